@@ -158,7 +158,7 @@ row_capture()
 	show_table capture_again
 }
 
-# "CAPTURES DIFFERENT" of what tests/unwind-judge.c wrote: not the same, or not judged.
+# "CAPTURES DIFFERENT" of what tests/tools/unwind-judge.c wrote: not the same, or not judged.
 checked()
 {
 	awk '/^captures / {
@@ -194,7 +194,7 @@ check_unwinding()
 row_unwind()
 {
 	title 'Backtraces that are not as libunwind'\''s' \
-		'Every call of malloc, calloc, realloc and free is compared (tests/unwind-judge.c).' \
+		'Every call of malloc, calloc, realloc and free is compared (tests/tools/unwind-judge.c).' \
 		'Short programs run until there were a million.'
 	begin_values 'captures different'
 	passes=1 times=100000
@@ -254,7 +254,7 @@ count_both()
 row_lost()
 {
 	title 'Lost events' \
-		'Calls of the allocator: made, as a counter behind the library (tests/count-calls.c) saw them in the' \
+		'Calls of the allocator: made, as a counter behind the library (tests/tools/count-calls.c) saw them in the' \
 		'same run; recorded in the trace; and the sum of the differences, function by function.'
 	begin_values 'made recorded unlike'
 	classes=all times=300000

@@ -32,7 +32,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#if defined(ARCH_IS_OTHER) /* tests/cross: as if nobody had described this one */
+#if defined(ARCH_IS_OTHER) /* tests/e2e/cross: as if nobody had described this one */
 #include "arch-other.h"
 #elif defined(__x86_64__) && defined(__LP64__)
 #include "arch-x86_64.h"

@@ -16,7 +16,7 @@
 #include "collect/chunk.h"
 #include "collect/encode.h"
 #include "collect/merge.h"
-#include "tests/collect-producer.h"
+#include "tests/lib/collect-producer.h"
 
 static struct merge_user user;
 

@@ -23,7 +23,7 @@
  *   spare NUMBER   a process with this number
  *   piece NUMBER   one more piece of its parent, whose pid is NUMBER (0: of the parent), with marks
  */
-#include "../collect-producer.h"
+#include "../lib/collect-producer.h"
 
 #include <grp.h>
 #include <inttypes.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Does one thing that a limit of --fail-on is about, or keeps from doing it: the arguments say
- * what. tests/gate has the limits that each must break, keep or leave unknown.
+ * what. tests/e2e/gate has the limits that each must break, keep or leave unknown.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -4,7 +4,7 @@
 
 /*
  * The hosts of tests/hazards-* count what they do: a line "made 100 of 1237" says that so many
- * blocks of that size were allocated and freed. tests/hazards.sh looks for each of them in the
+ * blocks of that size were allocated and freed. tests/lib/hazards.sh looks for each of them in the
  * streams.
  */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Functions whose calls of hooked functions are known by how and how often: see
- * tests/scaler-frames. */
+ * tests/e2e/scaler-frames. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

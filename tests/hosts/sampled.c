@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * For tests/sampling. `sampled places`: a hundred functions each hold blocks of sizes of their own,
- * and say how many bytes: "place_12 123456". `sampled frees`: blocks of every size and function of
- * the malloc family, moved, given back by other threads and by a fork's child; none is held.
- * `sampled large`: a block of 100 MB and one that grows to 1 MB, which no sample misses, and 20,000
- * small ones; a fork's child gives all of them back, and its parent holds them still.
+ * For tests/e2e/sampling. `sampled places`: a hundred functions each hold blocks of sizes of their
+ * own, and say how many bytes: "place_12 123456". `sampled frees`: blocks of every size and
+ * function of the malloc family, moved, given back by other threads and by a fork's child; none is
+ * held. `sampled large`: a block of 100 MB and one that grows to 1 MB, which no sample misses, and
+ * 20,000 small ones; a fork's child gives all of them back, and its parent holds them still.
  * `sampled results`: what calls return and errno, whoever looks on.
  */
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * For tests/sampling: locks of all kinds that are mostly had at once, twenty that must be waited
+ * For tests/e2e/sampling: locks of all kinds that are mostly had at once, twenty that must be waited
  * for, by who is told, and what calls return: the same traced and untraced.
  */
 #include <errno.h>

@@ -7,8 +7,8 @@
  * the same time, calls within calls, records that are finished late, abandoned or damaged, calls
  * that come too late, and slots that change hands.
  */
-#include "tests/collect-producer.h"
-#include "tests/unit/tap.h"
+#include "tests/lib/collect-producer.h"
+#include "tests/lib/tap.h"
 
 #include "collect/encode.h"
 #include "collect/merge.h"

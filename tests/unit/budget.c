@@ -15,8 +15,8 @@
 
 #include "htr_table.h"
 #include "tests/fuzz/loose.h"
-#include "tests/postproc-stream.h"
-#include "tests/unit/tap.h"
+#include "tests/lib/postproc-stream.h"
+#include "tests/lib/tap.h"
 
 /* Sanitizers keep what was freed for a while, and take their time. */
 #ifdef __SANITIZE_ADDRESS__

@@ -7,7 +7,7 @@
 #include "resolver/lookup.h"
 #include "resolver/resolve.h"
 #include "resolver/worker.h"
-#include "tests/unit/tap.h"
+#include "tests/lib/tap.h"
 
 static enum {
 	IS_HONEST,

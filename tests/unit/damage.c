@@ -4,8 +4,8 @@
  * believed any more, what it says is counted as lost, and all others go on. Built with the
  * sanitizers, so that whatever is read or written out of bounds ends the test.
  */
-#include "tests/collect-producer.h"
-#include "tests/unit/tap.h"
+#include "tests/lib/collect-producer.h"
+#include "tests/lib/tap.h"
 
 #include <inttypes.h>
 

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "tests/unit/tap.h"
+#include "tests/lib/tap.h"
 
 static struct pool pool;
 static uint64_t frames[DECODE_FRAMES_MAX];

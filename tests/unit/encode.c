@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Packets byte by byte, as the protocol's description has them. The streams as a whole are read
- * by tests/decode-2.0 and decode-1.4, which know nothing of the encoder.
+ * by tests/tools/decode-2.0 and decode-1.4, which know nothing of the encoder.
  *
  *   encode [bench]
  */

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "tests/unit/tap.h"
+#include "tests/lib/tap.h"
 
 /* Hierarchies of control groups as the kernel shows them, in a directory of our own. */
 

@@ -16,8 +16,8 @@
 
 #include "base/cleanup.h"
 #include "postproc/pass.h"
-#include "tests/postproc-stream.h"
-#include "tests/unit/tap.h"
+#include "tests/lib/postproc-stream.h"
+#include "tests/lib/tap.h"
 
 #define CALLS_MAX 256
 

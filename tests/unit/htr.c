@@ -17,7 +17,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "tests/unit/tap.h"
+#include "tests/lib/tap.h"
 
 /* ---- bytes that grow ---- */
 

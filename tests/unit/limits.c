@@ -10,7 +10,7 @@
 
 #include <stdlib.h>
 
-#include "tests/unit/tap.h"
+#include "tests/lib/tap.h"
 
 #define THRESHOLD 100000000u
 #define FAR	  1000000000000u
@@ -449,7 +449,7 @@ static bool is_unknown(size_t row, char *const *names)
 	return false;
 }
 
-/* tests/gate holds recordings against the same table. */
+/* tests/e2e/gate holds recordings against the same table. */
 static int print(char *const *names)
 {
 	static const char *const values[] = { "999999999", "999GB", "100ms" };

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "hook_table.h"
-#include "tests/unit/tap.h"
+#include "tests/lib/tap.h"
 #include "waits/waits.h"
 
 enum { LOCK, MUTEX, MEMORY, CLASSES };

@@ -13,7 +13,7 @@
  * of the atomic operation through which the thread got the block). all-close says of a call within
  * a call that nothing behind it is earlier.
  */
-#include "tests/collect-producer.h"
+#include "tests/lib/collect-producer.h"
 
 #include <inttypes.h>
 #include <pthread.h>

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "naming/atlas.h"
-#include "tests/unit/tap.h"
+#include "tests/lib/tap.h"
 #include "trace/registry.h"
 
 #define DEPTH  24

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/options.h"
-#include "tests/unit/tap.h"
+#include "tests/lib/tap.h"
 
 struct asked {
 	struct option_values values;

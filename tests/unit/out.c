@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/json.h"
-#include "tests/unit/tap.h"
+#include "tests/lib/tap.h"
 
 static struct out out;
 static int ends[2];

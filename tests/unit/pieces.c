@@ -12,7 +12,7 @@
 
 #include "base/checksum.h"
 #include "htr_table.h"
-#include "tests/unit/tap.h"
+#include "tests/lib/tap.h"
 #include "trace/bundle.h"
 
 static int file;

@@ -3,7 +3,7 @@
  * Texts by words against texts by bytes: at every distance from the end of readable memory, at
  * every length up to some words, with every room, and whatever stands behind them.
  */
-#include "tests/unit/tap.h"
+#include "tests/lib/tap.h"
 
 #include "preload/ground/plain.h"
 

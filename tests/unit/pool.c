@@ -4,7 +4,7 @@
 #include <stdint.h>
 
 #include "base/array.h"
-#include "tests/unit/tap.h"
+#include "tests/lib/tap.h"
 
 #include <stdlib.h>
 

@@ -15,8 +15,8 @@
 #include <unistd.h>
 #include <zstd.h>
 
-#include "tests/postproc-stream.h"
-#include "tests/unit/tap.h"
+#include "tests/lib/postproc-stream.h"
+#include "tests/lib/tap.h"
 #include "trace/registry.h"
 #include "trace/state.h"
 

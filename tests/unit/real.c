@@ -12,7 +12,7 @@
 #include "collect/libc_places.h"
 #include "preload/ground/behind.h"
 #include "preload/ground/real.h"
-#include "tap.h"
+#include "tests/lib/tap.h"
 
 #define SAME(name) check(#name, (void *)real.name, (void *)name)
 
@@ -109,7 +109,7 @@ static int look_behind_another(void)
 	return !places.id_size || behind_known(HOOK_open, "open") ? 0 : 4;
 }
 
-#define ANOTHER "./tests/count-calls.so"
+#define ANOTHER "./tests/tools/count-calls.so"
 
 static void check_behind_another(const char *self)
 {

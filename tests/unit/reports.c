@@ -12,7 +12,7 @@
 #include "base/sanitized.h"
 #include "hook_table.h"
 #include "postproc/views/suppress.h"
-#include "tests/unit/tap.h"
+#include "tests/lib/tap.h"
 
 enum { MEMORY, LOCK, MAPPING, CLASSES };
 enum { PLACES = 4 };

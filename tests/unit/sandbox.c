@@ -18,7 +18,7 @@
 
 #include "base/modest.h"
 #include "base/sanitized.h"
-#include "tests/unit/tap.h"
+#include "tests/lib/tap.h"
 
 /* Each is tried by a child in a sandbox; true: it could be done. */
 

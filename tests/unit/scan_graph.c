@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "tests/unit/tap.h"
+#include "tests/lib/tap.h"
 
 /* ---- a small memory ---- */
 

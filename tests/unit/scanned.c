@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "tests/unit/tap.h"
+#include "tests/lib/tap.h"
 
 static struct scanned scanned;
 static uint64_t index_of;

@@ -4,8 +4,8 @@
  * is passed over, since it may have jumped out of its call; but not while it gets no processor, for
  * then it has had no chance.
  */
-#include "tests/collect-producer.h"
-#include "tests/unit/tap.h"
+#include "tests/lib/collect-producer.h"
+#include "tests/lib/tap.h"
 
 #include "collect/merge.h"
 #include "collect/watch.h"

@@ -10,7 +10,7 @@
 #include "base/human.h"
 #include "naming/runtime.h"
 #include "naming/shorten.h"
-#include "tests/unit/tap.h"
+#include "tests/lib/tap.h"
 
 enum { MEMORY, FD, STREAM, THREAD, LOCK, EVENT, PIXMAP, MAPPING, CLASSES };
 

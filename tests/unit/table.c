@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/table.h"
 
-#include "tests/unit/tap.h"
+#include "tests/lib/tap.h"
 
 #define ITEMS 5000
 

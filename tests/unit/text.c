@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "tests/unit/tap.h"
+#include "tests/lib/tap.h"
 
 static char found[8192];
 

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "tap.h"
+#include "tests/lib/tap.h"
 
 static uint64_t most_of(const struct timeline *timeline, enum timeline_level level)
 {

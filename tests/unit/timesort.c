@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "tests/unit/tap.h"
+#include "tests/lib/tap.h"
 
 #define SMALL		  (64u << 10) /* bytes in memory: many runs */
 #define SIZE_MAX_OF_PIECE 2000u

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
-#include "tests/unit/tap.h"
+#include "tests/lib/tap.h"
 
 /* What libdw might do, done on purpose: children that behave as badly as a file can make them. */
 
