@@ -4,7 +4,7 @@
 
 /*
  * Limits that a run must keep, as --fail-on=leak>0,peak>10MB has them: terms of limits.def, of
- * which all commands understand the same. postproc/judge.h decides whether a run keeps them.
+ * which all commands understand the same. postproc/gate/judge.h decides whether a run keeps them.
  */
 
 #include <stdbool.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "postproc/choice.h"
+#include "choice.h"
 
 #include <errno.h>
 #include <string.h>
@@ -163,7 +163,7 @@ static int add_for_page(struct choice *choice, struct error *err)
 		const struct report *fold;
 	} rows[] = {
 #define PAGE(of, fold) { of, &report_##fold },
-#include "postproc/reports.def"
+#include "reports.def"
 	};
 	bool is_of_screen = choice->count == 1 && choice->folds[0]->is_screen;
 	int rc = 0;

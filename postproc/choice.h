@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "formats/writer.h"
 #include "account/limits.h"
-#include "postproc/views/report.h"
+#include "postproc/report/report.h"
 
 #define CHOICE_MAX 32 /* reports, or folds, at once */
 

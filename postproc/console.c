@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "postproc/console.h"
+#include "console.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 
 #include "base/invocation.h"
 #include "base/out.h"
-#include "postproc/warnings.h"
+#include "postproc/request/warnings.h"
 #include "trace/bundle.h"
 #include "trace/merge.h"
 

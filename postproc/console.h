@@ -11,10 +11,10 @@
 
 #include "base/error.h"
 #include "formats/writer.h"
-#include "postproc/engine.h"
-#include "postproc/jail.h"
-#include "postproc/request.h"
-#include "postproc/progress.h"
+#include "postproc/engine/engine.h"
+#include "jail.h"
+#include "postproc/request/request.h"
+#include "postproc/request/progress.h"
 
 struct console {
 	const struct options *options;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "postproc/jail.h"
+#include "jail.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "postproc/output.h"
+#include "postproc/request/output.h"
 
 static void allow(struct jail *jail, const char *directory)
 {

@@ -11,8 +11,8 @@
 #include <stdbool.h>
 
 #include "base/sandbox.h"
-#include "postproc/request.h"
-#include "postproc/pass.h"
+#include "postproc/request/request.h"
+#include "postproc/engine/pass.h"
 
 struct jail {
 	struct sandbox_wish wish;

@@ -10,12 +10,12 @@
 
 #include "base/invocation.h"
 #include "base/memory.h"
-#include "postproc/console.h"
-#include "postproc/pager.h"
-#include "postproc/pass.h"
-#include "postproc/plan.h"
-#include "postproc/report_plan.h"
-#include "postproc/window.h"
+#include "console.h"
+#include "pager.h"
+#include "postproc/engine/pass.h"
+#include "plan.h"
+#include "report_plan.h"
+#include "postproc/engine/window.h"
 
 /* As diff(1) and grep(1): what scripts ask for. */
 enum status {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "postproc/pager.h"
+#include "pager.h"
 
 #include <errno.h>
 #include <signal.h>

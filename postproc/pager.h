@@ -2,7 +2,7 @@
 #ifndef PAGER_H
 #define PAGER_H
 
-#include "postproc/request.h"
+#include "postproc/request/request.h"
 
 /*
  * If standard output is a terminal whose user wants to read page by page, returns in a child, whose

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "postproc/plan.h"
+#include "plan.h"
 
 #include <errno.h>
 #include <string.h>

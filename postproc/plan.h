@@ -4,10 +4,10 @@
 
 /* What the options mean together, for whatever is no report (report_plan.h). */
 
-#include "postproc/request.h"
-#include "postproc/output.h"
-#include "postproc/pass.h"
-#include "postproc/select.h"
+#include "postproc/request/request.h"
+#include "postproc/request/output.h"
+#include "postproc/engine/pass.h"
+#include "postproc/engine/select.h"
 
 /* tally: counts what is selected from; the caller's. */
 void plan_selection(struct select_options *select, struct select_tally *tally,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "postproc/report_plan.h"
+#include "report_plan.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -13,7 +13,7 @@
 #include "base/invocation.h"
 #include "base/memory.h"
 #include "base/terminal.h"
-#include "postproc/plan.h"
+#include "plan.h"
 #include "postproc/print/screen.h"
 
 #define TOP_OF_TEXT 20

@@ -5,9 +5,9 @@
 /* What the options mean for reports. */
 
 #include "formats/writer.h"
-#include "postproc/views/newest.h"
-#include "postproc/request.h"
-#include "postproc/reporting.h"
+#include "postproc/request/newest.h"
+#include "postproc/request/request.h"
+#include "reporting.h"
 
 struct report_plan {
 	struct reporting_options how;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "postproc/reporting.h"
+#include "reporting.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -7,11 +7,11 @@
 #include <sys/stat.h>
 
 #include "naming/naming.h"
-#include "postproc/fitting.h"
-#include "postproc/judge.h"
+#include "postproc/engine/fitting.h"
+#include "postproc/gate/judge.h"
 #include "postproc/print/overview.h"
-#include "postproc/views/allocators.h"
-#include "postproc/views/spans.h"
+#include "postproc/totals/allocators.h"
+#include "postproc/run/spans.h"
 
 /* The fold of a run: what all reports share, and each report's own. */
 struct fold {

@@ -12,9 +12,9 @@
 
 #include "base/error.h"
 #include "base/out.h"
-#include "postproc/baseline.h"
-#include "postproc/choice.h"
-#include "postproc/engine.h"
+#include "postproc/gate/baseline.h"
+#include "choice.h"
+#include "postproc/engine/engine.h"
 #include "postproc/print/sheets.h"
 
 struct reporting_options {

@@ -11,7 +11,7 @@
 #include "base/array.h"
 #include "naming/atlas.h"
 #include "dialects/scaler/callees.h"
-#include "postproc/views/calltree.h"
+#include "postproc/run/calltree.h"
 #include "formats/writer.h"
 #include "dialects/outdir.h"
 

@@ -2,7 +2,7 @@
 /* How often each operation was done. An example of a report: CONTRIBUTING.md adds it. */
 
 #include "hook_table.h"
-#include "postproc/views/report.h"
+#include "postproc/report/report.h"
 
 struct operations_state {
 	struct report_run *run;

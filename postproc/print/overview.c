@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "postproc/print/overview.h"
+#include "overview.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -10,10 +10,10 @@
 #include "base/cleanup.h"
 #include "base/invocation.h"
 #include "base/memory.h"
-#include "postproc/views/selection.h"
-#include "postproc/views/findings.h"
-#include "postproc/views/report.h"
-#include "postproc/print/overview_parts.h"
+#include "postproc/totals/selection.h"
+#include "postproc/findings/findings.h"
+#include "postproc/report/report.h"
+#include "overview_parts.h"
 #include "trace/bundle.h"
 
 #define FRAMES_MAX  6

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef OVERVIEW_H
-#define OVERVIEW_H
+#ifndef PRINT_OVERVIEW_H
+#define PRINT_OVERVIEW_H
 
 /* The screen that a run ends with, from the numbers of the summary. */
 
 #include "base/error.h"
 #include "base/out.h"
-#include "postproc/views/summary.h"
+#include "postproc/totals/summary.h"
 #include "naming/naming.h"
 
 #define OVERVIEW_LINES_MAX 40

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The screen lists all that is held; the report leaks and --fail-on do not. */
-#include "postproc/print/overview_parts.h"
+#include "overview_parts.h"
 
 bool overview_is_left_out(struct overview *overview, const struct summary_site *site)
 {

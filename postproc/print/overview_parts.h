@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef OVERVIEW_PARTS_H
-#define OVERVIEW_PARTS_H
+#ifndef PRINT_OVERVIEW_PARTS_H
+#define PRINT_OVERVIEW_PARTS_H
 
 /*
  * The parts that the overview is put together from, and what they share. Nobody but overview*.c
@@ -11,13 +11,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "postproc/views/findings.h"
-#include "postproc/views/images.h"
-#include "postproc/views/summary.h"
-#include "postproc/views/suppress.h"
+#include "postproc/findings/findings.h"
+#include "postproc/findings/images.h"
+#include "postproc/totals/summary.h"
+#include "postproc/report/suppress.h"
 #include "base/human.h"
 #include "naming/naming.h"
-#include "postproc/print/screen.h"
+#include "screen.h"
 
 #define OVERVIEW_COLUMN 14 /* where most rows go on behind their first word */
 

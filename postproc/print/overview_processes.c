@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "postproc/print/overview_parts.h"
+#include "overview_parts.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -7,8 +7,8 @@
 
 #include "base/cleanup.h"
 #include "base/memory.h"
-#include "postproc/views/images.h"
-#include "postproc/views/report.h"
+#include "postproc/findings/images.h"
+#include "postproc/report/report.h"
 
 #define PROCESSES_MAX 6
 #define CUT_MAX	      3

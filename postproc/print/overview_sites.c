@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "postproc/print/overview_parts.h"
+#include "overview_parts.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

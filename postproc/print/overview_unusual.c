@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* What a screen of sums does not show by itself. */
-#include "postproc/print/overview_parts.h"
+#include "overview_parts.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "postproc/views/findings.h"
+#include "postproc/findings/findings.h"
 
 #define PLACES 3 /* that are named */
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include "postproc/print/overview_parts.h"
+#include "overview_parts.h"
 
 #include <inttypes.h>
 
 #include "hook_table.h"
-#include "postproc/views/findings.h"
+#include "postproc/findings/findings.h"
 
 #define BLOCKED_MAX 4
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "postproc/print/screen.h"
+#include "screen.h"
 
 #include <stdarg.h>
 #include <stdint.h>
@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "postproc/views/selection.h"
+#include "postproc/totals/selection.h"
 #include "base/human.h"
 #include "base/memory.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SCREEN_H
-#define SCREEN_H
+#ifndef PRINT_SCREEN_H
+#define PRINT_SCREEN_H
 
 /*
  * Lines of a screen, put together piece by piece, so that they can be counted, aligned and wrapped

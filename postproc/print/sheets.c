@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "postproc/print/sheets.h"
+#include "sheets.h"
 
 void sheets_print(const struct sheets *sheets, const struct report_run *run, struct naming *naming,
 		  const struct report_row *const *rows, unsigned count,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SHEETS_H
-#define SHEETS_H
+#ifndef PRINT_SHEETS_H
+#define PRINT_SHEETS_H
 
 /*
  * Prints sheets, whatever is in them: as text for people, as JSON and CSV for programs, trees as
@@ -11,8 +11,8 @@
 
 #include "base/out.h"
 #include "formats/writers.h"
-#include "postproc/views/report.h"
-#include "postproc/views/sheet.h"
+#include "postproc/report/report.h"
+#include "postproc/report/sheet.h"
 #include "naming/naming.h"
 
 struct sheets_style {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A cell of a sheet as people read it: one word or number for each kind of column. */
-#include "postproc/print/sheets_text.h"
+#include "sheets_text.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/human.h"
-#include "postproc/print/sheets.h"
+#include "sheets.h"
 
 #define LINES_MAX   4u
 #define LABEL_WIDTH 10u

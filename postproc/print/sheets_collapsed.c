@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#include "postproc/print/sheets.h"
+#include "sheets.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
-#include "postproc/print/sheets_compare.h"
+#include "sheets_compare.h"
 
 #define FRAMES_MAX 256
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "postproc/print/sheets_compare.h"
+#include "sheets_compare.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -6,7 +6,7 @@
 
 #include "base/array.h"
 #include "base/pool.h"
-#include "postproc/print/sheets.h"
+#include "sheets.h"
 
 enum sheets_run { SHEETS_OLD, SHEETS_NEW, SHEETS_RUNS };
 

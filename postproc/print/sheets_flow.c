@@ -3,7 +3,7 @@
  * The last column of a sheet: it has what is left of the line and goes on in the next ones, broken
  * only between frames or words.
  */
-#include "postproc/print/sheets_text.h"
+#include "sheets_text.h"
 
 #include "base/human.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "postproc/print/sheets.h"
+#include "sheets.h"
 
 #include <stdlib.h>
 

@@ -3,7 +3,7 @@
  * How wide the columns of a sheet are: as wide as what is in them, so that what nobody has is no
  * column. The last one begins on a line of its own where too little of the row's line is left.
  */
-#include "postproc/print/sheets_text.h"
+#include "sheets_text.h"
 
 #define TEXT_WIDTH_MIN 12
 

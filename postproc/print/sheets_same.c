@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Which rows of a sheet are one on a screen: those of one call site. */
-#include "postproc/print/sheets_text.h"
+#include "sheets_text.h"
 
 struct reader {
 	struct naming *naming;

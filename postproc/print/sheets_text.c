@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Sheets as text for people: headings, rows, groups with their sums, and what to ask next. */
-#include "postproc/print/sheets_text.h"
+#include "sheets_text.h"
 
 #include "account/estimate.h"
 #include "base/human.h"
-#include "postproc/print/screen.h"
+#include "screen.h"
 
 /* To no more than width: of a path the end remains, of all else the beginning. */
 static bool is_inside(char byte)

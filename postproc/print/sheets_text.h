@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SHEETS_TEXT_H
-#define SHEETS_TEXT_H
+#ifndef PRINT_SHEETS_TEXT_H
+#define PRINT_SHEETS_TEXT_H
 
 /*
  * A sheet as text, between its parts: sheets_cells.c says what is in a cell, sheets_layout.c how
@@ -12,8 +12,8 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "postproc/print/screen.h"
-#include "postproc/print/sheets.h"
+#include "screen.h"
+#include "sheets.h"
 
 #define COLUMNS_MAX 32
 #define CELL_MAX    1024

@@ -11,7 +11,7 @@
 #include "collect/htr.h"
 #include "collect/pack.h"
 #include "collect/values.h"
-#include "postproc/streams/packets.h"
+#include "packets.h"
 #include "trace/decode.h"
 
 #define LEVEL 3 /* of zstd: nobody waits for us */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "postproc/streams/packets.h"
+#include "packets.h"
 
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef PACKETS_H
-#define PACKETS_H
+#ifndef STREAMS_PACKETS_H
+#define STREAMS_PACKETS_H
 
 /*
  * Events as the packets that said them: what the collector would have written, byte for byte, if

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
-#include "postproc/streams/packets.h"
+#include "packets.h"
 
 struct binary_writer {
 	struct out *out;

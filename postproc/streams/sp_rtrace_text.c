@@ -14,9 +14,9 @@
 
 #include "base/array.h"
 #include "base/memory.h"
-#include "postproc/views/compress.h"
-#include "postproc/views/heap_range.h"
-#include "postproc/views/leaks.h"
+#include "postproc/engine/compress.h"
+#include "postproc/engine/heap_range.h"
+#include "postproc/memory/leaks.h"
 #include "trace/text.h"
 
 struct text_writer {

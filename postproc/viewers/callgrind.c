@@ -12,8 +12,8 @@
 #include "base/array.h"
 #include "base/memory.h"
 #include "base/order.h"
-#include "postproc/viewers/profile.h"
-#include "postproc/viewers/viewers.h"
+#include "profile.h"
+#include "viewers.h"
 
 /* A line of a function: what it costs itself, or by calling another one. */
 struct cell {

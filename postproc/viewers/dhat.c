@@ -8,8 +8,8 @@
 #include <stdlib.h>
 
 #include "base/json.h"
-#include "postproc/viewers/profile.h"
-#include "postproc/viewers/viewers.h"
+#include "profile.h"
+#include "viewers.h"
 
 #define DHAT_VERSION 2
 

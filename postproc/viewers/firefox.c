@@ -4,13 +4,13 @@
  * processes held, and the waits of threads. Bounded: of waits the longest are told one by one, the
  * others are added up.
  */
-#include "postproc/viewers/firefox.h"
+#include "firefox.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
-#include "postproc/viewers/viewers.h"
+#include "viewers.h"
 
 #define SPANS_MOST 100000u
 #define WAITS_MOST 50000u

@@ -6,10 +6,10 @@
 
 #include "base/array.h"
 #include "base/json.h"
-#include "postproc/viewers/stacks.h"
-#include "postproc/views/curve.h"
-#include "postproc/views/lanes.h"
-#include "postproc/views/spans.h"
+#include "stacks.h"
+#include "postproc/report/curve.h"
+#include "postproc/waits/lanes.h"
+#include "postproc/run/spans.h"
 
 /* A wait that is told of. */
 struct firefox_wait {

@@ -10,7 +10,7 @@
 
 #include "base/memory.h"
 #include "base/order.h"
-#include "postproc/viewers/firefox.h"
+#include "firefox.h"
 
 #define PROFILE_VERSION 48
 #define GECKO_VERSION	27

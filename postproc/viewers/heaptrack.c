@@ -14,9 +14,9 @@
 #include "base/array.h"
 #include "base/memory.h"
 #include "base/timesort.h"
-#include "postproc/viewers/packed.h"
-#include "postproc/viewers/stacks.h"
-#include "postproc/viewers/viewers.h"
+#include "packed.h"
+#include "stacks.h"
+#include "viewers.h"
 
 #define PROGRAM_VERSION 0x10400u
 #define FILE_VERSION	3u

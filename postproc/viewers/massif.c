@@ -13,10 +13,10 @@
 #include "base/array.h"
 #include "base/memory.h"
 #include "base/order.h"
-#include "postproc/viewers/stacks.h"
-#include "postproc/viewers/viewers.h"
-#include "postproc/views/costs.h"
-#include "postproc/views/curve.h"
+#include "stacks.h"
+#include "viewers.h"
+#include "postproc/memory/costs.h"
+#include "postproc/report/curve.h"
 
 #define THRESHOLD 100u /* what is less than one of so many parts is told of in one line */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "postproc/viewers/packed.h"
+#include "packed.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -4,7 +4,7 @@
  * that back, and the other thread among the facts; for each lock, with who had it; counters of what
  * is held; and the heap by place when most was held and at the end.
  */
-#include "postproc/viewers/perfetto.h"
+#include "perfetto.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,10 +14,10 @@
 #include "base/array.h"
 #include "base/memory.h"
 #include "notes.h"
-#include "postproc/viewers/viewers.h"
-#include "postproc/views/costs.h"
-#include "postproc/views/curve.h"
-#include "postproc/views/lanes.h"
+#include "viewers.h"
+#include "postproc/memory/costs.h"
+#include "postproc/report/curve.h"
+#include "postproc/waits/lanes.h"
 
 #define HOLD_LEAST 10000u /* ns: shorter holds are not shown, there may be millions */
 #define LOCKS_MOST 2000u  /* tracks of locks */

@@ -12,7 +12,7 @@
 #include "base/map.h"
 #include "base/proto.h"
 #include "base/timesort.h"
-#include "postproc/viewers/stacks.h"
+#include "stacks.h"
 
 /* TracePacket */
 enum {

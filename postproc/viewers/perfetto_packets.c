@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "postproc/viewers/perfetto.h"
+#include "perfetto.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -8,9 +8,9 @@
 
 #include "base/array.h"
 #include "base/proto.h"
-#include "postproc/viewers/packed.h"
-#include "postproc/viewers/profile.h"
-#include "postproc/viewers/viewers.h"
+#include "packed.h"
+#include "profile.h"
+#include "viewers.h"
 
 /* Fields of the messages. */
 enum {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "postproc/viewers/profile.h"
+#include "profile.h"
 
 #include <ctype.h>
 #include <stdio.h>

@@ -9,10 +9,10 @@
  *   VIEWER_OF_PROFILE(pprof)     print(void *state, struct out *out, struct error *err) is above it
  */
 
-#include "postproc/viewers/stacks.h"
-#include "postproc/views/costs.h"
-#include "postproc/views/lanes.h"
-#include "postproc/views/wait_sums.h"
+#include "stacks.h"
+#include "postproc/memory/costs.h"
+#include "postproc/waits/lanes.h"
+#include "postproc/waits/wait_sums.h"
 
 /*
  * The costs of a sample. A class of resources has columns of its own, since bytes of memory and

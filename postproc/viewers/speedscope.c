@@ -7,8 +7,8 @@
 #include <stdio.h>
 
 #include "base/json.h"
-#include "postproc/viewers/profile.h"
-#include "postproc/viewers/viewers.h"
+#include "profile.h"
+#include "viewers.h"
 
 #define SCHEMA "https://www.speedscope.app/file-format-schema.json"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "postproc/viewers/stacks.h"
+#include "stacks.h"
 
 #include <inttypes.h>
 #include <stdio.h>

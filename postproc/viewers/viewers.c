@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "postproc/viewers/viewers.h"
+#include "viewers.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef VIEWERS_H
-#define VIEWERS_H
+#ifndef VIEWERS_VIEWERS_H
+#define VIEWERS_VIEWERS_H
 
 /*
  * Files for tools that people have. Each is a row of formats.def and one file that defines
@@ -8,7 +8,7 @@
  * calls them, and in which fields, is all that is decided here.
  */
 
-#include "postproc/views/report.h"
+#include "postproc/report/report.h"
 
 /* The fold of the format with that name; NULL: it is no viewer's. */
 const struct report *viewer_find(const char *format);

@@ -11,7 +11,7 @@
 #include "collect/encode.h"
 #include "collect/scan_result.h"
 #include "notes.h"
-#include "postproc/views/scanned.h"
+#include "postproc/totals/scanned.h"
 
 #define OUTPUT_MAX (16u << 20)
 

@@ -18,7 +18,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "postproc/pass.h"
+#include "postproc/engine/pass.h"
 #include "postproc/reporting.h"
 #include "tests/fuzz/loose.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * For tests/e2e/sampling: locks of all kinds that are mostly had at once, twenty that must be waited
- * for, by who is told, and what calls return: the same traced and untraced.
+ * For tests/e2e/sampling: locks of all kinds that are mostly had at once, twenty that must be
+ * waited for, by who is told, and what calls return: the same traced and untraced.
  */
 #include <errno.h>
 #include <pthread.h>

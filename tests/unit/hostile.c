@@ -15,7 +15,7 @@
 #include <zstd.h>
 
 #include "base/cleanup.h"
-#include "postproc/pass.h"
+#include "postproc/engine/pass.h"
 #include "tests/lib/postproc-stream.h"
 #include "tests/lib/tap.h"
 

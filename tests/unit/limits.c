@@ -6,7 +6,7 @@
  * "tests/unit/limits print REASON..." prints limits that few programs break, a line for each, and
  * what it must be where a recording has these reasons.
  */
-#include "postproc/judge.h"
+#include "postproc/gate/judge.h"
 
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Sheets, the ledger and what reports make of it, from events made by hand. */
-#include "postproc/views/report.h"
+#include "postproc/report/report.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 
 #include "base/sanitized.h"
 #include "hook_table.h"
-#include "postproc/views/suppress.h"
+#include "postproc/report/suppress.h"
 #include "tests/lib/tap.h"
 
 enum { MEMORY, LOCK, MAPPING, CLASSES };

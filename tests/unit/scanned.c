@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "postproc/views/scanned.h"
+#include "postproc/totals/scanned.h"
 
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The numbers of the summary, from events made by hand. */
-#include "postproc/views/summary.h"
+#include "postproc/totals/summary.h"
 
 #include <math.h>
 #include <stdlib.h>

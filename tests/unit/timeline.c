@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Levels over time: no peak is lost when steps become wider, and several processes add up. */
-#include "postproc/views/timeline.h"
+#include "postproc/run/timeline.h"
 
 #include <stdlib.h>
 

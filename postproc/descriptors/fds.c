@@ -1,0 +1,471 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Descriptors: who opens them and how many stay, the most at one time, each that is left, what was
+ * there from the start, and those that were closed twice or used when they were closed.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "postproc/totals/misuses.h"
+#include "postproc/report/report.h"
+
+#define MANY 8u /* of one place at one time: told of even if all were closed again */
+
+struct entry { /* of a place */
+	const char *kind;
+	const char *example; /* of what stays, else of what was first */
+	uint64_t opened, now, most;
+	uint64_t age_ns;	  /* of the oldest that is open */
+	uint32_t processes, last; /* the number of the last of them */
+};
+
+/* What a process had. */
+struct total {
+	const char *program;
+	uint32_t pid;
+	uint64_t inherited, opened, most, most_ns, left;
+};
+
+/* One that is open at the end. */
+struct rest {
+	uint32_t pid;
+	uint64_t number, stream_object;
+	const char *kind, *what, *stream;
+	uint64_t opened_ns, age_ns;
+	const struct trace_node *backtrace;
+};
+
+struct inherited {
+	uint64_t number;
+	const char *kind, *what;
+	uint64_t processes, open; /* open: of them, at the end */
+};
+
+struct fds_state {
+	struct report_run *run;
+	struct tally *tally;
+	struct descriptors descriptors;
+	struct pool pool;
+	uint32_t gained_site;  /* by the move of the event that is under way; 0: none */
+	uint64_t gained_index; /* of that event */
+	struct total total;    /* of the process */
+	ARRAY_OF(struct total) totals;
+	ARRAY_OF(struct rest) rests;
+	struct table inherited_by_name;
+	struct misuses misuses;
+	ARRAY_OF(struct inherited *) inherited;
+};
+
+static const char *copy(struct fds_state *state, const char *text)
+{
+	return text ? pool_text(&state->pool, text, strlen(text)) : NULL;
+}
+
+/* ---- places ---- */
+
+static bool is_descriptor(const struct fds_state *state, const struct ledger_move *move)
+{
+	return ledger_class(state->run->ledger, move->class)->known == RESOURCE_FD;
+}
+
+static void on_move(void *user, const struct ledger_move *move)
+{
+	struct fds_state *state = user;
+	struct entry *entry;
+
+	if (!is_descriptor(state, move) || move->event->flags & CALL_OF_CHILD)
+		return;
+	entry = tally_entry(state->tally, move->site);
+	entry->now += (uint64_t)(int64_t)move->count;
+	if (!move->is_gain)
+		return;
+	if (entry->now > entry->most)
+		entry->most = entry->now;
+	if (move->is_no_call)
+		return;
+	entry->opened++;
+	state->gained_site = move->site;
+	state->gained_index = move->event->index;
+}
+
+/* What the first one is that a place opens. */
+static void introduce(struct fds_state *state, const struct event *event)
+{
+	const struct descriptor *descriptor;
+	struct entry *entry;
+
+	if (!state->gained_site || state->gained_index != event->index)
+		return;
+	entry = tally_entry(state->tally, state->gained_site);
+	state->gained_site = 0;
+	if (entry->kind)
+		return;
+	descriptor = descriptors_find(&state->descriptors, event->object);
+	entry->kind = descriptor ? descriptor->kind : "other";
+	entry->example = descriptor ? copy(state, descriptor->what) : NULL;
+}
+
+static void merge(void *user, void *of_run, const void *of_process)
+{
+	const struct fds_state *state = user;
+	const struct entry *process = of_process;
+	struct entry *run = of_run;
+
+	if (!run->kind)
+		run->kind = process->kind;
+	if (!run->example || (process->now && process->age_ns > run->age_ns))
+		run->example = process->example;
+	run->opened += process->opened;
+	run->now += process->now;
+	run->processes += run->last != report_process(state->run);
+	run->last = report_process(state->run);
+	if (process->most > run->most)
+		run->most = process->most;
+	if (process->age_ns > run->age_ns)
+		run->age_ns = process->age_ns;
+}
+
+/* ---- events ---- */
+
+static void watch_most(struct fds_state *state, uint64_t time_ns)
+{
+	if (state->descriptors.open <= state->total.most)
+		return;
+	state->total.most = state->descriptors.open;
+	state->total.most_ns = time_ns;
+}
+
+static void note(void *user, const struct event *event)
+{
+	struct fds_state *state = user;
+
+	descriptors_note(&state->descriptors, event);
+	if (!state->total.opened)
+		state->total.inherited = state->descriptors.open;
+	watch_most(state, event->time_ns);
+}
+
+static void event(void *user, const struct event *event)
+{
+	struct fds_state *state = user;
+	enum descriptor_misuse misuse;
+	struct descriptor *of;
+
+	descriptors_event(&state->descriptors, event, &misuse, &of);
+	if (misuse) {
+		misuses_add(&state->misuses, event, misuse, of);
+		return;
+	}
+	if (event->type != CALL_TYPE_ALLOC || event->resource->known != RESOURCE_FD ||
+	    event->flags & (CALL_FAILED | CALL_OF_CHILD))
+		return;
+	state->total.opened++;
+	watch_most(state, event->time_ns);
+	introduce(state, event);
+}
+
+/* ---- the end of a process ---- */
+
+static bool is_inherited(const void *item, const void *key)
+{
+	const struct inherited *one = item;
+	const struct descriptor *two = key;
+
+	return one->number == two->number && !strcmp(one->what, two->what ? two->what : "");
+}
+
+static void keep_inherited(struct fds_state *state, const struct descriptor *descriptor)
+{
+	const char *what = descriptor->what ? descriptor->what : "";
+	uint64_t hash =
+		hash_bytes(state->inherited_by_name.seed ^ descriptor->number, what, strlen(what));
+	struct inherited *inherited =
+		table_find(&state->inherited_by_name, hash, is_inherited, descriptor);
+	struct inherited **item;
+
+	if (!inherited) {
+		inherited = pool_zalloc(&state->pool, sizeof(*inherited));
+		item = ARRAY_ADD(&state->inherited);
+		*item = inherited;
+		inherited->number = descriptor->number;
+		inherited->kind = descriptor->kind;
+		inherited->what = copy(state, what);
+		table_add(&state->inherited_by_name, hash, inherited);
+	}
+	inherited->processes++;
+	inherited->open += descriptor->is_open;
+}
+
+static uint64_t age_of(const struct fds_state *state, uint64_t opened_ns)
+{
+	uint64_t end_ns = summary_current(state->run->summary)->end_ns;
+
+	return end_ns > opened_ns ? end_ns - opened_ns : 0;
+}
+
+static void keep_rest(struct fds_state *state, const struct descriptor *descriptor)
+{
+	struct rest *rest = ARRAY_ADD(&state->rests);
+
+	*rest = (struct rest){
+		.pid = summary_current(state->run->summary)->pid,
+		.number = descriptor->number,
+		.stream_object = descriptor->stream_object,
+		.kind = descriptor->kind,
+		.what = copy(state, descriptor->what),
+		.stream = descriptor->stream,
+		.opened_ns = descriptor->opened.time_ns,
+		.age_ns = age_of(state, descriptor->opened.time_ns),
+		.backtrace =
+			atlas_backtrace(&state->run->summary->atlas, descriptor->opened.backtrace,
+					descriptor->opened.index),
+	};
+}
+
+/* An earlier program of the process opened it. */
+static void attribute(const struct fds_state *state, struct descriptor *descriptor,
+		      const struct ledger_held *held)
+{
+	const struct site *site = sites_at(ledger_sites(state->run->ledger), held->site);
+
+	descriptor->is_inherited = false;
+	descriptor->opened = (struct descriptor_step){
+		.backtrace = site->backtrace,
+		.function = site->function,
+		.index = held->item->index,
+		.time_ns = held->item->gained_ns,
+	};
+}
+
+/* The process executed another program, which has those without FD_CLOEXEC. */
+static void pass_on(struct fds_state *state)
+{
+	struct ledger_held held;
+
+	for (size_t at = 0; ledger_passed(state->run->ledger, &at, &held);) {
+		struct descriptor *descriptor = descriptors_find(&state->descriptors, held.object);
+		struct entry *entry = tally_entry(state->tally, held.site);
+
+		entry->now--;
+		if (descriptor && descriptor->is_open) {
+			descriptor->is_open = false;
+			state->descriptors.open--;
+		}
+	}
+}
+
+/* The oldest that a place has left stands for all of them. */
+static void look_at_places(struct fds_state *state)
+{
+	struct ledger_held held;
+	size_t at = 0;
+
+	while (ledger_held(state->run->ledger, &at, &held)) {
+		struct descriptor *descriptor;
+		struct entry *entry;
+
+		if (ledger_class(state->run->ledger, held.class)->known != RESOURCE_FD)
+			continue;
+		entry = tally_entry(state->tally, held.site);
+		descriptor = descriptors_find(&state->descriptors, held.object);
+		if (descriptor && descriptor->is_inherited)
+			attribute(state, descriptor, &held);
+		if (!descriptor || age_of(state, held.item->gained_ns) < entry->age_ns)
+			continue;
+		entry->age_ns = age_of(state, held.item->gained_ns);
+		entry->example = copy(state, descriptor->what);
+	}
+}
+
+static void process(void *user)
+{
+	struct fds_state *state = user;
+	const struct summary_process *current = summary_current(state->run->summary);
+	struct total *total = ARRAY_ADD(&state->totals);
+
+	look_at_places(state);
+	pass_on(state);
+	for (size_t i = 0; i < state->descriptors.list.count; i++) {
+		const struct descriptor *descriptor = &state->descriptors.list.items[i];
+
+		if (descriptor->is_inherited)
+			keep_inherited(state, descriptor);
+		else if (descriptor->is_open)
+			keep_rest(state, descriptor);
+	}
+	*total = state->total;
+	total->pid = current->pid;
+	total->program = current->name;
+	total->left = state->descriptors.open;
+	state->total = (struct total){ .pid = 0 };
+	state->gained_site = 0;
+	descriptors_clear(&state->descriptors);
+}
+
+/* ---- sheets ---- */
+
+static void put_place(struct fds_state *state, struct sheet *sheet, uint32_t index)
+{
+	const struct tally_place *place = tallies_place(&state->run->summary->tallies, index);
+	const struct entry *entry = tally_of_place(state->tally, index);
+	struct sheet_cell *row;
+
+	if (!entry || (!entry->now && entry->most < MANY))
+		return;
+	row = sheet_add(sheet);
+	sheet_text(sheet, CELL(row, fd_sites, kind), entry->kind ? entry->kind : "other");
+	sheet_number(CELL(row, fd_sites, open), entry->now);
+	sheet_number(CELL(row, fd_sites, opened), entry->opened);
+	sheet_number(CELL(row, fd_sites, most), entry->most);
+	if (entry->now)
+		sheet_number(CELL(row, fd_sites, age), entry->age_ns);
+	sheet_number(CELL(row, fd_sites, processes), entry->processes);
+	sheet_backtrace(CELL(row, fd_sites, backtrace), place->backtrace);
+	sheet_text(sheet, CELL(row, fd_sites, example), entry->example);
+}
+
+static void put_step(struct fds_state *state, struct sheet *sheet, const char *fault,
+		     const struct misuse_step *step, struct sheet_cell **row)
+{
+	if (!step->backtrace)
+		return;
+	*row = sheet_add(sheet);
+	sheet_group(sheet, CELL(*row, fd_misuses, fault), fault, 0);
+	sheet_text(sheet, CELL(*row, fd_misuses, step), step->what);
+	sheet_number(CELL(*row, fd_misuses, time), report_time(state->run, step->time_ns));
+	sheet_number(CELL(*row, fd_misuses, thread), step->thread);
+	sheet_backtrace(CELL(*row, fd_misuses, backtrace), step->backtrace);
+}
+
+static void put_misuse(struct fds_state *state, struct sheet *sheet, size_t index)
+{
+	static const char *const words[] = {
+		[DESCRIPTOR_CLOSED_TWICE] = "closed twice",
+		[DESCRIPTOR_USED_CLOSED] = "used when closed",
+		[DESCRIPTOR_GONE] = "closed unseen",
+	};
+	const struct misuse *misuse = state->misuses.list.items[index];
+	struct sheet_cell *row = NULL;
+	char fault[400];
+
+	snprintf(fault, sizeof(fault), "%zu. %s: descriptor %llu%s%s", index + 1,
+		 words[misuse->kind], (unsigned long long)misuse->number, misuse->what ? " " : "",
+		 misuse->what ? misuse->what : "");
+	for (size_t i = 0; i < MISUSE_STEPS; i++) {
+		put_step(state, sheet, fault, &misuse->steps[i], &row);
+		if (!row)
+			continue;
+		sheet_number(CELL(row, fd_misuses, pid), misuse->pid);
+		sheet_number(CELL(row, fd_misuses, number), misuse->number);
+	}
+	if (row)
+		sheet_number(CELL(row, fd_misuses, count), misuse->count);
+}
+
+static void put_total(struct fds_state *state, struct sheet *sheet, const struct total *total)
+{
+	struct sheet_cell *row;
+
+	if (!total->most && !total->opened)
+		return;
+	row = sheet_add(sheet);
+	sheet_text(sheet, CELL(row, fd_peaks, program), total->program);
+	sheet_number(CELL(row, fd_peaks, most), total->most);
+	sheet_number(CELL(row, fd_peaks, time), report_time(state->run, total->most_ns));
+	/* A fork's child does not say what it has of its parent. */
+	if (total->inherited)
+		sheet_number(CELL(row, fd_peaks, inherited), total->inherited);
+	sheet_number(CELL(row, fd_peaks, opened), total->opened);
+	sheet_number(CELL(row, fd_peaks, open), total->left);
+	sheet_number(CELL(row, fd_peaks, pid), total->pid);
+}
+
+static void put_rest(struct fds_state *state, struct sheet *sheet, const struct rest *rest)
+{
+	struct sheet_cell *row = sheet_add(sheet);
+
+	sheet_text(sheet, CELL(row, open_fds, kind), rest->kind);
+	sheet_text(sheet, CELL(row, open_fds, what), rest->what);
+	sheet_text(sheet, CELL(row, open_fds, stream), rest->stream);
+	sheet_number(CELL(row, open_fds, number), rest->number);
+	sheet_number(CELL(row, open_fds, pid), rest->pid);
+	sheet_number(CELL(row, open_fds, opened), report_time(state->run, rest->opened_ns));
+	sheet_number(CELL(row, open_fds, age), rest->age_ns);
+	if (rest->stream)
+		sheet_number(CELL(row, open_fds, stream_object), rest->stream_object);
+	sheet_backtrace(CELL(row, open_fds, backtrace), rest->backtrace);
+}
+
+static void put_inherited(struct sheet *sheet, const struct inherited *inherited)
+{
+	struct sheet_cell *row = sheet_add(sheet);
+
+	sheet_text(sheet, CELL(row, inherited_fds, kind), inherited->kind);
+	sheet_text(sheet, CELL(row, inherited_fds, what), inherited->what);
+	sheet_number(CELL(row, inherited_fds, number), inherited->number);
+	sheet_number(CELL(row, inherited_fds, processes), inherited->processes);
+	sheet_number(CELL(row, inherited_fds, open), inherited->open);
+}
+
+static void end(void *user, struct sheets *sheets)
+{
+	struct fds_state *state = user;
+	struct sheet *peaks = sheets_begin(sheets, SHEET_fd_peaks);
+	struct sheet *openers = sheets_begin(sheets, SHEET_fd_sites);
+	struct sheet *misuses = sheets_begin(sheets, SHEET_fd_misuses);
+	struct sheet *rests = sheets_begin(sheets, SHEET_open_fds);
+	struct sheet *inherited = sheets_begin(sheets, SHEET_inherited_fds);
+
+	for (uint32_t i = 0; i < tallies_count(&state->run->summary->tallies); i++)
+		put_place(state, openers, i);
+	misuses_sort(&state->misuses);
+	for (size_t i = 0; i < state->misuses.list.count; i++)
+		put_misuse(state, misuses, i);
+	for (size_t i = 0; i < state->totals.count; i++)
+		put_total(state, peaks, &state->totals.items[i]);
+	for (size_t i = 0; i < state->rests.count; i++)
+		put_rest(state, rests, &state->rests.items[i]);
+	for (size_t i = 0; i < state->inherited.count; i++)
+		put_inherited(inherited, state->inherited.items[i]);
+}
+
+/* ---- begin and end ---- */
+
+static void destroy(void *user)
+{
+	struct fds_state *state = user;
+
+	descriptors_clear(&state->descriptors);
+	table_free(&state->inherited_by_name);
+	misuses_free(&state->misuses);
+	free(state->totals.items);
+	free(state->rests.items);
+	free(state->inherited.items);
+	pool_free(&state->pool);
+}
+
+static int begin(void *user, struct report_run *run, struct error *err)
+{
+	struct fds_state *state = user;
+
+	(void)err;
+	descriptors_init(&state->descriptors);
+	table_init(&state->inherited_by_name);
+	misuses_init(&state->misuses, &run->summary->atlas);
+	state->tally = report_listen(run, sizeof(struct entry), merge, on_move, state);
+	return 0;
+}
+
+const struct report report_fds = {
+	.about = "fd",
+	.wants_ledger = true,
+	.state_size = sizeof(struct fds_state),
+	.begin = begin,
+	.event = event,
+	.note = note,
+	.process = process,
+	.end = end,
+	.destroy = destroy,
+};

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef ENGINE_COMPRESS_H
+#define ENGINE_COMPRESS_H
+
+/*
+ * Calls in groups of the same backtrace. A fold: compress_event() for each call,
+ * compress_finish() once, then the groups in the order that was asked for. The report lists every
+ * call, but memory grows with the groups alone: of each the newest calls are in memory, the others
+ * in a temporary file in $TMPDIR, or /tmp.
+ */
+
+#include "base/error.h"
+#include "account/keep.h"
+#include "pile.h"
+#include "trace/event.h"
+
+struct compress;
+
+/* As -c is told by --by. */
+enum sort_order {
+	SORT_SIZE,     /* largest groups first */
+	SORT_SIZE_ASC, /* sp-rtrace's default */
+	SORT_COUNT,
+	SORT_COUNT_ASC,
+	SORT_COUNT_OF,
+};
+
+/* Groups of one size or count stay in the order of their first calls. */
+struct compress_group {
+	const struct backtrace *backtrace; /* NULL: of calls without any */
+	uint64_t count;			   /* calls */
+	uint64_t bytes;			   /* gained; what is lost counts 0 */
+	size_t rank;			   /* in order of first calls, from 0 */
+	struct pile calls;
+};
+
+void compress_create(struct compress **compress, bool with_arguments);
+
+/* Events that are no calls are ignored. Returns 0 or a negative errno. */
+int compress_event(struct compress *compress, const struct event *event, struct error *err);
+
+void compress_finish(struct compress *compress, enum sort_order order);
+
+size_t compress_count(const struct compress *compress);
+const struct compress_group *compress_at(const struct compress *compress, size_t i);
+
+/* print is called for each call of the group in order; see pile_each(). */
+int compress_each(const struct compress *compress, const struct compress_group *group,
+		  int (*print)(void *user, struct kept *kept), void *user, struct error *err);
+
+void compress_destroy(struct compress *compress);
+
+#endif

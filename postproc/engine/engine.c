@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: MIT */
+#include "engine.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "trace/inputs.h"
+#include "trace/merge.h"
+
+struct engine {
+	const struct engine_options *options;
+	const struct engine_listener *listener;
+	struct engine_result *result;
+	/* of the trace that is being read */
+	struct trace *trace;
+	struct select *select;
+	struct trace_process first; /* of the run that was read last; no tails: not known */
+	struct event stream;	    /* see begin() of the listener; no process: none has begun */
+	bool is_begun;
+};
+
+/* The first error counts: what is already on its way, or the later one. */
+static int first_of(int rc, int later_rc, const struct error *later, struct error *err)
+{
+	if (rc || !later_rc)
+		return rc;
+	if (err)
+		*err = *later;
+	return later_rc;
+}
+
+/* ---- a stream ---- */
+
+static int begin_stream(struct engine *engine, struct error *err)
+{
+	engine->is_begun = true;
+	engine->result->has_found = true;
+	return engine->listener->begin(engine->listener->user, &engine->stream, err);
+}
+
+/* rc: what has happened so far. */
+static int end_stream(struct engine *engine, int rc, struct error *err)
+{
+	struct error later = { 0 };
+	int end;
+
+	/* One without any event is one all the same. */
+	if (rc == 0 && !engine->is_begun && engine->stream.process &&
+	    select_has_process(engine->select))
+		rc = begin_stream(engine, err);
+	end = engine->is_begun ? engine->listener->end(engine->listener->user, &later) : 0;
+	engine->is_begun = false;
+	engine->stream.process = NULL;
+	return first_of(rc, end, &later, err);
+}
+
+static int on_stream(struct engine *engine, const struct event *event, struct error *err)
+{
+	int rc = end_stream(engine, 0, err);
+
+	if (rc)
+		return rc;
+	engine->stream = *event;
+	select_event(engine->select, &event);
+	return 0;
+}
+
+/* All times of a run count from the start of its first process, whichever are selected. */
+static void note_run(struct engine *engine, const struct trace_process *process)
+{
+	if (!process->has_tails ||
+	    (engine->first.has_tails &&
+	     !memcmp(engine->first.session, process->session, sizeof(process->session))))
+		return;
+	engine->first = *process;
+	if (!engine->result->run.start_ns)
+		engine->result->run =
+			(struct instant_base){ process->start_ns, process->realtime_ns };
+}
+
+static int on_event(struct engine *engine, const struct event *event, struct error *err)
+{
+	bool is_merged = engine->options->is_merged;
+	bool wanted;
+	int rc = 0;
+
+	if (event->kind == EVENT_PROCESS)
+		note_run(engine, event->process);
+	if (event->kind == EVENT_STREAM && !(is_merged && engine->stream.process))
+		return on_stream(engine, event, err);
+	wanted = select_event(engine->select, &event);
+	if (!engine->is_begun && select_has_process(engine->select)) {
+		if (is_merged)
+			engine->stream.process = event->process;
+		rc = begin_stream(engine, err);
+	}
+	return rc || !wanted ? rc : engine->listener->event(engine->listener->user, event, err);
+}
+
+/* Nearly all events are calls of which nothing is asked. */
+static int read_events(struct engine *engine, struct error *err)
+{
+	static const volatile sig_atomic_t never;
+	const volatile sig_atomic_t *stop = engine->options->stop ? engine->options->stop : &never;
+	const struct engine_listener listener = *engine->listener;
+	bool keeps_calls = select_keeps_calls(engine->select);
+	const struct event *event;
+	int rc = 0;
+
+	while (rc == 0) {
+		if (*stop)
+			return error_set(err, EINTR, "interrupted: the result is partial");
+		rc = trace_next(engine->trace, &event, err);
+		if (rc <= 0)
+			return rc;
+		if (keeps_calls && engine->is_begun && event_is_call(event))
+			rc = listener.event(listener.user, event, err);
+		else
+			rc = on_event(engine, event, err);
+	}
+	return rc;
+}
+
+/* ---- traces ---- */
+
+/* The parts of a merged trace each know of themselves. */
+static bool all_whole(const struct trace *merged)
+{
+	const struct trace *part;
+	const char *path;
+
+	for (size_t i = 0; (part = trace_merge_part(merged, i, &path)) != NULL; i++)
+		if (!trace_is_whole(part))
+			return false;
+	return true;
+}
+
+static int read_streams(struct engine *engine, struct error *err)
+{
+	struct error later = { 0 };
+	int rc = select_create(&engine->select, &engine->options->select, err), closed;
+
+	if (rc == 0 && !select_keeps_calls(engine->select))
+		trace_wants_calls(engine->trace);
+	if (rc == 0)
+		rc = read_events(engine, err);
+	rc = end_stream(engine, rc, err);
+	/* Backtraces that were cut are the selection's, and places of the process until it closes.
+	 */
+	closed = engine->listener->close
+			 ? engine->listener->close(engine->listener->user, engine->trace, &later)
+			 : 0;
+	select_destroy(engine->select);
+	return first_of(rc, closed, &later, err);
+}
+
+static int read_trace(struct engine *engine, struct trace *trace, const char *path,
+		      struct error *err)
+{
+	const struct engine_options *options = engine->options;
+	int rc = engine->listener->open(engine->listener->user, trace, path, err);
+
+	if (rc)
+		return rc;
+	engine->trace = trace;
+	if (engine->first.has_tails && !options->is_merged)
+		trace_count_from(trace, &engine->first);
+	rc = read_streams(engine, err);
+	engine->result->is_damaged |=
+		!(options->is_merged ? all_whole(trace) : trace_is_whole(trace));
+	if (options->read && (rc == 0 || rc == -EINTR))
+		options->read(options->trace.user, path, trace);
+	return rc;
+}
+
+static int read_merged(struct engine *engine, const char *const *paths, size_t count,
+		       struct error *err)
+{
+	struct trace *trace;
+	int rc = trace_merge_open(&trace, paths, count, &engine->options->trace, err);
+
+	if (rc)
+		return rc;
+	rc = read_trace(engine, trace, NULL, err);
+	trace_close(trace);
+	return rc;
+}
+
+static int read_file(struct engine *engine, const char *path, struct error *err)
+{
+	struct trace *trace;
+	int rc = trace_open(&trace, path, &engine->options->trace, err);
+
+	if (rc)
+		return rc;
+	rc = read_trace(engine, trace, path, err);
+	trace_close(trace);
+	return rc;
+}
+
+static int read_files(struct engine *engine, const struct inputs *inputs, struct error *err)
+{
+	const struct trace_options *options = &engine->options->trace;
+
+	for (size_t i = 0; i < inputs->count; i++) {
+		const char *path = inputs->items[i];
+		const char *name = strcmp(path, "-") ? path : "standard input";
+		int rc = read_file(engine, path, err);
+
+		if (rc == 0)
+			continue;
+		/* What concerns more than this file. */
+		if (inputs->count == 1) {
+			error_prefix(err, "%s", name);
+			return rc;
+		}
+		engine->result->is_damaged = true;
+		engine->result->unread++;
+		if (options->failed)
+			options->failed(options->user, name, err);
+	}
+	return 0;
+}
+
+int engine_trace(struct trace *trace, const char *path, const struct engine_options *options,
+		 const struct engine_listener *listener, struct engine_result *result,
+		 struct error *err)
+{
+	struct engine engine = { .options = options, .listener = listener, .result = result };
+
+	return read_trace(&engine, trace, path, err);
+}
+
+int engine_read(const char *const *paths, size_t count, const struct engine_options *options,
+		const struct engine_listener *listener, struct engine_result *result,
+		struct error *err)
+{
+	struct engine engine = { .options = options, .listener = listener, .result = result };
+	struct inputs inputs;
+	int rc;
+
+	if (options->is_merged)
+		return read_merged(&engine, paths, count, err);
+	rc = inputs_expand(&inputs, paths, count, &options->trace, err);
+	if (rc == 0)
+		rc = read_files(&engine, &inputs, err);
+	inputs_free(&inputs);
+	return rc;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef ENGINE_HEAP_RANGE_H
+#define ENGINE_HEAP_RANGE_H
+
+/* The lowest and highest block of memory that a trace has seen: two lines of the heap's report. */
+
+#include "trace/event.h"
+
+struct heap_range {
+	uint64_t lowest, highest; /* addresses; both 0 before the first block */
+};
+
+static inline void heap_range_event(struct heap_range *range, const struct event *event)
+{
+	if (!event_is_alloc(event))
+		return;
+	/* Descriptors and locks are no blocks; a class that nobody knows may be. */
+	if (event->resource->known != RESOURCE_MEMORY && event->resource->known != RESOURCE_NONE)
+		return;
+	if (range->lowest == 0 || event->object < range->lowest)
+		range->lowest = event->object;
+	if (event->object > range->highest)
+		range->highest = event->object;
+}
+
+#endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef ENGINE_PASS_H
+#define ENGINE_PASS_H
+
+/* Prints streams: a listener of the engine that hands events to the views and a writer. */
+
+#include "base/error.h"
+#include "formats/writer.h"
+#include "engine.h"
+#include "postproc/request/output.h"
+#include "compress.h"
+
+struct pass_options {
+	struct engine_options reading;
+	const struct writer *writer;
+	bool is_leaks, is_compressed;
+	enum sort_order order;
+	bool remove_arguments; /* of calls that are printed */
+	bool is_reordered;     /* as sp-rtrace's tools order it, see views/reorder.h */
+	bool force;
+	const char *words; /* behind the format's name */
+	struct output *output;
+};
+
+/* Prints all streams of all paths. Returns as engine_read(). */
+int pass(const char *const *paths, size_t count, const struct pass_options *options,
+	 struct engine_result *result, struct error *err);
+
+/* Those of an open trace. Returns as engine_trace(). */
+int pass_trace(struct trace *trace, const struct pass_options *options, struct error *err);
+
+#endif

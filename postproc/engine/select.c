@@ -1,0 +1,448 @@
+/* SPDX-License-Identifier: MIT */
+#include "select.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/memory.h"
+#include "base/order.h"
+#include "base/pool.h"
+#include "base/table.h"
+#include "hook_table.h"
+#include "select_parts.h"
+
+struct indices {
+	uint64_t *items;
+	size_t count, capacity;
+};
+
+struct code_range {
+	uint64_t from, to;
+};
+
+struct select {
+	struct globs programs;
+	const struct trace_process *process; /* that is_other is about; NULL: not known yet */
+	struct select_options options;
+	struct indices indices;
+	bool leaves_out; /* the calls of the indices, and keeps the others */
+	struct globs classes;
+	uint64_t mask; /* of classes, where there are no names of them; bit 0 is class 1 */
+	uint64_t pid;  /* where there are no names of programs */
+	char *module;  /* patterns of paths, of the range that follows */
+	uint64_t start, size;
+	ARRAY_OF(struct code_range) ranges; /* where that module's range is in this stream */
+	struct select_function functions;
+	struct select_module modules;
+	struct select_thread thread;
+	struct select_size size_range;
+	struct select_held held;
+	uint64_t seen, kept; /* calls */
+	bool is_paired;	     /* losses follow their gains */
+	bool is_other;	     /* the stream's process is not wanted */
+	bool keeps_calls;    /* all of them, as they are */
+	struct event event;  /* a changed copy */
+	struct pool pool;    /* cut backtraces */
+	struct table cut;    /* the same by frames */
+	/* the cut one of each backtrace, NULL: not known yet */
+	ARRAY_OF(const struct backtrace *) by_id;
+	struct trace_nodes nodes;  /* of those that were cut */
+	ARRAY_OF(uint64_t) frames; /* of the one that is being cut */
+};
+
+static int by_value(const void *one, const void *two)
+{
+	uint64_t a = *(const uint64_t *)one, b = *(const uint64_t *)two;
+
+	return ORDER(a, b);
+}
+
+static int read_indices(struct indices *indices, const char *path, struct error *err)
+{
+	cleanup_file FILE *file = path ? fopen(path, "re") : NULL;
+	char line[256];
+
+	if (!path)
+		return 0;
+	if (!file)
+		return error_system(err, errno, "%s: cannot open the list of indices", path);
+	while (fgets(line, sizeof(line), file)) {
+		char *end;
+		uint64_t index = strtoull(line, &end, 0), *place;
+
+		if (end == line)
+			continue;
+		place = ARRAY_ADD(indices);
+		*place = index;
+	}
+	if (ferror(file))
+		return error_system(err, EIO, "%s: cannot read the list of indices", path);
+	if (indices->count)
+		qsort(indices->items, indices->count, sizeof(*indices->items), by_value);
+	return 0;
+}
+
+static bool has_index(const struct indices *indices, uint64_t index)
+{
+	return indices->count &&
+	       bsearch(&index, indices->items, indices->count, sizeof(*indices->items), by_value);
+}
+
+/* PATTERNS:START+SIZE, in hexadecimal; patterns alone have no range. */
+static void parse_modules(struct select *select, const char *text)
+{
+	const char *colon = text ? strrchr(text, ':') : NULL;
+	char *end = NULL;
+
+	if (colon) {
+		select->start = strtoull(colon + 1, &end, 16);
+		if (end != colon + 1 && *end == '+')
+			select->size = strtoull(end + 1, &end, 16);
+	}
+	if (select->size && !*end)
+		select->module = memory_text_part(text, (size_t)(colon - text));
+	globs_parse(&select->modules.globs, select->module ? select->module : text);
+}
+
+static bool is_class(const char *word)
+{
+	for (size_t i = 1; i < RESOURCE_COUNT; i++)
+		if (!strcmp(resource_table[i].type, word))
+			return true;
+	return false;
+}
+
+/* The class fd is a hexadecimal number, too. */
+static void parse_classes(struct select *select, const char *text)
+{
+	char *end = NULL;
+
+	if (text && !is_class(text))
+		select->mask = strtoull(text, &end, 16);
+	if (!end || *end)
+		globs_parse(&select->classes, text);
+}
+
+static void parse_process(struct select *select, const char *text)
+{
+	if (text && *text && !text[strspn(text, "0123456789")])
+		select->pid = strtoull(text, NULL, 10);
+	else
+		globs_parse(&select->programs, text);
+}
+
+static int create_parts(struct select *select, const struct select_options *options,
+			struct error *err)
+{
+	parse_process(select, options->process);
+	parse_classes(select, options->classes);
+	parse_modules(select, options->modules);
+	globs_parse(&select->functions.globs, options->functions);
+	select_thread_parse(&select->thread, options->thread);
+	select->is_paired = options->functions || (options->modules && !select->module) ||
+			    options->thread || options->size ||
+			    (options->is_whole && (options->has_contexts || select->module));
+	select->keeps_calls = !select->is_paired && !options->classes && !options->has_contexts &&
+			      !options->process && options->depth < 0 && !options->calls &&
+			      !options->modules;
+	return select_size_parse(&select->size_range, options->size, err);
+}
+
+int select_create(struct select **result, const struct select_options *options, struct error *err)
+{
+	struct select *select = memory_zalloc(1, sizeof(*select));
+	int rc;
+
+	select->options = *options;
+	table_init(&select->cut);
+	trace_nodes_init(&select->nodes, &select->pool);
+	select->leaves_out = options->calls && *options->calls == '!';
+	rc = read_indices(&select->indices,
+			  options->calls ? options->calls + select->leaves_out : NULL, err);
+	if (rc == 0)
+		rc = create_parts(select, options, err);
+	if (rc) {
+		select_destroy(select);
+		return rc;
+	}
+	*result = select;
+	return 0;
+}
+
+/* depth */
+
+static bool same_frames(const void *item, const void *key)
+{
+	const struct backtrace *one = item, *two = key;
+
+	return one->node == two->node && one->epoch == two->epoch &&
+	       (!one->texts) == (!two->texts) &&
+	       (!one->texts || !memcmp(one->texts, two->texts, one->count * sizeof(*one->texts)));
+}
+
+/* The innermost frames, as a node of ours. */
+static const struct trace_node *cut_node(struct select *select, const struct trace_node *node)
+{
+	select->frames.count = 0;
+	for (; node->count && select->frames.count < (uint64_t)select->options.depth;
+	     node = node->caller) {
+		uint64_t *place = ARRAY_ADD(&select->frames);
+
+		*place = node->address;
+	}
+	return trace_nodes_of(&select->nodes, select->frames.items, select->frames.count);
+}
+
+/* Backtraces that become equal become one, so that their calls fall into one group. */
+static const struct backtrace *cut(struct select *select, const struct backtrace *whole)
+{
+	struct backtrace key = *whole, *found;
+	uint64_t hash;
+
+	key.node = cut_node(select, whole->node);
+	key.count = key.node->count;
+	hash = hash_two(select->cut.seed, key.node->number, key.epoch);
+	found = table_find(&select->cut, hash, same_frames, &key);
+	if (found)
+		return found;
+	found = pool_alloc(&select->pool, sizeof(*found));
+	*found = key;
+	found->id = (uint32_t)select->cut.count;
+	table_add(&select->cut, hash, found);
+	return found;
+}
+
+static const struct backtrace *cut_known(struct select *select, const struct backtrace *whole)
+{
+	const struct backtrace **place = ARRAY_AT(&select->by_id, whole->id);
+
+	if (!*place)
+		*place = cut(select, whole);
+	return place ? *place : NULL;
+}
+
+/* code range */
+
+static void add_range(struct select *select, const struct trace_mapping *mapping)
+{
+	struct code_range *range;
+	uint64_t from = select->start;
+
+	if (!select_module_matches(&select->modules.globs, mapping->path))
+		return;
+	/* An address inside the mapping is that of a program at a fixed place; others are relative.
+	 */
+	if (from < mapping->from || from >= mapping->to)
+		from += mapping->from;
+	range = ARRAY_ADD(&select->ranges);
+	*range = (struct code_range){ from, from + select->size };
+}
+
+static bool is_called_from_range(const struct select *select, const struct event *event)
+{
+	const struct trace_node *at = event->backtrace ? event->backtrace->node : &trace_no_node;
+
+	for (; at->count; at = at->caller)
+		for (size_t k = 0; k < select->ranges.count; k++)
+			if (at->address >= select->ranges.items[k].from &&
+			    at->address < select->ranges.items[k].to)
+				return true;
+	return false;
+}
+
+static bool wants_class(const struct select *select, const struct resource_class *resource)
+{
+	uint32_t bit = resource->ordinal - 1;
+
+	if (!select->options.classes)
+		return true;
+	return select->classes.count ? globs_match(&select->classes, resource->type)
+				     : bit < 64 && select->mask >> bit & 1;
+}
+
+static bool wants_context(const struct select *select, uint32_t context)
+{
+	if (!select->options.has_contexts)
+		return true;
+	return select->options.contexts ? select->options.contexts & context : context == 0;
+}
+
+static bool wants_index(const struct select *select, uint64_t index)
+{
+	return !select->options.calls || has_index(&select->indices, index) != select->leaves_out;
+}
+
+/* All that is asked of a call by itself, the cheapest first. */
+static bool matches(struct select *select, const struct event *call)
+{
+	const struct select_options *options = &select->options;
+	bool answer = wants_context(select, call->context) &&
+		      (!select->module || is_called_from_range(select, call));
+
+	if (answer && options->functions)
+		answer = select_function_asks(&select->functions, call->function);
+	if (answer && options->thread)
+		answer = select_thread_asks(&select->thread, call);
+	if (answer && options->modules && !select->module)
+		answer = select_module_asks(&select->modules, call);
+	if (answer && select->size_range.is_set)
+		answer = call->type == CALL_TYPE_ALLOC && call->size >= select->size_range.from &&
+			 call->size <= select->size_range.to;
+	return answer;
+}
+
+/* What the call gains is remembered, so that its loss is known. */
+static bool matches_by_object(struct select *select, const struct event *call)
+{
+	bool answer = matches(select, call);
+
+	if (call->flags & CALL_FAILED)
+		return answer;
+	if (event_is_alloc(call))
+		select_held_gains(&select->held, call, answer);
+	if (event_is_free(call))
+		answer |= select_held_loses(&select->held, call);
+	return answer;
+}
+
+/* Cuts what is to be cut; *event is then a copy. */
+static void cut_call(struct select *select, const struct event **event)
+{
+	const struct event *call = *event;
+	bool is_cut = select->options.depth >= 0 && call->backtrace;
+
+	if (!is_cut)
+		return;
+	select->event = *call;
+	*event = &select->event;
+	select->event.backtrace = cut_known(select, call->backtrace);
+}
+
+static void count_call(struct select *select, const struct event *event, bool is_kept)
+{
+	select->seen += event->kind == EVENT_CALL;
+	select->kept += event->kind == EVENT_CALL && is_kept;
+}
+
+static bool select_call(struct select *select, const struct event **event)
+{
+	bool answer = false;
+
+	if (select->options.thread)
+		select_thread_names(&select->thread, *event);
+	cut_call(select, event);
+	/* Notes are facts about the process, whichever of its calls are wanted. */
+	if ((*event)->kind == EVENT_NOTE && select->options.is_whole)
+		return true;
+	if (wants_class(select, (*event)->resource) && wants_index(select, (*event)->index))
+		answer = select->is_paired ? matches_by_object(select, *event)
+					   : matches(select, *event);
+	count_call(select, *event, answer);
+	return answer;
+}
+
+static void select_mapping(struct select *select, const struct event *event)
+{
+	if (select->module)
+		add_range(select, event->mapping);
+	else if (select->options.modules)
+		select_module_maps(&select->modules, event);
+}
+
+/* Before PINF, or the header of a text, the process is not known: a stream without is not wanted.
+ */
+static void select_process(struct select *select, const struct event *event)
+{
+	const struct trace_process *process = event->process;
+
+	if (process == select->process && event->kind != EVENT_PROCESS)
+		return;
+	select->process = process->has_process ? process : NULL;
+	select->is_other =
+		!process->has_process ||
+		(select->programs.count
+			 ? !process->name || !globs_match(&select->programs, process->name)
+			 : process->pid != select->pid);
+}
+
+bool select_event(struct select *select, const struct event **event)
+{
+	if (select->keeps_calls && event_is_call(*event)) {
+		count_call(select, *event, true);
+		return true;
+	}
+	if (select->options.process)
+		select_process(select, *event);
+	if (select->is_other)
+		return false;
+	switch ((*event)->kind) {
+	case EVENT_CALL:
+	case EVENT_NOTE:
+		return select_call(select, event);
+	case EVENT_RESOURCE:
+		return wants_class(select, (*event)->resource);
+	case EVENT_CONTEXT:
+		return !select->options.has_contexts ||
+		       (select->options.contexts & (*event)->call_context->bit) != 0;
+	case EVENT_MAPPING:
+		select_mapping(select, *event);
+		break;
+	case EVENT_STREAM:
+		select->ranges.count = 0;
+		break;
+	case EVENT_PROCESS:
+	case EVENT_TRACER:
+	case EVENT_ATTACHMENT:
+	case EVENT_HEAP:
+	case EVENT_COMMENT:
+		break;
+	}
+	return true;
+}
+
+bool select_keeps_calls(const struct select *select)
+{
+	const struct select_tally *tally = select->options.tally;
+
+	/* Of time alone nothing is asked here, but what is left is counted. */
+	return select->keeps_calls && !(tally && tally->filters);
+}
+
+bool select_has_process(const struct select *select)
+{
+	return !select->is_other;
+}
+
+void select_destroy(struct select *select)
+{
+	if (!select)
+		return;
+	if (select->options.tally) {
+		select->options.tally->seen += select->seen;
+		select->options.tally->kept += select->kept;
+	}
+	free(select->indices.items);
+	globs_free(&select->classes);
+	free(select->module);
+	free(select->ranges.items);
+	free(select->by_id.items);
+	free(select->frames.items);
+	trace_nodes_free(&select->nodes);
+	globs_free(&select->programs);
+	globs_free(&select->functions.globs);
+	free(select->functions.known.items);
+	globs_free(&select->modules.globs);
+	free(select->modules.ranges.items);
+	free(select->modules.known.items);
+	globs_free(&select->thread.globs);
+	table_free(&select->thread.table);
+	pool_free(&select->thread.pool);
+	select_held_free(&select->held);
+	table_free(&select->cut);
+	pool_free(&select->pool);
+	free(select);
+}

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: MIT */
+#include "window.h"
+
+#include "account/ledger.h"
+#include "notes.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define NAME_MAX_SIZE 256
+
+/* An instant that is looked for: T, a mark's text, or the peak. */
+struct landmark {
+	char name[NAME_MAX_SIZE];
+	bool is_time, is_peak, is_found;
+	struct instant instant;
+	uint64_t ns; /* in the time of the streams */
+};
+
+enum { SINCE, UNTIL, LANDMARKS };
+
+struct window {
+	struct landmark list[LANDMARKS]; /* name: "" where it is not given */
+	struct instant_base base;	 /* of the run: that of its first process */
+	struct ledger *ledger;		 /* of the process that is read, where the peak is wanted */
+	uint64_t peak;
+};
+
+/* ---- what is wanted ---- */
+
+static int name_landmark(struct landmark *landmark, const char *option, const char *text,
+			 struct error *err)
+{
+	size_t length = text ? strlen(text) : 0;
+
+	if (!text)
+		return 0;
+	if (!length || length >= sizeof(landmark->name))
+		return error_set(
+			err, EINVAL,
+			"--%s=%s: expected a time (1.5, 250ms, 19:20:31), a mark's text or "
+			"peak",
+			option, text);
+	memcpy(landmark->name, text, length);
+	landmark->is_peak = !strcmp(landmark->name, "peak");
+	landmark->is_time =
+		!landmark->is_peak && instant_parse(&landmark->instant, landmark->name, NULL) == 0;
+	return 0;
+}
+
+/* A time is found as the trace is read; a mark or the peak by reading it before. */
+static bool must_look(const struct window *window)
+{
+	for (unsigned i = 0; i < LANDMARKS; i++)
+		if (*window->list[i].name && !window->list[i].is_time)
+			return true;
+	return false;
+}
+
+static bool wants_peak(const struct window *window)
+{
+	for (unsigned i = 0; i < LANDMARKS; i++)
+		if (window->list[i].is_peak)
+			return true;
+	return false;
+}
+
+/* ---- looking for it ---- */
+
+static void find_mark(struct window *window, const struct event *event)
+{
+	const char *text = event_argument(event, "text");
+
+	for (unsigned i = 0; text && i < LANDMARKS; i++) {
+		struct landmark *landmark = &window->list[i];
+		bool is_first = !landmark->is_found || event->time_ns < landmark->ns;
+
+		if (landmark->is_time || landmark->is_peak || strcmp(landmark->name, text) != 0 ||
+		    !is_first)
+			continue;
+		landmark->ns = event->time_ns;
+		landmark->is_found = true;
+	}
+}
+
+static int on_begin(void *user, const struct event *event, struct error *err)
+{
+	struct window *window = user;
+
+	(void)event;
+	if (wants_peak(window))
+		ledger_create(&window->ledger, false, err);
+	return 0;
+}
+
+static int on_event(void *user, const struct event *event, struct error *err)
+{
+	struct window *window = user;
+
+	if (event->kind == EVENT_NOTE && !strcmp(event->function->name, NOTE_MARK))
+		find_mark(window, event);
+	if (window->ledger && event_is_call(event))
+		ledger_event(window->ledger, event, err);
+	return 0;
+}
+
+static void find_peak(struct window *window, const struct ledger_sum *sum)
+{
+	if (sum->peak <= window->peak)
+		return;
+	window->peak = sum->peak;
+	for (unsigned i = 0; i < LANDMARKS; i++)
+		if (window->list[i].is_peak) {
+			window->list[i].ns = sum->peak_ns;
+			window->list[i].is_found = true;
+		}
+}
+
+static int on_end(void *user, struct error *err)
+{
+	struct window *window = user;
+
+	if (window->ledger)
+		ledger_settle(window->ledger, err);
+	for (uint32_t i = 0; window->ledger && i < ledger_class_count(window->ledger); i++)
+		if (ledger_class(window->ledger, i)->known == RESOURCE_MEMORY)
+			find_peak(window, ledger_sum(window->ledger, i));
+	if (window->ledger)
+		ledger_destroy(window->ledger);
+	window->ledger = NULL;
+	return 0;
+}
+
+static int on_open(void *user, const struct trace *trace, const char *path, struct error *err)
+{
+	(void)user;
+	(void)trace;
+	if (path && !strcmp(path, "-"))
+		return error_set(
+			err, EINVAL,
+			"--since and --until read a trace twice for a mark or the peak: name a "
+			"file");
+	return 0;
+}
+
+static int look(struct window *window, const struct engine_options *reading,
+		const char *const *paths, size_t count, struct error *err)
+{
+	const struct engine_listener listener = {
+		.user = window,
+		.open = on_open,
+		.begin = on_begin,
+		.event = on_event,
+		.end = on_end,
+	};
+	struct engine_options quiet = *reading;
+	struct engine_result result = { 0 };
+	int rc;
+
+	/* what there is to say is said when it is read for good */
+	quiet.read = NULL;
+	quiet.select.tally = NULL;
+	quiet.trace.progress = NULL;
+	quiet.trace.failed = NULL;
+	rc = engine_read(paths, count, &quiet, &listener, &result, err);
+	window->base = result.run;
+	return rc;
+}
+
+/* ---- the result ---- */
+
+static int place(const struct window *window, struct landmark *landmark, struct error *err)
+{
+	if (landmark->is_time) {
+		landmark->ns = instant_at(&landmark->instant, &window->base);
+		landmark->is_found = true;
+	}
+	if (landmark->is_found || !*landmark->name)
+		return 0;
+	return error_set(err, EINVAL,
+			 landmark->is_peak
+				 ? "%s: no memory was recorded, so there is no peak"
+				 : "%s: the run has no such mark, nor is it a time (1.5, 250ms, "
+				   "19:20:31)",
+			 landmark->name);
+}
+
+static int refuse_order(const struct window *window, struct error *err)
+{
+	return error_set(err, EINVAL, "--since=%s is later than --until=%s",
+			 window->list[SINCE].name, window->list[UNTIL].name);
+}
+
+/* What happens at the beginning of a window is of the one before it, so that windows add up. */
+static int narrow(struct window *window, struct trace_options *trace, struct error *err)
+{
+	const struct landmark *since = &window->list[SINCE], *until = &window->list[UNTIL];
+	int rc = place(window, &window->list[SINCE], err);
+
+	if (rc == 0)
+		rc = place(window, &window->list[UNTIL], err);
+	if (rc)
+		return rc;
+	if (until->is_found)
+		trace->until_ns = until->ns + !until->ns; /* 0 would be no end */
+	if (since->is_found && since->ns > window->base.start_ns)
+		trace->since_ns = since->ns + 1;
+	return until->is_found && trace->since_ns > trace->until_ns ? refuse_order(window, err) : 0;
+}
+
+int window_plan(struct engine_options *reading, const char *const *paths, size_t count,
+		const struct options *options, struct error *err)
+{
+	static const char *const standard_input[] = { "-" };
+	struct window window = { 0 };
+	const struct instant *since = &window.list[SINCE].instant;
+	const struct instant *until = &window.list[UNTIL].instant;
+	int rc = name_landmark(&window.list[SINCE], "since", options->since, err);
+
+	if (rc == 0)
+		rc = name_landmark(&window.list[UNTIL], "until", options->until, err);
+	if (rc)
+		return rc;
+	if (!must_look(&window)) {
+		reading->trace.since = *since;
+		reading->trace.until = *until;
+		return since->kind && since->kind == until->kind && since->ns > until->ns
+			       ? refuse_order(&window, err)
+			       : 0;
+	}
+	rc = look(&window, reading, count ? paths : standard_input, count ? count : 1, err);
+	return rc ? rc : narrow(&window, &reading->trace, err);
+}

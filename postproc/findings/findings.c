@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: MIT */
+#include "findings.h"
+
+#include "images.h"
+
+#define PEAK_BYTES   1000000u /* more than is held: less is nobody's trouble */
+#define PEAK_TIMES   4u
+#define BLOCKS_MIN   1000u
+#define SIGNALS_MIN  10u
+#define TEMPS_MANY   100000u /* more trouble than a little that is held */
+#define PILE_OBJECTS 10u
+#define PILE_BLOCKS  100u
+
+static const struct summary_class *closed_twice(const struct summary *summary)
+{
+	static const enum resource classes[] = { RESOURCE_FD, RESOURCE_FILE, RESOURCE_DIRECTORY };
+
+	for (size_t i = 0; i < sizeof(classes) / sizeof(*classes); i++) {
+		const struct summary_class *class = summary_class_of(summary, classes[i]);
+
+		if (class && class->bad_closes + class->bad_uses)
+			return class;
+	}
+	return NULL;
+}
+
+static const struct summary_class *lost_blocks(const struct summary *summary)
+{
+	const struct summary_class *class = summary_class_of(summary, RESOURCE_MEMORY);
+
+	return class && class->unkept ? class : NULL;
+}
+
+/* The most that was held is far above what is left. */
+static const struct summary_class *high_peak(const struct summary *summary)
+{
+	const struct summary_class *class = summary_class_of(summary, RESOURCE_MEMORY);
+
+	return class && class->peak.amount >= class->held_bytes + PEAK_BYTES &&
+			       class->peak.amount / PEAK_TIMES >= class->held_bytes
+		       ? class
+		       : NULL;
+}
+
+/* Where nobody ever waits, as in a library made for threads in a program of one, none is missed. */
+static const struct summary_class *vain_signals(const struct summary *summary)
+{
+	const struct summary_class *class = summary_class_of(summary, RESOURCE_CONDITION);
+
+	return class && class->waits.calls && class->vain >= SIGNALS_MIN &&
+			       class->vain >= class->notified / 2
+		       ? class
+		       : NULL;
+}
+
+static const struct summary_class *short_lived(const struct summary *summary)
+{
+	const struct summary_class *class = summary_class_of(summary, RESOURCE_MEMORY);
+
+	return class && class->temporary >= BLOCKS_MIN && class->temporary >= class->gained / 2
+		       ? class
+		       : NULL;
+}
+
+static const struct {
+	const char *report;
+	const struct summary_class *(*find)(const struct summary *summary);
+} findings[FINDINGS] = {
+	[FINDING_CLOSED] = { "fds", closed_twice },
+	[FINDING_LOST] = { "leaks", lost_blocks },
+	[FINDING_PEAK] = { "peak", high_peak },
+	[FINDING_SIGNALS] = { "waits --table=signals", vain_signals },
+	[FINDING_SHORT] = { "allocations --table=temporary", short_lived },
+};
+
+const struct summary_class *finding_class(const struct summary *summary, enum finding finding)
+{
+	return findings[finding].find(summary);
+}
+
+/* ---- what to ask next ---- */
+
+/*
+ * By damage: what keeps a program from its end; wrong calls and unreachable blocks; what piles up;
+ * waits that take a good part of the run; peaks and temporary blocks; then the rest of what is
+ * held.
+ */
+
+/* A wait that kept the program from its end: of a main thread, whose program was killed. */
+static const char *report_of_hang(const struct summary *summary)
+{
+	bool is_kept = false;
+
+	if (summary->deadlocked)
+		return "waits";
+	if (summary->lost_wakeups)
+		return "waits --table=cond_waits,signals";
+	if (images_last(summary)->end != SUMMARY_KILLED)
+		return NULL;
+	for (size_t i = 0; i < summary->blocked.count; i++)
+		is_kept |= summary->blocked.items[i].thread == summary->blocked.items[i].pid;
+	for (size_t i = 0; is_kept && i < summary->blocked.count; i++) {
+		enum resource waited = summary->blocked.items[i].resource;
+
+		if (waited == RESOURCE_LOCK || waited == RESOURCE_RWLOCK)
+			return "waits";
+		if (waited == RESOURCE_SEMAPHORE)
+			return "waits --table=sem_waits,posts";
+		if (waited == RESOURCE_CONDITION)
+			return "waits --table=cond_waits,signals";
+	}
+	return NULL;
+}
+
+/* Threads of a pool that had nothing to do: their waits cost no time. */
+static bool has_idle_threads(const struct summary *summary, enum resource resource)
+{
+	for (size_t i = 0; i < summary->blocked.count; i++)
+		if (summary->blocked.items[i].resource == resource &&
+		    summary->blocked.items[i].threads > 1)
+			return true;
+	return false;
+}
+
+static uint64_t waited_for(const struct summary *summary, enum resource resource)
+{
+	const struct summary_class *class = summary_class_of(summary, resource);
+
+	if (!class || (resource != RESOURCE_LOCK && has_idle_threads(summary, resource)))
+		return 0;
+	return waits_ns(&class->waits.times, waits_threshold(&class->waits));
+}
+
+/* All threads together waited so long: as much as the run took, or a tenth of it. */
+static const char *report_of_waits(const struct summary *summary, uint64_t least_ns)
+{
+	uint64_t locks_ns = waited_for(summary, RESOURCE_LOCK);
+	uint64_t semaphores_ns = waited_for(summary, RESOURCE_SEMAPHORE);
+
+	if (locks_ns <= least_ns && semaphores_ns <= least_ns)
+		return NULL;
+	return locks_ns >= semaphores_ns ? "waits" : "waits --table=sem_waits,posts";
+}
+
+static uint64_t held_of(const struct summary *summary, enum resource resource)
+{
+	const struct summary_class *class = summary_class_of(summary, resource);
+
+	return class ? class->held - class->held_parts : 0;
+}
+
+/* So many of a kind are no oversight at the end of main: each call makes one more. */
+static const char *report_of_piles(const struct summary *summary)
+{
+	if (held_of(summary, RESOURCE_THREAD) >= PILE_OBJECTS)
+		return "threads";
+	if (held_of(summary, RESOURCE_FD) >= PILE_OBJECTS)
+		return "fds";
+	return held_of(summary, RESOURCE_PROCESS) >= PILE_OBJECTS ? "leaks" : NULL;
+}
+
+/*
+ * What is forgotten is a fault, what is freed at once is wasteful: it has to be much. A signal that
+ * no thread waits for costs some nanoseconds; where a wait has missed one, this was said before.
+ */
+static bool is_less_than_leaks(const struct summary *summary, enum finding finding,
+			       const struct findings_leaks *leaks)
+{
+	if (finding == FINDING_CLOSED || finding == FINDING_LOST || !leaks->class)
+		return false;
+	if (finding == FINDING_SIGNALS || leaks->blocks >= PILE_BLOCKS)
+		return true;
+	return finding == FINDING_SHORT &&
+	       (finding_class(summary, finding)->temporary < TEMPS_MANY ||
+		leaks->class->known != RESOURCE_MEMORY || leaks->class->held_bytes >= PEAK_BYTES);
+}
+
+static const char *report_of_worst(const struct summary *summary,
+				   const struct findings_leaks *leaks, enum finding from,
+				   enum finding to)
+{
+	for (enum finding i = from; i < to; i++)
+		if (finding_class(summary, i) && !is_less_than_leaks(summary, i, leaks))
+			return findings[i].report;
+	return NULL;
+}
+
+const char *findings_report(const struct summary *summary, const struct findings_leaks *leaks)
+{
+	uint64_t length_ns = summary->end_ns - summary->start_ns;
+	const char *report = report_of_hang(summary)
+		?: report_of_worst(summary, leaks, 0, FINDING_PEAK)
+		?: report_of_waits(summary, length_ns)
+		?: report_of_piles(summary)
+		?: report_of_waits(summary, length_ns / 10)
+		?: report_of_worst(summary, leaks, FINDING_PEAK, FINDINGS);
+
+	if (report)
+		return report;
+	/* it names them, and without them no leak is certain */
+	if (summary->bypasses.count || summary->namespaces)
+		return "info --table=missing";
+	if (!leaks->class)
+		return "allocations";
+	return leaks->class->known == RESOURCE_FD ? "fds" : "leaks";
+}
+
+/* ---- what is worth a line ---- */
+
+/* It made no peak; a few of many are nobody's trouble. */
+static bool is_little(const struct causes_top *top, size_t i, enum finding finding)
+{
+	if (finding == FINDING_PEAK)
+		return top->places.items[i].bytes < top->places.items[0].bytes / 100;
+	return i && top->places.items[i].count < top->places.items[0].count / 10;
+}
+
+size_t findings_places(const struct causes_top *top, enum finding finding, size_t most)
+{
+	size_t count = 0;
+
+	while (count < top->places.count && count < most && !is_little(top, count, finding))
+		count++;
+	return count;
+}
+
+bool findings_waits_long(const struct summary *summary, uint64_t waited_ns)
+{
+	return waited_ns >= 100000000 || waited_ns >= (summary->end_ns - summary->start_ns) / 100;
+}

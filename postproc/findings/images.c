@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: MIT */
+#include "images.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/memory.h"
+#include "base/order.h"
+
+const struct summary_process *images_last(const struct summary *summary)
+{
+	const struct summary_process *last = &summary->processes.items[0];
+
+	for (size_t i = 1; i < summary->processes.count; i++)
+		if (summary->processes.items[i].pid == last->pid)
+			last = &summary->processes.items[i];
+	return last;
+}
+
+const struct summary_process *images_next(const struct summary *summary,
+					  const struct summary_process *process)
+{
+	const struct summary_process *end = summary->processes.items + summary->processes.count;
+
+	for (const struct summary_process *next = process + 1; next < end; next++)
+		if (next->pid == process->pid)
+			return next;
+	return NULL;
+}
+
+/* ---- which of them matter ---- */
+
+struct rank {
+	const struct summary_process *process;
+	unsigned trouble;
+	uint64_t held;
+};
+
+static unsigned trouble_of(const struct summary_process *process)
+{
+	if (process->lost || process->is_damaged)
+		return 3;
+	if (process->end == SUMMARY_KILLED)
+		return 2;
+	return process->end == SUMMARY_EXITED && process->status;
+}
+
+static uint64_t held_by(const struct summary_process *process)
+{
+	return process->end == SUMMARY_EXEC ? 0 : process->held_bytes;
+}
+
+static int compare_held(const void *left, const void *right)
+{
+	const struct rank *a = left, *b = right;
+
+	return ORDER(b->held, a->held) ?: ORDER(a->process, b->process);
+}
+
+static int compare_trouble(const void *left, const void *right)
+{
+	const struct rank *a = left, *b = right;
+
+	return ORDER(b->trouble, a->trouble) ?: compare_held(left, right);
+}
+
+/* Of count that are ranked, left more. Returns how many are still left. */
+static size_t mark(const struct rank *ranks, size_t count, const struct summary_process *first,
+		   size_t left, bool *is_chosen)
+{
+	for (size_t i = 0; i < count && left; i++) {
+		bool *one = &is_chosen[ranks[i].process - first];
+
+		left -= !*one;
+		*one = true;
+	}
+	return left;
+}
+
+static void choose(const struct summary *summary, struct rank *ranks, size_t room, bool *is_chosen)
+{
+	const struct summary_process *first = summary->processes.items;
+	size_t count = summary->processes.count, holders = room / 2, left = room - 1;
+
+	is_chosen[images_last(summary) - first] = true;
+	qsort(ranks, count, sizeof(*ranks), compare_held);
+	left = mark(ranks, count < holders ? count : holders, first, left, is_chosen);
+	qsort(ranks, count, sizeof(*ranks), compare_trouble);
+	mark(ranks, count, first, left, is_chosen);
+}
+
+void images_choose(const struct summary *summary, size_t room, bool *is_chosen)
+{
+	size_t count = summary->processes.count;
+	cleanup_free struct rank *ranks = memory_zalloc(count, sizeof(*ranks));
+
+	for (size_t i = 0; i < count; i++)
+		ranks[i] = (struct rank){
+			.process = &summary->processes.items[i],
+			.trouble = trouble_of(&summary->processes.items[i]),
+			.held = held_by(&summary->processes.items[i]),
+		};
+	choose(summary, ranks, room, is_chosen);
+}
+
+/* ---- what ran untraced ---- */
+
+static bool is_untraced(const struct summary *summary, size_t index)
+{
+	const struct summary_process *process = &summary->processes.items[index];
+
+	return process->end == SUMMARY_EXEC && process->untraced && !images_next(summary, process);
+}
+
+static const char *path_of(const struct summary *summary, size_t index)
+{
+	const char *path = summary->processes.items[index].became;
+
+	return path ? path : "a program";
+}
+
+static bool is_same_untraced(const struct summary *summary, size_t a, size_t b)
+{
+	const struct summary_process *processes = summary->processes.items;
+
+	return is_untraced(summary, a) && !strcmp(path_of(summary, a), path_of(summary, b)) &&
+	       processes[a].untraced == processes[b].untraced;
+}
+
+uint64_t images_untraced(const struct summary *summary, size_t index)
+{
+	uint64_t times = is_untraced(summary, index);
+
+	for (size_t i = 0; times && i < index; i++)
+		if (is_same_untraced(summary, i, index))
+			return 0;
+	for (size_t i = index + 1; times && i < summary->processes.count; i++)
+		times += is_same_untraced(summary, i, index);
+	return times;
+}

@@ -1,0 +1,920 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/memory.h"
+#include "hook_table.h"
+#include "account/keep.h"
+#include "account/ledger.h"
+#include "postproc/totals/allocators.h"
+#include "postproc/totals/selection.h"
+#include "postproc/totals/summary_fold.h"
+
+/* ---- what a process still holds ---- */
+
+/* Of a place. */
+struct held {
+	uint64_t count, bytes;
+	uint32_t processes;
+	uint32_t last;	  /* number of the process that was merged last, from 1 */
+	uint64_t amount;  /* bytes, or else objects of that one */
+	uint32_t process; /* the one that holds most of it */
+	uint64_t most;	  /* of that one */
+	const char *example;
+	bool has_more_examples;
+	uint32_t children; /* that nobody waited for */
+};
+
+/* Whether b says more shortly what a site is about; the same answer in whatever order they come. */
+static bool is_shorter(const char *a, const char *b)
+{
+	size_t length_a = strlen(a), length_b = strlen(b);
+
+	return length_a != length_b ? length_b < length_a : strcmp(b, a) < 0;
+}
+
+/* Whether it is better than the one that is there. */
+static bool is_example(struct held *held, const char *path)
+{
+	held->has_more_examples |= held->example && strcmp(held->example, path) != 0;
+	return !held->example || is_shorter(held->example, path);
+}
+
+static void merge_held(void *user, void *of_run, const void *of_process)
+{
+	struct summary *summary = user;
+	const struct held *process = of_process;
+	struct held *run = of_run;
+	uint32_t number = (uint32_t)summary->processes.count + 1;
+
+	if (!process->count)
+		return;
+	summary_join_children(&summary->children, &run->children, process->children);
+	run->count += process->count;
+	run->bytes += process->bytes;
+	run->processes += run->last != number;
+	run->amount = run->last == number ? run->amount : 0;
+	run->amount += process->bytes ? process->bytes : process->count;
+	run->last = number;
+	if (run->amount > run->most) {
+		run->most = run->amount;
+		run->process = number - 1;
+	}
+	run->has_more_examples |= process->has_more_examples;
+	if (process->example && is_example(run, process->example))
+		run->example = process->example;
+}
+
+void verdict_list_sites(struct summary *summary)
+{
+	summary->held = tallies_add(&summary->tallies, sizeof(struct held), merge_held, summary);
+}
+
+static void count_part(struct summary *summary, const struct ledger_held *object)
+{
+	struct summary_class *class = &summary->classes[object->class];
+	const struct hook *hook =
+		sites_at(ledger_sites(summary->ledger), object->site)->function->hook;
+
+	class->held_parts++;
+	class->parts_of |= hook ? 1u << hook->resource : 0;
+}
+
+/* Sizes tell enough of blocks, threads of locks. */
+static bool has_example(const struct summary_class *class)
+{
+	return !summary_has_bytes(class) && class->known != RESOURCE_NONE &&
+	       class->known != RESOURCE_LOCK;
+}
+
+static void add_held(struct summary *summary, const struct ledger_held *object)
+{
+	struct held *held = tally_entry(summary->held, object->site);
+	const char *path =
+		has_example(&summary->classes[object->class]) ? ledger_path(object->item) : NULL;
+
+	held->count += object->count;
+	held->bytes += object->bytes;
+	if (summary->classes[object->class].known == RESOURCE_PROCESS)
+		summary_add_child(&summary->children, &held->children,
+				  (uint32_t)summary->processes.count, (uint32_t)object->object);
+	if (object->is_part)
+		count_part(summary, object);
+	if (!path || !is_example(held, path))
+		return;
+	held->example = pool_text(&summary->pool, path, strlen(path));
+}
+
+static bool has_children(struct summary *summary)
+{
+	for (uint32_t i = 0; i < summary->class_count; i++)
+		if (summary->classes[i].known == RESOURCE_PROCESS)
+			return ledger_sum(summary->ledger, i)->count != 0;
+	return false;
+}
+
+static void close_held(struct summary *summary)
+{
+	struct ledger_held object;
+	size_t at = 0;
+
+	if (!summary->held && !has_children(summary))
+		return;
+	while (ledger_held(summary->ledger, &at, &object)) {
+		if (summary->classes[object.class].known == RESOURCE_PROCESS)
+			summary_add_child(&summary->children, &summary->unwaited,
+					  (uint32_t)summary->processes.count,
+					  (uint32_t)object.object);
+		if (summary->held)
+			add_held(summary, &object);
+	}
+}
+
+/* ---- what it passes on to the program that it executes ---- */
+
+static const struct resource_class class_of_descriptors = { .type = "fd", .known = RESOURCE_FD };
+
+static struct summary_passed *new_passed(struct summary *summary)
+{
+	struct summary_passed **place = ARRAY_ADD(&summary->passed);
+
+	*place = memory_zalloc(1, sizeof(**place));
+	summary->passed.count -= place && !*place;
+	return *place;
+}
+
+static void pass(struct summary *summary, const struct ledger_held *held)
+{
+	const struct site *site = sites_at(ledger_sites(summary->ledger), held->site);
+	struct event call = { .arguments = held->item->arguments };
+	struct summary_passed *passed = new_passed(summary);
+
+	while (call.arguments && call.arguments[call.argument_count].name)
+		call.argument_count++;
+	passed->pid = summary->fold->process.pid;
+	passed->arguments = keep_arguments(&call);
+	passed->function = *site->function;
+	passed->function.hook = NULL; /* that of a stream is no part: the stream is gone */
+	passed->function.name =
+		pool_text(&summary->pool, site->function->name, site->function->length);
+	passed->backtrace = (struct backtrace){
+		.id = BACKTRACE_OF_ATLAS,
+		.node = atlas_backtrace(&summary->atlas, site->backtrace, site->index),
+	};
+	passed->opened = (struct event){
+		.kind = EVENT_CALL,
+		.index = held->item->index,
+		.function = &passed->function,
+		.resource = &class_of_descriptors,
+		.type = CALL_TYPE_ALLOC,
+		.object = held->object,
+		.argument_count = call.argument_count,
+		.arguments = passed->arguments,
+		.backtrace = &passed->backtrace,
+		.thread = ledger_thread(summary->ledger, held->item->thread),
+		.time_ns = held->item->gained_ns,
+	};
+}
+
+/*
+ * Those above 2 whose FD_CLOEXEC is not set are open in the next program, whose ~fd notes list
+ * them. 0, 1 and 2 are set up for that program, which inherits them.
+ */
+static void pass_descriptors(struct summary *summary)
+{
+	struct ledger_held held;
+
+	if (!summary->fold->process.has_end || summary->fold->process.untraced)
+		return;
+	for (size_t at = 0; ledger_passed(summary->ledger, &at, &held);)
+		if (held.object > 2)
+			pass(summary, &held);
+}
+
+/* Of the first count, what this process got: it was taken over, or closed by the exec. */
+static void forget_passed(struct summary *summary, uint32_t pid, size_t count)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < summary->passed.count; i++) {
+		struct summary_passed *passed = summary->passed.items[i];
+
+		if (i >= count || passed->pid != pid) {
+			summary->passed.items[kept++] = passed;
+			continue;
+		}
+		free(passed->arguments);
+		free(passed);
+	}
+	summary->passed.count = kept;
+}
+
+/* ---- what it used ---- */
+
+static void learn_classes(struct summary *summary)
+{
+	for (; summary->class_count < ledger_class_count(summary->ledger); summary->class_count++) {
+		const struct ledger_class *facts =
+			ledger_class(summary->ledger, summary->class_count);
+		struct summary_class *class = &summary->classes[summary->class_count];
+
+		class->type = facts->type;
+		class->description = facts->description;
+		class->known = facts->known;
+		class->is_counted = facts->is_counted;
+	}
+}
+
+static void close_peak(struct summary *summary, struct summary_class *class,
+		       const struct ledger_sum *sum)
+{
+	if (sum->peak <= class->peak.amount)
+		return;
+	class->peak = (struct summary_peak){ .variance = sum->peak_variance,
+					     .amount = sum->peak,
+					     .time_ns = sum->peak_ns,
+					     .process = (uint32_t)summary->processes.count };
+}
+
+static void close_class(struct summary *summary, uint32_t index)
+{
+	const struct ledger_sum *sum = ledger_sum(summary->ledger, index);
+	struct summary_process *process = &summary->fold->process;
+	struct summary_class *class = &summary->classes[index];
+
+	class->is_estimate = ledger_class(summary->ledger, index)->is_estimate;
+	class->gained += sum->gained;
+	class->lost += sum->lost;
+	class->waited += sum->joined;
+	class->retaken += sum->retaken;
+	class->strays += summary->begins_late ? 0 : sum->strays;
+	class->earlier += sum->earlier + (summary->begins_late ? sum->strays : 0);
+	class->replaced += sum->replaced;
+	class->temporary += sum->temporary;
+	close_peak(summary, class, sum);
+	if (process->end != SUMMARY_EXEC) {
+		class->held += sum->count;
+		class->held_bytes += sum->bytes;
+		class->held_variance += sum->variance;
+	}
+	if (process->end == SUMMARY_KILLED) {
+		class->killed += sum->count;
+		class->killed_bytes += sum->bytes;
+	}
+	process->held[class->known] += sum->count;
+	if (class->known != RESOURCE_MEMORY)
+		return;
+	process->held_bytes = sum->bytes;
+	process->peak_bytes = sum->peak;
+	class->unkept += process->unkept;
+	class->unkept_bytes += process->unkept_bytes;
+}
+
+/* The backtrace of a site in the atlas; NULL: there is none. */
+static void place_of(struct summary *summary, const struct sites *sites, uint32_t index,
+		     const struct trace_node **place)
+{
+	const struct site *site;
+
+	*place = NULL;
+	if (!index)
+		return;
+	site = sites_at(sites, index);
+	*place = atlas_backtrace(&summary->atlas, site->backtrace, site->index);
+}
+
+static void keep_hot(struct summary *summary, uint32_t class, const struct summary_hot *found,
+		     const struct sites *sites, uint32_t waiter, uint32_t other)
+{
+	struct summary_hot *hot = &summary->classes[class].hot;
+
+	if (found->ns <= hot->ns)
+		return;
+	*hot = *found;
+	hot->pid = summary->fold->process.pid;
+	place_of(summary, sites, waiter, &hot->waiter);
+	place_of(summary, sites, other, &hot->other);
+}
+
+static void close_waits(struct summary *summary, uint32_t index)
+{
+	const struct waits_object *object = waits_hottest(&summary->fold->waits, index, 1000);
+	struct summary_hot hot = { 0 };
+
+	if (!object)
+		return;
+	hot.object = object->object;
+	hot.ns = waits_ns(&object->times, 1000);
+	place_of(summary, &summary->fold->sites, object->first, &hot.first);
+	keep_hot(summary, index, &hot, &summary->fold->sites, object->waiter, object->other);
+}
+
+static void close_signals(struct summary *summary)
+{
+	const struct summary_class *conditions = summary_class_of(summary, RESOURCE_CONDITION);
+	const struct wakes *signals = &summary->signals;
+
+	if (!conditions)
+		return;
+	wakes_finish(&summary->signals, summary->fold->process.end_ns);
+	for (size_t i = 1; i < signals->stats.count; i++)
+		summary->classes[conditions - summary->classes].vain +=
+			signals->stats.items[i].vain;
+}
+
+/* The table lock_waits has the same numbers. */
+/* Locks that were taken without a wait are only counted; when they were released is not known. */
+static void add_uncontended(struct summary *summary, uint64_t count)
+{
+	struct summary_class *class =
+		&summary->classes[ledger_class_of(summary->ledger, RESOURCE_LOCK)];
+
+	learn_classes(summary);
+	class->gained += count;
+	waits_add_sure(&class->waits, count, 0, 0, 0);
+}
+
+static void close_locks(struct summary *summary)
+{
+	struct locks *locks = &summary->locks;
+	const struct summary_class *class;
+	const struct locks_pair *pair;
+	struct locks_times sum = { 0 };
+	struct summary_hot hot;
+	uint32_t index;
+
+	if (summary->fold->process.uncontended)
+		add_uncontended(summary, summary->fold->process.uncontended);
+	class = summary_class_of(summary, RESOURCE_LOCK);
+	if (!class)
+		return;
+	locks_finish(locks, summary->fold->process.end_ns);
+	locks_sum(locks, &sum);
+	index = (uint32_t)(class - summary->classes);
+	waits_add_sure(&summary->classes[index].waits, sum.asked, sum.contended, sum.waited_ns,
+		       sum.longest_wait_ns);
+	pair = locks_hottest(locks);
+	if (!pair)
+		return;
+	hot = (struct summary_hot){ .object = pair->object, .ns = pair->ns };
+	keep_hot(summary, index, &hot, &locks->sites, pair->waiter, pair->holder);
+}
+
+/* ---- who waits at the end ---- */
+
+/* What a thread waits for at the end, or NULL. */
+static struct fold_open *open_of(const struct summary_fold *fold, uint64_t thread)
+{
+	for (size_t i = 0; i < fold->open.count; i++)
+		if (fold->open.items[i].thread == thread &&
+		    (fold->open.items[i].resource == RESOURCE_LOCK ||
+		     fold->open.items[i].resource == RESOURCE_THREAD))
+			return &fold->open.items[i];
+	return NULL;
+}
+
+static bool has_way(const struct fold_open *open, enum hook_how how)
+{
+	const struct hook *hook = hook_find(open->function);
+
+	return hook && hook->how == how;
+}
+
+/*
+ * The next thread behind *at (0 at first) that a call waits for; 0: there is none. All readers are
+ * in the way of a writer. Where readers alone have it a reader waits for a writer that waits.
+ */
+static uint32_t next_blocker(const struct summary *summary, const struct fold_open *open,
+			     uint32_t *at)
+{
+	const struct summary_fold *fold = summary->fold;
+	bool reads = has_way(open, HOW_READS);
+	struct locks_holder holder;
+
+	if (open->resource == RESOURCE_THREAD)
+		return (*at)++ ? 0 : map_get(&fold->threads, OF_HANDLE, open->object);
+	if (open->resource != RESOURCE_LOCK)
+		return 0;
+	if (!reads)
+		return locks_holder(&summary->locks, open->object, at, &holder) ? holder.thread : 0;
+	for (uint32_t hold = 0;
+	     !*at && locks_holder(&summary->locks, open->object, &hold, &holder);)
+		if (!holder.is_shared) {
+			*at = (uint32_t)fold->open.count;
+			return holder.thread;
+		}
+	while (*at < fold->open.count) {
+		const struct fold_open *writer = &fold->open.items[(*at)++];
+
+		if (writer->object == open->object && has_way(writer, HOW_WRITES))
+			return writer->thread;
+	}
+	return 0;
+}
+
+/* Whether what a thread waits for waits in the end for that thread; all calls are visited once. */
+static bool is_deadlock(const struct summary *summary, const struct fold_open *first)
+{
+	const struct fold_open *next[SUMMARY_BLOCKED_MAX] = { first };
+	bool is_seen[SUMMARY_BLOCKED_MAX] = { false };
+	size_t count = 1;
+
+	for (size_t i = 0; i < count; i++) {
+		uint32_t at = 0, thread;
+
+		while ((thread = next_blocker(summary, next[i], &at)) != 0) {
+			const struct fold_open *open = open_of(summary->fold, thread);
+			size_t number = open ? (size_t)(open - summary->fold->open.items) : 0;
+
+			if (thread == first->thread)
+				return true;
+			if (!open || is_seen[number] || count == SUMMARY_BLOCKED_MAX)
+				continue;
+			is_seen[number] = true;
+			next[count++] = open;
+		}
+	}
+	return false;
+}
+
+/* A thread that has the lock: one that waits in the end for the waiter, or else any. */
+static bool find_holder(const struct summary *summary, const struct fold_open *open,
+			struct locks_holder *found)
+{
+	struct locks_holder holder;
+	bool has_found = false;
+
+	if (open->resource != RESOURCE_LOCK)
+		return false;
+	for (uint32_t at = 0; locks_holder(&summary->locks, open->object, &at, &holder);) {
+		const struct fold_open *other = open_of(summary->fold, holder.thread);
+
+		if (!has_found || (open->is_deadlock && other && other->is_deadlock))
+			*found = holder;
+		has_found = true;
+	}
+	return has_found;
+}
+
+/* Whoever ends a program by a signal was tired of waiting; idle threads of a pool are at rest. */
+static bool kept_from_end(const struct summary *summary, const struct fold_open *open)
+{
+	const struct summary_process *process = &summary->fold->process;
+
+	return process->end == SUMMARY_KILLED || process->end == SUMMARY_LEFT ||
+	       process->end == SUMMARY_DETACHED || open->thread == process->pid;
+}
+
+/* The last signal before the wait, if no thread waited when it came. */
+static void find_vain(struct summary *summary, const struct fold_open *open,
+		      struct summary_blocked *blocked)
+{
+	const struct wakes_token *vain = open->resource == RESOURCE_CONDITION
+						 ? wakes_vain(&summary->signals, open->object)
+						 : NULL;
+
+	if (!vain || vain->time_ns > open->enter_ns)
+		return;
+	blocked->vain_thread = vain->thread;
+	blocked->vain_ns = open->enter_ns - vain->time_ns;
+	blocked->is_lost_wakeup = kept_from_end(summary, open);
+	summary->lost_wakeups += blocked->is_lost_wakeup;
+	place_of(summary, &summary->signals.sites, vain->site, &blocked->vain_backtrace);
+}
+
+static void find_notify(struct summary *summary, const struct fold_open *open,
+			struct summary_blocked *blocked)
+{
+	struct summary_fold *fold = summary->fold;
+	const struct waits_object *object;
+
+	if (open->resource != RESOURCE_SEMAPHORE && open->resource != RESOURCE_CONDITION)
+		return;
+	object = waits_object(&fold->waits, ledger_class_of(summary->ledger, open->resource),
+			      open->object);
+	if (!object || !object->last)
+		return;
+	blocked->notify_thread = object->last_thread;
+	blocked->notify_ns =
+		fold->process.end_ns > object->last_ns ? fold->process.end_ns - object->last_ns : 0;
+	place_of(summary, &fold->sites, object->last, &blocked->notify_backtrace);
+}
+
+/*
+ * A lock whose holder has ended is never released. Other waits may just have been idle in a program
+ * that ended by itself; one that was killed, or was left alone, may have hung in them. A wait with
+ * a timeout ends by itself.
+ */
+static bool is_hung(const struct summary *summary, const struct fold_open *open,
+		    const struct summary_blocked *blocked)
+{
+	enum summary_end end = summary->fold->process.end;
+
+	if (blocked->is_deadlock)
+		return false;
+	if (open->resource == RESOURCE_LOCK)
+		return blocked->has_ended_holder;
+	return open->resource != RESOURCE_NONE && !strstr(open->function, "timed") &&
+	       !strstr(open->function, "clock") &&
+	       (open->resource == RESOURCE_THREAD || open->resource == RESOURCE_CONDITION ||
+		open->resource == RESOURCE_SEMAPHORE || open->resource == RESOURCE_BARRIER) &&
+	       (end == SUMMARY_KILLED || end == SUMMARY_LEFT || end == SUMMARY_DETACHED);
+}
+
+static void add_blocked(struct summary *summary, const struct fold_open *open)
+{
+	struct summary_blocked *blocked = ARRAY_ADD(&summary->blocked);
+	struct locks_holder holder = { 0 };
+	bool has_holder = find_holder(summary, open, &holder);
+	uint32_t at = 0;
+
+	*blocked = (struct summary_blocked){
+		.function = open->function,
+		.resource = open->resource,
+		.object = open->object,
+		.related = open->related,
+		.pid = summary->fold->process.pid,
+		.thread = open->thread,
+		.threads = 1,
+		.longest_ns = open->waited_ns,
+		.backtrace = atlas_backtrace(&summary->atlas, open->backtrace, open->index),
+		.has_holder = has_holder,
+		.holder = holder.thread,
+		.is_deadlock = open->is_deadlock,
+	};
+	if (open->resource == RESOURCE_THREAD)
+		blocked->joined = next_blocker(summary, open, &at);
+	blocked->has_ended_holder = has_holder && map_get(&summary->fold->threads, OF_THREAD,
+							  blocked->holder) == FOLD_ENDED;
+	blocked->is_hung = is_hung(summary, open, blocked);
+	summary->deadlocked += blocked->is_deadlock;
+	find_vain(summary, open, blocked);
+	find_notify(summary, open, blocked);
+	if (has_holder)
+		place_of(summary, &summary->locks.sites, holder.site, &blocked->holder_backtrace);
+}
+
+/* Several threads in the same call for the same object are one line. first: of this process. */
+static void close_open(struct summary *summary, const struct fold_open *open, size_t first)
+{
+	for (size_t i = first; i < summary->blocked.count; i++) {
+		struct summary_blocked *blocked = &summary->blocked.items[i];
+
+		if (blocked->object != open->object || strcmp(blocked->function, open->function) ||
+		    blocked->is_deadlock || open->is_deadlock)
+			continue;
+		blocked->threads++;
+		if (open->waited_ns > blocked->longest_ns)
+			blocked->longest_ns = open->waited_ns;
+		return;
+	}
+	add_blocked(summary, open);
+}
+
+static void close_all_open(struct summary *summary)
+{
+	size_t first = summary->blocked.count;
+
+	for (size_t i = 0; i < summary->fold->open.count; i++)
+		summary->fold->open.items[i].is_deadlock =
+			is_deadlock(summary, &summary->fold->open.items[i]);
+	for (size_t i = 0; i < summary->fold->open.count; i++)
+		close_open(summary, &summary->fold->open.items[i], first);
+}
+
+/* ---- the end of a process ---- */
+
+static void clear_fold(struct summary *summary)
+{
+	struct summary_fold *fold = summary->fold;
+
+	ledger_clear(summary->ledger);
+	locks_clear(&summary->locks);
+	wakes_clear(&summary->signals);
+	coverage_clear(&summary->coverage);
+	map_clear(&fold->threads);
+	fold->thread_count = fold->silent = 0;
+	sites_clear(&fold->sites);
+	waits_free(&fold->waits);
+	waits_init(&fold->waits);
+	memset(fold->thread_cache, 0, sizeof(fold->thread_cache));
+	fold->open.count = 0;
+	fold->command_length = 0;
+	fold->malloc = NULL;
+	fold->told_events = 0;
+	fold->executed = NULL;
+	fold->executor = 0;
+	fold->process = (struct summary_process){ 0 };
+	fold->is_begun = false;
+	atlas_begin_process(&summary->atlas);
+}
+
+static void keep_process(struct summary *summary)
+{
+	struct summary_fold *fold = summary->fold;
+	struct summary_process *process = ARRAY_ADD(&summary->processes);
+
+	*process = fold->process;
+	process->number = (uint32_t)summary->processes.count - 1;
+	process->path = fold->path;
+	process->threads = (uint32_t)(fold->thread_count + fold->silent);
+	process->inherited = ledger_inherited(summary->ledger);
+	memcpy(process->had, ledger_before(summary->ledger)->sums, sizeof(process->had));
+	process->unmapped = ledger_before(summary->ledger)->calls;
+	process->command = pool_text(&summary->pool, fold->command, fold->command_length);
+	coverage_of_process(&summary->coverage,
+			    process->ended_ns ? process->ended_ns : process->end_ns,
+			    &process->coverage);
+	coverage_add(&summary->blocked_time, &process->coverage);
+	summary->events += process->events;
+	summary->lost += process->lost;
+	summary->inherited += process->inherited;
+}
+
+/* A program that ran another one holds nothing, and its other threads were ended. */
+void verdict_process(struct summary *summary, struct error *err)
+{
+	bool was_replaced = summary->fold->process.end == SUMMARY_EXEC;
+	uint32_t pid = summary->fold->process.pid;
+	size_t passed = summary->passed.count;
+
+	ledger_settle(summary->ledger, err);
+	learn_classes(summary);
+	close_held(summary);
+	if (summary->causes)
+		causes_process(summary->causes, summary->fold->process.pid,
+			       summary->fold->process.name);
+	close_locks(summary);
+	close_signals(summary);
+	for (uint32_t i = 0; i < summary->class_count; i++) {
+		close_class(summary, i);
+		close_waits(summary, i);
+	}
+	allocators_process(summary);
+	if (!was_replaced)
+		close_all_open(summary);
+	touched_process(&summary->touched, &summary->atlas);
+	if (was_replaced)
+		pass_descriptors(summary);
+	/* What nobody asks for any more makes room for the places of the run. */
+	ledger_forget(summary->ledger);
+	tallies_close(&summary->tallies, ledger_sites(summary->ledger));
+	keep_process(summary);
+	clear_fold(summary);
+	forget_passed(summary, pid, passed);
+}
+
+/* ---- the end of the run ---- */
+
+static int compare(uint64_t a, uint64_t b)
+{
+	return (a > b) - (a < b);
+}
+
+static int compare_sites(const void *left, const void *right, void *context)
+{
+	const struct summary_site *a = left, *b = right;
+	const struct summary *summary = context;
+	int order = compare(ledger_class(summary->ledger, a->class)->rank,
+			    ledger_class(summary->ledger, b->class)->rank);
+
+	if (!order)
+		order = compare(a->class, b->class);
+	if (!order)
+		order = compare(b->bytes, a->bytes);
+	if (!order)
+		order = compare(b->count, a->count);
+	return order ? order : compare(a->order, b->order);
+}
+
+static int compare_blocked(const void *left, const void *right)
+{
+	const struct summary_blocked *a = left, *b = right;
+	int order = compare(b->is_deadlock, a->is_deadlock);
+
+	if (!order)
+		order = compare(b->is_lost_wakeup, a->is_lost_wakeup);
+	if (!order)
+		order = compare(b->resource == RESOURCE_LOCK, a->resource == RESOURCE_LOCK);
+	return order ? order : compare(b->longest_ns, a->longest_ns);
+}
+
+/* The root first, then in the order of their start. */
+static int compare_processes(const void *left, const void *right)
+{
+	const struct summary_process *a = left, *b = right;
+	int order = compare(a->start_ns, b->start_ns);
+
+	if (!order)
+		order = compare(a->stream, b->stream);
+	return order ? order : compare(a->pid, b->pid);
+}
+
+static bool is_first_of_pid(const struct summary *summary, size_t index)
+{
+	for (size_t i = 0; i < index; i++)
+		if (summary->processes.items[i].pid == summary->processes.items[index].pid)
+			return false;
+	return true;
+}
+
+static void sum_gaps(struct summary *summary, const struct summary_process *process)
+{
+	summary->allocators += process->allocator != NULL;
+	summary->namespaces += process->has_namespace;
+	summary->late += process->late;
+	summary->damaged += process->is_damaged;
+	if (process->pauses > summary->pauses)
+		summary->pauses = process->pauses;
+	if (process->pause_ns > summary->pause_ns)
+		summary->pause_ns = process->pause_ns;
+}
+
+static void sum_processes(struct summary *summary)
+{
+	for (size_t i = 0; i < summary->processes.count; i++) {
+		const struct summary_process *process = &summary->processes.items[i];
+		bool is_first;
+
+		sum_gaps(summary, process);
+		if (process->start_ns &&
+		    (!summary->start_ns || process->start_ns < summary->start_ns))
+			summary->start_ns = process->start_ns;
+		if (process->end_ns > summary->end_ns)
+			summary->end_ns = process->end_ns;
+		/* Beyond this, pids are not looked up one by one. */
+		is_first = i >= 4096 || is_first_of_pid(summary, i);
+		summary->pids += is_first;
+		/* An exec goes on in a thread that is counted already; who called nothing is one,
+		 * too. */
+		if (process->has_tails)
+			summary->threads += (process->threads ? process->threads : 1) - !is_first;
+	}
+}
+
+static void sum_earlier(struct summary *summary)
+{
+	for (uint32_t i = 0; i < summary->class_count; i++)
+		if (summary->classes[i].known == RESOURCE_MEMORY)
+			summary->earlier_blocks += summary->classes[i].earlier;
+		else if (summary->classes[i].known != RESOURCE_MAPPING)
+			summary->earlier_others += summary->classes[i].earlier;
+}
+
+static void find_last_images(struct summary *summary)
+{
+	for (size_t i = 0; i < summary->processes.count; i++)
+		map_set(&summary->last_by_pid, 0, summary->processes.items[i].pid, (uint32_t)i + 1);
+}
+
+/*
+ * Whether a child's own trace would be among those that were read. In another namespace for
+ * processes it has another number there.
+ */
+static bool would_be_read(const struct summary *summary, const struct summary_spawned *spawned)
+{
+	const struct summary_process *parent = summary_process_at(summary, spawned->process);
+
+	for (size_t i = 0; i < summary->processes.count; i++)
+		if (summary->processes.items[i].pid == 1 || summary->processes.items[i].gone)
+			return false;
+	return parent && parent->is_in_run && summary_has_ended(parent) && !summary->follow &&
+	       !(summary->selection && summary->selection->filters);
+}
+
+static void keep_untraced(struct summary *summary)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < summary->spawned.count; i++)
+		if (!map_get(&summary->last_by_pid, 0, summary->spawned.items[i].pid) &&
+		    would_be_read(summary, &summary->spawned.items[i]))
+			summary->spawned.items[kept++] = summary->spawned.items[i];
+	summary->spawned.count = kept;
+}
+
+/* Places that hold something. */
+static void make_sites(struct summary *summary)
+{
+	for (uint32_t i = 0; summary->held && i < tallies_count(&summary->tallies); i++) {
+		const struct tally_place *place = &summary->tallies.places.items[i];
+		struct held *held = tally_of_place(summary->held, i);
+		struct summary_site *site;
+
+		if (held)
+			held->count -= summary_orphans(summary, &summary->children, held->children);
+		if (!held || !held->count)
+			continue;
+		site = ARRAY_ADD(&summary->sites);
+		*site = (struct summary_site){
+			.class = place->class,
+			.is_part = place->is_part,
+			.backtrace = place->backtrace,
+			.function = place->function,
+			.count = held->count,
+			.bytes = held->bytes,
+			.processes = held->processes,
+			.process = held->process,
+			.order = i,
+			.example = held->example,
+			.has_more_examples = held->has_more_examples,
+		};
+		summary->classes[site->class].sites += !site->is_part;
+		summary->sites.whole += !site->is_part;
+	}
+}
+
+void verdict_run(struct summary *summary)
+{
+	atlas_rest(&summary->atlas);
+	if (summary->processes.count)
+		qsort(summary->processes.items, summary->processes.count,
+		      sizeof(*summary->processes.items), compare_processes);
+	find_last_images(summary);
+	keep_untraced(summary);
+	/* Those that outlived their parent are not held: no process could have waited for them. */
+	for (uint32_t i = 0; i < summary->class_count; i++)
+		if (summary->classes[i].known == RESOURCE_PROCESS)
+			summary->classes[i].held -=
+				summary_orphans(summary, &summary->children, summary->unwaited);
+	make_sites(summary);
+	if (summary->blocked.count)
+		qsort(summary->blocked.items, summary->blocked.count,
+		      sizeof(*summary->blocked.items), compare_blocked);
+	if (summary->sites.count)
+		qsort_r(summary->sites.items, summary->sites.count, sizeof(*summary->sites.items),
+			compare_sites, summary);
+	if (summary->causes)
+		causes_run(summary->causes);
+	sum_processes(summary);
+	sum_earlier(summary);
+	for (uint32_t i = 0; i < summary->class_count; i++) {
+		struct summary_peak *peak = &summary->classes[i].peak;
+
+		peak->time_ns =
+			peak->time_ns > summary->start_ns ? peak->time_ns - summary->start_ns : 0;
+	}
+}
+
+/* ---- what is shown ---- */
+
+/* Of other classes each so many; of what exists and need not be destroyed, fewer. */
+static size_t share_of(const struct summary *summary, uint32_t class)
+{
+	return ledger_rank(summary->classes[class].known) <= 9 ? 3 : 1;
+}
+
+/* Lines come class by class: from here to the first of another class. */
+static size_t end_of_class(const uint32_t *classes, size_t count, size_t from)
+{
+	size_t to = from;
+
+	while (to < count && classes[to] == classes[from])
+		to++;
+	return to;
+}
+
+size_t summary_share(const struct summary *summary, const uint32_t *classes, size_t all,
+		     size_t room, uint32_t *chosen)
+{
+	size_t end = end_of_class(classes, all, 0);
+	size_t reserved = 0, count = 0;
+
+	for (size_t from = end, to; from < all; from = to) {
+		size_t share = share_of(summary, classes[from]);
+
+		to = end_of_class(classes, all, from);
+		reserved += to - from < share ? to - from : share;
+	}
+	if (reserved > room / 2)
+		reserved = room / 2;
+	for (size_t from = 0, to; from < all && count < room; from = to) {
+		/* Loaders and allocators map a lot: that alone is no news. */
+		bool is_plenty = from || summary->classes[classes[from]].known == RESOURCE_MAPPING;
+		size_t share = is_plenty ? share_of(summary, classes[from]) : room - reserved;
+
+		to = end_of_class(classes, all, from);
+		for (size_t i = from; i < to && share && count < room; i++, share--)
+			chosen[count++] = (uint32_t)i;
+	}
+	return count;
+}
+
+size_t summary_top(const struct summary *summary, size_t room, uint32_t *chosen)
+{
+	size_t most = summary->sites.count, all = 0, count;
+	cleanup_free uint32_t *classes = memory_zalloc(most + 1, sizeof(*classes));
+	cleanup_free uint32_t *places = memory_zalloc(most + 1, sizeof(*places));
+
+	for (size_t i = 0; i < most; i++) {
+		if (summary->sites.items[i].is_part)
+			continue;
+		places[all] = (uint32_t)i;
+		classes[all++] = summary->sites.items[i].class;
+	}
+	count = summary_share(summary, classes, all, room, chosen);
+	for (size_t i = 0; i < count; i++)
+		chosen[i] = places[chosen[i]];
+	return count;
+}

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: MIT */
+#include "baseline.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/memory.h"
+#include "base/out.h"
+#include "postproc/print/sheets.h"
+
+#define HEAD   "# holdtrace baseline 1"
+#define SAMPLE "# memory was recorded by samples, one in bytes: "
+
+void baseline_init(struct baseline *baseline)
+{
+	*baseline = (struct baseline){ 0 };
+	table_init(&baseline->table);
+}
+
+void baseline_free(struct baseline *baseline)
+{
+	free(baseline->entries.items);
+	table_free(&baseline->table);
+	pool_free(&baseline->pool);
+}
+
+/* ---- entries ---- */
+
+static bool has_key(const void *item, const void *key)
+{
+	return !strcmp(((const struct baseline_entry *)item)->key, key);
+}
+
+static uint64_t hash_of(const struct baseline *baseline, const char *key)
+{
+	return hash_bytes(baseline->table.seed, key, strlen(key));
+}
+
+struct baseline_entry *baseline_find(const struct baseline *baseline, const char *key)
+{
+	return table_find(&baseline->table, hash_of(baseline, key), has_key, key);
+}
+
+static struct baseline_entry *make(struct baseline *baseline, const char *key)
+{
+	struct baseline_entry *entry = pool_zalloc(&baseline->pool, sizeof(*entry));
+	struct baseline_entry **place = ARRAY_ADD(&baseline->entries);
+
+	*place = entry;
+	entry->key = pool_text(&baseline->pool, key, strlen(key));
+	table_add(&baseline->table, hash_of(baseline, key), entry);
+	return entry;
+}
+
+void baseline_add(struct baseline *baseline, const char *key, uint64_t number, bool is_largest)
+{
+	struct baseline_entry *entry = baseline_find(baseline, key);
+
+	if (!entry)
+		entry = make(baseline, key);
+	if (!is_largest)
+		entry->number += number;
+	else if (number > entry->number)
+		entry->number = number;
+	entry->left = entry->number;
+}
+
+/* ---- files ---- */
+
+bool baseline_recognises(const char *path)
+{
+	cleanup_file FILE *file = fopen(path, "re");
+	char head[sizeof(HEAD)] = "";
+
+	return file && fread(head, 1, sizeof(HEAD) - 1, file) == sizeof(HEAD) - 1 &&
+	       !strcmp(head, HEAD);
+}
+
+/* NAME, number, functions: the key is the line without its number. */
+static int take_line(struct baseline *baseline, char *line, size_t number, const char *path,
+		     struct error *err)
+{
+	char *amount = strchr(line, '\t'), *rest = amount ? strchr(amount + 1, '\t') : NULL, *end;
+	uint64_t value;
+	cleanup_free char *key = NULL;
+
+	errno = 0;
+	value = rest ? strtoull(amount + 1, &end, 10) : 0;
+	if (!rest || end != rest || end == amount + 1 || errno)
+		return error_set(err, EINVAL,
+				 "%s: line %zu is none of a baseline: NAME, a number and functions "
+				 "are parted by tabs",
+				 path, number);
+	key = memory_format("%.*s%s", (int)(amount - line), line, rest);
+	baseline_add(baseline, key, value, false);
+	return 0;
+}
+
+/* Of several files put together the coarsest. */
+static void take_sample(struct baseline *baseline, const char *number)
+{
+	uint64_t sample = strtoull(number, NULL, 10);
+
+	if (sample > baseline->sample)
+		baseline->sample = sample;
+}
+
+int baseline_read(struct baseline *baseline, const char *path, struct error *err)
+{
+	cleanup_file FILE *file = fopen(path, "re");
+	cleanup_free char *line = NULL;
+	size_t room = 0, number = 0;
+	int rc = 0;
+
+	if (!file)
+		return error_system(err, errno, "%s: cannot open the baseline", path);
+	while (rc == 0 && getline(&line, &room, file) > 0) {
+		line[strcspn(line, "\n")] = '\0';
+		number++;
+		if (!strncmp(line, SAMPLE, strlen(SAMPLE)))
+			take_sample(baseline, line + strlen(SAMPLE));
+		else if (*line && *line != '#')
+			rc = take_line(baseline, line, number, path, err);
+	}
+	if (rc == 0 && ferror(file))
+		return error_system(err, errno, "%s: cannot read the baseline", path);
+	return rc;
+}
+
+static int by_key(const void *one, const void *two)
+{
+	const struct baseline_entry *a = *(struct baseline_entry *const *)one;
+	const struct baseline_entry *b = *(struct baseline_entry *const *)two;
+
+	return strcmp(a->key, b->key);
+}
+
+/* In the order of their keys, so that two versions of it differ in what differs. */
+void sheets_print_baseline(const struct sheets_job *job)
+{
+	const struct baseline *baseline = job->style->learned;
+	struct out *out = job->out;
+
+	out_text(out, HEAD ": what `holdtrace check --baseline=FILE` lets pass\n");
+	if (baseline->sample)
+		out_format(out, SAMPLE "%" PRIu64 "\n", baseline->sample);
+	if (baseline->entries.count)
+		qsort(baseline->entries.items, baseline->entries.count,
+		      sizeof(*baseline->entries.items), by_key);
+	for (size_t i = 0; i < baseline->entries.count; i++) {
+		const struct baseline_entry *entry = baseline->entries.items[i];
+		size_t name = strcspn(entry->key, "\t");
+
+		out_format(out, "%.*s\t%" PRIu64 "%s\n", (int)name, entry->key, entry->number,
+			   entry->key + name);
+	}
+}

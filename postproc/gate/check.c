@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/* Which limits are broken. They are judged by what other reports say: reporting.c fills the sheet.
+ */
+#include <errno.h>
+
+#include "postproc/report/report.h"
+
+static int begin(void *user, struct report_run *run, struct error *err)
+{
+	(void)user;
+	if (run->options->has_limits)
+		return 0;
+	return error_set(err, EINVAL, "check needs limits: --fail-on='leak>0,fd>0'");
+}
+
+const struct report report_check = {
+	.begin = begin,
+};

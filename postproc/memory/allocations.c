@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+/* Who gains most often, and most bytes, whether it is given back or not. */
+
+#include "postproc/report/report.h"
+
+struct entry {
+	uint64_t calls, bytes;
+	double variance, calls_variance;
+};
+
+struct hot_state {
+	struct report_run *run;
+	struct tally *tally;
+	uint64_t calls[LEDGER_CLASSES]; /* of all places */
+};
+
+static void merge(void *user, void *of_run, const void *of_process)
+{
+	struct entry *run = of_run;
+	const struct entry *process = of_process;
+
+	(void)user;
+	run->calls += process->calls;
+	run->bytes += process->bytes;
+	run->variance += process->variance;
+	run->calls_variance += process->calls_variance;
+}
+
+static void on_move(void *user, const struct ledger_move *move)
+{
+	struct hot_state *state = user;
+	struct entry *entry;
+
+	if (!move->is_gain || move->is_no_call)
+		return;
+	entry = tally_entry(state->tally, move->site);
+	entry->calls += (uint64_t)move->count;
+	entry->bytes += move->bytes;
+	entry->variance += move->variance;
+	entry->calls_variance += move->count_variance;
+	state->calls[move->class] += (uint64_t)move->count;
+}
+
+static void put(void *user, struct sheet *sheet, uint32_t index)
+{
+	struct hot_state *state = user;
+	const struct tally_place *place = tallies_place(&state->run->summary->tallies, index);
+	const struct entry *entry = tally_of_place(state->tally, index);
+	struct sheet_cell *row;
+
+	if (!entry || !entry->calls)
+		return;
+	row = report_add(state->run, sheet, place->class);
+	sheet_number(CELL(row, allocations, calls), entry->calls);
+	sheet_count_error(CELL(row, allocations, calls_error), entry->calls, entry->calls_variance);
+	sheet_percent(CELL(row, allocations, share), entry->calls, state->calls[place->class]);
+	if (ledger_class(state->run->ledger, place->class)->has_bytes) {
+		sheet_number(CELL(row, allocations, bytes), entry->bytes);
+		sheet_error(CELL(row, allocations, error), entry->variance, true);
+		sheet_average(CELL(row, allocations, average), entry->bytes, entry->calls);
+	}
+	sheet_backtrace(CELL(row, allocations, backtrace), place->backtrace);
+}
+
+static void end(void *user, struct sheets *sheets)
+{
+	struct hot_state *state = user;
+
+	report_places(state->run, sheets_begin(sheets, SHEET_allocations), put, state);
+}
+
+static int begin(void *user, struct report_run *run, struct error *err)
+{
+	struct hot_state *state = user;
+
+	(void)err;
+	state->tally = report_listen(run, sizeof(struct entry), merge, on_move, state);
+	return 0;
+}
+
+const struct report report_allocations = {
+	.wants_ledger = true,
+	.state_size = sizeof(struct hot_state),
+	.begin = begin,
+	.end = end,
+};

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: MIT */
+#include "branches.h"
+
+#include <stdlib.h>
+
+#include "base/memory.h"
+#include "base/order.h"
+
+void branches_init(struct branches *branches)
+{
+	*branches = (struct branches){ 0 };
+	table_init(&branches->table);
+}
+
+void branches_free(struct branches *branches)
+{
+	table_free(&branches->table);
+	pool_free(&branches->pool);
+}
+
+struct key {
+	const struct branch *parent;
+	const struct path_function *function;
+};
+
+static bool is_branch(const void *item, const void *key)
+{
+	const struct branch *branch = item;
+	const struct key *wanted = key;
+
+	return branch->parent == wanted->parent && branch->function == wanted->function;
+}
+
+static struct branch *grow(struct branches *branches, struct branch *parent,
+			   const struct path_function *function, uint64_t hash)
+{
+	struct branch *branch = pool_zalloc(&branches->pool, sizeof(*branch));
+
+	table_add(&branches->table, hash, branch);
+	branch->parent = parent;
+	branch->function = function;
+	branch->depth = parent->depth + 1;
+	branch->order = branches->count++;
+	branch->next = parent->children;
+	parent->children = branch;
+	return branch;
+}
+
+struct branch *branches_child(struct branches *branches, struct branch *parent,
+			      const struct path_function *function)
+{
+	struct key key = { parent ? parent : &branches->root, function };
+	uint64_t hash = hash_two(branches->table.seed, (uintptr_t)key.parent, (uintptr_t)function);
+	struct branch *branch = table_find(&branches->table, hash, is_branch, &key);
+
+	return branch ? branch : grow(branches, parent ? parent : &branches->root, function, hash);
+}
+
+void branches_add(struct branches *branches, struct branch *end, uint64_t amount, double variance)
+{
+	(void)branches;
+	end->self += amount;
+	end->self_variance += variance;
+	for (struct branch *branch = end; branch; branch = branch->parent) {
+		branch->total += amount;
+		branch->total_variance += variance;
+	}
+}
+
+/* ---- order ---- */
+
+/* The largest first; of equal ones, whoever leads to the other, then as they were met. */
+static int compare(const void *a, const void *b)
+{
+	const struct branch *one = *(struct branch *const *)a, *two = *(struct branch *const *)b;
+
+	return ORDER(two->total, one->total)
+		?: ORDER(one->depth, two->depth)
+		?: ORDER(one->order, two->order);
+}
+
+/* Children are put in front of each other, so the last one comes first. */
+static void relink(struct branches *branches, struct branch **sorted)
+{
+	branches->root.children = NULL;
+	for (uint64_t i = 0; i < branches->count; i++)
+		sorted[i]->children = NULL;
+	for (uint64_t i = branches->count; i > 0; i--) {
+		struct branch *branch = sorted[i - 1];
+
+		branch->next = branch->parent->children;
+		branch->parent->children = branch;
+	}
+}
+
+/* It goes on from where its parent ends, and needs no line of its own. */
+static bool is_continued(const struct branch *branch)
+{
+	const struct branch *parent = branch->parent;
+
+	return parent->depth && !branch->next && parent->children == branch && !parent->self;
+}
+
+/* Parents come before their children, so what is kept hangs together. */
+static void leave_out(struct branches *branches, struct branch **sorted, size_t top)
+{
+	size_t lines = 0;
+
+	for (uint64_t i = 0; i < branches->count; i++) {
+		struct branch *branch = sorted[i];
+
+		branch->is_left_out = branch->parent->is_left_out;
+		if (branch->is_left_out || is_continued(branch))
+			continue;
+		branch->is_left_out = lines == top;
+		lines += !branch->is_left_out;
+		branches->left_out += branch->is_left_out;
+	}
+}
+
+void branches_finish(struct branches *branches, size_t top)
+{
+	struct branch **sorted =
+		branches->count ? memory_alloc(branches->count * sizeof(struct branch *)) : NULL;
+	size_t at = 0;
+
+	if (!sorted)
+		return;
+	for (size_t i = 0; branches->table.slots && i <= branches->table.mask; i++)
+		if (branches->table.slots[i].item)
+			sorted[at++] = branches->table.slots[i].item;
+	qsort(sorted, at, sizeof(struct branch *), compare);
+	relink(branches, sorted);
+	if (top)
+		leave_out(branches, sorted, top);
+	free(sorted);
+}
+
+/* ---- what is shown ---- */
+
+static struct branch *first_shown(struct branch *branch)
+{
+	while (branch && branch->is_left_out)
+		branch = branch->next;
+	return branch;
+}
+
+struct branch *branches_next(const struct branches *branches, const struct branch *branch)
+{
+	struct branch *next = first_shown(branch ? branch->children : branches->root.children);
+
+	while (!next && branch && branch->parent) {
+		next = first_shown(branch->next);
+		branch = branch->parent;
+	}
+	return next;
+}
+
+struct branch *branches_end(struct branch *branch)
+{
+	while (branch->children && is_continued(branch->children) && !branch->children->is_left_out)
+		branch = branch->children;
+	return branch;
+}
+
+void branches_cell(struct sheet *sheet, struct sheet_cell *cell, const struct branch *branch,
+		   const struct branch *end, uint32_t depth, bool is_outwards)
+{
+	uint32_t count = end->depth - branch->depth + 1;
+	struct sheet_branch *shown =
+		sheet_alloc(sheet, sizeof(*shown) + count * sizeof(*shown->frames));
+
+	shown->depth = depth;
+	shown->is_outwards = is_outwards;
+	shown->count = count;
+	for (uint32_t i = count; i > 0; i--, end = end->parent)
+		shown->frames[i - 1] = &end->function->symbol;
+	cell->branch = shown;
+	cell->is_set = true;
+}

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Places that hold more and more: looked at from step to step of time, what they hold rose until it
+ * was most, fell by less than an eighth of that meanwhile (a collector of garbage frees some now
+ * and then), and that took at least half of the process's life. What only rises while a program
+ * starts is no growth; what is given back in the end has grown all the same. A step is looked at
+ * when the place changes for the first time after it, so that places which do not change cost
+ * nothing.
+ */
+
+#include "postproc/report/report.h"
+
+#define STEP_NS	  1000000ull /* the shortest step; doubled as the process lives on */
+#define STEPS_MAX 1024u
+#define RISES_MIN 4u
+
+struct entry {
+	uint64_t count, bytes;	/* now; of the run: of the processes where it grew, when most */
+	double variance;	/* of these bytes */
+	uint64_t at_step;	/* amount at the end of the step before the last one */
+	uint64_t step;		/* of the last change + 1; 0: none yet */
+	uint64_t rises, fallen; /* steps; amount */
+	uint64_t first_ns, last_ns, gained_ns; /* rise; last_ns: before the peak */
+	struct {
+		uint64_t amount, count, bytes, rises, fallen;
+		double variance;
+	} peak; /* of the ends of steps */
+	struct rises curve;
+};
+
+struct growth_state {
+	struct report_run *run;
+	struct tally *tally;
+	uint64_t step_ns, start_ns, least_ns; /* least_ns: so long must it have risen */
+};
+
+/* Of bytes where there are, so that a block that grows in place counts, too. */
+static uint64_t amount_of(const struct entry *entry)
+{
+	return entry->bytes ? entry->bytes : entry->count;
+}
+
+static uint64_t step_of(struct growth_state *state, uint64_t ns)
+{
+	if (!state->start_ns || ns < state->start_ns)
+		state->start_ns = ns;
+	while ((ns - state->start_ns) / state->step_ns >= STEPS_MAX)
+		state->step_ns *= 2;
+	return ns / state->step_ns + 1;
+}
+
+/* A step has ended since the last change. */
+static void look(struct entry *entry)
+{
+	uint64_t amount = amount_of(entry);
+
+	entry->rises += amount > entry->at_step;
+	entry->fallen += amount < entry->at_step ? entry->at_step - amount : 0;
+	entry->at_step = amount;
+	if (amount < entry->peak.amount || !amount)
+		return;
+	entry->last_ns = amount > entry->peak.amount ? entry->gained_ns : entry->last_ns;
+	entry->peak.amount = amount;
+	entry->peak.count = entry->count;
+	entry->peak.bytes = entry->bytes;
+	entry->peak.variance = entry->variance;
+	entry->peak.rises = entry->rises;
+	entry->peak.fallen = entry->fallen;
+}
+
+static void on_move(void *user, const struct ledger_move *move)
+{
+	struct growth_state *state = user;
+	struct entry *entry = tally_entry(state->tally, move->site);
+	uint64_t step;
+
+	step = step_of(state, move->event->time_ns);
+	if (entry->step && entry->step != step)
+		look(entry);
+	entry->step = step;
+	report_hold(state->run, &entry->curve, move);
+	entry->count += (uint64_t)(int64_t)move->count;
+	entry->bytes += move->is_gain ? move->bytes : -move->bytes;
+	entry->variance += move->is_gain ? move->variance : -move->variance;
+	if (!move->is_gain)
+		return;
+	if (!entry->first_ns)
+		entry->first_ns = move->event->time_ns;
+	entry->gained_ns = move->event->time_ns;
+}
+
+static void merge(void *user, void *of_run, const void *of_process)
+{
+	const struct growth_state *state = user;
+	struct entry process = *(const struct entry *)of_process, *run = of_run;
+
+	look(&process);
+	rises_merge(&run->curve, &state->run->windows, &process.curve);
+	if (process.peak.fallen > process.peak.amount / 8 || process.peak.rises < RISES_MIN ||
+	    process.last_ns - process.first_ns < state->least_ns)
+		return;
+	run->count += process.peak.count;
+	run->bytes += process.peak.bytes;
+	run->variance += process.peak.variance;
+	run->rises += process.peak.rises;
+	if (!run->first_ns || process.first_ns < run->first_ns)
+		run->first_ns = process.first_ns;
+	if (process.last_ns > run->last_ns)
+		run->last_ns = process.last_ns;
+}
+
+static void process(void *user)
+{
+	struct growth_state *state = user;
+	const struct summary_process *current = summary_current(state->run->summary);
+
+	state->least_ns =
+		current->end_ns > current->start_ns ? (current->end_ns - current->start_ns) / 2 : 0;
+	state->step_ns = STEP_NS;
+	state->start_ns = 0;
+}
+
+static void put(void *user, struct sheet *sheet, uint32_t index)
+{
+	struct growth_state *state = user;
+	const struct tally_place *place = tallies_place(&state->run->summary->tallies, index);
+	const struct entry *entry = tally_of_place(state->tally, index);
+	bool has_bytes = ledger_class(state->run->ledger, place->class)->has_bytes;
+	struct sheet_cell *row;
+
+	if (!entry || !entry->rises || place->is_part)
+		return;
+	row = report_add(state->run, sheet, place->class);
+	sheet_amount(CELL(row, growth, amount), has_bytes ? entry->bytes : entry->count, has_bytes);
+	sheet_error(CELL(row, growth, error), entry->variance, true);
+	sheet_number(CELL(row, growth, count), entry->count);
+	sheet_number(CELL(row, growth, rises), entry->rises);
+	sheet_number(CELL(row, growth, first), report_time(state->run, entry->first_ns));
+	sheet_number(CELL(row, growth, last), report_time(state->run, entry->last_ns));
+	sheet_backtrace(CELL(row, growth, backtrace), place->backtrace);
+	report_curve(state->run, sheet, CELL(row, growth, curve), &entry->curve);
+}
+
+static void end(void *user, struct sheets *sheets)
+{
+	struct growth_state *state = user;
+
+	report_places(state->run, sheets_begin(sheets, SHEET_growth), put, state);
+}
+
+static int begin(void *user, struct report_run *run, struct error *err)
+{
+	struct growth_state *state = user;
+
+	(void)err;
+	state->step_ns = STEP_NS;
+	state->tally = report_listen(run, sizeof(struct entry), merge, on_move, state);
+	return 0;
+}
+
+const struct report report_growth = {
+	.wants_ledger = true,
+	.state_size = sizeof(struct growth_state),
+	.begin = begin,
+	.process = process,
+	.end = end,
+};

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: MIT */
+#include "leaks.h"
+
+#include <stdlib.h>
+
+#include "account/passed.h"
+#include "base/array.h"
+#include "base/memory.h"
+
+/* Of a result, no more than finds it again: there may be millions. */
+struct result {
+	uint64_t index, object, bytes;
+	uint64_t all_count, all_bytes; /* that it stands for */
+	double variance;
+	const struct ledger_item *item;
+	uint32_t process; /* index */
+};
+
+struct leaks {
+	bool with_arguments;
+	ARRAY_OF(struct passed_stream) processes;
+	struct map by_section; /* index + 1 */
+	struct passed_stream current;
+	uint64_t last_ns; /* of all events */
+	uint64_t min_age_ns, until_ns;
+	ARRAY_OF(struct result) results;
+	ARRAY_OF(struct leaks_total) totals;
+};
+
+void leaks_create(struct leaks **leaks, bool with_arguments)
+{
+	*leaks = memory_zalloc(1, sizeof(**leaks));
+	(*leaks)->with_arguments = with_arguments;
+	map_init(&(*leaks)->by_section);
+	(*leaks)->until_ns = UINT64_MAX;
+}
+
+void leaks_limit(struct leaks *leaks, uint64_t min_age_ns, uint64_t until_ns)
+{
+	leaks->min_age_ns = min_age_ns;
+	leaks->until_ns = until_ns;
+}
+
+static void add_process(struct leaks *leaks, const struct trace_process *process, struct error *err)
+{
+	struct passed_stream *stream = ARRAY_ADD(&leaks->processes);
+
+	*stream = (struct passed_stream){ .process = process };
+	ledger_create(&stream->ledger, leaks->with_arguments, err);
+	map_set(&leaks->by_section, 0, process->section, (uint32_t)leaks->processes.count);
+}
+
+/* Events of a merged trace come of one process, then of another one. */
+static void find_process(struct leaks *leaks, const struct trace_process *process,
+			 struct error *err)
+{
+	uint32_t section = process->section;
+
+	if (!map_get(&leaks->by_section, 0, section))
+		add_process(leaks, process, err);
+	leaks->current = leaks->processes.items[map_get(&leaks->by_section, 0, section) - 1];
+}
+
+/* Apart, so that what nearly all events need is a jump. */
+static __attribute__((noinline)) int of_other(struct leaks *leaks, const struct event *event,
+					      struct error *err)
+{
+	find_process(leaks, event->process, err);
+
+	ledger_event(leaks->current.ledger, event, err);
+	return 0;
+}
+
+int leaks_event(struct leaks *leaks, const struct event *event, struct error *err)
+{
+	if (event->time_ns > leaks->last_ns)
+		leaks->last_ns = event->time_ns;
+	if (leaks->current.process != event->process)
+		return of_other(leaks, event, err);
+	ledger_event(leaks->current.ledger, event, err);
+	return 0;
+}
+
+static int compare(uint64_t a, uint64_t b)
+{
+	return (a > b) - (a < b);
+}
+
+static int by_index(const void *one, const void *two)
+{
+	const struct result *a = one, *b = two;
+	int order = compare(a->index, b->index);
+
+	/* Of several traces, or in damaged text: the result must not depend on hashes. */
+	if (!order)
+		order = compare(a->process, b->process);
+	if (!order)
+		order = compare(a->object, b->object);
+	return order ? order : compare(a->item->site, b->item->site);
+}
+
+static const struct site *site_of(const struct leaks *leaks, const struct result *result)
+{
+	return sites_at(ledger_sites(leaks->processes.items[result->process].ledger),
+			result->item->site);
+}
+
+static bool put_total(struct leaks *leaks, const struct result *result)
+{
+	const struct resource_class *resource = site_of(leaks, result)->resource;
+	struct leaks_total *total = NULL;
+
+	for (size_t i = 0; i < leaks->totals.count && !total; i++)
+		if (leaks->totals.items[i].resource->ordinal == resource->ordinal)
+			total = &leaks->totals.items[i];
+	if (!total) {
+		total = ARRAY_ADD(&leaks->totals);
+		*total = (struct leaks_total){ .resource = resource };
+	}
+	total->count++;
+	total->bytes += result->bytes;
+	total->is_estimate |= result->variance > 0;
+	total->all_count += result->all_count;
+	total->all_bytes += result->all_bytes;
+	total->variance += result->variance;
+	total->error = estimate_error(total->variance);
+	return true;
+}
+
+static bool is_old_enough(const struct leaks *leaks, const struct ledger_item *item)
+{
+	uint64_t end = leaks->last_ns < leaks->until_ns ? leaks->last_ns : leaks->until_ns;
+
+	return !leaks->min_age_ns ||
+	       (item->gained_ns <= end && end - item->gained_ns >= leaks->min_age_ns);
+}
+
+static void add_result(struct leaks *leaks, uint32_t process, const struct ledger_held *held)
+{
+	struct result *result;
+
+	if (!is_old_enough(leaks, held->item))
+		return;
+	result = ARRAY_ADD(&leaks->results);
+	*result = (struct result){
+		.index = held->item->index,
+		.object = held->object,
+		.bytes = held->size,
+		.all_count = held->count,
+		.all_bytes = held->bytes,
+		.variance = held->variance,
+		.item = held->item,
+		.process = process,
+	};
+}
+
+static void gather(struct leaks *leaks, uint32_t process, struct error *err)
+{
+	struct ledger *ledger = leaks->processes.items[process].ledger;
+	size_t count = leaks->processes.count;
+	struct ledger_held held;
+
+	ledger_settle(ledger, err);
+	for (size_t at = 0; ledger_held(ledger, &at, &held);)
+		add_result(leaks, process, &held);
+	for (size_t at = 0; ledger_passed(ledger, &at, &held);)
+		if (passed_to(leaks->processes.items, count, process, held.object) < count)
+			add_result(leaks, process, &held);
+}
+
+void leaks_finish(struct leaks *leaks, struct error *err)
+{
+	for (size_t i = 0; i < leaks->processes.count; i++)
+		gather(leaks, (uint32_t)i, err);
+	if (leaks->results.count)
+		qsort(leaks->results.items, leaks->results.count, sizeof(*leaks->results.items),
+		      by_index);
+	for (size_t i = 0; i < leaks->results.count; i++)
+		put_total(leaks, &leaks->results.items[i]);
+}
+
+size_t leaks_count(const struct leaks *leaks)
+{
+	return leaks->results.count;
+}
+
+void leaks_at(const struct leaks *leaks, size_t i, struct kept *kept)
+{
+	const struct result *result = &leaks->results.items[i];
+	const struct ledger_item *item = result->item;
+	const struct site *site = site_of(leaks, result);
+
+	*kept = (struct kept){
+		.index = item->index,
+		.object = result->object,
+		.size = result->bytes,
+		.time_ns = item->gained_ns,
+		.function = site->function,
+		.resource = site->resource,
+		.backtrace = site->backtrace,
+		.arguments = leaks->with_arguments ? item->arguments : NULL,
+		.context = item->context,
+		.time_ms = item->time_ms,
+		.thread =
+			ledger_thread(leaks->processes.items[result->process].ledger, item->thread),
+		.section = leaks->processes.items[result->process].process->section,
+		.count = item->count,
+		.type = CALL_TYPE_ALLOC,
+	};
+
+	while (kept->arguments && kept->arguments[kept->argument_count].name)
+		kept->argument_count++;
+}
+
+const struct leaks_total *leaks_total(const struct leaks *leaks, size_t i)
+{
+	return i < leaks->totals.count ? &leaks->totals.items[i] : NULL;
+}
+
+struct leaks_total leaks_total_of(const struct leaks *leaks, const struct resource_class *resource)
+{
+	for (size_t i = 0; i < leaks->totals.count; i++)
+		if (leaks->totals.items[i].resource->ordinal == resource->ordinal)
+			return leaks->totals.items[i];
+	return (struct leaks_total){ .resource = resource };
+}
+
+void leaks_destroy(struct leaks *leaks)
+{
+	if (!leaks)
+		return;
+	for (size_t i = 0; i < leaks->processes.count; i++)
+		ledger_destroy(leaks->processes.items[i].ledger);
+	free(leaks->processes.items);
+	map_clear(&leaks->by_section);
+	free(leaks->results.items);
+	free(leaks->totals.items);
+	free(leaks);
+}

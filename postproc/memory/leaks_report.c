@@ -1,0 +1,551 @@
+/* SPDX-License-Identifier: MIT */
+/* What was gained and never given back, by who gained it. */
+#include <stdlib.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "postproc/report/report.h"
+#include "postproc/totals/scanned.h"
+#include "postproc/report/suppress.h"
+
+#define EXAMPLE_MAX 200u /* bytes */
+#define KEEPER_MAX  300u
+#define NOTE_MAX    600u
+
+enum { UNSURE = SCANNED_FATES, FATES }; /* what became of blocks: enum scanned_fate, and this */
+
+/* Of one place. */
+struct leak {
+	uint64_t count, bytes;
+	double variance, count_variance;
+	uint64_t oldest_ns;	  /* age; 0: not known */
+	uint32_t processes, last; /* the number of the last of them */
+	const char *example;	  /* of the oldest; NULL: none */
+	uint32_t children;	  /* that nobody waited for */
+};
+
+/* What scans found of a place: apart, since most runs have none and a run may have many places. */
+struct found {
+	/* of a process that was scanned, by what became of them; lost ones may be unsure */
+	uint64_t fates[FATES], fate_bytes[FATES], with[FATES];
+	/* of those of processes that were scanned before, too; and what was not lost then */
+	uint64_t handles; /* that nobody has any more */
+	uint64_t compared[FATES], since[FATES], since_bytes[FATES];
+	const char *keeper; /* of the largest that is kept, the first of such */
+	uint64_t largest, first;
+	uint32_t kept; /* that one, as the scan numbers it; from 1 */
+};
+
+/* Of one place, if curves are wanted. */
+struct curve {
+	struct rises rises;
+	unsigned count; /* windows in which it rose, of the process where these were most */
+};
+
+struct leaks_state {
+	struct report_run *run;
+	struct scanned scanned;
+	uint64_t scans, scanned_count, unscanned, doubts; /* processes; blocks */
+	uint64_t pause_ns;
+	bool has_handles;	     /* that nobody has any more */
+	const char *failure, *doubt; /* of one of them; NULL: none */
+	struct tally *tally, *found;
+	struct tally *curves; /* NULL: nobody wants them */
+	struct pool pool;     /* examples */
+	struct suppress suppress;
+	struct summary_children children;
+};
+
+static void merge(void *user, void *of_run, const void *of_process)
+{
+	struct leaks_state *state = user;
+	struct leak *run = of_run;
+	const struct leak *process = of_process;
+
+	summary_join_children(&state->children, &run->children, process->children);
+	run->count += process->count;
+	run->bytes += process->bytes;
+	run->variance += process->variance;
+	run->count_variance += process->count_variance;
+	run->processes += process->count && run->last != report_process(state->run);
+	run->last = process->count ? report_process(state->run) : run->last;
+	if (process->example && (!run->example || process->oldest_ns > run->oldest_ns))
+		run->example = process->example;
+	if (process->oldest_ns > run->oldest_ns)
+		run->oldest_ns = process->oldest_ns;
+}
+
+static void merge_found(void *user, void *of_run, const void *of_process)
+{
+	struct found *run = of_run;
+	const struct found *process = of_process;
+
+	(void)user;
+	run->handles += process->handles;
+	for (int i = 0; i < FATES; i++) {
+		run->fates[i] += process->fates[i];
+		run->fate_bytes[i] += process->fate_bytes[i];
+		run->with[i] += process->with[i];
+		run->compared[i] += process->compared[i];
+		run->since[i] += process->since[i];
+		run->since_bytes[i] += process->since_bytes[i];
+	}
+	if (process->keeper && (!run->keeper || process->largest > run->largest)) {
+		run->keeper = process->keeper;
+		run->largest = process->largest;
+	}
+}
+
+static void merge_curve(void *user, void *of_run, const void *of_process)
+{
+	const struct leaks_state *state = user;
+	struct curve *run = of_run;
+	const struct curve *process = of_process;
+	unsigned count = rises_count(&process->rises, &state->run->life);
+
+	rises_merge(&run->rises, &state->run->windows, &process->rises);
+	run->count = count > run->count ? count : run->count;
+}
+
+static void on_move(void *user, const struct ledger_move *move)
+{
+	struct leaks_state *state = user;
+	struct curve *curve = tally_entry(state->curves, move->site);
+
+	report_hold(state->run, &curve->rises, move);
+}
+
+static void destroy(void *user)
+{
+	struct leaks_state *state = user;
+
+	suppress_free(&state->suppress);
+	free(state->children.items);
+	scanned_free(&state->scanned);
+	pool_free(&state->pool);
+}
+
+static int begin(void *user, struct report_run *run, struct error *err)
+{
+	struct leaks_state *state = user;
+
+	scanned_init(&state->scanned);
+	state->tally = tallies_add(&run->summary->tallies, sizeof(struct leak), merge, state);
+	state->found =
+		tallies_add(&run->summary->tallies, sizeof(struct found), merge_found, state);
+	if (run->options->wants_growing)
+		state->curves =
+			report_listen(run, sizeof(struct curve), merge_curve, on_move, state);
+	return suppress_fill(&state->suppress, run->options, err);
+}
+
+static uint64_t age_of(const struct leaks_state *state, const struct ledger_item *item)
+{
+	uint64_t end_ns = summary_current(state->run->summary)->end_ns;
+
+	return end_ns > item->gained_ns ? end_ns - item->gained_ns : 0;
+}
+
+/* The oldest one is the example. */
+static void add_item(struct leaks_state *state, struct leak *leak, const struct ledger_item *item,
+		     bool is_first)
+{
+	uint64_t age_ns = age_of(state, item);
+	char text[EXAMPLE_MAX];
+	bool is_oldest = age_ns > leak->oldest_ns || is_first;
+
+	if (is_oldest)
+		leak->oldest_ns = age_ns;
+	if (!is_oldest || !*ledger_describe(item, text, sizeof(text)))
+		return;
+	leak->example = pool_text(&state->pool, text, strlen(text));
+}
+
+/* "pool (server), through 3 blocks" */
+static void name_keeper(struct leaks_state *state, struct found *found)
+{
+	const struct scanned_block *block = &state->scanned.blocks.items[found->kept - 1];
+	char text[KEEPER_MAX], name[KEEPER_MAX - 40];
+	uint32_t steps;
+	const struct scanned_root *root = scanned_root_of(&state->scanned, block, &steps);
+
+	if (!root)
+		return;
+	scanned_root_text(root, name, sizeof(name));
+	if (steps)
+		snprintf(text, sizeof(text), "%s, through %" PRIu32 " block%s", name, steps,
+			 steps > 1 ? "s" : "");
+	else
+		snprintf(text, sizeof(text), "%s", name);
+	found->keeper = pool_text(&state->pool, text, strlen(text));
+}
+
+static void note_kept(const struct leaks_state *state, struct found *found,
+		      const struct scanned_block *block, const struct ledger_held *held)
+{
+	if (found->kept && (held->bytes < found->largest ||
+			    (held->bytes == found->largest && held->item->index > found->first)))
+		return;
+	found->largest = held->bytes;
+	found->first = held->item->index;
+	found->kept = (uint32_t)(block - state->scanned.blocks.items) + 1;
+}
+
+static void name_keepers(struct leaks_state *state)
+{
+	size_t count = ledger_sites(state->run->ledger)->list.count;
+
+	for (uint32_t site = 1; state->scanned.is_done && site < count; site++) {
+		struct found *found = tally_entry(state->found, site);
+
+		if (found->kept)
+			name_keeper(state, found);
+	}
+}
+
+/* What the scan before did not find yet. */
+static void compare(const struct leaks_state *state, struct found *found, unsigned fate,
+		    const struct ledger_held *held)
+{
+	if (fate < SCANNED_LOST || !state->scanned.has_before)
+		return;
+	found->compared[fate]++;
+	if (!scanned_is_new(&state->scanned, held->object, held->item->index))
+		return;
+	found->since[fate]++;
+	found->since_bytes[fate] += held->bytes;
+}
+
+/* What the scan found of a block, if it was held by then. */
+static void add_fate(struct leaks_state *state, const struct ledger_held *held)
+{
+	const struct scanned_block *block =
+		scanned_find(&state->scanned, held->object, held->item->index);
+	struct found *found = block ? tally_entry(state->found, held->site) : NULL;
+	unsigned fate = block ? block->fate : SCANNED_NOT;
+
+	if (!found)
+		return;
+	if (fate >= SCANNED_LOST && state->scanned.doubt)
+		fate = UNSURE;
+	found->fates[fate]++;
+	found->fate_bytes[fate] += held->bytes;
+	state->scanned_count++;
+	/* what is lost with one that leads to others has its own bytes in it already */
+	if (block->fate == SCANNED_LOST)
+		found->with[fate] += block->retained;
+	compare(state, found, fate, held);
+	if (fate < SCANNED_LOST)
+		note_kept(state, found, block, held);
+}
+
+static void add_handle(struct leaks_state *state, uint32_t site)
+{
+	struct found *found = tally_entry(state->found, site);
+
+	state->has_handles = true;
+	found->handles++;
+}
+
+static void add(struct leaks_state *state, const struct ledger_held *held)
+{
+	struct leak *leak = tally_entry(state->tally, held->site);
+	enum resource known = ledger_class(state->run->ledger, held->class)->known;
+	bool is_first;
+
+	is_first = !leak->count;
+	leak->count += held->count;
+	leak->bytes += held->bytes;
+	leak->variance += held->variance;
+	leak->count_variance += held->count_variance;
+	if (scanned_handle_is_lost(&state->scanned, known, held->object, held->item->index))
+		add_handle(state, held->site);
+	if (known == RESOURCE_MEMORY)
+		add_fate(state, held);
+	if (known == RESOURCE_PROCESS)
+		summary_add_child(&state->children, &leak->children, report_process(state->run) - 1,
+				  (uint32_t)held->object);
+	add_item(state, leak, held->item, is_first);
+}
+
+/* Texts of a process's scan go with it. */
+static const char *keep(struct leaks_state *state, const char *text, const char *before)
+{
+	return text && !before ? pool_text(&state->pool, text, strlen(text)) : before;
+}
+
+static void close_scan(struct leaks_state *state)
+{
+	struct scanned *scanned = &state->scanned;
+
+	state->scans += scanned->is_done;
+	state->unscanned += !scanned->is_done;
+	state->doubts += scanned->is_done && scanned->doubt;
+	state->pause_ns += scanned->is_done ? scanned->pause_ns : 0;
+	state->failure = keep(state, scanned->failure, state->failure);
+	state->doubt = keep(state, scanned->doubt, state->doubt);
+	scanned_clear(scanned);
+}
+
+static void note(void *user, const struct event *event)
+{
+	struct leaks_state *state = user;
+
+	scanned_note(&state->scanned, event);
+}
+
+static void process(void *user)
+{
+	struct leaks_state *state = user;
+	uint64_t least_ns = state->run->options->min_age_ns;
+	struct ledger_held held;
+	size_t at = 0;
+
+	while (ledger_held(state->run->ledger, &at, &held)) {
+		if (least_ns && age_of(state, held.item) < least_ns)
+			continue;
+		add(state, &held);
+	}
+	name_keepers(state);
+	close_scan(state);
+}
+
+/* Whether a scan has looked at some of its blocks, and no doubt is left of any. */
+static bool is_judged(const struct found *found)
+{
+	uint64_t looked_at = 0;
+
+	for (unsigned fate = SCANNED_NOT + 1; found && fate < FATES; fate++)
+		looked_at += found->fates[fate];
+	return looked_at && !found->fates[UNSURE];
+}
+
+static void put_curve(const struct leaks_state *state, struct sheet *sheet, struct sheet_cell *cell,
+		      uint32_t index)
+{
+	const struct curve *curve = state->curves ? tally_of_place(state->curves, index) : NULL;
+
+	report_curve(state->run, sheet, cell, curve ? &curve->rises : NULL);
+}
+
+static void put(struct leaks_state *state, struct sheet *sheet, uint32_t index,
+		const struct leak *leak)
+{
+	const struct tally_place *place = tallies_place(&state->run->summary->tallies, index);
+	const struct found *found = tally_of_place(state->found, index);
+	bool has_bytes = ledger_class(state->run->ledger, place->class)->has_bytes;
+	struct sheet_cell *row = report_add(state->run, sheet, place->class);
+
+	sheet_amount(CELL(row, leaks, amount), has_bytes ? leak->bytes : leak->count, has_bytes);
+	sheet_error(CELL(row, leaks, error), leak->variance, true);
+	sheet_count_error(CELL(row, leaks, count_error), leak->count, leak->count_variance);
+	sheet_number(CELL(row, leaks, count), leak->count);
+	if (leak->oldest_ns)
+		sheet_number(CELL(row, leaks, age), leak->oldest_ns);
+	sheet_number(CELL(row, leaks, processes), leak->processes);
+	if (is_judged(found)) {
+		sheet_number(CELL(row, leaks, lost),
+			     found->fates[SCANNED_LOST] + found->fates[SCANNED_INDIRECT]);
+		if (found->fates[SCANNED_WEAK])
+			sheet_number(CELL(row, leaks, weak), found->fates[SCANNED_WEAK]);
+	}
+	sheet_text(sheet, CELL(row, leaks, keeper), found ? found->keeper : NULL);
+	put_curve(state, sheet, CELL(row, leaks, curve), index);
+	sheet_backtrace(CELL(row, leaks, backtrace), place->backtrace);
+	sheet_text(sheet, CELL(row, leaks, call), place->function);
+	sheet_text(sheet, CELL(row, leaks, example), leak->example);
+}
+
+static const char *fate_word(unsigned fate)
+{
+	return fate == UNSURE ? "unsure" : scanned_words[fate];
+}
+
+/* A row for each kind of loss that a place has. */
+static void put_lost(struct leaks_state *state, struct sheet *sheet, uint32_t index,
+		     const struct leak *leak)
+{
+	const struct tally_place *place = tallies_place(&state->run->summary->tallies, index);
+	const struct found *found = tally_of_place(state->found, index);
+
+	for (unsigned fate = SCANNED_LOST; found && fate < FATES; fate++) {
+		struct sheet_cell *row;
+
+		if (!found->fates[fate])
+			continue;
+		row = sheet_add(sheet);
+		sheet_group(sheet, &row[0], fate_word(fate), fate);
+		sheet_text(sheet, CELL(row, unreachable, call), place->function);
+		sheet_number(CELL(row, unreachable, bytes), found->fate_bytes[fate]);
+		sheet_number(CELL(row, unreachable, count), found->fates[fate]);
+		if (found->with[fate] > found->fate_bytes[fate])
+			sheet_number(CELL(row, unreachable, with), found->with[fate]);
+		if (found->compared[fate]) {
+			sheet_number(CELL(row, unreachable, since), found->since[fate]);
+			sheet_number(CELL(row, unreachable, since_bytes), found->since_bytes[fate]);
+		}
+		sheet_number(CELL(row, unreachable, processes), leak->processes);
+		sheet_backtrace(CELL(row, unreachable, backtrace), place->backtrace);
+	}
+}
+
+static void put_handles(struct leaks_state *state, struct sheet *sheet, uint32_t index,
+			const struct leak *leak)
+{
+	const struct tally_place *place = tallies_place(&state->run->summary->tallies, index);
+	const struct found *found = tally_of_place(state->found, index);
+	struct sheet_cell *row;
+
+	if (!found || !found->handles)
+		return;
+	row = report_add(state->run, sheet, place->class);
+	sheet_text(sheet, CELL(row, unreachable_handles, call), place->function);
+	sheet_number(CELL(row, unreachable_handles, count), found->handles);
+	sheet_number(CELL(row, unreachable_handles, processes), leak->processes);
+	sheet_backtrace(CELL(row, unreachable_handles, backtrace), place->backtrace);
+}
+
+/* What the scan is worth, in words: what it cannot see, and what it did not. */
+static void say_scan(const struct leaks_state *state, struct sheet *sheet)
+{
+	char text[NOTE_MAX];
+	size_t used = 0;
+
+	text[0] = '\0';
+	if (state->scans)
+		used = (size_t)snprintf(
+			text, sizeof(text),
+			"%" PRIu64
+			" of the blocks that are held were scanned; pointers that are hidden "
+			"(coded, packed, in a pipe) are not seen",
+			state->scanned_count);
+	if (state->doubt)
+		used += (size_t)snprintf(text + used, sizeof(text) - used, "%sunsure where %.100s",
+					 used ? "; " : "", state->doubt);
+	if (state->failure)
+		used += (size_t)snprintf(text + used, sizeof(text) - used, "%snot scanned: %.200s",
+					 used ? "; " : "", state->failure);
+	else if (state->scans && state->unscanned)
+		snprintf(text + used, sizeof(text) - used, "; %" PRIu64 " process%s not scanned",
+			 state->unscanned, state->unscanned > 1 ? "es were" : " was");
+	if (!*text)
+		return;
+	sheet->is_unknown = !state->scans || state->unscanned;
+	sheet_note(sheet, "%s", text);
+}
+
+static void put_suppressed(struct leaks_state *state, struct sheets *sheets)
+{
+	const struct suppress_pattern *pattern;
+	struct sheet *sheet = NULL;
+
+	for (size_t i = 0; (pattern = suppress_at(&state->suppress, i)) != NULL; i++) {
+		struct sheet_cell *row;
+
+		if (!pattern->sites)
+			continue;
+		sheet = sheets_begin(sheets, SHEET_suppressed);
+		row = sheet_add(sheet);
+		sheet_text(sheet, CELL(row, suppressed, pattern), pattern->text);
+		sheet_text(sheet, CELL(row, suppressed, reason), pattern->about);
+		sheet_number(CELL(row, suppressed, sites), pattern->sites);
+		sheet_number(CELL(row, suppressed, count), pattern->count);
+		sheet_number(CELL(row, suppressed, bytes), pattern->bytes);
+	}
+}
+
+/* Where these alone are wanted. */
+static bool is_growing(const struct leaks_state *state, uint32_t index)
+{
+	const struct curve *curve = state->curves ? tally_of_place(state->curves, index) : NULL;
+
+	return !state->curves || (curve ? curve->count : 0) >= state->run->options->rises;
+}
+
+/* Is part of another object, or nobody's fault. */
+static bool is_left_out(struct leaks_state *state, uint32_t index, const struct leak *leak)
+{
+	const struct tally_place *place = tallies_place(&state->run->summary->tallies, index);
+	struct suppress_pattern *pattern;
+
+	if (!leak || !leak->count || place->is_part || !is_growing(state, index))
+		return true;
+	pattern = suppress_find(&state->suppress, state->run->naming, place->backtrace);
+	if (!pattern)
+		return false;
+	pattern->sites++;
+	pattern->count += leak->count;
+	pattern->bytes += leak->bytes;
+	return true;
+}
+
+static bool is_held(const struct leaks_state *state, uint32_t index)
+{
+	const struct leak *leak = tally_of_place(state->tally, index);
+
+	return leak && leak->count;
+}
+
+/* All places are matched, so their names are looked up together. */
+static void expect_names(struct leaks_state *state)
+{
+	const struct tallies *tallies = &state->run->summary->tallies;
+
+	for (uint32_t i = 0; state->run->naming && i < tallies_count(tallies); i++)
+		if (is_held(state, i))
+			naming_expect(state->run->naming, tallies_place(tallies, i)->backtrace);
+}
+
+/* That a filter left nothing does not mean that nothing is held. */
+static void say_growing(const struct leaks_state *state, struct sheet *sheet)
+{
+	if (!state->curves || !state->run->options->rises)
+		return;
+	sheet->facts.title = "Live at exit, and growing";
+	if (!sheet->rows.count)
+		sheet_note(sheet, "nothing rose in %u window%s of the run (--growing)",
+			   state->run->options->rises, state->run->options->rises == 1 ? "" : "s");
+}
+
+static void end(void *user, struct sheets *sheets)
+{
+	struct leaks_state *state = user;
+	struct sheet *lost =
+		state->scans || state->failure ? sheets_begin(sheets, SHEET_unreachable) : NULL;
+	struct sheet *handles =
+		state->has_handles ? sheets_begin(sheets, SHEET_unreachable_handles) : NULL;
+	struct sheet *sheet = sheets_begin(sheets, SHEET_leaks);
+
+	if (lost)
+		say_scan(state, lost);
+	expect_names(state);
+	for (uint32_t i = 0; i < tallies_count(&state->run->summary->tallies); i++) {
+		struct leak *leak = tally_of_place(state->tally, i);
+
+		if (leak && leak->children)
+			leak->count -= summary_orphans(state->run->summary, &state->children,
+						       leak->children);
+		if (leak)
+			leak->children = 0;
+		if (is_left_out(state, i, leak))
+			continue;
+		put(state, sheet, i, leak);
+		if (lost)
+			put_lost(state, lost, i, leak);
+		if (handles)
+			put_handles(state, handles, i, leak);
+	}
+	say_growing(state, sheet);
+	put_suppressed(state, sheets);
+}
+
+const struct report report_leaks = {
+	.wants_ledger = true,
+	.state_size = sizeof(struct leaks_state),
+	.begin = begin,
+	.note = note,
+	.process = process,
+	.end = end,
+	.destroy = destroy,
+};

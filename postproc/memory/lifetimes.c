@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT */
+/* How long things are held: a histogram by powers of ten, and what is held at the end apart. */
+
+#include "postproc/report/report.h"
+
+#define BUCKETS	 13u /* below 1 us, below 10 us, ... and the last one, longer than all */
+#define HELD	 BUCKETS
+#define FIRST_NS 1000ull
+
+struct bucket {
+	uint64_t count, bytes;
+	double variance; /* of bytes */
+};
+
+struct lifetimes_state {
+	struct report_run *run;
+	struct bucket buckets[LEDGER_CLASSES][BUCKETS + 1];
+};
+
+/* The bucket ends there; the last one has no end. */
+static uint64_t end_of(unsigned bucket)
+{
+	uint64_t end_ns = FIRST_NS;
+
+	for (unsigned i = 0; i < bucket; i++)
+		end_ns *= 10;
+	return end_ns;
+}
+
+static unsigned bucket_of(uint64_t ns)
+{
+	uint64_t end_ns = FIRST_NS;
+	unsigned bucket = 0;
+
+	for (; bucket + 1 < BUCKETS && ns >= end_ns; end_ns *= 10)
+		bucket++;
+	return bucket;
+}
+
+static void on_move(void *user, const struct ledger_move *move)
+{
+	struct lifetimes_state *state = user;
+	uint64_t from_ns, ns;
+	struct bucket *bucket;
+
+	if (move->is_gain || move->is_no_call || move->count >= 0)
+		return;
+	from_ns = move->item->gained_ns;
+	ns = move->event->time_ns > from_ns ? move->event->time_ns - from_ns : 0;
+	bucket = &state->buckets[move->class][bucket_of(ns)];
+	bucket->count += (uint64_t)-move->count;
+	bucket->bytes += move->bytes;
+	bucket->variance += move->variance;
+}
+
+static void process(void *user)
+{
+	struct lifetimes_state *state = user;
+	struct ledger_held held;
+	size_t at = 0;
+
+	while (ledger_held(state->run->ledger, &at, &held)) {
+		state->buckets[held.class][HELD].count += held.count;
+		state->buckets[held.class][HELD].bytes += held.bytes;
+		state->buckets[held.class][HELD].variance += held.variance;
+	}
+}
+
+static void put(struct lifetimes_state *state, struct sheet *sheet, uint32_t class, unsigned index,
+		uint64_t all)
+{
+	const struct bucket *bucket = &state->buckets[class][index];
+	struct sheet_cell *row = report_add(state->run, sheet, class);
+
+	sheet_text(sheet, CELL(row, lifetimes, fate),
+		   index == HELD ? "held at the end" : "given back");
+	if (index != HELD)
+		sheet_number(CELL(row, lifetimes, from), index ? end_of(index - 1) : 0);
+	if (index + 1 < BUCKETS)
+		sheet_number(CELL(row, lifetimes, to), end_of(index));
+	sheet_number(CELL(row, lifetimes, count), bucket->count);
+	if (ledger_class(state->run->ledger, class)->has_bytes)
+		sheet_number(CELL(row, lifetimes, bytes), bucket->bytes);
+	sheet_error(CELL(row, lifetimes, error), bucket->variance, true);
+	sheet_percent(CELL(row, lifetimes, share), bucket->count, all);
+}
+
+static void put_class(struct lifetimes_state *state, struct sheet *sheet, uint32_t class)
+{
+	uint64_t all = 0;
+
+	for (unsigned i = 0; i <= HELD; i++)
+		all += state->buckets[class][i].count;
+	for (unsigned i = 0; i <= HELD; i++)
+		if (state->buckets[class][i].count)
+			put(state, sheet, class, i, all);
+}
+
+static void end(void *user, struct sheets *sheets)
+{
+	struct lifetimes_state *state = user;
+	struct sheet *sheet = sheets_begin(sheets, SHEET_lifetimes);
+
+	for (uint32_t i = 0; i < ledger_class_count(state->run->ledger); i++)
+		put_class(state, sheet, i);
+}
+
+const struct report report_lifetimes = {
+	.wants_ledger = true,
+	.state_size = sizeof(struct lifetimes_state),
+	.move = on_move,
+	.process = process,
+	.end = end,
+};

@@ -1,0 +1,412 @@
+/* SPDX-License-Identifier: MIT */
+#include "measure.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/memory.h"
+#include "base/suggest.h"
+#include "hook_table.h"
+#include "account/sites.h"
+#include "postproc/totals/peaks.h"
+
+static const char *const words[] = {
+	[MEASURE_BYTES] = "bytes", [MEASURE_COUNT] = "count", [MEASURE_HELD] = "held",
+	[MEASURE_PEAK] = "peak",   [MEASURE_TEMP] = "temp",   [MEASURE_HOLD] = "hold",
+	[MEASURE_WAIT] = "wait",
+};
+
+/* Of a place of the ledger; [1]: of what the run is compared with. */
+struct entry {
+	uint64_t amount[2], count[2];
+	double variance[2];
+};
+
+/* A place where somebody waited: the ledger has none where nothing is gained. */
+struct wait {
+	enum resource class;
+	const struct trace_node *backtrace;
+	const char *function;
+	struct entry entry;
+};
+
+struct measure {
+	struct report_run *run;
+	enum measure_kind kind;
+	struct tally *tally;
+	struct peaks peaks; /* of MEASURE_PEAK */
+	uint64_t sample[2]; /* of the processes, the largest */
+	/* waits */
+	struct sites sites;
+	ARRAY_OF(struct entry) of_process; /* by site of the process */
+	struct pool pool;
+	struct table table;
+	ARRAY_OF(struct wait *) waits;
+};
+
+enum measure_kind measure_kind(const struct measure *measure)
+{
+	return measure->kind;
+}
+
+const char *measure_word(enum measure_kind kind)
+{
+	return words[kind];
+}
+
+/* ---- gains ---- */
+
+static void add(struct entry *to, const struct entry *from)
+{
+	for (int i = 0; i < 2; i++) {
+		to->amount[i] += from->amount[i];
+		to->count[i] += from->count[i];
+		to->variance[i] += from->variance[i];
+	}
+}
+
+static void merge(void *user, void *of_run, const void *of_process)
+{
+	(void)user;
+	add(of_run, of_process);
+}
+
+/* objects: more than one for what stands for several (samples). */
+static int count(struct measure *measure, uint32_t site, uint64_t objects, uint64_t amount,
+		 double variance)
+{
+	struct entry *entry = tally_entry(measure->tally, site);
+
+	entry->amount[measure->run->is_base] += amount;
+	entry->variance[measure->run->is_base] += variance;
+	entry->count[measure->run->is_base] += objects;
+	return 0;
+}
+
+static void on_loss(void *user, const struct ledger_move *move)
+{
+	struct measure *measure = user;
+	const struct ledger_class *class = ledger_class(measure->run->ledger, move->class);
+	uint64_t since = move->item->gained_ns, now = move->event->time_ns;
+
+	if (measure->kind == MEASURE_TEMP) {
+		if (ledger_move_is_temporary(measure->run->ledger, move,
+					     measure->run->options->within))
+			count(measure, move->site, 1,
+			      class->has_bytes ? move->bytes : (uint64_t)-move->count, 0);
+		return;
+	}
+	if (move->is_gain || move->is_part || class->known != RESOURCE_LOCK)
+		return;
+	count(measure, move->site, 1, now > since ? now - since : 0, 0);
+}
+
+static void on_move(void *user, const struct ledger_move *move)
+{
+	struct measure *measure = user;
+	uint64_t objects = move->count > 1 ? (uint64_t)move->count : 1;
+
+	if (!move->is_gain || move->is_part)
+		return;
+	if (measure->kind == MEASURE_COUNT)
+		count(measure, move->site, objects, (uint64_t)move->count, move->count_variance);
+	else
+		count(measure, move->site, objects, move->bytes, move->variance);
+}
+
+/* Who ran another program has given everything back. */
+static void count_held(struct measure *measure)
+{
+	struct ledger *ledger = measure->run->ledger;
+	struct ledger_held held;
+	size_t at = 0;
+
+	while (ledger_held(ledger, &at, &held))
+		if (!held.is_part)
+			count(measure, held.site, held.count,
+			      ledger_class(ledger, held.class)->has_bytes ? held.bytes : held.count,
+			      held.variance);
+}
+
+/* Locks that were never given back were had to the end. */
+static void count_had(struct measure *measure)
+{
+	struct ledger *ledger = measure->run->ledger;
+	uint64_t end_ns = summary_current(measure->run->summary)->end_ns;
+	struct ledger_held held;
+	size_t at = 0;
+
+	while (ledger_held(ledger, &at, &held))
+		if (!held.is_part && ledger_class(ledger, held.class)->known == RESOURCE_LOCK &&
+		    end_ns > held.item->gained_ns)
+			count(measure, held.site, 1, end_ns - held.item->gained_ns, 0);
+}
+
+/* ---- waits ---- */
+
+/*
+ * Part of a wait for a condition, or of a join, is the lock or thread that is lost and gained; the
+ * wait itself counts once.
+ */
+static bool is_wait(const struct event *event)
+{
+	const struct hook *hook = event->function->hook;
+
+	if (event->part || event->moment == MOMENT_HALF || event->leave_ns <= event->enter_ns)
+		return false;
+	if (event->resource->known == RESOURCE_LOCK && hook && hook->operation == OPERATION_WAIT)
+		return false;
+	return event->operation == OPERATION_ACQUIRE || event->operation == OPERATION_WAIT;
+}
+
+void measure_event(struct measure *measure, const struct event *event)
+{
+	struct entry *entry;
+	uint32_t site;
+
+	if (measure->kind != MEASURE_WAIT || !is_wait(event))
+		return;
+	site = sites_of(&measure->sites, (uint8_t)event->resource->known, event);
+	entry = ARRAY_AT(&measure->of_process, site);
+	entry->amount[measure->run->is_base] += event->leave_ns - event->enter_ns;
+	entry->count[measure->run->is_base]++;
+}
+
+static bool is_same(const void *item, const void *key)
+{
+	const struct wait *a = item, *b = key;
+
+	return a->class == b->class && a->backtrace == b->backtrace &&
+	       (a->backtrace->count || !strcmp(a->function, b->function));
+}
+
+static struct wait *keep(struct measure *measure, const struct wait *wanted, uint64_t hash)
+{
+	struct wait *wait = pool_alloc(&measure->pool, sizeof(*wait));
+	struct wait **place = ARRAY_ADD(&measure->waits);
+
+	*place = wait;
+	*wait = *wanted;
+	wait->function = pool_text(&measure->pool, wanted->function, strlen(wanted->function));
+	return wait->function && table_add(&measure->table, hash, wait) == 0 ? wait : NULL;
+}
+
+static void merge_wait(struct measure *measure, const struct site *site, const struct entry *entry)
+{
+	struct wait wanted = {
+		.class = site->class,
+		.backtrace = atlas_backtrace(&measure->run->summary->atlas, site->backtrace,
+					     site->index),
+		.function = site->function->name,
+	};
+	uint64_t hash = hash_two(measure->table.seed, (uintptr_t)wanted.backtrace, site->class);
+	struct wait *wait;
+
+	wait = table_find(&measure->table, hash, is_same, &wanted);
+	if (!wait)
+		wait = keep(measure, &wanted, hash);
+	add(&wait->entry, entry);
+}
+
+static void merge_waits(struct measure *measure)
+{
+	for (size_t i = 1; i < measure->of_process.count; i++)
+		merge_wait(measure, sites_at(&measure->sites, (uint32_t)i),
+			   &measure->of_process.items[i]);
+	sites_clear(&measure->sites);
+	measure->of_process.count = 0;
+}
+
+/* ---- begin and end ---- */
+
+void measure_process(struct measure *measure)
+{
+	uint64_t sample = ledger_sample(measure->run->ledger);
+	uint64_t *most = &measure->sample[measure->run->is_base];
+
+	*most = sample > *most ? sample : *most;
+	if (measure->kind == MEASURE_HELD) {
+		count_held(measure);
+		return;
+	}
+	if (measure->kind == MEASURE_HOLD) {
+		count_had(measure);
+		return;
+	}
+	if (measure->kind == MEASURE_PEAK)
+		peaks_process(&measure->peaks, 0, NULL);
+	if (measure->kind == MEASURE_WAIT)
+		merge_waits(measure);
+}
+
+static bool next_wait(const struct measure *measure, size_t *at, struct measure_place *place)
+{
+	const struct wait *wait;
+
+	if (*at == measure->waits.count)
+		return false;
+	wait = measure->waits.items[(*at)++];
+	*place = (struct measure_place){
+		.class = wait->class == RESOURCE_NONE ? "other" : resource_table[wait->class].type,
+		.rank = wait->class,
+		.has_ns = true,
+		.backtrace = wait->backtrace,
+		.function = wait->function,
+	};
+	memcpy(place->amount, wait->entry.amount, sizeof(place->amount));
+	memcpy(place->count, wait->entry.count, sizeof(place->count));
+	return true;
+}
+
+static void tell_sample(const struct measure *measure, const struct ledger_class *class,
+			struct measure_place *place)
+{
+	if (class->known == RESOURCE_MEMORY)
+		memcpy(place->sample, measure->sample, sizeof(place->sample));
+}
+
+uint64_t measure_error(const struct measure_place *place, int run)
+{
+	return place->sample[run] && !place->count[run] ? estimate_unseen(place->sample[run])
+							: estimate_error(place->variance[run]);
+}
+
+static bool next_peak(const struct measure *measure, size_t *at, struct measure_place *result)
+{
+	const struct tallies *tallies = &measure->run->summary->tallies;
+
+	while (*at < tallies_count(tallies)) {
+		uint32_t index = (uint32_t)(*at)++;
+		const struct tally_place *place = tallies_place(tallies, index);
+		const struct ledger_class *class = ledger_class(measure->run->ledger, place->class);
+		struct peaks_amount amount;
+
+		if (!peaks_at(&measure->peaks, place->class, index, &amount))
+			continue;
+		*result = (struct measure_place){
+			.class = class->type,
+			.rank = class->rank,
+			.has_bytes = class->has_bytes,
+			.backtrace = place->backtrace,
+			.function = place->function,
+			.amount[0] = peaks_weight(&measure->peaks, place->class, amount),
+			.count[0] = amount.count,
+			.variance[0] = amount.variance,
+		};
+		tell_sample(measure, class, result);
+		return true;
+	}
+	return false;
+}
+
+bool measure_next(const struct measure *measure, size_t *at, struct measure_place *result)
+{
+	const struct tallies *tallies = &measure->run->summary->tallies;
+	const struct ledger *ledger = measure->run->ledger;
+
+	if (measure->kind == MEASURE_WAIT)
+		return next_wait(measure, at, result);
+	if (measure->kind == MEASURE_PEAK)
+		return next_peak(measure, at, result);
+	for (; *at < tallies_count(tallies); (*at)++) {
+		const struct tally_place *place = tallies_place(tallies, (uint32_t)*at);
+		const struct ledger_class *class = ledger_class(ledger, place->class);
+		const struct entry *entry = tally_of_place(measure->tally, (uint32_t)*at);
+
+		if (!entry || !(entry->count[0] | entry->count[1]) ||
+		    (measure->kind == MEASURE_BYTES && !class->has_bytes))
+			continue;
+		*result = (struct measure_place){
+			.class = class->type,
+			.rank = class->rank,
+			.has_bytes = class->has_bytes && measure->kind != MEASURE_COUNT &&
+				     measure->kind != MEASURE_HOLD,
+			.has_ns = measure->kind == MEASURE_HOLD,
+			.backtrace = place->backtrace,
+			.function = place->function,
+		};
+		memcpy(result->amount, entry->amount, sizeof(result->amount));
+		memcpy(result->count, entry->count, sizeof(result->count));
+		memcpy(result->variance, entry->variance, sizeof(result->variance));
+		tell_sample(measure, class, result);
+		++*at;
+		return true;
+	}
+	return false;
+}
+
+static int parse(const char *word, bool has_base, enum measure_kind *kind, struct error *err)
+{
+	struct suggest suggest;
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
+		if (strcmp(words[i], word) != 0 || (has_base && i == MEASURE_PEAK))
+			continue;
+		*kind = (enum measure_kind)i;
+		return 0;
+	}
+	suggest_begin(&suggest, word, strlen(word));
+	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
+		if (!has_base || i != MEASURE_PEAK)
+			suggest_try(&suggest, words[i]);
+	return error_set(err, EINVAL,
+			 "--by=%s: expected bytes, count, held,%s temp, hold or wait%s", word,
+			 has_base ? "" : " peak,", suggest_text(&suggest));
+}
+
+/* What hears of moves; waits are found in events, what is held in the end. */
+static void listen(struct measure *measure)
+{
+	struct report_run *run = measure->run;
+
+	switch (measure->kind) {
+	case MEASURE_BYTES:
+	case MEASURE_COUNT:
+		ledger_listen(run->ledger, on_move, measure);
+		break;
+	case MEASURE_TEMP:
+	case MEASURE_HOLD:
+		ledger_listen(run->ledger, on_loss, measure);
+		break;
+	case MEASURE_PEAK:
+		peaks_init(&measure->peaks, run->ledger);
+		measure->peaks.tally = report_listen(run, sizeof(struct peaks_entry), peaks_merge,
+						     peaks_move, &measure->peaks);
+		break;
+	case MEASURE_HELD:
+	case MEASURE_WAIT:
+		break;
+	}
+}
+
+int measure_begin(struct measure **result, struct report_run *run, enum measure_kind fallback,
+		  bool has_base, struct error *err)
+{
+	struct measure *measure = memory_zalloc(1, sizeof(*measure));
+	int rc = 0;
+
+	*result = measure;
+	measure->run = run;
+	measure->kind = fallback;
+	table_init(&measure->table);
+	if (run->options->by)
+		rc = parse(run->options->by, has_base, &measure->kind, err);
+	measure->tally = tallies_add(&run->summary->tallies, sizeof(struct entry), merge, NULL);
+	if (rc == 0)
+		listen(measure);
+	return rc;
+}
+
+void measure_free(struct measure *measure)
+{
+	if (!measure)
+		return;
+	sites_free(&measure->sites);
+	free(measure->of_process.items);
+	free(measure->waits.items);
+	table_free(&measure->table);
+	pool_free(&measure->pool);
+	free(measure);
+}

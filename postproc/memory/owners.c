@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: MIT */
+/* Who keeps what: roots by what goes with them, and below each what it keeps, by who gained it. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/memory.h"
+#include "base/order.h"
+#include "postproc/report/report.h"
+#include "postproc/totals/scanned.h"
+
+#define TEXT_MAX  512u
+#define STEPS_MAX 8u  /* of a way that is told */
+#define BELOW_MAX 64u /* roots of a process whose sites are told */
+
+/* A root of a process, or what several keep together. */
+struct holder {
+	const char *text, *kind, *module, *program;
+	uint64_t bytes, count;
+	uint32_t pid;
+};
+
+/* What it keeps, of one site. */
+struct below {
+	uint32_t holder;
+	const struct trace_node *backtrace; /* NULL: none was taken */
+	uint64_t bytes, count, largest, first;
+	uint32_t kept;	 /* the largest, the first of such, as the scan of its process numbers it */
+	const char *way; /* to that */
+};
+
+struct holders_state {
+	struct report_run *run;
+	struct scanned scanned;
+	struct pool pool;
+	struct map index; /* of below, of the process: holder and site; index + 1 */
+	ARRAY_OF(struct holder) holders;
+	ARRAY_OF(struct below) below;
+	uint32_t first; /* holder of the process */
+	uint64_t blocks, lost, lost_bytes, pause_ns, scans;
+};
+
+static void destroy(void *user)
+{
+	struct holders_state *state = user;
+
+	scanned_free(&state->scanned);
+	map_clear(&state->index);
+	pool_free(&state->pool);
+	free(state->holders.items);
+	free(state->below.items);
+}
+
+static int begin(void *user, struct report_run *run, struct error *err)
+{
+	struct holders_state *state = user;
+
+	(void)run;
+	(void)err;
+	scanned_init(&state->scanned);
+	map_init(&state->index);
+	return 0;
+}
+
+static void note(void *user, const struct event *event)
+{
+	struct holders_state *state = user;
+
+	scanned_note(&state->scanned, event);
+}
+
+static const char *copy(struct holders_state *state, const char *text)
+{
+	return text ? pool_text(&state->pool, text, strlen(text)) : NULL;
+}
+
+/* ---- roots ---- */
+
+/* The last one of a process is what several roots keep together. */
+static void add_holders(struct holders_state *state)
+{
+	const struct summary_process *process = summary_current(state->run->summary);
+	const struct scanned *scanned = &state->scanned;
+
+	state->first = (uint32_t)state->holders.count;
+	for (size_t i = 0; i <= scanned->roots.count; i++) {
+		bool is_root = i < scanned->roots.count;
+		const struct scanned_root *root = is_root ? &scanned->roots.items[i] : NULL;
+		struct holder *holder = ARRAY_ADD(&state->holders);
+		char text[TEXT_MAX];
+
+		*holder = (struct holder){
+			.text = is_root ? copy(state, scanned_root_text(root, text, sizeof(text)))
+					: "several together",
+			.kind = is_root ? copy(state, root->kind) : NULL,
+			.module = is_root ? copy(state, root->module) : NULL,
+			.program = copy(state, process->name),
+			.bytes = is_root ? root->retained : 0,
+			.count = is_root ? root->retained_count : 0,
+			.pid = process->pid,
+		};
+	}
+}
+
+/* ---- what they keep ---- */
+
+/*
+ * By block: the root that alone keeps it, and 1; the number of roots and 1: several do. The way up
+ * is walked once for all blocks on it.
+ */
+static uint32_t *find_keepers(const struct scanned *scanned)
+{
+	size_t count = scanned->blocks.count;
+	uint32_t *keepers = memory_zalloc(count + 1, sizeof(*keepers));
+	uint32_t *path = memory_alloc((count + 1) * sizeof(*path));
+
+	for (size_t i = 0; i < count; i++) {
+		const struct scanned_block *block = &scanned->blocks.items[i];
+		uint32_t keeper = (uint32_t)scanned->roots.count + 1;
+		size_t steps = 0;
+
+		while (block && !keepers[block - scanned->blocks.items]) {
+			path[steps] = (uint32_t)(block - scanned->blocks.items);
+			/* for the time being, and for good in a circle */
+			keepers[path[steps++]] = (uint32_t)scanned->roots.count + 1;
+			if (block->dominator.is_root && block->dominator.root < keeper - 1)
+				keeper = block->dominator.root + 1;
+			block = block->dominator.is_block
+					? scanned_at(scanned, block->dominator.block)
+					: NULL;
+		}
+		if (block && keepers[block - scanned->blocks.items])
+			keeper = keepers[block - scanned->blocks.items];
+		while (steps)
+			keepers[path[--steps]] = keeper;
+	}
+	free(path);
+	return keepers;
+}
+
+/* "pool (server), +0 of 48 B, +16 of 64 B": from the root inwards. */
+static const char *way_to(struct holders_state *state, const struct scanned_block *block)
+{
+	struct scanned *scanned = &state->scanned;
+	const struct scanned_block *way[STEPS_MAX];
+	const struct scanned_root *root;
+	char text[TEXT_MAX * 2], name[TEXT_MAX];
+	uint32_t steps, shown = 0;
+	size_t used;
+
+	root = scanned_root_of(scanned, block, &steps);
+	if (!root || !steps)
+		return NULL;
+	for (const struct scanned_block *at = block; at && shown < STEPS_MAX; shown++) {
+		way[shown] = at;
+		at = at->parent.is_block ? scanned_at(scanned, at->parent.block) : NULL;
+	}
+	used = (size_t)snprintf(text, sizeof(text), "%s",
+				scanned_root_text(root, name, sizeof(name)));
+	if (steps > STEPS_MAX)
+		used += (size_t)snprintf(text + used, sizeof(text) - used, " ... %u blocks",
+					 steps - STEPS_MAX + 1);
+	for (uint32_t i = shown; i-- > 1 && used + 64 < sizeof(text);) {
+		const struct ledger_item *item =
+			ledger_find(state->run->ledger, RESOURCE_MEMORY, way[i]->address);
+
+		used += (size_t)snprintf(text + used, sizeof(text) - used,
+					 " > +%" PRIu64 " of %" PRIu64 " B", way[i - 1]->offset,
+					 item ? item->size : 0);
+	}
+	return copy(state, text);
+}
+
+static struct below *below_of(struct holders_state *state, uint32_t holder,
+			      const struct ledger_held *held)
+{
+	uint64_t key = (uint64_t)holder << 32 | held->site;
+	uint32_t index = map_get(&state->index, 0, key);
+	const struct site *site = sites_at(ledger_sites(state->run->ledger), held->site);
+	struct below *below;
+
+	if (index)
+		return &state->below.items[index - 1];
+	below = ARRAY_ADD(&state->below);
+	map_set(&state->index, 0, key, (uint32_t)state->below.count);
+	*below = (struct below){ .holder = holder };
+	if (site->backtrace)
+		below->backtrace =
+			atlas_backtrace(&state->run->summary->atlas, site->backtrace, site->index);
+	return below;
+}
+
+static void add_block(struct holders_state *state, const uint32_t *keepers,
+		      const struct ledger_held *held)
+{
+	const struct scanned *scanned = &state->scanned;
+	const struct scanned_block *block = scanned_find(scanned, held->object, held->item->index);
+	struct below *below;
+	uint32_t keeper;
+
+	if (!block)
+		return;
+	state->blocks++;
+	if (block->fate >= SCANNED_LOST) {
+		state->lost++;
+		state->lost_bytes += held->bytes;
+		return;
+	}
+	keeper = keepers[block - scanned->blocks.items] - 1;
+	if (keeper == scanned->roots.count) {
+		state->holders.items[state->first + keeper].bytes += held->bytes;
+		state->holders.items[state->first + keeper].count++;
+	}
+	below = below_of(state, state->first + keeper, held);
+	below->bytes += held->bytes;
+	if (!below->count++ || held->bytes > below->largest ||
+	    (held->bytes == below->largest && held->item->index < below->first)) {
+		below->largest = held->bytes;
+		below->first = held->item->index;
+		below->kept = (uint32_t)(block - scanned->blocks.items);
+	}
+}
+
+static void find_ways(struct holders_state *state, size_t first)
+{
+	for (size_t i = first; i < state->below.count; i++)
+		state->below.items[i].way =
+			way_to(state, &state->scanned.blocks.items[state->below.items[i].kept]);
+}
+
+static void process(void *user)
+{
+	struct holders_state *state = user;
+	size_t at = 0, first = state->below.count;
+	struct ledger_held held;
+	uint32_t *keepers;
+
+	if (!state->scanned.is_done) {
+		scanned_clear(&state->scanned);
+		return;
+	}
+	keepers = find_keepers(&state->scanned);
+	add_holders(state);
+	while (ledger_held(state->run->ledger, &at, &held))
+		if (ledger_class(state->run->ledger, held.class)->known == RESOURCE_MEMORY)
+			add_block(state, keepers, &held);
+	find_ways(state, first);
+	free(keepers);
+	state->scans++;
+	state->pause_ns += state->scanned.pause_ns;
+	map_clear(&state->index);
+	scanned_clear(&state->scanned);
+}
+
+/* ---- the sheets ---- */
+
+static void put_holder(struct sheet *sheet, const struct holder *holder)
+{
+	struct sheet_cell *row = sheet_add(sheet);
+
+	sheet_text(sheet, CELL(row, owners, who), holder->text);
+	sheet_text(sheet, CELL(row, owners, kind), holder->kind);
+	sheet_text(sheet, CELL(row, owners, module), holder->module);
+	sheet_text(sheet, CELL(row, owners, program), holder->program);
+	sheet_number(CELL(row, owners, bytes), holder->bytes);
+	sheet_number(CELL(row, owners, count), holder->count);
+	sheet_number(CELL(row, owners, pid), holder->pid);
+}
+
+static void put_below(struct holders_state *state, struct sheet *sheet, const struct below *below,
+		      const uint32_t *ranks)
+{
+	const struct holder *holder = &state->holders.items[below->holder];
+	struct sheet_cell *row = sheet_add(sheet);
+
+	sheet_group(sheet, &row[0], holder->text, ranks[below->holder]);
+	sheet_text(sheet, CELL(row, retained, way), below->way);
+	sheet_number(CELL(row, retained, bytes), below->bytes);
+	sheet_number(CELL(row, retained, count), below->count);
+	if (below->backtrace)
+		sheet_backtrace(CELL(row, retained, backtrace), below->backtrace);
+}
+
+struct ranked {
+	uint64_t bytes;
+	uint32_t holder;
+};
+
+static int by_bytes(const void *one, const void *two)
+{
+	const struct ranked *a = one, *b = two;
+
+	return ORDER(b->bytes, a->bytes) ?: ORDER(a->holder, b->holder);
+}
+
+/* By holder: how many keep more. */
+static uint32_t *rank_holders(const struct holders_state *state)
+{
+	size_t count = state->holders.count;
+	struct ranked *ranked = memory_alloc((count + 1) * sizeof(*ranked));
+	uint32_t *ranks = memory_alloc((count + 1) * sizeof(*ranks));
+
+	for (size_t i = 0; i < count; i++)
+		ranked[i] = (struct ranked){ state->holders.items[i].bytes, (uint32_t)i };
+	qsort(ranked, count, sizeof(*ranked), by_bytes);
+	for (size_t i = 0; i < count; i++)
+		ranks[ranked[i].holder] = (uint32_t)i;
+	free(ranked);
+	return ranks;
+}
+
+static void say_what(struct holders_state *state, struct sheet *sheet)
+{
+	if (state->scans)
+		sheet_note(sheet,
+			   "of %" PRIu64 " blocks scanned %" PRIu64 " are lost (%" PRIu64
+			   " B): report leaks tells of them",
+			   state->blocks, state->lost, state->lost_bytes);
+	else
+		sheet_note(sheet, "nothing was scanned: record with --scan=exit, or holdtrace "
+				  "report leaks --scan PID");
+}
+
+static void end(void *user, struct sheets *sheets)
+{
+	struct holders_state *state = user;
+	struct sheet *sheet = sheets_begin(sheets, SHEET_owners);
+	uint32_t *ranks = rank_holders(state);
+
+	say_what(state, sheet);
+	for (size_t i = 0; i < state->holders.count; i++)
+		if (state->holders.items[i].count)
+			put_holder(sheet, &state->holders.items[i]);
+	sheet = sheets_begin(sheets, SHEET_retained);
+	for (size_t i = 0; i < state->below.count; i++)
+		if (ranks[state->below.items[i].holder] < BELOW_MAX)
+			put_below(state, sheet, &state->below.items[i], ranks);
+	free(ranks);
+}
+
+const struct report report_owners = {
+	.wants_ledger = true,
+	.state_size = sizeof(struct holders_state),
+	.begin = begin,
+	.note = note,
+	.process = process,
+	.end = end,
+	.destroy = destroy,
+};

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: MIT */
+/* Who keeps one block: each step of the way from the root to it. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "postproc/report/report.h"
+#include "postproc/totals/scanned.h"
+
+#define TEXT_MAX  512u
+#define STEPS_MAX 1000u
+
+struct step {
+	const char *what;
+	uint64_t object, size, offset, retained;
+	uint32_t pid;
+	bool is_root;
+	const struct trace_node *backtrace;
+};
+
+struct way_state {
+	struct report_run *run;
+	struct scanned scanned;
+	struct pool pool;
+	bool has_scan;
+	ARRAY_OF(struct step) steps; /* from the block to its root */
+};
+
+static void destroy(void *user)
+{
+	struct way_state *state = user;
+
+	scanned_free(&state->scanned);
+	pool_free(&state->pool);
+	free(state->steps.items);
+}
+
+static int begin(void *user, struct report_run *run, struct error *err)
+{
+	struct way_state *state = user;
+
+	(void)run;
+	(void)err;
+	scanned_init(&state->scanned);
+	return 0;
+}
+
+static void note(void *user, const struct event *event)
+{
+	struct way_state *state = user;
+
+	scanned_note(&state->scanned, event);
+}
+
+/* The block that has the address in it, of those that are held. */
+static const struct ledger_item *find_around(const struct way_state *state, uint64_t address)
+{
+	struct ledger *ledger = state->run->ledger;
+	struct ledger_held held;
+	size_t at = 0;
+
+	while (ledger_held(ledger, &at, &held))
+		if (ledger_class(ledger, held.class)->known == RESOURCE_MEMORY &&
+		    address >= held.object && address - held.object < (held.size ? held.size : 1))
+			return held.item;
+	return NULL;
+}
+
+static struct step *add_step(struct way_state *state, const char *what)
+{
+	struct step *step = ARRAY_ADD(&state->steps);
+
+	*step = (struct step){ .what = pool_text(&state->pool, what, strlen(what)),
+			       .pid = summary_current(state->run->summary)->pid };
+	return step->what ? step : NULL;
+}
+
+static void add_block(struct way_state *state, const struct scanned_block *block,
+		      const struct ledger_item *item)
+{
+	struct step *step = add_step(state, scanned_words[block->fate]);
+	const struct site *site;
+
+	step->object = block->address;
+	step->offset = block->offset;
+	step->retained = block->retained;
+	if (!item)
+		return;
+	step->size = item->size;
+	site = sites_at(ledger_sites(state->run->ledger), item->site);
+	if (site->backtrace)
+		step->backtrace =
+			atlas_backtrace(&state->run->summary->atlas, site->backtrace, site->index);
+}
+
+static void add_root(struct way_state *state, const struct scanned_root *root)
+{
+	char text[TEXT_MAX];
+	struct step *step = add_step(state, scanned_root_text(root, text, sizeof(text)));
+
+	step->is_root = true;
+	step->object = root->at;
+	step->retained = root->retained;
+}
+
+static void add_way(struct way_state *state, const struct scanned_block *block)
+{
+	const struct scanned *scanned = &state->scanned;
+
+	for (uint32_t i = 0; block && i < STEPS_MAX; i++) {
+		const struct scanned_node *parent = &block->parent;
+
+		add_block(state, block,
+			  ledger_find(state->run->ledger, RESOURCE_MEMORY, block->address));
+		if (parent->is_root && parent->root < scanned->roots.count)
+			add_root(state, &scanned->roots.items[parent->root]);
+		block = parent->is_block ? scanned_at(scanned, parent->block) : NULL;
+	}
+}
+
+static void process(void *user)
+{
+	struct way_state *state = user;
+	const char *object = state->run->options->object;
+	const struct ledger_item *item =
+		object ? find_around(state, strtoull(object, NULL, 16)) : NULL;
+	const struct scanned_block *block =
+		item ? scanned_find(&state->scanned, item->object, item->index) : NULL;
+
+	if (block)
+		add_way(state, block);
+	state->has_scan |= state->scanned.is_done;
+	scanned_clear(&state->scanned);
+}
+
+/* From the root to the block. */
+static void end(void *user, struct sheets *sheets)
+{
+	struct way_state *state = user;
+	struct sheet *sheet = sheets_begin(sheets, SHEET_path);
+
+	for (size_t i = state->steps.count; i-- > 0;) {
+		const struct step *step = &state->steps.items[i];
+		struct sheet_cell *row = sheet_add(sheet);
+
+		sheet_text(sheet, CELL(row, path, what), step->what);
+		sheet_number(CELL(row, path, object), step->object);
+		sheet_number(CELL(row, path, retained), step->retained);
+		sheet_number(CELL(row, path, pid), step->pid);
+		if (step->is_root)
+			continue;
+		sheet_number(CELL(row, path, size), step->size);
+		sheet_number(CELL(row, path, offset), step->offset);
+		if (step->backtrace)
+			sheet_backtrace(CELL(row, path, backtrace), step->backtrace);
+	}
+	if (!state->steps.count)
+		sheet->note = !state->run->options->object
+				      ? "which block is asked about, --object says"
+			      : state->has_scan ? "no block that was scanned has this address"
+						: "nothing was scanned: record with --scan=exit";
+}
+
+const struct report report_path = {
+	.wants_ledger = true,
+	.wants_object = true,
+	.state_size = sizeof(struct way_state),
+	.begin = begin,
+	.note = note,
+	.process = process,
+	.end = end,
+	.destroy = destroy,
+};

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+/* What was held when most was held, and by whom; see postproc/totals/peaks.h. */
+
+#include "postproc/totals/peaks.h"
+#include "postproc/report/report.h"
+
+struct peak_state {
+	struct report_run *run;
+	struct peaks peaks;
+};
+
+static void process(void *user)
+{
+	struct peak_state *state = user;
+	const struct summary_process *current = summary_current(state->run->summary);
+
+	peaks_process(&state->peaks, current->pid, current->name);
+}
+
+static void put_class(struct peak_state *state, struct sheet *sheet, uint32_t index)
+{
+	const struct peaks_run *peak = &state->peaks.classes[index].run;
+	const struct ledger_class *facts = ledger_class(state->run->ledger, index);
+	struct sheet_cell *row;
+
+	if (!peak->generation)
+		return;
+	row = sheet_add(sheet);
+	sheet_text(sheet, CELL(row, peaks, class), facts->type);
+	sheet_amount(CELL(row, peaks, amount), peaks_weight(&state->peaks, index, peak->most),
+		     facts->has_bytes);
+	sheet_error(CELL(row, peaks, error), peak->most.variance, true);
+	sheet_number(CELL(row, peaks, count), peak->most.count);
+	sheet_number(CELL(row, peaks, time), report_time(state->run, peak->at_ns));
+	sheet_number(CELL(row, peaks, pid), peak->pid);
+	sheet_text(sheet, CELL(row, peaks, program), peak->program);
+}
+
+static void put_place(void *user, struct sheet *sheet, uint32_t index)
+{
+	struct peak_state *state = user;
+	const struct peaks *peaks = &state->peaks;
+	const struct tally_place *place = tallies_place(&state->run->summary->tallies, index);
+	bool has_bytes = ledger_class(state->run->ledger, place->class)->has_bytes;
+	struct peaks_amount amount;
+	struct sheet_cell *row;
+
+	if (!peaks_at(peaks, place->class, index, &amount))
+		return;
+	row = report_add(state->run, sheet, place->class);
+	sheet_amount(CELL(row, peak_sites, amount), peaks_weight(peaks, place->class, amount),
+		     has_bytes);
+	sheet_error(CELL(row, peak_sites, error), amount.variance, true);
+	sheet_percent(CELL(row, peak_sites, share), peaks_weight(peaks, place->class, amount),
+		      peaks_weight(peaks, place->class, peaks->classes[place->class].run.most));
+	sheet_number(CELL(row, peak_sites, count), amount.count);
+	sheet_backtrace(CELL(row, peak_sites, backtrace), place->backtrace);
+}
+
+static void end(void *user, struct sheets *sheets)
+{
+	struct peak_state *state = user;
+	struct sheet *peaks = sheets_begin(sheets, SHEET_peaks);
+
+	for (uint32_t i = 0; i < ledger_class_count(state->run->ledger); i++)
+		put_class(state, peaks, i);
+	report_places(state->run, sheets_begin(sheets, SHEET_peak_sites), put_place, state);
+}
+
+static int begin(void *user, struct report_run *run, struct error *err)
+{
+	struct peak_state *state = user;
+
+	(void)err;
+	peaks_init(&state->peaks, run->ledger);
+	state->peaks.tally = report_listen(run, sizeof(struct peaks_entry), peaks_merge, peaks_move,
+					   &state->peaks);
+	return 0;
+}
+
+const struct report report_peak = {
+	.wants_ledger = true,
+	.state_size = sizeof(struct peak_state),
+	.begin = begin,
+	.process = process,
+	.end = end,
+};

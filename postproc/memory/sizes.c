@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: MIT */
+/* How large the blocks are that were gained: a histogram of powers of two. */
+
+#include "postproc/report/report.h"
+
+#define BUCKETS 65u /* 0, 1, 2 to 3, 4 to 7, ... */
+
+struct bucket {
+	uint64_t count, bytes, held;
+	double variance; /* of bytes */
+};
+
+struct sizes_state {
+	struct report_run *run;
+	struct bucket buckets[LEDGER_CLASSES][BUCKETS];
+};
+
+static unsigned bucket_of(uint64_t size)
+{
+	return size ? 64 - (unsigned)__builtin_clzll(size) : 0;
+}
+
+static uint64_t smallest_of(unsigned bucket)
+{
+	return bucket ? 1ull << (bucket - 1) : 0;
+}
+
+static void on_move(void *user, const struct ledger_move *move)
+{
+	struct sizes_state *state = user;
+	struct bucket *bucket = &state->buckets[move->class][bucket_of(move->item->size)];
+
+	if (!move->is_gain || move->is_no_call)
+		return;
+	bucket->count += (uint64_t)move->count;
+	bucket->bytes += move->bytes;
+	bucket->variance += move->variance;
+}
+
+static void process(void *user)
+{
+	struct sizes_state *state = user;
+	struct ledger_held held;
+	size_t at = 0;
+
+	while (ledger_held(state->run->ledger, &at, &held))
+		state->buckets[held.class][bucket_of(held.size)].held += held.count;
+}
+
+static void put(struct sizes_state *state, struct sheet *sheet, uint32_t class, unsigned index,
+		uint64_t all)
+{
+	const struct bucket *bucket = &state->buckets[class][index];
+	struct sheet_cell *row = report_add(state->run, sheet, class);
+
+	sheet_number(CELL(row, sizes, from), smallest_of(index));
+	sheet_number(CELL(row, sizes, to),
+		     index ? smallest_of(index) + (smallest_of(index) - 1) : 0);
+	sheet_number(CELL(row, sizes, count), bucket->count);
+	sheet_number(CELL(row, sizes, bytes), bucket->bytes);
+	sheet_error(CELL(row, sizes, error), bucket->variance, true);
+	sheet_number(CELL(row, sizes, held), bucket->held);
+	sheet_percent(CELL(row, sizes, share), bucket->count, all);
+}
+
+static void put_class(struct sizes_state *state, struct sheet *sheet, uint32_t class)
+{
+	uint64_t all = 0;
+
+	for (unsigned i = 0; i < BUCKETS; i++)
+		all += state->buckets[class][i].count;
+	for (unsigned i = 0; i < BUCKETS; i++)
+		if (state->buckets[class][i].count || state->buckets[class][i].held)
+			put(state, sheet, class, i, all);
+}
+
+static void end(void *user, struct sheets *sheets)
+{
+	struct sizes_state *state = user;
+	struct sheet *sheet = sheets_begin(sheets, SHEET_sizes);
+
+	for (uint32_t i = 0; i < ledger_class_count(state->run->ledger); i++)
+		if (ledger_class(state->run->ledger, i)->has_bytes)
+			put_class(state, sheet, i);
+}
+
+const struct report report_sizes = {
+	.wants_ledger = true,
+	.state_size = sizeof(struct sizes_state),
+	.move = on_move,
+	.process = process,
+	.end = end,
+};

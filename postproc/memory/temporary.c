@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/* What is given back at once, by the thread that gained it: often it need not have been gained. */
+
+#include "postproc/report/report.h"
+
+struct entry {
+	uint64_t gained, temporary, bytes;
+};
+
+struct temp_state {
+	struct report_run *run;
+	struct tally *tally;
+};
+
+static void merge(void *user, void *of_run, const void *of_process)
+{
+	struct entry *run = of_run;
+	const struct entry *process = of_process;
+
+	(void)user;
+	run->gained += process->gained;
+	run->temporary += process->temporary;
+	run->bytes += process->bytes;
+}
+
+static void on_move(void *user, const struct ledger_move *move)
+{
+	struct temp_state *state = user;
+	struct entry *entry = tally_entry(state->tally, move->site);
+
+	entry->gained += move->is_gain && !move->is_no_call;
+	if (!ledger_move_is_temporary(state->run->ledger, move, state->run->options->within))
+		return;
+	entry->temporary++;
+	entry->bytes += move->bytes;
+}
+
+static void put(void *user, struct sheet *sheet, uint32_t index)
+{
+	struct temp_state *state = user;
+	const struct tally_place *place = tallies_place(&state->run->summary->tallies, index);
+	const struct ledger_class *class = ledger_class(state->run->ledger, place->class);
+	const struct entry *entry = tally_of_place(state->tally, index);
+	struct sheet_cell *row;
+
+	if (!entry || !entry->temporary)
+		return;
+	row = report_add(state->run, sheet, place->class);
+	sheet_number(CELL(row, temporary, temporary), entry->temporary);
+	sheet_percent(CELL(row, temporary, share), entry->temporary, entry->gained);
+	sheet_number(CELL(row, temporary, gained), entry->gained);
+	if (class->has_bytes)
+		sheet_number(CELL(row, temporary, bytes), entry->bytes);
+	sheet_backtrace(CELL(row, temporary, backtrace), place->backtrace);
+}
+
+static void end(void *user, struct sheets *sheets)
+{
+	struct temp_state *state = user;
+	struct sheet *sheet = sheets_begin(sheets, SHEET_temporary);
+
+	report_note_samples(state->run, sheet, REPORT_SAMPLED_TEMP);
+	report_places(state->run, sheet, put, state);
+}
+
+static int begin(void *user, struct report_run *run, struct error *err)
+{
+	struct temp_state *state = user;
+
+	(void)err;
+	state->tally = report_listen(run, sizeof(struct entry), merge, on_move, state);
+	return 0;
+}
+
+const struct report report_temporary = {
+	.wants_ledger = true,
+	.state_size = sizeof(struct temp_state),
+	.begin = begin,
+	.end = end,
+};

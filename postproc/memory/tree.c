@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Where in the program it comes from, function by function: from main down to who calls, or from
+ * who calls up to main. A tree for each class; memory grows with distinct backtraces.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/array.h"
+#include "branches.h"
+#include "measure.h"
+#include "naming/paths.h"
+#include "postproc/report/report.h"
+
+/* The tree of a class. */
+struct plant {
+	const char *class;
+	uint32_t rank;
+	bool has_bytes, has_ns;
+	struct branches branches;
+};
+
+struct tree_state {
+	struct report_run *run;
+	struct measure *measure;
+	struct paths paths;
+	ARRAY_OF(struct plant *) plants;
+};
+
+static int begin(void *user, struct report_run *run, struct error *err)
+{
+	struct tree_state *state = user;
+
+	paths_init(&state->paths, run->naming);
+	return measure_begin(&state->measure, run, MEASURE_BYTES, false, err);
+}
+
+static void on_event(void *user, const struct event *event)
+{
+	measure_event(((struct tree_state *)user)->measure, event);
+}
+
+static void process(void *user)
+{
+	measure_process(((struct tree_state *)user)->measure);
+}
+
+/* ---- growing ---- */
+
+static struct plant *plant_of(struct tree_state *state, const struct measure_place *place)
+{
+	struct plant **entry, *plant;
+
+	for (size_t i = 0; i < state->plants.count; i++)
+		if (!strcmp(state->plants.items[i]->class, place->class))
+			return state->plants.items[i];
+	plant = memory_zalloc(1, sizeof(*plant));
+	entry = ARRAY_ADD(&state->plants);
+	plant->class = place->class;
+	plant->rank = place->rank;
+	plant->has_bytes = place->has_bytes;
+	plant->has_ns = place->has_ns;
+	branches_init(&plant->branches);
+	return *entry = plant;
+}
+
+static void add(struct tree_state *state, const struct measure_place *place)
+{
+	struct plant *plant = plant_of(state, place);
+	size_t count = paths_make(&state->paths, place->backtrace, place->function);
+	struct branch *branch = NULL;
+
+	for (size_t i = 0; i < count; i++) {
+		size_t at = state->run->options->is_bottom_up ? count - 1 - i : i;
+
+		branch = branches_child(&plant->branches, branch, state->paths.path[at]);
+	}
+	branches_add(&plant->branches, branch, place->amount[0], place->variance[0]);
+}
+
+/* ---- the sheet ---- */
+
+struct line {
+	uint64_t id;	/* from 1 */
+	uint32_t depth; /* lines that lead to it */
+};
+
+/* id counts the lines of all classes. */
+static void put(struct tree_state *state, struct sheet *sheet, const struct plant *plant,
+		struct branch *branch, struct branch *end, uint64_t id)
+{
+	const struct line *parent = branch->parent->user;
+	struct line *line = sheet_alloc(sheet, sizeof(*line));
+	struct sheet_cell *row = sheet_add(sheet);
+
+	sheet_group(sheet, &row[0], plant->class, plant->rank);
+	*line = (struct line){ id, parent ? parent->depth + 1 : 0 };
+	end->user = line;
+	sheet_number(CELL(row, tree, id), id);
+	if (parent)
+		sheet_number(CELL(row, tree, parent), parent->id);
+	sheet_amount(CELL(row, tree, amount), end->total, plant->has_bytes);
+	sheet_error(CELL(row, tree, error), end->total_variance, plant->has_bytes);
+	sheet_amount(CELL(row, tree, self), end->self, plant->has_bytes);
+	sheet_error(CELL(row, tree, self_error), end->self_variance, plant->has_bytes);
+	CELL(row, tree, amount)->has_ns = CELL(row, tree, self)->has_ns = plant->has_ns;
+	sheet_percent(CELL(row, tree, share), end->total, plant->branches.root.total);
+	branches_cell(sheet, CELL(row, tree, branch), branch, end, line->depth,
+		      state->run->options->is_bottom_up);
+}
+
+static void put_plant(struct tree_state *state, struct sheet *sheet, const struct plant *plant)
+{
+	struct branch *branch = branches_next(&plant->branches, NULL);
+
+	while (branch) {
+		struct branch *end = branches_end(branch);
+
+		put(state, sheet, plant, branch, end, sheet->rows.count + 1);
+		branch = branches_next(&plant->branches, end);
+	}
+}
+
+static void put_note(struct tree_state *state, struct sheet *sheet)
+{
+	static const char *const what[] = {
+		[MEASURE_BYTES] = "bytes that were gained, given back or not",
+		[MEASURE_COUNT] = "calls that gained an object",
+		[MEASURE_HELD] = "what was held at the end, in bytes or objects",
+		[MEASURE_PEAK] = "what was held when most of the class was, in bytes or objects",
+		[MEASURE_TEMP] =
+			"what its thread gave back at once (--within), in bytes or objects",
+		[MEASURE_HOLD] = "time for which locks were had",
+		[MEASURE_WAIT] = "time in calls that may wait, whether they had to or not",
+	};
+	enum measure_kind kind = measure_kind(state->measure);
+	uint64_t left_out = 0;
+
+	for (size_t i = 0; i < state->plants.count; i++)
+		left_out += state->plants.items[i]->branches.left_out;
+	if (left_out)
+		sheet_note(sheet, "by %s: %s; %llu smaller branches are not shown (--top=0)",
+			   measure_word(kind), what[kind], (unsigned long long)left_out);
+	else
+		sheet_note(sheet, "by %s: %s", measure_word(kind), what[kind]);
+	report_note_samples(state->run, sheet,
+			    kind == MEASURE_TEMP ? REPORT_SAMPLED_TEMP : REPORT_SAMPLED_AMOUNTS);
+}
+
+static void end(void *user, struct sheets *sheets)
+{
+	struct tree_state *state = user;
+	struct sheet *sheet = sheets_begin(sheets, SHEET_tree);
+	struct measure_place place;
+	size_t at = 0;
+
+	while (measure_next(state->measure, &at, &place))
+		if (place.amount[0])
+			add(state, &place);
+	for (size_t i = 0; i < state->plants.count; i++) {
+		branches_finish(&state->plants.items[i]->branches, state->run->options->top);
+		put_plant(state, sheet, state->plants.items[i]);
+	}
+	put_note(state, sheet);
+}
+
+static void destroy(void *user)
+{
+	struct tree_state *state = user;
+
+	for (size_t i = 0; i < state->plants.count; i++) {
+		branches_free(&state->plants.items[i]->branches);
+		free(state->plants.items[i]);
+	}
+	free(state->plants.items);
+	paths_free(&state->paths);
+	measure_free(state->measure);
+}
+
+const struct report report_tree = {
+	.wants_ledger = true,
+	.takes_by = true,
+	.state_size = sizeof(struct tree_state),
+	.begin = begin,
+	.event = on_event,
+	.process = process,
+	.end = end,
+	.destroy = destroy,
+};

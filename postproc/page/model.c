@@ -1,0 +1,662 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A run by place and time, at a size that does not grow with its events: the sums that a page needs
+ * to answer for any window what was held, gained, kept and waited for.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/map.h"
+#include "base/memory.h"
+#include "base/order.h"
+#include "notes.h"
+#include "postproc/waits/lanes.h"
+#include "postproc/report/report.h"
+#include "postproc/run/spans.h"
+
+#define SPANS_MOST 200000u /* where the run does not say how many */
+#define WAIT_LEAST 10000u  /* ns: what is shorter is no wait that anybody would see */
+#define LONG_MOST  2000u   /* waits, and holds of locks, that have a row of their own */
+#define A_LONG_ONE 100u	   /* spans for each of the longest waits, and of the longest holds */
+
+/* A place of the run, or a site of the process that is being read. */
+struct entry {
+	uint32_t number; /* from 1; 0: none yet */
+};
+
+/* Whose a site is: its place's number, its process's. */
+struct number {
+	uint32_t place, process;
+};
+
+/* Who waited. */
+struct waiter {
+	const struct trace_node *backtrace;
+	uint32_t process;
+};
+
+struct mark {
+	uint64_t time_ns;
+	char *text;
+};
+
+/* One of the longest waits, or of the longest holds of locks. */
+struct stay {
+	uint32_t pid, thread, waker; /* waker 0: not known, or a hold */
+	enum lane_kind kind;
+	const char *function;
+	uint64_t object, since_ns, length_ns;
+	const struct trace_node *backtrace, *waker_backtrace;
+};
+
+/* The longest ones so far; now and then the shorter half of them goes. */
+struct stays {
+	struct stay *items;
+	size_t count, capacity;
+	uint64_t least_ns, left_out;
+};
+
+struct model_state {
+	struct report_run *run;
+	struct lanes lanes;
+	struct stays long_waits, long_holds;
+	struct pool pool; /* names of functions */
+	ARRAY_OF(const char *) names;
+	struct tally *tally;
+	struct spans spans, waits;	 /* of waits: count and, as bytes, ns */
+	struct spans drawn, drawn_waits; /* as many of them as there may be */
+	ARRAY_OF(struct number) numbers; /* by number of a site */
+	uint32_t processes;		 /* that spans are told apart by; 1: all are one */
+	uint32_t first;			 /* number of the first site of the process */
+	ARRAY_OF(struct waiter) waiters; /* by number of a wait's site */
+	struct map waiter_index;	 /* by process and address of the backtrace: number + 1 */
+	ARRAY_OF(struct mark) marks;
+};
+
+/* ---- the fold ---- */
+
+static uint32_t add_number(struct model_state *state)
+{
+	struct number *number = ARRAY_ADD(&state->numbers);
+
+	*number = (struct number){ (uint32_t)state->numbers.count - 1,
+				   report_process(state->run) - 1 };
+	return number->place;
+}
+
+/* Sites of several processes that are one place have the number of the first. */
+static void merge(void *user, void *of_run, const void *of_process)
+{
+	struct model_state *state = user;
+	struct entry *run = of_run;
+	const struct entry *process = of_process;
+
+	if (!process->number)
+		return;
+	if (!run->number)
+		run->number = process->number;
+	state->numbers.items[process->number].place = run->number;
+}
+
+static void on_move(void *user, const struct ledger_move *move)
+{
+	struct model_state *state = user;
+	struct entry *entry = tally_entry(state->tally, move->site);
+	int64_t bytes = (int64_t)move->bytes, count = move->count;
+	uint64_t gained = move->item->gained_ns, now = move->event->time_ns;
+	uint64_t start = summary_current(state->run->summary)->start_ns;
+
+	/* A descriptor that was carried over an exec: before, it was the other program's. */
+	if (gained < start)
+		gained = start;
+	if (!entry->number)
+		entry->number = add_number(state);
+	if (move->is_gain) {
+		spans_add(&state->spans, entry->number, gained, SPANS_NEVER, count, bytes);
+		return;
+	}
+	spans_add(&state->spans, entry->number, gained, SPANS_NEVER, count, -bytes);
+	spans_add(&state->spans, entry->number, gained, now, -count, bytes);
+}
+
+/* Part of a wait for a condition is the mutex that is released and acquired: it counts once. */
+static bool is_wait(const struct event *event)
+{
+	return !event->part && event->moment != MOMENT_HALF &&
+	       (event->operation == OPERATION_ACQUIRE || event->operation == OPERATION_WAIT ||
+		event->operation == OPERATION_END) &&
+	       event->leave_ns > event->enter_ns && event->leave_ns - event->enter_ns >= WAIT_LEAST;
+}
+
+/* The number of who waited. */
+static uint32_t waiter_number(struct model_state *state, const struct event *event)
+{
+	struct atlas *atlas = &state->run->summary->atlas;
+	uint32_t process = report_process(state->run) - 1;
+	const struct trace_node *backtrace = atlas_backtrace(atlas, event->backtrace, event->index);
+	struct map_entry *entry =
+		map_put(&state->waiter_index, process, (uint64_t)(uintptr_t)backtrace);
+	struct waiter *waiter;
+
+	if (entry->value)
+		return entry->value - 1;
+	waiter = ARRAY_ADD(&state->waiters);
+	entry->value = (uint32_t)state->waiters.count + !waiter;
+	*waiter = (struct waiter){ backtrace, process };
+	return (uint32_t)state->waiters.count - 1;
+}
+
+static void on_event(void *user, const struct event *event)
+{
+	struct model_state *state = user;
+	uint32_t number;
+
+	lanes_event(&state->lanes, event);
+	if (!is_wait(event))
+		return;
+	number = waiter_number(state, event);
+	spans_add(&state->waits, number, event->leave_ns, SPANS_NEVER, 1,
+		  (int64_t)(event->leave_ns - event->enter_ns));
+}
+
+static void on_note(void *user, const struct event *event)
+{
+	struct model_state *state = user;
+	const char *text = event_argument(event, "text");
+	struct mark *mark;
+
+	lanes_note(&state->lanes, event);
+	if (strcmp(event->function->name, NOTE_MARK) != 0 || !text)
+		return;
+	mark = ARRAY_ADD(&state->marks);
+	*mark = (struct mark){ event->time_ns, memory_text(text) };
+}
+
+/* ---- the longest waits and holds ---- */
+
+/* Kept beyond the process; NULL: there is none. */
+static const char *kept_name(struct model_state *state, const char *name)
+{
+	const char **kept;
+
+	for (size_t i = 0; name && i < state->names.count; i++)
+		if (!strcmp(state->names.items[i], name))
+			return state->names.items[i];
+	name = name ? pool_text(&state->pool, name, strlen(name)) : NULL;
+	kept = name ? ARRAY_ADD(&state->names) : NULL;
+	if (kept)
+		*kept = name;
+	return kept ? name : NULL;
+}
+
+/* Ties in the order of time, so that a trace gives one page. */
+static int by_length(const void *left, const void *right)
+{
+	const struct stay *a = left, *b = right;
+
+	return ORDER(b->length_ns, a->length_ns)
+		?: ORDER(a->since_ns, b->since_ns)
+		?: ORDER(a->thread, b->thread);
+}
+
+static void keep_longest(struct stays *stays)
+{
+	if (stays->count)
+		qsort(stays->items, stays->count, sizeof(*stays->items), by_length);
+	if (stays->count <= LONG_MOST)
+		return;
+	stays->left_out += stays->count - LONG_MOST;
+	stays->count = LONG_MOST;
+	stays->least_ns = stays->items[LONG_MOST - 1].length_ns;
+}
+
+static void add_stay(struct model_state *state, struct stays *stays, struct stay stay)
+{
+	struct stay *kept;
+
+	if (stay.length_ns < stays->least_ns) {
+		stays->left_out++;
+		return;
+	}
+	stay.pid = summary_current(state->run->summary)->pid;
+	stay.function = kept_name(state, stay.function);
+	kept = ARRAY_ADD(stays);
+	*kept = stay;
+	if (stays->count == 2 * LONG_MOST)
+		keep_longest(stays);
+}
+
+static void on_lane_wait(void *user, const struct lane_wait *wait)
+{
+	struct model_state *state = user;
+
+	if (wait->until_ns < wait->since_ns + WAIT_LEAST)
+		return;
+	add_stay(state, &state->long_waits,
+		 (struct stay){
+			 .thread = wait->thread,
+			 .waker = wait->waker_thread,
+			 .kind = wait->kind,
+			 .function = wait->function,
+			 .object = wait->object,
+			 .since_ns = wait->since_ns,
+			 .length_ns = wait->until_ns - wait->since_ns,
+			 .backtrace = wait->waiter,
+			 .waker_backtrace = wait->waker,
+		 });
+}
+
+static void on_lane_hold(void *user, const struct lane_hold *hold)
+{
+	struct model_state *state = user;
+
+	if (hold->until_ns <= hold->since_ns)
+		return;
+	add_stay(state, &state->long_holds,
+		 (struct stay){
+			 .thread = hold->thread,
+			 .function = hold->function,
+			 .object = hold->object,
+			 .since_ns = hold->since_ns,
+			 .length_ns = hold->until_ns - hold->since_ns,
+			 .backtrace = hold->holder,
+		 });
+}
+
+/* What a program held that ran another one is gone with it. */
+static void on_process(void *user)
+{
+	struct model_state *state = user;
+	const struct summary_process *process = summary_current(state->run->summary);
+
+	lanes_process(&state->lanes);
+	lanes_clear(&state->lanes);
+	spans_reach(&state->spans, process->end_ns);
+	if (process->end == SUMMARY_EXEC)
+		spans_lose(&state->spans, state->first, process->end_ns);
+	state->first = (uint32_t)state->numbers.count;
+}
+
+/* ---- the sheets ---- */
+
+struct weight {
+	uint32_t number;
+	uint64_t bytes;
+};
+
+static int by_weight(const void *a, const void *b)
+{
+	const struct weight *x = a, *y = b;
+
+	return ORDER(y->bytes, x->bytes);
+}
+
+/* Where places go that are too small for a row of their own: one a class. */
+struct folding {
+	uint32_t *renumber;		 /* by number of a site: that of its row, from 1 */
+	const struct tally_place **rows; /* by number of a row; NULL: what was folded of a class */
+	uint32_t *classes;
+	uint32_t count;
+	uint32_t folded[LEDGER_CLASSES]; /* row of the class; 0: nothing was folded */
+};
+
+static void folding_free(struct folding *folding)
+{
+	free(folding->renumber);
+	free(folding->rows);
+	free(folding->classes);
+}
+
+/* The larger of bytes and objects that a place ever gained is what it weighs. */
+static struct weight *weigh(const struct model_state *state)
+{
+	struct weight *weights = memory_zalloc(state->numbers.count + 1, sizeof(*weights));
+
+	for (uint32_t i = 0; i < state->numbers.count; i++)
+		weights[i].number = i;
+	for (size_t i = 0; i < state->spans.list.count; i++) {
+		const struct span *span = state->spans.list.items[i];
+		int64_t weight = span->bytes > span->count ? span->bytes : span->count;
+
+		weights[state->numbers.items[span->site].place].bytes +=
+			weight > 0 ? (uint64_t)weight : 0;
+	}
+	qsort(weights, state->numbers.count, sizeof(*weights), by_weight);
+	return weights;
+}
+
+static uint32_t add_row(struct folding *folding, const struct tally_place *place, uint32_t class)
+{
+	folding->rows[folding->count] = place;
+	folding->classes[folding->count] = class;
+	return folding->count++;
+}
+
+/* Places by number of their sites; NULL where nothing was gained. */
+static const struct tally_place **find_places(const struct model_state *state)
+{
+	const struct tallies *tallies = &state->run->summary->tallies;
+	const struct tally_place **places =
+		memory_zalloc(state->numbers.count + 1, sizeof(*places));
+
+	for (uint32_t i = 0; i < tallies_count(tallies); i++) {
+		const struct entry *entry = tally_of_place(state->tally, i);
+
+		if (entry && entry->number)
+			places[entry->number] = tallies_place(tallies, i);
+	}
+	return places;
+}
+
+/* Spans that there may be. The rest of the model follows from them. */
+static uint32_t most_spans(const struct model_state *state)
+{
+	return state->run->detail ? state->run->detail : SPANS_MOST;
+}
+
+static void fold_places(const struct model_state *state, struct folding *folding)
+{
+	const struct tally_place **places = find_places(state);
+	struct weight *weights = weigh(state);
+	size_t count = state->numbers.count, own = most_spans(state) / SPANS_A_PLACE;
+	size_t most = (own < count ? own : count) + LEDGER_CLASSES + 1;
+
+	folding->renumber = memory_zalloc(count + 1, sizeof(*folding->renumber));
+	folding->rows = memory_zalloc(most, sizeof(*folding->rows));
+	folding->classes = memory_zalloc(most, sizeof(*folding->classes));
+	for (size_t i = 0;
+	     weights && folding->renumber && folding->rows && folding->classes && i < count; i++) {
+		const struct tally_place *place = places[weights[i].number];
+		uint32_t *row = &folding->renumber[weights[i].number];
+
+		if (!place)
+			continue;
+		if (folding->count < own) {
+			*row = add_row(folding, place, place->class);
+			continue;
+		}
+		if (!folding->folded[place->class])
+			folding->folded[place->class] = add_row(folding, NULL, place->class);
+		*row = folding->folded[place->class];
+	}
+	for (size_t i = 0; folding->renumber && i < count; i++)
+		folding->renumber[i] = folding->renumber[state->numbers.items[i].place];
+	free(weights);
+	free(places);
+}
+
+static void put_bins(const struct model_state *state, struct sheet *sheet)
+{
+	const struct spans *spans = &state->drawn;
+	uint64_t steps = spans->first <= spans->last ? spans->last - spans->first + 1 : 1;
+
+	for (uint64_t i = 0; i <= steps; i++) {
+		struct sheet_cell *row = sheet_add(sheet);
+		uint64_t ns = spans->first <= spans->last ? (spans->first + i) << spans->shift : i;
+
+		sheet_number(CELL(row, bins, time), report_time(state->run, ns));
+	}
+}
+
+static void put_places(const struct model_state *state, const struct folding *folding,
+		       struct sheet *sheet)
+{
+	for (uint32_t i = 0; i < folding->count; i++) {
+		const struct ledger_class *class =
+			ledger_class(state->run->ledger, folding->classes[i]);
+		const struct tally_place *place = folding->rows[i];
+		struct sheet_cell *row = sheet_add(sheet);
+
+		sheet_text(sheet, CELL(row, sites, class), class->type);
+		sheet_text(sheet, CELL(row, sites, call),
+			   place ? place->function : "smaller places");
+		sheet_number(CELL(row, sites, has_bytes), class->has_bytes);
+		if (place)
+			sheet_backtrace(CELL(row, sites, backtrace), place->backtrace);
+	}
+}
+
+static void put_spans(const struct model_state *state, struct sheet *sheet)
+{
+	for (size_t i = 0; i < state->drawn.list.count; i++) {
+		const struct span *span = state->drawn.list.items[i];
+		struct sheet_cell *row = sheet_add(sheet);
+
+		sheet_number(CELL(row, spans, site), span->site / state->processes);
+		if (state->processes > 1)
+			sheet_number(CELL(row, spans, process), span->site % state->processes);
+		sheet_number(CELL(row, spans, gained), span->gained - state->drawn.first);
+		if (span->lost != SPANS_NEVER)
+			sheet_number(CELL(row, spans, lost), span->lost - state->drawn.first);
+		sheet_number(CELL(row, spans, count), (uint64_t)span->count);
+		sheet_number(CELL(row, spans, bytes), (uint64_t)span->bytes);
+	}
+}
+
+static void put_waits(const struct model_state *state, struct sheet *sheet)
+{
+	for (size_t i = 0; i < state->drawn_waits.list.count; i++) {
+		const struct span *wait = state->drawn_waits.list.items[i];
+		struct sheet_cell *row = sheet_add(sheet);
+
+		sheet_number(CELL(row, waits_by_step, step),
+			     spans_step(&state->drawn, wait->gained << state->drawn_waits.shift));
+		sheet_number(CELL(row, waits_by_step, count), (uint64_t)wait->count);
+		sheet_number(CELL(row, waits_by_step, waited), (uint64_t)wait->bytes);
+		sheet_backtrace(CELL(row, waits_by_step, backtrace),
+				state->waiters.items[wait->site].backtrace);
+		sheet_number(CELL(row, waits_by_step, process),
+			     state->waiters.items[wait->site].process);
+	}
+}
+
+static void put_marks(const struct model_state *state, struct sheet *sheet)
+{
+	for (size_t i = 0; i < state->marks.count; i++) {
+		struct sheet_cell *row = sheet_add(sheet);
+
+		sheet_text(sheet, CELL(row, marks, text), state->marks.items[i].text);
+		sheet_number(CELL(row, marks, time),
+			     report_time(state->run, state->marks.items[i].time_ns));
+	}
+}
+
+/* The columns of long_waits and long_holds that are the same. */
+static void put_stay(const struct model_state *state, struct sheet *sheet, struct sheet_cell *row,
+		     const struct stay *stay)
+{
+	_Static_assert(COLUMN_longest_waits_backtrace - FIRST_longest_waits ==
+			       COLUMN_long_holds_backtrace - FIRST_long_holds,
+		       "both sheets begin with the same columns");
+	sheet_number(CELL(row, longest_waits, pid), stay->pid);
+	sheet_number(CELL(row, longest_waits, thread), stay->thread);
+	sheet_number(CELL(row, longest_waits, since), report_time(state->run, stay->since_ns));
+	sheet_number(CELL(row, longest_waits, length), stay->length_ns);
+	sheet_number(CELL(row, longest_waits, object), stay->object);
+	sheet_backtrace(CELL(row, longest_waits, backtrace), stay->backtrace);
+	sheet_text(sheet, CELL(row, longest_waits, call), stay->function);
+}
+
+/* How many of the longest have rows. */
+static size_t drawn_stays(const struct model_state *state, struct stays *stays)
+{
+	size_t most = most_spans(state) / A_LONG_ONE;
+
+	keep_longest(stays);
+	return stays->count < most ? stays->count : most;
+}
+
+static void put_left_out(struct sheet *sheet, const struct stays *stays, const char *what)
+{
+	uint64_t left_out = stays->left_out + stays->count - sheet->rows.count;
+
+	if (left_out)
+		sheet_note(sheet, "The %zu longest %s are drawn; %llu shorter ones are not.",
+			   sheet->rows.count, what, (unsigned long long)left_out);
+}
+
+static void put_long_waits(struct model_state *state, struct sheet *sheet)
+{
+	size_t count = drawn_stays(state, &state->long_waits);
+
+	for (size_t i = 0; i < count; i++) {
+		const struct stay *stay = &state->long_waits.items[i];
+		struct sheet_cell *row = sheet_add(sheet);
+
+		put_stay(state, sheet, row, stay);
+		sheet_text(sheet, CELL(row, longest_waits, what), lane_word(stay->kind));
+		if (stay->waker)
+			sheet_number(CELL(row, longest_waits, waker), stay->waker);
+		if (stay->waker_backtrace)
+			sheet_backtrace(CELL(row, longest_waits, waker_backtrace),
+					stay->waker_backtrace);
+	}
+	put_left_out(sheet, &state->long_waits, "waits");
+}
+
+static void put_long_holds(struct model_state *state, struct sheet *sheet)
+{
+	size_t count = drawn_stays(state, &state->long_holds);
+
+	for (size_t i = 0; i < count; i++) {
+		struct sheet_cell *row = sheet_add(sheet);
+
+		put_stay(state, sheet, row, &state->long_holds.items[i]);
+	}
+	put_left_out(sheet, &state->long_holds, "holds of locks");
+}
+
+/* Steps of waits and of what is held are those of one time line. */
+static void align(struct model_state *state)
+{
+	struct spans *waits = &state->waits;
+
+	if (waits->first <= waits->last) {
+		spans_reach(&state->spans, waits->first << waits->shift);
+		spans_reach(&state->spans, waits->last << waits->shift);
+	}
+}
+
+/*
+ * Spans of one place are told apart by their processes, where that does not make more of them than
+ * there may be: steps of time would have to be longer for it.
+ */
+static void split_processes(struct model_state *state, struct folding *folding)
+{
+	size_t processes = state->run->summary->processes.count;
+
+	state->processes = 1;
+	if (processes < 2 || state->spans.list.count > most_spans(state) ||
+	    processes > UINT32_MAX / (folding->count + 1))
+		return;
+	state->processes = (uint32_t)processes;
+	for (size_t i = 0; i < state->numbers.count; i++)
+		folding->renumber[i] = folding->renumber[i] * state->processes +
+				       state->numbers.items[i].process % state->processes;
+}
+
+static void put_owners(const struct model_state *state, struct sheet *sheet)
+{
+	const struct summary *summary = state->run->summary;
+
+	for (size_t i = 0; i < summary->processes.count; i++) {
+		const struct summary_process *process = &summary->processes.items[i];
+		struct sheet_cell *row = sheet_add(sheet);
+
+		sheet_text(sheet, CELL(row, process_list, program), process->name);
+		sheet_number(CELL(row, process_list, pid), process->pid);
+	}
+}
+
+/* Waits are told apart by who waited: only a page that is to be small has them by longer steps. */
+static void settle(struct model_state *state, struct folding *folding)
+{
+	size_t most = most_spans(state);
+
+	split_processes(state, folding);
+	spans_free(&state->drawn);
+	spans_free(&state->drawn_waits);
+	spans_settle(&state->spans, folding->renumber, most, &state->drawn);
+	spans_settle(&state->waits, NULL, state->run->detail ? most : SIZE_MAX,
+		     &state->drawn_waits);
+}
+
+/* May be called again, for other sheets and another detail. */
+static void put_sheets(struct model_state *state, const struct folding *folding,
+		       struct sheets *sheets)
+{
+	put_bins(state, sheets_begin(sheets, SHEET_bins));
+	put_places(state, folding, sheets_begin(sheets, SHEET_sites));
+	put_spans(state, sheets_begin(sheets, SHEET_spans));
+	put_owners(state, sheets_begin(sheets, SHEET_process_list));
+	put_waits(state, sheets_begin(sheets, SHEET_waits_by_step));
+	put_marks(state, sheets_begin(sheets, SHEET_marks));
+	put_long_waits(state, sheets_begin(sheets, SHEET_longest_waits));
+	put_long_holds(state, sheets_begin(sheets, SHEET_long_holds));
+}
+
+static void end(void *user, struct sheets *sheets)
+{
+	struct model_state *state = user;
+	struct folding folding = { .count = 0 };
+
+	align(state);
+	fold_places(state, &folding);
+
+	settle(state, &folding);
+	put_sheets(state, &folding, sheets);
+	folding_free(&folding);
+}
+
+/* ---- begin and end ---- */
+
+static int begin(void *user, struct report_run *run, struct error *err)
+{
+	struct model_state *state = user;
+
+	(void)err;
+	spans_init(&state->spans);
+	spans_init(&state->waits);
+	map_init(&state->waiter_index);
+	lanes_begin(&state->lanes, run,
+		    &(struct lanes_listener){ on_lane_wait, on_lane_hold, state });
+	state->tally = report_listen(run, sizeof(struct entry), merge, on_move, state);
+	add_number(state); /* 0 is none */
+	state->first = 1;
+	return 0;
+}
+
+static void destroy(void *user)
+{
+	struct model_state *state = user;
+
+	for (size_t i = 0; i < state->marks.count; i++)
+		free(state->marks.items[i].text);
+	free(state->marks.items);
+	free(state->long_waits.items);
+	free(state->long_holds.items);
+	free(state->names.items);
+	pool_free(&state->pool);
+	lanes_free(&state->lanes);
+	free(state->waiters.items);
+	map_clear(&state->waiter_index);
+	free(state->numbers.items);
+	spans_free(&state->drawn);
+	spans_free(&state->drawn_waits);
+	spans_free(&state->waits);
+	spans_free(&state->spans);
+}
+
+const struct report report_model = {
+	.has_detail = true,
+	.wants_ledger = true,
+	.wants_summary = true,
+	.state_size = sizeof(struct model_state),
+	.begin = begin,
+	.event = on_event,
+	.note = on_note,
+	.process = on_process,
+	.end = end,
+	.destroy = destroy,
+};

@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "postproc/totals/selection.h"
+#include "report.h"
+
+static const struct report_row rows[] = {
+#define REPORT(name, question, next)	 { #name, question, next, NULL },
+#define COMMAND(name, question, instead) { #name, question, "leaks", instead },
+#include "postproc/reports.def"
+};
+
+/* The tables by their ids: each belongs to the report and the fold that precede it. */
+static const struct {
+	const struct report *fold; /* NULL: of the row before */
+	bool begins_report;
+	int table; /* -1: none */
+} entries[] = {
+#define REPORT(name, question, next)	 { NULL, true, -1 },
+#define COMMAND(name, question, instead) { NULL, true, -1 },
+#define FOLD(name)			 { &report_##name, false, -1 },
+#define SHEET(name, by, title)		 { NULL, false, SHEET_##name },
+#include "postproc/reports.def"
+};
+
+const struct report_row *report_at(unsigned index)
+{
+	return index < sizeof(rows) / sizeof(*rows) ? &rows[index] : NULL;
+}
+
+const struct report_row *report_find(const char *name, size_t length)
+{
+	const struct report_row *row;
+
+	for (unsigned i = 0; (row = report_at(i)) != NULL; i++)
+		if (strlen(row->name) == length && !strncmp(row->name, name, length))
+			return row;
+	return NULL;
+}
+
+const char *report_renamed(const char *name, size_t length)
+{
+	static const struct {
+		const char *name, *instead;
+	} renamed[] = {
+#define RENAMED(name, instead)		 { #name, "`report " instead "`" },
+#define COMMAND(name, question, instead) { #name, instead },
+#include "postproc/reports.def"
+	};
+
+	for (size_t i = 0; i < sizeof(renamed) / sizeof(*renamed); i++)
+		if (strlen(renamed[i].name) == length && !strncmp(renamed[i].name, name, length))
+			return renamed[i].instead;
+	return NULL;
+}
+
+const struct report_row *report_of(enum sheet_id id)
+{
+	const struct report_row *row = rows - 1;
+
+	for (size_t i = 0; entries[i].table != (int)id; i++)
+		row += entries[i].begins_report;
+	return row;
+}
+
+const struct report *report_fold(enum sheet_id id)
+{
+	const struct report *fold = NULL;
+
+	for (size_t i = 0; entries[i].table != (int)id; i++)
+		fold = entries[i].fold ?: fold;
+	return fold;
+}
+
+enum sheet_id report_table(const char *name, size_t length)
+{
+	unsigned id = 0;
+
+	while (id < SHEET_ID_COUNT && (strlen(sheet_facts(id).name) != length ||
+				       strncmp(sheet_facts(id).name, name, length) != 0))
+		id++;
+	return id;
+}
+
+struct sheet_cell *report_add(const struct report_run *run, struct sheet *sheet, uint32_t index)
+{
+	const struct ledger_class *class = ledger_class(run->ledger, index);
+	struct sheet_cell *row = sheet_add(sheet);
+
+	sheet_group(sheet, &row[0], class->type, class->rank);
+	return row;
+}
+
+struct tally *report_listen(struct report_run *run, size_t size,
+			    void (*merge)(void *state, void *run, const void *process),
+			    ledger_listener *on_move, void *state)
+{
+	ledger_listen(run->ledger, on_move, state);
+	return tallies_add(&run->summary->tallies, size, merge, state);
+}
+
+void report_hold(struct report_run *run, struct rises *rises, const struct ledger_move *move)
+{
+	bool has_bytes = ledger_class(run->ledger, move->class)->has_bytes;
+	int64_t bytes = (int64_t)(move->is_gain ? move->bytes : -move->bytes);
+	uint64_t time_ns = move->event->time_ns;
+
+	/* What comes late happened after what was read before it. */
+	rises_reach(&run->life, time_ns);
+	time_ns = run->life.now_ns;
+	rises_reach(&run->windows, time_ns);
+	rises_add(rises, &run->life, time_ns, has_bytes ? bytes : move->count);
+}
+
+void report_curve(const struct report_run *run, struct sheet *sheet, struct sheet_cell *cell,
+		  const struct rises *rises)
+{
+	uint64_t amounts[RISES_WINDOWS];
+
+	if (rises)
+		sheet_steps(sheet, cell, amounts, rises_curve(rises, &run->windows, amounts));
+}
+
+void report_places(const struct report_run *run, struct sheet *sheet,
+		   void (*put)(void *state, struct sheet *sheet, uint32_t place), void *state)
+{
+	for (uint32_t i = 0; i < tallies_count(&run->summary->tallies); i++)
+		put(state, sheet, i);
+}
+
+int report_begin(const struct report *report, void **state, struct report_run *run,
+		 struct error *err)
+{
+	*state = report->state_size ? memory_zalloc(1, report->state_size) : run;
+	if (report->state_size)
+		*(struct report_run **)*state = run;
+	if (report->move)
+		ledger_listen(run->ledger, report->move, *state);
+	return report->begin ? report->begin(*state, run, err) : 0;
+}
+
+void report_destroy(const struct report *report, void *state)
+{
+	if (!state)
+		return;
+	if (report->destroy)
+		report->destroy(state);
+	if (report->state_size)
+		free(state);
+}
+
+void report_note_samples(const struct report_run *run, struct sheet *sheet, const char *words)
+{
+	if (!run->summary->sample)
+		return;
+	sheet->is_unknown = true;
+	sheet_note(sheet, "%s%smemory was recorded by samples: %s", sheet->note ? sheet->note : "",
+		   sheet->note ? "; " : "", words);
+}
+
+void report_note_coverage(const struct report_run *run, struct sheet *sheet)
+{
+	const struct coverage_sum *sum = &run->summary->blocked_time;
+	char text[COVERAGE_TEXT_SIZE];
+
+	if (!sum->blocked && !sum->unmeasured)
+		return;
+	sheet->is_unknown |= coverage_is_low(sum);
+	sheet_note(sheet, "%s%s%s", sheet->note ? sheet->note : "", sheet->note ? "; " : "",
+		   coverage_say(sum, text));
+}
+
+bool report_is_incomplete(const struct summary_process *process)
+{
+	return process->has_tails && !process->has_end && !process->is_damaged;
+}
+
+bool report_is_untraced(const struct summary_process *process)
+{
+	return process->end == SUMMARY_EXEC && process->untraced;
+}
+
+/* It went on when the collector was ended, or holdtrace detached from it. */
+static bool report_ran_on(const struct summary_process *process)
+{
+	return process->end == SUMMARY_LEFT || process->end == SUMMARY_DETACHED;
+}
+
+/*
+ * A thread may have been blocked for longer than that, though no recorded wait tells of it.
+ * limit_ns: 0: a limit is no time. Shorter times are not measured exactly.
+ */
+static bool report_is_unobserved(const struct summary_process *process, uint64_t limit_ns)
+{
+	if (!limit_ns)
+		limit_ns = COVERAGE_SLACK_NS;
+	return process->coverage.worst >
+	       (limit_ns > COVERAGE_EXACT_NS ? limit_ns : COVERAGE_EXACT_NS);
+}
+
+/* All its calls were to be recorded, and are counted. */
+static bool is_whole(const struct summary *summary, const struct summary_process *process)
+{
+	return !(summary->selection && summary->selection->filters) && !process->recorded &&
+	       !process->pauses && !process->is_attached && !process->cut_calls;
+}
+
+/* The kernel had another number of descriptors for it than all calls together explain. */
+bool report_is_unhooked(const struct summary *summary, const struct summary_process *process)
+{
+	return is_whole(summary, process) && process->descriptors &&
+	       process->descriptors != process->held[RESOURCE_FD] + process->inherited;
+}
+
+/* The kernel had one for it, and all calls together explain none. */
+bool report_has_unseen_zombie(const struct summary *summary, const struct summary_process *process)
+{
+	return is_whole(summary, process) && process->has_zombie &&
+	       !process->held[RESOURCE_PROCESS];
+}
+
+/* An image that another program replaced holds nothing. */
+static bool report_is_unscanned(const struct summary_process *process)
+{
+	return process->end != SUMMARY_EXEC && !process->is_scanned;
+}
+
+/* Each process says how many a flight recorder had left out by its end. */
+static uint64_t report_gone(const struct summary *summary)
+{
+	uint64_t gone = 0;
+
+	for (size_t i = 0; i < summary->processes.count; i++)
+		if (summary->processes.items[i].gone > gone)
+			gone = summary->processes.items[i].gone;
+	return gone;
+}
+
+/* Whether --events lists a class: "memory,fd". */
+static bool is_listed(const char *list, const char *class)
+{
+	size_t size = strlen(class);
+
+	for (size_t length; *list; list += length + (list[length] == ',')) {
+		length = strcspn(list, ",");
+		if ((length == size && !strncmp(list, class, size)) ||
+		    (length == 3 && !strncmp(list, "all", 3)))
+			return true;
+	}
+	return false;
+}
+
+/* The kinds of events whose classes a list has; KIND_SCAN and KIND_NOTE have none. */
+static unsigned kinds_listed(const char *list)
+{
+	unsigned kinds = 0;
+
+#define KIND(name, class) kinds |= strcmp(class, "-") && is_listed(list, class) ? KIND_##name : 0;
+#include "postproc/reasons.def"
+#undef KIND
+	return kinds;
+}
+
+/* The kinds of events that --events left out. */
+static unsigned report_unrecorded(const struct summary_process *process)
+{
+	return process->recorded ? KIND_EVENTS & ~kinds_listed(process->recorded) : 0;
+}
+
+/* What the kernel counted at the end is known all the same. */
+unsigned report_made_directly(const struct summary_process *process)
+{
+	unsigned kinds = process->past ? kinds_listed(process->past) : 0;
+
+	if (process->descriptors)
+		kinds &= ~KIND_FD;
+	if (process->has_no_zombie)
+		kinds &= ~KIND_PROCESS;
+	return kinds;
+}
+
+void report_find_gaps(const struct report_run *run, unsigned kinds, uint64_t limit_ns,
+		      struct report_gaps *gaps)
+{
+	const struct summary *summary = run->summary;
+	const struct select_tally *selection = summary->selection;
+
+	(void)limit_ns;
+	*gaps = (struct report_gaps){
+		.events = (selection && selection->filters ? selection->seen : summary->events) +
+			  summary->lost,
+		.traces = summary->processes.count,
+	};
+#define READER(field, number)
+#define REASON(field, of, number, part, hidden, noun, what) \
+	of(field, ((hidden)&kinds) ? (number) : 0)
+#define RUN(field, number) gaps->field = (number);
+#define PROCESSES(field, number)
+#include "postproc/reasons.def"
+#undef RUN
+#undef PROCESSES
+	for (size_t i = 0; i < summary->processes.count; i++) {
+		const struct summary_process *process = &summary->processes.items[i];
+
+#define RUN(field, number)
+#define PROCESSES(field, number) gaps->field += (number);
+#include "postproc/reasons.def"
+#undef RUN
+#undef PROCESSES
+	}
+#undef REASON
+#undef READER
+}

@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: MIT */
+#include "suppress.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/memory.h"
+#include "naming/shorten.h"
+#include "report.h"
+
+#define FRAMES_LOOKED_AT 64
+#define FUNCTION_MAX	 256
+
+static const struct {
+	enum suppress_kind kind;
+	const char *text, *about;
+} builtin[] = {
+#define SUPPRESSION(kind, pattern, about) { SUPPRESS_##kind, pattern, about },
+#include "postproc/suppressions.def"
+#undef SUPPRESSION
+};
+
+/* ---- matching ---- */
+
+/* The pattern up to its next * stands at text. Returns behind it, or NULL. */
+static bool stands_at(const char *piece, size_t length, const char *text)
+{
+	return !strncmp(piece, text, length);
+}
+
+bool suppress_matches(const char *pattern, const char *text)
+{
+	bool is_anchored = *pattern == '^';
+
+	pattern += is_anchored;
+	while (*pattern) {
+		size_t length = strcspn(pattern, "*");
+		bool is_end = pattern[length] == '\0' && length && pattern[length - 1] == '$';
+		size_t literal = length - is_end;
+
+		/* The last piece of an ended pattern stands at the end and nowhere else. */
+		if (is_end && !is_anchored) {
+			size_t left = strlen(text);
+
+			return left >= literal &&
+			       stands_at(pattern, literal, text + left - literal);
+		}
+		while (!stands_at(pattern, literal, text)) {
+			if (is_anchored || !*text)
+				return false;
+			text++;
+		}
+		text += literal;
+		if (is_end)
+			return !*text;
+		pattern += length + strspn(pattern + length, "*");
+		is_anchored = false;
+	}
+	return true;
+}
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/* The module's name begins with one of the words. */
+static bool is_one_of(const char *words, const char *module)
+{
+	const char *name = module ? base_name(module) : "";
+
+	for (size_t length; *words; words += length + strspn(words + length, " ")) {
+		length = strcspn(words, " ");
+		if (length && !strncmp(words, name, length))
+			return true;
+	}
+	return false;
+}
+
+/* By its own name or, within a library, by the one that programs call: setlocale, __GI_setlocale.
+ */
+static bool matches_function(const char *pattern, const char *function)
+{
+	char name[FUNCTION_MAX];
+
+	if (suppress_matches(pattern, function))
+		return true;
+	if (*function != '_' || strlen(function) >= sizeof(name))
+		return false;
+	strcpy(name, function);
+	shorten_public(name);
+	return suppress_matches(pattern, name);
+}
+
+static bool matches_symbol(const char *pattern, const struct naming_symbol *symbol)
+{
+	return (symbol->function && matches_function(pattern, symbol->function)) ||
+	       (symbol->file && suppress_matches(pattern, symbol->file)) ||
+	       (symbol->module && suppress_matches(pattern, symbol->module));
+}
+
+static bool says(const struct suppress_pattern *pattern, const struct naming_symbol *symbol)
+{
+	if (pattern->kind == SUPPRESS_ANY)
+		return matches_symbol(pattern->text, symbol);
+	return is_one_of(pattern->text, symbol->module);
+}
+
+static void set_bit(uint64_t *bits, size_t number)
+{
+	bits[number / 64] |= UINT64_C(1) << number % 64;
+}
+
+static bool has_bit(const uint64_t *bits, size_t number)
+{
+	return bits[number / 64] >> number % 64 & 1;
+}
+
+/* Room for the verdict on a symbol: NULL without memory. */
+static uint64_t *place_of(struct suppress *suppress, uint32_t id)
+{
+	size_t words = suppress->patterns.count / 64 + 1, symbols = suppress->symbols;
+	uint64_t *grown = suppress->verdicts;
+
+	if (id < symbols)
+		return grown + id * words;
+	while (symbols <= id)
+		symbols = symbols ? 2 * symbols : 1024;
+	grown = memory_resize(grown, symbols * words * sizeof(*grown));
+	memset(grown + suppress->symbols * words, 0,
+	       (symbols - suppress->symbols) * words * sizeof(*grown));
+	suppress->verdicts = grown;
+	suppress->symbols = symbols;
+	suppress->words = words;
+	return grown + id * words;
+}
+
+/* A symbol that is known from its backtrace alone: main, where its name was stripped. */
+static bool is_told_again(const struct suppress *suppress, const struct naming_symbol *symbol)
+{
+	const struct naming_symbol *told = &suppress->told;
+
+	return told->function == symbol->function && told->file == symbol->file &&
+	       told->module == symbol->module;
+}
+
+/*
+ * Each pattern is asked about each symbol once, however many backtraces it stands in; those without
+ * id share a place, where the last one stays.
+ */
+static const uint64_t *judge(struct suppress *suppress, const struct naming_symbol *symbol)
+{
+	size_t count = suppress->patterns.count;
+	uint64_t *verdict = place_of(suppress, symbol->id);
+
+	if (has_bit(verdict, count) && (symbol->id || is_told_again(suppress, symbol)))
+		return verdict;
+	suppress->told = symbol->id ? suppress->told : *symbol;
+	memset(verdict, 0, suppress->words * sizeof(*verdict));
+	for (size_t i = 0; i < count; i++)
+		if (says(&suppress->patterns.items[i], symbol))
+			set_bit(verdict, i);
+	set_bit(verdict, count);
+	return verdict;
+}
+
+/* What the patterns say of a whole backtrace; bits as of a verdict, 64 of them at a time. */
+struct suppress_sum {
+	uint64_t first, any, all;
+	uint64_t called; /* all frames that the loader called */
+};
+
+static struct suppress_pattern *choose(struct suppress *suppress, const struct suppress_sum *sums)
+{
+	for (size_t i = 0; i < suppress->patterns.count; i++) {
+		struct suppress_pattern *pattern = &suppress->patterns.items[i];
+		const struct suppress_sum *sum = &sums[i / 64];
+		const uint64_t kinds[] = { [SUPPRESS_ANY] = sum->any,
+					   [SUPPRESS_INNERMOST] = sum->first,
+					   [SUPPRESS_ONLY] = sum->all,
+					   [SUPPRESS_INITIALIZER] = sum->called };
+		uint64_t bits = kinds[pattern->kind];
+
+		if (bits >> i % 64 & 1)
+			return pattern;
+	}
+	return NULL;
+}
+
+struct suppress_pattern *suppress_find(struct suppress *suppress, struct naming *naming,
+				       const struct trace_node *backtrace)
+{
+	struct naming_symbol symbols[FRAMES_LOOKED_AT];
+	cleanup_free struct suppress_sum *sums = NULL;
+	size_t count, words = suppress->patterns.count / 64 + 1;
+
+	if (!suppress->patterns.count || !naming)
+		return NULL;
+	sums = memory_zalloc(words, sizeof(*sums));
+	count = naming_symbols(naming, backtrace, symbols, FRAMES_LOOKED_AT);
+	for (size_t i = 0; sums && i < count; i++) {
+		const uint64_t *verdict = judge(suppress, &symbols[i]);
+
+		for (size_t word = 0; verdict && word < words; word++) {
+			struct suppress_sum *sum = &sums[word];
+
+			if (i && is_one_of("ld-linux ld-2. ld64.so", symbols[i].module))
+				sum->called |= sum->all;
+			sum->first = i ? sum->first : verdict[word];
+			sum->any |= verdict[word];
+			sum->all = i ? sum->all & verdict[word] : verdict[word];
+		}
+	}
+	return sums ? choose(suppress, sums) : NULL;
+}
+
+/* ---- patterns ---- */
+
+static void add(struct suppress *suppress, enum suppress_kind kind, const char *text,
+		const char *about)
+{
+	struct suppress_pattern *pattern = ARRAY_ADD(&suppress->patterns);
+
+	*pattern = (struct suppress_pattern){
+		.kind = kind,
+		.text = pool_text(&suppress->pool, text, strlen(text)),
+		.about = pool_text(&suppress->pool, about, strlen(about)),
+	};
+}
+
+static void add_builtin(struct suppress *suppress)
+{
+	for (size_t i = 0; i < sizeof(builtin) / sizeof(*builtin); i++)
+		add(suppress, builtin[i].kind, builtin[i].text, builtin[i].about);
+}
+
+/* "leak:pattern"; other tools' kinds (race:, deadlock:) are no business of ours. */
+static int read_line(struct suppress *suppress, const char *path, unsigned number, char *line,
+		     struct error *err)
+{
+	line += strspn(line, " \t");
+	line[strcspn(line, "\r\n")] = '\0';
+	for (size_t end = strlen(line); end && strchr(" \t", line[end - 1]);)
+		line[--end] = '\0';
+	if (!*line || *line == '#')
+		return 0;
+	if (!strchr(line, ':'))
+		return error_set(err, EBADMSG, "%s: line %u is no suppression: leak:PATTERN", path,
+				 number);
+	if (strncmp(line, "leak:", 5) != 0)
+		return 0;
+	add(suppress, SUPPRESS_ANY, line + 5, path);
+	return 0;
+}
+
+static int read_file(struct suppress *suppress, const char *path, struct error *err)
+{
+	cleanup_file FILE *file = fopen(path, "re");
+	cleanup_free char *line = NULL;
+	size_t room = 0;
+	int rc = 0;
+
+	if (!file)
+		return error_system(err, errno, "--suppress=%s: cannot open", path);
+	for (unsigned number = 1; rc == 0 && getline(&line, &room, file) >= 0; number++)
+		rc = read_line(suppress, path, number, line, err);
+	if (rc == 0 && ferror(file))
+		rc = error_system(err, EIO, "--suppress=%s: cannot read", path);
+	return rc;
+}
+
+int suppress_fill(struct suppress *suppress, const struct report_options *options,
+		  struct error *err)
+{
+	bool has_builtin = true;
+	int rc = 0;
+
+	for (size_t i = 0; rc == 0 && i < options->suppression_count; i++) {
+		bool is_none = !strcmp(options->suppression_files[i], "none");
+
+		has_builtin &= !is_none;
+		if (!is_none)
+			rc = read_file(suppress, options->suppression_files[i], err);
+	}
+	if (rc == 0 && has_builtin)
+		add_builtin(suppress);
+	return rc;
+}
+
+void suppress_sum(struct suppress *suppress, struct naming *naming, const struct summary *summary,
+		  struct suppress_sums *sums)
+{
+	*sums = (struct suppress_sums){ 0 };
+	for (size_t i = 0; i < summary->sites.count; i++) {
+		const struct summary_site *site = &summary->sites.items[i];
+
+		if (site->is_part || !suppress_find(suppress, naming, site->backtrace))
+			continue;
+		sums->sites++;
+		if (summary_has_bytes(&summary->classes[site->class]))
+			sums->bytes += site->bytes;
+	}
+	sums->is_all = sums->sites == summary->sites.whole;
+}
+
+const struct suppress_pattern *suppress_at(const struct suppress *suppress, size_t index)
+{
+	return index < suppress->patterns.count ? &suppress->patterns.items[index] : NULL;
+}
+
+void suppress_free(struct suppress *suppress)
+{
+	pool_free(&suppress->pool);
+	free(suppress->patterns.items);
+	free(suppress->verdicts);
+	*suppress = (struct suppress){ 0 };
+}

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: MIT */
+#include "command.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "control/control.h"
+#include "postproc/report/report.h"
+
+/* Commands that print one report each, or some tables of it. */
+static const struct {
+	const char *command, *report, *tables;
+} commands[] = {
+	{ "diff", "diff", NULL },
+	{ "check", "check,summary", NULL },
+	{ "info", "info", "processes,not_followed,traces" },
+	{ "view", "summary", NULL },
+};
+
+/* "leaks,peak": all words of it are reports, and no commands. */
+static bool are_reports(const char *what)
+{
+	for (size_t length; *what; what += length + (what[length] == ',')) {
+		length = strcspn(what, ",");
+		if (!report_find(what, length) || report_renamed(what, length))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * A report among the names, or else the first that may be meant for one and is no file; NULL: there
+ * is none. A file of such a name is given as ./leaks.
+ */
+static char **find_what(char **names)
+{
+	char **maybe = NULL;
+
+	for (; *names; names++) {
+		const char *word = *names;
+
+		if (!*word || strchr("-,", *word) ||
+		    word[strspn(word, "abcdefghijklmnopqrstuvwxyz-,")])
+			continue;
+		if (are_reports(word))
+			return names;
+		if (!maybe && access(word, F_OK))
+			maybe = names;
+	}
+	return maybe;
+}
+
+/* Takes the report that is asked for out of the names. */
+static int take_what(struct options *options, char **names, struct error *err)
+{
+	char **place = find_what(names), **other;
+
+	options->report = place ? *place : options->tables ? "" : "summary";
+	if (!place)
+		return 0;
+	for (size_t at = 0, length; (*place)[at]; at += length + ((*place)[at + length] == ',')) {
+		length = strcspn(*place + at, ",");
+		if (report_renamed(*place + at, length))
+			return error_set(err, EINVAL, "report %.*s: now %s", (int)length,
+					 *place + at, report_renamed(*place + at, length));
+	}
+	memmove(place, place + 1, (options_count(place + 1) + 1) * sizeof(*place));
+	other = find_what(place);
+	if (!other || !are_reports(*other) || access(*other, F_OK) == 0)
+		return 0;
+	return error_set(err, EINVAL,
+			 "report: several reports are joined by commas: holdtrace report %s,%s",
+			 options->report, *other);
+}
+
+static int check_view(const struct options *options, struct error *err)
+{
+	if (options->format)
+		return error_set(err, EINVAL,
+				 "view: --format does not go with it: report --format=NAME -o FILE "
+				 "writes a file, holdtrace help view names the viewers");
+	if (options->directory)
+		return error_set(err, EINVAL,
+				 "view: -o does not go with it: report --format=NAME -o FILE "
+				 "writes a file");
+	return 0;
+}
+
+static char **find_process(char **names)
+{
+	while (*names && !ctl_is_process(*names))
+		names++;
+	return *names ? names : NULL;
+}
+
+/* A process stands for the files that its run has by now. */
+static int add_inputs(struct options *options, char **names, struct error *err)
+{
+	char **process = find_process(names);
+
+	if (options->scan && !process)
+		return error_set(err, EINVAL,
+				 "--scan: a process id is needed: report leaks --scan 4711");
+	if (options->scan && ctl_scan(atoi(*process), err))
+		return -err->number;
+	options->now |= process != NULL;
+	for (; *names; names++)
+		if (names != process)
+			*ARRAY_ADD(&options->inputs) = *names;
+	if (!process)
+		return 0;
+	if (ctl_snapshot(atoi(*process), &options->paths, err))
+		return -err->number;
+	for (char *save = NULL, *path = strtok_r(options->paths, "\n", &save); path;
+	     path = strtok_r(NULL, "\n", &save))
+		*ARRAY_ADD(&options->inputs) = path;
+	return 0;
+}
+
+int command_take(const char *command, struct options *options, char **names, struct error *err)
+{
+	int rc = 0;
+
+	options->newest = true;
+	options->report = NULL;
+	for (size_t i = 0; i < sizeof(commands) / sizeof(*commands); i++)
+		if (!strcmp(commands[i].command, command)) {
+			options->report = commands[i].report;
+			options->tables = options->tables ?: commands[i].tables;
+		}
+	if (!options->report)
+		rc = take_what(options, names, err);
+	if (!strcmp(command, "view"))
+		rc = check_view(options, err);
+	return rc ? rc : add_inputs(options, names, err);
+}

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: MIT */
+#include "newest.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/memory.h"
+#include "base/order.h"
+
+/* The collector's own names: `-o x.htr` makes x.htr, x.htr.1 and x.htr.PROGRAM.PID. */
+static bool may_be_trace(const char *name)
+{
+	return !strncmp(name, "holdtrace.", 10) || strstr(name, ".htr") || strstr(name, ".rtrace");
+}
+
+/* Reads up to the process. False: it is not a trace. */
+static bool read_head(struct newest_trace *found, const struct trace_options *reading)
+{
+	struct trace_options options = { .no_wait = true,
+					 .opened = reading->opened,
+					 .user = reading->user };
+	const struct event *event;
+	struct trace *trace;
+	bool is_trace;
+
+	if (trace_open(&trace, found->path, &options, NULL))
+		return false;
+	is_trace = trace_next(trace, &event, NULL) > 0;
+	for (int rc = is_trace; rc > 0 && event->kind != EVENT_PROCESS;)
+		rc = event->kind == EVENT_CALL ? 0 : trace_next(trace, &event, NULL);
+	if (is_trace) {
+		const struct trace_process *process = trace_process(trace);
+
+		found->session[0] = process->session[0];
+		found->session[1] = process->session[1];
+		found->start_ns = process->start_ns;
+		found->pid = process->pid;
+		snprintf(found->name, sizeof(found->name), "%s",
+			 process->name ? process->name : "");
+	}
+	trace_close(trace);
+	return is_trace;
+}
+
+/* The collector locks a file until it is complete. */
+static bool is_written(const char *path)
+{
+	cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	return fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK;
+}
+
+/* Other files are left out. */
+static void look_at(struct newest *newest, const char *directory, const char *name,
+		    const struct trace_options *reading)
+{
+	struct newest_trace found = { .path = NULL }, *place;
+	struct stat facts;
+
+	found.path = memory_format("%s%s%s", strcmp(directory, ".") ? directory : "",
+				   strcmp(directory, ".") ? "/" : "", name);
+	if (stat(found.path, &facts) || !S_ISREG(facts.st_mode) || !read_head(&found, reading)) {
+		free(found.path);
+		return;
+	}
+	found.bytes = (uint64_t)facts.st_size;
+	found.modified = facts.st_mtim;
+	found.is_written = is_written(found.path);
+	place = ARRAY_ADD(newest);
+	*place = found;
+}
+
+static int compare(const void *a, const void *b)
+{
+	const struct newest_trace *one = a, *two = b;
+
+	return ORDER(two->modified.tv_sec, one->modified.tv_sec)
+		?: ORDER(two->modified.tv_nsec, one->modified.tv_nsec)
+		?: strcmp(one->path, two->path);
+}
+
+int newest_scan(struct newest *newest, const char *path, const struct trace_options *reading,
+		struct error *err)
+{
+	DIR *directory = opendir(path);
+	const struct dirent *entry;
+
+	*newest = (struct newest){ 0 };
+	if (!directory)
+		return error_system(err, errno, "%s: cannot look for traces", path);
+	while ((entry = readdir(directory)) != NULL)
+		if (may_be_trace(entry->d_name))
+			look_at(newest, path, entry->d_name, reading);
+	closedir(directory);
+	if (newest->count)
+		qsort(newest->items, newest->count, sizeof(*newest->items), compare);
+	return 0;
+}
+
+static bool is_of_run(const struct newest_trace *trace, const struct newest_trace *newest)
+{
+	if (!newest->session[0] && !newest->session[1])
+		return trace == newest;
+	return trace->session[0] == newest->session[0] && trace->session[1] == newest->session[1];
+}
+
+static int compare_starts(const void *a, const void *b)
+{
+	const struct newest_trace *const *one = a, *const *two = b;
+
+	return ORDER((*one)->start_ns, (*two)->start_ns) ?: strcmp((*one)->path, (*two)->path);
+}
+
+int newest_run(const struct newest *newest, bool takes_written, const char ***paths, size_t *count,
+	       struct error *err)
+{
+	cleanup_free const struct newest_trace **traces = NULL;
+	const struct newest_trace *first = newest->items, *end = first + newest->count;
+
+	while (first < end && first->is_written && !takes_written)
+		first++;
+	if (first == end && newest->count)
+		return error_set(err, ENOENT,
+				 "%s is still written by %s (pid %" PRIu32
+				 "): name it to wait for its end, or ask with --now",
+				 newest->items->path, newest->items->name, newest->items->pid);
+	if (first == end)
+		return error_set(
+			err, ENOENT,
+			"no trace here: make one with `holdtrace PROGRAM`, or name a FILE");
+	*paths = memory_zalloc(newest->count, sizeof(**paths));
+	*count = 0;
+	traces = memory_zalloc(newest->count, sizeof(*traces));
+	for (size_t i = 0; i < newest->count; i++)
+		if (is_of_run(&newest->items[i], first))
+			traces[(*count)++] = &newest->items[i];
+	qsort(traces, *count, sizeof(*traces), compare_starts);
+	for (size_t i = 0; i < *count; i++)
+		(*paths)[i] = traces[i]->path;
+	return 0;
+}
+
+const struct newest_trace *newest_guess(const struct newest *newest, const char *path)
+{
+	const struct newest_trace *guess = newest->items, *end = guess + newest->count;
+
+	while (strcmp(guess->path, path) != 0)
+		guess++;
+	for (const struct newest_trace *other = newest->items; other < end; other++)
+		if (!is_of_run(other, guess))
+			return guess;
+	return NULL;
+}
+
+void newest_free(struct newest *newest)
+{
+	for (size_t i = 0; i < newest->count; i++)
+		free(newest->items[i].path);
+	free(newest->items);
+	*newest = (struct newest){ 0 };
+}

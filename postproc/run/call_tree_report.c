@@ -1,0 +1,469 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Which hooked function was called inside which: the calls of each thread as they are nested,
+ * folded by path, all threads together. Those that may be inside others, and those others, are
+ * brought into the order of their entry in a temporary file of 64 bytes each; memory grows with
+ * distinct paths.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "postproc/memory/branches.h"
+#include "calltree.h"
+#include "naming/paths.h"
+#include "postproc/report/report.h"
+
+/* Some calls, and how long they took as far as that is known. */
+struct calls_sum {
+	uint64_t count, timed, total_ns, min_ns, max_ns;
+};
+
+/* Of all calls on one path. */
+struct calls {
+	struct calls_sum tally;
+	uint64_t threads, last_thread; /* last_thread: number of the last that was counted */
+	uint64_t id;		       /* of its row, from 1 */
+	uint32_t depth;		       /* rows above it */
+};
+
+/*
+ * Most calls are made by the program and make none: those are counted as they come, and never
+ * sorted. A call whose event is that of its return makes none if none came before it; one whose
+ * event is that of its entry waits until the thread's next one.
+ */
+struct thread {
+	struct thread *next; /* that came later */
+	uint64_t handle;     /* as calltree_next_thread() has it */
+	uint64_t number;
+	uint64_t counted; /* newest call that was counted so; its parts do not matter */
+	uint64_t in_tree; /* newest call of which an event is in the tree */
+	bool has_nested;  /* calls came that may be inside the next one */
+	bool has_waiting;
+	struct event waiting;
+	ARRAY_OF(struct calls_sum) alone; /* by number of the function */
+};
+
+/* So many of the next level's calls are inside a call of that path. */
+struct wave {
+	struct branch *parent;
+	uint64_t count;
+};
+
+struct calls_state {
+	struct report_run *run;
+	struct paths paths;
+	struct branches branches;
+	int directory;	      /* of temporary files; -1: not open */
+	struct error failure; /* of those; then no more calls are taken */
+	bool is_open;	      /* tree is in use: a process is being read */
+	struct calltree tree;
+	struct {
+		uint32_t *
+			items; /* number of the function + 1, by its id in the trace; 0: none yet */
+		size_t count, capacity;
+	} functions;
+	struct {
+		struct wave *items;
+		size_t count, capacity, first;
+	} waves;
+	struct pool pool;	       /* of struct thread */
+	struct table threads;	       /* of the process, by handle */
+	struct thread *first, *newest; /* of them, in the order in which they came */
+	struct thread *last;	       /* that was looked for; NULL: none */
+	uint64_t thread_count, timed;
+};
+
+static int begin(void *user, struct report_run *run, struct error *err)
+{
+	struct calls_state *state = user;
+	int rc;
+
+	branches_init(&state->branches);
+	table_init(&state->threads);
+	rc = spool_directory(&state->directory, err);
+	if (rc)
+		return rc;
+	paths_init(&state->paths, run->naming);
+	return 0;
+}
+
+/* ---- counting ---- */
+
+static void count(struct calls_sum *tally, uint64_t ns)
+{
+	tally->count++;
+	if (!ns)
+		return;
+	if (!tally->timed || ns < tally->min_ns)
+		tally->min_ns = ns;
+	if (ns > tally->max_ns)
+		tally->max_ns = ns;
+	tally->timed++;
+	tally->total_ns += ns;
+}
+
+static void add(struct calls_sum *to, const struct calls_sum *from)
+{
+	if (from->timed && (!to->timed || from->min_ns < to->min_ns))
+		to->min_ns = from->min_ns;
+	if (from->max_ns > to->max_ns)
+		to->max_ns = from->max_ns;
+	to->count += from->count;
+	to->timed += from->timed;
+	to->total_ns += from->total_ns;
+}
+
+/* Threads come one after the other. */
+static struct branch *add_calls(struct calls_state *state, struct branch *parent, uint32_t function,
+				const struct calls_sum *tally, uint64_t thread)
+{
+	struct branch *branch =
+		branches_child(&state->branches, parent, state->paths.list.items[function]);
+	struct calls *calls;
+
+	if (!branch->user)
+		branch->user = pool_zalloc(&state->branches.pool, sizeof(struct calls));
+	if (!branch->user)
+		return NULL;
+	calls = branch->user;
+	add(&calls->tally, tally);
+	calls->threads += calls->last_thread != thread;
+	calls->last_thread = thread;
+	state->timed += tally->timed;
+	branches_add(&state->branches, branch, tally->count, 0);
+	return branch;
+}
+
+/* ---- events ---- */
+
+static uint64_t duration_of(const struct event *event)
+{
+	return event->leave_ns > event->enter_ns ? event->leave_ns - event->enter_ns : 0;
+}
+
+static bool is_thread(const void *item, const void *key)
+{
+	return ((const struct thread *)item)->handle == *(const uint64_t *)key;
+}
+
+static struct thread *thread_of(struct calls_state *state, uint64_t handle)
+{
+	uint64_t hash = hash_two(state->threads.seed, handle, 0);
+	struct thread *thread = table_find(&state->threads, hash, is_thread, &handle);
+
+	if (thread)
+		return state->last = thread;
+	thread = pool_zalloc(&state->pool, sizeof(*thread));
+	table_add(&state->threads, hash, thread);
+	thread->handle = handle;
+	thread->number = ++state->thread_count;
+	*(state->newest ? &state->newest->next : &state->first) = thread;
+	state->newest = thread;
+	return state->last = thread;
+}
+
+/* The number + 1 of the function. */
+static uint32_t number_of(struct calls_state *state, const struct function *function)
+{
+	uint32_t *number = ARRAY_AT(&state->functions, function->id);
+	const struct path_function *known;
+
+	if (*number)
+		return *number;
+	known = paths_function(&state->paths, function->name);
+	return *number = known->number + 1;
+}
+
+static void count_alone(struct calls_state *state, struct thread *thread, const struct event *event)
+{
+	uint32_t number = number_of(state, event->function);
+
+	while (thread->alone.count < number) {
+		struct calls_sum *tally = ARRAY_ADD(&thread->alone);
+
+		*tally = (struct calls_sum){ 0 };
+	}
+	count(&thread->alone.items[number - 1], duration_of(event));
+	thread->counted = event->call;
+}
+
+static int put_in_tree(struct calls_state *state, struct thread *thread, const struct event *event,
+		       struct error *err)
+{
+	uint64_t extra[2] = { duration_of(event) };
+	uint32_t number = number_of(state, event->function);
+
+	if (!state->is_open)
+		calltree_init(&state->tree, state->directory);
+	state->is_open = true;
+	thread->in_tree = event->call;
+	return calltree_add(&state->tree, event, number - 1, 0, extra, err);
+}
+
+/* Something is, or may be, inside the call that waits. */
+static int open_waiting(struct calls_state *state, struct thread *thread, struct error *err)
+{
+	if (!thread->has_waiting)
+		return 0;
+	thread->has_waiting = false;
+	return put_in_tree(state, thread, &thread->waiting, err);
+}
+
+static int on_nested(struct calls_state *state, struct thread *thread, const struct event *event,
+		     struct error *err)
+{
+	int rc = open_waiting(state, thread, err);
+
+	thread->has_nested = true;
+	return rc ? rc : put_in_tree(state, thread, event, err);
+}
+
+/* Called by the program itself, whole, and its only event. */
+static int on_outer(struct calls_state *state, struct thread *thread, const struct event *event,
+		    struct error *err)
+{
+	bool has_nested = thread->has_nested || thread->in_tree == event->call;
+
+	thread->has_nested = false;
+	if (thread->has_waiting)
+		count_alone(state, thread, &thread->waiting);
+	thread->has_waiting = false;
+	if (has_nested)
+		return put_in_tree(state, thread, event, err);
+	if (event->moment == MOMENT_ENTER) {
+		thread->waiting = *event;
+		thread->has_waiting = true;
+		return 0;
+	}
+	count_alone(state, thread, event);
+	return 0;
+}
+
+static int take_event(struct calls_state *state, const struct event *event, struct error *err)
+{
+	uint64_t handle = event->pthread ? event->pthread : event->thread;
+	struct thread *thread = state->last && state->last->handle == handle
+					? state->last
+					: thread_of(state, handle);
+	bool is_part = event->part || event->moment == MOMENT_HALF;
+
+	/* A trace of another tracer tells of no depth. */
+	if (!event->has_tail) {
+		count_alone(state, thread, event);
+		return 0;
+	}
+	if (is_part && thread->counted == event->call)
+		return 0;
+	if (is_part || event->depth || event->flags & (CALL_OPEN | CALL_UNWOUND))
+		return on_nested(state, thread, event, err);
+	return on_outer(state, thread, event, err);
+}
+
+static void on_event(void *user, const struct event *event)
+{
+	struct calls_state *state = user;
+
+	if (!state->failure.number)
+		take_event(state, event, &state->failure);
+}
+
+/* ---- folding ---- */
+
+/* What is through is given back when it is more than half of the queue. */
+static void tidy(struct calls_state *state)
+{
+	size_t first = state->waves.first;
+
+	if (first < 1024 || first < state->waves.count / 2)
+		return;
+	state->waves.count -= first;
+	memmove(state->waves.items, state->waves.items + first,
+		state->waves.count * sizeof(*state->waves.items));
+	state->waves.first = 0;
+}
+
+static void expect(struct calls_state *state, struct branch *parent, uint64_t children)
+{
+	size_t count = state->waves.count;
+	struct wave *wave = count > state->waves.first ? &state->waves.items[count - 1] : NULL;
+
+	if (!children)
+		return;
+	if (wave && wave->parent == parent) {
+		wave->count += children;
+		return;
+	}
+	tidy(state);
+	wave = ARRAY_ADD(&state->waves);
+	*wave = (struct wave){ parent, children };
+}
+
+/* Level by level, so the callers come in the order in which they were expected. */
+static void take(struct calls_state *state, const struct calltree_node *node, uint64_t thread)
+{
+	struct calls_sum tally = { 0 };
+	struct branch *branch;
+	struct wave *wave;
+
+	while (state->waves.first < state->waves.count &&
+	       !state->waves.items[state->waves.first].count)
+		state->waves.first++;
+	if (state->waves.first == state->waves.count)
+		return;
+	wave = &state->waves.items[state->waves.first];
+	wave->count--;
+	count(&tally, node->extra[0]);
+	branch = add_calls(state, wave->parent, node->symbol, &tally, thread);
+	expect(state, branch, node->children);
+}
+
+/* What was counted alone, once. */
+static void fold_alone(struct calls_state *state, struct thread *thread)
+{
+	if (thread->has_waiting)
+		count_alone(state, thread, &thread->waiting);
+	thread->has_waiting = false;
+	for (size_t i = 0; i < thread->alone.count; i++)
+		if (thread->alone.items[i].count)
+			add_calls(state, NULL, (uint32_t)i, &thread->alone.items[i],
+				  thread->number);
+	thread->alone.count = 0;
+}
+
+static int fold_thread(struct calls_state *state, struct thread *thread, uint64_t children,
+		       struct error *err)
+{
+	struct calltree_node node;
+	int rc;
+
+	state->waves.count = state->waves.first = 0;
+	if (thread)
+		fold_alone(state, thread);
+	expect(state, NULL, children);
+	while ((rc = calltree_next(&state->tree, &node, err)) > 0)
+		take(state, &node, thread->number);
+	return rc;
+}
+
+static int fold_tree(struct calls_state *state, struct error *err)
+{
+	uint64_t handle, children;
+	int rc = calltree_finish(&state->tree, err);
+
+	while (rc == 0 && (rc = calltree_next_thread(&state->tree, &handle, &children, err)) > 0)
+		rc = fold_thread(state, thread_of(state, handle), children, err);
+	calltree_free(&state->tree);
+	state->is_open = false;
+	return rc;
+}
+
+/* Threads of the process; each is folded, unless it was. */
+static void forget_threads(struct calls_state *state)
+{
+	for (struct thread *thread = state->first; thread; thread = thread->next) {
+		fold_alone(state, thread);
+		free(thread->alone.items);
+	}
+	table_free(&state->threads);
+	table_init(&state->threads);
+	pool_reset(&state->pool);
+	state->last = state->first = state->newest = NULL;
+}
+
+static void process(void *user)
+{
+	struct calls_state *state = user;
+
+	if (state->is_open && !state->failure.number)
+		fold_tree(state, &state->failure);
+	forget_threads(state);
+	state->functions.count = 0;
+}
+
+/* ---- the sheet ---- */
+
+static void put(struct sheet *sheet, struct branch *branch)
+{
+	struct calls *calls = branch->user;
+	const struct calls *parent = branch->parent->user;
+	struct sheet_cell *row = sheet_add(sheet);
+
+	calls->id = sheet->rows.count;
+	calls->depth = parent ? parent->depth + 1 : 0;
+	sheet_number(CELL(row, call_tree, id), calls->id);
+	if (parent)
+		sheet_number(CELL(row, call_tree, parent), parent->id);
+	sheet_number(CELL(row, call_tree, count), calls->tally.count);
+	sheet_number(CELL(row, call_tree, threads), calls->threads);
+	if (calls->tally.timed) {
+		sheet_number(CELL(row, call_tree, total), calls->tally.total_ns);
+		sheet_number(CELL(row, call_tree, average),
+			     calls->tally.total_ns / calls->tally.timed);
+		sheet_number(CELL(row, call_tree, min), calls->tally.min_ns);
+		sheet_number(CELL(row, call_tree, max), calls->tally.max_ns);
+	}
+	branches_cell(sheet, CELL(row, call_tree, call), branch, branch, calls->depth, false);
+}
+
+/* A recording says what it has not measured by what has no time. */
+static void put_note(const struct calls_state *state, struct sheet *sheet)
+{
+	uint64_t all = state->branches.root.total, left_out = state->branches.left_out;
+	char more[64] = "";
+
+	if (left_out)
+		snprintf(more, sizeof(more), "; %" PRIu64 " rarer ones are not shown (--top=0)",
+			 left_out);
+	if (state->timed < all)
+		sheet_note(sheet,
+			   "%" PRIu64 " of %" PRIu64 " calls have no duration: "
+			   "--detail=durations records it of those that cannot wait, too%s",
+			   all - state->timed, all, more);
+	else
+		sheet_note(sheet, "all calls have a duration%s", more);
+	report_note_samples(state->run, sheet, REPORT_SAMPLED_CALLS);
+}
+
+static void end(void *user, struct sheets *sheets)
+{
+	struct calls_state *state = user;
+	struct sheet *sheet = sheets_begin(sheets, SHEET_call_tree);
+	struct branch *branch = NULL;
+
+	if (state->failure.number)
+		sheets->failure = state->failure;
+	branches_finish(&state->branches, state->run->options->top);
+	while ((branch = branches_next(&state->branches, branch)) != NULL)
+		put(sheet, branch);
+	put_note(state, sheet);
+}
+
+static void destroy(void *user)
+{
+	struct calls_state *state = user;
+
+	if (state->is_open)
+		calltree_free(&state->tree);
+	(void)forget_threads(state);
+	pool_free(&state->pool);
+	table_free(&state->threads);
+	if (state->directory >= 0)
+		close(state->directory);
+	free(state->functions.items);
+	free(state->waves.items);
+	branches_free(&state->branches);
+	paths_free(&state->paths);
+}
+
+const struct report report_call_tree = {
+	.state_size = sizeof(struct calls_state),
+	.begin = begin,
+	.event = on_event,
+	.process = process,
+	.end = end,
+	.destroy = destroy,
+};

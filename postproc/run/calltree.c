@@ -1,0 +1,463 @@
+/* SPDX-License-Identifier: MIT */
+#include "calltree.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/memory.h"
+
+#define DEPTH_UNKNOWN UINT32_MAX
+
+/* A thread by its kernel id, which may be given again; so may its pthread_t. */
+struct calltree_thread {
+	uint32_t id;
+	uint32_t life;	 /* number of the life that is being lived */
+	uint32_t handle; /* number of its handle */
+	bool is_announced;
+	uint64_t pthread;
+	uint64_t newest_call, last_ns; /* of this life */
+};
+
+struct handle {
+	uint64_t value;
+	uint32_t number;
+};
+
+void calltree_init(struct calltree *tree, int directory)
+{
+	memset(tree, 0, sizeof(*tree));
+	table_init(&tree->threads);
+	table_init(&tree->handles);
+	callsort_init(&tree->sort, directory);
+	spool_init(&tree->spool, directory);
+	tree->open = memory_alloc(CALLTREE_LEVELS * sizeof(*tree->open));
+	tree->levels = memory_zalloc(CALLTREE_LEVELS, sizeof(*tree->levels));
+	tree->window = memory_alloc(CALLTREE_BLOCK * sizeof(*tree->window));
+}
+
+void calltree_free(struct calltree *tree)
+{
+	for (uint32_t i = 0; tree->levels && i < tree->levels_used; i++) {
+		free(tree->levels[i].nodes);
+		free(tree->levels[i].blocks.items);
+	}
+	free(tree->levels);
+	free(tree->open);
+	free(tree->window);
+	free(tree->handle_list.items);
+	table_free(&tree->threads);
+	table_free(&tree->handles);
+	pool_free(&tree->pool);
+	callsort_free(&tree->sort);
+	spool_close(&tree->spool);
+}
+
+static uint64_t within(uint64_t time, uint64_t low, uint64_t high)
+{
+	if (time < low)
+		time = low;
+	return time > high ? high : time;
+}
+
+/* threads and their lives */
+
+static bool thread_equal(const void *item, const void *key)
+{
+	const struct calltree_thread *thread = item;
+
+	return thread->id == *(const uint32_t *)key;
+}
+
+static bool handle_equal(const void *item, const void *key)
+{
+	const struct handle *handle = item;
+
+	return handle->value == *(const uint64_t *)key;
+}
+
+/* The number of a handle. */
+static void number_handle(struct calltree *tree, uint64_t value, uint32_t *number)
+{
+	uint64_t hash = hash_two(tree->handles.seed, value, 0), *place;
+	struct handle *handle = table_find(&tree->handles, hash, handle_equal, &value);
+
+	if (!handle) {
+		handle = pool_alloc(&tree->pool, sizeof(*handle));
+		place = ARRAY_ADD(&tree->handle_list);
+		*place = handle->value = value;
+		handle->number = (uint32_t)tree->handle_list.count - 1;
+		table_add(&tree->handles, hash, handle);
+	}
+	*number = handle->number;
+}
+
+static void begin_life(struct calltree *tree, struct calltree_thread *thread, uint64_t pthread)
+{
+	thread->life = tree->lives++;
+	thread->pthread = pthread;
+	thread->is_announced = false;
+	thread->newest_call = thread->last_ns = 0;
+	number_handle(tree, pthread ? pthread : thread->id, &thread->handle);
+}
+
+/* The thread that the event is from; another pthread_t is another life. */
+static struct calltree_thread *thread_of(struct calltree *tree, const struct event *event)
+{
+	uint64_t hash = hash_two(tree->threads.seed, event->thread, 0);
+	struct calltree_thread *thread =
+		table_find(&tree->threads, hash, thread_equal, &event->thread);
+
+	if (thread && thread->pthread == event->pthread)
+		return thread;
+	if (!thread) {
+		thread = pool_alloc(&tree->pool, sizeof(*thread));
+		thread->id = event->thread;
+		table_add(&tree->threads, hash, thread);
+	}
+	begin_life(tree, thread, event->pthread);
+	return thread;
+}
+
+void calltree_begin_thread(struct calltree *tree, const struct event *event)
+{
+	struct calltree_thread *thread = thread_of(tree, event);
+
+	calltree_see_time(tree, event->time_ns);
+	if (thread->is_announced)
+		begin_life(tree, thread, event->pthread);
+	thread->is_announced = true;
+}
+
+/* events */
+
+void calltree_see_time(struct calltree *tree, uint64_t time_ns)
+{
+	if (time_ns > tree->last_ns && time_ns != CALLTREE_NEVER)
+		tree->last_ns = time_ns;
+}
+
+static enum callsort_rank rank_of(const struct event *event)
+{
+	if (event->flags & CALL_OPEN)
+		return CALLSORT_OPEN;
+	if (event->moment == MOMENT_HALF)
+		return CALLSORT_HALF;
+	return event->part ? CALLSORT_PART : CALLSORT_CALL;
+}
+
+/*
+ * Kernel ids and, with them, pthread_t are given again, and nothing need say so: then numbers begin
+ * anew, though all that was seen of the thread is over.
+ */
+static bool is_born_again(const struct calltree_thread *thread, const struct event *event)
+{
+	return event->enter_ns > thread->last_ns &&
+	       (event->call == thread->newest_call || event->call <= thread->newest_call / 2);
+}
+
+static void note_progress(struct calltree_thread *thread, const struct event *event)
+{
+	if (thread->newest_call < event->call)
+		thread->newest_call = event->call;
+	if (thread->last_ns < event->enter_ns)
+		thread->last_ns = event->enter_ns;
+	if (thread->last_ns < event->leave_ns)
+		thread->last_ns = event->leave_ns;
+}
+
+int calltree_add(struct calltree *tree, const struct event *event, uint32_t symbol, uint32_t path,
+		 const uint64_t extra[2], struct error *err)
+{
+	struct calltree_thread *thread = thread_of(tree, event);
+	struct callsort_record record = {
+		.number = event->call,
+		.enter_ns = event->enter_ns,
+		.leave_ns = within(event->leave_ns, event->enter_ns, CALLTREE_NEVER - 1),
+		.extra = { extra[0], extra[1] },
+		.symbol = symbol,
+		.depth = event->depth,
+		.rank = rank_of(event),
+		.is_unwound = (event->flags & CALL_UNWOUND) != 0,
+		.path = path,
+	};
+
+	if (is_born_again(thread, event))
+		begin_life(tree, thread, event->pthread);
+	note_progress(thread, event);
+	record.place = (uint64_t)thread->handle << 32 | thread->life;
+	calltree_see_time(tree, event->enter_ns);
+	calltree_see_time(tree, event->leave_ns);
+	if (record.rank >= CALLSORT_OPEN)
+		record.leave_ns = CALLTREE_NEVER;
+	/* A note about an open call need not know the depth: it is in all that opened before it. */
+	if (event->kind == EVENT_NOTE && !event->depth)
+		record.depth = DEPTH_UNKNOWN;
+	return callsort_add(&tree->sort, &record, err);
+}
+
+static int next_record(struct calltree *tree, struct error *err)
+{
+	int rc = callsort_next(&tree->sort, &tree->record, err);
+
+	tree->has_record = rc > 0;
+	return rc < 0 ? rc : 0;
+}
+
+int calltree_finish(struct calltree *tree, struct error *err)
+{
+	int rc = callsort_finish(&tree->sort, err);
+
+	return rc ? rc : next_record(tree, err);
+}
+
+/* one thread: pre-order in, a queue for each level out */
+
+static int put_block(struct calltree *tree, struct calltree_level *level, struct error *err)
+{
+	uint64_t *place = ARRAY_ADD(&level->blocks);
+
+	return spool_append(&tree->spool, level->nodes, CALLTREE_BLOCK * sizeof(*level->nodes),
+			    place, err);
+}
+
+static int put_node(struct calltree *tree, uint32_t depth, const struct calltree_node *node,
+		    struct error *err)
+{
+	struct calltree_level *level = &tree->levels[depth];
+
+	if (depth >= tree->levels_used)
+		tree->levels_used = depth + 1;
+	if (depth >= tree->level_count)
+		tree->level_count = depth + 1;
+	if (!level->nodes)
+		level->nodes = memory_alloc(CALLTREE_BLOCK * sizeof(*level->nodes));
+	level->nodes[level->count++ % CALLTREE_BLOCK] = *node;
+	return level->count % CALLTREE_BLOCK ? 0 : put_block(tree, level, err);
+}
+
+/*
+ * Closes the innermost call. On one level calls close in the order in which they began.
+ * now_ns: when the thread went on with something else, CALLTREE_NEVER if it did not. A call that
+ * did not return was over then, and nothing says that it was over before.
+ */
+static int close_call(struct calltree *tree, uint64_t now_ns, struct error *err)
+{
+	struct calltree_open *open = &tree->open[--tree->open_count];
+	struct calltree_node *node = &open->node;
+	uint64_t most = tree->open_count ? open[-1].node.leave_ns : CALLTREE_NEVER;
+
+	if (open->is_inferred)
+		node->leave_ns = open->newest_ns;
+	else if (open->until_ns == CALLTREE_NEVER)
+		node->leave_ns = within(now_ns, open->newest_ns, node->leave_ns);
+	else if (open->is_unwound && now_ns != CALLTREE_NEVER)
+		node->leave_ns = within(now_ns, node->leave_ns, most);
+	if (tree->open_count && open[-1].newest_ns < node->leave_ns)
+		open[-1].newest_ns = node->leave_ns;
+	return put_node(tree, tree->open_count, node, err);
+}
+
+static bool contains(const struct calltree_open *open, const struct callsort_record *record)
+{
+	if (record->depth == DEPTH_UNKNOWN)
+		return open->until_ns == CALLTREE_NEVER;
+	/* The time tells only where the record of the real parent was lost. */
+	return open->depth < record->depth && open->until_ns >= record->enter_ns;
+}
+
+/* Opens a call inside the innermost one that is open; clocks' rounding is evened out. */
+static void open_call(struct calltree *tree, const struct callsort_record *record)
+{
+	struct calltree_open *open = &tree->open[tree->open_count];
+	struct calltree_open *parent = tree->open_count ? open - 1 : NULL;
+	uint64_t *last = parent ? &parent->last_enter : &tree->last_enter;
+	uint64_t most = parent ? parent->node.leave_ns : CALLTREE_NEVER;
+	bool is_open = record->leave_ns == CALLTREE_NEVER;
+
+	open->node = (struct calltree_node){ .symbol = record->symbol };
+	memcpy(open->node.extra, record->extra, sizeof(record->extra));
+	open->node.enter_ns = within(record->enter_ns, *last, most);
+	open->node.leave_ns =
+		within(is_open ? tree->last_ns : record->leave_ns, open->node.enter_ns, most);
+	open->until_ns = record->leave_ns;
+	open->is_unwound = record->is_unwound;
+	open->is_inferred = false;
+	open->path = record->path;
+	open->depth = record->depth;
+	if (record->depth == DEPTH_UNKNOWN)
+		open->depth = parent ? parent->depth + 1 : 0;
+	open->last_enter = open->newest_ns = *last = open->node.enter_ns;
+	*(parent ? &parent->node.children : &tree->root_children) += 1;
+	tree->open_count++;
+}
+
+/* How many are left open with the innermost call that contains the record, and its steps. */
+static uint32_t count_around(const struct calltree *tree, const struct callsort_record *record)
+{
+	uint32_t kept = tree->open_count;
+
+	for (uint32_t i = kept; i > 0; i--) {
+		if (tree->open[i - 1].is_inferred)
+			continue;
+		if (contains(&tree->open[i - 1], record))
+			break;
+		kept = i - 1;
+	}
+	return kept;
+}
+
+static int close_down_to(struct calltree *tree, uint32_t count, uint64_t now_ns, struct error *err)
+{
+	int rc = 0;
+
+	while (rc == 0 && tree->open_count > count)
+		rc = close_call(tree, now_ns, err);
+	return rc;
+}
+
+static const struct calltree_path *path_of(const struct calltree *tree, uint32_t number)
+{
+	static const struct calltree_path none;
+
+	return number ? &tree->paths[number - 1] : &none;
+}
+
+/*
+ * The first step of a path that lies inside a call with another path: behind the place where that
+ * one was called. Both paths may lack their outer ends.
+ */
+static uint32_t skip_outer(const struct calltree_path *path, const struct calltree_path *outer)
+{
+	const struct calltree_step *last = outer->count ? &outer->steps[outer->count - 1] : NULL;
+
+	for (uint32_t i = path->count; last && i > 0; i--)
+		if (path->steps[i - 1].address == last->address &&
+		    path->steps[i - 1].symbol == last->symbol)
+			return i;
+	return path->count;
+}
+
+/* Steps last until a call comes that has others: how often they were taken nobody knows. */
+static int open_steps(struct calltree *tree, const struct callsort_record *record,
+		      struct error *err)
+{
+	const struct calltree_path *path = path_of(tree, record->path);
+	struct callsort_record step = { .enter_ns = record->enter_ns,
+					.leave_ns = CALLTREE_NEVER - 1 };
+	uint32_t at = tree->open_count, i = 0, depth;
+	int rc;
+
+	while (at && tree->open[at - 1].is_inferred)
+		at--;
+	if (at)
+		i = skip_outer(path, path_of(tree, tree->open[at - 1].path));
+	/* Whoever does not know its depth is one deeper than what it stands in: 0 at the root. */
+	depth = at ? tree->open[at - 1].depth : UINT32_MAX;
+	while (at < tree->open_count && i < path->count &&
+	       tree->open[at].node.symbol == path->steps[i].symbol) {
+		at++;
+		i++;
+	}
+	rc = close_down_to(tree, at, record->enter_ns, err);
+	for (; rc == 0 && i < path->count && tree->open_count < CALLTREE_LEVELS - 1; i++) {
+		step.symbol = path->steps[i].symbol;
+		open_call(tree, &step);
+		tree->open[tree->open_count - 1].is_inferred = true;
+		tree->open[tree->open_count - 1].depth = depth;
+	}
+	return rc;
+}
+
+static int take_record(struct calltree *tree, struct error *err)
+{
+	const struct callsort_record *record = &tree->record;
+	bool is_other_life = record->place != tree->place;
+	uint32_t kept = is_other_life ? 0 : count_around(tree, record);
+	int rc;
+
+	if (kept == CALLTREE_LEVELS)
+		kept--;
+	rc = close_down_to(tree, kept, record->enter_ns, err);
+	if (rc == 0 && tree->paths)
+		rc = open_steps(tree, record, err);
+	if (rc)
+		return rc;
+	tree->place = record->place;
+	open_call(tree, record);
+	return next_record(tree, err);
+}
+
+static void forget_nodes(struct calltree *tree)
+{
+	for (uint32_t i = 0; i < tree->level_count; i++) {
+		tree->levels[i].count = 0;
+		tree->levels[i].blocks.count = 0;
+	}
+	spool_clear(&tree->spool);
+	tree->level_count = tree->level = 0;
+	tree->index = 0;
+	tree->last_enter = 0;
+	tree->root_children = 0;
+	tree->next_child = 1;
+}
+
+int calltree_next_thread(struct calltree *tree, uint64_t *handle, uint64_t *children,
+			 struct error *err)
+{
+	uint64_t number = tree->record.place >> 32;
+	int rc = 0;
+
+	if (!tree->has_record)
+		return 0;
+	forget_nodes(tree);
+	tree->place = tree->record.place;
+	while (rc == 0 && tree->has_record && tree->record.place >> 32 == number)
+		rc = take_record(tree, err);
+	while (rc == 0 && tree->open_count)
+		rc = close_call(tree, CALLTREE_NEVER, err);
+	if (rc)
+		return rc;
+	tree->next_child += (int64_t)tree->root_children;
+	*handle = tree->handle_list.items[number];
+	*children = tree->root_children;
+	return 1;
+}
+
+/* The node with that number in its level. NULL: err says why. */
+static const struct calltree_node *node_at(struct calltree *tree,
+					   const struct calltree_level *level, uint64_t index,
+					   int *rc, struct error *err)
+{
+	uint64_t block = index / CALLTREE_BLOCK;
+
+	if (block >= level->blocks.count)
+		return &level->nodes[index % CALLTREE_BLOCK];
+	if (index % CALLTREE_BLOCK == 0) {
+		*rc = spool_read(&tree->spool, level->blocks.items[block], tree->window,
+				 CALLTREE_BLOCK * sizeof(*tree->window), err);
+		if (*rc)
+			return NULL;
+	}
+	return &tree->window[index % CALLTREE_BLOCK];
+}
+
+int calltree_next(struct calltree *tree, struct calltree_node *node, struct error *err)
+{
+	const struct calltree_node *found;
+	int rc = 0;
+
+	while (tree->level < tree->level_count && tree->index == tree->levels[tree->level].count) {
+		tree->level++;
+		tree->index = 0;
+	}
+	if (tree->level == tree->level_count)
+		return 0;
+	found = node_at(tree, &tree->levels[tree->level], tree->index++, &rc, err);
+	if (!found)
+		return rc;
+	*node = *found;
+	node->first_child = node->children ? tree->next_child : -1;
+	tree->next_child += (int64_t)node->children;
+	return 1;
+}

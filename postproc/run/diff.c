@@ -1,0 +1,418 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What is not as it was in an older run: places are matched by the functions and modules of their
+ * backtraces, so that neither addresses nor lines matter; frames without names by where they are in
+ * the same build of their module.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "postproc/memory/measure.h"
+#include "naming/paths.h"
+#include "postproc/report/report.h"
+
+#define INNER	  2u	   /* functions that a renamed one has below it */
+#define WAITED_NS 1000000u /* less is no difference */
+
+/* Places with one path, in both runs. */
+struct spot {
+	struct measure_place place; /* its backtrace: of the new run, if it has some */
+	uint32_t length;
+	const struct path_function *path[];
+};
+
+/* What a class amounts to in a run. */
+enum { PEAK, GAINED, HELD, WAITED, TOTALS };
+
+/* Of the runs: [0]: now, [1]: then. */
+struct total {
+	uint64_t amount[2];
+	double variance[2]; /* of estimates */
+};
+
+struct diff_state {
+	struct report_run *run;
+	struct total totals[LEDGER_CLASSES][TOTALS];
+	struct measure *measure;
+	struct paths paths;
+	struct pool pool;
+	struct table table;
+	struct table lone; /* spots of one run alone */
+	ARRAY_OF(struct spot *) spots;
+};
+
+static int begin(void *user, struct report_run *run, struct error *err)
+{
+	struct diff_state *state = user;
+
+	table_init(&state->table);
+	table_init(&state->lone);
+	paths_init(&state->paths, run->naming);
+	return measure_begin(&state->measure, run, MEASURE_HELD, true, err);
+}
+
+static void on_event(void *user, const struct event *event)
+{
+	measure_event(((struct diff_state *)user)->measure, event);
+}
+
+static void add_totals(struct diff_state *state, uint32_t class)
+{
+	const struct ledger_sum *sum = ledger_sum(state->run->ledger, class);
+	bool is_replaced = summary_current(state->run->summary)->end == SUMMARY_EXEC;
+	bool has_bytes = ledger_class(state->run->ledger, class)->has_bytes;
+	struct total *totals = state->totals[class];
+	int run = state->run->is_base;
+
+	if (sum->peak > totals[PEAK].amount[run]) {
+		totals[PEAK].amount[run] = sum->peak;
+		totals[PEAK].variance[run] = sum->peak_variance;
+	}
+	totals[GAINED].amount[run] += sum->gained;
+	totals[GAINED].variance[run] += sum->gained_variance;
+	if (is_replaced)
+		return;
+	totals[HELD].amount[run] += has_bytes ? sum->bytes : sum->count;
+	totals[HELD].variance[run] += sum->variance;
+}
+
+static void process(void *user)
+{
+	struct diff_state *state = user;
+	uint32_t lock = ledger_class_of(state->run->ledger, RESOURCE_LOCK);
+	struct locks_times times = { 0 };
+
+	for (uint32_t i = 0; i < ledger_class_count(state->run->ledger); i++)
+		add_totals(state, i);
+	locks_sum(&state->run->summary->locks, &times);
+	state->totals[lock][WAITED].amount[state->run->is_base] += times.waited_ns;
+	measure_process(state->measure);
+}
+
+/* ---- matching ---- */
+
+struct key {
+	const struct measure_place *place;
+	struct path_function **path;
+	size_t length;
+};
+
+static bool is_spot(const void *item, const void *wanted)
+{
+	const struct spot *spot = item;
+	const struct key *key = wanted;
+
+	return spot->length == key->length && !strcmp(spot->place.class, key->place->class) &&
+	       !memcmp(spot->path, key->path, key->length * sizeof(*spot->path));
+}
+
+static struct spot *keep(struct diff_state *state, const struct key *key, uint64_t hash)
+{
+	size_t size = key->length * sizeof(struct path_function *);
+	struct spot *spot = pool_zalloc(&state->pool, sizeof(*spot) + size);
+	struct spot **place = ARRAY_ADD(&state->spots);
+
+	table_add(&state->table, hash, spot);
+	*place = spot;
+	spot->place = *key->place;
+	memset(spot->place.amount, 0, sizeof(spot->place.amount));
+	memset(spot->place.count, 0, sizeof(spot->place.count));
+	memset(spot->place.variance, 0, sizeof(spot->place.variance));
+	spot->length = (uint32_t)key->length;
+	memcpy(spot->path, key->path, size);
+	return spot;
+}
+
+static void add(struct diff_state *state, const struct measure_place *place)
+{
+	struct key key = { .place = place };
+	struct spot *spot;
+	uint64_t hash;
+
+	key.length = paths_make(&state->paths, place->backtrace, place->function);
+	key.path = state->paths.path;
+	hash = hash_two(state->table.seed, hash_words(state->table.seed, key.path, key.length),
+			place->rank);
+	spot = table_find(&state->table, hash, is_spot, &key);
+	if (!spot)
+		spot = keep(state, &key, hash);
+	if (place->count[0])
+		spot->place.backtrace = place->backtrace;
+	for (int i = 0; i < 2; i++) {
+		spot->place.amount[i] += place->amount[i];
+		spot->place.count[i] += place->count[i];
+		spot->place.variance[i] += place->variance[i];
+	}
+}
+
+/* ---- renamed ---- */
+
+static bool is_in_one_run(const struct spot *spot)
+{
+	return !spot->place.count[0] != !spot->place.count[1];
+}
+
+/* Its innermost functions: those stand last. */
+static const struct path_function *const *inner_of(const struct spot *spot)
+{
+	return spot->path + spot->length - INNER;
+}
+
+/* Functions that differ, one by one. */
+static size_t differences(const struct spot *a, const struct spot *b)
+{
+	size_t count = 0;
+
+	for (uint32_t i = 0; i < a->length; i++)
+		count += a->path[i] != b->path[i];
+	return count;
+}
+
+/*
+ * The same amount by the same path but for one function on the way, none of the innermost:
+ * that function has another name now.
+ */
+static bool is_renamed(const void *item, const void *key)
+{
+	const struct spot *one = item, *two = key;
+	int now = two->place.count[0] ? 0 : 1;
+
+	return one->length == two->length && one->place.count[!now] && !one->place.count[now] &&
+	       one->place.count[!now] == two->place.count[now] &&
+	       one->place.amount[!now] == two->place.amount[now] &&
+	       !strcmp(one->place.class, two->place.class) &&
+	       !memcmp(inner_of(one), inner_of(two), INNER * sizeof(*one->path)) &&
+	       differences(one, two) == 1;
+}
+
+static uint64_t hash_of_inner(const struct table *table, const struct spot *spot)
+{
+	return hash_two(table->seed, hash_words(table->seed, inner_of(spot), INNER), spot->length);
+}
+
+/* Joins what stands for itself in each of the runs; the table has those that found no other yet. */
+static void join_renamed(struct diff_state *state)
+{
+	for (size_t i = 0; i < state->spots.count; i++) {
+		struct spot *spot = state->spots.items[i], *other;
+		uint64_t hash;
+
+		if (!is_in_one_run(spot) || spot->length <= INNER)
+			continue;
+		hash = hash_of_inner(&state->lone, spot);
+		other = table_find(&state->lone, hash, is_renamed, spot);
+		if (!other) {
+			table_add(&state->lone, hash, spot);
+			continue;
+		}
+		for (int run = 0; run < 2; run++) {
+			other->place.amount[run] += spot->place.amount[run];
+			other->place.count[run] += spot->place.count[run];
+			other->place.variance[run] += spot->place.variance[run];
+			spot->place.amount[run] = spot->place.count[run] = 0;
+			spot->place.variance[run] = 0;
+		}
+	}
+}
+
+/* ---- the sheet ---- */
+
+/* Of [0], now, and [1], then. What was in no sample may have been there. */
+static const char *fate_of(const struct measure_place *place)
+{
+	if (!place->count[1] && !place->sample[1])
+		return "came";
+	if (!place->count[0] && !place->sample[0])
+		return "went";
+	if (place->amount[0] != place->amount[1])
+		return place->amount[0] > place->amount[1] ? "grew" : "fell";
+	return place->count[0] > place->count[1] ? "grew" : "fell";
+}
+
+/* Times are never the same twice: a wait counts if it is twice as long, or half. */
+static bool is_changed(const struct measure_place *place)
+{
+	uint64_t old = place->amount[1], new = place->amount[0];
+
+	if (place->has_ns)
+		return new / 2 > old || old / 2 > new;
+	return new != old || place->count[0] != place->count[1];
+}
+
+/* By how much the change of an estimate may be wrong; 0: it is exact. */
+static uint64_t error_of(const struct measure_place *place)
+{
+	struct sheet_cell sum = { .number = measure_error(place, 0) };
+	const struct sheet_cell other = { .number = measure_error(place, 1) };
+
+	sheet_add_to(SHEET_ERROR, &sum, &other);
+	return sum.number;
+}
+
+/*
+ * Whether estimates leave it open that anything has changed. Twice the error, or of hundreds of
+ * places that are as they were some would be said to have changed.
+ */
+static bool is_within(uint64_t one, uint64_t other, uint64_t error)
+{
+	uint64_t change = one > other ? one - other : other - one;
+
+	return error && change <= 2 * error;
+}
+
+static bool is_open(const struct measure_place *place, enum measure_kind kind)
+{
+	if (kind == MEASURE_TEMP)
+		return place->sample[0] || place->sample[1];
+	return is_within(place->amount[0], place->amount[1], error_of(place));
+}
+
+static void put_amount(struct sheet_cell *cell, uint64_t amount, const struct measure_place *place)
+{
+	sheet_amount(cell, amount, place->has_bytes);
+	cell->has_ns = place->has_ns;
+}
+
+static void put(struct sheet *sheet, const struct measure_place *place)
+{
+	struct sheet_cell *row = sheet_add(sheet);
+
+	sheet_group(sheet, &row[0], place->class, place->rank);
+	sheet_text(sheet, CELL(row, diff, fate), fate_of(place));
+	put_amount(CELL(row, diff, change), place->amount[0] - place->amount[1], place);
+	if (error_of(place))
+		put_amount(CELL(row, diff, error), error_of(place), place);
+	put_amount(CELL(row, diff, old), place->amount[1], place);
+	put_amount(CELL(row, diff, new), place->amount[0], place);
+	sheet_number(CELL(row, diff, old_count), place->count[1]);
+	sheet_number(CELL(row, diff, new_count), place->count[0]);
+	sheet_backtrace(CELL(row, diff, backtrace), place->backtrace);
+}
+
+/* Peaks and counts vary a little from run to run, times more. */
+static bool differs(int what, const struct total *total)
+{
+	uint64_t old = total->amount[1], new = total->amount[0];
+	uint64_t less = old < new ? old : new, more = old < new ? new : old;
+
+	if (what == WAITED)
+		return more / 2 > less && more >= WAITED_NS;
+	return more - less > more / 10 &&
+	       !is_within(more, less, estimate_error(total->variance[0] + total->variance[1]));
+}
+
+static void put_total(struct diff_state *state, struct sheet *sheet, uint32_t class, int what)
+{
+	static const char *const words[TOTALS] = { "peak", "gained", "held", "waited" };
+	const struct ledger_class *facts = ledger_class(state->run->ledger, class);
+	const struct total *total = &state->totals[class][what];
+	const uint64_t *amounts = total->amount;
+	struct measure_place as = {
+		.has_bytes = facts->has_bytes && (what == PEAK || what == HELD),
+		.has_ns = what == WAITED,
+	};
+	struct sheet_cell *row = sheet_add(sheet);
+
+	sheet_text(sheet, CELL(row, totals, class), facts->type);
+	sheet_text(sheet, CELL(row, totals, what), words[what]);
+	put_amount(CELL(row, totals, change), amounts[0] - amounts[1], &as);
+	sheet_error(CELL(row, totals, error), total->variance[0] + total->variance[1],
+		    as.has_bytes);
+	put_amount(CELL(row, totals, old), amounts[1], &as);
+	put_amount(CELL(row, totals, new), amounts[0], &as);
+}
+
+static void put_totals(struct diff_state *state, struct sheet *sheet)
+{
+	for (uint32_t i = 0; i < ledger_class_count(state->run->ledger); i++)
+		for (int what = 0; what < TOTALS; what++)
+			if (differs(what, &state->totals[i][what]))
+				put_total(state, sheet, i, what);
+}
+
+static bool have_calls_changed(const struct diff_state *state)
+{
+	for (uint32_t i = 0; i < ledger_class_count(state->run->ledger); i++)
+		if (differs(GAINED, &state->totals[i][GAINED]))
+			return true;
+	return false;
+}
+
+/* left_out: changed places of which nobody knows whether they have. */
+static void put_note(const struct diff_state *state, struct sheet *sheet, size_t left_out)
+{
+	static const char *const notes[] = {
+		[MEASURE_BYTES] = "by bytes: what was gained, given back or not",
+		[MEASURE_COUNT] = "by count: calls that gained an object",
+		[MEASURE_HELD] = "by held: what was held at the end, in bytes or objects",
+		[MEASURE_TEMP] = "by temp: what its thread gave back at once (--within), in bytes "
+				 "or objects",
+		[MEASURE_HOLD] =
+			"by hold: time for which locks were had, where it doubled or halved",
+		[MEASURE_WAIT] = "by wait: time in calls that may wait, where it doubled or halved",
+	};
+	enum measure_kind kind = measure_kind(state->measure);
+	char words[128];
+
+	sheet->note = notes[kind];
+	if (kind == MEASURE_HELD && !sheet->rows.count && have_calls_changed(state))
+		sheet->note = "by held: what was held at the end has not changed, but calls have: "
+			      "--by=count says which, --by=temp of what was freed at once";
+	snprintf(words, sizeof(words),
+		 "amounts are estimates, and whether %zu more place%s changed is unknown, by no "
+		 "more than twice the error",
+		 left_out, left_out == 1 ? "" : "s");
+	if (kind == MEASURE_TEMP)
+		report_note_samples(state->run, sheet, REPORT_SAMPLED_TEMP);
+	else
+		report_note_samples(state->run, sheet, left_out ? words : REPORT_SAMPLED_AMOUNTS);
+}
+
+static void end(void *user, struct sheets *sheets)
+{
+	struct diff_state *state = user;
+	struct sheet *sheet = sheets_begin(sheets, SHEET_diff);
+	struct measure_place place;
+	size_t at = 0, left_out = 0;
+
+	while (measure_next(state->measure, &at, &place))
+		add(state, &place);
+	join_renamed(state);
+	for (size_t i = 0; i < state->spots.count; i++) {
+		const struct measure_place *of = &state->spots.items[i]->place;
+		bool is_left_out = is_changed(of) && is_open(of, measure_kind(state->measure));
+
+		left_out += is_left_out;
+		if (is_changed(of) && !is_left_out)
+			put(sheet, of);
+	}
+	put_note(state, sheet, left_out);
+	put_totals(state, sheets_begin(sheets, SHEET_totals));
+}
+
+static void destroy(void *user)
+{
+	struct diff_state *state = user;
+
+	free(state->spots.items);
+	table_free(&state->table);
+	table_free(&state->lone);
+	pool_free(&state->pool);
+	paths_free(&state->paths);
+	measure_free(state->measure);
+}
+
+const struct report report_diff = {
+	.wants_ledger = true,
+	.wants_summary = true,
+	.wants_base = true,
+	.takes_by = true,
+	.state_size = sizeof(struct diff_state),
+	.begin = begin,
+	.event = on_event,
+	.process = process,
+	.end = end,
+	.destroy = destroy,
+};

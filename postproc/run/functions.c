@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Calls by function: how many, how many failed and why, what they gained, how long they took. A
+ * call counts once, whatever else it gained or lost; one that cannot wait has one time only, and so
+ * no duration (see --durations).
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/table.h"
+#include "hook_table.h"
+#include "postproc/report/report.h"
+
+#define ERRORS_KEPT 8u /* different ones of a function; the rest counts as failures alone */
+
+struct stat {
+	const char *name, *class;
+	uint64_t calls, failed, bytes;
+	uint64_t timed, time_ns, longest_ns; /* timed: calls whose duration is known */
+	struct {
+		uint32_t number;
+		uint64_t count;
+	} errors[ERRORS_KEPT];
+};
+
+/* Functions of one class. */
+struct total {
+	const char *class;
+	uint64_t functions, calls, failed, bytes, timed, time_ns;
+};
+
+struct stats_state {
+	struct report_run *run;
+	struct pool pool;
+	struct table by_name;
+	ARRAY_OF(struct stat *) stats;
+	struct {
+		struct stat *
+			*items; /* by number of the function in its trace; NULL: not asked yet */
+		size_t count, capacity;
+	} by_id;
+	ARRAY_OF(struct total) totals;
+};
+
+/* What a failed call was about is known from its hook alone. */
+static const char *class_of(const struct event *event)
+{
+	if (event->function->hook)
+		return resource_table[event->function->hook->resource].type;
+	return *event->resource->type ? event->resource->type : "object";
+}
+
+/* ---- functions ---- */
+
+struct key {
+	const char *name, *class;
+};
+
+static bool is_stat(const void *item, const void *key)
+{
+	const struct stat *stat = item;
+	const struct key *wanted = key;
+
+	return !strcmp(stat->name, wanted->name) && !strcmp(stat->class, wanted->class);
+}
+
+static struct stat *have_stat(struct stats_state *state, const struct event *event)
+{
+	struct key key = { event->function->name, class_of(event) };
+	uint64_t hash = hash_bytes(state->by_name.seed, key.name, strlen(key.name));
+	struct stat *stat = table_find(&state->by_name, hash, is_stat, &key);
+	struct stat **item;
+
+	if (stat)
+		return stat;
+	stat = pool_zalloc(&state->pool, sizeof(*stat));
+	item = ARRAY_ADD(&state->stats);
+	*item = stat;
+	stat->name = pool_text(&state->pool, key.name, strlen(key.name));
+	stat->class = pool_text(&state->pool, key.class, strlen(key.class));
+	if (!stat->name || !stat->class)
+		return NULL;
+	table_add(&state->by_name, hash, stat);
+	return stat;
+}
+
+static struct stat *stat_of(struct stats_state *state, const struct event *event)
+{
+	struct stat **place = ARRAY_AT(&state->by_id, event->function->id);
+
+	if (!*place)
+		*place = have_stat(state, event);
+	return *place;
+}
+
+/* ---- events ---- */
+
+static void add_error(struct stat *stat, uint32_t number)
+{
+	for (size_t i = 0; i < ERRORS_KEPT; i++) {
+		if (stat->errors[i].count && stat->errors[i].number != number)
+			continue;
+		stat->errors[i].number = number;
+		stat->errors[i].count++;
+		return;
+	}
+}
+
+/* free(NULL) has nothing to give back, and that is no failure; nor does it say an errno. */
+static bool has_failed(const struct event *event)
+{
+	const struct hook *hook = event->function->hook;
+	bool frees_memory =
+		event->operation == OPERATION_FREE && hook && hook->resource == RESOURCE_MEMORY;
+
+	return event->flags & CALL_FAILED && !frees_memory &&
+	       (event->error || event->operation != OPERATION_FREE);
+}
+
+static void add_call(struct stat *stat, const struct event *event)
+{
+	stat->calls++;
+	if (has_failed(event)) {
+		stat->failed++;
+		if (event->error)
+			add_error(stat, event->error);
+	}
+	if (event->leave_ns > event->enter_ns) {
+		uint64_t duration_ns = event->leave_ns - event->enter_ns;
+
+		stat->timed++;
+		stat->time_ns += duration_ns;
+		if (duration_ns > stat->longest_ns)
+			stat->longest_ns = duration_ns;
+	}
+}
+
+static bool has_bytes(enum resource known)
+{
+	return known == RESOURCE_MEMORY || known == RESOURCE_MAPPING || known == RESOURCE_SEGMENT;
+}
+
+static void on_event(void *user, const struct event *event)
+{
+	struct stats_state *state = user;
+	struct stat *stat = stat_of(state, event);
+
+	/* Halves and parts are one call with what they belong to. */
+	if (!event->part && event->moment != MOMENT_HALF)
+		add_call(stat, event);
+	if (event_is_alloc(event) && has_bytes(event->resource->known))
+		stat->bytes += event->size;
+}
+
+/* Numbers of functions are those of a trace. */
+static void process(void *user)
+{
+	struct stats_state *state = user;
+
+	state->by_id.count = 0;
+}
+
+/* ---- sheets ---- */
+
+/* The kernel's numbers are the same on all processors that programs are traced on. */
+static const char *name_of_error(uint32_t number)
+{
+#define NAME(number) [number] = #number
+	static const char *const names[] = {
+		NAME(EPERM),	   NAME(ENOENT),       NAME(ESRCH),	   NAME(EINTR),
+		NAME(EIO),	   NAME(ENXIO),	       NAME(E2BIG),	   NAME(ENOEXEC),
+		NAME(EBADF),	   NAME(ECHILD),       NAME(EAGAIN),	   NAME(ENOMEM),
+		NAME(EACCES),	   NAME(EFAULT),       NAME(EBUSY),	   NAME(EEXIST),
+		NAME(EXDEV),	   NAME(ENODEV),       NAME(ENOTDIR),	   NAME(EISDIR),
+		NAME(EINVAL),	   NAME(ENFILE),       NAME(EMFILE),	   NAME(ENOTTY),
+		NAME(ETXTBSY),	   NAME(EFBIG),	       NAME(ENOSPC),	   NAME(ESPIPE),
+		NAME(EROFS),	   NAME(EMLINK),       NAME(EPIPE),	   NAME(ERANGE),
+		NAME(EDEADLK),	   NAME(ENAMETOOLONG), NAME(ENOSYS),	   NAME(ENOTEMPTY),
+		NAME(ELOOP),	   NAME(EOVERFLOW),    NAME(ENOTSOCK),	   NAME(EPROTONOSUPPORT),
+		NAME(EOPNOTSUPP),  NAME(EAFNOSUPPORT), NAME(EADDRINUSE),   NAME(EADDRNOTAVAIL),
+		NAME(ENETUNREACH), NAME(ECONNABORTED), NAME(ECONNRESET),   NAME(EISCONN),
+		NAME(ENOTCONN),	   NAME(ETIMEDOUT),    NAME(ECONNREFUSED), NAME(EHOSTUNREACH),
+		NAME(EINPROGRESS), NAME(ECANCELED),    NAME(EOWNERDEAD),   NAME(ENOTRECOVERABLE),
+		NAME(EIDRM),	   NAME(EALREADY),
+	};
+#undef NAME
+
+	return number < sizeof(names) / sizeof(*names) ? names[number] : NULL;
+}
+
+static void put_error(struct sheet *sheet, struct sheet_cell *cell, const struct stat *stat)
+{
+	size_t most = 0;
+	const char *name;
+
+	for (size_t i = 1; i < ERRORS_KEPT; i++)
+		if (stat->errors[i].count > stat->errors[most].count)
+			most = i;
+	if (!stat->errors[most].count)
+		return;
+	name = name_of_error(stat->errors[most].number);
+	if (name)
+		sheet_text(sheet, cell, name);
+	else
+		sheet_format(sheet, cell, "%u", stat->errors[most].number);
+}
+
+static void put(struct sheet *sheet, const struct stat *stat)
+{
+	struct sheet_cell *row;
+
+	if (!stat->calls)
+		return;
+	row = sheet_add(sheet);
+	sheet_group(sheet, CELL(row, functions, class), stat->class, 0);
+	sheet_text(sheet, CELL(row, functions, function), stat->name);
+	sheet_number(CELL(row, functions, calls), stat->calls);
+	if (stat->bytes)
+		sheet_number(CELL(row, functions, bytes), stat->bytes);
+	if (stat->timed) {
+		sheet_number(CELL(row, functions, time), stat->time_ns);
+		sheet_number(CELL(row, functions, average), stat->time_ns / stat->timed);
+		sheet_number(CELL(row, functions, longest), stat->longest_ns);
+	}
+	if (!stat->failed)
+		return;
+	sheet_number(CELL(row, functions, failed), stat->failed);
+	put_error(sheet, CELL(row, functions, error), stat);
+}
+
+static struct total *have_total(struct stats_state *state, const char *class)
+{
+	struct total *total;
+
+	for (size_t i = 0; i < state->totals.count; i++)
+		if (!strcmp(state->totals.items[i].class, class))
+			return &state->totals.items[i];
+	total = ARRAY_ADD(&state->totals);
+	*total = (struct total){ .class = class };
+	return total;
+}
+
+static void add_total(struct stats_state *state, const struct stat *stat)
+{
+	struct total *total;
+
+	if (!stat->calls)
+		return;
+	total = have_total(state, stat->class);
+	total->functions++;
+	total->calls += stat->calls;
+	total->failed += stat->failed;
+	total->bytes += stat->bytes;
+	total->timed += stat->timed;
+	total->time_ns += stat->time_ns;
+}
+
+static void put_total(struct sheet *sheet, const struct total *total)
+{
+	struct sheet_cell *row = sheet_add(sheet);
+
+	sheet_text(sheet, CELL(row, classes_called, class), total->class);
+	sheet_number(CELL(row, classes_called, functions), total->functions);
+	sheet_number(CELL(row, classes_called, calls), total->calls);
+	sheet_number(CELL(row, classes_called, failed), total->failed);
+	if (total->bytes)
+		sheet_number(CELL(row, classes_called, bytes), total->bytes);
+	if (total->timed)
+		sheet_number(CELL(row, classes_called, time), total->time_ns);
+}
+
+static void end(void *user, struct sheets *sheets)
+{
+	struct stats_state *state = user;
+	struct sheet *totals = sheets_begin(sheets, SHEET_classes_called);
+	struct sheet *functions = sheets_begin(sheets, SHEET_functions);
+
+	for (size_t i = 0; i < state->stats.count; i++) {
+		add_total(state, state->stats.items[i]);
+		put(functions, state->stats.items[i]);
+	}
+	for (size_t i = 0; i < state->totals.count; i++)
+		put_total(totals, &state->totals.items[i]);
+	report_note_samples(state->run, totals, REPORT_SAMPLED_CALLS);
+	report_note_samples(state->run, functions, REPORT_SAMPLED_CALLS);
+}
+
+static void destroy(void *user)
+{
+	struct stats_state *state = user;
+
+	table_free(&state->by_name);
+	free(state->stats.items);
+	free(state->by_id.items);
+	free(state->totals.items);
+	pool_free(&state->pool);
+}
+
+static int begin(void *user, struct report_run *run, struct error *err)
+{
+	struct stats_state *state = user;
+
+	(void)err;
+	(void)run;
+	table_init(&state->by_name);
+	return 0;
+}
+
+const struct report report_functions = {
+	.state_size = sizeof(struct stats_state),
+	.begin = begin,
+	.event = on_event,
+	.process = process,
+	.end = end,
+	.destroy = destroy,
+};

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One object's life: who gained it, used it, waited for it and lost it, one call a row. An address
+ * within a block is that block, from its gain to its loss.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "hook_table.h"
+#include "postproc/report/report.h"
+
+#define CALLS_MAX 10000u /* the newest ones are kept */
+#define USES_MAX  64u	 /* of one life that are told apart */
+
+struct history_call {
+	uint64_t time_ns, object, size, index;
+	uint64_t
+		times; /* with the same function and backtrace, from one gain or loss to the next */
+	uint32_t pid, thread;
+	const char *function, *what, *class; /* of the summary, or of all programs: no trace's */
+	const struct trace_node *backtrace;
+};
+
+struct history_state {
+	struct report_run *run;
+	bool is_fd;
+	uint64_t wanted;
+	uint64_t base; /* of the block that the address lies in now */
+	bool has_base;
+	uint64_t life;		    /* the first of the calls since it was gained or lost last */
+	struct history_call *calls; /* a ring */
+	uint64_t count;
+};
+
+/* ---- which calls ---- */
+
+static bool has_bytes(const struct event *event)
+{
+	return event->resource->known == RESOURCE_MEMORY ||
+	       event->resource->known == RESOURCE_MAPPING;
+}
+
+/* A block, or a part of it, that the address lies in. */
+static bool covers(const struct history_state *state, const struct event *event)
+{
+	return event->object <= state->wanted && event->size &&
+	       state->wanted - event->object < event->size;
+}
+
+static bool is_of_descriptor(const struct history_state *state, const struct event *event)
+{
+	return event->resource->known == RESOURCE_FD && event->object == state->wanted;
+}
+
+static bool is_of_address(struct history_state *state, const struct event *event)
+{
+	if (event->resource->known == RESOURCE_FD)
+		return false;
+	if (has_bytes(event) && event->type == CALL_TYPE_ALLOC && covers(state, event)) {
+		state->base = event->object;
+		state->has_base = true;
+		return true;
+	}
+	if (has_bytes(event) && event->type == CALL_TYPE_FREE && state->has_base &&
+	    (event->size ? covers(state, event) : event->object == state->base)) {
+		state->has_base = false;
+		return true;
+	}
+	/* what a gain of bytes is related to is no object: how many calloc() is to make, for one */
+	return event->object == state->wanted ||
+	       (!has_bytes(event) && event->related == state->wanted);
+}
+
+/* What became of it, in a word. A call that was to gain or to lose and did neither has failed. */
+static const char *word_of(const struct event *event)
+{
+	static const unsigned char effects[OPERATION_COUNT] = {
+#define OPERATION(name, effect, ...) [OPERATION_##name] = EFFECT_##effect,
+#include "operations.def"
+#undef OPERATION
+	};
+
+	if (event->type == CALL_TYPE_ALLOC)
+		return "gained";
+	if (event->type == CALL_TYPE_FREE)
+		return "lost";
+	return event->operation < OPERATION_COUNT && effects[event->operation] != EFFECT_NEITHER
+		       ? "failed"
+		       : "used";
+}
+
+/* A class of the program's own is named in its trace, which ends before the report. */
+static const char *class_of(const struct history_state *state, const struct event *event)
+{
+	const struct resource_class *class = event->resource;
+
+	if (class->known)
+		return resource_table[class->known].type;
+	return pool_text(&state->run->summary->pool, class->type, strlen(class->type));
+}
+
+/* One of the calls of the object's present life that reads the same but for its time. */
+static struct history_call *find_use(struct history_state *state, const struct history_call *wanted)
+{
+	for (uint64_t i = state->count; i-- > state->life && state->count - i <= USES_MAX;) {
+		struct history_call *call = &state->calls[i % CALLS_MAX];
+
+		if (!strcmp(call->what, wanted->what) && call->object == wanted->object &&
+		    call->pid == wanted->pid && call->thread == wanted->thread &&
+		    call->backtrace == wanted->backtrace &&
+		    !strcmp(call->function, wanted->function))
+			return call;
+	}
+	return NULL;
+}
+
+static void keep(struct history_state *state, const struct event *event)
+{
+	struct history_call call, *same;
+	const char *function = pool_text(&state->run->summary->pool, event->function->name,
+					 event->function->length);
+
+	const char *class = class_of(state, event);
+
+	call = (struct history_call){
+		.times = 1,
+		.time_ns = event->time_ns,
+		.object = event->object,
+		.size = has_bytes(event) ? event->size : 0,
+		.pid = event->process->pid,
+		.thread = event->thread,
+		.function = function,
+		.what = word_of(event),
+		.class = class,
+	};
+	if (event->backtrace)
+		call.backtrace = atlas_backtrace(&state->run->summary->atlas, event->backtrace,
+						 event->index);
+	same = event->type != CALL_TYPE_ALLOC && event->type != CALL_TYPE_FREE
+		       ? find_use(state, &call)
+		       : NULL;
+	if (same) {
+		same->times++;
+		return;
+	}
+	state->calls[state->count++ % CALLS_MAX] = call;
+	if (event->type == CALL_TYPE_ALLOC || event->type == CALL_TYPE_FREE)
+		state->life = state->count;
+}
+
+static void on_event(void *user, const struct event *event)
+{
+	struct history_state *state = user;
+	bool is_wanted =
+		state->is_fd ? is_of_descriptor(state, event) : is_of_address(state, event);
+
+	if (is_wanted)
+		keep(state, event);
+}
+
+static void process(void *user)
+{
+	struct history_state *state = user;
+
+	state->has_base = false;
+}
+
+/* ---- the sheet ---- */
+
+static void put(struct history_state *state, struct sheet *sheet, const struct history_call *call)
+{
+	struct sheet_cell *row = sheet_add(sheet);
+
+	sheet_number(CELL(row, history, time), report_time(state->run, call->time_ns));
+	sheet_number(CELL(row, history, pid), call->pid);
+	sheet_number(CELL(row, history, thread), call->thread);
+	if (call->times > 1)
+		sheet_number(CELL(row, history, times), call->times);
+	if (call->size)
+		sheet_number(CELL(row, history, size), call->size);
+	if (call->backtrace)
+		sheet_backtrace(CELL(row, history, backtrace), call->backtrace);
+	sheet_text(sheet, CELL(row, history, what), call->what);
+	sheet_text(sheet, CELL(row, history, class), call->class);
+	sheet_text(sheet, CELL(row, history, call), call->function);
+	if (state->is_fd)
+		sheet_format(sheet, CELL(row, history, object), "fd:%" PRIu64, call->object);
+	else
+		sheet_format(sheet, CELL(row, history, object), "0x%" PRIx64, call->object);
+}
+
+static void end(void *user, struct sheets *sheets)
+{
+	struct history_state *state = user;
+	struct sheet *sheet = sheets_begin(sheets, SHEET_history);
+	uint64_t first = state->count > CALLS_MAX ? state->count - CALLS_MAX : 0;
+
+	for (uint64_t i = first; i < state->count; i++)
+		put(state, sheet, &state->calls[i % CALLS_MAX]);
+	if (!state->count)
+		sheet->note = "no recorded call was about this object";
+	if (first)
+		sheet->note = "of more than 10,000 calls the last ones";
+	if (!state->is_fd)
+		report_note_samples(state->run, sheet, REPORT_SAMPLED_CALLS);
+}
+
+/* ---- which object ---- */
+
+static int parse(struct history_state *state, const char *text, struct error *err)
+{
+	char *end;
+
+	if (!text)
+		return error_set(err, EINVAL,
+				 "which object? --object=ADDRESS or --object=fd:NUMBER");
+	if (!strncmp(text, "fd", 2) && text[2] && !text[2 + strspn(text + 2, "0123456789")])
+		return error_set(err, EINVAL,
+				 "--object=%s: descriptor %s is fd:%s; an address is 0x%s", text,
+				 text + 2, text + 2, text);
+	state->is_fd = !strncmp(text, "fd:", 3);
+	state->wanted = strtoull(text + (state->is_fd ? 3 : 0), &end, state->is_fd ? 10 : 16);
+	if (*end || end == text || end[-1] == ':')
+		return error_set(err, EINVAL,
+				 "--object=%s: an object is an address (0x7f12...) or fd:NUMBER",
+				 text);
+	return 0;
+}
+
+static void destroy(void *user)
+{
+	struct history_state *state = user;
+
+	free(state->calls);
+}
+
+static int begin(void *user, struct report_run *run, struct error *err)
+{
+	struct history_state *state = user;
+
+	state->calls = memory_zalloc(CALLS_MAX, sizeof(*state->calls));
+	return parse(state, run->options->object, err);
+}
+
+const struct report report_history = {
+	.state_size = sizeof(struct history_state),
+	.begin = begin,
+	.event = on_event,
+	.process = process,
+	.end = end,
+	.destroy = destroy,
+};

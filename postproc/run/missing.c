@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: MIT */
+/* What the trace does not tell: every way in which another report may be wrong, and the remedy. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/cleanup.h"
+#include "postproc/report/report.h"
+
+#define SYMBOLS_MAX 64
+
+/* Every backtrace of the run is looked up, so that all modules without names are known. */
+static void look_up(const struct report_run *run)
+{
+	const struct tallies *tallies = &run->summary->tallies;
+	struct naming_symbol symbols[SYMBOLS_MAX];
+	uint32_t count = run->naming ? tallies_count(tallies) : 0;
+
+	for (uint32_t i = 0; i < count; i++)
+		naming_expect(run->naming, tallies_place(tallies, i)->backtrace);
+	for (uint32_t i = 0; i < count; i++)
+		naming_symbols(run->naming, tallies_place(tallies, i)->backtrace, symbols,
+			       SYMBOLS_MAX);
+}
+
+static void put(struct sheet *sheet, const char *what, const struct summary_process *process,
+		uint64_t count, const char *reason)
+{
+	struct sheet_cell *row = sheet_add(sheet);
+
+	sheet_text(sheet, CELL(row, missing, what), what);
+	sheet_text(sheet, CELL(row, missing, program), process->name);
+	sheet_text(sheet, CELL(row, missing, reason), reason);
+	sheet_number(CELL(row, missing, pid), process->pid);
+	if (count)
+		sheet_number(CELL(row, missing, count), count);
+}
+
+static void put_untraced(struct sheet *sheet, const struct summary_process *process)
+{
+	char reason[256];
+
+	snprintf(reason, sizeof(reason), "the program that it ran was not traced: %s",
+		 process->untraced);
+	put(sheet, "untraced", process, 0, reason);
+}
+
+static const char *cause_of(const char *reason)
+{
+	static const struct {
+		const char *reason, *cause;
+	} causes[] = {
+		{ "full", "the collector was too slow (--patience=forever helps)" },
+		{ "no-slot", "there was no room for more threads" },
+		{ "note", "there was no room for what is said besides: names, ends of threads" },
+		{ "abandoned", "a thread was killed, or jumped away, while it recorded" },
+		{ "sealed", "the program was forbidden the calls that recording needs, or "
+			    "shared a thread's memory with another process" },
+		{ "sample", "there was no room for the address of a block that is a sample" },
+		{ "damaged", "what its thread had written made no sense" },
+	};
+
+	for (size_t i = 0; i < sizeof(causes) / sizeof(*causes); i++)
+		if (!strcmp(causes[i].reason, reason))
+			return causes[i].cause;
+	return reason;
+}
+
+/* Only causes that there were in the run. */
+static void put_lost(struct sheet *sheet, const struct summary *summary,
+		     const struct summary_process *process)
+{
+	char reason[1024] = "what seems to be held may have been given back";
+	size_t length = strlen(reason);
+
+	for (size_t i = 0; i < summary->losses.count && length < sizeof(reason); i++)
+		length += (size_t)snprintf(reason + length, sizeof(reason) - length, "%s%s",
+					   i ? ", or " : ": ",
+					   cause_of(summary->losses.items[i].reason));
+	put(sheet, "lost", process, process->lost, reason);
+}
+
+static void put_stalled(struct sheet *sheet, const struct summary_process *process)
+{
+	char reason[128];
+
+	snprintf(reason, sizeof(reason),
+		 "the disk was full for %.1f s: events of that time are among those lost",
+		 process->stalled_s);
+	put(sheet, "stalled", process, 0, reason);
+}
+
+static void put_process(struct sheet *sheet, const struct summary *summary,
+			const struct summary_process *process)
+{
+	if (process->lost)
+		put_lost(sheet, summary, process);
+	if (process->is_damaged)
+		put(sheet, "damaged", process, process->damages,
+		    process->damage ? process->damage : "what is good was used");
+	if (report_is_incomplete(process))
+		put(sheet, "incomplete", process, 0,
+		    "the trace has no end: the recording was cut off, or still goes on");
+	if (report_is_untraced(process))
+		put_untraced(sheet, process);
+	if (process->stalled_s > 0)
+		put_stalled(sheet, process);
+	if (process->doubt)
+		put(sheet, process->is_part ? "part" : "unproven", process, 0, process->doubt);
+	if (process->cut_calls)
+		put(sheet, "cut", process, process->cut_calls,
+		    "left out by --keep: what was gained and given back before");
+	if (report_is_unhooked(summary, process))
+		put(sheet, "unseen", process, 0,
+		    "descriptors were opened or closed past all hooks: at its end it had another "
+		    "number of them than its calls explain");
+	if (report_has_unseen_zombie(summary, process))
+		put(sheet, "unseen", process, 0,
+		    "a child was made past all hooks: it had ended and was not waited for");
+	if (process->has_namespace)
+		put(sheet, "unseen", process, 0,
+		    "libraries in a link namespace of their own (dlmopen) call a libc of their "
+		    "own: nothing of that is recorded");
+	if (report_made_directly(process))
+		put(sheet, "unseen", process, 0,
+		    "calls by syscall(2) acquired or released objects: nothing of that is "
+		    "recorded");
+	if (process->unscanned)
+		put(sheet, "unscanned", process, 0, process->unscanned);
+	if (process->late)
+		put(sheet, "late", process, process->late,
+		    "came after later events had been written: their times are not exact");
+}
+
+/* Of no trace of its own. */
+static void put_spawned(struct sheet *sheet, const struct summary_spawned *spawned)
+{
+	struct sheet_cell *row = sheet_add(sheet);
+
+	sheet_text(sheet, CELL(row, missing, what), "untraced");
+	sheet_number(CELL(row, missing, pid), spawned->pid);
+	sheet_text(sheet, CELL(row, missing, program), spawned->path);
+	sheet_text(sheet, CELL(row, missing, reason), "it ran untraced: " UNTRACED_CHILD);
+}
+
+/* In none of the processes of the trace: it has not come to have a stream. */
+static void put_refused(struct sheet *sheet, const struct summary_left_out *refused)
+{
+	struct sheet_cell *row = sheet_add(sheet);
+
+	sheet_text(sheet, CELL(row, missing, what), "refused");
+	sheet_text(sheet, CELL(row, missing, reason), refused->program);
+	sheet_number(CELL(row, missing, count), refused->count);
+}
+
+/* They are of no trace any more: nobody knows their names. */
+static void put_gone(struct sheet *sheet, const struct report_run *run)
+{
+	struct sheet_cell *row;
+	struct report_gaps gaps;
+
+	report_find_gaps(run, KIND_ALL, 0, &gaps);
+	if (!gaps.gone)
+		return;
+	row = sheet_add(sheet);
+	sheet_text(sheet, CELL(row, missing, what), "gone");
+	sheet_text(sheet, CELL(row, missing, reason),
+		   "programs that had ended before the time that --keep keeps");
+	sheet_number(CELL(row, missing, count), gaps.gone);
+}
+
+/* Of all processes: what every number of memory is to be read with. */
+static void put_samples(struct sheet *sheet, const struct report_run *run)
+{
+	struct sheet_cell *row;
+
+	if (!run->summary->sample)
+		return;
+	row = sheet_add(sheet);
+	sheet_text(sheet, CELL(row, missing, what), "sampled");
+	sheet_format(
+		sheet, CELL(row, missing, reason),
+		"memory was recorded by samples, one in %" PRIu64
+		" bytes: its numbers are estimates; of a place that had no sample up to %" PRIu64
+		" bytes may be held (95 of 100 times); temporary blocks, double frees and "
+		"frees of what was not allocated are unknown",
+		run->summary->sample, estimate_unseen(run->summary->sample));
+}
+
+/* Its functions are called by names that no hook has. */
+static void put_inner_allocator(struct sheet *sheet, const struct summary *summary)
+{
+	struct sheet_cell *row;
+
+	if (!summary->inner.name)
+		return;
+	row = sheet_add(sheet);
+	sheet_text(sheet, CELL(row, missing, what), "unseen");
+	sheet_format(sheet, CELL(row, missing, reason),
+		     "blocks of %s in %s: it is called by names of its own, which no hook has",
+		     summary->inner.name,
+		     summary->inner.module ? summary->inner.module : "a module that is not known");
+}
+
+/* In the first process that had it. */
+static void put_bypass(struct sheet *sheet, const struct summary *summary,
+		       const struct summary_bypass *bypass)
+{
+	const struct summary_process *process = summary_process_at(summary, bypass->process);
+	cleanup_free char *reason = NULL;
+
+	if (!process)
+		return;
+	reason = memory_format(
+		"%s calls %s%s past the library, which is what dlopen with RTLD_DEEPBIND "
+		"makes of it: what it gained is not counted, what it gave back seems to be "
+		"held",
+		bypass->path, bypass->example ? bypass->example : "hooked functions",
+		bypass->functions > 1 ? " and others" : "");
+	put(sheet, "unseen", process, bypass->functions, reason);
+}
+
+static void put_unnamed(struct sheet *sheet, const struct naming_missing *unnamed)
+{
+	struct sheet_cell *row = sheet_add(sheet);
+
+	sheet_text(sheet, CELL(row, unnamed_modules, module), unnamed->module->path);
+	sheet_text(sheet, CELL(row, unnamed_modules, build_id), unnamed->build_id);
+	sheet_number(CELL(row, unnamed_modules, shown), unnamed->shown);
+	sheet_number(CELL(row, unnamed_modules, unnamed), unnamed->unnamed);
+	sheet_format(sheet, CELL(row, unnamed_modules, reason), "%s%s%s",
+		     unnamed->text ? unnamed->text : "no name for these addresses",
+		     unnamed->advice ? "; " : "", unnamed->advice ? unnamed->advice : "");
+}
+
+static void put_modules(struct sheet *sheet, const struct report_run *run)
+{
+	size_t count = run->naming ? naming_missing(run->naming, NULL, 0) : 0;
+	cleanup_free struct naming_missing *unnamed = memory_zalloc(count + 1, sizeof(*unnamed));
+
+	if (count)
+		naming_missing(run->naming, unnamed, count);
+	for (size_t i = 0; i < count; i++)
+		put_unnamed(sheet, &unnamed[i]);
+}
+
+static void end(void *state, struct sheets *sheets)
+{
+	const struct report_run *run = state;
+	struct sheet *missing = sheets_begin(sheets, SHEET_missing);
+	struct sheet *modules = sheets_begin(sheets, SHEET_unnamed_modules);
+
+	for (size_t i = 0; i < run->summary->processes.count; i++)
+		put_process(missing, run->summary, &run->summary->processes.items[i]);
+	for (size_t i = 0; i < run->summary->spawned.count; i++)
+		put_spawned(missing, &run->summary->spawned.items[i]);
+	for (size_t i = 0; i < run->summary->bypasses.count; i++)
+		put_bypass(missing, run->summary, &run->summary->bypasses.items[i]);
+	put_inner_allocator(missing, run->summary);
+	for (size_t i = 0; i < run->summary->refused.count; i++)
+		put_refused(missing, &run->summary->refused.items[i]);
+	put_gone(missing, run);
+	put_samples(missing, run);
+	look_up(run);
+	put_modules(modules, run);
+}
+
+const struct report report_missing = {
+	.wants_ledger = true,
+	.end = end,
+};

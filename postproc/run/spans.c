@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: MIT */
+#include "spans.h"
+
+#include <stdlib.h>
+
+#include "base/array.h"
+
+#define SHIFT_FIRST 12u	     /* 4 us */
+#define STEPS_LEAST 32u	     /* fewer would show no curve */
+#define MOST_FIRST  1000000u /* some times what is left in the end, when sites became places */
+
+void spans_init(struct spans *spans)
+{
+	*spans = (struct spans){ .shift = SHIFT_FIRST, .most = MOST_FIRST, .first = UINT64_MAX };
+	table_init(&spans->index);
+}
+
+void spans_free(struct spans *spans)
+{
+	table_free(&spans->index);
+	free(spans->list.items);
+	pool_free(&spans->pool);
+	*spans = (struct spans){ 0 };
+}
+
+static uint64_t span_hash(const struct spans *spans, const struct span *span)
+{
+	return hash_two(spans->index.seed ^ span->site, span->gained, span->lost);
+}
+
+static bool is_span(const void *item, const void *key)
+{
+	const struct span *a = item, *b = key;
+
+	return a->site == b->site && a->gained == b->gained && a->lost == b->lost;
+}
+
+static void put(struct spans *spans, const struct span *wanted)
+{
+	uint64_t hash = span_hash(spans, wanted);
+	struct span *span = table_find(&spans->index, hash, is_span, wanted);
+	struct span **item;
+
+	if (span) {
+		span->count += wanted->count;
+		span->bytes += wanted->bytes;
+		return;
+	}
+	span = pool_alloc(&spans->pool, sizeof(*span));
+	item = ARRAY_ADD(&spans->list);
+	*item = span;
+	*span = *wanted;
+	table_add(&spans->index, hash, span);
+}
+
+static bool is_nothing(const struct span *span)
+{
+	return !span->count && !span->bytes;
+}
+
+/* All spans anew, after what they are known by has changed. Those that fell to nothing are gone. */
+static void rebuild(struct spans *spans)
+{
+	struct span **items = spans->list.items;
+	size_t count = spans->list.count;
+	struct pool pool = spans->pool;
+
+	table_free(&spans->index);
+	table_init(&spans->index);
+	spans->list.items = NULL;
+	spans->list.count = spans->list.capacity = 0;
+	spans->pool = (struct pool){ 0 };
+	for (size_t i = 0; i < count; i++)
+		if (!is_nothing(items[i]))
+			put(spans, items[i]);
+	free(items);
+	pool_free(&pool);
+}
+
+static void coarsen(struct spans *spans, unsigned by)
+{
+	for (size_t i = 0; i < spans->list.count; i++) {
+		struct span *span = spans->list.items[i];
+
+		span->gained >>= by;
+		if (span->lost != SPANS_NEVER)
+			span->lost >>= by;
+	}
+	spans->shift += by;
+	spans->first >>= by;
+	spans->last >>= by;
+	rebuild(spans);
+}
+
+void spans_reach(struct spans *spans, uint64_t time_ns)
+{
+	uint64_t step = time_ns >> spans->shift, first = step, last = step;
+	unsigned by = 0;
+
+	if (spans->first <= spans->last) {
+		first = step < spans->first ? step : spans->first;
+		last = step > spans->last ? step : spans->last;
+	}
+	while ((last >> by) - (first >> by) >= SPANS_STEPS)
+		by++;
+	spans->first = first;
+	spans->last = last;
+	if (by)
+		coarsen(spans, by);
+}
+
+/* While it is read, too, so that memory does not grow with places and time. */
+static void bound(struct spans *spans)
+{
+	while (spans->list.count > spans->most / 2 && spans->last - spans->first >= STEPS_LEAST)
+		coarsen(spans, 1);
+	while (spans->list.count > spans->most / 2)
+		spans->most *= 2;
+}
+
+void spans_add(struct spans *spans, uint32_t site, uint64_t gained_ns, uint64_t lost_ns,
+	       int64_t count, int64_t bytes)
+{
+	bool is_lost = lost_ns != SPANS_NEVER;
+
+	spans_reach(spans, gained_ns);
+	if (is_lost)
+		spans_reach(spans, lost_ns);
+	put(spans, &(struct span){ .site = site,
+				   .gained = gained_ns >> spans->shift,
+				   .lost = is_lost ? lost_ns >> spans->shift : SPANS_NEVER,
+				   .count = count,
+				   .bytes = bytes });
+	if (spans->list.count > spans->most)
+		bound(spans);
+}
+
+void spans_lose(struct spans *spans, uint32_t from_site, uint64_t lost_ns)
+{
+	spans_reach(spans, lost_ns);
+	for (size_t i = 0; i < spans->list.count; i++) {
+		struct span *span = spans->list.items[i];
+
+		if (span->site >= from_site && span->lost == SPANS_NEVER)
+			span->lost = lost_ns >> spans->shift;
+	}
+	rebuild(spans);
+}
+
+void spans_settle(const struct spans *spans, const uint32_t *renumber, size_t most,
+		  struct spans *settled)
+{
+	spans_init(settled);
+	settled->shift = spans->shift;
+	settled->first = spans->first;
+	settled->last = spans->last;
+	for (size_t i = 0; i < spans->list.count; i++) {
+		struct span span = *spans->list.items[i];
+
+		span.site = renumber ? renumber[span.site] : span.site;
+		if (!is_nothing(&span))
+			put(settled, &span);
+	}
+	while (settled->list.count > most && settled->last - settled->first >= STEPS_LEAST)
+		coarsen(settled, 1);
+}

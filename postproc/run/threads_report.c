@@ -1,0 +1,404 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Threads as a tree: who made whom, how long each lived and waited, and what became of it. Those of
+ * one creator that were made at one place, have one name and end alike are one line where they are
+ * many.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/array.h"
+#include "postproc/report/report.h"
+#include "postproc/totals/threads.h"
+
+#define ALIKE_MAX 6u  /* of these, each is told of */
+#define DEPTH_MAX 30u /* of the tree as it is shown */
+
+/* A line of the sheet: one thread, or several that are alike. */
+struct line {
+	const char *name, *fate;
+	uint32_t pid, tid, depth;
+	uint64_t count, start_ns, life_ns, events;
+	uint64_t waited_ns[THREAD_WAITS];
+	struct coverage_sum coverage;
+	const struct trace_node *backtrace; /* NULL: who made it was not seen */
+};
+
+/* A thread in the tree of its process. */
+struct node {
+	uint32_t first, next; /* child, sibling: in the order of their birth; THREAD_NONE: none */
+	uint32_t last;	      /* child */
+	/* Siblings that are alike: the first of them, and of each the next; of the first: */
+	uint32_t alike, next_alike;
+	uint32_t last_alike, count; /* how many, itself included */
+	const struct trace_node *backtrace;
+	char fate[THREAD_CALL_SIZE + 16];
+};
+
+struct threads_state {
+	struct report_run *run;
+	struct threads threads;
+	struct pool pool;
+	struct node *nodes; /* of the process, one for each thread */
+	ARRAY_OF(struct line) lines;
+	uint64_t forgotten; /* neither joined nor detached */
+};
+
+static const char *copy(struct threads_state *state, const char *text)
+{
+	return pool_text(&state->pool, text, strlen(text));
+}
+
+/* ---- one thread ---- */
+
+static bool is_forgotten(const struct thread_life *thread)
+{
+	return thread->backtrace && !thread->is_joined && !thread->is_detached;
+}
+
+static uint64_t end_of(const struct threads_state *state, const struct thread_life *thread)
+{
+	if (thread->ended_ns)
+		return thread->ended_ns;
+	if (thread->is_first || *thread->open_call)
+		return summary_current(state->run->summary)->end_ns;
+	return thread->last_ns;
+}
+
+static void describe_fate(char *text, size_t size, const struct thread_life *thread)
+{
+	if (*thread->open_call)
+		snprintf(text, size, "in %s", thread->open_call);
+	else if (thread->is_joined)
+		snprintf(text, size, "joined");
+	else if (thread->is_detached)
+		snprintf(text, size, "detached");
+	else if (is_forgotten(thread))
+		snprintf(text, size, "never joined");
+	else
+		*text = '\0';
+}
+
+/* ---- the tree of a process ---- */
+
+static bool are_alike(const struct threads_state *state, uint32_t a, uint32_t b)
+{
+	const struct node *one = &state->nodes[a], *two = &state->nodes[b];
+	const struct thread_life *lives = state->threads.list.items;
+
+	return one->first == THREAD_NONE && two->first == THREAD_NONE &&
+	       one->backtrace == two->backtrace && !strcmp(one->fate, two->fate) &&
+	       !strcmp(lives[a].name, lives[b].name);
+}
+
+struct alike_key {
+	const struct threads_state *state;
+	uint32_t parent, index;
+};
+
+/* Threads stand in the table by their index + 1. */
+static bool is_alike(const void *item, const void *key)
+{
+	const struct alike_key *wanted = key;
+	uint32_t index = (uint32_t)((uintptr_t)item - 1);
+
+	return wanted->state->threads.list.items[index].creator == wanted->parent &&
+	       are_alike(wanted->state, index, wanted->index);
+}
+
+static void find_alike(struct threads_state *state, struct table *table, uint32_t index)
+{
+	const struct thread_life *life = &state->threads.list.items[index];
+	struct node *node = &state->nodes[index], *first;
+	struct alike_key key = { state, life->creator, index };
+	uint64_t hash = hash_bytes(table->seed ^ life->creator ^ (uintptr_t)node->backtrace,
+				   life->name, strlen(life->name));
+	void *found;
+
+	if (node->first != THREAD_NONE)
+		return;
+	found = table_find(table, hash, is_alike, &key);
+	if (!found) {
+		table_add(table, hash, (void *)((uintptr_t)index + 1));
+		return;
+	}
+	node->alike = (uint32_t)((uintptr_t)found - 1);
+	first = &state->nodes[node->alike];
+	state->nodes[first->last_alike].next_alike = index;
+	first->last_alike = index;
+	first->count++;
+}
+
+static void link_child(struct threads_state *state, uint32_t index)
+{
+	uint32_t creator = state->threads.list.items[index].creator;
+	struct node *parent;
+
+	if (creator == THREAD_NONE)
+		return;
+	parent = &state->nodes[creator];
+	if (parent->first == THREAD_NONE)
+		parent->first = index;
+	else
+		state->nodes[parent->last].next = index;
+	parent->last = index;
+}
+
+static void make_tree(struct threads_state *state)
+{
+	size_t count = state->threads.list.count;
+	struct table table;
+
+	for (uint32_t i = 0; i < count; i++) {
+		const struct thread_life *life = &state->threads.list.items[i];
+		struct node *node = &state->nodes[i];
+
+		*node = (struct node){ .first = THREAD_NONE, .next = THREAD_NONE };
+		node->alike = node->last_alike = i;
+		node->next_alike = THREAD_NONE;
+		node->count = 1;
+		describe_fate(node->fate, sizeof(node->fate), life);
+		state->forgotten += is_forgotten(life);
+		if (!life->backtrace)
+			continue;
+		node->backtrace =
+			atlas_backtrace(&state->run->summary->atlas, life->backtrace, life->index);
+	}
+	for (uint32_t i = 0; i < count; i++)
+		link_child(state, i);
+	table_init(&table);
+	for (uint32_t i = 0; i < count; i++)
+		find_alike(state, &table, i);
+	table_free(&table);
+}
+
+/* ---- lines ---- */
+
+static struct line *begin_line(struct threads_state *state, uint32_t index, uint32_t depth)
+{
+	const struct thread_life *life = &state->threads.list.items[index];
+	const struct summary_process *process = summary_current(state->run->summary);
+	const char *unnamed = life->is_first ? process->name : "(no name)";
+	struct line *line = ARRAY_ADD(&state->lines);
+
+	*line = (struct line){
+		.name = copy(state, *life->name ? life->name
+				    : unnamed	? unnamed
+						: "?"),
+		.fate = copy(state, state->nodes[index].fate),
+		.pid = process->pid,
+		.tid = life->tid,
+		.depth = depth < DEPTH_MAX ? depth : DEPTH_MAX,
+		.start_ns = life->first_ns,
+		.backtrace = state->nodes[index].backtrace,
+	};
+	return line->name && line->fate ? line : NULL;
+}
+
+static void add_to_line(const struct threads_state *state, struct line *line, uint32_t index)
+{
+	const struct thread_life *life = &state->threads.list.items[index];
+	const struct summary_process *process = summary_current(state->run->summary);
+	uint64_t end_ns = end_of(state, life);
+	struct coverage_sum coverage;
+
+	line->count++;
+	line->life_ns += end_ns > life->first_ns ? end_ns - life->first_ns : 0;
+	line->events += life->events;
+	for (int i = 0; i < THREAD_WAITS; i++)
+		line->waited_ns[i] += life->waited_ns[i];
+	coverage_of_thread(&state->run->summary->coverage, life->tid,
+			   process->ended_ns ? process->ended_ns : process->end_ns, &coverage);
+	coverage_add(&line->coverage, &coverage);
+}
+
+/* Those that are alike are all in the line of the first of them. */
+static void tell(struct threads_state *state, uint32_t index, uint32_t depth)
+{
+	bool is_many = state->nodes[state->nodes[index].alike].count > ALIKE_MAX;
+	struct line *line;
+
+	if (is_many && state->nodes[index].alike != index)
+		return;
+	line = begin_line(state, index, depth);
+	do {
+		add_to_line(state, line, index);
+		index = state->nodes[index].next_alike;
+	} while (is_many && index != THREAD_NONE);
+}
+
+/* A thread, then all that it made. As deep as the trace says, so not by recursion. */
+static void tell_tree(struct threads_state *state, uint32_t root)
+{
+	uint32_t depth = 0, index = root;
+
+	for (;;) {
+		tell(state, index, depth);
+		if (state->nodes[index].first != THREAD_NONE) {
+			index = state->nodes[index].first;
+			depth++;
+			continue;
+		}
+		while (index != root && state->nodes[index].next == THREAD_NONE) {
+			index = state->threads.list.items[index].creator;
+			depth--;
+		}
+		if (index == root)
+			return;
+		index = state->nodes[index].next;
+	}
+}
+
+static void tell_process(struct threads_state *state)
+{
+	make_tree(state);
+	for (uint32_t i = 0; i < state->threads.list.count; i++)
+		if (state->threads.list.items[i].creator == THREAD_NONE)
+			tell_tree(state, i);
+}
+
+static void process(void *user)
+{
+	struct threads_state *state = user;
+	size_t count = state->threads.list.count;
+
+	state->nodes = count ? memory_zalloc(count, sizeof(*state->nodes)) : NULL;
+	if (count)
+		if (state->nodes)
+			tell_process(state);
+	free(state->nodes);
+	state->nodes = NULL;
+	threads_clear(&state->threads);
+}
+
+/* ---- the sheet ---- */
+
+static void put_waits(struct sheet *sheet, const struct line *line)
+{
+	struct sheet_cell *row;
+	uint64_t sum = 0;
+
+	for (int i = 0; i < THREAD_WAITS; i++)
+		sum += line->waited_ns[i];
+	if (!sum && !line->coverage.blocked && !line->coverage.unmeasured)
+		return;
+	row = sheet_add(sheet);
+	sheet_text(sheet, CELL(row, thread_waits, thread), line->name);
+	if (line->count == 1 && line->tid)
+		sheet_number(CELL(row, thread_waits, tid), line->tid);
+	sheet_percent(CELL(row, thread_waits, waited), sum, line->life_ns);
+	for (int i = 0; i < THREAD_WAITS; i++)
+		if (line->waited_ns[i])
+			sheet_number(CELL(row, thread_waits, locks) + i, line->waited_ns[i]);
+	sheet_number(CELL(row, thread_waits, blocked), line->coverage.blocked);
+	sheet_number(CELL(row, thread_waits, other), line->coverage.other);
+	sheet_number(CELL(row, thread_waits, unobserved), line->coverage.unobserved);
+	sheet_number(CELL(row, thread_waits, unmeasured), line->coverage.unmeasured);
+}
+
+static void put(struct threads_state *state, struct sheet *sheet, const struct line *line)
+{
+	struct sheet_cell *row = sheet_add(sheet);
+
+	sheet_format(sheet, CELL(row, threads, thread), "%*s%s", (int)line->depth * 2, "",
+		     line->name);
+	sheet_text(sheet, CELL(row, threads, fate), line->fate);
+	if (line->count > 1)
+		sheet_number(CELL(row, threads, count), line->count);
+	else if (line->tid)
+		sheet_number(CELL(row, threads, tid), line->tid);
+	sheet_number(CELL(row, threads, pid), line->pid);
+	sheet_number(CELL(row, threads, start), report_time(state->run, line->start_ns));
+	sheet_number(CELL(row, threads, life), line->life_ns);
+	sheet_number(CELL(row, threads, events), line->events);
+	sheet_backtrace(CELL(row, threads, backtrace), line->backtrace);
+}
+
+static void put_process(struct sheet *sheet, const struct summary_process *process)
+{
+	const struct coverage_sum *sum = &process->coverage;
+	struct sheet_cell *row;
+
+	if (!sum->ran && !sum->blocked && !sum->unmeasured)
+		return;
+	row = sheet_add(sheet);
+	sheet_text(sheet, CELL(row, blocked_time, program), process->name);
+	sheet_number(CELL(row, blocked_time, pid), process->pid);
+	sheet_number(CELL(row, blocked_time, ran), sum->ran);
+	sheet_number(CELL(row, blocked_time, queued), sum->queued);
+	sheet_number(CELL(row, blocked_time, blocked), sum->blocked);
+	sheet_number(CELL(row, blocked_time, recorded), sum->recorded);
+	sheet_number(CELL(row, blocked_time, other), sum->other);
+	sheet_number(CELL(row, blocked_time, unobserved), sum->unobserved);
+	sheet_number(CELL(row, blocked_time, unmeasured), sum->unmeasured);
+}
+
+static void end(void *user, struct sheets *sheets)
+{
+	struct threads_state *state = user;
+	struct sheet *sheet = sheets_begin(sheets, SHEET_threads);
+	struct sheet *waits = sheets_begin(sheets, SHEET_thread_waits);
+	struct sheet *blocked = sheets_begin(sheets, SHEET_blocked_time);
+
+	for (size_t i = 0; i < state->lines.count; i++) {
+		put(state, sheet, &state->lines.items[i]);
+		put_waits(waits, &state->lines.items[i]);
+	}
+	for (size_t i = 0; i < state->run->summary->processes.count; i++)
+		put_process(blocked, &state->run->summary->processes.items[i]);
+	report_note_coverage(state->run, blocked);
+	/* without a row no thread was measured, or filters left some of the waits */
+	blocked->is_unknown = true;
+	if (state->forgotten)
+		sheet_note(sheet, "%llu neither joined nor detached: what they had is not freed",
+			   (unsigned long long)state->forgotten);
+	report_note_samples(state->run, sheet, REPORT_SAMPLED_CALLS);
+}
+
+/* ---- begin and end ---- */
+
+static void event(void *user, const struct event *event)
+{
+	struct threads_state *state = user;
+
+	threads_event(&state->threads, event);
+}
+
+static void note(void *user, const struct event *event)
+{
+	struct threads_state *state = user;
+
+	threads_note(&state->threads, event);
+}
+
+static void destroy(void *user)
+{
+	struct threads_state *state = user;
+
+	threads_clear(&state->threads);
+	free(state->lines.items);
+	pool_free(&state->pool);
+}
+
+static int begin(void *user, struct report_run *run, struct error *err)
+{
+	struct threads_state *state = user;
+
+	(void)run;
+	(void)err;
+	threads_init(&state->threads);
+	return 0;
+}
+
+const struct report report_threads = {
+	.wants_summary = true,
+	.state_size = sizeof(struct threads_state),
+	.begin = begin,
+	.event = event,
+	.note = note,
+	.process = process,
+	.end = end,
+	.destroy = destroy,
+};

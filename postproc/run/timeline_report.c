@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+/* What was held over time: bytes, descriptors, threads and locks. As text it is a chart. */
+#include <string.h>
+
+#include "postproc/report/report.h"
+#include "timeline.h"
+
+struct timeline_state {
+	struct report_run *run;
+	struct timeline process, all;
+};
+
+/* By class: which level it is, and 1; 0: none. */
+static const unsigned char levels[RESOURCE_COUNT] = {
+	[RESOURCE_MEMORY] = TIMELINE_MEMORY + 1,
+	[RESOURCE_FD] = TIMELINE_DESCRIPTORS + 1,
+	[RESOURCE_THREAD] = TIMELINE_THREADS + 1,
+	[RESOURCE_LOCK] = TIMELINE_LOCKS + 1,
+};
+
+static void on_move(void *user, const struct ledger_move *move)
+{
+	struct timeline_state *state = user;
+	const struct ledger_class *class = ledger_class(state->run->ledger, move->class);
+	int64_t change = move->count;
+
+	if (!levels[class->known])
+		return;
+	if (class->has_bytes) {
+		change = move->bytes < INT64_MAX ? (int64_t)move->bytes : INT64_MAX;
+		change = move->is_gain ? change : -change;
+	}
+	if (move->variance > 0)
+		timeline_change_estimate(&state->process, change, move->variance,
+					 move->event->time_ns);
+	else
+		timeline_change(&state->process, (enum timeline_level)(levels[class->known] - 1),
+				change, move->event->time_ns);
+}
+
+static void process(void *user)
+{
+	struct timeline_state *state = user;
+	const struct summary_process *current = summary_current(state->run->summary);
+
+	if (state->process.width_ns)
+		timeline_advance(&state->process, current->end_ns);
+	timeline_add(&state->all, &state->process);
+	memset(&state->process, 0, sizeof(state->process));
+}
+
+static void put(struct timeline_state *state, struct sheet *sheet, uint32_t step)
+{
+	const struct timeline *all = &state->all;
+	struct sheet_cell *row = sheet_add(sheet);
+
+	sheet_number(CELL(row, timeline, time),
+		     report_time(state->run, (all->first + step) * all->width_ns));
+	sheet_number(CELL(row, timeline, memory), all->most[TIMELINE_MEMORY][step]);
+	sheet_error(CELL(row, timeline, error), all->variance[step], true);
+	sheet_number(CELL(row, timeline, descriptors), all->most[TIMELINE_DESCRIPTORS][step]);
+	sheet_number(CELL(row, timeline, threads), all->most[TIMELINE_THREADS][step]);
+	sheet_number(CELL(row, timeline, locks), all->most[TIMELINE_LOCKS][step]);
+}
+
+static void end(void *user, struct sheets *sheets)
+{
+	struct timeline_state *state = user;
+	struct sheet *sheet = sheets_begin(sheets, SHEET_timeline);
+
+	for (uint32_t i = 0; i < state->all.count; i++)
+		put(state, sheet, i);
+	if (state->run->summary->processes.count > 1)
+		sheet->note = "of all processes: of each the most that it had in a step of time";
+}
+
+const struct report report_timeline = {
+	.wants_ledger = true,
+	.state_size = sizeof(struct timeline_state),
+	.move = on_move,
+	.process = process,
+	.end = end,
+};

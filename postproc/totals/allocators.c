@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: MIT */
+#include "allocators.h"
+
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "hook_table.h"
+#include "naming/runtime.h"
+#include "summary_fold.h"
+
+#define PLACES_MAX 256u /* that are looked at */
+#define FRAMES_MAX 32u	/* from the call outwards */
+
+/* Less than this, or than one part in so many of the most that the hooks saw, is left out. */
+#define MAPPED_LEAST 65536u
+#define MAPPED_PARTS 10u
+
+static const struct {
+	const char *name, *pattern;
+} allocators[] = {
+#define ALLOCATOR(name, pattern) { name, pattern },
+#include "allocators.def"
+#undef ALLOCATOR
+};
+
+static const char *const heaps[] = {
+#define HEAP(pattern) pattern,
+#include "allocators.def"
+#undef HEAP
+};
+
+/* ---- a process ---- */
+
+void allocators_note(struct summary *summary, const struct event *note)
+{
+	const char *address = event_argument(note, "malloc");
+
+	if (address)
+		summary->fold->malloc =
+			atlas_module_of(&summary->atlas, strtoull(address, NULL, 0), note->index);
+}
+
+static uint64_t argument(const struct ledger_held *held, const char *name)
+{
+	const struct wire_value *at = held->item->arguments;
+
+	while (at && at->name && strcmp(at->name, name) != 0)
+		at++;
+	return at && at->name ? strtoull(at->value, NULL, 0) : 0;
+}
+
+/* Memory that blocks may be made of: no file's, no other process's, no stack and no code. */
+static bool is_memory(const struct ledger_held *held, const struct hook *hook)
+{
+	uint64_t flags = argument(held, "flags"), prot = argument(held, "prot");
+
+	if (!strcmp(hook->name, "brk") || !strcmp(hook->name, "sbrk"))
+		return true;
+	return (flags & (MAP_PRIVATE | MAP_ANONYMOUS)) == (MAP_PRIVATE | MAP_ANONYMOUS) &&
+	       !(flags & (MAP_STACK | MAP_GROWSDOWN)) && !(prot & PROT_EXEC);
+}
+
+static const char *file_name(const struct atlas_module *module)
+{
+	const char *slash = strrchr(module->path, '/');
+
+	return slash ? slash + 1 : module->path;
+}
+
+static bool is_heap(const struct atlas_module *module)
+{
+	for (size_t i = 0; i < sizeof(heaps) / sizeof(*heaps); i++)
+		if (fnmatch(heaps[i], file_name(module), 0) == 0)
+			return true;
+	return false;
+}
+
+/*
+ * Whether the malloc that is recorded maps memory for a call of it, or when it begins, or in a
+ * thread of its own. The same file may have functions of other names, which the program calls.
+ */
+static bool is_of_malloc(const struct summary *summary, const struct trace_node *place,
+			 const struct atlas_module *module)
+{
+	const struct atlas_module *caller = module;
+
+	if (!module || module != summary->fold->malloc)
+		return false;
+	for (; place->count && caller == module; place = place->caller)
+		caller = atlas_module_at(&summary->atlas, place->address);
+	return !caller || caller == module || runtime_has(RUNTIME_MODULE, file_name(caller));
+}
+
+static void add_place(struct summary *summary, const struct trace_node *place)
+{
+	const struct trace_node **added;
+
+	for (size_t i = 0; i < summary->inner.places.count; i++)
+		if (summary->inner.places.items[i] == place)
+			return;
+	if (summary->inner.places.count >= PLACES_MAX)
+		return;
+	added = ARRAY_ADD(&summary->inner.places);
+	*added = place;
+}
+
+struct own_memory {
+	uint64_t bytes, largest;
+	const char *by; /* the file that mapped the largest; NULL: none */
+};
+
+static void take(struct summary *summary, const struct ledger_held *held, struct own_memory *mapped)
+{
+	const struct site *site = sites_at(ledger_sites(summary->ledger), held->site);
+	const struct trace_node *place;
+	const struct atlas_module *module;
+
+	if (!site->function->hook || !site->backtrace || !is_memory(held, site->function->hook))
+		return;
+	place = atlas_backtrace(&summary->atlas, site->backtrace, site->index);
+	module = place->count ? atlas_module_at(&summary->atlas, place->address) : NULL;
+	if (is_of_malloc(summary, place, module))
+		return;
+	if ((!module || !is_heap(module)) && argument(held, "prot") != PROT_NONE) {
+		mapped->bytes += held->size;
+		if (held->size > mapped->largest) {
+			mapped->largest = held->size;
+			mapped->by = module ? module->path : NULL;
+		}
+	}
+	add_place(summary, place);
+}
+
+void allocators_process(struct summary *summary)
+{
+	const struct summary_process *process = &summary->fold->process;
+	struct own_memory mapped = { 0 };
+	struct ledger_held held;
+	size_t at = 0;
+
+	/* of the program's own malloc it is said that it is not seen */
+	if (process->allocator)
+		return;
+	for (uint32_t i = 0; i < summary->class_count; i++)
+		if (summary->classes[i].known == RESOURCE_MAPPING &&
+		    ledger_sum(summary->ledger, i)->count)
+			at = 1;
+	if (!at)
+		return;
+	for (at = 0; ledger_held(summary->ledger, &at, &held);)
+		if (summary->classes[held.class].known == RESOURCE_MAPPING)
+			take(summary, &held, &mapped);
+	if (mapped.bytes < MAPPED_LEAST || mapped.bytes < process->peak_bytes / MAPPED_PARTS ||
+	    mapped.bytes <= summary->inner.bytes)
+		return;
+	summary->inner.bytes = mapped.bytes;
+	summary->inner.mapper = mapped.by;
+}
+
+/* ---- the run ---- */
+
+static bool is_allocators(struct summary *summary, const struct naming_symbol *symbol)
+{
+	for (size_t i = 0; symbol->function && i < sizeof(allocators) / sizeof(*allocators); i++) {
+		if (fnmatch(allocators[i].pattern, symbol->function, 0) != 0)
+			continue;
+		summary->inner.name = allocators[i].name;
+		summary->inner.module = symbol->module;
+		return true;
+	}
+	return false;
+}
+
+void allocators_find(struct summary *summary, struct naming *naming)
+{
+	struct naming_symbol symbols[FRAMES_MAX];
+
+	for (size_t i = 0; naming && i < summary->inner.places.count; i++)
+		naming_expect(naming, summary->inner.places.items[i]);
+	for (size_t i = 0; naming && i < summary->inner.places.count; i++) {
+		size_t count =
+			naming_symbols(naming, summary->inner.places.items[i], symbols, FRAMES_MAX);
+
+		for (size_t k = 0; k < count; k++)
+			if (is_allocators(summary, &symbols[k]))
+				return;
+	}
+}

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: MIT */
+#include "causes.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/order.h"
+#include "base/pool.h"
+#include "base/table.h"
+
+#define PLACES_READ 4096u /* the weightiest: whose call sites are looked for */
+
+/* ---- moves of memory ---- */
+
+static void merge_temporary(void *user, void *of_run, const void *of_process)
+{
+	(void)user;
+	*(uint64_t *)of_run += *(const uint64_t *)of_process;
+}
+
+static void on_move(void *user, const struct ledger_move *move)
+{
+	struct causes *causes = user;
+	uint64_t *temporary;
+
+	if (ledger_class(causes->ledger, move->class)->known != RESOURCE_MEMORY)
+		return;
+	if (ledger_move_is_temporary(causes->ledger, move, 1)) {
+		temporary = tally_entry(causes->temporary, move->site);
+		++*temporary;
+	}
+	peaks_move(&causes->peaks, move);
+}
+
+/* ---- events ---- */
+
+void causes_event(struct causes *causes, const struct event *event)
+{
+	enum descriptor_misuse misuse;
+	struct descriptor *of;
+
+	/* Of memory, that is most calls, there is nothing to learn. */
+	if (event->resource->known == RESOURCE_MEMORY)
+		return;
+	descriptors_event(&causes->descriptors, event, &misuse, &of);
+	if (misuse)
+		misuses_add(&causes->misuses, event, misuse, of);
+}
+
+void causes_note(struct causes *causes, const struct event *event)
+{
+	descriptors_note(&causes->descriptors, event);
+}
+
+void causes_process(struct causes *causes, uint32_t pid, const char *program)
+{
+	peaks_process(&causes->peaks, pid, program);
+	descriptors_clear(&causes->descriptors);
+}
+
+/* ---- the end of the run ---- */
+
+static int compare_places(const void *left, const void *right)
+{
+	const struct causes_place *a = left, *b = right;
+
+	return ORDER(b->bytes, a->bytes) ?: ORDER(b->count, a->count);
+}
+
+static void sort(struct causes_top *top)
+{
+	if (top->places.count)
+		qsort(top->places.items, top->places.count, sizeof(*top->places.items),
+		      compare_places);
+}
+
+static void add_place(struct causes_top *top, const struct trace_node *backtrace, uint64_t count,
+		      uint64_t bytes)
+{
+	struct causes_place *place = ARRAY_ADD(&top->places);
+
+	*place = (struct causes_place){
+		.backtrace = backtrace, .count = count, .bytes = bytes, .sites = 1
+	};
+}
+
+void causes_run(struct causes *causes)
+{
+	for (uint32_t i = 0; i < tallies_count(causes->tallies); i++) {
+		const struct tally_place *place = tallies_place(causes->tallies, i);
+		const uint64_t *temporary = tally_of_place(causes->temporary, i);
+		struct peaks_amount amount;
+
+		if (ledger_class(causes->ledger, place->class)->known != RESOURCE_MEMORY)
+			continue;
+		if (peaks_at(&causes->peaks, place->class, i, &amount))
+			add_place(&causes->peak, place->backtrace, amount.count, amount.bytes);
+		if (temporary && *temporary)
+			add_place(&causes->temp, place->backtrace, *temporary, 0);
+	}
+	sort(&causes->peak);
+	sort(&causes->temp);
+	misuses_sort(&causes->misuses);
+}
+
+/* ---- call sites ---- */
+
+struct named {
+	struct causes_place *place;
+	const char *call_site;
+};
+
+static bool is_called(const void *item, const void *call_site)
+{
+	return !strcmp(((const struct named *)item)->call_site, call_site);
+}
+
+/* Those that stay move to the front, so what the table has stays where it is. */
+static void fold(struct causes_top *top, struct naming *naming)
+{
+	size_t count = top->places.count < PLACES_READ ? top->places.count : PLACES_READ, kept = 0;
+	char call_site[NAMING_SITE_MAX];
+	struct named *all = memory_zalloc(count + 1, sizeof(*all));
+	struct table table;
+	struct pool pool = { 0 };
+
+	table_init(&table);
+	for (size_t i = 0; i < count; i++)
+		naming_expect(naming, top->places.items[i].backtrace);
+	for (size_t i = 0; i < count; i++) {
+		struct causes_place place = top->places.items[i];
+		struct named *same;
+		uint64_t hash;
+
+		naming_read_site(naming, place.backtrace, call_site, sizeof(call_site));
+		hash = hash_bytes(table.seed, call_site, strlen(call_site));
+		same = table_find(&table, hash, is_called, call_site);
+		if (same) {
+			same->place->count += place.count;
+			same->place->bytes += place.bytes;
+			same->place->sites++;
+			continue;
+		}
+		top->places.items[kept] = place;
+		all[kept] = (struct named){ &top->places.items[kept],
+					    pool_text(&pool, call_site, strlen(call_site)) };
+		if (all[kept].call_site)
+			table_add(&table, hash, &all[kept]);
+		kept++;
+	}
+	top->places.count = kept;
+	table_free(&table);
+	pool_free(&pool);
+	free(all);
+	sort(top);
+}
+
+void causes_fold(struct causes *causes, struct naming *naming)
+{
+	fold(&causes->peak, naming);
+	fold(&causes->temp, naming);
+	/* what was read is not shown yet */
+	naming_restart(naming);
+}
+
+/* ---- begin and end ---- */
+
+void causes_create(struct causes **result, struct ledger *ledger, struct tallies *tallies)
+{
+	struct causes *causes = memory_zalloc(1, sizeof(*causes));
+
+	causes->ledger = ledger;
+	causes->tallies = tallies;
+	peaks_init(&causes->peaks, ledger);
+	causes->peaks.tally =
+		tallies_add(tallies, sizeof(struct peaks_entry), peaks_merge, &causes->peaks);
+	causes->temporary = tallies_add(tallies, sizeof(uint64_t), merge_temporary, causes);
+	descriptors_init(&causes->descriptors);
+	misuses_init(&causes->misuses, tallies->atlas);
+	ledger_listen(ledger, on_move, causes);
+	*result = causes;
+}
+
+void causes_destroy(struct causes *causes)
+{
+	if (!causes)
+		return;
+	descriptors_clear(&causes->descriptors);
+	misuses_free(&causes->misuses);
+	free(causes->peak.places.items);
+	free(causes->temp.places.items);
+	free(causes);
+}

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: MIT */
+#include "coverage.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/human.h"
+#include "hook_table.h"
+#include "notes.h"
+#include "threads.h"
+
+static uint64_t number_of(const struct event *event, const char *name)
+{
+	const char *text = event_argument(event, name);
+
+	return text ? strtoull(text, NULL, 10) : 0;
+}
+
+static uint64_t minus(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : 0;
+}
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+static struct coverage_thread *add_thread(struct coverage *coverage, uint32_t tid, uint64_t born_ns)
+{
+	struct coverage_thread *thread = ARRAY_ADD(&coverage->threads);
+
+	*thread = (struct coverage_thread){ .tid = tid, .born_ns = born_ns };
+	map_set(&coverage->by_number, 0, tid, (uint32_t)coverage->threads.count);
+	return thread;
+}
+
+static struct coverage_thread *find_thread(const struct coverage *coverage, uint32_t tid)
+{
+	uint32_t place = map_get(&coverage->by_number, 0, tid);
+
+	return place ? &coverage->threads.items[place - 1] : NULL;
+}
+
+/*
+ * The thread of an event. That of the number of its process is as old as the recording; another one
+ * that has not said when it began ran before an attach.
+ */
+static struct coverage_thread *thread_of(struct coverage *coverage, const struct event *event)
+{
+	struct coverage_thread *thread = find_thread(coverage, event->thread);
+	bool is_main = event->thread == event->process->pid;
+
+	if (!thread)
+		thread =
+			add_thread(coverage, event->thread, is_main ? event->process->start_ns : 0);
+	thread->is_main = is_main;
+	return thread;
+}
+
+static void add_wait(struct coverage *coverage, const struct hook *hook, const struct event *event)
+{
+	struct coverage_thread *thread;
+	enum thread_wait wait;
+
+	if (!threads_waits(hook, event, &wait))
+		return;
+	thread = thread_of(coverage, event);
+	thread->recorded_ns += event->leave_ns - event->enter_ns;
+}
+
+void coverage_event(struct coverage *coverage, const struct event *event)
+{
+	if (event->part || event->moment == MOMENT_HALF)
+		return;
+	add_wait(coverage, event->function->hook, event);
+}
+
+static void take_readings(struct coverage_thread *thread, const struct event *event)
+{
+	thread->is_read = true;
+	thread->from = number_of(event, "from");
+	thread->from_ran = number_of(event, "from-ran");
+	thread->from_queued = number_of(event, "from-queued");
+	thread->to = number_of(event, "to");
+	thread->ran = number_of(event, "ran");
+	thread->queued = number_of(event, "queued");
+	thread->futex = number_of(event, "futex");
+	thread->other = number_of(event, "other");
+}
+
+void coverage_note(struct coverage *coverage, const struct event *event)
+{
+	const char *name = event->function->name;
+	struct coverage_thread *thread;
+
+	if (!strcmp(name, NOTE_OPEN)) {
+		const char *call = event_argument(event, "call");
+
+		if (call)
+			add_wait(coverage, hook_find(call), event);
+		return;
+	}
+	if (!strcmp(name, NOTE_THREAD)) {
+		add_thread(coverage, event->thread, event->time_ns);
+		return;
+	}
+	if (strcmp(name, NOTE_PROCESS) != 0 && strcmp(name, NOTE_THREAD_END) != 0 &&
+	    strcmp(name, NOTE_SCHEDULED) != 0)
+		return;
+	thread = thread_of(coverage, event);
+	if (!strcmp(name, NOTE_THREAD_END))
+		thread->ended_ns = event->time_ns;
+	if (!strcmp(name, NOTE_SCHEDULED))
+		take_readings(thread, event);
+}
+
+/*
+ * A thread is queued for a first time before it can say that it was born, and the first one of a
+ * process, or one that was attached to, ran before, too. How much of the time before the first
+ * reading that was is unknown: so much of it is not measured.
+ */
+static void measure(const struct coverage_thread *thread, uint64_t end_ns, struct coverage_sum *sum)
+{
+	uint64_t end = thread->ended_ns ? thread->ended_ns : end_ns;
+	uint64_t born = thread->born_ns ? thread->born_ns : thread->from;
+	uint64_t to = least(thread->to, end), doubtful, outside, rest, futex;
+	uint64_t ran_before = thread->is_main || !thread->born_ns ? thread->from_ran : 0;
+
+	*sum = (struct coverage_sum){ .unmeasured = born ? minus(end, born) : 0 };
+	if (thread->is_read) {
+		doubtful = least(ran_before + thread->from_queued, minus(thread->from, born));
+		sum->ran = minus(thread->ran, ran_before);
+		sum->queued = minus(thread->queued, thread->from_queued);
+		sum->blocked = minus(minus(to, born), sum->ran + sum->queued + doubtful);
+		sum->unmeasured = minus(sum->unmeasured, minus(to, born)) + doubtful;
+	}
+	/*
+	 * Waits that do not fit were in the time that was not measured. A thread that was woken is
+	 * still in its wait while it is queued.
+	 */
+	outside = least(sum->unmeasured, minus(thread->recorded_ns, sum->blocked + sum->queued));
+	sum->blocked += outside;
+	sum->unmeasured -= outside;
+	rest = minus(sum->blocked, thread->recorded_ns);
+	futex = least(thread->futex, sum->blocked);
+	if (rest < futex)
+		rest = futex;
+	sum->recorded = sum->blocked - rest;
+	sum->unobserved = rest;
+	if (thread->futex + thread->other)
+		sum->unobserved = (uint64_t)((double)rest * (double)thread->futex /
+					     (double)(thread->futex + thread->other));
+	if (sum->unobserved < futex)
+		sum->unobserved = futex;
+	sum->other = rest - sum->unobserved;
+	sum->worst = sum->unobserved;
+}
+
+static void measure_in_process(const struct coverage *coverage,
+			       const struct coverage_thread *thread, uint64_t end_ns,
+			       struct coverage_sum *sum)
+{
+	measure(thread, end_ns, sum);
+	/* a thread that is alone waits for no other */
+	if (coverage->threads.count > 1 && sum->unmeasured > COVERAGE_SLACK_NS)
+		sum->worst += sum->unmeasured;
+	if (coverage->is_partial)
+		*sum = (struct coverage_sum){ .worst = least(thread->futex, sum->blocked) };
+}
+
+void coverage_of_process(const struct coverage *coverage, uint64_t end_ns, struct coverage_sum *sum)
+{
+	*sum = (struct coverage_sum){ 0 };
+	for (size_t i = 0; i < coverage->threads.count; i++) {
+		struct coverage_sum one;
+
+		measure_in_process(coverage, &coverage->threads.items[i], end_ns, &one);
+		coverage_add(sum, &one);
+	}
+}
+
+void coverage_of_thread(const struct coverage *coverage, uint32_t tid, uint64_t end_ns,
+			struct coverage_sum *sum)
+{
+	const struct coverage_thread *thread = find_thread(coverage, tid);
+
+	*sum = (struct coverage_sum){ 0 };
+	if (thread)
+		measure_in_process(coverage, thread, end_ns, sum);
+}
+
+void coverage_add(struct coverage_sum *a, const struct coverage_sum *b)
+{
+	a->ran += b->ran;
+	a->queued += b->queued;
+	a->blocked += b->blocked;
+	a->recorded += b->recorded;
+	a->other += b->other;
+	a->unobserved += b->unobserved;
+	a->unmeasured += b->unmeasured;
+	a->worst = a->worst > b->worst ? a->worst : b->worst;
+}
+
+bool coverage_is_low(const struct coverage_sum *sum)
+{
+	return sum->unobserved > COVERAGE_EXACT_NS && sum->unobserved > sum->blocked / 10;
+}
+
+const char *coverage_say(const struct coverage_sum *sum, char text[COVERAGE_TEXT_SIZE])
+{
+	struct human human[5];
+
+	snprintf(text, COVERAGE_TEXT_SIZE,
+		 "blocked %s in all threads: %s in recorded waits, %s in other system calls, %s "
+		 "not observed; %s of their lives was not measured",
+		 human_time(&human[0], sum->blocked), human_time(&human[1], sum->recorded),
+		 human_time(&human[2], sum->other), human_time(&human[3], sum->unobserved),
+		 human_time(&human[4], sum->unmeasured));
+	return text;
+}
+
+void coverage_init(struct coverage *coverage)
+{
+	*coverage = (struct coverage){ 0 };
+	map_init(&coverage->by_number);
+}
+
+void coverage_clear(struct coverage *coverage)
+{
+	free(coverage->threads.items);
+	map_clear(&coverage->by_number);
+	coverage_init(coverage);
+}

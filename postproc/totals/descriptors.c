@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: MIT */
+#include "descriptors.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/memory.h"
+#include "hook_table.h"
+#include "notes.h"
+
+#define WHAT_MAX 200u
+
+struct prefix {
+	const char *text, *kind;
+};
+
+static const struct prefix makers[] = {
+#define FD_MAKER(function, kind) { function, kind },
+#define FD_PATH(path, kind)
+#include "fd_kinds.def"
+#undef FD_MAKER
+#undef FD_PATH
+	{ NULL, NULL },
+};
+
+static const struct prefix paths[] = {
+#define FD_MAKER(function, kind)
+#define FD_PATH(path, kind) { path, kind },
+#include "fd_kinds.def"
+#undef FD_MAKER
+#undef FD_PATH
+	{ NULL, NULL },
+};
+
+static const char *kind_of(const struct prefix *rows, const char *name)
+{
+	while (rows->text && strncmp(name, rows->text, strlen(rows->text)) != 0)
+		rows++;
+	return rows->kind;
+}
+
+/* The kind of what a function makes; NULL: a copy, or not known. */
+static const char *kind_of_maker(const char *function)
+{
+	return kind_of(makers, function);
+}
+
+/* The kind of what is called so. */
+static const char *kind_of_path(const char *path)
+{
+	const char *kind = kind_of(paths, path);
+
+	return kind ? kind : "other";
+}
+
+/* ---- the table ---- */
+
+struct descriptor *descriptors_find(const struct descriptors *descriptors, uint64_t number)
+{
+	uint32_t place = map_get(&descriptors->by_number, 0, number);
+
+	return place ? &descriptors->list.items[place - 1] : NULL;
+}
+
+static struct descriptor *have(struct descriptors *descriptors, uint64_t number)
+{
+	struct descriptor *descriptor = descriptors_find(descriptors, number);
+
+	if (descriptor)
+		return descriptor;
+	descriptor = ARRAY_ADD(&descriptors->list);
+	*descriptor = (struct descriptor){ .number = number, .kind = "other" };
+	map_set(&descriptors->by_number, 0, number, (uint32_t)descriptors->list.count);
+	return descriptor;
+}
+
+static void set_what(struct descriptor *descriptor, const char *text)
+{
+	free(descriptor->what);
+	descriptor->what = text && *text ? memory_text_part(text, WHAT_MAX) : NULL;
+}
+
+static void end(struct descriptors *descriptors, struct descriptor *descriptor,
+		const struct descriptor_step *step)
+{
+	descriptors->open -= descriptor->is_open;
+	descriptor->is_open = false;
+	descriptor->closed = *step;
+}
+
+static void begin(struct descriptors *descriptors, struct descriptor *descriptor,
+		  const struct descriptor_step *step)
+{
+	descriptors->open += !descriptor->is_open;
+	descriptor->is_open = true;
+	descriptor->is_inherited = !step;
+	descriptor->opened = step ? *step : (struct descriptor_step){ .function = NULL };
+	descriptor->stream = NULL;
+	descriptor->kind = "other";
+	set_what(descriptor, NULL);
+}
+
+static struct descriptor_step step_of(const struct event *event)
+{
+	return (struct descriptor_step){
+		.backtrace = event->backtrace,
+		.function = event->function,
+		.index = event->index,
+		.time_ns = event->time_ns,
+		.thread = event->thread,
+	};
+}
+
+/* ---- what it stands for ---- */
+
+/* A number among the arguments; false: there is none of that name. */
+static bool number_of(const struct event *event, const char *name, uint64_t *number)
+{
+	const char *text = event_argument(event, name);
+	char *rest;
+
+	if (!text || !*text || *text == '-')
+		return false;
+	errno = 0;
+	*number = strtoull(text, &rest, 0);
+	return *rest == '\0' && !errno;
+}
+
+/* A copy is what its original is. The array may have moved: both are looked up. */
+static bool take_over(struct descriptors *descriptors, struct descriptor *descriptor,
+		      const struct event *event)
+{
+	const struct descriptor *original;
+	char text[WHAT_MAX + 32];
+	uint64_t number;
+
+	if (!number_of(event, "oldfd", &number))
+		return false;
+	original = descriptors_find(descriptors, number);
+	snprintf(text, sizeof(text), "copy of %llu%s%s", (unsigned long long)number,
+		 original && original->what ? ": " : "",
+		 original && original->what ? original->what : "");
+	if (original)
+		descriptor->kind = original->kind;
+	set_what(descriptor, text);
+	return true;
+}
+
+/* By the arguments that tell of a thing without a path; each with the word before it. */
+static void describe(struct descriptor *descriptor, const struct event *event)
+{
+	static const char *const names[][2] = {
+		{ "path", "" },		{ "name", "" },	     { "command", "" },
+		{ "address", "from " }, { "peer", "with " }, { "sockfd", "through " },
+	};
+	char text[WHAT_MAX + 32];
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		const char *value = event_argument(event, names[i][0]);
+
+		if (!value || !*value)
+			continue;
+		snprintf(text, sizeof(text), "%s%.*s", names[i][1], (int)WHAT_MAX, value);
+		set_what(descriptor, text);
+		return;
+	}
+}
+
+/* The stream that the call opened with its descriptor, or NULL. */
+static const char *stream_of(const struct event *event)
+{
+	const struct hook *hook = event->function->hook;
+
+	if (!event->related || !hook)
+		return NULL;
+	if (hook->resource == RESOURCE_DIRECTORY)
+		return "DIR";
+	return hook->resource == RESOURCE_FILE ? "FILE" : NULL;
+}
+
+static void identify(struct descriptors *descriptors, struct descriptor *descriptor,
+		     const struct event *event)
+{
+	const char *kind = kind_of_maker(event->function->name);
+
+	if (kind)
+		descriptor->kind = kind;
+	if (!take_over(descriptors, descriptor, event))
+		describe(descriptor, event);
+	/* What was opened by a path that tells more than that: a terminal, a device. */
+	if (descriptor->what && !strcmp(descriptor->kind, "file") && *descriptor->what == '/')
+		descriptor->kind = kind_of_path(descriptor->what);
+	descriptor->stream = stream_of(event);
+	descriptor->stream_object = event->related;
+}
+
+/* bind, connect: an address makes a socket known. */
+static void name_socket(struct descriptor *descriptor, const struct event *event)
+{
+	const char *address = event_argument(event, "address");
+	char text[WHAT_MAX + 8];
+
+	if (!address || !*address)
+		return;
+	snprintf(text, sizeof(text), "%s%.*s",
+		 strcmp(event->function->name, "bind") != 0 ? "to " : "at ", (int)WHAT_MAX,
+		 address);
+	set_what(descriptor, text);
+}
+
+/* fdopen, fdopendir: a stream before a descriptor that is there. */
+static void name_stream(struct descriptors *descriptors, const struct event *event)
+{
+	struct descriptor *descriptor;
+	uint64_t number;
+
+	if (!number_of(event, "fd", &number))
+		return;
+	descriptor = descriptors_find(descriptors, number);
+	if (!descriptor)
+		return;
+	descriptor->stream = event->resource->known == RESOURCE_DIRECTORY ? "DIR" : "FILE";
+	descriptor->stream_object = event->object;
+}
+
+/* ---- events ---- */
+
+void descriptors_note(struct descriptors *descriptors, const struct event *event)
+{
+	struct descriptor *descriptor;
+	const char *path;
+	uint64_t number;
+
+	if (strcmp(event->function->name, NOTE_FD) != 0 || !number_of(event, "fd", &number))
+		return;
+	descriptor = have(descriptors, number);
+	if (descriptor->is_open)
+		return;
+	begin(descriptors, descriptor, NULL);
+	path = event_argument(event, "path");
+	if (path) {
+		descriptor->kind = kind_of_path(path);
+		set_what(descriptor, path);
+	}
+}
+
+/* A call that gained and lost nothing is of the class event, whatever it was about. */
+static enum resource class_of(const struct event *event)
+{
+	return event->resource->known == RESOURCE_EVENT && event->function->hook
+		       ? event->function->hook->resource
+		       : event->resource->known;
+}
+
+/* The number that a failed call was about. */
+static bool number_used(const struct event *event, uint64_t *number)
+{
+	static const char *const names[] = { "sockfd", "oldfd", "fd", "dirfd" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (number_of(event, names[i], number))
+			return true;
+	*number = event->object;
+	return class_of(event) == RESOURCE_FD && event->operation != OPERATION_ALLOC;
+}
+
+static void on_failure(struct descriptors *descriptors, const struct event *event,
+		       enum descriptor_misuse *misuse, struct descriptor **of)
+{
+	uint64_t number;
+
+	if (!number_used(event, &number))
+		return;
+	*of = descriptors_find(descriptors, number);
+	/* A connection that is made in the background is one. */
+	if (event->error == EINPROGRESS && *of)
+		name_socket(*of, event);
+	if (event->error != EBADF)
+		*of = NULL;
+	if (!*of)
+		return;
+	if ((*of)->is_open)
+		*misuse = DESCRIPTOR_GONE;
+	else if (event->operation == OPERATION_FREE)
+		*misuse = DESCRIPTOR_CLOSED_TWICE;
+	else
+		*misuse = DESCRIPTOR_USED_CLOSED;
+}
+
+static void on_gain(struct descriptors *descriptors, const struct event *event)
+{
+	struct descriptor_step step = step_of(event);
+	struct descriptor *descriptor = have(descriptors, event->object);
+
+	begin(descriptors, descriptor, &step);
+	identify(descriptors, descriptor, event);
+}
+
+static void on_loss(struct descriptors *descriptors, const struct event *event)
+{
+	struct descriptor_step step = step_of(event);
+	struct descriptor *descriptor = have(descriptors, event->object);
+
+	end(descriptors, descriptor, &step);
+}
+
+void descriptors_event(struct descriptors *descriptors, const struct event *event,
+		       enum descriptor_misuse *misuse, struct descriptor **of)
+{
+	enum resource known = class_of(event);
+	struct descriptor *used;
+
+	*misuse = DESCRIPTOR_GOOD;
+	*of = NULL;
+	if (event->flags & CALL_OF_CHILD)
+		return;
+	if (event->flags & CALL_FAILED) {
+		on_failure(descriptors, event, misuse, of);
+		return;
+	}
+	if (known == RESOURCE_FILE || known == RESOURCE_DIRECTORY) {
+		if (event->type == CALL_TYPE_ALLOC)
+			name_stream(descriptors, event);
+		return;
+	}
+	if (known != RESOURCE_FD)
+		return;
+	if (event->type == CALL_TYPE_ALLOC) {
+		on_gain(descriptors, event);
+		return;
+	}
+	if (event->type == CALL_TYPE_FREE) {
+		on_loss(descriptors, event);
+		return;
+	}
+	used = descriptors_find(descriptors, event->object);
+	if (used)
+		name_socket(used, event);
+}
+
+/* ---- begin and end ---- */
+
+void descriptors_init(struct descriptors *descriptors)
+{
+	*descriptors = (struct descriptors){ .open = 0 };
+	map_init(&descriptors->by_number);
+}
+
+void descriptors_clear(struct descriptors *descriptors)
+{
+	for (size_t i = 0; i < descriptors->list.count; i++)
+		free(descriptors->list.items[i].what);
+	free(descriptors->list.items);
+	map_clear(&descriptors->by_number);
+	descriptors_init(descriptors);
+}

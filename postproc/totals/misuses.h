@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef TOTALS_MISUSES_H
+#define TOTALS_MISUSES_H
+
+/*
+ * What was done wrong with descriptors, in all processes of a run. The same at the same places is
+ * one, and counted, so memory grows with places alone.
+ */
+
+#include <stdint.h>
+
+#include "base/array.h"
+#include "base/pool.h"
+#include "base/table.h"
+#include "naming/atlas.h"
+#include "descriptors.h"
+
+enum { MISUSE_OPENED, MISUSE_CLOSED, MISUSE_AGAIN, MISUSE_STEPS };
+
+struct misuse_step {
+	const char *what;
+	const struct trace_node *backtrace; /* NULL: not known */
+	uint64_t time_ns;
+	uint32_t thread;
+};
+
+struct misuse {
+	enum descriptor_misuse kind;
+	uint64_t count;
+	/* the first time */
+	uint64_t number;
+	uint32_t pid;
+	const char *what; /* the descriptor, or NULL */
+	struct misuse_step steps[MISUSE_STEPS];
+};
+
+struct misuses {
+	struct atlas *atlas;
+	struct pool pool;
+	struct table by_place;
+	ARRAY_OF(struct misuse *) list;
+};
+
+void misuses_init(struct misuses *misuses, struct atlas *atlas);
+void misuses_free(struct misuses *misuses);
+
+/* The event did something wrong with that descriptor. */
+void misuses_add(struct misuses *misuses, const struct event *event, enum descriptor_misuse kind,
+		 const struct descriptor *descriptor);
+
+/* The most frequent first. */
+void misuses_sort(struct misuses *misuses);
+
+#endif

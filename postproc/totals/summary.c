@@ -1,0 +1,872 @@
+/* SPDX-License-Identifier: MIT */
+#include "summary.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/array.h"
+#include "base/memory.h"
+#include "hook_table.h"
+#include "notes.h"
+#include "allocators.h"
+#include "selection.h"
+#include "summary_fold.h"
+
+static char *copy(struct summary *summary, const char *text)
+{
+	return text ? pool_text(&summary->pool, text, strlen(text)) : NULL;
+}
+
+/* ---- waits ---- */
+
+static bool may_wait(enum operation operation)
+{
+	return operation == OPERATION_ACQUIRE || operation == OPERATION_WAIT;
+}
+
+static uint64_t duration_of(const struct event *event)
+{
+	return event->leave_ns > event->enter_ns ? event->leave_ns - event->enter_ns : 0;
+}
+
+/* A call that has waited, or might have. */
+static void add_wait(struct summary *summary, uint32_t index, const struct event *event)
+{
+	struct summary_fold *fold = summary->fold;
+	struct waits_call call = {
+		.enter_ns = event->enter_ns,
+		.duration_ns = duration_of(event),
+		.thread = event->thread,
+		.site = sites_of(&fold->sites, (uint8_t)index, event),
+	};
+
+	waits_add(&summary->classes[index].waits, waits_object(&fold->waits, index, event->object),
+		  &call);
+}
+
+static void add_notify(struct summary *summary, uint32_t index, const struct event *event)
+{
+	struct summary_fold *fold = summary->fold;
+	struct waits_object *object = waits_object(&fold->waits, index, event->object);
+	uint32_t site = sites_of(&fold->sites, (uint8_t)index, event);
+
+	summary->classes[index].notified++;
+	if (object)
+		waits_notify(object, site, event->thread, event->time_ns);
+}
+
+/* A call that neither gained nor lost; what it is about, its hook says. */
+static void use(struct summary *summary, const struct event *event)
+{
+	const struct hook *hook = event->function->hook;
+	struct summary_class *class;
+	uint32_t index;
+
+	if (!hook || hook->resource == RESOURCE_EVENT)
+		return;
+	index = ledger_class_of(summary->ledger, hook->resource);
+	class = &summary->classes[index];
+	if (event->flags & CALL_FAILED && event->error == EBADF) {
+		class->bad_closes += event->operation == OPERATION_FREE;
+		class->bad_uses += event->operation != OPERATION_FREE;
+	}
+	if (event->flags & CALL_FAILED)
+		class->failed += operation_table[event->operation].effect == EFFECT_GAINS;
+	else if (event->operation == OPERATION_WAIT)
+		class->waited++;
+	if (event->operation == OPERATION_NOTIFY && !(event->flags & CALL_FAILED)) {
+		add_notify(summary, index, event);
+		return;
+	}
+	if (event->has_tail && !event->part && may_wait(event->operation) &&
+	    hook->resource != RESOURCE_LOCK) {
+		add_wait(summary, index, event);
+	}
+}
+
+/* ---- calls ---- */
+
+/* A thread is heard of: it may have been made by a call that was seen, or will be. */
+static void hear(struct summary_fold *fold, uint64_t handle)
+{
+	bool is_made = map_get(&fold->threads, OF_SILENT, handle) != 0;
+
+	fold->thread_count++;
+	if (!is_made) {
+		map_set(&fold->threads, OF_EARLY, handle, 1);
+		return;
+	}
+	fold->silent--;
+	map_set(&fold->threads, OF_SILENT, handle, 0);
+}
+
+/* A thread was made; until it calls something, nobody hears of it. */
+static void make_thread(struct summary_fold *fold, uint64_t handle)
+{
+	if (map_get(&fold->threads, OF_EARLY, handle)) {
+		map_set(&fold->threads, OF_EARLY, handle, 0);
+		return;
+	}
+	fold->silent++;
+	map_set(&fold->threads, OF_SILENT, handle, 1);
+}
+
+static void add_thread(struct summary_fold *fold, const struct event *event)
+{
+	fold->thread_cache[event->thread % FOLD_THREAD_CACHE] = event->thread;
+	if (event->pthread)
+		map_set(&fold->threads, OF_HANDLE, event->pthread, event->thread);
+	if (map_get(&fold->threads, OF_THREAD, event->thread))
+		return;
+	map_set(&fold->threads, OF_THREAD, event->thread, FOLD_HEARD);
+	hear(fold, event->pthread);
+}
+
+/* What the process is about to become: said by the first half of an exec, before it happens. */
+static void note_exec(struct summary *summary, const struct event *event)
+{
+	const struct hook *hook = event->function->hook;
+	const char *path;
+
+	if (!hook || !hook_is_exec(hook))
+		return;
+	path = event_argument(event, "path");
+	summary->fold->process.became = copy(summary, path);
+}
+
+/* Without tails no packet says when a process began: what it is told of first does. */
+static void note_start(struct summary_process *process, const struct event *event)
+{
+	if (!process->start_ns)
+		process->start_ns = event->time_ns;
+}
+
+void summary_count(struct summary *summary, const struct event *event)
+{
+	struct summary_fold *fold = summary->fold;
+	struct summary_process *process = &fold->process;
+
+	touched_event(&summary->touched, event);
+	process->events++;
+	process->late += (event->flags & CALL_LATE) != 0;
+	if (event->time_ns > process->end_ns)
+		process->end_ns = event->time_ns;
+	note_start(process, event);
+	if (event->has_tail &&
+	    fold->thread_cache[event->thread % FOLD_THREAD_CACHE] != event->thread)
+		add_thread(fold, event);
+	if (event->type == CALL_TYPE_ALLOC && event->resource->known == RESOURCE_THREAD &&
+	    event->pthread && !event->part)
+		make_thread(fold, event->object);
+	if (event->type == CALL_TYPE_NONE && event->moment == MOMENT_HALF &&
+	    !(event->flags & CALL_OF_CHILD)) {
+		note_exec(summary, event);
+	}
+}
+
+/* vfork's child executes before vfork returns, in the thread that called it. */
+static void note_spawned(struct summary *summary, const struct event *event)
+{
+	struct summary_fold *fold = summary->fold;
+	const struct hook *hook = event->function->hook;
+	const char *path = hook ? event_argument(event, "path") : NULL;
+	struct summary_spawned *spawned;
+
+	if (!hook)
+		return;
+	if (event->flags & CALL_OF_CHILD && hook_is_exec(hook)) {
+		fold->executed = event->flags & CALL_FAILED ? NULL : path ? path : "a program";
+		fold->executed = fold->executed ? copy(summary, fold->executed) : NULL;
+		fold->executor = event->thread;
+	}
+	if (event->type != CALL_TYPE_ALLOC || hook->resource != RESOURCE_PROCESS ||
+	    event->flags & CALL_FAILED)
+		return;
+	if (!strcmp(hook->name, "vfork") && fold->executor == event->thread)
+		path = fold->executed;
+	else if (strncmp(hook->name, "posix_spawn", strlen("posix_spawn")) != 0)
+		return;
+	fold->executed = NULL;
+	spawned = path ? ARRAY_ADD(&summary->spawned) : NULL;
+	if (spawned)
+		*spawned = (struct summary_spawned){ (uint32_t)event->object,
+						     (uint32_t)summary->processes.count,
+						     copy(summary, path) };
+}
+
+static void on_call(struct summary *summary, const struct event *event, struct error *err)
+{
+	summary_count(summary, event);
+	note_spawned(summary, event);
+	ledger_event(summary->ledger, event, err);
+	if (summary->causes)
+		causes_event(summary->causes, event);
+	locks_event(&summary->locks, event);
+	wakes_event(&summary->signals, event);
+	if (event->leave_ns > event->enter_ns)
+		coverage_event(&summary->coverage, event);
+	if (event->type != CALL_TYPE_NONE)
+		return;
+	use(summary, event);
+}
+
+/* ---- notes ---- */
+
+static void note_process(struct summary *summary, const struct event *event)
+{
+	struct summary_fold *fold = summary->fold;
+	const char *executable = event_argument(event, "executable");
+
+	if (executable)
+		fold->process.executable = copy(summary, executable);
+	if (executable)
+		atlas_add_program(&summary->atlas, executable);
+	if (!fold->process.allocator)
+		fold->process.allocator = copy(summary, event_argument(event, "allocator"));
+	for (uint32_t i = 0; i < event->argument_count; i++) {
+		size_t room = sizeof(fold->command) - fold->command_length;
+		int length;
+
+		if (strncmp(event->arguments[i].name, "argv", 4) != 0)
+			continue;
+		length = snprintf(fold->command + fold->command_length, room, "%s%s",
+				  fold->command_length ? " " : "", event->arguments[i].value);
+		fold->command_length += length < 0		? 0
+					: (size_t)length < room ? (size_t)length
+								: room - 1;
+	}
+}
+
+static void note_lost(struct summary *summary, const struct event *event)
+{
+	const char *count = event_argument(event, "count");
+	const char *reason = event_argument(event, "reason");
+	uint64_t number = count ? strtoull(count, NULL, 0) : event->size;
+	struct summary_loss *loss;
+
+	summary->fold->process.lost += trace_lost_notes(event) ? 0 : number;
+	for (size_t i = 0; reason && i < summary->losses.count; i++) {
+		if (strcmp(summary->losses.items[i].reason, reason) != 0)
+			continue;
+		summary->losses.items[i].count += number;
+		return;
+	}
+	if (!reason || summary->losses.count >= LOSS_COUNT + 8)
+		return;
+	loss = ARRAY_ADD(&summary->losses);
+	*loss = (struct summary_loss){ copy(summary, reason), number };
+}
+
+#define BYPASSES_MAX 256
+
+static struct summary_bypass *bypass_at(struct summary *summary, const char *path)
+{
+	struct summary_bypass *bypass;
+
+	for (size_t i = 0; i < summary->bypasses.count; i++)
+		if (!strcmp(summary->bypasses.items[i].path, path))
+			return &summary->bypasses.items[i];
+	bypass = ARRAY_ADD(&summary->bypasses);
+	*bypass = (struct summary_bypass){ .path = copy(summary, path),
+					   .process = (uint32_t)summary->processes.count };
+	return bypass->path ? bypass : NULL;
+}
+
+static void note_bypass(struct summary *summary, const struct event *event)
+{
+	const char *path = event_argument(event, "path");
+	const char *functions = event_argument(event, "functions");
+	uint64_t number = functions ? strtoull(functions, NULL, 0) : 0;
+	struct summary_bypass *bypass;
+
+	if (!path || summary->bypasses.count >= BYPASSES_MAX)
+		return;
+	bypass = bypass_at(summary, path);
+	bypass->processes++;
+	if (number > bypass->functions)
+		bypass->functions = number;
+	if (!bypass->example)
+		bypass->example = copy(summary, event_argument(event, "example"));
+}
+
+static void note_count(struct summary *summary, struct summary_list *list, const char *what,
+		       const struct event *event)
+{
+	const char *count = event_argument(event, "count");
+	uint64_t number = count ? strtoull(count, NULL, 10) : 1;
+	struct summary_left_out *item;
+
+	list->sum += what ? number : 0;
+	for (size_t i = 0; what && i < list->count; i++) {
+		if (strcmp(list->items[i].program, what) != 0)
+			continue;
+		list->items[i].count += number;
+		return;
+	}
+	if (!what)
+		return;
+	item = ARRAY_ADD(list);
+	*item = (struct summary_left_out){ copy(summary, what), number };
+}
+
+static void note_unproven(struct summary *summary, const struct event *event)
+{
+	struct summary_process *process = &summary->fold->process;
+	const char *part = event_argument(event, "part");
+
+	process->is_part = part != NULL;
+	process->doubt = copy(summary, event_argument(event, "why"));
+}
+
+static void note_settings(struct summary *summary, const struct event *event)
+{
+	const char *events = event_argument(event, "events");
+	const char *follow = event_argument(event, "follow");
+	const char *sample = event_argument(event, "sample");
+	const char *locks = event_argument(event, "locks");
+	uint64_t bytes = sample ? strtoull(sample, NULL, 10) : 0;
+
+	summary->locks.is_contended = locks && !strcmp(locks, "contended");
+	summary->fold->process.is_contended = summary->locks.is_contended;
+	if (bytes > summary->sample)
+		summary->sample = bytes;
+	if (events)
+		summary->fold->process.recorded = copy(summary, events);
+	if (follow && !summary->follow)
+		summary->follow = copy(summary, follow);
+}
+
+/* What a call under way may be waiting in. An exec or exit that does not return is no wait. */
+static bool may_block(const struct hook *hook)
+{
+	return hook_may_sleep(hook) && hook->operation != OPERATION_END;
+}
+
+static void note_open(struct summary *summary, const struct event *event)
+{
+	struct summary_fold *fold = summary->fold;
+	const char *call = event_argument(event, "call");
+	const struct hook *hook = call ? hook_find(call) : NULL;
+	struct fold_open *open;
+
+	if (event->time_ns > fold->process.end_ns)
+		fold->process.end_ns = event->time_ns;
+	/* A thread may be in its first call. */
+	if (event->pthread)
+		map_set(&fold->threads, OF_HANDLE, event->pthread, event->thread);
+	if (!call || fold->open.count >= SUMMARY_BLOCKED_MAX || (hook && !may_block(hook)))
+		return;
+	open = ARRAY_ADD(&fold->open);
+	*open = (struct fold_open){
+		.function = copy(summary, call),
+		.resource = hook ? hook->resource : RESOURCE_NONE,
+		.object = event->object,
+		.related = event->related,
+		.thread = event->thread,
+		.enter_ns = event->enter_ns,
+		.waited_ns = duration_of(event),
+		.index = event->index,
+		.backtrace = event->backtrace,
+	};
+	if (open->function) {
+		if (hook)
+			locks_open(&summary->locks, event, hook);
+	}
+}
+
+static void end_pause(struct summary_process *process, uint64_t now_ns)
+{
+	if (process->pause_since_ns && now_ns > process->pause_since_ns)
+		process->pause_ns += now_ns - process->pause_since_ns;
+	process->pause_since_ns = 0;
+}
+
+static void note_recording(struct summary_process *process, const struct event *event)
+{
+	const char *state = event_argument(event, "state");
+	bool is_off = state && !strcmp(state, "off");
+
+	if (!is_off) {
+		end_pause(process, event->time_ns);
+		return;
+	}
+	process->pauses += !process->pause_since_ns;
+	if (!process->pause_since_ns)
+		process->pause_since_ns = event->time_ns;
+}
+
+static uint64_t number_of(const struct event *event, const char *name)
+{
+	const char *text = event_argument(event, name);
+
+	return text ? strtoull(text, NULL, 10) : 0;
+}
+
+static void note_attached(struct summary_process *process, const struct event *event)
+{
+	process->is_attached = true;
+	process->had_threads = number_of(event, "threads");
+	process->had_bytes = number_of(event, "resident");
+	process->had_ns = number_of(event, "age_ms") * 1000000;
+}
+
+static void note_kept(struct summary_process *process, const struct event *event)
+{
+	const char *since = event_argument(event, "since");
+
+	process->kept_ns = since ? (uint64_t)(strtod(since, NULL) * 1e9) : 0;
+	process->cut_calls = number_of(event, "calls");
+}
+
+/* Why a program was not traced, as the end of a sentence. */
+static const char *sentence_of(const char *followed)
+{
+	static const struct {
+		const char *word, *sentence;
+	} reasons[] = {
+#define UNTRACED(name, word, sentence) { word, sentence },
+#include "base/untraced.def"
+#undef UNTRACED
+	};
+
+	for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++)
+		if (!strcmp(followed, reasons[i].word))
+			return reasons[i].sentence;
+	return reasons[0].sentence;
+}
+
+/* Its time is when the collector saw the end. */
+static void note_end(struct summary *summary, const struct event *event)
+{
+	struct summary_fold *fold = summary->fold;
+	static const struct {
+		const char *word;
+		enum summary_end end;
+	} words[] = {
+		{ "exited", SUMMARY_EXITED },	  { "killed", SUMMARY_KILLED },
+		{ "exec", SUMMARY_EXEC },	  { "left", SUMMARY_LEFT },
+		{ "detached", SUMMARY_DETACHED },
+	};
+	struct summary_process *process = &fold->process;
+	const char *how = event_argument(event, "how");
+	const char *status = event_argument(event, "status");
+	const char *followed = event_argument(event, "followed");
+	const char *at = event_argument(event, "at");
+	const char *children = event_argument(event, "children");
+	const char *past = event_argument(event, "past");
+
+	process->has_end = true;
+	for (size_t i = 0; how && i < sizeof(words) / sizeof(*words); i++)
+		if (!strcmp(how, words[i].word))
+			process->end = words[i].end;
+	if (!status)
+		status = event_argument(event, "signal");
+	process->has_status = status != NULL;
+	process->status = status ? atoi(status) : 0;
+	process->untraced = !followed || !strcmp(followed, "yes") || !strcmp(followed, "left-out")
+				    ? NULL
+				    : sentence_of(followed);
+	if (event->time_ns > process->end_ns)
+		process->end_ns = event->time_ns;
+	process->ended_ns = at ? (uint64_t)(strtod(at, NULL) * 1e9) : 0;
+	fold->told_events = number_of(event, "events");
+	process->gone = number_of(event, "gone");
+	process->is_in_run = event_argument(event, "run") != NULL;
+	process->descriptors = number_of(event, "descriptors");
+	process->has_zombie = children && !strcmp(children, "ended");
+	process->has_no_zombie = children && !process->has_zombie;
+	process->has_namespace = past && !strncmp(past, "namespace", strlen("namespace"));
+	process->past = past ? copy(summary, past) : NULL;
+	process->uncontended = number_of(event, "uncontended");
+	/* which of them were written: they themselves say */
+	summary->wants_calls |= number_of(event, "late") != 0;
+	end_pause(process, event->time_ns);
+}
+
+/*
+ * The last scan that came to an end counts, if it is told what it judged: without its cut (outside
+ * of the time, or left out by a flight recorder) nobody knows of which blocks it speaks.
+ */
+static void note_scan(struct summary *summary, const struct event *event)
+{
+	struct summary_process *process = &summary->fold->process;
+	const char *reason = event_argument(event, "reason");
+	const char *state = event_argument(event, "state");
+	const char *count = event_argument(event, "unkept");
+	const char *bytes = event_argument(event, "unkept-bytes");
+	uint64_t number = number_of(event, "number");
+
+	if (state && !strcmp(state, "cut"))
+		process->scan_cut = number;
+	if (state && !strcmp(state, "failed")) {
+		process->unscanned = copy(summary, reason ? reason : "");
+		return;
+	}
+	if (!state || strcmp(state, "done") != 0 || !number || number != process->scan_cut)
+		return;
+	process->unscanned = NULL;
+	process->is_scanned = true;
+	process->is_doubtful = event_argument(event, "doubt") != NULL;
+	process->unkept = count ? strtoull(count, NULL, 10) : 0;
+	process->unkept_bytes = bytes ? strtoull(bytes, NULL, 10) : 0;
+}
+
+/* The call of an earlier program of the process that opened an inherited descriptor, or NULL. */
+static const struct event *opened_before(const struct summary *summary, const struct event *note)
+{
+	const struct summary_process *process = &summary->fold->process;
+	const char *fd = event_argument(note, "fd");
+
+	for (size_t i = summary->passed.count; fd && i-- > 0;)
+		if (summary->passed.items[i]->pid == process->pid &&
+		    summary->passed.items[i]->opened.object == strtoull(fd, NULL, 0) &&
+		    summary->passed.items[i]->opened.time_ns < note->time_ns)
+			return &summary->passed.items[i]->opened;
+	return NULL;
+}
+
+static void on_note(struct summary *summary, const struct event *event, struct error *err)
+{
+	const char *name = event->function->name;
+	const struct event *opened = !strcmp(name, NOTE_FD) ? opened_before(summary, event) : NULL;
+
+	if (opened)
+		ledger_carry(summary->ledger, opened, event, err);
+	else
+		ledger_event(summary->ledger, event, err);
+	if (summary->causes)
+		causes_note(summary->causes, event);
+	coverage_note(&summary->coverage, event);
+	note_start(&summary->fold->process, event);
+	if (!strcmp(name, NOTE_PROCESS)) {
+		note_process(summary, event);
+	} else if (!strcmp(name, NOTE_THREAD_END)) {
+		map_set(&summary->fold->threads, OF_THREAD, event->thread, FOLD_ENDED);
+	} else if (!strcmp(name, NOTE_LOST)) {
+		note_lost(summary, event);
+	} else if (!strcmp(name, NOTE_FUNCTIONS))
+		allocators_note(summary, event);
+	else if (!strcmp(name, NOTE_BYPASS)) {
+		note_bypass(summary, event);
+	} else if (!strcmp(name, NOTE_OPEN)) {
+		note_open(summary, event);
+	} else if (!strcmp(name, NOTE_ATTACHED))
+		note_attached(&summary->fold->process, event);
+	else if (!strcmp(name, NOTE_KEPT))
+		note_kept(&summary->fold->process, event);
+	else if (!strcmp(name, NOTE_END))
+		note_end(summary, event);
+	else if (!strcmp(name, NOTE_SCAN)) {
+		note_scan(summary, event);
+	} else if (!strcmp(name, NOTE_RECORDING))
+		note_recording(&summary->fold->process, event);
+	else if (!strcmp(name, NOTE_LEFT_OUT)) {
+		note_count(summary, &summary->left_out, event_argument(event, "program"), event);
+	} else if (!strcmp(name, NOTE_REFUSED)) {
+		note_count(summary, &summary->refused, event_argument(event, "what"), event);
+	} else if (!strcmp(name, NOTE_STALLED) && event_argument(event, "seconds"))
+		summary->fold->process.stalled_s += strtod(event_argument(event, "seconds"), NULL);
+	else if (!strcmp(name, NOTE_UNPROVEN)) {
+		note_unproven(summary, event);
+	} else if (!strcmp(name, NOTE_SETTINGS))
+		note_settings(summary, event);
+}
+
+/* ---- streams ---- */
+
+/* PINF, or the header of a text trace, has been read. */
+static void on_process(struct summary *summary, const struct event *event)
+{
+	struct summary_process *process = &summary->fold->process;
+	const struct trace_process *facts = event->process;
+
+	process->name = copy(summary, facts->name ? facts->name : "");
+	process->pid = facts->pid;
+	process->parent_pid = facts->parent_pid;
+	process->stream = facts->stream;
+	process->parent_stream = facts->parent_stream;
+	process->session[0] = facts->session[0];
+	process->session[1] = facts->session[1];
+	process->has_tails = facts->has_tails;
+	process->start_ns = facts->start_ns;
+	summary->has_times |= facts->has_tails;
+}
+
+static void on_stream(struct summary *summary, struct error *err)
+{
+	if (summary->fold->is_begun)
+		verdict_process(summary, err);
+	summary->fold->is_begun = true;
+	summary->coverage.is_partial = summary->selection && summary->selection->filters;
+}
+
+static void on_surroundings(struct summary *summary, const struct event *event, struct error *err)
+{
+	switch (event->kind) {
+	case EVENT_STREAM:
+		on_stream(summary, err);
+		return;
+	case EVENT_PROCESS:
+		on_process(summary, event);
+		return;
+	case EVENT_MAPPING:
+		atlas_map(&summary->atlas, event->mapping);
+		return;
+	case EVENT_TRACER:
+	case EVENT_CONTEXT:
+	case EVENT_RESOURCE:
+	case EVENT_ATTACHMENT:
+	case EVENT_HEAP:
+	case EVENT_COMMENT:
+	case EVENT_NOTE:
+	case EVENT_CALL:
+		break;
+	}
+}
+
+void summary_event(struct summary *summary, const struct event *event, struct error *err)
+{
+	if (event->kind == EVENT_CALL) {
+		on_call(summary, event, err);
+		return;
+	}
+	if (event->kind == EVENT_NOTE) {
+		on_note(summary, event, err);
+		return;
+	}
+	on_surroundings(summary, event, err);
+}
+
+/* ---- begin and end ---- */
+
+void summary_begin(struct summary **result, struct error *err)
+{
+	struct summary *summary = memory_zalloc(1, sizeof(*summary));
+
+	*result = summary;
+	atlas_init(&summary->atlas);
+	tallies_init(&summary->tallies, &summary->atlas);
+	locks_init(&summary->locks);
+	wakes_init(&summary->signals, RESOURCE_CONDITION);
+	coverage_init(&summary->coverage);
+	summary->fold = memory_zalloc(1, sizeof(*summary->fold));
+	if (summary->fold)
+		ledger_create(&summary->ledger, false, err);
+	map_init(&summary->fold->threads);
+	map_init(&summary->last_by_pid);
+	waits_init(&summary->fold->waits);
+}
+
+void summary_watch(struct summary *summary)
+{
+	verdict_list_sites(summary);
+	causes_create(&summary->causes, summary->ledger, &summary->tallies);
+}
+
+void summary_open(struct summary *summary, const char *path)
+{
+	summary->fold->path = copy(summary, path ? path : "");
+}
+
+/*
+ * What is there was read to its last byte, and only the end is not there: a copy of a file that is
+ * still written, or a collector that was killed. That is incomplete, and nothing of it is damaged.
+ */
+static bool is_damaged(const struct trace_tally *tally)
+{
+	bool only_ends = tally->is_truncated && tally->damages == 1 && !tally->damaged_bytes;
+
+	return (tally->damages || tally->is_truncated) && !only_ends;
+}
+
+/*
+ * Calls that were not read: how many there are says the index, and the end of the stream must say
+ * the same. Who made which threads, what the process became, and what it freed of
+ * before it was attached to, only they themselves would say.
+ */
+static void take_skipped(struct summary *summary, const struct trace_tally *tally)
+{
+	struct summary_fold *fold = summary->fold;
+	struct summary_process *process = &fold->process;
+
+	process->events += tally->skipped;
+	if (process->events != fold->told_events || tally->sections != 1 || fold->thread_count ||
+	    tally->skipped_threads != 1 || tally->skipped_makers || process->end == SUMMARY_EXEC ||
+	    process->is_attached)
+		summary->wants_calls = true;
+	fold->thread_count = 1;
+	if (tally->skipped_last_ns > process->end_ns)
+		process->end_ns = tally->skipped_last_ns;
+}
+
+void summary_close(struct summary *summary, const struct trace_tally *tally, uint64_t until_ns,
+		   struct error *err)
+{
+	struct summary_process *process = &summary->fold->process;
+
+	/* it was asked for its children at its end, and not then */
+	if (until_ns < process->ended_ns)
+		process->has_no_zombie = process->has_zombie = false;
+	if (tally && tally->skipped)
+		take_skipped(summary, tally);
+	if (tally && is_damaged(tally)) {
+		process->is_damaged = true;
+		process->damages = tally->damages;
+		process->damage = copy(summary, tally->damages ? tally->damage_text
+							       : "ends in the middle of a packet");
+	}
+	if (summary->fold->is_begun)
+		verdict_process(summary, err);
+}
+
+void summary_end(struct summary *summary, struct error *err)
+{
+	if (summary->fold->is_begun) {
+		verdict_process(summary, err);
+	}
+	verdict_run(summary);
+}
+
+static void free_fold(struct summary_fold *fold)
+{
+	if (!fold)
+		return;
+	map_clear(&fold->threads);
+	sites_free(&fold->sites);
+	waits_free(&fold->waits);
+	free(fold->open.items);
+	free(fold);
+}
+
+void summary_free(struct summary *summary)
+{
+	if (!summary)
+		return;
+	free_fold(summary->fold);
+	causes_destroy(summary->causes);
+	ledger_destroy(summary->ledger);
+	tallies_free(&summary->tallies);
+	locks_free(&summary->locks);
+	wakes_free(&summary->signals);
+	coverage_clear(&summary->coverage);
+	touched_free(&summary->touched);
+	free(summary->processes.items);
+	free(summary->sites.items);
+	free(summary->blocked.items);
+	free(summary->losses.items);
+	free(summary->inner.places.items);
+	free(summary->bypasses.items);
+	free(summary->left_out.items);
+	free(summary->spawned.items);
+	free(summary->children.items);
+	map_clear(&summary->last_by_pid);
+	for (size_t i = 0; i < summary->passed.count; i++) {
+		free(summary->passed.items[i]->arguments);
+		free(summary->passed.items[i]);
+	}
+	free(summary->passed.items);
+	free(summary->refused.items);
+	atlas_free(&summary->atlas);
+	pool_free(&summary->pool);
+	free(summary);
+}
+
+const struct summary_process *summary_current(const struct summary *summary)
+{
+	return &summary->fold->process;
+}
+
+const struct summary_process *summary_process_at(const struct summary *summary, uint32_t number)
+{
+	for (size_t i = 0; i < summary->processes.count; i++)
+		if (summary->processes.items[i].number == number)
+			return &summary->processes.items[i];
+	return NULL;
+}
+
+const struct summary_class *summary_class_of(const struct summary *summary, enum resource known)
+{
+	for (uint32_t i = 0; i < summary->class_count; i++)
+		if (summary->classes[i].known == known)
+			return &summary->classes[i];
+	return NULL;
+}
+
+void summary_add_child(struct summary_children *children, uint32_t *first, uint32_t parent,
+		       uint32_t pid)
+{
+	uint32_t index = ARRAY_NUMBER(children);
+
+	children->items[index] = (struct summary_child){ pid, parent, *first };
+	*first = index;
+}
+
+void summary_join_children(struct summary_children *children, uint32_t *first, uint32_t second)
+{
+	uint32_t last = second;
+
+	while (last && children->items[last].next)
+		last = children->items[last].next;
+	if (!last)
+		return;
+	children->items[last].next = *first;
+	*first = second;
+}
+
+/* A busy collector sees several ends at once: what processes say of themselves has their order. */
+static uint64_t end_of(const struct summary_process *process)
+{
+	return process->ended_ns ? process->ended_ns : process->end_ns;
+}
+
+uint64_t summary_orphans(const struct summary *summary, const struct summary_children *children,
+			 uint32_t first)
+{
+	const struct summary_process *processes = summary->processes.items;
+	uint64_t orphans = 0;
+
+	for (uint32_t i = first; i; i = children->items[i].next) {
+		const struct summary_process *parent =
+			summary_process_at(summary, children->items[i].parent);
+		uint32_t last = map_get(&summary->last_by_pid, 0, children->items[i].pid);
+
+		orphans += parent && (parent->has_no_zombie ||
+				      (last && processes[last - 1].start_ns > parent->start_ns &&
+				       (!processes[last - 1].has_end ||
+					end_of(&processes[last - 1]) > end_of(parent))));
+	}
+	return orphans;
+}
+
+static size_t say_error(char *text, size_t size, const char *what, uint64_t bytes, double variance)
+{
+	return (size_t)snprintf(text, size, "; %s %" PRIu64 " +- %" PRIu64 " bytes", what, bytes,
+				estimate_error(variance));
+}
+
+const char *summary_say_samples(const struct summary *summary, char *text)
+{
+	const struct summary_class *memory = NULL;
+	size_t used;
+
+	*text = '\0';
+	if (!summary->sample)
+		return text;
+	for (uint32_t i = 0; i < summary->class_count; i++)
+		if (summary->classes[i].is_estimate && summary->classes[i].gained)
+			memory = &summary->classes[i];
+	used = (size_t)snprintf(text, SUMMARY_SAMPLES_MAX,
+				"numbers of memory are estimates: it was recorded by samples, one "
+				"in %" PRIu64 " bytes",
+				summary->sample);
+	if (!memory)
+		return text;
+	used += say_error(text + used, SUMMARY_SAMPLES_MAX - used,
+			  "in 95 of 100 cases held at the end", memory->held_bytes,
+			  memory->held_variance);
+	say_error(text + used, SUMMARY_SAMPLES_MAX - used, "the most of a process",
+		  memory->peak.amount, memory->peak.variance);
+	return text;
+}

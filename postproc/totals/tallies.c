@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT */
+#include "tallies.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/memory.h"
+
+#define KEPT_CHUNKS 16u /* of a process, for the next one */
+
+/* ---- entries ---- */
+
+void *tally_make(struct tally *tally, int whose, uint32_t index)
+{
+	uint32_t chunk = index / TALLY_ENTRIES;
+	char **place;
+
+	while (tally->chunks[whose].count <= chunk) {
+		place = ARRAY_ADD(&tally->chunks[whose]);
+		*place = NULL;
+	}
+	place = &tally->chunks[whose].items[chunk];
+	if (!*place)
+		*place = memory_zalloc(TALLY_ENTRIES, tally->size);
+	return *place + index % TALLY_ENTRIES * tally->size;
+}
+
+/* ---- places of the run ---- */
+
+static void make_room(struct tallies *tallies, size_t number)
+{
+	size_t count = tallies->first_count + tallies->first_count / 2 + 1024;
+	uint32_t *first;
+
+	if (count <= number)
+		count = number + 1;
+	first = memory_resize(tallies->first, count * sizeof(*first));
+	memset(first + tallies->first_count, 0, (count - tallies->first_count) * sizeof(*first));
+	tallies->first = first;
+	tallies->first_count = count;
+}
+
+static bool is_place(const struct tally_place *place, const struct site *site)
+{
+	return place->class == site->class && place->is_part == site->is_part &&
+	       (place->backtrace->count || !strcmp(place->function, site->function->name));
+}
+
+/* Index + 1 of the place of a site. */
+static uint32_t place_of(struct tallies *tallies, const struct site *site)
+{
+	const struct trace_node *backtrace =
+		atlas_backtrace(tallies->atlas, site->backtrace, site->index);
+	struct tally_place *place;
+	uint32_t found;
+
+	if (backtrace->number >= tallies->first_count)
+		make_room(tallies, backtrace->number);
+	found = tallies->first[backtrace->number];
+	while (found && !is_place(&tallies->places.items[found - 1], site))
+		found = tallies->places.items[found - 1].next;
+	if (found)
+		return found;
+	place = ARRAY_ADD(&tallies->places);
+	*place = (struct tally_place){
+		.backtrace = backtrace,
+		.function = pool_text_again(&tallies->pool, &tallies->recent, site->function->name),
+		.next = tallies->first[backtrace->number],
+		.class = site->class,
+		.is_part = site->is_part,
+	};
+	tallies->first[backtrace->number] = (uint32_t)tallies->places.count;
+	return (uint32_t)tallies->places.count;
+}
+
+/* Index + 1 of the place of each site. */
+static uint32_t *make_places(struct tallies *tallies, const struct sites *sites)
+{
+	uint32_t *places = memory_zalloc(sites->list.count, sizeof(*places));
+
+	for (uint32_t i = 1; i < sites->list.count; i++)
+		places[i] = place_of(tallies, sites_at(sites, i));
+	return places;
+}
+
+/*
+ * The entries of a process that were merged are given back chunk by chunk, and those of the run
+ * take their room; a few are kept for the next process, as they begin.
+ */
+static void forget_chunk(struct tally *tally, size_t chunk)
+{
+	char **entries = &tally->chunks[TALLY_OF_PROCESS].items[chunk];
+
+	if (*entries && chunk < KEPT_CHUNKS) {
+		memset(*entries, 0, TALLY_ENTRIES * tally->size);
+		return;
+	}
+	free(*entries);
+	*entries = NULL;
+}
+
+/* count: of the sites; 0: what the process has is forgotten alone. */
+static void merge_tally(struct tally *tally, const uint32_t *places, size_t count)
+{
+	for (size_t i = 0; i < tally->chunks[TALLY_OF_PROCESS].count; i++) {
+		uint32_t from = (uint32_t)i * TALLY_ENTRIES;
+		const char *entries = tally->chunks[TALLY_OF_PROCESS].items[i];
+
+		for (uint32_t at = from ? from : 1;
+		     entries && at < from + TALLY_ENTRIES && at < count; at++)
+			tally->merge(tally->user, tally_make(tally, TALLY_OF_RUN, places[at] - 1),
+				     entries + (at - from) * tally->size);
+		forget_chunk(tally, i);
+	}
+}
+
+void tallies_close(struct tallies *tallies, const struct sites *sites)
+{
+	cleanup_free uint32_t *places = sites->list.count ? make_places(tallies, sites) : NULL;
+
+	for (unsigned i = 0; i < tallies->count; i++)
+		merge_tally(&tallies->list[i], places, sites->list.count);
+}
+
+void tallies_init(struct tallies *tallies, struct atlas *atlas)
+{
+	*tallies = (struct tallies){ .atlas = atlas };
+}
+
+static void free_chunks(struct tally *tally, int whose)
+{
+	for (size_t i = 0; i < tally->chunks[whose].count; i++)
+		free(tally->chunks[whose].items[i]);
+	free(tally->chunks[whose].items);
+}
+
+void tallies_free(struct tallies *tallies)
+{
+	for (unsigned i = 0; i < tallies->count; i++) {
+		free_chunks(&tallies->list[i], TALLY_OF_PROCESS);
+		free_chunks(&tallies->list[i], TALLY_OF_RUN);
+	}
+	free(tallies->first);
+	pool_free(&tallies->pool);
+	free(tallies->places.items);
+}
+
+struct tally *tallies_add(struct tallies *tallies, size_t size,
+			  void (*merge)(void *user, void *run, const void *process), void *user)
+{
+	struct tally *tally = &tallies->list[tallies->count++];
+
+	*tally = (struct tally){ .size = size, .merge = merge, .user = user };
+	return tally;
+}

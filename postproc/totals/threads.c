@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: MIT */
+#include "threads.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "hook_table.h"
+#include "notes.h"
+
+/* ---- the tables ---- */
+
+/* The key is to mean this thread from now on. */
+static void name_by(struct map *map, uint64_t key, uint32_t index)
+{
+	map_set(map, 0, key, index + 1);
+}
+
+static uint32_t find_by(const struct map *map, uint64_t key)
+{
+	uint32_t place = map_get(map, 0, key);
+
+	return place ? place - 1 : THREAD_NONE;
+}
+
+/* Index of a new thread. tid and pthread may be 0. */
+static uint32_t add(struct threads *threads, uint32_t tid, uint64_t pthread, uint64_t time_ns)
+{
+	struct thread_life *thread = ARRAY_ADD(&threads->list);
+	uint32_t index = (uint32_t)threads->list.count - 1;
+
+	*thread = (struct thread_life){
+		.tid = tid,
+		.pthread = pthread,
+		.creator = THREAD_NONE,
+		.first_ns = time_ns,
+		.last_ns = time_ns,
+	};
+
+	if (tid)
+		name_by(&threads->by_number, tid, index);
+	if (pthread)
+		name_by(&threads->by_handle, pthread, index);
+	return index;
+}
+
+/*
+ * Whose event it is. A thread that was made and has not yet been heard of is known by its handle;
+ * its kernel's number may have been another's before.
+ */
+static uint32_t look_up(struct threads *threads, const struct event *event)
+{
+	uint32_t index = event->pthread ? find_by(&threads->by_handle, event->pthread)
+					: find_by(&threads->by_number, event->thread);
+	struct thread_life *thread;
+
+	if (index == THREAD_NONE)
+		return add(threads, event->thread, event->pthread, event->time_ns);
+	thread = &threads->list.items[index];
+	if (thread->tid == event->thread)
+		return index;
+	if (thread->tid)
+		return add(threads, event->thread, event->pthread, event->time_ns);
+	thread->tid = event->thread;
+	name_by(&threads->by_number, event->thread, index);
+	return index;
+}
+
+static uint32_t thread_of(struct threads *threads, const struct event *event)
+{
+	const struct thread_life *last =
+		threads->last != THREAD_NONE ? &threads->list.items[threads->last] : NULL;
+
+	if (!last || last->tid != event->thread || last->pthread != event->pthread)
+		threads->last = look_up(threads, event);
+	return threads->last;
+}
+
+/* ---- waits ---- */
+
+/* By the class of the hook: what is waited for in it, and 1; 0: it is no wait. */
+static const unsigned char waits[RESOURCE_COUNT] = {
+	[RESOURCE_LOCK] = THREAD_WAIT_LOCK + 1,
+	[RESOURCE_SEMAPHORE] = THREAD_WAIT_SEMAPHORE + 1,
+	[RESOURCE_SEMSET] = THREAD_WAIT_SEMAPHORE + 1,
+	[RESOURCE_CONDITION] = THREAD_WAIT_CONDITION + 1,
+	[RESOURCE_THREAD] = THREAD_WAIT_JOIN + 1,
+	[RESOURCE_BARRIER] = THREAD_WAIT_JOIN + 1,
+	[RESOURCE_PROCESS] = THREAD_WAIT_JOIN + 1,
+	[RESOURCE_FD] = THREAD_WAIT_OTHER + 1,
+	[RESOURCE_FILE] = THREAD_WAIT_OTHER + 1,
+	[RESOURCE_DIRECTORY] = THREAD_WAIT_OTHER + 1,
+};
+
+/* False: it is no wait, or its time is in that of the call around it. */
+static bool wait_of(const struct hook *hook, uint32_t depth, enum thread_wait *wait)
+{
+	if (!hook || !hook_may_sleep(hook) || !waits[hook->resource])
+		return false;
+	*wait = (enum thread_wait)(waits[hook->resource] - 1);
+	return *wait != THREAD_WAIT_OTHER || depth == 0;
+}
+
+bool threads_waits(const struct hook *hook, const struct event *event, enum thread_wait *wait)
+{
+	return event->leave_ns >= event->enter_ns + THREADS_WAIT_NS &&
+	       wait_of(hook, event->depth, wait);
+}
+
+static void add_wait(struct thread_life *thread, const struct hook *hook, const struct event *event)
+{
+	enum thread_wait wait;
+
+	if (threads_waits(hook, event, &wait))
+		thread->waited_ns[wait] += event->leave_ns - event->enter_ns;
+}
+
+/* ---- what becomes of them ---- */
+
+/* Made by this call: the last user of the handle from now on. */
+static void create(struct threads *threads, uint32_t creator, const struct event *event)
+{
+	uint32_t index = add(threads, 0, event->object, event->time_ns);
+	struct thread_life *thread;
+
+	thread = &threads->list.items[index];
+	thread->creator = creator;
+	thread->backtrace = event->backtrace;
+	thread->index = event->index;
+}
+
+static void join(struct thread_life *thread, const struct event *event)
+{
+	thread->is_joined = true;
+	/* Who had to wait saw its end; else it had ended before. */
+	if (event->leave_ns >= event->enter_ns + THREADS_WAIT_NS)
+		thread->ended_ns = event->leave_ns;
+}
+
+static void set_name(struct thread_life *thread, const struct event *event)
+{
+	const char *name = event_argument(event, "name");
+
+	if (name)
+		snprintf(thread->name, sizeof(thread->name), "%s", name);
+}
+
+/* The thread that a call is about, or NULL. */
+static struct thread_life *object_of(struct threads *threads, const struct event *event)
+{
+	uint32_t index = find_by(&threads->by_handle, event->object);
+
+	return index != THREAD_NONE ? &threads->list.items[index] : NULL;
+}
+
+const struct thread_life *threads_of_handle(const struct threads *threads, uint64_t handle)
+{
+	uint32_t index = find_by(&threads->by_handle, handle);
+
+	return index != THREAD_NONE ? &threads->list.items[index] : NULL;
+}
+
+/* A successful call about a thread. */
+static void on_thread(struct threads *threads, uint32_t caller, const struct event *event)
+{
+	struct thread_life *thread = object_of(threads, event);
+	const char *function = event->function->name;
+
+	/* A join that was refused gives its thread back with a part of its own. */
+	if (event->type == CALL_TYPE_ALLOC) {
+		if (!event->part)
+			create(threads, caller, event);
+		return;
+	}
+	if (event->operation == OPERATION_END)
+		threads->list.items[caller].has_ended = true;
+	else if (!strcmp(function, "prctl"))
+		set_name(&threads->list.items[caller], event);
+	else if (!thread || event->moment == MOMENT_HALF)
+		return;
+	else if (event->operation == OPERATION_WAIT || event->function->hook->how == HOW_JOINS)
+		join(thread, event);
+	else if (event->operation == OPERATION_FREE)
+		thread->is_detached = true;
+	else
+		set_name(thread, event);
+}
+
+void threads_event(struct threads *threads, const struct event *event)
+{
+	uint32_t caller = thread_of(threads, event);
+	struct thread_life *thread;
+
+	thread = &threads->list.items[caller];
+	thread->is_first |= event->thread == event->process->pid;
+	if (event->time_ns > thread->last_ns)
+		thread->last_ns = event->time_ns;
+	if (event->leave_ns > thread->last_ns)
+		thread->last_ns = event->leave_ns;
+	if (!event->part && event->moment != MOMENT_HALF) {
+		thread->events++;
+		add_wait(thread, event->function->hook, event);
+	}
+	if (event->flags & (CALL_FAILED | CALL_OF_CHILD) || !event->function->hook ||
+	    event->function->hook->resource != RESOURCE_THREAD)
+		return;
+	on_thread(threads, caller, event);
+}
+
+/* ~open: a call that had not come back at the end; ~process: there is a first thread. */
+void threads_note(struct threads *threads, const struct event *event)
+{
+	const char *name = event->function->name, *call = event_argument(event, "call");
+	struct thread_life *thread;
+	uint32_t index;
+
+	if (strcmp(name, NOTE_OPEN) != 0 && strcmp(name, NOTE_PROCESS) != 0)
+		return;
+	index = thread_of(threads, event);
+	thread = &threads->list.items[index];
+	thread->is_first |= event->thread == event->process->pid;
+	if (!call)
+		return;
+	snprintf(thread->open_call, sizeof(thread->open_call), "%s", call);
+	add_wait(thread, hook_find(call), event);
+}
+
+/* ---- begin and end ---- */
+
+void threads_init(struct threads *threads)
+{
+	*threads = (struct threads){ .last = THREAD_NONE };
+	map_init(&threads->by_number);
+	map_init(&threads->by_handle);
+}
+
+void threads_clear(struct threads *threads)
+{
+	free(threads->list.items);
+	map_clear(&threads->by_number);
+	map_clear(&threads->by_handle);
+	threads_init(threads);
+}

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+#include "touched.h"
+
+#include <stdlib.h>
+
+#include "base/array.h"
+
+/* Of a deep recursion the first frames tell enough. */
+#define FRAMES_MAX 256
+
+void touched_free(struct touched *touched)
+{
+	free(touched->backtraces.items);
+	free(touched->met.items);
+	free(touched->modules.items);
+}
+
+static void meet(struct touched *touched, struct touched_backtrace *item, const struct event *event)
+{
+	uint32_t *number = ARRAY_ADD(&touched->met);
+
+	*number = event->backtrace->id;
+	item->backtrace = event->backtrace;
+	item->index = event->index;
+}
+
+void touched_event(struct touched *touched, const struct event *event)
+{
+	const struct backtrace *backtrace = event->backtrace;
+	struct touched_backtrace *item;
+
+	if (!backtrace)
+		return;
+	item = ARRAY_AT(&touched->backtraces, backtrace->id);
+	if (item->events++ == 0)
+		meet(touched, item, event);
+}
+
+static void look_at(struct touched *touched, const struct atlas *atlas,
+		    const struct touched_backtrace *item)
+{
+	const struct trace_node *at = item->backtrace->node;
+
+	touched->looked++;
+	for (unsigned i = 0; at->count && i < FRAMES_MAX; i++, at = at->caller) {
+		const struct atlas_module *found = atlas_module_of(atlas, at->address, item->index);
+		struct touched_module *module = found ? &touched->modules.items[found->id] : NULL;
+
+		if (!module || module->last == touched->looked)
+			continue;
+		module->last = touched->looked;
+		module->events += item->events;
+	}
+}
+
+void touched_process(struct touched *touched, const struct atlas *atlas)
+{
+	while (touched->modules.count < atlas->module_list.count) {
+		struct touched_module *module = ARRAY_ADD(&touched->modules);
+
+		*module = (struct touched_module){ 0 };
+	}
+	for (size_t i = touched->met.count; i; i--) {
+		uint32_t number = touched->met.items[i - 1];
+
+		look_at(touched, atlas, &touched->backtraces.items[number]);
+		touched->backtraces.items[number].events = 0;
+	}
+	/* Numbers go on in the next process, so it is paid for by those that were met. */
+	if (touched->met.count > touched->backtraces.count / 2)
+		ARRAY_CLEAR(&touched->backtraces);
+	ARRAY_CLEAR(&touched->met);
+}
+
+uint64_t touched_events(const struct touched *touched, const struct atlas_module *module)
+{
+	return module->id < touched->modules.count ? touched->modules.items[module->id].events : 0;
+}
+
+double touched_percent(const struct touched *touched, const struct atlas_module *module,
+		       uint64_t all)
+{
+	return all ? 100 * (double)touched_events(touched, module) / (double)all : 0;
+}

@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * To whom waits are owed in the end, along which chains, what the critical path of each process is,
+ * and who woke whom.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/human.h"
+#include "base/memory.h"
+#include "base/order.h"
+#include "chains.h"
+#include "critical.h"
+#include "postproc/report/report.h"
+
+#define CHAINS_SHOWN 20u /* unless --top says how many */
+
+/* Places and pairs of them, of all processes. */
+struct wakers {
+	const struct trace_node *waiter, *waker;
+	const char *function; /* that waited */
+	enum lane_kind kind;
+	uint64_t count, ns, longest_ns;
+};
+
+struct step {
+	enum critical_step step;
+	uint32_t pid, thread;
+	const char *function;
+	const struct trace_node *backtrace;
+	uint64_t count, ns, first_ns;
+};
+
+/* What is owed to a place. */
+struct owed {
+	const struct trace_node *backtrace;
+	bool is_unseen;	      /* whose holder is not known */
+	bool has_thread;      /* but which thread it is */
+	bool is_cycle;	      /* it waits for the thread whose wait it is owed */
+	const char *function; /* that waited without anybody who is known; NULL: it did not wait */
+	uint64_t waits, waited_ns, passed_ns, owed_ns;
+};
+
+struct chains_state {
+	struct report_run *run;
+	struct lanes lanes;
+	struct chains chains;
+	struct critical critical;
+	uint32_t pid;
+	struct pool names;		/* of functions: those of waits go with their process */
+	struct map index;		/* of wakers and steps */
+	ARRAY_OF(struct wakers) wakers; /* from 1 */
+	ARRAY_OF(struct step) steps;	/* from 1 */
+	ARRAY_OF(struct owed) owed;	/* from 1 */
+	bool is_partial;		/* a critical path begins behind the begin of its process */
+};
+
+/* What numbers in the index are of: by backtraces, which are numbered first. */
+enum { OF_BACKTRACE, OF_THREAD, OF_OWED, OF_STEP, OF_WAKERS = OF_STEP + 3 };
+
+/* A number for a pointer or a pair of numbers. */
+static uint32_t number_of(struct chains_state *state, uint32_t kind, uint64_t key)
+{
+	struct map_entry *entry = map_put(&state->index, kind, key);
+
+	if (!entry->value)
+		entry->value = (uint32_t)state->index.count;
+	return entry->value;
+}
+
+/* Kept; NULL: there is none. */
+static void keep_name(struct chains_state *state, const char *name, const char **kept)
+{
+	*kept = name ? pool_text(&state->names, name, strlen(name)) : NULL;
+}
+
+/* ---- waits ---- */
+
+/* The index of the row for a kind of waits there that were ended there. */
+static uint32_t wakers_of(struct chains_state *state, const struct lane_wait *wait)
+{
+	uint64_t waiter = number_of(state, OF_BACKTRACE, (uintptr_t)wait->waiter);
+	uint32_t waker = number_of(state, OF_BACKTRACE, (uintptr_t)wait->waker), number;
+	uint32_t kind = OF_WAKERS + (uint32_t)wait->kind;
+	struct wakers row = { .waiter = wait->waiter, .waker = wait->waker, .kind = wait->kind };
+
+	number = map_get(&state->index, kind, waiter << 32 | waker);
+	if (number)
+		return number;
+	number = ARRAY_NUMBER(&state->wakers);
+	map_set(&state->index, kind, waiter << 32 | waker, number);
+	keep_name(state, wait->function, &row.function);
+	state->wakers.items[number] = row;
+	return number;
+}
+
+static void add_wakers(struct chains_state *state, const struct lane_wait *wait)
+{
+	uint64_t ns = wait->until_ns > wait->since_ns ? wait->until_ns - wait->since_ns : 0;
+	uint32_t number = wakers_of(state, wait);
+	struct wakers *sum = &state->wakers.items[number];
+
+	sum->count++;
+	sum->ns += ns;
+	if (ns > sum->longest_ns)
+		sum->longest_ns = ns;
+}
+
+static void on_wait(void *user, const struct lane_wait *wait)
+{
+	struct chains_state *state = user;
+
+	if (wait->kind != LANE_OTHER)
+		add_wakers(state, wait);
+	chains_add(&state->chains, wait, summary_current(state->run->summary)->pid);
+	critical_add(&state->critical, wait);
+}
+
+static void event(void *user, const struct event *event)
+{
+	struct chains_state *state = user;
+
+	critical_event(&state->critical, event);
+	lanes_event(&state->lanes, event);
+}
+
+static void note(void *user, const struct event *event)
+{
+	lanes_note(&((struct chains_state *)user)->lanes, event);
+}
+
+/* ---- the critical path ---- */
+
+/* The index of the row. */
+static uint32_t step_of(struct chains_state *state, const struct critical_part *part)
+{
+	uint64_t place = number_of(state, OF_BACKTRACE, (uintptr_t)part->backtrace);
+	uint32_t thread = number_of(state, OF_THREAD, (uint64_t)state->pid << 32 | part->thread);
+	uint32_t kind = OF_STEP + (uint32_t)part->step, number;
+	struct step row = { .step = part->step,
+			    .pid = state->pid,
+			    .thread = part->thread,
+			    .backtrace = part->backtrace };
+
+	number = map_get(&state->index, kind, place << 32 | thread);
+	if (number)
+		return number;
+	number = ARRAY_NUMBER(&state->steps);
+	map_set(&state->index, kind, place << 32 | thread, number);
+	keep_name(state, part->function, &row.function);
+	state->steps.items[number] = row;
+	return number;
+}
+
+static void on_part(void *user, const struct critical_part *part)
+{
+	struct chains_state *state = user;
+	uint32_t number = step_of(state, part);
+	struct step *step = &state->steps.items[number];
+
+	step->count++;
+	step->ns += part->until_ns - part->since_ns;
+	step->first_ns = part->since_ns; /* the path is walked backwards */
+}
+
+static void process(void *user)
+{
+	struct chains_state *state = user;
+
+	lanes_process(&state->lanes);
+	state->pid = summary_current(state->run->summary)->pid;
+	state->is_partial |= state->critical.next != 0;
+	chains_process(&state->chains, state->pid);
+	critical_process(&state->critical, &state->lanes.threads, on_part, state);
+	lanes_clear(&state->lanes);
+}
+
+/* ---- sheets ---- */
+
+static struct owed *owed_to(struct chains_state *state, const struct chains_link *link)
+{
+	bool is_unseen = !link->waker && link->kind == LANE_LOCK;
+	const struct trace_node *place = link->waker ? link->waker
+					 : is_unseen ? NULL
+						     : link->waiter;
+	uint64_t number = number_of(state, OF_BACKTRACE, (uintptr_t)place);
+	struct map_entry *entry = map_put(&state->index, OF_OWED, number);
+
+	if (!entry->value) {
+		entry->value = ARRAY_NUMBER(&state->owed);
+		state->owed.items[entry->value].backtrace = place;
+		state->owed.items[entry->value].is_unseen = is_unseen;
+		state->owed.items[entry->value].function = link->waker ? NULL : link->function;
+	}
+	return &state->owed.items[entry->value];
+}
+
+static void add_owed(struct chains_state *state, const struct chains_link *link)
+{
+	struct owed *owed = owed_to(state, link);
+
+	owed->waits += link->count;
+	owed->has_thread |= link->waker_thread != 0;
+	owed->waited_ns += link->ns;
+	owed->passed_ns += link->next ? link->ns : 0;
+	owed = owed_to(state, chains_end(&state->chains, link));
+	owed->owed_ns += link->ns;
+	owed->is_cycle |= chains_end(&state->chains, link)->is_cycle;
+}
+
+static void put_owed(struct sheet *sheet, const struct owed *owed)
+{
+	struct sheet_cell *row = sheet_add(sheet);
+
+	sheet_number(CELL(row, delayed_by, owed), owed->owed_ns);
+	sheet_number(CELL(row, delayed_by, waited), owed->waited_ns);
+	sheet_number(CELL(row, delayed_by, passed), owed->passed_ns);
+	sheet_number(CELL(row, delayed_by, waits), owed->waits);
+	sheet_backtrace(CELL(row, delayed_by, backtrace), owed->backtrace);
+	if (owed->is_unseen)
+		sheet_text(sheet, CELL(row, delayed_by, what),
+			   owed->has_thread ? "had it, acquired by a call that was not recorded"
+					    : "which thread had it is unknown");
+	else if (owed->is_cycle)
+		sheet_text(sheet, CELL(row, delayed_by, what), "waits in a cycle");
+	else if (owed->function)
+		sheet_format(sheet, CELL(row, delayed_by, what), "waited in %s", owed->function);
+	else
+		sheet_text(sheet, CELL(row, delayed_by, what), "did not wait");
+}
+
+static void put_all_owed(struct chains_state *state, struct sheet *sheet)
+{
+	for (size_t i = 1; i < state->chains.links.count; i++)
+		if (state->chains.links.items[i].count)
+			add_owed(state, &state->chains.links.items[i]);
+	for (size_t i = 1; i < state->owed.count; i++)
+		put_owed(sheet, &state->owed.items[i]);
+	if (state->chains.cut)
+		sheet->note = "Of some waits a part is not followed: the chain is too long, or too "
+			      "far back.";
+}
+
+static int by_time(const void *left, const void *right)
+{
+	const struct chains_link *a = *(const struct chains_link *const *)left;
+	const struct chains_link *b = *(const struct chains_link *const *)right;
+
+	return ORDER(b->ns, a->ns);
+}
+
+/* The steps of a chain, and at last who did not wait. */
+static void put_chain(struct chains_state *state, struct sheet *sheet,
+		      const struct chains_link *first, uint32_t rank)
+{
+	const struct chains_link *link = first, *last = first;
+	struct human waited;
+	char name[128];
+
+	snprintf(name, sizeof(name), "%u. %s, %u threads of process %u", rank + 1,
+		 human_time(&waited, first->ns), first->steps + 1, first->pid);
+	for (uint32_t step = 0; link; step++) {
+		struct sheet_cell *row = sheet_add(sheet);
+
+		sheet_group(sheet, CELL(row, wait_chains, chain), name, rank);
+		sheet_format(sheet, CELL(row, wait_chains, what), "%s %s",
+			     step ? "who waits for a" : "waits for a", lane_word(link->kind));
+		if (!step) {
+			sheet_number(CELL(row, wait_chains, waited), first->ns);
+			sheet_number(CELL(row, wait_chains, longest), first->longest_ns);
+			sheet_number(CELL(row, wait_chains, thread), first->thread);
+		} else {
+			sheet_backtrace(CELL(row, wait_chains, has_backtrace), last->waker);
+		}
+		if (step == 1)
+			sheet_number(CELL(row, wait_chains, thread), first->waker_thread);
+		sheet_backtrace(CELL(row, wait_chains, backtrace), link->waiter);
+		last = link;
+		link = link->next ? &state->chains.links.items[link->next] : NULL;
+	}
+	if (last->waker) {
+		struct sheet_cell *row = sheet_add(sheet);
+
+		sheet_group(sheet, CELL(row, wait_chains, chain), name, rank);
+		sheet_text(sheet, CELL(row, wait_chains, what),
+			   last->is_cycle ? "who waits in the same cycle" : "who does not wait");
+		sheet_backtrace(CELL(row, wait_chains, has_backtrace), last->waker);
+	}
+}
+
+/* Chains of one step are the rows of lock_waits. */
+static void put_chains(struct chains_state *state, struct sheets *sheets)
+{
+	size_t top = state->run->options->top ? state->run->options->top : CHAINS_SHOWN, count = 0;
+	const struct chains_link **order =
+		memory_zalloc(state->chains.links.count + 1, sizeof(*order));
+	struct sheet *sheet = NULL;
+
+	for (size_t i = 1; i < state->chains.links.count; i++)
+		if (state->chains.links.items[i].count &&
+		    (state->chains.links.items[i].next || state->chains.links.items[i].is_cycle))
+			order[count++] = &state->chains.links.items[i];
+	if (count) {
+		qsort(order, count, sizeof(*order), by_time);
+		sheet = sheets_begin(sheets, SHEET_wait_chains);
+	}
+	for (size_t i = 0; i < count && i < top; i++)
+		put_chain(state, sheet, order[i], (uint32_t)i);
+	if (sheet && count > top)
+		sheet->note = "There are more, of which these took the longest.";
+	free(order);
+}
+
+static void put_step(struct chains_state *state, struct sheet *sheet, const struct step *step)
+{
+	struct sheet_cell *row = sheet_add(sheet);
+
+	if (step->step == CRITICAL_WAITED)
+		sheet_format(sheet, CELL(row, critical_path, what), "waited in %s",
+			     step->function ? step->function : "a call");
+	else
+		sheet_text(sheet, CELL(row, critical_path, what),
+			   step->step == CRITICAL_WOKEN ? "was woken, did not run yet"
+			   : step->backtrace		? "ran, until"
+							: "ran");
+	sheet_number(CELL(row, critical_path, ns), step->ns);
+	sheet_number(CELL(row, critical_path, count), step->count);
+	sheet_number(CELL(row, critical_path, time), report_time(state->run, step->first_ns));
+	sheet_number(CELL(row, critical_path, pid), step->pid);
+	sheet_number(CELL(row, critical_path, thread), step->thread);
+	sheet_backtrace(CELL(row, critical_path, backtrace), step->backtrace);
+}
+
+static void put_steps(struct chains_state *state, struct sheets *sheets)
+{
+	struct sheet *sheet = state->steps.count ? sheets_begin(sheets, SHEET_critical_path) : NULL;
+
+	for (size_t i = 1; i < state->steps.count; i++)
+		put_step(state, sheet, &state->steps.items[i]);
+	if (sheet && state->is_partial)
+		sheet->note = "There were too many waits to follow the path to the beginning.";
+}
+
+static void put_wakers(const struct chains_state *state, struct sheet *sheet)
+{
+	for (size_t i = 1; i < state->wakers.count; i++) {
+		const struct wakers *wakers = &state->wakers.items[i];
+		struct sheet_cell *row = sheet_add(sheet);
+
+		sheet_text(sheet, CELL(row, wakers, what), lane_word(wakers->kind));
+		sheet_text(sheet, CELL(row, wakers, call), wakers->function);
+		sheet_number(CELL(row, wakers, waits), wakers->count);
+		sheet_number(CELL(row, wakers, waited), wakers->ns);
+		sheet_number(CELL(row, wakers, longest), wakers->longest_ns);
+		sheet_backtrace(CELL(row, wakers, waker_backtrace), wakers->waker);
+		sheet_backtrace(CELL(row, wakers, backtrace), wakers->waiter);
+	}
+}
+
+static void end(void *user, struct sheets *sheets)
+{
+	struct chains_state *state = user;
+
+	put_all_owed(state, sheets_begin(sheets, SHEET_delayed_by));
+	put_chains(state, sheets);
+	put_steps(state, sheets);
+	put_wakers(state, sheets_begin(sheets, SHEET_wakers));
+}
+
+/* ---- begin and end ---- */
+
+static int begin(void *user, struct report_run *run, struct error *err)
+{
+	struct chains_state *state = user;
+
+	(void)err;
+	map_init(&state->index);
+	chains_init(&state->chains);
+	lanes_begin(&state->lanes, run, &(struct lanes_listener){ .wait = on_wait, .user = state });
+	return 0;
+}
+
+static void destroy(void *user)
+{
+	struct chains_state *state = user;
+
+	lanes_free(&state->lanes);
+	chains_free(&state->chains);
+	critical_free(&state->critical);
+	map_clear(&state->index);
+	pool_free(&state->names);
+	free(state->wakers.items);
+	free(state->steps.items);
+	free(state->owed.items);
+}
+
+const struct report report_chains = {
+	.wants_summary = true,
+	.state_size = sizeof(struct chains_state),
+	.begin = begin,
+	.event = event,
+	.note = note,
+	.process = process,
+	.end = end,
+	.destroy = destroy,
+};

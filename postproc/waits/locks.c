@@ -1,0 +1,559 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Who waits for which lock, who has it meanwhile, and what can deadlock. The view knows one process
+ * at a time; here the places of all of them come together.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/memory.h"
+#include "base/order.h"
+#include "postproc/report/report.h"
+#include "unlocks.h"
+#include "waits/locks.h"
+
+/* Whoever takes a lock there, in any process. */
+struct place {
+	const struct trace_node *backtrace;
+	uint8_t way;
+	struct locks_times times;
+	/* the longest hold */
+	uint64_t since_ns, object;
+	uint32_t pid, thread;
+	const struct trace_node *released; /* NULL: never */
+	/* locks that were first taken there, and are no more */
+	uint64_t gone;
+	bool gone_are_rwlocks;
+	struct locks_times gone_times[2];
+};
+
+struct pair {
+	uint32_t waiter, holder; /* places; holder 0: not known */
+	struct locks_pair sum;
+	uint32_t pid;
+};
+
+/* A lock that was there when its process ended. */
+struct lock {
+	uint32_t pid, born; /* place */
+	uint64_t object;
+	bool is_rwlock;
+	struct locks_times times[2];
+};
+
+struct circle {
+	struct lock_order_circle facts;
+	uint32_t pid;
+	const struct trace_node *from[LOCK_ORDER_STEPS], *to[LOCK_ORDER_STEPS];
+};
+
+struct locks_state {
+	struct report_run *run;
+	struct locks *view; /* the summary's */
+	struct unlocks unlocks;
+	struct map index;	       /* of places (by backtrace) and pairs */
+	ARRAY_OF(struct place) places; /* from 1 */
+	ARRAY_OF(struct pair) pairs;   /* from 1 */
+	ARRAY_OF(struct lock) locks;
+	ARRAY_OF(struct circle) circles;
+	uint64_t circles_left_out;
+};
+
+enum { OF_PAIR = LOCKS_WAYS };
+
+static void event(void *user, const struct event *call)
+{
+	struct locks_state *state = user;
+
+	unlocks_event(&state->unlocks, call);
+}
+
+static void on_move(void *user, const struct ledger_move *move)
+{
+	struct locks_state *state = user;
+
+	unlocks_move(&state->unlocks, move);
+}
+
+/* ---- a process ends ---- */
+
+static const struct trace_node *backtrace_of(struct locks_state *state, uint32_t index)
+{
+	const struct site *site = sites_at(&state->view->sites, index);
+
+	return atlas_backtrace(&state->run->summary->atlas, site->backtrace, site->index);
+}
+
+/* The place of a site. Pointers to places from before are void. */
+static uint32_t place_of(struct locks_state *state, uint32_t site)
+{
+	const struct trace_node *backtrace = backtrace_of(state, site);
+	uint8_t way = sites_at(&state->view->sites, site)->class;
+	uint32_t number = map_get(&state->index, way, (uintptr_t)backtrace);
+
+	if (number)
+		return number;
+	number = ARRAY_NUMBER(&state->places);
+	map_set(&state->index, way, (uintptr_t)backtrace, number);
+	state->places.items[number] = (struct place){ .backtrace = backtrace, .way = way };
+	return number;
+}
+
+/* Of the longest hold. */
+static void keep_hold(struct locks_state *state, struct place *place, const struct locks_site *site)
+{
+	place->since_ns = site->since_ns;
+	place->object = site->object;
+	place->thread = site->thread;
+	place->pid = summary_current(state->run->summary)->pid;
+	place->released = site->released ? backtrace_of(state, site->released) : NULL;
+}
+
+/* A call that has not returned has waited, and taken nothing. */
+static bool was_used(const struct locks_times *times)
+{
+	return times->taken || times->contended || times->refused || times->holds;
+}
+
+static void close_site(struct locks_state *state, uint32_t index)
+{
+	const struct locks_site *site = locks_site(state->view, index);
+	uint32_t number = was_used(&site->times) ? place_of(state, index) : 0;
+	struct place *place;
+
+	if (!number)
+		return;
+	place = &state->places.items[number];
+	if (site->times.holds &&
+	    (!place->times.holds || site->times.longest_hold_ns > place->times.longest_hold_ns))
+		keep_hold(state, place, site);
+	locks_add_times(&place->times, &site->times);
+	place->gone += site->gone;
+	place->gone_are_rwlocks |= place->way == LOCKS_READ || place->way == LOCKS_WRITE;
+	for (unsigned i = 0; i < 2; i++)
+		locks_add_times(&place->gone_times[i], &site->gone_times[i]);
+}
+
+static struct pair *pair_of(struct locks_state *state, uint32_t waiter, uint32_t holder)
+{
+	uint64_t key = (uint64_t)waiter << 32 | holder;
+	uint32_t number = map_get(&state->index, OF_PAIR, key);
+
+	if (number)
+		return &state->pairs.items[number];
+	number = ARRAY_NUMBER(&state->pairs);
+	map_set(&state->index, OF_PAIR, key, number);
+	state->pairs.items[number] = (struct pair){ .waiter = waiter, .holder = holder };
+	return &state->pairs.items[number];
+}
+
+static void close_pair(struct locks_state *state, const struct locks_pair *of_process)
+{
+	uint32_t waiter = place_of(state, of_process->waiter);
+	uint32_t holder = of_process->holder ? place_of(state, of_process->holder) : 0;
+	struct pair *pair = holder || !of_process->holder ? pair_of(state, waiter, holder) : NULL;
+	struct locks_pair sum = *of_process;
+
+	sum.count += pair->sum.count;
+	sum.ns += pair->sum.ns;
+	if (!pair->sum.count || of_process->longest_ns > pair->sum.longest_ns) {
+		pair->sum = sum;
+		pair->pid = summary_current(state->run->summary)->pid;
+	}
+	pair->sum.count = sum.count;
+	pair->sum.ns = sum.ns;
+}
+
+static void close_lock(struct locks_state *state, const struct locks_lock *of_process)
+{
+	uint32_t born = place_of(state, of_process->born);
+	struct lock *lock = ARRAY_ADD(&state->locks);
+
+	*lock = (struct lock){
+		.pid = summary_current(state->run->summary)->pid,
+		.born = born,
+		.object = of_process->object,
+		.is_rwlock = of_process->is_rwlock,
+		.times = { of_process->times[0], of_process->times[1] },
+	};
+}
+
+static void close_circle(struct locks_state *state, const struct lock_order_circle *of_process)
+{
+	struct circle *circle = ARRAY_ADD(&state->circles);
+
+	*circle = (struct circle){ .facts = *of_process,
+				   .pid = summary_current(state->run->summary)->pid };
+	for (unsigned i = 0; i < of_process->count; i++) {
+		circle->from[i] = backtrace_of(state, of_process->steps[i].from_site);
+		circle->to[i] = backtrace_of(state, of_process->steps[i].to_site);
+	}
+}
+
+static void close_all(struct locks_state *state)
+{
+	const struct locks *view = state->view;
+
+	for (size_t i = 1; i < view->stats.count; i++)
+		close_site(state, (uint32_t)i);
+	for (size_t i = 1; i < view->pairs.count; i++)
+		close_pair(state, &view->pairs.items[i]);
+	for (size_t i = 1; i < view->locks.count; i++)
+		if (view->locks.items[i].serial && view->locks.items[i].born)
+			close_lock(state, &view->locks.items[i]);
+	for (size_t i = 0; i < view->order.circles.count; i++)
+		close_circle(state, &view->order.circles.items[i]);
+	state->circles_left_out += view->order.circles_left_out;
+}
+
+static void process(void *user)
+{
+	struct locks_state *state = user;
+	uint64_t end_ns = summary_current(state->run->summary)->end_ns;
+
+	locks_finish(state->view, end_ns);
+	close_all(state);
+}
+
+/* ---- sheets ---- */
+
+static void put_blocked(struct locks_state *state, struct sheets *sheets)
+{
+	const struct summary *run = state->run->summary;
+	struct sheet *sheet = NULL;
+
+	for (size_t i = 0; i < run->blocked.count; i++) {
+		const struct summary_blocked *blocked = &run->blocked.items[i];
+		struct sheet_cell *row;
+
+		if (blocked->resource != RESOURCE_LOCK && !blocked->is_deadlock &&
+		    !blocked->is_hung)
+			continue;
+		sheet = sheets_begin(sheets, SHEET_blocked_at_exit);
+		row = sheet_add(sheet);
+		sheet_text(sheet, CELL(row, blocked_at_exit, state),
+			   blocked->is_deadlock ? "deadlock"
+			   : blocked->is_hung	? "hangs"
+						: "waits");
+		sheet_number(CELL(row, blocked_at_exit, pid), blocked->pid);
+		sheet_number(CELL(row, blocked_at_exit, thread), blocked->thread);
+		sheet_number(CELL(row, blocked_at_exit, threads), blocked->threads);
+		sheet_number(CELL(row, blocked_at_exit, object), blocked->object);
+		sheet_number(CELL(row, blocked_at_exit, waited), blocked->longest_ns);
+		if (blocked->has_holder) {
+			sheet_number(CELL(row, blocked_at_exit, holder), blocked->holder);
+			sheet_backtrace(CELL(row, blocked_at_exit, holder_backtrace),
+					blocked->holder_backtrace);
+		}
+		sheet_backtrace(CELL(row, blocked_at_exit, backtrace), blocked->backtrace);
+	}
+	if (sheet && run->deadlocked)
+		sheet->facts.title = "DEADLOCK: these threads wait for each other";
+}
+
+static void put_circle(struct sheet *sheet, const struct circle *circle, uint32_t rank)
+{
+	const char *how = circle->facts.count == 2 ? "2 locks in both orders" : "locks in a circle";
+	const char *who = circle->facts.is_one_thread ? "by one thread" : "by different threads";
+	char name[128];
+
+	snprintf(name, sizeof(name), "%u. %s %s of process %u", rank + 1, how, who, circle->pid);
+	for (unsigned i = 0; i < circle->facts.count; i++) {
+		const struct lock_order_step *step = &circle->facts.steps[i];
+		struct sheet_cell *row = sheet_add(sheet);
+
+		sheet_group(sheet, CELL(row, lock_cycles, circle), name, rank);
+		sheet_number(CELL(row, lock_cycles, thread), step->thread);
+		sheet_number(CELL(row, lock_cycles, has), step->from_object);
+		sheet_number(CELL(row, lock_cycles, takes), step->to_object);
+		sheet_number(CELL(row, lock_cycles, count), step->count);
+		sheet_backtrace(CELL(row, lock_cycles, has_backtrace), circle->from[i]);
+		sheet_backtrace(CELL(row, lock_cycles, backtrace), circle->to[i]);
+	}
+}
+
+/* What two threads did comes before what one did alone, and short circles before long ones. */
+static void put_circles(struct locks_state *state, struct sheets *sheets)
+{
+	struct sheet *sheet = state->circles.count ? sheets_begin(sheets, SHEET_lock_cycles) : NULL;
+	uint32_t rank = 0;
+
+	for (unsigned alone = 0; alone < 2; alone++)
+		for (unsigned length = 2; length <= LOCK_ORDER_STEPS; length++)
+			for (size_t i = 0; i < state->circles.count; i++) {
+				const struct circle *circle = &state->circles.items[i];
+
+				if (circle->facts.is_one_thread == alone &&
+				    circle->facts.count == length)
+					put_circle(sheet, circle, rank++);
+			}
+	if (sheet && state->circles_left_out)
+		sheet->note = "There are more, of which these are the first.";
+}
+
+static void put_unlocks(struct locks_state *state, struct sheets *sheets)
+{
+	const struct unlocks *unlocks = &state->unlocks;
+	struct sheet *sheet = unlocks->list.count ? sheets_begin(sheets, SHEET_bad_unlocks) : NULL;
+
+	for (size_t i = 0; i < unlocks->list.count; i++) {
+		const struct unlock *unlock = &unlocks->list.items[i];
+		struct sheet_cell *row = sheet_add(sheet);
+
+		sheet_number(CELL(row, bad_unlocks, count), unlock->count);
+		sheet_number(CELL(row, bad_unlocks, object), unlock->object);
+		sheet_number(CELL(row, bad_unlocks, pid), unlock->pid);
+		sheet_number(CELL(row, bad_unlocks, thread), unlock->thread);
+		if (unlock->holder)
+			sheet_number(CELL(row, bad_unlocks, holder), unlock->holder);
+		sheet_number(CELL(row, bad_unlocks, time),
+			     report_time(state->run, unlock->time_ns));
+		sheet_backtrace(CELL(row, bad_unlocks, holder_backtrace), unlock->taken);
+		sheet_backtrace(CELL(row, bad_unlocks, backtrace), unlock->given);
+	}
+}
+
+static void put_pair(struct locks_state *state, struct sheet *sheet, const struct pair *pair)
+{
+	const struct place *waiter = &state->places.items[pair->waiter];
+	const struct locks_pair *sum = &pair->sum;
+	struct sheet_cell *row = sheet_add(sheet);
+
+	sheet_text(sheet, CELL(row, lock_waits, way), locks_way_name(waiter->way));
+	sheet_number(CELL(row, lock_waits, waits), sum->count);
+	sheet_number(CELL(row, lock_waits, waited), sum->ns);
+	sheet_number(CELL(row, lock_waits, average), sum->ns / sum->count);
+	sheet_number(CELL(row, lock_waits, longest), sum->longest_ns);
+	sheet_number(CELL(row, lock_waits, time), report_time(state->run, sum->since_ns));
+	sheet_number(CELL(row, lock_waits, object), sum->object);
+	sheet_backtrace(CELL(row, lock_waits, backtrace), waiter->backtrace);
+	if (!pair->holder && !sum->holder_thread) {
+		sheet_format(sheet, CELL(row, lock_waits, threads),
+			     "thread %u; which thread had it is unknown", sum->waiter_thread);
+		return;
+	}
+	if (!pair->holder) { /* --locks=contended: the lock named its owner */
+		sheet_format(sheet, CELL(row, lock_waits, threads),
+			     "thread %u waited while thread %u had it, acquired by a call that was "
+			     "not recorded",
+			     sum->waiter_thread, sum->holder_thread);
+		return;
+	}
+	sheet_backtrace(CELL(row, lock_waits, holder_backtrace),
+			state->places.items[pair->holder].backtrace);
+	sheet_format(sheet, CELL(row, lock_waits, threads),
+		     "thread %u waited while thread %u had it", sum->waiter_thread,
+		     sum->holder_thread);
+}
+
+/* The cells of locks and lock_sites that are the same, from the column taken on. */
+static void put_times(struct sheet_cell *taken, const struct locks_times *times)
+{
+	struct sheet_cell *row = taken - (COLUMN_locks_taken - FIRST_locks);
+
+	_Static_assert(COLUMN_locks_longest_hold - COLUMN_locks_taken ==
+			       COLUMN_lock_sites_longest_hold - COLUMN_lock_sites_taken,
+		       "the columns of both sheets are the same");
+	sheet_number(CELL(row, locks, taken), times->taken);
+	sheet_number(CELL(row, locks, contended), times->contended);
+	if (times->refused)
+		sheet_number(CELL(row, locks, refused), times->refused);
+	sheet_number(CELL(row, locks, waited), times->waited_ns);
+	if (times->contended) {
+		sheet_number(CELL(row, locks, average_wait), times->waited_ns / times->contended);
+		sheet_number(CELL(row, locks, longest_wait), times->longest_wait_ns);
+	}
+	sheet_number(CELL(row, locks, held), times->held_ns);
+	if (times->holds) {
+		sheet_number(CELL(row, locks, average_hold), times->held_ns / times->holds);
+		sheet_number(CELL(row, locks, longest_hold), times->longest_hold_ns);
+	}
+}
+
+/* A row for readers, and one for who has it alone. */
+static struct sheet_cell *put_lock_row(struct sheet *sheet, const struct place *born,
+				       bool is_rwlock, unsigned shared,
+				       const struct locks_times *times)
+{
+	unsigned way = shared ? LOCKS_READ : is_rwlock ? LOCKS_WRITE : born->way;
+	struct sheet_cell *row = sheet_add(sheet);
+
+	sheet_text(sheet, CELL(row, locks, way), locks_way_name(way));
+	put_times(CELL(row, locks, taken), times);
+	sheet_backtrace(CELL(row, locks, backtrace), born->backtrace);
+	return row;
+}
+
+static void put_lock(struct locks_state *state, struct sheet *sheet, const struct lock *lock)
+{
+	const struct place *born = &state->places.items[lock->born];
+
+	for (unsigned shared = 0; shared < 2; shared++) {
+		struct sheet_cell *row;
+
+		if (!was_used(&lock->times[shared]))
+			continue;
+		row = put_lock_row(sheet, born, lock->is_rwlock, shared, &lock->times[shared]);
+		sheet_format(sheet, CELL(row, locks, lock), "0x%llx of process %u",
+			     (unsigned long long)lock->object, lock->pid);
+		sheet_number(CELL(row, locks, pid), lock->pid);
+		sheet_number(CELL(row, locks, object), lock->object);
+	}
+}
+
+static void put_gone(struct sheet *sheet, const struct place *born)
+{
+	for (unsigned shared = 0; born->gone && shared < 2; shared++) {
+		struct sheet_cell *row;
+
+		if (!was_used(&born->gone_times[shared]))
+			continue;
+		row = put_lock_row(sheet, born, born->gone_are_rwlocks, shared,
+				   &born->gone_times[shared]);
+		sheet_format(sheet, CELL(row, locks, lock), "%llu that are no more",
+			     (unsigned long long)born->gone);
+	}
+}
+
+static void put_site(struct sheet *sheet, const struct place *place)
+{
+	struct sheet_cell *row = sheet_add(sheet);
+
+	sheet_text(sheet, CELL(row, lock_sites, way), locks_way_name(place->way));
+	put_times(CELL(row, lock_sites, taken), &place->times);
+	sheet_backtrace(CELL(row, lock_sites, backtrace), place->backtrace);
+}
+
+static void put_hold(struct locks_state *state, struct sheet *sheet, const struct place *place)
+{
+	struct sheet_cell *row = sheet_add(sheet);
+
+	sheet_text(sheet, CELL(row, longest_holds, way), locks_way_name(place->way));
+	sheet_number(CELL(row, longest_holds, held), place->times.longest_hold_ns);
+	sheet_number(CELL(row, longest_holds, time), report_time(state->run, place->since_ns));
+	sheet_number(CELL(row, longest_holds, pid), place->pid);
+	sheet_number(CELL(row, longest_holds, thread), place->thread);
+	sheet_number(CELL(row, longest_holds, object), place->object);
+	if (place->released)
+		sheet_backtrace(CELL(row, longest_holds, release_backtrace), place->released);
+	sheet_backtrace(CELL(row, longest_holds, backtrace), place->backtrace);
+}
+
+/* Those where nobody waited are in the order of the time for which they were held. */
+static int compare_places(const void *left, const void *right, void *state)
+{
+	const struct place *places = ((const struct locks_state *)state)->places.items;
+	uint64_t x = places[*(const size_t *)left].times.held_ns;
+	uint64_t y = places[*(const size_t *)right].times.held_ns;
+
+	return ORDER(y, x);
+}
+
+static void put_places(struct locks_state *state, struct sheets *sheets)
+{
+	struct sheet *sites = sheets_begin(sheets, SHEET_lock_sites);
+	struct sheet *holds = sheets_begin(sheets, SHEET_longest_holds);
+	size_t count = state->places.count ? state->places.count - 1 : 0;
+	size_t *order cleanup_free = memory_zalloc(count + 1, sizeof(*order));
+
+	for (size_t i = 0; i < count; i++)
+		order[i] = i + 1;
+	if (count)
+		qsort_r(order, count, sizeof(*order), compare_places, state);
+	for (size_t i = 0; i < count; i++) {
+		const struct place *place = &state->places.items[order[i]];
+
+		put_site(sites, place);
+		if (place->times.holds)
+			put_hold(state, holds, place);
+	}
+}
+
+static void put_locks(struct locks_state *state, struct sheets *sheets)
+{
+	struct sheet *sheet = sheets_begin(sheets, SHEET_locks);
+	uint64_t uncontended = 0;
+
+	for (size_t i = 0; i < state->locks.count; i++)
+		put_lock(state, sheet, &state->locks.items[i]);
+	for (size_t i = 1; i < state->places.count; i++)
+		put_gone(sheet, &state->places.items[i]);
+	for (size_t i = 0; i < state->run->summary->processes.count; i++)
+		uncontended += state->run->summary->processes.items[i].uncontended;
+	if (uncontended)
+		sheet_note(sheet,
+			   "%llu more locks were taken without a wait: they are counted, but not "
+			   "recorded (--locks=contended)",
+			   (unsigned long long)uncontended);
+}
+
+static void put_pairs(struct locks_state *state, struct sheets *sheets)
+{
+	struct sheet *sheet = sheets_begin(sheets, SHEET_lock_waits);
+
+	for (size_t i = 1; i < state->pairs.count; i++)
+		put_pair(state, sheet, &state->pairs.items[i]);
+	report_note_coverage(state->run, sheet);
+}
+
+static int compare_locks(const void *left, const void *right)
+{
+	const struct lock *a = left, *b = right;
+	uint64_t x = a->times[0].held_ns + a->times[1].held_ns;
+	uint64_t y = b->times[0].held_ns + b->times[1].held_ns;
+
+	return ORDER(y, x);
+}
+
+static void end(void *user, struct sheets *sheets)
+{
+	struct locks_state *state = user;
+
+	if (state->locks.count)
+		qsort(state->locks.items, state->locks.count, sizeof(*state->locks.items),
+		      compare_locks);
+	put_blocked(state, sheets);
+	put_circles(state, sheets);
+	put_unlocks(state, sheets);
+	put_pairs(state, sheets);
+	put_locks(state, sheets);
+	put_places(state, sheets);
+}
+
+static int begin(void *user, struct report_run *run, struct error *err)
+{
+	struct locks_state *state = user;
+
+	(void)err;
+	state->view = &run->summary->locks;
+	state->view->wants_order = true;
+	unlocks_init(&state->unlocks, &run->summary->atlas, run->ledger);
+	ledger_listen(run->ledger, on_move, state);
+	map_init(&state->index);
+	return 0;
+}
+
+static void destroy(void *user)
+{
+	struct locks_state *state = user;
+
+	unlocks_free(&state->unlocks);
+	map_clear(&state->index);
+	free(state->places.items);
+	free(state->pairs.items);
+	free(state->locks.items);
+	free(state->circles.items);
+}
+
+const struct report report_locks = {
+	.about = "lock",
+	.wants_summary = true,
+	.state_size = sizeof(struct locks_state),
+	.begin = begin,
+	.event = event,
+	.process = process,
+	.end = end,
+	.destroy = destroy,
+};

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef WAITS_WAIT_SUMS_H
+#define WAITS_WAIT_SUMS_H
+
+/* Waits of a run, added up by what was waited for, who waited and who ended the wait. */
+
+#include "base/array.h"
+#include "base/pool.h"
+#include "base/table.h"
+#include "lanes.h"
+
+struct wait_sum {
+	enum lane_kind kind;
+	const struct trace_node *waiter, *waker; /* waker NULL: not known */
+	const char *function;
+	uint64_t count, ns;
+};
+
+struct wait_sums {
+	struct pool pool;
+	struct table table;
+	ARRAY_OF(struct wait_sum *) list; /* in the order of their coming */
+};
+
+void wait_sums_init(struct wait_sums *sums);
+void wait_sums_add(struct wait_sums *sums, const struct lane_wait *wait);
+void wait_sums_free(struct wait_sums *sums);
+
+#endif
