@@ -124,10 +124,7 @@ int worker_ask(struct worker *worker, const uint64_t *addresses, size_t count)
 struct parcel {
 	int64_t number;
 	struct iovec bytes;
-	union {
-		struct cmsghdr align;
-		char bytes[CMSG_SPACE(sizeof(int))];
-	} control;
+	_Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))];
 	struct msghdr message;
 };
 
@@ -137,7 +134,7 @@ static void pack(struct parcel *parcel, bool has_file)
 	parcel->message = (struct msghdr){ .msg_iov = &parcel->bytes, .msg_iovlen = 1 };
 	if (!has_file)
 		return;
-	parcel->message.msg_control = &parcel->control;
+	parcel->message.msg_control = parcel->control;
 	parcel->message.msg_controllen = sizeof(parcel->control);
 }
 

@@ -129,26 +129,42 @@ static inline struct thread *call_thread(void)
 	return call_attach();
 }
 
+static inline void call_fill_open(struct call *call, struct arena_open *open, uint64_t object,
+				  uint64_t related)
+{
+	open->hook = (uint16_t)call->hook;
+	open->half = 0;
+	open->object = object;
+	open->related = related;
+	open->enter = call->enter;
+	open->frame = call->origin->cfa;
+	open->ip = call->origin->ip;
+	open->call = call->number;
+	open->serial = call->thread->stack_serial - 1;
+}
+
+/*
+ * A signal handler that comes before the count takes the same place, and leaves it without a frame
+ * (call_end()): no later handler takes it for a call that the stack has left, and it is filled
+ * anew.
+ */
 static inline void call_open(struct call *call, uint64_t object, uint64_t related)
 {
 	struct thread *thread = call->thread;
+	struct arena_open *open;
 
 	call->depth = thread->open_count;
-	if (likely(call->depth < ARENA_OPEN_MAX)) {
-		struct arena_open *open = &thread->slot->open[call->depth];
-
-		open->hook = (uint16_t)call->hook;
-		open->half = 0;
-		open->object = object;
-		open->related = related;
-		open->enter = call->enter;
-		open->frame = call->origin->cfa;
-		open->ip = call->origin->ip;
-		open->call = call->number;
-		open->serial = thread->stack_serial - 1;
+	if (unlikely(call->depth >= ARENA_OPEN_MAX)) {
+		thread_set_open(thread, call->depth + 1);
+		return;
 	}
+	open = &thread->slot->open[call->depth];
+	call_fill_open(call, open, object, related);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	thread_set_open(thread, call->depth + 1);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	if (unlikely(open->frame != call->origin->cfa))
+		call_fill_open(call, open, object, related);
 }
 
 /* The thread's last may be a step ahead of the clock: clock_after(). */
@@ -293,6 +309,9 @@ static inline void call_end(struct call *call)
 	if (unlikely(thread != thread_self))
 		return;
 	thread_set_open(thread, call->depth);
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
+	if (likely(call->depth < ARENA_OPEN_MAX))
+		thread->slot->open[call->depth].frame = 0;
 	if (call->owns_floor)
 		thread_set_floor(thread, 0);
 }

@@ -103,7 +103,7 @@ static void programs(void)
 {
 	char name[] = "true", *argv[] = { name, NULL };
 	char *unreadable[] = { name, bad, NULL }, *endless[] = { edge, NULL };
-	char **nobodys = (char **)(uintptr_t)bad, **first_page = (char **)8;
+	char **nobodys = (char **)(uintptr_t)bad, **volatile first_page = (char **)8;
 	char *in_first_page[] = { (char *)first_page, NULL };
 	pid_t pid;
 
