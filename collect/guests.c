@@ -210,17 +210,17 @@ static void end_predecessor(struct collector *collector, struct member *later)
 	while (watch->our_pid &&
 	       (member = collect_find(collector, BY_OUR_PID, (uint32_t)watch->our_pid, member)) !=
 		       NULL) {
+		struct member *first = member->hello.start > later->hello.start ? later : member;
+
 		if (member->phase == PHASE_CLOSING || member == later ||
 		    member->watch.our_pid != watch->our_pid || is_forged_end(later, member))
 			continue;
-		if (member->hello.start > later->hello.start)
-			member = later;
 		/* a short program may be dead when it comes in, and then this one seems to be, too
 		 */
-		member->has_successor = true;
-		if (member->phase == PHASE_ALIVE && !watch_is_dead(&member->watch))
-			member->watch.end = WATCH_EXEC;
-		collect_end_member(collector, member);
+		first->has_successor = true;
+		if (first->phase == PHASE_ALIVE && !watch_is_dead(&first->watch))
+			first->watch.end = WATCH_EXEC;
+		collect_end_member(collector, first);
 	}
 }
 
