@@ -23,100 +23,19 @@
  *   spare NUMBER   a process with this number
  *   piece NUMBER   one more piece of its parent, whose pid is NUMBER (0: of the parent), with marks
  */
-#include "../lib/collect-producer.h"
+#include "../lib/collect-forger.h"
 
 #include <grp.h>
-#include <inttypes.h>
 #include <signal.h>
 #include <sys/wait.h>
 
 #include "made.h"
 
-#ifndef MFD_HUGETLB
-#define MFD_HUGETLB 4U
-#endif
-
-static char id[33];
-static uint64_t secret[2];
-
-static int connect_collector(void)
-{
-	struct sockaddr_un address = { .sun_family = AF_UNIX };
-	int length = snprintf(address.sun_path + 1, sizeof(address.sun_path) - 1, "%s%s",
-			      BOARD_SOCKET_PREFIX, id);
-	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-
-	if (connect(fd, (struct sockaddr *)&address,
-		    (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length)) < 0) {
-		puts("nobody listens");
-		exit(3);
-	}
-	return fd;
-}
-
-static void send_with(int socket, const void *data, size_t size, int fd)
-{
-	char control[CMSG_SPACE(sizeof(int))] = { 0 };
-	struct iovec part = { (void *)(uintptr_t)data, size };
-	struct msghdr message = { .msg_iov = &part,
-				  .msg_iovlen = 1,
-				  .msg_control = control,
-				  .msg_controllen = sizeof(control) };
-	struct cmsghdr *header = CMSG_FIRSTHDR(&message);
-
-	header->cmsg_level = SOL_SOCKET;
-	header->cmsg_type = SCM_RIGHTS;
-	header->cmsg_len = CMSG_LEN(sizeof(int));
-	memcpy(CMSG_DATA(header), &fd, sizeof(int));
-	sendmsg(socket, &message, MSG_NOSIGNAL);
-}
-
-/* What comes back, and the descriptor with it: -1. */
-static ssize_t ask(enum control_command command, const char *text, char *answer, size_t room,
-		   int *fd)
-{
-	struct control_request request = { .contract = CONTRACT_HASH,
-					   .secret = { secret[0], secret[1] },
-					   .command = command };
-	char control[CMSG_SPACE(sizeof(int))] = { 0 };
-	struct iovec part = { answer, room - 1 };
-	struct msghdr message = { .msg_iov = &part,
-				  .msg_iovlen = 1,
-				  .msg_control = control,
-				  .msg_controllen = sizeof(control) };
-	int socket = connect_collector();
-	ssize_t got;
-
-	snprintf(request.text, sizeof(request.text), "%s", text);
-	send(socket, &request, sizeof(request), MSG_NOSIGNAL);
-	got = recvmsg(socket, &message, 0);
-	answer[got > 0 ? got : 0] = '\0';
-	if (fd && got > 0 && CMSG_FIRSTHDR(&message))
-		memcpy(fd, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof(*fd));
-	close(socket);
-	return got;
-}
-
-static const struct board *take_board(void)
-{
-	char answer[8];
-	const struct board *board;
-	int fd = -1;
-
-	ask(CONTROL_BOARD, "", answer, sizeof(answer), &fd);
-	board = fd < 0 ? MAP_FAILED : mmap(NULL, sizeof(*board), PROT_READ, MAP_SHARED, fd, 0);
-	if (board == MAP_FAILED) {
-		puts("no board");
-		exit(3);
-	}
-	return board;
-}
-
 static void send_memory(int fd, uint32_t slots, int pid)
 {
-	const struct board *board = take_board();
+	const struct board *board = forger_board();
 	struct arena_hello hello = { .contract = CONTRACT_HASH,
-				     .secret = { secret[0], secret[1] },
+				     .secret = { forger_secret[0], forger_secret[1] },
 				     .key = { producer_now(board), 1 },
 				     .parent_stream = WIRE_NO_STREAM,
 				     .slots = slots,
@@ -124,21 +43,15 @@ static void send_memory(int fd, uint32_t slots, int pid)
 				     .pid = pid,
 				     .name = "forged" };
 
-	send_with(connect_collector(), &hello, sizeof(hello), fd);
+	forger_send(forger_connect(), &hello, sizeof(hello), fd);
 }
 
 static void huge(long number)
 {
-	/* the size that 256 slots have is a multiple of a huge page's */
-	struct chunk_layout layout = chunk_lay_out(256, ARENA_RING_MOST, 0);
-	int fd = memfd_create("huge", MFD_ALLOW_SEALING | MFD_HUGETLB);
-	uint32_t slots = 256;
+	uint32_t slots;
+	int fd = forger_huge_memory(&slots);
 
 	(void)number;
-	while (layout.size % (2 << 20) && slots < ARENA_SLOTS_MOST)
-		layout = chunk_lay_out(++slots, ARENA_RING_MOST, 0);
-	if (fd < 0 || ftruncate(fd, (off_t)layout.size))
-		puts("no huge pages here");
 	send_memory(fd, slots, getpid());
 }
 
@@ -170,7 +83,7 @@ static void pid(long number)
 	struct producer_memory memory;
 	struct producer producer;
 
-	producer_make(&memory, take_board(), 2, NULL, "forged");
+	producer_make(&memory, forger_board(), 2, NULL, "forged");
 	memory.hello.pid = (int32_t)number;
 	memory.hello.key[1] = (uint64_t)number;
 	producer_hand_over(&memory);
@@ -187,15 +100,15 @@ static void orders(long number)
 	char answer[4096];
 
 	(void)number;
-	ask(CONTROL_MARK, "forged mark", answer, sizeof(answer), NULL);
+	forger_ask(CONTROL_MARK, "forged mark", answer, sizeof(answer), NULL);
 	printf("mark: %s\n", answer);
-	ask(CONTROL_SNAPSHOT, "", answer, sizeof(answer), NULL);
+	forger_ask(CONTROL_SNAPSHOT, "", answer, sizeof(answer), NULL);
 	printf("snapshot: %s\n", answer);
-	ask(CONTROL_PROCESS, "0", answer, sizeof(answer), NULL);
+	forger_ask(CONTROL_PROCESS, "0", answer, sizeof(answer), NULL);
 	printf("process: %s\n", answer);
-	ask(CONTROL_SCAN, "", answer, sizeof(answer), NULL);
+	forger_ask(CONTROL_SCAN, "", answer, sizeof(answer), NULL);
 	printf("scan: %s\n", answer);
-	ask(CONTROL_STOP, "", answer, sizeof(answer), NULL);
+	forger_ask(CONTROL_STOP, "", answer, sizeof(answer), NULL);
 	printf("stop: %s\n", answer);
 }
 
@@ -204,20 +117,20 @@ static void more(long number)
 	struct producer_memory memory;
 
 	(void)number;
-	producer_make(&memory, take_board(), 2, NULL, "forged");
+	producer_make(&memory, forger_board(), 2, NULL, "forged");
 	memory.hello.chunk = 1;
 	producer_hand_over(&memory);
 }
 
 static void left(long number)
 {
-	const struct board *board = take_board();
+	const struct board *board = forger_board();
 	struct control_request request = { .contract = CONTRACT_HASH,
 					   .secret = { board->secret[0], board->secret[1] },
 					   .command = CONTROL_LEFT_OUT };
 
 	for (long i = 0; i < number; i++) {
-		int socket = connect_collector();
+		int socket = forger_connect();
 
 		snprintf(request.text, sizeof(request.text), "forged%ld", i);
 		if (send(socket, &request, sizeof(request), MSG_NOSIGNAL) < 0)
@@ -228,7 +141,7 @@ static void left(long number)
 
 static void hellos(long number)
 {
-	const struct board *board = take_board();
+	const struct board *board = forger_board();
 
 	for (long i = 0; i < number; i++) {
 		struct producer_memory memory;
@@ -244,10 +157,10 @@ static void hellos(long number)
 /* Root connects, and its child that gave up its rights sends. */
 static void handed(long number)
 {
-	const struct board *board = take_board();
+	const struct board *board = forger_board();
 	struct producer_memory memory;
 	struct producer producer;
-	int socket = connect_collector();
+	int socket = forger_connect();
 
 	if (fork()) {
 		wait(NULL);
@@ -257,7 +170,7 @@ static void handed(long number)
 		_exit(1);
 	producer_make(&memory, board, 2, NULL, "handed");
 	memory.hello.pid = (int32_t)number;
-	send_with(socket, &memory.hello, sizeof(memory.hello), memory.fd);
+	forger_send(socket, &memory.hello, sizeof(memory.hello), memory.fd);
 	producer_attach(&producer, &memory);
 	say_open(&producer, 100);
 	sleep(1);
@@ -267,7 +180,7 @@ static void handed(long number)
 static void silent(long number)
 {
 	for (long i = 0; i < number; i++)
-		connect_collector();
+		forger_connect();
 	puts("silent");
 	fflush(stdout);
 	sleep(3);
@@ -282,7 +195,7 @@ static void crowd(long number)
 	for (long i = 0; i < number; i++) {
 		children[i] = fork();
 		while (!children[i])
-			close(connect_collector());
+			close(forger_connect());
 	}
 	while (read(0, &byte, 1) > 0)
 		;
@@ -297,7 +210,7 @@ static void head(long number)
 	struct producer producer;
 
 	(void)number;
-	producer_make(&memory, take_board(), 2, NULL, "head");
+	producer_make(&memory, forger_board(), 2, NULL, "head");
 	producer_hand_over(&memory);
 	producer_attach(&producer, &memory);
 	usleep(200000);
@@ -312,7 +225,7 @@ static void calls(long number)
 	struct producer_memory memory;
 	struct producer producer;
 
-	producer_make(&memory, take_board(), 2, NULL, "calls");
+	producer_make(&memory, forger_board(), 2, NULL, "calls");
 	producer_hand_over(&memory);
 	producer_attach(&producer, &memory);
 	for (long i = 0; i < number; i++) {
@@ -340,7 +253,7 @@ static void toggles(long number)
 	struct producer_memory memory;
 
 	(void)number;
-	producer_make(&memory, take_board(), 2, NULL, "toggles");
+	producer_make(&memory, forger_board(), 2, NULL, "toggles");
 	producer_hand_over(&memory);
 	((struct arena *)(void *)memory.map)->toggles = 101;
 	sleep(1);
@@ -386,8 +299,8 @@ static const struct arena_hello *find_hello(int32_t parent)
 		for (unsigned long at = from; at + sizeof(struct arena_hello) <= to; at += 8) {
 			const struct arena_hello *hello = (const void *)at;
 
-			if (hello->contract == CONTRACT_HASH && hello->secret[0] == secret[0] &&
-			    hello->pid == parent)
+			if (hello->contract == CONTRACT_HASH &&
+			    hello->secret[0] == forger_secret[0] && hello->pid == parent)
 				return hello;
 		}
 	}
@@ -448,7 +361,7 @@ static int be_parent(const char *what, int32_t number)
 	make_silently(1, 1327);
 	found.family = find_family(&found.layout, &spares);
 	found.own = find_hello(getpid());
-	found.board = take_board();
+	found.board = forger_board();
 	if (!found.family || !found.own)
 		return 3;
 	if (!syscall(SYS_clone, 17, 0, 0, 0, 0)) /* no fork that the library sees */
@@ -475,12 +388,10 @@ static const struct {
 
 int main(int argc, char **argv)
 {
-	const char *where = getenv(BOARD_ENVIRONMENT);
 	bool is_child = argc > 2 && !strcmp(argv[1], "child");
 	const char *number = argc > 2 + is_child ? argv[2 + is_child] : "0";
 
-	if (argc < 2 || !where ||
-	    sscanf(where, "%32[0-9a-f]%16" SCNx64 "%16" SCNx64, id, &secret[1], &secret[0]) != 3)
+	if (argc < 2 || !forger_begin())
 		return 2;
 	if (is_child)
 		return be_parent(argv[2], atoi(number));

@@ -6,21 +6,16 @@
  *
  * MODE says where: one (a single store, anywhere), ring, record (headers and fields of records),
  * slot, head, tail, owner (whose the slot is, and its state), header (of the chunk), spare (places
- * for forked processes), all (thousands of stores, anywhere). It allocates in two threads
+ * for forked processes), all (thousands of stores, anywhere); or messages: it sends forged ones to
+ * the collector's socket, with the run's secret, as another user if it is root's, and tells how
+ * many the collector has to refuse or to make a stream of ("sent N"). It allocates in two threads
  * meanwhile. The rest of what it shares it cannot write. Ends with 0, or with 3 if it found no such
  * memory.
  */
-#include <pthread.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-#include <unistd.h>
+#include "../lib/collect-forger.h"
 
-#include "arena.h"
+#include <grp.h>
+#include <pthread.h>
 
 static char *chunk; /* our memory that the collector reads */
 static size_t size;
@@ -207,15 +202,154 @@ static void anywhere(void)
 	all[draw() % (sizeof(all) / sizeof(all[0]))]();
 }
 
+/* ---- messages ---- */
+
+#define FILES_MOST 6 /* that are no memory: of more at once the collector reads no message */
+
+static const struct board *run_board;
+static unsigned sent, files;
+
+/* A message as it should be, but for some bytes behind the secret, and another name. */
+static struct arena_hello forge_hello(const struct producer_memory *memory)
+{
+	struct arena_hello hello = memory->hello;
+
+	for (uint64_t times = draw() % 8; times; times--) {
+		size_t from = offsetof(struct arena_hello, key);
+		char *at = (char *)&hello + from + draw() % (sizeof(hello) - from);
+
+		*at = (char)draw();
+	}
+	memcpy(hello.name, "forged", 6);
+	return hello;
+}
+
+static void send_hello(const struct arena_hello *hello, int fd)
+{
+	int socket = forger_connect();
+
+	forger_send(socket, hello, sizeof(*hello), fd);
+	close(socket);
+	sent++;
+}
+
+/* Memory as it should be, or with another form than the message says. */
+static void send_memory(void)
+{
+	struct producer_memory memory;
+	struct arena_hello hello;
+
+	producer_make(&memory, run_board, 2, NULL, "forged");
+	hello = forge_hello(&memory);
+	send_hello(&hello, memory.fd);
+	munmap(memory.map, memory.layout.size);
+	close(memory.fd);
+}
+
+/* Memory that the collector must not map. */
+static void send_other_memory(void)
+{
+	static const char *const paths[] = { "/etc/passwd", "/", "/dev/zero", "/proc/self/mem" };
+	struct arena_hello hello = {
+		.contract = CONTRACT_HASH,
+		.secret = { forger_secret[0], forger_secret[1] },
+		.key = { draw(), draw() },
+		.parent_stream = WIRE_NO_STREAM,
+		.slots = 2,
+		.ring_size = ARENA_RING_MOST,
+		.pid = getpid(),
+		.name = "forged",
+	};
+	int fd;
+
+	if (draw() % 2) {
+		fd = forger_huge_memory(&hello.slots);
+	} else if (draw() % 2 && files < FILES_MOST) {
+		fd = open(paths[draw() % 4], O_RDONLY);
+		files++;
+	} else {
+		fd = memfd_create("small", draw() % 2 ? MFD_ALLOW_SEALING : 0);
+	}
+	if (fd < 0)
+		return;
+	send_hello(&hello, fd);
+	close(fd);
+}
+
+/* A request that is the owner's to make; where we are the owner none is sent. */
+static void send_order(void)
+{
+	static const uint32_t commands[] = { CONTROL_START, CONTROL_STOP,    CONTROL_MARK,
+					     CONTROL_SCAN,  CONTROL_PROCESS, CONTROL_SNAPSHOT,
+					     CONTROL_NONE,  0x41414141 };
+	char answer[4096];
+
+	if (geteuid() != 65534)
+		return;
+	forger_ask((enum control_command)commands[draw() % 8], "0", answer, sizeof(answer), NULL);
+	sent++;
+}
+
+/* A place of a forked process in our own memory, which may be gone by now: it is not counted. */
+static void forge_spare(void)
+{
+	struct arena_spare *places = (struct arena_spare *)(void *)(chunk + layout.spares);
+	struct arena_spare *place;
+	struct producer_memory memory = { .hello = { .contract = CONTRACT_HASH } };
+
+	if (!spares)
+		return;
+	place = (struct arena_spare *)(void *)((char *)places +
+					       (1 + draw() % spares) * ARENA_SPARE_SIZE);
+	memory.hello.secret[0] = forger_secret[0];
+	memory.hello.secret[1] = forger_secret[1];
+	place->hello = forge_hello(&memory);
+	place->hello.slots = 1;
+	place->hello.ring_size = ARENA_RING_LEAST;
+	place->hello.spares = 0;
+	__atomic_store_n(&place->state, SPARE_READY, __ATOMIC_RELEASE);
+	__atomic_store_n(&places->used, spares, __ATOMIC_RELEASE);
+}
+
+/* A message of no form at all, of somebody who does not know the secret: nobody counts it. */
+static void send_noise(void)
+{
+	uint64_t noise[200];
+	int socket = forger_connect();
+
+	for (size_t i = 0; i < 200; i++)
+		noise[i] = draw();
+	send(socket, noise, draw() % 2 ? sizeof(struct arena_hello) : draw() % sizeof(noise),
+	     MSG_NOSIGNAL);
+	close(socket);
+}
+
+static void message(void)
+{
+	static void (*const all[])(void) = { send_memory, send_other_memory, send_order,
+					     forge_spare, send_noise };
+
+	all[draw() % (sizeof(all) / sizeof(all[0]))]();
+}
+
+/* False: this is no run. */
+static bool begin_messages(void)
+{
+	if (!forger_begin())
+		return false;
+	run_board = forger_board();
+	return geteuid() || (!setgroups(0, NULL) && !setgid(65534) && !setuid(65534));
+}
+
 static const struct mode {
 	const char *name;
 	void (*store)(void);
 	int stores;
 } modes[] = {
-	{ "one", anywhere, 1 },	   { "ring", ring, 400 },    { "record", record, 100 },
-	{ "slot", slot, 40 },	   { "head", head, 40 },     { "tail", tail, 40 },
-	{ "owner", owner, 40 },	   { "header", header, 40 }, { "spare", spare, 100 },
-	{ "all", anything, 4000 },
+	{ "one", anywhere, 1 },	   { "ring", ring, 400 },	{ "record", record, 100 },
+	{ "slot", slot, 40 },	   { "head", head, 40 },	{ "tail", tail, 40 },
+	{ "owner", owner, 40 },	   { "header", header, 40 },	{ "spare", spare, 100 },
+	{ "all", anything, 4000 }, { "messages", message, 60 },
 };
 
 static void *allocate(void *bytes)
@@ -247,7 +381,7 @@ int main(int argc, char **argv)
 	for (size_t i = 0; i < 2; i++)
 		pthread_create(&threads[i], NULL, allocate, (void *)(100 + i));
 	usleep(5000);
-	if (!find_memory())
+	if (!find_memory() || (mode->store == message && !begin_messages()))
 		return 3;
 	for (int i = 0; i < mode->stores; i++) {
 		mode->store();
@@ -258,5 +392,7 @@ int main(int argc, char **argv)
 	over = true;
 	for (int i = 0; i < 2; i++)
 		pthread_join(threads[i], NULL);
+	if (mode->store == message)
+		printf("sent %u\n", sent);
 	return 0;
 }
