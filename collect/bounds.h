@@ -2,8 +2,11 @@
 #ifndef COLLECT_BOUNDS_H
 #define COLLECT_BOUNDS_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 enum bound {
-#define BOUND(name, of_user, in_all, what) BOUND_##name,
+#define BOUND(name, of_user, of_others, in_all, what) BOUND_##name,
 #include "collect/bounds.def"
 #undef BOUND
 	BOUND_COUNT
@@ -17,12 +20,35 @@ enum {
 
 /* The bounds come first, each with the number of its own. */
 enum refusal {
-#define BOUND(name, of_user, in_all, what) REFUSED_##name,
-#define REFUSAL(name, why)		   REFUSED_##name,
+#define BOUND(name, of_user, of_others, in_all, what) REFUSED_##name,
+#define REFUSAL(name, why)			      REFUSED_##name,
 #include "collect/bounds.def"
 #undef BOUND
 #undef REFUSAL
 	REFUSAL_COUNT
 };
+
+extern const struct bound_limits {
+	uint32_t of_user, of_others, in_all;
+} bounds[BOUND_COUNT];
+
+/* What is in use: by all users, and by those that are neither the run's owner nor root. */
+struct bounds_used {
+	uint32_t by_all[BOUND_COUNT], by_others[BOUND_COUNT];
+};
+
+/* What one user has of it. */
+struct bounds_user {
+	bool is_owner; /* of the run, or root */
+	uint32_t used[BOUND_COUNT];
+};
+
+/* Whether the user may have so many more. */
+bool bounds_allow(const struct bounds_used *used, const struct bounds_user *user, enum bound bound,
+		  uint32_t count);
+
+/* So many more are in use, or, below 0, fewer. */
+void bounds_use(struct bounds_used *used, struct bounds_user *user, enum bound bound,
+		int32_t count);
 
 #endif

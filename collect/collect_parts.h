@@ -99,7 +99,7 @@ struct left_out {
 struct user {
 	struct user *next;
 	uid_t uid;
-	uint32_t used[BOUND_COUNT];
+	struct bounds_user bounds;
 	struct merge_user merge;
 	struct stream_known known;
 };
@@ -138,7 +138,7 @@ struct collector {
 	struct left_out left_out[LEFT_OUT_NAMES]; /* that stand in no stream yet */
 	struct guest *requests;			  /* of holdtrace ctl, to be answered */
 	struct user *users;
-	uint32_t used[BOUND_COUNT]; /* by all users */
+	struct bounds_used used;
 	struct stream_known known;
 	uint64_t refused[REFUSAL_COUNT]; /* that stand in no stream yet */
 	uint64_t schedule_ns;		 /* readings of threads so far are worth so much time */

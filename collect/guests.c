@@ -271,17 +271,11 @@ static bool has_room(struct collector *collector)
 
 /* ---- bounds ---- */
 
-static const struct {
-	uint32_t of_user, in_all;
-} bounds[] = {
-#define BOUND(name, of_user, in_all, what) { of_user, in_all },
-#include "collect/bounds.def"
-#undef BOUND
-};
-
 static const char *const refusals[] = {
-#define BOUND(name, of_user, in_all, what) what ": more than " #of_user " of one user, or " #in_all,
-#define REFUSAL(name, why)		   why,
+#define BOUND(name, of_user, of_others, in_all, what)            \
+	what ": more than " #of_user " of one user, " #of_others \
+	     " of all but the owner, or " #in_all,
+#define REFUSAL(name, why) why,
 #include "collect/bounds.def"
 #undef BOUND
 #undef REFUSAL
@@ -299,31 +293,19 @@ static struct user *find_user(struct collector *collector, uid_t uid)
 	if (!user)
 		return NULL;
 	*user = (struct user){ .next = collector->users, .uid = uid };
-	user->merge.is_bounded = !door_is_owner(collector->door, uid);
-	user->known.most =
-		door_is_owner(collector->door, uid) ? UINT64_MAX : (uint64_t)KNOWN_OF_USER << 20;
+	user->bounds.is_owner = door_is_owner(collector->door, uid);
+	user->merge.is_bounded = !user->bounds.is_owner;
+	user->known.most = user->bounds.is_owner ? UINT64_MAX : (uint64_t)KNOWN_OF_USER << 20;
 	collector->users = user;
 	return user;
 }
 
-static bool may_use(const struct collector *collector, const struct user *user, enum bound bound,
-		    uint32_t count)
-{
-	return collector->used[bound] + count <= bounds[bound].in_all &&
-	       (door_is_owner(collector->door, user->uid) ||
-		user->used[bound] + count <= bounds[bound].of_user);
-}
-
-static void use(struct collector *collector, struct user *user, enum bound bound, uint32_t count)
-{
-	collector->used[bound] += count;
-	user->used[bound] += count;
-}
-
 void collect_give_back(struct collector *collector, const struct member *member)
 {
-	use(collector, member->user, BOUND_THREADS, -member->slots);
-	use(collector, member->user, BOUND_MEMBERS, -1u);
+	struct bounds_user *user = &member->user->bounds;
+
+	bounds_use(&collector->used, user, BOUND_THREADS, -(int32_t)member->slots);
+	bounds_use(&collector->used, user, BOUND_MEMBERS, -1);
 }
 
 static uint32_t count_images(const struct collector *collector, int our_pid)
@@ -342,6 +324,7 @@ void collect_say_counts(struct collector *collector, struct member *member)
 	for (uint32_t i = 0; !member && i < collector->count; i++)
 		if (collector->active[i]->phase != PHASE_CLOSING)
 			member = collector->active[i];
+	collector->refused[REFUSED_WAIT] += merge_ended_waits(collector->merge);
 	if (member)
 		collect_say_left_out(collector, member);
 	for (int i = 0; member && i < REFUSAL_COUNT; i++) {
@@ -367,12 +350,12 @@ static bool add_chunk(struct collector *collector, struct member *member, struct
 		      enum refusal *why)
 {
 	*why = REFUSED_THREADS;
-	if (!may_use(collector, member->user, BOUND_THREADS, chunk->slots))
+	if (!bounds_allow(&collector->used, &member->user->bounds, BOUND_THREADS, chunk->slots))
 		return false;
 	*why = REFUSED_NO_MEMORY;
 	if (member->chunk_count == ARENA_CHUNKS || !merge_add_chunk(member->process, chunk))
 		return false;
-	use(collector, member->user, BOUND_THREADS, chunk->slots);
+	bounds_use(&collector->used, &member->user->bounds, BOUND_THREADS, (int32_t)chunk->slots);
 	member->slots += chunk->slots;
 	member->chunks[member->chunk_count++] = chunk;
 	return true;
@@ -409,14 +392,14 @@ static struct member *make_member(struct collector *collector, const struct newc
 	if (count_images(collector, newcomer->start.our_pid) >= bounds[BOUND_IMAGES].of_user)
 		return NULL;
 	*why = REFUSED_MEMBERS;
-	if (user && !may_use(collector, user, BOUND_MEMBERS, 1))
+	if (user && !bounds_allow(&collector->used, &user->bounds, BOUND_MEMBERS, 1))
 		return NULL;
 	*why = REFUSED_NO_MEMORY;
 	member = user && has_room(collector) ? calloc(1, sizeof(*member)) : NULL;
 	if (!member)
 		return NULL;
 	member->user = user;
-	use(collector, user, BOUND_MEMBERS, 1);
+	bounds_use(&collector->used, &user->bounds, BOUND_MEMBERS, 1);
 	member->hello = *newcomer->hello;
 	member->doubt = newcomer->doubt;
 	clean_hello(collector, &member->hello);

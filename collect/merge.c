@@ -17,7 +17,7 @@
 #define RAN_NS	   2000000u	/* in so much time it would have published, had it been in a call */
 #define ROUND_NS_MAX \
 	20000000u /* of a round's time, what counts for that: we may have been stopped */
-#define BATCHES_MAX	 4096u	    /* of a user, 256 MiB: then its floors are overruled */
+#define BATCHES_MAX	 4096u	    /* 256 MiB: see merge.batches_most */
 #define BATCHES_PART	 8u	    /* or this part of the memory that we are allowed */
 #define CLOCK_SLACK	 (1u << 22) /* ticks, about 1 ms: processors' clocks differ by less */
 #define BARRIER_SLACK_NS 200000u    /* without membarrier: no store stays unseen for so long */
@@ -110,6 +110,7 @@ struct process *merge_add(struct merge *merge, void *owner, struct merge_user *u
 		return NULL;
 	process->owner = owner;
 	process->user = user;
+	merge->processes_of_others += user->is_bounded;
 	process->thread_free = NO_THREAD;
 	process->next = merge->processes;
 	process->at = &merge->processes;
@@ -141,6 +142,7 @@ void merge_remove(struct merge *merge, struct process *process)
 	*process->at = process->next;
 	if (process->next)
 		process->next->at = process->at;
+	merge->processes_of_others -= process->user->is_bounded;
 	free_process(merge, process);
 }
 
@@ -456,12 +458,29 @@ static bool is_stuck(struct merge *merge, struct reader *reader, const struct pr
 	return age > STUCK_NS && (age > STARVED_NS || !starves(merge, reader, process));
 }
 
-/* A process of a user who holds too much in all has its part in it. */
+/*
+ * A process of an owner who holds too much in all has its part in it. All other users have one such
+ * share together: where they hold more, those processes do that hold more than an equal part of it.
+ */
 static bool holds_too_much(const struct merge *merge, const struct process *process)
 {
-	return process->batches > merge->batches_most ||
-	       (process->user->batches > merge->batches_most &&
-		process->batches > merge->batches_most / 16);
+	uint32_t most = merge->batches_most;
+
+	if (process->user->is_bounded)
+		return merge->batches_of_others > most &&
+		       process->batches > most / merge->processes_of_others;
+	return process->batches > most ||
+	       (process->user->batches > most && process->batches > most / 16);
+}
+
+static bool overrules(struct merge *merge, struct process *process)
+{
+	bool is_overruled = holds_too_much(merge, process);
+
+	if (is_overruled && !process->is_overruled && process->user->is_bounded)
+		merge->ended_waits++;
+	process->is_overruled = is_overruled;
+	return is_overruled;
 }
 
 static void note_floor(struct merge *merge, struct reader *reader, struct process *process,
@@ -471,7 +490,7 @@ static void note_floor(struct merge *merge, struct reader *reader, struct proces
 		reader->floor = floor;
 		reader->floor_since = merge->clock_ns;
 	}
-	if (!floor || process->ended || process->is_stopped || holds_too_much(merge, process) ||
+	if (!floor || process->ended || process->is_stopped || overrules(merge, process) ||
 	    is_stuck(merge, reader, process))
 		return;
 	if (floor < process->limit)
@@ -718,6 +737,14 @@ bool merge_is_behind(const struct merge *merge)
 					return true;
 		}
 	return false;
+}
+
+uint64_t merge_ended_waits(struct merge *merge)
+{
+	uint64_t count = merge->ended_waits;
+
+	merge->ended_waits = 0;
+	return count;
 }
 
 bool merge_has_more(const struct process *process)

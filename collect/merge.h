@@ -70,7 +70,7 @@ void merge_destroy(struct merge *merge);
 
 /*
  * What the processes of a user take here: blocks of memory for their records, and, where it is
- * bounded, time of a round. Both have a bound for them together.
+ * bounded, time of a round. Both have a bound for them together, and for all bounded users.
  */
 struct merge_user {
 	bool is_bounded;
@@ -103,6 +103,13 @@ void merge_cut(struct merge *merge, struct process *process);
 
 /* Whether any ring holds something that merge_round() has not seen: for the look before sleep. */
 bool merge_is_behind(const struct merge *merge);
+
+/*
+ * How often, since it was asked last, a process of a bounded user was no longer waited for, since
+ * the records of such users took too much memory: what its threads were about to publish may come
+ * late.
+ */
+uint64_t merge_ended_waits(struct merge *merge);
 
 /* Whether the last round ended for this process before all that could be handed out was. */
 bool merge_has_more(const struct process *process);

@@ -120,6 +120,7 @@ struct process {
 	bool ended;
 	bool has_more;	   /* its user's time was over before it had handed out all that it could */
 	bool is_stopped;   /* this round waits for no floor */
+	bool is_overruled; /* nor does one of a process that holds too much */
 	uint64_t cut_time; /* of the last thing before a cut; 0: there was none */
 };
 
@@ -135,7 +136,10 @@ struct merge {
 	bool leaves;	     /* in this round: what cannot be handed out yet stays in its ring */
 	struct batch *spare; /* batches that nobody uses */
 	uint32_t spare_count;
-	uint32_t batches_most; /* of a user: then its floors are overruled */
+	/* of an owner, and of all other users together: then their floors are overruled */
+	uint32_t batches_most;
+	uint32_t batches_of_others, processes_of_others;
+	uint64_t ended_waits; /* of those, since it was asked for last */
 	uint64_t round;
 	uint64_t spent_ns;    /* in this round, by bounded users */
 	uint64_t deadline_ns; /* of the process that is passed through; UINT64_MAX: none */

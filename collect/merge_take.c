@@ -22,12 +22,19 @@
 
 #define SPARE_MOST 16u /* batches that are kept for the next record */
 
+static void count_batches(struct merge *merge, struct process *process, int32_t more)
+{
+	process->batches += (uint32_t)more;
+	process->user->batches += (uint32_t)more;
+	if (process->user->is_bounded)
+		merge->batches_of_others += (uint32_t)more;
+}
+
 void merge_give_back(struct merge *merge, struct batch *batch)
 {
 	if (!batch)
 		return;
-	batch->process->batches--;
-	batch->process->user->batches--;
+	count_batches(merge, batch->process, -1);
 	if (merge->spare_count == SPARE_MOST) {
 		free(batch);
 		return;
@@ -51,8 +58,7 @@ static struct batch *next_batch(struct merge *merge, struct reader *reader)
 			return NULL;
 	}
 	batch->process = reader->process;
-	batch->process->batches++;
-	batch->process->user->batches++;
+	count_batches(merge, batch->process, 1);
 	batch->used = batch->entries = 0;
 	reader->batch = batch;
 	return batch;

@@ -7,7 +7,7 @@
 #include "tests/lib/collect-producer.h"
 #include "tests/lib/tap.h"
 
-#include "collect/merge.h"
+#include "collect/merge_parts.h"
 #include "collect/watch.h"
 
 #include <pthread.h>
@@ -206,9 +206,84 @@ static void test_shares(void)
 	   "and nothing more is expected");
 }
 
+/* ---- the memory of records that wait ---- */
+
+#define CROWD	  4  /* users who do not own the run */
+#define BATCHES	  16 /* that they may have together */
+#define OF_A_TURN 400
+
+static void count_one(void *context, void *owner, const struct merge_event *event)
+{
+	struct share *share = owner;
+
+	(void)context;
+	share->events += event->record->kind == RECORD_CALL;
+}
+
+/* One thread is in the middle of a record for ever, the other one goes on. */
+static void begin_waiting(struct share *share, struct merge *merge, struct board *board,
+			  struct merge_user *of)
+{
+	struct error err;
+
+	share->process = merge_add(merge, share, of);
+	producer_make(&share->memory, board, 8, NULL, "waits");
+	merge_add_chunk(share->process, chunk_open(share->memory.fd, &share->memory.hello, &err));
+	for (int i = 0; i < 2; i++)
+		producer_attach(&share->producers[i], &share->memory);
+	merge_round(merge);
+	__atomic_store_n(&share->producers[0].slot->floor, producer_now(board), __ATOMIC_RELEASE);
+}
+
+static void test_memory(void)
+{
+	struct facts facts = { .is_starving = true };
+	struct merge_handler handler = { .event = count_one,
+					 .starves = starves,
+					 .context = &facts };
+	struct merge_user owner = { .is_bounded = false }, others[CROWD] = { 0 };
+	static struct share shares[CROWD + 1];
+	uint32_t most = 0;
+	uint64_t handed_out = 0;
+	int fd;
+	struct board *board = producer_board(&fd);
+	struct merge *merge = merge_create(board, &handler);
+
+	merge->batches_most = BATCHES;
+	for (int i = 0; i < CROWD; i++) {
+		others[i].is_bounded = true;
+		begin_waiting(&shares[i], merge, board, &others[i]);
+	}
+	begin_waiting(&shares[CROWD], merge, board, &owner);
+	for (int turn = 0; turn < 40; turn++) {
+		uint32_t sum = 0;
+
+		for (int i = 0; i < CROWD; i++)
+			for (int k = 0; k < OF_A_TURN; k++)
+				say(&shares[i].producers[1]);
+		if (turn < 10)
+			say(&shares[CROWD].producers[1]);
+		merge_round(merge);
+		for (int i = 0; i < CROWD; i++)
+			sum += others[i].batches;
+		most = sum > most ? sum : most;
+	}
+	for (int i = 0; i < CROWD; i++)
+		handed_out += shares[i].events;
+	ok(most > BATCHES / 2 && most <= BATCHES + CROWD * 2,
+	   "what waits of the records of four users takes no more memory than one user's may");
+	ok(handed_out > CROWD * 20 * OF_A_TURN, "beyond, their threads are not waited for");
+	ok(merge_ended_waits(merge) >= CROWD && !merge_ended_waits(merge),
+	   "how often that was so is counted");
+	ok(!shares[CROWD].events && owner.batches == 1,
+	   "the owner's threads are waited for meanwhile");
+	merge_destroy(merge);
+}
+
 int main(void)
 {
 	test_shares();
+	test_memory();
 	test_floor();
 	test_threads();
 	return tap_end();

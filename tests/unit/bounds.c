@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT */
+/* What members can make the collector spend: a user, all users but the owner, and all. */
+#include "tests/lib/collect-producer.h"
+#include "tests/lib/tap.h"
+
+#include "collect/bounds.h"
+#include "collect/door.h"
+
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+#define OTHER_USER   65534
+#define GUESTS_USER  512 /* of a user that wait, as SECURITY.md says */
+#define GUESTS_TRIED 600
+
+/* How many a user gets who asks for one after another, but no more than most. */
+static uint32_t take(struct bounds_used *used, struct bounds_user *user, enum bound bound,
+		     uint32_t most)
+{
+	uint32_t count = 0;
+
+	while (count < most && bounds_allow(used, user, bound, 1)) {
+		bounds_use(used, user, bound, 1);
+		count++;
+	}
+	return count;
+}
+
+static void test_users(enum bound bound, const char *word)
+{
+	const struct bound_limits *limits = &bounds[bound];
+	struct bounds_used used = { 0 };
+	struct bounds_user owner = { .is_owner = true }, users[64] = { 0 };
+	uint32_t sum = 0, most = 0;
+	char text[160];
+
+	for (int i = 0; i < 64; i++) {
+		uint32_t taken = take(&used, &users[i], bound, UINT32_MAX);
+
+		sum += taken;
+		most = taken > most ? taken : most;
+	}
+	snprintf(text, sizeof(text), "one user who does not own the run has %u %s at most",
+		 limits->of_user, word);
+	ok(most == limits->of_user, text);
+	snprintf(text, sizeof(text), "64 users who do not own the run have half of all %s at most",
+		 word);
+	ok(sum == limits->of_others && sum * 2 == limits->in_all, text);
+	snprintf(text, sizeof(text), "64 such users leave the owner the other half of all %s",
+		 word);
+	ok(take(&used, &owner, bound, UINT32_MAX) == limits->in_all - sum, text);
+	bounds_use(&used, &owner, bound, -1);
+	snprintf(text, sizeof(text), "%s that the owner gives back are the owner's", word);
+	ok(!bounds_allow(&used, &users[63], bound, 1) && bounds_allow(&used, &owner, bound, 1),
+	   text);
+	bounds_use(&used, &users[0], bound, -1);
+	snprintf(text, sizeof(text), "%s that another user gives back are another user's", word);
+	ok(bounds_allow(&used, &users[63], bound, 1), text);
+}
+
+/* ---- who waits to be taken in ---- */
+
+/* As another user: hands the same memory over so often. */
+static void knock(const struct producer_memory *memory, uid_t user, int count)
+{
+	pid_t pid = fork();
+
+	if (!pid) {
+		if (user && (setgid(user) || setuid(user)))
+			_exit(1);
+		for (int i = 0; i < count; i++)
+			producer_hand_over(memory);
+		_exit(0);
+	}
+	waitpid(pid, NULL, 0);
+}
+
+/* Lets in all who have come, and keeps them: how many. */
+static int let_in(struct door *door, struct guest **kept)
+{
+	bool has_more = true;
+	int count = 0;
+
+	while (has_more) {
+		struct guest *guests = door_take(door, &has_more);
+
+		while (guests) {
+			struct guest *guest = guests;
+
+			guests = guest->next;
+			guest->next = *kept;
+			*kept = guest;
+			count++;
+		}
+	}
+	return count;
+}
+
+static void test_waiting(void)
+{
+	struct shared shared = { .lock = -1 };
+	struct guest *kept = NULL;
+	struct producer_memory memory;
+	struct error err;
+	struct door *door;
+	struct rlimit files;
+
+	if (geteuid()) {
+		ok(true, "no more than 512 of a user wait # SKIP it takes root, and another user");
+		return;
+	}
+	getrlimit(RLIMIT_NOFILE, &files);
+	files.rlim_cur = files.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &files);
+	shared.board = producer_board(&shared.fd);
+	snprintf(shared.session, sizeof(shared.session), "%016llx%016llx",
+		 (unsigned long long)shared.board->session[1],
+		 (unsigned long long)shared.board->session[0]);
+	door = door_open(&shared, &err);
+	if (!ok(door != NULL, "the collector's socket is open"))
+		return;
+	producer_make(&memory, shared.board, 2, NULL, "waits");
+	knock(&memory, OTHER_USER, GUESTS_TRIED);
+	ok(let_in(door, &kept) == GUESTS_USER, "of 600 processes of another user 512 wait");
+	ok(door_turned_away(door) == GUESTS_TRIED - GUESTS_USER,
+	   "the others are turned away, and counted");
+	knock(&memory, 0, 1);
+	ok(let_in(door, &kept) == 1, "meanwhile a process of the owner is let in");
+	while (kept) {
+		struct guest *guest = kept;
+
+		kept = guest->next;
+		door_attend(door, guest);
+		door_dismiss(guest);
+	}
+	knock(&memory, OTHER_USER, 1);
+	ok(let_in(door, &kept) == 1, "and, when those are attended to, one of the other user");
+	door_attend(door, kept);
+	door_dismiss(kept);
+	door_close(door);
+}
+
+int main(void)
+{
+	test_users(BOUND_MEMBERS, "processes");
+	test_users(BOUND_THREADS, "threads");
+	test_waiting();
+	return tap_end();
+}
