@@ -3,12 +3,16 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -147,32 +151,96 @@ static bool can(bool (*try)(void), const struct sandbox_wish *wish)
 	return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
+static const struct {
+	bool (*try)(void);
+	enum sandbox_wall wall;
+	const char *what;
+} tries[] = {
+	{ executes, SANDBOX_CALLS, "no program is executed" },
+	{ forks, SANDBOX_CALLS, "no child is made" },
+	{ traces, SANDBOX_CALLS, "nobody is traced" },
+	{ kills, SANDBOX_CALLS, "nobody gets a signal" },
+	{ makes_ring, SANDBOX_CALLS, "there is no io_uring" },
+	{ loads_bpf, SANDBOX_CALLS, "there is no bpf" },
+	{ connects, SANDBOX_CALLS, "there are no sockets" },
+	{ writes_existing, SANDBOX_FILES, "no file is opened for writing" },
+	{ makes_file, SANDBOX_FILES, "no file is made" },
+	{ removes, SANDBOX_FILES, "no file is removed" },
+	{ opens_many, SANDBOX_LIMITS, "descriptors are few" },
+};
+
 static void test_refused(unsigned walls)
 {
 	const struct sandbox_wish none = { 0 };
-	static const struct {
-		bool (*try)(void);
-		enum sandbox_wall wall;
-		const char *what;
-	} tries[] = {
-		{ executes, SANDBOX_CALLS, "no program is executed" },
-		{ forks, SANDBOX_CALLS, "no child is made" },
-		{ traces, SANDBOX_CALLS, "nobody is traced" },
-		{ kills, SANDBOX_CALLS, "nobody gets a signal" },
-		{ makes_ring, SANDBOX_CALLS, "there is no io_uring" },
-		{ loads_bpf, SANDBOX_CALLS, "there is no bpf" },
-		{ connects, SANDBOX_CALLS, "there are no sockets" },
-		{ writes_existing, SANDBOX_FILES, "no file is opened for writing" },
-		{ makes_file, SANDBOX_FILES, "no file is made" },
-		{ removes, SANDBOX_FILES, "no file is removed" },
-		{ opens_many, SANDBOX_LIMITS, "descriptors are few" },
-	};
 
 	for (size_t i = 0; i < sizeof(tries) / sizeof(tries[0]); i++) {
 		if (!(walls & tries[i].wall))
 			printf("ok %d - %s # SKIP not here\n", ++tap_number, tries[i].what);
 		else
 			ok(!can(tries[i].try, &none), tries[i].what);
+	}
+}
+
+#define LOAD(what)		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, what))
+#define IS(value, yes, no)	BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, yes, no)
+#define UNKNOWN			BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS)
+#define KNOWN			BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
+#define LANDLOCK_CREATE_RULESET 444 /* on all processors */
+
+/* From here on the kernel does not know what a wall is made of. */
+static bool forget(enum sandbox_wall wall)
+{
+	static struct sock_filter landlock[] = { LOAD(nr), IS(LANDLOCK_CREATE_RULESET, 0, 1),
+						 UNKNOWN, KNOWN };
+	static struct sock_filter calls[] = {
+		LOAD(nr),      IS(SYS_seccomp, 3, 0),	 IS(SYS_prctl, 0, 3),
+		LOAD(args[0]), IS(PR_SET_SECCOMP, 0, 1), UNKNOWN,
+		KNOWN
+	};
+	struct sock_fprog without_files = { sizeof(landlock) / sizeof(landlock[0]), landlock };
+	struct sock_fprog without_calls = { sizeof(calls) / sizeof(calls[0]), calls };
+
+	return !prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) &&
+	       !prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER,
+		      wall == SANDBOX_FILES ? &without_files : &without_calls);
+}
+
+/* In a child without one wall: whether that is told, and all others hold. */
+static bool holds_without(enum sandbox_wall missing, unsigned walls)
+{
+	const struct sandbox_wish none = { 0 };
+	pid_t pid = fork();
+	int status = 0;
+	bool holds;
+
+	if (pid == 0) {
+		walls &= ~(unsigned)missing;
+		holds = forget(missing) && sandbox_probe() == walls;
+		for (size_t i = 0; i < sizeof(tries) / sizeof(tries[0]); i++)
+			if (walls & tries[i].wall)
+				holds &= !can(tries[i].try, &none);
+		_exit(holds ? 0 : 1);
+	}
+	waitpid(pid, &status, 0);
+	return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+static void test_missing(unsigned walls)
+{
+	static const struct {
+		enum sandbox_wall wall;
+		const char *what;
+	} missing[] = {
+		{ SANDBOX_FILES, "a kernel without Landlock is told, and the other walls hold" },
+		{ SANDBOX_CALLS, "a kernel without seccomp is told, and the other walls hold" },
+	};
+
+	for (size_t i = 0; i < 2; i++) {
+		if (walls & SANDBOX_CALLS)
+			ok(holds_without(missing[i].wall, walls), missing[i].what);
+		else
+			printf("ok %d - %s # SKIP no filters here\n", ++tap_number,
+			       missing[i].what);
 	}
 }
 
@@ -216,6 +284,7 @@ int main(void)
 	ok(can(is_bounded, NULL),
 	   "a program that is modest has limits of memory and time, and no core");
 	test_refused(walls);
+	test_missing(walls);
 	ok(can(reads, &none), "files are read");
 	if (walls & SANDBOX_FILES)
 		ok(!can(reads, &(struct sandbox_wish){ .opens_nothing = true }),
