@@ -2,6 +2,7 @@
 #include "control/control.h"
 
 #include "base/cleanup.h"
+#include "base/out.h"
 #include "arena.h"
 #include "contract.h"
 #include "process/maps.h"
@@ -284,6 +285,19 @@ int ctl_cut(char *paths, struct error *err)
 			 "%lu more files of the run are left out: what the collector can say at "
 			 "once has no room for their names",
 			 count);
+}
+
+void ctl_print(const char *paths)
+{
+	while (*paths) {
+		int length = (int)strcspn(paths, "\n");
+
+		if (isatty(STDOUT_FILENO))
+			print_message(stdout, "%.*s", length, paths);
+		else
+			printf("%.*s\n", length, paths);
+		paths += length + (paths[length] == '\n');
+	}
 }
 
 int ctl_snapshot(int pid, char **paths, struct error *err)

@@ -42,6 +42,12 @@ int ctl_paths(const struct ctl_run *run, int pid, char **paths, struct error *er
 /* Takes that line away. Returns 0 if there was none, -E2BIG with a sentence if there was. */
 int ctl_cut(char *paths, struct error *err);
 
+/*
+ * Prints paths, one a line: as they are, but for a terminal made safe, for the run may be another
+ * user's.
+ */
+void ctl_print(const char *paths);
+
 /* Sends a request; answer: lines, to be freed. Returns 0 or a negative errno. */
 int ctl_ask(const struct ctl_run *run, int pid, enum control_command command, const char *text,
 	    char **answer, struct error *err);

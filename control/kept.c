@@ -202,7 +202,7 @@ static int keep_files(char *paths, const char *to, struct error *err)
 
 		rc = kept_copy(path, to, &name, err);
 		if (!rc)
-			puts(name);
+			ctl_print(name);
 	}
 	return rc ? rc : left_out;
 }

@@ -57,7 +57,7 @@ int command_ctl(int argc, char **argv, struct error *err)
 		status = ctl_ask(run, pid, words[word].command, text ? text : "", &answer, err);
 	if (answer) {
 		status = ctl_cut(answer, err);
-		fputs(answer, stdout);
+		ctl_print(answer);
 	}
 	return fflush(stdout) || status ? STATUS_OWN_FAILURE : 0;
 }

@@ -34,7 +34,7 @@ static int take_snapshot(const struct act *act, const struct breaker *breaker, c
 	if (ctl_paths(act->run, breaker->pid, &paths, err))
 		return -err->number;
 	left_out = ctl_cut(paths, err);
-	fputs(paths, stdout);
+	ctl_print(paths);
 	return left_out;
 }
 
