@@ -443,6 +443,7 @@ static void tell_wait(const struct locks *locks, uint32_t site, const struct loc
 		.thread = event->thread,
 		.site = site,
 		.holder_site = holder->site,
+		.function = event->function->name,
 		.is_open = (event->flags & CALL_OPEN) != 0,
 	};
 
@@ -632,6 +633,7 @@ static int refuse(struct locks *locks, const struct event *event)
 
 int locks_open(struct locks *locks, const struct event *note, const struct hook *hook)
 {
+	const struct function waiting = { .name = hook->name, .hook = hook };
 	struct event call = *note;
 	struct locks_hold wanted = { .way = (uint8_t)way_of(hook), .count = 1 };
 
@@ -642,6 +644,8 @@ int locks_open(struct locks *locks, const struct event *note, const struct hook 
 	wanted.lock = lock_of(locks, call.object);
 	wanted.thread = thread_of(locks, call.thread);
 	wanted.site = sites_of(&locks->sites, wanted.way, &call);
+	/* a site keeps the function of its event */
+	call.function = &waiting;
 	if (!wanted.lock || !wanted.thread || !wanted.site ||
 	    add_call(locks, wanted.lock, wanted.site, wanted.way, wanted.thread, &call))
 		return -ENOMEM;

@@ -106,6 +106,7 @@ struct locks_wait {
 	uint64_t object, since_ns, until_ns;
 	uint32_t thread, holder_thread; /* kernel's; 0: not seen */
 	uint32_t site, holder_site;	/* holder_site 0: not seen */
+	const char *function;		/* that waited, or still waits */
 	uint64_t released_ns; /* when the holder gave it back; 0: it has it, or not seen */
 	bool is_open;	      /* the call has not returned */
 };

@@ -44,6 +44,7 @@ static void on_lock_wait(void *user, const struct locks_wait *found)
 	const struct sites *sites = &lanes->run->summary->locks.sites;
 	struct lane_wait wait = {
 		.kind = LANE_LOCK,
+		.function = found->function,
 		.end = "",
 		.object = found->object,
 		.since_ns = found->since_ns,
@@ -56,7 +57,7 @@ static void on_lock_wait(void *user, const struct locks_wait *found)
 
 	if (lanes->next.wait)
 		lanes->next.wait(lanes->next.user, found);
-	wait.waiter = backtrace_of(lanes, sites, found->site, &wait.function);
+	wait.waiter = backtrace_of(lanes, sites, found->site, NULL);
 	wait.waker = backtrace_of(lanes, sites, found->holder_site, NULL);
 	if (wait.waiter)
 		tell(lanes, &wait);
