@@ -185,6 +185,17 @@ static const char *report_of_worst(const struct summary *summary,
 	return NULL;
 }
 
+/* A program that ran without the library: what it holds is not known. */
+static bool has_untraced(const struct summary *summary)
+{
+	bool is_untraced = summary->spawned.count != 0;
+
+	for (size_t i = 0; i < summary->processes.count && !is_untraced; i++)
+		is_untraced = summary->processes.items[i].end == SUMMARY_EXEC &&
+			      summary->processes.items[i].untraced;
+	return is_untraced;
+}
+
 const char *findings_report(const struct summary *summary, const struct findings_leaks *leaks)
 {
 	uint64_t length_ns = summary->end_ns - summary->start_ns;
@@ -201,7 +212,7 @@ const char *findings_report(const struct summary *summary, const struct findings
 	if (summary->bypasses.count || summary->namespaces)
 		return "info --table=missing";
 	if (!leaks->class)
-		return "allocations";
+		return has_untraced(summary) ? "info --table=missing" : "allocations";
 	return leaks->class->known == RESOURCE_FD ? "fds" : "leaks";
 }
 
