@@ -104,11 +104,11 @@ static void print_overview(FILE *to, bool is_all)
 	fputs("\nOptions of run and record:\n", to);
 	run_print_options(to, is_all);
 	fprintf(to,
-		"\nThe exit status is the program's own, 128 and the signal's number if a signal\n"
-		"ended it. If the program succeeded, 1 if a limit of --fail-on is broken and 3 if\n"
-		"one is unknown. 2 if an option is wrong, 125 if %s itself failed or\n"
+		"\nThe exit status is the program's own, or 128 and the signal's number if a\n"
+		"signal ended it. If the program succeeded: 1 if a limit of --fail-on is broken,\n"
+		"3 if one is unknown. 2 if an option is wrong, 125 if %s itself failed or\n"
 		"--strict refused the program, 126 if the program cannot be run, 127 if it was\n"
-		"not found. `%s help COMMAND` tells more.\n",
+		"not found. `%s help COMMAND` says more about a command.\n",
 		PROGRAM, PROGRAM);
 }
 

@@ -145,10 +145,45 @@ static int add_folds(struct choice *choice, const struct choice_request *request
 	return rc;
 }
 
+static bool has_fold(const struct choice *choice, const struct report *fold)
+{
+	for (unsigned i = 0; i < choice->count; i++)
+		if (choice->folds[i] == fold)
+			return true;
+	return false;
+}
+
+/* A table that --table names is never left out without a word. */
+static int check_named(const struct choice *choice, const struct choice_request *request,
+		       struct error *err)
+{
+	for (unsigned id = 0; request->are_tables_named && id < SHEET_ID_COUNT; id++) {
+		const struct report *fold = report_fold(id);
+
+		if (!choice->tables[id] || !is_asked(choice, report_of(id)) ||
+		    has_fold(choice, fold))
+			continue;
+		return error_set(err, EINVAL, "--table=%s: %s", sheet_facts(id).name,
+				 fold->wants_directories
+					 ? "is of a directory, not of a trace: ask for it alone, "
+					   "and name a directory"
+				 : fold->wants_object
+					 ? "is of one object, which --object=ADDRESS names"
+				 : request->has_object
+					 ? "is of all objects, not of the one of --object: ask for "
+					   "it without the others"
+					 : "is of a trace, not of a directory: ask for it without "
+					   "the others");
+	}
+	return 0;
+}
+
 static int check(const struct choice *choice, struct error *err)
 {
 	if (!choice->count)
-		return error_set(err, EINVAL, "--report: which? --report=list lists them");
+		return error_set(err, EINVAL, "no report is named: %s lists them",
+				 invocation_is_launcher() ? "`holdtrace report list`"
+							  : "--report=list");
 	if (choice->wants_directories && choice->count > 1)
 		return error_set(err, EINVAL, "--table=traces is of directories: ask for it alone");
 	return 0;
@@ -227,6 +262,8 @@ static int add_sheets(struct choice *choice, const struct choice_request *reques
 		rc = add_folds(choice, request, true, err);
 	if (rc == 0)
 		rc = check(choice, err);
+	if (rc == 0)
+		rc = check_named(choice, request, err);
 	if (rc == 0 && request->format->flags & FORMAT_PAGE && !choice->wants_directories)
 		rc = add_for_page(choice, err);
 	return rc;

@@ -27,6 +27,7 @@ struct choice {
 struct choice_request {
 	const char *words;	     /* WHAT[,WHAT] */
 	const char *tables;	     /* NAME[,NAME], or NULL: all */
+	bool are_tables_named;	     /* by --table, not by the command (info) */
 	const struct limits *limits; /* that the run must keep, or NULL */
 	const struct writer *format;
 	bool has_object;      /* --object */

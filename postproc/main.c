@@ -99,37 +99,61 @@ static int print_help(bool is_all)
 	return fflush(stdout) || ferror(stdout) ? STATUS_FAILED : STATUS_OK;
 }
 
-static void list_reports(void)
+/* For scripts a line each, of help as wide as the rest of it. */
+static void list_reports(bool is_help)
 {
 	const struct report_row *row;
 
 	for (unsigned i = 0; (row = report_at(i)) != NULL; i++)
-		if (!row->instead)
+		if (!row->instead && is_help)
+			options_print_word(stdout, row->name, 15, row->question);
+		else if (!row->instead)
 			printf("%-12s%s\n", row->name, row->question);
 }
 
 static void print_tables(const struct report_row *row)
 {
-	printf("%s: %s\n\nTables (--table):\n", row->name, row->question);
+	options_print_word(stdout, "", 2, row->question);
+	puts("\nTables (--table):");
 	for (enum sheet_id id = 0; id < SHEET_ID_COUNT; id++)
 		if (report_of(id) == row)
-			printf("  %-21s%s\n", sheet_facts(id).name, sheet_facts(id).title);
+			options_print_word(stdout, sheet_facts(id).name, 23, sheet_facts(id).title);
+}
+
+static int usage(const struct options *options, const struct error *err)
+{
+	console_error(NULL, err);
+	if (invocation_is_launcher())
+		fprintf(stderr, "Try `holdtrace help %s'.\n", options->command ?: "report");
+	else
+		fprintf(stderr, "Try `holdtrace-postproc --help'.\n");
+	return STATUS_USAGE;
 }
 
 /* Of one report, or with "list" of all. */
-static int print_report_help(const char *report, bool is_all)
+static int print_report_help(const struct options *options)
 {
+	const char *report = options->report;
 	const struct report_row *row = report_find(report, strlen(report));
+	const char *instead = row ? NULL : report_renamed(report, strlen(report));
+	bool is_all = *options->help;
+	struct error err;
 
-	if (row)
+	if (instead) {
+		error_set(&err, EINVAL, "report %s: now %s", report, instead);
+		return usage(options, &err);
+	}
+	if (row) {
 		print_tables(row);
-	else
-		list_reports();
-	printf("\nOptions (%sall of them: holdtrace-postproc --help; columns: "
-	       "holdtrace-report(5)):\n",
-	       is_all ? "" : "more about each: --help=all; ");
+	} else {
+		puts("Reports:");
+		list_reports(true);
+	}
+	printf("\nOptions%s:\n", is_all ? "" : " (--help=all says more about each)");
 	request_print_report_help(stdout, row ? row->name : "list",
 				  is_all ? OPTION_PLAIN : OPTION_SHORT);
+	puts("\nholdtrace-report(5) explains the columns; `holdtrace-postproc --help` lists the\n"
+	     "options of all reports.");
 	return fflush(stdout) || ferror(stdout) ? STATUS_FAILED : STATUS_OK;
 }
 
@@ -166,14 +190,6 @@ static int print_formats(bool is_of_report)
 	return fflush(stdout) || ferror(stdout) ? STATUS_FAILED : STATUS_OK;
 }
 
-static int usage(const struct error *err)
-{
-	console_error(NULL, err);
-	fprintf(stderr, "Try `%s'.\n",
-		invocation_is_launcher() ? "holdtrace help report" : "holdtrace-postproc --help");
-	return STATUS_USAGE;
-}
-
 static int check_inputs(const struct options *options, struct error *err)
 {
 	return !options->inputs.count && !options->newest && isatty(STDIN_FILENO)
@@ -187,8 +203,8 @@ static int print_report_list(const struct options *options, struct error *err)
 	struct limits limits = { 0 };
 
 	if (options->fail_on && limits_parse(&limits, "--fail-on", options->fail_on, err))
-		return usage(err);
-	list_reports();
+		return usage(options, err);
+	list_reports(false);
 	return fflush(stdout) || ferror(stdout) ? STATUS_FAILED : STATUS_OK;
 }
 
@@ -336,7 +352,7 @@ static int run_reports(struct console *console, struct error *err)
 		catch_signals();
 		status = print_reports(console, &plan, err);
 	} else if (rc == -EINVAL) {
-		status = usage(err);
+		status = usage(options, err);
 	} else {
 		console_error(NULL, err);
 		status = failure(options, false);
@@ -417,7 +433,7 @@ static int run_pass(struct console *console, struct error *err)
 	if (rc == 0)
 		return print_streams(console, &how, err);
 	if (rc == -EINVAL)
-		return usage(err);
+		return usage(options, err);
 	console_error(NULL, err);
 	return STATUS_FAILED;
 }
@@ -428,7 +444,7 @@ static int run_chosen(struct console *console, struct error *err)
 	const struct options *options = console->options;
 
 	if (!options->report && plan_writer(&console->writer, options, err))
-		return usage(err);
+		return usage(options, err);
 	return options->report || console->writer->kind == FORMAT_SCREEN ? run_reports(console, err)
 									 : run_pass(console, err);
 }
@@ -442,8 +458,7 @@ static int run(struct options *options, struct error *err)
 		pager_begin(options);
 	writer_pid = getpid(); /* a child of the one that waits for the pager */
 	if (options->help)
-		return options->report ? print_report_help(options->report, *options->help)
-				       : print_help(*options->help);
+		return options->report ? print_report_help(options) : print_help(*options->help);
 	if (options->version)
 		return print_version();
 	if (options->report && !strcmp(options->report, "list"))
@@ -469,7 +484,9 @@ int main(int argc, char **argv)
 		status_without_memory = failure(&options, false);
 	if (rc && rc != -EINVAL)
 		console_error(NULL, &err);
-	status = rc == -EINVAL ? usage(&err) : rc ? STATUS_OWN_FAILURE : run(&options, &err);
+	status = rc == -EINVAL ? usage(&options, &err)
+		 : rc	       ? STATUS_OWN_FAILURE
+			       : run(&options, &err);
 	request_free(&options);
 	return status;
 }

@@ -219,6 +219,7 @@ static int plan_choice(struct reporting_options *how, const struct options *opti
 	const struct choice_request request = {
 		.words = options->report ? options->report : screen->name,
 		.tables = options->tables,
+		.are_tables_named = options->are_tables_named,
 		.limits = how->limits,
 		.format = how->style.format,
 		.has_object = options->object,

@@ -124,8 +124,11 @@ int command_take(const char *command, struct options *options, char **names, str
 {
 	int rc = 0;
 
+	if (options->report)
+		return error_set(err, EINVAL,
+				 "--report=%s: is not an option here; write: holdtrace report %s",
+				 options->report, options->report);
 	options->newest = true;
-	options->report = NULL;
 	for (size_t i = 0; i < sizeof(commands) / sizeof(*commands); i++)
 		if (!strcmp(commands[i].command, command)) {
 			options->report = commands[i].report;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "request.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,7 +20,8 @@ static const struct option_row rows[] = {
 #undef RENAMED
 };
 
-#define ROWS (sizeof(rows) / sizeof(*rows))
+#define MEMORY_MIN (UINT64_C(1) << 20) /* of --max-memory */
+#define ROWS	   (sizeof(rows) / sizeof(*rows))
 
 _Static_assert(ROWS <= OPTIONS_MAX, "option_values has a place for each row");
 
@@ -69,6 +71,32 @@ static void split_format(struct options *options)
 	options->remove_args |= format_has_word(options->words, "no-args");
 }
 
+/* Too little for the first names of any trace, so that it is a number whose unit was left out. */
+static int check_memory(struct options *options, struct error *err)
+{
+	const option_size *most = &options->max_memory;
+
+	if (!most->is_set || most->value >= MEMORY_MIN)
+		return 0;
+	return error_set(err, EINVAL,
+			 "--max-memory=%s: less than 1MiB; a number without a unit is bytes: write "
+			 "512MiB or 2GiB",
+			 *options_given(&table, options, "max-memory", strlen("max-memory")));
+}
+
+/* A command names its report without an option. */
+static int check_use(struct options *options, struct error *err)
+{
+	static const char option[] = "--report=", word[] = "report ";
+	int rc = options_check(&table, options, err);
+
+	for (char *at = err->text; rc && options->command && (at = strstr(at, option));) {
+		memmove(at + strlen(word), at + strlen(option), strlen(at + strlen(option)) + 1);
+		memcpy(at, word, strlen(word));
+	}
+	return rc;
+}
+
 int request_read(struct options *options, int argc, char **argv, struct error *err)
 {
 	size_t prefix = strlen(INVOCATION_COMMAND);
@@ -93,6 +121,7 @@ int request_read(struct options *options, int argc, char **argv, struct error *e
 	}
 	at = options_read(&table, options, argc, argv, err);
 	split_format(options);
+	options->are_tables_named = options->tables != NULL;
 	if (at > 0 && options->command)
 		rc = command_take(options->command, options, argv + at, err);
 	for (; at > 0 && !options->command && argv[at]; at++)
@@ -110,7 +139,8 @@ int request_read(struct options *options, int argc, char **argv, struct error *e
 								      : options->format
 									      ? options->format
 									      : "text";
-	return options_check(&table, options, err);
+	rc = check_memory(options, err);
+	return rc ? rc : check_use(options, err);
 }
 
 void request_print_help(FILE *file, enum option_form form)

@@ -8,11 +8,12 @@
 
 struct options {
 	struct option_values values;
-	const char *command; /* of holdtrace, in whose place we are; NULL: none */
-	char *paths;	     /* of a process's run */
-	char reports[400];   /* of --table, where no report was named */
-	bool newest;	     /* without a FILE: the newest trace here */
-	bool is_screen;	     /* of a run that has ended: asked for by the launcher */
+	const char *command;   /* of holdtrace, in whose place we are; NULL: none */
+	char *paths;	       /* of a process's run */
+	char reports[400];     /* of --table, where no report was named */
+	bool are_tables_named; /* by --table, not by the command */
+	bool newest;	       /* without a FILE: the newest trace here */
+	bool is_screen;	       /* of a run that has ended: asked for by the launcher */
 	char format_name[32];
 	const char *words; /* behind its colon; NULL: none */
 	char filters[240]; /* those that were given, "--function=f --since=1", perhaps cut */
