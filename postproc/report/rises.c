@@ -3,7 +3,7 @@
 
 #define SHIFT_FIRST 12u /* 4 us */
 
-/* What happens at the end of a window is part of it, as with --at and --between. */
+/* What happens at the end of a window is part of it, as with --until and --since. */
 static uint64_t window_of(uint64_t time_ns, unsigned shift)
 {
 	return (time_ns - (time_ns != 0)) >> shift;

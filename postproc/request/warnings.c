@@ -61,12 +61,12 @@ void warnings_print(const struct warnings *warnings, const char *path, const str
 	say_unread(warnings, path, tally);
 	if (tally->lost)
 		say(warnings, path,
-		    "%" PRIu64 " events were lost while recording, so leaks may be "
-		    "reported that are none; `holdtrace report missing` says why",
+		    "%" PRIu64 " events were dropped while recording, so leaks may be "
+		    "reported that are none; `holdtrace report info` says why",
 		    tally->lost);
 	if (tally->lost_notes)
 		say(warnings, path,
-		    "%" PRIu64 " notes were lost while recording: names, or how threads ended",
+		    "%" PRIu64 " notes were dropped while recording: names, or how threads ended",
 		    tally->lost_notes);
 	if (process && process->has_tails && !tally->has_ended && !trace_is_damaged(trace))
 		say(warnings, path, "has no end: the recording was killed, or is still going on");

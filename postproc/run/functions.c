@@ -2,7 +2,7 @@
 /*
  * Calls by function: how many, how many failed and why, what they gained, how long they took. A
  * call counts once, whatever else it gained or lost; one that cannot wait has one time only, and so
- * no duration (see --durations).
+ * no duration (see --detail=durations).
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 /*
  * sp-rtrace text, byte for byte as sp-rtrace 1.8 prints it. What stands before the first call is
  * gathered, because the order of its lines and the <type> of calls depend on all of it; what comes
- * later is printed where it comes, and with --order=sp-rtrace no call comes before it.
+ * later is printed where it comes, and with --format=text:sp-rtrace no call comes before it.
  */
 #include "formats/writers.h"
 

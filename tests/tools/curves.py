@@ -42,7 +42,7 @@ def main():
     for i in range(0, len(ends), 3):
         then = held(f'--until={instant(ends[i])}')
         for each, curve in curves.items():
-            assert curve[i] == then.get(each, 0), f'window {i}, {each}: {curve[i]}, --at says {then.get(each, 0)}'
+            assert curve[i] == then.get(each, 0), f'window {i}, {each}: {curve[i]}, --until says {then.get(each, 0)}'
     print(len(ends), len(rows))
 
 
