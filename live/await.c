@@ -3,15 +3,11 @@
 
 #include "base/cleanup.h"
 
-#include <fcntl.h>
-#include <inttypes.h>
 #include <linux/futex.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/sysmacros.h>
 
 #define MUTEX_KINDS 512u /* more than any kind of glibc's mutexes has */
 
@@ -338,125 +334,19 @@ static void place_owner(struct await *await, const struct live_process *process,
 
 /* ---- files ---- */
 
-static void name_file(struct await *await, const struct live_process *process, int fd)
-{
-	char path[64];
-	ssize_t length;
-
-	snprintf(path, sizeof(path), "/proc/%d/fd/%d", process->subject.pid, fd);
-	length = readlink(path, await->path, sizeof(await->path) - 1);
-	await->path[length > 0 ? length : 0] = 0;
-	await->fd = fd;
-}
-
-/* What a thread wants of a file: all of it by flock(), a range by fcntl(). */
-struct file_wish {
-	uint64_t inode, from, to; /* to: the last byte */
-	unsigned high, low;	  /* the device */
-	bool is_write, is_range;
-};
-
-/* Where the descriptor stands: a lock may begin there, as those of lockf(3) do. */
-static bool find_position(const struct await *await, const struct live_process *process,
-			  int64_t *position)
-{
-	char path[64];
-	cleanup_file FILE *file = NULL;
-
-	snprintf(path, sizeof(path), "/proc/%d/fdinfo/%d", process->subject.pid, await->fd);
-	file = fopen(path, "re");
-	return file && fscanf(file, "pos: %" SCNd64, position) == 1;
-}
-
-/* The bytes that a lock stands for (fcntl(2)); if that cannot be known, all. */
-static void find_range(const struct await *await, const struct live_process *process,
-		       const struct flock *lock, int64_t size, struct file_wish *wish)
-{
-	int64_t start = lock->l_whence == SEEK_END ? size : 0;
-
-	if (lock->l_whence == SEEK_CUR && !find_position(await, process, &start))
-		return;
-	if (__builtin_add_overflow(start, lock->l_start, &start) || start < 0 ||
-	    (lock->l_len < 0 && start + lock->l_len < 0))
-		return;
-	wish->from = (uint64_t)start;
-	if (lock->l_len < 0) {
-		wish->from = (uint64_t)(start + lock->l_len);
-		wish->to = (uint64_t)start - 1;
-	} else if (lock->l_len) {
-		wish->to = wish->from + (uint64_t)lock->l_len - 1;
-	}
-}
-
-static bool find_wish(const struct await *await, const struct live_process *process,
-		      const struct live_thread *thread, struct file_wish *wish)
-{
-	struct flock lock = { 0 };
-	struct stat status;
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/%d/fd/%d", process->subject.pid, await->fd);
-	if (stat(path, &status) != 0)
-		return false;
-	*wish = (struct file_wish){ .inode = status.st_ino,
-				    .high = major(status.st_dev),
-				    .low = minor(status.st_dev),
-				    .to = UINT64_MAX,
-				    .is_write = true };
-	if (thread->call.number != SYS_fcntl)
-		return true;
-	if (subject_get(&process->subject, thread->call.argument[2], &lock, sizeof(lock)))
-		return false;
-	wish->is_range = true;
-	wish->is_write = lock.l_type == F_WRLCK;
-	find_range(await, process, &lock, status.st_size, wish);
-	return true;
-}
-
-/* A line of proc_locks(5); what waits for one has an arrow, and a lock of an open file no process.
- */
-static int holder_in(const char *line, const struct file_wish *wish)
-{
-	char kind[16], access[16], last[24];
-	uint64_t inode, from, to;
-	unsigned high, low;
-	int pid;
-
-	if (sscanf(line, "%*d: %15s %*s %15s %d %x:%x:%" SCNu64 " %" SCNu64 " %23s", kind, access,
-		   &pid, &high, &low, &inode, &from, last) != 8 ||
-	    inode != wish->inode || high != wish->high || low != wish->low || pid <= 0)
-		return 0;
-	to = strcmp(last, "EOF") ? strtoull(last, NULL, 10) : UINT64_MAX;
-	if (!strcmp(kind, "FLOCK") == wish->is_range || from > wish->to || wish->from > to)
-		return 0;
-	return wish->is_write || !strcmp(access, "WRITE") ? pid : 0;
-}
-
-static void find_file_owner(struct await *await, const struct live_process *process,
-			    const struct live_thread *thread)
-{
-	char line[256];
-	struct file_wish wish;
-	cleanup_file FILE *locks = fopen("/proc/locks", "re");
-
-	if (!locks || !find_wish(await, process, thread, &wish))
-		return;
-	while (!await->owner_pid && fgets(line, sizeof(line), locks)) {
-		int pid = holder_in(line, &wish);
-
-		await->owner_pid = pid != process->subject.pid ? pid : 0;
-	}
-}
-
 /* fcntl() sleeps for locks alone; epoll's own descriptor says little, and poll's are many. */
 static void find_file(struct await *await, const struct live_process *process,
 		      const struct live_thread *thread)
 {
+	char path[64];
+	ssize_t length;
+
 	if (await->kind != AWAIT_FILE && await->kind != AWAIT_FILE_LOCK)
 		return;
-	name_file(await, process, (int)thread->call.argument[0]);
-	if (await->kind == AWAIT_FILE_LOCK)
-		find_file_owner(await, process, thread);
+	await->fd = (int)thread->call.argument[0];
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", process->subject.pid, await->fd);
+	length = readlink(path, await->path, sizeof(await->path) - 1);
+	await->path[length > 0 ? length : 0] = 0;
 }
 
 void await_find(struct await *await, const struct live_process *process,

@@ -34,13 +34,17 @@ struct await {
 	int owner;	   /* thread id, as the process counts; 0: nobody, or not known */
 	bool has_ended;	   /* there is no thread owner any more */
 	bool is_elsewhere; /* in another process, whose numbers are not ours */
-	int owner_pid;	   /* if it is of another process */
-	uint32_t readers;  /* that hold a read-write lock */
-	int fd;		   /* -1: none */
-	char path[256];	   /* what fd is */
+	int owner_pid;	   /* if it is of another process, or a process has it (a file's) */
+	char owner_name[LIVE_NAME_MAX]; /* of the process that has a file's lock */
+	uint32_t readers;		/* that hold a read-write lock */
+	int fd;				/* -1: none */
+	char path[256];			/* what fd is */
 };
 
-/* names: of the thread's functions, innermost first; NULL: one has none. */
+/*
+ * names: of the thread's functions, innermost first; NULL: one has none. Of a file's lock the owner
+ * is not looked for (live/file_locks.h).
+ */
 void await_find(struct await *await, const struct live_process *process,
 		const struct live_thread *thread, const char *const *names, size_t count);
 

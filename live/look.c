@@ -111,6 +111,23 @@ static size_t standing_ring(const struct look *look, size_t start, size_t *ring)
 	return is_standing(look, ring, count) ? count : 0;
 }
 
+/* Of processes that wait for each other's file locks: it is found twice, and none has run. */
+static void find_file_ring(struct look *look)
+{
+	int pid = look->process.subject.pid;
+	struct file_ring first, now;
+
+	if (look->process.thread_count != 1 || look->awaits[0].kind != AWAIT_FILE_LOCK ||
+	    !file_ring_find(&first, pid))
+		return;
+	nanosleep(&(struct timespec){ .tv_nsec = SETTLE_NS }, NULL);
+	if (!file_ring_find(&now, pid) || memcmp(&first, &now, sizeof(first)) != 0)
+		return;
+	look->file_ring = now;
+	look->is_in_ring[0] = true;
+	look->rings = 1;
+}
+
 static void find_rings(struct look *look, bool stopped)
 {
 	size_t count = look->process.thread_count;
@@ -120,6 +137,9 @@ static void find_rings(struct look *look, bool stopped)
 	/* those that we stopped have gone back to sleep by then */
 	if (stopped)
 		nanosleep(&(struct timespec){ .tv_nsec = SETTLE_NS / 10 }, NULL);
+	file_locks_find_owners(&look->process, look->awaits, stopped);
+	if (stopped)
+		find_file_ring(look);
 	for (size_t i = 0; i < count; i++)
 		may_be |= await_ring(&look->process, look->awaits, i, ring, count) > 0;
 	for (size_t i = 0; may_be && i < count; i++)
@@ -184,7 +204,8 @@ void look_free(struct look *look)
 
 bool look_is_held_up(const struct await *await)
 {
-	return (await->owner || await->readers || await->owner_pid) && await->kind != AWAIT_JOIN;
+	return (await->owner || await->readers || await->kind == AWAIT_FILE_LOCK) &&
+	       await->kind != AWAIT_JOIN;
 }
 
 bool look_is_orphaned(const struct await *await)

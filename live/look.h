@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/out.h"
 #include "live/await.h"
+#include "live/file_locks.h"
 #include "live/running.h"
 #include "naming/naming.h"
 
@@ -17,12 +18,14 @@ struct look {
 	struct atlas atlas;
 	struct naming *naming;
 	struct naming_files files;
-	bool *is_in_ring; /* by thread */
-	size_t rings;	  /* in which nobody moves */
+	bool *is_in_ring;	    /* by thread */
+	size_t rings;		    /* in which nobody moves */
+	struct file_ring file_ring; /* of processes, that of its only thread; count 0: none */
 };
 
 /*
- * stops: threads may be stopped for a moment, as process.h says; else some backtraces are short.
+ * stops: threads may be stopped for a moment, as process.h says, and the descriptors of all
+ * processes be read; else some backtraces are short, and rings across processes are not found.
  * Returns 0 or a negative errno; look_free() in any case.
  */
 int look_take(struct look *look, int pid, bool stops, struct error *err);

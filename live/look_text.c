@@ -22,8 +22,12 @@ static void put_owner(struct out *out, const struct look *look, const struct awa
 	if (await->readers)
 		out_format(out, ", held by %u reader%s", await->readers,
 			   await->readers == 1 ? "" : "s");
-	if (!await->owner && await->owner_pid)
-		out_format(out, ", held by process %d", await->owner_pid);
+	if (await->kind == AWAIT_FILE_LOCK && !await->owner_pid)
+		out_text(out, ", holder unknown");
+	if (await->kind == AWAIT_FILE_LOCK && await->owner_pid) {
+		out_format(out, ", held by process %d ", await->owner_pid);
+		put_name(out, await->owner_name);
+	}
 	if (!await->owner)
 		return;
 	out_format(out, "%s %d", verb, await->owner);

@@ -70,7 +70,7 @@ static void find_root(struct live_process *process)
 
 /* ---- threads ---- */
 
-static void read_name(int pid, int tid, char name[LIVE_NAME_MAX])
+void live_read_name(int pid, int tid, char name[LIVE_NAME_MAX])
 {
 	cleanup_free char *text = proc_text(pid, tid, "comm");
 
@@ -108,7 +108,7 @@ static int read_thread(struct live_process *process, int tid, uint64_t now)
 	thread->start = (struct frames_thread){ .tid = tid,
 						.pc = thread->call.pc,
 						.stack.from = thread->call.sp };
-	read_name(process->subject.pid, tid, thread->name);
+	live_read_name(process->subject.pid, tid, thread->name);
 	ran = proc_ran_ns(process->subject.pid, tid);
 	thread->asleep_ns = thread->call.number >= 0 && ran && now > ran ? now - ran : 0;
 	process->thread_count++;
@@ -166,7 +166,7 @@ int live_look(struct live_process *process, int pid, struct error *err)
 
 	*process = (struct live_process){ 0 };
 	subject_begin(&process->subject, pid);
-	read_name(pid, pid, process->name);
+	live_read_name(pid, pid, process->name);
 	find_root(process);
 	status = check_class(process, err);
 	if (!status)

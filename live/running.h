@@ -59,6 +59,9 @@ struct live_process {
 int live_look(struct live_process *process, int pid, struct error *err);
 void live_free(struct live_process *process);
 
+/* The name of a thread of a process (0: of the process itself); "": there is none. */
+void live_read_name(int pid, int tid, char name[LIVE_NAME_MAX]);
+
 /*
  * Reads the stacks of those threads that sleep; stops: also the registers of those whose walk did
  * not come to its end and that may be stopped. Returns how many stacks were read.

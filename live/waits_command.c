@@ -45,7 +45,12 @@ static void put_head(struct out *out, const struct look *look)
 		   look_count(look, look_is_held_up) == 1 ? "s" : "");
 	if (process->left_out)
 		out_format(out, "%zu more threads were left out\n", process->left_out);
-	if (look->rings)
+	for (size_t i = 0; i < look->file_ring.count; i++)
+		out_format(out, "%s %d", i ? "," : "DEADLOCK  ring of processes",
+			   look->file_ring.pids[i]);
+	if (look->file_ring.count)
+		out_text(out, ": each waits for a file lock that the next one holds\n");
+	else if (look->rings)
 		out_format(out, "DEADLOCK  %zu ring%s of threads that wait for each other\n",
 			   look->rings, look->rings == 1 ? "" : "s");
 	if (look_count(look, look_is_orphaned))
@@ -94,6 +99,13 @@ static void add_await(struct json *json, const struct look *look, const struct a
 	}
 	if (await->owner_pid)
 		json_add_unsigned(json, "holder_pid", (uint64_t)await->owner_pid);
+	if (await->kind == AWAIT_FILE_LOCK) {
+		if (!await->owner_pid) {
+			json_key(json, "holder_pid");
+			json_null(json);
+		}
+		json_add_text(json, "holder_name", await->owner_pid ? await->owner_name : NULL);
+	}
 	if (await->readers)
 		json_add_unsigned(json, "readers", await->readers);
 	json_end(json);
@@ -134,6 +146,10 @@ static void put_json(struct out *out, const struct look *look)
 	json_add_unsigned(&json, "pid", (uint64_t)look->process.subject.pid);
 	json_add_text(&json, "program", look->process.program);
 	json_add_unsigned(&json, "deadlocks", look->rings);
+	json_open(&json, "deadlock_pids", '[');
+	for (size_t i = 0; i < look->file_ring.count; i++)
+		json_unsigned(&json, (uint64_t)look->file_ring.pids[i]);
+	json_end(&json);
 	json_add_unsigned(&json, "threads_not_shown", look->process.left_out);
 	json_open(&json, "threads", '[');
 	for (size_t i = 0; i < look->process.thread_count; i++)

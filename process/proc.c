@@ -78,25 +78,31 @@ int64_t proc_status(int32_t pid, int32_t thread, const char *name, int base)
 	return value ? (int64_t)strtoull(value, NULL, base) : -1;
 }
 
-int32_t *proc_threads(int32_t pid, size_t *count)
+int32_t *proc_numbers(const char *path, size_t *count)
 {
-	ARRAY_OF(int32_t) threads = { 0 };
+	ARRAY_OF(int32_t) numbers = { 0 };
 	const struct dirent *entry;
-	char path[64];
-	DIR *directory;
+	DIR *directory = opendir(path);
 
-	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
-	directory = opendir(path);
 	while (directory && (entry = readdir(directory)) != NULL) {
-		int32_t *thread = atoi(entry->d_name) > 0 ? ARRAY_ADD(&threads) : NULL;
+		bool is_number = *entry->d_name >= '0' && *entry->d_name <= '9';
+		int32_t *number = is_number ? ARRAY_ADD(&numbers) : NULL;
 
-		if (thread)
-			*thread = atoi(entry->d_name);
+		if (number)
+			*number = atoi(entry->d_name);
 	}
 	if (directory)
 		closedir(directory);
-	*count = threads.count;
-	return threads.items;
+	*count = numbers.count;
+	return numbers.items;
+}
+
+int32_t *proc_threads(int32_t pid, size_t *count)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	return proc_numbers(path, count);
 }
 
 const char *proc_stat(int32_t pid, int32_t thread, char text[PROC_STAT_SIZE])

@@ -23,6 +23,9 @@ const char *proc_value(const char *text, const char *name);
 /* Such a value of its status file as a number; -1: none. */
 int64_t proc_status(int32_t pid, int32_t thread, const char *name, int base);
 
+/* The names in a directory that are numbers, to be freed. NULL: there are none, and count is 0. */
+int32_t *proc_numbers(const char *path, size_t *count);
+
 /* The ids of its threads, to be freed. NULL: there are none, and count is 0. */
 int32_t *proc_threads(int32_t pid, size_t *count);
 

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: MIT */
+#include "live/file_locks.h"
+
+#include "base/array.h"
+#include "base/cleanup.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+
+#define PROCESSES_MAX	4096   /* of more of them no descriptors are read */
+#define DESCRIPTORS_MAX 100000 /* of all processes */
+
+/* A lock that a process holds, or that a thread waits for. */
+struct file_lock {
+	enum { FLOCK, OF_PROCESS, OF_OPEN_FILE, KINDS } kind;
+	bool is_write;
+	unsigned high, low;	  /* the device */
+	uint64_t inode, from, to; /* to: the last byte */
+	int taker;		  /* the process that took it; -1: an open file has it */
+	int pid;		  /* the process that has it; 0: not known */
+	int fd;			  /* its descriptor; -1: only proc_locks(5) has the lock */
+};
+
+struct file_locks {
+	struct file_lock *items;
+	size_t count, capacity;
+	size_t left; /* descriptors that may still be read; 0: some were not */
+};
+
+/* ---- what is held ---- */
+
+/*
+ * Adds a line of proc_locks(5), as /proc/PID/fdinfo has it, too. What waits for a lock has an arrow
+ * instead of the kind, and is left out, as are leases.
+ */
+static void add_lock(struct file_locks *locks, const char *line, int pid, int fd)
+{
+	static const char *const kinds[] = { "FLOCK", "POSIX", "OFDLCK" };
+	char kind[16], access[16], last[24];
+	struct file_lock lock = { .fd = fd }, *added;
+
+	if (sscanf(line, "%*d: %15s %*s %15s %d %x:%x:%" SCNu64 " %" SCNu64 " %23s", kind, access,
+		   &lock.taker, &lock.high, &lock.low, &lock.inode, &lock.from, last) != 8)
+		return;
+	lock.to = strcmp(last, "EOF") ? strtoull(last, NULL, 10) : UINT64_MAX;
+	lock.is_write = !strcmp(access, "WRITE");
+	lock.pid = pid ? pid : lock.taker > 0 ? lock.taker : 0;
+	while (lock.kind < KINDS && strcmp(kind, kinds[lock.kind]) != 0)
+		lock.kind++;
+	added = lock.kind < KINDS ? ARRAY_ADD(locks) : NULL;
+	if (added)
+		*added = lock;
+}
+
+static void read_descriptors(struct file_locks *locks, int pid)
+{
+	char name[64];
+	size_t count;
+	cleanup_free int32_t *numbers = NULL;
+
+	snprintf(name, sizeof(name), "/proc/%d/fdinfo", pid);
+	numbers = proc_numbers(name, &count);
+	for (size_t i = 0; i < count && locks->left; i++, locks->left--) {
+		cleanup_free char *text = NULL;
+
+		snprintf(name, sizeof(name), "fdinfo/%d", numbers[i]);
+		text = proc_text(pid, 0, name);
+		for (const char *line = text; line && (line = strstr(line, "\nlock:")) != NULL;) {
+			line += strlen("\nlock:");
+			add_lock(locks, line, pid, numbers[i]);
+		}
+	}
+}
+
+static void read_locks(struct file_locks *locks, bool scans)
+{
+	cleanup_file FILE *file = fopen("/proc/locks", "re");
+	size_t count;
+	cleanup_free int32_t *pids = proc_numbers("/proc", &count);
+	char line[256];
+
+	*locks = (struct file_locks){ 0 };
+	while (file && fgets(line, sizeof(line), file))
+		add_lock(locks, line, 0, -1);
+	locks->left = scans && count <= PROCESSES_MAX ? DESCRIPTORS_MAX : 0;
+	for (size_t i = 0; i < count && locks->left; i++)
+		read_descriptors(locks, pids[i]);
+}
+
+/* ---- what a thread waits for: all of a file by flock(), a range by fcntl() ---- */
+
+/* Where the descriptor stands: a lock may begin there, as those of lockf(3) do. */
+static bool find_position(const struct file_lock *wish, int64_t *position)
+{
+	char path[64];
+	cleanup_file FILE *file = NULL;
+
+	snprintf(path, sizeof(path), "/proc/%d/fdinfo/%d", wish->pid, wish->fd);
+	file = fopen(path, "re");
+	return file && fscanf(file, "pos: %" SCNd64, position) == 1;
+}
+
+/* The bytes that a lock stands for (fcntl(2)); if that cannot be known, all. */
+static void find_range(const struct flock *lock, int64_t size, struct file_lock *wish)
+{
+	int64_t start = lock->l_whence == SEEK_END ? size : 0;
+
+	if (lock->l_whence == SEEK_CUR && !find_position(wish, &start))
+		return;
+	if (__builtin_add_overflow(start, lock->l_start, &start) || start < 0 ||
+	    (lock->l_len < 0 && start + lock->l_len < 0))
+		return;
+	wish->from = (uint64_t)start;
+	if (lock->l_len < 0) {
+		wish->from = (uint64_t)(start + lock->l_len);
+		wish->to = (uint64_t)start - 1;
+	} else if (lock->l_len) {
+		wish->to = wish->from + (uint64_t)lock->l_len - 1;
+	}
+}
+
+static bool find_wish(const struct live_process *process, const struct proc_call *call,
+		      struct file_lock *wish)
+{
+	struct flock lock = { 0 };
+	struct stat status;
+	char path[64];
+
+	*wish = (struct file_lock){ .is_write = true,
+				    .to = UINT64_MAX,
+				    .pid = process->subject.pid,
+				    .fd = (int)call->argument[0] };
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", wish->pid, wish->fd);
+	if (stat(path, &status) != 0)
+		return false;
+	wish->inode = status.st_ino;
+	wish->high = major(status.st_dev);
+	wish->low = minor(status.st_dev);
+	if (call->number != SYS_fcntl)
+		return true;
+	if (subject_get(&process->subject, call->argument[2], &lock, sizeof(lock)))
+		return false;
+	wish->kind = call->argument[1] == F_OFD_SETLKW ? OF_OPEN_FILE : OF_PROCESS;
+	wish->is_write = lock.l_type == F_WRLCK;
+	find_range(&lock, status.st_size, wish);
+	return true;
+}
+
+/* ---- who holds it ---- */
+
+static bool is_same_file(const struct file_lock *a, const struct file_lock *b)
+{
+	return a->inode == b->inode && a->high == b->high && a->low == b->low;
+}
+
+/* Of open files that may be locked for reading, two locks may look the same. */
+static bool is_same_lock(const struct file_lock *a, const struct file_lock *b)
+{
+	return is_same_file(a, b) && a->kind == b->kind && a->is_write == b->is_write &&
+	       a->from == b->from && a->to == b->to && a->taker == b->taker;
+}
+
+/* Ranges of the process's own are taken for those of the same open file, which are in no way. */
+static bool is_in_the_way(const struct file_lock *lock, const struct file_lock *wish)
+{
+	return is_same_file(lock, wish) && (lock->kind == FLOCK) == (wish->kind == FLOCK) &&
+	       lock->from <= wish->to && wish->from <= lock->to &&
+	       (lock->is_write || wish->is_write) &&
+	       (lock->kind == FLOCK || lock->kind != wish->kind || lock->pid != wish->pid);
+}
+
+/* What a descriptor says comes first, and then the process that took the lock. */
+static int rank_of(const struct file_lock *lock)
+{
+	return (lock->fd >= 0 ? 2 : 0) + (lock->pid == lock->taker);
+}
+
+static const struct file_lock *find_holder(const struct file_locks *locks,
+					   const struct file_lock *wish)
+{
+	const struct file_lock *found = NULL;
+
+	for (size_t i = 0; i < locks->count; i++) {
+		const struct file_lock *lock = &locks->items[i];
+
+		if (lock->pid && is_in_the_way(lock, wish) &&
+		    (!found || rank_of(lock) > rank_of(found)))
+			found = lock;
+	}
+	/* it may have ended, and left its open file to others */
+	return found && (found->fd >= 0 || !kill(found->pid, 0) || errno == EPERM) ? found : NULL;
+}
+
+static bool is_alone(const struct file_locks *locks, const struct file_lock *held)
+{
+	for (size_t i = 0; i < locks->count; i++)
+		if (locks->items[i].pid != held->pid && locks->items[i].fd >= 0 &&
+		    is_same_lock(&locks->items[i], held))
+			return false;
+	return locks->left && held->fd >= 0;
+}
+
+/* Returns whether no other process has the lock. */
+static bool find_owner(const struct file_locks *locks, const struct live_process *process,
+		       const struct live_thread *thread, struct await *await)
+{
+	struct file_lock wish;
+	const struct file_lock *held =
+		find_wish(process, &thread->call, &wish) ? find_holder(locks, &wish) : NULL;
+
+	if (!held)
+		return false;
+	await->owner_pid = held->pid;
+	live_read_name(held->pid, 0, await->owner_name);
+	return is_alone(locks, held);
+}
+
+void file_locks_find_owners(const struct live_process *process, struct await *awaits, bool scans)
+{
+	struct file_locks locks = { 0 };
+	bool is_read = false;
+
+	for (size_t i = 0; i < process->thread_count; i++) {
+		if (awaits[i].kind != AWAIT_FILE_LOCK)
+			continue;
+		if (!is_read)
+			read_locks(&locks, scans);
+		is_read = true;
+		find_owner(&locks, process, &process->threads[i], &awaits[i]);
+	}
+	free(locks.items);
+}
+
+/* ---- rings ---- */
+
+/* Returns the process that a process waits for and that alone can let it go on; 0: there is none.
+ */
+static int next_in_ring(const struct file_locks *locks, int pid, uint64_t *switches)
+{
+	struct await await = { 0 };
+	struct live_process process;
+
+	if (live_look(&process, pid, NULL) == 0 && process.thread_count == 1 &&
+	    !(proc_status(pid, 0, "SigCgt", 16) >> (SIGALRM - 1) & 1)) {
+		await_find(&await, &process, process.threads, NULL, 0);
+		*switches = process.threads[0].switches;
+		if (await.kind != AWAIT_FILE_LOCK ||
+		    !find_owner(locks, &process, process.threads, &await))
+			await.owner_pid = 0;
+	}
+	live_free(&process);
+	return await.owner_pid;
+}
+
+bool file_ring_find(struct file_ring *ring, int pid)
+{
+	struct file_locks locks;
+	int next = pid;
+
+	*ring = (struct file_ring){ 0 };
+	read_locks(&locks, true);
+	do {
+		ring->pids[ring->count] = next;
+		next = next_in_ring(&locks, next, &ring->switches[ring->count++]);
+	} while (next && next != pid && ring->count < FILE_RING_MAX);
+	free(locks.items);
+	return next == pid;
+}
