@@ -3,7 +3,6 @@
  * Does one thing that a limit of --fail-on is about, or keeps from doing it: the arguments say
  * what. tests/e2e/gate has the limits that each must break, keep or leave unknown.
  */
-#define _GNU_SOURCE
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <linux/futex.h>
