@@ -41,8 +41,9 @@ struct place {
 static int refuse(const struct place *place, const char *expected)
 {
 	if (!*place->at)
-		return error_set(place->err, EINVAL, "%s=%s ends too early: expected %s",
-				 place->option, place->text, expected);
+		return error_set(place->err, EINVAL, "%s=%s ends at character %zu: expected %s",
+				 place->option, place->text, (size_t)(place->at - place->text) + 1,
+				 expected);
 	return error_set(place->err, EINVAL, "%s: at \"%.30s\", character %zu: expected %s",
 			 place->option, place->at, (size_t)(place->at - place->text) + 1, expected);
 }
