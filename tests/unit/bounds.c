@@ -102,7 +102,7 @@ static void test_waiting(void)
 	struct guest *kept = NULL;
 	struct producer_memory memory;
 	struct error err;
-	struct door *door;
+	static struct door *door; /* the thread at it may outlive it */
 	struct rlimit files;
 
 	if (geteuid()) {
