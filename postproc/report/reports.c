@@ -58,11 +58,11 @@ const char *report_renamed(const char *name, size_t length)
 
 const struct report_row *report_of(enum sheet_id id)
 {
-	const struct report_row *row = rows - 1;
+	size_t begun = 0;
 
 	for (size_t i = 0; entries[i].table != (int)id; i++)
-		row += entries[i].begins_report;
-	return row;
+		begun += entries[i].begins_report;
+	return &rows[begun - 1];
 }
 
 const struct report *report_fold(enum sheet_id id)
