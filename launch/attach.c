@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The commands attach and doctor, and ctl's detach: a run of a process that is there already. */
+/* The commands attach and doctor, and ctl's detach: recording a process that runs already. */
 #include "control/control.h"
 #include "launch/command.h"
 #include "launch/run.h"
@@ -25,14 +25,15 @@
 #include <time.h>
 
 #define LOOK_MS	    100
-#define LIMIT_LEAST 1000 /* ms between two looks at the limits, … */
-#define LIMIT_SHARE 10	 /* … and so many times as long as one takes */
+#define LIMIT_LEAST 1000 /* ms between two checks of the limits, … */
+#define LIMIT_SHARE 10	 /* … and at least 10 times the duration of a check */
 
 /* ---- the injector ---- */
 
 /*
- * Runs holdtrace-inject with these words behind its name. In a group of its own: Ctrl-C is ours to
- * answer. Returns its status; what it prints goes to line, with its complaints or without.
+ * Runs holdtrace-inject with these arguments, in a process group of its own: Ctrl-C is handled
+ * here. Writes its output to line, with_errors: including its standard error. Returns its exit
+ * status.
  */
 static int inject(char **words, bool with_errors, char *line, size_t room, struct error *err)
 {
@@ -58,7 +59,7 @@ static int inject(char **words, bool with_errors, char *line, size_t room, struc
 		_exit(STATUS_NOT_FOUND);
 	}
 	close(ends[1]);
-	/* what it says may come in parts */
+	/* a message may arrive in several reads */
 	memset(line, 0, room);
 	while ((got = read(ends[0], line + used, room - 1 - used)) > 0 ||
 	       (got < 0 && errno == EINTR))
@@ -85,7 +86,7 @@ static int order(const char *command, const char *pid, const char *library, cons
 
 /* ---- the process ---- */
 
-/* The first word that it shows of itself, without its directories; else the file that it runs. */
+/* The process's argv[0] without directories; if that is empty, the name of its executable. */
 static void read_name(int pid, char *name, size_t room)
 {
 	char path[64], text[PATH_MAX] = "";
@@ -136,7 +137,7 @@ static int64_t now_ms(void)
 	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* Whether the run breaks a limit by now: the post-processor judges what is in its files. */
+/* Whether the run breaks a limit by now, as the post-processor finds from its files. */
 static bool is_broken(const struct run *run, int pid)
 {
 	cleanup_free char *limits = NULL, *trace = NULL;
@@ -154,15 +155,15 @@ static bool is_broken(const struct run *run, int pid)
 	return run_part(PART_POSTPROC, argv, -1, &ignored) == 1;
 }
 
-/* Whether all processes of the run are gone from it, ended or detached by somebody else. */
+/* Whether every process of the run has ended or was detached. */
 static bool is_over(const struct session *session)
 {
 	return session_attached(session) && !session_running(session);
 }
 
 /*
- * Until somebody says so, the time is over, or a limit is broken: why, or "". NULL: there is
- * nothing to detach from any more.
+ * Waits until the user ends the run, the time is over, or a limit is broken. Returns the reason
+ * ("": the user), or NULL if there is nothing left to detach from.
  */
 static const char *wait_for_end(const struct run *run, int pid, int64_t time_ms)
 {
@@ -192,7 +193,7 @@ static const char *wait_for_end(const struct run *run, int pid, int64_t time_ms)
 
 /* ---- the end ---- */
 
-/* Children that joined the run, in whatever namespace they are. */
+/* Detaches the children that joined the run, in all pid namespaces. */
 static void detach_others(const struct run *run, int pid, char *line, size_t room)
 {
 	struct error ignored = { 0 };
@@ -221,7 +222,10 @@ static int end_run(struct run *run, int pid, const char *text, const char *name,
 
 	if (why && *why && !run->quiet)
 		say("%s: detaching", why);
-	/* also one that seems to be gone from the run: if it is, that is no news */
+	/*
+	 * Also if the process seems to have left the run; if it has, its error message is not
+	 * shown.
+	 */
 	words[3] = run->session.library;
 	if (why || kill(pid, 0) == 0)
 		status = inject(words, !why, line, sizeof(line), err);
@@ -243,7 +247,7 @@ static void say_attached(const struct run *run, int pid, const char *name, const
 	    (double)pause / 1000, run->time.is_set ? "Ctrl-C detaches earlier" : "Ctrl-C detaches");
 }
 
-/* Whoever did not attach does not come any more: the collector need not wait for it. */
+/* Tells the collector not to wait for a process that was not attached to. */
 static int give_up(struct run *run, int status)
 {
 	session_tell(&run->session, -1, 0);
@@ -307,7 +311,7 @@ int detach(const char *pid, struct error *err)
 
 /* ---- doctor ---- */
 
-/* One line: what it is, and what to do where it is not well. Returns whether it is. */
+/* Prints one line: a check, and the advice if it failed. Returns is_well. */
 static bool judge(bool is_well, const char *what, const char *advice)
 {
 	print_message(stdout, "%s  %s%s%s", is_well ? "ok" : "NO", what, is_well ? "" : ": ",
@@ -355,7 +359,7 @@ static bool check_yama(void)
 		     "--start=off`");
 }
 
-/* What is told of a process that can be attached to, and cannot be changed. */
+/* Prints limits that attaching to this process has and that the user cannot change. */
 static void describe_process(int pid)
 {
 	cleanup_free char *library = NULL, *path = NULL;

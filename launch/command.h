@@ -2,7 +2,7 @@
 #ifndef COMMAND_H
 #define COMMAND_H
 
-/* The sub-commands, as main() calls them. Each returns the exit status of holdtrace. */
+/* The sub-commands that main() calls. Each returns the exit status of holdtrace. */
 
 #include <stdbool.h>
 
@@ -10,11 +10,10 @@
 
 #include "base/error.h"
 
-/* As env(1) and timeout(1): our own failure, a program that cannot be run, one that is not there.
- */
+/* Exit statuses; the last three are those of env(1) and timeout(1). */
 enum {
 	STATUS_USAGE = 2,
-	STATUS_UNKNOWN = 3, /* limits cannot be judged */
+	STATUS_UNKNOWN = 3, /* the recording cannot say whether a limit is kept */
 	STATUS_OWN_FAILURE = 125,
 	STATUS_NOT_RUNNABLE = 126,
 	STATUS_NOT_FOUND = 127,
@@ -27,16 +26,16 @@ enum {
 #undef COMMAND
 #undef RENAMED
 
-/* Detaches from a process, as `holdtrace ctl PID detach`. */
+/* Detaches from a process, as `holdtrace ctl PID detach` does. */
 int detach(const char *pid, struct error *err);
 
 /*
- * Ends as the post-processor does that prints what a report is and its options, or of "list" all
- * reports; help: "--help" or "--help=all". Returns if it cannot.
+ * Becomes the post-processor, which prints the question and the options of the report what, or for
+ * "list" all reports. help: "--help" or "--help=all". Returns only if that fails.
  */
 int report_print_help(const char *what, const char *help, struct error *err);
 
-/* One line on standard error, begun with the program's name; main.c alone writes it. */
+/* Prints one line on standard error, after the program's name. Only main.c writes it. */
 void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 #endif

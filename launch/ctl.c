@@ -50,7 +50,7 @@ int command_ctl(int argc, char **argv, struct error *err)
 	if (is_detach)
 		return detach(process, err);
 	status = ctl_find(pid, &run, err);
-	/* the collector need not know of what is kept */
+	/* the collector takes no part in copying files */
 	if (!status && is_keep)
 		status = ctl_keep(run, pid, text, err);
 	else if (!status)

@@ -15,12 +15,14 @@
 #include <sys/stat.h>
 #include <sys/xattr.h>
 
-#define SCRIPTS_MAX 5 /* the kernel follows so many #! lines (BINPRM_MAX_RECURSION) */
+#define SCRIPTS_MAX 5 /* the kernel follows this many #! lines (BINPRM_MAX_RECURSION) */
 #define HEADERS_MAX 256
 #define DYNAMIC_MAX 256
 #define NAMES_MAX   (64u << 20)
 
-/* The dynamic loader resets the environment of programs that gain rights (ld.so(8), AT_SECURE). */
+/*
+ * The dynamic loader ignores LD_PRELOAD for programs that acquire privileges (ld.so(8), AT_SECURE).
+ */
 static int check_rights(const char *path, const struct stat *status, struct error *err)
 {
 	bool sets_user = status->st_mode & S_ISUID && status->st_uid != geteuid();
@@ -54,7 +56,7 @@ static int check_class(const char *path, const Elf64_Ehdr *header, struct error 
 	return 0;
 }
 
-/* The program headers, HEADERS_MAX at most; returns how many. */
+/* Reads the program headers, at most HEADERS_MAX. Returns their number. */
 static unsigned read_headers(int fd, const Elf64_Ehdr *header, Elf64_Phdr *headers)
 {
 	unsigned count = header->e_phnum < HEADERS_MAX ? header->e_phnum : HEADERS_MAX;
@@ -66,7 +68,7 @@ static unsigned read_headers(int fd, const Elf64_Ehdr *header, Elf64_Phdr *heade
 	return count;
 }
 
-/* Where an address of the program lies in its file; -1: nowhere. */
+/* The file offset of an address of the program; -1: none. */
 static off_t offset_of(const Elf64_Phdr *headers, unsigned count, uint64_t address)
 {
 	for (unsigned i = 0; i < count; i++)
@@ -76,7 +78,7 @@ static off_t offset_of(const Elf64_Phdr *headers, unsigned count, uint64_t addre
 	return -1;
 }
 
-/* The names that the loader looks up, each ended by NUL, to be freed; NULL: there are none. */
+/* Reads the dynamic string table: names that each end in NUL. To be freed; NULL: none. */
 static char *read_names(int fd, const Elf64_Ehdr *header, size_t *size)
 {
 	Elf64_Phdr headers[HEADERS_MAX];
@@ -109,9 +111,9 @@ static char *read_names(int fd, const Elf64_Ehdr *header, size_t *size)
 }
 
 /*
- * Sanitizers replace malloc as we do and insist on coming first (AddressSanitizer ends the program
- * otherwise); what is compiled into a program comes before any library. Known by their entry,
- * which the program asks its library for, or exports to it.
+ * A sanitizer replaces malloc too, and must be the first library: AddressSanitizer ends the program
+ * otherwise. A sanitizer that is compiled into a program precedes any library. Both kinds are known
+ * by an entry point that the program imports or exports.
  */
 static int check_sanitizers(const char *path, int fd, const Elf64_Ehdr *header, struct error *err)
 {
@@ -135,7 +137,7 @@ static int check_sanitizers(const char *path, int fd, const Elf64_Ehdr *header, 
 	return 0;
 }
 
-/* The program that loads it; "" for a static one. */
+/* Reads the path of the program's ELF interpreter; "" if it has none. */
 static bool read_interpreter(int fd, const Elf64_Ehdr *header, char *name, size_t room,
 			     bool *is_dynamic)
 {
@@ -167,7 +169,7 @@ static int check_loader(const char *path, int fd, const Elf64_Ehdr *header, bool
 
 	if (!read_interpreter(fd, header, interpreter, sizeof(interpreter), &is_dynamic))
 		return 0;
-	/* The loader itself has a dynamic section and no interpreter; it obeys LD_PRELOAD. */
+	/* The loader itself has a dynamic section and no interpreter; it honours LD_PRELOAD. */
 	if (!interpreter[0] && is_dynamic && strstr(path, "/ld-"))
 		return 0;
 	bool is_musl = strstr(interpreter, "ld-musl") != NULL; /* see preload/hooks/hand_musl.c */
@@ -186,7 +188,7 @@ static int check_loader(const char *path, int fd, const Elf64_Ehdr *header, bool
 	return check_sanitizers(path, fd, header, err);
 }
 
-/* The interpreter that a script names, in line; false if it is no script. */
+/* Finds the interpreter in a script's #! line. Returns false if the file is not a script. */
 static bool read_script(char *line, size_t length, const char **interpreter)
 {
 	char *at = line + 2;
@@ -222,7 +224,10 @@ int inspect_program(const char *path, bool *ignores, struct error *err)
 
 			memcpy(&header, buffer,
 			       (size_t)length < sizeof(header) ? (size_t)length : sizeof(header));
-			/* The kernel honours the set-id bits of programs, not of scripts. */
+			/*
+			 * The kernel honours the set-id bits of programs and ignores those of
+			 * scripts.
+			 */
 			result = check_rights(path, &status, err);
 			*ignores = result;
 			if (!result)

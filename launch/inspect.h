@@ -3,8 +3,8 @@
 #define INSPECT_H
 
 /*
- * Looks at a program before it runs, so that one that no preloaded library can enter gets a clear
- * word and never an empty report.
+ * Inspects a program before it runs: a program that no library can be preloaded into is reported,
+ * with the reason, instead of giving an empty trace.
  */
 
 #include <stdbool.h>
@@ -12,10 +12,9 @@
 #include "base/error.h"
 
 /*
- * path: the file; a script's interpreter is looked at in its place. Returns 0 if the program can
- * be traced; -ENOTSUP with the reason and the next step if not; 0, too, where the file cannot be
- * read (then nobody knows). *ignores: it can be run with LD_PRELOAD nevertheless, which takes no
- * notice of it and hands it on to its children.
+ * path: the file; for a script, its interpreter is inspected. Returns 0 if the program can be
+ * traced or the file cannot be read, else -ENOTSUP with the reason and advice. *ignores: the
+ * program can be run with LD_PRELOAD set: it ignores the variable and passes it on to its children.
  */
 int inspect_program(const char *path, bool *ignores, struct error *err);
 

@@ -59,7 +59,7 @@ static const struct command *find_command(const char *name)
 	return NULL;
 }
 
-/* What to write for a command that had this name; NULL: none had. */
+/* What replaces a renamed command; NULL: no command had this name. */
 static const char *find_instead(const char *name)
 {
 	for (size_t i = 0; i < sizeof(renamed) / sizeof(renamed[0]); i++)
@@ -75,7 +75,7 @@ static int refuse_renamed(const char *name)
 	return STATUS_USAGE;
 }
 
-/* The command that is closest to a word that is none. */
+/* Suggests the command whose name is closest to a word that is not a command. */
 static const char *suggest_command(struct suggest *suggest, const char *word)
 {
 	suggest_begin(suggest, word, strlen(word));
@@ -92,7 +92,7 @@ static void print_command(FILE *to, const struct command *command, bool is_all)
 	options_print_word(to, command->name, 10, is_all ? command->text : text);
 }
 
-/* One screen; all: with every option of run. */
+/* Prints help that fits one screen; is_all: with every option of run. */
 static void print_overview(FILE *to, bool is_all)
 {
 	fprintf(to,
@@ -112,7 +112,7 @@ static void print_overview(FILE *to, bool is_all)
 		PROGRAM, PROGRAM);
 }
 
-/* What is behind a command's own sentence. */
+/* Prints the options of a command, after its description. */
 static int print_details(const struct command *command, const char *what, const char *help,
 			 struct error *err)
 {
@@ -175,7 +175,10 @@ static bool is_help(const char *word)
 	       strcmp(word, help_all) == 0;
 }
 
-/* Whether a command is asked for its help. Those that run programs look behind their options. */
+/*
+ * Whether a command is asked for its help. Commands that run programs parse their own options,
+ * since --help may be an argument of the program.
+ */
 static bool asks_help(const struct command *command, int argc, char **argv)
 {
 	if (command->function == command_run || command->function == command_record ||
@@ -187,7 +190,7 @@ static bool asks_help(const struct command *command, int argc, char **argv)
 	return false;
 }
 
-/* "report leaks --help" is "help report leaks". */
+/* Handles "report leaks --help" as "help report leaks". */
 static int help_of(const struct command *command, int argc, char **argv, struct error *err)
 {
 	bool is_all = false;
@@ -202,7 +205,7 @@ static int help_of(const struct command *command, int argc, char **argv, struct 
 			    words, err);
 }
 
-/* The command that the words ask for; without one they are a program to run. */
+/* The command that the first word names; by default run. */
 static const struct command *choose(int argc, char **argv, int *used)
 {
 	const struct command *command = argc > 1 ? find_command(argv[1]) : NULL;
@@ -224,7 +227,7 @@ static bool is_report(const char *word)
 	return false;
 }
 
-/* A program that is not there may have been meant for something of ours. */
+/* Prints an error; if a program was not found, suggests the command or report it may have meant. */
 static void say_failure(const struct error *err, const char *program)
 {
 	struct suggest suggest;

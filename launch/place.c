@@ -12,7 +12,7 @@
 
 static const struct {
 	const char *name, *directory;
-	int mode; /* what access(2) must allow */
+	int mode; /* for access(2) */
 } parts[] = {
 	[PART_LIBRARY] = { "libholdtrace.so", PKGLIBDIR, R_OK },
 	[PART_COLLECTOR] = { "holdtrace-collect", PKGLIBEXECDIR, X_OK },
@@ -22,7 +22,7 @@ static const struct {
 	[PART_POSTPROC] = { "holdtrace-postproc", BINDIR, X_OK },
 };
 
-/* Directory of the running program, without a final slash. */
+/* The directory of the running program, without a final slash. */
 static bool own_directory(char *path, size_t room)
 {
 	ssize_t length = readlink("/proc/self/exe", path, room - 1);
@@ -37,8 +37,8 @@ static bool own_directory(char *path, size_t room)
 }
 
 /*
- * Beside us lies what was built or installed with us; where others may write (a copy in /tmp), it
- * may be anybody's.
+ * A file beside this program was built or installed with it, unless other users can write to the
+ * directory (such as a copy in /tmp): then it must belong to a trusted user.
  */
 static bool is_ours(const char *path)
 {
@@ -75,7 +75,7 @@ int place_find(enum part part, char **path, struct error *err)
 			 parts[part].name, own, parts[part].directory);
 }
 
-/* 0 if path is a file that may be executed. */
+/* Returns 0 if path is a file that can be executed. */
 static int check_program(const char *path)
 {
 	struct stat status;
@@ -87,8 +87,10 @@ static int check_program(const char *path)
 	return access(path, X_OK) ? -errno : 0;
 }
 
-/* Looks through PATH as execvp(3) does: a file that may not be executed is passed by, and
- * remembered. */
+/*
+ * Searches PATH as execvp(3) does: a file that cannot be executed is skipped, and -EACCES is
+ * returned if no other is found.
+ */
 static int search_path(const char *word, char **path)
 {
 	const char *list = getenv("PATH");

@@ -2,7 +2,10 @@
 #ifndef PLACE_H
 #define PLACE_H
 
-/* Where the other parts of holdtrace are: beside this program (build tree), or installed. */
+/*
+ * Finds the other parts of holdtrace: beside this program (build tree), or where they are
+ * installed.
+ */
 
 #include "base/error.h"
 
@@ -11,14 +14,19 @@ enum part {
 	PART_COLLECTOR, /* holdtrace-collect */
 	PART_INJECTOR,	/* holdtrace-inject */
 	PART_LIVE,	/* holdtrace-live */
-	PART_VIEW,	/* holdtrace-view; a build without libmicrohttpd has none */
+	PART_VIEW,	/* holdtrace-view; missing in a build without libmicrohttpd */
 	PART_POSTPROC,	/* holdtrace-postproc */
 };
 
-/* The absolute path of a part, to be freed. Returns -ENOENT with the places that were tried. */
+/*
+ * Finds the absolute path of a part, to be freed. Returns 0, or -ENOENT with the directories that
+ * were searched.
+ */
 int place_find(enum part part, char **path, struct error *err);
 
-/* The file that a shell would run for this word, to be freed: -ENOENT, -EACCES. */
+/*
+ * Finds the file that a shell would run for this word, to be freed. Returns 0, -ENOENT or -EACCES.
+ */
 int place_program(const char *word, char **path, struct error *err);
 
 #endif

@@ -12,8 +12,8 @@
 #include <string.h>
 
 /*
- * Ends as a part of holdtrace that reads the words of a command, under our name, so that it speaks
- * as we do. first, second: the words before those of argv; NULL: none.
+ * Becomes a part of holdtrace that parses the arguments of a command. It runs under our name, which
+ * begins its messages. first, second: arguments before those of argv; second may be NULL.
  */
 static int become(enum part part, const char *first, const char *second, char **argv,
 		  struct error *err)
@@ -48,7 +48,7 @@ int command_live(int argc, char **argv, struct error *err)
 	return become(PART_LIVE, argv[0], NULL, argv, err);
 }
 
-/* These start the post-processor, and are told where that is. */
+/* holdtrace-view and holdtrace-live run the post-processor, so they get its path. */
 int command_view(int argc, char **argv, struct error *err)
 {
 	cleanup_free char *path = NULL;

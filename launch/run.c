@@ -55,7 +55,10 @@ const struct option_table attach_options = {
 	.take = take_setting,
 };
 
-/* Those of one screen of help; the others are for few, or for work on holdtrace itself. */
+/*
+ * Options that the one-screen help lists; the others are rarely needed, or are for work on
+ * holdtrace.
+ */
 static bool is_usual(const struct option_row *row)
 {
 	static const char usual[] =
@@ -81,7 +84,7 @@ static int refuse_value(const struct option_row *row, const char *value, struct 
 			 row->option, value, row->argument);
 }
 
-/* An option without an argument is a switch. */
+/* Takes an option of settings.def. An option without an argument is a switch. */
 static int take_setting(void *values, const struct option_row *row, const char *text,
 			struct error *err)
 {
@@ -95,7 +98,7 @@ static int take_setting(void *values, const struct option_row *row, const char *
 	return refuse_value(row, text, err);
 }
 
-/* A variable whose option was renamed would have no effect. */
+/* Refuses the variable of a renamed option: it would have no effect. */
 static int check_old_variable(const struct option_row *row, struct error *err)
 {
 	char name[40];
@@ -174,7 +177,7 @@ static int check_output(const char *out, struct error *err)
 	char *end;
 	long fd;
 
-	/* If there is one already, or there can be none, the collector finds out. */
+	/* If this fails, the collector reports why. */
 	if (is_directory_name(out))
 		mkdir(out, 0777);
 	if (strncmp(out, "fd:", 3) != 0)
@@ -182,13 +185,13 @@ static int check_output(const char *out, struct error *err)
 	fd = strtol(out + 3, &end, 10);
 	if (end == out + 3 || *end || fd < 0)
 		return error_set(err, EINVAL, "--output=%s: not the number of a descriptor", out);
-	/* what is closed on exec was opened by us */
+	/* a descriptor that is closed on exec is not the caller's */
 	if (fcntl((int)fd, F_GETFD) != 0)
 		return error_set(err, EBADF, "--output=%s: descriptor %ld is not open", out, fd);
 	return 0;
 }
 
-/* The collector makes another file of it from time to time. */
+/* --keep replaces its file from time to time, so it needs a single .htr file. */
 static int check_keep(const struct settings *settings, struct error *err)
 {
 	const char *out = settings->out;
@@ -205,7 +208,7 @@ static int check_keep(const struct settings *settings, struct error *err)
 			 settings->keep);
 }
 
-/* A program is chosen by the name of its file, wherever that lies. */
+/* --follow chooses programs by the name of their file, in any directory. */
 static int check_follow(const char *choice, struct error *err)
 {
 	const char *slash = strchr(choice, '/');
@@ -216,7 +219,7 @@ static int check_follow(const char *choice, struct error *err)
 			 choice, slash ? " without their directories" : "");
 }
 
-/* What a row of settings.def cannot say of its value. */
+/* Checks that a row of settings.def cannot express. */
 static int check_settings(const struct settings *settings, struct error *err)
 {
 	if (settings->backtrace.depth > ARENA_FRAMES_MAX)
@@ -234,7 +237,7 @@ static int refuse_result(const char *path, int number, struct error *err)
 	return error_set(err, number, "--report=%s: %s", path, strerror(number));
 }
 
-/* What a new file with this name needs. */
+/* Checks that a new file with this name can be created. */
 static int check_directory(const char *path, struct error *err)
 {
 	cleanup_free char *copy = strdup(path);
@@ -245,8 +248,9 @@ static int check_directory(const char *path, struct error *err)
 }
 
 /*
- * Before the program runs, so that nobody waits for its end to hear that FILE cannot be written; it
- * is touched when there is something to write. is_replaced: by a new file, which gets its name.
+ * Checks before the program runs that FILE can be written, so that the user need not wait for its
+ * end to learn otherwise. The file is touched only when there is something to write. is_replaced: a
+ * new file will be renamed to it.
  */
 static int check_result(const char *path, bool is_replaced, struct error *err)
 {
@@ -270,7 +274,7 @@ static int check_result(const char *path, bool is_replaced, struct error *err)
 								: refuse_result(path, errno, err);
 }
 
-/* The screen and the page, one of each. */
+/* Sorts the --report files into the screen and the page, at most one of each. */
 static int take_reports(struct run *run, struct error *err)
 {
 	for (size_t i = 0; i < run->reports.count; i++) {
@@ -316,7 +320,7 @@ int run_read_options(struct run *run, int argc, char **argv, struct error *err)
 	return first;
 }
 
-/* Waits for a child's end; its status as a shell has it. */
+/* Waits for a child to end. Returns its status as a shell would. */
 static int wait_for_child(pid_t pid)
 {
 	int status = 0;
@@ -356,8 +360,10 @@ int run_become(enum part part, char **argv, struct error *err)
 	return STATUS_OWN_FAILURE;
 }
 
-/* Which limits there are is the post-processor's to know: a wrong one is told before the program
- * runs. */
+/*
+ * The post-processor knows the limits, so it checks them: a wrong one is reported before the
+ * program runs.
+ */
 int run_check_limits(const char *limits, struct error *err)
 {
 	cleanup_free char *option = NULL;
@@ -369,7 +375,7 @@ int run_check_limits(const char *limits, struct error *err)
 	return run_part(PART_POSTPROC, argv, -1, err);
 }
 
-/* Whether a stream is in a file, that is there, and the disk had room for its beginning. */
+/* Whether a stream went to a file that exists and is not empty. */
 static bool is_readable(const struct session_stream *stream)
 {
 	struct stat status;
@@ -378,8 +384,8 @@ static bool is_readable(const struct session_stream *stream)
 }
 
 /*
- * Runs the post-processor over all that is in files: what is its first word, more up to five
- * further ones up to a NULL, or NULL. Returns its status, or -ENODATA: nothing is.
+ * Runs the post-processor over all traces of the run. what: its first argument; more: up to five
+ * others and a NULL, or NULL. Returns its exit status, or -ENODATA if no trace is in a file.
  */
 static int run_over_traces(const struct run *run, const char *what, char *const *more, int to)
 {
@@ -408,8 +414,10 @@ static int run_over_traces(const struct run *run, const char *what, char *const 
 	return status;
 }
 
-/* Standard error, nowhere, or the file, which is the owner's alone where it is new; -ENOENT: it is
- * not to be had. */
+/*
+ * The descriptor of the screen: standard error, -1 for none, or the file of --report, which is
+ * created readable by its owner alone. -ENOENT: it cannot be opened.
+ */
 static int open_screen(const struct run *run)
 {
 	int fd;
@@ -422,8 +430,7 @@ static int open_screen(const struct run *run)
 	return fd < 0 ? -ENOENT : fd;
 }
 
-/* The limits without the screen, and only if one is broken or unknown: --quiet does not hide that.
- */
+/* Prints the limits without the screen, and only if one is broken or unknown, even with --quiet. */
 static int show_failures(const struct run *run, char *const *words)
 {
 	cleanup_fd int fd = memfd_create("limits", MFD_CLOEXEC);
@@ -436,7 +443,7 @@ static int show_failures(const struct run *run, char *const *words)
 	return status;
 }
 
-/* Returns the post-processor's status: 1 if a limit is broken. */
+/* Prints limits and screen. Returns the post-processor's status: 1 if a limit is broken. */
 static int show_screen(const struct run *run, int to)
 {
 	cleanup_free char *limits = NULL;
@@ -449,7 +456,7 @@ static int show_screen(const struct run *run, int to)
 	if (asprintf(&limits, "--fail-on=%s", run->fail_on) < 0)
 		return STATUS_OWN_FAILURE;
 	words[0] = limits;
-	/* the run of an attach ends by the detach */
+	/* the processes of an attach may still run */
 	words[1] = run->takes_process ? now : NULL;
 	status = run->quiet && !run->screen
 			 ? show_failures(run, words)
@@ -460,7 +467,7 @@ static int show_screen(const struct run *run, int to)
 	return STATUS_UNKNOWN;
 }
 
-/* A broken limit counts more than a file that is not there. */
+/* A broken limit takes precedence over a file that cannot be written. */
 static int write_screen(const struct run *run)
 {
 	int to = open_screen(run), status = show_screen(run, to == -ENOENT ? -1 : to);
@@ -504,7 +511,7 @@ static int tell_no_page(const struct run *run)
 	return run->html ? STATUS_OWN_FAILURE : 0;
 }
 
-/* Neither a verdict nor a page can be made of it. */
+/* Nothing was recorded: returns the status for limits that are unknown, or for the missing page. */
 static int tell_nothing(const struct run *run)
 {
 	int page = tell_no_page(run);
@@ -521,8 +528,8 @@ static bool is_stopped(pid_t pid)
 }
 
 /*
- * What the user must know of a run that was not whole comes before what it shows. Returns a status:
- * not 0 if a limit is broken, or nobody knows.
+ * Prints what is wrong with the recording before its results. Returns an exit status: not 0 if a
+ * limit is broken or unknown.
  */
 int run_tell(struct run *run, const char *program)
 {
@@ -588,7 +595,10 @@ static int judge(const struct run *run, int found)
 	return STATUS_UNKNOWN;
 }
 
-/* A program that would not run with the library in its environment, nor would its children. */
+/*
+ * Runs a program without the library: with it in the environment, neither the program nor its
+ * children would run.
+ */
 static int run_alone(const struct run *run, const char *path, char **argv, struct error *err)
 {
 	int status, found;
@@ -631,7 +641,7 @@ static int run_program(struct run *run, char **argv, struct error *err)
 	pid = session_start(&run->session, path, argv, err);
 	if (pid < 0)
 		return status_of(pid);
-	/* The collector learns from us how the program ended: the kernel forgets it then. */
+	/* The collector learns the program's status here, before wait_for_child() reaps it. */
 	session_tell(&run->session, pid, signals_wait(pid));
 	status = wait_for_child(pid);
 	found = run_tell(run, argv[0]);

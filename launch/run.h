@@ -2,7 +2,8 @@
 #ifndef RUN_H
 #define RUN_H
 
-/* The commands run and record: a program under the tracer, with or without the screen at its end.
+/*
+ * The commands run and record: run a program under the tracer, with or without a screen at its end.
  */
 
 #include <stdbool.h>
@@ -13,7 +14,7 @@
 #include "launch/place.h"
 #include "launch/session.h"
 
-/* A run as its options want it. */
+/* The options and the state of a run. */
 struct run {
 	struct option_values values;
 #define OPTION(kind, name, ...) option_##kind name;
@@ -23,33 +24,42 @@ struct run {
 #undef OPTION
 #undef SETTING
 #undef RENAMED
-	const char *screen, *html; /* of the reports; NULL: there is none */
+	const char *screen, *html; /* paths from --report; NULL: not requested */
 	const char *command;	   /* its name, for help */
-	bool takes_process;	   /* the run is of a process that is there already */
+	bool takes_process;	   /* attach: the run records a process that runs already */
 	struct session session;
-	bool is_shown;	  /* the screen at the end */
-	bool is_untraced; /* what is run cannot be traced; its children perhaps */
+	bool is_shown;	  /* print the screen at the end */
+	bool is_untraced; /* the program cannot be traced; its children may be */
 };
 
 /*
- * Reads the options. Returns the index of what follows them, 0 when all was said (--help), or a
- * negative errno. The session is there already.
+ * Reads the options into a run whose session was created. Returns the index of the first word after
+ * them, 0 if nothing else is to be done (--help), or a negative errno.
  */
 int run_read_options(struct run *run, int argc, char **argv, struct error *err);
 
-/* Waits for the traces and shows them or names them. program: its name. Returns a status. */
+/*
+ * Waits for the traces, then prints the reports or the traces' names. program: its name. Returns an
+ * exit status.
+ */
 int run_tell(struct run *run, const char *program);
 
-/* Runs a part of holdtrace with its output to a descriptor of ours; -1: nowhere. Its status. */
+/*
+ * Runs a part of holdtrace with standard output to a descriptor; -1: /dev/null. Returns its exit
+ * status.
+ */
 int run_part(enum part part, char **argv, int to, struct error *err);
 
-/* Becomes a part of holdtrace. Returns a status if that cannot be. */
+/* Becomes a part of holdtrace. Returns an exit status if that fails. */
 int run_become(enum part part, char **argv, struct error *err);
 
-/* 0: there are such limits. */
+/* Checks the names and values of limits; 0 if they are valid, else an exit status. */
 int run_check_limits(const char *limits, struct error *err);
 
-/* The options of run and record; is_all: each with its whole text; else the usual ones. */
+/*
+ * Prints the options of run and record; is_all: all of them with their whole text, else the usual
+ * ones.
+ */
 void run_print_options(FILE *to, bool is_all);
 
 extern const struct option_table attach_options;

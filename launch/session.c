@@ -19,7 +19,9 @@
 
 #define SETTLE_STEPS 100 /* of 20 ms */
 
-/* Where the program had closed some of 0, 1 and 2, no file of ours may keep their numbers. */
+/*
+ * Moves a descriptor above 2: if 0, 1 or 2 was closed for us, the program must find it closed, too.
+ */
 static int move_above_standard(int *fd, struct error *err)
 {
 	int moved = *fd > STDERR_FILENO ? *fd : fcntl(*fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
@@ -44,7 +46,7 @@ int session_create(struct session *session, struct error *err)
 	return status ? status : move_above_standard(&session->fd, err);
 }
 
-/* The descriptor of ours that the settings send the stream to, -1 if it goes elsewhere. */
+/* Our descriptor that the settings send the stream to; -1 if it goes elsewhere. */
 static int sink_descriptor_of(const struct settings *settings)
 {
 	if (strcmp(settings->out, "stdout") == 0)
@@ -54,8 +56,7 @@ static int sink_descriptor_of(const struct settings *settings)
 	return -1;
 }
 
-/* In the child: the collector gets descriptors under the numbers that they have here. Never
- * returns. */
+/* In the child: passes descriptors to the collector under their present numbers. Never returns. */
 static void become_collector(const char *path, int board, int sink, int report)
 {
 	char board_text[16], sink_text[16], report_text[16];
@@ -97,7 +98,7 @@ int session_collect(struct session *session, struct error *err)
 
 	if (status)
 		return status;
-	/* No pipe: we read nothing until the program has ended, and it would fill up. */
+	/* Not a pipe, which would fill: it is read only when the program has ended. */
 	session->reports = memfd_create("holdtrace-reports", MFD_CLOEXEC);
 	if (session->reports < 0)
 		return error_system(err, errno, "cannot make the list of traces");
@@ -125,7 +126,7 @@ void session_name(const struct session *session, char text[SESSION_TEXT_MAX])
 		 strcmp(board->settings.follow, "no") == 0 ? mark : "");
 }
 
-/* What a program needs to find the run: LD_PRELOAD and the arena's name. */
+/* Sets LD_PRELOAD and the variable by which a program finds the run. */
 static int set_environment(const struct session *session, struct error *err)
 {
 	const char *others = getenv("LD_PRELOAD");
@@ -141,8 +142,10 @@ static int set_environment(const struct session *session, struct error *err)
 	return 0;
 }
 
-/* In the child, session NULL: untraced. Never returns; says through the pipe why the program could
- * not be executed. */
+/*
+ * In the child; session NULL: untraced. Never returns; if the program cannot be executed, writes
+ * the errno to the pipe.
+ */
 static void become_program(const struct session *session, const char *path, char **argv, int tell)
 {
 	struct error err = { 0 };
@@ -151,10 +154,12 @@ static void become_program(const struct session *session, const char *path, char
 	signals_give_back();
 	if (session && set_environment(session, &err))
 		_exit(125);
-	/* The packets have our standard output, so the program gets standard error. */
+	/* The packets use standard output, so the program's output goes to standard error. */
 	if (session && strcmp(session->board->settings.out, "stdout") == 0)
 		dup2(STDERR_FILENO, STDOUT_FILENO);
-	/* execvp runs what has no #! line by the shell; the path has a slash, so none is searched
+	/*
+	 * execvp runs a file without a #! line by the shell; it searches nothing, as path has a
+	 * slash
 	 */
 	execvp(path, argv);
 	number = errno;
@@ -198,7 +203,7 @@ pid_t session_start_alone(const char *path, char **argv, struct error *err)
 	return start(NULL, path, argv, err);
 }
 
-/* A run in one file has it in every line; files of their own are named once. */
+/* Whether the path is already listed: all streams of a bundle name the same file. */
 static bool is_known(const struct session *session, const char *path)
 {
 	size_t count = session->stream_count, length = strcspn(path, "\n");
@@ -207,7 +212,7 @@ static bool is_known(const struct session *session, const char *path)
 	return length && strlen(last) == length && !strncmp(last, path, length);
 }
 
-/* One line of the collector: number, pid, path. */
+/* Parses one line of the collector: number, pid, path. */
 static int take_report(struct session *session, const char *line, struct error *err)
 {
 	struct session_stream stream = { 0 }, *grown;
@@ -246,7 +251,9 @@ unsigned session_left_unsaid(const struct session *session)
 	return __atomic_load_n(&session->board->left_unsaid, __ATOMIC_ACQUIRE);
 }
 
-/* Sleeps until the word is another. False if the collector is gone and nobody will change it. */
+/*
+ * Sleeps until the word changes, or 20 ms. False if the collector has ended and cannot change it.
+ */
 static bool wait_for_word(const struct session *session, const uint32_t *word, uint32_t value)
 {
 	const struct timespec step = { .tv_nsec = 20000000 };
@@ -264,7 +271,7 @@ void session_tell(struct session *session, pid_t pid, int status)
 	board->told_status = status;
 	__atomic_store_n(&board->told_pid, (int32_t)pid, __ATOMIC_SEQ_CST);
 	shared_wake(&board->sleeping);
-	/* one that is stopped is not waited for: what it has counted by then is what there is */
+	/* a stopped collector is given 2 s: its counts may then be incomplete */
 	for (int i = 0; i < SETTLE_STEPS && !session->has_ended &&
 			!__atomic_load_n(&board->settled, __ATOMIC_ACQUIRE);
 	     i++)
@@ -295,7 +302,7 @@ int session_wait(struct session *session, struct error *err)
 	bool is_alive = !session->has_ended;
 	uint32_t complete;
 
-	/* Every process is counted, and its stream when it is complete. */
+	/* A process is counted in detached when its stream is complete. */
 	while (is_alive && (complete = __atomic_load_n(&board->detached, __ATOMIC_ACQUIRE)) <
 				   session_attached(session) - session_running(session))
 		is_alive = wait_for_word(session, &board->detached, complete);

@@ -3,8 +3,8 @@
 #define SESSION_H
 
 /*
- * One run: the board, its collector, the program, and what the collector says of the streams that
- * came of it.
+ * One run: the control page, its collector, the program, and the list of streams that the collector
+ * wrote.
  */
 
 #include <stdbool.h>
@@ -14,68 +14,65 @@
 #include "arena.h"
 #include "base/error.h"
 
-/* A stream that was begun; of several in one file the first. */
+/* A stream that was begun; if several share a file, the first of them. */
 struct session_stream {
 	unsigned number;
 	int pid;
-	char *path; /* "" where it went to no file */
+	char *path; /* "" if it did not go to a file */
 };
 
 struct session {
 	struct board *board;
-	int fd; /* the board's memfd */
+	int fd; /* the control page's memfd */
 	pid_t collector;
-	int reports; /* a file in memory: the collector says where streams go */
+	int reports; /* a memfd: the collector lists the streams and their files there */
 	char *library;
 	struct session_stream *streams;
 	size_t stream_count;
-	bool has_ended; /* the collector, before it should have */
+	bool has_ended; /* the collector ended too early */
 };
 
-/* Makes the board; its settings may be changed until session_collect(). */
+/* Creates the control page, whose settings may be changed until session_collect(). */
 int session_create(struct session *session, struct error *err);
 
 /*
- * Starts the collector and waits until the output exists. Returns 0, or the collector's own
- * sentence of what is wrong.
+ * Starts the collector and waits until the output is open. Returns 0, or a negative errno with the
+ * collector's message.
  */
 int session_collect(struct session *session, struct error *err);
 
 /*
- * Starts the program with the library in front of what LD_PRELOAD says. path: the file, argv as it
- * will see it. Returns its process id or a negative errno (the program was not executed).
+ * Starts the program with the library first in LD_PRELOAD. path: the file; argv: as the program
+ * will see it. Returns its process id, or a negative errno if the program was not executed.
  */
 pid_t session_start(struct session *session, const char *path, char **argv, struct error *err);
 
-/*
- * What a program needs to find the run: the value of BOARD_ENVIRONMENT.
- */
+/* Writes the value of BOARD_ENVIRONMENT, by which a program finds the run. */
 #define SESSION_TEXT_MAX 160
 void session_name(const struct session *session, char text[SESSION_TEXT_MAX]);
 
-/* The same without the run: nothing of it is in the program's environment. */
+/* As session_start(), but untraced: the program's environment does not mention the run. */
 pid_t session_start_alone(const char *path, char **argv, struct error *err);
 
 /*
- * Reads what the collector reports until the streams of all processes that have ended are
- * complete; those that still run (a daemon that was left behind) are not waited for.
+ * Waits until the streams of all ended processes are complete, then reads the collector's list of
+ * streams. Does not wait for processes that still run, such as daemons.
  */
 int session_wait(struct session *session, struct error *err);
 
 /*
- * How the program ended; pid -1: nobody can say how. After this the counts below have all that it
- * began and made.
+ * Reports to the collector how the program ended; pid -1: unknown. After this the counts below
+ * include every process that the program created.
  */
 void session_tell(struct session *session, pid_t pid, int status);
 
-/* How many processes of the run have attached. */
-/* Processes that --follow did not choose; and of these, those that no trace tells of. */
+/* Processes that --follow did not choose; and how many of those no trace mentions. */
 unsigned session_left_out(const struct session *session);
 unsigned session_left_unsaid(const struct session *session);
 
 unsigned session_attached(const struct session *session);
 
-/* How many processes of the run are still running. */
+/* The number of processes of the run that still run. */
 unsigned session_running(const struct session *session);
 
 void session_destroy(struct session *session);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A signal does not say whether it was sent to a process or to its group. So a child of the
- * launcher, the witness, stays in the launcher's group with all signals blocked: what is sent to
- * the group is pending there, too. The kernel gives a signal to the newest member of a group first,
- * so the witness has it when the launcher sees it.
+ * launcher, the witness, stays in the launcher's group with all signals blocked: a signal to the
+ * group is pending there, too. The kernel delivers a signal to the newest member of a group first,
+ * so the witness has it before the launcher sees it.
  */
 #include "launch/signals.h"
 
@@ -26,7 +26,7 @@ static const int kinds[] = { SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGINT, SIGQUIT 
 
 static const struct sigaction by_default = { .sa_handler = SIG_DFL };
 static sigset_t held, mask_before;
-static struct sigaction child_before; /* what is done at the end of a child */
+static struct sigaction child_before; /* action before signals_hold() */
 static pid_t witness = -1;
 static int asked = -1; /* socket to the witness */
 
@@ -45,7 +45,9 @@ static bool take_pending(int number)
 	return sigtimedwait(&one, NULL, &now) == number;
 }
 
-/* Else pkill(1) would find the witness by the launcher's name or arguments, and signal both. */
+/*
+ * Otherwise pkill(1) would match the witness by the launcher's name or arguments, and signal both.
+ */
 static void rename_process(void)
 {
 	cleanup_file FILE *facts = fopen("/proc/self/stat", "re");
@@ -61,7 +63,9 @@ static void rename_process(void)
 		memset((void *)from, 0, to - from);
 }
 
-/* Takes numbers of signals and answers whether such a signal was pending, until its launcher ends.
+/*
+ * The witness: reads signal numbers and answers whether that signal was pending, until the launcher
+ * ends.
  */
 static void be_witness(int socket, int other)
 {
@@ -95,7 +99,7 @@ static void start_witness(void)
 	asked = ends[0];
 }
 
-/* Whether such a signal was sent to the group since the last question. */
+/* Whether this signal was sent to the group since the last call. */
 static bool was_for_group(int number)
 {
 	unsigned char word = (unsigned char)number;
@@ -116,7 +120,7 @@ void signals_hold(void)
 	for (size_t i = 0; i < KINDS; i++) {
 		struct sigaction before;
 
-		/* What is ignored (nohup) stays so, for both. */
+		/* A signal that is ignored (nohup) stays ignored, for both. */
 		if (sigaction(kinds[i], NULL, &before) || before.sa_handler == SIG_IGN)
 			continue;
 		sigaction(kinds[i], &nothing, NULL);
@@ -146,7 +150,9 @@ static pid_t parent_of(pid_t pid)
 	return facts && fscanf(facts, "%*d (%*[^)]) %*c %d", &parent) == 1 ? parent : 0;
 }
 
-/* Whether it is the program or descends from it. A process whose parent has ended is not found. */
+/*
+ * Whether pid is the program or its descendant. A process whose parent has ended is not recognized.
+ */
 static bool is_of_run(pid_t pid, pid_t program)
 {
 	for (int i = 0; i < ANCESTORS_MAX && pid > 1 && pid != program; i++)
@@ -155,8 +161,9 @@ static bool is_of_run(pid_t pid, pid_t program)
 }
 
 /*
- * The same signal again, while one is pending, is one signal to the kernel, and so it is here. Both
- * sides are asked until neither has one: a signal to the group may come in between.
+ * Takes this signal from the launcher and the witness. As in the kernel, a signal that is already
+ * pending merges with it. Both are asked until neither has it: a signal to the group may arrive in
+ * between.
  */
 static bool has_group_signal(int number)
 {

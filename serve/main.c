@@ -45,7 +45,7 @@ static const struct option_row rows[] = {
 #undef OPTION
 };
 
-/* The others are those of reports. */
+/* All other options are passed on to the post-processor. */
 static const struct option_table table = {
 	.rows = rows,
 	.count = sizeof(rows) / sizeof(rows[0]),
@@ -55,7 +55,7 @@ static const struct option_table table = {
 static const struct viewer {
 	const char *format, *name, *type, *origin, *address;
 	uint16_t port;
-	size_t offset; /* of its option */
+	size_t offset; /* of its option in struct asked */
 } viewers[] = {
 #define VIEWER(word, format, name, type, port, origin, address, sentence) \
 	{ format, name, type, origin, address, port, offsetof(struct asked, word) },
@@ -63,7 +63,7 @@ static const struct viewer {
 #undef VIEWER
 };
 
-/* The one that an option asks for, or the first. */
+/* The viewer that an option chooses, by default the first. */
 static const struct viewer *choose_viewer(const struct asked *asked)
 {
 	for (size_t i = 0; i < sizeof(viewers) / sizeof(viewers[0]); i++)
@@ -73,8 +73,8 @@ static const struct viewer *choose_viewer(const struct asked *asked)
 }
 
 /*
- * Has the post-processor write the run in the viewer's format to fd. Returns 0, or a status if
- * there is nothing to be shown: a warning is a status, too.
+ * Has the post-processor write the run to fd in the viewer's format. Returns 0 if it wrote
+ * something, else its exit status.
  */
 static int write_run(const struct viewer *viewer, char **argv, int fd)
 {
@@ -106,7 +106,7 @@ static int write_run(const struct viewer *viewer, char **argv, int fd)
 	return status ? status : STATUS_FAILURE;
 }
 
-/* RFC 3986, 2.1: all but what is unreserved. room for three times the text. */
+/* RFC 3986, 2.1: encodes all but unreserved characters. to: room for three times the text. */
 static void percent_encode(const char *text, char *to)
 {
 	for (; *text; text++) {
@@ -127,8 +127,8 @@ static void address_of(const struct viewer *viewer, const char *file, char *addr
 }
 
 /*
- * A browser may live longer than this program: it gets nothing of it, neither the run nor the
- * terminal, the reader of what is printed, or how signals are taken.
+ * Detaches the browser, which may outlive this program: it must not keep the run's descriptors, the
+ * terminal, or a pipe of ours open, and gets default signal actions.
  */
 static void leave_behind(void)
 {
@@ -145,7 +145,7 @@ static void leave_behind(void)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* xdg-open(1) of the desktop, if there is one. It is no child that anybody waits for. */
+/* Runs xdg-open(1) if there is a desktop. The child is not waited for. */
 static void open_browser(const char *address)
 {
 	if (!getenv("DISPLAY") && !getenv("WAYLAND_DISPLAY"))
@@ -163,7 +163,7 @@ static int refuse(const char *text)
 	return STATUS_USAGE;
 }
 
-/* Until Ctrl-C, or whoever started us ends. */
+/* Waits for Ctrl-C, SIGTERM or SIGHUP. */
 static void wait_for_end(void)
 {
 	sigset_t signals;
@@ -188,7 +188,7 @@ static void block_signals(void)
 	signal(SIGCHLD, SIG_IGN);
 }
 
-/* holdtrace-view POST-PROCESSOR WORDS...: of `holdtrace view`, which starts it. */
+/* holdtrace-view POST-PROCESSOR WORD...; `holdtrace view` starts it. */
 int main(int argc, char **argv)
 {
 	static const char usage[] =

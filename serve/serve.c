@@ -18,12 +18,15 @@
 struct serve {
 	const struct serve_wish *wish;
 	struct MHD_Daemon *daemon;
-	char host[32], other_host[32]; /* as the browser names us: address:port */
+	char host[32], other_host[32]; /* our address:port as browsers write it */
 	char path[128];		       /* "/SECRET/NAME" */
 	char address[192];
 };
 
-/* A page elsewhere whose name leads here (DNS rebinding) comes with its own name. */
+/*
+ * Refuses requests by another host name: a foreign page may resolve its name to this machine (DNS
+ * rebinding).
+ */
 static bool is_our_host(const struct serve *serve, struct MHD_Connection *connection)
 {
 	const char *host =
@@ -41,7 +44,7 @@ static void add_headers(const struct serve *serve, struct MHD_Response *response
 		return;
 	MHD_add_response_header(response, MHD_HTTP_HEADER_ACCESS_CONTROL_ALLOW_ORIGIN,
 				serve->wish->origin);
-	/* a public page that asks for something on this machine: Private Network Access, a draft */
+	/* a public page may read from this machine (Private Network Access, a draft) */
 	MHD_add_response_header(response, "Access-Control-Allow-Private-Network", "true");
 }
 
@@ -83,7 +86,7 @@ static enum MHD_Result give(const struct serve *serve, struct MHD_Connection *co
 	return result;
 }
 
-/* Of MHD_AccessHandlerCallback: what is sent to us is not read. */
+/* An MHD_AccessHandlerCallback. Requests with a body are refused. */
 static enum MHD_Result answer(void *context, struct MHD_Connection *connection, const char *url,
 			      const char *method, const char *version, const char *data,
 			      size_t *size, void **state)

@@ -3,8 +3,8 @@
 #define SERVE_SERVE_H
 
 /*
- * One file for one browser of this machine: on the loopback address alone, under a name that nobody
- * else can guess, and for pages of one origin. Built on libmicrohttpd.
+ * Serves one file to one browser of this machine: on the loopback address alone, under a random
+ * path, and to pages of one origin. Uses libmicrohttpd.
  */
 
 #include <stdint.h>
@@ -14,20 +14,20 @@
 struct serve;
 
 struct serve_wish {
-	int fd;		    /* a regular file, at any place; stays the caller's */
-	const char *name;   /* that the browser sees */
+	int fd;		    /* a regular file at any offset; the caller closes it */
+	const char *name;   /* file name in the address */
 	const char *type;   /* media type */
-	const char *origin; /* of the page that may read it; NULL: the file is the page itself */
+	const char *origin; /* of the page that may read it; NULL: the file itself is the page */
 	uint16_t port;	    /* 0: any */
 };
 
 /*
- * Begins to serve, in a thread of its own, until serve_end(). wish lives as long. Returns 0,
- * -EADDRINUSE or another negative errno.
+ * Serves in a new thread until serve_end(); wish must live as long. Returns 0, -EADDRINUSE or
+ * another negative errno.
  */
 int serve_begin(struct serve **serve, const struct serve_wish *wish, struct error *err);
 
-/* "http://127.0.0.1:PORT/SECRET/NAME"; as long as it is served. */
+/* "http://127.0.0.1:PORT/SECRET/NAME", valid until serve_end(). */
 const char *serve_address(const struct serve *serve);
 
 void serve_end(struct serve *serve);
