@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define KEPT_SIZE (1u << 20) /* bytes of an array that is to be filled again */
+#define KEPT_SIZE (1u << 20) /* bytes that an emptied array may keep */
 
 int array_grow(void *items, size_t *capacity, size_t size)
 {

@@ -3,12 +3,12 @@
 #define BASE_ARRAY_H
 
 /*
- * Arrays that grow: all 0 at first, free(items) ends them.
+ * Arrays that grow. A zeroed struct is an empty array; free(items) releases it.
  *
  *   ARRAY_OF(struct thing) things;
- *   struct thing *thing = ARRAY_ADD(&things);   NULL: no memory; else an unset item
+ *   struct thing *thing = ARRAY_ADD(&things);   NULL: no memory; else an uninitialised item
  *
- * A struct of the user's with these members will do as well.
+ * The macros also accept any struct that has these members.
  */
 
 #include <stddef.h>
@@ -21,8 +21,8 @@
 	}
 
 /*
- * Makes room for one more item of size bytes. items: address of the pointer.
- * Returns 0 or -ENOMEM (the array is then as before).
+ * Makes room for one more item of size bytes. items: address of the pointer to the items. Returns
+ * 0, or -ENOMEM and leaves the array as it was.
  */
 int array_grow(void *items, size_t *capacity, size_t size);
 
@@ -32,27 +32,27 @@ int array_grow(void *items, size_t *capacity, size_t size);
 		 ? &(array)->items[(array)->count++]                                           \
 		 : NULL)
 
-/* Makes the array longer than index, by items that are all 0. Returns 0 or -ENOMEM. */
+/* Extends the array with zeroed items until index is valid. Returns 0 or -ENOMEM. */
 int array_reach(void *items, size_t *count, size_t *capacity, size_t size, size_t index);
 
-/* Whether the array is, or could be made, longer than index. */
+/* True if index is valid, after extending the array if necessary; false: no memory. */
 #define ARRAY_REACH(array, index)                                          \
 	((index) < (array)->count ||                                       \
 	 array_reach(&(array)->items, &(array)->count, &(array)->capacity, \
 		     sizeof(*(array)->items), index) == 0)
 
-/* The address of the item with that index, which is all 0 if there was none. NULL: no memory. */
+/* The address of the item at index; new items are zeroed. NULL: no memory. */
 #define ARRAY_AT(array, index) (ARRAY_REACH(array, index) ? &(array)->items[index] : NULL)
 
-/* Empty, to be filled again: the memory of a large one is given back. */
+/* Empties the array for reuse; frees its memory if there is much of it. */
 void array_clear(void *items, size_t *count, size_t *capacity, size_t size);
 
 #define ARRAY_CLEAR(array) \
 	array_clear(&(array)->items, &(array)->count, &(array)->capacity, sizeof(*(array)->items))
 
 /*
- * For arrays whose items stand from 1 on, so that 0 is none: adds one that is all 0 and sets its
- * number. Returns the number, or 0: no memory.
+ * For arrays whose first index is 1, so that 0 can mean "none": appends a zeroed item. Returns its
+ * index, or 0: no memory.
  */
 uint32_t array_number(void *items, size_t *count, size_t *capacity, size_t size);
 
@@ -60,8 +60,9 @@ uint32_t array_number(void *items, size_t *count, size_t *capacity, size_t size)
 	array_number(&(array)->items, &(array)->count, &(array)->capacity, sizeof(*(array)->items))
 
 /*
- * Binary search: the first index below count for which the condition over `at` does not hold, as it
- * does for all before and none behind; count: it holds for all.
+ * Binary search: the first index below count for which the condition, an expression of `at`, is
+ * false; count if it is true for all. The condition must be true for all indices before some point
+ * and false from there on.
  *
  *   ARRAY_SEARCH(runs->count, at, runs->items[at].to <= address)
  */

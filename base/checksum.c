@@ -5,10 +5,10 @@
 #include <pthread.h>
 #include <string.h>
 
-#define POLYNOMIAL 0xedb88320u /* with its bits turned round */
-#define STEP	   16	       /* bytes that are taken at once */
+#define POLYNOMIAL 0xedb88320u /* bit-reversed */
+#define STEP	   16	       /* bytes per round of the main loop */
 
-/* [n][b]: the checksum of byte b with n NULs behind it. */
+/* tables[n][b]: the checksum of byte b followed by n zero bytes */
 static uint32_t tables[STEP][256];
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
@@ -26,7 +26,7 @@ static void make_tables(void)
 			tables[n][i] = tables[n - 1][i] >> 8 ^ tables[0][tables[n - 1][i] & 255];
 }
 
-/* Four bytes with so many behind them in the step. */
+/* The checksum of four bytes that are followed by `behind` more bytes of the same round. */
 static inline uint32_t sum_word(uint32_t word, int behind)
 {
 	return tables[behind + 3][word & 255] ^ tables[behind + 2][word >> 8 & 255] ^

@@ -2,12 +2,12 @@
 #ifndef BASE_CHECKSUM_H
 #define BASE_CHECKSUM_H
 
-/* CRC-32 as in zlib, PNG and Ethernet: 0 to begin with, of "123456789" it is 0xcbf43926. */
+/* CRC-32 as in zlib, PNG and Ethernet. The CRC of "123456789" is 0xcbf43926. */
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* The checksum of what `before` is the checksum of, and then size bytes. */
+/* Continues a checksum: before is the checksum of the preceding bytes, 0 at the start. */
 uint32_t checksum(uint32_t before, const void *bytes, size_t size);
 
 #endif

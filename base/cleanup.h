@@ -3,8 +3,8 @@
 #define BASE_CLEANUP_H
 
 /*
- * Locals that release themselves at the end of their block: cleanup_free, cleanup_file and
- * cleanup_fd stand before a declaration that is initialised at once.
+ * Attributes for local variables that are released at the end of their block: cleanup_free,
+ * cleanup_file and cleanup_fd precede a declaration with an initialiser.
  */
 
 #include <stdio.h>

@@ -4,29 +4,29 @@
 
 /*
  * Errors as values. A function that can fail returns 0 or a negative errno value and takes a
- * struct error last; whoever knows most fills it, everybody else passes it up, and main() alone
- * prints it.
+ * struct error as its last parameter. The function that knows most about the failure fills it, its
+ * callers pass it up, and only main() prints it.
  */
 
 #define ERROR_TEXT_MAX 1024
 
 struct error {
-	int number;		   /* a positive errno value, 0 while all is well */
+	int number;		   /* a positive errno value; 0: no error */
 	char text[ERROR_TEXT_MAX]; /* one sentence without a final stop or newline */
 };
 
 /*
- * Fills err (which may be NULL: then only the number travels) with a printf-style sentence.
- * number: a positive errno value. Returns -number, so that callers can return the call itself.
+ * Fills err with a printf-style sentence; err may be NULL. number: a positive errno value. Returns
+ * -number, so that a caller can return the result of the call.
  */
 int error_set(struct error *err, int number, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* As error_set(), with ": " and the system's words for number appended. */
+/* As error_set(), and appends ": " and strerror(number). */
 int error_system(struct error *err, int number, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* Puts "context: " before the text of an error that passes by. Returns -err->number. */
+/* Prepends "context: " to the text of an error that a callee has set. Returns -err->number. */
 int error_prefix(struct error *err, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

@@ -2,7 +2,7 @@
 #ifndef BASE_GLOBS_H
 #define BASE_GLOBS_H
 
-/* A list of patterns as of the shell, "malloc,c?lloc,*memalign": any of them may match. */
+/* A list of shell patterns, "malloc,c?lloc,*memalign", of which any may match. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -12,7 +12,7 @@ struct globs {
 	size_t count, capacity;
 };
 
-/* Splits text at commas; NULL is the empty list. Returns 0 or -ENOMEM. */
+/* Splits text at commas; NULL makes an empty list. Returns 0 or -ENOMEM. */
 int globs_parse(struct globs *globs, const char *text);
 
 bool globs_match(const struct globs *globs, const char *text);

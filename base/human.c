@@ -34,7 +34,7 @@ const char *human_bytes(struct human *human, uint64_t bytes)
 		snprintf(human->text, sizeof(human->text), "%" PRIu64 " B", bytes);
 		return human->text;
 	}
-	/* 999,950 B would read 1000.0 KB. */
+	/* From here on "%.1f" would print 1000.0. */
 	for (; amount >= 999.95 && unit < 5; unit++)
 		amount /= 1000;
 	snprintf(human->text, sizeof(human->text), "%.1f %s", amount, units[unit]);
@@ -95,7 +95,7 @@ const char *human_moment(struct human *human, uint64_t ns)
 {
 	double seconds = (double)ns / 1e9;
 
-	/* In seconds it would be none. */
+	/* "%.3f" would print 0.000. */
 	if (ns && ns < 1000000)
 		return human_time(human, ns);
 	snprintf(human->text, sizeof(human->text), "%.*f s", seconds < 99.9995 ? 3 : 1, seconds);

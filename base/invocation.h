@@ -3,26 +3,26 @@
 #define INVOCATION_H
 
 /*
- * How this program was called: holdtrace runs the post-processor under its own name, and then it
- * speaks as holdtrace, and tells commands that the user can type.
+ * The name by which this program was called. `holdtrace report` runs the post-processor under its
+ * own name; the post-processor then prints errors as holdtrace and suggests commands of holdtrace.
  */
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The post-processor's first word where the rest are words of a command of holdtrace, behind it. */
+/* The post-processor's first argument if the others are those of a holdtrace command. */
 #define INVOCATION_COMMAND "holdtrace:"
 
-/* Whether the post-processor stands in for `holdtrace report` and the like. */
+/* True if the post-processor runs on behalf of `holdtrace report` or another holdtrace command. */
 bool invocation_is_launcher(void);
 
-/* Whether it was called by the name of sp-rtrace's tool, in whose place it stands. */
+/* True if the program was called as sp-rtrace-postproc, which it can replace. */
 bool invocation_is_sp_rtrace(void);
 
 /*
- * The beginning of a command that prints a report, up to where its name follows: "holdtrace report
- * " or "holdtrace-postproc --report=", with the directory that the user named. text: room for size
- * bytes.
+ * Writes the start of a command that prints a report, without the report's name: "holdtrace report
+ * " or "holdtrace-postproc --report=", with the directory that the user typed. text: a buffer of
+ * size bytes.
  */
 void invocation_of_report(char *text, size_t size);
 

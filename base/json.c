@@ -20,7 +20,7 @@ static void json_line(struct json *json)
 		out_text(json->out, "  ");
 }
 
-/* What stands before a value or key: a comma, a new line, or nothing. */
+/* Writes the comma and line break before a value or key, if any. */
 static void json_separate(struct json *json)
 {
 	if (json->has_key) {
@@ -56,7 +56,7 @@ void json_end(struct json *json)
 	out_char(json->out, json->ends[json->depth]);
 }
 
-/* Beyond 16 bits as two halves (RFC 8259). */
+/* Code points above 16 bits are written as a surrogate pair (RFC 8259). */
 static void quote_code(struct out *out, uint32_t code)
 {
 	if (code > 0xffff)
@@ -65,7 +65,7 @@ static void quote_code(struct out *out, uint32_t code)
 		out_format(out, "\\u%04x", code);
 }
 
-/* How many bytes stand for themselves: nearly always all. */
+/* Length of the prefix that needs no escape; usually the whole text. */
 static size_t count_plain(const char *text, size_t length)
 {
 	size_t n = 0;

@@ -3,8 +3,8 @@
 #define BASE_JSON_H
 
 /*
- * JSON as it is written: commas, quotes and escapes are set here, so that what comes out is valid
- * whatever goes in. In an object every value comes after its json_key().
+ * Writes JSON. Commas, quotes and escapes are added here, so the output is valid for any input. In
+ * an object, json_key() precedes each value.
  *
  *   json_begin(&json, '{'); json_key(&json, "pid"); json_unsigned(&json, 7); json_end(&json);
  */
@@ -19,41 +19,41 @@
 struct json {
 	struct out *out;
 	unsigned depth;
-	bool is_pretty;		   /* one member a line, indented by two blanks */
-	bool has_key;		   /* a key was written, its value was not */
-	char ends[JSON_DEPTH_MAX]; /* '}' or ']' */
+	bool is_pretty;		   /* one member per line, indented by two blanks per level */
+	bool has_key;		   /* a key was written, its value was not yet */
+	char ends[JSON_DEPTH_MAX]; /* closing bracket of each open level: '}' or ']' */
 	bool has_items[JSON_DEPTH_MAX];
 };
 
 void json_start(struct json *json, struct out *out, bool is_pretty);
 
-/* bracket: '{' or '['. Deeper than JSON_DEPTH_MAX nothing is written. */
+/* bracket: '{' or '['. Levels deeper than JSON_DEPTH_MAX are not written. */
 void json_begin(struct json *json, char bracket);
 void json_end(struct json *json);
 
 void json_key(struct json *json, const char *key);
 
-/* Bytes that are no UTF-8 become U+FFFD; control characters \u00NN. NULL is written as null. */
+/* Invalid UTF-8 becomes U+FFFD, control characters become \u00NN, a NULL pointer becomes null. */
 void json_text(struct json *json, const char *text);
 
 void json_unsigned(struct json *json, uint64_t number);
 void json_signed(struct json *json, int64_t number);
-void json_real(struct json *json, double number);  /* nan and infinite are null */
+void json_real(struct json *json, double number);  /* NaN and infinity become null */
 void json_hex(struct json *json, uint64_t number); /* "0x..." */
 void json_bool(struct json *json, bool value);
 void json_null(struct json *json);
 
-/* A value as it was written before at the same depth. */
+/* Writes a value that is already JSON, produced at the same depth. */
 void json_again(struct json *json, const char *text, size_t length);
 
-/* Begins an object or a list that is the value of a key. */
+/* Opens an object or a list as the value of a key. */
 static inline void json_open(struct json *json, const char *key, char bracket)
 {
 	json_key(json, key);
 	json_begin(json, bracket);
 }
 
-/* A key and its value in one. */
+/* A key and its value. */
 static inline void json_add_text(struct json *json, const char *key, const char *text)
 {
 	json_key(json, key);
@@ -90,7 +90,7 @@ static inline void json_add_bool(struct json *json, const char *key, bool value)
 	json_bool(json, value);
 }
 
-/* A newline after the last bracket. */
+/* Ends the document with a newline. */
 void json_finish(struct json *json);
 
 #endif

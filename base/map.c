@@ -22,7 +22,7 @@ void map_clear(struct map *map)
 	map->mask = map->count = 0;
 }
 
-/* The entry, or the free one where it belongs. */
+/* The entry of a key, or the free entry where it would be added. */
 static inline struct map_entry *place(const struct map *map, uint32_t kind, uint64_t key)
 {
 	size_t i = map_home(map, kind, key);
@@ -54,7 +54,7 @@ struct map_entry *map_put(struct map *map, uint32_t kind, uint64_t key)
 {
 	struct map_entry *entry;
 
-	/* also where there are none: the mask is 0 then */
+	/* true for an unallocated map, too: its mask is 0 */
 	if (map->count >= (map->mask + 1) / 2 &&
 	    !resize(map, map->entries ? 2 * (map->mask + 1) : ENTRIES_MIN))
 		return NULL;
@@ -81,7 +81,7 @@ int map_set(struct map *map, uint32_t kind, uint64_t key, uint32_t value)
 	return 0;
 }
 
-/* What stands behind and would have liked to stand here moves up: no tombstones. */
+/* Moves later entries of the probe sequence into the hole, so that no tombstones are needed. */
 void map_remove(struct map *map, struct map_entry *entry)
 {
 	struct map_entry *entries = map->entries;

@@ -3,10 +3,10 @@
 #define BASE_MAP_H
 
 /*
- * A hash map from (kind, key) to a number that is never 0, its entries in place: 16 bytes each, at
- * most half of them full. Most tables of the analyst number things that are known by an address,
- * an id or a pair of numbers; kind tells several such tables in one map apart. The seed is random,
- * so that no input can aim at one slot.
+ * A hash map from (kind, key) to a non-zero number, with open addressing: 16 bytes per entry, at
+ * most half full. Most tables of the analyst number things that are identified by an address, an id
+ * or a pair of numbers; kind separates several such tables in one map. The seed is random, so that
+ * no input can cause collisions on purpose.
  */
 
 #include <stddef.h>
@@ -21,15 +21,15 @@ struct map_entry {
 };
 
 struct map {
-	struct map_entry *entries; /* NULL until the first one */
+	struct map_entry *entries; /* NULL before the first map_put() */
 	size_t mask, count;
 	uint64_t seed;
 };
 
-/* An empty map with a new seed; allocates nothing. */
+/* Initialises an empty map with a new seed. Does not allocate. */
 void map_init(struct map *map);
 
-/* Empty again; map_init() need not be called for another use. */
+/* Empties the map, which can be used again without map_init(). */
 void map_clear(struct map *map);
 
 static inline size_t map_home(const struct map *map, uint32_t kind, uint64_t key)
@@ -37,7 +37,7 @@ static inline size_t map_home(const struct map *map, uint32_t kind, uint64_t key
 	return (size_t)hash_mix(key ^ map->seed, 0x9e3779b97f4a7c15ull + kind * 2ull) & map->mask;
 }
 
-/* The entry, or NULL. */
+/* The entry of a key, or NULL. */
 static inline struct map_entry *map_find(const struct map *map, uint32_t kind, uint64_t key)
 {
 	if (!map->entries)
@@ -52,7 +52,7 @@ static inline struct map_entry *map_find(const struct map *map, uint32_t kind, u
 	}
 }
 
-/* Its number; 0: it has none. */
+/* The number of a key; 0: the key is not in the map. */
 static inline uint32_t map_get(const struct map *map, uint32_t kind, uint64_t key)
 {
 	const struct map_entry *entry = map_find(map, kind, key);
@@ -60,13 +60,16 @@ static inline uint32_t map_get(const struct map *map, uint32_t kind, uint64_t ke
 	return entry ? entry->value : 0;
 }
 
-/* The entry, or a new one, whose number is 0 and must be set at once. NULL: no memory. */
+/*
+ * The entry of a key, added if necessary. A new entry has value 0; the caller must set it at once.
+ * NULL: no memory.
+ */
 struct map_entry *map_put(struct map *map, uint32_t kind, uint64_t key);
 
-/* The number of a key from now on; 0: it has none, its entry goes. Returns 0 or -ENOMEM. */
+/* Sets the number of a key; value 0 removes the key. Returns 0 or -ENOMEM. */
 int map_set(struct map *map, uint32_t kind, uint64_t key, uint32_t value);
 
-/* Takes an entry out. Pointers from before are void, as they are after map_set(). */
+/* Removes an entry. Like map_put() and map_set(), this invalidates pointers to entries. */
 void map_remove(struct map *map, struct map_entry *entry);
 
 #endif

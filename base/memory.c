@@ -25,7 +25,7 @@ void *memory_none(void)
 	return checked(NULL);
 }
 
-/* No size is 0: NULL would be a right answer then. */
+/* A size of 0 is raised to 1, because NULL would be a valid result of malloc(0). */
 void *memory_alloc(size_t size)
 {
 	return checked(malloc(size ? size : 1));

@@ -3,22 +3,22 @@
 #define BASE_MEMORY_H
 
 /*
- * What happens where no memory is left. A program has no better answer than to end with one
- * sentence: it sets an end, and then no function of base/ returns for want of memory, and no caller
- * asks whether it did. The installed library sets none: there each function returns its failure.
- * An allocation that exceeds a limit of its own (pool_alloc() with a limit) always returns.
+ * What happens when no memory is left. A program ends with one sentence: it sets a handler, and
+ * then no function of base/ returns for want of memory and callers do not check. The installed
+ * library sets no handler: there each function returns the failure. An allocation above a caller's
+ * own limit (pool_alloc() with a limit) always returns the failure.
  */
 
 #include <stddef.h>
 
-/* Ends the program; it must not return. Called in any thread, with nothing released. */
+/* Ends the program and must not return. Runs in any thread, before anything is released. */
 typedef void memory_end(void);
 
 void memory_set_end(memory_end *end);
 
 /*
- * As malloc(), calloc(), realloc(), strdup() and strndup(), but they return NULL only
- * if no end is set. free() releases what they return.
+ * As malloc(), calloc(), realloc(), strdup() and strndup(), but they return NULL only if no
+ * handler is set. free() releases the result.
  */
 void *memory_alloc(size_t size) __attribute__((malloc));
 void *memory_zalloc(size_t count, size_t size) __attribute__((malloc));
@@ -26,7 +26,7 @@ void *memory_resize(void *memory, size_t size);
 char *memory_text(const char *text) __attribute__((malloc));
 char *memory_text_part(const char *text, size_t length) __attribute__((malloc));
 
-/* Where no number is left for another item: as an allocation that fails. Returns NULL. */
+/* Treats an overflow of numbers or sizes as an allocation that failed. Returns NULL. */
 void *memory_none(void);
 
 /* As asprintf(), likewise. */

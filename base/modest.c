@@ -23,7 +23,7 @@ void modest_begin(void)
 	struct rlimit limit;
 
 	if (fd >= 0 && write(fd, "1000", 4) < 0)
-		errno = 0; /* then we are as likely to be ended as others */
+		errno = 0; /* the process is then as likely to be killed as any other */
 	memory = memory < MEMORY_LEAST ? MEMORY_LEAST : memory;
 	limit = (struct rlimit){ memory, memory };
 	if (!IS_SANITIZED)
@@ -33,6 +33,6 @@ void modest_begin(void)
 	limit = (struct rlimit){ CPU_SECONDS, CPU_SECONDS };
 	setrlimit(RLIMIT_CPU, &limit);
 	signal(SIGPIPE, SIG_IGN);
-	/* without a collector nobody wants to know, and nobody would end us */
+	/* without the collector no process would read the result or end this one */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 }

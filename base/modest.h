@@ -3,13 +3,14 @@
 #define BASE_MODEST_H
 
 /*
- * For programs that the collector starts beside a program that is traced: neither memory nor time
- * of the machine is theirs to use up, whatever that program has made them read.
+ * Resource limits for programs that the collector starts next to a traced program: whatever input
+ * they read, they must not use up the memory or the processors of the machine.
  */
 
 /*
- * The first to be ended where memory is short; half of the machine's memory, ten minutes of a
- * processor and no core file at most; and no longer there than whoever has started it.
+ * Makes this process the first candidate of the OOM killer, limits it to half of the machine's
+ * memory and ten minutes of processor time, disables core files, and has it killed when its parent
+ * ends.
  */
 void modest_begin(void);
 

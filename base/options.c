@@ -17,10 +17,10 @@ static bool is_word(const char *word, const char *text, size_t length)
 }
 
 #ifndef PACKAGE_VERSION
-#define PACKAGE_VERSION "unknown" /* builds for tests have no config.h */
+#define PACKAGE_VERSION "unknown" /* unit tests are built without config.h */
 #endif
 
-/* "one, two or three" of "one|two|three", each with the prefix. */
+/* Writes "one, two or three" for "one|two|three", each word with the prefix. */
 static void say_words(char *text, size_t size, const char *prefix, const char *words)
 {
 	size_t used = 0;
@@ -92,7 +92,7 @@ static int take_time(option_time *time, const struct option_row *row, const char
 				   row->option, text);
 }
 
-/* Of "OLD=NEW" neither the sign nor what is before it may be missing; of "[OLD=]NEW" both. */
+/* "OLD=NEW" requires OLD and the sign; "[OLD=]NEW" may be without both. */
 static int take_item(option_list *list, const struct option_row *row, const char *text,
 		     struct error *err)
 {
@@ -110,7 +110,7 @@ static int take_item(option_list *list, const struct option_row *row, const char
 	return 0;
 }
 
-/* text: NULL if the option has no argument, or it was left out. */
+/* text: NULL if the option takes no argument, or the optional one was omitted. */
 static int take(const struct option_table *table, void *values, const struct option_row *row,
 		const char *text, struct error *err)
 {
@@ -185,7 +185,7 @@ static int refuse_ambiguous(const struct option_table *table, const char *word, 
 	return error_set(err, EINVAL, "option '--%.*s' is ambiguous: %s", (int)length, word, list);
 }
 
-/* NULL: no option begins so, several do, or the option has another name now. */
+/* The row of an option by name or unique prefix. NULL: unknown, ambiguous or renamed. */
 static const struct option_row *find_word(const struct option_table *table, const char *word,
 					  size_t length, struct error *err)
 {
@@ -218,7 +218,7 @@ static const struct option_row *find_word(const struct option_table *table, cons
 	return is_ambiguous ? NULL : found;
 }
 
-/* An argument that may be left out follows a "=". */
+/* An optional argument must be attached with "=". */
 static bool is_optional(const struct option_row *row)
 {
 	return row->argument && !strncmp(row->argument, "[=", 2);
@@ -230,7 +230,7 @@ static int refuse_missing(const struct option_row *row, struct error *err)
 			 row->option, row->argument);
 }
 
-/* Takes "--word" or "--word=argument". Returns how many words of argv that were. */
+/* Parses "--word" or "--word=argument". Returns the number of words used in argv. */
 static int take_long(const struct option_table *table, void *values, char **argv,
 		     const struct option_row **row, struct error *err)
 {
@@ -252,7 +252,7 @@ static int take_long(const struct option_table *table, void *values, char **argv
 	return take(table, values, *row, text, err) ? -EINVAL : used;
 }
 
-/* Takes "-v", "-vb3" or "-vb" and the next word. Returns how many words of argv that were. */
+/* Parses "-v", "-vb3", or "-vb" and the next word. Returns the number of words used in argv. */
 static int take_letters(const struct option_table *table, void *values, char **argv,
 			const struct option_row **row, struct error *err)
 {
@@ -340,7 +340,7 @@ const char **options_given(const struct option_table *table, void *values, const
 	return NULL;
 }
 
-/* need: "report" or "report=tree", up to a bar. The argument may be a list. */
+/* need: "report" or "report=tree", ended by "|" or NUL. The given argument may be a list. */
 static bool is_met(const struct option_table *table, void *values, const char *need)
 {
 	size_t length = strcspn(need, "|"), word = strcspn(need, "=|");
@@ -403,7 +403,7 @@ int options_check(const struct option_table *table, void *values, struct error *
 #define COLUMN 28
 #define WIDTH  79
 
-/* Prints the words from the column on; the line stands at it already. */
+/* Prints words, wrapped from column start on. The cursor is already at that column. */
 static void print_wrapped(FILE *to, int start, const char *words)
 {
 	int column = start;

@@ -3,8 +3,8 @@
 #define BASE_ORDER_H
 
 /*
- * What a comparison for qsort() returns: -1, 0 or 1, the smaller one first; ORDER(b, a) is the
- * larger one first. By several keys, where the next one decides if those before it are equal:
+ * The result of a comparison function for qsort(): -1, 0 or 1. ORDER(a, b) sorts ascending,
+ * ORDER(b, a) descending. With several keys, the next one decides when the previous are equal:
  *
  *   return ORDER(b->bytes, a->bytes) ?: ORDER(a->address, b->address);
  */

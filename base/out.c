@@ -92,7 +92,9 @@ void out_signed(struct out *out, int64_t number)
 	out_unsigned(out, number < 0 ? -(uint64_t)number : (uint64_t)number);
 }
 
-/* The digits of 32 bits, the highest first in memory: each nibble in a byte, then all at once. */
+/*
+ * Writes the 8 hexadecimal digits of number: spreads the nibbles to bytes and converts all at once.
+ */
 static void hex_digits(char *text, uint32_t number)
 {
 	const uint64_t ones = 0x0101010101010101;
@@ -106,7 +108,7 @@ static void hex_digits(char *text, uint32_t number)
 	memcpy(text, &digits, sizeof(digits));
 }
 
-/* Most of a text trace is addresses, so all digits are written and those that count are kept. */
+/* Addresses are most of a text trace: converts all 16 digits, then keeps the significant ones. */
 void out_hex(struct out *out, uint64_t number)
 {
 	unsigned digits = (67 - (unsigned)__builtin_clzll(number | 1)) / 4;
@@ -160,16 +162,16 @@ bool code_is_plain(uint32_t code)
 {
 	if (code < 0x20 || (code >= 0x7f && code < 0xa0))
 		return false;
-	/* Marks that make a terminal show text in another order (CVE-2021-42574). */
+	/* Characters that reorder displayed text (CVE-2021-42574). */
 	if (code == 0x061c || code == 0x200e || code == 0x200f ||
 	    (code >= 0x202a && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069))
 		return false;
-	/* Ends of lines, and what is seen by programs alone: tags, a byte order mark. */
+	/* Line separators and invisible characters: tags, byte order mark. */
 	return code != 0x2028 && code != 0x2029 && code != 0xfeff &&
 	       !(code >= 0xfff9 && code <= 0xfffb) && !(code >= 0xe0000 && code <= 0xe0fff);
 }
 
-/* Bytes at text that may be printed as they are; 0: the first one must be escaped. */
+/* Length of the character at text if it may be printed as it is; 0: escape its first byte. */
 static unsigned plain_length(const char *text, size_t length, enum escape escape)
 {
 	unsigned char first = (unsigned char)*text;

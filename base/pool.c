@@ -8,11 +8,11 @@
 #include "base/table.h"
 
 #define POOL_CHUNK (64u << 10)
-#define ALIKE	   4u /* recent texts whose hashes may be the same, the newest first */
+#define ALIKE	   4u /* recent texts per hash bucket, newest first */
 
 struct pool_chunk {
 	struct pool_chunk *next;
-	size_t size; /* of bytes, a multiple of POOL_ALIGN */
+	size_t size; /* bytes, a multiple of POOL_ALIGN */
 	_Alignas(POOL_ALIGN) unsigned char bytes[];
 };
 
@@ -29,7 +29,7 @@ void *pool_extend(struct pool *pool, size_t size)
 
 	if (size > PTRDIFF_MAX - POOL_CHUNK)
 		return NULL;
-	/* Large pools take large chunks, so that their number stays small. */
+	/* The chunk size grows with the pool, so that the number of chunks stays small. */
 	if (wanted < pool->total / 16 && pool->total < (256u << 20))
 		wanted = pool->total / 16;
 	wanted = (wanted + POOL_ALIGN - 1) & ~(size_t)(POOL_ALIGN - 1);

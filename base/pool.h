@@ -3,8 +3,8 @@
 #define BASE_POOL_H
 
 /*
- * An arena allocator: many small pieces that are all freed together. A limit makes hostile input
- * fail before the machine does.
+ * An arena allocator: many small pieces that are freed together. A limit stops hostile input
+ * before the machine runs out of memory.
  */
 
 #include <stdbool.h>
@@ -18,19 +18,21 @@ struct pool_chunk;
 
 struct pool {
 	struct pool_chunk *chunks; /* newest first */
-	unsigned char *at;	   /* what is free of the newest one: */
-	size_t left;		   /* a multiple of POOL_ALIGN */
-	uint64_t total;		   /* bytes got from the system */
-	uint64_t limit;		   /* most of them; 0: none */
+	unsigned char *at;	   /* free part of the newest chunk */
+	size_t left;		   /* bytes free there, a multiple of POOL_ALIGN */
+	uint64_t total;		   /* bytes allocated from the system */
+	uint64_t limit;		   /* maximum of total; 0: none */
 };
 
-/* pool_alloc() where the newest chunk has no room. */
+/* The slow path of pool_alloc(): the newest chunk has no room. */
 void *pool_extend(struct pool *pool, size_t size);
 
-/* Bytes that were got elsewhere count as the pool's; false: over the limit. */
+/* Counts memory that was allocated elsewhere against the limit; false: over the limit. */
 bool pool_charge(struct pool *pool, uint64_t size);
 
-/* size bytes aligned for any type, not set; NULL: no memory, or over the limit. */
+/*
+ * Allocates size bytes, uninitialised and aligned for any type; NULL: no memory, or over the limit.
+ */
 static inline void *pool_alloc(struct pool *pool, size_t size)
 {
 	unsigned char *piece = pool->at;
@@ -43,21 +45,21 @@ static inline void *pool_alloc(struct pool *pool, size_t size)
 	return piece;
 }
 
-/* As pool_alloc(), all zero. */
+/* As pool_alloc(), zeroed. */
 void *pool_zalloc(struct pool *pool, size_t size);
 
-/* A copy with a NUL behind it. */
+/* Copies a text and terminates it with NUL. */
 char *pool_text(struct pool *pool, const char *text, size_t length);
 
-/* The last copies, for texts most of which are one of a few. All zero at first. */
+/* The latest copies, to share one copy of a text that recurs. Initialised with zeros. */
 struct pool_recent {
 	const char *texts[POOL_RECENT];
 };
 
-/* As pool_text(), but the copy of before where that is still remembered. */
+/* As pool_text(), but returns the earlier copy if it is among the recent ones. */
 const char *pool_text_again(struct pool *pool, struct pool_recent *recent, const char *text);
 
-/* Everything is given back at once; the newest chunk is kept for use again. */
+/* Frees all pieces; keeps the newest chunk for reuse. */
 void pool_reset(struct pool *pool);
 
 void pool_free(struct pool *pool);

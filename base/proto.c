@@ -8,7 +8,7 @@
 
 #define VARINT_MAX 10u
 
-/* Of a field: the lowest bits of its key. */
+/* Wire types: the lowest bits of a field's key. */
 enum wire { WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_LENGTH = 2 };
 
 void proto_clear(struct proto *proto)
@@ -22,7 +22,7 @@ void proto_free(struct proto *proto)
 	*proto = (struct proto){ 0 };
 }
 
-/* Room for size bytes behind what there is. */
+/* Makes room for size bytes after the used ones. Returns their address. */
 static unsigned char *reserve(struct proto *proto, size_t size)
 {
 	size_t capacity = proto->capacity ? proto->capacity : 256;
@@ -90,7 +90,7 @@ void proto_message(struct proto *proto, unsigned field, const struct proto *inne
 	proto_bytes(proto, field, inner->bytes, inner->used);
 }
 
-/* How many bytes from there are UTF-8. */
+/* Length of the valid UTF-8 prefix. */
 static size_t plain_length(const char *text, size_t length)
 {
 	size_t at = 0;

@@ -22,7 +22,7 @@
 #include <seccomp.h>
 #endif
 
-/* What is unpacked in memory goes through files in memory, which the limit counts, too. */
+/* limit of written bytes if files are in memory only: decompressed data is written to a memfd */
 #define UNPACKED_MAX (256u << 20)
 
 /* ---- files ---- */
@@ -31,7 +31,7 @@
 
 #define READ (LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR)
 
-/* Rights on files by the version that brought them: 13 first, then REFER, TRUNCATE, IOCTL_DEV. */
+/* Landlock file rights by ABI version: 13 at first, then REFER, TRUNCATE, IOCTL_DEV. */
 static uint64_t known_rights(int version)
 {
 	unsigned count = version < 2 ? 13 : version < 3 ? 14 : version < 5 ? 15 : 16;
@@ -39,7 +39,7 @@ static uint64_t known_rights(int version)
 	return (UINT64_C(1) << count) - 1;
 }
 
-/* The kernel's struct as it has grown since the oldest headers that we build with. */
+/* The kernel's struct; the headers that we build with may have an older one. */
 struct ruleset {
 	uint64_t files, network, scopes;
 };
@@ -56,7 +56,7 @@ static int make_ruleset(const struct sandbox_wish *wish, uint64_t *rights)
 	*rights = known_rights(version);
 	rules = (struct ruleset){
 		.files = *rights,
-		.network = 3,			   /* bind and connect by TCP */
+		.network = 3,			   /* TCP bind and connect */
 		.scopes = wish->may_start ? 0 : 3, /* abstract sockets, signals */
 	};
 	return (int)syscall(SYS_landlock_create_ruleset, &rules, size, 0);
@@ -71,7 +71,9 @@ static bool allow(int ruleset, const char *directory, uint64_t rights)
 	       syscall(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &rule, 0) == 0;
 }
 
-/* Who opens files at all may read them everywhere: traces and debug files can be anywhere. */
+/*
+ * A process that may open files may read them everywhere: traces and debug files can be anywhere.
+ */
 static bool close_files(const struct sandbox_wish *wish)
 {
 	uint64_t rights;
@@ -80,7 +82,7 @@ static bool close_files(const struct sandbox_wish *wish)
 
 	if (ruleset < 0 || (!wish->opens_nothing && !allow(ruleset, "/", everywhere)))
 		return false;
-	/* a right of directories would be refused for what is none */
+	/* only rights on files: the kernel refuses rights on directories here */
 	allow(ruleset, "/dev/null", LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE);
 	for (int i = 0; i < SANDBOX_WRITABLE_MAX && wish->writable[i]; i++)
 		allow(ruleset, wish->writable[i], rights & ~(uint64_t)LANDLOCK_ACCESS_FS_EXECUTE);
@@ -103,7 +105,7 @@ static bool close_files(const struct sandbox_wish *wish)
 
 #define NAME(name) SCMP_SYS(name)
 
-/* Nobody who reads a file needs them. */
+/* System calls that no reader of files needs. */
 static const int never[] = {
 	NAME(ptrace),
 	NAME(process_vm_readv),
@@ -152,14 +154,14 @@ static int forbid(scmp_filter_ctx filter, const int *calls, size_t count)
 {
 	int status = 0;
 
-	/* one that this processor does not have fails alone */
+	/* a call that this processor does not have fails without effect on the others */
 	for (size_t i = 0; i < count; i++)
 		if (seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), calls[i], 0) == -ENOMEM)
 			status = -ENOMEM;
 	return status;
 }
 
-/* Threads may be made, and signals sent to them (abort() does), but only in this process. */
+/* Threads, and signals to them (abort() sends one), are allowed, but only in this process. */
 static int forbid_processes(scmp_filter_ctx filter)
 {
 	int status = forbid(filter, processes, COUNT(processes));
@@ -167,7 +169,10 @@ static int forbid_processes(scmp_filter_ctx filter)
 	if (!status)
 		status = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), NAME(clone), 1,
 					  SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_THREAD, 0));
-	/* its flags lie in memory; without it libc takes clone() */
+	/*
+	 * its flags are in memory, which seccomp cannot read; with ENOSYS libc falls back to
+	 * clone()
+	 */
 	if (!status)
 		status = seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), NAME(clone3), 0);
 	if (!status)
@@ -176,7 +181,7 @@ static int forbid_processes(scmp_filter_ctx filter)
 	return status;
 }
 
-/* Where there is no Landlock a process that opens nothing opens at least nothing to write to it. */
+/* Without Landlock, a process that opens no files can at least not open files to write. */
 static int forbid_writing(scmp_filter_ctx filter)
 {
 	static const int flags[] = { O_WRONLY, O_RDWR, O_CREAT, O_TRUNC };
@@ -188,7 +193,7 @@ static int forbid_writing(scmp_filter_ctx filter)
 
 		status = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EACCES), NAME(openat), 1,
 					  SCMP_A2(SCMP_CMP_MASKED_EQ, flag, flag));
-		/* some processors have openat() alone */
+		/* some processors have only openat() */
 		if (!status && seccomp_rule_add(filter, SCMP_ACT_ERRNO(EACCES), NAME(open), 1,
 						SCMP_A1(SCMP_CMP_MASKED_EQ, flag, flag)) == -ENOMEM)
 			status = -ENOMEM;
@@ -196,7 +201,7 @@ static int forbid_writing(scmp_filter_ctx filter)
 	return status;
 }
 
-/* Typing into the terminal of whoever started us. */
+/* TIOCSTI: input to the terminal of the user who started us. */
 static int forbid_typing(scmp_filter_ctx filter)
 {
 	return seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), NAME(ioctl), 1,
@@ -252,7 +257,7 @@ static bool set_limit(int which, rlim_t most)
 	return setrlimit((__rlimit_resource_t)which, &limit) == 0;
 }
 
-/* files: whether what is written ends in memory anyway. */
+/* files: whether writing to files other than those in memory is prevented by another wall. */
 static bool limit(const struct sandbox_wish *wish, bool files)
 {
 	bool done = set_limit(RLIMIT_CORE, 0);

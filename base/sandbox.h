@@ -3,8 +3,8 @@
 #define BASE_SANDBOX_H
 
 /*
- * What a process gives up before it reads files that others made. Each wall stands where the system
- * has it; where one is missing the others hold, and sandbox_describe() says so.
+ * The rights that a process drops before it reads untrusted files. Each wall is set up where the
+ * kernel supports it; if one is missing the others still hold, and sandbox_describe() says so.
  */
 
 #include <stdbool.h>
@@ -13,28 +13,33 @@
 #define SANDBOX_FILES_MAX    64 /* descriptors */
 
 enum sandbox_wall {
-	SANDBOX_PRIVILEGES = 1 << 0, /* no_new_privs: no set-id program gives any back */
-	SANDBOX_FILES = 1 << 1,	     /* Landlock: files are read, and written only where wished */
-	SANDBOX_CALLS = 1 << 2,	     /* seccomp: no programs, no other processes, no sockets */
-	SANDBOX_LIMITS = 1 << 3,     /* limits on descriptors and on what is written */
+	SANDBOX_PRIVILEGES = 1 << 0, /* no_new_privs: set-user-id programs do not raise rights */
+	SANDBOX_FILES =
+		1
+		<< 1, /* Landlock: files can be read, but written only in the listed directories */
+	SANDBOX_CALLS = 1 << 2,	 /* seccomp: no exec, no other processes, no sockets */
+	SANDBOX_LIMITS = 1 << 3, /* rlimits: descriptors and file size */
 };
 
-/* What is needed nevertheless. All false: reading files, and answering over what is open. */
+/* Rights that the process keeps. All false: it may read files, and write to open descriptors. */
 struct sandbox_wish {
-	bool opens_nothing; /* not even to read: files in memory alone, and what is handed over */
-	bool may_start;	    /* children, and signals to them */
-	bool may_execute;   /* programs */
-	bool may_grow;	    /* files that are open, without a bound */
-	const char *writable[SANDBOX_WRITABLE_MAX]; /* directories, NULL behind the last */
+	bool opens_nothing; /* opens no files at all, not even to read: uses memory and descriptors
+			       that it was given */
+	bool may_start;	    /* may start children and send them signals */
+	bool may_execute;   /* may execute programs */
+	bool may_grow;	    /* may write to open files without a size limit */
+	const char *writable[SANDBOX_WRITABLE_MAX]; /* directories, ends with NULL */
 };
 
-/* Goes in, for ever. Returns the walls that stand. */
+/* Drops the rights for good. Returns the walls that are set up. */
 unsigned sandbox_enter(const struct sandbox_wish *wish);
 
-/* Which walls stand here for a child that wishes for nothing; the caller stays as it is. */
+/*
+ * Returns the walls that a child with no extra rights can set up here; the caller keeps its rights.
+ */
 unsigned sandbox_probe(void);
 
-/* One line for each wall: what it keeps with this wish, and where it does not stand why. */
+/* Calls say() with one line per wall: what it prevents, and if it is missing the reason. */
 void sandbox_describe(unsigned walls, const struct sandbox_wish *wish,
 		      void (*say)(void *context, const char *line), void *context);
 

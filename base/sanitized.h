@@ -2,9 +2,9 @@
 #ifndef BASE_SANITIZED_H
 #define BASE_SANITIZED_H
 
-/* Whether this is a build whose shadow memory is larger than any limit of memory. */
+/* True in builds whose shadow memory exceeds any memory limit (AddressSanitizer). */
 
-#ifndef __has_feature /* clang's way to say it */
+#ifndef __has_feature /* only clang defines it */
 #define __has_feature(feature) 0
 #endif
 

@@ -31,7 +31,9 @@ void spool_init(struct spool *spool, int directory)
 	spool->size = 0;
 }
 
-/* For file systems without O_TMPFILE (NFS, overlays of old kernels): a name that goes at once. */
+/*
+ * For file systems without O_TMPFILE (NFS, old overlayfs): creates a name and unlinks it at once.
+ */
 static int make_by_name(int directory)
 {
 	char name[64];
@@ -113,7 +115,7 @@ int spool_read(const struct spool *spool, uint64_t offset, void *bytes, size_t s
 
 void spool_clear(struct spool *spool)
 {
-	/* What cannot be given back now is written over. */
+	/* If truncating fails, later writes overwrite the old bytes. */
 	if (spool->fd >= 0 && ftruncate(spool->fd, 0) < 0)
 		errno = 0;
 	spool->size = 0;

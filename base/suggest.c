@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A word of a few letters turns into any other by a few mistakes: one in three may be wrong. */
+/* Short words are a few edits from any other, so only about a third of the letters may differ. */
 static size_t most_mistakes(size_t length)
 {
 	return length < 6 ? 1 : length / 3;

@@ -10,19 +10,19 @@
 
 struct suggest {
 	const char *typed;
-	size_t length;			 /* of what was typed */
-	size_t distance;		 /* letters that the best word so far differs in */
-	char word[SUGGEST_WORD_MAX + 1]; /* the best so far; "": no word is near */
+	size_t length;			 /* of typed */
+	size_t distance;		 /* edit distance of the best word so far */
+	char word[SUGGEST_WORD_MAX + 1]; /* the best so far; "": no word is close enough */
 	char text[SUGGEST_WORD_MAX + 24];
 };
 
-/* typed outlives it. */
+/* typed must outlive suggest. */
 void suggest_begin(struct suggest *suggest, const char *typed, size_t length);
 
-/* One of the words that would have been right. */
+/* Offers a valid word. */
 void suggest_try(struct suggest *suggest, const char *word);
 
-/* " (did you mean WORD?)", to be put behind a message; "" if no word is near. */
+/* " (did you mean WORD?)", to append to a message; "" if no word is close enough. */
 const char *suggest_text(const struct suggest *suggest);
 
 #endif

@@ -16,7 +16,7 @@ void table_init(struct table *table)
 	if (getrandom(&table->seed, sizeof(table->seed), GRND_NONBLOCK) != sizeof(table->seed)) {
 		struct timespec now;
 
-		/* Early in boot or in a sandbox: worse than random, better than a constant. */
+		/* In early boot or in a sandbox: less random, but not constant. */
 		clock_gettime(CLOCK_MONOTONIC, &now);
 		table->seed = hash_two((uint64_t)getpid(), (uint64_t)now.tv_nsec,
 				       (uint64_t)(uintptr_t)table);
@@ -78,7 +78,9 @@ void table_remove(struct table *table, uint64_t hash, const void *item)
 
 	while (table->slots[hole].item != item)
 		hole = (hole + 1) & table->mask;
-	/* What stands behind and would have liked to stand here moves up: no tombstones. */
+	/*
+	 * Moves later items of the probe sequence into the hole, so that no tombstones are needed.
+	 */
 	for (size_t i = (hole + 1) & table->mask; table->slots[i].item; i = (i + 1) & table->mask) {
 		size_t home = table->slots[i].hash & table->mask;
 

@@ -3,9 +3,9 @@
 #define BASE_TABLE_H
 
 /*
- * A hash table of pointers with open addressing. Keys live in the items; the caller gives the
- * hash, made with the table's random seed so that no input can aim at one slot, and says when an
- * item is the one that is meant. Searching is inline, so that the comparison is, too.
+ * A hash table of pointers with open addressing. Keys are in the items. The caller computes the
+ * hash with the table's random seed, so that no input can cause collisions on purpose, and supplies
+ * the comparison. Searching is inline, so that the comparison is inlined, too.
  */
 
 #include <stdbool.h>
@@ -19,7 +19,7 @@ struct table_slot {
 };
 
 struct table {
-	struct table_slot *slots; /* NULL until the first item */
+	struct table_slot *slots; /* NULL before the first item */
 	size_t mask, count;
 	uint64_t seed;
 };
@@ -27,16 +27,16 @@ struct table {
 /* True if item has the key. */
 typedef bool table_equal(const void *item, const void *key);
 
-/* An empty table with a new seed; allocates nothing. */
+/* Initialises an empty table with a new seed. Does not allocate. */
 void table_init(struct table *table);
 
 /* Frees the table, not the items. */
 void table_free(struct table *table);
 
-/* Adds an item that is not in the table. Returns 0 or -ENOMEM. */
+/* Adds an item, which must not be in the table yet. Returns 0 or -ENOMEM. */
 int table_add(struct table *table, uint64_t hash, void *item);
 
-/* Takes the item out; it must be in the table. */
+/* Removes an item, which must be in the table. */
 void table_remove(struct table *table, uint64_t hash, const void *item);
 
 /* The item with that hash and key, or NULL. */
@@ -55,7 +55,7 @@ table_find(const struct table *table, uint64_t hash, table_equal *equal, const v
 	}
 }
 
-/* 64 by 64 to 128 bits, folded: the mixing step of wyhash. */
+/* Multiplies 64 by 64 bits and folds the 128-bit product: the mixing step of wyhash. */
 static inline uint64_t hash_mix(uint64_t a, uint64_t b)
 {
 #ifdef __SIZEOF_INT128__
@@ -63,7 +63,7 @@ static inline uint64_t hash_mix(uint64_t a, uint64_t b)
 
 	return (uint64_t)product ^ (uint64_t)(product >> 64);
 #else
-	/* By halves, without the carries: as good for mixing. */
+	/* By 32-bit halves, without the carries, which mixes equally well. */
 	uint64_t low = (a & UINT32_MAX) * (b & UINT32_MAX), high = (a >> 32) * (b >> 32);
 	uint64_t cross = (a >> 32) * (b & UINT32_MAX), other = (a & UINT32_MAX) * (b >> 32);
 
@@ -77,13 +77,13 @@ static inline uint64_t hash_two(uint64_t seed, uint64_t a, uint64_t b)
 			0xe7037ed1a0b428dbull ^ seed);
 }
 
-/* Of count 64-bit words; words need not be aligned. */
+/* Hash of count 64-bit words, which may be unaligned. */
 static inline uint64_t hash_words(uint64_t seed, const void *words, size_t count)
 {
 	const unsigned char *at = words;
 	uint64_t hash = seed ^ count, other = seed * 0x9e3779b97f4a7c15ull, one, two;
 
-	/* In two lanes, so that one multiplication need not wait for the other. */
+	/* Two independent lanes, so that one multiplication does not wait for the other. */
 	for (; count >= 4; count -= 4, at += 32) {
 		memcpy(&one, at, 8);
 		memcpy(&two, at + 8, 8);
@@ -105,7 +105,7 @@ static inline uint64_t hash_words(uint64_t seed, const void *words, size_t count
 	return hash_mix(hash, 0xe7037ed1a0b428dbull ^ seed);
 }
 
-/* Of length bytes. */
+/* Hash of length bytes. */
 static inline uint64_t hash_bytes(uint64_t seed, const void *bytes, size_t length)
 {
 	const unsigned char *at = bytes;

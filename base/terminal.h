@@ -2,23 +2,23 @@
 #ifndef TERMINAL_H
 #define TERMINAL_H
 
-/* What the terminal can do, by the variables that programs have agreed upon. */
+/* Capabilities of the terminal, by the conventional environment variables. */
 
 #include <stdbool.h>
 
-#define TERMINAL_WIDTH	   80 /* where neither COLUMNS nor a terminal says it */
+#define TERMINAL_WIDTH	   80 /* if neither COLUMNS nor a terminal gives a width */
 #define TERMINAL_WIDTH_MAX 100000
 
 /*
- * Whether what is written to fd should have colours: CLICOLOR_FORCE says always (unless "0"),
- * NO_COLOR never, else a terminal has them that is not "dumb".
+ * True if output to fd should be coloured: never with NO_COLOR, always with CLICOLOR_FORCE (unless
+ * "0"), else if fd is a terminal and TERM is not "dumb".
  */
 bool terminal_has_colour(int fd);
 
-/* Whether the locale's characters are UTF-8, as LC_ALL, LC_CTYPE or LANG name it. */
+/* True if the locale in LC_ALL, LC_CTYPE or LANG uses UTF-8. */
 bool terminal_has_unicode(void);
 
-/* COLUMNS, else columns of the terminal at fd, else TERMINAL_WIDTH. */
+/* COLUMNS, else the width of the terminal at fd, else TERMINAL_WIDTH. */
 unsigned terminal_width(int fd);
 
 #endif

@@ -10,22 +10,22 @@
 #include "base/memory.h"
 
 #define RANK_SHIFT 30
-#define WINDOW_MAX (256u << 10) /* of a run that is read again */
+#define WINDOW_MAX (256u << 10) /* bytes of a run that are read at once */
 #define WINDOW_MIN (16u << 10)
 
-/* Before each piece in the temporary file. */
+/* precedes each piece in the temporary file */
 struct head {
 	uint64_t time;
 	uint32_t order, size;
 };
 
-/* One buffer as it was, sorted; in the temporary file. */
+/* One buffer, sorted, in the temporary file. */
 struct timesort_run {
-	uint64_t at, end; /* what is not read yet */
+	uint64_t at, end; /* the part that has not been read yet */
 	size_t number;
 	char *window;
 	size_t start, filled, capacity;
-	struct head head; /* of the piece that stands at `start` */
+	struct head head; /* of the piece at `start` */
 };
 
 void timesort_init(struct timesort *sort, int directory, size_t limit)
@@ -54,7 +54,7 @@ static void sort_strays(struct timesort *sort)
 		      compare_entries);
 }
 
-/* The earliest entry that was not handed out, or NULL. */
+/* The earliest entry that was not returned yet, or NULL. */
 static const struct timesort_entry *take_entry(struct timesort *sort)
 {
 	const struct timesort_entry *straight = NULL, *stray = NULL;
@@ -124,7 +124,7 @@ static void forget_entries(struct timesort *sort)
 	sort->used = 0;
 }
 
-/* The buffer becomes a run. */
+/* Writes the buffer to the temporary file as a run. */
 static int spill(struct timesort *sort, struct error *err)
 {
 	struct timesort_run *run = ARRAY_ADD(&sort->runs);
@@ -195,7 +195,7 @@ int timesort_commit(struct timesort *sort, uint64_t time, unsigned rank, size_t 
 
 /* ---- merging ---- */
 
-/* Has `wanted` bytes of the run in its window, which the run is known to have. */
+/* Makes `wanted` bytes of the run available in its window; the run must have that many. */
 static int run_need(struct timesort *sort, struct timesort_run *run, size_t wanted,
 		    struct error *err)
 {
@@ -224,7 +224,7 @@ static int run_need(struct timesort *sort, struct timesort_run *run, size_t want
 	return rc;
 }
 
-/* The next piece of a run. Returns 1, 0 at its end, or a negative errno. */
+/* Reads the next piece of a run. Returns 1, 0 at its end, or a negative errno. */
 static int run_next(struct timesort *sort, struct timesort_run *run, struct error *err)
 {
 	int rc;
@@ -239,7 +239,7 @@ static int run_next(struct timesort *sort, struct timesort_run *run, struct erro
 	return rc ? rc : 1;
 }
 
-/* By time, then rank, then run: within a run they stand in order. */
+/* Compares by time, then rank, then run: the pieces of one run are already ordered. */
 static bool run_is_before(const struct timesort_run *one, const struct timesort_run *two)
 {
 	uint32_t ranks[2] = { one->head.order >> RANK_SHIFT, two->head.order >> RANK_SHIFT };
@@ -319,7 +319,7 @@ static int next_in_memory(struct timesort *sort, struct timesort_piece *piece)
 	return 1;
 }
 
-/* The run on top of the heap has handed out its piece: on to its next one. */
+/* Moves on from the piece that was returned last: the next of its run, or the next run. */
 static int advance(struct timesort *sort, struct error *err)
 {
 	struct timesort_run *run = sort->heap[0];
@@ -343,7 +343,10 @@ int timesort_next(struct timesort *sort, struct timesort_piece *piece, struct er
 
 	if (!sort->heap)
 		return next_in_memory(sort, piece);
-	/* What was handed out stays until now; straight_at: something was. */
+	/*
+	 * The piece that was returned last stays valid until now; straight_at: there is such a
+	 * piece.
+	 */
 	if (sort->straight_at)
 		rc = advance(sort, err);
 	sort->straight_at = 1;
