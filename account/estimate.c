@@ -3,10 +3,10 @@
 
 #include <math.h>
 
-#define WIDTH_95  1.959964 /* of a normal distribution */
-#define UNSEEN_95 2.995732 /* of a Poisson process: exp(-3) of such are empty */
+#define WIDTH_95  1.959964 /* quantile of a normal distribution: half of the interval of 95 % */
+#define UNSEEN_95 2.995732 /* -ln(0.05): a Poisson process of this mean is empty in 5 % */
 
-/* Even among neighbours (splitmix64's finish). */
+/* Evenly spread in [0, 1), also for consecutive numbers (the finalizer of splitmix64). */
 static double fraction_of(uint64_t number)
 {
 	number = (number ^ number >> 30) * 0xbf58476d1ce4e5b9ull;
@@ -16,7 +16,7 @@ static double fraction_of(uint64_t number)
 
 struct estimate estimate_block(uint64_t sample, uint64_t size, uint64_t index)
 {
-	double asked = size ? (double)size : 1; /* the library takes an empty one so */
+	double asked = size ? (double)size : 1; /* the library samples an empty block as one byte */
 	double weight = -1 / expm1(-asked / (double)sample);
 	double whole = floor(weight), part = weight - whole, bytes = (double)size;
 
@@ -34,10 +34,11 @@ uint64_t estimate_error(double variance)
 }
 
 /*
- * Small blocks weigh much and are few, so a normal distribution says too little. The sum is taken
- * for so many events of the average weight (by weight), and the interval is that of a Poisson
- * distribution: half of the quantile of chi squared with 2 (events + 1) degrees, after Wilson and
- * Hilferty.
+ * Small blocks have large weights and are few, so a normal distribution makes the interval too
+ * short. The count is treated as that of count / weight events of the average weight, where blocks
+ * with a larger weight weigh more in the average. The interval is that of a Poisson distribution:
+ * half of the quantile of chi squared with 2 (events + 1) degrees of freedom, approximated after
+ * Wilson and Hilferty.
  */
 uint64_t estimate_count_error(uint64_t count, double variance)
 {

@@ -3,11 +3,11 @@
 #define ACCOUNT_ESTIMATE_H
 
 /*
- * What a block that was sampled stands for (--sample). A block of so many bytes was recorded with
- * probability p = 1 - exp(-bytes / sample), independently of all others; it stands for 1 / p
- * blocks of its size, so that sums over any of them are right in the mean (Horvitz and Thompson).
- * Their variance is estimated without bias by the sum of w (w - 1) bytes^2, with w = 1 / p. Blocks
- * that no sample fell into are in no sum: what is said of places is said of those that had one.
+ * How many blocks and bytes a sampled block represents (--sample). A block of B bytes is recorded
+ * with probability p = 1 - exp(-B / sample), independently of all others, and represents 1 / p
+ * blocks of its size: sums over any set of blocks are unbiased (Horvitz and Thompson). The sum of w
+ * (w - 1) bytes^2, with w = 1 / p, estimates their variance without bias. Blocks that no sample hit
+ * are in no sum, so a sum for a call site exists only if a sample hit one of its blocks.
  */
 
 #include <stdint.h>
@@ -19,26 +19,27 @@ struct estimate {
 };
 
 /*
- * sample: bytes from one sample to the next, not 0. index: any number of the block's own; blocks of
- * which there are 1.58 count now as one and now as two, always the same.
+ * sample: mean bytes between two samples, not 0. index: a number of this block. A weight of 1.58
+ * becomes a count of 1 for some blocks and 2 for others; index decides which, so the same block
+ * always has the same count.
  */
 struct estimate estimate_block(uint64_t sample, uint64_t size, uint64_t index);
 
-/* Half of the interval in which the truth lies in 95 of 100 cases; 0: what was counted is exact. */
+/* Half of the 95 % confidence interval of a sum of bytes; 0: the sum is exact. */
 uint64_t estimate_error(double variance);
 
-/* The same of a count of blocks: right for a few samples, too. */
+/* Half of the 95 % confidence interval of a count of blocks; also right for a few samples. */
 uint64_t estimate_count_error(uint64_t count, double variance);
 
 /*
- * The most that estimate_error() may be of a sum of which the amount alone is known, of bytes or
- * of blocks: w (w - 1) bytes^2 is less than w bytes * sample.
+ * An upper limit of estimate_error() for a sum (of bytes or of blocks) of which only the amount is
+ * known: w (w - 1) bytes^2 is less than w bytes * sample.
  */
 uint64_t estimate_error_most(uint64_t sample, uint64_t amount);
 
 /*
- * Where no sample fell: the bytes, and so the blocks, which in 95 of 100 cases are no more than
- * that.
+ * An upper limit, with 95 % confidence, of the bytes (and so of the blocks) that were allocated
+ * where no sample was taken.
  */
 uint64_t estimate_unseen(uint64_t sample);
 

@@ -3,8 +3,8 @@
 #define KEEP_H
 
 /*
- * Calls that a view keeps beyond their event, as small as can be: functions, classes and
- * backtraces are the trace's and live as long as it does.
+ * Calls that a view keeps after their event, in as little memory as possible: functions, classes
+ * and backtraces belong to the trace and live as long as the trace does.
  */
 
 #include <stdint.h>
@@ -16,7 +16,7 @@ struct kept {
 	const struct function *function;
 	const struct resource_class *resource;
 	const struct backtrace *backtrace; /* may be NULL */
-	struct wire_value *arguments;	   /* one block with the texts behind; NULL: none */
+	struct wire_value *arguments;	   /* one block with its texts; NULL: none */
 	uint32_t context, time_ms;
 	uint32_t thread;
 	uint32_t section; /* of its process, see trace_section() */
@@ -26,12 +26,12 @@ struct kept {
 };
 
 /*
- * The arguments of a call in one block, for free(); behind the last one stands one without a name.
- * NULL: no memory.
+ * Copies the arguments of a call into one block, which the caller frees with free(). An argument
+ * without a name follows the last one. NULL: no memory.
  */
 struct wire_value *keep_arguments(const struct event *event);
 
-/* The call as an event again (without its tail, but for the thread). */
+/* Makes an event of the call again. Of the fields of the packet's tail only the thread is set. */
 void keep_event(const struct kept *kept, const struct trace_process *process, struct event *event);
 
 #endif

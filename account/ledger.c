@@ -16,15 +16,15 @@
 
 #define COUNT_MAX	   0xffffffu
 #define THREADS_REMEMBERED 64u
-#define TURN_NEVER	   (1u << 31) /* of no call: nothing is freed within a few calls of it */
+#define TURN_NEVER	   (1u << 31) /* of an object that was carried over: never temporary */
 
-/* What numbers in the map are of, from behind the classes. */
+/* What the keys of the map are. Numbers below LEDGER_CLASSES are classes. */
 enum {
 	OF_THREAD = LEDGER_CLASSES,
 	OF_JOIN,
 	OF_INHERITED,
-	OF_LAST_READER, /* of a lock: item of the one that took it last */
-	OF_READER,	/* plus the index of the thread: a lock that it has together with others */
+	OF_LAST_READER, /* of a lock: item of the reader that locked it last */
+	OF_READER,	/* plus the index of the thread: a lock that it shares with other readers */
 };
 
 struct listener {
@@ -32,73 +32,77 @@ struct listener {
 	void *user;
 };
 
-/* The last thing of its kind that a thread did. */
+/* The last acquisition or the last release of a thread. */
 struct last {
 	uint64_t object, call;
 	uint32_t class;
 };
 
 struct thread {
-	uint32_t id;	/* kernel's */
-	uint32_t index; /* among the threads */
+	uint32_t id;	/* of the kernel */
+	uint32_t index; /* in ledger->threads */
 	uint32_t turns; /* calls so far */
 	struct last gain, loss;
 };
 
-/* What is done for every event: one piece of code, with what is known of a call in registers. */
+/* For functions that each event runs: inlined, so that the facts of a call stay in registers. */
 #define inline_ static inline __attribute__((always_inline))
 
-/* A call that gains (item is not 0) or loses an object. */
+/* A call that acquires (item is not 0) or releases an object. */
 struct call {
 	uint64_t object, time_ns;
-	size_t home; /* in the map, when it was put off */
+	size_t home; /* of the object in the map, if the call is in the queue */
 	uint32_t class, item, thread, turn;
-	bool is_plain; /* see is_plain(); a constant where it is asked */
+	bool is_plain; /* see is_plain(); a constant in each inlined copy */
 	bool is_no_call, is_join, is_again;
-	bool is_shared;		   /* a lock that is taken by a reader */
-	const struct event *event; /* NULL: it was put off, and nobody listens */
+	bool is_shared;		   /* a lock that is taken for reading */
+	const struct event *event; /* NULL: the call is in the queue, and there are no listeners */
 };
 
 /*
- * Without listeners calls wait here for their turn while the memory that they will need comes into
- * the cache: what is held is spread over more than any cache holds.
+ * Without listeners, calls wait in a queue until the memory that they need has been fetched into
+ * the cache: live objects are spread over more memory than a cache has.
  */
 #define QUEUE_LENGTH 8u
-#define QUEUE_FROM   32768u /* objects; fewer are in the cache as it is */
+#define QUEUE_FROM   32768u /* live objects; fewer are in the cache anyway */
 
 struct ledger {
 	struct pool pool; /* names of classes */
 	struct ledger_class classes[LEDGER_CLASSES];
 	uint32_t class_count;
-	ARRAY_OF(uint8_t) class_of; /* by id of the trace's class: ours + 1; 0: not asked yet */
-	const struct resource_class *memory; /* the trace's class of plain calls; NULL: none is */
-	uint32_t memory_class;		     /* ours */
+	ARRAY_OF(uint8_t) class_of; /* by id of the trace's class: our class + 1; 0: not known */
+	const struct resource_class *memory; /* trace's class of plain calls; NULL: none */
+	uint32_t memory_class;		     /* the same class, as index of classes */
 	struct listener listeners[LEDGER_LISTENERS];
 	unsigned listener_count;
 	bool keeps_all_arguments;
 
 	/* of the process */
 	struct ledger_sum sums[LEDGER_CLASSES];
-	struct map map; /* items of objects by class; threads; joins that are under way */
+	struct map map; /* items of objects by class; threads; joins in progress */
 	ARRAY_OF(struct ledger_item) items; /* from 1 */
 	uint32_t spare;			    /* first of the free items; 0: none */
-	struct mapped mapped;
-	struct before before; /* what it had mapped when it was attached to */
+	struct mapped mapped;		    /* ranges of mappings, with their items */
+	struct before before;		    /* what the process had mapped at the attach */
 	struct sites sites;
 	ARRAY_OF(struct thread) threads;
-	uint32_t remembered[THREADS_REMEMBERED]; /* index + 1, by kernel's id */
-	uint32_t last_id;			 /* the one that was looked for last */
-	struct thread *last_thread;		 /* NULL: none was */
-	uint64_t inherited;
-	bool is_attached;  /* the process ran before the trace began */
-	uint64_t sample;   /* bytes from one sample of memory to the next; 0: all was recorded */
-	bool is_contended; /* of locks only what had to wait was recorded */
+	uint32_t remembered[THREADS_REMEMBERED]; /* index + 1, by the kernel's id */
+	uint32_t last_id;			 /* the thread that was looked up last */
+	struct thread *last_thread;		 /* NULL: none was looked up */
+	uint64_t inherited; /* descriptors that the program inherited and that are still open */
+	bool is_attached;   /* the process ran before the trace began */
+	uint64_t sample;   /* mean bytes between two samples of memory; 0: all of it was recorded */
+	bool is_contended; /* only locks that a thread had to wait for were recorded */
 	bool is_replaced;  /* by another program */
-	uint32_t sites_of_parent; /* the first sites, which ledger_fork() left; 0: none */
+	uint32_t sites_of_parent; /* sites before this index are the parent's: ledger_fork(); 0:
+				     none */
 	struct call queue[QUEUE_LENGTH];
 	unsigned queued, oldest;
-	size_t queue_from; /* QUEUE_FROM; SIZE_MAX: somebody listens */
-	/* what listeners are told of: on the stack it would cost those who have none */
+	size_t queue_from; /* live objects; SIZE_MAX: there are listeners */
+	/*
+	 * The call that listeners are notified of. It is not on the stack: that would cost time
+	 * also where there are no listeners.
+	 */
 	struct call told;
 	struct estimate told_of;
 };
@@ -157,7 +161,7 @@ static uint32_t find_class(struct ledger *ledger, enum resource known, const cha
 	return ledger->class_count++;
 }
 
-/* LEDGER_CLASSES: no memory. */
+/* Returns LEDGER_CLASSES if there is no memory. */
 static uint32_t learn_class(struct ledger *ledger, const struct resource_class *resource)
 {
 	uint8_t *place = ARRAY_AT(&ledger->class_of, resource->id);
@@ -217,7 +221,7 @@ static __attribute__((noinline)) struct thread *find_thread(struct ledger *ledge
 	return ledger->last_thread;
 }
 
-/* Lives until another one is asked for. NULL: no memory. */
+/* The pointer is valid until the next call of it. NULL: no memory. */
 inline_ struct thread *thread_of(struct ledger *ledger, uint32_t id)
 {
 	return ledger->last_thread && id == ledger->last_id ? ledger->last_thread
@@ -230,8 +234,8 @@ uint32_t ledger_thread(const struct ledger *ledger, uint32_t thread)
 }
 
 /*
- * reallocarray() calls realloc(), and both lose and gain the block: what the inner one has done,
- * the outer one, whose number is lower, only says again.
+ * reallocarray() calls realloc(), and both events free and allocate the same block. The inner call
+ * reports its allocation first; that of the outer call, which has the lower number, repeats it.
  */
 static inline bool is_gained_again(struct thread *thread, const struct event *event, uint32_t class)
 {
@@ -244,7 +248,9 @@ static inline bool is_gained_again(struct thread *thread, const struct event *ev
 	return false;
 }
 
-/* The same of a loss, which the outer one says first. */
+/*
+ * Likewise for a release, but there the outer call reports it first and the inner call repeats it.
+ */
 static inline bool is_lost_again(struct thread *thread, const struct event *event, uint32_t class)
 {
 	const struct last *last = &thread->loss;
@@ -259,7 +265,7 @@ static inline bool is_lost_again(struct thread *thread, const struct event *even
 
 /* ---- items ---- */
 
-/* Index of an item; 0: no memory. */
+/* Returns the index of an item; 0: no memory. */
 static inline uint32_t new_item(struct ledger *ledger)
 {
 	uint32_t index = ledger->spare;
@@ -270,7 +276,7 @@ static inline uint32_t new_item(struct ledger *ledger)
 		return index;
 	}
 	item = ARRAY_ADD(&ledger->items);
-	/* The first one stands for "none". */
+	/* Index 0 means "none". */
 	if (item && ledger->items.count == 1)
 		item = ARRAY_ADD(&ledger->items);
 	if (item && ledger->items.count >= UINT32_MAX)
@@ -291,7 +297,7 @@ static inline void remove_item(struct ledger *ledger, uint32_t index)
 	ledger->spare = index;
 }
 
-/* Index of what the event gains; 0: no memory. */
+/* Returns the index of a new item for the object that the event acquires; 0: no memory. */
 inline_ uint32_t add_item(struct ledger *ledger, const struct call *call)
 {
 	const struct event *event = call->event;
@@ -322,7 +328,7 @@ inline_ uint32_t add_item(struct ledger *ledger, const struct call *call)
 	return index;
 }
 
-/* Of a mapping that was cut in two. */
+/* For the second half of a mapping that was cut in two. */
 static uint32_t copy_item(struct ledger *ledger, uint32_t original)
 {
 	uint32_t index = new_item(ledger);
@@ -376,7 +382,7 @@ static uint64_t size_of(const struct ledger_class *class, uint64_t size)
 	return class->has_bytes || class->known == RESOURCE_NONE ? size : 0;
 }
 
-/* What an object stands for. */
+/* How many objects and bytes the object represents: several if it was sampled. */
 inline_ struct estimate weigh(const struct ledger *ledger, uint32_t class,
 			      const struct ledger_item *item)
 {
@@ -412,7 +418,7 @@ static struct ledger_move move_of(const struct ledger *ledger, const struct call
 	};
 }
 
-/* So many objects and bytes more; fewer: as numbers that wrap round. */
+/* Adds to the sums of the call's class. To subtract, pass unsigned numbers that wrap around. */
 inline_ void sum_up(struct ledger *ledger, const struct call *call, uint64_t count, uint64_t bytes,
 		    double variance)
 {
@@ -457,7 +463,7 @@ inline_ void tell_loss(struct ledger *ledger, const struct call *call, uint32_t 
 {
 	struct ledger_sum *sum = &ledger->sums[call->class];
 
-	/* as sum_up(), but less is never the most */
+	/* as sum_up(), but a smaller amount cannot be a new peak */
 	sum->count -= of.count;
 	sum->bytes -= of.bytes;
 	if (!call->is_plain)
@@ -495,7 +501,7 @@ inline_ int gain(struct ledger *ledger, const struct call *call, struct error *e
 		remove_item(ledger, call->item);
 		return held ? 0 : no_memory(err);
 	}
-	/* a robust mutex passes from a thread that has ended to the next one */
+	/* a robust mutex goes from a thread that has ended to the next thread */
 	if (before && !call->is_plain && ledger->classes[call->class].is_counted &&
 	    (ledger->classes[call->class].known != RESOURCE_LOCK ||
 	     ledger->items.items[before].thread == call->thread)) {
@@ -519,7 +525,9 @@ inline_ int gain(struct ledger *ledger, const struct call *call, struct error *e
 	return 0;
 }
 
-/* True if the descriptor was open when the process began; it is no more. */
+/*
+ * Returns true if the program inherited the descriptor, which from now on no longer counts as such.
+ */
 static bool disinherit(struct ledger *ledger, uint64_t fd)
 {
 	struct map_entry *inherited = map_find(&ledger->map, OF_INHERITED, fd);
@@ -531,7 +539,9 @@ static bool disinherit(struct ledger *ledger, uint64_t fd)
 	return true;
 }
 
-/* Who was sampled is told of no free but those of sampled blocks, and of a fork's parent's. */
+/*
+ * A sampled process reports no frees but those of sampled blocks and of blocks of a fork's parent.
+ */
 static inline bool is_sampled(const struct ledger *ledger, uint32_t class)
 {
 	enum resource known = ledger->classes[class].known;
@@ -576,8 +586,8 @@ static __attribute__((noinline)) void stray(struct ledger *ledger, uint32_t clas
 }
 
 /*
- * The handle of a thread may be in use again before the join for it is back, so it is lost when the
- * join begins; but who is still waited for at the end has not been joined.
+ * A new thread may get the same handle before the join returns, so the thread is released when the
+ * join begins. A join that does not return until the end restores it: on_open().
  */
 static __attribute__((noinline)) int join_begins(struct ledger *ledger, uint32_t thread,
 						 uint32_t item, struct error *err)
@@ -591,8 +601,8 @@ static __attribute__((noinline)) int join_begins(struct ledger *ledger, uint32_t
 }
 
 /*
- * The entry of a lock that a thread releases, and that no thread has alone: the thread's own, or,
- * if it is no reader, that of the reader which took it last.
+ * The map's entry of a lock that the thread unlocks and that no thread holds for writing: the entry
+ * of this thread, or, if this thread holds no read lock, that of the reader which locked it last.
  */
 static __attribute__((noinline)) struct map_entry *find_reader(const struct ledger *ledger,
 							       uint32_t thread, uint64_t object)
@@ -611,7 +621,7 @@ inline_ int lose(struct ledger *ledger, const struct call *call, struct error *e
 {
 	struct map_entry *held = map_find(&ledger->map, call->class, call->object);
 	struct ledger_sum *sum = &ledger->sums[call->class];
-	/* every loss is, and every call */
+	/* each release that is recorded counts, and each call */
 	bool is_known = call->is_plain || !is_sampled(ledger, call->class);
 	struct estimate of = { .count = is_known };
 	struct ledger_item *lost;
@@ -650,7 +660,7 @@ static __attribute__((noinline)) int settle(struct ledger *ledger, const struct 
 	return call->item ? gain(ledger, call, err) : lose(ledger, call, err);
 }
 
-/* ---- calls that are put off ---- */
+/* ---- calls in the queue ---- */
 
 static int settle_oldest(struct ledger *ledger, struct error *err)
 {
@@ -670,7 +680,10 @@ int ledger_settle(struct ledger *ledger, struct error *err)
 	return rc;
 }
 
-/* The entry of the newest call is on its way, that of the one before it tells the item. */
+/*
+ * Prefetches the map's entry of the newest call and the item of the call before it, whose entry is
+ * in the cache by now.
+ */
 static inline void fetch(struct ledger *ledger)
 {
 	unsigned newest = (ledger->oldest + ledger->queued - 1) % QUEUE_LENGTH;
@@ -690,7 +703,7 @@ static inline bool puts_off(const struct ledger *ledger)
 	return ledger->map.count >= ledger->queue_from;
 }
 
-/* What comes before the next call: all, or so much that there is a place for that. */
+/* Makes room for the next call: settles the oldest one, or all if the next call is not put off. */
 static inline int make_way(struct ledger *ledger, bool puts_off, struct error *err)
 {
 	if (!puts_off)
@@ -711,7 +724,10 @@ static inline int put_off(struct ledger *ledger, const struct call *call)
 
 /* ---- mappings ---- */
 
-/* What a loss is of: of pages the last one goes as a whole; size 0: what begins there. */
+/*
+ * End of the range that the event unmaps. Pages are unmapped as a whole; size 0: the whole range
+ * that begins at the address.
+ */
 static uint64_t end_of_loss(const struct ledger *ledger, const struct event *event)
 {
 	uint64_t start = event->object, end = start + event->size;
@@ -763,7 +779,7 @@ static int map(struct ledger *ledger, struct call *call, struct error *err)
 		ledger->sums[call->class].gained++;
 		return 0;
 	}
-	/* What was there and was not seen to go. */
+	/* ranges that were mapped there and whose end was not recorded */
 	rc = unmap(ledger, call, err);
 	if (rc == 0 && ledger->before.mapped.count)
 		rc = before_cut(&ledger->before, call->object, end, false) ? no_memory(err) : 0;
@@ -781,7 +797,7 @@ static int map(struct ledger *ledger, struct call *call, struct error *err)
 	return rc == -ENOMEM ? no_memory(err) : 0;
 }
 
-/* What the process had mapped before it was attached to. */
+/* Counts what the call unmaps of the ranges that were mapped before the attach. */
 static int unmap_earlier(struct ledger *ledger, const struct call *call, struct error *err)
 {
 	struct before *before = &ledger->before;
@@ -806,8 +822,9 @@ static __attribute__((noinline)) int map_or_unmap(struct ledger *ledger, struct 
 /* ---- events ---- */
 
 /*
- * The mutex that a wait for a condition gives back and takes again, the thread that a join may have
- * to give back: these count as the wait. By the function, since old streams do not tell parts.
+ * A wait for a condition unlocks and locks a mutex, a join that times out restores its thread:
+ * these events belong to the wait and count as no calls of their own. The function decides, since
+ * old streams do not mark parts.
  */
 static bool is_of_wait(enum resource known, const struct event *event)
 {
@@ -817,7 +834,7 @@ static bool is_of_wait(enum resource known, const struct event *event)
 	       hook->operation == OPERATION_WAIT;
 }
 
-/* pthread_tryjoin_np and the like: what is lost was not detached. */
+/* pthread_tryjoin_np and the like release the thread by a join, not by detaching it. */
 static bool is_join(enum resource known, const struct event *event)
 {
 	const struct hook *hook = event->function->hook;
@@ -853,15 +870,15 @@ inline_ int gain_or_lose(struct ledger *ledger, struct call *call, struct thread
 }
 
 /*
- * A block of memory is gained or lost, as nearly always, and most of what other calls are asked is
- * known: there are no samples, and it is not within another call.
+ * A block of memory that is allocated or freed, by a call outside other calls and in a process that
+ * is not sampled. Nearly all calls are plain, and most conditions are constants for them.
  */
 static inline bool is_plain(const struct ledger *ledger, const struct event *event)
 {
 	return event->resource == ledger->memory && event->is_simple && !event->depth;
 }
 
-/* One piece with what it calls: most of what an event of a report costs. */
+/* Inlined together with its callees: this is most of the time that a report spends for an event. */
 inline_ int on_call(struct ledger *ledger, const struct event *event, bool is_plain, bool is_later,
 		    struct error *err)
 {
@@ -870,7 +887,7 @@ inline_ int on_call(struct ledger *ledger, const struct event *event, bool is_pl
 
 	if (!thread)
 		return no_memory(err);
-	/* Halves and parts are one call with what they belong to. */
+	/* A half or a part is one call with its other half, or with the call that it belongs to. */
 	thread->turns += is_plain || (!event->part && event->moment != MOMENT_HALF);
 	if (!is_plain && (event->type == CALL_TYPE_NONE || event->flags & CALL_FAILED))
 		return 0;
@@ -886,7 +903,7 @@ inline_ int on_call(struct ledger *ledger, const struct event *event, bool is_pl
 					    : gain_or_lose(ledger, &call, thread, is_later, err);
 }
 
-/* Each of what is known of a call has a piece of its own. */
+/* Not inlined: the general case and the plain one each have a copy of on_call() of their own. */
 static __attribute__((noinline)) int on_any_call(struct ledger *ledger, const struct event *event,
 						 struct error *err)
 {
@@ -911,7 +928,7 @@ static __attribute__((noinline)) int on_plain_call(struct ledger *ledger, const 
 	return on_call(ledger, event, true, false, err);
 }
 
-/* A call that is under way at the end: a join has not given its thread back. */
+/* A call that has not returned at the end of the trace: a join has not released its thread. */
 static int on_open(struct ledger *ledger, const struct event *event, struct error *err)
 {
 	const struct thread *by = thread_of(ledger, event->thread);
@@ -939,7 +956,7 @@ static void on_settings(struct ledger *ledger, const struct event *event)
 	const char *locks = event_argument(event, "locks");
 
 	ledger->is_contended = locks && !strcmp(locks, "contended");
-	/* weights are those of the whole stream, and fit what counts */
+	/* the weights are those of the whole stream: ignored if blocks were counted before */
 	for (uint32_t i = 0; i < ledger->class_count; i++)
 		if (ledger->classes[i].known == RESOURCE_MEMORY && ledger->sums[i].gained)
 			return;
@@ -1012,7 +1029,7 @@ int ledger_event(struct ledger *ledger, const struct event *event, struct error 
 	return event->kind == EVENT_NOTE ? on_note(ledger, event, err) : 0;
 }
 
-/* ---- what is held ---- */
+/* ---- live objects ---- */
 
 static bool mapping_held(const struct ledger *ledger, size_t index, struct ledger_held *held)
 {
@@ -1034,7 +1051,7 @@ static bool mapping_held(const struct ledger *ledger, size_t index, struct ledge
 	return true;
 }
 
-/* Pieces of a mapping are told of one by one. */
+/* Items of mappings are left out: mapping_held() lists each range of a mapping. */
 static bool is_object(const struct ledger *ledger, const struct ledger_item *item)
 {
 	uint32_t class = item->count ? sites_at(&ledger->sites, item->site)->class : 0;
@@ -1042,7 +1059,7 @@ static bool is_object(const struct ledger *ledger, const struct ledger_item *ite
 	return item->count && ledger->classes[class].known != RESOURCE_MAPPING;
 }
 
-/* The next object behind *at, in the order of the items: that of the map's entries is random. */
+/* The next object at or after *at. In the order of the items, since that of the map is random. */
 static bool next_object(struct ledger *ledger, size_t *at, struct ledger_held *result)
 {
 	const struct ledger_item *item;
@@ -1181,8 +1198,7 @@ void ledger_clear(struct ledger *ledger)
 	ledger->sites_of_parent = 0;
 }
 
-/* Numbers of classes and backtraces are those of a trace, so the child's make sites of their own.
- */
+/* The child's trace numbers classes and backtraces anew, so the child gets sites of its own. */
 int ledger_fork(struct ledger *ledger, struct error *err)
 {
 	int rc = ledger_settle(ledger, err);

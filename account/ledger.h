@@ -3,17 +3,19 @@
 #define ACCOUNT_LEDGER_H
 
 /*
- * What a process holds, by whom and since when: the one account of the analyst. It turns the calls
- * of one process into moves, each a gain or a loss at a place of the program, keeps what is held,
- * and tells its listeners of each move. It knows no names and prints nothing.
+ * The live objects of a process, the call sites that acquired them, and when: the analyst's only
+ * account of objects. It turns the calls of one process into moves, each the acquisition or the
+ * release of an object at a call site, keeps the live objects, and notifies its listeners of each
+ * move. It knows no names of symbols and prints nothing.
  *
- * An object is held from its gain to its loss; one of a counted class until it was lost as often.
- * A lock that several readers have is held by each of them.
- * Another gain of one of an uncounted class replaces the first. A mapping may be lost in parts.
- * What a hooked function gains through another hooked one (reallocarray through realloc) counts
- * once. Where memory was sampled (--sample), each block that was recorded stands for those that
- * were not, and what is said of memory are estimates. Memory grows with distinct backtraces and
- * with what is held at one time, never with events.
+ * An object is live from its acquisition to its release; an object of a counted class until it was
+ * released as often as it was acquired. A lock that several readers hold is live once for each of
+ * them. A second acquisition of a live object of an uncounted class replaces the first. Parts of a
+ * mapping may be released. If a hooked function acquires an object through another one
+ * (reallocarray calls realloc), the object counts once. Where memory was sampled (--sample), each
+ * recorded block represents those that were not recorded, and all sums of memory are estimates.
+ * Memory grows with the number of distinct backtraces and of objects that are live at one time,
+ * never with the number of events.
  */
 
 #include <stdbool.h>
@@ -29,74 +31,76 @@
 #include "base/pool.h"
 #include "trace/event.h"
 
-#define LEDGER_CLASSES	 48u /* the last one takes all that have no room */
-#define LEDGER_LISTENERS 32u /* as many as reports at once */
+#define LEDGER_CLASSES	 48u /* the last one takes all classes that do not fit */
+#define LEDGER_LISTENERS 32u /* as many reports as may run at once */
 
 struct ledger_class {
 	enum resource known; /* RESOURCE_NONE: a class of another tracer */
 	const char *type, *description;
 	bool is_counted;
-	bool has_bytes;	  /* sizes of its objects are bytes that they take */
-	bool is_estimate; /* a process was sampled */
-	uint32_t rank;	  /* in which classes are shown: what is always a fault comes first */
+	bool has_bytes;	  /* the sizes of its objects are bytes of memory */
+	bool is_estimate; /* the process was sampled */
+	uint32_t rank;	  /* see ledger_rank() */
 };
 
-/* An object that is held, or a mapping, of which there may be several pieces. */
+/* A live object, or a mapping, which may have several ranges. */
 struct ledger_item {
-	uint64_t object, size; /* of a piece: where it is, and how long */
-	uint64_t index;	       /* of the call that gained it */
+	uint64_t object, size; /* of a mapping: those of its call */
+	uint64_t index;	       /* of the call that acquired it */
 	uint64_t gained_ns;
 	struct wire_value *arguments; /* of that call, see keep_arguments(); NULL: none */
-	uint32_t site;		      /* of the process; of a free item: the next one */
-	uint32_t thread;	      /* index among the threads of the process */
-	uint32_t turn;		      /* calls of that thread so far */
-	uint32_t context, time_ms;    /* of the call */
-	uint32_t count;		      /* times it was gained and not yet lost; 0: not held */
+	uint32_t site;	 /* index in the process's sites; of a free item: the next free item */
+	uint32_t thread; /* that acquired it: index among the threads of the process */
+	uint32_t turn;	 /* calls of that thread up to then */
+	uint32_t context, time_ms; /* of the call */
+	uint32_t count;		   /* times it was acquired and not yet released; 0: not live */
 };
 
 _Static_assert(sizeof(void *) != 8 || sizeof(struct ledger_item) == 64,
 	       "as large as a line of the cache: there may be millions");
 
-/* Of one class of a process. */
+/* Sums of one class of a process. */
 struct ledger_sum {
-	uint64_t gained;       /* calls that gained, but for waits that take a lock again */
-	uint64_t lost, joined; /* calls that lost, likewise; joined: threads that were waited for */
-	uint64_t retaken;      /* locks that waits for conditions took again */
-	uint64_t temporary;    /* losses by the next call of the thread that gained it */
-	uint64_t strays;       /* losses of what was not gained in the trace */
-	uint64_t earlier;      /* losses of what was gained before the process was attached to */
-	uint64_t replaced;     /* gains of what was held already */
-	uint64_t count, bytes; /* held now */
-	double variance;       /* of bytes; 0: they are exact */
+	uint64_t gained;       /* calls that acquired, without waits that lock a mutex again */
+	uint64_t lost, joined; /* calls that released, likewise; that joined a thread */
+	uint64_t retaken;      /* mutexes that waits for conditions locked again */
+	uint64_t temporary; /* releases by the next call of the thread that acquired the object */
+	uint64_t strays;    /* releases of objects whose acquisition is not in the trace */
+	uint64_t earlier;   /* releases of objects that the process acquired before the attach */
+	uint64_t replaced;  /* acquisitions of objects that were live already */
+	uint64_t count, bytes; /* live now */
+	double variance;       /* of bytes; 0: bytes is exact */
 	double peak_variance, gained_variance;
-	uint64_t peak, peak_ns; /* the most that was held: bytes or else objects, and when */
+	uint64_t peak, peak_ns; /* most that was live: bytes, or else objects; when */
 };
 
 struct ledger_move {
-	uint32_t site;	 /* of the process: place of a tally */
+	uint32_t site;	 /* the call site: index in ledger_sites() */
 	uint32_t class;	 /* ledger_class() */
-	bool is_gain;	 /* else a loss */
-	bool is_part;	 /* of another object: the descriptor of a stream */
-	bool is_no_call; /* no call is to be counted: a wait gives the lock back or takes it again,
-			  * or the descriptor was carried over an exec */
-	/* objects more, or less: 1 and -1 (a sampled block: several); part of a mapping: 0, or 1
-	 * where one was cut in two */
+	bool is_gain;	 /* an acquisition, else a release */
+	bool is_part;	 /* the object belongs to another one: the descriptor of a stream */
+	bool is_no_call; /* Do not count a call: a wait unlocks a mutex or locks it again, or a
+			    descriptor stayed open over an exec. */
+	/*
+	 * Change of the number of objects: 1 or -1 (several for a sampled block). For a part of a
+	 * mapping 0, or 1 if the mapping was cut in two.
+	 */
 	int count;
-	uint64_t bytes;	 /* more or less, as is_gain says */
+	uint64_t bytes;	 /* acquired or released, as is_gain says */
 	double variance; /* of these bytes */
 	double count_variance;
 	const struct ledger_item *item;
-	uint32_t turn;	 /* of the thread of the event, now */
-	uint32_t thread; /* of the event */
+	uint32_t turn;	 /* calls of the event's thread so far */
+	uint32_t thread; /* of the event: index among the threads of the process */
 	const struct event *event;
 };
 
 struct ledger;
 
 /*
- * Whether the move gives back what its own thread gained within so many of its calls (0: one). Not
- * what is part of another object, nor locks, threads and processes, whose short lives are normal,
- * nor samples, of which nobody knows how many calls came between.
+ * Whether the move releases an object that its own thread acquired at most `within` calls earlier
+ * (0: one call). False for parts of other objects, for locks, threads and processes, whose lives
+ * are usually short, and for samples, where the number of calls in between is not known.
  */
 bool ledger_move_is_temporary(const struct ledger *ledger, const struct ledger_move *move,
 			      uint64_t within);
@@ -104,42 +108,44 @@ bool ledger_move_is_temporary(const struct ledger *ledger, const struct ledger_m
 typedef void ledger_listener(void *user, const struct ledger_move *move);
 
 /*
- * keeps_all_arguments: those of blocks of memory, too. Without listeners, calls of objects may be
- * taken some calls later, when the memory that they need is in the cache; whoever asks hears all.
+ * keeps_all_arguments: also keep the arguments of calls that allocate blocks of memory. Without
+ * listeners, the ledger may process calls with a delay of some calls, when the memory that they
+ * need is in the cache; all functions below process the delayed calls first.
  */
 int ledger_create(struct ledger **ledger, bool keeps_all_arguments, struct error *err);
 void ledger_destroy(struct ledger *ledger);
 
-/* Before the first event. */
+/* Only before the first event. */
 void ledger_listen(struct ledger *ledger, ledger_listener *listener, void *user);
 
-/* A call (EVENT_CALL), in the order of the stream. Returns 0 or -ENOMEM. */
+/* Processes an event, in the order of the stream. Returns 0 or -ENOMEM. */
 int ledger_event(struct ledger *ledger, const struct event *event, struct error *err);
 
-/* The descriptor was open when the process began: losing it is no stray. Returns 0 or -ENOMEM. */
+/* The program inherited this descriptor: closing it is no stray release. Returns 0 or -ENOMEM. */
 int ledger_inherit(struct ledger *ledger, uint64_t fd, struct error *err);
-uint64_t ledger_inherited(const struct ledger *ledger); /* that are still open */
+uint64_t ledger_inherited(const struct ledger *ledger); /* those still open */
 
 bool ledger_has_inherited(const struct ledger *ledger, uint64_t fd);
 
 /*
  * An earlier program of the process opened the inherited descriptor that this note (~fd) lists, by
- * the call opened, whose backtrace is of an atlas. From now on this ledger accounts for it. All
- * that opened points to must live until the ledger is cleared. Returns as ledger_event().
+ * the call opened, whose backtrace belongs to an address map. From now on this ledger accounts for
+ * the descriptor. All that opened points to must live until the ledger is cleared. Returns as
+ * ledger_event().
  */
 int ledger_carry(struct ledger *ledger, const struct event *opened, const struct event *note,
 		 struct error *err);
 
-/* What it had mapped when it was attached to, and what of that was given back since. */
+/* What the process had mapped at the attach, and how much of that was unmapped since. */
 const struct before *ledger_before(const struct ledger *ledger);
 
-/* What was put off is done, so that it cannot fail later. Returns 0 or -ENOMEM. */
+/* Processes the calls that were delayed, so that they cannot fail later. Returns 0 or -ENOMEM. */
 int ledger_settle(struct ledger *ledger, struct error *err);
 
-/* What it holds is forgotten, for who needs the memory: sites and sums stay until it is cleared. */
+/* Forgets the live objects, to free their memory. Sites and sums stay until ledger_clear(). */
 void ledger_forget(struct ledger *ledger);
 
-/* The process has ended, and what it held is forgotten; classes stay. */
+/* The process has ended: forgets all but the classes. */
 void ledger_clear(struct ledger *ledger);
 
 /*
@@ -148,29 +154,33 @@ void ledger_clear(struct ledger *ledger);
  */
 int ledger_fork(struct ledger *ledger, struct error *err);
 
-/* What is held now, of locks what one thread has alone; NULL: it is not. Until the next event. */
+/*
+ * The live object with this number, but for locks that readers share; NULL: not live. Valid until
+ * the next event.
+ */
 const struct ledger_item *ledger_find(struct ledger *ledger, enum resource known, uint64_t object);
 
-/* A loss of something that is held, or of a part of a mapping. */
+/* Whether the event releases a live object, or a part of a mapping. */
 bool ledger_loses(struct ledger *ledger, const struct event *event);
 
-/* All that is held now. */
+/* A live object, or a range of a mapping. */
 struct ledger_held {
 	uint32_t site, class;
 	bool is_part;
 	bool is_of_parent; /* acquired before the fork that made the process: ledger_fork() */
 	uint64_t object;
-	uint64_t count;	 /* 1; a sampled block stands for several */
-	uint64_t bytes;	 /* that they take; 0: they take none */
-	double variance; /* of these */
+	uint64_t count;	 /* 1; a sampled block represents several */
+	uint64_t bytes;	 /* of memory that they take; 0 for classes without bytes */
+	double variance; /* of bytes */
 	double count_variance;
-	uint64_t size; /* as its call said; of a piece of a mapping, what is left */
+	uint64_t size; /* as its call had it; for a mapping, the size of this range */
 	const struct ledger_item *item;
 };
 
 /*
- * The next one behind *at (0 at first), at each reading of a trace in the same order; false after
- * the last. A process that has run another program (~end says so) holds nothing.
+ * Returns the next live object after *at (0 at first) in *held, in the same order at each reading
+ * of a trace; false after the last. A process that has executed another program (~end says so) has
+ * no live objects.
  */
 bool ledger_held(struct ledger *ledger, size_t *at, struct ledger_held *held);
 
@@ -178,39 +188,42 @@ bool ledger_held(struct ledger *ledger, size_t *at, struct ledger_held *held);
 bool ledger_is_replaced(const struct ledger *ledger);
 
 /*
- * The next descriptor behind *at that the process had open when it executed another program: the
- * kernel has closed those with FD_CLOEXEC, the ~fd notes of the next program list the others.
+ * As ledger_held(), for the descriptors that a process had open when it executed another program.
+ * The kernel has closed those with FD_CLOEXEC; the ~fd notes of the next program list the others.
  */
 bool ledger_passed(struct ledger *ledger, size_t *at, struct ledger_held *held);
 
 /*
- * "/etc/passwd", or "port=80 address=1.2.3.4": what tells an object from another, by the arguments
- * of its call. Returns text (size bytes), "" if there is nothing to tell.
+ * Describes an object by the arguments of its call: "/etc/passwd", or "port=80 address=1.2.3.4".
+ * Returns text (size bytes), "" if there are no arguments.
  */
 const char *ledger_describe(const struct ledger_item *item, char *text, size_t size);
 
-/* The path or name among them, or NULL. */
+/* The path or the name among the arguments, or NULL. */
 const char *ledger_path(const struct ledger_item *item);
 
 /* The kernel's id of a thread of the process. */
 uint32_t ledger_thread(const struct ledger *ledger, uint32_t thread);
 
-/* Bytes from one sample of the process's memory to the next; 0: all of it was recorded. */
+/* Mean bytes between two samples of the process's memory; 0: all of it was recorded. */
 uint64_t ledger_sample(const struct ledger *ledger);
 
 /* The sites of the process, from 1. */
 const struct sites *ledger_sites(const struct ledger *ledger);
 
-/* Where a class stands among others: what is always a fault comes before what may be meant. */
+/*
+ * Rank of a class in reports: one whose live objects are always a fault comes before one whose live
+ * objects may be intended.
+ */
 uint32_t ledger_rank(enum resource known);
 
 uint32_t ledger_class_count(const struct ledger *ledger);
 const struct ledger_class *ledger_class(const struct ledger *ledger, uint32_t class);
 
-/* Of the process; of what is held now. */
+/* Sums of the process, with the objects that are live now. */
 const struct ledger_sum *ledger_sum(struct ledger *ledger, uint32_t class);
 
-/* The class of a call that neither gains nor loses, by what its hook is about. */
+/* The class of a resource, for calls that neither acquire nor release an object. */
 uint32_t ledger_class_of(struct ledger *ledger, enum resource known);
 
 #endif

@@ -34,7 +34,7 @@ static const struct {
 /* ---- the expression ---- */
 
 struct place {
-	const char *option, *text, *at; /* all of it; where it is not understood */
+	const char *option, *text, *at; /* the whole argument; where it is not understood */
 	struct error *err;
 };
 
@@ -48,7 +48,7 @@ static int refuse(const struct place *place, const char *expected)
 			 place->option, place->at, (size_t)(place->at - place->text) + 1, expected);
 }
 
-/* The row that has the name, and the unit if one is given. */
+/* The row with this name, and with this unit if has_unit. */
 static const struct limit_row *find(const char *name, size_t length, bool has_unit,
 				    enum limit_unit unit)
 {
@@ -60,7 +60,7 @@ static const struct limit_row *find(const char *name, size_t length, bool has_un
 	return NULL;
 }
 
-/* A number and perhaps a unit, length characters. */
+/* Parses a number and an optional unit, length characters. */
 static int parse_value(struct limit *limit, size_t name, struct place *place, size_t length)
 {
 	char text[64], *end;
@@ -112,7 +112,7 @@ static int refuse_name(const struct place *place, size_t length)
 			 (int)length, place->at, suggest_text(&suggest));
 }
 
-/* NAME>VALUE or NAME>=VALUE, length characters. */
+/* Parses NAME>VALUE or NAME>=VALUE, length characters. */
 static int parse(struct limit *limit, struct place *place, size_t length)
 {
 	const char *end = place->at + length;

@@ -3,8 +3,8 @@
 #define LIMITS_H
 
 /*
- * Limits that a run must keep, as --fail-on=leak>0,peak>10MB has them: terms of limits.def, of
- * which all commands understand the same. postproc/gate/judge.h decides whether a run keeps them.
+ * Limits that a run must keep, as in --fail-on=leak>0,peak>10MB: terms of limits.def, the same for
+ * all commands. postproc/gate/judge.h decides whether a run keeps them.
  */
 
 #include <stdbool.h>
@@ -18,7 +18,7 @@
 enum limit_unit { LIMIT_NUMBER, LIMIT_BYTES, LIMIT_NS };
 enum limit_live { LIMIT_HELD, LIMIT_PEAK, LIMIT_DROPPED, LIMIT_DEADLOCK, LIMIT_LATER };
 
-/* A row of limits.def, as far as it does not speak of sheets. */
+/* A row of limits.def, without its table's column and how it is added up. */
 struct limit_row {
 	const char *name;
 	enum limit_unit unit;
@@ -32,9 +32,9 @@ extern const struct limit_row limit_rows[];
 
 struct limit {
 	const struct limit_row *row;
-	const char *text; /* as it was written, length characters */
+	const char *text; /* as the user wrote it, length characters */
 	size_t length;
-	bool is_equal_enough; /* ">=": the value itself is too much */
+	bool is_equal_enough; /* ">=": the value itself breaks the limit */
 	uint64_t value;
 };
 
@@ -44,8 +44,8 @@ struct limits {
 };
 
 /*
- * Adds the terms of text, which option has, to those that there are. Returns 0, or -EINVAL: err
- * names the place. text outlives the limits.
+ * Adds the terms of text, the argument of option, to the limits. Returns 0, or -EINVAL with the
+ * position of the fault in err. text must outlive the limits.
  */
 int limits_parse(struct limits *limits, const char *option, const char *text, struct error *err);
 

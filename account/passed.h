@@ -3,9 +3,9 @@
 #define ACCOUNT_PASSED_H
 
 /*
- * Descriptors without FD_CLOEXEC live on when a process executes another program. Each program of a
- * process has a stream and a ledger of its own; where the ledgers of a whole run are kept, this
- * follows a descriptor from one to the next.
+ * Descriptors without FD_CLOEXEC stay open when a process executes another program. Each program of
+ * a process has a stream and a ledger of its own; where the ledgers of a whole run are kept,
+ * passed_to() follows a descriptor from one to the next.
  */
 
 #include <stdbool.h>
@@ -20,9 +20,9 @@ struct passed_stream {
 };
 
 /*
- * Index of the stream in which a descriptor that stream i passed on (ledger_passed()) is still open
- * at the end; count: in none. Descriptors 0 to 2 are set up for the next program, which inherits
- * them.
+ * Stream i passed a descriptor on (ledger_passed()). Returns the index of the stream in which it is
+ * still open at the end, or count if there is none. Descriptors 0 to 2 are not followed: a process
+ * sets them up for its next program.
  */
 size_t passed_to(const struct passed_stream *streams, size_t count, size_t i, uint64_t fd);
 

@@ -43,7 +43,10 @@ static bool make_room(struct sites *sites, size_t id)
 	return true;
 }
 
-/* The descriptor of a stream, a directory or a shared memory object: they are held, not it. */
+/*
+ * The stream, directory or shared memory object is the live object, and its descriptor a part of
+ * it.
+ */
 static bool is_part(const struct event *event)
 {
 	const struct hook *hook = event->function->hook;
@@ -53,12 +56,12 @@ static bool is_part(const struct event *event)
 		hook->resource == RESOURCE_SHM_FD);
 }
 
-/* At the head of its backtrace's list. */
+/* Adds a site at the head of its backtrace's list. */
 static uint32_t add(struct sites *sites, uint8_t class, const struct event *event, size_t id)
 {
 	struct site *site = ARRAY_ADD(&sites->list);
 
-	/* The first one stands for "none". */
+	/* Index 0 means "none". */
 	if (site && sites->list.count == 1)
 		site = ARRAY_ADD(&sites->list);
 	if (site && sites->list.count > UINT32_MAX)

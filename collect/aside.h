@@ -3,18 +3,21 @@
 #define COLLECT_ASIDE_H
 
 /*
- * Packets that readers of sp-rtrace must not count: events that neither gain nor lose anything
- * stand in its list of leaks and in its sums. They go behind the two empty strings of an OCFG,
- * which every reader steps over; trace/framing.c finds them there.
+ * Packets that readers of sp-rtrace must not count: they would list events that neither acquire nor
+ * release an object as leaks, and add them up. Such a packet is hidden after the two empty strings
+ * of an OCFG packet, which every reader skips; trace/framing.c finds it there.
  */
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* Wraps each packet from `from` to `end`; room: WIRE_ASIDE_SIZE for each. Returns the new end. */
+/*
+ * Wraps each packet from `from` to `end`, in place; needs WIRE_ASIDE_SIZE further bytes for each.
+ * Returns the new end.
+ */
 uint8_t *aside_wrap(uint8_t *from, uint8_t *end);
 
-/* The packet inside the packet at bytes, of which there are `left`; or bytes itself. */
+/* The packet inside the packet at bytes (`left` bytes follow), or bytes itself. */
 const uint8_t *aside_packet(const uint8_t *bytes, size_t left);
 
 #endif

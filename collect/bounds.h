@@ -18,7 +18,7 @@ enum {
 #undef KNOWN
 };
 
-/* The bounds come first, each with the number of its own. */
+/* The bounds come first, each with its own number. */
 enum refusal {
 #define BOUND(name, of_user, of_others, in_all, what) REFUSED_##name,
 #define REFUSAL(name, why)			      REFUSED_##name,
@@ -32,22 +32,22 @@ extern const struct bound_limits {
 	uint32_t of_user, of_others, in_all;
 } bounds[BOUND_COUNT];
 
-/* What is in use: by all users, and by those that are neither the run's owner nor root. */
+/* Resources in use: by all users, and by users who are neither the run's owner nor root. */
 struct bounds_used {
 	uint32_t by_all[BOUND_COUNT], by_others[BOUND_COUNT];
 };
 
-/* What one user has of it. */
+/* Resources that one user has in use. */
 struct bounds_user {
 	bool is_owner; /* of the run, or root */
 	uint32_t used[BOUND_COUNT];
 };
 
-/* Whether the user may have so many more. */
+/* Whether the user may use `count` more. */
 bool bounds_allow(const struct bounds_used *used, const struct bounds_user *user, enum bound bound,
 		  uint32_t count);
 
-/* So many more are in use, or, below 0, fewer. */
+/* Adds count to what is in use; negative: subtracts. */
 void bounds_use(struct bounds_used *used, struct bounds_user *user, enum bound bound,
 		int32_t count);
 

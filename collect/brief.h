@@ -3,9 +3,9 @@
 #define COLLECT_BRIEF_H
 
 /*
- * A call that a short record stands for (arena.h), in its place in time: what merge hands to the
- * stream where nothing has to wait, encode to htr. It says what a whole record would, and most
- * calls go this way, without becoming one.
+ * A call of the fast path: a short record (arena.h) in its order of time. The merge hands it to the
+ * stream where nothing has to wait, and the encoder to htr.c. It has all facts of a whole record;
+ * most calls are written this way and never become a record, an event or a packet.
  */
 
 #include <stdbool.h>
@@ -14,19 +14,20 @@
 #include "arena.h"
 
 struct brief {
-	const struct record_short *record; /* a copy of our own, checked */
+	const struct record_short *record; /* the values that the record leaves out, but for call
+					      and frame, which it has */
 	const struct record_model *model;  /* what it leaves out; call and frame are its own */
 	uint64_t pthread;
 	int32_t thread;
 	uint64_t related;
 	uint8_t part;
-	const struct short_more *more; /* NULL: all of it is 0 */
-	const uint64_t *values;	       /* then its arguments, a copy of our own */
+	const struct short_more *more; /* NULL: all its values are 0 */
+	const uint64_t *values;	       /* the arguments, a copy of our own */
 	const uint64_t *frames;	       /* innermost first */
 	uint32_t frame_count;
 	/*
-	 * The outer ones of these that are as in the one before, if that was the turn before of the
-	 * same memory of backtraces. NULL: nothing is known.
+	 * How many outer frames are the same as in the previous call, if that was the previous turn
+	 * of the same memory of backtraces. memory NULL: not known.
 	 */
 	uint32_t kept;
 	const void *memory;
@@ -43,7 +44,7 @@ static inline bool brief_has_arguments(const struct brief *brief)
 	return brief->more && (brief->more->numbers | brief->more->text);
 }
 
-/* errno, or another word for why it failed; 0: it did not */
+/* errno or another reason of the failure; 0: it did not fail */
 static inline uint8_t brief_error(const struct brief *brief)
 {
 	return brief->more ? brief->more->error : 0;

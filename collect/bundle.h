@@ -3,9 +3,9 @@
 #define COLLECT_BUNDLE_H
 
 /*
- * One file for the streams of many processes (htr.def): each writes pieces, one behind the other as
- * they come, each with a header that says whose it is. A piece is there whole or not at all, so
- * that what a collector that was killed leaves is readable. Several threads may write.
+ * One file for the streams of many processes (htr.def). Each stream writes pieces, in the order in
+ * which they come; the header of a piece names its stream. A piece is in the file whole or not at
+ * all, so the file stays readable if the collector is killed. Several threads may write.
  */
 
 #include <stdint.h>
@@ -16,41 +16,44 @@
 
 struct bundle;
 
-/* A stream's place in it. */
+/* A stream within a bundle. */
 struct bundle_stream {
 	struct bundle *bundle; /* NULL: the stream has a file of its own */
 	uint32_t number;
-	uint64_t place; /* bytes of it that were written */
+	uint64_t place; /* bytes of the stream that were written */
 };
 
-/* Takes over an open sink of a regular file. NULL: no memory; the sink is then as before. */
+/* Takes over an open sink of a regular file. NULL: no memory, and the sink stays the caller's. */
 struct bundle *bundle_create(struct sink *sink);
 
-/* Another stream: whoever reads the file waits from now on. */
+/* Adds a stream: from now on readers of the file wait for it. */
 struct bundle_stream bundle_begin(struct bundle *bundle);
 
-/* All streams that were begun are complete: the file may be read, and others may follow. */
+/* All streams that were begun are complete: readers may read the file. More streams may follow. */
 void bundle_rest(struct bundle *bundle);
 
-/* The next piece of a stream. Returns 0, or a negative errno: then nothing of it is there. */
+/*
+ * Writes the next piece of a stream. Returns 0, or a negative errno: then nothing of it was
+ * written.
+ */
 int bundle_write(struct bundle_stream *stream, const void *bytes, size_t size, struct error *err);
 
 /* Bytes in the file. */
 uint64_t bundle_size(struct bundle *bundle);
 
 /*
- * Another file takes the place of this one, from which what is not wanted any more was left out:
- * done says how far it was copied, streams (done->streams of them) what became of each. What was
- * written since is added. next: the file, which may be empty of that; it is gone in any case.
- * Returns 0 or a negative errno: then all is as before.
+ * Replaces the file by `next`, from which unwanted pieces were left out. done: how far the old file
+ * was copied; streams (done->streams of them): what became of each. Copies the pieces that were
+ * written since. next is closed in any case. Returns 0, or a negative errno: then nothing has
+ * changed.
  */
 int bundle_shorten(struct bundle *bundle, struct sink_next *next, const struct keep_done *done,
 		   const struct keep_stream *streams, struct error *err);
 
-/* The file that all of it goes to, as it was when it was opened. */
+/* The sink of the file, as it was given to bundle_create(). */
 const struct sink *bundle_sink(const struct bundle *bundle);
 
-/* All streams are complete: unlocks and closes it. bundle may be NULL. */
+/* All streams are complete: unlocks and closes the file. bundle may be NULL. */
 void bundle_close(struct bundle *bundle);
 
 #endif
