@@ -10,14 +10,14 @@
 #include "base/pool.h"
 #include "base/table.h"
 
-/* Memory of all groups' calls, and of those of one. */
+/* Memory for the calls of all groups; bounds of the memory for the calls of one group. */
 #define CALLS_MAX (32u << 20)
 #define CHUNK_MIN 256u
 #define CHUNK_MAX 4096u
 
 struct compress {
 	bool with_arguments;
-	int directory; /* of the spool */
+	int directory; /* of the spill file */
 	struct spool spool;
 	struct table table; /* of struct compress_group, by backtrace */
 	struct pool pool;
@@ -31,7 +31,7 @@ void compress_create(struct compress **compress, bool with_arguments)
 	*compress = memory_zalloc(1, sizeof(**compress));
 	if (!directory || !*directory)
 		directory = "/tmp";
-	/* One that is not there is met by the first write, if there is one. */
+	/* A directory that does not exist fails the first write, if anything is written. */
 	(*compress)->directory = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	spool_init(&(*compress)->spool, (*compress)->directory);
 	table_init(&(*compress)->table);
@@ -45,7 +45,7 @@ static bool group_equal(const void *item, const void *key)
 	return group->backtrace == key;
 }
 
-/* Backtraces are interned: an address is as good as their contents. */
+/* Backtraces are interned: equal addresses mean equal contents. */
 static struct compress_group *find_group(struct compress *compress,
 					 const struct backtrace *backtrace)
 {
@@ -78,7 +78,7 @@ int compress_event(struct compress *compress, const struct event *event, struct 
 
 	if (!event_is_call(event))
 		return 0;
-	/* No backtrace and one without frames are printed alike. */
+	/* A call without a backtrace and one with no frames are printed alike. */
 	group = find_group(compress,
 			   event->backtrace && event->backtrace->count ? event->backtrace : NULL);
 	rc = pile_add(&group->calls, &compress->spool, chunk_size(compress), event,

@@ -3,10 +3,10 @@
 #define ENGINE_COMPRESS_H
 
 /*
- * Calls in groups of the same backtrace. A fold: compress_event() for each call,
- * compress_finish() once, then the groups in the order that was asked for. The report lists every
- * call, but memory grows with the groups alone: of each the newest calls are in memory, the others
- * in a temporary file in $TMPDIR, or /tmp.
+ * Calls in groups of the same backtrace. Give compress_event() each call, then call
+ * compress_finish() once; the groups are then in the requested order. The report lists every call,
+ * but memory grows with the number of groups only: the newest calls of each group stay in memory,
+ * the others go to a temporary file in $TMPDIR, or /tmp.
  */
 
 #include "base/error.h"
@@ -16,7 +16,7 @@
 
 struct compress;
 
-/* As -c is told by --by. */
+/* The argument of --by, for -c. */
 enum sort_order {
 	SORT_SIZE,     /* largest groups first */
 	SORT_SIZE_ASC, /* sp-rtrace's default */
@@ -25,18 +25,18 @@ enum sort_order {
 	SORT_COUNT_OF,
 };
 
-/* Groups of one size or count stay in the order of their first calls. */
+/* Groups of equal size or count stay in the order of their first calls. */
 struct compress_group {
-	const struct backtrace *backtrace; /* NULL: of calls without any */
+	const struct backtrace *backtrace; /* NULL: the calls have none */
 	uint64_t count;			   /* calls */
-	uint64_t bytes;			   /* gained; what is lost counts 0 */
+	uint64_t bytes;			   /* acquired; releases count 0 */
 	size_t rank;			   /* in order of first calls, from 0 */
 	struct pile calls;
 };
 
 void compress_create(struct compress **compress, bool with_arguments);
 
-/* Events that are no calls are ignored. Returns 0 or a negative errno. */
+/* Ignores events that are not calls. Returns 0 or a negative errno. */
 int compress_event(struct compress *compress, const struct event *event, struct error *err);
 
 void compress_finish(struct compress *compress, enum sort_order order);
@@ -44,7 +44,7 @@ void compress_finish(struct compress *compress, enum sort_order order);
 size_t compress_count(const struct compress *compress);
 const struct compress_group *compress_at(const struct compress *compress, size_t i);
 
-/* print is called for each call of the group in order; see pile_each(). */
+/* Calls print for each call of the group in order; see pile_each(). */
 int compress_each(const struct compress *compress, const struct compress_group *group,
 		  int (*print)(void *user, struct kept *kept), void *user, struct error *err);
 

@@ -11,15 +11,16 @@ struct engine {
 	const struct engine_options *options;
 	const struct engine_listener *listener;
 	struct engine_result *result;
-	/* of the trace that is being read */
+	/* the trace that is being read */
 	struct trace *trace;
 	struct select *select;
-	struct trace_process first; /* of the run that was read last; no tails: not known */
-	struct event stream;	    /* see begin() of the listener; no process: none has begun */
+	struct trace_process
+		first;	     /* process of the run that was read last; has_tails false: not known */
+	struct event stream; /* see begin() of the listener; process NULL: no stream has begun */
 	bool is_begun;
 };
 
-/* The first error counts: what is already on its way, or the later one. */
+/* The first error counts: rc if it is set, else later_rc. */
 static int first_of(int rc, int later_rc, const struct error *later, struct error *err)
 {
 	if (rc || !later_rc)
@@ -38,13 +39,13 @@ static int begin_stream(struct engine *engine, struct error *err)
 	return engine->listener->begin(engine->listener->user, &engine->stream, err);
 }
 
-/* rc: what has happened so far. */
+/* rc: the result so far. */
 static int end_stream(struct engine *engine, int rc, struct error *err)
 {
 	struct error later = { 0 };
 	int end;
 
-	/* One without any event is one all the same. */
+	/* The listener sees a stream without events, too. */
 	if (rc == 0 && !engine->is_begun && engine->stream.process &&
 	    select_has_process(engine->select))
 		rc = begin_stream(engine, err);
@@ -65,7 +66,9 @@ static int on_stream(struct engine *engine, const struct event *event, struct er
 	return 0;
 }
 
-/* All times of a run count from the start of its first process, whichever are selected. */
+/*
+ * All times of a run count from the start of its first process, even if that one is not selected.
+ */
 static void note_run(struct engine *engine, const struct trace_process *process)
 {
 	if (!process->has_tails ||
@@ -97,7 +100,7 @@ static int on_event(struct engine *engine, const struct event *event, struct err
 	return rc || !wanted ? rc : engine->listener->event(engine->listener->user, event, err);
 }
 
-/* Nearly all events are calls of which nothing is asked. */
+/* Nearly all events are calls that no selection asks about: they take the short path. */
 static int read_events(struct engine *engine, struct error *err)
 {
 	static const volatile sig_atomic_t never;
@@ -123,7 +126,7 @@ static int read_events(struct engine *engine, struct error *err)
 
 /* ---- traces ---- */
 
-/* The parts of a merged trace each know of themselves. */
+/* Each part of a merged trace knows its own state. */
 static bool all_whole(const struct trace *merged)
 {
 	const struct trace *part;
@@ -145,7 +148,9 @@ static int read_streams(struct engine *engine, struct error *err)
 	if (rc == 0)
 		rc = read_events(engine, err);
 	rc = end_stream(engine, rc, err);
-	/* Backtraces that were cut are the selection's, and places of the process until it closes.
+	/*
+	 * The listener closes before the selection is destroyed: cut backtraces belong to the
+	 * selection.
 	 */
 	closed = engine->listener->close
 			 ? engine->listener->close(engine->listener->user, engine->trace, &later)
@@ -209,7 +214,7 @@ static int read_files(struct engine *engine, const struct inputs *inputs, struct
 
 		if (rc == 0)
 			continue;
-		/* What concerns more than this file. */
+		/* Of several files, one that cannot be read is reported and left out. */
 		if (inputs->count == 1) {
 			error_prefix(err, "%s", name);
 			return rc;

@@ -11,10 +11,10 @@
 #include "base/cleanup.h"
 #include "base/memory.h"
 
-#define ATTEMPTS   6u		    /* between the least and all */
-#define GOOD(most) ((most) / 8 * 7) /* a file that large need not be larger */
+#define ATTEMPTS   6u		    /* between the least detail and all */
+#define GOOD(most) ((most) / 8 * 7) /* a file of this size is large enough */
 
-/* A file in memory. */
+/* A file in memory, written with this detail. */
 struct attempt {
 	uint32_t detail;
 	uint64_t size;
@@ -53,7 +53,7 @@ static int copy(const struct attempt *made, struct out *out, struct error *err)
 	return size < 0 ? error_system(err, errno, "file in memory") : 0;
 }
 
-/* Halfway in octaves: sizes go by steps, as those of time double. */
+/* The geometric mean: sizes change in steps, as when a unit of time doubles. */
 static uint32_t between(const struct attempt *small, const struct attempt *large)
 {
 	return (uint32_t)sqrt((double)small->detail * (double)large->detail);
@@ -66,7 +66,7 @@ static void keep(struct attempt *kept, struct attempt *made)
 	made->fd = -1;
 }
 
-/* small fits and large does not; small becomes the largest that was found to fit. */
+/* small fits and large does not; afterwards small is the largest attempt found that fits. */
 static int approach(const struct fitting *fitting, struct attempt *small, struct attempt *large,
 		    struct error *err)
 {

@@ -2,22 +2,22 @@
 #ifndef ENGINE_FITTING_H
 #define ENGINE_FITTING_H
 
-/* A file that is to be no larger than it may be: it is written with less and less detail. */
+/* Keeps a file within a maximum size by writing it with less and less detail. */
 
 #include "base/error.h"
 #include "base/out.h"
 
 struct fitting {
 	uint64_t most_bytes;
-	uint32_t detail; /* what all there is amounts to, about */
-	/* Writes the file; detail 1: as little as can be. Returns 0 or a negative errno. */
+	uint32_t detail; /* roughly the detail at which nothing is left out */
+	/* Writes the file; detail 1: as little as possible. Returns 0 or a negative errno. */
 	int (*print)(void *user, uint32_t detail, struct out *out, struct error *err);
 	void *user;
 };
 
 /*
- * Writes to out the file with all there is, or with as much of it as fits. Returns 0, -EFBIG if
- * the least does not fit (err says how many bytes that takes), or what print() did.
+ * Writes the file to out with everything, or with as much as fits. Returns 0, -EFBIG if even the
+ * least detail does not fit (err says how many bytes that takes), or the result of print().
  */
 int fit(const struct fitting *fitting, struct out *out, struct error *err);
 

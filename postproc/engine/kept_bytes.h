@@ -3,8 +3,8 @@
 #define ENGINE_KEPT_BYTES_H
 
 /*
- * A call as bytes, for a temporary file that is read by who wrote it: pointers to what the trace
- * keeps are as good as what they point to.
+ * A call as bytes, for a temporary file that the same process reads back: pointers to memory of the
+ * trace are stored as pointers.
  */
 
 #include <stdbool.h>
@@ -12,15 +12,15 @@
 
 #include "account/keep.h"
 
-/* Bytes that kept_put() writes. */
+/* The number of bytes that kept_put() writes. */
 size_t kept_size(const struct event *event, bool with_arguments);
 
-/* bytes: room for kept_size(); needs no alignment. */
+/* bytes: has space for kept_size() bytes; needs no alignment. */
 void kept_put(unsigned char *bytes, const struct event *event, bool with_arguments);
 
 /*
- * The call that kept_put() wrote, and *size, the bytes that it takes. kept->arguments is one block
- * for free() whose texts are in bytes.
+ * Reads the call that kept_put() wrote; *size: the bytes that it takes. kept->arguments is one
+ * block to free(); its texts are in bytes.
  */
 void kept_get(const unsigned char *bytes, struct kept *kept, size_t *size);
 

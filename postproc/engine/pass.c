@@ -77,7 +77,7 @@ static int on_begin(void *user, const struct event *event, struct error *err)
 
 static int tell_call(void *user, const struct event *event, struct error *err);
 
-/* What leaked goes on into the groups, if there are to be groups. */
+/* With both views the leaks are what is grouped. */
 static int fold_finish_views(struct fold *fold, struct error *err)
 {
 	int rc = fold->reorder ? reorder_finish(fold->reorder, fold->trace, tell_call, fold, err)
@@ -116,7 +116,7 @@ static void fold_destroy(struct fold *fold)
 	fold->is_open = false;
 }
 
-/* What the writer says counts more than what its output does. */
+/* An error of the writer takes precedence over one of its output. */
 static int fold_close_output(struct fold *fold, int rc, struct error *err)
 {
 	struct error closing = { 0 };
@@ -149,7 +149,7 @@ static int fold_write(struct fold *fold, const struct event *event, struct error
 	struct event bare;
 	int rc;
 
-	/* The facts of notes are no arguments of calls. */
+	/* Facts of notes are not arguments of calls, and stay. */
 	if (fold->options->remove_arguments && event->kind == EVENT_CALL) {
 		bare = *event;
 		bare.argument_count = 0;
@@ -172,7 +172,7 @@ static inline __attribute__((always_inline)) int tell_call(void *user, const str
 	return fold_write(fold, event, err);
 }
 
-/* The views of packets want them whole, and the order of these is that of the stream anyway. */
+/* Views of packets need the calls complete, and print them in the order of the stream anyway. */
 static bool is_held_back(const struct fold *fold, const struct event *event)
 {
 	return fold->reorder && (event->process->is_text || !(fold->leaks || fold->compress));

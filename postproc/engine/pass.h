@@ -15,10 +15,10 @@ struct pass_options {
 	const struct writer *writer;
 	bool is_leaks, is_compressed;
 	enum sort_order order;
-	bool remove_arguments; /* of calls that are printed */
-	bool is_reordered;     /* as sp-rtrace's tools order it, see views/reorder.h */
+	bool remove_arguments; /* print calls without arguments */
+	bool is_reordered;     /* in the order of sp-rtrace's tools, see reorder.h */
 	bool force;
-	const char *words; /* behind the format's name */
+	const char *words; /* that follow the format's name */
 	struct output *output;
 };
 
@@ -26,7 +26,7 @@ struct pass_options {
 int pass(const char *const *paths, size_t count, const struct pass_options *options,
 	 struct engine_result *result, struct error *err);
 
-/* Those of an open trace. Returns as engine_trace(). */
+/* Prints all streams of an open trace. Returns as engine_trace(). */
 int pass_trace(struct trace *trace, const struct pass_options *options, struct error *err);
 
 #endif

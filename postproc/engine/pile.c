@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A chunk of the file is the records of some calls and behind them its own size and where the
- * chunk before it ends, so that the chain is walked from the newest to the oldest.
+ * A chunk of the file is the records of some calls, followed by its size and the offset at which
+ * the previous chunk ends. So the chain is walked from the newest chunk to the oldest.
  */
 #include "pile.h"
 
@@ -33,7 +33,7 @@ static void make_room(struct pile *pile, size_t size)
 	pile->capacity = (uint32_t)capacity;
 }
 
-/* Puts what is in memory into the file. */
+/* Writes the calls in memory to the file. */
 static int pile_spool(struct pile *pile, struct spool *spool, size_t chunk, struct error *err)
 {
 	struct link link = { .older = pile->older, .size = pile->size };
@@ -74,7 +74,7 @@ int pile_add(struct pile *pile, struct spool *spool, size_t chunk, const struct 
 	return 0;
 }
 
-/* reading */
+/* ---- reading ---- */
 
 static int print_chunk(const unsigned char *bytes, size_t size,
 		       int (*print)(void *user, struct kept *kept), void *user)
@@ -104,7 +104,7 @@ struct links {
 	size_t count, capacity;
 };
 
-/* The chunks of the file, the newest first. */
+/* Finds the chunks in the file, the newest first. */
 static int find_chunks(const struct pile *pile, const struct spool *spool, struct links *links,
 		       struct error *err)
 {

@@ -3,31 +3,31 @@
 #define ENGINE_PILE_H
 
 /*
- * Calls that are wanted once more, in their order: the newest in memory,
- * some kilobytes at most, the others in a temporary file.
+ * Calls that are read once more, in their order: the newest are in memory, some kilobytes at most,
+ * the others in a temporary file.
  */
 
 #include "base/error.h"
 #include "base/spool.h"
 #include "account/keep.h"
 
-/* Empty at first: all 0. */
+/* All zeros: empty. */
 struct pile {
 	unsigned char *bytes; /* of the newest calls */
 	uint32_t size, capacity;
-	uint64_t older; /* place in the file behind the chunk that is before them; 0: none */
+	uint64_t older; /* offset in the file at which the previous chunk ends; 0: there is none */
 };
 
 /*
- * Adds a call; its arguments only if with_arguments. chunk: bytes of calls that may stay in
- * memory, so that many piles take no more than few. Returns 0 or a negative errno.
+ * Adds a call; its arguments only if with_arguments. chunk: bytes of calls that may stay in memory,
+ * which bounds the sum over many piles. Returns 0 or a negative errno.
  */
 int pile_add(struct pile *pile, struct spool *spool, size_t chunk, const struct event *event,
 	     bool with_arguments, struct error *err);
 
 /*
- * print is called for each call in order with kept, which lives until it returns. Returns 0, a
- * negative errno, or what print returned if that is not 0.
+ * Calls print for each call in order; kept lives until print returns. Returns 0, a negative errno,
+ * or the first result of print that is not 0.
  */
 int pile_each(const struct pile *pile, const struct spool *spool,
 	      int (*print)(void *user, struct kept *kept), void *user, struct error *err);

@@ -26,7 +26,7 @@ int reorder_create(struct reorder **reorder, bool with_arguments, struct error *
 	return rc;
 }
 
-/* Packets of one thread after the other may differ by some ns: their order is the stream's. */
+/* Neighbouring packets of one thread may differ by some ns: they keep the order of the stream. */
 static uint64_t key_of(const struct event *event)
 {
 	uint64_t index = event->index < UINT32_MAX ? event->index : UINT32_MAX;

@@ -3,9 +3,9 @@
 #define ENGINE_REORDER_H
 
 /*
- * Calls held back until the surroundings of all of them are known, and then told as the tools of
- * sp-rtrace tell them: those of a text by time and index, others as they came. What memory has no
- * room for is in a temporary file in $TMPDIR, or /tmp.
+ * Holds calls back until all their contexts are known, then passes them on in the order of
+ * sp-rtrace's tools: the calls of a text by time and index, others as they came. Calls that exceed
+ * the memory for them go to a temporary file in $TMPDIR, or /tmp.
  */
 
 #include <stdbool.h>
@@ -17,12 +17,12 @@ struct reorder;
 
 int reorder_create(struct reorder **reorder, bool with_arguments, struct error *err);
 
-/* Keeps the call; without its tail, but for the thread. Returns 0 or a negative errno. */
+/* Keeps the call, but of the fields of its tail only the thread. Returns 0 or a negative errno. */
 int reorder_event(struct reorder *reorder, const struct event *event, struct error *err);
 
 /*
- * Nothing more comes: tell is called for each call, which lives until it returns. trace: whose
- * calls they are. Returns 0, a negative errno, or what tell returned if that is not 0.
+ * After the last call: calls tell for each call, which lives until tell returns. trace: the trace
+ * of the calls. Returns 0, a negative errno, or the first result of tell that is not 0.
  */
 int reorder_finish(struct reorder *reorder, const struct trace *trace,
 		   int (*tell)(void *user, const struct event *event, struct error *err),

@@ -26,32 +26,34 @@ struct code_range {
 
 struct select {
 	struct globs programs;
-	const struct trace_process *process; /* that is_other is about; NULL: not known yet */
+	const struct trace_process
+		*process; /* the process that is_other is about; NULL: not known yet */
 	struct select_options options;
 	struct indices indices;
-	bool leaves_out; /* the calls of the indices, and keeps the others */
+	bool leaves_out; /* the indices name the calls to leave out */
 	struct globs classes;
-	uint64_t mask; /* of classes, where there are no names of them; bit 0 is class 1 */
-	uint64_t pid;  /* where there are no names of programs */
-	char *module;  /* patterns of paths, of the range that follows */
+	uint64_t mask; /* of classes, if they are not given by name; bit 0 is class 1 */
+	uint64_t pid;  /* of the process, if it is not given by name */
+	char *module;  /* patterns of paths, for the range that follows */
 	uint64_t start, size;
-	ARRAY_OF(struct code_range) ranges; /* where that module's range is in this stream */
+	ARRAY_OF(struct code_range)
+		ranges; /* addresses of that range in the mappings of this stream */
 	struct select_function functions;
 	struct select_module modules;
 	struct select_thread thread;
 	struct select_size size_range;
 	struct select_held held;
 	uint64_t seen, kept; /* calls */
-	bool is_paired;	     /* losses follow their gains */
-	bool is_other;	     /* the stream's process is not wanted */
-	bool keeps_calls;    /* all of them, as they are */
-	struct event event;  /* a changed copy */
-	struct pool pool;    /* cut backtraces */
-	struct table cut;    /* the same by frames */
-	/* the cut one of each backtrace, NULL: not known yet */
+	bool is_paired;	     /* a release is kept if its acquisition was */
+	bool is_other;	     /* the process of the stream is not selected */
+	bool keeps_calls;    /* all calls are kept, unchanged */
+	struct event event;  /* a copy with a cut backtrace */
+	struct pool pool;    /* of cut backtraces */
+	struct table cut;    /* the same backtraces by frames */
+	/* by the id of a backtrace: the cut backtrace; NULL: not cut yet */
 	ARRAY_OF(const struct backtrace *) by_id;
-	struct trace_nodes nodes;  /* of those that were cut */
-	ARRAY_OF(uint64_t) frames; /* of the one that is being cut */
+	struct trace_nodes nodes;  /* of the cut backtraces */
+	ARRAY_OF(uint64_t) frames; /* of the backtrace that is being cut */
 };
 
 static int by_value(const void *one, const void *two)
@@ -116,7 +118,7 @@ static bool is_class(const char *word)
 	return false;
 }
 
-/* The class fd is a hexadecimal number, too. */
+/* "fd" is the name of a class, and also a hexadecimal number. */
 static void parse_classes(struct select *select, const char *text)
 {
 	char *end = NULL;
@@ -173,7 +175,7 @@ int select_create(struct select **result, const struct select_options *options, 
 	return 0;
 }
 
-/* depth */
+/* ---- depth ---- */
 
 static bool same_frames(const void *item, const void *key)
 {
@@ -184,7 +186,7 @@ static bool same_frames(const void *item, const void *key)
 	       (!one->texts || !memcmp(one->texts, two->texts, one->count * sizeof(*one->texts)));
 }
 
-/* The innermost frames, as a node of ours. */
+/* The node of the innermost frames. */
 static const struct trace_node *cut_node(struct select *select, const struct trace_node *node)
 {
 	select->frames.count = 0;
@@ -197,7 +199,7 @@ static const struct trace_node *cut_node(struct select *select, const struct tra
 	return trace_nodes_of(&select->nodes, select->frames.items, select->frames.count);
 }
 
-/* Backtraces that become equal become one, so that their calls fall into one group. */
+/* Backtraces that become equal share one copy, so that their calls fall into one group. */
 static const struct backtrace *cut(struct select *select, const struct backtrace *whole)
 {
 	struct backtrace key = *whole, *found;
@@ -225,7 +227,7 @@ static const struct backtrace *cut_known(struct select *select, const struct bac
 	return place ? *place : NULL;
 }
 
-/* code range */
+/* ---- code range ---- */
 
 static void add_range(struct select *select, const struct trace_mapping *mapping)
 {
@@ -234,7 +236,9 @@ static void add_range(struct select *select, const struct trace_mapping *mapping
 
 	if (!select_module_matches(&select->modules.globs, mapping->path))
 		return;
-	/* An address inside the mapping is that of a program at a fixed place; others are relative.
+	/*
+	 * A start inside the mapping is an absolute address (a program at a fixed address);
+	 * otherwise it is relative to the mapping.
 	 */
 	if (from < mapping->from || from >= mapping->to)
 		from += mapping->from;
@@ -276,7 +280,7 @@ static bool wants_index(const struct select *select, uint64_t index)
 	return !select->options.calls || has_index(&select->indices, index) != select->leaves_out;
 }
 
-/* All that is asked of a call by itself, the cheapest first. */
+/* Conditions on a call alone, without its object; the cheapest first. */
 static bool matches(struct select *select, const struct event *call)
 {
 	const struct select_options *options = &select->options;
@@ -295,7 +299,7 @@ static bool matches(struct select *select, const struct event *call)
 	return answer;
 }
 
-/* What the call gains is remembered, so that its loss is known. */
+/* Remembers the object of a selected acquisition, so that its release is selected, too. */
 static bool matches_by_object(struct select *select, const struct event *call)
 {
 	bool answer = matches(select, call);
@@ -309,7 +313,7 @@ static bool matches_by_object(struct select *select, const struct event *call)
 	return answer;
 }
 
-/* Cuts what is to be cut; *event is then a copy. */
+/* Cuts the backtrace if --depth is given; *event is then a copy. */
 static void cut_call(struct select *select, const struct event **event)
 {
 	const struct event *call = *event;
@@ -335,7 +339,7 @@ static bool select_call(struct select *select, const struct event **event)
 	if (select->options.thread)
 		select_thread_names(&select->thread, *event);
 	cut_call(select, event);
-	/* Notes are facts about the process, whichever of its calls are wanted. */
+	/* Notes are facts about the process and do not depend on the selected calls. */
 	if ((*event)->kind == EVENT_NOTE && select->options.is_whole)
 		return true;
 	if (wants_class(select, (*event)->resource) && wants_index(select, (*event)->index))
@@ -353,7 +357,9 @@ static void select_mapping(struct select *select, const struct event *event)
 		select_module_maps(&select->modules, event);
 }
 
-/* Before PINF, or the header of a text, the process is not known: a stream without is not wanted.
+/*
+ * The process is not known before PINF, or the header of a text; a stream without it is not
+ * selected.
  */
 static void select_process(struct select *select, const struct event *event)
 {
@@ -408,7 +414,7 @@ bool select_keeps_calls(const struct select *select)
 {
 	const struct select_tally *tally = select->options.tally;
 
-	/* Of time alone nothing is asked here, but what is left is counted. */
+	/* The reader applies limits on time. But calls are counted if any filter is given. */
 	return select->keeps_calls && !(tally && tally->filters);
 }
 

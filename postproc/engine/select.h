@@ -3,15 +3,15 @@
 #define ENGINE_SELECT_H
 
 /*
- * What of a trace is wanted: calls by process, thread, function, class, context, index, size or
- * where they came from, backtraces cut, arguments left out. Applied to each event before any view
- * or writer sees it, in sp-rtrace's order: depth, class, code range, indices, context.
+ * The selection: keeps calls by process, thread, function, class, context, index, size or call
+ * site, cuts backtraces, leaves arguments out. It is applied to each event before any view or
+ * writer sees it, in sp-rtrace's order: depth, class, code range, indices, context.
  *
- * A loss (free, close, unlock) belongs to its gain: if the gain was kept, the loss is, too,
- * whoever called it, since everything would look held otherwise. Beyond that a loss is kept where
- * it matches by itself; by size it never does, as it has none. Classes need no such rule, and
- * lists of indices mean exactly those. Of calls outside a span of time (trace_options) nothing is
- * seen, as if the recording had begun and ended there.
+ * A release (free, close, unlock) is kept if its acquisition was, whichever thread or function
+ * called it; otherwise everything would look held. A release is also kept if it matches by itself;
+ * it never matches by size, since it has none. Classes need no such rule, and a list of indices is
+ * taken literally. Calls outside a span of time (trace_options) are not seen, as if the recording
+ * had begun and ended there.
  */
 
 #include <stdbool.h>
@@ -24,42 +24,47 @@
 struct select;
 
 struct select_options {
-	struct select_tally *tally; /* is added to by select_destroy(); may be NULL */
+	struct select_tally *tally; /* select_destroy() adds to it; may be NULL */
 	bool has_contexts;
 	const char *classes; /* patterns of names, or a mask (bit 0 is class 1); or NULL */
 	uint64_t contexts;
-	int64_t depth;	       /* most frames; -1: all */
-	const char *calls;     /* file with indices, behind ! of those that are left out; or NULL */
+	int64_t depth;	   /* maximum number of frames; -1: all */
+	const char *calls; /* file with indices, after "!": of the calls to leave out; or NULL */
 	const char *functions; /* patterns of names, or NULL */
-	const char *modules; /* patterns of paths or file names, one :START+SIZE behind; or NULL */
-	const char *thread;  /* an id, or patterns of names, or NULL */
-	const char *size;    /* of what is acquired: A..B, or NULL */
-	const char *process; /* a number, or patterns of names; or NULL */
+	const char *modules;   /* patterns of paths or file names, the last may have :START+SIZE; or
+				  NULL */
+	const char *thread;    /* an id, or patterns of names, or NULL */
+	const char *size;      /* of acquired objects: A..B, or NULL */
+	const char *process;   /* a number, or patterns of names; or NULL */
 	/*
-	 * How long something must have been held: known only when it is lost or at the end, so
-	 * select does nothing with it and views that list what was held do.
+	 * Minimum time for which an object was held. It is known only at the release or at the end,
+	 * so select ignores it; views that list held objects apply it.
 	 */
 	uint64_t min_age_ns;
 	/*
-	 * For views and for streams: context and a range of a module, too, keep the losses of what
-	 * they keep, and notes are kept where only calls are selected. Text is as sp-rtrace's.
+	 * For views and streams: the filters for contexts and for a range of a module also keep the
+	 * releases of kept acquisitions, and notes are kept where only calls are selected. False
+	 * for text, which is as sp-rtrace's.
 	 */
 	bool is_whole;
 };
 
-/* Returns 0, -EINVAL (a text in options is wrong), or what opening a file returned. */
+/* Returns 0, -EINVAL (an option is malformed), or the error of opening a file. */
 int select_create(struct select **select, const struct select_options *options, struct error *err);
 
 /*
- * *event: replaced where something is cut; it lives until the next call, its backtrace as long as
- * select. Returns whether the event is wanted.
+ * Returns whether the event is selected. *event: replaced by a copy if its backtrace is cut; the
+ * copy lives until the next call, its backtrace as long as select.
  */
 bool select_event(struct select *select, const struct event **event);
 
-/* True: calls and notes need not be asked about: all are wanted, as they are, and not counted. */
+/*
+ * True: all calls and notes are kept unchanged and uncounted, so select_event() may be skipped for
+ * them.
+ */
 bool select_keeps_calls(const struct select *select);
 
-/* False: the stream that is being read is of a process that is not wanted. */
+/* False: the process of the current stream is not selected. */
 bool select_has_process(const struct select *select);
 
 void select_destroy(struct select *select);

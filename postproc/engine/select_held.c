@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How large what was gained is, and which losses belong to what was kept. */
+/* The size filter, and which releases belong to kept acquisitions. */
 #include "select_parts.h"
 
 #include <errno.h>
@@ -48,7 +48,7 @@ int select_size_parse(struct select_size *part, const char *text, struct error *
 			 text);
 }
 
-/* held */
+/* ---- held objects ---- */
 
 static struct ledger *ledger_of(struct select_held *part, const struct event *event)
 {
@@ -74,7 +74,7 @@ void select_held_gains(struct select_held *part, const struct event *event, bool
 	struct ledger *ledger = ledger_of(part, event);
 	struct event loss = *event;
 
-	/* What is not wanted replaces what was. */
+	/* An acquisition that is not selected replaces a selected one of the same object. */
 	loss.type = CALL_TYPE_FREE;
 	if (is_kept)
 		ledger_event(ledger, event, NULL);

@@ -3,8 +3,8 @@
 #define ENGINE_SELECT_PARTS_H
 
 /*
- * What select is made of: each part answers one question about a call and remembers what it needs
- * for that. Only select.c includes this.
+ * The parts of select: each answers one question about a call and keeps the state for it. Only
+ * select.c includes this.
  */
 
 #include <stdbool.h>
@@ -19,7 +19,7 @@
 #include "base/table.h"
 #include "trace/event.h"
 
-/* Answers that were found before, by id. */
+/* Answers found so far, by id. */
 struct answers {
 	uint8_t *items;
 	size_t count, capacity;
@@ -27,7 +27,7 @@ struct answers {
 
 enum answer { ANSWER_UNKNOWN, ANSWER_NO, ANSWER_YES };
 
-/* --function: was one of these functions called? */
+/* --function: is the called function one of these? */
 struct select_function {
 	struct globs globs;
 	struct answers known;
@@ -42,27 +42,27 @@ struct select_module {
 	struct answers known;
 };
 
-/* By the whole path, or by what is behind its last slash. */
+/* Matches the whole path, or the part after its last slash. */
 bool select_module_matches(const struct globs *globs, const char *path);
 
-/* The mapping is there from now on. */
+/* Notes a new mapping. */
 void select_module_maps(struct select_module *part, const struct event *event);
 bool select_module_asks(struct select_module *part, const struct event *event);
 
-/* --thread: was it called by the thread with this id, or by one with such a name? */
+/* --thread: did the thread with this id or with such a name make the call? */
 struct select_thread {
 	bool has_id;
 	uint32_t id;
 	struct globs globs;
-	struct table table; /* of threads that were given names */
+	struct table table; /* of threads that were named */
 	struct pool pool;
-	const struct trace_process *process; /* whose answer this is: */
+	const struct trace_process *process; /* the process that is_process is about */
 	bool is_process;
 };
 
 void select_thread_parse(struct select_thread *part, const char *text);
 
-/* Looks whether the call names a thread. */
+/* Notes the name if the call names a thread. */
 void select_thread_names(struct select_thread *part, const struct event *event);
 bool select_thread_asks(struct select_thread *part, const struct event *event);
 
@@ -75,20 +75,20 @@ struct select_size {
 int select_size_parse(struct select_size *part, const char *text, struct error *err);
 
 /*
- * What was gained by calls that are kept and is not lost yet: only so can it be told which losses
- * belong to them. Memory grows with what is held at one time.
+ * Objects that kept calls acquired and that are not released yet: they tell which releases belong
+ * to kept acquisitions. Memory grows with the number of objects held at one time.
  */
 struct select_held {
-	ARRAY_OF(struct ledger *) ledgers; /* of processes */
+	ARRAY_OF(struct ledger *) ledgers; /* one for each process */
 	struct map by_section;		   /* index + 1 */
 	struct ledger *current;
 	uint32_t section; /* of the process of current */
 };
 
-/* A gain; is_kept: it is wanted. */
+/* An acquisition; is_kept: it is selected. */
 void select_held_gains(struct select_held *part, const struct event *event, bool is_kept);
 
-/* A loss: whether what it loses, or a part of it, was gained by a call that was kept. */
+/* A release: returns whether a kept call acquired the object, or a part of it. */
 bool select_held_loses(struct select_held *part, const struct event *event);
 
 void select_held_free(struct select_held *part);

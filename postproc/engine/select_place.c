@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Which function was called, and from which module. Each id is asked about once. */
+/* Which function was called, and from which module. Each id is matched once. */
 #include "select_parts.h"
 
 #include <string.h>
 
 #include "base/array.h"
 
-/* The place for the answer about id, made if need be. */
+/* The answer for id; the array grows as needed. */
 static uint8_t *answers_at(struct answers *answers, uint32_t id)
 {
 	return ARRAY_AT(answers, id);
@@ -21,7 +21,7 @@ bool select_function_asks(struct select_function *part, const struct function *f
 	return *known == ANSWER_YES;
 }
 
-/* modules */
+/* ---- modules ---- */
 
 struct module_range {
 	const struct trace_process *process;
@@ -45,7 +45,7 @@ void select_module_maps(struct select_module *part, const struct event *event)
 	range->from = mapping->has_tail ? mapping->code : mapping->from;
 	range->to = mapping->to;
 	range->is_wanted = select_module_matches(&part->globs, mapping->path);
-	/* What was known may have been of another module at the same place. */
+	/* An earlier answer may be about another module at the same addresses. */
 	part->known.count = 0;
 }
 
@@ -60,7 +60,7 @@ static bool is_in_module(const struct select_module *part, const struct event *e
 	return false;
 }
 
-/* A return address behind a call that ends its function belongs to what is before it. */
+/* The return address of a call that ends its function is the first byte after that function. */
 static bool has_frame_in_module(const struct select_module *part, const struct event *event)
 {
 	for (const struct trace_node *at = event->backtrace->node; at->count; at = at->caller)

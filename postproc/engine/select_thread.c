@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which thread called. Names come from the calls that give them; a thread that got none has that
- * of its program, as the kernel does it.
+ * Which thread called. A thread is named by calls; one without such a call has the name of its
+ * program, as in the kernel.
  */
 #include "select_parts.h"
 #include "notes.h"
@@ -13,7 +13,7 @@
 
 struct named_thread {
 	const struct trace_process *process;
-	uint32_t id; /* 0: not known yet, then pthread is */
+	uint32_t id; /* 0: not known yet, pthread is */
 	uint64_t pthread;
 	bool is_wanted;
 };
@@ -39,7 +39,7 @@ static bool thread_equal(const void *item, const void *key)
 	return one->process == two->process && one->pthread == two->pthread;
 }
 
-/* The handle tells a thread as well as its id, and a call that names another has only that. */
+/* By pthread_t: a call that names another thread has nothing else of it. */
 static struct named_thread *find(const struct select_thread *part, const struct event *event,
 				 uint64_t pthread, uint64_t *hash)
 {
@@ -104,7 +104,7 @@ bool select_thread_asks(struct select_thread *part, const struct event *event)
 	if (part->has_id)
 		return event->thread == part->id;
 	thread = find(part, event, event->pthread, &hash);
-	/* A handle is used again by a thread of another id, whose name is another. */
+	/* A pthread_t is reused by later threads with other ids, which have other names. */
 	if (!thread || (thread->id && thread->id != event->thread))
 		return has_wanted_process(part, event);
 	return thread->is_wanted;

@@ -9,24 +9,24 @@
 
 #define NAME_MAX_SIZE 256
 
-/* An instant that is looked for: T, a mark's text, or the peak. */
+/* An end of a window: a time, a mark's text, or the peak. */
 struct landmark {
 	char name[NAME_MAX_SIZE];
 	bool is_time, is_peak, is_found;
 	struct instant instant;
-	uint64_t ns; /* in the time of the streams */
+	uint64_t ns; /* on the clock of the streams */
 };
 
 enum { SINCE, UNTIL, LANDMARKS };
 
 struct window {
-	struct landmark list[LANDMARKS]; /* name: "" where it is not given */
-	struct instant_base base;	 /* of the run: that of its first process */
-	struct ledger *ledger;		 /* of the process that is read, where the peak is wanted */
+	struct landmark list[LANDMARKS]; /* name: "" if the option is not given */
+	struct instant_base base;	 /* of the run: the start of its first process */
+	struct ledger *ledger; /* of the current process, if the peak is asked for; else NULL */
 	uint64_t peak;
 };
 
-/* ---- what is wanted ---- */
+/* ---- options ---- */
 
 static int name_landmark(struct landmark *landmark, const char *option, const char *text,
 			 struct error *err)
@@ -48,7 +48,7 @@ static int name_landmark(struct landmark *landmark, const char *option, const ch
 	return 0;
 }
 
-/* A time is found as the trace is read; a mark or the peak by reading it before. */
+/* A time is found while the trace is read; a mark or the peak needs a reading before that. */
 static bool must_look(const struct window *window)
 {
 	for (unsigned i = 0; i < LANDMARKS; i++)
@@ -65,7 +65,7 @@ static bool wants_peak(const struct window *window)
 	return false;
 }
 
-/* ---- looking for it ---- */
+/* ---- the first reading ---- */
 
 static void find_mark(struct window *window, const struct event *event)
 {
@@ -157,7 +157,7 @@ static int look(struct window *window, const struct engine_options *reading,
 	struct engine_result result = { 0 };
 	int rc;
 
-	/* what there is to say is said when it is read for good */
+	/* the second reading reports */
 	quiet.read = NULL;
 	quiet.select.tally = NULL;
 	quiet.trace.progress = NULL;
@@ -191,7 +191,7 @@ static int refuse_order(const struct window *window, struct error *err)
 			 window->list[SINCE].name, window->list[UNTIL].name);
 }
 
-/* What happens at the beginning of a window is of the one before it, so that windows add up. */
+/* An event at the start of a window belongs to the window before it, so that windows add up. */
 static int narrow(struct window *window, struct trace_options *trace, struct error *err)
 {
 	const struct landmark *since = &window->list[SINCE], *until = &window->list[UNTIL];
@@ -202,7 +202,7 @@ static int narrow(struct window *window, struct trace_options *trace, struct err
 	if (rc)
 		return rc;
 	if (until->is_found)
-		trace->until_ns = until->ns + !until->ns; /* 0 would be no end */
+		trace->until_ns = until->ns + !until->ns; /* 0 would mean no end */
 	if (since->is_found && since->ns > window->base.start_ns)
 		trace->since_ns = since->ns + 1;
 	return until->is_found && trace->since_ns > trace->until_ns ? refuse_order(window, err) : 0;
