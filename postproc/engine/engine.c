@@ -14,8 +14,8 @@ struct engine {
 	/* the trace that is being read */
 	struct trace *trace;
 	struct select *select;
-	struct trace_process
-		first;	     /* process of the run that was read last; has_tails false: not known */
+	/* process of the run that was read last; has_tails false: not known */
+	struct trace_process first;
 	struct event stream; /* see begin() of the listener; process NULL: no stream has begun */
 	bool is_begun;
 };

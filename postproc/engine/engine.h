@@ -43,8 +43,8 @@ struct engine_options {
 	struct trace_options trace;
 	struct select_options select;
 	bool is_merged; /* all paths are one trace, see trace/merge.h */
-	const volatile sig_atomic_t
-		*stop; /* set by a signal: stop, and finish with the events read so far */
+	/* set by a signal: stop, and finish with the events read so far */
+	const volatile sig_atomic_t *stop;
 	/*
 	 * Called with trace.user when a trace was read to its end, or reading was stopped; may be
 	 * NULL.

@@ -26,8 +26,8 @@ struct code_range {
 
 struct select {
 	struct globs programs;
-	const struct trace_process
-		*process; /* the process that is_other is about; NULL: not known yet */
+	/* the process that is_other is about; NULL: not known yet */
+	const struct trace_process *process;
 	struct select_options options;
 	struct indices indices;
 	bool leaves_out; /* the indices name the calls to leave out */
@@ -36,8 +36,8 @@ struct select {
 	uint64_t pid;  /* of the process, if it is not given by name */
 	char *module;  /* patterns of paths, for the range that follows */
 	uint64_t start, size;
-	ARRAY_OF(struct code_range)
-		ranges; /* addresses of that range in the mappings of this stream */
+	/* addresses of that range in the mappings of this stream */
+	ARRAY_OF(struct code_range) ranges;
 	struct select_function functions;
 	struct select_module modules;
 	struct select_thread thread;

@@ -31,11 +31,11 @@ struct select_options {
 	int64_t depth;	   /* maximum number of frames; -1: all */
 	const char *calls; /* file with indices, after "!": of the calls to leave out; or NULL */
 	const char *functions; /* patterns of names, or NULL */
-	const char *modules;   /* patterns of paths or file names, the last may have :START+SIZE; or
-				  NULL */
-	const char *thread;    /* an id, or patterns of names, or NULL */
-	const char *size;      /* of acquired objects: A..B, or NULL */
-	const char *process;   /* a number, or patterns of names; or NULL */
+	/* patterns of paths or file names, the last may have :START+SIZE; or NULL */
+	const char *modules;
+	const char *thread;  /* an id, or patterns of names, or NULL */
+	const char *size;    /* of acquired objects: A..B, or NULL */
+	const char *process; /* a number, or patterns of names; or NULL */
 	/*
 	 * Minimum time for which an object was held. It is known only at the release or at the end,
 	 * so select ignores it; views that list held objects apply it.

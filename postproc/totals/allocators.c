@@ -10,10 +10,12 @@
 #include "naming/runtime.h"
 #include "summary_fold.h"
 
-#define PLACES_MAX 256u /* that are looked at */
+#define PLACES_MAX 256u /* mapping call sites that are looked at */
 #define FRAMES_MAX 32u	/* from the call outwards */
 
-/* Less than this, or than one part in so many of the most that the hooks saw, is left out. */
+/*
+ * Smaller amounts are left out, and those below this part of the largest amount that the hooks saw.
+ */
 #define MAPPED_LEAST 65536u
 #define MAPPED_PARTS 10u
 
@@ -51,7 +53,7 @@ static uint64_t argument(const struct ledger_held *held, const char *name)
 	return at && at->name ? strtoull(at->value, NULL, 0) : 0;
 }
 
-/* Memory that blocks may be made of: no file's, no other process's, no stack and no code. */
+/* Memory that blocks may be in: not of a file, shared with another process, a stack, or code. */
 static bool is_memory(const struct ledger_held *held, const struct hook *hook)
 {
 	uint64_t flags = argument(held, "flags"), prot = argument(held, "prot");
@@ -78,8 +80,8 @@ static bool is_heap(const struct atlas_module *module)
 }
 
 /*
- * Whether the malloc that is recorded maps memory for a call of it, or when it begins, or in a
- * thread of its own. The same file may have functions of other names, which the program calls.
+ * Whether the recorded malloc maps memory here: for a call of it, at its start, or in a thread of
+ * its own. The same file may also export functions that the program calls to map memory.
  */
 static bool is_of_malloc(const struct summary *summary, const struct trace_node *place,
 			 const struct atlas_module *module)
@@ -108,7 +110,7 @@ static void add_place(struct summary *summary, const struct trace_node *place)
 
 struct own_memory {
 	uint64_t bytes, largest;
-	const char *by; /* the file that mapped the largest; NULL: none */
+	const char *by; /* the file that mapped the most; NULL: none */
 };
 
 static void take(struct summary *summary, const struct ledger_held *held, struct own_memory *mapped)
@@ -140,7 +142,7 @@ void allocators_process(struct summary *summary)
 	struct ledger_held held;
 	size_t at = 0;
 
-	/* of the program's own malloc it is said that it is not seen */
+	/* a malloc of the program's own is already reported as not recorded */
 	if (process->allocator)
 		return;
 	for (uint32_t i = 0; i < summary->class_count; i++)

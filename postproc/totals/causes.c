@@ -9,7 +9,7 @@
 #include "base/pool.h"
 #include "base/table.h"
 
-#define PLACES_READ 4096u /* the weightiest: whose call sites are looked for */
+#define PLACES_READ 4096u /* of the largest sums; only their call sites are named */
 
 /* ---- moves of memory ---- */
 
@@ -40,7 +40,7 @@ void causes_event(struct causes *causes, const struct event *event)
 	enum descriptor_misuse misuse;
 	struct descriptor *of;
 
-	/* Of memory, that is most calls, there is nothing to learn. */
+	/* Most calls are about memory, which has no misuses of descriptors. */
 	if (event->resource->known == RESOURCE_MEMORY)
 		return;
 	descriptors_event(&causes->descriptors, event, &misuse, &of);
@@ -116,7 +116,7 @@ static bool is_called(const void *item, const void *call_site)
 	return !strcmp(((const struct named *)item)->call_site, call_site);
 }
 
-/* Those that stay move to the front, so what the table has stays where it is. */
+/* Remaining entries move to the front, so the array stays in place. */
 static void fold(struct causes_top *top, struct naming *naming)
 {
 	size_t count = top->places.count < PLACES_READ ? top->places.count : PLACES_READ, kept = 0;
@@ -160,7 +160,7 @@ void causes_fold(struct causes *causes, struct naming *naming)
 {
 	fold(&causes->peak, naming);
 	fold(&causes->temp, naming);
-	/* what was read is not shown yet */
+	/* naming's progress is reset: nothing was shown yet */
 	naming_restart(naming);
 }
 

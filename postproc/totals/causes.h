@@ -3,9 +3,9 @@
 #define TOTALS_CAUSES_H
 
 /*
- * Whose fault it is what sums show: the places that made the peak of memory, those whose blocks are
- * freed at once, and what was done wrong with descriptors. For the screen that a run ends with;
- * the reports peak, temp and fds tell all of it.
+ * The causes behind the sums: the call sites at the peak of memory, those of temporary blocks, and
+ * the misuses of descriptors. For the screen that a run ends with; the reports peak, temp and fds
+ * have the details.
  */
 
 #include <stddef.h>
@@ -18,15 +18,15 @@
 #include "peaks.h"
 #include "tallies.h"
 
-/* All backtraces with one call site. */
+/* All backtraces with the same call site. */
 struct causes_place {
-	const struct trace_node *backtrace; /* of the weightiest */
-	uint64_t count, bytes;		    /* bytes: of the peak */
-	uint64_t sites;			    /* backtraces */
+	const struct trace_node *backtrace; /* of the largest sum */
+	uint64_t count, bytes;		    /* bytes: at the peak */
+	uint64_t sites;			    /* number of backtraces */
 };
 
 struct causes_top {
-	ARRAY_OF(struct causes_place) places; /* the weightiest first */
+	ARRAY_OF(struct causes_place) places; /* the largest first */
 };
 
 struct causes {
@@ -35,7 +35,7 @@ struct causes {
 	struct peaks peaks;
 	struct tally *temporary;
 	struct descriptors descriptors;
-	/* after causes_run(): */
+	/* set by causes_run(): */
 	struct misuses misuses; /* the most frequent first */
 	struct causes_top peak, temp;
 };
@@ -44,17 +44,17 @@ struct causes {
 void causes_create(struct causes **causes, struct ledger *ledger, struct tallies *tallies);
 void causes_destroy(struct causes *causes);
 
-/* A call, a note. */
+/* A call, or a note. */
 void causes_event(struct causes *causes, const struct event *event);
 void causes_note(struct causes *causes, const struct event *event);
 
-/* The process has no more events; before its tallies are closed. */
+/* The process has ended; call it before the process's tallies are closed. */
 void causes_process(struct causes *causes, uint32_t pid, const char *program);
 
 /* All processes have ended. */
 void causes_run(struct causes *causes);
 
-/* Puts places with the same call site together. */
+/* Joins entries with the same call site. */
 void causes_fold(struct causes *causes, struct naming *naming);
 
 #endif

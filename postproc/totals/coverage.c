@@ -44,8 +44,8 @@ static struct coverage_thread *find_thread(const struct coverage *coverage, uint
 }
 
 /*
- * The thread of an event. That of the number of its process is as old as the recording; another one
- * that has not said when it began ran before an attach.
+ * The thread of an event. The main thread (tid = pid) is as old as the recording; another thread
+ * without a birth event ran before an attach.
  */
 static struct coverage_thread *thread_of(struct coverage *coverage, const struct event *event)
 {
@@ -117,9 +117,9 @@ void coverage_note(struct coverage *coverage, const struct event *event)
 }
 
 /*
- * A thread is queued for a first time before it can say that it was born, and the first one of a
- * process, or one that was attached to, ran before, too. How much of the time before the first
- * reading that was is unknown: so much of it is not measured.
+ * The time of a thread that was not measured. Before its birth event a thread is queued for the
+ * first time; the main thread, or one that was attached to, also ran before. Of the time before the
+ * first reading, up to as much as was run and queued by then is unknown.
  */
 static void measure(const struct coverage_thread *thread, uint64_t end_ns, struct coverage_sum *sum)
 {
@@ -137,8 +137,8 @@ static void measure(const struct coverage_thread *thread, uint64_t end_ns, struc
 		sum->unmeasured = minus(sum->unmeasured, minus(to, born)) + doubtful;
 	}
 	/*
-	 * Waits that do not fit were in the time that was not measured. A thread that was woken is
-	 * still in its wait while it is queued.
+	 * Recorded waits that exceed the measured blocked time were in unmeasured time. A woken
+	 * thread that is queued for a processor is still in its recorded wait.
 	 */
 	outside = least(sum->unmeasured, minus(thread->recorded_ns, sum->blocked + sum->queued));
 	sum->blocked += outside;
@@ -163,7 +163,7 @@ static void measure_in_process(const struct coverage *coverage,
 			       struct coverage_sum *sum)
 {
 	measure(thread, end_ns, sum);
-	/* a thread that is alone waits for no other */
+	/* a process of one thread waits for no other thread */
 	if (coverage->threads.count > 1 && sum->unmeasured > COVERAGE_SLACK_NS)
 		sum->worst += sum->unmeasured;
 	if (coverage->is_partial)

@@ -42,13 +42,13 @@ static const char *kind_of(const struct prefix *rows, const char *name)
 	return rows->kind;
 }
 
-/* The kind of what a function makes; NULL: a copy, or not known. */
+/* The kind of descriptor that a function creates; NULL: a copy, or not known. */
 static const char *kind_of_maker(const char *function)
 {
 	return kind_of(makers, function);
 }
 
-/* The kind of what is called so. */
+/* The kind of descriptor that has this path in /proc/PID/fd. */
 static const char *kind_of_path(const char *path)
 {
 	const char *kind = kind_of(paths, path);
@@ -114,9 +114,9 @@ static struct descriptor_step step_of(const struct event *event)
 	};
 }
 
-/* ---- what it stands for ---- */
+/* ---- the object behind a descriptor ---- */
 
-/* A number among the arguments; false: there is none of that name. */
+/* Reads an argument as a number; false: there is no such argument. */
 static bool number_of(const struct event *event, const char *name, uint64_t *number)
 {
 	const char *text = event_argument(event, name);
@@ -129,7 +129,9 @@ static bool number_of(const struct event *event, const char *name, uint64_t *num
 	return *rest == '\0' && !errno;
 }
 
-/* A copy is what its original is. The array may have moved: both are looked up. */
+/*
+ * A copy has the kind and text of its original. The array may have moved: both are looked up again.
+ */
 static bool take_over(struct descriptors *descriptors, struct descriptor *descriptor,
 		      const struct event *event)
 {
@@ -149,7 +151,7 @@ static bool take_over(struct descriptors *descriptors, struct descriptor *descri
 	return true;
 }
 
-/* By the arguments that tell of a thing without a path; each with the word before it. */
+/* From the arguments that describe an object without a path, each with its prefix. */
 static void describe(struct descriptor *descriptor, const struct event *event)
 {
 	static const char *const names[][2] = {
@@ -169,7 +171,7 @@ static void describe(struct descriptor *descriptor, const struct event *event)
 	}
 }
 
-/* The stream that the call opened with its descriptor, or NULL. */
+/* "FILE" or "DIR" if the call opened a stream with its descriptor; else NULL. */
 static const char *stream_of(const struct event *event)
 {
 	const struct hook *hook = event->function->hook;
@@ -190,14 +192,14 @@ static void identify(struct descriptors *descriptors, struct descriptor *descrip
 		descriptor->kind = kind;
 	if (!take_over(descriptors, descriptor, event))
 		describe(descriptor, event);
-	/* What was opened by a path that tells more than that: a terminal, a device. */
+	/* A path may show a more exact kind: a terminal, a device. */
 	if (descriptor->what && !strcmp(descriptor->kind, "file") && *descriptor->what == '/')
 		descriptor->kind = kind_of_path(descriptor->what);
 	descriptor->stream = stream_of(event);
 	descriptor->stream_object = event->related;
 }
 
-/* bind, connect: an address makes a socket known. */
+/* bind, connect: the address describes the socket. */
 static void name_socket(struct descriptor *descriptor, const struct event *event)
 {
 	const char *address = event_argument(event, "address");
@@ -211,7 +213,7 @@ static void name_socket(struct descriptor *descriptor, const struct event *event
 	set_what(descriptor, text);
 }
 
-/* fdopen, fdopendir: a stream before a descriptor that is there. */
+/* fdopen, fdopendir: a stream over an existing descriptor. */
 static void name_stream(struct descriptors *descriptors, const struct event *event)
 {
 	struct descriptor *descriptor;
@@ -247,7 +249,10 @@ void descriptors_note(struct descriptors *descriptors, const struct event *event
 	}
 }
 
-/* A call that gained and lost nothing is of the class event, whatever it was about. */
+/*
+ * A call that acquired and released nothing has the class event; its hook has the class of the
+ * object.
+ */
 static enum resource class_of(const struct event *event)
 {
 	return event->resource->known == RESOURCE_EVENT && event->function->hook
@@ -255,7 +260,7 @@ static enum resource class_of(const struct event *event)
 		       : event->resource->known;
 }
 
-/* The number that a failed call was about. */
+/* The descriptor that a failed call was about. */
 static bool number_used(const struct event *event, uint64_t *number)
 {
 	static const char *const names[] = { "sockfd", "oldfd", "fd", "dirfd" };
@@ -275,7 +280,7 @@ static void on_failure(struct descriptors *descriptors, const struct event *even
 	if (!number_used(event, &number))
 		return;
 	*of = descriptors_find(descriptors, number);
-	/* A connection that is made in the background is one. */
+	/* connect() in progress: the socket has its address already. */
 	if (event->error == EINPROGRESS && *of)
 		name_socket(*of, event);
 	if (event->error != EBADF)

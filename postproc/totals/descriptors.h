@@ -3,9 +3,9 @@
 #define TOTALS_DESCRIPTORS_H
 
 /*
- * The descriptors of one process, by number: what each stands for, who opened it, and, of one that
- * is closed, who closed it last. What was used or closed when it was not open is told of. Memory
- * grows with the numbers that a process used, and they are used again and again.
+ * The descriptors of one process, by number: what each refers to, which call opened it, and, if it
+ * is closed, which call closed it last. Reports uses and closes of descriptors that are not open.
+ * Memory grows with the numbers that a process used, which the kernel reuses.
  */
 
 #include <stdbool.h>
@@ -15,10 +15,10 @@
 #include "base/map.h"
 #include "trace/event.h"
 
-/* Where something was done. What is pointed to lives as long as the trace. */
+/* The call that opened or closed a descriptor. Pointers are valid as long as the trace. */
 struct descriptor_step {
 	const struct backtrace *backtrace; /* NULL: not known */
-	const struct function *function;   /* NULL: the step is not known at all */
+	const struct function *function;   /* NULL: nothing is known of the call */
 	uint64_t index, time_ns;
 	uint32_t thread;
 };
@@ -26,10 +26,10 @@ struct descriptor_step {
 struct descriptor {
 	uint64_t number;
 	bool is_open;
-	bool is_inherited; /* it was open at the start, and the step opened is not known */
+	bool is_inherited; /* open at the start of the process; the step opened is not known */
 	const char *kind;
-	char *what;	    /* path, peer or what else is known of it, or NULL */
-	const char *stream; /* "FILE" or "DIR" that stands before it, or NULL */
+	char *what;	    /* path, peer or another description, or NULL */
+	const char *stream; /* "FILE" or "DIR" of the stream over it, or NULL */
 	uint64_t stream_object;
 	struct descriptor_step opened, closed;
 };
@@ -42,22 +42,20 @@ struct descriptors {
 
 enum descriptor_misuse {
 	DESCRIPTOR_GOOD,
-	DESCRIPTOR_CLOSED_TWICE, /* close() of one that was closed before */
-	DESCRIPTOR_USED_CLOSED,	 /* another call with one that was closed before */
-	DESCRIPTOR_GONE,	 /* nobody was seen to close it, yet it is not open */
+	DESCRIPTOR_CLOSED_TWICE, /* close() of a closed descriptor */
+	DESCRIPTOR_USED_CLOSED,	 /* another call on a closed descriptor */
+	DESCRIPTOR_GONE,	 /* not open although no recorded call closed it */
 };
 
 void descriptors_init(struct descriptors *descriptors);
 
-/* All are forgotten: another process. */
+/* Removes all descriptors, for another process. */
 void descriptors_clear(struct descriptors *descriptors);
 
-/* A note: ~fd tells of one that is inherited. */
+/* A note: ~fd describes an inherited descriptor. */
 void descriptors_note(struct descriptors *descriptors, const struct event *event);
 
-/*
- * A call. *misuse: what it did wrong, and *of: the descriptor as it was before.
- */
+/* A call. *misuse: what it did wrong; *of: the descriptor before the call. */
 void descriptors_event(struct descriptors *descriptors, const struct event *event,
 		       enum descriptor_misuse *misuse, struct descriptor **of);
 

@@ -3,8 +3,8 @@
 #define TOTALS_MISUSES_H
 
 /*
- * What was done wrong with descriptors, in all processes of a run. The same at the same places is
- * one, and counted, so memory grows with places alone.
+ * Misuses of descriptors in all processes of a run. Equal misuses with equal backtraces are one
+ * entry with a count, so memory grows with the number of distinct backtraces.
  */
 
 #include <stdint.h>
@@ -30,7 +30,7 @@ struct misuse {
 	/* the first time */
 	uint64_t number;
 	uint32_t pid;
-	const char *what; /* the descriptor, or NULL */
+	const char *what; /* description of the descriptor, or NULL */
 	struct misuse_step steps[MISUSE_STEPS];
 };
 
@@ -44,7 +44,7 @@ struct misuses {
 void misuses_init(struct misuses *misuses, struct atlas *atlas);
 void misuses_free(struct misuses *misuses);
 
-/* The event did something wrong with that descriptor. */
+/* The event misused that descriptor. */
 void misuses_add(struct misuses *misuses, const struct event *event, enum descriptor_misuse kind,
 		 const struct descriptor *descriptor);
 

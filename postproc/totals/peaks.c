@@ -14,7 +14,10 @@ static void save(struct peaks_entry *entry, uint64_t epoch)
 	entry->epoch = epoch;
 }
 
-/* A process has its peak in its last epoch, and places that did not change since have it still. */
+/*
+ * A process reaches its peak in its last epoch; entries that did not change since then still have
+ * the amount of the peak.
+ */
 static struct peaks_amount at_peak(const struct peaks_entry *entry, uint64_t epoch)
 {
 	return entry->epoch == epoch ? entry->saved : entry->now;
@@ -49,7 +52,7 @@ static void begin_process(struct peaks *peaks)
 	for (uint32_t i = 0; i < LEDGER_CLASSES; i++) {
 		struct peaks_class *class = &peaks->classes[i];
 
-		/* Entries begin with epoch 0, in which nothing is saved. */
+		/* Entries start in epoch 0, in which nothing is saved. */
 		*class = (struct peaks_class){ .epoch = 1, .run = class->run };
 	}
 	peaks->is_over = false;
@@ -61,7 +64,7 @@ static void add(struct peaks_amount *amount, const struct ledger_move *move)
 	amount->bytes += move->is_gain ? move->bytes : -move->bytes;
 	amount->variance += move->is_gain ? move->variance : -move->variance;
 	if (!amount->count)
-		amount->variance = 0; /* of what rounding leaves */
+		amount->variance = 0; /* of rounding errors */
 }
 
 void peaks_move(void *user, const struct ledger_move *move)

@@ -52,7 +52,7 @@ void scanned_free(struct scanned *scanned)
 	pool_free(&scanned->pool);
 }
 
-/* ---- what notes say ---- */
+/* ---- notes ---- */
 
 static uint64_t number_of(const struct event *event, const char *name)
 {
@@ -61,7 +61,7 @@ static uint64_t number_of(const struct event *event, const char *name)
 	return text ? strtoull(text, NULL, 0) : 0;
 }
 
-/* NULL: it is not said. */
+/* NULL: the note does not say it. */
 static const char *text_of(struct scanned *scanned, const struct event *event, const char *name)
 {
 	const char *text = event_argument(event, name);
@@ -69,7 +69,7 @@ static const char *text_of(struct scanned *scanned, const struct event *event, c
 	return text && *text ? pool_text(&scanned->pool, text, strlen(text)) : NULL;
 }
 
-/* What was lost by then is no news at the next scan. */
+/* Remembers the unreachable blocks of this scan: the next scan does not report them as new. */
 static void keep_lost(struct scanned *scanned)
 {
 	if (!scanned->is_done)
@@ -82,7 +82,9 @@ static void keep_lost(struct scanned *scanned)
 	scanned->has_before = true;
 }
 
-/* The result of a scan begins: that of the one before goes. */
+/*
+ * Whether the note belongs to the current result; a note with a new number starts the next result.
+ */
 static bool is_of_result(struct scanned *scanned, const struct event *event)
 {
 	uint64_t number = number_of(event, "number");
@@ -125,7 +127,7 @@ static void take_scan(struct scanned *scanned, const struct event *event)
 	scanned->unread_bytes = number_of(event, "unread");
 }
 
-/* Roots are numbered as they come; others are damage. */
+/* Roots are numbered in order; any other number is damage. */
 static void take_root(struct scanned *scanned, const struct event *event)
 {
 	struct scanned_root *root;
@@ -155,7 +157,7 @@ static enum scanned_fate fate_of(const char *word)
 	return SCANNED_NOT;
 }
 
-/* "0x55d0", "r12" or "-". */
+/* Parses "0x55d0" (a block), "r12" (a root) or "-" (none). */
 static struct scanned_node node_of(const char *text)
 {
 	if (text[0] == 'r')
@@ -231,7 +233,7 @@ void scanned_note(struct scanned *scanned, const struct event *event)
 		take_scan(scanned, event);
 }
 
-/* ---- questions ---- */
+/* ---- queries ---- */
 
 const struct scanned_block *scanned_at(const struct scanned *scanned, uint64_t address)
 {
@@ -267,7 +269,9 @@ static struct scanned_block *parent_of(struct scanned *scanned, const struct sca
 	return index ? &scanned->blocks.items[index - 1] : NULL;
 }
 
-/* Until something else is known of it, a block ends where it begins: so does who leads in a circle.
+/*
+ * Until more is known, the path of a block ends at the block itself; so does one that enters a
+ * cycle.
  */
 static void begin_walk(const struct scanned *scanned, struct scanned_block *block)
 {
@@ -278,7 +282,10 @@ static void begin_walk(const struct scanned *scanned, struct scanned_block *bloc
 	block->steps = 0;
 }
 
-/* Up to what is known, and once more to tell all that is on the way. */
+/*
+ * Follows the parents up to a block whose end is known, then a second time to set the end of all
+ * blocks on the path.
+ */
 static void walk(struct scanned *scanned, struct scanned_block *first)
 {
 	struct scanned_block *last = NULL, *block = first;

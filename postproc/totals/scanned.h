@@ -3,9 +3,9 @@
 #define TOTALS_SCANNED_H
 
 /*
- * What the last scan of a process's memory found (~scan, ~root, ~block): of each block that was
- * held then whether somebody keeps it, who leads to it, and what would go with it. What a stream
- * says is not believed further than it can be: a way may lead nowhere, or in a circle.
+ * The result of the last scan of a process's memory (~scan, ~root, ~block): for each block that was
+ * allocated then, whether it is reachable, which block or root points to it, and what it retains.
+ * The stream is not trusted: a path may end nowhere, or be a cycle.
  */
 
 #include <stdbool.h>
@@ -19,18 +19,18 @@
 #include "trace/event.h"
 
 enum scanned_fate {
-	SCANNED_NOT, /* it was not held then, or nothing was scanned */
+	SCANNED_NOT, /* not allocated then, or nothing was scanned */
 	SCANNED_KEPT,
-	SCANNED_INSIDE, /* only by pointers into blocks */
-	SCANNED_WEAK,	/* only by words that may be no pointers */
+	SCANNED_INSIDE, /* only by interior pointers */
+	SCANNED_WEAK,	/* only by words that may not be pointers */
 	SCANNED_LOST,
-	SCANNED_INDIRECT, /* lost, and something that is lost leads to it */
+	SCANNED_INDIRECT, /* unreachable, and another unreachable block points to it */
 	SCANNED_FATES,
 };
 
-/* Who leads to a block, or alone keeps it. */
+/* What points to a block, or is its dominator: a block, a root, or nothing. */
 struct scanned_node {
-	bool is_block, is_root; /* neither: nobody */
+	bool is_block, is_root; /* neither: nothing */
 	uint64_t block;		/* address */
 	uint32_t root;
 };
@@ -39,32 +39,33 @@ struct scanned_block {
 	uint64_t address;
 	enum scanned_fate fate;
 	struct scanned_node parent, dominator;
-	uint64_t offset; /* in the parent */
+	uint64_t offset; /* of the pointer in the parent */
 	uint64_t retained;
 	uint32_t retained_count;
-	/* scanned.c's: where its way ends, once somebody has asked */
+	/* private to scanned.c: the end of the block's path, once it was asked for */
 	bool is_walked;
 	uint32_t end, steps; /* end: index of the root + 1; 0: nowhere */
 };
 
 struct scanned_root {
-	const char *kind, *name, *module, *function, *thread_name; /* NULL: not said */
+	const char *kind, *name, *module, *function, *thread_name; /* NULL: not known */
 	uint32_t thread;
 	uint64_t offset, at, retained;
 	uint32_t retained_count;
 };
 
 struct scanned {
-	bool is_done;	     /* there is a result */
-	const char *doubt;   /* why lost blocks may be held by what is not known; NULL: no */
-	const char *failure; /* of the last scan; NULL: it did not fail */
-	uint64_t cut;	     /* index of the note at which the process stood still */
+	bool is_done;	   /* there is a result */
+	const char *doubt; /* why unreachable blocks may be reachable in a way that the scan did not
+			      see; NULL: no doubt */
+	const char *failure; /* error of the last scan; NULL: it did not fail */
+	uint64_t cut;	     /* index of the note at which the process was stopped */
 	uint64_t pause_ns, took_ns, read_bytes, unread_bytes;
-	bool has_before; /* another scan was done before */
-	/* scanned.c's */
+	bool has_before; /* there was a successful scan before this one */
+	/* private to scanned.c: */
 	uint64_t cut_before;
 	struct map lost_before; /* by address */
-	struct map handles;	/* that are lost, by class and object */
+	struct map handles;	/* unreachable handles, by class and object */
 	uint64_t number, next, next_cut;
 	bool has_next;
 	struct pool pool;
@@ -76,34 +77,34 @@ struct scanned {
 void scanned_init(struct scanned *scanned);
 void scanned_free(struct scanned *scanned);
 
-/* Another process. */
+/* Removes the result, for another process. */
 void scanned_clear(struct scanned *scanned);
 
 /* Any note, in the order of the stream. */
 void scanned_note(struct scanned *scanned, const struct event *event);
 
-/* The block at an address, if that is what was gained by the call of this index; or NULL. */
+/* The block at an address, if the call with this index allocated it; or NULL. */
 const struct scanned_block *scanned_find(const struct scanned *scanned, uint64_t address,
 					 uint64_t index);
 
-/* Whether a block that is lost was none of those that the scan before found lost. */
+/* Whether an unreachable block was not unreachable in the scan before. */
 bool scanned_is_new(const struct scanned *scanned, uint64_t address, uint64_t index);
 
-/* Whether nobody has a stream, directory or thread any more, gained by the call of this index. */
+/* Whether a stream, directory or thread that the call with this index created is unreachable. */
 bool scanned_handle_is_lost(const struct scanned *scanned, enum resource class, uint64_t object,
 			    uint64_t index);
 
-/* Without asking when it was gained. */
+/* The block at an address, whichever call allocated it. */
 const struct scanned_block *scanned_at(const struct scanned *scanned, uint64_t address);
 
 /*
- * The root where the way from a block ends; NULL: it is lost, or the way has no end. *steps: blocks
- * in between. Each block is walked from once, whoever asks.
+ * The root at the end of a block's path; NULL: the block is unreachable, or the path has no end.
+ * *steps: number of blocks in between. The path of each block is followed once.
  */
 const struct scanned_root *scanned_root_of(struct scanned *scanned,
 					   const struct scanned_block *block, uint32_t *steps);
 
-/* A root as people read it: "pool (server)", "stack of worker (4711) in serve". */
+/* A root as text: "pool (server)", "stack of worker (4711) in serve". */
 const char *scanned_root_text(const struct scanned_root *root, char *text, size_t size);
 
 extern const char *const scanned_words[SCANNED_FATES];

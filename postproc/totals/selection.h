@@ -2,19 +2,18 @@
 #ifndef TOTALS_SELECTION_H
 #define TOTALS_SELECTION_H
 
-/* What filters left of the calls of a run (postproc/engine/select.h), for whoever shows the rest.
- */
+/* What filters left of the calls of a run (postproc/engine/select.h), for reports on the rest. */
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What became of the calls of one or several streams. */
+/* How many calls of one or several streams the filters kept. */
 struct select_tally {
-	const char *filters; /* as the user said them, for whoever tells of the rest; NULL: none */
+	const char *filters; /* as the user wrote them; NULL: none */
 	uint64_t seen, kept;
 };
 
-/* Filters left nothing of what there was. tally may be NULL. */
+/* Whether filters removed every call. tally may be NULL. */
 static inline bool select_is_empty(const struct select_tally *tally)
 {
 	return tally && tally->filters && !tally->kept;

@@ -44,8 +44,8 @@ struct summary_hot {
 	uint32_t pid;
 	uint64_t ns;				 /* all that it waited */
 	const struct trace_node *waiter, *other; /* of the longest wait; NULL: not known */
-	const struct trace_node
-		*first; /* who began the row of wakes that other ends; may be other */
+	/* who began the row of wakes that other ends; may be other */
+	const struct trace_node *first;
 };
 
 /* Numbered as in the ledger. */
@@ -141,20 +141,23 @@ struct summary_process {
 	enum summary_end end;
 	bool has_status;
 	int status;
-	const char *untraced; /* SUMMARY_EXEC: why the program that it ran was not traced; NULL: it
-				 was, or that is not known */
-	const char *became;   /* SUMMARY_EXEC: path of that program; NULL: not known */
-	bool has_end;	      /* the stream says how it ended: it is complete */
-	bool is_in_run; /* its file has all processes of the run, if a flight recorder left none out
-			 */
+	/*
+	 * SUMMARY_EXEC: why the program that it ran was not traced; NULL: it was, or that is not
+	 * known
+	 */
+	const char *untraced;
+	const char *became; /* SUMMARY_EXEC: path of that program; NULL: not known */
+	bool has_end;	    /* the stream says how it ended: it is complete */
+	/* its file has all processes of the run, if a flight recorder left none out */
+	bool is_in_run;
 	bool is_damaged;
 	uint64_t damages;
 	const char *damage; /* what the first damage is */
 	uint64_t kept_ns;   /* a flight recorder has all from then on, less so many calls before */
 	uint64_t cut_calls; /* 0: it has left out none */
 	uint64_t gone;	    /* processes that it had left out by the end of this one */
-	bool is_attached;   /* it had run before, with so many threads, bytes in memory, for so long
-			     */
+	/* it had run before, with so many threads, bytes in memory, for so long */
+	bool is_attached;
 	uint64_t had_threads, had_bytes, had_ns;
 	struct before_sum had[BEFORE_KINDS]; /* that it had mapped then */
 	uint64_t unmapped;		     /* calls that have given some of that back */
@@ -162,8 +165,8 @@ struct summary_process {
 	uint64_t descriptors; /* that the kernel had open when it ended; 0: not known */
 	bool has_no_zombie;   /* the kernel had no ended child of it then */
 	bool has_zombie;      /* it had one */
-	const char *past;   /* classes of objects that it acquired or released by syscall(2); NULL:
-			       none */
+	/* classes of objects that it acquired or released by syscall(2); NULL: none */
+	const char *past;
 	bool has_namespace; /* libraries in another link namespace called a libc of their own */
 	uint64_t held[RESOURCE_COUNT]; /* objects at the end */
 	uint64_t held_bytes;	       /* memory */
@@ -261,8 +264,8 @@ struct summary {
 		uint64_t whole; /* those that are no parts */
 	} sites;		/* none without summary_watch(), nor numbers of them in classes */
 	struct {
-		struct summary_blocked
-			*items; /* after summary_end(): deadlocks, then the longest */
+		/* after summary_end(): deadlocks, then the longest */
+		struct summary_blocked *items;
 		size_t count, capacity;
 	} blocked;
 	ARRAY_OF(struct summary_loss) losses;

@@ -51,8 +51,8 @@ struct summary_fold {
 	uint32_t executor;    /* the thread that it was made by */
 	char command[SUMMARY_COMMAND_MAX];
 	size_t command_length;
-	const struct atlas_module
-		*malloc; /* the file of the malloc that is recorded; NULL: not known */
+	/* the file of the malloc that is recorded; NULL: not known */
+	const struct atlas_module *malloc;
 };
 
 /* Sites are to be listed. Before the first event. */

@@ -8,7 +8,7 @@
 #include "base/cleanup.h"
 #include "base/memory.h"
 
-#define KEPT_CHUNKS 16u /* of a process, for the next one */
+#define KEPT_CHUNKS 16u /* chunks of a process that are reused for the next one */
 
 /* ---- entries ---- */
 
@@ -48,7 +48,7 @@ static bool is_place(const struct tally_place *place, const struct site *site)
 	       (place->backtrace->count || !strcmp(place->function, site->function->name));
 }
 
-/* Index + 1 of the place of a site. */
+/* Finds or adds the place of a site; returns index + 1. */
 static uint32_t place_of(struct tallies *tallies, const struct site *site)
 {
 	const struct trace_node *backtrace =
@@ -75,7 +75,7 @@ static uint32_t place_of(struct tallies *tallies, const struct site *site)
 	return (uint32_t)tallies->places.count;
 }
 
-/* Index + 1 of the place of each site. */
+/* For each site: index + 1 of its place. */
 static uint32_t *make_places(struct tallies *tallies, const struct sites *sites)
 {
 	uint32_t *places = memory_zalloc(sites->list.count, sizeof(*places));
@@ -86,8 +86,8 @@ static uint32_t *make_places(struct tallies *tallies, const struct sites *sites)
 }
 
 /*
- * The entries of a process that were merged are given back chunk by chunk, and those of the run
- * take their room; a few are kept for the next process, as they begin.
+ * Frees the chunk of a process's entries after they were merged, which makes space for those of the
+ * run; the first few are zeroed and kept for the next process.
  */
 static void forget_chunk(struct tally *tally, size_t chunk)
 {
@@ -101,7 +101,7 @@ static void forget_chunk(struct tally *tally, size_t chunk)
 	*entries = NULL;
 }
 
-/* count: of the sites; 0: what the process has is forgotten alone. */
+/* count: of the sites; 0: the entries of the process are freed without being merged. */
 static void merge_tally(struct tally *tally, const uint32_t *places, size_t count)
 {
 	for (size_t i = 0; i < tally->chunks[TALLY_OF_PROCESS].count; i++) {

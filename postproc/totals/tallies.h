@@ -3,9 +3,9 @@
 #define TOTALS_TALLIES_H
 
 /*
- * What places of the program amount to. A report adds up what it wants to know of each site of the
- * process that is being read; when the process has ended, its sites become places of the run, and
- * what was added up is merged into theirs. Memory grows with distinct backtraces.
+ * Sums by call site. A report adds up its values for each site of the current process; when the
+ * process has ended, its sites become places of the run, and the sums are merged into the sums of
+ * the places. Memory grows with the number of distinct backtraces.
  */
 
 #include <stdbool.h>
@@ -18,11 +18,11 @@
 #include "base/pool.h"
 #include "naming/atlas.h"
 
-/* A place of the run: what it gained is of one class, with one backtrace, in any process. */
+/* A place of the run: acquisitions of one class with one backtrace, in any process. */
 struct tally_place {
 	const struct trace_node *backtrace; /* never NULL; count may be 0 */
 	const char *function;		    /* of the first call */
-	uint32_t next;			    /* index + 1 of another one with that backtrace */
+	uint32_t next;			    /* index + 1 of another place with that backtrace */
 	uint8_t class;			    /* ledger_class() */
 	bool is_part;
 };
@@ -30,14 +30,14 @@ struct tally_place {
 #define TALLY_ENTRIES 256u /* of a chunk */
 
 /*
- * What a report adds up for each place. merge adds what a process has to what the run has; both
- * begin as zeros.
+ * The values of a report for each place. merge adds an entry of the process to an entry of the run;
+ * both start as zeros.
  */
 struct tally {
 	size_t size; /* of an entry */
 	void (*merge)(void *user, void *run, const void *process);
 	void *user;
-	/* of the process by site, of the run by place; NULL: nothing in it was asked for */
+	/* of the process by site, of the run by place; NULL: no entry in it was made */
 	ARRAY_OF(char *) chunks[2];
 };
 
@@ -50,21 +50,25 @@ struct tallies {
 	ARRAY_OF(struct tally_place) places;
 	uint32_t *first; /* by number of a node of the atlas: index + 1 of a place; 0: none */
 	size_t first_count;
-	struct tally list[LEDGER_LISTENERS + 4]; /* the summary and leaks have some of their own */
+	struct tally list[LEDGER_LISTENERS +
+			  4]; /* 4 more: the summary and leaks have tallies of their own */
 	unsigned count;
 };
 
 void tallies_init(struct tallies *tallies, struct atlas *atlas);
 void tallies_free(struct tallies *tallies);
 
-/* Before the first event; at most as many as there may be listeners. The tallies own it. */
+/*
+ * Call it before the first event; at most one for each possible listener. The tallies own the
+ * result.
+ */
 struct tally *tallies_add(struct tallies *tallies, size_t size,
 			  void (*merge)(void *user, void *run, const void *process), void *user);
 
-/* An entry that may have to be made. */
+/* The entry; makes it if it does not exist. */
 void *tally_make(struct tally *tally, int whose, uint32_t index);
 
-/* One that was made; NULL: it was not. */
+/* The entry; NULL: it was not made. */
 static inline void *tally_find(const struct tally *tally, int whose, uint32_t index)
 {
 	uint32_t chunk = index / TALLY_ENTRIES;
@@ -74,7 +78,7 @@ static inline void *tally_find(const struct tally *tally, int whose, uint32_t in
 	return entries ? entries + index % TALLY_ENTRIES * tally->size : NULL;
 }
 
-/* The entry of a site of the process. */
+/* The entry for a site of the process; makes it if it does not exist. */
 static inline void *tally_entry(struct tally *tally, uint32_t site)
 {
 	void *entry = tally_find(tally, TALLY_OF_PROCESS, site);
@@ -83,8 +87,8 @@ static inline void *tally_entry(struct tally *tally, uint32_t site)
 }
 
 /*
- * The process has ended: its sites become places of the run, and entries are merged. To be called
- * before the atlas hears of another process. Returns 0.
+ * The process has ended: its sites become places of the run, and entries are merged. Call it before
+ * the atlas gets another process.
  */
 void tallies_close(struct tallies *tallies, const struct sites *sites);
 
@@ -99,7 +103,7 @@ static inline const struct tally_place *tallies_place(const struct tallies *tall
 	return &tallies->places.items[place];
 }
 
-/* The entry of a place of the run; NULL: none was made. */
+/* The entry for a place of the run; NULL: it was not made. */
 static inline void *tally_of_place(const struct tally *tally, uint32_t place)
 {
 	return tally_find(tally, TALLY_OF_RUN, place);

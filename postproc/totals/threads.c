@@ -11,7 +11,7 @@
 
 /* ---- the tables ---- */
 
-/* The key is to mean this thread from now on. */
+/* The key means this thread from now on. */
 static void name_by(struct map *map, uint64_t key, uint32_t index)
 {
 	map_set(map, 0, key, index + 1);
@@ -46,8 +46,8 @@ static uint32_t add(struct threads *threads, uint32_t tid, uint64_t pthread, uin
 }
 
 /*
- * Whose event it is. A thread that was made and has not yet been heard of is known by its handle;
- * its kernel's number may have been another's before.
+ * The thread of an event. A new thread without events is known by its pthread_t only; its tid may
+ * have been that of an earlier thread.
  */
 static uint32_t look_up(struct threads *threads, const struct event *event)
 {
@@ -79,7 +79,7 @@ static uint32_t thread_of(struct threads *threads, const struct event *event)
 
 /* ---- waits ---- */
 
-/* By the class of the hook: what is waited for in it, and 1; 0: it is no wait. */
+/* For each class of hooks: its enum thread_wait + 1; 0: no wait. */
 static const unsigned char waits[RESOURCE_COUNT] = {
 	[RESOURCE_LOCK] = THREAD_WAIT_LOCK + 1,
 	[RESOURCE_SEMAPHORE] = THREAD_WAIT_SEMAPHORE + 1,
@@ -93,7 +93,7 @@ static const unsigned char waits[RESOURCE_COUNT] = {
 	[RESOURCE_DIRECTORY] = THREAD_WAIT_OTHER + 1,
 };
 
-/* False: it is no wait, or its time is in that of the call around it. */
+/* False: the call is no wait, or its time belongs to an enclosing call. */
 static bool wait_of(const struct hook *hook, uint32_t depth, enum thread_wait *wait)
 {
 	if (!hook || !hook_may_sleep(hook) || !waits[hook->resource])
@@ -116,9 +116,9 @@ static void add_wait(struct thread_life *thread, const struct hook *hook, const 
 		thread->waited_ns[wait] += event->leave_ns - event->enter_ns;
 }
 
-/* ---- what becomes of them ---- */
+/* ---- creation and end ---- */
 
-/* Made by this call: the last user of the handle from now on. */
+/* The call created a thread: the pthread_t means that thread from now on. */
 static void create(struct threads *threads, uint32_t creator, const struct event *event)
 {
 	uint32_t index = add(threads, 0, event->object, event->time_ns);
@@ -133,7 +133,10 @@ static void create(struct threads *threads, uint32_t creator, const struct event
 static void join(struct thread_life *thread, const struct event *event)
 {
 	thread->is_joined = true;
-	/* Who had to wait saw its end; else it had ended before. */
+	/*
+	 * A joiner that had to wait saw the end of the thread; otherwise the thread had ended
+	 * before.
+	 */
 	if (event->leave_ns >= event->enter_ns + THREADS_WAIT_NS)
 		thread->ended_ns = event->leave_ns;
 }
@@ -161,13 +164,13 @@ const struct thread_life *threads_of_handle(const struct threads *threads, uint6
 	return index != THREAD_NONE ? &threads->list.items[index] : NULL;
 }
 
-/* A successful call about a thread. */
+/* A successful call on a thread. */
 static void on_thread(struct threads *threads, uint32_t caller, const struct event *event)
 {
 	struct thread_life *thread = object_of(threads, event);
 	const char *function = event->function->name;
 
-	/* A join that was refused gives its thread back with a part of its own. */
+	/* A failed join writes the thread back as an acquisition that is a part. */
 	if (event->type == CALL_TYPE_ALLOC) {
 		if (!event->part)
 			create(threads, caller, event);
@@ -208,7 +211,7 @@ void threads_event(struct threads *threads, const struct event *event)
 	on_thread(threads, caller, event);
 }
 
-/* ~open: a call that had not come back at the end; ~process: there is a first thread. */
+/* ~open: a call that had not returned at the end; ~process: there is a first thread. */
 void threads_note(struct threads *threads, const struct event *event)
 {
 	const char *name = event->function->name, *call = event_argument(event, "call");

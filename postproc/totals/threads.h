@@ -3,10 +3,10 @@
 #define TOTALS_THREADS_H
 
 /*
- * The threads of one process: who made whom, how long each lived, what it waited for and what
- * became of it. Kernel's numbers and handles are used again, so both mean their last user; a thread
- * begins with the call that made it, or with its first event where that was not seen. Memory grows
- * with the threads of the process.
+ * The threads of one process: which thread created which, how long each lived, what it waited for
+ * and how it ended. Tids and pthread_t values are reused, so a lookup finds the last user; a thread
+ * begins with the call that created it, or with its first event if that call was not recorded.
+ * Memory grows with the number of threads of the process.
  */
 
 #include <stdbool.h>
@@ -33,40 +33,41 @@ enum thread_wait { /* in the order of the columns of thread_waits */
 };
 
 struct thread_life {
-	uint32_t tid;	  /* 0: it made no call */
+	uint32_t tid;	  /* 0: it made no recorded call */
 	uint64_t pthread; /* 0: not known */
-	uint32_t creator; /* index, or THREAD_NONE */
+	uint32_t creator; /* index of the thread that created it, or THREAD_NONE */
 	uint64_t first_ns, last_ns;
-	const struct backtrace *backtrace; /* of the call that made it, or NULL */
+	const struct backtrace *backtrace; /* of the call that created it, or NULL */
 	uint64_t index;			   /* of that call */
-	char name[THREAD_NAME_SIZE];	   /* "": it got none */
+	char name[THREAD_NAME_SIZE];	   /* "": it was not named */
 	uint64_t events;
 	uint64_t waited_ns[THREAD_WAITS];
-	bool is_first; /* the thread that the process began with */
+	bool is_first; /* the first thread of the process */
 	bool is_detached, is_joined;
-	bool has_ended;	   /* it said so: pthread_exit */
-	uint64_t ended_ns; /* when somebody who waited for its end saw it; 0: nobody did */
-	char open_call[THREAD_CALL_SIZE]; /* that it was in when the process ended, or "" */
+	bool has_ended;	   /* by pthread_exit */
+	uint64_t ended_ns; /* when the thread that joined it saw its end; 0: not known */
+	/* the call that it was in when the process ended, or "" */
+	char open_call[THREAD_CALL_SIZE];
 };
 
 struct threads {
 	ARRAY_OF(struct thread_life) list;
-	struct map by_number, by_handle; /* index of the last user + 1 */
-	uint32_t last;			 /* of the last event, or THREAD_NONE */
+	struct map by_number, by_handle; /* index + 1 of the last thread with it */
+	uint32_t last;			 /* thread of the last event, or THREAD_NONE */
 };
 
 void threads_init(struct threads *threads);
 
-/* All are forgotten: another process. */
+/* Removes all threads, for another process. */
 void threads_clear(struct threads *threads);
 
 /*
- * True if the thread was in this call for so long that it counts as a wait, and for what. Its time
- * is not in that of a call around it that counts.
+ * Whether the call took so long that it counts as a wait, and for what. Nested waits: the time
+ * counts for the inner call only.
  */
 bool threads_waits(const struct hook *hook, const struct event *event, enum thread_wait *wait);
 
-/* The last user of a pthread's handle, or NULL. */
+/* The last thread with this pthread_t, or NULL. */
 const struct thread_life *threads_of_handle(const struct threads *threads, uint64_t handle);
 
 /* A call or a note, in the order of the stream. */

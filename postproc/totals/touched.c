@@ -5,7 +5,7 @@
 
 #include "base/array.h"
 
-/* Of a deep recursion the first frames tell enough. */
+/* A deeper recursion adds no other modules. */
 #define FRAMES_MAX 256
 
 void touched_free(struct touched *touched)
@@ -66,7 +66,10 @@ void touched_process(struct touched *touched, const struct atlas *atlas)
 		look_at(touched, atlas, &touched->backtraces.items[number]);
 		touched->backtraces.items[number].events = 0;
 	}
-	/* Numbers go on in the next process, so it is paid for by those that were met. */
+	/*
+	 * Backtraces of the next process have new ids, so cleaning up the ids that were met costs
+	 * enough.
+	 */
 	if (touched->met.count > touched->backtraces.count / 2)
 		ARRAY_CLEAR(&touched->backtraces);
 	ARRAY_CLEAR(&touched->met);

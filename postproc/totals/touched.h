@@ -3,8 +3,8 @@
 #define TOTALS_TOUCHED_H
 
 /*
- * In how many events each module has a frame, so that what lacks names can be weighed. Events are
- * counted by backtrace; each backtrace is looked at once, when its process has been read.
+ * The number of events in which each module has a frame: the weight of modules without names.
+ * Events are counted by backtrace; each backtrace is examined once, at the end of its process.
  */
 
 #include "base/array.h"
@@ -15,19 +15,19 @@ struct touched {
 	struct {
 		struct touched_backtrace {
 			const struct backtrace *backtrace;
-			uint64_t events; /* of the process that is being read */
+			uint64_t events; /* of the current process */
 			uint64_t index;	 /* of the first call */
 		} * items;		 /* by number */
 		size_t count, capacity;
 	} backtraces;
-	ARRAY_OF(uint32_t) met; /* numbers of those that have events */
+	ARRAY_OF(uint32_t) met; /* ids of backtraces that have events */
 	struct {
 		struct touched_module {
-			uint64_t events, last; /* the backtrace that was counted last */
+			uint64_t events, last; /* last: the backtrace that was counted last */
 		} * items;		       /* by number in the atlas */
 		size_t count, capacity;
 	} modules;
-	uint64_t looked; /* backtraces, of all processes */
+	uint64_t looked; /* backtraces examined in all processes */
 };
 
 void touched_free(struct touched *touched);
@@ -35,10 +35,10 @@ void touched_free(struct touched *touched);
 /* A call. */
 void touched_event(struct touched *touched, const struct event *event);
 
-/* The process has been read, the atlas still knows its mappings. */
+/* The process was read to its end; the atlas still has its mappings. */
 void touched_process(struct touched *touched, const struct atlas *atlas);
 
-/* Events of all processes so far that have a frame in the module; the same of so many. */
+/* Events of all processes so far that have a frame in the module, and their percentage of all. */
 uint64_t touched_events(const struct touched *touched, const struct atlas_module *module);
 double touched_percent(const struct touched *touched, const struct atlas_module *module,
 		       uint64_t all);
