@@ -2,8 +2,10 @@
 #ifndef ARCH_AARCH64_H
 #define ARCH_AARCH64_H
 
-/* aarch64 behind the seam of arch.h. The numbers are those of "DWARF for the Arm 64-bit
- * Architecture", section 4.1. */
+/*
+ * aarch64, as arch.h describes it. Register numbers are those of "DWARF for the Arm 64-bit
+ * Architecture", section 4.1.
+ */
 
 static inline long arch_call6(long number, long a, long b, long c, long d, long e, long f)
 {
@@ -27,7 +29,7 @@ static inline long arch_call3(long number, long a, long b, long c)
 	return arch_call6(number, a, b, c, 0, 0, 0);
 }
 
-/* A call leaves the return address in x30, which a signal saves beside the pc. */
+/* A call leaves the return address in x30; a signal frame has the pc in a field of its own. */
 #define ARCH_WALKS	1
 #define DWARF_REGISTERS 33
 #define DWARF_FP	29
@@ -35,7 +37,7 @@ static inline long arch_call3(long number, long a, long b, long c)
 #define DWARF_RA	30
 #define DWARF_PC	32
 
-/* Its numbers are DWARF's. */
+/* libunwind uses DWARF's register numbers here. */
 #define ARCH_LIBUNWIND "aarch64"
 
 #define ARCH_RED_ZONE 0u
@@ -67,14 +69,17 @@ static inline uintptr_t arch_thread_pointer(void)
 
 static inline uintptr_t arch_plain_address(uintptr_t address)
 {
-	/* xpaclri, in the hint space: does nothing where there is no pointer authentication. */
+	/*
+	 * xpaclri is in the hint space: it does nothing on processors without pointer
+	 * authentication.
+	 */
 	register uintptr_t x30 __asm__("x30") = address;
 
 	__asm__("hint #7" : "+r"(x30));
 	return x30;
 }
 
-/* Where what is called keeps its return address is its own affair: nobody can say that it went. */
+/* A callee may keep its return address anywhere, so its absence from the stack proves nothing. */
 static inline bool arch_returns_to(uintptr_t frame, uintptr_t ip)
 {
 	(void)frame, (void)ip;
@@ -82,50 +87,49 @@ static inline bool arch_returns_to(uintptr_t frame, uintptr_t ip)
 }
 
 /*
- * The kernel's return from a signal has had no unwind table since Linux 5.8, and one that knows
- * only x29 and x30 before. It is known by its code, mov x8, #139; svc #0. At sp stand 128 bytes of
- * siginfo_t, then ucontext_t with struct sigcontext at 176 (asm/sigcontext.h): an address, x0 to
- * x30, sp, pc.
+ * The kernel's code that returns from a signal handler has no unwind table since Linux 5.8; before
+ * that, its table restores only x29 and x30. We recognise it by its code: mov x8, #139; svc #0. The
+ * stack pointer points to 128 bytes of siginfo_t, then ucontext_t, with struct sigcontext at offset
+ * 176 (asm/sigcontext.h): an address, x0 to x30, sp, pc.
  */
 #define ARCH_SIGNAL_FRAME     1
 #define ARCH_SIGNAL_CODE      0xd4000001d2801168u
 #define ARCH_SIGNAL_REGISTERS (128 + 176 + 8)
 
-#define ARCH_VFORK                                                       \
-	".text\n"                                                        \
-	".globl vfork\n"                                                 \
-	".type vfork, %function\n"                                       \
-	"vfork:\n"                                                       \
-	"	.cfi_startproc\n"                                              \
-	"	hint #34\n" /* bti c */                                  \
-	"	stp x29, x30, [sp, #-16]!\n"                                   \
-	"	.cfi_adjust_cfa_offset 16\n"                                   \
-	"	.cfi_rel_offset x29, 0\n"                                      \
-	"	.cfi_rel_offset x30, 8\n"                                      \
-	"	mov x0, x30\n"                                                 \
-	"	add x1, sp, #16\n"                                             \
-	"	mov x2, x29\n"                                                 \
-	"	bl hand_vfork_enter\n"                                         \
-	"	mov x16, x0\n"                                                 \
-	"	ldp x29, x30, [sp], #16\n"                                     \
-	"	.cfi_adjust_cfa_offset -16\n"                                  \
-	"	.cfi_restore x29\n"                                            \
-	"	.cfi_restore x30\n"                                            \
-	"	cbnz x1, 1f\n"                                                 \
-	"	br x16\n" /* From here on the return address is with the \
-			     thread: the stack is the caller's own. */   \
-	"1:	.cfi_undefined x30\n"                                        \
-	"	blr x16\n"                                                     \
-	"	mov x1, sp\n"                                                  \
-	"	mov x2, x29\n"                                                 \
-	"	str x0, [sp, #-16]!\n"                                         \
-	"	.cfi_adjust_cfa_offset 16\n"                                   \
-	"	bl hand_vfork_leave\n"                                         \
-	"	mov x30, x0\n"                                                 \
-	"	ldr x0, [sp], #16\n"                                           \
-	"	.cfi_adjust_cfa_offset -16\n"                                  \
-	"	ret\n"                                                         \
-	"	.cfi_endproc\n"                                                \
+#define ARCH_VFORK                                                \
+	".text\n"                                                 \
+	".globl vfork\n"                                          \
+	".type vfork, %function\n"                                \
+	"vfork:\n"                                                \
+	"	.cfi_startproc\n"                                       \
+	"	hint #34\n" /* bti c */                           \
+	"	stp x29, x30, [sp, #-16]!\n"                            \
+	"	.cfi_adjust_cfa_offset 16\n"                            \
+	"	.cfi_rel_offset x29, 0\n"                               \
+	"	.cfi_rel_offset x30, 8\n"                               \
+	"	mov x0, x30\n"                                          \
+	"	add x1, sp, #16\n"                                      \
+	"	mov x2, x29\n"                                          \
+	"	bl hand_vfork_enter\n"                                  \
+	"	mov x16, x0\n"                                          \
+	"	ldp x29, x30, [sp], #16\n"                              \
+	"	.cfi_adjust_cfa_offset -16\n"                           \
+	"	.cfi_restore x29\n"                                     \
+	"	.cfi_restore x30\n"                                     \
+	"	cbnz x1, 1f\n"                                          \
+	"	br x16\n" /* the thread has the return address */ \
+	"1:	.cfi_undefined x30\n"                                 \
+	"	blr x16\n"                                              \
+	"	mov x1, sp\n"                                           \
+	"	mov x2, x29\n"                                          \
+	"	str x0, [sp, #-16]!\n"                                  \
+	"	.cfi_adjust_cfa_offset 16\n"                            \
+	"	bl hand_vfork_leave\n"                                  \
+	"	mov x30, x0\n"                                          \
+	"	ldr x0, [sp], #16\n"                                    \
+	"	.cfi_adjust_cfa_offset -16\n"                           \
+	"	ret\n"                                                  \
+	"	.cfi_endproc\n"                                         \
 	".size vfork, .-vfork\n"
 
 #define ARCH_DLOPEN                     \

@@ -2,8 +2,7 @@
 #ifndef ARCH_OTHER_H
 #define ARCH_OTHER_H
 
-/* A processor that nobody has described behind the seam of arch.h: what libc and the compiler know.
- */
+/* A processor without a header of its own: only what libc and the compiler know. */
 
 #include <errno.h>
 #include <stdbool.h>
@@ -29,7 +28,7 @@ static inline long arch_call3(long number, long a, long b, long c)
 	return arch_call6(number, a, b, c, 0, 0, 0);
 }
 
-/* No walker, and nothing to tell libunwind: a backtrace is the caller alone. */
+/* No walker, and no register numbers for libunwind: a backtrace is the caller alone. */
 #define ARCH_WALKS	0
 #define DWARF_REGISTERS 1
 #define DWARF_FP	0
@@ -47,7 +46,7 @@ static inline uint64_t arch_registers(uintptr_t *reg, uintptr_t *pc)
 
 #define ARCH_HAS_THREAD_POINTER 0
 
-/* Not every compiler has a word for it. */
+/* Not every compiler has a builtin for it. */
 static inline uintptr_t arch_thread_pointer(void)
 {
 	return 0;

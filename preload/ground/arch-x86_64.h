@@ -2,7 +2,7 @@
 #ifndef ARCH_X86_64_H
 #define ARCH_X86_64_H
 
-/* x86-64 behind the seam of arch.h. The numbers are those of its ABI, figure 3.36. */
+/* x86-64, as arch.h describes it. Register numbers are those of the psABI, figure 3.36. */
 
 static inline long arch_call6(long number, long a, long b, long c, long d, long e, long f)
 {
@@ -36,13 +36,15 @@ static inline long arch_call3(long number, long a, long b, long c)
 #define DWARF_RA	16
 #define DWARF_PC	16
 
-/* Its numbers are DWARF's. */
+/* libunwind uses DWARF's register numbers here. */
 #define ARCH_LIBUNWIND "x86_64"
 
-/* ABI 3.2.2. */
+/* psABI 3.2.2 */
 #define ARCH_RED_ZONE 128u
 
-/* Sets those that a call preserves, and returns a bit for each. */
+/*
+ * Stores the call-preserved registers, sp and the pc. Returns a bit for each register that is set.
+ */
 static inline __attribute__((always_inline)) uint64_t arch_registers(uintptr_t *reg, uintptr_t *pc)
 {
 	uintptr_t here;
@@ -73,48 +75,46 @@ static inline uintptr_t arch_plain_address(uintptr_t address)
 }
 
 /*
- * Whether the stack still says that a call will return to its caller: a function that the caller
- * has called since has written its own return address there, or something else.
- * frame: the caller's stack pointer after the return.
+ * Whether a call's return address ip is still in its stack slot. Any function that the caller
+ * called since has overwritten the slot. frame: the caller's stack pointer after the return.
  */
 static inline bool arch_returns_to(uintptr_t frame, uintptr_t ip)
 {
 	return ((const uintptr_t *)frame)[-1] == ip;
 }
 
-#define ARCH_VFORK                                                                  \
-	".text\n"                                                                   \
-	".globl vfork\n"                                                            \
-	".type vfork, @function\n"                                                  \
-	"vfork:\n"                                                                  \
-	"	.cfi_startproc\n"                                                         \
-	"	movq (%rsp), %rdi\n"                                                      \
-	"	leaq 8(%rsp), %rsi\n"                                                     \
-	"	movq %rbp, %rdx\n"                                                        \
-	"	subq $8, %rsp\n"                                                          \
-	"	.cfi_adjust_cfa_offset 8\n"                                               \
-	"	call hand_vfork_enter\n"                                                  \
-	"	addq $8, %rsp\n"                                                          \
-	"	.cfi_adjust_cfa_offset -8\n"                                              \
-	"	testq %rdx, %rdx\n"                                                       \
-	"	jnz 1f\n"                                                                 \
-	"	jmp *%rax\n" /* From here on the return address is with the thread: \
-				the stack is the caller's own. */                   \
-	"1:	addq $8, %rsp\n"                                                        \
-	"	.cfi_adjust_cfa_offset -8\n"                                              \
-	"	.cfi_undefined rip\n"                                                     \
-	"	call *%rax\n"                                                             \
-	"	movq %rsp, %rsi\n"                                                        \
-	"	movq %rbp, %rdx\n"                                                        \
-	"	pushq %rax\n"                                                             \
-	"	subq $8, %rsp\n"                                                          \
-	"	movq %rax, %rdi\n"                                                        \
-	"	call hand_vfork_leave\n"                                                  \
-	"	movq %rax, %rcx\n"                                                        \
-	"	addq $8, %rsp\n"                                                          \
-	"	popq %rax\n"                                                              \
-	"	jmp *%rcx\n"                                                              \
-	"	.cfi_endproc\n"                                                           \
+#define ARCH_VFORK                                                   \
+	".text\n"                                                    \
+	".globl vfork\n"                                             \
+	".type vfork, @function\n"                                   \
+	"vfork:\n"                                                   \
+	"	.cfi_startproc\n"                                          \
+	"	movq (%rsp), %rdi\n"                                       \
+	"	leaq 8(%rsp), %rsi\n"                                      \
+	"	movq %rbp, %rdx\n"                                         \
+	"	subq $8, %rsp\n"                                           \
+	"	.cfi_adjust_cfa_offset 8\n"                                \
+	"	call hand_vfork_enter\n"                                   \
+	"	addq $8, %rsp\n"                                           \
+	"	.cfi_adjust_cfa_offset -8\n"                               \
+	"	testq %rdx, %rdx\n"                                        \
+	"	jnz 1f\n"                                                  \
+	"	jmp *%rax\n" /* the thread has the return address */ \
+	"1:	addq $8, %rsp\n"                                         \
+	"	.cfi_adjust_cfa_offset -8\n"                               \
+	"	.cfi_undefined rip\n"                                      \
+	"	call *%rax\n"                                              \
+	"	movq %rsp, %rsi\n"                                         \
+	"	movq %rbp, %rdx\n"                                         \
+	"	pushq %rax\n"                                              \
+	"	subq $8, %rsp\n"                                           \
+	"	movq %rax, %rdi\n"                                         \
+	"	call hand_vfork_leave\n"                                   \
+	"	movq %rax, %rcx\n"                                         \
+	"	addq $8, %rsp\n"                                           \
+	"	popq %rax\n"                                               \
+	"	jmp *%rcx\n"                                               \
+	"	.cfi_endproc\n"                                            \
 	".size vfork, .-vfork\n"
 
 #define ARCH_DLOPEN                    \

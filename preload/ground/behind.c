@@ -14,7 +14,7 @@
 #include "plain.h"
 
 #define MODULES_MAX 64
-#define MODULES_FEW 8 /* most programs have no more */
+#define MODULES_FEW 8 /* most programs have at most this many */
 
 #if __SIZEOF_POINTER__ == 8
 #define SYMBOL_TYPE(info)   ELF64_ST_TYPE(info)
@@ -24,15 +24,15 @@
 #define SYMBOL_SCOPE(other) ELF32_ST_VISIBILITY(other)
 #endif
 
-#define VERSION_HIDDEN 0x8000u /* of an entry of DT_VERSYM: not the default one */
-#define VERSION_FIRST  2u      /* below: local, and global without a version */
+#define VERSION_HIDDEN 0x8000u /* in an entry of DT_VERSYM: not the default version */
+#define VERSION_FIRST  2u      /* lower numbers: local, and global without a version */
 
-/* DT_GNU_HASH: a filter of bits, buckets, and chains whose last hash is odd. */
+/* DT_GNU_HASH consists of a Bloom filter, buckets, and chains; the last hash of a chain is odd. */
 struct module {
 	uintptr_t base;
 	const ElfW(Sym) * symbols;
 	const char *names;
-	const uint16_t *versions; /* NULL: it has none */
+	const uint16_t *versions; /* NULL: symbols have no versions */
 	const ElfW(Addr) * filter;
 	uint32_t filter_words, filter_shift, first, bucket_count;
 	const uint32_t *buckets, *chains;
@@ -42,15 +42,15 @@ static struct module few[MODULES_FEW];
 static SPARSE struct module more[MODULES_MAX - MODULES_FEW];
 static unsigned int module_count;
 static bool is_first;
-static const struct libc_places *places; /* of our libc; NULL: not known */
-static unsigned int libc_at;		 /* its place among the modules */
+static const struct libc_places *places; /* our libc's; NULL: unknown */
+static unsigned int libc_at;		 /* libc's index among the modules */
 
 static struct module *module_at(unsigned int i)
 {
 	return i < MODULES_FEW ? &few[i] : &more[i - MODULES_FEW];
 }
 
-/* The loader has made addresses of them but in sections that cannot be written. */
+/* The loader has relocated these values, except in sections that are read-only. */
 static const void *address_of(const struct link_map *map, const ElfW(Dyn) * entry)
 {
 	uintptr_t value = entry->d_un.d_ptr;
@@ -99,7 +99,7 @@ static bool is_id(const ElfW(Nhdr) * note, const struct libc_places *known)
 	return true;
 }
 
-/* Whether the notes of libc have the build-id. Its first page has headers and notes. */
+/* Whether libc's build-id is the known one. Its notes are in its first page, after the headers. */
 static bool is_known(const struct dl_find_object *libc, const struct libc_places *known)
 {
 	const ElfW(Ehdr) *file = libc->dlfo_map_start;
@@ -134,7 +134,7 @@ bool behind_begin(const struct libc_places *known)
 	for (const struct link_map *map = own.dlfo_link_map; map; map = map->l_next)
 		is_first |= map == libc.dlfo_link_map;
 	for (const struct link_map *map = own.dlfo_link_map->l_next; map; map = map->l_next) {
-		/* the kernel's, which is in the list and not in the search order */
+		/* the vDSO is in the list, but not in the search order */
 		if (!map->l_name || plain_equal(map->l_name, "linux-vdso.so.1"))
 			continue;
 		if (map == libc.dlfo_link_map) {
@@ -174,8 +174,8 @@ static bool is_defined(const ElfW(Sym) * symbol)
 }
 
 /*
- * How glibc's check_match() takes a symbol where no version was asked for. *is_hidden: there is one
- * that only those get who ask for its version.
+ * Finds a symbol without a version, as glibc's check_match() does. *count: how many versions match.
+ * *is_hidden: there is a match that is only visible to those who ask for its version.
  */
 static const ElfW(Sym) * find_in(const struct module *module, const char *name, uint32_t hash,
 				 unsigned int *count, bool *is_hidden)

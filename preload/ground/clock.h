@@ -3,8 +3,9 @@
 #define CLOCK_H
 
 /*
- * Ticks of the run: the processor's counter where it can be trusted, else CLOCK_MONOTONIC in ns by
- * libc's vDSO path (no system call). All processes of a run use what the arena's maker chose.
+ * The clock of a run: the processor's counter where it is reliable, else CLOCK_MONOTONIC in ns,
+ * which libc reads through the vDSO without a system call. All processes use the clock that the
+ * first one chose.
  */
 
 #include <stdbool.h>
@@ -23,16 +24,19 @@ static inline uint64_t clock_monotonic(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* May run ahead of the instructions before it: for times that no order depends on. */
+/*
+ * Reads the clock without a fence: the read may be executed before earlier instructions. For times
+ * that no order depends on.
+ */
 static inline uint64_t clock_now(void)
 {
 	return clock_is_counter ? counter_read() : clock_monotonic();
 }
 
 /*
- * The time at which something happens: not before the atomic by which this thread got the block
- * that it is about to free, nor before the one by which it took a lock. With the plain clock up to
- * 2,000 of 2e7 frees sorted before the malloc of their block.
+ * Reads the clock after a fence: not before the atomic by which this thread received the block that
+ * it is about to free, or acquired a lock. Without the fence up to 2,000 of 2e7 frees sorted before
+ * the malloc of their block.
  */
 static inline uint64_t clock_now_ordered(void)
 {
@@ -40,8 +44,8 @@ static inline uint64_t clock_now_ordered(void)
 }
 
 /*
- * The end of what began at a time, later by a ns or more: a step of some counters is 10 ns, and
- * what takes no step has a duration all the same.
+ * The end of a call, at least 1 ns after its begin: some counters advance in steps of 10 ns, and
+ * every duration is greater than 0.
  */
 static inline uint64_t clock_after(uint64_t begin, uint64_t end)
 {
@@ -51,8 +55,9 @@ static inline uint64_t clock_after(uint64_t begin, uint64_t end)
 }
 
 /*
- * glibc's word for a process that has one thread (sys/single_threaded.h), where there is one. It
- * knows no threads by a bare clone(2), for whom its own allocator is not safe either.
+ * glibc's flag for a process with one thread (sys/single_threaded.h), if libc has it. glibc does
+ * not count threads that were made by a bare clone(2); its own allocator is not safe for those
+ * either.
  */
 extern char __libc_single_threaded __attribute__((weak));
 

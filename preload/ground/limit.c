@@ -17,12 +17,13 @@ uint64_t limit_lift(int which, struct rlimit *before)
 	most = (struct rlimit){ before->rlim_max, before->rlim_max };
 	if (before->rlim_cur == most.rlim_cur)
 		return before->rlim_max;
-	/* another thread could use what is lifted, or set a limit that limit_restore() would undo
+	/*
+	 * another thread could use the raised limit, or set a limit that limit_restore() would undo
 	 */
 	if (!__libc_single_threaded) {
 		uint64_t limit = before->rlim_cur;
 
-		before->rlim_cur = before->rlim_max; /* nothing is to be restored */
+		before->rlim_cur = before->rlim_max; /* nothing to restore */
 		return limit;
 	}
 	sys_call4(__NR_prlimit64, 0, which, (long)&most, 0);

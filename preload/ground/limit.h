@@ -2,20 +2,20 @@
 #ifndef LIMIT_H
 #define LIMIT_H
 
-/* Limits of this process (RLIMIT_*) that stand in our way for a moment. */
+/* Raises resource limits of this process (RLIMIT_*) for a moment. */
 
 #include <stdint.h>
 
 struct rlimit;
 
 /*
- * Raises one as far as it may be; what was there before goes to *before. Returns the limit from
- * here on. In a process with several threads nothing is raised: another one could use it, or set a
- * limit, which limit_restore() would undo.
+ * Raises a soft limit to the hard limit and stores the old values in *before. Returns the limit
+ * that is now in force. A process with several threads keeps its limit: another thread could use
+ * the raised limit, or set a limit that limit_restore() would undo.
  */
 uint64_t limit_lift(int which, struct rlimit *before);
 
-/* As it was. */
+/* Restores what limit_lift() changed. */
 void limit_restore(int which, const struct rlimit *before);
 
 #endif

@@ -37,7 +37,7 @@ static void read_entry(struct linkage *linkage, const ElfW(Dyn) * entry, size_t 
 		       size_t *skipped)
 {
 	/*
-	 * The loader has made addresses of them but in sections that cannot be written, such as the
+	 * The loader has relocated these values, except in sections that are read-only, such as the
 	 * vDSO's.
 	 */
 	uintptr_t address = entry->d_un.d_ptr < linkage->map->l_addr
@@ -94,7 +94,7 @@ bool linkage_read(struct linkage *linkage, const struct link_map *map)
 	for (int i = 0; i < 2; i++)
 		linkage->relocation_count[i] =
 			linkage->relocations[i] ? bytes[i] / sizeof(ElfW(Rela)) : 0;
-	/* those without a symbol come first, and may be very many */
+	/* relocations without a symbol come first, and there may be very many */
 	if (skipped <= linkage->relocation_count[0] && linkage->relocations[0]) {
 		linkage->relocations[0] += skipped;
 		linkage->relocation_count[0] -= skipped;
@@ -127,7 +127,7 @@ static bool is_default(const struct linkage *linkage, uint32_t number)
 	       !(linkage->versions && linkage->versions[number] & HIDDEN_VERSION);
 }
 
-/* As the filter says it, before the buckets. */
+/* Asks the Bloom filter, which precedes the buckets. */
 static bool may_have(const uint32_t *head, uint32_t hash)
 {
 	const uint64_t *bloom = (const void *)(head + 4);

@@ -3,8 +3,9 @@
 #define LINKAGE_H
 
 /*
- * What a loaded module defines and what it refers to, as its dynamic section says. Only where the
- * module stays and is relocated: under the loader's lock (from a constructor), or as in bypass.h.
+ * What a loaded module defines and what it refers to, read from its dynamic section. The module
+ * must stay loaded, and be relocated, meanwhile: call these functions under the loader's lock (from
+ * a constructor), or as bypass.h does.
  */
 
 #include <elf.h>
@@ -13,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Kinds of relocations whose place holds the address of a function. */
+/* Relocation types whose target holds the address of a function. */
 #if defined(__x86_64__)
 #define SLOT_CALL R_X86_64_JUMP_SLOT
 #define SLOT_DATA R_X86_64_GLOB_DAT
@@ -30,31 +31,34 @@
 
 struct linkage {
 	const struct link_map *map;
-	uintptr_t low, high; /* the module's memory */
+	uintptr_t low, high; /* the module's address range */
 	const ElfW(Phdr) * segments;
 	unsigned int segment_count;
 	const ElfW(Sym) * symbols;
 	const char *names;
-	const uint32_t *hash; /* DT_GNU_HASH; NULL: it has none */
+	const uint32_t *hash; /* DT_GNU_HASH; NULL: none */
 	const uint16_t *versions;
 	const ElfW(Rela) * relocations[2]; /* of data, of calls */
 	size_t relocation_count[2];
 };
 
-/* The first module of the program; the others follow by l_next. NULL: the loader knows us not. */
+/*
+ * The program's first module; l_next leads to the others. NULL: the loader's table does not list
+ * this library.
+ */
 const struct link_map *linkage_first(void);
 
-/* False for what is no module with symbols (the vDSO). */
+/* Returns false for a module without symbols (the vDSO). */
 bool linkage_read(struct linkage *linkage, const struct link_map *map);
 
-/* Whether it is this library, or the loader itself. */
+/* Whether the module is this library, or the loader. */
 bool linkage_is_own(const struct linkage *linkage);
 bool linkage_is_loader(const struct linkage *linkage);
 
-/* False: it surely defines no symbol of this name. */
+/* False: the module surely defines no symbol of this name. */
 bool linkage_may_define(const struct linkage *linkage, const char *name);
 
-/* The default version of a function that is defined there, or NULL. */
+/* The default version of a function that the module defines, or NULL. */
 const ElfW(Sym) * linkage_find(const struct linkage *linkage, const char *name);
 
 #endif

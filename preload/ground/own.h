@@ -3,15 +3,15 @@
 #define OWN_H
 
 /*
- * Where the library has mapped memory for itself: what of it is left when a process is attached to
- * again is not the program's, and nothing else tells.
+ * The ranges of memory that the library maps for itself. A later attach finds the memory of an
+ * earlier one still mapped; this list is the only proof that it is not the program's.
  */
 
 #include <stddef.h>
 
 #include "arena.h"
 
-/* From then on it is. Beyond ARENA_OWN of them nobody remembers. */
+/* Adds a range. Ranges beyond ARENA_OWN are not remembered. */
 void own_add(const void *at, size_t size);
 
 void own_tell(struct arena_own ranges[ARENA_OWN]);

@@ -3,8 +3,8 @@
 #define PLAIN_H
 
 /*
- * The little of string.h that the library needs, as plain loops: nothing of libc may be called on
- * the path of an event, and nothing at all before libc has been relocated.
+ * The few functions of string.h that the library needs, as plain loops: the path of an event may
+ * not call libc, and before libc has been relocated no code may.
  */
 
 #include <stdbool.h>
@@ -15,9 +15,9 @@
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
 /*
- * Of a table that a short process touches little or nothing of: it stands behind all other zeroed
- * variables (the linker sorts by name), so that those share a few pages. Each page is a fault in
- * each process.
+ * For a table of which a short process touches little or nothing. The linker sorts sections by name
+ * and so puts the table after all other zeroed variables, which then share a few pages; each page
+ * costs each process a page fault.
  */
 #define SPARSE __attribute__((section(".bss.sparse")))
 
@@ -64,16 +64,18 @@ static inline size_t plain_copy(char *to, const char *from, size_t room)
 #define PLAIN_WORD 8u
 
 /*
- * Whether the text may be read by words from here on: an aligned word lies in one page, and in one
- * granule of tagged memory, with its first byte; memcheck, too, lets it pass. The order of its
- * bytes must be that of the text.
+ * Whether the text can be read by words from here on. An aligned word lies in the same page, and in
+ * the same granule of tagged memory, as its first byte; memcheck accepts the read, too. Needs a
+ * little-endian processor.
  */
 static inline bool plain_is_word(const char *text)
 {
 	return __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__ && (uintptr_t)text % PLAIN_WORD == 0;
 }
 
-/* How many bytes of a word of text come before its end, and the word. Most names are longer. */
+/*
+ * Loads a word of text. Returns how many of its bytes precede the NUL; PLAIN_WORD if it has none.
+ */
 static inline size_t plain_word(const char *text, uint64_t *word)
 {
 	const uint64_t ones = 0x0101010101010101u;
@@ -84,7 +86,7 @@ static inline size_t plain_word(const char *text, uint64_t *word)
 	return ends ? (size_t)__builtin_ctzll(ends) / 8 : PLAIN_WORD;
 }
 
-/* The length of a text, of which no more than so many bytes are asked for. */
+/* The length of a text, at most `most` bytes, as strnlen(). */
 static inline size_t plain_length_most(const char *text, size_t most)
 {
 	size_t n = 0;
@@ -104,7 +106,7 @@ static inline size_t plain_length_most(const char *text, size_t most)
 	return n;
 }
 
-/* The first bytes of a word, fewer than all. */
+/* Stores the first size bytes of a word; size is less than PLAIN_WORD. */
 static inline void plain_put(char *to, uint64_t word, size_t size)
 {
 	if (size & 4) {
@@ -121,7 +123,7 @@ static inline void plain_put(char *to, uint64_t word, size_t size)
 		*to = (char)word;
 }
 
-/* As plain_copy(). The word that has the last byte is read as a whole, too. */
+/* Like plain_copy(), by words. Reads all of the word that holds the last byte. */
 static inline size_t plain_copy_words(char *to, const char *from, size_t room)
 {
 	size_t n = 0;
@@ -165,7 +167,7 @@ static inline char *plain_number(char *to, uint64_t number, unsigned int base)
 	return to;
 }
 
-/* Reads hexadecimal or decimal digits; returns what follows them. */
+/* Reads hexadecimal or decimal digits. Returns a pointer to the first other character. */
 static inline const char *plain_parse(const char *text, unsigned int base, uint64_t *number)
 {
 	*number = 0;
@@ -182,7 +184,7 @@ static inline const char *plain_parse(const char *text, unsigned int base, uint6
 	}
 }
 
-/* Whether this thread is the one that turned the state from from to to. */
+/* Changes the state `from` to `to`. Returns whether this thread made the change. */
 static inline bool plain_claim(uint32_t *state, uint32_t from, uint32_t to)
 {
 	return __atomic_load_n(state, __ATOMIC_RELAXED) == from &&
@@ -190,7 +192,7 @@ static inline bool plain_claim(uint32_t *state, uint32_t from, uint32_t to)
 					   __ATOMIC_RELAXED);
 }
 
-/* Makes a value at least so large that other threads raise, too. */
+/* Raises a value, which other threads raise, too, to at least this. */
 static inline void plain_raise(uint32_t *value, uint32_t least)
 {
 	uint32_t before = __atomic_load_n(value, __ATOMIC_RELAXED);
@@ -200,7 +202,7 @@ static inline void plain_raise(uint32_t *value, uint32_t least)
 		;
 }
 
-/* As DT_GNU_HASH has it. */
+/* The hash function of DT_GNU_HASH. */
 static inline uint32_t plain_symbol_hash(const char *name)
 {
 	uint32_t hash = 5381;

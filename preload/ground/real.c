@@ -11,7 +11,7 @@
 #include "plain.h"
 #include "sys.h"
 
-/* dlsym's own needs are some hundred bytes; an early constructor may take more. */
+/* dlsym itself needs some hundred bytes; an early constructor may need more. */
 #define POOL_SIZE (256u << 10)
 #define POOL_STEP 16u
 
@@ -21,7 +21,7 @@ bool real_is_found;
 static SPARSE char pool[POOL_SIZE] __attribute__((aligned(POOL_STEP)));
 static uint32_t pool_used;
 
-/* A block has its size in the 16 bytes before it, for realloc. */
+/* The 16 bytes before a block hold its size, for realloc. */
 struct pool_head {
 	size_t size;
 	size_t pad;
@@ -62,7 +62,7 @@ void *pool_malloc(size_t size)
 	return pool_aligned(POOL_STEP, size);
 }
 
-/* Blocks are never used twice, so they are zero. */
+/* The pool never reuses a block, so the memory is zero. */
 static void *pool_calloc(size_t count, size_t size)
 {
 	size_t bytes;
@@ -106,8 +106,8 @@ static void use_pool(void)
 }
 
 /*
- * Names without a pointer to any: what the loader need not relocate in each process costs it
- * nothing. In the order of struct real, which is an array of pointers to them.
+ * The names, without pointers to them: a pointer would cost the loader a relocation in each
+ * process. In the order of struct real, which is used as an array of pointers.
  */
 struct names {
 #define HOOK(name, ...) char name[sizeof(#name)];
@@ -158,15 +158,15 @@ void *real_of(enum hook_number hook)
 }
 
 /*
- * The addresses of real functions, open-addressed: whoever looks through a module's relocations
- * asks for thousands. Filled by whoever comes first, perhaps by several with the same values in the
- * same order.
+ * The addresses of real functions, as an open-addressed hash table: a search of a module's
+ * relocations makes thousands of look-ups. The first search fills it; several threads may fill it
+ * at once, with the same values in the same order.
  */
 #define ADDRESSES_BITS 10
 
 static SPARSE uintptr_t begins[1u << ADDRESSES_BITS];
 
-/* The place of an address, or the empty one where it belongs. */
+/* The entry of an address, or the empty entry where it belongs. */
 static uintptr_t *address_place(uintptr_t address)
 {
 	uint32_t at = (uint32_t)(address >> 4) * 0x9e3779b1u >> (32 - ADDRESSES_BITS);
@@ -185,7 +185,7 @@ static void put_address(uintptr_t address)
 		__atomic_store_n(address_place(address), address, __ATOMIC_RELAXED);
 }
 
-#define HIDDEN_MAX 64 /* functions of libc, as many as an allocator has by far */
+#define HIDDEN_MAX 64 /* functions of libc, far more than an allocator defines */
 
 _Static_assert(HOOK_COUNT + HIDDEN_MAX < (1u << ADDRESSES_BITS) * 3 / 4, "some of it stays empty");
 
@@ -198,8 +198,9 @@ static bool read_libc(struct linkage *libc)
 }
 
 /*
- * What libc has by the name of a hook where another module, which stands before it, has the real
- * one: nobody's but a caller's who is bound to libc before all others. 0: nothing.
+ * The address of libc's function by the name of a hook, where another module's function precedes it
+ * and is the real one. Only modules that were bound to libc before all others call libc's. Returns
+ * 0 if there is none.
  */
 static uintptr_t hidden_of(const struct linkage *libc, unsigned int i)
 {
@@ -266,8 +267,8 @@ void real_tell(uint64_t *addresses)
 }
 
 /*
- * What programs ask for by the version of libc's malloc. libc_malloc_debug, for MALLOC_CHECK_ and
- * mtrace(3), has the allocator's functions by those versions alone.
+ * The version by which programs are bound to libc's malloc. libc_malloc_debug, for MALLOC_CHECK_
+ * and mtrace(3), defines the allocator's functions with those versions alone.
  */
 #ifdef __x86_64__
 #define MALLOC_VERSION	      "GLIBC_2.2.5"
@@ -289,7 +290,7 @@ static void *find_versioned(const char *name)
 						  : NULL;
 }
 
-/* Whether one function's module is searched before another's. */
+/* Whether the module of one function precedes that of the other in the search order. */
 static bool is_before(void *one, void *other)
 {
 	struct dl_find_object first, second;
@@ -303,12 +304,12 @@ static bool is_before(void *one, void *other)
 }
 
 /*
- * As a program's call is bound: to the first module that has the name without a version, in its
- * default version, or in the one that programs ask for. dlsym finds none but the former two, dlvsym
- * none but the last.
+ * Finds a function as the loader binds a program's call: the first module that defines the name
+ * without a version, in its default version, or in the version that programs ask for. dlsym finds
+ * only the former two, dlvsym only the last.
  *
- * __pthread_mutex_lock and its like have no default version since glibc 2.34, and dlsym does not
- * give them; they are the functions without the underlines.
+ * __pthread_mutex_lock and its like have no default version since glibc 2.34, so dlsym does not
+ * find them; they are the functions without the underscores.
  */
 static void *find(const char *name)
 {
@@ -319,7 +320,7 @@ static void *find(const char *name)
 	return found || name[0] != '_' || name[1] != '_' ? found : dlsym(RTLD_NEXT, name + 2);
 }
 
-/* Likewise, without asking dlsym. *is_sure stays false once it was. */
+/* Likewise, without dlsym. Clears *is_sure where only dlsym knows. */
 static void *find_behind(unsigned int i, bool *is_sure)
 {
 	const char *name = name_of(i);
@@ -345,8 +346,8 @@ static bool find_all_behind(void **found, const struct libc_places *known)
 }
 
 /*
- * What a libc may not have is looked for last: dlsym allocates the text of its complaint, and an
- * allocator that stands before us then starts, calling mmap and others of the hooked functions.
+ * Functions that a libc may lack are looked up last: dlsym then allocates an error message, which
+ * makes an allocator that precedes us start and call mmap and other hooked functions.
  */
 static bool may_be_missing(const char *name)
 {
@@ -361,9 +362,9 @@ static bool may_be_missing(const char *name)
 }
 
 /*
- * dlerror() is emptied, so that the program never sees our miss. Those of the allocator are taken
- * into use when all are known, so that dlsym's own calls meet the pool from first to last; the
- * others at once.
+ * Looks up all functions by dlsym. The allocator's functions come into use only when all are known,
+ * so that dlsym's own allocations come from the pool from first to last; the others come into use
+ * at once. dlerror() is cleared, so that the program does not see our failed look-ups.
  */
 static void ask_for_all(void **found)
 {
@@ -380,8 +381,8 @@ static void ask_for_all(void **found)
 }
 
 /*
- * A symbol that is missing in this libc stays NULL. Only a weak reference or dlsym() leads to its
- * stub.
+ * The pointer to a function that this libc lacks stays NULL. The program can reach such a stub only
+ * by a weak reference or dlsym().
  */
 void real_find(const struct libc_places *known)
 {
@@ -401,8 +402,8 @@ void real_find(const struct libc_places *known)
 }
 
 /*
- * The first module in the order of linking that defines it. dlsym(RTLD_NEXT) of a library that was
- * loaded late knows libc's alone, and a program may have another allocator.
+ * Finds the first definition in link order. In a library that was loaded late, dlsym(RTLD_NEXT)
+ * finds libc's function only, and the program may have another allocator.
  */
 static void *find_linked(const char *name)
 {

@@ -3,8 +3,8 @@
 #define REAL_H
 
 /*
- * The functions behind the hooks, as the next library in the search order has them: libc's, or
- * those of another allocator that was preloaded or linked.
+ * The real functions of the hooks: the next definition in the search order, which is libc's, or
+ * that of another allocator that was preloaded or linked.
  */
 
 #include <dirent.h>
@@ -42,7 +42,7 @@
 
 #include "hooks.h"
 
-/* No header has them any more: what they are called with is what their heirs are called with. */
+/* No header declares these any more; their types are those of the functions that replaced them. */
 extern __typeof__(pthread_mutex_init) __pthread_mutex_init;
 extern __typeof__(pthread_mutex_destroy) __pthread_mutex_destroy;
 extern __typeof__(pthread_mutex_lock) __pthread_mutex_lock, __pthread_mutex_trylock,
@@ -52,18 +52,18 @@ extern __typeof__(pthread_rwlock_destroy) __pthread_rwlock_destroy;
 extern __typeof__(pthread_rwlock_rdlock) __pthread_rwlock_rdlock, __pthread_rwlock_tryrdlock,
 	__pthread_rwlock_wrlock, __pthread_rwlock_trywrlock, __pthread_rwlock_unlock;
 
-/* What open and openat become with _FORTIFY_SOURCE, which we are built without. */
+/* _FORTIFY_SOURCE replaces open and openat by these. This library is built without it. */
 int __open_2(const char *path, int flags);
 int __open64_2(const char *path, int flags);
 int __openat_2(int dirfd, const char *path, int flags);
 int __openat64_2(int dirfd, const char *path, int flags);
 
-/* C23's are newer than many a libc, cfree was taken out of the headers (glibc 2.26). */
+/* Many a libc is older than C23's functions; glibc 2.26 removed cfree from its headers. */
 void cfree(void *ptr);
 void free_sized(void *ptr, size_t size);
 void free_aligned_sized(void *ptr, size_t alignment, size_t size);
 
-/* In libc since 2.36; the same in every header that has them. */
+/* In libc since 2.36. All headers that have them declare them like this. */
 int pidfd_open(pid_t pid, unsigned int flags);
 int pidfd_getfd(int pidfd, int theirfd, unsigned int flags);
 int open_tree(int dirfd, const char *path, unsigned int flags);
@@ -71,7 +71,7 @@ int fspick(int dirfd, const char *path, unsigned int flags);
 int fsopen(const char *type, unsigned int flags);
 int fsmount(int fsfd, unsigned int flags, unsigned int attributes);
 
-/* What they become with _FORTIFY_SOURCE, and old names. */
+/* _FORTIFY_SOURCE replaces mq_open by the first; the others are old names. */
 int __mq_open_2(const char *name, int flags);
 FILE *__setmntent(const char *path, const char *mode);
 int __endmntent(FILE *stream);
@@ -85,12 +85,13 @@ struct real {
 };
 
 /*
- * Until real_find() is done its pointers are NULL but for malloc, calloc, realloc, free and the
- * aligned ones, which then serve from the pool. Stubs reach it after stub_begin() or real_ready().
+ * Before real_find() is done the pointers are NULL, except for malloc, calloc, realloc, free and
+ * the aligned functions, which then allocate from the pool. A stub may use them after stub_begin()
+ * or real_ready().
  */
 extern struct real real;
 
-/* The name of a hook, one of hooks.def. */
+/* The name of a hook. */
 const char *real_name(enum hook_number hook);
 
 /* The real function of a hook. */
@@ -99,20 +100,20 @@ void *real_of(enum hook_number hook);
 struct libc_places;
 
 /*
- * Finds them all. Called again, or while it works (dlsym may call calloc), it does nothing. known:
- * where a libc has them, or NULL.
+ * Finds all real functions. Does nothing when it is called again, or by itself (dlsym may call
+ * calloc). known: where libc has the functions, or NULL.
  */
 void real_find(const struct libc_places *known);
 
 /*
- * The same for a library that came into a program which runs, under the loader's lock. False:
- * there is no allocator that we could stand before.
+ * Likewise for a library that is loaded into a running program, under the loader's lock. Returns
+ * false if no allocator was found whose calls could be hooked.
  */
 bool real_find_late(void);
 
 extern bool real_is_found;
 
-/* Before the first use of real in a stub that does not record. */
+/* For stubs that use real and do not record: call this first. */
 static inline void real_ready(void)
 {
 	if (__builtin_expect(!real_is_found, 0))
@@ -120,16 +121,17 @@ static inline void real_ready(void)
 }
 
 /*
- * Whether a real function of a hook begins there, or one of libc that another module's stands
- * before; and whether it is one of that name.
+ * real_has(): whether the address is that of a hook's real function, or of libc's own function of
+ * that name where another module's function precedes it. real_is_called(): whether it is the one of
+ * that name.
  */
 bool real_has(uintptr_t address);
 bool real_is_called(uintptr_t address, const char *name);
 
-/* Where the functions behind the hooks begin, by the hook's number; 0: this libc has none. */
+/* Stores the addresses of the hooks' real functions, indexed by hook; 0: this libc has none. */
 void real_tell(uint64_t *addresses);
 
-/* The pool: memory for those who allocate before the real allocator is known. Never given back. */
+/* The pool: memory for allocations before the real allocator is known. It is never freed. */
 void *pool_malloc(size_t size);
 bool pool_owns(const void *address);
 

@@ -14,10 +14,13 @@
 #include "sys.h"
 #include "plain.h"
 
-#define SHORT	   256 /* bytes of a path that has room in a page with other variables */
+#define SHORT	   256 /* bytes of a path that is kept in a page with other variables */
 #define LINKS_MOST 8
 
-/* Set by ld.so before anything runs: argc, the arguments, NULL, the environment, NULL, auxv. */
+/*
+ * Set by ld.so before any code runs; points to argc, the arguments, NULL, the environment, NULL,
+ * auxv.
+ */
 extern void *__libc_stack_end;
 
 uintptr_t self_auxiliary(unsigned long type)
@@ -33,11 +36,11 @@ uintptr_t self_auxiliary(unsigned long type)
 	return 0;
 }
 
-/* ---- by the name that exec was told ---- */
+/* ---- by the name that was passed to exec ---- */
 
 static bool is_as_told;
 
-/* Before the program has run: nothing but itself was loaded before us. */
+/* Whether the program has not run yet: only the program itself was loaded before this library. */
 static bool is_at_exec(void)
 {
 	struct dl_find_object own;
@@ -52,8 +55,9 @@ static bool is_at_exec(void)
 }
 
 /*
- * Whether the file of that name is what runs. An interpreter has the name of its script among its
- * arguments, and a loader that was called by hand has no other loader.
+ * Whether the file of that name is the running one. It is not when the program is an interpreter
+ * (the name is that of its script, one of its arguments) or a loader that was called by hand (which
+ * has no loader itself).
  */
 static bool is_own_name(const char *name)
 {
@@ -69,16 +73,16 @@ static bool is_own_name(const char *name)
 	return true;
 }
 
-/* A path that is still to be followed, behind what has been. */
+/* A path that is being resolved. */
 struct way {
-	char *path; /* SHORT bytes, as far as it has no link */
+	char *path; /* SHORT bytes: the part that is resolved, without links */
 	size_t length;
 	const char *left;
 	char room[SHORT];
 	int links;
 };
 
-/* What a link says comes before what is left. */
+/* Replaces the link by its target, followed by the rest of the path. */
 static bool enter_link(struct way *way, const char *target, const char *rest)
 {
 	char joined[SHORT];
@@ -99,7 +103,7 @@ static bool is_dots(const char *from, const char *end)
 	return *from == '.' && (end == from + 1 || (from[1] == '.' && end == from + 2));
 }
 
-/* One name further. What /proc and /dev have may lead anywhere. */
+/* Resolves one component. Gives up in /proc and /dev, whose links may lead anywhere. */
 static bool step(struct way *way)
 {
 	const char *from = way->left, *end = from;
@@ -127,7 +131,7 @@ static bool step(struct way *way)
 	return enter_link(way, target, end);
 }
 
-/* Without links. A name that asks for more than a look at some of its parts is the kernel's. */
+/* Resolves the links of a path. Returns its length, or 0: the kernel has to be asked. */
 static long follow(char *path, const char *name)
 {
 	struct way way = { .path = path, .left = name };
@@ -145,8 +149,8 @@ static long follow(char *path, const char *name)
 }
 
 /*
- * The first touch of /proc/self makes inodes for the process, which also have to go when it ends:
- * four times the price of this.
+ * The first access to /proc/self makes the kernel create inodes for the process, and remove them at
+ * its end: four times the cost of this function.
  */
 static long find_by_name(char *path)
 {
@@ -162,7 +166,7 @@ bool self_is_as_told(void)
 	return is_as_told;
 }
 
-/* ---- by any way ---- */
+/* ---- by name, else by /proc ---- */
 
 enum { UNKNOWN, BEING_ASKED, KNOWN };
 
@@ -175,7 +179,7 @@ const char *self_path(void)
 	uint32_t expected = UNKNOWN;
 	long length;
 
-	/* at once: who reads a page before it is written has two faults */
+	/* an exchange, not a load: reading a page before writing it costs two page faults */
 	if (!__atomic_compare_exchange_n(&state, &expected, BEING_ASKED, false, __ATOMIC_ACQUIRE,
 					 __ATOMIC_ACQUIRE))
 		return expected == KNOWN ? path : "";

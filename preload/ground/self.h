@@ -6,16 +6,18 @@
 #include <stdint.h>
 
 /*
- * The file that this process runs, as /proc/self/exe has it; "" if nobody says. Asked of the kernel
- * once, and at the start by the gate: what a child of fork runs is the same file.
+ * The path of the file that this process runs, as in /proc/self/exe; "" if unknown. The gate asks
+ * the kernel once, at the start: a child of fork runs the same file.
  */
 const char *self_path(void);
 
-/* Whether that was found by the name that exec was told, which then is another name of the file. */
+/*
+ * Whether self_path() is the name that was passed to exec (then the file may have other names,
+ * too).
+ */
 bool self_is_as_told(void);
 
-/* What the kernel told the program at exec (getauxval(3), of which a page may be untouched); or 0.
- */
+/* An entry of the auxiliary vector, or 0, as getauxval(3), but without touching libc's page. */
 uintptr_t self_auxiliary(unsigned long type);
 
 #endif

@@ -3,8 +3,8 @@
 #define SYS_H
 
 /*
- * System calls without libc: inside a host nothing may touch errno, be a cancellation point, or
- * pass through a function that somebody hooks. Every call returns its result, or -errno.
+ * System calls without libc: inside the traced program we must not change errno, be a cancellation
+ * point, or pass through a function that may be hooked. Each call returns its result, or -errno.
  */
 
 #include <stdbool.h>
@@ -57,8 +57,8 @@ static inline long sys_call5(long number, long a, long b, long c, long d, long e
 }
 
 /*
- * What a call that returns a pointer gave: its error, or 0. The kernel's errors are the last page
- * of addresses.
+ * The error of a system call that returns a pointer, or 0. The kernel returns errors as addresses
+ * in the last page.
  */
 static inline int sys_error(const void *result)
 {
@@ -93,13 +93,13 @@ static inline int sys_kill(int pid, int signal)
 }
 
 /*
- * A child as by fork, with its own copy of memory and this stack.
- * flags: CLONE_* and the signal for its end, 0 for none. Neither atfork handlers nor libc see it:
- * the child must use raw calls only.
+ * Forks: the child has a copy of the memory and the same stack. flags: CLONE_* and the signal that
+ * reports its end, 0 for none. libc does not know of the child and runs no atfork handlers: the
+ * child must use raw system calls only.
  */
 static inline int sys_clone(unsigned long flags)
 {
-	/* The fourth and fifth argument stand in another order on each processor; none is given. */
+	/* The order of the fourth and fifth argument depends on the processor; both are 0. */
 	return (int)sys_call5(__NR_clone, (long)flags, 0, 0, 0, 0);
 }
 
@@ -133,9 +133,9 @@ static inline __attribute__((noreturn)) void sys_exit_group(int status)
 /* Waiting and order. */
 
 /*
- * Sleeps while *word is value, at most for timeout (relative; NULL: for ever).
- * shared: the word lies in memory that other processes see.
- * Returns 0 when woken, -EAGAIN if the word had another value, -ETIMEDOUT, -EINTR.
+ * Sleeps while *word is value, at most for timeout (relative; NULL: no limit). shared: other
+ * processes see the word, too. Returns 0 when woken, -EAGAIN if the word had another value,
+ * -ETIMEDOUT, -EINTR.
  */
 static inline int sys_futex_wait(const uint32_t *word, uint32_t value,
 				 const struct timespec *timeout, int shared)
@@ -146,7 +146,7 @@ static inline int sys_futex_wait(const uint32_t *word, uint32_t value,
 			      (long)value, (long)timeout);
 }
 
-/* Wakes at most count sleepers; returns how many. */
+/* Wakes at most count sleepers. Returns how many it woke. */
 static inline int sys_futex_wake(const uint32_t *word, int count, int shared)
 {
 	enum { FUTEX_WAKE_ = 1, FUTEX_PRIVATE_ = 128 };
@@ -161,8 +161,8 @@ static inline int sys_membarrier(int command, unsigned int flags, int cpu)
 }
 
 /*
- * Not nanosleep: in a thread that was borrowed for an attach it would make the kernel forget how
- * long the program's own sleep has still to go.
+ * Not nanosleep: in a thread that is borrowed for an attach it would make the kernel forget the
+ * time that is left of the program's own sleep.
  */
 static inline void sys_sleep(long ns)
 {
@@ -176,7 +176,7 @@ static inline int sys_sched_yield(void)
 	return (int)sys_call0(__NR_sched_yield);
 }
 
-/* The kernel's set of signals: one bit each, from signal 1 in bit 0. set or old may be NULL. */
+/* The kernel's signal sets have 64 bits; signal 1 is bit 0. set or old may be NULL. */
 static inline int sys_rt_sigprocmask(int how, const uint64_t *set, uint64_t *old)
 {
 	return (int)sys_call4(__NR_rt_sigprocmask, how, (long)set, (long)old, sizeof(*set));
@@ -184,21 +184,21 @@ static inline int sys_rt_sigprocmask(int how, const uint64_t *set, uint64_t *old
 
 /* Memory. */
 
-/* Set once no system call of ours may be made any more (ring_be_quiet()). */
+/* Set by ring_be_quiet(): from then on the library makes no system calls. */
 extern bool sys_is_quiet __attribute__((visibility("hidden")));
 bool sys_is_quiet __attribute__((weak));
 
 /*
- * Whether the 8 bytes at address can be read; no where nothing may be asked. Needs no descriptor
- * and changes nothing: the kernel copies the set before it refuses the unknown way to combine it
- * (EINVAL, not EFAULT). Abseil's AddressIsReadable() lives by it.
+ * Whether the 8 bytes at address can be read; false where we may not make a system call. The kernel
+ * copies the set before it rejects the invalid `how` with EINVAL; EFAULT means unreadable. It needs
+ * no descriptor and changes nothing (Abseil's AddressIsReadable() does the same).
  */
 static inline bool sys_is_readable(const void *address)
 {
 	return !sys_is_quiet && sys_rt_sigprocmask(-1, address, NULL) == -EINVAL;
 }
 
-/* Returns the address, or an error for sys_error(). */
+/* Returns the address, or an error that sys_error() decodes. */
 static inline void *sys_mmap(void *address, size_t size, int protection, int flags, int fd,
 			     int64_t offset)
 {
@@ -206,7 +206,7 @@ static inline void *sys_mmap(void *address, size_t size, int protection, int fla
 				 (long)offset);
 }
 
-/* Returns the new address, or an error for sys_error(). */
+/* Returns the new address, or an error that sys_error() decodes. */
 static inline void *sys_mremap(void *old, size_t old_size, size_t size, int flags, void *address)
 {
 	return (void *)sys_call5(__NR_mremap, (long)old, (long)old_size, (long)size, flags,
@@ -280,13 +280,13 @@ static inline long sys_fcntl(int fd, int command, long argument)
 	return sys_call3(__NR_fcntl, fd, command, argument);
 }
 
-/* Returns the length, at most size; nothing ends the text. */
+/* Returns the length, at most size. The text has no final NUL. */
 static inline long sys_readlinkat(int directory, const char *path, char *text, size_t size)
 {
 	return sys_call4(__NR_readlinkat, directory, (long)path, (long)text, (long)size);
 }
 
-/* Returns the length with the final NUL. */
+/* Returns the length, including the final NUL. */
 static inline long sys_getcwd(char *text, size_t size)
 {
 	return sys_call2(__NR_getcwd, (long)text, (long)size);

@@ -3,10 +3,11 @@
 #define EFFECTS_H
 
 /*
- * What the columns BEFORE, AFTER and REAL of hooks.def name, and the room that they share.
+ * The functions that the columns BEFORE, AFTER and REAL of hooks.def name, and the memory that they
+ * share.
  *
- * An effect gets the call and the event that the row describes (part 0, not yet recorded): it may
- * record other parts of the call before it, and change the event. The hand_*.c have them.
+ * An effect receives the call and the event that the row describes (part 0, not yet recorded). It
+ * may record other parts of the call first, and change the event. Effects are defined in hand_*.c.
  */
 
 #include <sys/socket.h>
@@ -16,11 +17,13 @@
 #include "preload/record/proof.h"
 #include "stub.h"
 
-/* An address as text: a path, @name, 127.0.0.1:80, [::1]:80. */
+/* A socket address as text: a path, @name, 127.0.0.1:80, [::1]:80. */
 #define ADDRESS_FAMILY_MAX 24
 #define ADDRESS_TEXT_MAX   (sizeof(struct sockaddr_un) + 8)
 
-/* Room for one call; what a row does not use is not there. */
+/*
+ * Memory of one call, which BEFORE fills for AFTER. The compiler removes what a row does not use.
+ */
 struct spare {
 	uint64_t word;
 	int number;
@@ -28,7 +31,7 @@ struct spare {
 	char family[ADDRESS_FAMILY_MAX], text[ADDRESS_TEXT_MAX];
 };
 
-/* It gained nothing, if the condition holds: who asks for what is there uses it. */
+/* If the condition holds, the call acquired nothing new: it used an object that existed. */
 static inline void only_used(struct call *call, struct call_event *event, bool condition)
 {
 	(void)call;
@@ -59,7 +62,7 @@ void segment_removed(struct call *call, struct call_event *event, int id);
 
 /* ---- descriptors ---- */
 
-/* Whether open's mode is there: only if the file may be made (open(2)). */
+/* Whether open() has a mode argument: only if it may create the file (open(2)). */
 #define MAKES_FILE(flags) ((flags)&O_CREAT || ((flags)&O_TMPFILE) == O_TMPFILE)
 
 void fd_closed(struct call *call, struct call_event *event, int fd);
@@ -92,8 +95,8 @@ void directory_closed(struct call *call, struct call_event *event, int fd);
 /* ---- threads, conditions, semaphores ---- */
 
 /*
- * Only mutexes of the plain kinds: glibc's try for a robust one that is not recoverable leaves it
- * taken, where its lock does not.
+ * Tries plain mutexes only: where a robust mutex cannot be recovered, glibc's trylock leaves it
+ * locked, but its lock does not.
  */
 static inline int try_mutex(pthread_mutex_t *mutex)
 {
@@ -103,8 +106,8 @@ static inline int try_mutex(pthread_mutex_t *mutex)
 }
 
 /*
- * Until a time: tried only where libc would not refuse what else it is given, which for read-write
- * locks it looks at first, for mutexes when it has to wait.
+ * Calls with a time limit try first only where libc would accept their other arguments: for
+ * read-write locks it checks those first, for mutexes only when it has to wait.
  */
 static inline bool is_clock_of_locks(clockid_t clock)
 {
@@ -116,7 +119,9 @@ static inline int try_mutex_by(pthread_mutex_t *mutex, clockid_t clock)
 	return is_clock_of_locks(clock) ? try_mutex(mutex) : EBUSY;
 }
 
-/* NULL, which libc takes for no end, would be optimised away: its headers declare that it is none.
+/*
+ * libc takes NULL for no limit; its headers declare the parameter nonnull, so the compiler would
+ * remove the test.
  */
 static inline bool can_end(clockid_t clock, const struct timespec *until)
 {
@@ -154,7 +159,10 @@ void child_told(struct call *call, struct call_event *event, const siginfo_t *in
 		struct spare *spare);
 void exec_begins(struct call *call, struct call_event *event);
 
-/* The real functions, with what a new program needs to be recorded (late_environment()). */
+/*
+ * The real functions. They add to the environment what makes the new program recorded
+ * (late_environment()).
+ */
 int exec_path(const char *path, char *const *argv, char *const *environment);
 int exec_word(const char *word, char *const *argv, char *const *environment);
 int exec_own_path(const char *path, char *const *argv);
@@ -168,7 +176,7 @@ int spawn_word(pid_t *pid, const char *word, const posix_spawn_file_actions_t *a
 	       const posix_spawnattr_t *attributes, char *const *argv, char *const *environment);
 void exec_failed(struct call *call, struct call_event *event);
 
-/* Where wait is to leave the status if the program does not ask for it. */
+/* Where wait stores the status: in spare if the program passes NULL. */
 static inline int *wait_status(int *status, struct spare *spare)
 {
 	spare->number = 0;

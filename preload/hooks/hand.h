@@ -3,9 +3,9 @@
 #define HAND_H
 
 /*
- * For the bodies of HOOK_BY_HAND rows: functions that no row can describe, since they take a list
- * of arguments, return twice or not at all, or start something. What the row says of such a
- * function is taken from the row.
+ * For the bodies of HOOK_BY_HAND rows: functions that no row can describe, because they take a
+ * variable argument list, return twice or not at all, or start a thread or a program. Facts that
+ * the row states are taken from the row.
  */
 
 #include "each.h"
@@ -13,8 +13,8 @@
 #include "terms.h"
 
 /*
- * What every row says, as constants: CLASS_OF_name, DOES_name (its operation), VALUES_OF_name (how
- * many), AT_OF(name) and BLOCKS_OF_name. Each column is read by itself.
+ * Facts of the rows as constants: CLASS_OF_name, DOES_name (its operation), VALUES_OF_name (how
+ * many), AT_OF(name) and BLOCKS_OF_name. Each column is expanded separately.
  */
 #define HOOK(name, type, params, class, op, ...) \
 	CLASS_OF_##name = RESOURCE_##class, DOES_##name = OPERATION_##op,
@@ -40,7 +40,7 @@ enum hand_values {
 #undef TEXT
 #undef TIME
 
-/* What the operation says, unless the row has the column. */
+/* The operation's value, unless the row has the column. */
 #define AT(when) *0 + WHEN_##when
 #define HOOK(name, type, params, class, op, returns, ...) \
 	OWN_AT_OF_##name = WHEN_OF_##op __VA_ARGS__,
@@ -54,19 +54,22 @@ enum hand_blocks {
 #include "hooks.def"
 };
 
-/* As hook_at() has it. */
+/* The same as hook_at(). */
 #define AT_OF(name)                                                        \
 	((int)BLOCKS_OF_##name == (int)BLOCKS_GIVES_BACK_FIRST ? WHEN_BOTH \
 							       : (enum hook_when)OWN_AT_OF_##name)
 
 #include "effects.h"
 
-/* stub_begin() with what the row says. */
+/* stub_begin() with the row's constants. */
 #define BEGIN_CALL(call, name, origin, object, related)                                        \
 	stub_begin(call, HOOK_##name, AT_OF(name), (enum hook_blocks)BLOCKS_OF_##name, origin, \
 		   WORD(object), WORD(related))
 
-/* Every body begins so: `origin` and `call`, or the real function alone. */
+/*
+ * Begins every body: defines `origin` and `call`; if the call is not recorded, returns the value
+ * that follows.
+ */
 #define BEGIN(name, object, related, ...)                         \
 	const struct origin origin = CAPTURE_ORIGIN();            \
 	struct call call;                                         \
@@ -76,13 +79,13 @@ enum hand_blocks {
 		return __VA_ARGS__;                               \
 	}
 
-/* What the row says, and members of struct call_event. */
+/* An event with the row's constants and these members of struct call_event. */
 #define EVENT_OF(name, ...)                                               \
 	((struct call_event){ .resource = (enum resource)CLASS_OF_##name, \
 			      .operation = (enum operation)DOES_##name,   \
 			      __VA_ARGS__ })
 
-/* The values of a row; does not compile where the row has another number of them. */
+/* The values of a row; does not compile if the row has another number of them. */
 #define VALUES_FOR(name, ...)                                                   \
 	((const struct call_argument[ARRAY_OF(VALUES_OF_##name, __VA_ARGS__)]){ \
 		__VA_ARGS__, { .kind = ARGUMENT_NONE } })

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Effects of waits for conditions. The mutex is given back before the sleep (part 1, a half of its
- * own) and held again after it (part 2), timed out or not.
+ * Effects of waits for conditions: the mutex is released before the sleep (part 1, a half of its
+ * own) and locked again after it (part 2), even when the wait timed out.
  */
 #include "effects.h"
 #include "preload/record/contended.h"
@@ -19,8 +19,9 @@ void condition_sleeps(struct call *call, struct call_event *event, void *cond, v
 }
 
 /*
- * A failure that is no time-out may mean that the mutex was never ours (EPERM) or is lost
- * (ENOTRECOVERABLE), or be about the time alone: the mutex itself says.
+ * An error other than a time-out may mean that we never held the mutex (EPERM), that it is not
+ * recoverable (ENOTRECOVERABLE), or that the time was invalid: the mutex says whether we hold it
+ * now.
  */
 void condition_returned(struct call *call, struct call_event *event, void *cond, void *mutex)
 {

@@ -2,11 +2,11 @@
 #ifndef HAND_FD_H
 #define HAND_FD_H
 
-/* Descriptors as a part of a call that made or ended something else. */
+/* Descriptors that a call opens or closes together with another object. */
 
 #include "effects.h"
 
-/* A descriptor came with related. */
+/* The call opened a descriptor together with `related`. */
 static inline void fd_gained(struct call *call, uint8_t part, int fd, uint64_t related,
 			     const struct call_argument *arguments)
 {
@@ -21,15 +21,19 @@ static inline void fd_gained(struct call *call, uint8_t part, int fd, uint64_t r
 }
 
 /*
- * A descriptor went with related; none if it is negative. One of shm_open's is given back as that,
- * too, in a part after this one. moment: ENTER, or HALF before a sleep.
+ * The call closed a descriptor together with `related`; nothing if fd is negative. If shm_open
+ * opened the descriptor, the next part closes it in that class, too. moment: ENTER, or HALF before
+ * a sleep.
  */
 void fd_lost(struct call *call, enum moment moment, uint8_t part, int fd, uint64_t related);
 
-/* The part of that which is about a descriptor of shm_open's; nothing if it is none. */
+/* Only that second part; nothing if shm_open did not open the descriptor. */
 void fd_lost_shm(struct call *call, enum moment moment, uint8_t part, int fd, uint64_t related);
 
-/* Notes that the descriptor is one of shm_open's. False if it is none, or beyond what is known. */
+/*
+ * Notes that shm_open opened the descriptor. Returns false if its number is too high to be
+ * remembered.
+ */
 bool fd_note_shm(struct call *call, int fd);
 
 #endif

@@ -7,8 +7,8 @@
 #include <linux/close_range.h>
 
 /*
- * dup2 and dup3 close what the number stood for, in the same instant. Of equal descriptors nothing
- * is gained, and the call is a use.
+ * dup2 and dup3 close newfd atomically. If both descriptors are equal nothing is opened, and the
+ * call is a use.
  */
 void fd_replaced(struct call *call, struct call_event *event, int oldfd, int newfd)
 {
@@ -22,7 +22,7 @@ void fd_replaced(struct call *call, struct call_event *event, int oldfd, int new
 	event->object = event->result;
 }
 
-/* Both ends; each names the other as its peer, in the first of the values. */
+/* Both ends of a pair. The first value of each is the descriptor of the other. */
 void fd_pair(struct call *call, struct call_event *event, const int *one, const int *other)
 {
 	struct call_argument arguments[HOOK_ARGUMENTS_MAX + 1] = { event->arguments[0] };
@@ -39,7 +39,8 @@ void fd_pair(struct call *call, struct call_event *event, const int *one, const 
 	call_event(call, &second);
 }
 
-/* login_tty: what 0, 1 and 2 stood for is gone, they are gained, and fd is closed unless it is one.
+/*
+ * login_tty closes 0, 1 and 2, opens them as the terminal, and closes fd unless fd is one of them.
  */
 void fd_made_standard(struct call *call, struct call_event *event, int fd)
 {
@@ -55,7 +56,10 @@ void fd_made_standard(struct call *call, struct call_event *event, int fd)
 		event->moment = MOMENT_ENTER;
 }
 
-/* The descriptor is gone unless it never was one: Linux gives it back even at EINTR and EIO. */
+/*
+ * The descriptor is closed unless the error is EBADF: Linux closes it even when it returns EINTR or
+ * EIO.
+ */
 void fd_closed(struct call *call, struct call_event *event, int fd)
 {
 	event->failed = event->failed && call->error == EBADF;
@@ -64,9 +68,9 @@ void fd_closed(struct call *call, struct call_event *event, int fd)
 }
 
 /*
- * Ranges. What is open in them is looked for before it is closed, since afterwards nobody knows.
- * Few are asked for one by one; of many the kernel has a list, where /proc is there and there is a
- * descriptor left to read it with.
+ * Ranges. We look for the open descriptors before they are closed; afterwards they cannot be known.
+ * A short range is checked descriptor by descriptor; for a long one we read /proc, if it is mounted
+ * and a descriptor is free to open it.
  */
 #define RANGE_ASKED	64u
 #define RANGE_ASKED_MAX (64u << 10)
@@ -87,7 +91,7 @@ static void ask_range(struct call *call, unsigned int first, unsigned int last)
 			range_lost(call, fd, &parts);
 }
 
-/* As getdents64(2) gives them. */
+/* struct linux_dirent64 of getdents64(2) */
 struct entry {
 	uint64_t inode;
 	int64_t offset;
@@ -117,7 +121,7 @@ static void list_range(struct call *call, int directory, unsigned int first, uns
 	}
 }
 
-/* Published before the real call, so for one that is known to succeed. */
+/* The event is published before the real call, which is known to succeed. */
 static void range_event(struct call *call, unsigned int first, unsigned int last)
 {
 	int directory;
@@ -141,7 +145,9 @@ static void range_event(struct call *call, unsigned int first, unsigned int last
 	sys_close(directory);
 }
 
-/* An empty range at the far end closes nothing: asked of a kernel or sandbox that refuses it all.
+/*
+ * An empty range at the upper end closes nothing: it shows whether the kernel or a sandbox refuses
+ * close_range.
  */
 static bool closes_range(unsigned int first, unsigned int last, int flags)
 {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * syscall(2). It is no hook: nothing of it is recorded. A filter for system calls is put on by it
- * (libseccomp does), and afterwards one of ours could kill the program. So it is looked for. Calls
- * that acquire or release what hooks are about are noticed, so that limits on that become unknown.
- * All else is done as libc does it. Under syscall user dispatch (Wine, emulators) ours would come
- * to the program as SIGSYS. Where ours are made through libc's function it is left alone.
+ * syscall(2) has a stub, but is not a hook: its calls are not recorded. The stub looks for two
+ * kinds of calls. A program may install a seccomp filter by it (libseccomp does), and from then on
+ * a system call of ours could kill the program; under syscall user dispatch (Wine, emulators) the
+ * program would receive ours as SIGSYS. And calls that acquire or release what hooks are about are
+ * noted, so that limits on those become unknown. Otherwise the stub does what libc's function does.
+ * It is left out where our own system calls go through libc's function.
  */
 #include "hand.h"
 
@@ -25,7 +26,7 @@ static bool puts_filter_on(long number, long first)
 		(first == PR_SET_SECCOMP || first == PR_SET_SYSCALL_USER_DISPATCH));
 }
 
-/* Bits of enum arena_past for a call that has succeeded; of a fork, in the parent. */
+/* Bits of enum arena_past for a call that succeeded. For a fork only in the parent. */
 static uint32_t past_of(long number, const long *argument, long result)
 {
 	switch (number) {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * dlopen(3). It is no hook: nothing of it is recorded. What it does depends on who calls it, so its
- * stub is assembly that leaves the stack as it was. Where nobody has written one, the calls of what
- * is bound with RTLD_DEEPBIND are not seen, and the trace says so.
+ * dlopen(3) has a stub, but is not a hook: its calls are not recorded. dlopen behaves differently
+ * for each caller, so the stub is assembly that leaves the stack as it was. On processors without
+ * such a stub, calls of libraries that are bound with RTLD_DEEPBIND are not recorded, and the trace
+ * says so.
  */
 #include "hand.h"
 
@@ -14,7 +15,7 @@ typedef __typeof__(dlopen) *open_function;
 
 open_function hand_dlopen_enter(const char *path, int mode);
 
-/* Where to go on. */
+/* Returns the function to which the stub jumps. */
 __attribute__((used)) open_function hand_dlopen_enter(const char *path, int mode)
 {
 	(void)path;

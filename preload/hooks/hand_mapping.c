@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Effects of mappings, and of the break. */
+/* Effects of mappings and of the program break. */
 #include "effects.h"
 
-/* What was mapped in the range is given back. */
+/* The call unmapped what was in this range. */
 static void mapping_lost(struct call *call, uint8_t part, uint64_t address, size_t length)
 {
 	call_event(call, &(struct call_event){ .resource = RESOURCE_MAPPING,
@@ -13,14 +13,17 @@ static void mapping_lost(struct call *call, uint8_t part, uint64_t address, size
 					       .size = length });
 }
 
-/* MAP_FIXED_NOREPLACE is a bit of its own and replaces nothing. */
+/* MAP_FIXED_NOREPLACE has a bit of its own and replaces nothing. */
 void mapping_covered(struct call *call, struct call_event *event, bool is_fixed)
 {
 	if (is_fixed && !event->failed)
 		mapping_lost(call, 1, event->object, event->size);
 }
 
-/* The old range stays if it was copied (length 0: a second mapping) or is to be left. */
+/*
+ * mremap leaves the old range if it copied it (length 0: a second mapping) or with
+ * MREMAP_DONTUNMAP.
+ */
 void mapping_moved(struct call *call, struct call_event *event, void *old, size_t length, int flags)
 {
 	event->related = WORD(old);
@@ -39,7 +42,7 @@ void break_asked(struct call *call, struct call_event *event, struct spare *spar
 	spare->word = WORD(real.sbrk(0));
 }
 
-/* The break has moved by so much from where it was, or should have. */
+/* The break moved, or should have moved, from `old` by `growth` bytes. */
 void break_moved(struct call *call, struct call_event *event, uint64_t old, int64_t growth)
 {
 	(void)call;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Hooked by hand: what gives memory back. Blocks of the pool were handed out before the real
- * allocator was known, and nobody gives them back. And the effects of moving a block.
+ * Hooked by hand: functions that free memory, since blocks of the pool were allocated before the
+ * real allocator was known and are never freed. And effects of moving a block.
  */
 #include "hand.h"
 #include "preload/record/sampling.h"
 
-/* free(NULL) gives nothing back, which is no failure: it is a use of nothing. */
+/* free(NULL) frees nothing and does not fail: it is a use of no object. */
 static void end_free(struct call *call, void *block)
 {
 	call_returned_early(call);
@@ -18,8 +18,8 @@ static void end_free(struct call *call, void *block)
 }
 
 /*
- * The functions that free a block. real_free: the real one, or the real free() where the allocator
- * does not have it.
+ * The functions that free a block. real_free: the call of the real function, or of the real free()
+ * if this libc does not have it.
  */
 #define FREE_BY_HAND(name, parameters, real_free)                                               \
 	_Static_assert((int)DOES_##name == OPERATION_FREE && AT_OF(name) == WHEN_ENTRY &&       \
@@ -62,7 +62,7 @@ EXPORT size_t malloc_usable_size(void *block)
 	return real.malloc_usable_size(block);
 }
 
-/* Moves a block out of the pool, or asks the real one. */
+/* Copies a block out of the pool, or calls the real realloc. */
 void *resize(void *block, size_t size)
 {
 	void *moved;
@@ -85,9 +85,9 @@ void *resize_array(void *block, size_t count, size_t size)
 }
 
 /*
- * A block that was moved was lost at entry and gained at return; both are published after it, and
- * nobody can have had the old address in between but through a later event. glibc's realloc(p, 0)
- * is a free.
+ * A moved block was freed at entry and allocated at return. Both events are published after the
+ * return; no other thread can have got the old address in between except by a later event. glibc's
+ * realloc(p, 0) is a free.
  */
 void block_moved(struct call *call, struct call_event *event, void *old)
 {

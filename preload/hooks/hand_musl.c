@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A program of the musl C library that a traced one starts has this library in its LD_PRELOAD, too.
- * The loader of musl ends a program whose preloaded library it cannot relocate, but takes a library
- * with these two names for a libc and leaves it out. glibc's loader would find its own `stdin`
- * here, so preload/link makes the names hidden afterwards: glibc ignores hidden names, musl does
- * not.
+ * A traced program may start one that uses the musl C library; this library is in its LD_PRELOAD,
+ * too. musl's loader ends a program if it cannot relocate a preloaded library, but it takes a
+ * library that defines these two names for a libc and ignores it. glibc's loader would bind the
+ * program's own `stdin` to ours, so preload/link makes the names hidden afterwards: glibc ignores
+ * hidden symbols, musl does not.
  */
 #include "stub.h"
 

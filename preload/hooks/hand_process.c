@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Hooked by hand: how processes begin, and what becomes of their code; effects of the same. */
+/*
+ * Hooked by hand, with their effects: functions that start processes, wait for them, execute
+ * programs or unload code.
+ */
 #include "hand.h"
 #include "hand_fd.h"
 
@@ -14,7 +17,7 @@
 #include <sched.h>
 #include <sys/prctl.h>
 
-/* Afterwards rules and modules may be stale, whether or not the call is recorded. */
+/* After dlclose, rules and modules may be stale, whether or not the call is recorded. */
 int close_library(void *handle)
 {
 	int result;
@@ -25,7 +28,7 @@ int close_library(void *handle)
 	return result;
 }
 
-/* Destructors ran inside, and called hooked functions. */
+/* Destructors may have called hooked functions and unloaded modules. */
 void library_closed(struct call *call, struct call_event *event)
 {
 	(void)call;
@@ -34,8 +37,9 @@ void library_closed(struct call *call, struct call_event *event)
 }
 
 /*
- * Children. In fork's child the call belongs to the parent's thread, whose memory it leaves before
- * anything else; the next hook finds out by the fork mark and gives the child its own.
+ * Children. In a child of fork the call belongs to the parent's thread, and the child leaves its
+ * parent's memory before anything else. The next hook sees the fork mark and gives the child an
+ * arena of its own.
  */
 
 static pid_t child_event(struct call *call, pid_t pid)
@@ -71,7 +75,7 @@ EXPORT pid_t _Fork(void)
 	return child_event(&call, pid);
 }
 
-/* The child of forkpty has the other end for a terminal. */
+/* The child of forkpty has the other end of the terminal as its standard descriptors. */
 EXPORT int forkpty(int *master, char *name, const struct termios *terminal,
 		   const struct winsize *window)
 {
@@ -87,7 +91,7 @@ EXPORT int forkpty(int *master, char *name, const struct termios *terminal,
 	return child_event(&call, pid);
 }
 
-/* A child is given back when its end was told, not when it was stopped or continued. */
+/* A child is released when wait reports its end, not when it reports a stop or a continuation. */
 void child_waited(struct call *call, struct call_event *event, const int *status,
 		  struct spare *spare)
 {
@@ -104,7 +108,7 @@ void child_waited(struct call *call, struct call_event *event, const int *status
 	life_tell_end(pid, spare->number);
 }
 
-/* As the other functions of waiting have it. */
+/* Makes a wait(2) status of waitid's result. */
 static int status_of(const siginfo_t *info)
 {
 	switch (info->si_pid ? info->si_code : 0) {
@@ -145,8 +149,8 @@ void child_told(struct call *call, struct call_event *event, const siginfo_t *in
 
 /*
  * vfork returns twice on one stack, and what its child does there destroys the frame of any
- * function between it and its caller. So the stub is assembly: it leaves no frame behind, and
- * keeps its return address with the thread.
+ * function between vfork and its caller. So the stub is assembly that leaves no frame on the stack;
+ * the thread keeps its return address.
  */
 struct vfork_target {
 	pid_t (*real)(void);
@@ -157,12 +161,15 @@ struct vfork_target hand_vfork_enter(uintptr_t ip, uintptr_t cfa, uintptr_t fp);
 uintptr_t hand_vfork_leave(pid_t pid, uintptr_t cfa, uintptr_t fp);
 
 /*
- * In memory that a fork copies: where vfork is a fork (qemu-user), the parent has gone on when the
- * child comes for its copy, and what they share says nothing any more.
+ * A thread-local variable, in memory that a fork copies: where vfork is a fork (qemu-user) the
+ * parent may have changed the shared memory by the time when the child reads it.
  */
 static __thread uintptr_t vfork_return;
 
-/* A child of vfork that calls it again would lose the first return address: it goes untraced. */
+/*
+ * If a child of vfork called vfork again, its stub would overwrite the first return address: that
+ * call is not recorded.
+ */
 __attribute__((used)) struct vfork_target hand_vfork_enter(uintptr_t ip, uintptr_t cfa,
 							   uintptr_t fp)
 {
@@ -179,7 +186,9 @@ __attribute__((used)) struct vfork_target hand_vfork_enter(uintptr_t ip, uintptr
 	return (struct vfork_target){ real.vfork, 1 };
 }
 
-/* Both return here; the parent alone takes its thread back as it was, and records. */
+/*
+ * Parent and child both return here. The parent restores its thread's state and records the call.
+ */
 __attribute__((used)) uintptr_t hand_vfork_leave(pid_t pid, uintptr_t cfa, uintptr_t fp)
 {
 	struct thread *thread = thread_self;
@@ -199,15 +208,15 @@ __attribute__((used)) uintptr_t hand_vfork_leave(pid_t pid, uintptr_t cfa, uintp
 	return origin.ip;
 }
 
-/* Where nobody has written one, vfork goes unseen. */
+/* On processors without this stub vfork is not recorded. */
 #ifdef ARCH_VFORK
 __asm__(ARCH_VFORK);
 #endif
 
 /*
- * clone. A child in our memory that we sleep for runs on this thread's TLS, as vfork's does. One
- * that we do not sleep for shares it with a thread that goes on: two tasks would write one ring, so
- * nothing is recorded from there on, and that is counted.
+ * clone. A child that shares our memory and runs until we go on (CLONE_VFORK) uses this thread's
+ * TLS, like a child of vfork. Without CLONE_VFORK two tasks with the same TLS would write to one
+ * ring, so recording stops for good, and further events are counted as dropped.
  */
 static bool shares_tls(int flags)
 {
@@ -261,8 +270,8 @@ EXPORT int clone(int (*start)(void *), void *stack, int flags, void *argument, .
 }
 
 /*
- * Exec. Said in a first half before it happens, since it does not return; the second half is there
- * only if it failed.
+ * Exec does not return, so its event is recorded before it, as a first half; the second half
+ * follows only if it failed.
  */
 
 void exec_begins(struct call *call, struct call_event *event)
@@ -276,7 +285,7 @@ void exec_begins(struct call *call, struct call_event *event)
 	life_note_end(true);
 }
 
-/* Whoever comes back from an exec has failed, whatever it says. */
+/* If exec returns it has failed, whatever its result is. */
 void exec_failed(struct call *call, struct call_event *event)
 {
 	(void)call;
@@ -285,8 +294,8 @@ void exec_failed(struct call *call, struct call_event *event)
 }
 
 /*
- * On the stack, as in exec_list_begins(): in vfork's child nothing else is safe. then: the call,
- * with the environment that there is or the one that was made of it.
+ * Passes the environment, or a changed copy of it, to `then`. The copy is on the stack, as the
+ * argument array is: in a child of vfork nothing else is safe.
  */
 #define WITH_ENVIRONMENT(environment, then)                                                      \
 	do {                                                                                     \
@@ -353,8 +362,8 @@ int spawn_word(pid_t *pid, const char *word, const posix_spawn_file_actions_t *a
 }
 
 /*
- * The forms with a list of arguments are those with an array, as glibc has them, too. On the stack
- * as there: in vfork's child nothing else is safe.
+ * The functions with an argument list call those with an array, as glibc's do. The array is on the
+ * stack: in a child of vfork nothing else is safe.
  */
 static size_t count_list(const char *first, va_list rest)
 {
@@ -372,7 +381,7 @@ static void take_list(char **argv, const char *first, size_t count, va_list *res
 		argv[i] = va_arg(*rest, char *);
 }
 
-/* The array, in the frame of whoever says so. then: what takes what stands behind the list. */
+/* Makes the array in the caller's frame. then: reads what follows the list. */
 #define TAKE_LIST(argv, arg, then)                                        \
 	do {                                                              \
 		size_t count;                                             \
@@ -438,7 +447,10 @@ EXPORT int execle(const char *path, const char *arg, ...)
 	return exec_event(&call, values, exec_path(path, argv, envp));
 }
 
-/* All that any option may read; what is not there is never looked at (prctl(2)). */
+/*
+ * Passes on as many arguments as any option may use; those that an option does not use are not
+ * looked at (prctl(2)).
+ */
 EXPORT int prctl(int option, ...)
 {
 	unsigned long a, b, c, d;
@@ -453,8 +465,10 @@ EXPORT int prctl(int option, ...)
 	d = va_arg(list, unsigned long);
 	va_end(list);
 	if (option != PR_SET_NAME) {
-		/* Under these even reading the processor's counter kills, and the vDSO reads it,
-		 * too. */
+		/*
+		 * From then on even a read of the processor's counter is fatal, and the vDSO reads
+		 * it, too.
+		 */
 		bool seals = (option == PR_SET_SECCOMP && a == SECCOMP_MODE_STRICT) ||
 			     (option == PR_SET_TSC && a == PR_TSC_SIGSEGV);
 
@@ -474,7 +488,7 @@ EXPORT int prctl(int option, ...)
 	BEGIN(prctl, 0, 0, real.prctl(option, a, b, c, d))
 	result = real.prctl(option, a, b, c, d);
 	call_returned(&call);
-	/* The kernel reads no more of it than a name may have. */
+	/* The kernel reads no more than a name's maximal length. */
 	for (size_t i = 0; !result && i < sizeof(name) - 1 && ((const char *)a)[i]; i++)
 		name[i] = ((const char *)a)[i];
 	call_event(&call, &EVENT_OF(prctl, .moment = MOMENT_LEAVE, .failed = result != 0,

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Hooked by hand: operations on the sets of System V; and the effects of making one. */
+/*
+ * Hooked by hand: operations on System V semaphore sets. And effects of creating and removing a
+ * set.
+ */
 #include "hand.h"
 
 #include "preload/ground/sys.h"
 
 /*
- * Whether semget is about to make a set, if it succeeds: with IPC_CREAT alone only the set itself
- * can tell, and only before (a rival in between is not seen).
+ * Whether semget is about to create a set, if it succeeds. With IPC_CREAT alone we have to look
+ * before the call whether the set exists (and miss a process that creates it in between).
  */
 static bool makes_set(key_t key, int flags)
 {
@@ -36,7 +39,7 @@ void set_controlled(struct call *call, struct call_event *event, bool is_removed
 		event->operation = OPERATION_USE;
 }
 
-/* Whether the program's list can be read before the kernel has said so. */
+/* Whether the program's list of operations is readable before the kernel has checked it. */
 static bool can_read_operations(const struct call *call, const struct sembuf *operations,
 				size_t count)
 {
@@ -44,7 +47,7 @@ static bool can_read_operations(const struct call *call, const struct sembuf *op
 
 	if (at >= call->origin->cfa && end <= call->thread->stack.high)
 		return true;
-	/* SEMOPM of the kernel is 500; a longer list is refused. */
+	/* The kernel's SEMOPM is 500: it rejects a longer list. */
 	if (count > 500 || end < at)
 		return false;
 	for (; at < end; at = (at | 0xfff) + 1)
@@ -54,8 +57,8 @@ static bool can_read_operations(const struct call *call, const struct sembuf *op
 }
 
 /*
- * Posts never sleep, and so they happen at entry: before the return of those whom they wake. The
- * floor stands from the entry on: only a list that may sleep gives it up.
+ * A list of posts never sleeps, so its events happen at entry: before the threads that it wakes
+ * return. Only for a list that may sleep the thread clears its low watermark.
  */
 static void operations_begin(struct call *call, const struct sembuf *operations, size_t count)
 {
@@ -68,14 +71,17 @@ static void operations_begin(struct call *call, const struct sembuf *operations,
 		call_sleeps(call);
 }
 
-/* One part for each operation, the last one as part 0. */
+/* Records one part for each operation; the last is part 0. */
 static void tell_operations(struct call *call, int id, const struct sembuf *operations,
 			    size_t count, int result, const struct timespec *limit, bool with_limit)
 {
 	static const struct sembuf none;
 	bool readable = !result || can_read_operations(call, operations, count);
 
-	/* All or nothing: one that failed is told by its last operation. */
+	/*
+	 * A list is done as a whole or not at all: if it failed only its last operation is
+	 * recorded.
+	 */
 	for (size_t i = result || !count ? count : 1; i <= count; i++) {
 		const struct sembuf *done = readable && count ? &operations[i - 1] : &none;
 		int64_t number = done->sem_num, operation = done->sem_op;

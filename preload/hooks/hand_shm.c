@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* Effects of memory that processes share. */
+/* Effects of shared memory. */
 #include "hand_fd.h"
 
 #include <sys/shm.h>
 
 /*
- * Which descriptors are shm_open's: close has to say it, and nobody else knows. Higher ones are
- * seen as plain descriptors.
+ * The descriptors that shm_open opened: close has to record it, and only this table knows. A
+ * descriptor with a higher number is recorded as a plain one.
  */
 #define NOTED_MAX (64u << 10)
 
 static SPARSE uint32_t noted[NOTED_MAX / 32];
 
-/* The child of vfork has descriptors of its own, and its parent's memory. */
+/* False in a child of vfork, which has its own descriptors in its parent's memory. */
 static bool is_noted_here(const struct call *call, int fd)
 {
 	return (unsigned int)fd < NOTED_MAX && !call->thread->vfork_return;
@@ -59,7 +59,9 @@ void fd_lost(struct call *call, enum moment moment, uint8_t part, int fd, uint64
 					       .related = related });
 }
 
-/* FNV-1a: an object has nothing but its name. A leading slash says nothing. */
+/*
+ * FNV-1a: a shared memory object has no identity but its name. A leading slash makes no difference.
+ */
 uint64_t shm_hash(const char *name)
 {
 	uint32_t hash = 2166136261u;
@@ -69,7 +71,10 @@ uint64_t shm_hash(const char *name)
 	return hash;
 }
 
-/* Part 0 is the descriptor as pshmfd, 1 the same as fd, 2 the object, if it may be new. */
+/*
+ * Part 0 is the descriptor in the class pshmfd, part 1 the same in the class fd, part 2 the object
+ * if it may be new.
+ */
 void shm_opened(struct call *call, struct call_event *event, const char *name, int flags)
 {
 	int fd = (int)event->object;
@@ -88,7 +93,7 @@ void shm_opened(struct call *call, struct call_event *event, const char *name, i
 		event->operation = OPERATION_USE;
 }
 
-/* Its size is asked of the kernel, which may refuse: 0 then. errno stays as shmat left it. */
+/* Asks the kernel for the segment's size; 0 if it refuses. Restores errno as shmat left it. */
 void segment_attached(struct call *call, struct call_event *event, int id, struct spare *spare)
 {
 	struct shmid_ds status = { .shm_segsz = 0 };
@@ -105,7 +110,7 @@ void segment_attached(struct call *call, struct call_event *event, int id, struc
 	spare->number = status.shm_cpid;
 }
 
-/* Other commands than the end of a segment neither gain nor lose. */
+/* shmctl commands other than IPC_RMID acquire and release nothing. */
 void segment_removed(struct call *call, struct call_event *event, int id)
 {
 	if (!event->failed)

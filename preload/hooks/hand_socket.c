@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Effects of sockets: their addresses. Hooked by hand: messages that bring descriptors.
+ * Effects of sockets: their addresses. Hooked by hand: calls that receive descriptors with
+ * messages.
  */
 #include "hand.h"
 #include "hand_fd.h"
@@ -12,7 +13,7 @@
 #include <netinet/in.h>
 #include <sys/un.h>
 
-/* What an address may be; the program's may lie anywhere and be cut short. */
+/* Space for any address; the program's own may be unaligned and truncated. */
 union address {
 	struct sockaddr any;
 	struct sockaddr_un local;
@@ -28,7 +29,7 @@ static char *put_text(char *to, const char *text)
 	return to + plain_copy(to, text, ADDRESS_FAMILY_MAX) - 1;
 }
 
-/* The name of an abstract socket begins with a NUL, and may hold more of them. */
+/* The name of an abstract socket begins with a NUL and may contain more of them. */
 static void put_local(char *to, const struct sockaddr_un *address, size_t length)
 {
 	size_t end = length - offsetof(struct sockaddr_un, sun_path);
@@ -57,7 +58,10 @@ static unsigned int group_of(const struct sockaddr_in6 *address, int i)
 	return byte[0] * 256u + byte[1];
 }
 
-/* Where the longest run of two or more zero groups begins, which :: stands for (RFC 5952). */
+/*
+ * The first group of the longest run of two or more zero groups, which is written as :: (RFC 5952);
+ * -1: none.
+ */
 static int longest_zeros(const struct sockaddr_in6 *address, int *count)
 {
 	int best = -1;
@@ -97,7 +101,7 @@ static void put_v6(char *to, const struct sockaddr_in6 *address)
 	plain_number(to, __builtin_bswap16(address->sin6_port), 10);
 }
 
-/* An address of length bytes; NULL or a short one gives empty texts. */
+/* Writes an address of length bytes as text; NULL or a truncated one becomes empty text. */
 static void describe_address(struct spare *to, const struct sockaddr *given, size_t length)
 {
 	union address address = { .bytes = { 0 } };
@@ -140,7 +144,10 @@ static void describe_address(struct spare *to, const struct sockaddr *given, siz
 	}
 }
 
-/* One that the kernel may have refused to read: it is shorter than a page, so two places tell. */
+/*
+ * Whether an address is readable that the kernel may have rejected: it is shorter than a page, so
+ * its first and last bytes tell.
+ */
 static bool can_read_address(const struct sockaddr *address, size_t length)
 {
 	const char *bytes = (const char *)address;
@@ -159,8 +166,8 @@ void address_known(struct call *call, struct call_event *event, const struct soc
 }
 
 /*
- * The peer is said if the program asked for it: to ask the kernel in its place could be what a
- * sandbox kills it for. Notes how much the program has for the address.
+ * Remembers how much space the program has for the address. The peer is recorded only where the
+ * program asks for it: if we asked the kernel, a sandbox could kill the program for our call.
  */
 void peer_asked(struct call *call, struct call_event *event, const struct sockaddr *address,
 		const socklen_t *length, struct spare *spare)
@@ -189,7 +196,7 @@ static const struct cmsghdr *first_control(const struct msghdr *message)
 	return message->msg_controllen >= sizeof(struct cmsghdr) ? message->msg_control : NULL;
 }
 
-/* CMSG_NXTHDR is a function of libc's. */
+/* CMSG_NXTHDR would call libc. */
 static const struct cmsghdr *next_control(const struct msghdr *message, const struct cmsghdr *at)
 {
 	const char *end = (const char *)message->msg_control + message->msg_controllen;
@@ -200,7 +207,7 @@ static const struct cmsghdr *next_control(const struct msghdr *message, const st
 	return (const struct cmsghdr *)((const char *)at + step);
 }
 
-/* How many descriptors this one brings. */
+/* The number of descriptors in one control message. */
 static size_t passed_by(const struct cmsghdr *control)
 {
 	if (control->cmsg_level != SOL_SOCKET || control->cmsg_type != SCM_RIGHTS ||
@@ -219,7 +226,10 @@ static size_t all_passed(const struct msghdr *message)
 	return count;
 }
 
-/* left: how many parts of the call there still are, this message's among them. */
+/*
+ * left: parts of the call that are still to be recorded, including this message's. Returns the
+ * rest.
+ */
 static size_t passed_event(struct call *call, const struct msghdr *message, size_t left,
 			   const struct call_argument *arguments)
 {

@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Effects of streams and directories. The FILE or DIR is part 0, the descriptor that came or goes
- * with it part 1.
- */
+/* Effects of streams and directories. The FILE or DIR is part 0, its descriptor part 1. */
 #include "hand_fd.h"
 
-/* glibc declares these parameters nonnull, and programs pass NULL all the same. */
+/* glibc declares these parameters nonnull, but programs pass NULL. */
 #define FORGET_NONNULL(pointer) __asm__("" : "+r"(pointer))
 
-/* -1 for one in memory, which is no error that the program may see. */
+/* -1 for a stream in memory, or NULL. Restores errno. */
 static int fileno_of(const struct call *call, FILE *stream)
 {
 	int saved = *call->thread->error, fd;
@@ -28,14 +25,17 @@ void stream_opened(struct call *call, struct call_event *event, FILE *stream)
 		fd_gained(call, 1, fd, WORD(stream), event->arguments);
 }
 
-/* Before it goes: afterwards nobody knows. */
+/* Called before the stream is closed: afterwards its descriptor cannot be known. */
 void stream_asked(struct call *call, struct call_event *event, FILE *stream, struct spare *spare)
 {
 	(void)event;
 	spare->number = fileno_of(call, stream);
 }
 
-/* fclose gives both back whatever it returns (POSIX); a stream in memory has no descriptor. */
+/*
+ * fclose closes stream and descriptor even when it returns an error (POSIX). A stream in memory has
+ * no descriptor.
+ */
 void stream_closed(struct call *call, struct call_event *event, int fd)
 {
 	event->related = WORD(fd);
@@ -43,8 +43,8 @@ void stream_closed(struct call *call, struct call_event *event, int fd)
 }
 
 /*
- * freopen and pclose give the stream back before they sleep, whatever becomes of them (POSIX):
- * said in a first half. The descriptor has the part after the stream's.
+ * freopen and pclose close the stream before they sleep, whatever they return (POSIX), so it is
+ * recorded as a first half. The descriptor is the part after the stream's.
  */
 void stream_goes(struct call *call, struct call_event *event, FILE *stream, uint8_t part)
 {
@@ -75,7 +75,7 @@ void directory_asked(struct call *call, struct call_event *event, DIR *directory
 	spare->number = directory ? real.dirfd(directory) : -1;
 }
 
-/* Whatever it returns, unless there was nothing to close. */
+/* closedir closes both even when it returns an error, unless there was nothing to close. */
 void directory_closed(struct call *call, struct call_event *event, int fd)
 {
 	event->related = WORD(fd);

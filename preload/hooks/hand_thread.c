@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Hooked by hand: how threads begin, are waited for and end. */
+/* Hooked by hand: creation, join and end of threads. */
 #include "hand.h"
 
 static size_t stack_size_of(const pthread_attr_t *attributes)
@@ -11,7 +11,10 @@ static size_t stack_size_of(const pthread_attr_t *attributes)
 	return size;
 }
 
-/* The size of threads made without attributes; asked for once, since asking allocates. */
+/*
+ * The stack size of threads that are made without attributes. Asked for once, because asking
+ * allocates memory.
+ */
 static size_t default_stack_size(void)
 {
 	static size_t known;
@@ -26,8 +29,8 @@ static size_t default_stack_size(void)
 }
 
 /*
- * A thread exists from the earlier of the creator's return and its own first breath, which may
- * already detach it. The floor of the creator stands at its entry meanwhile.
+ * A thread exists from the earlier of the creator's return and its own start, since the thread
+ * itself may detach it right away. Until then the creator's low watermark is the entry of its call.
  */
 static uint64_t birth_time(const struct birth *birth, const struct call *call)
 {
@@ -37,8 +40,9 @@ static uint64_t birth_time(const struct birth *birth, const struct call *call)
 }
 
 /*
- * What the child is told; its start routine is still to be filled in. NULL: it goes untold. call:
- * NULL for one that is not recorded; the child's own calls may be, and its stack must be known.
+ * What the new thread is to know; the caller fills in the start routine. Returns NULL where nothing
+ * can be passed on. call: NULL if the creation is not recorded: the new thread's calls may be, so
+ * its stack must be known.
  */
 static struct birth *expect_birth(const struct call *call, const pthread_attr_t *attributes,
 				  void *argument)
@@ -64,7 +68,7 @@ static bool is_detached(const pthread_attr_t *attributes)
 	return state == PTHREAD_CREATE_DETACHED;
 }
 
-/* Gives up the creator's half of a birth, and the child's if the call made none. */
+/* Releases the creator's reference to a birth, and the child's if no thread was made. */
 static int leave_birth(struct birth *birth, int result)
 {
 	if (birth)
@@ -75,8 +79,8 @@ static int leave_birth(struct birth *birth, int result)
 }
 
 /*
- * After the real call has returned: the thread is there, or none was made. One that was born
- * detached is given back with its birth.
+ * Records the creation after the real call has returned. A thread that was created detached is
+ * released in the same instant.
  */
 static int created(struct call *call, struct birth *birth, const pthread_t *thread, int result,
 		   int error, bool detached, const struct call_argument *arguments)
@@ -145,7 +149,7 @@ EXPORT int pthread_create(pthread_t *restrict thread, const pthread_attr_t *rest
 				  HEX(WORD(start)), HEX(argument)));
 }
 
-/* glibc makes it by its own pthread_create, which we do not see. */
+/* glibc's thrd_create calls its own pthread_create, which is not hooked. */
 EXPORT int thrd_create(thrd_t *thread, thrd_start_t start, void *argument)
 {
 	struct birth *birth;
@@ -163,8 +167,9 @@ EXPORT int thrd_create(thrd_t *thread, thrd_start_t start, void *argument)
 }
 
 /*
- * A join gives its thread back at entry, since another one may be made with the same handle before
- * we are back; published before the sleep. Where the join was refused the thread is still there.
+ * A join releases the thread's handle at entry, since a new thread may get the same handle before
+ * the join returns; the event is published before the sleep. If the join fails the thread still
+ * exists.
  */
 void thread_goes(struct call *call, struct call_event *event, uint64_t thread)
 {
@@ -188,9 +193,10 @@ void thread_joined(struct call *call, struct call_event *event, uint64_t thread)
 }
 
 /*
- * The end of a thread: recorded before it happens, since it does not return. Nothing that it has
- * open will return either; those calls are closed where the unwinding leaves them, by the first
- * hook in a cleanup handler or by the thread's first function. Until then nobody waits for them.
+ * The end of a thread is recorded before it happens, because pthread_exit does not return. Calls
+ * that the thread has open will not return either. They are closed when the unwinding leaves them,
+ * by the first hook in a cleanup handler or by the thread's first function; the collector does not
+ * wait for them.
  */
 static void end_call(struct call *call, const struct call_argument *arguments)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The older versions of functions, whose newer ones are hooked. They differ: posix_spawn() ran
- * scripts without a #! line, a condition was another struct. What asks for an older version gets
- * libc's, unrecorded.
+ * Older versions of functions whose newest version is hooked. They behave differently: an old
+ * posix_spawn() ran scripts without a #! line, an old condition variable was another struct. A
+ * program that is bound to an older version gets libc's function, and the call is not recorded.
  */
 #include "hand.h"
 

@@ -2,7 +2,10 @@
 #ifndef HOOKS_OPERATION_H
 #define HOOKS_OPERATION_H
 
-/* What an operation says of its calls, as constants: when they happen, whether they sleep, gain. */
+/*
+ * The properties of each operation as constants: when its events happen, whether its calls sleep,
+ * whether it acquires.
+ */
 
 #include "terms.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The functions of holdtrace.h, and those of sp-rtrace's library for the programs that were made
- * for it. None of them changes errno.
+ * The functions of holdtrace.h, and those of sp-rtrace's library for programs that were built with
+ * it. None of them changes errno.
  */
 #define HOLDTRACE_LIBRARY
 #include "holdtrace.h"
@@ -9,7 +9,10 @@
 #include "preload/record/names.h"
 #include "stub.h"
 
-/* The calling thread, if anything may be recorded of it. The first call may be this one. */
+/*
+ * The calling thread, or NULL if its calls are not recorded. This may be the first call of the
+ * process.
+ */
 static struct thread *begin(void)
 {
 	start_wake(HOOK_holdtrace_gained);
@@ -56,7 +59,7 @@ EXPORT void holdtrace_lib_mark(const char *text)
 	names_mark(begin(), text ? text : "");
 }
 
-/* ---- resources of the program's own ---- */
+/* ---- the program's own resources ---- */
 
 EXPORT unsigned int holdtrace_lib_class_create(const char *name, const char *description,
 					       int counted)

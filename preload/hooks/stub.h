@@ -2,16 +2,16 @@
 #ifndef STUB_H
 #define STUB_H
 
-/* What the public functions of stubs.c and hand_*.c have in common. */
+/* What stubs.c and hand_*.c share. */
 
 #include "preload/ground/real.h"
 #include "preload/record/call.h"
 #include "preload/start/start.h"
 
-/* The only names that leave the library are hooked ones. */
+/* The library exports hooked functions only. */
 #define EXPORT __attribute__((visibility("default")))
 
-/* Whether the hook records; the very first call of a process starts the library. */
+/* Whether the hook records. The first call of a process starts the library. */
 static inline bool stub_is_armed(enum hook_number hook)
 {
 	return likely(life_armed[hook]) || start_wake(hook);
@@ -25,10 +25,10 @@ static inline bool stub_begin(struct call *call, enum hook_number hook, enum hoo
 	return stub_is_armed(hook) && call_begin(call, hook, at, blocks, origin, object, related);
 }
 
-/* Pointers, descriptors and handles alike as the 64 bits of a record. */
+/* Pointers, descriptors and handles as the 64 bits of a record. */
 #define WORD(value) ((uint64_t)(uintptr_t)(value))
 
-/* What a function of C11's threads.h returns instead of an error; thrd_error says no more. */
+/* The errno that corresponds to a result of C11's threads.h; thrd_error corresponds to none. */
 static inline int c11_error(int result)
 {
 	return result == thrd_nomem	 ? ENOMEM
@@ -37,7 +37,7 @@ static inline int c11_error(int result)
 					 : 0;
 }
 
-/* Values as they stand in hooks.def. */
+/* The values of hooks.def's column VALUES. */
 #define DECIMAL(name)                                               \
 	{                                                           \
 		.kind = ARGUMENT_DECIMAL, .number = (int64_t)(name) \

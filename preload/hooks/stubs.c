@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The public functions, one for every row of hooks.def that is not by hand. They hand down their
- * own frame, so that no sibling-call optimisation can lose the caller; everything with behaviour
- * is a function in call.c or an effect.
+ * The public functions, one for each row of hooks.def that is not written by hand. They pass their
+ * own frame down, so that no sibling-call optimisation can remove the caller. Everything with
+ * behaviour is a function in call.c or an effect.
  */
 #include "each.h"
 #include "effects.h"
@@ -14,14 +14,14 @@
 
 #include <stdarg.h>
 
-/* pipe(int fds[2]): a row has int *. */
+/* A row declares pipe's parameter as int *, libc's header as int[2]. */
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic ignored "-Warray-parameter"
 #endif
 
 /*
- * A column is a statement that acts in some phases of the call. The phase is a constant, so what
- * does not act in it leaves nothing behind.
+ * A column is a statement that acts in some phases of the call. The phase is a constant, so the
+ * compiler removes what does not act in it.
  */
 enum phase {
 	PHASE_FIRST,
@@ -33,7 +33,7 @@ enum phase {
 	PHASE_RETURN
 };
 
-/* What a row says about its function as a whole; known when the function is called. */
+/* Properties of the function that some columns compute when it is called. */
 struct row {
 	enum hook_when at;
 	enum hook_blocks blocks;
@@ -56,7 +56,7 @@ struct row {
 	IN(PHASE_RETURN)                                                   \
 	if (unlikely(row.pick))                                            \
 		row.is_recorded = sampling_settle(&call, &event, row.pick, WORD(old));
-/* What block_moved() hears of: not of a block that is not recorded. */
+/* The argument of block_moved(): NULL for a block that is not recorded. */
 #define BLOCK_GONE(old)	    (!row.pick || row.pick & SAMPLING_LOSES ? (old) : NULL)
 #define RECORDS_IF(cond)    IN(PHASE_ENTRY) row.is_recorded = (cond);
 #define FAILS_IF(cond)	    IN(PHASE_RETURN) event.failed = (cond);
@@ -84,7 +84,7 @@ struct row {
 	const struct call_argument values[] = { __VA_ARGS__, { .kind = ARGUMENT_NONE } }; \
 	event.arguments = values;
 
-/* A value that is no parameter, known at return. */
+/* A value that is not a parameter; it is known at return. */
 #define NAMED(kind, name, value) NAMED_##kind(phase == PHASE_RETURN ? (value) : 0)
 #define NAMED_DECIMAL		 DECIMAL
 #define NAMED_HEX		 HEX
@@ -92,7 +92,7 @@ struct row {
 
 /* clang-format off */
 
-/* Begins the block in which a row's columns stand for one phase. */
+/* Begins the block in which a row's columns are expanded for one phase. */
 #define PHASE(which, class, op)                                                                    \
 	__attribute__((unused)) const enum phase phase = PHASE_##which;                            \
 	__attribute__((unused)) bool is_called = false;                                            \
@@ -100,7 +100,7 @@ struct row {
 				    .moment = MOMENT_LEAVE };                                      \
 	(void)event;
 
-/* How functions tell a failure: whether this is one, and which. */
+/* How functions report a failure: whether this result is one, and its errno. */
 #define FAILED_ERRNO(result)	((result) < 0)
 #define FAILED_POINTER(result)	(!(result))
 #define FAILED_MAPPED(result)	((result) == (void *)-1)
@@ -122,8 +122,8 @@ struct row {
 	  .is_recorded = true }
 
 /*
- * A block that is not sampled: nothing else is done. malloc is what the other functions of an
- * allocator may end in, so it needs no guard, and its stub is a jump.
+ * A block that is not sampled: only the real function is called. malloc needs no guard, since it
+ * does not call other functions of the allocator, and its stub can be a jump.
  */
 #define PASS(name, takes, gives, names, class, op, ...)                                  \
 	{                                                                                          \
@@ -146,8 +146,9 @@ struct row {
 	}
 
 /*
- * A lock that need not be recorded: it is had at once, it is only tried, or its taking was not. Calls
- * without a harmless try are recorded whole.
+ * A lock call that is not recorded with --locks=contended: the lock was free, or was only tried, or
+ * is a release of a lock whose acquisition was not recorded. Calls without a harmless try are
+ * always recorded.
  */
 #define PASS_LOCK(name, takes, gives, names, class, op, returns, ...)                              \
 	if (RESOURCE_##class == RESOURCE_LOCK && unlikely(armed & LIFE_CONTENDED)) {               \
@@ -169,8 +170,8 @@ struct row {
 	}
 
 /*
- * declares, takes, gives: the result, where there is one. names: of the parameters, in brackets.
- * The columns come last, since they have commas.
+ * declares, takes, gives: declaration, assignment and return of the result, if there is one. names:
+ * of the parameters, in parentheses. The columns come last, because they contain commas.
  */
 #define BODY(name, declares, takes, gives, names, class, op, returns, ...)                         \
 	{                                                                                          \
@@ -259,7 +260,7 @@ struct row {
 	BODY(name, enum { result };, , return;, (EACH_NAME(params)), class, op, NOTHING,           \
 	     __VA_ARGS__)
 
-/* What is not there is never looked at. */
+/* An optional argument is read only if the caller passed it. */
 #define HOOK_OPTIONAL(name, type, params, optional, condition, class, op, returns, ...)            \
 	static inline __attribute__((always_inline)) type stub_##name(                             \
 		EACH_PARAMETER(EACH_BOTH(params, optional)))                                       \
@@ -280,8 +281,8 @@ struct row {
 	}
 
 /*
- * Recorded before it happens, since it does not return. exit() comes by the destructors, where more
- * can be told; whoever aborts may have a loader in pieces.
+ * Recorded before the call, because it does not return. exit() runs destructors, where the library
+ * can record more; abort() may find the loader in an inconsistent state.
  */
 #define HOOK_LAST(name, params, class, op, ...)                                                    \
 	EXPORT __attribute__((noreturn)) void name(EACH_PARAMETER(params))                         \
@@ -312,6 +313,6 @@ struct row {
 #define HOOK_BY_HAND(...)
 #include "hooks.def"
 
-/* Where there is an older version of a function the stub has the newer one (hand_versions.c). */
+/* If a function has an older version, the stub has the newer one (hand_versions.c). */
 #define VERSIONS(name, older, newer, ...) __asm__(".symver " #name "," #name "@@@" newer);
 #include "versions.def"

@@ -3,9 +3,9 @@
 #define STEP_H
 
 /*
- * One step of a walk outwards: what of the stack may be read, the caller of a frame by its rule,
- * the rule of that. The plain walk (capture_walk.c) and the one that remembers (capture_again.c)
- * step so. What they do for each frame is inlined, what is rare is in step.c.
+ * One step of a walk outwards: which stack memory may be read, a frame's caller by its rule, and
+ * the rule of that caller. The plain walk (capture_walk.c) and the one that reuses frames
+ * (capture_again.c) share this step. What runs for each frame is inlined, the rest is in step.c.
  */
 
 #include <stdbool.h>
@@ -19,13 +19,14 @@
 #define PAGE_SMALLEST	  4096u
 
 /*
- * What may be read. Words at low up to low + span: on a known stack all of it, on an unknown one
- * the page that was asked for last.
+ * The memory that a walk may read: words at low up to low + span. On a known stack this is the
+ * whole stack above the walk's start, on an unknown stack the last page that was checked.
  */
 struct window {
-	struct dwarf_memory memory; /* first: dwarf_step() hands it back to us */
+	struct dwarf_memory memory; /* first, so that window_read_memory() can cast it */
 	uintptr_t low, span;
-	uintptr_t ask_low, ask_high; /* where one may ask for another page; 0, 0 on a known stack */
+	uintptr_t ask_low, ask_high; /* range in which further pages may be checked; 0, 0 on a known
+				      * stack */
 };
 
 /* The frame that a walk has reached. */
@@ -33,10 +34,10 @@ struct position {
 	uintptr_t ip, sp, fp;
 };
 
-/* Opens the page of address, if it is one of an unknown stack and can be read. */
+/* Moves the window to the page of address, if it belongs to an unknown stack and is readable. */
 bool window_move(struct window *window, uintptr_t address);
 
-/* The window as the memory of dwarf_step(). */
+/* Reads through the window, for dwarf_step(). */
 bool window_read_memory(struct dwarf_memory *memory, uintptr_t address, uintptr_t *value);
 
 static inline bool window_is_open(const struct window *window, uintptr_t address)
@@ -52,11 +53,11 @@ static inline bool window_read(struct window *window, uintptr_t address, uintptr
 	return true;
 }
 
-/* Sets the window for a walk that starts at sp: below from nothing is ever read. */
+/* Opens the window for a walk that starts at sp. Words below from are never read. */
 static inline void window_open(struct window *window, uintptr_t sp, uintptr_t from,
 			       const struct stack_bounds *stack)
 {
-	/* On an unknown stack nothing is open yet; this word only because something must be. */
+	/* On an unknown stack nothing is open yet; the window needs some valid word. */
 	static const uintptr_t open_word;
 	bool is_known = from >= stack->low && sp < stack->high && stack->high - sp >= 8;
 
@@ -75,8 +76,8 @@ static inline bool window_is_known(const struct window *window)
 }
 
 /*
- * On an unknown stack: the page that a hook's caller stands on need not be asked for, since the
- * hook has just been called there. On its border it may be another's.
+ * On an unknown stack: the page of the hook's caller needs no check, because the hook was just
+ * called there. At a page boundary the page may be another's.
  */
 static inline void window_open_first(struct window *window, uintptr_t sp)
 {
@@ -96,22 +97,22 @@ static inline enum walk_state stop_walk(enum capture_end why, enum capture_end *
 	return WALK_DONE;
 }
 
-/* The CFA of a rule that is not the plain one: sp + cfa. */
+/* The CFA of a rule other than sp + cfa. */
 enum walk_state step_find_cfa(struct window *window, const struct cfi_rule *rule, uintptr_t fp,
 			      uintptr_t *cfa, enum capture_end *end);
 
-/* The rule where it is not at its own place, or the last one's hints have to be set. */
+/* Finds a rule that is not in its home slot, or sets the hints of the last one. */
 struct cfi_rule *step_search_rule(struct cfi_table *table, uintptr_t ip, struct cfi_rule *last,
 				  struct cfi_rule *scratch);
 
 /*
- * From a signal frame to what the signal interrupted, which may lie on another stack; its pc is
- * exact. False: it cannot be read.
+ * Steps from a signal frame to the interrupted function, which may be on another stack; its pc is
+ * exact. Returns false if the frame cannot be read.
  */
 bool step_out_of_signal(struct window *window, struct position *at,
 			const struct stack_bounds *stack);
 
-/* One frame outwards by a rule of the table. Inlined: this is the whole cost of a backtrace. */
+/* Steps one frame outwards by a rule of the table. Inlined: a backtrace costs little else. */
 static inline __attribute__((always_inline)) enum walk_state
 step_by_rule(struct window *window, const struct cfi_rule *rule, struct position *at,
 	     enum capture_end *end)
@@ -148,7 +149,7 @@ static inline bool rule_is_for(const struct cfi_rule *rule, uintptr_t ip)
 	return __atomic_load_n(&rule->ip, __ATOMIC_ACQUIRE) == ip;
 }
 
-/* The rule at a place that a hint tells. */
+/* The rule at the byte offset of a hint. */
 static inline struct cfi_rule *rule_at_hint(const struct cfi_table *table, const uint32_t *hint)
 {
 	return (struct cfi_rule *)(void *)((char *)table->rules +
@@ -156,11 +157,11 @@ static inline struct cfi_rule *rule_at_hint(const struct cfi_table *table, const
 }
 
 /*
- * The rule of ip, which came after last's frame. last knows whose rules came next before: with
- * them the processor need not wait for the return address to go on. Where it is another, its place
- * in the table is computed. The first hint is for ever, the second follows what comes; a recursion
- * has two callers. It is replaced once in 16 times (sp is as good as random), or threads with
- * several callers would pass its cache line to and fro.
+ * Finds the rule of ip, the caller of last's frame. last's hints lead to the rules that followed it
+ * before, so that the processor need not wait until the return address is loaded; if both are
+ * others, the rule's home slot is computed. The first hint is permanent, the second changes: a
+ * recursive function has two callers. It is replaced once in 16 times only (sp serves as a random
+ * number), or threads with several callers would send its cache line back and forth.
  */
 static inline __attribute__((always_inline)) struct cfi_rule *
 step_find_rule(struct cfi_table *table, uintptr_t ip, uintptr_t sp, struct cfi_rule *last,
