@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The stream as an .htr container, through the encoder of the collector. */
+/* Writes the stream as an .htr container, with the collector's encoder. */
 #include "formats/writers.h"
 
 #include <errno.h>
@@ -14,14 +14,14 @@
 #include "packets.h"
 #include "trace/decode.h"
 
-#define LEVEL 3 /* of zstd: nobody waits for us */
+#define LEVEL 3 /* of zstd; no program waits for this writer */
 
 struct htr_writer {
 	struct out *out;
 	struct packets packets;
 	struct htr *htr;
 	struct pack *pack;
-	/* number of each function in htr and 1, by its id; 0: none yet */
+	/* by function id: its number in htr, + 1; 0: none yet */
 	ARRAY_OF(uint32_t) functions;
 	uint64_t frames[DECODE_FRAMES_MAX];
 };
@@ -75,7 +75,7 @@ static int64_t number_of(struct htr_writer *writer, const struct function *funct
 	return *number - 1;
 }
 
-/* False if it has no form but packets. */
+/* Writes a call as an .htr event; false if it can only be written as packets. */
 static bool put_event(struct htr_writer *writer, const struct event *event)
 {
 	struct encode_packet_call packet;

@@ -3,8 +3,8 @@
 #define STREAMS_PACKETS_H
 
 /*
- * Events as the packets that said them: what the collector would have written, byte for byte, if
- * the collector wrote them. In the byte order and with the pointers of this machine.
+ * Turns events back into packets: those of a collector that writes packets, byte for byte, in this
+ * machine's byte order and pointer size.
  */
 
 #include <stddef.h>
@@ -17,17 +17,19 @@ struct packets {
 	uint8_t *bytes; /* room for the packets of one event */
 	size_t room;
 	uint64_t frames[WIRE_FRAMES_MAX]; /* of its backtrace */
-	bool has_asides; /* what readers of sp-rtrace must not count is put aside (collect/aside.h)
-			  */
+	bool has_asides; /* put what sp-rtrace's readers must not count aside (collect/aside.h) */
 };
 
 void packets_open(struct packets *packets, bool has_asides);
 void packets_close(struct packets *packets);
 
-/* Returns how many bytes the event's packets take; 0: it has none. */
+/*
+ * Makes the packets of an event in packets->bytes. Returns their size in bytes; 0: the event has
+ * none.
+ */
 size_t packets_of(struct packets *packets, const struct event *event);
 
-/* CALL's packet of a call, its name left out. */
+/* The CALL packet of a call, without the function's name. */
 struct encode_packet_call packet_of_call(const struct event *event);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The stream as sp-rtrace packets, whatever it was read from. */
+/* Writes the stream as sp-rtrace packets, whatever format it was read from. */
 #include "formats/writers.h"
 
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * sp-rtrace text, byte for byte as sp-rtrace 1.8 prints it. What stands before the first call is
- * gathered, because the order of its lines and the <type> of calls depend on all of it; what comes
- * later is printed where it comes, and with --format=text:sp-rtrace no call comes before it.
+ * sp-rtrace text, byte for byte as sp-rtrace 1.8 prints it. Events before the first call are
+ * gathered, since the order of their lines and the <type> of calls depend on all of them. Later
+ * events are printed in place; with --format=text:sp-rtrace all of them precede the first call.
  */
 #include "formats/writers.h"
 
@@ -24,11 +24,11 @@ struct text_writer {
 	struct out *out;
 	const struct trace *trace;
 	const struct trace_process *process; /* of the first stream */
-	bool has_begun;			     /* the lines before the first call are printed */
+	bool has_begun;			     /* the lines before the first call were printed */
 	ARRAY_OF(struct event) gathered;
 	size_t comment_at; /* in gathered: comments before it are printed */
-	ARRAY_OF(const struct resource_class *) classes; /* registered and wanted */
-	/* mappings that were printed once more, behind all */
+	ARRAY_OF(const struct resource_class *) classes; /* registered, and selected */
+	/* mappings that were printed again, after all others */
 	ARRAY_OF(const struct trace_mapping *) again;
 };
 
@@ -59,7 +59,7 @@ static void add_pair(struct text_header *header, const char *key, const char *va
 			(struct text_pair){ slice_of(key), slice_of(value) };
 }
 
-/* leaks, compress and resolve in this order; groups of the input are none any more. */
+/* Names the filters in the order leaks, compress, resolve. Groups of the input no longer exist. */
 static void make_filter(const struct text_writer *writer, struct header_words *words)
 {
 	const struct writer_views *views = writer->options.views;
@@ -73,7 +73,7 @@ static void make_filter(const struct text_writer *writer, struct header_words *w
 		 views->compress ? "|compress" : "", strstr(old, "resolve") ? "|resolve" : "");
 }
 
-/* Month and day without zeros, local time: so does sp-rtrace. */
+/* Month and day without leading zeros, in local time, as sp-rtrace prints them. */
 static void make_time(const struct trace_process *process, struct header_words *words)
 {
 	time_t seconds = process->seconds;
@@ -85,7 +85,7 @@ static void make_time(const struct trace_process *process, struct header_words *
 		 tm.tm_mon + 1, tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec);
 }
 
-/* A comma in a name would begin another pair. */
+/* Escapes commas, which separate the header's pairs. */
 static void make_name(const char *name, struct header_words *words)
 {
 	size_t used = 0;
@@ -123,7 +123,7 @@ static void header_of_packets(const struct trace_process *process, struct header
 	add_pair(header, "origin", "holdtrace " PACKAGE_VERSION);
 }
 
-/* The pairs as they were read, with what the options change. */
+/* The pairs of the input, with the changes that the options make. */
 static void header_of_text(const struct trace_process *process, struct header_words *words)
 {
 	struct text_header *header = &words->header;
@@ -235,7 +235,7 @@ static void print_other(struct text_writer *writer, const struct event *event)
 	}
 }
 
-/* Those that stood behind a call of a lower index, and were not printed yet. */
+/* Prints comments that followed a call of a lower index and were not printed yet. */
 static void print_comments(struct text_writer *writer, uint64_t index)
 {
 	for (; writer->comment_at < writer->gathered.count; writer->comment_at++) {
@@ -249,7 +249,7 @@ static void print_comments(struct text_writer *writer, uint64_t index)
 	}
 }
 
-/* In sp-rtrace's order of sections, which a text that others wrote need not have. */
+/* Prints sections in sp-rtrace's order, which texts from other programs may not have. */
 static void print_gathered(struct text_writer *writer)
 {
 	static const enum event_kind sections[] = {
@@ -301,7 +301,10 @@ static void add_class(struct text_writer *writer, const struct resource_class *r
 
 /* calls */
 
-/* Of several processes in one text each call says whose it is: sp-rtrace has no word for it. */
+/*
+ * With several processes in one text, each call gets its process as an argument: sp-rtrace has no
+ * field for it.
+ */
 static void print_pid(struct text_writer *writer, const struct event *event)
 {
 	char pid[16];
@@ -326,7 +329,10 @@ static void print_line(struct text_writer *writer, const struct event *event)
 
 	if (writer->options.is_reordered)
 		print_comments(writer, event->index);
-	/* With one class alone its name says nothing; ours are registered as they come. */
+	/*
+	 * A single class is not named, except one of holdtrace's, which may register more classes
+	 * later.
+	 */
 	if (writer->classes.count > 1 ||
 	    (writer->process->has_tails && !writer->options.is_single_renumbered))
 		line.type = slice_of(event->resource->type);
@@ -341,7 +347,9 @@ static void print_line(struct text_writer *writer, const struct event *event)
 	}
 }
 
-/* The empty line is there even without frames: the next call would share its frames otherwise. */
+/*
+ * The empty line ends a call even without frames: otherwise it would share those of the next call.
+ */
 static void print_backtrace(struct text_writer *writer, const struct backtrace *backtrace)
 {
 	const struct trace_node *at = backtrace ? backtrace->node : &trace_no_node;
@@ -360,7 +368,7 @@ static void print_backtrace(struct text_writer *writer, const struct backtrace *
 
 /* mappings again */
 
-/* What a reader of the text so far takes to be mapped there. */
+/* The mapping that a reader of the text so far assumes at an address. */
 static const struct trace_mapping *last_printed(const struct text_writer *writer, uint64_t address)
 {
 	for (size_t i = writer->again.count; i-- > 0;)
@@ -369,8 +377,7 @@ static const struct trace_mapping *last_printed(const struct text_writer *writer
 	return trace_mapping_at(writer->trace, address);
 }
 
-/* Those that the new one covers are not asked for again, so that the list stays as short as it can
- * be. */
+/* Drops mappings that the new one covers, which keeps the list short. */
 static void print_again(struct text_writer *writer, const struct trace_mapping *mapping)
 {
 	const struct trace_mapping **place;
@@ -387,8 +394,8 @@ static void print_again(struct text_writer *writer, const struct trace_mapping *
 }
 
 /*
- * Behind all mappings of the stream the last one of an address counts, and a backtrace may have
- * been taken when another one was there: then that one is said once more.
+ * When the mappings precede all calls, the last one of an address counts. A backtrace that was
+ * taken while another mapping was there gets that mapping printed again.
  */
 static void print_mappings_of(struct text_writer *writer, const struct backtrace *backtrace)
 {
@@ -421,7 +428,7 @@ int write_sp_rtrace_text_event(void *state, const struct event *event, struct er
 	(void)err;
 	if (!writer->process)
 		writer->process = event->process;
-	/* Each process registers its classes, and they are the same. */
+	/* Each process registers the same classes. */
 	if (event->kind == EVENT_RESOURCE && writer->options.is_merged &&
 	    has_class(writer, event->resource))
 		return 0;
@@ -463,7 +470,7 @@ static int print_groups(struct text_writer *writer, const struct compress *compr
 		text_print_group(writer->out, group->count, group->bytes);
 		print_backtrace(writer, group->backtrace);
 	}
-	/* What output has met is told by who owns it. */
+	/* The owner of the output reports its errors. */
 	return rc == out_error(writer->out) ? 0 : rc;
 }
 
@@ -481,7 +488,7 @@ static void print_leaks(struct text_writer *writer, const struct leaks *leaks)
 	}
 }
 
-/* The lines above are of the samples themselves. */
+/* The counts above are those of the samples. */
 static void print_estimate(struct out *out, const struct leaks_total *sum)
 {
 	if (sum->is_estimate)
@@ -491,7 +498,7 @@ static void print_estimate(struct out *out, const struct leaks_total *sum)
 			   sum->all_count, sum->all_bytes, sum->error);
 }
 
-/* In order of registration; classes that nobody registered have a number for a name. */
+/* Classes in order of registration; an unregistered class is named by its number. */
 static void print_leak_summary(struct text_writer *writer, const struct leaks *leaks)
 {
 	const struct leaks_total *total;

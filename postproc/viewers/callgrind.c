@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Callgrind's profile format (its manual's chapter "Callgrind Format Specification"): the cost of
- * each line of a function, and of each call of another one there what that amounts to. A function
- * that stands in a backtrace several times counts once.
+ * Callgrind's profile format (Valgrind manual, "Callgrind Format Specification"): the own cost of
+ * each line of a function, and for each call there the inclusive cost of the callee. A function
+ * that occurs several times in a backtrace counts once.
  */
 #include <stdio.h>
 #include <inttypes.h>
@@ -15,11 +15,11 @@
 #include "profile.h"
 #include "viewers.h"
 
-/* A line of a function: what it costs itself, or by calling another one. */
+/* The cost of a line of a function: its own, or that of a call. */
 struct cell {
-	uint32_t function, callee; /* numbers; callee 0: itself */
+	uint32_t function, callee; /* numbers; callee 0: own cost */
 	unsigned line;
-	uint64_t calls; /* paths that lead through it: callgrind counts calls, which nobody knows */
+	uint64_t calls;	   /* number of backtraces, as the calls themselves are unknown */
 	uint64_t values[]; /* one for each column of the profile */
 };
 
@@ -29,11 +29,11 @@ struct callgrind {
 	struct pool pool;
 	struct table table;
 	ARRAY_OF(struct cell *) cells;
-	ARRAY_OF(struct cell *) met; /* of the backtrace that is being added */
+	ARRAY_OF(struct cell *) met; /* cells of the backtrace that is being added */
 	size_t columns;
 	uint64_t *sum;	  /* of each column */
-	bool *has_name;	  /* by number of the function: written before */
-	struct map names; /* of files and modules, by address of the text: number */
+	bool *has_name;	  /* by function number: the name was written */
+	struct map names; /* of files and modules: number by address of the text */
 	uint32_t name_count;
 };
 
@@ -71,7 +71,7 @@ static bool was_met(const struct callgrind *file, const struct cell *cell)
 	return false;
 }
 
-/* How often functions called each other nobody counted: what they led to is said instead. */
+/* Counts allocations and waits instead of calls between functions, which no recording has. */
 static void add_cell(struct callgrind *file, const struct cell *wanted, const uint64_t *values)
 {
 	struct cell *cell = cell_of(file, wanted);
@@ -139,7 +139,7 @@ static void put_name(struct callgrind *file, const char *name)
 	out_name(file->out, name, strlen(name), ESCAPE_ALL);
 }
 
-/* "fl=(3) main.c", and from then on "fl=(3)". */
+/* Writes "fl=(3) main.c" at first, then "fl=(3)". */
 static void put_place(struct callgrind *file, const char *key, const char *name)
 {
 	struct map_entry *entry = map_put(&file->names, 0, (uintptr_t)name);
@@ -172,8 +172,8 @@ static void put_function(struct callgrind *file, uint32_t number, bool is_callee
 }
 
 /*
- * The column at a position of the file. KCachegrind shows and sorts by the first one when it opens
- * a file: live bytes. Columns of other classes follow as they are.
+ * The column at a position of the file. KCachegrind first shows and sorts by the first column: live
+ * bytes. Columns of other classes keep their order.
  */
 static size_t column_at(size_t position)
 {
@@ -185,7 +185,7 @@ static size_t column_at(size_t position)
 	return position < COST_OTHERS ? order[position] : position;
 }
 
-/* Zeros at the end of a line may be left out. */
+/* Zeros at the end of a line may be omitted. */
 static void put_values(struct callgrind *file, const char *before, const uint64_t *values)
 {
 	size_t count = file->columns;

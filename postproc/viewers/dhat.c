@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * DHAT's JSON, version 2 (valgrind, dhat/dh_main.c): memory by place, what it gained, what it had
- * when most was held and at the end, and for how long. Times are in microseconds.
+ * DHAT's JSON, version 2 (valgrind, dhat/dh_main.c): for each call site the memory that it
+ * allocated, had live at the peak and at exit, and for how long. Times are in microseconds.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -46,7 +46,7 @@ static void put_place(struct dhat *file, const struct costs_place *place)
 	json_end(json);
 }
 
-/* "0x1149: read_config (demo.c:12)"; 0 is the root. */
+/* Writes frames as "0x1149: read_config (demo.c:12)"; frame 0 is the root. */
 static void put_frames(struct dhat *file)
 {
 	const struct stacks *stacks = &file->profile->stacks;
@@ -62,7 +62,7 @@ static void put_frames(struct dhat *file)
 	json_end(&file->json);
 }
 
-/* There is no other text that its viewer shows. */
+/* The viewer shows no other text, so the note on sampling is added to the command. */
 static void put_command(struct dhat *file)
 {
 	char samples[SUMMARY_SAMPLES_MAX], command[2 * SUMMARY_SAMPLES_MAX];

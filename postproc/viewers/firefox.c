@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the Firefox Profiler shows of a run: what places gained and lost, by steps of time, what
- * processes held, and the waits of threads. Bounded: of waits the longest are told one by one, the
- * others are added up.
+ * Collects what the Firefox Profiler shows: allocations and frees of call sites by steps of time,
+ * live memory of processes, and waits of threads. Bounded: the longest waits are shown one by one,
+ * all others are added up.
  */
 #include "firefox.h"
 
@@ -17,7 +17,7 @@
 
 /* ---- memory ---- */
 
-/* The number of the place of a site. */
+/* The number of a site's call site in file->places. */
 static uint32_t place_of(struct firefox *file, uint32_t index)
 {
 	struct map_entry *entry = map_put(&file->numbers, 0, index);
@@ -75,7 +75,7 @@ static bool is_shorter(const struct firefox_wait *a, const struct firefox_wait *
 	return firefox_length_ns(&a->facts) < firefox_length_ns(&b->facts);
 }
 
-/* Puts the item at a place of the heap where it belongs, from there downwards. */
+/* Moves the item at an index of the heap down to where it belongs. */
 static void sift_down(struct firefox *file, size_t at)
 {
 	struct firefox_wait *items = file->waits.items, item = items[at];
@@ -107,7 +107,7 @@ static bool is_text(const void *item, const void *key)
 	return !strcmp(item, key);
 }
 
-/* A copy of a text that there is once. */
+/* Returns the one copy of a text. */
 static const char *keep_text(struct firefox *file, const char *text)
 {
 	uint64_t hash = hash_bytes(file->texts.seed, text, strlen(text));
@@ -256,7 +256,7 @@ static void expect_names(const struct firefox *file)
 	}
 }
 
-/* The same place of several processes is one: that of the first. */
+/* Merges the same call site of several processes. */
 static void settle(struct firefox *file)
 {
 	uint32_t *renumber = memory_zalloc(file->places.count, sizeof(*renumber));

@@ -2,7 +2,7 @@
 #ifndef VIEWERS_FIREFOX_H
 #define VIEWERS_FIREFOX_H
 
-/* What is kept of a run for a profile of the Firefox Profiler (firefox.c), and its file. */
+/* The data of a run that firefox.c collects for the Firefox Profiler, and its file. */
 
 #include "base/array.h"
 #include "base/json.h"
@@ -11,9 +11,9 @@
 #include "postproc/waits/lanes.h"
 #include "postproc/run/spans.h"
 
-/* A wait that is told of. */
+/* A wait that is shown. */
 struct firefox_wait {
-	struct lane_wait facts; /* its texts are the pool's, or do not change */
+	struct lane_wait facts; /* its texts are in the pool, or constant */
 	uint32_t pid;
 };
 
@@ -21,14 +21,14 @@ struct firefox_point {
 	uint64_t time_ns, amount;
 };
 
-/* What a process held of a class over time. */
+/* The live amount of a class in a process over time. */
 struct firefox_counter {
 	const char *name;
 	uint32_t pid;
 	ARRAY_OF(struct firefox_point) points;
 };
 
-/* What a process, or a thread of it, is called. */
+/* The name of a process or of one of its threads. */
 struct firefox_name {
 	uint32_t pid, tid; /* tid 0: the process */
 	const char *name;
@@ -41,10 +41,10 @@ struct firefox {
 	struct pool pool;
 	struct table texts;
 	/* memory */
-	struct spans spans, drawn; /* drawn: as many as there may be, places for sites */
-	struct map numbers;	   /* of the process: by site, number of its place */
-	ARRAY_OF(const struct trace_node *) places; /* by number; 0: none */
-	uint32_t first;				    /* number of the first place of the process */
+	struct spans spans, drawn;		    /* drawn: at most SPANS_MOST, by call site */
+	struct map numbers;			    /* of the process: index in places by site */
+	ARRAY_OF(const struct trace_node *) places; /* index 0 is unused */
+	uint32_t first;				    /* index of the process's first call site */
 	struct curve curve;
 	uint64_t now;
 	ARRAY_OF(struct firefox_counter) counters;
@@ -55,8 +55,9 @@ struct firefox {
 	/* of a thread of the file */
 	struct json json;
 	uint32_t threads;	      /* written so far */
-	struct map main_threads;      /* by pid: number in the file of its first thread, + 1 */
-	struct map nodes, frames;     /* by prefix and frame: number of the stack; by frame: here */
+	struct map main_threads;      /* by pid: the number of its first thread in the file, + 1 */
+	struct map nodes, frames;     /* nodes: stack by prefix and frame; frames: index in
+				       * frame_list, + 1 */
 	ARRAY_OF(uint64_t) node_list; /* prefix + 1 and frame of each stack */
 	ARRAY_OF(const struct stacks_frame *) frame_list;
 };
@@ -66,7 +67,7 @@ static inline uint64_t firefox_length_ns(const struct lane_wait *wait)
 	return wait->until_ns > wait->since_ns ? wait->until_ns - wait->since_ns : 0;
 }
 
-/* Writes the file of what is settled. */
+/* Writes the file. Spans are settled before. */
 void firefox_write(struct firefox *file, struct out *out);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The Firefox Profiler's processed profile (firefox-devtools/profiler, docs-developer and
- * src/types/profile.js), version 48: a thread "memory" with what places gained and lost, and one
- * for each thread that waited, with its waits as markers and as a call tree.
+ * src/types/profile.js), version 48: a thread "memory" with the allocations and frees of call
+ * sites, and for each thread that waited a thread with its waits as markers and as a call tree.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@
 #define PROFILE_VERSION 48
 #define GECKO_VERSION	27
 
-/* A gain or a loss of the profile. */
+/* An allocation or a free. */
 struct step {
 	uint64_t time_ns, address;
 	int64_t bytes;
@@ -40,7 +40,7 @@ static void put_null(struct firefox *file, const char *key)
 	json_null(&file->json);
 }
 
-/* A time in ms since the start of the run. */
+/* Writes a time in ms since the start of the run. */
 static void put_ms(struct firefox *file, uint64_t time_ns)
 {
 	json_real(&file->json, (double)report_time(file->run, time_ns) / 1e6);
@@ -69,7 +69,7 @@ static void put_constant(struct firefox *file, const char *key, size_t count, in
 
 #define NOTHING INT64_MIN
 
-/* A number, or null where none is known. */
+/* Writes a number, or null if it is unknown. */
 static void put_known(struct firefox *file, bool is_known, uint64_t number)
 {
 	if (is_known)
@@ -78,7 +78,7 @@ static void put_known(struct firefox *file, bool is_known, uint64_t number)
 		json_null(&file->json);
 }
 
-/* A column of a table: what put writes for each i. */
+/* Writes a column of a table: put is evaluated for each i. */
 #define COLUMN(file, key, count, put)                \
 	do {                                         \
 		begin_list(file, key);               \
@@ -102,7 +102,7 @@ static uint32_t frame_of(struct firefox *file, const struct stacks_frame *frame)
 	return entry->value;
 }
 
-/* The number of a backtrace in the thread's table, from 0. */
+/* The index of a backtrace in the thread's table. */
 static uint32_t stack_of(struct firefox *file, const struct trace_node *backtrace,
 			 const char *called)
 {
@@ -147,7 +147,7 @@ static void put_stack_table(struct firefox *file)
 	json_end(&file->json);
 }
 
-/* Each frame is a function of its own number: strings 2i and 2i + 1 are its name and file. */
+/* Each frame is a function with the same index: strings 2i and 2i + 1 are its name and file. */
 static void put_frame_tables(struct firefox *file)
 {
 	size_t count = file->frame_list.count;
@@ -196,7 +196,7 @@ static void put_empty(struct firefox *file, const char *key, const char *const *
 	json_end(&file->json);
 }
 
-/* names: of markers, behind those of functions. */
+/* Marker names follow the strings of functions and files. */
 static void put_tables(struct firefox *file)
 {
 	static const char *const resources[] = { "lib", "name", "host", "type", NULL };
@@ -230,7 +230,7 @@ static int by_number(const void *a, const void *b)
 	return ORDER(x->pid, y->pid) ?: ORDER(x->tid, y->tid);
 }
 
-/* The name of a process (tid 0) or of a thread; NULL: it has none. */
+/* The name of a process (tid 0) or of a thread; NULL: none. */
 static const char *name_of(const struct firefox *file, uint32_t pid, uint32_t tid)
 {
 	struct firefox_name wanted = { .pid = pid, .tid = tid };
@@ -242,7 +242,7 @@ static const char *name_of(const struct firefox *file, uint32_t pid, uint32_t ti
 	return found ? found->name : NULL;
 }
 
-/* The first thread of a process in the file is its main thread: counters belong to it. */
+/* The first thread of a process in the file is its main thread, which has the counters. */
 static void begin_thread(struct firefox *file, const char *name, uint32_t pid, uint32_t tid)
 {
 	struct map_entry *main_thread = map_put(&file->main_threads, 0, pid);
@@ -309,7 +309,7 @@ static void put_marker(struct firefox *file, const struct firefox_wait *wait, ui
 	json_end(&file->json);
 }
 
-/* Marker names stand behind those of functions and files, which are known when all stacks are. */
+/* Marker names follow those of functions and files, whose number is known once all stacks are. */
 static void put_markers(struct firefox *file, const struct firefox_wait *waits, size_t count,
 			const uint32_t *stacks)
 {
@@ -326,7 +326,7 @@ static void put_markers(struct firefox *file, const struct firefox_wait *waits, 
 	json_end(&file->json);
 }
 
-/* Waits as samples that weigh what they took: a call tree of them. */
+/* Writes waits as samples weighted by their duration, which gives a call tree of waits. */
 static void put_samples(struct firefox *file, const struct firefox_wait *waits, size_t count,
 			const uint32_t *stacks)
 {
@@ -388,8 +388,7 @@ static int by_time(const void *a, const void *b)
 		?: ORDER(y->bytes, x->bytes);
 }
 
-/* Each span as one gain, and one loss where it was lost; addresses only say which belong together.
- */
+/* Each span becomes an allocation and, if it ended, a free. The address only pairs the two. */
 static struct step *make_steps(struct firefox *file, size_t *count)
 {
 	const struct spans *spans = &file->drawn;
@@ -446,7 +445,7 @@ static void put_memory(struct firefox *file)
 	free(steps);
 }
 
-/* A process that has a counter and no wait: the counter needs a thread of that process. */
+/* A process with a counter and no wait: the counter needs a thread of that process. */
 static void put_idle_processes(struct firefox *file)
 {
 	for (size_t i = 0; i < file->counters.count; i++) {

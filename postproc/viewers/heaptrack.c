@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * heaptrack's data file, version 3 (KDE's heaptrack, src/interpret and src/analyze): strings,
- * instructions, traces and sizes, then each gain and loss of memory in the order of time. Losses
- * and gains go through a temporary file, since names, which stand before them, are not known
- * earlier. All numbers are hexadecimal.
+ * instructions, traces and sizes, then each allocation and free in the order of time. Those go
+ * through a temporary file, because names come first in the file but are known last. All numbers
+ * are hexadecimal.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -22,11 +22,11 @@
 #define FILE_VERSION	3u
 #define NAME_MOST	(64u << 10) /* bytes of a string */
 
-/* What one place gains in one size. */
+/* Allocations of one size by one call site. */
 struct heap_info {
 	const struct trace_node *backtrace;
 	uint64_t size;
-	uint64_t live; /* of the process that is being read */
+	uint64_t live; /* live blocks of the process that is being read */
 	const char *function;
 };
 
@@ -35,17 +35,17 @@ struct heap_step {
 	bool is_gain;
 };
 
-enum { OF_STRING, OF_FRAME, OF_TRACE }; /* kinds of numbers when the file is written */
+enum { OF_STRING, OF_FRAME, OF_TRACE }; /* kinds of numbers in the maps below */
 
 struct heaptrack {
 	struct report_run *run;
 	struct stacks stacks;
 	int directory; /* of the temporary file */
 	struct timesort sort;
-	struct error failure;  /* of that file; nothing more is put there then */
-	uint64_t last_ns;      /* of the process: its steps stay in their order */
-	struct map of_process; /* by site and size: info + 1 */
-	struct map of_run;     /* by number of the backtrace and size */
+	struct error failure;  /* of that file, to which nothing more is then written */
+	uint64_t last_ns;      /* time of the process's last step: its steps keep their order */
+	struct map of_process; /* by site and size: index in infos, + 1 */
+	struct map of_run;     /* by number of the backtrace and size: the same */
 	struct map backtraces; /* by address: number */
 	uint32_t backtrace_count;
 	ARRAY_OF(struct heap_info) infos;
@@ -58,7 +58,7 @@ struct heaptrack {
 
 /* ---- the fold ---- */
 
-/* The info of a place of the run: its number + 1. */
+/* The index in infos, + 1, of a call site of the run and a size. */
 static uint32_t info_of_run(struct heaptrack *file, const struct site *site, uint64_t size)
 {
 	const struct trace_node *backtrace =
@@ -110,7 +110,7 @@ static void on_move(void *user, const struct ledger_move *move)
 	put_step(file, &step, file->last_ns);
 }
 
-/* What a program held that ran another one is gone with it. */
+/* An exec frees the memory of the program that it replaced. */
 static void lose_all(struct heaptrack *file, uint64_t time_ns)
 {
 	for (uint32_t i = 0; i < file->infos.count; i++) {
@@ -172,7 +172,7 @@ static void destroy(void *state)
 
 /* ---- the file ---- */
 
-/* A string ends with its line: what would end it earlier becomes a question mark. */
+/* Control characters become question marks, as a string ends with its line. */
 static void put_string(struct heaptrack *file, const char *text)
 {
 	size_t length = strnlen(text, NAME_MOST);
@@ -187,7 +187,7 @@ static void put_string(struct heaptrack *file, const char *text)
 	free(copy);
 }
 
-/* Its number, from 1; "" is 0. Equal addresses are equal strings. */
+/* The number of a string, from 1; "" is 0. Equal addresses are equal strings. */
 static uint32_t string_of(struct heaptrack *file, const char *text)
 {
 	struct map_entry *entry =
@@ -201,7 +201,7 @@ static uint32_t string_of(struct heaptrack *file, const char *text)
 	return entry->value;
 }
 
-/* Instructions have the numbers of the frames: each is told when it is new. */
+/* Writes new frames, each as an instruction with the frame's number. */
 static void put_frames(struct heaptrack *file, size_t from)
 {
 	for (size_t i = from; i < file->stacks.frame_list.count; i++) {
@@ -218,7 +218,10 @@ static void put_frames(struct heaptrack *file, size_t from)
 	}
 }
 
-/* The trace of a backtrace: its frames from the outermost in, each behind its caller. */
+/*
+ * The number of a backtrace's trace, which has its frames from the outermost in, each after its
+ * caller.
+ */
 static uint32_t trace_of(struct heaptrack *file, const struct heap_info *info)
 {
 	size_t frames = file->stacks.frame_list.count;
@@ -258,9 +261,9 @@ static void put_head(struct heaptrack *file)
 }
 
 /*
- * heaptrack remembers the last allocation by the number of its info, and 0 means none: frees of
- * info 0 would all count as temporary. So number 0 is one that no allocation has; it repeats the
- * first backtrace, since heaptrack lists every backtrace that an info names.
+ * heaptrack remembers the last allocation by the number of its info; 0 means none, so frees of info
+ * 0 would all count as temporary. So info 0 belongs to no allocation. It repeats the first
+ * backtrace, since heaptrack lists every backtrace that an info names.
  */
 static void put_infos(struct heaptrack *file)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Massif's output file (valgrind, massif/ms_main.c): the memory of the process that held most of
- * it, over time in milliseconds, with what it was made of at its peak and at the ends of windows:
- * viewers draw a place from one such snapshot to the next, so with the peak alone all would rise. A
- * run of several processes has no peak of its own that anybody could name the places of: they are
- * read one after the other.
+ * Massif's output file (valgrind, massif/ms_main.c): live memory of the process with the highest
+ * peak, over time in milliseconds. Its call sites are listed at the peak and at the ends of
+ * windows: viewers draw a call site from one such snapshot to the next, so with the peak alone all
+ * would seem to rise. A run of several processes has no common peak with known call sites, since
+ * its processes are read one after the other.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -18,31 +18,35 @@
 #include "postproc/memory/costs.h"
 #include "postproc/report/curve.h"
 
-#define THRESHOLD 100u /* what is less than one of so many parts is told of in one line */
+#define THRESHOLD 100u /* smaller parts than 1/THRESHOLD share one line */
 
 struct massif {
 	struct report_run *run;
 	struct costs costs;
 	struct stacks stacks;
-	struct curve curve, best; /* of the process that is being read; of the one with the peak */
+	struct curve curve,
+		best; /* of the process that is being read; of the process with the peak */
 	uint64_t now;
-	uint32_t process; /* number of the one with the peak */
-	uint64_t last;	  /* what that held at its end */
-	bool is_best;	  /* the process that has ended last */
+	uint32_t process; /* number of the process with the peak */
+	uint64_t last;	  /* its live memory at exit */
+	bool is_best;	  /* the process that ended last has the peak */
 	struct tally *tally;
-	struct rises_axis windows; /* of the one with the peak */
+	struct rises_axis windows; /* of the process with the peak */
 };
 
-/* Of a place: what it held over time, in the process that is read; in the one with the peak. */
+/*
+ * The live memory of a call site over time: in the process that is read, or in the one with the
+ * peak.
+ */
 struct held {
 	struct rises rises;
 	uint32_t process; /* number + 1 */
 };
 
-/* What a tree is of. */
-enum { AT_PEAK = -1 }; /* else the end of a window, by its number */
+/* The time of a tree. */
+enum { AT_PEAK = -1 }; /* else the number of a window: its end */
 
-/* A function, called by those above it in the file: the tree grows from who allocates to main. */
+/* A frame of the tree, which grows from the allocating functions to main. */
 struct node {
 	const struct stacks_frame *frame; /* NULL: the root */
 	struct node *children, *next;
@@ -65,7 +69,7 @@ static void on_move(void *user, const struct ledger_move *move)
 	curve_add(&massif->curve, move->event->time_ns, massif->now);
 }
 
-/* The process that the entries are of has ended, and process() has heard of it. */
+/* The process of the entries has ended, and process() was called. */
 static void merge(void *user, void *of_run, const void *of_process)
 {
 	const struct massif *massif = user;
@@ -189,7 +193,7 @@ static void put_indent(struct out *out, unsigned depth)
 		out_char(out, ' ');
 }
 
-/* The children, the largest first; *shown of them have a line of their own. */
+/* Sorts the children, the largest first. *shown: how many have a line of their own. */
 static struct node **sort_children(const struct node *node, uint64_t least, uint32_t *shown)
 {
 	struct node **list = memory_zalloc(node->count + 1, sizeof(struct node *));
@@ -200,7 +204,7 @@ static struct node **sort_children(const struct node *node, uint64_t least, uint
 	qsort(list, count, sizeof(struct node *), by_bytes);
 	for (*shown = 0; *shown < count && list[*shown]->bytes >= least; ++*shown)
 		;
-	/* One place that is folded is as long as one that is told of. */
+	/* A line for one folded call site is as long as its own. */
 	if (*shown + 1 == count)
 		++*shown;
 	return list;
@@ -258,7 +262,7 @@ static void put_snapshot(struct out *out, uint64_t number, uint64_t ns, uint64_t
 		   number, (double)ns / 1e6, bytes, tree);
 }
 
-/* A snapshot with what it is made of: its bytes are those of its tree. */
+/* Writes a snapshot with its tree, whose sum is its size. */
 static int put_tree(struct massif *massif, struct out *out, int when, uint64_t number,
 		    uint64_t time_ns)
 {
@@ -283,7 +287,7 @@ static uint64_t greatest(const struct curve *curve)
 	return most;
 }
 
-/* At the ends of windows before that time, from *window on: what is held, and by whom. */
+/* Writes trees for the ends of windows from *window to until_ns. */
 static int put_windows(struct massif *massif, struct out *out, unsigned *window, uint64_t until_ns,
 		       uint64_t *number)
 {
@@ -298,7 +302,7 @@ static int put_windows(struct massif *massif, struct out *out, unsigned *window,
 	return rc;
 }
 
-/* From nothing at its start; the first time that most was held is the peak. */
+/* Writes the snapshots, from an empty one. The first time of the highest value is the peak. */
 static int put_snapshots(struct massif *massif, const struct summary_process *shown,
 			 struct out *out)
 {

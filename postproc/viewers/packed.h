@@ -2,7 +2,7 @@
 #ifndef VIEWERS_PACKED_H
 #define VIEWERS_PACKED_H
 
-/* A gzip file, written piece by piece to an output, with no time in it: equal bytes, equal file. */
+/* Writes a gzip file piece by piece. It has no time stamp, so equal bytes give equal files. */
 
 #include <stddef.h>
 #include <zlib.h>
@@ -22,7 +22,7 @@ void packed_bytes(struct packed *packed, const void *bytes, size_t size);
 void packed_format(struct packed *packed, const char *format, ...)
 	__attribute__((format(printf, 2, 3))); /* at most 1 KiB */
 
-/* Writes the rest and frees. */
+/* Writes the rest and frees the stream. */
 void packed_end(struct packed *packed);
 
 #endif

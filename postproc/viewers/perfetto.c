@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Perfetto's own trace: a track for each thread, with what it waited for, an arrow from who gave
- * that back, and the other thread among the facts; for each lock, with who had it; counters of what
- * is held; and the heap by place when most was held and at the end.
+ * Perfetto's trace format: a track for each thread with its waits, arrows from the thread that
+ * released a lock or woke another, and that thread among the wait's facts; a track for each lock
+ * with its holders; counters of live objects; and the live memory by call site at the peak and at
+ * exit.
  */
 #include "perfetto.h"
 
@@ -19,18 +20,18 @@
 #include "postproc/report/curve.h"
 #include "postproc/waits/lanes.h"
 
-#define HOLD_LEAST 10000u /* ns: shorter holds are not shown, there may be millions */
-#define LOCKS_MOST 2000u  /* tracks of locks */
+#define HOLD_LEAST 10000u /* ns: shorter holds are not shown, as there may be millions */
+#define LOCKS_MOST 2000u  /* at most this many tracks of locks */
 
-/* Numbers of tracks of the process that is being read, and what was described. */
+/* Kinds of keys in tracks: tracks of threads and locks, and threads that were described. */
 enum { OF_THREAD, OF_LOCK, OF_DESCRIBED };
 
-/* Of a place of the process. */
+/* Of a call site of the process. */
 struct heap_entry {
 	struct peaks_amount gained, held;
 };
 
-/* What a backtrace gained and holds, in a dump. */
+/* Allocations and live memory of a backtrace, in a dump. */
 struct sample {
 	uint32_t stack;
 	struct peaks_amount gained, held;
@@ -48,11 +49,11 @@ struct perfetto {
 	uint32_t locks;
 	uint64_t flows;
 	uint64_t wall_ns;
-	struct curve *curves[LEDGER_CLASSES]; /* of the process; NULL: nothing was held */
+	struct curve *curves[LEDGER_CLASSES]; /* of the process; NULL: no such object */
 	struct peaks_amount now[LEDGER_CLASSES];
-	struct map images;		 /* by pid: of last_dumps */
-	ARRAY_OF(uint64_t) last_dumps;	 /* times */
-	struct map dumped;		 /* by number of a backtrace: of samples */
+	struct map images;		 /* by pid: index in last_dumps, + 1 */
+	ARRAY_OF(uint64_t) last_dumps;	 /* times in ns */
+	struct map dumped;		 /* by number of a backtrace: index in samples, + 1 */
 	ARRAY_OF(struct sample) samples; /* of the dump that is being made */
 };
 
@@ -84,7 +85,7 @@ static void describe_locks(struct perfetto *file)
 	perfetto_track_end(&file->packets);
 }
 
-/* 0: too many. */
+/* Sets *track to the track of a lock; 0: there are too many. */
 static void lock_track(struct perfetto *file, const struct lane_hold *hold, uint64_t *track)
 {
 	struct map_entry *entry = map_find(&file->tracks, OF_LOCK, hold->serial);
@@ -137,7 +138,7 @@ static void describe_thread(struct perfetto *file, const struct summary_process 
 	perfetto_track_end(&file->packets);
 }
 
-/* The last user of a number names it. */
+/* Thread ids may be reused: the last thread with an id names its track. */
 static void describe_threads(struct perfetto *file, const struct summary_process *process)
 {
 	const struct threads *threads = &file->lanes.threads;
@@ -165,7 +166,7 @@ static void put_name(struct perfetto *file, const char *before, const struct lan
 	proto_text(&file->packets.body, EVENT_NAME, name);
 }
 
-/* Its backtrace as a fact that says the text itself. */
+/* Adds the text of a backtrace as a fact. */
 static void note_stack(struct perfetto *file, const char *name, uint32_t stack)
 {
 	perfetto_note(&file->packets, name, ANNOTATION_TEXT_ID, stack);
@@ -194,7 +195,9 @@ static void put_slice(struct perfetto *file, const struct lane_wait *wait, uint6
 	put_at(file, until_ns, RANK_END);
 }
 
-/* An arrow from who gave it back to the thread that goes on: of a slice's end it would turn round.
+/*
+ * Draws an arrow from the thread that released or woke to the instant after the wait. An arrow to
+ * the end of the slice itself would be drawn backwards.
  */
 static void put_flow(struct perfetto *file, const struct lane_wait *wait, uint64_t track,
 		     uint64_t until_ns)
@@ -251,7 +254,7 @@ static void on_hold(void *user, const struct lane_hold *hold)
 	put_at(file, hold->until_ns, RANK_END);
 }
 
-/* ---- what is held ---- */
+/* ---- live objects ---- */
 
 static void merge(void *user, void *of_run, const void *of_process)
 {
@@ -307,7 +310,7 @@ static void put_curve(struct perfetto *file, const struct ledger_class *class,
 	perfetto_track_end(&file->packets);
 	while (curve_next(curve, &at, &time_ns, &amount))
 		put_count(file, track, time_ns, amount);
-	/* A line up to the end; what ended holds nothing any more. */
+	/* Extends the line to the end of the process; then nothing is live. */
 	if (process->end_ns > curve->first << curve->shift)
 		put_count(file, track, process->end_ns, amount);
 	if (summary_has_ended(process))
@@ -335,7 +338,7 @@ static void begin_dump(struct perfetto *file)
 	file->samples.count = 0;
 }
 
-/* What has one backtrace is one sample: of two a reader would see the second alone. */
+/* Merges samples with the same backtrace: readers would use only the last of them. */
 static void add_sample(struct perfetto *file, const struct trace_node *backtrace,
 		       struct peaks_amount gained, struct peaks_amount held)
 {
@@ -363,7 +366,7 @@ static void put_sample(struct perfetto *file, const struct sample *sample)
 	proto_unsigned(inner, SAMPLE_ALLOCATED, sample->gained.bytes);
 	proto_unsigned(inner, SAMPLE_FREED, sample->gained.bytes - sample->held.bytes);
 	proto_unsigned(inner, SAMPLE_ALLOCATIONS, sample->gained.count);
-	/* a mapping with holes is held in more pieces than calls made */
+	/* a mapping with holes is live in more pieces than there were calls */
 	proto_unsigned(inner, SAMPLE_FREES,
 		       sample->gained.count > sample->held.count
 			       ? sample->gained.count - sample->held.count
@@ -389,7 +392,7 @@ static void end_dump(struct perfetto *file, const char *heap, uint32_t pid, uint
 	perfetto_dump(&file->packets, time_ns);
 }
 
-/* What the places of a class gained, and hold now. */
+/* Dumps what the call sites of a class allocated, and what is live now. */
 static void dump_class(struct perfetto *file, uint32_t class, uint32_t pid, uint64_t time_ns)
 {
 	const struct sites *sites = ledger_sites(file->run->ledger);
@@ -411,8 +414,8 @@ static void dump_class(struct perfetto *file, uint32_t class, uint32_t pid, uint
 }
 
 /*
- * When a process ended, but behind the images of the same number that it is read after: to readers
- * they are one process, whose last dump counts.
+ * The time of a process's dumps: its end, but after those of earlier programs with the same pid. To
+ * readers they are one process, whose last dump counts.
  */
 static void time_of_dumps(struct perfetto *file, const struct summary_process *process,
 			  uint64_t *time_ns)
@@ -448,7 +451,10 @@ static void dump_process(struct perfetto *file, const struct summary_process *pr
 			dump_class(file, i, process->pid, time_ns);
 }
 
-/* In the process that held most of the class: a heap of its own, since it is no sum so far. */
+/*
+ * Dumps the peak of a class in the process that had it, as a separate heap: a peak is not a sum
+ * since the start.
+ */
 static void dump_peak(struct perfetto *file, uint32_t class)
 {
 	char name[256];

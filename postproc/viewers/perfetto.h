@@ -3,9 +3,9 @@
 #define VIEWERS_PERFETTO_H
 
 /*
- * Packets of a Perfetto trace (protos/perfetto/trace of google/perfetto). What happens goes through
- * a temporary file, in the order of time, since its backtraces have no names before the run is
- * read; what it speaks of stands before it in the trace.
+ * Packets of a Perfetto trace (protos/perfetto/trace of google/perfetto). Events go through a
+ * temporary file that sorts them by time, since names of their backtraces are known only when the
+ * run has been read. Interned data and tracks precede them in the trace.
  */
 
 #include "base/array.h"
@@ -26,7 +26,7 @@ enum {
 	PACKET_TRACK = 60,
 };
 
-/* TrackDescriptor, and what is in it */
+/* TrackDescriptor and its messages */
 enum {
 	TRACK_ID = 1,
 	TRACK_NAME = 2,
@@ -74,18 +74,19 @@ enum {
 	SAMPLE_FREES = 6
 };
 
-/* Of things at one time: what ends stands before what begins. */
+/* At equal times, ends precede begins. */
 enum packet_rank { RANK_END, RANK_WOKEN, RANK_WAKES, RANK_BEGIN };
 
 struct perfetto_packets {
 	int directory; /* of the temporary file */
 	struct timesort sort;
-	struct error failure; /* of the temporary file; nothing more is put there then */
+	struct error failure; /* of the temporary file, to which nothing more is then written */
 	struct proto packet, body, inner, innermost;
-	struct map stacks;				/* by address of a backtrace: number */
+	struct map stacks;				/* number by address of a backtrace */
 	ARRAY_OF(const struct trace_node *) stack_list; /* by number - 1 */
-	struct proto head;				/* tracks: before what happens on them */
-	uint64_t tracks;				/* numbers given out */
+	struct proto head;				/* descriptions of tracks, which precede
+							 * their events */
+	uint64_t tracks;				/* number of the last track */
 };
 
 int perfetto_open(struct perfetto_packets *packets, struct error *err);
@@ -95,28 +96,28 @@ void perfetto_close(struct perfetto_packets *packets);
 uint32_t perfetto_stack(struct perfetto_packets *packets, const struct trace_node *backtrace);
 
 /*
- * Begins to describe a track, whose number is one of ++packets->tracks, in packets->body;
- * perfetto_track_end() gives it out. parent 0, name NULL: it has none.
+ * Begins the description of a track in packets->body; perfetto_track_end() writes it. track:
+ * ++packets->tracks. parent 0, name NULL: none.
  */
 void perfetto_track(struct perfetto_packets *packets, uint64_t track, uint64_t parent,
 		    const char *name);
 void perfetto_track_end(struct perfetto_packets *packets);
 
-/* Begins an event in packets->body; perfetto_event_end() gives it out. */
+/* Begins an event in packets->body; perfetto_event_end() writes it. */
 void perfetto_event(struct perfetto_packets *packets, unsigned type, uint64_t track);
 void perfetto_event_end(struct perfetto_packets *packets, uint64_t time_ns, enum packet_rank rank);
 
-/* A fact of the event. number 0, text NULL or "": none is told. */
+/* Adds a fact to the event, unless number is 0 or text is NULL or "". */
 void perfetto_note(struct perfetto_packets *packets, const char *name, unsigned kind,
 		   uint64_t number);
 void perfetto_note_text(struct perfetto_packets *packets, const char *name, const char *text);
 
-/* packets->body as a dump of the heap: its process_dumps, to which its number is added. */
+/* Writes packets->body, the process_dumps of a heap dump; its index is added. */
 void perfetto_dump(struct perfetto_packets *packets, uint64_t time_ns);
 
 /*
- * The whole trace. wall_ns: what makes ns since 1970 of a time; 0: not known. Fails if the
- * temporary file did.
+ * Writes the whole trace. wall_ns: added to a time it gives ns since 1970; 0: unknown. Fails if the
+ * temporary file failed.
  */
 int perfetto_print(struct perfetto_packets *packets, struct stacks *stacks,
 		   const struct atlas *atlas, uint64_t start_ns, uint64_t wall_ns, struct out *out,

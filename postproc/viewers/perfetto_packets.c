@@ -7,14 +7,14 @@
 
 #include "base/array.h"
 
-#define SEQUENCE     1 /* all packets are of one writer */
-#define STATE_BEGIN  1 /* of flags: what was interned before is forgotten */
-#define STATE_NEEDED 2 /* what was interned is spoken of */
-#define NUMBER_SIZE  5 /* of a varint whose value comes later: */
+#define SEQUENCE     1 /* all packets have the same writer */
+#define STATE_BEGIN  1 /* flag: earlier interned data is invalid */
+#define STATE_NEEDED 2 /* flag: the packet uses interned data */
+#define NUMBER_SIZE  5 /* bytes of a varint whose value is set later */
 #define NUMBER_LATER (1u << 28)
-#define PIECE	     (256u << 10) /* of what is interned: bytes of a packet, about */
+#define PIECE	     (256u << 10) /* approximate bytes of a packet of interned data */
 
-/* InternedData, and what is in it */
+/* InternedData and its messages */
 enum {
 	INTERNED_EVENT_NAME = 2,
 	INTERNED_FUNCTION = 5,
@@ -70,7 +70,7 @@ uint32_t perfetto_stack(struct perfetto_packets *packets, const struct trace_nod
 
 /* ---- tracks ---- */
 
-/* packets->packet, with its key and length, behind the others. */
+/* Appends a packet with its key and length. */
 static void put_packet(struct proto *to, const struct proto *packet)
 {
 	proto_message(to, 1, packet);
@@ -95,7 +95,7 @@ void perfetto_track_end(struct perfetto_packets *packets)
 	put_packet(&packets->head, &packets->packet);
 }
 
-/* ---- what happens ---- */
+/* ---- events ---- */
 
 void perfetto_event(struct perfetto_packets *packets, unsigned type, uint64_t track)
 {
@@ -125,7 +125,7 @@ void perfetto_note_text(struct perfetto_packets *packets, const char *name, cons
 	proto_message(&packets->body, EVENT_ANNOTATION, &packets->inner);
 }
 
-/* Before a packet in the temporary file; a dump has its number in its last bytes. */
+/* Precedes a packet in the temporary file. A dump ends with its index. */
 enum piece_kind { PIECE_EVENT, PIECE_DUMP };
 
 static void sort_in(struct perfetto_packets *packets, enum piece_kind kind, uint64_t time_ns,
@@ -163,7 +163,7 @@ void perfetto_dump(struct perfetto_packets *packets, uint64_t time_ns)
 	sort_in(packets, PIECE_DUMP, time_ns, RANK_END);
 }
 
-/* Readers miss a dump where their numbers are not those of their order in time. */
+/* Numbers dumps in the order of time: readers skip a dump that is out of order. */
 static void put_piece(const struct timesort_piece *piece, uint64_t *dumps, struct out *out)
 {
 	unsigned char *number = (unsigned char *)piece->bytes + piece->size - NUMBER_SIZE;
@@ -177,11 +177,11 @@ static void put_piece(const struct timesort_piece *piece, uint64_t *dumps, struc
 	out_bytes(out, piece->bytes + 1, piece->size - 1);
 }
 
-/* ---- what it speaks of ---- */
+/* ---- interned data ---- */
 
 struct interned {
 	struct perfetto_packets *packets;
-	struct proto data; /* InternedData that is being put together */
+	struct proto data; /* InternedData that is being built */
 	struct stacks *stacks;
 	const struct atlas *atlas;
 	struct map numbers; /* of modules and source files */
@@ -226,7 +226,7 @@ static void add_text(struct interned *interned, unsigned field, uint64_t number,
 	add(interned, field, entry);
 }
 
-/* Mapping 1 is of what is in no module; modules begin at 2. */
+/* Mapping 1 is for frames that are in no module; modules begin at 2. */
 static uint32_t add_mapping(struct interned *interned, uint32_t number, const char *path,
 			    const struct atlas_module *module)
 {
@@ -258,7 +258,7 @@ static uint32_t mapping_of(struct interned *interned, const struct stacks_frame 
 	return entry->value;
 }
 
-/* 0: it has none. */
+/* The number of a source file; 0: none. */
 static uint32_t source_of(struct interned *interned, const char *file)
 {
 	struct map_entry *entry =
@@ -291,7 +291,7 @@ static void add_frame(struct interned *interned, const struct stacks_frame *fram
 	add(interned, INTERNED_FRAME, entry);
 }
 
-/* Functions and frames whose numbers are new. */
+/* Adds new functions and frames. */
 static void add_new(struct interned *interned, size_t functions, size_t frames)
 {
 	const struct stacks *stacks = interned->stacks;
@@ -303,7 +303,10 @@ static void add_new(struct interned *interned, size_t functions, size_t frames)
 		add_frame(interned, stacks->frame_list.items[frames]);
 }
 
-/* A backtrace: its frames from the outermost in, its text as a fact, its innermost as a name. */
+/*
+ * Adds a backtrace: its frames from the outermost in, its text as a fact, its innermost function as
+ * a name.
+ */
 static void add_stack(struct interned *interned, uint64_t number,
 		      const struct trace_node *backtrace)
 {
@@ -340,8 +343,8 @@ static void add_all(struct interned *interned)
 /* ---- the trace ---- */
 
 /*
- * Times are of CLOCK_MONOTONIC, which stands for all clocks but the wall's: without those that the
- * reader knows it drops the heaps' dumps.
+ * Times are those of CLOCK_MONOTONIC, which is given as every clock except the wall clock: the
+ * reader drops the heap dumps if clocks that it expects are missing.
  */
 static void put_clocks(struct perfetto_packets *packets, uint64_t start_ns, uint64_t wall_ns,
 		       struct out *out)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pprof's profile.proto (github.com/google/pprof, proto/profile.proto): all costs of a place as one
- * sample, and each wait by who waited and who ended it as another. A gzip file whose parts come in
- * the order in which they are known: samples, then what they speak of.
+ * pprof's profile.proto (github.com/google/pprof, proto/profile.proto): one sample for all costs of
+ * a call site, and one for the waits of each pair of waiter and waker. A gzip file whose parts are
+ * written when they are known: samples first, then the strings, functions and locations that they
+ * use.
  */
 #include <string.h>
 
@@ -52,11 +53,11 @@ struct pprof {
 	struct pool pool;
 	struct table texts;
 	uint64_t text_count;
-	struct map mappings; /* by module's id + 1: number */
+	struct map mappings; /* number by module id + 1 */
 	uint32_t mapping_count;
 };
 
-/* A field of the profile, which goes out at once. */
+/* Writes a field of the profile. */
 static void put(struct pprof *pprof, unsigned field, const struct proto *message)
 {
 	proto_clear(&pprof->outer);
@@ -78,7 +79,7 @@ static void put_text(struct pprof *pprof, const char *text)
 	packed_bytes(&pprof->packed, pprof->outer.bytes, pprof->outer.used);
 }
 
-/* The number of a string, which is written when it is first used; "" is 0. */
+/* The number of a string, which is written at its first use; "" is 0. */
 static uint64_t text_of(struct pprof *pprof, const char *text)
 {
 	uint64_t hash = hash_bytes(pprof->texts.seed, text, strlen(text));
@@ -174,9 +175,9 @@ static void put_samples(struct pprof *pprof)
 		put_wait(pprof, profile->waits.list.items[i]);
 }
 
-/* ---- what they speak of ---- */
+/* ---- locations ---- */
 
-/* The number of a module, which is written when it is first used; 0: no module. */
+/* The number of a module, which is written at its first use; 0: no module. */
 static uint32_t mapping_of(struct pprof *pprof, const struct atlas_module *module)
 {
 	struct map_entry *entry = module ? map_put(&pprof->mappings, 0, module->id + 1ull) : NULL;
@@ -227,7 +228,7 @@ static void put_function(struct pprof *pprof, const struct stacks_function *func
 	put(pprof, PROFILE_FUNCTION, &pprof->sample);
 }
 
-/* To readers the first mapping is the program. */
+/* Writes the program first: readers take the first mapping for it. */
 static void put_program(struct pprof *pprof)
 {
 	const struct summary *run = pprof->profile->run->summary;

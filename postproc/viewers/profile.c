@@ -78,7 +78,7 @@ const char *profile_command(const struct profile *profile)
 	return first && first->name ? first->name : "";
 }
 
-/* prefix: of another class than memory: its name, of which programs may make up some. */
+/* prefix: "" for memory, else the name of the class, which a program may choose. */
 static void add_column(struct profile *profile, const char *prefix, const char *name,
 		       const char *unit, const char *title)
 {

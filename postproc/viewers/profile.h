@@ -3,10 +3,10 @@
 #define VIEWERS_PROFILE_H
 
 /*
- * What formats of places have in common: a fold of the run by place and by wait, and its frames as
- * numbers. A format adds print() and a row of formats.def:
+ * The common part of formats that show call sites: it folds the run by call site and by wait, and
+ * numbers the frames. A format adds print() and a row of formats.def:
  *
- *   VIEWER_OF_PROFILE(pprof)     print(void *state, struct out *out, struct error *err) is above it
+ * VIEWER_OF_PROFILE(pprof)     after print(void *state, struct out *out, struct error *err)
  */
 
 #include "stacks.h"
@@ -15,9 +15,9 @@
 #include "postproc/waits/wait_sums.h"
 
 /*
- * The costs of a sample. A class of resources has columns of its own, since bytes of memory and
- * bytes of mappings, or the peaks of two classes, add up to nothing that ever was. Those of memory
- * come first, by the names that every reader of pprof knows; then waits; then other classes.
+ * The costs of a sample. Each class of resources has columns of its own, since bytes of memory and
+ * of mappings, or the peaks of two classes, have no meaningful sum. Columns of memory come first,
+ * by the names that pprof's readers know; then waits; then other classes.
  */
 enum profile_cost {
 	COST_ALLOC_OBJECTS,
@@ -28,7 +28,7 @@ enum profile_cost {
 	COST_PEAK_SPACE,
 	COST_CONTENTIONS,
 	COST_DELAY,
-	COST_OTHERS /* the first column of another class */
+	COST_OTHERS /* the first column of other classes */
 };
 
 struct profile_column {
@@ -43,16 +43,16 @@ struct profile {
 	struct lanes lanes;
 	struct wait_sums waits;
 	struct stacks stacks;
-	/* of a file: made by profile_columns() */
+	/* set by profile_columns() */
 	ARRAY_OF(struct profile_column) columns;
-	uint32_t first[LEDGER_CLASSES]; /* column of each class that has some */
-	uint64_t *values;		/* columns.count of them */
+	uint32_t first[LEDGER_CLASSES]; /* by class: its first column, or 0 */
+	uint64_t *values;		/* columns.count values */
 };
 
 /* Makes the columns of the classes that the run has. */
 void profile_columns(struct profile *profile);
 
-/* Their values, columns.count of them, until the next question. */
+/* The columns.count values of a call site or wait, valid until the next call. */
 const uint64_t *profile_values(struct profile *profile, const struct costs_place *place);
 const uint64_t *profile_wait_values(struct profile *profile, const struct wait_sum *wait);
 
@@ -62,10 +62,10 @@ void profile_note(void *state, const struct event *event);
 void profile_process(void *state);
 void profile_destroy(void *state);
 
-/* Before names are asked for: they are looked up together. */
+/* Requests all names, so that they are looked up together. */
 void profile_expect(const struct profile *profile);
 
-/* "holdtrace, program and its arguments" of the first process. */
+/* The command line of the first process, or its name. */
 const char *profile_command(const struct profile *profile);
 
 #define VIEWER_OF_PROFILE(name)                       \

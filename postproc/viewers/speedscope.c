@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * speedscope's own format (file-format-schema.json of the npm package): a profile for each cost of
- * each class, and one for each kind of waits. Frames stand behind the profiles that speak of them,
- * which to JSON is all one.
+ * each class, and one for each kind of wait. Frames follow the profiles that use them; the order of
+ * JSON members does not matter.
  */
 #include <stdio.h>
 
@@ -12,13 +12,13 @@
 
 #define SCHEMA "https://www.speedscope.app/file-format-schema.json"
 
-/* What is shown of a class. */
+/* The costs of a class that have a profile. */
 enum view { VIEW_HELD, VIEW_PEAK, VIEW_GAINED, VIEW_GAINS, VIEW_COUNT };
 
 struct speedscope {
 	struct profile *profile;
 	struct json json;
-	unsigned count, shown; /* profiles; the one that is shown first */
+	unsigned count, shown; /* number of profiles; index of the first to be shown */
 };
 
 static uint64_t weight_of(const struct costs_place *place, enum view view)
@@ -69,7 +69,7 @@ static void end_profile(struct speedscope *file, uint64_t sum)
 	json_end(&file->json);
 }
 
-/* Weights come last, so their sum is known when it is written. */
+/* Writes the weights after the samples and returns their sum, which is written last. */
 static uint64_t put_weights(struct speedscope *file, uint32_t class, enum view view)
 {
 	struct costs_place place;
@@ -196,7 +196,7 @@ static void put_frames(struct speedscope *file)
 	json_end(&file->json);
 }
 
-/* The profile's name is all that its viewer shows of it. */
+/* The viewer shows only the name, so the note on sampling is added to it. */
 static void put_name(struct speedscope *file)
 {
 	char samples[SUMMARY_SAMPLES_MAX], name[2 * SUMMARY_SAMPLES_MAX];

@@ -3,8 +3,8 @@
 #define VIEWERS_STACKS_H
 
 /*
- * The functions, frames and backtraces of a run as numbers, as files of viewers have them: each is
- * told once and then meant by its number. Memory grows with distinct frames.
+ * Numbers the functions, frames and backtraces of a run, as viewers' files do: each is written once
+ * and then referred to by its number. Memory grows with distinct frames.
  */
 
 #include <stddef.h>
@@ -16,19 +16,19 @@
 #include "base/table.h"
 #include "naming/naming.h"
 
-#define STACKS_DEPTH_MAX 1024u /* frames of a backtrace; what is further out is left out */
+#define STACKS_DEPTH_MAX 1024u /* frames of a backtrace; outer ones are left out */
 
-/* A function of a module; equal names of two modules are two. */
+/* A function of a module. Equal names in two modules are two functions. */
 struct stacks_function {
-	const char *name;	   /* as it is shown: never NULL */
+	const char *name;	   /* as shown; never NULL */
 	const char *file, *module; /* "": not known */
 	uint32_t number;	   /* from 1 */
 };
 
-/* A place in a function. */
+/* A frame: an address in a function. */
 struct stacks_frame {
 	const struct stacks_function *function;
-	uint64_t address; /* in the atlas; 0: in no module */
+	uint64_t address; /* in the address map of the run; 0: in no module */
 	uint64_t offset;  /* in the module */
 	unsigned line;	  /* 0: not known */
 	bool is_inlined;
@@ -51,18 +51,16 @@ void stacks_init(struct stacks *stacks, struct naming *naming);
 void stacks_free(struct stacks *stacks);
 
 /*
- * The frames of a backtrace, innermost first, in stacks->stack until the next question. called: the
- * function that stands for a backtrace of no frames. Returns how many, at least one.
+ * Writes the frames of a backtrace, innermost first, to stacks->stack, valid until the next call.
+ * called: the function to show if there are no frames. Returns their number, at least 1.
  */
 size_t stacks_of(struct stacks *stacks, const struct trace_node *backtrace, const char *called);
 
-/*
- * "main;serve;take": its functions as one line, outermost first, until the next question.
- */
+/* The functions of a backtrace as "main;serve;take", outermost first, valid until the next call. */
 const char *stacks_line(struct stacks *stacks, const struct trace_node *backtrace,
 			const char *called);
 
-/* "0x1149: read_config (demo.c:12)", to be freed; as valgrind writes it. */
+/* A frame as valgrind writes it, "0x1149: read_config (demo.c:12)"; to be freed. */
 char *stacks_describe(const struct stacks_frame *frame);
 
 #endif

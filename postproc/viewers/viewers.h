@@ -3,14 +3,14 @@
 #define VIEWERS_VIEWERS_H
 
 /*
- * Files for tools that people have. Each is a row of formats.def and one file that defines
- * viewer_NAME: a report of the whole run that prints itself. Numbers come from views; what a tool
- * calls them, and in which fields, is all that is decided here.
+ * Files for other tools' viewers. Each is a row of formats.def and a file that defines viewer_NAME:
+ * a report of the whole run that prints itself. Numbers come from folds; a viewer only decides
+ * their names and fields.
  */
 
 #include "postproc/report/report.h"
 
-/* The fold of the format with that name; NULL: it is no viewer's. */
+/* The viewer for a format; NULL: the format is not a viewer's. */
 const struct report *viewer_find(const char *format);
 
 #define FORMAT(kind, name, ...) FORMAT_VIEWER_OF_##kind(name)
