@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The trace's, else the file's own. */
+/* Writes the build-id of the trace, else of the file. */
 static void write_build_id(const struct entry *entry, char *text)
 {
 	const struct facts *facts = &entry->facts;
@@ -20,14 +20,14 @@ static void write_build_id(const struct entry *entry, char *text)
 		text += sprintf(text, "%02x", bytes[i]);
 }
 
-/* Where debug symbols come from. */
+/* How to get debug symbols. */
 static char *debug_symbols(const struct entry *entry, const char *build_id,
 			   const struct resolve_options *options)
 {
 	cleanup_free char *package = package_of(options->root, entry->file_path);
 	const char *servers = options->debuginfod ? "" : ", or ask a server with --debuginfod=URL";
 
-	/* The one package that has kept the old way of naming. */
+	/* libc6 is the only package that kept the old suffix. */
 	if (package)
 		return memory_format("install %s%s%s", package,
 				     strcmp(package, "libc6") == 0 ? "-dbg" : "-dbgsym",
@@ -68,7 +68,7 @@ char *advice_for(const struct entry *entry, enum resolve_reason reason,
 	case RESOLVE_WRONG_MACHINE:
 		return memory_text("name a copy of the traced machine's files with --map=DIR");
 	case RESOLVE_NO_SYMBOLS:
-		/* With its symbols there, nothing more can be had: padding, or no code at all. */
+		/* The file has symbols but none here: padding, or not code; nothing can be done. */
 		return entry->facts.has_symbols ? NULL : debug_symbols(entry, build_id, options);
 	case RESOLVE_FINE:
 	case RESOLVE_SPECIAL:

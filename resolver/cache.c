@@ -14,7 +14,7 @@
 
 #define CACHE_SIZE_MAX (256u << 20)
 
-/* First in each file: files of another version or byte order are not read, and written anew. */
+/* First bytes of each file. Files of another version or byte order are not read but replaced. */
 static const uint64_t mark = UINT64_C(0x0002736d616e7468);
 
 int cache_open(const char *directory, struct error *err)
@@ -30,7 +30,8 @@ int cache_open(const char *directory, struct error *err)
 	return 0;
 }
 
-/* The file for this module, or NULL if it has none. Styles whose answers differ have their own. */
+/* The module's file, or NULL if answers of this module are not kept. Each style of names has files
+ * of its own. */
 static char *path_of(const struct crew *crew, const struct entry *entry)
 {
 	const struct resolve_options *options = &crew->options;
@@ -47,7 +48,7 @@ static char *path_of(const struct crew *crew, const struct entry *entry)
 			     options->full_path ? 'p' : 'b');
 }
 
-/* The file's bytes, to be freed, or NULL. */
+/* Returns the bytes of the file, to be freed, or NULL. */
 static char *read_whole(const char *path, size_t *size)
 {
 	cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY);
@@ -88,7 +89,7 @@ void cache_load(struct crew *crew, struct entry *entry)
 	size_t size = 0, used = sizeof(mark);
 	struct message message;
 
-	/* Without a build-id in the trace the file's own is to be awaited. */
+	/* If the trace has no build-id, the cache can be read once the file's own is known. */
 	entry->is_cached = path || entry->facts.is_known || entry->is_given_up;
 	if (path)
 		bytes = read_whole(path, &size);
@@ -109,7 +110,7 @@ static bool is_whole(const struct answer *answer)
 	return true;
 }
 
-/* Begins the file that is to be the module's. Its name, to be freed, goes to *fresh. */
+/* Creates the new file beside the old one. Returns its name, to be freed, in *fresh. */
 static FILE *begin_file(const char *path, char **fresh)
 {
 	FILE *file;
@@ -127,7 +128,7 @@ static FILE *begin_file(const char *path, char **fresh)
 	return NULL;
 }
 
-/* A file is there whole or not at all, also for others who use the cache now. */
+/* Replaces the file atomically, because other processes may use the cache at the same time. */
 static void save(const struct crew *crew, const struct entry *entry, const char *path)
 {
 	cleanup_free char *fresh = NULL;
@@ -155,7 +156,7 @@ void cache_save(const struct crew *crew, struct entry *const *entries, size_t co
 		struct entry *entry = entries[i];
 		cleanup_free char *path = path_of(crew, entry);
 
-		/* Without a child there was nothing new. */
+		/* Without a child there are no new answers. */
 		if (path && entry->is_employed && entry->facts.reason == RESOLVE_FINE &&
 		    !entry->facts.layout.is_debug)
 			save(crew, entry, path);

@@ -3,20 +3,20 @@
 #define CACHE_H
 
 /*
- * Answers that are kept in a directory from one run to the next, a file for each build-id and style
- * of names. Only whole answers are kept, with function, file and line, because debug information
- * that is not there today may be there tomorrow. The files are read with distrust, too.
+ * Answers that are kept in a directory from one run to the next, in one file for each build-id and
+ * style of names. Only complete answers are kept (function, file and line), because debug
+ * information that is missing today may be installed tomorrow. The files are not trusted.
  */
 
 #include "resolver/crew.h"
 
-/* Makes the directory if there is none. Returns 0 or a negative errno value. */
+/* Creates the directory if it is missing. Returns 0 or a negative errno value. */
 int cache_open(const char *directory, struct error *err);
 
-/* Takes in what is kept of this module, if its build-id is known. */
+/* Reads the module's answers into the pool, if its build-id is known. */
 void cache_load(struct crew *crew, struct entry *entry);
 
-/* Writes what is worth it of all modules; entries: all there are. */
+/* Saves the complete answers of these modules, which are all modules of the pool. */
 void cache_save(const struct crew *crew, struct entry *const *entries, size_t count);
 
 #endif

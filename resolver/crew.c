@@ -15,7 +15,8 @@
 
 #define JOBS_MAX     64
 #define RESTARTS_MAX 3
-/* Files that one module may ask for: programs with split debug information have thousands. */
+/* Limit of files that one module may ask for: programs with split debug information have
+ * thousands. */
 #define WANTS_MAX 65536
 
 void crew_init(struct crew *crew, const struct resolve_options *options)
@@ -30,7 +31,7 @@ void crew_init(struct crew *crew, const struct resolve_options *options)
 	table_init(&crew->answers);
 }
 
-/* Ends the entry's child, if it has one. why: NULL, or filled with what it died of. */
+/* Ends the entry's child, if it has one. why: NULL, or buffer for the cause of its death. */
 static void dismiss(struct crew *crew, struct entry *entry, char *why, size_t size)
 {
 	size_t left = 0;
@@ -100,7 +101,8 @@ void crew_add_answer(struct crew *crew, const struct entry *entry, struct answer
 		free(answer);
 }
 
-/* Makes room for one more child: the one that has been there longest and is not at work goes. */
+/* Frees a slot for another child: ends the oldest one that is not working. Returns false if all
+ * work. */
 static bool dismiss_oldest(struct crew *crew)
 {
 	for (size_t i = 0; i < crew->staff.count; i++) {
@@ -115,8 +117,8 @@ static bool dismiss_oldest(struct crew *crew)
 static const char deleted[] = " (deleted)";
 
 /*
- * Opens the module's file. What stands at the path of one that was deleted or replaced while it ran
- * only a build-id can prove to be the same.
+ * Opens the module's file. For a module that was deleted or replaced while the program ran, only a
+ * build-id can prove that the file at its path is the same.
  */
 static int open_module(const struct crew *crew, struct entry *entry, struct error *err)
 {
@@ -131,7 +133,7 @@ static int open_module(const struct crew *crew, struct entry *entry, struct erro
 	return files_open_module(&crew->options, entry->file_path, err);
 }
 
-/* Starts the module's child, which first tells the facts. Returns 0 or a negative errno value. */
+/* Starts the module's child, which first sends the facts. Returns 0 or a negative errno value. */
 static int employ(struct crew *crew, struct entry *entry)
 {
 	struct error err = { 0 };
@@ -148,7 +150,7 @@ static int employ(struct crew *crew, struct entry *entry)
 	struct entry **place;
 
 	request.options.symbols_only |= entry->is_symbols_only;
-	/* There is nothing to read, unless a build-id leads to a debug file. */
+	/* No file to read, unless a build-id leads to a debug file. */
 	if (file < 0 && (request.is_special || entry->build_id_size == 0)) {
 		entry->facts.is_known = true;
 		entry->facts.reason = request.reason;
@@ -169,7 +171,7 @@ static int employ(struct crew *crew, struct entry *entry)
 	return -EAGAIN;
 }
 
-/* Nothing more will be learnt of this module. */
+/* Marks the module as unreadable, for this reason. */
 static void give_up(struct entry *entry, const char *why)
 {
 	entry->is_given_up = true;
@@ -177,7 +179,7 @@ static void give_up(struct entry *entry, const char *why)
 	entry->broken = memory_text(why);
 }
 
-/* Of what is not answered: fills the batch with the file's addresses, ascending, each once. */
+/* Fills the batch with file addresses of unanswered requests, ascending, each once. */
 static int compare(const void *left, const void *right)
 {
 	const uint64_t *a = left, *b = right;
@@ -200,7 +202,7 @@ static void make_batch(struct entry *entry)
 	}
 }
 
-/* Takes out of the line what is answered or never will be. */
+/* Removes requests that are answered or never will be. */
 static void settle(const struct crew *crew, struct entry *entry)
 {
 	struct resolve_ask **place = &entry->asks;
@@ -222,7 +224,7 @@ static void settle(const struct crew *crew, struct entry *entry)
 	}
 }
 
-/* The child is gone, or talks nonsense. */
+/* The child has died or sent nonsense: falls back to the symbol table, or gives up. */
 static void replace(struct crew *crew, struct entry *entry)
 {
 	bool is_last = entry->is_symbols_only || !entry->facts.is_known;
@@ -238,7 +240,7 @@ static void replace(struct crew *crew, struct entry *entry)
 	entry->broken = memory_format("its debug information is not used: %s", why);
 }
 
-/* Waits for the next message but those that ask for files, which are handed over. */
+/* Waits for the next message; answers requests for files in between. */
 static int hear(const struct crew *crew, struct entry *entry, struct message *message)
 {
 	for (;;) {
@@ -258,8 +260,8 @@ static int hear(const struct crew *crew, struct entry *entry, struct message *me
 }
 
 /*
- * The three steps of one round, each of which all modules take before the next: so the children
- * that are at work read at the same time. First: sees to it that a child is there.
+ * The three steps of one round. All modules take a step before any takes the next one, so the
+ * working children read at the same time. First step: starts a child if needed.
  */
 static void begin(struct crew *crew, struct entry *entry, size_t others)
 {
@@ -274,18 +276,18 @@ static void begin(struct crew *crew, struct entry *entry, size_t others)
 	entry->is_working = entry->worker.pid;
 	if (entry->is_working)
 		return;
-	/* Where no further process may be started those with nothing to do make room. */
+	/* If no further process can be started, ends idle children until it can. */
 	do
 		failure = employ(crew, entry);
 	while (failure && dismiss_oldest(crew));
-	/* Those that work will be done one day; from now on there are no more. */
+	/* Working children will finish; from now on no more than these run. */
 	if (failure && others)
 		crew->options.jobs = (unsigned)others;
 	else if (failure)
 		give_up(entry, "no process could be started to read it (see ulimit -u)");
 }
 
-/* Second: hears what kind of file it is, and asks. */
+/* Second step: receives the facts, and sends addresses. */
 static void ask(struct crew *crew, struct entry *entry)
 {
 	struct message message;
@@ -300,7 +302,7 @@ static void ask(struct crew *crew, struct entry *entry)
 			return;
 		}
 		entry->is_open = true;
-		/* A module's second child has nothing new to tell. */
+		/* A module's second child has no new facts. */
 		if (!entry->facts.is_known)
 			entry->facts = facts;
 		if (!entry->is_cached)
@@ -316,14 +318,14 @@ static void ask(struct crew *crew, struct entry *entry)
 	make_batch(entry);
 	if (worker_ask(&entry->worker, entry->batch, entry->batch_count) == 0)
 		return;
-	/* One that ended while it had nothing to do is no fault of the file's. */
+	/* A child that died while idle is not the fault of the file. */
 	entry->batch_count = 0;
 	dismiss(crew, entry, NULL, 0);
 	if (entry->restarts++ == RESTARTS_MAX)
 		give_up(entry, "reading it failed");
 }
 
-/* Third: takes the answers. */
+/* Third step: receives the answers. */
 static void collect(struct crew *crew, struct entry *entry)
 {
 	struct message message;

@@ -3,36 +3,36 @@
 #define CREW_H
 
 /*
- * The children that look addresses up, one for each module, some at a time. A child that dies takes
- * the rest of its module's debug information with it: the module is read once more for its symbol
- * table alone, and given up if that fails, too.
+ * The worker pool: child processes that look addresses up, one for each module, several at a time.
+ * If a child dies, its module is read once more without debug information, for its symbol table
+ * alone; if that fails, too, the module is given up.
  */
 
 #include "base/array.h"
 #include "base/table.h"
 #include "resolver/entry.h"
 
-/* Children that are kept for the next question. */
+/* Idle children that are kept for further addresses. */
 #define CREW_KEPT_MAX 16
 
 struct crew {
 	struct resolve_options options;
 	unsigned machine;
 	struct table answers;		/* struct answer, by entry and address */
-	ARRAY_OF(struct entry *) line;	/* with questions */
-	ARRAY_OF(struct entry *) staff; /* with a child, as they came */
+	ARRAY_OF(struct entry *) line;	/* modules with unanswered addresses */
+	ARRAY_OF(struct entry *) staff; /* modules with a child, oldest first */
 };
 
 void crew_init(struct crew *crew, const struct resolve_options *options);
 void crew_free(struct crew *crew);
 
-/* Puts the question in line. */
+/* Queues the address. */
 void crew_ask(struct crew *crew, struct resolve_ask *ask);
 
-/* Answers all that is in line. What cannot be answered keeps answer NULL. */
+/* Answers all queued addresses. Where that is not possible, answer stays NULL. */
 void crew_wait(struct crew *crew);
 
-/* Takes an answer in. Frees it if it is there or without memory. */
+/* Stores an answer, which the pool then owns. A second answer for the same address is freed. */
 void crew_add_answer(struct crew *crew, const struct entry *entry, struct answer *answer);
 
 #endif

@@ -15,11 +15,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Namespaces and blocks nest a few levels deep in real programs; hostile ones go on for ever. */
+/* Namespaces and blocks nest a few levels in real programs; hostile ones have no end. */
 #define NESTING_MAX 64
 /* Inlined calls at one address. */
 #define CHAIN_MAX 256
-/* Blocks and inlined calls within each other. */
+/* Limit of nested blocks and inlined calls. */
 #define SCOPES_MAX 512
 
 struct function {
@@ -34,16 +34,17 @@ struct unit {
 	Dwarf_Die die;
 	Dwarf_Die tree; /* where its functions are: die, or that of its .dwo file */
 	bool is_scanned, is_deep, is_mangling;
-	uint64_t size;	      /* bytes; no unit has more DIEs, whatever a hostile tree pretends */
+	uint64_t size;	      /* bytes; no unit has more DIEs than bytes, so this bounds a hostile
+			       * tree */
 	struct ranges ranges; /* item: index into functions */
 	ARRAY_OF(struct function) functions;
 };
 
 struct debuginfo {
 	Dwarf *dwarf, *alternate;
-	struct elffile *package; /* with what -gsplit-dwarf took out, or NULL */
-	struct dwp *dwp;	 /* once a unit needs it */
-	bool is_split;		 /* one has needed it */
+	struct elffile *package; /* the .dwp file of -gsplit-dwarf, or NULL */
+	struct dwp *dwp;	 /* NULL until a unit needs it */
+	bool is_split;		 /* a unit has needed it */
 	const struct elffile *file, *code;
 	const struct file_opener *opener;
 	ARRAY_OF(struct unit) units; /* ascending offsets */
@@ -100,12 +101,12 @@ static struct unit *unit_at(const struct debuginfo *debuginfo, Dwarf_Off offset)
 
 static void add_range(struct debuginfo *debuginfo, size_t unit, uint64_t from, uint64_t to)
 {
-	/* Linkers leave ranges of dropped functions behind, at 0, 1 or -1. */
+	/* Linkers keep ranges of removed functions, at 0, 1 or -1. */
 	if (layout_is_code(&debuginfo->code->layout, from))
 		ranges_add(&debuginfo->ranges, from, to, (uint32_t)unit, 0);
 }
 
-/* By .debug_aranges, as far as there are such tables. */
+/* Adds ranges from .debug_aranges, where the file has it. */
 static void add_aranges(struct debuginfo *debuginfo, bool *is_covered)
 {
 	Dwarf_Aranges *aranges;
@@ -130,7 +131,8 @@ static void add_aranges(struct debuginfo *debuginfo, bool *is_covered)
 	}
 }
 
-/* By what a unit says itself: clang writes no such table, and libdw before 0.191 wants one. */
+/* Adds ranges from the unit itself: clang writes no .debug_aranges, which libdw before 0.191
+ * needs. */
 static void add_unit_ranges(struct debuginfo *debuginfo, size_t unit)
 {
 	Dwarf_Die *die = &debuginfo->units.items[unit].die;
@@ -227,7 +229,7 @@ static uint64_t number_of(Dwarf_Die *die, unsigned attribute, unsigned older)
 	return dwarf_formudata(&found, &value) == 0 ? value : 0;
 }
 
-/* What a unit has that is not in its .dwo file; version 0 if it is whole. */
+/* The part of a unit that is not in its .dwo file; version 0 if the unit is not split. */
 static struct dwp_skeleton skeleton_of(Dwarf_Die *die)
 {
 	struct dwp_skeleton skeleton = { 0 };
@@ -247,7 +249,7 @@ static struct dwp_skeleton skeleton_of(Dwarf_Die *die)
 	return skeleton;
 }
 
-/* Looks for the package and says what the program has of all units. */
+/* Looks for the package and collects the skeletons of all units. */
 static void open_split(struct debuginfo *debuginfo)
 {
 	const struct elffile *code = debuginfo->code;
@@ -263,8 +265,8 @@ static void open_split(struct debuginfo *debuginfo)
 }
 
 /*
- * Steps to the next sibling, which a hostile DW_AT_sibling may claim to be anywhere. budget: steps
- * that are left, at first the unit's size; it ends what a tangled tree never would.
+ * Steps to the next sibling, which a hostile DW_AT_sibling may place anywhere. budget: steps that
+ * are left, at first the unit's size; bounds the walk of a cyclic tree.
  */
 static bool next_sibling(uint64_t *budget, Dwarf_Die *die)
 {
@@ -283,7 +285,7 @@ static void add_function(struct unit *unit, Dwarf_Die *die)
 	ptrdiff_t next = 0;
 
 	while ((next = dwarf_ranges(die, next, &base, &from, &to)) > 0) {
-		/* What a linker has thrown away lies at 0. */
+		/* Functions that the linker removed are at 0. */
 		if (!from)
 			continue;
 		ranges_add(&unit->ranges, from, to, (uint32_t)unit->functions.count, 0);
@@ -294,7 +296,7 @@ static void add_function(struct unit *unit, Dwarf_Die *die)
 		*ARRAY_ADD(&unit->functions) = (struct function){ .die = *die, .entry = entry };
 }
 
-/* Can functions with code of their own stand below such a DIE? */
+/* Can functions with code of their own be below a DIE with this tag? */
 static bool holds_functions(const struct unit *unit, int tag)
 {
 	switch (tag) {
@@ -322,7 +324,7 @@ static const char *string_of(Dwarf_Die *die, unsigned attribute)
 	return dwarf_attr(die, attribute, &found) ? dwarf_formstring(&found) : NULL;
 }
 
-/* Beside the program, then where the compiler has put it. */
+/* Looks beside the program, then in the directory of the compilation. */
 static bool find_file(const struct debuginfo *debuginfo, size_t index, const char *name,
 		      const char *directory, Dwarf_Die *split, uint64_t *size)
 {
@@ -341,8 +343,7 @@ static bool find_file(const struct debuginfo *debuginfo, size_t index, const cha
 }
 
 /*
- * A unit that was compiled with -gsplit-dwarf is but a skeleton; the rest lies with many others in
- * a package, or in a .dwo file.
+ * A unit compiled with -gsplit-dwarf is a skeleton; finds the rest, in a package or in a .dwo file.
  */
 static void find_split(struct debuginfo *debuginfo, struct unit *unit)
 {
@@ -369,7 +370,7 @@ static void find_split(struct debuginfo *debuginfo, struct unit *unit)
 	unit->size = size;
 }
 
-/* Finds the functions below a unit's first DIE that have code. */
+/* Finds the functions with code below a unit's first DIE. */
 static void scan_functions(struct unit *unit)
 {
 	Dwarf_Die path[NESTING_MAX];
@@ -398,8 +399,8 @@ static void scan_functions(struct unit *unit)
 }
 
 /*
- * Reads the unit's functions; is_deep: also those that stand inside functions, as gcc has it for
- * lambdas. That takes a look at every DIE, and so waits until an address is not found without.
+ * Reads the unit's functions; is_deep: also functions inside functions, where gcc puts lambdas.
+ * That visits every DIE, so it is done only if an address is not found without it.
  */
 static void scan_unit(struct debuginfo *debuginfo, struct unit *unit, bool is_deep)
 {
@@ -430,15 +431,15 @@ static struct function *find_function(struct debuginfo *debuginfo, struct unit *
 	return range ? &unit->functions.items[range->item] : NULL;
 }
 
-/* The inlined calls around an address, as they are met on the way inwards. */
+/* Search for the inlined calls around an address, from the function inwards. */
 struct chain_search {
 	uint64_t address, budget;
-	unsigned count, best;	    /* calls on the way, and of the longest way so far */
+	unsigned count, best;	    /* length of the current path, and of the longest one so far */
 	Dwarf_Die calls[CHAIN_MAX]; /* outermost first */
-	Dwarf_Die *chain;	    /* the longest way's */
+	Dwarf_Die *chain;	    /* the longest path */
 };
 
-/* Blocks without ranges of their own are looked into. */
+/* Whether the DIE may contain address. Blocks without ranges are searched, too. */
 static bool may_hold(Dwarf_Die *die, uint64_t address)
 {
 	switch (dwarf_tag(die)) {
@@ -455,8 +456,8 @@ static bool may_hold(Dwarf_Die *die, uint64_t address)
 }
 
 /*
- * Ranges of blocks side by side may overlap: gcc moves code between them. So each that has the
- * address is looked into, and the longest way inwards is taken.
+ * Finds the longest path of inlined calls. Ranges of sibling blocks may overlap, because gcc moves
+ * code between them; so each block that contains the address is searched.
  */
 static void search_scope(struct chain_search *search, Dwarf_Die *scope, unsigned nesting)
 {
@@ -480,7 +481,7 @@ static void search_scope(struct chain_search *search, Dwarf_Die *scope, unsigned
 	} while (next_sibling(&search->budget, &die));
 }
 
-/* A name of no letters, which damage makes, is none. */
+/* An empty name, which damaged files have, counts as none. */
 static const char *integrated_string(Dwarf_Die *die, unsigned attribute)
 {
 	Dwarf_Attribute found;
@@ -516,7 +517,7 @@ static void name_frame(const struct unit *unit, struct function *function, Dwarf
 	frame->is_linkage = function->is_linkage;
 }
 
-/* Where the inlined call stands in the source. */
+/* The source line of the inlined call. */
 static void find_call(struct unit *unit, Dwarf_Die *inlined, struct debug_frame *frame)
 {
 	Dwarf_Attribute attribute;
@@ -527,7 +528,7 @@ static void find_call(struct unit *unit, Dwarf_Die *inlined, struct debug_frame 
 	if (dwarf_attr(inlined, DW_AT_call_line, &attribute) &&
 	    dwarf_formudata(&attribute, &value) == 0)
 		frame->line = (unsigned)value;
-	/* A .dwo file need not have a table of files; then it is the skeleton's. */
+	/* A .dwo file may have no table of files; the skeleton's is used then. */
 	if (dwarf_attr(inlined, DW_AT_call_file, &attribute) &&
 	    dwarf_formudata(&attribute, &value) == 0 &&
 	    (dwarf_getsrcfiles(&unit->tree, &files, &count) == 0 ||

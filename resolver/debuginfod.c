@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <time.h>
 
-/* What elfutils' debuginfod.h declares. */
+/* Declarations of elfutils' debuginfod.h. */
 struct client;
 typedef int find_function(struct client *client, const unsigned char *build_id, int size,
 			  char **path);
@@ -25,10 +25,10 @@ struct library {
 struct download {
 	const char *module; /* path */
 	const struct resolve_options *options;
-	time_t told; /* seconds */
+	time_t told; /* last report, in seconds */
 };
 
-/* The same functions whoever opens it. */
+/* Loaded once; the same for all callers. */
 static struct library library;
 
 static void *function(void *handle, const char *name)
@@ -36,7 +36,7 @@ static void *function(void *handle, const char *name)
 	return handle ? dlsym(handle, name) : NULL;
 }
 
-/* Returns false where libdebuginfod is not installed. */
+/* Returns false if libdebuginfod is not installed. */
 static bool open_library(void)
 {
 	void *handle = dlopen("libdebuginfod.so.1", RTLD_NOW | RTLD_LOCAL);

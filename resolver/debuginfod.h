@@ -3,17 +3,17 @@
 #define DEBUGINFOD_H
 
 /*
- * Files by build-id from debuginfod servers. libdebuginfod is opened when it is first needed, so
- * that nobody who does not ask the network depends on it; DEBUGINFOD_URLS and its like, which the
- * program sets, say which servers, and for how long.
+ * Files by build-id from debuginfod servers. libdebuginfod is loaded on first use, so that a
+ * program that does not ask the network does not depend on it. The program sets DEBUGINFOD_URLS and
+ * its relatives, which name the servers and the time limits.
  */
 
 #include "resolver/files.h"
 
 /*
  * want: FILE_EXECUTABLE_FETCHED or FILE_DEBUG_FETCHED, with a build-id; module: its path, for the
- * progress, of which options are told about once a second. Returns a descriptor of the file in the
- * user's cache, or a negative errno value.
+ * progress, which is reported through options about once a second. Returns a descriptor of the file
+ * in the user's cache, or a negative errno value.
  */
 int debuginfod_find(const struct file_want *want, const char *module,
 		    const struct resolve_options *options);

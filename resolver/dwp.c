@@ -14,17 +14,18 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Rows of a hostile index may all name the same bytes. */
+/* Limits in bytes of one unit and of all: rows of a hostile index may all refer to the same
+ * bytes. */
 #define UNIT_SIZE_MAX  (64u << 20)
 #define UNITS_SIZE_MAX (UINT64_C(1) << 30)
 
 /* Bytes of the largest skeleton that is written: 36 and two names. */
 #define SKELETON_SIZE_MAX 96
 
-/* What a .dwo file is made of; the column of the index that says where in the package it lies. */
+/* The sections of a .dwo file, with the column of the index that locates them in the package. */
 static const struct {
 	const char *name;
-	uint32_t column; /* 0: in none, all units share it */
+	uint32_t column; /* 0: no column, all units share the section */
 } parts[] = {
 	{ ".debug_info.dwo", 1 }, { ".debug_abbrev.dwo", 3 },	   { ".debug_line.dwo", 4 },
 	{ ".debug_str.dwo", 0 },  { ".debug_str_offsets.dwo", 6 }, { ".debug_rnglists.dwo", 8 },
@@ -45,7 +46,7 @@ struct piece {
 	uint64_t size;
 };
 
-/* The index; its tables lie behind one another. */
+/* The parsed index; its tables follow one another in memory. */
 struct index {
 	uint32_t version, columns, units, slots;
 	const uint8_t *ids, *rows, *names, *offsets, *sizes;
@@ -57,12 +58,12 @@ struct dwp {
 	struct index index;
 	struct piece sections[PARTS];
 	uint64_t *ids;	   /* of the skeletons */
-	Dwarf_Off *places; /* of their first DIEs in what we made of them */
+	Dwarf_Off *places; /* of their first DIEs in the file that we made */
 	int fd;		   /* the file with our skeletons */
-	int shown;	   /* the descriptor by whose name they have libdw look for the rest */
+	int shown;	   /* descriptor by whose name in /proc libdw opens the .dwo file */
 	Elf *elf;
 	Dwarf *dwarf;
-	uint64_t used; /* bytes of memory for units */
+	uint64_t used; /* bytes of memory for units so far */
 };
 
 static uint64_t get(const struct dwp *dwp, const uint8_t *bytes, unsigned size)
@@ -74,7 +75,7 @@ static uint64_t get(const struct dwp *dwp, const uint8_t *bytes, unsigned size)
 	return value;
 }
 
-/* Returns where the next one goes. */
+/* Returns the address after the number. */
 static uint8_t *put(const struct dwp *dwp, uint8_t *bytes, uint64_t value, unsigned size)
 {
 	for (unsigned i = 0; i < size; i++)
@@ -92,7 +93,7 @@ static bool read_index(struct dwp *dwp, const Elf_Data *data)
 
 	if (!at || data->d_size < 16)
 		return false;
-	/* DWARF 5 made a number of two bytes, and two of nothing, of one of four. */
+	/* DWARF 5 split the four-byte version into two bytes of version and two of padding. */
 	index->version = (uint32_t)get(dwp, at, 4);
 	if (index->version != 2)
 		index->version = (uint32_t)get(dwp, at, 2);
@@ -114,7 +115,7 @@ static bool read_index(struct dwp *dwp, const Elf_Data *data)
 	return true;
 }
 
-/* The row of the unit with this number, from 1; 0: there is none. */
+/* The row of the unit with this id, from 1; 0: not in the index. */
 static uint32_t find_row(const struct dwp *dwp, uint64_t id)
 {
 	const struct index *index = &dwp->index;
@@ -132,7 +133,7 @@ static uint32_t find_row(const struct dwp *dwp, uint64_t id)
 	return 0;
 }
 
-/* What the row says of one part. All 0 if it says nothing, or what lies outside of the section. */
+/* Where the row's unit has this section. Empty if the row has none or exceeds the section. */
 static struct piece cut(const struct dwp *dwp, uint32_t row, unsigned part)
 {
 	const struct index *index = &dwp->index;
@@ -152,7 +153,7 @@ static struct piece cut(const struct dwp *dwp, uint32_t row, unsigned part)
 
 /* ---- strings ---- */
 
-/* The strings of one unit, and where each begins. */
+/* The strings of one unit, and the offset of each. */
 struct strings {
 	uint8_t *offsets;
 	char *text;
@@ -165,7 +166,8 @@ static void free_strings(struct strings *strings)
 	free(strings->text);
 }
 
-/* The string at this place of the section that all units share; size: with its end, 0: none. */
+/* The string at this offset of the shared section, with its zero byte; an empty string if it has no
+ * end. */
 static struct piece string_at(const struct piece *all, uint64_t offset)
 {
 	const uint8_t *end =
@@ -176,7 +178,7 @@ static struct piece string_at(const struct piece *all, uint64_t offset)
 	return (struct piece){ all->bytes + offset, (uint64_t)(end - all->bytes) - offset + 1 };
 }
 
-/* A package's strings may be many times a unit's; so the unit gets a copy of its own alone. */
+/* Copies the unit's strings: those of the whole package may be many times larger. */
 static void copy_strings(const struct dwp *dwp, const struct piece *offsets,
 			 struct strings *strings)
 {
@@ -247,7 +249,7 @@ static bool put_sections(Elf *elf, const struct section *sections, unsigned coun
 			return false;
 		used += strlen(section->name) + 1;
 	}
-	/* Now, while the names are there. */
+	/* The names must be alive while this writes them. */
 	return elf_update(elf, ELF_C_WRITE) >= 0;
 }
 
@@ -283,7 +285,7 @@ static int write_file(const struct dwp *dwp, const struct section *sections, uns
 
 /* ---- skeletons ---- */
 
-/* Of DWARF 5 and of what GNU had before; both end with the file's name. */
+/* For DWARF 5 and for GNU's older form; both end with the file's name. */
 static const uint8_t abbreviations[] = {
 	/* clang-format off */
 	1, DW_TAG_skeleton_unit, DW_CHILDREN_no,
@@ -298,7 +300,7 @@ static const uint8_t abbreviations[] = {
 	/* clang-format on */
 };
 
-/* Writes a unit that has the rest of itself in the file of our descriptor. Returns its end. */
+/* Writes a skeleton that refers to the file at our descriptor. Returns its end. */
 static uint8_t *put_skeleton(const struct dwp *dwp, uint8_t *start,
 			     const struct dwp_skeleton *skeleton, uint8_t **die)
 {
@@ -370,7 +372,7 @@ static void open_package(struct dwp *dwp, const struct elffile *package)
 		return;
 	dwp->has_package = true;
 	for (unsigned i = 0; i < PARTS; i++) {
-		/* Before DWARF 5 that column was another's. */
+		/* Before DWARF 5 this column had another meaning. */
 		if (i != PART_RNGLISTS || dwp->index.version >= 5)
 			dwp->sections[i] = section_of(package, parts[i].name);
 	}
@@ -414,7 +416,7 @@ void dwp_destroy(struct dwp *dwp)
 
 /* ---- units ---- */
 
-/* Puts the .dwo file where the skeleton says that it is, and has libdw read it. */
+/* Makes the .dwo file available where the skeleton says, and has libdw read it. */
 static bool show(struct dwp *dwp, size_t index, int file, uint64_t size, Dwarf_Die *unit)
 {
 	Dwarf_Die skeleton;
@@ -461,7 +463,7 @@ bool dwp_take(struct dwp *dwp, size_t index, int file, Dwarf_Die *unit, uint64_t
 	struct stat status;
 	ssize_t done = 1;
 
-	/* Of its first unit nobody tells the size. */
+	/* The size of the file's first unit is not known yet. */
 	*size = UNIT_SIZE_MAX;
 	if (copy < 0 || !dwp->places[index] || fstat(original, &status) != 0 ||
 	    !has_room(dwp, (uint64_t)status.st_size))

@@ -118,7 +118,7 @@ static uint32_t crc_step(uint32_t crc, const uint8_t *bytes, size_t size)
 	return crc;
 }
 
-/* The checksum that .gnu_debuglink asks for, over the whole file. Returns 0 or -EIO. */
+/* The checksum of .gnu_debuglink, over the whole file. Returns 0 or -EIO. */
 static int sum_up(const struct elffile *file, uint32_t *crc)
 {
 	uint8_t bytes[16384];
@@ -141,8 +141,8 @@ static int sum_up(const struct elffile *file, uint32_t *crc)
 	return 0;
 }
 
-/* Does the file have what the want names it by? Where not both have an id the checksum proves it.
- */
+/* Is this the file that the want describes? If one of both has no build-id, the checksum
+ * decides. */
 static bool is_wanted(const struct elffile *file, const struct file_want *want,
 		      const uint32_t *expected)
 {
@@ -150,7 +150,7 @@ static bool is_wanted(const struct elffile *file, const struct file_want *want,
 
 	if (want->kind == FILE_PACKAGE)
 		return true;
-	/* dwz writes no more than a relocatable file. */
+	/* dwz writes a relocatable file. */
 	if (want->kind != FILE_ALTERNATE && file->header.e_type != ET_DYN &&
 	    file->header.e_type != ET_EXEC)
 		return false;

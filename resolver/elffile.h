@@ -3,8 +3,8 @@
 #define ELFFILE_H
 
 /*
- * One ELF file, read with distrust by a process that may crash over it (resolver/worker.h) and that
- * ends where it has no memory.
+ * One ELF file. It is hostile: only a process that may crash opens it (resolver/worker.h), and that
+ * process ends if it has no memory.
  */
 
 #include <gelf.h>
@@ -25,21 +25,22 @@ struct elffile {
 	size_t build_id_size;
 };
 
-/* Takes the descriptor over, also where it fails. Returns 0, or -ENOEXEC: it is no ELF file. */
+/* Owns the descriptor from now on, also on failure. Returns 0, or -ENOEXEC: not an ELF file. */
 int elffile_open(struct elffile **file, int fd, struct error *err);
 
-/* A want for what this build-id names; without one if no linker makes such an id. */
+/* Makes a want for the file with this build-id; without the id if no linker makes one of that
+ * size. */
 struct file_want elffile_want(enum file_kind kind, const uint8_t *build_id, size_t size);
 
 /*
- * Looks at one place after the other, and opens the file that the want means. crc: what
- * .gnu_debuglink asks for, or NULL. Returns NULL if the file is nowhere; *is_harmful, if not NULL,
- * tells whether something else is there that nobody may open.
+ * Tries the places that the want stands for one after the other, until the file is found. crc:
+ * checksum from .gnu_debuglink, or NULL. Returns NULL if no place has the file; sets *is_harmful,
+ * if not NULL, where a place has something that must not be opened.
  */
 struct elffile *elffile_find(const struct file_opener *opener, struct file_want *want,
 			     const uint32_t *crc, bool *is_harmful);
 
-/* Where the file lies, all symbolic links followed; empty if that is not known. */
+/* The path of the file with all symbolic links resolved; empty if unknown. */
 void elffile_path(const struct elffile *file, char path[PATH_MAX]);
 
 void elffile_close(struct elffile *file);
@@ -47,10 +48,10 @@ void elffile_close(struct elffile *file);
 /* Does the file carry exactly this build-id? */
 bool elffile_has_build_id(const struct elffile *file, const uint8_t *build_id, size_t size);
 
-/* Is there a section of this name that has contents? */
+/* Does the file have a section of this name with contents? */
 bool elffile_has_section(const struct elffile *file, const char *name);
 
-/* The contents of the section of this name, or NULL; they belong to the file. */
+/* The contents of the section of this name, or NULL; the file owns them. */
 Elf_Data *elffile_section(const struct elffile *file, const char *name);
 
 #endif

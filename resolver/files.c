@@ -19,12 +19,13 @@
 #include <unistd.h>
 
 #define DEBUG_DIRECTORY "/usr/lib/debug"
-/* Larger files are refused: they cannot be mapped on every machine. */
+/* Bytes. Larger files are refused: they cannot be mapped on every machine. */
 #define SIZE_MAX_BYTES (UINT64_C(4) << 30)
-/* To look at first: opening some devices does things, and a FIFO's other end notices. */
+/* Flags for a first look: opening some devices has effects, and the writer of a FIFO would
+ * notice. */
 #define LOOK_FLAGS (O_PATH | O_CLOEXEC)
 
-/* Finds path as a process would see it whose root directory is root. */
+/* Opens path as a process would whose root directory is root. */
 static int look_in_root(const char *root, const char *path)
 {
 	struct open_how how = { .flags = LOOK_FLAGS,
@@ -36,7 +37,8 @@ static int look_in_root(const char *root, const char *path)
 	if (directory < 0)
 		return -1;
 	fd = (int)syscall(SYS_openat2, directory, path, &how, sizeof(how));
-	/* Before Linux 5.6, and in containers that filter it: absolute links then lead outside. */
+	/* Before Linux 5.6, or in a container that filters openat2(): absolute symbolic links then
+	 * lead outside of root. */
 	if (fd >= 0 || (errno != ENOSYS && errno != EPERM))
 		return fd;
 	joined = memory_format("%s/%s", root, path);
@@ -65,7 +67,7 @@ static int open_regular(const char *root, const char *path, struct error *err)
 	return fd < 0 ? error_system(err, errno, "cannot be opened") : fd;
 }
 
-/* Two pages on x86-64, four at most elsewhere; the section headers stand behind all else. */
+/* Copies the vdso: at most four pages, with the section headers at the end. */
 static int open_vdso(struct error *err)
 {
 	const ElfW(Ehdr) *header = (const void *)getauxval(AT_SYSINFO_EHDR);
@@ -86,7 +88,8 @@ static int open_vdso(struct error *err)
 
 int files_open_module(const struct resolve_options *options, const char *path, struct error *err)
 {
-	/* The kernel's own is the same in every process of a kernel; the build-id tells which. */
+	/* The vdso is the same in all processes under one kernel; the build-id proves that it is
+	 * ours. */
 	if (strcmp(path, "[vdso]") == 0)
 		return open_vdso(err);
 	return open_regular(options->root, path, err);
@@ -100,7 +103,7 @@ static char *debug_path(const char *directory, const char *path, const char *dig
 
 	if (want->number == 0)
 		return memory_format("%s/.build-id/%.2s/%s.debug", directory, digits, digits + 2);
-	/* A path there is nobody's custom, and could lead anywhere. */
+	/* .gnu_debuglink never has a path, which could lead anywhere. */
 	if (!want->name[0] || strchr(want->name, '/'))
 		return NULL;
 	switch (want->number) {
@@ -122,7 +125,7 @@ static char *named_path(const struct file_want *want)
 				    : memory_format("%s/%s", want->directory, want->name);
 }
 
-/* Beside the program, beside its debug file, and where debug files are. */
+/* Beside the program, beside its debug file, and below the directory of debug files. */
 static char *package_path(const char *directory, const char *path, const char *digits,
 			  const struct file_want *want)
 {
@@ -148,7 +151,7 @@ int files_open(const struct resolve_options *options, const char *path,
 	       const struct file_want *want)
 {
 	const char *directory = options->debug_dir ? options->debug_dir : DEBUG_DIRECTORY;
-	/* The root that directories of debug files are below; --debug-dir stands by itself. */
+	/* Root for the directory of debug files; --debug-dir is not below the root. */
 	const char *debug_root = options->debug_dir ? NULL : options->root, *root = debug_root;
 	char digits[2 * FILES_BUILD_ID_MAX + 1] = "";
 	cleanup_free char *found = NULL;
@@ -187,7 +190,7 @@ int files_open(const struct resolve_options *options, const char *path,
 	}
 	if (!found)
 		return -ERANGE;
-	/* An id of a length that no linker makes names no file. */
+	/* A build-id of a size that no linker makes names no file. */
 	if (want->kind != FILE_SPLIT && number == (want->kind == FILE_PACKAGE ? 2 : 0) &&
 	    strlen(digits) < 4)
 		return -ENOENT;

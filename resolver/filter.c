@@ -22,14 +22,14 @@ enum line_kind {
 	LINE_HEADER,
 	LINE_FRAME,
 	LINE_CALL,
-	LINE_END, /* of a backtrace */
+	LINE_END, /* empty line after a backtrace */
 };
 
-/* A line of the input buffer, between being read and being written. */
+/* A line in the input buffer that is not written yet. */
 struct line {
 	enum line_kind kind;
-	size_t begin, size; /* with its newline, which only the last one may lack */
-	size_t used;	    /* of a frame: up to its address's end */
+	size_t begin, size; /* with its newline, which only the last line may lack */
+	size_t used;	    /* of a frame: bytes up to the end of its address */
 	const struct resolve_ask *ask;
 };
 
@@ -43,17 +43,17 @@ struct filter {
 		size_t size, capacity;
 	} in;
 	ARRAY_OF(struct line) lines;
-	uint64_t calls;	   /* events whose backtrace comes next */
-	bool is_backtrace; /* inside one */
+	uint64_t calls;	   /* events for which a backtrace has still to come */
+	bool is_backtrace; /* inside a backtrace */
 	bool is_begun;	   /* the first line has been seen */
 	bool is_passing;   /* inside a line that is too long */
 	bool is_known;	   /* a line of an sp-rtrace text has been seen */
-	size_t passed;	   /* bytes of the line that is passing */
+	size_t passed;	   /* bytes so far of a line that is too long */
 	uint64_t line;	   /* lines that have ended */
-	char *path;	   /* of the mapping at hand */
+	char *path;	   /* of the current mapping */
 };
 
-/* Architectures as uname -m names them. Longer names first where one begins another. */
+/* Architectures as uname -m names them. A longer name precedes its own prefix. */
 static const struct {
 	const char *name;
 	unsigned machine;
@@ -82,8 +82,8 @@ static bool begins_with(const char *line, size_t size, const char *start)
 }
 
 /*
- * The last `key=` of a header that stands at its beginning or behind a comma. Returns the offset of
- * the key, or size; the process's name may hold commas and must not mislead.
+ * The last `key=` of a header at its start or after a comma. Returns the offset of the key, or
+ * size. The last one, because the process's name may contain commas and keys.
  */
 static size_t find_key(const char *line, size_t size, const char *key)
 {
@@ -130,7 +130,8 @@ static void take_architecture(struct filter *filter, const char *name, size_t si
 		 (int)size, name);
 }
 
-/* Does the word belong to the pass: leaks to 0, compress to 1, what we do not know to 2? */
+/* The passes in which filters are written: 0 leaks, 1 compress, 2 unknown ones. "resolve" belongs
+ * to none. */
 static bool is_in_pass(const char *word, size_t length, unsigned pass)
 {
 	static const char *const known[] = { "leaks", "compress", "resolve" };
@@ -143,7 +144,7 @@ static bool is_in_pass(const char *word, size_t length, unsigned pass)
 	return length > 0 && place == pass;
 }
 
-/* Writes the filters that were applied before, and ours. */
+/* Writes filter= with the filters that were applied before, and ours. */
 static void put_filters(struct out *out, const char *value, size_t size)
 {
 	const char *end = value + size;
@@ -165,7 +166,8 @@ static void put_filters(struct out *out, const char *value, size_t size)
 	out_text(out, "resolve");
 }
 
-/* Puts filter= where the original tools have it: behind pid, before the depth and the origin. */
+/* Inserts filter= where sp-rtrace's tools write it: after pid, before backtrace depth and
+ * origin. */
 static void insert_filters(struct out *out, const char *line, size_t size)
 {
 	size_t place = find_key(line, size, "backtrace depth");
@@ -199,7 +201,7 @@ static bool is_header(const char *line, size_t size)
 	return false;
 }
 
-/* The value of a key in the header, or NULL. */
+/* Returns the value of a key of the header, or NULL. */
 static const char *find_value(const char *line, size_t size, const char *key, size_t *length)
 {
 	size_t place = find_key(line, size, key);
@@ -238,7 +240,7 @@ static int hex_digit(char c)
 	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/* Reads 0x and hexadecimal digits. Returns how many bytes that were, 0 if there is no number. */
+/* Reads 0x and hexadecimal digits. Returns the number of bytes read, 0 if it is not a number. */
 static size_t read_number(const char *text, size_t size, uint64_t *number)
 {
 	size_t used = 2;
@@ -257,7 +259,7 @@ static size_t read_number(const char *text, size_t size, uint64_t *number)
 	return used > 2 ? used : 0;
 }
 
-/* " build-id=HEX", holdtrace's own, which others do not look at. Anything else is no build-id. */
+/* Reads " build-id=HEX", an extension of holdtrace. Returns its size in bytes, 0 for other text. */
 static unsigned read_build_id(const char *text, size_t size, uint8_t *build_id, size_t max)
 {
 	static const char key[] = " build-id=";
@@ -275,7 +277,7 @@ static unsigned read_build_id(const char *text, size_t size, uint8_t *build_id, 
 	return (unsigned)count;
 }
 
-/* ": PATH => 0xFROM-0xTO"; the path may hold blanks and arrows. */
+/* ": PATH => 0xFROM-0xTO"; the path may contain blanks and arrows. */
 static void take_mapping(struct filter *filter, const char *line, size_t size)
 {
 	struct resolve_module module = { 0 };
@@ -301,7 +303,7 @@ static void take_mapping(struct filter *filter, const char *line, size_t size)
 	module.path = filter->path;
 	module.build_id = build_id;
 	module.build_id_size = read_build_id(rest + used, left - used, build_id, sizeof(build_id));
-	/* An empty range maps nothing; that is no reason to stop. */
+	/* An empty range maps nothing and is not an error. */
 	(void)resolve_map(filter->resolve, &module);
 }
 
@@ -335,7 +337,7 @@ static void put_symbol(struct out *out, const struct symbol *symbol)
 	}
 }
 
-/* Is the text behind a frame's address, newline included, worth keeping? */
+/* Does a name follow the frame's address? size includes the newline. */
 static bool is_resolved(const char *text, size_t size)
 {
 	static const char unknown[] = " in ??\n";
@@ -344,8 +346,8 @@ static bool is_resolved(const char *text, size_t size)
 }
 
 /*
- * A frame: its address, then names. size includes the newline; without one the file was cut off
- * there, perhaps within the number.
+ * A frame: its address, then perhaps names. size includes the newline; without it the file was cut
+ * off here, perhaps inside the number.
  */
 static void take_frame(struct filter *filter, const char *text, struct line *line)
 {
@@ -371,14 +373,14 @@ static bool is_call(const char *text, size_t size)
 	return digits > 0 && begins_with(text + digits, size - digits, ". ");
 }
 
-/* Contexts, attachments and registries. Comments stand in other texts, too. */
+/* Contexts, attachments and registries. Comments do not count: other texts have them, too. */
 static bool is_other(const char *text, size_t size)
 {
 	return begins_with(text, size, "@ ") || begins_with(text, size, "& ") ||
 	       (begins_with(text, size, "<") && memmem(text, size, "> : ", 4));
 }
 
-/* Sees what a line is, and has looked up what it needs. */
+/* Classifies the line, and queues its address. */
 static void take_line(struct filter *filter, const char *text, struct line *line)
 {
 	bool is_first = !filter->is_begun;
@@ -407,7 +409,8 @@ static void take_line(struct filter *filter, const char *text, struct line *line
 	}
 }
 
-/* A part of a line that is too long. Returns 0, or -EBADMSG if it seems to have no end. */
+/* Counts a part of a line that is too long. Returns 0, or -EBADMSG if the line seems to have no
+ * end. */
 static int take_passing(struct filter *filter, size_t size)
 {
 	filter->is_begun = true;
@@ -418,8 +421,8 @@ static int take_passing(struct filter *filter, size_t size)
 }
 
 /*
- * Takes all whole lines of the input buffer, at the end of input also the last one without a
- * newline. Returns how many bytes that were, or -EBADMSG.
+ * Parses all complete lines of the input buffer, at the end of input also a last one without a
+ * newline. Returns the number of bytes parsed, or -EBADMSG.
  */
 static ssize_t take_lines(struct filter *filter, bool is_end)
 {
@@ -449,7 +452,7 @@ static ssize_t take_lines(struct filter *filter, bool is_end)
 	return (ssize_t)begin;
 }
 
-/* Which events a backtrace belongs to: those whose lines stand before it. */
+/* A backtrace belongs to the events whose lines precede it. */
 static void count_events(struct filter *filter, enum line_kind kind)
 {
 	if (kind == LINE_PASSES || kind == LINE_HEADER)
@@ -498,7 +501,7 @@ static void put_line(struct filter *filter, const struct line *line)
 	}
 }
 
-/* One buffer full: all its addresses are looked up together. Returns 0 or -EBADMSG. */
+/* Processes one buffer: looks all its addresses up together. Returns 0 or -EBADMSG. */
 static int pass_on(struct filter *filter, bool is_end)
 {
 	ssize_t taken = take_lines(filter, is_end);
@@ -513,7 +516,7 @@ static int pass_on(struct filter *filter, bool is_end)
 	return 0;
 }
 
-/* Whether this is the beginning of a trace that is no text: packets, or something compressed. */
+/* Does a binary trace begin like this: packets, .htr or compressed data? */
 static bool is_binary(const unsigned char *bytes, size_t size)
 {
 	static const unsigned char zstd[] = { 0x28, 0xb5, 0x2f, 0xfd };
@@ -522,7 +525,8 @@ static bool is_binary(const unsigned char *bytes, size_t size)
 			(size >= sizeof(zstd) && memcmp(bytes, zstd, sizeof(zstd)) == 0));
 }
 
-/* What no text begins with: a line with a zero byte, or a byte that stands for no letter. */
+/* No text begins like this: with a zero byte in the first line, or with a control character or a
+ * byte beyond ASCII. */
 static bool is_no_text(const unsigned char *bytes, size_t size)
 {
 	const unsigned char *newline = memchr(bytes, '\n', size);
@@ -575,7 +579,8 @@ static int copy(struct filter *filter, int input, struct error *err)
 					 "than %d MiB; what stands before it is written",
 					 filter->options->input_name, filter->line + 1,
 					 FILTER_PASS_MAX >> 20);
-		/* Less than asked for: the next read() may wait, and our reader with it. */
+		/* A short read: the next read() may block, and our reader should have these
+		 * lines. */
 		if (size < READ_SIZE)
 			out_flush(&filter->out);
 		if (out_error(&filter->out) != 0)

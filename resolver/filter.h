@@ -3,8 +3,9 @@
 #define FILTER_H
 
 /*
- * The streaming filter: sp-rtrace text in, the same text with names behind its addresses out. A
- * line is written as soon as it was read; what is no header, mapping or frame passes unchanged.
+ * The streaming filter: reads sp-rtrace text and writes it with names after the addresses. A line
+ * is written as soon as it was read; lines other than headers, mappings and frames are copied
+ * unchanged.
  */
 
 #include <stdbool.h>
@@ -13,29 +14,28 @@
 #include "base/error.h"
 #include "resolver/resolve.h"
 
-/* Longer lines, which no tool writes, pass without being looked at. */
+/* Bytes. Longer lines, which no tool writes, are copied without being parsed. */
 #define FILTER_LINE_MAX (1 << 20)
-/* Still longer ones are the end: they may have none. */
+/* Bytes. A longer line is an error: it may have no end. */
 #define FILTER_PASS_MAX (64 << 20)
 
 struct filter_options {
-	bool keep_resolved; /* leave frames alone that have a text, save "in ??" */
+	bool keep_resolved; /* leave frames alone that have a text, except "in ??" */
 	const char *input_name, *output_name; /* for errors */
 };
 
-/* What the caller may want to tell its user. */
+/* Facts that the caller may report to its user. */
 struct filter_result {
-	char foreign_arch[64]; /* the header's, if it is not this machine's */
-	uint64_t long_lines;   /* that passed without being looked at */
+	char foreign_arch[64]; /* from the header, if it is not this machine's */
+	uint64_t long_lines;   /* lines that were copied without being parsed */
 	uint64_t first_long;   /* number of the first of them, from 1 */
-	bool is_foreign;       /* there were lines, and none of an sp-rtrace text */
+	bool is_foreign;       /* there were lines, but none of an sp-rtrace text */
 };
 
 /*
- * Copies from one descriptor to the other until the end of input; ends the program where no memory
- * is left. Mappings in the text are given to
- * resolve. Returns 0, -EPIPE when nobody reads any more, -EBADMSG for what cannot be such a text,
- * or another negative errno value.
+ * Copies from input to output until the end of input; ends the program if memory runs out. Passes
+ * mappings of the text to resolve. Returns 0, -EPIPE when the reader of output is gone, -EBADMSG
+ * for input that cannot be such a text, or another negative errno value.
  */
 int filter_text(struct resolve *resolve, int input, int output,
 		const struct filter_options *options, struct filter_result *result,

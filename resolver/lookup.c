@@ -12,11 +12,11 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Answers wait for company at most this long, and in at most so many bytes. */
+/* Answers are sent together: after at most this many nanoseconds, or bytes. */
 #define SEND_NS	  200000000
 #define SEND_SIZE (32 << 10)
 
-/* A linker name and what it reads as. Names are known by where they lie in their file. */
+/* A linker name and its readable form. The key is the address of the name in the mapped file. */
 struct name {
 	const char *mangled;
 	const char *text;
@@ -41,7 +41,7 @@ static uint64_t now_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-/* Whoever does not listen any more wants no answers either. */
+/* If the parent has closed the socket, no answer is needed any more. */
 static void send_out(struct lookup *lookup)
 {
 	lookup->sent_ns = now_ns();
@@ -88,7 +88,7 @@ static void read_name(const struct lookup *lookup, struct name *name)
 	const char *version = strchr(name->mangled, '@');
 
 	name->owned = demangle(name->mangled, style, &name->has_parameters);
-	/* Symbol tables may say memcpy@@GLIBC_2.14. */
+	/* Symbol tables may have memcpy@@GLIBC_2.14. */
 	if (!name->owned && version && version > name->mangled) {
 		char *plain = memory_text_part(name->mangled, (size_t)(version - name->mangled));
 
@@ -174,5 +174,5 @@ void lookup_run(int socket, int file, const void *job)
 			answer(&lookup, addresses[i]);
 		send_out(&lookup);
 	}
-	/* The process ends here, and everything with it. */
+	/* The process ends here, which frees everything. */
 }

@@ -3,13 +3,13 @@
 #define LOOKUP_H
 
 /*
- * The child's side of looking names up: opens the files of one module, tells what they are, then
- * answers addresses until nobody asks any more.
+ * The child's side of a lookup: opens the files of one module, sends their facts, then answers
+ * addresses until the parent closes the socket.
  */
 
 #include "resolver/module.h"
 
-/* A worker_run; job is a struct module_request, whose file is the descriptor of that name. */
+/* A worker_run; job is a struct module_request, in which file replaces the descriptor. */
 void lookup_run(int socket, int file, const void *job);
 
 #endif

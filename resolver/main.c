@@ -26,7 +26,7 @@
 #define STATUS_FAILURE 1
 #define STATUS_USAGE   2
 
-/* Seconds without an answer, and for one file, where the environment says nothing. */
+/* Defaults of libdebuginfod's time limits in seconds: without any data, and for one file. */
 #define SERVER_TIMEOUT "10"
 #define SERVER_MAXTIME "600"
 
@@ -81,7 +81,8 @@ static int print_help(void)
 	return fflush(stdout) == 0 ? 0 : STATUS_FAILURE;
 }
 
-/* Servers are for libdebuginfod to find in the environment, from which main() has taken known. */
+/* Puts the servers into the environment, where libdebuginfod reads them. known: the value that
+ * take_servers_away() removed. */
 static int take_servers(const char *asked, const char *known, struct error *err)
 {
 	const char *servers = asked && *asked ? asked : known;
@@ -131,7 +132,8 @@ static int read_options(struct asked *asked, int argc, char **argv, struct error
 	return at < 0 ? at : 0;
 }
 
-/* Opens FILE, or takes the standard stream where there is none. Returns -1 after a complaint. */
+/* Opens the file, or returns the standard descriptor if there is no path. Returns -1 after a
+ * complaint. */
 static int open_or(const char *path, int flags, int standard)
 {
 	int fd;
@@ -150,7 +152,7 @@ static void end_without_memory(void)
 	_exit(STATUS_FAILURE);
 }
 
-/* Writing to the file that is being read would destroy it. */
+/* Truncating the output would destroy the input. */
 static bool is_same_file(int input, int output)
 {
 	struct stat from, to;
@@ -159,7 +161,7 @@ static bool is_same_file(int input, int output)
 	       from.st_dev == to.st_dev && from.st_ino == to.st_ino;
 }
 
-/* Downloads take their time; on a terminal one line says which. */
+/* Shows the current download on one line of a terminal. */
 static void show_progress(void *context, const char *text)
 {
 	struct out out;
@@ -173,7 +175,7 @@ static void show_progress(void *context, const char *text)
 	out_close(&out);
 }
 
-/* Returns the exit status: are there as many names as were asked for? */
+/* Does a sufficient share of the frames have names? Returns the exit status. */
 static int check_names(const struct settings *settings, const struct resolve *resolve)
 {
 	struct resolve_totals totals = resolve_totals(resolve);
@@ -186,7 +188,7 @@ static int check_names(const struct settings *settings, const struct resolve *re
 	return STATUS_FAILURE;
 }
 
-/* Returns the exit status: was it a text that could be resolved at all? */
+/* Was the input a text that can be resolved? Returns the exit status. */
 static int check_text(const struct settings *settings, const struct filter_result *result)
 {
 	if (result->long_lines && !settings->asked.quiet)
@@ -267,7 +269,8 @@ static void plan(struct settings *settings)
 	};
 }
 
-/* Nothing is asked over the network unless an option says so; libraries look here by themselves. */
+/* Removes the servers from the environment, where libraries would find them: the network is used
+ * only if an option says so. */
 static char *take_servers_away(void)
 {
 	const char *servers = getenv("DEBUGINFOD_URLS");
@@ -277,7 +280,7 @@ static char *take_servers_away(void)
 	return copy;
 }
 
-/* Returns the exit status of wrong usage. */
+/* Prints the error. Returns the exit status for wrong usage. */
 static int usage(const struct error *err)
 {
 	complain("%s", err->text);

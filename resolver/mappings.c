@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Mappings do not overlap: a later one cuts the earlier. */
+/* Mappings do not overlap: a later one cuts earlier ones. */
 struct mapping {
 	uint64_t from, last;
 	const struct place *place;
@@ -48,7 +48,7 @@ static const struct place *find_place(struct mappings *mappings, const struct pl
 	return NULL;
 }
 
-/* As the tree sees it, those that overlap are the same; so what is found is in the way. */
+/* Mappings that overlap compare as equal, so a search finds any overlapping one. */
 static int compare(const void *left, const void *right)
 {
 	const struct mapping *a = left, *b = right;
@@ -77,7 +77,8 @@ static int put(struct mappings *mappings, uint64_t from, uint64_t last, const st
 	return -ENOMEM;
 }
 
-/* Lays it over the others: what it covers is gone, what it cuts keeps its ends. */
+/* Inserts a mapping: overlapping parts of earlier mappings are removed, the rest of each is
+ * kept. */
 static int insert(struct mappings *mappings, uint64_t from, uint64_t last,
 		  const struct place *place)
 {
@@ -104,7 +105,7 @@ int mappings_add(struct mappings *mappings, const struct resolve_module *module,
 	const struct place *known;
 	struct place place;
 
-	/* Also the bytes between the members: places are compared whole. */
+	/* Clears the padding, too: places are compared and hashed as bytes. */
 	memset(&place, 0, sizeof(place));
 	place.entry = entry;
 	place.start = module->from;

@@ -2,7 +2,7 @@
 #ifndef MAPPINGS_H
 #define MAPPINGS_H
 
-/* Which module lies where, as the trace has told so far. */
+/* Which module is mapped where, according to the trace so far. */
 
 #include "base/table.h"
 #include "resolver/layout.h"
@@ -10,11 +10,11 @@
 
 struct entry;
 
-/* One way in which a module was mapped; the same one told twice is one place. */
+/* One way in which a module was mapped; equal ones are stored once. */
 struct place {
 	struct entry *entry;
-	uint64_t start, size;			/* of the range as it was told */
-	uint64_t exec_start, exec_size, offset; /* 0: not known */
+	uint64_t start, size;			/* the range as the trace has it */
+	uint64_t exec_start, exec_size, offset; /* 0: unknown */
 };
 
 struct mappings {
@@ -25,17 +25,18 @@ struct mappings {
 void mappings_init(struct mappings *mappings);
 void mappings_free(struct mappings *mappings);
 
-/* Lays module over what is mapped there. Returns 0, -EINVAL for an empty range, or -ENOMEM. */
+/* Maps module over earlier mappings. Returns 0, -EINVAL for an empty range, or -ENOMEM. */
 int mappings_add(struct mappings *mappings, const struct resolve_module *module,
 		 struct entry *entry);
 
-/* The place around address, or NULL. */
+/* The mapping that covers address, or NULL. */
 const struct place *mappings_find(const struct mappings *mappings, uint64_t address);
 
-/* Is the place one of the file's? If not, the file is not the one that was mapped. */
+/* Can the file have been mapped like that? If not, it is not the file that was traced. */
 bool place_fits(const struct place *place, const struct layout *layout);
 
-/* The address as the module's file counts it. Returns false if it is no code of that file. */
+/* Converts address to the address space of the module's file. Returns false if the file has no code
+ * there. */
 bool place_address(const struct place *place, const struct layout *layout, uint64_t address,
 		   uint64_t *found);
 

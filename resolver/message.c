@@ -7,13 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Messages travel between processes of one program, in its own byte order. */
+/* Messages travel between processes of one program, in the byte order of the machine. */
 struct header {
 	uint32_t size; /* of the body */
 	uint32_t kind;
 };
 
-/* An answer is these two, a number for each symbol, and the strings that the numbers say it has. */
+/* Starts the body of an answer; a number for each symbol follows, then the strings that the numbers
+ * announce. */
 struct answer_head {
 	uint64_t address, count;
 };
@@ -114,7 +115,7 @@ int message_get_want(const struct message *message, struct file_want *want)
 	return 0;
 }
 
-/* The string at *at, which it steps over; NULL: it has no end. */
+/* Returns the string at *at and advances *at; NULL: the string has no end. */
 static const char *take_text(const char **at, const char *end)
 {
 	const char *text = *at, *stop = memchr(text, 0, (size_t)(end - text));
@@ -136,7 +137,7 @@ int message_get_answer(const struct message *message, struct answer **result)
 	if (head.count == 0 || head.count > RESOLVE_FRAMES_MAX ||
 	    message->size - sizeof(head) < head.count * sizeof(uint64_t))
 		return -EBADMSG;
-	/* The strings stay in a copy behind the answer. */
+	/* The strings are copied to the end of the answer. */
 	strings = message->size - sizeof(head) - head.count * sizeof(uint64_t);
 	answer = memory_alloc(sizeof(*answer) + head.count * sizeof(struct symbol) + strings);
 	if (!answer)

@@ -18,7 +18,7 @@ static void put_of(struct out *out, uint64_t part, uint64_t whole, const char *w
 	out_text(out, words);
 }
 
-/* In tenths of a percent, and never 0 of what is there. */
+/* In tenths of a percent, but never 0 for a number above 0. */
 static void put_share(struct out *out, uint64_t part, uint64_t whole)
 {
 	uint64_t share = (uint64_t)((double)part * 1000 / (double)whole);

@@ -11,10 +11,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* Packed symbols larger than this are left alone. */
+/* Limit of .gnu_debugdata in bytes; larger ones are ignored. */
 #define PACKED_MAX (64 << 20)
 
-/* A file that a build-id alone leads to. */
+/* Finds a file by its build-id alone. */
 static struct elffile *find_by_id(const struct module *module, enum file_kind kind,
 				  const uint8_t *build_id, size_t size)
 {
@@ -31,9 +31,9 @@ static bool has_debug_info(const struct elffile *file)
 }
 
 /*
- * Gives the debug information the file that dwz moved parts to. Without that file some names are
- * missing. Returns false if the debug information must not be used: libdw looks for a missing one
- * itself and opens whatever stands at that path, be it a FIFO.
+ * Adds the file with common parts that dwz made; without it some names are missing. Returns false
+ * if the debug information must not be used: libdw looks for a missing file itself and opens
+ * whatever has that path, even a FIFO.
  */
 static bool add_alternate(struct module *module, const struct elffile *debug)
 {
@@ -72,7 +72,8 @@ static void add_debuginfo(struct module *module)
 	}
 }
 
-/* Unpacks .gnu_debugdata, a small ELF file in xz, which libdw does when it opens such a file. */
+/* Adds the symbols of .gnu_debugdata, a small ELF file compressed by xz, which libdw
+ * decompresses. */
 static void add_packed(struct module *module)
 {
 	Elf_Data *data = elffile_section(module->file, ".gnu_debugdata");
@@ -88,7 +89,7 @@ static void add_packed(struct module *module)
 		symtab_add(&module->symtab, small, SHT_SYMTAB, module->file);
 }
 
-/* The full symbol table, wherever it is, else the dynamic one and what Fedora adds to it. */
+/* Adds the full symbol table of either file, else the dynamic one and .gnu_debugdata. */
 static void add_symbols(struct module *module)
 {
 	const struct elffile *code = module_file(module);
@@ -104,7 +105,7 @@ static void add_symbols(struct module *module)
 	symtab_sort(&module->symtab);
 }
 
-/* 32-bit programs run on 64-bit machines. */
+/* 32-bit programs run on 64-bit machines, too. */
 static bool is_machine(unsigned found, unsigned expected)
 {
 	return expected == EM_NONE || found == expected ||
@@ -112,7 +113,7 @@ static bool is_machine(unsigned found, unsigned expected)
 	       (expected == EM_AARCH64 && found == EM_ARM);
 }
 
-/* Takes the module's own file, if it is the one that was traced. */
+/* Opens the module's own file, if it is the one that was traced. */
 static int take_file(struct module *module, enum resolve_reason *reason, struct error *err)
 {
 	const struct module_request *request = module->request;
@@ -142,7 +143,7 @@ static int take_file(struct module *module, enum resolve_reason *reason, struct 
 	return failure;
 }
 
-/* A module whose file is not here: what else there is by its build-id, the only proof. */
+/* The module's own file is missing: looks for other files with its build-id, the only proof. */
 static bool open_elsewhere(struct module *module)
 {
 	const uint8_t *build_id = module->request->build_id;
@@ -159,7 +160,7 @@ static bool open_elsewhere(struct module *module)
 	return module->file || module->debug;
 }
 
-/* The debug file of a module whose own file is there, wherever Debian or Fedora put it. */
+/* Opens the debug file of a module whose own file was found. */
 static void open_debug(struct module *module)
 {
 	const struct elffile *file = module->file;
@@ -229,7 +230,7 @@ unsigned module_find(struct module *module, uint64_t address, struct debug_frame
 	const char *symbol;
 	unsigned count = 0;
 
-	/* The tables, which are the slow part, are read when the first address is asked for. */
+	/* Reading the tables is slow, so it waits for the first address. */
 	if (!module->is_loaded) {
 		module->is_loaded = true;
 		add_debuginfo(module);
@@ -244,7 +245,7 @@ unsigned module_find(struct module *module, uint64_t address, struct debug_frame
 	if (count > max)
 		return count;
 	outer = &frames[count - 1];
-	/* In C++ a name without a linker name is only half of it: f, not ns::f(int). */
+	/* In C++ a name without a linker name is incomplete: f, not ns::f(int). */
 	if (outer->name && (outer->is_linkage || !outer->is_mangling))
 		return count;
 	symbol = symtab_find(&module->symtab, address, &symbol_entry);

@@ -3,9 +3,9 @@
 #define MODULE_H
 
 /*
- * What is known about one module of a trace: its ELF file, its debug file if it has one (by
- * build-id, by .gnu_debuglink, the parts that dwz moved away), its symbols. Knows files and their
- * own addresses; where they were mapped is the resolver's business.
+ * One module of a trace as a set of files: its ELF file, its debug file (found by build-id or
+ * .gnu_debuglink), the file with common parts that dwz made, its symbols. All addresses are those
+ * of the file; resolver/mappings.h knows where it was mapped.
  */
 
 #include <stdbool.h>
@@ -18,9 +18,10 @@
 #include "resolver/symtab.h"
 
 struct module {
-	struct elffile *file; /* NULL where only the debug file was found */
+	struct elffile *file; /* NULL where only a debug file was found */
 	struct elffile *debug, *alternate;
-	struct elffile *small; /* from .gnu_debugdata: what Fedora leaves in stripped files */
+	struct elffile *small; /* from .gnu_debugdata: symbols that Fedora leaves in stripped
+				* files */
 	struct debuginfo *debuginfo;
 	struct symtab symtab;
 	bool is_loaded;
@@ -29,32 +30,34 @@ struct module {
 
 struct module_request {
 	int file;		    /* descriptor of the module's own file, or -1 … */
-	enum resolve_reason reason; /* … and why that is so, */
-	const char *why;	    /* in words */
+	enum resolve_reason reason; /* … for this reason */
+	const char *why;	    /* reason for the user */
 	const uint8_t *build_id;
 	unsigned build_id_size;
 	unsigned machine; /* EM_NONE: any */
-	bool is_special;  /* the kernel's own module: nobody else has files of it */
+	bool is_special;  /* a module of the kernel ([vdso]): no other files of it exist */
 	struct resolve_options options;
 	struct file_opener opener;
 };
 
 /*
- * Takes the descriptor and opens the module's other files; the request must outlive it. *reason
- * tells the kind of a failure, err tells it in words. Returns 0 or a negative errno value.
+ * Opens the module's other files and becomes the owner of the descriptor; the request must outlive
+ * the module. On failure *reason has the kind and err the text. Returns 0 or a negative errno
+ * value.
  */
 int module_open(struct module **module, const struct module_request *request,
 		enum resolve_reason *reason, struct error *err);
 
 void module_close(struct module *module);
 
-/* The file whose segments and build-id speak for the module. */
+/* The file whose segments and build-id count as the module's. */
 const struct elffile *module_file(const struct module *module);
 
-/* Is there more than the dynamic symbols? */
+/* Does the module have more than dynamic symbols? */
 bool module_has_symbols(const struct module *module);
 
-/* As debuginfo_find(), with the symbol table's name where debug information has none. */
+/* Like debuginfo_find(), but takes the name from the symbol table where debug information has
+ * none. */
 unsigned module_find(struct module *module, uint64_t address, struct debug_frame *frames,
 		     unsigned max);
 

@@ -31,7 +31,7 @@ bool package_is_debian(const char *root)
 	return lists != NULL;
 }
 
-/* Is there a line that says path, wherever it stands? */
+/* Does any line of text equal path? */
 static bool has_line(const char *text, size_t size, const char *path, size_t length)
 {
 	const char *end = text + size, *at = text;
@@ -75,7 +75,7 @@ static char *name_of(const char *file)
 char *package_of(const char *root, const char *path)
 {
 	cleanup_free char *merged = NULL;
-	/* Where /lib is a link to /usr/lib the lists have either. */
+	/* Where /lib is a symbolic link to /usr/lib, lists may have either path. */
 	const char *paths[] = { path, NULL, NULL };
 	DIR *lists = path[0] == '/' ? open_lists(root) : NULL;
 	struct dirent *file;

@@ -4,12 +4,13 @@
 
 #include <stdbool.h>
 
-/* Which package a file came with, as dpkg's lists have it. Nothing is run. */
+/* Which Debian package a file belongs to, read from dpkg's lists. No program is run. */
 
-/* root: of the system that is asked, or NULL. Returns the package's name, to be freed, or NULL. */
+/* root: directory of the system in question, or NULL. Returns the package's name, to be freed, or
+ * NULL. */
 char *package_of(const char *root, const char *path);
 
-/* Does the system under root keep its packages with dpkg? Else with what, nobody knows. */
+/* Does the system below root use dpkg? */
 bool package_is_debian(const char *root);
 
 #endif

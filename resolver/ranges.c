@@ -17,7 +17,7 @@ static int compare(const void *left, const void *right)
 {
 	const struct range *a = left, *b = right;
 
-	/* Of two that begin together the wider one first: the last one that fits is the answer. */
+	/* Of two that begin together the wider one first, because a search takes the last match. */
 	return ORDER(a->from, b->from) ?: ORDER(b->to, a->to)
 		?: ORDER(a->rank, b->rank) ?: ORDER(b->item, a->item);
 }

@@ -4,18 +4,18 @@
 
 /*
  * Address ranges that may nest and overlap, each with an item (an index into a table of the
- * caller's). Filled, sorted once, then asked for the innermost range around an address. Ends the
- * process where no memory is left (base/memory.h), as all that reads ELF files does.
+ * caller's). They are added, sorted once, and then searched for the innermost range around an
+ * address. Ends the process if memory runs out (base/memory.h).
  */
 
 #include <stddef.h>
 #include <stdint.h>
 
 struct range {
-	uint64_t from, to; /* to is the first address behind */
-	uint64_t reach;	   /* greatest `to` of this range and all that stand before it */
+	uint64_t from, to; /* to is the first address after the range */
+	uint64_t reach;	   /* greatest `to` of this range and of all ranges before it */
 	uint32_t item;
-	uint32_t rank; /* of two equal ranges the higher rank is found */
+	uint32_t rank; /* of two equal ranges the one with the higher rank is found */
 };
 
 struct ranges {
@@ -26,13 +26,13 @@ struct ranges {
 /* Empty ranges are ignored. */
 void ranges_add(struct ranges *ranges, uint64_t from, uint64_t to, uint32_t item, uint32_t rank);
 
-/* Before the first question and after the last ranges_add(). */
+/* Call it after the last ranges_add() and before the first search. */
 void ranges_sort(struct ranges *ranges);
 
 /* The range around address that begins last (the smallest of several), or NULL. */
 const struct range *ranges_find(const struct ranges *ranges, uint64_t address);
 
-/* The last range that begins at or before address, whether it reaches it or not, or NULL. */
+/* The last range that begins at or before address, even if it ends before address, or NULL. */
 const struct range *ranges_before(const struct ranges *ranges, uint64_t address);
 
 void ranges_free(struct ranges *ranges);

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* False where the file does not say. */
+/* Returns false if the symbol has no section. */
 static bool find_section(const struct elffile *file, const GElf_Sym *symbol, GElf_Shdr *header)
 {
 	Elf_Scn *section =
@@ -27,8 +27,8 @@ static bool is_function(const struct elffile *file, const GElf_Sym *symbol)
 }
 
 /*
- * Of several names for one address: functions before labels, global before weak before local, then
- * the one with the fewest leading underscores, because that is what people call.
+ * Order of several names for one address: functions before labels, global before weak before local,
+ * then the name with the fewest leading underscores, which is the public one.
  */
 static uint32_t rank_of(const GElf_Sym *symbol, const char *name)
 {
@@ -45,7 +45,7 @@ static uint32_t rank_of(const GElf_Sym *symbol, const char *name)
 	       (7 - underscores);
 }
 
-/* A label without a size reaches as far as its section. */
+/* A label without a size reaches to the end of its section. */
 static void add_symbol(struct symtab *symtab, const struct elffile *file, const GElf_Sym *symbol,
 		       const char *name)
 {
@@ -85,7 +85,7 @@ void symtab_add(struct symtab *symtab, const struct elffile *file, unsigned type
 			    !layout_is_code(&code->layout, symbol.st_value))
 				continue;
 			name = elf_strptr(file->elf, header.sh_link, symbol.st_name);
-			/* $a, $d, $x: what ARM and RISC-V assemblers mark code and data with. */
+			/* $a, $d, $x: labels of ARM and RISC-V assemblers for code and data. */
 			if (name && name[0] && name[0] != '$')
 				add_symbol(symtab, file, &symbol, name);
 		}
@@ -107,7 +107,7 @@ const char *symtab_find(const struct symtab *symtab, uint64_t address, uint64_t 
 		range = ranges_before(&symtab->unsized, address);
 		if (!range || range->to <= address)
 			return NULL;
-		/* A function that ended in between ends the label's stretch, too. */
+		/* The label also ends where a function with a size begins. */
 		before = ranges_before(&symtab->sized, address);
 		if (before && before->from >= range->from)
 			return NULL;

@@ -21,7 +21,7 @@
 
 #define READ_SIZE (64 << 10)
 
-/* How a child ends that has no memory left. */
+/* Exit status of a child that ran out of memory. */
 #define STATUS_MEMORY 101
 
 static void end_without_memory(void)
@@ -29,7 +29,8 @@ static void end_without_memory(void)
 	_exit(STATUS_MEMORY);
 }
 
-/* Whoever waits for the end of our output must not wait for a child. Returns false on failure. */
+/* Drops inherited descriptors: a process that waits for the end of our output must not wait for a
+ * child. Returns false on failure. */
 static bool drop_descriptors(int *socket, int *file)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -37,7 +38,7 @@ static bool drop_descriptors(int *socket, int *file)
 
 	if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0)
 		return false;
-	/* Standard error may be a pipe, too, but a sanitizer has things to say there. */
+	/* Standard error may be a pipe, too, but a sanitizer reports there. */
 	if (!IS_SANITIZED && dup2(null, STDERR_FILENO) < 0)
 		return false;
 	if (high < 0 || dup2(high, 3) < 0 || (*file >= 0 && (given < 0 || dup2(given, 4) < 0)))
@@ -48,18 +49,18 @@ static bool drop_descriptors(int *socket, int *file)
 	return true;
 }
 
-/* What the parent does with its signals is not for its children; a handler of its least of all. */
+/* Resets the parent's signal handling, above all its handlers, which a child must not run. */
 static void restore_signals(void)
 {
 	sigset_t none;
 
 	sigemptyset(&none);
 	for (int number = 1; number < 32; number++) {
-		/* A sanitizer reports what it catches. */
+		/* A sanitizer keeps the signals that it reports. */
 		if (!IS_SANITIZED || number == SIGPROF || number == SIGPIPE)
 			signal(number, SIG_DFL);
 	}
-	/* Interrupts from the terminal are the parent's to decide about. */
+	/* The parent decides what an interrupt from the terminal does. */
 	signal(SIGINT, SIG_IGN);
 	signal(SIGQUIT, SIG_IGN);
 	sigprocmask(SIG_SETMASK, &none, NULL);
@@ -113,14 +114,14 @@ int worker_ask(struct worker *worker, const uint64_t *addresses, size_t count)
 	size_t size = (count + 1) * sizeof(*question);
 
 	memcpy(question + 1, addresses, count * sizeof(*addresses));
-	/* It fits where all earlier ones were read; a child that does not read is not waited for.
-	 */
+	/* The request fits if the child has read all earlier ones; a child that does not read is
+	 * not waited for. */
 	return send(worker->socket, question, size, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)size
 		       ? 0
 		       : -EPIPE;
 }
 
-/* A message of one number, with room for a descriptor. */
+/* A message of one number, with space for a descriptor. */
 struct parcel {
 	int64_t number;
 	struct iovec bytes;
@@ -164,7 +165,7 @@ int worker_take(int socket)
 	pack(&parcel, true);
 	if (recvmsg(socket, &parcel.message, MSG_CMSG_CLOEXEC | MSG_WAITALL) !=
 	    sizeof(parcel.number))
-		_exit(0); /* nobody listens any more */
+		_exit(0); /* the parent has closed the socket */
 	head = CMSG_FIRSTHDR(&parcel.message);
 	if (parcel.number < 0 || !head || head->cmsg_type != SCM_RIGHTS)
 		return parcel.number < 0 ? (int)parcel.number : -EMFILE;
@@ -172,7 +173,7 @@ int worker_take(int socket)
 	return file;
 }
 
-/* Makes room behind what the child has said. Returns false without memory. */
+/* Makes space after the bytes that the child has sent. Returns false if memory runs out. */
 static bool make_room(struct worker *worker)
 {
 	char *in;
@@ -200,8 +201,8 @@ int worker_next(struct worker *worker, struct message *message)
 			return found < 0 ? found : 0;
 		if (!make_room(worker))
 			return -EPIPE;
-		/* A stop interrupts it, and then the time begins anew: the child was stopped, too.
-		 */
+		/* A stop signal interrupts recv(); the time limit then starts anew, because the
+		 * child was stopped, too. */
 		do
 			size = recv(worker->socket, worker->in + worker->count, READ_SIZE, 0);
 		while (size < 0 && errno == EINTR);
@@ -233,7 +234,8 @@ void worker_end(struct worker *worker, char *why, size_t size)
 	pid_t ended = 0;
 
 	if (worker->pid > 0) {
-		/* One that closed its socket is about to end by itself, of what it died of. */
+		/* A child that closed its socket is about to end; waiting shows its own cause of
+		 * death. */
 		for (int i = 0; why && i < 20 && ended == 0; i++) {
 			ended = waitpid(worker->pid, &status, WNOHANG);
 			if (ended == 0)
