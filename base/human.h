@@ -36,7 +36,7 @@ uint64_t human_unit(const char *unit, size_t length);
 
 /*
  * Parses a decimal number and multiplies it by unit, exactly: a double cannot hold the nanoseconds
- * of a time since 1970. Returns the text after the number, or NULL if there is no number or the
+ * of a time since 1970. Returns the text after the number, or NULL: not a number, or the
  * product overflows.
  */
 const char *human_decimal(const char *text, uint64_t unit, uint64_t *value);

@@ -8,8 +8,8 @@
 #include "base/array.h"
 #include "base/table.h"
 
-#define SEARCH_BUDGET	  256u	   /* edges that are looked at for each new one */
-#define SEARCH_BUDGET_ALL 4000000u /* of a process */
+#define SEARCH_BUDGET	  256u	   /* edges visited for each new one */
+#define SEARCH_BUDGET_ALL 4000000u /* per process */
 
 void lock_order_init(struct lock_order *order)
 {
@@ -71,7 +71,7 @@ static uint32_t new_way(struct lock_order *order)
 	return index;
 }
 
-/* Index of the edge; 0: no memory. */
+/* The index of the new edge; 0: no memory. */
 static uint32_t add_edge(struct lock_order *order, const struct lock_order_held *from,
 			 const struct lock_order_held *to)
 {
@@ -143,7 +143,7 @@ void lock_order_forget(struct lock_order *order, uint32_t lock)
 		remove_edge(order, order->nodes.items[lock].in);
 }
 
-/* ---- circles ---- */
+/* ---- cycles ---- */
 
 static bool is_gated(const struct lock_order_way *a, const struct lock_order_way *b)
 {
@@ -154,7 +154,7 @@ static bool is_gated(const struct lock_order_way *a, const struct lock_order_way
 	return false;
 }
 
-/* The one who waits and the one who has it do not both only read. */
+/* False if both the waiting and the holding thread are readers. */
 static bool is_blocking(const struct lock_order_way *waiter, const struct lock_order_way *holder)
 {
 	return !waiter->is_to_shared || !holder->is_from_shared;
@@ -172,7 +172,7 @@ static bool is_circle(const struct lock_order_way *const *ways, unsigned count)
 	return true;
 }
 
-/* Sites of a at b's steps from there on. */
+/* True if the sites of a equal those of b, starting at step turn of b. */
 static bool is_turned(const struct lock_order_circle *a, const struct lock_order_circle *b,
 		      unsigned turn)
 {
@@ -201,7 +201,7 @@ static struct lock_order_circle *find_circle(const struct lock_order *order,
 	return NULL;
 }
 
-/* The same wherever the circle begins. */
+/* Independent of the step at which the cycle starts. */
 static uint64_t signature_of(const struct lock_order_circle *circle)
 {
 	uint64_t signature = 0;
@@ -251,7 +251,7 @@ static int note_circle(struct lock_order *order, const uint32_t *edges,
 	return 0;
 }
 
-/* All ways back. */
+/* Closes cycles of two with all variants of the opposite edge. */
 static int close_two(struct lock_order *order, uint32_t index, uint32_t way)
 {
 	const struct lock_order_edge *edge = &order->edges.items[index];
@@ -278,7 +278,7 @@ struct search {
 	unsigned budget;
 };
 
-/* Is the edge's end already in the circle, but as its beginning? */
+/* True if the lock is already in the cycle, except as its start. */
 static bool is_passed(const struct search *search, uint32_t lock)
 {
 	for (unsigned i = 1; i < search->count; i++)
@@ -287,7 +287,10 @@ static bool is_passed(const struct search *search, uint32_t lock)
 	return false;
 }
 
-/* From the end of the last edge back to the beginning of the first, by the last way of each. */
+/*
+ * Searches paths from the end of the last edge to the start of the first, using the latest variant
+ * of each edge.
+ */
 static int search_on(struct search *search)
 {
 	struct lock_order *order = search->order;
@@ -350,7 +353,7 @@ static bool is_same(const struct lock_order_way *a, const struct lock_order_way 
 	       !memcmp(a->gates, b->gates, a->gate_count * sizeof(*a->gates));
 }
 
-/* The way of the edge that is the same, brought to the front; 0: there is none. */
+/* The equal variant of the edge, moved to the front of the list; 0: none. */
 static uint32_t find_way(struct lock_order *order, struct lock_order_edge *edge,
 			 const struct lock_order_way *wanted)
 {
@@ -402,7 +405,7 @@ static int pass(struct lock_order *order, uint32_t index, const struct lock_orde
 	way->count++;
 	if (way->has_more_threads || way->thread == wanted->thread)
 		return 0;
-	/* What one thread did alone before may be two threads' doing now. */
+	/* A cycle of one thread's edges may now be one of two threads. */
 	way->has_more_threads = true;
 	return close_two(order, index, i);
 }

@@ -9,14 +9,14 @@
 #include "hook_table.h"
 
 #define PAGE_SHIFT    12
-#define PAGES_WALKED  16u /* of a block that is handed out; beyond, all locks are looked at */
-#define HELD_MAX      8u  /* locks that a thread has, for the order: the newest */
-#define UNSEEN_NS     100000000u /* no thread is kept from the processor for so long */
+#define PAGES_WALKED  16u	 /* of a new block, searched one by one; above, all locks are */
+#define HELD_MAX      8u	 /* locks held by a thread that enter the lock order: the newest */
+#define UNSEEN_NS     100000000u /* a longer call waited, even if no holder was seen */
 #define PAIRS_MAX     65536u
-#define HOLDERS_MAX   1024u	 /* readers of a lock that are followed */
+#define HOLDERS_MAX   1024u	 /* readers of one lock that are tracked */
 #define RELEASE_CLASS LOCKS_WAYS /* of sites */
 
-/* What numbers in the index are of. */
+/* The kinds of keys in the index. */
 enum { OF_LOCK, OF_PAGE, OF_THREAD, OF_PAIR };
 
 const char *locks_way_name(unsigned way)
@@ -81,7 +81,7 @@ static int set(struct locks *locks, uint32_t of, uint64_t number, uint32_t value
 	return map_set(&locks->index, of, number, value);
 }
 
-/* Index of the thread; 0: no memory. */
+/* The index of a thread, added if necessary; 0: no memory. */
 static uint32_t thread_of(struct locks *locks, uint32_t id)
 {
 	uint32_t index = find(locks, OF_THREAD, id);
@@ -100,7 +100,7 @@ const struct locks_site *locks_site(const struct locks *locks, uint32_t site)
 	return site < locks->stats.count ? &locks->stats.items[site] : NULL;
 }
 
-/* The numbers of a site, made if need be. NULL: no memory. */
+/* The statistics of a site, created if necessary. NULL: no memory. */
 static struct locks_site *stats_of(struct locks *locks, uint32_t site)
 {
 	return ARRAY_AT(&locks->stats, site);
@@ -140,7 +140,7 @@ static uint32_t new_lock(struct locks *locks)
 	return index;
 }
 
-/* Index of the lock at an address; 0: no memory. */
+/* The index of the lock at an address, added if necessary; 0: no memory. */
 static uint32_t lock_of(struct locks *locks, uint64_t object)
 {
 	uint32_t index = find(locks, OF_LOCK, object), first;
@@ -246,7 +246,7 @@ static void remove_hold(struct locks *locks, uint32_t index)
 	locks->spare_hold = index;
 }
 
-/* Whoever waited while the later one was held, was longer kept by it than by the earlier one. */
+/* A thread that waited during the later hold was blocked longer by it than by the earlier one. */
 static bool outdoes(const struct locks_past *later, const struct locks_past *earlier)
 {
 	return later->until_ns - later->since_ns >= earlier->until_ns - earlier->since_ns &&
@@ -254,9 +254,10 @@ static bool outdoes(const struct locks_past *later, const struct locks_past *ear
 }
 
 /*
- * A wait is known when it is over, and then whoever had the lock for most of it is looked for. What
- * a later hold of the same thread outdoes, or two of different ones (a thread does not wait for
- * itself), can be that no more. What is left is few, since each is longer than those behind it.
+ * When a wait ends, the hold that overlaps it most is looked up. A past hold cannot be that hold
+ * any more if a later one of the same thread outdoes it, or later ones of two different threads do
+ * (a thread does not wait for itself). Few holds remain, because each is longer than those after
+ * it.
  */
 static void drop_past(struct locks_lock *lock, const struct locks_past *later)
 {
@@ -283,7 +284,7 @@ static void drop_past(struct locks_lock *lock, const struct locks_past *later)
 	lock->past.count = count;
 }
 
-/* Who waits for the lock next is told who had it. */
+/* Remembers a hold that ended, for waits that have not ended yet. */
 static int remember(struct locks *locks, const struct locks_hold *hold, uint64_t until_ns)
 {
 	struct locks_lock *lock = &locks->locks.items[hold->lock];
@@ -319,7 +320,7 @@ static void tell_held(const struct locks *locks, const struct locks_hold *hold, 
 		locks->listener.held(locks->listener.user, &held);
 }
 
-/* release: the call that released it; NULL: none did. */
+/* release: the call that released the lock; NULL: none did. */
 static int count_hold(struct locks *locks, uint32_t index, uint64_t until_ns,
 		      const struct event *release)
 {
@@ -346,7 +347,7 @@ static int count_hold(struct locks *locks, uint32_t index, uint64_t until_ns,
 
 /* ---- waits ---- */
 
-/* For how long of the call the thread of that hold had the lock. */
+/* How long the hold overlaps the call, in ns. */
 static uint64_t overlap(const struct locks_past *past, const struct event *event)
 {
 	uint64_t from = most(past->since_ns, event->enter_ns);
@@ -355,13 +356,13 @@ static uint64_t overlap(const struct locks_past *past, const struct event *event
 	return to > from ? to - from : 0;
 }
 
-/* Readers do not wait for readers. */
+/* True if the hold could block a call of that thread: readers do not block readers. */
 static bool is_in_the_way(const struct locks_past *past, enum locks_way way, uint32_t thread)
 {
 	return past->site && past->thread != thread && !(past->is_shared && way == LOCKS_READ);
 }
 
-/* Whoever had it for most of the call. site 0: nobody. */
+/* The hold that overlaps the call longest. site 0: none. */
 static struct locks_past find_holder(const struct locks *locks, uint32_t index, enum locks_way way,
 				     uint32_t thread, const struct event *event)
 {
@@ -378,7 +379,7 @@ static struct locks_past find_holder(const struct locks *locks, uint32_t index, 
 			best = lock->past.items[i];
 		}
 	}
-	/* it timed out, or waits still: one that has it */
+	/* the call timed out, or still waits: current holders count, too */
 	for (; next; next = locks->holds.items[next].of_lock.next) {
 		const struct locks_hold *hold = &locks->holds.items[next];
 		struct locks_past now = { .since_ns = hold->since_ns,
@@ -458,7 +459,10 @@ static void tell_wait(const struct locks *locks, uint32_t site, const struct loc
 	locks->listener.wait(locks->listener.user, &wait);
 }
 
-/* Where only what had to wait was recorded the call itself says so; one's own lock is an error. */
+/*
+ * With --locks=contended the call itself says whether the lock was busy. Waiting for one's own lock
+ * is an error, not contention.
+ */
 static bool was_busy(const struct locks *locks, const struct event *event)
 {
 	uint32_t owner = (uint32_t)event->related;
@@ -467,7 +471,9 @@ static bool was_busy(const struct locks *locks, const struct event *event)
 	       (event->related & RELATED_BUSY || (owner && owner != event->thread));
 }
 
-/* What a call for a lock adds to the numbers of its site and lock; taken or not. */
+/*
+ * Adds a call for a lock to the statistics of its site and lock, whether or not it took the lock.
+ */
 static int add_call(struct locks *locks, uint32_t lock, uint32_t site, enum locks_way way,
 		    uint32_t thread, const struct event *event)
 {
@@ -541,7 +547,7 @@ static int add_order(struct locks *locks, const struct locks_hold *wanted)
 	return lock_order_add(&locks->order, held, count, &taken, thread->id);
 }
 
-/* Somebody else has it now: whoever had it and was not seen to give it back has it no more. */
+/* Another thread holds the lock now, so earlier holders whose release was not seen are dropped. */
 static void drop_others(struct locks *locks, uint32_t lock, enum locks_way way)
 {
 	uint32_t next;
@@ -572,7 +578,7 @@ static int take(struct locks *locks, const struct event *event)
 	if (!lock->born)
 		lock->born = wanted.site;
 	lock->is_rwlock |= wanted.way == LOCKS_READ || wanted.way == LOCKS_WRITE;
-	/* Taken again after a wait for a condition: nobody asked for it here. */
+	/* A part of a call: the mutex is taken again after a wait for a condition. */
 	if (!event->part &&
 	    add_call(locks, wanted.lock, wanted.site, wanted.way, wanted.thread, event))
 		return -ENOMEM;
@@ -588,7 +594,10 @@ static int take(struct locks *locks, const struct event *event)
 	return lock->holders < HOLDERS_MAX ? add_hold(locks, &wanted) : 0;
 }
 
-/* Who gives back what another thread took: of a lock that one alone can have. */
+/*
+ * The hold of another thread, for a release by a thread that does not hold the lock; 0 if there are
+ * several holders.
+ */
 static uint32_t hold_of_other(const struct locks *locks, uint32_t lock)
 {
 	uint32_t index = locks->locks.items[lock].first;
@@ -616,7 +625,7 @@ static int release(struct locks *locks, const struct event *event)
 	return 0;
 }
 
-/* Busy, or timed out. */
+/* A call that did not take the lock: busy, or timed out. */
 static int refuse(struct locks *locks, const struct event *event)
 {
 	enum locks_way way = way_of(event->function->hook);
@@ -644,14 +653,14 @@ int locks_open(struct locks *locks, const struct event *note, const struct hook 
 	wanted.lock = lock_of(locks, call.object);
 	wanted.thread = thread_of(locks, call.thread);
 	wanted.site = sites_of(&locks->sites, wanted.way, &call);
-	/* a site keeps the function of its event */
+	/* set after sites_of(): a site keeps the function of its event */
 	call.function = &waiting;
 	if (!wanted.lock || !wanted.thread || !wanted.site ||
 	    add_call(locks, wanted.lock, wanted.site, wanted.way, wanted.thread, &call))
 		return -ENOMEM;
 	if (!locks->locks.items[wanted.lock].born)
 		locks->locks.items[wanted.lock].born = wanted.site;
-	/* Its own lock it has already. */
+	/* Taking a lock that the thread already holds makes no edge. */
 	if (!locks->wants_order || find_hold(locks, wanted.lock, wanted.thread))
 		return 0;
 	return add_order(locks, &wanted);
@@ -659,7 +668,7 @@ int locks_open(struct locks *locks, const struct event *note, const struct hook 
 
 /* ---- the end of a lock ---- */
 
-/* Its numbers go to the place that first took it. */
+/* Ends a lock: its statistics move to the site that first took it. */
 static int forget(struct locks *locks, uint32_t index)
 {
 	struct locks_lock *lock = &locks->locks.items[index];
@@ -722,7 +731,7 @@ static int forget_all(struct locks *locks, uint64_t from, uint64_t to)
 	return rc;
 }
 
-/* A block was handed out: what was a lock there is one no more. */
+/* A block was allocated: locks at its addresses no longer exist. */
 static int forget_in(struct locks *locks, uint64_t from, uint64_t size)
 {
 	uint64_t to = from + size;
@@ -737,7 +746,7 @@ static int forget_in(struct locks *locks, uint64_t from, uint64_t size)
 	return rc;
 }
 
-/* What was jumped out of neither got the lock nor was refused it. */
+/* A call that was left by longjmp() neither took the lock nor was refused it. */
 static bool is_refused(const struct event *event)
 {
 	return event->flags & CALL_FAILED && !(event->flags & (CALL_UNWOUND | CALL_OPEN)) &&
@@ -754,7 +763,7 @@ static int lock_event(struct locks *locks, const struct event *event)
 	return event->type == CALL_TYPE_ALLOC ? take(locks, event) : 0;
 }
 
-/* A call that failed is of no class on the wire: its hook knows. */
+/* A failed call has no class in the stream: its hook has it. */
 static bool is_lock(const struct event *event)
 {
 	const struct hook *hook = event->function->hook;

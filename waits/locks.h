@@ -3,13 +3,14 @@
 #define WAITS_LOCKS_H
 
 /*
- * The locks of the process that is being read: who took each, how long it waited for it and how
- * long it had it, who had it meanwhile. A wait for a condition gives its mutex back, so what it
- * sleeps is no hold; taking the mutex again is a hold, but no taking that anybody asked for.
+ * The locks of the process that is being read: which thread took each lock, how long it waited, how
+ * long it held the lock, and which thread held it during the wait. A wait for a condition releases
+ * its mutex, so the time asleep is not part of a hold. Taking the mutex again starts a new hold,
+ * but does not count as a call that asked for the lock.
  *
- * A lock is an address until it is initialised or destroyed there, or the memory is handed out
- * anew: then it is another one. Memory grows with locks, sites, threads and what is held, never
- * with events.
+ * An address identifies one lock until a lock is initialised or destroyed there, or until the
+ * memory is allocated anew. Memory grows with the numbers of locks, sites, threads and current
+ * holds, not with events.
  */
 
 #include <stdbool.h>
@@ -22,9 +23,9 @@
 #include "waits/lock_order.h"
 #include "trace/event.h"
 
-#define LOCKS_PAST_MAX 32u /* holds of a lock that are remembered to find whom one waited for */
+#define LOCKS_PAST_MAX 32u /* past holds kept per lock, to find who held it during a wait */
 
-/* How it is taken: the class of a site. */
+/* How a lock is taken; also the class of a site. */
 enum locks_way { LOCKS_MUTEX, LOCKS_READ, LOCKS_WRITE, LOCKS_SPIN, LOCKS_WAYS };
 
 /* "mutex", "read" ... */
@@ -32,47 +33,47 @@ const char *locks_way_name(unsigned way);
 
 struct locks_times {
 	uint64_t taken;
-	uint64_t asked;	    /* calls that would have waited for as long as it takes */
-	uint64_t contended; /* calls during which another thread had it, taken in the end or not */
-	uint64_t refused;   /* calls that did not get it: busy, or timed out */
-	uint64_t waited_ns, longest_wait_ns; /* of the contended */
+	uint64_t asked;			     /* blocking calls, not attempts (trylock) */
+	uint64_t contended;		     /* calls during which another thread held the lock */
+	uint64_t refused;		     /* calls that did not take it: busy, or timed out */
+	uint64_t waited_ns, longest_wait_ns; /* of contended calls */
 	uint64_t holds;
 	uint64_t held_ns, longest_hold_ns;
 };
 
-/* Of the site with the same number. */
+/* The statistics of the site with the same number. */
 struct locks_site {
 	struct locks_times times;
 	/* its longest hold */
 	uint64_t since_ns, object;
 	uint32_t thread;
-	uint32_t released; /* site; 0: never given back */
-	/* locks that were first taken there, and are no more */
+	uint32_t released; /* site; 0: never released */
+	/* destroyed locks that were first taken at this site */
 	uint32_t gone;
 	struct locks_times gone_times[2];
 };
 
 struct locks_past {
 	uint64_t since_ns, until_ns;
-	uint32_t thread, site; /* that took it */
-	uint32_t outdone_by;   /* thread with a later and longer one; 0: none */
+	uint32_t thread, site; /* that took the lock */
+	uint32_t outdone_by;   /* another thread with a later and longer hold; 0: none */
 	bool is_shared;
-	bool is_held; /* it is not over: until_ns is now */
+	bool is_held; /* the hold has not ended: until_ns is the end of the call that waited */
 };
 
 struct locks_lock {
 	uint64_t object;
-	uint32_t serial; /* never used again; 0: this entry is free */
-	uint32_t first;	 /* of its holds; 0: nobody has it */
+	uint32_t serial; /* unique; 0: this entry is free */
+	uint32_t first;	 /* its newest hold; 0: not held */
 	uint32_t holders;
-	uint32_t born;		 /* site that first took it; 0: nobody did */
-	uint32_t next, previous; /* of the same page; of a free entry: the next one */
+	uint32_t born;		 /* site that first took it; 0: never taken */
+	uint32_t next, previous; /* in the list of its page; of a free entry: the next free one */
 	bool is_rwlock;
 	struct {
-		struct locks_past *items; /* in the order of their ends */
+		struct locks_past *items; /* ordered by end */
 		size_t count, capacity;
-	} past;			     /* holds for most of which a wait may have been, see locks.c */
-	struct locks_times times[2]; /* alone, and shared with other readers */
+	} past; /* holds that may explain a wait that has not ended yet, see locks.c */
+	struct locks_times times[2]; /* exclusive, and shared with other readers */
 };
 
 struct locks_links {
@@ -81,54 +82,54 @@ struct locks_links {
 
 struct locks_hold {
 	uint64_t since_ns;
-	uint32_t lock, thread, site; /* thread: index */
-	uint32_t count;		     /* times that the thread has taken it */
+	uint32_t lock, thread, site; /* thread: index in threads */
+	uint32_t count;		     /* recursion depth */
 	uint8_t way;
 	struct locks_links of_lock, of_thread; /* of a free entry: of_lock.next is the next one */
 };
 
 struct locks_thread {
 	uint32_t id;	/* kernel's */
-	uint32_t first; /* the newest of its holds; 0: none */
+	uint32_t first; /* its newest hold; 0: none */
 };
 
-/* Who waited at a site while another had the lock that it had taken at another one. */
+/* Waits at one site for locks that another thread had taken at another site. */
 struct locks_pair {
 	uint32_t waiter, holder; /* sites; holder 0: not seen */
 	uint64_t count, ns, longest_ns;
-	/* the longest */
+	/* the longest wait */
 	uint64_t object, since_ns;
 	uint32_t waiter_thread, holder_thread;
 };
 
-/* A call during which another thread had the lock: what counts as contended. */
+/* A contended call: another thread held the lock during it. */
 struct locks_wait {
 	uint64_t object, since_ns, until_ns;
 	uint32_t thread, holder_thread; /* kernel's; 0: not seen */
 	uint32_t site, holder_site;	/* holder_site 0: not seen */
-	const char *function;		/* that waited, or still waits */
-	uint64_t released_ns; /* when the holder gave it back; 0: it has it, or not seen */
+	const char *function;		/* the function that waited, or still waits */
+	uint64_t released_ns; /* when the holder released the lock; 0: still held, or not seen */
 	bool is_open;	      /* the call has not returned */
 };
 
-/* A hold that is over. */
+/* A hold that has ended. */
 struct locks_held {
 	uint64_t object, since_ns, until_ns;
 	uint32_t thread, site; /* thread: kernel's */
-	uint32_t serial;       /* of the lock: one of another serial is another one */
+	uint32_t serial;       /* of the lock; tells locks at one address apart */
 };
 
-/* Hears of each. NULL: nobody asks. */
+/* Called for each wait and each hold. NULL: not wanted. */
 struct locks_listener {
 	void (*wait)(void *user, const struct locks_wait *wait);
 	void (*held)(void *user, const struct locks_held *held);
 	void *user;
 };
 
-/* Items stand from 1: 0 is none. wants_order: circles of locks are looked for, too. */
+/* Indices start at 1; 0: no item. wants_order: also look for cycles in the lock order. */
 struct locks {
 	struct locks_listener listener;
-	struct map index; /* of locks, pages, threads, pairs */
+	struct map index; /* numbers of locks, pages, threads and pairs */
 	ARRAY_OF(struct locks_lock) locks;
 	ARRAY_OF(struct locks_hold) holds;
 	ARRAY_OF(struct locks_thread) threads;
@@ -137,50 +138,50 @@ struct locks {
 	struct sites sites;
 	struct lock_order order;
 	bool wants_order;
-	bool is_contended; /* only what had to wait was recorded (--locks=contended) */
+	bool is_contended; /* the trace has only contended calls (--locks=contended) */
 	uint32_t spare_lock, spare_hold, serials;
-	uint32_t live; /* locks */
+	uint32_t live; /* number of locks */
 	bool is_finished;
 };
 
 void locks_init(struct locks *locks);
 void locks_free(struct locks *locks);
 
-/* Another process: nothing is known of it. */
+/* Forgets everything: another process begins. */
 void locks_clear(struct locks *locks);
 
-/* A call in the order of the stream, of whatever class. Returns 0 or -ENOMEM. */
+/* Adds a call, in stream order; ignores calls of other classes. Returns 0 or -ENOMEM. */
 int locks_event(struct locks *locks, const struct event *event);
 
 /*
- * A call for a lock that is under way at the end (~open): a wait that is not over, for whoever has
- * the lock, and an order of locks that was tried. Others are ignored. Returns 0 or -ENOMEM.
+ * Adds a call that is still blocked at the end (~open): an unfinished wait for the holder of the
+ * lock, and an attempted lock order. Ignores calls that are not for locks. Returns 0 or -ENOMEM.
  */
 int locks_open(struct locks *locks, const struct event *note, const struct hook *hook);
 
-/* A thread that has a lock now. */
+/* A thread that holds a lock now. */
 struct locks_holder {
-	uint32_t thread, site; /* thread: kernel's; site: that took it */
+	uint32_t thread, site; /* thread: kernel's; site: where it took the lock */
 	bool is_shared;	       /* with other readers */
 };
 
-/* The next one behind *at (0 at first) of those that have a lock; false after the last. */
+/* The next holder of a lock: *at is 0 at first. false after the last one. */
 bool locks_holder(const struct locks *locks, uint64_t object, uint32_t *at,
 		  struct locks_holder *holder);
 
 /*
- * The process has no more events: what is held was held until then, and has its holders still.
- * Returns 0 or -ENOMEM.
+ * Ends the process: the remaining holds last until end_ns and keep their holders. Returns 0 or
+ * -ENOMEM.
  */
 int locks_finish(struct locks *locks, uint64_t end_ns);
 
-/* The numbers of a site, or NULL: it has none. */
+/* The statistics of a site, or NULL if it has none. */
 const struct locks_site *locks_site(const struct locks *locks, uint32_t site);
 
-/* All of the process together. */
+/* Adds up all sites of the process. */
 void locks_sum(const struct locks *locks, struct locks_times *sum);
 
-/* Who waited the longest for whom; NULL: nobody waited. */
+/* The pair with the longest total wait; NULL: no call waited. */
 const struct locks_pair *locks_hottest(const struct locks *locks);
 
 void locks_add_times(struct locks_times *sum, const struct locks_times *times);

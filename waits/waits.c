@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "waits/waits.h"
 
-#define AT_ONCE_NS 20000u /* from the end of a wait to a post that passes it on */
+#define AT_ONCE_NS 20000u /* longest time from the end of a wait to passing the object on */
 
 void waits_init(struct waits *waits)
 {
@@ -55,7 +55,7 @@ static unsigned step_of(uint64_t ns)
 	return step;
 }
 
-/* Octave and the three bits behind the first one. */
+/* Bucket number: the octave, and the three bits after the leading one. */
 static unsigned speed_of(uint64_t ns)
 {
 	unsigned octave;
@@ -66,7 +66,7 @@ static unsigned speed_of(uint64_t ns)
 	return (octave - 2) * 8 + (unsigned)(ns >> (octave - 3) & 7);
 }
 
-/* The least duration that speed_of() puts there. */
+/* The shortest duration in a bucket. */
 static uint64_t speed_ns(unsigned speed)
 {
 	return speed < 8 ? speed : (8ull | (speed & 7)) << (speed / 8 - 1);
@@ -82,7 +82,7 @@ static void add_time(struct waits_times *times, uint64_t ns)
 		times->longest_ns = ns;
 }
 
-/* Who ended the wait, if that happened during it. */
+/* The site that notified the object during the wait; 0: none. */
 static uint32_t other_of(const struct waits_object *object, const struct waits_call *call)
 {
 	return object->last_ns > call->enter_ns && object->last_thread != call->thread
@@ -107,7 +107,10 @@ static void add_wait(struct waits_class *class, struct waits_object *object,
 	object->waited_ns = call->duration_ns;
 }
 
-/* A thread that passes it on at once is not who kept the next one waiting: the row's first is. */
+/*
+ * A thread that notifies soon after it was woken only passes the object on: the wait of the next
+ * thread is attributed to the first notifier of the chain.
+ */
 void waits_notify(struct waits_object *object, uint32_t site, uint32_t thread, uint64_t time_ns)
 {
 	uint64_t most_ns =
@@ -151,7 +154,7 @@ const struct waits_object *waits_hottest(const struct waits *waits, uint32_t cla
 		uint64_t ns =
 			object && object->class == class ? waits_ns(&object->times, least_ns) : 0;
 
-		/* slots have a random order */
+		/* slots are in random order: the lower address wins */
 		if (ns > most || (ns && ns == most && object->object < hottest->object)) {
 			most = ns;
 			hottest = object;

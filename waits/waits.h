@@ -3,11 +3,11 @@
 #define WAITS_WAITS_H
 
 /*
- * How long threads waited for semaphores, conditions and threads. Whether a lock was waited for is
- * known (locks.h): another thread had it. Others take some time, too, when there is nothing to wait
- * for; what counts as a wait is learnt from the trace: ten times what the fastest tenth of the
- * calls took, rounded up to 1, 2, 4 or 8 us. Until that is known, times are kept apart by those
- * steps, for each object.
+ * How long threads waited for semaphores, conditions and other threads. For a lock it is known
+ * whether a call waited: another thread held the lock (locks.h). Other calls take some time even
+ * without a wait, so the threshold is learnt from the trace: ten times the duration of the fastest
+ * tenth of the calls, rounded up to 1, 2, 4 or 8 us. Until the threshold is known, the durations of
+ * each object are summed by those steps.
  */
 
 #include <stdbool.h>
@@ -18,7 +18,7 @@
 
 #define WAITS_STEPS	  5u /* below 1 us, 1 to 2, 2 to 4, 4 to 8, from 8 us */
 #define WAITS_SPEEDS	  512u
-#define WAITS_OBJECTS_MAX 65536u /* of one process; the rest counts in the totals alone */
+#define WAITS_OBJECTS_MAX 65536u /* per process; further objects count only in the totals */
 
 struct waits_times {
 	uint64_t count[WAITS_STEPS];
@@ -29,23 +29,25 @@ struct waits_times {
 /* All calls of one class. */
 struct waits_class {
 	struct waits_times times;
-	bool is_sure;		       /* times has nothing but waits */
-	uint64_t calls;		       /* those that did not wait, too */
-	uint64_t speeds[WAITS_SPEEDS]; /* calls by duration: eight steps an octave */
+	bool is_sure;		       /* times contains only waits */
+	uint64_t calls;		       /* including calls that did not wait */
+	uint64_t speeds[WAITS_SPEEDS]; /* histogram of durations: eight buckets per octave */
 };
 
 struct waits_object {
 	uint32_t class;
 	uint64_t object;
 	struct waits_times times;
-	/* sites of the process's fold; 0: none */
-	uint32_t waiter, other; /* of the longest wait: who waited, and who notified */
-	uint32_t first;		/* of the longest wait: the site that its row of wakes began with */
-	/* who notified */
+	/* the following are sites of the process; 0: none */
+	uint32_t waiter, other; /* sites of the longest wait and its notification */
+	uint32_t first; /* of the longest wait: the site that started the chain of notifications */
+	/* the last notification */
 	uint32_t last;
 	uint32_t last_thread;
-	uint64_t last_ns; /* when it was notified */
-	/* where threads pass it on to each other: the first that notified, and who was woken then
+	uint64_t last_ns; /* when the object was notified */
+	/*
+	 * if threads pass the object on: the site that notified first, and the thread that was
+	 * woken last
 	 */
 	uint32_t begun;
 	uint32_t woken_thread;
@@ -59,7 +61,7 @@ struct waits_call {
 	uint32_t site;
 };
 
-/* Objects of one process. */
+/* The objects of one process. */
 struct waits {
 	struct table objects;
 	struct pool pool;
@@ -68,28 +70,28 @@ struct waits {
 void waits_init(struct waits *waits);
 void waits_free(struct waits *waits);
 
-/* The entry of an object, made if need be. NULL: too many, or no memory. */
+/* The entry of an object, created if necessary. NULL: too many objects, or no memory. */
 struct waits_object *waits_object(struct waits *waits, uint32_t class, uint64_t object);
 
-/* object may be NULL. */
+/* Adds a call to its class and its object; object may be NULL. */
 void waits_add(struct waits_class *class, struct waits_object *object,
 	       const struct waits_call *call);
 
-/* A thread notified: posted, signalled. */
+/* Records that a thread notified the object: posted or signalled. */
 void waits_notify(struct waits_object *object, uint32_t site, uint32_t thread, uint64_t time_ns);
 
-/* Of calls for locks it is known which of them waited: so many, together so long. */
+/* Adds calls for locks, of which `waits` waited for ns in total. */
 void waits_add_sure(struct waits_class *class, uint64_t calls, uint64_t waits, uint64_t ns,
 		    uint64_t longest_ns);
 
-/* The object with the longest time in waits of so many ns and more; NULL: none. */
+/* The object with the longest total of waits of at least least_ns each; NULL: none waited. */
 const struct waits_object *waits_hottest(const struct waits *waits, uint32_t class,
 					 uint64_t least_ns);
 
-/* What took at least so long was a wait: 1000, 2000, 4000 or 8000 ns; 0: whatever it took. */
+/* The minimum duration of a wait: 1000, 2000, 4000 or 8000 ns; 0: any duration. */
 uint64_t waits_threshold(const struct waits_class *class);
 
-/* Count and time of the waits from the threshold up. */
+/* Number and total time of the waits from the threshold up. */
 uint64_t waits_count(const struct waits_times *times, uint64_t threshold_ns);
 uint64_t waits_ns(const struct waits_times *times, uint64_t threshold_ns);
 

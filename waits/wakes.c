@@ -10,13 +10,13 @@
 #include "hook_table.h"
 
 #define PAIRS_MAX	65536u
-#define THRESHOLD_NS	8000u /* until it is measured */
-#define THRESHOLD_CALLS 64u   /* that need to be known for it */
+#define THRESHOLD_NS	8000u /* until it is learnt */
+#define THRESHOLD_CALLS 64u   /* minimum number of calls to learn it */
 
-/* Classes of sites: waits, and what ends them. */
+/* Classes of sites: waits; posts and signals. */
 enum { OF_WAITS, OF_WAKES };
 
-/* What numbers in the index are of. Pairs have a class for each end. */
+/* The kinds of keys in the index. Pairs have one kind for each end. */
 enum { OF_OBJECT, OF_THREAD, OF_PAIR };
 
 const char *wakes_end_name(enum resource resource, unsigned end)
@@ -66,13 +66,13 @@ void wakes_clear(struct wakes *wakes)
 
 /* ---- numbers ---- */
 
-/* A number that is new; 0: no memory. */
+/* Sets a new number in the index. Returns the number; 0: no memory. */
 static uint32_t set(struct wakes *wakes, uint32_t of, uint64_t key, uint32_t number)
 {
 	return number && map_set(&wakes->index, of, key, number) == 0 ? number : 0;
 }
 
-/* 0: no memory. */
+/* The number of an object, added if necessary; 0: no memory. */
 static uint32_t object_of(struct wakes *wakes, uint64_t object)
 {
 	uint32_t number = map_get(&wakes->index, OF_OBJECT, object);
@@ -105,7 +105,7 @@ const struct wakes_token *wakes_vain(const struct wakes *wakes, uint64_t object)
 	return found && found->vain.site ? &found->vain : NULL;
 }
 
-/* Made if need be. NULL: no memory. */
+/* The statistics of a site, created if necessary. NULL: no memory. */
 static struct wakes_site *stats_of(struct wakes *wakes, uint32_t site)
 {
 	return ARRAY_AT(&wakes->stats, site);
@@ -150,7 +150,7 @@ static int push(struct wakes_object *object, const struct wakes_token *token)
 	return 0;
 }
 
-/* The oldest one. There must be one. */
+/* Takes the oldest token; there must be one. */
 static struct wakes_token pop(struct wakes_object *object)
 {
 	struct wakes_token *oldest = &object->tokens.items[object->tokens.first], token = *oldest;
@@ -163,7 +163,7 @@ static struct wakes_token pop(struct wakes_object *object)
 	return token;
 }
 
-/* Those that are left were never fetched. */
+/* Drops the remaining tokens, which no wait took. */
 static int drop_tokens(struct wakes *wakes, struct wakes_object *object)
 {
 	while (object->tokens.count) {
@@ -220,7 +220,7 @@ static enum wakes_end failure_of(const struct event *event)
 
 /* ---- semaphores ---- */
 
-/* What a call takes that need not wait is measured on the way. */
+/* True if the call took longer than the threshold, which is learnt from the calls so far. */
 static bool is_long(struct wakes *wakes, const struct event *event)
 {
 	struct waits_call call = { .duration_ns = duration_of(event) };
@@ -293,7 +293,7 @@ static int post(struct wakes *wakes, struct wakes_object *object, const struct e
 	return push(object, &token);
 }
 
-/* The initial value; of one that was opened only if it was made by that. */
+/* Sets the initial value; sem_open() has one only if it created the semaphore. */
 static int begin_semaphore(struct wakes *wakes, struct wakes_object *object,
 			   const struct event *event)
 {
@@ -327,7 +327,7 @@ static int semaphore_event(struct wakes *wakes, const struct event *event)
 
 /* ---- conditions ---- */
 
-/* The last time that the thread was woken is known for good or for nothing now. */
+/* Completes the last wait of a thread that was signalled, now that its next call is known. */
 static int settle(struct wakes *wakes, struct wakes_thread *thread, bool was_for_nothing)
 {
 	struct wakes_wait wait = thread->last;
@@ -340,7 +340,7 @@ static int settle(struct wakes *wakes, struct wakes_thread *thread, bool was_for
 	return add_wait(wakes, &wait);
 }
 
-/* The first half of a wait gives the mutex back; what is related to it is the condition. */
+/* The first half of a wait, which releases the mutex; event->related is the condition. */
 static int fall_asleep(struct wakes *wakes, const struct event *event)
 {
 	uint32_t number = thread_of(wakes, event->thread);
@@ -367,7 +367,7 @@ static int fall_asleep(struct wakes *wakes, const struct event *event)
 	return 0;
 }
 
-/* How a wait ended that nobody was seen to begin, or that was. */
+/* Sets how a wait ended. was_asleep: the first half of the wait was seen. */
 static void end_wait(struct wakes_object *object, struct wakes_wait *wait, bool was_asleep,
 		     const struct event *event)
 {
@@ -384,7 +384,7 @@ static void end_wait(struct wakes_object *object, struct wakes_wait *wait, bool 
 		wait->waker_thread = token.thread;
 		wait->woken_ns = token.time_ns;
 	}
-	/* A signal that came too late for one that timed out is for nobody. */
+	/* Drops signals whose threads timed out before they could take them. */
 	while (object->pending > object->waiting)
 		pop(object);
 }
@@ -463,7 +463,7 @@ static int condition_event(struct wakes *wakes, const struct event *event)
 		return wake_up(wakes, event);
 	if (event->operation == OPERATION_NOTIFY && !(event->flags & CALL_FAILED))
 		return wake(wakes, event);
-	/* Another one at the same address. */
+	/* A new condition at the same address. */
 	if (event->operation == OPERATION_ALLOC)
 		forget_vain(wakes, event->object);
 	return 0;
