@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// A flame graph that is clicked and searched in. Each frame is a group with its first path (x, from 0
-// to 1 of the graph's width), its share (w) and its depth (d); the picture is whole without this.
+// Makes a flame graph clickable and searchable. Each frame is a group with its start (x, from 0 to 1 of the
+// graph's width), its share (w) and its depth (d). The picture is complete without this script.
 "use strict";
 const svg = document.documentElement;
 const width = Number(svg.getAttribute("data-width"));
@@ -26,7 +26,7 @@ function place(frame, x, size) {
 	label(frame, size);
 }
 
-// What leads to it fills the width, what it leads to shares that, the others are gone.
+// Zooms: the function and its callers fill the width, its callees share it, all others are hidden.
 function zoom(chosen) {
 	const from = number(chosen, "x"), share = number(chosen, "w"), depth = number(chosen, "d");
 	const tiny = 1e-9;
@@ -43,7 +43,7 @@ function zoom(chosen) {
 	}
 }
 
-// The share of each graph that goes through functions with these words: what lies above one counts.
+// Marks functions whose name contains words, and shows the share of each graph that they and their callees cover.
 function search(words) {
 	const found = [];
 	for (const graph of document.querySelectorAll(".graph")) {

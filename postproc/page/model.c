@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A run by place and time, at a size that does not grow with its events: the sums that a page needs
- * to answer for any window what was held, gained, kept and waited for.
+ * Sums of a run by call site and time, from which the page answers for any window what was live,
+ * allocated, kept and waited for. Their size does not grow with the number of events.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -15,22 +15,22 @@
 #include "postproc/report/report.h"
 #include "postproc/run/spans.h"
 
-#define SPANS_MOST 200000u /* where the run does not say how many */
-#define WAIT_LEAST 10000u  /* ns: what is shorter is no wait that anybody would see */
-#define LONG_MOST  2000u   /* waits, and holds of locks, that have a row of their own */
-#define A_LONG_ONE 100u	   /* spans for each of the longest waits, and of the longest holds */
+#define SPANS_MOST 200000u /* if the request gives no limit */
+#define WAIT_LEAST 10000u  /* ns: shorter waits are ignored */
+#define LONG_MOST  2000u   /* rows for waits, and for holds of locks */
+#define A_LONG_ONE 100u	   /* one long wait, and one long hold, for this many spans */
 
-/* A place of the run, or a site of the process that is being read. */
+/* A call site of the run, or a site of the process that is being read. */
 struct entry {
 	uint32_t number; /* from 1; 0: none yet */
 };
 
-/* Whose a site is: its place's number, its process's. */
+/* The call site and the process of a site, by number. */
 struct number {
 	uint32_t place, process;
 };
 
-/* Who waited. */
+/* A waiter. */
 struct waiter {
 	const struct trace_node *backtrace;
 	uint32_t process;
@@ -43,14 +43,14 @@ struct mark {
 
 /* One of the longest waits, or of the longest holds of locks. */
 struct stay {
-	uint32_t pid, thread, waker; /* waker 0: not known, or a hold */
+	uint32_t pid, thread, waker; /* waker 0: unknown, or a hold */
 	enum lane_kind kind;
 	const char *function;
 	uint64_t object, since_ns, length_ns;
 	const struct trace_node *backtrace, *waker_backtrace;
 };
 
-/* The longest ones so far; now and then the shorter half of them goes. */
+/* The longest waits or holds so far; the shorter half is dropped from time to time. */
 struct stays {
 	struct stay *items;
 	size_t count, capacity;
@@ -64,11 +64,11 @@ struct model_state {
 	struct pool pool; /* names of functions */
 	ARRAY_OF(const char *) names;
 	struct tally *tally;
-	struct spans spans, waits;	 /* of waits: count and, as bytes, ns */
-	struct spans drawn, drawn_waits; /* as many of them as there may be */
+	struct spans spans, waits;	 /* waits: their count, and ns in place of bytes */
+	struct spans drawn, drawn_waits; /* the spans that fit the limit */
 	ARRAY_OF(struct number) numbers; /* by number of a site */
-	uint32_t processes;		 /* that spans are told apart by; 1: all are one */
-	uint32_t first;			 /* number of the first site of the process */
+	uint32_t processes;		 /* number of processes that spans distinguish; 1: none */
+	uint32_t first;			 /* number of the process's first site */
 	ARRAY_OF(struct waiter) waiters; /* by number of a wait's site */
 	struct map waiter_index;	 /* by process and address of the backtrace: number + 1 */
 	ARRAY_OF(struct mark) marks;
@@ -85,7 +85,7 @@ static uint32_t add_number(struct model_state *state)
 	return number->place;
 }
 
-/* Sites of several processes that are one place have the number of the first. */
+/* Sites of several processes at one call site get the number of the first. */
 static void merge(void *user, void *of_run, const void *of_process)
 {
 	struct model_state *state = user;
@@ -107,7 +107,7 @@ static void on_move(void *user, const struct ledger_move *move)
 	uint64_t gained = move->item->gained_ns, now = move->event->time_ns;
 	uint64_t start = summary_current(state->run->summary)->start_ns;
 
-	/* A descriptor that was carried over an exec: before, it was the other program's. */
+	/* Before an exec, an inherited descriptor belonged to the previous program. */
 	if (gained < start)
 		gained = start;
 	if (!entry->number)
@@ -120,7 +120,7 @@ static void on_move(void *user, const struct ledger_move *move)
 	spans_add(&state->spans, entry->number, gained, now, -count, bytes);
 }
 
-/* Part of a wait for a condition is the mutex that is released and acquired: it counts once. */
+/* A wait for a condition includes the release and the acquisition of its mutex: it counts once. */
 static bool is_wait(const struct event *event)
 {
 	return !event->part && event->moment != MOMENT_HALF &&
@@ -129,7 +129,7 @@ static bool is_wait(const struct event *event)
 	       event->leave_ns > event->enter_ns && event->leave_ns - event->enter_ns >= WAIT_LEAST;
 }
 
-/* The number of who waited. */
+/* The number of an event's waiter. */
 static uint32_t waiter_number(struct model_state *state, const struct event *event)
 {
 	struct atlas *atlas = &state->run->summary->atlas;
@@ -175,7 +175,7 @@ static void on_note(void *user, const struct event *event)
 
 /* ---- the longest waits and holds ---- */
 
-/* Kept beyond the process; NULL: there is none. */
+/* A copy of a name that outlives the process; NULL: no name. */
 static const char *kept_name(struct model_state *state, const char *name)
 {
 	const char **kept;
@@ -190,7 +190,7 @@ static const char *kept_name(struct model_state *state, const char *name)
 	return kept ? name : NULL;
 }
 
-/* Ties in the order of time, so that a trace gives one page. */
+/* Ties are in the order of time, so that a trace always gives the same page. */
 static int by_length(const void *left, const void *right)
 {
 	const struct stay *a = left, *b = right;
@@ -264,7 +264,7 @@ static void on_lane_hold(void *user, const struct lane_hold *hold)
 		 });
 }
 
-/* What a program held that ran another one is gone with it. */
+/* An exec releases what the previous program held. */
 static void on_process(void *user)
 {
 	struct model_state *state = user;
@@ -278,7 +278,7 @@ static void on_process(void *user)
 	state->first = (uint32_t)state->numbers.count;
 }
 
-/* ---- the sheets ---- */
+/* ---- the tables ---- */
 
 struct weight {
 	uint32_t number;
@@ -292,13 +292,13 @@ static int by_weight(const void *a, const void *b)
 	return ORDER(y->bytes, x->bytes);
 }
 
-/* Where places go that are too small for a row of their own: one a class. */
+/* Assigns rows to call sites. Those that are too small for a row share one row for each class. */
 struct folding {
-	uint32_t *renumber;		 /* by number of a site: that of its row, from 1 */
-	const struct tally_place **rows; /* by number of a row; NULL: what was folded of a class */
+	uint32_t *renumber;		 /* by number of a site: its row, from 1 */
+	const struct tally_place **rows; /* by row; NULL: the small call sites of a class */
 	uint32_t *classes;
 	uint32_t count;
-	uint32_t folded[LEDGER_CLASSES]; /* row of the class; 0: nothing was folded */
+	uint32_t folded[LEDGER_CLASSES]; /* row of the small call sites of a class; 0: none */
 };
 
 static void folding_free(struct folding *folding)
@@ -308,7 +308,7 @@ static void folding_free(struct folding *folding)
 	free(folding->classes);
 }
 
-/* The larger of bytes and objects that a place ever gained is what it weighs. */
+/* Weighs a call site by the larger of the bytes and the objects that it acquired. */
 static struct weight *weigh(const struct model_state *state)
 {
 	struct weight *weights = memory_zalloc(state->numbers.count + 1, sizeof(*weights));
@@ -333,7 +333,7 @@ static uint32_t add_row(struct folding *folding, const struct tally_place *place
 	return folding->count++;
 }
 
-/* Places by number of their sites; NULL where nothing was gained. */
+/* Call sites by number of a site; NULL where nothing was acquired. */
 static const struct tally_place **find_places(const struct model_state *state)
 {
 	const struct tallies *tallies = &state->run->summary->tallies;
@@ -349,7 +349,7 @@ static const struct tally_place **find_places(const struct model_state *state)
 	return places;
 }
 
-/* Spans that there may be. The rest of the model follows from them. */
+/* The limit of spans. The sizes of the model's other tables follow from it. */
 static uint32_t most_spans(const struct model_state *state)
 {
 	return state->run->detail ? state->run->detail : SPANS_MOST;
@@ -462,7 +462,7 @@ static void put_marks(const struct model_state *state, struct sheet *sheet)
 	}
 }
 
-/* The columns of long_waits and long_holds that are the same. */
+/* Fills the columns that long_waits and long_holds share. */
 static void put_stay(const struct model_state *state, struct sheet *sheet, struct sheet_cell *row,
 		     const struct stay *stay)
 {
@@ -478,7 +478,7 @@ static void put_stay(const struct model_state *state, struct sheet *sheet, struc
 	sheet_text(sheet, CELL(row, longest_waits, call), stay->function);
 }
 
-/* How many of the longest have rows. */
+/* How many of the longest waits or holds have rows. */
 static size_t drawn_stays(const struct model_state *state, struct stays *stays)
 {
 	size_t most = most_spans(state) / A_LONG_ONE;
@@ -527,7 +527,7 @@ static void put_long_holds(struct model_state *state, struct sheet *sheet)
 	put_left_out(sheet, &state->long_holds, "holds of locks");
 }
 
-/* Steps of waits and of what is held are those of one time line. */
+/* Gives waits and live objects the same time line. */
 static void align(struct model_state *state)
 {
 	struct spans *waits = &state->waits;
@@ -539,8 +539,8 @@ static void align(struct model_state *state)
 }
 
 /*
- * Spans of one place are told apart by their processes, where that does not make more of them than
- * there may be: steps of time would have to be longer for it.
+ * Distinguishes spans of a call site by process, unless that makes more of them than the limit
+ * allows: then the steps of time would have to be longer.
  */
 static void split_processes(struct model_state *state, struct folding *folding)
 {
@@ -569,7 +569,7 @@ static void put_owners(const struct model_state *state, struct sheet *sheet)
 	}
 }
 
-/* Waits are told apart by who waited: only a page that is to be small has them by longer steps. */
+/* Waits are distinguished by waiter. Only on a page with a size limit are their steps longer. */
 static void settle(struct model_state *state, struct folding *folding)
 {
 	size_t most = most_spans(state);
@@ -582,7 +582,7 @@ static void settle(struct model_state *state, struct folding *folding)
 		     &state->drawn_waits);
 }
 
-/* May be called again, for other sheets and another detail. */
+/* May be called again, for other tables and another limit. */
 static void put_sheets(struct model_state *state, const struct folding *folding,
 		       struct sheets *sheets)
 {
@@ -622,7 +622,7 @@ static int begin(void *user, struct report_run *run, struct error *err)
 	lanes_begin(&state->lanes, run,
 		    &(struct lanes_listener){ on_lane_wait, on_lane_hold, state });
 	state->tally = report_listen(run, sizeof(struct entry), merge, on_move, state);
-	add_number(state); /* 0 is none */
+	add_number(state); /* number 0 is unused */
 	state->first = 1;
 	return 0;
 }

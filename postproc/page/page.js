@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The page of a run. The model (tables of --format=model) holds sums: what each site gained and lost,
- * by bins of time. Every view is a question to these sums about the window that is chosen, so a
- * brush over the timeline re-filters all of them. Names are hostile: they only ever become text.
+ * The page of a run. The model (tables of --format=model) holds sums: the acquisitions and releases
+ * of each site by bins of time. Each view computes its numbers from these sums for the chosen
+ * window, so a brush over the timeline filters all of them. Names are hostile: they are only ever
+ * inserted as text.
  */
 'use strict';
 (async function () {
@@ -25,9 +26,9 @@ try {
 }
 
 /*
- * The page has the sheets of reports, column by column: { name, title, note, columns: [{ name, kind,
- * heading, meaning }], values: [[...]] }. A text is an index into strings, a backtrace one of a node
- * of the call tree, what is not known null.
+ * The page has the tables of reports, column by column: { name, title, note, columns: [{ name,
+ * kind, heading, meaning }], values: [[...]] }. A text is an index into strings, a backtrace the
+ * index of a node of the call tree, an unknown value null.
  */
 function sheet(name) {
 	const found = page.sheets.find(each => each.name === name);
@@ -47,10 +48,10 @@ for (const name of ['site', 'gained', 'count', 'bytes'])
 	M.spans[name] = Float64Array.from(M.spans[name] || []);
 M.spans.lost = Int32Array.from(M.spans.lost || [], step => step === null ? NEVER : step);
 
-/* Of columns whose rows have units of their own. */
+/* Units of columns whose rows have different units. */
 const UNITS = ['count', 'bytes', 'ns'];
 
-/* Classes are numbered as they appear; units come with them. */
+/* Classes are numbered as they appear, and have units. */
 const classes = [];
 M.sites.number = (M.sites.class || []).map((name, i) => {
 	let number = classes.findIndex(each => each.name === text(name));
@@ -58,7 +59,7 @@ M.sites.number = (M.sites.class || []).map((name, i) => {
 		number = classes.push({ name: text(name), isBytes: !!M.sites.has_bytes[i] }) - 1;
 	return number;
 });
-/* Two runs compared have those that differ. */
+/* A comparison of two runs has the classes that differ. */
 const D = sheet('diff'), DIFF = page.sheets.find(each => each.name === 'diff');
 D.number = (D.class || []).map((name, row) => {
 	const { kind, units } = DIFF.columns.find(each => each.name === 'new'), unit = units ? UNITS[units[row]] : kind;
@@ -70,7 +71,7 @@ D.number = (D.class || []).map((name, row) => {
 if (!classes.length)
 	classes.push({ name: 'nothing', isBytes: false });
 
-/* Spans stand by site: those of one are spansOf[site] up to spansOf[site + 1] in bySite. */
+/* Spans by site: bySite[spansOf[site]] up to bySite[spansOf[site + 1]]. */
 const spansOf = new Uint32Array(M.sites.rows + 2), bySite = new Uint32Array(M.spans.rows);
 for (let i = 0; i < M.spans.rows; i++)
 	spansOf[M.spans.site[i] + 2]++;
@@ -79,13 +80,13 @@ for (let site = 2; site < spansOf.length; site++)
 for (let i = 0; i < M.spans.rows; i++)
 	bySite[spansOf[M.spans.site[i] + 1]++] = i;
 
-/* Where spans are told apart by process, one can be chosen: 0 is all, others a row of owners + 1. */
+/* If spans distinguish processes, one can be chosen: 0: all; else a row of owners, + 1. */
 const PROCESSES = (M.spans.process || []).some(each => each !== null) ? M.owners.rows : 0;
 const isOfChosen = span => !state.process || M.spans.process[span] === state.process - 1;
 const isWaitOfChosen = wait => !state.process || M.waits.process[wait] === state.process - 1;
 const isChosenPid = pid => !state.process || pid === M.owners.pid[state.process - 1];
 
-/* What was computed for a key is kept: it follows from the model alone. */
+/* Caches a result that follows from the model alone. */
 const known = new Map();
 function once(key, compute) {
 	if (!known.has(key))
@@ -103,7 +104,7 @@ const COSTS = {
 	waited: { name: 'time waited', isWait: true },
 };
 
-/* ---- what is chosen: it stands in the URL, so a state can be sent ---- */
+/* ---- the state, which is in the URL, so that it can be sent ---- */
 
 const state = { from: 0, to: BINS, tab: 'flame', cost: 'held', by: 'size', class: 0, process: 0, tree: 'down',
 	search: '', zoom: '' };
@@ -166,7 +167,7 @@ const isWait = cost => !!COSTS[cost].isWait;
 const inBytes = () => classes[state.class].isBytes && state.by === 'size';
 const amount = n => isWait(state.cost) || classes[state.class].isTime ? time(n) : inBytes() ? bytes(n) : count(n);
 
-/* ---- questions to the sums ---- */
+/* ---- sums over the window ---- */
 
 /* Whether a span counts for a cost in the window [a, b) of bins; peak: the bin of the peak. */
 function counts(cost, gain, loss, a, b, peak) {
@@ -182,7 +183,7 @@ function counts(cost, gain, loss, a, b, peak) {
 	return false;
 }
 
-/* What is held at the end of each bin, of a class. */
+/* The live amount of a class at the end of each bin. */
 function heldCurve(number, by) {
 	return once(`held ${number} ${by} ${state.process}`, () => curveOf(number, by));
 }
@@ -209,7 +210,7 @@ function peakBin(curve, a, b) {
 	return best;
 }
 
-/* Of each site of the class: what it costs in the window, by size and by number. */
+/* The cost of each site of the class in the window, by size and by number. */
 function siteCosts(cost, number, a, b) {
 	const size = new Float64Array(M.sites.rows), times = new Float64Array(size.length);
 	const peak = cost === 'peak' ? peakBin(heldCurve(number, 'size'), a, b) : 0;
@@ -224,7 +225,7 @@ function siteCosts(cost, number, a, b) {
 	return { size, times };
 }
 
-/* The same for all costs of the table of sites, in one pass. */
+/* All costs of the table of sites, in one pass. */
 function allCosts(number, a, b) {
 	const all = {}, { site: sites, gained, lost, bytes, count } = M.spans;
 	for (const cost of ['held', 'kept', 'gained', 'freed', 'temporary'])
@@ -307,7 +308,7 @@ function make(name, attributes, ...children) {
 	return element;
 }
 const clear = element => { element.replaceChildren(); return element; };
-/* What the style says, asked once a frame. */
+/* Caches computed styles for one frame. */
 const style = new Map();
 function styled(name, ask) {
 	if (!style.has(name))
@@ -327,7 +328,7 @@ function showTip(event, words) {
 	tip.style.top = (event.clientY + 18 + height > innerHeight ? event.clientY - height - 8 : event.clientY + 18) + 'px';
 }
 
-/* A canvas of so many CSS pixels in height, sharp on every screen. */
+/* Sizes a canvas to a height in CSS pixels, sharp on every screen. */
 function paper(canvas, height) {
 	const scale = devicePixelRatio || 1, width = canvas.clientWidth || 600;
 	if (height)
@@ -367,12 +368,13 @@ function stack(node, title) {
 	return make('div', {}, title ? make('strong', {}, title) : null, list);
 }
 
-/* A backtrace as the text reports have it: the program's own functions first. */
+/* A backtrace as text reports print it: the program's own functions first. */
 const siteName = node => node === null ? '' : text(page.words[node]) || functionOf(page.nodes.frame[node]);
 
 /*
- * A table that sorts by its heads. columns: { name, value(row), text(row), number }. detail(row):
- * what opens below a row. Rows beyond the first hundred come when asked for.
+ * A table that sorts by its headings. columns: { name, value(row), text(row), number }.
+ * detail(row): shown below a row when it is opened. Rows after the first hundred are added on
+ * request.
  */
 const sorting = {};
 function table(id, columns, rows, detail, isSorted) {
@@ -426,7 +428,7 @@ function table(id, columns, rows, detail, isSorted) {
 
 const LARGEST = 8;
 
-/* The largest sites of the class as layers, and the rest. */
+/* The largest sites of the class as layers, and a layer for the rest. */
 function layers() {
 	const by = inBytes() ? 'bytes' : 'count', totals = new Map();
 	for (let i = 0; i < M.spans.rows; i++) {
@@ -512,7 +514,7 @@ function drawTimeline() {
 	slider.setAttribute('aria-valuenow', state.from);
 }
 
-/* How many threads waited, as a red line at the bottom: its height is the share of the time. */
+/* Draws how many threads waited, as red bars at the bottom: the height is the share of the time. */
 function drawWaiting(context, x, bottom) {
 	const waited = new Float64Array(BINS);
 	for (let i = 0; i < M.waits.rows; i++)
@@ -600,7 +602,7 @@ function drawWindows() {
 	}
 	button('whole run', 0, BINS);
 	button('up to the peak', 0, peakBin(curve, 0, BINS) + 1, 'held');
-	/* between two marks lies a generation */
+	/* a generation is the time between two marks */
 	const binOf = at => Math.max(0, edges.findIndex(edge => edge >= at));
 	for (let i = 0; i + 1 < Math.min(M.marks.rows, 8); i++) {
 		const from = binOf(M.marks.time[i]), to = Math.max(from + 1, binOf(M.marks.time[i + 1]));
@@ -611,7 +613,7 @@ function drawWindows() {
 
 /* ---- flame graph ---- */
 
-/* A tree of { frame, value, children: Map } out of backtraces with values. */
+/* A tree of { frame, value, children: Map } from backtraces with values. */
 function grow(paths) {
 	const root = { frame: -1, value: 0, children: new Map() };
 	for (const [frames, value] of paths) {
@@ -628,7 +630,10 @@ function grow(paths) {
 	return root;
 }
 
-/* Nodes by their parent, which stands before them: those of parent p are at nodesOf[p + 1] and on. */
+/*
+ * Nodes by their parent, which precedes them: list[first[p + 1]] up to list[first[p + 2]] have
+ * parent p.
+ */
 function nodesByParent() {
 	const parents = page.nodes.parent, first = new Uint32Array(parents.length + 3), list = new Uint32Array(parents.length);
 	for (const parent of parents)
@@ -640,7 +645,10 @@ function nodesByParent() {
 	return { first, list };
 }
 
-/* The call tree with sums, callers first: a branch is looked at when it is asked for its children. */
+/*
+ * The call tree with sums, callers first. The children of a branch are made when they are asked
+ * for.
+ */
 function callTree(sums) {
 	const parents = page.nodes.parent, values = new Float64Array(parents.length + 1);
 	const { first, list } = once('nodes by parent', nodesByParent);
@@ -672,7 +680,7 @@ function callTree(sums) {
 
 const ROW = 19, DEPTH_MOST = 400;
 
-/* How a tree is drawn: its numbers, its colours, what is said of a function. */
+/* How a tree is drawn: its numbers, colours, and the text of a function. */
 const PLAIN = {
 	value: node => node.value,
 	order: node => node.value,
@@ -680,7 +688,7 @@ const PLAIN = {
 	said: (node, tree) => `${amount(node.value)}, ${(100 * node.value / tree.value).toFixed(1)} % of what is shown`,
 };
 
-/* What is wide enough to be seen, outermost first; parts that are not, are left away. */
+/* Lays out the boxes that are wide enough to be seen, outermost first. */
 function layOut(tree, width, { value, order }) {
 	const boxes = [], wanted = state.search.toLowerCase();
 	let matched = 0, depth = 0;
@@ -754,7 +762,7 @@ function follow(tree, path) {
 	return tree;
 }
 
-/* Callers of a function above it, callees below it. */
+/* The callers of a function, and its callees. */
 function sandwich(sums, frame) {
 	const up = [], down = [], name = page.frames.function[frame];
 	for (const [node, value] of sums) {
@@ -816,7 +824,7 @@ function viewFlame(view) {
 
 /* ---- two runs, side by side ---- */
 
-/* Frames of both runs that are one function of one module: the first of them stands for all. */
+/* Frames of both runs in the same function and module are represented by the first of them. */
 function sameFrames() {
 	const first = new Map();
 	return page.frames.function.map((name, i) => {
@@ -827,7 +835,7 @@ function sameFrames() {
 	});
 }
 
-/* A tree of { frame, was, is, children } of what differs in a class. */
+/* A tree of { frame, was, is, children } of the differences in a class. */
 function growBoth(number) {
 	const same = once('same frames', sameFrames), root = { frame: -1, was: 0, is: 0, children: new Map() };
 	for (let row = 0; row < D.rows; row++) {
@@ -847,7 +855,7 @@ function growBoth(number) {
 	return root;
 }
 
-/* Red has grown, blue has fallen, the more the fuller; what is the same is grey. */
+/* Red grew, blue fell, the more saturated the larger the change; grey is unchanged. */
 function changeColour({ was, is }) {
 	const part = (is - was) / Math.max(is, was, 1), light = isDark() ? 34 : 76;
 	return `hsl(${part > 0 ? 4 : 212} ${Math.round(20 + 60 * Math.abs(part)) * (part !== 0)}% ${light}%)`;
@@ -895,7 +903,9 @@ function sparkPath(site) {
 		sum = change[i] += sum;
 		most = Math.max(most, sum);
 	}
-	/* one step a pixel, and only where it differs from the one before: hundreds are drawn in a frame */
+	/*
+	 * one step for each pixel where the value changes: hundreds of curves are drawn in a frame
+	 */
 	let path = '', before = -1;
 	for (let x = 0; x < 90; x++) {
 		let highest = 0;
@@ -918,7 +928,7 @@ function spark(site) {
 	return svg;
 }
 
-/* Whether a backtrace has a function, file or call with what is searched for. */
+/* Whether the search matches a function or file of a backtrace, or one of the words. */
 function matches(node, ...words) {
 	const wanted = state.search.toLowerCase();
 	if (!wanted || words.some(each => each.toLowerCase().includes(wanted)))
@@ -950,7 +960,7 @@ function viewSites(view) {
 		column('temporary', 'temporary'), column('freed', 'freed'),
 		{ name: 'by', value: site => siteName(M.sites.backtrace[site]), draw: site => make('span', { class: 'mono' },
 			text(M.sites.call[site]), ' ← ', siteName(M.sites.backtrace[site])) });
-	/* on a narrow screen who it was stands before what the screen has no room for */
+	/* on a narrow screen, the call site comes before columns that do not fit */
 	const isNarrow = innerWidth < 600;
 	if (isNarrow)
 		columns.splice(columns.findIndex(each => each.name === 'kept'), 0, columns.pop());
@@ -987,7 +997,7 @@ function lanesIn(a, b) {
 	return [...lanes.values()].sort((x, y) => y.waited - x.waited);
 }
 
-/* Waits for what a hold had, while it had it: [wait, from, to]. */
+/* Waits for a lock during a hold of it: [wait, from, to]. */
 function waitedDuring(hold) {
 	const H = M.longHolds, W = M.longWaits, until = H.since[hold] + H.length[hold];
 	return (once('waits by lock', () => {
@@ -1024,7 +1034,7 @@ function drawLanes(canvas, lanes, a, b, pick) {
 		for (const i of lane.waits)
 			box('wait', row, M.longWaits.since[i], M.longWaits.since[i] + M.longWaits.length[i], i);
 	});
-	/* an arrow from who ended a wait to who waited, while there are few */
+	/* arrows from the thread that ended a wait to the waiter, unless there are many */
 	const all = lanes.flatMap(lane => lane.waits);
 	context.strokeStyle = context.fillStyle = colour('ink');
 	for (const i of all.length <= 60 ? all : []) {
@@ -1101,7 +1111,7 @@ function viewLanes(view) {
 	], [...sums.keys()], node => stack(node)));
 }
 
-/* ---- the verdict: sentences that lead to what proves them ---- */
+/* ---- findings: sentences that link to the views that show them ---- */
 
 function verdicts() {
 	const said = [], add = (mood, sentence, changes) => said.push({ mood, sentence, changes });
@@ -1157,7 +1167,7 @@ function drawVerdict() {
 	cards.hidden = !cards.children.length;
 }
 
-/* ---- every other report: its sheets as they are ---- */
+/* ---- tables of all other reports ---- */
 
 const KINDS = {
 	bytes: bytes, ns: time, count: count, number: n => String(n), text: text, percent: n => (n / 100).toFixed(1) + ' %',
@@ -1165,7 +1175,7 @@ const KINDS = {
 };
 const isNumber = kind => kind !== 'text' && kind !== 'backtrace';
 
-/* How a cell reads, and what it is sorted by. */
+/* The text of a column's cells, and the value that they are sorted by. */
 function column(values, { heading, kind, meaning, units }) {
 	const value = row => values[row];
 	const said = row => {
@@ -1180,7 +1190,7 @@ function column(values, { heading, kind, meaning, units }) {
 		text: row => value(row) === null ? '' : said(row) };
 }
 
-/* Whole backtraces of a row, side by side: who waited and who had it. */
+/* The whole backtraces of a row, side by side: waiter and holder. */
 function backtraces(found, row) {
 	const parts = make('div', { class: 'two' });
 	for (const [i, each] of found.columns.entries())
@@ -1200,7 +1210,7 @@ function drawSheet(view, found) {
 		view.append(make('p', { class: 'faint' }, 'nothing'));
 		return;
 	}
-	/* columns that say nothing are left away */
+	/* columns without values are left out */
 	const columns = found.columns.map((each, i) => ({ each, values: found.values[i] }))
 		.filter(({ each, values }) => each.kind !== 'key' && values.some(value => value !== null))
 		.map(({ each, values }) => column(values, each));
@@ -1220,9 +1230,9 @@ function viewReport(report) {
 	};
 }
 
-/* The model's own sheets are what the drawn views are made of. */
+/* The model's tables are shown as the drawn views. */
 const OWN = ['model'];
-/* Two runs have no time in common, so nothing is drawn over it. */
+/* Two runs have no common time, so nothing is drawn over time. */
 const IS_DIFF = page.sheets.some(each => each.report === 'diff');
 const TABS = [
 	...(IS_DIFF && D.rows ? [{ id: 'flames', name: 'Flame graphs', draw: viewFlames }] : []),
@@ -1239,7 +1249,7 @@ function drawTabs() {
 			onclick: () => choose({ tab: tab.id }) }, tab.name));
 }
 
-/* ---- all of it, at most once a frame ---- */
+/* ---- drawing, at most once a frame ---- */
 
 function drawNow() {
 	const begun = performance.now();
@@ -1305,7 +1315,7 @@ $('about').textContent = page.about;
 $('theme').addEventListener('click', changeTheme);
 $('help').addEventListener('click', showKeys);
 addEventListener('popstate', () => { readState(); draw(); });
-/* Paper is light. */
+/* Printing uses the light theme. */
 let screenTheme;
 addEventListener('beforeprint', () => {
 	screenTheme = document.documentElement.dataset.theme;

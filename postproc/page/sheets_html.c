@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sheets as one page of HTML that needs nothing else: html/page.html with its style, its script and
- * the sheets, column by column, as JSON that is packed by gzip. Texts, functions and the nodes of
- * the tree of calls stand there once each and are known by number.
+ * Prints tables as one page of HTML that loads nothing: page.html with its style and script, and
+ * the tables, column by column, as JSON packed by gzip. Texts, functions and nodes of the call tree
+ * are written once and referred to by number.
  */
 #include "postproc/print/sheets.h"
 
@@ -24,10 +24,10 @@
 #include "base/human.h"
 
 #define FRAMES_MAX 1024
-#define WORDS_MAX  3 /* functions of a backtrace that stand for it in a row */
+#define WORDS_MAX  3 /* functions of a backtrace that are shown in a row */
 #define NONE	   UINT32_MAX
 
-/* html/page.* as they are. */
+/* page.html, page.css and page.js as they are. */
 extern const char html_page[], html_style[], html_script[];
 __asm__(".section .rodata\n"
 	".global html_page, html_style, html_script\n"
@@ -43,16 +43,16 @@ struct text {
 };
 
 struct frame {
-	uint32_t function, file, module; /* texts, or NONE */
+	uint32_t function, file, module; /* numbers of texts, or NONE */
 	uint32_t line, is_own;
-	uint32_t number; /* not part of what it is */
+	uint32_t number; /* not compared */
 };
 
 struct node {
 	uint32_t parent, frame, words;
 };
 
-/* What the page knows by number. */
+/* The numbered objects of the page. */
 struct page {
 	const struct sheets_job *job;
 	struct json json;
@@ -66,7 +66,7 @@ struct page {
 	struct naming_symbol *symbols;
 };
 
-/* ---- numbers for what is named ---- */
+/* ---- numbers of texts, frames and nodes ---- */
 
 static bool is_text(const void *item, const void *key)
 {
@@ -84,7 +84,7 @@ static uint32_t add_text(struct page *page, const char *words, uint64_t hash)
 	return text->number;
 }
 
-/* NONE: there is no text. */
+/* The number of a text; NONE if words is NULL. */
 static uint32_t text_number(struct page *page, const char *words)
 {
 	uint64_t hash;
@@ -161,7 +161,9 @@ static uint32_t node_number(struct page *page, uint32_t parent, uint32_t frame)
 	return number;
 }
 
-/* "zmalloc <- aeCreateEventLoop <- initServer", as text reports have it. */
+/*
+ * The innermost functions as text reports print them: "zmalloc <- aeCreateEventLoop <- initServer".
+ */
 static uint32_t words_of(struct page *page, const struct trace_node *backtrace)
 {
 	struct naming_line lines[WORDS_MAX];
@@ -186,7 +188,10 @@ static uint32_t make_node(struct page *page, const struct trace_node *backtrace)
 	return node;
 }
 
-/* NONE: a backtrace without frames. Equal backtraces of an atlas are one pointer. */
+/*
+ * The node of a backtrace; NONE: it has no frames. Equal backtraces of an address map are one
+ * pointer.
+ */
 static uint32_t backtrace_number(struct page *page, const struct trace_node *backtrace)
 {
 	uint64_t key = (uint64_t)(uintptr_t)backtrace;
@@ -209,7 +214,7 @@ static void print_number(struct page *page, uint32_t number)
 		json_unsigned(&page->json, number);
 }
 
-/* What the script makes of a column's numbers. */
+/* The kind of a column, which tells the script how to print its numbers. */
 static const char *kind_word(enum sheet_kind kind, const struct sheet_cell *cell)
 {
 	switch (sheets_shape(kind)) {
@@ -224,7 +229,7 @@ static const char *kind_word(enum sheet_kind kind, const struct sheet_cell *cell
 		return "hex";
 	case SHAPE_HUNDREDTHS:
 		return "percent";
-	case SHAPE_STEPS: /* the page has better ones, of the model */
+	case SHAPE_STEPS: /* the page draws better curves from the model */
 		return "key";
 	case SHAPE_UNSIGNED:
 		break;
@@ -239,7 +244,7 @@ static const char *kind_word(enum sheet_kind kind, const struct sheet_cell *cell
 	return kind == SHEET_NUMBER ? "number" : "count";
 }
 
-/* A cell of the column that is set: it tells what its numbers count. NULL: there is none. */
+/* A cell of the column that is set, for the unit of its number; NULL: none. */
 static const struct sheet_cell *first_set(const struct sheet *sheet, unsigned column)
 {
 	for (size_t i = 0; i < sheet->rows.count; i++)
@@ -248,7 +253,7 @@ static const struct sheet_cell *first_set(const struct sheet *sheet, unsigned co
 	return NULL;
 }
 
-/* What the number of a cell is measured in: bytes, ns, or objects. */
+/* The unit of a cell's number: objects, bytes or ns. */
 static unsigned unit_of(const struct sheet_cell *cell)
 {
 	return cell->has_bytes ? 1 : cell->has_ns ? 2 : 0;
@@ -267,7 +272,7 @@ static bool is_mixed(const struct sheet *sheet, unsigned column)
 	return false;
 }
 
-/* Of a column whose rows have units of their own: that of each, in the order of its values. */
+/* Prints the unit of each row, in the order of the column's values. */
 static void print_units(struct page *page, const struct sheet *sheet, unsigned column)
 {
 	json_open(&page->json, "units", '[');
@@ -343,7 +348,7 @@ static void print_facts(struct page *page, const struct sheet *sheet)
 	json_end(&page->json);
 }
 
-/* Rows that --top leaves away stay away. */
+/* Prints the values of a column, without rows that --top leaves out. */
 static void print_column(struct page *page, const struct sheet *sheet, unsigned column)
 {
 	json_begin(&page->json, '[');
@@ -477,9 +482,9 @@ static void print_base64(struct out *out, const unsigned char *bytes, size_t siz
 	}
 }
 
-#define PACK_SIZE (3u * 16384u) /* of what comes out at one time: whole groups of base64 */
+#define PACK_SIZE (3u * 16384u) /* of a piece of output: a multiple of base64's three bytes */
 
-/* What deflate has ready; only the last piece may end within a group of three bytes. */
+/* Prints the compressed bytes; only the last piece may end within a group of three bytes. */
 static void drain(z_stream *stream, unsigned char *packed, struct out *out)
 {
 	print_base64(out, packed, PACK_SIZE - stream->avail_out);
@@ -517,7 +522,10 @@ static int pack(int fd, struct out *out)
 
 /* ---- the page ---- */
 
-/* The model goes through a file in memory, since its strings are known when it has been written. */
+/*
+ * Prints the model. It goes through a memfd, because its strings are known only when it has been
+ * written.
+ */
 static int print_packed(struct page *page, struct out *out)
 {
 	cleanup_fd int fd = memfd_create("holdtrace-page", MFD_CLOEXEC);
@@ -557,7 +565,7 @@ static void page_end(struct page *page)
 	pool_free(&page->pool);
 }
 
-/* The page's parts stand where it has @STYLE@, @MODEL@ and @SCRIPT@. */
+/* Prints the template up to a mark: @STYLE@, @MODEL@ or @SCRIPT@. Returns the rest. */
 static const char *print_until(struct out *out, const char *template, const char *mark)
 {
 	const char *found = strstr(template, mark);

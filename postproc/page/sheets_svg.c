@@ -9,16 +9,16 @@
 #include "postproc/print/sheets_compare.h"
 
 /*
- * Trees as flame graphs in one file that loads nothing: one graph for each group, what leads to a
- * function below it. A picture without its script, which zooms and searches. Of two runs compared
- * each group has two, the old one's first, to one scale and in the same order: red is what grew or
- * came, blue what fell or went.
+ * Prints trees as flame graphs in one file that loads nothing: a graph for each group, callers
+ * below callees. It is a complete picture without its script, which zooms and searches. A
+ * comparison of two runs has two graphs for each group, the old run's first, with the same scale
+ * and order: red grew or came, blue fell or went.
  */
 #define WIDTH	    1200.0
 #define ROW	    17u	  /* height of a function */
-#define HEAD	    24u	  /* of a graph's title, and of the file's */
+#define HEAD	    24u	  /* height of a graph's title, and of the file's */
 #define LETTER	    6.6	  /* width of one */
-#define NARROWEST   0.1	  /* what is narrower is left out */
+#define NARROWEST   0.1	  /* narrower functions are left out */
 #define NAME_LENGTH 4096u /* bytes of a name that are shown */
 
 extern const char flame_script[];
@@ -28,10 +28,10 @@ __asm__(".section .rodata\n"
 	"flame_script: .incbin \"postproc/page/flame.js\"\n.byte 0\n"
 	".previous\n");
 
-/* A row of a sheet: a function, and those that it alone leads to. */
+/* A row of a table: a function and those that only it calls. */
 struct bar {
 	const struct sheet_branch *branch;
-	uint64_t total, used; /* used: by the rows that were placed above it */
+	uint64_t total, used; /* used: by the rows above it that were placed */
 	uint64_t other;	      /* the total in the other run */
 	uint64_t from;
 	uint32_t depth; /* in functions */
@@ -42,18 +42,18 @@ struct graph {
 	const struct sheets_job *job;
 	const struct sheet_group *group;
 	ARRAY_OF(struct bar) bars;
-	ARRAY_OF(size_t) above; /* by depth of a row: the last one there */
+	ARRAY_OF(size_t) above; /* by depth: the last row there */
 	struct sheets_steps steps;
 	enum sheets_run run; /* of a comparison */
 	bool is_comparison;
 	uint64_t total, other;
-	uint64_t scale;	 /* what is as wide as the picture */
+	uint64_t scale;	 /* the value that is as wide as the picture */
 	uint32_t height; /* in functions */
 	bool has_bytes, has_ns;
 	uint64_t left_out;
 };
 
-/* ---- what there is to draw ---- */
+/* ---- reading the tables ---- */
 
 static int column_of(const struct sheet_facts *facts, enum sheet_kind kind)
 {
@@ -79,7 +79,7 @@ static bool add_bar(struct graph *graph, const struct sheet_branch *branch, uint
 	return true;
 }
 
-/* Pre-order: rows that are led to stand behind, so sums are made from the end. */
+/* Rows are in pre-order, callees after their caller, so sums are made from the end. */
 static void place_bars(struct graph *graph)
 {
 	struct bar *bars = graph->bars.items;
@@ -103,7 +103,7 @@ static void place_bars(struct graph *graph)
 	}
 }
 
-/* The number of a row that is its own: "self", or "count" where nothing is in another one's. */
+/* Reads a row's own number: column "self", or "count" where rows do not include each other. */
 static void add_rows(struct graph *graph, const struct sheet *sheet)
 {
 	int branch = column_of(&sheet->facts, SHEET_BRANCH);
@@ -139,7 +139,10 @@ static void add_steps(struct graph *graph, const struct sheet *sheet)
 	}
 }
 
-/* False: there is nothing to be drawn. A run that had nothing is told of, by a title alone. */
+/*
+ * Reads the rows of a group. Returns false if there is nothing to draw. Of two runs, an empty one
+ * gets a title alone.
+ */
 static bool read_group(struct graph *graph, const struct sheet *sheet)
 {
 	graph->bars.count = graph->above.count = 0;
@@ -158,7 +161,7 @@ static bool read_group(struct graph *graph, const struct sheet *sheet)
 
 /* ---- the picture ---- */
 
-/* Control characters, which no XML may have, and what is no UTF-8 become \xNN. */
+/* Writes text; control characters, which XML forbids, and invalid UTF-8 become \xNN. */
 static void put_text(struct out *out, const char *text, size_t length)
 {
 	while (length) {
@@ -195,7 +198,7 @@ static size_t length_of(const char *name, size_t most)
 	return length;
 }
 
-/* Warm colours, the same for the functions of a module. */
+/* Writes a warm colour, of one hue for the functions of a module. */
 static void put_colour(struct out *out, const char *module, const char *name)
 {
 	uint32_t hue = 5381, shade = 5381;
@@ -207,7 +210,7 @@ static void put_colour(struct out *out, const char *module, const char *name)
 	out_format(out, "hsl(%u,%u%%,%u%%)", hue % 60, 65 + shade % 20, 58 + shade / 32 % 12);
 }
 
-/* The fuller the more of it has changed, as the page has it. */
+/* Writes a colour that is the more saturated the more has changed, as on the page. */
 static void put_change_colour(struct out *out, const struct graph *graph, const struct bar *bar)
 {
 	double now = (double)(graph->run == SHEETS_NEW ? bar->total : bar->other);
@@ -333,7 +336,10 @@ static void put_graph(struct out *out, struct graph *graph, const char *title, d
 
 /* ---- the file ---- */
 
-/* Of a group, below each other from top on. out NULL: only adds up their heights, as it returns. */
+/*
+ * Draws the graphs of a group below each other, from top on. out NULL: only adds up heights.
+ * Returns the end.
+ */
 static double walk_group(struct graph *graph, const struct sheet *sheet, struct out *out,
 			 double top)
 {
@@ -355,7 +361,7 @@ static bool is_drawn(const struct sheet *sheet)
 	return column_of(&sheet->facts, SHEET_BRANCH) >= 0 || sheets_is_comparison(&sheet->facts);
 }
 
-/* Every graph; out NULL: only adds up their heights. Returns the height of all. */
+/* Draws all graphs; out NULL: only adds up heights. Returns the height of the picture. */
 static double walk(struct graph *graph, struct out *out)
 {
 	const struct sheets *sheets = graph->job->sheets;
