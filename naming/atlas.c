@@ -8,7 +8,8 @@
 #include "base/cleanup.h"
 #include "base/memory.h"
 
-/* Far above what any process has, so that frames without a mapping never fall into a module. */
+/* Far above all addresses of processes, so that a frame without a mapping is never inside a
+ * module. */
 #define ATLAS_BASE	  (1ull << 62)
 #define ATLAS_MODULES_MAX (1u << 20)
 
@@ -59,7 +60,7 @@ bool atlas_is_program(const struct atlas *atlas, const char *path)
 	return table_find(&atlas->programs, hash_program(atlas, path), is_text, path);
 }
 
-/* With its slash, so that no directory is taken for a program. */
+/* With its slash, so that a directory never equals a program. */
 static char *directory_of(const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -100,7 +101,7 @@ static bool makes_sense(const struct trace_mapping *mapping)
 		(mapping->code >= mapping->from && mapping->code < mapping->to));
 }
 
-/* The module as it will be: id is that of the next one. */
+/* The module as it would be if it were added next. */
 static struct atlas_module describe(const struct atlas *atlas, const struct trace_mapping *mapping)
 {
 	uint32_t id = (uint32_t)atlas->module_list.count;
@@ -177,8 +178,8 @@ int atlas_map(struct atlas *atlas, const struct trace_mapping *mapping)
 }
 
 /*
- * The newest mapping that was there by then; else the oldest that came later. is_certain: is left
- * alone or set to false: at another call it may be another one. May be NULL.
+ * Converts an address by the newest mapping older than the call, else by the oldest later one. Sets
+ * *is_certain to false (if not NULL) where another call could have another mapping.
  */
 static uint64_t moved(const struct atlas *atlas, uint64_t address, uint64_t index, bool *is_certain)
 {
@@ -187,7 +188,7 @@ static uint64_t moved(const struct atlas *atlas, uint64_t address, uint64_t inde
 	for (size_t i = 0; i < atlas->mappings.count; i++) {
 		const struct atlas_mapping *mapping = &atlas->mappings.items[i];
 
-		/* A call that never returns has its return address at the end. */
+		/* A call that never returns has its return address at the very end. */
 		if (address < mapping->start || address > mapping->end)
 			continue;
 		if (found && is_certain)
@@ -200,7 +201,7 @@ static uint64_t moved(const struct atlas *atlas, uint64_t address, uint64_t inde
 	return found ? address + found->move : address;
 }
 
-/* Where the frame's number in the atlas is kept. NULL: no memory. */
+/* Where the memo has the frame's number in the map. NULL: no memory. */
 static uint32_t *memo_of(struct atlas *atlas, const struct trace_node *node)
 {
 	uint32_t index = node->number - 1, at = index % ATLAS_MEMO;
@@ -215,8 +216,8 @@ static uint32_t *memo_of(struct atlas *atlas, const struct trace_node *node)
 }
 
 /*
- * Puts the frames of the way on the list, from node outwards, down to one whose place is known.
- * Returns that place; NULL: no memory.
+ * Lists the frames that must be converted, from node outwards to the first one in the memo. Returns
+ * that one's node in the map; NULL: no memory.
  */
 static const struct trace_node *look_for(struct atlas *atlas, const struct trace_node *node)
 {

@@ -19,7 +19,7 @@ const char *naming_base_name(const char *path)
 	return slash && slash[1] ? slash + 1 : path;
 }
 
-/* ---- which frames are worth showing ---- */
+/* ---- which frames are shown ---- */
 
 static bool is_start_function(const char *function)
 {
@@ -70,10 +70,10 @@ static bool is_start(const struct naming_frame *frame)
 }
 
 /*
- * Where the frames end that lead from the start of the program or thread to its own code. A
- * stripped C library has no names for them, and a stripped program none for its main; so the frames
- * of the library around it tell. main: is set to the frame that must be main, or to count.
- * glibc calls main through two functions of its own, and constructors from the outer of the two.
+ * Finds the frames between the start of the program or thread and its own code. A stripped C
+ * library has no names for them, and a stripped program none for main, so the modules of the
+ * surrounding frames decide. *main: the frame that must be main, or count. glibc calls main through
+ * two functions of its own, and constructors from the outer one.
  */
 static size_t fold_start(const struct naming_frame *const *frames, size_t count, size_t *main)
 {
@@ -132,7 +132,7 @@ static int map(struct naming *naming, const struct atlas_module *module)
 	return rc == -EINVAL ? 0 : rc;
 }
 
-/* What the atlas has learnt since. */
+/* Maps modules that were added to the address map since the last time. */
 static int map_new(struct naming *naming)
 {
 	const struct atlas *atlas = naming->atlas;
@@ -145,7 +145,7 @@ static int map_new(struct naming *naming)
 
 /* ---- looking up ---- */
 
-/* What a program brought along lies beside it. */
+/* Is the file a system library? Libraries that a program brings along are in its directory. */
 static bool is_library(const struct naming *naming, const char *path)
 {
 	return runtime_has(RUNTIME_LIBRARY, path) &&
@@ -171,7 +171,7 @@ void naming_classify(const struct naming *naming, struct naming_frame *frame)
 static void fill(struct naming *naming, struct naming_frame *frame, uint64_t address,
 		 const struct symbol *symbol)
 {
-	/* The call before it is what counts. */
+	/* The call before the return address decides. */
 	const struct atlas_module *module = atlas_module_at(naming->atlas, address - 1);
 
 	*frame = (struct naming_frame){
@@ -198,7 +198,7 @@ static const struct naming_found *recall(const struct naming *naming, uint64_t a
 			  &address);
 }
 
-/* A return address, and the calls that were inlined there. NULL: no memory. */
+/* The functions at a return address, with the calls inlined there. NULL: no memory. */
 static const struct naming_found *find(struct naming *naming, uint64_t address)
 {
 	const struct naming_found *known = recall(naming, address);
@@ -231,7 +231,7 @@ static void expect(struct naming *naming, uint64_t address)
 		(void)resolve_ask(naming->resolve, address, false);
 }
 
-/* False: it was said before. */
+/* Returns false if the node was announced before. */
 static bool is_new(struct naming *naming, const struct trace_node *node)
 {
 	uint64_t *word = ARRAY_AT(&naming->expected, node->number / 64);
@@ -267,7 +267,7 @@ size_t naming_look_up(struct naming *naming, const struct trace_node *backtrace,
 	for (; at->count && count < max; at = at->caller) {
 		const struct naming_found *found = recall(naming, at->address);
 
-		/* The first one that is new takes those behind it along. */
+		/* The first unknown address also queues those after it. */
 		if (!found)
 			expect_some(naming, at, max - (backtrace->count - at->count));
 		if (!found)
@@ -275,7 +275,7 @@ size_t naming_look_up(struct naming *naming, const struct trace_node *backtrace,
 		for (uint32_t i = 0; found && i < found->count && count < max; i++)
 			frames[count++] = &found->frames[i];
 	}
-	/* Of one that is cut the outermost frames are not there. */
+	/* A truncated backtrace lacks its outermost frames. */
 	*end = *main = count;
 	if (!at->count)
 		*end = fold_start(frames, count, main);
@@ -305,7 +305,7 @@ size_t naming_symbols(struct naming *naming, const struct trace_node *backtrace,
 	return count;
 }
 
-/* ---- what has no name ---- */
+/* ---- missing names ---- */
 
 void naming_count(struct naming *naming, const struct naming_frame *frame)
 {
@@ -358,7 +358,7 @@ static bool is_before(const struct naming_missing *a, const struct naming_missin
 	return a->unnamed > b->unnamed;
 }
 
-/* Puts it where it belongs; the last of a full list falls out. */
+/* Inserts it in order; a full list drops its last entry. */
 static void insert(struct naming_missing *list, size_t count, size_t max,
 		   const struct naming_missing *missing)
 {
@@ -388,7 +388,7 @@ size_t naming_missing(const struct naming *naming, struct naming_missing *list, 
 	return count;
 }
 
-/* ---- begin and end ---- */
+/* ---- create and destroy ---- */
 
 int naming_create(struct naming **result, const struct atlas *atlas,
 		  const struct naming_files *files, struct error *err)

@@ -3,10 +3,10 @@
 #define NAMING_H
 
 /*
- * An address to what a person reads. Backtraces of an atlas become functions, files and lines, and
- * short lines of text: the program's own functions first, without what starts every program and
- * thread and without the insides of the language's runtime. Only what is asked for is looked up,
- * and each address once.
+ * An address to a text for people. Backtraces of an address map become functions, files and lines,
+ * and short lines of text: the program's own functions first, without the functions that start
+ * every program and thread, and without the internals of the language's runtime. Only addresses
+ * that are asked for are looked up, each once.
  */
 
 #include <stdbool.h>
@@ -21,16 +21,16 @@
 
 struct naming;
 
-/* Where modules and their debug files are; zeroed: where the traces have them. */
+/* Where modules and their debug files are; all zero: at the paths of the traces. */
 struct naming_files {
-	const char *root, *debug_dir; /* as of struct resolve_options */
+	const char *root, *debug_dir; /* as in struct resolve_options */
 	const char *const *maps;
 	size_t map_count;
 };
 
 /*
- * atlas and what files has outlive it; the atlas may go on growing. files may be NULL. Returns 0 or
- * -ENOMEM.
+ * atlas and the strings of files must outlive the naming; the atlas may grow. files may be NULL.
+ * Returns 0 or -ENOMEM.
  */
 int naming_create(struct naming **naming, const struct atlas *atlas,
 		  const struct naming_files *files, struct error *err);
@@ -40,85 +40,87 @@ void naming_destroy(struct naming *naming);
 
 /* A function that a frame lies in. Strings live as long as the naming. */
 struct naming_symbol {
-	uint64_t address; /* in the atlas; 0: in no module */
-	uint64_t offset;  /* in the module, from its load base; else the address itself */
-	const char *function, *file, *module; /* NULL: not known */
-	unsigned line;			      /* 0: not known, or several */
-	uint32_t id;	 /* dense, from 1; 0: not looked up, or told by its backtrace */
-	bool is_inlined; /* into the next one */
-	bool is_runtime; /* of the language's, not the program's */
-	bool is_start;	 /* leads from the start to the program's own code */
+	uint64_t address; /* in the address map; 0: in no module */
+	uint64_t offset;  /* from the module's load base; without a module the address itself */
+	const char *function, *file, *module; /* NULL: unknown */
+	unsigned line;			      /* 0: unknown, or several */
+	uint32_t id;	 /* counted from 1; 0: not looked up, or known only by its backtrace */
+	bool is_inlined; /* into the next symbol */
+	bool is_runtime; /* belongs to the language's runtime, not to the program */
+	bool is_start;	 /* on the path from the start of the program or thread to the program's own
+			  * code */
 };
 
 /*
- * Says that these backtraces are going to be asked for: what is said before the first question is
- * looked up together, by as many modules at a time as there are processors. backtrace may be NULL.
+ * Announces backtraces that will be asked for. All that is announced before the first question is
+ * looked up together, as many modules at a time as there are processors. backtrace may be NULL.
  */
 void naming_expect(struct naming *naming, const struct trace_node *backtrace);
 
 /*
- * All functions of a backtrace, innermost first, nothing left out and nothing shortened. Fills at
- * most max and returns how many. A main whose name was stripped is called so all the same.
+ * All functions of a backtrace, innermost first, complete and unabridged. Fills at most max and
+ * returns how many. A main function whose name was stripped still gets the name main.
  */
 size_t naming_symbols(struct naming *naming, const struct trace_node *backtrace,
 		      struct naming_symbol *symbols, size_t max);
 
 /* ---- for people ---- */
 
-/* A frame as it is shown: `leaky demo.c:12`, `jv_string (libjq.so.1)`, `jq+0x1f20`. */
+/* A frame as text: `leaky demo.c:12`, `jv_string (libjq.so.1)`, `jq+0x1f20`. */
 struct naming_line {
 	char text[NAMING_TEXT_MAX];
-	uint32_t times; /* one after the other: recursion */
-	bool is_called; /* what the program called of another module; its own code follows */
+	uint32_t times; /* equal lines in a row: recursion */
+	bool is_called; /* a function of another module that the program called; the program's own
+			 * code follows */
 };
 
-/* Fills at most max lines, innermost first; returns how many. backtrace may be NULL. */
+/* Fills at most max lines, innermost first, and returns how many. backtrace may be NULL. */
 size_t naming_lines(struct naming *naming, const struct trace_node *backtrace,
 		    struct naming_line *lines, size_t max);
 
 /*
- * The same from the program's own code on: of what a library of the system did within, only the
- * function that the program called is there. The first *length of the lines are the call site, by
- * which rows are folded: the call, and a few functions of the program.
+ * The same, but starts at the program's own code: of the frames inside a system library only the
+ * function that the program called is listed. The first *length lines are the call site, by which
+ * rows are folded: the call, and a few functions of the program.
  */
 size_t naming_site(struct naming *naming, const struct trace_node *backtrace,
 		   struct naming_line *lines, size_t max, size_t *length);
 
-/* The call site as a text that no other has; false: it is longer than size bytes. */
+/* The call site as a text that is unique to it. Returns false if it is longer than size bytes. */
 #define NAMING_SITE_MAX 768
 bool naming_read_site(struct naming *naming, const struct trace_node *backtrace, char *text,
 		      size_t size);
 
-/* Makes a text of naming_text() fit into so many columns: the end of a name is left out. */
+/* Cuts a text of naming_text() to this number of columns, at the end of the function's name. */
 void naming_cut(char *text, size_t columns);
 
 /*
- * Makes the text of a line fit into so many columns of a terminal: the end of a name is left out.
- * has_times: the text says how often it is there.
+ * Cuts a line to this number of terminal columns, at the end of the function's name. has_times: the
+ * line shows how often it is repeated.
  */
 void naming_fit(struct naming_line *line, bool has_times, size_t columns);
 
-/* A single function as naming_lines() has it; text has room for NAMING_TEXT_MAX. */
+/* A single function as naming_lines() shows it; text has NAMING_TEXT_MAX bytes. */
 void naming_text(struct naming *naming, const struct naming_symbol *symbol, char *text);
 
-/* ---- what has no name ---- */
+/* ---- missing names ---- */
 
-/* A module some of whose frames were shown without names. */
+/* A module with frames that were shown without names. */
 struct naming_missing {
 	const struct atlas_module *module;
-	char build_id[17];	   /* its first digits; "": none */
+	char build_id[17];	   /* its first digits; "": unknown */
 	uint64_t shown, unnamed;   /* frames */
-	const char *text, *advice; /* why, and the next step; NULL: none */
-	bool is_exhausted;	   /* no file could tell more: all its symbols are there */
+	const char *text, *advice; /* reason and next step; NULL: none */
+	bool is_exhausted;	   /* no file could add names: the module has all its symbols */
 };
 
 /*
- * The modules with frames that have no name, those whose symbols would tell most first; what is
- * exhausted comes last. Fills at most max and returns how many there are.
+ * The modules with unnamed frames, those first whose symbols would name most frames; exhausted ones
+ * last. Fills at most max and returns how many there are.
  */
 size_t naming_missing(const struct naming *naming, struct naming_missing *missing, size_t max);
 
-/* Counts anew: what was shown so far is not shown after all. */
+/* Resets the counts of shown and unnamed frames. */
 void naming_restart(struct naming *naming);
 
 #endif

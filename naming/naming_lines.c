@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Frames as people read them. */
+/* Frames as text. */
 #include "naming/naming_parts.h"
 
 #include <inttypes.h>
@@ -12,9 +12,9 @@
 #include "base/out.h"
 #include "naming/shorten.h"
 
-#define LOOK_MAX 192 /* frames of a backtrace that are looked at from within */
+#define LOOK_MAX 192 /* limit of frames of a backtrace, from the innermost */
 #define SITE_FRAMES \
-	3 /* of the program, that make a call site: wrappers of malloc alone tell little */
+	3 /* frames of the program in a call site; a wrapper of malloc alone says little */
 
 /* ---- one frame ---- */
 
@@ -28,7 +28,7 @@ static void write_address(char *text, const struct naming_frame *frame)
 		snprintf(text, NAMING_TEXT_MAX, "0x%" PRIx64, frame->symbol.address);
 }
 
-/* The program itself needs no mention behind each of its functions. */
+/* Functions of the program itself are shown without the module. */
 static void write_frame(const struct naming *naming, char *text, const struct naming_frame *frame)
 {
 	const struct naming_symbol *symbol = &frame->symbol;
@@ -98,8 +98,8 @@ static void show(struct naming *naming, struct shown *shown, const struct naming
 }
 
 /*
- * What the program called of the runtime or of a library says what it was about; not if it is a
- * name within the runtime. A library without names still has its own.
+ * Adds the function of the runtime or of a library that the program called, unless its name is
+ * internal. A library without names is shown by its own name.
  */
 static void show_called(struct naming *naming, struct shown *shown,
 			const struct naming_frame *frame)
@@ -123,7 +123,8 @@ static void show_called(struct naming *naming, struct shown *shown,
 	shown->lines[0].is_called = true;
 }
 
-/* Nothing of the program's own: what the runtime takes for itself, mostly at its start. */
+/* Adds a line for a backtrace without frames of the program: the runtime acts for itself, mostly at
+ * its start. */
 static void show_runtime(struct naming *naming, struct shown *shown,
 			 const struct naming_frame *frame)
 {
@@ -140,7 +141,7 @@ static void show_runtime(struct naming *naming, struct shown *shown,
 	show(naming, shown, frame, text);
 }
 
-/* Where what is asked for begins: further in is the language's runtime, or a library's inside. */
+/* Index of the first frame outside of the language's runtime and, if asked for, of libraries. */
 static size_t skip_runtime(const struct naming_frame *const *frames, size_t end,
 			   bool skips_libraries)
 {
@@ -161,7 +162,7 @@ static size_t write_lines(struct naming *naming, const struct trace_node *backtr
 
 	naming_look_up(naming, backtrace, frames, LOOK_MAX, &end, &main);
 	first = skip_runtime(frames, end, skips_libraries);
-	/* A thread that a library began for itself has nothing of the program's. */
+	/* A thread that a library started for itself has no frame of the program. */
 	if (first == end)
 		first = skip_runtime(frames, end, false);
 	if (end && first == end) {
@@ -208,13 +209,13 @@ bool naming_read_site(struct naming *naming, const struct trace_node *backtrace,
 	return used < size;
 }
 
-/* Within a character of UTF-8. */
+/* Is the byte inside a UTF-8 character? */
 static bool is_inside(char byte)
 {
 	return ((unsigned char)byte & 0xc0) == 0x80;
 }
 
-/* Keeps the begin of the function's name and the line that follows it, not the module. */
+/* Keeps the start of the function's name and the line number after it, but not the module. */
 void naming_cut(char *text, size_t columns)
 {
 	static const char dots[] = "...";
@@ -226,7 +227,7 @@ void naming_cut(char *text, size_t columns)
 	to = blank && blank[1] != '(' ? (size_t)(blank - text) : length;
 	while (is_inside(text[to]) || name_columns(text + to, length - to) > columns / 2)
 		to++;
-	/* A character that is escaped is less in the text than on the terminal. */
+	/* An escaped character is shorter in the text than on the terminal. */
 	if (to < strlen(dots))
 		return;
 	room = columns - strlen(dots) - name_columns(text + to, length - to);

@@ -10,7 +10,7 @@
 #include "base/array.h"
 #include "base/memory.h"
 
-/* Of a backtrace, with what was inlined; what is further out is left out. */
+/* limit of functions of a backtrace, with inlined ones; outer ones are left out */
 #define PATH_MAX_FUNCTIONS 2048u
 
 int paths_init(struct paths *paths, struct naming *naming)
@@ -33,7 +33,7 @@ void paths_free(struct paths *paths)
 
 /* ---- functions ---- */
 
-/* Another build of a program has another path, and is the program all the same. */
+/* Another build of the program has another path, but is the same program. */
 static const char *program_of(const struct paths *paths, const char *module)
 {
 	if (!module || atlas_is_program(paths->naming->atlas, module))
@@ -41,7 +41,7 @@ static const char *program_of(const struct paths *paths, const char *module)
 	return naming_base_name(module);
 }
 
-/* One without a name is known by its address: the same in the same build alone. */
+/* A function without a name is known by its address, which is the same only in the same build. */
 static bool is_function(const void *item, const void *key)
 {
 	const struct path_function *known = item, *wanted = key;
@@ -110,7 +110,7 @@ struct path_function *paths_function(struct paths *paths, const char *name)
 
 /* ---- paths ---- */
 
-/* What the program called of its language's runtime; at least the outermost frame. */
+/* Index of the runtime's function that the program called; at least the outermost frame remains. */
 static size_t skip_runtime(const struct naming_symbol *symbols, size_t count)
 {
 	size_t first = 0;
@@ -120,7 +120,7 @@ static size_t skip_runtime(const struct naming_symbol *symbols, size_t count)
 	return first ? first - 1 : 0;
 }
 
-/* Where the function stands already; count: nowhere. */
+/* Index where the function already is in the path, or count. */
 static size_t place_in(struct path_function *const *path, size_t count,
 		       const struct path_function *function)
 {

@@ -3,10 +3,10 @@
 #define PATHS_H
 
 /*
- * Backtraces as the functions that they lead through, whatever their addresses: two builds of a
- * program, and two calls in one function, have the same path. What starts every program is left
- * out, of what the language's runtime does within itself only the function that the program
- * called is there, and where a function is entered again, the path goes on from its first entry.
+ * Backtraces as lists of functions, without addresses: two builds of a program, and two calls in
+ * one function, have the same path. A path leaves out the functions that start every program, and
+ * of the language's runtime keeps only the function that the program called. Where a function is
+ * entered again, the path continues from its first entry.
  */
 
 #include <stddef.h>
@@ -18,10 +18,10 @@
 
 /* A function of a module. Equal ones are the same pointer. */
 struct path_function {
-	struct naming_symbol symbol; /* its line is set if all that was met has the same */
+	struct naming_symbol symbol; /* line: 0 unless all occurrences have the same */
 	const char *program;	     /* file name of the module; "": the program itself */
-	uint32_t number;	     /* from 0, as they were met */
-	size_t place;		     /* in the path that is being made */
+	uint32_t number;	     /* from 0, in the order of occurrence */
+	size_t place;		     /* index in the path that is being made */
 };
 
 struct paths {
@@ -38,13 +38,13 @@ int paths_init(struct paths *paths, struct naming *naming);
 void paths_free(struct paths *paths);
 
 /*
- * The path of a backtrace, outermost first, in paths->path until
- * the next one is made. called: the function that stands for a backtrace of no frames. Returns how
- * many functions, at least one; 0: no memory.
+ * The path of a backtrace, outermost function first, in paths->path until the next call. called:
+ * the name of the one function of an empty backtrace. Returns the number of functions, at least
+ * one; 0: no memory.
  */
 size_t paths_make(struct paths *paths, const struct trace_node *backtrace, const char *called);
 
-/* The function with a name alone, in no module. NULL: no memory. */
+/* The function with this name and no module. NULL: no memory. */
 struct path_function *paths_function(struct paths *paths, const char *name);
 
 #endif

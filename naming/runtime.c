@@ -39,7 +39,7 @@ static const char *skip_decoration(const char *type)
 	return type;
 }
 
-/* Of a type without a path, u8 or T, the trait tells: `<T as core::convert::Into<U>>::into`. */
+/* If the type has no path (u8, T), its trait decides: `<T as core::convert::Into<U>>::into`. */
 static const char *trait_of(const char *function, const char *type)
 {
 	const char *as = strstr(type, " as ");

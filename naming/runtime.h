@@ -3,19 +3,19 @@
 #define RUNTIME_H
 
 /*
- * Which frames belong to a language's runtime or to a library of the system and not to the program:
+ * Frames that belong to a language's runtime or to a system library rather than to the program:
  * rows of runtime.def.
  */
 
 #include <stdbool.h>
 
 enum runtime_kind {
-	RUNTIME_MODULE,	  /* the name of a file that is mapped, without directories */
-	RUNTIME_FUNCTION, /* demangled; of a Rust method also the type that it is of */
-	RUNTIME_FILE,	  /* a source file, as the debug information has it */
-	RUNTIME_LIBRARY,  /* the path of a library that the program did not bring along */
-	RUNTIME_PROGRAM,  /* the path of a program of the system */
-	RUNTIME_SCRIPTS,  /* the name of a file that runs scripts: as own as the program */
+	RUNTIME_MODULE,	  /* name of a mapped file, without directories */
+	RUNTIME_FUNCTION, /* demangled name; of a Rust method also its type */
+	RUNTIME_FILE,	  /* source file in the debug information */
+	RUNTIME_LIBRARY,  /* path of a library that the program did not bring along */
+	RUNTIME_PROGRAM,  /* path of a system program */
+	RUNTIME_SCRIPTS,  /* name of a file that runs scripts: counts as the program's own */
 };
 
 /* Whether a row of the kind matches. */

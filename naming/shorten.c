@@ -8,7 +8,7 @@
 
 /* ---- C++ and Rust ---- */
 
-/* to is no longer than from. */
+/* to must not be longer than from. */
 static void replace_all(char *name, const char *from, const char *to)
 {
 	size_t length = strlen(from), less = strlen(to);
@@ -27,7 +27,7 @@ static void replace_all(char *name, const char *from, const char *to)
 	*end = '\0';
 }
 
-/* A hash behind Rust's old names: ::h and 16 hexadecimal digits. */
+/* Removes the hash of Rust's old mangling: ::h and 16 hexadecimal digits. */
 static void remove_hash(char *name)
 {
 	size_t length = strlen(name);
@@ -41,7 +41,7 @@ static void remove_hash(char *name)
 	*at = '\0';
 }
 
-/* operator<, operator-> and the like have no parameters there. */
+/* The brackets in operator<, operator-> and the like enclose no parameters. */
 static bool is_operator(const char *name, const char *at)
 {
 	for (int i = 0; i < 3 && at > name && strchr("<>-=(", at[-1]); i++)
@@ -49,7 +49,7 @@ static bool is_operator(const char *name, const char *at)
 	return at - name >= 8 && !strncmp(at - 8, "operator", 8);
 }
 
-/* -1: closes, 1: opens. The arrow of Fn() -> T is none. */
+/* -1: closes, 1: opens, 0: neither, like the arrow of Fn() -> T. */
 static int bracket_at(const char *name, const char *at)
 {
 	if ((*at != '<' && *at != '>') || is_operator(name, at))
@@ -68,7 +68,7 @@ static bool is_balanced(const char *name)
 	return depth == 0;
 }
 
-/* Leaves what stands in <> out, one level further in where a name begins so: <T as U>::f. */
+/* Removes all text inside <>; in a name like <T as U>::f only from the second level. */
 static void remove_parameters(char *name)
 {
 	long depth = 0, kept = *name == '<';
@@ -89,7 +89,7 @@ static void remove_parameters(char *name)
 	*to = '\0';
 }
 
-/* Where the bracket that a name begins with is closed. NULL: there is none. */
+/* Where the bracket at the start of the name is closed, or NULL. */
 static char *closing_of(char *name)
 {
 	for (char *at = name + 1; *name == '<' && *at; at++)
@@ -98,7 +98,7 @@ static char *closing_of(char *name)
 	return NULL;
 }
 
-/* T::f of <T>::f and, if asked for, of <T as U>::f. */
+/* Makes T::f of <T>::f and, if drops_trait, of <T as U>::f. */
 static void unwrap(char *name, bool drops_trait)
 {
 	char *closing = closing_of(name);
@@ -116,7 +116,8 @@ static bool is_long(const char *name)
 	return strlen(name) > SHORTEN_MAX;
 }
 
-/* From the outermost namespace on, or where no other fits from the end, between two characters. */
+/* Cuts before a namespace, keeping the end of the name; if no part is short enough, keeps the
+ * start, cut between two characters. */
 static void cut(char *name)
 {
 	static const char dots[] = "...";
@@ -161,7 +162,7 @@ static bool has_end(const char *name, const char *end)
 	return length > less && !strcmp(name + length - less, end);
 }
 
-/* A version behind a name: pthread_create@GLIBC_2.2.5, __pthread_create_2_1. */
+/* Removes a version: pthread_create@GLIBC_2.2.5, __pthread_create_2_1. */
 static void remove_version(char *name)
 {
 	size_t length;

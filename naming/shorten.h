@@ -2,19 +2,19 @@
 #ifndef SHORTEN_H
 #define SHORTEN_H
 
-/* Names of functions as people say them. Both work in place and make no name longer. */
+/* Short names of functions. Both functions work in place and never lengthen the name. */
 
-#define SHORTEN_MAX 60 /* characters that remain at most */
+#define SHORTEN_MAX 60 /* limit of the result in characters */
 
 /*
- * Makes a C++ or Rust name short: no parameters of templates, no std::__cxx11, no hashes. What is
- * too long even so loses first what it implements, then its outer namespaces.
+ * Shortens a C++ or Rust name: no template parameters, no std::__cxx11, no hashes. A name that is
+ * still too long loses first the trait that it implements, then its outer namespaces.
  */
 void shorten_name(char *name);
 
 /*
- * Makes of a C library's name within the one that programs call: setlocale of __GI_setlocale,
- * strdup of __strdup, fopen of _IO_new_fopen, asprintf of __asprintf_chk.
+ * Converts an internal name of the C library to the public one: __GI_setlocale to setlocale,
+ * __strdup to strdup, _IO_new_fopen to fopen, __asprintf_chk to asprintf.
  */
 void shorten_public(char *name);
 

@@ -13,15 +13,15 @@
 struct frames {
 	const struct subject *subject;
 	Dwfl *dwfl;
-	int *files; /* by mapping, as they were when it was opened; -1: none */
+	int *files; /* by mapping at the time of frames_open(); -1: no file */
 	size_t file_count;
 	bool is_attached;
-	const struct frames_thread *thread; /* that is being walked */
+	const struct frames_thread *thread; /* whose stack is walked */
 };
 
 /* ---- files ---- */
 
-/* The kernel's own code there is in no file. */
+/* The kernel's code in the process belongs to no file. */
 static int copy_vdso(const struct subject *subject, const struct mapping *mapping)
 {
 	uint8_t bytes[VDSO_MAX];
@@ -54,7 +54,7 @@ struct frames *frames_open(const struct subject *subject)
 	return frames;
 }
 
-/* ---- libdw's questions ---- */
+/* ---- callbacks of libdw ---- */
 
 static int find_no_elf(Dwfl_Module *module, void **user, const char *name, Dwarf_Addr base,
 		       char **path, Elf **elf)
@@ -63,7 +63,7 @@ static int find_no_elf(Dwfl_Module *module, void **user, const char *name, Dwarf
 	return -1;
 }
 
-/* Rules are in the files themselves. */
+/* The unwinding rules are in the files themselves. */
 static int find_no_debuginfo(Dwfl_Module *module, void **user, const char *name, Dwarf_Addr base,
 			     const char *file, const char *link, GElf_Word crc, char **path)
 {
@@ -148,7 +148,7 @@ Dwfl *frames_modules(struct frames *frames)
 	for (size_t i = 0; i < frames->file_count; i++) {
 		const struct mapping *mapping = &maps->items[i];
 
-		/* a file that it takes is its own to close */
+		/* on success the descriptor belongs to libdw */
 		if (frames->files[i] >= 0 &&
 		    dwfl_report_elf(frames->dwfl, mapping->path, mapping->path, frames->files[i],
 				    mapping->from, false))

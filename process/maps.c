@@ -16,7 +16,8 @@
 #include "base/cleanup.h"
 #include "process/proc.h"
 
-/* The first thread may have left the others (pthread_exit), and then shows nothing any more. */
+/* If the first thread has ended by pthread_exit(), its maps are empty, so other threads are
+ * tried. */
 static char *read_text(int32_t pid)
 {
 	char *text = proc_text(pid, 0, "maps");
@@ -32,7 +33,7 @@ static char *read_text(int32_t pid)
 	return text;
 }
 
-/* The path is ended in place: sscanf() looks for the end of its text each time. */
+/* Ends the path in place, because sscanf() measures its whole input each time. */
 static bool parse(char *line, size_t length, struct mapping *mapping)
 {
 	unsigned high, low;
@@ -97,8 +98,8 @@ const struct mapping *maps_named(const struct maps *maps, const char *name)
 	return NULL;
 }
 
-/* Some programs make code of theirs at run time in the place of a file's, so that it has no file.
- */
+/* Some programs generate code at run time in place of their file's code, so a part of the code has
+ * no file. */
 bool maps_begins_module(const struct maps *maps, const struct mapping *mapping)
 {
 	if (!mapping->inode || mapping->offset || !strncmp(mapping->path, "/dev/", 5))
@@ -164,7 +165,8 @@ int mapping_open(const struct mapping *mapping, int32_t pid)
 	return open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 }
 
-/* Line by line: it is asked of processes that connect to a collector, whatever they have mapped. */
+/* Reads line by line: a collector asks this of connecting processes, which may have any number of
+ * mappings. */
 int maps_have(int32_t pid, dev_t device, ino_t inode)
 {
 	int fd = proc_open(pid, 0, "maps");
@@ -177,7 +179,7 @@ int maps_have(int32_t pid, dev_t device, ino_t inode)
 		unsigned high, low;
 		unsigned long number;
 
-		/* a long path's rest does not look like this */
+		/* the rest of a long path does not match */
 		if (sscanf(line, "%*x-%*x %*4s %*x %x:%x %lu", &high, &low, &number) == 3 &&
 		    number == inode && high == major(device) && low == minor(device))
 			return 1;

@@ -2,7 +2,7 @@
 #ifndef PROCESS_MAPS_H
 #define PROCESS_MAPS_H
 
-/* What a process has mapped, as proc_pid_maps(5) says. Names are the process's own word. */
+/* The mappings of a process, as in proc_pid_maps(5). The process itself chooses the names. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -22,10 +22,10 @@ struct mapping {
 	uint64_t from, to, offset, inode;
 	dev_t device;
 	unsigned flags;
-	const char *path; /* "" if it has none; lives as long as the list */
+	const char *path; /* "" if it has none; lives as long as the maps */
 };
 
-/* By address. All 0 at first. */
+/* Ascending addresses. All zero before maps_read(). */
 struct maps {
 	struct mapping *items;
 	size_t count, capacity;
@@ -33,42 +33,44 @@ struct maps {
 };
 
 /*
- * Reads them into an empty list. Returns 0; -ENODATA: there are none, as of a process that has
- * ended and of the kernel's own; or another negative errno.
+ * Reads the mappings into an empty list. Returns 0; -ENODATA: the process has none, because it has
+ * ended or is the kernel's own; or another negative errno.
  */
 int maps_read(struct maps *maps, int32_t pid);
 void maps_free(struct maps *maps);
 
-/* The mapping that has this address, or NULL. */
+/* The mapping that contains this address, or NULL. */
 const struct mapping *maps_at(const struct maps *maps, uint64_t address);
 
-/* The first mapping of a file whose name begins so, or NULL. */
+/* The first mapping of a file whose base name begins with name, or NULL. */
 const struct mapping *maps_named(const struct maps *maps, const char *name);
 
-/* Whether code follows this first page of a file: code of the same file, or code without a file. */
+/* Whether this first page of a file is followed by code: code of the same file, or code without a
+ * file. */
 bool maps_begins_module(const struct maps *maps, const struct mapping *mapping);
 
-/* Where the file of a mapping begins in memory. */
+/* The address where the mapping's file begins in memory. */
 uint64_t maps_base(const struct maps *maps, const struct mapping *mapping);
 
-/* The last part of its path. */
+/* The base name of its path. */
 const char *mapping_name(const struct mapping *mapping);
 
-/* Whether a file whose name begins so is mapped there. */
+/* Whether the base name of the mapped file begins with name. */
 bool mapping_is_of(const struct mapping *mapping, const char *name);
 
-/* The data or code of libc or, if or_loader, of the loader. */
+/* Whether it maps libc or, if or_loader, the dynamic loader. */
 bool mapping_is_libc(const struct mapping *mapping, bool or_loader);
 
 /*
- * Opens the file that is mapped for reading: the very file where the kernel lets us (for root
- * alone), else by its path in the root of the process. What the path leads to is looked at before
- * it is opened, and must be a regular file with that inode; layered file systems tell mappings
- * another device than stat(). Returns the descriptor, or -1.
+ * Opens the mapped file for reading: through /proc/PID/map_files where the kernel allows that (for
+ * root only), else by its path below the root of the process. The file at the path is examined
+ * before it is opened, and must be a regular file with the same inode number; the device is not
+ * compared, because on layered file systems it differs from that of stat(). Returns the descriptor,
+ * or -1.
  */
 int mapping_open(const struct mapping *mapping, int32_t pid);
 
-/* 1: the process has the file mapped, 0: it has not, or is no more; -EACCES: we may not look. */
+/* Does the process map the file? 1: yes; 0: no, or it has ended; -EACCES: we may not know. */
 int maps_have(int32_t pid, dev_t device, ino_t inode);
 
 #endif

@@ -2,7 +2,7 @@
 #ifndef PROCESS_REGISTERS_H
 #define PROCESS_REGISTERS_H
 
-/* A stopped thread's registers by their DWARF numbers: what differs between processors. */
+/* The registers of a stopped thread by DWARF number, for each processor. */
 
 #include <elf.h>
 #include <stdint.h>
@@ -17,7 +17,7 @@
 #define REGISTERS_KEPT               \
 	{                            \
 		3, 6, 12, 13, 14, 15 \
-	} /* by a call: rbx, rbp, r12 to r15 */
+	} /* preserved by a call: rbx, rbp, r12 to r15 */
 #define REGISTERS_VECTORS NT_X86_XSTATE
 
 typedef struct user_regs_struct registers_native;
@@ -53,13 +53,13 @@ static inline void registers_copy(const registers_native *from, uint64_t *to)
 
 #define REGISTERS_COUNT 32 /* DWARF for the Arm 64-bit Architecture: X0 to X30, SP */
 #define REGISTERS_STACK 31
-#define REGISTERS_PC	32 /* none: told apart */
+#define REGISTERS_PC	32 /* not among them: kept apart */
 #define REGISTERS_KEPT                                     \
 	{                                                  \
 		19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29 \
 	}
 #define REGISTERS_VECTORS NT_PRFPREG
-#define REGISTERS_TLS	  0x401 /* NT_ARM_TLS: a set of its own */
+#define REGISTERS_TLS	  0x401 /* NT_ARM_TLS: another register set */
 
 typedef struct user_regs_struct registers_native;
 
@@ -89,7 +89,7 @@ static inline void registers_copy(const registers_native *from, uint64_t *to)
 #else
 
 #define REGISTERS_COUNT                                                          \
-	0 /* they are not described: of a thread its own function alone is known \
+	0 /* unknown processor: only the innermost function of a thread is found \
 	   */
 #define REGISTERS_STACK 0
 #define REGISTERS_PC	0

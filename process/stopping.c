@@ -28,9 +28,9 @@
 #endif
 
 #define FUTEX_LOCK_PI2_NUMBER 13
-#define PIPE_WHOLE	      4096    /* PIPE_BUF: as much is written at once or not at all */
-#define YOUNG_NS	      2000000 /* a limit may be so much later without harm */
-#define LATE_NS		      1000000 /* an error of a limit that is not worth a longer stop */
+#define PIPE_WHOLE	      4096    /* PIPE_BUF: a write of this size is not split */
+#define YOUNG_NS	      2000000 /* a limit may end this much later without harm */
+#define LATE_NS		      1000000 /* an error of a limit that justifies no longer stop */
 
 enum result { EXACT, BLOCK, REWRITTEN, ENDED, ANEW, RECEIVES, SENDS };
 enum form { NEVER, MS, SPEC, VAL };
@@ -54,7 +54,7 @@ static const struct call *find_call(int64_t number)
 	return NULL;
 }
 
-/* ---- how long it has slept ---- */
+/* ---- duration of the sleep ---- */
 
 static int processor_of(pid_t pid, pid_t tid)
 {
@@ -66,8 +66,9 @@ static int processor_of(pid_t pid, pid_t tid)
 }
 
 /*
- * The clocks of processors differ by what interrupts and other virtual machines took of them, so we
- * ask on the thread's own. What they take while it sleeps is missing: the time is never too long.
+ * The clock of each processor lacks other amounts of time, which interrupts and other virtual
+ * machines took, so this thread moves to the other thread's processor to read the same clock. Time
+ * taken during the sleep is missing, too: the result is never too long.
  */
 static uint64_t asleep_ns(pid_t pid, pid_t tid)
 {
@@ -95,8 +96,8 @@ static void find_age(struct stopping *stopping)
 }
 
 /*
- * Whether code at pc is libc's: what wraps a system call there returns behind it, and does not use
- * the registers of its arguments again, of which one may so be changed.
+ * Whether the code at pc is libc's: its wrapper returns after the system call and does not use the
+ * registers of the arguments again, so one of them may be changed.
  */
 static bool is_libc(pid_t pid, uint64_t pc)
 {
@@ -108,7 +109,7 @@ static bool is_libc(pid_t pid, uint64_t pc)
 	return found;
 }
 
-/* A limit of so many ms in a register. */
+/* The effect on a call with a limit of ms milliseconds in a register. */
 static enum stopping_effect judge_ms(struct stopping *stopping, int64_t ms,
 				     enum stopping_effect other)
 {
@@ -121,7 +122,7 @@ static enum stopping_effect judge_ms(struct stopping *stopping, int64_t ms,
 
 /* ---- descriptors ---- */
 
-/* Asks by a copy of the socket: whether it has a limit of time, and is one of whole messages. */
+/* Queries a copy of the socket: does it have a time limit, does it transfer whole messages? */
 static enum stopping_effect judge_socket(pid_t pid, int fd, bool sends, bool waits_for_all)
 {
 	cleanup_fd int process = (int)syscall(SYS_pidfd_open, pid, 0);
@@ -154,8 +155,8 @@ static enum stopping_effect judge_file(const struct stopping *stopping, bool sen
 	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)stopping->pid, fd);
-	/* its kind alone: a file system that the program has made is not asked, it might not answer
-	 */
+	/* only its type, without synchronisation: a file system that the program itself serves
+	 * might not answer */
 	if (statx(AT_FDCWD, path, AT_STATX_DONT_SYNC, STATX_TYPE, &status))
 		return STOPPING_UNKNOWN;
 	if (S_ISSOCK(status.stx_mode)) {
@@ -171,7 +172,7 @@ static enum stopping_effect judge_file(const struct stopping *stopping, bool sen
 	    (status.stx_rdev_major == 4 || status.stx_rdev_major == 5 ||
 	     (status.stx_rdev_major >= 136 && status.stx_rdev_major <= 143)))
 		return sends ? STOPPING_PARTIAL : STOPPING_NONE;
-	/* eventfd, timerfd, inotify ... have no type */
+	/* eventfd, timerfd, inotify ... have no file type */
 	return status.stx_mode & S_IFMT ? STOPPING_UNKNOWN : STOPPING_NONE;
 }
 
@@ -189,7 +190,8 @@ static enum stopping_effect judge_futex(const struct proc_call *call)
 	}
 }
 
-/* What is left is written where it is read again, if the program has said so. */
+/* If both time arguments are the same memory, the kernel writes the remaining time where the
+ * repeated call reads it. */
 static enum stopping_effect judge_block(struct stopping *stopping)
 {
 	const struct proc_call *call = &stopping->call;
@@ -250,7 +252,7 @@ static enum stopping_effect judge_call(struct stopping *stopping)
 	return judge_file(stopping, call->result == SENDS);
 }
 
-/* ---- before ---- */
+/* ---- before the stop ---- */
 
 static void read_status(struct stopping *stopping)
 {
@@ -270,12 +272,12 @@ void stopping_look(struct stopping *stopping, pid_t pid, pid_t tid)
 	*stopping = (struct stopping){ .pid = pid, .tid = tid, .looked_ns = clock_ns() };
 	read_status(stopping);
 	proc_call(pid, tid, &stopping->call);
-	/* what sleeps for a disk is not interrupted, and what is stopped has been */
+	/* a sleep for a disk is not interrupted, and a stopped thread already was */
 	if (strchr("DTt", stopping->state))
 		return;
 	stopping->effect = judge_call(stopping);
 #ifdef __aarch64__
-	/* when the thread has stopped the kernel has made up its mind to use restart_syscall(2) */
+	/* when the thread has stopped, the kernel has already chosen restart_syscall(2) */
 	if (stopping->is_filtered && stopping->effect == STOPPING_AGAIN &&
 	    find_call(stopping->call.number)->result == BLOCK)
 		stopping->effect = STOPPING_KEPT;
@@ -311,13 +313,13 @@ const char *stopping_objection(const struct stopping *stopping)
 	return NULL;
 }
 
-/* ---- between ---- */
+/* ---- during the stop ---- */
 
 #if REGISTERS_COUNT > 0
 
 #if defined(__x86_64__)
 
-#define AGAIN	 (-514) /* ERESTARTNOHAND: again, if no handler runs */
+#define AGAIN	 (-514) /* ERESTARTNOHAND: repeat the call unless a handler runs */
 #define BY_BLOCK (-516) /* ERESTART_RESTARTBLOCK */
 
 static void call_of(const registers_native *registers, struct proc_call *call)
@@ -347,13 +349,13 @@ static void set_limit(registers_native *registers, int argument, uint64_t ms)
 
 #else
 
-/* The kernel has forgotten the call by then: the thread stands at it again, or behind it. */
+/* The kernel has forgotten the call: the pc is at its instruction or after it. */
 static void call_of(const registers_native *registers, struct proc_call *call)
 {
 	*call = (struct proc_call){ .number = -1, .sp = registers->sp, .pc = registers->pc };
 }
 
-/* Behind the call, or at it to begin it again. */
+/* The pc is after the call's instruction, or at it to repeat it. */
 bool stopping_is_in_call(const struct stopping *stopping, const registers_native *registers)
 {
 	return stopping->call.number == (int64_t)registers->regs[8] &&
@@ -367,7 +369,7 @@ static void set_limit(registers_native *registers, int argument, uint64_t ms)
 
 #endif
 
-/* Whether the kernel has written what is left of the limit to the program's memory. */
+/* Whether the kernel has written the remaining time to the program's memory. */
 static bool is_limit_in_memory(const struct stopping *stopping, const struct call *call)
 {
 	return call && (stopping->effect == STOPPING_REWRITTEN ||
@@ -388,7 +390,8 @@ void stopping_stopped(struct stopping *stopping, const registers_native *registe
 	stopping->is_fresh = !stopping_is_in_call(stopping, registers);
 #endif
 	if (!stopping->is_fresh && stopping->effect == STOPPING_REMAINING) {
-		/* the same call may be another one: our stop alone has woken this one */
+		/* equal arguments may belong to a new call; it is the same call if only our stop
+		 * woke the thread */
 		read_status(&now);
 		stopping->is_fresh = now.switches != stopping->switches + 1;
 	}
@@ -400,8 +403,8 @@ void stopping_stopped(struct stopping *stopping, const registers_native *registe
 			stopping->effect = STOPPING_TIMED;
 	}
 	/*
-	 * We may be late to see it: it ran last when it stopped. To learn that we wait for our turn
-	 * on its processor while the thread stands, so it is asked only where it matters.
+	 * We may notice the stop late; the thread last ran when it stopped. Reading that time means
+	 * waiting for its processor while it is stopped, so it is read only if it matters.
 	 */
 	if (is_limit_in_memory(stopping, find_call(stopping->call.number)) &&
 	    stopping->stopped_ns - stopping->looked_ns > LATE_NS) {
@@ -411,9 +414,9 @@ void stopping_stopped(struct stopping *stopping, const registers_native *registe
 	}
 }
 
-/* ---- behind ---- */
+/* ---- after the stop ---- */
 
-/* What is left of the limit, in ms. */
+/* Sets the register to the remaining time, in ms. */
 static void shorten_register(const struct stopping *stopping, registers_native *registers)
 {
 	int argument = find_call(stopping->call.number)->argument;
@@ -423,7 +426,7 @@ static void shorten_register(const struct stopping *stopping, registers_native *
 	set_limit(registers, argument, gone < limit ? limit - gone : 0);
 }
 
-/* Whether a signal is about to end the call, as the stop did. */
+/* Whether a pending signal is about to end the call, as the stop did. */
 static bool has_signal(const struct stopping *stopping)
 {
 	cleanup_free char *text = proc_text(stopping->pid, stopping->tid, "status");
@@ -451,7 +454,7 @@ bool stopping_settle(const struct stopping *stopping, registers_native *register
 		    use != STOPPING_DISTURBED)
 			return false;
 	} else if (stopping->effect == STOPPING_NONE || stopping->effect == STOPPING_UNKNOWN ||
-		   /* else the kernel sees to it, by this code */
+		   /* otherwise the kernel repeats the call, by this code */
 		   (use == STOPPING_DISTURBED && has_signal(stopping))) {
 		return false;
 	}
@@ -501,7 +504,7 @@ bool stopping_settle(const struct stopping *stopping, registers_native *register
 
 #endif
 
-/* Takes from a limit in memory the time for which the thread stood. */
+/* Subtracts the duration of the stop from a limit in memory. */
 static void shorten_memory(pid_t pid, uint64_t address, enum form form, uint64_t stood_ns)
 {
 	uint64_t unit = form == VAL ? 1000 : 1, time[2], left;
@@ -516,7 +519,7 @@ static void shorten_memory(pid_t pid, uint64_t address, enum form form, uint64_t
 	time[0] = left / NS_OF_SECOND;
 	time[1] = left % NS_OF_SECOND / unit;
 	if (process_vm_writev(pid, &ours, 1, &theirs, 1, 0) < 0)
-		return; /* then it sleeps longer, by that time */
+		return; /* then the thread sleeps longer by that duration */
 }
 
 void stopping_shorten(const struct stopping *stopping, const registers_native *registers)

@@ -3,11 +3,12 @@
 #define PROCESS_STOPPING_H
 
 /*
- * The rule for all that stop threads of a program by ptrace: the program must not notice. A stop
- * interrupts the system call that a thread sleeps in. Most are made again by the kernel; some end
- * with EINTR; some go on by restart_syscall(2), which a seccomp filter may answer by killing the
- * program; some would sleep too long. So a thread is looked at before it is stopped, is not stopped
- * if there is an objection, and has its registers settled before it goes on.
+ * The rule for all components that stop threads of a program by ptrace: the program must not
+ * notice. A stop interrupts the system call in which a thread sleeps. The kernel repeats most
+ * calls; some end with EINTR; some continue by restart_syscall(2), which a seccomp filter may
+ * answer by killing the program; some would sleep too long. So a thread is examined before it is
+ * stopped, is not stopped if there is an objection, and its registers are settled before it
+ * continues.
  */
 
 #include <stdbool.h>
@@ -17,62 +18,64 @@
 #include "process/proc.h"
 #include "process/registers.h"
 
-/* What a stop does to the call, all known of its time limit considered. */
+/* What a stop does to the system call, with its time limit taken into account. */
 enum stopping_effect {
-	STOPPING_NONE,	    /* it sleeps in no call, or in one that the kernel makes again */
-	STOPPING_REWRITTEN, /* also that, and what is left of its time is in memory by then */
-	STOPPING_AGAIN,	    /* can be made again as it is: it has no limit, or a time of day */
-	STOPPING_REMAINING, /* can be made again with what is left of the time, in a register */
-	STOPPING_KEPT,	    /* the kernel alone knows when it ends, and goes on if it is let */
-	STOPPING_TIMED,	    /* its time would begin anew, or end */
-	STOPPING_PARTIAL,   /* it would end with a part of what it moves */
-	STOPPING_UNKNOWN,   /* a call that nothing is known of */
+	STOPPING_NONE,	    /* the thread is in no call, or in one that the kernel repeats */
+	STOPPING_REWRITTEN, /* the kernel repeats it, after writing the remaining time to memory */
+	STOPPING_AGAIN,	    /* can be repeated unchanged: it has no limit, or ends at a time of
+			     * day */
+	STOPPING_REMAINING, /* can be repeated with the remaining time, which is in a register */
+	STOPPING_KEPT,	    /* only the kernel knows the end; it continues the sleep if it may */
+	STOPPING_TIMED,	    /* its time would start anew, or end */
+	STOPPING_PARTIAL,   /* it would transfer only a part */
+	STOPPING_UNKNOWN,   /* a call without a known rule */
 };
 
 struct stopping {
 	pid_t pid, tid;
 	char state;	       /* of proc_pid_stat(5): R S D T ... */
-	struct proc_call call; /* that the thread sleeps in; number -1: none */
+	struct proc_call call; /* in which the thread sleeps; number -1: none */
 	enum stopping_effect effect;
 	bool is_filtered;    /* a seccomp filter may forbid restart_syscall(2) */
-	bool is_young;	     /* the call has just begun, and may begin anew */
-	bool is_fresh;	     /* what it was stopped in began after the look */
-	uint64_t looked_ns;  /* when (CLOCK_MONOTONIC) */
-	uint64_t asleep_ns;  /* for how long by then; 0: not known, or of no interest */
-	uint64_t switches;   /* how often it had gone to sleep */
-	uint64_t blocked;    /* signals */
-	uint64_t stopped_ns; /* when it was found stopped */
+	bool is_young;	     /* the call has just started, and may start anew */
+	bool is_fresh;	     /* the interrupted call started after stopping_look() */
+	uint64_t looked_ns;  /* time of stopping_look() (CLOCK_MONOTONIC) */
+	uint64_t asleep_ns;  /* duration of the sleep by then; 0: unknown or not needed */
+	uint64_t switches;   /* voluntary context switches by then */
+	uint64_t blocked;    /* blocked signals */
+	uint64_t stopped_ns; /* when the thread stopped */
 };
 
-/* Looks at a thread, by /proc and its memory. Nothing is stopped. */
+/* Examines a thread, by /proc and its memory, without stopping it. */
 void stopping_look(struct stopping *stopping, pid_t pid, pid_t tid);
 
-/* Why the thread may not be stopped: what it is in. NULL: it may. */
+/* Why the thread may not be stopped, as a text that names its sleep. NULL: it may be stopped. */
 const char *stopping_objection(const struct stopping *stopping);
 
-/* Whether the stopped thread is in a system call: the one that it was looked at in, or any. */
+/* Whether the stopped thread is in a system call: on aarch64 the one that was found before, else
+ * any. */
 bool stopping_is_in_call(const struct stopping *stopping, const registers_native *registers);
 
-/* To be called when the thread has stopped, and before anything is made of that. */
+/* Call it as soon as the thread has stopped, before its registers are used. */
 void stopping_stopped(struct stopping *stopping, const registers_native *registers);
 
-/* What was done with the thread between. */
+/* What the tracer did with the thread during the stop. */
 enum stopping_use {
-	STOPPING_READ,	    /* nothing */
-	STOPPING_BORROWED,  /* it has made calls of ours, and the kernel still knows of its own */
-	STOPPING_DISTURBED, /* the kernel does not any more */
+	STOPPING_READ,	    /* only read it */
+	STOPPING_BORROWED,  /* the thread made calls for us; the kernel still knows its own */
+	STOPPING_DISTURBED, /* the kernel has forgotten the thread's own call */
 };
 
 /*
- * Makes the registers, as they were when the thread stopped, such that it goes on as if nothing had
- * been; to be set in a stop of PTRACE_INTERRUPT. Returns whether they were changed.
+ * Changes the registers, as they were when the thread stopped, so that it continues as if it had
+ * not been stopped. To be set in a stop of PTRACE_INTERRUPT. Returns whether they were changed.
  */
 bool stopping_settle(const struct stopping *stopping, registers_native *registers,
 		     enum stopping_use use);
 
 /*
- * Takes the time for which the thread stood from what is left of its limit, where the kernel has
- * written that to the program's memory. Once, with settled registers, before it goes on.
+ * Subtracts the duration of the stop from the remaining time, where the kernel has written that to
+ * the program's memory. Call it once, with settled registers, before the thread continues.
  */
 void stopping_shorten(const struct stopping *stopping, const registers_native *registers);
 

@@ -3,8 +3,9 @@
 #define PROCESS_SUBJECT_H
 
 /*
- * Where mappings and memory of another process come from: from the kernel, for a process that runs
- * or stands still. Another kind of it (a core file) fills the maps itself and brings a read.
+ * Where mappings and memory of another process are read from: here from the kernel, for a running
+ * or stopped process. Another source, such as a core file, would fill the maps and supply a read
+ * function.
  */
 
 #include <stdbool.h>
@@ -15,32 +16,34 @@
 
 struct subject {
 	int32_t pid;
-	int32_t thread; /* that has its memory: the first one may have left the others */
+	int32_t thread; /* a thread that has the process's memory: the first one may have ended */
 	int memory;	/* /proc/PID/mem; -1: not open */
 	struct maps maps;
 	size_t (*read)(const struct subject *subject, uint64_t address, void *bytes, size_t size);
 };
 
-/* Nothing is opened or read yet. */
+/* Initializes the subject; opens and reads nothing. */
 void subject_begin(struct subject *subject, int32_t pid);
 
 /*
- * Opens its memory: what the process itself may not read or write can be, too. Without that,
- * subject_read() reads what the process may read. mode: O_RDONLY or O_RDWR. Returns 0 or -errno.
+ * Opens the memory, with which pages can be read or written that the process itself may not access.
+ * Without it subject_read() reads only what the process may read. mode: O_RDONLY or O_RDWR. Returns
+ * 0 or -errno.
  */
 int subject_open_memory(struct subject *subject, int mode);
 void subject_end(struct subject *subject);
 
-/* Opens a file of /proc for it, or -1. */
+/* Opens a file below /proc/PID. Returns the descriptor or -1. */
 int subject_open(const struct subject *subject, const char *name);
 
-/* Reads what is there from the address on. Returns how many bytes; less than size at a gap. */
+/* Reads from the address on. Returns the number of bytes; less than size at a gap. */
 size_t subject_read(const struct subject *subject, uint64_t address, void *bytes, size_t size);
 
-/* Exactly size bytes. Returns 0 or -EFAULT. */
+/* Reads exactly size bytes. Returns 0 or -EFAULT. */
 int subject_get(const struct subject *subject, uint64_t address, void *bytes, size_t size);
 
-/* What a stack has from its pointer on, at most so much: to be walked when the process goes on. */
+/* Copy of a stack from the stack pointer on, of limited size, to be walked after the process
+ * continues. */
 struct subject_stack {
 	uint8_t *bytes; /* to be freed */
 	uint64_t from, size;

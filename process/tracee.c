@@ -11,10 +11,13 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#define STUCK_NS 200000000ull  /* for a thread that may not stop: vfork's parent, a dead disk */
-#define STOP_NS	 5000000000ull /* for one that will: the process that stops it must let it go */
-#define STEP_NS	 50000
-#define SPIN	 20 /* looks without a pause: the stop is another processor's interrupt away */
+/* Timeout for a thread that may not stop: vfork's parent, a thread that waits for a dead disk. */
+#define STUCK_NS 200000000ull
+/* Timeout for other threads: the tracer that has stopped one of them must let it go first. */
+#define STOP_NS 5000000000ull
+#define STEP_NS 50000
+/* Polls without a pause: the stop takes only an interrupt of another processor. */
+#define SPIN 20
 
 int tracee_ask(struct tracee *tracee, const struct stopping *stopping)
 {
@@ -27,7 +30,7 @@ int tracee_ask(struct tracee *tracee, const struct stopping *stopping)
 
 #if REGISTERS_COUNT > 0
 
-/* Returns how many bytes there are, or a negative errno. */
+/* Returns the number of bytes, or a negative errno. */
 static ssize_t get_set(const struct tracee *tracee, int type, void *to, size_t size)
 {
 	struct iovec part = { to, size };
@@ -37,7 +40,7 @@ static ssize_t get_set(const struct tracee *tracee, int type, void *to, size_t s
 		       : (ssize_t)part.iov_len;
 }
 
-/* How it goes on. */
+/* Sets the registers with which the thread continues. */
 static void settle(const struct tracee *tracee, registers_native *registers)
 {
 	struct iovec part = { registers, sizeof(*registers) };
@@ -47,7 +50,8 @@ static void settle(const struct tracee *tracee, registers_native *registers)
 		ptrace(PTRACE_SETREGSET, tracee->tid, (void *)(uintptr_t)NT_PRSTATUS, &part);
 }
 
-/* At once it is settled: so it goes on well even if this process is killed. */
+/* Settles the registers at once, so that the thread continues correctly even if this process is
+ * killed. */
 static int read_registers(struct tracee *tracee)
 {
 	registers_native *registers = &tracee->registers, settled;
@@ -69,7 +73,7 @@ static int read_registers(struct tracee *tracee)
 
 unsigned tracee_vectors(const struct tracee *tracee, uint64_t *words, unsigned max)
 {
-	/* a wider set than there is room for is cut by the kernel */
+	/* the kernel cuts a set that is larger than the buffer */
 	ssize_t got = tracee->is_in_call ? 0 : get_set(tracee, REGISTERS_VECTORS, words, max * 8ul);
 
 	return got < 0 ? 0 : (unsigned)(got / 8);
@@ -130,7 +134,7 @@ int tracee_await(struct tracee *tracee)
 	tracee->is_stopped = true;
 	tracee->signal = status >> 16 ? 0 : WSTOPSIG(status);
 	rc = read_registers(tracee);
-	/* the leader may be gone while others go on (pthread_exit): a zombie has no registers */
+	/* the leader may have ended alone (pthread_exit): a zombie has no registers */
 	if (rc == -ESRCH) {
 		tracee->tid = 0;
 		return 0;

@@ -3,9 +3,9 @@
 #define PROCESS_TRACEE_H
 
 /*
- * A thread that ptrace stops to be read, and that goes on as if nothing had been: no signal is
- * lost, no call of the kernel returns early (process/stopping.h). When this process dies the kernel
- * lets the thread go (ptrace(2)), so nothing here needs undoing.
+ * A thread that is stopped by ptrace to be read, and then continues as if it had not been stopped:
+ * it gets all signals, and no system call returns early (process/stopping.h). If the tracer dies,
+ * the kernel lets the thread continue (ptrace(2)), so nothing must be undone.
  */
 
 #include <stdbool.h>
@@ -15,28 +15,28 @@
 #include "process/stopping.h"
 
 struct tracee {
-	pid_t tid;		    /* 0: it has ended */
-	struct stopping stopping;   /* what it sleeps in */
-	registers_native registers; /* as they were when it stopped */
+	pid_t tid;		    /* 0: the thread has ended */
+	struct stopping stopping;   /* the call in which it sleeps */
+	registers_native registers; /* at the moment of the stop */
 	uint64_t pc, sp, tls;
-	bool is_in_call; /* it was in a system call, so its vector registers hold nothing */
+	bool is_in_call; /* it is in a system call, where vector registers have no meaning */
 	bool is_stopped;
-	int signal; /* that it was about to get */
+	int signal; /* to be delivered to it */
 };
 
-/* Asks a thread, which stopping_look() has looked at, to stop. Returns 0 or a negative errno. */
+/* Asks a thread to stop, after stopping_look(). Returns 0 or a negative errno. */
 int tracee_ask(struct tracee *tracee, const struct stopping *stopping);
 
 /*
- * Waits until it stands still, and reads its registers. Returns 0, also if it has ended instead;
- * -EBUSY: it does not stop in time; -ENOSYS: the registers of this processor are not known.
+ * Waits until the thread has stopped, and reads its registers. Returns 0, also if it has ended
+ * instead; -EBUSY: it does not stop in time; -ENOSYS: unknown registers on this processor.
  */
 int tracee_await(struct tracee *tracee);
 
-/* The words of its vector registers, if they hold anything; returns how many. */
+/* Reads the words of its vector registers, if they have a meaning; returns how many. */
 unsigned tracee_vectors(const struct tracee *tracee, uint64_t *words, unsigned max);
 
-/* Lets it go on. */
+/* Lets the thread continue. */
 void tracee_release(struct tracee *tracee);
 
 #endif
