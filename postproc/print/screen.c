@@ -12,7 +12,7 @@
 #include "base/human.h"
 #include "base/memory.h"
 
-/* So near to the end of a line, a comma or bracket is a good place to break it. */
+/* In this many columns before the end of a line, a comma or bracket is a good place for a break. */
 #define COMMA_NEAR 24
 
 void screen_free(struct screen *screen)
@@ -73,7 +73,7 @@ void line_to(struct line *line, size_t column)
 	line_add(line, "%*s", (int)blanks, "");
 }
 
-/* What a shell takes as it stands. */
+/* Whether a shell takes this byte unquoted. */
 static bool is_plain(char byte)
 {
 	return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
@@ -126,14 +126,17 @@ void screen_add(struct screen *screen, struct line *line)
 	line_begin(line);
 }
 
-/* Where the text may be broken so that its first part fits; its length if nowhere. */
+/* Where to break the text so that its first part fits; its length if there is no such place. */
 static size_t break_of(const char *text, size_t length, size_t indent, size_t width)
 {
 	size_t blank = 0, comma = 0, arrow = 0;
 
 	if (length <= width)
 		return length;
-	/* A word that is longer than the line, as paths are, is not broken: it can be copied. */
+	/*
+	 * A word that is longer than the line, such as a path, is not broken, so that it can be
+	 * copied.
+	 */
 	for (size_t at = indent + 1; at <= width || (at < length && !blank); at++) {
 		if (text[at] != ' ')
 			continue;
@@ -144,7 +147,7 @@ static size_t break_of(const char *text, size_t length, size_t indent, size_t wi
 			comma = at;
 		blank = at;
 	}
-	/* A function and its line stay together, and a number and what it counts. */
+	/* Keeps a function and its line together, and a number and its unit. */
 	if (arrow)
 		return arrow;
 	if (comma)
@@ -165,7 +168,7 @@ size_t line_height(const struct screen *screen, const struct line *line, size_t 
 		if (at > screen->width)
 			return SIZE_MAX;
 		next += strspn(next, " ");
-		/* As if it had been indented. */
+		/* as screen_wrap() will indent it */
 		rest.length = indent + strlen(next);
 		memmove(rest.text + indent, next, strlen(next) + 1);
 		memset(rest.text, ' ', indent);
@@ -202,9 +205,9 @@ void screen_move(struct screen *to, struct screen *from)
 #define DIM   "\033[2m"
 #define PLAIN "\033[0m"
 
-#define LEAKS "still held at" /* exit, or detach */
+#define LEAKS "still held at" /* exit or detach */
 
-/* The colour of a line by what it begins with; NULL: none. */
+/* The colour of a line by its first word; NULL: none. */
 static const char *colour_of(const struct screen *screen, enum screen_colours colours, size_t index)
 {
 	static const struct {

@@ -3,8 +3,8 @@
 #define PRINT_SCREEN_H
 
 /*
- * Lines of a screen, put together piece by piece, so that they can be counted, aligned and wrapped
- * before anything is printed. Whatever is in them, nothing but text reaches the terminal.
+ * Lines of a screen, built piece by piece, so that they can be counted, aligned and wrapped before
+ * they are printed. Only printable text reaches the terminal, whatever they contain.
  */
 
 #include <stdbool.h>
@@ -20,56 +20,57 @@
 struct screen {
 	char **lines;
 	size_t count, capacity;
-	size_t width; /* of the terminal; see screen_width() */
+	size_t width; /* columns; see screen_width() */
 };
 
-/* A line in the making. */
+/* A line that is being built. */
 struct line {
 	char text[SCREEN_LINE_MAX];
 	size_t length;
 };
 
-/* So wide that lines can be read and numbers have room, whatever the terminal is. */
+/* The width to use for a terminal: wide enough for the numbers, not too wide to read. */
 size_t screen_width(size_t columns);
 
-/* The screen is empty again, and as wide as before. */
+/* Frees the lines; the width stays. */
 void screen_free(struct screen *screen);
 
 void line_begin(struct line *line);
 void line_add(struct line *line, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Blanks up to the column; at least two where text stands there already. */
+/* Adds blanks up to the column, at least two after text. */
 void line_to(struct line *line, size_t column);
 
 /*
- * A word for the shell. What is no printable ASCII, screen_print() writes as \x.., which $'' takes.
+ * Adds a word for the shell. screen_print() writes bytes that are not printable ASCII as \x..,
+ * which $'' accepts.
  */
 void line_add_word(struct line *line, const char *text);
 
 struct select_tally;
 
-/* "12 of 31 events (--function=malloc)"; nothing where there were no filters. */
+/* Adds "12 of 31 events (--function=malloc)", or nothing without filters. */
 void line_add_selection(struct line *line, const struct select_tally *selection);
 
-/* How many lines screen_wrap() would make of it; SIZE_MAX: one would be too long. */
+/* How many lines screen_wrap() would make; SIZE_MAX: a line would be too long. */
 size_t line_height(const struct screen *screen, const struct line *line, size_t indent);
 
-/* The line is done, and empty again. */
+/* Adds the line to the screen and clears it. */
 void screen_add(struct screen *screen, struct line *line);
 
 /*
- * As screen_add(); what is longer than the width goes on in further lines, broken at blanks and
- * indented to the column. A word that is longer than a line, as a path may be, stays whole.
- * Returns how many lines it took.
+ * As screen_add(), but a line longer than the width continues in further lines, broken at blanks
+ * and indented to the column. A word that is longer than a line, such as a path, stays whole.
+ * Returns the number of lines.
  */
 size_t screen_wrap(struct screen *screen, struct line *line, size_t indent);
 
-/* Puts all lines of from behind those of to; from is empty then. */
+/* Moves all lines of from to the end of to. */
 void screen_move(struct screen *to, struct screen *from);
 
 enum screen_colours { SCREEN_PLAIN, SCREEN_COLOURS, SCREEN_COLOURS_OF_LEAKS };
 
-/* With colours the first line and headings are bold; those of alarm, and of leaks, red. */
+/* Prints the lines. In colour, the first line and headings are bold, alarms and leaks red. */
 void screen_print(const struct screen *screen, enum screen_colours colours, struct out *out);
 
 #endif

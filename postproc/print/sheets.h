@@ -3,8 +3,8 @@
 #define PRINT_SHEETS_H
 
 /*
- * Prints sheets, whatever is in them: as text for people, as JSON and CSV for programs, trees as
- * lines for flame graphs. They know kinds of columns, and no report.
+ * Prints tables: as text for people, as JSON and CSV for programs, trees as lines for flame graphs.
+ * The printers know kinds of columns and no report.
  */
 
 #include <stdbool.h>
@@ -20,25 +20,29 @@ struct sheets_style {
 	/* of text */
 	unsigned width; /* columns of the terminal; 0: 80 */
 	bool has_colour;
-	bool has_blocks;  /* the terminal shows Unicode: charts are drawn by it */
-	bool is_verbose;  /* names and backtraces whole */
-	bool shows_empty; /* tables without a row have a line of their own each */
-	/* The next command stands around the next report: "holdtrace report ", " FILE"; or NULL. */
+	bool has_blocks;  /* the terminal shows Unicode, which charts then use */
+	bool is_verbose;  /* print whole names and backtraces */
+	bool shows_empty; /* each table without a row has its own line */
+	/*
+	 * The command for the next report is before_next, the report, behind_next: "holdtrace
+	 * report ", " FILE". NULL: unknown.
+	 */
 	const char *before_next, *behind_next;
-	const struct baseline *learned; /* of baseline: what the run has of each limit */
+	const struct baseline *learned; /* for baseline: the run's value of each limit */
 };
 
 /*
- * rows: the reports that were asked for, count of them; 0: these sheets are only a part, with no
- * last lines. Errors are kept by out. */
+ * Prints tables in a format. rows: the count reports that were requested; 0: the tables are only a
+ * part of the output, without the last lines. out keeps errors.
+ */
 void sheets_print(const struct sheets *sheets, const struct report_run *run, struct naming *naming,
 		  const struct report_row *const *rows, unsigned count,
 		  const struct sheets_style *style, struct out *out);
 
-/* False: the format is for trees, and no sheet has one. */
+/* Whether a format can print these tables: false if it is for trees and no table has one. */
 bool sheets_fit(const struct sheets *sheets, const struct writer *format);
 
-/* What sheets_print_NAME of formats.def get. */
+/* The arguments of sheets_print_NAME (formats.def). */
 struct sheets_job {
 	const struct sheets *sheets;
 	const struct report_run *run;
@@ -50,24 +54,28 @@ struct sheets_job {
 };
 
 /*
- * Of text, after sheets_finish(): rows of the same call site become one. by and top as there.
+ * For text, after sheets_finish(): joins rows of the same call site. by and top as for
+ * sheets_finish().
  */
 int sheets_fold_same(struct sheets *sheets, struct naming *naming, const char *by, size_t top,
 		     struct error *err);
 
-/* Of text: whether the sheet has curves, and its chart. It has rows, and a first column of TIME. */
+/*
+ * For text: whether a table has curves, and the printing of its chart. The table must have rows,
+ * and a first column of kind TIME.
+ */
 bool sheets_is_chart(const struct sheet *sheet);
 void sheets_print_chart(const struct sheets_job *job, const struct sheet *sheet);
 
-/* Of JSON and CSV: what a program reads in a cell of that kind. */
+/* For JSON, CSV and HTML: the form of a cell of each kind. */
 enum sheets_shape {
 	SHAPE_TEXT,
 	SHAPE_BACKTRACE,
 	SHAPE_BRANCH,
 	SHAPE_SIGNED,
 	SHAPE_HEX,
-	SHAPE_HUNDREDTHS, /* of what is meant: 12.34 */
-	SHAPE_STEPS,	  /* several unsigned ones */
+	SHAPE_HUNDREDTHS, /* 1234 is 12.34 */
+	SHAPE_STEPS,	  /* an array of unsigned numbers */
 	SHAPE_UNSIGNED,
 };
 enum sheets_shape sheets_shape(enum sheet_kind kind);

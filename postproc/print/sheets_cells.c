@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A cell of a sheet as people read it: one word or number for each kind of column. */
+/* Formats a cell of a table for people, by the kind of its column. */
 #include "sheets_text.h"
 
 #include <inttypes.h>
@@ -24,7 +24,10 @@ static void bar(char *text, uint64_t part)
 	text[length < BAR_WIDTH ? length : BAR_WIDTH] = '\0';
 }
 
-/* A digit each, of what is most in the row: sheets_text.c draws it. What is not nothing is no 0. */
+/*
+ * Writes a digit from 0 to 8 for each step, relative to the largest; 0 only for nothing.
+ * sheets_text.c draws them.
+ */
 static void steps(char *text, const struct sheet_cell *cell)
 {
 	uint64_t most = 1, i;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A sheet of curves as a chart: its rows go from left to right, each curve has some lines of its
- * own, and a mark stands above its highest point. Where there are more rows than columns of the
- * terminal, a column has the most of its rows, so that no peak is lost.
+ * Prints a table of curves as a chart: rows go from left to right, each curve has a few lines, and
+ * a mark is above its highest point. If there are more rows than columns of the terminal, a column
+ * shows the maximum of its rows, so that every peak is visible.
  */
 #include <stdio.h>
 #include <string.h>
@@ -15,7 +15,7 @@
 #define CHART_MIN   40u
 #define POINTS_MAX  400u
 
-/* Eighths of a character cell. Where it has to be plain: three levels. */
+/* Eighths of a character cell; in ASCII three levels. */
 static const char *const blocks[9] = { " ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█" };
 static const char *const plain[9] = { " ", ".", ".", ".", ":", ":", ":", "#", "#" };
 
@@ -27,7 +27,7 @@ struct curve {
 	unsigned lines;
 	uint64_t points[POINTS_MAX];
 	uint64_t most;
-	size_t most_row; /* the first row that has it */
+	size_t most_row; /* the first row with this value */
 };
 
 static uint64_t value_of(const struct curve *curve, size_t row)
@@ -66,7 +66,7 @@ static const char *number(struct human *human, const struct curve *curve, uint64
 		       : human_count(human, value);
 }
 
-/* It says how good the column before it is, and is no curve. */
+/* Whether a column has the error of the column before it, which is not a curve. */
 static bool is_error(const struct sheet *sheet, unsigned column)
 {
 	return column < sheet->facts.column_count &&
@@ -87,7 +87,7 @@ static void print_title(const struct curve *curve)
 	out_format(curve->job->out, " at %s\n", human_moment(&at, row[0].number));
 }
 
-/* Above the highest point. */
+/* Prints the mark above the highest point. */
 static void print_mark(const struct curve *curve)
 {
 	size_t count = curve->sheet->rows.count;
@@ -99,13 +99,13 @@ static void print_mark(const struct curve *curve)
 		   curve->job->style->has_blocks ? "▾" : "v");
 }
 
-/* How many eighths of a line that begins so many below are full. */
+/* How many eighths of a line are full; the line begins the given number of eighths above 0. */
 static unsigned level_of(const struct curve *curve, unsigned point, unsigned below)
 {
 	unsigned levels = curve->lines * 8;
 	unsigned level = (unsigned)((double)curve->points[point] * levels / (double)curve->most);
 
-	/* What is more than nothing is to be seen. */
+	/* A value above 0 must be visible. */
 	if (!level && curve->points[point])
 		level = 1;
 	level = level > below ? level - below : 0;
@@ -135,7 +135,7 @@ static void print_curve(struct curve *curve)
 	measure(curve);
 	if (!curve->most)
 		return;
-	/* A line for each of a few. */
+	/* A small count gets a line for each. */
 	curve->lines = curve->most < LINES_MAX ? (unsigned)curve->most : LINES_MAX;
 	print_title(curve);
 	print_mark(curve);
@@ -144,7 +144,7 @@ static void print_curve(struct curve *curve)
 	out_char(curve->job->out, '\n');
 }
 
-/* From when to when. */
+/* Prints the first and the last time. */
 static void print_axis(const struct curve *curve)
 {
 	const struct sheet *sheet = curve->sheet;

@@ -11,16 +11,16 @@
 #define FRAMES_MAX 256
 
 /*
- * Trees as flamegraph.pl, speedscope and others read them: a line for each branch that has
- * something of its own, its functions from the root on, parted by semicolons, and the number. The
- * number is the column "self"; a tree without one has "count" of each branch alone. Where rows have
- * groups, the group is the first of the functions. Of two runs compared there are two numbers, as
- * difffolded.pl has them.
+ * Prints trees as flamegraph.pl, speedscope and others read them: for each branch with a number of
+ * its own a line with its functions from the root on, separated by semicolons, and the number. That
+ * is column "self", or in a tree without it "count" of the branch alone. In groups, the group's
+ * name is the first function. A comparison of two runs has two numbers, as difffolded.pl prints
+ * them.
  */
 struct walk {
 	const struct sheets_job *job;
 	int branch, value;			     /* columns */
-	ARRAY_OF(const struct sheet_branch *) above; /* by depth: what leads to a row */
+	ARRAY_OF(const struct sheet_branch *) above; /* by depth: the callers of a row */
 };
 
 static int branch_column(const struct sheet_facts *facts)
@@ -42,7 +42,7 @@ bool sheets_fit(const struct sheets *sheets, const struct writer *format)
 	return false;
 }
 
-/* A semicolon would part it, the end of the line end it. */
+/* Prints a name; a semicolon, which separates functions, becomes a colon. */
 static void print_name(struct out *out, const char *name)
 {
 	while (*name) {
@@ -56,7 +56,7 @@ static void print_name(struct out *out, const char *name)
 	}
 }
 
-/* The first of the functions is all that a reader of these lines shows for certain. */
+/* Notes sampling in the first function, which every reader of these lines shows. */
 static void print_class(const struct walk *walk, const char *class)
 {
 	uint64_t sample = walk->job->run->summary->sample;
@@ -94,7 +94,7 @@ static void print_path(const struct walk *walk, const struct sheet_group *group,
 		}
 }
 
-/* Pre-order: what leads to a row stands at the depths above its own. */
+/* Rows are in pre-order: the callers of a row are at smaller depths. */
 static bool enter(struct walk *walk, const struct sheet_branch *branch)
 {
 	const struct sheet_branch **place;

@@ -9,7 +9,7 @@
 
 #define FRAMES_MAX 256
 
-/* A row: the functions that lead to it, outermost first, each with a name. */
+/* A row with its functions, outermost first; each has a name. */
 struct path {
 	const struct sheet_cell *row;
 	size_t count;
@@ -35,7 +35,9 @@ static bool give_names(struct path *path, struct pool *pool, struct naming *nami
 	return true;
 }
 
-/* What leads from the start to main is left out. A row without a backtrace has one frame, too. */
+/*
+ * Reads the functions of a row, without those before main. A row without a backtrace has one frame.
+ */
 static bool read_path(struct path *path, struct pool *pool, struct naming *naming,
 		      const struct sheet_cell *row, int backtrace)
 {
@@ -56,7 +58,7 @@ static bool read_path(struct path *path, struct pool *pool, struct naming *namin
 	return path->frames && give_names(path, pool, naming);
 }
 
-/* Functions from the outermost on that two paths have in common. */
+/* How many outermost functions two paths have in common. */
 static size_t in_common(const struct path *one, const struct path *two)
 {
 	size_t least = one->count < two->count ? one->count : two->count, same = 0;
@@ -89,7 +91,10 @@ static bool add_step(struct sheets_steps *steps, const struct naming_symbol *fra
 	return true;
 }
 
-/* before: NULL for the first. Paths of the same names are steps of one. */
+/*
+ * Adds the steps of a path that differ from the previous path; before: NULL for the first. Equal
+ * paths share their steps.
+ */
 static bool add_path(struct sheets_steps *steps, const struct path *path, const struct path *before,
 		     const struct sheet_facts *facts)
 {

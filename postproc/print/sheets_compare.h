@@ -2,7 +2,7 @@
 #ifndef PRINT_SHEETS_COMPARE_H
 #define PRINT_SHEETS_COMPARE_H
 
-/* Two runs compared, as a tree: the rows of report diff by the functions that lead to them. */
+/* A comparison of two runs as a tree: the rows of report diff by function. */
 
 #include "base/array.h"
 #include "base/pool.h"
@@ -10,7 +10,10 @@
 
 enum sheets_run { SHEETS_OLD, SHEETS_NEW, SHEETS_RUNS };
 
-/* One function, led to by the last ones of less depth; of its own: what ends there. */
+/*
+ * A function; its callers are the last steps of smaller depths. amounts: without those of its
+ * callees.
+ */
 struct sheets_step {
 	struct sheet_branch *branch;
 	uint64_t amounts[SHEETS_RUNS];
@@ -18,14 +21,14 @@ struct sheets_step {
 
 struct sheets_steps {
 	struct pool pool;
-	ARRAY_OF(struct sheets_step) steps; /* in pre-order, by name */
+	ARRAY_OF(struct sheets_step) steps; /* in pre-order, sorted by name */
 	bool has_bytes, has_ns;
 };
 
-/* Whether a sheet has a backtrace, what it was and what it is. */
+/* Whether a table has columns backtrace, old and new. */
 bool sheets_is_comparison(const struct sheet_facts *facts);
 
-/* Fills steps, of which nothing else is left, from a group of such a sheet. */
+/* Replaces steps by those of a group of such a table. */
 bool sheets_compare(struct sheets_steps *steps, const struct sheets_job *job,
 		    const struct sheet *sheet, const struct sheet_group *group);
 

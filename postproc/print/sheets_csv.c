@@ -7,9 +7,9 @@
 #define FRAMES_MAX 256
 
 /*
- * RFC 4180: quotes around what has a comma, a quote or the end of a line; quotes doubled. Sheets
- * follow each other, each with a line of headings and an empty line between; the first column is
- * the sheet's name, so that lines can be told apart by grep.
+ * RFC 4180: texts with commas, quotes or ends of lines are quoted, and quotes doubled. Tables are
+ * separated by empty lines, and each has a line of headings. The first column is the table's name,
+ * for grep.
  */
 static void print_text(struct out *out, const char *text)
 {
@@ -22,7 +22,7 @@ static void print_text(struct out *out, const char *text)
 		out_char(out, '"');
 }
 
-/* begins: it is the first of its cell */
+/* begins: it is the first frame of its cell */
 static void print_frame(struct out *out, const struct naming_symbol *frame, bool begins)
 {
 	if (frame->function)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The last column of a sheet: it has what is left of the line and goes on in the next ones, broken
- * only between frames or words.
+ * Prints the last column of a table. It gets the rest of the line and continues in the next lines,
+ * broken only between frames or words.
  */
 #include "sheets_text.h"
 
@@ -14,11 +14,11 @@
 #define FRAMES_WHOLE  256
 #define LINES_MAX     3 /* of the last column of a row */
 #define BRANCH_INDENT 2u
-#define BRANCH_FRAMES 4u /* of a row of a tree: half from its begin, half from its end */
+#define BRANCH_FRAMES 4u /* of a row of a tree: half from its start, half from its end */
 
 struct flow {
 	const struct layout *layout;
-	size_t begin; /* of its lines */
+	size_t begin; /* where its lines begin */
 	size_t at;    /* column of the terminal */
 	unsigned lines;
 };
@@ -35,7 +35,7 @@ static void flow_put(struct flow *flow, const char *text)
 	out_name(flow->layout->job->out, text, strlen(text), ESCAPE_ALL);
 }
 
-/* A piece that is not broken. False: it has no room any more. */
+/* Prints an unbroken piece. Returns false if there is no room for it. */
 static bool flow_piece(struct flow *flow, const char *between, const char *text)
 {
 	unsigned width = sheets_width(flow->layout->job);
@@ -59,8 +59,8 @@ static bool flow_piece(struct flow *flow, const char *between, const char *text)
 }
 
 /*
- * The call site always, which rows are folded by: they read the same at every width. sites: how
- * many backtraces have it; where that is one, its callers follow as far as there is room.
+ * Prints the frames of the call site, by which rows are joined: they are the same at every width.
+ * sites: how many backtraces have it; if it is one, callers follow as far as there is room.
  */
 static void flow_frames(struct flow *flow, const struct trace_node *backtrace, uint64_t sites)
 {
@@ -86,7 +86,7 @@ static void flow_words(struct flow *flow, const char *text)
 	for (size_t length; *text; text += length + strspn(text + length, " ")) {
 		length = strcspn(text, " ");
 		snprintf(word, sizeof(word), "%.*s", (int)length, text);
-		/* A sentence that is cut in the middle says nothing. */
+		/* a sentence is never cut */
 		flow->lines = 0;
 		if (!flow_piece(flow, " ", word))
 			break;
@@ -102,8 +102,8 @@ static void branch_text(const struct sheets_job *job, const struct naming_symbol
 }
 
 /*
- * The middle of a long one is left out: begin and end tell most. Very deep ones stand beside each
- * other.
+ * Prints a branch. The middle of a long one is left out, since start and end say most. Very deep
+ * branches share one indentation.
  */
 static void flow_branch(struct flow *flow, const struct sheet_branch *branch)
 {
@@ -130,7 +130,7 @@ static void flow_branch(struct flow *flow, const struct sheet_branch *branch)
 	}
 }
 
-/* -v: one frame a line, whole. */
+/* With -v: one whole frame a line. */
 static void print_whole(const struct layout *layout, const struct trace_node *backtrace)
 {
 	struct out *out = layout->job->out;
@@ -161,7 +161,7 @@ static void print_whole(const struct layout *layout, const struct trace_node *ba
 	}
 }
 
-/* Several that read the same. */
+/* Prints the number of sites that were joined. */
 static void flow_count(struct flow *flow, uint64_t rows)
 {
 	struct human human;

@@ -7,11 +7,14 @@
 #include "base/memory.h"
 
 #define FRAMES_MAX 256
-#define KEPT	   1024u /* frames that are kept as they are printed */
-#define KEPT_MAX   504u	 /* bytes of one */
-#define SCHEMA	   1	 /* of what stands here; holdtrace-report(1) */
+#define KEPT	   1024u /* frames whose JSON is cached */
+#define KEPT_MAX   504u	 /* bytes of a cached frame */
+#define SCHEMA	   1	 /* version of this format; see holdtrace-report(1) */
 
-/* A frame of backtraces as it is printed: most stand in many, and all at one depth. */
+/*
+ * The JSON of a frame of backtraces: most frames occur in many backtraces, at one depth of the
+ * JSON.
+ */
 struct kept_frame {
 	uint32_t id, length;
 	char text[KEPT_MAX];
@@ -21,7 +24,7 @@ struct printer {
 	const struct sheets_job *job;
 	struct json json;
 	struct kept_frame *kept; /* by id */
-	struct out aside;	 /* goes nowhere */
+	struct out aside;	 /* a buffer without a file */
 };
 
 static void print_optional(struct json *json, const char *key, const char *text)
@@ -45,7 +48,7 @@ static void print_frame(struct json *json, const struct naming_symbol *frame)
 	json_end(json);
 }
 
-/* What is too long is not kept. */
+/* Caches the JSON of a frame, unless it is too long. */
 static bool keep_frame(struct printer *printer, struct kept_frame *kept,
 		       const struct naming_symbol *frame)
 {
@@ -55,7 +58,7 @@ static bool keep_frame(struct printer *printer, struct kept_frame *kept,
 	aside->used = 0;
 	aside->error = 0;
 	json.out = aside;
-	json.has_key = true; /* nothing stands before it */
+	json.has_key = true; /* no comma before it */
 	print_frame(&json, frame);
 	if (out_error(aside) || aside->used > sizeof(kept->text))
 		return false;
@@ -150,7 +153,7 @@ static void print_row(struct printer *printer, const struct sheet *sheet,
 	json_end(json);
 }
 
-/* When each step of the curves ends, if a report has some. */
+/* Prints when each step of the curves ends, if a report has curves. */
 static void print_windows(const struct sheets_job *job, struct json *json)
 {
 	const struct rises_axis *axis = &job->run->windows;
@@ -175,7 +178,7 @@ static void print_run(const struct sheets_job *job, struct json *json)
 	json_add_unsigned(json, "processes", run->processes.count);
 	json_add_unsigned(json, "events", run->events);
 	json_key(json, "dropped");
-	/* where an end is missing, so is the number of dropped events */
+	/* in a trace without its end, the number of dropped events is unknown */
 	if (run->lost || !(gaps.incomplete || gaps.damaged))
 		json_unsigned(json, run->lost);
 	else

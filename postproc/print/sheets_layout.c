@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How wide the columns of a sheet are: as wide as what is in them, so that what nobody has is no
- * column. The last one begins on a line of its own where too little of the row's line is left.
+ * Lays out the columns of a table: each is as wide as its widest cell, and a column without cells
+ * is left out. The last column begins on its own line if too little of the row's line is left.
  */
 #include "sheets_text.h"
 
@@ -63,7 +63,7 @@ static void measure_row(struct layout *layout, const struct sheet_cell *row)
 	}
 }
 
-/* What nobody has is no column; a heading needs its room, too. */
+/* Measures the columns that have cells, and their headings. */
 static void measure(struct layout *layout)
 {
 	const struct sheet *sheet = layout->sheet;
@@ -82,7 +82,7 @@ static void measure(struct layout *layout)
 	}
 }
 
-/* What a text may be cut to, where the line is too short for all. */
+/* The width to which a text may be cut if the line is too short. */
 static size_t least_text(const struct layout *layout)
 {
 	size_t third = sheets_width(layout->job) / 3;
@@ -90,7 +90,9 @@ static size_t least_text(const struct layout *layout)
 	return third < TEXT_WIDTH_MIN ? TEXT_WIDTH_MIN : third;
 }
 
-/* What does not flow has its width; what does some room, a text enough for all of it (LINES_MAX).
+/*
+ * The least width of the last column: of a flowing column some room, of a text enough for LINES_MAX
+ * lines, else its own width.
  */
 static size_t least_last(const struct layout *layout)
 {
@@ -120,7 +122,7 @@ static size_t width_before_last(const struct layout *layout)
 	return width;
 }
 
-/* Cuts texts as far as must be, so that what is before the last column fits into the room. */
+/* Cuts texts as far as needed for the columns before the last one to fit into the room. */
 static void narrow(struct layout *layout, size_t room)
 {
 	size_t width = width_before_last(layout), least = least_text(layout);
@@ -137,13 +139,13 @@ static void narrow(struct layout *layout, size_t room)
 	}
 }
 
-/* The last one says a number: it stands with the others, under its heading. */
+/* Whether the last column is a number, which is printed with the others, under its heading. */
 static bool is_number(const struct layout *layout)
 {
 	return !sheets_is_left(layout->sheet->facts.columns[layout->last].kind);
 }
 
-/* Where a line is too short for the numbers alone, they go on in further ones. */
+/* If a line is too short for the numbers alone, they continue in further lines. */
 static void fold(struct layout *layout, size_t width)
 {
 	size_t at = INDENT;
@@ -156,7 +158,7 @@ static void fold(struct layout *layout, size_t width)
 	}
 }
 
-/* A curve is worth a column, but not that every row has a line more, unless it was asked for. */
+/* Leaves out curves that would add a line to each row, unless they were requested. */
 static void spare_curves(struct layout *layout, size_t width)
 {
 	const struct sheet_facts *facts = &layout->sheet->facts;
@@ -169,7 +171,7 @@ static void spare_curves(struct layout *layout, size_t width)
 		}
 }
 
-/* Rather than that something is cut, the last one stands below. */
+/* The last column moves below before anything is cut. */
 void sheets_lay_out(struct layout *layout)
 {
 	size_t width = sheets_width(layout->job);

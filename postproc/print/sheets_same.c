@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which rows of a sheet are one on a screen: those of one call site. */
+/* Joins rows of a table that have the same call site on a screen. */
 #include "sheets_text.h"
 
 struct reader {
@@ -7,7 +7,10 @@ struct reader {
 	struct line text;
 };
 
-/* Its texts and its call sites; numbers are added up. NULL: too long to be sure of the end. */
+/*
+ * Reads the texts and call sites of a row, the key by which rows are joined; their numbers are
+ * added up. NULL: too long to compare.
+ */
 static const char *read_row(void *user, const struct sheet *sheet, const struct sheet_cell *row)
 {
 	struct reader *reader = user;
@@ -33,7 +36,7 @@ int sheets_fold_same(struct sheets *sheets, struct naming *naming, const char *b
 	struct reader reader = { .naming = naming };
 	int rc = sheets_fold(sheets, by, top, read_row, &reader, err);
 
-	/* What was read is not shown yet. */
+	/* The names that were read are not on the screen yet. */
 	naming_restart(naming);
 	return rc;
 }

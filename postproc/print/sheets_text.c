@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* Sheets as text for people: headings, rows, groups with their sums, and what to ask next. */
+/* Prints tables as text for people: headings, rows, groups with their sums, and the next report. */
 #include "sheets_text.h"
 
 #include "account/estimate.h"
 #include "base/human.h"
 #include "screen.h"
 
-/* To no more than width: of a path the end remains, of all else the beginning. */
+/* Whether a byte continues a UTF-8 character. */
 static bool is_inside(char byte)
 {
 	return ((unsigned char)byte & 0xc0) == 0x80;
 }
 
-/* text has room for CELL_MAX. */
+/*
+ * Cuts a text to width columns: a path keeps its end, all other text its start. text has room for
+ * CELL_MAX.
+ */
 static void cut(char *text, size_t width)
 {
 	static const char dots[] = "...";
@@ -35,7 +38,7 @@ static void cut(char *text, size_t width)
 	}
 }
 
-/* Digits of sheets_format_cell(), as a curve of one line. */
+/* Draws the digits of sheets_format_cell() as a curve of one line. */
 static void draw_steps(const struct sheets_job *job, const char *digits)
 {
 	static const char *const blocks[] = { " ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█" };
@@ -51,7 +54,7 @@ static void draw_steps(const struct sheets_job *job, const char *digits)
 	}
 }
 
-/* Adds to *at the columns of the terminal that it takes; *gap: blanks before what comes next. */
+/* Prints a cell. Adds its columns of the terminal to *at; *gap: blanks before the next cell. */
 static void print_cell(const struct layout *layout, unsigned column, char *text, size_t *at,
 		       size_t *gap)
 {
@@ -82,7 +85,7 @@ static void print_cell(const struct layout *layout, unsigned column, char *text,
 	*at += width;
 }
 
-/* Words that go on in the next line, indented. at: where the first one stands. */
+/* Prints words that continue in the next line, indented. at: the column of the first word. */
 static void print_words_at(const struct sheets_job *job, const char *colour, size_t at,
 			   size_t indent, const char *text)
 {
@@ -161,7 +164,7 @@ static void print_row(const struct layout *layout, const struct sheet_cell *row)
 		}
 	}
 	if (is_folded)
-		at = SIZE_MAX; /* nothing stands behind them */
+		at = SIZE_MAX; /* nothing follows them */
 	if (layout->last < facts->column_count)
 		sheets_print_last(layout, at, gap, &row[layout->last]);
 	out_char(out, '\n');
@@ -176,7 +179,7 @@ static void end_headings(const struct sheets_job *job, struct line *headings)
 	line_begin(headings);
 }
 
-/* The last one has its heading only where it stands in the same line. */
+/* The last column has a heading only if it is in the same line. */
 static void print_headings(const struct layout *layout)
 {
 	const struct sheets_job *job = layout->job;
@@ -209,7 +212,7 @@ static void print_headings(const struct layout *layout)
 
 /* ---- groups ---- */
 
-/* " held 738 B, count 4" */
+/* Adds the sums of a group: " held 738 B, count 4". */
 static void add_sums(struct line *line, const struct layout *layout, const struct sheet_cell *sums)
 {
 	const char *between = " ";
@@ -226,7 +229,7 @@ static void add_sums(struct line *line, const struct layout *layout, const struc
 	}
 }
 
-/* A name that is a sentence, and has no sums, may need more than one line. */
+/* Prints the name of a group. A sentence without sums may take several lines. */
 static void print_group_name(const struct layout *layout, const struct sheet_group *group)
 {
 	const struct sheets_job *job = layout->job;
@@ -277,7 +280,10 @@ static int sorted_by(const struct sheet_facts *facts)
 	return *facts->by ? sheet_column(facts, facts->by) : -1;
 }
 
-/* Where nobody looked, or where samples are all that was seen, it is no "nothing". */
+/*
+ * The word for an empty table. It is not "nothing" where nothing was looked for or only samples
+ * were recorded.
+ */
 static const char *word_of_nothing(const struct sheets_job *job, const struct sheet *sheet)
 {
 	if (sheet->is_unknown)
@@ -287,14 +293,14 @@ static const char *word_of_nothing(const struct sheets_job *job, const struct sh
 		       : "nothing";
 }
 
-/* It has neither a row nor a word about why. */
+/* Whether a table has no row and no explanation. */
 static bool is_quiet(const struct sheets_job *job, const struct sheet *sheet)
 {
 	return !sheet->rows.count && !sheet->note &&
 	       !strcmp(word_of_nothing(job, sheet), "nothing");
 }
 
-/* Of several tables those that are empty have one line together. */
+/* Whether empty tables share a line. */
 static bool are_joined(const struct sheets_job *job)
 {
 	size_t quiet = 0;
@@ -348,7 +354,7 @@ static void print_sheet(const struct sheets_job *job, const struct sheet *sheet)
 
 /* ---- the last lines ---- */
 
-/* "1 trace damaged", "2 of 5 traces damaged" */
+/* Adds "1 trace damaged", "2 of 5 traces damaged". */
 static void add_gap(struct line *line, uint64_t number, uint64_t all, const char *thing,
 		    const char *what)
 {
@@ -362,7 +368,7 @@ static void add_gap(struct line *line, uint64_t number, uint64_t all, const char
 	line_add(line, " %s%s %s", thing, number == 1 && all <= 1 ? "" : "s", what);
 }
 
-/* An event in a thousand is another matter than every second one. */
+/* Adds the dropped events with their share, which decides how much they matter. */
 static void add_lost(struct line *line, const struct report_gaps *gaps)
 {
 	struct sheet_cell cell = { 0 };
@@ -390,7 +396,7 @@ static void add_unnamed(const struct sheets_job *job, struct line *line)
 		line_add(line, ": %s", missing.advice);
 }
 
-/* Of memory there are estimates, and none of what was in no sample. */
+/* Explains the estimates of sampled memory, and memory that is in no sample. */
 static void print_sample(const struct sheets_job *job)
 {
 	uint64_t sample = job->run->summary->sample;
@@ -410,7 +416,7 @@ static void print_sample(const struct sheets_job *job)
 	print_words(job, "", strlen("estimates:"), text.text);
 }
 
-/* What every number above is to be doubted for, in one line. */
+/* Prints in one line what all numbers above may lack. */
 static void print_gaps(const struct sheets_job *job)
 {
 	struct report_gaps gaps;
@@ -438,7 +444,7 @@ static void print_gaps(const struct sheets_job *job)
 	print_words(job, "", strlen("missing:"), text.text);
 }
 
-/* What of the trace is in the numbers above, if not all. */
+/* Prints the filters, if not all events are in the numbers above. */
 static void print_selection(const struct sheets_job *job)
 {
 	struct line text;
@@ -462,7 +468,10 @@ static bool has_table(const struct sheets_job *job, const char *names)
 	return false;
 }
 
-/* "leaks", or "waits --table=signals,posts", of which the first table counts. */
+/*
+ * Whether a report was requested: "leaks", or "waits --table=signals,posts", of which the first
+ * table counts.
+ */
 static bool is_asked(const struct sheets_job *job, const char *report)
 {
 	static const char option[] = " --table=";
@@ -478,7 +487,7 @@ static bool is_asked(const struct sheets_job *job, const char *report)
 	return false;
 }
 
-/* Neither a process nor a row: there is nothing to ask more about. */
+/* Whether there is neither a process nor a row. */
 static bool is_empty(const struct sheets_job *job)
 {
 	size_t count = job->run->summary->processes.count;
@@ -488,7 +497,10 @@ static bool is_empty(const struct sheets_job *job)
 	return !count;
 }
 
-/* What the last report recommends, or one before it, and has not been asked. */
+/*
+ * The report that the last of the requested reports recommends, or an earlier one, if it was not
+ * requested.
+ */
 static const char *next_of(const struct sheets_job *job)
 {
 	for (unsigned i = job->count; i-- > 0;)
@@ -497,7 +509,7 @@ static const char *next_of(const struct sheets_job *job)
 	return "";
 }
 
-/* What tells more: of what is missing first, else what the report recommends. */
+/* Prints the next report: on what is missing, else the one that the report recommends. */
 static void print_next(const struct sheets_job *job)
 {
 	const struct sheets_style *style = job->style;
@@ -519,7 +531,7 @@ static void print_next(const struct sheets_job *job)
 	out_char(job->out, '\n');
 }
 
-/* What stands in the part that could not be read is in no number: said before the first of them. */
+/* Precedes the first number: no number includes the part that could not be read. */
 static void print_damage(const struct sheets_job *job)
 {
 	struct report_gaps gaps;

@@ -3,9 +3,9 @@
 #define PRINT_SHEETS_TEXT_H
 
 /*
- * A sheet as text, between its parts: sheets_cells.c says what is in a cell, sheets_layout.c how
- * wide columns are, sheets_flow.c prints the last column, sheets_text.c all else. Nobody else
- * includes this.
+ * Shared by the parts that print a table as text: sheets_cells.c formats cells, sheets_layout.c
+ * sets widths, sheets_flow.c prints the last column, sheets_text.c all else. No other file includes
+ * this.
  */
 
 #include <stdbool.h>
@@ -25,7 +25,7 @@
 #define LAST_WIDTH_MIN	 28
 #define BRANCH_WIDTH_MIN 20
 
-/* Colours by what is said, few and from the palette of the terminal. */
+/* A few colours by meaning, from the palette of the terminal. */
 #define COLOUR_TITLE "\033[1m"
 #define COLOUR_GROUP "\033[1;36m"
 #define COLOUR_HEAD  "\033[2m"
@@ -34,16 +34,20 @@
 #define COLOUR_WARN  "\033[31m"
 #define COLOUR_END   "\033[0m"
 
-/* How a sheet is laid out. The last column has what is left of the line, and may go on in more. */
+/*
+ * The layout of a table. The last column gets the rest of the line, and may continue in further
+ * lines.
+ */
 struct layout {
 	const struct sheets_job *job;
 	const struct sheet *sheet;
 	size_t widths[COLUMNS_MAX]; /* 0: not shown */
-	size_t words[COLUMNS_MAX];  /* the longest that is not broken; paths may be longer */
-	unsigned last;		    /* the column that takes the rest */
-	int by;			    /* the column that it is sorted by, or -1 */
-	size_t last_at;		    /* where it begins */
-	bool begins[COLUMNS_MAX];   /* the column begins a further line of the row */
+	size_t words[COLUMNS_MAX];  /* the longest word that must not be broken; paths may be longer
+				     */
+	unsigned last;		    /* the last column */
+	int by;			    /* the column that the rows are sorted by, or -1 */
+	size_t last_at;		    /* where the last column begins */
+	bool begins[COLUMNS_MAX];   /* the column begins a new line of the row */
 };
 
 static inline void text_colour(const struct sheets_job *job, const char *code)
@@ -66,27 +70,29 @@ static inline void text_line(const struct sheets_job *job, const char *code, con
 	out_char(job->out, '\n');
 }
 
-/* Numbers stand at the right of their column, all else at its left. */
+/* Whether a column is aligned to the left; numbers are aligned to the right. */
 bool sheets_is_left(enum sheet_kind kind);
 
-/* A cell as it is read; text has room for CELL_MAX. */
+/* Formats a cell; text has room for CELL_MAX. */
 void sheets_format_cell(char *text, enum sheet_kind kind, const struct sheet_cell *cell);
 
-/* Of the terminal. */
+/* The width of the terminal. */
 unsigned sheets_width(const struct sheets_job *job);
 
-/* Of two backtraces of a row the last one stands in its column, the other below the row. */
+/* Whether a column is printed below the row: of two backtraces, all but the last. */
 bool sheets_is_below(const struct layout *layout, unsigned column);
 
 /* Fills widths, last and last_at for the rows that are shown. */
 void sheets_lay_out(struct layout *layout);
 
-/* The last column of a row. at: columns of the terminal that its line has so far, with the gap, the
- * blanks at its end that are not printed yet. */
+/*
+ * Prints the last column of a row. at: columns of the line so far, including gap blanks that are
+ * not printed yet.
+ */
 void sheets_print_last(const struct layout *layout, size_t at, size_t gap,
 		       const struct sheet_cell *cell);
 
-/* A backtrace below its row: behind its heading, and on in the same column. */
+/* Prints a backtrace below its row, after its heading and aligned to it. */
 void sheets_print_below(const struct layout *layout, const char *heading,
 			const struct trace_node *backtrace);
 
