@@ -69,7 +69,7 @@ static bool all_complete(const struct summary *summary)
 	return true;
 }
 
-/* Beside the numbers, since none of them has what could not be read. */
+/* Stands beside the numbers, as none of them includes the damaged part. */
 static void add_damaged(struct line *line, const struct summary *summary)
 {
 	if (summary->damaged && summary->processes.count > 1)
@@ -127,9 +127,9 @@ static void print_verdict(struct overview *overview)
 	screen_wrap(&overview->screen, &line, 2);
 }
 
-/* ---- what is missing ---- */
+/* ---- dropped events and missing names ---- */
 
-/* In how many events it has a frame: what all that is shown depends on, not only the screen. */
+/* In how many events the module has a frame: that matters for every report. */
 static void add_share(struct line *line, double percent)
 {
 	if (percent > 0 && percent < 0.1)
@@ -157,7 +157,7 @@ static void print_module(struct overview *overview, const struct naming_missing 
 	screen_wrap(&overview->screen, &line, 9);
 }
 
-/* Those whose names can be had, the most useful first. */
+/* Modules whose names can be obtained, the most useful first. */
 static void print_missing(struct overview *overview)
 {
 	struct naming_missing missing[MISSING_MAX];
@@ -168,7 +168,7 @@ static void print_missing(struct overview *overview)
 		print_module(overview, &missing[i]);
 }
 
-/* Waiting for the collector helps against nothing else. */
+/* Whether a ring was full: only then does waiting for the collector help. */
 static bool was_full(const struct summary *summary)
 {
 	for (size_t i = 0; i < summary->losses.count; i++)
@@ -191,7 +191,7 @@ static void print_lost(struct overview *overview)
 	screen_wrap(&overview->screen, &line, 6);
 }
 
-/* A floor that was passed over, so the order was taken on trust. */
+/* Events that came after the low watermark had passed them. */
 static void print_late(struct overview *overview)
 {
 	struct line line;
@@ -223,7 +223,7 @@ static void print_selection(struct overview *overview)
 	screen_wrap(&overview->screen, &line, 8);
 }
 
-/* Before the first number, since none has what could not be read. */
+/* Precedes the first number, as no number includes the damaged part. */
 static void print_damage(struct overview *overview)
 {
 	const struct summary *summary = overview->summary;
@@ -237,7 +237,7 @@ static void print_damage(struct overview *overview)
 	screen_wrap(&overview->screen, &line, 9);
 }
 
-/* What of its life was recorded; all of it has an end. */
+/* Which part of the program's life was recorded, if its end was. */
 static const char *recorded_part(const struct summary *summary)
 {
 	for (size_t i = 0; i < summary->processes.count; i++)
@@ -280,7 +280,7 @@ static void print_nothing(struct overview *overview)
 
 /* ---- the last lines ---- */
 
-/* "holdtrace report" as the user would have to call it. */
+/* Adds "holdtrace report" as the user has to call it. */
 static void add_report(struct line *line, const char *what)
 {
 	const char *own = program_invocation_name, *end = strstr(own, "-postproc");
@@ -295,7 +295,7 @@ static void add_report(struct line *line, const char *what)
 	line_add(line, is_ours ? " report %s" : " --report=%s", what);
 }
 
-/* Of a trace's path, that of the file: streams of one file have numbers behind it. */
+/* The length of the file's part of a trace's path: streams of a bundle have a number after it. */
 static size_t file_length(const char *path)
 {
 	size_t length, stream;
@@ -304,7 +304,7 @@ static size_t file_length(const char *path)
 									       : strlen(path);
 }
 
-/* Those of one file stand together. */
+/* Counts files; streams of a file are adjacent. */
 static size_t count_files(const struct summary *summary)
 {
 	const char *before = "";
@@ -321,7 +321,7 @@ static size_t count_files(const struct summary *summary)
 	return count;
 }
 
-/* Length of the directory that all files of the run are in, as they are named; 0: there is none. */
+/* Length of the path of the directory that all files of the run are in; 0: they are in several. */
 static size_t common_directory(const struct summary *summary)
 {
 	const char *first = summary->processes.items[0].path, *slash = strrchr(first, '/');
@@ -338,7 +338,7 @@ static size_t common_directory(const struct summary *summary)
 	return length;
 }
 
-/* A file in a line of its own where this one is too long: the shell goes on behind a backslash. */
+/* Adds a file, in a new line after a backslash if this line is too long. */
 static void add_file(struct overview *overview, struct line *line, const char *path, size_t length)
 {
 	cleanup_free char *name = memory_text_part(path, length);
@@ -357,8 +357,8 @@ static void add_file(struct overview *overview, struct line *line, const char *p
 }
 
 /*
- * Names the trace with the place that is first among those of what is held; of the newest run all
- * files, or the directory that has them.
+ * Names the trace of the first call site with live objects; of the newest run all files, or their
+ * directory.
  */
 static void print_next(struct overview *overview, const char *path)
 {
@@ -416,7 +416,7 @@ static void print_traces(struct overview *overview)
 
 /* ---- all of it ---- */
 
-/* What stands below the sites is made before them: they get the room that is left. */
+/* Lines below the sites are made before them, so that sites get the remaining room. */
 static void compose(struct overview *overview)
 {
 	struct screen top, bottom;
@@ -450,7 +450,7 @@ static void compose(struct overview *overview)
 	overview_cut(overview);
 	bottom = overview->screen;
 	overview->screen = top;
-	/* The last two lines, and two of those that only the sites' names tell of. */
+	/* The last two lines, and two that print_missing() may add after the sites are named. */
 	used = top.count + bottom.count + 2 + 4;
 	overview_sites(overview, used + 3 < OVERVIEW_LINES_MAX ? OVERVIEW_LINES_MAX - used : 3);
 	screen_move(&overview->screen, &bottom);
@@ -458,7 +458,10 @@ static void compose(struct overview *overview)
 	print_traces(overview);
 }
 
-/* What there is room for on a usual terminal is shown on every other, in more or fewer lines. */
+/*
+ * Sizes the lists for a terminal of usual width: other widths show the same rows in more or fewer
+ * lines.
+ */
 static void print(struct overview *overview, size_t width, struct out *out)
 {
 	overview->screen.width = SCREEN_WIDTH_USUAL;

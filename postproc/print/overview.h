@@ -2,7 +2,7 @@
 #ifndef PRINT_OVERVIEW_H
 #define PRINT_OVERVIEW_H
 
-/* The screen that a run ends with, from the numbers of the summary. */
+/* The screen at the end of a run, from the numbers of the summary. */
 
 #include "base/error.h"
 #include "base/out.h"
@@ -14,14 +14,15 @@
 struct report_options;
 
 struct overview_style {
-	size_t width; /* of the terminal */
+	size_t width; /* columns of the terminal */
 	bool has_colour;
 	bool is_newest; /* the traces are those that a command without a file reads */
 };
 
 /*
- * Looks up the names of what is shown, and prints. What naming showed before does not count.
- * options: what leaks leaves out. Returns 0 or a negative errno, as suppress_fill().
+ * Looks up the names of the call sites that are shown, and prints the screen. Forgets which names
+ * were shown before. options: for the suppressions of report leaks. Returns 0 or a negative errno
+ * of suppress_fill().
  */
 int overview_print(const struct summary *summary, struct naming *naming,
 		   const struct report_options *options, const struct overview_style *style,

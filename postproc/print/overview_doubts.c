@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* Its calls of malloc never come to the library. */
+/* The program's malloc is not the recorded one. */
 static void print_allocator(struct overview *overview)
 {
 	const struct summary *summary = overview->summary;
@@ -24,7 +24,7 @@ static void print_allocator(struct overview *overview)
 	screen_wrap(&overview->screen, &line, 8);
 }
 
-/* Its functions are called by names that no hook has. */
+/* The program has an allocator whose functions have names that no hook has. */
 static void print_inner_allocator(struct overview *overview)
 {
 	const struct summary *summary = overview->summary;
@@ -48,7 +48,7 @@ static void print_inner_allocator(struct overview *overview)
 	screen_wrap(&overview->screen, &line, 8);
 }
 
-/* The path's last part. */
+/* The last component of a path. */
 static const char *file_name(const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -56,7 +56,7 @@ static const char *file_name(const char *path)
 	return slash && slash[1] ? slash + 1 : path;
 }
 
-/* What they gain and give back is in no number. */
+/* Modules whose acquisitions and releases are not recorded. */
 static void print_bypasses(struct overview *overview)
 {
 	const struct summary *summary = overview->summary;
@@ -96,7 +96,7 @@ static void print_namespaces(struct overview *overview)
 	screen_wrap(&overview->screen, &line, 8);
 }
 
-/* A screen without waits would look as if no thread had waited. */
+/* Without this line, a screen without waits would look as if no thread had waited. */
 static void print_coverage(struct overview *overview)
 {
 	const struct coverage_sum *sum = &overview->summary->blocked_time;
@@ -110,7 +110,7 @@ static void print_coverage(struct overview *overview)
 	screen_wrap(&overview->screen, &line, 8);
 }
 
-/* What was freed meanwhile seems to be held. */
+/* Objects that were freed during a pause seem to be live. */
 static void print_pauses(struct overview *overview)
 {
 	const struct summary *summary = overview->summary;
@@ -126,7 +126,7 @@ static void print_pauses(struct overview *overview)
 	screen_wrap(&overview->screen, &line, 8);
 }
 
-/* What only whole traces tell: each free, and what was done between two calls. */
+/* Sampled traces lack what needs every call. */
 static void print_sample(struct overview *overview)
 {
 	struct line line;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The screen lists all that is held; the report leaks and --fail-on do not. */
+/* The screen lists all live objects; report leaks and --fail-on leave out suppressed ones. */
 #include "overview_parts.h"
 
 bool overview_is_left_out(struct overview *overview, const struct summary_site *site)

@@ -117,7 +117,7 @@ void overview_processes(struct overview *overview)
 	size_t count = summary->processes.count, room = overview_limit(overview, PROCESSES_MAX);
 	cleanup_free bool *is_chosen = memory_zalloc(count, sizeof(*is_chosen));
 
-	/* A single process is already described by the headline. */
+	/* the headline describes a single process */
 	if (count < 2)
 		return;
 	room += room == 1;
@@ -128,7 +128,7 @@ void overview_processes(struct overview *overview)
 			print_process(overview, &summary->processes.items[i]);
 }
 
-/* ---- what is missing ---- */
+/* ---- what the traces lack ---- */
 
 void overview_untraced(struct overview *overview)
 {
@@ -195,7 +195,7 @@ const char *overview_held(const struct overview *overview)
 								       : "still held at exit";
 }
 
-/* What was there before anybody looked. */
+/* Adds what the process had before it was attached to. */
 static void add_had(struct line *line, const struct summary_process *process)
 {
 	struct before_sum mappings = before_mappings(process->had);
@@ -211,7 +211,10 @@ static void add_had(struct line *line, const struct summary_process *process)
 		line_add(line, " and a heap of %s", BYTES(heap.bytes));
 }
 
-/* And how much of it was given back since: of all processes, but for mappings. */
+/*
+ * Adds how much of that was released since: memory and others are of all processes, mappings of
+ * this one.
+ */
 static void add_given_back(struct line *line, const struct summary_process *process,
 			   uint64_t memory, uint64_t others)
 {
@@ -253,7 +256,7 @@ void overview_attached(struct overview *overview)
 	}
 }
 
-/* What a flight recorder has left out. */
+/* The part that a flight recorder dropped. */
 void overview_kept(struct overview *overview)
 {
 	const struct summary *summary = overview->summary;
@@ -286,7 +289,7 @@ void overview_kept(struct overview *overview)
 	screen_wrap(&overview->screen, &line, 10);
 }
 
-/* What --follow did not choose. */
+/* Processes that --follow did not choose. */
 void overview_unchosen(struct overview *overview)
 {
 	const struct summary *summary = overview->summary;

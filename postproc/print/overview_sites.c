@@ -13,23 +13,23 @@
 
 #define COLUMN_AMOUNT	 6
 #define AMOUNT_WIDTH_MAX 34
-#define WIDTH_BESIDE	 64 /* of a terminal that has amounts and backtraces in one line */
+#define WIDTH_BESIDE	 64 /* columns of a terminal that has amounts and backtraces in one line */
 
 #define SITES_MAX 10
 
-/* A line of the list: all sites of a class with the same call site. */
+/* A row of the list: all sites of a class and a process with the same call site. */
 struct entry {
-	const struct summary_site *site; /* the weightiest */
+	const struct summary_site *site; /* the largest */
 	uint64_t count, bytes, sites;
 	bool has_more_examples;
-	bool is_foreign; /* of a program of the system that the run started */
+	bool is_foreign; /* of a system program that the run started */
 	char *call_site;
 };
 
 struct entries {
 	struct entry *items;
 	size_t count;
-	uint64_t sites;	    /* that are in them */
+	uint64_t sites;	    /* number of sites in the entries */
 	struct table table; /* by class, process and call site */
 };
 
@@ -63,9 +63,9 @@ static void add_amount(const struct overview *overview, struct line *line,
 		line_add(line, "%.20s%s", class->type, PLURAL(entry->count));
 }
 
-/* ---- the path of one of them ---- */
+/* ---- an example of a row ---- */
 
-/* Behind the amount if it is short. */
+/* Whether the example is short enough to follow the amount. */
 static bool has_short_example(const struct entry *entry)
 {
 	return entry->site->example && strlen(entry->site->example) <= 16 &&
@@ -89,9 +89,9 @@ static void print_example(struct overview *overview, const struct entry *entry, 
 	screen_add(&overview->screen, &line);
 }
 
-/* ---- what the lines are ---- */
+/* ---- the rows ---- */
 
-/* Whose it is, where that is not the program that the screen is about; and how many sites. */
+/* Adds the process, if it is not the main program, and the number of sites. */
 static void add_origin(const struct overview *overview, struct line *line,
 		       const struct entry *entry)
 {
@@ -108,7 +108,7 @@ static void add_origin(const struct overview *overview, struct line *line,
 		line_add(line, " (%s sites)", COUNT(entry->sites));
 }
 
-/* Where the backtraces begin: behind the widest amount. */
+/* The column of the backtraces: after the widest amount. */
 static size_t find_column(const struct overview *overview, const struct entry *entries,
 			  size_t count)
 {
@@ -141,7 +141,9 @@ static void join(struct entry *entry, const struct summary_site *site)
 	entry->sites++;
 }
 
-/* A program of the system that the run started (true, sed), and not the one that it is about. */
+/*
+ * Whether a process is a system program (true, sed) that the run started, and not its main program.
+ */
 static bool is_foreign(const struct summary *summary, uint32_t number)
 {
 	const struct summary_process *process = summary_process_at(summary, number);
@@ -161,7 +163,7 @@ static bool is_same_entry(const void *item, const void *key)
 	       !strcmp(entry->call_site, wanted->call_site);
 }
 
-/* Puts a site to the others with its call site. */
+/* Adds a site to the row of its call site. */
 static bool add_site(struct overview *overview, struct entries *entries,
 		     const struct summary_site *site)
 {
@@ -194,7 +196,9 @@ static bool add_site(struct overview *overview, struct entries *entries,
 	return table_add(&entries->table, hash, entry) == 0;
 }
 
-/* The program's own first, class by class as the sites are; what was joined may weigh more. */
+/*
+ * The program's own sites first, by class; within a class by size, which joining may have changed.
+ */
 static int compare_entries(const void *left, const void *right)
 {
 	const struct entry *a = left, *b = right;
@@ -206,7 +210,7 @@ static int compare_entries(const void *left, const void *right)
 	return ORDER(b->bytes, a->bytes) ?: ORDER(b->count, a->count) ?: ORDER(a->site, b->site);
 }
 
-/* Suppressed ones are shown where nothing is suppressed (--suppress=none). */
+/* Joins the sites that are not suppressed (--suppress=none suppresses none). */
 static bool collect(struct overview *overview, struct entries *entries)
 {
 	const struct summary *summary = overview->summary;
@@ -308,7 +312,7 @@ void overview_sites(struct overview *overview, size_t room)
 			overview->leaks.blocks = entries.items[i].count;
 	for (; entries.count && wanted; wanted--) {
 		overview->screen = (struct screen){ .width = above.width };
-		/* So that the names that are missing on the screen are counted. */
+		/* Counts missing names only for sites that are on the screen. */
 		naming_restart(overview->naming);
 		print_some(overview, &entries, wanted);
 		if (overview->has_rows || overview->screen.count <= room || wanted == 1)

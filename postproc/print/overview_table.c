@@ -8,9 +8,9 @@
 #include "hook_table.h"
 
 #define OTHERS_MAX 4  /* classes of other tracers */
-#define WORDS_MIN  16 /* columns of the terminal for the last cell of a row */
+#define WORDS_MIN  16 /* least columns of the terminal for the last cell of a row */
 
-/* A class's words: what came to be, and what has not been given back. */
+/* The words of a class for acquired and for live objects. */
 struct words {
 	const char *used, *held;
 };
@@ -45,7 +45,7 @@ static struct words words_of(enum resource resource)
 	return words[resource];
 }
 
-/* The cells of a row: class, used, peak, still held at exit. */
+/* The cells of a row: class, used, peak, live at exit. */
 #define CELLS	 4
 #define ROWS_MAX (RESOURCE_COUNT + OTHERS_MAX)
 
@@ -53,7 +53,7 @@ struct row {
 	struct line cells[CELLS];
 };
 
-/* "about 12.3 MB +- 0.4 MB" of samples, "12.3 MB" of all. */
+/* "12.3 MB", or with sampling "about 12.3 MB +- 0.4 MB". */
 static void add_bytes(struct line *line, const struct summary_class *class, uint64_t bytes,
 		      double variance)
 {
@@ -69,7 +69,7 @@ static void fill_used(struct line *line, const struct summary_class *class)
 	if (class->known == RESOURCE_MEMORY)
 		line_add(line, "%s%s alloc%s", class->is_estimate ? "about " : "",
 			 COUNT(class->gained), PLURAL(class->gained));
-	else if (!class->gained && class->waited) /* made without a call: by its initialiser */
+	else if (!class->gained && class->waited) /* a static initialiser made it, without a call */
 		line_add(line, "%s wait%s", COUNT(class->waited), PLURAL(class->waited));
 	else if (!class->gained && class->notified)
 		line_add(line, "%s %s%s", COUNT(class->notified),
@@ -77,12 +77,12 @@ static void fill_used(struct line *line, const struct summary_class *class)
 			 PLURAL(class->notified));
 	else
 		line_add(line, "%s %s", COUNT(class->gained), words_of(class->known).used);
-	/* An open that fails is everyday life, and so is a lock that is busy. */
+	/* Failed opens and busy locks are normal. */
 	if (class->failed && (class->known == RESOURCE_MEMORY || class->known == RESOURCE_THREAD))
 		line_add(line, ", %s FAILED", COUNT(class->failed));
 }
 
-/* What several processes have had at the same time is not known: they are read one by one. */
+/* The common peak of several processes is unknown, as they are read one by one. */
 static void fill_peak(const struct overview *overview, struct line *line,
 		      const struct summary_class *class)
 {
@@ -94,7 +94,7 @@ static void fill_peak(const struct overview *overview, struct line *line,
 		add_bytes(line, class, class->peak.amount, class->peak.variance);
 	else
 		line_add(line, "%s", COUNT(class->peak.amount));
-	/* A detached thread is held by nobody, and still there. */
+	/* The peak counts joinable threads; a detached thread may still run. */
 	if (class->known == RESOURCE_THREAD && class->lost)
 		line_add(line, " joinable");
 	process = summary_process_at(overview->summary, class->peak.process);
@@ -104,7 +104,7 @@ static void fill_peak(const struct overview *overview, struct line *line,
 		line_add(line, " at %s", DURATION(class->peak.time_ns));
 }
 
-/* What those held that were killed is no leak of theirs, perhaps. */
+/* Live objects of killed processes may not be leaks. */
 static void add_killed(const struct overview *overview, struct line *line,
 		       const struct summary_class *class)
 {
@@ -116,7 +116,7 @@ static void add_killed(const struct overview *overview, struct line *line,
 		line_add(line, ", %s by killed", COUNT(class->killed));
 }
 
-/* Whose the descriptors are that nobody opened for themselves. */
+/* Adds the classes whose objects own descriptors. */
 static void add_parts(struct line *line, const struct summary_class *class)
 {
 	const char *between = " by ";
@@ -162,7 +162,7 @@ static void fill_threads(const struct overview *overview, struct line *line,
 		line_add(line, "%s %s detached", class->waited ? "," : ";", COUNT(class->lost));
 }
 
-/* Those of another tracer's class have a size that says something if it is more than one each. */
+/* The size of another tracer's class means something only if it exceeds the count. */
 static void fill_sizes(struct line *line, const struct summary_class *class)
 {
 	if (class->known == RESOURCE_NONE && class->held_bytes > class->held)
@@ -199,8 +199,7 @@ static void fill_held(const struct overview *overview, struct line *line,
 
 static bool was_used(const struct overview *overview, const struct summary_class *class)
 {
-	/* Programs look for files that are not there, and close the streams that they began with.
-	 */
+	/* Programs probe for missing files, and close the streams that they started with. */
 	if (class->known == RESOURCE_FD || class->known == RESOURCE_FILE)
 		return class->gained ||
 		       (class->known == RESOURCE_FD && images_last(overview->summary)->inherited);
@@ -232,7 +231,7 @@ static void fill_title(const struct overview *overview, struct row *row)
 	}
 }
 
-/* Known classes in the order of the table, then a few of those of other tracers. */
+/* Known classes in the order of resources.def, then a few classes of other tracers. */
 static size_t fill_rows(const struct overview *overview, struct row *rows)
 {
 	const struct summary *summary = overview->summary;
@@ -265,7 +264,7 @@ static void print_row(struct overview *overview, const struct row *row, const si
 	screen_wrap(&overview->screen, &line, columns[CELLS - 1]);
 }
 
-/* On a narrow terminal what would stand side by side does so one below the other. */
+/* On a narrow terminal, the cells of a row are printed below each other. */
 static void print_stack(struct overview *overview, const struct row *row)
 {
 	static const char *const words[CELLS] = { "", "", "peak ", "held " };
@@ -308,7 +307,7 @@ void overview_table(struct overview *overview)
 			if (columns[cell] + rows[i].cells[cell].length + 3 > columns[cell + 1])
 				columns[cell + 1] = columns[cell] + rows[i].cells[cell].length + 3;
 	narrow = is_narrow(overview, rows, count, columns[CELLS - 1]);
-	/* the first row are the headings */
+	/* the first row is the headings */
 	for (size_t i = narrow; i < count; i++)
 		if (narrow)
 			print_stack(overview, &rows[i]);

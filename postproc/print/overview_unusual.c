@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a screen of sums does not show by itself. */
+/* Findings that the sums on the screen do not show. */
 #include "overview_parts.h"
 
 #include <inttypes.h>
@@ -7,7 +7,7 @@
 
 #include "postproc/findings/findings.h"
 
-#define PLACES 3 /* that are named */
+#define PLACES 3 /* call sites shown for a finding */
 
 static void say_closed(struct line *line, const struct summary_class *class)
 {
@@ -45,9 +45,9 @@ static void say_short(struct line *line, const struct summary_class *class)
 		 COUNT(class->temporary), COUNT(class->gained));
 }
 
-/* ---- whose fault it is ---- */
+/* ---- call sites of a finding ---- */
 
-/* A line below a row, with frames behind the text. */
+/* Adds frames to a line below a row. */
 static void print_place(struct overview *overview, struct line *line,
 			const struct trace_node *backtrace, uint64_t sites)
 {
@@ -106,7 +106,7 @@ static void name_step(struct overview *overview, const struct misuse_step *step,
 	print_place(overview, &line, step->backtrace, 1);
 }
 
-/* The most frequent one, from its beginning to what went wrong. */
+/* The most frequent misuse, from the opening to the wrong call. */
 static void name_closed(struct overview *overview)
 {
 	const struct misuses *misuses = &overview->summary->causes->misuses;
@@ -132,7 +132,7 @@ static void name_closed(struct overview *overview)
 
 static const struct {
 	void (*say)(struct line *line, const struct summary_class *class);
-	void (*name)(struct overview *overview); /* NULL: the report alone does */
+	void (*name)(struct overview *overview); /* NULL: only the report names call sites */
 } words[FINDINGS] = {
 	[FINDING_CLOSED] = { say_closed, name_closed }, [FINDING_LOST] = { say_lost, NULL },
 	[FINDING_PEAK] = { say_peak, name_peak },	[FINDING_SIGNALS] = { say_signals, NULL },

@@ -10,7 +10,7 @@
 
 /* ---- waits ---- */
 
-/* Classes that calls wait for most; what else one can wait for goes by its own name elsewhere. */
+/* Names of the classes that calls wait for most; the others have no row. */
 static const char *waiting_words(enum resource resource)
 {
 	static const char *const words[RESOURCE_COUNT] = {
@@ -63,7 +63,7 @@ static void print_wait(struct overview *overview, const struct summary_class *cl
 	if (threshold)
 		line_add(&line, " (counting waits over %s)", DURATION(threshold));
 	screen_wrap(&overview->screen, &line, OVERVIEW_COLUMN);
-	/* A join waits for a thread's work, a barrier for the slowest: no news. */
+	/* Long waits of joins and barriers are normal. */
 	if ((class->known == RESOURCE_LOCK || class->known == RESOURCE_SEMAPHORE ||
 	     class->known == RESOURCE_CONDITION) &&
 	    overview->tight < OVERVIEW_TIGHTEST &&
@@ -92,7 +92,7 @@ void overview_waits(struct overview *overview)
 	}
 }
 
-/* ---- who waits still ---- */
+/* ---- calls that still wait ---- */
 
 static const char *object_word(enum resource resource, const char *function)
 {
@@ -111,13 +111,13 @@ static const char *object_word(enum resource resource, const char *function)
 		case HOW_SHARES:
 			break;
 		}
-	/* flockfile() locks a stream, the others a mutex */
+	/* flockfile() locks a stream, all other functions a mutex */
 	if (resource == RESOURCE_LOCK)
 		return hook && strstr(hook->name, "file") ? "stream" : "mutex";
 	return resource && resource != RESOURCE_EVENT ? resource_table[resource].type : "object";
 }
 
-/* Its objects have no address. */
+/* Whether the class's objects are known by number, not by address. */
 static bool is_number(enum resource resource)
 {
 	return resource == RESOURCE_FD || resource == RESOURCE_SHM_FD ||
@@ -164,7 +164,7 @@ static void print_vain(struct overview *overview, const struct summary_blocked *
 	screen_wrap(&overview->screen, &line, 8);
 }
 
-/* Whom a wait for a semaphore or condition was for: without a post or signal it never ends. */
+/* The last post or signal for the object: without one the wait never ends. */
 static void print_notify(struct overview *overview, const struct summary_blocked *blocked)
 {
 	bool is_semaphore = blocked->resource == RESOURCE_SEMAPHORE;
@@ -211,7 +211,7 @@ static void print_blocked(struct overview *overview, const struct summary_blocke
 	print_notify(overview, blocked);
 }
 
-/* A snapshot of a program that goes on tells of it when that was taken. */
+/* The time of the waits: the program's end, or the snapshot of a running program. */
 static const char *when_words(const struct summary *summary)
 {
 	for (size_t i = 0; i < summary->processes.count; i++)
