@@ -94,8 +94,7 @@ struct option_values {
 struct option_table {
 	const struct option_row *rows;
 	size_t count;
-	bool ends_at_name; /* the first name ends the options: it is a program, and the rest are its
-			      arguments */
+	bool ends_at_name;  /* the first name is a program, and the rest its arguments */
 	bool passes_others; /* argv goes to another program: unknown options stay in it */
 	const char *help;   /* the command that lists the options; NULL: the caller prints it */
 	/* Parses an option of kind other; text: its argument, or NULL. */

@@ -14,17 +14,14 @@
 
 enum sandbox_wall {
 	SANDBOX_PRIVILEGES = 1 << 0, /* no_new_privs: set-user-id programs do not raise rights */
-	SANDBOX_FILES =
-		1
-		<< 1, /* Landlock: files can be read, but written only in the listed directories */
-	SANDBOX_CALLS = 1 << 2,	 /* seccomp: no exec, no other processes, no sockets */
-	SANDBOX_LIMITS = 1 << 3, /* rlimits: descriptors and file size */
+	SANDBOX_FILES = 1 << 1,	     /* Landlock: reads files, writes only in listed directories */
+	SANDBOX_CALLS = 1 << 2,	     /* seccomp: no exec, no other processes, no sockets */
+	SANDBOX_LIMITS = 1 << 3,     /* rlimits: descriptors and file size */
 };
 
 /* Rights that the process keeps. All false: it may read files, and write to open descriptors. */
 struct sandbox_wish {
-	bool opens_nothing; /* opens no files at all, not even to read: uses memory and descriptors
-			       that it was given */
+	bool opens_nothing; /* opens no files at all: uses memory and open descriptors */
 	bool may_start;	    /* may start children and send them signals */
 	bool may_execute;   /* may execute programs */
 	bool may_grow;	    /* may write to open files without a size limit */

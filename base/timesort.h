@@ -45,8 +45,7 @@ struct timesort {
 	size_t straight_at, strays_at; /* index of the next one to return */
 	struct spool spool;
 	ARRAY_OF(struct timesort_run) runs;
-	struct timesort_run *
-		*heap; /* runs that have pieces left, earliest first; NULL: nothing was spilled */
+	struct timesort_run **heap; /* runs with pieces left, earliest first; NULL: none spilled */
 	size_t heap_count;
 };
 

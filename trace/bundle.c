@@ -14,7 +14,7 @@
 #include "base/order.h"
 #include "htr_table.h"
 
-#define WINDOW	    (64u << 10) /* in which the next piece is looked for behind damage */
+#define WINDOW	    (64u << 10) /* searched at once for the next piece after damage */
 #define STREAMS_MAX (1u << 22)
 
 static void bundle_free(struct bundle *bundle)
@@ -44,19 +44,19 @@ bool bundle_split_name(const char *path, size_t *length, size_t *stream)
 
 /* ---- looking through a file ---- */
 
-/* A piece as it stands in the file. */
+/* A piece of the file. */
 struct found {
 	uint32_t stream;
 	struct source_extent extent;
-	uint64_t missing; /* before it, of its stream */
+	uint64_t missing; /* bytes of its stream missing before it */
 };
 
 struct search {
 	int fd;
 	bool is_live;
-	uint64_t size, offset; /* of the file; in it */
+	uint64_t size, offset; /* of the file; the current position */
 	ARRAY_OF(struct found) pieces;
-	ARRAY_OF(uint64_t) places; /* by stream: where in it the next piece is to stand */
+	ARRAY_OF(uint64_t) places; /* by stream: offset of the next piece in it */
 };
 
 static bool get_piece(const uint8_t *bytes, struct htr_piece *piece)
@@ -67,7 +67,7 @@ static bool get_piece(const uint8_t *bytes, struct htr_piece *piece)
 	       piece->stream < STREAMS_MAX;
 }
 
-/* What is said to stand before what is there already is no piece of ours. */
+/* Adds a piece; ignores one that overlaps earlier pieces of its stream. */
 static int take_piece(struct search *search, const struct htr_piece *piece, uint64_t size)
 {
 	struct found *found;
@@ -88,7 +88,9 @@ static int take_piece(struct search *search, const struct htr_piece *piece, uint
 	return 0;
 }
 
-/* To the next place that looks like a piece, or the end. Returns 0 or a negative errno. */
+/*
+ * Moves to the next position that looks like a piece, or to the end. Returns 0 or a negative errno.
+ */
 static int search_piece(struct search *search, struct error *err)
 {
 	static const char magic[] = { 'H', 'T', 'R', 'P' };

@@ -23,8 +23,8 @@ static inline struct wire_flags cursor_flags(struct cursor *cursor)
 }
 
 /*
- * The length counts the padding in what sp-rtrace writes and does not in what its document says:
- * going on at the next multiple of 4 and leaving off the NULs is right for both.
+ * sp-rtrace includes the padding in the length, although its document excludes it. Continuing at
+ * the next multiple of 4 and dropping the NULs is right for both.
  */
 static inline __attribute__((always_inline)) const char *cursor_string(struct cursor *cursor)
 {
@@ -56,7 +56,7 @@ static struct wire_values cursor_values(struct cursor *cursor)
 	uint32_t count = cursor_dword(cursor);
 	struct wire_value *items;
 
-	/* A pair takes 8 bytes at least, 6 if the last padding is missing. */
+	/* A pair needs at least 8 bytes, or 6 if the last padding is missing. */
 	if (count > DECODE_ARGUMENTS_MAX || count > (size_t)(cursor->end - cursor->at) / 6) {
 		cursor->has_failed = true;
 		return values;
@@ -104,7 +104,7 @@ static struct wire_addresses cursor_addresses(struct cursor *cursor)
 #define UNSET_values	((struct wire_values){ 0 })
 #define UNSET_addresses ((struct wire_addresses){ 0 })
 
-/* The protocol's fields. */
+/* Decodes the fields of the protocol. */
 #define PACKET(name, tag, description)                                              \
 	static inline bool fields_of_##name(struct cursor *cursor, unsigned absent, \
 					    struct wire_##name *packet)             \
@@ -118,7 +118,7 @@ static struct wire_addresses cursor_addresses(struct cursor *cursor)
 	}
 #include "wire.def"
 
-/* Our tail. */
+/* Decodes our tail. */
 #define PACKET(name, tag, description)                                                       \
 	static inline bool tail_of_##name(struct cursor *cursor, struct wire_##name *packet) \
 	{                                                                                    \
@@ -130,7 +130,7 @@ static struct wire_addresses cursor_addresses(struct cursor *cursor)
 	}
 #include "wire.def"
 
-/* A packet that has no tail. */
+/* Sets the tail of a packet without one. */
 #define PACKET(name, tag, description)                                   \
 	static inline void no_tail_of_##name(struct wire_##name *packet) \
 	{                                                                \
@@ -139,7 +139,7 @@ static struct wire_addresses cursor_addresses(struct cursor *cursor)
 #define PACKET_END(name)	      }
 #include "wire.def"
 
-/* By a copy, which the compiler keeps in registers. */
+/* Works on a copy of the cursor, which the compiler keeps in registers. */
 #define PACKET(name, tag, description)                                                            \
 	enum decoded decode_##name(const struct cursor *cursor, unsigned absent, bool wants_tail, \
 				   struct wire_##name *packet)                                    \

@@ -3,9 +3,9 @@
 #define DECODE_H
 
 /*
- * Contents of packets, decoded by the rows of wire.def. One cursor goes over them; it knows its
- * end, the byte order and the size of pointers, and fails for good at the first thing that does
- * not fit. No length is believed before it was held against what is left.
+ * Decodes the contents of packets by the rows of wire.def. A cursor knows the end of the contents,
+ * the byte order and the pointer size; its first failure is permanent. Every length is checked
+ * against the remaining bytes before it is used.
  */
 
 #include <stdbool.h>
@@ -20,26 +20,26 @@
 
 struct cursor {
 	const unsigned char *at, *end;
-	bool is_swapped; /* the other byte order than ours */
+	bool is_swapped; /* the stream has the other byte order */
 	bool has_failed;
 	uint8_t pointer_size; /* 4 or 8 */
 	struct pool *pool;    /* for strings and lists of values */
-	uint64_t *frames;     /* for addresses: room for DECODE_FRAMES_MAX */
+	uint64_t *frames;     /* for addresses: DECODE_FRAMES_MAX items */
 };
 
 enum decoded {
-	DECODE_FAILED, /* the contents are not what the packet's rows say */
-	DECODE_FIELDS, /* the protocol's fields; tail members are 0 or "" */
+	DECODE_FAILED, /* the contents do not match the packet's rows */
+	DECODE_FIELDS, /* only the fields of the protocol; tail members are 0 or "" */
 	DECODE_TAIL,   /* and our tail */
 };
 
-/* Fields that streams of old versions do not have, as bits of `absent`. */
+/* Fields that streams of old versions lack, as bits of `absent`. */
 #define ABSENT_PROCESS_DEPTH  (1u << 3) /* before 1.2 */
 #define ABSENT_RESOURCE_FLAGS (1u << 1) /* before 1.3 */
 
 /*
- * decode_call(&cursor, absent, wants_tail, &packet) and so on, one for each PACKET of wire.def.
- * What stands behind the known fields is ignored; the cursor stays.
+ * decode_call(&cursor, absent, wants_tail, &packet) and so on, one function for each PACKET of
+ * wire.def. Bytes after the known fields are ignored. The cursor is not moved.
  */
 #define PACKET(name, tag, description)                                                            \
 	enum decoded decode_##name(const struct cursor *cursor, unsigned absent, bool wants_tail, \
@@ -47,9 +47,9 @@ enum decoded {
 #include "wire.def"
 
 /*
- * CALL of streams without tails. is_document_order: as BINARY_PROTOCOL lists the fields
- * (timestamp, resource, context, type, name, id, size) instead of sp-rtrace's order. A size of 8
- * bytes is taken where there is room for one.
+ * Decodes CALL of streams without tails. is_document_order: the fields are in the order of
+ * BINARY_PROTOCOL (timestamp, resource, context, type, name, id, size), not in that of sp-rtrace.
+ * The size is read as 8 bytes if the packet is long enough.
  */
 enum decoded decode_plain_call(struct cursor *cursor, bool is_document_order,
 			       struct wire_call *packet);

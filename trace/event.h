@@ -3,13 +3,13 @@
 #define EVENT_H
 
 /*
- * What a trace consists of, whatever it was read from. Calls come in the order of the stream; what
- * the stream says about its surroundings (mappings, classes of resource, ...) are events, too,
- * at the place where it says so.
+ * The contents of a trace, in any format. Calls come in the order of the stream; facts about their
+ * surroundings (mappings, classes of resources, ...) are events, too, at the position where the
+ * stream states them.
  *
- * Lifetime: an event, its arguments and its comment live until the next trace_next(); everything
- * else that an event points to (function, resource, backtrace, mapping ...) lives, unchanged and
- * at the same address, as long as the trace, so that pointers may be kept and compared.
+ * Lifetime: an event, its arguments and its comment live until the next trace_next(). Everything
+ * else that an event points to (function, resource, backtrace, mapping ...) lives as long as the
+ * trace, unchanged and at the same address, so pointers may be kept and compared.
  */
 
 #include <stdbool.h>
@@ -23,8 +23,8 @@
 struct hook; /* hook_table.h */
 
 enum event_kind {
-	EVENT_STREAM,	  /* a stream begins; always the first event; others: concatenated streams.
-			   * Indices, classes, contexts and mappings start anew */
+	EVENT_STREAM,	  /* a stream starts (others: concatenated); indices, classes, contexts,
+			     mappings start anew */
 	EVENT_PROCESS,	  /* event->process is now known (binary: PINF, text: the header) */
 	EVENT_TRACER,	  /* event->tracer */
 	EVENT_MAPPING,	  /* event->mapping */
@@ -32,29 +32,28 @@ enum event_kind {
 	EVENT_RESOURCE,	  /* event->resource was registered */
 	EVENT_ATTACHMENT, /* event->attachment */
 	EVENT_HEAP,	  /* event->heap */
-	EVENT_COMMENT,	  /* event->comment: a line of a text trace that is none of the others */
-	EVENT_NOTE, /* a call that is no hooked call, name begins with '~' (end of wire.h); all
-		     * members of a call are set */
+	EVENT_COMMENT,	  /* event->comment: a line of a text trace of no other kind */
+	EVENT_NOTE,	  /* name begins with '~' (end of wire.h); has all members of a call */
 	EVENT_CALL,
 };
 
 _Static_assert(EVENT_CALL == EVENT_NOTE + 1, "event_is_call() is one comparison");
 
-/* The process that a stream tells of. Strings that the stream does not say are NULL. */
+/* The process of a stream. Strings that the stream does not contain are NULL. */
 struct trace_process {
 	unsigned section;      /* number of the stream in its file, from 1 */
 	bool is_text;	       /* read from text: headers has the first line */
-	bool has_tails;	       /* written by holdtrace: the members behind marked as tail are set */
+	bool has_tails;	       /* written by holdtrace: the members after "tail" are set */
 	const char *arch;      /* "x86_64" */
 	unsigned major, minor; /* of the stream */
 	unsigned pointer_size; /* 4 or 8; 0: not known (text) */
 	bool is_big_endian;
-	bool has_process; /* PINF or a text header was there */
+	bool has_process; /* the stream has a PINF packet or a text header */
 	uint32_t pid;
 	uint32_t seconds, microseconds; /* start of the trace since 1970; 0: not known */
-	int64_t depth;			/* most frames in a backtrace, -1: not known */
+	int64_t depth;			/* maximum number of frames in a backtrace, -1: not known */
 	const char *name;
-	/* The pairs of a text header in their order, as they stand there. */
+	/* The pairs of a text header, in their order and unchanged. */
 	const struct wire_value *headers;
 	size_t header_count;
 	/* tail */
@@ -70,11 +69,11 @@ struct trace_tracer {
 };
 
 struct trace_mapping {
-	uint64_t from, to; /* as the stream says; what from is: holdtrace-text(5) */
+	uint64_t from, to; /* from: its meaning is in holdtrace-text(5) */
 	const char *path;
-	uint64_t since;	       /* index of the last call before it; 0: valid from the start */
+	uint64_t since;	       /* index of the call before it; 0: valid from the start */
 	uint32_t id;	       /* from 0, in order of appearance in the whole trace */
-	bool has_tail;	       /* the following are set */
+	bool has_tail;	       /* the following members are set */
 	uint64_t code, offset; /* start of the executable mapping and its offset in the file */
 	const char *build_id;  /* hexadecimal digits, "" if there is none */
 };
@@ -84,12 +83,12 @@ struct trace_context {
 	const char *name;
 };
 
-/* A class of resource as the stream registers it. */
+/* A class of resources as the stream registers it. */
 struct resource_class {
 	uint32_t id;	    /* from 0, in order of appearance in the whole trace */
-	uint32_t ordinal;   /* number on the wire; 1 to 32 in good streams; 0: "the only one" */
-	uint32_t flags;	    /* bit 0: counted, an object may be gained several times */
-	bool is_registered; /* false: calls name the ordinal and no RESR came; type is "" */
+	uint32_t ordinal;   /* number in the stream; 1 to 32 in valid streams; 0: "the only one" */
+	uint32_t flags;	    /* bit 0: counted, an object may be acquired several times */
+	bool is_registered; /* false: no RESR packet defined the ordinal; type is "" */
 	const char *type;
 	const char *description;
 	enum resource known; /* the row of resources.def with this type, or RESOURCE_NONE */
@@ -97,7 +96,7 @@ struct resource_class {
 
 struct trace_attachment {
 	const char *name;
-	const char *path; /* to be printed, never to be opened */
+	const char *path; /* to be printed, never opened */
 };
 
 struct trace_heap {
@@ -105,28 +104,26 @@ struct trace_heap {
 };
 
 struct function {
-	uint32_t id; /* from 0, in order of appearance: an index for tables of a view */
+	uint32_t id; /* from 0, in order of appearance; usable as an array index */
 	uint32_t length;
 	const char *name;
 	const struct hook *hook; /* the row of hooks.def with this name, or NULL */
 };
 
-#define BACKTRACE_OF_ATLAS UINT32_MAX /* id of none of a trace: its node is one of an atlas */
+#define BACKTRACE_OF_ATLAS UINT32_MAX /* id of a backtrace whose node is in an address map */
 
 struct backtrace {
 	uint32_t id; /* from 0, in order of appearance */
 	uint32_t count;
-	uint32_t
-		epoch; /* equal frames of another one lie in what was mapped there at other times */
-	bool has_row;  /* registry's: its frames stand behind it as well */
-	const struct trace_node *node; /* its frames: the innermost one */
-	const char *const *texts; /* what a text trace says behind each address (NULL: nothing);
-				   * NULL: nothing behind any (always so for binary traces) */
+	uint32_t epoch; /* equal frames of another epoch ran other code */
+	bool has_row;	/* set by the registry: an array of the frames follows the struct */
+	const struct trace_node *node; /* the innermost frame */
+	const char *const *texts;      /* after each address, or NULL; NULL: no texts */
 };
 
 struct event {
 	enum event_kind kind;
-	union { /* what kind says */
+	union { /* selected by kind */
 		const struct trace_tracer *tracer;
 		const struct trace_mapping *mapping;
 		const struct trace_context *call_context;
@@ -134,34 +131,33 @@ struct event {
 		const struct trace_heap *heap;
 		const char *comment; /* the whole line without its newline */
 	};
-	const struct trace_process *process; /* always set: the stream that the event is from */
+	const struct trace_process *process; /* never NULL: the stream of the event */
 
 	/* calls and notes */
-	uint64_t index; /* from 1, in stream order; a text trace says it itself; of a comment: that
-			 * of the call before it */
+	uint64_t index; /* from 1, or as in a text trace; of a comment: the last call's */
 	const struct function *function;
 	const struct resource_class
-		*resource;	  /* never NULL for a call or note; see is_registered */
-	uint32_t context;	  /* bits of the contexts that are entered */
-	uint32_t time_ms;	  /* ms modulo 24 h; 0: not known */
-	enum call_type type;	  /* alloc: size and object were gained; free: object was lost */
-	enum operation operation; /* of the tail, else of the function's hook, else from type */
+		*resource;   /* never NULL for a call or note; see is_registered */
+	uint32_t context;    /* bits of the entered contexts */
+	uint32_t time_ms;    /* ms modulo 24 h; 0: not known */
+	enum call_type type; /* alloc: size and object were acquired; free: object was released */
+	enum operation operation; /* from the tail, else from the function's hook, else from type */
 	uint64_t object;
 	uint64_t size;
 	uint32_t argument_count;
-	bool is_simple; /* a whole call that succeeded, gained or lost something, and has no
-			 * arguments; false: it is not known */
+	bool is_simple; /* a whole, successful call with an object and no arguments; false: unknown
+			 */
 	const struct wire_value *arguments;
-	const struct backtrace *backtrace; /* NULL: none came; count may be 0, too */
+	const struct backtrace *backtrace; /* NULL: the call has none; count may be 0, too */
 
-	/* calls and notes, set if has_tail; otherwise 0 (time_ns: from time_ms) */
+	/* calls and notes; set if has_tail, otherwise 0 (time_ns: from time_ms) */
 	bool has_tail;
 	uint8_t moment;	 /* enum moment: ENTER, LEAVE or HALF */
-	uint8_t part;	 /* 0: the call itself; 1, 2 ...: what else it gained or lost */
+	uint8_t part;	 /* 0: the call itself; 1, 2 ...: its further objects */
 	uint8_t flags;	 /* enum call_flag */
 	uint32_t thread; /* kernel's thread id */
 	uint32_t cpu;	 /* 0xffffffff: not known */
-	uint32_t depth;	 /* hooked calls of this thread that were open at entry */
+	uint32_t depth;	 /* hooked calls that its thread had open at entry */
 	uint32_t error;	 /* errno after the call */
 	uint64_t pthread;
 	uint64_t call;	  /* number of the call in its thread; halves and parts share it */
@@ -174,7 +170,7 @@ struct event {
 
 static inline bool event_is_call(const struct event *event)
 {
-	return event->kind >= EVENT_NOTE; /* the last two */
+	return event->kind >= EVENT_NOTE; /* EVENT_NOTE and EVENT_CALL are the last two kinds */
 }
 
 static inline bool event_is_alloc(const struct event *event)
@@ -187,7 +183,7 @@ static inline bool event_is_free(const struct event *event)
 	return event->kind == EVENT_CALL && event->type == CALL_TYPE_FREE;
 }
 
-/* The value of the named argument, or NULL. */
+/* The value of the argument with that name, or NULL. */
 const char *event_argument(const struct event *event, const char *name);
 
 #endif

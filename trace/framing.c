@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where packets and handshakes stand in a stream, and how to go on behind what is none. Nothing
- * here looks at what is in a packet.
+ * Finds packets and handshakes in a stream, and the next one after damage, without looking at the
+ * contents of packets.
  */
 #include "trace/framing.h"
 
@@ -14,7 +14,7 @@ static const char tag_names[WIRE_PACKET_COUNT][5] = {
 
 static inline bool find_tag(const struct framing *framing, uint32_t tag, enum wire_packet *packet)
 {
-	/* Most packets are one of two. */
+	/* Most packets are CALL or BTRC. */
 	*packet = tag == framing->tags[WIRE_PACKET_CALL] ? WIRE_PACKET_CALL : WIRE_PACKET_BTRC;
 	if (framing->tags[*packet] == tag)
 		return true;
@@ -49,8 +49,8 @@ size_t framing_handshake_size(const unsigned char *bytes, size_t left)
 }
 
 /*
- * In the middle of a stream, where a handshake begins the next one, it must be one that could be
- * read: anything else that looks like it is damage.
+ * Between packets a handshake starts the next stream. Only a handshake of a readable version is
+ * accepted there; anything else is damage.
  */
 static size_t next_handshake_size(const unsigned char *bytes, size_t left)
 {
@@ -73,8 +73,8 @@ static uint32_t get_dword(const struct framing *framing, const unsigned char *at
 }
 
 /*
- * OCFG is stepped over by every reader: behind two empty strings it holds what belongs to a call
- * that readers of sp-rtrace must not count. at: WIRE_ASIDE_SIZE and a header's bytes.
+ * All readers skip OCFG. After two empty strings it may contain a packet that readers of sp-rtrace
+ * must not count. at: WIRE_ASIDE_SIZE and a header's bytes.
  */
 static void look_aside(const struct framing *framing, const unsigned char *at, struct frame *frame)
 {
@@ -100,7 +100,7 @@ static bool may_hold(const struct frame *frame)
 	       frame->size >= WIRE_ASIDE_SIZE + WIRE_HEADER_SIZE;
 }
 
-/* A packet's header; its bytes are there. */
+/* Classifies a packet by its header, all of which is at `at`. */
 static inline void look_at_header(const struct framing *framing, const unsigned char *at,
 				  struct frame *frame)
 {
@@ -111,7 +111,7 @@ static inline void look_at_header(const struct framing *framing, const unsigned 
 		uint32_t first = frame->tag;
 
 		frame->tag = size;
-		size = first - 4; /* wraps for 0 to 3 and is too large then */
+		size = first - 4; /* 0 to 3 wrap around and are too large then */
 	}
 	frame->size = size + WIRE_HEADER_SIZE;
 	frame->aside = 0;
@@ -121,7 +121,7 @@ static inline void look_at_header(const struct framing *framing, const unsigned 
 		frame->kind = FRAME_DAMAGED;
 }
 
-/* What begins like a handshake may be one. Returns 1 if it is. */
+/* Classifies an item that starts with the byte of a handshake. Returns 1 if it is one. */
 static int look_at_handshake(struct trace *trace, size_t distance, struct frame *frame,
 			     struct error *err)
 {
@@ -170,7 +170,10 @@ int framing_look(struct trace *trace, const struct framing *framing, size_t dist
 	return rc;
 }
 
-/* True if a packet could end distance bytes ahead: the end, or something known, is there. */
+/*
+ * Sets *answer to true if a packet could end there: the end of the input or a plausible item
+ * follows.
+ */
 static int is_boundary(struct trace *trace, const struct framing *framing, size_t distance,
 		       bool *answer, struct error *err)
 {
@@ -182,7 +185,7 @@ static int is_boundary(struct trace *trace, const struct framing *framing, size_
 	return rc;
 }
 
-/* True if a packet of a known tag that is whole, or a handshake, is there. */
+/* Sets *answer to true if a handshake, or a whole packet with a known tag, is at the position. */
 static int is_plausible(struct trace *trace, const struct framing *framing, bool *answer,
 			struct error *err)
 {
@@ -269,8 +272,8 @@ int framing_step_over_unknown(struct trace *trace, const struct framing *framing
 }
 
 /*
- * Before 2.0 sp-rtrace wrote the size first; its document never did. So tag first in a 1.x stream
- * means that it was written from the document, and then CALL's fields are in its order, too.
+ * Before 2.0 sp-rtrace wrote the size first, although its document has the tag first. A 1.x stream
+ * with the tag first was written from the document, so CALL has the document's field order, too.
  */
 int framing_learn(struct trace *trace, struct framing *framing, struct error *err)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The blocks of an .htr: where they stand, whether they are whole, and what is in them. A block is
- * read whole and checked before a byte of it is believed; behind damage the next one is looked for.
- * The index only saves reading what is not wanted.
+ * The blocks of an .htr: finds, checks and decompresses them. A block is read and checked as a
+ * whole before its bytes are used. After damage the next block is searched for. The index only
+ * saves reading unwanted blocks.
  */
 #include "trace/htr_container.h"
 
@@ -14,9 +14,9 @@
 #include "base/memory.h"
 #include "trace/htr_bytes.h"
 
-#define INDEX_MAX (1u << 24) /* entries of an index that are believed */
+#define INDEX_MAX (1u << 24) /* entries; a larger index is ignored */
 
-/* Of size bytes, and zeros behind them. */
+/* Decompresses to size bytes, followed by zeros. */
 static enum got unpack(struct container *container, struct part *part, const uint8_t *bytes,
 		       size_t packed, size_t size)
 {
@@ -53,7 +53,7 @@ static bool find_columns(struct container *container)
 	return bytes.at == bytes.end && container->block.events <= sizes[HTR_COLUMN_shapes];
 }
 
-/* Whether its events are counted by the index alone. */
+/* True if only the index counts the events. */
 static bool is_skipped(const struct trace *trace)
 {
 	return trace->skips_calls && trace->tally.skipped;
@@ -64,7 +64,7 @@ static bool is_wanted(const struct trace *trace, uint64_t first_ns, uint64_t las
 	return !is_skipped(trace) && first_ns <= trace->until_ns && last_ns >= trace->since_ns;
 }
 
-/* The definitions at bytes, whole. */
+/* Checks and reads the definitions at bytes. */
 static enum got open_definitions(struct trace *trace, const uint8_t *bytes)
 {
 	struct container *container = trace->container;
@@ -98,7 +98,7 @@ static enum got open_events(struct container *container, const uint8_t *bytes)
 	return GOT_IT;
 }
 
-/* The header of a block, if the bytes are one. */
+/* Reads a block's header; false: the bytes are not one. */
 static bool get_block(const uint8_t *bytes, struct htr_block *block)
 {
 	htr_get_block(bytes, block);
@@ -119,7 +119,7 @@ static int end_early(struct trace *trace, const char *what, struct error *err)
 	return rc;
 }
 
-/* The block at the source's place. */
+/* Reads the block at the source's position. */
 static int read_block(struct trace *trace, struct error *err)
 {
 	struct container *container = trace->container;
@@ -156,7 +156,7 @@ static int read_block(struct trace *trace, struct error *err)
 	return wanted ? 0 : source_skip_far(source, block->events_packed, err);
 }
 
-/* Where the next block begins behind what cannot be read. */
+/* Skips damage to the next block. */
 static int resynchronise(struct trace *trace, struct error *err)
 {
 	static const uint8_t magic[] = { 'H', 'T', 'R', 'B' };
@@ -210,7 +210,7 @@ static int step_over_index(struct trace *trace, struct error *err)
 	return rc;
 }
 
-/* A stream ends without its index: whoever wrote it was stopped. */
+/* Ends a stream. Without its index, its writer was stopped. */
 static void end_section(struct trace *trace)
 {
 	struct container *container = trace->container;
@@ -248,7 +248,7 @@ int container_begin_section(struct trace *trace, struct error *err)
 	return 0;
 }
 
-/* With an index, goes to the next block that is wanted. */
+/* With an index: skips to the next wanted block. */
 static int go_on(struct trace *trace, struct error *err)
 {
 	struct container *container = trace->container;
@@ -287,7 +287,7 @@ int container_next_block(struct trace *trace, struct error *err)
 		at = source_at(source);
 		if (source_left(source) == 0) {
 			end_section(trace);
-			/* No more numbers come, and there may be many nodes. */
+			/* No more numbers come, and the nodes may take much memory. */
 			ARRAY_CLEAR(&container->nodes);
 			ARRAY_CLEAR(&container->made);
 			return -ENODATA;
@@ -309,8 +309,10 @@ int container_next_block(struct trace *trace, struct error *err)
 	}
 }
 
-/* The last section's index is that of the stream if that is its only one: its last block ends where
- * the index begins. */
+/*
+ * True if the index at the end covers the whole file, because the file has one section only: then
+ * the last block ends where the index starts.
+ */
 static bool is_of_all(struct trace *trace, const uint8_t *entries, uint32_t count, uint64_t back)
 {
 	uint64_t size = source_size(&trace->source);
@@ -331,7 +333,7 @@ static bool is_of_all(struct trace *trace, const uint8_t *entries, uint32_t coun
 	       size;
 }
 
-/* What the index says of the events that nobody will read. */
+/* Takes the numbers of events that will not be read from the index. */
 static void note_skipped(struct trace *trace)
 {
 	const struct container *container = trace->container;

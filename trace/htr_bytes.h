@@ -3,9 +3,8 @@
 #define HTR_BYTES_H
 
 /*
- * Numbers, texts and pieces that stand one behind the other in a block of an .htr. One place goes
- * over them; it knows its end, and fails for good at the first thing that does not fit. Only the
- * reader's parts include this (htr_container.h).
+ * Decodes the numbers, texts and pieces in a block of an .htr, one after the other. The first
+ * failure is permanent. Only the parts of the reader include this (htr_container.h).
  */
 
 #include <stdbool.h>

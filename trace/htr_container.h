@@ -3,9 +3,9 @@
 #define HTR_CONTAINER_H
 
 /*
- * What is known of an .htr while it is read, between the parts of its reader: htr_blocks.c finds
- * blocks, checks and unpacks them, htr_definitions.c takes what they define, read_htr.c makes
- * events of their columns. Nobody else includes this.
+ * The state of reading an .htr, shared by the parts of the reader: htr_blocks.c finds, checks and
+ * decompresses blocks, htr_definitions.c reads their definitions, read_htr.c makes events of their
+ * columns. Only these include it.
  */
 
 #include <stdbool.h>
@@ -18,41 +18,41 @@
 #include "trace/event.h"
 #include "trace/state.h"
 
-#define COLUMNS_SLACK 256u /* bytes behind the columns: an event's values, and a look ahead */
+#define COLUMNS_SLACK 256u /* bytes readable after the columns: one event and a look ahead */
 
 _Static_assert(COLUMNS_SLACK >= (HTR_VALUE_COUNT + 3) * HTR_VARINT_MAX + 8, "one event fits");
 
-/* What reading something came to. */
+/* The result of reading something. */
 enum got { GOT_IT, GOT_DAMAGE, GOT_NO_MEMORY };
 
 struct thread {
 	uint32_t id;
 	uint64_t pthread;
-	uint64_t block; /* number of the block in which model is its own */
+	uint64_t block; /* number of the block that model is valid for */
 	uint32_t model;
 };
 
-/* What the events of a shape have in common; event is its last one, which the trace handed out. */
+/* The common properties of a kind of events. event is its latest event, which the trace returns. */
 struct shape {
 	bool is_known, is_entry;
 	uint32_t resource, values, rules, depth;
 	struct event event;
 };
 
-/* A backtrace: a frame and what is under it. Those of lost blocks have no frame. */
+/* A backtrace: a frame and its callers. Those of lost blocks have no frame. */
 struct node {
 	const struct trace_node *node;
-	const struct backtrace *backtrace; /* NULL: not yet made */
+	const struct backtrace *backtrace; /* NULL: not created yet */
 };
 
-/* Where the packets of the block stand. */
+/* A packet between the events of a block. */
 struct packet {
 	uint64_t place;
 	const uint8_t *bytes;
 	size_t size;
 };
 
-/* A part of a block, unpacked: room for what the largest one until now needed. */
+/* A decompressed part of a block, in a buffer that only grows. */
 struct part {
 	uint8_t *bytes;
 	size_t room;
@@ -67,13 +67,13 @@ struct part {
 struct container {
 	ZSTD_DCtx *zstd;
 	uint64_t section; /* offset of the stream's start */
-	bool is_open;	  /* its index has not come, which is the last that is written */
+	bool is_open;	  /* its index, which is written last, has not come yet */
 	LIST(const struct function *) functions;
 	LIST(struct thread) threads;
 	LIST(const char *) names;
 	LIST(struct shape) shapes;
 	LIST(struct node) nodes; /* number 1 is the first */
-	LIST(uint32_t) made;	 /* numbers of those whose backtraces were made in this epoch: */
+	LIST(uint32_t) made;	 /* numbers of the nodes with a backtrace of this epoch */
 	uint32_t epoch;		 /* of the registry */
 
 	/* the block that is being read */
@@ -82,9 +82,9 @@ struct container {
 	LIST(struct packet) packets;
 	size_t next_packet;
 	uint32_t next_event;
-	bool has_events; /* and they are wanted */
-	uint32_t stop;	 /* the first event that something else comes before */
-	uint64_t calls;	 /* that stood before */
+	bool has_events; /* it has events, and they are wanted */
+	uint32_t stop;	 /* the first event that a packet or the next block precedes */
+	uint64_t calls;	 /* number of calls before */
 	struct part definitions, events;
 	const uint8_t *columns[HTR_COLUMN_COUNT], *ends[HTR_COLUMN_COUNT];
 	struct htr_model *models[HTR_MODELS], *model;
@@ -93,30 +93,32 @@ struct container {
 	uint64_t last_ns;
 	struct htr_stamp stamp;
 
-	LIST(struct htr_entry) index; /* if a part of the time is wanted and there is one */
-	size_t place;		      /* in it */
+	LIST(struct htr_entry) index; /* if a part of the time is wanted and there is an index */
+	size_t place;		      /* in the index */
 	struct wire_value arguments[DECODE_ARGUMENTS_MAX];
 };
 
 /* htr_definitions.c */
 
-/* Brings the numbers to where the block's begin: places of lost blocks are filled with nothing. */
+/* Extends the lists to where the block's numbers start: items of lost blocks stay empty. */
 enum got container_fill_gaps(struct trace *trace);
 
-/* Takes the definitions of the block, which are unpacked. */
+/* Reads the definitions of the block, which are decompressed. */
 enum got container_add_definitions(struct trace *trace);
 
 /* htr_blocks.c */
 
-/* The index, if there is one and the input lets us look: a help, and never needed. */
+/* Reads the index, if there is one and the input is seekable. It only saves time. */
 void container_read_index(struct trace *trace);
 
-/* A stream begins at the source's place: forgets all numbers. Returns 0 or a negative errno. */
+/*
+ * Starts a stream at the source's position and forgets all numbers. Returns 0 or a negative errno.
+ */
 int container_begin_section(struct trace *trace, struct error *err);
 
 /*
- * Goes to the next block and opens its insides: definitions are taken, columns ready if its events
- * are wanted. Returns 0, -ENODATA at the end, or another negative errno.
+ * Moves to the next block: reads its definitions, and decompresses its columns if its events are
+ * wanted. Returns 0, -ENODATA at the end, or another negative errno.
  */
 int container_next_block(struct trace *trace, struct error *err);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the blocks of an .htr define, by number: functions, names, threads, shapes of events, nodes
- * of backtraces, packets. Numbers go on from block to block, so each block says where its own
- * begin; what stood in blocks that are lost is filled with nothing.
+ * Reads the definitions in the blocks of an .htr, by number: functions, names, threads, shapes of
+ * events, nodes of backtraces, packets. Numbers continue from block to block, so each block states
+ * where its own start. Definitions of lost blocks stay empty.
  */
 #include "trace/htr_container.h"
 
@@ -12,8 +12,8 @@
 #include "hook_table.h"
 #include "trace/htr_bytes.h"
 
-#define NAMES_GAP (1u << 16) /* definitions of names, shapes that lost blocks may have had */
-#define NODES_GAP (1u << 22) /* nodes, threads */
+#define NAMES_GAP (1u << 16) /* maximum number of names or shapes in lost blocks */
+#define NODES_GAP (1u << 22) /* of nodes or threads */
 
 #define DEFINITION(name, description)                             \
 	static struct htr_##name take_##name(struct bytes *bytes) \
@@ -119,7 +119,7 @@ static enum got add_shape(struct trace *trace, const struct htr_shape *fields)
 	return GOT_IT;
 }
 
-/* Of events that are not read it is known who had some, and whether they made threads. */
+/* For events that are not read: how many threads had events, and whether they created threads. */
 static void note_definitions(struct trace *trace)
 {
 	const struct container *container = trace->container;

@@ -41,7 +41,7 @@ static int add_stream(struct inputs *inputs, const char *path, uint32_t number, 
 	return add(inputs, *place, err);
 }
 
-/* *bundle stays NULL: the file has no list of streams, or cannot be read. */
+/* *bundle stays NULL if the file has no list of streams or cannot be read. */
 static int find_streams(const char *path, const struct trace_options *options,
 			const struct bundle **bundle, struct error *err)
 {
@@ -50,7 +50,7 @@ static int find_streams(const char *path, const struct trace_options *options,
 	bool is_live;
 	int rc;
 
-	/* a FIFO that is opened and closed has ended for whoever writes to it */
+	/* closing a FIFO would end it for its writer (SIGPIPE) */
 	if (!strcmp(path, "-") || !options->bundles || stat(path, &facts) ||
 	    !S_ISREG(facts.st_mode))
 		return 0;
@@ -71,7 +71,7 @@ static int expand(struct inputs *inputs, const char *path, const struct trace_op
 	const struct bundle *bundle = NULL;
 	int rc = find_streams(path, options, &bundle, err);
 
-	/* the only one is the file */
+	/* a single stream is the file itself */
 	if (rc == 0 && (!bundle || bundle->stream_count < 2))
 		return add(inputs, path, err);
 	for (size_t i = 0; rc == 0 && i < bundle->stream_count; i++)

@@ -36,7 +36,7 @@ static bool parse_clock(uint64_t *ns, const char *text)
 	return text && !*text && seconds < 61 * SECOND;
 }
 
-/* "2026-11-21" and a clock behind a blank or a T. */
+/* Parses "2026-11-21", optionally followed by a blank or T and a time of day. */
 static bool parse_date(uint64_t *ns, const char *text)
 {
 	struct tm day = { .tm_isdst = -1 };
@@ -51,7 +51,7 @@ static bool parse_date(uint64_t *ns, const char *text)
 		return false;
 	day.tm_year -= 1900;
 	day.tm_mon--;
-	/* The clock goes through mktime, too: a day may have 23 hours. */
+	/* mktime() gets the time of day, too, because a day may have 23 hours. */
 	day.tm_hour = (int)(clock / SECOND / 3600);
 	day.tm_min = (int)(clock / SECOND / 60 % 60);
 	day.tm_sec = (int)(clock / SECOND % 60);
@@ -84,7 +84,7 @@ int instant_parse(struct instant *instant, const char *text, struct error *err)
 			 text);
 }
 
-/* Local midnight before the start, in ns since 1970. */
+/* Local midnight before the start of the run, in ns since 1970. */
 static uint64_t midnight_of(const struct instant_base *base)
 {
 	time_t start = (time_t)((base->start_ns + base->realtime_ns) / SECOND);

@@ -3,7 +3,7 @@
 #define INSTANT_H
 
 /*
- * An instant as a user writes it, and where it is in a stream: since the start of the run, since
+ * An instant as the user writes it, and its position in a stream: since the start of the run, since
  * 1970, or a time of day.
  */
 
@@ -13,9 +13,9 @@
 
 enum instant_kind {
 	INSTANT_NONE,
-	INSTANT_OF_RUN,	 /* ns since its start */
+	INSTANT_OF_RUN,	 /* ns since the start of the run */
 	INSTANT_OF_TIME, /* ns since 1970 */
-	INSTANT_OF_DAY,	 /* ns since midnight, local time, of the day on which the run began */
+	INSTANT_OF_DAY,	 /* ns since local midnight of the day on which the run began */
 };
 
 struct instant {
@@ -23,7 +23,7 @@ struct instant {
 	uint64_t ns;
 };
 
-/* Where a run lies: its start in the time of its streams, and what to add to get ns since 1970. */
+/* The start of a run in the time of its streams, and the offset from that time to ns since 1970. */
 struct instant_base {
 	uint64_t start_ns, realtime_ns;
 };
@@ -34,10 +34,10 @@ struct instant_base {
  */
 int instant_parse(struct instant *instant, const char *text, struct error *err);
 
-/* A length of time: "1.5" or "1.5s", "250ms", "10us", "5ns", "2min", "1h". Returns as above. */
+/* Parses a duration: "1.5" or "1.5s", "250ms", "10us", "5ns", "2min", "1h". Returns as above. */
 int instant_parse_length(uint64_t *ns, const char *text, struct error *err);
 
-/* The instant in the time of the streams; 0 if it is before them. */
+/* Converts the instant to the time of the streams; 0 if it is before them. */
 uint64_t instant_at(const struct instant *instant, const struct instant_base *base);
 
 #endif

@@ -15,37 +15,37 @@
 #include "trace/inputs.h"
 #include "trace/merge_ids.h"
 
-#define SAME_CLOCK_NS 1000000000ull /* realtime offsets this near are of one boot */
+#define SAME_CLOCK_NS 1000000000ull /* realtime offsets this close are from one boot */
 
 struct part {
 	char *path;
 	struct trace *trace;
 	bool is_open, is_live;
-	uint64_t start; /* of its process, ns since 1970; 0: not known, or cannot be read twice */
-	uint64_t clock; /* what makes its times those since 1970 */
+	uint64_t start; /* of its process, ns since 1970; 0: unknown, or not readable twice */
+	uint64_t clock; /* added to its times gives ns since 1970 */
 	bool has_clock;
 	const struct event *event; /* the next one */
-	uint64_t key;		   /* its time since 1970, never less than the last one's */
-	size_t number;		   /* decides among equals */
+	uint64_t key;		   /* its time since 1970; never decreases */
+	size_t number;		   /* decides between equal keys */
 	struct merge_ids ids;
 };
 
 struct merge {
 	struct trace_options options;
-	ARRAY_OF(struct part *) parts; /* by start */
-	size_t waiting;		       /* the first that has not begun */
-	ARRAY_OF(struct part *) live;  /* a heap: the earliest event first */
-	struct part *last;	       /* whose event was handed out and is still there */
-	struct part *current;	       /* the same, to the end */
+	ARRAY_OF(struct part *) parts; /* ordered by start */
+	size_t waiting;		       /* index of the first that was not opened yet */
+	ARRAY_OF(struct part *) live;  /* a heap, the earliest event first */
+	struct part *last;	       /* the part whose event was returned and not yet replaced */
+	struct part *current;	       /* as last, but kept until the next event */
 	struct merge_classes classes;
 	uint64_t index, run_start;
-	uint64_t session[2], clock; /* the first clock that was seen */
+	uint64_t session[2], clock; /* the first clock seen */
 	bool has_clock;
 };
 
 /* inputs */
 
-/* A number, as behind the names of more processes, or images of one: x.htr.1, x.htr.sh.4711. */
+/* True for names with a number, as further processes or images have: x.htr.1, x.htr.sh.4711. */
 static bool ends_in_number(const char *text)
 {
 	const char *last = strrchr(text, '.');
@@ -84,7 +84,7 @@ static int add_part(struct merge *merge, const char *path, struct error *err)
 	return error_system(err, ENOMEM, "merge");
 }
 
-/* A file of several streams is as many parts. */
+/* Adds a part for each stream of a file. */
 static int add_file(struct merge *merge, const char *path, struct error *err)
 {
 	struct inputs inputs;
@@ -140,7 +140,10 @@ static int add_inputs(struct merge *merge, const char *const *paths, size_t coun
 
 /* one part */
 
-/* Clocks of one session, or near each other, are one clock: a step of it must not part them. */
+/*
+ * Clocks of one session, or nearly equal ones, count as one, so that a step of the clock does not
+ * reorder events.
+ */
 static void learn_clock(struct merge *merge, struct part *part, uint64_t clock)
 {
 	const uint64_t *session = part->trace->process->session;
@@ -204,7 +207,7 @@ static uint64_t start_of(const struct trace_process *process)
 	return process->seconds * 1000000000ull + process->microseconds * 1000ull;
 }
 
-/* What can be read again is looked at now and opened when its time has come. */
+/* Finds the start of a part. Regular files are closed again until their time has come. */
 static int look_at(struct merge *merge, struct part *part, struct error *err)
 {
 	const struct event *event;
@@ -225,7 +228,7 @@ static int look_at(struct merge *merge, struct part *part, struct error *err)
 	return rc < 0 ? rc : 0;
 }
 
-/* All are looked at; those that fail are left out. */
+/* Looks at all parts; leaves out those that fail. */
 static int look_at_all(struct merge *merge, struct error *err)
 {
 	size_t kept = 0;
@@ -347,7 +350,7 @@ static void add_tally(struct trace_tally *sum, const struct trace_tally *tally)
 	sum->has_ended = tally->has_ended;
 }
 
-/* The part has no more events: what it handed out stays, what it took to read goes. */
+/* Ends a part: frees what reading needs, keeps what its events point to. */
 static void end_part(struct trace *trace, struct part *part)
 {
 	struct merge *merge = trace->reader;
@@ -358,7 +361,10 @@ static void end_part(struct trace *trace, struct part *part)
 	sink(merge, 0);
 }
 
-/* A part that fails is told of, and ends. Returns 0 or a negative errno. */
+/*
+ * Reads the next event of the first part. A part that fails is reported and ends. Returns 0 or a
+ * negative errno.
+ */
 static int go_on_with(struct trace *trace, struct part *part, struct error *err)
 {
 	struct merge *merge = trace->reader;
@@ -376,7 +382,7 @@ static int go_on_with(struct trace *trace, struct part *part, struct error *err)
 	return 0;
 }
 
-/* Those whose process began before the earliest event that is there. */
+/* Opens the parts whose process started before the earliest pending event. */
 static int begin_parts(struct trace *trace, struct error *err)
 {
 	struct merge *merge = trace->reader;
@@ -409,7 +415,7 @@ const struct trace_mapping *merge_mapping(const struct trace *trace,
 	return merge_find_mapping(&merge->current->ids, mapping);
 }
 
-/* By files: those that are done, and how far the others are. */
+/* The average of the parts: finished ones count as whole. */
 int merge_progress(const struct trace *trace)
 {
 	const struct merge *merge = trace->reader;
@@ -423,7 +429,7 @@ int merge_progress(const struct trace *trace)
 	return (int)(sum / (int64_t)merge->parts.count);
 }
 
-/* Fills what a call refers to. Returns false for no memory. */
+/* Replaces what a call points to by the merged trace's. Returns false for no memory. */
 static bool translate_call(struct trace *trace, struct part *part)
 {
 	struct merge *merge = trace->reader;
@@ -440,7 +446,7 @@ static bool translate_call(struct trace *trace, struct part *part)
 	return event->function && event->resource && (event->backtrace || !part->event->backtrace);
 }
 
-/* Returns 1: the trace's event is ready; 0: it is nothing new; or a negative errno. */
+/* Makes the merged event. Returns 1: it is ready; 0: it is a repetition; or a negative errno. */
 static int translate(struct trace *trace, struct part *part, struct error *err)
 {
 	struct merge *merge = trace->reader;

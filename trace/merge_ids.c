@@ -73,7 +73,7 @@ static bool is_taken(const struct merge_classes *classes, uint32_t ordinal)
 	return false;
 }
 
-/* A class of its own for each type: its ordinal, unless that is another class's. */
+/* Adds a class for a type, with its own ordinal unless another class has that one. */
 static const struct resource_class *add_class(struct merge_classes *classes,
 					      struct registry *registry,
 					      const struct resource_class *resource)

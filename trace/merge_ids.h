@@ -3,14 +3,14 @@
 #define MERGE_IDS_H
 
 /*
- * What one trace of a merge calls a thing, and what all of them together do. Each thing is asked
- * about once. Only merge.c includes this.
+ * Maps what one trace of a merge calls a thing to what the merged trace calls it. Each thing is
+ * looked up once. Only merge.c includes this.
  */
 
 #include "trace/state.h"
 
 struct merge_list {
-	const void **items; /* the merged thing by the part's id, NULL: not known yet */
+	const void **items; /* the merged thing by the part's id; NULL: not looked up yet */
 	size_t count, capacity;
 };
 
@@ -18,7 +18,7 @@ struct merge_ids {
 	struct merge_list functions, backtraces, resources, mappings;
 };
 
-/* The classes that the merged trace has so far. */
+/* The classes of the merged trace so far. */
 struct merge_classes {
 	const struct resource_class **items;
 	size_t count, capacity;
@@ -29,7 +29,7 @@ const struct function *merge_function(struct merge_ids *ids, struct registry *re
 				      const struct function *function);
 const struct backtrace *merge_backtrace(struct merge_ids *ids, struct registry *registry,
 					const struct backtrace *backtrace);
-/* *is_new: the part has not named it before. */
+/* *is_new: the part names it for the first time. */
 const struct resource_class *merge_resource(struct merge_ids *ids, struct merge_classes *classes,
 					    struct registry *registry,
 					    const struct resource_class *resource, bool *is_new);
@@ -38,7 +38,7 @@ const struct resource_class *merge_resource(struct merge_ids *ids, struct merge_
 const struct trace_mapping *merge_add_mapping(struct merge_ids *ids, struct registry *registry,
 					      const struct trace_mapping *mapping, uint64_t since);
 
-/* NULL: it was not added. */
+/* NULL: the mapping was not added. */
 const struct trace_mapping *merge_find_mapping(const struct merge_ids *ids,
 					       const struct trace_mapping *mapping);
 

@@ -8,13 +8,16 @@
 
 #define SLOTS_MIN 64u
 
-/* Chunks are of 64 nodes, 128, and so on; from the ninth on each has CHUNK. */
+/* Chunk sizes double from FIRST nodes on, up to CHUNK. */
 #define FIRST	  64u
 #define DOUBLINGS 9u
 #define CHUNK	  (FIRST << DOUBLINGS)
-#define SMALL	  (CHUNK - FIRST) /* nodes in the chunks before */
+#define SMALL	  (CHUNK - FIRST) /* nodes in the smaller chunks */
 
-/* Of a slot: 0 is free; else what hashes say beyond the place, so that few others are looked at. */
+/*
+ * A mark of 0 is a free slot; others hold hash bits that the slot number does not, so that few
+ * nodes are compared.
+ */
 #define MARKED 0x80u
 
 const struct trace_node trace_no_node;
@@ -59,7 +62,7 @@ static inline struct trace_node *node_at(const struct trace_nodes *nodes, uint32
 	return &nodes->chunks.items[chunk][(index - SMALL) % CHUNK];
 }
 
-/* By where the caller is, which needs no look at it: it is seldom in a cache. */
+/* Hashes the caller's address, not its contents, which are seldom in a cache. */
 static inline uint64_t hash_of(const struct trace_nodes *nodes, const struct trace_node *caller,
 			       uint64_t address)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is in sp-rtrace packets, as events: one function for each packet, which decodes it and gives
- * the trace's event what it says. A call's event is filled by up to three packets.
+ * Makes events of sp-rtrace packets: one function for each packet decodes it and sets the members
+ * of the trace's event. Up to three packets make a call.
  */
 #include "trace/packets.h"
 
@@ -130,7 +130,9 @@ static enum taken take_heap(struct trace *trace, struct cursor *cursor)
 {
 	struct trace_heap *heap;
 
-	/* sp-rtrace on 64-bit machines writes the two pointers as dwords: 48 bytes, not 56. */
+	/*
+	 * On 64-bit machines sp-rtrace writes the two pointers as dwords: 48 bytes instead of 56.
+	 */
 	if (cursor->end - cursor->at == 48)
 		cursor->pointer_size = 4;
 	heap = pool_alloc(&trace->registry.pool, sizeof(*heap));
@@ -165,7 +167,7 @@ static void fill_tail(struct event *event, const struct wire_call *packet)
 	event->frame = packet->frame;
 }
 
-/* Every second event or so calls what was called before: that is asked of no table. */
+/* A small cache in front of the registry: about every second call is to a recent function. */
 static const struct function *find_function(struct trace *trace, const char *name)
 {
 	struct binary *binary = trace->reader;
@@ -242,7 +244,7 @@ static enum taken take_backtrace(struct trace *trace, struct cursor *cursor)
 						    packet.frames.count);
 	if (!trace->event.backtrace)
 		return TAKEN_NO_MEMORY;
-	/* Who wrote from the document has the arguments behind it. */
+	/* Streams written from the document have the arguments after the backtrace. */
 	if (!binary->has_tails) {
 		binary->has_backtrace = true;
 		return TAKEN_NOTHING;
@@ -292,7 +294,10 @@ enum taken packets_take(struct trace *trace, const unsigned char *bytes, const s
 	cursor.end = bytes + frame->size;
 	cursor.pool = &trace->scratch;
 	cursor.frames = binary->frames;
-	/* Strings live as long as the event: a call's arguments until its backtrace came. */
+	/*
+	 * Strings live as long as the event; those of a call's arguments until its backtrace is
+	 * read.
+	 */
 	if (!binary->has_call)
 		pool_reset(&trace->scratch);
 	return take(trace, frame->packet, &cursor);

@@ -3,8 +3,8 @@
 #define PACKETS_H
 
 /*
- * What is in packets: shared by packets.c, which makes events of them, and read_binary.c, which
- * knows where each stands and when a call is complete. Nobody else includes this.
+ * The contents of packets: packets.c makes events of them, read_binary.c finds packets and
+ * completes calls. Only these two include this.
  */
 
 #include <stdbool.h>
@@ -16,31 +16,31 @@
 
 #define PACKETS_NAMES 64u /* a power of 2 */
 
-/* A trace's reader, if the trace is packets or has some. */
+/* The reader of a trace that contains packets. */
 struct binary {
 	struct framing framing;
 	bool has_tails;
-	bool has_call;	    /* the trace's event waits for its arguments and backtrace */
-	bool has_backtrace; /* and has the latter already */
+	bool has_call; /* the trace's event is a call that awaits its arguments and backtrace */
+	bool has_backtrace; /* the call already has its backtrace */
 	uint64_t index;	    /* of the last call */
-	/* found last, by the first bytes of their names */
+	/* recently used functions, hashed by the first bytes of their names */
 	const struct function *names[PACKETS_NAMES];
 	unsigned absent_process, absent_resource;
 	struct wire_value arguments[DECODE_ARGUMENTS_MAX]; /* of the call */
 	uint64_t frames[DECODE_FRAMES_MAX];
 };
 
-/* What decoding a packet came to. */
+/* The result of decoding a packet. */
 enum taken {
 	TAKEN_EVENT,   /* the trace's event is ready */
-	TAKEN_CALL,    /* the trace's event is a call that may go on */
-	TAKEN_NOTHING, /* nothing that a user would see */
+	TAKEN_CALL,    /* the trace's event is a call, which later packets may complete */
+	TAKEN_NOTHING, /* no event */
 	TAKEN_MISPLACED,
 	TAKEN_DAMAGED,
 	TAKEN_NO_MEMORY,
 };
 
-/* Takes the packet at bytes, which is whole. */
+/* Decodes the packet at bytes, which is whole. */
 enum taken packets_take(struct trace *trace, const unsigned char *bytes, const struct frame *frame);
 
 #endif

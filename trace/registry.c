@@ -7,7 +7,10 @@
 #include "base/array.h"
 #include "hook_table.h"
 
-/* So many backtraces, those that come first, have short frames in a row, too: compared at once. */
+/*
+ * The first ROWS backtraces also store short lists of frames as an array, which is compared at
+ * once.
+ */
 #define ROWS	   65536u
 #define ROW_FRAMES 64u
 
@@ -129,7 +132,7 @@ static bool same_texts(const char *const *one, const char *const *two, uint32_t 
 	return !memcmp(one, two, count * sizeof(*one));
 }
 
-/* What a backtrace is known by. */
+/* The identity of a backtrace. */
 struct backtrace_key {
 	const uint64_t *frames;
 	const struct trace_node *node;
@@ -157,7 +160,7 @@ static bool backtrace_equal(const void *item, const void *key)
 	       same_texts(one->texts, two->texts, one->count);
 }
 
-/* Where the file begins in memory, or what a hostile trace says of its code. */
+/* Start of the file in memory; a hostile trace's code may precede it. */
 static uint64_t start_of(const struct trace_mapping *mapping)
 {
 	return mapping->has_tail && mapping->code < mapping->from ? mapping->code : mapping->from;
@@ -168,7 +171,7 @@ static bool has_address(const struct trace_mapping *mapping, uint64_t address)
 	return address >= start_of(mapping) && address < mapping->to;
 }
 
-/* Of the last contest of an address; 0: there was none. */
+/* The epoch of the last contest that covers the address; 0: none. */
 static uint32_t epoch_at(const struct registry *registry, uint64_t address)
 {
 	for (size_t i = registry->contests.count; i-- > 0;) {
@@ -182,7 +185,9 @@ static uint32_t epoch_at(const struct registry *registry, uint64_t address)
 		       : 0;
 }
 
-/* A return address is behind its call. */
+/*
+ * The highest epoch of the frames. A return address may be just after its module's end, hence -1.
+ */
 static uint32_t epoch_of_frames(const struct registry *registry, const uint64_t *frames,
 				uint32_t count)
 {
@@ -236,7 +241,7 @@ static struct backtrace *add_backtrace(struct registry *registry, const struct b
 	return backtrace;
 }
 
-/* Its place in the list of ids; NULL: no memory. */
+/* The entry of the node in by_node; NULL: no memory. */
 static uint32_t *plain_place(struct registry *registry, const struct trace_node *node)
 {
 	return ARRAY_AT(&registry->by_node, node->number);
@@ -405,7 +410,7 @@ const struct resource_class *registry_add_resource(struct registry *registry,
 
 /* mappings */
 
-/* Index of the first range that ends behind address. */
+/* Index of the first range that ends after address. */
 static size_t range_after(const struct registry *registry, uint64_t address)
 {
 	return ARRAY_SEARCH(registry->ranges.count, at, registry->ranges.items[at].to <= address);
@@ -425,7 +430,7 @@ static bool is_same_module(const struct trace_mapping *one, const struct trace_m
 	return one->path == two->path && one->build_id == two->build_id && one->from == two->from;
 }
 
-/* The same code at the same place, however much of it is mapped. */
+/* True if the same code is at the same address, even if another part of it is mapped. */
 static bool is_same_code(const struct trace_mapping *one, const struct trace_mapping *two)
 {
 	return is_same_module(one, two) && one->code - one->offset == two->code - two->offset;
@@ -445,8 +450,8 @@ static void forget_contest(struct registry *registry, const struct contest *cont
 }
 
 /*
- * Of too many the older half is forgotten: what was there by turns is no longer known, but no new
- * backtrace is taken for one of that time.
+ * If there are too many contests, the older half is summarised: which mapping was where at that
+ * time is no longer known, but new backtraces still differ from those of that time.
  */
 static void forget_contests(struct registry *registry)
 {
@@ -492,14 +497,14 @@ const struct trace_mapping *registry_mapping_of(const struct registry *registry,
 	return mapping;
 }
 
-/* Another part of the same file, which stays; whatever was behind it went when it came. */
+/* True if old is another part of the same file: it stays. Mappings between the parts are gone. */
 static bool stays_beside(const struct mapping_range *old, const struct mapping_range *range)
 {
 	return is_same_module(old->mapping, range->mapping) &&
 	       (old->to <= range->from || old->from >= range->to);
 }
 
-/* What was mapped there is gone. Nonzero: no memory. */
+/* Finds the ranges [*first, *last) that the new one replaces. Nonzero: no memory. */
 static int clear(struct registry *registry, const struct mapping_range *range, size_t *first,
 		 size_t *last)
 {
@@ -518,8 +523,8 @@ static int clear(struct registry *registry, const struct mapping_range *range, s
 }
 
 /*
- * What was mapped where the new file lies, not only its code, is gone; a part of it is not believed
- * to be left.
+ * Adds a range and removes those anywhere in the address range of the new file, not only of its
+ * code; a partly covered range is removed as a whole.
  */
 static int range_put(struct registry *registry, struct mapping_range range)
 {

@@ -10,17 +10,17 @@
 
 #include "base/memory.h"
 
-#define SOURCE_WINDOW (256u << 10) /* fits the second-level cache */
+#define SOURCE_WINDOW (256u << 10) /* fits into a second-level cache */
 
 struct source_zstd {
 	ZSTD_DStream *stream;
 	ZSTD_inBuffer input;
 	unsigned char *packed;
 	size_t capacity;
-	size_t hint; /* what ZSTD_decompressStream() said last; 0: between frames */
+	size_t hint; /* result of the last ZSTD_decompressStream(); 0: between frames */
 };
 
-/* Of the extents, from where the last one ended. */
+/* Reads from the extents, at the current position. */
 static ssize_t read_part(struct source *source, void *bytes, size_t size)
 {
 	const struct source_extent *extent;
@@ -55,7 +55,7 @@ static int source_read(struct source *source, void *bytes, size_t size, struct e
 	return (int)count;
 }
 
-/* What begins with the magic of zstd stays compressed in its own buffer. */
+/* Moves the bytes read so far, which start with zstd's magic, to a buffer for compressed data. */
 static int source_open_zstd(struct source *source, struct error *err)
 {
 	struct source_zstd *zstd = memory_zalloc(1, sizeof(*zstd));
@@ -167,7 +167,7 @@ static int source_make_room(struct source *source, size_t wanted, struct error *
 	source->start = 0;
 	source->end = left;
 	if (source->capacity < wanted || !source->buffer) {
-		/* Four times what is asked for: a search may ask again a byte further on. */
+		/* Four times the request, because a search may ask again one byte further. */
 		size_t capacity = wanted > SOURCE_WINDOW ? 4 * wanted : SOURCE_WINDOW;
 		unsigned char *grown = memory_resize(source->buffer, capacity);
 
@@ -179,7 +179,7 @@ static int source_make_room(struct source *source, size_t wanted, struct error *
 	return 0;
 }
 
-/* Not behind the end: the file need not be what it says of itself. */
+/* False beyond the end: the file may be shorter than its contents claim. */
 static bool source_can_seek(const struct source *source, uint64_t size)
 {
 	struct stat facts;
@@ -209,7 +209,7 @@ int source_fill(struct source *source, size_t wanted, struct error *err)
 	return 0;
 }
 
-/* Of parts of a file: goes on behind so many bytes, or at the end. */
+/* Skips size bytes of the extents, or to their end. */
 static void skip_parts(struct source *source, uint64_t size)
 {
 	while (size && source->extent < source->extent_count) {

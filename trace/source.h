@@ -3,8 +3,8 @@
 #define SOURCE_H
 
 /*
- * The bytes of a trace: a descriptor, through zstd if that is what its first bytes say, as a
- * window that moves forward. Nothing here knows packets or lines.
+ * The bytes of a trace: reads a descriptor, decompresses zstd (recognised by its first bytes), and
+ * offers a window that moves forward. Knows neither packets nor lines.
  */
 
 #include <stdbool.h>
@@ -22,48 +22,51 @@ struct source_extent {
 
 struct source {
 	int fd;
-	const struct source_extent *extents; /* NULL: all of the file */
-	size_t extent_count, extent;	     /* the one that is read */
-	uint64_t extent_at;		     /* so much of it was */
+	const struct source_extent *extents; /* NULL: the whole file */
+	size_t extent_count, extent;	     /* the current one */
+	uint64_t extent_at;		     /* bytes read from it */
 	unsigned char *buffer;
 	size_t start, end, capacity; /* unread bytes are buffer[start .. end) */
-	uint64_t offset;	     /* of buffer[start] in the (decompressed) input */
-	bool is_finished;	     /* nothing comes behind buffer[end) */
-	struct source_zstd *zstd;    /* NULL: plain */
-	uint64_t packed_offset;	     /* compressed bytes that were read */
+	uint64_t offset;	     /* offset of buffer[start] in the (decompressed) input */
+	bool is_finished;	     /* no bytes follow buffer[end) */
+	struct source_zstd *zstd;    /* NULL: not compressed */
+	uint64_t packed_offset;	     /* compressed bytes read */
 	const char *damage;	     /* why the compressed input ended early, or NULL */
-	uint64_t *taken; /* bytes that were read, told before more are; NULL: nobody asks */
-	uint64_t read;	 /* bytes that were, where somebody does */
+	uint64_t *taken;	     /* stores `read` before each read(); NULL: not wanted */
+	uint64_t read;		     /* bytes read */
 };
 
-/* Reads the first bytes of fd. Returns 0, -ENODATA if there are none, or another -errno. */
+/*
+ * Opens fd and reads its first bytes. Returns 0, -ENODATA if it is empty, or another negative
+ * errno.
+ */
 int source_open(struct source *source, int fd, struct error *err);
 
 /*
- * The same of what stands in these parts of a regular file, one behind the other: never through
- * zstd. extents outlive the source.
+ * As source_open() for the concatenation of parts of a regular file, which are never compressed.
+ * extents must outlive the source.
  */
 int source_open_parts(struct source *source, int fd, const struct source_extent *extents,
 		      size_t count, struct error *err);
 
-/* Bytes of the input, through no zstd; 0: not known. */
+/* Bytes of the input as stored; 0: unknown. */
 uint64_t source_size(const struct source *source);
 
 /*
- * Makes sure that wanted bytes are in the window, if the input has as many: asks source_left()
- * afterwards. Pointers into the window move. Returns 0 or a negative errno.
+ * Reads until the window has wanted bytes or the input ends; callers check source_left().
+ * Invalidates pointers into the window. Returns 0 or a negative errno.
  */
 int source_fill(struct source *source, size_t wanted, struct error *err);
 
 /*
- * Steps over size bytes without reading them, where the input can do that. Returns 0 or a negative
- * errno; the input may end before.
+ * Skips size bytes, without reading them if the input is seekable. Returns 0 or a negative errno;
+ * the input may end earlier.
  */
 int source_skip_far(struct source *source, uint64_t size, struct error *err);
 
 /*
- * Reads what stands at a place of a plain file, apart from the window. offset: from the end if it
- * is negative. Returns how much was there, 0 if the input is no such file.
+ * Reads bytes at an offset of a regular file, without moving the window. offset: negative counts
+ * from the end. Returns the number of bytes read, 0 for other inputs.
  */
 size_t source_peek(const struct source *source, int64_t offset, void *bytes, size_t size);
 
@@ -79,7 +82,7 @@ static inline const unsigned char *source_at(const struct source *source)
 	return source->buffer + source->start;
 }
 
-/* As source_fill(), without a call while the window has enough. */
+/* The inline fast path of source_fill(). */
 static inline int source_need(struct source *source, size_t wanted, struct error *err)
 {
 	if (source_left(source) >= wanted || source->is_finished)
