@@ -20,13 +20,13 @@
 #include "trace/bundle.h"
 #include "trace/state.h"
 
-#define TRACE_RECOGNISE	      4096u /* bytes that tell text from anything else */
+#define TRACE_RECOGNISE	      4096u /* bytes needed to recognise text */
 #define TRACE_SECONDS_TO_WORD 1
 #define ALL_STREAMS	      SIZE_MAX
 
 /*
- * A flight recorder puts another file in the place of its own: who has waited for that one wants
- * the other. "-" is no name. Returns whether fd is another file now.
+ * A flight recorder replaces its file by a new one: after waiting for the old file, opens the new
+ * one by its name. "-" is not a name. Returns true if fd is another file now.
  */
 static bool follow_name(int fd, const char *path)
 {
@@ -38,15 +38,15 @@ static bool follow_name(int fd, const char *path)
 	named = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	if (named < 0 || fstat(named, &other) || !S_ISREG(other.st_mode))
 		return false;
-	/* /proc/self/fd/N leads to a file without a name, too */
+	/* a name such as /proc/self/fd/N leads to the unlinked file itself */
 	if (other.st_dev == own.st_dev && other.st_ino == own.st_ino)
 		return false;
 	return dup3(named, fd, O_CLOEXEC) >= 0;
 }
 
 /*
- * The collector locks a file until it is complete. Whoever asks for it earlier (prog; postproc
- * FILE) wants all of it, so wait, and say so when it takes long.
+ * The collector locks a file until it is complete. A reader that comes earlier (prog; postproc
+ * FILE) wants the whole file: waits, and says so if it takes long.
  */
 int trace_wait(int fd, const char *path, const struct trace_options *options, bool *is_live,
 	       struct error *err)
@@ -66,7 +66,7 @@ int trace_wait(int fd, const char *path, const struct trace_options *options, bo
 		if (errno == EINTR || (errno == EWOULDBLOCK && nanosleep(&pause, NULL) != 0))
 			return error_set(err, EINTR, "interrupted while its writer is at work");
 		if (errno != EWOULDBLOCK)
-			return 0; /* a file system without locks */
+			return 0; /* the file system has no locks */
 		if (i == TRACE_SECONDS_TO_WORD * 100 && options->waiting)
 			options->waiting(options->user, path);
 	}
@@ -109,7 +109,7 @@ static void set_window(struct trace *trace, const struct trace_options *options)
 	window->is_wanted =
 		options->since.kind != INSTANT_NONE || options->until.kind != INSTANT_NONE;
 	trace->has_window = window->is_wanted || trace->since_ns || trace->until_ns != UINT64_MAX;
-	/* what the index says is of the whole */
+	/* the index counts the whole trace */
 	trace->skips_calls &= !trace->has_window;
 }
 
@@ -130,7 +130,7 @@ struct trace *trace_create(const struct trace_options *options)
 	return trace;
 }
 
-/* All streams of a file, or one. */
+/* Opens all streams of a file, or one. */
 static int open_parts(struct trace *trace, const struct bundle *bundle, size_t stream,
 		      struct error *err)
 {
@@ -220,7 +220,7 @@ int trace_open_fd(struct trace **trace, int fd, const struct trace_options *opti
 	return trace_start(trace, fd, false, "-", ALL_STREAMS, options, err);
 }
 
-/* FILE#N: *file, to be freed, and N. */
+/* Opens the file of FILE#N. *file: its name, freed by the caller; *stream: N. */
 static int open_of_stream(const char *path, char **file, size_t *stream)
 {
 	size_t length, number;
@@ -252,7 +252,7 @@ int trace_open(struct trace **trace, const char *path, const struct trace_option
 	return trace_start(trace, fd, true, file ? file : path, stream, options, err);
 }
 
-/* From here on, calls outside of the options' time are not handed out. */
+/* Converts the window to the stream's time. From here on, calls outside are not returned. */
 static void trace_place_window(struct trace *trace, const struct instant_base *base)
 {
 	struct trace_window *window = &trace->window;
@@ -260,7 +260,7 @@ static void trace_place_window(struct trace *trace, const struct instant_base *b
 
 	if (window->since.kind != INSTANT_NONE)
 		since = instant_at(&window->since, base);
-	/* what happens at the beginning is of the window before */
+	/* an event at exactly `since` belongs to the window before */
 	since += since > base->start_ns;
 	if (window->until.kind != INSTANT_NONE)
 		until = instant_at(&window->until, base);
@@ -269,7 +269,7 @@ static void trace_place_window(struct trace *trace, const struct instant_base *b
 	window->process = trace->process;
 }
 
-/* Without tails the first call is the start, and the header says when that was. */
+/* Without tails the first call is the start, at the time in the header. */
 bool trace_base(const struct trace *trace, const struct event *event, struct instant_base *base)
 {
 	const struct trace_process *process = trace->process;
@@ -329,9 +329,9 @@ static bool is_of_its_time(const struct event *note)
 }
 
 /*
- * A note behind the window: what it says of the process as a whole is of use, and no later than the
- * window; what happened, began or was found at that time is not in it. Events that stay the
- * reader's own are not changed: the trace's takes their place.
+ * Decides on a note after the window. Facts about the process as a whole are kept, with the end of
+ * the window as their time; what happened, began or was found at that time is dropped. The reader's
+ * own events must not change, so the note is copied to the trace's.
  */
 static bool keep_late_note(struct trace *trace, const struct event **event)
 {
@@ -352,7 +352,7 @@ static bool keep_late_note(struct trace *trace, const struct event **event)
 	return true;
 }
 
-/* True if the options' time, where it is known, has the event. */
+/* True if the event is in the time window, or the window is not known yet. */
 static __attribute__((noinline)) bool is_in_time(struct trace *trace, const struct event **next)
 {
 	const struct event *event = *next;
@@ -373,7 +373,7 @@ static void note_progress(struct trace *trace)
 	}
 }
 
-/* What ends early has not come yet: the last damage that was noted is that. */
+/* The file is still being written: its early end, which was recorded last, is not damage. */
 static void forgive_end(struct trace *trace)
 {
 	struct trace_tally *tally = &trace->tally;
@@ -385,7 +385,7 @@ static void forgive_end(struct trace *trace)
 	tally->damages -= tally->damages != 0;
 }
 
-/* The trace has no more events, or fails. Returns rc. */
+/* Ends the trace after its last event or an error. Returns rc. */
 static int end_trace(struct trace *trace, int rc)
 {
 	trace->tally.bytes = trace->part ? trace->tally.bytes : trace->source.offset;
@@ -407,7 +407,7 @@ static bool is_waiting(const struct event *event)
 	return event->kind == EVENT_NOTE && !strcmp(event->function->name, NOTE_WAITING);
 }
 
-/* What a snapshot says is kept for the end of the stream. rc: of the reader, whose event it is. */
+/* Holds back ~waiting notes until the end of the stream. rc: the reader's result for *event. */
 static __attribute__((noinline)) int pass_waiting(struct trace *trace, int rc,
 						  const struct event **event, struct error *err)
 {
@@ -422,7 +422,7 @@ static __attribute__((noinline)) int pass_waiting(struct trace *trace, int rc,
 	return rc < 0 ? trace_no_memory(trace, err) : rc;
 }
 
-/* rc: of the reader, as above. */
+/* Filters events. rc: the reader's result for *event. */
 static __attribute__((noinline)) int pass_on(struct trace *trace, int rc,
 					     const struct event **event, struct error *err)
 {
@@ -450,7 +450,7 @@ int trace_next(struct trace *trace, const struct event **event, struct error *er
 	if (trace->has_ended)
 		return trace->result < 0 ? error_set(err, -trace->result, "has ended") : 0;
 	rc = trace->next(trace, event, err);
-	/* nearly all is handed on as it is */
+	/* nearly all events need no filter */
 	if (rc <= 0 || (*event)->kind == EVENT_NOTE || trace->waiting.count || trace->has_window ||
 	    trace->part || trace->progress)
 		return pass_on(trace, rc, event, err);
@@ -617,7 +617,7 @@ const char *event_argument(const struct event *event, const char *name)
 	return NULL;
 }
 
-/* What the function's row says, unless the call says something else (realloc that frees). */
+/* The operation of the function's hook, unless the call did something else (realloc that frees). */
 static enum operation operation_of(const struct event *event)
 {
 	static const struct {
@@ -642,7 +642,7 @@ bool trace_lost_notes(const struct event *event)
 	return reason && !strcmp(reason, "note");
 }
 
-/* ~lost says how many events its thread lost for one reason, or how many notes. */
+/* A ~lost note counts the events, or the notes, that its thread dropped for one reason. */
 void trace_count_note(struct trace *trace, const struct event *event)
 {
 	const char *count;

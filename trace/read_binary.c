@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Streams of sp-rtrace packets as events: a handshake, then one packet after the other, from the
- * source or from a container's block. Three things vary: where the size stands (framing.h), the
- * order of CALL's fields (the 1.4 document's or the shipped one) and whether our tails are there.
- * A call is complete when something follows that cannot belong to it.
+ * Makes events of streams of sp-rtrace packets: a handshake, then packets, from the source or from
+ * a block of a container. Three things vary: the position of the size (framing.h), the field order
+ * of CALL (the 1.4 document's or sp-rtrace's) and the presence of our tails. A call is complete
+ * when the next packet cannot belong to it.
  */
 #include "trace/packets.h"
 
@@ -14,7 +14,7 @@
 
 #include "base/memory.h"
 
-/* bytes: a handshake that framing_handshake_size() found to be one. */
+/* bytes: a handshake that framing_handshake_size() accepted. */
 static int begin_stream(struct trace *trace, const unsigned char *bytes, struct error *err)
 {
 	struct binary *binary = trace->reader;
@@ -54,7 +54,7 @@ static int begin_stream(struct trace *trace, const unsigned char *bytes, struct 
 	return 0;
 }
 
-/* Returns 1 with the trace's event, 0 to go on, or a negative errno. */
+/* Returns 1 and sets the trace's event, 0 to continue, or a negative errno. */
 static int read_packet(struct trace *trace, const struct frame *frame, struct error *err)
 {
 	struct binary *binary = trace->reader;
@@ -86,7 +86,7 @@ static int read_packet(struct trace *trace, const struct frame *frame, struct er
 	return taken == TAKEN_EVENT;
 }
 
-/* What may follow a call before it is complete. */
+/* True if the packet may belong to the pending call. */
 static bool goes_on(const struct binary *binary, const struct frame *frame)
 {
 	return frame->kind == FRAME_PACKET &&
@@ -94,7 +94,7 @@ static bool goes_on(const struct binary *binary, const struct frame *frame)
 		(frame->packet == WIRE_PACKET_BTRC && !binary->has_backtrace));
 }
 
-/* The same results as read_packet(), and -ENODATA at the end. */
+/* Returns as read_packet(), and -ENODATA at the end. */
 static int read_frame(struct trace *trace, const struct frame *frame, struct error *err)
 {
 	const struct binary *binary = trace->reader;
@@ -135,7 +135,7 @@ static int next_binary(struct trace *trace, const struct event **result, struct 
 			return rc;
 		if (!(binary->has_call && !goes_on(binary, &frame))) {
 			rc = read_frame(trace, &frame, err);
-			/* What follows damage belongs to another call. */
+			/* Packets after damage belong to another call. */
 			if (rc != 0 || !binary->has_call || trace->tally.damages == damages)
 				continue;
 		}
@@ -154,9 +154,9 @@ static void close_binary(struct trace *trace)
 	free(trace->reader);
 }
 
-/* packets that lie in memory */
+/* packets in memory */
 
-/* Returns 1 with the trace's event, 0 if there is none to see, or a negative errno. */
+/* Returns 1 and sets the trace's event, 0 if there is none, or a negative errno. */
 static int piece_ends(struct trace *trace, enum taken taken, struct error *err)
 {
 	struct binary *binary = trace->reader;
@@ -226,7 +226,7 @@ int read_binary_open(struct trace *trace, struct error *err)
 	binary = trace->reader;
 	trace->next = next_binary;
 	trace->close = close_binary;
-	binary->framing.is_known = true; /* framing_look() is for the handshake now */
+	binary->framing.is_known = true; /* framing_look() looks only for the handshake now */
 	rc = source_need(&trace->source, 2, err);
 	if (rc == 0 && source_left(&trace->source) >= 2)
 		rc = source_need(&trace->source, source_at(&trace->source)[1] + 2u, err);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The .htr container (htr.def) as events. The columns of a block that was checked are walked
- * without a look at their ends, which are checked after each event: behind them lies room enough
- * for one more. Backtraces are made once for each node.
+ * Makes events of an .htr container (htr.def). The columns of a checked block are read without
+ * bounds checks; after each event their positions are compared with their ends. Enough readable
+ * bytes for one event follow the columns. Each node's backtrace is created once.
  */
 #include "trace/htr_container.h"
 
@@ -15,14 +15,17 @@
 #include "base/memory.h"
 #include "trace/htr_bytes.h"
 
-/* What a block's columns give for one event. The sign of left tells that one ran over its end. */
+/* Reads a block's columns for one event. left is negative if a column was read beyond its end. */
 struct columns {
 	const uint8_t **at;
 	const uint8_t *const *ends;
 	int64_t left;
 };
 
-/* Each further byte takes back the bit by which the one before it said that there is more. */
+/*
+ * Decodes a varint. Each further byte subtracts the continuation bit that was added with the byte
+ * before.
+ */
 static inline const uint8_t *step_number(const uint8_t *at, uint64_t *value)
 {
 	*value = *at++;
@@ -38,8 +41,8 @@ static inline const uint8_t *step_number(const uint8_t *at, uint64_t *value)
 }
 
 /*
- * The same without branches for one byte or two: times are as often this as that, and a wrong guess
- * costs more. And so up to eight: pairs of 7 bits become 14, those 28, those 56.
+ * The same without branches for one or two bytes, which are equally likely for times, so that a
+ * branch would often be mispredicted; and for up to eight: pairs of 7 bits become 14, 28, 56 bits.
  */
 static inline const uint8_t *jump_number(const uint8_t *at, uint64_t *value)
 {
@@ -93,7 +96,7 @@ static const struct backtrace *make_backtrace(struct trace *trace, uint32_t numb
 	return backtrace;
 }
 
-/* Something else is mapped at some addresses: backtraces with them are others from now on. */
+/* The mapping of some addresses changed: later backtraces differ from earlier ones. */
 static void forget_backtraces(struct trace *trace)
 {
 	struct container *container = trace->container;
@@ -189,7 +192,7 @@ static inline void set_objects(struct htr_model *model, struct htr_site *site,
 	event->result = values->result + (shape->rules & HTR_RESULT_NEAR ? event->object : 0);
 }
 
-/* Sets what the shape's events do not have in common, but for the backtrace. */
+/* Sets the members that differ within a shape, except the backtrace. */
 static inline void set_event(struct trace *trace, struct htr_site *site, struct shape *shape,
 			     const struct htr_values *values)
 {
@@ -210,7 +213,7 @@ static inline void set_event(struct trace *trace, struct htr_site *site, struct 
 	event->pthread = container->thread->pthread;
 }
 
-/* The shape of the next event, which may be another thread's. NULL: damage. */
+/* The shape of the next event; switches threads if necessary. NULL: damage. */
 static inline struct shape *take_shape_of(struct container *container, struct columns *columns)
 {
 	uint64_t number = column_number(columns, HTR_COLUMN_shapes);
@@ -241,7 +244,10 @@ static inline enum got take_values(struct container *container, struct shape **s
 	return columns.left < 0 || values->node > container->nodes.count ? GOT_DAMAGE : GOT_IT;
 }
 
-/* What is not said is the node that followed the last one when that last came up. */
+/*
+ * The node of the event: if the block does not state it, the node that followed the previous one
+ * last time.
+ */
 static inline uint32_t follow(struct htr_model *model, const struct shape *shape, uint64_t node)
 {
 	struct htr_site *before = &model->sites[model->last];
@@ -261,7 +267,7 @@ static void count_event(struct trace *trace, const struct event *event)
 		trace->tally.calls++;
 }
 
-/* The event is the shape's own: what its events have in common stands in it already. */
+/* Reads an event into its shape, which already contains the common members. */
 static enum got take_event(struct trace *trace, const struct event **result)
 {
 	struct container *container = trace->container;
@@ -290,7 +296,7 @@ static enum got take_event(struct trace *trace, const struct event **result)
 	return GOT_IT;
 }
 
-/* The packets of a block that no event was read of stand one behind the other. */
+/* Reads packets between events; if the block's events are unreadable, one after the other. */
 static int next_packets(struct trace *trace, struct error *err)
 {
 	struct container *container = trace->container;
@@ -307,7 +313,7 @@ static int next_packets(struct trace *trace, struct error *err)
 	return rc;
 }
 
-/* How many of the block's events can be read before something else has to be done. */
+/* Sets how many of the block's events can be read before packets or the next block come. */
 static void set_stop(struct trace *trace)
 {
 	struct container *container = trace->container;
@@ -328,7 +334,7 @@ static int lose_events(struct trace *trace)
 	return 0;
 }
 
-/* What is no event: the packets that stand here, the next block. As next_packets(). */
+/* Reads what comes before the next event: packets, or the next block. Returns as next_packets(). */
 static int go_on(struct trace *trace, struct error *err)
 {
 	struct container *container = trace->container;
@@ -342,7 +348,7 @@ static int go_on(struct trace *trace, struct error *err)
 		if (container->epoch != trace->registry.epoch)
 			forget_backtraces(trace);
 	} else if (!is_done) {
-		rc = lose_events(trace); /* of nobody: no process has come before them */
+		rc = lose_events(trace); /* without a process, events belong to no stream */
 	} else {
 		container->has_events = false;
 		if (container->next_packet == container->packets.count)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * sp-rtrace text as events. Calls that stand together without an empty line share the backtrace
- * that follows them (that is how compressed reports are written), so calls wait in a queue until
+ * Makes events of sp-rtrace text. Consecutive calls without an empty line between them share the
+ * backtrace that follows (compressed reports are written so); calls therefore wait in a queue until
  * their backtrace has ended.
  */
 #include "trace/state.h"
@@ -22,16 +22,16 @@
 struct reader {
 	ARRAY_OF(struct event) queue;
 	size_t last_call; /* its index in the queue */
-	size_t sent;	  /* events of the queue that were handed out */
-	bool is_ready;	  /* the queue waits for nothing more */
-	bool has_calls;	  /* there are calls in it, without their backtrace */
+	size_t sent;	  /* events of the queue that were returned */
+	bool is_ready;	  /* the queue is complete */
+	bool has_calls;	  /* the queue contains calls whose backtrace has not ended */
 	ARRAY_OF(uint64_t) frames;
 	ARRAY_OF(const char *) texts;
 	bool has_texts;
 	ARRAY_OF(struct wire_value) arguments; /* of the last call in the queue */
 	uint64_t index;			       /* of the last call */
 	ARRAY_OF(const struct resource_class *) classes;
-	bool has_content; /* of this stream: a header would begin the next one */
+	bool has_content; /* a header would start the next stream */
 };
 
 static int read_line(struct trace *trace, struct slice *line, bool *is_line, struct error *err)
@@ -79,7 +79,7 @@ static struct event *queue_add(struct trace *trace, enum event_kind kind)
 	return event;
 }
 
-/* The arguments that were read belong to the last call in the queue. */
+/* Gives the arguments to the last call in the queue. */
 static bool end_arguments(struct trace *trace)
 {
 	struct reader *reader = trace->reader;
@@ -100,7 +100,7 @@ static bool end_arguments(struct trace *trace)
 	return true;
 }
 
-/* The calls in the queue are complete. is_whole: an empty line ended them. */
+/* Completes the calls in the queue. is_whole: an empty line ended them. */
 static bool end_calls(struct trace *trace, bool is_whole)
 {
 	struct reader *reader = trace->reader;
@@ -192,7 +192,7 @@ static int begin_stream(struct trace *trace, struct error *err)
 	return queue_add(trace, EVENT_STREAM) ? 0 : trace_no_memory(trace, err);
 }
 
-/* The tools write a class by its type, the document by its number: the registry's mask. */
+/* True if type names the class: the tools write its type, the document its number as a mask. */
 static bool is_called(const struct resource_class *resource, struct slice type)
 {
 	char mask[16];
@@ -205,7 +205,7 @@ static bool is_called(const struct resource_class *resource, struct slice type)
 	return slice_is(type, mask);
 }
 
-/* The class that a call's line means: its type's, or the only one that there is. */
+/* The class of a call's line: the one that it names, or the only one. */
 static const struct resource_class *class_of(struct trace *trace, struct text_call *call)
 {
 	struct reader *reader = trace->reader;
@@ -214,7 +214,7 @@ static const struct resource_class *class_of(struct trace *trace, struct text_ca
 		if (is_called(reader->classes.items[i], call->type))
 			return reader->classes.items[i];
 	if (call->type.length) {
-		/* It is part of a C++ name. */
+		/* <...> was a part of a C++ name */
 		call->name.length += call->type.length + 2;
 		call->type.length = 0;
 	}
@@ -248,7 +248,7 @@ static bool add_call(struct trace *trace, struct text_call *call)
 	event->size = call->size;
 	event->cpu = UINT32_MAX;
 	event->type = call->is_alloc ? CALL_TYPE_ALLOC : CALL_TYPE_FREE;
-	/* The text writes what neither gains nor loses as it writes a free. */
+	/* Text writes calls that neither acquire nor release as frees. */
 	if (!call->is_alloc &&
 	    (resource->known == RESOURCE_EVENT || event->function->name[0] == WIRE_NOTE_PREFIX))
 		event->type = CALL_TYPE_NONE;
@@ -387,14 +387,14 @@ static int add_header(struct trace *trace, const struct text_header *header, str
 		if (rc)
 			return rc;
 	}
-	/* Another header right behind it is that of the next stream: this one is empty. */
+	/* If another header follows, this stream is empty. */
 	reader->has_content = true;
 	if (!keep_header(trace, header) || !queue_add(trace, EVENT_PROCESS))
 		return trace_no_memory(trace, err);
 	return 0;
 }
 
-/* Lines of calls, which wait for each other. */
+/* Adds a line of a call, its arguments or its backtrace. */
 static bool add_call_line(struct trace *trace, struct slice line, bool *is_known)
 {
 	struct reader *reader = trace->reader;
@@ -406,7 +406,7 @@ static bool add_call_line(struct trace *trace, struct slice line, bool *is_known
 	if (line.length == 0)
 		return reader->has_calls ? end_calls(trace, true) : true;
 	if (text_parse_frame(line, &frame)) {
-		/* A frame of no call is dropped, as sp-rtrace does. */
+		/* A frame without a call is dropped, as sp-rtrace does. */
 		return reader->has_calls ? add_frame(trace, &frame) : true;
 	}
 	if (text_parse_call(line, &call))
@@ -417,7 +417,7 @@ static bool add_call_line(struct trace *trace, struct slice line, bool *is_known
 	return true;
 }
 
-/* Lines of the surroundings, which end the calls before them. */
+/* Adds any other line, which ends the calls before it. */
 static bool add_other_line(struct trace *trace, struct slice line)
 {
 	struct reader *reader = trace->reader;
@@ -440,7 +440,7 @@ static bool add_other_line(struct trace *trace, struct slice line)
 	return is_resource ? add_resource(trace, &resource) : add_attachment(trace, &attachment);
 }
 
-/* True if the line can only come after the calls in the queue: frames without an empty line. */
+/* True if the line starts something new although no empty line ended the calls in the queue. */
 static bool ends_calls(const struct reader *reader, struct slice line)
 {
 	struct text_header header;
@@ -452,7 +452,7 @@ static bool ends_calls(const struct reader *reader, struct slice line)
 	       text_parse_header(line, &header);
 }
 
-/* Returns 1 if the line is to be read again when the queue is empty, 0, or a negative errno. */
+/* Returns 1 if the line must be read again when the queue is empty, 0, or a negative errno. */
 static int add_line(struct trace *trace, struct slice line, struct error *err)
 {
 	struct reader *reader = trace->reader;
@@ -461,7 +461,7 @@ static int add_line(struct trace *trace, struct slice line, struct error *err)
 
 	if (line.length && line.at[line.length - 1] == '\r')
 		line.length--;
-	/* No text has one, and names end there. */
+	/* A NUL is not text, and would end names. */
 	if (memchr(line.at, '\0', line.length)) {
 		trace_add_damage(trace, trace->source.offset, line.length,
 				 "a line has a NUL in it");
@@ -476,7 +476,7 @@ static int add_line(struct trace *trace, struct slice line, struct error *err)
 	reader->has_content = true;
 	if (!add_call_line(trace, line, &is_known) || (!is_known && !add_other_line(trace, line)))
 		return trace_no_memory(trace, err);
-	/* Whatever waits for no backtrace can go. */
+	/* Events that need no backtrace are complete. */
 	if (!reader->has_calls)
 		reader->is_ready = true;
 	return 0;
@@ -492,14 +492,14 @@ static void skip_line(struct trace *trace, struct slice line)
 		trace_add_damage(trace, trace->source.offset, 0, "a line is longer than %u bytes",
 				 LINE_MAX_BYTES);
 	} else if (!has_newline) {
-		/* All that is in it may be true, or the half of it. */
+		/* The line may be cut. */
 		trace_add_damage(trace, trace->source.offset, 0, "the last line has no end");
 		trace->tally.is_truncated = true;
 	}
 	source_skip(&trace->source, line.length + has_newline);
 }
 
-/* Reads until the queue is ready or the input ends. */
+/* Reads until the queue is complete or the input ends. */
 static int fill_queue(struct trace *trace, struct error *err)
 {
 	struct reader *reader = trace->reader;
@@ -509,8 +509,7 @@ static int fill_queue(struct trace *trace, struct error *err)
 		bool is_line;
 		int rc = read_line(trace, &line, &is_line, err);
 
-		/* The line before may have come to nothing: an empty one, a mapping that is known.
-		 */
+		/* The line before may have added no event: an empty line, a known mapping. */
 		reader->is_ready = false;
 		if (rc)
 			return rc;
@@ -579,7 +578,7 @@ bool read_text_recognises(const unsigned char *bytes, size_t size)
 	const unsigned char *nul = memchr(bytes, '\0', size);
 	struct slice rest = slice((const char *)bytes, nul ? (size_t)(nul - bytes) : size);
 
-	/* With a NUL it is a damaged text, if it is one up to there; else something else. */
+	/* A NUL after valid lines is damage; otherwise the input is not text. */
 	while (rest.length) {
 		const char *end = memchr(rest.at, '\n', rest.length);
 		struct slice line = slice(rest.at, end ? (size_t)(end - rest.at) : rest.length);

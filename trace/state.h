@@ -3,8 +3,8 @@
 #define STATE_H
 
 /*
- * What a trace is inside: shared by read.c, which opens it and hands out events, and the
- * readers behind it, for packets, containers and text. Nobody else includes this.
+ * The internals of a trace, shared by read.c, which opens it and returns events, and the readers of
+ * packets, containers and text. Only these include it.
  */
 
 #include <stdbool.h>
@@ -16,21 +16,21 @@
 #include "trace/trace.h"
 #include "trace/waiting.h"
 
-/* What the options say of time, until it is known where that is in the stream. */
+/* The time window of the options, and where it is in the stream, once known. */
 struct trace_window {
 	bool is_wanted;
 	uint64_t since_ns, until_ns;
 	struct instant since, until;
-	const struct trace_process *process; /* the stream that the trace's times are of */
+	const struct trace_process *process; /* the stream for which the window was placed */
 	uint64_t run_start;		     /* ns since 1970; 0: the stream's own start */
-	uint64_t session[2]; /* the run that starts then; 0: whatever run the stream is of */
+	uint64_t session[2];		     /* the run that starts at run_start; 0: any run */
 };
 
 struct trace {
 	int fd;
 	bool owns_fd;
-	bool is_live;		 /* its file is still written */
-	struct bundles *bundles; /* our own, if the options have none */
+	bool is_live;		 /* its file is still being written */
+	struct bundles *bundles; /* allocated here if the options have none */
 	struct source source;
 	struct registry registry;
 	struct trace_tally tally;
@@ -38,46 +38,47 @@ struct trace {
 	ARRAY_OF(struct trace_process *) sections;
 	void (*progress)(void *user, const struct trace *trace);
 	void *user;
-	unsigned until_progress; /* events */
-	struct trace *part;	 /* merged: whose the last event is */
-	struct event event;	 /* what trace_next() hands out */
-	struct pool scratch;	 /* strings of that event */
+	unsigned until_progress; /* number of events */
+	struct trace *part;	 /* merged trace: the trace of the last event */
+	struct event event;	 /* returned by trace_next() */
+	struct pool scratch;	 /* for the strings of that event */
 	int (*next)(struct trace *trace, const struct event **event, struct error *err);
 	void (*close)(struct trace *trace);
-	void *reader;	 /* of the two functions */
-	void *container; /* what the packets lie in, if they do */
+	void *reader;	 /* state of next() and close() */
+	void *container; /* state of the container of the packets, or NULL */
 	struct waiting waiting;
 	bool wants_repeats, skips_calls;
-	bool has_window;	     /* not the whole trace is asked for: */
-	uint64_t since_ns, until_ns; /* calls outside are not handed out */
+	bool has_window;	     /* only a part of the trace is wanted */
+	uint64_t since_ns, until_ns; /* calls outside are not returned */
 	struct trace_window window;
 	bool has_ended;
 	int result; /* of the last trace_next() */
 };
 
 /*
- * Waits until the writer of a regular file has finished, unless the options say not to. *is_live:
- * it has not. Returns 0 or -EINTR. Of trace.h's users, whoever looks at files before.
+ * Waits until the writer of a regular file has finished, unless options->no_wait is set. *is_live:
+ * the file is still being written. Returns 0 or -EINTR. For callers that read files before
+ * trace_open().
  */
 int trace_wait(int fd, const char *path, const struct trace_options *options, bool *is_live,
 	       struct error *err);
 
-/* Begins a new stream: a process without facts, empty tables. Returns 0 or -ENOMEM. */
+/* Starts a stream: an empty process, empty tables. Returns 0 or -ENOMEM. */
 int trace_begin_stream(struct trace *trace, struct error *err);
 
-/* Gives back all that reading takes. What was handed out stays. */
+/* Frees what reading needs; objects that were returned remain valid. */
 void trace_shed(struct trace *trace);
 
-/* A trace that reads nothing by itself. NULL: no memory. */
+/* A trace without a reader. NULL: no memory. */
 struct trace *trace_create(const struct trace_options *options);
 
-/* Gives a process its section number. Returns 0 or -ENOMEM. */
+/* Assigns the next section number to a process. Returns 0 or -ENOMEM. */
 int trace_add_section(struct trace *trace, struct trace_process *process);
 
 /* trace_progress() of a merged trace. */
 int merge_progress(const struct trace *trace);
 
-/* Of a merged trace: its own name for the part's mapping. */
+/* The merged trace's mapping for the mapping of a part. */
 const struct trace_mapping *merge_mapping(const struct trace *trace,
 					  const struct trace_mapping *mapping);
 
@@ -85,27 +86,27 @@ const struct trace_mapping *merge_mapping(const struct trace *trace,
 struct event *trace_new_event(struct trace *trace, enum event_kind kind);
 
 /*
- * Fills what follows from function, type, time_ms and the tail of a call that was a packet or a
- * line, and counts it: kind, operation, time_ns, tallies.
+ * Completes a call that was read from packets or lines: sets kind, operation and time_ns, which
+ * follow from function, type, time_ms and the tail, and counts it.
  */
 void trace_finish_call(struct trace *trace, struct event *event);
 
-/* Counts a note, and what it says was lost. */
+/* Counts a note, and the dropped events that it reports. */
 void trace_count_note(struct trace *trace, const struct event *event);
 
-/* Where the run of the current stream lies, if that is known at this event. */
+/* The start of the current stream's run; false: not known at this event. */
 bool trace_base(const struct trace *trace, const struct event *event, struct instant_base *base);
 
-/* Another stream begins: where the options' time is in it is not known yet. */
+/* Starts the time window anew for another stream. */
 void trace_forget_window(struct trace *trace);
 
-/* Notes damage at a byte offset. */
+/* Records damage at a byte offset. */
 void trace_add_damage(struct trace *trace, uint64_t offset, uint64_t skipped, const char *format,
 		      ...) __attribute__((format(printf, 4, 5)));
 
 int trace_no_memory(struct trace *trace, struct error *err);
 
-/* The two readers. The source has its first bytes. Return 0 or a negative errno. */
+/* The readers. The source has its first bytes. Return 0 or a negative errno. */
 int read_binary_open(struct trace *trace, struct error *err);
 int read_text_open(struct trace *trace, struct error *err);
 
@@ -113,9 +114,9 @@ int read_htr_open(struct trace *trace, struct error *err);
 bool read_htr_recognises(const unsigned char *bytes, size_t size);
 
 /*
- * For packets that lie in a container of ours: makes trace->reader; then takes a handshake, one
- * packet, or a call with its arguments and backtrace. calls: how many stand before it. Returns 1
- * with the trace's event, 0 if there is nothing to see, or a negative errno.
+ * For packets inside our container: read_binary_begin() creates trace->reader; read_binary_piece()
+ * reads a handshake, one packet, or a call with its arguments and backtrace. calls: number of calls
+ * before it. Returns 1 and sets the trace's event, 0 if there is none, or a negative errno.
  */
 int read_binary_begin(struct trace *trace, struct error *err);
 int read_binary_piece(struct trace *trace, const unsigned char *bytes, size_t size, uint64_t calls,

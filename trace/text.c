@@ -4,10 +4,10 @@
 #include <string.h>
 #include <time.h>
 
-/* Longer ones are made by nobody. */
+/* No linker writes longer ones. */
 #define BUILD_ID_DIGITS 128
 
-/* Pieces of lines. Each of the take functions steps over what it has found. */
+/* Parsers of parts of a line; each moves `line` past what it parsed. */
 
 struct slice slice_of(const char *text)
 {
@@ -44,7 +44,7 @@ static bool take_decimal(struct slice *line, uint64_t *number)
 	return i > 0;
 }
 
-/* One more than each digit's value: a branch could not learn in which order they come. */
+/* The value of a digit plus 1: a table, because the order of digits defeats branch prediction. */
 static const unsigned char hex_digits[256] = {
 	['0'] = 1,  ['1'] = 2,	['2'] = 3,  ['3'] = 4,	['4'] = 5,  ['5'] = 6,
 	['6'] = 7,  ['7'] = 8,	['8'] = 9,  ['9'] = 10, ['a'] = 11, ['b'] = 12,
@@ -52,7 +52,7 @@ static const unsigned char hex_digits[256] = {
 	['C'] = 13, ['D'] = 14, ['E'] = 15, ['F'] = 16,
 };
 
-/* -1: it is none. */
+/* The value of a hexadecimal digit; -1: not a digit. */
 static int hex_digit(char character)
 {
 	return hex_digits[(unsigned char)character] - 1;
@@ -64,7 +64,7 @@ static bool take_hex(struct slice *line, uint64_t *number)
 	size_t before = line->length;
 	uint64_t sum = 0;
 
-	/* What no pointer leads to stays in registers: most of a text is addresses. */
+	/* Local variables stay in registers: most of a text is addresses. */
 	for (; at < end && hex_digit(*at) >= 0; at++) {
 		if (sum >> 60)
 			return false;
@@ -75,7 +75,10 @@ static bool take_hex(struct slice *line, uint64_t *number)
 	return line->length < before;
 }
 
-/* Cuts line at the first (or last) place of text: *before is what stood there, line the rest. */
+/*
+ * Cuts line at the first (or last) occurrence of text: *before is the part before it, line the
+ * rest.
+ */
 static bool split(struct slice *line, const char *text, bool is_last, struct slice *before)
 {
 	size_t length = strlen(text);
@@ -113,7 +116,7 @@ static void print_hex(struct out *out, uint64_t number)
 
 /* header */
 
-/* Length of the key that begins at text: words of letters and blanks before a '='; 0: none. */
+/* Length of the key at text: words of letters and blanks before a '='; 0: not a key. */
 static size_t key_length(const char *text, size_t length)
 {
 	size_t i = 0;
@@ -124,7 +127,7 @@ static size_t key_length(const char *text, size_t length)
 	return i < length && text[i] == '=' ? i : 0;
 }
 
-/* Values may hold commas and blanks: one ends where ", key=" or the line's end follows. */
+/* Values may contain commas and blanks: a value ends before ", key=" or at the end of the line. */
 static size_t value_length(struct slice line)
 {
 	for (size_t i = 0; i < line.length; i++) {
@@ -180,7 +183,7 @@ const struct slice *text_header_value(const struct text_header *header, const ch
 	return NULL;
 }
 
-/* The six numbers of a date, whatever comes first. */
+/* The six numbers of a date, in their written order. */
 static bool take_date(struct slice line, uint64_t numbers[6])
 {
 	static const char *const behind[6] = { ".", ".", " ", ":", ":", "" };
@@ -224,7 +227,7 @@ static bool is_build_id(struct slice text)
 	return digits && digits == text.length && digits <= BUILD_ID_DIGITS;
 }
 
-/* Nothing, or a build-id that is printed as it was read. */
+/* Parses nothing, or a build-id that would be printed in the same form. */
 static bool take_build_id(struct slice *line, struct slice *build_id)
 {
 	*build_id = slice(line->at, 0);
@@ -253,7 +256,7 @@ void text_print_mapping(struct out *out, const struct text_mapping *mapping)
 	print_hex(out, mapping->from);
 	out_char(out, '-');
 	print_hex(out, mapping->to);
-	/* What a stream calls a build-id may be anything. */
+	/* Streams may call anything a build-id. */
 	if (is_build_id(mapping->build_id)) {
 		out_text(out, " build-id=");
 		print_slice(out, mapping->build_id);
@@ -340,7 +343,7 @@ void text_print_attachment(struct out *out, const struct text_attachment *attach
 
 /* call */
 
-/* What stands behind the seconds: thousandths, or the millionths of sp-rtrace's document. */
+/* Parses the fraction of a second: 3 digits, or the 6 of sp-rtrace's document. */
 static bool take_fraction(struct slice *line, uint64_t *ms)
 {
 	size_t digits = line->length;
@@ -382,7 +385,7 @@ static void print_time(struct out *out, uint32_t time_ms)
 	out_text(out, "] ");
 }
 
-/* What is in parentheses: `(64) = 0x5555` or `(0x5555)`. */
+/* Parses the arguments and the result: `64) = 0x5555` or `0x5555)`. */
 static bool parse_body(struct slice body, struct text_call *call)
 {
 	bool is_negative;
@@ -391,7 +394,7 @@ static bool parse_body(struct slice body, struct text_call *call)
 	call->size = 0;
 	if (!call->is_alloc)
 		return take_hex(&body, &call->object) && take(&body, ")") && body.length == 0;
-	/* sp-rtrace's sizes are signed: what lies above 2 GiB is negative there. */
+	/* sp-rtrace's sizes are signed: above 2 GiB they are negative. */
 	is_negative = take(&body, "-");
 	if (!take_decimal(&body, &call->size) || !take(&body, ") = 0x") ||
 	    !take_hex(&body, &call->object) || body.length != 0)
@@ -401,7 +404,7 @@ static bool parse_body(struct slice body, struct text_call *call)
 	return true;
 }
 
-/* The name may be a C++ signature: it goes to the last parenthesis, the type stands before that. */
+/* The name may be a C++ signature with parentheses and <>; the type is the last <...>. */
 static void parse_name(struct slice name, struct text_call *call)
 {
 	struct slice type = name, before;
@@ -478,7 +481,7 @@ bool text_parse_argument(struct slice line, struct text_argument *argument)
 		argument->value = line;
 		return true;
 	}
-	/* An empty value whose blank was trimmed. */
+	/* An empty value whose trailing blank was trimmed. */
 	if (line.length < 2 || memcmp(line.at + line.length - 2, " =", 2) != 0)
 		return false;
 	argument->name = slice(line.at, line.length - 2);
@@ -560,7 +563,7 @@ void text_print_heap(struct out *out, const struct wire_heap *heap, uint64_t low
 
 	uint32_t known = 0;
 
-	/* our own traces have none but the first */
+	/* holdtrace's own traces contain only the first */
 	for (size_t i = 1; i < sizeof(numbers) / sizeof(*numbers); i++)
 		known |= numbers[i].number;
 	out_text(out, "## heap status information:\n");

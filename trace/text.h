@@ -3,9 +3,9 @@
 #define TEXT_H
 
 /*
- * The lines of sp-rtrace text. For each kind of line a struct, a parser and a printer that stand
- * side by side in text.c: print(parse(line)) is line. Lines have no newline here; slices point
- * into them. The form is that of the shipped sp-rtrace 1.8; its document's is understood, too.
+ * The lines of sp-rtrace text. Each kind of line has a struct, a parser and a printer, next to each
+ * other in text.c; print(parse(line)) is line. Lines have no newline here; slices point into them.
+ * The form is that of sp-rtrace 1.8; the form of its document is parsed, too.
  */
 
 #include <stdbool.h>
@@ -25,7 +25,7 @@ static inline struct slice slice(const char *at, size_t length)
 	return (struct slice){ at, length };
 }
 
-/* Of a C string. */
+/* The slice of a C string. */
 struct slice slice_of(const char *text);
 bool slice_is(struct slice slice, const char *text);
 
@@ -44,18 +44,18 @@ struct text_header {
 bool text_parse_header(struct slice line, struct text_header *header);
 void text_print_header(struct out *out, const struct text_header *header);
 
-/* The value of that key, or NULL. */
+/* The value of a key, or NULL. */
 const struct slice *text_header_value(const struct text_header *header, const char *key);
 
 /*
- * The value of `timestamp`: `2023.1.2 03:04:05` or, as sp-rtrace's library has it, `02.01.2023
- * 03:04:05`, in local time. Returns seconds since 1970, 0 if it is neither.
+ * Parses the value of `timestamp`: `2023.1.2 03:04:05` or, as sp-rtrace's library writes it,
+ * `02.01.2023 03:04:05`, in local time. Returns seconds since 1970, 0 if it is neither.
  */
 uint32_t text_parse_date(struct slice value);
 
 /*
- * `: /usr/lib/libc.so.6 => 0x7f00-0x7f80 build-id=0123abcd`; the build-id is ours, sp-rtrace reads
- * up to the second address. It is empty where there is none.
+ * `: /usr/lib/libc.so.6 => 0x7f00-0x7f80 build-id=0123abcd`. The build-id is our addition, which
+ * sp-rtrace does not read; empty if there is none.
  */
 struct text_mapping {
 	struct slice path;
@@ -94,8 +94,8 @@ bool text_parse_attachment(struct slice line, struct text_attachment *attachment
 void text_print_attachment(struct out *out, const struct text_attachment *attachment);
 
 /*
- * `12. @1 [00:01:02.003] malloc<memory>(64) = 0x5555` or, without the size, what is no alloc:
- * `13. free<memory>(0x5555)`. type is empty where the line has none.
+ * `12. @1 [00:01:02.003] malloc<memory>(64) = 0x5555` or, for calls other than alloc, without the
+ * size: `13. free<memory>(0x5555)`. type is empty if the line has none.
  */
 struct text_call {
 	uint64_t index;
@@ -117,7 +117,7 @@ struct text_argument {
 bool text_parse_argument(struct slice line, struct text_argument *argument);
 void text_print_argument(struct out *out, const struct text_argument *argument);
 
-/* `\t0x401136 main() at demo.c:12`; text is what stands behind the address and its blank */
+/* `\t0x401136 main() at demo.c:12`; text is what follows the address and a blank */
 struct text_frame {
 	uint64_t address;
 	bool has_text;
@@ -127,11 +127,11 @@ struct text_frame {
 bool text_parse_frame(struct slice line, struct text_frame *frame);
 void text_print_frame(struct out *out, const struct text_frame *frame);
 
-/* Anything else; what begins with "# " comes from a post-processor and is not kept. */
+/* Other lines. Those that begin with "# " come from a post-processor and are dropped. */
 bool text_is_passing_comment(struct slice line);
 void text_print_comment(struct out *out, struct slice line);
 
-/* Comments that sp-rtrace prints from packets; never parsed. */
+/* Comments that sp-rtrace prints for packets; not parsed. */
 void text_print_tracer(struct out *out, uint32_t id, uint32_t version, const char *name);
 void text_print_heap(struct out *out, const struct wire_heap *heap, uint64_t lowest,
 		     uint64_t highest);

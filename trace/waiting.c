@@ -9,10 +9,10 @@
 #include "base/memory.h"
 #include "notes.h"
 
-/* A note that outlives its event. */
+/* A copy of a note. */
 struct waiting_call {
 	struct event event;
-	struct wire_value *arguments; /* with their texts behind them */
+	struct wire_value *arguments; /* followed by their texts */
 };
 
 static void drop(struct waiting *waiting, size_t i)
@@ -78,7 +78,7 @@ int waiting_add(struct waiting *waiting, const struct event *note)
 {
 	struct waiting_call *call;
 
-	/* of an earlier snapshot: it waits since then */
+	/* an earlier snapshot saw the same call: replaced */
 	for (size_t i = waiting->count; i-- > 0;)
 		if (is_of(&waiting->items[i], note) && waiting->items[i].event.call == note->call)
 			drop(waiting, i);
@@ -92,7 +92,7 @@ int waiting_add(struct waiting *waiting, const struct event *note)
 	return copy_arguments(call, note);
 }
 
-/* The call has come back, or its thread has begun another one that is not inside of it. */
+/* True if the call returned, or its thread began another call that is not inside it. */
 static bool is_over(const struct waiting_call *call, const struct event *event)
 {
 	if (event->leave_ns <= call->event.leave_ns)

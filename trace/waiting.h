@@ -3,9 +3,9 @@
 #define WAITING_H
 
 /*
- * Calls that were under way when a snapshot was taken (~waiting). Where the stream says nothing
- * more of their threads, and has no end, they still are, as far as anybody knows: after its last
- * event they are handed out as what an end would have said of them (~open).
+ * Calls that were blocked when a snapshot was taken (~waiting). If the stream has no later events
+ * of their threads, and no end, they are assumed to be still blocked: after the last event they are
+ * returned as the ~open notes that an end would contain.
  */
 
 #include "trace/event.h"
@@ -16,20 +16,20 @@
 struct waiting {
 	struct waiting_call *items;
 	size_t count, capacity;
-	size_t told; /* were handed out */
+	size_t told; /* number returned so far */
 };
 
 void waiting_free(struct waiting *waiting);
 
-/* A ~waiting note. Returns 0 or -ENOMEM. */
+/* Adds a ~waiting note. Returns 0 or -ENOMEM. */
 int waiting_add(struct waiting *waiting, const struct event *note);
 
-/* An event that is none: some calls are over. */
+/* Drops the calls that another event shows to be over. */
 void waiting_forget(struct waiting *waiting, const struct event *event);
 
 /*
- * After the last event of a stream: the next call that is still under way, in *event. Returns 1, 0
- * if there is none, or -ENOMEM.
+ * After the last event of a stream: sets *event to the next call that is still blocked. Returns 1,
+ * 0 if there is none, or -ENOMEM.
  */
 int waiting_next(struct waiting *waiting, struct registry *registry, const struct event **event);
 
