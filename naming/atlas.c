@@ -8,8 +8,9 @@
 #include "base/cleanup.h"
 #include "base/memory.h"
 
-/* Far above all addresses of processes, so that a frame without a mapping is never inside a
- * module. */
+/*
+ * Far above all addresses of processes, so that a frame without a mapping is never inside a module.
+ */
 #define ATLAS_BASE	  (1ull << 62)
 #define ATLAS_MODULES_MAX (1u << 20)
 

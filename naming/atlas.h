@@ -39,8 +39,10 @@ struct atlas_mapping {
 
 #define ATLAS_MEMO 64u
 
-/* Addresses in the map of frames whose mapping never changes, by the number of the frame in its
- * tree. */
+/*
+ * Addresses in the map of frames whose mapping never changes, by the number of the frame in its
+ * tree.
+ */
 struct atlas_memo {
 	uintptr_t from; /* address where the tree's first frame would be; tells trees apart */
 	uint32_t age;
@@ -69,8 +71,10 @@ void atlas_begin_process(struct atlas *atlas);
 /* All traces are read: frees the caches, which would be filled again if needed. */
 void atlas_rest(struct atlas *atlas);
 
-/* The process runs this program; its functions are shown without the module's name. Returns 0 or
- * -ENOMEM. */
+/*
+ * The process runs this program; its functions are shown without the module's name. Returns 0 or
+ * -ENOMEM.
+ */
 int atlas_add_program(struct atlas *atlas, const char *path);
 
 /* Is the path the program of a process? */

@@ -40,8 +40,10 @@ struct naming {
 	struct pool pool;
 	struct table found; /* struct naming_found, by address */
 	uint32_t ids;	    /* ids given so far */
-	/* one bit for each node of the address map: naming_expect() was called for it and its
-	 * callers */
+	/*
+	 * one bit for each node of the address map: naming_expect() was called for it and its
+	 * callers
+	 */
 	ARRAY_OF(uint64_t) expected;
 };
 

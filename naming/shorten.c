@@ -116,8 +116,10 @@ static bool is_long(const char *name)
 	return strlen(name) > SHORTEN_MAX;
 }
 
-/* Cuts before a namespace, keeping the end of the name; if no part is short enough, keeps the
- * start, cut between two characters. */
+/*
+ * Cuts before a namespace, keeping the end of the name; if no part is short enough, keeps the
+ * start, cut between two characters.
+ */
 static void cut(char *name)
 {
 	static const char dots[] = "...";

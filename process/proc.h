@@ -32,8 +32,10 @@ int32_t *proc_threads(int32_t pid, size_t *count);
 /* The stat file from its third field on, which is the state. NULL: it cannot be read. */
 const char *proc_stat(int32_t pid, int32_t thread, char text[PROC_STAT_SIZE]);
 
-/* The process or thread runs no more: it was reaped, or is a zombie (a leader after pthread_exit(),
- * or not waited for). */
+/*
+ * The process or thread runs no more: it was reaped, or is a zombie (a leader after pthread_exit(),
+ * or not waited for).
+ */
 bool proc_has_ended(int32_t pid, int32_t thread);
 
 /* A later field of proc_pid_stat(5), by its number there, as text; NULL: no such field. */

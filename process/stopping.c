@@ -155,8 +155,10 @@ static enum stopping_effect judge_file(const struct stopping *stopping, bool sen
 	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)stopping->pid, fd);
-	/* only its type, without synchronisation: a file system that the program itself serves
-	 * might not answer */
+	/*
+	 * only its type, without synchronisation: a file system that the program itself serves
+	 * might not answer
+	 */
 	if (statx(AT_FDCWD, path, AT_STATX_DONT_SYNC, STATX_TYPE, &status))
 		return STOPPING_UNKNOWN;
 	if (S_ISSOCK(status.stx_mode)) {
@@ -190,8 +192,10 @@ static enum stopping_effect judge_futex(const struct proc_call *call)
 	}
 }
 
-/* If both time arguments are the same memory, the kernel writes the remaining time where the
- * repeated call reads it. */
+/*
+ * If both time arguments are the same memory, the kernel writes the remaining time where the
+ * repeated call reads it.
+ */
 static enum stopping_effect judge_block(struct stopping *stopping)
 {
 	const struct proc_call *call = &stopping->call;
@@ -390,8 +394,10 @@ void stopping_stopped(struct stopping *stopping, const registers_native *registe
 	stopping->is_fresh = !stopping_is_in_call(stopping, registers);
 #endif
 	if (!stopping->is_fresh && stopping->effect == STOPPING_REMAINING) {
-		/* equal arguments may belong to a new call; it is the same call if only our stop
-		 * woke the thread */
+		/*
+		 * equal arguments may belong to a new call; it is the same call if only our stop
+		 * woke the thread
+		 */
 		read_status(&now);
 		stopping->is_fresh = now.switches != stopping->switches + 1;
 	}

@@ -30,8 +30,10 @@ int cache_open(const char *directory, struct error *err)
 	return 0;
 }
 
-/* The module's file, or NULL if answers of this module are not kept. Each style of names has files
- * of its own. */
+/*
+ * The module's file, or NULL if answers of this module are not kept. Each style of names has files
+ * of its own.
+ */
 static char *path_of(const struct crew *crew, const struct entry *entry)
 {
 	const struct resolve_options *options = &crew->options;

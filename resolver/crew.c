@@ -15,8 +15,9 @@
 
 #define JOBS_MAX     64
 #define RESTARTS_MAX 3
-/* Limit of files that one module may ask for: programs with split debug information have
- * thousands. */
+/*
+ * Limit of files that one module may ask for: programs with split debug information have thousands.
+ */
 #define WANTS_MAX 65536
 
 void crew_init(struct crew *crew, const struct resolve_options *options)
@@ -101,8 +102,10 @@ void crew_add_answer(struct crew *crew, const struct entry *entry, struct answer
 		free(answer);
 }
 
-/* Frees a slot for another child: ends the oldest one that is not working. Returns false if all
- * work. */
+/*
+ * Frees a slot for another child: ends the oldest one that is not working. Returns false if all
+ * work.
+ */
 static bool dismiss_oldest(struct crew *crew)
 {
 	for (size_t i = 0; i < crew->staff.count; i++) {

@@ -131,8 +131,9 @@ static void add_aranges(struct debuginfo *debuginfo, bool *is_covered)
 	}
 }
 
-/* Adds ranges from the unit itself: clang writes no .debug_aranges, which libdw before 0.191
- * needs. */
+/*
+ * Adds ranges from the unit itself: clang writes no .debug_aranges, which libdw before 0.191 needs.
+ */
 static void add_unit_ranges(struct debuginfo *debuginfo, size_t unit)
 {
 	Dwarf_Die *die = &debuginfo->units.items[unit].die;

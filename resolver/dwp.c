@@ -14,8 +14,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Limits in bytes of one unit and of all: rows of a hostile index may all refer to the same
- * bytes. */
+/*
+ * Limits in bytes of one unit and of all: rows of a hostile index may all refer to the same bytes.
+ */
 #define UNIT_SIZE_MAX  (64u << 20)
 #define UNITS_SIZE_MAX (UINT64_C(1) << 30)
 
@@ -166,8 +167,10 @@ static void free_strings(struct strings *strings)
 	free(strings->text);
 }
 
-/* The string at this offset of the shared section, with its zero byte; an empty string if it has no
- * end. */
+/*
+ * The string at this offset of the shared section, with its zero byte; an empty string if it has no
+ * end.
+ */
 static struct piece string_at(const struct piece *all, uint64_t offset)
 {
 	const uint8_t *end =

@@ -21,8 +21,9 @@
 #define DEBUG_DIRECTORY "/usr/lib/debug"
 /* Bytes. Larger files are refused: they cannot be mapped on every machine. */
 #define SIZE_MAX_BYTES (UINT64_C(4) << 30)
-/* Flags for a first look: opening some devices has effects, and the writer of a FIFO would
- * notice. */
+/*
+ * Flags for a first look: opening some devices has effects, and the writer of a FIFO would notice.
+ */
 #define LOOK_FLAGS (O_PATH | O_CLOEXEC)
 
 /* Opens path as a process would whose root directory is root. */
@@ -37,8 +38,10 @@ static int look_in_root(const char *root, const char *path)
 	if (directory < 0)
 		return -1;
 	fd = (int)syscall(SYS_openat2, directory, path, &how, sizeof(how));
-	/* Before Linux 5.6, or in a container that filters openat2(): absolute symbolic links then
-	 * lead outside of root. */
+	/*
+	 * Before Linux 5.6, or in a container that filters openat2(): absolute symbolic links then
+	 * lead outside of root.
+	 */
 	if (fd >= 0 || (errno != ENOSYS && errno != EPERM))
 		return fd;
 	joined = memory_format("%s/%s", root, path);
@@ -88,8 +91,10 @@ static int open_vdso(struct error *err)
 
 int files_open_module(const struct resolve_options *options, const char *path, struct error *err)
 {
-	/* The vdso is the same in all processes under one kernel; the build-id proves that it is
-	 * ours. */
+	/*
+	 * The vdso is the same in all processes under one kernel; the build-id proves that it is
+	 * ours.
+	 */
 	if (strcmp(path, "[vdso]") == 0)
 		return open_vdso(err);
 	return open_regular(options->root, path, err);

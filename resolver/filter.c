@@ -130,8 +130,10 @@ static void take_architecture(struct filter *filter, const char *name, size_t si
 		 (int)size, name);
 }
 
-/* The passes in which filters are written: 0 leaks, 1 compress, 2 unknown ones. "resolve" belongs
- * to none. */
+/*
+ * The passes in which filters are written: 0 leaks, 1 compress, 2 unknown ones. "resolve" belongs
+ * to none.
+ */
 static bool is_in_pass(const char *word, size_t length, unsigned pass)
 {
 	static const char *const known[] = { "leaks", "compress", "resolve" };
@@ -166,8 +168,9 @@ static void put_filters(struct out *out, const char *value, size_t size)
 	out_text(out, "resolve");
 }
 
-/* Inserts filter= where sp-rtrace's tools write it: after pid, before backtrace depth and
- * origin. */
+/*
+ * Inserts filter= where sp-rtrace's tools write it: after pid, before backtrace depth and origin.
+ */
 static void insert_filters(struct out *out, const char *line, size_t size)
 {
 	size_t place = find_key(line, size, "backtrace depth");
@@ -409,8 +412,10 @@ static void take_line(struct filter *filter, const char *text, struct line *line
 	}
 }
 
-/* Counts a part of a line that is too long. Returns 0, or -EBADMSG if the line seems to have no
- * end. */
+/*
+ * Counts a part of a line that is too long. Returns 0, or -EBADMSG if the line seems to have no
+ * end.
+ */
 static int take_passing(struct filter *filter, size_t size)
 {
 	filter->is_begun = true;
@@ -525,8 +530,10 @@ static bool is_binary(const unsigned char *bytes, size_t size)
 			(size >= sizeof(zstd) && memcmp(bytes, zstd, sizeof(zstd)) == 0));
 }
 
-/* No text begins like this: with a zero byte in the first line, or with a control character or a
- * byte beyond ASCII. */
+/*
+ * No text begins like this: with a zero byte in the first line, or with a control character or a
+ * byte beyond ASCII.
+ */
 static bool is_no_text(const unsigned char *bytes, size_t size)
 {
 	const unsigned char *newline = memchr(bytes, '\n', size);
@@ -579,8 +586,9 @@ static int copy(struct filter *filter, int input, struct error *err)
 					 "than %d MiB; what stands before it is written",
 					 filter->options->input_name, filter->line + 1,
 					 FILTER_PASS_MAX >> 20);
-		/* A short read: the next read() may block, and our reader should have these
-		 * lines. */
+		/*
+		 * A short read: the next read() may block, and our reader should have these lines.
+		 */
 		if (size < READ_SIZE)
 			out_flush(&filter->out);
 		if (out_error(&filter->out) != 0)

@@ -81,8 +81,10 @@ static int print_help(void)
 	return fflush(stdout) == 0 ? 0 : STATUS_FAILURE;
 }
 
-/* Puts the servers into the environment, where libdebuginfod reads them. known: the value that
- * take_servers_away() removed. */
+/*
+ * Puts the servers into the environment, where libdebuginfod reads them. known: the value that
+ * take_servers_away() removed.
+ */
 static int take_servers(const char *asked, const char *known, struct error *err)
 {
 	const char *servers = asked && *asked ? asked : known;
@@ -132,8 +134,10 @@ static int read_options(struct asked *asked, int argc, char **argv, struct error
 	return at < 0 ? at : 0;
 }
 
-/* Opens the file, or returns the standard descriptor if there is no path. Returns -1 after a
- * complaint. */
+/*
+ * Opens the file, or returns the standard descriptor if there is no path. Returns -1 after a
+ * complaint.
+ */
 static int open_or(const char *path, int flags, int standard)
 {
 	int fd;
@@ -269,8 +273,10 @@ static void plan(struct settings *settings)
 	};
 }
 
-/* Removes the servers from the environment, where libraries would find them: the network is used
- * only if an option says so. */
+/*
+ * Removes the servers from the environment, where libraries would find them: the network is used
+ * only if an option says so.
+ */
 static char *take_servers_away(void)
 {
 	const char *servers = getenv("DEBUGINFOD_URLS");

@@ -13,8 +13,10 @@ struct header {
 	uint32_t kind;
 };
 
-/* Starts the body of an answer; a number for each symbol follows, then the strings that the numbers
- * announce. */
+/*
+ * Starts the body of an answer; a number for each symbol follows, then the strings that the numbers
+ * announce.
+ */
 struct answer_head {
 	uint64_t address, count;
 };

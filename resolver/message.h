@@ -66,8 +66,10 @@ int message_next(const char *bytes, size_t count, size_t *used, struct message *
 int message_get_facts(const struct message *message, struct facts *facts);
 int message_get_want(const struct message *message, struct file_want *want);
 
-/* Allocates the answer with its strings, which the caller frees in one piece; symbol.module is left
- * NULL. Returns 0, -EBADMSG or -ENOMEM. */
+/*
+ * Allocates the answer with its strings, which the caller frees in one piece; symbol.module is left
+ * NULL. Returns 0, -EBADMSG or -ENOMEM.
+ */
 int message_get_answer(const struct message *message, struct answer **answer);
 
 #endif

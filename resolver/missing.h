@@ -2,8 +2,10 @@
 #ifndef MISSING_H
 #define MISSING_H
 
-/* The list at the end: modules that gave no names, the frames that this affects, and what to do
- * about it. */
+/*
+ * The list at the end: modules that gave no names, the frames that this affects, and what to do
+ * about it.
+ */
 
 #include <stdbool.h>
 

@@ -72,8 +72,9 @@ static void add_debuginfo(struct module *module)
 	}
 }
 
-/* Adds the symbols of .gnu_debugdata, a small ELF file compressed by xz, which libdw
- * decompresses. */
+/*
+ * Adds the symbols of .gnu_debugdata, a small ELF file compressed by xz, which libdw decompresses.
+ */
 static void add_packed(struct module *module)
 {
 	Elf_Data *data = elffile_section(module->file, ".gnu_debugdata");

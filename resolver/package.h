@@ -6,8 +6,10 @@
 
 /* Which Debian package a file belongs to, read from dpkg's lists. No program is run. */
 
-/* root: directory of the system in question, or NULL. Returns the package's name, to be freed, or
- * NULL. */
+/*
+ * root: directory of the system in question, or NULL. Returns the package's name, to be freed, or
+ * NULL.
+ */
 char *package_of(const char *root, const char *path);
 
 /* Does the system below root use dpkg? */

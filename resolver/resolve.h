@@ -39,8 +39,10 @@ struct resolve_state {
 int resolve_create(struct resolve **resolve, const struct resolve_options *options,
 		   struct error *err);
 
-/* The last of the maps ("[OLD=]NEW") without an OLD, which is the root of all files; NULL: no map
- * is one. */
+/*
+ * The last of the maps ("[OLD=]NEW") without an OLD, which is the root of all files; NULL: no map
+ * is one.
+ */
 const char *resolve_root(const char *const *maps, size_t count);
 
 /* Ends the child processes and saves answers in the cache. */
@@ -52,8 +54,10 @@ void resolve_destroy(struct resolve *resolve);
  */
 void resolve_expect_machine(struct resolve *resolve, unsigned machine);
 
-/* A later mapping replaces the part of earlier ones that it overlaps. Returns 0, -EINVAL or
- * -ENOMEM. */
+/*
+ * A later mapping replaces the part of earlier ones that it overlaps. Returns 0, -EINVAL or
+ * -ENOMEM.
+ */
 int resolve_map(struct resolve *resolve, const struct resolve_module *module);
 
 /*

@@ -29,8 +29,10 @@ static void end_without_memory(void)
 	_exit(STATUS_MEMORY);
 }
 
-/* Drops inherited descriptors: a process that waits for the end of our output must not wait for a
- * child. Returns false on failure. */
+/*
+ * Drops inherited descriptors: a process that waits for the end of our output must not wait for a
+ * child. Returns false on failure.
+ */
 static bool drop_descriptors(int *socket, int *file)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -114,8 +116,10 @@ int worker_ask(struct worker *worker, const uint64_t *addresses, size_t count)
 	size_t size = (count + 1) * sizeof(*question);
 
 	memcpy(question + 1, addresses, count * sizeof(*addresses));
-	/* The request fits if the child has read all earlier ones; a child that does not read is
-	 * not waited for. */
+	/*
+	 * The request fits if the child has read all earlier ones; a child that does not read is
+	 * not waited for.
+	 */
 	return send(worker->socket, question, size, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)size
 		       ? 0
 		       : -EPIPE;
@@ -201,8 +205,10 @@ int worker_next(struct worker *worker, struct message *message)
 			return found < 0 ? found : 0;
 		if (!make_room(worker))
 			return -EPIPE;
-		/* A stop signal interrupts recv(); the time limit then starts anew, because the
-		 * child was stopped, too. */
+		/*
+		 * A stop signal interrupts recv(); the time limit then starts anew, because the
+		 * child was stopped, too.
+		 */
 		do
 			size = recv(worker->socket, worker->in + worker->count, READ_SIZE, 0);
 		while (size < 0 && errno == EINTR);
@@ -234,8 +240,10 @@ void worker_end(struct worker *worker, char *why, size_t size)
 	pid_t ended = 0;
 
 	if (worker->pid > 0) {
-		/* A child that closed its socket is about to end; waiting shows its own cause of
-		 * death. */
+		/*
+		 * A child that closed its socket is about to end; waiting shows its own cause of
+		 * death.
+		 */
 		for (int i = 0; why && i < 20 && ended == 0; i++) {
 			ended = waitpid(worker->pid, &status, WNOHANG);
 			if (ended == 0)

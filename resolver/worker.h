@@ -17,8 +17,10 @@
 #define WORKER_MEMORY_MAX (UINT64_C(2) << 30)
 /* Processor time for one address, or for opening the files, in seconds. */
 #define WORKER_SECONDS_MAX 30
-/* A child that sends nothing for this many seconds is killed. It must be blocked, because
- * WORKER_SECONDS_MAX bounds what it computes. */
+/*
+ * A child that sends nothing for this many seconds is killed. It must be blocked, because
+ * WORKER_SECONDS_MAX bounds what it computes.
+ */
 #define WORKER_SILENCE_MAX 120
 /* Addresses in one request: these fit into the socket's buffer even if nothing reads it. */
 #define WORKER_BATCH_MAX 2048
@@ -62,8 +64,9 @@ void worker_end(struct worker *worker, char *why, size_t size);
 /* In the child: reads the next request into addresses. Returns their count, 0 at the end. */
 size_t worker_question(int socket, uint64_t addresses[WORKER_BATCH_MAX]);
 
-/* In the child: waits for the descriptor that it asked for. Returns it or a negative errno
- * value. */
+/*
+ * In the child: waits for the descriptor that it asked for. Returns it or a negative errno value.
+ */
 int worker_take(int socket);
 
 /* In the child: restarts the time limit for one address. */

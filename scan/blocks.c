@@ -13,10 +13,11 @@
 #include "trace/trace.h"
 #include "wire.h"
 
-#define PATH_SIZE	  4400u
-#define PARENT_CALLS_MOST 10000000u    /* of a parent that each child's scan reads: some seconds */
-#define GENERATIONS_MOST  64u	       /* of forks without an exec in between */
-#define COVERED_MOST	  (1ull << 30) /* larger blocks lie in no heap */
+#define PATH_SIZE 4400u
+/* Limit of a parent's stream, which each child's scan reads: it takes some seconds. */
+#define PARENT_CALLS_MOST 10000000u
+#define GENERATIONS_MOST  64u	       /* limit of forks without an exec in between */
+#define COVERED_MOST	  (1ull << 30) /* larger blocks are not in a heap */
 #define REGIONS_MOST	  (1u << 20)
 
 void live_free(struct live *live)
@@ -29,7 +30,7 @@ void live_free(struct live *live)
 	*live = (struct live){ 0 };
 }
 
-/* ---- what was ever a block ---- */
+/* ---- addresses that were ever in a block ---- */
 
 static struct live_region *region_at(struct live *live, uint64_t number)
 {
@@ -68,7 +69,7 @@ bool live_was_block(const struct live *live, uint64_t address)
 	return index && live->regions.items[index - 1].bits[bit / 64] >> bit % 64 & 1;
 }
 
-/* Streams are open as long as the ledger: its sites point into them. */
+/* The streams stay open as long as the ledger, whose call sites point into them. */
 struct lineage {
 	struct live *live;
 	const struct live_reading *reading;
@@ -76,7 +77,7 @@ struct lineage {
 	struct ledger *ledger;
 	struct trace *traces[GENERATIONS_MOST]; /* of the process, its parent, ... */
 	unsigned count;
-	bool is_whole; /* the stream, or the oldest ancestor's, begins with a program */
+	bool is_whole; /* the oldest stream begins with the start of a program */
 };
 
 /* ---- notes ---- */
@@ -105,7 +106,10 @@ static int take_cut(struct live *live, const struct event *event)
 	return 1;
 }
 
-/* "memory,fd" has memory; a list of single functions may leave some out. */
+/*
+ * Does the list contain all memory functions? "memory,fd" does; single functions may leave some
+ * out.
+ */
 static bool lists_memory(const char *list)
 {
 	for (size_t length; *list; list += length + (list[length] == ',')) {
@@ -143,7 +147,7 @@ static int take_note(struct lineage *lineage, const struct event *event, unsigne
 	return 0;
 }
 
-/* ---- what is held ---- */
+/* ---- live objects ---- */
 
 static void take_memory(struct live *live, const struct ledger_held *held)
 {
@@ -173,7 +177,7 @@ static int take_held(struct live *live, struct ledger *ledger, struct error *err
 	while (rc == 0 && ledger_held(ledger, &at, &held)) {
 		enum resource known = ledger_class(ledger, held.class)->known;
 
-		/* nothing has memory at 0, or above what a program can have */
+		/* no memory is at 0 or above ADDRESS_MAX */
 		if (!held.object || held.object > ADDRESS_MAX || held.is_part)
 			continue;
 		if (known == RESOURCE_MEMORY)
@@ -191,7 +195,10 @@ static int take_held(struct live *live, struct ledger *ledger, struct error *err
 
 /* ---- streams ---- */
 
-/* The path of another stream of the same run. False: it is in another file. */
+/*
+ * The path of another stream of the same file. Returns false if the streams have files of their
+ * own.
+ */
 static bool path_of_stream(const struct live_reading *reading, uint32_t stream, char *path,
 			   size_t size)
 {
@@ -231,7 +238,7 @@ static int take_event(struct lineage *lineage, const struct event *event, unsign
 	return rc ? rc : ledger_event(lineage->ledger, event, err);
 }
 
-/* When the last two threads to free memory did so last. */
+/* The last frees of the two threads that freed memory most recently. */
 struct frees {
 	struct {
 		uint32_t thread;
@@ -249,7 +256,10 @@ static void frees_take(struct frees *frees, const struct event *event)
 	frees->last[0].time_ns = event->time_ns;
 }
 
-/* Whether the child may have a block that another thread freed during this call of fork. */
+/*
+ * Whether another thread freed a block during this call of fork, so that the child may still have
+ * it.
+ */
 static bool frees_meet(const struct frees *frees, const struct event *fork)
 {
 	bool is_own = frees->last[0].thread == fork->thread;
@@ -258,8 +268,8 @@ static bool frees_meet(const struct frees *frees, const struct event *fork)
 }
 
 /*
- * What an ancestor held when it made the child. The call of fork stands at its return; nothing of
- * the child can be older than its first call, so what came later in the parent does not count.
+ * Reads the live objects of an ancestor at the fork. The event of fork comes when the call returns;
+ * the child cannot be older than that call, so later events of the parent do not count.
  */
 static int take_parent(struct lineage *lineage, const struct trace_process *child,
 		       struct error *err)
@@ -282,12 +292,12 @@ static int take_parent(struct lineage *lineage, const struct trace_process *chil
 			if (event->process->parent_stream != WIRE_NO_STREAM)
 				rc = take_parent(lineage, event->process, err);
 		}
-		/* thousands of children may follow one that has run for days */
+		/* a parent that ran for days may have thousands of children */
 		if (trace_tally(trace)->calls > PARENT_CALLS_MOST) {
 			unknown = "the trace of a parent is too long to be read for each child";
 			break;
 		}
-		/* a call that has one time alone may seem to begin when the child was there */
+		/* a call with a single time may seem to start after the child did */
 		if (is_about_child(event, child, CALL_TYPE_ALLOC) &&
 		    (event->enter_ns <= child->start_ns || event->enter_ns == event->leave_ns)) {
 			is_found = true;
@@ -296,7 +306,7 @@ static int take_parent(struct lineage *lineage, const struct trace_process *chil
 					"another thread freed memory while it was forked";
 		}
 		frees_take(&frees, event);
-		/* the number was another child's before */
+		/* an earlier child had the same pid */
 		if (is_found && is_about_child(event, child, CALL_TYPE_FREE) &&
 		    event->time_ns <= child->start_ns)
 			lineage->live->doubt = unknown;
@@ -351,7 +361,7 @@ int live_read(struct live *live, const struct live_reading *reading, struct erro
 	*live = (struct live){ 0 };
 	map_init(&live->region_of);
 	trace = open_stream(&lineage, reading->path);
-	/* what has just begun may not be there yet, or not look like a trace */
+	/* a new stream may be missing or incomplete */
 	if (!trace)
 		return -EAGAIN;
 	rc = ledger_create(&lineage.ledger, false, err);

@@ -2,7 +2,9 @@
 #ifndef SCAN_BLOCKS_H
 #define SCAN_BLOCKS_H
 
-/* What a process held when it was stopped, as its stream says it up to the cut. */
+/*
+ * The objects that were live in a process when it was stopped, read from its stream up to the cut.
+ */
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -15,17 +17,17 @@
 
 struct live_mapping {
 	uint64_t from, to;
-	uint64_t caller; /* return address of the call that made it; 0: not known */
+	uint64_t caller; /* return address of the call that mapped it; 0: unknown */
 };
 
-/* What is given back by its handle: a stream, a directory, a thread that can be joined. */
+/* A live object that is known by a handle: a stream, a directory, a joinable thread. */
 struct live_handle {
 	enum resource class;
 	uint64_t object;
-	bool is_lost; /* nobody has it: handles_judge() */
+	bool is_lost; /* unreachable: set by handles_judge() */
 };
 
-/* Which granules of so many bytes of it were of a block at any time, a bit each. */
+/* One bit for each granule of a region: it was part of a block at some time. Sizes in bytes. */
 #define LIVE_REGION  65536u
 #define LIVE_GRANULE 16u
 struct live_region {
@@ -33,18 +35,18 @@ struct live_region {
 };
 
 struct live {
-	ARRAY_OF(struct graph_block) blocks; /* of memory; the graph takes them */
+	ARRAY_OF(struct graph_block) blocks; /* of memory; moved to the graph later */
 	ARRAY_OF(struct live_mapping) mappings;
 	ARRAY_OF(struct live_handle) handles;
 	struct map region_of; /* by address / LIVE_REGION: index + 1 */
 	ARRAY_OF(struct live_region) regions;
-	const char
-		*doubt; /* why blocks may be held of which nothing is known; NULL: there are none */
+	const char *doubt; /* why there may be live blocks that the stream does not show; NULL: it
+			    * shows all */
 };
 
 /*
- * Reads path up to the cut with this number; calls beat(user) now and then. Returns 0, -EAGAIN (it
- * is not there yet), or another negative errno.
+ * Reads the stream at path up to the cut with this number; calls beat(user) regularly. Returns 0,
+ * -EAGAIN (the stream does not have the cut yet), or another negative errno.
  */
 struct live_reading {
 	const char *path;
@@ -55,7 +57,7 @@ struct live_reading {
 int live_read(struct live *live, const struct live_reading *reading, struct error *err);
 void live_free(struct live *live);
 
-/* Whether a block of any time had this address. */
+/* Whether any block, live or freed, ever contained this address. */
 bool live_was_block(const struct live *live, uint64_t address);
 
 #endif

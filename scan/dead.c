@@ -6,15 +6,18 @@
 
 #include "base/array.h"
 
-/* glibc 2.26 to 2.41, 64 bits: struct malloc_state, and heap_info before an arena's first. */
+/*
+ * Layout of glibc 2.26 to 2.41, 64 bits: struct malloc_state, and the heap_info before an arena's
+ * first heap.
+ */
 #define HEAP_SIZE   0x4000000ull
-#define ARENA_BINS  112u /* the first bin, less what a bin stands before itself */
-#define ARENA_COUNT 127u /* of bins */
+#define ARENA_BINS  112u /* the first bin, minus the offset of a bin's links */
+#define ARENA_COUNT 127u /* number of bins */
 #define ARENA_NEXT  2160u
 #define ARENA_SIZE  2200u
 
-#define DESCRIPTOR_SELF 16    /* x86-64: a thread's descriptor has its address here, and at 0 */
-#define DESCRIPTOR_SIZE 2304u /* at most */
+#define DESCRIPTOR_SELF 16    /* x86-64: a thread's descriptor has its own address here, and at 0 */
+#define DESCRIPTOR_SIZE 2304u /* upper limit */
 #define LIST_MOST	100000u
 
 void dead_free(struct dead *dead)
@@ -35,7 +38,7 @@ static bool is_nameless(const struct mapping *mapping)
 
 /* ---- libc's allocator ---- */
 
-/* A list whose next element is so far behind the start of each leads to data of libc. */
+/* Whether this list, linked at offset next, leads to data of libc. */
 static bool leads_to_libc(const struct process *process, uint64_t element, uint64_t next)
 {
 	for (unsigned i = 0; element && i < LIST_MOST; i++) {
@@ -50,8 +53,9 @@ static bool leads_to_libc(const struct process *process, uint64_t element, uint6
 }
 
 /*
- * An arena of its own begins so in its first heap, and each of its heaps says where it is. Memory
- * of the program may begin with a pointer behind itself, too, but is not in libc's list.
+ * Is this a heap of an arena? The arena is at the start of its first heap, and each of its heaps
+ * points to it. Memory of the program may begin with such a pointer, too, but is not in libc's list
+ * of arenas.
  */
 static bool is_heap(const struct process *process, uint64_t heap)
 {
@@ -95,7 +99,7 @@ static void find_given(struct dead *dead, const struct live *live)
 	ranges_settle(&dead->given);
 }
 
-/* A bin that is empty points to itself, as a piece of memory would whose header is before it. */
+/* The arena of a bin. An empty bin points to itself, like a free chunk whose header precedes it. */
 static uint64_t arena_of_bin(const struct process *process, uint64_t at)
 {
 	for (unsigned i = 0; i < ARENA_COUNT; i++) {
@@ -108,7 +112,7 @@ static uint64_t arena_of_bin(const struct process *process, uint64_t at)
 	return 0;
 }
 
-/* The arena of the first thread stands in libc's data: its bins lead to free memory. */
+/* The main arena is in libc's data; its bins lead to free memory. */
 static void find_main_arena(struct dead *dead, const struct process *process,
 			    const struct mapping *data)
 {
@@ -139,8 +143,8 @@ static void find_main_arenas(struct dead *dead, const struct process *process)
 }
 
 /*
- * A large block has a mapping of its own, with a header before it, and what is left of its last
- * page behind it.
+ * A large block has a mapping of its own: a header precedes it, and the rest of its last page
+ * follows it.
  */
 static void find_mapped_blocks(struct dead *dead, const struct process *process,
 			       const struct graph *graph)
@@ -163,7 +167,7 @@ static void find_mapped_blocks(struct dead *dead, const struct process *process,
 
 /* ---- another allocator ---- */
 
-/* Whose code made a mapping; NULL: it is not known. */
+/* Path of the library whose code made a mapping; NULL: unknown. */
 static const char *maker_of(const struct process *process, const struct live_mapping *mapping)
 {
 	const struct mapping *code = maps_at(&process->subject.maps, mapping->caller);
@@ -171,7 +175,7 @@ static const char *maker_of(const struct process *process, const struct live_map
 	return code && *code->path == '/' ? code->path : NULL;
 }
 
-/* The library, if not libc, that has malloc; NULL: none. */
+/* The library that defines malloc, if it is not libc; NULL: none. */
 static const struct mapping *library_of_malloc(const struct process *process)
 {
 	const struct mapping *code = maps_at(&process->subject.maps, process->malloc_at);
@@ -200,7 +204,9 @@ static bool is_same(const char *one, const char *other)
 	return one && other && !strcmp(one, other);
 }
 
-/* Whether a block lies in memory that the library mapped; else it has them from libc. */
+/*
+ * Whether the library has blocks in memory that it mapped itself; otherwise it gets them from libc.
+ */
 static bool has_blocks(const struct process *process, const struct live *live,
 		       const struct graph *graph, const char *path)
 {
@@ -217,8 +223,8 @@ static bool has_blocks(const struct process *process, const struct live *live,
 }
 
 /*
- * What it mapped, and its data: they know every block, also those that are free. Of one that may be
- * more than an allocator that is in doubt.
+ * The allocator's mappings and data lead to all blocks, including free ones, so they are no roots.
+ * If the library may be more than an allocator, its words are weak.
  */
 static void find_allocator(struct dead *dead, const struct process *process,
 			   const struct live *live, const struct graph *graph)
@@ -247,7 +253,7 @@ static void find_allocator(struct dead *dead, const struct process *process,
 	}
 }
 
-/* What our library remembers of stacks, and what was there before. */
+/* Our library's copies of stacks, and addresses of earlier times. */
 static void find_own(struct dead *dead, const struct process *process)
 {
 	for (size_t i = 0; i < process->own.count; i++)
@@ -265,7 +271,7 @@ static uint32_t thread_of(const struct process *process, uint64_t descriptor)
 	return DEAD_NOBODY;
 }
 
-/* libc has the descriptors of all stacks in lists, to both sides, which begin in its own data. */
+/* libc links the descriptors of all stacks in doubly linked lists that begin in its data. */
 static bool is_listed(const struct process *process, uint64_t descriptor)
 {
 	for (uint64_t at = descriptor; at < descriptor + DESCRIPTOR_SIZE; at += 8) {
@@ -279,8 +285,8 @@ static bool is_listed(const struct process *process, uint64_t descriptor)
 }
 
 /*
- * libc has a thread's descriptor at the top of its stack, also of one that has ended and whose
- * stack it keeps for the next.
+ * libc places a thread's descriptor at the top of its stack, and keeps both for a new thread after
+ * the thread has ended.
  */
 static void find_stack_in(struct dead *dead, const struct process *process,
 			  const struct mapping *mapping)
@@ -291,7 +297,7 @@ static void find_stack_in(struct dead *dead, const struct process *process,
 	while (words_next(&walk, &at, &word)) {
 		if (word != at || at % 64 || words_at(&process->words, at + DESCRIPTOR_SELF) != at)
 			continue;
-		/* the first thread's descriptor has no stack below it */
+		/* the first thread's descriptor is not above its stack */
 		if (thread_of(process, at) != DEAD_NOBODY &&
 		    process->threads.items[thread_of(process, at)].tracee.tid == process->pid)
 			continue;
@@ -304,8 +310,8 @@ static void find_stack_in(struct dead *dead, const struct process *process,
 }
 
 /*
- * The memory that libc makes for a stack has a guard below. What a program gives a thread for its
- * stack need not, and is the program's own: all of it counts.
+ * The stacks that libc allocates have a guard below. A stack that the program supplied may have
+ * none; it belongs to the program, and all of it counts.
  */
 static bool is_guarded(const struct process *process, size_t i)
 {
@@ -327,8 +333,8 @@ static void find_stacks(struct dead *dead, const struct process *process)
 }
 
 /*
- * Of a stack that its thread runs on, what lies below, if its frames tell all of it; of one whose
- * thread has ended, all.
+ * Marks the unused part of a stack: below the frames, if they are complete; all of it, if the
+ * thread has ended.
  */
 static void bury_stack(struct dead *dead, const struct process *process,
 		       const struct dead_stack *stack)
@@ -340,7 +346,7 @@ static void bury_stack(struct dead *dead, const struct process *process,
 		return;
 	}
 	thread = &process->threads.items[stack->thread];
-	/* one that runs on another stack may come back to this one */
+	/* a thread that runs on another stack may return to this one */
 	if (thread->live_sp >= stack->from && thread->live_sp < stack->to)
 		ranges_add(thread->is_whole ? &dead->ranges : &dead->doubtful, stack->from,
 			   thread->live_sp);

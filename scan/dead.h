@@ -2,7 +2,10 @@
 #ifndef SCAN_DEAD_H
 #define SCAN_DEAD_H
 
-/* Memory of a process that can be read and is nobody's, and which stack is whose. */
+/*
+ * Finds memory of a process that is readable but not in use, so it has no roots, and the thread of
+ * each stack.
+ */
 
 #include "base/array.h"
 #include "scan/graph.h"
@@ -11,17 +14,17 @@
 
 struct dead_stack {
 	uint64_t from, to; /* to: the thread's descriptor */
-	uint32_t thread;   /* index; DEAD_NOBODY: it has ended */
+	uint32_t thread;   /* index; DEAD_NOBODY: the thread has ended */
 };
 
 #define DEAD_NOBODY UINT32_MAX
 
 struct dead {
-	struct ranges ranges;	/* what holds nothing */
-	struct ranges doubtful; /* what may hold something, or be left over: words there are weak */
-	struct ranges heaps;	/* of libc's allocator: of what lies there only blocks count … */
-	struct ranges given;	/* … and what the program had of the break itself */
-	ARRAY_OF(struct dead_stack) stacks; /* by address */
+	struct ranges ranges;	/* not in use */
+	struct ranges doubtful; /* maybe not in use: words there are weak */
+	struct ranges heaps;	/* of libc's allocator: only blocks count there … */
+	struct ranges given;	/* … and parts that the program got by calling brk itself */
+	ARRAY_OF(struct dead_stack) stacks; /* ascending addresses */
 };
 
 void dead_find(struct dead *dead, const struct process *process, const struct live *live,
@@ -29,8 +32,9 @@ void dead_find(struct dead *dead, const struct process *process, const struct li
 void dead_free(struct dead *dead);
 
 /*
- * The library that has malloc, if it is known to be an allocator and nothing else; NULL: none. What
- * wraps libc's malloc, or has one of its own among other things, has data of the program.
+ * The library that defines malloc, if it is known to be only an allocator; NULL: not known to be
+ * one. Another library, which wraps libc's malloc or has its own besides other functions, has data
+ * of the program.
  */
 const char *dead_allocator(const struct process *process);
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Who alone keeps what: immediate dominators by semidominators and nearest common ancestors
- * (Georgiadis and Tarjan, "Finding dominators revisited", 2004), in nearly linear time whatever
- * the graph. The start leads to all roots, and to what is lost first.
+ * Which block retains which: immediate dominators by semidominators and nearest common ancestors
+ * (Georgiadis and Tarjan, "Finding dominators revisited", 2004), in nearly linear time for any
+ * graph. An artificial start node leads to all roots and to the first block of each unreachable
+ * component.
  */
 #include "scan/graph.h"
 
@@ -11,15 +12,15 @@
 #include "base/cleanup.h"
 #include "base/memory.h"
 
-/* A node by its number in the order of the search, from 1. */
+/* A node, numbered in the order of the depth-first search from 1. */
 struct place {
 	uint32_t node;
 	uint32_t parent, semi, label, dominator; /* places */
-	uint32_t first;				 /* of those that lead here */
+	uint32_t first;				 /* head of the list of predecessors */
 };
 
 struct lead {
-	uint32_t from, next; /* place; the next one of the same target */
+	uint32_t from, next; /* place; the next predecessor of the same target */
 };
 
 struct search {
@@ -28,9 +29,9 @@ struct search {
 	struct place *places;
 	uint32_t count, start; /* start: node */
 	ARRAY_OF(struct lead) leads;
-	size_t *next;	 /* by place: which of its successors comes next */
-	uint64_t *hits;	 /* by root: the first of its hits */
-	uint32_t *begun; /* blocks where what is lost begins */
+	size_t *next;	 /* by place: number of its next successor */
+	uint64_t *hits;	 /* by root: index of its first hit */
+	uint32_t *begun; /* first blocks of the unreachable components */
 	uint32_t begun_count;
 	uint32_t *stack;
 };
@@ -53,7 +54,7 @@ static bool hit_counts(const struct graph *graph, const struct graph_hit *hit)
 	return hit->strength != STRENGTH_WEAK || graph->classes[hit->block] == GRAPH_WEAK;
 }
 
-/* The successors of a node, one by one; GRAPH_NONE: no more. */
+/* Returns the successors of a node, one for each call; GRAPH_NONE: no further one. */
 static uint32_t successor(const struct search *search, uint32_t node, size_t *next)
 {
 	const struct graph *graph = search->graph;
@@ -124,8 +125,8 @@ static void walk(struct search *search)
 }
 
 /*
- * The place with the least semidominator on the way up from place, as far as that was linked: last
- * and what comes behind. Shortens the way.
+ * The place with the smallest semidominator between place and the linked part of the tree, which
+ * starts at last. Compresses the path.
  */
 static uint32_t evaluate(struct search *search, uint32_t place, uint32_t last)
 {
@@ -192,7 +193,7 @@ static void add_up(struct search *search)
 	}
 }
 
-/* Hits are sorted by kind and then by root, and a root is of one kind. */
+/* Hits are sorted by kind and then by root, and each root has one kind. */
 static void index_hits(struct search *search)
 {
 	const struct graph *graph = search->graph;

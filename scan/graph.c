@@ -11,8 +11,8 @@
 #include "base/order.h"
 
 #define PAGE_SHIFT 12
-#define SLACK_MOST 64u /* bytes behind what was asked for */
-#define PAGES_GAP  16u /* blocks that are further apart begin another range of pages */
+#define SLACK_MOST 64u /* usable bytes after the requested size */
+#define PAGES_GAP  16u /* a larger gap between blocks starts another range of pages */
 
 /* ---- blocks ---- */
 
@@ -23,7 +23,9 @@ static int by_address(const void *one, const void *two)
 	return ORDER(a->address, b->address) ?: ORDER(a->order, b->order);
 }
 
-/* Two overlap where a thread of the parent was about to allocate or free when another one forked.
+/*
+ * Blocks of parent and child overlap if a thread of the parent was in malloc or free while another
+ * one forked.
  */
 static bool is_overlapped(const struct graph_block *parents, const struct graph_block *own)
 {
@@ -59,7 +61,7 @@ static struct graph_page *page_range(struct graph *graph, uint64_t page)
 	return range;
 }
 
-/* For each page, the first block that begins in it or behind it. */
+/* Records for each page the first block that begins in it or later. */
 static void index_block(struct graph *graph, uint32_t block)
 {
 	uint64_t page = graph->blocks[block].address >> PAGE_SHIFT;
@@ -112,7 +114,7 @@ uint64_t graph_end(const struct graph *graph, uint32_t block)
 	return end;
 }
 
-/* Of the blocks of a page the last one that begins at or before address, or the one before all. */
+/* The last block of the page that begins at or before address, or the one before the page. */
 static uint32_t last_in_page(const struct graph *graph, const struct graph_page *range,
 			     uint64_t page, uint64_t address)
 {
@@ -132,7 +134,7 @@ static uint32_t last_in_page(const struct graph *graph, const struct graph_page 
 	return low - 1;
 }
 
-/* The last block that begins at or before address, which is not before the first one. */
+/* The last block that begins at or before address; address is not below the first block. */
 static uint32_t last_before(const struct graph *graph, uint64_t address)
 {
 	uint64_t page = address >> PAGE_SHIFT;
@@ -156,8 +158,8 @@ static uint32_t last_before(const struct graph *graph, uint64_t address)
 }
 
 /*
- * One past its end is a block's, too (iterators), but not of whole pages: another mapping may begin
- * there.
+ * The address one past the end of a block counts as inside (iterators), except for whole pages,
+ * after which another mapping may begin.
  */
 static bool is_inside(const struct graph *graph, uint32_t block, uint64_t address)
 {
@@ -193,7 +195,7 @@ static void add_edge(struct graph *graph, uint32_t block, uint32_t target, enum 
 {
 	uint32_t edge = target | (uint32_t)strength << 30;
 
-	/* a table of pointers to one thing is one edge */
+	/* equal neighbours, as in a table of pointers to one block, make one edge */
 	if (graph->edges.count == graph->starts[block] ||
 	    graph->edges.items[graph->edges.count - 1] != edge)
 		*ARRAY_ADD(&graph->edges) = edge;
@@ -235,7 +237,7 @@ void graph_connect(struct graph *graph, const struct words *words, uint64_t (*sl
 	graph->starts[graph->count] = graph->edges.count;
 }
 
-/* A word of a block that leads to another one: whether that is by what the other was reached. */
+/* Sets from if this word of a block is the pointer by which another block was reached. */
 static void locate(struct graph *graph, uint32_t parent, uint64_t address, uint64_t word)
 {
 	enum strength strength;
@@ -254,7 +256,7 @@ void graph_locate(struct graph *graph, const struct words *words)
 		struct words_walk walk =
 			words_begin(words, graph->blocks[i].address, end + SLACK_MOST);
 
-		/* most lead nowhere */
+		/* most blocks have no edges */
 		if (graph->starts[i] == graph->starts[i + 1])
 			continue;
 		while (words_next(&walk, &address, &word))
@@ -282,9 +284,9 @@ void graph_hit(struct graph *graph, uint64_t word, const struct graph_hit *like)
 
 struct marking {
 	struct graph *graph;
-	uint32_t *queue; /* blocks that were reached, in the order in which they were */
+	uint32_t *queue; /* reached blocks in order */
 	uint32_t queued, done;
-	enum strength strength; /* words that are at least so strong count now */
+	enum strength strength; /* weakest words that count in this round */
 };
 
 static void reach(struct marking *marking, uint32_t block, uint32_t parent, uint64_t from,
@@ -315,7 +317,10 @@ static void flood(struct marking *marking)
 	}
 }
 
-/* Roots of lower kinds first: who has a name is told rather than a word on a stack. */
+/*
+ * Starts at roots of lower kinds, so that the path shown begins at a named variable rather than at
+ * a word of a stack.
+ */
 static void seed(struct marking *marking)
 {
 	const struct graph *graph = marking->graph;

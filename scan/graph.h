@@ -3,9 +3,9 @@
 #define SCAN_GRAPH_H
 
 /*
- * Blocks of memory, what points from one to another and from the roots to them: which of them
- * somebody keeps and by which way, which are lost, and what would go with each (dominators). Knows
- * neither processes nor traces.
+ * Blocks of memory, and the pointers between them and from the roots: which blocks are reachable
+ * and by which path, which are unreachable, and what each block retains (dominators). Independent
+ * of processes and traces.
  */
 
 #include <stddef.h>
@@ -22,58 +22,64 @@ struct graph_block {
 	uint64_t order; /* of its allocation; perhaps with GRAPH_OF_PARENT */
 };
 
-/* Allocated before the fork that made the process: the block leads to others and counts nothing. */
+/*
+ * Flag in order: allocated before the fork that made the process. Such a block leads to others but
+ * is not counted.
+ */
 #define GRAPH_OF_PARENT (1ull << 63)
 
-/* How much a word that leads to a block is to be believed. */
+/* How certain it is that a word is a pointer to the block. */
 enum strength { STRENGTH_START, STRENGTH_INSIDE, STRENGTH_WEAK, STRENGTHS };
 
 /*
- * The best way to a block: by pointers to starts of blocks alone, also by some into their insides,
- * also by words that may be none (tagged ones, and those behind the size that was asked for); or
- * there is none, and it is the first of what is lost together (lost) or reached from there.
+ * The best path to a block: by pointers to the starts of blocks only; also by pointers into their
+ * insides; also by words that may not be pointers (tagged, or after the requested size). Or none:
+ * the first block of an unreachable component (lost), or a block reached from it.
  */
 enum graph_class { GRAPH_KEPT, GRAPH_INSIDE, GRAPH_WEAK, GRAPH_LOST, GRAPH_INDIRECT };
 
 /* A word of a root that leads to a block. */
 struct graph_hit {
-	uint64_t at; /* its address, or what its kind has instead */
+	uint64_t at; /* address of the word, or another position that its kind defines */
 	uint32_t block;
-	uint32_t root; /* to be set before graph_mark() */
+	uint32_t root; /* set it before graph_mark() */
 	uint8_t strength;
-	uint8_t kind;	/* those of lower kinds are followed first */
-	uint32_t owner; /* the caller's */
+	uint8_t kind;	/* lower kinds are followed first */
+	uint32_t owner; /* for the caller */
 };
 
 /* A range of pages in which blocks begin. */
 struct graph_page {
 	uint64_t from, to; /* page numbers */
-	size_t first;	   /* in page_first */
+	size_t first;	   /* index in page_first */
 };
 
 struct graph {
-	struct graph_block *blocks; /* by address, each address once */
+	struct graph_block *blocks; /* ascending addresses, each address once */
 	uint32_t count;
 	ARRAY_OF(struct graph_hit) hits;
 	uint32_t root_count;
 
-	/* by block: results of graph_mark(). Parents: blocks, or count + a root, or GRAPH_NONE */
+	/*
+	 * by block: results of graph_mark(). A parent is a block, or count + a root, or GRAPH_NONE
+	 */
 	uint8_t *classes;
-	uint8_t *kinds; /* of the root where the way begins */
+	uint8_t *kinds; /* kind of the root where the path begins */
 	uint32_t *parents;
-	uint64_t *from; /* address of the word by which the parent leads here; 0: not found */
+	uint64_t *from; /* address of the word in the parent that leads to the block; 0: not
+			 * found */
 
 	/*
-	 * By block and then by root: results of graph_dominate(). What goes when this one goes;
-	 * dominators: as parents; GRAPH_NONE: several roots keep it, or nobody. Of what roots of
-	 * one kind keep, those of later kinds take nothing away: a word that is left on a stack
-	 * leads to a list that a variable keeps all the same.
+	 * By block and then by root: results of graph_dominate(), the blocks that would become
+	 * unreachable without this one. Dominators are numbered like parents; GRAPH_NONE: several
+	 * roots retain the block, or none. Among roots, an earlier kind wins: a list that a
+	 * variable retains counts as the variable's, even if a word on a stack leads to it, too.
 	 */
 	uint32_t *dominators;
 	uint64_t *retained;
 	uint32_t *retained_count;
 
-	/* graph.c's */
+	/* internal to graph.c */
 	ARRAY_OF(struct graph_page) pages;
 	ARRAY_OF(uint32_t) page_first;
 	uint64_t *starts;
@@ -81,40 +87,47 @@ struct graph {
 };
 
 /*
- * blocks becomes the graph's, sorted; of two with one address the one allocated last stays. Returns
- * 0 or -E2BIG.
+ * Owns blocks from now on, and sorts them; of two with the same address the newer one stays.
+ * Returns 0 or -E2BIG.
  */
 int graph_begin(struct graph *graph, struct graph_block *blocks, size_t count);
 void graph_free(struct graph *graph);
 
-/* The block that a word leads to, and how; GRAPH_NONE: none. */
+/* The block that a word leads to, and how certain that is; GRAPH_NONE: no block. */
 uint32_t graph_find(const struct graph *graph, uint64_t word, enum strength *strength);
 
-/* First address behind what of a block may be read: its size, or where the next one begins. */
+/*
+ * The end of a block: its start plus its size, or the start of the next block if that is earlier.
+ */
 uint64_t graph_end(const struct graph *graph, uint32_t block);
 
-/* Notes what blocks point to. slack: so much of what was not asked for belongs to a block, too. */
+/*
+ * Finds the pointers between blocks. slack: the usable size of a block of this size, whose extra
+ * bytes are searched, too.
+ */
 void graph_connect(struct graph *graph, const struct words *words,
 		   uint64_t (*slack)(uint64_t size));
 
-/* A word of a root; at most one block is hit. */
+/* Adds a word of a root, which leads to at most one block. */
 void graph_hit(struct graph *graph, uint64_t word, const struct graph_hit *like);
 
-/* Marks, from the hits, which have their roots by now. */
+/* Marks all reachable blocks, starting at the hits, whose roots are set by now. */
 void graph_mark(struct graph *graph, uint32_t root_count);
 
-/* After graph_mark(). */
+/* Call it after graph_mark(). */
 void graph_dominate(struct graph *graph);
 
-/* After graph_mark(): fills in from where the parent is a block. */
+/* After graph_mark(): sets from where the parent is a block. */
 void graph_locate(struct graph *graph, const struct words *words);
 
-/* ---- for the parts of the graph ---- */
+/* ---- shared by the files of the graph ---- */
 
 #define EDGE_TARGET(edge)   ((edge) & (GRAPH_BLOCKS_MAX - 1))
 #define EDGE_STRENGTH(edge) ((enum strength)((edge) >> 30))
 
-/* The components of what is lost, and who comes first in each (graph_lost.c). */
+/*
+ * Divides the unreachable blocks into components, and finds the first block of each (graph_lost.c).
+ */
 void graph_part_lost(struct graph *graph);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What nobody keeps: blocks that lead to each other are one component; one that no other leads to
- * is where a leak began, and its block that was allocated first is the one that is lost. What is
- * reached from there goes with it (Tarjan's algorithm, without recursion).
+ * Unreachable blocks. Blocks that lead to each other are one component. In a component to which no
+ * other one leads, the block that was allocated first is reported as the leak; blocks that it leads
+ * to are indirect (Tarjan's algorithm, without recursion).
  */
 #include "scan/graph.h"
 
@@ -14,13 +14,13 @@
 struct parting {
 	struct graph *graph;
 	uint32_t *number, *low; /* by block; number 0: not visited */
-	uint32_t *component;	/* by block, from 1; 0: not known yet */
-	uint32_t *open, opened; /* of no component yet */
-	uint32_t *path, steps;	/* from the block where the search began to where it is */
-	uint64_t *next;		/* by block: the edge to be looked at */
+	uint32_t *component;	/* by block, from 1; 0: unknown */
+	uint32_t *open, opened; /* blocks that have no component yet */
+	uint32_t *path, steps;	/* from the block where the search began to the current one */
+	uint64_t *next;		/* by block: the next edge to visit */
 	uint32_t numbers, components;
 	uint32_t *leads;  /* by component: the block that was allocated first */
-	bool *is_pointed; /* by component: from another one */
+	bool *is_pointed; /* by component: another one leads to it */
 };
 
 static bool is_lost(const struct graph *graph, uint32_t block)
@@ -36,7 +36,7 @@ static void visit(struct parting *parting, uint32_t block)
 	parting->path[parting->steps++] = block;
 }
 
-/* A component is whole: takes its blocks. */
+/* Completes a component with the blocks above this one on the stack. */
 static void close_component(struct parting *parting, uint32_t block)
 {
 	const struct graph_block *blocks = parting->graph->blocks;
@@ -51,7 +51,7 @@ static void close_component(struct parting *parting, uint32_t block)
 	parting->leads[component] = lead;
 }
 
-/* Looks at an edge of where the search is. */
+/* Follows an edge of the current block. */
 static void follow(struct parting *parting, uint32_t block, uint32_t edge)
 {
 	uint32_t target = EDGE_TARGET(edge);
@@ -101,7 +101,10 @@ static void find_pointed(struct parting *parting)
 		}
 }
 
-/* From those that come first, so that each of the others has a way to one. */
+/*
+ * Sets the parents, starting from the first blocks, so that each other block has a path to one of
+ * them.
+ */
 static void name_parents(struct parting *parting)
 {
 	struct graph *graph = parting->graph;

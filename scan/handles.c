@@ -9,7 +9,7 @@
 #include "base/order.h"
 #include "scan/dead.h"
 
-#define DESCRIPTOR_SIZE 4096u /* of a thread's own description that libc has: no more than this */
+#define DESCRIPTOR_SIZE 4096u /* upper limit of libc's own description of a thread */
 
 struct judging {
 	struct live *live;
@@ -17,12 +17,12 @@ struct judging {
 	const struct process *process;
 	const struct roots *roots;
 	struct dead dead;
-	uint32_t *of_block; /* by block: a handle's index + 1; 0: it is none */
+	uint32_t *of_block; /* by block: index of the handle + 1; 0: not a handle's block */
 };
 
-/* ---- streams and directories: the blocks that they stand in ---- */
+/* ---- streams and directories, by their blocks ---- */
 
-/* A stream that is its own block; others are judged by nothing. */
+/* Finds the block of each handle. A handle that is not the start of a block counts as reachable. */
 static void find_blocks(struct judging *judging)
 {
 	for (size_t i = 0; i < judging->live->handles.count; i++) {
@@ -52,7 +52,7 @@ static void keep(struct judging *judging, uint32_t block)
 		judging->live->handles.items[judging->of_block[block] - 1].is_lost = false;
 }
 
-/* The list of all streams begins there, and goes on in the three that every program has. */
+/* libc's list of all streams begins at _IO_list_all and continues in the three standard streams. */
 static bool is_list_of_streams(const struct root *root)
 {
 	static const char *const names[] = { "_IO_list_all", "_IO_2_1_stdin_", "_IO_2_1_stdout_",
@@ -94,7 +94,7 @@ static void look_at_blocks(struct judging *judging)
 	}
 }
 
-/* ---- threads: the numbers that pthread_create gave ---- */
+/* ---- threads, by the ids of pthread_create ---- */
 
 static struct live_handle *thread_of(const struct judging *judging, uint64_t word)
 {
@@ -117,7 +117,7 @@ static struct live_handle *thread_of(const struct judging *judging, uint64_t wor
 	return &live->handles.items[low];
 }
 
-/* The thread's own: its description, and the stack below while it runs. */
+/* Whether the address is in the thread's own description or used stack. */
 static bool is_own(const struct judging *judging, uint64_t thread, uint64_t at)
 {
 	const struct process *process = judging->process;
@@ -131,7 +131,7 @@ static bool is_own(const struct judging *judging, uint64_t thread, uint64_t at)
 	return false;
 }
 
-/* Whether somebody who is there has the word at an address. */
+/* Whether the word at an address belongs to reachable memory. */
 static bool is_had(const struct judging *judging, uint64_t at)
 {
 	const struct graph *graph = judging->graph;

@@ -3,9 +3,9 @@
 #define SCAN_HANDLES_H
 
 /*
- * Streams, directories and threads that nobody has any more: what is not closed or joined by now
- * never will be. A stream hangs on libc's list of all streams, which is no reason to think that the
- * program still has it; a thread's own stack and descriptor have its number as a matter of course.
+ * Unreachable streams, directories and threads: nothing can close or join them any more. A stream
+ * is in libc's list of all streams, which does not make it reachable; a thread's own stack and
+ * descriptor contain its id, which does not either.
  */
 
 #include "scan/graph.h"
@@ -14,8 +14,8 @@
 #include "scan/roots.h"
 
 /*
- * After graph_mark(): says of each of live's handles whether it is lost. Where it is not known it
- * is not.
+ * After graph_mark(): sets is_lost of each handle of live. Without certainty a handle counts as
+ * reachable.
  */
 void handles_judge(struct live *live, const struct graph *graph, const struct process *process,
 		   const struct roots *roots);

@@ -24,8 +24,8 @@
 
 #define BEAT_NS	 20000000u
 #define RETRY_NS 20000000u
-#define RETRIES	 500  /* until the cut can be read: 10 s */
-#define CUT_MS	 2000 /* that the program stands still for a collector that says nothing */
+#define RETRIES	 500  /* attempts to read the cut: 10 s */
+#define CUT_MS	 2000 /* limit of the stop while the collector is silent */
 
 static const char usage[] =
 	"Usage: holdtrace-scan PID NUMBER SOCKET RESULT EXITING\n"
@@ -39,7 +39,7 @@ static const char usage[] =
 
 struct scan {
 	unsigned number;
-	int exiting; /* tid; 0: none */
+	int exiting; /* tid; 0: no thread is at its end */
 	int socket, result;
 	uint64_t beat_ns, begun_ns, pause_ns;
 	struct process process;
@@ -59,7 +59,10 @@ static void tell(const struct scan *scan, enum scan_message message, const char 
 
 	if (length >= (int)sizeof(bytes))
 		length = sizeof(bytes) - 1;
-	/* not send(): the sandbox has no calls of sockets; whoever is gone needs no message */
+	/*
+	 * not send(): the sandbox allows no socket calls; if the collector is gone no message is
+	 * needed
+	 */
 	if (write(scan->socket, bytes, (size_t)length + 1) < 0)
 		errno = 0;
 }
@@ -75,7 +78,8 @@ static void beat(void *user)
 	tell(scan, SCAN_BEAT, "");
 }
 
-/* Waits for a message of the collector, at most so long (-1: as it takes); its text is in
+/*
+ * Waits for a message of the collector, at most most_ms (-1: without limit); its text is left in
  * scan->text.
  */
 static int await(struct scan *scan, enum scan_message message, int most_ms, struct error *err)
@@ -83,7 +87,7 @@ static int await(struct scan *scan, enum scan_message message, int most_ms, stru
 	struct pollfd poller = { .fd = scan->socket, .events = POLLIN };
 	ssize_t got;
 
-	/* signals have no handlers here: nothing but the time ends this early */
+	/* no signal has a handler here, so only the timeout ends this early */
 	if (most_ms >= 0 && poll(&poller, 1, most_ms) == 0)
 		return error_set(err, ETIMEDOUT, "the collector says nothing");
 	do
@@ -120,13 +124,13 @@ static void take_own(struct scan *scan)
 	}
 }
 
-/* While it is stopped. Whatever fails, it goes on. */
+/* Stops the process and reads it. On any failure the process continues. */
 static int take(struct scan *scan, struct error *err)
 {
 	uint64_t begun_ns = clock_ns();
 	int rc;
 
-	/* from here on it may stand still for us */
+	/* the stop for the scan begins here */
 	tell(scan, SCAN_BEAT, "");
 	rc = stop_begin(&scan->process, err);
 	if (rc == 0) {
@@ -140,14 +144,16 @@ static int take(struct scan *scan, struct error *err)
 	scan->pause_ns = clock_ns() - begun_ns;
 	if (rc)
 		return rc;
-	/* not while it stands still: a file system that it serves itself would not answer */
+	/*
+	 * after the stop: a file system that the process itself serves could not answer during it
+	 */
 	scan->names = names_open(&scan->process);
 	tell(scan, SCAN_GOES_ON, "");
 	take_own(scan);
 	return 0;
 }
 
-/* The collector writes in its own time. */
+/* Reads the live objects; the collector may take its time to write them. */
 static int read_live(struct scan *scan, struct error *err)
 {
 	const struct timespec step = { .tv_nsec = RETRY_NS };
@@ -173,7 +179,7 @@ static uint64_t usable_size(uint64_t size)
 	return ((size + 8 + 15) & ~15ull) - 8;
 }
 
-/* Only of libc's allocator it is known what a block has besides what was asked for. */
+/* The usable size of a block is known only for libc's allocator. */
 static int analyse(struct scan *scan, struct error *err)
 {
 	const struct process *process = &scan->process;
@@ -250,7 +256,7 @@ static bool parse(int argc, char **argv, struct scan *scan)
 	return scan->process.pid > 0;
 }
 
-/* The one of this program: where no memory is left nothing else leads to it. */
+/* Global, because end_without_memory() has no other access to it. */
 static struct scan scan;
 
 static void end_without_memory(void)

@@ -18,7 +18,7 @@
 #include "process/proc.h"
 
 #define CHUNK	   (1u << 20)
-#define ENTRIES	   (CHUNK / WORDS_PAGE) /* of the page map, at a time */
+#define ENTRIES	   (CHUNK / WORDS_PAGE) /* of the page map, in one read */
 #define KERNEL_MAX 1000000u
 
 #define PAGE_PRESENT (1ull << 63)
@@ -34,7 +34,9 @@
 
 /* ---- mappings ---- */
 
-/* [vsyscall] lies above all programs; with 57 bits, what was asked for there, too. */
+/*
+ * Drops [vsyscall], which is above all programs, and with 57-bit addresses other mappings up there.
+ */
 static int read_mappings(struct process *process, struct error *err)
 {
 	struct maps *maps = &process->subject.maps;
@@ -52,8 +54,9 @@ static int read_mappings(struct process *process, struct error *err)
 }
 
 /*
- * The collector has mapped what it shares with the library. A program may give a file of its own
- * the same name, so only where that cannot be read the name decides.
+ * Finds the memory that our library shares with the collector, which has it mapped, too. The name
+ * decides only if the collector's mappings cannot be read, because the program may use the same
+ * name.
  */
 static void find_own_files(struct process *process)
 {
@@ -76,8 +79,10 @@ static bool is_own_file(const struct process *process, const struct mapping *map
 	return !process->own_files.count;
 }
 
-/* Reading a device may do what nobody asked for; what the kernel maps has nothing of the program's;
- * our own memory has every address that there ever was. */
+/*
+ * Reading a device may have effects; mappings of the kernel have no data of the program; our own
+ * memory has all addresses that ever were.
+ */
 static bool is_of_interest(const struct process *process, const struct mapping *mapping)
 {
 	const char *path = mapping->path;
@@ -91,8 +96,8 @@ static bool is_of_interest(const struct process *process, const struct mapping *
 }
 
 /*
- * Memory that the program may have written, whatever it may do there now. Of a file that is shared
- * and cannot be written nobody can tell; such files are large and many, and are left out.
+ * Whether the program may have written the memory, whatever its rights now. Unknown for a shared
+ * file that is not writable; these are left out, because they are large and numerous.
  */
 static bool may_be_written(const struct mapping *mapping)
 {
@@ -117,7 +122,7 @@ static void find_targets(struct process *process)
 
 /* ---- memory ---- */
 
-/* PAGEMAP_SCAN of Linux 6.7, which steps over what is not there; older headers do not have it. */
+/* PAGEMAP_SCAN of Linux 6.7, which skips absent pages; missing in older headers. */
 struct scan_region {
 	uint64_t start, end, categories;
 };
@@ -134,14 +139,14 @@ struct scan_arguments {
 
 struct reading {
 	struct process *process;
-	int pagemap;	  /* -1: not there */
-	char *bytes;	  /* a chunk */
+	int pagemap;	  /* -1: cannot be opened */
+	char *bytes;	  /* one chunk */
 	bool cannot_scan; /* the kernel has no PAGEMAP_SCAN */
 	uint64_t entries[ENTRIES];
 	struct scan_region regions[REGIONS];
 };
 
-/* Of what cannot be written only pages count that were written all the same, before. */
+/* In memory that is not writable, only pages count that were written before. */
 static bool is_wanted(const struct mapping *mapping, uint64_t entry)
 {
 	if (!(entry & (PAGE_PRESENT | PAGE_SWAPPED)))
@@ -150,7 +155,7 @@ static bool is_wanted(const struct mapping *mapping, uint64_t entry)
 	       (!(mapping->flags & MAPPING_SHARED) && !(entry & PAGE_OF_FILE));
 }
 
-/* Where the page map is not to be had, all that can be written counts. */
+/* Without the page map, all writable pages count. */
 static void read_entries(struct reading *reading, const struct mapping *mapping, uint64_t page,
 			 size_t count)
 {
@@ -163,7 +168,7 @@ static void read_entries(struct reading *reading, const struct mapping *mapping,
 		reading->entries[i] = may_be_written(mapping) ? PAGE_PRESENT : 0;
 }
 
-/* Memory that may not be read even by its own program is read through its file. */
+/* Memory that the program itself may not read is read through /proc/PID/mem. */
 static size_t read_bytes(const struct reading *reading, uint64_t from, size_t size)
 {
 	return subject_read(&reading->process->subject, from, reading->bytes, size) &
@@ -183,7 +188,7 @@ static void read_pages(struct reading *reading, uint64_t from, size_t size)
 		size -= got;
 		if (!size)
 			return;
-		/* a page that is there and cannot be read (a file that was cut) is stepped over */
+		/* skip a page that exists but cannot be read (a truncated file) */
 		process->unread_bytes += WORDS_PAGE;
 		from += WORDS_PAGE;
 		size -= WORDS_PAGE;
@@ -209,7 +214,7 @@ static void read_chunk(struct reading *reading, const struct mapping *mapping, u
 		reading->process->beat(reading->process->user);
 }
 
-/* Pages of a region that are there, a chunk at a time. */
+/* Reads the present pages of a region, one chunk after the other. */
 static void read_region(struct reading *reading, const struct scan_region *region)
 {
 	for (uint64_t at = region->start; at < region->end; at += CHUNK) {
@@ -221,7 +226,7 @@ static void read_region(struct reading *reading, const struct scan_region *regio
 	}
 }
 
-/* False: the kernel cannot say what is there. */
+/* Returns false if the kernel cannot list the present pages. */
 static bool read_present(struct reading *reading, const struct mapping *mapping)
 {
 	bool is_written = may_be_written(mapping);
@@ -282,7 +287,7 @@ static int read_memory(struct process *process, struct error *err)
 	return process->words.pages.count ? 0 : error_set(err, EPERM, "its memory cannot be read");
 }
 
-/* ---- what the kernel keeps ---- */
+/* ---- words that the kernel stores ---- */
 
 static void add_kernel_word(struct process *process, uint64_t value, const char *about)
 {
@@ -356,7 +361,7 @@ static void read_stack_start(struct process *process)
 	process->stack_start = field ? strtoull(field, NULL, 10) : 0;
 }
 
-/* Whole, as far as its frames are of interest; without it they have no names. */
+/* Copies the part of the stack that has frames; without the copy they have no names. */
 static void copy_stack(struct process *process, struct process_thread *thread)
 {
 	thread->live_sp = (thread->tracee.sp - PROCESS_RED_ZONE) & ~7ull;

@@ -12,9 +12,9 @@
 #include "resolver/demangle.h"
 
 #define FRAMES_MAX  512u
-#define THREADS_MAX 2000u   /* whose stacks are walked */
-#define SYMBOLS_MAX 4000000 /* of a module */
-#define START_MOST  64u	    /* bytes from the arguments to the first frame */
+#define THREADS_MAX 2000u   /* threads whose stacks are walked */
+#define SYMBOLS_MAX 4000000 /* limit for one module */
+#define START_MOST  64u	    /* largest distance in bytes from the arguments to the first frame */
 
 struct variable {
 	uint64_t from, to;
@@ -25,14 +25,14 @@ struct module {
 	Dwfl_Module *dwfl;
 	const char *path;
 	uint64_t bias;
-	ARRAY_OF(struct variable) variables; /* by address */
+	ARRAY_OF(struct variable) variables; /* ascending addresses */
 };
 
 struct names {
-	struct pool pool; /* names as people write them */
+	struct pool pool; /* readable names */
 	struct frames *frames;
 	const struct process *process;
-	struct process_thread *thread; /* that is being walked */
+	struct process_thread *thread; /* whose stack is being walked */
 	ARRAY_OF(struct module) modules;
 };
 
@@ -47,7 +47,7 @@ struct names *names_open(const struct process *process)
 	return names;
 }
 
-/* The name as it is in a program's source; as it stands if it is not mangled. */
+/* The name as in the source; unchanged if it is not mangled. */
 static const char *readable(struct names *names, const char *name)
 {
 	bool has_parameters;
@@ -95,7 +95,7 @@ static void read_variables(struct module *module)
 		      sizeof(*module->variables.items), by_start);
 }
 
-/* The last one that begins at or before the address, if it reaches so far. */
+/* The last variable that begins at or before the address, if it contains the address. */
 static const struct variable *find_variable(const struct module *module, uint64_t address)
 {
 	const struct variable *items = module->variables.items;
@@ -104,7 +104,7 @@ static const struct variable *find_variable(const struct module *module, uint64_
 	return low && items[low - 1].to > address ? &items[low - 1] : NULL;
 }
 
-/* NULL: no module that is known. */
+/* NULL: no known module. */
 static struct module *module_of(struct names *names, uint64_t address)
 {
 	Dwfl *all = frames_modules(names->frames);
@@ -149,7 +149,7 @@ static bool is_ours_or_libc(const struct names *names, uint64_t pc)
 	       (mapping_is_libc(mapping, true) || mapping_is_of(mapping, "libholdtrace.so"));
 }
 
-/* The caller of exit(): what it had in registers that calls keep is all that counts of them. */
+/* At the caller of exit(): from here on only the registers that calls preserve count. */
 static void come_to_caller(struct process_thread *thread, Dwfl_Frame *frame, uint64_t sp)
 {
 	static const unsigned kept[] = REGISTERS_KEPT;
@@ -192,8 +192,8 @@ static int on_frame(Dwfl_Frame *frame, void *user)
 }
 
 /*
- * A return address into libc above the outermost frame: its thread was begun there, and runs on
- * another stack, which lies in a frame of its first one.
+ * Whether a return address into libc is above the outermost frame: then the thread was started
+ * there, and runs on another stack, which is inside a frame of its first one.
  */
 static bool has_frames_above(const struct process *process, const struct process_thread *thread,
 			     uint64_t sp)
@@ -213,9 +213,8 @@ static bool has_frames_above(const struct process *process, const struct process
 }
 
 /*
- * Whether the frames are all that is in use of the stack. An array in a frame may be a stack, too:
- * a coroutine's, or that of signal handlers. Then there are frames below, of which these say
- * nothing.
+ * Whether the frames cover all of the stack that is in use. An array in a frame may itself be a
+ * stack: of a coroutine or of signal handlers. The frames below it are not known then.
  */
 static bool is_whole(const struct process *process, const struct process_thread *thread)
 {

@@ -3,33 +3,35 @@
 #define SCAN_NAMED_H
 
 /*
- * Names of what a process has mapped, and the frames of its threads' stacks, from copies: it has
- * gone on by then. The files are those of the process, which anybody may have made: all but
- * names_open(), which opens them, is to be called in the sandbox alone.
+ * Names of a process's variables, and the frames on its threads' stacks, from copies, after the
+ * process has continued. Its files may be hostile, so all functions except names_open(), which
+ * opens the files, must be called in the sandbox.
  */
 
 #include "scan/moment.h"
 
 struct names;
 
-/* Open until the scanner ends. */
+/* Stays open until the scanner ends. */
 struct names *names_open(const struct process *process);
 
 /*
- * Walks all stacks. Of a thread that is at the end of its process, what of its stack libc, the
- * loader and our library use holds nothing, and the registers are those of the caller of exit().
+ * Walks all stacks. For a thread at the end of its process, the frames of libc, the loader and our
+ * library count as unused, and the registers become those of the caller of exit().
  */
 void frames_find(struct names *names, struct process *process);
 
 /* A variable; its name and module live as long as names. */
 struct name {
-	const char *name; /* NULL: not known */
+	const char *name; /* NULL: unknown */
 	const char *module;
-	uint64_t from, to; /* addresses; where there is no name both are address */
-	uint64_t offset;   /* of from, as the file counts */
+	uint64_t from, to; /* addresses; without a name both are the given address */
+	uint64_t offset;   /* of from, as the file counts addresses */
 };
 
-/* What an address of a module's data is of. False: of no module that is known. */
+/*
+ * Finds the variable at an address of a module's data. Returns false if no module is known there.
+ */
 bool names_find(struct names *names, uint64_t address, struct name *name);
 
 #endif

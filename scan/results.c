@@ -39,7 +39,7 @@ static void put_hex(struct out *out, const char *name, uint64_t number)
 	put(out, text);
 }
 
-/* Names come from files and kernels: as long as a note has room for. */
+/* Names come from files and kernels; cuts them to the size that a note can have. */
 static void put_text(struct out *out, const char *name, const char *text)
 {
 	char cut[NAME_MOST];
@@ -104,7 +104,7 @@ static const char *const classes[] = {
 	[GRAPH_LOST] = "lost", [GRAPH_INDIRECT] = "indirect",
 };
 
-/* "0x55d0" or "r12"; "-": nobody. */
+/* "0x55d0" or "r12"; "-": no node. */
 static void name_node(const struct graph *graph, uint32_t node, char *text, size_t size)
 {
 	if (node == GRAPH_NONE)
@@ -115,7 +115,7 @@ static void name_node(const struct graph *graph, uint32_t node, char *text, size
 		snprintf(text, size, "0x%" PRIx64, graph->blocks[node].address);
 }
 
-/* Where in its parent the word stands that leads to it. */
+/* Offset in the parent of the word that leads to the block. */
 static uint64_t offset_of(const struct report *report, uint32_t block)
 {
 	const struct graph *graph = report->graph;
@@ -144,7 +144,8 @@ static void put_block(struct out *out, const struct report *report, uint32_t blo
 	put(out, text);
 }
 
-/* Marks a block and what leads to it, by parents or by dominators, as far as it is not marked yet.
+/*
+ * Marks a block and all above it, by parents or by dominators, up to the first one that is marked.
  */
 static void mark_way(const struct graph *graph, uint8_t *marks, uint8_t mark, const uint32_t *above,
 		     uint32_t block)
@@ -154,8 +155,8 @@ static void mark_way(const struct graph *graph, uint8_t *marks, uint8_t mark, co
 }
 
 /*
- * The blocks of the process, and those from before the fork that lead to them: a parent's thousands
- * are not repeated by each of its children.
+ * Writes the blocks of the process, and blocks from before the fork only if they lead to one:
+ * otherwise each child would repeat all blocks of its parent.
  */
 static void put_blocks(struct out *out, const struct report *report)
 {
@@ -185,7 +186,7 @@ static void put_blocks(struct out *out, const struct report *report)
 		end(out);
 }
 
-/* Of handles only those that are lost. */
+/* Writes only unreachable handles. */
 static void put_handles(struct out *out, const struct report *report)
 {
 	const struct live *live = report->live;
@@ -205,7 +206,7 @@ static void put_handles(struct out *out, const struct report *report)
 
 /* ---- the whole ---- */
 
-/* The most that the scanner has taken by now, in bytes. */
+/* Peak memory of the scanner in bytes. */
 static uint64_t memory_taken(void)
 {
 	struct rusage usage;

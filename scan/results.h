@@ -3,8 +3,9 @@
 #define SCAN_RESULTS_H
 
 /*
- * What a scan found, as the notes that the collector writes into the stream: one behind the other,
- * a name and pairs of names and values, each with its NUL, and an empty one at the end of each.
+ * The result of a scan, as notes that the collector writes into the stream. Notes follow one
+ * another; each is a name, then pairs of name and value, each string with its NUL, then an empty
+ * string.
  */
 
 #include "base/error.h"
@@ -23,7 +24,7 @@ struct report {
 	uint64_t pause_ns, whole_ns;
 };
 
-/* Writes it. Returns 0 or a negative errno. */
+/* Writes the notes. Returns 0 or a negative errno. */
 int report_write(const struct report *report, int fd, struct error *err);
 
 #endif

@@ -19,14 +19,17 @@ struct finding {
 	struct dead dead;
 };
 
-/* ---- what a piece of memory is ---- */
+/* ---- kinds of memory ---- */
 
 static bool is_file(const struct mapping *mapping)
 {
 	return *mapping->path == '/' && !(mapping->flags & MAPPING_SHARED);
 }
 
-/* What follows the data of a file without a gap and without a name is its .bss. */
+/*
+ * The file that a mapping belongs to. Memory without a name that directly follows a file's data is
+ * its .bss.
+ */
 static const struct mapping *file_of(const struct process *process, const struct mapping *mapping)
 {
 	if (is_file(mapping))
@@ -38,7 +41,7 @@ static const struct mapping *file_of(const struct process *process, const struct
 	return &mapping[-1];
 }
 
-/* The thread whose stack or descriptor lies in a mapping without a name, and what of it. */
+/* Finds the thread whose stack or descriptor is in a mapping without a name, and which of both. */
 static enum root_kind kind_of_nameless(const struct finding *finding, const struct mapping *mapping,
 				       uint32_t *thread)
 {
@@ -58,7 +61,7 @@ static enum root_kind kind_of_nameless(const struct finding *finding, const stru
 	return ROOT_MAPPING;
 }
 
-/* owner: of a thread its index, else what it is of. */
+/* *owner: index of the thread, else of the mapping. */
 static enum root_kind kind_of(const struct finding *finding, const struct mapping *mapping,
 			      uint32_t *owner)
 {
@@ -84,7 +87,7 @@ static enum root_kind kind_of(const struct finding *finding, const struct mappin
 
 /* ---- memory ---- */
 
-/* What lies in a block is the block's, and no root. */
+/* A word inside a block belongs to the block and is not a root. */
 static bool is_in_block(const struct graph *graph, uint64_t at)
 {
 	enum strength strength;
@@ -93,7 +96,10 @@ static bool is_in_block(const struct graph *graph, uint64_t at)
 	return block != GRAPH_NONE && at < graph_end(graph, block);
 }
 
-/* Above a thread's stack its own data and its descriptor lie, or the other way round. */
+/*
+ * Whether an address above a thread's stack is its own data or descriptor, which may be in either
+ * order.
+ */
 static bool is_own_data(const struct process_thread *thread, uint64_t at)
 {
 	if (!thread->tracee.tls || thread->tracee.sp >= thread->tracee.tls)
@@ -113,8 +119,10 @@ static void take_word(struct finding *finding, uint64_t at, uint64_t word,
 	if (is_in_block(graph, at))
 		return;
 	if (ranges_have(&finding->dead.heaps, at) && !ranges_have(&finding->dead.given, at)) {
-		/* Memory of a block that was freed holds nothing. What was none may have been had
-		 * of libc by a function that is not recorded, or of the break by a system call. */
+		/*
+		 * A freed block is not a root. Heap memory that was never a block may come from a
+		 * function that is not recorded, or from brk.
+		 */
 		if (!finding->live->doubt && live_was_block(finding->live, at))
 			return;
 		hit.kind = ROOT_HEAP;
@@ -127,7 +135,7 @@ static void take_word(struct finding *finding, uint64_t at, uint64_t word,
 	graph_hit(graph, word, &hit);
 }
 
-/* The words of a range that is not dead; most of them lead to no block. */
+/* Takes the words of a range in use; most lead to no block. */
 static void take_range(struct finding *finding, uint64_t from, uint64_t to,
 		       const struct graph_hit *like)
 {
@@ -159,7 +167,7 @@ static void take_mapping(struct finding *finding, const struct mapping *mapping)
 	}
 }
 
-/* ---- what is no memory ---- */
+/* ---- registers and the kernel ---- */
 
 static void take_values(struct finding *finding, const uint64_t *values, unsigned count,
 			const struct graph_hit *like)

@@ -3,9 +3,9 @@
 #define SCAN_ROOTS_H
 
 /*
- * Where a program's pointers begin: what it can read without having been given it. All memory that
- * it wrote counts but blocks themselves and what is known to be dead: memory that the allocator
- * keeps for itself, stacks of threads that have ended, stacks below where they are in use.
+ * Roots: the memory from which a program can reach its blocks. All written memory counts, except
+ * the blocks themselves and memory that is known to be unused: the allocator's own data, stacks of
+ * ended threads, the parts of stacks below the stack pointer.
  */
 
 #include <stdint.h>
@@ -16,31 +16,32 @@
 #include "scan/blocks.h"
 #include "scan/moment.h"
 
-/* In the order in which ways are looked for: what has a name comes first. */
+/* In the order in which paths are searched: roots with names come first. */
 enum root_kind {
 	ROOT_GLOBAL,   /* data of a program or library */
 	ROOT_TLS,      /* data of a thread */
 	ROOT_STACK,    /* of a thread */
 	ROOT_REGISTER, /* of a thread */
-	ROOT_KERNEL,   /* what the kernel keeps for the program */
-	ROOT_MAPPING,  /* memory that was mapped */
-	ROOT_OWN,      /* data of holdtrace's library, which keeps what it will hand on */
-	ROOT_HEAP,     /* of the allocator, where not all blocks are known */
+	ROOT_KERNEL,   /* words that the kernel stores for the program */
+	ROOT_MAPPING,  /* anonymous or shared mapping */
+	ROOT_OWN,      /* data of holdtrace's library, which buffers values of the program */
+	ROOT_HEAP,     /* heap memory outside of known blocks */
 	ROOT_KINDS,
 };
 
 extern const char *const root_words[ROOT_KINDS];
 
-/* One that hits have in common: a variable, a thread's registers, a frame of its stack. */
+/* The origin of one or more hits: a variable, a thread's registers, a frame of its stack. */
 struct root {
 	enum root_kind kind;
-	uint64_t from;	      /* where it begins; of a kernel's word its index */
-	int thread;	      /* 0: of none */
-	const char *name;     /* of the variable, or what the kernel says; NULL: not known */
-	const char *module;   /* path; NULL: of none */
+	uint64_t from;	      /* start address; for ROOT_KERNEL an index */
+	int thread;	      /* 0: of no thread */
+	const char *name;     /* of the variable, or what the kernel's word belongs to; NULL:
+			       * unknown */
+	const char *module;   /* path; NULL: no module */
 	uint64_t offset;      /* in the module, as its file counts addresses */
-	const char *function; /* whose frame it is; NULL: not known */
-	uint64_t pc;	      /* in it; 0: not known */
+	const char *function; /* function of the frame; NULL: unknown */
+	uint64_t pc;	      /* in that function; 0: unknown */
 };
 
 struct roots {
@@ -51,7 +52,7 @@ struct roots {
 void roots_find(struct graph *graph, struct process *process, const struct live *live);
 
 /*
- * Names the roots of the hits, and gives them their numbers. names: NULL: none are to be had.
+ * Makes roots from the hits, names them, and sets their numbers in the hits. names: NULL: no names.
  */
 struct names;
 void roots_name(struct roots *roots, struct graph *graph, const struct process *process,

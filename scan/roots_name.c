@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which hits are of one root: a variable, a frame of a stack, a thread, a mapping. */
+/* Groups hits into roots: a variable, a frame of a stack, a thread, a mapping. */
 #include "scan/roots.h"
 
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 #include "base/array.h"
 #include "scan/named.h"
 
-#define CLUSTER 64u /* words of data without a name that are closer are of one thing */
+#define CLUSTER 64u /* words of unnamed data at most this many bytes apart belong to one root */
 
 static int by_place(const void *one, const void *two)
 {
@@ -20,14 +20,14 @@ static int by_place(const void *one, const void *two)
 	return (a->at > b->at) - (a->at < b->at);
 }
 
-/* The frame of a thread's stack that has this address. */
+/* The frame of a thread's stack that contains this address. */
 static const struct process_frame *frame_at(const struct process_thread *thread, uint64_t at)
 {
 	const struct process_frame *found = NULL;
 
 	for (unsigned i = 0; i < thread->frame_count && thread->frames[i].sp <= at; i++)
 		found = &thread->frames[i];
-	/* below the first one leaves have their red zone */
+	/* the red zone below the first frame belongs to it */
 	if (!found && thread->frame_count)
 		found = &thread->frames[0];
 	return found;
@@ -36,8 +36,8 @@ static const struct process_frame *frame_at(const struct process_thread *thread,
 struct naming_roots {
 	struct names *names;
 	const struct process *process;
-	uint64_t until;	  /* what is before this is of the root that was made last */
-	bool is_nameless; /* so is what stands near the hit before */
+	uint64_t until;	  /* hits before this address belong to the last root */
+	bool is_nameless; /* also hits near the previous hit belong to it */
 };
 
 static void describe_global(struct naming_roots *naming, struct root *root, uint64_t at)
@@ -102,7 +102,7 @@ static void describe(struct naming_roots *naming, struct root *root, const struc
 	}
 }
 
-/* Whether a hit is of the same root as the one before it. */
+/* Whether a hit belongs to the same root as the previous one. */
 static bool continues(const struct naming_roots *naming, const struct graph_hit *hit)
 {
 	const struct graph_hit *before = hit - 1;

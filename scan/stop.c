@@ -11,9 +11,9 @@
 #include "base/clock.h"
 #include "process/proc.h"
 
-#define OBJECT_NS   1000000000ull /* for those that may not be stopped now */
+#define OBJECT_NS   1000000000ull /* patience with threads that may not be stopped now */
 #define LOOK_NS	    2000000
-#define ROUNDS_MAX  1000 /* looks at a process that makes threads as fast as we stop them */
+#define ROUNDS_MAX  1000 /* limit for a process that starts threads as fast as we stop them */
 #define THREADS_MAX 100000
 
 static bool is_known(const struct process *process, int tid)
@@ -24,7 +24,7 @@ static bool is_known(const struct process *process, int tid)
 	return false;
 }
 
-/* Returns 1, 0 if it has ended before it could be stopped, or a negative errno. */
+/* Returns 1, 0 if the thread ended before it could be stopped, or a negative errno. */
 static int ask_to_stop(struct process *process, int tid, struct error *err)
 {
 	struct stopping stopping;
@@ -43,7 +43,7 @@ static int ask_to_stop(struct process *process, int tid, struct error *err)
 	return 1;
 }
 
-/* Asks all that are not known yet. Returns how many there were, or a negative errno. */
+/* Asks all new threads to stop. Returns their number, or a negative errno. */
 static int ask_new(struct process *process, struct error *err)
 {
 	size_t count;
@@ -62,7 +62,7 @@ static int ask_new(struct process *process, struct error *err)
 	return asked;
 }
 
-/* A thread that ended before it could be stopped has tid 0 from then on. */
+/* Waits for the stop. A thread that ended before has tid 0 from then on. */
 static int take_thread(struct process_thread *thread, struct error *err)
 {
 	struct tracee *tracee = &thread->tracee;
@@ -84,7 +84,9 @@ static int take_thread(struct process_thread *thread, struct error *err)
 	return 0;
 }
 
-/* One look at all threads: the first that may not be stopped now, and why; NULL: all may. */
+/*
+ * Examines all threads: returns why the first one that may not be stopped may not; NULL: all may.
+ */
 static const char *find_objection(const struct process *process, struct stopping *stopping)
 {
 	size_t count;
@@ -135,7 +137,7 @@ int stop_begin(struct process *process, struct error *err)
 		}
 		if (process->beat)
 			process->beat(process->user);
-		/* twice: who was about to be born when we looked is there now */
+		/* look twice: a thread that was being created in the last round is visible now */
 		if (!has_new && process->threads.count)
 			return 0;
 		if (!has_new)

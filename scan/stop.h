@@ -3,27 +3,27 @@
 #define SCAN_STOP_H
 
 /*
- * Stops all threads of a process and lets them go on as if nothing had been: no signal is lost, no
- * call of the kernel returns early. Whoever dies while others are stopped by him lets them go: that
- * is the kernel's care (ptrace(2)), which is why nothing here needs undoing.
+ * Stops all threads of a process, and lets them continue as if they had not been stopped: signals
+ * are delivered, and no system call returns early. If this process dies in between, the kernel lets
+ * them continue (ptrace(2)), so nothing must be undone.
  */
 
 #include "scan/moment.h"
 
 /*
- * Waits until all threads may be stopped without harm (process/stopping.h), for a second at most.
- * Returns 0, or -EBUSY with the thread that may not. A process at its end needs no such care: its
- * limits of time do not matter any more.
+ * Waits at most one second until all threads may be stopped without harm (process/stopping.h).
+ * Returns 0, or -EBUSY with the thread that may not be stopped. A process that is about to end does
+ * not need it: its time limits no longer matter.
  */
 int stop_await_consent(const struct process *process, struct error *err);
 
 /*
- * Stops what there is and what comes meanwhile, and fills in the threads with their registers.
- * Returns 0, -EPERM, -ESRCH, or -EBUSY if a thread cannot be stopped in time.
+ * Stops all threads, including those that start in the meantime, and reads their registers. Returns
+ * 0, -EPERM, -ESRCH, or -EBUSY if a thread does not stop in time.
  */
 int stop_begin(struct process *process, struct error *err);
 
-/* All go on. */
+/* Lets all threads continue. */
 void stop_end(struct process *process);
 
 #endif

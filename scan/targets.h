@@ -3,15 +3,15 @@
 #define SCAN_TARGETS_H
 
 /*
- * Where blocks may lie: ranges of addresses, and whether a word leads into one of them. Asked of
- * every word of a process while it is stopped, so most words are refused by one comparison.
+ * Address ranges that may contain blocks, and whether a word leads into one of them. Every word of
+ * a stopped process is tested, so one comparison rejects most words.
  */
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* Of a program, in bits; what stands above are tags. */
+/* Width of a program's addresses; higher bits are tags. */
 #if defined(__x86_64__)
 #define ADDRESS_BITS 47
 #else
@@ -23,21 +23,21 @@ struct range {
 	uint64_t from, to;
 };
 
-/* Sorted, apart from each other. All 0 at first. */
+/* Ascending, without overlaps. All zero at first. */
 struct ranges {
 	struct range *items;
 	size_t count, capacity;
 };
 
-/* Adds one in any place; ranges_settle() before anything is asked. */
+/* Adds a range, in any order; call ranges_settle() before any search. */
 void ranges_add(struct ranges *ranges, uint64_t from, uint64_t to);
 
-/* Sorts, and makes one of those that touch or overlap. */
+/* Sorts the ranges and merges those that touch or overlap. */
 void ranges_settle(struct ranges *ranges);
 
 void ranges_free(struct ranges *ranges);
 
-/* The first range that ends behind address, or count. */
+/* Index of the first range that ends after address, or count. */
 size_t ranges_after(const struct ranges *ranges, uint64_t address);
 
 static inline bool ranges_have(const struct ranges *ranges, uint64_t address)
@@ -47,8 +47,10 @@ static inline bool ranges_have(const struct ranges *ranges, uint64_t address)
 	return i < ranges->count && ranges->items[i].from <= address;
 }
 
-/* What a word would point to without its tags; 0: it is no address. Pointers of the kernel, and
- * small negative numbers, are none. */
+/*
+ * The address in a word without its tags; 0: not an address of the program, but one of the kernel
+ * or a small negative number.
+ */
 static inline uint64_t untagged(uint64_t word)
 {
 	if (word <= ADDRESS_MAX)

@@ -20,7 +20,7 @@ static void add_page(struct words *words, const struct ranges *targets, const ch
 
 		memcpy(&word, bytes + i * 8, sizeof(word));
 		value = untagged(word);
-		/* one past the end of a block may be the end of its range */
+		/* the end of a block, one past its last byte, may be the end of its range */
 		if (value < low || value > high)
 			continue;
 		if (value < last.from || value > last.to) {
@@ -61,13 +61,13 @@ void words_free(struct words *words)
 	*words = (struct words){ 0 };
 }
 
-/* The first run that ends behind address. */
+/* Index of the first run that ends after address. */
 static size_t find_run(const struct words *words, uint64_t address)
 {
 	return ARRAY_SEARCH(words->runs.count, at, words->runs.items[at].to <= address);
 }
 
-/* How many words of a page are kept before the one with this number. */
+/* Number of kept words of a page before this one. */
 static uint64_t count_before(const struct words_page *page, unsigned word)
 {
 	uint64_t count = 0;
@@ -104,7 +104,7 @@ struct words_walk words_begin(const struct words *words, uint64_t from, uint64_t
 	return (struct words_walk){ words, find_run(words, from), from, to };
 }
 
-/* The next word of the page at walk->at that is kept, from there on; PAGE_WORDS: none. */
+/* Index of the next kept word of a page, from word on; PAGE_WORDS: no further one. */
 static unsigned next_in_page(const struct words_page *page, unsigned word)
 {
 	uint64_t bits = page->bits[word / 64] >> word % 64 << word % 64;
