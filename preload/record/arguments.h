@@ -3,23 +3,23 @@
 #define ARGUMENTS_H
 
 /*
- * The values of a call in its record: numbers first, then texts. Inlined, since most descriptors'
- * and mappings' calls have some.
+ * The values of a call in its record: numbers first, then texts. Inlined, because most calls of
+ * descriptors and mappings have some.
  */
 
 #include "call.h"
 #include "preload/ground/plain.h"
 #include "proof.h"
 
-/* Room that the arguments take in a record, and how many of each kind there are. */
+/* How many numbers there are, and the bytes of the texts with their NULs. */
 struct arguments_size {
 	uint32_t numbers, text;
 };
 
 /*
- * Whether the texts of an event have been read already, by the kernel or libc: those of a call that
- * succeeded; and of one that looked for the one name it was given. Otherwise nobody knows: EINVAL
- * comes before any of them, and where there are two the first may have been enough.
+ * Whether the kernel or libc has read the event's texts, so that we can: if the call succeeded, or
+ * if it failed because of the only name that it has. Otherwise we cannot know: EINVAL precedes any
+ * look at them, and of two names the first may have been the reason.
  */
 static inline bool arguments_are_read(const struct call *call, const struct call_event *event)
 {
@@ -43,7 +43,9 @@ static inline const char *arguments_text(const struct call *call, bool is_proven
 	return argument->text ? argument->text : "";
 }
 
-/* is_proven: what arguments_are_read() said; if not, each text and time is looked at with care. */
+/*
+ * is_proven: the result of arguments_are_read(); if false, each text is checked before it is read.
+ */
 static inline __attribute__((always_inline)) struct arguments_size
 arguments_measure(const struct call *call, bool is_proven, const struct call_argument *argument)
 {
@@ -51,7 +53,7 @@ arguments_measure(const struct call *call, bool is_proven, const struct call_arg
 
 	for (; argument && argument->kind != ARGUMENT_NONE; argument++) {
 		if (argument->kind == ARGUMENT_TEXT)
-			/* No more than fits a record is looked at. */
+			/* reads no more than fits a record */
 			size.text += (uint32_t)plain_length_most(
 					     arguments_text(call, is_proven, argument),
 					     ARENA_TEXT_MAX - 1) +
@@ -62,7 +64,7 @@ arguments_measure(const struct call *call, bool is_proven, const struct call_arg
 	return size;
 }
 
-/* Writes as much as was measured. Texts may have changed since. */
+/* Writes as much as was measured, even if the texts have changed since. */
 static inline __attribute__((always_inline)) void
 arguments_write(const struct call *call, bool is_proven, const struct call_argument *argument,
 		uint64_t *number, struct arguments_size size)
@@ -78,7 +80,7 @@ arguments_write(const struct call *call, bool is_proven, const struct call_argum
 					text, arguments_text(call, is_proven, argument),
 					room < ARENA_TEXT_MAX ? room : ARENA_TEXT_MAX);
 		} else if (argument->kind == ARGUMENT_TIME) {
-			/* Who need not wait does not look at it. */
+			/* a call that did not have to wait has not read its time limit */
 			bool known = argument->time &&
 				     proof_of(call, argument->time, sizeof(*argument->time));
 

@@ -17,13 +17,13 @@
 #include "preload/ground/real.h"
 #include "preload/ground/sys.h"
 
-/* What is more is not told: a process has a few of them, or says the same of all. */
+/* Further modules are not reported: a process has few of them, or they are all alike. */
 #define TOLD_MAX 64
 
-/* The last module that was there when the program began; NULL: not known. */
+/* The last module in the loader's list when the program began; NULL: not known. */
 static const struct link_map *first_last;
 
-/* Those that were found, by their dynamic sections. */
+/* The modules that were reported, by the address of their dynamic section. */
 static SPARSE uintptr_t told[TOLD_MAX];
 
 void bypass_forked(void)
@@ -40,7 +40,9 @@ static bool is_told(uintptr_t section)
 	return false;
 }
 
-/* False if another thread was faster, or there is no room. */
+/*
+ * Adds a module to those reported. Returns false if another thread was faster or the table is full.
+ */
 static bool take_section(uintptr_t section)
 {
 	for (unsigned int i = 0; i < TOLD_MAX; i++) {
@@ -67,10 +69,10 @@ static uint64_t symbol_of(const ElfW(Rela) * entry)
 }
 
 /*
- * The name of the hooked function that is called past us; NULL: none is. Whatever kind of
- * relocation: what stands there is asked. A call that was not bound yet leads to the module's own
- * code, and what is bound as it should be to a stub. Other names of a function that is hooked
- * (__libc_malloc) are nobody's hooks.
+ * The name of the hooked function to which this relocation leads past its stub; NULL: to none.
+ * Whatever the type of the relocation is, its current value decides. A call that is not bound yet
+ * leads to the module's own code, a properly bound one to a stub. Other names of a hooked function
+ * (__libc_malloc) are not hooks.
  */
 static const char *passes_by(const struct linkage *linkage, const ElfW(Rela) * entry)
 {
@@ -84,7 +86,7 @@ static const char *passes_by(const struct linkage *linkage, const ElfW(Rela) * e
 	target = __atomic_load_n((const uintptr_t *)place, __ATOMIC_RELAXED);
 	if (!real_has(target))
 		return NULL;
-	/* A libc's, or an allocator's, calls of its own. */
+	/* calls within libc, or within an allocator */
 	if (_dl_find_object((void *)target, &found) || found.dlfo_link_map == linkage->map)
 		return NULL;
 	symbol = linkage->symbols + symbol_of(entry);
@@ -95,8 +97,9 @@ static const char *passes_by(const struct linkage *linkage, const ElfW(Rela) * e
 }
 
 /*
- * Whether a map is one of the loader's, and not what a library that is gone has left: its table,
- * which needs no lock, knows whose the dynamic section is. This library passes itself by.
+ * Whether the loader knows this module, and the map is not left over from an unloaded library: the
+ * loader's table, which needs no lock, maps the dynamic section to its module. Excludes this
+ * library.
  */
 static bool is_loaded(const struct link_map *map)
 {

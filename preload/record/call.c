@@ -22,7 +22,7 @@ static bool is_monitored(uint64_t size)
 	return !sizes[0];
 }
 
-/* Whether this event gets a backtrace, by the user's choice. */
+/* Whether the user wants a backtrace of this event. */
 static bool wants_backtrace(const struct call_event *event)
 {
 	if (life.backtrace == BACKTRACE_ALLOC)
@@ -30,7 +30,10 @@ static bool wants_backtrace(const struct call_event *event)
 	return life.backtrace == BACKTRACE_ALL;
 }
 
-/* glibc's restartable-sequence area of the thread holds its processor's number (rseq(2)). */
+/*
+ * glibc's restartable-sequence area of the thread contains the number of the current processor
+ * (rseq(2)).
+ */
 extern const ptrdiff_t __rseq_offset __attribute__((weak));
 
 static int32_t current_cpu(void)
@@ -65,17 +68,21 @@ static void fill_record(struct record_call *record, const struct call *call,
 	record->moment = (uint8_t)event->moment;
 	record->part = event->part;
 	record->flags = event->failed ? CALL_FAILED : 0;
-	/* Its memory is its parent's; its descriptors, its directory and its end are its own. */
+	/*
+	 * A child of vfork has its parent's memory, but descriptors, a directory and an end of its
+	 * own.
+	 */
 	if (unlikely(call->thread->vfork_return) &&
 	    (event->resource == RESOURCE_FD || event->resource == RESOURCE_EVENT))
 		record->flags |= CALL_OF_CHILD;
 	record->resource = (uint8_t)event->resource;
 }
 
-/* The frames that a record says anew. */
+/* The frames that a record adds to the backtrace of the last record. */
 struct change {
 	uint32_t kept, fresh;
-	const uintptr_t *aside; /* the fresh ones, innermost first; NULL: of the thread's memory */
+	const uintptr_t
+		*aside; /* the new frames, innermost first; NULL: those of the thread's memory */
 	uint16_t cut;
 	uint8_t flags;
 };
@@ -94,9 +101,9 @@ static inline void write_frames(const struct capture_memory *memory, const struc
 }
 
 /*
- * Whether a short record says it all, perhaps with more (struct short_more). One word of all that
- * must be 0, since nearly always it is: what would not fit its field, what has no field, what is
- * not as in the record before.
+ * Whether a short record can represent the event, perhaps with struct short_more. All conditions
+ * are combined into one word that is nearly always 0: a value that does not fit its field, a value
+ * without a field, a value that differs from the last record's.
  */
 static inline bool is_brief(const struct call *call, const struct call_event *event,
 			    const struct change *change, int32_t cpu, uint32_t context)
@@ -114,7 +121,10 @@ static inline bool is_brief(const struct call *call, const struct call_event *ev
 	return !(wide | special | other) && (!event->result || event->result == event->object);
 }
 
-/* What a short record says of a call that lasted, failed or has arguments. False: it cannot. */
+/*
+ * Fills struct short_more for a call with a duration, a failure or arguments. Returns false if it
+ * does not fit.
+ */
 static bool note_more(struct short_more *more, const struct call *call,
 		      const struct call_event *event)
 {
@@ -125,7 +135,10 @@ static bool note_more(struct short_more *more, const struct call *call,
 	if (lasted >> 32 || error > UINT8_MAX || (event->failed && !error))
 		return false;
 	if (event->arguments) {
-		/* What nobody has read yet is looked at with care, and not twice. */
+		/*
+		 * Texts that the kernel has not read yet need a check for each page; write_whole()
+		 * does it once.
+		 */
 		if (!arguments_are_read(call, event))
 			return false;
 		size = arguments_measure(call, true, event->arguments);
@@ -139,16 +152,16 @@ static bool note_more(struct short_more *more, const struct call *call,
 	return true;
 }
 
-/* The ring had no room, and has counted one event. Returns false. */
+/* The ring was full, and ring_reserve() has counted one event. Returns false. */
 static __attribute__((noinline)) bool lose_full(struct thread *thread,
 						const struct call_event *event)
 {
-	if (event->moment == MOMENT_SPLIT) /* two */
+	if (event->moment == MOMENT_SPLIT) /* two events */
 		ring_lose(thread, LOSS_FULL);
 	return false;
 }
 
-/* more: NULL, or what note_more() said. */
+/* more: NULL, or from note_more(). */
 static inline __attribute__((always_inline)) bool write_short(const struct call *call,
 							      const struct call_event *event,
 							      const struct change *change,
@@ -231,7 +244,7 @@ static __attribute__((noinline)) bool write_whole(const struct call *call,
 	at += arguments / 8;
 	write_frames(&thread->memory, change, at);
 	ring_publish(&record->record);
-	/* What the short records behind it leave out. */
+	/* the values that short records after this one leave out */
 	if (!(change->flags & RECORD_ASIDE))
 		thread->model = (struct record_model){ .call = call->number,
 						       .frame = call->origin->cfa,
@@ -243,7 +256,7 @@ static __attribute__((noinline)) bool write_whole(const struct call *call,
 	return true;
 }
 
-/* A short record with more, if it can say it all. */
+/* A short record with struct short_more, or a whole record. */
 static __attribute__((noinline)) bool write_long(const struct call *call,
 						 const struct call_event *event,
 						 const struct change *change, int32_t cpu,
@@ -255,7 +268,7 @@ static __attribute__((noinline)) bool write_long(const struct call *call,
 					     : write_whole(call, event, change, cpu, context);
 }
 
-/* Reserves, fills and publishes the record. Returns whether there was room for it. */
+/* Reserves, fills and publishes the record. Returns whether there was space for it. */
 static inline __attribute__((always_inline)) bool
 write_record(const struct call *call, const struct call_event *event, const struct change *change)
 {
@@ -276,14 +289,14 @@ write_record(const struct call *call, const struct call_event *event, const stru
 	return is_written;
 }
 
-/* A call of its own, where the record is not one of most. */
+/* write_record() as a function of its own, for rare records. */
 static __attribute__((noinline)) bool
 write_rarely(const struct call *call, const struct call_event *event, const struct change *change)
 {
 	return write_record(call, event, change);
 }
 
-/* Signals wait: a handler's event would come in the middle of libunwind's walk. */
+/* Blocks signals: a handler's event would come in the middle of libunwind's walk. */
 static __attribute__((noinline)) uint32_t
 walk_by_libunwind(const struct call *call, uintptr_t *frames, enum capture_end *end)
 {
@@ -303,7 +316,7 @@ walk_by_libunwind(const struct call *call, uintptr_t *frames, enum capture_end *
 	return count;
 }
 
-/* Makes the thread's remembered backtrace that of the call, if it is not already. */
+/* Makes the thread's remembered backtrace the one of this call, unless it is already. */
 static inline __attribute__((always_inline)) void walk_and_remember(struct call *call)
 {
 	struct thread *thread = call->thread;
@@ -314,7 +327,7 @@ static inline __attribute__((always_inline)) void walk_and_remember(struct call 
 	if (call->walked && call->serial == thread->serial)
 		return;
 	if (unlikely(life.is_remote)) {
-		/* No other walk needs the room of its steps meanwhile. */
+		/* steps are free: only our own walk uses them */
 		uintptr_t *frames = (uintptr_t *)(void *)memory->steps;
 		uint32_t count = walk_by_libunwind(call, frames, &end);
 
@@ -334,7 +347,7 @@ static inline __attribute__((always_inline)) void walk_and_remember(struct call 
 	call->serial = thread->serial;
 }
 
-/* An event of a signal handler that came in the middle of another event's record. */
+/* Records an event of a signal handler that interrupted the writing of another event. */
 static __attribute__((noinline)) void event_aside(struct call *call, const struct call_event *event)
 {
 	struct thread *thread = call->thread;
@@ -367,12 +380,12 @@ static void event_with_backtrace(struct call *call, const struct call_event *eve
 	change.aside = NULL;
 	change.cut = thread->memory.count > life.depth ? (uint16_t)life.depth : 0;
 	change.flags = call->walk_flags;
-	/* Only a published record tells the collector. */
+	/* only a published record updates what the collector knows */
 	if (write_record(call, event, &change))
 		thread->told = thread->memory.count;
 }
 
-/* What the kernel calls the file that the call made a descriptor or a link of. */
+/* Records the kernel's name of the file that the call opened or linked to. */
 static void follow_file(const struct call *call, const struct call_event *event)
 {
 	const struct call_argument *arguments = event->arguments;
@@ -392,10 +405,10 @@ void call_event(struct call *call, const struct call_event *event)
 	struct thread *thread = call->thread;
 	struct busy before;
 
-	/* in a child, or when the library was detached and attached again meanwhile */
+	/* in a child, or when the library was detached and attached again in the meantime */
 	if (unlikely(thread != thread_self || call->mark != *life.fork_mark))
 		return;
-	/* what is to come back if the call never returns: close_unwound() */
+	/* what the call acquires again if it never returns: close_unwound() */
 	if (unlikely(event->part) && call->depth < ARENA_OPEN_MAX)
 		thread->slot->open[call->depth].half =
 			event->moment == MOMENT_HALF ? (uint16_t)event->resource : RESOURCE_NONE;
@@ -416,7 +429,7 @@ void call_event(struct call *call, const struct call_event *event)
 	thread_busy_end(thread, before);
 }
 
-/* Makes the slot's backtrace the remembered one. */
+/* Copies the remembered backtrace into the slot. */
 static void show_backtrace(struct thread *thread)
 {
 	const struct capture_memory *memory = &thread->memory;
@@ -435,7 +448,7 @@ static void show_backtrace(struct thread *thread)
 	thread->shown = cut ? 0 : count;
 }
 
-/* Shows the backtrace of a call that may never return, for whoever looks at a blocked program. */
+/* Shows the backtrace of a call that may never return, for readers of a blocked program. */
 void call_show_waiting(struct call *call)
 {
 	struct thread *thread = call->thread;
@@ -445,7 +458,7 @@ void call_show_waiting(struct call *call)
 	    call->depth >= ARENA_OPEN_MAX)
 		return;
 	before = thread_busy_begin(thread, call->origin);
-	thread->busy.is_written = true; /* nothing would be lost */
+	thread->busy.is_written = true; /* no record would be dropped */
 	walk_and_remember(call);
 	show_backtrace(thread);
 	thread->slot->open[call->depth].serial = thread->stack_serial;

@@ -3,13 +3,13 @@
 #define CALL_H
 
 /*
- * One invocation of a hooked function, from its entry to its return. A stub says
+ * One invocation of a hooked function, from entry to return. A stub does
  *
- *	if (!stub_begin(&call, HOOK_x, at, blocks, &origin, object, related)) real.x() alone;
- *	result = real.x(…);
- *	call_returned(&call);
- *	call_event(&call, …) for what it gained or lost, part 0 last or alone
- *	call_end(&call);
+ * 	if (!stub_begin(&call, HOOK_x, at, blocks, &origin, object, related)) real.x() alone;
+ * 	result = real.x(…);
+ * 	call_returned(&call);
+ * 	call_event(&call, …) for each object acquired or released, part 0 last
+ * 	call_end(&call);
  *
  * and changes nothing else: not errno, not the order, not the result.
  */
@@ -30,25 +30,26 @@ struct call {
 	const struct origin *origin;
 	uint64_t enter, leave;
 	uint64_t number;
-	uint32_t mark; /* the thread's when it began */
+	uint32_t mark; /* the thread's when the call began */
 	enum hook_number hook;
 	enum hook_when at;
 	uint32_t depth;
 	int error; /* errno right after the real call */
 	bool owns_floor;
-	bool closes;	    /* no other call was under way when it began */
-	bool has_one_time;  /* the clock is read once, where its operation happens */
-	bool is_undated;    /* until it is back it has the time of the thread's last event */
-	bool walked;	    /* the thread's remembered backtrace is this call's while … */
-	uint8_t walk_flags; /* (CALL_CUT or 0) */
-	uint32_t serial;    /* … the slot's stack_serial is this */
+	bool closes;	   /* no other call was under way when it began */
+	bool has_one_time; /* the clock is read once, when the operation happens */
+	bool is_undated;   /* has no time of its own before it returns: the thread's last event's */
+	bool walked;	   /* the thread's remembered backtrace is this call's … */
+	uint8_t walk_flags; /* … with this flag (CALL_CUT or 0) … */
+	uint32_t serial;    /* … as long as the thread's serial is this */
 };
 
-/* A value to be written down; a row's list ends with kind ARGUMENT_NONE. */
+/* A recorded value; a row's list ends with kind ARGUMENT_NONE. */
 struct call_argument {
 	enum argument_kind kind;
 	int64_t number;
-	const char *text; /* looked at only if it was read already, or can be (proof.h) */
+	const char *
+		text; /* read only if the kernel or libc has read it, or it is readable (proof.h) */
 	const struct timespec *time;
 };
 
@@ -61,13 +62,13 @@ struct call_event {
 	bool failed;
 	uint64_t object, size, related;
 	uint64_t result;
-	uint64_t time;			       /* ticks; 0: what moment says */
+	uint64_t time;			       /* ticks; 0: the time that moment says */
 	const struct call_argument *arguments; /* NULL: none */
 };
 
 /*
- * The hooks whose calls take some tens of nanoseconds and wait for nobody: there a read of the
- * clock is a quarter of the cost, so one has to do, unless the user wants durations.
+ * Hooks whose calls take some tens of nanoseconds and never wait: a read of the clock is a quarter
+ * of their cost. One read has to do, unless the user wants durations.
  */
 static const bool call_is_short[HOOK_COUNT] = {
 #define HOOK(name, type, params, class, op, ...)                                                  \
@@ -77,8 +78,9 @@ static const bool call_is_short[HOOK_COUNT] = {
 };
 
 /*
- * The hooks whose objects are the process's own: with one thread nobody else can have given or
- * taken them, and the thread's calls are in order anyhow. Their times need no fence then.
+ * Hooks whose objects are private to the process: while it has one thread, no other thread can
+ * acquire or release them, and the calls of one thread are in order anyway. Their times need no
+ * fence then.
  */
 static const bool call_is_private[HOOK_COUNT] = {
 #define HOOK(name, type, params, class, op, ...) \
@@ -86,25 +88,27 @@ static const bool call_is_private[HOOK_COUNT] = {
 #include "hooks.def"
 };
 
-/* The parts of call_begin() that are rare. */
+/* The rare parts of call_begin(). */
 struct thread *call_attach(void);
 bool call_settle(struct thread *thread, const struct origin *origin, enum hook_number hook,
 		 uint64_t object);
 void call_show_waiting(struct call *call);
 
-/* A try has failed (BLOCKS_IF_BUSY): the call begins to wait, and has a duration. */
+/* A try has failed (BLOCKS_IF_BUSY): the call is about to wait, and gets a duration. */
 void call_must_wait(struct call *call);
 
-/* The thread is about to end, or will never come back to what it has open: closes all of it. */
+/* The thread is about to end, or will never return to its open calls: closes all of them. */
 void call_give_up(struct thread *thread);
 
-/* Whether the thread holds the mutex, asked of the mutex itself; false if it is not there. */
+/*
+ * Whether the thread holds the mutex, according to the mutex itself; false if it is not readable.
+ */
 bool call_owns_mutex(const struct thread *thread, uint64_t mutex);
 
 /*
- * Whether the call at cfa, which is not on the thread's own stack, is the thread's all the same: a
- * coroutine's or a signal handler's. Else it is another task's, which the program has made by the
- * bare system call, in our memory and without a TLS of its own; the call is counted as lost.
+ * Whether a call at cfa, which is not on the thread's own stack, belongs to the thread: a coroutine
+ * or a signal handler. Otherwise another task made the call, which the program created by the bare
+ * system call in our memory, without a TLS of its own; the call is counted as dropped.
  */
 bool call_is_of_thread(struct thread *thread, uintptr_t cfa);
 
@@ -119,7 +123,10 @@ static inline bool call_is_of_another_life(const struct thread *thread)
 	return thread->mark != *life.fork_mark;
 }
 
-/* The thread with its errno location and slot, or NULL: then the event has been counted as lost. */
+/*
+ * The thread, with its errno location and slot; or NULL: then the event has been counted as
+ * dropped.
+ */
 static inline struct thread *call_thread(void)
 {
 	struct thread *thread = thread_self;
@@ -144,9 +151,9 @@ static inline void call_fill_open(struct call *call, struct arena_open *open, ui
 }
 
 /*
- * A signal handler that comes before the count takes the same place, and leaves it without a frame
- * (call_end()): no later handler takes it for a call that the stack has left, and it is filled
- * anew.
+ * A signal handler that comes before the count is stored uses the same entry, and call_end() clears
+ * its frame, so that no later handler takes it for a call that the stack has left. The entry is
+ * then filled again.
  */
 static inline void call_open(struct call *call, uint64_t object, uint64_t related)
 {
@@ -167,28 +174,30 @@ static inline void call_open(struct call *call, uint64_t object, uint64_t relate
 		call_fill_open(call, open, object, related);
 }
 
-/* The thread's last may be a step ahead of the clock: clock_after(). */
+/* The thread's last time may be a step ahead of the clock: clock_after(). */
 static inline uint64_t call_not_before_last(const struct call *call, uint64_t now)
 {
 	return likely(now > call->thread->last) ? now : call->thread->last;
 }
 
-/* Whether its object is the process's own, and nobody else is there now who could have it. */
+/* Whether the object is private to the process and the process has one thread. */
 static inline bool call_is_alone(const struct call *call)
 {
 	return call_is_private[call->hook] && clock_is_alone();
 }
 
-/* The time at which something happens; see clock_now_ordered(). Never before the thread's last. */
+/*
+ * The time at which something happens (clock_now_ordered()); never before the thread's last time.
+ */
 static inline uint64_t call_time(const struct call *call)
 {
 	return call_not_before_last(call, call_is_alone(call) ? clock_now() : clock_now_ordered());
 }
 
 /*
- * When the call began. Of one that has one time and happens at its return that is not asked: until
- * it is back it has the time of the thread's last event. Nor of one that happens at both, where
- * the process has one thread.
+ * Notes the time of entry. A call with one time that happens at its return does not read the clock
+ * here: until it returns it has the time of the thread's last event. The same holds for one that
+ * happens at both, while the process has one thread.
  */
 static inline void call_note_entry(struct call *call, enum hook_blocks blocks)
 {
@@ -205,8 +214,8 @@ static inline void call_note_entry(struct call *call, enum hook_blocks blocks)
 }
 
 /*
- * Whether one that was not asked when it began may have begun when it returned. What it gave back
- * must be gone before anybody has it again: another thread that is there by now, or a signal
+ * Whether a call without a time of entry may take its return for its entry. What it released must
+ * be gone before anyone can acquire it again: another thread that exists by now, or a signal
  * handler.
  */
 static inline bool call_happens_at_once(const struct call *call)
@@ -216,8 +225,9 @@ static inline bool call_happens_at_once(const struct call *call)
 }
 
 /*
- * Entry of a call of a hook that records (stub_begin() asks). at, blocks: of the row. object and
- * related are shown while the call is under way. Returns false when nothing is to be recorded.
+ * Entry of a call of a hook that records (stub_begin() checks). at, blocks: from the row. object
+ * and related are visible to the collector while the call is open. Returns false if the call is not
+ * to be recorded.
  */
 static inline bool call_begin(struct call *call, enum hook_number hook, enum hook_when at,
 			      enum hook_blocks blocks, const struct origin *origin, uint64_t object,
@@ -243,7 +253,7 @@ static inline bool call_begin(struct call *call, enum hook_number hook, enum hoo
 	call->mark = thread->mark;
 	call->number = ++thread->calls;
 	call->walked = false;
-	/* The floor comes before the clock: see struct slot. */
+	/* The low watermark is stored before the clock is read: see struct slot. */
 	call->owns_floor = !thread->floor;
 	if (call->owns_floor)
 		thread_set_floor(thread, thread->last);
@@ -259,8 +269,8 @@ static inline bool call_begin(struct call *call, enum hook_number hook, enum hoo
 }
 
 /*
- * The call is about to sleep for as long as it likes: nobody may wait for what it will publish.
- * The last thing before the real call of a row that blocks.
+ * The call may now sleep for any length, so the collector must not wait for its record. The last
+ * step before the real function of a row that blocks.
  */
 static inline void call_sleeps(struct call *call)
 {
@@ -278,7 +288,7 @@ static inline void call_note_return(struct call *call)
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 }
 
-/* The real call has returned; errno is noted. */
+/* The real function has returned. Saves errno and notes the time. */
 static inline void call_returned(struct call *call)
 {
 	call_note_return(call);
@@ -290,7 +300,7 @@ static inline void call_returned(struct call *call)
 	call->thread->last = call->leave;
 }
 
-/* The same for a call all of whose events happened at its entry: no order depends on its end. */
+/* Likewise for a call all of whose events happened at its entry: no order depends on its end. */
 static inline void call_returned_early(struct call *call)
 {
 	call_note_return(call);
@@ -298,10 +308,10 @@ static inline void call_returned_early(struct call *call)
 	call->thread->last = call->leave;
 }
 
-/* Records one part of the call. Safe where signal handlers interrupt it. */
+/* Records one part of the call. Signal handlers may interrupt it and record their own. */
 void call_event(struct call *call, const struct call_event *event);
 
-/* The call is over. */
+/* Ends the call. */
 static inline void call_end(struct call *call)
 {
 	struct thread *thread = call->thread;

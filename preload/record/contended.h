@@ -3,10 +3,10 @@
 #define CONTENDED_H
 
 /*
- * Locks only when they are waited for (--locks=contended). A lock that is had at once costs a
- * counter of its thread; a wait is recorded whole, and the release of what it took. Which locks of
- * a thread are recorded stands in its private block; a thread that has more of them than there is
- * room for records all its releases from then on.
+ * Locks are recorded only if a thread waits for them (--locks=contended). A lock call that does not
+ * wait increments a counter of its thread; one that waits is recorded, and so is the release of
+ * that lock. The thread's private block lists the recorded locks that it holds; a thread that holds
+ * more than the list can hold records all its releases from then on.
  */
 
 #include <pthread.h>
@@ -14,7 +14,7 @@
 #include "call.h"
 #include "preload/ground/plain.h"
 
-/* In pthread_mutex_t's kind: robust, and two protocols of priorities. */
+/* Bits of pthread_mutex_t's kind: robust, and two priority protocols. */
 #define MUTEX_IS_SPECIAL 0x70
 
 static inline void contended_count(void)
@@ -26,9 +26,9 @@ static inline void contended_count(void)
 }
 
 /*
- * Whether this unlock leaves a recursive mutex taken whose inner locks, had at once, were not
- * recorded. Those of the special kinds are never tried (try_mutex()), so all of their locks were. A
- * reader of a read-write lock cannot be told so.
+ * Whether this unlock releases an inner lock of a recursive mutex. Inner locks never wait, so they
+ * are not recorded. Mutexes of the special kinds are never tried (try_mutex()), so all their locks
+ * are recorded. Read locks cannot be distinguished this way.
  */
 static inline bool contended_is_inner(enum hook_number hook, uint64_t lock)
 {
@@ -40,7 +40,7 @@ static inline bool contended_is_inner(enum hook_number hook, uint64_t lock)
 	       mutex->__data.__count > 1;
 }
 
-/* Whether a release, by this hook, is of a lock that is recorded; then it no longer is. */
+/* Whether this release is of a recorded lock; removes it from the list. */
 static inline bool contended_forget(enum hook_number hook, uint64_t lock)
 {
 	struct thread *thread = thread_self;
@@ -59,7 +59,7 @@ static inline bool contended_forget(enum hook_number hook, uint64_t lock)
 	return false;
 }
 
-/* A recorded call has taken it. */
+/* A recorded call has acquired the lock. */
 static inline void contended_note(struct thread *thread, uint64_t lock)
 {
 	if (thread->taken_count < THREAD_TAKEN_MAX)
@@ -76,8 +76,8 @@ static inline bool contended_is_mutex(enum hook_number hook)
 }
 
 /*
- * What the record of a call that is about to wait says of it (`related`): who has the mutex, by the
- * kernel's number of a thread, 0: not known; and whether a try has found the lock busy.
+ * The member `related` in the record of a call that is about to wait: the owner of the mutex as a
+ * kernel thread id (0: not known), and whether a try found the lock busy.
  */
 static inline uint64_t contended_by(enum hook_number hook, uint64_t lock, bool is_busy)
 {
@@ -85,7 +85,7 @@ static inline uint64_t contended_by(enum hook_number hook, uint64_t lock, bool i
 
 	if (!contended_is_mutex(hook))
 		return is_busy ? RELATED_BUSY : 0;
-	/* These are never tried (try_mutex()). */
+	/* mutexes of these kinds are never tried (try_mutex()) */
 	if (mutex->__data.__kind & MUTEX_IS_SPECIAL)
 		is_busy = false;
 	return (uint32_t)__atomic_load_n(&mutex->__data.__owner, __ATOMIC_RELAXED) |

@@ -16,7 +16,7 @@
 
 #define STEP_MS 10
 
-/* Not a child on its parent's stack, nor where the kernel may not be asked. */
+/* False in a child on its parent's stack, and where we may not make system calls. */
 static bool may_ask(void)
 {
 	const struct thread *thread = thread_self;
@@ -35,7 +35,7 @@ void ending_look(void)
 	if (!may_ask())
 		return;
 	head = memory_head();
-	/* since Linux 6.2 the size of the directory is how many they are */
+	/* since Linux 6.2 the directory's size is the number of descriptors */
 	if (life_armed[HOOK_open] && life_armed[HOOK_close] &&
 	    !sys_call5(__NR_statx, AT_FDCWD, (long)"/proc/self/fd", AT_STATX_DONT_SYNC, STATX_SIZE,
 		       (long)&directory))
@@ -67,11 +67,14 @@ void ending_await_scan(void)
 		return;
 	patience = life.board->settings.patience.ms;
 	beat = __atomic_load_n(&head->scan_beat, __ATOMIC_RELAXED);
-	/* where only parents may trace (Yama); whatever the program chose is of no use any more */
+	/*
+	 * allows the collector to trace us where only parents may (Yama); the program's own choice
+	 * no longer matters
+	 */
 	sys_prctl(PR_SET_PTRACER, (unsigned long)life.board->collector, 0, 0, 0);
 	__atomic_store_n(&head->ending, thread_id(), __ATOMIC_RELEASE);
 	ring_wake();
-	/* signals end a step early: then we wait for less */
+	/* a signal ends a step early; then we wait less */
 	for (int64_t idle_ms = 0; idle_ms <= patience; idle_ms += STEP_MS) {
 		uint32_t now;
 

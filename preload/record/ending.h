@@ -3,14 +3,14 @@
 #define ENDING_H
 
 /*
- * Asks the kernel, at the very end of the process, how many descriptors and what children it has:
- * what was done past all hooks shows there.
+ * Asks the kernel at the very end of the process how many descriptors it has open and what children
+ * it has: this shows what calls past the hooks did.
  */
 void ending_look(void);
 
 /*
- * Waits, at the very end of the process, until its memory has been scanned, if --scan=exit says so:
- * as long as that gets on, and no longer than --patience once it does not.
+ * With --scan=exit: waits at the very end of the process until its memory has been scanned, as long
+ * as the scan makes progress, and at most --patience without progress.
  */
 void ending_await_scan(void);
 

@@ -24,12 +24,12 @@
 #include "ring.h"
 #include "thread.h"
 
-#define NOTE_MAX  8192 /* bytes of texts in one note of the start, on the first thread's stack */
-#define SHORT_MAX 1024 /* of one that any thread may tell, however small its stack is */
-#define TINY_MAX  128  /* of one with two numbers */
-#define PART_MAX  3000 /* of one value: it must fit a packet */
+#define NOTE_MAX  8192 /* bytes of texts in one note at the start, on the first thread's stack */
+#define SHORT_MAX 1024 /* bytes of a note that any thread may write, even on a small stack */
+#define TINY_MAX  128  /* bytes of a note with two numbers */
+#define PART_MAX  3000 /* bytes of one value: it must fit into a packet */
 
-/* A note that is being put together, in somebody's bytes. */
+/* A note under construction, in the caller's buffer. */
 struct note {
 	uint32_t pairs, used, room;
 	char *text;
@@ -41,7 +41,9 @@ static void note_begin(struct note *note, const char *name)
 	note->used = (uint32_t)plain_copy(note->text, name, note->room);
 }
 
-/* Adds a pair; false where there is no room for it. value is cut at PART_MAX bytes. */
+/*
+ * Adds a pair. Returns false if it does not fit. A value longer than PART_MAX bytes is truncated.
+ */
 static bool note_add(struct note *note, const char *name, const char *value)
 {
 	size_t length = plain_length(value);
@@ -66,7 +68,9 @@ static void note_add_number(struct note *note, const char *name, uint64_t value)
 	note_add(note, name, text);
 }
 
-/* Eight at a time; libc's way to copy is a page of its own that a short program may never touch. */
+/*
+ * Eight bytes at a time. libc's memcpy is in a page that a short program may never touch otherwise.
+ */
 static void copy(void *to, const char *from, uint32_t size)
 {
 	char *at = to;
@@ -100,13 +104,13 @@ static bool find_file(const char *path, struct statx *file)
 	return sys_call5(__NR_statx, AT_FDCWD, (long)path, 0, STATX_INO, (long)file) == 0;
 }
 
-/* The link of /proc costs more, but leads to a file that nobody else finds any more. */
+/* The link in /proc costs more, but finds a file that has been unlinked or renamed. */
 static bool find_own_file(struct statx *file)
 {
 	return find_file(self_path(), file) || find_file("/proc/self/exe", file);
 }
 
-/* A script is not the file that runs, and both names are worth knowing. */
+/* If the program is a script, the running file is its interpreter; both names are recorded. */
 static void note_add_program(struct note *note)
 {
 	const char *program = (const char *)self_auxiliary(AT_EXECFN);
@@ -124,7 +128,7 @@ static void note_add_program(struct note *note)
 		note_add(note, "interpreter", self_path());
 }
 
-/* With pages of the stack that others need not touch. */
+/* A function of its own, so that others do not touch these pages of the stack. */
 static __attribute__((noinline)) void note_add_long_directory(struct note *note)
 {
 	char path[4096];
@@ -144,7 +148,10 @@ static void note_add_directory(struct note *note)
 		note_add(note, "directory", path);
 }
 
-/* As the filters of names say it, which is cheaper than to ask the loader. */
+/*
+ * Whether this library is the first that defines malloc. Bloom filters are cheaper to ask than the
+ * loader.
+ */
 static bool is_first_allocator(void)
 {
 	struct linkage linkage;
@@ -170,8 +177,8 @@ static bool defines_malloc(const struct link_map *map)
 }
 
 /*
- * The module whose malloc others call by that name. A program that is linked to a fixed address may
- * have a stub there instead, which leads to the next module that has one.
+ * The module whose malloc other modules call. In a program that is linked to a fixed address the
+ * symbol may be a stub of the program, which leads to the next module that defines malloc.
  */
 static const struct link_map *find_allocator(const struct link_map *own)
 {
@@ -187,10 +194,10 @@ static const struct link_map *find_allocator(const struct link_map *own)
 }
 
 /*
- * A program with a malloc of its own, or a library before ours with one, never asks ours: nothing
- * of its memory is seen, and whoever reads the trace must know. The value is the file that has it.
- * Where we came late we stand before the first one, but not where that is the program's: no slot
- * leads to what it calls within itself.
+ * If the program, or a library before ours, defines malloc, its calls do not reach our stub: none
+ * of its memory is recorded, and readers of the trace must know. The value is the file that defines
+ * it. After a late attach our stub precedes even the first one, except the program's own: its
+ * internal calls use no linkage table.
  */
 static void note_add_allocator(struct note *note)
 {
@@ -218,7 +225,7 @@ static void tell_argument(struct note *note, const char *name, const char *value
 	note_add(note, name, value);
 }
 
-/* A long one goes on as argvN+1, argvN+2. */
+/* A long argument continues as argvN+1, argvN+2. */
 static void tell_rest(struct note *note, char *name, const char *value)
 {
 	size_t length = plain_length(value), end = plain_length(name);
@@ -232,7 +239,7 @@ static void tell_rest(struct note *note, char *name, const char *value)
 	}
 }
 
-/* Arguments one by one, in as many notes as they need; the first also says the rest. */
+/* Arguments one by one, in as many notes as they need. The first note has all other facts. */
 static void tell_identity(struct note *note, int argc, char **argv)
 {
 	note_begin(note, NOTE_PROCESS);
@@ -251,7 +258,7 @@ static void tell_identity(struct note *note, int argc, char **argv)
 	note_end(note);
 }
 
-/* The file's bytes as they are now, without a question over the network. */
+/* Adds the file's current size, without asking a server over the network. */
 static void note_add_size(struct note *note, const char *path)
 {
 	struct statx file;
@@ -263,7 +270,10 @@ static void note_add_size(struct note *note, const char *path)
 	note_add_number(note, "size", file.stx_size);
 }
 
-/* Rooms for paths: the stack may be a signal's of 2 KiB. Of those who find none nothing is told. */
+/*
+ * Buffers for paths: the stack may be a signal stack of 2 KiB. If all are in use the note is not
+ * written.
+ */
 #define FILE_ROOMS 16
 
 struct file_room {
@@ -282,7 +292,7 @@ static struct file_room *take_room(void)
 	return NULL;
 }
 
-/* number: of the descriptor; is_own: the program knows it, too. */
+/* number: of the descriptor; is_own: the program knows the descriptor, too. */
 static void tell_file(struct file_room *room, const char *number, bool is_own)
 {
 	struct note note = { .room = sizeof(room->text), .text = room->text };
@@ -386,7 +396,7 @@ void facts_tell_modules(struct thread *thread, uint64_t time)
 			*at++ = (char)module->build_id[i];
 		ring_publish(&record->record);
 	}
-	/* Threads that begin from now on need not tell these again. */
+	/* threads that begin from now on need not report these modules again */
 	plain_raise(&thread_modules_told, thread->modules);
 }
 
@@ -404,7 +414,7 @@ void facts_tell_process(int argc, char **argv)
 	thread_set_floor(thread_self, 0);
 }
 
-/* What one says by itself, at the time of its thread's last event or now. */
+/* Begins a note outside of a call, at the time of the thread's last event or now. */
 static void begin_alone(struct thread *thread, bool is_now)
 {
 	thread_set_floor(thread, thread->last);
@@ -465,10 +475,10 @@ void facts_tell_thread_end(void)
 	end_alone(thread_self);
 }
 
-/* Where the heap of brk begins; 0: it had begun to grow when we came. */
+/* The start of brk's heap; 0: the heap had grown before the library came. */
 static uint64_t first_break;
 
-/* As the kernel says it, who takes its time: field 47 of /proc/self/stat (proc(5), start_brk). */
+/* Reads it from the kernel, which is slow: field 47 of /proc/self/stat (proc(5), start_brk). */
 static uint64_t ask_for_bottom(void)
 {
 	char text[2048];
@@ -482,7 +492,7 @@ static uint64_t ask_for_bottom(void)
 	if (length <= 0)
 		return 0;
 	text[length] = 0;
-	/* The name may hold blanks and parentheses; field 3 comes behind its last one. */
+	/* the name may contain blanks and parentheses; field 3 follows the last parenthesis */
 	for (at = text + length; at > text && *at != ')'; at--)
 		;
 	for (int field = 2; field < 47 && *at; field++) {
@@ -520,7 +530,7 @@ void facts_tell_gone(void)
 	}
 }
 
-/* mallinfo2() is not asked: it walks lists of the allocator, which the program may have damaged. */
+/* mallinfo2() is not called: it walks the allocator's lists, which the program may have damaged. */
 void facts_tell_heap(void)
 {
 	struct thread *thread = thread_self;
@@ -569,7 +579,7 @@ static __attribute__((noinline)) void tell_bypass(const struct bypass *bypass)
 	note_end(&note);
 }
 
-/* Within a call or beside all of them. */
+/* Writes the notes, within a call or outside of all calls. */
 static void tell_bypasses(struct bypass *bypass)
 {
 	struct thread *thread = thread_self;

@@ -15,15 +15,15 @@
 #include "preload/ground/sys.h"
 #include "reach.h"
 
-#define KNOWN_MAX  4   /* files whose path is remembered: 0, 1 and 2 are often one */
-#define KNOWN_PATH 128 /* longer ones are asked for again */
-#define GAP_MAX	   16  /* numbers tried behind an open one; what is further away is listed */
-#define FEW	   64  /* numbers that a small table of descriptors has */
-#define PATH_SHORT 256 /* longer ones get a buffer of their own */
+#define KNOWN_MAX  4   /* files whose path is remembered: 0, 1 and 2 are often the same file */
+#define KNOWN_PATH 128 /* longer paths are asked for again */
+#define GAP_MAX	   16  /* numbers tried after an open one; those further up are listed */
+#define FEW	   64  /* size of a small descriptor table */
+#define PATH_SHORT 256 /* longer paths get a buffer of their own */
 
 /*
- * What shells give away from here downwards; as many as GAP_MAX are tried. A list of all numbers
- * costs as much as a hundred tries: the kernel makes an inode for each.
+ * Shells assign descriptors from these numbers downwards; GAP_MAX numbers each are tried. To list
+ * all descriptors costs as much as a hundred tries: the kernel creates an inode for each.
  */
 static const uint32_t tops[] = { 63, 255 };
 #define TOPS (sizeof(tops) / sizeof(tops[0]))
@@ -52,7 +52,7 @@ static bool look(int directory, const char *path, int flags, struct statx *file)
 			  (long)file);
 }
 
-/* An inode with one name, seen on one mount, has one path. */
+/* An inode with one link that is seen on one mount has one path. */
 static bool is_same(const struct statx *one, const struct statx *two)
 {
 	return one->stx_ino == two->stx_ino && one->stx_dev_major == two->stx_dev_major &&
@@ -69,7 +69,7 @@ static const char *find_known(const struct search *search, const struct statx *f
 	return NULL;
 }
 
-/* Pipes and sockets, whose names are their numbers. */
+/* The name of a pipe or socket, which consists of its inode number. */
 static bool name_nameless(char *path, uint32_t fd, const struct statx *file)
 {
 	uint16_t type = file->stx_mode & S_IFMT;
@@ -86,7 +86,7 @@ static bool name_nameless(char *path, uint32_t fd, const struct statx *file)
 	return true;
 }
 
-/* False: it is longer, and path has its beginning. */
+/* Reads the path from /proc. Returns false if it is longer; path then has its beginning. */
 static bool ask(char *path, size_t room, uint32_t fd)
 {
 	char link[40];
@@ -98,7 +98,7 @@ static bool ask(char *path, size_t room, uint32_t fd)
 	return length < (long)room - 1;
 }
 
-/* With a page of the stack that others need not touch. */
+/* A function of its own, so that others do not touch these pages of the stack. */
 static __attribute__((noinline)) void tell_long(const struct search *search,
 						struct inherited *inherited)
 {
@@ -110,8 +110,8 @@ static __attribute__((noinline)) void tell_long(const struct search *search,
 }
 
 /*
- * What its number was called where the run began, if that name leads there: a look at it costs a
- * fourth of the question.
+ * Whether the descriptor still is the file that it was where the run began: to compare the file
+ * under that name costs a quarter of asking for the name.
  */
 static bool is_standard(char *path, uint32_t fd, const struct statx *file)
 {
@@ -123,8 +123,9 @@ static bool is_standard(char *path, uint32_t fd, const struct statx *file)
 }
 
 /*
- * As the run's maker is told, who has had it since then: its directory in /proc is there, ours
- * would be made for the question. A look through a link of /proc asks no file system.
+ * Whether the run's maker has the same file as its descriptor, so that its name can be read in the
+ * maker's /proc directory. That directory exists already; ours would be created for the question.
+ * To stat through a link in /proc does not ask the file system.
  */
 static bool is_makers(char *path, uint32_t fd, const struct statx *file)
 {
@@ -155,14 +156,17 @@ static void remember(struct search *search, const struct statx *file)
 	search->known_count++;
 }
 
-/* What brought the library in is closed behind it, and was never the program's. */
+/*
+ * The descriptors by which an injector loads the library: closed afterwards, and never the
+ * program's own.
+ */
 static bool is_injector(const char *path)
 {
 	return plain_equal(path, "/memfd:" LATE_TRIGGER " (deleted)") ||
 	       plain_equal(path, "/memfd:" LATE_LIBRARY " (deleted)");
 }
 
-/* False: it is not open. */
+/* Reports the descriptor. Returns false if it is not open. */
 static bool tell_one(struct search *search, uint32_t fd)
 {
 	struct inherited inherited = { .fd = fd, .path = search->path };
@@ -190,7 +194,7 @@ static bool tell_one(struct search *search, uint32_t fd)
 	return true;
 }
 
-/* Where most are not: a third of what the question above costs. */
+/* For numbers most of which are not open: F_GETFD costs a third of statx. */
 static bool tell_if_open(struct search *search, uint32_t fd)
 {
 	return sys_fcntl((int)fd, F_GETFD, 0) != -EBADF && tell_one(search, fd);
@@ -203,7 +207,10 @@ struct kernel_entry {
 	char name[];
 };
 
-/* How many of those below the tops are open and told, from this number on and at most so many. */
+/*
+ * Reports open descriptors below the tops, from number `from` on, at most `most`. Returns how many
+ * there were.
+ */
 static uint64_t tell_tops(struct search *search, uint32_t from, uint64_t most)
 {
 	uint64_t told = 0;
@@ -223,7 +230,10 @@ static bool is_below_top(uint64_t fd)
 	return false;
 }
 
-/* From this number on, as the kernel lists them; not those that tell_tops() has told. */
+/*
+ * Reports the descriptors from number `from` on that the kernel lists, except those that
+ * tell_tops() has reported.
+ */
 static __attribute__((noinline)) void tell_listed(struct search *search, uint32_t from,
 						  bool tops_are_told)
 {
@@ -250,8 +260,8 @@ static __attribute__((noinline)) void tell_listed(struct search *search, uint32_
 }
 
 /*
- * Whether there is none from FEW on. select() takes no notice of what is behind the end of the
- * table (select(2), BUGS), and asks no file anything where one of its numbers is not open.
+ * Whether no descriptor from FEW on is open. select() ignores numbers beyond the end of the table
+ * (select(2), BUGS), and fails before it asks any file if one of its numbers is not open.
  */
 static bool has_few(void)
 {
@@ -263,7 +273,7 @@ static bool has_few(void)
 	       !sys_call6(__NR_pselect6, FEW + 1, (long)set, 0, 0, (long)&at_once, 0);
 }
 
-/* Since Linux 6.2 the size of the directory is how many they are. */
+/* Since Linux 6.2 the directory's size is the number of descriptors. */
 void inherited_tell(void (*tell)(void *context, const struct inherited *inherited), void *context)
 {
 	struct search search;

@@ -3,8 +3,9 @@
 #define INHERITED_H
 
 /*
- * What was open when the program began: inherited, and no leak of its own. Asked for in every
- * process, so as little as possible of it from /proc, whose entries the kernel makes for each look.
+ * Descriptors that were open when the program began: inherited, and not leaks of its own. Every
+ * process looks for them, so it uses /proc as little as possible: the kernel creates the entries of
+ * /proc on each look.
  */
 
 #include <stdbool.h>
@@ -14,10 +15,10 @@ struct inherited {
 	uint32_t fd;
 	bool has_size; /* a regular file */
 	uint64_t size;
-	const char *path; /* as /proc/self/fd has it; "" if nobody says */
+	const char *path; /* as in /proc/self/fd; "" if unknown */
 };
 
-/* Each in ascending order. At the start of a process alone: takes 10 KiB of the stack. */
+/* Reports each, in ascending order. At the start of a process only: needs 10 KiB of the stack. */
 void inherited_tell(void (*tell)(void *context, const struct inherited *inherited), void *context);
 
 #endif

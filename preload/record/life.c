@@ -65,7 +65,7 @@ void life_silence(void)
 	__atomic_store_n(&state, LIFE_SILENT, __ATOMIC_RELEASE);
 }
 
-/* Which hooks were armed when the process was sealed. */
+/* Hooks that were armed when the process was sealed. */
 static uint8_t sealed[HOOK_COUNT];
 
 void life_seal(bool on)
@@ -82,7 +82,7 @@ void life_seal(bool on)
 	}
 }
 
-/* What was lost before there was memory to say it in. */
+/* Events that were dropped before there was an arena to count them in. */
 static uint64_t early[LOSS_COUNT];
 static uint32_t early_past;
 
@@ -109,7 +109,7 @@ static void tell_early(void)
 	life_note_past(__atomic_exchange_n(&early_past, 0, __ATOMIC_RELAXED));
 }
 
-/* A new child has no memory before its first hooked call. */
+/* A new child has no arena before its first hooked call. */
 void life_note_past(uint32_t past)
 {
 	struct arena *head;
@@ -121,8 +121,8 @@ void life_note_past(uint32_t past)
 }
 
 /*
- * Libraries of another namespace call a libc of their own, which no stub precedes. The loader never
- * takes that version back (glibc's elf/dl-debug.c).
+ * Libraries in another link namespace call a libc of their own, which no stub precedes. The loader
+ * never decreases this version again (glibc's elf/dl-debug.c).
  */
 static void note_namespaces(void)
 {
@@ -180,13 +180,15 @@ bool life_is_listed(const char *name)
 	return false;
 }
 
-/* Its pid without asking, where that is forbidden: libc knows it as the thread's number. */
+/*
+ * Our pid without a system call where that may be forbidden: libc knows it as the thread's number.
+ */
 static int32_t own_pid(void)
 {
 	return ring_is_quiet() ? thread_id() : sys_getpid();
 }
 
-/* The parent's thread if it was in the middle of something that the child goes on with. */
+/* The parent's thread, if it was in the middle of something that the child continues. */
 static const struct thread *busy_thread(const struct call *call)
 {
 	struct thread *thread = thread_self;
@@ -197,7 +199,7 @@ static const struct thread *busy_thread(const struct call *call)
 
 int life_child_of(int pid, const struct call *call)
 {
-	/* a handler of pthread_atfork() may have come first */
+	/* a handler of pthread_atfork() may have done it already */
 	if (!pid && life.board && !life.is_off && !*life.fork_mark) {
 		memory_forsake(busy_thread(call));
 		sampling_forked();
@@ -205,7 +207,9 @@ int life_child_of(int pid, const struct call *call)
 	return pid;
 }
 
-/* In a jail the call that says so may be forbidden, and nobody learns of the child. */
+/*
+ * After a filter was installed the message may be forbidden, and nothing is reported of the child.
+ */
 static void leave_child_out(void)
 {
 	if (!ring_is_quiet())
@@ -216,7 +220,7 @@ static void leave_child_out(void)
 
 void life_forked(void)
 {
-	/* a child that no hook has seen being made */
+	/* for a child whose creation no hook has seen */
 	memory_forsake(busy_thread(NULL));
 	thread_forget();
 	names_forked();

@@ -18,12 +18,12 @@
 #include "wire.h"
 
 #define BLOCK_SIZE  ((sizeof(struct thread) + 0xfff) & ~0xfffull)
-#define GROWTH_WAIT 20 /* times 100 ms: so long we wait for a chunk that another thread makes */
+#define GROWTH_WAIT 20 /* times 100 ms: the longest wait for a chunk that another thread makes */
 
-/* Slots of a chunk that is made while that is still allowed. */
+/* Slots of a chunk that is made in advance, while that is still allowed. */
 #define PREPARED 64u
 
-/* Places for struct thread, with their owners. */
+/* Private blocks (struct thread) and their owners. */
 struct blocks {
 	struct owner *owners;
 	char *first;
@@ -31,37 +31,37 @@ struct blocks {
 };
 
 struct chunk {
-	char *map;	 /* in the memfd of the process; NULL: it is a spare */
-	uint64_t mapped; /* bytes from there on: the chunk, and the link to the next one if there is
-			    one */
+	char *map;	 /* in the memfd of the process; NULL: a spare */
+	uint64_t mapped; /* bytes mapped from there: the chunk, and the start of the next one if the
+			  * file has one */
 	struct arena *head;
 	char *slot_base, *rings;
 	struct blocks blocks; /* one for each slot */
 	struct chunk_layout layout;
 	uint32_t slots, ring_size, spares;
-	uint32_t is_ready; /* the rest is filled in */
+	uint32_t is_ready; /* the other members are valid */
 };
 
 static SPARSE struct blocks idle[ARENA_CHUNKS];
 static uint32_t idle_count;
 static struct chunk first_chunk;
 static SPARSE struct chunk more_chunks[ARENA_CHUNKS - 1];
-static uint32_t chunk_last;  /* the last of them that lies in the memfd */
-static uint64_t file_left;   /* bytes of the memfd behind that one */
-static uint32_t chunk_count; /* places that are taken, some not yet ready */
+static uint32_t chunk_last;  /* the last chunk in the memfd */
+static uint64_t file_left;   /* bytes of the memfd after that chunk */
+static uint32_t chunk_count; /* used entries, of which some may not be ready yet */
 static uint32_t growth;	     /* futex; odd: a thread makes a chunk */
-static uintptr_t grower;     /* that thread, by where its own variables lie */
+static uintptr_t grower;     /* that thread, by the address of its thread-local variables */
 static uint64_t granted;     /* bytes of all rings */
-static uint32_t holders;     /* threads that have one and have not said that they end */
+static uint32_t holders;     /* threads that have a ring and have not said that they end */
 static struct arena *head;
 static struct arena_hello self;
 
 /*
- * The first chunk of this process, or of one that it descends from: there lie the spares that it
- * may use. Before them there may be nothing but reserved addresses.
+ * The first chunk of this process, or of the ancestor whose spares this process may use. The
+ * addresses before the spares may be merely reserved.
  */
 static struct chunk family;
-static bool is_vacant; /* the family's place may be mapped over */
+static bool is_vacant; /* the family's addresses may be mapped over */
 static bool is_forsaken;
 
 static struct chunk *chunk_at(uint32_t number)
@@ -102,8 +102,8 @@ static uint64_t limit_of(int which)
 }
 
 /*
- * Gives the memfd its size: all that the process may ever need, or what it may have. A limit on
- * files holds for it, too, and the kernel would not only refuse but send the host SIGXFSZ.
+ * Sets the size of the memfd: all that the process may ever need, or all that it may have.
+ * RLIMIT_FSIZE applies to a memfd, too: the kernel would refuse and send the program SIGXFSZ.
  */
 static int set_size(int fd, uint64_t least, uint64_t *size)
 {
@@ -121,7 +121,7 @@ static int set_size(int fd, uint64_t least, uint64_t *size)
 	return status;
 }
 
-/* left: bytes of the file from the chunk on. at: addresses that are ours to map over, or NULL. */
+/* left: bytes of the file from the chunk on. at: our own addresses, to be mapped over, or NULL. */
 static uint64_t size_with_link(const struct chunk *chunk, uint64_t left, const char *at)
 {
 	uint64_t room = at ? chunk->mapped : chunk->layout.size + ARENA_LINK;
@@ -132,7 +132,7 @@ static uint64_t size_with_link(const struct chunk *chunk, uint64_t left, const c
 static void set_places(struct chunk *chunk, void *map, uint64_t mapped, uint64_t left,
 		       const char *at)
 {
-	/* a core file has no use for it, and reading its holes would fill them */
+	/* not for a core file, and reading its holes would allocate pages */
 	sys_madvise(map, mapped, MADV_DONTDUMP);
 	if (!at)
 		own_add(map, mapped);
@@ -157,9 +157,9 @@ static int map_shared(struct chunk *chunk, int fd, uint64_t file_size, char *at)
 }
 
 /*
- * A further chunk. Nothing of it needs a descriptor: other threads of the program open and close
- * theirs meanwhile, and a table of our own would have to be closed again, which has effects
- * (mq_notify(3) ends, FUSE and NFS write back).
+ * Maps a further chunk, without a descriptor: other threads of the program open and close
+ * descriptors meanwhile, and a descriptor table of our own would have to be closed again, which has
+ * effects (mq_notify(3) ends, FUSE and NFS write back).
  */
 static int map_further(struct chunk *chunk, char *at)
 {
@@ -183,7 +183,7 @@ static int map_further(struct chunk *chunk, char *at)
 
 /* ---- private blocks ---- */
 
-/* The owners share a page with the first block: in most processes that is all that is touched. */
+/* The owners share a page with the first block: most processes touch no other page of it. */
 static uint64_t blocks_offset(uint32_t slots)
 {
 	return (slots * sizeof(struct owner) + 63) & ~63ull;
@@ -202,40 +202,41 @@ static int map_blocks(struct blocks *blocks, uint32_t count)
 	if (sys_error(map))
 		return sys_error(map);
 	own_add(map, private_size(count));
-	*(volatile char *)map = 0; /* it would be read first, and each page be a fault twice */
+	*(volatile char *)map = 0; /* a write first: a read before a write would cost each page two
+				    * faults */
 	blocks->owners = map;
 	blocks->first = (char *)map + blocks_offset(count);
 	blocks->count = count;
 	return 0;
 }
 
-/* Those of the first slots lie among the variables, which are mapped anyhow. */
+/* The blocks of the first slots are variables, since those are mapped anyway. */
 static bool take_first(struct blocks *blocks, uint32_t count)
 {
 	static SPARSE char
 		room[ARENA_SLOTS_FIRST * (sizeof(struct owner) + BLOCK_SIZE) + 64 + 4095];
-	/* not by an attribute, for which all variables would begin in a page of their own */
+	/* not by an attribute, which would align all variables to a page */
 	char *memory = (char *)(((uintptr_t)room + 4095) & ~(uintptr_t)4095);
 	static bool is_taken;
 
 	if (is_taken || count > ARENA_SLOTS_FIRST)
 		return false;
 	is_taken = true;
-	memory[0] = 0; /* it would be read first, and each page be a fault twice */
+	memory[0] = 0; /* a write first: a read before a write would cost each page two faults */
 	blocks->owners = (struct owner *)(void *)memory;
 	blocks->first = memory + blocks_offset(count);
 	blocks->count = count;
 	return true;
 }
 
-/* Those that nothing is bound to: for later. */
+/* Keeps blocks that no thread uses for later. */
 static void keep_blocks(const struct blocks *blocks)
 {
 	if (blocks->count && idle_count < ARENA_CHUNKS)
 		idle[idle_count++] = *blocks;
 }
 
-/* The first so many of a set of idle ones; 0 if it has not as many. */
+/* Splits off the first `count` of a set of idle blocks. Returns false if it has fewer. */
 static bool split_blocks(struct blocks *from, struct blocks *blocks, uint32_t count)
 {
 	if (from->count < count)
@@ -250,7 +251,7 @@ static bool split_blocks(struct blocks *from, struct blocks *blocks, uint32_t co
 	return true;
 }
 
-/* Not while another thread does, who makes a chunk (growth). */
+/* Only the thread that makes a chunk (growth) may call this. */
 static int take_blocks(struct blocks *blocks, uint32_t count)
 {
 	for (uint32_t i = 0; i < idle_count; i++)
@@ -275,8 +276,9 @@ static struct arena_hello hello_of(const struct chunk *chunk, uint32_t number)
 }
 
 /*
- * What would be mapped over something that is still needed if nobody takes it is handed over
- * first, all else mapped first. Returns 0 or -errno.
+ * Hands memory over to the collector. If the chunk replaces memory that is still needed (at), it is
+ * handed over first and mapped only if that succeeded; otherwise it is mapped first. Returns 0 or
+ * -errno.
  */
 static int share(struct chunk *chunk, uint32_t number, int fd, char *at)
 {
@@ -308,7 +310,7 @@ static int make_shared(struct chunk *chunk, uint32_t number, char *at)
 	return status;
 }
 
-/* The same where too few descriptors are allowed. */
+/* Likewise if RLIMIT_NOFILE allows no further descriptor. */
 static int make_anyway(struct chunk *chunk, uint32_t number, char *at)
 {
 	struct rlimit descriptors;
@@ -330,7 +332,7 @@ static void shape(struct chunk *chunk, uint32_t slots, uint32_t ring_size, uint3
 	chunk->layout = chunk_lay_out(slots, ring_size, spares);
 }
 
-/* Where addresses are few, rings and spares are fewer rather than none. */
+/* If the address space is limited, rings and spares are smaller rather than missing. */
 static void shape_to_limit(struct chunk *chunk, uint32_t slots, uint32_t spares)
 {
 	uint64_t limit = limit_of(RLIMIT_AS);
@@ -346,7 +348,7 @@ static void shape_to_limit(struct chunk *chunk, uint32_t slots, uint32_t spares)
 
 /* ---- spares ---- */
 
-/* In the place before the first stands how many there are: all of them are counted from 1. */
+/* The entry before the first spare counts them; their numbers start at 1 there. */
 static struct arena_spare *spare_place(uint64_t place)
 {
 	return (struct arena_spare *)(void *)(family.map + family.layout.spares +
@@ -384,22 +386,22 @@ static int take_spare(struct chunk *chunk, uint32_t number)
 	return -ENOSPC;
 }
 
-/* ---- memory of a life before ---- */
+/* ---- memory from before a detach ---- */
 
 /*
- * Chunks that were detached: private pages are in their places, and their blocks still belong to
- * the threads that had them, which may be on their way through a call. So each comes back where it
- * was, and no thread ever has the block of another one that lives.
+ * Detached chunks: private pages have replaced their memory, and their blocks still belong to the
+ * threads that had them, which may still be in a call. So each chunk is made again at its old
+ * address, and no thread gets the block of a living one.
  */
 static uint32_t resumable;
 
 static bool is_dead(int32_t thread)
 {
-	/* Where nobody may ask, slots of the dead are not used again. */
+	/* where we may not ask, slots of dead threads are not reused */
 	return !ring_is_quiet() && sys_tgkill(life.pid, thread, 0) == -ESRCH;
 }
 
-/* The addresses and blocks that the chunk of this number had; NULL: none, or of another shape. */
+/* Address and blocks of the old chunk with this number; NULL: none, or its layout differs. */
 static char *take_again(struct chunk *chunk, uint32_t number)
 {
 	const struct chunk *before = chunk_at(number);
@@ -418,7 +420,7 @@ static char *take_again(struct chunk *chunk, uint32_t number)
 
 /* ---- chunks ---- */
 
-/* Nobody looks at a chunk before. */
+/* No thread looks at the chunk before this. */
 static void add_chunk(const struct chunk *chunk, uint32_t number)
 {
 	*chunk_at(number) = *chunk;
@@ -432,7 +434,10 @@ static void add_chunk(const struct chunk *chunk, uint32_t number)
 	__atomic_store_n(&chunk_at(number)->is_ready, 1, __ATOMIC_RELEASE);
 }
 
-/* Its own memory, or a spare where there can be none. Returns 0 or -errno. */
+/*
+ * Makes a chunk in the process's own memory, or takes a spare if that is impossible. Returns 0 or
+ * -errno.
+ */
 static int make_chunk(struct chunk *chunk, uint32_t number, uint32_t slots)
 {
 	int status = -EPERM;
@@ -475,7 +480,10 @@ static bool grow(uint32_t slots)
 	return true;
 }
 
-/* One thread at a time, and a signal handler that interrupts it goes without. */
+/*
+ * Locks growth. Returns false if another thread, or the code that this signal handler interrupted,
+ * has the lock.
+ */
 static bool begin_growth(void)
 {
 	uint32_t expected = __atomic_load_n(&growth, __ATOMIC_RELAXED) & ~1u;
@@ -505,7 +513,7 @@ static uint32_t next_slots(void)
 	return slots;
 }
 
-/* Whether there is more than there was. */
+/* Returns whether there are more slots than before. */
 static bool grow_or_wait(void)
 {
 	static const struct timespec step = { .tv_nsec = 100000000 };
@@ -557,7 +565,7 @@ static bool begin_in_spare(void)
 	return true;
 }
 
-/* In the family's place if nothing there is needed any more. */
+/* Makes the first chunk, at the family's addresses if nothing there is needed any more. */
 static bool begin_alone(void)
 {
 	struct chunk chunk = { 0 };
@@ -640,8 +648,9 @@ static bool has_block(const struct chunk *chunk, const struct thread *thread)
 }
 
 /*
- * Empty memory of the child's own: what a handler interrupted goes on there without effect. It may
- * have been about to write, whatever can be seen of it.
+ * Replaces memory by empty private pages of the child's: what a signal handler interrupted
+ * continues there without effect. The interrupted code may have been about to write, even if
+ * nothing shows it.
  */
 static void put_empty(char *at, uint64_t size)
 {
@@ -675,7 +684,7 @@ void memory_forsake(const struct thread *thread)
 		if (!chunk->is_ready)
 			continue;
 		if (ring_is_quiet()) {
-			/* it stays: not even this may be asked for */
+			/* the memory stays mapped: not even this system call may be made */
 			is_vacant = false;
 			if (!has_block(chunk, thread))
 				keep_blocks(&chunk->blocks);
@@ -732,9 +741,9 @@ void memory_detach(void)
 	end_growth();
 }
 
-/* ---- places ---- */
+/* ---- slots and owners ---- */
 
-/* One that nobody has had. */
+/* Takes a block that no thread has had. */
 static bool take_free(struct owner *owner, int32_t tid)
 {
 	uint32_t expected = OWNER_NONE;
@@ -752,7 +761,7 @@ static struct slot *slot_of(const struct chunk *chunk, uint32_t i)
 	return (struct slot *)(void *)(chunk->slot_base + (uint64_t)i * ARENA_SLOT_SIZE);
 }
 
-/* The collector may be giving back the pages of a slot whose thread said that it ends. */
+/* The collector may be freeing the pages of a slot whose thread said that it ends. */
 static bool take_back(struct slot *slot)
 {
 	uint32_t expected = SLOT_LEFT;
@@ -762,7 +771,7 @@ static bool take_back(struct slot *slot)
 	       expected == SLOT_TAKEN;
 }
 
-/* That of a dead thread. hinted: only if it said that it was about to end. */
+/* Takes the block of a dead thread. hinted: only if the thread said that it was about to end. */
 static bool take_over(const struct chunk *chunk, uint32_t i, int32_t tid, bool hinted)
 {
 	struct owner *owner = &chunk->blocks.owners[i];
@@ -806,7 +815,7 @@ static struct thread *take(int32_t tid, enum taking what)
 			if (what == TAKE_FREE ? !take_free(&chunk->blocks.owners[i], tid)
 					      : !take_over(chunk, i, tid, what == TAKE_LEFT))
 				continue;
-			/* one that died without a word has never been taken off */
+			/* a thread that died without saying so is still counted */
 			__atomic_add_fetch(&holders, what != TAKE_DEAD, __ATOMIC_RELAXED);
 			return bind(chunk, i);
 		}

@@ -3,11 +3,10 @@
 #define MEMORY_H
 
 /*
- * The memory of this process image: chunks that the collector sees, with slots and rings, and for
- * each slot a private block that nobody else does. The first is handed to the collector by a
- * message that nobody waits for, the others are made behind it as threads need them. A fork's child
- * leaves all of it to its parent and makes its own; where it may not, it takes spares that its
- * family has ready.
+ * The memory of this process image: chunks with slots and rings, which the collector maps, too; and
+ * for each slot a block of private memory. A message hands the first chunk to the collector,
+ * without waiting for an answer; the others follow as threads need them. A child of fork leaves all
+ * of it to its parent and makes its own. Where it may not, it takes spares that an ancestor made.
  */
 
 #include <stdbool.h>
@@ -17,7 +16,7 @@
 
 struct thread;
 
-/* Whose a block is. Private to this process: nothing of it is in shared memory. */
+/* The owner of a block. Private to this process, not in shared memory. */
 struct owner {
 	uint32_t state; /* enum owner_state */
 	int32_t thread; /* kernel's thread id */
@@ -27,65 +26,68 @@ enum owner_state {
 	OWNER_NONE,
 	OWNER_TAKING, /* being prepared by its new thread */
 	OWNER_TAKEN,
-	OWNER_LEFT, /* its thread said that it is about to end; taken over once that is dead */
+	OWNER_LEFT, /* its thread is about to end; the block is reused once the thread is dead */
 };
 
-/* How a new process image is to be called. parent: fork's; NULL: it began by exec. */
+/* Facts about a new process image. */
 struct memory_image {
 	const char *name;
 	bool is_forked;
-	bool is_attached; /* it had run before */
+	bool is_attached; /* it ran before the library came */
 };
 
-/* The first chunk. False where the process can be given no memory: it stays untraced. */
+/* Makes the first chunk. Returns false if the process can have no memory: it is not traced. */
 bool memory_begin(const struct memory_image *image);
 
 /*
- * A block for the thread, with slot, ring and owner in it; the rest is as it was left. *fresh: its
- * ring is as new. NULL where there is none: the event is to be counted as lost.
+ * Takes a block for the thread and sets its slot, ring and owner; the rest is as the last thread
+ * left it. *fresh: the ring is empty and unused. Returns NULL if there is none: the event is to be
+ * counted as dropped.
  */
 struct thread *memory_take(int32_t tid, bool *fresh);
 
-/* The block that the thread had when the library was detached, with a ring as new; or NULL. */
+/*
+ * Takes the block that the thread had when the library was detached, with an unused ring. Returns
+ * NULL if there is none.
+ */
 struct thread *memory_take_again(struct thread *thread, int32_t tid);
 
 /* The calling thread is about to end. */
 void memory_leave(struct thread *thread);
 
 /*
- * Whether a thread's ring may have as many bytes as to instead of from, which then count: no more
- * than its share of the budget, and what is left of that.
+ * Whether a thread's ring may grow from `from` to `to` bytes, within the thread's share of the
+ * budget and what is left of the budget. If so the bytes are charged.
  */
 bool memory_grant(uint64_t from, uint64_t to);
 
-/* It has from after all. */
+/* The ring did not grow after all. */
 void memory_refund(uint64_t from, uint64_t to);
 
 /*
- * Before the process takes system calls from itself: makes what threads and children are likely
- * to need then.
+ * Before the process forbids itself system calls: makes what its threads and children will probably
+ * need.
  */
 void memory_prepare(void);
 
 /*
- * In a fork's child, before it runs anything: its parent's memory is no longer there. thread: that
- * forked; what it was in the middle of goes on without effect.
+ * Called in a child of fork before anything else: leaves the parent's memory. thread: the one that
+ * forked; what it was in the middle of continues without effect.
  */
 void memory_forsake(const struct thread *thread);
 
 /*
- * The library is being detached. memory_hold(): no thread makes memory until memory_detach() has
- * put private pages in the place of all that is shared: calls that are under way write there.
- * False: a thread makes some now. Memory that no call is in any more is used again by
- * memory_begin().
+ * Detach. memory_hold() makes sure that no thread makes memory until memory_detach() has replaced
+ * all shared memory by private pages, to which open calls then write; it returns false if a thread
+ * makes memory at this moment. memory_begin() reuses memory that no call uses any more.
  */
 bool memory_hold(void);
 void memory_detach(void);
 
-/* Head of the first chunk, NULL before there is one: what belongs to the whole process. */
+/* Head of the first chunk, which counts for the whole process; NULL before there is one. */
 struct arena *memory_head(void);
 
-/* The name under which this image, or the one that it was forked from, began. */
+/* The name with which this image, or the one that it was forked from, began. */
 const char *memory_name(void);
 
 #endif

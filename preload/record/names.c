@@ -14,9 +14,9 @@
 enum { NAME_NONE, NAME_FILLING, NAME_READY };
 
 struct name {
-	uint32_t state; /* taken by compare-and-swap, never given back */
+	uint32_t state; /* taken by compare-and-swap, never freed */
 	uint32_t flags; /* of a class: RESR's */
-	bool listed;	/* of a class: the user wants to see it */
+	bool listed;	/* of a class: the user wants to see its events */
 	char text[NAME_SIZE];
 	char description[DESCRIPTION_MAX];
 };
@@ -27,10 +27,13 @@ uint32_t names_all_contexts;
 static SPARSE struct name contexts[CONTEXTS];
 static SPARSE struct name classes[CLASSES];
 
-/* Bits of the names that are ready and that this process's stream has not been told. */
+/* Bits of names that are ready and have not been reported in this process's stream. */
 static uint64_t untold;
 
-/* A record that is no call: its time, with the floor that makes the collector wait for it. */
+/*
+ * A record that is not a call: its time, and whether it set the low watermark that makes the
+ * collector wait for it.
+ */
 struct statement {
 	uint64_t time;
 	bool owns_floor;
@@ -40,7 +43,7 @@ static struct statement begin(struct thread *thread)
 {
 	struct statement statement = { .owns_floor = !thread->floor };
 
-	/* As in call_begin(): the floor comes before the clock. */
+	/* As in call_begin(): the low watermark is stored before the clock is read. */
 	if (statement.owns_floor)
 		thread_set_floor(thread, thread->last);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
@@ -55,7 +58,7 @@ static void end(struct thread *thread, const struct statement *statement)
 		thread_set_floor(thread, 0);
 }
 
-/* ---- what the stream is told ---- */
+/* ---- records ---- */
 
 static bool tell_name(struct thread *thread, enum record_kind kind, uint32_t id, uint64_t time,
 		      const struct name *name)
@@ -97,7 +100,9 @@ void names_tell(struct thread *thread)
 	if (!thread || !__atomic_load_n(&untold, __ATOMIC_RELAXED))
 		return;
 	statement = begin(thread);
-	/* The time is older than the claim: who finds nothing left to tell comes after it. */
+	/*
+	 * The time is read before the bits are taken: a thread that finds no bit has a later time.
+	 */
 	mine = __atomic_exchange_n(&untold, 0, __ATOMIC_ACQ_REL);
 	for (unsigned int bit = 0; bit < 64; bit++)
 		if (mine >> bit & 1 && !tell_bit(thread, bit, statement.time))
@@ -107,7 +112,7 @@ void names_tell(struct thread *thread)
 
 void names_mark(struct thread *thread, const char *text)
 {
-	static const char head[] = "~mark\0text"; /* the note's name and that of its value */
+	static const char head[] = "~mark\0text"; /* names of the note and of its value */
 	size_t length = plain_length(text) + 1;
 	uint32_t size = (uint32_t)sizeof(head) +
 			(uint32_t)(length < ARENA_TEXT_MAX ? length : ARENA_TEXT_MAX);
@@ -158,8 +163,8 @@ static bool is_named(const struct name *name, const char *text)
 }
 
 /*
- * Index of the name, or of a place for it, which is then the caller's to fill; -1: there is none.
- * Two threads that give the same name in the same moment may get two places.
+ * The index of the name, or of a new entry that the caller has to fill; -1: the table is full. Two
+ * threads that add the same name at the same moment may get two entries.
  */
 static int find_name(struct name *names, unsigned int count, const char *text, bool *is_new)
 {
@@ -203,7 +208,7 @@ uint32_t names_context_count(void)
 	return count;
 }
 
-/* By its name, or because it is no hooked function's: holdtrace_gained stands for all of them. */
+/* By its name, or by holdtrace_gained, which includes all classes of the program. */
 static bool is_listed(const char *name)
 {
 	return life.board && (life_is_listed(name) || life_is_listed("holdtrace_gained"));

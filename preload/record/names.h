@@ -3,9 +3,9 @@
 #define NAMES_H
 
 /*
- * What the program says of itself through holdtrace.h: the names of its contexts and of its own
- * classes of resource, which contexts are entered, and marks. A name stands in every stream of the
- * program before the first event that needs it, so a fork's child tells all of them anew.
+ * What the program reports through holdtrace.h: names of contexts and of its own classes of
+ * resources, which contexts are entered, and marks. Each stream contains a name before the first
+ * event that refers to it, so a child of fork reports all names again.
  */
 
 #include <stdbool.h>
@@ -15,7 +15,7 @@
 #include "preload/ground/plain.h"
 #include "thread.h"
 
-/* Contexts that the calling thread has entered, and those of the whole process. */
+/* Contexts that the calling thread has entered, and those that the process has entered. */
 extern __thread uint32_t names_own_contexts;
 extern uint32_t names_all_contexts;
 
@@ -24,25 +24,25 @@ static inline uint32_t names_contexts(void)
 	return names_own_contexts | __atomic_load_n(&names_all_contexts, __ATOMIC_RELAXED);
 }
 
-/* The bit of a context, new or known; 0: there are 32 already. */
+/* The bit of a context, which is added if it is new; 0: there are 32 already. */
 uint32_t names_context(const char *name);
 
 /* How many contexts there are. */
 uint32_t names_context_count(void);
 
-/* The ordinal of a class, new or known; 0: there are 32 already, ours among them. */
+/* The ordinal of a class, which is added if it is new; 0: there are 32 already, including ours. */
 uint32_t names_class(const char *name, const char *description, bool counted);
 
 /* Whether the program made this class and the user wants to see it. */
 bool names_class_is_listed(uint32_t ordinal);
 
-/* Tells what has not been told yet. Nothing is told where nothing can be recorded. */
+/* Reports names that were not reported yet. Does nothing if thread is NULL. */
 void names_tell(struct thread *thread);
 
-/* A line of text for the trace. */
+/* Writes a line of text into the trace. */
 void names_mark(struct thread *thread, const char *text);
 
-/* We are a new process with a stream of its own. */
+/* This is a new process with a stream of its own: all names are to be reported again. */
 void names_forked(void);
 
 #endif

@@ -15,7 +15,10 @@ bool proof_of(const struct call *call, const void *address, size_t size)
 		return false;
 	if (from >= call->origin->cfa && to <= call->thread->stack.high)
 		return true;
-	/* The kernel reads eight bytes, which lie in the page; NULL's page counts as unreadable. */
+	/*
+	 * The kernel reads eight bytes, which are within one page. NULL's page counts as
+	 * unreadable.
+	 */
 	for (; from < to; from = (from | (PAGE - 1)) + 1)
 		if (from < PAGE || ring_is_quiet() ||
 		    !sys_is_readable((const void *)(from & ~(uintptr_t)7)))

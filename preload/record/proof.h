@@ -3,9 +3,9 @@
 #define PROOF_H
 
 /*
- * Whether memory of the program can be read, before anything else has read it: it is the thread's
- * own stack, or the kernel is asked, once a page. Under a filter for system calls nothing is asked,
- * and what is not on the stack counts as unreadable.
+ * Whether memory of the program is readable, before any other code has read it: it is on the
+ * thread's own stack, or the kernel is asked, once for each page. Under a seccomp filter we ask
+ * nothing, and memory outside of the stack counts as unreadable.
  */
 
 #include <stdbool.h>
@@ -15,7 +15,7 @@ struct call;
 
 bool proof_of(const struct call *call, const void *address, size_t size);
 
-/* The text, of which only the first ARENA_TEXT_MAX bytes are looked at; "" if it cannot be read. */
+/* Returns the text, or "" if it is not readable. Looks at the first ARENA_TEXT_MAX bytes only. */
 const char *proof_text(const struct call *call, const char *text);
 
 #endif

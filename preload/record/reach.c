@@ -20,11 +20,11 @@
 #define NOBODY		     65534u	 /* kernel/sys.c, overflowuid */
 #define FIRST_USER_NAMESPACE 0xeffffffdu /* linux/nsfs.h, USER_NS_INIT_INO */
 
-/* How to find the collector; a fork's child knows it, too. */
+/* How to reach the collector; kept in a child of fork. */
 static struct {
 	char id[33];
 	bool owner_is_known;
-	uint32_t owner; /* user that the board belongs to, as we saw it */
+	uint32_t owner; /* the board's user, as this process sees it */
 } collector;
 
 void reach_name(const char *id)
@@ -54,7 +54,7 @@ char *reach_path(char *path, uint64_t pid, uint64_t fd)
 	return plain_number(at, fd, 10);
 }
 
-/* Many programs of a run may begin at once, and the collector be slow to open. */
+/* Many programs of a run may start at once, and the collector may be slow to accept. */
 static int connect_in_time(int socket, const struct sockaddr_un *address, unsigned int size,
 			   int64_t patience_ms)
 {
@@ -67,7 +67,7 @@ static int connect_in_time(int socket, const struct sockaddr_un *address, unsign
 	return status;
 }
 
-/* By its abstract name; that is there after chroot, setuid, and in another pid namespace. */
+/* By its abstract name, which also works after chroot and setuid and in another pid namespace. */
 static int connect_by_name(int socket, int64_t patience_ms)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
@@ -79,7 +79,7 @@ static int connect_by_name(int socket, int64_t patience_ms)
 			       patience_ms);
 }
 
-/* By a descriptor of its own: in another network namespace, too, but only with a /proc. */
+/* By a socket with a path, which also works in another network namespace, but needs /proc. */
 static int connect_by_path(int socket, int64_t patience_ms)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
@@ -90,7 +90,7 @@ static int connect_by_path(int socket, int64_t patience_ms)
 	return connect_in_time(socket, &address, sizeof(address), patience_ms);
 }
 
-/* Whether user ids may mean others here than where the run began (user_namespaces(7)). */
+/* Whether user ids may differ from those where the run began (user_namespaces(7)). */
 static bool in_user_namespace(void)
 {
 	struct statx space;
@@ -101,8 +101,8 @@ static bool in_user_namespace(void)
 }
 
 /*
- * When the collector has died anybody may take its name. A process that we cannot see has number 0,
- * a user whom nobody maps the number of nobody.
+ * Whether the peer is the collector: once that has died, any process may take its name. A process
+ * that we cannot see has pid 0; a user that this namespace does not map is `nobody`.
  */
 static bool is_collector(int socket, uint32_t pid)
 {
@@ -155,8 +155,8 @@ long reach_say(int socket, const void *data, size_t size, const int *fd)
 }
 
 /*
- * Where short processes end faster than the collector finishes with them, those that begin wait:
- * the owner's for the owner's alone, so that nobody else can keep them waiting.
+ * If short processes end faster than the collector can finish with them, new ones wait: the owner's
+ * processes for those of the owner only, so that no other user can delay them.
  */
 static void wait_for_crowd(void)
 {

@@ -2,38 +2,47 @@
 #ifndef REACH_H
 #define REACH_H
 
-/* The way to the collector of the run, which keeps no descriptor: each message has its own. */
+/*
+ * Connections to the run's collector. The process keeps no descriptor: each message has a
+ * connection of its own.
+ */
 
 #include <stddef.h>
 #include <stdint.h>
 
 #include "arena.h"
 
-/* The session's id as 32 hexadecimal digits: the collector's socket has this name. */
+/* Sets the session's id, 32 hexadecimal digits: the name of the collector's socket contains it. */
 void reach_name(const char *id);
 
-/* The user that the board belongs to: the collector is nobody else's. */
+/* Sets the user that owns the board: the collector must run as this user. */
 void reach_owner(uint32_t user);
 
 /*
- * Whether that user may do with this process whatever it likes anyway: the same one, or root. Not
- * where the number is nobody's: any user may have it whom this namespace does not map.
+ * Whether that user has full control of this process anyway: it is the same user, or root. False if
+ * the user id is `nobody`'s, which stands for every user that this namespace does not map.
  */
 bool reach_is_trusted(void);
 
-/* "/proc/PID/fd/FD" to path, which has room for 64. Returns where it ends. */
+/* Writes "/proc/PID/fd/FD" to path, which has 64 bytes. Returns its end. */
 char *reach_path(char *path, uint64_t pid, uint64_t fd);
 
-/* A socket that leads to the collector, if that is who it says, or -errno. */
+/*
+ * Returns a socket that is connected to the collector, after checking that it is the collector, or
+ * -errno.
+ */
 int reach_collector(uint32_t pid, int64_t patience_ms);
 
-/* One message, with a descriptor unless fd is NULL. Waits for nobody. Returns what sendmsg does. */
+/*
+ * Sends one message, with a descriptor unless fd is NULL. Does not block. Returns the result of
+ * sendmsg.
+ */
 long reach_say(int socket, const void *data, size_t size, const int *fd);
 
-/* Hands memory to the collector. Returns 0 or -errno. The descriptor stays the caller's. */
+/* Hands memory to the collector. Returns 0 or -errno. The caller still owns the descriptor. */
 int reach_hand_over(int memory, const struct arena_hello *hello);
 
-/* Tells the collector that this process is not recorded, as --follow wants it. */
+/* Tells the collector that this process is not recorded, because of --follow. */
 void reach_leave_out(const char *name);
 
 #endif

@@ -12,10 +12,10 @@
 #include "preload/ground/sys.h"
 #include "thread.h"
 
-/* Heartbeat of the collector when a producer last gave up on it, and 0 while nobody has. */
+/* The collector's heartbeat when a producer last gave up waiting for it; 0: none has. */
 static uint64_t stalled_beat;
 
-#define WAITS_MOST  20 /* times the user's patience: so long waits nobody for room */
+#define WAITS_MOST  20 /* times --patience: the longest wait for space */
 #define ROUNDS_MOST 8
 
 void ring_be_quiet(void)
@@ -34,8 +34,8 @@ void ring_lose(struct thread *thread, enum loss reason)
 }
 
 /*
- * Compares and swaps without the bus lock: the only rival is a signal handler of this very
- * thread, and one instruction cannot be interrupted in its middle.
+ * Compare and swap without the lock prefix: only a signal handler of the same thread can change the
+ * word in between, and it cannot interrupt an instruction.
  */
 static inline bool swap_local(uint64_t *word, uint64_t expected, uint64_t desired)
 {
@@ -64,8 +64,8 @@ static bool collector_runs(void)
 }
 
 /*
- * Whether a collector that makes no progress is no more: gone, or a zombie that nobody waited for.
- * Where we may not ask, it is.
+ * Whether a collector that makes no progress has ended, or is a zombie. Counts as dead where we may
+ * not make a system call.
  */
 static bool collector_is_dead(void)
 {
@@ -84,7 +84,7 @@ static bool collector_is_dead(void)
 	length = fd < 0 ? -1 : sys_read(fd, text, sizeof(text));
 	if (fd >= 0)
 		sys_close(fd);
-	/* "PID (name) state …": the name is the collector's own and has no parenthesis */
+	/* "PID (name) state …": the collector's name has no parenthesis */
 	for (long i = 0; i + 2 < length; i++)
 		if (text[i] == ')')
 			return text[i + 2] == 'Z' || text[i + 2] == 'X';
@@ -92,8 +92,9 @@ static bool collector_is_dead(void)
 }
 
 /*
- * We only read the word: which sleep it is tells whether we have woken it from this one. It may
- * have been about to sleep; then it sleeps for some milliseconds at most.
+ * Programs can only read the board, so a thread remembers privately in which sleep it woke the
+ * collector. A collector that is just about to sleep may miss the wake; then it sleeps for some
+ * milliseconds at most.
  */
 static void wake(bool again)
 {
@@ -112,14 +113,14 @@ void ring_wake(void)
 	wake(false);
 }
 
-/* Some microseconds without a system call. */
+/* Takes some microseconds and makes no system call. */
 static void spin(void)
 {
 	for (volatile unsigned int i = 0; i < 5000; i++)
 		;
 }
 
-/* Sleeps until the collector has taken something, at most 10 ms. */
+/* Sleeps until the collector has read from the ring, at most 10 ms. */
 static void sleep_on_tail(struct slot *slot, uint64_t tail)
 {
 	static const struct timespec limit = { .tv_nsec = 10000000 };
@@ -130,7 +131,7 @@ static void sleep_on_tail(struct slot *slot, uint64_t tail)
 	}
 	__atomic_store_n(&slot->waiting, 1, __ATOMIC_SEQ_CST);
 	wake(true);
-	/* The low half of a little-endian word; the collector stores all of it. */
+	/* the low half of a little-endian word, all of which the collector stores */
 	if (__atomic_load_n(&slot->tail, __ATOMIC_SEQ_CST) == tail)
 		sys_futex_wait((const uint32_t *)&slot->tail, (uint32_t)tail, &limit, 1);
 	__atomic_store_n(&slot->waiting, 0, __ATOMIC_RELAXED);
@@ -147,8 +148,8 @@ static inline struct record *record_at(const struct thread *thread, uint64_t at,
 }
 
 /*
- * The collector's tail, as far as it can be true: the slot may be written by more than the
- * collector. What cannot be true is no news.
+ * The collector's tail, if it is plausible: processes other than the collector may be able to write
+ * the slot. A tail that is impossible is ignored.
  */
 static uint64_t look_at_tail(const struct thread *thread)
 {
@@ -159,9 +160,9 @@ static uint64_t look_at_tail(const struct thread *thread)
 }
 
 /*
- * Whether waiting is in vain, because the collector waits for us: all that it can see is taken, or
- * what comes next is a record that is not whole. Then this is a signal handler in the middle of
- * that record, or its writer was jumped out of. Or nobody reads this ring: it is a parent's, or
+ * Whether waiting is useless because the collector waits for this thread: it has read all that is
+ * visible, or the next record is incomplete (then we are a signal handler in the middle of that
+ * record, or its writer was left by a jump). Or no collector reads this ring: it is a parent's, or
  * the library was detached.
  */
 static bool waits_for_us(const struct thread *thread, uint64_t tail)
@@ -170,7 +171,7 @@ static bool waits_for_us(const struct thread *thread, uint64_t tail)
 	       record_at(thread, tail, ring_bytes(thread->head))->state == RECORD_FILLING;
 }
 
-/* Whether the collector moved since somebody gave up on it; then we trust it again. */
+/* Whether the collector has made no progress since a producer gave up waiting for it. */
 static bool is_stalled(void)
 {
 	uint64_t beat = __atomic_load_n(&stalled_beat, __ATOMIC_RELAXED);
@@ -188,16 +189,16 @@ static uint64_t now_ms(void)
 	return clock_monotonic() / 1000000;
 }
 
-/* What is known of a wait for room. */
+/* State of a wait for space. */
 struct wait {
 	uint64_t begun, since; /* ms */
-	uint64_t beat, rounds; /* as the collector had them then */
+	uint64_t beat, rounds; /* the collector's, when they were last looked at */
 };
 
 /*
- * Whether it is in vain. A collector that makes no progress is given as long as the user allows;
- * one that looks into all rings and leaves this one as it is, or that takes twenty times as long
- * for anything, no longer.
+ * Whether a wait should end. A collector without progress is given --patience. One that looks into
+ * all rings and takes nothing from this one, or that needs twenty times as long for anything, is
+ * given up, too.
  */
 static bool has_waited_enough(struct wait *wait)
 {
@@ -221,8 +222,8 @@ static bool has_waited_enough(struct wait *wait)
 }
 
 /*
- * Waits until the tail has moved from where it was. A lost free is a false leak, so slowing the
- * host down is the lesser evil while the collector makes progress.
+ * Waits until the collector has moved the tail. A dropped free would be reported as a leak, so
+ * slowing the program down is better while the collector makes progress.
  */
 static bool wait_for_room(struct thread *thread, uint64_t tail)
 {
@@ -246,9 +247,9 @@ static bool wait_for_room(struct thread *thread, uint64_t tail)
 }
 
 /*
- * Makes the ring four times as large, if every byte that is not yet consumed lies at the same
- * place then: all of them behind a multiple of its size to be, and not farther from it than the
- * ring is large now. True if it has become larger, by whomever.
+ * Makes the ring four times as large, if every unread byte has the same place in the larger ring:
+ * all of them follow a multiple of its new size, by less than its old one. Returns whether the ring
+ * is larger now, even if a signal handler enlarged it.
  */
 static bool grow(struct thread *thread, uint64_t reserved)
 {
@@ -263,7 +264,7 @@ static bool grow(struct thread *thread, uint64_t reserved)
 	return true;
 }
 
-/* Bytes to skip so that length bytes lie in one piece. */
+/* Bytes to skip so that length bytes are contiguous. */
 static inline uint32_t padding(uint64_t bytes, uint64_t at, uint32_t length)
 {
 	uint32_t left = (uint32_t)(bytes - (at & (bytes - 1)));
@@ -271,7 +272,7 @@ static inline uint32_t padding(uint64_t bytes, uint64_t at, uint32_t length)
 	return left < length ? left : 0;
 }
 
-/* Whether there is room for so much behind at, now or after a wait. */
+/* Whether the ring has space up to end, now or after a wait. */
 static bool has_room(struct thread *thread, uint64_t end, uint64_t bytes)
 {
 	uint64_t tail;
@@ -286,8 +287,8 @@ static bool has_room(struct thread *thread, uint64_t end, uint64_t bytes)
 }
 
 /*
- * Moves the reservation on by what length needs. Returns where it began, with the ring's level, or
- * UINT64_MAX.
+ * Advances the reservation by length bytes and padding. Returns its start, with the ring's level,
+ * or UINT64_MAX.
  */
 static inline uint64_t reserve_bytes(struct thread *thread, uint32_t length, uint32_t *pad)
 {
@@ -320,9 +321,9 @@ static inline struct record *write_header(struct record *record, uint32_t length
 }
 
 /*
- * Shows the collector all that is reserved, unless this is a handler in the middle of another
- * reservation: the headers in front of its record are not written yet, and whoever brings
- * unheaded back to 0 moves head over both.
+ * Shows the collector everything that is reserved, unless this is a signal handler in the middle of
+ * another reservation: headers before its record are not written yet. Whichever writer brings
+ * unheaded back to 0 moves the head over all of them.
  */
 static inline uint64_t show_head(struct thread *thread)
 {
@@ -340,7 +341,10 @@ static inline uint64_t show_head(struct thread *thread)
 	return head;
 }
 
-/* Gives up the records that are not whole. What they say of their length is looked at twice. */
+/*
+ * Abandons incomplete records. Checks their lengths, since other processes may be able to write the
+ * ring.
+ */
 static uint32_t abandon(struct thread *thread)
 {
 	uint64_t at = look_at_tail(thread), head = position(thread->head);
@@ -366,7 +370,7 @@ uint32_t ring_settle(struct thread *thread)
 {
 	uint32_t count = 0;
 
-	/* The headers up to the reservation's end are not all there. */
+	/* some headers up to the end of the reservation are missing */
 	if (thread->unheaded) {
 		count = thread->unseen + 1;
 		thread->reserved = thread->head;
@@ -378,14 +382,17 @@ uint32_t ring_settle(struct thread *thread)
 	return count;
 }
 
-/* Wakes the collector, for a record that its writer goes on with. */
+/*
+ * Wakes the collector and returns the record, so that the caller can end in a jump to this
+ * function.
+ */
 static __attribute__((noinline)) struct record *wake_for(struct record *record)
 {
 	ring_wake();
 	return record;
 }
 
-/* The headers of what was reserved, behind pad bytes that are skipped. */
+/* Writes the headers of a reservation: of pad bytes to be skipped, and of the record. */
 static inline __attribute__((always_inline)) struct record *
 put_headers(struct thread *thread, enum record_kind kind, uint32_t length, uint64_t reserved,
 	    uint32_t pad)
@@ -402,7 +409,7 @@ put_headers(struct thread *thread, enum record_kind kind, uint32_t length, uint6
 	return record;
 }
 
-/* The reservation has begun: unheaded counts it. */
+/* The slow part of ring_reserve(). unheaded already counts the reservation. */
 static __attribute__((noinline)) struct record *
 reserve_slowly(struct thread *thread, enum record_kind kind, uint32_t length)
 {
@@ -416,10 +423,7 @@ reserve_slowly(struct thread *thread, enum record_kind kind, uint32_t length)
 	return NULL;
 }
 
-/*
- * What is rare stands behind calls at the very end: so nothing has to be saved for it where there
- * is room, which is nearly always.
- */
+/* Rare cases are tail calls, so the common case saves no registers for them. */
 struct record *ring_reserve(struct thread *thread, enum record_kind kind, uint32_t length)
 {
 	uint64_t reserved, at, bytes;

@@ -5,12 +5,12 @@
 #include "preload/ground/clock.h"
 #include "ring.h"
 
-/* ---- when ---- */
+/* ---- when to sample ---- */
 
 __thread uint64_t sampling_left;
-static __thread uint64_t state; /* of the thread's generator; 0: not begun */
+static __thread uint64_t state; /* of the thread's generator; 0: not seeded */
 
-/* splitmix64 (Steele, Lea, Flood 2014): each state gives another number, all of them once. */
+/* splitmix64 (Steele, Lea, Flood 2014), a permutation of the 64-bit numbers. */
 static uint64_t mix(uint64_t number)
 {
 	number = (number ^ number >> 30) * 0xbf58476d1ce4e5b9ull;
@@ -28,16 +28,17 @@ static uint64_t seed(void)
 }
 
 /*
- * -log2(number / 2^64) with 32 bits behind the point; number is not 0. In whole numbers, since the
- * program can see which floating-point exceptions were raised.
+ * -log2(number / 2^64) as a fixed-point number with 32 fractional bits; number is not 0. In
+ * integers, because the program can see which floating-point exceptions were raised.
  */
 static uint64_t bits_below(uint64_t number)
 {
 	unsigned int zeros = (unsigned int)__builtin_clzll(number);
-	uint64_t mantissa = number << zeros, fraction = 0; /* 1.63 */
+	uint64_t mantissa = number << zeros, fraction = 0; /* fixed point, 1.63 */
 
 	for (int i = 0; i < 32; i++) {
-		mantissa = (uint64_t)((unsigned __int128)mantissa * mantissa >> 64); /* 2.62 */
+		mantissa = (uint64_t)((unsigned __int128)mantissa * mantissa >>
+				      64); /* fixed point, 2.62 */
 		fraction <<= 1;
 		if (mantissa >> 63)
 			fraction |= 1;
@@ -47,10 +48,10 @@ static uint64_t bits_below(uint64_t number)
 	return ((uint64_t)(zeros + 1) << 32) - fraction;
 }
 
-/* Bytes to the next sample: exponential with the mean of life.sample. */
+/* Bytes up to the next sample: exponentially distributed with mean life.sample. */
 static uint64_t draw(void)
 {
-	static const uint64_t ln2 = 0xb17217f8; /* 0.32 */
+	static const uint64_t ln2 = 0xb17217f8; /* fixed point, 0.32 */
 	uint64_t number;
 
 	do
@@ -69,7 +70,7 @@ bool sampling_hit(uint64_t bytes)
 			return false;
 		}
 	}
-	/* What is left of the block may be any number of samples: it is recorded once. */
+	/* A block may contain several samples: it is recorded once. */
 	sampling_left = draw();
 	return true;
 }
@@ -80,19 +81,19 @@ void sampling_forked(void)
 	sampling_left = 0;
 }
 
-/* ---- what is recorded ---- */
+/* ---- which blocks are recorded ---- */
 
 /*
- * Buckets of one line of the cache on levels, each eight times the one before: a block stands in
- * its bucket of the first level that has room, and whoever found that full has left a mark there.
- * So whoever looks for a block looks at one line, seldom at two, and few blocks need few lines.
- * Places are taken and left by one atomic store; a block's owner alone looks for it.
+ * A hash table in levels, each eight times as large as the one before; a bucket is one cache line.
+ * A block is in its bucket on the first level where that has a free entry; a full bucket is marked
+ * SPILLED. So a look-up reads one cache line, seldom two, and few blocks use few lines. One atomic
+ * store sets or clears an entry; only the owner of a block looks it up.
  */
 #define BUCKET	   8u
-#define LEVELS	   5u /* the last one: the neighbour in the fourth */
+#define LEVELS	   5u /* the last level is the neighbouring bucket on the fourth */
 #define FIRST_BITS 6u
 #define STEP_BITS  3u
-#define SPILLED	   1ull /* of a bucket's first place: others stand in a further level */
+#define SPILLED	   1ull /* in a bucket's first entry: some blocks are on a further level */
 
 static SPARSE uint64_t first[(1u << FIRST_BITS) * BUCKET] __attribute__((aligned(64)));
 static SPARSE uint64_t second[(8u << FIRST_BITS) * BUCKET] __attribute__((aligned(64)));
@@ -114,8 +115,8 @@ void sampling_renew(void)
 }
 
 /*
- * Blocks have even addresses. They stand there upside down, lest somebody who scans memory for
- * addresses takes them for pointers that keep the blocks.
+ * Blocks have even addresses. The table stores the complement of an address, so that a scanner of
+ * the memory does not take an entry for a pointer that keeps the block reachable.
  */
 static inline uint64_t key_of(uintptr_t block)
 {
@@ -156,7 +157,7 @@ bool sampling_put(uintptr_t block)
 	return false;
 }
 
-/* The place of the block in its bucket, BUCKET: it is not there. */
+/* The index of the block in its bucket; BUCKET: not found. */
 static inline unsigned int place_in(const uint64_t *bucket, uint64_t mark, uint64_t key)
 {
 	if ((mark & ~SPILLED) == key)
@@ -185,7 +186,7 @@ static __attribute__((noinline)) bool take(uint64_t key)
 	return false;
 }
 
-/* Nearly always it is not there, and its bucket of the first level says so. */
+/* In nearly all cases the block is not in the table, and its bucket on the first level tells. */
 bool sampling_take(uintptr_t block)
 {
 	uint64_t key = key_of(block);
@@ -197,9 +198,9 @@ bool sampling_take(uintptr_t block)
 	return take(key);
 }
 
-/* ---- what is said of it ---- */
+/* ---- the event ---- */
 
-/* The old block is gone, and the new one is not recorded. */
+/* The old block was freed, and the new one is not recorded. */
 static void make_loss(struct call_event *event, uintptr_t old)
 {
 	event->operation = OPERATION_FREE;

@@ -3,13 +3,13 @@
 #define SAMPLING_H
 
 /*
- * Memory by samples (--sample=BYTES): which blocks are recorded, and whose free is.
+ * Sampling of memory (--sample=BYTES): which blocks are recorded, with their frees.
  *
- * Samples are a Poisson process over the bytes that a thread asks for, one in so many (life.sample)
- * in the mean: a block is recorded if one falls into it, so with probability 1 - exp(-size /
- * sample), whatever came before. Each thread has the bytes to its next sample; a call that stays
- * below them goes to the real function with nothing done but a subtraction. Addresses of recorded
- * blocks stand in a table of the process's own memory, which fork copies and exec empties.
+ * Samples are a Poisson process over the bytes that a thread allocates, on average one in
+ * life.sample bytes. A block is recorded if a sample falls into it: with probability 1 - exp(-size
+ * / sample), independent of other blocks. Each thread counts the bytes to its next sample; a call
+ * that stays below only subtracts its size and calls the real function. The addresses of recorded
+ * blocks are in a table in the process's private memory, which fork copies and exec discards.
  */
 
 #include <stdbool.h>
@@ -19,36 +19,39 @@
 #include "life.h"
 #include "preload/ground/plain.h"
 
-/* The bytes to this thread's next sample; 0 also before its first. */
+/* The bytes to this thread's next sample; 0 before its first. */
 extern __thread uint64_t sampling_left;
 
-/* What is to become of a call that gains a block, or moves one. */
+/* What is recorded of a call that allocates or moves a block. */
 enum sampling_pick {
 	SAMPLING_OFF = 0,	  /* all memory is recorded */
-	SAMPLING_PASSES = 1 << 0, /* nothing of it is */
-	SAMPLING_GAINS = 1 << 1,  /* the new block is */
-	SAMPLING_LOSES = 1 << 2,  /* the old one was */
+	SAMPLING_PASSES = 1 << 0, /* nothing */
+	SAMPLING_GAINS = 1 << 1,  /* the new block */
+	SAMPLING_LOSES = 1 << 2,  /* the free of the old block */
 };
 
-/* The next sample falls into this block of so many bytes, or it is the thread's first. */
+/*
+ * Called when the next sample falls into this block of `bytes` bytes, or at the thread's first
+ * block.
+ */
 bool sampling_hit(uint64_t bytes);
 
-/* A fork's child samples elsewhere than its parent and its siblings. */
+/* A child of fork samples other bytes than its parent and its siblings. */
 void sampling_forked(void);
 
-/* Another recording begins, for which no block has been recorded yet. Hooks are not armed. */
+/* A new recording begins, in which no block has been recorded yet. Hooks must not be armed. */
 void sampling_renew(void);
 
-/* The block is recorded: its free will be. false: there is no room for it. */
+/* Adds a recorded block, so that its free will be recorded. Returns false if the table is full. */
 bool sampling_put(uintptr_t block);
 
 /*
- * Whether the block is recorded; then it no longer is. Its owner asks when it gives the block back:
- * nobody else can have the address until then.
+ * Whether the block is recorded; removes it from the table. Only the owner calls this, before it
+ * frees the block, so no other thread can have the same address.
  */
 bool sampling_take(uintptr_t block);
 
-/* An empty block is as one of a byte: somebody holds it. */
+/* A block of 0 bytes counts as one byte: it can leak, too. */
 static inline bool sampling_wants(size_t size)
 {
 	uint64_t bytes = size + !size;
@@ -60,7 +63,10 @@ static inline bool sampling_wants(size_t size)
 	return sampling_hit(bytes);
 }
 
-/* At entry of a call that gains a block (old: 0) or moves one. armed: of its hook. */
+/*
+ * Called at entry of a call that allocates a block (old: 0) or moves one. armed: the hook's enum
+ * life_arm.
+ */
 static inline enum sampling_pick sampling_pick(uint8_t armed, uintptr_t old, size_t size)
 {
 	unsigned int pick = 0;
@@ -74,7 +80,7 @@ static inline enum sampling_pick sampling_pick(uint8_t armed, uintptr_t old, siz
 	return pick ? (enum sampling_pick)pick : SAMPLING_PASSES;
 }
 
-/* A free of a block that is not recorded. */
+/* Whether this is the free of a block that is not recorded. */
 static inline bool sampling_passes_free(uint8_t armed, const void *block)
 {
 	return unlikely(armed & LIFE_SAMPLES) && !sampling_take((uintptr_t)block);
@@ -84,15 +90,16 @@ struct call;
 struct call_event;
 
 /*
- * At return, when all is known of the event: makes it that of the sampled part, and keeps the
- * block. Returns false if nothing is to be recorded: there is no room, which is counted.
+ * Called at return, when the event is complete: reduces it to its sampled part and adds the block
+ * to the table. Returns false if there is nothing to record. Counts a dropped sample if the table
+ * is full.
  */
 bool sampling_settle(struct call *call, struct call_event *event, enum sampling_pick pick,
 		     uintptr_t old);
 
 /*
- * Around a real function that may come by malloc or realloc once more: what these are called for is
- * decided. Returns what sampling_end_pass() is to be given.
+ * Called around a real function that may call malloc or realloc itself: the decision about the
+ * block has been made. sampling_end_pass() takes the result.
  */
 static inline uint64_t sampling_begin_pass(void)
 {

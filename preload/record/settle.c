@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Before a call: whose it is, and which earlier ones the stack has left without their return, by
- * longjmp, an exception or cancellation. Those are closed.
+ * Checks at the begin of a call: which thread makes it, and which earlier calls the stack has left
+ * without a return, by longjmp, an exception or cancellation. Those are closed.
  */
 #include "call.h"
 
@@ -18,7 +18,7 @@ static const uint8_t class_of_hook[HOOK_COUNT] = {
 #include "hooks.def"
 };
 
-/* Frames that are looked through for a call that may have been left. */
+/* Frames that are searched for a call that may have been left. */
 #define LED_HERE_MAX 64
 
 struct thread *call_attach(void)
@@ -27,7 +27,7 @@ struct thread *call_attach(void)
 	struct stack_bounds bounds;
 	bool is_known = thread != NULL, is_forked = call_is_forked();
 
-	/* It goes on where it stood, also as the only thread of a child. */
+	/* the thread is on the same stack, even as the only thread of a child */
 	if (is_known)
 		bounds = thread->stack;
 	if (is_forked)
@@ -42,19 +42,20 @@ struct thread *call_attach(void)
 	return thread;
 }
 
-#define ASKED_SHIFT 14 /* a coroutine that stays within so much is asked for once */
-#define PIECE_BITS  43 /* of an address of 57 bits; above them: the turn */
+#define ASKED_SHIFT 14 /* bits of address: a coroutine within them is checked once */
+#define PIECE_BITS  43 /* of a piece's number, for addresses of 57 bits; above: the turn */
 
 /*
- * Two tasks that write one ring spoil it, and the host with it. The kernel tells them apart; under
- * a filter for system calls it is not asked. vfork's child is one that its parent sleeps for.
+ * Two tasks that write to one ring would corrupt it, and could crash the program. The kernel can
+ * tell them apart; under a seccomp filter it is not asked. A child of vfork does not count, since
+ * its parent sleeps meanwhile.
  */
 bool call_is_of_thread(struct thread *thread, uintptr_t cfa)
 {
 	uint64_t piece = cfa >> ASKED_SHIFT;
-	/* A piece that the block's last thread found has another turn. */
+	/* the turn distinguishes entries of the block's earlier threads */
 	uint64_t wanted = piece | (uint64_t)thread->turn << PIECE_BITS;
-	/* Where a piece of another stack may stand that was found to be this thread's. */
+	/* the set of the cache in which a piece of another stack of this thread is stored */
 	uint64_t *places =
 		thread->own_pieces[(piece * 0x9e3779b97f4a7c15u) >> (64 - THREAD_PIECES_BITS)];
 	unsigned int i = 0;
@@ -82,8 +83,8 @@ static bool on_known_stack(const struct thread *thread, uintptr_t address)
 }
 
 /*
- * One part of a call whose frame the stack has left: it did not return, for longjmp, an exception
- * or cancellation. Its record has its caller for a backtrace.
+ * Records one part of a call whose frame the stack has left: it did not return, because of longjmp,
+ * an exception or cancellation. Its backtrace is its caller alone.
  */
 static void tell_unwound(struct thread *thread, const struct arena_open *open, uint32_t depth,
 			 const struct call_event *event)
@@ -121,15 +122,16 @@ bool call_owns_mutex(const struct thread *thread, uint64_t mutex)
 {
 	const pthread_mutex_t *asked = (const pthread_mutex_t *)(uintptr_t)mutex;
 
-	/* An owner lies in the second half of the first 16 bytes, on every processor. */
+	/* the owner is in the second half of the first 16 bytes on every processor */
 	return sys_is_readable(asked) && sys_is_readable((const char *)asked + 8) &&
 	       asked->__data.__owner == thread->owner->thread;
 }
 
 /*
- * Closes a call that did not return. What its first half gave away comes back: the thread whose
- * join was cancelled is still there, and whoever is cancelled in the wait for a condition holds
- * the mutex again before its first cleanup handler runs; not so whoever jumped out of it.
+ * Closes a call that did not return. What its first half released is acquired again: the thread
+ * whose join was cancelled still exists, and a thread that is cancelled while it waits for a
+ * condition holds the mutex again before its first cleanup handler runs. (A thread that jumped out
+ * of the wait does not.)
  */
 static void close_unwound(struct thread *thread, const struct arena_open *open, uint32_t depth)
 {
@@ -153,21 +155,21 @@ static void close_unwound(struct thread *thread, const struct arena_open *open, 
 			     .failed = true, .object = open->object, .related = open->related });
 }
 
-/* The writer of the event that was under way was jumped out of. */
+/* The writer of the event that was being recorded was left by a jump. */
 static void drop_left_writer(struct thread *thread)
 {
-	/* It may not even have come to its record. */
+	/* It may not have reserved its record yet. */
 	if (!ring_settle(thread) && !thread->busy.is_written)
 		ring_lose(thread, LOSS_ABANDONED);
 	thread->busy.frame = 0;
 	thread->in_libunwind = false;
-	/* It may have been in the middle of that. */
+	/* It may have been in the middle of a walk or of a record. */
 	thread->memory.count = 0;
 	thread->told = thread->shown = 0;
 	thread->model.is_known = false;
 }
 
-/* Whether the call is among those that led here. Also true if that is not to be known. */
+/* Whether the call is in the current backtrace. True if that cannot be known. */
 static bool led_here(const struct thread *thread, const struct arena_open *open,
 		     const struct origin *origin)
 {
@@ -182,14 +184,15 @@ static bool led_here(const struct thread *thread, const struct arena_open *open,
 }
 
 /*
- * Whether the stack has left the call. Lower frames than its own belong to what it calls, or to a
- * signal handler; or to what its caller called when it had been unwound, as the destructor of a
- * lock does. Where it makes a difference to what is held the whole stack is asked.
+ * Whether the stack has left the call. Frames below the call's own belong to functions that it
+ * called, to a signal handler, or to functions that its caller called after the call was unwound,
+ * such as the destructor of a lock. Where the difference matters for held objects the whole stack
+ * is walked.
  */
 static bool is_left(const struct thread *thread, const struct arena_open *open,
 		    const struct origin *origin)
 {
-	/* once: others can write the table, and this is to be read from */
+	/* once: other processes may write this table, and we are about to read that address */
 	uintptr_t frame = __atomic_load_n(&open->frame, __ATOMIC_RELAXED);
 
 	if (!on_known_stack(thread, frame))
@@ -216,12 +219,13 @@ static void close_left(struct thread *thread, const struct origin *origin)
 }
 
 /*
- * Whether the stack has left the innermost open call that has a place in the table; those beyond
- * have been left with it.
+ * Whether the stack has left the innermost open call that is in the table; calls beyond the table
+ * are then left, too.
  */
 static bool has_left(const struct thread *thread, const struct origin *origin)
 {
-	uint32_t last = thread->open_count - 1; /* none: far beyond the table */
+	uint32_t last = thread->open_count - 1; /* with no open call this wraps to a value beyond
+						 * the table */
 	const struct arena_open *open;
 
 	if (!thread->open_count)
@@ -231,9 +235,9 @@ static bool has_left(const struct thread *thread, const struct origin *origin)
 }
 
 /*
- * Where the stack seems to have left a call there may be another task, as in call_is_of_thread(),
- * whose stack lies in this thread's own. The two show themselves only when they meet so, so nothing
- * is recorded from there on.
+ * If the stack seems to have left a call, another task may run on this thread's stack, as in
+ * call_is_of_thread(). The two can only be told apart when this happens, so recording stops for
+ * good.
  */
 static bool is_other_task(const struct thread *thread)
 {
@@ -245,15 +249,15 @@ static bool is_other_task(const struct thread *thread)
 }
 
 /*
- * Looks whether what this thread has open is still below it on the stack. Frames are compared
- * only within the thread's own stack: a coroutine or a signal stack may lie anywhere. Returns false
- * if this is not the thread.
+ * Checks whether the open calls of this thread are still on its stack. Compares frames only within
+ * the thread's own stack, since coroutine stacks and signal stacks may be anywhere. Returns false
+ * if another task makes this call.
  */
 static bool settle_thread(struct thread *thread, const struct origin *origin)
 {
 	uint64_t floor = thread->floor, writer = thread->busy.frame;
 	struct busy before;
-	bool is_writer_left; /* whose event is under way */
+	bool is_writer_left; /* the writer of an event that is being recorded */
 
 	if (!on_known_stack(thread, origin->cfa))
 		return true;
@@ -275,17 +279,17 @@ static bool settle_thread(struct thread *thread, const struct origin *origin)
 	thread->busy.is_written = true;
 	close_left(thread, origin);
 	thread_busy_end(thread, before);
-	/* Who owned the floor is among those that did not return. */
+	/* The call that set the low watermark is among those that did not return. */
 	thread_set_floor(thread, thread->open_count ? floor : 0);
 	return true;
 }
 
 /*
- * Whether the call is a part of the one that is under way: made by that one's real function, from
- * its module or by a jump from the stub itself, for the same object of the same class. glibc's
- * reallocarray, for one, calls realloc through the procedure linkage table, and so comes by here a
- * second time. What a signal handler or a callback does is not: it is called from elsewhere, or for
- * something else.
+ * Whether this call is a part of the open one: made by that call's real function, from its module
+ * or by a jump from the stub itself, for the same object of the same class. glibc's reallocarray,
+ * for example, calls realloc through the procedure linkage table, and so through our stub. Calls of
+ * signal handlers and callbacks are no parts: they come from another module, or are for another
+ * object.
  */
 static bool is_part(const struct thread *thread, const struct origin *origin, enum hook_number hook,
 		    uint64_t object)
@@ -303,7 +307,7 @@ static bool is_part(const struct thread *thread, const struct origin *origin, en
 		maps_are_one(origin->ip, (uintptr_t)call_settle));
 }
 
-/* Returns false for what is not recorded: a part of another call, what libunwind calls. */
+/* Returns false if the call is not recorded: it is part of another call, or libunwind makes it. */
 bool call_settle(struct thread *thread, const struct origin *origin, enum hook_number hook,
 		 uint64_t object)
 {

@@ -16,11 +16,11 @@
 #include "ring.h"
 
 #define BIRTHS	      1024
-#define BLOCK_TOP_MAX (1u << 20) /* what may lie above a thread's frames in their block */
+#define BLOCK_TOP_MAX (1u << 20) /* from the first frame of a thread up to its descriptor */
 
 /*
- * Initial-exec, or touching it could call malloc in the middle of a hook; one pointer, since
- * static TLS that we use up is missing for a later dlopen.
+ * Initial-exec, because other models may call malloc in the middle of a hook. A single pointer,
+ * because static TLS is scarce: what we use is missing for a later dlopen.
  */
 __thread struct thread *thread_self;
 
@@ -28,16 +28,16 @@ uint32_t thread_modules_told;
 
 static SPARSE struct birth births[BIRTHS];
 
-static bool is_forgotten;   /* this is a fork's child, and its thread has not attached */
-static uint32_t ended;	    /* threads that have given their slots up */
-static uint32_t crowded_at; /* ended when no slot was found, and 1; 0: the last one found one */
+static bool is_forgotten;   /* this is a child of fork, and its thread has not attached */
+static uint32_t ended;	    /* threads that have left their slots */
+static uint32_t crowded_at; /* `ended` + 1 when no slot was found; 0: the last search found one */
 
-/* Set by ld.so before anything runs: the first thread's stack pointer at entry. */
+/* Set by ld.so before any code runs: the first thread's stack pointer at entry. */
 extern void *__libc_stack_end;
 
 /*
- * Brings a block to the state of a thread that has done nothing. The ring of a fresh one is empty;
- * another has records of a thread before.
+ * Initialises a block for a thread without events. The ring of a fresh block is empty; another ring
+ * still has records of an earlier thread.
  */
 static void prepare(struct thread *thread, bool fresh)
 {
@@ -50,7 +50,7 @@ static void prepare(struct thread *thread, bool fresh)
 		ring_settle(thread);
 	}
 	thread->busy.frame = 0;
-	/* Nothing that the thread is about to publish is older than this. */
+	/* Nothing that the thread is about to publish is older than its low watermark. */
 	thread_set_floor(thread, 1);
 	thread_set_open(thread, 0);
 	thread->slot->stack_count = 0;
@@ -64,7 +64,7 @@ static void prepare(struct thread *thread, bool fresh)
 	thread->vfork_return = 0;
 }
 
-/* Says in the ring whose records follow. */
+/* Writes a record that says which thread's records follow in the ring. */
 static void announce(struct thread *thread, const struct birth *birth)
 {
 	struct record_thread *record = (struct record_thread *)ring_reserve(
@@ -81,9 +81,9 @@ static void announce(struct thread *thread, const struct birth *birth)
 }
 
 /*
- * Whether looking for a slot is in vain: there was none, and nobody has ended since. To look is to
- * ask the kernel for every thread that has one, for each event of those that have none. Now and
- * then we look all the same, since not every end comes by here.
+ * Whether to skip the search for a slot: the last one failed, and no thread has ended since. A
+ * search asks the kernel for every thread that has a slot, at each event of a thread without one.
+ * We search now and then all the same, because not every thread ends through end_thread().
  */
 static bool is_crowded(void)
 {
@@ -95,8 +95,8 @@ static bool is_crowded(void)
 }
 
 /*
- * The kernel's number of the thread, without asking the kernel, who may be forbidden to be asked:
- * libc knows it, and writes it into what it locks. But not that of a thread that libc has not made.
+ * The kernel's number of the thread, without a system call, which may be forbidden: libc stores it
+ * in a locked mutex. libc does not know it for a thread that it has not created.
  */
 int32_t thread_id(void)
 {
@@ -106,7 +106,7 @@ int32_t thread_id(void)
 	return lock.__data.__owner > 0 ? lock.__data.__owner : sys_gettid();
 }
 
-/* Shows the collector whose the slot is. */
+/* Shows the collector the slot's thread. */
 static void show_owner(struct thread *thread, int32_t tid)
 {
 	struct slot *slot = thread->slot;
@@ -121,14 +121,16 @@ static void show_owner(struct thread *thread, int32_t tid)
 struct thread *thread_attach(const struct stack_bounds *bounds, const struct birth *birth)
 {
 	uint32_t ended_before = __atomic_load_n(&ended, __ATOMIC_RELAXED);
-	uint32_t mark = *life.fork_mark; /* before anything: another life may begin meanwhile */
+	uint32_t mark = *life.fork_mark; /* read first: a new life may begin in the meantime */
 	struct thread *thread;
 	int32_t tid;
 	bool fresh;
 
 	if (is_crowded())
 		return NULL;
-	/* a child's only thread has its number, also if libc was not told of it */
+	/*
+	 * a child's only thread has the process's number, even if libc does not know about the fork
+	 */
 	tid = is_forgotten ? life.pid : thread_id();
 	is_forgotten = false;
 	thread = memory_take_again(thread_self, tid);
@@ -175,11 +177,11 @@ void birth_leave(struct birth *birth)
 	__atomic_sub_fetch(&birth->users, 1, __ATOMIC_RELEASE);
 }
 
-/* The child's first breath. top: of its stack. */
+/* The start of a new thread. top: of its stack. */
 static void begin_thread(struct birth *birth, uintptr_t top)
 {
 	/*
-	 * glibc's own first frames lie above ours, and above them, in the same block of memory, the
+	 * glibc's first frames are above ours; above them, in the same block of memory, are the
 	 * thread's descriptor and static TLS.
 	 */
 	uintptr_t descriptor = arch_thread_pointer();
@@ -193,7 +195,7 @@ static void begin_thread(struct birth *birth, uintptr_t top)
 	birth_leave(birth);
 }
 
-/* Destructors of thread-local data are still to come; they find the slot as it is. */
+/* Destructors of thread-local data still follow; they use the slot as it is. */
 static void end_thread(void)
 {
 	if (!thread_self || life.is_off || call_is_of_another_life(thread_self))
@@ -205,9 +207,9 @@ static void end_thread(void)
 }
 
 /*
- * What the unwinder calls when pthread_exit or cancellation has unwound all of the thread's own
- * frames and comes to ours (Itanium C++ ABI, 2.5.2). It lands nowhere: nothing of libgcc_s is
- * needed, and the host is unwound as if we were not there.
+ * The unwinder calls this when pthread_exit or cancellation has unwound all of the thread's own
+ * frames and comes to ours (Itanium C++ ABI, 2.5.2). It has no landing pad: we need nothing of
+ * libgcc_s, and the program is unwound as if we were not there.
  */
 __attribute__((used)) static int thread_personality(int version, int actions)
 {
@@ -219,7 +221,7 @@ __attribute__((used)) static int thread_personality(int version, int actions)
 	return CONTINUE_UNWIND;
 }
 
-/* 0x1b: relative to its place, 4 bytes, signed. */
+/* 0x1b: pc-relative, 4 bytes, signed */
 #define TELL_UNWINDER() __asm__ volatile(".cfi_personality 0x1b, thread_personality")
 
 __attribute__((noinline)) void *thread_start(void *argument)

@@ -3,10 +3,10 @@
 #define THREAD_H
 
 /*
- * A thread as the library knows it: a private block, which says where its slot and ring are. What
- * the library goes by stands here; the slot has copies of it for the collector. Few things are
- * thread-local: thread_self, the contexts that a thread is in (names.c) and where its vfork returns
- * to (hand_process.c).
+ * A thread as the library knows it: a private block, which refers to the thread's slot and ring.
+ * The library relies on this block only; the slot has copies of some members for the collector. Few
+ * variables are thread-local: thread_self, the thread's contexts (names.c) and the return address
+ * of vfork (hand_process.c).
  */
 
 #include <stdbool.h>
@@ -17,16 +17,19 @@
 #include "memory.h"
 #include "preload/walk/capture.h"
 
-/* The event that a thread is writing. frame is set last and cleared first: signals come between. */
+/*
+ * The event that a thread is writing. frame is set last and cleared first, because signals may come
+ * in between.
+ */
 struct busy {
-	uintptr_t frame; /* its caller's; 0: there is none */
-	uintptr_t ip;	 /* where its hook returns to */
-	bool is_written; /* its record is whole */
+	uintptr_t frame; /* the caller's; 0: no event is being written */
+	uintptr_t ip;	 /* return address of the hook's stub */
+	bool is_written; /* its record is complete */
 };
 
 #define THREAD_TAKEN_MAX 16
 
-/* Pieces of other stacks than a thread's own, coroutines', that are remembered as being its. */
+/* Cache of pieces of other stacks (coroutines') that belong to this thread. */
 #define THREAD_PIECES_BITS 6
 #define THREAD_PIECES_WAYS 4
 
@@ -35,36 +38,36 @@ struct thread {
 	char *ring;
 	uint64_t floor;	     /* as in the slot */
 	uint32_t open_count; /* as in the slot */
-	uint32_t unheaded;   /* ring: reservations whose header is not yet written */
+	uint32_t unheaded;   /* ring: reservations without a complete header */
 	uint64_t reserved;   /* ring: bytes ever reserved, headers written or not; as slot.head */
 	uint64_t head;	     /* ring: as in the slot */
-	uint64_t tail_seen;  /* ring: the collector's tail when last looked at */
-	uint32_t unseen;     /* ring: records behind an unheaded one, whole or not */
-	uint32_t ring_most;  /* ring: bytes that it may have */
+	uint64_t tail_seen;  /* ring: the collector's tail when last read */
+	uint32_t unseen;     /* ring: records after one without a header, complete or not */
+	uint32_t ring_most;  /* ring: bytes up to which it may grow */
 	struct owner *owner;
 	uint64_t pthread;
 	uint32_t stack_serial;	   /* as in the slot */
 	uint32_t told;		   /* outer frames of memory that the collector knows */
 	uint32_t shown;		   /* outer frames of memory that slot.stack has */
-	uint32_t shown_all;	   /* all that it has */
-	uint32_t serial;	   /* of memory; moves with its addresses */
+	uint32_t shown_all;	   /* all frames that slot.stack has */
+	uint32_t serial;	   /* of memory; changes with its addresses */
 	struct record_model model; /* what the collector knows for short records */
-	uint64_t last;		   /* newest time taken from the clock */
+	uint64_t last;		   /* newest time read from the clock */
 	uint64_t calls;		   /* calls so far */
 	int *error;		   /* this thread's errno */
-	uint32_t mark; /* life.fork_mark when it attached: another one is of another life */
+	uint32_t mark; /* life.fork_mark at the attach; if that differs, another life has begun */
 	struct busy busy;
-	uint32_t modules;     /* modules told so far */
-	uint32_t taken_count; /* locks that it has and that are recorded: contended.h */
+	uint32_t modules;     /* modules reported so far */
+	uint32_t taken_count; /* recorded locks that it holds: contended.h */
 	uint64_t taken[THREAD_TAKEN_MAX];
-	bool in_libunwind; /* it walks for this thread: its calls are no events */
+	bool in_libunwind; /* libunwind walks for this thread: its calls are not events */
 	struct stack_bounds stack;
-	uintptr_t asked; /* the piece of another stack that it was last on: call_is_of_thread() */
-	uint32_t turn;	 /* how many threads have had this block */
-	uintptr_t vfork_return; /* where vfork's parent goes on; 0: it has no child in our memory */
-	uint32_t vfork_open;	/* open calls to come back to then */
+	uintptr_t asked;	/* the last piece of another stack: call_is_of_thread() */
+	uint32_t turn;		/* threads that have used this block so far */
+	uintptr_t vfork_return; /* where the parent of vfork continues; 0: no child in our memory */
+	uint32_t vfork_open;	/* open calls, to be restored then */
 	struct capture_memory memory;
-	uintptr_t aside[CAPTURE_DEPTH_MAX]; /* for signal handlers in the middle of a walk */
+	uintptr_t aside[CAPTURE_DEPTH_MAX]; /* frames for signal handlers that interrupt a walk */
 	uint64_t own_pieces[1 << THREAD_PIECES_BITS][THREAD_PIECES_WAYS]; /* of other stacks */
 };
 
@@ -73,15 +76,15 @@ _Static_assert(CAPTURE_MEMORY_MAX <= ARENA_MEMORY_MAX, "the collector keeps what
 
 extern __thread struct thread *thread_self;
 
-/* Modules that threads of this process have told: one that begins need not tell them again. */
+/* Modules that threads of this process have reported: a new thread need not report them again. */
 extern uint32_t thread_modules_told;
 
-/* What pthread_create hands to its child; see thread_birth(). */
+/* What pthread_create passes to the new thread. */
 struct birth {
-	uint32_t users; /* creator and child: the last one gives it back */
+	uint32_t users; /* creator and new thread; the last one frees it */
 	int32_t creator;
 	uint64_t call;	 /* number of the creating call */
-	uint64_t breath; /* ticks: the child's first; 0: not yet */
+	uint64_t breath; /* ticks: when the new thread started; 0: not yet */
 	size_t stack_size;
 	union {
 		void *(*start)(void *);
@@ -91,18 +94,18 @@ struct birth {
 };
 
 /*
- * Gives the calling thread a slot and says so in its ring. bounds: of its stack, or NULL if they
- * are unknown. Returns NULL where there is no slot left.
+ * Gives the calling thread a slot and records that in its ring. bounds: of its stack, or NULL if
+ * unknown. Returns NULL if no slot is left.
  */
 struct thread *thread_attach(const struct stack_bounds *bounds, const struct birth *birth);
 
-/* A parcel for a new thread, used by two; NULL when all are in use. */
+/* Takes a free birth, with two users; NULL if all are in use. */
 struct birth *birth_take(void);
 
-/* One of the two has done with it. */
+/* Releases one of the two references. */
 void birth_leave(struct birth *birth);
 
-/* The start routines of all threads that were made through the hooks; argument is their birth. */
+/* Start routines of all threads that the hooks create; the argument is a struct birth. */
 void *thread_start(void *argument);
 int thread_start_c11(void *argument);
 
@@ -112,15 +115,15 @@ int32_t thread_id(void);
 /* Bounds of the first thread's stack. */
 struct stack_bounds thread_main_stack(void);
 
-/* The function that fork's child calls before anything: forgets the parent's thread. */
+/* In a child of fork, before anything else: forgets the parent's thread. */
 void thread_forget(void);
 
-/* The process is attached to once more: no thread has told anything to this collector. */
+/* The process is attached to again: its threads have reported nothing to this collector. */
 void thread_renew(void);
 
 /*
- * Nothing that the thread has not yet published is older; 0: it has nothing. The floor must be
- * seen before what it no longer covers is.
+ * Sets the low watermark: nothing that the thread has not yet published is older; 0: it has nothing
+ * to publish. The release makes records visible before the watermark that no longer covers them.
  */
 static inline void thread_set_floor(struct thread *thread, uint64_t floor)
 {
@@ -135,8 +138,8 @@ static inline void thread_set_open(struct thread *thread, uint32_t count)
 }
 
 /*
- * From here to thread_busy_end() this thread writes for the hook at origin. Returns what was there
- * before.
+ * From here to thread_busy_end() this thread writes an event of the hook at origin. Returns the
+ * previous state.
  */
 static inline struct busy thread_busy_begin(struct thread *thread, const struct origin *origin)
 {
@@ -151,8 +154,7 @@ static inline struct busy thread_busy_begin(struct thread *thread, const struct 
 	return before;
 }
 
-/* A signal may have come in the middle of another's thread_busy_begin(), and leaves it as it was.
- */
+/* A signal may have interrupted thread_busy_begin() of another event; its state is restored. */
 static inline void thread_busy_end(struct thread *thread, struct busy before)
 {
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
@@ -163,8 +165,8 @@ static inline void thread_busy_end(struct thread *thread, struct busy before)
 }
 
 /*
- * Whether it is in the middle of anything but a call of its own (is_calling), which owns the floor
- * or does not.
+ * Whether the thread is in the middle of anything other than one call of its own (is_calling),
+ * which may have set the low watermark (owns_floor).
  */
 static inline bool thread_is_busy(const struct thread *thread, bool is_calling, bool owns_floor)
 {
