@@ -17,18 +17,18 @@
 #include "preload/ground/sys.h"
 #include "preload/record/reach.h"
 
-#define ANSWER_MS 500 /* for who has no board yet, and so no settings */
+#define ANSWER_MS 500 /* for a process without a board, and so without settings */
 #define RETRY_NS  1000000
 
-/* What the environment says of a run: "IDSECRET:PID:FD", and BOARD_FIRST. */
+/* The run that the environment names: "IDSECRET:PID:FD", and BOARD_FIRST. */
 struct run {
 	char id[33];
-	uint64_t session[2], secret[2]; /* upper half first */
+	uint64_t session[2], secret[2]; /* upper half at index 1 */
 	uint64_t pid, fd;
 	bool is_first;
 };
 
-/* This is the program that the run began with. */
+/* The run began with this program. */
 static bool is_first;
 
 static bool parse_number(const char *text, uint64_t number[2])
@@ -45,7 +45,10 @@ static bool parse_number(const char *text, uint64_t number[2])
 	return true;
 }
 
-/* The mark is taken away: what this program starts or becomes is not the first one. */
+/*
+ * Removes BOARD_FIRST from the environment: what this program starts or executes is not the run's
+ * first program.
+ */
 static bool parse_run(char *text, struct run *run)
 {
 	if (!parse_number(text, run->session) || !parse_number(text + 32, run->secret) ||
@@ -69,7 +72,7 @@ bool attach_is_first(void)
 
 /* ---- the board ---- */
 
-/* The descriptor that comes with a message of the collector, or -errno. */
+/* Returns the descriptor that comes with a message of the collector, or -errno. */
 static int receive_descriptor(int socket)
 {
 	union {
@@ -92,7 +95,7 @@ static int receive_descriptor(int socket)
 	return *(int *)(void *)CMSG_DATA(&control.header);
 }
 
-/* A collector that is stopped answers nobody, and the host must go on. */
+/* A stopped collector does not answer, and the program must go on. */
 static int receive_in_time(int socket)
 {
 	int fd = receive_descriptor(socket);
@@ -104,7 +107,10 @@ static int receive_in_time(int socket)
 	return fd;
 }
 
-/* Whom we ask is another user's or in another namespace: what it is shows in what it sends. */
+/*
+ * Used where the collector belongs to another user or is in another namespace. Whether it is the
+ * collector shows in what it sends.
+ */
 static int ask_board(const struct run *run)
 {
 	const struct control_request request = {
@@ -123,7 +129,7 @@ static int ask_board(const struct run *run)
 	return fd;
 }
 
-/* Of our own user, and with a /proc: this is quick. */
+/* The fast way for a process of the same user with a /proc. */
 static int open_board(const struct run *run)
 {
 	char path[64];
@@ -139,14 +145,14 @@ static bool is_of_run(const struct board *board, const struct run *run)
 	       board->secret[0] == run->secret[0] && board->secret[1] == run->secret[1];
 }
 
-/* An emulated program of a run that is not (qemu-user) reads another counter than the others. */
+/* An emulated program in a native run (qemu-user) reads another counter than the others. */
 static bool can_join(const struct board *board)
 {
 	return __atomic_load_n(&board->state, __ATOMIC_ACQUIRE) == BOARD_RUNNING &&
 	       (board->machine == MACHINE_OWN || board->clock == BOARD_CLOCK_MONOTONIC);
 }
 
-/* The collector seals it before it lets anybody in. No other file has seals. */
+/* The collector seals the board before any process can open it. Only memfds can have seals. */
 static bool is_sealed(int fd)
 {
 	const long wanted = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL;
@@ -156,8 +162,8 @@ static bool is_sealed(int fd)
 }
 
 /*
- * Whether it can be a board, which cannot be cut off or written any more; and whose. It says where
- * libc's functions are: no plain file is believed that, whoever owns it.
+ * Whether the file can be a board: it cannot be truncated or written any more. Remembers its owner.
+ * The board says where libc's functions are, so no plain file is accepted, whoever owns it.
  */
 static bool check_file(int fd)
 {
@@ -215,7 +221,7 @@ static int join(const struct run *run, const struct board **board)
 	return fd < 0 ? fd : 0;
 }
 
-/* Also where the process may have no more descriptors, but might allow itself some. */
+/* Tries again with a higher RLIMIT_NOFILE if the process has no free descriptor. */
 static const struct board *join_anyway(const struct run *run)
 {
 	struct rlimit descriptors;

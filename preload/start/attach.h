@@ -3,23 +3,23 @@
 #define ATTACH_H
 
 /*
- * How a process gets the board: from the collector of its run, which the environment names, or by
- * making one and starting a collector of its own.
+ * Finds the board: from the collector of the run that the environment names, or by making a board
+ * and starting a collector.
  */
 
 #include "arena.h"
 
 /*
- * Maps the board and keeps no descriptor of it; the mapping holds a shared flock, so that the
- * collector knows when the last process has gone. name: of the program, for its trace. Returns
- * NULL where the process stays untraced.
+ * Maps the board and keeps no descriptor of it. The mapping holds a shared flock, so that the
+ * collector sees when the last process has ended. name: of the program, for its trace. Returns NULL
+ * if the process is not to be traced.
  */
 const struct board *attach_board(char **environment, const char *name);
 
-/* Whether the environment said that this is the program with which the run begins. */
+/* Whether the run began with this program, according to the environment. */
 bool attach_is_first(void);
 
-/* Maps it to read, with the lock. NULL where there is no room. */
+/* Maps the board read-only and takes the lock. Returns NULL on failure. */
 const struct board *attach_map_board(int fd);
 
 #endif

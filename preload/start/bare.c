@@ -46,8 +46,8 @@ static void fill_board(struct board *board)
 }
 
 /*
- * Gives the memfd its size. A limit on files holds for it, too, and the kernel would not only
- * refuse but send the host SIGXFSZ.
+ * Sets the size of the memfd. RLIMIT_FSIZE applies to it, too: the kernel would refuse and send the
+ * program SIGXFSZ.
  */
 static bool set_size(int fd, uint64_t size)
 {
@@ -58,7 +58,7 @@ static bool set_size(int fd, uint64_t size)
 	return done;
 }
 
-/* A new board in *fd, mapped to write until the collector has it; NULL where there is no room. */
+/* Makes a board in *fd, which is writable until the collector has it. Returns NULL on failure. */
 static struct board *make_board(int *fd)
 {
 	struct board *board;
@@ -85,7 +85,7 @@ static bool is_ours(const char *entry)
 		entry[8] == 'E' && entry[9] == '_');
 }
 
-/* 32 hexadecimal digits, upper half first. */
+/* Writes 32 hexadecimal digits, upper half first. */
 static char *write_digits(char *at, const uint64_t number[2])
 {
 	for (int half = 1; half >= 0; half--)
@@ -95,9 +95,9 @@ static char *write_digits(char *at, const uint64_t number[2])
 }
 
 /*
- * Programs that this one executes find the run in their environment. A new entry has no room in
- * the block that the kernel made, so a setting of ours, which nobody needs any more, gives its
- * place; where there is none, such a program starts a run of its own.
+ * Programs that this one executes find the run in their environment. The block that the kernel made
+ * has no room for a new entry, so this one replaces one of our settings, which are not needed any
+ * more. Without such a setting those programs start runs of their own.
  */
 static void name_run(char **environment, const struct board *board, int fd, char *text)
 {
@@ -118,7 +118,7 @@ static void name_run(char **environment, const struct board *board, int fd, char
 	}
 }
 
-/* The descriptor that the stream goes to where the settings name one, else -1. */
+/* The descriptor to which the settings send the stream, or -1. */
 static int sink_of(const struct settings *settings)
 {
 	uint64_t fd;
@@ -138,7 +138,7 @@ static bool look(const char *path, int flags, struct statx *found)
 			  (long)found);
 }
 
-/* Whether this is the library that lies in its build tree, by whatever name it was loaded. */
+/* Whether this library is in its build tree, under whatever name it was loaded. */
 static bool is_in_build_tree(void)
 {
 	struct dl_find_object found;
@@ -149,14 +149,14 @@ static bool is_in_build_tree(void)
 	    !look(BUILDDIR "/libholdtrace.so", AT_SYMLINK_NOFOLLOW, &built) ||
 	    !look(BUILDDIR "/holdtrace-collect", 0, &collector))
 		return false;
-	/* where the tree is gone, its path may be somebody else's */
+	/* if the tree is gone, another user may own its path now */
 	return loaded.stx_ino == built.stx_ino && loaded.stx_dev_major == built.stx_dev_major &&
 	       loaded.stx_dev_minor == built.stx_dev_minor && collector.stx_uid == built.stx_uid;
 }
 
 /*
- * Becomes the collector that was built with this library: in the build tree, else where it is
- * installed. One that lies near a copy of the library may be anybody's.
+ * Executes the collector that was built with this library: from the build tree, or from where it is
+ * installed. A collector beside a copy of the library could be anybody's.
  */
 static __attribute__((noreturn)) void become_collector(int fd, int sink, char **environment)
 {
@@ -183,9 +183,9 @@ static __attribute__((noreturn)) void become_collector(int fd, int sink, char **
 }
 
 /*
- * A child without an exit signal: the host's wait() does not see it, and no SIGCHLD comes.
- * qemu-user knows none; a signal does no harm either where it must come, since no constructor of
- * the host has run and so nobody can have a handler.
+ * Makes a child without an exit signal: the program's wait() does not return it, and no SIGCHLD is
+ * sent. qemu-user does not support that; a SIGCHLD is harmless there, because no constructor of the
+ * program has run, so it cannot have a handler.
  */
 static int quiet_child(void)
 {
@@ -195,8 +195,8 @@ static int quiet_child(void)
 }
 
 /*
- * A quiet child leaves a grandchild behind. The host's signals stay blocked meanwhile, or a handler
- * of its own would run in the child.
+ * The child makes the collector and ends, so that the collector is not the program's child. Signals
+ * are blocked meanwhile, or a handler of the program could run in the child.
  */
 static bool start_collector(int fd, int sink, char **environment)
 {
@@ -219,7 +219,7 @@ static bool start_collector(int fd, int sink, char **environment)
 	return child > 0 && !status;
 }
 
-/* The output exists once the collector says that it runs. */
+/* Waits until the collector reports that the output exists. */
 static bool wait_for_collector(struct board *board)
 {
 	const struct timespec step = { .tv_nsec = 100000000 };
@@ -235,8 +235,9 @@ static bool wait_for_collector(struct board *board)
 }
 
 /*
- * An orphan becomes a child of the init process or of a subreaper. Where that is the host, the
- * collector would turn up in its wait(). Nobody else can say so: the one thing we ever print.
+ * Whether orphans become children of this process (init, a subreaper): then the program's wait()
+ * would return the collector. This message is the only thing that the library ever prints, because
+ * no other process can report it.
  */
 static bool adopts_orphans(void)
 {
@@ -252,7 +253,7 @@ static bool adopts_orphans(void)
 	return true;
 }
 
-/* The packets keep descriptor 1; what the program prints goes where its errors go. */
+/* The packets keep descriptor 1; the program's output goes to its standard error. */
 static void give_up_stdout(void)
 {
 	int null;
@@ -283,7 +284,7 @@ static bool start_run(struct board *board, int fd, char **environment, const cha
 	return true;
 }
 
-/* The board as everybody has it: to read. */
+/* Maps the board read-only, as all other processes do. */
 static const struct board *take_board(const struct board *made, int fd)
 {
 	char path[32], id[33];

@@ -3,13 +3,13 @@
 #define BARE_H
 
 /*
- * The library alone, without the launcher: it makes the board and starts the collector, and leaves
- * nothing of that in the host: no child to wait for, no descriptor, no signal.
+ * The library without the launcher: it makes the board and starts the collector. It leaves no
+ * child, descriptor or signal in the traced program.
  */
 
 #include "arena.h"
 
-/* Returns the board with a running collector, or NULL: the process stays untraced. */
+/* Returns the board with a running collector, or NULL if the process is not to be traced. */
 const struct board *bare_start(char **environment, const char *name);
 
 #endif

@@ -11,8 +11,9 @@
 #include "preload/ground/sys.h"
 
 /*
- * Whether a name matches the pattern up to end: * is any text, ? any character. After a mismatch
- * the last * takes one character more, so no pattern costs more than length times length.
+ * Whether a name matches the pattern up to end: * matches any text, ? any character. After a
+ * mismatch the last * matches one character more, so the time is at most the product of both
+ * lengths.
  */
 static bool matches(const char *pattern, const char *end, const char *name)
 {
@@ -66,7 +67,9 @@ static bool find_file(const char *path, struct statx *file)
 	return sys_call5(__NR_statx, AT_FDCWD, (long)path, 0, STATX_INO, (long)file) == 0;
 }
 
-/* The name that exec was told is the program's, perhaps by a link; of a script it is not. */
+/*
+ * Whether the name that was passed to exec is the program's, perhaps by a link; a script's is not.
+ */
 static bool is_program(const char *path)
 {
 	struct statx asked, runs;

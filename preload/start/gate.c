@@ -9,7 +9,7 @@
 
 #define OURS "holdtrace"
 
-/* holdtrace and holdtrace-WORD, by the file that runs and not by what it is called with. */
+/* Whether the file is holdtrace or holdtrace-WORD, whatever argv[0] is. */
 static bool is_our_own(const char *path, size_t length)
 {
 	const char *name = path, *ours = OURS;
@@ -28,7 +28,7 @@ bool gate_is_closed(void)
 {
 	const char *path;
 
-	/* the environment is that of whoever has fewer rights */
+	/* the environment comes from a user with fewer rights */
 	if (self_auxiliary(AT_SECURE))
 		return true;
 	path = self_path();

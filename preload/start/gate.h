@@ -3,14 +3,14 @@
 #define GATE_H
 
 /*
- * Which processes the library stays out of, whoever preloads it (/etc/ld.so.preload reaches all):
- * programs that gained rights when they started, and our own, which would trace themselves for
- * ever.
+ * Processes that the library never traces, even if it is preloaded into all (/etc/ld.so.preload):
+ * programs that got privileges by exec, and holdtrace's own, which would trace themselves
+ * endlessly.
  */
 
 #include <stdbool.h>
 
-/* Once, before anything else is done. */
+/* Called once, before anything else. */
 bool gate_is_closed(void);
 
 #endif

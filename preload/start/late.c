@@ -23,14 +23,14 @@
 
 static void obey(struct late_order *order);
 
-/* Found by its mark in our file, and written by whoever injects it. */
+/* The injector finds this by its mark in the library's file, and writes to it. */
 static volatile struct late_door door __attribute__((used, aligned(16))) = {
 	.mark = LATE_MARK_BYTES,
 	.contract = CONTRACT_HASH,
 	.obey = obey,
 };
 
-/* For what the program executes: the library's path, and how to find the run. */
+/* For programs that are executed: the path of the library, and the run. */
 static SPARSE char library[LATE_PATH_MAX];
 static SPARSE char run_entry[LATE_TEXT_MAX + 32];
 
@@ -43,10 +43,7 @@ bool late_is_injected(void)
 
 /* ---- the board ---- */
 
-/*
- * Another thread may be about to look at the board that there was: the new one takes its place, and
- * at no moment is there nothing.
- */
+/* Replaces the old board's mapping atomically: another thread may be about to read it. */
 static void put_board(const struct board *board, const struct board *place)
 {
 	if (!place || sys_error((void *)sys_call5(__NR_mremap, (long)board, BOARD_SIZE, BOARD_SIZE,
@@ -56,7 +53,7 @@ static void put_board(const struct board *board, const struct board *place)
 		life.board = place;
 }
 
-/* A copy of our own, in which recording is paused, for calls that are on their way. */
+/* Makes a private copy of the board in which recording is paused, for calls that are still open. */
 static void keep_board(void)
 {
 	struct board *copy = sys_mmap(NULL, BOARD_SIZE, PROT_READ | PROT_WRITE,
@@ -73,10 +70,10 @@ static void keep_board(void)
 
 #define PRELOAD "LD_PRELOAD"
 
-/* Bytes of the program's stack for another environment. One that needs more is given as it is. */
+/* Bytes of stack for a changed environment. An environment that needs more is passed unchanged. */
 #define ROOM_MAX 16384
 
-/* The value of LD_PRELOAD, "" if there is none; and how many entries there are. */
+/* Returns the value of LD_PRELOAD, "" if there is none, and counts the entries. */
 static const char *look_through(char *const *environment, size_t *count)
 {
 	const char *value = "";
@@ -92,8 +89,8 @@ static const char *look_through(char *const *environment, size_t *count)
 #define NO_PAGE (~(uintptr_t)0)
 
 /*
- * Whether the word around address can be read. page: the last one that could, which is not asked
- * for twice; NO_PAGE: none yet.
+ * Whether the word around address is readable. page: the last page found readable, which is not
+ * checked again; NO_PAGE: none.
  */
 static bool can_read(const void *address, uintptr_t *page)
 {
@@ -108,9 +105,9 @@ static bool can_read(const void *address, uintptr_t *page)
 }
 
 /*
- * Whether all of an environment can be read: the kernel refuses one with a bad pointer in it
- * (EFAULT), and looking at it must not end the program. False where no system call may be made: the
- * environment is then handed on as it is.
+ * Whether a whole environment is readable. The kernel refuses one with a bad pointer (EFAULT), and
+ * our look at it must not crash the program. False where we may not make a system call: the
+ * environment is then passed unchanged.
  */
 static bool can_read_all(char *const *environment)
 {
@@ -170,7 +167,7 @@ char *const *late_environment(void *room, char *const *environment)
 	return entries;
 }
 
-/* The part of LD_PRELOAD that names the library; NULL: none does. */
+/* The part of LD_PRELOAD that names the library, or NULL. */
 static const char *find_own(const char *value, size_t *length)
 {
 	while (*value) {
@@ -187,9 +184,9 @@ static const char *find_own(const char *value, size_t *length)
 }
 
 /*
- * Whether the loader will not find that part of LD_PRELOAD. What has no slash it looks for in other
- * places, what has a $ it changes: of these nothing is known. The name is as long on the stack as
- * it is, for that may be a signal's.
+ * Whether the loader will not find that part of LD_PRELOAD. Without a slash the loader searches
+ * other directories, and it expands $: of such names we know nothing. The copy on the stack is no
+ * longer than the name, because this may be a signal stack.
  */
 static bool is_missing(const char *own, size_t length)
 {
@@ -258,7 +255,7 @@ char *const *late_own_environment(void)
 	return __environ;
 }
 
-/* ---- orders ---- */
+/* ---- orders of the injector ---- */
 
 static enum late_result begin(struct late_order *order)
 {
@@ -273,7 +270,7 @@ static enum late_result begin(struct late_order *order)
 	plain_copy(library, order->library, sizeof(library));
 	maps_own_path = *library ? library : NULL;
 	board = attach_board(environment, order->name);
-	/* without the mark of the first program, which has been taken away */
+	/* without the first program's mark, which attach_board() has removed */
 	plain_copy(run_entry, text, sizeof(run_entry));
 	if (!board)
 		return LATE_NO_RUN;
@@ -284,7 +281,7 @@ static enum late_result begin(struct late_order *order)
 	return LATE_NO_RUN;
 }
 
-/* Whether it records for the run of this order: session and secret are the same. */
+/* Whether it already records for the run of this order: session and secret are equal. */
 static bool is_own_run(const struct late_order *order)
 {
 	const char *entry = run_entry + sizeof(BOARD_ENVIRONMENT);
@@ -303,13 +300,16 @@ static void tell_counts(struct late_order *order, const struct patch_counts *cou
 	order->unchanged = counts->unchanged;
 }
 
-/* Nothing is recorded before all calls come by here: half of them would look like leaks. */
+/*
+ * Recording starts only when all calls lead to stubs: otherwise blocks would be allocated by a
+ * recorded call and freed by an unrecorded one.
+ */
 static enum late_result attach(struct late_order *order)
 {
 	struct patch_counts counts;
 	enum late_result result;
 
-	/* the injector may not have seen that it was obeyed, and have tried once more */
+	/* the injector may not have seen the result of its first attempt, and tries again */
 	if (!life_begin_again())
 		return is_own_run(order) ? LATE_DONE : LATE_IS_ON;
 	result = begin(order);
@@ -335,7 +335,7 @@ static enum late_result detach(struct late_order *order)
 	return LATE_DONE;
 }
 
-/* errno belongs to whom we have borrowed the thread from; no system call of ours touches it. */
+/* Does not change errno, which belongs to the borrowed thread: our system calls do not touch it. */
 static void obey(struct late_order *order)
 {
 	enum late_result result = LATE_UNSAID;
@@ -344,7 +344,7 @@ static void obey(struct late_order *order)
 		result = attach(order);
 	else if (order->command == LATE_DETACH)
 		result = detach(order);
-	/* whoever injects would need two more stops of the thread for that */
+	/* the injector would need two more stops of the thread to close it */
 	sys_close(order->file);
 	order->file = -1;
 	__atomic_store_n(&order->result, result, __ATOMIC_RELEASE);

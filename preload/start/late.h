@@ -2,39 +2,42 @@
 #ifndef PRELOAD_LATE_H
 #define PRELOAD_LATE_H
 
-/* The library in a program that ran before it came: what it is ordered to do, under the loader's
- * lock. */
+/*
+ * The library in a program that ran before: executes the injector's orders under the loader's lock.
+ */
 
 #include <stdbool.h>
 #include <stddef.h>
 
 /*
- * What a program that this process executes needs to record, too. Nothing of it is in the
- * environment of a program that was attached to, nor ever will be: it is added to what the new
- * program is given, in memory of the caller's. Bytes for that; 0: it is to be given as it is.
+ * The environment of a program that was attached to does not name the library. So it is added to
+ * the environment of programs that this process executes, in memory of the caller. Returns the
+ * number of bytes needed; 0: pass the environment unchanged.
  */
 size_t late_room(char *const *environment);
 
-/* room: so many bytes, aligned as pointers are. Returns the environment with it, which lies there.
+/*
+ * room: that many bytes, aligned as pointers are. Returns the changed environment, which is stored
+ * there.
  */
 char *const *late_environment(void *room, char *const *environment);
 
 /*
- * Says in the arena whether the program to be executed finds the library by LD_PRELOAD: what
- * becomes of it may be too short for the collector to see. Bytes for its environment without the
- * library, where that is not there (after chroot(2), say) and the loader would complain to the
- * program's standard error; 0: it is to be given as it is.
+ * late_look() notes in the arena whether the program to be executed will have the library in its
+ * LD_PRELOAD: it may end before the collector can see. If the library's file is missing there
+ * (after chroot(2), for example) the loader would complain on the program's standard error: then it
+ * returns the bytes that late_without() needs for an environment without it; else 0.
  */
 size_t late_look(char *const *environment);
 char *const *late_without(void *room, char *const *environment);
 
-/* What the program calls its environment. */
+/* The program's own environment. */
 char *const *late_own_environment(void);
 
-/* Whether this copy of the library obeys orders, and begins nothing by itself. */
+/* Whether this copy of the library was injected: it only executes orders. */
 bool late_is_injected(void);
 
-/* What it was injected for, within its constructor. */
+/* Executes the order for which it was injected, within its constructor. */
 void late_obey_first(void);
 
 #endif

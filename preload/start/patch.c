@@ -17,13 +17,13 @@
 #define PAGE 4096ul
 
 /*
- * Our own public functions, as the loader would find them: their names mean another's in here, for
- * a library that came late is the last to be asked.
+ * The addresses of our own public functions, found in our symbol table: their names refer to other
+ * definitions here, because a library that came late is last in the search order.
  */
 static SPARSE uintptr_t stubs[HOOK_COUNT];
 static struct linkage self;
 
-/* self last: a child that is forked meanwhile begins anew. */
+/* self is set last: a child that is forked meanwhile begins again. */
 static bool find_stubs(void)
 {
 	struct dl_find_object own;
@@ -46,7 +46,7 @@ static bool find_stubs(void)
 
 /* ---- pages ---- */
 
-/* What the program's file says of the memory there; 0: it is none of its segments. */
+/* The access rights of the segment at address, from the program headers; 0: in no segment. */
 static uint32_t rights_of(const struct linkage *linkage, uintptr_t address)
 {
 	for (unsigned int i = 0; i < linkage->segment_count; i++) {
@@ -60,7 +60,10 @@ static uint32_t rights_of(const struct linkage *linkage, uintptr_t address)
 	return 0;
 }
 
-/* What is closed once a module was relocated: to whole pages, as the loader does. */
+/*
+ * Whether address is in memory that the loader makes read-only after relocation; in whole pages, as
+ * the loader does it.
+ */
 static bool is_relro(const struct linkage *linkage, uintptr_t address, uintptr_t *from,
 		     uintptr_t *to)
 {
@@ -76,9 +79,9 @@ static bool is_relro(const struct linkage *linkage, uintptr_t address, uintptr_t
 	return false;
 }
 
-/* Pages that were opened to write. */
+/* Pages that were made writable. */
 struct opened {
-	uintptr_t from, to; /* none: equal */
+	uintptr_t from, to; /* equal: none */
 };
 
 static bool open_pages(struct opened *opened, uintptr_t from, uintptr_t to)
@@ -108,13 +111,13 @@ static bool is_slot(uint64_t info)
 	return ELF64_R_SYM(info) && (type == SLOT_CALL || type == SLOT_DATA || type == SLOT_WORD);
 }
 
-/* Whether a slot may hold what we look for, before its name is compared. */
+/* Whether a slot may have to be changed, before the name is compared. */
 static bool is_candidate(bool on, uintptr_t value)
 {
 	return on ? real_has(value) : value >= self.low && value < self.high;
 }
 
-/* The hook of this name whose slot has the value that is to go. */
+/* Finds the hook with this name whose slot has the value to be replaced. */
 static bool find_hook(bool on, const char *name, uintptr_t value, unsigned int *hook)
 {
 	for (unsigned int i = 0; i < HOOK_holdtrace_gained; i++)
@@ -172,7 +175,10 @@ static void patch_slots(const struct linkage *linkage, bool on, struct patch_cou
 
 /* ---- symbols ---- */
 
-/* The symbol of a hook that the module defines, if its value is the one that is to go; NULL. */
+/*
+ * The value of the hook's symbol that the module defines, if it is the one to be replaced; else
+ * NULL.
+ */
 static uint64_t *find_value(const struct linkage *linkage, unsigned int hook, bool on)
 {
 	uintptr_t there = (uintptr_t)real_of(hook), from = on ? there : stubs[hook];
@@ -187,9 +193,8 @@ static uint64_t *find_value(const struct linkage *linkage, unsigned int hook, bo
 }
 
 /*
- * The pages of all values that are to change, at once: each change of rights leaves a mapping of
- * its own behind. Where the table lies with code it stays as it is: no page is ever to be written
- * and executed.
+ * Makes the pages of all values to be changed writable in one step: each mprotect splits a mapping.
+ * A table in an executable segment is left alone: no page may be writable and executable.
  */
 static bool open_table(const struct linkage *linkage, bool on, struct opened *opened)
 {
@@ -247,14 +252,14 @@ void patch_all(bool on, struct patch_counts *counts)
 	}
 }
 
-/* ---- programs that we were loaded with ---- */
+/* ---- programs that were started with the library ---- */
 
-#define DEFINERS_MAX 16	 /* modules that have hooked functions: libc, an allocator, … */
-#define PATIENCE     200 /* looks at whether another thread is done */
+#define DEFINERS_MAX 16	 /* modules that define hooked functions: libc, an allocator, … */
+#define PATIENCE     200 /* times to check whether another thread has finished */
 
 /*
- * By the loader's own table, which needs no lock: modules with functions that we call were loaded
- * with the program and stay.
+ * Finds the modules by the loader's own table, which needs no lock: modules whose functions we call
+ * were loaded with the program and stay loaded.
  */
 static void patch_definers(void)
 {
@@ -282,10 +287,13 @@ static void patch_definers(void)
 void patch_before_deep(void)
 {
 	enum { UNTOUCHED, PATCHED = -1 };
-	static int32_t patcher; /* one of these, or the process that is at it */
+	static int32_t patcher; /* UNTOUCHED, PATCHED, or the pid of the process that patches */
 	int32_t own = sys_getpid(), before = __atomic_load_n(&patcher, __ATOMIC_ACQUIRE);
 
-	/* in the child of a fork it may be that of a thread which is not there */
+	/*
+	 * in a child of fork it may be the pid of a parent whose patching thread does not exist
+	 * here
+	 */
 	if (before != PATCHED && before != own &&
 	    __atomic_compare_exchange_n(&patcher, &before, own, false, __ATOMIC_ACQUIRE,
 					__ATOMIC_ACQUIRE)) {
@@ -294,7 +302,7 @@ void patch_before_deep(void)
 		__atomic_store_n(&patcher, PATCHED, __ATOMIC_RELEASE);
 		return;
 	}
-	/* not for ever: a signal handler may stand upon it */
+	/* not forever: we may be a signal handler that interrupted the patching thread */
 	for (int i = 0; i < PATIENCE; i++) {
 		if (__atomic_load_n(&patcher, __ATOMIC_ACQUIRE) == PATCHED)
 			return;

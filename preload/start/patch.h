@@ -3,10 +3,11 @@
 #define PATCH_H
 
 /*
- * Calls of hooked functions in a program that runs lead to our stubs, and back: in the slots of all
- * modules that hold the real function's address, and in the symbol of the module that defines it,
- * which whatever is bound later goes by. Under the loader's lock, and nobody else is stopped: a
- * slot is changed by compare-and-swap, pages that cannot be written are opened and closed again.
+ * Makes calls of hooked functions in a running program lead to our stubs, and back: changes the
+ * slots of all modules that contain the real function's address, and the symbol in the module that
+ * defines it, to which later modules are bound. Runs under the loader's lock while other threads
+ * run on: slots are changed by compare-and-swap, and read-only pages are made writable for a
+ * moment.
  */
 
 #include <stdbool.h>
@@ -20,13 +21,13 @@ struct patch_counts {
 		unchanged; /* slots of hooked functions that lead elsewhere, or cannot be written */
 };
 
-/* on: to our stubs; else to the real functions, where they lead to our stubs. */
+/* on: makes calls lead to our stubs; else back to the real functions. */
 void patch_all(bool on, struct patch_counts *counts);
 
 /*
- * In a program that we were loaded with all calls lead to us but those of what dlopen binds with
- * RTLD_DEEPBIND, to libc before us: before it does, libc's symbols, and those of an allocator, are
- * changed. Once; needs no lock.
+ * In a program that was started with the library all calls lead to stubs, except those that dlopen
+ * binds with RTLD_DEEPBIND: they are bound to libc first. So this changes the symbols of libc, and
+ * of an allocator, before dlopen does that. Works once; needs no lock.
  */
 void patch_before_deep(void);
 

@@ -31,13 +31,13 @@
 #include "toggle.h"
 #include "wire.h"
 
-/* Set by ld.so before anything runs: argc, the arguments, NULL, the environment, NULL. */
+/* Set by ld.so before any code runs; points to argc, the arguments, NULL, the environment, NULL. */
 extern void *__libc_stack_end;
 
 /*
- * A page that the kernel empties in every child, whatever call made the child: the one way to
- * know that costs no system call. Kernels before 4.14 refuse; there a fork's child goes on in its
- * parent's slot, which would mix two writers, so the library stays out.
+ * Makes a page that the kernel zeroes in every child, whichever call creates it: the only way to
+ * recognise a child without a system call. Kernels before 4.14 do not support it. There a child of
+ * fork would write to its parent's slot, so the library does not trace.
  */
 static bool mark_process(void)
 {
@@ -55,14 +55,14 @@ static bool mark_process(void)
 }
 
 /*
- * What arm() asks of the tables, with no pointer in it: hook_table has a thousand of them, which
- * the loader would relocate in each process, page by page.
+ * The columns that arm() needs, without pointers: hook_table has a thousand, which the loader would
+ * relocate in each process, page by page.
  */
 #define RESOURCE_WORD_MAX 32
 
 struct arming {
 	uint8_t resource;
-	bool names[HOOK_ARGUMENTS_MAX]; /* an argument is the name of a file */
+	bool names[HOOK_ARGUMENTS_MAX]; /* an argument is a file name */
 };
 
 /* clang-format off */
@@ -89,7 +89,7 @@ static const char resource_words[RESOURCE_COUNT][RESOURCE_WORD_MAX] = {
 };
 /* clang-format on */
 
-/* A descriptor of what it was told the name of, or a symbolic link. */
+/* Whether the hook opens a file by name, or makes a symbolic link. */
 static bool names_file(enum hook_number hook)
 {
 	const struct arming *arming = &armings[hook];
@@ -112,7 +112,7 @@ static const char *name_of(enum hook_number hook)
 					     : real_name(hook);
 }
 
-/* How a hook that was chosen records. Mappings are few, and as large as a sample. */
+/* How a chosen hook records. Mappings are not sampled: they are few, and as large as a sample. */
 static uint8_t arm_of(enum hook_number hook)
 {
 	unsigned int arm = LIFE_RECORDS;
@@ -132,14 +132,18 @@ static void arm(void)
 	bool is_all = life_is_listed("all");
 	uint8_t armed[HOOK_COUNT] = { 0 };
 
-	/* Blocks in memory that the program maps by itself are in no trace: that it does is. */
+	/*
+	 * Blocks in memory that the program maps by itself are not recorded, but its mappings are.
+	 */
 	for (unsigned int i = 0; i < HOOK_COUNT; i++)
 		if (is_all || life_is_listed(name_of(i)) ||
 		    life_is_listed(resource_words[armings[i].resource]) ||
 		    (armings[i].resource == RESOURCE_MAPPING && life_is_listed("memory")))
 			armed[i] = arm_of(i);
-	/* In a program that runs what gives back comes first, as it stands last: nothing is gained
-	 * that could be lost unseen. */
+	/*
+	 * In a running program the functions that release are armed first; they are last in the
+	 * table. So nothing is recorded as acquired whose release would be missed.
+	 */
 	for (unsigned int i = HOOK_COUNT; i-- > 0;)
 		__atomic_store_n(&life_armed[i], armed[i], __ATOMIC_RELEASE);
 }
@@ -162,7 +166,7 @@ static void read_settings(const struct settings *settings)
 	clock_is_counter = life.board->clock == BOARD_CLOCK_COUNTER;
 }
 
-/* Last part of the path of the program, as the name of its trace. */
+/* The last part of the program's path, as the name of its trace. */
 static const char *short_name(const char *path)
 {
 	const char *name = path;
@@ -173,13 +177,13 @@ static const char *short_name(const char *path)
 	return *name == '-' && name[1] ? name + 1 : name;
 }
 
-/* Of the process, whose board is there: what it needs to record, but that. */
+/* Prepares all that the process needs to record, except the board, which exists already. */
 static bool prepare(const struct memory_image *image)
 {
 	struct stack_bounds stack = thread_main_stack();
 
 	read_settings(&life.board->settings);
-	/* The collector's membarrier reaches this process and its children (membarrier(2)). */
+	/* the collector's membarrier reaches this process and its children (membarrier(2)) */
 	sys_membarrier(MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0);
 	if (!memory_begin(image))
 		return false;
@@ -191,7 +195,7 @@ static bool start(int argc, char **argv, char **environment)
 	const char *name = argc > 0 ? short_name(argv[0]) : "unknown";
 	const struct board *board = NULL;
 
-	/* Neither calls a real function, and the board may know where they are. */
+	/* neither needs real functions, and the board may know where those are */
 	if (!gate_is_closed()) {
 		life.pid = sys_getpid();
 		board = attach_board(environment, name);
@@ -203,7 +207,9 @@ static bool start(int argc, char **argv, char **environment)
 	if (!board)
 		return false;
 	if (!follow_has_chosen(life.board->settings.follow, attach_is_first())) {
-		/* the board stays mapped: the collector waits for what this one may start */
+		/*
+		 * the board stays mapped: the collector waits for processes that this one may start
+		 */
 		reach_leave_out(name);
 		return false;
 	}
@@ -238,7 +244,7 @@ void start_recording(void)
 	life_run();
 }
 
-/* Once. Whoever comes meanwhile (dlsym calls calloc) is served unrecorded. */
+/* Starts once. Calls that arrive meanwhile (dlsym calls calloc) are not recorded. */
 static void start_once(int argc, char **argv, char **environment)
 {
 	if (!life_begin())
@@ -252,8 +258,8 @@ static void start_once(int argc, char **argv, char **environment)
 }
 
 /*
- * A first call before any constructor, even ours: from ld.so, or from the preinit functions of the
- * program. Arguments and environment are then read where the kernel left them.
+ * The first hooked call may precede every constructor, even ours: ld.so makes it, or the program's
+ * preinit functions. Then arguments and environment are read where the kernel stored them.
  */
 bool start_wake(enum hook_number hook)
 {
@@ -267,7 +273,7 @@ bool start_wake(enum hook_number hook)
 	return life_armed[hook];
 }
 
-/* Opens a library; what the loader and its constructors call is no event of the program. */
+/* Opens a library. What the loader and its constructors call is not recorded. */
 static int open_quietly(int (*open)(void))
 {
 	uint8_t armed[HOOK_COUNT];
@@ -283,10 +289,10 @@ static int open_quietly(int (*open)(void))
 	return result;
 }
 
-/* -z initfirst: before the constructors of every other library and of the program. */
+/* -z initfirst: runs before the constructors of all other libraries and of the program. */
 __attribute__((constructor)) static void start_construct(int argc, char **argv, char **environment)
 {
-	/* it does when it is told to, by whoever brought it */
+	/* an injected library does only what it is ordered to */
 	if (late_is_injected()) {
 		if (life_begin())
 			life_silence();
@@ -294,19 +300,18 @@ __attribute__((constructor)) static void start_construct(int argc, char **argv, 
 		return;
 	}
 	start_once(argc, argv, environment);
-	/* Here and not in start(), which may be in the middle of the loader's own call of malloc.
-	 */
+	/* not in start(), which may run in the middle of the loader's own call of malloc */
 	if (!life.board)
 		return;
 	if (life.board->settings.unwind == UNWIND_LIBUNWIND) {
 		life.is_remote = open_quietly(remote_open) == 0;
-		/* Without it backtraces may be others than were asked for. */
+		/* without libunwind backtraces may differ from those that were asked for */
 		if (life.depth)
 			facts_tell_walker(life.is_remote);
 	}
 }
 
-/* With -z initfirst also the last destructor: what exit() has to say is said after all others. */
+/* With -z initfirst also the last destructor: it records the end of exit() after all others. */
 __attribute__((destructor)) static void start_destruct(void)
 {
 	struct arena *head = memory_head();

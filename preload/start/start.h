@@ -3,8 +3,8 @@
 #define START_H
 
 /*
- * How a process comes to be traced: the board (found, or made together with a collector), memory of
- * its own, and which hooks record. By our constructor, or by the first hooked call before it.
+ * Starts tracing of a process: finds the board (or makes it together with a collector), makes an
+ * arena, and arms hooks. Called by our constructor, or by the first hooked call before it.
  */
 
 #include <stdbool.h>
@@ -13,13 +13,13 @@
 
 struct late_order;
 
-/* In a program that runs: all but recording. False where there is no memory for it. */
+/* In a running program: does everything but record. Returns false if memory is missing. */
 bool start_attached(const struct late_order *order);
 
-/* From here on calls are recorded. */
+/* Starts recording. */
 void start_recording(void);
 
-/* Starts the library if nobody has yet. True if the hook may record now. */
+/* Starts the library if that has not begun yet. Returns whether the hook may record now. */
 bool start_wake(enum hook_number hook);
 
 #endif

@@ -11,8 +11,9 @@
 #include "preload/record/ring.h"
 
 /*
- * Asks the collector, who tells all processes and notes the time in all streams, and waits a moment
- * until it has: what the program does next is recorded or not, as was wished. errno is not touched.
+ * Asks the collector to pause or resume, and waits a moment until it has told all processes: it
+ * also notes the time in all streams. So what the program does next is recorded, or not, as the
+ * user wanted. errno is not changed.
  */
 static void toggle(int number)
 {
@@ -32,8 +33,9 @@ static void toggle(int number)
 }
 
 /*
- * By libc's function and not by the system call, since that needs a way back that belongs to libc
- * and that unwinders know. It is looked up, so that nobody needs it who asked for no signal.
+ * Uses libc's function, because the system call needs a return stub, which libc has and unwinders
+ * know. It is looked up by name, so that the library does not depend on it where no signal was
+ * asked for.
  */
 void toggle_install(int number)
 {

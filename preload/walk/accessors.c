@@ -13,13 +13,13 @@
 #if ARCH_WALKS
 
 /*
- * libunwind's interface for other processes, as it is since 1.4 (libunwind-*.so.8): its headers are
- * not needed for it. A cursor is opaque, of at most 4 KiB on any processor.
+ * libunwind's interface for remote unwinding, as it is since 1.4 (libunwind-*.so.8), without its
+ * headers. A cursor is opaque and has at most 4 KiB on every processor.
  */
 #define CURSOR_SIZE	    4096u
 #define FORMAT_REMOTE_TABLE 2
 #define CACHE_NONE	    0
-/* libunwind.h: UNW_EBADREG, UNW_ENOINFO, UNW_EINVAL. */
+/* libunwind.h: UNW_EBADREG, UNW_ENOINFO, UNW_EINVAL */
 #define NO_REGISTER (-3)
 #define NO_INFO	    (-10)
 #define NOT_ALLOWED (-8)
@@ -38,12 +38,14 @@ struct accessors {
 	int (*find_list)(void *space, uintptr_t *address, void *walk);
 	int (*memory)(void *space, uintptr_t address, uintptr_t *value, int is_write, void *walk);
 	int (*reg)(void *space, int number, uintptr_t *value, int is_write, void *walk);
-	/* float registers, a return to a frame, a name: their arguments differ, which is all one */
+	/*
+	 * float registers, resume, procedure name: the arguments differ, but all three only refuse
+	 */
 	int (*refused[3])(void);
 	void *later_ones[16]; /* NULL: not provided */
 };
 
-/* unw_dyn_info_t with a table in memory of the other process. */
+/* unw_dyn_info_t with a table in the memory of the other process */
 struct table {
 	void *next, *before;
 	uintptr_t start, end, global;
@@ -61,14 +63,14 @@ static struct {
 		      int wants_info, void *walk);
 } library;
 
-/* What our answers depend on. */
+/* State of one walk, on which our answers depend. */
 struct walk {
 	uintptr_t reg[DWARF_REGISTERS];
 	uintptr_t pc;
 	uint64_t known;
 	const struct stack_bounds *stack;
-	uintptr_t low, high;	     /* where a stack that nobody knows may be read */
-	const struct module *module; /* where the table was found last */
+	uintptr_t low, high;	     /* range in which an unknown stack may be read */
+	const struct module *module; /* the module of the last table */
 	bool was_refused;
 };
 
@@ -85,7 +87,7 @@ static bool is_stack(const struct walk *walk, uintptr_t address)
 	       sys_is_readable((const void *)(address & ~(uintptr_t)7));
 }
 
-/* Code and unwind tables, which are mapped by whole pages. */
+/* Whether address is in code or unwind tables, which are mapped in whole pages. */
 static bool is_module(const struct module *module, uintptr_t address)
 {
 	uintptr_t low = (uintptr_t)module->tables.low, high = (uintptr_t)module->tables.high;
@@ -94,8 +96,8 @@ static bool is_module(const struct module *module, uintptr_t address)
 }
 
 /*
- * One aligned word. Data of a module is asked for only to tell a personality routine, which no walk
- * needs: it is 0 for all we say.
+ * Reads one aligned word. libunwind reads a module's data only to find a personality routine, which
+ * no walk needs: it gets 0.
  */
 static int access_memory(void *space, uintptr_t address, uintptr_t *value, int is_write,
 			 void *context)
@@ -135,7 +137,7 @@ static int access_register(void *space, int number, uintptr_t *value, int is_wri
 	return 0;
 }
 
-/* The search table of .eh_frame_hdr, in the one form that linkers write. */
+/* The search table of .eh_frame_hdr, in the only format that linkers write. */
 static bool find_table(const struct module *module, struct table *table)
 {
 	const uint8_t *header = module->tables.header;
@@ -169,20 +171,22 @@ static int find_procedure(void *space, uintptr_t ip, void *procedure, int wants_
 	return library.search(space, ip, &table, procedure, wants_info, context);
 }
 
-/* It frees what it made of a table by itself. */
+/* libunwind frees what it made of a table by itself. */
 static void put_procedure(void *space, void *procedure, void *context)
 {
 	(void)space, (void)procedure, (void)context;
 }
 
-/* Code made at run time, that announced itself to a libunwind: not to this one. */
+/*
+ * Code that was generated at run time may be registered with another libunwind, not with this one.
+ */
 static int find_list(void *space, uintptr_t *address, void *context)
 {
 	(void)space, (void)address, (void)context;
 	return NO_INFO;
 }
 
-/* What no walk asks for. */
+/* Walks use none of these. */
 static int refuse(void)
 {
 	return NOT_ALLOWED;
@@ -204,7 +208,7 @@ int remote_open(void)
 
 	if (handle == NULL)
 		return -ENOENT;
-	/* POSIX has it so: a function's address comes as an object's. */
+	/* POSIX requires this conversion from an object pointer to a function pointer. */
 	*(void **)&create = dlsym(handle, SYMBOL("create_addr_space"));
 	*(void **)&set_caching = dlsym(handle, SYMBOL("set_caching_policy"));
 	*(void **)&library.start = dlsym(handle, SYMBOL("init_remote"));
@@ -217,12 +221,12 @@ int remote_open(void)
 	library.space = create(&accessors, 0);
 	if (library.space == NULL)
 		return -ENOENT;
-	/* Its cache takes a lock for each frame, and keeps the rules of what has been unloaded. */
+	/* libunwind's cache locks for each frame and keeps rules of unloaded modules. */
 	set_caching(library.space, CACHE_NONE);
 	return 0;
 }
 
-/* As unw_step(). A signal may have led to another stack. */
+/* Like unw_step(). A signal frame may have led to another stack. */
 static int step_by_libunwind(struct walk *walk, struct cursor *cursor, uintptr_t *ip, uintptr_t *sp)
 {
 	int result = library.step(cursor);
@@ -237,7 +241,7 @@ static int step_by_libunwind(struct walk *walk, struct cursor *cursor, uintptr_t
 	return *ip != 0;
 }
 
-/* Out of our own frames, up to the origin. */
+/* Walks out of our own frames, up to the origin. */
 static bool reach_origin(struct walk *walk, struct cursor *cursor, const struct origin *origin)
 {
 	uintptr_t ip, sp;

@@ -3,30 +3,30 @@
 #define ACCESSORS_H
 
 /*
- * The walk by libunwind, with --unwind=libunwind. This very process is given to it as if it were
+ * The walk by libunwind, with --unwind=libunwind. libunwind treats this process as if it were
  * another one: it asks us for every register, every word of memory and every unwind table. So it
- * opens no pipe, looks through no list of modules under the loader's lock, and reads nothing but
- * stack, code and tables. It is opened, not linked.
+ * opens no pipe, does not search the list of modules under the loader's lock, and reads only stack,
+ * code and tables. It is loaded by dlopen, not linked.
  *
- * What cannot be hidden: its modules have thread-local data, so glibc's table of it is longer for
- * each thread. A calloc of pthread_create is of some bytes more, and when a stack is used again
- * glibc frees an entry of nothing, free(NULL), for each of them.
+ * One effect is visible in the trace: libunwind's libraries have thread-local data, so glibc
+ * allocates some bytes more for each thread in pthread_create, and when it reuses a stack it calls
+ * free(NULL) for each of these libraries.
  */
 
 #include "capture.h"
 
 /*
- * Opens libunwind. To be called once where dlopen may be (the library's start), never in a hook.
- * Returns 0, or -ENOENT if it is not installed or not the one we know, -ENOSYS where it cannot be
- * told the registers.
+ * Loads libunwind. Called once where dlopen is allowed (the library's start), never in a hook.
+ * Returns 0; -ENOENT if it is not installed or has another interface; -ENOSYS on processors whose
+ * registers we cannot pass to it.
  */
 int remote_open(void);
 
 /*
- * Like capture_walk(), behind a remote_open() that gave 0. Called by a function that origin's has
- * called, with our hooks off in this thread: it blocks signals for moments, and takes locks that
- * are released with signals blocked. Returns 1 and origin's own address where the walk never comes
- * by the origin.
+ * Like capture_walk(), after remote_open() has returned 0. The caller must have been called by
+ * origin's function, and our hooks must be off in this thread. libunwind blocks signals for
+ * moments, and holds its locks only while they are blocked. Returns 1 and only origin's own address
+ * if the walk does not reach the origin.
  */
 unsigned int remote_walk(const struct origin *origin, const struct stack_bounds *stack,
 			 uintptr_t *frames, unsigned int depth, enum capture_end *end);

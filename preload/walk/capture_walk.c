@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* The plain walk. */
+/* The plain walk, which reuses nothing. */
 #include "capture.h"
 #include "maps.h"
 #include "step.h"
 
 struct walk {
-	uintptr_t *next, *end; /* room for the frames to come */
+	uintptr_t *next, *end; /* space for further frames */
 	struct position at;
-	uintptr_t key; /* of the rule for at: at.ip, marked where it is exact (cfi.h) */
+	uintptr_t key; /* of the rule for at: at.ip, with CFI_EXACT if the pc is exact (cfi.h) */
 	struct window window;
 };
 
 /*
- * Stores the frame that the walk has reached. A return address of 0 is how some threads and
- * coroutines end.
+ * Stores the frame that the walk has reached. The stacks of some threads and coroutines end with a
+ * return address of 0.
  */
 static inline __attribute__((always_inline)) enum walk_state
 store_frame(uintptr_t **next, const uintptr_t *room_end, uintptr_t ip, enum capture_end *end)
@@ -27,15 +27,14 @@ store_frame(uintptr_t **next, const uintptr_t *room_end, uintptr_t ip, enum capt
 }
 
 /*
- * From the last stored frame on, by rules from the table. Each rule knows whose rules came next
- * before: mostly that saves the search, and the processor need not wait for the return address to
- * go on.
+ * Walks on from the last stored frame by rules from the table. Each rule has hints of the rules
+ * that followed it before, which mostly saves the search, and the processor need not wait for the
+ * load of the return address.
  */
 static enum walk_state walk_quick(struct walk *walk, enum capture_end *end)
 {
 	/*
-	 * Copies, because a stored frame may change whatever a pointer leads to, for all that the
-	 * compiler knows.
+	 * Local copies: for the compiler, a store of a frame may change anything behind a pointer.
 	 */
 	struct cfi_table *table = cfi_table();
 	struct position at = walk->at;
@@ -57,7 +56,7 @@ static enum walk_state walk_quick(struct walk *walk, enum capture_end *end)
 	return state;
 }
 
-/* Quickly, and through signals. */
+/* Walks on by rules, and through signal frames. */
 static enum walk_state walk_on(struct walk *walk, const struct stack_bounds *stack,
 			       enum capture_end *end)
 {
@@ -75,7 +74,7 @@ static enum walk_state walk_on(struct walk *walk, const struct stack_bounds *sta
 	}
 }
 
-/* The thorough walk, with all registers: rare rules, some 200 ns a frame. */
+/* The full walk with all registers, for rare rules; some 200 ns a frame. */
 
 static enum dwarf_step step_fully(struct dwarf_frame *frame, struct window *window)
 {
@@ -88,9 +87,9 @@ static enum dwarf_step step_fully(struct dwarf_frame *frame, struct window *wind
 }
 
 /*
- * The registers at the origin. Found by walking out of our own few frames, since a rare rule may
- * need one that the origin does not tell (the loader's resolver needs rbx); else those that it
- * tells.
+ * The registers at the origin. We walk out of our own few frames to find them, because a rare rule
+ * may need one that the origin does not have (the loader's resolver needs rbx). If that fails only
+ * the origin's are known.
  */
 static __attribute__((noinline)) void registers_at(const struct origin *origin,
 						   struct dwarf_frame *frame)
@@ -128,14 +127,14 @@ static enum walk_state stop_step(enum dwarf_step step, enum capture_end *end)
 }
 
 /*
- * Like walk_on(), from the origin on.
- * quick_from: once a frame behind this is stored walk_on() may take over, if that is possible.
+ * Like walk_on(), from the origin on. quick_from: once a frame beyond this one is stored, walk_on()
+ * can take over if the frame permits it.
  */
 static enum walk_state walk_fully(struct walk *walk, const struct origin *origin,
 				  const struct stack_bounds *stack, const uintptr_t *quick_from,
 				  enum capture_end *end)
 {
-	/* Behind a return address a kept rule needs only these. */
+	/* after a return address a rule of the table needs only these */
 	const uint64_t quick = (uint64_t)1 << DWARF_SP | (uint64_t)1 << DWARF_FP;
 	struct dwarf_frame frame;
 
@@ -147,7 +146,7 @@ static enum walk_state walk_fully(struct walk *walk, const struct origin *origin
 
 		if (result != DWARF_STEP_OK)
 			return stop_step(result, end);
-		/* Only a signal moves to another stack: what it interrupted may lie anywhere. */
+		/* only a signal frame changes the stack: the interrupted function may be on any */
 		if (frame.is_exact)
 			window_open(&walk->window, frame.reg[DWARF_SP],
 				    frame.reg[DWARF_SP] - ARCH_RED_ZONE, stack);

@@ -11,7 +11,7 @@
 #include "preload/ground/plain.h"
 
 #define SIZE_FIRST     1024u	  /* 32 KiB, untouched until used */
-#define SIZE_MAX_RULES (1u << 20) /* 32 MiB; twice what the largest program seen needs */
+#define SIZE_MAX_RULES (1u << 20) /* 32 MiB; twice what the largest known program needs */
 #define PROBES_MAX     32u
 
 #define IP_FREE	 0u
@@ -21,10 +21,13 @@ static SPARSE struct cfi_rule first_rules[SIZE_FIRST] __attribute__((aligned(64)
 static struct cfi_table first_table = { first_rules, SIZE_FIRST, 64 - 10, 0 };
 struct cfi_table *cfi_table_now = &first_table;
 
-/* Compiling. */
+/* Compilation of rules. */
 
 #if defined(__x86_64__)
-/* A program's PLT: CFA = sp + 8 + (((ip & 15) >= n) << 3); n tells how far the entry has pushed. */
+/*
+ * A PLT's expression: CFA = sp + 8 + (((ip & 15) >= n) << 3); n is the offset at which the entry
+ * has pushed a word.
+ */
 static bool is_plt(const struct dwarf_row *row, uintptr_t pc, int32_t *cfa)
 {
 	static const uint8_t form[] = { 11,   0x77, 0x08, 0x80, 0x00, 0x3f,
@@ -41,7 +44,9 @@ static bool is_plt(const struct dwarf_row *row, uintptr_t pc, int32_t *cfa)
 }
 #endif
 
-/* One register and a small offset, breg sleb, perhaps then deref; false for anything else. */
+/*
+ * Decodes register + small offset (breg sleb), perhaps with deref; false for any other expression.
+ */
 static bool is_register_plus(const struct dwarf_row *row, int32_t where, unsigned int number,
 			     bool is_deref, int32_t *offset)
 {
@@ -50,7 +55,7 @@ static bool is_register_plus(const struct dwarf_row *row, int32_t where, unsigne
 
 	if (row->end - code < 5)
 		return false;
-	/* One byte of offset, or two. */
+	/* the offset has one byte or two */
 	size = code[2] & 0x80 ? 3 : 2;
 	if (code[0] != size + is_deref || code[1] != 0x70 + number || (code[size] & 0x80) != 0 ||
 	    (is_deref && code[size + 1] != 0x06))
@@ -101,7 +106,10 @@ static bool compile_fp(const struct dwarf_row *row, struct cfi_rule *rule)
 	return false;
 }
 
-/* The kernel saves every register at sp and a constant; glibc's table says so by an expression. */
+/*
+ * Whether a register is saved at sp + constant in a signal frame; glibc's table has an expression
+ * for it.
+ */
 static bool is_at_sp(const struct dwarf_row *row, unsigned int number, int32_t *offset)
 {
 	if (row->how[number] == DWARF_AT_VALUE)
@@ -136,7 +144,7 @@ static void compile_row(const struct dwarf_row *row, uintptr_t pc, struct cfi_ru
 
 #ifdef ARCH_SIGNAL_FRAME
 
-/* Whether pc is the kernel's return from a signal, by its code. Sets module where it is. */
+/* Whether pc is the kernel's return from a signal handler, by its code. Sets *module. */
 static bool is_signal_return(uintptr_t pc, unsigned int *module)
 {
 	uint64_t code;
@@ -144,7 +152,9 @@ static bool is_signal_return(uintptr_t pc, unsigned int *module)
 	if ((pc & 3) != 0)
 		return false;
 	*module = maps_find(pc);
-	/* In no module: the kernel's page may be hidden, and anything else may have no memory. */
+	/*
+	 * The kernel's page may belong to no module; an unknown address may not be mapped at all.
+	 */
 	if (*module == MAPS_MODULE_NONE &&
 	    (!sys_is_readable((const void *)(pc & ~(uintptr_t)7)) ||
 	     !sys_is_readable((const void *)((pc + 4) & ~(uintptr_t)7))))
@@ -169,8 +179,8 @@ static void put_signal_row(struct dwarf_row *row)
 bool cfi_row(uintptr_t pc, bool is_exact, struct dwarf_row *row, unsigned int *module)
 {
 	/*
-	 * The address before, which is in the call: one that never returns may be the last of its
-	 * function.
+	 * a return address may be that of the next function, if the call does not return; the byte
+	 * before it is in the call
 	 */
 	uintptr_t inside = is_exact ? pc : pc - 1;
 	const struct dwarf_tables *tables;
@@ -188,9 +198,9 @@ bool cfi_row(uintptr_t pc, bool is_exact, struct dwarf_row *row, unsigned int *m
 	if (dwarf_find(tables, inside, row))
 		return true;
 	/*
-	 * A return address at the start of a function that nothing stands before was put there by
-	 * hand: by the kernel for a signal, or below a coroutine, which has no caller (glibc's
-	 * __start_context, whose table does not say so).
+	 * A return address at the start of a function without a predecessor was not pushed by a
+	 * call: the kernel stored it for a signal, or it is at the bottom of a coroutine's stack,
+	 * which has no caller (glibc's __start_context, whose table does not say so).
 	 */
 	if (is_exact || !dwarf_find(tables, pc, row))
 		return false;
@@ -212,14 +222,17 @@ void cfi_compile(uintptr_t ip, struct cfi_rule *rule)
 		compile_row(&row, is_exact ? pc : pc - 1, rule);
 }
 
-/* Keeping. */
+/* The table of rules. */
 
 static uint32_t place_of(const struct cfi_table *table, uintptr_t ip)
 {
 	return (uint32_t)(cfi_guess(table, ip) - table->rules);
 }
 
-/* The rule; else NULL, and *place is where it could be put, table->size if there is no room. */
+/*
+ * Returns the rule; or NULL, with *place the entry where it can be added, table->size if there is
+ * no room.
+ */
 static struct cfi_rule *look_up(const struct cfi_table *table, uintptr_t ip, uint32_t *place)
 {
 	uint32_t at = place_of(table, ip);
@@ -241,9 +254,8 @@ static struct cfi_rule *look_up(const struct cfi_table *table, uintptr_t ip, uin
 }
 
 /*
- * Starts a larger, empty table; rules are found again when they are needed, which costs less than
- * it sounds (100 ns a rule) and lets nobody copy what another thread is writing. The old one stays
- * for those who are reading it.
+ * Starts a larger, empty table. Rules are compiled again when they are needed (100 ns each), so no
+ * thread copies what another one is writing. The old table stays for its readers.
  */
 static void grow(struct cfi_table *table)
 {
@@ -271,14 +283,15 @@ static struct cfi_rule *keep(struct cfi_table *table, uint32_t place, struct cfi
 	struct cfi_rule *kept = &table->rules[place];
 	uintptr_t expected = IP_FREE;
 
-	/* Half: at that, nearly every rule is at its own place or the next. */
+	/* at half load nearly every rule is in its home slot or the next one */
 	if (__atomic_load_n(&table->used, __ATOMIC_RELAXED) >= table->size / 2) {
 		grow(table);
 		return rule;
 	}
 	if (!__atomic_compare_exchange_n(&kept->ip, &expected, IP_TAKEN, false, __ATOMIC_ACQ_REL,
 					 __ATOMIC_RELAXED))
-		return rule; /* Somebody else's by now: the next time will find or put it. */
+		return rule; /* another thread has taken the entry; the next search finds or adds
+			      * the rule */
 	__atomic_fetch_add(&table->used, 1, __ATOMIC_RELAXED);
 	kept->cfa = rule->cfa;
 	kept->ra = rule->ra;
@@ -287,7 +300,7 @@ static struct cfi_rule *keep(struct cfi_table *table, uint32_t place, struct cfi
 	kept->form = rule->form;
 	kept->fp_form = rule->fp_form;
 	__atomic_store_n(&kept->ip, rule->ip, __ATOMIC_SEQ_CST);
-	/* Unloaded meanwhile, and cfi_forget() may have passed before we put it. */
+	/* the module was unloaded meanwhile, and cfi_forget() may have passed this entry before */
 	if (__atomic_load_n(&maps_get(rule->module)->is_gone, __ATOMIC_SEQ_CST))
 		__atomic_store_n(&kept->ip, IP_TAKEN, __ATOMIC_RELEASE);
 	return kept;
@@ -301,7 +314,9 @@ struct cfi_rule *cfi_find(struct cfi_table *table, uintptr_t ip, struct cfi_rule
 	if (__builtin_expect(rule != NULL, 1))
 		return rule;
 	cfi_compile(ip, scratch);
-	/* Where there is no module now (code made at run time) one may be loaded later. */
+	/*
+	 * code outside of all modules was generated at run time; a module may be loaded there later
+	 */
 	if (scratch->module == MAPS_MODULE_NONE || ip <= IP_TAKEN)
 		return scratch;
 	if (place == table->size) {

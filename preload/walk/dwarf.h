@@ -3,9 +3,9 @@
 #define DWARF_H
 
 /*
- * Reads call frame information, .eh_frame by way of .eh_frame_hdr: what one code address says about
- * its caller's registers. Pure: no state, no allocation; every length is checked against the
- * segment that holds the tables.
+ * Reads call frame information, .eh_frame by way of .eh_frame_hdr: how to recover the caller's
+ * registers at one code address. No state and no allocation; every length is checked against the
+ * segment that contains the tables.
  */
 
 #include <stdbool.h>
@@ -15,64 +15,62 @@
 #include "preload/ground/arch.h"
 
 enum dwarf_how {
-	DWARF_SAME,	 /* the caller's value is the one we have */
-	DWARF_UNDEFINED, /* lost; of the return address: there is no caller */
+	DWARF_SAME,	 /* the caller's value is the current one */
+	DWARF_UNDEFINED, /* not recoverable; for the return address: no caller */
 	DWARF_AT_CFA,	 /* saved at CFA + where */
-	DWARF_CFA_PLUS,	 /* is CFA + where */
-	DWARF_REGISTER,	 /* is in register number where */
-	DWARF_AT_VALUE,	 /* saved at the value of the expression */
-	DWARF_VALUE	 /* is the value of the expression */
+	DWARF_CFA_PLUS,	 /* the value is CFA + where */
+	DWARF_REGISTER,	 /* in the register with number where */
+	DWARF_AT_VALUE,	 /* saved at the address that the expression computes */
+	DWARF_VALUE	 /* the value that the expression computes */
 };
 
-/* What is true at one code address. */
+/* The row of the unwind table for one code address. */
 struct dwarf_row {
-	const uint8_t *expressions; /* an expression is where bytes from here: its length, its
-				       operations */
+	const uint8_t *expressions; /* base of expressions, which are at expressions + where:
+				     * length, then operations */
 	const uint8_t *end;	    /* of the segment */
 	int32_t where[DWARF_REGISTERS];
 	uint8_t how[DWARF_REGISTERS];
 	uint8_t cfa_register;
-	bool cfa_is_expression; /* then cfa_where is its place, else it is CFA = register +
-				   cfa_where */
-	bool is_signal; /* a signal handler's return: the caller's pc is exact, no return address */
-	bool ra_is_signed; /* aarch64: the return address carries a code in its upper bits */
+	bool cfa_is_expression; /* then cfa_where is the expression; else CFA = register + cfa_where
+				 */
+	bool is_signal;		/* a signal frame: the caller's pc is exact, not a return address */
+	bool ra_is_signed;	/* aarch64: the return address is signed in its upper bits */
 	int32_t cfa_where;
 };
 
 /*
- * The registers of one frame; a bit in known for each that has a value. Its pc is the one of
- * DWARF_PC.
+ * The registers of one frame; known has a bit for each register with a value. Its pc is not in reg.
  */
 struct dwarf_frame {
 	uintptr_t reg[DWARF_REGISTERS];
 	uintptr_t pc;
 	uint64_t known;
-	bool is_exact; /* pc is an instruction that runs or comes next, not a return address */
+	bool is_exact; /* pc is the current or next instruction, not a return address */
 };
 
-/* Reads one word of the stack; false where it must not. */
+/* Reads one word of the stack; returns false if it may not. */
 struct dwarf_memory {
 	bool (*read)(struct dwarf_memory *memory, uintptr_t address, uintptr_t *value);
 };
 
-/* A segment in memory that holds tables: readable from low to before high. */
+/* A segment in memory that contains tables; readable from low to before high. */
 struct dwarf_tables {
 	const uint8_t *low, *high;
 	const uint8_t *header; /* .eh_frame_hdr */
 };
 
 /*
- * The row of pc; for a return address give the address before it, which is in the call.
- * Returns false where the tables have none, or one we cannot read.
+ * Finds the row for pc; for a return address pass the address before it, which is in the call.
+ * Returns false if the tables have no row, or one that we cannot read.
  */
 bool dwarf_find(const struct dwarf_tables *tables, uintptr_t pc, struct dwarf_row *row);
 
 enum dwarf_step {
 	DWARF_STEP_OK,
 	DWARF_STEP_END,	    /* no caller */
-	DWARF_STEP_UNKNOWN, /* the rule needs a register whose value is lost, or is no rule we can
-			       compute */
-	DWARF_STEP_MEMORY   /* memory refused */
+	DWARF_STEP_UNKNOWN, /* the rule needs a register without a value, or we cannot compute it */
+	DWARF_STEP_MEMORY   /* a word may not be read */
 };
 
 /* Replaces frame by its caller's. */

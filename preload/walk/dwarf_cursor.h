@@ -3,15 +3,15 @@
 #define DWARF_CURSOR_H
 
 /*
- * Numbers as the tables of .eh_frame write them. The sources of what dwarf_rows.c and dwarf_step.c
- * read: LSB 5.0 core, chapter 10.6 "Exception Frames", and DWARF 5, sections 6.4 and 2.5.
+ * Numbers in the encodings of .eh_frame. Sources for dwarf_rows.c and dwarf_step.c: LSB 5.0 core,
+ * chapter 10.6 "Exception Frames", and DWARF 5, sections 6.4 and 2.5.
  */
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* Reading stops at end: what lies behind is 0 and makes the whole bad. */
+/* Reading stops at end: a read beyond it returns 0 and sets is_bad. */
 struct cursor {
 	const uint8_t *at, *end;
 	bool is_bad;
@@ -26,7 +26,7 @@ static inline uint64_t take(struct cursor *cursor, unsigned int size)
 		cursor->at = cursor->end;
 		return 0;
 	}
-	/* The bytes are in our own order, because this is our own code. */
+	/* our own code's tables have our byte order */
 	__builtin_memcpy((uint8_t *)&value +
 				 (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? 8 - size : 0),
 			 cursor->at, size);
@@ -41,7 +41,7 @@ static inline int64_t take_signed(struct cursor *cursor, unsigned int size)
 	return (int64_t)(take(cursor, size) << unused_bits) >> unused_bits;
 }
 
-/* A number in LEB128, not extended by its sign. *shift: bits that were read. */
+/* A LEB128 number without sign extension. *shift: bits that were read. */
 static inline uint64_t take_leb(struct cursor *cursor, unsigned int *shift, bool *is_negative)
 {
 	uint64_t value = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the tables say of an address: its entry in .eh_frame, found by the table in .eh_frame_hdr,
- * and the row that the entry's instructions make of the caller's registers, run up to the address.
+ * Finds the row of an address: the FDE in .eh_frame, by the search table of .eh_frame_hdr, and the
+ * rules for the caller's registers that its instructions compute up to the address.
  */
 #include "dwarf.h"
 #include "dwarf_cursor.h"
@@ -18,7 +18,7 @@ bool dwarf_find(const struct dwarf_tables *tables, uintptr_t pc, struct dwarf_ro
 
 /* ---- entries ---- */
 
-/* What a CIE says for its FDEs. */
+/* What a CIE defines for its FDEs. */
 struct dwarf_common {
 	struct cursor instructions;
 	uint64_t code_factor;
@@ -28,14 +28,14 @@ struct dwarf_common {
 	bool is_signal;
 };
 
-/* What the tables say of the code from start on. */
+/* An FDE, for the code from start on. */
 struct dwarf_entry {
 	struct dwarf_common common;
 	struct cursor instructions;
 	uintptr_t start;
 };
 
-/* A pointer's encoding: format in the low four bits, what it is relative to in the next three. */
+/* A pointer's encoding: format in the low four bits, base in the next three. */
 enum {
 	PE_ABSOLUTE = 0x00,
 	PE_ULEB = 0x01,
@@ -93,7 +93,10 @@ static uintptr_t take_pointer(struct cursor *cursor, unsigned int encoding)
 	}
 }
 
-/* One entry: its length, then the cursor ends with it. Entries of more than 4 GiB are not read. */
+/*
+ * Reads an entry's length and sets the cursor's end to the entry's. Entries of more than 4 GiB are
+ * not supported.
+ */
 static bool enter_entry(struct cursor *cursor)
 {
 	uint64_t size = take(cursor, 4);
@@ -122,14 +125,14 @@ static void take_augmentation(struct cursor *cursor, const char *letters,
 		else if (*letters == 'L')
 			take(cursor, 1);
 		else if (*letters == 'P')
-			/* The personality routine: only its length matters. */
+			/* the personality routine is only skipped */
 			take_format(cursor, (unsigned int)take(cursor, 1));
 		else if (*letters == 'S')
 			common->is_signal = true;
 		else if (*letters != 'B' && *letters != 'G')
 			/*
-			 * The size says where the instructions are, but not what the letter would
-			 * change.
+			 * the size tells where the instructions begin, but not what an unknown
+			 * letter would change
 			 */
 			break;
 	}
@@ -165,22 +168,22 @@ static bool read_common(const struct dwarf_tables *tables, const uint8_t *at,
 	       return_column == DWARF_RA && (common->has_augmentation || letters[0] == 0);
 }
 
-/* A place in the segment, else NULL. */
+/* The address if it is in the segment, else NULL. */
 static const uint8_t *place_in_tables(const struct dwarf_tables *tables, const uint8_t *at)
 {
 	return at >= tables->low && at < tables->high ? at : NULL;
 }
 
 /*
- * The place of the FDE that may hold pc, by binary search in the header's table; NULL if there is
- * none.
+ * The address of the FDE that may contain pc, by binary search in the header's table; NULL if there
+ * is none.
  */
 static const uint8_t *search_table(const struct dwarf_tables *tables, uintptr_t pc)
 {
 	struct cursor cursor = { .at = place_in_tables(tables, tables->header),
 				 .end = tables->high };
 	intptr_t wanted = (intptr_t)(pc - (uintptr_t)tables->header);
-	const int32_t *table; /* pairs of start and entry, counted from the header */
+	const int32_t *table; /* pairs of start and FDE, relative to the header */
 	unsigned int frame_encoding, count_encoding;
 	size_t low = 0, high;
 
@@ -188,7 +191,10 @@ static const uint8_t *search_table(const struct dwarf_tables *tables, uintptr_t 
 		return NULL;
 	frame_encoding = (unsigned int)take(&cursor, 1);
 	count_encoding = (unsigned int)take(&cursor, 1);
-	/* All linkers write the table so; without it the segment would have to be read through. */
+	/*
+	 * all linkers write this format; without the table the whole segment would have to be
+	 * searched
+	 */
 	if (take(&cursor, 1) != (PE_DATA | PE_S4) || count_encoding == PE_OMIT)
 		return NULL;
 	if (frame_encoding != PE_OMIT)
@@ -232,10 +238,7 @@ static bool find_entry(const struct dwarf_tables *tables, uintptr_t pc, struct d
 
 /* ---- rows ---- */
 
-/*
- * Instructions of the call frame machine. Those of the first three rows have an operand in their
- * low six bits.
- */
+/* Instructions of the call frame machine. The first three have an operand in their low six bits. */
 enum {
 	CFA_ADVANCE = 0x40,
 	CFA_OFFSET = 0x80,
@@ -300,7 +303,7 @@ static int32_t take_factor(struct machine *machine, int64_t value)
 	return narrow_to_32(machine, product);
 }
 
-/* Registers that no frame needs (vectors) have rules, too: they are read and dropped. */
+/* Rules for registers that no frame needs (vectors) are ignored. */
 static void set_rule(struct machine *machine, uint64_t number, enum dwarf_how how, int32_t where)
 {
 	if (number >= DWARF_REGISTERS)
@@ -324,7 +327,7 @@ static void set_cfa_register(struct machine *machine, uint64_t number)
 	machine->row.cfa_is_expression = false;
 }
 
-/* The place of an expression, which is then skipped. */
+/* Returns the offset of an expression and skips it. */
 static int32_t take_expression(struct machine *machine)
 {
 	int32_t where = narrow_to_32(machine, machine->code.at - machine->tables->low);
@@ -376,7 +379,7 @@ static void run_extended(struct machine *machine, unsigned int operation)
 		break;
 	}
 
-	/* All others begin with a register. */
+	/* All other instructions begin with a register. */
 	number = take_uleb(code);
 	switch (operation) {
 	case CFA_OFFSET_EXTENDED:
@@ -432,7 +435,7 @@ static void run_extended(struct machine *machine, unsigned int operation)
 	}
 }
 
-/* Whether the operation moves the location, and whereto. */
+/* Whether the operation advances the location. Sets *location. */
 static bool take_advance(struct machine *machine, unsigned int operation, uintptr_t *location)
 {
 	struct cursor *code = &machine->code;
@@ -475,7 +478,7 @@ static bool run_instructions(struct machine *machine, struct cursor code, uintpt
 	return !machine->code.is_bad;
 }
 
-/* Runs what all entries of the CIE begin with, then the entry's own instructions. */
+/* Runs the CIE's initial instructions, then the FDE's. */
 bool dwarf_find(const struct dwarf_tables *tables, uintptr_t pc, struct dwarf_row *row)
 {
 	struct dwarf_entry entry;
@@ -487,7 +490,7 @@ bool dwarf_find(const struct dwarf_tables *tables, uintptr_t pc, struct dwarf_ro
 	machine.tables = tables;
 	machine.location = entry.start;
 	machine.remembered_count = 0;
-	/* Before any instruction all registers are as they were. */
+	/* initially all registers are unchanged */
 	_Static_assert(DWARF_SAME == 0, "a register without a rule");
 	machine.row = (struct dwarf_row){ .expressions = tables->low,
 					  .end = tables->high,

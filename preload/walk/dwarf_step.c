@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* From a frame to its caller's, by a row and the expressions in it. */
+/* Computes a caller's frame from a row and its expressions. */
 #include "dwarf.h"
 #include "dwarf_cursor.h"
 
@@ -94,7 +94,7 @@ static uint64_t pop_operand(struct evaluation *evaluation)
 	return evaluation->operands[--evaluation->count];
 }
 
-/* Copies the operand that lies depth below the top onto it. */
+/* Pushes a copy of the operand that is depth below the top. */
 static void pick_operand(struct evaluation *evaluation, uint64_t depth)
 {
 	if (depth >= evaluation->count)
@@ -117,7 +117,7 @@ static void push_register(struct evaluation *evaluation, uint64_t number, int64_
 		push_operand(evaluation, frame->reg[number] + (uint64_t)offset);
 }
 
-/* left is the operand that was pushed first. */
+/* left was pushed first. */
 static uint64_t combine_operands(unsigned int operation, uint64_t left, uint64_t right)
 {
 	switch (operation) {
@@ -155,8 +155,8 @@ static uint64_t combine_operands(unsigned int operation, uint64_t left, uint64_t
 }
 
 /*
- * Operations on what is on the stack. Divisions, jumps and everything about objects are no part of
- * call frames.
+ * Operations on the stack's operands. Divisions, jumps and operations on objects do not occur in
+ * call frame information.
  */
 static void operate_on_stack(struct evaluation *evaluation, unsigned int operation)
 {
@@ -236,7 +236,7 @@ static void operate_on_stack(struct evaluation *evaluation, unsigned int operati
 	}
 }
 
-/* Operations that push a constant; false for all others. */
+/* Pushes a constant; returns false for all other operations. */
 static bool push_constant(struct evaluation *evaluation, unsigned int operation)
 {
 	struct cursor *code = &evaluation->code;
@@ -244,7 +244,7 @@ static bool push_constant(struct evaluation *evaluation, unsigned int operation)
 	if (operation >= OP_LIT0 && operation < OP_LIT0 + 32)
 		push_operand(evaluation, operation - OP_LIT0);
 	else if (operation >= OP_CONST1U && operation <= OP_CONST8S)
-		/* In pairs of 1, 2, 4, 8 bytes, the signed one second. */
+		/* pairs for 1, 2, 4, 8 bytes; the second of each is signed */
 		push_operand(evaluation, operation & 1
 						 ? (uint64_t)take_signed(
 							   code, 1u << (operation - OP_CONST1U) / 2)
@@ -261,8 +261,8 @@ static bool push_constant(struct evaluation *evaluation, unsigned int operation)
 }
 
 /*
- * The value of the row's expression at where. cfa: on the stack at the start, for all but the CFA's
- * own expression, which says NULL.
+ * Evaluates the row's expression at where. cfa: pushed first; NULL for the expression of the CFA
+ * itself.
  */
 static enum dwarf_step evaluate_expression(const struct dwarf_row *row, int32_t where,
 					   const struct dwarf_frame *frame,
@@ -311,8 +311,8 @@ static void set_register(struct dwarf_frame *frame, unsigned int number, uintptr
 }
 
 /*
- * The caller's value of one register. One that cannot be told is no failure until somebody needs
- * it, so the state is kept only for the return address.
+ * The caller's value of one register. An unknown one is an error only when it is needed, so the
+ * result matters for the return address alone.
  */
 static enum dwarf_step recover_register(const struct dwarf_row *row, unsigned int number,
 					const struct dwarf_frame *frame,
@@ -380,7 +380,7 @@ enum dwarf_step dwarf_step(const struct dwarf_row *row, struct dwarf_frame *fram
 	for (unsigned int number = 0; number < DWARF_REGISTERS; number++)
 		if (recover_register(row, number, frame, memory, cfa, &value) == DWARF_STEP_OK)
 			set_register(&caller, number, value);
-	/* Where nothing is said of it, the stack pointer is the CFA: the frame is popped. */
+	/* without a rule the caller's stack pointer is the CFA */
 	if (row->how[DWARF_SP] == DWARF_SAME)
 		set_register(&caller, DWARF_SP, cfa);
 	*frame = caller;

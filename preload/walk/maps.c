@@ -18,21 +18,21 @@
 #include "preload/ground/plain.h"
 
 /*
- * Noticing that an address range has changed hands, without a question per frame: the loader frees
- * the link map of what it unloads through the host's malloc, which is ours, after the object has
- * left _dl_find_object's table and while it holds its own lock. So at that call, and at no other,
- * the module is surely absent: capture_walk() runs maps_check() for calls that the loader makes
- * (start, dlopen, dlclose, a thread's TLS; 25 ns a module). With the hooks of malloc off, the
- * dlclose hook does it; what glibc then unloads by itself (iconv, NSS) is noticed when a new
- * address is seen in its range. What was tried and left: the loader's counters of loads are only to
- * be had under its lock (dl_iterate_phdr), the list of link maps may be freed while it is read,
- * _dl_find_object for each frame costs 25 ns.
+ * How we notice, without a question for each frame, that an address range belongs to another
+ * module: when the loader unloads an object it frees the link map through the program's malloc,
+ * which is our stub, after it has removed the object from _dl_find_object's table and while it
+ * holds its own lock. At that call the module is surely absent. So capture_walk() runs maps_check()
+ * for calls that the loader makes (start, dlopen, dlclose, a thread's TLS; 25 ns a module). With
+ * malloc's hooks off, the hook of dlclose does it; what glibc then unloads by itself (iconv, NSS)
+ * is noticed when a new address is seen in its range. Alternatives that were tried: the loader's
+ * counters of loads can be read only under its lock (dl_iterate_phdr), the list of link maps may be
+ * freed while we read it, and _dl_find_object for each frame costs 25 ns.
  */
 
-/* Memory that is never given back: modules and their paths. */
+/* Memory that is never freed: modules and their paths. */
 
 #define REGION_SIZE  65536u
-#define REGION_FIRST 2048u /* enough for a program that needs libc alone */
+#define REGION_FIRST 2048u /* enough for a program that needs libc only */
 
 struct region {
 	uint32_t used, size; /* of the bytes that follow */
@@ -55,7 +55,7 @@ static struct region *region_new(struct region *full)
 	if (sys_error(region) != 0)
 		return NULL;
 	region->size = REGION_SIZE - sizeof(*region);
-	/* Somebody else was faster: theirs will do. */
+	/* another thread was faster: we use its region */
 	if (!__atomic_compare_exchange_n(&region_now, &full, region, false, __ATOMIC_ACQ_REL,
 					 __ATOMIC_ACQUIRE)) {
 		sys_munmap(region, REGION_SIZE);
@@ -65,7 +65,7 @@ static struct region *region_new(struct region *full)
 	return region;
 }
 
-/* Zeroed memory for size bytes; NULL if there is none, or more than a region holds. */
+/* Allocates zeroed memory; NULL if there is none, or if size is too large for a region. */
 static void *keep(size_t size)
 {
 	struct region *region = __atomic_load_n(&region_now, __ATOMIC_ACQUIRE);
@@ -87,9 +87,11 @@ static void *keep(size_t size)
 /* The table of modules. */
 
 #define MODULES_PER_PAGE 1024u
-#define PAGES_MAX	 63u /* so that no number is MAPS_MODULE_NONE */
+#define PAGES_MAX	 63u /* so that no number equals MAPS_MODULE_NONE */
 
-/* The first few have a place of their own, so that most processes touch no page for them. */
+/*
+ * Pointers to the first modules are kept apart, so that most processes touch no page of the table.
+ */
 #define FEW 16u
 
 static struct module *few[FEW];
@@ -112,7 +114,7 @@ const struct module *maps_get(unsigned int number)
 	return module_at(number);
 }
 
-/* The place of a number's pointer; NULL if there is no room. */
+/* The location of a module's pointer; NULL if the table is full. */
 static struct module **place_of(unsigned int number)
 {
 	struct module **page, **expected = NULL;
@@ -170,7 +172,10 @@ static unsigned int look_up(uintptr_t address, const struct dl_find_object *foun
 	return MAPS_MODULE_NONE;
 }
 
-/* Publishes a module under the next number, unless another thread has just published the same. */
+/*
+ * Publishes a module under the next free number, unless another thread has just published the same
+ * one.
+ */
 static unsigned int append(struct module *module)
 {
 	for (unsigned int number = maps_count();; number++) {
@@ -183,8 +188,8 @@ static unsigned int append(struct module *module)
 		__atomic_compare_exchange_n(place, &expected, module, false, __ATOMIC_ACQ_REL,
 					    __ATOMIC_ACQUIRE);
 		/*
-		 * Whoever comes by counts it, so that nobody waits for a thread that was
-		 * interrupted here.
+		 * Every thread that finds the entry counts it, so that no thread waits for one that
+		 * was interrupted here.
 		 */
 		__atomic_compare_exchange_n(&maps_number, &next, number + 1, false,
 					    __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
@@ -217,7 +222,10 @@ static const char *keep_text(const char *text)
 	return copy;
 }
 
-/* Whoever dlopens "./plugin.so" has it named so; the directory of now is a good guess. */
+/*
+ * A program that opens "./plugin.so" gives it a relative name; the current directory is a good
+ * guess.
+ */
 static const char *absolute_path(const char *name)
 {
 	size_t length = length_of(name);
@@ -242,9 +250,9 @@ static const char *path_of(const char *name)
 	return absolute_path(name);
 }
 
-/* The ELF file as it lies in memory. */
+/* The ELF file in memory. */
 
-/* A page is readable or it is not, and none is smaller than 4 KiB. */
+/* A page is readable as a whole, and no page is smaller than 4 KiB: two words tell. */
 static bool is_readable(uintptr_t from, size_t size)
 {
 	return sys_is_readable((const void *)from) &&
@@ -252,7 +260,7 @@ static bool is_readable(uintptr_t from, size_t size)
 		sys_is_readable((const void *)(from + size - 8)));
 }
 
-/* The program headers, which lie in the first page of all files in use; NULL if there are none. */
+/* The program headers, which are in the first page of all files in use; NULL if there are none. */
 static const ElfW(Phdr) * headers_of(uintptr_t map_start, unsigned int *number)
 {
 	const ElfW(Ehdr) *elf = (const void *)map_start;
@@ -281,7 +289,7 @@ static uint64_t round_up(uint64_t size, uint64_t alignment)
 	return (size + alignment - 1) & ~(alignment - 1);
 }
 
-/* alignment: of the parts of a note, 8 where the segment's is, else 4. */
+/* alignment: of the parts of a note; 8 if the segment has that, else 4. */
 static void read_build_id(struct module *module, uintptr_t from, size_t size, uint64_t alignment)
 {
 	while (size >= sizeof(ElfW(Nhdr))) {
@@ -304,7 +312,7 @@ static void read_build_id(struct module *module, uintptr_t from, size_t size, ui
 	}
 }
 
-/* Notes lie behind the headers, in a page that was found to be readable. */
+/* Whether notes are in the same page as the headers, which is known to be readable. */
 static bool is_beside(uintptr_t from, size_t size, const void *known)
 {
 	uintptr_t page = (uintptr_t)known & ~(uintptr_t)4095;
@@ -324,10 +332,10 @@ static void read_header(struct module *module, const ElfW(Phdr) * header, uintpt
 		module->start = from;
 		module->end = from + header->p_memsz;
 		module->offset = header->p_offset;
-		/* A program that is not moved begins where its file would. */
+		/* a program at a fixed address starts where its file would */
 		module->base = module->bias ? module->bias : from - header->p_offset;
 	}
-	/* p_filesz: behind it there is only zeroed memory. */
+	/* p_filesz: only zeroed memory follows it */
 	if (holds(header, module->bias, (uintptr_t)module->tables.header) &&
 	    (header->p_flags & PF_R)) {
 		module->tables.low = (const uint8_t *)from;
@@ -335,10 +343,10 @@ static void read_header(struct module *module, const ElfW(Phdr) * header, uintpt
 	}
 }
 
-/* The loader's: where it found the main thread's stack, with argc and all that follows it. */
+/* Set by ld.so: points to argc on the main thread's stack, and all that follows it. */
 extern void *__libc_stack_end;
 
-/* The program's own headers, from the auxiliary vector behind arguments and environment. */
+/* The program's own headers, from the auxiliary vector, which follows arguments and environment. */
 static const ElfW(Phdr) * headers_of_program(unsigned int *number)
 {
 	const uintptr_t *word = __libc_stack_end;
@@ -357,9 +365,9 @@ static const ElfW(Phdr) * headers_of_program(unsigned int *number)
 }
 
 /*
- * The loader says where a module's memory begins, but where there are holes between its segments
- * (pages of 64 KiB or 2 MiB) it speaks of the one piece alone: then the headers lie at the load
- * address, or are the program's.
+ * Finds a module's headers. The loader knows where a module's memory begins, except with holes
+ * between its segments (pages of 64 KiB or 2 MiB), where it reports one piece only: then the
+ * headers are at the load address, or are the program's.
  */
 static const ElfW(Phdr) * find_headers(const struct dl_find_object *found, unsigned int *number)
 {
@@ -373,7 +381,7 @@ static const ElfW(Phdr) * find_headers(const struct dl_find_object *found, unsig
 	return headers;
 }
 
-/* headers: of the module, where they are known. */
+/* headers: of the module, or NULL if unknown. */
 static bool read_module(struct module *module, uintptr_t address,
 			const struct dl_find_object *found, const ElfW(Phdr) * headers,
 			unsigned int number)
@@ -392,14 +400,14 @@ static bool read_module(struct module *module, uintptr_t address,
 
 struct maps_loader maps_loader;
 
-/* Whoever comes first, perhaps several with the same values. */
+/* Finds the loader's range. Several threads may do it at once, with the same result. */
 static void find_loader(void)
 {
 	struct dl_find_object found;
 
 	/*
-	 * In a program that has taken a copy of the variable it is not the loader's. That has no
-	 * name.
+	 * If the program has a copy relocation of this variable, the address is the program's,
+	 * which has no name.
 	 */
 	if (_dl_find_object(&__libc_stack_end, &found) != 0 || found.dlfo_link_map->l_name[0] == 0)
 		return;
@@ -411,7 +419,7 @@ static void find_loader(void)
 
 const char *maps_own_path;
 
-/* Loaded by a descriptor: this library, or what calls it to order. */
+/* Whether the module was loaded by a descriptor: this library, or the injector's trigger. */
 static bool is_from_memory(const struct link_map *map)
 {
 	const char *start = "/proc/self/fd/", *name = map->l_name;
@@ -462,7 +470,7 @@ bool maps_are_one(uintptr_t one, uintptr_t other)
 	       a.dlfo_link_map == b.dlfo_link_map;
 }
 
-/* The module's code, wherever it has some. */
+/* Adds the module's executable segment, if it has one. */
 static void find_code(const struct link_map *map)
 {
 	struct dl_find_object found;
