@@ -3,8 +3,8 @@
 #define COLLECT_CHUNK_H
 
 /*
- * A piece of a process's memory as the collector has it. Where everything lies is known from the
- * message that came with it, checked once; what stands in it may change at any time.
+ * A chunk of a process's arena, as the collector maps it. The layout comes from the message that
+ * the process sent with it and was checked once; the contents may change at any time.
  */
 
 #include <stddef.h>
@@ -14,51 +14,61 @@
 #include "base/error.h"
 
 struct chunk {
-	struct chunk *next, **at; /* of all that are mapped; where its address stands */
+	/* in the list of all mapped chunks; the pointer that points here */
+	struct chunk *next, **at;
 	char *map;
-	size_t size;   /* mapped bytes: the chunk, and the link to the next one if there is one */
-	uint64_t left; /* bytes of the file from the chunk on */
+	/* mapped bytes: the chunk, and the link to the next one if there is room for a next one */
+	size_t size;
+	uint64_t left; /* bytes of the file from the start of the chunk on */
 	struct arena *head;
 	char *slot_base, *rings;
 	uint32_t slots, ring_size;
-	/* of a first chunk: places for the children of a process in a jail */
+	/*
+	 * of a first chunk: the spare slots for children that can make no memory (sandboxed
+	 * processes)
+	 */
 	struct chunk_layout layout;
 	uint32_t spares;
-	volatile bool is_lost;	   /* the system could not bring a page, and it is empty since */
-	struct arena_spare *spare; /* it is one: to be given back; NULL: it is none */
+	/* a page could not be read (SIGBUS); empty pages have replaced it */
+	volatile bool is_lost;
+	/* the spare that this chunk is, to be released at the end; NULL: not a spare */
+	struct arena_spare *spare;
 };
 
-/* From here on a chunk whose memory cannot be read any more (SIGBUS) is damaged, and no more. */
+/*
+ * From now on, memory of a chunk that can no longer be read (SIGBUS) only marks the chunk as
+ * damaged and does not end the collector.
+ */
 void chunk_survive_losses(void);
 
 /*
- * Seals the memory, so that it stays as large as it is, and maps it. The descriptor stays the
- * caller's. Refuses what is not as the message says. NULL then.
+ * Seals the size of the memory and maps it. The caller keeps the descriptor. Returns NULL if the
+ * memory is not as the message says.
  */
 struct chunk *chunk_open(int fd, const struct arena_hello *hello, struct error *err);
 
 /*
- * The next chunk in the process's file. NULL without a text in err: there is none yet, and the
- * further memory of the process is a spare.
+ * Maps the next chunk of the process's file. NULL without a text in err: there is none yet, or the
+ * chunk is a spare, which has none.
  */
 struct chunk *chunk_next(const struct chunk *last, struct error *err);
 
 /*
- * The spare that somebody has taken of this chunk, with what he says of himself copied to hello.
- * NULL: nobody has, or it makes no sense.
+ * Opens spare i of this chunk, if a process has taken it, and copies what the process says about
+ * itself to hello. NULL: not taken, or hello does not make sense.
  */
 struct chunk *chunk_take_spare(const struct chunk *family, uint32_t i, struct arena_hello *hello);
 
-/* How many spares of it have ever been taken. */
+/* How many spares of the chunk were ever taken. */
 uint32_t chunk_spares_used(const struct chunk *chunk);
 
-/* Gives it back: a spare is as new for the next one. */
+/* Unmaps the chunk. A spare is cleared for the next process. */
 void chunk_close(struct chunk *chunk);
 
 /* How many of its slots may be in use. */
 uint32_t chunk_used(const struct chunk *chunk);
 
-/* Gives the pages of a ring back to the system but for those that the next record may be in. */
+/* Returns the pages of a ring to the system, except those that the next record may touch. */
 void chunk_clean_ring(const struct chunk *chunk, uint32_t i, uint64_t position);
 
 static inline struct slot *chunk_slot_at(const struct chunk *chunk, uint32_t i)

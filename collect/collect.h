@@ -3,32 +3,35 @@
 #define COLLECT_COLLECT_H
 
 /*
- * The collector: from a board that somebody made to streams that are complete. Knows the
- * processes of the run, their streams, and what is still to be said when one has ended.
+ * The collector, from the control page of a run to complete streams. It knows the processes of the
+ * run and their streams, and writes what remains to be written when a process has ended.
  */
 
 #include "base/error.h"
 
 struct collector;
 
-/* The descriptors that a collector is born with; -1: none. */
+/* The descriptors that a collector inherits; -1: none. */
 struct collect_fds {
 	int board;
-	int sink;    /* for stdout and fd:N; none: as out says */
-	int reports; /* where "STREAM PID PATH\n" is said of every stream that begins */
+	int sink;    /* for stdout and fd:N; -1: as settings.out says */
+	int reports; /* gets a line "STREAM PID PATH\n" for each stream that begins */
 };
 
 /*
- * Takes the board, opens the first output and the socket, leaves the terminal, closes every
- * descriptor that it does not need, and says that it runs. On failure the sentence stands on the
- * board, too. NULL then.
+ * Takes over the control page, opens the first output and the socket, leaves the terminal, closes
+ * every descriptor that it does not need, and sets the state to running. Returns NULL on failure;
+ * the control page then has the error text, too.
  */
 struct collector *collect_start(const struct collect_fds *fds, struct error *err);
 
-/* Why a stream is not complete; "" if all are, or only because nobody read on. */
+/*
+ * Why a stream is incomplete. "" if all are complete, or incomplete only because the reader of a
+ * pipe stopped reading.
+ */
 const char *collect_failure(const struct collector *collector);
 
-/* Collects until the last process of the run has gone and everything is written. */
+/* Collects until the last process of the run has ended and everything is written. */
 void collect_run(struct collector *collector);
 
 #endif

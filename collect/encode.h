@@ -3,9 +3,9 @@
 #define COLLECT_ENCODE_H
 
 /*
- * Events as packets of the binary stream, straight into a large buffer that the caller empties:
- * whole packets only, nothing allocated, no system call. Or, if there is an htr, as what it makes
- * of them: then the buffer is only used to hand over what has no form but a packet.
+ * Encodes events as packets of the binary stream, directly into a large buffer that the caller
+ * empties: whole packets only, no allocation, no system call. If there is an htr, encodes them for
+ * it instead; then the buffer only passes on what has no other form than a packet.
  */
 
 #include <stdbool.h>
@@ -19,88 +19,92 @@
 #include "settings.h"
 #include "wire.h"
 
-/* No call puts more than this into the buffer. */
+/* The most bytes that one call adds to the buffer. */
 #define ENCODE_MOST (160u << 10)
 
-/* What a hook's calls have in common that came the short way last. */
+/* The facts that calls of a hook had in common when they last came by the fast path. */
 struct encode_kind {
-	uint64_t key; /* of what it was made; 0: it was not */
+	uint64_t key; /* of the facts that it was made from; 0: not made */
 	struct htr_kind kind;
 };
 
 struct encoder {
 	uint8_t *buffer;
-	size_t used, room; /* empty it before less than ENCODE_MOST is left */
-	bool tails;	   /* 2.0; else the protocol document to the letter: 1.4 */
-	struct htr *htr;   /* NULL: packets; set behind encode_init() */
+	/* the caller empties the buffer before less than ENCODE_MOST bytes are left */
+	size_t used, room;
+	bool tails;	 /* protocol 2.0; else exactly the document of the protocol, 1.4 */
+	struct htr *htr; /* NULL: packets; set after encode_init() */
 	const struct ticks *ticks;
 	uint64_t ms_start; /* ns at which the millisecond of `timestamp` began */
 	uint32_t timestamp;
-	uint64_t classes;		/* that were registered: a bit for each */
-	uint32_t functions[HOOK_COUNT]; /* their numbers in htr and 1; 0: not yet told */
+	uint64_t classes;		/* registered classes, a bit each */
+	uint32_t functions[HOOK_COUNT]; /* their numbers in htr + 1; 0: not yet defined */
 	uint32_t arguments[HOOK_COUNT][HOOK_ARGUMENTS_MAX]; /* likewise of their arguments' names */
-	uint64_t addresses[HOOK_COUNT];			    /* where they begin; 0: not known */
-	bool is_called[HOOK_COUNT];			    /* the stream has a call of it */
-	struct encode_kind kinds[HOOK_COUNT][RECORD_MOVED_PART + 1]; /* and part */
+	uint64_t addresses[HOOK_COUNT];			    /* of the functions; 0: not known */
+	/* the stream has a call of the function */
+	bool is_called[HOOK_COUNT];
+	/* second index: record_call.part */
+	struct encode_kind kinds[HOOK_COUNT][RECORD_MOVED_PART + 1];
 };
 
-/* What PINF says. */
+/* The contents of a PINF packet. */
 struct encode_process {
 	int32_t pid;
 	int32_t parent_pid;
 	const char *name;
-	uint32_t machine; /* ELF's number; 0: this one's */
+	uint32_t machine; /* ELF machine number; 0: this machine's */
 	uint32_t depth;
 	uint64_t session[2];
 	uint32_t stream;
 	uint32_t parent_stream;
 	uint64_t start;	      /* ticks */
-	uint64_t realtime_ns; /* what makes the clock's time that since 1970 */
+	uint64_t realtime_ns; /* difference between the time since 1970 and the clock's time */
 	uint32_t version;     /* of holdtrace: major << 16 | minor */
 };
 
-/* A fact that is no call: a name beginning with ~ and values. */
+/* A note: an event that is not a call, with a name that begins with ~ and values. */
 struct encode_note {
 	const char *name;
 	const struct wire_value *values;
 	uint32_t count;
-	const struct merge_thread *thread; /* NULL: of the process */
+	const struct merge_thread *thread; /* NULL: the note is about the process */
 	uint64_t time;			   /* ticks */
-	/* a call that is still under way; NULL: the note is about none */
+	/* a call that has not returned yet; NULL: the note is not about a call */
 	const struct arena_open *open;
-	uint32_t depth;		/* of it: calls of its thread that it is in */
+	uint32_t depth;		/* of that call: how many calls of its thread it is nested in */
 	const uint64_t *frames; /* innermost first */
 	uint32_t frame_count;
 };
 
-/* buffer: room bytes, at least twice ENCODE_MOST; the caller keeps it. */
+/* buffer: room bytes, at least twice ENCODE_MOST; it stays the caller's. */
 void encode_init(struct encoder *encoder, void *buffer, size_t room, enum setting_protocol protocol,
 		 const struct ticks *ticks);
 
-/* Handshake, PINF and MINF: the start of a stream. Classes come when they are first used. */
+/*
+ * Writes the start of a stream: handshake, PINF and MINF. Classes follow when they are first used.
+ */
 void encode_start(struct encoder *encoder, const struct encode_process *process);
 
 /*
- * A call the short way: into an htr whose block has room for it. False: it is to come as an event.
+ * Encodes a call by the fast path, into an htr whose block has room for it. False: pass it as an
+ * event instead.
  */
 bool encode_brief(struct encoder *encoder, const struct brief *brief);
 
-/* What comes from now on goes to this htr, which knows nothing of what went to the one before. */
+/* Continues with this htr, which knows no definitions of the htr before it. */
 void encode_to(struct encoder *encoder, struct htr *htr);
 
-/* One event of merge: RECORD_CALL, NOTE, MODULE, HEAP, CONTEXT or CLASS. */
+/* Encodes one event of the merge: RECORD_CALL, NOTE, MODULE, HEAP, CONTEXT or CLASS. */
 void encode_event(struct encoder *encoder, const struct merge_event *event);
 
 void encode_note(struct encoder *encoder, const struct encode_note *note);
 
-/*
- * Hands whole packets over to an htr, as the pieces that it takes. A handshake may come first.
- */
+/* Passes whole packets on to an htr, in pieces that it can take. A handshake may come first. */
 void encode_hand_over(struct htr *htr, const uint8_t *bytes, size_t size);
 
 /*
- * How much of the first size bytes of a buffer is whole packets, and in *calls how many calls (no
- * notes) stand in the buffer behind those. A handshake may come first.
+ * How many of the first size bytes of a buffer are whole packets, and in *calls how many calls (no
+ * notes) the buffer has after those. A handshake may come first.
  */
 size_t encode_whole(const uint8_t *buffer, size_t used, size_t size, uint64_t *calls);
 

@@ -3,8 +3,8 @@
 #define COLLECT_EXPAND_H
 
 /*
- * Short records as the whole ones that they stand for. Both are copies of our own: what the short
- * one says was read once, and is checked here.
+ * Expands short records to the whole records that they abbreviate. Both are our own copies: the
+ * fields of the short one were read once, and are checked here.
  */
 
 #include <stdbool.h>
@@ -14,14 +14,14 @@
 #include "arena.h"
 #include "hooks.h"
 
-/* What a short record has between its struct and its frames, as a copy of our own. */
+/* The parts of a short record between its struct and its frames, as our own copy. */
 struct expand_more {
 	struct short_more more;
 	uint64_t related;
-	uint64_t values[SHORT_VALUES_MAX / 8]; /* as much as more says */
-	uint32_t size;			       /* bytes of all that in the ring */
-	bool is_split;			       /* two events */
-	uint8_t part;			       /* 0 in a ring: what one of the two is */
+	uint64_t values[SHORT_VALUES_MAX / 8]; /* as many bytes as more says */
+	uint32_t size;			       /* bytes of all parts in the ring */
+	bool is_split;			       /* the record makes two events */
+	uint8_t part;			       /* 0 in a ring; set in each of the two events */
 };
 
 static inline bool more_is_nothing(const struct short_more *more)
@@ -36,7 +36,7 @@ static inline uint32_t more_values_size(const struct short_more *more)
 	return values_size(more->numbers, more->text);
 }
 
-/* The rest of expand_read(). */
+/* The second half of expand_read(). */
 static inline bool expand_read_more(const char *from, uint32_t left, struct expand_more *more)
 {
 	uint32_t size;
@@ -55,8 +55,9 @@ static inline bool expand_read_more(const char *from, uint32_t left, struct expa
 }
 
 /*
- * Copies what stands behind the struct, up to the frames. The record is our own copy, at least as
- * long as its struct; its resource is nothing else after this. False: it is shorter than that.
+ * Copies the parts between the struct and the frames. record is our own copy, at least as long as
+ * its struct; afterwards its resource has no flag bits. False: the record is shorter than its
+ * parts.
  */
 static inline bool expand_read(struct record_short *record, const char *from,
 			       struct expand_more *more)
@@ -79,7 +80,7 @@ static inline bool expand_read(struct record_short *record, const char *from,
 	return !has_more || expand_read_more(from, left, more);
 }
 
-/* Whether something stands behind the struct but frames, or it is two events. */
+/* Whether the record has parts other than frames, or makes two events. */
 static inline bool expand_has_more(const struct record_short *record)
 {
 	return (record->form & SHORT_RELATED) | (record->resource & (SHORT_MORE | SHORT_SPLIT));
@@ -98,7 +99,7 @@ static inline bool expand_has_backtrace(const struct record_short *record)
 	return record->kept != SHORT_NO_BACKTRACE;
 }
 
-/* One of two events has given something back, at its entry, and gained something. */
+/* A record of two events must release one object at its entry and acquire another. */
 static inline bool expand_is_split_soundly(const struct record_short *record,
 					   const struct expand_more *more)
 {
@@ -107,7 +108,9 @@ static inline bool expand_is_split_soundly(const struct record_short *record,
 	       !more->more.error;
 }
 
-/* Whether it lies within its length and its tables, and there is what it leaves out. */
+/*
+ * Whether the record fits its length and its tables, and the values that it leaves out are known.
+ */
 static inline bool expand_is_sound(const struct record_short *record,
 				   const struct expand_more *more, const struct record_model *model)
 {
@@ -120,7 +123,7 @@ static inline bool expand_is_sound(const struct record_short *record,
 	       (!more->is_split || expand_is_split_soundly(record, more));
 }
 
-/* What a record of a call that is not ASIDE leaves for short ones behind it. */
+/* Keeps the values of a whole record (not an ASIDE one) that short records after it leave out. */
 static inline void expand_note(struct record_model *model, const struct record_call *call)
 {
 	model->call = call->call;
@@ -133,13 +136,13 @@ static inline void expand_note(struct record_model *model, const struct record_c
 }
 
 /*
- * A sound one. frames: its frames in the ring. The model becomes what it leaves behind; arguments
- * and frames are behind the whole one then.
+ * Expands a sound record. frames: its frames in the ring. Updates the model for the next short
+ * record. Arguments and frames follow *call.
  */
 static inline void expand(const struct record_short *record, const struct expand_more *more,
 			  const char *frames, struct record_model *model, struct record_call *call)
 {
-	/* every field by its name: to clear all of it first would cost more than the rest */
+	/* each field by its name: clearing the whole struct first would cost more than the rest */
 	const struct short_more *said = &more->more;
 	char *at = (char *)(call + 1);
 	uint32_t size = more_values_size(said);

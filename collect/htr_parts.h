@@ -3,9 +3,9 @@
 #define HTR_PARTS_H
 
 /*
- * Between the parts of htr.h: htr.c puts events into the columns of a block, htr_arguments.c their
- * arguments, htr_known.c gives numbers to what they have in common and defines it. Nobody else
- * includes this.
+ * Internals of htr.h: htr.c writes events into the columns of a block, htr_arguments.c their
+ * arguments; htr_known.c numbers and defines what events have in common. Other files do not include
+ * this header.
  */
 
 #include <endian.h>
@@ -14,19 +14,20 @@
 #include "collect/htr.h"
 
 #define PATH_MAX_FRAMES WIRE_FRAMES_MAX
-#define HTR_OTHERS_FULL                                                                         \
-	(192u << 10)		    /* bytes of others or of definitions that end a block early \
-				     */
-#define HTR_EVENT_MOST (320u << 10) /* what one event, or one piece of packets, adds at most */
+#define HTR_OTHERS_FULL (192u << 10) /* bytes of packets or of definitions that end a block early \
+				      */
+/* the most bytes that one event, or one piece of packets, adds */
+#define HTR_EVENT_MOST (320u << 10)
 
 /*
- * A frame under a backtrace, by the number of both. Two of those that were found under it last are
- * remembered: a stack goes the same ways again and again, and they are looked at next anyway.
+ * A frame with its callers: a node of a tree of backtraces, by the number of its parent and its
+ * address. Each node remembers two of the children that were found under it last: a stack often
+ * takes the same path again, and the child is looked at next anyway.
  */
 struct node {
 	uint64_t address;
 	uint32_t parent;
-	uint32_t children[2]; /* by a bit of their address; 0: none yet */
+	uint32_t children[2]; /* by a bit of the child's address; 0: none yet */
 };
 
 struct name {
@@ -45,7 +46,7 @@ struct thread {
 	uint32_t id;
 	uint32_t number;
 	uint64_t pthread;
-	uint32_t block; /* the block in which model is its own */
+	uint32_t block; /* the block in which model belongs to it */
 	uint32_t model;
 };
 
@@ -55,12 +56,12 @@ struct shape {
 };
 
 /*
- * What was sent of a thread in this block, and its last backtrace: addresses and nodes, outermost
- * at the end, as merge has its frames.
+ * The state that readers have of a thread in this block, and its last backtrace: addresses and
+ * nodes, the outermost frame last, as the merge has its frames.
  */
 struct model {
 	struct htr_model model;
-	const void *memory; /* where its last backtrace stood, and in which turn; NULL: nowhere */
+	const void *memory; /* whose backtrace it is, and in which turn of it; NULL: not known */
 	uint64_t turn;
 	uint32_t path_count;
 	uint64_t addresses[PATH_MAX_FRAMES];
@@ -82,7 +83,7 @@ struct htr {
 	bool has_failed;
 	struct names functions, argument_names;
 
-	struct node *nodes; /* by number; 0: nothing */
+	struct node *nodes; /* by number; number 0 is no frame */
 	uint32_t node_room, node_count;
 	uint32_t *node_table; /* numbers, by parent and address; 0: free */
 	uint64_t node_mask;
@@ -93,13 +94,13 @@ struct htr {
 
 	struct thread *thread_table; /* by number and pthread_t */
 	uint32_t thread_mask, thread_count;
-	struct thread *thread; /* of the last event; NULL: the block has none */
+	struct thread *thread; /* of the last event; NULL: the block has no events */
 	struct model *models[HTR_MODELS];
-	uint32_t model_count; /* that are in use in this block */
+	uint32_t model_count; /* in use in this block */
 
 	struct htr_list *lists; /* of arguments, by their bytes; NULL: none yet */
-	struct htr_list *list;	/* to be remembered when it has ended */
-	size_t list_begin;	/* in the column */
+	struct htr_list *list;	/* to be remembered when it is complete */
+	size_t list_begin;	/* offset in the column */
 };
 
 inline_ uint8_t *put_varint(uint8_t *at, uint64_t value)
@@ -122,15 +123,16 @@ inline_ void put_difference(struct column *to, uint64_t value)
 	to->at = put_varint(to->at, htr_zigzag(value));
 }
 
-/* Moves what stands from a bit on by one: a varint has seven bits in eight. */
+/* Shifts the bits from `bit` on by one: a varint has seven bits of the value in each byte. */
 inline_ uint32_t spread(uint32_t value, int bit)
 {
 	return value + (value & ~0u << bit);
 }
 
 /*
- * These two put a value whose size nobody can guess, nothing for 0, without a branch: a wrong guess
- * costs more than all of it. They write four bytes, or two, of which the rest is room.
+ * These two write a value of unpredictable size (0: no bytes) without a branch, since a wrong
+ * prediction would cost more than the rest. They always store four bytes, or two; bytes beyond the
+ * value's size are overwritten by the next value.
  */
 inline_ void put_any(struct column *to, uint64_t value)
 {
@@ -140,7 +142,10 @@ inline_ void put_any(struct column *to, uint64_t value)
 		put_number(to, value);
 		return;
 	}
-	/* of its bytes, from the highest bit of 2 * bytes + 1, which is the first where it is 0 */
+	/*
+	 * number of bytes * 8: from the highest set bit of 2 * bytes + 1, which is bit 0 for no
+	 * bytes
+	 */
 	bits = (70u - (uint32_t)__builtin_clzll((uint64_t)bytes << 1 | 1)) & 56;
 	bytes = htole32(bytes | 0x808080u >> ((32 - bits) & 31));
 	memcpy(to->at, &bytes, sizeof(bytes));
@@ -195,16 +200,18 @@ inline_ size_t column_size(const struct column *column)
 
 void htr_free_names(struct names *names);
 
-/* The next event is of that thread. NULL: no memory. */
+/* Switches to the thread of the next event. NULL: no memory. */
 struct model *htr_change_thread(struct htr *htr, uint32_t number, uint64_t pthread);
 
-/* The frame under a backtrace, made if there is none yet; 0: no memory. */
+/* The child of a node with this address, added if it is new; 0: no memory. */
 uint32_t htr_find_node(struct htr *htr, uint32_t parent, uint64_t address);
 
-/* A shape that the table of the recent ones does not have. */
+/* Finds or adds a shape that is not in the table of recent ones. */
 struct shape *htr_find_shape(struct htr *htr, const struct htr_key *key, bool *is_new);
 
-/* Where a node remembers a child with this address. Calls are never next to each other. */
+/*
+ * Where a node remembers a child with this address. Low bits are no use: calls are never adjacent.
+ */
 inline_ uint32_t *htr_child(struct node *node, uint64_t address)
 {
 	return &node->children[(address ^ address >> 3) >> 1 & 1];

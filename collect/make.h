@@ -2,14 +2,17 @@
 #ifndef COLLECT_MAKE_H
 #define COLLECT_MAKE_H
 
-/* The board of a run that the launcher begins (the bare library makes its own, by raw calls). */
+/*
+ * Makes the control page of a run that the launcher starts (the library alone makes its own, by raw
+ * system calls).
+ */
 
 #include "arena.h"
 #include "base/error.h"
 
 /*
- * A new board in *fd (close-on-exec), mapped to write, with default settings and a random session:
- * the maker still fills in the settings, and starts a collector on it.
+ * Makes a new control page in *fd (close-on-exec), mapped for writing, with default settings and a
+ * random session. The caller still fills in the settings, and starts a collector with it.
  */
 int make_board(struct board **board, int *fd, struct error *err);
 

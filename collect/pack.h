@@ -3,8 +3,8 @@
 #define COLLECT_PACK_H
 
 /*
- * The bytes of an .htr container: its start, its blocks through zstd, its index. Every piece is to
- * be written whole; what is there is readable without those that are not.
+ * The bytes of an .htr container: its start, its blocks compressed by zstd, its index. Each piece
+ * must be written whole; a file that lacks later pieces is readable.
  */
 
 #include <stddef.h>
@@ -16,7 +16,7 @@
 struct pack;
 
 struct pack_piece {
-	const uint8_t *bytes; /* good until the next call */
+	const uint8_t *bytes; /* valid until the next call */
 	size_t size;
 };
 
@@ -24,14 +24,14 @@ struct pack_piece {
 struct pack *pack_create(int level);
 void pack_destroy(struct pack *pack);
 
-/* The start of a stream; before the first block. */
+/* The start of a stream, before the first block. */
 struct pack_piece pack_start(struct pack *pack);
 
-/* A block. Takes over nothing. Returns 0, or a negative errno. */
+/* Compresses a block, which stays the caller's. Returns 0, or a negative errno. */
 int pack_block(struct pack *pack, const struct htr_block_parts *parts, struct pack_piece *piece,
 	       struct error *err);
 
-/* The index and the end of the stream. Size 0: no memory; the stream is readable without it. */
+/* The index and the end of the stream. Size 0: no memory; the stream is readable without them. */
 struct pack_piece pack_end(struct pack *pack);
 
 #endif

@@ -3,8 +3,8 @@
 #define COLLECT_PACKET_H
 
 /*
- * The packets of wire.def as functions that write them: put_call(at, &packet, tails) and so on.
- * They write behind `at` and return where they ended; room is the business of who calls.
+ * Functions that write the packets of wire.def: put_call(at, &packet, tails) and so on. They write
+ * at `at` and return the end; the caller makes sure that there is room.
  */
 
 #include <stdbool.h>
@@ -13,16 +13,16 @@
 
 #include "wire.h"
 
-#define PACKET_NAME_COPY 32 /* strings up to here are copied by two vector moves */
+#define PACKET_NAME_COPY 32 /* strings up to this size are copied by two vector moves */
 #define inline_		 static inline __attribute__((always_inline))
 
-/* A string that is already laid out for the wire: length, text, padding. */
+/* A string in its form on the wire: length, text, padding. */
 struct wire_text {
 	const void *bytes;
 	uint32_t size;
 };
 
-/* The packets' structs once more, with strings laid out beforehand. */
+/* The packets' structs again, with strings in the form of the wire. */
 typedef uint32_t encode_dword;
 typedef uint64_t encode_qword;
 typedef uint64_t encode_pointer;
@@ -67,7 +67,7 @@ inline_ uint8_t *put_flags(uint8_t *at, struct wire_flags value)
 	return at + 4;
 }
 
-/* Short ones by a copy of fixed size: what it copies too much is written over. */
+/* Short strings are copied with a fixed size: the next field overwrites the excess bytes. */
 inline_ uint8_t *put_string(uint8_t *at, struct wire_text text)
 {
 	if (__builtin_expect(text.size <= PACKET_NAME_COPY, 1))
@@ -77,7 +77,7 @@ inline_ uint8_t *put_string(uint8_t *at, struct wire_text text)
 	return at + text.size;
 }
 
-/* Lists are written by those who know them. */
+/* Only the count: the caller writes the list itself. */
 inline_ uint8_t *put_values(uint8_t *at, struct wire_values values)
 {
 	return put_dword(at, values.count);
@@ -89,7 +89,7 @@ inline_ uint8_t *put_addresses(uint8_t *at, struct wire_addresses addresses)
 	uint32_t left = addresses.count;
 
 	at = put_dword(at, left);
-	/* in place: for so few, a call of memcpy costs more than it copies */
+	/* inline: for so few bytes a call of memcpy costs more than the copy */
 	for (; sizeof(uintptr_t) == 8 && left >= 4; left -= 4, item += 4, at += 32)
 		memcpy(at, item, 32);
 	for (; left; left--)
@@ -98,8 +98,8 @@ inline_ uint8_t *put_addresses(uint8_t *at, struct wire_addresses addresses)
 }
 
 /*
- * A text as a string of the wire. to: room for length rounded up and 4 more. Who puts the packet
- * may read PACKET_NAME_COPY bytes of it, whatever its size.
+ * Converts a text to a string of the wire. to: has room for length rounded up, plus 4. Writing the
+ * packet may read PACKET_NAME_COPY bytes of it, whatever its size.
  */
 static inline uint32_t lay_out(uint8_t *to, const char *text, size_t length)
 {
@@ -108,7 +108,7 @@ static inline uint32_t lay_out(uint8_t *to, const char *text, size_t length)
 	if (length > WIRE_STRING_MAX)
 		length = WIRE_STRING_MAX;
 	size = (uint32_t)(length + 2 + 3) & ~3u;
-	/* "" has length 2 and two NULs: length 0 is the string that is not there */
+	/* "" has length 2 and two NULs: length 0 means that there is no string */
 	if (size < 4)
 		size = 4;
 	memset(to + size - 4, 0, 4);
@@ -139,7 +139,7 @@ static inline uint32_t lay_out(uint8_t *to, const char *text, size_t length)
 	put_dword(start + 4, (uint32_t)(at - start) - WIRE_HEADER_SIZE); \
 	return at;                                                       \
 	}
-/* Nobody has a use for all of them. */
+/* No file uses all of them. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wunused-function"
 #include "wire.def"

@@ -3,10 +3,10 @@
 #define COLLECT_SAMPLE_H
 
 /*
- * The state of machine and process as /proc shows it, as the values of a ~sample note. Counters
- * are as the kernel counts them; differences and percentages are for whoever reads the trace.
+ * The state of the machine and of processes, from /proc, as the values of a ~sample note. Counters
+ * are those of the kernel; readers of the trace compute differences and percentages.
  *
- *   at       when it was taken: CLOCK_MONOTONIC in ns
+ *   at       time of the sample: CLOCK_MONOTONIC in ns
  *   hertz    clock ticks a second, the unit of times below
  *   cpu0...  KHZ BUSY TOTAL: frequency (0: not known), busy and all time since boot
  *   memory   bytes in use on the machine
@@ -14,7 +14,7 @@
  *   disk     READS SECTORS WRITES SECTORS: of all disks since boot
  *   net      SENT RECEIVED: bytes of all interfaces but lo since boot
  *   process  TICKS VIRTUAL RESIDENT SHARED PSS DESCRIPTORS: processor time, bytes (PSS 0: not
- *            asked, since asking costs the process time), open descriptors
+ *            read, since reading it costs the process time), open descriptors
  *   thread   ID TICKS STATE CPU: one for each thread
  */
 
@@ -34,12 +34,12 @@ struct sample {
 	char text[SAMPLE_ROOM];
 };
 
-/* Begins a sample with what it says of the machine. now_ns: CLOCK_MONOTONIC. */
+/* Begins a sample with the values of the machine. now_ns: CLOCK_MONOTONIC. */
 void sample_machine(struct sample *sample, uint64_t now_ns);
 
 /*
- * Adds what it says of a process, and gives what was there before to the next one's: the values of
- * the machine stay. with_pss: ask for that, too.
+ * Adds the values of a process, in place of those of the process before; the values of the machine
+ * stay. with_pss: read PSS, too.
  */
 void sample_process(struct sample *sample, int32_t pid, bool with_pss);
 

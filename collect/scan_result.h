@@ -3,9 +3,9 @@
 #define COLLECT_SCAN_RESULT_H
 
 /*
- * What a scanner found, as it wrote it (scan.h): notes one behind the other, a name and pairs of
- * names and values, each with its NUL, and an empty text at the end of each. The scanner has read
- * what a program made up, so nothing of it is believed.
+ * Parses what a scanner wrote (scan.h): notes, one after another. A note is a name and pairs of
+ * names and values, each with its NUL, and ends with an empty text. The scanner has read memory
+ * that the traced program controls, so the result is not trusted.
  */
 
 #include <stddef.h>
@@ -15,7 +15,7 @@
 #include "wire.h"
 
 struct scan_result {
-	const char *bytes; /* that do not change meanwhile */
+	const char *bytes; /* that do not change while they are read */
 	size_t size, at;
 };
 
@@ -25,7 +25,7 @@ struct scan_note {
 	uint32_t count;
 };
 
-/* Takes the next note. Returns 1, 0 at the end, or -EBADMSG: it makes no sense from here on. */
+/* Reads the next note. Returns 1, 0 at the end, or -EBADMSG: the rest does not make sense. */
 int scan_result_next(struct scan_result *result, struct scan_note *note);
 
 #endif

@@ -3,8 +3,9 @@
 #define COLLECT_SINK_H
 
 /*
- * Where the bytes of one stream go: a file, an inherited descriptor, a command's input; through
- * zstd if the name says so. Knows nothing of packets and blocks, but which of them is wanted.
+ * Where the bytes of one stream go: a file, an inherited descriptor or the input of a command;
+ * compressed by zstd if the name says so. It knows nothing of packets and blocks, except which of
+ * the two the name asks for.
  */
 
 #include <stdbool.h>
@@ -15,54 +16,58 @@
 
 #include "base/error.h"
 
-/* How the setting of out is meant. */
+/* The meaning of the setting out. */
 enum sink_form { SINK_FILE, SINK_DIRECTORY, SINK_DESCRIPTOR, SINK_COMMAND };
 
 /*
- * Where the files of a run are made: settled before anybody is traced, so that nothing that happens
- * later, and nobody who renames directories, moves them.
+ * The directory of the run's files: opened before any process is traced, so that nothing that
+ * happens later, such as a renamed directory, changes it.
  */
 struct sink_place {
 	const char *out; /* the setting: "", PATH, DIRECTORY, stdout, fd:N, |command */
 	enum sink_form form;
-	int directory; /* of all files; a negative errno: there is none */
+	int directory; /* of all files; a negative errno: not open */
 };
 
-/* What the user asked for, and which stream of the run this is. */
+/* The request for a sink: the user's options, and which stream of the run it is for. */
 struct sink_wish {
 	const struct sink_place *place;
-	bool force;	     /* write over a file that exists */
-	bool prefers_htr;    /* files whose name does not say what they are become .htr */
-	bool waits_for_room; /* where the disk is full; else that ends the stream */
-	bool first;	     /* the run's first stream has the name itself, others add to it */
-	int inherited;	     /* descriptor for stdout and fd:N; -1: as they say */
-	time_t begun;	     /* of another stream: a file that is not older is never written over */
+	bool force;	     /* overwrite an existing file */
+	bool prefers_htr;    /* a file whose name does not say its format becomes an .htr */
+	bool waits_for_room; /* if the disk is full; else the stream ends */
+	bool first;	     /* the first stream of the run has the name itself, others add to it */
+	int inherited;	     /* descriptor for stdout and fd:N; -1: use these themselves */
+	/*
+	 * start of the run: a file that is not older belongs to another stream and is never
+	 * overwritten
+	 */
+	time_t begun;
 	const char *program;
 	int32_t pid;
 };
 
 struct sink {
 	int fd;	      /* -1: closed */
-	bool regular; /* a file of our own: may be cut, is locked until complete */
-	bool locked;  /* by us, until complete: readers wait */
-	bool is_htr;  /* an .htr is wanted, no packets */
+	bool regular; /* a file of our own: can be truncated, is locked until complete */
+	bool locked;  /* by us, until it is complete: readers wait */
+	bool is_htr;  /* expects an .htr, not packets */
 	bool waits_for_room;
 	pid_t command; /* 0: none */
 	void *zstd;    /* ZSTD_CCtx; NULL: plain */
-	void *packed;  /* room for what zstd makes */
+	void *packed;  /* buffer for the output of zstd */
 	size_t packed_room;
 	uint64_t size;	     /* bytes in the file so far */
-	int directory;	     /* of the place: its file lies there */
+	int directory;	     /* directory of the file */
 	char name[5120];     /* for messages */
-	uint64_t *heartbeat; /* moves with every portion that is written; may be NULL */
+	uint64_t *heartbeat; /* incremented with every portion that is written; may be NULL */
 };
 
-/* The descriptor that out names (stdout, fd:N); -1 if it is no such or makes no sense. */
+/* The descriptor that out names (stdout, fd:N); -1: out names none. */
 int sink_descriptor(const char *out);
 
 /*
- * The path of a stream's file, before a number is added because it is taken. False if it does
- * not fit or the wish is no file.
+ * The path of a stream's file, without the number that is added if the path is taken. False if it
+ * does not fit, or the request is not for a file.
  */
 bool sink_path(const struct sink_wish *wish, char *path, size_t size);
 
@@ -70,60 +75,64 @@ bool sink_path(const struct sink_wish *wish, char *path, size_t size);
 bool sink_needs_program(const struct sink_place *place);
 
 /*
- * Settles where files will be made, and checks that they can be in a directory that the setting
- * names. out: must live as long as the place.
+ * Opens the directory in which files will be made, and checks that files can be made in a directory
+ * that the setting names. out must live as long as the place.
  */
 int sink_place_open(struct sink_place *place, const char *out, struct error *err);
 void sink_place_close(struct sink_place *place);
 
 /*
- * Opens what is wished for. On failure nothing is left behind. A name that the user gave may be
- * that of a device, a named pipe or a link, but no trap of another user in a directory that all may
- * write; under a name that is made up here there is only ever a regular file of ours. Files are for
- * their owner alone: a trace has arguments and paths in it.
+ * Opens the requested sink. On failure nothing is left behind. A name that the user gave may be
+ * that of a device, a named pipe or a link, unless another user put a trap there in a directory
+ * that all users may write to. A name that is made up here only ever names a regular file of ours.
+ * Only the owner may read the files: a trace has arguments and paths in it.
  */
 int sink_open(struct sink *sink, const struct sink_wish *wish, struct error *err);
 
 /*
- * Writes all of it, and through zstd so that all of it can be read. *written: how many of the
- * bytes were; after an error the file ends with them (through zstd: with the write before).
- * Fails with -ENOSPC, -EPIPE and so on; the sentence names the place.
+ * Writes all bytes; through zstd it flushes, so that a reader can decompress all of them. *written:
+ * how many bytes were written. After an error the file ends with these (through zstd: with the
+ * write before). Fails with -ENOSPC, -EPIPE and so on; the error text names the sink.
  */
 int sink_write(struct sink *sink, const void *bytes, size_t size, size_t *written,
 	       struct error *err);
 
-/* A file that is to take the place of another. */
+/* A file that is to replace another one. */
 struct sink_next {
-	int fd;		/* -1: there is none */
-	char name[256]; /* beside the other; "": it has none (yet) */
+	int fd;		/* -1: none */
+	char name[256]; /* in the same directory; "": it has no name (yet) */
 };
 
 /*
- * Makes one that may take the place of this one, of the same owner alone, open to read and write.
- * Returns 0 or a negative errno. Then sink_succeed() or sink_forget_next().
+ * Makes a file that may replace the sink's file, for the same owner only, open for reading and
+ * writing. Returns 0 or a negative errno. Then call sink_succeed() or sink_forget_next().
  */
 int sink_make_next(const struct sink *sink, struct sink_next *next, struct error *err);
 
-/* It is not wanted, and goes; nothing else of that name does. */
+/* Closes and removes the file, and no other file that may have its name by now. */
 void sink_forget_next(const struct sink *sink, struct sink_next *next);
 
 /*
- * It takes the name, and the number of the descriptor; size: of it. lock: nobody finds it unlocked
- * under that name. Returns 0 or a negative errno: all is as before, but that next is gone.
+ * Replaces the sink's file: next takes its name and the number of its descriptor. size: of the new
+ * file. lock: it is locked before it has the name. Returns 0, or a negative errno: then nothing has
+ * changed, except that next is closed.
  */
 int sink_succeed(struct sink *sink, struct sink_next *next, uint64_t size, bool lock,
 		 struct error *err);
 
-/* Whether the user's name is that of a link: what it leads to can be written, and not replaced. */
+/*
+ * Whether the user's name is that of a link: the file that it leads to can be written, but not
+ * replaced.
+ */
 bool sink_is_link(const struct sink_place *place);
 
-/* Takes the last size bytes of a plain file back. Elsewhere nothing happens. */
+/* Removes the last size bytes of a plain file. Does nothing for other sinks. */
 void sink_cut(struct sink *sink, size_t size);
 
 /* Ends the stream and unlocks it. A command may still be running: see sink_finished(). */
 int sink_close(struct sink *sink, struct error *err);
 
-/* Closes a sink that nothing was written to, and removes the file that was made for it. */
+/* Closes a sink without data, and removes the file that was made for it. */
 void sink_discard(struct sink *sink);
 
 /* Whether a closed sink's command has ended. */

@@ -3,8 +3,8 @@
 #define COLLECT_SOUND_H
 
 /*
- * Whether a record can be believed. The host may write into a ring whatever it likes, so a record
- * is copied once and then asked here; what is sound needs no look at its own limits any more.
+ * Checks records. The traced program can write anything into a ring, so a record is copied once and
+ * the copy is checked here. A sound record needs no further checks of its own limits.
  */
 
 #include <stdbool.h>
@@ -13,7 +13,7 @@
 #include "arena.h"
 #include "hooks.h"
 
-/* Bytes of the arguments behind a call. */
+/* Bytes of the arguments that follow a call. */
 static inline uint32_t call_values_size(const struct record_call *call)
 {
 	return values_size(call->numbers, call->text);
@@ -25,9 +25,7 @@ static inline const uint64_t *call_fresh(const struct record_call *call)
 	return (const uint64_t *)((const char *)(call + 1) + call_values_size(call));
 }
 
-/*
- * Calls, of which there are most. Adding up cannot overflow: all that is added has 16 bits or less.
- */
+/* For calls, the most frequent kind. The sums cannot overflow: all terms have at most 16 bits. */
 static inline bool call_is_sound(struct record_call *call)
 {
 	uint32_t length = call->record.length;
@@ -42,13 +40,13 @@ static inline bool call_is_sound(struct record_call *call)
 	       call->kept + call->fresh <= ARENA_MEMORY_MAX && call->cut <= ARENA_FRAMES_MAX;
 }
 
-/* Any other kind. */
+/* For all other kinds. */
 bool other_is_sound(struct record *record);
 
 /*
- * Whether all that the copy of a record says of itself lies within its length and its tables:
- * sizes, texts, numbers of frames, hook, operation, class. Texts are ended with NUL where they are
- * not. record->length bytes must be there.
+ * Whether all sizes and numbers in the copy of a record fit its length and the tables: texts,
+ * number of frames, hook, operation, class. Ends texts that have no NUL. record->length bytes must
+ * be readable.
  */
 static inline bool record_is_sound(struct record *record)
 {

@@ -2,11 +2,14 @@
 #ifndef COLLECT_STANDARD_H
 #define COLLECT_STANDARD_H
 
-/* What the standard descriptors are called, which most programs of a run inherit from its maker. */
+/* Names of the standard descriptors, which most programs of a run inherit from the launcher. */
 
 #include "arena.h"
 
-/* Those of this process, where a program may look whether the name still leads there. */
+/*
+ * Writes the names of this process's standard descriptors to the control page. A program still
+ * checks that a name leads to its own descriptor.
+ */
 void standard_find(struct board *board);
 
 #endif

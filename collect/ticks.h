@@ -3,8 +3,8 @@
 #define COLLECT_TICKS_H
 
 /*
- * The arena's ticks as CLOCK_MONOTONIC in ns. The processor's counter is compared with the
- * clock again and again; where the two drift apart a new straight line begins at the present,
+ * Converts the arena's ticks to CLOCK_MONOTONIC in ns. The processor's counter is compared with the
+ * clock again and again. Where the two drift apart, a new straight line begins at the present,
  * joined to the last one, so that times stay continuous and never run backwards.
  */
 
@@ -28,13 +28,13 @@ struct ticks_line {
 struct ticks_pair {
 	uint64_t ticks;
 	uint64_t ns;
-	uint64_t width; /* how far off ticks may be */
+	uint64_t width; /* maximum error of ticks */
 };
 
 struct ticks {
 	bool identity;
 	uint32_t count;
-	struct ticks_pair first; /* the far end of the measured base line */
+	struct ticks_pair first; /* the first end of the measured interval */
 	uint64_t next_ns;	 /* when to compare again */
 	uint64_t step_ns;
 	struct ticks_line lines[TICKS_LINES]; /* oldest first */
@@ -48,28 +48,28 @@ static inline uint64_t ticks_clock_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* The present in the ticks of a clock (enum board_clock). */
+/* The present in ticks of a clock (enum board_clock). */
 static inline uint64_t ticks_now(uint32_t clock)
 {
 	return clock == BOARD_CLOCK_COUNTER ? counter_read_ordered() : ticks_clock_ns();
 }
 
-/* Begins the measurement. Cheap; the conversion works after ticks_begin(). */
+/* Begins the measurement. Cheap; conversions work after ticks_begin(). */
 void ticks_measure(struct ticks *ticks, uint32_t clock);
 
 /*
- * Ends the first measurement, after at least a third of a millisecond since ticks_measure(), for
- * which it waits if need be. From here on ticks_ns() answers.
+ * Ends the first measurement, at least a third of a millisecond after ticks_measure(): waits for
+ * that time if necessary. From now on ticks_ns() works.
  */
 void ticks_begin(struct ticks *ticks);
 
-/* Compares the clocks if it is time to. now_ns: CLOCK_MONOTONIC as the caller read it. */
+/* Compares the clocks if a comparison is due. now_ns: CLOCK_MONOTONIC as the caller read it. */
 void ticks_compare(struct ticks *ticks, uint64_t now_ns);
 
-/* As ticks_compare() with a pair that the caller brings: the part that knows no clock. */
+/* As ticks_compare(), with the caller's pair: this part reads no clock. */
 void ticks_correct(struct ticks *ticks, const struct ticks_pair *pair);
 
-/* ns of ticks that lie before the last but one line; ticks_ns() calls it. */
+/* Converts ticks before the last line but one; called by ticks_ns(). */
 uint64_t ticks_ns_old(const struct ticks *ticks, uint64_t when);
 
 static inline uint64_t ticks_on_line(const struct ticks_line *line, uint64_t when)
@@ -79,7 +79,7 @@ static inline uint64_t ticks_on_line(const struct ticks_line *line, uint64_t whe
 	return line->ns + (uint64_t)(int64_t)(delta >> 32);
 }
 
-/* Ticks to ns. Never decreasing in `when`. */
+/* Converts ticks to ns. Never decreases as `when` grows. */
 static inline uint64_t ticks_ns(const struct ticks *ticks, uint64_t when)
 {
 	const struct ticks_line *line = &ticks->lines[ticks->count - 1];
@@ -87,7 +87,7 @@ static inline uint64_t ticks_ns(const struct ticks *ticks, uint64_t when)
 
 	if (__builtin_expect(ticks->identity, 0))
 		return when;
-	/* most are on the last line: one multiplication without signs */
+	/* most are on the last line: one unsigned multiplication */
 	if (__builtin_expect(when >= line->start && !(delta >> 63), 1))
 		return line->ns + (uint64_t)((unsigned __int128)delta * line->factor >> 32);
 	return ticks_ns_old(ticks, when);

@@ -2,7 +2,7 @@
 #ifndef COLLECT_UNTRACED_H
 #define COLLECT_UNTRACED_H
 
-/* Why a process that does not record any more, and lives, was not traced after its exec. */
+/* Why a process that is alive but no longer recorded was not traced after its exec. */
 
 #include <stdint.h>
 
@@ -14,7 +14,7 @@ enum untraced {
 
 extern const char *const untraced_words[];
 
-/* By what /proc shows of it; UNTRACED_UNKNOWN where that tells nothing. */
+/* Decides by what /proc shows of the process; UNTRACED_UNKNOWN if that does not tell. */
 enum untraced untraced_find(int32_t pid);
 
 #endif
