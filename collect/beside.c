@@ -25,7 +25,10 @@ static bool find(const char *name, char *path, size_t room)
 	return true;
 }
 
-/* None of ours is its business, and it must be possible to end it. */
+/*
+ * Starts it without our descriptors and signal dispositions: SIGKILL must not be the only way to
+ * end it.
+ */
 static int spawn(pid_t *pid, const char *path, char **argv, const int *descriptors, int count)
 {
 	posix_spawn_file_actions_t actions;
@@ -54,7 +57,7 @@ int beside_start(pid_t *pid, const char *name, char **argv, const int *descripto
 	int given[BESIDE_MOST];
 	int rc = find(name, path, sizeof(path)) ? 0 : ENOENT;
 
-	/* out of the way of the numbers that they are to have */
+	/* first to numbers that do not collide with those that the helper is to have */
 	for (int i = 0; i < count; i++) {
 		given[i] = fcntl(descriptors[i], F_DUPFD_CLOEXEC, BESIDE_FIRST + BESIDE_MOST);
 		if (given[i] < 0)

@@ -10,7 +10,7 @@
 
 #include "base/cleanup.h"
 
-/* A number in a file; UINT64_MAX where there is none, or the word max. */
+/* The number in a file; UINT64_MAX if there is no file, or no number (the word max). */
 static uint64_t read_limit(const char *directory, const char *name)
 {
 	char path[2 * PATH_MAX + 32], text[64];
@@ -26,7 +26,7 @@ static uint64_t read_limit(const char *directory, const char *name)
 	return end == text ? UINT64_MAX : value;
 }
 
-/* Every group up to the root has a say (cgroups(7)). */
+/* The limits of all groups up to the root apply (cgroups(7)). */
 static uint64_t least_limit(char *directory, size_t root, const char *name)
 {
 	uint64_t least = UINT64_MAX;
@@ -43,7 +43,7 @@ static uint64_t least_limit(char *directory, size_t root, const char *name)
 	}
 }
 
-/* A line of /proc/self/cgroup: "0::/path", or "4:memory:/path" of the first version. */
+/* A line of /proc/self/cgroup: "0::/path" in version 2, "4:memory:/path" in version 1. */
 static uint64_t limit_of_line(char *line, const char *mount)
 {
 	char *kind = strchr(line, ':'), *path = kind ? strchr(kind + 1, ':') : NULL;

@@ -14,20 +14,21 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-#define SMALL (64u << 10) /* written at once with its header */
+#define SMALL (64u << 10) /* pieces up to this size are written together with their header */
 
 struct bundle {
-	struct sink begun; /* as it was then: the merge reads it while others write */
+	/* copy of the sink at the start: the merge reads it while other threads write */
+	struct sink begun;
 	struct sink sink;
 	pthread_mutex_t lock;
-	/* behind the lock, and the sink's position, too */
-	bool is_begun; /* the file has its start */
+	/* guarded by the lock, as is the sink's position */
+	bool is_begun; /* the file has its header */
 	uint8_t buffer[HTR_SIZE_piece + SMALL];
 	struct {
 		uint64_t *items; /* by stream: bytes of it that were left out of the file */
 		size_t count, capacity;
 	} less;
-	/* the merge's alone */
+	/* used by the merge only */
 	uint32_t streams;
 	bool is_live;
 };
@@ -62,7 +63,7 @@ const struct sink *bundle_sink(const struct bundle *bundle)
 	return &bundle->begun;
 }
 
-/* Writes all of it. Fails with how much must be taken back in *written. */
+/* Writes all bytes. Adds to *written what must be removed again if this or a later part fails. */
 static int append(struct bundle *bundle, const void *bytes, size_t size, size_t *written,
 		  struct error *err)
 {
@@ -175,7 +176,10 @@ static bool copy_bytes(int from, uint64_t at, int to, uint64_t end, uint64_t siz
 	return true;
 }
 
-/* The rest of the old file, with places as they are in the new one. Returns its size; 0: failed. */
+/*
+ * Copies the pieces that the shortened file lacks, with their places changed to fit it. Returns its
+ * size; 0: failed.
+ */
 static uint64_t copy_rest(int from, uint64_t to_end, int to, const struct keep_done *done,
 			  const struct keep_stream *streams)
 {
@@ -217,7 +221,7 @@ static int shorten(struct bundle *bundle, struct sink_next *next, const struct k
 	uint64_t size;
 	int ret, from;
 
-	/* ours is for writing alone */
+	/* bundle->sink.fd is write-only */
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", bundle->sink.fd);
 	from = open(path, O_RDONLY | O_CLOEXEC);
 	size = from < 0 ? 0 : copy_rest(from, bundle->sink.size, next->fd, done, streams);

@@ -15,12 +15,12 @@
 
 #include "contract.h"
 
-#define KEPT_BYTES 8192u /* of a ring that is cleaned */
+#define KEPT_BYTES 8192u /* of a ring that is cleaned: they stay */
 
 /*
- * Pages of memory that are there whenever they are read: a memfd without huge pages of its own
- * (MFD_HUGETLB), which run out, and nothing of another file system. A descriptor that has no seals
- * is asked nothing more: its file system may answer when it likes.
+ * Accepts only memory whose pages are always readable: a memfd on tmpfs. A memfd with huge pages
+ * (MFD_HUGETLB) is refused, since these can run out. A descriptor without seals is not passed to
+ * fstatfs(): the answer of its file system may never come.
  */
 static int check_kind(int fd, struct error *err)
 {
@@ -36,7 +36,7 @@ static int check_kind(int fd, struct error *err)
 	return 0;
 }
 
-/* Sealed it stays as large as it is: nobody can make us read behind its end. */
+/* Seals the size of the file, so that no process can make us read beyond its end. */
 static int seal(int fd, uint64_t *size, struct error *err)
 {
 	int ret = check_kind(fd, err);
@@ -52,12 +52,12 @@ static int seal(int fd, uint64_t *size, struct error *err)
 	return 0;
 }
 
-/* ---- memory that is lost ---- */
+/* ---- memory that cannot be read ---- */
 
 /*
- * The system may still fail to bring a page (no memory left for it, a broken page of a swap file).
- * What was mapped there becomes empty memory, in which nothing makes sense: the readers of that
- * chunk find damage, and all others go on. One thread alone reads chunks, and changes this list.
+ * The kernel may fail to provide a page (no memory left, a bad page of a swap file). Empty memory
+ * then replaces the whole chunk. Its readers find damage there, and all others continue. Only one
+ * thread reads chunks and changes this list.
  */
 static struct chunk *mapped;
 
@@ -74,7 +74,7 @@ static void replace_lost(int number, siginfo_t *info, void *context)
 			chunk->is_lost = true;
 			return;
 		}
-	/* none of ours: it comes again, and ends us */
+	/* not in a chunk: the default action ends us when the access is repeated */
 	signal(number, SIG_DFL);
 }
 
@@ -101,7 +101,10 @@ static void remove_mapped(const struct chunk *chunk)
 		chunk->next->at = chunk->at;
 }
 
-/* With what is known before it is mapped. NULL: it does not fit into what is left of the file. */
+/*
+ * Allocates a chunk with everything that is known before it is mapped. NULL: it does not fit the
+ * rest of the file.
+ */
 static struct chunk *shape(uint32_t slots, uint32_t ring_size, uint32_t spares, uint64_t left,
 			   struct error *err)
 {
@@ -181,7 +184,7 @@ struct chunk *chunk_next(const struct chunk *last, struct error *err)
 	return chunk ? set_places(chunk, mremap(link, 0, chunk->size, MREMAP_MAYMOVE), err) : NULL;
 }
 
-/* In the place before the first stands how many there are: all of them are counted from 1. */
+/* Place 0 has the number of used spares; the spares follow from place 1. */
 static struct arena_spare *spare_place(const struct chunk *chunk, size_t place)
 {
 	return (struct arena_spare *)(void *)(chunk->map + chunk->layout.spares +
@@ -203,7 +206,10 @@ uint32_t chunk_spares_used(const struct chunk *chunk)
 	return used < chunk->spares ? used : chunk->spares;
 }
 
-/* The family's chunk may be given back before: a mapping of its own for who lives on. */
+/*
+ * Maps the whole chunk again, since the process that made it may end before the one that has the
+ * spare.
+ */
 static struct chunk *map_spare(const struct chunk *family, uint32_t i)
 {
 	struct chunk *chunk = calloc(1, sizeof(*chunk));

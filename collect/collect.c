@@ -16,28 +16,32 @@
 #include <unistd.h>
 
 /*
- * A round that took so much is followed by another at once. Else time passes, so much that the next
- * one finds enough and not much: whoever has more in his ring wakes us. Less than ARENA_WAKE_STEP,
- * which spares the host those wakes. A collector that keeps up too closely costs the host more than
- * one that lags, by a membarrier for each round, which interrupts it, by coming in where the host
- * would run, and by reading lines that are still being written.
+ * How the loop sleeps. A round that took BUSY_BYTES is followed by another at once. Otherwise the
+ * length of the sleep is adapted so that a round takes ENOUGH_BYTES to MUCH_BYTES; a producer with
+ * more than ARENA_WAKE_STEP in its ring wakes us, and these figures are below that, to spare the
+ * traced program the wakes. Lagging a little is cheaper for the program than keeping up closely:
+ * each round costs a membarrier, which interrupts it, takes a processor on which it could run, and
+ * reads cache lines that are still being written.
  */
 #define BUSY_BYTES   (192u << 10)
 #define MUCH_BYTES   (160u << 10)
 #define ENOUGH_BYTES (64u << 10)
 #define SLEEP_LEAST  (1 * MS)
 #define SLEEP_MOST   (32 * MS)
-#define POLL_NS	     (50 * MS)	  /* between two looks at all processes, if nobody told us */
-#define LINGER_NS    (200 * MS)	  /* after the last one: an exec may be about to attach */
-#define FIRST_NS     (10000 * MS) /* how long nobody needs to attach */
-#define LEAVE_NS     (3000 * MS)  /* after SIGTERM: who stops all stops the programs, too */
-#define TIDY_NS	     (1000 * MS)
-#define RINGS_PART   16u /* of the memory that there may be, for all rings; of that, for one */
-#define KNOWN_PART   8u	 /* of that memory, for what streams know */
+/* between two checks of all processes, if there was no notification */
+#define POLL_NS (50 * MS)
+/* after the last process: a program may be about to attach after an exec */
+#define LINGER_NS (200 * MS)
+#define FIRST_NS  (10000 * MS) /* until the first process must have attached */
+/* after SIGTERM: whoever stops everything stops the programs, too */
+#define LEAVE_NS   (3000 * MS)
+#define TIDY_NS	   (1000 * MS)
+#define RINGS_PART 16u /* an nth of the memory for all rings; an nth of that for one ring */
+#define KNOWN_PART 8u  /* an nth of the memory for the definitions of streams */
 
 /* ---- members ---- */
 
-/* Events that no stream could take. */
+/* Events that were not written to any stream. */
 static uint64_t all_unwritten(const struct collector *collector)
 {
 	uint64_t sum = collector->unwritten;
@@ -52,13 +56,13 @@ void collect_tell_failure(struct collector *collector, const struct stream *stre
 	snprintf(collector->failure, sizeof(collector->failure), "%.400s: %" PRIu64 " events lost",
 		 stream->failure.text, all_unwritten(collector));
 	shared_fail(&collector->shared, collector->failure);
-	/* Who goes away while we write wants no more, as behind any other program in a pipe. */
+	/* A reader that closes its pipe wants no more data: no failure, as for other programs. */
 	collector->has_failed |= stream->failure.number != EPIPE;
 }
 
 void collect_beat(struct collector *collector)
 {
-	/* the threads that write files beat, too */
+	/* atomic: the threads that write files move it, too */
 	__atomic_add_fetch(&collector->shared.board->heartbeat, 1, __ATOMIC_RELEASE);
 }
 
@@ -125,7 +129,7 @@ static void remember(struct collector *collector, const struct member *member)
 	place->parent_stream = member->parent_stream;
 }
 
-/* Nothing is left to do for it, not even to wait for a command. */
+/* Nothing remains to be done for the member, not even waiting for its command. */
 static void leave(struct collector *collector, uint32_t place)
 {
 	struct member *member = collector->active[place];
@@ -149,7 +153,7 @@ static void leave(struct collector *collector, uint32_t place)
 	free(member);
 }
 
-/* is_full: what they said last still lies in their rings. */
+/* is_full: its last records remain in its rings. */
 static void finish_ended(struct collector *collector, bool is_full)
 {
 	for (uint32_t i = 0; i < collector->count;) {
@@ -165,7 +169,10 @@ static void finish_ended(struct collector *collector, bool is_full)
 	}
 }
 
-/* Asks closely only who has been silent: reading a process's mappings is not free for it. */
+/*
+ * Whether the process has been silent. Only then its mappings are checked: reading them costs the
+ * process time.
+ */
 static bool is_silent(struct member *member)
 {
 	uint64_t events = merge_counts(member->process)->events;
@@ -176,8 +183,8 @@ static bool is_silent(struct member *member)
 }
 
 /*
- * SIGTERM: the programs that got it, too, have some seconds to end, since what they do then belongs
- * to their traces; a second one, and we leave at once. Streams end with what there is.
+ * Handles SIGTERM. Programs that got it, too, have LEAVE_NS to end, since their last events belong
+ * to the trace. A second SIGTERM ends the collector at once; streams end with what they have.
  */
 static void heed(struct collector *collector, uint64_t now_ns)
 {
@@ -195,7 +202,7 @@ static void heed(struct collector *collector, uint64_t now_ns)
 	}
 }
 
-/* The launcher waits to know who has attached before its program ended. */
+/* Whether the launcher, whose program has ended, waits until all attached processes are known. */
 static bool must_settle(const struct collector *collector)
 {
 	const struct board *board = collector->shared.board;
@@ -203,7 +210,7 @@ static bool must_settle(const struct collector *collector)
 	return __atomic_load_n(&board->told_pid, __ATOMIC_ACQUIRE) && !board->settled;
 }
 
-/* Whether the library has said that it leaves the process alone from here on. */
+/* Whether the library has declared that it records this process no longer. */
 static bool has_detached(struct member *member)
 {
 	if (!(__atomic_load_n(&member->chunks[0]->head->flags, __ATOMIC_ACQUIRE) &
@@ -213,7 +220,7 @@ static bool has_detached(struct member *member)
 	return true;
 }
 
-/* Looks who has ended. Before a round: what they published last is then seen by it. */
+/* Finds processes that have ended. Runs before a round, which then takes their last records. */
 static void look_around(struct collector *collector, uint64_t now_ns)
 {
 	bool noticed = door_noticed(collector->door) || must_settle(collector);
@@ -245,7 +252,7 @@ static void look_around(struct collector *collector, uint64_t now_ns)
 		collect_end_member(collector, member);
 		has_ended = true;
 	}
-	/* before its stream is complete those of its children are there */
+	/* children must be known before the stream of their parent is complete */
 	if (has_ended)
 		collect_receive(collector);
 	heed(collector, now_ns);
@@ -253,7 +260,7 @@ static void look_around(struct collector *collector, uint64_t now_ns)
 
 /* ---- the loop ---- */
 
-/* Nobody who was to attach is left. */
+/* Whether the process that was to attach first has ended. */
 static bool starter_is_dead(const struct collector *collector)
 {
 	struct pollfd poller = { .fd = collector->starter, .events = POLLIN };
@@ -272,12 +279,12 @@ static bool is_complete(struct collector *collector, uint64_t now_ns)
 		return false;
 	if (collector->leave_ns)
 		return true;
-	/* the last one may have left since now was read */
+	/* gone_ns may be later than now_ns: the last member may have left since now_ns was read */
 	if (now_ns < since + patience)
 		return false;
 	if (!shared_deserted(&collector->shared, true))
 		return false;
-	/* nobody can come any more, but somebody may have come and gone already */
+	/* no process can attach any more, but one may have attached and ended already */
 	collect_receive(collector);
 	if (collector->count)
 		shared_release(&collector->shared);
@@ -285,8 +292,8 @@ static bool is_complete(struct collector *collector, uint64_t now_ns)
 }
 
 /*
- * Sleeps until a producer has something for us, at most so long. is_full: what they have must wait,
- * and is no reason to stay awake.
+ * Sleeps until a producer wakes us, at most ns. is_full: records must wait, and are no reason to
+ * stay awake.
  */
 static void doze(struct collector *collector, uint64_t ns, bool is_full)
 {
@@ -296,7 +303,7 @@ static void doze(struct collector *collector, uint64_t ns, bool is_full)
 
 	if (collect_scan_waits(collector, ns))
 		return;
-	/* who waits for room need not wake us: there is none */
+	/* a producer that waits for space does not have to wake us: there is none */
 	if (is_full) {
 		poll(NULL, 0, (int)(ns / MS));
 		return;
@@ -335,7 +342,7 @@ static void tidy(struct collector *collector, uint64_t now_ns)
 	collect_say_counts(collector, NULL);
 }
 
-/* How long to sleep, at most, after a round that took so much and came after such a sleep. */
+/* The next sleep, after a sleep of `sleep` and a round that took `taken` bytes. */
 static uint64_t next_sleep(uint64_t sleep, uint64_t taken)
 {
 	if (taken > MUCH_BYTES)
@@ -364,7 +371,7 @@ void collect_run(struct collector *collector)
 		if (settling)
 			settle(collector);
 		ticks_compare(&collector->ticks, now);
-		/* who is told to leave takes what there is */
+		/* when asked to end, take all records that are there */
 		is_full = !collector->leaving && collect_keep_is_full(collector);
 		taken = is_full ? 0 : merge_round(collector->merge);
 		collect_toggle(collector);
@@ -419,7 +426,7 @@ static int open_first(struct collector *collector, struct error *err)
 		collector->inherited = -1;
 		return ret;
 	}
-	/* nobody gave it to us open, or our own file had not got its number */
+	/* the descriptor was not open, or one of our own files got its number */
 	if (wish.inherited >= 0 &&
 	    (wish.inherited == collector->shared.fd || wish.inherited == collector->reports))
 		return error_set(err, EBADF, "cannot write to %s: it is not open", out);
@@ -429,7 +436,7 @@ static int open_first(struct collector *collector, struct error *err)
 				 "file itself)",
 				 out);
 	ret = sink_open(&collector->first, &wish, err);
-	/* it has been duplicated, and nobody else of ours needs it */
+	/* the sink has a duplicate of it */
 	if (ret == 0 && collector->inherited > STDERR_FILENO)
 		close(collector->inherited);
 	collector->inherited = -1;
@@ -447,7 +454,7 @@ static uint64_t realtime_offset(void)
 	       (after - before) / 2;
 }
 
-/* Rings of all processes are charged to somebody: a small machine or group has smaller ones. */
+/* The memory of all rings is charged to a group: in a small machine or group rings are smaller. */
 static void limit_rings(struct board *board)
 {
 	uint64_t budget = budget_memory() / RINGS_PART;
@@ -471,7 +478,7 @@ static int start_parts(struct collector *collector, struct error *err)
 	int ret;
 
 	copy_settings(collector);
-	/* emulated programs have a counter that is not ours */
+	/* an emulated program reads another counter than ours */
 	if (board->machine != EM_NONE && board->machine != MACHINE_OWN)
 		board->clock = BOARD_CLOCK_MONOTONIC;
 	ticks_measure(&collector->ticks, board->clock);
@@ -491,7 +498,7 @@ static int start_parts(struct collector *collector, struct error *err)
 	if (!board->collector)
 		board->collector = getpid();
 	collector->starter = collector->starter_pid ? watch_open(collector->starter_pid) : -1;
-	/* without memory for them there are none: no reason not to trace */
+	/* without memory for samples the run is traced without them */
 	if (collector->settings.sample_system > 0)
 		collector->sample = malloc(sizeof(*collector->sample));
 	collector->realtime_ns = realtime_offset();

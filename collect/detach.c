@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Ours are generous where the program's were small: they were made for the program. */
+/* Raises our limits, which the program may have lowered for itself. */
 static void raise_limits(void)
 {
 	static const int which[] = { RLIMIT_AS, RLIMIT_DATA, RLIMIT_CPU, RLIMIT_FSIZE,
@@ -28,8 +28,8 @@ static void raise_limits(void)
 }
 
 /*
- * Ctrl-C is for the program: we end when it has, and everything has been written. SIGTERM is kept
- * for detach_asked_to_end().
+ * Ctrl-C is meant for the program: the collector ends after it, when everything has been written.
+ * SIGTERM stays blocked for detach_asked_to_end().
  */
 static void ignore_signals(void)
 {
@@ -61,7 +61,10 @@ static int compare_numbers(const void *a, const void *b)
 	return *(const int *)a - *(const int *)b;
 }
 
-/* Where the program had closed some of 0, 1 and 2, no file of ours may get their numbers. */
+/*
+ * Opens /dev/null in place of those of 0, 1 and 2 that the program had closed, so that no file of
+ * ours gets their numbers.
+ */
 static void fill_standard(void)
 {
 	int null;
@@ -73,7 +76,10 @@ static void fill_standard(void)
 		close(null);
 }
 
-/* An inherited end of a pipe would keep its other end from ever seeing the end. */
+/*
+ * Closes inherited descriptors: an inherited end of a pipe would keep the reader of the pipe
+ * waiting.
+ */
 static void close_others(const int *keep, size_t count)
 {
 	unsigned from = 0;
@@ -96,7 +102,7 @@ static bool is_kept(const int *keep, size_t count, int fd)
 	return false;
 }
 
-/* What 0, 1 and 2 were open for, others may wait for the end of. */
+/* Replaces what 0, 1 and 2 were open for: a reader may wait until it is closed. */
 static void occupy_standard(const int *keep, size_t count)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -114,7 +120,7 @@ void detach_begin(void)
 	raise_limits();
 	fill_standard();
 	ignore_signals();
-	/* a command that we start gets none of the program's descriptors */
+	/* a command that we start inherits none of the program's descriptors */
 	syscall(SYS_close_range, 3, ~0u, CLOSE_RANGE_CLOEXEC);
 }
 

@@ -29,44 +29,48 @@
 #define SO_PEERPIDFD 77 /* Linux 6.5 */
 #endif
 
-/* Somebody who has come in and not said yet what he wants, in the order of their coming. */
+/* A connection that has not sent its message yet. The list is in the order of arrival. */
 struct visitor {
 	struct visitor *next;
 	int connection, pidfd;
 	pid_t pid;
 	uid_t uid;
 	const char *doubt; /* as in struct guest */
-	bool is_stranger;  /* who has the number of its process by now is not of the run */
+	bool is_stranger;  /* the process that now has its pid does not belong to the run */
 };
 
-#define VISITORS_MOST 256 /* of the owner, and of all others together; … */
-#define VISITORS_USER 64  /* … of each of these */
-#define OTHERS_TURN   64  /* of them that are let in at once */
-#define CROWD	      128 /* waiting guests and ended processes, before others should wait */
-#define GUESTS_USER   512 /* of a user who is not the owner, and of those with the same remainder */
+#define VISITORS_MOST 256 /* connections of the owner, and of all other users together; … */
+#define VISITORS_USER 64  /* … of each other user */
+#define OTHERS_TURN   64  /* connections of other users that are accepted in one turn */
+#define CROWD	      128 /* waiting guests and ended processes, from which on newcomers wait */
+/*
+ * waiting guests of a user other than the owner; users whose ids have the same remainder share it
+ */
+#define GUESTS_USER   512
 #define SAYINGS_USER  16384
 #define USERS	      256
 #define CLOSINGS_MOST 8
-#define EVENTS_MOST   16      /* that epoll tells at once */
-#define PAUSE_NS      2000000 /* between two times that somebody is let in or seen to end */
+#define EVENTS_MOST   16      /* that epoll_wait() returns at once */
+#define PAUSE_NS      2000000 /* between two turns of the thread */
 #define NOBODY	      65534   /* kernel/sys.c, overflowuid */
-#define LIMIT_COMFORT 64      /* with fewer descriptors we do with what is needed */
+#define LIMIT_COMFORT 64      /* with fewer descriptors there are only the necessary ones */
 
 struct door {
 	struct shared *shared;
 	int epoll;
-	int by_name, by_path, by_guest; /* sockets that listen */
-	int path;			/* leads to the second one */
-	int reserve[2];			/* given up for a moment when no other descriptor is left */
-	bool is_tight;	     /* there are too few for more than what is needed: nobody listens */
-	bool sees_all_users; /* each user has a number of his own here */
+	int by_name, by_path, by_guest; /* listening sockets */
+	int path;			/* O_PATH descriptor of by_path */
+	/* closed when no other descriptor is left, to accept a connection */
+	int reserve[2];
+	bool is_tight;	     /* too few descriptors for a thread */
+	bool sees_all_users; /* each user has a distinct uid here */
 	uid_t owner;
 	uint32_t noticed, guest_count;
-	pthread_mutex_t lock; /* of all below, and of who serves */
+	pthread_mutex_t lock; /* guards all members below, and serve() */
 	struct visitor *visitors;
 	struct guest *first, **last;
-	uint32_t waiting_of[USERS]; /* guests, by the user's number */
-	uint32_t crowd[2];	    /* of the owner, and of others: atomic */
+	uint32_t waiting_of[USERS]; /* waiting guests, by uid */
+	uint32_t crowd[2];	    /* of the owner, and of other users: atomic */
 	uint64_t turned_away;	    /* atomic */
 };
 
@@ -91,7 +95,7 @@ static int listen_on(const struct sockaddr_un *address, socklen_t size)
 static int listen_by_name(const char *session)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
-	/* abstract: the name begins with a NUL and ends where the length says */
+	/* abstract: the name begins with a NUL, and its length is explicit */
 	int length = snprintf(address.sun_path + 1, sizeof(address.sun_path) - 1, "%s%s",
 			      BOARD_SOCKET_PREFIX, session);
 
@@ -100,8 +104,8 @@ static int listen_by_name(const char *session)
 }
 
 /*
- * A socket in a directory, whose name is taken away at once: our descriptor leads there, through
- * /proc. Programs of other users may come, too, if they find the way.
+ * Binds a socket in a directory and removes its name at once: programs reach it by our descriptor
+ * in /proc. Programs of other users may connect, too, if they have the path.
  */
 static bool listen_in(struct door *door, const char *directory)
 {
@@ -140,7 +144,9 @@ static void watch_socket(struct door *door, int fd)
 		epoll_ctl(door->epoll, EPOLL_CTL_ADD, fd, &event);
 }
 
-/* Whoever comes needs two descriptors: his own way in, and what he brings. */
+/*
+ * A new connection needs two descriptors: the connection itself and the memory that comes with it.
+ */
 static bool take_reserve(struct door *door)
 {
 	for (int i = 0; i < 2; i++)
@@ -159,8 +165,9 @@ static void give_reserve(struct door *door)
 }
 
 /*
- * The same name in the network namespace of a process that is to be attached to: a socket belongs
- * to where it was made. Where that is ours, or may not be entered, there is none.
+ * Listens by the same abstract name in the network namespace of the process that is attached to,
+ * since a socket belongs to the namespace in which it was made. Does nothing if it is our own
+ * namespace, or if we may not enter it.
  */
 static void listen_in_network_of(struct door *door, int32_t pid)
 {
@@ -175,12 +182,12 @@ static void listen_in_network_of(struct door *door, int32_t pid)
 	    ours.st_ino == theirs.st_ino || setns(guest, CLONE_NEWNET))
 		return;
 	door->by_guest = listen_by_name(door->shared->session);
-	/* with a way in there is always one back */
+	/* a process that could enter the namespace can also return */
 	while (setns(own, CLONE_NEWNET) && errno == EINTR)
 		;
 }
 
-/* Who listens, and where, if there are descriptors for it. */
+/* Opens the socket by path and starts watching, if there are descriptors enough. */
 static void open_comfort(struct door *door)
 {
 	struct rlimit limit;
@@ -197,7 +204,10 @@ static void open_comfort(struct door *door)
 	watch_socket(door, door->by_guest);
 }
 
-/* Outside of user namespaces: there a user without a number has that of nobody. */
+/*
+ * Whether we are in the initial user namespace. In others, users without a mapping all have the uid
+ * of nobody.
+ */
 static bool sees_all_users(void)
 {
 	cleanup_file FILE *map = fopen("/proc/self/uid_map", "re");
@@ -272,8 +282,8 @@ static void hand_over(int connection, const char *bytes, size_t size, int fd)
 }
 
 /*
- * The lock by which a process says that it is there belongs to the description: in ours it would
- * outlive the process.
+ * Sends the control page by an open file description of its own. The flock by which a process shows
+ * that it is attached belongs to the description, and a lock in ours would outlive the process.
  */
 static void give_board(const struct door *door, int connection)
 {
@@ -296,8 +306,8 @@ static bool knows_secret(const struct door *door, uint64_t contract, const uint6
 }
 
 /*
- * Whether a message that has not been taken yet is one of ours: what strangers send is never
- * received, so that their descriptors do not become ours, and leaves with the connection.
+ * Whether a message, which was only peeked at, is for us. Messages of strangers are never received:
+ * their descriptors are not installed here, and go with the connection.
  */
 static bool is_message(const struct door *door, const struct guest *guest, size_t size)
 {
@@ -320,8 +330,8 @@ static void *close_one(void *argument)
 }
 
 /*
- * To close a file waits for its file system, which may be a program of whoever sent it (FUSE) that
- * never answers: only memory is closed here, all else by a thread of its own.
+ * Closes a descriptor that a program sent. Closing a file may wait for its file system, which may
+ * be a program (FUSE) that never answers. So only memory is closed here, and all else by a thread.
  */
 static void close_foreign(int fd)
 {
@@ -338,7 +348,9 @@ static void close_foreign(int fd)
 		pthread_detach(thread);
 }
 
-/* What came with a message: the first descriptor, or -1, and the process that sent it, or 0. */
+/*
+ * Returns the first descriptor that came with a message, or -1; the sender's pid, or 0, in *sender.
+ */
 static int take_control(struct msghdr *message, pid_t *sender)
 {
 	int memory = -1;
@@ -371,7 +383,10 @@ static int take_control(struct msghdr *message, pid_t *sender)
 	return memory;
 }
 
-/* What a visitor says. Returns its length, 0 or less if there is nothing (yet: -EAGAIN). */
+/*
+ * Receives a visitor's message. Returns its length, or 0 or less if there is none (not yet:
+ * -EAGAIN).
+ */
 static ssize_t listen_to(const struct door *door, struct visitor *visitor, struct guest *guest)
 {
 	char control[CMSG_SPACE(4 * sizeof(int)) + CMSG_SPACE(sizeof(struct ucred))];
@@ -424,7 +439,7 @@ uint64_t door_turned_away(struct door *door)
 	return __atomic_exchange_n(&door->turned_away, 0, __ATOMIC_RELAXED);
 }
 
-/* Who does not wait where many do is one of too many. */
+/* Whether the guest is refused because `most` guests of its user wait already. */
 static bool is_turned_away(struct door *door, uid_t uid, uint32_t most)
 {
 	if (door_is_owner(door, uid) ||
@@ -443,7 +458,7 @@ static void add_guest(struct door *door, struct guest *guest)
 	__atomic_add_fetch(&door->guest_count, 1, __ATOMIC_RELEASE);
 }
 
-/* True if it was let in; its connection and its descriptors are then the guest's. */
+/* Makes the visitor a guest. True: its connection and descriptors belong to the guest now. */
 static bool let_in(struct door *door, struct visitor *visitor, struct guest *guest, size_t size)
 {
 	guest->pid = visitor->pid;
@@ -454,7 +469,7 @@ static bool let_in(struct door *door, struct visitor *visitor, struct guest *gue
 		if (size != sizeof(guest->hello) || is_turned_away(door, guest->uid, GUESTS_USER))
 			return false;
 		guest->pidfd = visitor->pidfd;
-		/* of no interest in a control request, for which the user counts */
+		/* of no interest for a control request, where only the user counts */
 		if (visitor->is_stranger && !guest->doubt)
 			guest->doubt = "the process that has its number by now is not of the run";
 		visitor->pidfd = -1;
@@ -469,7 +484,7 @@ static bool let_in(struct door *door, struct visitor *visitor, struct guest *gue
 	}
 	if (is_turned_away(door, guest->uid, SAYINGS_USER))
 		return false;
-	/* who only says something needs no answer, and holds no descriptor of ours */
+	/* a program that only reports something gets no answer and holds no descriptor of ours */
 	if (guest->request.command != CONTROL_LEFT_OUT) {
 		guest->connection = visitor->connection;
 		visitor->connection = -1;
@@ -478,7 +493,7 @@ static bool let_in(struct door *door, struct visitor *visitor, struct guest *gue
 	return true;
 }
 
-/* True if there is nothing more to wait for from this one. */
+/* Returns true when nothing more is expected from this visitor. */
 static bool receive(struct door *door, struct visitor *visitor)
 {
 	struct guest *guest = calloc(1, sizeof(*guest));
@@ -500,7 +515,9 @@ static void forget(struct visitor **at)
 	struct visitor *visitor = *at;
 
 	*at = visitor->next;
-	/* closing ends the watch of epoll, too; a guest's connection is answered later */
+	/*
+	 * close() also removes it from epoll; a guest's connection was taken and is answered later
+	 */
 	if (visitor->connection >= 0)
 		close(visitor->connection);
 	if (visitor->pidfd >= 0)
@@ -509,8 +526,8 @@ static void forget(struct visitor **at)
 }
 
 /*
- * From the first to come to the last: who executes another program has said all that he had to say
- * before that one comes.
+ * In the order of arrival: a process that executes another program has sent its message before that
+ * program connects.
  */
 static void hear_all(struct door *door)
 {
@@ -524,8 +541,10 @@ static void hear_all(struct door *door)
 	}
 }
 
-/* The same of those alone that may have to do with one of this user: a crowd of others costs it
- * nothing. */
+/*
+ * As hear_all(), but only for connections of this user and of owners, so that a crowd of other
+ * users costs this one nothing.
+ */
 static void hear_user(struct door *door, uid_t uid)
 {
 	struct visitor **at = &door->visitors;
@@ -541,8 +560,8 @@ static void hear_user(struct door *door, uid_t uid)
 }
 
 /*
- * Before Linux 6.5 the process has to be asked for by its number, which may be another one's by
- * now: whoever has the board is of the run.
+ * Before Linux 6.5 the pidfd has to be opened by pid, which another process may have by now: only a
+ * process that maps the control page belongs to the run.
  */
 static void open_pidfd(const struct door *door, struct visitor *visitor)
 {
@@ -558,7 +577,7 @@ static void open_pidfd(const struct door *door, struct visitor *visitor)
 		visitor->is_stranger = true;
 }
 
-/* There must be a place for whoever comes when all descriptors are in use, too. */
+/* Accepts a connection. If all descriptors are in use, the reserve makes room for it. */
 static int accept_one(struct door *door, int socket)
 {
 	int connection = accept4(socket, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -569,7 +588,7 @@ static int accept_one(struct door *door, int socket)
 	return accept4(socket, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 }
 
-/* Who has not been heard yet is, when he speaks. */
+/* Watches the connection if its message has not arrived yet. */
 static void watch_visitor(struct door *door, int connection)
 {
 	for (const struct visitor *visitor = door->visitors; visitor; visitor = visitor->next)
@@ -578,8 +597,8 @@ static void watch_visitor(struct door *door, int connection)
 }
 
 /*
- * Anybody may come in and say nothing: the first of too many has had his time. Each user has a
- * share, so that none keeps others out.
+ * Makes room for a new connection. Any program can connect and send nothing, so the oldest one has
+ * to go if there are too many. Each user has a share, so that no user keeps others out.
  */
 static void make_place(struct door *door, uid_t uid)
 {
@@ -614,7 +633,10 @@ static void add_visitor(struct door *door, struct visitor *visitor)
 	*at = visitor;
 }
 
-/* Lets the next one in. False: there is none. others: counts those who are no owners. */
+/*
+ * Accepts the next connection. False: there is none. others: counts connections of users other than
+ * the owner.
+ */
 static bool welcome(struct door *door, int socket, unsigned *others)
 {
 	int connection = socket < 0 ? -1 : accept_one(door, socket), on = 1;
@@ -648,7 +670,7 @@ static bool welcome(struct door *door, int socket, unsigned *others)
 	return true;
 }
 
-/* Returns whether there may be more, who come faster than they can be let in. */
+/* Returns whether more connections may wait, which arrive faster than they are accepted. */
 static bool serve(struct door *door)
 {
 	unsigned others = 0;
@@ -714,12 +736,14 @@ void door_dismiss(struct guest *guest)
 
 /* ---- the thread ---- */
 
-/* What epoll says of a process that ended. Its descriptor may be closed and another's by then. */
+/*
+ * epoll's data for a pidfd. Not the descriptor itself, whose number may have been reused by then.
+ */
 #define PROCESS_ENDED UINT64_MAX
 
 /*
- * Who comes or ends while we are elsewhere wakes nobody, which a short process would pay for; and
- * several at once cost less than one by one.
+ * The thread pauses after each turn. A process that connects or ends during the pause does not wake
+ * the thread, which would cost a short process time; and serving several at once is cheaper.
  */
 static void *keep(void *argument)
 {
@@ -768,7 +792,7 @@ int door_start(struct door *door, struct error *err)
 
 void door_watch(struct door *door, int pidfd)
 {
-	/* once: closing the descriptor ends the watch */
+	/* EPOLLONESHOT: reported once; closing the descriptor ends the watch */
 	struct epoll_event event = { .events = EPOLLIN | EPOLLONESHOT, .data.u64 = PROCESS_ENDED };
 
 	epoll_ctl(door->epoll, EPOLL_CTL_ADD, pidfd, &event);
@@ -781,7 +805,7 @@ bool door_noticed(struct door *door)
 
 void door_close(struct door *door)
 {
-	/* not freed: the thread may be in the middle of an answer, and the program ends now */
+	/* not freed: the thread may be answering a request, and the program ends now */
 	if (door->by_name >= 0)
 		shutdown(door->by_name, SHUT_RDWR);
 	if (door->by_path >= 0)

@@ -12,14 +12,16 @@
 #include <string.h>
 #include <sys/utsname.h>
 
-#define DAY_MS	       86400000u
-#define MS_NS	       1000000u
-#define VALUE_NAME_MAX 48	 /* a name of a value; hooks' arguments are far below */
-#define PATH_CLIP      3800	 /* MMAP cannot be cut into parts */
-#define KIND_KNOWN     (1u << 7) /* a bit of struct encode_kind's key that nothing else has */
-#define CALL_NAME_TEXT (WIRE_HEADER_SIZE + 18) /* in both protocols behind four dwords */
+#define DAY_MS 86400000u
+#define MS_NS  1000000u
+/* maximum length of a value's name; names of hooks' arguments are much shorter */
+#define VALUE_NAME_MAX 48
+#define PATH_CLIP      3800	 /* an MMAP packet cannot be divided into parts */
+#define KIND_KNOWN     (1u << 7) /* a bit of struct encode_kind's key that is set in all keys */
+/* offset of the name's text: in both protocols after four dwords */
+#define CALL_NAME_TEXT (WIRE_HEADER_SIZE + 18)
 
-/* CALL as BINARY_PROTOCOL 1.4 has it. */
+/* Writes CALL as in the document BINARY_PROTOCOL 1.4. */
 static uint8_t *put_call_1_4(uint8_t *at, const struct encode_packet_call *packet)
 {
 	uint8_t *start = at;
@@ -38,7 +40,7 @@ static uint8_t *put_call_1_4(uint8_t *at, const struct encode_packet_call *packe
 
 /* ---- packets that go into an htr ---- */
 
-/* The size of what begins at bytes and belongs together; *is_call: it is a call. */
+/* Size of the first piece: a handshake, a packet, or the packets of one call (*is_call). */
 static size_t piece_size(const uint8_t *bytes, size_t left, bool *is_call)
 {
 	size_t size = 0;
@@ -78,7 +80,7 @@ static inline void hand_over(struct encoder *encoder)
 
 /* ---- start of a stream ---- */
 
-/* The names of hooks as the strings that go into CALL: the same for all streams. */
+/* The names of hooks in the form of strings of CALL: the same for all streams. */
 static struct name {
 	uint8_t bytes[64];
 	uint32_t size;
@@ -132,7 +134,7 @@ static struct wire_text text_of(uint8_t *room, const char *text, size_t most)
 	return (struct wire_text){ room, lay_out(room, text, length < most ? length : most) };
 }
 
-/* A text of a record, which need not end where it should. room: 256 bytes. */
+/* A text from a record, which may lack its NUL. room: 256 bytes. */
 static struct wire_text text_in(uint8_t *room, const char *text, size_t size)
 {
 	size_t length = strnlen(text, size);
@@ -140,7 +142,7 @@ static struct wire_text text_in(uint8_t *room, const char *text, size_t size)
 	return (struct wire_text){ room, lay_out(room, text, length < 250 ? length : 250) };
 }
 
-/* What is no packet of a call, and still a matter of what is put aside. */
+/* Registers a class: a packet that belongs to no call, but may have to be hidden, too. */
 static uint8_t *put_class(const struct encoder *encoder, uint8_t *at, uint32_t id)
 {
 	uint8_t type[64], description[256], *start = at;
@@ -152,7 +154,7 @@ static uint8_t *put_class(const struct encoder *encoder, uint8_t *at, uint32_t i
 	};
 
 	at = put_resource(at, &packet, encoder->tails);
-	/* Nothing that readers of sp-rtrace see is of this class. */
+	/* readers of sp-rtrace see nothing of this class */
 	if (id == RESOURCE_EVENT && encoder->tails && !encoder->htr)
 		at = aside_wrap(start, at);
 	return at;
@@ -199,7 +201,7 @@ void encode_to(struct encoder *encoder, struct htr *htr)
 	memset(encoder->kinds, 0, sizeof(encoder->kinds));
 }
 
-/* A class is registered when it is first used. */
+/* Registers a class when it is first used. */
 static void register_class(struct encoder *encoder, uint32_t id)
 {
 	uint8_t *at = encoder->buffer + encoder->used;
@@ -218,7 +220,7 @@ inline_ void use_class(struct encoder *encoder, uint32_t id)
 
 /* ---- values ---- */
 
-/* Digits of a number from behind. Returns where they begin. */
+/* Writes the digits of a number before `end`. Returns the first one. */
 inline_ char *digits(char *end, uint64_t value, unsigned base)
 {
 	do {
@@ -259,7 +261,7 @@ static char *format_time(char *end, uint64_t seconds, uint64_t ns)
 	return format_number(at, ARGUMENT_DECIMAL, seconds);
 }
 
-/* The arguments of a call: numbers, then texts, both in the order of the hook's row. */
+/* The arguments of a call: numbers, then texts, each in the order of the hook's row. */
 struct raw_values {
 	const uint64_t *numbers;
 	uint32_t number_count;
@@ -325,7 +327,7 @@ static __attribute__((noinline)) uint8_t *put_new_values(struct encoder *encoder
 	return values.at;
 }
 
-/* As packets at `at`, or, if it is there, to htr. */
+/* Writes the arguments as packets at `at`, or, if htr is not NULL, passes them to it. */
 inline_ uint8_t *put_call_values(struct encoder *encoder, uint8_t *at, uint16_t number,
 				 struct raw_values raw, struct htr *htr)
 {
@@ -337,7 +339,7 @@ inline_ uint8_t *put_call_values(struct encoder *encoder, uint8_t *at, uint16_t 
 
 /* ---- events ---- */
 
-/* CLOCK_MONOTONIC in ms modulo a day. Never 0, which would say that there is none. */
+/* CLOCK_MONOTONIC in ms modulo a day. Never 0, which means that there is no timestamp. */
 inline_ uint32_t timestamp(struct encoder *encoder, uint64_t ns)
 {
 	uint64_t ms;
@@ -352,7 +354,10 @@ inline_ uint32_t timestamp(struct encoder *encoder, uint64_t ns)
 	return encoder->timestamp;
 }
 
-/* What an event does to what is held; 0 if it failed, or never came to gain anything. */
+/*
+ * The type of a call: whether it allocates or frees an object. Neither if it failed, or if it was
+ * left by an exception before it acquired the object.
+ */
 inline_ uint32_t call_type(uint8_t operation, uint8_t flags)
 {
 	enum effect effect = EFFECT_NEITHER;
@@ -409,7 +414,7 @@ static bool put_htr_call(struct encoder *encoder, const struct merge_event *even
 	return true;
 }
 
-/* What a record with two events says of the first: an object was given back at entry. */
+/* Makes the first event of a record with two: the object `related` was freed at entry. */
 static void make_moved_part(struct encode_packet_call *packet)
 {
 	packet->type = CALL_TYPE_FREE;
@@ -420,7 +425,7 @@ static void make_moved_part(struct encode_packet_call *packet)
 	packet->what.part = RECORD_MOVED_PART;
 }
 
-/* The packets of an event end at `at`. is_aside: readers of sp-rtrace must not count it. */
+/* Ends an event whose packets end at `at`. is_aside: readers of sp-rtrace must not count it. */
 static void end_event(struct encoder *encoder, uint8_t *at, bool is_aside)
 {
 	if (is_aside && !encoder->htr)
@@ -448,7 +453,7 @@ static void make_kind(struct encoder *encoder, const struct brief *brief, struct
 	htr_make_kind(kind, &packet, function_of(encoder, record->record.more));
 }
 
-/* What make_kind() goes by, in one number. */
+/* The facts that make_kind() uses, except the error, as one number. */
 inline_ uint64_t kind_key(const struct brief *brief)
 {
 	return (brief->record->form & (SHORT_OPERATION | SHORT_LEAVES)) |
@@ -456,7 +461,7 @@ inline_ uint64_t kind_key(const struct brief *brief)
 	       (uint64_t)brief->model->context << 32 | KIND_KNOWN;
 }
 
-/* What its calls have in common with this one. NULL: the block is full. */
+/* The kind of a call, made if it is not known. NULL: the block is full. */
 static struct htr_kind *kind_of(struct encoder *encoder, const struct brief *brief, uint64_t key)
 {
 	struct encode_kind *known = &encoder->kinds[brief->record->record.more][brief->part];
@@ -470,7 +475,7 @@ static struct htr_kind *kind_of(struct encoder *encoder, const struct brief *bri
 	return &known->kind;
 }
 
-/* How long it took, as whole records have it: the difference of two times in ns. */
+/* The duration of a call, computed as for whole records: as a difference of two times in ns. */
 inline_ uint64_t lasted_ns(const struct ticks *ticks, const struct brief *brief, uint64_t time_ns)
 {
 	uint64_t time = brief->record->record.time;
@@ -480,7 +485,10 @@ inline_ uint64_t lasted_ns(const struct ticks *ticks, const struct brief *brief,
 						  : ticks_ns(ticks, time + lasted) - time_ns;
 }
 
-/* One that lasted, has arguments or failed, or the first of its kind. */
+/*
+ * As encode_brief(), for calls that took time, have arguments or failed, and for the first of a
+ * kind.
+ */
 static __attribute__((noinline)) bool encode_more(struct encoder *encoder,
 						  const struct brief *brief)
 {
@@ -557,7 +565,7 @@ static void encode_call(struct encoder *encoder, const struct merge_event *event
 	if (encoder->htr && put_htr_call(encoder, event, &packet))
 		return;
 	at = put_any_call(encoder, at, &packet);
-	/* The document has the arguments last, the shipped readers want them first. */
+	/* The document puts the arguments last, but the published readers expect them first. */
 	if (!encoder->tails)
 		at = put_frames(at, event->frames, event->frame_count);
 	if (call->numbers || call->text)
@@ -567,7 +575,7 @@ static void encode_call(struct encoder *encoder, const struct merge_event *event
 	end_event(encoder, at, encoder->tails && packet.type == CALL_TYPE_NONE);
 }
 
-/* The CALL of a note; one about an open call says in its tail what the call would have. */
+/* Writes the CALL of a note. For a note about an open call, its tail has the facts of that call. */
 static uint8_t *put_note_call(struct encoder *encoder, uint8_t *at, const struct encode_note *note)
 {
 	uint8_t name[64];
@@ -602,7 +610,7 @@ static uint8_t *put_note_call(struct encoder *encoder, uint8_t *at, const struct
 	return put_any_call(encoder, at, &packet);
 }
 
-/* The document knows no notes, and what else it says of a call would be none of it. */
+/* The document knows no notes: they are written in protocol 2.0 only. */
 static bool wants_notes(const struct encoder *encoder)
 {
 	return encoder->tails;
@@ -624,7 +632,7 @@ void encode_note(struct encoder *encoder, const struct encode_note *note)
 	hand_over(encoder);
 }
 
-/* The next text of a record, which need not end where it should. */
+/* The next text of a record, which may lack its NUL. */
 static const char *next_text(const char **at, const char *end, size_t *length)
 {
 	const char *text = *at;
@@ -721,7 +729,7 @@ static void encode_class(struct encoder *encoder, const struct record_name *reco
 	};
 	uint8_t *at;
 
-	/* The places of ours are taken; readers keep a table of so many. */
+	/* Numbers below RESOURCE_COUNT are our own; readers have a table of RESOURCES_MAX. */
 	if (record->id < RESOURCE_COUNT || record->id > RESOURCES_MAX)
 		return;
 	at = put_resource(encoder->buffer + encoder->used, &packet, encoder->tails);
@@ -769,7 +777,7 @@ void encode_event(struct encoder *encoder, const struct merge_event *event)
 	case RECORD_FUNCTIONS:
 		note_addresses(encoder, (const struct record_functions *)event->record);
 		break;
-	case RECORD_SHORT: /* expanded by now */
+	case RECORD_SHORT: /* expanded before */
 	case RECORD_PAD:
 	case RECORD_THREAD:
 		break;

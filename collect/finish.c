@@ -8,9 +8,9 @@
 #include <string.h>
 
 #define FACTS_MAX  16
-#define WAITING_NS 1000000u /* what takes less is hardly a wait */
+#define WAITING_NS 1000000u /* shorter open calls are not reported as waits */
 
-/* A few values of a note, with room for those that are made on the spot. */
+/* The values of a note, with space for values that are formatted here. */
 struct facts {
 	struct wire_value values[FACTS_MAX];
 	uint32_t count;
@@ -56,7 +56,9 @@ static void say(struct collector *collector, struct member *member, struct encod
 	stream_note(member->stream, note);
 }
 
-/* An open call and where it stands. The slot may still be written: what counts is our copy. */
+/*
+ * An open call and its place in the slot. The thread may still change the slot, so this is a copy.
+ */
 struct open_call {
 	struct arena_open open;
 	uint32_t depth;
@@ -64,7 +66,10 @@ struct open_call {
 	const struct merge_thread *thread;
 };
 
-/* The backtrace of an open call, innermost first: what its thread left, else its caller alone. */
+/*
+ * The backtrace of an open call, innermost first: the one that its thread left in the slot, else
+ * the caller only.
+ */
 static uint32_t open_frames(const struct open_call *call, uint64_t *frames)
 {
 	const struct slot *slot = call->slot;
@@ -79,11 +84,11 @@ static uint32_t open_frames(const struct open_call *call, uint64_t *frames)
 	return count;
 }
 
-/* A call that is under way. Returns whether it is what was looked for. */
+/* Called for an open call. Returns true to end the visit. */
 typedef bool open_visitor(struct collector *collector, struct member *member,
 			  const struct open_call *call);
 
-/* Writes a note of that name about an open call; count frames, innermost first. */
+/* Writes a note with this name about an open call, with count frames, innermost first. */
 static void say_call(struct collector *collector, struct member *member,
 		     const struct open_call *call, const char *name, const uint64_t *frames,
 		     uint32_t count)
@@ -98,7 +103,7 @@ static void say_call(struct collector *collector, struct member *member,
 		.frame_count = count,
 	};
 
-	/* exit() never returns, and that is no news */
+	/* exit() never returns: not worth a note */
 	if (call->open.hook >= HOOK_COUNT || call->open.hook == HOOK_exit)
 		return;
 	add_text(&facts, "call", hook_table[call->open.hook].name);
@@ -109,7 +114,7 @@ static void say_call(struct collector *collector, struct member *member,
 	say(collector, member, &note, &facts);
 }
 
-/* One that was under way when its process ended. */
+/* Writes a note about a call that had not returned when the process ended. */
 static bool say_open(struct collector *collector, struct member *member,
 		     const struct open_call *call)
 {
@@ -119,7 +124,10 @@ static bool say_open(struct collector *collector, struct member *member,
 	return false;
 }
 
-/* Whether the thread is still where it was when the call was read: then all of it is of one. */
+/*
+ * Whether the thread is still in the call that was copied: only then the copy and its backtrace
+ * belong together.
+ */
 static bool is_still(const struct open_call *call)
 {
 	const struct slot *slot = call->slot;
@@ -131,7 +139,7 @@ static bool is_still(const struct open_call *call)
 	       !memcmp(&now, &call->open, sizeof(now));
 }
 
-/* One that waits while the process goes on. */
+/* Writes a note about a call that waits now, in a process that runs on. */
 static bool say_waiting(struct collector *collector, struct member *member,
 			const struct open_call *call)
 {
@@ -167,7 +175,7 @@ static bool visit_slot(struct collector *collector, struct member *member,
 	return false;
 }
 
-/* Visits the open calls of a process, up to one that is what was looked for. */
+/* Visits the open calls of a process until visit returns true. */
 static bool visit_open(struct collector *collector, struct member *member, open_visitor *visit)
 {
 	for (uint32_t i = 0; i < member->chunk_count; i++) {
@@ -195,7 +203,10 @@ bool collect_is_forking(struct collector *collector, struct member *member)
 	return visit_open(collector, member, is_fork);
 }
 
-/* Returns how many events were lost: notes are told, too, but were none. */
+/*
+ * Writes what the thread dropped. Returns how many events that are: dropped notes are reported,
+ * too, but are not counted as events.
+ */
 static uint64_t say_lost(struct collector *collector, struct member *member,
 			 const struct merge_thread *thread, const uint64_t *lost)
 {
@@ -234,8 +245,8 @@ static uint64_t say_all_lost(struct collector *collector, struct member *member)
 }
 
 /*
- * One that is in the middle of an exec when it ends was replaced: that call returns only if it
- * fails, so what ended was another image, which has attached or not.
+ * Whether the call is an exec. A process that ends inside an exec was replaced: exec returns only
+ * if it fails. The image that ended then was a later one, which may have attached or not.
  */
 static bool is_exec(struct collector *collector, struct member *member,
 		    const struct open_call *call)
@@ -245,7 +256,10 @@ static bool is_exec(struct collector *collector, struct member *member,
 	return call->open.hook < HOOK_COUNT && hook_is_exec(&hook_table[call->open.hook]);
 }
 
-/* Such a call may not have been recorded: then one did not end that another one followed. */
+/*
+ * Whether the image was replaced by an exec. The exec may not have been recorded: then a successor
+ * shows that the process did not end.
+ */
 static bool was_replaced(struct collector *collector, struct member *member)
 {
 	uint32_t flags = __atomic_load_n(&member->chunks[0]->head->flags, __ATOMIC_ACQUIRE);
@@ -254,7 +268,7 @@ static bool was_replaced(struct collector *collector, struct member *member)
 	       visit_open(collector, member, is_exec);
 }
 
-/* Where the functions that the process has called begin, some in each note. */
+/* Writes the addresses of the functions that the process has called, several in each note. */
 static void say_functions(struct collector *collector, struct member *member)
 {
 	struct encode_note note = { .name = NOTE_FUNCTIONS };
@@ -271,12 +285,15 @@ static void say_functions(struct collector *collector, struct member *member)
 	}
 }
 
-/* The new image may have lived too short to be looked at: then the old one knows what it gave. */
+/*
+ * Why the next image was not traced. It may have ended too soon to be examined; then the old image
+ * knows which environment it passed on.
+ */
 static enum untraced why_untraced(const struct member *member)
 {
 	uint32_t flags = __atomic_load_n(&member->chunks[0]->head->flags, __ATOMIC_ACQUIRE);
 
-	/* one that is in a spare could not reach us itself */
+	/* a process in a spare could not reach us itself */
 	if (member->chunks[0]->spare || watch_is_elsewhere(&member->watch))
 		return UNTRACED_UNREACHED;
 	if (flags & PROCESS_HIDDEN)
@@ -288,7 +305,10 @@ static enum untraced why_untraced(const struct member *member)
 				       : UNTRACED_UNKNOWN;
 }
 
-/* Locks that were had at once, and are only counted. A slot counts for all threads that had it. */
+/*
+ * Locks acquired without waiting, which are only counted (--locks=contended). A slot has the sum of
+ * all its threads.
+ */
 static uint64_t uncontended(const struct member *member)
 {
 	uint64_t sum = 0;
@@ -300,7 +320,7 @@ static uint64_t uncontended(const struct member *member)
 	return sum;
 }
 
-/* The words of what a process did past all hooks, separated by commas. */
+/* Adds the names of what the process did without a hooked function, separated by commas. */
 static void add_past(struct facts *facts, uint32_t past)
 {
 	static const char *const words[] = {
@@ -364,7 +384,7 @@ static void say_end(struct collector *collector, struct member *member, uint64_t
 		add_number(&facts, "signal", (uint64_t)member->watch.status);
 	if (ended && end != WATCH_KILLED && ended <= ticks_now(collector->shared.board->clock))
 		add_time(&facts, "at", ticks_ns(&collector->ticks, ended));
-	/* what a fork's child got from its parent is not told */
+	/* a fork's child inherits descriptors of its parent, which its stream does not list */
 	if (end == WATCH_EXITED && descriptors && !(member->hello.flags & PROCESS_FORKED))
 		add_number(&facts, "descriptors", descriptors);
 	if (end == WATCH_EXITED && left && left < sizeof(children) / sizeof(*children))
@@ -385,7 +405,7 @@ static void say_end(struct collector *collector, struct member *member, uint64_t
 	say(collector, member, &note, &facts);
 }
 
-/* How it ended, if we came too late and who has waited for it has said so. */
+/* If the end was not seen: takes the status that the process's parent got from wait(2). */
 static void ask_parent(const struct collector *collector, struct member *member)
 {
 	const struct board *board = collector->shared.board;
@@ -450,7 +470,7 @@ void collect_finish(struct collector *collector, struct member *member)
 	collect_say_stalled(collector, member);
 	say_end(collector, member, lost);
 	give_back(collector, member);
-	/* while others live, and none waits to come, we come by soon enough */
+	/* while other processes live, and none waits to attach, the next round comes soon enough */
 	if (__atomic_load_n(&collector->shared.board->alive, __ATOMIC_RELAXED) &&
 	    !__atomic_load_n(&collector->shared.board->crowded, __ATOMIC_RELAXED))
 		member->stream->wake = NULL;

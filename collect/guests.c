@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define TURNS_MAX 64 /* of letting in: all that may wait at a time (net.core.somaxconn) */
+#define TURNS_MAX 64 /* of accepting: as many as can wait at a time (net.core.somaxconn) */
 
 /* ---- the stream of a process ---- */
 
@@ -31,7 +31,7 @@ struct sink_wish collect_wish(const struct collector *collector)
 	};
 }
 
-/* A file that was named, or that nobody named, has the whole run; in a directory each its own. */
+/* A named file, or the default one, gets the whole run; in a directory each process has its own. */
 static bool wants_bundle(const struct collector *collector, const struct sink *sink)
 {
 	return sink->regular && sink->is_htr &&
@@ -52,7 +52,7 @@ static int open_own(struct collector *collector, struct sink *sink, const struct
 	return 0;
 }
 
-/* A stream of its own, or another one of the bundle that the first has begun. */
+/* Opens a sink for the stream, or begins a stream of the bundle that the first one has made. */
 static void open_sink(struct collector *collector, struct member *member)
 {
 	struct stream *stream = member->stream;
@@ -73,7 +73,7 @@ static void open_sink(struct collector *collector, struct member *member)
 	stream->sink.fd = -1;
 }
 
-/* The launcher cannot know which name was still free. */
+/* Tells the launcher the file's name, which may differ from the requested one. */
 static void report(const struct collector *collector, const struct member *member)
 {
 	const struct sink *sink = &member->stream->sink;
@@ -99,7 +99,7 @@ static bool same_key(const uint64_t a[2], const uint64_t b[2])
 	return a[0] == b[0] && a[1] == b[1];
 }
 
-/* The number of the parent's stream: as the child says, by its key, or unknown. */
+/* The number of the parent's stream: by the child's own word or by its key; or unknown. */
 static uint32_t parent_stream(const struct collector *collector, const struct arena_hello *hello)
 {
 	const struct member *member = NULL;
@@ -118,7 +118,7 @@ static uint32_t parent_stream(const struct collector *collector, const struct ar
 	return WIRE_NO_STREAM;
 }
 
-/* What was to be recorded, if not everything. */
+/* Writes which events were selected, if not all. */
 static void say_settings(const struct collector *collector, struct member *member)
 {
 	const struct settings *settings = &collector->settings;
@@ -182,16 +182,18 @@ static void begin_stream(struct collector *collector, struct member *member)
 	say_settings(collector, member);
 	if (collector->paused & 1)
 		stream_note(member->stream, &off);
-	/* from here on a file has a head, and tools know what it is */
+	/* from here on a file has a header, and tools recognize it */
 	if (!collector->any || !collector->bundle)
 		stream_flush(member->stream);
 	else
 		stream_postpone(member->stream, ticks_clock_ns());
 }
 
-/* ---- who it is ---- */
+/* ---- identity ---- */
 
-/* Only whose process is certain ends another member, or one that took a place of the same memory.
+/*
+ * Whether the later member may not end this one. A member in doubt ends only members in doubt that
+ * share its family's memory.
  */
 static bool is_forged_end(const struct member *later, const struct member *member)
 {
@@ -199,8 +201,8 @@ static bool is_forged_end(const struct member *later, const struct member *membe
 }
 
 /*
- * A new image in a process that we know, or another process with its number: the old one is gone.
- * Where they came by two ways the old one may come later.
+ * A new image of a process that is known, or another process with the same pid: the older one has
+ * ended. If they came by two ways (socket and spare), the older one may arrive later.
  */
 static void end_predecessor(struct collector *collector, struct member *later)
 {
@@ -215,7 +217,9 @@ static void end_predecessor(struct collector *collector, struct member *later)
 		if (member->phase == PHASE_CLOSING || member == later ||
 		    member->watch.our_pid != watch->our_pid || is_forged_end(later, member))
 			continue;
-		/* a short program may be dead when it comes in, and then this one seems to be, too
+		/*
+		 * a short program may be dead when it is accepted, and then the older one seems
+		 * dead, too
 		 */
 		first->has_successor = true;
 		if (first->phase == PHASE_ALIVE && !watch_is_dead(&first->watch))
@@ -224,7 +228,9 @@ static void end_predecessor(struct collector *collector, struct member *later)
 	}
 }
 
-/* The starter may be dead and forgotten by the time that we look for it. */
+/*
+ * The pidfd of the starter, which was opened early, since the starter may be dead when it attaches.
+ */
 static int take_starter(struct collector *collector, const struct watch_start *start)
 {
 	int pidfd = collector->starter;
@@ -371,17 +377,21 @@ static void free_member(struct collector *collector, struct member *member)
 	free(member);
 }
 
-/* Who comes, as far as the kernel says it. */
+/* A process that attaches, as far as the kernel identifies it. */
 struct newcomer {
 	const struct arena_hello *hello;
 	struct chunk *chunk;
 	struct watch_start start;
 	uid_t uid;
 	const char *doubt;
-	const struct member *family; /* in whose memory it has a place; NULL: it brings its own */
+	/* the member whose memory has the spare; NULL: the process brings its own memory */
+	const struct member *family;
 };
 
-/* A member with all that needs memory; the chunk is its own then. NULL if there may be none. */
+/*
+ * Makes a member with all memory that it needs, and takes over the chunk. NULL: it was refused, for
+ * the reason *why.
+ */
 static struct member *make_member(struct collector *collector, const struct newcomer *newcomer,
 				  enum refusal *why)
 {
@@ -413,7 +423,7 @@ static struct member *make_member(struct collector *collector, const struct newc
 	return NULL;
 }
 
-/* False: there may be no such member; chunk and pidfd are then still the caller's. */
+/* Makes a process a member. False: it was refused; chunk and pidfd remain the caller's. */
 static bool adopt(struct collector *collector, const struct newcomer *newcomer, enum refusal *why)
 {
 	struct member *member = make_member(collector, newcomer, why);
@@ -425,7 +435,7 @@ static bool adopt(struct collector *collector, const struct newcomer *newcomer, 
 		return false;
 	known.pidfd = take_starter(collector, &newcomer->start);
 	watch_begin(&member->watch, &collector->shared, &known);
-	/* who lived shortly is dead by now */
+	/* a short process may be dead by now */
 	if (member->watch.pidfd >= 0 && !watch_has_died(&member->watch))
 		door_watch(collector->door, member->watch.pidfd);
 	else
@@ -438,22 +448,22 @@ static bool adopt(struct collector *collector, const struct newcomer *newcomer, 
 	begin_stream(collector, member);
 	say_doubt(member);
 	report(collector, member);
-	/* it may have ended: whether it has is looked at with that of the others */
+	/* it may have ended: look_around() finds that out as for the others */
 	collect_crowd(collector, member, true);
 	collector->any = true;
 	collector->active[collector->count++] = member;
 	__atomic_store_n(&newcomer->chunk->head->stream, member->number + 1, __ATOMIC_RELEASE);
 	__atomic_add_fetch(&board->alive, 1, __ATOMIC_RELEASE);
 	__atomic_add_fetch(&board->attached, 1, __ATOMIC_RELEASE);
-	/* a piece with a stream of its own belongs to a process that goes on */
+	/* a chunk with a stream of its own belongs to a process that runs on */
 	if (!newcomer->hello->chunk)
 		end_predecessor(collector, member);
 	return true;
 }
 
-/* ---- who comes ---- */
+/* ---- arrivals ---- */
 
-/* Refused, and why: counted for the trace, and as a sentence for the launcher. */
+/* Counts a refusal for the trace, and puts its reason on the control page for the launcher. */
 static void refuse(struct collector *collector, const struct arena_hello *hello, int pid,
 		   enum refusal refusal, const char *why)
 {
@@ -493,8 +503,8 @@ void collect_extend(struct collector *collector, struct member *member)
 }
 
 /*
- * A process says which number it has in its own namespace, which need not be ours. What it says is
- * believed where the kernel says the same of it, or does not know it any more. NULL: it is right.
+ * Checks the pid that a process claims to have in its own namespace, which may differ from ours. It
+ * is believed if the kernel confirms it. Returns NULL if it is right, else why it is in doubt.
  */
 static const char *check_number(struct guest *guest)
 {
@@ -512,8 +522,9 @@ static const char *check_number(struct guest *guest)
 }
 
 /*
- * Further chunks are in the memory of the first one, but where nothing can be mapped a second time
- * (emulators). They come from the same process and user then, as the kernel says it.
+ * Adds a further chunk that was sent as a message. Usually further chunks are in the file of the
+ * first one; they are sent where nothing can be mapped a second time (emulators), and then come
+ * from the same process and user, as the kernel confirms.
  */
 static bool add_piece(struct collector *collector, const struct guest *guest, struct chunk *chunk,
 		      enum refusal *why)
@@ -562,8 +573,9 @@ static void admit(struct collector *collector, struct guest *guest)
 }
 
 /*
- * Whether all processes that can write to the spares of this one are of its user, and so may do
- * with each other what they like: it has no rights that could have made a child another user's.
+ * Whether all processes that can write to this member's spares belong to its user, and so may do
+ * anything to each other: the member has no privileges by which a child could have become another
+ * user's.
  */
 static bool has_spares_of_one_user(struct member *family)
 {
@@ -576,7 +588,7 @@ static bool has_spares_of_one_user(struct member *family)
 	return family->spares == SPARES_OF_ONE_USER;
 }
 
-/* The member that a spare is to be one more piece of: of the same family, by what it says. */
+/* The member to which the chunk in a spare belongs: one of the same family, by the key in it. */
 static struct member *find_relative(const struct collector *collector, const struct member *family,
 				    const struct arena_hello *hello)
 {
@@ -590,9 +602,9 @@ static struct member *find_relative(const struct collector *collector, const str
 }
 
 /*
- * A child in a jail, or a thread there, that found a place in the memory of its family. All that is
- * known of it is what stands there, which any process may have written that has this memory. So it
- * becomes a part of another member only where all of these are of one user.
+ * Accepts a spare: it was taken by a sandboxed child, or by a thread of one. Everything known about
+ * it is in memory to which any process of the family can write. So it becomes a part of another
+ * member only if all of these belong to one user.
  */
 static void take_spare(struct collector *collector, struct member *family, uint32_t i)
 {
@@ -678,7 +690,9 @@ void collect_receive(struct collector *collector)
 	for (unsigned turn = 0; has_more && turn < TURNS_MAX; turn++) {
 		struct guest *guests = door_take(collector->door, &has_more);
 
-		/* who has a spare had it before it executed what comes in by the door */
+		/*
+		 * a process with a spare took it before it executed the program that connects now
+		 */
 		collect_receive_spares(collector);
 		while (guests) {
 			struct guest *guest = guests;

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#define EVENTS_MAX 24576u /* in a block: about 256 KiB */
+#define EVENTS_MAX 24576u /* in a block, which makes about 256 KiB */
 
 inline_ bool is_full(const struct htr *htr)
 {
@@ -13,17 +13,17 @@ inline_ bool is_full(const struct htr *htr)
 	       column_size(&htr->columns[HTR_COLUMN_others]) >= HTR_OTHERS_FULL;
 }
 
-/* ---- making ---- */
+/* ---- creation ---- */
 
-/* That of other things, which is enough for any column. */
+/* The largest column, others, determines the size of all. */
 #define COLUMN_ROOM (HTR_OTHERS_FULL + 2 * HTR_EVENT_MOST)
 _Static_assert(COLUMN_ROOM >= (EVENTS_MAX + 1) * 2 * HTR_VARINT_MAX, "numbers of all events fit");
 
 #define COLUMNS_ROOM ((HTR_COLUMN_COUNT + 1) * (size_t)COLUMN_ROOM)
 
 /*
- * So much that no event needs to ask for room. Mapped: a short stream touches little of it, and
- * malloc() would give it what others have touched.
+ * Maps enough memory that no event has to check for room. malloc() could return pages that were
+ * touched before; of a mapping, a short stream touches few.
  */
 static bool make_columns(struct htr *htr)
 {
@@ -118,7 +118,7 @@ void htr_destroy(struct htr *htr)
 	free(htr);
 }
 
-/* ---- what is known of an event ---- */
+/* ---- lookups ---- */
 
 inline_ uint32_t find_node(struct htr *htr, uint32_t parent, uint64_t address)
 {
@@ -129,7 +129,7 @@ inline_ uint32_t find_node(struct htr *htr, uint32_t parent, uint64_t address)
 	return htr_find_node(htr, parent, address);
 }
 
-/* How many outer frames are as in the thread's last event. */
+/* How many outer frames are the same as in the thread's last event. */
 inline_ uint32_t common_frames(const struct model *model, const uint64_t *frames, uint32_t count)
 {
 	uint32_t most = count < model->path_count ? count : model->path_count;
@@ -150,7 +150,8 @@ inline_ uint32_t common_frames(const struct model *model, const uint64_t *frames
 }
 
 /*
- * Whether a node is the backtrace of these frames upon a node. The model remembers what it passes.
+ * Whether `node` is the backtrace of these frames on top of the node `from`. Enters the nodes that
+ * it passes into the model.
  */
 inline_ bool leads_to(const struct htr *htr, struct model *model, const uint64_t *frames,
 		      uint32_t fresh, uint32_t from, uint32_t node)
@@ -170,8 +171,8 @@ inline_ bool leads_to(const struct htr *htr, struct model *model, const uint64_t
 }
 
 /*
- * The backtrace as a node, of which so many outer frames are as in the thread's last event. likely:
- * the node that followed the last one when that came up. Asks the table for changed frames only.
+ * Finds the node of a backtrace; `same` outer frames are as in the thread's last event. likely: the
+ * node that followed the last event's node the last time. Looks up changed frames only.
  */
 inline_ uint32_t find_path(struct htr *htr, struct model *model, const uint64_t *frames,
 			   uint32_t count, uint32_t same, uint32_t likely)
@@ -196,12 +197,12 @@ inline_ uint32_t find_path(struct htr *htr, struct model *model, const uint64_t 
 	return node;
 }
 
-/* One event on its way into the columns: what its shape has to say of it. */
+/* The parts of an event's shape that depend on its values. */
 struct draft {
 	uint32_t has, rules, depth;
 };
 
-/* All of a shape but what depends on the values. */
+/* A shape without the parts that depend on the values. */
 inline_ struct htr_key key_of(const struct encode_packet_call *call, uint32_t function)
 {
 	return (struct htr_key){ {
@@ -243,7 +244,10 @@ static uint32_t shape_number(struct htr *htr, const struct draft *draft, struct 
 	recent = &htr->recent[(hash_shape(&key) >> 32) & 255];
 	if (__builtin_expect(*recent && same_shape(&(*recent)->key, &key), 1))
 		return (*recent)->id;
-	/* its place may be another after this: grow_shapes() empties the table of the recent */
+	/*
+	 * recent is reloaded by htr_find_shape(): grow_shapes() may move the shapes and empties
+	 * `recent`
+	 */
 	*recent = htr_find_shape(htr, &key, &is_new);
 	if (is_new)
 		define(htr, &key);
@@ -252,7 +256,7 @@ static uint32_t shape_number(struct htr *htr, const struct draft *draft, struct 
 
 _Static_assert(HTR_VALUE_COUNT <= 16 && HTR_RULE_COUNT <= 16, "struct htr_key has room");
 
-/* As shape_number(), of a call that came the short way: mostly its kind knows. */
+/* As shape_number(), for a call of the fast path: usually its kind has the shape already. */
 inline_ uint32_t shape_of_kind(struct htr *htr, const struct draft *draft, struct htr_kind *kind)
 {
 	uint32_t own = draft->has | draft->rules << HTR_VALUE_COUNT |
@@ -271,8 +275,8 @@ _Static_assert(HTR_KIND_SHAPES == 1u << (32 - 28), "shape_of_kind() shifts so fa
 /* ---- events ---- */
 
 /*
- * put_value_time(htr, &draft, value) and so on, one for each row: a value into its column. Those of
- * one column have to come in the order of the rows.
+ * put_value_time(htr, &draft, value) and so on, one for each row: write a value into its column.
+ * The values of one column must be written in the order of the rows.
  */
 #define VALUE(column, sign, name, description)                                              \
 	inline_ void put_value_##name(struct htr *htr, struct draft *draft, uint64_t value) \
@@ -282,7 +286,7 @@ _Static_assert(HTR_KIND_SHAPES == 1u << (32 - 28), "shape_of_kind() shifts so fa
 	}
 #include "htr.def"
 
-/* A value that is there unless it is 0. */
+/* Writes a value unless it is 0. */
 #define PUT(htr, draft, name, value)                              \
 	do {                                                      \
 		uint64_t number = (value);                        \
@@ -291,8 +295,8 @@ _Static_assert(HTR_KIND_SHAPES == 1u << (32 - 28), "shape_of_kind() shifts so fa
 	} while (0)
 
 /*
- * What nobody can guess goes without a branch: a wrong guess costs more than the rest of a value.
- * Compilers make branches of conditions, and none of masks.
+ * A mask instead of a branch, for an unpredictable condition: a wrong prediction costs more than
+ * the rest of a value. Compilers make branches of conditions, but not of masks.
  */
 inline_ uint64_t mask_of(bool condition)
 {
@@ -396,7 +400,7 @@ inline_ void draft_related(struct htr *htr, struct draft *draft, uint64_t relate
 
 	if (!related)
 		return;
-	/* A second object lies near the first; a number does not. */
+	/* A second object is near the first; a number is not. */
 	if (magnitude(step) <= magnitude(related))
 		draft->rules |= HTR_RELATED_NEAR;
 	else
@@ -432,7 +436,7 @@ inline_ void put_shape(struct htr *htr, uint32_t shape)
 	htr->header.calls++;
 }
 
-/* No stream of ours has more; a strange one may. */
+/* Whether the event fits the format. Our own streams always do; those of other tools may not. */
 inline_ bool is_sayable(const struct htr *htr, const struct htr_event *event)
 {
 	return htr->shape_count < HTR_SHAPES_MAX && event->function < 1u << 16 &&
@@ -448,7 +452,7 @@ inline_ struct model *model_of(struct htr *htr, uint32_t thread, uint64_t pthrea
 	return htr_change_thread(htr, thread, pthread);
 }
 
-/* The node that came up behind that of the thread's last event, when that did before. */
+/* The site of the thread's last event; its `next` is the node that followed it the last time. */
 inline_ struct htr_site *last_site(struct model *model)
 {
 	return &model->model.sites[model->model.last];
@@ -479,7 +483,10 @@ inline_ void draft_call(struct htr *htr, struct draft *draft, struct htr_model *
 	draft_depth(htr, draft, call->depth);
 }
 
-/* As draft_call(). Every value is read where it is needed: a copy of all would be read again. */
+/*
+ * As draft_call(). Each value is read where it is needed: a copy of all would have to be read
+ * again.
+ */
 inline_ void draft_brief(struct htr *htr, struct draft *draft, struct htr_model *model,
 			 struct htr_site *site, const struct htr_kind *kind,
 			 const struct brief *brief)
@@ -530,7 +537,10 @@ void htr_make_kind(struct htr_kind *kind, const struct encode_packet_call *call,
 	*kind = (struct htr_kind){ .key = key_of(call, function) };
 }
 
-/* Outer frames that are as in the thread's last event: without a look, where it says so itself. */
+/*
+ * How many outer frames are the same as in the thread's last event. No comparison is needed if this
+ * is the next turn of the same memory.
+ */
 inline_ uint32_t kept_frames(const struct model *model, const struct brief *brief)
 {
 	if (__builtin_expect(brief->memory && brief->memory == model->memory &&

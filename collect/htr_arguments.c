@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The arguments of calls, in the column of what has no other place. They come one by one and
- * formatted. What those of a call came to is remembered by the bytes of its record: a server opens
- * the same files, and takes connections in the same way, again and again.
+ * The arguments of calls, in the column `others`. They are added one by one, as texts. The result
+ * for a call is remembered by the bytes of its record: a server often opens the same files and
+ * accepts connections in the same way.
  */
 #include "collect/htr_parts.h"
 
 #include <stdlib.h>
 
-#define LIST_BITS 5    /* of how many lists are remembered */
+#define LIST_BITS 5    /* log2 of the number of remembered lists */
 #define GIVEN_MAX 112u /* bytes of a record */
 #define LIST_MAX  120u /* bytes in the column */
 
@@ -23,7 +23,7 @@ inline_ bool has_room(const struct column *column, size_t size)
 	return column_size(column) + size <= HTR_OTHERS_FULL + HTR_EVENT_MOST;
 }
 
-/* The place for arguments that have these bytes. */
+/* The place in `lists` for arguments with these bytes. */
 inline_ struct htr_list *list_of(struct htr *htr, uint32_t tag, const uint8_t *given, size_t size)
 {
 	uint64_t hash = tag, word = 0;
@@ -69,7 +69,7 @@ void htr_argument(struct htr *htr, uint32_t name, const char *value, size_t leng
 {
 	struct column *to = &htr->columns[HTR_COLUMN_others];
 
-	/* hosts' arguments are far below; those of a strange stream need not be */
+	/* arguments of hooks are much shorter; those of a converted stream may not be */
 	if (!has_room(to, HTR_VARINT_MAX + length)) {
 		htr->list = NULL;
 		return;

@@ -14,8 +14,7 @@
 #include "collect/htr.h"
 
 #define PATH_MAX_FRAMES WIRE_FRAMES_MAX
-#define HTR_OTHERS_FULL (192u << 10) /* bytes of packets or of definitions that end a block early \
-				      */
+#define HTR_OTHERS_FULL (192u << 10) /* bytes of packets or definitions that end a block early */
 /* the most bytes that one event, or one piece of packets, adds */
 #define HTR_EVENT_MOST (320u << 10)
 
