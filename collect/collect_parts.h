@@ -220,10 +220,7 @@ void collect_scan(struct collector *collector, uint64_t now_ns);
  */
 void collect_scan_asked(struct collector *collector, struct guest *guest);
 
-/*
- * If a process may be stopped for a scan: waits for its scanner, at most ns, instead of sleeping.
- * Returns whether it did.
- */
+/* If scans are in progress, waits 1 ms for a message of a scanner, instead of sleeping. */
 bool collect_scan_waits(const struct collector *collector, uint64_t ns);
 
 /* Whether a thread of the process is inside a call of fork. */

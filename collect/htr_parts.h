@@ -14,9 +14,10 @@
 #include "collect/htr.h"
 
 #define PATH_MAX_FRAMES WIRE_FRAMES_MAX
-#define HTR_OTHERS_FULL (192u << 10) /* bytes of packets or definitions that end a block early */
-/* the most bytes that one event, or one piece of packets, adds */
-#define HTR_EVENT_MOST (320u << 10)
+#define HTR_OTHERS_FULL                                                                         \
+	(192u << 10)		    /* bytes of others or of definitions that end a block early \
+				     */
+#define HTR_EVENT_MOST (320u << 10) /* what one event, or one piece of packets, adds at most */
 
 /*
  * A frame with its callers: a node of a tree of backtraces, by the number of its parent and its

@@ -17,19 +17,22 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-/* A section is a fourth of the time. A file is made shorter when it is half as long again. */
+/*
+ * A section is a fourth of the time to keep. The file is shortened when it has half as much again.
+ */
 #define SECTIONS  4u
 #define TIME_MOST 6u /* sections */
 /*
- * Of bytes: two files are there while one is made of the other, and what is written meanwhile is in
- * both. What is held is in both, too, and the longer that is, the less often it is written anew:
- * then the file is longer.
+ * For sizes. While one file is made from the other, both exist, and new data goes to both. Live
+ * objects are in both, too; the more there are, the less often the file is rewritten, so that it
+ * becomes longer.
  */
-#define SIZE_PART   32u /* of a section */
-#define SIZE_MOST   36u /* hundredths, from which on the file is made shorter … */
-#define SIZE_KEPT   20u /* … to so many */
-#define SIZE_FULL   48u /* where nothing more is taken until it is shorter, for so long at most: */
-#define SIZE_HELD   9u	/* more than that of what is held, and both together are longer than all */
+#define SIZE_PART 32u /* a section is this part of the size */
+#define SIZE_MOST 36u /* hundredths of the size at which the file is shortened … */
+#define SIZE_KEPT 20u /* … to this many */
+/* no more data is taken until the file is shorter, for at most PATIENCE_NS: … */
+#define SIZE_FULL   48u
+#define SIZE_HELD   9u /* … more live objects than this, and both files together exceed the size */
 #define PATIENCE_NS (10000 * MS)
 #define RETRY_NS    (10000 * MS)
 
@@ -38,13 +41,13 @@ enum keep_state { KEEP_WRITING, KEEP_CUTTING, KEEP_SHORTENING };
 struct keeper {
 	struct keep_wish wish;
 	enum keep_state state;
-	uint64_t cut_ns, cut_size; /* the last sections were begun then, at this size */
-	uint64_t oldest_ns;	   /* the file begins there, at the latest */
-	uint64_t grown_ns, seen;   /* something came to it then; its size when we looked */
+	uint64_t cut_ns, cut_size; /* when and at which size the last sections were begun */
+	uint64_t oldest_ns;	   /* the file begins then or earlier */
+	uint64_t grown_ns, seen;   /* when the file last grew; its size at the last look */
 	uint64_t retry_ns, started_ns;
-	uint64_t held; /* bytes of the file that are older than it: what was held */
-	uint64_t gone; /* processes that the file has no more */
-	bool has_told; /* that the file is longer than it was to be */
+	uint64_t held; /* bytes in the file for objects that were live when the kept part begins */
+	uint64_t gone; /* processes whose events are no longer in the file */
+	bool has_told; /* reported that the file exceeds its size */
 	pid_t pid;
 	struct sink_next next;
 	int exchange;
@@ -108,7 +111,7 @@ static bool is_cut(const struct collector *collector)
 	return true;
 }
 
-/* So many hundredths of the bytes that there may be, and what is held, with something to spare. */
+/* Hundredths of the size to keep, plus the bytes for live objects and a fifth of these. */
 static uint64_t part_of(const struct keeper *keeper, uint32_t hundredths)
 {
 	return keeper->wish.bytes / 100 * hundredths + keeper->held + keeper->held / 5;
@@ -118,7 +121,7 @@ static bool is_too_long(const struct keeper *keeper, uint64_t now_ns, uint64_t s
 {
 	if (now_ns < keeper->retry_ns)
 		return false;
-	/* where nothing is new since then, nothing more can go */
+	/* if nothing was written since then, nothing more can be removed */
 	if (keeper->wish.ns)
 		return keeper->oldest_ns < keeper->grown_ns &&
 		       now_ns - keeper->oldest_ns >= keeper->wish.ns / SECTIONS * TIME_MOST;
@@ -176,7 +179,7 @@ static void end(struct collector *collector)
 	keeper->state = KEEP_WRITING;
 }
 
-/* The file goes on as it is, and grows. */
+/* The file stays as it is, and grows. */
 static void fail(struct collector *collector, uint64_t now_ns, const char *why)
 {
 	tell(collector, "the trace is not made shorter", why);
@@ -195,7 +198,10 @@ static void forget_ended(struct keeper *keeper, uint64_t since_ns)
 	keeper->ended.count = kept;
 }
 
-/* What it has left in the exchange, of one piece. NULL: nothing that makes sense. */
+/*
+ * Reads the answer of holdtrace-keep from the exchange file, as one block. NULL: it does not make
+ * sense.
+ */
 static struct keep_done *read_answer(int exchange)
 {
 	struct keep_done *done;
@@ -249,7 +255,10 @@ static void take(struct collector *collector, uint64_t now_ns)
 	end(collector);
 }
 
-/* Where it does not say why, what lies there is what it was given, or an answer. */
+/*
+ * Why holdtrace-keep failed. Without KEEP_SAID, the exchange file has its input or an answer, but
+ * no text.
+ */
 static void tell_why(const struct keeper *keeper, int status, char *why, size_t room)
 {
 	ssize_t got = 0;
@@ -353,7 +362,7 @@ void collect_keep_leave(struct collector *collector, const struct member *member
 
 	if (!ended)
 		return;
-	/* and it can go as a whole */
+	/* its events can be removed as a whole */
 	collector->keeper->grown_ns = trace_now(collector);
 	*ended = (struct keep_ended){ .stream = member->stream->bundle.number,
 				      .ended_ns = trace_now(collector) };

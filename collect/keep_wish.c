@@ -8,7 +8,7 @@
 #include "base/human.h"
 
 #define LEAST_NS    1000000000u
-#define MOST_NS	    (UINT64_MAX / 4) /* sums of it are numbers, too */
+#define MOST_NS	    (UINT64_MAX / 4) /* so that sums of such times do not overflow */
 #define LEAST_BYTES 10000000u
 
 int keep_parse(struct keep_wish *wish, const char *text, struct error *err)
@@ -21,7 +21,7 @@ int keep_parse(struct keep_wish *wish, const char *text, struct error *err)
 		return 0;
 	if (unit != text && number > 0 && number < 1e12 && human_unit(unit, strlen(unit)))
 		wish->bytes = (uint64_t)(number * (double)human_unit(unit, strlen(unit)));
-	/* a number alone could be either */
+	/* a number without a unit could be either */
 	else if (!*unit || !human_duration(&wish->ns, text))
 		wish->ns = 0;
 	else if (wish->ns > MOST_NS)

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* In a stream that is open, behind what was handed out of it. */
+/* Writes to an open stream, after the events that were handed out. */
 static void say(struct collector *collector, struct member *member, const struct left_out *left_out)
 {
 	char count[24];
@@ -20,7 +20,7 @@ static void say(struct collector *collector, struct member *member, const struct
 									       member->process) });
 }
 
-/* The place of a name; names beyond LEFT_OUT_NAMES share the last place. */
+/* The entry of a name; names beyond LEFT_OUT_NAMES share the last entry. */
 static struct left_out *find_place(struct collector *collector, const char *name)
 {
 	for (int i = 0; i < LEFT_OUT_NAMES; i++) {
@@ -54,7 +54,7 @@ void collect_say_left_out(struct collector *collector, struct member *member)
 		count_unsaid(collector);
 }
 
-/* The image that executed the one that is left out, if it was recorded, has come to its end. */
+/* Ends the member whose image executed the program that is left out, if it was recorded. */
 static void end_image(struct collector *collector, int32_t pid)
 {
 	struct member *member = NULL;

@@ -53,8 +53,8 @@ static int look_at(struct dl_phdr_info *module, size_t size, void *user)
 }
 
 /*
- * The default version. What chooses itself on the processor (STT_GNU_IFUNC) has another address
- * than its symbol, and is left out.
+ * Offset of the default version of a function. A function that selects its variant at run time
+ * (STT_GNU_IFUNC) is left out: the address that dlsym() returns is not that of its symbol.
  */
 static uint32_t place_of(void *handle, const struct libc *libc, const char *name)
 {

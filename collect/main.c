@@ -25,7 +25,7 @@ static const char usage[] =
 	"      --help     say this and end\n"
 	"      --version  say the version and end\n";
 
-/* Reads a descriptor's number, or -1 for none. Returns false if it is neither. */
+/* Reads the number of a descriptor, or -1 for none. Returns false if it is neither. */
 static bool parse_descriptor(const char *text, int *fd)
 {
 	char *end;
@@ -45,8 +45,8 @@ static int refuse(const char *why, const char *what)
 }
 
 /*
- * Used bare nobody else says what went wrong after the start. What standard error was is kept open
- * only where it is a file; a terminal is opened again.
+ * Without the launcher, no other program reports a failure after the start. Standard error was kept
+ * open only if it is a file; a terminal is opened again.
  */
 static void say_failure(const char *failure, const char *terminal)
 {
@@ -78,7 +78,7 @@ int main(int argc, char **argv)
 		terminal[0] = 0;
 	collector = collect_start(&fds, &err);
 	if (!collector) {
-		/* Under the launcher it stands on the board, and the launcher says it. */
+		/* with the launcher, the text is on the control page, and the launcher prints it */
 		if (fds.reports < 0)
 			print_message(stderr, "holdtrace-collect: %s", err.text);
 		return 1;

@@ -31,8 +31,7 @@ static int fill(struct board *board, struct error *err)
 }
 
 /*
- * Gives the memfd its size. A limit on files holds for it, too, and the kernel would not only
- * refuse but send SIGXFSZ.
+ * Gives the memfd its size. RLIMIT_FSIZE applies to it, too, and exceeding it would send SIGXFSZ.
  */
 static int set_size(int fd, uint64_t size)
 {

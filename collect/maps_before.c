@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a process had mapped before it was attached to, for its stream. Nothing stands still for it:
- * the mappings are read before anything is brought into the process and again when its recording
- * has begun. Told is what is there both times, so neither what came meanwhile, which a call of the
- * stream may have gained, nor what is of the library itself.
+ * Writes the mappings that a process had before an attach to its stream. The process is not stopped
+ * for this: the mappings are read before the library is loaded into it, and again when its
+ * recording has begun. Only those that are there both times are written. This leaves out new ones,
+ * which the stream may have a call for, and those of the library itself.
  */
 #include "collect/collect_parts.h"
 
@@ -19,7 +19,7 @@
 #include "notes.h"
 #include "process/maps.h"
 
-#define RANGES_MOST 65536u	 /* as many as Linux allows by itself */
+#define RANGES_MOST 65536u	 /* Linux's default limit for a process */
 #define ARENA_SPAN  0x4000000ull /* of libc's allocator, on 64 bits */
 #define GUARD_MOST  65536u
 #define PAGES	    (~0xfffull)
@@ -30,7 +30,7 @@ enum use { USE_TOLD, USE_MODULE, USE_NOTHING };
 struct range {
 	struct mapping mapping;
 	uint8_t use, kind;
-	bool joins; /* with the one before it */
+	bool joins; /* is one mapping with the range before it */
 };
 
 struct collect_before {
@@ -69,8 +69,8 @@ static bool add_range(struct collect_before *before, const struct mapping *mappi
 }
 
 /*
- * The next one. What lies below an arena may be one mapping with it: an arena begins where arenas
- * do, and what it may still need ends where it ends.
+ * Adds the next mapping. A mapping may be one with the arena above it: then it is split at the
+ * start of the arena, whose reserve follows and ends where the arena ends.
  */
 static bool add_part(struct collect_before *before, const struct mapping *mapping)
 {
@@ -88,7 +88,7 @@ static bool add_part(struct collect_before *before, const struct mapping *mappin
 	return add_range(before, &arena) && add_range(before, mapping);
 }
 
-/* NULL: they may not be read, or there is no memory. */
+/* NULL: the mappings cannot be read, or there is no memory. */
 static struct collect_before *read_ranges(int32_t pid)
 {
 	struct collect_before *before = calloc(1, sizeof(*before));
@@ -102,7 +102,7 @@ static struct collect_before *read_ranges(int32_t pid)
 	return NULL;
 }
 
-/* ---- what it is ---- */
+/* ---- kinds ---- */
 
 static bool begins(const char *path, const char *with)
 {
@@ -121,7 +121,7 @@ static bool is_program_file(const struct mapping *mapping)
 	return *mapping->path == '/' && !begins(mapping->path, "/memfd:");
 }
 
-/* All of a file that is executed somewhere is the loader's. */
+/* Marks the mappings of modules: all mappings of a file that is mapped for execution somewhere. */
 static int find_modules(struct collect_before *before)
 {
 	ARRAY_OF(struct mapping) executed = { 0 };
@@ -153,7 +153,9 @@ static int find_modules(struct collect_before *before)
 	return 0;
 }
 
-/* The part of an arena that is in use begins where arenas do, and what it may still need follows.
+/*
+ * Whether the mapping is the used part of an arena: it begins at a multiple of ARENA_SPAN, and the
+ * reserve of the arena follows.
  */
 static bool is_arena(const struct mapping *mapping, const struct mapping *next)
 {
@@ -170,7 +172,7 @@ static bool is_guard(const struct mapping *mapping, const struct mapping *next)
 	       next->to - next->from >= STACK_LEAST;
 }
 
-/* What one line says by itself. */
+/* Decides the kind of a range by its own line. */
 static void judge(struct range *range)
 {
 	const char *path = range->mapping.path;
@@ -188,19 +190,19 @@ static void judge(struct range *range)
 		range->kind = BEFORE_FILE;
 }
 
-/* And what its neighbours add. */
+/* Decides the kind by the neighbours. */
 static void judge_neighbours(struct range *range, struct range *next)
 {
 	const struct mapping *mapping = &range->mapping, *behind = next ? &next->mapping : NULL;
 
 	if (range->use != USE_TOLD && next && behind->from == mapping->to && is_nameless(behind) &&
 	    mapping->flags & MAPPING_WRITE && *mapping->path == '/')
-		next->use = range->use; /* what a module has beyond its file */
+		next->use = range->use; /* the .bss of a module, beyond its file */
 	if (range->use || range->kind != BEFORE_ANONYMOUS)
 		return;
 	if (is_arena(mapping, behind)) {
 		range->kind = BEFORE_ARENA;
-		next->use = USE_NOTHING; /* addresses that are kept, no memory */
+		next->use = USE_NOTHING; /* reserved addresses without memory */
 	} else if (is_guard(mapping, behind)) {
 		range->kind = next->kind = BEFORE_STACK;
 		next->joins = true;
@@ -241,7 +243,7 @@ void collect_look_before(struct collector *collector)
 	}
 }
 
-/* ---- what is still there ---- */
+/* ---- comparison ---- */
 
 static bool is_same(const struct mapping *a, const struct mapping *b)
 {
@@ -249,11 +251,12 @@ static bool is_same(const struct mapping *a, const struct mapping *b)
 	       !((a->flags ^ b->flags) & MAPPING_SHARED);
 }
 
-/* What is to be told: pieces of it that lie side by side are one. */
+/* The piece that is written next: adjacent pieces of a range are joined. */
 struct telling {
 	const struct member *member;
-	struct arena_own own[ARENA_OWN]; /* as pages; a copy of what the process says */
-	const struct range *range;	 /* that the next piece is of; NULL: there is none */
+	/* memory of the library, in whole pages; a copy of what the process says */
+	struct arena_own own[ARENA_OWN];
+	const struct range *range; /* whose piece it is; NULL: there is none */
 	uint64_t from, to;
 	uint64_t time; /* of the notes */
 };
@@ -293,7 +296,7 @@ static void add_piece(struct telling *telling, const struct range *range, uint64
 	telling->to = to;
 }
 
-/* Without what an attach before has left there: that is the library's, own of them looked at. */
+/* Adds a piece without the memory that an earlier attach has left there: the library's own. */
 static void add_foreign(struct telling *telling, const struct range *range, uint64_t from,
 			uint64_t to)
 {
@@ -315,7 +318,7 @@ static void add_foreign(struct telling *telling, const struct range *range, uint
 	}
 }
 
-/* Whatever of a range is there now, too. */
+/* Adds the parts of a range that are still mapped now. */
 static void add_both(struct telling *telling, const struct mapping *mapping,
 		     const struct range *first, const struct collect_before *now)
 {

@@ -3,7 +3,7 @@
 
 #include "base/table.h"
 
-/* ---- how members are found ---- */
+/* ---- indexes ---- */
 
 static struct member **index_place(struct collector *collector, enum member_index index,
 				   uint64_t value)
@@ -52,7 +52,7 @@ struct member *collect_find(const struct collector *collector, enum member_index
 		    : *index_place((struct collector *)(uintptr_t)collector, index, value);
 }
 
-/* ---- what parents say ---- */
+/* ---- reports of parents ---- */
 
 static void hear_end(struct collector *collector, const struct member *parent, uint64_t told)
 {
@@ -60,7 +60,7 @@ static void hear_end(struct collector *collector, const struct member *parent, u
 	struct member *member = NULL;
 
 	while ((member = collect_find(collector, BY_PID, pid, member)) != NULL) {
-		/* another one may have the same number, in a pid namespace of its own */
+		/* a process in another pid namespace may have the same pid */
 		if (member->phase == PHASE_CLOSING || (uint32_t)member->hello.pid != pid ||
 		    member->hello.parent_pid != parent->hello.pid ||
 		    (parent->user != member->user &&

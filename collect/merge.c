@@ -11,20 +11,21 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define STUCK_NS   200000000u	/* a floor that stays longer than this is not waited for */
-#define STARVED_NS 10000000000u /* nor a thread that gets no processor for so long */
-#define ASK_NS	   50000000u	/* between two questions whether it does */
-#define RAN_NS	   2000000u	/* in so much time it would have published, had it been in a call */
+#define STUCK_NS   200000000u	/* a low watermark that is older does not hold events back */
+#define STARVED_NS 10000000000u /* nor that of a thread that has had no processor for this time */
+#define ASK_NS	   50000000u	/* between two checks whether it has one */
+/* a thread that ran for this time would have published, were it still in the call */
+#define RAN_NS 2000000u
 #define ROUND_NS_MAX \
-	20000000u /* of a round's time, what counts for that: we may have been stopped */
+	20000000u /* at most this much of the time of a round counts: we may have been stopped */
 #define BATCHES_MAX	 4096u	    /* 256 MiB: see merge.batches_most */
-#define BATCHES_PART	 8u	    /* or this part of the memory that we are allowed */
+#define BATCHES_PART	 8u	    /* or this part of the memory that we may use */
 #define CLOCK_SLACK	 (1u << 22) /* ticks, about 1 ms: processors' clocks differ by less */
-#define BARRIER_SLACK_NS 200000u    /* without membarrier: no store stays unseen for so long */
-#define USER_NS		 5000000u   /* of a round, for all processes of a bounded user … */
-#define OTHERS_NS	 20000000u  /* … and of all these users */
-#define MISSING_NS	 50000000u  /* memory that was handed over is not waited for longer */
-#define RUNS_BEAT	 256u	    /* of so many runs from one reader after another */
+#define BARRIER_SLACK_NS 200000u    /* without membarrier: every store is visible after this time */
+#define USER_NS		 5000000u   /* in a round, for all processes of a bounded user … */
+#define OTHERS_NS	 20000000u  /* … and for those of all bounded users */
+#define MISSING_NS	 50000000u  /* how long memory is waited for that a process has made */
+#define RUNS_BEAT	 256u	    /* the heartbeat moves after this many runs */
 
 static uint32_t most_batches(void)
 {
@@ -192,7 +193,7 @@ static const struct merge_thread *entry_thread(const struct process *process, ui
 
 /* ---- entries to the handler ---- */
 
-/* The backtrace of the entry that is next; walks the remembered one on if need be. */
+/* Sets the backtrace of the next entry. Updates the remembered one if needed. */
 static void event_frames(struct reader *reader, const struct entry *entry,
 			 struct merge_event *event)
 {
@@ -256,8 +257,8 @@ static bool reader_is_before(const struct reader *a, const struct reader *b)
 }
 
 /*
- * The place at the top, or at a branch's, is another reader's now. The gap goes down to the end
- * first, and the reader up from there: what comes next of it is mostly later than what others have.
+ * Restores the heap after the reader at `top` has changed. The gap moves down to a leaf first, and
+ * the reader up from there: its next record is usually later than those of the others.
  */
 static void sift_down(struct reader **heap, uint32_t count, uint32_t top)
 {
@@ -281,7 +282,7 @@ static void sift_down(struct reader **heap, uint32_t count, uint32_t top)
 	heap[at] = reader;
 }
 
-/* The reader that comes after the first one. NULL: there is none. */
+/* The reader after the first one. NULL: there is none. */
 static const struct reader *heap_second(struct reader **heap, uint32_t count)
 {
 	if (count < 2)
@@ -291,7 +292,7 @@ static const struct reader *heap_second(struct reader **heap, uint32_t count)
 	return heap[1];
 }
 
-/* Makes a heap of those readers that have something before the limit. Returns how many. */
+/* Makes a heap of the readers with a record before the limit. Returns how many they are. */
 static uint32_t make_heap(struct reader **heap, uint32_t count, uint64_t limit)
 {
 	uint32_t ready = 0;
@@ -305,8 +306,8 @@ static uint32_t make_heap(struct reader **heap, uint32_t count, uint64_t limit)
 }
 
 /*
- * Several have something at the time of the first one. Who then goes first is known of entries:
- * what of it lies in a ring becomes one. False: all are.
+ * Several readers have a record at the same time. The order of entries is known, so those records
+ * that are still in a ring become entries. False: all are entries.
  */
 static bool part_ties(struct merge *merge, uint32_t count)
 {
@@ -325,7 +326,10 @@ static bool part_ties(struct merge *merge, uint32_t count)
 	return found;
 }
 
-/* A run of what one reader has before another one, or before the limit where there is none. */
+/*
+ * Hands out the records of one reader that are before the next one of another reader, or before the
+ * limit.
+ */
 static void hand_out_run(struct merge *merge, struct reader *first, const struct reader *second)
 {
 	uint64_t limit = first->process->limit;
@@ -349,7 +353,7 @@ static bool is_over(const struct merge *merge)
 	       ticks_clock_ns() >= merge->deadline_ns;
 }
 
-/* What could still be handed out has its turn later: notes of now belong in front of it. */
+/* The rest has its turn in a later round: notes of the present must precede it. */
 static void leave_rest(struct merge *merge, struct process *process)
 {
 	process->has_more = true;
@@ -357,7 +361,7 @@ static void leave_rest(struct merge *merge, struct process *process)
 	merge->leaves = true;
 }
 
-/* Hands out what is earlier than the process's limit, out of rings where it can be. */
+/* Hands out all records before the process's limit, directly from the rings where possible. */
 static void pass_on(struct merge *merge, struct process *process)
 {
 	struct reader **heap = merge->heap;
@@ -389,7 +393,7 @@ static void pass_on(struct merge *merge, struct process *process)
 	}
 }
 
-/* All that could be taken is: what waits on lies in our own memory. */
+/* All records that could be taken were taken: those that still wait have been copied. */
 static void make_way(struct merge *merge, struct reader *reader)
 {
 	merge_release(reader);
@@ -405,8 +409,8 @@ static void make_way(struct merge *merge, struct reader *reader)
 /* ---- a round ---- */
 
 /*
- * Time is counted only while we run: a floor must not look stuck because we were stopped, when
- * its thread may have been waiting for us.
+ * Counts only time during which we run: a low watermark must not look stuck because we were
+ * stopped, when its thread may have waited for us.
  */
 static void advance_clock(struct merge *merge)
 {
@@ -417,20 +421,21 @@ static void advance_clock(struct merge *merge)
 	merge->round_ns = now;
 }
 
-/* A time before which nothing more can be published by threads that had no floor afterwards. */
+/* A time before which threads that had no low watermark afterwards can publish nothing more. */
 static uint64_t horizon(struct merge *merge)
 {
 	uint64_t now = ticks_now(merge->clock);
 
 	if (merge->barrier && syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0) == 0)
 		return now;
-	/* a tick is never longer than a ns on a machine without membarrier that we know of */
+	/* 1 tick is at most 4 ns on every known machine without membarrier */
 	return now - BARRIER_SLACK_NS * 4;
 }
 
 /*
- * A thread that has jumped out of a call does something else; one that is in the middle of a record
- * and was taken off its processor, on a machine with too much to do, has done nothing since.
+ * Whether a thread with an old low watermark gets no processor. A thread that has jumped out of its
+ * call runs on without publishing; one that was preempted in the middle of a record has not run
+ * since.
  */
 static bool starves(struct merge *merge, struct reader *reader, const struct process *process)
 {
@@ -459,8 +464,9 @@ static bool is_stuck(struct merge *merge, struct reader *reader, const struct pr
 }
 
 /*
- * A process of an owner who holds too much in all has its part in it. All other users have one such
- * share together: where they hold more, those processes do that hold more than an equal part of it.
+ * Whether the process holds so many batches that its low watermarks are ignored. Processes of an
+ * owner have a limit each, and a part of one for all of them. All other users share one such limit:
+ * beyond it, those of their processes are meant that hold more than an equal part.
  */
 static bool holds_too_much(const struct merge *merge, const struct process *process)
 {
@@ -497,7 +503,7 @@ static void note_floor(struct merge *merge, struct reader *reader, struct proces
 		process->limit = floor;
 }
 
-/* How large the ring is, as the thread says that has it. What cannot be true closes the reader. */
+/* Takes over the size of the ring, as its thread gives it. An impossible size closes the reader. */
 static bool note_ring(struct reader *reader, uint64_t head)
 {
 	uint64_t bytes = ring_bytes(head);
@@ -512,7 +518,7 @@ static bool note_ring(struct reader *reader, uint64_t head)
 	return true;
 }
 
-/* The reader of a slot that may be read. NULL: it may not, or there is no memory. */
+/* The reader of a slot in use. NULL: the slot is not in use, or there is no memory. */
 static inline struct reader *open_reader(struct merge *merge, struct process *process,
 					 const struct piece *piece, uint32_t i)
 {
@@ -528,8 +534,9 @@ static inline struct reader *open_reader(struct merge *merge, struct process *pr
 }
 
 /*
- * One slot: its floor, then its head, in this order, so that whatever the floor no longer covers is
- * seen. Its records are taken once all floors are known.
+ * Reads a slot: its low watermark, then its head, in this order, so that the head includes all
+ * records that the low watermark no longer covers. Records are taken once all low watermarks are
+ * known.
  */
 static void look(struct merge *merge, struct process *process, struct reader *reader)
 {
@@ -546,8 +553,8 @@ static void look(struct merge *merge, struct process *process, struct reader *re
 }
 
 /*
- * A process may have handed over memory after we looked for it, and a thread there may have begun
- * before now: what others have done since must wait for it, for a while.
+ * A process may have made memory after we looked for it, and a thread there may have begun a record
+ * before now: for a while, events of other threads since then must wait for it.
  */
 static void note_missing(struct merge *merge, struct process *process)
 {
@@ -565,7 +572,7 @@ static void note_missing(struct merge *merge, struct process *process)
 		process->limit = process->last_time;
 }
 
-/* Looks into all slots of a process. */
+/* Looks at all slots of a process. */
 static void look_into(struct merge *merge, struct process *process, uint64_t now)
 {
 	process->first = NULL;
@@ -592,8 +599,8 @@ void merge_beat(const struct merge *merge)
 }
 
 /*
- * What every reader has next, and all that must be copied for that. Of thousands that is long.
- * False: the time was over.
+ * Finds the next record of each reader, and copies what must be copied for that. With thousands of
+ * readers this takes long. False: the time was over.
  */
 static bool begin_all(struct merge *merge, struct process *process)
 {
@@ -612,7 +619,7 @@ static bool begin_all(struct merge *merge, struct process *process)
 	return true;
 }
 
-/* A round of one process. Returns the bytes taken. */
+/* Runs a round of one process. Returns the bytes taken. */
 static uint64_t pass_through(struct merge *merge, struct process *process)
 {
 	uint64_t taken = 0;
@@ -630,7 +637,7 @@ static uint64_t pass_through(struct merge *merge, struct process *process)
 	return taken;
 }
 
-/* How long a process may be passed through; UINT64_MAX: as long as it takes. */
+/* How long a round of the process may take; UINT64_MAX: no limit. */
 static uint64_t time_for(const struct merge *merge, const struct process *process)
 {
 	struct merge_user *user = process->user;
@@ -644,7 +651,9 @@ static uint64_t time_for(const struct merge *merge, const struct process *proces
 									 : USER_NS - user->spent_ns;
 }
 
-/* The same within what its user may take of the round. *late: the first for which nothing is left.
+/*
+ * Likewise, within the time that its user has in a round. *late: the first process for which no
+ * time was left.
  */
 static uint64_t pass_in_time(struct merge *merge, struct process *process, struct process **late)
 {
@@ -668,7 +677,7 @@ static uint64_t pass_in_time(struct merge *merge, struct process *process, struc
 	return taken;
 }
 
-/* The first one that had no turn is the first of the next round. */
+/* The next round begins with the first process that had no turn. */
 static void begin_with(struct merge *merge, struct process *first, struct process *last)
 {
 	if (!first || first == merge->processes)
@@ -692,7 +701,7 @@ uint64_t merge_round(struct merge *merge)
 	now = horizon(merge);
 	merge->horizon = now;
 	merge->leaves = false;
-	/* after the clock: a slot that is not seen here has no event yet that is older */
+	/* after horizon(): a slot that is not in use yet has no event before it */
 	for (struct process *process = merge->processes; process; process = process->next)
 		look_into(merge, process, now);
 	for (struct process *process = merge->processes; process; process = process->next) {
@@ -710,13 +719,13 @@ void merge_cut(struct merge *merge, struct process *process)
 	process->is_stopped = true;
 	merge_round(merge);
 	process->is_stopped = false;
-	/* so that what is said of this moment stands behind what was, and before what comes */
+	/* so that notes of this moment follow the events before it, and precede those after it */
 	if (process->last_time < merge->horizon)
 		process->last_time = merge->horizon;
 	process->cut_time = process->limit = process->last_time;
 }
 
-/* What came to stand in a slot's ring since we looked is worth a round. */
+/* Whether enough new data is in a slot's ring for a round. */
 static bool is_much(const struct slot *slot, const struct reader *reader)
 {
 	uint64_t head = __atomic_load_n(&slot->head, __ATOMIC_ACQUIRE);
@@ -757,9 +766,12 @@ bool merge_is_holding(const struct merge *merge)
 	return merge->held != 0 || merge->leaves;
 }
 
-/* ---- what is no longer needed ---- */
+/* ---- resources no longer needed ---- */
 
-/* Its thread has ended, or is in its last destructors; a new one waits until we have done. */
+/*
+ * Cleans the ring of a thread that has ended, or runs its last destructors. A new thread waits for
+ * the slot until this is done.
+ */
 static void clean(const struct piece *piece, uint32_t i)
 {
 	struct slot *slot = chunk_slot_at(piece->chunk, i);
@@ -777,7 +789,7 @@ static void clean(const struct piece *piece, uint32_t i)
 	reader->room = 0;
 }
 
-/* Once, when it has stood still since we looked last. */
+/* Cleans a reader's ring once, when nothing was added since the last look. */
 static void tidy(const struct piece *piece, uint32_t i)
 {
 	struct reader *reader = piece->readers[i];
@@ -806,7 +818,7 @@ void merge_end(struct process *process)
 
 const struct merge_counts *merge_counts(struct process *process)
 {
-	/* empty memory took its place, which says nothing of itself */
+	/* empty memory has replaced it, which reports nothing */
 	for (uint32_t i = 0; i < process->piece_count; i++) {
 		struct piece *piece = &process->pieces[i];
 
