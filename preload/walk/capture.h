@@ -3,37 +3,40 @@
 #define CAPTURE_H
 
 /*
- * The backtrace of a hooked call, walked by our own rules (cfi.h) over the caller's stack. No
- * allocation, no lock, no libc, no system call in the steady state; a signal handler may interrupt
- * a walk and walk itself.
+ * The backtrace of a hooked call: a walk by our own rules (cfi.h) over the caller's stack. No
+ * allocation, no lock, no libc, and in the steady state no system call; a signal handler may
+ * interrupt a walk and walk itself.
  */
 
 #include <stdint.h>
 
 #define CAPTURE_DEPTH_MAX 500
 
-/* Where a hook's stub stands: the state of its caller just after the return. */
+/* Where a walk starts: the state of the hook's caller just after the return. */
 struct origin {
 	uintptr_t ip;  /* return address into the caller */
 	uintptr_t cfa; /* the caller's stack pointer then */
 	uintptr_t fp;  /* the caller's frame pointer (rbp, x29) */
 };
 
-/* The readable stack of this thread. Unknown: 0, 0, and any that does not hold the origin. */
+/*
+ * The readable stack of this thread. A stack is unknown if the bounds are 0, 0, or do not contain
+ * the origin.
+ */
 struct stack_bounds {
 	uintptr_t low, high;
 };
 
 enum capture_end {
-	CAPTURE_COMPLETE,   /* the outermost frame says that it is the outermost */
-	CAPTURE_DEPTH,	    /* there is more than was asked for */
-	CAPTURE_NO_RULE,    /* the last frame's code has no unwind table, or one we cannot read */
-	CAPTURE_LEFT_STACK, /* the next value to read lies outside the stack, or is not readable */
-	CAPTURE_NOT_RISING  /* the next frame does not lie above the last one */
+	CAPTURE_COMPLETE, /* the outermost frame is marked as such */
+	CAPTURE_DEPTH,	  /* there are more frames than were asked for */
+	CAPTURE_NO_RULE, /* the last frame's code has no unwind table, or one that we cannot read */
+	CAPTURE_LEFT_STACK, /* the next word to read is outside of the stack, or not readable */
+	CAPTURE_NOT_RISING  /* the next frame is not above the last one */
 };
 
 /*
- * The origin of the function that says this; it gets a frame pointer by it. Only in a function that
+ * The origin of the calling function, which gets a frame pointer by this. Only in a function that
  * is not inlined: the public stub itself.
  */
 #define CAPTURE_ORIGIN()                                                                     \
@@ -44,37 +47,37 @@ enum capture_end {
 	}
 
 /*
- * Walks from origin outwards into frames: return addresses as they stand on the stack, innermost
- * first, frames[0] is origin->ip; the pc of a function that a signal interrupted is exact. The same
- * frames as libunwind's unw_step gives. depth: room in frames, at least 1. Returns how many were
- * stored, at least 1; *end says why there are no more. On a stack that is unknown each page but the
- * one that the origin's cfa lies in is first asked for by a system call, at most 1 MiB above it.
+ * Walks from origin outwards. Stores the return addresses from the stack in frames, innermost
+ * first; frames[0] is origin->ip. The pc of a function that a signal interrupted is exact. The
+ * frames are those of libunwind's unw_step. depth: entries of frames, at least 1. Returns how many
+ * were stored, at least 1; *end says why there are no more. On an unknown stack a system call
+ * checks each page except the one of the origin's cfa, at most 1 MiB above it.
  */
 unsigned int capture_walk(const struct origin *origin, const struct stack_bounds *stack,
 			  uintptr_t *frames, unsigned int depth, enum capture_end *end);
 
 /*
- * Most frames that are remembered: more than CAPTURE_DEPTH_MAX, so that a backtrace that is cut off
- * need not be walked anew with every call and return.
+ * Maximal number of remembered frames: more than CAPTURE_DEPTH_MAX, so that a truncated backtrace
+ * need not be walked again after each call and return.
  */
 #define CAPTURE_MEMORY_MAX 640
 #define CAPTURE_SLOTS_MAX  (2 * CAPTURE_MEMORY_MAX)
 
 struct cfi_rule;
 
-/* A remembered frame, and what led outwards from it. */
+/* A remembered frame, and the words that led outwards from it. */
 struct capture_frame {
 	uintptr_t ip, sp, fp; /* of the caller, just after the return into it */
-	uint32_t slots;	      /* so many of the first ones decide what is outwards of it */
-	uint32_t needs_fp;    /* 1: so does its fp */
+	uint32_t slots;	      /* the first this many slots decide what is outwards of it */
+	uint32_t needs_fp;    /* 1: its fp decides, too */
 };
 
-/* A word of the stack that a walk has read, and what it held. */
+/* A word of the stack that a walk has read, and its value then. */
 struct capture_slot {
 	uintptr_t address, value;
 };
 
-/* A frame of the walk that is under way, and the rule by which it was left. */
+/* A frame of the current walk, and the rule by which the walk left it. */
 struct capture_step {
 	uintptr_t ip, sp, fp;
 	const struct cfi_rule *rule;
@@ -85,12 +88,12 @@ struct capture_step {
 #define CAPTURE_PATH_SLOTS  10
 
 /*
- * The frames that a walk found until it met a remembered one, and that one: for whoever comes the
- * same way again after another one.
+ * The frames that a walk found until it met a remembered one, and that one: for later walks from
+ * the same start.
  */
 struct capture_path {
-	uintptr_t ip, sp; /* where the walk began. sp 0: there is no path here */
-	uint32_t kept;	  /* so many remembered frames it did not come by; the last of them: */
+	uintptr_t ip, sp; /* start of the walk. sp 0: the path is unused */
+	uint32_t kept;	  /* remembered frames that it kept; outer is the innermost of them */
 	uint32_t generation;
 	uint16_t frame_count, slot_count;
 	struct capture_frame outer;
@@ -98,43 +101,43 @@ struct capture_path {
 	struct capture_slot slots[CAPTURE_PATH_SLOTS];
 };
 
-/* Two paths, by a hash of where they begin. */
+/* Two paths, by a hash of their start. */
 struct capture_place {
-	uint16_t way;  /* which path was used last */
-	uint16_t idle; /* walks since one was of use */
+	uint16_t way;  /* the path that was used last */
+	uint16_t idle; /* walks since a path was used */
 };
 
 /*
- * A thread's last backtrace with all that decided it. One that has count 0 remembers nothing; its
- * other bytes do not matter then, but places and paths, which are zero at first.
+ * A thread's last backtrace with everything that decided it. If count is 0 nothing is remembered,
+ * and other members do not matter, except places and paths, which must be zero at first.
  */
 struct capture_memory {
 	uint32_t count;
-	uint32_t solid;	     /* so many of the outermost frames may be used again */
+	uint32_t solid;	     /* outermost frames that can be reused */
 	uint32_t generation; /* of the modules (maps.h) */
-	uint32_t end;	     /* enum capture_end, of the outermost frame */
+	uint32_t end;	     /* enum capture_end of the outermost frame */
 	uint32_t walked;     /* frames that the last capture had to walk */
 	struct capture_frame frames[CAPTURE_MEMORY_MAX]; /* outermost first */
-	struct capture_slot slots[CAPTURE_SLOTS_MAX];	 /* in the order of the frames */
-	struct capture_step steps[CAPTURE_MEMORY_MAX];	 /* a walk under way, innermost first */
+	struct capture_slot slots[CAPTURE_SLOTS_MAX];	 /* in the order of frames */
+	struct capture_step steps[CAPTURE_MEMORY_MAX];	 /* the current walk, innermost first */
 	struct capture_place places[1 << CAPTURE_PLACES_BITS];
 	struct capture_path paths[1 << CAPTURE_PLACES_BITS][2];
 };
 
 /*
- * Like capture_walk(), with exactly its result: the innermost depth frames of memory then, or all
- * if there are fewer. Walks only until it comes to where the last walk was, if what that read
- * outwards of there is unchanged. Returns how many of memory's outermost frames are still the same
- * addresses. Not for a signal handler that interrupted another one with the same memory; a memory
- * whose writer was jumped out of must be emptied.
+ * Like capture_walk(), with exactly the same result: the innermost depth frames of memory then, or
+ * all if there are fewer. Walks only until it meets a remembered frame from which on nothing has
+ * changed. Returns how many of memory's outermost frames have the same addresses as before. Not for
+ * a signal handler that interrupted a walk with the same memory. If a writer of memory was left by
+ * a jump, memory must be emptied (count = 0).
  */
 uint32_t capture_again(struct capture_memory *memory, const struct origin *origin,
 		       const struct stack_bounds *stack, unsigned int depth, enum capture_end *end);
 
 /*
- * Makes a backtrace that somebody else has walked, innermost frame first, the remembered one;
- * nothing of it will be used again. frames may lie in memory->steps. Returns how many of the
- * outermost frames are still the same addresses.
+ * Stores a backtrace from another walk, innermost frame first, as the remembered one; its frames
+ * will not be reused. frames may be in memory->steps. Returns how many of the outermost frames have
+ * the same addresses as before.
  */
 uint32_t capture_take(struct capture_memory *memory, const uintptr_t *frames, uint32_t count,
 		      enum capture_end end);

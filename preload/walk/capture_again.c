@@ -1,44 +1,65 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The walk that remembers. A walk by rules of sp and fp is a function of where it starts (ip, sp,
- * fp), of the rules, and of the words that it reads: from the same place, with the same modules and
- * the same words, it goes on as it did. Equal words alone prove nothing, because dead frames keep
- * theirs; so the walk must come by that place by itself. Every such word lies above the sp of the
- * frame that it was read for, hence within the known stack of any walk that comes there.
+ * The walk that reuses frames: it reads only what may have changed since the thread's last
+ * backtrace.
  *
- *   remembered: frames[], outermost first      slots[]    this walk's steps[], innermost first
+ * When is a frame reused? A walk by rules of sp and fp is a function of its start (ip, sp, fp), of
+ * the rules, and of the words of the stack that it reads. If a walk arrives at the ip, sp and fp of
+ * a remembered frame, with the same modules loaded, and every word that the last walk read from
+ * there outwards still has its value, it would continue as the last walk did. So all frames from
+ * there outwards are kept, without a look at rules. Equal words alone prove nothing, because a
+ * function that has returned leaves its words on the stack: the walk must arrive at the frame by
+ * itself. All those words are above the sp of the frame for which they were read, so any walk that
+ * arrives may read them.
  *
- *     0  _start
- *     1  main+20          frames[1].slots = 1    a        [2] main+20, at the sp of frames[1]: met
- *     2  parse_value+10   frames[2].slots = 3    b c      [1] parse_value+40
- *     3  parse_number+8   frames[3].slots = 4    d        [0] parse_string+4
+ * Example: the last event was a malloc in parse_number, this one is a malloc in parse_string.
  *
- * a is the word by which main's caller was found, b and c led from parse_value to main, d from
- * parse_number to parse_value. The walk has met frames[1] when it comes to the same ip and sp (and
- * fp, where a rule further out uses it) and the first frames[1].slots words, here a, hold their
- * values. Then frames 0 and 1 are kept unread, and the steps before them replace 2 and 3, with the
- * words that they read. If a had changed, only a frame that does not need it could still be met.
+ *   remembered             stack words read by the last walk       this walk
+ *   frames[]      .slots   slots[]                                 steps[]
  *
- * Stacks often change to and fro, a malloc here and a free there. So the frames of a few earlier
- * walks, up to where each met the remembered ones, are kept as paths; here parse_number and
- * parse_value+10 with b, c and d, which lead to main. The same is true of a path: a walk that
- * begins where it began (ip, sp, fp) and finds the words that it found ends at the same frame; if
- * that is remembered now, with all outwards of it as it was, the rest is known, too.
+ *   0 _start          0                                            (kept unread)
+ *   1 main+20         1    a: return address into _start   ==== [2] main+20, same ip and sp: met
+ *   2 parse_value+10  3    b, c: into main, main's fp           [1] parse_value+40
+ *   3 parse_number+8  4    d: into parse_value                  [0] parse_string+4, the origin
+ *
+ * 1. recall_quick() steps outwards from the origin and moves a candidate along frames[] by its sp.
+ *    At [2] the candidate frames[1] has the same ip and sp (and fp, where a rule further out needs
+ * it).
+ * 2. count_meetable() compares the first frames[1].slots words, here a, with the stack. They are
+ * the same, so frames[1] is met. (If a had changed, only frame 0, which does not need a, could be
+ * met.)
+ * 3. put_walk() keeps frames 0 and 1, and replaces 2 and 3 by the steps [1] and [0] and their
+ * words.
+ *
+ * Before it walks, capture_again() tries three shorter ways, the fastest first:
+ *
+ *   same caller       the origin is the innermost remembered frame, and no word has changed
+ *   is_sibling()      another call in the same function, so that only the innermost ip changes
+ *   path_leads()      one of two paths that earlier walks from this origin have left
+ *
+ * Paths are for stacks that change back and forth, a malloc here and a free there. keep_path()
+ * stores the new frames of a walk up to the frame that it met: here parse_string+4 and
+ * parse_value+40 with their words, which lead to main+20. A later walk with the same origin and the
+ * same words would take the same steps; if frames[] then still has that frame, with all words
+ * outwards of it unchanged, the path is copied in front of it.
  */
 #include "capture.h"
 #include "maps.h"
 #include "step.h"
 
-/* Frames beyond what was asked for, so that a few returns later they need not be looked for. */
+/*
+ * Frames beyond depth that are walked, too, so that they need not be looked for after a few
+ * returns.
+ */
 #define BEYOND 64u
 
-/* Where paths are of so little use, fewer are kept. */
+/* After this many walks without use of a path, fewer are kept. */
 #define PATHS_IDLE 6u
 
 struct recall {
 	struct capture_memory *memory;
-	struct capture_step *next, *end; /* room for the frames to come */
-	struct capture_step *solid;	 /* frames from here on may be used again */
+	struct capture_step *next, *end; /* space for further frames */
+	struct capture_step *solid;	 /* frames from here on can be reused */
 	struct position at;
 	uintptr_t key;
 	uint32_t generation;
@@ -48,7 +69,7 @@ struct recall {
 
 enum { RECALL_MET = WALK_DONE + 1 };
 
-/* Behind all steps there can be. */
+/* Beyond all steps: no frame can be reused. */
 static struct capture_step *no_step(struct recall *recall)
 {
 	return recall->memory->steps + CAPTURE_MEMORY_MAX;
@@ -59,14 +80,14 @@ static inline uintptr_t slot_changed(const struct capture_slot *slot)
 	return *(const uintptr_t *)slot->address ^ slot->value;
 }
 
-/* Four loads that do not wait for each other, and one branch. */
+/* Four independent loads and one branch. */
 static inline bool four_hold(const struct capture_slot *slot)
 {
 	return (slot_changed(slot) | slot_changed(slot + 1) | slot_changed(slot + 2) |
 		slot_changed(slot + 3)) == 0;
 }
 
-/* The first of the slots up to end that holds another value by now; end if there is none. */
+/* The first of the slots up to end whose word has changed; end if there is none. */
 static inline __attribute__((always_inline)) const struct capture_slot *
 first_changed(const struct capture_slot *slot, const struct capture_slot *end)
 {
@@ -75,7 +96,7 @@ first_changed(const struct capture_slot *slot, const struct capture_slot *end)
 	if (__builtin_expect(slot <= last, 1)) {
 		while (slot < last && four_hold(slot))
 			slot += 4;
-		/* The last four, some of them perhaps once more. */
+		/* the last four, of which some may be read twice */
 		if (slot >= last && four_hold(last))
 			return end;
 	}
@@ -85,9 +106,10 @@ first_changed(const struct capture_slot *slot, const struct capture_slot *end)
 }
 
 /*
- * How many remembered frames a walk that has come to number i, with so many of its own, can meet by
- * now: i + 1 if what lies outwards of that one is as it was, as far as it will be told: of a
- * backtrace that is cut off, up to the first frame that shows that there is more.
+ * A walk of `own` frames has arrived at remembered frame number i. Returns i + 1 if everything
+ * outwards of that frame is unchanged, as far as the backtrace shows it: one that is cut off needs
+ * only the words up to the first frame beyond the cut. Otherwise returns how many remembered frames
+ * can still be met.
  */
 static inline __attribute__((always_inline)) uint32_t count_meetable(const struct recall *recall,
 								     uint32_t i, uint32_t own)
@@ -98,7 +120,7 @@ static inline __attribute__((always_inline)) uint32_t count_meetable(const struc
 	if (__builtin_expect(total > recall->depth, 0)) {
 		uint32_t cut = total - recall->depth;
 
-		/* Behind the slots of frame cut - 1 come those of the step that led to it. */
+		/* the slots after those of frame cut - 1 are of the step that led to it */
 		from = cut > i ? to : memory->frames[cut - 1].slots;
 	} else if (__builtin_expect(memory->end == CAPTURE_DEPTH, 0)) {
 		return i;
@@ -107,7 +129,7 @@ static inline __attribute__((always_inline)) uint32_t count_meetable(const struc
 	if (__builtin_expect(from == to, 1))
 		return i +
 		       (__atomic_load_n(&maps_generation, __ATOMIC_RELAXED) == recall->generation);
-	/* No frame that needs the changed one can be met any more. */
+	/* frames that need the changed word can no longer be met */
 	while (i > 0 && memory->frames[i - 1].slots > from)
 		i--;
 	return i;
@@ -117,14 +139,14 @@ static inline __attribute__((always_inline)) uint32_t count_meetable(const struc
 static inline __attribute__((always_inline)) int
 recall_quick(struct recall *recall, struct window *window, enum capture_end *end)
 {
-	static const struct capture_frame none; /* no walk comes to sp 0 */
+	static const struct capture_frame none; /* no walk arrives at sp 0 */
 	const struct capture_frame *const frames = recall->memory->frames, *candidate = &none;
 	struct cfi_table *table = cfi_table();
 	struct position at = recall->at;
 	struct capture_step *next = recall->next;
 	struct cfi_rule scratch;
 	struct cfi_rule *rule = cfi_guess(table, recall->key);
-	uintptr_t outermost = 0; /* sp, of the candidates */
+	uintptr_t outermost = 0; /* sp of the outermost candidate */
 	int state;
 
 	if (window_is_known(window) && recall->candidates > 0) {
@@ -149,7 +171,8 @@ recall_quick(struct recall *recall, struct window *window, enum capture_end *end
 			break;
 		}
 		if (at.sp <= outermost)
-			while (candidate->sp < at.sp) /* none is further out than that */
+			while (candidate->sp <
+			       at.sp) /* ends, since the outermost candidate is not below */
 				candidate--;
 		if (candidate->sp == at.sp && candidate->ip == at.ip &&
 		    (!candidate->needs_fp || candidate->fp == at.fp)) {
@@ -177,14 +200,14 @@ recall_quick(struct recall *recall, struct window *window, enum capture_end *end
 	return state;
 }
 
-/* Whether what it says depends on fp, though it may also say where fp was saved. */
+/* Whether the rule depends on fp for anything but where fp was saved. */
 static inline bool uses_fp(const struct cfi_rule *rule)
 {
 	_Static_assert(CFI_FP_DEREF > CFI_FP && CFI_FP > CFI_SP, "the last two forms use fp");
 	return rule->form >= CFI_FP || rule->fp_form == CFI_FP_AT_FP;
 }
 
-/* Notes another word that a walk has read. Returns whether it lies above sp. */
+/* Adds a word that the walk has read. Returns whether it is above sp. */
 static inline bool put_slot(struct capture_slot **slots, uintptr_t sp, uintptr_t address,
 			    uintptr_t value)
 {
@@ -195,9 +218,9 @@ static inline bool put_slot(struct capture_slot **slots, uintptr_t sp, uintptr_t
 }
 
 /*
- * Notes what a walk read in order to step outwards from step's frame to outer. needs_fp: whether
- * outer's fp matters; if not, neither does its slot. Then whether step's does. Returns whether all
- * of it lies above step's sp.
+ * Adds the words that the walk read to step from step's frame outwards to outer. *needs_fp: whether
+ * outer's fp matters (if not, its word does not either); then set to whether step's fp matters.
+ * Returns whether all words are above step's sp.
  */
 static inline __attribute__((always_inline)) bool put_slots(struct capture_slot **slots,
 							    const struct capture_step *step,
@@ -223,8 +246,8 @@ static inline __attribute__((always_inline)) bool put_slots(struct capture_slot 
 }
 
 /*
- * Whether the walk would end just so for whoever comes to its last frame, when that step could not
- * be made: the stack's upper end is always the same, its lower one is the origin's.
+ * Whether every walk that arrives at this last frame ends in the same way, if the next step was
+ * impossible: the upper end of the stack is constant, but the lower end is the origin's sp.
  */
 static bool end_is_same(const struct capture_step *last, enum capture_end end)
 {
@@ -242,7 +265,7 @@ static bool end_is_same(const struct capture_step *last, enum capture_end end)
 		(rule->fp_form != CFI_FP_AT_FP || last->fp + (uintptr_t)rule->fp >= last->sp));
 }
 
-/* Takes the outermost frames away, so that the new ones find room. */
+/* Removes the outermost frames to make room for new ones. */
 static __attribute__((noinline)) void forget_outer(struct capture_memory *memory, uint32_t frames,
 						   uint32_t rest)
 {
@@ -257,7 +280,7 @@ static __attribute__((noinline)) void forget_outer(struct capture_memory *memory
 	}
 }
 
-/* The outermost frame of a walk that met nothing: what decides how it ended. */
+/* Adds the outermost frame of a walk that met none, with what decided how it ended. */
 static void put_end(struct recall *recall, struct capture_slot **slots, bool *is_solid,
 		    bool *needs_fp)
 {
@@ -284,7 +307,7 @@ static inline __attribute__((always_inline)) void put_frame(struct capture_frame
 	frame->fp = step->fp;
 }
 
-/* How many addresses of the walk's frames, from the outermost on, are those that stand there. */
+/* How many of the walk's frames, from the outermost on, have the same addresses as before. */
 static inline __attribute__((always_inline)) uint32_t
 count_same(const struct recall *recall, const struct capture_frame *frame, uint32_t before)
 {
@@ -301,7 +324,7 @@ count_same(const struct recall *recall, const struct capture_frame *frame, uint3
 }
 
 /*
- * Puts the frames of the walk before the outermost kept ones that are remembered. Returns how many
+ * Puts the frames of the walk in front of the `kept` outermost remembered ones. Returns how many
  * addresses are the same as before.
  */
 static inline __attribute__((always_inline)) uint32_t put_walk(struct recall *recall, uint32_t kept)
@@ -354,7 +377,7 @@ static inline __attribute__((always_inline)) uint32_t put_walk(struct recall *re
 	memory->solid = (uint32_t)(frame - memory->frames);
 	memory->generation = recall->generation;
 	memory->walked = fresh;
-	/* Of the frames further in only the addresses count. */
+	/* frames further in have only their addresses */
 	if (__builtin_expect(memory->solid < memory->count, 0))
 		for (step = memory->steps + (memory->count - memory->solid); step > memory->steps;)
 			put_frame(frame++, --step);
@@ -377,7 +400,7 @@ uint32_t capture_take(struct capture_memory *memory, const uintptr_t *frames, ui
 	return same;
 }
 
-/* Where a rule needs more than sp and fp: the plain walk, of which nothing may be used again. */
+/* For a rule that needs more than sp and fp: the plain walk, whose frames cannot be reused. */
 static __attribute__((noinline)) uint32_t
 put_plain(struct recall *recall, const struct origin *origin, const struct stack_bounds *stack)
 {
@@ -389,7 +412,10 @@ put_plain(struct recall *recall, const struct origin *origin, const struct stack
 	return capture_take(memory, ips, count, end);
 }
 
-/* Through signals: the frames up to there are no state that a walk could come to again. */
+/*
+ * Walks on through signal frames. Frames up to the interrupted function cannot be reused: a walk
+ * cannot arrive there by rules of sp and fp.
+ */
 static inline __attribute__((always_inline)) int recall_on(struct recall *recall,
 							   struct window *window,
 							   const struct stack_bounds *stack,
@@ -416,7 +442,7 @@ static inline __attribute__((always_inline)) int recall_on(struct recall *recall
 	}
 }
 
-/* The place of paths that begin so. */
+/* The hash of a path's start. */
 static inline uint32_t path_place(uintptr_t ip, uintptr_t sp)
 {
 	return (uint32_t)((uint64_t)((ip ^ sp >> 4) * 0x9e3779b97f4a7c15u) >>
@@ -424,9 +450,9 @@ static inline uint32_t path_place(uintptr_t ip, uintptr_t sp)
 }
 
 /*
- * Keeps the frames that a walk has put before the kept ones as a path. All words that they hang on
- * lie above the sp of the innermost and, which is asked for here, below that of the frame that it
- * met: wherever both can be read, so can they.
+ * Keeps the frames that a walk has put in front of the kept ones as a path. All their words are
+ * above the sp of the innermost frame and (checked here) below the sp of the frame that was met, so
+ * they are readable if both frames are on the stack.
  */
 static __attribute__((noinline)) void keep_path(struct capture_memory *memory, uint32_t kept,
 						uint32_t fresh)
@@ -441,13 +467,13 @@ static __attribute__((noinline)) void keep_path(struct capture_memory *memory, u
 	uint32_t idle = place->idle++;
 	bool is_below = true;
 
-	/* Where no path was of use for some time, one of eight is kept. */
+	/* if no path was used for some time, one of eight is kept */
 	if ((idle >= PATHS_IDLE && idle & 7) || fresh > CAPTURE_PATH_FRAMES ||
 	    slot_count > CAPTURE_PATH_SLOTS || maps_is_loader(innermost->ip))
 		return;
 	place->way ^= 1;
 	path = &memory->paths[number][place->way];
-	/* Whoever jumps out of here leaves no half of one. */
+	/* a jump out of here must not leave half a path */
 	path->sp = 0;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	path->ip = innermost->ip;
@@ -473,7 +499,7 @@ static __attribute__((noinline)) uint32_t recall_walk(struct capture_memory *mem
 						      unsigned int depth, enum capture_end *end)
 {
 	struct recall recall; /* an initialiser would clear it first: 5 ns */
-	struct window window; /* not in there: only its address is handed on */
+	struct window window; /* apart from recall, because only its address is passed on */
 	uint32_t same, kept = 0;
 	int state;
 
@@ -506,7 +532,7 @@ static __attribute__((noinline)) uint32_t recall_walk(struct capture_memory *mem
 		*end = (enum capture_end)memory->end;
 		return same;
 	} else {
-		/* Beyond what was asked for, and all that we wanted to know is that it is there. */
+		/* beyond depth we only want to know that there are more frames */
 		memory->end = CAPTURE_DEPTH;
 	}
 	same = put_walk(&recall, kept);
@@ -518,8 +544,8 @@ static __attribute__((noinline)) uint32_t recall_walk(struct capture_memory *mem
 }
 
 /*
- * Whether a walk from the origin would go by that path to the last of the kept frames, and from
- * there on as remembered.
+ * Whether a walk from the origin would take that path to the last of the kept frames, and continue
+ * from there as remembered.
  */
 static inline __attribute__((always_inline)) bool path_leads(const struct capture_memory *memory,
 							     const struct capture_path *path,
@@ -547,7 +573,7 @@ static inline __attribute__((always_inline)) bool path_leads(const struct captur
 	       first_changed(memory->slots, slots_end) == slots_end;
 }
 
-/* Puts a path before the frames that it leads to. Returns how many addresses are the same. */
+/* Puts a path in front of the frame to which it leads. Returns how many addresses are the same. */
 static inline __attribute__((always_inline)) uint32_t put_path(struct capture_memory *memory,
 							       const struct capture_path *path)
 {
@@ -571,7 +597,7 @@ static inline __attribute__((always_inline)) uint32_t put_path(struct capture_me
 	return same;
 }
 
-/* Goes by a path that was kept where one leads on, else walks. */
+/* Takes a path if one leads on, else walks. */
 static __attribute__((noinline)) uint32_t recall_path(struct capture_memory *memory,
 						      const struct origin *origin,
 						      const struct stack_bounds *stack,
@@ -581,7 +607,7 @@ static __attribute__((noinline)) uint32_t recall_path(struct capture_memory *mem
 	struct capture_place *place = &memory->places[number];
 	uint16_t way = place->way;
 
-	/* Where no path was of use for some time they are asked only soon after one was kept. */
+	/* if no path was used for some time they are tried only soon after one was kept */
 	if ((place->idle >= PATHS_IDLE && place->idle & 4) || memory->end == CAPTURE_DEPTH ||
 	    origin->cfa - stack->low >= stack->high - stack->low ||
 	    memory->generation != __atomic_load_n(&maps_generation, __ATOMIC_RELAXED))
@@ -597,7 +623,7 @@ static __attribute__((noinline)) uint32_t recall_path(struct capture_memory *mem
 	return put_path(memory, &memory->paths[number][way]);
 }
 
-/* Whether everything outwards of the innermost remembered frame is as it was, and can be used. */
+/* Whether everything outwards of the innermost remembered frame is unchanged and can be reused. */
 static inline __attribute__((always_inline)) bool is_ready(const struct capture_memory *memory,
 							   const struct origin *origin,
 							   const struct stack_bounds *stack)
@@ -613,7 +639,7 @@ static inline __attribute__((always_inline)) bool is_ready(const struct capture_
 
 /*
  * Whether a step from the origin by its own rule reads the words that the step from the innermost
- * remembered frame read, and leads to the same caller. Then sets whether its fp matters.
+ * remembered frame read, and leads to the same caller. If so sets whether the origin's fp matters.
  */
 static inline __attribute__((always_inline)) bool
 is_sibling(const struct capture_memory *memory, const struct origin *origin, uint32_t *needs_fp)
@@ -642,8 +668,8 @@ is_sibling(const struct capture_memory *memory, const struct origin *origin, uin
 }
 
 /*
- * The two commonest cases first: everything as before, and another call in the same function. Both
- * have the frame of the innermost remembered one.
+ * Handles the two most frequent cases itself: nothing has changed, and another call in the same
+ * function. In both, the sp is that of the innermost remembered frame.
  */
 uint32_t capture_again(struct capture_memory *memory, const struct origin *origin,
 		       const struct stack_bounds *stack, unsigned int depth, enum capture_end *end)
