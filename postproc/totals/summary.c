@@ -31,7 +31,7 @@ static uint64_t duration_of(const struct event *event)
 	return event->leave_ns > event->enter_ns ? event->leave_ns - event->enter_ns : 0;
 }
 
-/* A call that has waited, or might have. */
+/* A call that waited or may have waited. */
 static void add_wait(struct summary *summary, uint32_t index, const struct event *event)
 {
 	struct summary_fold *fold = summary->fold;
@@ -57,7 +57,7 @@ static void add_notify(struct summary *summary, uint32_t index, const struct eve
 		waits_notify(object, site, event->thread, event->time_ns);
 }
 
-/* A call that neither gained nor lost; what it is about, its hook says. */
+/* A call that neither acquired nor released; its hook says which class it uses. */
 static void use(struct summary *summary, const struct event *event)
 {
 	const struct hook *hook = event->function->hook;
@@ -88,7 +88,7 @@ static void use(struct summary *summary, const struct event *event)
 
 /* ---- calls ---- */
 
-/* A thread is heard of: it may have been made by a call that was seen, or will be. */
+/* Notes that a thread is alive; the call that created it may have been seen, or may follow. */
 static void hear(struct summary_fold *fold, uint64_t handle)
 {
 	bool is_made = map_get(&fold->threads, OF_SILENT, handle) != 0;
@@ -102,7 +102,7 @@ static void hear(struct summary_fold *fold, uint64_t handle)
 	map_set(&fold->threads, OF_SILENT, handle, 0);
 }
 
-/* A thread was made; until it calls something, nobody hears of it. */
+/* A thread was created; it is silent until it makes a call. */
 static void make_thread(struct summary_fold *fold, uint64_t handle)
 {
 	if (map_get(&fold->threads, OF_EARLY, handle)) {
@@ -124,7 +124,7 @@ static void add_thread(struct summary_fold *fold, const struct event *event)
 	hear(fold, event->pthread);
 }
 
-/* What the process is about to become: said by the first half of an exec, before it happens. */
+/* The first half of an exec names the program, before it happens. */
 static void note_exec(struct summary *summary, const struct event *event)
 {
 	const struct hook *hook = event->function->hook;
@@ -136,7 +136,7 @@ static void note_exec(struct summary *summary, const struct event *event)
 	summary->fold->process.became = copy(summary, path);
 }
 
-/* Without tails no packet says when a process began: what it is told of first does. */
+/* Without tails no packet says when a process started: its first event does. */
 static void note_start(struct summary_process *process, const struct event *event)
 {
 	if (!process->start_ns)
@@ -338,7 +338,7 @@ static void note_settings(struct summary *summary, const struct event *event)
 		summary->follow = copy(summary, follow);
 }
 
-/* What a call under way may be waiting in. An exec or exit that does not return is no wait. */
+/* Whether a call under way may be a wait. An exec or exit that does not return is none. */
 static bool may_block(const struct hook *hook)
 {
 	return hook_may_sleep(hook) && hook->operation != OPERATION_END;
@@ -353,7 +353,7 @@ static void note_open(struct summary *summary, const struct event *event)
 
 	if (event->time_ns > fold->process.end_ns)
 		fold->process.end_ns = event->time_ns;
-	/* A thread may be in its first call. */
+	/* The thread may not have finished a call before. */
 	if (event->pthread)
 		map_set(&fold->threads, OF_HANDLE, event->pthread, event->thread);
 	if (!call || fold->open.count >= SUMMARY_BLOCKED_MAX || (hook && !may_block(hook)))
@@ -437,7 +437,7 @@ static const char *sentence_of(const char *followed)
 	return reasons[0].sentence;
 }
 
-/* Its time is when the collector saw the end. */
+/* Its time is when the collector saw the process end. */
 static void note_end(struct summary *summary, const struct event *event)
 {
 	struct summary_fold *fold = summary->fold;
@@ -480,14 +480,14 @@ static void note_end(struct summary *summary, const struct event *event)
 	process->has_namespace = past && !strncmp(past, "namespace", strlen("namespace"));
 	process->past = past ? copy(summary, past) : NULL;
 	process->uncontended = number_of(event, "uncontended");
-	/* which of them were written: they themselves say */
+	/* only the calls themselves say which of the late ones were written */
 	summary->wants_calls |= number_of(event, "late") != 0;
 	end_pause(process, event->time_ns);
 }
 
 /*
- * The last scan that came to an end counts, if it is told what it judged: without its cut (outside
- * of the time, or left out by a flight recorder) nobody knows of which blocks it speaks.
+ * The last successful scan counts if the trace has its cut. Without the cut (outside the selected
+ * time, or left out by a flight recorder) it is not known which blocks the scan examined.
  */
 static void note_scan(struct summary *summary, const struct event *event)
 {
@@ -513,7 +513,7 @@ static void note_scan(struct summary *summary, const struct event *event)
 	process->unkept_bytes = bytes ? strtoull(bytes, NULL, 10) : 0;
 }
 
-/* The call of an earlier program of the process that opened an inherited descriptor, or NULL. */
+/* The call in an earlier program of the process that opened an inherited descriptor, or NULL. */
 static const struct event *opened_before(const struct summary *summary, const struct event *note)
 {
 	const struct summary_process *process = &summary->fold->process;
@@ -671,8 +671,8 @@ void summary_open(struct summary *summary, const char *path)
 }
 
 /*
- * What is there was read to its last byte, and only the end is not there: a copy of a file that is
- * still written, or a collector that was killed. That is incomplete, and nothing of it is damaged.
+ * The file was read to its last byte and only its end is missing: a copy of a file that is still
+ * being written, or the collector was killed. Such a trace is incomplete, not damaged.
  */
 static bool is_damaged(const struct trace_tally *tally)
 {
@@ -682,9 +682,9 @@ static bool is_damaged(const struct trace_tally *tally)
 }
 
 /*
- * Calls that were not read: how many there are says the index, and the end of the stream must say
- * the same. Who made which threads, what the process became, and what it freed of
- * before it was attached to, only they themselves would say.
+ * Calls that were not read: the index gives their number, which must agree with the end of the
+ * stream. Facts that only these calls have are missing: which thread created which, what the
+ * process executed, and which earlier blocks it freed.
  */
 static void take_skipped(struct summary *summary, const struct trace_tally *tally)
 {
@@ -706,7 +706,7 @@ void summary_close(struct summary *summary, const struct trace_tally *tally, uin
 {
 	struct summary_process *process = &summary->fold->process;
 
-	/* it was asked for its children at its end, and not then */
+	/* its children were read at its end, which is later than until_ns */
 	if (until_ns < process->ended_ns)
 		process->has_no_zombie = process->has_zombie = false;
 	if (tally && tally->skipped)
@@ -815,7 +815,7 @@ void summary_join_children(struct summary_children *children, uint32_t *first, u
 	*first = second;
 }
 
-/* A busy collector sees several ends at once: what processes say of themselves has their order. */
+/* A busy collector sees several ends at once; the processes' own times have the right order. */
 static uint64_t end_of(const struct summary_process *process)
 {
 	return process->ended_ns ? process->ended_ns : process->end_ns;

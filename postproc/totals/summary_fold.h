@@ -3,9 +3,9 @@
 #define TOTALS_SUMMARY_FOLD_H
 
 /*
- * What the summary remembers of the process that is being read: between summary.c, which takes
- * the events, and verdict.c, which sums up when a process or the run has ended. Nobody else
- * includes this.
+ * The state of the current process in the summary. summary.c, which takes the events, and
+ * verdict.c, which sums up at the end of a process and of the run, share it; no other file includes
+ * this.
  */
 
 #include "base/array.h"
@@ -25,12 +25,12 @@ struct fold_open {
 	bool is_deadlock; /* see close_all_open() */
 };
 
-/* What numbers in the map of threads are of. */
+/* Key spaces of the map of threads. */
 enum fold_of {
-	OF_THREAD, /* by kernel's id: enum fold_life */
-	OF_HANDLE, /* the thread with that pthread_t: kernel's id */
-	OF_SILENT, /* by pthread_t: made, not heard of */
-	OF_EARLY,  /* by pthread_t: heard of before the call that made it was back */
+	OF_THREAD, /* by tid: enum fold_life */
+	OF_HANDLE, /* by pthread_t: tid */
+	OF_SILENT, /* by pthread_t: created, no call seen */
+	OF_EARLY,  /* by pthread_t: made a call before the call that created it returned */
 };
 
 enum fold_life { FOLD_HEARD = 1, FOLD_ENDED };
@@ -42,26 +42,26 @@ struct summary_fold {
 	struct sites sites; /* of waits */
 	struct waits waits;
 	struct map threads;    /* see enum fold_of */
-	uint64_t thread_count; /* that were heard of */
-	uint64_t told_events;  /* by the end of the stream */
-	uint64_t silent;       /* that were made, and called nothing */
+	uint64_t thread_count; /* number of threads that made a call */
+	uint64_t told_events;  /* number of events, from the end of the stream */
+	uint64_t silent;       /* number of threads that were created and made no call */
 	uint32_t thread_cache[FOLD_THREAD_CACHE];
 	ARRAY_OF(struct fold_open) open;
-	const char *executed; /* what vfork's child has executed; NULL: nothing */
-	uint32_t executor;    /* the thread that it was made by */
+	const char *executed; /* program that vfork's child executed; NULL: none */
+	uint32_t executor;    /* the thread that called vfork */
 	char command[SUMMARY_COMMAND_MAX];
 	size_t command_length;
-	/* the file of the malloc that is recorded; NULL: not known */
+	/* the file whose malloc is recorded; NULL: not known */
 	const struct atlas_module *malloc;
 };
 
-/* Sites are to be listed. Before the first event. */
+/* Lists the sites. Call it before the first event. */
 void verdict_list_sites(struct summary *summary);
 
-/* The process has no more events: adds it to the summary and clears the fold. */
+/* The process has ended: adds it to the summary and clears the state. */
 void verdict_process(struct summary *summary, struct error *err);
 
-/* All processes are known: sums, times since the start, ranks. */
+/* All processes were added: computes sums, times since the start of the run, and ranks. */
 void verdict_run(struct summary *summary);
 
 #endif
