@@ -8,7 +8,7 @@
 #include "base/suggest.h"
 #include "postproc/viewers/viewers.h"
 
-/* What is asked for without the name of a report. */
+/* The default if no report is named. */
 static const char report_whole[] = "summary";
 
 static int refuse(const char *word, size_t length, struct error *err)
@@ -30,7 +30,7 @@ static int refuse(const char *word, size_t length, struct error *err)
 			 (int)length, word, suggest_text(&suggest));
 }
 
-/* Once, whichever report asks for it. */
+/* Adds each fold once, even if several reports ask for it. */
 static int add_fold(struct choice *choice, const struct report *fold, struct error *err)
 {
 	for (unsigned i = 0; i < choice->count; i++)
@@ -116,7 +116,9 @@ static int take_tables(struct choice *choice, const char *names, struct error *e
 	return 0;
 }
 
-/* Of a report that has such a fold it alone, else all others. */
+/*
+ * If a report has a fold for this kind of input, only that fold is due; otherwise all others are.
+ */
 static bool is_due(const struct report *fold, const struct report_row *row,
 		   const struct choice_request *request)
 {
@@ -131,7 +133,7 @@ static bool is_due(const struct report *fold, const struct report_row *row,
 	       (!has_of_object || fold->wants_object == request->has_object);
 }
 
-/* Those that fill the tables. always: also where the input is another one. */
+/* Adds the folds that fill the tables. always: even those for another kind of input. */
 static int add_folds(struct choice *choice, const struct choice_request *request, bool always,
 		     struct error *err)
 {
@@ -153,7 +155,7 @@ static bool has_fold(const struct choice *choice, const struct report *fold)
 	return false;
 }
 
-/* A table that --table names is never left out without a word. */
+/* A table that --table names is never left out silently. */
 static int check_named(const struct choice *choice, const struct choice_request *request,
 		       struct error *err)
 {
@@ -189,7 +191,7 @@ static int check(const struct choice *choice, struct error *err)
 	return 0;
 }
 
-/* PAGE rows of reports.def: what every page has, and what one of a screen alone has. */
+/* The PAGE rows of reports.def: tables of every page, and tables of a page for the screen only. */
 static int add_for_page(struct choice *choice, struct error *err)
 {
 	enum { EVERY, SCREEN };
@@ -211,7 +213,7 @@ static int add_for_page(struct choice *choice, struct error *err)
 	return rc;
 }
 
-/* Those whose sheets tell whether limits are kept. */
+/* Adds the folds that fill the tables that limits are checked against. */
 static int add_for_limits(struct choice *choice, const struct limits *limits, struct error *err)
 {
 	int rc = 0;
@@ -238,7 +240,10 @@ static int check_whole(const struct choice_request *request, struct error *err)
 						  : "ask for --report=summary");
 }
 
-/* The report whose tables a format has of a run; others have those of the report that is asked. */
+/*
+ * The report whose tables a format shows; formats without a report of their own show the requested
+ * one.
+ */
 static const char *words_of(const struct choice_request *request)
 {
 	if (strcmp(request->words, report_whole) != 0 || request->tables)
@@ -257,7 +262,7 @@ static int add_sheets(struct choice *choice, const struct choice_request *reques
 		rc = take_tables(choice, request->tables, err);
 	if (rc == 0)
 		rc = add_folds(choice, request, false, err);
-	/* Tables of something else than the input: of directories, of an object */
+	/* tables that are not about the input's events: of directories, of an object */
 	if (rc == 0 && !choice->count && request->tables)
 		rc = add_folds(choice, request, true, err);
 	if (rc == 0)

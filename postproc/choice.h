@@ -2,7 +2,7 @@
 #ifndef CHOICE_H
 #define CHOICE_H
 
-/* Which reports are made: those that were asked for, and others that limits or a page need. */
+/* Which reports are made: those that the user asked for, and those that limits or a page need. */
 
 #include "base/error.h"
 #include "formats/writer.h"
@@ -12,29 +12,32 @@
 #define CHOICE_MAX 32 /* reports, or folds, at once */
 
 struct choice {
-	const struct report_row *rows[CHOICE_MAX]; /* the reports that were asked for */
+	const struct report_row *rows[CHOICE_MAX]; /* the requested reports */
 	unsigned row_count;
 	const struct report *folds[CHOICE_MAX];
 	unsigned count;
-	unsigned shown;		     /* the first of the folds; limits alone need the others */
-	bool tables[SHEET_ID_COUNT]; /* that are printed */
+	/* number of folds, at the beginning, that are shown; the others serve limits only */
+	unsigned shown;
+	bool tables[SHEET_ID_COUNT]; /* to be printed */
 	bool is_of_tables;	     /* --table named them */
-	/* any of the folds, see struct report */
+	/* any of the folds does, see struct report */
 	bool wants_ledger, wants_summary, wants_directories, wants_base, takes_by;
-	bool skips_calls; /* all of them do without */
+	bool skips_calls; /* all of the folds do */
 };
 
 struct choice_request {
 	const char *words;	     /* WHAT[,WHAT] */
 	const char *tables;	     /* NAME[,NAME], or NULL: all */
 	bool are_tables_named;	     /* by --table, not by the command (info) */
-	const struct limits *limits; /* that the run must keep, or NULL */
+	const struct limits *limits; /* for the run to keep, or NULL */
 	const struct writer *format;
 	bool has_object;      /* --object */
-	bool are_directories; /* directories alone are to be read */
+	bool are_directories; /* the inputs are directories */
 };
 
-/* Returns 0 or -EINVAL: there is no such report or table, or not with the others. */
+/*
+ * Returns 0 or -EINVAL: there is no such report or table, or it cannot be combined with the others.
+ */
 int choice_make(struct choice *choice, const struct choice_request *request, struct error *err);
 
 #endif

@@ -44,7 +44,9 @@ static void say_wall(void *user, const char *line)
 	print_message(stderr, "%s: a trace of another user: %s", console_program(), line);
 }
 
-/* Once, before anything of the first trace of another user is read. */
+/*
+ * Called for each file; enters the jail before anything of the first trace of another user is read.
+ */
 static void look_at_owner(void *user, int fd)
 {
 	struct console *console = user;
@@ -73,7 +75,7 @@ void console_warn(void *user, const char *path, const struct trace *trace)
 		warnings_print_missing(&warnings, path, trace, console->writer);
 		return;
 	}
-	/* The parts of a merged trace warn each by its name. */
+	/* Each part of a merged trace has warnings of its own, with its name. */
 	for (size_t i = 0; (part = trace_merge_part(trace, i, &path)) != NULL; i++)
 		warnings_print(&warnings, strcmp(path, "-") ? path : "standard input", part);
 }
@@ -91,7 +93,7 @@ void console_warn_empty(const struct console *console, const struct select_tally
 
 /* ---- begin and end ---- */
 
-/* On a terminal alone, and not between the lines of a text that goes there, too. */
+/* Only on a terminal, and not if text is printed to the same terminal meanwhile. */
 static bool wants_progress(const struct options *options)
 {
 	bool is_text = isatty(STDOUT_FILENO) && !options->leaks && !options->compress;

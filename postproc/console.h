@@ -3,8 +3,8 @@
 #define CONSOLE_H
 
 /*
- * What holdtrace-postproc says on standard error: how far reading is, what is wrong with a trace,
- * errors. It plans how traces are opened, since whoever opens them speaks through it.
+ * What holdtrace-postproc prints on standard error: progress, warnings about a trace, errors. It
+ * also plans how traces are opened, because opening reports through it.
  */
 
 #include <stdbool.h>
@@ -18,31 +18,31 @@
 
 struct console {
 	const struct options *options;
-	const struct writer *writer; /* of events; of reports the first */
+	const struct writer *writer; /* of events; for reports the first one */
 	const volatile sig_atomic_t *stop;
 	struct progress progress;
 	struct bundles *bundles;
 	struct jail jail;
-	bool has_failed; /* an input */
+	bool has_failed; /* an input could not be read */
 };
 
 void console_begin(struct console *console, const struct options *options,
 		   const volatile sig_atomic_t *stop);
 void console_end(struct console *console);
 
-/* Fills reading but for select and is_merged. Returns 0 or -EINVAL. */
+/* Fills reading except select and is_merged. Returns 0 or -EINVAL. */
 int console_plan(struct console *console, struct engine_options *reading, struct error *err);
 
-/* As the user called it: holdtrace runs us under its own name. */
+/* The name under which the user started the program: holdtrace runs it under its own name. */
 const char *console_program(void);
 
-/* path: the file that it is about, or NULL. */
+/* path: the file with the error, or NULL. */
 void console_error(const char *path, const struct error *err);
 
-/* Filters left nothing, and no other word of it is printed. */
+/* Warns if filters removed every event; otherwise prints nothing. */
 void console_warn_empty(const struct console *console, const struct select_tally *tally);
 
-/* As engine_options.read: warns of what a trace lacks. user: the console. */
+/* For engine_options.read: warns of what a trace lacks. user: the console. */
 void console_warn(void *user, const char *path, const struct trace *trace);
 
 #endif

@@ -25,7 +25,7 @@ static const char *temporary(void)
 	return directory && *directory ? directory : "/tmp";
 }
 
-/* The directory that a path's last part lies in. */
+/* The directory of a path. */
 static const char *place_of(const char *path, char *place, size_t size)
 {
 	const char *slash = strrchr(path, '/');
@@ -39,7 +39,7 @@ void jail_plan(struct jail *jail, const struct options *options, const struct wr
 	const char *directory = options->directory;
 
 	*jail = (struct jail){ .is_verbose = options->verbose };
-	/* names come from children; -r runs a program for them */
+	/* names come from child processes; -r starts a program for them */
 	jail->wish.may_start = true;
 	jail->wish.may_execute = options->resolve;
 	allow(jail, temporary());
@@ -64,7 +64,7 @@ void jail_enter(struct jail *jail, void (*say)(void *context, const char *line),
 	unsigned walls;
 
 	jail->is_entered = true;
-	/* who opens it finds it empty, which is as good as made by himself */
+	/* the directory that the writer would make: it finds it empty */
 	if (jail->made)
 		mkdir(jail->made, 0777);
 	walls = sandbox_enter(&jail->wish);

@@ -3,8 +3,8 @@
 #define JAIL_H
 
 /*
- * What we give up before we read a trace of another user: a reader that such a trace took over
- * could write nowhere but where output was asked for.
+ * The rights that the program gives up before it reads another user's trace: if such a trace took
+ * the reader over, it could write only to the requested output.
  */
 
 #include <limits.h>
@@ -16,18 +16,18 @@
 
 struct jail {
 	struct sandbox_wish wish;
-	char report[PATH_MAX]; /* directory of a report's file */
-	const char *made;      /* directory that is made before, or NULL */
+	char report[PATH_MAX]; /* directory of the report's file */
+	const char *made;      /* directory to be made before, or NULL */
 	bool is_verbose, is_entered;
 };
 
-/* Plans what is needed nevertheless. The jail lives as long as what is read. */
+/* Plans which rights remain. The pointers live as long as the options. */
 void jail_plan(struct jail *jail, const struct options *options, const struct writer *writer);
 
-/* Whether the file is another user's and we are not in yet. */
+/* Whether the file is another user's and the jail was not entered yet. */
 bool jail_is_needed(const struct jail *jail, int fd);
 
-/* Goes in, for ever. With --verbose, says what holds. */
+/* Enters the jail; there is no way back. With --verbose, says what it restricts. */
 void jail_enter(struct jail *jail, void (*say)(void *context, const char *line), void *context);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* holdtrace-postproc: a trace goes in, sp-rtrace text or another format comes out. */
+/* holdtrace-postproc: reads traces, prints sp-rtrace text, other formats or reports. */
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -17,24 +17,27 @@
 #include "report_plan.h"
 #include "postproc/engine/window.h"
 
-/* As diff(1) and grep(1): what scripts ask for. */
+/* As diff(1) and grep(1), for scripts. */
 enum status {
 	STATUS_OK = 0,
 	STATUS_FAILED = 1,
-	STATUS_BROKEN = 1, /* a limit of --fail-on */
+	STATUS_BROKEN = 1, /* a limit of --fail-on is broken */
 	STATUS_USAGE = 2,
 	STATUS_DAMAGED = 3,
-	STATUS_UNKNOWN = 3,	  /* limits cannot be judged */
-	STATUS_OWN_FAILURE = 125, /* a process was named, and its run cannot be asked */
+	STATUS_UNKNOWN = 3,	  /* a limit cannot be checked */
+	STATUS_OWN_FAILURE = 125, /* the run of the named process cannot be asked */
 	STATUS_INTERRUPTED = 130,
 };
 
 static volatile sig_atomic_t stop;
 static int status_without_memory = STATUS_FAILED;
-static const struct output *volatile written; /* NULL: none */
+static const struct output *volatile written; /* the output that is open; NULL: none */
 static pid_t writer_pid;
 
-/* As without a handler, but that no part of a file stays. Children who read modules have none. */
+/*
+ * Removes an incomplete file, then ends the process as without a handler. Children that resolve
+ * modules do not own the file.
+ */
 static void on_end(int number)
 {
 	if (written && getpid() == writer_pid)
@@ -44,7 +47,7 @@ static void on_end(int number)
 		_exit(128 + number);
 }
 
-/* No memory is left: nothing of a file stays, as on_end(). */
+/* Out of memory: removes an incomplete file, as on_end(). */
 static void end_without_memory(void)
 {
 	if (getpid() != writer_pid)
@@ -66,7 +69,7 @@ static void on_interrupt(int number)
 	sigaction(number, &end, NULL);
 }
 
-/* nohup stays what it is. */
+/* Leaves a signal ignored that nohup ignores. */
 static void end_by(int number)
 {
 	const struct sigaction end = { .sa_handler = on_end };
@@ -76,7 +79,7 @@ static void end_by(int number)
 		sigaction(number, &end, NULL);
 }
 
-/* The first Ctrl-C ends reading and prints what there is, the second ends the program. */
+/* The first Ctrl-C ends reading and prints what was read, the second ends the program. */
 static void catch_signals(void)
 {
 	struct sigaction interrupt = { .sa_handler = on_interrupt };
@@ -99,7 +102,7 @@ static int print_help(bool is_all)
 	return fflush(stdout) || ferror(stdout) ? STATUS_FAILED : STATUS_OK;
 }
 
-/* For scripts a line each, of help as wide as the rest of it. */
+/* For scripts a line each; for help, wrapped to its width. */
 static void list_reports(bool is_help)
 {
 	const struct report_row *row;
@@ -130,7 +133,7 @@ static int usage(const struct options *options, const struct error *err)
 	return STATUS_USAGE;
 }
 
-/* Of one report, or with "list" of all. */
+/* Help for one report, or with "list" for all. */
 static int print_report_help(const struct options *options)
 {
 	const char *report = options->report;
@@ -168,13 +171,13 @@ static bool asks_formats(const char *format)
 	return format && (!strcmp(format, "list") || !strcmp(format, "help"));
 }
 
-/* All, or those of reports alone. */
+/* All formats, or only those of reports. */
 static int print_formats(bool is_of_report)
 {
 	const struct format_word *word;
 	const struct writer *format;
 
-	/* A word that events have, too, stands there. */
+	/* Its name is also a format of events, which is listed already. */
 	for (unsigned i = 0; (format = is_of_report ? sheets_at(i) : format_at(i)) != NULL; i++) {
 		if (!is_of_report && format->kind == FORMAT_SHEETS && writer_find(format->name))
 			continue;
@@ -210,7 +213,7 @@ static int print_report_list(const struct options *options, struct error *err)
 
 /* ---- reports ---- */
 
-/* -f is for reports of before, and not for what they are made of. */
+/* -f may replace an older report, but not a trace that it is made from. */
 static int check_output(const struct report_plan *plan, const char *path, struct error *err)
 {
 	struct stat output, input;
@@ -226,13 +229,13 @@ static int check_output(const struct report_plan *plan, const char *path, struct
 	return 0;
 }
 
-/* Whoever asks for limits must not take a run that cannot be judged for one that breaks them. */
+/* A caller with limits must not mistake an error for a broken limit. */
 static int failure(const struct options *options, bool is_damaged)
 {
 	return options->fail_on || (options->strict && is_damaged) ? STATUS_DAMAGED : STATUS_FAILED;
 }
 
-/* The status of what was printed. */
+/* The exit status of a printed report. */
 static int report_status(const struct options *options, const struct report_plan *plan,
 			 const struct reporting_result *result)
 {
@@ -247,12 +250,12 @@ static int report_status(const struct options *options, const struct report_plan
 		return STATUS_DAMAGED;
 	if (result->reading.unread)
 		return STATUS_FAILED;
-	/* files for viewers are made of what there is */
+	/* files for viewers are made from whatever could be read */
 	return is_whole || plan->how.style.format->kind == FORMAT_VIEWER ? STATUS_OK
 									 : STATUS_DAMAGED;
 }
 
-/* What an older trace has of what is limited, without a word of it. */
+/* Reads the numbers of an older trace as the baseline; prints nothing. */
 static int learn_baseline(struct report_plan *plan, const char *path, struct error *err)
 {
 	struct reporting_options how = plan->how;
@@ -279,7 +282,7 @@ static int take_baseline(struct report_plan *plan, const char *path, struct erro
 	return rc ? error_prefix(err, "--baseline") : 0;
 }
 
-/* rc: what has happened so far; the first error counts. A part of a report is no file. */
+/* rc: the result so far; the first error counts. An incomplete report leaves no file. */
 static int close_output(struct output *output, int rc, struct error *err)
 {
 	struct error closing = { 0 };
@@ -297,7 +300,7 @@ static int close_output(struct output *output, int rc, struct error *err)
 	return closed;
 }
 
-/* All inputs in one report. */
+/* Prints one report on all inputs. */
 static int print_reports(struct console *console, struct report_plan *plan, struct error *err)
 {
 	const struct options *options = console->options;
@@ -314,7 +317,7 @@ static int print_reports(struct console *console, struct report_plan *plan, stru
 		rc = reporting(plan->paths, plan->count, &plan->how, &output.out, &result, err);
 	rc = close_output(&output, rc, err);
 	written = NULL;
-	/* the reader wants no more; limits were checked before the first byte */
+	/* the reader closed the pipe; limits were checked before the first byte was printed */
 	if (rc == -EPIPE)
 		return options->fail_on ? report_status(options, plan, &result) : STATUS_OK;
 	if (rc) {
@@ -323,7 +326,7 @@ static int print_reports(struct console *console, struct report_plan *plan, stru
 			return STATUS_INTERRUPTED;
 		return rc == -EINVAL ? STATUS_USAGE : failure(options, result.reading.is_damaged);
 	}
-	/* A text has a line for it. */
+	/* Text has a line for it. */
 	if (!(plan->how.style.format->flags & FORMAT_PEOPLE))
 		console_warn_empty(console, plan->how.reading.select.tally);
 	return report_status(options, plan, &result);
@@ -373,7 +376,7 @@ static int check_found(const struct options *options, const struct engine_result
 	return STATUS_FAILED;
 }
 
-/* The status of what was printed. rc: of reading and printing it. */
+/* The exit status of printed streams. rc: of reading and printing. */
 static int pass_status(const struct console *console, int rc, const struct engine_result *result,
 		       struct error *err)
 {
@@ -438,7 +441,7 @@ static int run_pass(struct console *console, struct error *err)
 	return STATUS_FAILED;
 }
 
-/* A screen is a report, too. */
+/* The screen is a report, too. */
 static int run_chosen(struct console *console, struct error *err)
 {
 	const struct options *options = console->options;
@@ -456,7 +459,7 @@ static int run(struct options *options, struct error *err)
 
 	if (options->command && !options->directory)
 		pager_begin(options);
-	writer_pid = getpid(); /* a child of the one that waits for the pager */
+	writer_pid = getpid(); /* with a pager this is a child of the process that waits for it */
 	if (options->help)
 		return options->report ? print_report_help(options) : print_help(*options->help);
 	if (options->version)

@@ -12,7 +12,7 @@
 
 #define DEFAULT_PAGER "command -v less >/dev/null && exec less -FRX; exec cat"
 
-/* A command for the shell, or NULL: nobody is there to read page by page, or wants to. */
+/* The command of the pager, or NULL: there is no terminal, or the user wants none. */
 static const char *find_pager(void)
 {
 	static const char *const names[] = { "HOLDTRACE_PAGER", "PAGER" };
@@ -38,7 +38,7 @@ static int wait_for(pid_t pid)
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-/* Starts a process with one end of the pipe in the place of a standard descriptor. */
+/* Starts a process whose standard descriptor is one end of the pipe. */
 static pid_t start(const int *ends, int standard)
 {
 	pid_t pid = fork();
@@ -53,7 +53,7 @@ static pid_t start(const int *ends, int standard)
 
 void pager_begin(struct options *options)
 {
-	enum { ALWAYS = 1, NEVER }; /* of --color */
+	enum { ALWAYS = 1, NEVER }; /* values of --color */
 	const char *pager = find_pager();
 	pid_t reader, writer;
 	int ends[2], status;
@@ -61,7 +61,7 @@ void pager_begin(struct options *options)
 
 	if (!pager)
 		return;
-	/* the pipe to the pager has no width */
+	/* a pipe has no width, so the terminal's is passed on */
 	snprintf(columns, sizeof(columns), "%u", terminal_width(STDOUT_FILENO));
 	setenv("COLUMNS", columns, 0);
 	if (!options->color.word)
@@ -76,7 +76,7 @@ void pager_begin(struct options *options)
 		execl("/bin/sh", "sh", "-c", pager, (char *)NULL);
 		_exit(127);
 	}
-	/* Ctrl-C ends the report, and is the pager's to understand */
+	/* Ctrl-C ends the report; the pager handles it itself */
 	signal(SIGINT, SIG_IGN);
 	close(ends[0]);
 	close(ends[1]);

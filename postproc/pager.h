@@ -5,9 +5,9 @@
 #include "postproc/request/request.h"
 
 /*
- * If standard output is a terminal whose user wants to read page by page, returns in a child, whose
- * standard output is the pager, with the terminal's width and colours among the options. The caller
- * itself waits for both and ends with the child's status. Else nothing happens.
+ * If standard output is a terminal and the user has a pager, returns in a child whose standard
+ * output is the pager, with the terminal's width and colours in the options; the calling process
+ * waits for both and exits with the child's status. Otherwise does nothing.
  */
 void pager_begin(struct options *options);
 

@@ -25,7 +25,7 @@ static const char *whose(const struct writer *format)
 	return format->flags & FORMAT_TREES ? "; of trees and diff also" : "";
 }
 
-/* " text, json, csv; of trees and diff also collapsed, svg". of: as of the one before. */
+/* Makes " text, json, csv; of trees and diff also collapsed, svg". of: of the previous word. */
 static void add_word(char *list, size_t size, const struct writer *format, const char **of)
 {
 	size_t at = strlen(list);
@@ -45,7 +45,7 @@ static int plan_format(struct sheets_style *style, const struct options *options
 	char list[320] = "";
 
 	style->format = sheets_at(0);
-	/* A screen is text. */
+	/* The screen is text. */
 	if (!options->format || !options->report)
 		return 0;
 	for (unsigned i = 0; (style->format = sheets_at(i)) != NULL; i++) {
@@ -94,7 +94,7 @@ static void plan_colour(struct sheets_style *style, const struct options *option
 	style->is_verbose = options->verbose;
 }
 
-/* "holdtrace report " and the files: those that were named, or those of the newest run. */
+/* Makes "holdtrace report " and the files: those that were named, or those of the newest run. */
 static void plan_next(struct report_plan *plan, const struct options *options)
 {
 	bool is_named = options->inputs.count != 0;
@@ -112,7 +112,7 @@ static void plan_next(struct report_plan *plan, const struct options *options)
 		line_add(&files, " ");
 		line_add_word(&files, paths[i]);
 	}
-	/* A command that is cut is worse than none. */
+	/* a truncated command would be wrong */
 	if (files.length + 1 >= sizeof(files.text))
 		return;
 	invocation_of_report(before, sizeof(before));
@@ -122,7 +122,7 @@ static void plan_next(struct report_plan *plan, const struct options *options)
 	plan->how.style.behind_next = plan->behind;
 }
 
-/* The newest run of a directory, or the file itself. */
+/* Finds the files of the newest run if path is a directory, or the file itself. */
 static int plan_run(struct newest *newest, const struct trace_options *reading,
 		    const char *const *path, const char ***found, const char *const **paths,
 		    size_t *count, struct error *err)
@@ -143,7 +143,7 @@ static int plan_run(struct newest *newest, const struct trace_options *reading,
 	return rc;
 }
 
-/* Without a file: the newest run here, or what comes through a pipe. */
+/* Without a file: the newest run in this directory, or standard input if it is a pipe. */
 static int plan_inputs(struct report_plan *plan, const struct options *options, struct error *err)
 {
 	static const char *const standard_input[] = { "-" }, *const here[] = { "." };
@@ -169,7 +169,7 @@ static int plan_inputs(struct report_plan *plan, const struct options *options, 
 	return rc;
 }
 
-/* OLD and NEW: what to compare is named, never guessed. */
+/* OLD and NEW: both runs of a comparison are named, never guessed. */
 static int plan_comparison(struct report_plan *plan, const struct options *options,
 			   struct error *err)
 {
@@ -247,7 +247,7 @@ int report_plan(struct report_plan *plan, const struct writer *screen, struct se
 		.rises =
 			options->growing.has_value ? (unsigned)options->growing.value : RISES_LEAST,
 	};
-	/* Whoever shows a screen knows which files are the newest; a report finds them. */
+	/* The caller of a screen names the newest files; a report finds them itself. */
 	how->is_newest = options->newest && !(options->report && options->inputs.count);
 	baseline_init(&plan->baseline);
 	baseline_init(&plan->learned);

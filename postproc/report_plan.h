@@ -15,17 +15,18 @@ struct report_plan {
 	struct baseline baseline, learned;
 	const char *const *paths; /* of the traces */
 	size_t count;
-	/* what they are made of */
+	/* owners of these paths */
 	struct newest newest, old;
-	const struct newest_trace *guessed; /* no file was named, and others are here; or NULL */
+	/* no file was named, and the directory has files of several runs; or NULL */
+	const struct newest_trace *guessed;
 	const char **found, **old_found;
-	char *before, *behind; /* the next command */
+	char *before, *behind; /* parts of the suggested next command */
 };
 
 /*
- * Fills the plan, of which it is known how traces are opened. screen: the format whose report it is
- * where options have none. tally: counts what is selected from; the caller's. Returns 0, -EINVAL
- * (wrong usage), or what looking for traces returned.
+ * Fills the plan; its how.reading says how traces are opened. screen: the format to use if the
+ * options have none. tally: counts the calls; belongs to the caller. Returns 0, -EINVAL (wrong
+ * usage), or the error of looking for traces.
  */
 int report_plan(struct report_plan *plan, const struct writer *screen, struct select_tally *tally,
 		const struct options *options, struct error *err);

@@ -13,12 +13,12 @@
 #include "postproc/totals/allocators.h"
 #include "postproc/run/spans.h"
 
-/* The fold of a run: what all reports share, and each report's own. */
+/* A run that is read: the state that all reports share, and each report's own. */
 struct fold {
 	const struct reporting_options *options;
 	struct report_run run;
 	const struct choice *choice;
-	void *states[CHOICE_MAX]; /* of its folds */
+	void *states[CHOICE_MAX]; /* one for each fold of choice */
 	struct reporting_result *result;
 };
 
@@ -84,7 +84,7 @@ static int on_event(void *user, const struct event *event, struct error *err)
 	return 0;
 }
 
-/* What it held it held to its end. */
+/* What is still held at the end was held until then. */
 static void reach_end(struct report_run *run)
 {
 	uint64_t end_ns = summary_current(run->summary)->end_ns;
@@ -95,7 +95,7 @@ static void reach_end(struct report_run *run)
 	rises_reach(&run->windows, end_ns);
 }
 
-/* What the process holds is still known, and its name; then it is one of the run's. */
+/* Calls process() while the ledger still has the live objects; then adds the process to the run. */
 static int on_end(void *user, struct error *err)
 {
 	struct fold *fold = user;
@@ -169,7 +169,7 @@ static bool has_screen(const struct fold *fold)
 	return false;
 }
 
-/* What is asked for fills sheets, what limits alone need fills others. */
+/* The requested reports fill sheets, those that only limits need fill others. */
 static int end_reports(struct fold *fold, struct sheets *sheets, struct sheets *others,
 		       struct error *err)
 {
@@ -179,13 +179,15 @@ static int end_reports(struct fold *fold, struct sheets *sheets, struct sheets *
 		if (!is_screen(fold, i) && fold->choice->folds[i]->end)
 			fold->choice->folds[i]->end(fold->states[i],
 						    i < fold->choice->shown ? sheets : others);
-	/* Those that are matched are not shown yet. */
+	/* names that were resolved for matching were not shown yet */
 	naming_restart(fold->run.naming);
 	rc = sheets_failure(sheets, err);
 	return rc ? rc : sheets_failure(others, err);
 }
 
-/* Before anything else: of a text by themselves, else as the first of all sheets. */
+/*
+ * Checks the limits and prints the result first: by itself in text, as the first sheet elsewhere.
+ */
 static int judge(struct fold *fold, struct sheets *sheets, struct sheets *others, struct out *out,
 		 struct error *err)
 {
@@ -237,7 +239,7 @@ static const char *by_of(const struct fold *fold)
 	return fold->choice->takes_by ? NULL : fold->options->report.by;
 }
 
-/* Sorted and summed up, as far as it can be printed so. */
+/* Sorts and sums the sheets, and folds them for text. */
 static int finish_sheets(struct fold *fold, struct sheets *sheets, struct error *err)
 {
 	const struct reporting_options *options = fold->options;
@@ -258,11 +260,11 @@ static void print_sheets(const struct fold *fold, const struct sheets *sheets, s
 		     fold->choice->row_count, &fold->options->style, out);
 }
 
-/* With everything, before it is made to fit. */
+/* A page with full detail, before it is reduced to fit. */
 struct page {
 	struct fold *fold;
 	const struct sheets *sheets;
-	uint32_t all; /* detail of these */
+	uint32_t all; /* the detail at which it is complete */
 };
 
 static bool is_among(const struct sheets *sheets, unsigned count, enum sheet_id id)
@@ -273,7 +275,7 @@ static bool is_among(const struct sheets *sheets, unsigned count, enum sheet_id 
 	return false;
 }
 
-/* Sheets of what heeds detail are made anew, and stand before the others. */
+/* Folds with has_detail fill their sheets again, which are printed before the others. */
 static int print_page(void *user, uint32_t detail, struct out *out, struct error *err)
 {
 	struct page *page = user;
@@ -304,7 +306,7 @@ static int print_page(void *user, uint32_t detail, struct out *out, struct error
 	return rc;
 }
 
-/* What the sheets of a model with everything in it amount to. */
+/* The detail at which the sheets of a complete model leave nothing out. */
 static uint32_t detail_of(const struct sheets *sheets)
 {
 	size_t most = 1;
@@ -315,7 +317,7 @@ static uint32_t detail_of(const struct sheets *sheets)
 	return most < UINT32_MAX / SPANS_A_PLACE ? (uint32_t)most * SPANS_A_PLACE : UINT32_MAX;
 }
 
-/* A page that may be of some size only. */
+/* Prints a page with a maximum size. */
 static int print_fitting(struct fold *fold, const struct sheets *sheets, struct out *out,
 			 struct error *err)
 {
@@ -338,7 +340,7 @@ static int print(struct fold *fold, struct sheets *sheets, struct out *out, stru
 	rc = finish_sheets(fold, sheets, err);
 	if (rc == 0)
 		rc = print_screens(fold, out, err);
-	/* A screen tells by itself what is missing. */
+	/* The screen itself says what is missing. */
 	if (rc || (!sheets->count && has_screen(fold)))
 		return rc;
 	if (fold->options->report.max_bytes)
@@ -357,7 +359,7 @@ static int answer(struct fold *fold, struct out *out, struct error *err)
 	sheets_init(&others);
 	sheets.wanted = fold->choice->tables;
 	sheets.others = &others;
-	/* Limits look at all rows. */
+	/* Limits need all rows. */
 	if (has_flag(fold, FORMAT_PEOPLE) && options->report.top && !options->limits)
 		sheets_bound(&sheets, by_of(fold), options->report.top);
 	if (options->limits && !has_flag(fold, FORMAT_PEOPLE))
@@ -404,7 +406,7 @@ static int begin(struct fold *fold, struct error *err)
 	return rc;
 }
 
-/* The summary last: reports have entries in its tallies. */
+/* Frees the summary last: reports have entries in its tallies. */
 static void end(struct fold *fold)
 {
 	for (unsigned i = 0; i < fold->choice->count; i++)
@@ -413,7 +415,7 @@ static void end(struct fold *fold)
 	summary_free(fold->run.summary);
 }
 
-/* Nobody is of the wanted processes: a name or number was mistaken. */
+/* An error if no process was selected: the name or number is wrong. */
 static int refuse_process(const struct select_options *select, struct error *err)
 {
 	return select->process ? error_set(err, ESRCH,
@@ -423,7 +425,7 @@ static int refuse_process(const struct select_options *select, struct error *err
 			       : 0;
 }
 
-/* What was read is shown, but half of a comparison would tell that all came or went. */
+/* A partial run is shown, but a comparison with one would list false differences. */
 static bool is_shown(const struct fold *fold, int rc)
 {
 	return rc == 0 || rc == -EINTR ||
@@ -444,7 +446,7 @@ static int read_and_print(struct fold *fold, struct out *out, struct error *err)
 	return printed;
 }
 
-/* A pipe gives what it has only once. */
+/* Whether the inputs can be read twice: a pipe cannot. */
 static bool are_read_again(const char *const *paths, size_t count)
 {
 	struct stat facts;
@@ -456,7 +458,7 @@ static bool are_read_again(const char *const *paths, size_t count)
 	return true;
 }
 
-/* Processes alone are asked for, of all of a run: their calls need not be read. */
+/* Whether only facts about processes are needed, of a whole run: its calls need not be read. */
 static bool can_skip(const char *const *paths, size_t count,
 		     const struct reporting_options *options)
 {
@@ -478,7 +480,7 @@ static void begin_fold(struct fold *fold, const struct reporting_options *option
 					.reading = &options->reading.trace } };
 }
 
-/* With the index. Returns 1 if that does not do: nothing was printed then. */
+/* Reads the index only. Returns 1 if that is not enough; nothing was printed then. */
 static int report_briefly(const char *const *paths, size_t count,
 			  const struct reporting_options *options, struct out *out,
 			  struct reporting_result *result, struct error *err)

@@ -3,8 +3,8 @@
 #define REPORTING_H
 
 /*
- * Reports of a run: the traces of its processes, each read once, folded by all reports that were
- * asked for, and printed as text, JSON or CSV. --report=WHAT comes here.
+ * Reports on a run: reads the traces of its processes once each, passes their events to all
+ * requested reports, and prints the reports as text, JSON or CSV. The entry point of --report=WHAT.
  */
 
 #include <stdbool.h>
@@ -23,27 +23,29 @@ struct reporting_options {
 	struct report_options report;
 	struct sheets_style style;
 	struct naming_files files;
-	const char *const *base; /* traces of the run that this one is compared with */
+	const char *const *base; /* traces of the run to compare with */
 	size_t base_count;
-	const struct limits *limits;	 /* that the run must keep, or NULL */
-	bool is_so_far;			 /* they are about what runs as it is by now */
-	const struct baseline *baseline; /* what does not count against them, or NULL */
-	struct baseline *learned;	 /* takes what the run has of what is limited, or NULL */
-	bool is_newest; /* the files are those that a command without a file reads */
-	bool is_strict; /* damage counts wherever it is: all is read */
+	const struct limits *limits; /* for the run to keep, or NULL */
+	/* the processes are still running, and the report is about their state now */
+	bool is_so_far;
+	/* call sites that do not count against the limits, or NULL */
+	const struct baseline *baseline;
+	struct baseline *learned; /* gets the run's numbers of everything limited, or NULL */
+	bool is_newest;		  /* the files are those that a command without a file would read */
+	bool is_strict;		  /* any damage counts, so everything is read */
 };
 
-/* What is to be said by a status. */
+/* What the exit status depends on. */
 struct reporting_result {
 	struct engine_result reading;
-	size_t broken, unknown;	      /* limits */
-	uint64_t damaged, incomplete; /* traces; see struct report_gaps */
+	size_t broken, unknown;	      /* numbers of limits */
+	uint64_t damaged, incomplete; /* numbers of traces; see struct report_gaps */
 };
 
 /*
- * Prints the reports; out NULL: judges the limits and prints nothing. Returns 0, -EINTR if it was
- * stopped (what was read is printed), -EINVAL for a column that there is not, or another negative
- * errno: then nothing could be read, or printed.
+ * Prints the reports; out NULL: checks the limits and prints nothing. Returns 0, -EINTR if reading
+ * was stopped (what was read is printed), -EINVAL for an unknown column, or another negative errno,
+ * after which nothing was printed.
  */
 int reporting(const char *const *paths, size_t count, const struct reporting_options *options,
 	      struct out *out, struct reporting_result *result, struct error *err);

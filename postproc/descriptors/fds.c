@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Descriptors: who opens them and how many stay, the most at one time, each that is left, what was
- * there from the start, and those that were closed twice or used when they were closed.
+ * Descriptors: by which calls they were opened and how many stay open, the maximum open at a time,
+ * each one that is open at the end, the inherited ones, and those that were closed twice or used
+ * after they were closed.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,24 +12,24 @@
 #include "postproc/totals/misuses.h"
 #include "postproc/report/report.h"
 
-#define MANY 8u /* of one place at one time: told of even if all were closed again */
+#define MANY 8u /* open at a time by one place: reported even if all were closed */
 
 struct entry { /* of a place */
 	const char *kind;
-	const char *example; /* of what stays, else of what was first */
+	const char *example; /* of those still open, else the first one */
 	uint64_t opened, now, most;
 	uint64_t age_ns;	  /* of the oldest that is open */
-	uint32_t processes, last; /* the number of the last of them */
+	uint32_t processes, last; /* last: number of the last process */
 };
 
-/* What a process had. */
+/* The sums of a process. */
 struct total {
 	const char *program;
 	uint32_t pid;
 	uint64_t inherited, opened, most, most_ns, left;
 };
 
-/* One that is open at the end. */
+/* A descriptor open at the end. */
 struct rest {
 	uint32_t pid;
 	uint64_t number, stream_object;
@@ -40,7 +41,8 @@ struct rest {
 struct inherited {
 	uint64_t number;
 	const char *kind, *what;
-	uint64_t processes, open; /* open: of them, at the end */
+	/* open: number of these processes in which it was open at the end */
+	uint64_t processes, open;
 };
 
 struct fds_state {
@@ -48,9 +50,9 @@ struct fds_state {
 	struct tally *tally;
 	struct descriptors descriptors;
 	struct pool pool;
-	uint32_t gained_site;  /* by the move of the event that is under way; 0: none */
-	uint64_t gained_index; /* of that event */
-	struct total total;    /* of the process */
+	uint32_t gained_site;  /* of the move of the current event; 0: none */
+	uint64_t gained_index; /* index of that event */
+	struct total total;    /* of the current process */
 	ARRAY_OF(struct total) totals;
 	ARRAY_OF(struct rest) rests;
 	struct table inherited_by_name;
@@ -90,7 +92,7 @@ static void on_move(void *user, const struct ledger_move *move)
 	state->gained_index = move->event->index;
 }
 
-/* What the first one is that a place opens. */
+/* Notes what the first descriptor of a place refers to. */
 static void introduce(struct fds_state *state, const struct event *event)
 {
 	const struct descriptor *descriptor;
@@ -224,7 +226,7 @@ static void keep_rest(struct fds_state *state, const struct descriptor *descript
 	};
 }
 
-/* An earlier program of the process opened it. */
+/* Sets who opened an inherited descriptor, if an earlier program of the process did. */
 static void attribute(const struct fds_state *state, struct descriptor *descriptor,
 		      const struct ledger_held *held)
 {
@@ -239,7 +241,7 @@ static void attribute(const struct fds_state *state, struct descriptor *descript
 	};
 }
 
-/* The process executed another program, which has those without FD_CLOEXEC. */
+/* The process executed another program, which inherits descriptors without FD_CLOEXEC. */
 static void pass_on(struct fds_state *state)
 {
 	struct ledger_held held;
@@ -256,7 +258,7 @@ static void pass_on(struct fds_state *state)
 	}
 }
 
-/* The oldest that a place has left stands for all of them. */
+/* The oldest open descriptor of a place is its example. */
 static void look_at_places(struct fds_state *state)
 {
 	struct ledger_held held;
@@ -374,7 +376,7 @@ static void put_total(struct fds_state *state, struct sheet *sheet, const struct
 	sheet_text(sheet, CELL(row, fd_peaks, program), total->program);
 	sheet_number(CELL(row, fd_peaks, most), total->most);
 	sheet_number(CELL(row, fd_peaks, time), report_time(state->run, total->most_ns));
-	/* A fork's child does not say what it has of its parent. */
+	/* a fork's child does not list what it inherits from its parent */
 	if (total->inherited)
 		sheet_number(CELL(row, fd_peaks, inherited), total->inherited);
 	sheet_number(CELL(row, fd_peaks, opened), total->opened);

@@ -3,11 +3,11 @@
 
 #include "images.h"
 
-#define PEAK_BYTES   1000000u /* more than is held: less is nobody's trouble */
+#define PEAK_BYTES   1000000u /* a peak less than this above the end is not reported */
 #define PEAK_TIMES   4u
 #define BLOCKS_MIN   1000u
 #define SIGNALS_MIN  10u
-#define TEMPS_MANY   100000u /* more trouble than a little that is held */
+#define TEMPS_MANY   100000u /* more damage than a small leak */
 #define PILE_OBJECTS 10u
 #define PILE_BLOCKS  100u
 
@@ -31,7 +31,7 @@ static const struct summary_class *lost_blocks(const struct summary *summary)
 	return class && class->unkept ? class : NULL;
 }
 
-/* The most that was held is far above what is left. */
+/* The peak is far above what is held at the end. */
 static const struct summary_class *high_peak(const struct summary *summary)
 {
 	const struct summary_class *class = summary_class_of(summary, RESOURCE_MEMORY);
@@ -42,7 +42,10 @@ static const struct summary_class *high_peak(const struct summary *summary)
 		       : NULL;
 }
 
-/* Where nobody ever waits, as in a library made for threads in a program of one, none is missed. */
+/*
+ * Signals that found no waiter, unless no thread ever waits: a library made for threads in a
+ * program of one thread.
+ */
 static const struct summary_class *vain_signals(const struct summary *summary)
 {
 	const struct summary_class *class = summary_class_of(summary, RESOURCE_CONDITION);
@@ -78,15 +81,15 @@ const struct summary_class *finding_class(const struct summary *summary, enum fi
 	return findings[finding].find(summary);
 }
 
-/* ---- what to ask next ---- */
+/* ---- the next report ---- */
 
 /*
- * By damage: what keeps a program from its end; wrong calls and unreachable blocks; what piles up;
- * waits that take a good part of the run; peaks and temporary blocks; then the rest of what is
- * held.
+ * The order of damage: what keeps a program from ending; wrong calls and unreachable blocks; what
+ * piles up; waits that take a good part of the run; peaks and temporary blocks; then the rest of
+ * the live objects.
  */
 
-/* A wait that kept the program from its end: of a main thread, whose program was killed. */
+/* A wait that kept the program from ending: in the main thread of a program that was killed. */
 static const char *report_of_hang(const struct summary *summary)
 {
 	bool is_kept = false;
@@ -112,7 +115,7 @@ static const char *report_of_hang(const struct summary *summary)
 	return NULL;
 }
 
-/* Threads of a pool that had nothing to do: their waits cost no time. */
+/* Idle threads of a pool: their waits cost no time. */
 static bool has_idle_threads(const struct summary *summary, enum resource resource)
 {
 	for (size_t i = 0; i < summary->blocked.count; i++)
@@ -131,7 +134,7 @@ static uint64_t waited_for(const struct summary *summary, enum resource resource
 	return waits_ns(&class->waits.times, waits_threshold(&class->waits));
 }
 
-/* All threads together waited so long: as much as the run took, or a tenth of it. */
+/* The threads together waited for as long as the run took, or for a tenth of that. */
 static const char *report_of_waits(const struct summary *summary, uint64_t least_ns)
 {
 	uint64_t locks_ns = waited_for(summary, RESOURCE_LOCK);
@@ -149,7 +152,7 @@ static uint64_t held_of(const struct summary *summary, enum resource resource)
 	return class ? class->held - class->held_parts : 0;
 }
 
-/* So many of a kind are no oversight at the end of main: each call makes one more. */
+/* That many of a kind were not just left at the end of main: each call adds one. */
 static const char *report_of_piles(const struct summary *summary)
 {
 	if (held_of(summary, RESOURCE_THREAD) >= PILE_OBJECTS)
@@ -160,8 +163,8 @@ static const char *report_of_piles(const struct summary *summary)
 }
 
 /*
- * What is forgotten is a fault, what is freed at once is wasteful: it has to be much. A signal that
- * no thread waits for costs some nanoseconds; where a wait has missed one, this was said before.
+ * A leak is a fault, temporary blocks are only waste: they must be many to come first. A signal
+ * without a waiter costs some nanoseconds; a wait that missed one was reported before.
  */
 static bool is_less_than_leaks(const struct summary *summary, enum finding finding,
 			       const struct findings_leaks *leaks)
@@ -185,7 +188,7 @@ static const char *report_of_worst(const struct summary *summary,
 	return NULL;
 }
 
-/* A program that ran without the library: what it holds is not known. */
+/* A program ran without the library: its objects are not known. */
 static bool has_untraced(const struct summary *summary)
 {
 	bool is_untraced = summary->spawned.count != 0;
@@ -208,7 +211,7 @@ const char *findings_report(const struct summary *summary, const struct findings
 
 	if (report)
 		return report;
-	/* it names them, and without them no leak is certain */
+	/* that table names the libraries; without them no leak is certain */
 	if (summary->bypasses.count || summary->namespaces)
 		return "info --table=missing";
 	if (!leaks->class)
@@ -216,9 +219,9 @@ const char *findings_report(const struct summary *summary, const struct findings
 	return leaks->class->known == RESOURCE_FD ? "fds" : "leaks";
 }
 
-/* ---- what is worth a line ---- */
+/* ---- lines worth showing ---- */
 
-/* It made no peak; a few of many are nobody's trouble. */
+/* A small part of a peak, or few of many temporary blocks. */
 static bool is_little(const struct causes_top *top, size_t i, enum finding finding)
 {
 	if (finding == FINDING_PEAK)

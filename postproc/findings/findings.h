@@ -2,36 +2,39 @@
 #ifndef FINDINGS_FINDINGS_H
 #define FINDINGS_FINDINGS_H
 
-/* What no sum of a run shows: of which class something is unusual, and what to ask next. */
+/*
+ * What the sums of a run do not show: in which class something is unusual, and which report to read
+ * next.
+ */
 
 #include "postproc/totals/summary.h"
 
 /* The worst first. */
 enum finding {
-	FINDING_CLOSED,	 /* closed or used when it was not open */
-	FINDING_LOST,	 /* blocks that nobody keeps, where memory was scanned */
-	FINDING_PEAK,	 /* the most that was held is far above what is left */
-	FINDING_SIGNALS, /* conditions were signalled when nobody waited */
-	FINDING_SHORT,	 /* given back by the next call of the thread that gained it */
+	FINDING_CLOSED,	 /* descriptors closed or used when they were not open */
+	FINDING_LOST,	 /* unreachable blocks, if memory was scanned */
+	FINDING_PEAK,	 /* the peak is far above what is held at the end */
+	FINDING_SIGNALS, /* signals of conditions when no thread waited */
+	FINDING_SHORT,	 /* objects released by the next call of the thread that acquired them */
 	FINDINGS,
 };
 
-/* The class that it is about, or NULL: it is not so. */
+/* The class with the finding; NULL: the run does not have it. */
 const struct summary_class *finding_class(const struct summary *summary, enum finding finding);
 
-/* What is held at the end, but for what the report leaks leaves out. */
+/* Objects held at the end, without those that the report leaks leaves out. */
 struct findings_leaks {
-	const struct summary_class *class; /* of what comes first; NULL: nothing is held */
-	uint64_t blocks;		   /* of memory: most of one call site */
+	const struct summary_class *class; /* the class listed first; NULL: nothing is held */
+	uint64_t blocks;		   /* of memory: the maximum of one call site */
 };
 
-/* The report that says more of what does most damage. */
+/* The report on what does the most damage. */
 const char *findings_report(const struct summary *summary, const struct findings_leaks *leaks);
 
-/* Of the places of a finding, those that are worth a line: at most so many. */
+/* How many of a finding's call sites are worth a line: at most max of them. */
 size_t findings_places(const struct causes_top *top, enum finding finding, size_t most);
 
-/* Worth a look: a hundredth of the run, or a tenth of a second. */
+/* Whether the waits took a hundredth of the run, or a tenth of a second. */
 bool findings_waits_long(const struct summary *summary, uint64_t waited_ns);
 
 #endif

@@ -29,7 +29,7 @@ const struct summary_process *images_next(const struct summary *summary,
 	return NULL;
 }
 
-/* ---- which of them matter ---- */
+/* ---- ranks ---- */
 
 struct rank {
 	const struct summary_process *process;
@@ -65,7 +65,7 @@ static int compare_trouble(const void *left, const void *right)
 	return ORDER(b->trouble, a->trouble) ?: compare_held(left, right);
 }
 
-/* Of count that are ranked, left more. Returns how many are still left. */
+/* Marks up to left of the count ranked processes. Returns how many may still be marked. */
 static size_t mark(const struct rank *ranks, size_t count, const struct summary_process *first,
 		   size_t left, bool *is_chosen)
 {
@@ -104,7 +104,7 @@ void images_choose(const struct summary *summary, size_t room, bool *is_chosen)
 	choose(summary, ranks, room, is_chosen);
 }
 
-/* ---- what ran untraced ---- */
+/* ---- untraced programs ---- */
 
 static bool is_untraced(const struct summary *summary, size_t index)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The numbers of the screen that a run ends with. As text they are that screen. */
+/* The numbers of the screen that a run ends with. As text it is that screen. */
 
 #include "postproc/report/report.h"
 
@@ -35,7 +35,7 @@ static void put(struct sheet *sheet, const struct summary_class *class)
 	sheet_number(CELL(row, classes, earlier), class->earlier);
 }
 
-/* Of all processes. */
+/* Sums over all processes. */
 static void put_before(struct sheet *sheet, const struct summary *summary, enum before_kind kind)
 {
 	struct before_sum sum = { 0 };

@@ -11,22 +11,24 @@
 #include "postproc/totals/selection.h"
 #include "postproc/totals/summary_fold.h"
 
-/* ---- what a process still holds ---- */
+/* ---- objects that a process still holds ---- */
 
-/* Of a place. */
+/* Objects held at the end, of one place. */
 struct held {
 	uint64_t count, bytes;
 	uint32_t processes;
-	uint32_t last;	  /* number of the process that was merged last, from 1 */
-	uint64_t amount;  /* bytes, or else objects of that one */
-	uint32_t process; /* the one that holds most of it */
-	uint64_t most;	  /* of that one */
+	uint32_t last;	  /* number of the last process that was merged, from 1 */
+	uint64_t amount;  /* of that process: bytes, or else objects */
+	uint32_t process; /* number of the process that holds most */
+	uint64_t most;	  /* amount of that process */
 	const char *example;
 	bool has_more_examples;
-	uint32_t children; /* that nobody waited for */
+	uint32_t children; /* that no process waited for */
 };
 
-/* Whether b says more shortly what a site is about; the same answer in whatever order they come. */
+/*
+ * Whether b is the shorter description of a site; the result does not depend on the order of calls.
+ */
 static bool is_shorter(const char *a, const char *b)
 {
 	size_t length_a = strlen(a), length_b = strlen(b);
@@ -34,7 +36,7 @@ static bool is_shorter(const char *a, const char *b)
 	return length_a != length_b ? length_b < length_a : strcmp(b, a) < 0;
 }
 
-/* Whether it is better than the one that is there. */
+/* Whether the path is a better example than the current one. */
 static bool is_example(struct held *held, const char *path)
 {
 	held->has_more_examples |= held->example && strcmp(held->example, path) != 0;
@@ -81,7 +83,7 @@ static void count_part(struct summary *summary, const struct ledger_held *object
 	class->parts_of |= hook ? 1u << hook->resource : 0;
 }
 
-/* Sizes tell enough of blocks, threads of locks. */
+/* Sizes describe blocks well enough, threads describe locks. */
 static bool has_example(const struct summary_class *class)
 {
 	return !summary_has_bytes(class) && class->known != RESOURCE_NONE &&
@@ -131,7 +133,7 @@ static void close_held(struct summary *summary)
 	}
 }
 
-/* ---- what it passes on to the program that it executes ---- */
+/* ---- descriptors passed to an executed program ---- */
 
 static const struct resource_class class_of_descriptors = { .type = "fd", .known = RESOURCE_FD };
 
@@ -155,7 +157,7 @@ static void pass(struct summary *summary, const struct ledger_held *held)
 	passed->pid = summary->fold->process.pid;
 	passed->arguments = keep_arguments(&call);
 	passed->function = *site->function;
-	passed->function.hook = NULL; /* that of a stream is no part: the stream is gone */
+	passed->function.hook = NULL; /* the hook of a stream would be a dangling pointer */
 	passed->function.name =
 		pool_text(&summary->pool, site->function->name, site->function->length);
 	passed->backtrace = (struct backtrace){
@@ -178,8 +180,8 @@ static void pass(struct summary *summary, const struct ledger_held *held)
 }
 
 /*
- * Those above 2 whose FD_CLOEXEC is not set are open in the next program, whose ~fd notes list
- * them. 0, 1 and 2 are set up for that program, which inherits them.
+ * Descriptors above 2 without FD_CLOEXEC are open in the next program, whose ~fd notes list them.
+ * 0, 1 and 2 are set up for that program, which inherits them.
  */
 static void pass_descriptors(struct summary *summary)
 {
@@ -192,7 +194,9 @@ static void pass_descriptors(struct summary *summary)
 			pass(summary, &held);
 }
 
-/* Of the first count, what this process got: it was taken over, or closed by the exec. */
+/*
+ * Removes this process's entries of the first count: they were taken over, or closed by the exec.
+ */
 static void forget_passed(struct summary *summary, uint32_t pid, size_t count)
 {
 	size_t kept = 0;
@@ -210,7 +214,7 @@ static void forget_passed(struct summary *summary, uint32_t pid, size_t count)
 	summary->passed.count = kept;
 }
 
-/* ---- what it used ---- */
+/* ---- totals of the process ---- */
 
 static void learn_classes(struct summary *summary)
 {
@@ -323,8 +327,10 @@ static void close_signals(struct summary *summary)
 			signals->stats.items[i].vain;
 }
 
-/* The table lock_waits has the same numbers. */
-/* Locks that were taken without a wait are only counted; when they were released is not known. */
+/*
+ * Locks that were acquired without a wait are only counted (as in the table lock_waits); when they
+ * were released is not known.
+ */
 static void add_uncontended(struct summary *summary, uint64_t count)
 {
 	struct summary_class *class =
@@ -361,9 +367,9 @@ static void close_locks(struct summary *summary)
 	keep_hot(summary, index, &hot, &locks->sites, pair->waiter, pair->holder);
 }
 
-/* ---- who waits at the end ---- */
+/* ---- waits at the end ---- */
 
-/* What a thread waits for at the end, or NULL. */
+/* The call in which a thread waits at the end, or NULL. */
 static struct fold_open *open_of(const struct summary_fold *fold, uint64_t thread)
 {
 	for (size_t i = 0; i < fold->open.count; i++)
@@ -382,8 +388,8 @@ static bool has_way(const struct fold_open *open, enum hook_how how)
 }
 
 /*
- * The next thread behind *at (0 at first) that a call waits for; 0: there is none. All readers are
- * in the way of a writer. Where readers alone have it a reader waits for a writer that waits.
+ * The next thread after *at (0 at first) that a call waits for; 0: there is none. A writer waits
+ * for all readers. If only readers hold the lock, a reader waits for a waiting writer.
  */
 static uint32_t next_blocker(const struct summary *summary, const struct fold_open *open,
 			     uint32_t *at)
@@ -413,7 +419,7 @@ static uint32_t next_blocker(const struct summary *summary, const struct fold_op
 	return 0;
 }
 
-/* Whether what a thread waits for waits in the end for that thread; all calls are visited once. */
+/* Whether the call waits directly or indirectly for its own thread; visits each call once. */
 static bool is_deadlock(const struct summary *summary, const struct fold_open *first)
 {
 	const struct fold_open *next[SUMMARY_BLOCKED_MAX] = { first };
@@ -438,7 +444,7 @@ static bool is_deadlock(const struct summary *summary, const struct fold_open *f
 	return false;
 }
 
-/* A thread that has the lock: one that waits in the end for the waiter, or else any. */
+/* A thread that holds the lock: one that itself waits for the waiter, or else any. */
 static bool find_holder(const struct summary *summary, const struct fold_open *open,
 			struct locks_holder *found)
 {
@@ -457,7 +463,10 @@ static bool find_holder(const struct summary *summary, const struct fold_open *o
 	return has_found;
 }
 
-/* Whoever ends a program by a signal was tired of waiting; idle threads of a pool are at rest. */
+/*
+ * A program that was ended by a signal, or left running, hung in its waits; otherwise only a wait
+ * of the main thread counts: idle threads of a pool wait without harm.
+ */
 static bool kept_from_end(const struct summary *summary, const struct fold_open *open)
 {
 	const struct summary_process *process = &summary->fold->process;
@@ -466,7 +475,7 @@ static bool kept_from_end(const struct summary *summary, const struct fold_open 
 	       process->end == SUMMARY_DETACHED || open->thread == process->pid;
 }
 
-/* The last signal before the wait, if no thread waited when it came. */
+/* The last signal before the wait, if no thread waited when it was sent. */
 static void find_vain(struct summary *summary, const struct fold_open *open,
 		      struct summary_blocked *blocked)
 {
@@ -502,9 +511,9 @@ static void find_notify(struct summary *summary, const struct fold_open *open,
 }
 
 /*
- * A lock whose holder has ended is never released. Other waits may just have been idle in a program
- * that ended by itself; one that was killed, or was left alone, may have hung in them. A wait with
- * a timeout ends by itself.
+ * A lock whose holder has ended is never released. Other waits may have been idle in a program that
+ * ended by itself; in one that was killed, or left running, they may be hangs. A wait with a
+ * timeout ends by itself.
  */
 static bool is_hung(const struct summary *summary, const struct fold_open *open,
 		    const struct summary_blocked *blocked)
@@ -555,7 +564,10 @@ static void add_blocked(struct summary *summary, const struct fold_open *open)
 		place_of(summary, &summary->locks.sites, holder.site, &blocked->holder_backtrace);
 }
 
-/* Several threads in the same call for the same object are one line. first: of this process. */
+/*
+ * Several threads in the same call for the same object are one entry. first: the first entry of
+ * this process.
+ */
 static void close_open(struct summary *summary, const struct fold_open *open, size_t first)
 {
 	for (size_t i = first; i < summary->blocked.count; i++) {
@@ -632,7 +644,7 @@ static void keep_process(struct summary *summary)
 	summary->inherited += process->inherited;
 }
 
-/* A program that ran another one holds nothing, and its other threads were ended. */
+/* A process that executed another program holds nothing, and its other threads were ended. */
 void verdict_process(struct summary *summary, struct error *err)
 {
 	bool was_replaced = summary->fold->process.end == SUMMARY_EXEC;
@@ -657,7 +669,10 @@ void verdict_process(struct summary *summary, struct error *err)
 	touched_process(&summary->touched, &summary->atlas);
 	if (was_replaced)
 		pass_descriptors(summary);
-	/* What nobody asks for any more makes room for the places of the run. */
+	/*
+	 * The backtraces of the process are no longer needed: this frees space for the places of
+	 * the run.
+	 */
 	ledger_forget(summary->ledger);
 	tallies_close(&summary->tallies, ledger_sites(summary->ledger));
 	keep_process(summary);
@@ -743,11 +758,16 @@ static void sum_processes(struct summary *summary)
 			summary->start_ns = process->start_ns;
 		if (process->end_ns > summary->end_ns)
 			summary->end_ns = process->end_ns;
-		/* Beyond this, pids are not looked up one by one. */
+		/*
+		 * Beyond this number pids are assumed to be distinct: the search would be
+		 * quadratic.
+		 */
 		is_first = i >= 4096 || is_first_of_pid(summary, i);
 		summary->pids += is_first;
-		/* An exec goes on in a thread that is counted already; who called nothing is one,
-		 * too. */
+		/*
+		 * An exec goes on in a thread that is counted already. A thread without calls
+		 * counts, too.
+		 */
 		if (process->has_tails)
 			summary->threads += (process->threads ? process->threads : 1) - !is_first;
 	}
@@ -769,8 +789,8 @@ static void find_last_images(struct summary *summary)
 }
 
 /*
- * Whether a child's own trace would be among those that were read. In another namespace for
- * processes it has another number there.
+ * Whether a child's own trace would be among those that were read. A child in another pid namespace
+ * has another number there.
  */
 static bool would_be_read(const struct summary *summary, const struct summary_spawned *spawned)
 {
@@ -794,7 +814,7 @@ static void keep_untraced(struct summary *summary)
 	summary->spawned.count = kept;
 }
 
-/* Places that hold something. */
+/* Makes the sites of the places that hold something. */
 static void make_sites(struct summary *summary)
 {
 	for (uint32_t i = 0; summary->held && i < tallies_count(&summary->tallies); i++) {
@@ -833,7 +853,9 @@ void verdict_run(struct summary *summary)
 		      sizeof(*summary->processes.items), compare_processes);
 	find_last_images(summary);
 	keep_untraced(summary);
-	/* Those that outlived their parent are not held: no process could have waited for them. */
+	/*
+	 * children that outlived their parent are not held: no process could have waited for them
+	 */
 	for (uint32_t i = 0; i < summary->class_count; i++)
 		if (summary->classes[i].known == RESOURCE_PROCESS)
 			summary->classes[i].held -=
@@ -857,15 +879,18 @@ void verdict_run(struct summary *summary)
 	}
 }
 
-/* ---- what is shown ---- */
+/* ---- the sites to show ---- */
 
-/* Of other classes each so many; of what exists and need not be destroyed, fewer. */
+/*
+ * How many sites of a class other than memory are shown: fewer of objects that need not be
+ * destroyed.
+ */
 static size_t share_of(const struct summary *summary, uint32_t class)
 {
 	return ledger_rank(summary->classes[class].known) <= 9 ? 3 : 1;
 }
 
-/* Lines come class by class: from here to the first of another class. */
+/* The sites are grouped by class: the index of the first of the next class. */
 static size_t end_of_class(const uint32_t *classes, size_t count, size_t from)
 {
 	size_t to = from;
@@ -890,7 +915,7 @@ size_t summary_share(const struct summary *summary, const uint32_t *classes, siz
 	if (reserved > room / 2)
 		reserved = room / 2;
 	for (size_t from = 0, to; from < all && count < room; from = to) {
-		/* Loaders and allocators map a lot: that alone is no news. */
+		/* loaders and allocators map a lot, which alone is not worth reporting */
 		bool is_plenty = from || summary->classes[classes[from]].known == RESOURCE_MAPPING;
 		size_t share = is_plenty ? share_of(summary, classes[from]) : room - reserved;
 

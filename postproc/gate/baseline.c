@@ -81,7 +81,7 @@ bool baseline_recognises(const char *path)
 	       !strcmp(head, HEAD);
 }
 
-/* NAME, number, functions: the key is the line without its number. */
+/* Parses NAME, number, functions: the key is the line without its number. */
 static int take_line(struct baseline *baseline, char *line, size_t number, const char *path,
 		     struct error *err)
 {
@@ -101,7 +101,7 @@ static int take_line(struct baseline *baseline, char *line, size_t number, const
 	return 0;
 }
 
-/* Of several files put together the coarsest. */
+/* Of several baselines the largest sampling interval counts. */
 static void take_sample(struct baseline *baseline, const char *number)
 {
 	uint64_t sample = strtoull(number, NULL, 10);
@@ -140,7 +140,7 @@ static int by_key(const void *one, const void *two)
 	return strcmp(a->key, b->key);
 }
 
-/* In the order of their keys, so that two versions of it differ in what differs. */
+/* Sorted by key, so that a diff of two versions shows only what differs. */
 void sheets_print_baseline(const struct sheets_job *job)
 {
 	const struct baseline *baseline = job->style->learned;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Which limits are broken. They are judged by what other reports say: reporting.c fills the sheet.
+/*
+ * The report on limits. Other reports have the values that limits are checked against: reporting.c
+ * fills the sheet.
  */
 #include <errno.h>
 

@@ -17,13 +17,13 @@
 enum limit_how { LIMIT_SUM, LIMIT_LARGEST, LIMIT_ROWS, LIMIT_GROUPS };
 enum limit_when { LIMIT_END, LIMIT_EVER, LIMIT_COUNT, LIMIT_STATE, LIMIT_SCAN, LIMIT_WHENS };
 
-/* A row of limits.def: where its value is found, and what it depends on. */
+/* A row of limits.def: where its value is, and what the value depends on. */
 struct source {
 	enum sheet_id sheet;
 	int column;
 	enum limit_how how;
 	enum limit_when when;
-	unsigned kinds; /* of events: enum report_kind */
+	unsigned kinds; /* kinds of events: enum report_kind */
 };
 
 static const struct source *source_of(const struct limit_row *row)
@@ -56,7 +56,10 @@ static const char *text_of(const struct sheet_cell *cell)
 	return cell->is_set && cell->text ? cell->text : "";
 }
 
-/* The first column without its number and what it is about: "1. closed twice: descriptor 5". */
+/*
+ * The first column without its number and details: "closed twice" of "1. closed twice: descriptor
+ * 5".
+ */
 static const char *class_of(const struct sheet_cell *cell, size_t *length)
 {
 	const char *text = text_of(cell);
@@ -89,21 +92,21 @@ static bool is_of_class(const struct limit_row *row, const struct sheet_cell *ce
 	return strlen(row->class) == length && !strncmp(row->class, class, length);
 }
 
-/* Rows of a group are added one after the other. */
+/* Rows of a group are adjacent. */
 static bool begins_group(const struct sheet *sheet, size_t index)
 {
 	return !index || strcmp(text_of(&sheet->rows.items[index - 1][0]),
 				text_of(&sheet->rows.items[index][0])) != 0;
 }
 
-/* ---- places ---- */
+/* ---- keys of call sites ---- */
 
 struct key {
 	char text[KEY_MAX];
 	size_t length;
 };
 
-/* Names come from files that others made: what would part lines or columns does not stay. */
+/* Names come from untrusted files: control characters would break lines or columns. */
 static void key_add(struct key *key, const char *text, size_t length)
 {
 	for (size_t i = 0; i < length && key->length + 1 < KEY_MAX; i++)
@@ -116,7 +119,7 @@ static void key_put(struct key *key, const char *text)
 	key_add(key, text, strlen(text));
 }
 
-/* " < main < run < strdup": without addresses and lines, which another build has elsewhere. */
+/* " < main < run < strdup": without addresses and lines, which differ in another build. */
 static void key_backtrace(struct key *key, struct paths *paths, const struct trace_node *backtrace)
 {
 	size_t count = paths_make(paths, backtrace, "?");
@@ -135,7 +138,7 @@ static void key_backtrace(struct key *key, struct paths *paths, const struct tra
 	}
 }
 
-/* What is the same in another run: limit, class, functions; of a row without these, the program. */
+/* What another run has in common: limit, class, functions; of a row without these, the program. */
 static void key_of(struct key *key, struct paths *paths, const struct limit_row *row,
 		   const struct sheet *sheet, const struct sheet_cell *cells)
 {
@@ -162,13 +165,13 @@ static void key_of(struct key *key, struct paths *paths, const struct limit_row 
 /* ---- values ---- */
 
 struct value {
-	uint64_t counts; /* and may break the limit */
-	uint64_t known;	 /* what the baseline lets pass */
-	double square;	 /* of what an estimate may be wrong by */
-	double slack;	 /* of what is more than in a baseline: of noise, what is more adds up */
-	bool is_seen;	 /* some of it is no estimate, or a sample: there is something */
-	uint64_t most;	 /* that one row counts, */
-	const struct trace_node *site; /* and its call site; NULL: it has none */
+	uint64_t counts; /* part that may break the limit */
+	uint64_t known;	 /* part that is in the baseline */
+	double square;	 /* of the error of an estimate */
+	double slack;	 /* error of what exceeds a baseline: excesses by chance add up */
+	bool is_seen;	 /* part of it is exact, or there is a sample: it is not 0 */
+	uint64_t most;	 /* maximum of one row, */
+	const struct trace_node *site; /* and the call site of that row; NULL: it has none */
 };
 
 static uint64_t error_of(const struct value *value)
@@ -176,7 +179,7 @@ static uint64_t error_of(const struct value *value)
 	return (uint64_t)ceil(value->slack + sqrt(value->square));
 }
 
-/* What of a place's number is new: all of it, or what it is more. */
+/* The part of a call site's number that is new: all of it, or the excess over the baseline. */
 static uint64_t newer(const struct judge *judge, const struct limit_row *row, const char *key,
 		      uint64_t number)
 {
@@ -193,8 +196,9 @@ static uint64_t newer(const struct judge *judge, const struct limit_row *row, co
 }
 
 /*
- * What is more than in a baseline is as uncertain as that, too; what is not in it may have been
- * there. error: of the run's own number. key: NULL: there is no baseline.
+ * An excess over a baseline is as uncertain as the baseline itself, and a call site that is not in
+ * the baseline may only have been missed by its samples. error: of the run's own number. key: NULL:
+ * there is no baseline.
  */
 static void doubt(const struct judge *judge, bool is_memory, const char *key, uint64_t counts,
 		  uint64_t error, struct value *value)
@@ -247,7 +251,7 @@ static void add(struct value *value, enum limit_how how, uint64_t counts, uint64
 		value->known = all;
 }
 
-/* The call site of the row that counts most. */
+/* Remembers the call site of the row with the largest number. */
 static void remember_site(const struct sheet *sheet, const struct sheet_cell *cells,
 			  uint64_t counts, struct value *value)
 {
@@ -259,7 +263,7 @@ static void remember_site(const struct sheet *sheet, const struct sheet_cell *ce
 	value->site = cells[column].is_set ? cells[column].backtrace : NULL;
 }
 
-/* A circle is known if each of its steps is: what is new of a group decides, once. */
+/* A cycle is known if each of its steps is: the group counts once if any step is new. */
 static uint64_t number_of(const struct limit_row *row, const struct sheet *sheet, size_t index)
 {
 	const struct sheet_cell *cell = &sheet->rows.items[index][source_of(row)->column];
@@ -299,7 +303,7 @@ static void measure(const struct judge *judge, struct paths *paths, const struct
 
 /* ---- reasons ---- */
 
-/* What events that were not seen can do to a value. */
+/* How events that were not seen can change a value. */
 enum unseen { NONE, MORE, EITHER };
 
 enum reason_part {
@@ -311,7 +315,7 @@ enum reason_part {
 	REASON_SAMPLED,
 };
 
-/* A part of the events (reasons.def), by what a limit is about. */
+/* Effect of missing some events (reasons.def), by when a limit's value is taken. */
 static const enum unseen effects[][LIMIT_WHENS] = {
 	/*		     END     EVER    COUNT STATE SCAN */
 	[REASON_SOME] = { EITHER, EITHER, MORE, EITHER, EITHER },
@@ -323,7 +327,7 @@ static const enum unseen effects[][LIMIT_WHENS] = {
 };
 
 static const struct reason {
-	size_t count; /* where it is in struct report_gaps */
+	size_t count; /* offset in struct report_gaps */
 	enum reason_part part;
 	const char *noun, *what;
 } reasons[] = {
@@ -344,7 +348,7 @@ static void say_reason(const struct reason *reason, uint64_t count, char *text, 
 		snprintf(text, size, "%s", reason->what);
 }
 
-/* The worst that unseen events can do to the value, and the first reason for that. */
+/* The worst effect that unseen events can have on the value, and the first reason for it. */
 static enum unseen find_unseen(const struct judge *judge, const struct limit *limit, char *text,
 			       size_t size)
 {
@@ -356,7 +360,7 @@ static enum unseen find_unseen(const struct judge *judge, const struct limit *li
 			 row->unit == LIMIT_NS ? limit->value : 0, &gaps);
 	gaps.unread = judge->unread;
 	gaps.empty = judge->is_empty;
-	/* what a thread waits for now may still come */
+	/* a thread that waits now may still go on */
 	if (judge->is_so_far && source_of(row)->when != LIMIT_STATE)
 		gaps.incomplete = gaps.left = 0;
 	for (size_t i = 0; i < sizeof(reasons) / sizeof(*reasons); i++) {
@@ -372,7 +376,7 @@ static enum unseen find_unseen(const struct judge *judge, const struct limit *li
 	return worst;
 }
 
-/* ---- the verdict ---- */
+/* ---- the result ---- */
 
 enum verdict { BROKEN, UNKNOWN, KEPT, VERDICTS };
 
@@ -395,7 +399,7 @@ static void put(struct sheet *sheet, const struct limit *limit, const struct sen
 	sheet_text(sheet, CELL(row, limits, why), sentence->why);
 	if (sentence->verdict == BROKEN && sentence->value.site)
 		sheet_backtrace(CELL(row, limits, backtrace), sentence->value.site);
-	/* of no event there is no value */
+	/* without events there is no value */
 	if (sentence->is_empty)
 		return;
 	sheet_amount(CELL(row, limits, value), sentence->value.counts, has_bytes);
@@ -408,7 +412,10 @@ static void put(struct sheet *sheet, const struct limit *limit, const struct sen
 	CELL(row, limits, known)->has_ns = limit->row->unit == LIMIT_NS;
 }
 
-/* What is unseen may only add to what breaks the limit already, or be why it seems broken. */
+/*
+ * Unseen events may only add to a value that breaks the limit already; or they may be why it seems
+ * broken, or kept.
+ */
 static enum verdict decide(const struct limit *limit, uint64_t value, enum unseen effect)
 {
 	bool breaks = limit_is_broken(limit, value);
@@ -418,7 +425,7 @@ static enum verdict decide(const struct limit *limit, uint64_t value, enum unsee
 	return breaks ? BROKEN : KEPT;
 }
 
-/* Of the run, or of what it is compared with. */
+/* The sampling interval: the larger one of the run's and the baseline's. */
 static uint64_t sample_of(const struct judge *judge)
 {
 	uint64_t run = judge->run->summary->sample;
@@ -428,8 +435,8 @@ static uint64_t sample_of(const struct judge *judge)
 }
 
 /*
- * Whether samples leave it open how a value stands to its limit. Of what was sampled at least one
- * was there; where none was, up to three times the distance of samples may be (95 of 100 times).
+ * Whether samples leave open if the limit is kept. At least one object of a sample was there;
+ * without any sample up to three sampling intervals may have been (with 95 % confidence).
  */
 static bool is_within_error(const struct judge *judge, const struct limit *limit,
 			    const struct value *value)

@@ -3,8 +3,8 @@
 #define GATE_JUDGE_H
 
 /*
- * Whether a run keeps its limits: BROKEN and kept are said where they are sure. What the recording
- * did not see makes a limit unknown, unless nothing unseen could change the verdict.
+ * Whether a run keeps its limits: the result is BROKEN or kept only if that is certain. If the
+ * recording missed events that could change the result, the limit is unknown.
  */
 
 #include "baseline.h"
@@ -15,18 +15,18 @@
 struct judge {
 	const struct limits *limits;
 	const struct report_run *run;
-	const struct baseline *baseline; /* what does not count; NULL: all counts */
-	struct baseline *learned; /* what the run has is put in there; NULL: it is not wanted */
-	bool is_so_far;		  /* about what still runs as it is by now: that is its end */
-	bool is_empty;		  /* filters left no event */
-	size_t unread;		  /* traces that could not be read, whole or in part */
+	const struct baseline *baseline; /* call sites that do not count; NULL: all count */
+	struct baseline *learned;	 /* gets the numbers of the run; NULL: not wanted */
+	bool is_so_far; /* the run is still going on: its state now counts as its end */
+	bool is_empty;	/* filters left no event */
+	size_t unread;	/* traces that could not be read, completely or in part */
 	/* the result */
 	size_t broken, unknown;
 };
 
 /*
- * Fills SHEET_limits, what is broken first, then what is unknown. The reports' sheets are looked
- * for in both; they need not be finished.
+ * Fills SHEET_limits: broken limits first, then unknown ones. The values are looked up in the
+ * sheets of both one and other, which need not be finished.
  */
 void judge_limits(struct judge *judge, const struct sheets *one, const struct sheets *other,
 		  struct sheet *sheet);

@@ -3,7 +3,7 @@
 
 #define SHIFT_FIRST 12u /* 4 us */
 
-/* later stands behind it in time. */
+/* Merges the step that follows it in time. */
 static void merge(struct curve_step *step, const struct curve_step *later)
 {
 	struct curve_step earlier = *step;

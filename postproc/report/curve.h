@@ -3,9 +3,9 @@
 #define REPORT_CURVE_H
 
 /*
- * An amount over time in at most CURVE_STEPS steps of equal length: of each the most that there was
- * and what there was last, with their exact times. When time goes on, two steps become one, so
- * memory does not grow, and the greatest and the last of all stay what they were.
+ * An amount over time in at most CURVE_STEPS steps of equal length: each step has its maximum and
+ * its last amount, with their exact times. As time goes on, pairs of steps are merged, so the size
+ * is fixed, and the maximum and the last amount of the whole stay exact.
  */
 
 #include <stdbool.h>
@@ -16,10 +16,10 @@
 
 struct curve_step {
 	uint64_t most, most_ns, last, last_ns;
-	bool is_set; /* else nothing changed in it */
+	bool is_set; /* false: nothing changed in it */
 };
 
-/* All zero at first. */
+/* All zeros at the start. */
 struct curve {
 	unsigned shift; /* a step is 1 << shift ns */
 	uint64_t first; /* number of the first step: its time >> shift */
@@ -28,12 +28,12 @@ struct curve {
 	struct curve_step steps[CURVE_STEPS];
 };
 
-/* From that time on it is so much. A time before the last one is taken for that. */
+/* The amount from that time on. A time before the last one is replaced by the last one. */
 void curve_add(struct curve *curve, uint64_t time_ns, uint64_t amount);
 
 /*
- * The points of the curve in the order of time, those of a step that differ: most, then last. *at
- * is 0 at first; false after the last.
+ * The points of the curve in the order of time; a step has two if they differ: maximum, then last.
+ * *at is 0 at first; returns false after the last point.
  */
 bool curve_next(const struct curve *curve, size_t *at, uint64_t *time_ns, uint64_t *amount);
 

@@ -3,11 +3,11 @@
 #define REPORT_REPORT_H
 
 /*
- * A fold over the events of all processes of a run that ends in sheets: the tables of a report, or
- * some of them. It hears events, or, through the ledger, what they acquired and released; it never
- * prints and looks up no name but to match one. One fold is one file (memory/, waits/,
- * descriptors/, run/) and a row of reports.def. A lack of memory ends the program (base/memory.h):
- * nothing in postproc/ returns for it.
+ * A fold: a reader of the events of all processes of a run that fills sheets, the tables of a
+ * report or some of them. It receives events or, through the ledger, acquisitions and releases; it
+ * never prints, and resolves names only to match them. One fold is one file (memory/, waits/,
+ * descriptors/, run/) and a row of reports.def. Running out of memory ends the program
+ * (base/memory.h), so nothing in postproc/ returns an error for it.
  */
 
 #include "account/ledger.h"
@@ -20,84 +20,97 @@
 #include "trace/trace.h"
 
 struct report_options {
-	uint64_t within;		      /* calls of a thread, for temp; 0: 1 */
-	uint64_t min_age_ns;		      /* for leaks: held at least so long */
+	uint64_t within;		      /* for temp: number of calls of a thread; 0: 1 */
+	uint64_t min_age_ns;		      /* for leaks: minimum time held */
 	const char *const *suppression_files; /* for leaks */
 	size_t suppression_count;
 	bool has_limits;    /* --fail-on */
-	const char *object; /* for history: as the user says it */
-	const char *by;	    /* for reports that take it: what they measure; NULL: not said */
+	const char *object; /* for history: as the user wrote it */
+	const char *by;	    /* for reports that take it: what they measure; NULL: not given */
 	size_t top;	    /* rows to be printed; 0: all */
-	uint64_t max_bytes; /* of a page: its file is not to be larger; 0: not said */
+	uint64_t max_bytes; /* of a page: maximum size of its file; 0: no limit */
 	bool is_bottom_up;  /* for tree */
-	bool wants_growing; /* for leaks: the curves of places, and of these only */
-	unsigned rises;	    /* what rises in so many windows */
+	bool wants_growing; /* for leaks: curves of places, and only those that grow */
+	unsigned rises;	    /* a curve grows if it rises in this many windows */
 };
 
-/* What all reports of a run share. */
+/* The state that all reports of a run share. */
 struct report_run {
 	const struct report_options *options;
 	const char *const *paths; /* traces, or directories */
 	size_t path_count;
-	const struct trace_options *reading; /* how they are opened */
-	uint32_t detail; /* spans that a model may have, and places and others in proportion; 0: as
-			    it does */
-	bool is_base;	 /* what is read now is what the run is compared with (diff) */
+	const struct trace_options *reading; /* how the traces are opened */
+	/*
+	 * maximum number of spans in a model, and of call sites and others in proportion; 0: no
+	 * limit
+	 */
+	uint32_t detail;
+	bool is_base; /* the traces now read are those that the run is compared with (diff) */
 	struct summary *summary; /* processes, atlas; classes only if a report wants_summary */
 	struct ledger *ledger;
-	struct naming *naming; /* of the atlas; NULL: nothing has a name */
-	/* of curves, that reports have which call report_hold(): of all, of the process's life */
+	struct naming *naming; /* of the atlas; NULL: there are no names */
+	/*
+	 * Windows of the curves that report_hold() makes: of the whole run, of the life of the
+	 * process.
+	 */
 	struct rises_axis windows, life;
 };
 
 struct report {
-	const char *about;	/* the one class that all it tells comes from; NULL: several */
-	bool wants_ledger;	/* run->ledger is fed */
-	bool wants_summary;	/* run->summary is fed with calls, too */
-	bool takes_by;		/* --by is its own: no column to be sorted by */
-	bool has_detail;	/* its sheets are as large as run->detail lets them be */
-	bool wants_base;	/* it compares two runs */
-	bool skips_calls;	/* it asks for nothing but processes: see struct trace_options */
-	bool is_screen;		/* as text it is a screen, and fills no sheet */
-	bool wants_directories; /* it is about files: run->paths are directories, no event comes */
-	bool wants_object;	/* --object: with it other folds of the report are left out */
+	const char *about;  /* the only class that its tables are about; NULL: several */
+	bool wants_ledger;  /* run->ledger is fed */
+	bool wants_summary; /* run->summary is fed with calls, too */
+	bool takes_by;	    /* --by selects what it measures, not a column to sort by */
+	bool has_detail;    /* the size of its sheets depends on run->detail */
+	bool wants_base;    /* it compares two runs */
+	bool skips_calls;   /* it needs facts about processes only: see struct trace_options */
+	bool is_screen;	    /* as text it prints a screen, and fills no sheet */
+	/* it is about files: run->paths are directories, and it gets no events */
+	bool wants_directories;
+	/* for --object: with it the other folds of the report are left out */
+	bool wants_object;
 	/*
-	 * Of its state, which begins with a struct report_run * that is set; all else is 0. 0: it
-	 * has none, and gets the run for it.
+	 * Size of its state, which begins with a struct report_run * that the caller sets; the rest
+	 * is 0. 0: no state; the callbacks then get the run.
 	 */
 	size_t state_size;
-	/* Before the first event. Returns 0 or a negative errno. NULL: there is nothing to do. */
+	/* Before the first event. Returns 0 or a negative errno; may be NULL. */
 	int (*begin)(void *state, struct report_run *run, struct error *err);
-	ledger_listener
-		*move; /* hears of each; NULL: it asks for them by report_listen(), or not */
-	/* A call, after the ledger has taken it; NULL: none is wanted. */
+	/* Gets each move. NULL: it calls report_listen(), or gets no moves. */
+	ledger_listener *move;
+	/* A call, after the ledger has processed it; may be NULL. */
 	void (*event)(void *state, const struct event *event);
-	/* What is no hooked call (EVENT_NOTE); NULL: none is wanted. */
+	/* An event that is no hooked call (EVENT_NOTE); may be NULL. */
 	void (*note)(void *state, const struct event *event);
 	/*
-	 * A process has no more events, summary_current() is about to be one of the run's; what it
-	 * holds is still in the ledger. NULL: of no interest.
+	 * A process has ended, and summary_current() is about to become one of the run's; the
+	 * ledger still has its live objects. May be NULL.
 	 */
 	void (*process)(void *state);
 	/*
-	 * All processes are known. Fills its sheets, and what it fails in is their failure; one
-	 * that heeds detail can do so several times. NULL: it has none.
+	 * All processes are known: fills the sheets, which keep any error. A fold with has_detail
+	 * may be called several times. NULL: it fills none.
 	 */
 	void (*end)(void *state, struct sheets *sheets);
-	/* Of a viewer's format, instead: writes the file. Errors of out are kept by that. */
-	int (*print)(void *state, struct out *out, struct error *err);
-	/* What the state has is given back, also after a begin() that failed. NULL: it has nothing.
+	/*
+	 * A fold of a viewer's format, instead of end: writes the file. out keeps its own errors.
 	 */
+	int (*print)(void *state, struct out *out, struct error *err);
+	/* Frees the members of the state, also after a begin() that failed; may be NULL. */
 	void (*destroy)(void *state);
 };
 
 struct report_row {
 	const char *name, *question;
-	const char *next;    /* report */
-	const char *instead; /* of `report NAME`, which is no such word; NULL: it is one */
+	const char *next; /* the report to read next */
+	/* if `report NAME` is not accepted: what to write instead; NULL: it is accepted */
+	const char *instead;
 };
 
-/* Makes its state and begins it. Returns 0 or a negative errno; report_destroy() in any case. */
+/*
+ * Allocates the state and calls begin(). Returns 0 or a negative errno; call report_destroy() in
+ * any case.
+ */
 int report_begin(const struct report *report, void **state, struct report_run *run,
 		 struct error *err);
 void report_destroy(const struct report *report, void *state);
@@ -108,32 +121,34 @@ const struct report_row *report_at(unsigned index);
 /* The row with that name, or NULL. */
 const struct report_row *report_find(const char *name, size_t length);
 
-/* What to write instead of a former name, or of the name of a command; NULL: none has that name. */
+/* What to write instead of a former name, or of the name of a command; NULL: it is neither. */
 const char *report_renamed(const char *name, size_t length);
 
-/* The report that has a table, and the fold that fills it. */
+/* The report that a table belongs to, and the fold that fills it. */
 const struct report_row *report_of(enum sheet_id id);
 const struct report *report_fold(enum sheet_id id);
 
 /* The table with that name, or SHEET_ID_COUNT. */
 enum sheet_id report_table(const char *name, size_t length);
 
-/* A point of time as ns since the start of the run, once that is known. */
+/* A time as ns since the start of the run; call it after the start is known. */
 static inline uint64_t report_time(const struct report_run *run, uint64_t ns)
 {
 	return ns > run->summary->start_ns ? ns - run->summary->start_ns : 0;
 }
 
 /*
- * For merge(): the number of the process that is being merged, from 1. A library that was mapped
- * twice makes two sites of one place, in one process.
+ * For merge(): the number of the process that is being merged, from 1. A library that is mapped
+ * twice makes two sites of one place in the same process.
  */
 static inline uint32_t report_process(const struct report_run *run)
 {
 	return (uint32_t)run->summary->processes.count + 1;
 }
 
-/* Kinds of events, a bit each: what limits depend on, and what a recording did not see. */
+/*
+ * Kinds of events, a bit each: which kinds a limit depends on, and which a recording did not see.
+ */
 enum report_kind_number {
 #define KIND(name, class) REPORT_KIND_##name,
 #include "postproc/reasons.def"
@@ -149,59 +164,59 @@ enum report_kind {
 	KIND_EVENTS = KIND_ALL & ~(KIND_SCAN | KIND_NOTE),
 };
 
-/* Why numbers may be wrong: how many of each, and of how many. */
+/* Reasons why numbers may be wrong: for each, how many events or traces it affects, of how many. */
 struct report_gaps {
-	uint64_t events; /* that there were: recorded, or lost */
+	uint64_t events; /* events recorded or dropped */
 	uint64_t traces;
 #define REASON(name, of, count, part, kinds, noun, what) uint64_t name;
 #include "postproc/reasons.def"
 #undef REASON
 };
 
-/* Counts the reasons of reasons.def that matter to numbers of these kinds, and to that limit. */
+/* Counts the reasons of reasons.def that affect numbers of these kinds, and that limit. */
 void report_find_gaps(const struct report_run *run, unsigned kinds, uint64_t limit_ns,
 		      struct report_gaps *gaps);
 
 bool report_is_incomplete(const struct summary_process *process);
 bool report_is_untraced(const struct summary_process *process);
 
-/* The kinds of events that it made by syscall(2), of which nothing is recorded. */
+/* The kinds of events that the process caused by syscall(2), of which nothing is recorded. */
 unsigned report_made_directly(const struct summary_process *process);
 
 bool report_is_unhooked(const struct summary *summary, const struct summary_process *process);
 bool report_has_unseen_zombie(const struct summary *summary, const struct summary_process *process);
 
-/* A row of a sheet whose first column is the group of a class. */
+/* Adds a row to a sheet whose first column is the group of a class. */
 struct sheet_cell *report_add(const struct report_run *run, struct sheet *sheet, uint32_t class);
 
 /*
- * For begin(): a tally with entries of that size, and on_move hears of each move. merge and on_move
- * get state as their user.
+ * For begin(): makes a tally with entries of that size and passes each move to on_move. merge and
+ * on_move get state as their user.
  */
 struct tally *report_listen(struct report_run *run, size_t size,
 			    void (*merge)(void *state, void *run, const void *process),
 			    ledger_listener *on_move, void *state);
 
-/* For on_move: a place holds more, or less, in bytes where its class has some. */
+/* For on_move: adds the move to the curve of a place, in bytes if its class has them. */
 void report_hold(struct report_run *run, struct rises *rises, const struct ledger_move *move);
 
-/* The curve of a place as a cell. rises: NULL: not known. */
+/* Puts the curve of a place into a cell. rises: NULL: not known. */
 void report_curve(const struct report_run *run, struct sheet *sheet, struct sheet_cell *cell,
 		  const struct rises *rises);
 
-/* For end(): calls put for every place of the run. */
+/* For end(): calls put for each place of the run. */
 void report_places(const struct report_run *run, struct sheet *sheet,
 		   void (*put)(void *state, struct sheet *sheet, uint32_t place), void *state);
 
 /*
- * Where memory was recorded by samples the sheet says behind its note what that means for it, and
- * that it has no row means nothing.
+ * If memory was sampled: appends to the sheet's note what that means for it, and marks the sheet,
+ * so that a lack of rows is not read as zero.
  */
 void report_note_samples(const struct report_run *run, struct sheet *sheet, const char *words);
 
 /*
- * Behind its note the sheet says for how long threads were blocked, and in what. Where more than a
- * tenth of that was not observed, that it has no row means nothing.
+ * Appends to the sheet's note for how long threads were blocked, and in what. If more than a tenth
+ * of that was not observed, marks the sheet, so that a lack of rows is not read as zero.
  */
 void report_note_coverage(const struct report_run *run, struct sheet *sheet);
 

@@ -12,9 +12,9 @@ static const struct report_row rows[] = {
 #include "postproc/reports.def"
 };
 
-/* The tables by their ids: each belongs to the report and the fold that precede it. */
+/* The tables by their ids: each belongs to the report and the fold above it. */
 static const struct {
-	const struct report *fold; /* NULL: of the row before */
+	const struct report *fold; /* NULL: that of the row above */
 	bool begins_report;
 	int table; /* -1: none */
 } entries[] = {
@@ -107,7 +107,7 @@ void report_hold(struct report_run *run, struct rises *rises, const struct ledge
 	int64_t bytes = (int64_t)(move->is_gain ? move->bytes : -move->bytes);
 	uint64_t time_ns = move->event->time_ns;
 
-	/* What comes late happened after what was read before it. */
+	/* A late event counts as of the latest time that was read. */
 	rises_reach(&run->life, time_ns);
 	time_ns = run->life.now_ns;
 	rises_reach(&run->windows, time_ns);
@@ -182,15 +182,15 @@ bool report_is_untraced(const struct summary_process *process)
 	return process->end == SUMMARY_EXEC && process->untraced;
 }
 
-/* It went on when the collector was ended, or holdtrace detached from it. */
+/* The process ran on when the collector was ended, or holdtrace detached from it. */
 static bool report_ran_on(const struct summary_process *process)
 {
 	return process->end == SUMMARY_LEFT || process->end == SUMMARY_DETACHED;
 }
 
 /*
- * A thread may have been blocked for longer than that, though no recorded wait tells of it.
- * limit_ns: 0: a limit is no time. Shorter times are not measured exactly.
+ * A thread may have been blocked for longer than limit_ns without a recorded wait. limit_ns 0: the
+ * limit is not a time. Shorter times than COVERAGE_SLACK_NS are not measured exactly.
  */
 static bool report_is_unobserved(const struct summary_process *process, uint64_t limit_ns)
 {
@@ -200,34 +200,34 @@ static bool report_is_unobserved(const struct summary_process *process, uint64_t
 	       (limit_ns > COVERAGE_EXACT_NS ? limit_ns : COVERAGE_EXACT_NS);
 }
 
-/* All its calls were to be recorded, and are counted. */
+/* All its calls were to be recorded and are counted. */
 static bool is_whole(const struct summary *summary, const struct summary_process *process)
 {
 	return !(summary->selection && summary->selection->filters) && !process->recorded &&
 	       !process->pauses && !process->is_attached && !process->cut_calls;
 }
 
-/* The kernel had another number of descriptors for it than all calls together explain. */
+/* The kernel's number of open descriptors differs from that of all recorded calls. */
 bool report_is_unhooked(const struct summary *summary, const struct summary_process *process)
 {
 	return is_whole(summary, process) && process->descriptors &&
 	       process->descriptors != process->held[RESOURCE_FD] + process->inherited;
 }
 
-/* The kernel had one for it, and all calls together explain none. */
+/* The kernel had a zombie of it, and the recorded calls have none. */
 bool report_has_unseen_zombie(const struct summary *summary, const struct summary_process *process)
 {
 	return is_whole(summary, process) && process->has_zombie &&
 	       !process->held[RESOURCE_PROCESS];
 }
 
-/* An image that another program replaced holds nothing. */
+/* An image that exec replaced holds nothing. */
 static bool report_is_unscanned(const struct summary_process *process)
 {
 	return process->end != SUMMARY_EXEC && !process->is_scanned;
 }
 
-/* Each process says how many a flight recorder had left out by its end. */
+/* Each process records how many processes a flight recorder had left out by its end. */
 static uint64_t report_gone(const struct summary *summary)
 {
 	uint64_t gone = 0;
@@ -269,7 +269,7 @@ static unsigned report_unrecorded(const struct summary_process *process)
 	return process->recorded ? KIND_EVENTS & ~kinds_listed(process->recorded) : 0;
 }
 
-/* What the kernel counted at the end is known all the same. */
+/* Descriptors are known nevertheless if the kernel counted them at the end. */
 unsigned report_made_directly(const struct summary_process *process)
 {
 	unsigned kinds = process->past ? kinds_listed(process->past) : 0;

@@ -3,7 +3,7 @@
 
 #define SHIFT_FIRST 12u /* 4 us */
 
-/* What happens at the end of a window is part of it, as with --until and --since. */
+/* An event at the end of a window belongs to it, as with --until and --since. */
 static uint64_t window_of(uint64_t time_ns, unsigned shift)
 {
 	return (time_ns - (time_ns != 0)) >> shift;
@@ -28,7 +28,7 @@ void rises_reach(struct rises_axis *axis, uint64_t time_ns)
 	}
 }
 
-/* Window i of one is, or is a part of, window `to` of the other. */
+/* Adds window i of from to window `at` of to, which equals or contains it. */
 static void put(struct rises *to, unsigned at, const struct rises *from, unsigned i)
 {
 	unsigned bit = 1u << at;
@@ -41,7 +41,7 @@ static void put(struct rises *to, unsigned at, const struct rises *from, unsigne
 	to->changed |= bit;
 }
 
-/* To the windows of the axis, which are longer, or begin earlier. */
+/* Converts to the windows of the axis, which are longer, or begin earlier. */
 static void fit(struct rises *rises, const struct rises_axis *axis)
 {
 	struct rises before = *rises;

@@ -3,9 +3,10 @@
 #define REPORT_RISES_H
 
 /*
- * What a place held over the windows of a run: at most RISES_WINDOWS of equal length, twice as long
- * each time that the run outgrows them. They begin at multiples of their length, so that those of
- * several processes are put together exactly, and the changes of all windows add up to the whole.
+ * The amount that a place held over the windows of a run: at most RISES_WINDOWS windows of equal
+ * length, whose length doubles each time that the run outgrows them. They begin at multiples of
+ * their length, so that windows of several processes can be merged exactly, and the changes of all
+ * windows add up to the total.
  */
 
 #include <stdint.h>
@@ -14,44 +15,44 @@
 #define RISES_LEAST   4u /* that make a growing place, where nobody says otherwise … */
 #define RISES_MOST    (RISES_WINDOWS - 1) /* … and at most: in the first nothing was held before */
 
-/* The windows that there are. All zero at first. */
+/* The range of windows. All zeros at the start. */
 struct rises_axis {
 	uint64_t first, last; /* numbers of windows: their time >> shift */
 	unsigned shift;	      /* 0: there are none yet */
-	uint64_t now_ns;      /* the latest time that it reached */
+	uint64_t now_ns;      /* the latest time so far */
 };
 
-/* Of one place. All zero at first. */
+/* The windows of one place. All zeros at the start. */
 struct rises {
-	uint64_t first; /* the number of what stands at 0 */
+	uint64_t first; /* the number of the window at index 0 */
 	unsigned shift;
-	unsigned changed; /* bit i: something was gained or lost in window i */
+	unsigned changed; /* bit i: the amount changed in window i */
 	int64_t now;
 	int64_t changes[RISES_WINDOWS];
-	int64_t lows[RISES_WINDOWS]; /* the least that was held in it, where it changed */
+	int64_t lows[RISES_WINDOWS]; /* the minimum in the window, if the amount changed in it */
 };
 
-/* The time belongs to a window from now on. */
+/* Extends the windows to that time. */
 void rises_reach(struct rises_axis *axis, uint64_t time_ns);
 
-/* So much more (or less) is held from that time on, which axis has reached. */
+/* Adds amount (which may be negative) from that time on; axis has reached the time. */
 void rises_add(struct rises *rises, const struct rises_axis *axis, uint64_t time_ns,
 	       int64_t amount);
 
-/* Adds what a process held. axis has reached all of its times. */
+/* Adds the amounts of a process. axis has reached all of its times. */
 void rises_merge(struct rises *rises, const struct rises_axis *axis, const struct rises *process);
 
 /*
- * In how many windows more was held than in the one before, by the least of each; 0 where it fell
- * before it was most: what comes and goes does not grow.
+ * The number of windows whose minimum is greater than that of the window before; 0 if the amount
+ * fell before its maximum: amounts that come and go do not grow.
  */
 unsigned rises_count(const struct rises *rises, const struct rises_axis *axis);
 
-/* What was held at the end of each window; returns how many there are. */
+/* The amount at the end of each window; returns the number of windows. */
 unsigned rises_curve(const struct rises *rises, const struct rises_axis *axis,
 		     uint64_t curve[RISES_WINDOWS]);
 
-/* The end of a window, by its place in the curve: the last moment that is part of it. */
+/* The end of a window, given its index in the curve: the last moment that is part of it. */
 uint64_t rises_end(const struct rises_axis *axis, unsigned window);
 
 #endif

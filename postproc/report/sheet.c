@@ -64,7 +64,7 @@ void sheets_free(struct sheets *sheets)
 	memset(sheets, 0, sizeof(*sheets));
 }
 
-/* So many more than are kept that sorting them costs each row little. */
+/* Large enough that sorting costs little per row. */
 static size_t limit_of(const struct sheet_bound *bound, size_t kept)
 {
 	return bound->most ? kept + 8 * bound->most : SIZE_MAX;
@@ -126,7 +126,7 @@ void sheet_percent(struct sheet_cell *cell, uint64_t part, uint64_t whole)
 
 	if (!whole)
 		return;
-	/* A damaged trace may say that a part is more than the whole. */
+	/* A damaged trace may have a part that exceeds the whole. */
 	sheet_number(cell, hundredths < 0x1p63 ? (uint64_t)hundredths : INT64_MAX);
 	cell->weight = whole;
 }
@@ -236,13 +236,13 @@ struct order {
 	bool is_text, is_change;
 };
 
-/* Changes by how much it was, more or less. */
+/* Changes are compared by magnitude. */
 static uint64_t number_of(const struct sheet_cell *cell, bool is_change)
 {
 	return is_change && (int64_t)cell->number < 0 ? -cell->number : cell->number;
 }
 
-/* Larger numbers first, texts by the alphabet, what is not set last. */
+/* Larger numbers first, texts alphabetically, unset cells last. */
 static int compare_cells(const struct sheet_cell *one, const struct sheet_cell *two, bool is_text,
 			 bool is_change)
 {
@@ -262,7 +262,7 @@ static int compare_groups(const struct sheet_cell *one, const struct sheet_cell 
 	return ORDER(one->weight, two->weight) ?: compare_cells(one, two, true, false);
 }
 
-/* qsort_r() need not keep the order of equal rows, so their number decides. */
+/* qsort_r() does not keep the order of equal rows, so their number decides. */
 struct numbered {
 	struct sheet_cell *row;
 	size_t number;
@@ -339,7 +339,7 @@ static struct sheet_group *find_left_out(const struct sheet *sheet, const char *
 	return NULL;
 }
 
-/* The group of a row, with what was left out of it. */
+/* Adds the group of a row, with the sums of its rows that were left out. */
 static struct sheet_group *add_group(struct sheet *sheet, const char *name, size_t first)
 {
 	const struct sheet_group *left_out = find_left_out(sheet, name);
@@ -355,7 +355,7 @@ static struct sheet_group *add_group(struct sheet *sheet, const char *name, size
 	return group;
 }
 
-/* The rows are sorted. most: of a group that are shown; 0: all. */
+/* The rows are sorted. most: rows to show of a group; 0: all. */
 static void make_groups(struct sheet *sheet, bool has_groups, size_t most)
 {
 	struct sheet_group *group = NULL;
@@ -381,7 +381,7 @@ static bool is_text(enum sheet_kind kind)
 	return kind == SHEET_TEXT || kind == SHEET_NOTE || kind == SHEET_GROUP;
 }
 
-/* Its rows stand as they do. */
+/* The rows of a tree keep their order. */
 static bool is_tree(const struct sheet_facts *facts)
 {
 	for (unsigned i = 0; i < facts->column_count; i++)
@@ -418,7 +418,7 @@ static void finish(struct sheet *sheet, const char *by, size_t top, bool *is_kno
 
 /* ---- rows ---- */
 
-/* The sums of what is left out of a row's group. */
+/* Finds or adds the sums of the rows that were left out of a row's group. */
 static struct sheet_group *left_out_of(struct sheet *sheet, const struct order *order,
 				       const struct sheet_cell *row)
 {
@@ -431,7 +431,7 @@ static struct sheet_group *left_out_of(struct sheet *sheet, const struct order *
 	return begin_group(sheet, group, name, 0) ? group : NULL;
 }
 
-/* Rows that will not be read make room for others. */
+/* Sums up rows that will not be read, and frees their space for others. */
 static void leave_out(struct sheet *sheet)
 {
 	bool is_known = false;
@@ -479,7 +479,7 @@ struct sheet_cell *sheet_add(struct sheet *sheet)
 	return new_row(sheet, sheet->facts.column_count * sizeof(struct sheet_cell));
 }
 
-/* ---- all of them ---- */
+/* ---- all sheets ---- */
 
 static int refuse_column(const struct sheets *sheets, const char *by, struct error *err)
 {

@@ -3,12 +3,12 @@
 #define REPORT_SHEET_H
 
 /*
- * What a report finds out: sheets of rows and columns, for whatever writer. Which sheets there are
- * and what their columns mean are rows of reports.def. A cell is a bare value; units, widths and
- * names of functions are the writer's. Sorting, sums and what is left out are settled here.
+ * The tables that a report fills: rows of typed cells, for any printer. The rows of reports.def
+ * define the sheets and the meaning of their columns. A cell is a bare value; units, widths and
+ * names of functions are up to the printer. Sorting, sums and leaving rows out are done here.
  *
- * Whoever fills sheets need not ask whether there is memory: that there was none is kept as the
- * failure of the sheets, and sheets_finish() says so.
+ * Functions that fill sheets return no errors: an error is stored in the sheets, and
+ * sheets_finish() returns it.
  */
 
 #include <stdbool.h>
@@ -21,38 +21,41 @@
 #include "naming/naming.h"
 
 enum sheet_kind {
-	SHEET_GROUP,	  /* text: rows with the same one stand together; the first column alone */
-	SHEET_TEXT,	  /* of foreign origin: whoever prints it escapes it */
-	SHEET_NOTE,	  /* a text that is no column on a screen, but a line below the row */
-	SHEET_COUNT,	  /* a number that can be summed up */
-	SHEET_PROCESSES,  /* a number of processes: of no interest in a run of one */
-	SHEET_NUMBER,	  /* one that cannot: pid */
-	SHEET_BYTES,	  /* a count of bytes */
-	SHEET_SIZE,	  /* bytes that it makes no sense to sum up: a limit, an average */
-	SHEET_ERROR,	  /* by how much an estimate may be wrong, either way: in squares */
-	SHEET_PART_ERROR, /* the same of a SHEET_PART or a curve: of no sum */
-	SHEET_AMOUNT,	  /* bytes or objects, as the row's class has it: sheet_amount() */
-	SHEET_PART,	  /* an amount that has those of other rows in it, or is in theirs */
-	SHEET_CHANGE,	  /* an amount more (or less, a negative int64_t) */
-	SHEET_NS,	  /* a length of time in ns */
-	SHEET_LONGEST,	  /* the longest of several */
-	SHEET_TIME,	  /* a point of time in ns since the start of the run */
-	SHEET_PERCENT,	  /* in hundredths of a percent */
-	SHEET_SHARE,	  /* the same, of all of the group: rows add up to it */
-	SHEET_BAR,	  /* the same, drawn where there is room */
-	SHEET_CURVE,	  /* a number over the first column: a sheet that has some is a chart */
+	/* text: rows with the same text are adjacent; only for the first column */
+	SHEET_GROUP,
+	SHEET_TEXT,	 /* of foreign origin: the printer escapes it */
+	SHEET_NOTE,	 /* a text that a screen shows as a line below the row, not as a column */
+	SHEET_COUNT,	 /* a number that can be added up */
+	SHEET_PROCESSES, /* a number of processes: not shown in a run of one process */
+	SHEET_NUMBER,	 /* a number that cannot be added up: a pid */
+	SHEET_BYTES,	 /* a count of bytes */
+	SHEET_SIZE,	 /* bytes that cannot be added up: a limit, an average */
+	/* by how much an estimate may be wrong, either way: stored as its square */
+	SHEET_ERROR,
+	SHEET_PART_ERROR, /* the same for a SHEET_PART or a curve: not added up */
+	SHEET_AMOUNT,	  /* bytes or objects, depending on the row's class: sheet_amount() */
+	/* an amount that includes those of other rows, or is included in theirs */
+	SHEET_PART,
+	SHEET_CHANGE,  /* difference of an amount: an int64_t */
+	SHEET_NS,      /* a duration in ns */
+	SHEET_LONGEST, /* the longest of several durations */
+	SHEET_TIME,    /* a time in ns since the start of the run */
+	SHEET_PERCENT, /* in hundredths of a percent */
+	SHEET_SHARE,   /* the same, as a part of the group: the rows add up to the whole */
+	SHEET_BAR,     /* the same, drawn as a bar if there is space */
+	SHEET_CURVE,   /* a number over the first column: a sheet with such columns is a chart */
 	SHEET_CURVE_BYTES,
-	SHEET_STEPS,	 /* amounts, one after another: drawn in a line, numbers for programs */
-	SHEET_KEY,	 /* a number by which programs find a row; not on a screen */
+	SHEET_STEPS,	 /* amounts, one after another: drawn as a line, numbers for programs */
+	SHEET_KEY,	 /* a number by which programs find a row; not shown on a screen */
 	SHEET_OBJECT,	 /* an address or handle */
-	SHEET_BACKTRACE, /* frames in the atlas of the run */
-	SHEET_BRANCH,	 /* functions of a tree; rows stand in pre-order */
+	SHEET_BACKTRACE, /* a backtrace in the atlas of the run */
+	SHEET_BRANCH,	 /* functions of a tree; rows are in pre-order */
 };
 
-/* What stands in a row of a tree: functions that lead to nothing but the next. */
+/* A row of a tree: functions of which each leads only to the next. */
 struct sheet_branch {
-	uint32_t depth;	  /* rows that lead to it */
-	bool is_outwards; /* from what was called to who called it */
+	uint32_t depth;	  /* number of rows on the path to it */
+	bool is_outwards; /* frames run from callee to caller */
 	uint32_t count;
 	const struct naming_symbol *frames[];
 };
@@ -65,7 +68,10 @@ enum sheet_id {
 	SHEET_ID_COUNT
 };
 
-/* Columns of all sheets have one count: COLUMN_sheet_name - FIRST_sheet is the place in a row. */
+/*
+ * Columns of all sheets are numbered together: COLUMN_sheet_name - FIRST_sheet is the index in a
+ * row.
+ */
 enum sheet_column_id {
 	SHEET_COLUMN_NONE = -1,
 #define SHEET(name, by, title)			    FIRST_##name, BEFORE_##name = FIRST_##name - 1,
@@ -85,18 +91,20 @@ struct sheet_column {
 
 struct sheet_facts {
 	const char *name, *title;
-	const char *by; /* column that it is sorted by, the largest first; "": as added */
+	const char *by; /* column to sort by, the largest first; "": as added */
 	const struct sheet_column *columns;
 	unsigned column_count;
 };
 
 struct sheet_cell {
-	bool is_set : 1;      /* else the value is not known, or there is none */
-	bool has_bytes : 1;   /* SHEET_AMOUNT and the like: bytes */
-	bool has_ns : 1;      /* likewise: ns */
-	uint64_t weight : 61; /* of an average or a percentage: what it was divided by;
-				 SHEET_BACKTRACE: rows; SHEET_STEPS: how many; SHEET_GROUP: where
-				 the group stands among the others */
+	bool is_set : 1;    /* false: the value is not known, or there is none */
+	bool has_bytes : 1; /* SHEET_AMOUNT and the like: bytes */
+	bool has_ns : 1;    /* likewise: ns */
+	/*
+	 * average or percentage: its divisor; SHEET_BACKTRACE: rows; SHEET_STEPS: number of steps;
+	 * SHEET_GROUP: rank of the group
+	 */
+	uint64_t weight : 61;
 	union {
 		uint64_t number;
 		const char *text; /* lives as long as the sheets */
@@ -108,14 +116,16 @@ struct sheet_cell {
 
 _Static_assert(sizeof(struct sheet_cell) == 16, "there may be a row of them for each place");
 
-/* Rows that stand together. */
+/* Adjacent rows. */
 struct sheet_group {
 	const char *name; /* NULL: the sheet has no groups */
-	size_t first;	  /* row */
-	size_t shown;	  /* rows from there on that are to be printed */
-	size_t kept;	  /* rows from there on that the sheet has */
-	size_t count;	  /* rows that there are, see sheets_bound() */
-	/* By column, of those that can be summed up: all its rows, and those not shown. */
+	size_t first;	  /* index of its first row */
+	size_t shown;	  /* number of rows from there to print */
+	size_t kept;	  /* number of rows from there in the sheet */
+	size_t count;	  /* number of all its rows, see sheets_bound() */
+	/*
+	 * By column, for those that can be added up: the sums of all rows, and of those not shown.
+	 */
 	struct sheet_cell *sums, *rest;
 };
 
@@ -128,18 +138,19 @@ struct sheet_bound {
 struct sheet {
 	enum sheet_id id;
 	struct sheet_facts facts;
-	struct sheets *sheets; /* that it is one of */
+	struct sheets *sheets; /* the sheets that this one belongs to */
 	ARRAY_OF(struct sheet_cell *) rows;
-	size_t made;  /* rows, those that were left out and are used again behind the others */
-	size_t limit; /* rows that there may be before some are left out */
-	ARRAY_OF(struct sheet_group) left_out; /* sums of such rows */
-	struct {			       /* after sheets_finish() */
+	size_t made;  /* allocated rows: those left out are reused, and are at the end */
+	size_t limit; /* number of rows from which some are left out */
+	ARRAY_OF(struct sheet_group) left_out; /* sums of the rows that were left out */
+	struct {			       /* set by sheets_finish() */
 		struct sheet_group *items;
 		size_t count, capacity;
 	} groups;
 	struct pool_recent recent; /* texts of its cells */
-	const char *note;	   /* a line about all of it, or NULL: see sheet_note() */
-	bool is_unknown;	   /* nobody looked: that there are no rows means nothing */
+	const char *note;	   /* a line about the whole sheet, or NULL: see sheet_note() */
+	/* not observed: having no rows does not mean that there are none */
+	bool is_unknown;
 };
 
 /* The sheets of some reports, in order. */
@@ -148,90 +159,90 @@ struct sheets {
 	struct sheet_bound bound;
 	struct sheet list[SHEET_ID_COUNT];
 	unsigned count;
-	const bool *wanted;    /* by id: which sheets are to be printed; NULL: all */
-	struct sheets *others; /* has those that are not */
+	const bool *wanted;    /* by id: whether a sheet is to be printed; NULL: all are */
+	struct sheets *others; /* has the sheets that are not */
 	struct error failure;  /* why they are not complete; number 0: they are */
 };
 
 struct sheet_facts sheet_facts(enum sheet_id id);
 
-/* The place of the column with that name; -1: there is none. */
+/* The index of the column with that name; -1: there is none. */
 int sheet_column(const struct sheet_facts *facts, const char *name);
 
 void sheets_init(struct sheets *sheets);
 void sheets_free(struct sheets *sheets);
 
-/* Returns 0, or -errno with why the sheets are not complete. */
+/* Returns 0, or -errno with the reason why the sheets are not complete. */
 int sheets_failure(const struct sheets *sheets, struct error *err);
 
 /*
- * Before the first sheet: of each group top rows will be printed (not 0), in the order of by, as
- * sheets_finish() and sheets_fold() will be told. A sheet that is sorted then keeps no more than
- * they look at, and sums up the others.
+ * Before the first sheet: announces that only top rows (not 0) of each group will be printed, in
+ * the order of by; sheets_finish() and sheets_fold() get the same values. A sorted sheet then keeps
+ * only as many rows as they examine, and sums up the others.
  */
 void sheets_bound(struct sheets *sheets, const char *by, size_t top);
 
-/* A sheet that is to be filled; the same one if it was begun before. Never NULL. */
+/* A sheet to fill; the same one if it was begun before. Never NULL. */
 struct sheet *sheets_begin(struct sheets *sheets, enum sheet_id id);
 
-/* A new row whose cells are not set; those before it are complete, and may be gone. */
+/* Adds a row whose cells are not set. Earlier rows must be complete: they may be removed. */
 struct sheet_cell *sheet_add(struct sheet *sheet);
 
 void sheet_number(struct sheet_cell *cell, uint64_t number);
 void sheet_amount(struct sheet_cell *cell, uint64_t number, bool has_bytes);
-/* An average: total / count, if there is one. */
+/* An average: total / count; not set if count is 0. */
 void sheet_average(struct sheet_cell *cell, uint64_t total, uint64_t count);
 void sheet_percent(struct sheet_cell *cell, uint64_t part, uint64_t whole);
 void sheet_backtrace(struct sheet_cell *cell, const struct trace_node *backtrace);
 
-/* steps are copied; none: the cell is not set. */
+/* steps are copied; count 0: the cell is not set. */
 void sheet_steps(struct sheet *sheet, struct sheet_cell *cell, const uint64_t *steps,
 		 unsigned count);
 
 /* text is copied; NULL or "": the cell is not set. */
 void sheet_text(struct sheet *sheet, struct sheet_cell *cell, const char *text);
 
-/* As sheet_text(), with printf's words. */
+/* As sheet_text(), with a format of printf. */
 void sheet_format(struct sheet *sheet, struct sheet_cell *cell, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* Sets the line about all of the sheet, with printf's words. */
+/* Sets the line about the whole sheet, with a format of printf. */
 void sheet_note(struct sheet *sheet, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Of its pool: lives as long as the sheets. */
+/* Memory that lives as long as the sheets. */
 void *sheet_alloc(struct sheet *sheet, size_t size);
 
-/* A group's name, and its place among the groups. */
+/* A group's name, and its rank among the groups. */
 void sheet_group(struct sheet *sheet, struct sheet_cell *cell, const char *name, uint32_t rank);
 
 /*
- * Sorts all sheets, by the column named by where a sheet has it (NULL: by its own), puts the rows
- * of each group together and sums them up; of each at most top are to be printed (0: all). Returns
- * 0 or -EINVAL if no sheet has such a column.
+ * Sorts all sheets, by the column with the name by if a sheet has it (NULL: by its own column),
+ * joins the rows of each group and adds them up; at most top rows of each group are to be printed
+ * (0: all). Returns 0 or -EINVAL if no sheet has such a column.
  */
 int sheets_finish(struct sheets *sheets, const char *by, size_t top, struct error *err);
 
-/* Adds a cell of a column of that kind to a sum. Errors of different blocks add up in squares. */
+/* Adds a cell of a column of that kind to a sum. Errors of different blocks add up as squares. */
 void sheet_add_to(enum sheet_kind kind, struct sheet_cell *sum, const struct sheet_cell *cell);
 
-/* How good an estimate is, by its variance; not set where what was counted is exact. */
+/* How exact an estimate is, from its variance; not set for an exact number. */
 void sheet_error(struct sheet_cell *cell, double variance, bool has_bytes);
 
-/* The same of a count of objects. */
+/* The same for a number of objects. */
 void sheet_count_error(struct sheet_cell *cell, uint64_t count, double variance);
 
 /*
- * What a row will read as where its numbers are left away, or NULL if it is no row to be folded.
- * The text is needed until the next call.
+ * The text of a row without its numbers, or NULL if the row is not to be folded. The text is used
+ * until the next call.
  */
 typedef const char *sheet_reading(void *user, const struct sheet *sheet,
 				  const struct sheet_cell *row);
 
 /*
- * After sheets_finish(), for readers who see no addresses: rows of a group that read the same
- * become one, with sums, the longest time and the average of all; its weight says how many they
- * were. Of a group so many are looked at that some times top are left (0: all). Sheets some of
- * whose columns cannot be put together so stay as they are.
+ * After sheets_finish(), for readers who see no addresses: rows of a group with the same text
+ * become one row, with the sums, the longest time and the average of all; its weight is the number
+ * of rows. Of each group some multiple of top rows is examined (0: all). Sheets with columns that
+ * cannot be joined stay as they are.
  */
 int sheets_fold(struct sheets *sheets, const char *by, size_t top, sheet_reading *reading,
 		void *user, struct error *err);

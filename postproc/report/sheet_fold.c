@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* Rows that a reader cannot tell apart become one: an unrolled loop is one place for him. */
+/* Joins rows that a reader cannot tell apart: an unrolled loop is one call site to them. */
 #include <errno.h>
 #include <string.h>
 
 #include "base/table.h"
 #include "sheet.h"
 
-/* A row that others may read the same as. */
+/* A row, and its text without numbers. */
 struct reading {
 	struct sheet_cell *row;
 	const char *text;
 };
 
-/* Kinds that can be put together; of others (a time, a sum of times) only the report knows how. */
+/* Kinds that can be joined; for others (a time, a sum of times) only the report knows how. */
 #define BIT(kind) (1ull << SHEET_##kind)
 #define FOLDABLE                                                                           \
 	(BIT(GROUP) | BIT(TEXT) | BIT(NOTE) | BIT(COUNT) | BIT(PROCESSES) | BIT(BYTES) |   \
@@ -38,7 +38,10 @@ static void join_average(struct sheet_cell *cell, const struct sheet_cell *other
 	cell->weight = weight;
 }
 
-/* Steps of all rows are those of one run. Theirs are the row's own: nobody else reads them. */
+/*
+ * All rows have the steps of one run. The array belongs to the row alone, so it is changed in
+ * place.
+ */
 static void join_steps(struct sheet_cell *cell, const struct sheet_cell *other)
 {
 	uint64_t *steps = (uint64_t *)cell->steps;
@@ -70,7 +73,7 @@ static bool reads_so(const void *item, const void *key)
 	return !strcmp(((const struct reading *)item)->text, key);
 }
 
-/* Puts the row to one that reads the same; false: it is the first. */
+/* Adds the row to an earlier one with the same text; false: there is none. */
 static bool fold_row(struct sheet *sheet, struct table *table, struct sheet_cell *row,
 		     const char *text)
 {
@@ -87,7 +90,7 @@ static bool fold_row(struct sheet *sheet, struct table *table, struct sheet_cell
 	return false;
 }
 
-/* Moves what stays of a group to *to. */
+/* Moves the remaining rows of a group to *to. */
 static void fold_group(struct sheet *sheet, const struct sheet_group *group, size_t *to,
 		       sheet_reading *reading, void *user)
 {

@@ -25,7 +25,7 @@ static const struct {
 
 /* ---- matching ---- */
 
-/* The pattern up to its next * stands at text. Returns behind it, or NULL. */
+/* Compares the first length bytes of the pattern with the text. */
 static bool stands_at(const char *piece, size_t length, const char *text)
 {
 	return !strncmp(piece, text, length);
@@ -41,7 +41,7 @@ bool suppress_matches(const char *pattern, const char *text)
 		bool is_end = pattern[length] == '\0' && length && pattern[length - 1] == '$';
 		size_t literal = length - is_end;
 
-		/* The last piece of an ended pattern stands at the end and nowhere else. */
+		/* A pattern with $ matches its last piece at the end of the text only. */
 		if (is_end && !is_anchored) {
 			size_t left = strlen(text);
 
@@ -69,7 +69,7 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* The module's name begins with one of the words. */
+/* Whether the module's name begins with one of the words. */
 static bool is_one_of(const char *words, const char *module)
 {
 	const char *name = module ? base_name(module) : "";
@@ -82,7 +82,9 @@ static bool is_one_of(const char *words, const char *module)
 	return false;
 }
 
-/* By its own name or, within a library, by the one that programs call: setlocale, __GI_setlocale.
+/*
+ * Matches the name of the function or, within a library, the public name: setlocale for
+ * __GI_setlocale.
  */
 static bool matches_function(const char *pattern, const char *function)
 {
@@ -121,7 +123,7 @@ static bool has_bit(const uint64_t *bits, size_t number)
 	return bits[number / 64] >> number % 64 & 1;
 }
 
-/* Room for the verdict on a symbol: NULL without memory. */
+/* The bits of a symbol; the array grows as needed. */
 static uint64_t *place_of(struct suppress *suppress, uint32_t id)
 {
 	size_t words = suppress->patterns.count / 64 + 1, symbols = suppress->symbols;
@@ -140,7 +142,7 @@ static uint64_t *place_of(struct suppress *suppress, uint32_t id)
 	return grown + id * words;
 }
 
-/* A symbol that is known from its backtrace alone: main, where its name was stripped. */
+/* Whether a symbol without an id equals the last one: main, where its name was stripped. */
 static bool is_told_again(const struct suppress *suppress, const struct naming_symbol *symbol)
 {
 	const struct naming_symbol *told = &suppress->told;
@@ -150,8 +152,8 @@ static bool is_told_again(const struct suppress *suppress, const struct naming_s
 }
 
 /*
- * Each pattern is asked about each symbol once, however many backtraces it stands in; those without
- * id share a place, where the last one stays.
+ * The patterns that match a symbol. Each pattern is matched with each symbol once; symbols without
+ * an id share one entry, which has the last one.
  */
 static const uint64_t *judge(struct suppress *suppress, const struct naming_symbol *symbol)
 {
@@ -169,10 +171,10 @@ static const uint64_t *judge(struct suppress *suppress, const struct naming_symb
 	return verdict;
 }
 
-/* What the patterns say of a whole backtrace; bits as of a verdict, 64 of them at a time. */
+/* How the patterns match a whole backtrace: bits as of a symbol, 64 at a time. */
 struct suppress_sum {
 	uint64_t first, any, all;
-	uint64_t called; /* all frames that the loader called */
+	uint64_t called; /* all frames called by the loader */
 };
 
 static struct suppress_pattern *choose(struct suppress *suppress, const struct suppress_sum *sums)
@@ -239,7 +241,7 @@ static void add_builtin(struct suppress *suppress)
 		add(suppress, builtin[i].kind, builtin[i].text, builtin[i].about);
 }
 
-/* "leak:pattern"; other tools' kinds (race:, deadlock:) are no business of ours. */
+/* Reads "leak:pattern"; other tools' kinds (race:, deadlock:) are ignored. */
 static int read_line(struct suppress *suppress, const char *path, unsigned number, char *line,
 		     struct error *err)
 {

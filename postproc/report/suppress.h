@@ -3,8 +3,8 @@
 #define REPORT_SUPPRESS_H
 
 /*
- * What is held and need not be told of: patterns in LeakSanitizer's syntax, from files and built
- * in (suppressions.def). Each counts what it leaves out, so that nothing vanishes unseen.
+ * Live objects that leaks does not report: patterns in LeakSanitizer's syntax, from files and built
+ * in (suppressions.def). Each counts what it leaves out, and the report says so.
  */
 
 #include <stddef.h>
@@ -20,31 +20,33 @@ struct summary;
 
 /* Which frames of a backtrace must match. */
 enum suppress_kind {
-	SUPPRESS_ANY,	      /* the function, file or module of one: LeakSanitizer's rule */
-	SUPPRESS_INNERMOST,   /* the module of the innermost */
-	SUPPRESS_ONLY,	      /* the modules of all, each one of the words of the pattern */
-	SUPPRESS_INITIALIZER, /* likewise, but only as far as the loader, which called the others */
+	SUPPRESS_ANY,	      /* the function, file or module of any frame: LeakSanitizer's rule */
+	SUPPRESS_INNERMOST,   /* the module of the innermost frame */
+	SUPPRESS_ONLY,	      /* the modules of all frames, each one of the words of the pattern */
+	SUPPRESS_INITIALIZER, /* likewise, but only the frames that the loader called */
 };
 
 struct suppress_pattern {
 	enum suppress_kind kind;
 	const char *text, *about;
-	uint64_t sites, count, bytes; /* that it left out; its user counts */
+	uint64_t sites, count, bytes; /* what it left out; the caller counts */
 };
 
 struct suppress {
 	struct pool pool;
 	ARRAY_OF(struct suppress_pattern) patterns;
-	/* Which patterns say something of a symbol, by its id: a bit for each, and one: it is
-	 * known. */
+	/*
+	 * Which patterns match a symbol, by its id: a bit for each, and one that says that they
+	 * were compared.
+	 */
 	uint64_t *verdicts;
-	struct naming_symbol told; /* without id, the one that was judged last */
-	size_t symbols, words;	   /* that there is room for; of each */
+	struct naming_symbol told; /* the last symbol without an id */
+	size_t symbols, words;	   /* space for that many symbols; words of each */
 };
 
 /*
- * Fills a zeroed one with what options want: what is built in, unless they want nothing, and files.
- * Returns 0 or a negative errno: -ENOENT and the like or -EBADMSG (no suppression).
+ * Fills a zeroed struct with the built-in patterns, unless the options exclude them, and those of
+ * files. Returns 0 or a negative errno: -ENOENT and the like, or -EBADMSG (not a suppression).
  */
 int suppress_fill(struct suppress *suppress, const struct report_options *options,
 		  struct error *err);
@@ -53,7 +55,7 @@ int suppress_fill(struct suppress *suppress, const struct report_options *option
 struct suppress_pattern *suppress_find(struct suppress *suppress, struct naming *naming,
 				       const struct trace_node *backtrace);
 
-/* How much of what a run holds patterns leave out. */
+/* How much of the live objects of a run is left out. */
 struct suppress_sums {
 	uint64_t sites, bytes;
 	bool is_all;
@@ -67,8 +69,8 @@ const struct suppress_pattern *suppress_at(const struct suppress *suppress, size
 void suppress_free(struct suppress *suppress);
 
 /*
- * LeakSanitizer's rule: the pattern is found somewhere in the text; * stands for anything, ^ and $
- * for begin and end.
+ * LeakSanitizer's rule: the pattern matches anywhere in the text; * matches any text, ^ and $ the
+ * beginning and the end.
  */
 bool suppress_matches(const char *pattern, const char *text);
 

@@ -10,7 +10,7 @@
 #include "control/control.h"
 #include "postproc/report/report.h"
 
-/* Commands that print one report each, or some tables of it. */
+/* Commands that print one report each, or some of its tables. */
 static const struct {
 	const char *command, *report, *tables;
 } commands[] = {
@@ -20,7 +20,7 @@ static const struct {
 	{ "view", "summary", NULL },
 };
 
-/* "leaks,peak": all words of it are reports, and no commands. */
+/* Whether each word of a list ("leaks,peak") is the name of a report, not of a command. */
 static bool are_reports(const char *what)
 {
 	for (size_t length; *what; what += length + (what[length] == ',')) {
@@ -32,8 +32,8 @@ static bool are_reports(const char *what)
 }
 
 /*
- * A report among the names, or else the first that may be meant for one and is no file; NULL: there
- * is none. A file of such a name is given as ./leaks.
+ * The first name that is a report, or else the first that may be meant as one and is no file; NULL:
+ * there is none. A file with the name of a report is given as ./leaks.
  */
 static char **find_what(char **names)
 {
@@ -53,7 +53,7 @@ static char **find_what(char **names)
 	return maybe;
 }
 
-/* Takes the report that is asked for out of the names. */
+/* Takes the requested report out of the names. */
 static int take_what(struct options *options, char **names, struct error *err)
 {
 	char **place = find_what(names), **other;
@@ -96,7 +96,7 @@ static char **find_process(char **names)
 	return *names ? names : NULL;
 }
 
-/* A process stands for the files that its run has by now. */
+/* The name of a process is replaced by the files of its run. */
 static int add_inputs(struct options *options, char **names, struct error *err)
 {
 	char **process = find_process(names);

@@ -16,13 +16,13 @@
 #include "base/memory.h"
 #include "base/order.h"
 
-/* The collector's own names: `-o x.htr` makes x.htr, x.htr.1 and x.htr.PROGRAM.PID. */
+/* Names that the collector makes: with `-o x.htr` x.htr, x.htr.1 and x.htr.PROGRAM.PID. */
 static bool may_be_trace(const char *name)
 {
 	return !strncmp(name, "holdtrace.", 10) || strstr(name, ".htr") || strstr(name, ".rtrace");
 }
 
-/* Reads up to the process. False: it is not a trace. */
+/* Reads up to the description of the process. False: it is not a trace. */
 static bool read_head(struct newest_trace *found, const struct trace_options *reading)
 {
 	struct trace_options options = { .no_wait = true,
@@ -59,7 +59,7 @@ static bool is_written(const char *path)
 	return fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK;
 }
 
-/* Other files are left out. */
+/* Files that are not traces are left out. */
 static void look_at(struct newest *newest, const char *directory, const char *name,
 		    const struct trace_options *reading)
 {

@@ -2,7 +2,7 @@
 #ifndef REQUEST_NEWEST_H
 #define REQUEST_NEWEST_H
 
-/* The traces in a directory: which there are, and which belong to the newest run. */
+/* The traces in a directory, and which of them belong to the newest run. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -12,16 +12,16 @@
 #include "base/error.h"
 #include "trace/trace.h"
 
-/* A trace as its first bytes tell of it. */
+/* A trace, as far as its first bytes describe it. */
 struct newest_trace {
 	char *path;
 	uint64_t bytes;
 	struct timespec modified;
-	uint64_t session[2]; /* 0: of no run of ours */
+	uint64_t session[2]; /* 0: not of a run of holdtrace */
 	uint64_t start_ns;   /* of the process; 0: not known */
 	uint32_t pid;
 	char name[64];	 /* of the program */
-	bool is_written; /* its program, or the collector, goes on */
+	bool is_written; /* its program, or the collector, is still running */
 };
 
 struct newest {
@@ -30,22 +30,21 @@ struct newest {
 };
 
 /*
- * Looks at all files of the directory that may be traces by their names (holdtrace.*, *.htr*,
- * *.rtrace*) and are by their content. reading: who is told of each (opened). Returns 0 or a
- * negative errno.
+ * Examines all files in the directory whose names may be traces' (holdtrace.*, *.htr*, *.rtrace*)
+ * and whose content is. reading: its opened() gets each of them. Returns 0 or a negative errno.
  */
 int newest_scan(struct newest *newest, const char *directory, const struct trace_options *reading,
 		struct error *err);
 
 /*
- * The files of the newest run, all its processes, the first to start first: paths, to be freed as
- * one block; they live as long as newest. takes_written: also if it is still written. Returns 0,
- * -ENOENT (there is none) or another negative errno.
+ * The files of the newest run, with all its processes, in the order of their start: an array to be
+ * freed, whose paths live as long as newest. takes_written: also a run that is still being written.
+ * Returns 0, -ENOENT (there is none) or another negative errno.
  */
 int newest_run(const struct newest *newest, bool takes_written, const char ***paths, size_t *count,
 	       struct error *err);
 
-/* The trace of that path; NULL: those of no other run are in the directory. */
+/* The trace with that path; NULL: the directory has traces of no other run. */
 const struct newest_trace *newest_guess(const struct newest *newest, const char *path);
 
 void newest_free(struct newest *newest);

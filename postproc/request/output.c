@@ -18,9 +18,9 @@
 
 extern char **environ;
 
-#define NEW_SUFFIX ".new" /* behind the name until all of the file is there */
+#define NEW_SUFFIX ".new" /* follows the name until the file is complete */
 
-/* DIR/PID-N.SUFFIX with the first free N: nothing is written over. */
+/* Opens DIR/PID-N.SUFFIX with the first free N: no file is overwritten. */
 static int open_file(struct output *output, const struct trace_process *process, struct error *err)
 {
 	for (unsigned n = 0; n < UINT_MAX; n++) {
@@ -47,7 +47,10 @@ static int open_file(struct output *output, const struct trace_process *process,
 	return error_system(err, errno, "%s: cannot be made", output->path);
 }
 
-/* Not every file system can rename without writing over what came meanwhile; some have no links. */
+/*
+ * Not every file system can rename without overwriting a file created meanwhile; some have no
+ * links.
+ */
 static bool give_new_name(const struct output *output)
 {
 	if (renameat2(AT_FDCWD, output->fresh, AT_FDCWD, output->path, RENAME_NOREPLACE) == 0)
@@ -68,7 +71,7 @@ static bool give_name(const struct output *output)
 	return output->is_over ? rename(output->fresh, output->path) == 0 : give_new_name(output);
 }
 
-/* All of the file is there, or it is no good (rc): then nothing stays of it. */
+/* Gives the complete file its name, or removes it after an error (rc). */
 static int finish_file(struct output *output, int rc, struct error *err)
 {
 	if (!*output->fresh)
@@ -81,7 +84,7 @@ static int finish_file(struct output *output, int rc, struct error *err)
 	return rc;
 }
 
-/* The resolver that was built or installed with us; else PATH's. */
+/* The resolver that was built or installed with this program; else the one in PATH. */
 static void find_resolver(char *path, size_t size)
 {
 	ssize_t length = readlink("/proc/self/exe", path, size - sizeof(RESOLVER) - 1);
@@ -145,7 +148,7 @@ static int open_resolver(struct output *output, struct error *err)
 	return 0;
 }
 
-/* To standard output, until something else is opened. */
+/* Standard output, until another file is opened. */
 static void begin(struct output *output)
 {
 	output->file = output->pipe = -1;
@@ -189,7 +192,7 @@ bool output_is_named(const char *path)
 	       strcmp(path, "/dev/stdout") != 0;
 }
 
-/* Beside its name to come, so that it can be given that. A link (/dev/fd/1) stays what it is. */
+/* Creates the file beside its final name, so that it can be renamed. A link (/dev/fd/1) stays. */
 static int open_fresh(struct output *output, struct error *err)
 {
 	struct stat facts;

@@ -2,7 +2,7 @@
 #ifndef REQUEST_PROGRESS_H
 #define REQUEST_PROGRESS_H
 
-/* The line on a terminal that tells how far reading is. */
+/* The line on a terminal that shows how far reading is. */
 
 #include <stdint.h>
 #include <stdio.h>
@@ -14,16 +14,17 @@ struct progress {
 	FILE *to;
 	const char *program;
 	struct timespec start;
-	unsigned shown; /* tenths of a second after the start when it was last written; 0: never */
+	/* when it was last written, in tenths of a second after the start; 0: never */
+	unsigned shown;
 	uint64_t events;
 };
 
-/* The clock starts here. program: its name, put before the line. */
+/* Starts the clock. program: its name, at the start of the line. */
 void progress_begin(struct progress *progress, FILE *to, const char *program);
 
 /*
- * To be called as trace_options.progress: after the first second writes the line anew, five times
- * a second; trace is NULL when all is read, and the line goes away.
+ * For trace_options.progress: after the first second rewrites the line five times a second; trace
+ * NULL: everything is read, and the line is removed.
  */
 void progress_show(struct progress *progress, const struct trace *trace);
 

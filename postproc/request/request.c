@@ -38,7 +38,7 @@ static void say_filters(struct options *options)
 						 options->values.given[i]);
 }
 
-/* Tables tell by themselves of which reports they are. */
+/* --table without a report: the tables name the reports. */
 static void name_reports(struct options *options)
 {
 	size_t used = 0, length;
@@ -57,7 +57,7 @@ static void name_reports(struct options *options)
 	}
 }
 
-/* NAME:WORD,WORD. The letters -r and -a are words of text. */
+/* Splits NAME:WORD,WORD. The letters of -r and -a are words of the text format. */
 static void split_format(struct options *options)
 {
 	size_t length = options->format ? strcspn(options->format, ":") : 0;
@@ -71,7 +71,9 @@ static void split_format(struct options *options)
 	options->remove_args |= format_has_word(options->words, "no-args");
 }
 
-/* Too little for the first names of any trace, so that it is a number whose unit was left out. */
+/*
+ * A smaller limit would not hold the first names of any trace: most likely its unit was forgotten.
+ */
 static int check_memory(struct options *options, struct error *err)
 {
 	const option_size *most = &options->max_memory;
@@ -108,12 +110,12 @@ int request_read(struct options *options, int argc, char **argv, struct error *e
 		argc--;
 		argv++;
 	}
-	/* the end of a run: options alone, and its files */
+	/* the end of a run: has only options and files */
 	if (options->command && !strcmp(options->command, "run")) {
 		options->command = NULL;
 		options->newest = options->is_screen = true;
 	}
-	/* its viewer's comes first */
+	/* the first word is the viewer's */
 	if (options->command && !strcmp(options->command, "view") && argc > 1) {
 		format = argv[1];
 		argc--;
@@ -134,7 +136,7 @@ int request_read(struct options *options, int argc, char **argv, struct error *e
 	if (options->tables && (!options->report || !*options->report))
 		name_reports(options);
 	*options_given(&table, options, "report", strlen("report")) = options->report;
-	/* a report's format is no stream's */
+	/* the format of a report is not one of streams */
 	*options_given(&table, options, "format", strlen("format")) = options->report ? NULL
 								      : options->format
 									      ? options->format
@@ -148,7 +150,7 @@ void request_print_help(FILE *file, enum option_form form)
 	options_print(file, &table, form);
 }
 
-/* Whether a row is for reports like the one of asked, or among the others that reports list. */
+/* Whether a row is for reports like asked's, or is listed for all reports. */
 static bool is_of_report(const struct option_row *row, struct options *asked)
 {
 	static const char choices[] =

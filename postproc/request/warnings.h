@@ -2,7 +2,7 @@
 #ifndef REQUEST_WARNINGS_H
 #define REQUEST_WARNINGS_H
 
-/* What is to be said of a trace that was read: what is damaged, lost, missing or unknown in it. */
+/* Warnings about a trace that was read: what is damaged, dropped, missing or unknown in it. */
 
 #include <stdio.h>
 
@@ -11,14 +11,14 @@
 
 struct warnings {
 	FILE *to;
-	const char *program; /* its name, put before each line */
-	bool has_filters;    /* so that no event need not mean that there was none */
+	const char *program; /* its name, at the start of each line */
+	bool has_filters;    /* filters may be why there are no events */
 };
 
-/* A line for each. path: as it is to be called. */
+/* Prints a line for each warning. path: the trace's name in them. */
 void warnings_print(const struct warnings *warnings, const char *path, const struct trace *trace);
 
-/* What the format has and the trace does not say: of a trace of sp-rtrace, of protocol 1.4. */
+/* Warns of fields that the format has and the trace (of sp-rtrace, of protocol 1.4) has not. */
 void warnings_print_missing(const struct warnings *warnings, const char *path,
 			    const struct trace *trace, const struct writer *writer);
 
