@@ -16,7 +16,7 @@
 #define NEW_SUFFIX   ".new"
 #define NEW_NAME_MAX 300
 
-/* A stream over the directory's names, or NULL. */
+/* Lists the directory's names, or returns NULL. */
 static DIR *list_names(int fd)
 {
 	int copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

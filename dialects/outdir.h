@@ -16,36 +16,36 @@
 struct outdir {
 	int fd;
 	const char *path;	/* the caller's; NULL: not open */
-	bool was_made;		/* by outdir_open: taken away again if nothing came of it */
+	bool was_made;		/* by outdir_open(): removed again if nothing was committed */
 	ARRAY_OF(char *) names; /* final names, in order of creation */
 };
 
 /*
- * Opens or makes the directory. One that has files is refused (-EEXIST) unless force.
- * path: outlives the outdir. Returns 0 or a negative errno.
+ * Opens or creates the directory. Refuses one that contains files (-EEXIST), unless force. path
+ * must outlive the outdir. Returns 0 or a negative errno.
  */
 int outdir_open(struct outdir *outdir, const char *path, bool force, struct error *err);
 
-/* Begins a file. Returns 0 or a negative errno. */
+/* Starts a file. Returns 0 or a negative errno. */
 int outdir_create(struct outdir *outdir, const char *name, struct out *out, struct error *err);
 
-/* Ends the file that was begun last. Returns 0 or a negative errno; err names the file. */
+/* Ends the file that was started last. Returns 0 or a negative errno; err names the file. */
 int outdir_finish(struct outdir *outdir, struct out *out, struct error *err);
 
-/* Removes the files whose names begin and end so, those of an older run. */
+/* Removes the files of an older run, whose names start and end with these texts. */
 void outdir_remove(const struct outdir *outdir, const char *start, const char *end);
 
 /*
- * Moves the files whose names begin and end so into another directory.
- * Returns 0 or a negative errno.
+ * Moves the files whose names start and end with these texts into another directory. Returns 0 or a
+ * negative errno.
  */
 int outdir_move(const struct outdir *outdir, const struct outdir *to, const char *start,
 		const char *end, struct error *err);
 
-/* Gives all files their names. Returns 0 or a negative errno. */
+/* Renames all files to their final names. Returns 0 or a negative errno. */
 int outdir_commit(struct outdir *outdir, struct error *err);
 
-/* Without outdir_commit() before it nothing stays. */
+/* Closes the directory; removes all files that outdir_commit() did not rename. */
 void outdir_close(struct outdir *outdir);
 
 #endif

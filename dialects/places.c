@@ -10,7 +10,7 @@
 #include "base/array.h"
 #include "base/memory.h"
 
-#define FD_MAX (1u << 20) /* the kernel's own default of fs.nr_open */
+#define FD_MAX (1u << 20) /* the kernel's default of fs.nr_open */
 
 void places_clear(struct places *places)
 {
@@ -93,7 +93,7 @@ void places_join(const struct places *places, int64_t dirfd, const char *text, s
 	path_append(path, text, strlen(text));
 }
 
-/* Where the part before to begins: behind the slash, never before the root's. */
+/* The start of the part before `to`: after its slash, not before that of the root. */
 static char *part_before(char *start, char *to)
 {
 	if (to > start)
@@ -107,7 +107,7 @@ void path_clean(struct path *path)
 {
 	char *from = path->text, *to, *start;
 
-	/* Without its beginning nothing can be said of what `..` leads to. */
+	/* The `..` of a relative path cannot be resolved. */
 	if (!path->length || *from != '/')
 		return;
 	start = to = ++from;
@@ -115,7 +115,7 @@ void path_clean(struct path *path)
 		size_t length = strcspn(from, "/");
 		char *next = from + length + 1;
 
-		is_last = !from[length]; /* its NUL may be written over now */
+		is_last = !from[length]; /* the NUL may be overwritten below */
 
 		if (length == 2 && !memcmp(from, "..", 2)) {
 			to = part_before(start, to);

@@ -3,8 +3,8 @@
 #define PLACES_H
 
 /*
- * Where a process is: its directory and the paths behind its descriptors, as far as its trace
- * says; from them come absolute paths. Nothing here asks a file system: links are not resolved.
+ * The directory of a process and the paths of its descriptors, as far as the trace has them, to
+ * make paths absolute. Does not look at file systems, so links are not resolved.
  */
 
 #include <stddef.h>
@@ -13,11 +13,11 @@
 #include "base/array.h"
 
 struct places {
-	char *directory;	/* NULL: not known */
-	ARRAY_OF(char *) paths; /* by descriptor; NULL: not known */
+	char *directory;	/* NULL: unknown */
+	ARRAY_OF(char *) paths; /* by descriptor; NULL: unknown */
 };
 
-/* A path that grows: text always ends in NUL. */
+/* A path in a buffer that grows; text ends with NUL. */
 struct path {
 	char *text;
 	size_t length, capacity;
@@ -25,27 +25,27 @@ struct path {
 
 void places_free(struct places *places);
 
-/* As after a fork. */
+/* Copies the parent's state after a fork. */
 void places_copy(struct places *places, const struct places *from);
 
-/* A new image tells its own. */
+/* Forgets everything: the notes of a new image follow. */
 void places_clear(struct places *places);
 
 void places_set_directory(struct places *places, const char *path);
 
-/* fd: what is out of all bounds is not noted. path NULL: the descriptor is closed. */
+/* Sets the path of a descriptor; ignores fd numbers out of bounds. path NULL: it is closed. */
 void places_set_fd(struct places *places, uint64_t fd, const char *path);
 
 /* The path of a descriptor, or NULL. */
 const char *places_fd(const struct places *places, uint64_t fd);
 
 /*
- * text behind the directory that dirfd stands for (AT_FDCWD: the process's) as one path, joined
- * and not cleaned; text itself if it is absolute or the directory is not known.
+ * Joins the directory of dirfd (AT_FDCWD: of the process) and text, without cleaning; text alone if
+ * it is absolute or the directory is unknown.
  */
 void places_join(const struct places *places, int64_t dirfd, const char *text, struct path *path);
 
-/* Takes out empty parts, `.` and `..`, as far as a reader of the text alone can. */
+/* Removes empty parts, `.` and `..`, lexically. */
 void path_clean(struct path *path);
 
 void path_set(struct path *path, const char *text, size_t length);

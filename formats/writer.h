@@ -3,9 +3,9 @@
 #define WRITER_H
 
 /*
- * What prints. A writer is a fold over the events that select has left: begin once for each
- * stream, event for each event, end once. formats.def lists them. Computing is the business of
- * views: with -l and -c the calls go to views, and the writer gets what came of them at the end.
+ * The interface of output formats. A writer folds the selected events: begin once for each stream,
+ * event for each event, end once. formats.def lists the writers. Writers print and views compute:
+ * with -l and -c the calls go to views, and the writer prints the views' results at the end.
  */
 
 #include <stdbool.h>
@@ -20,23 +20,23 @@ struct leaks;
 struct compress;
 struct heap_range;
 
-/* What the views know. Members that were not asked for are NULL. heap is filled as events come. */
+/* The results of the views; NULL if not requested. heap is updated with each event. */
 struct writer_views {
 	const struct heap_range *heap;
 	const struct leaks *leaks;	 /* -l: complete when end is called */
-	const struct compress *compress; /* -c: likewise; with -l of the leaks alone */
+	const struct compress *compress; /* -c: likewise; with -l, of the leaks only */
 };
 
 struct writer_options {
-	struct out *out;	   /* where a text goes; NULL for formats that are directories */
+	struct out *out;	   /* for text; NULL for formats that write directories */
 	const char *directory;	   /* -o; NULL: none */
-	bool force;		   /* -f: write over existing files */
-	bool is_merged;		   /* events are of several processes, see trace/merge.h */
+	bool force;		   /* -f: overwrite existing files */
+	bool is_merged;		   /* events are from several processes, see trace/merge.h */
 	bool is_single_renumbered; /* -R: if one class is left, it gets the number 1 */
-	bool is_reordered;	   /* calls come when all surroundings have come */
+	bool is_reordered;	   /* calls come after all facts about their surroundings */
 	int64_t depth;		   /* -b; -1: not given */
 	const struct writer_views *views;
-	const char *words; /* behind the format's name, see format_has_word() */
+	const char *words; /* after the format's name, see format_has_word() */
 };
 
 enum format_kind { FORMAT_STREAM, FORMAT_DIALECT, FORMAT_SCREEN, FORMAT_SHEETS, FORMAT_VIEWER };
@@ -44,7 +44,7 @@ enum format_kind { FORMAT_STREAM, FORMAT_DIALECT, FORMAT_SCREEN, FORMAT_SHEETS, 
 /* See formats.def. */
 enum format_flag {
 	FORMAT_MERGED = 1 << 0,
-	FORMAT_DIRECTORY = 1 << 1, /* needs -o DIR; not for -l, -c, -r */
+	FORMAT_DIRECTORY = 1 << 1, /* needs -o DIR; not with -l, -c, -r */
 	FORMAT_REPEATS = 1 << 2,
 	FORMAT_TREES = 1 << 3,
 	FORMAT_PEOPLE = 1 << 4,
@@ -55,7 +55,7 @@ enum format_flag {
 };
 
 struct writer {
-	const char *name; /* of --format */
+	const char *name; /* for --format */
 	const char *description, *readers, *suffix, *missing;
 	enum format_kind kind;
 	unsigned flags; /* enum format_flag */
@@ -65,46 +65,47 @@ struct writer {
 	/* trace: for trace_mapping_at() and the like. Returns 0 or a negative errno. */
 	int (*begin)(void **state, const struct trace *trace, const struct writer_options *options,
 		     struct error *err);
-	/* Returns 0 or a negative errno. With -l or -c no calls come, but all other events. */
+	/* Returns 0 or a negative errno. With -l or -c it gets all events except calls. */
 	int (*event)(void *state, const struct event *event, struct error *err);
-	/* Prints the rest; frees nothing. */
+	/* Writes the rest; frees nothing. */
 	int (*end)(void *state, struct error *err);
-	/* Always called once begin has returned 0, after an error, too. */
+	/* Called whenever begin returned 0, after errors, too. */
 	void (*destroy)(void *state);
 };
 
-/* True if it is made of a report: of a run, not of each stream. */
+/* True if the format is made from a report, which covers a run instead of a stream. */
 static inline bool format_is_of_report(const struct writer *format)
 {
 	return format->kind == FORMAT_SHEETS || format->kind == FORMAT_VIEWER;
 }
 
-/* The writer of that name, or NULL. */
+/* The writer with that name, or NULL. */
 const struct writer *writer_find(const char *name);
 
 /* The index-th writer of events, or NULL. The first is the default. */
 const struct writer *writer_at(unsigned index);
 
-/* The index-th format of reports: their tables, or what viewers open; or NULL. The first is the
- * default. */
+/*
+ * The index-th format of reports: tables, or files for viewers; or NULL. The first is the default.
+ */
 const struct writer *sheets_at(unsigned index);
 
-/* The index-th format of all, or NULL. */
+/* The index-th of all formats, or NULL. */
 const struct writer *format_at(unsigned index);
 
-/* What may stand behind the name of a format: a row of formats.def. */
+/* A word that may follow the name of a format: a row of formats.def. */
 struct format_word {
 	enum format_kind kind;
 	const char *format, *word, *text;
 };
 
-/* The index-th of the format, or NULL. */
+/* The index-th word of the format, or NULL. */
 const struct format_word *format_word_at(const struct writer *format, unsigned index);
 
-/* Whether words ("cas,no-thread-names"; NULL: none) have this one. */
+/* True if words ("cas,no-thread-names"; NULL: none) contain this one. */
 bool format_has_word(const char *words, const char *word);
 
-/* -EINVAL: one of the words is none of this format. size: set to that of the word SIZE. */
+/* Returns -EINVAL if a word is not one of this format's. size: set to the value of a word SIZE. */
 int format_check_words(const struct writer *format, const char *words, uint64_t *size,
 		       struct error *err);
 

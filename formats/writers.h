@@ -2,7 +2,7 @@
 #ifndef WRITERS_H
 #define WRITERS_H
 
-/* The functions of every row of formats.def; each writer's file includes this. */
+/* Declares the functions of all rows of formats.def; each writer includes this. */
 
 #include "formats/writer.h"
 

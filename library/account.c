@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What is held, as the ledgers of the processes say it. */
+/* Live objects, from the ledgers of the processes. */
 #include "library/account.h"
 
 #include <errno.h>
@@ -70,7 +70,7 @@ static int add_process(struct library_account *account, const struct trace_proce
 	return map_set(&account->by_section, 0, section, (uint32_t)account->processes.count);
 }
 
-/* Events of a merged trace come of one process, then of another one. */
+/* Events of a merged trace alternate between processes. */
 static int find_process(struct library_account *account, const struct trace_process *of,
 			struct error *err)
 {
@@ -83,7 +83,7 @@ static int find_process(struct library_account *account, const struct trace_proc
 	return 0;
 }
 
-/* A call that has not returned: for a lock, or for a semaphore that nobody posted. */
+/* Adds a call that has not returned: for a lock, or a wait for a semaphore. */
 static int on_open(struct library_account *account, const struct event *event)
 {
 	const char *call = event_argument(event, "call");
@@ -146,7 +146,7 @@ int library_account_event(struct library_account *account, const struct event *e
 	return ret == 0 ? 0 : error_system(err, ENOMEM, "cannot keep account");
 }
 
-/* ---- what is held ---- */
+/* ---- live objects ---- */
 
 int library_account_ask(const struct holdtrace_trace *trace, struct error *err)
 {
@@ -155,13 +155,13 @@ int library_account_ask(const struct holdtrace_trace *trace, struct error *err)
 		       : error_set(err, EINVAL, "the trace was opened without HOLDTRACE_ACCOUNT");
 }
 
-/* How many blocks stand for one that was sampled; 1 where all were recorded. */
+/* The number of blocks that a sampled one represents; 1 if all were recorded. */
 static uint32_t weight_of(const struct ledger_held *object)
 {
 	return object->count < UINT32_MAX ? (uint32_t)object->count : UINT32_MAX;
 }
 
-/* end_ns: of the process, or of the program of it that has the object now. */
+/* end_ns: of the process, or of the later program in it that has the object now. */
 static bool add_held(struct library_account *account, const struct library_process *process,
 		     const struct ledger_held *object, uint64_t end_ns)
 {
@@ -188,7 +188,7 @@ static bool add_held(struct library_account *account, const struct library_proce
 	return true;
 }
 
-/* Of several objects of a call by their addresses: an answer must not depend on hashes. */
+/* Several objects of a call are ordered by address: the answer must not depend on hashes. */
 static int compare_held(const void *left, const void *right)
 {
 	const struct holdtrace_object *a = left, *b = right;
@@ -198,7 +198,7 @@ static int compare_held(const void *left, const void *right)
 		?: ORDER(a->object, b->object);
 }
 
-/* Descriptors that the process passed to a program which it executed. */
+/* Adds descriptors that the process passed to a program that it executed. */
 static bool add_passed(struct library_account *account, const struct passed_stream *streams,
 		       size_t number)
 {
@@ -257,18 +257,18 @@ PUBLIC long holdtrace_trace_live(struct holdtrace_trace *trace,
 	return (long)trace->account->held.count;
 }
 
-/* ---- by place ---- */
+/* ---- by call site ---- */
 
-/* Places while they are put together. */
+/* Call sites while they are collected. */
 struct places {
-	struct map index;	/* of places, by class and backtrace of the atlas */
-	uint32_t *last_process; /* by place */
+	struct map index;	/* of sites, by class and backtrace in the address map */
+	uint32_t *last_process; /* by site */
 	size_t last_capacity;
 	const char **classes; /* by number - 1 */
 	size_t class_count, class_capacity;
 };
 
-/* Streams of one file have classes of their own, by the same names. */
+/* The streams of a file have their own classes with the same names. */
 static uint32_t class_number(struct places *places, const char *class)
 {
 	for (size_t i = 0; i < places->class_count; i++)
@@ -281,7 +281,7 @@ static uint32_t class_number(struct places *places, const char *class)
 	return (uint32_t)places->class_count;
 }
 
-/* Index + 1; 0: no memory. */
+/* Index of the site + 1; 0: no memory. */
 static uint32_t place_of(struct holdtrace_trace *trace, struct places *places,
 			 const struct holdtrace_object *held)
 {
@@ -336,7 +336,7 @@ static int compare_places(const void *left, const void *right)
 		?: ORDER(a->backtrace, b->backtrace);
 }
 
-/* One process after the other, since the atlas is told each one's mappings. */
+/* Groups objects by process, since the address map holds one process's mappings at a time. */
 static int compare_processes(const void *left, const void *right)
 {
 	const struct holdtrace_object *a = left, *b = right;

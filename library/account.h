@@ -3,8 +3,8 @@
 #define LIBRARY_ACCOUNT_H
 
 /*
- * What the processes of a trace hold and whom their threads waited for, beside the reading of its
- * events: a ledger for each process, and its locks, conditions and semaphores.
+ * The accounts of a trace: a ledger of live objects, locks, conditions and semaphores for each
+ * process.
  */
 
 #include "account/ledger.h"
@@ -12,7 +12,7 @@
 #include "waits/locks.h"
 #include "waits/wakes.h"
 
-/* Of one stream of the trace. */
+/* One stream of the trace. */
 struct library_process {
 	const struct trace_process *of;
 	uint32_t section; /* from 0 */
@@ -22,7 +22,7 @@ struct library_process {
 	struct wakes conditions, semaphores;
 };
 
-/* A wait for a semaphore that was under way at the end. */
+/* A wait for a semaphore that was blocked at the end. */
 struct library_asleep {
 	uint32_t section, thread, backtrace;
 	uint64_t object, since_ns, ns;
@@ -32,11 +32,11 @@ struct library_account {
 	ARRAY_OF(struct library_process *) processes;
 	struct map by_section; /* index + 1 */
 	struct library_process *current;
-	const struct trace_process *of; /* whose that is */
+	const struct trace_process *of; /* the process of current */
 	ARRAY_OF(struct library_asleep) asleep;
 	bool is_finished; /* the waits of all processes are complete */
 
-	/* what was answered last */
+	/* the latest answers */
 	ARRAY_OF(struct holdtrace_object) held;
 	ARRAY_OF(struct holdtrace_site) places;
 	ARRAY_OF(struct holdtrace_wait) waits;

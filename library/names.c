@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names of the backtraces of a trace. The trace tells which files a process has mapped and when, so
- * each process's mappings and each backtrace's first call are kept as they appear; an atlas is only
- * made once somebody asks.
+ * Names of the backtraces of a trace. The trace says which files a process maps and when, so the
+ * mappings of each process and the first event of each backtrace are recorded; names are resolved
+ * only on request.
  */
 #include "library/library.h"
 
@@ -12,7 +12,7 @@
 #include "base/array.h"
 #include "naming/naming.h"
 
-/* Where a backtrace was first taken: that is what its addresses mean. */
+/* The first event of a backtrace, which determines the meaning of its addresses. */
 struct origin {
 	uint64_t index;
 	uint32_t section;
@@ -27,10 +27,10 @@ struct library_names {
 	ARRAY_OF(struct origin) origins;   /* by backtrace */
 	ARRAY_OF(struct section) sections; /* by section, from 0 */
 	struct atlas atlas;
-	struct naming *naming; /* NULL: nobody has asked */
+	struct naming *naming; /* NULL: no names requested yet */
 	struct naming_files files;
-	uint32_t section; /* whose mappings the atlas has */
-	size_t mapped;	  /* so many of them */
+	uint32_t section; /* whose mappings the address map has */
+	size_t mapped;	  /* number of them */
 };
 
 struct library_names *library_names_create(const struct holdtrace_options *options)
@@ -92,7 +92,7 @@ size_t library_names_met(const struct library_names *names)
 	return names->origins.count;
 }
 
-/* The atlas learns what the process of a backtrace has mapped, as far as the trace was read. */
+/* Enters the mappings of a process, as far as the trace was read, into the address map. */
 static int enter(struct library_names *names, uint32_t number)
 {
 	const struct section *section = section_of(names, number);
@@ -125,7 +125,7 @@ static struct holdtrace_frame frame_of(const struct naming_symbol *symbol, uint6
 
 #define SYMBOLS_MAX 2048
 
-/* A real frame may be several functions: those that were inlined share its address. */
+/* A real frame may be several functions: inlined ones share its address. */
 static long fill(struct naming_symbol *symbols, size_t count, const struct backtrace *backtrace,
 		 struct holdtrace_frame *frames, size_t max)
 {

@@ -47,7 +47,7 @@ static bool is_directory(const char *path)
 	return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
 }
 
-/* What is looked at later is kept. */
+/* Copies options that are needed later. */
 static int keep_options(struct holdtrace_trace *trace, const struct holdtrace_options *options,
 			struct error *err)
 {
@@ -141,7 +141,7 @@ PUBLIC void holdtrace_trace_close(struct holdtrace_trace *trace)
 
 /* ---- events ---- */
 
-/* Classes have no table in the trace: their names are kept as they appear, in any order. */
+/* The trace has no table of classes, so their names are stored as they appear. */
 static int keep_resource(struct holdtrace_trace *trace, const struct resource_class *class,
 			 struct error *err)
 {
@@ -153,7 +153,7 @@ static int keep_resource(struct holdtrace_trace *trace, const struct resource_cl
 	return 0;
 }
 
-/* What names and ids will be asked of, as the trace tells of it. */
+/* Records the facts that later requests for names and ids need. */
 static inline int keep_facts(struct holdtrace_trace *trace, const struct event *event,
 			     struct error *err)
 {
@@ -173,7 +173,7 @@ static bool is_handed_out(const struct holdtrace_trace *trace, const struct even
 	return event->kind == EVENT_CALL || (event->kind == EVENT_NOTE && trace->hands_out_notes);
 }
 
-/* The next event that a user of the library sees: 1, 0 at the end, or a negative errno. */
+/* The next event for the caller: 1, 0 at the end, or a negative errno. */
 static inline int next_event(struct holdtrace_trace *trace, const struct event **event,
 			     struct error *err)
 {
@@ -212,7 +212,7 @@ static uint32_t backtrace_of(const struct event *event)
 	return event->backtrace ? event->backtrace->id : HOLDTRACE_NO_ID;
 }
 
-/* The one list of what an event has: X(member, its value). */
+/* The members of an event and their values: X(member, value). */
 #define EVENT_MEMBERS(X)                         \
 	X(index, event->index)                   \
 	X(time_ns, event->time_ns)               \
@@ -319,7 +319,7 @@ PUBLIC const char *holdtrace_operation_name(uint32_t operation)
 	return operation < OPERATION_COUNT ? operation_table[operation].name : NULL;
 }
 
-/* The place of a backtrace's frames. NULL: no memory. */
+/* The entry for a backtrace's frames. NULL: no memory. */
 static const uint64_t **row_of(struct library_frames *frames, uint32_t id)
 {
 	return ARRAY_AT(&frames->rows, id);

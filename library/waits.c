@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Who waited for whom, once a trace was read to its end. */
+/* Waits between threads, after the trace was read to its end. */
 #include <errno.h>
 #include <stdlib.h>
 

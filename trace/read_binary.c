@@ -156,7 +156,7 @@ static void close_binary(struct trace *trace)
 
 /* packets in memory */
 
-/* Returns 1 and sets the trace's event, 0 if there is none, or a negative errno. */
+/* Returns 1 and sets the trace's event, 0 without an event, or a negative errno. */
 static int piece_ends(struct trace *trace, enum taken taken, struct error *err)
 {
 	struct binary *binary = trace->reader;

@@ -116,7 +116,7 @@ bool read_htr_recognises(const unsigned char *bytes, size_t size);
 /*
  * For packets inside our container: read_binary_begin() creates trace->reader; read_binary_piece()
  * reads a handshake, one packet, or a call with its arguments and backtrace. calls: number of calls
- * before it. Returns 1 and sets the trace's event, 0 if there is none, or a negative errno.
+ * before it. Returns 1 and sets the trace's event, 0 without an event, or a negative errno.
  */
 int read_binary_begin(struct trace *trace, struct error *err);
 int read_binary_piece(struct trace *trace, const unsigned char *bytes, size_t size, uint64_t calls,

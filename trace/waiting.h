@@ -29,7 +29,7 @@ void waiting_forget(struct waiting *waiting, const struct event *event);
 
 /*
  * After the last event of a stream: sets *event to the next call that is still blocked. Returns 1,
- * 0 if there is none, or -ENOMEM.
+ * 0 without an event, or -ENOMEM.
  */
 int waiting_next(struct waiting *waiting, struct registry *registry, const struct event **event);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A trace in the Common Trace Format 1.8, with the events that LTTng's wrappers of libc and
- * pthreads make, so that what reads those reads this: memory with sizes, mutexes, and the modules
- * that backtraces lie in. Every other call is an event of ours. One stream in packets; events go
- * through a temporary file, since readers want them in the order of time.
+ * Writes a trace in the Common Trace Format 1.8, with the events of LTTng's wrappers for libc and
+ * pthreads, for tools that read those: memory with sizes, mutexes, and the modules of backtraces.
+ * Other calls are events of our own. Readers want events ordered by time, so they pass through a
+ * temporary file; the output is one stream of packets.
  */
 #include "formats/writers.h"
 
@@ -16,13 +16,13 @@
 #include "base/timesort.h"
 #include "dialects/outdir.h"
 
-#define PACKET	   (256u << 10) /* bytes of events in a packet, about */
+#define PACKET	   (256u << 10) /* approximate bytes of events in a packet */
 #define MAGIC	   0xc1fc1fc1u
 #define FRAMES_MAX 512u
-#define TEXT_MAX   4096u /* bytes of a string */
+#define TEXT_MAX   4096u /* maximum bytes of a string */
 #define HEAD_SIZE  (4u + 16 + 4 + 5 * 8 + 4)
 
-/* An event's number, name and fields. */
+/* Number, name and fields of each event. */
 #define CTF_EVENTS(_)                                                                             \
 	_(MALLOC, "lttng_ust_libc:malloc", "uint64_t _size; ptr_t _ptr;")                         \
 	_(CALLOC, "lttng_ust_libc:calloc", "uint64_t _nmemb; uint64_t _size; ptr_t _ptr;")        \
@@ -49,7 +49,7 @@ struct ctf {
 	struct outdir directory;
 	struct timesort sort;
 	const struct trace_process *first;
-	uint64_t last_ns; /* time of the last event: what has none is of then */
+	uint64_t last_ns; /* time of the last event, used for events without one */
 	/* an event, or the events of a packet */
 	unsigned char *bytes;
 	size_t used, capacity;
@@ -88,7 +88,7 @@ static void put_number(struct ctf *ctf, uint64_t number, unsigned size)
 	put(ctf, bytes, little(bytes, number, size));
 }
 
-/* Ends with a zero; what is no UTF-8 becomes question marks. */
+/* Adds a text and a NUL; invalid UTF-8 becomes question marks. */
 static void put_text(struct ctf *ctf, const char *text)
 {
 	size_t length = strnlen(text, TEXT_MAX);
@@ -106,7 +106,7 @@ static void put_text(struct ctf *ctf, const char *text)
 
 /* ---- events ---- */
 
-/* Header and context. */
+/* Adds the header and the context. */
 static void begin_event(struct ctf *ctf, enum ctf_event number, const struct event *event,
 			uint64_t time_ns)
 {
@@ -179,7 +179,7 @@ static int put_call(struct ctf *ctf, const struct event *event, struct error *er
 	return end_event(ctf, event->time_ns, err);
 }
 
-/* A call, by the event that LTTng has for it. */
+/* Adds a call as LTTng's event for it, or as our own. */
 static int on_call(struct ctf *ctf, const struct event *event, struct error *err)
 {
 	const char *name = event->function->name;
@@ -238,7 +238,7 @@ int write_ctf_event(void *state, const struct event *event, struct error *err)
 
 /* ---- files ---- */
 
-/* The trace is known by its session: the same trace, the same name. */
+/* Derived from the session, so that the same trace gets the same UUID. */
 static void make_uuid(const struct ctf *ctf, unsigned char *uuid)
 {
 	const struct trace_process *process = ctf->first;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * etrace (the output format document of its tracer): lines of text for what the processes of a run
- * do with files, descriptors and each other. Every line says who, on which processor and when. What
- * the document leaves open is decided thus: who is a thread, numbered as the tracer does; markers
- * end in `|`; times grow with every line of the file; a call's lines stand together.
+ * etrace (the output format document of its tracer): lines of text about what the processes of a
+ * run do with files, descriptors and each other. Each line has a task, a processor and a time.
+ * Where the document is unclear: tasks are threads, numbered as the tracer does; markers end in
+ * `|`; times increase with every line of the file; the lines of a call are consecutive.
  */
 #include "dialects/etrace/etrace.h"
 
@@ -19,11 +19,11 @@
 #include "formats/writers.h"
 #include "notes.h"
 
-/* arguments */
+/* ---- arguments ---- */
 
-#define PART_LEAST 3000 /* bytes: no part but the last is shorter */
+#define PART_LEAST 3000 /* bytes: all parts except the last are at least that long */
 
-/* A long text is in parts: NAME, NAME+1, NAME+2. */
+/* The number-th continuation of a long text: NAME, NAME+1, NAME+2. */
 static const char *part_of(const struct event *event, const char *name, unsigned number)
 {
 	char part[64];
@@ -60,7 +60,7 @@ int64_t etrace_number(const struct event *event, const char *name, int64_t other
 	return *end ? otherwise : number;
 }
 
-/* programs */
+/* ---- programs ---- */
 
 static void put_argument_list(struct etrace *etrace)
 {
@@ -76,7 +76,7 @@ static void put_argument_list(struct etrace *etrace)
 	etrace_line(&etrace->lines, "End_of_args|");
 }
 
-/* All arguments of a program that began were told: its lines can be made. */
+/* Writes the lines of a new program after all its arguments were read. */
 static void put_image(struct etrace *etrace)
 {
 	const struct path *program = &etrace->image.program;
@@ -103,7 +103,7 @@ static void set_path(struct path *path, const char *text)
 	path_set(path, text ? text : "", text ? strlen(text) : 0);
 }
 
-/* The file that was asked for, and the one that runs: a script's interpreter. */
+/* Sets the file that was executed, and the one that runs: the interpreter of a script. */
 static void take_program(struct etrace *etrace, const struct etrace_call *call)
 {
 	const struct event *event = call->event;
@@ -136,7 +136,7 @@ static void begin_image(struct etrace *etrace, const struct etrace_call *call)
 	etrace->image.count = 0;
 }
 
-/* argvN, and its parts argvN+1 and so on, which come in order. */
+/* Adds argvN, or its parts argvN+1 and so on, which come in order. */
 static void take_argument(struct etrace *etrace, const struct wire_value *value)
 {
 	struct path *list = &etrace->image.arguments;
@@ -150,7 +150,7 @@ static void take_argument(struct etrace *etrace, const struct wire_value *value)
 	path_append(list, value->value, strlen(value->value) + 1);
 }
 
-/* ~process: the first says what it is, the others go on with its arguments. */
+/* ~process: the first one identifies the program, the others have further arguments. */
 static void take_process(struct etrace *etrace, const struct etrace_call *call)
 {
 	const struct event *event = call->event;
@@ -164,9 +164,9 @@ static void take_process(struct etrace *etrace, const struct etrace_call *call)
 		take_argument(etrace, &event->arguments[i]);
 }
 
-/* events */
+/* ---- events ---- */
 
-/* When a process or a thread said that it ends; else when it was seen. */
+/* When the process or thread ended by its own account, else when the collector noticed. */
 static uint64_t end_of(const struct event *event)
 {
 	uint64_t seconds, ns;
@@ -178,7 +178,7 @@ static uint64_t end_of(const struct event *event)
 	return seconds * 1000000000 + ns;
 }
 
-/* What the kernel calls the file that the next call of this task is about. */
+/* ~file: the kernel's name for the file of the task's next call. */
 static void take_file(struct etrace *etrace, const struct etrace_call *call)
 {
 	const char *path = etrace_value(etrace, call->event, "path");
@@ -219,7 +219,7 @@ static void take_note(struct etrace *etrace, const struct etrace_call *call)
 	}
 }
 
-/* The row of the event's function, looked for once. */
+/* Finds the row of the event's function, once per function. */
 static void find_row(struct etrace *etrace, const struct function *function,
 		     const struct etrace_row **row)
 {
@@ -276,7 +276,7 @@ int write_etrace_event(void *state, const struct event *event, struct error *err
 	return 0;
 }
 
-/* the whole */
+/* ---- the writer ---- */
 
 int write_etrace_begin(void **state, const struct trace *trace,
 		       const struct writer_options *options, struct error *err)
@@ -294,7 +294,10 @@ int write_etrace_begin(void **state, const struct trace *trace,
 	return rc;
 }
 
-/* What CAS's reader wants: a first line that it does not read, and ftrace's columns cut down. */
+/*
+ * Writes the first line, which CAS's reader skips. The prefix of its other lines replaces ftrace's
+ * columns.
+ */
 static void put_framing(struct etrace *etrace)
 {
 	const struct path *directory = &etrace->first_directory;

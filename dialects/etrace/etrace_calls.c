@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What etrace says of each hooked function. Only what succeeded, but for the calls that have a form
- * of their own for failure. Paths are made absolute from what the trace says of directories; links
- * are not resolved, since nobody asked the file system while the program ran.
+ * Converts hooked functions to etrace lines. Only successful calls are converted, except those
+ * whose failures have a line of their own. Paths are made absolute with the directories in the
+ * trace; links are not resolved, since the file system was not asked while the program ran.
  */
 #include "dialects/etrace/etrace.h"
 
@@ -12,7 +12,10 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What is said of another task, a new name for example, is also before its end. */
+/*
+ * Starts the block of a call. A line about another task (its new name) must precede that task's
+ * end.
+ */
 static void begin(struct etrace *etrace, const struct etrace_call *call)
 {
 	if (call->task->last_ns < call->event->time_ns)
@@ -30,20 +33,20 @@ static bool is_descriptor(const struct event *event)
 	return event->resource->known == RESOURCE_FD;
 }
 
-/* vfork's child has descriptors of its own from what the parent had; they are not followed. */
+/* The descriptors of vfork's child differ from its parent's; they are not tracked. */
 static void set_fd(const struct etrace_call *call, uint64_t fd, const char *path)
 {
 	if (!(call->event->flags & CALL_OF_CHILD))
 		places_set_fd(&call->process->places, fd, path);
 }
 
-/* False for NULL and for what could not be read: the first is empty in a trace, the second `*`. */
+/* False for NULL and unreadable texts: a trace has "" for the former and "*" for the latter. */
 static bool is_there(const char *text)
 {
 	return text && *text && strcmp(text, "*") != 0;
 }
 
-/* The absolute path that an argument means; empty if it does not say one. */
+/* Makes the argument's path absolute; empty if the call has none. */
 static void take_path(struct etrace *etrace, const struct etrace_call *call, const char *name,
 		      int64_t dirfd, struct path *path)
 {
@@ -54,7 +57,7 @@ static void take_path(struct etrace *etrace, const struct etrace_call *call, con
 		places_join(&call->process->places, dirfd, text, path);
 }
 
-/* The same, as the kernel would print it. */
+/* The same, cleaned as the kernel would print it. */
 static void take_clean_path(struct etrace *etrace, const struct etrace_call *call, const char *name,
 			    int64_t dirfd, struct path *path)
 {
@@ -63,9 +66,9 @@ static void take_clean_path(struct etrace *etrace, const struct etrace_call *cal
 	path_clean(path);
 }
 
-/* open and whatever opens a file by a name */
+/* ---- open and other functions that open files by name ---- */
 
-/* The flags that fopen makes of its mode (glibc, fileops.c). */
+/* The flags that fopen() derives from its mode (glibc, fileops.c). */
 static uint32_t flags_of_mode(const char *mode)
 {
 	uint32_t flags = *mode == 'w'	? O_WRONLY | O_CREAT | O_TRUNC
@@ -80,7 +83,7 @@ static uint32_t flags_of_mode(const char *mode)
 	return flags;
 }
 
-/* The path of the file itself: what the kernel said, else the one that was given, cleaned. */
+/* The path of the opened file: the kernel's if known, else the given one, cleaned. */
 static void take_file(struct etrace *etrace, const struct etrace_call *call, uint64_t fd,
 		      struct path *path, const struct path *given)
 {
@@ -142,7 +145,7 @@ static void call_fopen(struct etrace *etrace, const struct etrace_call *call)
 	put_open(etrace, call, flags_of_mode(mode ? mode : ""), 0666);
 }
 
-/* shm_open, tmpfile and the like know their directory themselves. */
+/* shm_open, tmpfile and others that choose the directory themselves. */
 static void call_open_there(struct etrace *etrace, const struct etrace_call *call)
 {
 	const struct event *event = call->event;
@@ -160,7 +163,7 @@ static void call_open_there(struct etrace *etrace, const struct etrace_call *cal
 		 (uint32_t)etrace_number(event, "mode", call->row->mode));
 }
 
-/* descriptors */
+/* ---- descriptors ---- */
 
 void etrace_close(struct etrace *etrace, const struct etrace_call *call)
 {
@@ -169,7 +172,10 @@ void etrace_close(struct etrace *etrace, const struct etrace_call *call)
 	set_fd(call, call->event->object, NULL);
 }
 
-/* What dup2 closes is part of its own line. A descriptor that is its own copy is only used. */
+/*
+ * dup2's line includes the descriptor that it closes. A descriptor that is duplicated to itself
+ * stays.
+ */
 static void call_dup(struct etrace *etrace, const struct etrace_call *call)
 {
 	const struct event *event = call->event;
@@ -186,7 +192,7 @@ static void call_dup(struct etrace *etrace, const struct etrace_call *call)
 		set_fd(call, event->object, path);
 }
 
-/* Both ends are events; the first descriptor's, which is the last, knows the other. */
+/* Each end is an event; that of the first descriptor comes last and names the other. */
 static void call_pipe(struct etrace *etrace, const struct etrace_call *call)
 {
 	const struct event *event = call->event;
@@ -218,9 +224,9 @@ static void call_fchdir(struct etrace *etrace, const struct etrace_call *call)
 	places_set_directory(&call->process->places, places_fd(&call->process->places, fd));
 }
 
-/* names of files */
+/* ---- names of files ---- */
 
-/* Whether the kernel had come so far as to know the first path when it failed. */
+/* True if the kernel had resolved the first path when the call failed. */
 static bool is_first_known(const struct etrace *etrace, const struct event *event)
 {
 	switch (event->error) {
@@ -285,7 +291,7 @@ static void call_link(struct etrace *etrace, const struct etrace_call *call)
 	put_names(etrace, call, &form);
 }
 
-/* Where it leads to is known if the trace was recorded so, and if it leads anywhere. */
+/* The target's resolved path is known if it was recorded and exists. */
 static void call_symlink(struct etrace *etrace, const struct etrace_call *call)
 {
 	const struct event *event = call->event;
@@ -317,9 +323,9 @@ static void call_symlink(struct etrace *etrace, const struct etrace_call *call)
 	etrace_text(&etrace->lines, "SL", etrace->one.text, etrace->one.length);
 }
 
-/* mounts */
+/* ---- mounts ---- */
 
-/* A source need not be a path: only one that is shows as such. NULL: there is none. */
+/* Cleans a source, which may be something else than a path. NULL: none. */
 static const char *take_source(struct etrace *etrace, const struct etrace_call *call)
 {
 	const char *text = etrace_value(etrace, call->event, "source");
@@ -376,9 +382,9 @@ static void call_umount(struct etrace *etrace, const struct etrace_call *call)
 		etrace_line(lines, "UmountFailed|");
 }
 
-/* tasks */
+/* ---- tasks ---- */
 
-#define NAME_MAX_KERNEL 15 /* TASK_COMM_LEN without its NUL */
+#define NAME_MAX_KERNEL 15 /* TASK_COMM_LEN without the NUL */
 
 static void call_name(struct etrace *etrace, const struct etrace_call *call)
 {
@@ -405,7 +411,7 @@ static void call_fork(struct etrace *etrace, const struct etrace_call *call)
 		tasks_forked(&etrace->tasks, call->task, call->event, -1);
 }
 
-/* A thread that the program made by itself is a task of its own, too. */
+/* Threads that the program creates by clone() are tasks, too. */
 static void call_clone(struct etrace *etrace, const struct etrace_call *call)
 {
 	int64_t flags = etrace_number(call->event, "flags", 0);
@@ -430,7 +436,7 @@ static void call_join(struct etrace *etrace, const struct etrace_call *call)
 		task_exits(ended.task, call->event->time_ns, 0, call->event->cpu);
 }
 
-/* Of a child that was not traced itself, whoever waits for it alone says that it ended. */
+/* If a child was not traced, only the wait for it shows its end. */
 static void call_wait(struct etrace *etrace, const struct etrace_call *call)
 {
 	const struct event *event = call->event;
@@ -444,7 +450,7 @@ static void call_wait(struct etrace *etrace, const struct etrace_call *call)
 		task_exits(child, event->time_ns, status >> 8, UINT32_MAX);
 }
 
-/* How it means to end; handlers and destructors still come. vfork's child ends at once. */
+/* Stores the status; handlers and destructors still run. The child of vfork ends at once. */
 static void call_exit(struct etrace *etrace, const struct etrace_call *call)
 {
 	uint64_t status = (uint64_t)etrace_number(call->event, "status", 0);
@@ -469,7 +475,7 @@ void etrace_end_process(struct etrace *etrace, const struct etrace_call *call, c
 		etrace_number(event, "status", process->has_status ? (int64_t)process->status : -1);
 
 	if (is_exec)
-		status = 0; /* of the other threads, which an exec ends */
+		status = 0; /* of the other threads, which exec ends */
 	for (struct task *task = process->tasks; task; task = task->next) {
 		if (task->has_ended || task->owner != process || (is_exec && task->is_leader))
 			continue;

@@ -14,8 +14,8 @@
 #include "base/memory.h"
 
 #define BUFFER_MAX (1u << 20)
-#define FORMAT_MAX 300 /* bytes of a formatted line: names of keys, and numbers */
-#define PART_MAX   900 /* bytes of a text in one line; a text as long as that is in parts */
+#define FORMAT_MAX 300 /* bytes of a formatted line: keys and numbers */
+#define PART_MAX   900 /* bytes of text per line; texts from this length on are split */
 
 int etrace_lines_init(struct etrace_lines *lines, struct error *err)
 {
@@ -39,7 +39,7 @@ void etrace_lines_free(struct etrace_lines *lines)
 	free(lines->buffer.items);
 }
 
-/* Room for size more bytes; NULL: nothing is written any more. */
+/* Makes room for size bytes; NULL: an earlier error stops all output. */
 static char *reserve(struct etrace_lines *lines, size_t size)
 {
 	while (lines->buffer.capacity - lines->buffer.count < size)
@@ -107,9 +107,9 @@ void etrace_line(struct etrace_lines *lines, const char *format, ...)
 	lines->buffer.count += (size_t)length + 1;
 }
 
-/* strings */
+/* ---- strings ---- */
 
-/* At the end of lines that began with a newline of the text. */
+/* Ends lines that started at a newline of the text. */
 static void end_continuation(struct etrace_lines *lines, bool *is_continued)
 {
 	if (*is_continued)
@@ -125,7 +125,7 @@ static void put_index(struct etrace_lines *lines, const char *tag, unsigned inde
 	add(lines, head, (size_t)length);
 }
 
-/* A long text line by line, each in parts; index: that of the first part, or of all. */
+/* Adds a text line by line, each in parts. index: of the first part, or of all parts. */
 static void put_parts(struct etrace_lines *lines, const char *tag, unsigned index, bool is_counting,
 		      const char *text, size_t length)
 {
@@ -189,23 +189,23 @@ void etrace_argument(struct etrace_lines *lines, unsigned number, const char *te
 	put_parts(lines, "A", number, false, text, length);
 }
 
-/* printing */
+/* ---- printing ---- */
 
 struct printer {
 	struct tasks *tasks;
 	struct out *out;
 	const char *prefix;
-	uint64_t last_ns;     /* of the line before */
-	uint64_t serial;      /* of the task that was named last */
+	uint64_t last_ns;     /* of the previous line */
+	uint64_t serial;      /* of the task named last */
 	uint64_t *names;      /* upids by task; 0: not named yet */
-	size_t births, exits; /* that were printed */
+	size_t births, exits; /* number printed */
 	uint64_t head_name, head_second;
 	uint32_t head_cpu;
 	size_t head_length;
-	char head[96]; /* of the line before, up to its nanoseconds */
+	char head[96]; /* of the previous line, up to the nanoseconds */
 };
 
-/* The tracer's own rule: a number that grows with each task, above the 22 bits of a pid. */
+/* The tracer's rule: a serial number, above the 22 bits of a pid. */
 static uint64_t name_of(struct printer *printer, uint32_t number)
 {
 	const struct task *task = tasks_true(printer->tasks, number);
@@ -216,7 +216,7 @@ static uint64_t name_of(struct printer *printer, uint32_t number)
 	return *name;
 }
 
-/* All before the nanoseconds, which is the same for many lines in a row. */
+/* Everything before the nanoseconds; consecutive lines often share it. */
 static void make_head(struct printer *printer, uint64_t name, uint32_t cpu, uint64_t second)
 {
 	printer->head_name = name;
@@ -281,7 +281,10 @@ static void print_exit(struct printer *printer, const struct task_exit *exit)
 	out_char(printer->out, '\n');
 }
 
-/* Births up to that time and exits before it: a birth comes first, and an exit last. */
+/*
+ * Prints births up to that time and exits before it: at equal times births come first and exits
+ * last.
+ */
 static void print_lives(struct printer *printer, uint64_t time_ns)
 {
 	const struct tasks *tasks = printer->tasks;
@@ -307,7 +310,7 @@ static void print_lives(struct printer *printer, uint64_t time_ns)
 	}
 }
 
-/* All blocks of a piece of the spool, with the births and exits before them. */
+/* Prints the blocks of a piece of the spill file, with the births and exits before them. */
 static void print_piece(struct printer *printer, const char *text, size_t size)
 {
 	struct etrace_block block;
@@ -322,7 +325,7 @@ static void print_piece(struct printer *printer, const char *text, size_t size)
 	}
 }
 
-/* How much of a piece of the spool is whole blocks. */
+/* Length of the whole blocks at the start of a piece. */
 static size_t whole_blocks(const char *text, size_t size)
 {
 	struct etrace_block block;
@@ -337,7 +340,7 @@ static size_t whole_blocks(const char *text, size_t size)
 	return at;
 }
 
-/* Into the buffer's own memory, which is of no use any more. */
+/* Reads the spill file through the buffer, which is free now. */
 static int print_spool(struct etrace_lines *lines, struct printer *printer, struct error *err)
 {
 	uint64_t left = lines->spool.size, at = 0;
@@ -356,7 +359,7 @@ static int print_spool(struct etrace_lines *lines, struct printer *printer, stru
 	return 0;
 }
 
-/* Every piece holds at least the longest block: the buffer once had it whole. */
+/* Each piece contains at least one block, since the buffer once held the longest block. */
 static int print_all(struct etrace_lines *lines, struct printer *printer, struct error *err)
 {
 	int rc = 0;

@@ -8,17 +8,17 @@
 #include "base/array.h"
 #include "base/order.h"
 
-/* The threads that have a handle one after the other. */
+/* The threads that had a handle in turn. */
 struct task_handle {
 	const struct task_process *process;
 	uint64_t pthread;
 	struct task *last;
-	struct task *unborn;	  /* was heard of, and nobody said yet that he made it */
-	struct task_birth create; /* was made, and not yet heard of */
+	struct task *unborn;	  /* has events, but the call that created it has not come */
+	struct task_birth create; /* a creation whose thread has no events yet */
 	bool has_create;
 };
 
-/* The processes that have a number one after the other. */
+/* The processes that had a pid in turn. */
 struct task_leader {
 	uint32_t pid;
 	struct task *last;
@@ -116,7 +116,7 @@ struct task *tasks_true(const struct tasks *tasks, uint32_t number)
 	return task;
 }
 
-/* births */
+/* ---- births ---- */
 
 static void tell_birth(struct tasks *tasks, const struct task_birth *birth, struct task *child)
 {
@@ -126,7 +126,10 @@ static void tell_birth(struct tasks *tasks, const struct task_birth *birth, stru
 	if (!child)
 		return;
 	place->child = child->number;
-	/* The clocks of two processors, or vfork, which is seen when it returns. */
+	/*
+	 * The child's first event may be earlier: clocks of two processors differ, and vfork is
+	 * recorded at its return.
+	 */
 	if (child->first_ns && child->first_ns < place->time_ns)
 		place->time_ns = child->first_ns;
 	child->is_born = true;
@@ -140,7 +143,7 @@ static struct task_birth birth_by(const struct task *parent, const struct event 
 				    .cpu = event->cpu };
 }
 
-/* processes */
+/* ---- processes ---- */
 
 static struct task_leader *find_leader(struct tasks *tasks, uint32_t pid)
 {
@@ -166,7 +169,7 @@ static struct task_process *process_of(const struct tasks *tasks, const uint64_t
 			  &wanted);
 }
 
-/* By the number of its stream, since a pid may have had several. */
+/* Finds the parent by its stream number, since a pid may have been reused. */
 static struct task_process *find_parent(struct tasks *tasks, const struct trace_process *facts)
 {
 	struct task_leader *leader;
@@ -204,7 +207,7 @@ static void adopt(struct tasks *tasks, struct task *task, struct task_process *p
 	table_add(&tasks->by_tid, hash_key(&tasks->by_tid, &key), task);
 }
 
-/* The first task: made by a fork that was told, gone on over an exec, or new. */
+/* The first task: from a recorded fork, continued after an exec, or new. */
 static void begin_leader(struct tasks *tasks, struct task_process *process, uint64_t first_ns)
 {
 	const struct trace_process *facts = process->facts;
@@ -259,7 +262,7 @@ struct task_process *tasks_process(struct tasks *tasks, const struct event *even
 	return process;
 }
 
-/* threads */
+/* ---- threads ---- */
 
 static struct task_handle *find_handle(struct tasks *tasks, const struct task_process *process,
 				       uint64_t pthread)
@@ -277,7 +280,7 @@ static struct task_handle *find_handle(struct tasks *tasks, const struct task_pr
 	return handle;
 }
 
-/* A thread has its handle from its first event on. */
+/* Gives a thread its handle, at its first event. */
 static void take_handle(struct tasks *tasks, struct task *task, uint64_t pthread)
 {
 	struct task_handle *handle = find_handle(tasks, task->owner, pthread);
@@ -348,7 +351,7 @@ struct task *tasks_joined(struct tasks *tasks, struct task_process *process, uin
 	struct task_handle *handle = known_handle(tasks, process, pthread);
 	struct task *task = handle && !handle->has_create ? handle->last : NULL;
 
-	/* It made no hooked call in its life, and the next with this handle is another. */
+	/* The thread made no hooked calls; the next one with this handle is another. */
 	if (handle)
 		handle->has_create = false;
 	if (!task || task->has_ended || task->is_leader)
@@ -394,7 +397,10 @@ void tasks_cloned(struct tasks *tasks, struct task *parent, const struct event *
 	}
 }
 
-/* What vfork's child did before it had a name; its stream may have begun meanwhile. */
+/*
+ * Merges the calls of vfork's child before its number was known; its stream may have started by
+ * now.
+ */
 static void name_vfork_child(struct task *parent, struct task *child)
 {
 	struct task *nameless = parent->vfork_child;
@@ -420,7 +426,7 @@ void tasks_forked(struct tasks *tasks, struct task *parent, const struct event *
 	struct task_birth birth = birth_by(parent, event);
 	struct task_leader *slot = find_leader(tasks, (uint32_t)event->object);
 	struct task *child = slot->last;
-	/* vfork is seen when it returns, and by then its child may have lived and ended. */
+	/* vfork is recorded at its return, when its child may already have ended. */
 	uint64_t since_ns = strcmp(event->function->name, "vfork") ? birth.time_ns : 0;
 
 	birth.has_flags = flags >= 0;
@@ -436,7 +442,7 @@ void tasks_forked(struct tasks *tasks, struct task *parent, const struct event *
 	tell_birth(tasks, &birth, child);
 }
 
-/* the end */
+/* ---- the end ---- */
 
 void task_exits(struct task *task, uint64_t time_ns, uint64_t status, uint32_t cpu)
 {
@@ -470,7 +476,7 @@ static int compare_exits(const void *one, const void *two)
 	return ORDER(a->time_ns, b->time_ns) ?: ORDER(a->task, b->task);
 }
 
-/* Nothing that a task does comes behind its end. */
+/* Lists exits; no exit is earlier than the task's last event. */
 static void list_exits(struct tasks *tasks)
 {
 	for (size_t i = 0; i < tasks->list.count; i++) {

@@ -3,10 +3,11 @@
 #define TASKS_H
 
 /*
- * The kernel's tasks of a run: who made whom. A process is a stream; its tasks are its threads, the
- * first of which has the process's number. A task goes on over exec, where the stream does not.
- * Numbers of tasks and thread handles are used again, so both mean their last user. What made a
- * task may be told before the task's first breath or after it, or never: each birth is told once.
+ * The tasks of a run in the kernel's sense, and their parents. A process is a stream; its tasks are
+ * its threads, the first of which has the process's number. A task survives exec, the stream does
+ * not. Task numbers and thread handles are reused, so a number means its latest user. The call that
+ * created a task may come before or after the task's first event, or never; each birth is recorded
+ * once.
  */
 
 #include <stdbool.h>
@@ -25,29 +26,29 @@ struct task_process;
 
 struct task {
 	uint32_t number;  /* from 0, in order of discovery */
-	uint32_t tid;	  /* the kernel's; 0 while it is not known (vfork's child) */
-	uint32_t same_as; /* number of the task that it turned out to be, or TASK_NONE */
-	bool is_born;	  /* its birth was told */
+	uint32_t tid;	  /* the kernel's; 0: unknown (vfork's child) */
+	uint32_t same_as; /* number of the identical older task, or TASK_NONE */
+	bool is_born;	  /* its birth was recorded */
 	bool is_leader;	  /* the first of its process */
 	bool has_ended;
-	bool has_exit;		    /* what it ended with is known */
-	uint64_t first_ns, last_ns; /* when it is first and last heard of */
-	uint64_t end_ns;	    /* when it said that it ends; 0: it has not */
-	uint64_t exit_ns, status;   /* of the exit: the best that is known */
+	bool has_exit;		    /* its exit status is known */
+	uint64_t first_ns, last_ns; /* times of its first and last event */
+	uint64_t end_ns;	    /* when it announced its end; 0: it did not */
+	uint64_t exit_ns, status;   /* of the exit, as far as known */
 	uint32_t exit_cpu;
-	uint64_t pthread;	    /* its handle; 0: not known */
-	struct task *parent;	    /* who made it if nobody says; NULL: not in this trace */
-	struct task *vfork_child;   /* runs in its memory and has no name yet, or NULL */
+	uint64_t pthread;    /* its handle; 0: unknown */
+	struct task *parent; /* the assumed creator if no call shows one; NULL: not in this trace */
+	struct task *vfork_child;   /* runs in its memory and has no number yet, or NULL */
 	struct task *next;	    /* of the same process */
-	struct task_process *owner; /* whose image it runs; NULL: made and not yet heard of */
+	struct task_process *owner; /* runs its image; NULL: no events so far */
 };
 
 struct task_process {
 	const struct trace_process *facts;
 	struct task *leader;
-	struct task *tasks;   /* all, the newest first */
+	struct task *tasks;   /* newest first */
 	struct places places; /* its directory and descriptors */
-	bool has_status;      /* it said how it wants to end */
+	bool has_status;      /* it announced its exit status */
 	uint64_t status;
 	struct task_process *next;
 };
@@ -70,10 +71,10 @@ struct tasks {
 	struct pool pool;
 	struct table handles; /* struct task_handle, by process and pthread_t */
 	struct table leaders; /* struct task_leader, by pid */
-	struct table by_tid;  /* struct task, by process and tid: those that have not ended */
+	struct table by_tid;  /* struct task, by process and tid: only tasks that have not ended */
 	struct table streams; /* struct task_process, by the trace's process */
-	struct table numbers; /* the same, by session and number of the stream */
-	struct task_process *processes; /* the newest first */
+	struct table numbers; /* struct task_process, by session and stream number */
+	struct task_process *processes; /* newest first */
 	ARRAY_OF(struct task *) list;	/* by number */
 	ARRAY_OF(struct task_birth) births;
 	ARRAY_OF(struct task_exit) exits;
@@ -84,48 +85,51 @@ struct tasks {
 void tasks_init(struct tasks *tasks);
 void tasks_free(struct tasks *tasks);
 
-/* The process of an event, which begins with its first one. */
+/* The process of an event, created with its first event. */
 struct task_process *tasks_process(struct tasks *tasks, const struct event *event);
 
-/* The task that made a call. vfork's child in its parent's memory is a task, too. */
+/* The task that made a call. A child of vfork in its parent's memory is a task, too. */
 struct task *tasks_of(struct tasks *tasks, struct task_process *process, const struct event *event);
 
 /*
- * fork, vfork, posix_spawn, clone: parent made the child with that pid, or failed. flags: of clone;
- * -1: it was no clone.
+ * fork, vfork, posix_spawn, clone: parent created the child with pid event->object, or failed.
+ * flags: of clone; -1: another call.
  */
 void tasks_forked(struct tasks *tasks, struct task *parent, const struct event *event,
 		  int64_t flags);
 
-/* pthread_create: parent made the thread with the handle event->object, or failed. */
+/* pthread_create: parent created the thread with handle event->object, or failed. */
 void tasks_cloned(struct tasks *tasks, struct task *parent, const struct event *event);
 
-/* The last thread of the process with that handle, or NULL. */
+/* The latest thread of the process with that handle, or NULL. */
 struct task *tasks_by_handle(const struct tasks *tasks, const struct task_process *process,
 			     uint64_t pthread);
 
-/* Somebody joined the thread with that handle: it has ended. NULL: it was never heard of. */
+/* A thread was joined, so it has ended. Returns it; NULL: it had no events. */
 struct task *tasks_joined(struct tasks *tasks, struct task_process *process, uint64_t pthread);
 
-/* The task will not be heard of again: its numbers are free for others. */
+/* Ends a task: its numbers may be reused. */
 void tasks_end(struct tasks *tasks, struct task *task);
 
-/* What a task ended with, and when at the latest; it may itself have said when. */
+/*
+ * Records an exit status, and the latest possible time of the exit. The task may have announced an
+ * earlier one.
+ */
 void task_exits(struct task *task, uint64_t time_ns, uint64_t status, uint32_t cpu);
 
 /*
- * Somebody has waited for the child with that pid: it ended before. Returns the child if nothing
- * else was ever heard of it, since it was not traced; else NULL.
+ * A wait for the child with that pid returned, so it had ended. Returns the child if it had no
+ * events, because it was not traced; else NULL.
  */
 struct task *tasks_waited(struct tasks *tasks, uint32_t pid, uint64_t time_ns);
 
 /*
- * At the end of all events: births that nobody told are told by the parent at the child's first
- * breath, and these and the exits are brought into the order of their times.
+ * After the last event: adds the missing births, by the parent, at the child's first event, and
+ * sorts births and exits by time.
  */
 void tasks_finish(struct tasks *tasks);
 
-/* The task that this one is in the end. */
+/* The task that this one finally is. */
 struct task *tasks_true(const struct tasks *tasks, uint32_t number);
 
 #endif

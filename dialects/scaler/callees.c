@@ -41,7 +41,7 @@ static bool callee_equal(const void *item, const void *key)
 	return one->file == two->file && !strcmp(one->name, two->name);
 }
 
-/* The file with that path. */
+/* The file with that path, added if necessary. */
 static struct callee_file *file_of(struct callees *callees, const char *path)
 {
 	uint64_t hash = hash_bytes(callees->paths.seed, path, strlen(path));
@@ -114,7 +114,7 @@ uint32_t callees_add_path(struct callees *callees, const char *path, const char 
 	return add_callee(callees, file_of(callees, path), name);
 }
 
-/* the end */
+/* ---- the end ---- */
 
 static int compare_callees(const void *a, const void *b)
 {

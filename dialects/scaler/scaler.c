@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Scaler's invocation trees (its data format document of July 2021): for each thread a file
- * thread_0x<pthread_t>.bin, which lists its hooked calls breadth first behind a root, and two JSON
- * files with the names. What the document leaves open is decided thus: fileID is the file that
- * called (or, if asked for, the one that was called); funcID counts a file's functions by name;
- * what never returned ends when the trace does; all lives of one pthread_t are in one file;
- * siblings stand oldest first; empty fields are 0. All numbers are little-endian. With several
- * processes each gets a directory of its own.
+ * thread_0x<pthread_t>.bin, which lists its hooked calls breadth-first after a root, and two JSON
+ * files with names. Where the document is unclear: fileID is the calling file (or, as an option,
+ * the called one); funcID numbers a file's functions by name; a call that did not return ends with
+ * the trace; all threads with the same pthread_t share a file; siblings are ordered by time, oldest
+ * first; empty fields are 0. All numbers are little-endian. With several processes each gets its
+ * own directory.
  */
 #include "dialects/scaler/scaler.h"
 
@@ -21,12 +21,12 @@
 #include "formats/writers.h"
 #include "notes.h"
 
-/* What this run of the program has written so far: a second process changes where the first is. */
+/* The processes that this program has written so far: a second one moves the files of the first. */
 static struct {
 	ARRAY_OF(uint32_t) processes; /* process ids */
 } run;
 
-/* events */
+/* ---- events ---- */
 
 int write_scaler_begin(void **state, const struct trace *trace,
 		       const struct writer_options *options, struct error *err)
@@ -60,7 +60,10 @@ static int refuse(struct error *err)
 		"record the program with holdtrace");
 }
 
-/* Where the call came from: a return address lies behind its call, maybe in another mapping. */
+/*
+ * The mapping that the call came from. The return address may be after the end of the caller's
+ * mapping, hence -1.
+ */
 static const struct trace_mapping *caller_of(const struct scaler *scaler, const struct event *event)
 {
 	const struct trace_mapping *mapping;
@@ -73,7 +76,7 @@ static const struct trace_mapping *caller_of(const struct scaler *scaler, const 
 	return mapping ? mapping : trace_mapping_at(scaler->trace, address);
 }
 
-/* All hooked functions are the C library's. */
+/* All hooked functions are in the C library. */
 static bool is_libc(const struct trace_mapping *mapping)
 {
 	const char *slash = strrchr(mapping->path, '/');
@@ -98,8 +101,8 @@ static int take_call(struct scaler *scaler, const struct event *event, const cha
 	uint32_t symbol, way = 0;
 
 	if (!*name)
-		name = "func0"; /* Scaler's word for a function without a name */
-	/* The lock of a wait comes as a part of its own, with the condition beside it. */
+		name = "func0"; /* Scaler's name for a function without one */
+	/* For a wait, the lock is a separate part, with the condition as the related object. */
 	if (event->part && event->resource->known == RESOURCE_LOCK) {
 		extra[0] = event->related;
 		extra[1] = event->object;
@@ -160,7 +163,7 @@ int write_scaler_event(void *state, const struct event *event, struct error *err
 	return rc;
 }
 
-/* the end */
+/* ---- the end ---- */
 
 static int write_files(struct scaler *scaler, struct outdir *directory, struct error *err)
 {
@@ -176,13 +179,13 @@ static int write_files(struct scaler *scaler, struct outdir *directory, struct e
 		rc = scaler_write_names(scaler, directory, err);
 	if (rc)
 		return rc;
-	/* Trees of an older run would not fit the new names. */
+	/* Trees of an older run would not match the new names. */
 	if (scaler->force)
 		outdir_remove(directory, "thread_0x", ".bin");
 	return outdir_commit(directory, err);
 }
 
-/* Where the number-th process of the run goes once there are several. */
+/* The directory of the number-th process if there are several. */
 static void name_directory(const struct scaler *scaler, size_t number, char *path, size_t size)
 {
 	uint32_t pid = run.processes.items[number];
@@ -196,7 +199,7 @@ static void name_directory(const struct scaler *scaler, size_t number, char *pat
 		snprintf(path + length, size - (size_t)length, "_%u", times);
 }
 
-/* The first process did not know that it would not stay alone. */
+/* Moves the files of the first process to a directory of its own. */
 static int move_first(const struct scaler *scaler, struct error *err)
 {
 	struct outdir to;
@@ -243,7 +246,7 @@ int write_scaler_end(void *state, struct error *err)
 	int rc;
 
 	if (scaler->has_failed)
-		return 0; /* it was told */
+		return 0; /* already reported */
 	if (!scaler->process || !scaler->process->has_tails)
 		return refuse(err);
 	place = ARRAY_ADD(&run.processes);

@@ -3,7 +3,7 @@
 #define SCALER_H
 
 /*
- * What the parts of the scaler writer share: scaler.c is the fold and its directories,
+ * Shared by the parts of the scaler writer: scaler.c folds the events and chooses directories,
  * scaler_trees.c writes the threads, scaler_names.c the two files of names, scaler_frames.c makes
  * nodes of backtraces.
  */
@@ -17,27 +17,27 @@
 
 enum scaler_type { TYPE_NORMAL = 1, TYPE_PTHREAD = 2, TYPE_SEMAPHORE = 3 };
 
-/* What a record says of its function. */
+/* The properties of a function in its records. */
 struct function_facts {
 	int64_t file, function;
 	enum scaler_type type;
-	bool has_second; /* the second extra field is not empty */
+	bool has_second; /* the second extra field is used */
 };
 
-/* Behind the name of a function that nobody saw called: it stands in backtraces. */
+/* Suffix of the name of a function that was not hooked, but is in backtraces. */
 #define SCALER_INFERRED " [inferred]"
 
-/* What is remembered of a backtrace of the trace: its number in `ways`, from 1; 0: never seen. */
+/* A backtrace of the trace: its number in `ways`, from 1; 0: not seen yet. */
 struct scaler_seen {
 	uint32_t way;
-	size_t mappings; /* so many were known then */
+	size_t mappings; /* number of mappings known when it was entered */
 };
 
 struct scaler_frames {
 	struct atlas atlas;
-	ARRAY_OF(const struct trace_node *) ways; /* distinct ones */
+	ARRAY_OF(const struct trace_node *) ways; /* distinct backtraces */
 	ARRAY_OF(struct scaler_seen) by_id;	  /* by id of the trace's backtrace */
-	struct calltree_path *paths;		  /* at the end: of `ways` */
+	struct calltree_path *paths;		  /* of `ways`; set at the end */
 };
 
 struct scaler {
@@ -54,13 +54,13 @@ struct scaler {
 	struct function_facts *facts; /* by symbol */
 };
 
-/* Gives files and functions their numbers, and each function what its records say of it. */
+/* Assigns numbers to files and functions, and sets the properties of each function. */
 void scaler_number_functions(struct scaler *scaler);
 
-/* commonFuncId.json and symbol.json. Returns 0 or a negative errno. */
+/* Writes commonFuncId.json and symbol.json. Returns 0 or a negative errno. */
 int scaler_write_names(const struct scaler *scaler, struct outdir *directory, struct error *err);
 
-/* thread_0x….bin for each thread that made calls. Returns 0 or a negative errno. */
+/* Writes thread_0x….bin for each thread that made calls. Returns 0 or a negative errno. */
 int scaler_write_threads(struct scaler *scaler, struct outdir *directory, struct error *err);
 
 bool scaler_is_inferred(const char *name);
@@ -68,10 +68,10 @@ bool scaler_is_inferred(const char *name);
 void scaler_frames_init(struct scaler_frames *frames);
 void scaler_frames_free(struct scaler_frames *frames);
 
-/* *way: number of the backtrace of a call, from 1; 0: it has none. */
+/* *way: number of the backtrace of a call, from 1; 0: the call has none. */
 void scaler_frames_see(struct scaler_frames *frames, const struct event *event, uint32_t *way);
 
-/* All calls were seen: looks the names up, whose functions become callees. */
+/* After the last call: resolves the names, whose functions become callees. */
 int scaler_frames_resolve(struct scaler_frames *frames, struct callees *callees, struct error *err);
 
 int scaler_no_memory(struct error *err);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * --format=scaler:frames: backtraces as ways through the program's own functions, which become
- * nodes between the hooked calls. Nothing timed or counted such a function: it carries
- * SCALER_INFERRED behind its name.
+ * --format=scaler:frames: backtraces become paths through the program's own functions, as nodes
+ * between the hooked calls. These functions were neither timed nor counted, so their names end with
+ * SCALER_INFERRED.
  */
 #include "dialects/scaler/scaler.h"
 
@@ -17,7 +17,7 @@
 #include "base/memory.h"
 #include "naming/naming.h"
 
-#define INLINED_MAX 8 /* functions of one frame, as naming_symbols() has them at most */
+#define INLINED_MAX 8 /* functions per frame, the maximum of naming_symbols() */
 
 bool scaler_is_inferred(const char *name)
 {
@@ -42,7 +42,7 @@ void scaler_frames_free(struct scaler_frames *frames)
 	atlas_free(&frames->atlas);
 }
 
-/* What is remembered of the backtrace with that id. */
+/* The entry of the backtrace with that id. */
 static struct scaler_seen *seen_of(struct scaler_frames *frames, uint32_t id)
 {
 	while (id >= frames->by_id.count) {
@@ -65,7 +65,7 @@ void scaler_frames_see(struct scaler_frames *frames, const struct event *event, 
 	seen = seen_of(frames, event->backtrace->id);
 	if (!seen->way || seen->mappings != mappings) {
 		backtrace = atlas_backtrace(&frames->atlas, event->backtrace, event->index);
-		/* Most mappings that come are of no concern to it. */
+		/* Most new mappings do not affect this backtrace. */
 		if (!seen->way || frames->ways.items[seen->way - 1] != backtrace) {
 			place = ARRAY_ADD(&frames->ways);
 			*place = backtrace;
@@ -76,7 +76,7 @@ void scaler_frames_see(struct scaler_frames *frames, const struct event *event, 
 	*way = seen->way;
 }
 
-/* Our own library stands between a hooked call and what it calls in turn. */
+/* holdtrace's library is between a hooked call and the functions that it calls in turn. */
 static bool is_own(const struct naming_symbol *frame)
 {
 	const char *slash = frame->module ? strrchr(frame->module, '/') : NULL;
@@ -84,7 +84,7 @@ static bool is_own(const struct naming_symbol *frame)
 	return slash && !strncmp(slash + 1, "libholdtrace.so", 15);
 }
 
-/* The symbol of a function. Without a name its place in the file is one. */
+/* The symbol of a frame. A function without a name is named by its offset in the file. */
 static uint32_t name_frame(struct callees *callees, const struct naming_symbol *frame)
 {
 	cleanup_free char *text =
@@ -94,7 +94,7 @@ static uint32_t name_frame(struct callees *callees, const struct naming_symbol *
 	return callees_add_path(callees, frame->module ? frame->module : "", text);
 }
 
-/* The steps of one way, outermost first. */
+/* Sets the steps of one backtrace, outermost first. */
 static void find_steps(struct naming *naming, struct callees *callees,
 		       const struct trace_node *backtrace, struct naming_symbol *found,
 		       struct calltree_path *path)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Scaler's names: which kind a function is, its number, and the two files that list them. */
+/* Scaler's names: the type and the number of each function, and the two files that list them. */
 #include "dialects/scaler/scaler.h"
 
 #include <inttypes.h>
@@ -46,7 +46,7 @@ static const char *const semaphore_functions[] = {
 	"sem_wait", "sem_timedwait", "sem_clockwait", "sem_trywait", "sem_post", NULL,
 };
 
-/* The document's own patterns, which take in more than Scaler hooked: trylock, init, destroy. */
+/* The document's patterns, which include more than Scaler hooked: trylock, init, destroy. */
 static const char *const pthread_prefixes[] = { "pthread_mutex_",   "pthread_rwlock_",
 						"pthread_cond_",    "pthread_spin_",
 						"pthread_barrier_", NULL };
@@ -99,7 +99,7 @@ void scaler_number_functions(struct scaler *scaler)
 	}
 }
 
-/* JSON: keys sorted as strings, null for what is empty */
+/* ---- JSON: keys are sorted as strings, empty lists are null ---- */
 
 static int compare_as_text(const void *one, const void *two)
 {
@@ -110,7 +110,7 @@ static int compare_as_text(const void *one, const void *two)
 	return strcmp(texts[0], texts[1]);
 }
 
-/* The numbers below count in the order of their digits: 0, 1, 10, 2. */
+/* The numbers below count, sorted as text: 0, 1, 10, 2. */
 static uint32_t *sorted_numbers(size_t count)
 {
 	uint32_t *numbers = memory_alloc((count + 1) * sizeof(*numbers));
@@ -158,7 +158,7 @@ static void put_symbols(const struct scaler *scaler, struct json *json,
 	json_end(json);
 }
 
-/* One id of an array that is null without any. */
+/* Adds an id to an array; without ids it will be null. */
 static void put_id(struct json *json, bool *is_begun, uint32_t number)
 {
 	if (!*is_begun)
@@ -167,7 +167,7 @@ static void put_id(struct json *json, bool *is_begun, uint32_t number)
 	json_unsigned(json, number);
 }
 
-/* Scaler's own functions first, in its order, then the others by name. */
+/* Lists Scaler's own functions first, in its order, then the others by name. */
 static void put_ids(const struct scaler *scaler, struct json *json, const struct callee_file *file,
 		    enum scaler_type type, const char *const *list)
 {

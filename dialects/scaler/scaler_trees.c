@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Scaler's threads: a file of records for each, breadth first behind a root. */
+/* Scaler's threads: a file of records for each, breadth-first after a root. */
 #include "dialects/scaler/scaler.h"
 
 #include <inttypes.h>
@@ -14,7 +14,7 @@ static unsigned char *put_number(unsigned char *at, uint64_t number)
 	return at;
 }
 
-/* Unix time in µs, never negative and never backwards, whatever the trace says. */
+/* Unix time in us; clamped on overflow. */
 static uint64_t unix_microseconds(const struct scaler *scaler, uint64_t time_ns)
 {
 	uint64_t sum;
@@ -66,7 +66,7 @@ static int put_nodes(struct scaler *scaler, struct out *out, struct error *err)
 			return rc;
 		put_node(scaler, out, &node);
 		if (out_error(out))
-			return 0; /* outdir_finish() tells */
+			return 0; /* outdir_finish() reports it */
 	}
 }
 

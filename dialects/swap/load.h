@@ -3,9 +3,9 @@
 #define VIEWS_LOAD_H
 
 /*
- * What the samples of a trace (~sample, by --sample-system) say of machine and process: counters
- * become differences to the sample before, times of processors become percent. The first sample
- * has nothing to be compared with: its loads and differences are 0.
+ * The state of the machine and the process in the samples of a trace (~sample, by --sample-system):
+ * counters as differences to the previous sample, processor times in percent. In the first sample
+ * loads and differences are 0.
  */
 
 #include <stddef.h>
@@ -41,30 +41,30 @@ enum load_counter {
 };
 
 struct load {
-	uint64_t samples; /* so far; 0: nobody asked for them, and nothing below is kept */
-	uint64_t time_ns; /* of the last one: when it was taken */
+	uint64_t samples; /* so far; 0: samples were not recorded, and nothing below is kept */
+	uint64_t time_ns; /* when the last sample was taken */
 	ARRAY_OF(struct load_cpu) cpus;
 	struct {
-		struct load_thread *items, *before; /* by id; of this sample, of the last one */
+		struct load_thread *items, *before; /* by id; the latest two samples */
 		size_t count, before_count, capacity, before_capacity;
 	} threads;
 	uint64_t memory_bytes, drive_mib;
 	uint64_t counters[LOAD_COUNTERS];    /* as the machine counts them */
-	uint64_t differences[LOAD_COUNTERS]; /* since the last sample */
+	uint64_t differences[LOAD_COUNTERS]; /* since the previous sample */
 	uint64_t ticks;
-	float percent; /* of the process; several processors may make more than 100 */
+	float percent; /* of the process; above 100 with several processors */
 	uint64_t virtual_bytes, resident_bytes, shared_bytes, pss_bytes;
-	uint64_t held_bytes;   /* memory gained and not given back, since the first sample */
-	struct ledger *ledger; /* from then on */
+	uint64_t held_bytes;   /* memory live, of that allocated since the first sample */
+	struct ledger *ledger; /* created at the first sample */
 };
 
 void load_init(struct load *load);
 void load_free(struct load *load);
 
-/* Takes a ~sample. */
+/* Adds a ~sample. */
 void load_sample(struct load *load, const struct event *event);
 
-/* Takes a call that gains or loses memory. */
+/* Adds a call that allocates or frees memory. */
 void load_event(struct load *load, const struct event *event);
 
 #endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * SWAP messages (the data channel's document of the Tizen SWAP tools): holdtrace-swap(5). Events
- * become messages as they come, in whatever order; sequence numbers are given when all of them have
- * been sorted by time.
+ * become messages in any order; sequence numbers are assigned after sorting by time.
  */
 #include "dialects/swap/swap.h"
 
@@ -44,7 +43,7 @@ int write_swap_begin(void **state, const struct trace *trace, const struct write
 	return 0;
 }
 
-/* Streams of older machines say no time of their own: theirs begins with their first call. */
+/* A stream without tails starts at the time in its header. */
 static uint64_t start_of(const struct trace_process *process)
 {
 	if (process->has_tails)
@@ -123,10 +122,10 @@ int swap_new(struct swap *swap, struct swap_process *process, struct swap_messag
 
 	if (!room)
 		return -ENOMEM;
-	/* PROCESS_INFO comes first, though clocks are measured and may differ by some ns. */
+	/* PROCESS_INFO comes first, although clocks are measured and may differ by some ns. */
 	if (*unix_ns < process->start_ns)
 		*unix_ns = process->start_ns;
-	/* What an exec has ended was so before the collector saw it. */
+	/* exec ended the image before the collector noticed. */
 	if (process->has_ended && *unix_ns > process->last_ns)
 		*unix_ns = process->last_ns;
 	if (process->last_ns < *unix_ns)
@@ -156,7 +155,7 @@ static int swap_error(struct swap *swap, struct swap_process *process, uint64_t 
 	return 0;
 }
 
-/* A sentence for the messages and for the side file. */
+/* Adds a sentence about something missing to the messages and to the JSON file. */
 static int miss(struct swap *swap, struct swap_process *process, const char *text,
 		struct error *err)
 {
@@ -240,7 +239,7 @@ static int take_pause(struct swap *swap, struct swap_process *process, const str
 			  err);
 }
 
-/* The process is told when all that is said of its start has come. */
+/* Writes the messages about a process when all facts about its start were read. */
 static int start(struct swap *swap, struct swap_process *process, uint64_t time_ns,
 		 struct error *err)
 {
@@ -259,8 +258,8 @@ static int start(struct swap *swap, struct swap_process *process, uint64_t time_
 }
 
 /*
- * Another program in the same process, by exec, begins: the collector sees the end of the one
- * before some time later.
+ * Another program starts in the same process, by exec. The collector notices the end of the
+ * previous one later.
  */
 static int end_image_before(struct swap *swap, struct swap_process *process, struct error *err)
 {
@@ -293,7 +292,7 @@ static void take_file(struct swap_process *process, const struct event *event)
 	path_set(&thread->file.path, path ? path : "", path ? strlen(path) : 0);
 }
 
-/* When the process said that it ends; else when the collector saw it. */
+/* When the process announced its end, else when the collector noticed it. */
 static uint64_t end_of(const struct event *event)
 {
 	uint64_t seconds, ns;
@@ -352,7 +351,7 @@ static int take_note(struct swap *swap, struct swap_process *process, const stru
 	return text ? swap_mark(swap, process, event, text, err) : 0;
 }
 
-/* Times in ms begin anew every day. */
+/* Times in ms restart each day. */
 static void see_day(struct swap_process *process, const struct event *event)
 {
 	if (event->has_tail)
@@ -383,7 +382,7 @@ static int take_event(struct swap *swap, const struct event *event, struct error
 	struct swap_process *process = process_of(swap, event->process);
 	int rc = 0;
 
-	/* It is known when its packet has come, which is behind the start of the stream. */
+	/* The process is known only after its packet, which follows the start of the stream. */
 	if (!process->has_started)
 		see_start(process, event->process);
 	if (swap->is_merged && process->kin == SWAP_KIN_UNKNOWN && event->process->has_process)
@@ -445,10 +444,10 @@ int write_swap_end(void *state, struct error *err)
 	int rc = 0;
 
 	if (swap->has_failed)
-		return 0; /* it was told */
+		return 0; /* already reported */
 	if (!swap->processes.count)
 		return error_set(err, ENODATA, "has no process to tell of");
-	/* Before the ends of processes, which are last. */
+	/* Before TERMINATE messages, which come last. */
 	for (size_t i = 0; rc == 0 && i < swap->processes.count; i++)
 		rc = end_process(swap, swap->processes.items[i], err);
 	if (rc == 0)

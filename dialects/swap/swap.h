@@ -2,7 +2,7 @@
 #ifndef SWAP_H
 #define SWAP_H
 
-/* What the files of the SWAP writer share: its state, and the process that a message is of. */
+/* Shared by the files of the SWAP writer: its state, and the process of a message. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,21 +20,21 @@
 #include "dialects/swap/swap_message.h"
 #include "trace/trace.h"
 
-/* Ranks of messages that have the same time. */
+/* The order of messages with the same time. */
 enum swap_rank { SWAP_RANK_PROCESS, SWAP_RANK_STATUS, SWAP_RANK_EVENT, SWAP_RANK_END };
 
 #define SWAP_FD_UNKNOWN UINT64_MAX
 
-/* What is remembered of a thread. */
+/* The state of a thread. */
 struct swap_thread {
 	uint32_t id;
-	uint32_t context; /* bits, as its last event had them */
-	uint64_t fd_call; /* the call whose part said a descriptor */
+	uint32_t context; /* bits, as of its last event */
+	uint64_t fd_call; /* the call that had a descriptor as a part */
 	uint64_t fd;
 	struct {
 		uint64_t fd, size;
 		struct path path; /* empty: none */
-	} file; /* that the call before its event has opened, as the kernel calls it */
+	} file; /* the file opened by the call before its event, named by the kernel */
 };
 
 struct swap_fd {
@@ -43,38 +43,38 @@ struct swap_fd {
 	char *path;
 };
 
-/* Where a function began in a process. */
+/* The address of a function in a process. */
 struct swap_function {
 	uint32_t id; /* of its API */
 	uint64_t address;
 };
 
-/* What a process is to the first of several that are merged. */
+/* Relation to the first of several merged processes. */
 enum swap_kin { SWAP_KIN_UNKNOWN, SWAP_KIN_TARGET, SWAP_KIN_DESCENDANT, SWAP_KIN_NONE };
 
 struct swap_process {
 	const struct trace_process *process;
-	const struct trace_mapping *main; /* the executable's; NULL: not known */
+	const struct trace_mapping *main; /* the executable's; NULL: unknown */
 	char *executable;
 	ARRAY_OF(char *) arguments;			 /* argv */
 	ARRAY_OF(struct swap_fd) fds;			 /* open at the start */
-	ARRAY_OF(const struct trace_mapping *) mappings; /* there now */
-	ARRAY_OF(const struct trace_mapping *) gone;	 /* told, and unmapped since */
-	ARRAY_OF(struct swap_function) functions;	 /* that were called, as the end says */
-	uint32_t number;				 /* place in swap.processes */
+	ARRAY_OF(const struct trace_mapping *) mappings; /* currently mapped */
+	ARRAY_OF(const struct trace_mapping *) gone;	 /* reported, and unmapped since */
+	ARRAY_OF(struct swap_function) functions;	 /* of ~functions, at the end */
+	uint32_t number;				 /* index in swap.processes */
 	ARRAY_OF(struct swap_thread *) threads;
 	struct table by_thread;
 	ARRAY_OF(char *) contexts; /* names, by bit */
 	struct load load;
-	enum swap_kin kin;    /* of merged processes */
+	enum swap_kin kin;    /* in merged traces */
 	struct places places; /* likewise */
-	bool has_started;     /* the first call was there */
+	bool has_started;     /* its first call was seen */
 	bool has_ended;
-	size_t mapped;		    /* mappings that were told */
-	uint64_t start_ns, last_ns; /* since 1970, of its messages */
-	uint64_t least_ns; /* the image before it, which an exec ended, was there until then */
-	uint64_t zero_ns;  /* time of the stream that is the start of the process */
-	uint64_t day_ns, previous_ns; /* times in ms begin anew each day */
+	size_t mapped;		      /* mappings that were reported */
+	uint64_t start_ns, last_ns;   /* since 1970, of its messages */
+	uint64_t least_ns;	      /* when the previous image, ended by exec, was last seen */
+	uint64_t zero_ns;	      /* start of the process in the time of the stream */
+	uint64_t day_ns, previous_ns; /* times in ms restart each day */
 };
 
 struct swap {
@@ -85,17 +85,17 @@ struct swap {
 	struct timesort sort;
 	struct swap_apis apis;
 	ARRAY_OF(struct swap_process *) processes;
-	struct swap_process *last;		     /* of the last event */
-	ARRAY_OF(char *) missing;		     /* sentences on what is not there */
-	ARRAY_OF(const struct swap_api *) functions; /* by id of the function; NULL: not met yet */
-	ARRAY_OF(struct swap_api *) strangers;	     /* called, and no hook of ours */
+	struct swap_process *last; /* of the last event */
+	ARRAY_OF(char *) missing;  /* sentences about facts that the trace lacks */
+	ARRAY_OF(const struct swap_api *) functions; /* by id of the function; NULL: not seen yet */
+	ARRAY_OF(struct swap_api *) strangers;	     /* functions without a hook */
 	struct {
 		struct pool pool;
-		struct table paths; /* that the target has used */
+		struct table paths; /* used by the target */
 		struct path path;   /* scratch */
 	} shared;
-	uint64_t messages; /* that were written */
-	struct {	   /* what was found for a caller's address last, by its hash */
+	uint64_t messages; /* number written */
+	struct {	   /* cache of call types, by hash of the caller's address */
 		const struct swap_process *process;
 		uint64_t address;
 		uint32_t type;
@@ -103,21 +103,21 @@ struct swap {
 };
 
 /*
- * Begins a message of at most `most` bytes of payload; unix_ns is set right where it is before the
- * process began. swap_add() takes it. Both return 0 or a negative errno.
+ * Starts a message with at most `most` bytes of payload; clamps *unix_ns to the lifetime of the
+ * process. Returns 0 or a negative errno. swap_add() adds the message.
  */
 int swap_new(struct swap *swap, struct swap_process *process, struct swap_message *message,
 	     enum swap_id id, uint64_t *unix_ns, size_t most, struct error *err);
 void swap_add(struct swap *swap, struct swap_process *process, struct swap_message *message,
 	      uint64_t unix_ns, enum swap_rank rank);
 
-/* ns since 1970 of a time of the stream. */
+/* Converts a time of the stream to ns since 1970. */
 uint64_t swap_unix(const struct swap_process *process, uint64_t time_ns);
 
-/* The thread of an event. */
+/* The entry of a thread, added if necessary. */
 struct swap_thread *swap_thread(struct swap_process *process, uint32_t id);
 
-/* swap_calls.c: the messages of a call, of one that was open at the end (~open), of a thread. */
+/* swap_calls.c: the messages of a call, of an unfinished call (~open), and of a thread. */
 int swap_call(struct swap *swap, struct swap_process *process, const struct event *event,
 	      struct error *err);
 int swap_open_call(struct swap *swap, struct swap_process *process, const struct event *event,
@@ -128,9 +128,9 @@ int swap_thread_end(struct swap *swap, struct swap_process *process, const struc
 		    struct error *err);
 
 /*
- * swap_shared.c: files of merged processes. swap_shared_see() hears every event before it is told,
- * swap_shared_after() every event of a call afterwards. fd: of the call, or SWAP_FD_UNKNOWN. All do
- * nothing where processes are not merged.
+ * swap_shared.c: files of merged processes. swap_shared_see() is called with each event before it
+ * is converted, swap_shared_after() with each event of a call afterwards. fd: of the call, or
+ * SWAP_FD_UNKNOWN. Without merged processes they do nothing.
  */
 void swap_shared_init(struct swap *swap);
 void swap_shared_free(struct swap *swap);
@@ -139,8 +139,8 @@ void swap_shared_after(struct swap *swap, struct swap_process *process, const st
 		       uint64_t fd);
 
 /*
- * *path: of the file that a call touches, if a descendant touches what the target has used; else
- * NULL. It lives until the next call of these.
+ * *path: the file that a call touches, if the call is a descendant's and the target has used the
+ * file; else NULL. Valid until the next call of these functions.
  */
 void swap_shared_path(struct swap *swap, struct swap_process *process, const struct event *event,
 		      uint64_t fd, const char **path);
@@ -151,11 +151,11 @@ int swap_mark(struct swap *swap, struct swap_process *process, const struct even
 int swap_context_change(struct swap *swap, struct swap_process *process, const struct event *event,
 			struct error *err);
 
-/* swap_process.c: what is told of a process. */
+/* swap_process.c: the messages about a process. */
 int swap_process_info(struct swap *swap, struct swap_process *process, struct error *err);
 int swap_process_maps(struct swap *swap, struct swap_process *process, uint64_t unix_ns,
 		      struct error *err);
-/* A ~unmap note; and a call from code that may have been unmapped and mapped again since. */
+/* A ~unmap note; and a call from code that may have been unmapped and mapped again. */
 int swap_process_unmap(struct swap *swap, struct swap_process *process, const struct event *event,
 		       struct error *err);
 int swap_process_return(struct swap *swap, struct swap_process *process, uint64_t caller,
@@ -167,20 +167,20 @@ int swap_terminate(struct swap *swap, struct swap_process *process, uint64_t uni
 int swap_sample(struct swap *swap, struct swap_process *process, const struct event *event,
 		struct error *err);
 
-/* swap_files.c: all files of the format, with their names. */
+/* swap_files.c: writes all files of the format. */
 int swap_write_files(struct swap *swap, struct error *err);
 
 /*
- * swap_functions.c: FUNCTION_* have the function's address, which the trace says at its end. Until
- * then the process and the function's number stand there, as swap_function_mark() has them.
+ * swap_functions.c: FUNCTION_* messages contain the function's address, which the trace has only at
+ * its end. Until then they contain a mark, which identifies the process and the function.
  */
 uint64_t swap_function_mark(const struct swap_process *process, uint32_t id);
 void swap_functions_take(struct swap *swap, struct swap_process *process,
 			 const struct event *event);
-/* Puts the address into a whole message, if it is of a function and the address is known. */
+/* Replaces the mark in a complete message by the address, if known. */
 void swap_functions_settle(const struct swap *swap, char *message);
 
-/* Whether this run of the program has done so, so that what is in the directory is its own. */
+/* True if this process has written files, so the directory may contain them. */
 bool swap_has_written(void);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "dialects/swap/swap_apis.h"
 
-/* As preload/ground/real.h: the types of hooks.def. */
+/* The types of hooks.def, as in preload/ground/real.h. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -30,16 +30,16 @@ struct parameter {
 	char letter;
 };
 
-/* What a hook's row says in C, and hook_table.h leaves to the stubs. */
+/* The columns of a hook's row that only the stubs need and hook_table.h lacks. */
 struct prototype {
 	char result;
-	struct parameter parameters[HOOK_ARGUMENTS_MAX + 1]; /* a nameless one ends the list */
+	struct parameter parameters[HOOK_ARGUMENTS_MAX + 1]; /* ends with a nameless one */
 	const char *of, *makes, *size; /* the expressions of these columns; NULL: none */
 };
 
 /* clang-format off */
 
-/* SWAP's letter for a C type: what is not listed is a pointer. */
+/* SWAP's letter for a C type; types that are not listed are pointers. */
 #define LETTER(type)                                                                              \
 	_Generic((type *)0, void *: 'v', int *: 'd', unsigned *: 'd', long *: 'x',                \
 		 unsigned long *: 'x', long long *: 'x', unsigned long long *: 'x',               \
@@ -101,7 +101,7 @@ static const struct known {
 
 #define COUNT_OF(array) (sizeof(array) / sizeof(*(array)))
 
-/* FNV-1a: no secret is needed where a name is only numbered. */
+/* FNV-1a: the hash only numbers names, so it needs no secret seed. */
 uint32_t swap_api_id(const char *name)
 {
 	uint32_t hash = 2166136261u;
@@ -111,7 +111,7 @@ uint32_t swap_api_id(const char *name)
 	return 0x10000000u | (hash & 0x0fffffffu);
 }
 
-/* Whether the event's object is the value of this parameter. */
+/* True if the event's object is the value of this parameter. */
 static bool is_object(const struct prototype *prototype, const char *parameter)
 {
 	const char *object = prototype->makes ? prototype->makes : prototype->of;
@@ -119,7 +119,7 @@ static bool is_object(const struct prototype *prototype, const char *parameter)
 	return object && !strcmp(object, parameter);
 }
 
-/* Where the value of a parameter is. False: the trace does not have it. */
+/* Finds the location of a parameter's value. False: the trace does not have the value. */
 static bool find_value(const struct hook *hook, const struct prototype *prototype,
 		       const struct parameter *parameter, struct swap_argument *argument)
 {
@@ -146,7 +146,7 @@ static bool find_value(const struct hook *hook, const struct prototype *prototyp
 		}
 	argument->source =
 		is_object(prototype, parameter->name) ? SWAP_FROM_OBJECT : SWAP_FROM_SIZE;
-	/* What points to characters and did not come as a text would have to be read. */
+	/* A string that was not recorded as a text is not available. */
 	return argument->letter != 's' &&
 	       (argument->source == SWAP_FROM_OBJECT ||
 		(prototype->size && !strcmp(prototype->size, parameter->name)));
@@ -162,7 +162,7 @@ static void init_api(struct swap_api *api, const struct hook *hook,
 	api->name = hook->name;
 	if (!api->id)
 		api->id = swap_api_id(hook->name);
-	/* an exec, too, says that it begins */
+	/* true for exec, too, which is recorded at its entry */
 	api->is_last = hook->operation == OPERATION_END && hook_at(hook) != WHEN_RETURN;
 	api->result = prototype->result == 's' ? 'p' : prototype->result;
 	for (size_t i = 0; i < HOOK_ARGUMENTS_MAX && prototype->parameters[i].name; i++)

@@ -3,8 +3,8 @@
 #define SWAP_APIS_H
 
 /*
- * The hooked functions as SWAP sees them: number, probe, the letters of their arguments and result,
- * and where in an event the values are. Made of hooks.def and swap_apis.def.
+ * The hooked functions as SWAP sees them: number, probe, letters of arguments and result, and where
+ * the values are in an event. Made from hooks.def and swap_apis.def.
  */
 
 #include <stdbool.h>
@@ -12,7 +12,7 @@
 
 #include "hooks.h"
 
-/* Types of messages of a probe; NONE: there is no such message. */
+/* Types of messages per probe; NONE: no such message. */
 enum swap_type {
 	SWAP_MEMORY_ALLOC = 0,
 	SWAP_MEMORY_FREE = 1,
@@ -47,7 +47,7 @@ enum swap_type {
 	SWAP_NONE = 255,
 };
 
-/* PROBE_SYNC's types of objects. */
+/* Types of objects of PROBE_SYNC. */
 enum swap_object {
 	SWAP_OBJECT_0 = 0, /* of the other probes */
 	SWAP_OBJECT_SEMAPHORE = 2,
@@ -59,7 +59,7 @@ enum swap_object {
 };
 
 enum swap_probe {
-	SWAP_FUNCTION, /* none: FUNCTION_ENTRY and FUNCTION_EXIT */
+	SWAP_FUNCTION, /* no probe: FUNCTION_ENTRY and FUNCTION_EXIT */
 	SWAP_MEMORY,
 	SWAP_FILE,
 	SWAP_THREAD,
@@ -67,29 +67,29 @@ enum swap_probe {
 	SWAP_NETWORK,
 };
 
-/* Where a value is: in a member of the event, or among its named arguments. */
+/* The location of a value: a member of the event, or a named argument. */
 enum swap_source {
 	SWAP_FROM_OBJECT,
 	SWAP_FROM_RELATED,
 	SWAP_FROM_SIZE,
-	SWAP_FROM_COUNT, /* size in units of related */
+	SWAP_FROM_COUNT, /* size divided by related */
 	SWAP_FROM_ARGUMENT,
 };
 
 struct swap_argument {
-	char letter; /* of SWAP: d, x, p or s */
+	char letter; /* SWAP's: d, x, p or s */
 	uint8_t source;
-	uint8_t index;	  /* of SWAP_FROM_ARGUMENT, in the row of the hook */
-	const char *name; /* of SWAP_FROM_ARGUMENT */
+	uint8_t index;	  /* for SWAP_FROM_ARGUMENT: in the row of the hook */
+	const char *name; /* for SWAP_FROM_ARGUMENT */
 };
 
 struct swap_api {
 	const char *name;
 	uint32_t id;
-	uint8_t probe, object_type, start, end; /* enums above */
-	bool is_each; /* a message for each descriptor, not for each call */
-	bool is_last; /* never returns, and is said before it happens */
-	char result;  /* letter; v: none */
+	uint8_t probe, object_type, start, end; /* the enums above */
+	bool is_each;				/* one message per descriptor, not per call */
+	bool is_last;				/* does not return; the message precedes the call */
+	char result;				/* letter; v: none */
 	uint8_t count;
 	struct swap_argument arguments[HOOK_ARGUMENTS_MAX];
 };
@@ -98,18 +98,19 @@ struct swap_apis {
 	struct swap_api hooks[HOOK_COUNT];
 };
 
-/* Numbers of what is no function of the program's; SWAP's own. */
+/* SWAP's numbers of its own functions. */
 #define SWAP_API_MARK	     2u	  /* da_mark */
 #define SWAP_API_THREAD_END  480u /* _da_cleanup_handler */
 #define SWAP_API_THREAD_PROC 481u /* _da_ThreadProc */
 
-/* Ours, numbered by swap_api_id(). */
+/* holdtrace's own, numbered by swap_api_id(). */
 #define SWAP_CONTEXT_ENTER "~context-enter"
 #define SWAP_CONTEXT_LEAVE "~context-leave"
 
 void swap_apis_init(struct swap_apis *apis);
 
-/* The number of a function that SWAP has none for: never below 0x10000000, and no row changes it.
+/*
+ * A number for functions that SWAP does not number: at least 0x10000000, independent of other rows.
  */
 uint32_t swap_api_id(const char *name);
 

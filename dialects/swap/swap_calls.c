@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The messages of calls. A call that waits has one at its entry and one at its return, others one
- * at the moment at which they gain or lose; a hook that SWAP has no probe for has FUNCTION_ENTRY
- * and FUNCTION_EXIT. Arguments are those whose values the trace has, in the function's order.
+ * The messages of calls. A call that waits has one at its entry and one at its return; other calls
+ * have one when they acquire or release. A hook without a SWAP probe has FUNCTION_ENTRY and
+ * FUNCTION_EXIT. The arguments are those with values in the trace, in the function's order.
  */
 #include "dialects/swap/swap.h"
 
@@ -17,19 +17,19 @@
 
 #define FIXED_MOST 512 /* bytes of a message without its texts */
 
-/* One message of a call that is being written. */
+/* A message of a call while it is written. */
 struct part {
 	const struct event *event;
 	const struct swap_api *api;
 	uint64_t fd;
-	bool is_start;			  /* nothing is known yet of result and effect */
-	const struct swap_thread *thread; /* of FILE, if it knows a file */
-	const char *path;		  /* FILE_FUNCTION: of the file; NULL: it is none */
+	bool is_start;			  /* at entry: result and effect are not known yet */
+	const struct swap_thread *thread; /* for FILE: has the facts of an opened file */
+	const char *path; /* for FILE_FUNCTION: of the file; NULL: another message */
 };
 
-/* ---- what a message says in all probes ---- */
+/* ---- fields of all probes ---- */
 
-/* Most bytes that the arguments take: texts stand there once, and a path twice. */
+/* Maximum size of the arguments: texts occur once, paths twice. */
 static size_t most_of(const struct event *event)
 {
 	size_t most = FIXED_MOST;
@@ -39,7 +39,7 @@ static size_t most_of(const struct event *event)
 	return most;
 }
 
-/* "0x1f", "0644", "-1"; the numbers of the trace's arguments. */
+/* Parses a number of the trace's arguments: "0x1f", "0644", "-1". */
 static uint64_t number_of(const char *text)
 {
 	return *text == '-' ? (uint64_t)strtoll(text, NULL, 10) : strtoull(text, NULL, 0);
@@ -63,7 +63,7 @@ static uint64_t member_of(const struct event *event, enum swap_source source)
 	return source == SWAP_FROM_RELATED ? event->related : event->size;
 }
 
-/* Where it stands in the row of the hook, unless a long text shifted it, or none at all. */
+/* The argument is at its position in the hook's row, unless a long text in parts shifted it. */
 static const char *text_of(const struct event *event, const struct swap_argument *argument)
 {
 	if (argument->index < event->argument_count &&
@@ -107,7 +107,7 @@ static void put_arguments(struct swap_message *message, const struct part *part)
 	message->at = end;
 }
 
-/* The document has no letter for nothing at all; its reader could not step over one. */
+/* The document has no letter for void, and its reader could not skip one: writes 0 as an int. */
 static void put_result(struct swap_message *message, const struct part *part)
 {
 	char letter = part->api->result;
@@ -124,7 +124,7 @@ static uint64_t caller_of(const struct event *event)
 	return event->backtrace && event->backtrace->count ? event->backtrace->node->address : 0;
 }
 
-/* 0: not instrumented, or not known; 1: another library; 2: the program itself. */
+/* The type of a call by its caller: 0: unknown; 1: another library; 2: the program itself. */
 static uint32_t find_call_type(const struct swap *swap, const struct swap_process *process,
 			       uint64_t caller)
 {
@@ -151,7 +151,7 @@ static uint32_t call_type(struct swap *swap, const struct swap_process *process,
 	return swap->callers[place].type;
 }
 
-/* What all probes have, up to their own fields. */
+/* Writes the fields that all probes share. */
 static void put_probe(struct swap *swap, const struct swap_process *process,
 		      struct swap_message *message, const struct part *part)
 {
@@ -169,7 +169,7 @@ static void put_probe(struct swap *swap, const struct swap_process *process,
 	swap_put_u64(message, 0); /* reserved */
 }
 
-/* ---- what one probe has ---- */
+/* ---- fields of one probe ---- */
 
 static void put_memory(struct swap_message *message, const struct part *part)
 {
@@ -180,7 +180,7 @@ static void put_memory(struct swap_message *message, const struct part *part)
 	swap_put_u64(message, part->event->object);
 }
 
-/* The path that a descriptor was opened by. */
+/* The path by which the descriptor was opened. */
 static const char *path_of(const struct part *part)
 {
 	const char *path;
@@ -224,7 +224,7 @@ static void put_sync(struct swap_message *message, const struct part *part)
 	swap_put_u32(message, part->is_start ? part->api->start : part->api->end);
 }
 
-/* "127.0.0.1:80" in network order and as a number; else both are 0. */
+/* Writes "127.0.0.1:80" as a port and an address in network order; 0 for other texts. */
 static void put_address(struct swap_message *message, const char *text)
 {
 	uint32_t byte[5] = { 0 };
@@ -242,7 +242,7 @@ static void put_network(struct swap_message *message, const struct part *part)
 	const char *listening = part->is_start ? event_argument(part->event, "sockfd") : NULL;
 
 	swap_put_u64(message, 0);
-	/* Before accept returns there is only the descriptor that it waits on. */
+	/* Before accept() returns, the only descriptor is the listening one. */
 	swap_put_u64(message, listening ? number_of(listening) : part->fd);
 	swap_put_u32(message, part->is_start ? part->api->start : part->api->end);
 	put_address(message, part->is_start ? NULL : event_argument(part->event, "address"));
@@ -368,7 +368,7 @@ static struct swap_api *add_stranger(struct swap *swap, const struct function *f
 	return api;
 }
 
-/* By name: a hook's row in one file of the program is not that in another. */
+/* By name, since the hook numbers of this build may differ from the trace's. */
 static const struct swap_api *api_of(struct swap *swap, const struct function *function)
 {
 	const struct swap_api **place = ARRAY_AT(&swap->functions, function->id);
@@ -381,7 +381,7 @@ static const struct swap_api *api_of(struct swap *swap, const struct function *f
 	return *place;
 }
 
-/* A descriptor that came as a part of the call, before the call itself. */
+/* Remembers a descriptor that was recorded as a part, before the call itself. */
 static void remember_fd(struct swap_process *process, const struct event *event)
 {
 	struct swap_thread *thread;
@@ -400,7 +400,7 @@ static uint64_t remembered_fd(struct swap_process *process, const struct event *
 	return thread->fd_call == event->call ? thread->fd : SWAP_FD_UNKNOWN;
 }
 
-/* The descriptor of a call: its object, or what was said of its stream. */
+/* The descriptor of a call: its object, or that of its stream. */
 static uint64_t fd_of(struct swap_process *process, const struct event *event,
 		      const struct swap_api *api)
 {
@@ -424,7 +424,7 @@ static bool has_returned(const struct event *event)
 {
 	if (event->flags & (CALL_UNWOUND | CALL_OPEN))
 		return false;
-	/* exit and its like are said before they happen */
+	/* exit() and similar calls are recorded at entry */
 	return event->operation != OPERATION_END || event->moment != MOMENT_ENTER;
 }
 
@@ -463,7 +463,7 @@ static int add_return(struct swap *swap, struct swap_process *process, struct pa
 	return has_returned(event) ? add_probe(swap, process, part, event->leave_ns, err) : 0;
 }
 
-/* A row for each descriptor: the event itself may be none of them (close_range). */
+/* For functions with a message per descriptor: the call itself may concern none (close_range). */
 static struct swap_api without_probe(const struct swap_api *api)
 {
 	struct swap_api function = *api;
@@ -472,7 +472,7 @@ static struct swap_api without_probe(const struct swap_api *api)
 	return function;
 }
 
-/* The thread that knows more of the file that the call has opened. */
+/* The thread with facts about the file that the call opened, or NULL. */
 static const struct swap_thread *opened_by(struct swap_process *process, const struct part *part)
 {
 	struct swap_thread *thread = swap_thread(process, part->event->thread);
@@ -484,7 +484,7 @@ static const struct swap_thread *opened_by(struct swap_process *process, const s
 	return thread->file.fd == part->fd ? thread : NULL;
 }
 
-/* An exec says that it begins, since it does not return but where it failed. */
+/* An exec was recorded at its entry, since it returns only if it failed. */
 static bool has_begun(const struct event *event)
 {
 	return event->operation == OPERATION_END && event->function->hook &&
@@ -537,7 +537,9 @@ int swap_call(struct swap *swap, struct swap_process *process, const struct even
 	return rc;
 }
 
-/* Its name is among the values; what is said before it happens was an event. */
+/*
+ * The function is an argument of ~open. Calls that are recorded at entry already have their event.
+ */
 int swap_open_call(struct swap *swap, struct swap_process *process, const struct event *event,
 		   struct error *err)
 {
@@ -551,7 +553,7 @@ int swap_open_call(struct swap *swap, struct swap_process *process, const struct
 			part.api = &swap->apis.hooks[i];
 	if (!part.api || part.api->is_last)
 		return 0;
-	/* Of its arguments only those are known that are members of the event. */
+	/* Only arguments that are members of the event are known. */
 	function = *part.api;
 	function.count = 0;
 	for (uint8_t i = 0; i < part.api->count; i++)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The files of the format, for each stream: PID.swap has the messages; PID.apis the numbers of the
- * functions, as SWAP's host is told them (count, then number and name); PID.json what a host
- * learns on its control channel or not at all.
+ * The files of the format, for each stream: PID.swap contains the messages; PID.apis the numbers of
+ * the functions, as SWAP's host receives them (count, then number and name); PID.json the facts
+ * that a host receives on its control channel or not at all.
  */
 #include "dialects/swap/swap.h"
 
@@ -13,7 +13,7 @@
 #include "base/array.h"
 #include "base/json.h"
 
-/* What this run of the program has written: a process id may come twice. */
+/* Process ids of the files written by this process: a pid may occur twice. */
 static ARRAY_OF(uint32_t) written;
 
 bool swap_has_written(void)
@@ -32,7 +32,7 @@ static void put_messages(struct swap *swap, struct out *out, int *rc, struct err
 		swap_put_u32(&message, (uint32_t)swap->messages++);
 		swap_functions_settle(swap, piece.bytes);
 		out_bytes(out, piece.bytes, piece.size);
-		*rc = out_error(out) ? -EIO : 0; /* outdir_finish() tells */
+		*rc = out_error(out) ? -EIO : 0; /* outdir_finish() reports it */
 	}
 	if (out_error(out))
 		*rc = 0;
@@ -106,7 +106,7 @@ static void put_function(void *user, uint32_t id, const char *name)
 		}
 }
 
-/* What the addresses of FUNCTION_* are, without the files of the libraries. */
+/* Resolves the addresses of FUNCTION_* without the files of the libraries. */
 static void put_functions(const struct swap *swap, struct json *json,
 			  const struct swap_process *process)
 {

@@ -6,7 +6,7 @@
 
 #include "base/array.h"
 
-#define ADDRESS_OFFSET (SWAP_HEADER_SIZE + 8) /* behind pid and thread */
+#define ADDRESS_OFFSET (SWAP_HEADER_SIZE + 8) /* after pid and thread */
 
 uint64_t swap_function_mark(const struct swap_process *process, uint32_t id)
 {
@@ -39,7 +39,7 @@ static uint64_t read_u64(const char *at)
 	return le64toh(value);
 }
 
-/* The number alone where nobody said the address: it is below every address that code can have. */
+/* The address of a mark; if unknown the function's number, which is below all addresses of code. */
 static uint64_t address_of(const struct swap *swap, uint64_t mark)
 {
 	const struct swap_process *process = swap->processes.items[mark >> 32];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * PROBE_CUSTOM: what the program itself says of its doing. A mark is SWAP's da_mark; contexts are
- * functions of ours, with the context's bit as the handle: entered and left as the next call of the
- * thread shows it, for the entering itself is no event.
+ * PROBE_CUSTOM: marks and contexts of the program. A mark is SWAP's da_mark. Contexts are functions
+ * of ours, with the context's bit as handle; entering or leaving is not an event, so it is written
+ * with the next call of the thread.
  */
 #include "dialects/swap/swap.h"
 

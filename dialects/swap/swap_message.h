@@ -3,8 +3,8 @@
 #define SWAP_MESSAGE_H
 
 /*
- * The bytes of SWAP messages. Packed, little-endian; a text ends in NUL and has no length. The
- * sequence number is set when all messages are in order.
+ * The encoding of SWAP messages: packed, little-endian; texts end with NUL and have no length. The
+ * sequence number is set after sorting.
  */
 
 #include <endian.h>
@@ -15,8 +15,8 @@
 #define SWAP_SEQUENCE_OFFSET 4u
 
 enum swap_dialect {
-	SWAP_DIALECT_DOC,   /* the document to the letter */
-	SWAP_DIALECT_TIZEN, /* what SWAP's producers of 2016 wrote */
+	SWAP_DIALECT_DOC,   /* according to the document */
+	SWAP_DIALECT_TIZEN, /* as written by SWAP's producers of 2016 */
 };
 
 enum swap_id {
@@ -40,10 +40,10 @@ enum swap_id {
 	SWAP_PROBE_NETWORK = 0x0111,
 };
 
-/* What behind the path of FILE_FUNCTION_ENTRY stands. */
+/* What follows the path of FILE_FUNCTION_ENTRY. */
 enum swap_file_argument { SWAP_FILE_ARGUMENT_NONE, SWAP_FILE_ARGUMENT_OPEN };
 
-/* A message that grows in room that is known to suffice. */
+/* A message in a buffer that is large enough. */
 struct swap_message {
 	char *start, *at;
 	enum swap_dialect dialect;
@@ -84,7 +84,9 @@ static inline void swap_put_text(struct swap_message *message, const char *text)
 	message->at += size;
 }
 
-/* ns since 1970, as one number of 8 bytes or, as the producers did, seconds before nanoseconds. */
+/*
+ * ns since 1970: seconds in the upper half of 8 bytes, or in the lower half as the producers did.
+ */
 static inline void swap_put_time(struct swap_message *message, uint64_t unix_ns)
 {
 	uint64_t seconds = unix_ns / 1000000000, rest = unix_ns % 1000000000;
@@ -105,7 +107,7 @@ static inline void swap_begin(struct swap_message *message, char *room, enum swa
 	swap_put_u32(message, 0);
 }
 
-/* Returns the size of the whole message. */
+/* Sets the payload size. Returns the size of the whole message. */
 static inline size_t swap_end(struct swap_message *message)
 {
 	size_t size = (size_t)(message->at - message->start);

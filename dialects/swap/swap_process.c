@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is told of a process: PROCESS_INFO and PROCESS_STATUS_INFO when its first call comes,
- * PROCESS_MAP where the trace names another mapping, PROCESS_UNMAP where that takes the place of an
- * older one, TERMINATE.
+ * The messages about a process: PROCESS_INFO and PROCESS_STATUS_INFO at its first call, PROCESS_MAP
+ * for each new mapping, PROCESS_UNMAP for mappings that a new one replaces, TERMINATE.
  */
 #include "dialects/swap/swap.h"
 
@@ -12,7 +11,7 @@
 
 #include "base/array.h"
 
-#define COMMAND_TASK 15 /* bytes that the kernel keeps of a program's name */
+#define COMMAND_TASK 15 /* TASK_COMM_LEN without the NUL */
 #define FIXED_MOST   256
 
 static const char *text_or_empty(const char *text)
@@ -36,7 +35,7 @@ static const char *last_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* The document wants the command line; the producers wrote the kernel's name of the task. */
+/* The document has the command line; the producers wrote the kernel's task name. */
 static void put_command(struct swap_message *message, const struct swap_process *process)
 {
 	const char *path =
@@ -66,7 +65,7 @@ static void put_range(struct swap_message *message, const struct trace_mapping *
 	swap_put_u64(message, mapping ? mapping->to : 0);
 }
 
-/* The producers listed the executable among its libraries, too. */
+/* The producers also listed the executable as a library. */
 static bool is_listed(const struct swap *swap, const struct swap_process *process,
 		      const struct trace_mapping *mapping)
 {
@@ -91,7 +90,7 @@ static void put_libraries(struct swap *swap, struct swap_message *message,
 	}
 }
 
-/* The file that the process said it executes; else the first one that was named. */
+/* The mapping of the executable, else the first one. */
 static void find_main(struct swap_process *process)
 {
 	process->main = NULL;
@@ -125,7 +124,7 @@ static int add_info(struct swap *swap, struct swap_process *process, struct erro
 	return 0;
 }
 
-/* Who opened what is inherited is not known: the thread is the first one. */
+/* The thread that opened inherited descriptors is unknown: the first thread is used. */
 static int add_status(struct swap *swap, struct swap_process *process, struct error *err)
 {
 	uint64_t unix_ns = process->start_ns;
@@ -203,7 +202,7 @@ static void forget_mapping(struct swap_process *process, size_t number)
 	process->mapped--;
 }
 
-/* The trace does not repeat a mapping that comes again. */
+/* Remembers the mapping, since the trace does not repeat one that is mapped again. */
 int swap_process_unmap(struct swap *swap, struct swap_process *process, const struct event *event,
 		       struct error *err)
 {
@@ -224,7 +223,7 @@ int swap_process_unmap(struct swap *swap, struct swap_process *process, const st
 	return 0;
 }
 
-/* Its code runs: it is there again. */
+/* Reports a mapping again, because its code runs. */
 static int add_again(struct swap *swap, struct swap_process *process, size_t number,
 		     uint64_t unix_ns, struct error *err)
 {
@@ -251,7 +250,7 @@ int swap_process_return(struct swap *swap, struct swap_process *process, uint64_
 	return 0;
 }
 
-/* Whose addresses are taken anew was unmapped, though nothing else says so. */
+/* Drops mappings that a new one overlaps: they were unmapped, even without a note. */
 static int drop_overlapped(struct swap *swap, struct swap_process *process,
 			   const struct trace_mapping *mapping, uint64_t unix_ns, struct error *err)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Merged processes: the first is SWAP's target, and what its descendants do with files that it has
- * used is told as FILE_FUNCTION_ENTRY and FILE_FUNCTION_EXIT. Paths are those of what the trace
- * says of directories and descriptors; links are not resolved.
+ * Merged processes: the first is SWAP's target. The use of the target's files by its descendants is
+ * written as FILE_FUNCTION_ENTRY and FILE_FUNCTION_EXIT. Paths come from the directories and
+ * descriptors in the trace; links are not resolved.
  */
 #include "dialects/swap/swap.h"
 
@@ -49,7 +49,7 @@ void swap_shared_free(struct swap *swap)
 	path_free(&swap->shared.path);
 }
 
-/* ---- who is whose child ---- */
+/* ---- relations of processes ---- */
 
 static const struct swap_process *newest_of(const struct swap *swap, uint32_t pid)
 {
@@ -59,14 +59,14 @@ static const struct swap_process *newest_of(const struct swap *swap, uint32_t pi
 	return NULL;
 }
 
-/* Another program in the target's process is the target, too. */
+/* A program executed in the target's process is the target, too. */
 static enum swap_kin kin_of(const struct swap *swap, const struct swap_process *process)
 {
 	uint32_t target = swap->processes.items[0]->process->pid;
 
 	if (process->process->pid == target)
 		return SWAP_KIN_TARGET;
-	/* No line of parents is longer than the processes there are. */
+	/* A chain of parents is not longer than the number of processes. */
 	for (size_t i = 0; process && i <= swap->processes.count; i++) {
 		if (process->process->parent_pid == target)
 			return SWAP_KIN_DESCENDANT;
@@ -98,7 +98,7 @@ static void copy_program(struct swap_process *process, const struct swap_process
 	}
 }
 
-/* A fork's child goes on with the program, the directory and the descriptors of its parent. */
+/* The child of a fork inherits program, directory and descriptors. */
 static int begin(struct swap *swap, struct swap_process *process)
 {
 	const struct swap_process *parent = forked_from(swap, process->process);
@@ -111,7 +111,7 @@ static int begin(struct swap *swap, struct swap_process *process)
 	return 0;
 }
 
-/* ---- where it is ---- */
+/* ---- paths ---- */
 
 static bool is_there(const char *text)
 {
@@ -125,7 +125,7 @@ static int64_t number_of(const struct event *event, const char *name, int64_t ot
 	return text ? (int64_t)strtoll(text, NULL, 0) : otherwise;
 }
 
-/* The absolute path that a call was given, in shared.path; empty: none. */
+/* Stores the absolute path of a call's argument in shared.path; empty: none. */
 static void take_path(struct swap *swap, const struct swap_process *process,
 		      const struct event *event)
 {
@@ -183,7 +183,7 @@ void swap_shared_see(struct swap *swap, struct swap_process *process, const stru
 
 /* ---- calls ---- */
 
-/* What the descriptor that a call made stands for. */
+/* The path of a descriptor that a call created. */
 static const char *made_path(const struct swap *swap, const struct swap_process *process,
 			     const struct event *event)
 {
@@ -205,7 +205,7 @@ void swap_shared_after(struct swap *swap, struct swap_process *process, const st
 		change_directory(swap, process, event);
 		return;
 	}
-	/* A part comes before its call, which still wants to know the path. */
+	/* A part precedes its call, which still needs the path. */
 	if (event->operation == OPERATION_FREE && fd == SWAP_FD_UNKNOWN && event->part)
 		return;
 	if (event->operation == OPERATION_FREE && (is_fd || fd != SWAP_FD_UNKNOWN)) {

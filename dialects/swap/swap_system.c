@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * MSG_SYSTEM and MSG_SAMPLE: what a ~sample says, as the view has it. What only a device of SWAP's
- * home has (WiFi, brightness, voltage ...) is 0, and so is energy; other processes are not looked
- * at. How many processors there are stands in the JSON file, as the message does not say it.
+ * MSG_SYSTEM and MSG_SAMPLE from the state that load.h keeps. Facts that only Tizen devices have
+ * (WiFi, brightness, voltage ...) and energy are 0; other processes are not covered. The message
+ * does not contain the number of processors; the JSON file does.
  */
 #include "dialects/swap/swap.h"
 
@@ -60,7 +60,7 @@ static int add_system(struct swap *swap, struct swap_process *process, uint64_t 
 	return 0;
 }
 
-/* Where in its code it was, only a timer inside the program could tell: that is 0. */
+/* The program counter is 0: only a timer inside the program could know it. */
 static int add_sample(struct swap *swap, struct swap_process *process, uint64_t unix_ns,
 		      const struct load_thread *thread, struct error *err)
 {
