@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Who gains most often, and most bytes, whether it is given back or not. */
+/* Call sites by number of acquisitions, and by bytes, whether released or not. */
 
 #include "postproc/report/report.h"
 
@@ -11,7 +11,7 @@ struct entry {
 struct hot_state {
 	struct report_run *run;
 	struct tally *tally;
-	uint64_t calls[LEDGER_CLASSES]; /* of all places */
+	uint64_t calls[LEDGER_CLASSES]; /* sum over all places */
 };
 
 static void merge(void *user, void *of_run, const void *of_process)

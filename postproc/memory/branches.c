@@ -69,7 +69,7 @@ void branches_add(struct branches *branches, struct branch *end, uint64_t amount
 
 /* ---- order ---- */
 
-/* The largest first; of equal ones, whoever leads to the other, then as they were met. */
+/* The largest first; of equal ones the parent, then in order of appearance. */
 static int compare(const void *a, const void *b)
 {
 	const struct branch *one = *(struct branch *const *)a, *two = *(struct branch *const *)b;
@@ -79,7 +79,7 @@ static int compare(const void *a, const void *b)
 		?: ORDER(one->order, two->order);
 }
 
-/* Children are put in front of each other, so the last one comes first. */
+/* Each child is inserted at the front, so the list is built from the last one. */
 static void relink(struct branches *branches, struct branch **sorted)
 {
 	branches->root.children = NULL;
@@ -93,7 +93,10 @@ static void relink(struct branches *branches, struct branch **sorted)
 	}
 }
 
-/* It goes on from where its parent ends, and needs no line of its own. */
+/*
+ * Whether the branch continues its parent's line: it is the only child, and no path ends at the
+ * parent.
+ */
 static bool is_continued(const struct branch *branch)
 {
 	const struct branch *parent = branch->parent;
@@ -101,7 +104,7 @@ static bool is_continued(const struct branch *branch)
 	return parent->depth && !branch->next && parent->children == branch && !parent->self;
 }
 
-/* Parents come before their children, so what is kept hangs together. */
+/* A parent comes before its children, so the remaining branches form a tree. */
 static void leave_out(struct branches *branches, struct branch **sorted, size_t top)
 {
 	size_t lines = 0;
@@ -136,7 +139,7 @@ void branches_finish(struct branches *branches, size_t top)
 	free(sorted);
 }
 
-/* ---- what is shown ---- */
+/* ---- shown branches ---- */
 
 static struct branch *first_shown(struct branch *branch)
 {

@@ -3,9 +3,8 @@
 #define MEMORY_BRANCHES_H
 
 /*
- * A tree of paths with the same beginnings, each function with what its paths amount to. Small
- * branches can be left out; a function that leads to nothing but another one is one branch with
- * it.
+ * A tree of paths: functions of which each has the sum of the paths through it. Small branches can
+ * be left out; a function that leads only to one other function shares a branch line with it.
  */
 
 #include "base/pool.h"
@@ -16,12 +15,12 @@
 struct branch {
 	struct branch *parent, *children, *next; /* NULL: none */
 	const struct path_function *function;
-	uint64_t total;			      /* of all paths through it */
-	uint64_t self;			      /* of those that end here */
+	uint64_t total;			      /* sum of the paths through it */
+	uint64_t self;			      /* sum of the paths that end here */
 	double total_variance, self_variance; /* of estimates */
-	void *user;			      /* the report's, NULL at first */
-	uint64_t order;			      /* in which it was met */
-	uint32_t depth;			      /* of the root: 0, which is no function */
+	void *user;			      /* belongs to the report; NULL at first */
+	uint64_t order;			      /* of first appearance */
+	uint32_t depth;			      /* of the root, which is no function: 0 */
 	bool is_left_out;
 };
 
@@ -29,38 +28,37 @@ struct branches {
 	struct pool pool;
 	struct table table; /* of struct branch, by parent and function */
 	struct branch root;
-	uint64_t count;	   /* without the root */
-	uint64_t left_out; /* after branches_finish() */
+	uint64_t count;	   /* branches without the root */
+	uint64_t left_out; /* branches; set by branches_finish() */
 };
 
 void branches_init(struct branches *branches);
 void branches_free(struct branches *branches);
 
-/* The branch of a function behind another one (NULL: the root). */
+/* Finds or adds the branch of a function below another one (NULL: the root). */
 struct branch *branches_child(struct branches *branches, struct branch *parent,
 			      const struct path_function *function);
 
-/* Counts a path that ends in the branch. variance: of an estimate, which the others do not share.
- */
+/* Adds a path that ends in the branch. variance: of an estimate, independent of the others. */
 void branches_add(struct branches *branches, struct branch *end, uint64_t amount, double variance);
 
 /*
- * All paths are there: children by what they amount to, the largest first, and all but the top
- * largest branches left out (0: none is).
+ * After the last path: sorts children by their sums, the largest first, and leaves out all but the
+ * top largest branches (0: none).
  */
 void branches_finish(struct branches *branches, size_t top);
 
 /*
- * The next branch behind one, or behind the root, in pre-order; NULL after the last. What is left
- * out is not given.
+ * The next branch after the given one, or after the root, in pre-order; NULL after the last. Skips
+ * branches that are left out.
  */
 struct branch *branches_next(const struct branches *branches, const struct branch *branch);
 
-/* The end of what stands in one line with it: each leads to nothing but the next. */
+/* The end of the line that starts with the branch: each leads only to the next. */
 struct branch *branches_end(struct branch *branch);
 
 /*
- * The cell that shows a branch up to its end. depth: lines that lead to it. is_outwards: callers
+ * Fills the cell of a branch up to its end. depth: number of lines above it. is_outwards: callers
  * come last.
  */
 void branches_cell(struct sheet *sheet, struct sheet_cell *cell, const struct branch *branch,

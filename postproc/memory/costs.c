@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "costs.h"
 
-/* Of a place. */
+/* Sums of a place. */
 struct entry {
 	struct peaks_amount gained, held, now, most;
 	uint64_t held_ns;
@@ -72,7 +72,7 @@ void costs_begin(struct costs *costs, struct report_run *run)
 	costs->tally = report_listen(run, sizeof(struct entry), merge, on_move, costs);
 }
 
-/* What belongs to another object is held by that. */
+/* An object that is part of another one is held by that. */
 static void add_held(struct costs *costs, const struct ledger_held *held, uint64_t end_ns)
 {
 	struct entry *entry = tally_entry(costs->tally, held->site);

@@ -3,9 +3,9 @@
 #define MEMORY_COSTS_H
 
 /*
- * What each place of a run amounts to in every way at once: gained, held at the end, held when most
- * was held, for how long. For formats that show several costs of one place; the numbers are those
- * of the reports hot, leaks (without suppressions) and peak.
+ * All measures of each place of a run: acquired, held at the end, held at the peak, and for how
+ * long. For formats that show several costs of one place; the numbers equal those of the reports
+ * hot, leaks (without suppressions) and peak.
  */
 
 #include "postproc/totals/peaks.h"
@@ -22,23 +22,23 @@ struct costs_place {
 	const struct ledger_class *class;
 	struct peaks_amount gained; /* calls, and their bytes */
 	struct peaks_amount held;
-	struct peaks_amount peak; /* of its class: what it had then */
-	struct peaks_amount most; /* that it had itself at one time, in one process */
-	uint64_t held_ns;	  /* for how long its objects were held, all together */
+	struct peaks_amount peak; /* at the peak of its class */
+	struct peaks_amount most; /* the place's own maximum in one process */
+	uint64_t held_ns;	  /* sum of the times for which its objects were held */
 };
 
-/* For begin() and process() of a report with wants_ledger. costs does not move until the end. */
+/* For begin() and process() of a report with wants_ledger. costs must not move until the end. */
 void costs_begin(struct costs *costs, struct report_run *run);
 void costs_process(struct costs *costs);
 
-/* After the last process: the next place behind *at (0 at first); false after the last. */
+/* After the last process: the next place, starting with *at 0; false after the last. */
 bool costs_next(const struct costs *costs, uint32_t *at, struct costs_place *place);
 
-/* When most was held of the class, since the start of the run, and how much; false: never any. */
+/* Time since the start of the run and amount of a class's peak; false: there was nothing. */
 bool costs_peak(const struct costs *costs, uint32_t class, uint64_t *time_ns,
 		struct peaks_amount *most);
 
-/* The bytes of a class whose objects take some, else the number. */
+/* Bytes if the class has them, else the number of objects. */
 static inline uint64_t costs_weight(const struct costs_place *place, struct peaks_amount amount)
 {
 	return place->class->has_bytes ? amount.bytes : amount.count;

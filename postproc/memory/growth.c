@@ -1,40 +1,42 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Places that hold more and more: looked at from step to step of time, what they hold rose until it
- * was most, fell by less than an eighth of that meanwhile (a collector of garbage frees some now
- * and then), and that took at least half of the process's life. What only rises while a program
- * starts is no growth; what is given back in the end has grown all the same. A step is looked at
- * when the place changes for the first time after it, so that places which do not change cost
- * nothing.
+ * Call sites whose amount grows. Time is divided into steps. From step to step the amount rose up
+ * to its peak, fell by less than an eighth of the peak in the meantime (a garbage collector frees
+ * some now and then), and this took at least half of the process's life. What rises only while a
+ * program starts is not growth; what is freed at the end has grown nevertheless. A step is
+ * evaluated when the place changes for the first time after it, so a place that does not change
+ * costs nothing.
  */
 
 #include "postproc/report/report.h"
 
-#define STEP_NS	  1000000ull /* the shortest step; doubled as the process lives on */
+#define STEP_NS	  1000000ull /* the shortest step; doubled as the process lives longer */
 #define STEPS_MAX 1024u
 #define RISES_MIN 4u
 
 struct entry {
-	uint64_t count, bytes;	/* now; of the run: of the processes where it grew, when most */
+	/* of the process: now; of the run: sums at the peaks of the processes where it grew */
+	uint64_t count, bytes;
 	double variance;	/* of these bytes */
-	uint64_t at_step;	/* amount at the end of the step before the last one */
-	uint64_t step;		/* of the last change + 1; 0: none yet */
-	uint64_t rises, fallen; /* steps; amount */
-	uint64_t first_ns, last_ns, gained_ns; /* rise; last_ns: before the peak */
+	uint64_t at_step;	/* amount at the end of the step before */
+	uint64_t step;		/* number of the step of the last change + 1; 0: none yet */
+	uint64_t rises, fallen; /* number of steps; amount */
+	/* first_ns, last_ns: of the rise; last_ns: before the peak */
+	uint64_t first_ns, last_ns, gained_ns;
 	struct {
 		uint64_t amount, count, bytes, rises, fallen;
 		double variance;
-	} peak; /* of the ends of steps */
+	} peak; /* over the ends of steps */
 	struct rises curve;
 };
 
 struct growth_state {
 	struct report_run *run;
 	struct tally *tally;
-	uint64_t step_ns, start_ns, least_ns; /* least_ns: so long must it have risen */
+	uint64_t step_ns, start_ns, least_ns; /* least_ns: minimum time of a rise */
 };
 
-/* Of bytes where there are, so that a block that grows in place counts, too. */
+/* In bytes if there are any, so that a block that grows in place counts, too. */
 static uint64_t amount_of(const struct entry *entry)
 {
 	return entry->bytes ? entry->bytes : entry->count;
@@ -49,7 +51,7 @@ static uint64_t step_of(struct growth_state *state, uint64_t ns)
 	return ns / state->step_ns + 1;
 }
 
-/* A step has ended since the last change. */
+/* Evaluates the step that has ended since the last change. */
 static void look(struct entry *entry)
 {
 	uint64_t amount = amount_of(entry);

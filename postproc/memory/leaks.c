@@ -7,10 +7,10 @@
 #include "base/array.h"
 #include "base/memory.h"
 
-/* Of a result, no more than finds it again: there may be millions. */
+/* A result has only what is needed to find the object again: there may be millions. */
 struct result {
 	uint64_t index, object, bytes;
-	uint64_t all_count, all_bytes; /* that it stands for */
+	uint64_t all_count, all_bytes; /* of all blocks that a sample represents */
 	double variance;
 	const struct ledger_item *item;
 	uint32_t process; /* index */
@@ -21,7 +21,7 @@ struct leaks {
 	ARRAY_OF(struct passed_stream) processes;
 	struct map by_section; /* index + 1 */
 	struct passed_stream current;
-	uint64_t last_ns; /* of all events */
+	uint64_t last_ns; /* of the last event */
 	uint64_t min_age_ns, until_ns;
 	ARRAY_OF(struct result) results;
 	ARRAY_OF(struct leaks_total) totals;
@@ -50,7 +50,7 @@ static void add_process(struct leaks *leaks, const struct trace_process *process
 	map_set(&leaks->by_section, 0, process->section, (uint32_t)leaks->processes.count);
 }
 
-/* Events of a merged trace come of one process, then of another one. */
+/* Events of a merged trace alternate between processes. */
 static void find_process(struct leaks *leaks, const struct trace_process *process,
 			 struct error *err)
 {
@@ -61,7 +61,7 @@ static void find_process(struct leaks *leaks, const struct trace_process *proces
 	leaks->current = leaks->processes.items[map_get(&leaks->by_section, 0, section) - 1];
 }
 
-/* Apart, so that what nearly all events need is a jump. */
+/* Not inlined, so that nearly all events need just one jump. */
 static __attribute__((noinline)) int of_other(struct leaks *leaks, const struct event *event,
 					      struct error *err)
 {
@@ -91,7 +91,10 @@ static int by_index(const void *one, const void *two)
 	const struct result *a = one, *b = two;
 	int order = compare(a->index, b->index);
 
-	/* Of several traces, or in damaged text: the result must not depend on hashes. */
+	/*
+	 * Several traces, or damaged text, may have equal indices: the order must not depend on
+	 * hashes.
+	 */
 	if (!order)
 		order = compare(a->process, b->process);
 	if (!order)

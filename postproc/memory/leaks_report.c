@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What was gained and never given back, by who gained it. */
+/* Objects that were never released, by the call site that acquired them. */
 #include <stdlib.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -13,46 +13,51 @@
 #define KEEPER_MAX  300u
 #define NOTE_MAX    600u
 
-enum { UNSURE = SCANNED_FATES, FATES }; /* what became of blocks: enum scanned_fate, and this */
+/* the result of a scan for a block: enum scanned_fate, or UNSURE */
+enum { UNSURE = SCANNED_FATES, FATES };
 
-/* Of one place. */
+/* Sums of a place. */
 struct leak {
 	uint64_t count, bytes;
 	double variance, count_variance;
 	uint64_t oldest_ns;	  /* age; 0: not known */
-	uint32_t processes, last; /* the number of the last of them */
-	const char *example;	  /* of the oldest; NULL: none */
-	uint32_t children;	  /* that nobody waited for */
+	uint32_t processes, last; /* last: number of the last process */
+	const char *example;	  /* description of the oldest; NULL: none */
+	uint32_t children;	  /* that no process waited for */
 };
 
-/* What scans found of a place: apart, since most runs have none and a run may have many places. */
+/*
+ * Results of scans for a place: a separate struct, since most runs have none and a run may have
+ * many places.
+ */
 struct found {
-	/* of a process that was scanned, by what became of them; lost ones may be unsure */
+	/* of scanned processes, by enum scanned_fate; unreachable blocks may be UNSURE instead */
 	uint64_t fates[FATES], fate_bytes[FATES], with[FATES];
-	/* of those of processes that were scanned before, too; and what was not lost then */
-	uint64_t handles; /* that nobody has any more */
+	/* the part of processes with an earlier scan; blocks that were reachable then */
+	uint64_t handles; /* unreachable handles */
 	uint64_t compared[FATES], since[FATES], since_bytes[FATES];
-	const char *keeper; /* of the largest that is kept, the first of such */
+	const char *keeper; /* owner of the largest reachable block, the first of equal ones */
 	uint64_t largest, first;
-	uint32_t kept; /* that one, as the scan numbers it; from 1 */
+	uint32_t kept; /* number of that block in its scan, from 1 */
 };
 
-/* Of one place, if curves are wanted. */
+/* Curve of a place, if curves are wanted. */
 struct curve {
 	struct rises rises;
-	unsigned count; /* windows in which it rose, of the process where these were most */
+	unsigned count; /* windows in which it rose: the maximum over the processes */
 };
 
 struct leaks_state {
 	struct report_run *run;
 	struct scanned scanned;
-	uint64_t scans, scanned_count, unscanned, doubts; /* processes; blocks */
+	/* numbers of processes; scanned_count: of blocks */
+	uint64_t scans, scanned_count, unscanned, doubts;
 	uint64_t pause_ns;
-	bool has_handles;	     /* that nobody has any more */
-	const char *failure, *doubt; /* of one of them; NULL: none */
+	bool has_handles;	     /* unreachable handles */
+	const char *failure, *doubt; /* of one of the scans; NULL: none */
 	struct tally *tally, *found;
-	struct tally *curves; /* NULL: nobody wants them */
-	struct pool pool;     /* examples */
+	struct tally *curves; /* NULL: not wanted */
+	struct pool pool;     /* of examples */
 	struct suppress suppress;
 	struct summary_children children;
 };
@@ -147,7 +152,7 @@ static uint64_t age_of(const struct leaks_state *state, const struct ledger_item
 	return end_ns > item->gained_ns ? end_ns - item->gained_ns : 0;
 }
 
-/* The oldest one is the example. */
+/* The oldest object is the example. */
 static void add_item(struct leaks_state *state, struct leak *leak, const struct ledger_item *item,
 		     bool is_first)
 {
@@ -204,7 +209,7 @@ static void name_keepers(struct leaks_state *state)
 	}
 }
 
-/* What the scan before did not find yet. */
+/* Counts blocks that the scan before did not find unreachable. */
 static void compare(const struct leaks_state *state, struct found *found, unsigned fate,
 		    const struct ledger_held *held)
 {
@@ -217,7 +222,7 @@ static void compare(const struct leaks_state *state, struct found *found, unsign
 	found->since_bytes[fate] += held->bytes;
 }
 
-/* What the scan found of a block, if it was held by then. */
+/* Adds the scan's result for a block, if the block was allocated before the scan. */
 static void add_fate(struct leaks_state *state, const struct ledger_held *held)
 {
 	const struct scanned_block *block =
@@ -232,7 +237,7 @@ static void add_fate(struct leaks_state *state, const struct ledger_held *held)
 	found->fates[fate]++;
 	found->fate_bytes[fate] += held->bytes;
 	state->scanned_count++;
-	/* what is lost with one that leads to others has its own bytes in it already */
+	/* the retained size of this block includes the blocks that it points to */
 	if (block->fate == SCANNED_LOST)
 		found->with[fate] += block->retained;
 	compare(state, found, fate, held);
@@ -269,7 +274,7 @@ static void add(struct leaks_state *state, const struct ledger_held *held)
 	add_item(state, leak, held->item, is_first);
 }
 
-/* Texts of a process's scan go with it. */
+/* A text that outlives the scan of its process. */
 static const char *keep(struct leaks_state *state, const char *text, const char *before)
 {
 	return text && !before ? pool_text(&state->pool, text, strlen(text)) : before;
@@ -311,7 +316,7 @@ static void process(void *user)
 	close_scan(state);
 }
 
-/* Whether a scan has looked at some of its blocks, and no doubt is left of any. */
+/* Whether scans have examined some of its blocks, and have no doubt about any. */
 static bool is_judged(const struct found *found)
 {
 	uint64_t looked_at = 0;
@@ -362,7 +367,7 @@ static const char *fate_word(unsigned fate)
 	return fate == UNSURE ? "unsure" : scanned_words[fate];
 }
 
-/* A row for each kind of loss that a place has. */
+/* Adds a row for each kind of unreachable blocks of a place. */
 static void put_lost(struct leaks_state *state, struct sheet *sheet, uint32_t index,
 		     const struct leak *leak)
 {
@@ -406,7 +411,7 @@ static void put_handles(struct leaks_state *state, struct sheet *sheet, uint32_t
 	sheet_backtrace(CELL(row, unreachable_handles, backtrace), place->backtrace);
 }
 
-/* What the scan is worth, in words: what it cannot see, and what it did not. */
+/* Puts into words how far the scan can be trusted: what it cannot see, and what it did not read. */
 static void say_scan(const struct leaks_state *state, struct sheet *sheet)
 {
 	char text[NOTE_MAX];
@@ -455,7 +460,7 @@ static void put_suppressed(struct leaks_state *state, struct sheets *sheets)
 	}
 }
 
-/* Where these alone are wanted. */
+/* Whether a place is shown when only growing ones are wanted. */
 static bool is_growing(const struct leaks_state *state, uint32_t index)
 {
 	const struct curve *curve = state->curves ? tally_of_place(state->curves, index) : NULL;
@@ -463,7 +468,7 @@ static bool is_growing(const struct leaks_state *state, uint32_t index)
 	return !state->curves || (curve ? curve->count : 0) >= state->run->options->rises;
 }
 
-/* Is part of another object, or nobody's fault. */
+/* Whether the objects are part of others, or suppressed. */
 static bool is_left_out(struct leaks_state *state, uint32_t index, const struct leak *leak)
 {
 	const struct tally_place *place = tallies_place(&state->run->summary->tallies, index);
@@ -487,7 +492,7 @@ static bool is_held(const struct leaks_state *state, uint32_t index)
 	return leak && leak->count;
 }
 
-/* All places are matched, so their names are looked up together. */
+/* All places are matched, so their names are resolved together. */
 static void expect_names(struct leaks_state *state)
 {
 	const struct tallies *tallies = &state->run->summary->tallies;
@@ -497,7 +502,7 @@ static void expect_names(struct leaks_state *state)
 			naming_expect(state->run->naming, tallies_place(tallies, i)->backtrace);
 }
 
-/* That a filter left nothing does not mean that nothing is held. */
+/* If the filter left nothing, the note says that objects are held nevertheless. */
 static void say_growing(const struct leaks_state *state, struct sheet *sheet)
 {
 	if (!state->curves || !state->run->options->rises)

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* How long things are held: a histogram by powers of ten, and what is held at the end apart. */
+/*
+ * How long objects were held: a histogram by powers of ten, with the objects held at the end apart.
+ */
 
 #include "postproc/report/report.h"
 
-#define BUCKETS	 13u /* below 1 us, below 10 us, ... and the last one, longer than all */
+#define BUCKETS	 13u /* below 1 us, below 10 us, ...; the last has no upper bound */
 #define HELD	 BUCKETS
 #define FIRST_NS 1000ull
 
@@ -17,7 +19,7 @@ struct lifetimes_state {
 	struct bucket buckets[LEDGER_CLASSES][BUCKETS + 1];
 };
 
-/* The bucket ends there; the last one has no end. */
+/* The upper bound of a bucket; the last one has none. */
 static uint64_t end_of(unsigned bucket)
 {
 	uint64_t end_ns = FIRST_NS;

@@ -18,13 +18,13 @@ static const char *const words[] = {
 	[MEASURE_WAIT] = "wait",
 };
 
-/* Of a place of the ledger; [1]: of what the run is compared with. */
+/* Of a place of the ledger; [1]: in the run to compare with. */
 struct entry {
 	uint64_t amount[2], count[2];
 	double variance[2];
 };
 
-/* A place where somebody waited: the ledger has none where nothing is gained. */
+/* A call site with waits: the ledger has no sites of calls that acquire nothing. */
 struct wait {
 	enum resource class;
 	const struct trace_node *backtrace;
@@ -36,7 +36,7 @@ struct measure {
 	struct report_run *run;
 	enum measure_kind kind;
 	struct tally *tally;
-	struct peaks peaks; /* of MEASURE_PEAK */
+	struct peaks peaks; /* for MEASURE_PEAK */
 	uint64_t sample[2]; /* of the processes, the largest */
 	/* waits */
 	struct sites sites;
@@ -56,7 +56,7 @@ const char *measure_word(enum measure_kind kind)
 	return words[kind];
 }
 
-/* ---- gains ---- */
+/* ---- acquisitions ---- */
 
 static void add(struct entry *to, const struct entry *from)
 {
@@ -73,7 +73,7 @@ static void merge(void *user, void *of_run, const void *of_process)
 	add(of_run, of_process);
 }
 
-/* objects: more than one for what stands for several (samples). */
+/* objects: more than one for a sample, which represents several. */
 static int count(struct measure *measure, uint32_t site, uint64_t objects, uint64_t amount,
 		 double variance)
 {
@@ -116,7 +116,7 @@ static void on_move(void *user, const struct ledger_move *move)
 		count(measure, move->site, objects, move->bytes, move->variance);
 }
 
-/* Who ran another program has given everything back. */
+/* A process that executed another program has released everything. */
 static void count_held(struct measure *measure)
 {
 	struct ledger *ledger = measure->run->ledger;
@@ -130,7 +130,7 @@ static void count_held(struct measure *measure)
 			      held.variance);
 }
 
-/* Locks that were never given back were had to the end. */
+/* Locks that were never released were held to the end. */
 static void count_had(struct measure *measure)
 {
 	struct ledger *ledger = measure->run->ledger;
@@ -147,8 +147,8 @@ static void count_had(struct measure *measure)
 /* ---- waits ---- */
 
 /*
- * Part of a wait for a condition, or of a join, is the lock or thread that is lost and gained; the
- * wait itself counts once.
+ * A wait for a condition, or a join, also releases and acquires a lock or a thread; the wait itself
+ * counts once.
  */
 static bool is_wait(const struct event *event)
 {
@@ -356,7 +356,10 @@ static int parse(const char *word, bool has_base, enum measure_kind *kind, struc
 			 has_base ? "" : " peak,", suggest_text(&suggest));
 }
 
-/* What hears of moves; waits are found in events, what is held in the end. */
+/*
+ * Registers for the moves that the measure needs; waits come as events, objects held at the end
+ * from the ledger.
+ */
 static void listen(struct measure *measure)
 {
 	struct report_run *run = measure->run;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Who keeps what: roots by what goes with them, and below each what it keeps, by who gained it. */
+/*
+ * What retains memory: roots by what they retain, and below each root the retained blocks by the
+ * call site that allocated them.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,33 +15,34 @@
 #include "postproc/totals/scanned.h"
 
 #define TEXT_MAX  512u
-#define STEPS_MAX 8u  /* of a way that is told */
-#define BELOW_MAX 64u /* roots of a process whose sites are told */
+#define STEPS_MAX 8u  /* of a path that is shown */
+#define BELOW_MAX 64u /* roots of a process whose call sites are shown */
 
-/* A root of a process, or what several keep together. */
+/* A root of a process, or what several roots retain together. */
 struct holder {
 	const char *text, *kind, *module, *program;
 	uint64_t bytes, count;
 	uint32_t pid;
 };
 
-/* What it keeps, of one site. */
+/* The blocks of one site that a root retains. */
 struct below {
 	uint32_t holder;
-	const struct trace_node *backtrace; /* NULL: none was taken */
+	const struct trace_node *backtrace; /* NULL: not resolved */
 	uint64_t bytes, count, largest, first;
-	uint32_t kept;	 /* the largest, the first of such, as the scan of its process numbers it */
-	const char *way; /* to that */
+	/* the largest block, the first of equal ones, by its number in the scan of its process */
+	uint32_t kept;
+	const char *way; /* to that block */
 };
 
 struct holders_state {
 	struct report_run *run;
 	struct scanned scanned;
 	struct pool pool;
-	struct map index; /* of below, of the process: holder and site; index + 1 */
+	struct map index; /* of below in the current process, by holder and site: index + 1 */
 	ARRAY_OF(struct holder) holders;
 	ARRAY_OF(struct below) below;
-	uint32_t first; /* holder of the process */
+	uint32_t first; /* the first holder of the current process */
 	uint64_t blocks, lost, lost_bytes, pause_ns, scans;
 };
 
@@ -78,7 +82,7 @@ static const char *copy(struct holders_state *state, const char *text)
 
 /* ---- roots ---- */
 
-/* The last one of a process is what several roots keep together. */
+/* Adds a holder for each root, and a last one for blocks that several roots retain together. */
 static void add_holders(struct holders_state *state)
 {
 	const struct summary_process *process = summary_current(state->run->summary);
@@ -104,11 +108,11 @@ static void add_holders(struct holders_state *state)
 	}
 }
 
-/* ---- what they keep ---- */
+/* ---- retained blocks ---- */
 
 /*
- * By block: the root that alone keeps it, and 1; the number of roots and 1: several do. The way up
- * is walked once for all blocks on it.
+ * For each block: index + 1 of the only root that retains it; number of roots + 1 if several do.
+ * The path up is walked once for all blocks on it.
  */
 static uint32_t *find_keepers(const struct scanned *scanned)
 {
@@ -123,7 +127,7 @@ static uint32_t *find_keepers(const struct scanned *scanned)
 
 		while (block && !keepers[block - scanned->blocks.items]) {
 			path[steps] = (uint32_t)(block - scanned->blocks.items);
-			/* for the time being, and for good in a circle */
+			/* preliminary; final in a cycle */
 			keepers[path[steps++]] = (uint32_t)scanned->roots.count + 1;
 			if (block->dominator.is_root && block->dominator.root < keeper - 1)
 				keeper = block->dominator.root + 1;
@@ -295,7 +299,7 @@ static int by_bytes(const void *one, const void *two)
 	return ORDER(b->bytes, a->bytes) ?: ORDER(a->holder, b->holder);
 }
 
-/* By holder: how many keep more. */
+/* For each holder: how many holders retain more. */
 static uint32_t *rank_holders(const struct holders_state *state)
 {
 	size_t count = state->holders.count;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Who keeps one block: each step of the way from the root to it. */
+/* What retains one block: each step of the path from the root to it. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,7 +53,7 @@ static void note(void *user, const struct event *event)
 	scanned_note(&state->scanned, event);
 }
 
-/* The block that has the address in it, of those that are held. */
+/* The live block that contains the address. */
 static const struct ledger_item *find_around(const struct way_state *state, uint64_t address)
 {
 	struct ledger *ledger = state->run->ledger;

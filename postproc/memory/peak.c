@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What was held when most was held, and by whom; see postproc/totals/peaks.h. */
+/* The objects held at the peak, by call site; see postproc/totals/peaks.h. */
 
 #include "postproc/totals/peaks.h"
 #include "postproc/report/report.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How large the blocks are that were gained: a histogram of powers of two. */
+/* The sizes of allocated blocks: a histogram by powers of two. */
 
 #include "postproc/report/report.h"
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What is given back at once, by the thread that gained it: often it need not have been gained. */
+/*
+ * Temporary allocations: released at once by the thread that acquired them, and so often
+ * unnecessary.
+ */
 
 #include "postproc/report/report.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where in the program it comes from, function by function: from main down to who calls, or from
- * who calls up to main. A tree for each class; memory grows with distinct backtraces.
+ * The amounts by function: from main down to the calling functions, or from these up to main. One
+ * tree for each class; memory grows with the number of distinct backtraces.
  */
 #include <stdlib.h>
 #include <string.h>

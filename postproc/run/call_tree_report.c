@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which hooked function was called inside which: the calls of each thread as they are nested,
- * folded by path, all threads together. Those that may be inside others, and those others, are
- * brought into the order of their entry in a temporary file of 64 bytes each; memory grows with
- * distinct paths.
+ * Which hooked function was called inside which: the nested calls of each thread, merged by path
+ * over all threads. Calls that may be nested, and those that enclose others, are sorted by entry in
+ * a temporary file of 64 bytes each; memory grows with the number of distinct paths.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -17,37 +16,37 @@
 #include "naming/paths.h"
 #include "postproc/report/report.h"
 
-/* Some calls, and how long they took as far as that is known. */
+/* Some calls, and their durations as far as they are known. */
 struct calls_sum {
 	uint64_t count, timed, total_ns, min_ns, max_ns;
 };
 
-/* Of all calls on one path. */
+/* All calls with one path. */
 struct calls {
 	struct calls_sum tally;
-	uint64_t threads, last_thread; /* last_thread: number of the last that was counted */
+	uint64_t threads, last_thread; /* last_thread: number of the last thread that was counted */
 	uint64_t id;		       /* of its row, from 1 */
-	uint32_t depth;		       /* rows above it */
+	uint32_t depth;		       /* number of rows above it */
 };
 
 /*
- * Most calls are made by the program and make none: those are counted as they come, and never
- * sorted. A call whose event is that of its return makes none if none came before it; one whose
- * event is that of its entry waits until the thread's next one.
+ * Most calls are made by the program itself and make none: these are counted immediately and never
+ * sorted. A call recorded at its return made no call if none came before it; a call recorded at its
+ * entry waits for the thread's next one.
  */
 struct thread {
-	struct thread *next; /* that came later */
-	uint64_t handle;     /* as calltree_next_thread() has it */
+	struct thread *next; /* the next one in order of appearance */
+	uint64_t handle;     /* as calltree_next_thread() returns it */
 	uint64_t number;
-	uint64_t counted; /* newest call that was counted so; its parts do not matter */
-	uint64_t in_tree; /* newest call of which an event is in the tree */
-	bool has_nested;  /* calls came that may be inside the next one */
+	uint64_t counted; /* newest call that was counted immediately; its parts are ignored */
+	uint64_t in_tree; /* newest call with an event in the tree */
+	bool has_nested;  /* there are calls that may be inside the next one */
 	bool has_waiting;
 	struct event waiting;
 	ARRAY_OF(struct calls_sum) alone; /* by number of the function */
 };
 
-/* So many of the next level's calls are inside a call of that path. */
+/* A number of calls of the next level that are inside a call with that path. */
 struct wave {
 	struct branch *parent;
 	uint64_t count;
@@ -57,13 +56,13 @@ struct calls_state {
 	struct report_run *run;
 	struct paths paths;
 	struct branches branches;
-	int directory;	      /* of temporary files; -1: not open */
-	struct error failure; /* of those; then no more calls are taken */
+	int directory;	      /* for temporary files; -1: not open */
+	struct error failure; /* of these files; after it no more calls are added */
 	bool is_open;	      /* tree is in use: a process is being read */
 	struct calltree tree;
 	struct {
-		uint32_t *
-			items; /* number of the function + 1, by its id in the trace; 0: none yet */
+		/* number of the function + 1, by its id in the trace; 0: none yet */
+		uint32_t *items;
 		size_t count, capacity;
 	} functions;
 	struct {
@@ -71,9 +70,9 @@ struct calls_state {
 		size_t count, capacity, first;
 	} waves;
 	struct pool pool;	       /* of struct thread */
-	struct table threads;	       /* of the process, by handle */
-	struct thread *first, *newest; /* of them, in the order in which they came */
-	struct thread *last;	       /* that was looked for; NULL: none */
+	struct table threads;	       /* of the current process, by handle */
+	struct thread *first, *newest; /* the same threads, in order of appearance */
+	struct thread *last;	       /* of the last lookup; NULL: none */
 	uint64_t thread_count, timed;
 };
 
@@ -117,7 +116,7 @@ static void add(struct calls_sum *to, const struct calls_sum *from)
 	to->total_ns += from->total_ns;
 }
 
-/* Threads come one after the other. */
+/* Adds calls of one thread; threads come one after the other. */
 static struct branch *add_calls(struct calls_state *state, struct branch *parent, uint32_t function,
 				const struct calls_sum *tally, uint64_t thread)
 {
@@ -166,7 +165,7 @@ static struct thread *thread_of(struct calls_state *state, uint64_t handle)
 	return state->last = thread;
 }
 
-/* The number + 1 of the function. */
+/* Returns the number of the function + 1. */
 static uint32_t number_of(struct calls_state *state, const struct function *function)
 {
 	uint32_t *number = ARRAY_AT(&state->functions, function->id);
@@ -204,7 +203,7 @@ static int put_in_tree(struct calls_state *state, struct thread *thread, const s
 	return calltree_add(&state->tree, event, number - 1, 0, extra, err);
 }
 
-/* Something is, or may be, inside the call that waits. */
+/* Another call is, or may be, inside the waiting call: puts that into the tree. */
 static int open_waiting(struct calls_state *state, struct thread *thread, struct error *err)
 {
 	if (!thread->has_waiting)
@@ -222,7 +221,7 @@ static int on_nested(struct calls_state *state, struct thread *thread, const str
 	return rc ? rc : put_in_tree(state, thread, event, err);
 }
 
-/* Called by the program itself, whole, and its only event. */
+/* A call that the program itself made, complete, with a single event. */
 static int on_outer(struct calls_state *state, struct thread *thread, const struct event *event,
 		    struct error *err)
 {
@@ -251,7 +250,7 @@ static int take_event(struct calls_state *state, const struct event *event, stru
 					: thread_of(state, handle);
 	bool is_part = event->part || event->moment == MOMENT_HALF;
 
-	/* A trace of another tracer tells of no depth. */
+	/* Traces of other tracers have no depth. */
 	if (!event->has_tail) {
 		count_alone(state, thread, event);
 		return 0;
@@ -273,7 +272,7 @@ static void on_event(void *user, const struct event *event)
 
 /* ---- folding ---- */
 
-/* What is through is given back when it is more than half of the queue. */
+/* Frees the processed part of the queue when it exceeds half of it. */
 static void tidy(struct calls_state *state)
 {
 	size_t first = state->waves.first;
@@ -302,7 +301,7 @@ static void expect(struct calls_state *state, struct branch *parent, uint64_t ch
 	*wave = (struct wave){ parent, children };
 }
 
-/* Level by level, so the callers come in the order in which they were expected. */
+/* Nodes come level by level, so callers come in the order of the queue. */
 static void take(struct calls_state *state, const struct calltree_node *node, uint64_t thread)
 {
 	struct calls_sum tally = { 0 };
@@ -321,7 +320,7 @@ static void take(struct calls_state *state, const struct calltree_node *node, ui
 	expect(state, branch, node->children);
 }
 
-/* What was counted alone, once. */
+/* Adds the calls that were counted immediately, once. */
 static void fold_alone(struct calls_state *state, struct thread *thread)
 {
 	if (thread->has_waiting)
@@ -361,7 +360,7 @@ static int fold_tree(struct calls_state *state, struct error *err)
 	return rc;
 }
 
-/* Threads of the process; each is folded, unless it was. */
+/* Removes the threads of the process, after adding those that were not added yet. */
 static void forget_threads(struct calls_state *state)
 {
 	for (struct thread *thread = state->first; thread; thread = thread->next) {
@@ -409,7 +408,7 @@ static void put(struct sheet *sheet, struct branch *branch)
 	branches_cell(sheet, CELL(row, call_tree, call), branch, branch, calls->depth, false);
 }
 
-/* A recording says what it has not measured by what has no time. */
+/* Calls without times tell which durations the recording left out. */
 static void put_note(const struct calls_state *state, struct sheet *sheet)
 {
 	uint64_t all = state->branches.root.total, left_out = state->branches.left_out;

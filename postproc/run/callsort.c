@@ -52,7 +52,7 @@ static void sort_records(struct callsort *sort)
 		qsort(sort->records, sort->count, sizeof(*sort->records), compare);
 }
 
-/* The records in memory become a run of the temporary file. */
+/* Writes the records in memory to the temporary file as a run. */
 static int put_run(struct callsort *sort, struct error *err)
 {
 	struct callsort_run *run = ARRAY_ADD(&sort->runs);
@@ -98,7 +98,7 @@ static int fill(struct callsort *sort, struct callsort_run *run, struct error *e
 	return 1;
 }
 
-/* Moves the run at the heap's place down until no run below it has a smaller record. */
+/* Moves the run at that place of the heap down until no run below it has a smaller record. */
 static void sink_down(struct callsort *sort, size_t place)
 {
 	struct callsort_run **heap = sort->heap, *run = heap[place];
@@ -150,7 +150,7 @@ int callsort_finish(struct callsort *sort, struct error *err)
 	return rc ? rc : start_merge(sort, err);
 }
 
-/* The smallest record of all runs. */
+/* Takes the smallest record of all runs. */
 static int next_merged(struct callsort *sort, struct callsort_record *record, struct error *err)
 {
 	struct callsort_run *run;
@@ -182,7 +182,7 @@ static int next_any(struct callsort *sort, struct callsort_record *record, struc
 	return 1;
 }
 
-/* Another record of the call before it: a call that came after its return is another one. */
+/* Whether this is another record of the previous call; a call after its return is another one. */
 static bool is_repeated(const struct callsort *sort, const struct callsort_record *record)
 {
 	const struct callsort_record *last = &sort->last;

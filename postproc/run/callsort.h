@@ -3,9 +3,9 @@
 #define RUN_CALLSORT_H
 
 /*
- * Calls brought into the order of their threads and numbers, however many there are: sorted in
- * memory a run at a time, runs in a temporary file, then merged. Memory: CALLSORT_MEMORY for any
- * number of calls; disk: 64 bytes a call beyond those that fit memory.
+ * Sorts calls by thread and number, in any quantity: runs are sorted in memory, written to a
+ * temporary file, then merged. Memory: CALLSORT_MEMORY for any number of calls; disk: 64 bytes for
+ * each call that does not fit into it.
  */
 
 #include <stdbool.h>
@@ -18,29 +18,29 @@
 
 #define CALLSORT_MEMORY (32u << 20)
 
-/* What a record knows of its call; of several about one call the first in this order counts. */
+/* How complete a record is; of several records of one call the first in this order counts. */
 enum callsort_rank {
 	CALLSORT_CALL, /* the call itself, returned */
-	CALLSORT_PART, /* something else that it gained or lost, after its return */
+	CALLSORT_PART, /* another object acquired or released, recorded after its return */
 	CALLSORT_OPEN, /* the call, under way */
 	CALLSORT_HALF, /* its first half */
 };
 
 struct callsort_record {
-	uint64_t place;	 /* the thread: first key */
+	uint64_t place;	 /* of the thread: first key */
 	uint64_t number; /* of the call in its thread: second key */
 	uint64_t enter_ns, leave_ns;
 	uint64_t extra[2];
 	uint32_t symbol;
 	uint32_t depth;
 	uint16_t rank;	     /* enum callsort_rank: third key, then enter_ns */
-	uint16_t is_unwound; /* it was left by a jump, some time after leave_ns */
-	uint32_t path;	     /* of calltree.h: its number from 1; 0: none */
+	uint16_t is_unwound; /* the call was left by a jump, some time after leave_ns */
+	uint32_t path;	     /* its number in calltree.h, from 1; 0: none */
 };
 
 struct callsort_run {
-	uint64_t offset, left;			     /* in the spool: not yet read */
-	struct callsort_record *window, *next, *end; /* part that was read */
+	uint64_t offset, left;			     /* of the unread part, in the spool */
+	struct callsort_record *window, *next, *end; /* the part in memory */
 };
 
 struct callsort {
@@ -48,25 +48,25 @@ struct callsort {
 	size_t count, at;
 	struct spool spool;
 	ARRAY_OF(struct callsort_run) runs;
-	struct callsort_run **heap; /* merging: the run with the smallest record first */
+	struct callsort_run **heap; /* while merging: the run with the smallest record first */
 	size_t heap_count;
-	size_t window; /* records that a run gets of the memory */
-	bool has_last; /* callsort_next() gave a record: */
+	size_t window; /* number of records in a run's share of the memory */
+	bool has_last; /* last is set: the previous result of callsort_next() */
 	struct callsort_record last;
 };
 
-/* directory: where the temporary file is made. */
+/* directory: for the temporary file. */
 void callsort_init(struct callsort *sort, int directory);
 
 /* Returns 0 or a negative errno. */
 int callsort_add(struct callsort *sort, const struct callsort_record *record, struct error *err);
 
-/* All were added. Returns 0 or a negative errno. */
+/* After the last record. Returns 0 or a negative errno. */
 int callsort_finish(struct callsort *sort, struct error *err);
 
 /*
- * The next record in order; of several about one call only the first.
- * Returns 1, 0 at the end, or a negative errno.
+ * The next record in order; of several records of one call only the first. Returns 1, 0 at the end,
+ * or a negative errno.
  */
 int callsort_next(struct callsort *sort, struct callsort_record *record, struct error *err);
 

@@ -9,14 +9,14 @@
 
 #define DEPTH_UNKNOWN UINT32_MAX
 
-/* A thread by its kernel id, which may be given again; so may its pthread_t. */
+/* A thread by its tid. Tids and pthread_t values are reused. */
 struct calltree_thread {
 	uint32_t id;
-	uint32_t life;	 /* number of the life that is being lived */
+	uint32_t life;	 /* number of its current life */
 	uint32_t handle; /* number of its handle */
 	bool is_announced;
 	uint64_t pthread;
-	uint64_t newest_call, last_ns; /* of this life */
+	uint64_t newest_call, last_ns; /* of the current life */
 };
 
 struct handle {
@@ -60,7 +60,7 @@ static uint64_t within(uint64_t time, uint64_t low, uint64_t high)
 	return time > high ? high : time;
 }
 
-/* threads and their lives */
+/* ---- threads and their lives ---- */
 
 static bool thread_equal(const void *item, const void *key)
 {
@@ -76,7 +76,7 @@ static bool handle_equal(const void *item, const void *key)
 	return handle->value == *(const uint64_t *)key;
 }
 
-/* The number of a handle. */
+/* Finds or assigns the number of a handle. */
 static void number_handle(struct calltree *tree, uint64_t value, uint32_t *number)
 {
 	uint64_t hash = hash_two(tree->handles.seed, value, 0), *place;
@@ -101,7 +101,7 @@ static void begin_life(struct calltree *tree, struct calltree_thread *thread, ui
 	number_handle(tree, pthread ? pthread : thread->id, &thread->handle);
 }
 
-/* The thread that the event is from; another pthread_t is another life. */
+/* The thread of the event; another pthread_t means another life. */
 static struct calltree_thread *thread_of(struct calltree *tree, const struct event *event)
 {
 	uint64_t hash = hash_two(tree->threads.seed, event->thread, 0);
@@ -129,7 +129,7 @@ void calltree_begin_thread(struct calltree *tree, const struct event *event)
 	thread->is_announced = true;
 }
 
-/* events */
+/* ---- events ---- */
 
 void calltree_see_time(struct calltree *tree, uint64_t time_ns)
 {
@@ -147,8 +147,8 @@ static enum callsort_rank rank_of(const struct event *event)
 }
 
 /*
- * Kernel ids and, with them, pthread_t are given again, and nothing need say so: then numbers begin
- * anew, though all that was seen of the thread is over.
+ * A reused tid has the same pthread_t, perhaps, and no event need announce the new thread: but its
+ * call numbers start again, after everything that was seen of the old one.
  */
 static bool is_born_again(const struct calltree_thread *thread, const struct event *event)
 {
@@ -190,7 +190,10 @@ int calltree_add(struct calltree *tree, const struct event *event, uint32_t symb
 	calltree_see_time(tree, event->leave_ns);
 	if (record.rank >= CALLSORT_OPEN)
 		record.leave_ns = CALLTREE_NEVER;
-	/* A note about an open call need not know the depth: it is in all that opened before it. */
+	/*
+	 * A note about an open call may lack the depth: the call is inside all that opened before
+	 * it.
+	 */
 	if (event->kind == EVENT_NOTE && !event->depth)
 		record.depth = DEPTH_UNKNOWN;
 	return callsort_add(&tree->sort, &record, err);
@@ -211,7 +214,7 @@ int calltree_finish(struct calltree *tree, struct error *err)
 	return rc ? rc : next_record(tree, err);
 }
 
-/* one thread: pre-order in, a queue for each level out */
+/* ---- one thread: pre-order in, a queue for each level out ---- */
 
 static int put_block(struct calltree *tree, struct calltree_level *level, struct error *err)
 {
@@ -237,9 +240,9 @@ static int put_node(struct calltree *tree, uint32_t depth, const struct calltree
 }
 
 /*
- * Closes the innermost call. On one level calls close in the order in which they began.
- * now_ns: when the thread went on with something else, CALLTREE_NEVER if it did not. A call that
- * did not return was over then, and nothing says that it was over before.
+ * Closes the innermost call. On each level calls close in the order in which they began. now_ns:
+ * when the thread went on with another call, CALLTREE_NEVER if it did not. A call without a return
+ * ends then, since nothing shows an earlier end.
  */
 static int close_call(struct calltree *tree, uint64_t now_ns, struct error *err)
 {
@@ -262,11 +265,11 @@ static bool contains(const struct calltree_open *open, const struct callsort_rec
 {
 	if (record->depth == DEPTH_UNKNOWN)
 		return open->until_ns == CALLTREE_NEVER;
-	/* The time tells only where the record of the real parent was lost. */
+	/* the time matters only if the record of the real parent was dropped */
 	return open->depth < record->depth && open->until_ns >= record->enter_ns;
 }
 
-/* Opens a call inside the innermost one that is open; clocks' rounding is evened out. */
+/* Opens a call inside the innermost open one; evens out the rounding of clocks. */
 static void open_call(struct calltree *tree, const struct callsort_record *record)
 {
 	struct calltree_open *open = &tree->open[tree->open_count];
@@ -292,7 +295,7 @@ static void open_call(struct calltree *tree, const struct callsort_record *recor
 	tree->open_count++;
 }
 
-/* How many are left open with the innermost call that contains the record, and its steps. */
+/* How many open calls contain the record, with the steps of the innermost of them. */
 static uint32_t count_around(const struct calltree *tree, const struct callsort_record *record)
 {
 	uint32_t kept = tree->open_count;
@@ -324,8 +327,8 @@ static const struct calltree_path *path_of(const struct calltree *tree, uint32_t
 }
 
 /*
- * The first step of a path that lies inside a call with another path: behind the place where that
- * one was called. Both paths may lack their outer ends.
+ * The first step of a path after the call site of the enclosing call, which has a path of its own.
+ * Both paths may lack their outer ends.
  */
 static uint32_t skip_outer(const struct calltree_path *path, const struct calltree_path *outer)
 {
@@ -338,7 +341,7 @@ static uint32_t skip_outer(const struct calltree_path *path, const struct calltr
 	return path->count;
 }
 
-/* Steps last until a call comes that has others: how often they were taken nobody knows. */
+/* Steps last until the next call with other steps: how often they were called is not known. */
 static int open_steps(struct calltree *tree, const struct callsort_record *record,
 		      struct error *err)
 {
@@ -352,7 +355,7 @@ static int open_steps(struct calltree *tree, const struct callsort_record *recor
 		at--;
 	if (at)
 		i = skip_outer(path, path_of(tree, tree->open[at - 1].path));
-	/* Whoever does not know its depth is one deeper than what it stands in: 0 at the root. */
+	/* A call without a depth is one deeper than the one around it: 0 at the root. */
 	depth = at ? tree->open[at - 1].depth : UINT32_MAX;
 	while (at < tree->open_count && i < path->count &&
 	       tree->open[at].node.symbol == path->steps[i].symbol) {
@@ -424,7 +427,7 @@ int calltree_next_thread(struct calltree *tree, uint64_t *handle, uint64_t *chil
 	return 1;
 }
 
-/* The node with that number in its level. NULL: err says why. */
+/* The node with that number in its level. NULL: see err. */
 static const struct calltree_node *node_at(struct calltree *tree,
 					   const struct calltree_level *level, uint64_t index,
 					   int *rc, struct error *err)

@@ -4,9 +4,9 @@
 
 /*
  * Which hooked call was made inside which: a tree for each thread of one process, from the number
- * and the depth that every call carries, given out breadth first. Numbers rise in the order of
- * entry, so that they are the tree in pre-order; a stack of the calls that are open then gives
- * every call its parent, and a queue for each level its place.
+ * and depth of every call, given out breadth first. Numbers rise in the order of entry, so records
+ * sorted by number are the tree in pre-order; a stack of open calls gives each call its parent, and
+ * a queue for each level its place.
  *
  * Memory: CALLSORT_MEMORY, 7 KiB for each level of nesting, 48 bytes for each thread; the rest is
  * in two temporary files: 64 bytes for each call, and 56 for each call of the largest thread.
@@ -21,22 +21,22 @@
 #include "callsort.h"
 #include "trace/event.h"
 
-/* Calls nested deeper than this stand beside the innermost one that is not. */
+/* Calls nested deeper than this become siblings of the innermost call within the limit. */
 #define CALLTREE_LEVELS 4096u
 #define CALLTREE_BLOCK	128u /* nodes that a level holds in memory */
 
 #define CALLTREE_NEVER UINT64_MAX /* a time: the call has not returned */
 
-/* One call in its place. Times never leave those of the parent, nor do siblings go back. */
+/* A call in the tree. Its times lie within those of the parent, after those of earlier siblings. */
 struct calltree_node {
 	uint64_t enter_ns, leave_ns;
 	uint64_t extra[2];
 	uint64_t children;
-	int64_t first_child; /* place of the first one, the root's being 0; -1: none */
+	int64_t first_child; /* place of the first child, the root's being 0; -1: none */
 	uint32_t symbol;
 };
 
-/* A function that a backtrace went through: where, and which. */
+/* A function in a backtrace, and the address in it. */
 struct calltree_step {
 	uint64_t address;
 	uint32_t symbol;
@@ -48,17 +48,18 @@ struct calltree_path {
 };
 
 struct calltree_level {
-	struct calltree_node *nodes; /* CALLTREE_BLOCK of them: what is not in blocks */
+	/* the last CALLTREE_BLOCK or fewer nodes, which are not in blocks */
+	struct calltree_node *nodes;
 	uint64_t count;
-	ARRAY_OF(uint64_t) blocks; /* where whole blocks lie in the spool */
+	ARRAY_OF(uint64_t) blocks; /* offsets of full blocks in the spool */
 };
 
-/* A call that is open at the place that the walk has reached. */
+/* A call that is open at the current record. */
 struct calltree_open {
 	struct calltree_node node;
-	uint64_t until_ns;   /* its return before anything was clamped */
-	uint64_t last_enter; /* of its newest child */
-	uint64_t newest_ns;  /* last return of a child */
+	uint64_t until_ns;   /* its return before it was clamped */
+	uint64_t last_enter; /* entry of its newest child */
+	uint64_t newest_ns;  /* latest return of a child */
 	uint32_t depth;
 	bool is_unwound;
 	bool is_inferred; /* a step of a path: it lasts from its first call to its last one */
@@ -69,14 +70,14 @@ struct calltree_thread; /* see calltree.c */
 
 struct calltree {
 	struct pool pool;
-	struct table threads;		/* by kernel id */
+	struct table threads;		/* by tid */
 	struct table handles;		/* by pthread_t */
-	ARRAY_OF(uint64_t) handle_list; /* pthread_t by number of the handle */
+	ARRAY_OF(uint64_t) handle_list; /* by number of the handle: the pthread_t */
 	uint32_t lives;
-	uint64_t last_ns; /* newest time that was seen */
+	uint64_t last_ns; /* latest time seen */
 	/*
-	 * NULL, or by number from 1: the steps of a call become nodes between it and the call that
-	 * it is inside. To be set before calltree_next_thread(), and to outlive the tree.
+	 * NULL, or by number from 1: the steps of a call become nodes between it and the enclosing
+	 * call. Set it before calltree_next_thread(); it must outlive the tree.
 	 */
 	const struct calltree_path *paths;
 	struct callsort sort;
@@ -87,49 +88,49 @@ struct calltree {
 	uint64_t place;
 	struct calltree_open *open; /* outermost first */
 	uint32_t open_count;
-	uint64_t last_enter; /* of the newest call that nobody made */
+	uint64_t last_enter; /* of the newest outermost call */
 	uint64_t root_children;
 	struct spool spool;
 	struct calltree_level *levels;
 	uint32_t level_count, levels_used;
 
-	uint32_t level; /* the next node's */
-	uint64_t index; /* and its number in the level */
+	uint32_t level; /* of the next node */
+	uint64_t index; /* its number in the level */
 	struct calltree_node *window;
 	int64_t next_child;
 };
 
-/* directory: a descriptor, where temporary files are made. */
+/* directory: a descriptor, for temporary files. */
 void calltree_init(struct calltree *tree, int directory);
 
 /*
- * Takes an event of a call, or a note about an open one, with all members of a tail. symbol,
- * extra: handed back in the node. path: its number from 1, 0: none. Of several events of one call
- * the best is kept. Returns 0 or a negative errno.
+ * Adds an event of a call, or a note about an open one, with all members of a tail. symbol, extra:
+ * returned in the node. path: its number from 1, 0: none. Of several events of one call the most
+ * complete is kept. Returns 0 or a negative errno.
  */
 int calltree_add(struct calltree *tree, const struct event *event, uint32_t symbol, uint32_t path,
 		 const uint64_t extra[2], struct error *err);
 
-/* A note says that the thread of the event begins. */
+/* A note that the thread of the event begins. */
 void calltree_begin_thread(struct calltree *tree, const struct event *event);
 
-/* Something happened then: what never returns ends no earlier. */
+/* A time that was seen: calls that never return end no earlier. */
 void calltree_see_time(struct calltree *tree, uint64_t time_ns);
 
-/* All events were taken. Returns 0 or a negative errno. */
+/* After the last event. Returns 0 or a negative errno. */
 int calltree_finish(struct calltree *tree, struct error *err);
 
 /*
- * Begins the next thread; *handle: its pthread_t, or its kernel id if that is 0; *children: calls
- * that nobody made. Lives with one handle are one thread. Returns 1, 0 if there are no more, or a
+ * Starts the next thread; *handle: its pthread_t, or its tid if that is 0; *children: number of
+ * outermost calls. Lives with one handle are one thread. Returns 1, 0 if there are no more, or a
  * negative errno.
  */
 int calltree_next_thread(struct calltree *tree, uint64_t *handle, uint64_t *children,
 			 struct error *err);
 
 /*
- * The next node of the thread in breadth-first order; the root, which is none of them, has place
- * 0. Returns 1, 0 at the thread's end, or a negative errno.
+ * The next node of the thread in breadth-first order; the root, which is not returned, has place 0.
+ * Returns 1, 0 at the thread's end, or a negative errno.
  */
 int calltree_next(struct calltree *tree, struct calltree_node *node, struct error *err);
 

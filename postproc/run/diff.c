@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What is not as it was in an older run: places are matched by the functions and modules of their
- * backtraces, so that neither addresses nor lines matter; frames without names by where they are in
- * the same build of their module.
+ * Differences from an older run. Places are matched by the functions and modules of their
+ * backtraces, so neither addresses nor lines matter; frames without names are matched by their
+ * offset if the module has the same build.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,20 +13,20 @@
 #include "naming/paths.h"
 #include "postproc/report/report.h"
 
-#define INNER	  2u	   /* functions that a renamed one has below it */
-#define WAITED_NS 1000000u /* less is no difference */
+#define INNER	  2u	   /* functions below a renamed one that must match */
+#define WAITED_NS 1000000u /* smaller differences are ignored */
 
 /* Places with one path, in both runs. */
 struct spot {
-	struct measure_place place; /* its backtrace: of the new run, if it has some */
+	struct measure_place place; /* its backtrace is of the new run, if that has one */
 	uint32_t length;
 	const struct path_function *path[];
 };
 
-/* What a class amounts to in a run. */
+/* The sums of a class in a run. */
 enum { PEAK, GAINED, HELD, WAITED, TOTALS };
 
-/* Of the runs: [0]: now, [1]: then. */
+/* Sums of both runs: [0]: new, [1]: old. */
 struct total {
 	uint64_t amount[2];
 	double variance[2]; /* of estimates */
@@ -39,7 +39,7 @@ struct diff_state {
 	struct paths paths;
 	struct pool pool;
 	struct table table;
-	struct table lone; /* spots of one run alone */
+	struct table lone; /* spots that only one of the runs has */
 	ARRAY_OF(struct spot *) spots;
 };
 
@@ -154,13 +154,13 @@ static bool is_in_one_run(const struct spot *spot)
 	return !spot->place.count[0] != !spot->place.count[1];
 }
 
-/* Its innermost functions: those stand last. */
+/* Its innermost functions, which are last. */
 static const struct path_function *const *inner_of(const struct spot *spot)
 {
 	return spot->path + spot->length - INNER;
 }
 
-/* Functions that differ, one by one. */
+/* The number of functions that differ. */
 static size_t differences(const struct spot *a, const struct spot *b)
 {
 	size_t count = 0;
@@ -171,8 +171,8 @@ static size_t differences(const struct spot *a, const struct spot *b)
 }
 
 /*
- * The same amount by the same path but for one function on the way, none of the innermost:
- * that function has another name now.
+ * The same amount with the same path except for one function, not one of the innermost: the
+ * function was renamed.
  */
 static bool is_renamed(const void *item, const void *key)
 {
@@ -192,7 +192,7 @@ static uint64_t hash_of_inner(const struct table *table, const struct spot *spot
 	return hash_two(table->seed, hash_words(table->seed, inner_of(spot), INNER), spot->length);
 }
 
-/* Joins what stands for itself in each of the runs; the table has those that found no other yet. */
+/* Joins spots that only one of the runs has; the table has those without a match so far. */
 static void join_renamed(struct diff_state *state)
 {
 	for (size_t i = 0; i < state->spots.count; i++) {
@@ -219,7 +219,7 @@ static void join_renamed(struct diff_state *state)
 
 /* ---- the sheet ---- */
 
-/* Of [0], now, and [1], then. What was in no sample may have been there. */
+/* [0]: new, [1]: old. An amount that no sample hit may have been there. */
 static const char *fate_of(const struct measure_place *place)
 {
 	if (!place->count[1] && !place->sample[1])
@@ -231,7 +231,7 @@ static const char *fate_of(const struct measure_place *place)
 	return place->count[0] > place->count[1] ? "grew" : "fell";
 }
 
-/* Times are never the same twice: a wait counts if it is twice as long, or half. */
+/* Times always differ: a wait has changed if it doubled or halved. */
 static bool is_changed(const struct measure_place *place)
 {
 	uint64_t old = place->amount[1], new = place->amount[0];
@@ -252,8 +252,8 @@ static uint64_t error_of(const struct measure_place *place)
 }
 
 /*
- * Whether estimates leave it open that anything has changed. Twice the error, or of hundreds of
- * places that are as they were some would be said to have changed.
+ * Whether a difference of estimates may be chance. The limit is twice the error; with less, some of
+ * hundreds of unchanged places would be listed.
  */
 static bool is_within(uint64_t one, uint64_t other, uint64_t error)
 {
@@ -291,7 +291,7 @@ static void put(struct sheet *sheet, const struct measure_place *place)
 	sheet_backtrace(CELL(row, diff, backtrace), place->backtrace);
 }
 
-/* Peaks and counts vary a little from run to run, times more. */
+/* Peaks and counts vary a little from run to run, times vary more. */
 static bool differs(int what, const struct total *total)
 {
 	uint64_t old = total->amount[1], new = total->amount[0];
@@ -340,7 +340,7 @@ static bool have_calls_changed(const struct diff_state *state)
 	return false;
 }
 
-/* left_out: changed places of which nobody knows whether they have. */
+/* left_out: number of places whose change may be chance. */
 static void put_note(const struct diff_state *state, struct sheet *sheet, size_t left_out)
 {
 	static const char *const notes[] = {

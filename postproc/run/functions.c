@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Calls by function: how many, how many failed and why, what they gained, how long they took. A
- * call counts once, whatever else it gained or lost; one that cannot wait has one time only, and so
- * no duration (see --detail=durations).
+ * Calls by function: how many, how many failed and why, what they acquired, how long they took. A
+ * call counts once even if it acquired or released several objects; a call that cannot wait has a
+ * single time, so no duration (see --detail=durations).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -13,19 +13,19 @@
 #include "hook_table.h"
 #include "postproc/report/report.h"
 
-#define ERRORS_KEPT 8u /* different ones of a function; the rest counts as failures alone */
+#define ERRORS_KEPT 8u /* distinct ones of a function; the others count as failures only */
 
 struct stat {
 	const char *name, *class;
 	uint64_t calls, failed, bytes;
-	uint64_t timed, time_ns, longest_ns; /* timed: calls whose duration is known */
+	uint64_t timed, time_ns, longest_ns; /* timed: number of calls with a known duration */
 	struct {
 		uint32_t number;
 		uint64_t count;
 	} errors[ERRORS_KEPT];
 };
 
-/* Functions of one class. */
+/* Sums of the functions of one class. */
 struct total {
 	const char *class;
 	uint64_t functions, calls, failed, bytes, timed, time_ns;
@@ -38,13 +38,14 @@ struct stats_state {
 	ARRAY_OF(struct stat *) stats;
 	struct {
 		struct stat *
-			*items; /* by number of the function in its trace; NULL: not asked yet */
+			/* by number of the function in its trace; NULL: not looked up yet */
+			*items;
 		size_t count, capacity;
 	} by_id;
 	ARRAY_OF(struct total) totals;
 };
 
-/* What a failed call was about is known from its hook alone. */
+/* The class of a failed call is known from its hook only. */
 static const char *class_of(const struct event *event)
 {
 	if (event->function->hook)
@@ -108,7 +109,7 @@ static void add_error(struct stat *stat, uint32_t number)
 	}
 }
 
-/* free(NULL) has nothing to give back, and that is no failure; nor does it say an errno. */
+/* free(NULL) releases nothing, but does not fail and sets no errno. */
 static bool has_failed(const struct event *event)
 {
 	const struct hook *hook = event->function->hook;
@@ -147,14 +148,14 @@ static void on_event(void *user, const struct event *event)
 	struct stats_state *state = user;
 	struct stat *stat = stat_of(state, event);
 
-	/* Halves and parts are one call with what they belong to. */
+	/* Halves and parts belong to a call that is counted already. */
 	if (!event->part && event->moment != MOMENT_HALF)
 		add_call(stat, event);
 	if (event_is_alloc(event) && has_bytes(event->resource->known))
 		stat->bytes += event->size;
 }
 
-/* Numbers of functions are those of a trace. */
+/* Numbers of functions are valid in one trace only. */
 static void process(void *user)
 {
 	struct stats_state *state = user;
@@ -164,7 +165,7 @@ static void process(void *user)
 
 /* ---- sheets ---- */
 
-/* The kernel's numbers are the same on all processors that programs are traced on. */
+/* Linux has the same numbers on all processors that are supported. */
 static const char *name_of_error(uint32_t number)
 {
 #define NAME(number) [number] = #number

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One object's life: who gained it, used it, waited for it and lost it, one call a row. An address
- * within a block is that block, from its gain to its loss.
+ * The life of one object: one row for each call that acquired it, used it, waited for it or
+ * released it. An address inside a block means that block, from its allocation to its release.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -12,15 +12,20 @@
 #include "hook_table.h"
 #include "postproc/report/report.h"
 
-#define CALLS_MAX 10000u /* the newest ones are kept */
-#define USES_MAX  64u	 /* of one life that are told apart */
+#define CALLS_MAX 10000u /* the newest calls are kept */
+#define USES_MAX  64u	 /* rows of one life that are compared for merging */
 
 struct history_call {
 	uint64_t time_ns, object, size, index;
 	uint64_t
-		times; /* with the same function and backtrace, from one gain or loss to the next */
+		/*
+		 * number of calls with the same function and backtrace, between two acquisitions or
+		 * releases
+		 */
+		times;
 	uint32_t pid, thread;
-	const char *function, *what, *class; /* of the summary, or of all programs: no trace's */
+	/* point to the summary or to constants, not to the trace */
+	const char *function, *what, *class;
 	const struct trace_node *backtrace;
 };
 
@@ -28,9 +33,10 @@ struct history_state {
 	struct report_run *run;
 	bool is_fd;
 	uint64_t wanted;
-	uint64_t base; /* of the block that the address lies in now */
+	uint64_t base; /* of the block that contains the address now */
 	bool has_base;
-	uint64_t life;		    /* the first of the calls since it was gained or lost last */
+	/* number of the first call since the object was last acquired or released */
+	uint64_t life;
 	struct history_call *calls; /* a ring */
 	uint64_t count;
 };
@@ -43,7 +49,7 @@ static bool has_bytes(const struct event *event)
 	       event->resource->known == RESOURCE_MAPPING;
 }
 
-/* A block, or a part of it, that the address lies in. */
+/* Whether the object is a block, or part of one, that contains the address. */
 static bool covers(const struct history_state *state, const struct event *event)
 {
 	return event->object <= state->wanted && event->size &&
@@ -69,12 +75,18 @@ static bool is_of_address(struct history_state *state, const struct event *event
 		state->has_base = false;
 		return true;
 	}
-	/* what a gain of bytes is related to is no object: how many calloc() is to make, for one */
+	/*
+	 * related is no object for acquisitions of bytes: calloc()'s number of elements, for
+	 * example
+	 */
 	return event->object == state->wanted ||
 	       (!has_bytes(event) && event->related == state->wanted);
 }
 
-/* What became of it, in a word. A call that was to gain or to lose and did neither has failed. */
+/*
+ * What happened to the object, in a word. A call that should have acquired or released and did
+ * neither has failed.
+ */
 static const char *word_of(const struct event *event)
 {
 	static const unsigned char effects[OPERATION_COUNT] = {
@@ -92,7 +104,9 @@ static const char *word_of(const struct event *event)
 		       : "used";
 }
 
-/* A class of the program's own is named in its trace, which ends before the report. */
+/*
+ * The name of a class of the program's own belongs to its trace, which is closed before the report.
+ */
 static const char *class_of(const struct history_state *state, const struct event *event)
 {
 	const struct resource_class *class = event->resource;
@@ -102,7 +116,7 @@ static const char *class_of(const struct history_state *state, const struct even
 	return pool_text(&state->run->summary->pool, class->type, strlen(class->type));
 }
 
-/* One of the calls of the object's present life that reads the same but for its time. */
+/* An earlier call in the object's current life that differs only in its time. */
 static struct history_call *find_use(struct history_state *state, const struct history_call *wanted)
 {
 	for (uint64_t i = state->count; i-- > state->life && state->count - i <= USES_MAX;) {
@@ -208,7 +222,7 @@ static void end(void *user, struct sheets *sheets)
 		report_note_samples(state->run, sheet, REPORT_SAMPLED_CALLS);
 }
 
-/* ---- which object ---- */
+/* ---- the object ---- */
 
 static int parse(struct history_state *state, const char *text, struct error *err)
 {

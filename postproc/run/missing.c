@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the trace does not tell: every way in which another report may be wrong, and the remedy. */
+/* What the trace lacks: every reason why another report may be wrong, and the remedy. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 
 #define SYMBOLS_MAX 64
 
-/* Every backtrace of the run is looked up, so that all modules without names are known. */
+/* Resolves every backtrace of the run, which finds all modules without names. */
 static void look_up(const struct report_run *run)
 {
 	const struct tallies *tallies = &run->summary->tallies;
@@ -68,7 +68,7 @@ static const char *cause_of(const char *reason)
 	return reason;
 }
 
-/* Only causes that there were in the run. */
+/* Lists only causes that occurred in the run. */
 static void put_lost(struct sheet *sheet, const struct summary *summary,
 		     const struct summary_process *process)
 {
@@ -134,7 +134,7 @@ static void put_process(struct sheet *sheet, const struct summary *summary,
 		    "came after later events had been written: their times are not exact");
 }
 
-/* Of no trace of its own. */
+/* A program without a trace of its own. */
 static void put_spawned(struct sheet *sheet, const struct summary_spawned *spawned)
 {
 	struct sheet_cell *row = sheet_add(sheet);
@@ -145,7 +145,7 @@ static void put_spawned(struct sheet *sheet, const struct summary_spawned *spawn
 	sheet_text(sheet, CELL(row, missing, reason), "it ran untraced: " UNTRACED_CHILD);
 }
 
-/* In none of the processes of the trace: it has not come to have a stream. */
+/* A refused process: it never got a stream. */
 static void put_refused(struct sheet *sheet, const struct summary_left_out *refused)
 {
 	struct sheet_cell *row = sheet_add(sheet);
@@ -155,7 +155,7 @@ static void put_refused(struct sheet *sheet, const struct summary_left_out *refu
 	sheet_number(CELL(row, missing, count), refused->count);
 }
 
-/* They are of no trace any more: nobody knows their names. */
+/* Processes that a flight recorder removed: their names are not known. */
 static void put_gone(struct sheet *sheet, const struct report_run *run)
 {
 	struct sheet_cell *row;
@@ -171,7 +171,7 @@ static void put_gone(struct sheet *sheet, const struct report_run *run)
 	sheet_number(CELL(row, missing, count), gaps.gone);
 }
 
-/* Of all processes: what every number of memory is to be read with. */
+/* Sampling concerns all numbers of memory, in all processes. */
 static void put_samples(struct sheet *sheet, const struct report_run *run)
 {
 	struct sheet_cell *row;
@@ -189,7 +189,7 @@ static void put_samples(struct sheet *sheet, const struct report_run *run)
 		run->summary->sample, estimate_unseen(run->summary->sample));
 }
 
-/* Its functions are called by names that no hook has. */
+/* An allocator whose functions have no hooks. */
 static void put_inner_allocator(struct sheet *sheet, const struct summary *summary)
 {
 	struct sheet_cell *row;
@@ -204,7 +204,7 @@ static void put_inner_allocator(struct sheet *sheet, const struct summary *summa
 		     summary->inner.module ? summary->inner.module : "a module that is not known");
 }
 
-/* In the first process that had it. */
+/* Names the first process that had it. */
 static void put_bypass(struct sheet *sheet, const struct summary *summary,
 		       const struct summary_bypass *bypass)
 {

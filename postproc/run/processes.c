@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The processes that a trace tells of. */
+/* The processes in a trace. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -62,7 +62,7 @@ static void put(const struct report_run *run, struct sheet *sheet,
 	if (process->has_tails)
 		sheet_number(CELL(row, processes, threads), process->threads);
 	sheet_number(CELL(row, processes, events), process->events);
-	/* where the end is missing, so is the word of what was lost */
+	/* without the end of the trace the number of dropped events is not known */
 	if (process->lost || !process->has_tails || (process->has_end && !process->is_damaged))
 		sheet_number(CELL(row, processes, lost), process->lost);
 	put_texts(sheet, row, process);

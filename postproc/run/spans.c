@@ -6,8 +6,8 @@
 #include "base/array.h"
 
 #define SHIFT_FIRST 12u	     /* 4 us */
-#define STEPS_LEAST 32u	     /* fewer would show no curve */
-#define MOST_FIRST  1000000u /* some times what is left in the end, when sites became places */
+#define STEPS_LEAST 32u	     /* fewer steps would show no curve */
+#define MOST_FIRST  1000000u /* several times what remains when sites have become places */
 
 void spans_init(struct spans *spans)
 {
@@ -58,7 +58,7 @@ static bool is_nothing(const struct span *span)
 	return !span->count && !span->bytes;
 }
 
-/* All spans anew, after what they are known by has changed. Those that fell to nothing are gone. */
+/* Inserts all spans again after their keys have changed; removes those that became 0. */
 static void rebuild(struct spans *spans)
 {
 	struct span **items = spans->list.items;
@@ -109,7 +109,7 @@ void spans_reach(struct spans *spans, uint64_t time_ns)
 		coarsen(spans, by);
 }
 
-/* While it is read, too, so that memory does not grow with places and time. */
+/* Limits the spans while the trace is read, so that memory does not grow with places and time. */
 static void bound(struct spans *spans)
 {
 	while (spans->list.count > spans->most / 2 && spans->last - spans->first >= STEPS_LEAST)

@@ -3,10 +3,11 @@
 #define RUN_SPANS_H
 
 /*
- * What sites gained and when they lost it again, by steps of time: sums by (site, step of the gain,
- * step of the loss). From them follows, for every window whose ends are steps, what was held at its
- * end, gained in it and kept, gained and lost in it. There are at most SPANS_STEPS steps: when time
- * goes on, two become one, so memory grows with sites and not with events.
+ * Acquisitions and their releases by steps of time: sums by (site, step of the acquisition, step of
+ * the release). They give, for every window between two steps, what was held at its end, what was
+ * acquired in it and kept, and what was acquired and released in it. There are at most SPANS_STEPS
+ * steps: as time goes on, pairs of steps are merged, so memory grows with sites and not with
+ * events.
  */
 
 #include <stddef.h>
@@ -21,15 +22,15 @@
 #define SPANS_A_PLACE 40u /* of a model: so many for each place that may have a row of its own */
 
 struct span {
-	uint64_t gained, lost; /* steps; SPANS_NEVER */
+	uint64_t gained, lost; /* gained, lost: steps; SPANS_NEVER: not released */
 	uint32_t site;
 	int64_t count, bytes;
 };
 
 struct spans {
 	unsigned shift;	      /* a step is 1 << shift ns */
-	size_t most;	      /* more are made fewer by doubling the steps */
-	uint64_t first, last; /* steps that were met; first > last: none was */
+	size_t most;	      /* if there are more spans, steps are doubled until there are not */
+	uint64_t first, last; /* steps in use; first > last: none yet */
 	struct pool pool;
 	struct table index;
 	ARRAY_OF(struct span *) list;
@@ -39,22 +40,21 @@ void spans_init(struct spans *spans);
 void spans_free(struct spans *spans);
 
 /*
- * Adds to what a site gained at one time and lost at another (SPANS_NEVER: has not lost); counts
- * may be negative, to take back what was said of it.
+ * Adds objects that a site acquired at one time and released at another (SPANS_NEVER: not
+ * released); negative counts take back an earlier addition.
  */
 void spans_add(struct spans *spans, uint32_t site, uint64_t gained_ns, uint64_t lost_ns,
 	       int64_t count, int64_t bytes);
 
-/* What sites from that number on have not lost yet is lost at that time. */
+/* Releases at lost_ns what sites with at least that number have not released yet. */
 void spans_lose(struct spans *spans, uint32_t from_site, uint64_t lost_ns);
 
-/* The time is within the steps from now on. */
+/* Extends the steps to that time. */
 void spans_reach(struct spans *spans, uint64_t time_ns);
 
 /*
- * Makes others of them, which are 0 or were freed: sites are those of renumber[site] (NULL: as they
- * are), and steps are doubled until at most so many spans are left.;
- * spans_free() in any case.
+ * Makes a copy in settled, which is zeroed or freed: site becomes renumber[site] (NULL: unchanged),
+ * and steps are doubled until at most that many spans are left. Call spans_free() for both.
  */
 void spans_settle(const struct spans *spans, const uint32_t *renumber, size_t most,
 		  struct spans *settled);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Threads as a tree: who made whom, how long each lived and waited, and what became of it. Those of
- * one creator that were made at one place, have one name and end alike are one line where they are
- * many.
+ * Threads as a tree: which thread created which, how long each lived and waited, and how it ended.
+ * Many threads of one creator, call site and name that ended alike share a row.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,26 +12,27 @@
 #include "postproc/report/report.h"
 #include "postproc/totals/threads.h"
 
-#define ALIKE_MAX 6u  /* of these, each is told of */
-#define DEPTH_MAX 30u /* of the tree as it is shown */
+#define ALIKE_MAX 6u  /* up to this many like threads have a row each */
+#define DEPTH_MAX 30u /* of the tree as shown */
 
-/* A line of the sheet: one thread, or several that are alike. */
+/* A row of the sheet: one thread, or several like ones. */
 struct line {
 	const char *name, *fate;
 	uint32_t pid, tid, depth;
 	uint64_t count, start_ns, life_ns, events;
 	uint64_t waited_ns[THREAD_WAITS];
 	struct coverage_sum coverage;
-	const struct trace_node *backtrace; /* NULL: who made it was not seen */
+	const struct trace_node *backtrace; /* NULL: its creation was not recorded */
 };
 
 /* A thread in the tree of its process. */
 struct node {
-	uint32_t first, next; /* child, sibling: in the order of their birth; THREAD_NONE: none */
-	uint32_t last;	      /* child */
-	/* Siblings that are alike: the first of them, and of each the next; of the first: */
+	/* first child, next sibling, in the order of creation; THREAD_NONE: none */
+	uint32_t first, next;
+	uint32_t last; /* last child */
+	/* Like siblings: the first of them, and the next one; in the first one also: */
 	uint32_t alike, next_alike;
-	uint32_t last_alike, count; /* how many, itself included */
+	uint32_t last_alike, count; /* count: number of them, itself included */
 	const struct trace_node *backtrace;
 	char fate[THREAD_CALL_SIZE + 16];
 };
@@ -41,9 +41,9 @@ struct threads_state {
 	struct report_run *run;
 	struct threads threads;
 	struct pool pool;
-	struct node *nodes; /* of the process, one for each thread */
+	struct node *nodes; /* of the current process, one for each thread */
 	ARRAY_OF(struct line) lines;
-	uint64_t forgotten; /* neither joined nor detached */
+	uint64_t forgotten; /* threads neither joined nor detached */
 };
 
 static const char *copy(struct threads_state *state, const char *text)
@@ -98,7 +98,7 @@ struct alike_key {
 	uint32_t parent, index;
 };
 
-/* Threads stand in the table by their index + 1. */
+/* The table stores index + 1 of a thread in place of a pointer. */
 static bool is_alike(const void *item, const void *key)
 {
 	const struct alike_key *wanted = key;
@@ -214,7 +214,7 @@ static void add_to_line(const struct threads_state *state, struct line *line, ui
 	coverage_add(&line->coverage, &coverage);
 }
 
-/* Those that are alike are all in the line of the first of them. */
+/* Like threads are all in the row of the first of them. */
 static void tell(struct threads_state *state, uint32_t index, uint32_t depth)
 {
 	bool is_many = state->nodes[state->nodes[index].alike].count > ALIKE_MAX;
@@ -229,7 +229,7 @@ static void tell(struct threads_state *state, uint32_t index, uint32_t depth)
 	} while (is_many && index != THREAD_NONE);
 }
 
-/* A thread, then all that it made. As deep as the trace says, so not by recursion. */
+/* A thread, then all that it created. Not recursive, since the trace may have any depth. */
 static void tell_tree(struct threads_state *state, uint32_t root)
 {
 	uint32_t depth = 0, index = root;
@@ -349,7 +349,7 @@ static void end(void *user, struct sheets *sheets)
 	for (size_t i = 0; i < state->run->summary->processes.count; i++)
 		put_process(blocked, &state->run->summary->processes.items[i]);
 	report_note_coverage(state->run, blocked);
-	/* without a row no thread was measured, or filters left some of the waits */
+	/* without rows, no thread was measured, or filters removed some of the waits */
 	blocked->is_unknown = true;
 	if (state->forgotten)
 		sheet_note(sheet, "%llu neither joined nor detached: what they had is not freed",

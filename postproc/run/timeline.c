@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* Two steps become one; their numbers are counted from time 0, so that all timelines agree. */
+/* Merges pairs of steps; steps are numbered from time 0, so that all timelines agree. */
 static void widen(struct timeline *timeline)
 {
 	uint64_t first = timeline->first / 2;
@@ -78,7 +78,7 @@ void timeline_change_estimate(struct timeline *timeline, int64_t change, double 
 	timeline_change(timeline, TIMELINE_MEMORY, change, time_ns);
 }
 
-/* Steps before the first and behind the last are there, and empty. False: there is no room. */
+/* Adds empty steps before the first and after the last. False: there is no space. */
 static bool make_room(struct timeline *timeline, uint64_t first, uint64_t end)
 {
 	uint64_t before = timeline->first > first ? timeline->first - first : 0;

@@ -3,8 +3,8 @@
 #define RUN_TIMELINE_H
 
 /*
- * Levels over time, in steps of equal width: of each step the most that there was in it. There are
- * at most TIMELINE_STEPS of them; when time goes on, two become one, so memory does not grow.
+ * Levels over time, in steps of equal width: the maximum of each step. There are at most
+ * TIMELINE_STEPS steps; as time goes on, pairs of steps are merged, so the size is fixed.
  */
 
 #include <stdbool.h>
@@ -21,29 +21,29 @@ enum timeline_level {
 	TIMELINE_LEVELS
 };
 
-/* Of one process, and then of all: all zero at first. */
+/* Of one process, then of all. All zeros at the start. */
 struct timeline {
 	uint64_t width_ns; /* of a step; 0: there is none yet */
 	uint64_t first;	   /* number of the first step: its time / width */
 	uint32_t count;
 	uint64_t most[TIMELINE_LEVELS][TIMELINE_STEPS];
 	uint64_t now[TIMELINE_LEVELS];
-	/* of memory that was sampled */
+	/* of sampled memory */
 	double variance[TIMELINE_STEPS], variance_now;
 };
 
-/* Time goes on to time_ns, with the levels that there are. Earlier times are taken for the last. */
+/* Extends the current levels to time_ns. Earlier times are replaced by the latest. */
 void timeline_advance(struct timeline *timeline, uint64_t time_ns);
 
-/* A level rises, or falls (never below 0), at time_ns. */
+/* Changes a level (never below 0) at time_ns. */
 void timeline_change(struct timeline *timeline, enum timeline_level level, int64_t change,
 		     uint64_t time_ns);
 
-/* As timeline_change(): memory that was sampled, with the variance of the change. */
+/* As timeline_change(), for sampled memory, with the variance of the change. */
 void timeline_change_estimate(struct timeline *timeline, int64_t change, double variance,
 			      uint64_t time_ns);
 
-/* Adds the steps of another one to these. */
+/* Adds the steps of other. */
 void timeline_add(struct timeline *timeline, struct timeline *other);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What was held over time: bytes, descriptors, threads and locks. As text it is a chart. */
+/* Live objects over time: bytes, descriptors, threads and locks. As text it is a chart. */
 #include <string.h>
 
 #include "postproc/report/report.h"
@@ -10,7 +10,7 @@ struct timeline_state {
 	struct timeline process, all;
 };
 
-/* By class: which level it is, and 1; 0: none. */
+/* By class: its level + 1; 0: none. */
 static const unsigned char levels[RESOURCE_COUNT] = {
 	[RESOURCE_MEMORY] = TIMELINE_MEMORY + 1,
 	[RESOURCE_FD] = TIMELINE_DESCRIPTORS + 1,

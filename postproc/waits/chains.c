@@ -37,7 +37,7 @@ void chains_free(struct chains *chains)
 
 /* ---- links ---- */
 
-/* 0: there is no place. */
+/* 0: there is no backtrace. */
 static uint32_t place_of(struct chains *chains, const struct trace_node *backtrace)
 {
 	struct map_entry *entry =
@@ -50,7 +50,7 @@ static uint32_t place_of(struct chains *chains, const struct trace_node *backtra
 	return entry->value;
 }
 
-/* Steps that are already there are found by (place, place), then by (that, next). */
+/* Steps are found by the key (place, place), then by (that number, next). */
 static uint64_t key_of(struct chains *chains, const struct chains_link *link)
 {
 	uint64_t pair =
@@ -75,13 +75,13 @@ static uint32_t add_link(struct chains *chains, const struct chains_link *wanted
 	number = ARRAY_NUMBER(&chains->links);
 	map_set(&chains->index, kind, key, number);
 	chains->links.items[number] = *wanted;
-	if (wanted->function) /* names go with their process */
+	if (wanted->function) /* names of functions are freed with their process */
 		chains->links.items[number].function =
 			pool_text(&chains->names, wanted->function, strlen(wanted->function));
 	return !wanted->function || chains->links.items[number].function ? number : 0;
 }
 
-/* The step of a wait before those of next. */
+/* The step of a wait that precedes the steps of next. */
 static uint32_t link_of(struct chains *chains, const struct lane_wait *wait, uint32_t next,
 			bool is_cycle)
 {
@@ -164,7 +164,7 @@ static void count_part(struct chains *chains, const struct lane_wait *wait, uint
 	link->waker_thread = wait->waker_thread;
 }
 
-/* A part of the wait, while who is waited for itself waited as next says. */
+/* Adds a part of the wait, during which the waker itself waited as next says. */
 static void put_part(struct chains *chains, const struct lane_wait *wait, uint32_t pid,
 		     struct chains_part part, uint32_t next)
 {
@@ -175,10 +175,7 @@ static void put_part(struct chains *chains, const struct lane_wait *wait, uint32
 	add_part(thread, &part);
 }
 
-/*
- * Parts of the thread that is waited for stand in the order in which their waits ended; what
- * overlaps with an earlier one is that one's.
- */
+/* The waits of the waker are sorted by their ends; where two overlap, the earlier one counts. */
 static void split(struct chains *chains, const struct lane_wait *wait, uint32_t pid,
 		  const struct chains_thread *other)
 {
@@ -224,7 +221,7 @@ static void take(struct chains *chains, const struct lane_wait *wait, uint32_t p
 	split(chains, wait, pid, &other);
 }
 
-/* What has not ended waits until all such are known: a chain may go from one to another. */
+/* Keeps waits that have not ended until all of them are known: a chain may go through several. */
 static void keep_open(struct chains *chains, const struct lane_wait *wait)
 {
 	struct chains_thread *thread = make_thread(chains, wait->thread);
@@ -244,7 +241,7 @@ void chains_add(struct chains *chains, const struct lane_wait *wait, uint32_t pi
 
 /* ---- the end of a process ---- */
 
-/* The wait that has not ended of whom this one waits for, if it is still to be taken; else 0. */
+/* Index + 1 of the waker's own wait that has not ended, if it is still to be added; else 0. */
 static uint64_t open_behind(struct chains *chains, const struct lane_wait *wait)
 {
 	const struct chains_thread *other = find_thread(chains, wait->waker_thread);
@@ -253,8 +250,8 @@ static uint64_t open_behind(struct chains *chains, const struct lane_wait *wait)
 }
 
 /*
- * Waits that form a cycle: each thread waits for the next one, the last for the first. As long as
- * all of them wait, what each waits is owed to the next one.
+ * Waits that form a cycle: each thread waits for the next one, the last for the first. While all of
+ * them wait, each wait is attributed to the next thread.
  */
 static void take_cycle(struct chains *chains, const size_t *way, size_t count, uint32_t pid)
 {
@@ -277,7 +274,7 @@ static void take_cycle(struct chains *chains, const size_t *way, size_t count, u
 	}
 }
 
-/* Whoever is waited for comes first. */
+/* Adds a wait after the wait of its waker. */
 static void take_open(struct chains *chains, size_t first, uint32_t pid, size_t *way)
 {
 	size_t count = 0, cycle = 0;

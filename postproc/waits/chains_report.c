@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * To whom waits are owed in the end, along which chains, what the critical path of each process is,
- * and who woke whom.
+ * To which call sites waits are attributed, along which chains; the critical path of each process;
+ * and which thread woke which.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,12 +15,12 @@
 #include "critical.h"
 #include "postproc/report/report.h"
 
-#define CHAINS_SHOWN 20u /* unless --top says how many */
+#define CHAINS_SHOWN 20u /* the default for --top */
 
-/* Places and pairs of them, of all processes. */
+/* A pair of call sites, in all processes. */
 struct wakers {
 	const struct trace_node *waiter, *waker;
-	const char *function; /* that waited */
+	const char *function; /* in which the thread waited */
 	enum lane_kind kind;
 	uint64_t count, ns, longest_ns;
 };
@@ -33,13 +33,13 @@ struct step {
 	uint64_t count, ns, first_ns;
 };
 
-/* What is owed to a place. */
+/* The time that is attributed to a place. */
 struct owed {
 	const struct trace_node *backtrace;
-	bool is_unseen;	      /* whose holder is not known */
-	bool has_thread;      /* but which thread it is */
-	bool is_cycle;	      /* it waits for the thread whose wait it is owed */
-	const char *function; /* that waited without anybody who is known; NULL: it did not wait */
+	bool is_unseen;	      /* the holder is not known */
+	bool has_thread;      /* the holding thread is known */
+	bool is_cycle;	      /* it waits for the thread whose wait is attributed to it */
+	const char *function; /* in which it waited without a known holder; NULL: it did not wait */
 	uint64_t waits, waited_ns, passed_ns, owed_ns;
 };
 
@@ -49,18 +49,19 @@ struct chains_state {
 	struct chains chains;
 	struct critical critical;
 	uint32_t pid;
-	struct pool names;		/* of functions: those of waits go with their process */
+	/* names of functions: those in waits are freed with their process */
+	struct pool names;
 	struct map index;		/* of wakers and steps */
 	ARRAY_OF(struct wakers) wakers; /* from 1 */
 	ARRAY_OF(struct step) steps;	/* from 1 */
 	ARRAY_OF(struct owed) owed;	/* from 1 */
-	bool is_partial;		/* a critical path begins behind the begin of its process */
+	bool is_partial;		/* a critical path begins later than its process */
 };
 
-/* What numbers in the index are of: by backtraces, which are numbered first. */
+/* Key spaces of the index; backtraces are numbered first, and the others use their numbers. */
 enum { OF_BACKTRACE, OF_THREAD, OF_OWED, OF_STEP, OF_WAKERS = OF_STEP + 3 };
 
-/* A number for a pointer or a pair of numbers. */
+/* The number of a pointer or of a pair of numbers. */
 static uint32_t number_of(struct chains_state *state, uint32_t kind, uint64_t key)
 {
 	struct map_entry *entry = map_put(&state->index, kind, key);
@@ -70,7 +71,7 @@ static uint32_t number_of(struct chains_state *state, uint32_t kind, uint64_t ke
 	return entry->value;
 }
 
-/* Kept; NULL: there is none. */
+/* Copies the name; NULL: there is none. */
 static void keep_name(struct chains_state *state, const char *name, const char **kept)
 {
 	*kept = name ? pool_text(&state->names, name, strlen(name)) : NULL;
@@ -78,7 +79,7 @@ static void keep_name(struct chains_state *state, const char *name, const char *
 
 /* ---- waits ---- */
 
-/* The index of the row for a kind of waits there that were ended there. */
+/* The index of the row for waits of this kind with these call sites. */
 static uint32_t wakers_of(struct chains_state *state, const struct lane_wait *wait)
 {
 	uint64_t waiter = number_of(state, OF_BACKTRACE, (uintptr_t)wait->waiter);
@@ -251,7 +252,7 @@ static int by_time(const void *left, const void *right)
 	return ORDER(b->ns, a->ns);
 }
 
-/* The steps of a chain, and at last who did not wait. */
+/* The steps of a chain, then the thread that did not wait. */
 static void put_chain(struct chains_state *state, struct sheet *sheet,
 		      const struct chains_link *first, uint32_t rank)
 {

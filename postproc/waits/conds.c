@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Who waits for which condition, who signals it, and what was in vain. */
+/* Conditions: where threads wait, where they are signalled, and which signals found no waiter. */
 
 #include "wakes_report.h"
 

@@ -6,7 +6,7 @@
 #include "base/array.h"
 #include "base/order.h"
 
-#define CALL_LEAST 10000u /* ns: what is shorter is no wait that anybody would see */
+#define CALL_LEAST 10000u /* ns: shorter calls are no noticeable waits */
 
 void critical_event(struct critical *critical, const struct event *event)
 {
@@ -45,7 +45,7 @@ void critical_free(struct critical *critical)
 
 /* ---- the walk ---- */
 
-/* By thread, and of one thread by the end. */
+/* By thread, then by end. */
 static int compare(const void *left, const void *right)
 {
 	const struct lane_wait *a = left, *b = right;
@@ -53,7 +53,7 @@ static int compare(const void *left, const void *right)
 	return ORDER(a->thread, b->thread) ?: ORDER(a->until_ns, b->until_ns);
 }
 
-/* The last wait of the thread that had ended by then and had begun before, or NULL. */
+/* The last wait of the thread that ended by that time and began before, or NULL. */
 static const struct lane_wait *last_wait(const struct critical *critical, uint32_t thread,
 					 uint64_t until_ns)
 {
@@ -71,10 +71,10 @@ struct walk {
 	const struct threads *threads;
 	void (*tell)(void *user, const struct critical_part *part);
 	void *user;
-	struct critical_part ran; /* up to where the walk is; its beginning is not known yet */
+	struct critical_part ran; /* ends where the walk is; its start is not known yet */
 };
 
-/* The thread was there from then on. */
+/* The thread ran since that time: completes the part. */
 static void ran_since(struct walk *walk, uint64_t since_ns)
 {
 	walk->ran.since_ns = since_ns;
@@ -90,7 +90,7 @@ static void go_on(struct walk *walk, uint32_t thread, uint64_t until_ns,
 	};
 }
 
-/* When who ended the wait did so; 0: nobody is known. The end of a thread is when it was seen. */
+/* When the waker ended the wait; 0: not known. A joined thread's end is when it was seen. */
 static uint64_t woken_at(const struct lane_wait *wait)
 {
 	if (!wait->waker_thread || wait->waker_thread == wait->thread)
@@ -121,7 +121,7 @@ static void pass_wait(struct walk *walk, const struct lane_wait *wait)
 		go_on(walk, wait->thread, part.since_ns, wait->waiter);
 }
 
-/* The thread that made this one, and when; NULL: not within the path. */
+/* The thread that created this one, and when; NULL: not within the path. */
 static const struct thread_life *maker_of(const struct walk *walk, uint64_t *born_ns)
 {
 	uint32_t number = map_get(&walk->threads->by_number, 0, walk->ran.thread);
@@ -136,7 +136,7 @@ static const struct thread_life *maker_of(const struct walk *walk, uint64_t *bor
 	return &walk->threads->list.items[life->creator];
 }
 
-/* True: the walk goes on before the thread's last wait, or in the thread that made it. */
+/* True: the walk goes on before the thread's last wait, or in the thread that created it. */
 static bool step_back(struct walk *walk)
 {
 	const struct critical *critical = walk->critical;
@@ -156,7 +156,7 @@ static bool step_back(struct walk *walk)
 	return maker;
 }
 
-/* No wait is passed twice, unless a trace is wrong: then the steps end the walk. */
+/* No wait is passed twice, except in a damaged trace: then the number of steps ends the walk. */
 static void walk_path(struct walk *walk)
 {
 	size_t most = walk->critical->waits.count + walk->threads->list.count + 1;
@@ -167,7 +167,7 @@ static void walk_path(struct walk *walk)
 	ran_since(walk, walk->critical->first_ns);
 }
 
-/* Waits that fell out of the ring are before this; the path is known from there on. */
+/* Waits that were overwritten in the ring were earlier; the path is known from there on. */
 static void begin_behind_lost(struct critical *critical)
 {
 	uint64_t first_ns = UINT64_MAX;

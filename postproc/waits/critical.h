@@ -3,11 +3,11 @@
 #define WAITS_CRITICAL_H
 
 /*
- * The critical path of a process: from its last call back in time through the thread that made it;
- * where that had waited and somebody woke it, on through who woke it. What is faster beside this
- * path makes the process no faster. Its steps follow each other without a gap, so they add up to
- * the time that is looked at. Of the waits of a process the last CRITICAL_WAITS are known, and the
- * path begins behind those that are not.
+ * The critical path of a process: from its last call back in time through that call's thread; at a
+ * wait with a known waker, on through the waker. Speeding up code outside this path does not make
+ * the process faster. The steps follow each other without a gap, so they add up to the total time.
+ * Of each process the last CRITICAL_WAITS waits are kept, and the path begins after those that were
+ * overwritten.
  */
 
 #include "base/array.h"
@@ -16,25 +16,28 @@
 #define CRITICAL_WAITS (1u << 18)
 
 enum critical_step {
-	CRITICAL_RAN,	 /* no wait that is known of */
-	CRITICAL_WAITED, /* and nobody is known who ended it */
-	CRITICAL_WOKEN,	 /* from the moment when it was woken until it ran */
+	CRITICAL_RAN,	 /* no known wait */
+	CRITICAL_WAITED, /* it is not known which thread ended the wait */
+	CRITICAL_WOKEN,	 /* from the wake until the thread ran */
 };
 
 struct critical_part {
 	enum critical_step step;
 	uint32_t thread;
 	uint64_t since_ns, until_ns;
-	/* RAN: where it woke the next one, NULL: to the end, or it began a thread; else of the wait
+	/*
+	 * RAN: where it woke the next thread of the path, NULL: to the end, or it created a thread;
+	 * else of the wait
 	 */
 	const struct trace_node *backtrace;
-	const char *function; /* WAITED: that was called */
+	const char *function; /* WAITED: the function called */
 };
 
 struct critical {
 	ARRAY_OF(struct lane_wait) waits; /* a ring of CRITICAL_WAITS */
-	size_t next;			  /* place of the next one in a full ring */
-	uint64_t first_ns, last_ns;	  /* calls of the process; first_ns 0: there was none */
+	size_t next;			  /* index of the next one in a full ring */
+	/* of the calls of the process; first_ns 0: there was none */
+	uint64_t first_ns, last_ns;
 	uint32_t last_thread;
 };
 
@@ -43,7 +46,8 @@ void critical_event(struct critical *critical, const struct event *event);
 void critical_add(struct critical *critical, const struct lane_wait *wait);
 
 /*
- * Walks the path from its end and tells of each part; forgets all then. threads: of the process.
+ * Walks the path from its end and calls tell for each part; then removes all waits. threads: of the
+ * process.
  */
 void critical_process(struct critical *critical, const struct threads *threads,
 		      void (*tell)(void *user, const struct critical_part *part), void *user);

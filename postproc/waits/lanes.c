@@ -23,7 +23,7 @@ static void tell(const struct lanes *lanes, const struct lane_wait *wait)
 		lanes->listener.wait(lanes->listener.user, wait);
 }
 
-/* The backtrace of a site of some fold; 0 is none. *function: may be NULL. */
+/* The backtrace of a site; index 0: none. *function: may be NULL. */
 static const struct trace_node *backtrace_of(const struct lanes *lanes, const struct sites *sites,
 					     uint32_t index, const char **function)
 {
@@ -131,9 +131,9 @@ static void on_semaphore(void *user, const struct wakes_wait *wait)
 	on_wake(lanes, &lanes->semaphores, LANE_SEMAPHORE, wait);
 }
 
-/* ---- what else takes its time ---- */
+/* ---- other waits ---- */
 
-/* Whose end was waited for. */
+/* The thread that was joined. */
 static uint32_t joined_by(const struct lanes *lanes, const struct event *event)
 {
 	const struct thread_life *thread =
@@ -179,7 +179,7 @@ void lanes_event(struct lanes *lanes, const struct event *event)
 	tell_call(lanes, hook, wait == THREAD_WAIT_JOIN ? LANE_JOIN : LANE_OTHER, event, false);
 }
 
-/* Locks and conditions are told of by their accounts. */
+/* Locks and conditions have listeners of their own. */
 static bool is_kind(enum thread_wait wait, enum lane_kind *kind)
 {
 	*kind = wait == THREAD_WAIT_SEMAPHORE ? LANE_SEMAPHORE

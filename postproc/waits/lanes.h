@@ -3,9 +3,9 @@
 #define WAITS_LANES_H
 
 /*
- * What threads waited for, one wait after the other, with who ended it; and who had which lock
- * when. The accounts of locks, conditions, semaphores and threads say what a wait is, so that their
- * sums are those of the reports locks, conds, sems and threads. Keeps nothing but what those keep.
+ * Every wait of a thread, with the thread that ended it; and every time for which a lock was held.
+ * The component waits/ and the threads' totals decide what a wait is, so that sums equal those of
+ * the reports locks, conds, sems and threads. Keeps no state but theirs.
  */
 
 #include "postproc/report/report.h"
@@ -15,8 +15,8 @@
 
 enum lane_kind {
 	LANE_LOCK,	/* contended */
-	LANE_CONDITION, /* all: to wait is to sleep */
-	LANE_SEMAPHORE, /* neither what was there at once nor what was refused */
+	LANE_CONDITION, /* all: every such wait sleeps */
+	LANE_SEMAPHORE, /* those that had to wait and did not fail */
 	LANE_JOIN,	/* threads, processes, barriers */
 	LANE_OTHER,	/* open, accept, connect and the like */
 	LANE_KINDS
@@ -25,19 +25,19 @@ enum lane_kind {
 /* "lock", "condition" ... */
 const char *lane_word(enum lane_kind kind);
 
-/* A wait of the process that is being read. */
+/* A wait in the current process. */
 struct lane_wait {
 	enum lane_kind kind;
-	const char *function; /* that was called; NULL: not known */
+	const char *function; /* the function called; NULL: not known */
 	const char *end;      /* "signalled", "timed out"; "": nothing to say */
 	uint64_t object, since_ns, until_ns;
-	uint32_t thread, waker_thread;		 /* kernel's; 0: not known */
-	uint64_t woken_ns;			 /* when who waked it did so; 0: not known */
-	bool is_open;				 /* it has not ended when its process had */
+	uint32_t thread, waker_thread;		 /* tids; 0: not known */
+	uint64_t woken_ns;			 /* when the waker ended the wait; 0: not known */
+	bool is_open;				 /* it had not ended when the process ended */
 	const struct trace_node *waiter, *waker; /* waker NULL: not known */
 };
 
-/* A lock that a thread had. */
+/* A time for which a thread held a lock. */
 struct lane_hold {
 	uint64_t object, since_ns, until_ns;
 	uint32_t serial, thread;
@@ -45,7 +45,7 @@ struct lane_hold {
 	const struct trace_node *holder;
 };
 
-/* NULL: of no interest. */
+/* NULL: not wanted. */
 struct lanes_listener {
 	void (*wait)(void *user, const struct lane_wait *wait);
 	void (*hold)(void *user, const struct lane_hold *hold);
@@ -55,21 +55,21 @@ struct lanes_listener {
 struct lanes {
 	struct report_run *run;
 	struct lanes_listener listener;
-	struct locks_listener next; /* who listened to the locks before: hears of them, too */
+	struct locks_listener next; /* the previous listener, which is called, too */
 	struct wakes conditions, semaphores;
-	struct threads threads; /* of the process that is being read */
+	struct threads threads; /* of the current process */
 };
 
 /*
  * For begin(), event(), note() and process() of a report with wants_summary. Several reports of one
- * run may have lanes of their own.
+ * run may each have lanes.
  */
 void lanes_begin(struct lanes *lanes, struct report_run *run,
 		 const struct lanes_listener *listener);
 void lanes_event(struct lanes *lanes, const struct event *event);
 void lanes_note(struct lanes *lanes, const struct event *event);
 
-/* Tells of what was under way. Threads are forgotten by lanes_clear() only. */
+/* Reports the waits that were under way. Only lanes_clear() removes the threads. */
 void lanes_process(struct lanes *lanes);
 void lanes_clear(struct lanes *lanes);
 void lanes_free(struct lanes *lanes);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Who waits for which lock, who has it meanwhile, and what can deadlock. The view knows one process
- * at a time; here the places of all of them come together.
+ * Locks: where threads wait, which threads hold the lock meanwhile, and what can deadlock. The view
+ * has one process at a time; this adds up the call sites of all processes.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 #include "unlocks.h"
 #include "waits/locks.h"
 
-/* Whoever takes a lock there, in any process. */
+/* A call site that acquires locks, in any process. */
 struct place {
 	const struct trace_node *backtrace;
 	uint8_t way;
@@ -23,7 +23,7 @@ struct place {
 	uint64_t since_ns, object;
 	uint32_t pid, thread;
 	const struct trace_node *released; /* NULL: never */
-	/* locks that were first taken there, and are no more */
+	/* locks that were first acquired there and were destroyed */
 	uint64_t gone;
 	bool gone_are_rwlocks;
 	struct locks_times gone_times[2];
@@ -35,9 +35,9 @@ struct pair {
 	uint32_t pid;
 };
 
-/* A lock that was there when its process ended. */
+/* A lock that existed when its process ended. */
 struct lock {
-	uint32_t pid, born; /* place */
+	uint32_t pid, born; /* born: place */
 	uint64_t object;
 	bool is_rwlock;
 	struct locks_times times[2];
@@ -86,7 +86,7 @@ static const struct trace_node *backtrace_of(struct locks_state *state, uint32_t
 	return atlas_backtrace(&state->run->summary->atlas, site->backtrace, site->index);
 }
 
-/* The place of a site. Pointers to places from before are void. */
+/* Finds or adds the place of a site. Invalidates earlier pointers to places. */
 static uint32_t place_of(struct locks_state *state, uint32_t site)
 {
 	const struct trace_node *backtrace = backtrace_of(state, site);
@@ -101,7 +101,7 @@ static uint32_t place_of(struct locks_state *state, uint32_t site)
 	return number;
 }
 
-/* Of the longest hold. */
+/* Sets the longest hold. */
 static void keep_hold(struct locks_state *state, struct place *place, const struct locks_site *site)
 {
 	place->since_ns = site->since_ns;
@@ -111,7 +111,7 @@ static void keep_hold(struct locks_state *state, struct place *place, const stru
 	place->released = site->released ? backtrace_of(state, site->released) : NULL;
 }
 
-/* A call that has not returned has waited, and taken nothing. */
+/* A call that has not returned has waited, and acquired nothing. */
 static bool was_used(const struct locks_times *times)
 {
 	return times->taken || times->contended || times->refused || times->holds;
@@ -274,7 +274,7 @@ static void put_circle(struct sheet *sheet, const struct circle *circle, uint32_
 	}
 }
 
-/* What two threads did comes before what one did alone, and short circles before long ones. */
+/* Cycles of several threads come before those of one, short ones before long ones. */
 static void put_circles(struct locks_state *state, struct sheets *sheets)
 {
 	struct sheet *sheet = state->circles.count ? sheets_begin(sheets, SHEET_lock_cycles) : NULL;
@@ -348,7 +348,7 @@ static void put_pair(struct locks_state *state, struct sheet *sheet, const struc
 		     sum->holder_thread);
 }
 
-/* The cells of locks and lock_sites that are the same, from the column taken on. */
+/* The cells that locks and lock_sites share, starting with the column taken. */
 static void put_times(struct sheet_cell *taken, const struct locks_times *times)
 {
 	struct sheet_cell *row = taken - (COLUMN_locks_taken - FIRST_locks);
@@ -372,7 +372,7 @@ static void put_times(struct sheet_cell *taken, const struct locks_times *times)
 	}
 }
 
-/* A row for readers, and one for who has it alone. */
+/* A row for shared use by readers, and one for exclusive use. */
 static struct sheet_cell *put_lock_row(struct sheet *sheet, const struct place *born,
 				       bool is_rwlock, unsigned shared,
 				       const struct locks_times *times)
@@ -441,7 +441,7 @@ static void put_hold(struct locks_state *state, struct sheet *sheet, const struc
 	sheet_backtrace(CELL(row, longest_holds, backtrace), place->backtrace);
 }
 
-/* Those where nobody waited are in the order of the time for which they were held. */
+/* Places without waits are sorted by the time for which locks were held. */
 static int compare_places(const void *left, const void *right, void *state)
 {
 	const struct place *places = ((const struct locks_state *)state)->places.items;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Who waits for which semaphore, who posts it, and what was in vain. */
+/* Semaphores: where threads wait, where they are posted, and which posts found no waiter. */
 
 #include "wakes_report.h"
 
@@ -14,7 +14,7 @@ static void put(struct sheet *sheet, const struct wakes_place *place)
 	sheet_backtrace(CELL(row, posts, backtrace), place->backtrace);
 }
 
-/* Calls that had not returned when their process ended: the view does not hear of them. */
+/* Calls that had not returned when their process ended: the view does not get them. */
 static void put_asleep(const struct summary *run, struct sheet *sheet)
 {
 	for (size_t i = 0; i < run->blocked.count; i++) {

@@ -16,7 +16,7 @@ void unlocks_free(struct unlocks *unlocks)
 	free(unlocks->list.items);
 }
 
-/* Taken by many at a time, and given back by whoever comes. */
+/* Objects that several threads hold at a time, and any thread may release. */
 static bool is_shared(const struct event *event)
 {
 	const struct hook *hook = event->function->hook;
@@ -57,7 +57,7 @@ static void tell(struct unlocks *unlocks, const struct event *event, const struc
 
 void unlocks_move(struct unlocks *unlocks, const struct ledger_move *move)
 {
-	/* Who waits for a condition has the mutex, or the wait fails. */
+	/* A thread that waits for a condition holds the mutex, or the wait fails. */
 	if (move->is_gain || move->item->thread == move->thread ||
 	    move->event->operation != OPERATION_RELEASE || move->event->flags & CALL_OF_CHILD ||
 	    is_shared(move->event))

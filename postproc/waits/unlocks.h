@@ -3,9 +3,9 @@
 #define WAITS_UNLOCKS_H
 
 /*
- * Mutexes and spin locks that were given back by a thread that did not have them: another had, or
- * the call itself refused (EPERM). Of reader-writer locks nothing is said: several have one. The
- * same at the same places is one, and counted, in all processes of a run.
+ * Mutexes and spin locks released by a thread that did not hold them: another thread did, or the
+ * call failed with EPERM. Reader-writer locks are left out: several threads may hold one. Equal
+ * misuses at equal call sites, in all processes of a run, are one entry with a count.
  */
 
 #include <stdint.h>
@@ -18,8 +18,8 @@ struct unlock {
 	uint64_t count;
 	/* the first time */
 	uint64_t object, time_ns;
-	uint32_t pid, thread, holder;		/* holder 0: nobody had it */
-	const struct trace_node *taken, *given; /* taken: NULL if nobody had it */
+	uint32_t pid, thread, holder;		/* holder 0: no thread held it */
+	const struct trace_node *taken, *given; /* taken: NULL if no thread held it */
 };
 
 struct unlocks {
@@ -31,10 +31,10 @@ struct unlocks {
 void unlocks_init(struct unlocks *unlocks, struct atlas *atlas, struct ledger *ledger);
 void unlocks_free(struct unlocks *unlocks);
 
-/* What the ledger tells of: a lock that another thread gives back. */
+/* For the ledger's moves: a lock that another thread releases. */
 void unlocks_move(struct unlocks *unlocks, const struct ledger_move *move);
 
-/* A call in the order of the stream, of whatever class: one that was refused. Likewise. */
+/* Each call in the order of the stream, of any class: finds those that failed. */
 void unlocks_event(struct unlocks *unlocks, const struct event *event);
 
 #endif

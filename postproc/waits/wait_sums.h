@@ -2,7 +2,7 @@
 #ifndef WAITS_WAIT_SUMS_H
 #define WAITS_WAIT_SUMS_H
 
-/* Waits of a run, added up by what was waited for, who waited and who ended the wait. */
+/* Sums of the waits of a run by kind, by the call site of the waiter and by that of the waker. */
 
 #include "base/array.h"
 #include "base/pool.h"
@@ -19,7 +19,7 @@ struct wait_sum {
 struct wait_sums {
 	struct pool pool;
 	struct table table;
-	ARRAY_OF(struct wait_sum *) list; /* in the order of their coming */
+	ARRAY_OF(struct wait_sum *) list; /* in order of appearance */
 };
 
 void wait_sums_init(struct wait_sums *sums);

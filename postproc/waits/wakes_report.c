@@ -6,7 +6,7 @@
 
 #include "base/array.h"
 
-/* What numbers in the index are of: places by the class of their sites, pairs by their end. */
+/* Key spaces of the index: places by the class of their sites, pairs by their end. */
 enum { OF_PLACE, OF_PAIR = 2 };
 
 void wakes_report_begin(void *user, enum resource resource)
@@ -37,7 +37,7 @@ void wakes_report_event(void *user, const struct event *event)
 
 /* ---- a process ends ---- */
 
-/* The place of a site. Pointers to places from before are void. */
+/* Finds or adds the place of a site. Invalidates earlier pointers to places. */
 static uint32_t place_of(struct wakes_report *state, uint32_t index)
 {
 	const struct site *site = sites_at(&state->view.sites, index);
@@ -73,7 +73,7 @@ static void close_site(struct wakes_report *state, uint32_t index)
 	place->wakes.never += site->never;
 }
 
-/* Index. */
+/* Returns the index of the pair. */
 static uint32_t ends_of(struct wakes_report *state, uint32_t waiter, uint32_t waker, uint8_t end)
 {
 	uint64_t key = (uint64_t)waiter << 32 | waker;

@@ -3,15 +3,15 @@
 #define WAITS_WAKES_REPORT_H
 
 /*
- * What the reports of conditions and of semaphores have in common: waits and wakes of all processes
- * of the run, by place.
+ * The common part of the reports on conditions and on semaphores: waits and wakes of all processes
+ * of the run, by call site.
  */
 
 #include "base/array.h"
 #include "postproc/report/report.h"
 #include "waits/wakes.h"
 
-/* Where somebody waits or wakes, in any process. */
+/* A call site of waits or wakes, in any process. */
 struct wakes_place {
 	const struct trace_node *backtrace;
 	const char *function; /* of the first call */
@@ -19,7 +19,7 @@ struct wakes_place {
 };
 
 struct wakes_ends {
-	uint32_t waiter, waker; /* places; waker 0: nobody, or not known */
+	uint32_t waiter, waker; /* places; waker 0: none, or not known */
 	uint8_t end;
 	struct wakes_pair sum;
 };
@@ -27,13 +27,13 @@ struct wakes_ends {
 struct wakes_report {
 	struct report_run *run;
 	struct wakes view;
-	struct pool pool;		     /* names */
+	struct pool pool;		     /* of names */
 	struct map index;		     /* of places (by backtrace) and pairs */
 	ARRAY_OF(struct wakes_place) places; /* from 1 */
 	ARRAY_OF(struct wakes_ends) pairs;   /* from 1 */
 };
 
-/* Of begin(), and members of struct report; state is a struct wakes_report. */
+/* Called by begin(), and members of struct report; state is a struct wakes_report. */
 void wakes_report_begin(void *state, enum resource resource);
 void wakes_report_event(void *state, const struct event *event);
 void wakes_report_process(void *state);
