@@ -8,19 +8,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define RELEASE_STEP (64u << 10) /* give the ring's room back in such portions … */
-#define RELEASE_PART 8u		 /* … or in such a part of it, whichever is less */
-#define STAY_PARTS   4u		 /* of these one is kept free of what cannot be handed out yet */
+#define RELEASE_STEP (64u << 10) /* space of the ring is released in portions of this size … */
+#define RELEASE_PART 8u		 /* … or of this part of the ring, whichever is less */
+/* one of this many parts of a ring is kept free of records that cannot be handed out yet */
+#define STAY_PARTS 4u
 
 /*
- * What is copied by words of a vector and read by its fields at once: a store across two lines of
- * the cache has to get there before anybody can read it, which costs as much as all else.
+ * For objects that are written by vector stores and read by field soon after: a store that crosses
+ * a cache line must reach the cache before it can be read, which costs as much as the rest.
  */
 #define ONE_LINE __attribute__((aligned(64)))
 
 /* ---- memory of our own ---- */
 
-#define SPARE_MOST 16u /* batches that are kept for the next record */
+#define SPARE_MOST 16u /* unused batches that are kept */
 
 static void count_batches(struct merge *merge, struct process *process, int32_t more)
 {
@@ -44,7 +45,7 @@ void merge_give_back(struct merge *merge, struct batch *batch)
 	merge->spare_count++;
 }
 
-/* A fresh batch for the reader. NULL if there is no memory. */
+/* Takes an unused batch for the reader, or allocates one. NULL if there is no memory. */
 static struct batch *next_batch(struct merge *merge, struct reader *reader)
 {
 	struct batch *batch = merge->spare;
@@ -64,7 +65,7 @@ static struct batch *next_batch(struct merge *merge, struct reader *reader)
 	return batch;
 }
 
-/* Where the next record of so many bytes may be copied to. NULL if there is no memory. */
+/* Where a record of this length may be copied to. NULL if there is no memory. */
 static inline struct record *next_place(struct merge *merge, struct reader *reader, uint32_t length)
 {
 	struct batch *batch = reader->batch;
@@ -100,7 +101,7 @@ static bool save_frames(struct reader *reader, struct entry *entry)
 	return true;
 }
 
-/* Gives every waiting entry its own backtrace, so that their order is free. */
+/* Gives each waiting entry its own backtrace, so that entries can be reordered. */
 static bool settle(struct reader *reader)
 {
 	for (uint32_t i = reader->begin; i < reader->end; i++) {
@@ -122,7 +123,7 @@ static enum rank record_rank(const struct record *record)
 		       : RANK_LOSES;
 }
 
-/* For two entries: no record has more. False if there is no memory. */
+/* Makes room for two entries, the most that one record makes. False if there is no memory. */
 static bool make_room(struct reader *reader)
 {
 	uint32_t count = reader->end - reader->begin;
@@ -150,8 +151,8 @@ static inline bool has_room(struct reader *reader)
 }
 
 /*
- * What stands at a place loses something: whoever gains at the very same time in front of it goes
- * before those who may gain what is lost here.
+ * The entry at `at` releases an object. Acquisitions before it in its thread, at the same time, get
+ * a rank before those of other threads, which may acquire the object that is released here.
  */
 static void hurry(struct reader *reader, uint32_t at)
 {
@@ -164,14 +165,14 @@ static void hurry(struct reader *reader, uint32_t at)
 		reader->entries[at].rank = RANK_GAINS_FIRST;
 }
 
-/* Brings the newest entry, which is not the latest, to where its time belongs. */
+/* Moves the newest entry, which is not the latest, to its place in the order of time. */
 static void bring_forward(struct reader *reader)
 {
 	uint32_t at = reader->end - 1;
 	struct entry moved;
 
 	if (!settle(reader))
-		return; /* no memory: it stays behind, and is handed out late */
+		return; /* no memory: it stays the last one, and is handed out late */
 	moved = reader->entries[at];
 	for (; at > reader->begin && reader->entries[at - 1].time > moved.time; at--)
 		reader->entries[at] = reader->entries[at - 1];
@@ -180,9 +181,9 @@ static void bring_forward(struct reader *reader)
 }
 
 /*
- * An entry for a record, in its place: nearly always the last one, and behind those of the same
- * time. There is room for it. Nothing has happened later than now, or it would wait for ever; but
- * clocks may differ by a little.
+ * Adds an entry for a record in the order of time: nearly always as the last one, and after those
+ * of the same time. The caller has made room. A time later than now is set to now, or the entry
+ * would wait forever; clocks may differ by a little.
  */
 static inline void insert(struct merge *merge, struct reader *reader, const struct record *record,
 			  uint64_t time, enum rank rank, bool is_moved_part)
@@ -229,7 +230,7 @@ static bool grow_threads(struct process *process)
 	return true;
 }
 
-/* NO_THREAD if there is no memory. */
+/* Returns NO_THREAD if there is no memory. */
 static uint32_t add_thread(struct process *process, int32_t thread, uint64_t pthread)
 {
 	uint32_t place = process->thread_free;
@@ -262,13 +263,13 @@ void merge_retire(struct reader *reader)
 
 		reader->retired = process->thread_next[place];
 		if (has_losses(&process->threads[place]))
-			continue; /* it is still to be said */
+			continue; /* its counts have not been written yet */
 		process->thread_next[place] = process->thread_free;
 		process->thread_free = place;
 	}
 }
 
-/* The counts of the slot's thread; NULL if nobody knows the thread. */
+/* The counts of the slot's thread; NULL if the thread is not known. */
 static uint64_t *lost_of(const struct reader *reader)
 {
 	const struct process *process = reader->process;
@@ -284,14 +285,17 @@ void merge_collect_lost(struct reader *reader)
 	for (int i = 0; lost && i < LOSS_COUNT; i++) {
 		uint64_t said = __atomic_load_n(&reader->place->lost[i], __ATOMIC_RELAXED);
 
-		/* it only grows */
+		/* the count only grows */
 		if (said > reader->lost[i])
 			lost[i] += said - reader->lost[i];
 		reader->lost[i] = said;
 	}
 }
 
-/* The slot changes hands. What the thread before left waiting keeps its own backtraces. */
+/*
+ * Another thread takes the slot. Entries of the previous one that still wait keep backtraces of
+ * their own.
+ */
 static bool take_thread(struct reader *reader, const struct record_thread *record)
 {
 	if (!settle(reader))
@@ -308,7 +312,10 @@ static bool take_thread(struct reader *reader, const struct record_thread *recor
 	return true;
 }
 
-/* A slot may speak before it said for whom: it must be the one who holds it. */
+/*
+ * A slot may have records before the record of its thread: then they are of the thread that the
+ * slot names now.
+ */
 static inline bool has_thread(struct reader *reader)
 {
 	if (__builtin_expect(reader->thread != NO_THREAD, 1))
@@ -338,7 +345,7 @@ void merge_close(struct reader *reader)
 
 /* ---- records ---- */
 
-/* Whether the backtrace of a call follows from that of the one before. */
+/* Whether the backtrace of a call follows from that of the previous call. */
 static bool follows(struct reader *reader, const struct record *record)
 {
 	const struct record_call *call = (const struct record_call *)record;
@@ -351,7 +358,7 @@ static bool follows(struct reader *reader, const struct record *record)
 	return true;
 }
 
-/* Short records behind this one leave out what it says. */
+/* Keeps the values that short records after this one leave out. */
 static inline void note_model(struct reader *reader, const struct record *record)
 {
 	const struct record_call *call = (const struct record_call *)record;
@@ -360,7 +367,9 @@ static inline void note_model(struct reader *reader, const struct record *record
 		expand_note(&reader->model, call);
 }
 
-/* Makes entries of a record. What has two events has its frames walked on twice, to the same ones.
+/*
+ * Makes entries of a record. If it has two events, its frames are applied twice, with the same
+ * result.
  */
 static inline void enter(struct merge *merge, struct reader *reader, const struct record *record)
 {
@@ -372,7 +381,7 @@ static inline void enter(struct merge *merge, struct reader *reader, const struc
 	insert(merge, reader, record, record->time, record_rank(record), false);
 }
 
-/* A header as it was when we looked, which was once. */
+/* The header of a record, copied by one read. */
 union header {
 	uint64_t whole;
 	struct {
@@ -384,7 +393,7 @@ union header {
 
 _Static_assert(sizeof(union header) == 8 && offsetof(struct record, time) == 8, "as in a record");
 
-/* A copy of our own. NULL if there is no memory. */
+/* Copies the record. NULL if there is no memory. */
 static struct record *copy_record(struct merge *merge, struct reader *reader, union header header,
 				  const char *from)
 {
@@ -402,7 +411,7 @@ static bool is_believed(struct reader *reader, struct record *record)
 	return record_is_sound(record) && follows(reader, record);
 }
 
-/* One finished record. False if there is no memory to take it: it stays in the ring. */
+/* Takes a finished record. False if there is no memory: the record stays in the ring. */
 static bool take_record(struct merge *merge, struct reader *reader, union header header,
 			const char *from)
 {
@@ -433,7 +442,7 @@ static bool take_record(struct merge *merge, struct reader *reader, union header
 
 /* ---- short records ---- */
 
-/* Whether the remembered backtrace can go on as it says. */
+/* Whether the record's backtrace follows from the remembered one. */
 static inline bool follows_short(struct reader *reader, const struct record_short *record)
 {
 	if (!expand_has_backtrace(record))
@@ -444,7 +453,7 @@ static inline bool follows_short(struct reader *reader, const struct record_shor
 	return true;
 }
 
-/* A finished short record becomes an entry. False if there is no memory: it stays in the ring. */
+/* Makes an entry of a finished short record. False if there is no memory: it stays in the ring. */
 static inline bool take_short(struct merge *merge, struct reader *reader, union header header,
 			      const char *from)
 {
@@ -477,7 +486,7 @@ static inline bool take_short(struct merge *merge, struct reader *reader, union 
 	return true;
 }
 
-/* Whether a header can be believed, of which so many bytes lie in one piece up to the head. */
+/* Whether a header is valid. left: contiguous bytes up to the head, or to the end of the ring. */
 static bool header_is_sound(union header header, uint64_t left)
 {
 	if (header.length % 8 || header.length > left)
@@ -488,7 +497,7 @@ static bool header_is_sound(union header header, uint64_t left)
 	       header.state >= RECORD_FILLING && header.state <= RECORD_ABANDONED;
 }
 
-/* What stands in the ring behind what was taken; 0 if the head makes no sense. */
+/* Bytes in the ring after the position up to which records were taken; 0 if the head is invalid. */
 static uint64_t waiting_bytes(const struct reader *reader, uint64_t head)
 {
 	uint64_t waiting = head - reader->scanned;
@@ -503,15 +512,15 @@ void merge_release(struct reader *reader)
 	if (reader->released == reader->scanned)
 		return;
 	reader->released = reader->scanned;
-	/* the producer says that it waits, and then looks at the tail once more */
+	/* the producer sets waiting and then checks the tail once more */
 	__atomic_store_n(&slot->tail, reader->scanned, __ATOMIC_SEQ_CST);
 	if (__atomic_load_n(&slot->waiting, __ATOMIC_SEQ_CST))
 		shared_futex_wake(shared_low_word(&slot->tail));
 }
 
 /*
- * Makes an entry of what comes next in the ring. False: nothing more can be taken now, or there was
- * nothing that makes sense.
+ * Makes an entry of the next record in the ring. False: no record can be taken now, or the ring was
+ * damaged.
  */
 static bool take_next(struct merge *merge, struct reader *reader)
 {
@@ -539,7 +548,10 @@ static bool take_next(struct merge *merge, struct reader *reader)
 	return true;
 }
 
-/* Room is given back in portions: whoever waits for it need not wait for the rest of the round. */
+/*
+ * Space is released in portions, so that a thread that waits for it does not wait for the whole
+ * round.
+ */
 static inline uint64_t release_bytes(const struct reader *reader)
 {
 	uint64_t part = reader->ring_size / RELEASE_PART;
@@ -555,11 +567,11 @@ static inline void release_part(struct merge *merge, struct reader *reader)
 	merge_beat(merge);
 }
 
-/* ---- what is handed out where it lies ---- */
+/* ---- records handed out directly from the ring ---- */
 
 /*
- * The header of a finished short record that lies in one piece up to the head. False: it is
- * something else.
+ * Reads the header of the next record. False: it is not a finished short record that is contiguous
+ * and ends before the head.
  */
 static inline bool see_short(const struct reader *reader, const char *from, uint64_t offset,
 			     union header *header)
@@ -571,13 +583,16 @@ static inline bool see_short(const struct reader *reader, const char *from, uint
 	       header->length <= reader->ring_size - offset;
 }
 
-/* Nothing behind it in the ring is earlier, and it is not later than now, which insert() mends. */
+/*
+ * Whether no later record in the ring is earlier in time, and the record is not later than now
+ * (insert() corrects that).
+ */
 static inline bool is_in_place(const struct reader *reader, const struct record_short *record)
 {
 	return record->form & SHORT_CLOSES && record->record.time <= reader->latest;
 }
 
-/* What the reader has next lies in its ring. False: it is too late for this round. */
+/* Sets the reader's next record to one in its ring. False: it is too late for this round. */
 static inline bool note_next(struct reader *reader, const struct record_short *record)
 {
 	reader->time = record->record.time;
@@ -586,10 +601,10 @@ static inline bool note_next(struct reader *reader, const struct record_short *r
 }
 
 /*
- * Whether the ring goes on with a record that is in its place and later than what waits: what the
- * reader has next is known then. At equal times insert() knows more. One that is too late for the
- * round, and so all behind it, stays where it is while the ring has room: what waits for a thread
- * that got no processor in the middle of a call is no second copy.
+ * Whether the ring continues with a record that is in order and later than all entries: then it is
+ * the reader's next record. For equal times, insert() decides. A record that is too late for the
+ * round, and so all after it, stays in the ring while the ring has room: records that wait for a
+ * thread without a processor, in the middle of a call, are then not copied.
  */
 static bool finds_place(struct merge *merge, struct reader *reader)
 {
@@ -626,7 +641,10 @@ static inline void walk_on(struct reader *reader, const struct record_short *rec
 	reader->turn++;
 }
 
-/* What a reader's calls have in common in brief, as long as nobody else has its slot. */
+/*
+ * The facts that are the same for all short records of a reader, as long as its thread keeps the
+ * slot.
+ */
 static inline struct brief begin_brief(const struct reader *reader)
 {
 	const struct merge_thread *thread = &reader->process->threads[reader->thread];
@@ -636,7 +654,10 @@ static inline struct brief begin_brief(const struct reader *reader)
 			       .pthread = thread->pthread };
 }
 
-/* Hands one out that is sound and in its place. False: nobody took it. */
+/*
+ * Hands out a record, which is sound and in order, by the fast path. False: the handler did not
+ * take it.
+ */
 static inline __attribute__((always_inline)) bool
 hand_out_brief(struct merge *merge, struct reader *reader, struct brief *brief,
 	       const struct record_short *record, const struct expand_more *more,
@@ -673,7 +694,10 @@ hand_out_brief(struct merge *merge, struct reader *reader, struct brief *brief,
 	return true;
 }
 
-/* As a whole record, which need not wait. False: it does not make sense, or there is no memory. */
+/*
+ * Hands out a record as a whole one that does not become an entry. False: it does not make sense,
+ * or there is no memory.
+ */
 static bool hand_out_whole(struct merge *merge, struct reader *reader,
 			   const struct record_short *record, const struct expand_more *more,
 			   const char *frames)
@@ -691,7 +715,9 @@ static bool hand_out_whole(struct merge *merge, struct reader *reader,
 	return true;
 }
 
-/* Whether it can go in brief: nobody is to hear that it is late, and its backtrace is whole. */
+/*
+ * Whether the record can take the fast path: it is not late, and all frames of its backtrace fit.
+ */
 static inline bool is_brief(const struct merge *merge, const struct reader *reader,
 			    const struct record_short *record)
 {
@@ -700,7 +726,7 @@ static inline bool is_brief(const struct merge *merge, const struct reader *read
 	       record->kept + (uint32_t)record->fresh <= ARENA_FRAMES_MAX;
 }
 
-/* Hands out one event. False: as hand_out_whole(). */
+/* Hands out one event. False: as of hand_out_whole(). */
 static inline __attribute__((always_inline)) bool
 hand_out_one(struct merge *merge, struct reader *reader, struct brief *brief,
 	     const struct record_short *record, const struct expand_more *more, const char *frames)
@@ -710,7 +736,7 @@ hand_out_one(struct merge *merge, struct reader *reader, struct brief *brief,
 	       hand_out_whole(merge, reader, record, more, frames);
 }
 
-/* The first event of two: what the second is related to was given back at entry. */
+/* Hands out the first event of two: the object `related` was freed at entry. */
 static bool hand_out_loss(struct merge *merge, struct reader *reader, struct brief *brief,
 			  const struct record_short *record, struct expand_more *more,
 			  const char *frames)
@@ -730,7 +756,7 @@ static bool hand_out_loss(struct merge *merge, struct reader *reader, struct bri
 	return is_done;
 }
 
-/* What is left of a record when the first of its two events is handed out. */
+/* Turns a record of two events into its second event, after the first one was handed out. */
 static void leave_gain(struct record_short *record, const struct expand_more *more)
 {
 	record->record.time += more->more.lasted;
@@ -744,8 +770,9 @@ static void leave_gain(struct record_short *record, const struct expand_more *mo
 }
 
 /*
- * Both events of a record, if nobody comes between them; else the second waits as an entry. False:
- * it is later than now, which insert() mends, or as hand_out_whole(), and none was handed out.
+ * Hands out both events of a record, if no other event comes between them; else the second one
+ * becomes an entry. False: the record is later than now, which insert() corrects, or as of
+ * hand_out_whole(); then neither was handed out.
  */
 static bool hand_out_split(struct merge *merge, struct reader *reader, struct brief *brief,
 			   struct record_short *record, struct expand_more *more,
@@ -754,7 +781,7 @@ static bool hand_out_split(struct merge *merge, struct reader *reader, struct br
 	uint32_t size = expand_size(record, more);
 	struct record_call *call;
 
-	/* after the first there has to be memory for the second */
+	/* there must be memory for the second event once the first one was handed out */
 	if (record->record.time + more->more.lasted > reader->latest || !has_room(reader) ||
 	    !next_place(merge, reader, size) ||
 	    !hand_out_loss(merge, reader, brief, record, more, frames))
@@ -768,7 +795,10 @@ static bool hand_out_split(struct merge *merge, struct reader *reader, struct br
 	return true;
 }
 
-/* Hands out one that says more than most. False: it does not make sense, or as the others. */
+/*
+ * Hands out a record that has parts besides its frames. False: it does not make sense, or as of
+ * hand_out_one().
+ */
 static __attribute__((noinline)) bool hand_out_more(struct merge *merge, struct reader *reader,
 						    struct brief *brief,
 						    struct record_short *record, const char *from,
@@ -783,7 +813,7 @@ static __attribute__((noinline)) bool hand_out_more(struct merge *merge, struct 
 			     : hand_out_one(merge, reader, brief, record, &more, from);
 }
 
-/* Hands out one that says nothing more. */
+/* Hands out a record that has no parts besides its frames. */
 static inline __attribute__((always_inline)) bool
 hand_out_plain(struct merge *merge, struct reader *reader, struct brief *brief,
 	       const struct record_short *record, const char *from)
@@ -795,9 +825,9 @@ hand_out_plain(struct merge *merge, struct reader *reader, struct brief *brief,
 }
 
 /*
- * Hands out what the ring goes on with, up to a position, while that is in its place and before a
- * time, and none waits as an entry. True: what comes then is in its place, too, and known to be
- * what the reader has next.
+ * Hands out records from the ring, up to the position stop, while they are in order and before a
+ * time, and no record has become an entry. True: the record at that position is in order, too, and
+ * was set as the reader's next one.
  */
 static bool hand_out_part(struct merge *merge, struct reader *reader, uint64_t before,
 			  uint64_t stop)

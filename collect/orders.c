@@ -11,13 +11,13 @@
 #include <time.h>
 #include <unistd.h>
 
-/* PSS makes the kernel walk all of the process's pages: not more often than this. */
+/* reading PSS makes the kernel walk all pages of the process: not for shorter intervals */
 #define SAMPLE_PSS_MS 100
 
 #define CATCH_UP_NS	 (300 * MS)
 #define CATCH_UP_STEP_NS 100000
 
-/* time: where in the stream it stands; when it was taken is among its values. */
+/* time: position of the note in the stream. The time of the sample is one of its values. */
 static void say_sample(struct collector *collector, struct member *member, uint64_t time)
 {
 	struct sample *sample = collector->sample;
@@ -56,7 +56,7 @@ void collect_sample(struct collector *collector, uint64_t now_ns)
 	}
 }
 
-/* A note in all streams, between what was handed out and what is to come. */
+/* Writes a note to all streams, after the events that were handed out and before those to come. */
 static void say_everywhere(struct collector *collector, const char *name, const char *value_name,
 			   const char *value)
 {
@@ -78,7 +78,9 @@ static void say_recording(struct collector *collector, bool on)
 	say_everywhere(collector, NOTE_RECORDING, "state", on ? "on" : "off");
 }
 
-/* Stopped before it is noted, started after: what is recorded lies between the notes. */
+/*
+ * Stops recording before the note, and resumes it after the note: all events are between the notes.
+ */
 static void pause_run(struct collector *collector, bool paused)
 {
 	struct board *board = collector->shared.board;
@@ -105,7 +107,7 @@ void collect_toggle(struct collector *collector)
 		struct member *member = collector->active[i];
 		uint32_t toggles;
 
-		/* it pauses all: a program that gave up its rights may not */
+		/* a toggle pauses the whole run: a program of another user may not do that */
 		if (member->phase == PHASE_CLOSING || member->doubt ||
 		    !door_is_owner(collector->door, member->user->uid))
 			continue;
@@ -113,23 +115,25 @@ void collect_toggle(struct collector *collector)
 		count += toggles - member->toggles;
 		member->toggles = toggles;
 	}
-	/* back where it was before we looked: once there, once back */
+	/*
+	 * an even number of toggles restores the state: at most one change, or one and its reverse
+	 */
 	if (count > 2)
 		count = 2 - count % 2;
 	while (count--)
 		pause_run(collector, !(collector->paused & 1));
 }
 
-#define LEFT_OUT_MAX 16u /* bytes of the line that says how many paths had no room */
+#define LEFT_OUT_MAX 16u /* bytes of the line with the number of paths that did not fit */
 
-/* Paths, each with a newline. */
+/* Paths, each followed by a newline. */
 struct answer {
 	char text[CONTROL_ANSWER_MAX];
 	size_t used;
 	unsigned left_out;
 };
 
-/* The path of a stream's file as it is now. */
+/* Adds the present path of a stream's file. */
 static void add_path(struct answer *answer, const struct sink *sink)
 {
 	char link[32], path[PATH_MAX];
@@ -149,7 +153,7 @@ static void add_path(struct answer *answer, const struct sink *sink)
 	answer->used += (size_t)length + 1;
 }
 
-/* Whether all that was published before a time has been handed out. */
+/* Whether all events published before a time were handed out. */
 static bool has_caught_up(const struct collector *collector, uint64_t time)
 {
 	for (uint32_t i = 0; i < collector->count; i++) {
@@ -163,8 +167,9 @@ static bool has_caught_up(const struct collector *collector, uint64_t time)
 }
 
 /*
- * Whoever asks for a snapshot has seen his program do what it did, so that must be in it. A thread
- * that was stopped in the middle of a call is not waited for longer than the merge does.
+ * Waits for the present: a user who asks for a snapshot has seen what the program did up to then,
+ * and expects it in the snapshot. A thread that was stopped in the middle of a call is not waited
+ * for longer than the merge waits.
  */
 static void catch_up(struct collector *collector)
 {
@@ -184,7 +189,7 @@ static void flush_streams(struct collector *collector, int32_t pid, struct answe
 	catch_up(collector);
 	if (collector->bundle)
 		add_path(answer, bundle_sink(collector->bundle));
-	/* first that of the process that was named, then the others */
+	/* the path of the named process first, then those of the others */
 	for (int named = 1; named >= 0; named--)
 		for (uint32_t i = 0; i < collector->count; i++) {
 			struct member *member = collector->active[i];
@@ -212,7 +217,10 @@ static void tell_files(struct collector *collector, struct guest *guest)
 	door_answer(guest, answer->text);
 }
 
-/* A process that the kernel has named to us; nothing is said of one that has ended. */
+/*
+ * Answers with the pid and a pidfd of the process of a stream, if the kernel confirmed its
+ * identity. The answer is empty for a process that has ended.
+ */
 static void tell_process(const struct collector *collector, struct guest *guest)
 {
 	uint32_t number = (uint32_t)strtoul(guest->request.text, NULL, 10);
@@ -267,7 +275,7 @@ void collect_obey(struct collector *collector)
 		struct guest *guest = collector->requests;
 
 		collector->requests = guest->next;
-		/* it is answered when it is done */
+		/* answered when the scan is done */
 		if (guest->request.command == CONTROL_SCAN) {
 			collect_scan_asked(collector, guest);
 			continue;

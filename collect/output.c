@@ -12,12 +12,13 @@
 #include <stdlib.h>
 #include <time.h>
 
-#define SPARE_MAX  4 /* buffers kept for use again */
+#define SPARE_MAX  4 /* used buffers that are kept */
 #define IDLE_MAX   8 /* threads that wait for a stream */
 #define STACK_SIZE (256u << 10)
-#define SMALL	   (OUTPUT_BUFFER / 8) /* less than this is worth a copy: the queue may grow long */
-#define LEVEL	   1		       /* of zstd */
-#define MOST_PART  8u
+/* less than this is copied, since the queue may become long */
+#define SMALL	  (OUTPUT_BUFFER / 8)
+#define LEVEL	  1 /* of zstd */
+#define MOST_PART 8u
 
 enum job_kind { JOB_PACKETS, JOB_BLOCK, JOB_SECTION, JOB_CLOSE };
 
@@ -25,22 +26,22 @@ struct job {
 	struct job *next;
 	enum job_kind kind;
 	size_t used; /* of packets */
-	size_t size; /* that it takes */
+	size_t size; /* bytes of memory */
 	uint8_t *packets;
 	struct htr_block_parts *parts;
-	bool is_copy; /* packets is no buffer */
+	bool is_copy; /* packets is a copy, not a buffer of OUTPUT_BUFFER bytes */
 };
 
 struct output {
 	struct sink *sink;
 	struct bundle_stream bundle;
 	struct pack *pack;  /* NULL until the first block */
-	struct pack **kept; /* of the thread, from the stream before; NULL: there is no thread */
+	struct pack **kept; /* the thread's, from its previous stream; NULL: there is no thread */
 	uint32_t *wake;
 	bool has_thread;
 	pthread_mutex_t lock;
 	pthread_cond_t work, done;
-	/* behind the lock */
+	/* guarded by the lock */
 	struct job *first, **last;
 	bool is_busy, is_closed;
 	uint32_t sections;
@@ -50,18 +51,21 @@ struct output {
 	uint64_t lost; /* events */
 	struct error failure;
 	bool is_closing;
-	uint64_t stalled_ns; /* for so long there was no room for what was to be written */
+	uint64_t stalled_ns; /* for how long the disk had no space */
 };
 
-/* How long a flight recorder waits for room, and at its end; and between two tries. */
+/*
+ * How long a flight recorder waits for space on the disk: in general, after its end, and between
+ * two attempts.
+ */
 #define ROOM_NS	       60000000000u
 #define ROOM_AT_END_NS 3000000000u
 #define ROOM_STEP_NS   50000000
 
-/* Bytes in all queues, and how many may be. */
+/* Bytes in all queues, and their limit. */
 static uint64_t queued, queued_most;
 
-/* Asked for once: limits of control groups stand in files. */
+/* Called once: limits of control groups are read from files. */
 static void find_most(void)
 {
 	uint64_t part = budget_memory() / MOST_PART;
@@ -97,7 +101,7 @@ static void free_job(struct output *output, struct job *job)
 	free(job);
 }
 
-/* The thread's last touch of it is that it gives the lock back. */
+/* Waits until the thread has finished. Its last access to the output is that it unlocks it. */
 static void wait_for_end(struct output *output)
 {
 	pthread_mutex_lock(&output->lock);
@@ -133,7 +137,7 @@ static void fail(struct output *output, const struct error *err, uint64_t events
 	pthread_mutex_unlock(&output->lock);
 }
 
-/* A file keeps the whole packets of what it took. */
+/* Writes packets. After a failure, the file keeps the whole packets that were written. */
 static void write_packets(struct output *output, const struct job *job)
 {
 	struct error err = { 0 };
@@ -172,8 +176,8 @@ static bool is_closing(struct output *output)
 }
 
 /*
- * A flight recorder outlives a disk that is full for a while: it tries again, so that the file has
- * no hole, and what the programs cannot hand over meanwhile they count.
+ * Writes a piece. A flight recorder survives a disk that is full for a time: it tries again, so
+ * that the file has no gap. Programs count the events that they must drop in the meantime.
  */
 static int write_piece(struct output *output, struct pack_piece piece, struct error *err)
 {
@@ -290,11 +294,11 @@ static struct job *take_job(struct output *output)
 	return job;
 }
 
-/* Returns false after the last job. */
+/* Frees a finished job. Returns false after the last job. */
 static bool end_job(struct output *output, struct job *job)
 {
 	bool is_last = job->kind == JOB_CLOSE, is_section = job->kind == JOB_SECTION;
-	/* set before the last job was added */
+	/* output->wake was set before the last job was added */
 	uint32_t *wake = is_last ? output->wake : NULL;
 
 	pthread_mutex_lock(&output->lock);
@@ -323,12 +327,12 @@ static void serve(struct output *output, struct pack **kept)
 /* ---- threads that wait for a stream ---- */
 
 /*
- * Most streams are of short processes and need a thread for some us: those that have done with one
- * take the next.
+ * A thread without a stream. Most streams belong to short processes and need a thread for some µs:
+ * a thread that has finished one takes the next.
  */
 struct idle {
 	struct idle *next;
-	struct output *output; /* NULL: none yet */
+	struct output *output; /* NULL: no stream yet */
 	pthread_cond_t given;
 };
 
@@ -336,7 +340,7 @@ static pthread_mutex_t idle_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct idle *idle_first;
 static int idle_count;
 
-/* NULL: enough others wait. */
+/* Returns NULL if enough threads wait already. */
 static struct output *wait_for_output(struct idle *self)
 {
 	struct output *output = NULL;
@@ -404,7 +408,10 @@ static void start_thread(struct output *output)
 	pthread_attr_destroy(&attributes);
 }
 
-/* An empty queue takes one job, whatever the others hold: a stuck one stops nobody else. */
+/*
+ * Adds a job. An empty queue takes one job, whatever the other queues hold, so that a stuck stream
+ * does not stop the others.
+ */
 static void add_job(struct output *output, struct job *job)
 {
 	start_thread(output);
@@ -425,7 +432,7 @@ static void add_job(struct output *output, struct job *job)
 	pthread_mutex_unlock(&output->lock);
 }
 
-/* A job of what is given; without memory it is done at once, if that is possible. */
+/* Adds a copy of the job. Without memory it waits until earlier jobs have freed some. */
 static void add(struct output *output, const struct job *job)
 {
 	struct job *copy = malloc(sizeof(*copy));

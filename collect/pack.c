@@ -13,7 +13,7 @@ struct pack {
 	int level;
 	uint8_t *bytes;
 	size_t room;
-	uint64_t offset; /* from the start of the stream */
+	uint64_t offset; /* offset of the next piece in the stream */
 	ARRAY_OF(struct htr_entry) entries;
 };
 
@@ -74,7 +74,7 @@ struct pack_piece pack_start(struct pack *pack)
 	return piece_of(pack, HTR_SIZE_file);
 }
 
-/* One part through zstd, behind `used` bytes. Returns its size there, or a negative errno. */
+/* Compresses a part, to after `used` bytes. Returns its compressed size, or a negative errno. */
 static int64_t pack_part(struct pack *pack, size_t used, const uint8_t *bytes, size_t size)
 {
 	size_t packed;

@@ -15,7 +15,7 @@
 
 #define LINE_MOST 160
 
-/* A value with its name; nothing where there is no room for it. */
+/* Adds a value with its name; does nothing if it does not fit. */
 static void add(struct sample *sample, const char *name, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 static void add(struct sample *sample, const char *name, const char *format, ...)
@@ -38,7 +38,7 @@ static void add(struct sample *sample, const char *name, const char *format, ...
 	sample->used += name_size + (size_t)length + 1;
 }
 
-/* What of a file fits text, which then ends in NUL; false if there is nothing. */
+/* Reads as much of a file as fits text, and ends it with NUL. False: nothing was read. */
 static bool read_text(const char *path, char *text, size_t size)
 {
 	cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -64,7 +64,7 @@ static uint64_t frequency(unsigned number)
 	return read_text(path, text, sizeof(text)) ? strtoull(text, NULL, 10) : 0;
 }
 
-/* Idle is what waits for nothing or for a disk: the fourth and fifth number. */
+/* Adds the times of a processor. The fourth and fifth number of the line are idle time. */
 static void add_cpu(struct sample *sample, const char *line)
 {
 	uint64_t times[8] = { 0 }, total = 0;
@@ -95,7 +95,7 @@ static void add_cpus(struct sample *sample, char *text, size_t size)
 			add_cpu(sample, line);
 }
 
-/* The number behind a word, 0 if it is not there. */
+/* The number after a word; 0 if the word is missing. */
 static uint64_t number_after(const char *text, const char *word)
 {
 	const char *found = strstr(text, word);
@@ -119,7 +119,7 @@ static void add_drive(struct sample *sample)
 		    (uint64_t)(facts.f_blocks - facts.f_bfree) * facts.f_frsize >> 20);
 }
 
-/* No partition, and nothing that lies on another disk. */
+/* Whether it is a disk: not a partition, nor a device whose data is on another disk. */
 static bool is_disk(const char *name)
 {
 	static const char *const others[] = { "loop", "ram", "zram", "dm-", "md", NULL };
@@ -196,7 +196,10 @@ struct task {
 	unsigned cpu;
 };
 
-/* A stat file of proc(5). The name may hold blanks and parentheses: what counts is behind it. */
+/*
+ * Reads a stat file of proc(5). The name in it may contain blanks and parentheses, so parsing
+ * begins after the last one.
+ */
 static bool read_task(const char *path, struct task *task)
 {
 	char text[1024];
@@ -275,7 +278,7 @@ static void add_threads(struct sample *sample, int32_t pid)
 		closedir(directory);
 }
 
-/* Those of the process before stand behind those of the machine. */
+/* Removes the values of a process, which follow those of the machine. */
 static void forget_process(struct sample *sample)
 {
 	for (uint32_t i = 0; i < sample->count; i++) {

@@ -6,7 +6,7 @@
 
 #include "notes.h"
 
-/* A text of the result; NULL: it has no end, or is too long. */
+/* The next text of the result; NULL: it has no NUL, or is too long. */
 static const char *next_text(struct scan_result *result)
 {
 	size_t left = result->size - result->at;
@@ -19,7 +19,7 @@ static const char *next_text(struct scan_result *result)
 	return text;
 }
 
-/* Only what is to be in a stream comes into it. */
+/* The note with this name, if a scanner may write it to a stream. */
 static const char *note_named(const char *name)
 {
 	static const char *const names[] = { NOTE_SCAN, NOTE_ROOT, NOTE_BLOCK, NOTE_HANDLE };

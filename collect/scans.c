@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Scans of memory: a program of its own (scan/) stops a process and reads it, we drain the process
- * meanwhile, say in its stream where that was, and write down what was found.
+ * Scans of memory: a helper program (scan/) stops a process and reads its memory. While the process
+ * is stopped, the collector takes all its records and writes a note to its stream at this point,
+ * the cut. Later it writes the scanner's findings to the stream.
  */
 #include "collect/collect_parts.h"
 #include "notes.h"
@@ -23,7 +24,9 @@
 #include "collect/scan_result.h"
 #include "machine.h"
 
-/* A scanner that says nothing for so long is ended: before, while the process stands still, behind.
+/*
+ * A scanner that sends nothing for this time is killed: before the stop, while the process is
+ * stopped, after it.
  */
 #define START_NS      (3000 * MS)
 #define HELD_NS	      (1000 * MS)
@@ -33,22 +36,22 @@
 
 enum scan_state {
 	SCAN_STARTED,  /* the process runs */
-	SCAN_STOPPING, /* it may stand still */
-	SCAN_HELD,     /* it does */
+	SCAN_STOPPING, /* the process may be stopped */
+	SCAN_HELD,     /* the process is stopped */
 	SCAN_CUT_MADE,
-	SCAN_READING, /* it goes on; the scanner waits for the stream, or computes */
-	SCAN_WRITING, /* its result becomes notes */
+	SCAN_READING, /* the process runs again; the scanner waits for the stream, or computes */
+	SCAN_WRITING, /* the result is written as notes */
 };
 
 struct scan {
 	enum scan_state state;
-	bool is_at_exit, is_told; /* told: that the stream can be read */
+	bool is_at_exit, is_told; /* told: the scanner knows that it can read the stream */
 	pid_t pid;
 	int socket, result;
-	uint64_t heard_ns;
-	uint64_t forked; /* ticks: no ancestor was still in a call of fork; 0: not yet */
+	uint64_t heard_ns; /* when the scanner last sent a message */
+	uint64_t forked;   /* time in ticks when no ancestor was inside fork any more; 0: not yet */
 	uint32_t number;
-	struct guest *guests;	  /* to be answered */
+	struct guest *guests;	  /* that wait for the answer */
 	struct scan_result found; /* the result, mapped */
 	char failure[SCAN_TEXT_MAX];
 };
@@ -108,7 +111,7 @@ static uint64_t lost_so_far(struct member *member)
 	return sum;
 }
 
-/* The process stands still: all that it did is in the stream, and then this. */
+/* The process is stopped: writes all its events to the stream, and then the note of the cut. */
 static void say_cut(struct collector *collector, struct member *member)
 {
 	char number[16], lost[24];
@@ -129,12 +132,12 @@ static void say_cut(struct collector *collector, struct member *member)
 
 /* ---- the process ---- */
 
-/* Who waits at its end may go. */
+/* Lets a process continue that waits in exit for its scan. */
 static void release(struct member *member)
 {
 	uint32_t *released = &member->chunks[0]->head->released;
 
-	/* one that was asked for holds nobody at an end that is yet to come */
+	/* a scan that was asked for must not release a later wait in exit */
 	if (!member->is_scanned_at_end)
 		return;
 	__atomic_store_n(released, 1, __ATOMIC_SEQ_CST);
@@ -157,7 +160,9 @@ static void tell(const struct scan *scan, enum scan_message message, const char 
 		send(scan->socket, bytes, (size_t)length + 1, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-/* The library's own memory, as far as there is room: what is left out is taken for the program's.
+/*
+ * Reports the memory of the library itself, as much as fits: the scanner takes the rest for the
+ * program's.
  */
 static void tell_cut(const struct scan *scan, const struct member *member)
 {
@@ -195,7 +200,7 @@ static int start_scanner(struct scan *scan, const struct member *member, int soc
 
 /* ---- beginning ---- */
 
-/* Why this process cannot be scanned; NULL: it can. */
+/* Why this process cannot be scanned; NULL: it can be. */
 static const char *obstacle(const struct collector *collector, const struct member *member)
 {
 	const struct board *board = collector->shared.board;
@@ -235,7 +240,7 @@ static int begin(struct scan *scan, struct member *member)
 
 static void free_scan(struct scan *scan)
 {
-	beside_end(&scan->pid); /* who is traced by it goes on: the kernel sees to that */
+	beside_end(&scan->pid); /* the kernel lets the process that it traced continue */
 	if (scan->found.bytes)
 		munmap((void *)(uintptr_t)scan->found.bytes, scan->found.size);
 	if (scan->socket >= 0)
@@ -245,7 +250,7 @@ static void free_scan(struct scan *scan)
 	free(scan);
 }
 
-/* It has come to its end, with this in the place of a result if that is not NULL. */
+/* Ends a scan. failure: written to the stream in place of a result; NULL: it succeeded. */
 static void finish(struct collector *collector, struct member *member, const char *failure)
 {
 	struct scan *scan = member->scan;
@@ -305,7 +310,10 @@ void collect_scan_asked(struct collector *collector, struct guest *guest)
 			continue;
 		guest->next = NULL;
 		if (!member->scan) {
-			/* it may fail at once, and then answers */
+			/*
+			 * start() answers by itself only if there are guests: a failure is answered
+			 * here
+			 */
 			const char *why = obstacle(collector, member);
 
 			if (!why)
@@ -345,7 +353,7 @@ static void write_some(struct collector *collector, struct member *member)
 		finish(collector, member, rc ? "what the scanner found makes no sense" : NULL);
 }
 
-/* It has ended by now, so nobody writes there any more. */
+/* Maps the result. The scanner has ended by now, so no process writes to it any more. */
 static bool map_result(struct scan *scan)
 {
 	off_t size = lseek(scan->result, 0, SEEK_END);
@@ -367,8 +375,8 @@ static void on_done(struct collector *collector, struct member *member)
 {
 	struct scan *scan = member->scan;
 
-	/* it says so and then ends */
-	beside_end(&scan->pid); /* who is traced by it goes on: the kernel sees to that */
+	/* the scanner sends this message and then exits */
+	beside_end(&scan->pid); /* the kernel lets the process that it traced continue */
 	if (map_result(scan))
 		scan->state = SCAN_WRITING;
 	else
@@ -406,7 +414,7 @@ static void on_message(struct collector *collector, struct member *member, const
 	}
 }
 
-/* Hears what there is to be heard. False: the scan is over. */
+/* Receives all messages that have arrived. False: the scan is over. */
 static bool hear(struct collector *collector, struct member *member, uint64_t now_ns)
 {
 	char message[SCAN_TEXT_MAX];
@@ -429,7 +437,7 @@ static bool hear(struct collector *collector, struct member *member, uint64_t no
 	return member->scan != NULL;
 }
 
-/* FILE, or FILE#N of a file that has several. */
+/* Tells the scanner the stream: FILE, or FILE#N in a file with several streams. */
 static void tell_path(const struct collector *collector, const struct member *member)
 {
 	const struct sink *sink =
@@ -455,7 +463,7 @@ static struct member *member_of_stream(const struct collector *collector, uint32
 	return NULL;
 }
 
-/* The stream of the process that forked the one of this stream. */
+/* The number of the stream of the process that forked the process of this stream. */
 static uint32_t parent_of_stream(const struct collector *collector, uint32_t number)
 {
 	const struct member *member = member_of_stream(collector, number);
@@ -467,9 +475,10 @@ static uint32_t parent_of_stream(const struct collector *collector, uint32_t num
 }
 
 /*
- * A forked child has blocks that its ancestors allocated. Their streams must be in the file up to
- * the calls of fork, which the streams have at the time when the calls returned: perhaps later than
- * anything that the child did. False: not yet.
+ * Whether the streams of all ancestors are written as far as the scanner needs them. A forked child
+ * has blocks that its ancestors allocated, so their streams must be in the file up to the calls of
+ * fork. A stream has such a call at the time of its return, which may be later than anything that
+ * the child did.
  */
 static bool has_written_ancestors(struct collector *collector, const struct member *member)
 {
@@ -477,7 +486,7 @@ static bool has_written_ancestors(struct collector *collector, const struct memb
 	uint32_t number = member->parent_stream;
 	bool is_written = scan->forked != 0, is_forking = false;
 
-	/* a stream that names itself would be the work of a hostile process */
+	/* bounded: a hostile process may have made a stream its own ancestor */
 	for (unsigned i = 0; number != WIRE_NO_STREAM && i < ANCESTORS; i++) {
 		struct member *parent = member_of_stream(collector, number);
 
@@ -528,7 +537,7 @@ static void bring_on(struct collector *collector, struct member *member, uint64_
 	}
 }
 
-/* Whether a process waits at its end for a scan that has not begun. */
+/* Whether a process waits in exit for a scan that has not begun. */
 static bool is_due(const struct collector *collector, const struct member *member)
 {
 	const struct arena *head = member->chunks[0]->head;
