@@ -93,7 +93,7 @@ void console_warn_empty(const struct console *console, const struct select_tally
 
 /* ---- begin and end ---- */
 
-/* Only on a terminal, and not if text is printed to the same terminal meanwhile. */
+/* Only on a terminal, and not while text is printed to the same terminal. */
 static bool wants_progress(const struct options *options)
 {
 	bool is_text = isatty(STDOUT_FILENO) && !options->leaks && !options->compress;

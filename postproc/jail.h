@@ -27,7 +27,7 @@ void jail_plan(struct jail *jail, const struct options *options, const struct wr
 /* Whether the file is another user's and the jail was not entered yet. */
 bool jail_is_needed(const struct jail *jail, int fd);
 
-/* Enters the jail; there is no way back. With --verbose, says what it restricts. */
+/* Enters the jail, for the rest of the process. With --verbose, says what it restricts. */
 void jail_enter(struct jail *jail, void (*say)(void *context, const char *line), void *context);
 
 #endif

@@ -169,7 +169,7 @@ static bool has_screen(const struct fold *fold)
 	return false;
 }
 
-/* The requested reports fill sheets, those that only limits need fill others. */
+/* The requested reports fill tables, those that only limits need fill others. */
 static int end_reports(struct fold *fold, struct sheets *sheets, struct sheets *others,
 		       struct error *err)
 {
@@ -186,7 +186,7 @@ static int end_reports(struct fold *fold, struct sheets *sheets, struct sheets *
 }
 
 /*
- * Checks the limits and prints the result first: by itself in text, as the first sheet elsewhere.
+ * Checks the limits and prints the result first: by itself in text, as the first table elsewhere.
  */
 static int judge(struct fold *fold, struct sheets *sheets, struct sheets *others, struct out *out,
 		 struct error *err)
@@ -239,7 +239,7 @@ static const char *by_of(const struct fold *fold)
 	return fold->choice->takes_by ? NULL : fold->options->report.by;
 }
 
-/* Sorts and sums the sheets, and folds them for text. */
+/* Sorts and sums the tables, and folds them for text. */
 static int finish_sheets(struct fold *fold, struct sheets *sheets, struct error *err)
 {
 	const struct reporting_options *options = fold->options;
@@ -275,7 +275,7 @@ static bool is_among(const struct sheets *sheets, unsigned count, enum sheet_id 
 	return false;
 }
 
-/* Folds with has_detail fill their sheets again, which are printed before the others. */
+/* Folds with has_detail fill their tables again, which are printed before the others. */
 static int print_page(void *user, uint32_t detail, struct out *out, struct error *err)
 {
 	struct page *page = user;
@@ -306,7 +306,7 @@ static int print_page(void *user, uint32_t detail, struct out *out, struct error
 	return rc;
 }
 
-/* The detail at which the sheets of a complete model leave nothing out. */
+/* The detail at which the tables of a complete model leave nothing out. */
 static uint32_t detail_of(const struct sheets *sheets)
 {
 	size_t most = 1;

@@ -306,7 +306,7 @@ static void process(void *user)
 	descriptors_clear(&state->descriptors);
 }
 
-/* ---- sheets ---- */
+/* ---- tables ---- */
 
 static void put_place(struct fds_state *state, struct sheet *sheet, uint32_t index)
 {

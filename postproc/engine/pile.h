@@ -20,7 +20,7 @@ struct pile {
 
 /*
  * Adds a call; its arguments only if with_arguments. chunk: bytes of calls that may stay in memory,
- * which bounds the sum over many piles. Returns 0 or a negative errno.
+ * which bounds the sum over many spill buffers. Returns 0 or a negative errno.
  */
 int pile_add(struct pile *pile, struct spool *spool, size_t chunk, const struct event *event,
 	     bool with_arguments, struct error *err);

@@ -31,7 +31,7 @@ static const struct summary_class *lost_blocks(const struct summary *summary)
 	return class && class->unkept ? class : NULL;
 }
 
-/* The peak is far above what is held at the end. */
+/* The peak is far above the amount at the end. */
 static const struct summary_class *high_peak(const struct summary *summary)
 {
 	const struct summary_class *class = summary_class_of(summary, RESOURCE_MEMORY);
@@ -85,8 +85,8 @@ const struct summary_class *finding_class(const struct summary *summary, enum fi
 
 /*
  * The order of damage: what keeps a program from ending; wrong calls and unreachable blocks; what
- * piles up; waits that take a good part of the run; peaks and temporary blocks; then the rest of
- * the live objects.
+ * piles up; waits that take a good part of the run; peaks and temporary blocks; then the
+ * rest of the live objects.
  */
 
 /* A wait that kept the program from ending: in the main thread of a program that was killed. */

@@ -13,7 +13,7 @@
 enum finding {
 	FINDING_CLOSED,	 /* descriptors closed or used when they were not open */
 	FINDING_LOST,	 /* unreachable blocks, if memory was scanned */
-	FINDING_PEAK,	 /* the peak is far above what is held at the end */
+	FINDING_PEAK,	 /* the peak is far above the amount at the end */
 	FINDING_SIGNALS, /* signals of conditions when no thread waited */
 	FINDING_SHORT,	 /* objects released by the next call of the thread that acquired them */
 	FINDINGS,

@@ -275,7 +275,7 @@ static void close_class(struct summary *summary, uint32_t index)
 	class->unkept_bytes += process->unkept_bytes;
 }
 
-/* The backtrace of a site in the atlas; NULL: there is none. */
+/* The backtrace of a site in the address map; NULL: there is none. */
 static void place_of(struct summary *summary, const struct sites *sites, uint32_t index,
 		     const struct trace_node **place)
 {

@@ -198,7 +198,7 @@ static uint64_t newer(const struct judge *judge, const struct limit_row *row, co
 /*
  * An excess over a baseline is as uncertain as the baseline itself, and a call site that is not in
  * the baseline may only have been missed by its samples. error: of the run's own number. key: NULL:
- * there is no baseline.
+ * no baseline.
  */
 static void doubt(const struct judge *judge, bool is_memory, const char *key, uint64_t counts,
 		  uint64_t error, struct value *value)
@@ -399,7 +399,7 @@ static void put(struct sheet *sheet, const struct limit *limit, const struct sen
 	sheet_text(sheet, CELL(row, limits, why), sentence->why);
 	if (sentence->verdict == BROKEN && sentence->value.site)
 		sheet_backtrace(CELL(row, limits, backtrace), sentence->value.site);
-	/* without events there is no value */
+	/* without events the value is not set */
 	if (sentence->is_empty)
 		return;
 	sheet_amount(CELL(row, limits, value), sentence->value.counts, has_bytes);

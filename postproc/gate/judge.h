@@ -26,7 +26,7 @@ struct judge {
 
 /*
  * Fills SHEET_limits: broken limits first, then unknown ones. The values are looked up in the
- * sheets of both one and other, which need not be finished.
+ * tables of both one and other, which need not be finished.
  */
 void judge_limits(struct judge *judge, const struct sheets *one, const struct sheets *other,
 		  struct sheet *sheet);

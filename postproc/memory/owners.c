@@ -258,7 +258,7 @@ static void process(void *user)
 	scanned_clear(&state->scanned);
 }
 
-/* ---- the sheets ---- */
+/* ---- the tables ---- */
 
 static void put_holder(struct sheet *sheet, const struct holder *holder)
 {

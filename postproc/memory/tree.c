@@ -79,7 +79,7 @@ static void add(struct tree_state *state, const struct measure_place *place)
 	branches_add(&plant->branches, branch, place->amount[0], place->variance[0]);
 }
 
-/* ---- the sheet ---- */
+/* ---- the table ---- */
 
 struct line {
 	uint64_t id;	/* from 1 */

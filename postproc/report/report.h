@@ -3,7 +3,7 @@
 #define REPORT_REPORT_H
 
 /*
- * A fold: a reader of the events of all processes of a run that fills sheets, the tables of a
+ * A fold: a reader of the events of all processes of a run that fills tables, the tables of a
  * report or some of them. It receives events or, through the ledger, acquisitions and releases; it
  * never prints, and resolves names only to match them. One fold is one file (memory/, waits/,
  * descriptors/, run/) and a row of reports.def. Running out of memory ends the program
@@ -46,9 +46,10 @@ struct report_run {
 	 */
 	uint32_t detail;
 	bool is_base; /* the traces now read are those that the run is compared with (diff) */
-	struct summary *summary; /* processes, atlas; classes only if a report wants_summary */
+	struct summary
+		*summary; /* processes, address map; classes only if a report wants_summary */
 	struct ledger *ledger;
-	struct naming *naming; /* of the atlas; NULL: there are no names */
+	struct naming *naming; /* of the address map; NULL: there are no names */
 	/*
 	 * Windows of the curves that report_hold() makes: of the whole run, of the life of the
 	 * process.
@@ -61,10 +62,10 @@ struct report {
 	bool wants_ledger;  /* run->ledger is fed */
 	bool wants_summary; /* run->summary is fed with calls, too */
 	bool takes_by;	    /* --by selects what it measures, not a column to sort by */
-	bool has_detail;    /* the size of its sheets depends on run->detail */
+	bool has_detail;    /* the size of its tables depends on run->detail */
 	bool wants_base;    /* it compares two runs */
 	bool skips_calls;   /* it needs facts about processes only: see struct trace_options */
-	bool is_screen;	    /* as text it prints a screen, and fills no sheet */
+	bool is_screen;	    /* as text it prints a screen, and fills no table */
 	/* it is about files: run->paths are directories, and it gets no events */
 	bool wants_directories;
 	/* for --object: with it the other folds of the report are left out */
@@ -88,7 +89,7 @@ struct report {
 	 */
 	void (*process)(void *state);
 	/*
-	 * All processes are known: fills the sheets, which keep any error. A fold with has_detail
+	 * All processes are known: fills the tables, which keep any error. A fold with has_detail
 	 * may be called several times. NULL: it fills none.
 	 */
 	void (*end)(void *state, struct sheets *sheets);
@@ -186,7 +187,7 @@ unsigned report_made_directly(const struct summary_process *process);
 bool report_is_unhooked(const struct summary *summary, const struct summary_process *process);
 bool report_has_unseen_zombie(const struct summary *summary, const struct summary_process *process);
 
-/* Adds a row to a sheet whose first column is the group of a class. */
+/* Adds a row to a table whose first column is the group of a class. */
 struct sheet_cell *report_add(const struct report_run *run, struct sheet *sheet, uint32_t class);
 
 /*
@@ -209,14 +210,14 @@ void report_places(const struct report_run *run, struct sheet *sheet,
 		   void (*put)(void *state, struct sheet *sheet, uint32_t place), void *state);
 
 /*
- * If memory was sampled: appends to the sheet's note what that means for it, and marks the sheet,
+ * If memory was sampled: appends to the table's note what that means for it, and marks the table,
  * so that a lack of rows is not read as zero.
  */
 void report_note_samples(const struct report_run *run, struct sheet *sheet, const char *words);
 
 /*
- * Appends to the sheet's note for how long threads were blocked, and in what. If more than a tenth
- * of that was not observed, marks the sheet, so that a lack of rows is not read as zero.
+ * Appends to the table's note for how long threads were blocked, and in what. If more than a tenth
+ * of that was not observed, marks the table, so that a lack of rows is not read as zero.
  */
 void report_note_coverage(const struct report_run *run, struct sheet *sheet);
 

@@ -12,13 +12,13 @@
 #include <stdint.h>
 
 #define RISES_WINDOWS 16u
-#define RISES_LEAST   4u /* that make a growing place, where nobody says otherwise … */
-#define RISES_MOST    (RISES_WINDOWS - 1) /* … and at most: in the first nothing was held before */
+#define RISES_LEAST   4u		  /* rises of a growing place, by default */
+#define RISES_MOST    (RISES_WINDOWS - 1) /* maximum: the first window cannot rise */
 
 /* The range of windows. All zeros at the start. */
 struct rises_axis {
 	uint64_t first, last; /* numbers of windows: their time >> shift */
-	unsigned shift;	      /* 0: there are none yet */
+	unsigned shift;	      /* 0: no window yet */
 	uint64_t now_ns;      /* the latest time so far */
 };
 

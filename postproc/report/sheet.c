@@ -390,7 +390,7 @@ static bool is_tree(const struct sheet_facts *facts)
 	return false;
 }
 
-/* is_known: set if the sheet has the column by. */
+/* is_known: set if the table has the column by. */
 static struct order order_of(const struct sheet *sheet, const char *by, bool *is_known)
 {
 	const struct sheet_facts *facts = &sheet->facts;
@@ -479,7 +479,7 @@ struct sheet_cell *sheet_add(struct sheet *sheet)
 	return new_row(sheet, sheet->facts.column_count * sizeof(struct sheet_cell));
 }
 
-/* ---- all sheets ---- */
+/* ---- all tables ---- */
 
 static int refuse_column(const struct sheets *sheets, const char *by, struct error *err)
 {

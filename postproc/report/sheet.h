@@ -4,10 +4,10 @@
 
 /*
  * The tables that a report fills: rows of typed cells, for any printer. The rows of reports.def
- * define the sheets and the meaning of their columns. A cell is a bare value; units, widths and
+ * define the tables and the meaning of their columns. A cell is a bare value; units, widths and
  * names of functions are up to the printer. Sorting, sums and leaving rows out are done here.
  *
- * Functions that fill sheets return no errors: an error is stored in the sheets, and
+ * Functions that fill tables return no errors: an error is stored in the tables, and
  * sheets_finish() returns it.
  */
 
@@ -43,12 +43,12 @@ enum sheet_kind {
 	SHEET_PERCENT, /* in hundredths of a percent */
 	SHEET_SHARE,   /* the same, as a part of the group: the rows add up to the whole */
 	SHEET_BAR,     /* the same, drawn as a bar if there is space */
-	SHEET_CURVE,   /* a number over the first column: a sheet with such columns is a chart */
+	SHEET_CURVE,   /* a number over the first column: a table with such columns is a chart */
 	SHEET_CURVE_BYTES,
 	SHEET_STEPS,	 /* amounts, one after another: drawn as a line, numbers for programs */
 	SHEET_KEY,	 /* a number by which programs find a row; not shown on a screen */
 	SHEET_OBJECT,	 /* an address or handle */
-	SHEET_BACKTRACE, /* a backtrace in the atlas of the run */
+	SHEET_BACKTRACE, /* a backtrace in the address map of the run */
 	SHEET_BRANCH,	 /* functions of a tree; rows are in pre-order */
 };
 
@@ -60,7 +60,7 @@ struct sheet_branch {
 	const struct naming_symbol *frames[];
 };
 
-#define SHEET_ROWS_READ 4096 /* of a group, the weightiest: what sheets_fold() looks at */
+#define SHEET_ROWS_READ 4096 /* rows of a group, the largest, that sheets_fold() examines */
 
 enum sheet_id {
 #define SHEET(name, by, title) SHEET_##name,
@@ -69,7 +69,7 @@ enum sheet_id {
 };
 
 /*
- * Columns of all sheets are numbered together: COLUMN_sheet_name - FIRST_sheet is the index in a
+ * Columns of all tables are numbered together: COLUMN_sheet_name - FIRST_sheet is the index in a
  * row.
  */
 enum sheet_column_id {
@@ -107,7 +107,7 @@ struct sheet_cell {
 	uint64_t weight : 61;
 	union {
 		uint64_t number;
-		const char *text; /* lives as long as the sheets */
+		const char *text; /* lives as long as the tables */
 		const uint64_t *steps;
 		const struct trace_node *backtrace;
 		const struct sheet_branch *branch;
@@ -118,10 +118,10 @@ _Static_assert(sizeof(struct sheet_cell) == 16, "there may be a row of them for 
 
 /* Adjacent rows. */
 struct sheet_group {
-	const char *name; /* NULL: the sheet has no groups */
+	const char *name; /* NULL: the table has no groups */
 	size_t first;	  /* index of its first row */
 	size_t shown;	  /* number of rows from there to print */
-	size_t kept;	  /* number of rows from there in the sheet */
+	size_t kept;	  /* number of rows from there in the table */
 	size_t count;	  /* number of all its rows, see sheets_bound() */
 	/*
 	 * By column, for those that can be added up: the sums of all rows, and of those not shown.
@@ -138,7 +138,7 @@ struct sheet_bound {
 struct sheet {
 	enum sheet_id id;
 	struct sheet_facts facts;
-	struct sheets *sheets; /* the sheets that this one belongs to */
+	struct sheets *sheets; /* the tables that this one belongs to */
 	ARRAY_OF(struct sheet_cell *) rows;
 	size_t made;  /* allocated rows: those left out are reused, and are at the end */
 	size_t limit; /* number of rows from which some are left out */
@@ -148,19 +148,19 @@ struct sheet {
 		size_t count, capacity;
 	} groups;
 	struct pool_recent recent; /* texts of its cells */
-	const char *note;	   /* a line about the whole sheet, or NULL: see sheet_note() */
+	const char *note;	   /* a line about the whole table, or NULL: see sheet_note() */
 	/* not observed: having no rows does not mean that there are none */
 	bool is_unknown;
 };
 
-/* The sheets of some reports, in order. */
+/* The tables of some reports, in order. */
 struct sheets {
 	struct pool pool; /* rows and texts */
 	struct sheet_bound bound;
 	struct sheet list[SHEET_ID_COUNT];
 	unsigned count;
-	const bool *wanted;    /* by id: whether a sheet is to be printed; NULL: all are */
-	struct sheets *others; /* has the sheets that are not */
+	const bool *wanted;    /* by id: whether a table is to be printed; NULL: all are */
+	struct sheets *others; /* has the tables that are not */
 	struct error failure;  /* why they are not complete; number 0: they are */
 };
 
@@ -172,17 +172,17 @@ int sheet_column(const struct sheet_facts *facts, const char *name);
 void sheets_init(struct sheets *sheets);
 void sheets_free(struct sheets *sheets);
 
-/* Returns 0, or -errno with the reason why the sheets are not complete. */
+/* Returns 0, or -errno with the reason why the tables are not complete. */
 int sheets_failure(const struct sheets *sheets, struct error *err);
 
 /*
- * Before the first sheet: announces that only top rows (not 0) of each group will be printed, in
- * the order of by; sheets_finish() and sheets_fold() get the same values. A sorted sheet then keeps
+ * Before the first table: announces that only top rows (not 0) of each group will be printed, in
+ * the order of by; sheets_finish() and sheets_fold() get the same values. A sorted table then keeps
  * only as many rows as they examine, and sums up the others.
  */
 void sheets_bound(struct sheets *sheets, const char *by, size_t top);
 
-/* A sheet to fill; the same one if it was begun before. Never NULL. */
+/* A table to fill; the same one if it was begun before. Never NULL. */
 struct sheet *sheets_begin(struct sheets *sheets, enum sheet_id id);
 
 /* Adds a row whose cells are not set. Earlier rows must be complete: they may be removed. */
@@ -206,7 +206,7 @@ void sheet_text(struct sheet *sheet, struct sheet_cell *cell, const char *text);
 void sheet_format(struct sheet *sheet, struct sheet_cell *cell, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* Sets the line about the whole sheet, with a format of printf. */
+/* Sets the line about the whole table, with a format of printf. */
 void sheet_note(struct sheet *sheet, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Memory that lives as long as the sheets. */
@@ -216,9 +216,9 @@ void *sheet_alloc(struct sheet *sheet, size_t size);
 void sheet_group(struct sheet *sheet, struct sheet_cell *cell, const char *name, uint32_t rank);
 
 /*
- * Sorts all sheets, by the column with the name by if a sheet has it (NULL: by its own column),
+ * Sorts all tables, by the column with the name by if a table has it (NULL: by its own column),
  * joins the rows of each group and adds them up; at most top rows of each group are to be printed
- * (0: all). Returns 0 or -EINVAL if no sheet has such a column.
+ * (0: all). Returns 0 or -EINVAL if no table has such a column.
  */
 int sheets_finish(struct sheets *sheets, const char *by, size_t top, struct error *err);
 
@@ -241,7 +241,7 @@ typedef const char *sheet_reading(void *user, const struct sheet *sheet,
 /*
  * After sheets_finish(), for readers who see no addresses: rows of a group with the same text
  * become one row, with the sums, the longest time and the average of all; its weight is the number
- * of rows. Of each group some multiple of top rows is examined (0: all). Sheets with columns that
+ * of rows. Of each group some multiple of top rows is examined (0: all). Tables with columns that
  * cannot be joined stay as they are.
  */
 int sheets_fold(struct sheets *sheets, const char *by, size_t top, sheet_reading *reading,

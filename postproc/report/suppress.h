@@ -23,7 +23,7 @@ enum suppress_kind {
 	SUPPRESS_ANY,	      /* the function, file or module of any frame: LeakSanitizer's rule */
 	SUPPRESS_INNERMOST,   /* the module of the innermost frame */
 	SUPPRESS_ONLY,	      /* the modules of all frames, each one of the words of the pattern */
-	SUPPRESS_INITIALIZER, /* likewise, but only the frames that the loader called */
+	SUPPRESS_INITIALIZER, /* likewise, but only for the frames that the loader called */
 };
 
 struct suppress_pattern {

@@ -32,8 +32,8 @@ static bool are_reports(const char *what)
 }
 
 /*
- * The first name that is a report, or else the first that may be meant as one and is no file; NULL:
- * there is none. A file with the name of a report is given as ./leaks.
+ * The first name that is a report, or else the first that may be meant as one and does not exist as
+ * a file; NULL: not found. A file with the name of a report is given as ./leaks.
  */
 static char **find_what(char **names)
 {

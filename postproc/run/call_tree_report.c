@@ -57,7 +57,7 @@ struct calls_state {
 	struct paths paths;
 	struct branches branches;
 	int directory;	      /* for temporary files; -1: not open */
-	struct error failure; /* of these files; after it no more calls are added */
+	struct error failure; /* of these files; ends the adding of calls */
 	bool is_open;	      /* tree is in use: a process is being read */
 	struct calltree tree;
 	struct {
@@ -383,7 +383,7 @@ static void process(void *user)
 	state->functions.count = 0;
 }
 
-/* ---- the sheet ---- */
+/* ---- the table ---- */
 
 static void put(struct sheet *sheet, struct branch *branch)
 {

@@ -39,7 +39,7 @@ struct callsort_record {
 };
 
 struct callsort_run {
-	uint64_t offset, left;			     /* of the unread part, in the spool */
+	uint64_t offset, left;			     /* of the unread part, in the spill file */
 	struct callsort_record *window, *next, *end; /* the part in memory */
 };
 

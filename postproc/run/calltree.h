@@ -51,7 +51,7 @@ struct calltree_level {
 	/* the last CALLTREE_BLOCK or fewer nodes, which are not in blocks */
 	struct calltree_node *nodes;
 	uint64_t count;
-	ARRAY_OF(uint64_t) blocks; /* offsets of full blocks in the spool */
+	ARRAY_OF(uint64_t) blocks; /* offsets of full blocks in the spill file */
 };
 
 /* A call that is open at the current record. */

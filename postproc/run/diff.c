@@ -217,7 +217,7 @@ static void join_renamed(struct diff_state *state)
 	}
 }
 
-/* ---- the sheet ---- */
+/* ---- the table ---- */
 
 /* [0]: new, [1]: old. An amount that no sample hit may have been there. */
 static const char *fate_of(const struct measure_place *place)

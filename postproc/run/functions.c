@@ -163,7 +163,7 @@ static void process(void *user)
 	state->by_id.count = 0;
 }
 
-/* ---- sheets ---- */
+/* ---- tables ---- */
 
 /* Linux has the same numbers on all processors that are supported. */
 static const char *name_of_error(uint32_t number)

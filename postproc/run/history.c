@@ -182,7 +182,7 @@ static void process(void *user)
 	state->has_base = false;
 }
 
-/* ---- the sheet ---- */
+/* ---- the table ---- */
 
 static void put(struct history_state *state, struct sheet *sheet, const struct history_call *call)
 {

@@ -18,8 +18,8 @@
 #include "base/table.h"
 
 #define SPANS_STEPS   256u
-#define SPANS_NEVER   UINT64_MAX /* not lost */
-#define SPANS_A_PLACE 40u /* of a model: so many for each place that may have a row of its own */
+#define SPANS_NEVER   UINT64_MAX /* not released */
+#define SPANS_A_PLACE 40u	 /* of a model, for each place that may have a row */
 
 struct span {
 	uint64_t gained, lost; /* gained, lost: steps; SPANS_NEVER: not released */

@@ -15,7 +15,7 @@
 #define ALIKE_MAX 6u  /* up to this many like threads have a row each */
 #define DEPTH_MAX 30u /* of the tree as shown */
 
-/* A row of the sheet: one thread, or several like ones. */
+/* A row of the table: one thread, or several like ones. */
 struct line {
 	const char *name, *fate;
 	uint32_t pid, tid, depth;
@@ -273,7 +273,7 @@ static void process(void *user)
 	threads_clear(&state->threads);
 }
 
-/* ---- the sheet ---- */
+/* ---- the table ---- */
 
 static void put_waits(struct sheet *sheet, const struct line *line)
 {

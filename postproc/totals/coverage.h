@@ -61,7 +61,7 @@ void coverage_clear(struct coverage *coverage);
 void coverage_event(struct coverage *coverage, const struct event *event);
 void coverage_note(struct coverage *coverage, const struct event *event);
 
-/* end_ns: end of the process, or of what is known of it. */
+/* end_ns: end of the process, or the last known time. */
 void coverage_of_process(const struct coverage *coverage, uint64_t end_ns,
 			 struct coverage_sum *sum);
 

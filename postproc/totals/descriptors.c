@@ -116,7 +116,7 @@ static struct descriptor_step step_of(const struct event *event)
 
 /* ---- the object behind a descriptor ---- */
 
-/* Reads an argument as a number; false: there is no such argument. */
+/* Reads an argument as a number; false: the call does not have it. */
 static bool number_of(const struct event *event, const char *name, uint64_t *number)
 {
 	const char *text = event_argument(event, name);

@@ -338,7 +338,7 @@ static void note_settings(struct summary *summary, const struct event *event)
 		summary->follow = copy(summary, follow);
 }
 
-/* Whether a call under way may be a wait. An exec or exit that does not return is none. */
+/* Whether a call under way may be a wait. An exec or exit that does not return is not. */
 static bool may_block(const struct hook *hook)
 {
 	return hook_may_sleep(hook) && hook->operation != OPERATION_END;

@@ -27,7 +27,7 @@
 #include "waits/wakes.h"
 #include "trace/trace.h"
 
-#define SUMMARY_BLOCKED_MAX 256u /* open calls that are kept, of a process */
+#define SUMMARY_BLOCKED_MAX 256u /* open calls kept of a process */
 #define SUMMARY_COMMAND_MAX 256u
 
 /* The most that one process held at a time. */
@@ -338,7 +338,7 @@ struct summary {
 	ARRAY_OF(struct summary_spawned) spawned;
 	/* after summary_end(), by pid: index + 1 of the last image of the process */
 	struct map last_by_pid;
-	/* by exec, to programs of which no stream has ended yet */
+	/* by exec, to programs whose streams have not ended yet */
 	ARRAY_OF(struct summary_passed *) passed;
 	struct summary_fold *fold;
 };

@@ -27,7 +27,7 @@ struct tally_place {
 	bool is_part;
 };
 
-#define TALLY_ENTRIES 256u /* of a chunk */
+#define TALLY_ENTRIES 256u /* in a chunk */
 
 /*
  * The values of a report for each place. merge adds an entry of the process to an entry of the run;
@@ -48,7 +48,7 @@ struct tallies {
 	struct pool pool;
 	struct pool_recent recent; /* names of functions */
 	ARRAY_OF(struct tally_place) places;
-	uint32_t *first; /* by number of a node of the atlas: index + 1 of a place; 0: none */
+	uint32_t *first; /* by number of a node of the address map: index + 1 of a place; 0: none */
 	size_t first_count;
 	struct tally list[LEDGER_LISTENERS +
 			  4]; /* 4 more: the summary and leaks have tallies of their own */
@@ -88,7 +88,7 @@ static inline void *tally_entry(struct tally *tally, uint32_t site)
 
 /*
  * The process has ended: its sites become places of the run, and entries are merged. Call it before
- * the atlas gets another process.
+ * the address map gets another process.
  */
 void tallies_close(struct tallies *tallies, const struct sites *sites);
 

@@ -20,7 +20,7 @@ struct hook;
 
 #define THREAD_NONE	 UINT32_MAX
 #define THREAD_NAME_SIZE 16u   /* the kernel's TASK_COMM_LEN */
-#define THREADS_WAIT_NS	 1000u /* what took less did not wait */
+#define THREADS_WAIT_NS	 1000u /* shorter calls count as no wait */
 #define THREAD_CALL_SIZE 32u
 
 enum thread_wait { /* in the order of the columns of thread_waits */

@@ -24,7 +24,7 @@ struct touched {
 	struct {
 		struct touched_module {
 			uint64_t events, last; /* last: the backtrace that was counted last */
-		} * items;		       /* by number in the atlas */
+		} * items;		       /* by number in the address map */
 		size_t count, capacity;
 	} modules;
 	uint64_t looked; /* backtraces examined in all processes */
@@ -35,7 +35,7 @@ void touched_free(struct touched *touched);
 /* A call. */
 void touched_event(struct touched *touched, const struct event *event);
 
-/* The process was read to its end; the atlas still has its mappings. */
+/* The process was read to its end; the address map still has its mappings. */
 void touched_process(struct touched *touched, const struct atlas *atlas);
 
 /* Events of all processes so far that have a frame in the module, and their percentage of all. */

@@ -24,7 +24,7 @@
 
 #define CHAINS_PARTS 64u
 #define CHAINS_STEPS 16u
-#define CHAINS_MOST  65536u /* links; what is new then ends with its first step */
+#define CHAINS_MOST  65536u /* links; later chains end after their first step */
 
 /* One step: a thread waited at waiter for a thread at waker, which itself waited as next says. */
 struct chains_link {

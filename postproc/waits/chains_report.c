@@ -178,7 +178,7 @@ static void process(void *user)
 	lanes_clear(&state->lanes);
 }
 
-/* ---- sheets ---- */
+/* ---- tables ---- */
 
 static struct owed *owed_to(struct chains_state *state, const struct chains_link *link)
 {

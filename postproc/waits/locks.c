@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Locks: where threads wait, which threads hold the lock meanwhile, and what can deadlock. The view
+ * Locks: where threads wait, which threads hold the locks, and what can deadlock. The view
  * has one process at a time; this adds up the call sites of all processes.
  */
 #include <stdio.h>
@@ -217,7 +217,7 @@ static void process(void *user)
 	close_all(state);
 }
 
-/* ---- sheets ---- */
+/* ---- tables ---- */
 
 static void put_blocked(struct locks_state *state, struct sheets *sheets)
 {

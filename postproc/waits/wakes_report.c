@@ -115,7 +115,7 @@ void wakes_report_process(void *user)
 	wakes_clear(&state->view);
 }
 
-/* ---- sheets ---- */
+/* ---- tables ---- */
 
 static void put_ends(const struct wakes_report *state, struct sheet *sheet,
 		     const struct wakes_ends *ends)

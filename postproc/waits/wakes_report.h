@@ -39,7 +39,7 @@ void wakes_report_event(void *state, const struct event *event);
 void wakes_report_process(void *state);
 void wakes_report_destroy(void *state);
 
-/* Fills a sheet that has the columns of cond_waits. */
+/* Fills a table that has the columns of cond_waits. */
 void wakes_report_waits(const struct wakes_report *state, struct sheet *sheet);
 
 #endif
