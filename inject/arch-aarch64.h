@@ -3,9 +3,9 @@
 #define INJECT_ARCH_AARCH64_H
 
 /*
- * When a thread is stopped in a system call the kernel has already made up its mind: the pc is back
- * at the instruction with the first argument in x0 again, or behind it with -EINTR; and it no
- * longer tells that there was a call (do_signal() in arch/arm64/kernel/signal.c).
+ * When a thread stops in a system call, the kernel has already decided how the call continues: the
+ * pc is back at its instruction with the first argument in x0, or after it with -EINTR. The
+ * registers no longer show that there was a call (do_signal() in arch/arm64/kernel/signal.c).
  */
 
 #include <asm/ptrace.h>
@@ -34,7 +34,7 @@ static const uint8_t arch_syscall_code[] = { 0x01, 0x00, 0x00, 0xd4,   /* svc #0
 /* the vDSO's: mov x8, #rt_sigreturn; svc #0 */
 static const uint8_t arch_restorer_code[] = { 0x68, 0x11, 0x80, 0xd2, 0x01, 0x00, 0x00, 0xd4 };
 
-/* As on x86-64: the function in x16, the word in x19. */
+/* Like the code for x86-64, with the function in x16 and the word in x19. */
 static const uint8_t arch_call_code[] = {
 	0x00, 0x02, 0x3f, 0xd6, /* blr x16 */
 	0x60, 0x06, 0x00, 0xf9, /* str x0, [x19, #8] */
@@ -83,25 +83,25 @@ static inline uint64_t arch_thread_pointer(const struct arch_state *state)
 	return state->thread_pointer;
 }
 
-/* The one that it stands at or behind: it is in it, comes from it or is about to make it. */
+/* The system call whose instruction is at the pc or just before it. */
 static inline int64_t arch_number(const struct arch_state *state)
 {
 	return state->is_at_call ? (int64_t)state->regs.regs[8] : -1;
 }
 
-/* What a function that calls no other one returns to need not be on the stack. */
+/* A leaf function's return address is in the link register, perhaps not on the stack. */
 static inline uint64_t arch_link(const struct arch_state *state)
 {
 	return state->regs.regs[30];
 }
 
-/* Without the code that signs it (pointer authentication). Code is mapped below 2^48. */
+/* Removes the pointer authentication code. Code is mapped below 2^48. */
 static inline uint64_t arch_plain(uint64_t word)
 {
 	return word & 0xffffffffffffu;
 }
 
-/* SVE's registers, or the modes of SME. A system call of the thread's own ends what they hold. */
+/* Whether SVE registers or SME modes are in use. A system call of the thread clears them. */
 static inline bool arch_has_more(pid_t thread)
 {
 	static const int sets[] = { 0x405 /* NT_ARM_SVE */, 0x40b /* NT_ARM_SSVE */ };
@@ -137,7 +137,7 @@ static inline bool arch_is_behind_call(const uint8_t *at)
 }
 #define ARCH_CALL_LENGTH 4u
 
-/* PSTATE.BTYPE: it has just jumped, and may land at few places. */
+/* PSTATE.BTYPE: set by an indirect branch, which may land at few instructions. */
 #define ARCH_LANDING 0xc00u
 
 static inline void arch_begin_call(struct arch_state *state, uint64_t code, uint64_t sp,
@@ -166,13 +166,13 @@ static inline void arch_begin_syscall(struct arch_state *state, uint64_t instruc
 }
 #define ARCH_RETURN_ON_STACK 0u
 
-/* The kernel has done so. */
+/* The kernel has already done this. */
 static inline void arch_make_again(struct arch_state *state)
 {
 	(void)state;
 }
 
-/* Whether it is in a call that the kernel would go on with by what it keeps. */
+/* Whether the thread is in a call that the kernel would continue from its own state. */
 static inline bool arch_disturbs(const struct arch_state *state)
 {
 	const uint64_t number = state->regs.regs[8], *argument = (const uint64_t *)state->regs.regs;
@@ -188,7 +188,7 @@ static inline size_t arch_write_frame(const struct arch_state *state, uint64_t a
 {
 	struct fpsimd_context floating = { .head = { FPSIMD_MAGIC, sizeof(floating) } };
 	const struct user_fpsimd_struct *vector = (const void *)state->vector;
-	ucontext_t *context = (ucontext_t *)(void *)(buffer + 128); /* behind siginfo */
+	ucontext_t *context = (ucontext_t *)(void *)(buffer + 128); /* after siginfo */
 
 	(void)at;
 	memset(buffer, 0, 128 + sizeof(*context));

@@ -12,7 +12,7 @@
 #define ARCH_MACHINE	 EM_X86_64
 #define ARCH_VECTOR_NOTE NT_X86_XSTATE
 #define ARCH_RED_ZONE	 128u
-#define ARCH_CODE_STEP	 1u /* instructions begin at multiples of it */
+#define ARCH_CODE_STEP	 1u /* alignment of instructions */
 
 #define ARCH_FORGETS_CALLS 0
 
@@ -22,10 +22,11 @@ static const uint8_t arch_syscall_code[] = { 0x0f, 0x05, 0xc3 }; /* syscall; ret
 static const uint8_t arch_restorer_code[] = { 0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05 };
 
 /*
- * Calls what rax says, leaves its result behind the word at rbx, sets that word, and sleeps as long
- * as the time behind both says: whoever watches takes the thread back meanwhile. If nobody does it
- * restores itself from the frame that then lies at its stack pointer. pselect6, for it leaves
- * nothing in the kernel that a call of the program's own would begin again by.
+ * Calls the function in rax, stores its result in the word after the one at rbx, sets the latter,
+ * and sleeps for the time stored behind them, in which the injector takes the thread back. If it
+ * does not, the thread restores itself from the frame at its stack pointer. It sleeps by pselect6,
+ * which leaves no state in the kernel that would replace the one of the program's own interrupted
+ * call.
  */
 static const uint8_t arch_call_code[] = {
 	0xff, 0xd0,			    /* call *%rax */
@@ -41,7 +42,8 @@ static const uint8_t arch_call_code[] = {
 	0x0f, 0x05,			    /* syscall */
 };
 
-/* jmp to the function with one argument: movabs $argument, %rdi; movabs $function, %rax; jmp *%rax
+/*
+ * Jumps to a function with one argument: movabs $argument, %rdi; movabs $function, %rax; jmp *%rax
  */
 #define ARCH_TRIGGER_SIZE 22u
 
@@ -81,33 +83,35 @@ static inline int64_t arch_syscall_result(const struct arch_state *state)
 	return (int64_t)state->regs.rax;
 }
 
-/* A return address that no word of the stack need have; 0: they all are there. */
+/* A return address that may be missing on the stack; 0: none is missing. */
 static inline uint64_t arch_link(const struct arch_state *state)
 {
 	(void)state;
 	return 0;
 }
 
-/* A word of the stack as the address that it may be. */
+/* The address that a word of the stack may be. */
 static inline uint64_t arch_plain(uint64_t word)
 {
 	return word;
 }
 
-/* Whether it has registers that neither the vectors' set nor a signal's frame can hold. */
+/*
+ * Whether the thread uses registers that neither the vector register set nor a signal frame holds.
+ */
 static inline bool arch_has_more(pid_t thread)
 {
 	(void)thread;
 	return false;
 }
 
-/* Of it: the first three are 0, 1, 2. */
+/* An argument of the system call; which: 0, 1 or 2. */
 static inline uint64_t arch_argument(const struct arch_state *state, int which)
 {
 	return which == 0 ? state->regs.rdi : which == 1 ? state->regs.rsi : state->regs.rdx;
 }
 
-/* Whether the instruction that ends before at is a call. at: at least 7 bytes into known code. */
+/* Whether the instruction before at is a call. at must be at least 7 bytes into known code. */
 static inline bool arch_is_behind_call(const uint8_t *at)
 {
 	if (at[-5] == 0xe8)
@@ -119,7 +123,7 @@ static inline bool arch_is_behind_call(const uint8_t *at)
 }
 #define ARCH_CALL_LENGTH 7u
 
-/* The thread is to run arch_call_code, which is at code. word: see there. */
+/* Prepares the thread to run arch_call_code, which is at code. word: address of its result. */
 static inline void arch_begin_call(struct arch_state *state, uint64_t code, uint64_t sp,
 				   uint64_t word, const struct arch_call *call)
 {
@@ -135,12 +139,12 @@ static inline void arch_begin_call(struct arch_state *state, uint64_t code, uint
 	regs->rbx = word;
 	regs->rbp = 0;
 	regs->orig_rax = ~0ull;
-	regs->eflags &= ~0x500ull; /* up, and no single steps */
+	regs->eflags &= ~0x500ull; /* direction flag and single steps off */
 }
 
 /*
- * The thread is to make a system call at instruction, in libc. restorer: what it returns to if
- * nobody watches; its address lies below the frame.
+ * Prepares the thread to make a system call by the instruction at this address in libc. restorer:
+ * return address if the injector dies; it is stored below the frame.
  */
 static inline void arch_begin_syscall(struct arch_state *state, uint64_t instruction, uint64_t sp,
 				      uint64_t restorer, const struct arch_call *call)
@@ -162,8 +166,8 @@ static inline void arch_begin_syscall(struct arch_state *state, uint64_t instruc
 #define ARCH_RETURN_ON_STACK 8u /* bytes below the frame for the restorer's address */
 
 /*
- * As the kernel handles a system call that is to be made again (its own codes for that), where it
- * does not come by: rt_sigreturn.
+ * Prepares the repetition of an interrupted call, as the kernel would for its own restart codes; it
+ * does not after rt_sigreturn.
  */
 static inline void arch_make_again(struct arch_state *state)
 {
@@ -177,15 +181,17 @@ static inline void arch_make_again(struct arch_state *state)
 	state->regs.orig_rax = ~0ull;
 }
 
-/* Whether what it was stopped in makes the kernel forget how another sleep would have gone on. */
+/*
+ * Whether the interrupted call has restart state in the kernel, which another sleep would replace.
+ */
 static inline bool arch_disturbs(const struct arch_state *state)
 {
 	return (int64_t)state->regs.rax == -516;
 }
 
 /*
- * The frame as a signal's, that rt_sigreturn restores all of state from when the stack pointer is
- * at. Returns its size in bytes; buffer has room for ARCH_FRAME_MAX.
+ * Writes a signal frame from which rt_sigreturn restores all of state when the stack pointer is at.
+ * Returns its size in bytes; buffer has ARCH_FRAME_MAX bytes.
  */
 static inline size_t arch_write_frame(const struct arch_state *state, uint64_t at, uint8_t *buffer)
 {
@@ -197,8 +203,8 @@ static inline size_t arch_write_frame(const struct arch_state *state, uint64_t a
 	ucontext_t context;
 
 	memset(&context, 0, sizeof(context));
-	context.uc_flags = 7;		/* extended state, and ss as it is */
-	context.uc_stack.ss_flags = 16; /* wrong: the thread's own signal stack stays */
+	context.uc_flags = 7;		/* extended state is present, and ss is restored */
+	context.uc_stack.ss_flags = 16; /* invalid, so that the thread keeps its own signal stack */
 	context.uc_mcontext.gregs[REG_R8] = (long long)regs->r8;
 	context.uc_mcontext.gregs[REG_R9] = (long long)regs->r9;
 	context.uc_mcontext.gregs[REG_R10] = (long long)regs->r10;
@@ -227,7 +233,7 @@ static inline size_t arch_write_frame(const struct arch_state *state, uint64_t a
 	memcpy(vector, state->vector, size);
 	software[0] = MAGIC_FIRST;
 	software[1] = size + (uint32_t)sizeof(last);
-	memcpy(software + 2, state->vector + SOFTWARE, 8); /* which parts there are */
+	memcpy(software + 2, state->vector + SOFTWARE, 8); /* the parts that are present */
 	software[4] = size;
 	memcpy(vector + SOFTWARE, software, sizeof(software));
 	memcpy(vector + size, &last, sizeof(last));

@@ -3,9 +3,9 @@
 #define INJECT_ARCH_H
 
 /*
- * What differs between processors when a thread of another process is made to call something:
- * registers, instructions, and the frame that the kernel leaves for a signal. Each processor has a
- * file that defines all that stands here; where there is none, ARCH_INJECTS is 0.
+ * The processor-specific part of making a thread of another process call a function: registers,
+ * instructions, and the frame that the kernel writes for a signal. A file for each processor
+ * defines the same names; on other processors ARCH_INJECTS is 0.
  */
 
 #include <stdbool.h>
@@ -19,18 +19,18 @@
 #define ARCH_VECTOR_MAX 16384u
 #define ARCH_FRAME_MAX	(ARCH_VECTOR_MAX + 8192u)
 
-/* All of a stopped thread that a call may change. */
+/* All state of a stopped thread that a call may change. */
 struct arch_state {
 	struct user_regs_struct regs;
 	uint8_t vector[ARCH_VECTOR_MAX] __attribute__((aligned(64)));
 	size_t vector_size;
 	uint64_t mask; /* blocked signals */
-	/* where the registers do not tell it (ARCH_FORGETS_CALLS) */
-	bool is_at_call; /* it stands at the instruction of a system call, or behind it */
+	/* set by hand where the registers do not show it (ARCH_FORGETS_CALLS) */
+	bool is_at_call; /* the pc is at the instruction of a system call, or just after it */
 	uint64_t thread_pointer;
 };
 
-/* A call to be made. */
+/* A function or system call to be made. */
 struct arch_call {
 	uint64_t function;
 	uint64_t argument[6];

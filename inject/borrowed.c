@@ -32,24 +32,24 @@
 #error "memfd_create(2) is needed"
 #endif
 
-#define STOP_MS	       5000 /* whoever has not stopped by then sleeps in the kernel for good */
+#define STOP_MS	       5000 /* a thread that needs longer is in an uninterruptible sleep */
 #define SYSCALL_MS     5000
-#define LOCK_MS	       20    /* for the loader's lock, … */
-#define SELF_MS	       1000  /* for a lock that it has itself, … */
-#define CALL_MS	       30000 /* … and for what a call may take beside them */
-#define LOCK_CONTENDED 2     /* a futex of libc's mutexes: others wait for it */
-#define MUTEX_KINDS    512   /* more than any kind of them has */
-#define HELD_MOST      64    /* threads that sleep on without their filter until we end */
-#define HOLD_MS	       2000  /* for one of them to be scheduled */
-#define HEAL_SECONDS   2     /* so long a thread waits for us before it goes on by itself */
+#define LOCK_MS	       20    /* before the thread is examined for the loader's lock, … */
+#define SELF_MS	       1000  /* … before it is examined for a lock that it has itself, … */
+#define CALL_MS	       30000 /* … and the limit of a whole call */
+#define LOCK_CONTENDED 2     /* futex of a libc mutex with waiters */
+#define MUTEX_KINDS    512   /* no mutex kind of libc is larger */
+#define HELD_MOST      64    /* limit of threads that stay traced until we exit */
+#define HOLD_MS	       2000  /* limit for such a thread to be scheduled */
+#define HEAL_SECONDS   2     /* a thread waits this long for us before it restores itself */
 #define SPIN	       20
-#define STEP_NS	       20000	/* between two looks at a call's word */
-#define AWAIT_NS       50000000 /* for a stop, should its signal have gone */
-#define TCB_WORDS      1024	/* around the thread pointer, where words may lead to our stack */
+#define STEP_NS	       20000	/* between two reads of a call's word */
+#define AWAIT_NS       50000000 /* limit of a wait for a stop whose signal may be lost */
+#define TCB_WORDS      1024	/* words around the thread pointer that may point to our stack */
 #define TCB_BELOW      512
 #define PAGE	       4096u
 
-/* What no thread may be without: these come from what it does itself. */
+/* Signals that must not be blocked: the thread's own instructions raise them. */
 #define SYNCHRONOUS                                                             \
 	(1ull << (SIGTRAP - 1) | 1ull << (SIGSEGV - 1) | 1ull << (SIGBUS - 1) | \
 	 1ull << (SIGILL - 1) | 1ull << (SIGFPE - 1) | 1ull << (SIGSYS - 1))
@@ -61,7 +61,7 @@ void remote_prepare(void)
 	const struct sigaction action = { .sa_handler = SIG_DFL };
 	sigset_t stops;
 
-	/* ignored as we may have been started, there would be no signal */
+	/* an inherited SIG_IGN would suppress the signal */
 	sigaction(SIGCHLD, &action, NULL);
 	sigemptyset(&stops);
 	sigaddset(&stops, SIGCHLD);
@@ -70,9 +70,9 @@ void remote_prepare(void)
 }
 
 /*
- * The thread's next stop as waitpid() tells it; -EAGAIN: none so far, -ESRCH: it is gone. Nothing
- * here gives the processor away by sched_yield(2), which on a busy machine costs a turn of all
- * others each time: the signal of the stop wakes us at once.
+ * Waits for the thread's next stop. Returns its status as waitpid() does; -EAGAIN: none within the
+ * limit; -ESRCH: the thread is gone. It does not use sched_yield(2), which on a busy machine waits
+ * for a turn of all other threads: the signal of the stop wakes us at once.
  */
 static int wait_stop(pid_t thread, uint64_t ms)
 {
@@ -97,7 +97,7 @@ static int wait_stop(pid_t thread, uint64_t ms)
 	}
 }
 
-/* What the registers do not tell. */
+/* Reads state that the registers do not contain. */
 static void look_around(const struct remote *remote, struct arch_state *state)
 {
 	struct iovec part = { &state->thread_pointer, sizeof(state->thread_pointer) };
@@ -140,7 +140,7 @@ static int get_state(struct remote *remote)
 	return 0;
 }
 
-/* Waits until the thread stands where PTRACE_INTERRUPT stops it; signals on their way go on. */
+/* Waits until the thread stops for PTRACE_INTERRUPT; delivers signals on the way. */
 static int wait_interrupted(struct remote *remote, struct error *err)
 {
 	for (;;) {
@@ -161,8 +161,8 @@ static int wait_interrupted(struct remote *remote, struct error *err)
 }
 
 /*
- * How the thread goes on. Set in a stop of the kernel's own for us, where it makes calls again by
- * their codes.
+ * Sets the registers with which the thread continues. Only valid in the kernel's own stop for us,
+ * after which it repeats calls by their restart codes.
  */
 static void settle(const struct remote *remote, struct arch_state *state)
 {
@@ -173,7 +173,7 @@ static void settle(const struct remote *remote, struct arch_state *state)
 	stopping_settle(&remote->stopping, &state->regs, use);
 }
 
-/* Those that our end will let go. */
+/* Threads that stay traced until we exit. */
 static pid_t held[HELD_MOST];
 static size_t held_count;
 
@@ -195,7 +195,7 @@ bool remote_may_suspend(const struct stopping *stopping)
 #endif
 }
 
-/* Lets the thread sleep on, until it has passed the filter that is suspended. */
+/* Lets the thread continue its sleep, and waits until it has passed the suspended filter. */
 static void hold(const struct remote *remote)
 {
 	const struct timespec step = { .tv_nsec = STEP_NS };
@@ -214,7 +214,7 @@ static void hold(const struct remote *remote)
 			       (long)(is_signal ? WSTOPSIG(status) : 0));
 		if (status == -ESRCH || clock_ns() > end)
 			return;
-		/* a call is told of a thread that sleeps: it is behind the filter by then */
+		/* /proc shows a call only for a sleeping thread, which has passed the filter */
 		proc_call(remote->target->subject.pid, remote->thread, &call);
 		if (status == -EAGAIN && call.number >= 0 &&
 		    (call.number == SYS_restart_syscall ||
@@ -242,7 +242,7 @@ int remote_stop(struct remote *remote, const struct target *target, const struct
 	if (!is_held(thread) && ptrace(PTRACE_SEIZE, thread, 0, options)) {
 		int number = errno;
 
-		/* what ends may be traced no more */
+		/* a thread that is ending cannot be traced */
 		if (number == ESRCH || proc_has_ended(target->subject.pid, thread))
 			return -EAGAIN;
 		/* a kernel without CONFIG_CHECKPOINT_RESTORE cannot suspend filters */
@@ -263,12 +263,12 @@ int remote_stop(struct remote *remote, const struct target *target, const struct
 		struct arch_state settled = remote->state;
 
 		stopping_stopped(&remote->stopping, &remote->state.regs);
-		/* at once: whoever kills us leaves it well */
+		/* at once, so that the thread continues correctly if we are killed */
 		settle(remote, &settled);
 		return set_regs(remote, &settled) ? -EAGAIN : 0;
 	}
 	if (status == -EAGAIN)
-		/* not stopped, so it cannot be let go either: our own end does that */
+		/* it has not stopped, so it cannot be detached; our exit does that */
 		return error_set(
 			err, ETIMEDOUT,
 			"thread %d does not stop (it sleeps in the kernel, or the machine is "
@@ -284,8 +284,8 @@ static void set_mask(struct remote *remote, uint64_t mask)
 }
 
 /*
- * The kernel makes an interrupted system call begin again where it stops a thread for us, and not
- * behind a system call of ours: so the thread is stopped there once more.
+ * The kernel repeats an interrupted system call after a stop of its own, but not after a system
+ * call of ours. So the thread is stopped that way once more.
  */
 static void stop_as_before(struct remote *remote)
 {
@@ -330,7 +330,7 @@ void remote_release(struct remote *remote)
 
 /* ---- calls ---- */
 
-/* Runs to the beginning or the end of a system call. Other signals wait until we are done. */
+/* Runs to the next entry or exit of a system call. Other signals stay blocked. */
 static int run_to_syscall(struct remote *remote, uint64_t ms)
 {
 	for (;;) {
@@ -349,12 +349,12 @@ static int run_to_syscall(struct remote *remote, uint64_t ms)
 	}
 }
 
-/* Makes the frame that the thread restores itself from at an address, and returns its size. */
+/* Makes the frame from which the thread restores itself, for this address. Returns its size. */
 static size_t make_frame(const struct remote *remote, uint64_t at, uint8_t buffer[ARCH_FRAME_MAX])
 {
 	struct arch_state state = remote->state;
 
-	/* behind a signal's frame the kernel has forgotten what it kept */
+	/* after a signal frame the kernel has forgotten its restart state */
 	stopping_settle(&remote->stopping, &state.regs, STOPPING_DISTURBED);
 	arch_make_again(&state);
 	return arch_write_frame(&state, at, buffer);
@@ -367,7 +367,7 @@ static int put_frame(struct remote *remote, uint64_t at)
 	return target_write(remote->target, at, buffer, make_frame(remote, at, buffer));
 }
 
-/* What lies below the thread's stack pointer while a frame does: a signal would take as much. */
+/* The bytes below the thread's stack pointer that a frame overwrites, as a signal's would. */
 struct loan {
 	uint64_t low, frame;
 	size_t size;
@@ -379,7 +379,7 @@ static void find_loan(const struct remote *remote, struct loan *loan)
 	size_t size = make_frame(remote, 0, loan->bytes);
 	uint64_t top = arch_sp(&remote->state) - ARCH_RED_ZONE;
 
-	/* the vectors' place within the frame depends on where it lies, by less than 64 */
+	/* the position of the vectors in the frame depends on its address, by less than 64 bytes */
 	loan->frame = (top - size - 64) & ~63ull;
 	loan->low = loan->frame - ARCH_RETURN_ON_STACK;
 	loan->size = size + 64 + ARCH_RETURN_ON_STACK;
@@ -392,7 +392,7 @@ bool remote_has_room(const struct remote *remote)
 		maps_at(&remote->target->subject.maps, arch_sp(&remote->state));
 
 	find_loan(remote, &loan);
-	/* a stack does not grow as somebody else writes below it (Linux 6.5) */
+	/* writes of another process do not grow a stack (Linux 6.5) */
 	return stack && stack->flags & MAPPING_WRITE &&
 	       !subject_get(&remote->target->subject, loan.low, loan.bytes, loan.size);
 }
@@ -401,7 +401,7 @@ static int begin(struct remote *remote, const struct arch_state *state)
 {
 	int status = set_regs(remote, state);
 
-	/* the mask behind the registers: whoever kills us between loses nothing */
+	/* set the mask after the registers, so that nothing is lost if we are killed in between */
 	if (!status && !remote->is_masked)
 		set_mask(remote, ~SYNCHRONOUS);
 	remote->is_masked |= !status;
@@ -436,15 +436,15 @@ int64_t remote_syscall(struct remote *remote, const struct arch_call *call)
 		status = run_to_syscall(remote, SYSCALL_MS);
 	if (!status)
 		status = get_regs(remote, &state);
-	/* the thread stands behind the call, and we restore it ourselves */
+	/* the call has returned, and we restore the thread ourselves */
 	if (!status && borrows)
 		status = target_write(remote->target, loan.low, loan.bytes, loan.size);
 	return status ? status : arch_syscall_result(&state);
 }
 
-/* ---- what waits for the loader's lock ---- */
+/* ---- waits for the loader's lock ---- */
 
-/* Whether address lies in the loader's data, where its locks are. */
+/* Whether address is in the loader's data, where its locks are. */
 static bool is_loaders(const struct target *target, uint64_t address)
 {
 	const struct mapping *map = maps_at(&target->subject.maps, address);
@@ -452,14 +452,14 @@ static bool is_loaders(const struct target *target, uint64_t address)
 
 	if (!map || !loader || !(map->flags & MAPPING_WRITE))
 		return false;
-	/* its .bss is behind the file, and has no name */
+	/* its .bss follows the file's mappings and has no name */
 	return strstr(map->path, "/ld-linux") || (!*map->path && map > target->subject.maps.items &&
 						  strstr(map[-1].path, "/ld-linux"));
 }
 
 /*
- * The loader's locks lie side by side, and the first one is taken first. Who has a neighbour of the
- * one that it waits for cannot be called back.
+ * The loader's locks are adjacent, and the first is taken first. A thread that owns a neighbour of
+ * the lock that it waits for cannot be called back.
  */
 static bool has_taken(const struct remote *remote, uint64_t lock)
 {
@@ -476,7 +476,7 @@ static bool has_taken(const struct remote *remote, uint64_t lock)
 	return false;
 }
 
-/* The words of the thread's descriptor that lead to our stack, as they were. */
+/* Restores the words of the thread's descriptor that point to our stack. */
 static void put_back_words(const struct remote *remote, const uint64_t *before)
 {
 	uint64_t now[TCB_WORDS], at = arch_thread_pointer(&remote->state) - TCB_BELOW * 8ull;
@@ -490,8 +490,8 @@ static void put_back_words(const struct remote *remote, const uint64_t *before)
 }
 
 /*
- * The thread waits for a lock of the loader that somebody has who may wait for this thread. Nothing
- * is taken yet, so it can go.
+ * Whether the thread waits for a lock of the loader, whose owner may wait for this thread. It has
+ * no other lock yet, so the call can be undone.
  */
 static bool waits_for_loader(const struct remote *remote, const struct arch_state *state)
 {
@@ -501,8 +501,8 @@ static bool waits_for_loader(const struct remote *remote, const struct arch_stat
 }
 
 /*
- * It waits for a mutex of libc's that it has itself: it was taken from a place that nobody could
- * know to be unsafe, and this call will never come back.
+ * Whether the thread waits for a libc mutex that it owns itself: it was borrowed in a function that
+ * was not known to be unsafe, and the call will never return.
  */
 static bool waits_for_itself(const struct remote *remote, const struct arch_state *state)
 {
@@ -522,7 +522,7 @@ static bool waits_for_itself(const struct remote *remote, const struct arch_stat
 	       mutex.users && mutex.kind < MUTEX_KINDS;
 }
 
-/* What the code leaves behind a call, and how long it then waits for us. */
+/* The result that the code stores, and how long it then waits for us. */
 struct remote_word {
 	uint64_t is_done, result;
 	uint64_t seconds, nanoseconds;
@@ -539,7 +539,7 @@ static int stop_now(struct remote *remote)
 			return stop;
 		if (stop >> 16 == PTRACE_EVENT_STOP)
 			return 0;
-		/* it runs into what it cannot survive: that is ours to tell, not to repeat */
+		/* a fatal signal: report it instead of delivering it again */
 		if (!(WSTOPSIG(stop) & 0x80))
 			return -EFAULT;
 		ptrace(PTRACE_CONT, remote->thread, 0, 0);
@@ -547,8 +547,8 @@ static int stop_now(struct remote *remote)
 }
 
 /*
- * Nothing has been heard of the call for a while: the thread is asked what it waits for. is_late:
- * for so long that it is no accident.
+ * The call has not returned for a while: examines what the thread waits for. is_late: for so long
+ * that it is no coincidence.
  */
 static int look_after(struct remote *remote, const uint64_t *before, bool is_late)
 {
@@ -571,7 +571,7 @@ static int look_after(struct remote *remote, const uint64_t *before, bool is_lat
 	return ptrace(PTRACE_CONT, remote->thread, 0, 0) ? -ESRCH : 0;
 }
 
-/* Looks at the word until the call is back. 0: it is; -EAGAIN: not yet. */
+/* Reads the word until the call has returned. Returns 0; -EAGAIN: not yet. */
 static int poll_word(struct remote *remote, struct remote_word *word, uint64_t ms)
 {
 	const struct timespec step = { .tv_nsec = STEP_NS };
@@ -593,7 +593,7 @@ static int poll_word(struct remote *remote, struct remote_word *word, uint64_t m
 	}
 }
 
-/* The thread must still stand in our code: if not, it has gone on by itself. */
+/* Takes the thread back; it must still be in our code, otherwise it has restored itself. */
 static int fetch(struct remote *remote)
 {
 	uint64_t code = remote->scratch + REMOTE_CODE;
@@ -613,7 +613,7 @@ static int fetch(struct remote *remote)
 	return status ? -ESRCH : -ECANCELED;
 }
 
-/* For tests another one may be set. */
+/* Tests may set another limit. */
 static uint64_t call_ns(void)
 {
 	const char *text = getenv("HOLDTRACE_CALL_MS");
@@ -622,9 +622,9 @@ static uint64_t call_ns(void)
 }
 
 /*
- * Runs until the call is back. One that takes too long is in the middle of the loader, and may have
- * its lock: it is not taken away from there, for nobody else would give that back, unless it waits
- * for itself. When it is done the thread restores itself from the frame below.
+ * Runs until the call has returned. A call that takes too long may own the loader's lock, which no
+ * other thread would release, so it is left to finish; only a call that waits for itself is
+ * abandoned. The thread then restores itself from the frame.
  */
 static int run_call(struct remote *remote, struct remote_word *word, const uint64_t *before)
 {
@@ -681,7 +681,7 @@ int remote_call(struct remote *remote, const struct arch_call *call, uint64_t *r
 	return status;
 }
 
-/* ---- memory of our own there ---- */
+/* ---- our memory in the target ---- */
 
 int remote_begin(struct remote *remote, struct error *err)
 {
@@ -706,7 +706,7 @@ void remote_end(struct remote *remote)
 {
 	uint64_t scratch = remote->scratch;
 
-	/* the frame of this call lies on the thread's own stack */
+	/* the frame of this call is on the thread's own stack */
 	remote->scratch = 0;
 	if (scratch)
 		remote_syscall(remote, &(struct arch_call){ SYS_munmap, { scratch, REMOTE_SIZE } });

@@ -3,9 +3,9 @@
 #define INJECT_BORROWED_H
 
 /*
- * One thread of the target, stopped, and what it is made to call. Every call is made as if it came
- * from a signal handler: below it lies a frame that the thread restores itself from. So whoever
- * kills the injector in the middle harms nobody.
+ * The borrowed thread: one thread of the target, stopped, that makes calls for us. Every call looks
+ * as if it came from a signal handler: below it is a frame from which the thread restores itself.
+ * So a killed injector harms no one.
  */
 
 #include <stdbool.h>
@@ -20,83 +20,86 @@
 struct remote {
 	const struct target *target;
 	pid_t thread;
-	struct arch_state state;  /* as it was stopped */
-	struct stopping stopping; /* what it slept in */
-	uint64_t begun_ns;	  /* when it was stopped */
-	uint64_t scratch;	  /* memory of our own in the target; 0: none yet */
-	bool is_suspended;	  /* its filter of system calls, while we trace it */
-	bool is_masked;		  /* signals wait meanwhile */
-	bool was_disturbed;	  /* it was stopped in the middle of a call */
-	bool is_left;		  /* it is in a call still, and goes on by itself behind it */
+	struct arch_state state;  /* at the stop */
+	struct stopping stopping; /* the call in which it slept */
+	uint64_t begun_ns;	  /* time of the stop */
+	uint64_t scratch;	  /* our memory in the target; 0: none yet */
+	bool is_suspended;	  /* its seccomp filter, while we trace it */
+	bool is_masked;		  /* its signals are blocked during our calls */
+	bool was_disturbed;	  /* a call of ours was interrupted, so the kernel has forgotten the
+				   * thread's own call */
+	bool is_left;		  /* it is still in a call of ours, and restores itself
+				   * afterwards */
 };
 
-/* Parts of the scratch memory, from its start. The page of the code cannot be written. */
+/* Layout of the scratch memory, as offsets. The page with the code is read-only. */
 enum {
 	REMOTE_DATA = 0,
 	REMOTE_DATA_SIZE = 3072,
-	REMOTE_WORD = 3072, /* what a call leaves: struct remote_word */
+	REMOTE_WORD = 3072, /* results of a call: struct remote_word */
 	REMOTE_CODE = 4096,
 	REMOTE_STACK = 8192,
 	REMOTE_STACK_SIZE = 256 << 10,
-	REMOTE_FRAME = REMOTE_STACK + REMOTE_STACK_SIZE, /* room for the frame of a signal */
+	REMOTE_FRAME = REMOTE_STACK + REMOTE_STACK_SIZE, /* space for a signal frame */
 	REMOTE_SIZE = REMOTE_FRAME + 32768,
 };
 
-/* To be called once before the first stop: stops are told by SIGCHLD, which is blocked for that. */
+/* Call it once before the first stop: blocks SIGCHLD, which announces stops. */
 void remote_prepare(void);
 
-/* Whether the stack of a stopped thread has room for the frame of a signal, which is laid there
- * once. */
+/* Whether the stack of a stopped thread has space for one signal frame. */
 bool remote_has_room(const struct remote *remote);
 
 /*
- * Whether the filter of system calls (seccomp) of a thread can be suspended while we trace it: then
- * no sleep of it stands against a stop.
+ * Whether the thread's seccomp filter can be suspended while we trace it, so that no sleep of it is
+ * an objection to a stop.
  */
 bool remote_may_suspend(const struct stopping *stopping);
 
 /*
- * Stops one thread, which stopping_look() had no objection to. Returns 0, or a negative errno:
- * -EAGAIN if another may be tried, -EBUSY with a sentence if the process must not be touched.
+ * Stops one thread, to which stopping_look() had no objection. Returns 0, or a negative errno:
+ * -EAGAIN if another thread may be tried, -EBUSY with a text if the process must not be touched.
  */
 int remote_stop(struct remote *remote, const struct target *target, const struct stopping *stopping,
 		struct error *err);
 
 /*
- * Lets it go as if nothing had been; one that is left, to where the call's frame leads it. One
- * whose filter might not let it go on with its sleep goes on while we trace it, without the filter,
- * and is let go by our own end: that disturbs no sleep, as PTRACE_DETACH would.
+ * Lets the thread continue as if it had not been stopped; a thread that is left continues where the
+ * frame of our call leads it. A thread whose filter might forbid continuing its sleep stays traced,
+ * with the filter suspended, until we exit: unlike PTRACE_DETACH that does not interrupt the sleep.
  */
 void remote_release(struct remote *remote);
 
-/* Makes the memory that calls need; and gives it back. */
+/* Maps the memory that calls need; remote_end() unmaps it. */
 int remote_begin(struct remote *remote, struct error *err);
 void remote_end(struct remote *remote);
 
-/* A system call in the target: its result, -errno. */
+/* Makes a system call in the target. Returns its result or -errno. */
 int64_t remote_syscall(struct remote *remote, const struct arch_call *call);
 
 /*
- * Calls a function. Returns 0 with its result; -EDEADLK if it waits for the loader's lock, whose
- * owner may wait for this thread: then it was taken back, and may be called later; -ECANCELED with
- * its result if we were too slow, and the thread has gone on by itself; -ETIMEDOUT if the call was,
- * which is then left to itself; -ENOTRECOVERABLE if it would never come back: then it was given up
- * within the loader; another negative errno with a sentence.
+ * Calls a function in the target. Returns 0 with its result; -EDEADLK if it waits for the loader's
+ * lock, whose owner may wait for this thread: the call was undone and may be repeated later;
+ * -ECANCELED with its result if we were too slow and the thread has restored itself; -ETIMEDOUT if
+ * the call takes too long, which is then left to finish by itself; -ENOTRECOVERABLE if it would
+ * never return: it was abandoned inside the loader; another negative errno with a text.
  */
 int remote_call(struct remote *remote, const struct arch_call *call, uint64_t *result,
 		struct error *err);
 
-/* Leaves a page in the target's mappings that has the name of such a file. */
+/* Leaves a page of a file with this name in the target's mappings, as a mark. */
 void remote_leave_page(struct remote *remote, const char *name);
 
 /*
- * Files of ours that are open in a process: calls that did not come back have left them so. To be
- * found before the stop, for a server may have very many files, and closed within it.
+ * Files of ours that interrupted attaches left open in a process. Find them before the stop,
+ * because a server may have very many files, and close them during it.
  */
 size_t remote_find_files(pid_t pid, int *files, size_t most);
 void remote_close_file(struct remote *remote, int file);
 
-/* A file in the target's memory with these bytes: its descriptor there, or -errno. */
+/*
+ * Creates a file in the target's memory with these bytes. Returns its descriptor there, or -errno.
+ */
 int remote_file(struct remote *remote, const char *name, const void *bytes, size_t size);
 
 #endif

@@ -29,18 +29,18 @@
 #include <time.h>
 #include <unistd.h>
 
-#define PATIENCE_NS   10000000000ull /* to find a thread at a safe place */
-#define LEADER_NS     5000000000ull  /* to find the first one there, where others cost more */
+#define PATIENCE_NS   10000000000ull /* to find a thread that may be borrowed */
+#define LEADER_NS     5000000000ull  /* part of it that tries only the first thread */
 #define RETRY_NS      20000000
 #define LIBRARY_MOST  (64u << 20)
 #define SEGMENTS_MOST 32
 #define LEFT_MOST     64
 
-/* The library's file, and where its door is in it. */
+/* The library's file, and the position of its entry point. */
 struct library {
 	uint8_t *bytes;
-	size_t size, used, door; /* used: by what is loaded; door: its offset */
-	uint64_t address;	 /* of the door, from where the library is loaded */
+	size_t size, used, door; /* used: bytes that are loaded; door: offset of the entry point */
+	uint64_t address;	 /* of the entry point, relative to the library's base */
 };
 
 struct work {
@@ -49,10 +49,10 @@ struct work {
 	struct library library;
 	struct late_order *order;
 	struct inject_result *result;
-	uint64_t door;	   /* in the target; 0: the library is not there */
-	uint64_t function; /* of the library, which obeys */
+	uint64_t door;	   /* address in the target; 0: the library is not loaded */
+	uint64_t function; /* the library's function that obeys orders */
 	unsigned round;
-	int left[LEFT_MOST]; /* files of attaches before that did not come to their end */
+	int left[LEFT_MOST]; /* files of earlier attaches that did not finish */
 	size_t left_count;
 };
 
@@ -98,7 +98,7 @@ static int find_door(struct library *library, struct error *err)
 		if (segment->p_type != PT_LOAD || segment->p_offset > library->size ||
 		    segment->p_filesz > library->size - segment->p_offset)
 			continue;
-		/* debug information is behind all that is loaded */
+		/* debug information is at the end and is not loaded */
 		if (segment->p_offset + segment->p_filesz > library->used)
 			library->used = segment->p_offset + segment->p_filesz;
 		if (offset >= segment->p_offset && offset - segment->p_offset < segment->p_filesz)
@@ -108,7 +108,7 @@ static int find_door(struct library *library, struct error *err)
 				: error_set(err, ENOEXEC, "the library of holdtrace has no door");
 }
 
-/* ---- what is there already ---- */
+/* ---- the library if it is loaded ---- */
 
 static bool is_library(const struct mapping *map)
 {
@@ -119,7 +119,9 @@ static bool is_library(const struct mapping *map)
 		strncmp(name, "/libholdtrace.so", 16) == 0);
 }
 
-/* The door of a library that is loaded: from an attach before, or since the program began. */
+/*
+ * Finds the entry point of a loaded library: from an earlier attach, or from the program's start.
+ */
 static int find_loaded(struct work *work, struct error *err)
 {
 	struct late_door door;
@@ -154,8 +156,8 @@ static void pause_ns(long ns)
 }
 
 /*
- * In which turn a thread is borrowed: first those that sleep and go on by being made to call again,
- * then those of whose sleep the kernel knows the rest, then those that run. -1: never.
+ * The order in which threads are tried: first sleeping threads whose call is simply repeated, then
+ * those whose remaining time only the kernel knows, then running ones. -1: never.
  */
 static int turn_of(const struct stopping *stopping, const char **where)
 {
@@ -173,8 +175,8 @@ static int turn_of(const struct stopping *stopping, const char **where)
 }
 
 /*
- * jemalloc gives each thread that allocates an arena, and arenas threads of their own, which stay.
- * The first thread has allocated, others may not have.
+ * jemalloc gives each allocating thread an arena, and arenas may get background threads, which
+ * remain. The first thread has allocated; others may not have.
  */
 static bool has_arena_threads(pid_t pid)
 {
@@ -190,7 +192,7 @@ static bool has_arena_threads(pid_t pid)
 	return found;
 }
 
-/* Stops the thread. Returns 0 if it may be borrowed, -EAGAIN if it may not, and goes on. */
+/* Stops the thread. Returns 0 if it may be borrowed, -EAGAIN if not; it continues then. */
 static int try_thread(struct work *work, struct remote *remote, const struct stopping *stopping,
 		      const char **where, struct error *err)
 {
@@ -214,7 +216,7 @@ static int try_thread(struct work *work, struct remote *remote, const struct sto
 	return status;
 }
 
-/* One look at all threads. Returns 0 with one stopped at a safe place. */
+/* Tries all threads once. Returns 0 with one stopped that may be borrowed. */
 static int choose_once(struct work *work, struct remote *remote, bool wants_leader,
 		       const char **where, struct error *err)
 {
@@ -257,7 +259,9 @@ static int choose(struct work *work, struct remote *remote, struct error *err)
 					 "no thread of process %d came to a safe place in 10 "
 					 "seconds (the last one was in %s): try again",
 					 (int)work->target.subject.pid, where);
-		/* not always at the same place of a loop; and if nothing may be stopped, less often
+		/*
+		 * vary the pause, to meet other points of a loop; if no thread may be stopped,
+		 * pause longer
 		 */
 		pause_ns((work->result->stops ? 50000 : 1000000) +
 			 (long)(work->round++ % 7) * 130000);
@@ -265,11 +269,11 @@ static int choose(struct work *work, struct remote *remote, struct error *err)
 	return status;
 }
 
-/* ---- libraries there ---- */
+/* ---- loading libraries there ---- */
 
 /*
- * The loader knows a library by its path, and numbers of descriptors come again: each has a path
- * that none had before it.
+ * The loader identifies a library by its path, and descriptor numbers are reused: so each path is
+ * spelled in a way that was never used before.
  */
 static void write_path(char *path, size_t room, int fd)
 {
@@ -282,7 +286,7 @@ static void write_path(char *path, size_t room, int fd)
 	snprintf(path + length, room - length, "/%d", fd);
 }
 
-/* What the loader says of its failure; it is then no longer the program's to find. */
+/* Reports the loader's error text, which the program cannot read afterwards. */
 static int tell_loader(struct work *work, struct remote *remote, struct error *err)
 {
 	char text[256] = "";
@@ -304,8 +308,8 @@ static int tell_loader(struct work *work, struct remote *remote, struct error *e
 _Static_assert(PATH_ROOM + sizeof(struct late_order) <= REMOTE_DATA_SIZE, "both fit");
 
 /*
- * Loads bytes as a library, whose constructor obeys the order that lies at order_at; and closes
- * their file, if that has not.
+ * Loads bytes as a library, whose constructor obeys the order at order_at; closes its file, unless
+ * the constructor has.
  */
 static int load(struct work *work, struct remote *remote, const char *name, const void *bytes,
 		size_t size, int flags, uint64_t *handle, struct error *err)
@@ -337,7 +341,7 @@ static int load(struct work *work, struct remote *remote, const char *name, cons
 				 "done: try again",
 				 (int)work->target.subject.pid);
 	if (remote->is_left) {
-		/* what the loader comes to later, without us, is to change nothing */
+		/* if the loader finishes later, without us, the order must change nothing */
 		order->command = LATE_NOTHING;
 		target_write(&work->target, order_at, order, sizeof(*order));
 		return status;
@@ -350,7 +354,7 @@ static int load(struct work *work, struct remote *remote, const char *name, cons
 	return status;
 }
 
-/* The library obeys as it comes: its constructor finds the order by the door. */
+/* Loads the library, whose constructor finds the order through the entry point. */
 static int bring_in(struct work *work, struct remote *remote, struct error *err)
 {
 	uint64_t order_at = remote->scratch + REMOTE_DATA + PATH_ROOM, handle;
@@ -361,8 +365,10 @@ static int bring_in(struct work *work, struct remote *remote, struct error *err)
 		    RTLD_NOW | RTLD_NODELETE, &handle, err);
 }
 
-/* To the library that is there. What cannot be unloaded now stays: two pages, that nobody calls
- * again. */
+/*
+ * Gives the order to a loaded library. A trigger that cannot be unloaded stays: two pages that are
+ * never called again.
+ */
 static int give_order(struct work *work, struct remote *remote, struct error *err)
 {
 	struct error said = { 0 };
@@ -385,8 +391,10 @@ static int with_thread(struct work *work, struct remote *remote, struct error *e
 
 	if (!status)
 		status = work->door ? give_order(work, remote, err) : bring_in(work, remote, err);
-	/* one that is in a call still needs that memory, as a loader may that was given up; one
-	 * that went on by itself is no thread to give it back by */
+	/*
+	 * a thread that is still in a call needs the memory, as may an abandoned loader; a thread
+	 * that restored itself cannot unmap it
+	 */
 	if (remote->is_left || status == -ESRCH || status == -ETIMEDOUT ||
 	    status == -ENOTRECOVERABLE)
 		return status;
@@ -396,7 +404,7 @@ static int with_thread(struct work *work, struct remote *remote, struct error *e
 	return status;
 }
 
-/* Once through; -EDEADLK: later. */
+/* One attempt; -EDEADLK: try again later. */
 static int try_order(struct work *work, struct error *err)
 {
 	struct remote remote;
@@ -414,7 +422,7 @@ static int try_order(struct work *work, struct error *err)
 	return status;
 }
 
-/* ---- all of it ---- */
+/* ---- the whole attach ---- */
 
 static int open_work(struct work *work, int pid, const char *path, struct error *err)
 {
@@ -441,14 +449,14 @@ int inject_order(int pid, const char *library, struct late_order *order,
 	*result = (struct inject_result){ 0 };
 	if (!status)
 		status = find_loaded(&work, err);
-	/* nobody who was never attached to is loaded anything for that */
+	/* a program without the library needs no detach, so nothing is loaded */
 	if (!status && order->command == LATE_DETACH && !work.door)
 		order->result = LATE_IS_OFF;
 	else if (!status)
 		while ((status = try_order(&work, err)) == -EDEADLK &&
 		       clock_ns() - begun < PATIENCE_NS) {
 			result->retries++;
-			/* not in step with whoever has the lock */
+			/* vary the pause, to get out of step with the owner of the lock */
 			pause_ns(RETRY_NS + (long)(work.round % 5) * 3000000);
 		}
 	if (status == -EDEADLK)
@@ -462,8 +470,8 @@ int inject_order(int pid, const char *library, struct late_order *order,
 }
 
 /*
- * Filters of system calls are read from a thread that is stopped for that moment, if there is one
- * that it does not harm.
+ * Reads the seccomp filters from a thread that is stopped for that moment, if there is one that may
+ * be stopped.
  */
 static int check_jail(const struct target *target, struct error *err)
 {

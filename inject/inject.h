@@ -3,8 +3,8 @@
 #define INJECT_INJECT_H
 
 /*
- * Brings the library into a running program and lets it obey orders: one thread of the program
- * stands for some milliseconds meanwhile, the others go on.
+ * Loads the library into a running program and gives it commands. One thread of the program is
+ * stopped for some milliseconds; the others run on.
  */
 
 #include <stdint.h>
@@ -12,22 +12,25 @@
 #include "base/error.h"
 #include "injected.h"
 
-/* How it went, for whoever counts. */
+/* Figures about an attach. */
 struct inject_result {
-	uint64_t pause_ns; /* how long the thread stood */
-	unsigned stops;	   /* threads that were stopped to find one at a safe place */
-	unsigned retries;  /* times that the loader's lock was somebody's */
+	uint64_t pause_ns; /* how long the thread was stopped */
+	unsigned stops;	   /* threads that were stopped until one could be borrowed */
+	unsigned retries;  /* attempts that failed because another thread had the loader's lock */
 };
 
 /*
- * Brings the library in, if it is not there yet, and gives it the order, whose results are then
- * filled in. library: path of its file. Returns 0, or a negative errno with the reason; the target
- * goes on in any case.
+ * Loads the library, unless it is loaded, and gives it the order, whose results it fills in.
+ * library: path of its file. Returns 0, or a negative errno with the reason; the target continues
+ * in any case.
  */
 int inject_order(int pid, const char *library, struct late_order *order,
 		 struct inject_result *result, struct error *err);
 
-/* Whether that could be done, without touching the process: 0, or why not. */
+/*
+ * Whether inject_order() could work, tested without touching the process. Returns 0, or a negative
+ * errno with the reason.
+ */
 int inject_check(int pid, struct error *err);
 
 #endif

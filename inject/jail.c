@@ -36,7 +36,7 @@
 #define FILTERS_MOST 64
 #define STEPS_MOST   65536u
 
-/* What the injector has the thread do, what the loader does then, and what the library does. */
+/* System calls of the borrowed thread for us, of the loader, and of the library. */
 static const struct {
 	const char *name;
 	int number;
@@ -91,7 +91,7 @@ static const struct {
 #undef NEED
 };
 
-/* ---- a filter at work (Documentation/networking/filter.rst, as seccomp may use it) ---- */
+/* ---- an interpreter for filters (Documentation/networking/filter.rst, as seccomp uses it) ---- */
 
 struct machine {
 	uint32_t a, x, store[BPF_MEMWORDS];
@@ -171,7 +171,7 @@ static void load_into(struct machine *machine, const struct sock_filter *step, u
 	}
 }
 
-/* What the filter says of a call. What it does wrong is a refusal. */
+/* The filter's action for a call. An error in the filter counts as a refusal. */
 static uint32_t run(const struct sock_filter *filter, uint32_t count,
 		    const struct seccomp_data *data)
 {
@@ -219,7 +219,7 @@ static uint32_t run(const struct sock_filter *filter, uint32_t count,
 	return SECCOMP_RET_KILL_PROCESS;
 }
 
-/* The first call that it does not allow; NULL: it allows all. */
+/* The first call that the filter does not allow; NULL: it allows all. */
 static const char *find_forbidden(const struct sock_filter *filter, uint32_t count,
 				  uint64_t instruction)
 {
@@ -247,7 +247,10 @@ static int refuse(struct error *err, const char *why)
 			 why);
 }
 
-/* How many filters all threads have: then they are the same. -1: some have others. */
+/*
+ * The number of filters of every thread; equal numbers mean the same filters. -1: the numbers
+ * differ.
+ */
 static int64_t count_filters(pid_t pid, pid_t thread)
 {
 	int64_t count = proc_status(pid, thread, "Seccomp_filters", 10);
@@ -257,7 +260,7 @@ static int64_t count_filters(pid_t pid, pid_t thread)
 	for (size_t i = 0; i < threads; i++) {
 		int64_t other = proc_status(pid, all[i], "Seccomp_filters", 10);
 
-		if (other != count && other >= 0) /* it may have ended */
+		if (other != count && other >= 0) /* the thread may have ended */
 			return -1;
 	}
 	return count;

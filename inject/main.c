@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * holdtrace-inject: what `holdtrace attach` and `holdtrace ctl PID detach` start to reach into a
- * program. A program of its own, so that it alone needs the right to trace others.
+ * holdtrace-inject: started by `holdtrace attach` and `holdtrace ctl PID detach` to enter a
+ * program. A separate program, so that only it needs the right to trace others.
  */
 #include "base/error.h"
 #include "base/memory.h"
@@ -48,7 +48,9 @@ static const char *words_of(uint32_t result)
 	}
 }
 
-/* Threads, memory and age, which the trace tells of what was there before. */
+/*
+ * Threads, memory and age of the process, which the trace records as its state before the attach.
+ */
 static void describe(int pid, struct late_order *order)
 {
 	char text[PROC_STAT_SIZE];
@@ -89,7 +91,7 @@ static int run(struct late_order *order, int pid, const char *library)
 	return fflush(stdout) ? STATUS_OWN_FAILURE : 0;
 }
 
-/* A thread that is borrowed at that time goes on by itself (inject/borrowed.h). */
+/* A thread that is borrowed at this moment restores itself (inject/borrowed.h). */
 static void end_without_memory(void)
 {
 	_exit(complain("no memory is left"));

@@ -20,7 +20,7 @@ static void forbid(struct target *target, uint64_t low, uint64_t high, const cha
 
 const char *modules_forbid(const struct target *target, uint64_t address)
 {
-	/* asked for each word of a stack, while its thread stands: few lead to code */
+	/* called for each word of a stack while its thread is stopped; few words point to code */
 	if (address < target->lowest || address >= target->highest)
 		return NULL;
 	for (size_t i = 0; i < target->ranges.count; i++)
@@ -30,7 +30,7 @@ const char *modules_forbid(const struct target *target, uint64_t address)
 	return NULL;
 }
 
-/* Those that glibc has in one object file. */
+/* The functions that glibc has in one object file. */
 static const char *const allocators[] = {
 	"malloc",
 	"free",
@@ -53,8 +53,8 @@ static const char *const allocators[] = {
 /* ---- libc ---- */
 
 /*
- * libc's allocator is one object file: from the end of the exported function before the first of
- * these to the end of their last. What is static in it lies between.
+ * libc's allocator is one object file. Its range reaches from the end of the last exported function
+ * before these to the end of their last one, and contains its static functions.
  */
 static void forbid_malloc(struct target *target, const struct symbols *libc)
 {
@@ -92,7 +92,7 @@ static void forbid_list(struct target *target, const struct symbols *symbols,
 	}
 }
 
-/* And functions that hold a lock which dlopen may need, or are half way to another process. */
+/* Adds functions that hold a lock which dlopen may need, and those that are creating a process. */
 void modules_forbid_libc(struct target *target, const struct symbols *libc)
 {
 	static const char *const functions[] = {
@@ -134,7 +134,7 @@ void modules_forbid_libc(struct target *target, const struct symbols *libc)
 
 /* ---- allocators that are not libc's ---- */
 
-/* operator new and delete in all their forms; a member's name has its class before it. */
+/* All forms of operator new and delete; those of a class have the class before the operator. */
 static void forbid_operators(struct target *target, const struct symbols *symbols)
 {
 	for (size_t i = 1; i < symbols->count; i++) {
@@ -151,8 +151,8 @@ static void forbid_operators(struct target *target, const struct symbols *symbol
 }
 
 /*
- * An allocator of the program's own may hold a lock that the loader, called by us, would wait for.
- * Where in the program it is only its functions say.
+ * An allocator in the program may hold a lock for which the loader, called by us, would wait. Only
+ * its exported functions show where it is.
  */
 static void read_program(struct target *target, const struct symbols *program)
 {
@@ -168,7 +168,7 @@ static void read_program(struct target *target, const struct symbols *program)
 	forbid_operators(target, program);
 }
 
-/* Of a library with a malloc nothing is known, but that all of the allocator is in it. */
+/* A library with a malloc: all of the allocator is in it, so all its code is forbidden. */
 static void read_library(struct target *target, const struct symbols *library)
 {
 	if (!symbols_find(library, "malloc"))
@@ -177,9 +177,12 @@ static void read_library(struct target *target, const struct symbols *library)
 	forbid(target, library->low, library->high, "the allocator");
 }
 
-/* ---- what is mapped ---- */
+/* ---- the modules ---- */
 
-/* Where the kernel says that the program's own headers are: its name may be anything by now. */
+/*
+ * The mapping of the program's own headers, by the auxiliary vector, because its name may have
+ * changed.
+ */
 static const struct mapping *find_program(const struct target *target)
 {
 	char path[64];
@@ -202,7 +205,7 @@ static bool is_loader(const struct mapping *map)
 	return !strncmp(name, "ld-linux", 8) || !strncmp(name, "ld64", 4);
 }
 
-/* Ours is at any time in functions that others call, and jumps to theirs. */
+/* Our own library is always among the callers, inside functions that jump to the real ones. */
 static bool is_known(const struct mapping *map)
 {
 	const char *name = mapping_name(map);

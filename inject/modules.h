@@ -3,20 +3,23 @@
 #define INJECT_MODULES_H
 
 /*
- * The places in a program's modules where no thread may be interrupted: in allocators, in the
- * loader, and in what holds a lock of libc's.
+ * Address ranges in a program's modules where no thread may be borrowed: allocators, the loader,
+ * and functions that hold a lock of libc.
  */
 
 #include "inject/symbols.h"
 #include "inject/target.h"
 
-/* Of all that is mapped but libc; and whether the program has an allocator or a sanitizer. */
+/*
+ * Finds the ranges in all modules but libc, and whether the program has an allocator or a
+ * sanitizer.
+ */
 void modules_read(struct target *target);
 
-/* Of libc. */
+/* Finds the ranges in libc. */
 void modules_forbid_libc(struct target *target, const struct symbols *libc);
 
-/* Why nothing may be interrupted there; NULL: address lies in no such place. */
+/* What no thread may be borrowed in, at this address; NULL: it may. */
 const char *modules_forbid(const struct target *target, uint64_t address);
 
 #endif

@@ -16,7 +16,7 @@
 
 #define STACK_WORDS 32768u
 #define HANDLER	    "a signal handler"
-#define CRITICAL    (3ull << 31) /* signals 32 and 33, which only libc itself blocks */
+#define CRITICAL    (3ull << 31) /* signals 32 and 33, which only libc blocks */
 
 #ifndef PTRACE_GET_SYSCALL_USER_DISPATCH_CONFIG
 #define PTRACE_GET_SYSCALL_USER_DISPATCH_CONFIG 0x4211 /* Linux 6.4 */
@@ -26,13 +26,13 @@ struct safe {
 	const struct target *target;
 	struct frames *frames;
 	bool wants_frames;
-	const char *found; /* by the frames that are being looked at */
+	const char *found; /* result of the frames walked so far */
 	uint64_t words[STACK_WORDS];
 };
 
 /* ---- frames ---- */
 
-/* Else it would be read at the first frame there. */
+/* Reads the rules now; otherwise the first frame of the module would. */
 static int read_module(Dwfl_Module *module, void **data, const char *name, Dwarf_Addr start,
 		       void *ignored)
 {
@@ -58,7 +58,7 @@ static int look_at_frame(Dwfl_Frame *frame, void *argument)
 	return safe->found ? DWARF_CB_ABORT : DWARF_CB_OK;
 }
 
-/* True: all frames were seen, and none of them is in a place that matters. */
+/* True: all frames were walked, and none of them is in a forbidden range. */
 static bool frames_are_safe(struct safe *safe, const struct remote *remote)
 {
 	struct frames_thread start = { .tid = remote->thread,
@@ -75,7 +75,7 @@ static bool frames_are_safe(struct safe *safe, const struct remote *remote)
 
 /* ---- words ---- */
 
-/* Whether a word of a stack may be a return address: the one place of libc that is not known is. */
+/* Whether a word of a stack may be a return address. Outside of libc that is unknown, so it may. */
 static bool may_return(const struct target *target, uint64_t word)
 {
 	if (word < target->code_low + ARCH_CALL_LENGTH || word >= target->code_high)
@@ -111,7 +111,9 @@ static const char *judge_words(struct safe *safe, const struct remote *remote)
 
 /* ---- the thread ---- */
 
-/* In the middle of what the kernel would abort if it noticed that we change the registers. */
+/*
+ * Whether the thread is in a restartable sequence, which the kernel aborts when registers change.
+ */
 static bool is_in_rseq(const struct remote *remote)
 {
 	struct {
@@ -128,7 +130,7 @@ static bool is_in_rseq(const struct remote *remote)
 	return arch_pc(&remote->state) - section.start < section.length;
 }
 
-/* System calls of ours would be handed to the program as signals (wine). */
+/* Whether our system calls would be delivered to the program as signals (wine). */
 static bool dispatches_syscalls(pid_t thread)
 {
 	uint64_t config[4] = { 0 };
@@ -138,7 +140,10 @@ static bool dispatches_syscalls(pid_t thread)
 	       config[0] != 0;
 }
 
-/* It sleeps in a system call, or comes from one: what its function did before is done. */
+/*
+ * Whether the thread is in a system call or just after it: what its function did before is
+ * complete.
+ */
 static bool is_behind_syscall(const struct remote *remote)
 {
 	uint8_t code[ARCH_SYSCALL_LENGTH];
@@ -150,7 +155,7 @@ static bool is_behind_syscall(const struct remote *remote)
 	       memcmp(code, arch_syscall_code, sizeof(code)) == 0;
 }
 
-/* What an allocator asks of the kernel, perhaps with its lock. */
+/* Whether an allocator makes this system call, perhaps with its lock. */
 static bool is_about_memory(int64_t number)
 {
 	static const int64_t numbers[] = { SYS_madvise, SYS_mmap,     SYS_munmap,
@@ -163,8 +168,8 @@ static bool is_about_memory(int64_t number)
 }
 
 /*
- * A function that ends by calling another one leaves no word of itself: free() may so be in libc's
- * code that gives its lock back, or in another part of an allocator that the program itself has.
+ * A function that ends with a jump to another one leaves no word on the stack: free() may be in
+ * libc's unlock code, or in another part of the program's own allocator.
  */
 static const char *judge_jumps(const struct remote *remote)
 {
@@ -172,7 +177,7 @@ static const char *judge_jumps(const struct remote *remote)
 	uint64_t pc = arch_pc(&remote->state);
 	const struct mapping *map = maps_at(&target->subject.maps, pc);
 
-	/* libc's own gives its lock back within itself, and is known as a whole */
+	/* libc's own allocator unlocks inside its range */
 	if (!target->has_malloc && !target->has_allocator)
 		return NULL;
 	if (map && strstr(map->path, "holdtrace"))

@@ -3,9 +3,9 @@
 #define INJECT_SAFE_H
 
 /*
- * Whether a stopped thread stands where it may be made to call the loader: outside of allocators,
- * of the loader itself, of fork and the like, and with no such function among its callers. The
- * words of its stack are asked first; where one of them is doubtful, its frames are.
+ * Whether a stopped thread may be made to call the loader: it must not be in an allocator, in the
+ * loader, or in fork and the like, nor may any of its callers. The words of its stack are tested
+ * first; if one is doubtful, its frames are walked.
  */
 
 #include "inject/borrowed.h"
@@ -16,12 +16,12 @@ struct safe;
 struct safe *safe_create(const struct target *target);
 void safe_destroy(struct safe *safe);
 
-/* NULL: it is safe; else where it stands. */
+/* NULL: the thread is safe; else what it is in. */
 const char *safe_judge(struct safe *safe, const struct remote *remote);
 
 /*
- * Reads what frames need, if a judgement would have needed them: outside of a stop, for that takes
- * as long as some stops. Words alone are asked until then.
+ * Reads the data needed for walking frames, if a test has needed it. Call it outside of a stop,
+ * because it takes as long as several stops. Until then only words are tested.
  */
 void safe_prepare(struct safe *safe);
 

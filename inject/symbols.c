@@ -10,14 +10,14 @@
 #include "base/memory.h"
 
 #define SEGMENTS_MOST 64u
-#define ENTRIES_MOST  512u /* of a dynamic section */
+#define ENTRIES_MOST  512u /* limit of entries of a dynamic section */
 #define SYMBOLS_MOST  (1u << 20)
 #define NAMES_MOST    (64u << 20)
 
-/* A module's bytes by their addresses as the file has them: from the file, or from memory. */
+/* The bytes of a module by the addresses in its file: read from the file or from memory. */
 struct image {
 	const struct target *target;
-	int file; /* -1: memory */
+	int file; /* -1: read memory */
 	uint64_t bias;
 	Elf64_Phdr segments[SEGMENTS_MOST];
 	size_t segment_count;
@@ -72,7 +72,7 @@ static int read_segments(struct image *image, const struct mapping *map)
 	return status ? status : found ? 0 : -ENOEXEC;
 }
 
-/* What the dynamic section says, as addresses of the file. */
+/* Values of the dynamic section, as addresses of the file. */
 struct dynamic {
 	uint64_t symbols, names, names_size, versions, hash, old_hash;
 };
@@ -103,7 +103,7 @@ static void take_entry(struct dynamic *dynamic, const Elf64_Dyn *entry)
 	}
 }
 
-/* In memory the loader has made addresses of them. */
+/* Converts values that the loader has changed to addresses in memory. */
 static void settle_dynamic(const struct image *image, struct dynamic *dynamic)
 {
 	uint64_t *all[] = { &dynamic->symbols, &dynamic->names, &dynamic->versions, &dynamic->hash,
@@ -140,7 +140,7 @@ static int read_dynamic(const struct image *image, struct dynamic *dynamic)
 	return -ENOEXEC;
 }
 
-/* The highest symbol that a chain begins with. */
+/* The highest symbol that starts a chain. */
 static int find_last(const struct image *image, uint64_t buckets, uint32_t count, uint32_t *last)
 {
 	cleanup_free uint32_t *firsts = memory_alloc(count * sizeof(*firsts));
@@ -153,7 +153,7 @@ static int find_last(const struct image *image, uint64_t buckets, uint32_t count
 	return 0;
 }
 
-/* By the GNU hash table: one more than the last of a chain. */
+/* Counts symbols by the GNU hash table: the last one of the last chain, plus one. */
 static int count_symbols(const struct image *image, uint64_t hash, size_t *count)
 {
 	uint32_t head[4], last, link = 0;
@@ -175,7 +175,7 @@ static int count_symbols(const struct image *image, uint64_t hash, size_t *count
 	return 0;
 }
 
-/* A module of before has the other table alone, which says it outright. */
+/* Counts symbols by the older hash table, which has their number. */
 static int count_old(const struct image *image, uint64_t hash, size_t *count)
 {
 	uint32_t head[2];

@@ -59,7 +59,7 @@ int target_write(const struct target *target, uint64_t address, const void *byte
 		       : -EFAULT;
 }
 
-/* ---- its libc ---- */
+/* ---- the target's libc ---- */
 
 #if ARCH_INJECTS
 static uint64_t find_code(const struct target *target, const uint8_t *code, size_t size)
@@ -72,14 +72,14 @@ static uint64_t find_code(const struct target *target, const uint8_t *code, size
 		if (!at)
 			return 0;
 		from = (uint64_t)(at - target->code);
-		/* elsewhere they are parts of other instructions, or data */
+		/* elsewhere these bytes are parts of other instructions, or data */
 		if (from % ARCH_CODE_STEP == 0)
 			return target->code_low + from;
 	}
 	return 0;
 }
 
-/* Where libc has none the kernel's own page does. */
+/* Finds the restorer in libc, else in the vdso. */
 static uint64_t find_restorer(const struct target *target)
 {
 	uint64_t found = find_code(target, arch_restorer_code, sizeof(arch_restorer_code));
@@ -99,7 +99,7 @@ static uint64_t find_restorer(const struct target *target)
 	return found;
 }
 
-/* A copy of libc's code, and the instructions in it that we use. */
+/* Copies libc's code, and finds the instructions in it that we use. */
 static int read_code(struct target *target, struct error *err)
 {
 	for (size_t i = 0; i < target->subject.maps.count && !target->code; i++) {
@@ -125,7 +125,7 @@ static int read_code(struct target *target, struct error *err)
 
 /* ---- refusals ---- */
 
-/* What may be said when the kernel does not let us near. */
+/* The text for a process that the kernel does not let us examine. */
 static int refuse_rights(pid_t pid, int number, struct error *err)
 {
 	char path[64], scope = proc_yama();
@@ -198,7 +198,7 @@ static int check_state(pid_t pid, struct error *err)
 	return 0;
 }
 
-/* The library opens itself by a path of /proc. */
+/* The library opens itself by a path below /proc. */
 static int check_proc(pid_t pid, struct error *err)
 {
 	char path[64];
@@ -308,7 +308,7 @@ int target_open(struct target *target, pid_t pid, struct error *err)
 	if (!status)
 		return 0;
 	target_close(target);
-	/* what was not to be read may have gone meanwhile */
+	/* the process may have ended during the attempt */
 	if (proc_status(pid, 0, "Pid", 10) < 0 || status_has(pid, "State", "Z (zombie)"))
 		return error_set(err, ESRCH, "process %d has ended", (int)pid);
 	return status;

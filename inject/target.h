@@ -3,8 +3,8 @@
 #define INJECT_TARGET_H
 
 /*
- * A running program as the injector knows it before it stops anything: mappings, the places in libc
- * that it needs, those where no thread may be interrupted, and why it must not be touched at all.
+ * A running program before any stop: its mappings, addresses in its libc that calls need, the
+ * ranges where no thread may be borrowed, and the reasons why it must not be touched.
  */
 
 #include <stdbool.h>
@@ -16,7 +16,7 @@
 #include "base/error.h"
 #include "process/subject.h"
 
-/* Addresses where nothing may be interrupted, and what they are. */
+/* Addresses where no thread may be borrowed, and what they belong to. */
 struct range {
 	uint64_t low, high;
 	const char *what;
@@ -25,26 +25,26 @@ struct range {
 struct target {
 	struct subject subject;
 	ARRAY_OF(struct range) ranges;
-	uint64_t lowest, highest;	    /* all of them lie between */
+	uint64_t lowest, highest;	    /* bounds of all ranges */
 	uint64_t dlopen, dlclose, dlerror;  /* functions of libc */
-	uint64_t syscall, restorer;	    /* instructions there */
-	uint64_t code_low, code_high;	    /* its code … */
+	uint64_t syscall, restorer;	    /* addresses of instructions there */
+	uint64_t code_low, code_high;	    /* libc's code … */
 	uint8_t *code;			    /* … and a copy of it */
-	uint64_t program_low, program_high; /* code of the program itself */
-	bool has_malloc;		    /* which has one … */
-	bool has_allocator;		    /* … or a library does that is not libc */
+	uint64_t program_low, program_high; /* the program's own code */
+	bool has_malloc;		    /* the program defines malloc … */
+	bool has_allocator;		    /* … or a library other than libc does */
 	bool has_sanitizer;
-	int64_t rseq; /* struct rseq, from the thread pointer; 0: unknown */
+	int64_t rseq; /* offset of struct rseq from the thread pointer; 0: unknown */
 };
 
 /*
- * Looks at the process and opens its memory. Returns 0, or a negative errno with one sentence that
- * says why nothing was touched and what to do instead.
+ * Examines the process and opens its memory. Returns 0, or a negative errno with a sentence that
+ * says why it was not touched and what to do instead.
  */
 int target_open(struct target *target, pid_t pid, struct error *err);
 void target_close(struct target *target);
 
-/* The mappings as they are now. */
+/* Reads the mappings again. */
 int target_read_maps(struct target *target, struct error *err);
 
 int target_write(const struct target *target, uint64_t address, const void *bytes, size_t size);

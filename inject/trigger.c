@@ -10,7 +10,7 @@
 
 #define PAGE 4096u
 
-/* The first page can be executed, the second one be written: the loader does, in older libcs. */
+/* The first page is executable, the second one writable: older loaders write to it. */
 struct code_page {
 	Elf64_Ehdr header;
 	Elf64_Phdr segments[4];
@@ -44,7 +44,7 @@ static void put_segments(Elf64_Phdr *segment, size_t entries)
 				   .p_filesz = entries * sizeof(Elf64_Dyn),
 				   .p_memsz = entries * sizeof(Elf64_Dyn),
 				   .p_align = 8 };
-	/* without this one the loader would make all stacks executable */
+	/* without it the loader would make all stacks executable */
 	segment[3] = (Elf64_Phdr){ .p_type = PT_GNU_STACK, .p_flags = PF_R | PF_W };
 }
 
@@ -69,7 +69,7 @@ void trigger_make(uint8_t image[TRIGGER_SIZE], uint64_t function, uint64_t argum
 			    .e_ehsize = sizeof(Elf64_Ehdr),
 			    .e_phentsize = sizeof(Elf64_Phdr),
 			    .e_phnum = 4 },
-		.hash = { 1, 1, 0, 0 }, /* one bucket, one symbol: none */
+		.hash = { 1, 1, 0, 0 }, /* one bucket, one symbol: the empty one */
 	};
 
 	put_segments(page.segments, sizeof(dynamic) / sizeof(dynamic[0]));

@@ -3,8 +3,8 @@
 #define INJECT_TRIGGER_H
 
 /*
- * The smallest library there is: when it is loaded it calls one function with one argument. The
- * loader calls it under its own lock, so that all modules are then as they are meant to be.
+ * Makes the smallest possible library: when it is loaded, it calls one function with one argument.
+ * The loader calls it under its own lock, so all modules are in a consistent state.
  */
 
 #include <stdint.h>

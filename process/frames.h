@@ -32,9 +32,7 @@ struct frames_thread {
 struct frames *frames_open(const struct subject *subject);
 void frames_close(struct frames *frames);
 
-/*
- * The modules, for other questions; the first call reads the mapped files. NULL: no memory.
- */
+/* The modules, for other questions; the first call reads the mapped files. NULL: no memory. */
 Dwfl *frames_modules(struct frames *frames);
 
 /*
