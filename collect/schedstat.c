@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How long each thread ran, waited for a processor and was blocked, as the kernel knows it, and
- * what it was blocked in whenever we looked. A report then says how much of the blocked time the
- * recorded waits explain.
+ * Measures for how long each thread ran, waited for a processor and was blocked, by the kernel's
+ * figures, and samples in which calls it was blocked. A report then says how much of the blocked
+ * time the recorded waits explain.
  *
- * The kernel has no time of a thread's end for others to read: what a thread does after its last
- * reading is not measured. So readings are frequent, but no more than one in TOKEN_NS for all
- * threads of a run: with many threads each is read less often. The traced program does nothing
- * for it.
+ * The kernel's figures of a thread are gone when it ends: what a thread does after its last reading
+ * is not measured. So readings are frequent, but limited to one in TOKEN_NS on average for all
+ * threads of a run: with many threads, each is read less often. The traced program does nothing for
+ * this.
  */
 #include "collect/collect_parts.h"
 #include "hook_table.h"
@@ -22,18 +22,18 @@
 
 #include "base/cleanup.h"
 
-#define READ_NS	  (16 * MS) /* between two readings of a thread, at least */
-#define YOUNG_NS  (4 * MS)  /* a thread that is younger is not worth a reading */
-#define TOKEN_NS  (4 * MS)  /* between two readings, on average */
-#define BURST	  8u	    /* readings in one round, at most */
-#define SLOTS_MAX 64u	    /* slots that one round looks at */
+#define READ_NS	  (16 * MS) /* minimum time between two readings of a thread */
+#define YOUNG_NS  (4 * MS)  /* a younger thread is not worth a reading */
+#define TOKEN_NS  (4 * MS)  /* average time between two readings */
+#define BURST	  8u	    /* maximum number of readings in a round */
+#define SLOTS_MAX 64u	    /* maximum number of slots that a round checks */
 
-/* What a thread is in when it is read. */
+/* Where a thread is when it is read. */
 enum sleep {
-	SLEEP_NONE,	/* it runs, or the kernel does not say */
-	SLEEP_RECORDED, /* a hooked call that may block */
-	SLEEP_FUTEX,	/* it waits for another thread, past all hooks */
-	SLEEP_OTHER,	/* any other system call, or a page */
+	SLEEP_NONE,	/* it runs, or the kernel does not tell */
+	SLEEP_RECORDED, /* in a hooked call that may block */
+	SLEEP_FUTEX,	/* it waits for another thread, outside of hooked calls */
+	SLEEP_OTHER,	/* in another system call, or waits for a page */
 	SLEEPS
 };
 
@@ -42,17 +42,17 @@ struct reading {
 	enum sleep sleep;
 };
 
-/* The readings of the thread that has a slot. */
+/* The readings of the thread in a slot. */
 struct schedule {
 	int32_t thread; /* 0: none */
 	uint64_t pthread;
-	uint64_t next_ns;	    /* when it is to be read again */
-	struct reading first, last; /* that are reported; ticks 0: it was not read */
+	uint64_t next_ns;	    /* when it is due for a reading */
+	struct reading first, last; /* that are reported; ticks 0: never read */
 	struct reading latest;
 	uint64_t slept_ns[SLEEPS];
 };
 
-/* What of a file of /proc fits text. False: it cannot be read. */
+/* Reads as much of a file of /proc as fits text. False: it cannot be read. */
 static bool read_task(const struct watch *watch, int32_t thread, const char *name, char *text,
 		      size_t size)
 {
@@ -73,7 +73,7 @@ static bool read_times(const struct collector *collector, const struct watch *wa
 {
 	char text[96];
 
-	/* what it calls itself in another namespace is not its number here */
+	/* the thread's number in another pid namespace is not its number here */
 	if (!watch->our_pid || watch->foreign ||
 	    !read_task(watch, thread, "schedstat", text, sizeof(text)))
 		return false;
@@ -96,7 +96,9 @@ static bool is_in_recorded_call(const struct slot *slot)
 	return false;
 }
 
-/* By the kernel's function that the thread sleeps in; "0": it runs, or we may not know. */
+/*
+ * Decides by the kernel function in which the thread sleeps. "0": it runs, or we may not read that.
+ */
 static enum sleep find_sleep(const struct watch *watch, const struct slot *slot, int32_t thread)
 {
 	char function[96];
@@ -117,7 +119,10 @@ static uint64_t blocked_between(const struct reading *first, const struct readin
 	return last->ns - first->ns > busy ? last->ns - first->ns - busy : 0;
 }
 
-/* Half of the time between two readings is put down to each; all to the one that slept. */
+/*
+ * Attributes half of the blocked time between two readings to the state of each; all of it to one
+ * of them if the thread did not sleep at the other.
+ */
 static void add_sleep(struct schedule *schedule, const struct reading *next)
 {
 	uint64_t blocked = blocked_between(&schedule->latest, next);
@@ -128,8 +133,8 @@ static void add_sleep(struct schedule *schedule, const struct reading *next)
 }
 
 /*
- * What a thread that runs, or waits for a processor, has done since it was switched to is not yet
- * in the kernel's numbers, and would seem to be blocked time.
+ * Whether the figures include all of the thread's running time. The kernel adds the time since a
+ * thread was last scheduled later; until then this time would count as blocked.
  */
 static bool is_exact(const struct reading *last, const struct reading *next)
 {
@@ -144,7 +149,7 @@ static void read_thread(struct collector *collector, struct member *member,
 	if (!read_times(collector, &member->watch, schedule->thread, &next))
 		return;
 	next.sleep = find_sleep(&member->watch, slot, schedule->thread);
-	/* less than before: the number is another thread's by now */
+	/* smaller figures than before: another thread has the number by now */
 	if (next.ran_ns < schedule->latest.ran_ns || next.queued_ns < schedule->latest.queued_ns)
 		return;
 	if (schedule->first.ticks)
@@ -211,7 +216,7 @@ static void say_schedule(struct collector *collector, struct member *member,
 	stream_note(member->stream, &note);
 }
 
-/* Looks at one slot: its thread may have ended, be new, or be due. Returns whether it was read. */
+/* Checks one slot: its thread may have ended, be new, or be due. Returns whether it was read. */
 static bool visit(struct collector *collector, struct member *member, uint32_t chunk_number,
 		  uint32_t number, uint64_t now_ns)
 {
@@ -247,7 +252,7 @@ static bool visit(struct collector *collector, struct member *member, uint32_t c
 	return true;
 }
 
-/* The next slot of all processes; the first one behind the last. */
+/* Moves to the next slot of all processes; to the first one after the last. */
 static void step(struct collector *collector)
 {
 	struct schedule_place *at = &collector->schedule_at;

@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Where the head ends whose layout no table changes: magic, contract, state, failure. */
+/* end of the members whose layout is the same in all builds: magic, contract, state, failure */
 #define HEAD_SIZE offsetof(struct board, paused)
 
 static int check_board(struct shared *shared, uint64_t size, struct error *err)
@@ -41,7 +41,7 @@ static int check_board(struct shared *shared, uint64_t size, struct error *err)
 	return 0;
 }
 
-/* Who has it mapped to write can go on, and nobody else can begin. */
+/* Processes that have it mapped for writing may write on, but no other process can map it so. */
 static int seal(int fd, struct error *err)
 {
 	int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL;
@@ -75,7 +75,7 @@ int shared_open(struct shared *shared, int fd, struct error *err)
 		return ret;
 	shared->device = st.st_dev;
 	shared->inode = st.st_ino;
-	/* upper half first, as a number is written */
+	/* upper half first, as numbers are written */
 	snprintf(shared->session, sizeof(shared->session), "%016" PRIx64 "%016" PRIx64,
 		 shared->board->session[1], shared->board->session[0]);
 	return 0;
@@ -137,7 +137,7 @@ void shared_wake(uint32_t *sleeping)
 {
 	uint32_t sleep = __atomic_load_n(sleeping, __ATOMIC_SEQ_CST);
 
-	/* what it does next is no longer that sleep, if it was about to begin one */
+	/* if it was only about to sleep, the changed word prevents that */
 	if (sleep & 1)
 		__atomic_compare_exchange_n(sleeping, &sleep, sleep + 1, false, __ATOMIC_SEQ_CST,
 					    __ATOMIC_RELAXED);

@@ -19,10 +19,10 @@
 #include <unistd.h>
 #include <zstd.h>
 
-#define PORTION	      (64u << 10) /* written at once, between two heartbeats */
+#define PORTION	      (64u << 10) /* written at once: the heartbeat moves after each portion */
 #define NUMBERS_MAX   10000	  /* file names tried: .1, .2 … */
-#define FIFO_PATIENCE 2000	  /* ms that a named pipe may be without a reader */
-#define LOCK_STEPS    40	  /* of 10 ms, in which another collector may end */
+#define FIFO_PATIENCE 2000	  /* how long a named pipe may be without a reader, in ms */
+#define LOCK_STEPS    40	  /* of 10 ms, to wait for another collector to end */
 #define ZSTD_LEVEL    1
 
 extern char **environ;
@@ -74,7 +74,7 @@ static bool is_compressed(const char *out)
 	return ends_in(out, ".zst");
 }
 
-/* What a file's name says wins over the setting. */
+/* The format that a file's name asks for has precedence over the setting. */
 static bool wants_htr(const struct sink_wish *wish)
 {
 	const char *out = wish->place->out;
@@ -85,7 +85,10 @@ static bool wants_htr(const struct sink_wish *wish)
 	       (wish->prefers_htr && !ends_in(out, ".rtrace") && !is_compressed(out));
 }
 
-/* A program's name as part of a file's name: the program chose it, and people read it in lists. */
+/*
+ * Makes a program's name fit to be part of a file's name: the program may have chosen any name, and
+ * people read it in listings.
+ */
 static void clean_name(char *to, size_t size, const char *program)
 {
 	size_t length = strnlen(program, size - 1), at = 0;
@@ -128,7 +131,7 @@ bool sink_path(const struct sink_wish *wish, char *path, size_t size)
 	return length > 0 && (size_t)length < size;
 }
 
-/* Of a path: what is behind the directory. */
+/* The part of a path after the directory. */
 static const char *file_part(const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -136,7 +139,7 @@ static const char *file_part(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* ---- the place ---- */
+/* ---- the directory ---- */
 
 static int check_directory(const char *path, int directory, struct error *err)
 {
@@ -195,9 +198,10 @@ static bool look(const struct sink *sink, struct stat *st)
 }
 
 /*
- * What another user has laid into a directory that all may write (/tmp), to be followed, read or
- * written by whoever uses the name. Linux has the same rule where fs.protected_symlinks,
- * protected_fifos and protected_regular are set, which not all systems do.
+ * Whether a file in a directory that all users may write to (/tmp) may be a trap: another user put
+ * it there so that a process that uses its name follows, reads or writes it. Linux has the same
+ * rule if fs.protected_symlinks, protected_fifos and protected_regular are set, which is not so on
+ * all systems.
  */
 static bool is_trap(const struct sink *sink, const struct stat *st)
 {
@@ -217,7 +221,7 @@ static int refuse_trap(const struct sink *sink, struct error *err)
 			 sink->name);
 }
 
-/* A named pipe without a reader must not hold the program up for ever. */
+/* Opens a named pipe. One without a reader must not block the program forever. */
 static int open_fifo(struct sink *sink)
 {
 	for (int waited = 0;; waited += 10) {
@@ -233,7 +237,9 @@ static int open_fifo(struct sink *sink)
 	}
 }
 
-/* What the user's name leads to is no regular file (a device, a named pipe): written to as it is.
+/*
+ * Whether the user's name leads to something other than a regular file (a device, a named pipe),
+ * which is written as it is.
  */
 static bool is_special(const struct sink *sink)
 {
@@ -251,7 +257,7 @@ static int open_special(struct sink *sink, struct error *err)
 	return 0;
 }
 
-/* Makes a file that was not there before: its name, or the name and a number. */
+/* Creates a file under its name, or, if that is taken, under the name with a number. */
 static int open_new(struct sink *sink, struct error *err)
 {
 	size_t length = strlen(sink->name);
@@ -272,7 +278,7 @@ static int open_new(struct sink *sink, struct error *err)
 	return 0;
 }
 
-/* Whether what is open now is a file that is ours alone: no other user's, under no second name. */
+/* Whether the open file is a regular file that belongs to us, without a second name. */
 static bool is_our_own(const struct sink *sink)
 {
 	struct stat st;
@@ -281,7 +287,7 @@ static bool is_our_own(const struct sink *sink)
 	       st.st_nlink == 1;
 }
 
-/* Another user's file: gone, if we may, and a new one in its place. */
+/* Replaces a file that is not ours by a new one, if we may remove it. */
 static int open_instead(struct sink *sink, struct error *err)
 {
 	close(sink->fd);
@@ -297,7 +303,10 @@ static int open_instead(struct sink *sink, struct error *err)
 	return 0;
 }
 
-/* Meanwhile the name may be that of another run's file. flags: of fstatat(). */
+/*
+ * Whether the name still leads to the open file: another run may have replaced it. flags: of
+ * fstatat().
+ */
 static bool has_its_name(const struct sink *sink, int flags)
 {
 	struct stat own, named;
@@ -308,10 +317,11 @@ static bool has_its_name(const struct sink *sink, int flags)
 }
 
 /*
- * Who wrote to it before may be about to end: its launcher waits for its streams alone. Not for as
- * long as programs wait for a collector that makes no progress. Who has put a shorter file there
- * (--keep) has let go of the one that was opened, and goes on writing: that is asked for anew.
- * Returns 0 or -errno; -EBUSY: it is being written.
+ * Opens and locks an existing file. Another collector may be about to end: its launcher waits only
+ * for its streams. The time for this is shorter than programs wait for a collector that makes no
+ * progress. A collector that puts a shorter file there (--keep) closes the file that was opened,
+ * and writes on to the new one, so the file is opened again. Returns 0 or -errno; -EBUSY: it is
+ * being written.
  */
 static int open_soon(struct sink *sink, bool follow)
 {
@@ -331,7 +341,7 @@ static int open_soon(struct sink *sink, bool follow)
 	}
 }
 
-/* Writes over a file, unless another collector is still writing it. follow: a link, too. */
+/* Overwrites a file, unless another collector still writes it. follow: also through a link. */
 static int open_over(struct sink *sink, bool follow, struct error *err)
 {
 	int rc = open_soon(sink, follow);
@@ -350,13 +360,16 @@ static int open_over(struct sink *sink, bool follow, struct error *err)
 	return 0;
 }
 
-/* A process that executes a program of the same name has two streams and one name for both. */
+/*
+ * Whether the file may belong to another stream of this run: a process that executes a program of
+ * the same name has two streams with the same file name.
+ */
 static bool is_of_this_run(const struct stat *st, const struct sink_wish *wish)
 {
 	return !wish->first && wish->begun && st->st_mtime >= wish->begun;
 }
 
-/* Under a name that the user gave. */
+/* Opens a file with a name that the user gave. */
 static int open_named(struct sink *sink, const struct sink_wish *wish, struct error *err)
 {
 	struct stat st;
@@ -375,7 +388,7 @@ static int open_named(struct sink *sink, const struct sink_wish *wish, struct er
 	return open_new(sink, err);
 }
 
-/* Under a name that is made up here, which anybody can foresee. */
+/* Opens a file with a name that we make up, which other users can foresee. */
 static int open_made_up(struct sink *sink, const struct sink_wish *wish, struct error *err)
 {
 	struct stat st;
@@ -408,7 +421,7 @@ static int open_descriptor(struct sink *sink, const struct sink_wish *wish, stru
 		return error_set(err, EINVAL, "cannot write to %s: not a number of a descriptor",
 				 wish->place->out);
 	snprintf(sink->name, sizeof(sink->name), "%s", wish->place->out);
-	/* out of the way of 0, 1 and 2, which become /dev/null */
+	/* not 0, 1 or 2, which become /dev/null */
 	sink->fd = fcntl(from, F_DUPFD_CLOEXEC, 3);
 	if (sink->fd < 0)
 		return error_system(err, errno, "cannot write to %s", wish->place->out);
@@ -417,7 +430,10 @@ static int open_descriptor(struct sink *sink, const struct sink_wish *wish, stru
 	return 0;
 }
 
-/* Our environment without what would have the command traced. To be freed; NULL: no memory. */
+/*
+ * Our environment without the variables that would make the command traced. The caller frees it;
+ * NULL: no memory.
+ */
 static char **clean_environment(void)
 {
 	size_t count = 0, kept = 0;
@@ -432,7 +448,7 @@ static char **clean_environment(void)
 	return clean;
 }
 
-/* Starts /bin/sh -c line with its input from fd, all signals as they are by default. */
+/* Starts /bin/sh -c line with its input from fd and default signal dispositions. */
 static int start_command(struct sink *sink, const char *line, int fd, struct error *err)
 {
 	char *const arguments[] = { (char *)"sh", (char *)"-c", (char *)(uintptr_t)line, NULL };
@@ -492,7 +508,7 @@ static int open_form(struct sink *sink, const struct sink_wish *wish, struct err
 {
 	enum sink_form form = wish->place->form;
 
-	/* a pipe has room for one stream: readers stop at a second handshake */
+	/* a pipe can take one stream: readers stop at a second handshake */
 	if (form == SINK_DESCRIPTOR && wish->first)
 		return open_descriptor(sink, wish, err);
 	if (form == SINK_COMMAND && wish->first)
@@ -502,7 +518,7 @@ static int open_form(struct sink *sink, const struct sink_wish *wish, struct err
 
 static void let_go(struct sink *sink)
 {
-	/* whoever gave us a descriptor still has it, and the lock with it */
+	/* the process that gave us the descriptor has it, too, and with it the lock */
 	if (sink->locked)
 		flock(sink->fd, LOCK_UN);
 	if (sink->fd >= 0)
@@ -538,7 +554,7 @@ static void beat(struct sink *sink)
 		__atomic_add_fetch(sink->heartbeat, 1, __ATOMIC_RELAXED);
 }
 
-/* The descriptor may be of a pipe that somebody else made non-blocking. */
+/* Another process may have made the pipe non-blocking. */
 static ssize_t write_some(int fd, const char *bytes, size_t size)
 {
 	for (;;) {
@@ -640,7 +656,10 @@ int sink_close(struct sink *sink, struct error *err)
 	return ret;
 }
 
-/* Another name beside it: until one is free, for what is there is somebody's. */
+/*
+ * A name in the same directory. The caller tries numbers until a name is free: existing files are
+ * not ours.
+ */
 static void name_next(const struct sink *sink, struct sink_next *next, int number)
 {
 	snprintf(next->name, sizeof(next->name), "%.200s.next-%d-%d", file_part(sink->name),
@@ -666,7 +685,7 @@ int sink_make_next(const struct sink *sink, struct sink_next *next, struct error
 	char directory[32];
 
 	*next = (struct sink_next){ .fd = -1 };
-	/* the place is open as a path alone */
+	/* the directory was opened with O_PATH */
 	snprintf(directory, sizeof(directory), "/proc/self/fd/%d", sink->directory);
 	next->fd = open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 	if (next->fd < 0)
@@ -686,7 +705,7 @@ void sink_forget_next(const struct sink *sink, struct sink_next *next)
 	*next = (struct sink_next){ .fd = -1 };
 }
 
-/* Under the name that it is to be moved from. */
+/* Gives the file a temporary name, from which it is renamed. */
 static int link_next(const struct sink *sink, struct sink_next *next)
 {
 	char path[32];
@@ -705,7 +724,10 @@ static int link_next(const struct sink *sink, struct sink_next *next)
 	return -1;
 }
 
-/* Opened anew by its name: what was made without one is called deleted in /proc for ever. */
+/*
+ * Opens the file again by its name: /proc shows one that was made without a name as deleted
+ * forever.
+ */
 static void open_next(const struct sink *sink, struct sink_next *next)
 {
 	int opened =
@@ -728,7 +750,7 @@ static int succeed(struct sink *sink, struct sink_next *next, uint64_t size, boo
 	if (link_next(sink, next))
 		return error_system(err, errno, "cannot replace %s", sink->name);
 	open_next(sink, next);
-	/* nobody else knows of it yet */
+	/* cannot fail: no other process knows the file yet */
 	if (lock && flock(next->fd, LOCK_EX | LOCK_NB) < 0)
 		return error_system(err, errno, "cannot lock the next file of %s", sink->name);
 	if (renameat(sink->directory, next->name, sink->directory, file_part(sink->name)))

@@ -3,7 +3,7 @@
 
 #define BUILD_ID_MAX 64u
 
-/* A text of so many bytes behind a record's struct; their NUL is the last one. */
+/* Ends a text of size bytes, which follows a record's struct, with NUL as its last byte. */
 static bool end_text(char *text, uint32_t size)
 {
 	if (!size)
@@ -61,7 +61,7 @@ bool other_is_sound(struct record *record)
 	case RECORD_FUNCTIONS:
 		return functions_are_sound((const struct record_functions *)record);
 	case RECORD_CALL:
-	case RECORD_SHORT: /* expand.h looks at those */
+	case RECORD_SHORT: /* checked in expand.h */
 	case RECORD_PAD:
 		break;
 	}

@@ -7,9 +7,10 @@
 #include <unistd.h>
 
 /*
- * Devices in /dev alone: programs look the name up before they run, and any other directory on its
- * way may be a network's, a user's server's or an automounter's, who need not answer. Pipes and
- * sockets are named by their numbers, and need no look.
+ * Finds the name of a standard descriptor, but only of devices in /dev. Programs look the name up
+ * before they run, and any other directory may be on a network file system, a FUSE server or an
+ * automounter that does not answer. Pipes and sockets are named by their numbers, which need no
+ * lookup.
  */
 static void find_one(int fd, char name[BOARD_STANDARD_MAX])
 {
@@ -21,7 +22,7 @@ static void find_one(int fd, char name[BOARD_STANDARD_MAX])
 		return;
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
 	length = readlink(link, name, BOARD_STANDARD_MAX - 1);
-	/* what was cut leads elsewhere */
+	/* a truncated name would lead elsewhere */
 	name[length > 0 && length < BOARD_STANDARD_MAX - 1 ? length : 0] = 0;
 	if (strncmp(name, "/dev/", 5))
 		name[0] = 0;

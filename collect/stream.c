@@ -4,11 +4,11 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define FLUSH_PACKED_NS 500000000u  /* zstd needs something to work with */
-#define FLUSH_HTR_NS	1000000000u /* what a collector that is killed may lose */
-#define FLUSH_FIRST_NS	100000000u  /* who lives shorter has a single block */
+#define FLUSH_PACKED_NS 500000000u  /* zstd compresses little data badly */
+#define FLUSH_HTR_NS	1000000000u /* at most this is missing after a collector was killed */
+#define FLUSH_FIRST_NS	100000000u  /* a process that ends earlier has a single block */
 #define SYNC_NS		1000000000u
-#define KNOWN_LEAST	(128u << 10) /* bytes: less than that is not worth a section */
+#define KNOWN_LEAST	(128u << 10) /* bytes: fewer are not worth a section */
 
 static void set_known(struct stream *stream, uint64_t bytes)
 {
@@ -33,7 +33,7 @@ struct stream *stream_create(enum setting_protocol protocol, const struct ticks 
 	return stream;
 }
 
-/* What an htr is handed, which takes it at once: one is enough for all of them. */
+/* The buffer of all encoders with an htr, which takes its contents at once. */
 static uint8_t handed[OUTPUT_BUFFER];
 
 static void free_encoder(struct encoder *encoder)
@@ -64,7 +64,7 @@ void stream_break(struct stream *stream, const struct error *err)
 	stream->broken = true;
 }
 
-/* What became of what was sent. */
+/* Takes over failures of the output. */
 static void look_back(struct stream *stream)
 {
 	struct error err;
@@ -134,13 +134,13 @@ void stream_sync(struct stream *stream)
 	look_back(stream);
 }
 
-/* Behind a flush. */
+/* Only after a flush. */
 static void begin_section(struct stream *stream)
 {
 	struct encoder *encoder = &stream->encoder;
 	struct htr *next = stream->broken ? NULL : htr_next(encoder->htr);
 
-	if (!next) /* later, perhaps */
+	if (!next) /* no memory: perhaps later */
 		return;
 	htr_destroy(encoder->htr);
 	encode_to(encoder, next);
@@ -160,14 +160,17 @@ void stream_section(struct stream *stream)
 	begin_section(stream);
 }
 
-/* Where each knows more than its part, which is never less than a new one begins with. */
+/*
+ * Whether the total exceeds its limit, and this stream has at least its share and more than a new
+ * section begins with.
+ */
 static bool knows_too_much(const struct stream_known *known, uint64_t bytes)
 {
 	return known->bytes > known->most && bytes >= known->bytes / known->streams &&
 	       bytes > KNOWN_LEAST;
 }
 
-/* Between two events. */
+/* Only between two events. */
 static void flush_between(struct stream *stream)
 {
 	stream_flush(stream);
@@ -193,7 +196,7 @@ static inline void make_room(struct stream *stream)
 		flush_between(stream);
 }
 
-/* Everything about the output that needs to know the sink. */
+/* Creates the output, and everything else that depends on the sink. */
 static void begin_output(struct stream *stream)
 {
 	stream->output = output_create(&stream->sink, stream->bundle);
@@ -218,7 +221,7 @@ void stream_begin(struct stream *stream, const struct encode_process *process)
 		encode_start(&stream->encoder, process);
 }
 
-/* Every thread tells every module: once is enough. */
+/* Whether the module is in the stream already: each thread reports each module. */
 static bool is_told(struct stream *stream, const struct record *record)
 {
 	uint64_t bit = 1ull << (record->more & 63);
@@ -254,7 +257,10 @@ void stream_note(struct stream *stream, const struct encode_note *note)
 	encode_note(&stream->encoder, note);
 }
 
-/* How long packets may wait. Only while no job is under way: the writing thread closes the sink. */
+/*
+ * How long packets may wait. Reads the sink only while no job is in progress: the writing thread
+ * may close it.
+ */
 static uint64_t patience_ns(const struct stream *stream)
 {
 	if (stream->encoder.htr)
@@ -287,7 +293,7 @@ void stream_close(struct stream *stream)
 	struct error err = { 0 };
 
 	stream_flush(stream);
-	/* the end may have to wait for its turn, with nothing but what is written */
+	/* free memory early: the stream's end may have to wait for other writes */
 	free_encoder(&stream->encoder);
 	set_known(stream, 0);
 	if (stream->output)

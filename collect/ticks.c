@@ -3,14 +3,14 @@
 
 #include <string.h>
 
-#define FIRST_BASE_NS 300000u  /* shortest base line of the first factor */
-#define FIRST_STEP_NS 1000000u /* first comparison after that, then twice as long each */
+#define FIRST_BASE_NS 300000u  /* shortest interval for the first factor */
+#define FIRST_STEP_NS 1000000u /* until the first comparison after that; doubles each time */
 #define LAST_STEP_NS  1000000000u
-#define ERROR_NS      300 /* above this, at present or at the next step: a new line */
+#define ERROR_NS      300 /* a larger error, now or at the next step, begins a new line */
 #define PAIR_TRIES    8
 #define ONE	      ((double)(1ull << 32))
 
-/* The tightest of a few readings of the clock between two of the counter. */
+/* Reads the clock between two reads of the counter, several times, and takes the closest pair. */
 static struct ticks_pair measure(void)
 {
 	struct ticks_pair best = { .width = UINT64_MAX };
@@ -39,7 +39,7 @@ void ticks_measure(struct ticks *ticks, uint32_t clock)
 		ticks->first = measure();
 }
 
-/* ns of one tick between two pairs, times 2^32; 0 if they say nothing. */
+/* ns of a tick between two pairs, times 2^32; 0 if they do not allow that. */
 static double slope(const struct ticks_pair *from, const struct ticks_pair *to)
 {
 	if (to->ticks <= from->ticks || to->ns <= from->ns)
@@ -74,8 +74,8 @@ static void add_line(struct ticks *ticks, const struct ticks_line *line)
 }
 
 /*
- * The new line starts where the old one is now and meets the truth one step later: an error is
- * walked off, never jumped over. It may bend by a tenth at most.
+ * Begins a new line at the present value of the old one, which meets the measured time one step
+ * later: an error is reduced gradually, never by a jump. The slope changes by a tenth at most.
  */
 void ticks_correct(struct ticks *ticks, const struct ticks_pair *pair)
 {
@@ -108,7 +108,7 @@ void ticks_compare(struct ticks *ticks, uint64_t now_ns)
 	if (ticks->step_ns < LAST_STEP_NS)
 		ticks->step_ns *= 2;
 	ticks_correct(ticks, &pair);
-	/* the clock's rate is adjusted by hand and by NTP: a factor of an hour ago is no help */
+	/* users and NTP adjust the clock's rate: a factor from an hour ago is of no use */
 	if (pair.ns - ticks->first.ns > 64ull * LAST_STEP_NS)
 		ticks->first = pair;
 	ticks->next_ns = pair.ns + ticks->step_ns;

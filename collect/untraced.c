@@ -39,7 +39,7 @@ static bool gains_rights(int32_t pid)
 	return false;
 }
 
-/* What of the program's file keeps the library out. */
+/* Why the program's file cannot be traced. */
 static enum untraced look_at_file(int32_t pid)
 {
 	cleanup_fd int fd = open_part(pid, "exe");
@@ -68,7 +68,10 @@ static enum untraced look_at_file(int32_t pid)
 	return UNTRACED_STATIC;
 }
 
-/* The library's path in an entry of LD_PRELOAD, whose parts spaces and colons divide. */
+/*
+ * Finds the library's path in a value of LD_PRELOAD, whose parts are separated by spaces and
+ * colons.
+ */
 static bool find_library(char *entry, char **path)
 {
 	char *rest = NULL;
@@ -99,7 +102,7 @@ static enum untraced look_at_environment(int32_t pid)
 		    !find_library(entry + sizeof(name) - 1, &library))
 			continue;
 		snprintf(inside, sizeof(inside), "/proc/%d/root%s", (int)pid, library);
-		/* where others are looked for is the loader's business */
+		/* the loader decides where it looks for other names */
 		return *library == '/' && !strchr(library, '$') && access(inside, R_OK)
 			       ? UNTRACED_HIDDEN
 			       : UNTRACED_GIVEN;

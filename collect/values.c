@@ -6,9 +6,11 @@
 
 #include "collect/packet.h"
 
-#define VALUE_NAME_MAX 48 /* a name of a value; hooks' arguments are far below */
+/* maximum length of a value's name; names of hooks' arguments are much shorter */
+#define VALUE_NAME_MAX 48
 #define PACKET_MAX     (WIRE_PACKET_MAX - WIRE_ASIDE_SIZE)
-#define PART_MAX       3900 /* a longer text is cut into parts; with its name it fits a packet */
+/* a longer text is divided into parts; one part with its name fits a packet */
+#define PART_MAX 3900
 
 void values_end(struct values *values)
 {

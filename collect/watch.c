@@ -16,10 +16,10 @@
 #include "process/maps.h"
 #include "process/proc.h"
 
-#define LOOK_NS	  1000000000u /* between two looks for a process's mapping */
-#define MISSED_NS 1000000000u /* how long an exec may take to attach again */
+#define LOOK_NS	  1000000000u /* between two checks whether a process still maps the control page */
+#define MISSED_NS 1000000000u /* time in which a program must attach again after an exec */
 
-/* A process of another pid namespace by our number; 0 if there is none. */
+/* The pid in our namespace of a process of another one; 0: not found. */
 static int32_t find_foreign(int32_t pid, const struct shared *shared)
 {
 	DIR *directory = opendir("/proc");
@@ -45,9 +45,9 @@ int watch_open(int32_t pid)
 	return (int)syscall(SYS_pidfd_open, pid, 0);
 }
 
-#define EXITING 4u /* PF_EXITING of the kernel, in flags of proc(5) */
+#define EXITING 4u /* the kernel's PF_EXITING, in the flags of proc(5) */
 
-/* A process, as its first thread is. False if there is no such process. */
+/* Reads the state of a process's first thread. False if there is no such process. */
 static bool read_stat(int32_t pid, char *state, int *code, unsigned *flags)
 {
 	char text[PROC_STAT_SIZE];
@@ -64,7 +64,7 @@ static bool read_stat(int32_t pid, char *state, int *code, unsigned *flags)
 	return true;
 }
 
-/* When a process began, in ticks since boot; 0 if there is no such process. */
+/* When a process started, in ticks since boot; 0 if there is no such process. */
 static uint64_t read_start(int32_t pid)
 {
 	enum { STARTTIME = 22 };
@@ -74,7 +74,7 @@ static uint64_t read_start(int32_t pid)
 	return field ? strtoull(field, NULL, 10) : 0;
 }
 
-/* A zombie has no mappings any more, and its parent has still to ask how it ended. */
+/* A zombie has no mappings any more, and its parent has not waited for it yet. */
 static bool is_zombie(int32_t pid)
 {
 	char text[PROC_STAT_SIZE];
@@ -83,16 +83,17 @@ static bool is_zombie(int32_t pid)
 	return state && (*state == 'Z' || *state == 'X');
 }
 
-/* All processes of a run but the first are younger than its collector. */
+/* Only the first process of a run can be older than its collector. */
 static bool may_be_ours(int32_t pid, const struct shared *shared)
 {
 	return pid == shared->board->starter || read_start(pid) >= read_start(getpid());
 }
 
 /*
- * Only the process itself has said its number, which is another one's here if it lives in a pid
- * namespace of its own (1 is init, and would never end): whoever is ours has the board. Where we
- * may not see that, it is at least as young as the run.
+ * Finds the process for a pid that only the process itself has reported. If it is in a pid
+ * namespace of its own, another process has this pid here (1 is init, which never ends). A process
+ * of the run maps the control page. Where we may not check that, a process of the run is at least
+ * as young as the run.
  */
 static void find_out(struct watch *watch, const struct shared *shared,
 		     const struct watch_start *start)
@@ -124,7 +125,7 @@ void watch_begin(struct watch *watch, const struct shared *shared, const struct 
 		watch->pidfd = watch_open(watch->our_pid);
 }
 
-/* linux/pidfd.h of 6.15; exit_code is there once the process has been reaped. */
+/* linux/pidfd.h of 6.15. exit_code is set once the process has been reaped. */
 struct pidfd_info_64 {
 	uint64_t mask;
 	uint64_t cgroup;
@@ -163,7 +164,7 @@ bool watch_starves(const struct watch *watch, int32_t thread, uint64_t *ran_ns)
 		return false;
 	fields = proc_stat(watch->our_pid, (int32_t)thread, text);
 	state = fields ? fields[0] : 0;
-	/* runs or would, waits for a page, was stopped, is looked at by a debugger */
+	/* runs or waits for a processor, waits for a page, was stopped, is held by a debugger */
 	return state && strchr("RDTt", state);
 }
 
@@ -205,7 +206,7 @@ bool watch_has_died(const struct watch *watch)
 	return watch->pidfd >= 0 && poll(&poller, 1, 0) != 0;
 }
 
-/* Dead, whether or not somebody has waited for it. */
+/* Whether it is dead, reaped or not. */
 static bool is_dead(struct watch *watch)
 {
 	unsigned flags;
@@ -221,12 +222,12 @@ static bool is_dead(struct watch *watch)
 	}
 	known = read_stat(watch->our_pid, &state, &code, &flags);
 	if (known && state != 'Z' && state != 'X') {
-		/* without a pidfd it is alive; with one, its number belongs to another by now */
+		/* without a pidfd it is alive; with one, another process has its pid by now */
 		if (watch->pidfd < 0)
 			return false;
 		known = false;
 	}
-	/* it may have been reaped meanwhile */
+	/* it may have been reaped since */
 	if (!known)
 		known = reaped_code(watch->pidfd, &code);
 	set_end(watch, known, code);
@@ -243,7 +244,7 @@ bool watch_is_dead(struct watch *watch)
 	return watch->our_pid && is_dead(watch);
 }
 
-/* Alive, but does it still run what attached? */
+/* Whether a live process no longer runs the image that attached. */
 static bool has_left(struct watch *watch, const struct shared *shared, uint64_t now_ns)
 {
 	unsigned flags = 0;
@@ -251,10 +252,10 @@ static bool has_left(struct watch *watch, const struct shared *shared, uint64_t 
 	int code;
 
 	/*
-	 * A first thread that called pthread_exit is a zombie while the others live: no mappings.
-	 * One that ends has none, either, for as long as the kernel needs to give its memory back.
-	 * One that a debugger holds, or that was stopped, may be at the first instruction of an
-	 * image that has still to attach.
+	 * No conclusion from missing mappings in three cases. If the first thread called
+	 * pthread_exit, it is a zombie while others live, and shows no mappings. A process that
+	 * ends has none while the kernel frees its memory. A process that was stopped, or is held
+	 * by a debugger, may be at the first instruction of an image that has not attached yet.
 	 */
 	if (maps_have(watch->our_pid, shared->device, shared->inode) ||
 	    !read_stat(watch->our_pid, &state, &code, &flags) || strchr("ZTt", state) ||

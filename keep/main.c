@@ -18,8 +18,8 @@
 #include "keep/writer.h"
 #include "shorten.h"
 
-#define ROUNDS_MAX 20		/* of catching up with who writes meanwhile … */
-#define SMALL	   (256u << 10) /* … which is close enough */
+#define ROUNDS_MAX 20		/* rounds of copying what was written in the meantime … */
+#define SMALL	   (256u << 10) /* … until less than this is left */
 
 static const char usage[] =
 	"Usage: holdtrace-keep OLD NEW EXCHANGE since|bytes NUMBER\n"
@@ -45,7 +45,7 @@ struct keep {
 	} streams;
 };
 
-/* ---- who has ended ---- */
+/* ---- processes that have ended ---- */
 
 static int read_ended(struct keep *keep, struct error *err)
 {
@@ -70,7 +70,7 @@ static bool has_gone(const struct keep *keep, uint32_t stream)
 	return false;
 }
 
-/* ---- since when ---- */
+/* ---- start of the kept part ---- */
 
 struct section {
 	uint64_t last_ns, size;
@@ -83,7 +83,7 @@ static int later_first(const void *one, const void *two)
 	return ORDER(b->last_ns, a->last_ns);
 }
 
-/* The time from which on sections of so many bytes are. */
+/* Finds the time from which on the sections have this many bytes. */
 static int find_since(struct keep *keep, uint64_t bytes, struct error *err)
 {
 	struct {
@@ -121,7 +121,9 @@ static int find_since(struct keep *keep, uint64_t bytes, struct error *err)
 
 /* ---- a stream ---- */
 
-/* How many of its pieces are to go: whole sections from before the time. */
+/*
+ * How many of the stream's first pieces are left out: whole sections that end before the kept part.
+ */
 static size_t count_old(const struct keep *keep, const struct piece *pieces, size_t count)
 {
 	size_t old = 0;
@@ -175,7 +177,7 @@ static int put_stream(struct keep *keep, const struct piece *pieces, size_t coun
 	return rc;
 }
 
-/* A stream's pieces, and the next one behind them. */
+/* Index of the first piece after those of the stream that begins at first. */
 static size_t stream_end(const struct pieces *pieces, size_t first)
 {
 	size_t end = first + 1;
@@ -210,7 +212,7 @@ static int put_streams(struct keep *keep, struct error *err)
 	return rc;
 }
 
-/* What was written since. */
+/* Copies what was written since. */
 static int catch_up(struct keep *keep, struct error *err)
 {
 	uint64_t added = UINT64_MAX;
@@ -268,7 +270,7 @@ static int make_shorter(struct keep *keep, int to, const char *how, uint64_t num
 
 static int answers_to; /* keep.exchange */
 
-/* Our standard error is nobody's: the sentence goes to the collector. */
+/* No process reads our standard error: the exchange file takes the error text to the collector. */
 static void tell(const char *text)
 {
 	if (ftruncate(answers_to, 0) || pwrite(answers_to, text, strlen(text), 0) < 0)
@@ -295,7 +297,10 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	modest_begin();
-	/* what a program has made the collector write is hostile; all that is needed is open */
+	/*
+	 * the trace is hostile: a program has made the collector write it. All files are open by
+	 * now.
+	 */
 	sandbox_enter(&(struct sandbox_wish){ .may_grow = true });
 	keep.old = atoi(argv[1]);
 	keep.exchange = answers_to = atoi(argv[3]);
@@ -307,6 +312,6 @@ int main(int argc, char **argv)
 	writer_free(&keep.writer);
 	free(keep.ended.items);
 	free(keep.streams.items);
-	/* what looks for leaks at the end of a build with sanitizers may not do so in here */
+	/* the leak checker of a build with sanitizers cannot run in the sandbox */
 	_exit(rc ? KEEP_SAID : 0);
 }

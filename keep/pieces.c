@@ -11,7 +11,7 @@
 #include "base/order.h"
 #include "htr_table.h"
 
-/* What is needed of the start of a piece. */
+/* Reads the needed fields from the start of a piece. */
 static void look_inside(struct piece *piece, const uint8_t *bytes, size_t size)
 {
 	const unsigned char *at = bytes;
@@ -25,7 +25,7 @@ static void look_inside(struct piece *piece, const uint8_t *bytes, size_t size)
 		piece->last_ns = block.last_ns;
 }
 
-/* The piece that stands there. Returns 1, 0 if it is not whole yet, or a negative errno. */
+/* Reads the piece at an offset. Returns 1; 0: it is not complete yet; or a negative errno. */
 static int read_piece(struct piece *piece, int fd, uint64_t offset, uint64_t size,
 		      struct error *err)
 {
@@ -42,7 +42,7 @@ static int read_piece(struct piece *piece, int fd, uint64_t offset, uint64_t siz
 	    header.check != checksum(0, bytes + 8, HTR_SIZE_piece - 8))
 		return error_set(err, EBADMSG, "is damaged at byte %llu",
 				 (unsigned long long)offset);
-	/* it may have grown since its size was asked for */
+	/* the file may have grown since its size was read */
 	if (size < offset + HTR_SIZE_piece || header.size > size - offset - HTR_SIZE_piece)
 		return 0;
 	*piece = (struct piece){ .stream = header.stream,

@@ -3,9 +3,9 @@
 #define KEEP_PIECES_H
 
 /*
- * A file of several streams, as pieces: where they stand, what they begin, when their events were.
- * A stream is sections, each of which can be read without those before it but for who the process
- * is, its classes and its mappings. Our writers make a piece of each start, block and index.
+ * The pieces of a file with several streams: where they are, and the time of their events. A stream
+ * consists of sections. Each can be read without those before it, except for the identity of the
+ * process, its classes and its mappings. Our writers make a piece of each start, block and index.
  */
 
 #include <stdbool.h>
@@ -16,19 +16,22 @@
 
 struct piece {
 	uint32_t stream, size;
-	uint64_t offset;  /* of its bytes, behind the header */
-	uint64_t place;	  /* in its stream */
-	uint64_t last_ns; /* latest time of its events; 0: it has none */
-	bool begins;	  /* a section */
+	uint64_t offset;  /* of its contents, after the header */
+	uint64_t place;	  /* offset in its stream */
+	uint64_t last_ns; /* latest time of its events; 0: no events */
+	bool begins;	  /* it is the start of a section */
 };
 
 struct pieces {
-	struct piece *items; /* by stream, then in order */
+	struct piece *items; /* after pieces_sort(): by stream, then by offset */
 	size_t count, capacity;
-	uint64_t read; /* the end of the last whole one in the file */
+	uint64_t read; /* end of the last complete piece in the file */
 };
 
-/* Those of the file from the start (0) or a place between two on. Returns 0 or a negative errno. */
+/*
+ * Reads the pieces of the file from the start (from 0) or from the end of an earlier piece. Returns
+ * 0 or a negative errno.
+ */
 int pieces_read(struct pieces *pieces, int fd, uint64_t from, struct error *err);
 void pieces_sort(struct pieces *pieces);
 void pieces_free(struct pieces *pieces);
