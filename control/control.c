@@ -24,16 +24,16 @@
 #include <unistd.h>
 
 #define MEMORY_NAME    "/memfd:" BOARD_NAME " (deleted)"
-#define ANSWER_SECONDS 5   /* how long the collector may take … */
+#define ANSWER_SECONDS 5   /* time limit for the collector's answer … */
 #define SCAN_SECONDS   660 /* … and a scan */
 
-/* The shared memory of a run, as the list of a process's mappings names it. */
+/* The control page of a run, as the list of a process's mappings identifies it. */
 struct memory {
 	dev_t device;
 	ino_t inode;
 };
 
-/* Reading another user's mappings is refused when they are opened or when they are read. */
+/* Reading another user's mappings is refused at open() or at read(). */
 static int refused(int number, int pid, struct error *err)
 {
 	if (number == ENOENT || number == ESRCH)
@@ -46,7 +46,10 @@ static int refused(int number, int pid, struct error *err)
 	return error_system(err, number, "cannot see the mappings of process %d", pid);
 }
 
-/* By its mappings and not by its environment: a fork's child has them, and nothing clears them. */
+/*
+ * Finds the control page in the mappings, not in the environment: a fork's child has the mappings,
+ * too, and a program cannot remove them by accident.
+ */
 static int find_memory(int pid, struct memory *memory, struct error *err)
 {
 	struct maps maps = { 0 };
@@ -69,7 +72,7 @@ bool ctl_is_process(const char *word)
 	       atoi(word) > 0;
 }
 
-/* The memory, opened through a descriptor of this process; -1 if it has none. */
+/* Opens the control page through a descriptor of this process; -1 if it has none. */
 static int open_through(const char *pid, const struct memory *memory)
 {
 	char path[PATH_MAX], target[64];
@@ -96,7 +99,10 @@ static int open_through(const char *pid, const struct memory *memory)
 	return found;
 }
 
-/* Programs that are traced keep no descriptor of it; their collector does. */
+/*
+ * Opens the control page through any process: traced programs keep no descriptor of it, but their
+ * collector does.
+ */
 static int open_memory(int pid, const struct memory *memory, int *fd, struct error *err)
 {
 	DIR *directory = opendir("/proc");
@@ -117,7 +123,7 @@ static int open_memory(int pid, const struct memory *memory, int *fd, struct err
 		pid);
 }
 
-/* Reads the board through its descriptor. */
+/* Reads the control page from its descriptor. */
 static int read_board(int fd, struct board *board, struct error *err)
 {
 	ssize_t got = pread(fd, board, sizeof(*board), 0);
@@ -131,7 +137,7 @@ static int read_board(int fd, struct board *board, struct error *err)
 	return 0;
 }
 
-/* A socket that leads to the collector, with a limit to how long it may take. */
+/* Connects to the collector, with a time limit for its answer. */
 static int connect_collector(const struct board *board, enum control_command command, int *fd,
 			     struct error *err)
 {
@@ -158,7 +164,7 @@ static int connect_collector(const struct board *board, enum control_command com
 	return 0;
 }
 
-/* What the collector answers, and the descriptor that comes with it, if any: -1. */
+/* Receives the collector's answer, and in *handle the descriptor that comes with it, or -1. */
 static ssize_t receive(int socket, char *text, int *handle)
 {
 	union {
@@ -180,8 +186,8 @@ static ssize_t receive(int socket, char *text, int *handle)
 }
 
 /*
- * Asks, waits, and takes what the collector says, to be freed: lines, ended by a NUL; *handle: a
- * descriptor that came with them, or -1.
+ * Sends a request and waits for the answer: lines, ended by NUL, which the caller frees. *handle: a
+ * descriptor that came with the answer, or -1.
  */
 static int ask(const struct board *board, struct control_request *request, char **answer,
 	       int *handle, struct error *err)

@@ -17,7 +17,7 @@
 
 #define NUMBERS_MAX 10000
 
-/* How far each stream has come. */
+/* How far each stream has been written. */
 struct places {
 	struct place {
 		uint64_t next;
@@ -26,7 +26,7 @@ struct places {
 	size_t count, capacity;
 };
 
-/* ---- what there is ---- */
+/* ---- reading ---- */
 
 static bool take_piece(struct places *places, int fd, uint64_t at, const struct htr_piece *piece)
 {
@@ -42,7 +42,7 @@ static bool take_piece(struct places *places, int fd, uint64_t at, const struct 
 	return true;
 }
 
-/* The end of the last whole piece; of a file that has none, its size. */
+/* The end of the last complete piece; the size of a file that has no pieces. */
 static uint64_t find_end(int fd, struct places *places)
 {
 	uint8_t bytes[HTR_SIZE_piece];
@@ -103,7 +103,10 @@ static bool copy(int from, int to, uint64_t size)
 	return true;
 }
 
-/* An index without entries: nothing is missing, and nobody has ended. */
+/*
+ * Writes an index without entries: it marks the stream as complete so far, without an end of its
+ * process.
+ */
 static bool end_stream(int to, uint32_t stream, uint64_t next)
 {
 	const struct htr_index index = { .magic = HTR_MAGIC_INDEX };
@@ -134,7 +137,7 @@ static bool end_streams(int to, const struct places *places)
 	return true;
 }
 
-/* "t.kept-1.htr" of "t.htr" */
+/* Creates "t.kept-1.htr" for "t.htr", or the next free number. */
 static int open_free(const char *path, char **name)
 {
 	size_t length = strlen(path);
@@ -155,9 +158,9 @@ static int open_free(const char *path, char **name)
 }
 
 /*
- * Copies a trace as it is by now, so that it stays when its writer goes on: what a flight recorder
- * has of the time up to here. to: its path; NULL: one that is free, beside the trace. *name: the
- * path, to be freed. Returns 0 or a negative errno.
+ * Copies a trace in its present state, so that the copy stays when its writer continues: for a
+ * flight recorder, the kept time up to now. to: path of the copy; NULL: a free name in the same
+ * directory. *name: the path, which the caller frees. Returns 0 or a negative errno.
  */
 static int kept_copy(const char *path, const char *to, char **name, struct error *err)
 {
@@ -179,14 +182,14 @@ static int kept_copy(const char *path, const char *to, char **name, struct error
 		return error_system(err, errno, "cannot create %s", *name ? *name : path);
 	if (!copy(from, output, find_end(from, &places)) || !end_streams(output, &places))
 		rc = error_system(err, errno ? errno : EIO, "cannot write %s", *name);
-	/* a part of it would pass for all */
+	/* an incomplete copy would pass for a whole one */
 	if (rc)
 		unlink(*name);
 	free(places.items);
 	return rc;
 }
 
-/* Each file of the run is copied; to: of one file. */
+/* Copies each file of the run. to: the name, for a single file. */
 static int keep_files(char *paths, const char *to, struct error *err)
 {
 	int left_out = ctl_cut(paths, err), rc = 0;

@@ -21,15 +21,15 @@
 #define PART_SIZE (256u << 10)
 
 /*
- * What was given back in a pause seems to be held for ever. How often is told up to so many notes,
- * of which each second one ends a pause: there may be one each second for days.
+ * The notes of pauses (~recording) explain why an object whose release fell into a pause seems to
+ * be live forever. They are kept up to this number: there may be one each second for days. Each
+ * second note ends a pause.
  */
 #define RECORDING_MOST 100
 
 /*
- * Of the map: the last note or call of that kind about something. Of descriptors the index of
- * events: of the last gain by number, of the gain of what another is a copy of by that of the copy,
- * of the loss of such a one by that of its gain (1: none yet), and of those that stay for this.
+ * Keys of the map. The first five have the number of the last note, or call, of this kind about a
+ * thread, a descriptor or the name of a thread. The others are about descriptors, by event index.
  */
 enum {
 	OF_THREAD = 1,
@@ -37,13 +37,13 @@ enum {
 	OF_NAME,
 	OF_RECORDING,
 	OF_ADDRESS,
-	OF_GAIN,
-	OF_ORIGINAL,
-	OF_LOSS,
-	OF_STAY,
+	OF_GAIN,     /* by descriptor: the event that opened it last */
+	OF_ORIGINAL, /* by the event that made a copy: the event that opened the original */
+	OF_LOSS, /* by the event that opened an original: the one that closed it; 1: still open */
+	OF_STAY, /* events that are kept for this reason */
 };
 
-/* A call that gained what is still held: once for each piece of a mapping. */
+/* A call that acquired an object that is still live: once for each range of a mapping. */
 struct gain {
 	uint64_t index, object, size;
 	uint32_t count;
@@ -56,18 +56,19 @@ struct state {
 	uint64_t since_ns;
 	struct ledger *ledger;
 	struct map last;
-	uint32_t notes, recordings;	  /* so far; of those, that say whether it records */
-	uint64_t calls, all;		  /* so far; in the pieces */
-	uint64_t before;		  /* left out when these pieces were made */
-	uint64_t stay;			  /* of the calls */
-	uint64_t scanned, scanned_before; /* the last scans that were done, by number; 0: none */
+	uint32_t notes, recordings; /* notes so far; those of them that are ~recording */
+	uint64_t calls, all;	    /* calls so far; in all pieces */
+	uint64_t before;	    /* calls that earlier shortenings left out */
+	uint64_t stay;		    /* calls that are kept */
+	/* numbers of the last two scans that were completed; 0: none */
+	uint64_t scanned, scanned_before;
 	struct {
-		struct gain *items; /* by index */
+		struct gain *items; /* ordered by index */
 		size_t count, capacity;
 	} gains;
-	size_t next; /* of them */
+	size_t next; /* index of the next one */
 	void *writer;
-	bool has_told; /* what was left out */
+	bool has_told; /* the note about the calls that are left out was written */
 };
 
 typedef int on_event(struct state *state, const struct event *event, struct error *err);
@@ -136,7 +137,7 @@ static int read_all(struct state *state, int input, on_event *function, struct e
 	return rc;
 }
 
-/* Hands all events of the pieces to the function. */
+/* Passes all events of the pieces to the function. */
 static int replay(struct state *state, on_event *function, struct error *err)
 {
 	struct pump context = { .state = state };
@@ -158,7 +159,7 @@ static int replay(struct state *state, on_event *function, struct error *err)
 	return rc;
 }
 
-/* ---- what is to stay ---- */
+/* ---- first pass: what to keep ---- */
 
 static int set_last(struct state *state, uint32_t kind, uint64_t key, uint32_t number,
 		    struct error *err)
@@ -181,7 +182,7 @@ static uint64_t number_of(const struct event *event, const char *name)
 	return text ? strtoull(text, NULL, 0) : 0;
 }
 
-/* A thread tells another's name, or its own. */
+/* The call names a thread: another one or its own. */
 static bool names_thread(const struct event *event)
 {
 	const char *name = event->function->name;
@@ -195,7 +196,7 @@ static uint64_t named(const struct event *event)
 	return event->object ? event->object : event->pthread;
 }
 
-/* bind, connect: says where a socket leads. */
+/* bind and connect say where a socket leads. */
 static bool names_socket(const struct event *event)
 {
 	const struct hook *hook = event->function->hook;
@@ -206,14 +207,17 @@ static bool names_socket(const struct event *event)
 	       (!(event->flags & CALL_FAILED) || event->error == EINPROGRESS);
 }
 
-/* Changes which descriptors the process has. */
+/* The call changes which descriptors the process has. */
 static bool is_of_descriptor(const struct event *event)
 {
 	return event->resource->known == RESOURCE_FD && event->type != CALL_TYPE_NONE &&
 	       !(event->flags & (CALL_FAILED | CALL_OF_CHILD));
 }
 
-/* What a copy is is said by the call that opened its original, which may be closed by now. */
+/*
+ * Follows copies of descriptors. Only the call that opened the original says what a copy leads to,
+ * and the original may be closed by now.
+ */
 static int learn_descriptor(struct state *state, const struct event *event, struct error *err)
 {
 	uint32_t index = (uint32_t)event->index;
@@ -238,7 +242,7 @@ static int learn_descriptor(struct state *state, const struct event *event, stru
 	return rc ? rc : set_last(state, OF_GAIN, event->object, index, err);
 }
 
-/* A call that stays if none of the same kind about the same thing follows. */
+/* A call that is kept unless another one of the same kind about the same object follows. */
 static int learn_last(struct state *state, uint32_t kind, uint64_t key, struct error *err)
 {
 	state->stay += !map_find(&state->last, kind, key);
@@ -306,7 +310,10 @@ static int learn(struct state *state, const struct event *event, struct error *e
 	return rc ? rc : ledger_event(state->ledger, event, err);
 }
 
-/* The originals of what is held, and of those in turn. */
+/*
+ * Keeps the calls that opened and closed the original of a live descriptor, and its original in
+ * turn.
+ */
 static int keep_originals(struct state *state, uint64_t index, struct error *err)
 {
 	int rc = 0;
@@ -315,7 +322,10 @@ static int keep_originals(struct state *state, uint64_t index, struct error *err
 		uint32_t original = map_get(&state->last, OF_ORIGINAL, index);
 		uint32_t loss = original ? map_get(&state->last, OF_LOSS, original) : 0;
 
-		/* one that is open is held, or what it is goes with the stream that has it */
+		/*
+		 * an original that is still open is live itself; one that was never closed stays
+		 * with its stream
+		 */
 		if (rc || loss <= 1 || map_find(&state->last, OF_STAY, original))
 			return rc;
 		rc = set_last(state, OF_STAY, original, 1, err);
@@ -363,7 +373,9 @@ static int put(struct state *state, const struct event *event, struct error *err
 	return write_htr_event(state->writer, event, err);
 }
 
-/* What is left out is told behind the first note, which has a time and a class to show. */
+/*
+ * Writes how many calls are left out, after the first note, whose time and class this note takes.
+ */
 static int tell_left_out(struct state *state, const struct event *event, struct error *err)
 {
 	const struct function function = { .name = NOTE_KEPT, .length = strlen(NOTE_KEPT) };
@@ -384,7 +396,7 @@ static int tell_left_out(struct state *state, const struct event *event, struct 
 	return put(state, &note, err);
 }
 
-/* Whether a note says something that still is so, and that nobody says later. */
+/* Whether a note is about a state that still exists, and that no later note repeats. */
 static bool is_lasting(const struct state *state, const struct event *event)
 {
 	static const char *const lasting[] = { NOTE_PROCESS,  NOTE_ATTACHED, NOTE_SETTINGS,
@@ -400,7 +412,9 @@ static bool is_lasting(const struct state *state, const struct event *event)
 	if (!strcmp(name, NOTE_RECORDING))
 		return state->recordings <= RECORDING_MOST ||
 		       map_get(&state->last, OF_RECORDING, 0) == state->notes;
-	/* what is lost, and what was not when it was scanned before; one may be under way */
+	/*
+	 * the last completed scan and the one before it, to compare; a later one may be in progress
+	 */
 	if (is_of_scan(event))
 		return number_of(event, "number") >= state->scanned_before;
 	for (size_t i = 0; i < sizeof(lasting) / sizeof(*lasting); i++)

@@ -3,16 +3,18 @@
 #define KEEP_STATE_H
 
 /*
- * What is left of the first sections of a stream: who the process is, its classes and mappings, and
- * the very calls that gained what it held at their end. So whoever reads on from there knows of all
- * that is held by whom, since when and why, as if he had read it all.
+ * What remains of the first sections of a stream: the identity of the process, its classes and
+ * mappings, and the calls that acquired the objects that were live at their end. A reader of the
+ * next sections then knows all live objects, who acquired them, when and why, as if it had read
+ * everything.
  */
 
 #include "keep/pieces.h"
 
 /*
- * Of these pieces, which are the first of a stream up to the end of a section. to: a file for the
- * section that stands for them. since_ns: from then on all is there. Returns 0 or a negative errno.
+ * Makes the section that replaces these pieces, which are the first ones of a stream, up to the end
+ * of a section. to: a file for the new section. since_ns: start of the part that is kept whole.
+ * Returns 0 or a negative errno.
  */
 int state_make(int from, const struct piece *pieces, size_t count, uint64_t since_ns, int to,
 	       struct error *err);

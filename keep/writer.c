@@ -60,7 +60,7 @@ static int make_room(struct writer *writer, uint32_t stream, size_t size, struct
 	return writer->bytes ? 0 : error_system(err, ENOMEM, "a piece of a stream");
 }
 
-/* size bytes from there, behind a header of their own. */
+/* Copies size bytes from an offset as a piece, with a new header. */
 static int put(struct writer *writer, uint32_t stream, int from, uint64_t offset, uint32_t size,
 	       struct error *err)
 {
@@ -92,7 +92,7 @@ int writer_copy(struct writer *writer, int from, const struct piece *piece, stru
 	return put(writer, piece->stream, from, piece->offset, piece->size, err);
 }
 
-/* How long what stands there is: a start, a block, or the index with all that follows. */
+/* Size of the part at an offset: a start, a block, or the index with all that follows. */
 static uint64_t part_size(int from, uint64_t offset, uint64_t left)
 {
 	uint8_t bytes[HTR_SIZE_block] = { 0 };
