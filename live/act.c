@@ -19,11 +19,11 @@
 /* The process that broke a limit. */
 struct breaker {
 	int pid;
-	int handle;	    /* pidfd; -1: it has ended */
-	struct error doubt; /* number 0: the collector knows which process it is, or was */
+	int handle;	    /* pidfd; -1: the process has ended */
+	struct error doubt; /* number 0: the collector has identified the process */
 };
 
-/* What is done when a limit breaks: a word, behind it perhaps what it is done with. */
+/* The actions. with: argument after the action's word, or "". */
 static int take_snapshot(const struct act *act, const struct breaker *breaker, const char *with,
 			 struct error *err)
 {
@@ -55,7 +55,7 @@ static int stop_recording(const struct act *act, const struct breaker *breaker, 
 	return ctl_ask(act->run, 0, CONTROL_STOP, "", &answer, err);
 }
 
-/* Names as kill(1) has them, with and without SIG. */
+/* Names as in kill(1), with and without SIG. */
 static int find_signal(const char *name)
 {
 	if (!strncmp(name, "SIG", 3))
@@ -77,7 +77,7 @@ static int send_signal(const struct act *act, const struct breaker *breaker, con
 		       : 0;
 }
 
-/* With the process's number in PID. */
+/* The command finds the process id in the variable PID. */
 static int run_command(const struct act *act, const struct breaker *breaker, const char *with,
 		       struct error *err)
 {
@@ -97,7 +97,7 @@ static int run_command(const struct act *act, const struct breaker *breaker, con
 	return 0;
 }
 
-/* Of its run, which another process of it finds as well. */
+/* If the process has ended, another process of its run leads to the run. */
 static int print_report(const struct act *act, const struct breaker *breaker, const char *with,
 			struct error *err)
 {
@@ -126,7 +126,7 @@ static const struct action {
 	const char *word;
 	int (*function)(const struct act *act, const struct breaker *breaker, const char *with,
 			struct error *err);
-	bool needs_process; /* and does nothing where it is not certain which one it is */
+	bool needs_process; /* does nothing if the process was not identified for certain */
 } actions[] = {
 	{ "snapshot", take_snapshot, false }, { "keep", keep_traces, false },
 	{ "report", print_report, false },    { "stop", stop_recording, false },
@@ -155,8 +155,8 @@ static int take_action(struct step *step, const char *text, struct error *err)
 }
 
 /*
- * What the trace says of the process is the process's own word, or that of another namespace: which
- * one it is, the collector knows of the kernel.
+ * Identifies the process. Its pid in the trace may be forged or from another pid namespace; the
+ * collector has it from the kernel.
  */
 static struct breaker reach(const struct act *act, int pid, uint32_t stream)
 {
@@ -165,7 +165,7 @@ static struct breaker reach(const struct act *act, int pid, uint32_t stream)
 	switch (ctl_process(act->run, stream, &breaker.pid, &breaker.handle, &breaker.doubt)) {
 	case 0:
 		break;
-	case -ESRCH: /* with all of the run */
+	case -ESRCH: /* the whole run has ended */
 		breaker.doubt = (struct error){ 0 };
 		break;
 	default:
@@ -191,7 +191,7 @@ int act_on(const struct act *act, uint32_t pid, uint32_t stream)
 	struct breaker breaker = reach(act, (int)pid, stream);
 	int status = LIVE_FOUND;
 
-	signal(SIGPIPE, SIG_DFL); /* as a command expects it */
+	signal(SIGPIPE, SIG_DFL); /* commands expect the default */
 	for (size_t i = 0; i < act->count; i++) {
 		const struct step *step = &act->steps[i];
 		struct error err = breaker.doubt;

@@ -2,7 +2,7 @@
 #ifndef LIVE_ACT_H
 #define LIVE_ACT_H
 
-/* What `holdtrace watch` does when a limit breaks: its --then. */
+/* The actions of `holdtrace watch` when a limit is broken (--then). */
 
 #include "base/options.h"
 #include "control/control.h"
@@ -13,18 +13,21 @@ struct step {
 };
 
 struct act {
-	int pid; /* of the run, as it was given */
+	int pid; /* a process of the run, from the command line */
 	struct ctl_run *run;
 	const char *analyst; /* path of the post-processor */
 	struct step *steps;
 	size_t count;
 };
 
-/* Reads the texts of --then. Returns 0 or a negative errno; act_free() in any case. */
+/* Parses the texts of --then. Returns 0 or a negative errno; call act_free() in any case. */
 int act_plan(struct act *act, int pid, const char *analyst, const option_list *texts,
 	     struct error *err);
 
-/* Takes every step, whatever becomes of one. Returns a status. */
+/*
+ * Performs all steps, even if one fails. pid, stream: the process that broke the limit. Returns an
+ * exit status.
+ */
 int act_on(const struct act *act, uint32_t pid, uint32_t stream);
 
 void act_free(struct act *act);

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 
-#define MUTEX_KINDS 512u /* more than any kind of glibc's mutexes has */
+#define MUTEX_KINDS 512u /* no mutex kind of glibc is larger */
 
 static const char *const words[] = {
 	[AWAIT_NOTHING] = "runs",
@@ -37,7 +37,7 @@ const char *await_word(enum await_kind kind)
 
 /* ---- system calls ---- */
 
-/* Those that may sleep for long, and what for; a descriptor is the first argument. */
+/* Calls that may sleep for long, with the kind of wait; a descriptor is their first argument. */
 static const struct {
 	long call;
 	enum await_kind kind;
@@ -92,7 +92,7 @@ static enum await_kind kind_of_call(const struct live_thread *thread)
 
 /* ---- locks of pthreads ---- */
 
-/* How the public functions that wait begin, without the underscores of glibc's own names. */
+/* Prefixes of public functions that wait; glibc's own names have underscores before them. */
 static const struct {
 	const char *prefix;
 	enum await_kind kind;
@@ -111,7 +111,7 @@ static const struct {
 	{ "thrd_join", AWAIT_JOIN },
 	{ "pthread_once", AWAIT_ONCE },
 	{ "call_once", AWAIT_ONCE },
-	/* after a stop these and futex(2) with a timeout are all restart_syscall(2) */
+	/* after a stop, these and futex(2) with a timeout all appear as restart_syscall(2) */
 	{ "nanosleep", AWAIT_TIME },
 	{ "clock_nanosleep", AWAIT_TIME },
 	{ "poll", AWAIT_FILES },
@@ -164,8 +164,8 @@ static const struct live_thread *thread_by(const struct live_process *process, u
 }
 
 /*
- * Whether a thread id is that of glibc's descriptor of a thread, which on x86-64 begins with its
- * own address, twice, and has the id 720 bytes on.
+ * Whether a thread id is in glibc's descriptor of a thread, which on x86-64 begins with its own
+ * address, twice, and has the id at offset 720.
  */
 static bool is_in_descriptor(const struct live_process *process, uint64_t address)
 {
@@ -182,10 +182,9 @@ static bool is_in_descriptor(const struct live_process *process, uint64_t addres
 }
 
 /*
- * A join waits for the word that the kernel clears when the thread has ended, and for nobody of
- * this process alone (so the futex is a shared one); glibc's name for it is seldom to be had. A
- * word of the program's may have the same value, above all where thread ids are small (in
- * containers).
+ * Whether the thread is in pthread_join: it waits for the word that the kernel clears when a thread
+ * ends, by a shared futex, because the kernel wakes it. The symbol is usually missing. A word of
+ * the program may have the same value, especially if thread ids are small (in containers).
  */
 static bool is_join(const struct live_process *process, const struct live_thread *thread)
 {
@@ -193,7 +192,7 @@ static bool is_join(const struct live_process *process, const struct live_thread
 	uint32_t value = (uint32_t)thread->call.argument[2];
 
 #ifdef __x86_64__
-	/* so it was before glibc 2.34 */
+	/* glibc before 2.34 */
 	if (operation == FUTEX_WAIT)
 		operation = FUTEX_WAIT_BITSET;
 #endif
@@ -210,9 +209,10 @@ static bool is_plain_wait(const struct live_thread *thread)
 }
 
 /*
- * A wait for a condition ends with that for its mutex, and functions that lock one end by a jump to
- * one that has no name without debug information. The futex of a taken mutex with waiters is 2, of
- * a robust one its owner's number and a flag; a taken mutex has an owner, users and a kind.
+ * Whether the futex is a mutex. A wait for a condition ends with locking its mutex, and lock
+ * functions jump to functions whose names are missing without debug information. The futex of a
+ * locked mutex with waiters is 2, that of a robust one the owner's id with a flag; a locked mutex
+ * has an owner, users and a kind.
  */
 static bool is_mutex(const struct live_process *process, const struct live_thread *thread)
 {
@@ -226,10 +226,10 @@ static bool is_mutex(const struct live_process *process, const struct live_threa
 }
 
 /*
- * sem_wait() and its like end by a jump to functions that have no name without debug information.
- * struct new_sem of 64-bit glibc: the value, which is the futex and 0 while threads wait; how many
- * wait; whether processes share it (then 128). A condition's futex may look like that, but
- * pthread_cond_wait() has a frame with its name.
+ * Whether the futex is a semaphore. sem_wait() and its relatives jump to functions whose names are
+ * missing without debug information. struct new_sem of 64-bit glibc: the value, which is the futex
+ * and 0 while threads wait; the number of waiters; 128 if processes share it. The futex of a
+ * condition may look the same, but pthread_cond_wait() has a frame with its name.
  */
 static bool is_semaphore(const struct live_process *process, const struct live_thread *thread)
 {
@@ -252,7 +252,7 @@ static enum await_kind kind_of_futex(const struct live_process *process,
 		return AWAIT_MUTEX;
 	if (thread->call.number != SYS_futex || !process->is_glibc)
 		return kind == AWAIT_FUTEX && thread->call.number != SYS_futex ? AWAIT_CALL : kind;
-	/* the program's own wait: by its own code, or by syscall(2) */
+	/* the program's own wait: in its own code, or by syscall(2) */
 	if (!count || (names[0] && !strcmp(names[0], "syscall")))
 		return kind;
 	if (kind == AWAIT_FUTEX && is_join(process, thread))
@@ -263,8 +263,8 @@ static enum await_kind kind_of_futex(const struct live_process *process,
 }
 
 /*
- * struct __pthread_mutex_s of 64-bit glibc: the futex comes first, the owner is the third word; of
- * robust and inheriting ones the kernel's part of the futex itself has the owner
+ * struct __pthread_mutex_s of 64-bit glibc: the futex is the first word, the owner the third. For
+ * robust and priority-inheriting mutexes the owner is in the kernel's part of the futex
  * (get_robust_list(2)).
  */
 static void find_mutex_owner(struct await *await, const struct live_process *process,
@@ -276,17 +276,19 @@ static void find_mutex_owner(struct await *await, const struct live_process *pro
 }
 
 /*
- * struct __pthread_rwlock_arch_t of 64-bit glibc: readers, writers, the futexes of the phases
- * (third and fourth word), two unused ones, the writer's thread id. The lower three bits of readers
- * are flags.
+ * struct __pthread_rwlock_arch_t of 64-bit glibc: readers, writers, the futexes of the two phases
+ * (third and fourth word), two unused words, the writer's thread id. The lowest three bits of
+ * readers are flags.
  */
 static void find_rwlock_owner(struct await *await, const struct live_process *process,
 			      const struct live_thread *thread)
 {
 	uint64_t futex = thread->call.argument[0];
 
-	/* one that prefers writers waits for readers itself, whose number is beyond the phases'
-	 * flags */
+	/*
+	 * a lock that prefers writers waits on readers itself, whose value is greater than the
+	 * phases' flags
+	 */
 	await->address = futex - ((uint32_t)thread->call.argument[2] > 3 ? 0 : futex & 4 ? 12 : 8);
 	await->owner = (int)word_at(process, await->address + 24);
 	if (!await->owner)
@@ -301,16 +303,15 @@ static void find_owner(struct await *await, const struct live_process *process,
 	else if (await->kind == AWAIT_RWLOCK)
 		find_rwlock_owner(await, process, thread);
 	else if (await->kind == AWAIT_JOIN)
-		/* the kernel clears the thread's id and wakes when it has ended */
+		/* when the thread ends, the kernel clears its id and wakes */
 		await->owner = (int)word_at(process, thread->call.argument[0]);
 	else
 		await->address = thread->call.argument[0];
 }
 
 /*
- * A thread of this process, or of another one that shares the lock; in another pid namespace
- * nothing of the latter is known, and what lies below its root is its own word. A futex that is no
- * other process's has no such owner.
+ * Finds out whether the owner is in this process or another one that shares the lock. In another
+ * pid namespace the owner's process is unknown. A private futex has no owner in another process.
  */
 static void place_owner(struct await *await, const struct live_process *process,
 			const struct live_thread *thread)
@@ -334,7 +335,7 @@ static void place_owner(struct await *await, const struct live_process *process,
 
 /* ---- files ---- */
 
-/* fcntl() sleeps for locks alone; epoll's own descriptor says little, and poll's are many. */
+/* fcntl() sleeps only for locks; the descriptor of epoll says little, and poll has many. */
 static void find_file(struct await *await, const struct live_process *process,
 		      const struct live_thread *thread)
 {
@@ -365,9 +366,9 @@ void await_find(struct await *await, const struct live_process *process,
 		place_owner(await, process, thread);
 }
 
-/* ---- rings ---- */
+/* ---- deadlock cycles ---- */
 
-/* Its place in the list, or the number of threads. */
+/* Index of the thread, or the number of threads. */
 static size_t find_thread(const struct live_process *process, int own_tid)
 {
 	size_t i = 0;

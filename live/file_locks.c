@@ -15,31 +15,32 @@
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
 
-#define PROCESSES_MAX	4096   /* of more of them no descriptors are read */
-#define DESCRIPTORS_MAX 100000 /* of all processes */
+#define PROCESSES_MAX	4096   /* no descriptors are read if there are more */
+#define DESCRIPTORS_MAX 100000 /* limit for all processes */
 
 /* A lock that a process holds, or that a thread waits for. */
 struct file_lock {
 	enum { FLOCK, OF_PROCESS, OF_OPEN_FILE, KINDS } kind;
 	bool is_write;
-	unsigned high, low;	  /* the device */
-	uint64_t inode, from, to; /* to: the last byte */
-	int taker;		  /* the process that took it; -1: an open file has it */
-	int pid;		  /* the process that has it; 0: not known */
-	int fd;			  /* its descriptor; -1: only proc_locks(5) has the lock */
+	unsigned high, low;	  /* device */
+	uint64_t inode, from, to; /* to: last byte */
+	int taker;		  /* process that locked the file; -1: an open file description owns
+				   * the lock */
+	int pid;		  /* process that holds it; 0: unknown */
+	int fd;			  /* its descriptor; -1: known only from proc_locks(5) */
 };
 
 struct file_locks {
 	struct file_lock *items;
 	size_t count, capacity;
-	size_t left; /* descriptors that may still be read; 0: some were not */
+	size_t left; /* descriptors that may still be read; 0: some were skipped */
 };
 
-/* ---- what is held ---- */
+/* ---- held locks ---- */
 
 /*
- * Adds a line of proc_locks(5), as /proc/PID/fdinfo has it, too. What waits for a lock has an arrow
- * instead of the kind, and is left out, as are leases.
+ * Adds a line of proc_locks(5) or of /proc/PID/fdinfo. Lines of waiters have an arrow in place of
+ * the kind and are skipped, like leases.
  */
 static void add_lock(struct file_locks *locks, const char *line, int pid, int fd)
 {
@@ -95,9 +96,9 @@ static void read_locks(struct file_locks *locks, bool scans)
 		read_descriptors(locks, pids[i]);
 }
 
-/* ---- what a thread waits for: all of a file by flock(), a range by fcntl() ---- */
+/* ---- the lock that a thread waits for: the whole file by flock(), a range by fcntl() ---- */
 
-/* Where the descriptor stands: a lock may begin there, as those of lockf(3) do. */
+/* The descriptor's position, from which a range may be counted, as by lockf(3). */
 static bool find_position(const struct file_lock *wish, int64_t *position)
 {
 	char path[64];
@@ -108,7 +109,7 @@ static bool find_position(const struct file_lock *wish, int64_t *position)
 	return file && fscanf(file, "pos: %" SCNd64, position) == 1;
 }
 
-/* The bytes that a lock stands for (fcntl(2)); if that cannot be known, all. */
+/* The byte range of a lock (fcntl(2)); the whole file if it is unknown. */
 static void find_range(const struct flock *lock, int64_t size, struct file_lock *wish)
 {
 	int64_t start = lock->l_whence == SEEK_END ? size : 0;
@@ -154,21 +155,21 @@ static bool find_wish(const struct live_process *process, const struct proc_call
 	return true;
 }
 
-/* ---- who holds it ---- */
+/* ---- the holder ---- */
 
 static bool is_same_file(const struct file_lock *a, const struct file_lock *b)
 {
 	return a->inode == b->inode && a->high == b->high && a->low == b->low;
 }
 
-/* Of open files that may be locked for reading, two locks may look the same. */
+/* Read locks of different open file descriptions may look the same. */
 static bool is_same_lock(const struct file_lock *a, const struct file_lock *b)
 {
 	return is_same_file(a, b) && a->kind == b->kind && a->is_write == b->is_write &&
 	       a->from == b->from && a->to == b->to && a->taker == b->taker;
 }
 
-/* Ranges of the process's own are taken for those of the same open file, which are in no way. */
+/* Whether a lock conflicts. Locks of the same process and kind count as compatible. */
 static bool is_in_the_way(const struct file_lock *lock, const struct file_lock *wish)
 {
 	return is_same_file(lock, wish) && (lock->kind == FLOCK) == (wish->kind == FLOCK) &&
@@ -177,7 +178,7 @@ static bool is_in_the_way(const struct file_lock *lock, const struct file_lock *
 	       (lock->kind == FLOCK || lock->kind != wish->kind || lock->pid != wish->pid);
 }
 
-/* What a descriptor says comes first, and then the process that took the lock. */
+/* Locks found by a descriptor precede others, then those of the process that locked the file. */
 static int rank_of(const struct file_lock *lock)
 {
 	return (lock->fd >= 0 ? 2 : 0) + (lock->pid == lock->taker);
@@ -195,7 +196,7 @@ static const struct file_lock *find_holder(const struct file_locks *locks,
 		    (!found || rank_of(lock) > rank_of(found)))
 			found = lock;
 	}
-	/* it may have ended, and left its open file to others */
+	/* it may have ended, and other processes have its open file */
 	return found && (found->fd >= 0 || !kill(found->pid, 0) || errno == EPERM) ? found : NULL;
 }
 
@@ -208,7 +209,7 @@ static bool is_alone(const struct file_locks *locks, const struct file_lock *hel
 	return locks->left && held->fd >= 0;
 }
 
-/* Returns whether no other process has the lock. */
+/* Returns whether no other process holds the lock. */
 static bool find_owner(const struct file_locks *locks, const struct live_process *process,
 		       const struct live_thread *thread, struct await *await)
 {
@@ -239,10 +240,9 @@ void file_locks_find_owners(const struct live_process *process, struct await *aw
 	free(locks.items);
 }
 
-/* ---- rings ---- */
+/* ---- deadlock cycles ---- */
 
-/* Returns the process that a process waits for and that alone can let it go on; 0: there is none.
- */
+/* Returns the only process that can let this one continue; 0: there is none. */
 static int next_in_ring(const struct file_locks *locks, int pid, uint64_t *switches)
 {
 	struct await await = { 0 };

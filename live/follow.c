@@ -39,14 +39,14 @@ static int write_all(struct follow_stream *stream, const uint8_t *bytes, size_t 
 
 		if (wrote < 0 && errno == EINTR)
 			continue;
-		if (wrote < 0) /* its reader has met damage, and says so */
+		if (wrote < 0) /* its reader has found damage and reports it */
 			return -errno;
 		done += (size_t)wrote;
 	}
 	return 0;
 }
 
-/* size bytes of the file from its present place on; there are as many. */
+/* Passes on size bytes from the current offset; the file has them. */
 static int pass_on(struct follow *follow, size_t number, uint64_t size, struct error *err)
 {
 	struct follow_stream *stream =
@@ -71,7 +71,10 @@ static int pass_on(struct follow *follow, size_t number, uint64_t size, struct e
 	return 0;
 }
 
-/* Whether a whole piece stands at the present place; what is no piece ends the following. */
+/*
+ * Reads the header of the piece at the current offset. Returns 1 if the whole piece is there, 0 if
+ * not yet, or a negative errno.
+ */
 static int look_at_piece(const struct follow *follow, uint64_t size, struct htr_piece *piece,
 			 struct error *err)
 {
@@ -125,7 +128,7 @@ static int recognise(struct follow *follow, struct error *err)
 	return 0;
 }
 
-/* The writer has it locked until it is complete. */
+/* The writer keeps the file locked until it is complete. */
 static bool is_unlocked(int fd)
 {
 	if (flock(fd, LOCK_SH | LOCK_NB) != 0)
@@ -157,7 +160,7 @@ int follow_pump(struct follow *follow, struct error *err)
 	struct stat status;
 	int result = 0;
 
-	/* looked at before its size: what is there then is all */
+	/* before the size: if the file is complete now, its size is final */
 	if (fstat(follow->fd, &status))
 		return error_system(err, errno, "trace");
 	if (!follow->is_known)

@@ -3,9 +3,9 @@
 #define LIVE_FOLLOW_H
 
 /*
- * A trace file that is being written, as the streams that it has by now, each as a descriptor that
- * its bytes come out of as they come: whoever reads one waits there until there is more. A file
- * of one stream is one of them. Descriptors are pipes, so a reader needs a thread of its own.
+ * Reads a trace file while it is being written, and passes the bytes of each of its streams on to a
+ * pipe. A reader of the pipe blocks until there is more, so it needs a thread of its own. A file of
+ * one stream has one pipe.
  */
 
 #include <stdbool.h>
@@ -18,33 +18,33 @@
 
 struct follow_stream {
 	int input;     /* -1: not open, or its reader has gone */
-	void *reader;  /* as begins() named it */
-	uint64_t next; /* bytes of it that were passed on */
+	void *reader;  /* set by begins() */
+	uint64_t next; /* bytes passed on so far */
 };
 
 struct follow {
 	int fd;
-	bool is_bundle, is_known; /* of several streams; its first bytes were there */
-	bool is_complete;	  /* its writer has finished with it */
-	uint64_t offset;	  /* in the file: all before was passed on */
+	bool is_bundle, is_known; /* it has several streams; its first bytes were read */
+	bool is_complete;	  /* its writer has closed it */
+	uint64_t offset;	  /* in the file: bytes passed on so far */
 	struct follow_stream streams[FOLLOW_STREAMS_MAX];
 	size_t count;
-	uint64_t left_out; /* streams beyond the most that are followed */
+	uint64_t left_out; /* streams that are not followed: more than FOLLOW_STREAMS_MAX */
 	/*
-	 * A stream begins; output: the descriptor to read, which is the callee's. *reader: whoever
-	 * reads it.
+	 * Called for a new stream; output: the descriptor to read, which the callee then owns.
+	 * *reader: stored in the stream.
 	 */
 	int (*begins)(void *user, int output, void **reader, struct error *err);
 	void *user;
 };
 
-/* begins and user are set. Returns 0 or a negative errno. */
+/* begins and user must be set. Returns 0 or a negative errno. */
 int follow_open(struct follow *follow, const char *path, struct error *err);
 
-/* Passes on what has come since. Waits for readers, never for the writer. */
+/* Passes on the new bytes. May block for readers, never for the writer. */
 int follow_pump(struct follow *follow, struct error *err);
 
-/* Ends all streams: their readers come to their end. */
+/* Closes all streams, so that their readers reach the end. */
 void follow_close(struct follow *follow);
 
 #endif

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PLACE_FRAMES 6 /* at most of those that name a call site */
+#define PLACE_FRAMES 6 /* limit of the frames that name a call site */
 
 /* ---- rates ---- */
 
@@ -19,8 +19,8 @@ static double rate(uint64_t now, uint64_t then, double seconds)
 }
 
 /*
- * What is in the file is up to a second old, so a second's events may show in the next one. Where
- * the time of the events went on about as much as ours, it is the better measure.
+ * The file may be up to a second behind, so events of one second may be read in the next. If the
+ * time of the events advanced about as far as ours, it is the better measure.
  */
 static double elapsed(const struct watched *watched, double seconds)
 {
@@ -94,7 +94,7 @@ static void add_classes(struct glance *glance, struct watched *watched)
 
 /* ---- rows ---- */
 
-/* What a site amounts to; false: nothing of the class that is wished for. */
+/* Fills the row of a call site. Returns false if it has no objects of the class asked for. */
 static bool describe(struct watched *watched, uint32_t index, const struct glance_wish *wish,
 		     struct glance_row *row)
 {
@@ -201,7 +201,7 @@ static void expect_names(const struct glance_row *rows, size_t count)
 	}
 }
 
-/* Processes that run the same program have the same places. */
+/* Processes of the same program have the same call sites. */
 static struct glance_row *find_same(struct glance_row *rows, size_t count,
 				    const struct glance_row *row)
 {
@@ -221,7 +221,7 @@ static void add_up(struct glance_row *sum, const struct glance_row *row)
 	sum->growth_rate += row->growth_rate;
 }
 
-/* Names the first rows, and puts those together that read the same. */
+/* Names the first rows, and merges those with the same text. */
 static size_t merge_rows(struct glance_row *rows, size_t count)
 {
 	size_t kept = 0;
@@ -250,9 +250,9 @@ size_t glance_backtrace(const struct glance_row *row, struct naming_line *lines,
 	return count;
 }
 
-/* ---- a glance ---- */
+/* ---- the whole ---- */
 
-/* The run is as old as its first process was at the last event. */
+/* The run's age: from the start of its first process to the last event. */
 static void add_age(struct glance *glance, const struct watched *watched)
 {
 	if (watched->start_ns && (!glance->start_ns || watched->start_ns < glance->start_ns))
@@ -279,7 +279,7 @@ static void add_process(struct glance *glance, struct list *list, struct watched
 	watched_unlock(watched);
 }
 
-/* What all places of a class came to. */
+/* Sums the rates of all call sites of a class. */
 static void add_rates(struct glance *glance, const struct list *list)
 {
 	for (size_t i = 0; i < list->count; i++)
@@ -318,7 +318,7 @@ void glance_take(struct glance *glance, struct watched *const *processes, size_t
 	keep_class(&list, wish->class);
 	if (list.count)
 		qsort_r(list.items, list.count, sizeof(*list.items), compare, &order);
-	/* as many more as merging may take away */
+	/* twice the rows, because some will be merged */
 	glance->row_count =
 		merge_rows(list.items, list.count < 2 * wish->rows ? list.count : 2 * wish->rows);
 	if (glance->row_count)

@@ -2,7 +2,7 @@
 #ifndef LIVE_GLANCE_H
 #define LIVE_GLANCE_H
 
-/* What the processes of a run hold at one moment, by class and by place: numbers, not yet text. */
+/* The live objects of a run's processes at one moment, by class and by call site, as numbers. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,23 +17,26 @@
 enum glance_order { GLANCE_HELD, GLANCE_GROWTH, GLANCE_RATE, GLANCE_OBJECTS, GLANCE_ORDERS };
 
 struct glance_wish {
-	const char *class; /* its type; NULL: all */
+	const char *class; /* name of the class; NULL: all classes */
 	enum glance_order order;
-	bool since_base; /* held: what came since the baseline */
-	size_t rows;	 /* at most GLANCE_ROWS_MAX */
+	bool since_base; /* live counts only what was acquired since the baseline */
+	size_t rows;	 /* limit of rows, at most GLANCE_ROWS_MAX */
 };
 
-/* Of a class or of a call site. */
+/* Numbers of a class or of a call site. */
 struct glance_row {
 	const char *type;
 	bool has_bytes;
-	uint64_t acquired;    /* so far */
-	int64_t count, bytes; /* live, or since the baseline: then also less than nothing */
-	double variance;      /* of these bytes, where they are estimates */
-	double acquired_rate, growth_rate; /* each second: calls; bytes, or else objects */
-	uint64_t peak; /* of a class: the sum of the processes' peaks, each of its own moment */
-	char site_text[GLANCE_SITE_MAX]; /* "leaky demo.c:12 <- main demo.c:30"; ""; of a class */
-	struct watched *watched;	 /* one of the processes that have it */
+	uint64_t acquired;    /* since the start */
+	int64_t count, bytes; /* live now, or the change since the baseline, which may be
+			       * negative */
+	double variance;      /* of bytes, where they are estimates */
+	double acquired_rate, growth_rate; /* for each second: calls; bytes, or objects for a class
+					    * without bytes */
+	uint64_t peak; /* of a class: sum of the peaks of all processes, which may have been at
+			* different times */
+	char site_text[GLANCE_SITE_MAX]; /* "leaky demo.c:12 <- main demo.c:30"; "" for a class */
+	struct watched *watched;	 /* one of the processes that have the call site */
 	uint32_t site;
 };
 
@@ -45,12 +48,12 @@ struct glance {
 	uint64_t events, dropped, damages;
 	double event_rate;
 	size_t running, ended;
-	uint64_t sample; /* bytes from one sample of memory to the next, the most; 0: all is
-			    recorded */
-	uint64_t start_ns, end_ns; /* of what is known of the run by now; 0: not known */
+	uint64_t sample; /* largest sampling interval of memory, in bytes; 0: all memory is
+			  * recorded */
+	uint64_t start_ns, end_ns; /* of the part of the run that was read; 0: unknown */
 };
 
-/* How much of the run is known. */
+/* Duration of the part of the run that was read. */
 static inline uint64_t glance_age_ns(const struct glance *glance)
 {
 	return glance->start_ns && glance->end_ns > glance->start_ns
@@ -58,18 +61,18 @@ static inline uint64_t glance_age_ns(const struct glance *glance)
 		       : 0;
 }
 
-/* Rates from now on are those since the last tick. seconds: since then; 0: there was none. */
+/* Computes rates since the last tick, which was seconds ago; 0: the first tick. */
 void glance_tick(struct watched *const *processes, size_t count, double seconds);
 
-/* Asks for the names of what it shows. */
+/* Also looks up the names of the rows. */
 void glance_take(struct glance *glance, struct watched *const *processes, size_t count,
 		 const struct glance_wish *wish);
 void glance_free(struct glance *glance);
 
-/* What is held from now on counts anew. */
+/* Sets the baseline to this moment. */
 void glance_set_base(struct watched *const *processes, size_t count);
 
-/* The whole backtrace of a row, a line of at most NAMING_TEXT_MAX each; returns how many. */
+/* The full backtrace of a row, in lines of at most NAMING_TEXT_MAX bytes; returns how many. */
 size_t glance_backtrace(const struct glance_row *row, struct naming_line *lines, size_t max);
 
 #endif

@@ -3,8 +3,8 @@
 #define LIVE_LIVE_H
 
 /*
- * What running processes are asked, a function and a file each; main.c has their words. Each
- * returns the exit status, 125 with err filled if it failed.
+ * The sub-commands about running processes, one function and file each. Each returns the exit
+ * status, 125 with err filled if it failed.
  */
 
 #include <stdint.h>
@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "base/options.h"
 
-#define LIVE_FOUND   1 /* what is asked for is there: a deadlock */
+#define LIVE_FOUND   1 /* a deadlock was found, or a limit was broken */
 #define LIVE_USAGE   2
 #define LIVE_UNKNOWN 3
 #define LIVE_FAILURE 125

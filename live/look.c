@@ -10,8 +10,8 @@
 #include <string.h>
 #include <time.h>
 
-#define SYMBOLS_MAX 12	      /* how far out the public function of a wait is looked for */
-#define SETTLE_NS   100000000 /* a ring in which nobody has moved for so long is a deadlock */
+#define SYMBOLS_MAX 12	      /* frames in which the public function of a wait is searched */
+#define SETTLE_NS   100000000 /* a cycle whose threads have not moved for this time is a deadlock */
 
 static void map_modules(struct look *look)
 {
@@ -50,7 +50,7 @@ static void keep_backtraces(struct look *look)
 	}
 }
 
-/* The C library's part of a path: its name up to what is its version. */
+/* Whether the path is the C library, of any version. */
 static bool is_libc(const char *path)
 {
 	static const char *const starts[] = { "libc.so.6", "libc-2.", "libpthread",
@@ -72,7 +72,7 @@ static bool has_glibc(const struct live_process *process)
 	return false;
 }
 
-/* Only what libc calls so is a lock of its own: a program may have functions with such names. */
+/* Only functions of libc name a wait: a program may have functions with the same names. */
 static void find_awaits(struct look *look)
 {
 	struct naming_symbol symbols[SYMBOLS_MAX];
@@ -93,7 +93,7 @@ static void find_awaits(struct look *look)
 	}
 }
 
-/* A ring counts once: for the first of its threads, and only if none of them moves. */
+/* A cycle counts once, for its first thread, and only if none of its threads moves. */
 static bool is_standing(const struct look *look, const size_t *ring, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
@@ -111,7 +111,7 @@ static size_t standing_ring(const struct look *look, size_t start, size_t *ring)
 	return is_standing(look, ring, count) ? count : 0;
 }
 
-/* Of processes that wait for each other's file locks: it is found twice, and none has run. */
+/* Finds a cycle of processes that wait for file locks: found twice, and none has run in between. */
 static void find_file_ring(struct look *look)
 {
 	int pid = look->process.subject.pid;
@@ -134,7 +134,7 @@ static void find_rings(struct look *look, bool stopped)
 	cleanup_free size_t *ring = memory_zalloc(count, sizeof(*ring));
 	bool may_be = false;
 
-	/* those that we stopped have gone back to sleep by then */
+	/* threads that we stopped have gone back to sleep by then */
 	if (stopped)
 		nanosleep(&(struct timespec){ .tv_nsec = SETTLE_NS / 10 }, NULL);
 	file_locks_find_owners(&look->process, look->awaits, stopped);
@@ -185,7 +185,7 @@ int look_take(struct look *look, int pid, bool stops, struct error *err)
 		return status;
 	live_read_stacks(&look->process, false);
 	status = live_unwind(&look->process, err);
-	/* what keeps a frame pointer needs more than the stack pointer */
+	/* functions with a frame pointer cannot be walked by the stack pointer alone */
 	if (!status && stops && live_read_stacks(&look->process, true))
 		status = live_unwind(&look->process, err);
 	return status ? status : name_all(look, stops, err);

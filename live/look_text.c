@@ -51,7 +51,7 @@ static void put_age(struct out *out, uint64_t ns)
 		out_format(out, ", asleep for %s", human_time(&human, ns));
 }
 
-/* What stands between "thread 7 "name"" and its owner. */
+/* Writes the part between "thread 7 "name"" and the owner. */
 static void put_await(struct out *out, const struct await *await, const struct live_thread *thread)
 {
 	static const char *const verbs[] = {

@@ -12,7 +12,7 @@
 
 #define STATUS_USAGE 2
 
-/* What running processes are asked; holdtrace calls this program with the word first. */
+/* The sub-commands; holdtrace runs this program with the word as its first argument. */
 static const struct {
 	const char *word;
 	int (*function)(int argc, char **argv, struct error *err);
@@ -40,7 +40,7 @@ int main(int argc, char **argv)
 	struct error err = { 0 };
 	int about = options_about(argc, argv, usage);
 
-	/* a reader that leaves is told by writing */
+	/* writing reports that the reader has gone */
 	signal(SIGPIPE, SIG_IGN);
 	if (about >= 0)
 		return about ? LIVE_FAILURE : 0;

@@ -17,9 +17,9 @@
 #include <unistd.h>
 
 #define SETTLE_NS 2000000
-#define LIST_PART 4096		/* bytes that are read of the list at once */
-#define LOOK_NS	  1000000000ull /* between two looks for files that were replaced */
-#define LIST_MS	  1000		/* between two questions for files that are new */
+#define LIST_PART 4096		/* bytes of the list that are read at once */
+#define LOOK_NS	  1000000000ull /* between two checks for replaced files */
+#define LIST_MS	  1000		/* between two requests for new files */
 
 static int begins(void *user, int output, void **reader, struct error *err)
 {
@@ -38,7 +38,7 @@ static int begins(void *user, int output, void **reader, struct error *err)
 
 /* ---- files ---- */
 
-/* Where it is now: an output of --keep is replaced by another file from time to time. */
+/* Whether the path is another file now: --keep replaces its output from time to time. */
 static bool has_moved(const struct run_file *file)
 {
 	struct stat facts;
@@ -91,14 +91,14 @@ static bool is_number(const char *text)
 	return *text && !text[strspn(text, "0123456789")];
 }
 
-/* length bytes of a path, or of "+N". */
+/* Adds the file with a path of this length, or handles "+N". */
 static int add_file(struct run *run, const char *text, size_t length, struct error *err)
 {
 	char *path = memory_text_part(text, length);
 	struct run_file *file;
 	int status;
 
-	/* so many have no name here */
+	/* the number of files whose names were not sent */
 	if (*path == '+' && is_number(path + 1))
 		run->untold = strtoull(path + 1, NULL, 10);
 	if ((*path == '+' && is_number(path + 1)) || is_known(run, path)) {
@@ -121,7 +121,7 @@ static int add_file(struct run *run, const char *text, size_t length, struct err
 	return 0;
 }
 
-/* FILE#N is a stream of FILE. */
+/* Length of FILE in FILE#N. */
 static size_t length_of(const char *path)
 {
 	const char *mark = strrchr(path, '#');
@@ -139,8 +139,8 @@ struct lister {
 };
 
 /*
- * A thread, since the collector may take seconds: writes each file that the run has begun, a line
- * each, until the run has ended or nothing reads the list any more.
+ * Thread that asks the collector, which may take seconds: writes the path of each file of the run,
+ * one a line, until the run has ended or the list is no longer read.
  */
 static void *list_files(void *user)
 {
@@ -224,9 +224,9 @@ int run_open(struct run *run, char *const *names, struct error *err)
 	return status;
 }
 
-/* ---- files that come later ---- */
+/* ---- new files ---- */
 
-/* Takes the whole lines. What is gone by now, or no file that can be followed, is none of ours. */
+/* Handles the complete lines. Files that are gone or cannot be followed are skipped. */
 static void take_lines(struct run *run)
 {
 	char *start = run->heard, *end;
@@ -260,7 +260,7 @@ static void hear(struct run *run)
 	}
 }
 
-/* Reads those anew that are another file by now. */
+/* Reads replaced files from their start. */
 static int look_for_moved(struct run *run, struct error *err)
 {
 	int status = 0;
@@ -307,7 +307,7 @@ uint64_t run_left_out(const struct run *run)
 	return count;
 }
 
-/* Its reader asks for more than what was passed on, or for nothing any more. */
+/* Whether the reader has processed all that was passed on, or has finished. */
 static bool is_settled(const struct follow_stream *stream)
 {
 	struct watched *watched = stream->reader;

@@ -2,7 +2,7 @@
 #ifndef LIVE_RUN_FILES_H
 #define LIVE_RUN_FILES_H
 
-/* The files of a run that goes on, followed, and the processes that they tell of. */
+/* The files of a running trace, followed while they grow, and the processes recorded in them. */
 
 #include <sys/types.h>
 
@@ -25,37 +25,41 @@ struct run_file {
 struct run {
 	struct run_file *files[RUN_FILES_MAX];
 	size_t file_count;
-	ARRAY_OF(char *) left_out; /* files beyond the most that are followed */
-	uint64_t untold;	   /* files that the collector has no room to name */
+	ARRAY_OF(char *) left_out; /* paths of files that are not followed: more than
+				    * RUN_FILES_MAX */
+	uint64_t untold;	   /* number of files whose names the collector could not send */
 	ARRAY_OF(struct watched *) processes;
-	int list; /* descriptor that tells of further files while the run goes on; -1: none */
+	int list; /* descriptor from which the names of new files are read while the run goes on;
+		   * -1: none */
 	char *heard;
 	size_t heard_size;
 	uint64_t looked_ns;
-	/* files that were another one suddenly: their processes were read anew, and those before
-	 * are no more */
+	/*
+	 * files that were replaced: their processes were read anew, and earlier pointers to them
+	 * are invalid
+	 */
 	uint64_t restarts;
 };
 
 /*
- * names: up to a NULL, traces, of which FILE#N is FILE; or one process, which stands for all files
- * of its run. Returns 0 or a negative errno; run_free() in any case.
+ * names: list of traces, up to a NULL, in which FILE#N means FILE; or one process id, which means
+ * all files of its run. Returns 0 or a negative errno; call run_free() in any case.
  */
 int run_open(struct run *run, char *const *names, struct error *err);
 
-/* Takes what was written since, and files that have come since. */
+/* Reads new bytes of the files, and new files. */
 int run_pump(struct run *run, struct error *err);
 
-/* Nothing will be written any more. */
+/* Whether all files are complete. */
 bool run_is_complete(const struct run *run);
 
-/* Files, and streams of files, that are not followed because they are too many. */
+/* Number of files, and of streams of files, that are not followed because there are too many. */
 uint64_t run_left_out(const struct run *run);
 
-/* Waits until all that was passed on has been read. */
+/* Waits until the readers have read all that was passed on. */
 void run_settle(struct run *run);
 
-/* Ends the following, and waits for the readers. */
+/* Closes all streams and waits for their readers. */
 void run_free(struct run *run);
 
 #endif

@@ -39,7 +39,7 @@ static int read_mappings(struct live_process *process, struct error *err)
 	return status ? refuse(-status, process->subject.pid, err) : 0;
 }
 
-/* What a link of /proc/PID leads to, to be freed; NULL: not known. */
+/* The target of a link in /proc/PID, to be freed; NULL: unknown. */
 static char *read_link(int pid, const char *name)
 {
 	char path[64], target[PATH_MAX];
@@ -131,7 +131,7 @@ static int read_threads(struct live_process *process, struct error *err)
 	return status ? refuse(-status, process->subject.pid, err) : 0;
 }
 
-/* Numbers of system calls, and the locks' layout, are those of our own kind of program. */
+/* Numbers of system calls and layouts of locks are known only for programs of our own word size. */
 static int check_class(const struct live_process *process, struct error *err)
 {
 	unsigned char head[EI_NIDENT] = { 0 };
@@ -191,7 +191,10 @@ void live_free(struct live_process *process)
 
 /* ---- memory and registers ---- */
 
-/* A thread that we cannot stop (another tracer's, say) is told with less. */
+/*
+ * Stops a thread and reads its registers. Returns false if it cannot be stopped (by another tracer,
+ * for example).
+ */
 static bool stop_and_read(const struct live_process *process, struct live_thread *thread)
 {
 	struct stopping stopping;

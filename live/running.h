@@ -3,12 +3,10 @@
 #define LIVE_RUNNING_H
 
 /*
- * A running process as /proc and ptrace show it, without anything of ours inside. A look stops
- * nothing but threads whose stack cannot be walked by its stack pointer alone, one by one, each for
- * the time that it takes to read its registers, and only where nothing objects to that
- * (process/stopping.h).
- *
- * All of it is the process's own word: names, memory and stacks are whatever it made of them.
+ * A running process as /proc and ptrace show it; nothing is loaded into it. Threads are stopped
+ * only if their stack cannot be walked by the stack pointer alone, one after the other, each while
+ * its registers are read, and only if there is no objection (process/stopping.h). Names, memory and
+ * stacks are under the control of the process and are not trusted.
  */
 
 #include <stdbool.h>
@@ -26,59 +24,60 @@
 #define LIVE_NAME_MAX	 64
 
 struct live_thread {
-	int tid;     /* as we call it */
-	int own_tid; /* as the process calls it */
+	int tid;     /* in our pid namespace */
+	int own_tid; /* in the process's own */
 	char name[LIVE_NAME_MAX];
 	char state;	       /* of proc_pid_stat(5): R S D T Z ... */
-	struct proc_call call; /* that it sleeps in */
-	uint64_t asleep_ns;    /* since it ran last; 0: not known */
-	uint64_t switches;     /* how often it went to sleep */
+	struct proc_call call; /* the call in which it sleeps */
+	uint64_t asleep_ns;    /* since it last ran; 0: unknown */
+	uint64_t switches;     /* context switches */
 
-	struct frames_thread start; /* where its walk begins */
+	struct frames_thread start; /* where the walk of its stack begins */
 
 	uint64_t frames[LIVE_FRAMES_MAX]; /* innermost first */
 	unsigned frame_count;
-	bool is_whole; /* the walk came to the outermost one */
-	/* why it was not stopped for a better walk: what it is in; NULL: no reason */
+	bool is_whole; /* the walk reached the outermost frame */
+	/* why it was not stopped for a better walk: what it is in; NULL: no objection */
 	const char *objection;
 };
 
 struct live_process {
 	struct subject subject;
 	char name[LIVE_NAME_MAX];
-	char *program;	      /* path of the executable in the process's root; NULL: not known */
-	char *root;	      /* how we come to its root: "/proc/PID/root"; NULL: it is ours */
-	bool has_our_numbers; /* lives in our pid namespace */
-	bool is_glibc;	      /* its locks are those of glibc */
+	char *program;	      /* path of the executable in the process's root; NULL: unknown */
+	char *root;	      /* our path to its root directory: "/proc/PID/root"; NULL: the same as
+			       * ours */
+	bool has_our_numbers; /* it is in our pid namespace */
+	bool is_glibc;	      /* its locks have the layout of glibc's */
 	struct live_thread *threads;
 	size_t thread_count;
 	size_t left_out; /* threads beyond LIVE_THREADS_MAX */
 };
 
-/* Looks at a process. Returns 0, -ESRCH, or -EACCES with the way out. */
+/* Reads the state of a process. Returns 0, -ESRCH, or -EACCES with advice in err. */
 int live_look(struct live_process *process, int pid, struct error *err);
 void live_free(struct live_process *process);
 
-/* The name of a thread of a process (0: of the process itself); "": there is none. */
+/* The name of a thread (tid 0: of the process); "": unknown. */
 void live_read_name(int pid, int tid, char name[LIVE_NAME_MAX]);
 
 /*
- * Reads the stacks of those threads that sleep; stops: also the registers of those whose walk did
- * not come to its end and that may be stopped. Returns how many stacks were read.
+ * Copies the stacks of sleeping threads whose walk is not complete; stops: only of those that may
+ * be stopped, with their registers. Returns the number of stacks copied.
  */
 size_t live_read_stacks(struct live_process *process, bool stops);
 
 /*
- * Fills the frames of all threads whose stacks were read. The files that the process has mapped
- * tell how; they may be anybody's, so a child in a sandbox reads them, and a thread for which it
- * has no answer keeps its innermost frame. Returns 0 or a negative errno.
+ * Fills in the frames of all threads whose stacks were copied, by the unwinding rules of the mapped
+ * files. These may be hostile, so a child in a sandbox reads them; a thread for which it fails
+ * keeps its innermost frame. Returns 0 or a negative errno.
  */
 int live_unwind(struct live_process *process, struct error *err);
 
-/* Looks again how often a thread went to sleep: who is looked at may have been woken by it. */
+/* Reads a thread's context switches again, because looking may have woken it. */
 void live_look_again(int pid, struct live_thread *thread);
 
-/* Whether a thread still sleeps as at the last look: in the same call, and it has not run since. */
+/* Whether a thread still sleeps in the same call and has not run since the last look. */
 bool live_is_unmoved(int pid, const struct live_thread *thread);
 
 #endif

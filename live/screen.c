@@ -10,7 +10,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-/* ECMA-48, and xterm's other screen. */
+/* ECMA-48, and xterm's alternate screen. */
 #define OTHER_SCREEN "\033[?1049h\033[?25l"
 #define FIRST_SCREEN "\033[?25h\033[?1049l"
 #define HOME	     "\033[H"
@@ -20,7 +20,7 @@
 #define PLAIN	     "\033[m"
 
 static volatile sig_atomic_t asked_to_end, was_resized;
-static struct screen *shown; /* that has the terminal */
+static struct screen *shown; /* the active screen */
 
 static void note_signal(int number)
 {
@@ -34,7 +34,7 @@ static void put(const char *text)
 {
 	ssize_t wrote = write(STDOUT_FILENO, text, strlen(text));
 
-	(void)wrote; /* a terminal that is gone is noticed by its keys */
+	(void)wrote; /* a terminal that is gone is noticed when reading keys */
 }
 
 static void measure(struct screen *screen)
@@ -83,7 +83,7 @@ void screen_restore(void)
 	shown = NULL;
 }
 
-/* ESC [ A and its like; a lone ESC ends, as people expect. */
+/* Decodes ESC [ A and the like. A lone ESC ends the program. */
 static int decode(const char *bytes, ssize_t count)
 {
 	if (count <= 0)
@@ -131,7 +131,7 @@ void screen_draw_begin(struct screen *screen, struct out *out)
 	out_text(out, HOME);
 }
 
-/* Bytes of the first so many characters. */
+/* Number of bytes of the first columns characters. */
 static size_t cut(const char *text, unsigned columns)
 {
 	size_t at = 0;

@@ -2,7 +2,7 @@
 #ifndef LIVE_SCREEN_H
 #define LIVE_SCREEN_H
 
-/* The whole terminal: keys as they are typed, and pictures of lines that replace each other. */
+/* The terminal as a full screen: reads keys, and draws pictures made of lines. */
 
 #include <stdbool.h>
 #include <termios.h>
@@ -15,8 +15,8 @@ enum screen_key {
 	KEY_DOWN,
 	KEY_PAGE_UP,
 	KEY_PAGE_DOWN,
-	KEY_RESIZE, /* or any other reason to draw again */
-	KEY_END,    /* nobody types any more, or a signal asks to end */
+	KEY_RESIZE, /* or another reason to redraw */
+	KEY_END,    /* end of input, or a signal that asks to end */
 };
 
 struct screen {
@@ -24,19 +24,19 @@ struct screen {
 	unsigned width, height;
 };
 
-/* Takes the terminal at standard input and output. Returns 0 or -ENOTTY. */
+/* Switches the terminal at standard input and output to a full screen. Returns 0 or -ENOTTY. */
 int screen_begin(struct screen *screen);
 void screen_end(struct screen *screen);
 
-/* The terminal of the screen that is on, if one is: for a program that must end at once. */
+/* Restores the terminal if a screen is active; for a program that must exit at once. */
 void screen_restore(void);
 
-/* The next key, a character or one of enum screen_key; KEY_NONE after so many ms. */
+/* The next key: a character or a value of enum screen_key; KEY_NONE after timeout_ms. */
 int screen_key(struct screen *screen, int timeout_ms);
 
 /*
- * A picture: lines from the top, the rest is cleared. Text is cut at the width, one column for each
- * character, and what is no plain text is escaped.
+ * A picture: lines from the top; the rest of the screen is cleared. Lines are cut at the width of
+ * the screen, counting one column for each character; control characters are escaped.
  */
 void screen_draw_begin(struct screen *screen, struct out *out);
 void screen_draw_line(struct screen *screen, struct out *out, const char *text, bool is_marked);

@@ -16,8 +16,8 @@
 #include <unistd.h>
 
 #define ROWS_DEFAULT	    20u
-#define LOOKS_MAX	    16u /* processes whose threads are looked at */
-#define PUMP_MS		    200 /* how often the files are looked at meanwhile */
+#define LOOKS_MAX	    16u /* limit of processes whose threads are examined */
+#define PUMP_MS		    200 /* between two reads of the files */
 #define INTERVAL_DEFAULT_NS 1000000000u
 #define INTERVAL_LEAST_NS   100000000u
 #define INTERVAL_MOST_NS    86400000000000u
@@ -56,7 +56,7 @@ static void add_wait(struct top_picture *picture, const struct look *look, size_
 	};
 	snprintf(wait->text, sizeof(wait->text), "%.*s", (int)(text.used ? text.used - 1 : 0),
 		 text.buffer);
-	text.used = 0; /* it goes nowhere */
+	text.used = 0; /* discard it */
 	out_close(&text);
 	picture->wait_count++;
 }
@@ -130,7 +130,7 @@ static void print(struct top *top, struct out *out)
 	out_flush(out);
 }
 
-/* Draws what is text anyway, line by line, as far as there is room. */
+/* Draws the text line by line, as far as the screen has space. */
 static int draw(struct top *top, struct out *out, struct error *err)
 {
 	size_t marked = 0, lines = 0;
@@ -161,7 +161,7 @@ static int draw(struct top *top, struct out *out, struct error *err)
 
 /* ---- without a terminal ---- */
 
-/* Goes on with the files for so long. */
+/* Reads the files for this time. */
 static int follow_for(struct top *top, uint64_t length_ns, struct error *err)
 {
 	uint64_t end = clock_ns() + length_ns;
@@ -180,7 +180,7 @@ static int follow_for(struct top *top, uint64_t length_ns, struct error *err)
 
 static int run_batch(struct top *top, struct out *out, struct error *err)
 {
-	/* Rates are known from the second look on: what is sorted by them has no picture before. */
+	/* Rates need two ticks: without them no order by rates can be shown. */
 	bool is_blind = top->wish.order == GLANCE_GROWTH || top->wish.order == GLANCE_RATE;
 	bool is_complete = false;
 
@@ -206,9 +206,9 @@ static int run_batch(struct top *top, struct out *out, struct error *err)
 	return 0;
 }
 
-/* ---- with one ---- */
+/* ---- with a terminal ---- */
 
-/* The next class of which there is anything; all behind the last. */
+/* Selects the next class with objects; after the last one, all classes. */
 static void next_class(struct top *top)
 {
 	const struct glance *glance = &top->picture.glance;
@@ -229,7 +229,7 @@ static void set_base(struct top *top)
 		glance_set_base(top->run.processes.items, top->run.processes.count);
 }
 
-/* Returns false when it is time to end. */
+/* Returns false for the keys that end the program. */
 static bool take_key(struct top *top, int key)
 {
 	struct top_picture *picture = &top->picture;
@@ -282,7 +282,7 @@ static int run_screen(struct top *top, struct out *out, struct error *err)
 		bool is_due = clock_ns() >= next && !top->picture.is_frozen;
 
 		status = run_pump(&top->run, err);
-		/* a picture that is frozen would show processes that are no more */
+		/* a frozen picture refers to processes that no longer exist */
 		is_due |= top->run.restarts != restarts;
 		restarts = top->run.restarts;
 		if (is_due) {
@@ -351,7 +351,7 @@ static bool has_class(struct watched *watched, const char *word)
 	return is_there;
 }
 
-/* One of ours, or one that a program of the run has made (holdtrace.h). */
+/* Checks that the class is one of ours, or defined by a program of the run (holdtrace.h). */
 static int check_class(struct top *top, struct error *err)
 {
 	const char *word = top->wish.class;

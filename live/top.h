@@ -2,7 +2,7 @@
 #ifndef LIVE_TOP_H
 #define LIVE_TOP_H
 
-/* What `holdtrace top` shows: one picture of a run, in three forms. */
+/* The output of `holdtrace top`: one picture of a run in three formats. */
 
 #include "base/out.h"
 #include "live/glance.h"
@@ -10,11 +10,11 @@
 
 #define TOP_WAITS_MAX 64u
 
-/* A thread that waits for what another one holds, now. */
+/* A thread that waits for a lock that another one holds. */
 struct top_wait {
 	int pid;
 	bool is_in_ring, is_orphaned;
-	char text[300]; /* as look_put_thread() has it */
+	char text[300]; /* made by look_put_thread() */
 };
 
 struct top_picture {
@@ -24,13 +24,13 @@ struct top_picture {
 	bool is_frozen, has_base, has_waits;
 	struct top_wait waits[TOP_WAITS_MAX];
 	size_t wait_count, held_up, rings;
-	size_t selected; /* row */
+	size_t selected; /* index of the row */
 	bool shows_backtrace;
 };
 
 /*
- * Lines of text, each ended by a newline; *marked: the number of the selected one. A call site that
- * has no room beside its numbers is a line of its own. width: of the terminal; 0: there is none.
+ * Writes lines of text; *marked: the number of the selected line. A call site that does not fit
+ * beside its numbers gets a line of its own. width: of the terminal; 0: no terminal.
  */
 void top_put_text(struct out *out, const struct top_picture *picture, size_t width, size_t *marked);
 void top_put_json(struct out *out, const struct top_picture *picture);

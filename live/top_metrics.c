@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-/* The value of a label: OpenMetrics 1.0, escaping. Names are UTF-8 or have been made so. */
+/* Writes the value of a label, escaped as in OpenMetrics 1.0, as ASCII. */
 static void put_label(struct out *out, const char *name, const char *value)
 {
 	out_format(out, "%s=\"", name);
@@ -41,7 +41,7 @@ static void put_class(struct out *out, const char *name, const struct glance_row
 	out_format(out, "} %llu\n", (unsigned long long)value);
 }
 
-/* A family that is there where memory is recorded by samples alone. */
+/* This family exists only if memory is sampled. */
 static void put_errors(struct out *out, const struct glance *glance)
 {
 	if (!glance->sample)

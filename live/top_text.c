@@ -11,11 +11,11 @@
 #define LINES_MAX   40
 #define WAITS_SHOWN 5
 
-#define NUMBERS_WIDTH 53u /* of a row, before its call site */
+#define NUMBERS_WIDTH 53u /* columns of a row before its call site */
 
 static const char *const orders[GLANCE_ORDERS] = { "live", "growth", "rate", "objects" };
 
-/* A size with its sign: +1.2 KB, -3, 0. */
+/* A size with a sign: +1.2 KB, -3, 0. */
 static const char *change(struct human *human, double amount, bool is_bytes)
 {
 	struct human number;
@@ -78,7 +78,7 @@ static void put_class(struct out *out, const struct glance_row *class)
 				    : human_count(&peak, class->peak));
 }
 
-/* The columns have no room for the error of each number. */
+/* The columns have no space for the error of each number. */
 static void put_samples(struct out *out, const struct glance *glance)
 {
 	struct human every, error;
@@ -110,7 +110,7 @@ static void put_waits(struct out *out, const struct top_picture *picture)
 	out_format(out, "waiting for a lock that is held: %zu thread%s%s\n", picture->held_up,
 		   picture->held_up == 1 ? "" : "s", picture->rings ? "  DEADLOCK (!)" : "");
 	for (size_t i = 0; i < picture->wait_count && i < WAITS_SHOWN; i++)
-		/* short, so that 80 columns have the holder */
+		/* short, so that the holder fits into 80 columns */
 		out_format(out, "%s%s\n", picture->waits[i].is_in_ring ? "! " : "  ",
 			   picture->waits[i].text);
 }

@@ -10,16 +10,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define UNWIND_SECONDS 20 /* for all threads */
+#define UNWIND_SECONDS 20 /* limit for all threads */
 
-/* What the child found out of a thread, in memory that it shares with its parent. */
+/* The child's result for a thread, in shared memory. */
 struct answer {
 	unsigned frame_count;
 	bool is_whole;
 	uint64_t frames[LIVE_FRAMES_MAX];
 };
 
-/* ---- in the child: libdw over what was copied ---- */
+/* ---- in the child: libdw with the copied stacks ---- */
 
 static int take_frame(Dwfl_Frame *frame, void *context)
 {
@@ -32,7 +32,7 @@ static int take_frame(Dwfl_Frame *frame, void *context)
 	return DWARF_CB_OK;
 }
 
-/* Rules say so of functions that have no caller: _start, clone(). */
+/* Whether the unwinding rules say that the function has no caller: _start, clone(). */
 static bool has_no_caller(Dwfl *dwfl, uint64_t pc)
 {
 	Dwfl_Module *module = dwfl_addrmodule(dwfl, pc);
@@ -53,8 +53,8 @@ static bool has_no_caller(Dwfl *dwfl, uint64_t pc)
 }
 
 /*
- * To libdw a caller that is found by way of a register that was not read looks like none: so does
- * that of a function with a frame pointer, unless the thread was stopped.
+ * For libdw, a caller that is found through an unread register looks like no caller. So only a
+ * thread that was stopped, or a function without callers, proves that the walk is complete.
  */
 static void walk_thread(struct frames *frames, const struct frames_thread *start,
 			struct answer *answer)
@@ -66,7 +66,7 @@ static void walk_thread(struct frames *frames, const struct frames_thread *start
 					   answer->frames[answer->frame_count - 1] - 1)));
 }
 
-/* The files are opened outside of the sandbox, and read inside. */
+/* Opens the files outside of the sandbox and reads them inside. */
 static void walk_all(const struct live_process *process, struct answer *answers)
 {
 	struct frames *frames = frames_open(&process->subject);
@@ -78,7 +78,7 @@ static void walk_all(const struct live_process *process, struct answer *answers)
 	_exit(0);
 }
 
-/* ---- in the parent: its answers, which are not believed either ---- */
+/* ---- in the parent, which does not trust the results ---- */
 
 static void take_answer(struct live_thread *thread, const struct answer *answer)
 {
@@ -86,7 +86,7 @@ static void take_answer(struct live_thread *thread, const struct answer *answer)
 	thread->frame_count =
 		answer->frame_count < LIVE_FRAMES_MAX ? answer->frame_count : LIVE_FRAMES_MAX;
 	memcpy(thread->frames, answer->frames, sizeof(thread->frames));
-	/* without an answer the innermost frame is known */
+	/* without a result at least the innermost frame is known */
 	if (!thread->frame_count && thread->call.number >= 0) {
 		thread->frames[0] = thread->start.pc;
 		thread->frame_count = 1;

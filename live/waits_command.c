@@ -59,7 +59,7 @@ static void put_head(struct out *out, const struct look *look)
 			   look_count(look, look_is_orphaned) == 1 ? "" : "s");
 }
 
-/* In a ring first, then behind a holder, then the rest. */
+/* Order of threads: in a cycle, then waiting for a held lock, then the rest. */
 static unsigned rank(const struct look *look, size_t i)
 {
 	return look->is_in_ring[i] ? 0 : look_is_held_up(&look->awaits[i]) ? 1 : 2;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Waits until a process of a run breaks a limit (account/limits.def). What is seen here is cheap,
- * and only tells when to ask: whether the limit is broken, kept or unknown is what `holdtrace check
- * --now` says of the process.
+ * Waits until a process of a run breaks a limit (account/limits.def). The sums here are cheap, and
+ * only decide when to run the checker: whether the limit is broken, kept or unknown is the result
+ * of `holdtrace check --now` for the process.
  */
 #include "live/live.h"
 
@@ -25,9 +25,9 @@
 #include <unistd.h>
 
 #define PUMP_NS	   200000000
-#define LOOK_NS	   1000000000ull /* between two looks at threads */
-#define ASK_NS	   1000000000ull /* between two questions, … */
-#define ASK_SHARE  4		 /* … and so many times as long as one took */
+#define LOOK_NS	   1000000000ull /* between two examinations of threads */
+#define ASK_NS	   1000000000ull /* between two runs of the checker, … */
+#define ASK_SHARE  4		 /* … plus this multiple of its duration */
 #define ANSWER_MAX 65536
 
 enum verdict { KEPT, UNKNOWN, BROKEN };
@@ -37,20 +37,20 @@ struct watch {
 #define OPTION(kind, name, ...) option_##kind name;
 #include "live/watch.def"
 #undef OPTION
-	option_text check; /* path of the post-processor, which decides */
+	option_text check; /* path of the post-processor, which is the checker */
 	struct act act;
-	const struct watched *broken; /* the process that breaks a limit */
+	const struct watched *broken; /* process that has broken a limit */
 	struct run run;
 	struct limits limits;
 	char *fail_on;	   /* the limits as an option of the post-processor */
-	uint64_t left_out; /* files of the run, as was told last */
-	size_t next;	   /* process that is looked at first */
-	uint64_t ask_ns;   /* no question before */
-	uint64_t look_ns;  /* no look at threads before */
+	uint64_t left_out; /* number of files that was last reported as left out */
+	size_t next;	   /* process that is examined first */
+	uint64_t ask_ns;   /* time of the next check */
+	uint64_t look_ns;  /* time of the next examination of threads */
 };
 
 static const struct option_row rows[] = {
-	/* the launcher's, and in no help */
+	/* set by the launcher, not shown in help */
 	{ OPTION_FIELDS(struct watch, text, check, "check", 0, "FILE", NULL, NULL) },
 #define OPTION(...) { OPTION_FIELDS(struct watch, __VA_ARGS__) },
 #include "live/watch.def"
@@ -63,9 +63,9 @@ const struct option_table live_watch_options = {
 	.help = "holdtrace help watch",
 };
 
-/* ---- what tells when to ask ---- */
+/* ---- when to run the checker ---- */
 
-/* Of the class of a limit, or of all. */
+/* The amount of the limit's class, or of all classes. */
 static uint64_t amount_of(struct watched *watched, const struct limit_row *row)
 {
 	uint64_t amount = 0;
@@ -111,9 +111,12 @@ static bool may_break(struct watched *watched, const struct limit *limit, bool l
 	return may;
 }
 
-/* ---- what the checker says ---- */
+/* ---- the checker's result ---- */
 
-/* Its sheets as CSV, of one process. Returns a negative errno if it cannot be asked. */
+/*
+ * Runs the checker for one process; answer receives its tables as CSV. Returns the length, or a
+ * negative errno if it cannot be run.
+ */
 static ssize_t ask(const struct watch *watch, uint32_t pid, char *answer, struct error *err)
 {
 	cleanup_free char **words = memory_zalloc(watch->run.file_count + 8, sizeof(*words));
@@ -143,7 +146,7 @@ static ssize_t ask(const struct watch *watch, uint32_t pid, char *answer, struct
 		_exit(LIVE_FAILURE);
 	}
 	close(ends[1]);
-	/* the limits are its first sheet */
+	/* the limits are its first table */
 	while ((got = read(ends[0], length + 1 < ANSWER_MAX ? answer + length : rest,
 			   length + 1 < ANSWER_MAX ? ANSWER_MAX - 1 - length : sizeof(rest))) > 0)
 		length += length + 1 < ANSWER_MAX ? (size_t)got : 0;
@@ -154,7 +157,7 @@ static ssize_t ask(const struct watch *watch, uint32_t pid, char *answer, struct
 	return child > 0 ? (ssize_t)length : error_system(err, errno, "check");
 }
 
-/* Cuts the next cell of a line of CSV off. */
+/* Cuts off and returns the next cell of a CSV line. */
 static char *cell_of(char **line)
 {
 	char *cell = *line, *to = cell, *from = cell;
@@ -170,7 +173,7 @@ static char *cell_of(char **line)
 	return cell;
 }
 
-/* limits,LIMIT,VERDICT,VALUE,ERROR,KNOWN,WHY */
+/* Parses limits,LIMIT,VERDICT,VALUE,ERROR,KNOWN,WHY. */
 static enum verdict read_line(const struct watch *watch, char *line, struct watched *watched)
 {
 	char *sheet = cell_of(&line), *text = cell_of(&line), *word = cell_of(&line);
@@ -192,7 +195,7 @@ static enum verdict read_line(const struct watch *watch, char *line, struct watc
 	cell_of(&line);
 	cell_of(&line);
 	why = cell_of(&line);
-	/* while nothing breaks it, what was not seen is no news */
+	/* an unknown result is reported only if the value breaks the limit */
 	if (verdict == UNKNOWN && !limit_is_broken(limit, value))
 		return KEPT;
 	if (verdict == UNKNOWN && watched->told_unknown & 1u << i)
@@ -207,7 +210,7 @@ static enum verdict read_line(const struct watch *watch, char *line, struct watc
 	return verdict;
 }
 
-/* The worst that it says of a limit; what is broken is its first line. */
+/* Runs the checker; *worst: the worst result of all limits. Broken limits come first. */
 static int check(struct watch *watch, struct watched *watched, enum verdict *worst,
 		 struct error *err)
 {
@@ -234,7 +237,7 @@ static int check(struct watch *watch, struct watched *watched, enum verdict *wor
 
 /* ---- the run ---- */
 
-/* Asks about one process that may break a limit; at the end of the run, about each of them. */
+/* Checks one process that may have broken a limit; at the end of the run, each such process. */
 static int watch_processes(struct watch *watch, bool is_complete, bool *is_broken,
 			   struct error *err)
 {
@@ -266,7 +269,7 @@ static int watch_processes(struct watch *watch, bool is_complete, bool *is_broke
 	return status;
 }
 
-/* A limit cannot break in what is not read. */
+/* Limits are not checked in files that are not read, so report them. */
 static void tell_left_out(struct watch *watch)
 {
 	uint64_t count = run_left_out(&watch->run);
@@ -349,8 +352,7 @@ static int watch_process(struct watch *watch, char **names, struct error *err)
 }
 
 /*
- * Ends when a limit breaks, with 1, or with the run: with 3 if it is not known whether one was
- * broken in the end.
+ * Ends when a limit is broken, with status 1, or with the run: then with 3 if a result was unknown.
  */
 int live_watch(int argc, char **argv, struct error *err)
 {

@@ -75,7 +75,7 @@ static int on_event(struct watched *watched, const struct event *event, struct e
 	return event_is_call(event) ? ledger_event(watched->ledger, event, err) : 0;
 }
 
-/* Waiting for an event with the lock held would shut everybody out, so each is taken by itself. */
+/* Takes one event. The lock is not held while waiting for it, so that other threads can get it. */
 static int take_event(struct watched *watched, struct error *err)
 {
 	const struct event *event;
@@ -83,7 +83,7 @@ static int take_event(struct watched *watched, struct error *err)
 
 	if (status <= 0)
 		return status;
-	/* who looks goes first: a mutex that is taken again at once is given to nobody else */
+	/* let waiting threads go first: a mutex that is locked again at once starves them */
 	while (__atomic_load_n(&watched->lookers, __ATOMIC_RELAXED))
 		sched_yield();
 	pthread_mutex_lock(&watched->mutex);

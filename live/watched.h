@@ -3,8 +3,8 @@
 #define LIVE_WATCHED_H
 
 /*
- * One process of a run as its stream tells of it by now: a thread of ours reads the stream and
- * keeps the ledger, everybody else looks at it between watched_lock() and watched_unlock().
+ * One process of a run, up to the last event of its stream. A thread reads the stream and keeps the
+ * ledger; other threads access the members between watched_lock() and watched_unlock().
  */
 
 #include <pthread.h>
@@ -17,48 +17,53 @@
 #include "naming/naming.h"
 #include "trace/trace.h"
 
-/* What a site of the process amounts to. */
+/* Sums of a call site of the process. */
 struct watched_site {
-	uint64_t gained, gained_bytes; /* calls, so far */
-	uint64_t count, bytes;	       /* held now */
-	double variance;	       /* of these bytes, where they are estimates */
-	uint64_t seen_gained;	       /* at the last tick (glance.h), and what came of it */
+	uint64_t gained, gained_bytes; /* calls since the start, and their bytes */
+	uint64_t count, bytes;	       /* live now */
+	double variance;	       /* of bytes, where they are estimates */
+	uint64_t seen_gained;	       /* values at the last tick (glance.h), and the rates from
+					* it */
 	uint64_t seen_count, seen_bytes;
-	float gained_rate, growth_rate;	 /* each second: calls; bytes, or else objects */
-	uint64_t base_count, base_bytes; /* at the baseline */
+	float gained_rate, growth_rate;	 /* for each second: calls; bytes, or objects for a class
+					  * without bytes */
+	uint64_t base_count, base_bytes; /* live at the baseline */
 };
 
 struct watched {
 	pthread_mutex_t mutex;
-	unsigned lookers; /* that wait for the mutex */
+	unsigned lookers; /* threads that wait for the mutex */
 	pthread_t thread;
 	int input;
-	const void *owner; /* whose it is; nothing here reads it */
+	const void *owner; /* of the caller; not used here */
 	struct trace *trace;
 	struct ledger *ledger;
 	struct atlas atlas;
 	struct naming *naming;
-	ARRAY_OF(struct watched_site) sites; /* by site of the ledger */
+	ARRAY_OF(struct watched_site) sites; /* by call site of the ledger */
 	uint32_t pid, stream;
-	bool is_unproven; /* it may be another process than it says */
+	bool is_unproven; /* the pid in the stream may be another process's */
 	char name[64];
 	uint64_t events, seen_events, lost;
-	uint64_t start_ns;	   /* of the process; 0: not known yet */
+	uint64_t start_ns;	   /* start of the process; 0: unknown */
 	uint64_t time_ns, seen_ns; /* of the last event */
 	double event_rate;
 	uint64_t damages;
-	uint64_t taken;	       /* bytes of the input of which all is in here */
-	uint32_t told_unknown; /* limits that were told to be unknown, a bit each */
-	bool is_unknown;       /* whether one was broken, when that was asked last */
-	bool has_ended;	       /* its stream says so */
-	bool is_finished;      /* nothing comes any more */
-	struct error error;    /* why, if it was no end */
+	uint64_t taken;	       /* bytes of the input that were processed completely */
+	uint32_t told_unknown; /* bit set of limits that were reported as unknown */
+	bool is_unknown;       /* result of the last check: a limit is unknown */
+	bool has_ended;	       /* according to its stream */
+	bool is_finished;      /* the stream has ended */
+	struct error error;    /* why, if the end is not a regular one */
 };
 
-/* Reads a stream from a descriptor, which it owns from then on. Returns 0 or a negative errno. */
+/*
+ * Starts to read a stream from a descriptor, which the new object owns. Returns 0 or a negative
+ * errno.
+ */
 int watched_start(struct watched **watched, int input, struct error *err);
 
-/* The stream must have ended. */
+/* Waits for the reader; the stream must have ended. */
 void watched_free(struct watched *watched);
 
 void watched_lock(struct watched *watched);
