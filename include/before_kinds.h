@@ -2,19 +2,22 @@
 #ifndef BEFORE_KINDS_H
 #define BEFORE_KINDS_H
 
-/* What a process had mapped when it was attached to, as the collector tells kinds of it apart. */
+/*
+ * Kinds of mappings that a process had before it was attached to, as the collector distinguishes
+ * them.
+ */
 
 enum before_kind {
 	BEFORE_ANONYMOUS,
 	BEFORE_FILE,
 	BEFORE_SHARED,
-	BEFORE_HEAP,  /* of brk */
-	BEFORE_ARENA, /* of libc's allocator, for its threads */
+	BEFORE_HEAP,  /* brk's heap */
+	BEFORE_ARENA, /* of libc's allocator for further threads */
 	BEFORE_STACK, /* of a thread */
 	BEFORE_KINDS
 };
 
-/* Its word in a ~mapped note. */
+/* Its name in a ~mapped note. */
 static inline const char *before_word(enum before_kind kind)
 {
 	static const char *const words[BEFORE_KINDS] = {

@@ -3,32 +3,35 @@
 #define COUNTER_H
 
 /*
- * The processor's counter as a clock: the time stamp counter of x86-64, cntvct of aarch64. A tick
- * is whatever the processor makes of it; the collector turns ticks into nanoseconds.
+ * The processor's counter as a clock: the time stamp counter of x86-64, cntvct of aarch64. The
+ * length of a tick depends on the processor; the collector converts ticks to nanoseconds.
  */
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* So many ticks of any processor are a ns or more. More would be a lie where one is 40 ns. */
+/*
+ * This many ticks are 1 ns or more on every known processor. A larger number would be wrong where a
+ * tick is 40 ns.
+ */
 #if defined(__x86_64__)
 #define COUNTER_TICKS_OF_NS 8u /* up to 8 GHz */
 #else
-#define COUNTER_TICKS_OF_NS 2u /* most are slower than 1 GHz, some a little faster */
+#define COUNTER_TICKS_OF_NS 2u /* most are below 1 GHz, some slightly above */
 #endif
 
 #if defined(__x86_64__)
 #include <cpuid.h>
 
-/* May be read a few ns before the instructions in front of it have finished. */
+/* The read may be executed a few ns before earlier instructions have finished. */
 static inline uint64_t counter_read(void)
 {
 	return __builtin_ia32_rdtsc();
 }
 
 /*
- * Not before everything in front of it has finished: plain rdtsc runs ahead of the atomic
- * instruction that took a lock, and two owners of one mutex then seem to overlap.
+ * Reads the counter after all earlier instructions have finished: plain rdtsc runs ahead of the
+ * atomic instruction that acquired a lock, and two owners of one mutex would seem to overlap.
  */
 static inline uint64_t counter_read_ordered(void)
 {
@@ -62,7 +65,7 @@ static inline uint64_t counter_read_ordered(void)
 	return value;
 }
 
-/* The architecture promises it. */
+/* guaranteed by the architecture */
 static inline bool counter_is_invariant(void)
 {
 	return true;

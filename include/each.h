@@ -3,8 +3,8 @@
 #define EACH_H
 
 /*
- * Lists of (type, name) pairs, as the parameters of a hook are written in hooks.def, turned into
- * parameters, names or types. A function without parameters is written (void).
+ * Turns lists of (type, name) pairs, as hooks.def writes parameters, into parameters, names or
+ * types. A function without parameters has (void).
  */
 
 #define EACH_JOIN_(a, b)					a##b

@@ -3,9 +3,9 @@
 #define HOOK_TABLE_H
 
 /*
- * hooks.def, resources.def and operations.def as constant tables for those who read events:
+ * hooks.def, resources.def and operations.def as constant tables for readers of events:
  * hook_table[enum hook_number], resource_table[enum resource], operation_table[enum operation].
- * Included by the few .c files that need a table; the stubs have the same facts in their code.
+ * Included by the few .c files that need a table; stubs have the same facts in their code.
  */
 
 #include <stdbool.h>
@@ -23,10 +23,11 @@ struct hook {
 	const char *name;
 	enum resource resource;
 	enum operation operation;
-	enum hook_when at;	 /* as hook_at() reads it, never WHEN_DEFAULT */
-	enum hook_blocks blocks; /* as hook_blocks() reads it */
+	enum hook_when at;	 /* WHEN_DEFAULT: the operation's; read by hook_at() */
+	enum hook_blocks blocks; /* BLOCKS_DEFAULT: the operation's; read by hook_blocks() */
 	enum hook_how how;
-	struct hook_argument arguments[HOOK_ARGUMENTS_MAX]; /* a nameless one ends the list */
+	struct hook_argument
+		arguments[HOOK_ARGUMENTS_MAX]; /* an entry without a name ends the list */
 };
 
 struct resource_facts {
@@ -36,13 +37,13 @@ struct resource_facts {
 };
 
 struct operation_facts {
-	const char *name; /* in capitals, as in the table */
+	const char *name; /* in capitals, as in operations.def */
 	enum effect effect;
 	enum hook_when at;
 	enum hook_blocks blocks;
 };
 
-/* Columns of a row, in macros. */
+/* Columns of a row. */
 /* clang-format off */
 #define VALUES(...)	.arguments = { __VA_ARGS__ },
 #define NAMED(kind, name, value) { #name, ARGUMENT_##kind }
@@ -60,7 +61,7 @@ struct operation_facts {
 			__VA_ARGS__ },
 static const struct hook hook_table[HOOK_COUNT] __attribute__((unused)) = {
 #include "hooks.def"
-	/* their class is the program's own, and stands in the record */
+	/* their class is the program's own, which the record has */
 	[HOOK_holdtrace_gained] = { .name = "holdtrace_gained", .resource = RESOURCE_EVENT,
 				    .operation = OPERATION_ALLOC },
 	[HOOK_holdtrace_lost] = { .name = "holdtrace_lost", .resource = RESOURCE_EVENT,
@@ -104,7 +105,7 @@ static inline enum hook_blocks hook_blocks(const struct hook *hook)
 	return hook->blocks ? hook->blocks : operation_table[hook->operation].blocks;
 }
 
-/* What the process is about to be replaced by is said by its first half. */
+/* Whether the hook is an exec: its first half is recorded before the process is replaced. */
 static inline bool hook_is_exec(const struct hook *hook)
 {
 	return hook->resource == RESOURCE_EVENT && hook->operation == OPERATION_END &&

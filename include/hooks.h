@@ -3,14 +3,15 @@
 #define HOOKS_H
 
 /*
- * hooks.def as an enum. A hook's number is private to one build (library and collector compare
- * the hash of the tables); between builds its key is its name. hook_table.h has the facts.
+ * hooks.def as an enum. The number of a hook is private to a build (library and collector compare
+ * the hash of the tables); across builds a hook is identified by its name. hook_table.h has the
+ * facts.
  */
 
 enum hook_number {
 #define HOOK(name, ...) HOOK_##name,
 #include "hooks.def"
-	/* of holdtrace.h: recorded as hooks are, with no real function behind them */
+	/* functions of holdtrace.h: recorded like hooks, but without a real function */
 	HOOK_holdtrace_gained,
 	HOOK_holdtrace_lost,
 	HOOK_COUNT

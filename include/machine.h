@@ -3,8 +3,9 @@
 #define MACHINE_H
 
 /*
- * The processor that this was compiled for, by ELF's number; and the names that uname(2) has for
- * them, which streams carry. An emulated program (qemu-user) may have a collector of another one.
+ * The ELF machine number of the processor that this code is compiled for, and the names of machines
+ * as uname(2) returns them, which streams contain. An emulated program (qemu-user) may have a
+ * collector for another machine.
  */
 
 #include <stddef.h>
@@ -26,7 +27,7 @@
 #define MACHINE_OWN EM_NONE
 #endif
 
-/* NULL where uname must be asked: our own (ppc64 or ppc64le), and unknown ones. */
+/* NULL if uname has to be asked: for our own machine (ppc64 or ppc64le), and for unknown ones. */
 static inline const char *machine_name(uint32_t machine)
 {
 	if (machine == MACHINE_OWN)

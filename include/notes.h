@@ -3,8 +3,7 @@
 #define NOTES_H
 
 /*
- * notes.def as constants: NOTE_PROCESS is "~process". Who writes a note and who reads it have its
- * name from here.
+ * notes.def as constants: NOTE_PROCESS is "~process". Writers and readers of notes use these names.
  */
 
 #define NOTE(name, text, values, description) \
