@@ -3,8 +3,8 @@
 #define HOLDTRACE_H
 
 /*
- * What a program may tell holdtrace about itself: contexts, marks, and resources of its own.
- * holdtrace(3) has the details. Nothing is to be linked: where libholdtrace.so is not loaded, every
+ * What a program can report about itself: contexts, marks, and resources of its own; see
+ * holdtrace(3). The program need not be linked to anything: if libholdtrace.so is not loaded, every
  * function here does nothing and returns 0.
  */
 
@@ -14,7 +14,7 @@
 extern "C" {
 #endif
 
-/* The library's side. A weak symbol that nobody defines is NULL. */
+/* The library's side. An undefined weak symbol is NULL. */
 #ifdef HOLDTRACE_LIBRARY
 #define HOLDTRACE_WEAK
 #else
@@ -34,13 +34,13 @@ void holdtrace_lib_lost(unsigned kind, const void *object) HOLDTRACE_WEAK;
 
 #ifndef HOLDTRACE_LIBRARY
 
-/* Always inline: a backtrace then begins in the function that calls, however it was compiled. */
+/* Always inline, so that a backtrace begins in the calling function even without optimisation. */
 #define HOLDTRACE_INLINE \
 	static __inline__ __attribute__((__always_inline__, __artificial__, __unused__))
 
 /*
- * Where code has fixed addresses (-no-pie), the linker makes a NULL of a weak symbol that it does
- * not know; only through the global offset table it is left to the loader.
+ * In code at a fixed address (-no-pie) the linker resolves an undefined weak symbol to NULL; only a
+ * reference through the global offset table is left to the loader.
  */
 #if defined(__x86_64__) && !defined(__ILP32__) && !defined(__PIC__)
 #define HOLDTRACE_FIND(name)                                                    \
@@ -61,8 +61,8 @@ void holdtrace_lib_lost(unsigned kind, const void *object) HOLDTRACE_WEAK;
 	} while (0)
 
 /*
- * A bit for a context of this name, the same for the same name; 0 when all 32 are given away.
- * Calls that are recorded while it is entered carry it.
+ * Returns the bit of the context with this name, which is created if it is new; 0 if there are 32
+ * already. Events that are recorded while a context is entered have its bit.
  */
 HOLDTRACE_INLINE unsigned holdtrace_context_create(const char *name)
 {
@@ -71,7 +71,10 @@ HOLDTRACE_INLINE unsigned holdtrace_context_create(const char *name)
 		       : 0;
 }
 
-/* The calling thread enters or leaves contexts. Bits may be joined; they do not nest. */
+/*
+ * The calling thread enters or leaves contexts. Bits can be combined. Entering twice is like
+ * entering once.
+ */
 HOLDTRACE_INLINE void holdtrace_context_enter(unsigned bits)
 {
 	HOLDTRACE_CALL(holdtrace_lib_context_enter, (bits));
@@ -82,7 +85,7 @@ HOLDTRACE_INLINE void holdtrace_context_exit(unsigned bits)
 	HOLDTRACE_CALL(holdtrace_lib_context_exit, (bits));
 }
 
-/* The whole process enters or leaves contexts: all threads, also those that come later. */
+/* The whole process enters or leaves contexts: all threads, including later ones. */
 HOLDTRACE_INLINE void holdtrace_context_enter_all(unsigned bits)
 {
 	HOLDTRACE_CALL(holdtrace_lib_context_enter_all, (bits));
@@ -93,16 +96,16 @@ HOLDTRACE_INLINE void holdtrace_context_exit_all(unsigned bits)
 	HOLDTRACE_CALL(holdtrace_lib_context_exit_all, (bits));
 }
 
-/* Puts a line of text into the trace, at this time and by this thread. */
+/* Writes a line of text into the trace, with this time and thread. */
 HOLDTRACE_INLINE void holdtrace_mark(const char *text)
 {
 	HOLDTRACE_CALL(holdtrace_lib_mark, (text));
 }
 
 /*
- * A class of resources of the program's own, to be given to the two functions below; the same for
- * the same name. counted: an object may be gained several times and is held until it was lost as
- * often. 0 when there are 32 classes, holdtrace's own among them.
+ * Returns the class of resources with this name, which is created if it is new, for the two
+ * functions below. counted: an object may be acquired several times and is live until it was
+ * released as often. Returns 0 if there are 32 classes already, including holdtrace's own.
  */
 HOLDTRACE_INLINE unsigned holdtrace_class_create(const char *name, const char *description,
 						 int counted)
@@ -112,13 +115,13 @@ HOLDTRACE_INLINE unsigned holdtrace_class_create(const char *name, const char *d
 		       : 0;
 }
 
-/* The program has got an object: said after it has it. size: in whatever the class is counted. */
+/* The program has acquired an object; called afterwards. size: in the unit of the class. */
 HOLDTRACE_INLINE void holdtrace_gained(unsigned kind, const void *object, size_t size)
 {
 	HOLDTRACE_CALL(holdtrace_lib_gained, (kind, object, size));
 }
 
-/* The program gives an object back: said before somebody else can have it. */
+/* The program releases an object; called before any other thread can acquire it. */
 HOLDTRACE_INLINE void holdtrace_lost(unsigned kind, const void *object)
 {
 	HOLDTRACE_CALL(holdtrace_lib_lost, (kind, object));

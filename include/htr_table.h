@@ -3,8 +3,9 @@
 #define HTR_TABLE_H
 
 /*
- * The .htr container as C: what htr.def's rows expand to, and what writer and reader must guess
- * alike about the next event. collect/htr and collect/pack write it, trace/read_htr reads it.
+ * The .htr container in C: the structs of htr.def's rows, and the predictions of the next event,
+ * which writer and reader must compute alike. collect/htr and collect/pack write it, trace/read_htr
+ * reads it.
  */
 
 #include <stdint.h>
@@ -18,7 +19,7 @@
 #define HTR_MAGIC_END	   0x45525448u		 /* "HTRE" */
 #define HTR_VERSION	   1u
 #define HTR_BUNDLE_VERSION 1u
-#define HTR_PART_MAX	   (2u << 20) /* definitions or events of a block, without zstd */
+#define HTR_PART_MAX	   (2u << 20) /* definitions or events of a block, uncompressed */
 #define HTR_PACKED_MAX	   (HTR_PART_MAX + (64u << 10))
 #define HTR_SHAPES_MAX	   (1u << 16) /* a writer that would need more writes packets */
 #define HTR_MODELS	   256u	      /* most threads in one block */
@@ -26,11 +27,11 @@
 #define HTR_VARINT_MAX	   10u
 #define HTR_DAY_MS	   86400000u
 
-/* A member's type for each kind of field. */
+/* The C type of each kind of field. */
 typedef uint32_t htr_dword;
 typedef uint64_t htr_qword;
 typedef uint64_t htr_number;
-typedef uint64_t htr_difference; /* as it is, not zigzag */
+typedef uint64_t htr_difference; /* the number itself, not its zigzag form */
 typedef const char *htr_text;
 typedef struct htr_bytes {
 	const uint8_t *at;
@@ -75,7 +76,7 @@ enum htr_has {
 #include "htr.def"
 };
 
-/* What an event has of its own. */
+/* The values that an event has of its own. */
 struct htr_values {
 #define VALUE(column, sign, name, description) uint64_t name;
 #include "htr.def"
@@ -93,7 +94,7 @@ enum htr_rule {
 #include "htr.def"
 };
 
-/* Bytes of a header in the file. */
+/* Sizes of headers in the file, in bytes. */
 #define HTR_BYTES_dword 4
 #define HTR_BYTES_qword 8
 enum htr_size {
@@ -159,8 +160,8 @@ static inline uint64_t htr_unzigzag(uint64_t number)
 }
 
 /*
- * What both sides remember of a thread within a block, and of the places in it that events come
- * from: a site is a backtrace, or what last had the same number modulo HTR_SITES.
+ * What both sides remember of a thread within a block, and of the call sites of its events: a site
+ * is a backtrace; it replaces another one with the same number modulo HTR_SITES.
  */
 #define HTR_SITES    256u
 #define HTR_CLASSES  33u
@@ -168,15 +169,15 @@ static inline uint64_t htr_unzigzag(uint64_t number)
 
 struct htr_site {
 	uint32_t node;
-	uint32_t next; /* backtrace of the thread's event that followed the last one from here */
+	uint32_t next; /* backtrace of the thread's event after the last one from this site */
 	uint64_t object, size, frame;
 };
 
 struct htr_model {
-	uint64_t call;	/* of its last event */
-	uint64_t frame; /* stack pointer of its last event */
+	uint64_t call;	/* of the thread's last event */
+	uint64_t frame; /* stack pointer at the thread's last event */
 	uint32_t cpu;
-	uint32_t last; /* site of the last event: its place in sites */
+	uint32_t last; /* index in sites of the last event's site */
 	uint64_t objects[HTR_CLASSES];
 	struct htr_site sites[HTR_SITES];
 };
@@ -187,7 +188,7 @@ static inline void htr_model_begin(struct htr_model *model)
 	model->cpu = HTR_CPU_NONE;
 }
 
-/* The site of a backtrace; one that is new begins with what the thread knows. */
+/* The site of a backtrace; a new one is initialised from the thread. */
 static inline struct htr_site *htr_model_site(struct htr_model *model, uint32_t node)
 {
 	struct htr_site *site = &model->sites[node % HTR_SITES];
@@ -206,7 +207,7 @@ static inline uint64_t *htr_model_object(struct htr_model *model, uint64_t resou
 	return &model->objects[resource < HTR_CLASSES ? resource : 0];
 }
 
-/* The timestamp that CALL has at a time. Keeps the ms that the last one was in. */
+/* Computes CALL's timestamp of a time. Remembers the millisecond of the last one. */
 struct htr_stamp {
 	uint64_t ms_start;
 	uint32_t stamp;

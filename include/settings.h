@@ -3,9 +3,9 @@
 #define SETTINGS_H
 
 /*
- * The settings as a struct, made from settings.def. It lies in the arena's header: whoever makes
- * the arena fills it from its environment, everybody else reads it there. Freestanding, since the
- * library parses it before libc is ready.
+ * The settings as a struct, made from settings.def. The maker of the board fills it from its
+ * environment, other processes read it there. Freestanding, because the library parses it before
+ * libc is ready.
  */
 
 #include <signal.h>
@@ -20,12 +20,12 @@ typedef int64_t setting_bytes;
 typedef int64_t setting_word;
 typedef char setting_text[SETTINGS_TEXT_MAX];
 typedef int64_t setting_signal; /* 0: none */
-typedef int64_t setting_set;	/* bit 0 is the first of its words */
+typedef int64_t setting_set;	/* bit i is set if the list has its i-th word */
 
-/* Backtraces: the most frames, which calls have one, and of which sizes alone. */
+/* Backtraces: maximal frames, which calls get one, and the only sizes that do. */
 typedef struct {
 	int64_t depth, which;
-	int64_t sizes[SETTINGS_SIZES_MAX + 1]; /* how many, then the sizes */
+	int64_t sizes[SETTINGS_SIZES_MAX + 1]; /* count, then the sizes */
 } setting_frames;
 
 typedef struct {
@@ -128,7 +128,9 @@ static inline int settings_take_text(char *text, const char *value, const char *
 	return SETTINGS_BAD_VALUE;
 }
 
-/* The next item of a list with commas, which is not empty; NULL: it is not well. Returns its rest.
+/*
+ * Takes the next item of a comma-separated list; items are not empty. Returns the rest, or NULL if
+ * the list is invalid.
  */
 static inline const char *settings_next(const char *value, char *item, int room)
 {
@@ -142,7 +144,7 @@ static inline const char *settings_next(const char *value, char *item, int room)
 	return value;
 }
 
-/* Words of a list with commas; the empty one has none. */
+/* Words of a comma-separated list, which may be empty. */
 static inline int settings_take_set(int64_t *bits, const char *value, const char *words)
 {
 	int64_t found = 0, index;
@@ -158,13 +160,15 @@ static inline int settings_take_set(int64_t *bits, const char *value, const char
 	return SETTINGS_TAKEN;
 }
 
-/* "20", "alloc", "20,alloc", "sizes:64,128": what is not said of calls is as if nothing had been.
+/*
+ * "20", "alloc", "20,alloc", "sizes:64,128". The default number of frames stays if the value has
+ * none.
  */
 static inline int settings_take_frames(setting_frames *frames, const char *value, const char *words)
 {
 	static const char prefix[] = "sizes:";
 	int64_t depth = frames->depth, which = BACKTRACE_ALL, sizes[SETTINGS_SIZES_MAX + 1] = { 0 };
-	int64_t *number = &depth; /* what a number is */
+	int64_t *number = &depth; /* what the next number is */
 	char item[20];
 
 	if (!*value)
@@ -205,8 +209,8 @@ static inline int settings_take_patience(setting_patience *patience, const char 
 }
 
 /*
- * A signal that a program can be sent without harm, by number or by name, with SIG or without.
- * KILL and STOP have no handler, 32 and 33 are glibc's own.
+ * A signal that can be sent to a program without harm, by number or by name, with or without SIG.
+ * KILL and STOP cannot have a handler, 32 and 33 are glibc's own.
  */
 static inline int settings_take_signal(int64_t *number, const char *value, const char *words)
 {
@@ -242,7 +246,7 @@ static inline int settings_take_signal(int64_t *number, const char *value, const
 	return SETTINGS_TAKEN;
 }
 
-/* What follows NAME= in name_value, or NULL if that is another name's. */
+/* Returns what follows NAME= in name_value, or NULL if it has another name. */
 static inline const char *settings_value(const char *name_value, const char *name)
 {
 	while (*name && *name == *name_value) {
@@ -261,7 +265,7 @@ static inline const char *settings_value(const char *name_value, const char *nam
 #define SETTING_POINTER_frames(member)	 (&(member))
 #define SETTING_POINTER_patience(member) (&(member))
 
-/* Fills every setting with its default. */
+/* Sets every setting to its default. */
 static inline void settings_default(struct settings *settings)
 {
 #define SETTING(kind, name, ...)                                     \
@@ -272,9 +276,9 @@ static inline void settings_default(struct settings *settings)
 }
 
 #define SETTINGS_SAMPLE_PRODUCTION (512 << 10)
-#define SETTINGS_SAMPLE_MAX	   (1u << 30) /* an estimate of more is none */
+#define SETTINGS_SAMPLE_MAX	   (1u << 30) /* an estimate from rarer samples would be useless */
 
-/* When all have been taken: what one of them says of others. */
+/* Applies settings that imply others, after all have been taken. */
 static inline void settings_finish(struct settings *settings)
 {
 	if (settings->sample > SETTINGS_SAMPLE_MAX)
@@ -287,8 +291,8 @@ static inline void settings_finish(struct settings *settings)
 }
 
 /*
- * Takes one "NAME=value" string of an environment, and says whether it was one of ours with a
- * good value. A bad value leaves a number or word as it was.
+ * Takes one "NAME=value" string of an environment. Returns whether it is one of our variables with
+ * a valid value. An invalid value leaves a number or word unchanged.
  */
 static inline int settings_take(struct settings *settings, const char *name_value)
 {

@@ -3,37 +3,39 @@
 #define SHORTEN_H
 
 /*
- * Between the collector and holdtrace-keep, which it starts when a file of --keep has become too
- * long: holdtrace-keep OLD NEW EXCHANGE since|bytes NUMBER. The numbers of three descriptors, and
- * the time (ns, as of the trace) from which on all is to be kept, or how many bytes are at most.
- * EXCHANGE is a memfd: the collector leaves who has ended in it, and finds what was done, both as
- * these structs one behind the other.
+ * The interface between the collector and holdtrace-keep, which the collector starts when a file of
+ * --keep is too long: holdtrace-keep OLD NEW EXCHANGE since|bytes NUMBER. The first three are
+ * descriptors. NUMBER is the time (ns, in the trace's clock) from which on everything is kept, or
+ * the maximal number of bytes. EXCHANGE is a memfd: the collector stores struct keep_ended of each
+ * stream that has ended in it, and finds the result there, both without gaps.
  */
 
 #include <stdint.h>
 
-/* The status that it exits with where it cannot: why stands in EXCHANGE. */
+/* Exit status after a failure; the reason is in EXCHANGE. */
 #define KEEP_SAID 3
 
-/* A stream that has ended: it can go as a whole. */
+/* A stream that has ended, which can be dropped as a whole. */
 struct keep_ended {
 	uint32_t stream, reserved;
 	uint64_t ended_ns;
 };
 
-/* What was done; behind it one struct keep_stream for each that is there still. */
+/* The result; one struct keep_stream follows for each remaining stream. */
 struct keep_done {
-	uint64_t read; /* bytes of the old file that are dealt with: what is behind is not; 0: all
-			* of it is to stay, and nothing was made */
+	uint64_t read; /* bytes of the old file that were processed; the rest was not. 0: nothing
+			* was made, the old file stays */
 	uint64_t size; /* of the new file */
-	uint64_t held; /* bytes of it that are from before since_ns: what was held */
-	uint64_t since_ns; /* all that was from then on is there */
+	uint64_t held; /* of these, bytes from before since_ns: calls that acquired objects that
+			* were live then */
+	uint64_t since_ns; /* the file is complete from then on */
 	uint64_t streams;
 };
 
 struct keep_stream {
 	uint32_t stream, reserved;
-	uint64_t less; /* its next place in the new file is so much less than in the old one */
+	uint64_t less; /* what to subtract from a place in the old file to get the place in the new
+			  one */
 };
 
 #endif

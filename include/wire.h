@@ -3,8 +3,8 @@
 #define WIRE_H
 
 /*
- * The binary stream as C: tags, limits and one struct a packet, made from wire.def. collect/encode
- * writes them, trace/read_binary reads them.
+ * The binary stream in C: tags, limits and a struct for each packet, made from wire.def.
+ * collect/encode writes packets, trace/read_binary reads them.
  */
 
 #include <stdint.h>
@@ -13,21 +13,21 @@
 #define WIRE_MAJOR	 2
 #define WIRE_MINOR	 0
 #define WIRE_PACKET_MAX	 4096u	    /* sp-rtrace 1.8 reads 4 KiB at a time into 8 KiB */
-#define WIRE_READ_MAX	 (1u << 20) /* a longer packet than this is taken for damage */
+#define WIRE_READ_MAX	 (1u << 20) /* a longer packet counts as damage */
 #define WIRE_STRING_MAX	 65534u
 #define WIRE_TAIL_MARKER 0x314c5448u /* "HTL1" */
 #define WIRE_NO_STREAM	 0xffffffffu
 #define WIRE_HEADER_SIZE 8u
-#define WIRE_ASIDE_SIZE	 16u /* in front of a packet within OCFG: its header, two empty strings */
-/* Most frames whose BTRC still fits a packet, also within another: header, count, 8 bytes each. */
+#define WIRE_ASIDE_SIZE	 16u /* before a packet inside OCFG: its header and two empty strings */
+/* Maximal frames whose BTRC fits a packet, even inside OCFG: header, count, 8 bytes each. */
 #define WIRE_FRAMES_MAX ((WIRE_PACKET_MAX - WIRE_ASIDE_SIZE - WIRE_HEADER_SIZE - 4) / 8)
 
-/* The four single bytes of CALL's tail. */
+/* The four one-byte fields of CALL's tail. */
 struct wire_flags {
 	uint8_t operation; /* enum operation */
 	uint8_t moment;	   /* enum moment: ENTER, LEAVE or HALF */
-	uint8_t part;	   /* 0: the call itself; 1, 2 …: what else it gained or lost */
-	uint8_t bits;	   /* enum call_flag */
+	uint8_t part; /* 0: the call itself; 1, 2 …: other objects that it acquired or released */
+	uint8_t bits; /* enum call_flag */
 };
 
 struct wire_value {
@@ -45,7 +45,7 @@ struct wire_addresses {
 	const uint64_t *items; /* widened to 64 bits on every machine */
 };
 
-/* A member's type for each kind of field. Strings end in NUL; what points lives in the reader. */
+/* The C type of each kind of field. Strings end with NUL; pointers refer to the reader's memory. */
 typedef uint32_t wire_dword;
 typedef uint64_t wire_qword;
 typedef uint64_t wire_pointer;
@@ -68,12 +68,14 @@ enum wire_packet {
 	WIRE_PACKET_COUNT
 };
 
-/* A tag's letters as the dword that a machine of either byte order writes: 'C' is the low byte. */
+/* A tag's letters as a dword of either byte order: 'C' is the lowest byte. */
 #define WIRE_TAG(text)                                                                \
 	((uint32_t)(text)[0] | (uint32_t)(text)[1] << 8 | (uint32_t)(text)[2] << 16 | \
 	 (uint32_t)(text)[3] << 24)
 
-/* What is no call of a hooked function has a name that begins so: see notes.def. */
+/*
+ * First character of the names of notes, events that are not calls of hooked functions (notes.def).
+ */
 #define WIRE_NOTE_PREFIX '~'
 
 #endif
