@@ -23,7 +23,7 @@ static const uint8_t arch_restorer_code[] = { 0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0
 
 /*
  * Calls the function in rax, stores its result in the word after the one at rbx, sets the latter,
- * and sleeps for the time stored behind them, in which the injector takes the thread back. If it
+ * and sleeps for the time stored next, in which the injector takes the thread back. If it
  * does not, the thread restores itself from the frame at its stack pointer. It sleeps by pselect6,
  * which leaves no state in the kernel that would replace the one of the program's own interrupted
  * call.

@@ -242,7 +242,7 @@ void file_locks_find_owners(const struct live_process *process, struct await *aw
 
 /* ---- deadlock cycles ---- */
 
-/* Returns the only process that can let this one continue; 0: there is none. */
+/* Returns the only process that can let this one continue; 0: none. */
 static int next_in_ring(const struct file_locks *locks, int pid, uint64_t *switches)
 {
 	struct await await = { 0 };

@@ -33,7 +33,7 @@ int32_t *proc_threads(int32_t pid, size_t *count);
 const char *proc_stat(int32_t pid, int32_t thread, char text[PROC_STAT_SIZE]);
 
 /*
- * The process or thread runs no more: it was reaped, or is a zombie (a leader after pthread_exit(),
+ * The process or thread has ended: it was reaped, or is a zombie (a leader after pthread_exit(),
  * or not waited for).
  */
 bool proc_has_ended(int32_t pid, int32_t thread);

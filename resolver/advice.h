@@ -6,7 +6,7 @@
 
 #include "resolver/entry.h"
 
-/* The next step for the user, to be freed, or NULL if there is none. */
+/* The next step for the user, to be freed, or NULL. */
 char *advice_for(const struct entry *entry, enum resolve_reason reason,
 		 const struct resolve_options *options);
 

@@ -283,7 +283,7 @@ static void begin(struct crew *crew, struct entry *entry, size_t others)
 	do
 		failure = employ(crew, entry);
 	while (failure && dismiss_oldest(crew));
-	/* Working children will finish; from now on no more than these run. */
+	/* Working children will finish; from now on only as many run. */
 	if (failure && others)
 		crew->options.jobs = (unsigned)others;
 	else if (failure)

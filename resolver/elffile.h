@@ -34,7 +34,7 @@ int elffile_open(struct elffile **file, int fd, struct error *err);
 struct file_want elffile_want(enum file_kind kind, const uint8_t *build_id, size_t size);
 
 /*
- * Tries the places that the want stands for one after the other, until the file is found. crc:
+ * Tries all possible places of the file one after the other, until the file is found. crc:
  * checksum from .gnu_debuglink, or NULL. Returns NULL if no place has the file; sets *is_harmful,
  * if not NULL, where a place has something that must not be opened.
  */

@@ -32,7 +32,7 @@ struct message {
 	const char *body; /* inside the buffer */
 };
 
-/* What is known about a module before any address is looked up. Sent as these bytes. */
+/* Facts about a module, known before any address is looked up. Sent as these bytes. */
 struct facts {
 	uint32_t is_known;
 	uint32_t reason;      /* enum resolve_reason */

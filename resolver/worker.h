@@ -46,7 +46,7 @@ int worker_start(struct worker *worker, worker_run *run, int file, const void *j
 /* Sends count addresses, at most WORKER_BATCH_MAX. The child answers them in order. */
 int worker_ask(struct worker *worker, const uint64_t *addresses, size_t count);
 
-/* Sends the descriptor that the child waits for, or the negative errno value why there is none. */
+/* Sends the descriptor that the child waits for, or the negative errno value of opening it. */
 int worker_give(struct worker *worker, int file);
 
 /*
