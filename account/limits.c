@@ -12,8 +12,8 @@
 
 const struct limit_row limit_rows[] = {
 #define RENAMED(name, instead)
-#define LIMIT(name, unit, report, sheet, column, class, how, when, kinds, live, meaning) \
-	{ #name, LIMIT_##unit, #sheet, class, LIMIT_##live, meaning },
+#define LIMIT(name, unit, report, table, column, class, how, when, kinds, live, meaning) \
+	{ #name, LIMIT_##unit, #table, class, LIMIT_##live, meaning },
 #include "account/limits.def"
 #undef LIMIT
 #undef RENAMED
@@ -25,7 +25,7 @@ static const struct {
 	const char *name, *instead;
 } renamed[] = {
 #define RENAMED(name, instead) { #name, instead },
-#define LIMIT(name, unit, report, sheet, column, class, how, when, kinds, live, meaning)
+#define LIMIT(name, unit, report, table, column, class, how, when, kinds, live, meaning)
 #include "account/limits.def"
 #undef LIMIT
 #undef RENAMED

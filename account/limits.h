@@ -4,7 +4,7 @@
 
 /*
  * Limits that a run must keep, as in --fail-on=leak>0,peak>10MB: terms of limits.def, the same for
- * all commands. postproc/gate/judge.h decides whether a run keeps them.
+ * all commands. postproc/gate/checker.h decides whether a run keeps them.
  */
 
 #include <stdbool.h>

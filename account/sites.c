@@ -82,7 +82,7 @@ static uint32_t add(struct sites *sites, uint8_t class, const struct event *even
 
 uint32_t sites_of(struct sites *sites, uint8_t class, const struct event *event)
 {
-	bool is_known = event->backtrace && event->backtrace->id != BACKTRACE_OF_ATLAS;
+	bool is_known = event->backtrace && event->backtrace->id != BACKTRACE_OF_SPACE;
 	size_t id = is_known ? (size_t)event->backtrace->id + 1 : 0;
 	uint32_t index;
 

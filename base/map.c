@@ -9,9 +9,9 @@
 
 void map_init(struct map *map)
 {
-	struct table seeded;
+	struct hash_table seeded;
 
-	table_init(&seeded);
+	hash_table_init(&seeded);
 	*map = (struct map){ .seed = seeded.seed };
 }
 

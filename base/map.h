@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/table.h"
+#include "base/hash_table.h"
 
 struct map_entry {
 	uint64_t key;

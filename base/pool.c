@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "base/table.h"
+#include "base/hash_table.h"
 
 #define POOL_CHUNK (64u << 10)
 #define ALIKE	   4u /* recent texts per hash bucket, newest first */

@@ -44,7 +44,7 @@ struct ruleset {
 	uint64_t files, network, scopes;
 };
 
-static int make_ruleset(const struct sandbox_wish *wish, uint64_t *rights)
+static int make_ruleset(const struct sandbox_options *options, uint64_t *rights)
 {
 	int version =
 		(int)syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
@@ -56,8 +56,8 @@ static int make_ruleset(const struct sandbox_wish *wish, uint64_t *rights)
 	*rights = known_rights(version);
 	rules = (struct ruleset){
 		.files = *rights,
-		.network = 3,			   /* TCP bind and connect */
-		.scopes = wish->may_start ? 0 : 3, /* abstract sockets, signals */
+		.network = 3,			      /* TCP bind and connect */
+		.scopes = options->may_start ? 0 : 3, /* abstract sockets, signals */
 	};
 	return (int)syscall(SYS_landlock_create_ruleset, &rules, size, 0);
 }
@@ -74,26 +74,27 @@ static bool allow(int ruleset, const char *directory, uint64_t rights)
 /*
  * A process that may open files may read them everywhere: traces and debug files can be anywhere.
  */
-static bool close_files(const struct sandbox_wish *wish)
+static bool close_files(const struct sandbox_options *options)
 {
 	uint64_t rights;
-	cleanup_fd int ruleset = make_ruleset(wish, &rights);
-	uint64_t everywhere = READ | (wish->may_execute ? LANDLOCK_ACCESS_FS_EXECUTE : 0);
+	cleanup_fd int ruleset = make_ruleset(options, &rights);
+	uint64_t everywhere = READ | (options->may_execute ? LANDLOCK_ACCESS_FS_EXECUTE : 0);
 
-	if (ruleset < 0 || (!wish->opens_nothing && !allow(ruleset, "/", everywhere)))
+	if (ruleset < 0 || (!options->opens_nothing && !allow(ruleset, "/", everywhere)))
 		return false;
 	/* only rights on files: the kernel refuses rights on directories here */
 	allow(ruleset, "/dev/null", LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE);
-	for (int i = 0; i < SANDBOX_WRITABLE_MAX && wish->writable[i]; i++)
-		allow(ruleset, wish->writable[i], rights & ~(uint64_t)LANDLOCK_ACCESS_FS_EXECUTE);
+	for (int i = 0; i < SANDBOX_WRITABLE_MAX && options->writable[i]; i++)
+		allow(ruleset, options->writable[i],
+		      rights & ~(uint64_t)LANDLOCK_ACCESS_FS_EXECUTE);
 	return syscall(SYS_landlock_restrict_self, ruleset, 0) == 0;
 }
 
 #else
 
-static bool close_files(const struct sandbox_wish *wish)
+static bool close_files(const struct sandbox_options *options)
 {
-	(void)wish;
+	(void)options;
 	return false;
 }
 
@@ -208,7 +209,7 @@ static int forbid_typing(scmp_filter_ctx filter)
 				SCMP_A1(SCMP_CMP_MASKED_EQ, 0xffffffff, TIOCSTI));
 }
 
-static bool close_calls(const struct sandbox_wish *wish)
+static bool close_calls(const struct sandbox_options *options)
 {
 	scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ALLOW);
 	int status;
@@ -218,13 +219,13 @@ static bool close_calls(const struct sandbox_wish *wish)
 	status = forbid(filter, never, COUNT(never));
 	if (!status)
 		status = forbid_typing(filter);
-	if (!status && !wish->may_execute)
+	if (!status && !options->may_execute)
 		status = forbid(filter, programs, COUNT(programs));
-	if (!status && !wish->may_start)
+	if (!status && !options->may_start)
 		status = forbid_processes(filter);
 	if (!status)
 		status = forbid(filter, network, COUNT(network));
-	if (!status && wish->opens_nothing)
+	if (!status && options->opens_nothing)
 		status = forbid_writing(filter);
 	if (!status)
 		status = seccomp_load(filter);
@@ -234,9 +235,9 @@ static bool close_calls(const struct sandbox_wish *wish)
 
 #else
 
-static bool close_calls(const struct sandbox_wish *wish)
+static bool close_calls(const struct sandbox_options *options)
 {
-	(void)wish;
+	(void)options;
 	return false;
 }
 
@@ -258,35 +259,36 @@ static bool set_limit(int which, rlim_t most)
 }
 
 /* files: whether writing to files other than those in memory is prevented by another wall. */
-static bool limit(const struct sandbox_wish *wish, bool files)
+static bool limit(const struct sandbox_options *options, bool files)
 {
 	bool done = set_limit(RLIMIT_CORE, 0);
 
-	if (!wish->writable[0] && !wish->may_start && !wish->may_grow)
+	if (!options->writable[0] && !options->may_start && !options->may_grow)
 		done &= set_limit(RLIMIT_FSIZE, files ? UNPACKED_MAX : 0);
-	if (!wish->may_start)
+	if (!options->may_start)
 		done &= set_limit(RLIMIT_NOFILE, SANDBOX_FILES_MAX);
 	return done;
 }
 
-unsigned sandbox_enter(const struct sandbox_wish *wish)
+unsigned sandbox_enter(const struct sandbox_options *options)
 {
 	unsigned walls = 0;
 
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0)
 		walls |= SANDBOX_PRIVILEGES;
-	if (walls & SANDBOX_PRIVILEGES && close_files(wish))
+	if (walls & SANDBOX_PRIVILEGES && close_files(options))
 		walls |= SANDBOX_FILES;
-	if (walls & SANDBOX_PRIVILEGES && close_calls(wish))
+	if (walls & SANDBOX_PRIVILEGES && close_calls(options))
 		walls |= SANDBOX_CALLS;
-	if (limit(wish, walls & SANDBOX_FILES || (walls & SANDBOX_CALLS && wish->opens_nothing)))
+	if (limit(options,
+		  walls & SANDBOX_FILES || (walls & SANDBOX_CALLS && options->opens_nothing)))
 		walls |= SANDBOX_LIMITS;
 	return walls;
 }
 
 unsigned sandbox_probe(void)
 {
-	const struct sandbox_wish nothing = { 0 };
+	const struct sandbox_options nothing = { 0 };
 	pid_t pid = fork();
 	int status = 0;
 
@@ -299,41 +301,42 @@ unsigned sandbox_probe(void)
 
 /* ---- words ---- */
 
-static void describe_privileges(const struct sandbox_wish *wish, char *line, size_t size)
+static void describe_privileges(const struct sandbox_options *options, char *line, size_t size)
 {
-	(void)wish;
+	(void)options;
 	snprintf(line, size, "no new rights (no_new_privs)");
 }
 
-static void describe_files(const struct sandbox_wish *wish, char *line, size_t size)
+static void describe_files(const struct sandbox_options *options, char *line, size_t size)
 {
 	int at = snprintf(line, size, "%s",
-			  wish->opens_nothing ? "no files are opened" : "files are only read");
+			  options->opens_nothing ? "no files are opened" : "files are only read");
 
-	for (int i = 0; i < SANDBOX_WRITABLE_MAX && wish->writable[i] && at < (int)size; i++)
+	for (int i = 0; i < SANDBOX_WRITABLE_MAX && options->writable[i] && at < (int)size; i++)
 		at += snprintf(line + at, size - (size_t)at, "%s %s", i ? "," : ", but in",
-			       wish->writable[i]);
+			       options->writable[i]);
 	if (at < (int)size)
 		snprintf(line + at, size - (size_t)at, " (Landlock)");
 }
 
-static void describe_calls(const struct sandbox_wish *wish, char *line, size_t size)
+static void describe_calls(const struct sandbox_options *options, char *line, size_t size)
 {
 	snprintf(line, size, "no %s%ssockets, ptrace, bpf, mounts (seccomp)",
-		 wish->may_execute ? "" : "programs, ", wish->may_start ? "" : "processes, ");
+		 options->may_execute ? "" : "programs, ", options->may_start ? "" : "processes, ");
 }
 
-static void describe_limits(const struct sandbox_wish *wish, char *line, size_t size)
+static void describe_limits(const struct sandbox_options *options, char *line, size_t size)
 {
 	snprintf(line, size, "%s",
-		 wish->may_start		       ? "no core file"
-		 : wish->writable[0] || wish->may_grow ? "limits on descriptors"
-						       : "limits on descriptors and written bytes");
+		 options->may_start ? "no core file"
+		 : options->writable[0] || options->may_grow
+			 ? "limits on descriptors"
+			 : "limits on descriptors and written bytes");
 }
 
 static const struct {
 	enum sandbox_wall wall;
-	void (*keeps)(const struct sandbox_wish *wish, char *line, size_t size);
+	void (*keeps)(const struct sandbox_options *options, char *line, size_t size);
 	const char *missing;
 } walls_known[] = {
 	{ SANDBOX_PRIVILEGES, describe_privileges, "the kernel has no no_new_privs" },
@@ -349,7 +352,7 @@ static const struct {
 	{ SANDBOX_LIMITS, describe_limits, "limits cannot be set" },
 };
 
-void sandbox_describe(unsigned walls, const struct sandbox_wish *wish,
+void sandbox_describe(unsigned walls, const struct sandbox_options *options,
 		      void (*say)(void *context, const char *line), void *context)
 {
 	char keeps[512], line[640];
@@ -357,7 +360,7 @@ void sandbox_describe(unsigned walls, const struct sandbox_wish *wish,
 	for (size_t i = 0; i < sizeof(walls_known) / sizeof(walls_known[0]); i++) {
 		bool holds = walls & walls_known[i].wall;
 
-		walls_known[i].keeps(wish, keeps, sizeof(keeps));
+		walls_known[i].keeps(options, keeps, sizeof(keeps));
 		snprintf(line, sizeof(line), "%s: %s%s", keeps,
 			 holds ? "yes" : "no: ", holds ? "" : walls_known[i].missing);
 		say(context, line);

@@ -20,7 +20,7 @@ enum sandbox_wall {
 };
 
 /* Rights that the process keeps. All false: it may read files, and write to open descriptors. */
-struct sandbox_wish {
+struct sandbox_options {
 	bool opens_nothing; /* opens no files at all: uses memory and open descriptors */
 	bool may_start;	    /* may start children and send them signals */
 	bool may_execute;   /* may execute programs */
@@ -29,7 +29,7 @@ struct sandbox_wish {
 };
 
 /* Drops the rights for good. Returns the walls that are set up. */
-unsigned sandbox_enter(const struct sandbox_wish *wish);
+unsigned sandbox_enter(const struct sandbox_options *options);
 
 /*
  * Returns the walls that a child with no extra rights can set up here; the caller keeps its rights.
@@ -37,7 +37,7 @@ unsigned sandbox_enter(const struct sandbox_wish *wish);
 unsigned sandbox_probe(void);
 
 /* Calls say() with one line per wall: what it prevents, and if it is missing the reason. */
-void sandbox_describe(unsigned walls, const struct sandbox_wish *wish,
+void sandbox_describe(unsigned walls, const struct sandbox_options *options,
 		      void (*say)(void *context, const char *line), void *context);
 
 #endif

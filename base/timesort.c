@@ -32,7 +32,7 @@ void timesort_init(struct timesort *sort, int directory, size_t limit)
 {
 	memset(sort, 0, sizeof(*sort));
 	sort->limit = limit ? limit : TIMESORT_BUFFER;
-	spool_init(&sort->spool, directory);
+	spill_init(&sort->spill, directory);
 }
 
 static bool is_before(uint64_t time, uint32_t order, uint64_t other_time, uint32_t other_order)
@@ -84,16 +84,16 @@ struct block {
 
 static int block_write(struct block *block, const void *bytes, size_t size, struct error *err)
 {
-	struct spool *spool = &block->sort->spool;
+	struct spill_file *spill = &block->sort->spill;
 	uint64_t offset;
 	int rc = 0;
 
 	if (size > BLOCK - block->used) {
-		rc = spool_append(spool, block->bytes, block->used, &offset, err);
+		rc = spill_append(spill, block->bytes, block->used, &offset, err);
 		block->used = 0;
 	}
 	if (rc == 0 && size > BLOCK)
-		return spool_append(spool, bytes, size, &offset, err);
+		return spill_append(spill, bytes, size, &offset, err);
 	if (rc == 0) {
 		memcpy(block->bytes + block->used, bytes, size);
 		block->used += size;
@@ -114,7 +114,7 @@ static int write_entries(struct timesort *sort, struct block *block, struct erro
 		if (rc == 0)
 			rc = block_write(block, sort->buffer + entry->offset, entry->size, err);
 	}
-	return rc ? rc : spool_append(&sort->spool, block->bytes, block->used, &offset, err);
+	return rc ? rc : spill_append(&sort->spill, block->bytes, block->used, &offset, err);
 }
 
 static void forget_entries(struct timesort *sort)
@@ -138,10 +138,10 @@ static int spill(struct timesort *sort, struct error *err)
 	}
 	block->sort = sort;
 	block->used = 0;
-	*run = (struct timesort_run){ .at = sort->spool.size, .number = sort->runs.count - 1 };
+	*run = (struct timesort_run){ .at = sort->spill.size, .number = sort->runs.count - 1 };
 	sort_strays(sort);
 	rc = write_entries(sort, block, err);
-	run->end = sort->spool.size;
+	run->end = sort->spill.size;
 	free(block);
 	forget_entries(sort);
 	return rc;
@@ -218,7 +218,7 @@ static int run_need(struct timesort *sort, struct timesort_run *run, size_t want
 	more = run->capacity - left;
 	if (more > run->end - run->at)
 		more = (size_t)(run->end - run->at);
-	rc = spool_read(&sort->spool, run->at, run->window + left, more, err);
+	rc = spill_read(&sort->spill, run->at, run->window + left, more, err);
 	run->at += more;
 	run->filled += more;
 	return rc;
@@ -368,5 +368,5 @@ void timesort_free(struct timesort *sort)
 	free(sort->straight.items);
 	free(sort->strays.items);
 	free(sort->buffer);
-	spool_close(&sort->spool);
+	spill_close(&sort->spill);
 }

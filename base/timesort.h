@@ -18,7 +18,7 @@
 
 #include "base/array.h"
 #include "base/error.h"
-#include "base/spool.h"
+#include "base/spill_file.h"
 
 #define TIMESORT_BUFFER	  (32u << 20)
 #define TIMESORT_RANK_MAX 3
@@ -43,7 +43,7 @@ struct timesort {
 	struct timesort_list straight; /* pieces that came in order */
 	struct timesort_list strays;   /* pieces that did not */
 	size_t straight_at, strays_at; /* index of the next one to return */
-	struct spool spool;
+	struct spill_file spill;
 	ARRAY_OF(struct timesort_run) runs;
 	struct timesort_run **heap; /* runs with pieces left, earliest first; NULL: none spilled */
 	size_t heap_count;

@@ -158,7 +158,7 @@ row_capture()
 	show_table capture_again
 }
 
-# "CAPTURES DIFFERENT" of what tests/tools/unwind-judge.c wrote: not the same, or not judged.
+# "CAPTURES DIFFERENT" of what tests/tools/unwind-checker.c wrote: not the same, or not judged.
 checked()
 {
 	awk '/^captures / {
@@ -194,7 +194,7 @@ check_unwinding()
 row_unwind()
 {
 	title 'Backtraces that are not as libunwind'\''s' \
-		'Every call of malloc, calloc, realloc and free is compared (tests/tools/unwind-judge.c).' \
+		'Every call of malloc, calloc, realloc and free is compared (tests/tools/unwind-checker.c).' \
 		'Short programs run until there were a million.'
 	begin_values 'captures different'
 	passes=1 times=100000

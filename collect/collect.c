@@ -63,13 +63,13 @@ void collect_tell_failure(struct collector *collector, const struct stream *stre
 void collect_beat(struct collector *collector)
 {
 	/* atomic: the threads that write files move it, too */
-	__atomic_add_fetch(&collector->shared.board->heartbeat, 1, __ATOMIC_RELEASE);
+	__atomic_add_fetch(&collector->shared.control->heartbeat, 1, __ATOMIC_RELEASE);
 }
 
 void collect_crowd(struct collector *collector, struct member *member, bool is_of_crowd)
 {
 	if (member->is_of_crowd != is_of_crowd)
-		door_crowd(collector->door, member->user->uid, is_of_crowd ? 1 : -1);
+		listener_crowd(collector->listener, member->user->uid, is_of_crowd ? 1 : -1);
 	member->is_of_crowd = is_of_crowd;
 }
 
@@ -80,7 +80,7 @@ void collect_end_member(struct collector *collector, struct member *member)
 	member->phase = PHASE_ENDED;
 	merge_end(member->process);
 	collect_crowd(collector, member, true);
-	__atomic_sub_fetch(&collector->shared.board->alive, 1, __ATOMIC_RELEASE);
+	__atomic_sub_fetch(&collector->shared.control->alive, 1, __ATOMIC_RELEASE);
 }
 
 /* ---- events ---- */
@@ -95,12 +95,12 @@ static void on_event(void *context, void *owner, const struct merge_event *event
 		collect_heed_note(collector, member, event);
 }
 
-static bool on_brief(void *context, void *owner, const struct brief *brief)
+static bool on_fast(void *context, void *owner, const struct fast_call *fast)
 {
 	const struct member *member = owner;
 
 	(void)context;
-	return stream_brief(member->stream, brief);
+	return stream_fast(member->stream, fast);
 }
 
 static bool starves(void *context, void *owner, int32_t thread, uint64_t *ran_ns)
@@ -133,14 +133,14 @@ static void remember(struct collector *collector, const struct member *member)
 static void leave(struct collector *collector, uint32_t place)
 {
 	struct member *member = collector->active[place];
-	struct board *board = collector->shared.board;
+	struct control_page *control = collector->shared.control;
 
 	if (member->stream->broken)
 		collect_tell_failure(collector, member->stream);
 	remember(collector, member);
 	collect_keep_leave(collector, member);
-	__atomic_add_fetch(&board->detached, 1, __ATOMIC_RELEASE);
-	shared_futex_wake(&board->detached);
+	__atomic_add_fetch(&control->detached, 1, __ATOMIC_RELEASE);
+	shared_futex_wake(&control->detached);
 	collector->active[place] = collector->active[--collector->count];
 	collect_index_remove(collector, member);
 	if (!collector->count && collector->bundle)
@@ -205,9 +205,9 @@ static void heed(struct collector *collector, uint64_t now_ns)
 /* Whether the launcher, whose program has ended, waits until all attached processes are known. */
 static bool must_settle(const struct collector *collector)
 {
-	const struct board *board = collector->shared.board;
+	const struct control_page *control = collector->shared.control;
 
-	return __atomic_load_n(&board->told_pid, __ATOMIC_ACQUIRE) && !board->settled;
+	return __atomic_load_n(&control->told_pid, __ATOMIC_ACQUIRE) && !control->settled;
 }
 
 /* Whether the library has declared that it records this process no longer. */
@@ -223,10 +223,10 @@ static bool has_detached(struct member *member)
 /* Finds processes that have ended. Runs before a round, which then takes their last records. */
 static void look_around(struct collector *collector, uint64_t now_ns)
 {
-	bool noticed = door_noticed(collector->door) || must_settle(collector);
+	bool noticed = listener_noticed(collector->listener) || must_settle(collector);
 	bool has_ended = false;
 
-	if (!noticed && !collector->shared.board->crowded &&
+	if (!noticed && !collector->shared.control->crowded &&
 	    now_ns - collector->polled_ns < POLL_NS)
 		return;
 	collector->polled_ns = now_ns;
@@ -271,7 +271,7 @@ static bool starter_is_dead(const struct collector *collector)
 static bool is_complete(struct collector *collector, uint64_t now_ns)
 {
 	bool expected = !collector->any && !starter_is_dead(collector) &&
-			!__atomic_load_n(&collector->shared.board->told_pid, __ATOMIC_ACQUIRE);
+			!__atomic_load_n(&collector->shared.control->told_pid, __ATOMIC_ACQUIRE);
 	uint64_t since = collector->any ? collector->gone_ns : collector->started_ns;
 	uint64_t patience = expected ? FIRST_NS : LINGER_NS;
 
@@ -297,7 +297,7 @@ static bool is_complete(struct collector *collector, uint64_t now_ns)
  */
 static void doze(struct collector *collector, uint64_t ns, bool is_full)
 {
-	uint32_t *sleeping = &collector->shared.board->sleeping;
+	uint32_t *sleeping = &collector->shared.control->sleeping;
 
 	uint32_t sleep = (__atomic_load_n(sleeping, __ATOMIC_RELAXED) + 1) | 1;
 
@@ -309,7 +309,7 @@ static void doze(struct collector *collector, uint64_t ns, bool is_full)
 		return;
 	}
 	__atomic_store_n(sleeping, sleep, __ATOMIC_SEQ_CST);
-	if (!merge_is_behind(collector->merge) && !door_has_guests(collector->door) &&
+	if (!merge_is_behind(collector->merge) && !listener_has_guests(collector->listener) &&
 	    !must_settle(collector))
 		shared_futex_wait(sleeping, sleep, ns);
 	__atomic_store_n(sleeping, sleep + 1, __ATOMIC_RELEASE);
@@ -329,8 +329,8 @@ static void flush_all(struct collector *collector, uint64_t now_ns)
 
 static void settle(struct collector *collector)
 {
-	__atomic_store_n(&collector->shared.board->settled, 1, __ATOMIC_RELEASE);
-	shared_futex_wake(&collector->shared.board->settled);
+	__atomic_store_n(&collector->shared.control->settled, 1, __ATOMIC_RELEASE);
+	shared_futex_wake(&collector->shared.control->settled);
 }
 
 static void tidy(struct collector *collector, uint64_t now_ns)
@@ -362,8 +362,8 @@ void collect_run(struct collector *collector)
 		bool settling, is_full;
 
 		settling = must_settle(collector);
-		if (settling || door_has_guests(collector->door) ||
-		    door_is_unwatched(collector->door))
+		if (settling || listener_has_guests(collector->listener) ||
+		    listener_is_unwatched(collector->listener))
 			collect_receive(collector);
 		else
 			collect_receive_spares(collector);
@@ -395,8 +395,8 @@ void collect_run(struct collector *collector)
 	collect_keep_end(collector);
 	sink_discard(&collector->first);
 	bundle_close(collector->bundle);
-	door_close(collector->door);
-	shared_state(&collector->shared, BOARD_COMPLETE);
+	listener_close(collector->listener);
+	shared_state(&collector->shared, CONTROL_COMPLETE);
 	merge_destroy(collector->merge);
 }
 
@@ -404,11 +404,11 @@ void collect_run(struct collector *collector)
 
 static void copy_settings(struct collector *collector)
 {
-	const struct board *board = collector->shared.board;
+	const struct control_page *control = collector->shared.control;
 
-	collector->settings = board->settings;
-	collector->starter_pid = board->starter;
-	memcpy(collector->starter_name, board->starter_name, sizeof(collector->starter_name));
+	collector->settings = control->settings;
+	collector->starter_pid = control->starter;
+	memcpy(collector->starter_name, control->starter_name, sizeof(collector->starter_name));
 	collector->settings.out[SETTINGS_TEXT_MAX - 1] = 0;
 	collector->starter_name[sizeof(collector->starter_name) - 1] = 0;
 }
@@ -416,26 +416,26 @@ static void copy_settings(struct collector *collector)
 static int open_first(struct collector *collector, struct error *err)
 {
 	const char *out = collector->settings.out;
-	struct sink_wish wish = collect_wish(collector);
+	struct sink_options options = collect_options(collector);
 	int ret = sink_place_open(&collector->place, out, err);
 
-	wish.program = collector->starter_name;
-	wish.pid = collector->starter_pid;
+	options.program = collector->starter_name;
+	options.pid = collector->starter_pid;
 	collector->first.fd = -1;
 	if (ret < 0 || (sink_needs_program(&collector->place) && !collector->starter_pid)) {
 		collector->inherited = -1;
 		return ret;
 	}
 	/* the descriptor was not open, or one of our own files got its number */
-	if (wish.inherited >= 0 &&
-	    (wish.inherited == collector->shared.fd || wish.inherited == collector->reports))
+	if (options.inherited >= 0 &&
+	    (options.inherited == collector->shared.fd || options.inherited == collector->reports))
 		return error_set(err, EBADF, "cannot write to %s: it is not open", out);
-	if (*collector->settings.keep && wish.force && sink_is_link(&collector->place))
+	if (*collector->settings.keep && options.force && sink_is_link(&collector->place))
 		return error_set(err, EINVAL,
 				 "cannot keep %s short: it is a link (-o needs the name of the "
 				 "file itself)",
 				 out);
-	ret = sink_open(&collector->first, &wish, err);
+	ret = sink_open(&collector->first, &options, err);
 	/* the sink has a duplicate of it */
 	if (ret == 0 && collector->inherited > STDERR_FILENO)
 		close(collector->inherited);
@@ -455,22 +455,22 @@ static uint64_t realtime_offset(void)
 }
 
 /* The memory of all rings is charged to a group: in a small machine or group rings are smaller. */
-static void limit_rings(struct board *board)
+static void limit_rings(struct control_page *control)
 {
 	uint64_t budget = budget_memory() / RINGS_PART;
 
-	board->rings_budget = budget < ARENA_RINGS_BUDGET ? (uint32_t)budget : ARENA_RINGS_BUDGET;
-	board->ring_most = ARENA_RING_MOST;
-	while (board->ring_most > ARENA_RING_LEAST && board->ring_most > budget / RINGS_PART)
-		board->ring_most /= 4;
+	control->rings_budget = budget < ARENA_RINGS_BUDGET ? (uint32_t)budget : ARENA_RINGS_BUDGET;
+	control->ring_most = ARENA_RING_MOST;
+	while (control->ring_most > ARENA_RING_LEAST && control->ring_most > budget / RINGS_PART)
+		control->ring_most /= 4;
 }
 
 static int start_parts(struct collector *collector, struct error *err)
 {
-	struct board *board = collector->shared.board;
+	struct control_page *control = collector->shared.control;
 	struct merge_handler handler = {
 		.event = on_event,
-		.brief = on_brief,
+		.fast = on_fast,
 		.grown = on_growth,
 		.starves = starves,
 		.context = collector,
@@ -479,24 +479,24 @@ static int start_parts(struct collector *collector, struct error *err)
 
 	copy_settings(collector);
 	/* an emulated program reads another counter than ours */
-	if (board->machine != EM_NONE && board->machine != MACHINE_OWN)
-		board->clock = BOARD_CLOCK_MONOTONIC;
-	ticks_measure(&collector->ticks, board->clock);
-	limit_rings(board);
+	if (control->machine != EM_NONE && control->machine != MACHINE_OWN)
+		control->clock = CONTROL_CLOCK_MONOTONIC;
+	ticks_measure(&collector->ticks, control->clock);
+	limit_rings(control);
 	collector->known.most = (uint64_t)KNOWN_IN_ALL << 20;
 	if (collector->known.most > budget_memory() / KNOWN_PART)
 		collector->known.most = budget_memory() / KNOWN_PART;
-	collector->merge = merge_create(board, &handler);
+	collector->merge = merge_create(control, &handler);
 	if (!collector->merge)
 		return error_system(err, ENOMEM, "cannot begin");
 	ret = open_first(collector, err);
 	if (ret < 0)
 		return ret;
-	collector->door = door_open(&collector->shared, err);
-	if (!collector->door)
+	collector->listener = listener_open(&collector->shared, err);
+	if (!collector->listener)
 		return err->number ? -err->number : -ENOMEM;
-	if (!board->collector)
-		board->collector = getpid();
+	if (!control->collector)
+		control->collector = getpid();
 	collector->starter = collector->starter_pid ? watch_open(collector->starter_pid) : -1;
 	/* without memory for samples the run is traced without them */
 	if (collector->settings.sample_system > 0)
@@ -504,25 +504,25 @@ static int start_parts(struct collector *collector, struct error *err)
 	collector->realtime_ns = realtime_offset();
 	collector->begun = time(NULL);
 	collector->paused = collector->settings.start == START_OFF;
-	board->paused = collector->paused;
+	control->paused = collector->paused;
 	ticks_begin(&collector->ticks);
 	ret = collect_keep_begin(collector, err);
 	if (ret < 0)
 		return ret;
-	collector->begun_ticks = ticks_now(board->clock);
+	collector->begun_ticks = ticks_now(control->clock);
 	collector->started_ns = ticks_clock_ns();
 	return 0;
 }
 
 static void keep_own(const struct collector *collector)
 {
-	int keep[7 + DOOR_DESCRIPTORS] = { detach_error_file(),	      collector->shared.fd,
-					   collector->first.fd,	      collector->inherited,
-					   collector->starter,	      collector->reports,
-					   collector->place.directory };
+	int keep[7 + LISTENER_DESCRIPTORS] = { detach_error_file(),	  collector->shared.fd,
+					       collector->first.fd,	  collector->inherited,
+					       collector->starter,	  collector->reports,
+					       collector->place.directory };
 
-	door_descriptors(collector->door, keep + 7);
-	detach_end(keep, 7 + DOOR_DESCRIPTORS);
+	listener_descriptors(collector->listener, keep + 7);
+	detach_end(keep, 7 + LISTENER_DESCRIPTORS);
 }
 
 const char *collect_failure(const struct collector *collector)
@@ -545,19 +545,19 @@ struct collector *collect_start(const struct collect_fds *fds, struct error *err
 	collector->place.directory = -1;
 	detach_begin();
 	chunk_survive_losses();
-	if (shared_open(&collector->shared, fds->board, err) < 0 ||
+	if (shared_open(&collector->shared, fds->control, err) < 0 ||
 	    start_parts(collector, err) < 0) {
-		if (collector->shared.board) {
+		if (collector->shared.control) {
 			shared_fail(&collector->shared, err->text);
-			shared_state(&collector->shared, BOARD_FAILED);
+			shared_state(&collector->shared, CONTROL_FAILED);
 		}
 		merge_destroy(collector->merge);
 		free(collector);
 		return NULL;
 	}
 	keep_own(collector);
-	door_start(collector->door, &ignored);
+	listener_start(collector->listener, &ignored);
 	collect_look_before(collector);
-	shared_state(&collector->shared, BOARD_RUNNING);
+	shared_state(&collector->shared, CONTROL_RUNNING);
 	return collector;
 }

@@ -13,7 +13,7 @@ struct collector;
 
 /* The descriptors that a collector inherits; -1: none. */
 struct collect_fds {
-	int board;
+	int control;
 	int sink;    /* for stdout and fd:N; -1: as settings.out says */
 	int reports; /* gets a line "STREAM PID PATH\n" for each stream that begins */
 };

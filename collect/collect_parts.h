@@ -4,7 +4,7 @@
 
 /*
  * The collector's internals, shared by its files: collect.c has the loop, the start and the end;
- * guests.c takes processes into the run; orders.c serves control requests; finish.c writes the
+ * guests.c takes processes into the run; requests.c serves control requests; finish.c writes the
  * notes of a process that has ended.
  */
 
@@ -15,7 +15,7 @@
 #include "collect/bounds.h"
 #include "collect/bundle.h"
 #include "collect/chunk.h"
-#include "collect/door.h"
+#include "collect/listener.h"
 #include "collect/merge.h"
 #include "collect/sample.h"
 #include "collect/shared.h"
@@ -70,7 +70,7 @@ struct member {
 	uint32_t toggles, told; /* values in its head that were processed so far */
 	/* number of events when its mapping of the control page was last checked */
 	uint64_t seen;
-	bool is_of_crowd;   /* counted by door_crowd() */
+	bool is_of_crowd;   /* counted by listener_crowd() */
 	bool has_successor; /* a later image has the same pid */
 	bool is_told;	    /* its parent reported how it ended */
 	int32_t told_status;
@@ -117,12 +117,12 @@ struct collector {
 	struct sink_place place;
 	struct merge *merge;
 	struct ticks ticks;
-	struct door *door;
+	struct listener *listener;
 	/* opened before the first attach; fd -1: not open, or in use by a stream */
 	struct sink first;
 	struct bundle *bundle; /* of all streams; NULL: each has a sink of its own */
 	bool any;	       /* a process has attached */
-	uint32_t paused;       /* as the streams last recorded it; see struct board */
+	uint32_t paused;       /* as the streams last recorded it; see struct control_page */
 	/* pidfd of the first process, opened while it waits for us; -1: none */
 	int starter;
 	int inherited;
@@ -287,7 +287,7 @@ void collect_hear_end_of(struct collector *collector, struct member *member);
 void collect_tell_failure(struct collector *collector, const struct stream *stream);
 
 /* How a sink is to be opened. first: no other sink was opened before. */
-struct sink_wish collect_wish(const struct collector *collector);
+struct sink_options collect_options(const struct collector *collector);
 
 /* Writes for how long the member's stream could not be written, if there was such a time. */
 void collect_say_stalled(struct collector *collector, struct member *member);

@@ -433,19 +433,19 @@ static void end_event(struct encoder *encoder, uint8_t *at, bool is_aside)
 	encoder->used = (size_t)(at - encoder->buffer);
 }
 
-static void make_kind(struct encoder *encoder, const struct brief *brief, struct htr_kind *kind)
+static void make_kind(struct encoder *encoder, const struct fast_call *fast, struct htr_kind *kind)
 {
-	const struct record_short *record = brief->record;
-	uint32_t type = call_type(brief_operation(brief), brief_flags(brief));
+	const struct record_short *record = fast->record;
+	uint32_t type = call_type(fast_operation(fast), fast_flags(fast));
 	struct encode_packet_call packet = {
 		.resource = type && record->resource ? record->resource : RESOURCE_EVENT,
-		.context = brief->model->context,
+		.context = fast->model->context,
 		.type = type,
-		.what = { .operation = brief_operation(brief),
-			  .moment = brief_moment(brief),
-			  .part = brief->part,
-			  .bits = brief_flags(brief) },
-		.error = brief_error(brief),
+		.what = { .operation = fast_operation(fast),
+			  .moment = fast_moment(fast),
+			  .part = fast->part,
+			  .bits = fast_flags(fast) },
+		.error = fast_error(fast),
 	};
 
 	encoder->is_called[record->record.more] = true;
@@ -454,68 +454,69 @@ static void make_kind(struct encoder *encoder, const struct brief *brief, struct
 }
 
 /* The facts that make_kind() uses, except the error, as one number. */
-inline_ uint64_t kind_key(const struct brief *brief)
+inline_ uint64_t kind_key(const struct fast_call *fast)
 {
-	return (brief->record->form & (SHORT_OPERATION | SHORT_LEAVES)) |
-	       brief->record->resource << 8 | brief->model->flags << 16 |
-	       (uint64_t)brief->model->context << 32 | KIND_KNOWN;
+	return (fast->record->form & (SHORT_OPERATION | SHORT_LEAVES)) |
+	       fast->record->resource << 8 | fast->model->flags << 16 |
+	       (uint64_t)fast->model->context << 32 | KIND_KNOWN;
 }
 
 /* The kind of a call, made if it is not known. NULL: the block is full. */
-static struct htr_kind *kind_of(struct encoder *encoder, const struct brief *brief, uint64_t key)
+static struct htr_kind *kind_of(struct encoder *encoder, const struct fast_call *fast, uint64_t key)
 {
-	struct encode_kind *known = &encoder->kinds[brief->record->record.more][brief->part];
+	struct encode_kind *known = &encoder->kinds[fast->record->record.more][fast->part];
 
 	if (__builtin_expect(known->key == key, 1))
 		return &known->kind;
 	if (htr_is_full(encoder->htr))
 		return NULL;
-	make_kind(encoder, brief, &known->kind);
+	make_kind(encoder, fast, &known->kind);
 	known->key = key;
 	return &known->kind;
 }
 
 /* The duration of a call, computed as for whole records: as a difference of two times in ns. */
-inline_ uint64_t lasted_ns(const struct ticks *ticks, const struct brief *brief, uint64_t time_ns)
+inline_ uint64_t lasted_ns(const struct ticks *ticks, const struct fast_call *fast,
+			   uint64_t time_ns)
 {
-	uint64_t time = brief->record->record.time;
-	uint32_t lasted = brief->more->lasted;
+	uint64_t time = fast->record->record.time;
+	uint32_t lasted = fast->more->lasted;
 
-	return brief->record->form & SHORT_LEAVES ? time_ns - ticks_ns(ticks, time - lasted)
-						  : ticks_ns(ticks, time + lasted) - time_ns;
+	return fast->record->form & SHORT_LEAVES ? time_ns - ticks_ns(ticks, time - lasted)
+						 : ticks_ns(ticks, time + lasted) - time_ns;
 }
 
 /*
- * As encode_brief(), for calls that took time, have arguments or failed, and for the first of a
+ * As encode_fast(), for calls that took time, have arguments or failed, and for the first of a
  * kind.
  */
 static __attribute__((noinline)) bool encode_more(struct encoder *encoder,
-						  const struct brief *brief)
+						  const struct fast_call *fast)
 {
-	const struct short_more *more = brief->more;
+	const struct short_more *more = fast->more;
 	struct htr_kind *kind =
-		kind_of(encoder, brief, kind_key(brief) | (uint64_t)brief_error(brief) << 24);
-	uint64_t time_ns = ticks_ns(encoder->ticks, brief->record->record.time);
+		kind_of(encoder, fast, kind_key(fast) | (uint64_t)fast_error(fast) << 24);
+	uint64_t time_ns = ticks_ns(encoder->ticks, fast->record->record.time);
 
-	if (!kind || !htr_brief(encoder->htr, kind, brief, time_ns,
-				more ? lasted_ns(encoder->ticks, brief, time_ns) : 0))
+	if (!kind || !htr_fast(encoder->htr, kind, fast, time_ns,
+			       more ? lasted_ns(encoder->ticks, fast, time_ns) : 0))
 		return false;
-	if (brief_has_arguments(brief))
-		put_call_values(encoder, NULL, brief->record->record.more,
-				values_at(brief->values, more->numbers, more->text), encoder->htr);
+	if (fast_has_arguments(fast))
+		put_call_values(encoder, NULL, fast->record->record.more,
+				values_at(fast->values, more->numbers, more->text), encoder->htr);
 	return true;
 }
 
-bool encode_brief(struct encoder *encoder, const struct brief *brief)
+bool encode_fast(struct encoder *encoder, const struct fast_call *fast)
 {
-	struct encode_kind *kind = &encoder->kinds[brief->record->record.more][brief->part];
+	struct encode_kind *kind = &encoder->kinds[fast->record->record.more][fast->part];
 
 	if (__builtin_expect(!encoder->htr, 0))
 		return false;
-	if (__builtin_expect(brief->more || kind->key != kind_key(brief), 0))
-		return encode_more(encoder, brief);
-	return htr_brief(encoder->htr, &kind->kind, brief,
-			 ticks_ns(encoder->ticks, brief->record->record.time), 0);
+	if (__builtin_expect(fast->more || kind->key != kind_key(fast), 0))
+		return encode_more(encoder, fast);
+	return htr_fast(encoder->htr, &kind->kind, fast,
+			ticks_ns(encoder->ticks, fast->record->record.time), 0);
 }
 
 static void encode_call(struct encoder *encoder, const struct merge_event *event)

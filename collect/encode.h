@@ -89,7 +89,7 @@ void encode_start(struct encoder *encoder, const struct encode_process *process)
  * Encodes a call by the fast path, into an htr whose block has room for it. False: pass it as an
  * event instead.
  */
-bool encode_brief(struct encoder *encoder, const struct brief *brief);
+bool encode_fast(struct encoder *encoder, const struct fast_call *fast);
 
 /* Continues with this htr, which knows no definitions of the htr before it. */
 void encode_to(struct encoder *encoder, struct htr *htr);

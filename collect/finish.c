@@ -52,7 +52,7 @@ static void say(struct collector *collector, struct member *member, struct encod
 {
 	note->values = facts->values;
 	note->count = facts->count;
-	note->time = ticks_now(collector->shared.board->clock);
+	note->time = ticks_now(collector->shared.control->clock);
 	stream_note(member->stream, note);
 }
 
@@ -143,7 +143,7 @@ static bool is_still(const struct open_call *call)
 static bool say_waiting(struct collector *collector, struct member *member,
 			const struct open_call *call)
 {
-	uint64_t frames[ARENA_FRAMES_MAX], now = ticks_now(collector->shared.board->clock);
+	uint64_t frames[ARENA_FRAMES_MAX], now = ticks_now(collector->shared.control->clock);
 	uint32_t count;
 
 	if (call->open.hook >= HOOK_COUNT || !hook_may_sleep(&hook_table[call->open.hook]) ||
@@ -382,7 +382,7 @@ static void say_end(struct collector *collector, struct member *member, uint64_t
 		add_number(&facts, "status", (uint64_t)member->watch.status);
 	if (end == WATCH_KILLED)
 		add_number(&facts, "signal", (uint64_t)member->watch.status);
-	if (ended && end != WATCH_KILLED && ended <= ticks_now(collector->shared.board->clock))
+	if (ended && end != WATCH_KILLED && ended <= ticks_now(collector->shared.control->clock))
 		add_time(&facts, "at", ticks_ns(&collector->ticks, ended));
 	/* a fork's child inherits descriptors of its parent, which its stream does not list */
 	if (end == WATCH_EXITED && descriptors && !(member->hello.flags & PROCESS_FORKED))
@@ -408,11 +408,11 @@ static void say_end(struct collector *collector, struct member *member, uint64_t
 /* If the end was not seen: takes the status that the process's parent got from wait(2). */
 static void ask_parent(const struct collector *collector, struct member *member)
 {
-	const struct board *board = collector->shared.board;
+	const struct control_page *control = collector->shared.control;
 
 	if (member->watch.end == WATCH_GONE &&
-	    __atomic_load_n(&board->told_pid, __ATOMIC_ACQUIRE) == member->watch.pid)
-		watch_learn(&member->watch, board->told_status);
+	    __atomic_load_n(&control->told_pid, __ATOMIC_ACQUIRE) == member->watch.pid)
+		watch_learn(&member->watch, control->told_status);
 	if (member->watch.end == WATCH_GONE && member->is_told)
 		watch_learn(&member->watch, member->told_status);
 }
@@ -471,8 +471,8 @@ void collect_finish(struct collector *collector, struct member *member)
 	say_end(collector, member, lost);
 	give_back(collector, member);
 	/* while other processes live, and none waits to attach, the next round comes soon enough */
-	if (__atomic_load_n(&collector->shared.board->alive, __ATOMIC_RELAXED) &&
-	    !__atomic_load_n(&collector->shared.board->crowded, __ATOMIC_RELAXED))
+	if (__atomic_load_n(&collector->shared.control->alive, __ATOMIC_RELAXED) &&
+	    !__atomic_load_n(&collector->shared.control->crowded, __ATOMIC_RELAXED))
 		member->stream->wake = NULL;
 	stream_close(member->stream);
 	watch_stop(&member->watch);

@@ -18,9 +18,9 @@ static bool prefers_htr(const struct settings *settings)
 	return settings->format == FORMAT_HTR;
 }
 
-struct sink_wish collect_wish(const struct collector *collector)
+struct sink_options collect_options(const struct collector *collector)
 {
-	return (struct sink_wish){
+	return (struct sink_options){
 		.place = &collector->place,
 		.force = collector->settings.force,
 		.waits_for_room = *collector->settings.keep,
@@ -41,12 +41,12 @@ static bool wants_bundle(const struct collector *collector, const struct sink *s
 static int open_own(struct collector *collector, struct sink *sink, const struct arena_hello *hello,
 		    struct error *err)
 {
-	struct sink_wish wish = collect_wish(collector);
+	struct sink_options options = collect_options(collector);
 
-	wish.program = hello->name;
-	wish.pid = hello->pid;
-	if (!wish.first || collector->first.fd < 0)
-		return sink_open(sink, &wish, err);
+	options.program = hello->name;
+	options.pid = hello->pid;
+	if (!options.first || collector->first.fd < 0)
+		return sink_open(sink, &options, err);
 	*sink = collector->first;
 	collector->first.fd = -1;
 	return 0;
@@ -62,8 +62,8 @@ static void open_sink(struct collector *collector, struct member *member)
 		stream_break(stream, &err);
 		collect_tell_failure(collector, stream);
 	}
-	stream->sink.heartbeat = &collector->shared.board->heartbeat;
-	stream->wake = &collector->shared.board->sleeping;
+	stream->sink.heartbeat = &collector->shared.control->heartbeat;
+	stream->wake = &collector->shared.control->sleeping;
 	if (!collector->any && wants_bundle(collector, &stream->sink))
 		collector->bundle = bundle_create(&stream->sink);
 	if (!collector->bundle)
@@ -155,15 +155,15 @@ static void say_doubt(struct member *member)
 
 static void begin_stream(struct collector *collector, struct member *member)
 {
-	const struct board *board = collector->shared.board;
+	const struct control_page *control = collector->shared.control;
 	const struct arena_hello *hello = &member->hello;
 	const struct encode_process start = {
 		.pid = hello->pid,
 		.parent_pid = hello->parent_pid,
 		.name = hello->name,
-		.machine = board->machine,
+		.machine = control->machine,
 		.depth = (uint32_t)collector->settings.backtrace.depth,
-		.session = { board->session[0], board->session[1] },
+		.session = { control->session[0], control->session[1] },
 		.stream = member->number,
 		.parent_stream = member->parent_stream,
 		.start = hello->start,
@@ -253,7 +253,7 @@ void collect_clean_name(char *name, size_t size)
 
 static void clean_hello(const struct collector *collector, struct arena_hello *hello)
 {
-	uint64_t now = ticks_now(collector->shared.board->clock);
+	uint64_t now = ticks_now(collector->shared.control->clock);
 
 	collect_clean_name(hello->name, sizeof(hello->name));
 	if (hello->start > now || hello->start < collector->begun_ticks)
@@ -299,7 +299,7 @@ static struct user *find_user(struct collector *collector, uid_t uid)
 	if (!user)
 		return NULL;
 	*user = (struct user){ .next = collector->users, .uid = uid };
-	user->bounds.is_owner = door_is_owner(collector->door, uid);
+	user->bounds.is_owner = listener_is_owner(collector->listener, uid);
 	user->merge.is_bounded = !user->bounds.is_owner;
 	user->known.most = user->bounds.is_owner ? UINT64_MAX : (uint64_t)KNOWN_OF_USER << 20;
 	collector->users = user;
@@ -427,7 +427,7 @@ static struct member *make_member(struct collector *collector, const struct newc
 static bool adopt(struct collector *collector, const struct newcomer *newcomer, enum refusal *why)
 {
 	struct member *member = make_member(collector, newcomer, why);
-	struct board *board = collector->shared.board;
+	struct control_page *control = collector->shared.control;
 	struct watch_start known = newcomer->start;
 
 	collect_beat(collector);
@@ -437,7 +437,7 @@ static bool adopt(struct collector *collector, const struct newcomer *newcomer, 
 	watch_begin(&member->watch, &collector->shared, &known);
 	/* a short process may be dead by now */
 	if (member->watch.pidfd >= 0 && !watch_has_died(&member->watch))
-		door_watch(collector->door, member->watch.pidfd);
+		listener_watch(collector->listener, member->watch.pidfd);
 	else
 		collector->polled_ns = 0;
 	member->number = collector->next_stream++;
@@ -453,8 +453,8 @@ static bool adopt(struct collector *collector, const struct newcomer *newcomer, 
 	collector->any = true;
 	collector->active[collector->count++] = member;
 	__atomic_store_n(&newcomer->chunk->head->stream, member->number + 1, __ATOMIC_RELEASE);
-	__atomic_add_fetch(&board->alive, 1, __ATOMIC_RELEASE);
-	__atomic_add_fetch(&board->attached, 1, __ATOMIC_RELEASE);
+	__atomic_add_fetch(&control->alive, 1, __ATOMIC_RELEASE);
+	__atomic_add_fetch(&control->attached, 1, __ATOMIC_RELEASE);
 	/* a chunk with a stream of its own belongs to a process that runs on */
 	if (!newcomer->hello->chunk)
 		end_predecessor(collector, member);
@@ -672,23 +672,23 @@ static void receive_guest(struct collector *collector, struct guest *guest)
 		admit(collector, guest);
 	} else if (guest->request.command == CONTROL_LEFT_OUT) {
 		collect_leave_out(collector, guest);
-	} else if (guest->doubt || !door_is_owner(collector->door, guest->uid)) {
+	} else if (guest->doubt || !listener_is_owner(collector->listener, guest->uid)) {
 		collector->refused[REFUSED_ORDER]++;
-		door_answer(guest, "!the run is another user's");
+		listener_answer(guest, "!the run is another user's");
 	} else {
 		keep_request(collector, guest);
 		return;
 	}
-	door_dismiss(guest);
+	listener_dismiss(guest);
 }
 
 void collect_receive(struct collector *collector)
 {
 	bool has_more = true;
 
-	collector->refused[REFUSED_MEMBERS] += door_turned_away(collector->door);
+	collector->refused[REFUSED_MEMBERS] += listener_turned_away(collector->listener);
 	for (unsigned turn = 0; has_more && turn < TURNS_MAX; turn++) {
-		struct guest *guests = door_take(collector->door, &has_more);
+		struct guest *guests = listener_take(collector->listener, &has_more);
 
 		/*
 		 * a process with a spare took it before it executed the program that connects now
@@ -698,7 +698,7 @@ void collect_receive(struct collector *collector)
 			struct guest *guest = guests;
 
 			guests = guest->next;
-			door_attend(collector->door, guest);
+			listener_attend(collector->listener, guest);
 			receive_guest(collector, guest);
 		}
 		collect_beat(collector);

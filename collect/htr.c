@@ -66,8 +66,8 @@ struct htr *htr_create(void)
 
 	if (!htr)
 		return NULL;
-	table_init(&htr->functions.table);
-	table_init(&htr->argument_names.table);
+	hash_table_init(&htr->functions.table);
+	hash_table_init(&htr->argument_names.table);
 	htr->node_mask = 4095;
 	htr->node_room = 1024;
 	htr->shape_mask = 255;
@@ -487,21 +487,21 @@ inline_ void draft_call(struct htr *htr, struct draft *draft, struct htr_model *
  * As draft_call(). Each value is read where it is needed: a copy of all would have to be read
  * again.
  */
-inline_ void draft_brief(struct htr *htr, struct draft *draft, struct htr_model *model,
-			 struct htr_site *site, const struct htr_kind *kind,
-			 const struct brief *brief)
+inline_ void draft_fast(struct htr *htr, struct draft *draft, struct htr_model *model,
+			struct htr_site *site, const struct htr_kind *kind,
+			const struct fast_call *fast)
 {
-	const struct record_short *record = brief->record;
+	const struct record_short *record = fast->record;
 	bool made = record->form & SHORT_MADE;
 
 	draft_object(htr, draft, htr_model_object(model, kind->key.words[0] >> 56), site,
 		     record->object);
-	draft_frame(htr, draft, model, site, brief->model->frame);
+	draft_frame(htr, draft, model, site, fast->model->frame);
 	draft_size(htr, draft, site, record->size);
-	draft_number(htr, draft, model, brief->model->call);
-	draft_related(htr, draft, brief->related, record->object);
+	draft_number(htr, draft, model, fast->model->call);
+	draft_related(htr, draft, fast->related, record->object);
 	draft_result(htr, draft, record->object & mask_of(made), record->object);
-	draft_cpu(htr, draft, model, (uint32_t)brief->model->cpu);
+	draft_cpu(htr, draft, model, (uint32_t)fast->model->cpu);
 	draft_depth(htr, draft, record->depth);
 }
 
@@ -541,36 +541,36 @@ void htr_make_kind(struct htr_kind *kind, const struct encode_packet_call *call,
  * How many outer frames are the same as in the thread's last event. No comparison is needed if this
  * is the next turn of the same memory.
  */
-inline_ uint32_t kept_frames(const struct model *model, const struct brief *brief)
+inline_ uint32_t kept_frames(const struct model *model, const struct fast_call *fast)
 {
-	if (__builtin_expect(brief->memory && brief->memory == model->memory &&
-				     brief->turn == model->turn + 1,
+	if (__builtin_expect(fast->memory && fast->memory == model->memory &&
+				     fast->turn == model->turn + 1,
 			     1))
-		return brief->kept < model->path_count ? brief->kept : model->path_count;
-	return common_frames(model, brief->frames, brief->frame_count);
+		return fast->kept < model->path_count ? fast->kept : model->path_count;
+	return common_frames(model, fast->frames, fast->frame_count);
 }
 
-bool htr_brief(struct htr *htr, struct htr_kind *kind, const struct brief *brief, uint64_t time_ns,
-	       uint64_t lasted_ns)
+bool htr_fast(struct htr *htr, struct htr_kind *kind, const struct fast_call *fast,
+	      uint64_t time_ns, uint64_t lasted_ns)
 {
-	struct draft draft = { .rules = brief_has_arguments(brief) ? HTR_ARGUMENTS : 0 };
+	struct draft draft = { .rules = fast_has_arguments(fast) ? HTR_ARGUMENTS : 0 };
 	struct model *model = NULL;
 	struct htr_site *site;
 	uint32_t node;
 
 	if (__builtin_expect(htr->shape_count < HTR_SHAPES_MAX && !is_full(htr), 1))
-		model = model_of(htr, (uint32_t)brief->thread, brief->pthread);
+		model = model_of(htr, (uint32_t)fast->thread, fast->pthread);
 	if (__builtin_expect(!model, 0))
 		return false;
-	node = find_path(htr, model, brief->frames, brief->frame_count, kept_frames(model, brief),
+	node = find_path(htr, model, fast->frames, fast->frame_count, kept_frames(model, fast),
 			 last_site(model)->next);
-	model->memory = brief->memory;
-	model->turn = brief->turn;
+	model->memory = fast->memory;
+	model->turn = fast->turn;
 	site = draft_node(htr, &draft, model, node);
 	draft_time(htr, &draft, time_ns);
-	if (brief->more)
+	if (fast->more)
 		PUT(htr, &draft, lasted, lasted_ns);
-	draft_brief(htr, &draft, &model->model, site, kind, brief);
+	draft_fast(htr, &draft, &model->model, site, kind, fast);
 	put_shape(htr, shape_of_kind(htr, &draft, kind));
 	return true;
 }

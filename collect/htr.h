@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "collect/brief.h"
+#include "collect/fast_path.h"
 #include "collect/packet.h"
 #include "htr_table.h"
 #include "terms.h"
@@ -79,8 +79,8 @@ void htr_make_kind(struct htr_kind *kind, const struct encode_packet_call *call,
  * Adds an event by the fast path, while the block is not full. The result is the same as of
  * htr_event(); arguments follow in the same way. False where htr_event() returns false.
  */
-bool htr_brief(struct htr *htr, struct htr_kind *kind, const struct brief *brief, uint64_t time_ns,
-	       uint64_t lasted_ns);
+bool htr_fast(struct htr *htr, struct htr_kind *kind, const struct fast_call *fast,
+	      uint64_t time_ns, uint64_t lasted_ns);
 
 /* The number of an argument's name. Defines it if it is new. */
 uint32_t htr_argument_name(struct htr *htr, const char *name, size_t length);

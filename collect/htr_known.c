@@ -19,20 +19,20 @@ static const struct name *find_name(struct names *names, const char *text, size_
 {
 	struct name key = { text, length, 0 };
 	uint64_t hash = hash_bytes(names->table.seed, text, length);
-	struct name *found = table_find(&names->table, hash, name_equal, &key);
+	struct name *found = hash_table_find(&names->table, hash, name_equal, &key);
 
 	*is_new = false;
 	if (found)
 		return found;
 	found = malloc(sizeof(*found) + length + 1);
-	if (!found || table_add(&names->table, hash, found)) {
+	if (!found || hash_table_add(&names->table, hash, found)) {
 		free(found);
 		return NULL;
 	}
 	memcpy(found + 1, text, length);
 	((char *)(found + 1))[length] = 0;
 	*found = (struct name){ (const char *)(found + 1), length, names->count++ };
-	names->bytes += sizeof(*found) + length + 4 * sizeof(struct table_slot);
+	names->bytes += sizeof(*found) + length + 4 * sizeof(struct hash_table_slot);
 	*is_new = true;
 	return found;
 }
@@ -69,7 +69,7 @@ void htr_free_names(struct names *names)
 {
 	for (size_t i = 0; names->table.slots && i <= names->table.mask; i++)
 		free(names->table.slots[i].item);
-	table_free(&names->table);
+	hash_table_free(&names->table);
 }
 
 /* ---- threads ---- */

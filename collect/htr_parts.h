@@ -10,7 +10,7 @@
 
 #include <endian.h>
 
-#include "base/table.h"
+#include "base/hash_table.h"
 #include "collect/htr.h"
 
 #define PATH_MAX_FRAMES WIRE_FRAMES_MAX
@@ -37,7 +37,7 @@ struct name {
 };
 
 struct names {
-	struct table table;
+	struct hash_table table;
 	uint32_t count;
 	size_t bytes;
 };

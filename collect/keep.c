@@ -3,7 +3,7 @@
 
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "collect/beside.h"
+#include "collect/spawn.h"
 #include "collect/collect_parts.h"
 
 #include <errno.h>
@@ -39,7 +39,7 @@
 enum keep_state { KEEP_WRITING, KEEP_CUTTING, KEEP_SHORTENING };
 
 struct keeper {
-	struct keep_wish wish;
+	struct keep_options options;
 	enum keep_state state;
 	uint64_t cut_ns, cut_size; /* when and at which size the last sections were begun */
 	uint64_t oldest_ns;	   /* the file begins then or earlier */
@@ -59,7 +59,7 @@ struct keeper {
 
 static uint64_t trace_now(const struct collector *collector)
 {
-	return ticks_ns(&collector->ticks, ticks_now(collector->shared.board->clock));
+	return ticks_ns(&collector->ticks, ticks_now(collector->shared.control->clock));
 }
 
 static void tell(struct collector *collector, const char *what, const char *why)
@@ -72,16 +72,16 @@ static void tell(struct collector *collector, const char *what, const char *why)
 
 int collect_keep_begin(struct collector *collector, struct error *err)
 {
-	struct keep_wish wish;
-	int ret = keep_parse(&wish, collector->settings.keep, err);
+	struct keep_options options;
+	int ret = keep_parse(&options, collector->settings.keep, err);
 
-	if (ret < 0 || (!wish.ns && !wish.bytes))
+	if (ret < 0 || (!options.ns && !options.bytes))
 		return ret;
 	collector->keeper = calloc(1, sizeof(*collector->keeper));
 	if (!collector->keeper)
 		return error_system(err, ENOMEM, "cannot begin");
 	*collector->keeper = (struct keeper){
-		.wish = wish, .next.fd = -1, .exchange = -1, .oldest_ns = trace_now(collector)
+		.options = options, .next.fd = -1, .exchange = -1, .oldest_ns = trace_now(collector)
 	};
 	return 0;
 }
@@ -90,9 +90,9 @@ int collect_keep_begin(struct collector *collector, struct error *err)
 
 static bool is_cut_due(const struct keeper *keeper, uint64_t now_ns, uint64_t size)
 {
-	if (keeper->wish.ns)
-		return now_ns - keeper->cut_ns >= keeper->wish.ns / SECTIONS;
-	return size - keeper->cut_size >= keeper->wish.bytes / SIZE_PART;
+	if (keeper->options.ns)
+		return now_ns - keeper->cut_ns >= keeper->options.ns / SECTIONS;
+	return size - keeper->cut_size >= keeper->options.bytes / SIZE_PART;
 }
 
 static void cut(struct collector *collector)
@@ -114,7 +114,7 @@ static bool is_cut(const struct collector *collector)
 /* Hundredths of the size to keep, plus the bytes for live objects and a fifth of these. */
 static uint64_t part_of(const struct keeper *keeper, uint32_t hundredths)
 {
-	return keeper->wish.bytes / 100 * hundredths + keeper->held + keeper->held / 5;
+	return keeper->options.bytes / 100 * hundredths + keeper->held + keeper->held / 5;
 }
 
 static bool is_too_long(const struct keeper *keeper, uint64_t now_ns, uint64_t size)
@@ -122,9 +122,9 @@ static bool is_too_long(const struct keeper *keeper, uint64_t now_ns, uint64_t s
 	if (now_ns < keeper->retry_ns)
 		return false;
 	/* if nothing was written since then, nothing more can be removed */
-	if (keeper->wish.ns)
+	if (keeper->options.ns)
 		return keeper->oldest_ns < keeper->grown_ns &&
-		       now_ns - keeper->oldest_ns >= keeper->wish.ns / SECTIONS * TIME_MOST;
+		       now_ns - keeper->oldest_ns >= keeper->options.ns / SECTIONS * TIME_MOST;
 	return size >= part_of(keeper, SIZE_MOST);
 }
 
@@ -134,15 +134,15 @@ static int start(struct collector *collector, uint64_t now_ns, struct error *err
 {
 	struct keeper *keeper = collector->keeper;
 	const struct sink *sink = bundle_sink(collector->bundle);
-	uint64_t number =
-		keeper->wish.ns ? now_ns - keeper->wish.ns : keeper->wish.bytes / 100 * SIZE_KEPT;
+	uint64_t number = keeper->options.ns ? now_ns - keeper->options.ns
+					     : keeper->options.bytes / 100 * SIZE_KEPT;
 	size_t size = keeper->ended.count * sizeof(*keeper->ended.items);
 	char path[32], texts[4][24];
 	char *argv[] = { NULL,
 			 texts[0],
 			 texts[1],
 			 texts[2],
-			 (char *)(keeper->wish.ns ? "since" : "bytes"),
+			 (char *)(keeper->options.ns ? "since" : "bytes"),
 			 texts[3],
 			 NULL };
 	cleanup_fd int old = -1;
@@ -159,10 +159,10 @@ static int start(struct collector *collector, uint64_t now_ns, struct error *err
 	if (keeper->exchange < 0 || pwrite(keeper->exchange, keeper->ended.items, size, 0) < 0)
 		return error_system(err, errno, "cannot make a file in memory");
 	for (int i = 0; i < 3; i++)
-		snprintf(texts[i], sizeof(texts[i]), "%d", BESIDE_FIRST + i);
+		snprintf(texts[i], sizeof(texts[i]), "%d", SPAWN_FIRST + i);
 	snprintf(texts[3], sizeof(texts[3]), "%" PRIu64, number);
-	rc = beside_start(&keeper->pid, "holdtrace-keep", argv,
-			  (const int[]){ old, keeper->next.fd, keeper->exchange }, 3);
+	rc = spawn_start(&keeper->pid, "holdtrace-keep", argv,
+			 (const int[]){ old, keeper->next.fd, keeper->exchange }, 3);
 	return rc ? error_system(err, rc, "cannot start holdtrace-keep") : 0;
 }
 
@@ -170,7 +170,7 @@ static void end(struct collector *collector)
 {
 	struct keeper *keeper = collector->keeper;
 
-	beside_end(&keeper->pid);
+	spawn_end(&keeper->pid);
 	if (keeper->next.fd >= 0)
 		sink_forget_next(bundle_sink(collector->bundle), &keeper->next);
 	if (keeper->exchange >= 0)
@@ -225,7 +225,8 @@ static void look_at_held(struct collector *collector, uint64_t held)
 	char text[64];
 
 	keeper->held = held;
-	if (keeper->has_told || !keeper->wish.bytes || held < keeper->wish.bytes / 100 * SIZE_HELD)
+	if (keeper->has_told || !keeper->options.bytes ||
+	    held < keeper->options.bytes / 100 * SIZE_HELD)
 		return;
 	keeper->has_told = true;
 	snprintf(text, sizeof(text), "what is held takes %" PRIu64 " MB by now", held / 1000000);
@@ -351,7 +352,7 @@ bool collect_keep_is_full(const struct collector *collector)
 {
 	const struct keeper *keeper = collector->keeper;
 
-	return keeper && keeper->wish.bytes && keeper->state == KEEP_SHORTENING &&
+	return keeper && keeper->options.bytes && keeper->state == KEEP_SHORTENING &&
 	       bundle_size(collector->bundle) >= part_of(keeper, SIZE_FULL) &&
 	       trace_now(collector) - keeper->started_ns < PATIENCE_NS;
 }

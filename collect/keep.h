@@ -15,11 +15,11 @@
 #include "base/error.h"
 
 /* How much to keep. One of them is 0. */
-struct keep_wish {
+struct keep_options {
 	uint64_t ns, bytes;
 };
 
 /* Parses "60s", "5min", "1h" or "200MB"; "": nothing. Returns 0 or -EINVAL. */
-int keep_parse(struct keep_wish *wish, const char *text, struct error *err);
+int keep_parse(struct keep_options *options, const char *text, struct error *err);
 
 #endif

@@ -41,7 +41,7 @@ static void count_unsaid(struct collector *collector)
 
 	for (int i = 0; i < LEFT_OUT_NAMES; i++)
 		sum += collector->left_out[i].count;
-	__atomic_store_n(&collector->shared.board->left_unsaid, (uint32_t)sum, __ATOMIC_RELEASE);
+	__atomic_store_n(&collector->shared.control->left_unsaid, (uint32_t)sum, __ATOMIC_RELEASE);
 }
 
 void collect_say_left_out(struct collector *collector, struct member *member)
@@ -50,7 +50,7 @@ void collect_say_left_out(struct collector *collector, struct member *member)
 		say(collector, member, &collector->left_out[i]);
 		collector->left_out[i].count = 0;
 	}
-	if (__atomic_load_n(&collector->shared.board->left_unsaid, __ATOMIC_RELAXED))
+	if (__atomic_load_n(&collector->shared.control->left_unsaid, __ATOMIC_RELAXED))
 		count_unsaid(collector);
 }
 
@@ -70,12 +70,12 @@ static void end_image(struct collector *collector, int32_t pid)
 
 void collect_leave_out(struct collector *collector, const struct guest *guest)
 {
-	struct board *board = collector->shared.board;
+	struct control_page *control = collector->shared.control;
 	char name[sizeof(collector->left_out->name)];
 
 	snprintf(name, sizeof(name), "%.63s", guest->request.text);
 	collect_clean_name(name, sizeof(name));
-	__atomic_add_fetch(&board->left_out, 1, __ATOMIC_RELEASE);
+	__atomic_add_fetch(&control->left_out, 1, __ATOMIC_RELEASE);
 	find_place(collector, name)->count++;
 	count_unsaid(collector);
 	end_image(collector, guest->pid);

@@ -60,8 +60,8 @@ static void say_failure(const char *failure, const char *terminal)
 
 int main(int argc, char **argv)
 {
-	struct collect_fds fds = { .board = -1, .sink = -1, .reports = -1 };
-	int *const where[] = { &fds.board, &fds.sink, &fds.reports };
+	struct collect_fds fds = { .control = -1, .sink = -1, .reports = -1 };
+	int *const where[] = { &fds.control, &fds.sink, &fds.reports };
 	struct collector *collector;
 	struct error err = { 0 };
 	char terminal[64];

@@ -13,20 +13,20 @@
 #include "counter.h"
 #include "machine.h"
 
-static int fill(struct board *board, struct error *err)
+static int fill(struct control_page *control, struct error *err)
 {
-	if (getrandom(board->session, sizeof(board->session), 0) != sizeof(board->session) ||
-	    getrandom(board->secret, sizeof(board->secret), 0) != sizeof(board->secret))
+	if (getrandom(control->session, sizeof(control->session), 0) != sizeof(control->session) ||
+	    getrandom(control->secret, sizeof(control->secret), 0) != sizeof(control->secret))
 		return error_system(err, errno, "no random session id");
-	board->size = sizeof(*board);
-	board->contract = CONTRACT_HASH;
-	board->clock = counter_is_invariant() ? BOARD_CLOCK_COUNTER : BOARD_CLOCK_MONOTONIC;
-	board->machine = MACHINE_OWN;
-	board->state = BOARD_STARTING;
-	settings_default(&board->settings);
-	libc_places_find(&board->libc);
-	standard_find(board);
-	__atomic_store_n(&board->magic, BOARD_MAGIC, __ATOMIC_RELEASE);
+	control->size = sizeof(*control);
+	control->contract = CONTRACT_HASH;
+	control->clock = counter_is_invariant() ? CONTROL_CLOCK_COUNTER : CONTROL_CLOCK_MONOTONIC;
+	control->machine = MACHINE_OWN;
+	control->state = CONTROL_STARTING;
+	settings_default(&control->settings);
+	libc_places_find(&control->libc);
+	standard_find(control);
+	__atomic_store_n(&control->magic, CONTROL_MAGIC, __ATOMIC_RELEASE);
 	return 0;
 }
 
@@ -49,22 +49,22 @@ static int set_size(int fd, uint64_t size)
 	return status;
 }
 
-int make_board(struct board **board, int *fd, struct error *err)
+int make_control(struct control_page **control, int *fd, struct error *err)
 {
 	void *memory = MAP_FAILED;
 	int status;
 
-	*fd = memfd_create(BOARD_NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	*fd = memfd_create(CONTROL_NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (*fd < 0)
 		return error_system(err, errno, "cannot make the shared memory");
-	status = set_size(*fd, sizeof(**board));
+	status = set_size(*fd, sizeof(**control));
 	if (!status) {
-		memory = mmap(NULL, sizeof(**board), PROT_READ | PROT_WRITE, MAP_SHARED, *fd, 0);
+		memory = mmap(NULL, sizeof(**control), PROT_READ | PROT_WRITE, MAP_SHARED, *fd, 0);
 		status = memory == MAP_FAILED ? -errno : 0;
 	}
 	if (!status) {
-		*board = memory;
-		return fill(*board, err);
+		*control = memory;
+		return fill(*control, err);
 	}
 	close(*fd);
 	*fd = -1;

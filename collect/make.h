@@ -14,6 +14,6 @@
  * Makes a new control page in *fd (close-on-exec), mapped for writing, with default settings and a
  * random session. The caller still fills in the settings, and starts a collector with it.
  */
-int make_board(struct board **board, int *fd, struct error *err);
+int make_control(struct control_page **control, int *fd, struct error *err);
 
 #endif

@@ -234,7 +234,7 @@ static int judge_all(struct collect_before *before)
 
 void collect_look_before(struct collector *collector)
 {
-	int32_t guest = collector->shared.board->guest;
+	int32_t guest = collector->shared.control->guest;
 
 	collector->before = guest ? read_ranges(guest) : NULL;
 	if (collector->before && judge_all(collector->before)) {
@@ -376,7 +376,7 @@ void collect_heed_note(struct collector *collector, struct member *member,
 	struct collect_before *now;
 
 	if (!is_beginning(event) || member->doubt ||
-	    member->watch.our_pid != collector->shared.board->guest)
+	    member->watch.our_pid != collector->shared.control->guest)
 		return;
 	copy_own(telling.own, member->chunks[0]->head->own);
 	now = read_ranges(member->watch.our_pid);

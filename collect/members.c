@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "collect/collect_parts.h"
 
-#include "base/table.h"
+#include "base/hash_table.h"
 
 /* ---- indexes ---- */
 
@@ -64,7 +64,7 @@ static void hear_end(struct collector *collector, const struct member *parent, u
 		if (member->phase == PHASE_CLOSING || (uint32_t)member->hello.pid != pid ||
 		    member->hello.parent_pid != parent->hello.pid ||
 		    (parent->user != member->user &&
-		     !door_is_owner(collector->door, parent->user->uid)))
+		     !listener_is_owner(collector->listener, parent->user->uid)))
 			continue;
 		member->told_status = (int32_t)told;
 		member->is_told = true;

@@ -34,14 +34,14 @@ static uint32_t most_batches(void)
 	return most < 16 ? 16 : most < BATCHES_MAX ? (uint32_t)most : BATCHES_MAX;
 }
 
-struct merge *merge_create(struct board *board, const struct merge_handler *handler)
+struct merge *merge_create(struct control_page *control, const struct merge_handler *handler)
 {
 	struct merge *merge = calloc(1, sizeof(*merge));
 
 	if (!merge)
 		return NULL;
-	merge->board = board;
-	merge->clock = board->clock;
+	merge->control = control;
+	merge->clock = control->clock;
 	merge->handler = *handler;
 	merge->batches_most = most_batches();
 	merge->barrier = syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0) == 0;
@@ -439,7 +439,7 @@ static uint64_t horizon(struct merge *merge)
  */
 static bool starves(struct merge *merge, struct reader *reader, const struct process *process)
 {
-	bool is_first = reader->asked_ns < reader->floor_since;
+	bool is_first = reader->asked_ns < reader->watermark_since;
 	uint64_t ran = 0;
 
 	if (!merge->handler.starves || reader->thread == NO_THREAD)
@@ -458,7 +458,7 @@ static bool starves(struct merge *merge, struct reader *reader, const struct pro
 
 static bool is_stuck(struct merge *merge, struct reader *reader, const struct process *process)
 {
-	uint64_t age = merge->clock_ns - reader->floor_since;
+	uint64_t age = merge->clock_ns - reader->watermark_since;
 
 	return age > STUCK_NS && (age > STARVED_NS || !starves(merge, reader, process));
 }
@@ -489,18 +489,18 @@ static bool overrules(struct merge *merge, struct process *process)
 	return is_overruled;
 }
 
-static void note_floor(struct merge *merge, struct reader *reader, struct process *process,
-		       uint64_t floor)
+static void note_watermark(struct merge *merge, struct reader *reader, struct process *process,
+			   uint64_t watermark)
 {
-	if (floor != reader->floor) {
-		reader->floor = floor;
-		reader->floor_since = merge->clock_ns;
+	if (watermark != reader->watermark) {
+		reader->watermark = watermark;
+		reader->watermark_since = merge->clock_ns;
 	}
-	if (!floor || process->ended || process->is_stopped || overrules(merge, process) ||
+	if (!watermark || process->ended || process->is_stopped || overrules(merge, process) ||
 	    is_stuck(merge, reader, process))
 		return;
-	if (floor < process->limit)
-		process->limit = floor;
+	if (watermark < process->limit)
+		process->limit = watermark;
 }
 
 /* Takes over the size of the ring, as its thread gives it. An impossible size closes the reader. */
@@ -540,10 +540,10 @@ static inline struct reader *open_reader(struct merge *merge, struct process *pr
  */
 static void look(struct merge *merge, struct process *process, struct reader *reader)
 {
-	uint64_t floor = __atomic_load_n(&reader->place->floor, __ATOMIC_ACQUIRE);
+	uint64_t watermark = __atomic_load_n(&reader->place->watermark, __ATOMIC_ACQUIRE);
 	uint64_t head = __atomic_load_n(&reader->place->head, __ATOMIC_ACQUIRE);
 
-	note_floor(merge, reader, process, floor);
+	note_watermark(merge, reader, process, watermark);
 	reader->head = reader->scanned;
 	reader->seen = head & ~RING_LEVEL;
 	if ((head & ~RING_LEVEL) != reader->scanned && note_ring(reader, head))
@@ -595,7 +595,7 @@ static void look_into(struct merge *merge, struct process *process, uint64_t now
 
 void merge_beat(const struct merge *merge)
 {
-	__atomic_add_fetch(&merge->board->heartbeat, 1, __ATOMIC_RELAXED);
+	__atomic_add_fetch(&merge->control->heartbeat, 1, __ATOMIC_RELAXED);
 }
 
 /*
@@ -710,7 +710,7 @@ uint64_t merge_round(struct merge *merge)
 	}
 	begin_with(merge, late, last);
 	merge_beat(merge);
-	__atomic_add_fetch(&merge->board->rounds, 1, __ATOMIC_RELAXED);
+	__atomic_add_fetch(&merge->control->rounds, 1, __ATOMIC_RELAXED);
 	return taken;
 }
 

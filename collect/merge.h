@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "arena.h"
-#include "collect/brief.h"
+#include "collect/fast_path.h"
 #include "collect/chunk.h"
 
 /* A thread that wrote records, and its dropped events. */
@@ -44,7 +44,7 @@ struct merge_handler {
 	 * The fast path, for a call that does not have to wait. False: nothing was done, and the
 	 * merge calls event() instead. NULL: all calls come by event().
 	 */
-	bool (*brief)(void *context, void *owner, const struct brief *brief);
+	bool (*fast)(void *context, void *owner, const struct fast_call *fast);
 	/* A process has made memory that merge_add_chunk() does not know yet. */
 	void (*grown)(void *context, void *owner);
 	/*
@@ -69,7 +69,7 @@ struct merge;
 struct process;
 
 /* Returns NULL if there is no memory. */
-struct merge *merge_create(struct board *board, const struct merge_handler *handler);
+struct merge *merge_create(struct control_page *control, const struct merge_handler *handler);
 void merge_destroy(struct merge *merge);
 
 /*

@@ -78,8 +78,8 @@ struct reader {
 	uint64_t released; /* the tail that the producer knows */
 	uint64_t latest;   /* ticks: no record in the ring is later */
 	uint64_t tidied;   /* position at the last merge_tidy() */
-	uint64_t floor;
-	uint64_t floor_since;
+	uint64_t watermark;
+	uint64_t watermark_since;
 	/* when we asked whether its thread starves, and for how long it had run */
 	uint64_t asked_ns, ran_ns;
 	bool is_starving;
@@ -128,9 +128,9 @@ struct process {
 };
 
 struct merge {
-	struct board *board;
+	struct control_page *control;
 	struct merge_handler handler;
-	enum board_clock clock;
+	enum control_clock clock;
 	bool barrier;
 	uint64_t clock_ns; /* our own active time, which does not pass while we are stopped */
 	uint64_t round_ns;

@@ -645,13 +645,13 @@ static inline void walk_on(struct reader *reader, const struct record_short *rec
  * The facts that are the same for all short records of a reader, as long as its thread keeps the
  * slot.
  */
-static inline struct brief begin_brief(const struct reader *reader)
+static inline struct fast_call begin_fast(const struct reader *reader)
 {
 	const struct merge_thread *thread = &reader->process->threads[reader->thread];
 
-	return (struct brief){ .model = &reader->model,
-			       .thread = thread->id,
-			       .pthread = thread->pthread };
+	return (struct fast_call){ .model = &reader->model,
+				   .thread = thread->id,
+				   .pthread = thread->pthread };
 }
 
 /*
@@ -659,31 +659,30 @@ static inline struct brief begin_brief(const struct reader *reader)
  * take it.
  */
 static inline __attribute__((always_inline)) bool
-hand_out_brief(struct merge *merge, struct reader *reader, struct brief *brief,
-	       const struct record_short *record, const struct expand_more *more,
-	       const char *frames)
+hand_out_fast(struct merge *merge, struct reader *reader, struct fast_call *fast,
+	      const struct record_short *record, const struct expand_more *more, const char *frames)
 {
 	struct process *process = reader->process;
 	struct record_model *model = &reader->model;
 
 	walk_on(reader, record, frames);
-	brief->record = record;
-	brief->related = more->related;
-	brief->part = more->part;
-	brief->more = more_is_nothing(&more->more) ? NULL : &more->more;
-	brief->values = more->values;
-	brief->kept = record->kept;
-	brief->frames = reader->stack + ARENA_MEMORY_MAX - reader->frame_count;
-	brief->frame_count = reader->frame_count;
-	brief->memory = reader;
+	fast->record = record;
+	fast->related = more->related;
+	fast->part = more->part;
+	fast->more = more_is_nothing(&more->more) ? NULL : &more->more;
+	fast->values = more->values;
+	fast->kept = record->kept;
+	fast->frames = reader->stack + ARENA_MEMORY_MAX - reader->frame_count;
+	fast->frame_count = reader->frame_count;
+	fast->memory = reader;
 	if (__builtin_expect(model->cut && model->cut < reader->frame_count, 0)) {
-		brief->memory = NULL;
-		brief->frame_count = model->cut;
+		fast->memory = NULL;
+		fast->frame_count = model->cut;
 	}
-	brief->turn = reader->turn;
+	fast->turn = reader->turn;
 	model->call += record->call;
 	model->frame += (uint64_t)(int64_t)record->frame;
-	if (__builtin_expect(!merge->handler.brief(merge->handler.context, process->owner, brief),
+	if (__builtin_expect(!merge->handler.fast(merge->handler.context, process->owner, fast),
 			     0)) {
 		model->call -= record->call;
 		model->frame -= (uint64_t)(int64_t)record->frame;
@@ -718,26 +717,26 @@ static bool hand_out_whole(struct merge *merge, struct reader *reader,
 /*
  * Whether the record can take the fast path: it is not late, and all frames of its backtrace fit.
  */
-static inline bool is_brief(const struct merge *merge, const struct reader *reader,
-			    const struct record_short *record)
+static inline bool is_fast(const struct merge *merge, const struct reader *reader,
+			   const struct record_short *record)
 {
-	return merge->handler.brief && record->record.time >= reader->process->last_time &&
+	return merge->handler.fast && record->record.time >= reader->process->last_time &&
 	       record->kept <= reader->told &&
 	       record->kept + (uint32_t)record->fresh <= ARENA_FRAMES_MAX;
 }
 
 /* Hands out one event. False: as of hand_out_whole(). */
 static inline __attribute__((always_inline)) bool
-hand_out_one(struct merge *merge, struct reader *reader, struct brief *brief,
+hand_out_one(struct merge *merge, struct reader *reader, struct fast_call *fast,
 	     const struct record_short *record, const struct expand_more *more, const char *frames)
 {
-	return (is_brief(merge, reader, record) &&
-		hand_out_brief(merge, reader, brief, record, more, frames)) ||
+	return (is_fast(merge, reader, record) &&
+		hand_out_fast(merge, reader, fast, record, more, frames)) ||
 	       hand_out_whole(merge, reader, record, more, frames);
 }
 
 /* Hands out the first event of two: the object `related` was freed at entry. */
-static bool hand_out_loss(struct merge *merge, struct reader *reader, struct brief *brief,
+static bool hand_out_loss(struct merge *merge, struct reader *reader, struct fast_call *fast,
 			  const struct record_short *record, struct expand_more *more,
 			  const char *frames)
 {
@@ -750,7 +749,7 @@ static bool hand_out_loss(struct merge *merge, struct reader *reader, struct bri
 	more->related = 0;
 	more->is_split = false;
 	more->part = RECORD_MOVED_PART;
-	is_done = hand_out_one(merge, reader, brief, &loss, more, frames);
+	is_done = hand_out_one(merge, reader, fast, &loss, more, frames);
 	more->related = loss.object;
 	more->part = 0;
 	return is_done;
@@ -774,7 +773,7 @@ static void leave_gain(struct record_short *record, const struct expand_more *mo
  * becomes an entry. False: the record is later than now, which insert() corrects, or as of
  * hand_out_whole(); then neither was handed out.
  */
-static bool hand_out_split(struct merge *merge, struct reader *reader, struct brief *brief,
+static bool hand_out_split(struct merge *merge, struct reader *reader, struct fast_call *fast,
 			   struct record_short *record, struct expand_more *more,
 			   const char *frames, uint64_t before)
 {
@@ -784,11 +783,11 @@ static bool hand_out_split(struct merge *merge, struct reader *reader, struct br
 	/* there must be memory for the second event once the first one was handed out */
 	if (record->record.time + more->more.lasted > reader->latest || !has_room(reader) ||
 	    !next_place(merge, reader, size) ||
-	    !hand_out_loss(merge, reader, brief, record, more, frames))
+	    !hand_out_loss(merge, reader, fast, record, more, frames))
 		return false;
 	leave_gain(record, more);
 	if (__builtin_expect(record->record.time < before, 1))
-		return hand_out_one(merge, reader, brief, record, more, frames);
+		return hand_out_one(merge, reader, fast, record, more, frames);
 	call = (struct record_call *)next_place(merge, reader, size);
 	expand(record, more, frames, &reader->model, call);
 	enter(merge, reader, &call->record);
@@ -800,7 +799,7 @@ static bool hand_out_split(struct merge *merge, struct reader *reader, struct br
  * hand_out_one().
  */
 static __attribute__((noinline)) bool hand_out_more(struct merge *merge, struct reader *reader,
-						    struct brief *brief,
+						    struct fast_call *fast,
 						    struct record_short *record, const char *from,
 						    uint64_t before)
 {
@@ -809,19 +808,19 @@ static __attribute__((noinline)) bool hand_out_more(struct merge *merge, struct 
 	if (!expand_read(record, from, &more) || !expand_is_sound(record, &more, &reader->model))
 		return false;
 	from += more.size;
-	return more.is_split ? hand_out_split(merge, reader, brief, record, &more, from, before)
-			     : hand_out_one(merge, reader, brief, record, &more, from);
+	return more.is_split ? hand_out_split(merge, reader, fast, record, &more, from, before)
+			     : hand_out_one(merge, reader, fast, record, &more, from);
 }
 
 /* Hands out a record that has no parts besides its frames. */
 static inline __attribute__((always_inline)) bool
-hand_out_plain(struct merge *merge, struct reader *reader, struct brief *brief,
+hand_out_plain(struct merge *merge, struct reader *reader, struct fast_call *fast,
 	       const struct record_short *record, const char *from)
 {
 	static const struct expand_more nothing;
 
 	return expand_is_sound(record, &nothing, &reader->model) &&
-	       hand_out_one(merge, reader, brief, record, &nothing, from);
+	       hand_out_one(merge, reader, fast, record, &nothing, from);
 }
 
 /*
@@ -833,7 +832,7 @@ static bool hand_out_part(struct merge *merge, struct reader *reader, uint64_t b
 			  uint64_t stop)
 {
 	uint64_t mask = reader->ring_size - 1;
-	struct brief ONE_LINE brief = begin_brief(reader);
+	struct fast_call ONE_LINE fast = begin_fast(reader);
 
 	while (reader->scanned < stop && !has_entries(reader)) {
 		uint64_t offset = reader->scanned & mask;
@@ -851,8 +850,8 @@ static bool hand_out_part(struct merge *merge, struct reader *reader, uint64_t b
 			return note_next(reader, &record);
 		from += sizeof(record);
 		if (__builtin_expect(expand_has_more(&record), 0)
-			    ? !hand_out_more(merge, reader, &brief, &record, from, before)
-			    : !hand_out_plain(merge, reader, &brief, &record, from))
+			    ? !hand_out_more(merge, reader, &fast, &record, from, before)
+			    : !hand_out_plain(merge, reader, &fast, &record, from))
 			return false;
 		reader->scanned += header.length;
 	}

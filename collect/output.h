@@ -48,8 +48,8 @@ void output_section(struct output *output);
 uint32_t output_sections(struct output *output);
 
 /*
- * Ends the stream and closes the sink; nothing may be added any more. wake: the word board.sleeping
- * of the collector that waits for the end; or NULL.
+ * Ends the stream and closes the sink; nothing may be added any more. wake: the word control
+ * page.sleeping of the collector that waits for the end; or NULL.
  */
 void output_close(struct output *output, uint32_t *wake);
 

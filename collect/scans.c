@@ -19,7 +19,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "collect/beside.h"
+#include "collect/spawn.h"
 #include "collect/budget.h"
 #include "collect/scan_result.h"
 #include "machine.h"
@@ -186,8 +186,8 @@ static int start_scanner(struct scan *scan, const struct member *member, int soc
 {
 	char texts[5][16];
 	char *argv[] = { NULL, texts[0], texts[1], texts[2], texts[3], texts[4], NULL };
-	const int numbers[] = { member->watch.our_pid, (int)scan->number, BESIDE_FIRST,
-				BESIDE_FIRST + 1,
+	const int numbers[] = { member->watch.our_pid, (int)scan->number, SPAWN_FIRST,
+				SPAWN_FIRST + 1,
 				scan->is_at_exit ? __atomic_load_n(&member->chunks[0]->head->ending,
 								   __ATOMIC_RELAXED)
 						 : 0 };
@@ -195,7 +195,7 @@ static int start_scanner(struct scan *scan, const struct member *member, int soc
 
 	for (int i = 0; i < 5; i++)
 		snprintf(texts[i], sizeof(texts[i]), "%d", numbers[i]);
-	return beside_start(&scan->pid, "holdtrace-scan", argv, descriptors, 2);
+	return spawn_start(&scan->pid, "holdtrace-scan", argv, descriptors, 2);
 }
 
 /* ---- beginning ---- */
@@ -203,7 +203,7 @@ static int start_scanner(struct scan *scan, const struct member *member, int soc
 /* Why this process cannot be scanned; NULL: it can be. */
 static const char *obstacle(const struct collector *collector, const struct member *member)
 {
-	const struct board *board = collector->shared.board;
+	const struct control_page *control = collector->shared.control;
 	const struct sink *sink =
 		collector->bundle ? bundle_sink(collector->bundle) : &member->stream->sink;
 
@@ -211,7 +211,7 @@ static const char *obstacle(const struct collector *collector, const struct memb
 		return "its process number is not known here";
 	if (member->doubt)
 		return member->doubt;
-	if (board->machine != EM_NONE && board->machine != MACHINE_OWN)
+	if (control->machine != EM_NONE && control->machine != MACHINE_OWN)
 		return "it is made for another processor";
 	if (!sink->regular)
 		return "its trace goes to no file, from which to learn what it holds";
@@ -240,7 +240,7 @@ static int begin(struct scan *scan, struct member *member)
 
 static void free_scan(struct scan *scan)
 {
-	beside_end(&scan->pid); /* the kernel lets the process that it traced continue */
+	spawn_end(&scan->pid); /* the kernel lets the process that it traced continue */
 	if (scan->found.bytes)
 		munmap((void *)(uintptr_t)scan->found.bytes, scan->found.size);
 	if (scan->socket >= 0)
@@ -266,8 +266,8 @@ static void finish(struct collector *collector, struct member *member, const cha
 		scan->guests = guest->next;
 		snprintf(answer, sizeof(answer), "%s%.4000s", failure ? "!" : "",
 			 failure ? failure : "");
-		door_answer(guest, answer);
-		door_dismiss(guest);
+		listener_answer(guest, answer);
+		listener_dismiss(guest);
 	}
 	member->scan = NULL;
 	free_scan(scan);
@@ -323,8 +323,8 @@ void collect_scan_asked(struct collector *collector, struct guest *guest)
 
 				snprintf(answer, sizeof(answer), "!%s",
 					 why ? why : "the scanner cannot be started");
-				door_answer(guest, answer);
-				door_dismiss(guest);
+				listener_answer(guest, answer);
+				listener_dismiss(guest);
 				return;
 			}
 		}
@@ -333,8 +333,8 @@ void collect_scan_asked(struct collector *collector, struct guest *guest)
 		*at = guest;
 		return;
 	}
-	door_answer(guest, "!the process is not recorded");
-	door_dismiss(guest);
+	listener_answer(guest, "!the process is not recorded");
+	listener_dismiss(guest);
 }
 
 /* ---- the result ---- */
@@ -376,7 +376,7 @@ static void on_done(struct collector *collector, struct member *member)
 	struct scan *scan = member->scan;
 
 	/* the scanner sends this message and then exits */
-	beside_end(&scan->pid); /* the kernel lets the process that it traced continue */
+	spawn_end(&scan->pid); /* the kernel lets the process that it traced continue */
 	if (map_result(scan))
 		scan->state = SCAN_WRITING;
 	else
@@ -499,7 +499,7 @@ static bool has_written_ancestors(struct collector *collector, const struct memb
 		number = parent_of_stream(collector, number);
 	}
 	if (!scan->forked && !is_forking)
-		scan->forked = ticks_now(collector->shared.board->clock);
+		scan->forked = ticks_now(collector->shared.control->clock);
 	return is_written || member->parent_stream == WIRE_NO_STREAM;
 }
 

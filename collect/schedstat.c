@@ -78,7 +78,7 @@ static bool read_times(const struct collector *collector, const struct watch *wa
 	    !read_task(watch, thread, "schedstat", text, sizeof(text)))
 		return false;
 	reading->ns = ticks_clock_ns();
-	reading->ticks = ticks_now(collector->shared.board->clock);
+	reading->ticks = ticks_now(collector->shared.control->clock);
 	return sscanf(text, "%" SCNu64 " %" SCNu64, &reading->ran_ns, &reading->queued_ns) == 2;
 }
 

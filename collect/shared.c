@@ -18,26 +18,27 @@
 #include <unistd.h>
 
 /* end of the members whose layout is the same in all builds: magic, contract, state, failure */
-#define HEAD_SIZE offsetof(struct board, paused)
+#define HEAD_SIZE offsetof(struct control_page, paused)
 
-static int check_board(struct shared *shared, uint64_t size, struct error *err)
+static int check_control(struct shared *shared, uint64_t size, struct error *err)
 {
-	const struct board *board = shared->board;
+	const struct control_page *control = shared->control;
 
-	if (board->magic != BOARD_MAGIC) {
-		shared->board = NULL;
-		return error_set(err, EBADMSG, "descriptor %d is not a board of holdtrace",
+	if (control->magic != CONTROL_MAGIC) {
+		shared->control = NULL;
+		return error_set(err, EBADMSG, "descriptor %d is not a control page of holdtrace",
 				 shared->fd);
 	}
-	if (board->contract != CONTRACT_HASH)
+	if (control->contract != CONTRACT_HASH)
 		return error_set(err, EPROTO,
 				 "the library and the collector are not of the same build");
-	if (size < sizeof(*board) || board->size != size)
+	if (size < sizeof(*control) || control->size != size)
 		return error_set(err, EBADMSG,
-				 "the board says that it has %" PRIu64 " bytes and has %" PRIu64,
-				 board->size, size);
-	if (board->clock > BOARD_CLOCK_COUNTER)
-		return error_set(err, EBADMSG, "the board has no clock %u", board->clock);
+				 "the control page says that it has %" PRIu64
+				 " bytes and has %" PRIu64,
+				 control->size, size);
+	if (control->clock > CONTROL_CLOCK_COUNTER)
+		return error_set(err, EBADMSG, "the control page has no clock %u", control->clock);
 	return 0;
 }
 
@@ -61,14 +62,15 @@ int shared_open(struct shared *shared, int fd, struct error *err)
 	shared->fd = fd;
 	shared->lock = -1;
 	if (fstat(fd, &st) < 0)
-		return error_system(err, errno, "descriptor %d is no board", fd);
+		return error_system(err, errno, "descriptor %d is not a control page", fd);
 	if (!S_ISREG(st.st_mode) || (uint64_t)st.st_size < HEAD_SIZE)
-		return error_set(err, EBADMSG, "descriptor %d is not a board of holdtrace", fd);
+		return error_set(err, EBADMSG, "descriptor %d is not a control page of holdtrace",
+				 fd);
 	map = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (map == MAP_FAILED)
-		return error_system(err, errno, "cannot map the board");
-	shared->board = map;
-	ret = check_board(shared, (uint64_t)st.st_size, err);
+		return error_system(err, errno, "cannot map the control page");
+	shared->control = map;
+	ret = check_control(shared, (uint64_t)st.st_size, err);
 	if (ret == 0)
 		ret = seal(fd, err);
 	if (ret < 0)
@@ -77,19 +79,19 @@ int shared_open(struct shared *shared, int fd, struct error *err)
 	shared->inode = st.st_ino;
 	/* upper half first, as numbers are written */
 	snprintf(shared->session, sizeof(shared->session), "%016" PRIx64 "%016" PRIx64,
-		 shared->board->session[1], shared->board->session[0]);
+		 shared->control->session[1], shared->control->session[0]);
 	return 0;
 }
 
-void shared_state(struct shared *shared, enum board_state state)
+void shared_state(struct shared *shared, enum control_state state)
 {
-	__atomic_store_n(&shared->board->state, (uint32_t)state, __ATOMIC_RELEASE);
-	shared_futex_wake(&shared->board->state);
+	__atomic_store_n(&shared->control->state, (uint32_t)state, __ATOMIC_RELEASE);
+	shared_futex_wake(&shared->control->state);
 }
 
 void shared_fail(struct shared *shared, const char *sentence)
 {
-	snprintf(shared->board->failure, sizeof(shared->board->failure), "%s", sentence);
+	snprintf(shared->control->failure, sizeof(shared->control->failure), "%s", sentence);
 }
 
 int shared_description(const struct shared *shared)

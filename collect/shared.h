@@ -15,7 +15,7 @@
 #include "base/error.h"
 
 struct shared {
-	struct board *board;
+	struct control_page *control;
 	int fd;	      /* the inherited memfd; other processes know its number */
 	int lock;     /* the same memfd opened again, for flock, while the lock is held */
 	dev_t device; /* of the memfd, to find its mappings in /proc/PID/maps */
@@ -31,7 +31,7 @@ struct shared {
 int shared_open(struct shared *shared, int fd, struct error *err);
 
 /* Sets the state on the control page and wakes the processes that wait for it. */
-void shared_state(struct shared *shared, enum board_state state);
+void shared_state(struct shared *shared, enum control_state state);
 
 /* Puts an error text on the control page, in place of an earlier one. */
 void shared_fail(struct shared *shared, const char *sentence);
@@ -51,7 +51,7 @@ bool shared_deserted(struct shared *shared, bool keep);
 /* Releases the lock that shared_deserted() kept. */
 void shared_release(struct shared *shared);
 
-/* Wakes the collector if it sleeps: board.sleeping. */
+/* Wakes the collector if it sleeps: control page.sleeping. */
 void shared_wake(uint32_t *sleeping);
 
 /* The futex system call on a word that other processes map. Waiting may end early. */

@@ -75,14 +75,14 @@ static bool is_compressed(const char *out)
 }
 
 /* The format that a file's name asks for has precedence over the setting. */
-static bool wants_htr(const struct sink_wish *wish)
+static bool wants_htr(const struct sink_options *options)
 {
-	const char *out = wish->place->out;
+	const char *out = options->place->out;
 
-	if (wish->place->form != SINK_FILE)
-		return wish->prefers_htr;
+	if (options->place->form != SINK_FILE)
+		return options->prefers_htr;
 	return ends_in(out, ".htr") ||
-	       (wish->prefers_htr && !ends_in(out, ".rtrace") && !is_compressed(out));
+	       (options->prefers_htr && !ends_in(out, ".rtrace") && !is_compressed(out));
 }
 
 /*
@@ -108,25 +108,25 @@ static void clean_name(char *to, size_t size, const char *program)
 	to[length] = 0;
 }
 
-bool sink_path(const struct sink_wish *wish, char *path, size_t size)
+bool sink_path(const struct sink_options *options, char *path, size_t size)
 {
-	enum sink_form form = wish->place->form;
-	const char *out = wish->place->out, *slash = "";
+	enum sink_form form = options->place->form;
+	const char *out = options->place->out, *slash = "";
 	char program[128];
 	int length;
 
-	clean_name(program, sizeof(program), wish->program);
-	if (form == SINK_FILE && wish->first) {
+	clean_name(program, sizeof(program), options->program);
+	if (form == SINK_FILE && options->first) {
 		length = snprintf(path, size, "%s", out);
 	} else if (form == SINK_FILE) {
-		length = snprintf(path, size, "%s.%s.%d", out, program, (int)wish->pid);
+		length = snprintf(path, size, "%s.%s.%d", out, program, (int)options->pid);
 	} else {
 		const char *directory = form == SINK_DIRECTORY ? out : "";
 
 		if (*directory && directory[strlen(directory) - 1] != '/')
 			slash = "/";
 		length = snprintf(path, size, "%s%sholdtrace.%s.%d.%s", directory, slash, program,
-				  (int)wish->pid, wants_htr(wish) ? "htr" : "rtrace");
+				  (int)options->pid, wants_htr(options) ? "htr" : "rtrace");
 	}
 	return length > 0 && (size_t)length < size;
 }
@@ -364,67 +364,69 @@ static int open_over(struct sink *sink, bool follow, struct error *err)
  * Whether the file may belong to another stream of this run: a process that executes a program of
  * the same name has two streams with the same file name.
  */
-static bool is_of_this_run(const struct stat *st, const struct sink_wish *wish)
+static bool is_of_this_run(const struct stat *st, const struct sink_options *options)
 {
-	return !wish->first && wish->begun && st->st_mtime >= wish->begun;
+	return !options->first && options->begun && st->st_mtime >= options->begun;
 }
 
 /* Opens a file with a name that the user gave. */
-static int open_named(struct sink *sink, const struct sink_wish *wish, struct error *err)
+static int open_named(struct sink *sink, const struct sink_options *options, struct error *err)
 {
 	struct stat st;
 
 	if (look(sink, &st)) {
 		if ((S_ISLNK(st.st_mode) || S_ISFIFO(st.st_mode)) && is_trap(sink, &st))
-			return wish->force || S_ISFIFO(st.st_mode) ? refuse_trap(sink, err)
-								   : open_new(sink, err);
+			return options->force || S_ISFIFO(st.st_mode) ? refuse_trap(sink, err)
+								      : open_new(sink, err);
 		if (is_special(sink)) {
-			sink->is_htr = ends_in(wish->place->out, ".htr");
+			sink->is_htr = ends_in(options->place->out, ".htr");
 			return open_special(sink, err);
 		}
-		if (wish->force)
+		if (options->force)
 			return open_over(sink, S_ISLNK(st.st_mode), err);
 	}
 	return open_new(sink, err);
 }
 
 /* Opens a file with a name that we make up, which other users can foresee. */
-static int open_made_up(struct sink *sink, const struct sink_wish *wish, struct error *err)
+static int open_made_up(struct sink *sink, const struct sink_options *options, struct error *err)
 {
 	struct stat st;
 
-	if (wish->force && look(sink, &st) && S_ISREG(st.st_mode) && st.st_uid == geteuid() &&
-	    !is_of_this_run(&st, wish))
+	if (options->force && look(sink, &st) && S_ISREG(st.st_mode) && st.st_uid == geteuid() &&
+	    !is_of_this_run(&st, options))
 		return open_over(sink, false, err);
 	return open_new(sink, err);
 }
 
-static int open_file(struct sink *sink, const struct sink_wish *wish, struct error *err)
+static int open_file(struct sink *sink, const struct sink_options *options, struct error *err)
 {
-	if (!sink_path(wish, sink->name, sizeof(sink->name) - 16))
+	if (!sink_path(options, sink->name, sizeof(sink->name) - 16))
 		return error_set(err, ENAMETOOLONG, "cannot write to %.200s…: the name is too long",
-				 wish->place->out);
-	sink->directory = wish->place->directory;
+				 options->place->out);
+	sink->directory = options->place->directory;
 	if (sink->directory < 0)
 		return error_system(err, -sink->directory, "cannot create %s", sink->name);
-	sink->is_htr = wants_htr(wish);
-	return wish->place->form == SINK_FILE && wish->first ? open_named(sink, wish, err)
-							     : open_made_up(sink, wish, err);
+	sink->is_htr = wants_htr(options);
+	return options->place->form == SINK_FILE && options->first
+		       ? open_named(sink, options, err)
+		       : open_made_up(sink, options, err);
 }
 
-static int open_descriptor(struct sink *sink, const struct sink_wish *wish, struct error *err)
+static int open_descriptor(struct sink *sink, const struct sink_options *options, struct error *err)
 {
-	int from = wish->inherited >= 0 ? wish->inherited : sink_descriptor(wish->place->out);
+	int from =
+		options->inherited >= 0 ? options->inherited : sink_descriptor(options->place->out);
 	struct stat st;
 
 	if (from < 0)
 		return error_set(err, EINVAL, "cannot write to %s: not a number of a descriptor",
-				 wish->place->out);
-	snprintf(sink->name, sizeof(sink->name), "%s", wish->place->out);
+				 options->place->out);
+	snprintf(sink->name, sizeof(sink->name), "%s", options->place->out);
 	/* not 0, 1 or 2, which become /dev/null */
 	sink->fd = fcntl(from, F_DUPFD_CLOEXEC, 3);
 	if (sink->fd < 0)
-		return error_system(err, errno, "cannot write to %s", wish->place->out);
+		return error_system(err, errno, "cannot write to %s", options->place->out);
 	if (fstat(sink->fd, &st) == 0 && S_ISREG(st.st_mode))
 		sink->locked = flock(sink->fd, LOCK_EX | LOCK_NB) == 0;
 	return 0;
@@ -479,16 +481,16 @@ static int start_command(struct sink *sink, const char *line, int fd, struct err
 	return 0;
 }
 
-static int open_command(struct sink *sink, const struct sink_wish *wish, struct error *err)
+static int open_command(struct sink *sink, const struct sink_options *options, struct error *err)
 {
 	int ends[2];
 	int ret;
 
-	snprintf(sink->name, sizeof(sink->name), "%s", wish->place->out);
+	snprintf(sink->name, sizeof(sink->name), "%s", options->place->out);
 	if (pipe2(ends, O_CLOEXEC) < 0)
-		return error_system(err, errno, "cannot start '%s'", wish->place->out + 1);
+		return error_system(err, errno, "cannot start '%s'", options->place->out + 1);
 	sink->fd = ends[1];
-	ret = start_command(sink, wish->place->out + 1, ends[0], err);
+	ret = start_command(sink, options->place->out + 1, ends[0], err);
 	close(ends[0]);
 	return ret;
 }
@@ -504,16 +506,16 @@ static int start_zstd(struct sink *sink, struct error *err)
 	return 0;
 }
 
-static int open_form(struct sink *sink, const struct sink_wish *wish, struct error *err)
+static int open_form(struct sink *sink, const struct sink_options *options, struct error *err)
 {
-	enum sink_form form = wish->place->form;
+	enum sink_form form = options->place->form;
 
 	/* a pipe can take one stream: readers stop at a second handshake */
-	if (form == SINK_DESCRIPTOR && wish->first)
-		return open_descriptor(sink, wish, err);
-	if (form == SINK_COMMAND && wish->first)
-		return open_command(sink, wish, err);
-	return open_file(sink, wish, err);
+	if (form == SINK_DESCRIPTOR && options->first)
+		return open_descriptor(sink, options, err);
+	if (form == SINK_COMMAND && options->first)
+		return open_command(sink, options, err);
+	return open_file(sink, options, err);
 }
 
 static void let_go(struct sink *sink)
@@ -531,15 +533,15 @@ static void let_go(struct sink *sink)
 	sink->packed = NULL;
 }
 
-int sink_open(struct sink *sink, const struct sink_wish *wish, struct error *err)
+int sink_open(struct sink *sink, const struct sink_options *options, struct error *err)
 {
 	int ret;
 
 	memset(sink, 0, sizeof(*sink));
 	sink->fd = sink->directory = -1;
-	sink->waits_for_room = wish->waits_for_room;
-	ret = open_form(sink, wish, err);
-	if (ret == 0 && wish->place->form == SINK_FILE && is_compressed(wish->place->out))
+	sink->waits_for_room = options->waits_for_room;
+	ret = open_form(sink, options, err);
+	if (ret == 0 && options->place->form == SINK_FILE && is_compressed(options->place->out))
 		ret = start_zstd(sink, err);
 	if (ret < 0)
 		let_go(sink);

@@ -30,7 +30,7 @@ struct sink_place {
 };
 
 /* The request for a sink: the user's options, and which stream of the run it is for. */
-struct sink_wish {
+struct sink_options {
 	const struct sink_place *place;
 	bool force;	     /* overwrite an existing file */
 	bool prefers_htr;    /* a file whose name does not say its format becomes an .htr */
@@ -69,7 +69,7 @@ int sink_descriptor(const char *out);
  * The path of a stream's file, without the number that is added if the path is taken. False if it
  * does not fit, or the request is not for a file.
  */
-bool sink_path(const struct sink_wish *wish, char *path, size_t size);
+bool sink_path(const struct sink_options *options, char *path, size_t size);
 
 /* Whether the name of a stream's file depends on the program. */
 bool sink_needs_program(const struct sink_place *place);
@@ -87,7 +87,7 @@ void sink_place_close(struct sink_place *place);
  * that all users may write to. A name that is made up here only ever names a regular file of ours.
  * Only the owner may read the files: a trace has arguments and paths in it.
  */
-int sink_open(struct sink *sink, const struct sink_wish *wish, struct error *err);
+int sink_open(struct sink *sink, const struct sink_options *options, struct error *err);
 
 /*
  * Writes all bytes; through zstd it flushes, so that a reader can decompress all of them. *written:

@@ -12,7 +12,7 @@
  * automounter that does not answer. Pipes and sockets are named by their numbers, which need no
  * lookup.
  */
-static void find_one(int fd, char name[BOARD_STANDARD_MAX])
+static void find_one(int fd, char name[CONTROL_STANDARD_MAX])
 {
 	char link[32];
 	struct stat file;
@@ -21,16 +21,16 @@ static void find_one(int fd, char name[BOARD_STANDARD_MAX])
 	if (fstat(fd, &file) || !S_ISCHR(file.st_mode))
 		return;
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-	length = readlink(link, name, BOARD_STANDARD_MAX - 1);
+	length = readlink(link, name, CONTROL_STANDARD_MAX - 1);
 	/* a truncated name would lead elsewhere */
-	name[length > 0 && length < BOARD_STANDARD_MAX - 1 ? length : 0] = 0;
+	name[length > 0 && length < CONTROL_STANDARD_MAX - 1 ? length : 0] = 0;
 	if (strncmp(name, "/dev/", 5))
 		name[0] = 0;
 }
 
-void standard_find(struct board *board)
+void standard_find(struct control_page *control)
 {
-	for (int fd = 0; fd < BOARD_STANDARDS; fd++)
-		find_one(fd, board->standard[fd]);
-	board->maker = getpid();
+	for (int fd = 0; fd < CONTROL_STANDARDS; fd++)
+		find_one(fd, control->standard[fd]);
+	control->maker = getpid();
 }

@@ -10,6 +10,6 @@
  * Writes the names of this process's standard descriptors to the control page. A program still
  * checks that a name leads to its own descriptor.
  */
-void standard_find(struct board *board);
+void standard_find(struct control_page *control);
 
 #endif

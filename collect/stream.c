@@ -244,9 +244,9 @@ void stream_event(struct stream *stream, const struct merge_event *event)
 	encode_event(&stream->encoder, event);
 }
 
-bool stream_brief(struct stream *stream, const struct brief *brief)
+bool stream_fast(struct stream *stream, const struct fast_call *fast)
 {
-	return !stream->broken && encode_brief(&stream->encoder, brief);
+	return !stream->broken && encode_fast(&stream->encoder, fast);
 }
 
 void stream_note(struct stream *stream, const struct encode_note *note)

@@ -31,7 +31,7 @@ struct stream {
 	struct bundle_stream bundle; /* where the bytes go instead, if set */
 	struct encoder encoder;
 	struct output *output; /* NULL: not begun */
-	/* board.sleeping of the collector that waits for the stream's end; may be NULL */
+	/* control page.sleeping of the collector that waits for the stream's end; may be NULL */
 	uint32_t *wake;
 	bool broken;
 	uint64_t unwritten;  /* events that were not written because the sink failed */
@@ -60,7 +60,7 @@ void stream_begin(struct stream *stream, const struct encode_process *process);
 void stream_event(struct stream *stream, const struct merge_event *event);
 
 /* The fast path. False: pass the call to stream_event(). */
-bool stream_brief(struct stream *stream, const struct brief *brief);
+bool stream_fast(struct stream *stream, const struct fast_call *fast);
 
 void stream_note(struct stream *stream, const struct encode_note *note);
 

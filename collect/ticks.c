@@ -32,7 +32,7 @@ static struct ticks_pair measure(void)
 void ticks_measure(struct ticks *ticks, uint32_t clock)
 {
 	memset(ticks, 0, sizeof(*ticks));
-	ticks->identity = clock != BOARD_CLOCK_COUNTER;
+	ticks->identity = clock != CONTROL_CLOCK_COUNTER;
 	ticks->count = 1;
 	ticks->lines[0].factor = 1ull << 32;
 	if (!ticks->identity)

@@ -48,10 +48,10 @@ static inline uint64_t ticks_clock_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* The present in ticks of a clock (enum board_clock). */
+/* The present in ticks of a clock (enum control_clock). */
 static inline uint64_t ticks_now(uint32_t clock)
 {
-	return clock == BOARD_CLOCK_COUNTER ? counter_read_ordered() : ticks_clock_ns();
+	return clock == CONTROL_CLOCK_COUNTER ? counter_read_ordered() : ticks_clock_ns();
 }
 
 /* Begins the measurement. Cheap; conversions work after ticks_begin(). */

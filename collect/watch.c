@@ -86,7 +86,7 @@ static bool is_zombie(int32_t pid)
 /* Only the first process of a run can be older than its collector. */
 static bool may_be_ours(int32_t pid, const struct shared *shared)
 {
-	return pid == shared->board->starter || read_start(pid) >= read_start(getpid());
+	return pid == shared->control->starter || read_start(pid) >= read_start(getpid());
 }
 
 /*

@@ -23,7 +23,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define MEMORY_NAME    "/memfd:" BOARD_NAME " (deleted)"
+#define MEMORY_NAME    "/memfd:" CONTROL_NAME " (deleted)"
 #define ANSWER_SECONDS 5   /* time limit for the collector's answer … */
 #define SCAN_SECONDS   660 /* … and a scan */
 
@@ -124,29 +124,30 @@ static int open_memory(int pid, const struct memory *memory, int *fd, struct err
 }
 
 /* Reads the control page from its descriptor. */
-static int read_board(int fd, struct board *board, struct error *err)
+static int read_control(int fd, struct control_page *control, struct error *err)
 {
-	ssize_t got = pread(fd, board, sizeof(*board), 0);
+	ssize_t got = pread(fd, control, sizeof(*control), 0);
 
-	if (got != sizeof(*board) || board->magic != BOARD_MAGIC)
-		return error_set(err, EBADMSG, "what the run shares is no board of holdtrace");
-	if (board->contract != CONTRACT_HASH)
+	if (got != sizeof(*control) || control->magic != CONTROL_MAGIC)
+		return error_set(err, EBADMSG,
+				 "what the run shares is not a control page of holdtrace");
+	if (control->contract != CONTRACT_HASH)
 		return error_set(err, EPROTO, "the run is one of another build of holdtrace");
-	if (board->state != BOARD_RUNNING)
+	if (control->state != CONTROL_RUNNING)
 		return error_set(err, ESRCH, "the run has ended");
 	return 0;
 }
 
 /* Connects to the collector, with a time limit for its answer. */
-static int connect_collector(const struct board *board, enum control_command command, int *fd,
-			     struct error *err)
+static int connect_collector(const struct control_page *control, enum control_command command,
+			     int *fd, struct error *err)
 {
 	const struct timeval most = { .tv_sec = command == CONTROL_SCAN ? SCAN_SECONDS
 									: ANSWER_SECONDS };
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 	int length = snprintf(address.sun_path + 1, sizeof(address.sun_path) - 1,
-			      "%s%016" PRIx64 "%016" PRIx64, BOARD_SOCKET_PREFIX, board->session[1],
-			      board->session[0]);
+			      "%s%016" PRIx64 "%016" PRIx64, CONTROL_SOCKET_PREFIX,
+			      control->session[1], control->session[0]);
 	struct ucred peer;
 	socklen_t size = sizeof(peer);
 
@@ -159,7 +160,7 @@ static int connect_collector(const struct board *board, enum control_command com
 		    (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length)) < 0)
 		return error_set(err, ESRCH, "the collector is gone, or in another network");
 	if (getsockopt(*fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0 ||
-	    peer.pid != board->collector)
+	    peer.pid != control->collector)
 		return error_set(err, EPERM, "who answers is not the collector");
 	return 0;
 }
@@ -189,20 +190,20 @@ static ssize_t receive(int socket, char *text, int *handle)
  * Sends a request and waits for the answer: lines, ended by NUL, which the caller frees. *handle: a
  * descriptor that came with the answer, or -1.
  */
-static int ask(const struct board *board, struct control_request *request, char **answer,
+static int ask(const struct control_page *control, struct control_request *request, char **answer,
 	       int *handle, struct error *err)
 {
 	cleanup_fd int fd = -1;
 	cleanup_free char *text = calloc(1, CONTROL_ANSWER_MAX);
 	ssize_t got;
-	int status = connect_collector(board, (enum control_command)request->command, &fd, err);
+	int status = connect_collector(control, (enum control_command)request->command, &fd, err);
 
 	if (status)
 		return status;
 	if (!text)
 		return error_system(err, ENOMEM, "no memory for what the collector says");
 	request->contract = CONTRACT_HASH;
-	memcpy(request->secret, board->secret, sizeof(request->secret));
+	memcpy(request->secret, control->secret, sizeof(request->secret));
 	if (send(fd, request, sizeof(*request), MSG_NOSIGNAL) < 0)
 		return error_system(err, errno, "cannot ask the collector");
 	got = receive(fd, text, handle);
@@ -222,7 +223,7 @@ static int ask(const struct board *board, struct control_request *request, char 
 
 struct ctl_run {
 	struct memory memory;
-	struct board board;
+	struct control_page control;
 };
 
 int ctl_find(int pid, struct ctl_run **run, struct error *err)
@@ -235,7 +236,7 @@ int ctl_find(int pid, struct ctl_run **run, struct error *err)
 	if (!status)
 		status = open_memory(pid, &found->memory, &fd, err);
 	if (!status)
-		status = read_board(fd, &found->board, err);
+		status = read_control(fd, &found->control, err);
 	if (status) {
 		free(found);
 		return status;
@@ -252,7 +253,7 @@ int ctl_process(const struct ctl_run *run, uint32_t stream, int *pid, int *handl
 	int status;
 
 	snprintf(request.text, sizeof(request.text), "%u", stream);
-	status = ask(&run->board, &request, &answer, handle, err);
+	status = ask(&run->control, &request, &answer, handle, err);
 	if (!status && *handle >= 0)
 		*pid = atoi(answer);
 	return status;
@@ -266,7 +267,7 @@ int ctl_ask(const struct ctl_run *run, int pid, enum control_command command, co
 	int handle, status;
 
 	snprintf(request.text, sizeof(request.text), "%s", text);
-	status = ask(&run->board, &request, answer, &handle, err);
+	status = ask(&run->control, &request, answer, &handle, err);
 	if (!status && handle >= 0)
 		close(handle);
 	return status;

@@ -16,7 +16,7 @@
 #define FORMAT_FUNCTIONS_DIALECT      FORMAT_FUNCTIONS_STREAM
 #define FORMAT_FUNCTIONS_SCREEN(name) NULL, NULL, NULL, NULL, NULL
 #define FORMAT_FUNCTIONS_VIEWER(name) NULL, NULL, NULL, NULL, NULL
-#define FORMAT_FUNCTIONS_SHEETS(name) sheets_print_##name, NULL, NULL, NULL, NULL
+#define FORMAT_FUNCTIONS_TABLES(name) tables_print_##name, NULL, NULL, NULL, NULL
 
 static const struct writer formats[] = {
 #include "formats/formats.def"
@@ -41,7 +41,7 @@ const struct writer *writer_at(unsigned index)
 	return nth(false, index);
 }
 
-const struct writer *sheets_at(unsigned index)
+const struct writer *tables_at(unsigned index)
 {
 	return nth(true, index);
 }

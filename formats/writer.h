@@ -15,7 +15,7 @@
 #include "base/out.h"
 #include "trace/trace.h"
 
-struct sheets_job;
+struct tables_job;
 struct leaks;
 struct compress;
 struct heap_range;
@@ -39,7 +39,7 @@ struct writer_options {
 	const char *words; /* after the format's name, see format_has_word() */
 };
 
-enum format_kind { FORMAT_STREAM, FORMAT_DIALECT, FORMAT_SCREEN, FORMAT_SHEETS, FORMAT_VIEWER };
+enum format_kind { FORMAT_STREAM, FORMAT_DIALECT, FORMAT_SCREEN, FORMAT_TABLES, FORMAT_VIEWER };
 
 /* See formats.def. */
 enum format_flag {
@@ -59,8 +59,8 @@ struct writer {
 	const char *description, *readers, *suffix, *missing;
 	enum format_kind kind;
 	unsigned flags; /* enum format_flag */
-	/* SHEETS: prints the tables of a report (postproc/print/sheets.h). */
-	void (*print)(const struct sheets_job *job);
+	/* SHEETS: prints the tables of a report (postproc/print/tables.h). */
+	void (*print)(const struct tables_job *job);
 	/* STREAM and DIALECT: */
 	/* trace: for trace_mapping_at() and the like. Returns 0 or a negative errno. */
 	int (*begin)(void **state, const struct trace *trace, const struct writer_options *options,
@@ -76,7 +76,7 @@ struct writer {
 /* True if the format is made from a report, which covers a run instead of a stream. */
 static inline bool format_is_of_report(const struct writer *format)
 {
-	return format->kind == FORMAT_SHEETS || format->kind == FORMAT_VIEWER;
+	return format->kind == FORMAT_TABLES || format->kind == FORMAT_VIEWER;
 }
 
 /* The writer with that name, or NULL. */
@@ -88,7 +88,7 @@ const struct writer *writer_at(unsigned index);
 /*
  * The index-th format of reports: tables, or files for viewers; or NULL. The first is the default.
  */
-const struct writer *sheets_at(unsigned index);
+const struct writer *tables_at(unsigned index);
 
 /* The index-th of all formats, or NULL. */
 const struct writer *format_at(unsigned index);

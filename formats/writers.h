@@ -17,13 +17,13 @@
 #define FORMAT_PROTOTYPES_DIALECT FORMAT_PROTOTYPES
 #define FORMAT_PROTOTYPES_SCREEN(name)
 #define FORMAT_PROTOTYPES_VIEWER(name)
-#define FORMAT_PROTOTYPES_SHEETS(name) void sheets_print_##name(const struct sheets_job *job);
+#define FORMAT_PROTOTYPES_TABLES(name) void tables_print_##name(const struct tables_job *job);
 #include "formats/formats.def"
 #undef FORMAT_PROTOTYPES
 #undef FORMAT_PROTOTYPES_STREAM
 #undef FORMAT_PROTOTYPES_DIALECT
 #undef FORMAT_PROTOTYPES_SCREEN
 #undef FORMAT_PROTOTYPES_VIEWER
-#undef FORMAT_PROTOTYPES_SHEETS
+#undef FORMAT_PROTOTYPES_TABLES
 
 #endif

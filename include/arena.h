@@ -3,7 +3,7 @@
 #define ARENA_H
 
 /*
- * The memory that traced programs share with the collector. A run has one *board*, which the
+ * The memory that traced programs share with the collector. A run has one *control page*, which the
  * collector writes and every program reads. A process image has an *arena*, which it makes and
  * hands to the collector: chunks of memory, each a sealed memfd with a page for its head, slots,
  * and a ring for each slot. Every field says who writes it; a field has two writers only where that
@@ -56,17 +56,17 @@
 #include "settings.h"
 #include "terms.h"
 
-#define BOARD_MAGIC	  0x6472616f62617468ull /* "htaboard" */
-#define BOARD_ENVIRONMENT "HOLDTRACE_ARENA"
+#define CONTROL_MAGIC	    0x6472616f62617468ull /* "htaboard" */
+#define CONTROL_ENVIRONMENT "HOLDTRACE_ARENA"
 /*
  * "IDSECRET:PID:FD": session id and secret as 32 hex digits each, the collector's pid, its
- * descriptor of the board. BOARD_FIRST follows in the environment of the program with which the run
- * begins.
+ * descriptor of the control page. CONTROL_FIRST follows in the environment of the program with
+ * which the run begins.
  */
-#define BOARD_FIRST	    '!'
-#define BOARD_SOCKET_PREFIX "holdtrace-" /* abstract socket: this prefix and the id */
-#define BOARD_NAME	    "holdtrace"
-#define ARENA_NAME	    "holdtrace-arena"
+#define CONTROL_FIRST	      '!'
+#define CONTROL_SOCKET_PREFIX "holdtrace-" /* abstract socket: this prefix and the id */
+#define CONTROL_NAME	      "holdtrace"
+#define ARENA_NAME	      "holdtrace-arena"
 
 #define ARENA_RING_LEAST (64u << 10) /* initial size of a ring … */
 #define ARENA_RING_MOST	 (1u << 20)  /* … which grows fourfold each time, up to this, … */
@@ -94,17 +94,17 @@
 #define ARENA_WAKE_STEP (256u << 10)
 #define ARENA_TOLD	32u
 
-enum board_state {
-	BOARD_STARTING, /* the collector has not reported yet */
-	BOARD_RUNNING,	/* the output exists; events are accepted */
-	BOARD_FAILED,	/* the collector could not start; the library records nothing */
-	BOARD_COMPLETE, /* everything has been written; no process is attached any more */
+enum control_state {
+	CONTROL_STARTING, /* the collector has not reported yet */
+	CONTROL_RUNNING,  /* the output exists; events are accepted */
+	CONTROL_FAILED,	  /* the collector could not start; the library records nothing */
+	CONTROL_COMPLETE, /* everything has been written; no process is attached any more */
 };
 
 /* The unit of ticks; one for all processes of a run. */
-enum board_clock {
-	BOARD_CLOCK_MONOTONIC, /* CLOCK_MONOTONIC in ns */
-	BOARD_CLOCK_COUNTER,   /* the processor's counter: invariant TSC, cntvct */
+enum control_clock {
+	CONTROL_CLOCK_MONOTONIC, /* CLOCK_MONOTONIC in ns */
+	CONTROL_CLOCK_COUNTER,	 /* the processor's counter: invariant TSC, cntvct */
 };
 
 /*
@@ -124,19 +124,19 @@ struct libc_places {
 };
 
 /* Names of the maker's descriptors 0, 1 and 2; longer names are left out. */
-#define BOARD_STANDARDS	   3
-#define BOARD_STANDARD_MAX 128
+#define CONTROL_STANDARDS    3
+#define CONTROL_STANDARD_MAX 128
 
-struct board {
+struct control_page {
 	uint64_t magic;
 	uint64_t contract;   /* hash of the tables: two builds never misread each other */
 	uint64_t size;	     /* bytes of the memfd */
 	uint64_t session[2]; /* random */
 	uint64_t secret[2];  /* random; proves that a process belongs to the run */
-	uint32_t clock;	     /* enum board_clock; final once state is BOARD_RUNNING */
+	uint32_t clock;	     /* enum control_clock; final once state is CONTROL_RUNNING */
 	uint32_t machine;    /* ELF machine number of the traced programs */
 	/* collector */
-	uint32_t state __attribute__((aligned(64))); /* enum board_state; futex */
+	uint32_t state __attribute__((aligned(64))); /* enum control_state; futex */
 	int32_t collector;			     /* its pid as its parent sees it */
 	uint64_t heartbeat;   /* changes whenever the collector took something, or looked and found
 			       * nothing */
@@ -150,12 +150,12 @@ struct board {
 	uint32_t left_unsaid; /* of these, processes that no stream mentions */
 	uint32_t settled;     /* 1: all processes that attached before told_pid was set are counted;
 			       * futex */
-	int32_t door;	      /* descriptor of a listening socket with a path, for other network
+	int32_t listener;     /* descriptor of a listening socket with a path, for other network
 			       * namespaces; -1: none */
 	uint32_t crowded;     /* enum crowd: new processes should wait for a moment */
 	uint32_t ring_most;   /* bytes up to which a ring may grow */
 	uint32_t rings_budget;
-	char failure[512]; /* error text; set before BOARD_FAILED, or while running */
+	char failure[512]; /* error text; set before CONTROL_FAILED, or while running */
 	uint32_t paused __attribute__((aligned(64))); /* changes with each pause; odd: new calls are
 						       * not recorded; futex */
 	/* maker, before the collector starts: names the first file; 0: the first attach makes it */
@@ -164,7 +164,7 @@ struct board {
 	int32_t starter;       /* pid of the first process */
 	char starter_name[64]; /* like arena_hello.name */
 	struct libc_places libc;
-	char standard[BOARD_STANDARDS][BOARD_STANDARD_MAX]; /* empty: unknown */
+	char standard[CONTROL_STANDARDS][CONTROL_STANDARD_MAX]; /* empty: unknown */
 	int32_t maker; /* pid of the maker, to ask for other names of its descriptors; 0: none */
 	/* launcher: status of its child (wait(2)), noted before any program could consume it */
 	int32_t told_status;
@@ -172,7 +172,7 @@ struct board {
 	struct settings settings;
 };
 
-/* Whose processes exceed what the collector can finish with; bits of board.crowded. */
+/* Whose processes exceed what the collector can finish with; bits of control page.crowded. */
 enum crowd {
 	CROWD_OF_OWNER = 1 << 0, /* the run's owner and root */
 	CROWD_OF_OTHERS = 1 << 1,
@@ -231,7 +231,7 @@ struct slot {
 	 * published yet; 0: nothing. Stored before the clock is read; the collector's membarrier
 	 * replaces the fence between the two.
 	 */
-	uint64_t floor;
+	uint64_t watermark;
 	/*
 	 * Bytes reserved so far whose headers are written. Records are multiples of 8 bytes long;
 	 * the low bits are the size of the ring (ring_bytes()). The ring grows only when every
@@ -440,7 +440,7 @@ enum control_command {
 	CONTROL_LEFT_OUT, /* a program that --follow did not choose reports its name and goes on */
 	CONTROL_PROCESS,  /* return the number here and the pidfd of the process whose stream has
 			   * the number in text */
-	CONTROL_BOARD,	  /* return the board's descriptor to a program that cannot open it */
+	CONTROL_CONTROL, /* return the control page's descriptor to a program that cannot open it */
 };
 
 /*

@@ -50,13 +50,13 @@ struct late_order {
 	uint64_t threads;   /* what the process had before the attach: for ~attached */
 	uint64_t resident;  /* bytes */
 	uint64_t age_ms;
-	char run[LATE_TEXT_MAX];     /* as in BOARD_ENVIRONMENT */
+	char run[LATE_TEXT_MAX];     /* as in CONTROL_ENVIRONMENT */
 	char name[64];		     /* of the program */
 	char library[LATE_PATH_MAX]; /* for the LD_PRELOAD of programs that it executes; "": they
 				      * are not followed */
 };
 
-struct late_door {
+struct late_entry {
 	char mark[16];
 	uint64_t contract;
 	uint64_t order; /* set in the injected copy: address of the first order */

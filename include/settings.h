@@ -3,7 +3,7 @@
 #define SETTINGS_H
 
 /*
- * The settings as a struct, made from settings.def. The maker of the board fills it from its
+ * The settings as a struct, made from settings.def. The maker of the control page fills it from its
  * environment, other processes read it there. Freestanding, because the library parses it before
  * libc is ready.
  */

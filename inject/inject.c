@@ -39,8 +39,9 @@
 /* The library's file, and the position of its entry point. */
 struct library {
 	uint8_t *bytes;
-	size_t size, used, door; /* used: bytes that are loaded; door: offset of the entry point */
-	uint64_t address;	 /* of the entry point, relative to the library's base */
+	size_t size, used, entry_point; /* used: bytes that are loaded; entry point: offset of the
+					   entry point */
+	uint64_t address;		/* of the entry point, relative to the library's base */
 };
 
 struct work {
@@ -49,8 +50,8 @@ struct work {
 	struct library library;
 	struct late_order *order;
 	struct inject_result *result;
-	uint64_t door;	   /* address in the target; 0: the library is not loaded */
-	uint64_t function; /* the library's function that obeys orders */
+	uint64_t entry_point; /* address in the target; 0: the library is not loaded */
+	uint64_t function;    /* the library's function that obeys orders */
 	unsigned round;
 	int left[LEFT_MOST]; /* files of earlier attaches that did not finish */
 	size_t left_count;
@@ -79,7 +80,7 @@ static int read_library(struct library *library, const char *path, struct error 
 	return 0;
 }
 
-static int find_door(struct library *library, struct error *err)
+static int find_entry(struct library *library, struct error *err)
 {
 	const Elf64_Ehdr *header = (const void *)library->bytes;
 	const uint8_t *at = memmem(library->bytes, library->size, LATE_MARK, 16);
@@ -87,9 +88,9 @@ static int find_door(struct library *library, struct error *err)
 
 	if (!at || header->e_phentsize != sizeof(Elf64_Phdr) ||
 	    header->e_phoff > library->size - SEGMENTS_MOST * sizeof(Elf64_Phdr) ||
-	    header->e_phnum > SEGMENTS_MOST || offset > library->size - sizeof(struct late_door))
+	    header->e_phnum > SEGMENTS_MOST || offset > library->size - sizeof(struct late_entry))
 		return error_set(err, ENOEXEC, "the library of holdtrace has no door");
-	library->door = offset;
+	library->entry_point = offset;
 	library->used = 0;
 	for (unsigned i = 0; i < header->e_phnum; i++) {
 		const Elf64_Phdr *segment =
@@ -124,23 +125,23 @@ static bool is_library(const struct mapping *map)
  */
 static int find_loaded(struct work *work, struct error *err)
 {
-	struct late_door door;
+	struct late_entry entry_point;
 
-	work->door = 0;
+	work->entry_point = 0;
 	for (size_t i = 0; i < work->target.subject.maps.count; i++) {
 		const struct mapping *map = &work->target.subject.maps.items[i];
 
 		if (!is_library(map))
 			continue;
-		if (subject_get(&work->target.subject, map->from + work->library.address, &door,
-				sizeof(door)) ||
-		    memcmp(door.mark, LATE_MARK, sizeof(door.mark)) != 0 ||
-		    door.contract != CONTRACT_HASH)
+		if (subject_get(&work->target.subject, map->from + work->library.address,
+				&entry_point, sizeof(entry_point)) ||
+		    memcmp(entry_point.mark, LATE_MARK, sizeof(entry_point.mark)) != 0 ||
+		    entry_point.contract != CONTRACT_HASH)
 			return error_set(err, EPROTO,
 					 "it has the library of another build of holdtrace: attach "
 					 "with that one, or restart it");
-		work->door = map->from + work->library.address;
-		work->function = (uint64_t)(uintptr_t)door.obey;
+		work->entry_point = map->from + work->library.address;
+		work->function = (uint64_t)(uintptr_t)entry_point.obey;
 		return 0;
 	}
 	return 0;
@@ -359,7 +360,7 @@ static int bring_in(struct work *work, struct remote *remote, struct error *err)
 {
 	uint64_t order_at = remote->scratch + REMOTE_DATA + PATH_ROOM, handle;
 
-	memcpy(work->library.bytes + work->library.door + offsetof(struct late_door, order),
+	memcpy(work->library.bytes + work->library.entry_point + offsetof(struct late_entry, order),
 	       &order_at, sizeof(order_at));
 	return load(work, remote, LATE_LIBRARY, work->library.bytes, work->library.used,
 		    RTLD_NOW | RTLD_NODELETE, &handle, err);
@@ -390,7 +391,8 @@ static int with_thread(struct work *work, struct remote *remote, struct error *e
 	int status = remote_begin(remote, err);
 
 	if (!status)
-		status = work->door ? give_order(work, remote, err) : bring_in(work, remote, err);
+		status = work->entry_point ? give_order(work, remote, err)
+					   : bring_in(work, remote, err);
 	/*
 	 * a thread that is still in a call needs the memory, as may an abandoned loader; a thread
 	 * that restored itself cannot unmap it
@@ -431,7 +433,7 @@ static int open_work(struct work *work, int pid, const char *path, struct error 
 	if (!status)
 		status = read_library(&work->library, path, err);
 	if (!status)
-		status = find_door(&work->library, err);
+		status = find_entry(&work->library, err);
 	if (status)
 		return status;
 	work->safe = safe_create(&work->target);
@@ -450,7 +452,7 @@ int inject_order(int pid, const char *library, struct late_order *order,
 	if (!status)
 		status = find_loaded(&work, err);
 	/* a program without the library needs no detach, so nothing is loaded */
-	if (!status && order->command == LATE_DETACH && !work.door)
+	if (!status && order->command == LATE_DETACH && !work.entry_point)
 		order->result = LATE_IS_OFF;
 	else if (!status)
 		while ((status = try_order(&work, err)) == -EDEADLK &&

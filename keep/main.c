@@ -10,7 +10,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/memory.h"
-#include "base/modest.h"
+#include "base/resource_limits.h"
 #include "base/options.h"
 #include "base/order.h"
 #include "base/sandbox.h"
@@ -296,12 +296,12 @@ int main(int argc, char **argv)
 		fputs(usage, stderr);
 		return 2;
 	}
-	modest_begin();
+	resource_limits_begin();
 	/*
 	 * the trace is hostile: a program has made the collector write it. All files are open by
 	 * now.
 	 */
-	sandbox_enter(&(struct sandbox_wish){ .may_grow = true });
+	sandbox_enter(&(struct sandbox_options){ .may_grow = true });
 	keep.old = atoi(argv[1]);
 	keep.exchange = answers_to = atoi(argv[3]);
 	memory_set_end(end_without_memory);

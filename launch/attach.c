@@ -197,16 +197,16 @@ static const char *wait_for_end(const struct run *run, int pid, int64_t time_ms)
 static void detach_others(const struct run *run, int pid, char *line, size_t room)
 {
 	struct error ignored = { 0 };
-	struct stat board;
+	struct stat control;
 	const struct dirent *entry;
 	DIR *directory = opendir("/proc");
 
-	if (fstat(run->session.fd, &board) == 0)
+	if (fstat(run->session.fd, &control) == 0)
 		while (directory && (entry = readdir(directory)) != NULL)
 			if (ctl_is_process(entry->d_name) && atoi(entry->d_name) != pid &&
 			    atoi(entry->d_name) != getpid() &&
 			    atoi(entry->d_name) != run->session.collector &&
-			    maps_have(atoi(entry->d_name), board.st_dev, board.st_ino) > 0)
+			    maps_have(atoi(entry->d_name), control.st_dev, control.st_ino) > 0)
 				order("detach", entry->d_name, run->session.library, NULL, NULL,
 				      line, room, &ignored);
 	if (directory)
@@ -267,10 +267,10 @@ static int attach(struct run *run, const char *text, struct error *err)
 	if (status)
 		return status;
 	read_name(pid, name, sizeof(name));
-	run->session.board->guest = pid;
+	run->session.control->guest = pid;
 	if (session_collect(&run->session, err))
 		return STATUS_OWN_FAILURE;
-	run->session.board->starter = pid;
+	run->session.control->starter = pid;
 	set_signals();
 	session_name(&run->session, where);
 	status = order("attach", text, run->session.library, where, name, line, sizeof(line), err);

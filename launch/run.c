@@ -93,7 +93,7 @@ static int take_setting(void *values, const struct option_row *row, const char *
 
 	if (asprintf(&entry, "%s=%s", row->environment, text ? text : "1") < 0)
 		return error_system(err, ENOMEM, "--%s", row->option);
-	if (settings_take(&run->session.board->settings, entry) == SETTINGS_TAKEN)
+	if (settings_take(&run->session.control->settings, entry) == SETTINGS_TAKEN)
 		return 0;
 	return refuse_value(row, text, err);
 }
@@ -197,9 +197,9 @@ static int check_keep(const struct settings *settings, struct error *err)
 	const char *out = settings->out;
 	size_t length = strlen(out);
 	bool is_htr = length > 4 && !strcmp(out + length - 4, ".htr");
-	struct keep_wish wish;
+	struct keep_options options;
 
-	if (keep_parse(&wish, settings->keep, err))
+	if (keep_parse(&options, settings->keep, err))
 		return -EINVAL;
 	if (!*settings->keep || (settings->format != FORMAT_RTRACE_1_4 &&
 				 (is_htr || (!*out && settings->format == FORMAT_HTR))))
@@ -296,7 +296,7 @@ static int take_reports(struct run *run, struct error *err)
 int run_read_options(struct run *run, int argc, char **argv, struct error *err)
 {
 	const struct option_table *table = run->takes_process ? &attach_options : &run_options;
-	struct settings *settings = &run->session.board->settings;
+	struct settings *settings = &run->session.control->settings;
 	int first;
 
 	settings->format = FORMAT_HTR;
@@ -474,7 +474,7 @@ static int write_screen(const struct run *run)
 
 	if (status == -ENODATA)
 		say("no screen: the trace went to %s, which cannot be read again",
-		    run->session.board->settings.out);
+		    run->session.control->settings.out);
 	if (!run->fail_on)
 		status = 0;
 	if (!run->screen)
@@ -535,7 +535,7 @@ int run_tell(struct run *run, const char *program)
 {
 	struct error err = { 0 };
 	struct session *session = &run->session;
-	const struct board *board = session->board;
+	const struct control_page *control = session->control;
 	int status = 0, page;
 	bool is_frozen;
 
@@ -544,10 +544,10 @@ int run_tell(struct run *run, const char *program)
 	if (!session_attached(session) && session_left_out(session)) {
 		say("nothing was recorded: --follow=%s left out %s, and chose none of what it "
 		    "started",
-		    board->settings.follow, program);
+		    control->settings.follow, program);
 		return tell_nothing(run);
 	}
-	if (!session_attached(session) && session->has_ended && board->state == BOARD_RUNNING) {
+	if (!session_attached(session) && session->has_ended && control->state == CONTROL_RUNNING) {
 		say("the collector was killed before %s came to it: nothing was recorded", program);
 		return tell_nothing(run);
 	}
@@ -565,14 +565,14 @@ int run_tell(struct run *run, const char *program)
 	}
 	if (session_wait(session, &err))
 		say("%s", err.text);
-	if (board->failure[0])
-		say("%.*s", (int)sizeof(board->failure), board->failure);
+	if (control->failure[0])
+		say("%.*s", (int)sizeof(control->failure), control->failure);
 	if (session_running(session) && !is_frozen)
 		say("%u of its processes still run; their traces are not complete yet",
 		    session_running(session));
 	if (session_left_unsaid(session) && !run->quiet)
 		say("--follow=%s left out %u more when the last trace had ended",
-		    board->settings.follow, session_left_unsaid(session));
+		    control->settings.follow, session_left_unsaid(session));
 	page = write_page(run);
 	if (run->fail_on || run->screen || (run->is_shown && !run->quiet))
 		status = write_screen(run);

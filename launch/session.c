@@ -42,7 +42,7 @@ int session_create(struct session *session, struct error *err)
 	session->fd = session->reports = -1;
 	status = place_find(PART_LIBRARY, &session->library, err);
 	if (!status)
-		status = make_board(&session->board, &session->fd, err);
+		status = make_control(&session->control, &session->fd, err);
 	return status ? status : move_above_standard(&session->fd, err);
 }
 
@@ -57,37 +57,37 @@ static int sink_descriptor_of(const struct settings *settings)
 }
 
 /* In the child: passes descriptors to the collector under their present numbers. Never returns. */
-static void become_collector(const char *path, int board, int sink, int report)
+static void become_collector(const char *path, int control, int sink, int report)
 {
-	char board_text[16], sink_text[16], report_text[16];
+	char control_text[16], sink_text[16], report_text[16];
 
-	fcntl(board, F_SETFD, 0);
+	fcntl(control, F_SETFD, 0);
 	fcntl(report, F_SETFD, 0);
-	snprintf(board_text, sizeof(board_text), "%d", board);
+	snprintf(control_text, sizeof(control_text), "%d", control);
 	snprintf(sink_text, sizeof(sink_text), "%d", sink);
 	snprintf(report_text, sizeof(report_text), "%d", report);
-	execl(path, "holdtrace-collect", board_text, sink_text, report_text, (char *)NULL);
+	execl(path, "holdtrace-collect", control_text, sink_text, report_text, (char *)NULL);
 	_exit(127);
 }
 
 static int wait_until_ready(struct session *session, struct error *err)
 {
-	struct board *board = session->board;
+	struct control_page *control = session->control;
 	const struct timespec step = { .tv_nsec = 50000000 };
 
 	for (;;) {
-		uint32_t state = __atomic_load_n(&board->state, __ATOMIC_ACQUIRE);
+		uint32_t state = __atomic_load_n(&control->state, __ATOMIC_ACQUIRE);
 		int status;
 
-		if (state == BOARD_FAILED)
-			return error_set(err, EIO, "%.*s", (int)sizeof(board->failure),
-					 board->failure);
-		if (state != BOARD_STARTING)
+		if (state == CONTROL_FAILED)
+			return error_set(err, EIO, "%.*s", (int)sizeof(control->failure),
+					 control->failure);
+		if (state != CONTROL_STARTING)
 			return 0;
 		if (waitpid(session->collector, &status, WNOHANG) == session->collector &&
-		    __atomic_load_n(&board->state, __ATOMIC_ACQUIRE) == BOARD_STARTING)
+		    __atomic_load_n(&control->state, __ATOMIC_ACQUIRE) == CONTROL_STARTING)
 			return error_set(err, EIO, "the collector ended before it began");
-		syscall(SYS_futex, &board->state, FUTEX_WAIT, BOARD_STARTING, &step, NULL, 0);
+		syscall(SYS_futex, &control->state, FUTEX_WAIT, CONTROL_STARTING, &step, NULL, 0);
 	}
 }
 
@@ -109,21 +109,21 @@ int session_collect(struct session *session, struct error *err)
 	if (session->collector < 0)
 		return error_system(err, errno, "cannot start the collector");
 	if (!session->collector)
-		become_collector(path, session->fd, sink_descriptor_of(&session->board->settings),
+		become_collector(path, session->fd, sink_descriptor_of(&session->control->settings),
 				 session->reports);
 	return wait_until_ready(session, err);
 }
 
 void session_name(const struct session *session, char text[SESSION_TEXT_MAX])
 {
-	const struct board *board = session->board;
-	const char mark[] = { BOARD_FIRST, 0 };
+	const struct control_page *control = session->control;
+	const char mark[] = { CONTROL_FIRST, 0 };
 
 	snprintf(text, SESSION_TEXT_MAX,
 		 "%016" PRIx64 "%016" PRIx64 "%016" PRIx64 "%016" PRIx64 ":%d:%d%s",
-		 board->session[1], board->session[0], board->secret[1], board->secret[0],
+		 control->session[1], control->session[0], control->secret[1], control->secret[0],
 		 (int)session->collector, session->fd,
-		 strcmp(board->settings.follow, "no") == 0 ? mark : "");
+		 strcmp(control->settings.follow, "no") == 0 ? mark : "");
 }
 
 /* Sets LD_PRELOAD and the variable by which a program finds the run. */
@@ -138,7 +138,7 @@ static int set_environment(const struct session *session, struct error *err)
 		     others ? others : "") < 0)
 		return error_system(err, ENOMEM, "no memory for the environment");
 	setenv("LD_PRELOAD", preload, 1);
-	setenv(BOARD_ENVIRONMENT, run, 1);
+	setenv(CONTROL_ENVIRONMENT, run, 1);
 	return 0;
 }
 
@@ -155,7 +155,7 @@ static void become_program(const struct session *session, const char *path, char
 	if (session && set_environment(session, &err))
 		_exit(125);
 	/* The packets use standard output, so the program's output goes to standard error. */
-	if (session && strcmp(session->board->settings.out, "stdout") == 0)
+	if (session && strcmp(session->control->settings.out, "stdout") == 0)
 		dup2(STDERR_FILENO, STDOUT_FILENO);
 	/*
 	 * execvp runs a file without a #! line by the shell; it searches nothing, as path has a
@@ -233,22 +233,22 @@ static int take_report(struct session *session, const char *line, struct error *
 
 unsigned session_running(const struct session *session)
 {
-	return __atomic_load_n(&session->board->alive, __ATOMIC_ACQUIRE);
+	return __atomic_load_n(&session->control->alive, __ATOMIC_ACQUIRE);
 }
 
 unsigned session_attached(const struct session *session)
 {
-	return __atomic_load_n(&session->board->attached, __ATOMIC_ACQUIRE);
+	return __atomic_load_n(&session->control->attached, __ATOMIC_ACQUIRE);
 }
 
 unsigned session_left_out(const struct session *session)
 {
-	return __atomic_load_n(&session->board->left_out, __ATOMIC_ACQUIRE);
+	return __atomic_load_n(&session->control->left_out, __ATOMIC_ACQUIRE);
 }
 
 unsigned session_left_unsaid(const struct session *session)
 {
-	return __atomic_load_n(&session->board->left_unsaid, __ATOMIC_ACQUIRE);
+	return __atomic_load_n(&session->control->left_unsaid, __ATOMIC_ACQUIRE);
 }
 
 /*
@@ -266,16 +266,16 @@ static bool wait_for_word(const struct session *session, const uint32_t *word, u
 
 void session_tell(struct session *session, pid_t pid, int status)
 {
-	struct board *board = session->board;
+	struct control_page *control = session->control;
 
-	board->told_status = status;
-	__atomic_store_n(&board->told_pid, (int32_t)pid, __ATOMIC_SEQ_CST);
-	shared_wake(&board->sleeping);
+	control->told_status = status;
+	__atomic_store_n(&control->told_pid, (int32_t)pid, __ATOMIC_SEQ_CST);
+	shared_wake(&control->sleeping);
 	/* a stopped collector is given 2 s: its counts may then be incomplete */
 	for (int i = 0; i < SETTLE_STEPS && !session->has_ended &&
-			!__atomic_load_n(&board->settled, __ATOMIC_ACQUIRE);
+			!__atomic_load_n(&control->settled, __ATOMIC_ACQUIRE);
 	     i++)
-		session->has_ended = !wait_for_word(session, &board->settled, 0);
+		session->has_ended = !wait_for_word(session, &control->settled, 0);
 }
 
 static int session_read(struct session *session, struct error *err)
@@ -298,15 +298,15 @@ static int session_read(struct session *session, struct error *err)
 
 int session_wait(struct session *session, struct error *err)
 {
-	const struct board *board = session->board;
+	const struct control_page *control = session->control;
 	bool is_alive = !session->has_ended;
 	uint32_t complete;
 
 	/* A process is counted in detached when its stream is complete. */
-	while (is_alive && (complete = __atomic_load_n(&board->detached, __ATOMIC_ACQUIRE)) <
+	while (is_alive && (complete = __atomic_load_n(&control->detached, __ATOMIC_ACQUIRE)) <
 				   session_attached(session) - session_running(session))
-		is_alive = wait_for_word(session, &board->detached, complete);
-	if (!is_alive && board->state == BOARD_RUNNING)
+		is_alive = wait_for_word(session, &control->detached, complete);
+	if (!is_alive && control->state == CONTROL_RUNNING)
 		return error_set(err, EIO, "the collector was killed: the traces end where it did");
 	return session_read(session, err);
 }
@@ -319,8 +319,8 @@ void session_destroy(struct session *session)
 	free(session->library);
 	if (session->reports >= 0)
 		close(session->reports);
-	if (session->board)
-		munmap(session->board, sizeof(*session->board));
+	if (session->control)
+		munmap(session->control, sizeof(*session->control));
 	if (session->fd >= 0)
 		close(session->fd);
 }

@@ -22,7 +22,7 @@ struct session_stream {
 };
 
 struct session {
-	struct board *board;
+	struct control_page *control;
 	int fd; /* the control page's memfd */
 	pid_t collector;
 	int reports; /* a memfd: the collector lists the streams and their files there */
@@ -47,7 +47,7 @@ int session_collect(struct session *session, struct error *err);
  */
 pid_t session_start(struct session *session, const char *path, char **argv, struct error *err);
 
-/* Writes the value of BOARD_ENVIRONMENT, by which a program finds the run. */
+/* Writes the value of CONTROL_ENVIRONMENT, by which a program finds the run. */
 #define SESSION_TEXT_MAX 160
 void session_name(const struct session *session, char text[SESSION_TEXT_MAX]);
 

@@ -26,7 +26,7 @@ struct section {
 struct library_names {
 	ARRAY_OF(struct origin) origins;   /* by backtrace */
 	ARRAY_OF(struct section) sections; /* by section, from 0 */
-	struct atlas atlas;
+	struct address_space space;
 	struct naming *naming; /* NULL: no names requested yet */
 	struct naming_files files;
 	uint32_t section; /* whose mappings the address map has */
@@ -42,7 +42,7 @@ struct library_names *library_names_create(const struct holdtrace_options *optio
 	names->files.root = options->root;
 	names->files.debug_dir = options->debug_directory;
 	names->section = HOLDTRACE_NO_ID;
-	atlas_init(&names->atlas);
+	space_init(&names->space);
 	return names;
 }
 
@@ -51,7 +51,7 @@ void library_names_destroy(struct library_names *names)
 	if (!names)
 		return;
 	naming_destroy(names->naming);
-	atlas_free(&names->atlas);
+	space_free(&names->space);
 	for (size_t i = 0; i < names->sections.count; i++)
 		free(names->sections.items[i].mappings.items);
 	free(names->sections.items);
@@ -101,12 +101,12 @@ static int enter(struct library_names *names, uint32_t number)
 	if (!section)
 		return -ENOMEM;
 	if (names->section != number) {
-		atlas_begin_process(&names->atlas);
+		space_begin_process(&names->space);
 		names->section = number;
 		names->mapped = 0;
 	}
 	while (ret == 0 && names->mapped < section->mappings.count)
-		ret = atlas_map(&names->atlas, section->mappings.items[names->mapped++]);
+		ret = space_map(&names->space, section->mappings.items[names->mapped++]);
 	return ret;
 }
 
@@ -146,7 +146,7 @@ const struct trace_node *library_names_place(struct library_names *names,
 
 	if (enter(names, origin->section) < 0)
 		return NULL;
-	return atlas_backtrace(&names->atlas, backtrace, origin->index);
+	return space_backtrace(&names->space, backtrace, origin->index);
 }
 
 static long look_up(struct holdtrace_trace *trace, const struct backtrace *backtrace,
@@ -161,7 +161,7 @@ static long look_up(struct holdtrace_trace *trace, const struct backtrace *backt
 	if (!place)
 		return error_system(err, ENOMEM, sentence);
 	if (!names->naming) {
-		int ret = naming_create(&names->naming, &names->atlas, &names->files, err);
+		int ret = naming_create(&names->naming, &names->space, &names->files, err);
 
 		if (ret < 0)
 			return ret;

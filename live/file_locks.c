@@ -99,59 +99,59 @@ static void read_locks(struct file_locks *locks, bool scans)
 /* ---- the lock that a thread waits for: the whole file by flock(), a range by fcntl() ---- */
 
 /* The descriptor's position, from which a range may be counted, as by lockf(3). */
-static bool find_position(const struct file_lock *wish, int64_t *position)
+static bool find_position(const struct file_lock *options, int64_t *position)
 {
 	char path[64];
 	cleanup_file FILE *file = NULL;
 
-	snprintf(path, sizeof(path), "/proc/%d/fdinfo/%d", wish->pid, wish->fd);
+	snprintf(path, sizeof(path), "/proc/%d/fdinfo/%d", options->pid, options->fd);
 	file = fopen(path, "re");
 	return file && fscanf(file, "pos: %" SCNd64, position) == 1;
 }
 
 /* The byte range of a lock (fcntl(2)); the whole file if it is unknown. */
-static void find_range(const struct flock *lock, int64_t size, struct file_lock *wish)
+static void find_range(const struct flock *lock, int64_t size, struct file_lock *options)
 {
 	int64_t start = lock->l_whence == SEEK_END ? size : 0;
 
-	if (lock->l_whence == SEEK_CUR && !find_position(wish, &start))
+	if (lock->l_whence == SEEK_CUR && !find_position(options, &start))
 		return;
 	if (__builtin_add_overflow(start, lock->l_start, &start) || start < 0 ||
 	    (lock->l_len < 0 && start + lock->l_len < 0))
 		return;
-	wish->from = (uint64_t)start;
+	options->from = (uint64_t)start;
 	if (lock->l_len < 0) {
-		wish->from = (uint64_t)(start + lock->l_len);
-		wish->to = (uint64_t)start - 1;
+		options->from = (uint64_t)(start + lock->l_len);
+		options->to = (uint64_t)start - 1;
 	} else if (lock->l_len) {
-		wish->to = wish->from + (uint64_t)lock->l_len - 1;
+		options->to = options->from + (uint64_t)lock->l_len - 1;
 	}
 }
 
-static bool find_wish(const struct live_process *process, const struct proc_call *call,
-		      struct file_lock *wish)
+static bool find_options(const struct live_process *process, const struct proc_call *call,
+			 struct file_lock *options)
 {
 	struct flock lock = { 0 };
 	struct stat status;
 	char path[64];
 
-	*wish = (struct file_lock){ .is_write = true,
-				    .to = UINT64_MAX,
-				    .pid = process->subject.pid,
-				    .fd = (int)call->argument[0] };
-	snprintf(path, sizeof(path), "/proc/%d/fd/%d", wish->pid, wish->fd);
+	*options = (struct file_lock){ .is_write = true,
+				       .to = UINT64_MAX,
+				       .pid = process->subject.pid,
+				       .fd = (int)call->argument[0] };
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", options->pid, options->fd);
 	if (stat(path, &status) != 0)
 		return false;
-	wish->inode = status.st_ino;
-	wish->high = major(status.st_dev);
-	wish->low = minor(status.st_dev);
+	options->inode = status.st_ino;
+	options->high = major(status.st_dev);
+	options->low = minor(status.st_dev);
 	if (call->number != SYS_fcntl)
 		return true;
 	if (subject_get(&process->subject, call->argument[2], &lock, sizeof(lock)))
 		return false;
-	wish->kind = call->argument[1] == F_OFD_SETLKW ? OF_OPEN_FILE : OF_PROCESS;
-	wish->is_write = lock.l_type == F_WRLCK;
-	find_range(&lock, status.st_size, wish);
+	options->kind = call->argument[1] == F_OFD_SETLKW ? OF_OPEN_FILE : OF_PROCESS;
+	options->is_write = lock.l_type == F_WRLCK;
+	find_range(&lock, status.st_size, options);
 	return true;
 }
 
@@ -170,12 +170,12 @@ static bool is_same_lock(const struct file_lock *a, const struct file_lock *b)
 }
 
 /* Whether a lock conflicts. Locks of the same process and kind count as compatible. */
-static bool is_in_the_way(const struct file_lock *lock, const struct file_lock *wish)
+static bool is_in_the_way(const struct file_lock *lock, const struct file_lock *options)
 {
-	return is_same_file(lock, wish) && (lock->kind == FLOCK) == (wish->kind == FLOCK) &&
-	       lock->from <= wish->to && wish->from <= lock->to &&
-	       (lock->is_write || wish->is_write) &&
-	       (lock->kind == FLOCK || lock->kind != wish->kind || lock->pid != wish->pid);
+	return is_same_file(lock, options) && (lock->kind == FLOCK) == (options->kind == FLOCK) &&
+	       lock->from <= options->to && options->from <= lock->to &&
+	       (lock->is_write || options->is_write) &&
+	       (lock->kind == FLOCK || lock->kind != options->kind || lock->pid != options->pid);
 }
 
 /* Locks found by a descriptor precede others, then those of the process that locked the file. */
@@ -185,14 +185,14 @@ static int rank_of(const struct file_lock *lock)
 }
 
 static const struct file_lock *find_holder(const struct file_locks *locks,
-					   const struct file_lock *wish)
+					   const struct file_lock *options)
 {
 	const struct file_lock *found = NULL;
 
 	for (size_t i = 0; i < locks->count; i++) {
 		const struct file_lock *lock = &locks->items[i];
 
-		if (lock->pid && is_in_the_way(lock, wish) &&
+		if (lock->pid && is_in_the_way(lock, options) &&
 		    (!found || rank_of(lock) > rank_of(found)))
 			found = lock;
 	}
@@ -213,9 +213,10 @@ static bool is_alone(const struct file_locks *locks, const struct file_lock *hel
 static bool find_owner(const struct file_locks *locks, const struct live_process *process,
 		       const struct live_thread *thread, struct await *await)
 {
-	struct file_lock wish;
-	const struct file_lock *held =
-		find_wish(process, &thread->call, &wish) ? find_holder(locks, &wish) : NULL;
+	struct file_lock options;
+	const struct file_lock *held = find_options(process, &thread->call, &options)
+					       ? find_holder(locks, &options)
+					       : NULL;
 
 	if (!held)
 		return false;

@@ -17,9 +17,9 @@ static void map_modules(struct look *look)
 {
 	const struct live_process *process = &look->process;
 
-	atlas_begin_process(&look->atlas);
+	space_begin_process(&look->space);
 	if (process->program)
-		atlas_add_program(&look->atlas, process->program);
+		space_add_program(&look->space, process->program);
 	for (size_t i = 0; i < process->subject.maps.count; i++) {
 		const struct mapping *mapping = &process->subject.maps.items[i];
 		const struct trace_mapping module = {
@@ -33,7 +33,7 @@ static void map_modules(struct look *look)
 		};
 
 		if (*mapping->path == '/' && mapping->flags & MAPPING_EXECUTE)
-			atlas_map(&look->atlas, &module);
+			space_map(&look->space, &module);
 	}
 }
 
@@ -45,7 +45,7 @@ static void keep_backtraces(struct look *look)
 		const struct live_thread *thread = &process->threads[i];
 
 		look->backtraces[i] =
-			atlas_frames(&look->atlas, thread->frames, thread->frame_count, UINT64_MAX);
+			space_frames(&look->space, thread->frames, thread->frame_count, UINT64_MAX);
 		naming_expect(look->naming, look->backtraces[i]);
 	}
 }
@@ -165,7 +165,7 @@ static int name_all(struct look *look, bool stops, struct error *err)
 	look->is_in_ring = memory_zalloc(count, sizeof(*look->is_in_ring));
 	look->files.root = look->process.root;
 	map_modules(look);
-	status = naming_create(&look->naming, &look->atlas, &look->files, err);
+	status = naming_create(&look->naming, &look->space, &look->files, err);
 	if (status)
 		return status;
 	keep_backtraces(look);
@@ -179,7 +179,7 @@ int look_take(struct look *look, int pid, bool stops, struct error *err)
 	int status;
 
 	*look = (struct look){ 0 };
-	atlas_init(&look->atlas);
+	space_init(&look->space);
 	status = live_look(&look->process, pid, err);
 	if (status)
 		return status;
@@ -195,7 +195,7 @@ void look_free(struct look *look)
 {
 	if (look->naming)
 		naming_destroy(look->naming);
-	atlas_free(&look->atlas);
+	space_free(&look->space);
 	free(look->awaits);
 	free(look->backtraces);
 	free(look->is_in_ring);
@@ -233,7 +233,7 @@ const struct live_thread *look_owner(const struct look *look, const struct await
 bool look_is_traced(const struct look *look)
 {
 	for (size_t i = 0; i < look->process.subject.maps.count; i++)
-		if (strstr(look->process.subject.maps.items[i].path, "/memfd:" BOARD_NAME))
+		if (strstr(look->process.subject.maps.items[i].path, "/memfd:" CONTROL_NAME))
 			return true;
 	return false;
 }

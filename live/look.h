@@ -15,7 +15,7 @@ struct look {
 	struct live_process process;
 	struct await *awaits;		      /* by thread */
 	const struct trace_node **backtraces; /* by thread */
-	struct atlas atlas;
+	struct address_space space;
 	struct naming *naming;
 	struct naming_files files;
 	bool *is_in_ring;	    /* by thread */

@@ -32,7 +32,7 @@ struct top {
 #undef OPTION
 #undef RENAMED
 	struct run run;
-	struct glance_wish wish;
+	struct sample_options options;
 	struct top_picture picture;
 	struct screen screen;
 	bool is_batch;
@@ -104,7 +104,7 @@ static void tick(struct top *top)
 {
 	uint64_t now = clock_ns();
 
-	glance_tick(top->run.processes.items, top->run.processes.count,
+	sample_tick(top->run.processes.items, top->run.processes.count,
 		    top->ticked_ns ? (double)(now - top->ticked_ns) / 1e9 : 0);
 	top->ticked_ns = now;
 	find_waits(top);
@@ -112,11 +112,11 @@ static void tick(struct top *top)
 
 static void take_picture(struct top *top)
 {
-	glance_free(&top->picture.glance);
-	top->picture.wish = &top->wish;
+	sample_free(&top->picture.sample);
+	top->picture.options = &top->options;
 	top->picture.left_out = run_left_out(&top->run);
-	glance_take(&top->picture.glance, top->run.processes.items, top->run.processes.count,
-		    &top->wish);
+	sample_take(&top->picture.sample, top->run.processes.items, top->run.processes.count,
+		    &top->options);
 }
 
 static void print(struct top *top, struct out *out)
@@ -181,7 +181,7 @@ static int follow_for(struct top *top, uint64_t length_ns, struct error *err)
 static int run_batch(struct top *top, struct out *out, struct error *err)
 {
 	/* Rates need two ticks: without them no order by rates can be shown. */
-	bool is_blind = top->wish.order == GLANCE_GROWTH || top->wish.order == GLANCE_RATE;
+	bool is_blind = top->options.order == SAMPLE_GROWTH || top->options.order == SAMPLE_RATE;
 	bool is_complete = false;
 
 	for (uint64_t i = 0; !is_complete && (!top->pictures.value || i < top->pictures.value);) {
@@ -211,22 +211,22 @@ static int run_batch(struct top *top, struct out *out, struct error *err)
 /* Selects the next class with objects; after the last one, all classes. */
 static void next_class(struct top *top)
 {
-	const struct glance *glance = &top->picture.glance;
+	const struct sample *sample = &top->picture.sample;
 
-	for (size_t i = 0; i < glance->class_count; i++)
-		if (top->wish.class && !strcmp(glance->classes[i].type, top->wish.class)) {
-			top->wish.class =
-				i + 1 < glance->class_count ? glance->classes[i + 1].type : NULL;
+	for (size_t i = 0; i < sample->class_count; i++)
+		if (top->options.class && !strcmp(sample->classes[i].type, top->options.class)) {
+			top->options.class =
+				i + 1 < sample->class_count ? sample->classes[i + 1].type : NULL;
 			return;
 		}
-	top->wish.class = glance->class_count ? glance->classes[0].type : NULL;
+	top->options.class = sample->class_count ? sample->classes[0].type : NULL;
 }
 
 static void set_base(struct top *top)
 {
-	top->wish.since_base = !top->wish.since_base;
-	if (top->wish.since_base)
-		glance_set_base(top->run.processes.items, top->run.processes.count);
+	top->options.since_base = !top->options.since_base;
+	if (top->options.since_base)
+		sample_set_base(top->run.processes.items, top->run.processes.count);
 }
 
 /* Returns false for the keys that end the program. */
@@ -239,7 +239,7 @@ static bool take_key(struct top *top, int key)
 	case KEY_END:
 		return false;
 	case 's':
-		top->wish.order = (top->wish.order + 1) % GLANCE_ORDERS;
+		top->options.order = (top->options.order + 1) % SAMPLE_ORDERS;
 		break;
 	case 'c':
 		next_class(top);
@@ -255,7 +255,7 @@ static bool take_key(struct top *top, int key)
 		picture->selected -= picture->selected > 0;
 		break;
 	case KEY_DOWN:
-		picture->selected += picture->selected + 1 < picture->glance.row_count;
+		picture->selected += picture->selected + 1 < picture->sample.row_count;
 		break;
 	case '\n':
 	case '\r':
@@ -267,7 +267,7 @@ static bool take_key(struct top *top, int key)
 	return true;
 }
 
-static bool changes_wish(int key)
+static bool changes_options(int key)
 {
 	return key == 's' || key == 'c' || key == 'b';
 }
@@ -276,7 +276,7 @@ static int run_screen(struct top *top, struct out *out, struct error *err)
 {
 	uint64_t next = 0, restarts = 0;
 	int status = 0, key = KEY_NONE;
-	bool has_rows = top->wish.rows != 0;
+	bool has_rows = top->options.rows != 0;
 
 	while (!status) {
 		bool is_due = clock_ns() >= next && !top->picture.is_frozen;
@@ -290,9 +290,10 @@ static int run_screen(struct top *top, struct out *out, struct error *err)
 			next = clock_ns() + top->interval.value;
 		}
 		if (!has_rows)
-			top->wish.rows = top->screen.height < GLANCE_ROWS_MAX ? top->screen.height
-									      : GLANCE_ROWS_MAX;
-		if (!status && (is_due || changes_wish(key) || key == KEY_RESIZE))
+			top->options.rows = top->screen.height < SAMPLE_ROWS_MAX
+						    ? top->screen.height
+						    : SAMPLE_ROWS_MAX;
+		if (!status && (is_due || changes_options(key) || key == KEY_RESIZE))
 			take_picture(top);
 		if (!status && (is_due || key != KEY_NONE))
 			status = draw(top, out, err);
@@ -329,13 +330,13 @@ static int take_options(struct top *top, int argc, char **argv, struct error *er
 		top->interval.value = INTERVAL_DEFAULT_NS;
 	if (top->interval.value < INTERVAL_LEAST_NS || top->interval.value > INTERVAL_MOST_NS)
 		return error_set(err, EINVAL, "--interval: expected 0.1 to 86400 seconds");
-	if (top->rows.value > GLANCE_ROWS_MAX)
-		return error_set(err, EINVAL, "--top: expected 1 to %u", GLANCE_ROWS_MAX);
+	if (top->rows.value > SAMPLE_ROWS_MAX)
+		return error_set(err, EINVAL, "--top: expected 1 to %u", SAMPLE_ROWS_MAX);
 	if (!argv[first])
 		return error_set(err, EINVAL, "of which run? holdtrace top PID or FILE");
-	top->wish.order = (enum glance_order)top->order.value;
-	top->wish.class = top->class && strcmp(top->class, "all") != 0 ? top->class : NULL;
-	top->wish.rows = (size_t)top->rows.value;
+	top->options.order = (enum sample_order)top->order.value;
+	top->options.class = top->class && strcmp(top->class, "all") != 0 ? top->class : NULL;
+	top->options.rows = (size_t)top->rows.value;
 	top->is_batch = top->batch || top->pictures.is_set || top->format.value != TOP_TEXT;
 	return first;
 }
@@ -354,7 +355,7 @@ static bool has_class(struct watched *watched, const char *word)
 /* Checks that the class is one of ours, or defined by a program of the run (holdtrace.h). */
 static int check_class(struct top *top, struct error *err)
 {
-	const char *word = top->wish.class;
+	const char *word = top->options.class;
 	char list[512] = "all";
 	size_t used = strlen(list);
 	int status = word ? run_pump(&top->run, err) : 0;
@@ -390,10 +391,10 @@ static int run_top(struct top *top, struct error *err)
 		status = run_screen(top, &out, err);
 		screen_end(&top->screen);
 	} else {
-		top->wish.rows = top->wish.rows ? top->wish.rows : ROWS_DEFAULT;
+		top->options.rows = top->options.rows ? top->options.rows : ROWS_DEFAULT;
 		status = run_batch(top, &out, err);
 	}
-	glance_free(&top->picture.glance);
+	sample_free(&top->picture.sample);
 	out_close(&out);
 	return status;
 }

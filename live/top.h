@@ -5,7 +5,7 @@
 /* The output of `holdtrace top`: one picture of a run in three formats. */
 
 #include "base/out.h"
-#include "live/glance.h"
+#include "live/sample.h"
 #include "live/look.h"
 
 #define TOP_WAITS_MAX 64u
@@ -18,8 +18,8 @@ struct top_wait {
 };
 
 struct top_picture {
-	struct glance glance;
-	const struct glance_wish *wish;
+	struct sample sample;
+	const struct sample_options *options;
 	uint64_t left_out; /* files and streams that are not followed */
 	bool is_frozen, has_base, has_waits;
 	struct top_wait waits[TOP_WAITS_MAX];

@@ -4,7 +4,7 @@
 #include "account/estimate.h"
 #include "base/json.h"
 
-static void add_row(struct json *json, const struct glance_row *row)
+static void add_row(struct json *json, const struct sample_row *row)
 {
 	uint64_t error = estimate_error(row->variance);
 
@@ -37,28 +37,28 @@ static void add_wait(struct json *json, const struct top_wait *wait)
 
 void top_put_json(struct out *out, const struct top_picture *picture)
 {
-	const struct glance *glance = &picture->glance;
+	const struct sample *sample = &picture->sample;
 	struct json json;
 
 	json_start(&json, out, false);
 	json_begin(&json, '{');
-	json_add_real(&json, "duration_s", (double)glance_age_ns(glance) / 1e9);
-	json_add_unsigned(&json, "events", glance->events);
-	json_add_real(&json, "events_per_s", glance->event_rate);
-	json_add_unsigned(&json, "dropped", glance->dropped);
-	if (glance->sample)
-		json_add_unsigned(&json, "sample_bytes", glance->sample);
-	json_add_unsigned(&json, "damages", glance->damages);
+	json_add_real(&json, "duration_s", (double)sample_age_ns(sample) / 1e9);
+	json_add_unsigned(&json, "events", sample->events);
+	json_add_real(&json, "events_per_s", sample->event_rate);
+	json_add_unsigned(&json, "dropped", sample->dropped);
+	if (sample->sample)
+		json_add_unsigned(&json, "sample_bytes", sample->sample);
+	json_add_unsigned(&json, "damages", sample->damages);
 	json_add_unsigned(&json, "files_left_out", picture->left_out);
-	json_add_unsigned(&json, "running", glance->running);
-	json_add_unsigned(&json, "ended", glance->ended);
+	json_add_unsigned(&json, "running", sample->running);
+	json_add_unsigned(&json, "ended", sample->ended);
 	json_open(&json, "classes", '[');
-	for (size_t i = 0; i < glance->class_count; i++)
-		add_row(&json, &glance->classes[i]);
+	for (size_t i = 0; i < sample->class_count; i++)
+		add_row(&json, &sample->classes[i]);
 	json_end(&json);
 	json_open(&json, "sites", '[');
-	for (size_t i = 0; i < glance->row_count; i++)
-		add_row(&json, &glance->rows[i]);
+	for (size_t i = 0; i < sample->row_count; i++)
+		add_row(&json, &sample->rows[i]);
 	json_end(&json);
 	if (picture->has_waits) {
 		json_add_unsigned(&json, "waiting_threads", picture->held_up);

@@ -33,7 +33,7 @@ static void put_single(struct out *out, const char *name, const char *type, cons
 		   (unsigned long long)value);
 }
 
-static void put_class(struct out *out, const char *name, const struct glance_row *class,
+static void put_class(struct out *out, const char *name, const struct sample_row *class,
 		      uint64_t value)
 {
 	out_format(out, "%s{", name);
@@ -42,44 +42,44 @@ static void put_class(struct out *out, const char *name, const struct glance_row
 }
 
 /* This family exists only if memory is sampled. */
-static void put_errors(struct out *out, const struct glance *glance)
+static void put_errors(struct out *out, const struct sample *sample)
 {
-	if (!glance->sample)
+	if (!sample->sample)
 		return;
 	put_single(out, "holdtrace_sample_bytes", "gauge",
-		   "Memory is estimated: bytes from one sample to the next.", glance->sample);
+		   "Memory is estimated: bytes from one sample to the next.", sample->sample);
 	put_family(out, "holdtrace_live_bytes_error", "gauge",
 		   "By how much live bytes may be wrong, in 95 of 100 cases.");
-	for (size_t i = 0; i < glance->class_count; i++)
-		if (estimate_error(glance->classes[i].variance))
-			put_class(out, "holdtrace_live_bytes_error", &glance->classes[i],
-				  estimate_error(glance->classes[i].variance));
+	for (size_t i = 0; i < sample->class_count; i++)
+		if (estimate_error(sample->classes[i].variance))
+			put_class(out, "holdtrace_live_bytes_error", &sample->classes[i],
+				  estimate_error(sample->classes[i].variance));
 }
 
-static void put_classes(struct out *out, const struct glance *glance)
+static void put_classes(struct out *out, const struct sample *sample)
 {
 	put_family(out, "holdtrace_live_objects", "gauge", "Objects that are live.");
-	for (size_t i = 0; i < glance->class_count; i++)
-		put_class(out, "holdtrace_live_objects", &glance->classes[i],
-			  (uint64_t)glance->classes[i].count);
+	for (size_t i = 0; i < sample->class_count; i++)
+		put_class(out, "holdtrace_live_objects", &sample->classes[i],
+			  (uint64_t)sample->classes[i].count);
 	put_family(out, "holdtrace_live_bytes", "gauge", "Bytes that are live.");
-	for (size_t i = 0; i < glance->class_count; i++)
-		if (glance->classes[i].has_bytes)
-			put_class(out, "holdtrace_live_bytes", &glance->classes[i],
-				  (uint64_t)glance->classes[i].bytes);
-	put_errors(out, glance);
+	for (size_t i = 0; i < sample->class_count; i++)
+		if (sample->classes[i].has_bytes)
+			put_class(out, "holdtrace_live_bytes", &sample->classes[i],
+				  (uint64_t)sample->classes[i].bytes);
+	put_errors(out, sample);
 	put_family(out, "holdtrace_acquired", "counter", "Calls that acquired an object.");
-	for (size_t i = 0; i < glance->class_count; i++)
-		put_class(out, "holdtrace_acquired_total", &glance->classes[i],
-			  glance->classes[i].acquired);
+	for (size_t i = 0; i < sample->class_count; i++)
+		put_class(out, "holdtrace_acquired_total", &sample->classes[i],
+			  sample->classes[i].acquired);
 }
 
-static void put_sites(struct out *out, const struct glance *glance)
+static void put_sites(struct out *out, const struct sample *sample)
 {
 	put_family(out, "holdtrace_site_live_bytes", "gauge",
 		   "Bytes that are live, by call site, the first ones alone.");
-	for (size_t i = 0; i < glance->row_count; i++) {
-		const struct glance_row *row = &glance->rows[i];
+	for (size_t i = 0; i < sample->row_count; i++) {
+		const struct sample_row *row = &sample->rows[i];
 
 		if (!row->has_bytes)
 			continue;
@@ -93,20 +93,20 @@ static void put_sites(struct out *out, const struct glance *glance)
 
 void top_put_metrics(struct out *out, const struct top_picture *picture)
 {
-	const struct glance *glance = &picture->glance;
+	const struct sample *sample = &picture->sample;
 
 	put_single(out, "holdtrace_processes", "gauge", "Traced processes that run.",
-		   glance->running);
-	put_single(out, "holdtrace_events", "counter", "Recorded events.", glance->events);
+		   sample->running);
+	put_single(out, "holdtrace_events", "counter", "Recorded events.", sample->events);
 	put_single(out, "holdtrace_dropped_events", "counter", "Events that were dropped.",
-		   glance->dropped);
+		   sample->dropped);
 	if (picture->has_waits) {
 		put_single(out, "holdtrace_waiting_threads", "gauge",
 			   "Threads that wait for a lock that is held.", picture->held_up);
 		put_single(out, "holdtrace_deadlocks", "gauge",
 			   "Rings of threads that wait for each other.", picture->rings);
 	}
-	put_classes(out, glance);
-	put_sites(out, glance);
+	put_classes(out, sample);
+	put_sites(out, sample);
 	out_text(out, "# EOF\n");
 }

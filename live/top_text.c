@@ -13,7 +13,7 @@
 
 #define NUMBERS_WIDTH 53u /* columns of a row before its call site */
 
-static const char *const orders[GLANCE_ORDERS] = { "live", "growth", "rate", "objects" };
+static const char *const orders[SAMPLE_ORDERS] = { "live", "growth", "rate", "objects" };
 
 /* A size with a sign: +1.2 KB, -3, 0. */
 static const char *change(struct human *human, double amount, bool is_bytes)
@@ -43,28 +43,28 @@ static const char *amount(struct human *human, int64_t number, bool is_bytes)
 
 static void put_head(struct out *out, const struct top_picture *picture)
 {
-	const struct glance *glance = &picture->glance;
+	const struct sample *sample = &picture->sample;
 	struct human time, events, rate;
 
 	out_text(out, "holdtrace top  ");
-	if (glance_age_ns(glance))
-		out_format(out, "%s of the run  ", human_time(&time, glance_age_ns(glance)));
+	if (sample_age_ns(sample))
+		out_format(out, "%s of the run  ", human_time(&time, sample_age_ns(sample)));
 	out_format(out, "%zu process%s (%zu ended)  %s events, %s/s",
-		   glance->running + glance->ended,
-		   glance->running + glance->ended == 1 ? "" : "es", glance->ended,
-		   human_count(&events, glance->events),
-		   human_count(&rate, (uint64_t)glance->event_rate));
-	if (glance->dropped)
-		out_format(out, ", %s DROPPED", human_count(&rate, glance->dropped));
-	if (glance->damages)
-		out_format(out, ", %llu DAMAGED", (unsigned long long)glance->damages);
+		   sample->running + sample->ended,
+		   sample->running + sample->ended == 1 ? "" : "es", sample->ended,
+		   human_count(&events, sample->events),
+		   human_count(&rate, (uint64_t)sample->event_rate));
+	if (sample->dropped)
+		out_format(out, ", %s DROPPED", human_count(&rate, sample->dropped));
+	if (sample->damages)
+		out_format(out, ", %llu DAMAGED", (unsigned long long)sample->damages);
 	if (picture->left_out)
 		out_format(out, ", %llu file%s LEFT OUT", (unsigned long long)picture->left_out,
 			   picture->left_out == 1 ? "" : "s");
 	out_text(out, picture->is_frozen ? "  FROZEN\n" : "\n");
 }
 
-static void put_class(struct out *out, const struct glance_row *class)
+static void put_class(struct out *out, const struct sample_row *class)
 {
 	struct human bytes, count, growth, rate, gained, peak;
 
@@ -79,19 +79,19 @@ static void put_class(struct out *out, const struct glance_row *class)
 }
 
 /* The columns have no space for the error of each number. */
-static void put_samples(struct out *out, const struct glance *glance)
+static void put_samples(struct out *out, const struct sample *sample)
 {
 	struct human every, error;
 
-	if (!glance->sample)
+	if (!sample->sample)
 		return;
 	out_format(out, "memory is about so: recorded by samples, one in %s",
-		   human_bytes(&every, glance->sample));
-	for (size_t i = 0; i < glance->class_count; i++)
-		if (estimate_error(glance->classes[i].variance))
+		   human_bytes(&every, sample->sample));
+	for (size_t i = 0; i < sample->class_count; i++)
+		if (estimate_error(sample->classes[i].variance))
 			out_format(
 				out, "; live +- %s",
-				human_bytes(&error, estimate_error(glance->classes[i].variance)));
+				human_bytes(&error, estimate_error(sample->classes[i].variance)));
 	out_char(out, '\n');
 }
 
@@ -99,8 +99,8 @@ static void put_classes(struct out *out, const struct top_picture *picture)
 {
 	out_format(out, "%-9s %10s %9s %9s %10s %12s %10s\n", "class", "live", "objects",
 		   "growth/s", "acquired/s", "acquired", "peak");
-	for (size_t i = 0; i < picture->glance.class_count; i++)
-		put_class(out, &picture->glance.classes[i]);
+	for (size_t i = 0; i < picture->sample.class_count; i++)
+		put_class(out, &picture->sample.classes[i]);
 }
 
 static void put_waits(struct out *out, const struct top_picture *picture)
@@ -115,16 +115,16 @@ static void put_waits(struct out *out, const struct top_picture *picture)
 			   picture->waits[i].text);
 }
 
-static void put_backtrace(struct out *out, const struct glance_row *row)
+static void put_backtrace(struct out *out, const struct sample_row *row)
 {
 	struct naming_line lines[LINES_MAX];
-	size_t count = glance_backtrace(row, lines, LINES_MAX);
+	size_t count = sample_backtrace(row, lines, LINES_MAX);
 
 	for (size_t i = 0; i < count; i++)
 		out_format(out, "%*s%s\n", (int)NUMBERS_WIDTH, "", lines[i].text);
 }
 
-static void put_row(struct out *out, const struct glance_row *row, size_t width)
+static void put_row(struct out *out, const struct sample_row *row, size_t width)
 {
 	struct human held, count, growth, rate;
 
@@ -150,21 +150,21 @@ static size_t count_lines(const struct out *out)
 
 void top_put_text(struct out *out, const struct top_picture *picture, size_t width, size_t *marked)
 {
-	const struct glance_wish *wish = picture->wish;
+	const struct sample_options *options = picture->options;
 
 	put_head(out, picture);
 	put_classes(out, picture);
-	put_samples(out, &picture->glance);
+	put_samples(out, &picture->sample);
 	put_waits(out, picture);
 	out_format(out, "\n%-9s %10s %9s %9s %10s  where (%s, by %s%s)\n", "class",
-		   wish->since_base ? "since base" : "live", "objects", "growth/s", "acquired/s",
-		   wish->class ? wish->class : "all classes", orders[wish->order],
-		   wish->since_base ? ", since the baseline" : "");
-	for (size_t i = 0; i < picture->glance.row_count; i++) {
+		   options->since_base ? "since base" : "live", "objects", "growth/s", "acquired/s",
+		   options->class ? options->class : "all classes", orders[options->order],
+		   options->since_base ? ", since the baseline" : "");
+	for (size_t i = 0; i < picture->sample.row_count; i++) {
 		if (i == picture->selected && marked)
 			*marked = count_lines(out);
-		put_row(out, &picture->glance.rows[i], width);
+		put_row(out, &picture->sample.rows[i], width);
 		if (i == picture->selected && picture->shows_backtrace)
-			put_backtrace(out, &picture->glance.rows[i]);
+			put_backtrace(out, &picture->sample.rows[i]);
 	}
 }

@@ -72,7 +72,7 @@ static void walk_all(const struct live_process *process, struct answer *answers)
 	struct frames *frames = frames_open(&process->subject);
 
 	alarm(UNWIND_SECONDS);
-	sandbox_enter(&(struct sandbox_wish){ 0 });
+	sandbox_enter(&(struct sandbox_options){ 0 });
 	for (size_t i = 0; frames && i < process->thread_count; i++)
 		walk_thread(frames, &process->threads[i].start, &answers[i]);
 	_exit(0);

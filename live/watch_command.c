@@ -176,7 +176,7 @@ static char *cell_of(char **line)
 /* Parses limits,LIMIT,VERDICT,VALUE,ERROR,KNOWN,WHY. */
 static enum verdict read_line(const struct watch *watch, char *line, struct watched *watched)
 {
-	char *sheet = cell_of(&line), *text = cell_of(&line), *word = cell_of(&line);
+	char *table = cell_of(&line), *text = cell_of(&line), *word = cell_of(&line);
 	uint64_t value = strtoull(cell_of(&line), NULL, 10);
 	const struct limit *limit;
 	struct human human;
@@ -189,7 +189,7 @@ static enum verdict read_line(const struct watch *watch, char *line, struct watc
 		strncmp(text, watch->limits.items[i].text, strlen(text))))
 		i++;
 	verdict = !strcmp(word, "BROKEN") ? BROKEN : !strcmp(word, "unknown") ? UNKNOWN : KEPT;
-	if (strcmp(sheet, "limits") != 0 || i == watch->limits.count || verdict == KEPT)
+	if (strcmp(table, "limits") != 0 || i == watch->limits.count || verdict == KEPT)
 		return KEPT;
 	limit = &watch->limits.items[i];
 	cell_of(&line);

@@ -50,7 +50,7 @@ static void on_note(struct watched *watched, const struct event *event)
 	else if (!strcmp(event->function->name, NOTE_END))
 		watched->has_ended = true;
 	else if (!strcmp(event->function->name, NOTE_PROCESS) && executable)
-		atlas_add_program(&watched->atlas, executable);
+		space_add_program(&watched->space, executable);
 }
 
 static int on_event(struct watched *watched, const struct event *event, struct error *err)
@@ -64,9 +64,9 @@ static int on_event(struct watched *watched, const struct event *event, struct e
 			 event->process->name ? event->process->name : "");
 	}
 	if (event->kind == EVENT_STREAM)
-		atlas_begin_process(&watched->atlas);
+		space_begin_process(&watched->space);
 	if (event->kind == EVENT_MAPPING)
-		atlas_map(&watched->atlas, event->mapping);
+		space_map(&watched->space, event->mapping);
 	if (event->kind == EVENT_NOTE)
 		on_note(watched, event);
 	watched->events += event->kind == EVENT_CALL;
@@ -118,12 +118,12 @@ int watched_start(struct watched **result, int input, struct error *err)
 
 	watched->input = input;
 	pthread_mutex_init(&watched->mutex, NULL);
-	atlas_init(&watched->atlas);
+	space_init(&watched->space);
 	status = ledger_create(&watched->ledger, false, err);
 	if (!status)
 		ledger_listen(watched->ledger, on_move, watched);
 	if (!status)
-		status = naming_create(&watched->naming, &watched->atlas, NULL, err);
+		status = naming_create(&watched->naming, &watched->space, NULL, err);
 	if (!status)
 		status = -pthread_create(&watched->thread, NULL, read_stream, watched);
 	if (status) {
@@ -141,7 +141,7 @@ void watched_free(struct watched *watched)
 		trace_close(watched->trace);
 	naming_destroy(watched->naming);
 	ledger_destroy(watched->ledger);
-	atlas_free(&watched->atlas);
+	space_free(&watched->space);
 	free(watched->sites.items);
 	free(watched);
 }

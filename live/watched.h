@@ -22,7 +22,7 @@ struct watched_site {
 	uint64_t gained, gained_bytes; /* calls since the start, and their bytes */
 	uint64_t count, bytes;	       /* live now */
 	double variance;	       /* of bytes, where they are estimates */
-	uint64_t seen_gained;	       /* values at the last tick (glance.h), and the rates from
+	uint64_t seen_gained;	       /* values at the last tick (sample.h), and the rates from
 					* it */
 	uint64_t seen_count, seen_bytes;
 	float gained_rate, growth_rate;	 /* for each second: calls; bytes, or objects for a class
@@ -38,7 +38,7 @@ struct watched {
 	const void *owner; /* of the caller; not used here */
 	struct trace *trace;
 	struct ledger *ledger;
-	struct atlas atlas;
+	struct address_space space;
 	struct naming *naming;
 	ARRAY_OF(struct watched_site) sites; /* by call site of the ledger */
 	uint32_t pid, stream;

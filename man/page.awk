@@ -10,7 +10,7 @@
 #   @options FILE@ @commands FILE@ @writers FILE@ @viewers FILE@   rows of a program's own tables
 #   @options FILE WORD|WORD@ @options FILE !WORD|WORD@             some of them, all others
 #   @filters FILE@ @reporting FILE@          of its options those that filter; the others that a report takes
-#   @reports FILE@ @sheets FILE@             reports with their questions; with their sheets and columns
+#   @reports FILE@ @tables FILE@             reports with their questions; with their tables and columns
 #   @screen FILE N@                          the N-th command of a screen, and what it prints
 #   @suppressions FILE@                      what leaks leaves out
 #   @limits FILE@                            what --fail-on can limit
@@ -56,7 +56,7 @@ function expand(what, file, n)
 		viewers(file)
 	else if (what == "reports")
 		reports(file)
-	else if (what == "sheets")
+	else if (what == "tables")
 		sheets(file)
 	else if (what == "limits")
 		limits(file)
@@ -479,7 +479,7 @@ function reports(file,    i, count)
 	}
 }
 
-# REPORT(name, "question", "next"), SHEET(name, "by", "title"), COLUMN(sheet, name, KIND, "heading", "meaning")
+# REPORT(name, "question", "next"), SHEET(name, "by", "title"), COLUMN(table, name, KIND, "heading", "meaning")
 function sheets(file,    i, count, open)
 {
 	count = read_rows(file)
@@ -530,7 +530,7 @@ function unit(kind)
 	return "number"
 }
 
-# LIMIT(name, UNIT, report, sheet, column, "class", HOW, WHEN, KINDS, LIVE, "what it is")
+# LIMIT(name, UNIT, report, table, column, "class", HOW, WHEN, KINDS, LIVE, "what it is")
 function limits(file,    i, count, takes)
 {
 	takes["NUMBER"] = "a number"

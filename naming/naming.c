@@ -107,7 +107,7 @@ static unsigned parse_build_id(const char *text, uint8_t *bytes, unsigned max)
 	return count;
 }
 
-static int map(struct naming *naming, const struct atlas_module *module)
+static int map(struct naming *naming, const struct space_module *module)
 {
 	uint8_t build_id[64];
 	struct resolve_module how = {
@@ -135,11 +135,11 @@ static int map(struct naming *naming, const struct atlas_module *module)
 /* Maps modules that were added to the address map since the last time. */
 static int map_new(struct naming *naming)
 {
-	const struct atlas *atlas = naming->atlas;
+	const struct address_space *space = naming->space;
 	int rc = 0;
 
-	while (rc == 0 && naming->modules.count < atlas->module_list.count)
-		rc = map(naming, atlas->module_list.items[naming->modules.count]);
+	while (rc == 0 && naming->modules.count < space->module_list.count)
+		rc = map(naming, space->module_list.items[naming->modules.count]);
 	return rc;
 }
 
@@ -150,7 +150,7 @@ static bool is_library(const struct naming *naming, const char *path)
 {
 	return runtime_has(RUNTIME_LIBRARY, path) &&
 	       !runtime_has(RUNTIME_SCRIPTS, naming_base_name(path)) &&
-	       !atlas_is_beside_program(naming->atlas, path);
+	       !space_is_beside_program(naming->space, path);
 }
 
 void naming_classify(const struct naming *naming, struct naming_frame *frame)
@@ -172,7 +172,7 @@ static void fill(struct naming *naming, struct naming_frame *frame, uint64_t add
 		 const struct symbol *symbol)
 {
 	/* The call before the return address decides. */
-	const struct atlas_module *module = atlas_module_at(naming->atlas, address - 1);
+	const struct space_module *module = space_module_at(naming->space, address - 1);
 
 	*frame = (struct naming_frame){
 		.module = module,
@@ -194,8 +194,8 @@ static bool is_found(const void *item, const void *key)
 
 static const struct naming_found *recall(const struct naming *naming, uint64_t address)
 {
-	return table_find(&naming->found, hash_two(naming->found.seed, address, 0), is_found,
-			  &address);
+	return hash_table_find(&naming->found, hash_two(naming->found.seed, address, 0), is_found,
+			       &address);
 }
 
 /* The functions at a return address, with the calls inlined there. NULL: no memory. */
@@ -221,8 +221,9 @@ static const struct naming_found *find(struct naming *naming, uint64_t address)
 		fill(naming, &found->frames[i], address, &symbols[i]);
 		found->frames[i].symbol.is_inlined = i + 1 < count;
 	}
-	return table_add(&naming->found, hash_two(naming->found.seed, address, 0), found) ? NULL
-											  : found;
+	return hash_table_add(&naming->found, hash_two(naming->found.seed, address, 0), found)
+		       ? NULL
+		       : found;
 }
 
 static void expect(struct naming *naming, uint64_t address)
@@ -338,7 +339,7 @@ static void add_reason(const struct naming *naming, struct naming_missing *missi
 }
 
 static struct naming_missing describe(const struct naming *naming,
-				      const struct atlas_module *module)
+				      const struct space_module *module)
 {
 	struct naming_missing missing = {
 		.module = module,
@@ -382,7 +383,7 @@ size_t naming_missing(const struct naming *naming, struct naming_missing *list, 
 
 		if (!naming->modules.items[i].unnamed)
 			continue;
-		missing = describe(naming, naming->atlas->module_list.items[i]);
+		missing = describe(naming, naming->space->module_list.items[i]);
 		insert(list, count++, max, &missing);
 	}
 	return count;
@@ -390,7 +391,7 @@ size_t naming_missing(const struct naming *naming, struct naming_missing *list, 
 
 /* ---- create and destroy ---- */
 
-int naming_create(struct naming **result, const struct atlas *atlas,
+int naming_create(struct naming **result, const struct address_space *space,
 		  const struct naming_files *files, struct error *err)
 {
 	const struct resolve_options options = {
@@ -409,8 +410,8 @@ int naming_create(struct naming **result, const struct atlas *atlas,
 
 	if (!naming)
 		return error_set(err, ENOMEM, "no memory for names");
-	naming->atlas = atlas;
-	table_init(&naming->found);
+	naming->space = space;
+	hash_table_init(&naming->found);
 	rc = resolve_create(&naming->resolve, &options, err);
 	if (rc) {
 		naming_destroy(naming);
@@ -425,7 +426,7 @@ void naming_destroy(struct naming *naming)
 	if (!naming)
 		return;
 	resolve_destroy(naming->resolve);
-	table_free(&naming->found);
+	hash_table_free(&naming->found);
 	pool_free(&naming->pool);
 	free(naming->modules.items);
 	free(naming->expected.items);

@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "naming/atlas.h"
+#include "naming/address_space.h"
 #include "resolver/resolve.h"
 
 #define NAMING_TEXT_MAX 160
@@ -29,10 +29,10 @@ struct naming_files {
 };
 
 /*
- * atlas and the strings of files must outlive the naming; the atlas may grow. files may be NULL.
- * Returns 0 or -ENOMEM.
+ * address space and the strings of files must outlive the naming; the address space may grow. files
+ * may be NULL. Returns 0 or -ENOMEM.
  */
-int naming_create(struct naming **naming, const struct atlas *atlas,
+int naming_create(struct naming **naming, const struct address_space *space,
 		  const struct naming_files *files, struct error *err);
 void naming_destroy(struct naming *naming);
 
@@ -107,7 +107,7 @@ void naming_text(struct naming *naming, const struct naming_symbol *symbol, char
 
 /* A module with frames that were shown without names. */
 struct naming_missing {
-	const struct atlas_module *module;
+	const struct space_module *module;
 	char build_id[17];	   /* its first digits; "": unknown */
 	uint64_t shown, unnamed;   /* frames */
 	const char *text, *advice; /* reason and next step; NULL: none */

@@ -43,7 +43,7 @@ static void write_frame(const struct naming *naming, char *text, const struct na
 		snprintf(text, NAMING_TEXT_MAX, "%.*s %.60s:%u", SHORTEN_MAX, name,
 			 naming_base_name(symbol->file), symbol->line);
 	else if (!frame->module || symbol->is_runtime ||
-		 atlas_is_program(naming->atlas, frame->module->path))
+		 space_is_program(naming->space, frame->module->path))
 		snprintf(text, NAMING_TEXT_MAX, "%.*s", SHORTEN_MAX, name);
 	else
 		snprintf(text, NAMING_TEXT_MAX, "%.*s (%.60s)", SHORTEN_MAX, name,
@@ -54,7 +54,7 @@ void naming_text(struct naming *naming, const struct naming_symbol *symbol, char
 {
 	struct naming_frame frame = {
 		.symbol = *symbol,
-		.module = atlas_module_at(naming->atlas, symbol->address - 1),
+		.module = space_module_at(naming->space, symbol->address - 1),
 	};
 	char name[SHORTEN_MAX];
 

@@ -6,13 +6,13 @@
 
 #include "base/array.h"
 #include "base/pool.h"
-#include "base/table.h"
+#include "base/hash_table.h"
 #include "naming/naming.h"
 
 /* A function at an address, and the properties of its frame. */
 struct naming_frame {
 	struct naming_symbol symbol;
-	const struct atlas_module *module; /* NULL: no module */
+	const struct space_module *module; /* NULL: no module */
 	/* set by naming_classify(), like symbol.is_runtime: */
 	bool is_c_library; /* the C library's; its names without a leading underscore are public */
 	bool is_own;	   /* of the library that records, which has no name if it was loaded by an
@@ -33,13 +33,13 @@ struct naming_counts {
 };
 
 struct naming {
-	const struct atlas *atlas;
+	const struct address_space *space;
 	struct resolve *resolve;
 	/* frames of each mapped module of the address map */
 	ARRAY_OF(struct naming_counts) modules;
 	struct pool pool;
-	struct table found; /* struct naming_found, by address */
-	uint32_t ids;	    /* ids given so far */
+	struct hash_table found; /* struct naming_found, by address */
+	uint32_t ids;		 /* ids given so far */
 	/*
 	 * one bit for each node of the address map: naming_expect() was called for it and its
 	 * callers

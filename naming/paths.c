@@ -16,7 +16,7 @@
 int paths_init(struct paths *paths, struct naming *naming)
 {
 	*paths = (struct paths){ .naming = naming };
-	table_init(&paths->functions);
+	hash_table_init(&paths->functions);
 	paths->symbols = memory_zalloc(PATH_MAX_FUNCTIONS, sizeof(*paths->symbols));
 	paths->path = memory_zalloc(PATH_MAX_FUNCTIONS, sizeof(struct path_function *));
 	return paths->symbols && paths->path ? 0 : -ENOMEM;
@@ -27,7 +27,7 @@ void paths_free(struct paths *paths)
 	free(paths->symbols);
 	free(paths->path);
 	free(paths->list.items);
-	table_free(&paths->functions);
+	hash_table_free(&paths->functions);
 	pool_free(&paths->pool);
 }
 
@@ -36,7 +36,7 @@ void paths_free(struct paths *paths)
 /* Another build of the program has another path, but is the same program. */
 static const char *program_of(const struct paths *paths, const char *module)
 {
-	if (!module || atlas_is_program(paths->naming->atlas, module))
+	if (!module || space_is_program(paths->naming->space, module))
 		return "";
 	return naming_base_name(module);
 }
@@ -70,7 +70,7 @@ static struct path_function *keep(struct paths *paths, const struct path_functio
 	struct path_function *function = pool_alloc(&paths->pool, sizeof(*function));
 	struct path_function **place = function ? ARRAY_ADD(&paths->list) : NULL;
 
-	if (!place || table_add(&paths->functions, hash, function))
+	if (!place || hash_table_add(&paths->functions, hash, function))
 		return NULL;
 	*place = function;
 	*function = *wanted;
@@ -81,7 +81,8 @@ static struct path_function *keep(struct paths *paths, const struct path_functio
 static struct path_function *find_or_keep(struct paths *paths, const struct path_function *wanted)
 {
 	uint64_t hash = hash_of(paths, wanted);
-	struct path_function *function = table_find(&paths->functions, hash, is_function, wanted);
+	struct path_function *function =
+		hash_table_find(&paths->functions, hash, is_function, wanted);
 
 	if (!function)
 		return keep(paths, wanted, hash);

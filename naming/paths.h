@@ -13,7 +13,7 @@
 
 #include "base/array.h"
 #include "base/pool.h"
-#include "base/table.h"
+#include "base/hash_table.h"
 #include "naming/naming.h"
 
 /* A function of a module. Equal ones are the same pointer. */
@@ -27,7 +27,7 @@ struct path_function {
 struct paths {
 	struct naming *naming;
 	struct pool pool;
-	struct table functions;
+	struct hash_table functions;
 	ARRAY_OF(struct path_function *) list; /* by number */
 	struct naming_symbol *symbols;
 	struct path_function **path;

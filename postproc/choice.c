@@ -84,16 +84,16 @@ static bool is_asked(const struct choice *choice, const struct report_row *row)
 static int refuse_table(const struct choice *choice, const char *name, size_t length,
 			struct error *err)
 {
-	enum sheet_id id = report_table(name, length);
+	enum table_id id = report_table(name, length);
 	struct suggest suggest;
 
-	if (id < SHEET_ID_COUNT)
+	if (id < TABLE_ID_COUNT)
 		return error_set(err, EINVAL, "--table=%.*s: is of the report %s, not of %s",
 				 (int)length, name, report_of(id)->name, choice->rows[0]->name);
 	suggest_begin(&suggest, name, length);
-	for (id = 0; id < SHEET_ID_COUNT; id++)
+	for (id = 0; id < TABLE_ID_COUNT; id++)
 		if (!choice->row_count || is_asked(choice, report_of(id)))
-			suggest_try(&suggest, sheet_facts(id).name);
+			suggest_try(&suggest, table_facts(id).name);
 	return error_set(err, EINVAL,
 			 "--table=%.*s: no such table%s; holdtrace-report(5) lists them",
 			 (int)length, name, suggest_text(&suggest));
@@ -102,14 +102,14 @@ static int refuse_table(const struct choice *choice, const char *name, size_t le
 static int take_tables(struct choice *choice, const char *names, struct error *err)
 {
 	choice->is_of_tables = names != NULL;
-	for (unsigned id = 0; id < SHEET_ID_COUNT; id++)
-		choice->tables[id] = !names || id == SHEET_limits;
+	for (unsigned id = 0; id < TABLE_ID_COUNT; id++)
+		choice->tables[id] = !names || id == TABLE_limits;
 	for (size_t length; names && *names; names += length + (names[length] == ',')) {
-		enum sheet_id id;
+		enum table_id id;
 
 		length = strcspn(names, ",");
 		id = report_table(names, length);
-		if (id == SHEET_ID_COUNT || !is_asked(choice, report_of(id)))
+		if (id == TABLE_ID_COUNT || !is_asked(choice, report_of(id)))
 			return refuse_table(choice, names, length, err);
 		choice->tables[id] = true;
 	}
@@ -124,7 +124,7 @@ static bool is_due(const struct report *fold, const struct report_row *row,
 {
 	bool has_of_directories = false, has_of_object = false;
 
-	for (unsigned id = 0; id < SHEET_ID_COUNT; id++)
+	for (unsigned id = 0; id < TABLE_ID_COUNT; id++)
 		if (report_of(id) == row) {
 			has_of_directories |= report_fold(id)->wants_directories;
 			has_of_object |= report_fold(id)->wants_object;
@@ -140,7 +140,7 @@ static int add_folds(struct choice *choice, const struct choice_request *request
 	int rc = 0;
 
 	for (unsigned i = 0; i < choice->row_count; i++)
-		for (unsigned id = 0; rc == 0 && id < SHEET_ID_COUNT; id++)
+		for (unsigned id = 0; rc == 0 && id < TABLE_ID_COUNT; id++)
 			if (choice->tables[id] && report_of(id) == choice->rows[i] &&
 			    (always || is_due(report_fold(id), choice->rows[i], request)))
 				rc = add_fold(choice, report_fold(id), err);
@@ -159,13 +159,13 @@ static bool has_fold(const struct choice *choice, const struct report *fold)
 static int check_named(const struct choice *choice, const struct choice_request *request,
 		       struct error *err)
 {
-	for (unsigned id = 0; request->are_tables_named && id < SHEET_ID_COUNT; id++) {
+	for (unsigned id = 0; request->are_tables_named && id < TABLE_ID_COUNT; id++) {
 		const struct report *fold = report_fold(id);
 
 		if (!choice->tables[id] || !is_asked(choice, report_of(id)) ||
 		    has_fold(choice, fold))
 			continue;
-		return error_set(err, EINVAL, "--table=%s: %s", sheet_facts(id).name,
+		return error_set(err, EINVAL, "--table=%s: %s", table_facts(id).name,
 				 fold->wants_directories
 					 ? "is of a directory, not of a trace: ask for it alone, "
 					   "and name a directory"
@@ -208,7 +208,7 @@ static int add_for_page(struct choice *choice, struct error *err)
 	for (size_t i = 0; rc == 0 && i < sizeof(rows) / sizeof(*rows); i++)
 		if (rows[i].of == EVERY || is_of_screen)
 			rc = add_fold(choice, rows[i].fold, err);
-	for (unsigned id = 0; id < SHEET_ID_COUNT; id++)
+	for (unsigned id = 0; id < TABLE_ID_COUNT; id++)
 		choice->tables[id] |= !is_asked(choice, report_of(id));
 	return rc;
 }
@@ -253,7 +253,7 @@ static const char *words_of(const struct choice_request *request)
 						       : request->words;
 }
 
-static int add_sheets(struct choice *choice, const struct choice_request *request,
+static int add_tables(struct choice *choice, const struct choice_request *request,
 		      struct error *err)
 {
 	int rc = add_words(choice, words_of(request), err);
@@ -284,7 +284,7 @@ int choice_make(struct choice *choice, const struct choice_request *request, str
 		return rc;
 	rc = request->format->kind == FORMAT_VIEWER
 		     ? add_fold(choice, viewer_find(request->format->name), err)
-		     : add_sheets(choice, request, err);
+		     : add_tables(choice, request, err);
 	choice->shown = choice->count;
 	return rc ? rc : add_for_limits(choice, request->limits, err);
 }

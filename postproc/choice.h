@@ -18,7 +18,7 @@ struct choice {
 	unsigned count;
 	/* number of folds, at the beginning, that are shown; the others serve limits only */
 	unsigned shown;
-	bool tables[SHEET_ID_COUNT]; /* to be printed */
+	bool tables[TABLE_ID_COUNT]; /* to be printed */
 	bool is_of_tables;	     /* --table named them */
 	/* any of the folds does, see struct report */
 	bool wants_ledger, wants_summary, wants_directories, wants_base, takes_by;

@@ -12,8 +12,8 @@
 static void allow(struct jail *jail, const char *directory)
 {
 	for (int i = 0; i < SANDBOX_WRITABLE_MAX; i++)
-		if (!jail->wish.writable[i]) {
-			jail->wish.writable[i] = directory;
+		if (!jail->options.writable[i]) {
+			jail->options.writable[i] = directory;
 			return;
 		}
 }
@@ -40,8 +40,8 @@ void jail_plan(struct jail *jail, const struct options *options, const struct wr
 
 	*jail = (struct jail){ .is_verbose = options->verbose };
 	/* names come from child processes; -r starts a program for them */
-	jail->wish.may_start = true;
-	jail->wish.may_execute = options->resolve;
+	jail->options.may_start = true;
+	jail->options.may_execute = options->resolve;
 	allow(jail, temporary());
 	if ((options->report || writer->kind == FORMAT_SCREEN) && output_is_named(directory))
 		allow(jail, place_of(directory, jail->report, sizeof(jail->report)));
@@ -67,7 +67,7 @@ void jail_enter(struct jail *jail, void (*say)(void *context, const char *line),
 	/* the directory that the writer would make: it finds it empty */
 	if (jail->made)
 		mkdir(jail->made, 0777);
-	walls = sandbox_enter(&jail->wish);
+	walls = sandbox_enter(&jail->options);
 	if (jail->is_verbose)
-		sandbox_describe(walls, &jail->wish, say, context);
+		sandbox_describe(walls, &jail->options, say, context);
 }

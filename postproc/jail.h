@@ -15,7 +15,7 @@
 #include "postproc/engine/pass.h"
 
 struct jail {
-	struct sandbox_wish wish;
+	struct sandbox_options options;
 	char report[PATH_MAX]; /* directory of the report's file */
 	const char *made;      /* directory to be made before, or NULL */
 	bool is_verbose, is_entered;

@@ -118,9 +118,9 @@ static void print_tables(const struct report_row *row)
 {
 	options_print_word(stdout, "", 2, row->question);
 	puts("\nTables (--table):");
-	for (enum sheet_id id = 0; id < SHEET_ID_COUNT; id++)
+	for (enum table_id id = 0; id < TABLE_ID_COUNT; id++)
 		if (report_of(id) == row)
-			options_print_word(stdout, sheet_facts(id).name, 23, sheet_facts(id).title);
+			options_print_word(stdout, table_facts(id).name, 23, table_facts(id).title);
 }
 
 static int usage(const struct options *options, const struct error *err)
@@ -178,8 +178,8 @@ static int print_formats(bool is_of_report)
 	const struct writer *format;
 
 	/* Its name is also a format of events, which is listed already. */
-	for (unsigned i = 0; (format = is_of_report ? sheets_at(i) : format_at(i)) != NULL; i++) {
-		if (!is_of_report && format->kind == FORMAT_SHEETS && writer_find(format->name))
+	for (unsigned i = 0; (format = is_of_report ? tables_at(i) : format_at(i)) != NULL; i++) {
+		if (!is_of_report && format->kind == FORMAT_TABLES && writer_find(format->name))
 			continue;
 		printf("%-12s%s%s%s; for %s\n", format->name, format->description,
 		       format->flags & FORMAT_DIRECTORY ? " (files in -o DIR)" : "",

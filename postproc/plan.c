@@ -72,11 +72,11 @@ static int refuse_format(const char *word, struct error *err)
 {
 	struct suggest suggest;
 
-	for (unsigned i = 0; sheets_at(i); i++)
-		if (!strcmp(sheets_at(i)->name, word))
+	for (unsigned i = 0; tables_at(i); i++)
+		if (!strcmp(tables_at(i)->name, word))
 			return error_set(err, EINVAL, "--format=%s: for reports: add --report=%s",
 					 word,
-					 sheets_at(i)->kind == FORMAT_VIEWER ? "summary" : "WHAT");
+					 tables_at(i)->kind == FORMAT_VIEWER ? "summary" : "WHAT");
 	suggest_begin(&suggest, word, strlen(word));
 	for (unsigned i = 0; writer_at(i); i++)
 		suggest_try(&suggest, writer_at(i)->name);

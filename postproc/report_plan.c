@@ -39,16 +39,16 @@ static void add_word(char *list, size_t size, const struct writer *format, const
 		 format->name);
 }
 
-static int plan_format(struct sheets_style *style, const struct options *options, struct error *err)
+static int plan_format(struct tables_style *style, const struct options *options, struct error *err)
 {
 	const char *of = "";
 	char list[320] = "";
 
-	style->format = sheets_at(0);
+	style->format = tables_at(0);
 	/* The screen is text. */
 	if (!options->format || !options->report)
 		return 0;
-	for (unsigned i = 0; (style->format = sheets_at(i)) != NULL; i++) {
+	for (unsigned i = 0; (style->format = tables_at(i)) != NULL; i++) {
 		if (!strcmp(options->format, style->format->name))
 			return 0;
 		add_word(list, sizeof(list), style->format, &of);
@@ -82,7 +82,7 @@ static int plan_limits(struct report_plan *plan, const struct options *options, 
 	return limits_parse(&plan->limits, "--fail-on", options->fail_on, err);
 }
 
-static void plan_colour(struct sheets_style *style, const struct options *options)
+static void plan_colour(struct tables_style *style, const struct options *options)
 {
 	enum { AUTO, ALWAYS };
 	int fd = output_is_named(options->directory) ? -1 : STDOUT_FILENO;

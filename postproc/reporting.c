@@ -7,8 +7,8 @@
 #include <sys/stat.h>
 
 #include "naming/naming.h"
-#include "postproc/engine/fitting.h"
-#include "postproc/gate/judge.h"
+#include "postproc/engine/size_limit.h"
+#include "postproc/gate/checker.h"
 #include "postproc/print/overview.h"
 #include "postproc/totals/allocators.h"
 #include "postproc/run/spans.h"
@@ -170,7 +170,7 @@ static bool has_screen(const struct fold *fold)
 }
 
 /* The requested reports fill tables, those that only limits need fill others. */
-static int end_reports(struct fold *fold, struct sheets *sheets, struct sheets *others,
+static int end_reports(struct fold *fold, struct tables *tables, struct tables *others,
 		       struct error *err)
 {
 	int rc;
@@ -178,17 +178,17 @@ static int end_reports(struct fold *fold, struct sheets *sheets, struct sheets *
 	for (unsigned i = 0; i < fold->choice->count; i++)
 		if (!is_screen(fold, i) && fold->choice->folds[i]->end)
 			fold->choice->folds[i]->end(fold->states[i],
-						    i < fold->choice->shown ? sheets : others);
+						    i < fold->choice->shown ? tables : others);
 	/* names that were resolved for matching were not shown yet */
 	naming_restart(fold->run.naming);
-	rc = sheets_failure(sheets, err);
-	return rc ? rc : sheets_failure(others, err);
+	rc = tables_failure(tables, err);
+	return rc ? rc : tables_failure(others, err);
 }
 
 /*
  * Checks the limits and prints the result first: by itself in text, as the first table elsewhere.
  */
-static int judge(struct fold *fold, struct sheets *sheets, struct sheets *others, struct out *out,
+static int judge(struct fold *fold, struct tables *tables, struct tables *others, struct out *out,
 		 struct error *err)
 {
 	const struct reporting_options *options = fold->options;
@@ -200,21 +200,21 @@ static int judge(struct fold *fold, struct sheets *sheets, struct sheets *others
 			       .is_so_far = options->is_so_far,
 			       .unread = fold->result->reading.unread,
 			       .is_empty = select_is_empty(options->reading.select.tally) };
-	struct sheets alone;
+	struct tables alone;
 	int rc;
 
-	sheets_init(&alone);
-	judge_limits(&judge, sheets, others,
-		     sheets_begin(is_alone ? &alone : sheets, SHEET_limits));
+	tables_init(&alone);
+	judge_limits(&judge, tables, others,
+		     tables_begin(is_alone ? &alone : tables, TABLE_limits));
 	fold->result->broken = judge.broken;
 	fold->result->unknown = judge.unknown;
-	rc = sheets_finish(&alone, NULL, 0, err);
+	rc = tables_finish(&alone, NULL, 0, err);
 	if (rc == 0 && is_alone && out) {
-		sheets_print(&alone, &fold->run, fold->run.naming, fold->choice->rows, 0,
+		tables_print(&alone, &fold->run, fold->run.naming, fold->choice->rows, 0,
 			     &options->style, out);
 		out_char(out, '\n');
 	}
-	sheets_free(&alone);
+	tables_free(&alone);
 	return rc;
 }
 
@@ -240,37 +240,37 @@ static const char *by_of(const struct fold *fold)
 }
 
 /* Sorts and sums the tables, and folds them for text. */
-static int finish_sheets(struct fold *fold, struct sheets *sheets, struct error *err)
+static int finish_tables(struct fold *fold, struct tables *tables, struct error *err)
 {
 	const struct reporting_options *options = fold->options;
 	const char *by = by_of(fold);
-	int rc = sheets_finish(sheets, by, options->report.top, err);
+	int rc = tables_finish(tables, by, options->report.top, err);
 
-	if (rc == 0 && !sheets_fit(sheets, options->style.format))
+	if (rc == 0 && !tables_fit(tables, options->style.format))
 		rc = error_set(err, EINVAL, "--format=%s is for trees: tree, call_tree, diff",
 			       options->style.format->name);
 	if (rc == 0 && has_flag(fold, FORMAT_PEOPLE) && !options->style.is_verbose)
-		rc = sheets_fold_same(sheets, fold->run.naming, by, options->report.top, err);
+		rc = tables_fold_same(tables, fold->run.naming, by, options->report.top, err);
 	return rc;
 }
 
-static void print_sheets(const struct fold *fold, const struct sheets *sheets, struct out *out)
+static void print_tables(const struct fold *fold, const struct tables *tables, struct out *out)
 {
-	sheets_print(sheets, &fold->run, fold->run.naming, fold->choice->rows,
+	tables_print(tables, &fold->run, fold->run.naming, fold->choice->rows,
 		     fold->choice->row_count, &fold->options->style, out);
 }
 
 /* A page with full detail, before it is reduced to fit. */
 struct page {
 	struct fold *fold;
-	const struct sheets *sheets;
+	const struct tables *tables;
 	uint32_t all; /* the detail at which it is complete */
 };
 
-static bool is_among(const struct sheets *sheets, unsigned count, enum sheet_id id)
+static bool is_among(const struct tables *tables, unsigned count, enum table_id id)
 {
 	for (unsigned i = 0; i < count; i++)
-		if (sheets->list[i].id == id)
+		if (tables->list[i].id == id)
 			return true;
 	return false;
 }
@@ -280,97 +280,97 @@ static int print_page(void *user, uint32_t detail, struct out *out, struct error
 {
 	struct page *page = user;
 	struct fold *fold = page->fold;
-	struct sheets sheets;
+	struct tables tables;
 	unsigned own;
 	int rc;
 
 	naming_restart(fold->run.naming);
 	if (detail == page->all) {
-		print_sheets(fold, page->sheets, out);
+		print_tables(fold, page->tables, out);
 		return 0;
 	}
-	sheets_init(&sheets);
+	tables_init(&tables);
 	fold->run.detail = detail;
 	for (unsigned i = 0; i < fold->choice->shown; i++)
 		if (fold->choice->folds[i]->has_detail)
-			fold->choice->folds[i]->end(fold->states[i], &sheets);
-	own = sheets.count;
-	rc = sheets_finish(&sheets, NULL, 0, err);
-	for (unsigned i = 0; i < page->sheets->count; i++)
-		if (!is_among(&sheets, own, page->sheets->list[i].id))
-			sheets.list[sheets.count++] = page->sheets->list[i];
+			fold->choice->folds[i]->end(fold->states[i], &tables);
+	own = tables.count;
+	rc = tables_finish(&tables, NULL, 0, err);
+	for (unsigned i = 0; i < page->tables->count; i++)
+		if (!is_among(&tables, own, page->tables->list[i].id))
+			tables.list[tables.count++] = page->tables->list[i];
 	if (rc == 0)
-		print_sheets(fold, &sheets, out);
-	sheets.count = own;
-	sheets_free(&sheets);
+		print_tables(fold, &tables, out);
+	tables.count = own;
+	tables_free(&tables);
 	return rc;
 }
 
 /* The detail at which the tables of a complete model leave nothing out. */
-static uint32_t detail_of(const struct sheets *sheets)
+static uint32_t detail_of(const struct tables *tables)
 {
 	size_t most = 1;
 
-	for (unsigned i = 0; i < sheets->count; i++)
-		if (sheets->list[i].rows.count > most)
-			most = sheets->list[i].rows.count;
+	for (unsigned i = 0; i < tables->count; i++)
+		if (tables->list[i].rows.count > most)
+			most = tables->list[i].rows.count;
 	return most < UINT32_MAX / SPANS_A_PLACE ? (uint32_t)most * SPANS_A_PLACE : UINT32_MAX;
 }
 
 /* Prints a page with a maximum size. */
-static int print_fitting(struct fold *fold, const struct sheets *sheets, struct out *out,
+static int print_limited(struct fold *fold, const struct tables *tables, struct out *out,
 			 struct error *err)
 {
-	struct page page = { fold, sheets, detail_of(sheets) };
-	struct fitting fitting = { .most_bytes = fold->options->report.max_bytes,
-				   .detail = page.all,
-				   .print = print_page,
-				   .user = &page };
+	struct page page = { fold, tables, detail_of(tables) };
+	struct size_limit limited = { .most_bytes = fold->options->report.max_bytes,
+				      .detail = page.all,
+				      .print = print_page,
+				      .user = &page };
 
-	return fit(&fitting, out, err);
+	return fit(&limited, out, err);
 }
 
-static int print(struct fold *fold, struct sheets *sheets, struct out *out, struct error *err)
+static int print(struct fold *fold, struct tables *tables, struct out *out, struct error *err)
 {
 	const struct report *first = fold->choice->folds[0];
 	int rc;
 
 	if (first->print)
 		return first->print(fold->states[0], out, err);
-	rc = finish_sheets(fold, sheets, err);
+	rc = finish_tables(fold, tables, err);
 	if (rc == 0)
 		rc = print_screens(fold, out, err);
 	/* The screen itself says what is missing. */
-	if (rc || (!sheets->count && has_screen(fold)))
+	if (rc || (!tables->count && has_screen(fold)))
 		return rc;
 	if (fold->options->report.max_bytes)
-		return print_fitting(fold, sheets, out, err);
-	print_sheets(fold, sheets, out);
+		return print_limited(fold, tables, out, err);
+	print_tables(fold, tables, out);
 	return 0;
 }
 
 static int answer(struct fold *fold, struct out *out, struct error *err)
 {
 	const struct reporting_options *options = fold->options;
-	struct sheets sheets, others;
+	struct tables tables, others;
 	int rc;
 
-	sheets_init(&sheets);
-	sheets_init(&others);
-	sheets.wanted = fold->choice->tables;
-	sheets.others = &others;
+	tables_init(&tables);
+	tables_init(&others);
+	tables.wanted = fold->choice->tables;
+	tables.others = &others;
 	/* Limits need all rows. */
 	if (has_flag(fold, FORMAT_PEOPLE) && options->report.top && !options->limits)
-		sheets_bound(&sheets, by_of(fold), options->report.top);
+		tables_bound(&tables, by_of(fold), options->report.top);
 	if (options->limits && !has_flag(fold, FORMAT_PEOPLE))
-		sheets_begin(&sheets, SHEET_limits);
-	rc = end_reports(fold, &sheets, &others, err);
+		tables_begin(&tables, TABLE_limits);
+	rc = end_reports(fold, &tables, &others, err);
 	if (rc == 0 && options->limits)
-		rc = judge(fold, &sheets, &others, out, err);
+		rc = judge(fold, &tables, &others, out, err);
 	if (rc == 0 && out)
-		rc = print(fold, &sheets, out, err);
-	sheets_free(&sheets);
-	sheets_free(&others);
+		rc = print(fold, &tables, out, err);
+	tables_free(&tables);
+	tables_free(&others);
 	return rc;
 }
 
@@ -396,7 +396,7 @@ static int begin(struct fold *fold, struct error *err)
 	fold->run.summary->selection = fold->options->reading.select.tally;
 	fold->run.summary->begins_late = trace_begins_late(&fold->options->reading.trace);
 	fold->run.detail = fold->options->report.max_bytes ? UINT32_MAX : 0;
-	rc = naming_create(&fold->run.naming, &fold->run.summary->atlas, &fold->options->files,
+	rc = naming_create(&fold->run.naming, &fold->run.summary->space, &fold->options->files,
 			   err);
 	if (has_screen(fold))
 		summary_watch(fold->run.summary);
@@ -485,17 +485,17 @@ static int report_briefly(const char *const *paths, size_t count,
 			  const struct reporting_options *options, struct out *out,
 			  struct reporting_result *result, struct error *err)
 {
-	struct reporting_options brief = *options;
+	struct reporting_options fast = *options;
 	struct select_tally tally = { 0 };
 	struct fold fold;
 	int rc;
 
 	if (options->reading.select.tally)
-		brief.reading.select.tally = &tally;
-	brief.reading.trace.skips_calls = true;
-	brief.reading.trace.failed = NULL;
-	brief.reading.read = NULL;
-	begin_fold(&fold, &brief, paths, count, result);
+		fast.reading.select.tally = &tally;
+	fast.reading.trace.skips_calls = true;
+	fast.reading.trace.failed = NULL;
+	fast.reading.read = NULL;
+	begin_fold(&fold, &fast, paths, count, result);
 	rc = begin(&fold, err);
 	if (rc == 0)
 		rc = read_all(&fold, paths, count, err);

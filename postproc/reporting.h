@@ -15,13 +15,13 @@
 #include "postproc/gate/baseline.h"
 #include "choice.h"
 #include "postproc/engine/engine.h"
-#include "postproc/print/sheets.h"
+#include "postproc/print/tables.h"
 
 struct reporting_options {
 	struct engine_options reading;
 	struct choice choice;
 	struct report_options report;
-	struct sheets_style style;
+	struct tables_style style;
 	struct naming_files files;
 	const char *const *base; /* traces of the run to compare with */
 	size_t base_count;

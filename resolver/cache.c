@@ -34,9 +34,9 @@ int cache_open(const char *directory, struct error *err)
  * The module's file, or NULL if answers of this module are not kept. Each style of names has files
  * of its own.
  */
-static char *path_of(const struct crew *crew, const struct entry *entry)
+static char *path_of(const struct workers *workers, const struct entry *entry)
 {
-	const struct resolve_options *options = &crew->options;
+	const struct resolve_options *options = &workers->options;
 	char digits[2 * FILES_BUILD_ID_MAX + 1] = "";
 	const uint8_t *build_id = entry->build_id_size ? entry->build_id : entry->facts.build_id;
 	unsigned size = entry->build_id_size ? entry->build_id_size : entry->facts.build_id_size;
@@ -72,21 +72,22 @@ static char *read_whole(const char *path, size_t *size)
 	return bytes;
 }
 
-static void take_message(struct crew *crew, struct entry *entry, const struct message *message)
+static void take_message(struct workers *workers, struct entry *entry,
+			 const struct message *message)
 {
 	struct answer *answer;
 	struct facts facts;
 
 	if (message_get_answer(message, &answer) == 0)
-		crew_add_answer(crew, entry, answer);
+		workers_add_answer(workers, entry, answer);
 	else if (!entry->facts.is_known && message_get_facts(message, &facts) == 0 &&
 		 facts.reason == RESOLVE_FINE)
 		entry->facts = facts;
 }
 
-void cache_load(struct crew *crew, struct entry *entry)
+void cache_load(struct workers *workers, struct entry *entry)
 {
-	cleanup_free char *path = path_of(crew, entry);
+	cleanup_free char *path = path_of(workers, entry);
 	cleanup_free char *bytes = NULL;
 	size_t size = 0, used = sizeof(mark);
 	struct message message;
@@ -98,7 +99,7 @@ void cache_load(struct crew *crew, struct entry *entry)
 	if (!bytes || size < sizeof(mark) || memcmp(bytes, &mark, sizeof(mark)) != 0)
 		return;
 	while (message_next(bytes, size, &used, &message) == 1)
-		take_message(crew, entry, &message);
+		take_message(workers, entry, &message);
 }
 
 static bool is_whole(const struct answer *answer)
@@ -131,7 +132,7 @@ static FILE *begin_file(const char *path, char **fresh)
 }
 
 /* Replaces the file atomically, because other processes may use the cache at the same time. */
-static void save(const struct crew *crew, const struct entry *entry, const char *path)
+static void save(const struct workers *workers, const struct entry *entry, const char *path)
 {
 	cleanup_free char *fresh = NULL;
 	FILE *file = begin_file(path, &fresh);
@@ -141,8 +142,8 @@ static void save(const struct crew *crew, const struct entry *entry, const char 
 		return;
 	fwrite(&mark, sizeof(mark), 1, file);
 	message_put(file, MESSAGE_FACTS, &entry->facts, sizeof(entry->facts));
-	for (size_t i = 0; crew->answers.slots && i <= crew->answers.mask; i++) {
-		const struct answer *answer = crew->answers.slots[i].item;
+	for (size_t i = 0; workers->answers.slots && i <= workers->answers.mask; i++) {
+		const struct answer *answer = workers->answers.slots[i].item;
 
 		if (answer && answer->owner == entry && is_whole(answer))
 			message_put_answer(file, answer->address, answer->symbols, answer->count);
@@ -152,15 +153,15 @@ static void save(const struct crew *crew, const struct entry *entry, const char 
 		unlink(fresh);
 }
 
-void cache_save(const struct crew *crew, struct entry *const *entries, size_t count)
+void cache_save(const struct workers *workers, struct entry *const *entries, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
 		struct entry *entry = entries[i];
-		cleanup_free char *path = path_of(crew, entry);
+		cleanup_free char *path = path_of(workers, entry);
 
 		/* Without a child there are no new answers. */
 		if (path && entry->is_employed && entry->facts.reason == RESOLVE_FINE &&
 		    !entry->facts.layout.is_debug)
-			save(crew, entry, path);
+			save(workers, entry, path);
 	}
 }

@@ -2,7 +2,7 @@
 #include "resolver/lookup.h"
 
 #include "base/memory.h"
-#include "base/table.h"
+#include "base/hash_table.h"
 #include "resolver/demangle.h"
 #include "resolver/message.h"
 #include "resolver/worker.h"
@@ -29,7 +29,7 @@ struct lookup {
 	const struct module_request *request;
 	struct module *module;
 	FILE *out;
-	struct table names;
+	struct hash_table names;
 	uint64_t sent_ns;
 };
 
@@ -109,14 +109,14 @@ static bool is_name(const void *item, const void *key)
 static const struct name *find_name(struct lookup *lookup, const char *mangled)
 {
 	uint64_t hash = hash_two(lookup->names.seed, (uintptr_t)mangled, 0);
-	struct name *name = table_find(&lookup->names, hash, is_name, mangled);
+	struct name *name = hash_table_find(&lookup->names, hash, is_name, mangled);
 
 	if (name)
 		return name;
 	name = memory_zalloc(1, sizeof(*name));
 	name->mangled = mangled;
 	read_name(lookup, name);
-	table_add(&lookup->names, hash, name);
+	hash_table_add(&lookup->names, hash, name);
 	return name;
 }
 
@@ -166,7 +166,7 @@ void lookup_run(int socket, int file, const void *job)
 	if (!lookup.out)
 		return;
 	setvbuf(lookup.out, NULL, _IOFBF, SEND_SIZE);
-	table_init(&lookup.names);
+	hash_table_init(&lookup.names);
 	tell_facts(&lookup);
 	while (lookup.module && (count = worker_question(socket, addresses)) > 0) {
 		lookup.sent_ns = now_ns();

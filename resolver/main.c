@@ -317,8 +317,9 @@ int main(int argc, char **argv)
 	plan(&settings);
 	memory_set_end(end_without_memory);
 	if (asked->verbose)
-		sandbox_describe(sandbox_probe(), &(struct sandbox_wish){ .opens_nothing = true },
-				 say_wall, NULL);
+		sandbox_describe(sandbox_probe(),
+				 &(struct sandbox_options){ .opens_nothing = true }, say_wall,
+				 NULL);
 	signal(SIGPIPE, SIG_IGN);
 	input = open_or(asked->input, O_RDONLY, STDIN_FILENO);
 	if (input < 0)

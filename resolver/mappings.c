@@ -15,14 +15,14 @@ struct mapping {
 void mappings_init(struct mappings *mappings)
 {
 	*mappings = (struct mappings){ 0 };
-	table_init(&mappings->places);
+	hash_table_init(&mappings->places);
 }
 
 void mappings_free(struct mappings *mappings)
 {
 	for (size_t i = 0; mappings->places.slots && i <= mappings->places.mask; i++)
 		free(mappings->places.slots[i].item);
-	table_free(&mappings->places);
+	hash_table_free(&mappings->places);
 	tdestroy(mappings->tree, free);
 }
 
@@ -34,7 +34,7 @@ static bool is_place(const void *item, const void *key)
 static const struct place *find_place(struct mappings *mappings, const struct place *wanted)
 {
 	uint64_t hash = hash_bytes(mappings->places.seed, wanted, sizeof(*wanted));
-	struct place *place = table_find(&mappings->places, hash, is_place, wanted);
+	struct place *place = hash_table_find(&mappings->places, hash, is_place, wanted);
 
 	if (place)
 		return place;
@@ -42,7 +42,7 @@ static const struct place *find_place(struct mappings *mappings, const struct pl
 	if (!place)
 		return NULL;
 	memcpy(place, wanted, sizeof(*place));
-	if (table_add(&mappings->places, hash, place) == 0)
+	if (hash_table_add(&mappings->places, hash, place) == 0)
 		return place;
 	free(place);
 	return NULL;

@@ -4,7 +4,7 @@
 
 /* Which module is mapped where, according to the trace so far. */
 
-#include "base/table.h"
+#include "base/hash_table.h"
 #include "resolver/layout.h"
 #include "resolver/symbol.h"
 
@@ -19,7 +19,7 @@ struct place {
 
 struct mappings {
 	void *tree; /* of struct mapping, see tsearch(3) */
-	struct table places;
+	struct hash_table places;
 };
 
 void mappings_init(struct mappings *mappings);

@@ -3,10 +3,10 @@
 
 #include "base/array.h"
 #include "base/memory.h"
-#include "base/table.h"
+#include "base/hash_table.h"
 #include "resolver/advice.h"
 #include "resolver/cache.h"
-#include "resolver/crew.h"
+#include "resolver/workers.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -14,10 +14,10 @@
 #include <string.h>
 
 struct resolve {
-	struct crew crew;
+	struct workers workers;
 	ARRAY_OF(struct entry *) entries; /* in the order of the trace */
 	struct mappings mappings;
-	struct table by_path, asks;
+	struct hash_table by_path, asks;
 	struct resolve_ask nowhere; /* the answer for addresses outside of all mappings */
 	struct resolve_totals totals;
 	uint64_t backtrace, backtrace_events;
@@ -34,10 +34,10 @@ int resolve_create(struct resolve **resolve, const struct resolve_options *optio
 	created = memory_zalloc(1, sizeof(*created));
 	if (!created)
 		return error_set(err, ENOMEM, "no memory");
-	crew_init(&created->crew, options);
+	workers_init(&created->workers, options);
 	mappings_init(&created->mappings);
-	table_init(&created->by_path);
-	table_init(&created->asks);
+	hash_table_init(&created->by_path);
+	hash_table_init(&created->asks);
 	*resolve = created;
 	return 0;
 }
@@ -56,12 +56,12 @@ void resolve_destroy(struct resolve *resolve)
 {
 	if (!resolve)
 		return;
-	cache_save(&resolve->crew, resolve->entries.items, resolve->entries.count);
-	crew_free(&resolve->crew);
+	cache_save(&resolve->workers, resolve->entries.items, resolve->entries.count);
+	workers_free(&resolve->workers);
 	for (size_t i = 0; resolve->asks.slots && i <= resolve->asks.mask; i++)
 		free(resolve->asks.slots[i].item);
-	table_free(&resolve->asks);
-	table_free(&resolve->by_path);
+	hash_table_free(&resolve->asks);
+	hash_table_free(&resolve->by_path);
 	for (size_t i = 0; i < resolve->entries.count; i++)
 		free_entry(resolve->entries.items[i]);
 	free(resolve->entries.items);
@@ -71,7 +71,7 @@ void resolve_destroy(struct resolve *resolve)
 
 void resolve_expect_machine(struct resolve *resolve, unsigned machine)
 {
-	resolve->crew.machine = machine;
+	resolve->workers.machine = machine;
 }
 
 static bool is_entry(const void *item, const void *key)
@@ -116,7 +116,7 @@ static struct entry *new_entry(const struct resolve *resolve, const struct resol
 	if (!entry)
 		return NULL;
 	entry->path = memory_text(module->path);
-	entry->file_path = file_path_of(&resolve->crew.options, module->path);
+	entry->file_path = file_path_of(&resolve->workers.options, module->path);
 	if (!entry->path || !entry->file_path) {
 		free_entry(entry);
 		return NULL;
@@ -136,7 +136,7 @@ static struct entry *new_entry(const struct resolve *resolve, const struct resol
 static struct entry *find_entry(struct resolve *resolve, const struct resolve_module *module)
 {
 	uint64_t hash = hash_bytes(resolve->by_path.seed, module->path, strlen(module->path));
-	struct entry *entry = table_find(&resolve->by_path, hash, is_entry, module);
+	struct entry *entry = hash_table_find(&resolve->by_path, hash, is_entry, module);
 	struct entry **place;
 
 	if (entry)
@@ -145,7 +145,7 @@ static struct entry *find_entry(struct resolve *resolve, const struct resolve_mo
 	if (!entry)
 		return NULL;
 	place = ARRAY_ADD(&resolve->entries);
-	if (!place || table_add(&resolve->by_path, hash, entry) != 0) {
+	if (!place || hash_table_add(&resolve->by_path, hash, entry) != 0) {
 		resolve->entries.count -= place != NULL;
 		free_entry(entry);
 		return NULL;
@@ -182,22 +182,22 @@ const struct resolve_ask *resolve_ask(struct resolve *resolve, uint64_t address,
 	if (!wanted.place)
 		return &resolve->nowhere;
 	hash = hash_two(resolve->asks.seed, (uintptr_t)wanted.place, wanted.address);
-	ask = table_find(&resolve->asks, hash, is_ask, &wanted);
+	ask = hash_table_find(&resolve->asks, hash, is_ask, &wanted);
 	if (ask)
 		return ask;
 	ask = memory_alloc(sizeof(*ask));
-	if (!ask || table_add(&resolve->asks, hash, ask) != 0) {
+	if (!ask || hash_table_add(&resolve->asks, hash, ask) != 0) {
 		free(ask);
 		return NULL;
 	}
 	*ask = wanted;
-	crew_ask(&resolve->crew, ask);
+	workers_ask(&resolve->workers, ask);
 	return ask;
 }
 
 void resolve_wait(struct resolve *resolve)
 {
-	crew_wait(&resolve->crew);
+	workers_wait(&resolve->workers);
 }
 
 void resolve_backtrace(struct resolve *resolve, uint64_t events)
@@ -313,7 +313,7 @@ static void describe(struct resolve *resolve, struct entry *entry, struct resolv
 		state->reason = RESOLVE_NO_SYMBOLS;
 	state->text = text_of(entry, state->reason);
 	if (!entry->advice)
-		entry->advice = advice_for(entry, state->reason, &resolve->crew.options);
+		entry->advice = advice_for(entry, state->reason, &resolve->workers.options);
 	state->advice = entry->advice;
 	state->build_id = entry->build_id_size ? entry->build_id : facts->build_id;
 	state->build_id_size = entry->build_id_size ? entry->build_id_size : facts->build_id_size;

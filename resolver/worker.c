@@ -79,7 +79,7 @@ __attribute__((noreturn)) static void be_child(pid_t parent, int socket, worker_
 	if (!drop_descriptors(&socket, &file) || getppid() != parent)
 		_exit(1);
 	memory_set_end(end_without_memory);
-	sandbox_enter(&(struct sandbox_wish){ .opens_nothing = true });
+	sandbox_enter(&(struct sandbox_options){ .opens_nothing = true });
 	if (!IS_SANITIZED)
 		setrlimit(RLIMIT_DATA, &memory);
 	worker_restart_clock();

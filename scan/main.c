@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
-#include "base/modest.h"
+#include "base/resource_limits.h"
 #include "base/options.h"
 #include "base/sandbox.h"
 #include "scan.h"
@@ -222,7 +222,7 @@ static int report(const struct scan *scan, struct error *err)
 
 static int run(struct scan *scan, struct error *err)
 {
-	static const struct sandbox_wish nothing;
+	static const struct sandbox_options nothing;
 	int rc = scan->exiting ? 0 : stop_await_consent(&scan->process, err);
 
 	if (rc == 0)
@@ -282,7 +282,7 @@ int main(int argc, char **argv)
 	scan.process.user = &scan;
 	scan.begun_ns = clock_ns();
 	memory_set_end(end_without_memory);
-	modest_begin();
+	resource_limits_begin();
 	if (run(&scan, &err)) {
 		tell(&scan, SCAN_FAILED, err.text);
 		return 1;

@@ -196,7 +196,7 @@ int main(int argc, char **argv)
 		"Shows a run in a browser of this machine; holdtrace view calls "
 		"it.\n";
 	struct asked asked = { 0 };
-	struct serve_wish wish = { .fd = memfd_create("holdtrace-view", MFD_CLOEXEC) };
+	struct serve_options options = { .fd = memfd_create("holdtrace-view", MFD_CLOEXEC) };
 	const struct viewer *viewer;
 	struct error err = { 0 };
 	struct serve *serve;
@@ -219,15 +219,15 @@ int main(int argc, char **argv)
 		return refuse(err.text);
 	}
 	viewer = choose_viewer(&asked);
-	status = write_run(viewer, argv + 1, wish.fd);
+	status = write_run(viewer, argv + 1, options.fd);
 	if (status)
 		return status;
-	wish.name = viewer->name;
-	wish.type = viewer->type;
-	wish.origin = *viewer->origin ? viewer->origin : NULL;
-	wish.port = asked.port.value ? (uint16_t)asked.port.value : viewer->port;
+	options.name = viewer->name;
+	options.type = viewer->type;
+	options.origin = *viewer->origin ? viewer->origin : NULL;
+	options.port = asked.port.value ? (uint16_t)asked.port.value : viewer->port;
 	block_signals();
-	if (serve_begin(&serve, &wish, &err)) {
+	if (serve_begin(&serve, &options, &err)) {
 		print_message(stderr, "%s: %s", PROGRAM, err.text);
 		return STATUS_FAILURE;
 	}

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 struct serve {
-	const struct serve_wish *wish;
+	const struct serve_options *options;
 	struct MHD_Daemon *daemon;
 	char host[32], other_host[32]; /* our address:port as browsers write it */
 	char path[128];		       /* "/SECRET/NAME" */
@@ -40,10 +40,10 @@ static void add_headers(const struct serve *serve, struct MHD_Response *response
 	MHD_add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
 	MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
 	MHD_add_response_header(response, "Referrer-Policy", "no-referrer");
-	if (!serve->wish->origin)
+	if (!serve->options->origin)
 		return;
 	MHD_add_response_header(response, MHD_HTTP_HEADER_ACCESS_CONTROL_ALLOW_ORIGIN,
-				serve->wish->origin);
+				serve->options->origin);
 	/* a public page may read from this machine (Private Network Access, a draft) */
 	MHD_add_response_header(response, "Access-Control-Allow-Private-Network", "true");
 }
@@ -63,7 +63,7 @@ static enum MHD_Result refuse(struct MHD_Connection *connection, unsigned status
 static enum MHD_Result give(const struct serve *serve, struct MHD_Connection *connection,
 			    bool with_body)
 {
-	int fd = with_body ? fcntl(serve->wish->fd, F_DUPFD_CLOEXEC, 0) : -1;
+	int fd = with_body ? fcntl(serve->options->fd, F_DUPFD_CLOEXEC, 0) : -1;
 	struct stat status;
 	struct MHD_Response *response;
 	enum MHD_Result result;
@@ -80,7 +80,8 @@ static enum MHD_Result give(const struct serve *serve, struct MHD_Connection *co
 	}
 	add_headers(serve, response);
 	if (with_body)
-		MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, serve->wish->type);
+		MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE,
+					serve->options->type);
 	result = MHD_queue_response(connection, MHD_HTTP_OK, response);
 	MHD_destroy_response(response);
 	return result;
@@ -114,26 +115,26 @@ static int make_path(struct serve *serve, struct error *err)
 	if (getrandom(secret, sizeof(secret), 0) != sizeof(secret))
 		return error_system(err, errno, "random numbers");
 	snprintf(serve->path, sizeof(serve->path), "/%016" PRIx64 "%016" PRIx64 "/%s", secret[0],
-		 secret[1], serve->wish->name);
+		 secret[1], serve->options->name);
 	return 0;
 }
 
 static int listen_to(struct serve *serve, struct error *err)
 {
 	const struct sockaddr_in address = { .sin_family = AF_INET,
-					     .sin_port = htons(serve->wish->port),
+					     .sin_port = htons(serve->options->port),
 					     .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	const union MHD_DaemonInfo *info;
 	unsigned port;
 
-	serve->daemon = MHD_start_daemon(MHD_USE_INTERNAL_POLLING_THREAD, serve->wish->port, NULL,
-					 NULL, answer, serve, MHD_OPTION_SOCK_ADDR, &address,
+	serve->daemon = MHD_start_daemon(MHD_USE_INTERNAL_POLLING_THREAD, serve->options->port,
+					 NULL, NULL, answer, serve, MHD_OPTION_SOCK_ADDR, &address,
 					 MHD_OPTION_CONNECTION_LIMIT, 64u,
 					 MHD_OPTION_CONNECTION_TIMEOUT, 30u, MHD_OPTION_END);
-	if (!serve->daemon && serve->wish->port)
+	if (!serve->daemon && serve->options->port)
 		return error_set(err, EADDRINUSE,
 				 "port %u of this machine cannot be had: another program has it",
-				 serve->wish->port);
+				 serve->options->port);
 	info = serve->daemon ? MHD_get_daemon_info(serve->daemon, MHD_DAEMON_INFO_BIND_PORT) : NULL;
 	if (!info)
 		return error_set(err, EIO, "nothing can be served on this machine");
@@ -144,14 +145,14 @@ static int listen_to(struct serve *serve, struct error *err)
 	return 0;
 }
 
-int serve_begin(struct serve **result, const struct serve_wish *wish, struct error *err)
+int serve_begin(struct serve **result, const struct serve_options *options, struct error *err)
 {
 	struct serve *serve = calloc(1, sizeof(*serve));
 	int status;
 
 	if (!serve)
 		return error_system(err, ENOMEM, "server");
-	serve->wish = wish;
+	serve->options = options;
 	status = make_path(serve, err);
 	if (!status)
 		status = listen_to(serve, err);

@@ -13,7 +13,7 @@
 
 struct serve;
 
-struct serve_wish {
+struct serve_options {
 	int fd;		    /* a regular file at any offset; the caller closes it */
 	const char *name;   /* file name in the address */
 	const char *type;   /* media type */
@@ -25,7 +25,7 @@ struct serve_wish {
  * Serves in a new thread until serve_end(); wish must live as long. Returns 0, -EADDRINUSE or
  * another negative errno.
  */
-int serve_begin(struct serve **serve, const struct serve_wish *wish, struct error *err);
+int serve_begin(struct serve **serve, const struct serve_options *options, struct error *err);
 
 /* "http://127.0.0.1:PORT/SECRET/NAME", valid until serve_end(). */
 const char *serve_address(const struct serve *serve);

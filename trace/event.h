@@ -110,7 +110,7 @@ struct function {
 	const struct hook *hook; /* the row of hooks.def with this name, or NULL */
 };
 
-#define BACKTRACE_OF_ATLAS UINT32_MAX /* id of a backtrace whose node is in an address map */
+#define BACKTRACE_OF_SPACE UINT32_MAX /* id of a backtrace whose node is in an address map */
 
 struct backtrace {
 	uint32_t id; /* from 0, in order of appearance */

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
-#include "base/table.h"
+#include "base/hash_table.h"
 
 #define SLOTS_MIN 64u
 
@@ -24,9 +24,9 @@ const struct trace_node trace_no_node;
 
 void trace_nodes_init(struct trace_nodes *nodes, struct pool *pool)
 {
-	struct table seeded;
+	struct hash_table seeded;
 
-	table_init(&seeded);
+	hash_table_init(&seeded);
 	*nodes = (struct trace_nodes){ .pool = pool, .seed = seeded.seed };
 }
 

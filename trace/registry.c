@@ -18,22 +18,22 @@ void registry_init(struct registry *registry, uint64_t limit)
 {
 	memset(registry, 0, sizeof(*registry));
 	registry->pool.limit = limit;
-	table_init(&registry->texts);
-	table_init(&registry->functions);
-	table_init(&registry->not_plain);
-	table_init(&registry->by_frames);
+	hash_table_init(&registry->texts);
+	hash_table_init(&registry->functions);
+	hash_table_init(&registry->not_plain);
+	hash_table_init(&registry->by_frames);
 	trace_nodes_init(&registry->nodes, &registry->pool);
-	table_init(&registry->resources);
+	hash_table_init(&registry->resources);
 }
 
 void registry_free(struct registry *registry)
 {
-	table_free(&registry->texts);
-	table_free(&registry->functions);
-	table_free(&registry->not_plain);
-	table_free(&registry->by_frames);
+	hash_table_free(&registry->texts);
+	hash_table_free(&registry->functions);
+	hash_table_free(&registry->not_plain);
+	hash_table_free(&registry->by_frames);
 	trace_nodes_free(&registry->nodes);
-	table_free(&registry->resources);
+	hash_table_free(&registry->resources);
 	free(registry->by_node.items);
 	free(registry->function_list.items);
 	free(registry->backtrace_list.items);
@@ -45,7 +45,7 @@ void registry_free(struct registry *registry)
 
 void registry_begin_stream(struct registry *registry)
 {
-	table_free(&registry->resources);
+	hash_table_free(&registry->resources);
 	memset(registry->small, 0, sizeof(registry->small));
 	registry->ranges.count = 0;
 	registry->contests.count = 0;
@@ -76,7 +76,7 @@ const char *registry_text(struct registry *registry, const char *text, size_t le
 {
 	struct text_key key = { text, length };
 	uint64_t hash = hash_bytes(registry->texts.seed, text, length);
-	struct text_item *item = table_find(&registry->texts, hash, text_equal, &key);
+	struct text_item *item = hash_table_find(&registry->texts, hash, text_equal, &key);
 
 	if (item)
 		return item->text;
@@ -86,7 +86,7 @@ const char *registry_text(struct registry *registry, const char *text, size_t le
 	item->length = length;
 	memcpy(item->text, text, length);
 	item->text[length] = '\0';
-	return table_add(&registry->texts, hash, item) ? NULL : item->text;
+	return hash_table_add(&registry->texts, hash, item) ? NULL : item->text;
 }
 
 static bool function_equal(const void *item, const void *key)
@@ -102,7 +102,8 @@ const struct function *registry_function(struct registry *registry, const char *
 {
 	struct text_key key = { name, length };
 	uint64_t hash = hash_bytes(registry->functions.seed, name, length);
-	struct function *function = table_find(&registry->functions, hash, function_equal, &key);
+	struct function *function =
+		hash_table_find(&registry->functions, hash, function_equal, &key);
 	struct function **place;
 
 	if (function)
@@ -120,7 +121,7 @@ const struct function *registry_function(struct registry *registry, const char *
 	if (!place)
 		return NULL;
 	*place = function;
-	return table_add(&registry->functions, hash, function) ? NULL : function;
+	return hash_table_add(&registry->functions, hash, function) ? NULL : function;
 }
 
 /* backtraces */
@@ -273,12 +274,12 @@ static const struct backtrace *keyed_backtrace(struct registry *registry,
 		return plain_backtrace(registry, key);
 	if (key->texts)
 		hash = hash_bytes(hash, key->texts, key->count * sizeof(*key->texts));
-	backtrace = table_find(&registry->not_plain, hash, backtrace_equal, key);
+	backtrace = hash_table_find(&registry->not_plain, hash, backtrace_equal, key);
 	if (backtrace)
 		return backtrace;
 	backtrace = add_backtrace(registry, key);
-	return backtrace && table_add(&registry->not_plain, hash, backtrace) == 0 ? backtrace
-										  : NULL;
+	return backtrace && hash_table_add(&registry->not_plain, hash, backtrace) == 0 ? backtrace
+										       : NULL;
 }
 
 const struct backtrace *registry_node_backtrace(struct registry *registry,
@@ -306,12 +307,13 @@ const struct backtrace *registry_backtrace(struct registry *registry, const uint
 		hash = hash_bytes(hash, texts, count * sizeof(*texts));
 	if (key.epoch)
 		hash = hash_two(registry->by_frames.seed, hash, key.epoch);
-	found = table_find(&registry->by_frames, hash, backtrace_equal, &key);
+	found = hash_table_find(&registry->by_frames, hash, backtrace_equal, &key);
 	if (found)
 		return found;
 	key.node = trace_nodes_of(&registry->nodes, key.frames, count);
 	found = key.node ? keyed_backtrace(registry, &key) : NULL;
-	return found && table_add(&registry->by_frames, hash, (void *)found) == 0 ? found : NULL;
+	return found && hash_table_add(&registry->by_frames, hash, (void *)found) == 0 ? found
+										       : NULL;
 }
 
 const struct backtrace *registry_adopt_backtrace(struct registry *registry,
@@ -342,8 +344,8 @@ static struct resource_class *resource_find(const struct registry *registry, uin
 {
 	if (ordinal < REGISTRY_SMALL)
 		return registry->small[ordinal];
-	return table_find(&registry->resources, hash_two(registry->resources.seed, ordinal, 0),
-			  resource_equal, &ordinal);
+	return hash_table_find(&registry->resources, hash_two(registry->resources.seed, ordinal, 0),
+			       resource_equal, &ordinal);
 }
 
 static enum resource resource_by_type(const char *type)
@@ -365,8 +367,8 @@ static int resource_put(struct registry *registry, struct resource_class *resour
 		return 0;
 	}
 	if (old)
-		table_remove(&registry->resources, hash, old);
-	return table_add(&registry->resources, hash, resource);
+		hash_table_remove(&registry->resources, hash, old);
+	return hash_table_add(&registry->resources, hash, resource);
 }
 
 const struct resource_class *registry_search_resource(struct registry *registry, uint32_t ordinal)

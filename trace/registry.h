@@ -13,7 +13,7 @@
 
 #include "base/array.h"
 #include "base/pool.h"
-#include "base/table.h"
+#include "base/hash_table.h"
 #include "trace/event.h"
 
 #define CONTESTS_MAX   128u
@@ -32,18 +32,18 @@ struct contest {
 
 struct registry {
 	struct pool pool;
-	struct table texts, functions;
+	struct hash_table texts, functions;
 	struct trace_nodes nodes;
-	ARRAY_OF(uint32_t) by_node; /* id + 1 of the plain backtrace of a node */
-	struct table not_plain;	    /* backtraces with texts or an epoch */
-	struct table by_frames;	    /* backtraces that were added by their frames */
+	ARRAY_OF(uint32_t) by_node;  /* id + 1 of the plain backtrace of a node */
+	struct hash_table not_plain; /* backtraces with texts or an epoch */
+	struct hash_table by_frames; /* backtraces that were added by their frames */
 	ARRAY_OF(struct function *) function_list;
 	ARRAY_OF(struct backtrace *) backtrace_list;
 	ARRAY_OF(struct trace_mapping *) mapping_list;
 	uint32_t resource_count; /* next id */
 
 	/* of the stream that is being read */
-	struct table resources;			      /* by ordinal */
+	struct hash_table resources;		      /* by ordinal */
 	struct resource_class *small[REGISTRY_SMALL]; /* of small ordinals, without a search */
 	ARRAY_OF(struct mapping_range) ranges; /* of code, ordered by address, without overlaps */
 	ARRAY_OF(struct contest) contests;     /* in order of appearance, at most CONTESTS_MAX */

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "base/table.h"
+#include "base/hash_table.h"
 
 #define SEARCH_BUDGET	  256u	   /* edges visited for each new one */
 #define SEARCH_BUDGET_ALL 4000000u /* per process */
@@ -23,15 +23,15 @@ void lock_order_free(struct lock_order *order)
 	free(order->nodes.items);
 	free(order->edges.items);
 	free(order->ways.items);
-	free(order->circles.items);
+	free(order->cycles.items);
 }
 
 void lock_order_clear(struct lock_order *order)
 {
 	map_clear(&order->index);
-	order->nodes.count = order->edges.count = order->ways.count = order->circles.count = 0;
+	order->nodes.count = order->edges.count = order->ways.count = order->cycles.count = 0;
 	order->spare_edge = order->spare_way = 0;
-	order->circles_left_out = order->searched = 0;
+	order->cycles_left_out = order->searched = 0;
 }
 
 /* ---- edges and ways ---- */
@@ -160,7 +160,7 @@ static bool is_blocking(const struct lock_order_way *waiter, const struct lock_o
 	return !waiter->is_to_shared || !holder->is_from_shared;
 }
 
-static bool is_circle(const struct lock_order_way *const *ways, unsigned count)
+static bool is_cycle(const struct lock_order_way *const *ways, unsigned count)
 {
 	for (unsigned i = 0; i < count; i++) {
 		if (!is_blocking(ways[i], ways[(i + 1) % count]))
@@ -173,7 +173,7 @@ static bool is_circle(const struct lock_order_way *const *ways, unsigned count)
 }
 
 /* True if the sites of a equal those of b, starting at step turn of b. */
-static bool is_turned(const struct lock_order_circle *a, const struct lock_order_circle *b,
+static bool is_turned(const struct lock_order_cycle *a, const struct lock_order_cycle *b,
 		      unsigned turn)
 {
 	for (unsigned i = 0; i < a->count; i++) {
@@ -186,28 +186,28 @@ static bool is_turned(const struct lock_order_circle *a, const struct lock_order
 	return true;
 }
 
-static struct lock_order_circle *find_circle(const struct lock_order *order,
-					     const struct lock_order_circle *wanted)
+static struct lock_order_cycle *find_cycle(const struct lock_order *order,
+					   const struct lock_order_cycle *wanted)
 {
-	for (size_t i = 0; i < order->circles.count; i++) {
-		struct lock_order_circle *circle = &order->circles.items[i];
+	for (size_t i = 0; i < order->cycles.count; i++) {
+		struct lock_order_cycle *cycle = &order->cycles.items[i];
 
-		if (circle->signature != wanted->signature || circle->count != wanted->count)
+		if (cycle->signature != wanted->signature || cycle->count != wanted->count)
 			continue;
-		for (unsigned turn = 0; turn < circle->count; turn++)
-			if (is_turned(circle, wanted, turn))
-				return circle;
+		for (unsigned turn = 0; turn < cycle->count; turn++)
+			if (is_turned(cycle, wanted, turn))
+				return cycle;
 	}
 	return NULL;
 }
 
 /* Independent of the step at which the cycle starts. */
-static uint64_t signature_of(const struct lock_order_circle *circle)
+static uint64_t signature_of(const struct lock_order_cycle *cycle)
 {
 	uint64_t signature = 0;
 
-	for (unsigned i = 0; i < circle->count; i++)
-		signature += hash_two(0, circle->steps[i].from_site, circle->steps[i].to_site);
+	for (unsigned i = 0; i < cycle->count; i++)
+		signature += hash_two(0, cycle->steps[i].from_site, cycle->steps[i].to_site);
 	return signature;
 }
 
@@ -219,13 +219,13 @@ static bool is_one_thread(const struct lock_order_way *const *ways, unsigned cou
 	return true;
 }
 
-static int note_circle(struct lock_order *order, const uint32_t *edges,
-		       const struct lock_order_way *const *ways, unsigned count)
+static int note_cycle(struct lock_order *order, const uint32_t *edges,
+		      const struct lock_order_way *const *ways, unsigned count)
 {
-	struct lock_order_circle circle = { .count = count }, *known;
+	struct lock_order_cycle cycle = { .count = count }, *known;
 
 	for (unsigned i = 0; i < count; i++)
-		circle.steps[i] = (struct lock_order_step){
+		cycle.steps[i] = (struct lock_order_step){
 			.from_object = order->edges.items[edges[i]].from_object,
 			.to_object = order->edges.items[edges[i]].to_object,
 			.from_site = ways[i]->from_site,
@@ -233,21 +233,21 @@ static int note_circle(struct lock_order *order, const uint32_t *edges,
 			.thread = ways[i]->thread,
 			.count = ways[i]->count,
 		};
-	circle.signature = signature_of(&circle);
-	circle.is_one_thread = is_one_thread(ways, count);
-	known = find_circle(order, &circle);
-	if (known && known->is_one_thread && !circle.is_one_thread)
-		*known = circle;
+	cycle.signature = signature_of(&cycle);
+	cycle.is_one_thread = is_one_thread(ways, count);
+	known = find_cycle(order, &cycle);
+	if (known && known->is_one_thread && !cycle.is_one_thread)
+		*known = cycle;
 	if (known)
 		return 0;
-	if (order->circles.count >= LOCK_ORDER_CIRCLES) {
-		order->circles_left_out++;
+	if (order->cycles.count >= LOCK_ORDER_CIRCLES) {
+		order->cycles_left_out++;
 		return 0;
 	}
-	known = ARRAY_ADD(&order->circles);
+	known = ARRAY_ADD(&order->cycles);
 	if (!known)
 		return -ENOMEM;
-	*known = circle;
+	*known = cycle;
 	return 0;
 }
 
@@ -264,8 +264,8 @@ static int close_two(struct lock_order *order, uint32_t index, uint32_t way)
 	for (uint32_t other = order->edges.items[back].ways; rc == 0 && other;
 	     other = order->ways.items[other].next) {
 		ways[1] = &order->ways.items[other];
-		if (is_circle(ways, 2))
-			rc = note_circle(order, (uint32_t[]){ index, back }, ways, 2);
+		if (is_cycle(ways, 2))
+			rc = note_cycle(order, (uint32_t[]){ index, back }, ways, 2);
 	}
 	return rc;
 }
@@ -310,8 +310,8 @@ static int search_on(struct search *search)
 		search->count++;
 		if (edge->to != first)
 			rc = search->count < LOCK_ORDER_STEPS ? search_on(search) : 0;
-		else if (is_circle(search->ways, search->count))
-			rc = note_circle(order, search->edges, search->ways, search->count);
+		else if (is_cycle(search->ways, search->count))
+			rc = note_cycle(order, search->edges, search->ways, search->count);
 		search->count--;
 	}
 	return rc;

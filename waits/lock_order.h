@@ -66,7 +66,7 @@ struct lock_order_step {
 };
 
 /* Step i leads from one lock to the first lock of step i + 1; the last step leads to the first. */
-struct lock_order_circle {
+struct lock_order_cycle {
 	unsigned count;
 	uint64_t signature;
 	struct lock_order_step steps[LOCK_ORDER_STEPS];
@@ -79,8 +79,8 @@ struct lock_order {
 	ARRAY_OF(struct lock_order_edge) edges; /* from 1 */
 	ARRAY_OF(struct lock_order_way) ways;	/* from 1 */
 	uint32_t spare_edge, spare_way;
-	ARRAY_OF(struct lock_order_circle) circles;
-	uint64_t circles_left_out;
+	ARRAY_OF(struct lock_order_cycle) cycles;
+	uint64_t cycles_left_out;
 	uint64_t searched; /* edges, in the search for cycles of more than two */
 };
 

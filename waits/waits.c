@@ -6,12 +6,12 @@
 void waits_init(struct waits *waits)
 {
 	*waits = (struct waits){ 0 };
-	table_init(&waits->objects);
+	hash_table_init(&waits->objects);
 }
 
 void waits_free(struct waits *waits)
 {
-	table_free(&waits->objects);
+	hash_table_free(&waits->objects);
 	pool_free(&waits->pool);
 }
 
@@ -26,8 +26,8 @@ static struct waits_object *find(const struct waits *waits, uint32_t class, uint
 {
 	const struct waits_object key = { .class = class, .object = object };
 
-	return table_find(&waits->objects, hash_two(waits->objects.seed, object, class), is_object,
-			  &key);
+	return hash_table_find(&waits->objects, hash_two(waits->objects.seed, object, class),
+			       is_object, &key);
 }
 
 struct waits_object *waits_object(struct waits *waits, uint32_t class, uint64_t object)
@@ -41,7 +41,8 @@ struct waits_object *waits_object(struct waits *waits, uint32_t class, uint64_t 
 		return NULL;
 	found->class = class;
 	found->object = object;
-	return table_add(&waits->objects, hash_two(waits->objects.seed, object, class), found) == 0
+	return hash_table_add(&waits->objects, hash_two(waits->objects.seed, object, class),
+			      found) == 0
 		       ? found
 		       : NULL;
 }

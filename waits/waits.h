@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #include "base/pool.h"
-#include "base/table.h"
+#include "base/hash_table.h"
 
 #define WAITS_STEPS	  5u /* below 1 us, 1 to 2, 2 to 4, 4 to 8, from 8 us */
 #define WAITS_SPEEDS	  512u
@@ -63,7 +63,7 @@ struct waits_call {
 
 /* The objects of one process. */
 struct waits {
-	struct table objects;
+	struct hash_table objects;
 	struct pool pool;
 };
 

@@ -25,7 +25,7 @@ int etrace_lines_init(struct etrace_lines *lines, struct error *err)
 	if (!directory || !*directory)
 		directory = "/tmp";
 	lines->directory = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	spool_init(&lines->spool, lines->directory);
+	spill_init(&lines->spill, lines->directory);
 	if (lines->directory < 0)
 		return error_system(err, errno, "%s: place for temporary files", directory);
 	return 0;
@@ -33,7 +33,7 @@ int etrace_lines_init(struct etrace_lines *lines, struct error *err)
 
 void etrace_lines_free(struct etrace_lines *lines)
 {
-	spool_close(&lines->spool);
+	spill_close(&lines->spill);
 	if (lines->directory >= 0)
 		close(lines->directory);
 	free(lines->buffer.items);
@@ -76,7 +76,7 @@ static void spill(struct etrace_lines *lines)
 	uint64_t offset;
 
 	if (!lines->error)
-		lines->error = spool_append(&lines->spool, lines->buffer.items, lines->buffer.count,
+		lines->error = spill_append(&lines->spill, lines->buffer.items, lines->buffer.count,
 					    &offset, &lines->why);
 	lines->buffer.count = lines->block = 0;
 }
@@ -341,13 +341,13 @@ static size_t whole_blocks(const char *text, size_t size)
 }
 
 /* Reads the spill file through the buffer, which is free now. */
-static int print_spool(struct etrace_lines *lines, struct printer *printer, struct error *err)
+static int print_spill(struct etrace_lines *lines, struct printer *printer, struct error *err)
 {
-	uint64_t left = lines->spool.size, at = 0;
+	uint64_t left = lines->spill.size, at = 0;
 
 	while (left) {
 		size_t size = left < lines->buffer.capacity ? (size_t)left : lines->buffer.capacity;
-		int rc = spool_read(&lines->spool, at, lines->buffer.items, size, err);
+		int rc = spill_read(&lines->spill, at, lines->buffer.items, size, err);
 
 		if (rc)
 			return rc;
@@ -365,9 +365,9 @@ static int print_all(struct etrace_lines *lines, struct printer *printer, struct
 	int rc = 0;
 
 	end_block(lines);
-	if (lines->spool.size) {
+	if (lines->spill.size) {
 		spill(lines);
-		rc = lines->error ? 0 : print_spool(lines, printer, err);
+		rc = lines->error ? 0 : print_spill(lines, printer, err);
 	} else {
 		print_piece(printer, lines->buffer.items, lines->buffer.count);
 	}

@@ -15,7 +15,7 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "base/out.h"
-#include "base/spool.h"
+#include "base/spill_file.h"
 #include "dialects/etrace/tasks.h"
 
 struct etrace_block {
@@ -25,7 +25,7 @@ struct etrace_block {
 };
 
 struct etrace_lines {
-	struct spool spool;
+	struct spill_file spill;
 	int directory; /* of the spill file */
 	ARRAY_OF(char) buffer;
 	size_t block; /* start of the current block */

@@ -32,29 +32,29 @@ struct task_key {
 void tasks_init(struct tasks *tasks)
 {
 	memset(tasks, 0, sizeof(*tasks));
-	table_init(&tasks->handles);
-	table_init(&tasks->leaders);
-	table_init(&tasks->by_tid);
-	table_init(&tasks->streams);
-	table_init(&tasks->numbers);
+	hash_table_init(&tasks->handles);
+	hash_table_init(&tasks->leaders);
+	hash_table_init(&tasks->by_tid);
+	hash_table_init(&tasks->streams);
+	hash_table_init(&tasks->numbers);
 }
 
 void tasks_free(struct tasks *tasks)
 {
 	for (struct task_process *process = tasks->processes; process; process = process->next)
 		places_free(&process->places);
-	table_free(&tasks->handles);
-	table_free(&tasks->leaders);
-	table_free(&tasks->by_tid);
-	table_free(&tasks->streams);
-	table_free(&tasks->numbers);
+	hash_table_free(&tasks->handles);
+	hash_table_free(&tasks->leaders);
+	hash_table_free(&tasks->by_tid);
+	hash_table_free(&tasks->streams);
+	hash_table_free(&tasks->numbers);
 	free(tasks->list.items);
 	free(tasks->births.items);
 	free(tasks->exits.items);
 	pool_free(&tasks->pool);
 }
 
-static uint64_t hash_key(const struct table *table, const struct task_key *key)
+static uint64_t hash_key(const struct hash_table *table, const struct task_key *key)
 {
 	return hash_two(table->seed, (uintptr_t)key->process, key->number);
 }
@@ -148,12 +148,12 @@ static struct task_birth birth_by(const struct task *parent, const struct event 
 static struct task_leader *find_leader(struct tasks *tasks, uint32_t pid)
 {
 	uint64_t hash = hash_two(tasks->leaders.seed, pid, 0);
-	struct task_leader *leader = table_find(&tasks->leaders, hash, is_pid, &pid);
+	struct task_leader *leader = hash_table_find(&tasks->leaders, hash, is_pid, &pid);
 
 	if (leader)
 		return leader;
 	leader = pool_zalloc(&tasks->pool, sizeof(*leader));
-	table_add(&tasks->leaders, hash, leader);
+	hash_table_add(&tasks->leaders, hash, leader);
 	leader->pid = pid;
 	return leader;
 }
@@ -164,9 +164,9 @@ static struct task_process *process_of(const struct tasks *tasks, const uint64_t
 	const struct trace_process wanted = { .session = { session[0], session[1] },
 					      .stream = stream };
 
-	return table_find(&tasks->numbers,
-			  hash_two(tasks->numbers.seed, session[0] ^ session[1], stream), is_number,
-			  &wanted);
+	return hash_table_find(&tasks->numbers,
+			       hash_two(tasks->numbers.seed, session[0] ^ session[1], stream),
+			       is_number, &wanted);
 }
 
 /* Finds the parent by its stream number, since a pid may have been reused. */
@@ -188,7 +188,7 @@ static void add_number(struct tasks *tasks, struct task_process *process)
 
 	if (!facts->has_tails || process_of(tasks, facts->session, facts->stream))
 		return;
-	table_add(
+	hash_table_add(
 		&tasks->numbers,
 		hash_two(tasks->numbers.seed, facts->session[0] ^ facts->session[1], facts->stream),
 		process);
@@ -199,12 +199,12 @@ static void adopt(struct tasks *tasks, struct task *task, struct task_process *p
 	struct task_key key = { task->owner, task->tid };
 
 	if (task->owner)
-		table_remove(&tasks->by_tid, hash_key(&tasks->by_tid, &key), task);
+		hash_table_remove(&tasks->by_tid, hash_key(&tasks->by_tid, &key), task);
 	task->owner = process;
 	task->next = process->tasks;
 	process->tasks = task;
 	key.process = process;
-	table_add(&tasks->by_tid, hash_key(&tasks->by_tid, &key), task);
+	hash_table_add(&tasks->by_tid, hash_key(&tasks->by_tid, &key), task);
 }
 
 /* The first task: from a recorded fork, continued after an exec, or new. */
@@ -237,7 +237,7 @@ static struct task_process *begin_process(struct tasks *tasks, const struct even
 			    : event->process->has_tails ? event->process->start_ns
 							: 0;
 
-	table_add(&tasks->streams, hash, process);
+	hash_table_add(&tasks->streams, hash, process);
 	process->facts = event->process;
 	process->next = tasks->processes;
 	tasks->processes = process;
@@ -254,7 +254,7 @@ struct task_process *tasks_process(struct tasks *tasks, const struct event *even
 	if (process && process->facts == event->process)
 		return process;
 	hash = hash_two(tasks->streams.seed, (uintptr_t)event->process, 0);
-	process = table_find(&tasks->streams, hash, is_stream, event->process);
+	process = hash_table_find(&tasks->streams, hash, is_stream, event->process);
 	if (!process)
 		process = begin_process(tasks, event, hash);
 	tasks->last_process = process;
@@ -269,12 +269,12 @@ static struct task_handle *find_handle(struct tasks *tasks, const struct task_pr
 {
 	struct task_key key = { process, pthread };
 	uint64_t hash = hash_key(&tasks->handles, &key);
-	struct task_handle *handle = table_find(&tasks->handles, hash, is_handle, &key);
+	struct task_handle *handle = hash_table_find(&tasks->handles, hash, is_handle, &key);
 
 	if (handle)
 		return handle;
 	handle = pool_zalloc(&tasks->pool, sizeof(*handle));
-	table_add(&tasks->handles, hash, handle);
+	hash_table_add(&tasks->handles, hash, handle);
 	handle->process = process;
 	handle->pthread = pthread;
 	return handle;
@@ -321,7 +321,8 @@ struct task *tasks_of(struct tasks *tasks, struct task_process *process, const s
 	struct task *task = tasks->last_task;
 
 	if (!task || task->tid != tid)
-		task = table_find(&tasks->by_tid, hash_key(&tasks->by_tid, &key), is_tid, &key);
+		task = hash_table_find(&tasks->by_tid, hash_key(&tasks->by_tid, &key), is_tid,
+				       &key);
 	if (!task)
 		task = begin_thread(tasks, process, event, tid);
 	if (event->pthread && event->pthread != task->pthread)
@@ -335,7 +336,7 @@ static struct task_handle *known_handle(const struct tasks *tasks,
 {
 	struct task_key key = { process, pthread };
 
-	return table_find(&tasks->handles, hash_key(&tasks->handles, &key), is_handle, &key);
+	return hash_table_find(&tasks->handles, hash_key(&tasks->handles, &key), is_handle, &key);
 }
 
 struct task *tasks_by_handle(const struct tasks *tasks, const struct task_process *process,
@@ -368,7 +369,7 @@ void tasks_end(struct tasks *tasks, struct task *task)
 		return;
 	task->has_ended = true;
 	if (task->owner)
-		table_remove(&tasks->by_tid, hash_key(&tasks->by_tid, &key), task);
+		hash_table_remove(&tasks->by_tid, hash_key(&tasks->by_tid, &key), task);
 	tasks->last_task = NULL;
 }
 

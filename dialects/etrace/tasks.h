@@ -16,7 +16,7 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "base/pool.h"
-#include "base/table.h"
+#include "base/hash_table.h"
 #include "dialects/places.h"
 #include "trace/event.h"
 
@@ -69,11 +69,12 @@ struct task_exit {
 
 struct tasks {
 	struct pool pool;
-	struct table handles; /* struct task_handle, by process and pthread_t */
-	struct table leaders; /* struct task_leader, by pid */
-	struct table by_tid;  /* struct task, by process and tid: only tasks that have not ended */
-	struct table streams; /* struct task_process, by the trace's process */
-	struct table numbers; /* struct task_process, by session and stream number */
+	struct hash_table handles; /* struct task_handle, by process and pthread_t */
+	struct hash_table leaders; /* struct task_leader, by pid */
+	struct hash_table
+		by_tid; /* struct task, by process and tid: only tasks that have not ended */
+	struct hash_table streams;	/* struct task_process, by the trace's process */
+	struct hash_table numbers;	/* struct task_process, by session and stream number */
 	struct task_process *processes; /* newest first */
 	ARRAY_OF(struct task *) list;	/* by number */
 	ARRAY_OF(struct task_birth) births;

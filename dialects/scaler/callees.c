@@ -12,14 +12,14 @@
 void callees_init(struct callees *callees)
 {
 	memset(callees, 0, sizeof(*callees));
-	table_init(&callees->paths);
-	table_init(&callees->symbols);
+	hash_table_init(&callees->paths);
+	hash_table_init(&callees->symbols);
 }
 
 void callees_free(struct callees *callees)
 {
-	table_free(&callees->paths);
-	table_free(&callees->symbols);
+	hash_table_free(&callees->paths);
+	hash_table_free(&callees->symbols);
 	free(callees->files.items);
 	free(callees->list.items);
 	free(callees->mappings.items);
@@ -45,7 +45,8 @@ static bool callee_equal(const void *item, const void *key)
 static struct callee_file *file_of(struct callees *callees, const char *path)
 {
 	uint64_t hash = hash_bytes(callees->paths.seed, path, strlen(path));
-	struct callee_file *file = table_find(&callees->paths, hash, file_equal, path), **place;
+	struct callee_file *file = hash_table_find(&callees->paths, hash, file_equal, path),
+			   **place;
 
 	if (file)
 		return file;
@@ -54,7 +55,7 @@ static struct callee_file *file_of(struct callees *callees, const char *path)
 	*place = file;
 	file->number = (uint32_t)callees->files.count - 1;
 	file->path = pool_text(&callees->pool, path, strlen(path));
-	table_add(&callees->paths, hash, file);
+	hash_table_add(&callees->paths, hash, file);
 	return file;
 }
 
@@ -89,7 +90,8 @@ static uint32_t add_callee(struct callees *callees, struct callee_file *file, co
 {
 	struct callee key = { .file = file, .name = name };
 	uint64_t hash = hash_bytes(callees->symbols.seed + file->number, name, strlen(name));
-	struct callee *callee = table_find(&callees->symbols, hash, callee_equal, &key), **place;
+	struct callee *callee = hash_table_find(&callees->symbols, hash, callee_equal, &key),
+		      **place;
 
 	if (!callee) {
 		callee = pool_zalloc(&callees->pool, sizeof(*callee));
@@ -98,7 +100,7 @@ static uint32_t add_callee(struct callees *callees, struct callee_file *file, co
 		callee->file = file;
 		callee->symbol = (uint32_t)callees->list.count - 1;
 		callee->name = pool_text(&callees->pool, name, strlen(name));
-		table_add(&callees->symbols, hash, callee);
+		hash_table_add(&callees->symbols, hash, callee);
 	}
 	return callee->symbol;
 }

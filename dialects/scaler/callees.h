@@ -12,7 +12,7 @@
 
 #include "base/array.h"
 #include "base/pool.h"
-#include "base/table.h"
+#include "base/hash_table.h"
 #include "trace/event.h"
 
 struct callee_file {
@@ -31,7 +31,7 @@ struct callee {
 
 struct callees {
 	struct pool pool;
-	struct table paths, symbols;
+	struct hash_table paths, symbols;
 	ARRAY_OF(struct callee_file *) files;	 /* by number */
 	ARRAY_OF(struct callee *) list;		 /* by symbol */
 	ARRAY_OF(struct callee_file *) mappings; /* by id of the mapping */

@@ -90,7 +90,7 @@ static void take_mapping(struct scaler *scaler, const struct trace_mapping *mapp
 	if (!scaler->libc && is_libc(mapping))
 		scaler->libc = mapping;
 	if (scaler->has_frames)
-		atlas_map(&scaler->frames.atlas, mapping);
+		space_map(&scaler->frames.space, mapping);
 	callees_map(&scaler->callees, mapping);
 }
 

@@ -9,7 +9,7 @@
  */
 
 #include "base/array.h"
-#include "naming/atlas.h"
+#include "naming/address_space.h"
 #include "dialects/scaler/callees.h"
 #include "postproc/run/calltree.h"
 #include "formats/writer.h"
@@ -34,7 +34,7 @@ struct scaler_seen {
 };
 
 struct scaler_frames {
-	struct atlas atlas;
+	struct address_space space;
 	ARRAY_OF(const struct trace_node *) ways; /* distinct backtraces */
 	ARRAY_OF(struct scaler_seen) by_id;	  /* by id of the trace's backtrace */
 	struct calltree_path *paths;		  /* of `ways`; set at the end */

@@ -29,7 +29,7 @@ bool scaler_is_inferred(const char *name)
 void scaler_frames_init(struct scaler_frames *frames)
 {
 	memset(frames, 0, sizeof(*frames));
-	atlas_init(&frames->atlas);
+	space_init(&frames->space);
 }
 
 void scaler_frames_free(struct scaler_frames *frames)
@@ -39,7 +39,7 @@ void scaler_frames_free(struct scaler_frames *frames)
 	free(frames->paths);
 	free(frames->ways.items);
 	free(frames->by_id.items);
-	atlas_free(&frames->atlas);
+	space_free(&frames->space);
 }
 
 /* The entry of the backtrace with that id. */
@@ -55,7 +55,7 @@ static struct scaler_seen *seen_of(struct scaler_frames *frames, uint32_t id)
 
 void scaler_frames_see(struct scaler_frames *frames, const struct event *event, uint32_t *way)
 {
-	size_t mappings = frames->atlas.mappings.count;
+	size_t mappings = frames->space.mappings.count;
 	const struct trace_node *backtrace, **place;
 	struct scaler_seen *seen;
 
@@ -64,7 +64,7 @@ void scaler_frames_see(struct scaler_frames *frames, const struct event *event, 
 		return;
 	seen = seen_of(frames, event->backtrace->id);
 	if (!seen->way || seen->mappings != mappings) {
-		backtrace = atlas_backtrace(&frames->atlas, event->backtrace, event->index);
+		backtrace = space_backtrace(&frames->space, event->backtrace, event->index);
 		/* Most new mappings do not affect this backtrace. */
 		if (!seen->way || frames->ways.items[seen->way - 1] != backtrace) {
 			place = ARRAY_ADD(&frames->ways);
@@ -132,7 +132,7 @@ int scaler_frames_resolve(struct scaler_frames *frames, struct callees *callees,
 	int rc;
 
 	frames->paths = memory_zalloc(frames->ways.count + 1, sizeof(*frames->paths));
-	rc = naming_create(&naming, &frames->atlas, NULL, err);
+	rc = naming_create(&naming, &frames->space, NULL, err);
 	for (size_t i = 0; rc == 0 && i < frames->ways.count; i++)
 		find_steps(naming, callees, frames->ways.items[i], found, &frames->paths[i]);
 	naming_destroy(naming);

@@ -67,7 +67,7 @@ static struct swap_process *add_process(struct swap *swap, const struct trace_pr
 	process->process = from;
 	process->number = (uint32_t)(swap->processes.count - 1);
 	process->start_ns = process->last_ns = start_of(from);
-	table_init(&process->by_thread);
+	hash_table_init(&process->by_thread);
 	load_init(&process->load);
 	return *place = process;
 }
@@ -90,7 +90,8 @@ static bool thread_is(const void *item, const void *key)
 struct swap_thread *swap_thread(struct swap_process *process, uint32_t id)
 {
 	uint64_t hash = hash_two(process->by_thread.seed, id, 0);
-	struct swap_thread *thread = table_find(&process->by_thread, hash, thread_is, &id), **place;
+	struct swap_thread *thread = hash_table_find(&process->by_thread, hash, thread_is, &id),
+			   **place;
 
 	if (thread)
 		return thread;
@@ -98,7 +99,7 @@ struct swap_thread *swap_thread(struct swap_process *process, uint32_t id)
 	thread = memory_zalloc(1, sizeof(*thread));
 	*place = thread;
 	thread->id = id;
-	table_add(&process->by_thread, hash, thread);
+	hash_table_add(&process->by_thread, hash, thread);
 	return thread;
 }
 
@@ -476,7 +477,7 @@ static void free_process(struct swap_process *process)
 	free(process->gone.items);
 	free(process->functions.items);
 	free(process->executable);
-	table_free(&process->by_thread);
+	hash_table_free(&process->by_thread);
 	load_free(&process->load);
 	places_free(&process->places);
 	free(process);

@@ -11,7 +11,7 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "base/pool.h"
-#include "base/table.h"
+#include "base/hash_table.h"
 #include "base/timesort.h"
 #include "dialects/swap/load.h"
 #include "dialects/places.h"
@@ -63,7 +63,7 @@ struct swap_process {
 	ARRAY_OF(struct swap_function) functions;	 /* of ~functions, at the end */
 	uint32_t number;				 /* index in swap.processes */
 	ARRAY_OF(struct swap_thread *) threads;
-	struct table by_thread;
+	struct hash_table by_thread;
 	ARRAY_OF(char *) contexts; /* names, by bit */
 	struct load load;
 	enum swap_kin kin;    /* in merged traces */
@@ -91,8 +91,8 @@ struct swap {
 	ARRAY_OF(struct swap_api *) strangers;	     /* functions without a hook */
 	struct {
 		struct pool pool;
-		struct table paths; /* used by the target */
-		struct path path;   /* scratch */
+		struct hash_table paths; /* used by the target */
+		struct path path;	 /* scratch */
 	} shared;
 	uint64_t messages; /* number written */
 	struct {	   /* cache of call types, by hash of the caller's address */

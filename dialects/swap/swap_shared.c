@@ -22,8 +22,9 @@ static bool is_path(const void *item, const void *key)
 
 static bool has_used(const struct swap *swap, const char *path)
 {
-	return table_find(&swap->shared.paths,
-			  hash_bytes(swap->shared.paths.seed, path, strlen(path)), is_path, path);
+	return hash_table_find(&swap->shared.paths,
+			       hash_bytes(swap->shared.paths.seed, path, strlen(path)), is_path,
+			       path);
 }
 
 static void use(struct swap *swap, const char *path)
@@ -34,17 +35,17 @@ static void use(struct swap *swap, const char *path)
 	if (has_used(swap, path))
 		return;
 	kept = pool_text(&swap->shared.pool, path, strlen(path));
-	table_add(&swap->shared.paths, hash, kept);
+	hash_table_add(&swap->shared.paths, hash, kept);
 }
 
 void swap_shared_init(struct swap *swap)
 {
-	table_init(&swap->shared.paths);
+	hash_table_init(&swap->shared.paths);
 }
 
 void swap_shared_free(struct swap *swap)
 {
-	table_free(&swap->shared.paths);
+	hash_table_free(&swap->shared.paths);
 	pool_free(&swap->shared.pool);
 	path_free(&swap->shared.path);
 }

@@ -55,7 +55,7 @@ struct fds_state {
 	struct total total;    /* of the current process */
 	ARRAY_OF(struct total) totals;
 	ARRAY_OF(struct rest) rests;
-	struct table inherited_by_name;
+	struct hash_table inherited_by_name;
 	struct misuses misuses;
 	ARRAY_OF(struct inherited *) inherited;
 };
@@ -184,7 +184,7 @@ static void keep_inherited(struct fds_state *state, const struct descriptor *des
 	uint64_t hash =
 		hash_bytes(state->inherited_by_name.seed ^ descriptor->number, what, strlen(what));
 	struct inherited *inherited =
-		table_find(&state->inherited_by_name, hash, is_inherited, descriptor);
+		hash_table_find(&state->inherited_by_name, hash, is_inherited, descriptor);
 	struct inherited **item;
 
 	if (!inherited) {
@@ -194,7 +194,7 @@ static void keep_inherited(struct fds_state *state, const struct descriptor *des
 		inherited->number = descriptor->number;
 		inherited->kind = descriptor->kind;
 		inherited->what = copy(state, what);
-		table_add(&state->inherited_by_name, hash, inherited);
+		hash_table_add(&state->inherited_by_name, hash, inherited);
 	}
 	inherited->processes++;
 	inherited->open += descriptor->is_open;
@@ -221,7 +221,7 @@ static void keep_rest(struct fds_state *state, const struct descriptor *descript
 		.opened_ns = descriptor->opened.time_ns,
 		.age_ns = age_of(state, descriptor->opened.time_ns),
 		.backtrace =
-			atlas_backtrace(&state->run->summary->atlas, descriptor->opened.backtrace,
+			space_backtrace(&state->run->summary->space, descriptor->opened.backtrace,
 					descriptor->opened.index),
 	};
 }
@@ -308,40 +308,40 @@ static void process(void *user)
 
 /* ---- tables ---- */
 
-static void put_place(struct fds_state *state, struct sheet *sheet, uint32_t index)
+static void put_place(struct fds_state *state, struct table *table, uint32_t index)
 {
 	const struct tally_place *place = tallies_place(&state->run->summary->tallies, index);
 	const struct entry *entry = tally_of_place(state->tally, index);
-	struct sheet_cell *row;
+	struct table_cell *row;
 
 	if (!entry || (!entry->now && entry->most < MANY))
 		return;
-	row = sheet_add(sheet);
-	sheet_text(sheet, CELL(row, fd_sites, kind), entry->kind ? entry->kind : "other");
-	sheet_number(CELL(row, fd_sites, open), entry->now);
-	sheet_number(CELL(row, fd_sites, opened), entry->opened);
-	sheet_number(CELL(row, fd_sites, most), entry->most);
+	row = table_add(table);
+	table_text(table, CELL(row, fd_sites, kind), entry->kind ? entry->kind : "other");
+	table_number(CELL(row, fd_sites, open), entry->now);
+	table_number(CELL(row, fd_sites, opened), entry->opened);
+	table_number(CELL(row, fd_sites, most), entry->most);
 	if (entry->now)
-		sheet_number(CELL(row, fd_sites, age), entry->age_ns);
-	sheet_number(CELL(row, fd_sites, processes), entry->processes);
-	sheet_backtrace(CELL(row, fd_sites, backtrace), place->backtrace);
-	sheet_text(sheet, CELL(row, fd_sites, example), entry->example);
+		table_number(CELL(row, fd_sites, age), entry->age_ns);
+	table_number(CELL(row, fd_sites, processes), entry->processes);
+	table_backtrace(CELL(row, fd_sites, backtrace), place->backtrace);
+	table_text(table, CELL(row, fd_sites, example), entry->example);
 }
 
-static void put_step(struct fds_state *state, struct sheet *sheet, const char *fault,
-		     const struct misuse_step *step, struct sheet_cell **row)
+static void put_step(struct fds_state *state, struct table *table, const char *fault,
+		     const struct misuse_step *step, struct table_cell **row)
 {
 	if (!step->backtrace)
 		return;
-	*row = sheet_add(sheet);
-	sheet_group(sheet, CELL(*row, fd_misuses, fault), fault, 0);
-	sheet_text(sheet, CELL(*row, fd_misuses, step), step->what);
-	sheet_number(CELL(*row, fd_misuses, time), report_time(state->run, step->time_ns));
-	sheet_number(CELL(*row, fd_misuses, thread), step->thread);
-	sheet_backtrace(CELL(*row, fd_misuses, backtrace), step->backtrace);
+	*row = table_add(table);
+	table_group(table, CELL(*row, fd_misuses, fault), fault, 0);
+	table_text(table, CELL(*row, fd_misuses, step), step->what);
+	table_number(CELL(*row, fd_misuses, time), report_time(state->run, step->time_ns));
+	table_number(CELL(*row, fd_misuses, thread), step->thread);
+	table_backtrace(CELL(*row, fd_misuses, backtrace), step->backtrace);
 }
 
-static void put_misuse(struct fds_state *state, struct sheet *sheet, size_t index)
+static void put_misuse(struct fds_state *state, struct table *table, size_t index)
 {
 	static const char *const words[] = {
 		[DESCRIPTOR_CLOSED_TWICE] = "closed twice",
@@ -349,76 +349,76 @@ static void put_misuse(struct fds_state *state, struct sheet *sheet, size_t inde
 		[DESCRIPTOR_GONE] = "closed unseen",
 	};
 	const struct misuse *misuse = state->misuses.list.items[index];
-	struct sheet_cell *row = NULL;
+	struct table_cell *row = NULL;
 	char fault[400];
 
 	snprintf(fault, sizeof(fault), "%zu. %s: descriptor %llu%s%s", index + 1,
 		 words[misuse->kind], (unsigned long long)misuse->number, misuse->what ? " " : "",
 		 misuse->what ? misuse->what : "");
 	for (size_t i = 0; i < MISUSE_STEPS; i++) {
-		put_step(state, sheet, fault, &misuse->steps[i], &row);
+		put_step(state, table, fault, &misuse->steps[i], &row);
 		if (!row)
 			continue;
-		sheet_number(CELL(row, fd_misuses, pid), misuse->pid);
-		sheet_number(CELL(row, fd_misuses, number), misuse->number);
+		table_number(CELL(row, fd_misuses, pid), misuse->pid);
+		table_number(CELL(row, fd_misuses, number), misuse->number);
 	}
 	if (row)
-		sheet_number(CELL(row, fd_misuses, count), misuse->count);
+		table_number(CELL(row, fd_misuses, count), misuse->count);
 }
 
-static void put_total(struct fds_state *state, struct sheet *sheet, const struct total *total)
+static void put_total(struct fds_state *state, struct table *table, const struct total *total)
 {
-	struct sheet_cell *row;
+	struct table_cell *row;
 
 	if (!total->most && !total->opened)
 		return;
-	row = sheet_add(sheet);
-	sheet_text(sheet, CELL(row, fd_peaks, program), total->program);
-	sheet_number(CELL(row, fd_peaks, most), total->most);
-	sheet_number(CELL(row, fd_peaks, time), report_time(state->run, total->most_ns));
+	row = table_add(table);
+	table_text(table, CELL(row, fd_peaks, program), total->program);
+	table_number(CELL(row, fd_peaks, most), total->most);
+	table_number(CELL(row, fd_peaks, time), report_time(state->run, total->most_ns));
 	/* a fork's child does not list what it inherits from its parent */
 	if (total->inherited)
-		sheet_number(CELL(row, fd_peaks, inherited), total->inherited);
-	sheet_number(CELL(row, fd_peaks, opened), total->opened);
-	sheet_number(CELL(row, fd_peaks, open), total->left);
-	sheet_number(CELL(row, fd_peaks, pid), total->pid);
+		table_number(CELL(row, fd_peaks, inherited), total->inherited);
+	table_number(CELL(row, fd_peaks, opened), total->opened);
+	table_number(CELL(row, fd_peaks, open), total->left);
+	table_number(CELL(row, fd_peaks, pid), total->pid);
 }
 
-static void put_rest(struct fds_state *state, struct sheet *sheet, const struct rest *rest)
+static void put_rest(struct fds_state *state, struct table *table, const struct rest *rest)
 {
-	struct sheet_cell *row = sheet_add(sheet);
+	struct table_cell *row = table_add(table);
 
-	sheet_text(sheet, CELL(row, open_fds, kind), rest->kind);
-	sheet_text(sheet, CELL(row, open_fds, what), rest->what);
-	sheet_text(sheet, CELL(row, open_fds, stream), rest->stream);
-	sheet_number(CELL(row, open_fds, number), rest->number);
-	sheet_number(CELL(row, open_fds, pid), rest->pid);
-	sheet_number(CELL(row, open_fds, opened), report_time(state->run, rest->opened_ns));
-	sheet_number(CELL(row, open_fds, age), rest->age_ns);
+	table_text(table, CELL(row, open_fds, kind), rest->kind);
+	table_text(table, CELL(row, open_fds, what), rest->what);
+	table_text(table, CELL(row, open_fds, stream), rest->stream);
+	table_number(CELL(row, open_fds, number), rest->number);
+	table_number(CELL(row, open_fds, pid), rest->pid);
+	table_number(CELL(row, open_fds, opened), report_time(state->run, rest->opened_ns));
+	table_number(CELL(row, open_fds, age), rest->age_ns);
 	if (rest->stream)
-		sheet_number(CELL(row, open_fds, stream_object), rest->stream_object);
-	sheet_backtrace(CELL(row, open_fds, backtrace), rest->backtrace);
+		table_number(CELL(row, open_fds, stream_object), rest->stream_object);
+	table_backtrace(CELL(row, open_fds, backtrace), rest->backtrace);
 }
 
-static void put_inherited(struct sheet *sheet, const struct inherited *inherited)
+static void put_inherited(struct table *table, const struct inherited *inherited)
 {
-	struct sheet_cell *row = sheet_add(sheet);
+	struct table_cell *row = table_add(table);
 
-	sheet_text(sheet, CELL(row, inherited_fds, kind), inherited->kind);
-	sheet_text(sheet, CELL(row, inherited_fds, what), inherited->what);
-	sheet_number(CELL(row, inherited_fds, number), inherited->number);
-	sheet_number(CELL(row, inherited_fds, processes), inherited->processes);
-	sheet_number(CELL(row, inherited_fds, open), inherited->open);
+	table_text(table, CELL(row, inherited_fds, kind), inherited->kind);
+	table_text(table, CELL(row, inherited_fds, what), inherited->what);
+	table_number(CELL(row, inherited_fds, number), inherited->number);
+	table_number(CELL(row, inherited_fds, processes), inherited->processes);
+	table_number(CELL(row, inherited_fds, open), inherited->open);
 }
 
-static void end(void *user, struct sheets *sheets)
+static void end(void *user, struct tables *tables)
 {
 	struct fds_state *state = user;
-	struct sheet *peaks = sheets_begin(sheets, SHEET_fd_peaks);
-	struct sheet *openers = sheets_begin(sheets, SHEET_fd_sites);
-	struct sheet *misuses = sheets_begin(sheets, SHEET_fd_misuses);
-	struct sheet *rests = sheets_begin(sheets, SHEET_open_fds);
-	struct sheet *inherited = sheets_begin(sheets, SHEET_inherited_fds);
+	struct table *peaks = tables_begin(tables, TABLE_fd_peaks);
+	struct table *openers = tables_begin(tables, TABLE_fd_sites);
+	struct table *misuses = tables_begin(tables, TABLE_fd_misuses);
+	struct table *rests = tables_begin(tables, TABLE_open_fds);
+	struct table *inherited = tables_begin(tables, TABLE_inherited_fds);
 
 	for (uint32_t i = 0; i < tallies_count(&state->run->summary->tallies); i++)
 		put_place(state, openers, i);
@@ -440,7 +440,7 @@ static void destroy(void *user)
 	struct fds_state *state = user;
 
 	descriptors_clear(&state->descriptors);
-	table_free(&state->inherited_by_name);
+	hash_table_free(&state->inherited_by_name);
 	misuses_free(&state->misuses);
 	free(state->totals.items);
 	free(state->rests.items);
@@ -454,8 +454,8 @@ static int begin(void *user, struct report_run *run, struct error *err)
 
 	(void)err;
 	descriptors_init(&state->descriptors);
-	table_init(&state->inherited_by_name);
-	misuses_init(&state->misuses, &run->summary->atlas);
+	hash_table_init(&state->inherited_by_name);
+	misuses_init(&state->misuses, &run->summary->space);
 	state->tally = report_listen(run, sizeof(struct entry), merge, on_move, state);
 	return 0;
 }

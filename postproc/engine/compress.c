@@ -8,7 +8,7 @@
 #include "base/array.h"
 #include "base/memory.h"
 #include "base/pool.h"
-#include "base/table.h"
+#include "base/hash_table.h"
 
 /* Memory for the calls of all groups; bounds of the memory for the calls of one group. */
 #define CALLS_MAX (32u << 20)
@@ -18,8 +18,8 @@
 struct compress {
 	bool with_arguments;
 	int directory; /* of the spill file */
-	struct spool spool;
-	struct table table; /* of struct compress_group, by backtrace */
+	struct spill_file spill;
+	struct hash_table table; /* of struct compress_group, by backtrace */
 	struct pool pool;
 	ARRAY_OF(struct compress_group *) groups;
 };
@@ -33,8 +33,8 @@ void compress_create(struct compress **compress, bool with_arguments)
 		directory = "/tmp";
 	/* A directory that does not exist fails the first write, if anything is written. */
 	(*compress)->directory = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	spool_init(&(*compress)->spool, (*compress)->directory);
-	table_init(&(*compress)->table);
+	spill_init(&(*compress)->spill, (*compress)->directory);
+	hash_table_init(&(*compress)->table);
 	(*compress)->with_arguments = with_arguments;
 }
 
@@ -50,7 +50,8 @@ static struct compress_group *find_group(struct compress *compress,
 					 const struct backtrace *backtrace)
 {
 	uint64_t hash = hash_two(compress->table.seed, (uintptr_t)backtrace, 0);
-	struct compress_group *group = table_find(&compress->table, hash, group_equal, backtrace);
+	struct compress_group *group =
+		hash_table_find(&compress->table, hash, group_equal, backtrace);
 	struct compress_group **place;
 
 	if (group)
@@ -60,7 +61,7 @@ static struct compress_group *find_group(struct compress *compress,
 	group->backtrace = backtrace;
 	group->rank = compress->groups.count - 1;
 	*place = group;
-	table_add(&compress->table, hash, group);
+	hash_table_add(&compress->table, hash, group);
 	return group;
 }
 
@@ -81,8 +82,8 @@ int compress_event(struct compress *compress, const struct event *event, struct 
 	/* A call without a backtrace and one with no frames are printed alike. */
 	group = find_group(compress,
 			   event->backtrace && event->backtrace->count ? event->backtrace : NULL);
-	rc = pile_add(&group->calls, &compress->spool, chunk_size(compress), event,
-		      compress->with_arguments, err);
+	rc = spill_buffer_add(&group->calls, &compress->spill, chunk_size(compress), event,
+			      compress->with_arguments, err);
 	if (rc)
 		return rc;
 	group->count++;
@@ -129,7 +130,7 @@ const struct compress_group *compress_at(const struct compress *compress, size_t
 int compress_each(const struct compress *compress, const struct compress_group *group,
 		  int (*print)(void *user, struct kept *kept), void *user, struct error *err)
 {
-	return pile_each(&group->calls, &compress->spool, print, user, err);
+	return spill_buffer_each(&group->calls, &compress->spill, print, user, err);
 }
 
 void compress_destroy(struct compress *compress)
@@ -137,11 +138,11 @@ void compress_destroy(struct compress *compress)
 	if (!compress)
 		return;
 	for (size_t i = 0; i < compress->groups.count; i++)
-		pile_free(&compress->groups.items[i]->calls);
-	spool_close(&compress->spool);
+		spill_buffer_free(&compress->groups.items[i]->calls);
+	spill_close(&compress->spill);
 	if (compress->directory >= 0)
 		close(compress->directory);
-	table_free(&compress->table);
+	hash_table_free(&compress->table);
 	free(compress->groups.items);
 	pool_free(&compress->pool);
 	free(compress);

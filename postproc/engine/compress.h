@@ -11,7 +11,7 @@
 
 #include "base/error.h"
 #include "account/keep.h"
-#include "pile.h"
+#include "spill_buffer.h"
 #include "trace/event.h"
 
 struct compress;
@@ -31,7 +31,7 @@ struct compress_group {
 	uint64_t count;			   /* calls */
 	uint64_t bytes;			   /* acquired; releases count 0 */
 	size_t rank;			   /* in order of first calls, from 0 */
-	struct pile calls;
+	struct spill_buffer calls;
 };
 
 void compress_create(struct compress **compress, bool with_arguments);
@@ -44,7 +44,7 @@ void compress_finish(struct compress *compress, enum sort_order order);
 size_t compress_count(const struct compress *compress);
 const struct compress_group *compress_at(const struct compress *compress, size_t i);
 
-/* Calls print for each call of the group in order; see pile_each(). */
+/* Calls print for each call of the group in order; see spill_buffer_each(). */
 int compress_each(const struct compress *compress, const struct compress_group *group,
 		  int (*print)(void *user, struct kept *kept), void *user, struct error *err);
 

@@ -21,7 +21,7 @@ int reorder_create(struct reorder **reorder, bool with_arguments, struct error *
 
 	*reorder = memory_zalloc(1, sizeof(**reorder));
 	(*reorder)->with_arguments = with_arguments;
-	rc = spool_directory(&(*reorder)->directory, err);
+	rc = spill_directory(&(*reorder)->directory, err);
 	timesort_init(&(*reorder)->sort, (*reorder)->directory, 0);
 	return rc;
 }

@@ -11,7 +11,7 @@
 #include "base/memory.h"
 #include "base/order.h"
 #include "base/pool.h"
-#include "base/table.h"
+#include "base/hash_table.h"
 #include "hook_table.h"
 #include "select_parts.h"
 
@@ -43,13 +43,13 @@ struct select {
 	struct select_thread thread;
 	struct select_size size_range;
 	struct select_held held;
-	uint64_t seen, kept; /* calls */
-	bool is_paired;	     /* a release is kept if its acquisition was */
-	bool is_other;	     /* the process of the stream is not selected */
-	bool keeps_calls;    /* all calls are kept, unchanged */
-	struct event event;  /* a copy with a cut backtrace */
-	struct pool pool;    /* of cut backtraces */
-	struct table cut;    /* the same backtraces by frames */
+	uint64_t seen, kept;   /* calls */
+	bool is_paired;	       /* a release is kept if its acquisition was */
+	bool is_other;	       /* the process of the stream is not selected */
+	bool keeps_calls;      /* all calls are kept, unchanged */
+	struct event event;    /* a copy with a cut backtrace */
+	struct pool pool;      /* of cut backtraces */
+	struct hash_table cut; /* the same backtraces by frames */
 	/* by the id of a backtrace: the cut backtrace; NULL: not cut yet */
 	ARRAY_OF(const struct backtrace *) by_id;
 	struct trace_nodes nodes;  /* of the cut backtraces */
@@ -160,7 +160,7 @@ int select_create(struct select **result, const struct select_options *options, 
 	int rc;
 
 	select->options = *options;
-	table_init(&select->cut);
+	hash_table_init(&select->cut);
 	trace_nodes_init(&select->nodes, &select->pool);
 	select->leaves_out = options->calls && *options->calls == '!';
 	rc = read_indices(&select->indices,
@@ -208,13 +208,13 @@ static const struct backtrace *cut(struct select *select, const struct backtrace
 	key.node = cut_node(select, whole->node);
 	key.count = key.node->count;
 	hash = hash_two(select->cut.seed, key.node->number, key.epoch);
-	found = table_find(&select->cut, hash, same_frames, &key);
+	found = hash_table_find(&select->cut, hash, same_frames, &key);
 	if (found)
 		return found;
 	found = pool_alloc(&select->pool, sizeof(*found));
 	*found = key;
 	found->id = (uint32_t)select->cut.count;
-	table_add(&select->cut, hash, found);
+	hash_table_add(&select->cut, hash, found);
 	return found;
 }
 
@@ -445,10 +445,10 @@ void select_destroy(struct select *select)
 	free(select->modules.ranges.items);
 	free(select->modules.known.items);
 	globs_free(&select->thread.globs);
-	table_free(&select->thread.table);
+	hash_table_free(&select->thread.table);
 	pool_free(&select->thread.pool);
 	select_held_free(&select->held);
-	table_free(&select->cut);
+	hash_table_free(&select->cut);
 	pool_free(&select->pool);
 	free(select);
 }

@@ -16,7 +16,7 @@
 #include "base/error.h"
 #include "base/globs.h"
 #include "base/pool.h"
-#include "base/table.h"
+#include "base/hash_table.h"
 #include "trace/event.h"
 
 /* Answers found so far, by id. */
@@ -54,7 +54,7 @@ struct select_thread {
 	bool has_id;
 	uint32_t id;
 	struct globs globs;
-	struct table table; /* of threads that were named */
+	struct hash_table table; /* of threads that were named */
 	struct pool pool;
 	const struct trace_process *process; /* the process that is_process is about */
 	bool is_process;

@@ -25,7 +25,7 @@ void select_thread_parse(struct select_thread *part, const char *text)
 
 	if (!text)
 		return;
-	table_init(&part->table);
+	hash_table_init(&part->table);
 	part->has_id = *text && *end == '\0' && id <= UINT32_MAX;
 	part->id = (uint32_t)id;
 	if (!part->has_id)
@@ -46,7 +46,7 @@ static struct named_thread *find(const struct select_thread *part, const struct 
 	struct named_thread key = { .process = event->process, .pthread = pthread };
 
 	*hash = hash_two(part->table.seed, pthread, (uintptr_t)event->process);
-	return table_find(&part->table, *hash, thread_equal, &key);
+	return hash_table_find(&part->table, *hash, thread_equal, &key);
 }
 
 static void name_thread(struct select_thread *part, const struct event *event, uint64_t pthread,
@@ -57,7 +57,7 @@ static void name_thread(struct select_thread *part, const struct event *event, u
 
 	if (!thread) {
 		thread = pool_zalloc(&part->pool, sizeof(*thread));
-		table_add(&part->table, hash, thread);
+		hash_table_add(&part->table, hash, thread);
 		thread->process = event->process;
 		thread->pthread = pthread;
 	}

@@ -161,8 +161,8 @@ static void pass(struct summary *summary, const struct ledger_held *held)
 	passed->function.name =
 		pool_text(&summary->pool, site->function->name, site->function->length);
 	passed->backtrace = (struct backtrace){
-		.id = BACKTRACE_OF_ATLAS,
-		.node = atlas_backtrace(&summary->atlas, site->backtrace, site->index),
+		.id = BACKTRACE_OF_SPACE,
+		.node = space_backtrace(&summary->space, site->backtrace, site->index),
 	};
 	passed->opened = (struct event){
 		.kind = EVENT_CALL,
@@ -285,7 +285,7 @@ static void place_of(struct summary *summary, const struct sites *sites, uint32_
 	if (!index)
 		return;
 	site = sites_at(sites, index);
-	*place = atlas_backtrace(&summary->atlas, site->backtrace, site->index);
+	*place = space_backtrace(&summary->space, site->backtrace, site->index);
 }
 
 static void keep_hot(struct summary *summary, uint32_t class, const struct summary_hot *found,
@@ -547,7 +547,7 @@ static void add_blocked(struct summary *summary, const struct fold_open *open)
 		.thread = open->thread,
 		.threads = 1,
 		.longest_ns = open->waited_ns,
-		.backtrace = atlas_backtrace(&summary->atlas, open->backtrace, open->index),
+		.backtrace = space_backtrace(&summary->space, open->backtrace, open->index),
 		.has_holder = has_holder,
 		.holder = holder.thread,
 		.is_deadlock = open->is_deadlock,
@@ -619,7 +619,7 @@ static void clear_fold(struct summary *summary)
 	fold->executor = 0;
 	fold->process = (struct summary_process){ 0 };
 	fold->is_begun = false;
-	atlas_begin_process(&summary->atlas);
+	space_begin_process(&summary->space);
 }
 
 static void keep_process(struct summary *summary)
@@ -666,7 +666,7 @@ void verdict_process(struct summary *summary, struct error *err)
 	allocators_process(summary);
 	if (!was_replaced)
 		close_all_open(summary);
-	touched_process(&summary->touched, &summary->atlas);
+	touched_process(&summary->touched, &summary->space);
 	if (was_replaced)
 		pass_descriptors(summary);
 	/*
@@ -847,7 +847,7 @@ static void make_sites(struct summary *summary)
 
 void verdict_run(struct summary *summary)
 {
-	atlas_rest(&summary->atlas);
+	space_rest(&summary->space);
 	if (summary->processes.count)
 		qsort(summary->processes.items, summary->processes.count,
 		      sizeof(*summary->processes.items), compare_processes);

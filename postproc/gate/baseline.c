@@ -11,7 +11,7 @@
 #include "base/cleanup.h"
 #include "base/memory.h"
 #include "base/out.h"
-#include "postproc/print/sheets.h"
+#include "postproc/print/tables.h"
 
 #define HEAD   "# holdtrace baseline 1"
 #define SAMPLE "# memory was recorded by samples, one in bytes: "
@@ -19,13 +19,13 @@
 void baseline_init(struct baseline *baseline)
 {
 	*baseline = (struct baseline){ 0 };
-	table_init(&baseline->table);
+	hash_table_init(&baseline->table);
 }
 
 void baseline_free(struct baseline *baseline)
 {
 	free(baseline->entries.items);
-	table_free(&baseline->table);
+	hash_table_free(&baseline->table);
 	pool_free(&baseline->pool);
 }
 
@@ -43,7 +43,7 @@ static uint64_t hash_of(const struct baseline *baseline, const char *key)
 
 struct baseline_entry *baseline_find(const struct baseline *baseline, const char *key)
 {
-	return table_find(&baseline->table, hash_of(baseline, key), has_key, key);
+	return hash_table_find(&baseline->table, hash_of(baseline, key), has_key, key);
 }
 
 static struct baseline_entry *make(struct baseline *baseline, const char *key)
@@ -53,7 +53,7 @@ static struct baseline_entry *make(struct baseline *baseline, const char *key)
 
 	*place = entry;
 	entry->key = pool_text(&baseline->pool, key, strlen(key));
-	table_add(&baseline->table, hash_of(baseline, key), entry);
+	hash_table_add(&baseline->table, hash_of(baseline, key), entry);
 	return entry;
 }
 
@@ -141,7 +141,7 @@ static int by_key(const void *one, const void *two)
 }
 
 /* Sorted by key, so that a diff of two versions shows only what differs. */
-void sheets_print_baseline(const struct sheets_job *job)
+void tables_print_baseline(const struct tables_job *job)
 {
 	const struct baseline *baseline = job->style->learned;
 	struct out *out = job->out;

@@ -15,7 +15,7 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "base/pool.h"
-#include "base/table.h"
+#include "base/hash_table.h"
 
 struct baseline_entry {
 	uint64_t number;
@@ -24,7 +24,7 @@ struct baseline_entry {
 };
 
 struct baseline {
-	struct table table;
+	struct hash_table table;
 	struct pool pool;
 	ARRAY_OF(struct baseline_entry *) entries;
 	uint64_t sample; /* memory was sampled, one sample in this many bytes; 0: no sampling */

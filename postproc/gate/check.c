@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The report on limits. Other reports have the values that limits are checked against: reporting.c
- * fills the sheet.
+ * fills the table.
  */
 #include <errno.h>
 

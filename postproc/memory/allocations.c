@@ -41,32 +41,32 @@ static void on_move(void *user, const struct ledger_move *move)
 	state->calls[move->class] += (uint64_t)move->count;
 }
 
-static void put(void *user, struct sheet *sheet, uint32_t index)
+static void put(void *user, struct table *table, uint32_t index)
 {
 	struct hot_state *state = user;
 	const struct tally_place *place = tallies_place(&state->run->summary->tallies, index);
 	const struct entry *entry = tally_of_place(state->tally, index);
-	struct sheet_cell *row;
+	struct table_cell *row;
 
 	if (!entry || !entry->calls)
 		return;
-	row = report_add(state->run, sheet, place->class);
-	sheet_number(CELL(row, allocations, calls), entry->calls);
-	sheet_count_error(CELL(row, allocations, calls_error), entry->calls, entry->calls_variance);
-	sheet_percent(CELL(row, allocations, share), entry->calls, state->calls[place->class]);
+	row = report_add(state->run, table, place->class);
+	table_number(CELL(row, allocations, calls), entry->calls);
+	table_count_error(CELL(row, allocations, calls_error), entry->calls, entry->calls_variance);
+	table_percent(CELL(row, allocations, share), entry->calls, state->calls[place->class]);
 	if (ledger_class(state->run->ledger, place->class)->has_bytes) {
-		sheet_number(CELL(row, allocations, bytes), entry->bytes);
-		sheet_error(CELL(row, allocations, error), entry->variance, true);
-		sheet_average(CELL(row, allocations, average), entry->bytes, entry->calls);
+		table_number(CELL(row, allocations, bytes), entry->bytes);
+		table_error(CELL(row, allocations, error), entry->variance, true);
+		table_average(CELL(row, allocations, average), entry->bytes, entry->calls);
 	}
-	sheet_backtrace(CELL(row, allocations, backtrace), place->backtrace);
+	table_backtrace(CELL(row, allocations, backtrace), place->backtrace);
 }
 
-static void end(void *user, struct sheets *sheets)
+static void end(void *user, struct tables *tables)
 {
 	struct hot_state *state = user;
 
-	report_places(state->run, sheets_begin(sheets, SHEET_allocations), put, state);
+	report_places(state->run, tables_begin(tables, TABLE_allocations), put, state);
 }
 
 static int begin(void *user, struct report_run *run, struct error *err)

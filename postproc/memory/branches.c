@@ -9,12 +9,12 @@
 void branches_init(struct branches *branches)
 {
 	*branches = (struct branches){ 0 };
-	table_init(&branches->table);
+	hash_table_init(&branches->table);
 }
 
 void branches_free(struct branches *branches)
 {
-	table_free(&branches->table);
+	hash_table_free(&branches->table);
 	pool_free(&branches->pool);
 }
 
@@ -36,7 +36,7 @@ static struct branch *grow(struct branches *branches, struct branch *parent,
 {
 	struct branch *branch = pool_zalloc(&branches->pool, sizeof(*branch));
 
-	table_add(&branches->table, hash, branch);
+	hash_table_add(&branches->table, hash, branch);
 	branch->parent = parent;
 	branch->function = function;
 	branch->depth = parent->depth + 1;
@@ -51,7 +51,7 @@ struct branch *branches_child(struct branches *branches, struct branch *parent,
 {
 	struct key key = { parent ? parent : &branches->root, function };
 	uint64_t hash = hash_two(branches->table.seed, (uintptr_t)key.parent, (uintptr_t)function);
-	struct branch *branch = table_find(&branches->table, hash, is_branch, &key);
+	struct branch *branch = hash_table_find(&branches->table, hash, is_branch, &key);
 
 	return branch ? branch : grow(branches, parent ? parent : &branches->root, function, hash);
 }
@@ -166,12 +166,12 @@ struct branch *branches_end(struct branch *branch)
 	return branch;
 }
 
-void branches_cell(struct sheet *sheet, struct sheet_cell *cell, const struct branch *branch,
+void branches_cell(struct table *table, struct table_cell *cell, const struct branch *branch,
 		   const struct branch *end, uint32_t depth, bool is_outwards)
 {
 	uint32_t count = end->depth - branch->depth + 1;
-	struct sheet_branch *shown =
-		sheet_alloc(sheet, sizeof(*shown) + count * sizeof(*shown->frames));
+	struct table_branch *shown =
+		table_alloc(table, sizeof(*shown) + count * sizeof(*shown->frames));
 
 	shown->depth = depth;
 	shown->is_outwards = is_outwards;

@@ -8,9 +8,9 @@
  */
 
 #include "base/pool.h"
-#include "base/table.h"
+#include "base/hash_table.h"
 #include "naming/paths.h"
-#include "postproc/report/sheet.h"
+#include "postproc/report/table.h"
 
 struct branch {
 	struct branch *parent, *children, *next; /* NULL: none */
@@ -26,7 +26,7 @@ struct branch {
 
 struct branches {
 	struct pool pool;
-	struct table table; /* of struct branch, by parent and function */
+	struct hash_table table; /* of struct branch, by parent and function */
 	struct branch root;
 	uint64_t count;	   /* branches without the root */
 	uint64_t left_out; /* branches; set by branches_finish() */
@@ -61,7 +61,7 @@ struct branch *branches_end(struct branch *branch);
  * Fills the cell of a branch up to its end. depth: number of lines above it. is_outwards: callers
  * come last.
  */
-void branches_cell(struct sheet *sheet, struct sheet_cell *cell, const struct branch *branch,
+void branches_cell(struct table *table, struct table_cell *cell, const struct branch *branch,
 		   const struct branch *end, uint32_t depth, bool is_outwards);
 
 #endif

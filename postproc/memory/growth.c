@@ -122,32 +122,32 @@ static void process(void *user)
 	state->start_ns = 0;
 }
 
-static void put(void *user, struct sheet *sheet, uint32_t index)
+static void put(void *user, struct table *table, uint32_t index)
 {
 	struct growth_state *state = user;
 	const struct tally_place *place = tallies_place(&state->run->summary->tallies, index);
 	const struct entry *entry = tally_of_place(state->tally, index);
 	bool has_bytes = ledger_class(state->run->ledger, place->class)->has_bytes;
-	struct sheet_cell *row;
+	struct table_cell *row;
 
 	if (!entry || !entry->rises || place->is_part)
 		return;
-	row = report_add(state->run, sheet, place->class);
-	sheet_amount(CELL(row, growth, amount), has_bytes ? entry->bytes : entry->count, has_bytes);
-	sheet_error(CELL(row, growth, error), entry->variance, true);
-	sheet_number(CELL(row, growth, count), entry->count);
-	sheet_number(CELL(row, growth, rises), entry->rises);
-	sheet_number(CELL(row, growth, first), report_time(state->run, entry->first_ns));
-	sheet_number(CELL(row, growth, last), report_time(state->run, entry->last_ns));
-	sheet_backtrace(CELL(row, growth, backtrace), place->backtrace);
-	report_curve(state->run, sheet, CELL(row, growth, curve), &entry->curve);
+	row = report_add(state->run, table, place->class);
+	table_amount(CELL(row, growth, amount), has_bytes ? entry->bytes : entry->count, has_bytes);
+	table_error(CELL(row, growth, error), entry->variance, true);
+	table_number(CELL(row, growth, count), entry->count);
+	table_number(CELL(row, growth, rises), entry->rises);
+	table_number(CELL(row, growth, first), report_time(state->run, entry->first_ns));
+	table_number(CELL(row, growth, last), report_time(state->run, entry->last_ns));
+	table_backtrace(CELL(row, growth, backtrace), place->backtrace);
+	report_curve(state->run, table, CELL(row, growth, curve), &entry->curve);
 }
 
-static void end(void *user, struct sheets *sheets)
+static void end(void *user, struct tables *tables)
 {
 	struct growth_state *state = user;
 
-	report_places(state->run, sheets_begin(sheets, SHEET_growth), put, state);
+	report_places(state->run, tables_begin(tables, TABLE_growth), put, state);
 }
 
 static int begin(void *user, struct report_run *run, struct error *err)

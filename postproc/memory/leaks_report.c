@@ -326,40 +326,40 @@ static bool is_judged(const struct found *found)
 	return looked_at && !found->fates[UNSURE];
 }
 
-static void put_curve(const struct leaks_state *state, struct sheet *sheet, struct sheet_cell *cell,
+static void put_curve(const struct leaks_state *state, struct table *table, struct table_cell *cell,
 		      uint32_t index)
 {
 	const struct curve *curve = state->curves ? tally_of_place(state->curves, index) : NULL;
 
-	report_curve(state->run, sheet, cell, curve ? &curve->rises : NULL);
+	report_curve(state->run, table, cell, curve ? &curve->rises : NULL);
 }
 
-static void put(struct leaks_state *state, struct sheet *sheet, uint32_t index,
+static void put(struct leaks_state *state, struct table *table, uint32_t index,
 		const struct leak *leak)
 {
 	const struct tally_place *place = tallies_place(&state->run->summary->tallies, index);
 	const struct found *found = tally_of_place(state->found, index);
 	bool has_bytes = ledger_class(state->run->ledger, place->class)->has_bytes;
-	struct sheet_cell *row = report_add(state->run, sheet, place->class);
+	struct table_cell *row = report_add(state->run, table, place->class);
 
-	sheet_amount(CELL(row, leaks, amount), has_bytes ? leak->bytes : leak->count, has_bytes);
-	sheet_error(CELL(row, leaks, error), leak->variance, true);
-	sheet_count_error(CELL(row, leaks, count_error), leak->count, leak->count_variance);
-	sheet_number(CELL(row, leaks, count), leak->count);
+	table_amount(CELL(row, leaks, amount), has_bytes ? leak->bytes : leak->count, has_bytes);
+	table_error(CELL(row, leaks, error), leak->variance, true);
+	table_count_error(CELL(row, leaks, count_error), leak->count, leak->count_variance);
+	table_number(CELL(row, leaks, count), leak->count);
 	if (leak->oldest_ns)
-		sheet_number(CELL(row, leaks, age), leak->oldest_ns);
-	sheet_number(CELL(row, leaks, processes), leak->processes);
+		table_number(CELL(row, leaks, age), leak->oldest_ns);
+	table_number(CELL(row, leaks, processes), leak->processes);
 	if (is_judged(found)) {
-		sheet_number(CELL(row, leaks, lost),
+		table_number(CELL(row, leaks, lost),
 			     found->fates[SCANNED_LOST] + found->fates[SCANNED_INDIRECT]);
 		if (found->fates[SCANNED_WEAK])
-			sheet_number(CELL(row, leaks, weak), found->fates[SCANNED_WEAK]);
+			table_number(CELL(row, leaks, weak), found->fates[SCANNED_WEAK]);
 	}
-	sheet_text(sheet, CELL(row, leaks, keeper), found ? found->keeper : NULL);
-	put_curve(state, sheet, CELL(row, leaks, curve), index);
-	sheet_backtrace(CELL(row, leaks, backtrace), place->backtrace);
-	sheet_text(sheet, CELL(row, leaks, call), place->function);
-	sheet_text(sheet, CELL(row, leaks, example), leak->example);
+	table_text(table, CELL(row, leaks, keeper), found ? found->keeper : NULL);
+	put_curve(state, table, CELL(row, leaks, curve), index);
+	table_backtrace(CELL(row, leaks, backtrace), place->backtrace);
+	table_text(table, CELL(row, leaks, call), place->function);
+	table_text(table, CELL(row, leaks, example), leak->example);
 }
 
 static const char *fate_word(unsigned fate)
@@ -368,51 +368,51 @@ static const char *fate_word(unsigned fate)
 }
 
 /* Adds a row for each kind of unreachable blocks of a place. */
-static void put_lost(struct leaks_state *state, struct sheet *sheet, uint32_t index,
+static void put_lost(struct leaks_state *state, struct table *table, uint32_t index,
 		     const struct leak *leak)
 {
 	const struct tally_place *place = tallies_place(&state->run->summary->tallies, index);
 	const struct found *found = tally_of_place(state->found, index);
 
 	for (unsigned fate = SCANNED_LOST; found && fate < FATES; fate++) {
-		struct sheet_cell *row;
+		struct table_cell *row;
 
 		if (!found->fates[fate])
 			continue;
-		row = sheet_add(sheet);
-		sheet_group(sheet, &row[0], fate_word(fate), fate);
-		sheet_text(sheet, CELL(row, unreachable, call), place->function);
-		sheet_number(CELL(row, unreachable, bytes), found->fate_bytes[fate]);
-		sheet_number(CELL(row, unreachable, count), found->fates[fate]);
+		row = table_add(table);
+		table_group(table, &row[0], fate_word(fate), fate);
+		table_text(table, CELL(row, unreachable, call), place->function);
+		table_number(CELL(row, unreachable, bytes), found->fate_bytes[fate]);
+		table_number(CELL(row, unreachable, count), found->fates[fate]);
 		if (found->with[fate] > found->fate_bytes[fate])
-			sheet_number(CELL(row, unreachable, with), found->with[fate]);
+			table_number(CELL(row, unreachable, with), found->with[fate]);
 		if (found->compared[fate]) {
-			sheet_number(CELL(row, unreachable, since), found->since[fate]);
-			sheet_number(CELL(row, unreachable, since_bytes), found->since_bytes[fate]);
+			table_number(CELL(row, unreachable, since), found->since[fate]);
+			table_number(CELL(row, unreachable, since_bytes), found->since_bytes[fate]);
 		}
-		sheet_number(CELL(row, unreachable, processes), leak->processes);
-		sheet_backtrace(CELL(row, unreachable, backtrace), place->backtrace);
+		table_number(CELL(row, unreachable, processes), leak->processes);
+		table_backtrace(CELL(row, unreachable, backtrace), place->backtrace);
 	}
 }
 
-static void put_handles(struct leaks_state *state, struct sheet *sheet, uint32_t index,
+static void put_handles(struct leaks_state *state, struct table *table, uint32_t index,
 			const struct leak *leak)
 {
 	const struct tally_place *place = tallies_place(&state->run->summary->tallies, index);
 	const struct found *found = tally_of_place(state->found, index);
-	struct sheet_cell *row;
+	struct table_cell *row;
 
 	if (!found || !found->handles)
 		return;
-	row = report_add(state->run, sheet, place->class);
-	sheet_text(sheet, CELL(row, unreachable_handles, call), place->function);
-	sheet_number(CELL(row, unreachable_handles, count), found->handles);
-	sheet_number(CELL(row, unreachable_handles, processes), leak->processes);
-	sheet_backtrace(CELL(row, unreachable_handles, backtrace), place->backtrace);
+	row = report_add(state->run, table, place->class);
+	table_text(table, CELL(row, unreachable_handles, call), place->function);
+	table_number(CELL(row, unreachable_handles, count), found->handles);
+	table_number(CELL(row, unreachable_handles, processes), leak->processes);
+	table_backtrace(CELL(row, unreachable_handles, backtrace), place->backtrace);
 }
 
 /* Puts into words how far the scan can be trusted: what it cannot see, and what it did not read. */
-static void say_scan(const struct leaks_state *state, struct sheet *sheet)
+static void say_scan(const struct leaks_state *state, struct table *table)
 {
 	char text[NOTE_MAX];
 	size_t used = 0;
@@ -436,27 +436,27 @@ static void say_scan(const struct leaks_state *state, struct sheet *sheet)
 			 state->unscanned, state->unscanned > 1 ? "es were" : " was");
 	if (!*text)
 		return;
-	sheet->is_unknown = !state->scans || state->unscanned;
-	sheet_note(sheet, "%s", text);
+	table->is_unknown = !state->scans || state->unscanned;
+	table_note(table, "%s", text);
 }
 
-static void put_suppressed(struct leaks_state *state, struct sheets *sheets)
+static void put_suppressed(struct leaks_state *state, struct tables *tables)
 {
 	const struct suppress_pattern *pattern;
-	struct sheet *sheet = NULL;
+	struct table *table = NULL;
 
 	for (size_t i = 0; (pattern = suppress_at(&state->suppress, i)) != NULL; i++) {
-		struct sheet_cell *row;
+		struct table_cell *row;
 
 		if (!pattern->sites)
 			continue;
-		sheet = sheets_begin(sheets, SHEET_suppressed);
-		row = sheet_add(sheet);
-		sheet_text(sheet, CELL(row, suppressed, pattern), pattern->text);
-		sheet_text(sheet, CELL(row, suppressed, reason), pattern->about);
-		sheet_number(CELL(row, suppressed, sites), pattern->sites);
-		sheet_number(CELL(row, suppressed, count), pattern->count);
-		sheet_number(CELL(row, suppressed, bytes), pattern->bytes);
+		table = tables_begin(tables, TABLE_suppressed);
+		row = table_add(table);
+		table_text(table, CELL(row, suppressed, pattern), pattern->text);
+		table_text(table, CELL(row, suppressed, reason), pattern->about);
+		table_number(CELL(row, suppressed, sites), pattern->sites);
+		table_number(CELL(row, suppressed, count), pattern->count);
+		table_number(CELL(row, suppressed, bytes), pattern->bytes);
 	}
 }
 
@@ -503,24 +503,24 @@ static void expect_names(struct leaks_state *state)
 }
 
 /* If the filter left nothing, the note says that objects are held nevertheless. */
-static void say_growing(const struct leaks_state *state, struct sheet *sheet)
+static void say_growing(const struct leaks_state *state, struct table *table)
 {
 	if (!state->curves || !state->run->options->rises)
 		return;
-	sheet->facts.title = "Live at exit, and growing";
-	if (!sheet->rows.count)
-		sheet_note(sheet, "nothing rose in %u window%s of the run (--growing)",
+	table->facts.title = "Live at exit, and growing";
+	if (!table->rows.count)
+		table_note(table, "nothing rose in %u window%s of the run (--growing)",
 			   state->run->options->rises, state->run->options->rises == 1 ? "" : "s");
 }
 
-static void end(void *user, struct sheets *sheets)
+static void end(void *user, struct tables *tables)
 {
 	struct leaks_state *state = user;
-	struct sheet *lost =
-		state->scans || state->failure ? sheets_begin(sheets, SHEET_unreachable) : NULL;
-	struct sheet *handles =
-		state->has_handles ? sheets_begin(sheets, SHEET_unreachable_handles) : NULL;
-	struct sheet *sheet = sheets_begin(sheets, SHEET_leaks);
+	struct table *lost =
+		state->scans || state->failure ? tables_begin(tables, TABLE_unreachable) : NULL;
+	struct table *handles =
+		state->has_handles ? tables_begin(tables, TABLE_unreachable_handles) : NULL;
+	struct table *table = tables_begin(tables, TABLE_leaks);
 
 	if (lost)
 		say_scan(state, lost);
@@ -535,14 +535,14 @@ static void end(void *user, struct sheets *sheets)
 			leak->children = 0;
 		if (is_left_out(state, i, leak))
 			continue;
-		put(state, sheet, i, leak);
+		put(state, table, i, leak);
 		if (lost)
 			put_lost(state, lost, i, leak);
 		if (handles)
 			put_handles(state, handles, i, leak);
 	}
-	say_growing(state, sheet);
-	put_suppressed(state, sheets);
+	say_growing(state, table);
+	put_suppressed(state, tables);
 }
 
 const struct report report_leaks = {

@@ -68,26 +68,26 @@ static void process(void *user)
 	}
 }
 
-static void put(struct lifetimes_state *state, struct sheet *sheet, uint32_t class, unsigned index,
+static void put(struct lifetimes_state *state, struct table *table, uint32_t class, unsigned index,
 		uint64_t all)
 {
 	const struct bucket *bucket = &state->buckets[class][index];
-	struct sheet_cell *row = report_add(state->run, sheet, class);
+	struct table_cell *row = report_add(state->run, table, class);
 
-	sheet_text(sheet, CELL(row, lifetimes, fate),
+	table_text(table, CELL(row, lifetimes, fate),
 		   index == HELD ? "held at the end" : "given back");
 	if (index != HELD)
-		sheet_number(CELL(row, lifetimes, from), index ? end_of(index - 1) : 0);
+		table_number(CELL(row, lifetimes, from), index ? end_of(index - 1) : 0);
 	if (index + 1 < BUCKETS)
-		sheet_number(CELL(row, lifetimes, to), end_of(index));
-	sheet_number(CELL(row, lifetimes, count), bucket->count);
+		table_number(CELL(row, lifetimes, to), end_of(index));
+	table_number(CELL(row, lifetimes, count), bucket->count);
 	if (ledger_class(state->run->ledger, class)->has_bytes)
-		sheet_number(CELL(row, lifetimes, bytes), bucket->bytes);
-	sheet_error(CELL(row, lifetimes, error), bucket->variance, true);
-	sheet_percent(CELL(row, lifetimes, share), bucket->count, all);
+		table_number(CELL(row, lifetimes, bytes), bucket->bytes);
+	table_error(CELL(row, lifetimes, error), bucket->variance, true);
+	table_percent(CELL(row, lifetimes, share), bucket->count, all);
 }
 
-static void put_class(struct lifetimes_state *state, struct sheet *sheet, uint32_t class)
+static void put_class(struct lifetimes_state *state, struct table *table, uint32_t class)
 {
 	uint64_t all = 0;
 
@@ -95,16 +95,16 @@ static void put_class(struct lifetimes_state *state, struct sheet *sheet, uint32
 		all += state->buckets[class][i].count;
 	for (unsigned i = 0; i <= HELD; i++)
 		if (state->buckets[class][i].count)
-			put(state, sheet, class, i, all);
+			put(state, table, class, i, all);
 }
 
-static void end(void *user, struct sheets *sheets)
+static void end(void *user, struct tables *tables)
 {
 	struct lifetimes_state *state = user;
-	struct sheet *sheet = sheets_begin(sheets, SHEET_lifetimes);
+	struct table *table = tables_begin(tables, TABLE_lifetimes);
 
 	for (uint32_t i = 0; i < ledger_class_count(state->run->ledger); i++)
-		put_class(state, sheet, i);
+		put_class(state, table, i);
 }
 
 const struct report report_lifetimes = {

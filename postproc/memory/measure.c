@@ -42,7 +42,7 @@ struct measure {
 	struct sites sites;
 	ARRAY_OF(struct entry) of_process; /* by site of the process */
 	struct pool pool;
-	struct table table;
+	struct hash_table table;
 	ARRAY_OF(struct wait *) waits;
 };
 
@@ -190,21 +190,21 @@ static struct wait *keep(struct measure *measure, const struct wait *wanted, uin
 	*place = wait;
 	*wait = *wanted;
 	wait->function = pool_text(&measure->pool, wanted->function, strlen(wanted->function));
-	return wait->function && table_add(&measure->table, hash, wait) == 0 ? wait : NULL;
+	return wait->function && hash_table_add(&measure->table, hash, wait) == 0 ? wait : NULL;
 }
 
 static void merge_wait(struct measure *measure, const struct site *site, const struct entry *entry)
 {
 	struct wait wanted = {
 		.class = site->class,
-		.backtrace = atlas_backtrace(&measure->run->summary->atlas, site->backtrace,
+		.backtrace = space_backtrace(&measure->run->summary->space, site->backtrace,
 					     site->index),
 		.function = site->function->name,
 	};
 	uint64_t hash = hash_two(measure->table.seed, (uintptr_t)wanted.backtrace, site->class);
 	struct wait *wait;
 
-	wait = table_find(&measure->table, hash, is_same, &wanted);
+	wait = hash_table_find(&measure->table, hash, is_same, &wanted);
 	if (!wait)
 		wait = keep(measure, &wanted, hash);
 	add(&wait->entry, entry);
@@ -393,7 +393,7 @@ int measure_begin(struct measure **result, struct report_run *run, enum measure_
 	*result = measure;
 	measure->run = run;
 	measure->kind = fallback;
-	table_init(&measure->table);
+	hash_table_init(&measure->table);
 	if (run->options->by)
 		rc = parse(run->options->by, has_base, &measure->kind, err);
 	measure->tally = tallies_add(&run->summary->tallies, sizeof(struct entry), merge, NULL);
@@ -409,7 +409,7 @@ void measure_free(struct measure *measure)
 	sites_free(&measure->sites);
 	free(measure->of_process.items);
 	free(measure->waits.items);
-	table_free(&measure->table);
+	hash_table_free(&measure->table);
 	pool_free(&measure->pool);
 	free(measure);
 }

@@ -192,7 +192,7 @@ static struct below *below_of(struct holders_state *state, uint32_t holder,
 	*below = (struct below){ .holder = holder };
 	if (site->backtrace)
 		below->backtrace =
-			atlas_backtrace(&state->run->summary->atlas, site->backtrace, site->index);
+			space_backtrace(&state->run->summary->space, site->backtrace, site->index);
 	return below;
 }
 
@@ -260,31 +260,31 @@ static void process(void *user)
 
 /* ---- the tables ---- */
 
-static void put_holder(struct sheet *sheet, const struct holder *holder)
+static void put_holder(struct table *table, const struct holder *holder)
 {
-	struct sheet_cell *row = sheet_add(sheet);
+	struct table_cell *row = table_add(table);
 
-	sheet_text(sheet, CELL(row, owners, who), holder->text);
-	sheet_text(sheet, CELL(row, owners, kind), holder->kind);
-	sheet_text(sheet, CELL(row, owners, module), holder->module);
-	sheet_text(sheet, CELL(row, owners, program), holder->program);
-	sheet_number(CELL(row, owners, bytes), holder->bytes);
-	sheet_number(CELL(row, owners, count), holder->count);
-	sheet_number(CELL(row, owners, pid), holder->pid);
+	table_text(table, CELL(row, owners, who), holder->text);
+	table_text(table, CELL(row, owners, kind), holder->kind);
+	table_text(table, CELL(row, owners, module), holder->module);
+	table_text(table, CELL(row, owners, program), holder->program);
+	table_number(CELL(row, owners, bytes), holder->bytes);
+	table_number(CELL(row, owners, count), holder->count);
+	table_number(CELL(row, owners, pid), holder->pid);
 }
 
-static void put_below(struct holders_state *state, struct sheet *sheet, const struct below *below,
+static void put_below(struct holders_state *state, struct table *table, const struct below *below,
 		      const uint32_t *ranks)
 {
 	const struct holder *holder = &state->holders.items[below->holder];
-	struct sheet_cell *row = sheet_add(sheet);
+	struct table_cell *row = table_add(table);
 
-	sheet_group(sheet, &row[0], holder->text, ranks[below->holder]);
-	sheet_text(sheet, CELL(row, retained, way), below->way);
-	sheet_number(CELL(row, retained, bytes), below->bytes);
-	sheet_number(CELL(row, retained, count), below->count);
+	table_group(table, &row[0], holder->text, ranks[below->holder]);
+	table_text(table, CELL(row, retained, way), below->way);
+	table_number(CELL(row, retained, bytes), below->bytes);
+	table_number(CELL(row, retained, count), below->count);
 	if (below->backtrace)
-		sheet_backtrace(CELL(row, retained, backtrace), below->backtrace);
+		table_backtrace(CELL(row, retained, backtrace), below->backtrace);
 }
 
 struct ranked {
@@ -315,32 +315,32 @@ static uint32_t *rank_holders(const struct holders_state *state)
 	return ranks;
 }
 
-static void say_what(struct holders_state *state, struct sheet *sheet)
+static void say_what(struct holders_state *state, struct table *table)
 {
 	if (state->scans)
-		sheet_note(sheet,
+		table_note(table,
 			   "of %" PRIu64 " blocks scanned %" PRIu64 " are lost (%" PRIu64
 			   " B): report leaks tells of them",
 			   state->blocks, state->lost, state->lost_bytes);
 	else
-		sheet_note(sheet, "nothing was scanned: record with --scan=exit, or holdtrace "
+		table_note(table, "nothing was scanned: record with --scan=exit, or holdtrace "
 				  "report leaks --scan PID");
 }
 
-static void end(void *user, struct sheets *sheets)
+static void end(void *user, struct tables *tables)
 {
 	struct holders_state *state = user;
-	struct sheet *sheet = sheets_begin(sheets, SHEET_owners);
+	struct table *table = tables_begin(tables, TABLE_owners);
 	uint32_t *ranks = rank_holders(state);
 
-	say_what(state, sheet);
+	say_what(state, table);
 	for (size_t i = 0; i < state->holders.count; i++)
 		if (state->holders.items[i].count)
-			put_holder(sheet, &state->holders.items[i]);
-	sheet = sheets_begin(sheets, SHEET_retained);
+			put_holder(table, &state->holders.items[i]);
+	table = tables_begin(tables, TABLE_retained);
 	for (size_t i = 0; i < state->below.count; i++)
 		if (ranks[state->below.items[i].holder] < BELOW_MAX)
-			put_below(state, sheet, &state->below.items[i], ranks);
+			put_below(state, table, &state->below.items[i], ranks);
 	free(ranks);
 }
 

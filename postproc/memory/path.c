@@ -91,7 +91,7 @@ static void add_block(struct way_state *state, const struct scanned_block *block
 	site = sites_at(ledger_sites(state->run->ledger), item->site);
 	if (site->backtrace)
 		step->backtrace =
-			atlas_backtrace(&state->run->summary->atlas, site->backtrace, site->index);
+			space_backtrace(&state->run->summary->space, site->backtrace, site->index);
 }
 
 static void add_root(struct way_state *state, const struct scanned_root *root)
@@ -135,28 +135,28 @@ static void process(void *user)
 }
 
 /* From the root to the block. */
-static void end(void *user, struct sheets *sheets)
+static void end(void *user, struct tables *tables)
 {
 	struct way_state *state = user;
-	struct sheet *sheet = sheets_begin(sheets, SHEET_path);
+	struct table *table = tables_begin(tables, TABLE_path);
 
 	for (size_t i = state->steps.count; i-- > 0;) {
 		const struct step *step = &state->steps.items[i];
-		struct sheet_cell *row = sheet_add(sheet);
+		struct table_cell *row = table_add(table);
 
-		sheet_text(sheet, CELL(row, path, what), step->what);
-		sheet_number(CELL(row, path, object), step->object);
-		sheet_number(CELL(row, path, retained), step->retained);
-		sheet_number(CELL(row, path, pid), step->pid);
+		table_text(table, CELL(row, path, what), step->what);
+		table_number(CELL(row, path, object), step->object);
+		table_number(CELL(row, path, retained), step->retained);
+		table_number(CELL(row, path, pid), step->pid);
 		if (step->is_root)
 			continue;
-		sheet_number(CELL(row, path, size), step->size);
-		sheet_number(CELL(row, path, offset), step->offset);
+		table_number(CELL(row, path, size), step->size);
+		table_number(CELL(row, path, offset), step->offset);
 		if (step->backtrace)
-			sheet_backtrace(CELL(row, path, backtrace), step->backtrace);
+			table_backtrace(CELL(row, path, backtrace), step->backtrace);
 	}
 	if (!state->steps.count)
-		sheet->note = !state->run->options->object
+		table->note = !state->run->options->object
 				      ? "which block is asked about, --object says"
 			      : state->has_scan ? "no block that was scanned has this address"
 						: "nothing was scanned: record with --scan=exit";

@@ -17,54 +17,54 @@ static void process(void *user)
 	peaks_process(&state->peaks, current->pid, current->name);
 }
 
-static void put_class(struct peak_state *state, struct sheet *sheet, uint32_t index)
+static void put_class(struct peak_state *state, struct table *table, uint32_t index)
 {
 	const struct peaks_run *peak = &state->peaks.classes[index].run;
 	const struct ledger_class *facts = ledger_class(state->run->ledger, index);
-	struct sheet_cell *row;
+	struct table_cell *row;
 
 	if (!peak->generation)
 		return;
-	row = sheet_add(sheet);
-	sheet_text(sheet, CELL(row, peaks, class), facts->type);
-	sheet_amount(CELL(row, peaks, amount), peaks_weight(&state->peaks, index, peak->most),
+	row = table_add(table);
+	table_text(table, CELL(row, peaks, class), facts->type);
+	table_amount(CELL(row, peaks, amount), peaks_weight(&state->peaks, index, peak->most),
 		     facts->has_bytes);
-	sheet_error(CELL(row, peaks, error), peak->most.variance, true);
-	sheet_number(CELL(row, peaks, count), peak->most.count);
-	sheet_number(CELL(row, peaks, time), report_time(state->run, peak->at_ns));
-	sheet_number(CELL(row, peaks, pid), peak->pid);
-	sheet_text(sheet, CELL(row, peaks, program), peak->program);
+	table_error(CELL(row, peaks, error), peak->most.variance, true);
+	table_number(CELL(row, peaks, count), peak->most.count);
+	table_number(CELL(row, peaks, time), report_time(state->run, peak->at_ns));
+	table_number(CELL(row, peaks, pid), peak->pid);
+	table_text(table, CELL(row, peaks, program), peak->program);
 }
 
-static void put_place(void *user, struct sheet *sheet, uint32_t index)
+static void put_place(void *user, struct table *table, uint32_t index)
 {
 	struct peak_state *state = user;
 	const struct peaks *peaks = &state->peaks;
 	const struct tally_place *place = tallies_place(&state->run->summary->tallies, index);
 	bool has_bytes = ledger_class(state->run->ledger, place->class)->has_bytes;
 	struct peaks_amount amount;
-	struct sheet_cell *row;
+	struct table_cell *row;
 
 	if (!peaks_at(peaks, place->class, index, &amount))
 		return;
-	row = report_add(state->run, sheet, place->class);
-	sheet_amount(CELL(row, peak_sites, amount), peaks_weight(peaks, place->class, amount),
+	row = report_add(state->run, table, place->class);
+	table_amount(CELL(row, peak_sites, amount), peaks_weight(peaks, place->class, amount),
 		     has_bytes);
-	sheet_error(CELL(row, peak_sites, error), amount.variance, true);
-	sheet_percent(CELL(row, peak_sites, share), peaks_weight(peaks, place->class, amount),
+	table_error(CELL(row, peak_sites, error), amount.variance, true);
+	table_percent(CELL(row, peak_sites, share), peaks_weight(peaks, place->class, amount),
 		      peaks_weight(peaks, place->class, peaks->classes[place->class].run.most));
-	sheet_number(CELL(row, peak_sites, count), amount.count);
-	sheet_backtrace(CELL(row, peak_sites, backtrace), place->backtrace);
+	table_number(CELL(row, peak_sites, count), amount.count);
+	table_backtrace(CELL(row, peak_sites, backtrace), place->backtrace);
 }
 
-static void end(void *user, struct sheets *sheets)
+static void end(void *user, struct tables *tables)
 {
 	struct peak_state *state = user;
-	struct sheet *peaks = sheets_begin(sheets, SHEET_peaks);
+	struct table *peaks = tables_begin(tables, TABLE_peaks);
 
 	for (uint32_t i = 0; i < ledger_class_count(state->run->ledger); i++)
 		put_class(state, peaks, i);
-	report_places(state->run, sheets_begin(sheets, SHEET_peak_sites), put_place, state);
+	report_places(state->run, tables_begin(tables, TABLE_peak_sites), put_place, state);
 }
 
 static int begin(void *user, struct report_run *run, struct error *err)

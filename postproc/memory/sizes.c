@@ -47,23 +47,23 @@ static void process(void *user)
 		state->buckets[held.class][bucket_of(held.size)].held += held.count;
 }
 
-static void put(struct sizes_state *state, struct sheet *sheet, uint32_t class, unsigned index,
+static void put(struct sizes_state *state, struct table *table, uint32_t class, unsigned index,
 		uint64_t all)
 {
 	const struct bucket *bucket = &state->buckets[class][index];
-	struct sheet_cell *row = report_add(state->run, sheet, class);
+	struct table_cell *row = report_add(state->run, table, class);
 
-	sheet_number(CELL(row, sizes, from), smallest_of(index));
-	sheet_number(CELL(row, sizes, to),
+	table_number(CELL(row, sizes, from), smallest_of(index));
+	table_number(CELL(row, sizes, to),
 		     index ? smallest_of(index) + (smallest_of(index) - 1) : 0);
-	sheet_number(CELL(row, sizes, count), bucket->count);
-	sheet_number(CELL(row, sizes, bytes), bucket->bytes);
-	sheet_error(CELL(row, sizes, error), bucket->variance, true);
-	sheet_number(CELL(row, sizes, held), bucket->held);
-	sheet_percent(CELL(row, sizes, share), bucket->count, all);
+	table_number(CELL(row, sizes, count), bucket->count);
+	table_number(CELL(row, sizes, bytes), bucket->bytes);
+	table_error(CELL(row, sizes, error), bucket->variance, true);
+	table_number(CELL(row, sizes, held), bucket->held);
+	table_percent(CELL(row, sizes, share), bucket->count, all);
 }
 
-static void put_class(struct sizes_state *state, struct sheet *sheet, uint32_t class)
+static void put_class(struct sizes_state *state, struct table *table, uint32_t class)
 {
 	uint64_t all = 0;
 
@@ -71,17 +71,17 @@ static void put_class(struct sizes_state *state, struct sheet *sheet, uint32_t c
 		all += state->buckets[class][i].count;
 	for (unsigned i = 0; i < BUCKETS; i++)
 		if (state->buckets[class][i].count || state->buckets[class][i].held)
-			put(state, sheet, class, i, all);
+			put(state, table, class, i, all);
 }
 
-static void end(void *user, struct sheets *sheets)
+static void end(void *user, struct tables *tables)
 {
 	struct sizes_state *state = user;
-	struct sheet *sheet = sheets_begin(sheets, SHEET_sizes);
+	struct table *table = tables_begin(tables, TABLE_sizes);
 
 	for (uint32_t i = 0; i < ledger_class_count(state->run->ledger); i++)
 		if (ledger_class(state->run->ledger, i)->has_bytes)
-			put_class(state, sheet, i);
+			put_class(state, table, i);
 }
 
 const struct report report_sizes = {

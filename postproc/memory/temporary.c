@@ -38,32 +38,32 @@ static void on_move(void *user, const struct ledger_move *move)
 	entry->bytes += move->bytes;
 }
 
-static void put(void *user, struct sheet *sheet, uint32_t index)
+static void put(void *user, struct table *table, uint32_t index)
 {
 	struct temp_state *state = user;
 	const struct tally_place *place = tallies_place(&state->run->summary->tallies, index);
 	const struct ledger_class *class = ledger_class(state->run->ledger, place->class);
 	const struct entry *entry = tally_of_place(state->tally, index);
-	struct sheet_cell *row;
+	struct table_cell *row;
 
 	if (!entry || !entry->temporary)
 		return;
-	row = report_add(state->run, sheet, place->class);
-	sheet_number(CELL(row, temporary, temporary), entry->temporary);
-	sheet_percent(CELL(row, temporary, share), entry->temporary, entry->gained);
-	sheet_number(CELL(row, temporary, gained), entry->gained);
+	row = report_add(state->run, table, place->class);
+	table_number(CELL(row, temporary, temporary), entry->temporary);
+	table_percent(CELL(row, temporary, share), entry->temporary, entry->gained);
+	table_number(CELL(row, temporary, gained), entry->gained);
 	if (class->has_bytes)
-		sheet_number(CELL(row, temporary, bytes), entry->bytes);
-	sheet_backtrace(CELL(row, temporary, backtrace), place->backtrace);
+		table_number(CELL(row, temporary, bytes), entry->bytes);
+	table_backtrace(CELL(row, temporary, backtrace), place->backtrace);
 }
 
-static void end(void *user, struct sheets *sheets)
+static void end(void *user, struct tables *tables)
 {
 	struct temp_state *state = user;
-	struct sheet *sheet = sheets_begin(sheets, SHEET_temporary);
+	struct table *table = tables_begin(tables, TABLE_temporary);
 
-	report_note_samples(state->run, sheet, REPORT_SAMPLED_TEMP);
-	report_places(state->run, sheet, put, state);
+	report_note_samples(state->run, table, REPORT_SAMPLED_TEMP);
+	report_places(state->run, table, put, state);
 }
 
 static int begin(void *user, struct report_run *run, struct error *err)

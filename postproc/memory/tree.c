@@ -87,42 +87,42 @@ struct line {
 };
 
 /* id counts the lines of all classes. */
-static void put(struct tree_state *state, struct sheet *sheet, const struct plant *plant,
+static void put(struct tree_state *state, struct table *table, const struct plant *plant,
 		struct branch *branch, struct branch *end, uint64_t id)
 {
 	const struct line *parent = branch->parent->user;
-	struct line *line = sheet_alloc(sheet, sizeof(*line));
-	struct sheet_cell *row = sheet_add(sheet);
+	struct line *line = table_alloc(table, sizeof(*line));
+	struct table_cell *row = table_add(table);
 
-	sheet_group(sheet, &row[0], plant->class, plant->rank);
+	table_group(table, &row[0], plant->class, plant->rank);
 	*line = (struct line){ id, parent ? parent->depth + 1 : 0 };
 	end->user = line;
-	sheet_number(CELL(row, tree, id), id);
+	table_number(CELL(row, tree, id), id);
 	if (parent)
-		sheet_number(CELL(row, tree, parent), parent->id);
-	sheet_amount(CELL(row, tree, amount), end->total, plant->has_bytes);
-	sheet_error(CELL(row, tree, error), end->total_variance, plant->has_bytes);
-	sheet_amount(CELL(row, tree, self), end->self, plant->has_bytes);
-	sheet_error(CELL(row, tree, self_error), end->self_variance, plant->has_bytes);
+		table_number(CELL(row, tree, parent), parent->id);
+	table_amount(CELL(row, tree, amount), end->total, plant->has_bytes);
+	table_error(CELL(row, tree, error), end->total_variance, plant->has_bytes);
+	table_amount(CELL(row, tree, self), end->self, plant->has_bytes);
+	table_error(CELL(row, tree, self_error), end->self_variance, plant->has_bytes);
 	CELL(row, tree, amount)->has_ns = CELL(row, tree, self)->has_ns = plant->has_ns;
-	sheet_percent(CELL(row, tree, share), end->total, plant->branches.root.total);
-	branches_cell(sheet, CELL(row, tree, branch), branch, end, line->depth,
+	table_percent(CELL(row, tree, share), end->total, plant->branches.root.total);
+	branches_cell(table, CELL(row, tree, branch), branch, end, line->depth,
 		      state->run->options->is_bottom_up);
 }
 
-static void put_plant(struct tree_state *state, struct sheet *sheet, const struct plant *plant)
+static void put_plant(struct tree_state *state, struct table *table, const struct plant *plant)
 {
 	struct branch *branch = branches_next(&plant->branches, NULL);
 
 	while (branch) {
 		struct branch *end = branches_end(branch);
 
-		put(state, sheet, plant, branch, end, sheet->rows.count + 1);
+		put(state, table, plant, branch, end, table->rows.count + 1);
 		branch = branches_next(&plant->branches, end);
 	}
 }
 
-static void put_note(struct tree_state *state, struct sheet *sheet)
+static void put_note(struct tree_state *state, struct table *table)
 {
 	static const char *const what[] = {
 		[MEASURE_BYTES] = "bytes that were gained, given back or not",
@@ -140,18 +140,18 @@ static void put_note(struct tree_state *state, struct sheet *sheet)
 	for (size_t i = 0; i < state->plants.count; i++)
 		left_out += state->plants.items[i]->branches.left_out;
 	if (left_out)
-		sheet_note(sheet, "by %s: %s; %llu smaller branches are not shown (--top=0)",
+		table_note(table, "by %s: %s; %llu smaller branches are not shown (--top=0)",
 			   measure_word(kind), what[kind], (unsigned long long)left_out);
 	else
-		sheet_note(sheet, "by %s: %s", measure_word(kind), what[kind]);
-	report_note_samples(state->run, sheet,
+		table_note(table, "by %s: %s", measure_word(kind), what[kind]);
+	report_note_samples(state->run, table,
 			    kind == MEASURE_TEMP ? REPORT_SAMPLED_TEMP : REPORT_SAMPLED_AMOUNTS);
 }
 
-static void end(void *user, struct sheets *sheets)
+static void end(void *user, struct tables *tables)
 {
 	struct tree_state *state = user;
-	struct sheet *sheet = sheets_begin(sheets, SHEET_tree);
+	struct table *table = tables_begin(tables, TABLE_tree);
 	struct measure_place place;
 	size_t at = 0;
 
@@ -160,9 +160,9 @@ static void end(void *user, struct sheets *sheets)
 			add(state, &place);
 	for (size_t i = 0; i < state->plants.count; i++) {
 		branches_finish(&state->plants.items[i]->branches, state->run->options->top);
-		put_plant(state, sheet, state->plants.items[i]);
+		put_plant(state, table, state->plants.items[i]);
 	}
-	put_note(state, sheet);
+	put_note(state, table);
 }
 
 static void destroy(void *user)

@@ -132,9 +132,9 @@ static bool is_wait(const struct event *event)
 /* The number of an event's waiter. */
 static uint32_t waiter_number(struct model_state *state, const struct event *event)
 {
-	struct atlas *atlas = &state->run->summary->atlas;
+	struct address_space *space = &state->run->summary->space;
 	uint32_t process = report_process(state->run) - 1;
-	const struct trace_node *backtrace = atlas_backtrace(atlas, event->backtrace, event->index);
+	const struct trace_node *backtrace = space_backtrace(space, event->backtrace, event->index);
 	struct map_entry *entry =
 		map_put(&state->waiter_index, process, (uint64_t)(uintptr_t)backtrace);
 	struct waiter *waiter;
@@ -386,96 +386,96 @@ static void fold_places(const struct model_state *state, struct folding *folding
 	free(places);
 }
 
-static void put_bins(const struct model_state *state, struct sheet *sheet)
+static void put_bins(const struct model_state *state, struct table *table)
 {
 	const struct spans *spans = &state->drawn;
 	uint64_t steps = spans->first <= spans->last ? spans->last - spans->first + 1 : 1;
 
 	for (uint64_t i = 0; i <= steps; i++) {
-		struct sheet_cell *row = sheet_add(sheet);
+		struct table_cell *row = table_add(table);
 		uint64_t ns = spans->first <= spans->last ? (spans->first + i) << spans->shift : i;
 
-		sheet_number(CELL(row, bins, time), report_time(state->run, ns));
+		table_number(CELL(row, bins, time), report_time(state->run, ns));
 	}
 }
 
 static void put_places(const struct model_state *state, const struct folding *folding,
-		       struct sheet *sheet)
+		       struct table *table)
 {
 	for (uint32_t i = 0; i < folding->count; i++) {
 		const struct ledger_class *class =
 			ledger_class(state->run->ledger, folding->classes[i]);
 		const struct tally_place *place = folding->rows[i];
-		struct sheet_cell *row = sheet_add(sheet);
+		struct table_cell *row = table_add(table);
 
-		sheet_text(sheet, CELL(row, sites, class), class->type);
-		sheet_text(sheet, CELL(row, sites, call),
+		table_text(table, CELL(row, sites, class), class->type);
+		table_text(table, CELL(row, sites, call),
 			   place ? place->function : "smaller places");
-		sheet_number(CELL(row, sites, has_bytes), class->has_bytes);
+		table_number(CELL(row, sites, has_bytes), class->has_bytes);
 		if (place)
-			sheet_backtrace(CELL(row, sites, backtrace), place->backtrace);
+			table_backtrace(CELL(row, sites, backtrace), place->backtrace);
 	}
 }
 
-static void put_spans(const struct model_state *state, struct sheet *sheet)
+static void put_spans(const struct model_state *state, struct table *table)
 {
 	for (size_t i = 0; i < state->drawn.list.count; i++) {
 		const struct span *span = state->drawn.list.items[i];
-		struct sheet_cell *row = sheet_add(sheet);
+		struct table_cell *row = table_add(table);
 
-		sheet_number(CELL(row, spans, site), span->site / state->processes);
+		table_number(CELL(row, spans, site), span->site / state->processes);
 		if (state->processes > 1)
-			sheet_number(CELL(row, spans, process), span->site % state->processes);
-		sheet_number(CELL(row, spans, gained), span->gained - state->drawn.first);
+			table_number(CELL(row, spans, process), span->site % state->processes);
+		table_number(CELL(row, spans, gained), span->gained - state->drawn.first);
 		if (span->lost != SPANS_NEVER)
-			sheet_number(CELL(row, spans, lost), span->lost - state->drawn.first);
-		sheet_number(CELL(row, spans, count), (uint64_t)span->count);
-		sheet_number(CELL(row, spans, bytes), (uint64_t)span->bytes);
+			table_number(CELL(row, spans, lost), span->lost - state->drawn.first);
+		table_number(CELL(row, spans, count), (uint64_t)span->count);
+		table_number(CELL(row, spans, bytes), (uint64_t)span->bytes);
 	}
 }
 
-static void put_waits(const struct model_state *state, struct sheet *sheet)
+static void put_waits(const struct model_state *state, struct table *table)
 {
 	for (size_t i = 0; i < state->drawn_waits.list.count; i++) {
 		const struct span *wait = state->drawn_waits.list.items[i];
-		struct sheet_cell *row = sheet_add(sheet);
+		struct table_cell *row = table_add(table);
 
-		sheet_number(CELL(row, waits_by_step, step),
+		table_number(CELL(row, waits_by_step, step),
 			     spans_step(&state->drawn, wait->gained << state->drawn_waits.shift));
-		sheet_number(CELL(row, waits_by_step, count), (uint64_t)wait->count);
-		sheet_number(CELL(row, waits_by_step, waited), (uint64_t)wait->bytes);
-		sheet_backtrace(CELL(row, waits_by_step, backtrace),
+		table_number(CELL(row, waits_by_step, count), (uint64_t)wait->count);
+		table_number(CELL(row, waits_by_step, waited), (uint64_t)wait->bytes);
+		table_backtrace(CELL(row, waits_by_step, backtrace),
 				state->waiters.items[wait->site].backtrace);
-		sheet_number(CELL(row, waits_by_step, process),
+		table_number(CELL(row, waits_by_step, process),
 			     state->waiters.items[wait->site].process);
 	}
 }
 
-static void put_marks(const struct model_state *state, struct sheet *sheet)
+static void put_marks(const struct model_state *state, struct table *table)
 {
 	for (size_t i = 0; i < state->marks.count; i++) {
-		struct sheet_cell *row = sheet_add(sheet);
+		struct table_cell *row = table_add(table);
 
-		sheet_text(sheet, CELL(row, marks, text), state->marks.items[i].text);
-		sheet_number(CELL(row, marks, time),
+		table_text(table, CELL(row, marks, text), state->marks.items[i].text);
+		table_number(CELL(row, marks, time),
 			     report_time(state->run, state->marks.items[i].time_ns));
 	}
 }
 
 /* Fills the columns that long_waits and long_holds share. */
-static void put_stay(const struct model_state *state, struct sheet *sheet, struct sheet_cell *row,
+static void put_stay(const struct model_state *state, struct table *table, struct table_cell *row,
 		     const struct stay *stay)
 {
 	_Static_assert(COLUMN_longest_waits_backtrace - FIRST_longest_waits ==
 			       COLUMN_long_holds_backtrace - FIRST_long_holds,
 		       "both sheets begin with the same columns");
-	sheet_number(CELL(row, longest_waits, pid), stay->pid);
-	sheet_number(CELL(row, longest_waits, thread), stay->thread);
-	sheet_number(CELL(row, longest_waits, since), report_time(state->run, stay->since_ns));
-	sheet_number(CELL(row, longest_waits, length), stay->length_ns);
-	sheet_number(CELL(row, longest_waits, object), stay->object);
-	sheet_backtrace(CELL(row, longest_waits, backtrace), stay->backtrace);
-	sheet_text(sheet, CELL(row, longest_waits, call), stay->function);
+	table_number(CELL(row, longest_waits, pid), stay->pid);
+	table_number(CELL(row, longest_waits, thread), stay->thread);
+	table_number(CELL(row, longest_waits, since), report_time(state->run, stay->since_ns));
+	table_number(CELL(row, longest_waits, length), stay->length_ns);
+	table_number(CELL(row, longest_waits, object), stay->object);
+	table_backtrace(CELL(row, longest_waits, backtrace), stay->backtrace);
+	table_text(table, CELL(row, longest_waits, call), stay->function);
 }
 
 /* How many of the longest waits or holds have rows. */
@@ -487,44 +487,44 @@ static size_t drawn_stays(const struct model_state *state, struct stays *stays)
 	return stays->count < most ? stays->count : most;
 }
 
-static void put_left_out(struct sheet *sheet, const struct stays *stays, const char *what)
+static void put_left_out(struct table *table, const struct stays *stays, const char *what)
 {
-	uint64_t left_out = stays->left_out + stays->count - sheet->rows.count;
+	uint64_t left_out = stays->left_out + stays->count - table->rows.count;
 
 	if (left_out)
-		sheet_note(sheet, "The %zu longest %s are drawn; %llu shorter ones are not.",
-			   sheet->rows.count, what, (unsigned long long)left_out);
+		table_note(table, "The %zu longest %s are drawn; %llu shorter ones are not.",
+			   table->rows.count, what, (unsigned long long)left_out);
 }
 
-static void put_long_waits(struct model_state *state, struct sheet *sheet)
+static void put_long_waits(struct model_state *state, struct table *table)
 {
 	size_t count = drawn_stays(state, &state->long_waits);
 
 	for (size_t i = 0; i < count; i++) {
 		const struct stay *stay = &state->long_waits.items[i];
-		struct sheet_cell *row = sheet_add(sheet);
+		struct table_cell *row = table_add(table);
 
-		put_stay(state, sheet, row, stay);
-		sheet_text(sheet, CELL(row, longest_waits, what), lane_word(stay->kind));
+		put_stay(state, table, row, stay);
+		table_text(table, CELL(row, longest_waits, what), lane_word(stay->kind));
 		if (stay->waker)
-			sheet_number(CELL(row, longest_waits, waker), stay->waker);
+			table_number(CELL(row, longest_waits, waker), stay->waker);
 		if (stay->waker_backtrace)
-			sheet_backtrace(CELL(row, longest_waits, waker_backtrace),
+			table_backtrace(CELL(row, longest_waits, waker_backtrace),
 					stay->waker_backtrace);
 	}
-	put_left_out(sheet, &state->long_waits, "waits");
+	put_left_out(table, &state->long_waits, "waits");
 }
 
-static void put_long_holds(struct model_state *state, struct sheet *sheet)
+static void put_long_holds(struct model_state *state, struct table *table)
 {
 	size_t count = drawn_stays(state, &state->long_holds);
 
 	for (size_t i = 0; i < count; i++) {
-		struct sheet_cell *row = sheet_add(sheet);
+		struct table_cell *row = table_add(table);
 
-		put_stay(state, sheet, row, &state->long_holds.items[i]);
+		put_stay(state, table, row, &state->long_holds.items[i]);
 	}
-	put_left_out(sheet, &state->long_holds, "holds of locks");
+	put_left_out(table, &state->long_holds, "holds of locks");
 }
 
 /* Gives waits and live objects the same time line. */
@@ -556,16 +556,16 @@ static void split_processes(struct model_state *state, struct folding *folding)
 				       state->numbers.items[i].process % state->processes;
 }
 
-static void put_owners(const struct model_state *state, struct sheet *sheet)
+static void put_owners(const struct model_state *state, struct table *table)
 {
 	const struct summary *summary = state->run->summary;
 
 	for (size_t i = 0; i < summary->processes.count; i++) {
 		const struct summary_process *process = &summary->processes.items[i];
-		struct sheet_cell *row = sheet_add(sheet);
+		struct table_cell *row = table_add(table);
 
-		sheet_text(sheet, CELL(row, process_list, program), process->name);
-		sheet_number(CELL(row, process_list, pid), process->pid);
+		table_text(table, CELL(row, process_list, program), process->name);
+		table_number(CELL(row, process_list, pid), process->pid);
 	}
 }
 
@@ -583,20 +583,20 @@ static void settle(struct model_state *state, struct folding *folding)
 }
 
 /* May be called again, for other tables and another limit. */
-static void put_sheets(struct model_state *state, const struct folding *folding,
-		       struct sheets *sheets)
+static void put_tables(struct model_state *state, const struct folding *folding,
+		       struct tables *tables)
 {
-	put_bins(state, sheets_begin(sheets, SHEET_bins));
-	put_places(state, folding, sheets_begin(sheets, SHEET_sites));
-	put_spans(state, sheets_begin(sheets, SHEET_spans));
-	put_owners(state, sheets_begin(sheets, SHEET_process_list));
-	put_waits(state, sheets_begin(sheets, SHEET_waits_by_step));
-	put_marks(state, sheets_begin(sheets, SHEET_marks));
-	put_long_waits(state, sheets_begin(sheets, SHEET_longest_waits));
-	put_long_holds(state, sheets_begin(sheets, SHEET_long_holds));
+	put_bins(state, tables_begin(tables, TABLE_bins));
+	put_places(state, folding, tables_begin(tables, TABLE_sites));
+	put_spans(state, tables_begin(tables, TABLE_spans));
+	put_owners(state, tables_begin(tables, TABLE_process_list));
+	put_waits(state, tables_begin(tables, TABLE_waits_by_step));
+	put_marks(state, tables_begin(tables, TABLE_marks));
+	put_long_waits(state, tables_begin(tables, TABLE_longest_waits));
+	put_long_holds(state, tables_begin(tables, TABLE_long_holds));
 }
 
-static void end(void *user, struct sheets *sheets)
+static void end(void *user, struct tables *tables)
 {
 	struct model_state *state = user;
 	struct folding folding = { .count = 0 };
@@ -605,7 +605,7 @@ static void end(void *user, struct sheets *sheets)
 	fold_places(state, &folding);
 
 	settle(state, &folding);
-	put_sheets(state, &folding, sheets);
+	put_tables(state, &folding, tables);
 	folding_free(&folding);
 }
 

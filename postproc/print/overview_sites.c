@@ -8,7 +8,7 @@
 #include "base/cleanup.h"
 #include "base/memory.h"
 #include "base/order.h"
-#include "base/table.h"
+#include "base/hash_table.h"
 #include "naming/runtime.h"
 
 #define COLUMN_AMOUNT	 6
@@ -29,8 +29,8 @@ struct entry {
 struct entries {
 	struct entry *items;
 	size_t count;
-	uint64_t sites;	    /* number of sites in the entries */
-	struct table table; /* by class, process and call site */
+	uint64_t sites;		 /* number of sites in the entries */
+	struct hash_table table; /* by class, process and call site */
 };
 
 static const char *thing_of(const struct summary_class *class, uint64_t count)
@@ -174,7 +174,7 @@ static bool add_site(struct overview *overview, struct entries *entries,
 	naming_read_site(overview->naming, site->backtrace, text, sizeof(text));
 	hash = hash_bytes(entries->table.seed ^ site->class ^ (uint64_t)site->process << 32, text,
 			  strlen(text));
-	entry = table_find(&entries->table, hash, is_same_entry, &wanted);
+	entry = hash_table_find(&entries->table, hash, is_same_entry, &wanted);
 	entries->sites++;
 	if (entry) {
 		join(entry, site);
@@ -193,7 +193,7 @@ static bool add_site(struct overview *overview, struct entries *entries,
 	if (!entry->call_site)
 		return false;
 	entries->count++;
-	return table_add(&entries->table, hash, entry) == 0;
+	return hash_table_add(&entries->table, hash, entry) == 0;
 }
 
 /*
@@ -216,7 +216,7 @@ static bool collect(struct overview *overview, struct entries *entries)
 	const struct summary *summary = overview->summary;
 	bool is_complete = true;
 
-	table_init(&entries->table);
+	hash_table_init(&entries->table);
 	entries->items = memory_zalloc(summary->sites.count + 1, sizeof(*entries->items));
 	for (size_t i = 0; entries->items && is_complete && i < summary->sites.count; i++) {
 		const struct summary_site *site = &summary->sites.items[i];
@@ -233,7 +233,7 @@ static void free_entries(struct entries *entries)
 {
 	for (size_t i = 0; i < entries->count; i++)
 		free(entries->items[i].call_site);
-	table_free(&entries->table);
+	hash_table_free(&entries->table);
 	free(entries->items);
 }
 

@@ -15,7 +15,7 @@
 #include "base/out.h"
 #include "naming/naming.h"
 #include "rises.h"
-#include "sheet.h"
+#include "table.h"
 #include "postproc/totals/summary.h"
 #include "trace/trace.h"
 
@@ -92,7 +92,7 @@ struct report {
 	 * All processes are known: fills the tables, which keep any error. A fold with has_detail
 	 * may be called several times. NULL: it fills none.
 	 */
-	void (*end)(void *state, struct sheets *sheets);
+	void (*end)(void *state, struct tables *tables);
 	/*
 	 * A fold of a viewer's format, instead of end: writes the file. out keeps its own errors.
 	 */
@@ -126,11 +126,11 @@ const struct report_row *report_find(const char *name, size_t length);
 const char *report_renamed(const char *name, size_t length);
 
 /* The report that a table belongs to, and the fold that fills it. */
-const struct report_row *report_of(enum sheet_id id);
-const struct report *report_fold(enum sheet_id id);
+const struct report_row *report_of(enum table_id id);
+const struct report *report_fold(enum table_id id);
 
-/* The table with that name, or SHEET_ID_COUNT. */
-enum sheet_id report_table(const char *name, size_t length);
+/* The table with that name, or TABLE_ID_COUNT. */
+enum table_id report_table(const char *name, size_t length);
 
 /* A time as ns since the start of the run; call it after the start is known. */
 static inline uint64_t report_time(const struct report_run *run, uint64_t ns)
@@ -188,7 +188,7 @@ bool report_is_unhooked(const struct summary *summary, const struct summary_proc
 bool report_has_unseen_zombie(const struct summary *summary, const struct summary_process *process);
 
 /* Adds a row to a table whose first column is the group of a class. */
-struct sheet_cell *report_add(const struct report_run *run, struct sheet *sheet, uint32_t class);
+struct table_cell *report_add(const struct report_run *run, struct table *table, uint32_t class);
 
 /*
  * For begin(): makes a tally with entries of that size and passes each move to on_move. merge and
@@ -202,24 +202,24 @@ struct tally *report_listen(struct report_run *run, size_t size,
 void report_hold(struct report_run *run, struct rises *rises, const struct ledger_move *move);
 
 /* Puts the curve of a place into a cell. rises: NULL: not known. */
-void report_curve(const struct report_run *run, struct sheet *sheet, struct sheet_cell *cell,
+void report_curve(const struct report_run *run, struct table *table, struct table_cell *cell,
 		  const struct rises *rises);
 
 /* For end(): calls put for each place of the run. */
-void report_places(const struct report_run *run, struct sheet *sheet,
-		   void (*put)(void *state, struct sheet *sheet, uint32_t place), void *state);
+void report_places(const struct report_run *run, struct table *table,
+		   void (*put)(void *state, struct table *table, uint32_t place), void *state);
 
 /*
  * If memory was sampled: appends to the table's note what that means for it, and marks the table,
  * so that a lack of rows is not read as zero.
  */
-void report_note_samples(const struct report_run *run, struct sheet *sheet, const char *words);
+void report_note_samples(const struct report_run *run, struct table *table, const char *words);
 
 /*
  * Appends to the table's note for how long threads were blocked, and in what. If more than a tenth
  * of that was not observed, marks the table, so that a lack of rows is not read as zero.
  */
-void report_note_coverage(const struct report_run *run, struct sheet *sheet);
+void report_note_coverage(const struct report_run *run, struct table *table);
 
 #define REPORT_SAMPLED_CALLS   "of the calls for it those for samples alone are here"
 #define REPORT_SAMPLED_AMOUNTS "what it amounts to are estimates"

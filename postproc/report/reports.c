@@ -21,7 +21,7 @@ static const struct {
 #define REPORT(name, question, next)	 { NULL, true, -1 },
 #define COMMAND(name, question, instead) { NULL, true, -1 },
 #define FOLD(name)			 { &report_##name, false, -1 },
-#define SHEET(name, by, title)		 { NULL, false, SHEET_##name },
+#define TABLE(name, by, title)		 { NULL, false, TABLE_##name },
 #include "postproc/reports.def"
 };
 
@@ -56,7 +56,7 @@ const char *report_renamed(const char *name, size_t length)
 	return NULL;
 }
 
-const struct report_row *report_of(enum sheet_id id)
+const struct report_row *report_of(enum table_id id)
 {
 	size_t begun = 0;
 
@@ -65,7 +65,7 @@ const struct report_row *report_of(enum sheet_id id)
 	return &rows[begun - 1];
 }
 
-const struct report *report_fold(enum sheet_id id)
+const struct report *report_fold(enum table_id id)
 {
 	const struct report *fold = NULL;
 
@@ -74,22 +74,22 @@ const struct report *report_fold(enum sheet_id id)
 	return fold;
 }
 
-enum sheet_id report_table(const char *name, size_t length)
+enum table_id report_table(const char *name, size_t length)
 {
 	unsigned id = 0;
 
-	while (id < SHEET_ID_COUNT && (strlen(sheet_facts(id).name) != length ||
-				       strncmp(sheet_facts(id).name, name, length) != 0))
+	while (id < TABLE_ID_COUNT && (strlen(table_facts(id).name) != length ||
+				       strncmp(table_facts(id).name, name, length) != 0))
 		id++;
 	return id;
 }
 
-struct sheet_cell *report_add(const struct report_run *run, struct sheet *sheet, uint32_t index)
+struct table_cell *report_add(const struct report_run *run, struct table *table, uint32_t index)
 {
 	const struct ledger_class *class = ledger_class(run->ledger, index);
-	struct sheet_cell *row = sheet_add(sheet);
+	struct table_cell *row = table_add(table);
 
-	sheet_group(sheet, &row[0], class->type, class->rank);
+	table_group(table, &row[0], class->type, class->rank);
 	return row;
 }
 
@@ -114,20 +114,20 @@ void report_hold(struct report_run *run, struct rises *rises, const struct ledge
 	rises_add(rises, &run->life, time_ns, has_bytes ? bytes : move->count);
 }
 
-void report_curve(const struct report_run *run, struct sheet *sheet, struct sheet_cell *cell,
+void report_curve(const struct report_run *run, struct table *table, struct table_cell *cell,
 		  const struct rises *rises)
 {
 	uint64_t amounts[RISES_WINDOWS];
 
 	if (rises)
-		sheet_steps(sheet, cell, amounts, rises_curve(rises, &run->windows, amounts));
+		table_steps(table, cell, amounts, rises_curve(rises, &run->windows, amounts));
 }
 
-void report_places(const struct report_run *run, struct sheet *sheet,
-		   void (*put)(void *state, struct sheet *sheet, uint32_t place), void *state)
+void report_places(const struct report_run *run, struct table *table,
+		   void (*put)(void *state, struct table *table, uint32_t place), void *state)
 {
 	for (uint32_t i = 0; i < tallies_count(&run->summary->tallies); i++)
-		put(state, sheet, i);
+		put(state, table, i);
 }
 
 int report_begin(const struct report *report, void **state, struct report_run *run,
@@ -151,24 +151,24 @@ void report_destroy(const struct report *report, void *state)
 		free(state);
 }
 
-void report_note_samples(const struct report_run *run, struct sheet *sheet, const char *words)
+void report_note_samples(const struct report_run *run, struct table *table, const char *words)
 {
 	if (!run->summary->sample)
 		return;
-	sheet->is_unknown = true;
-	sheet_note(sheet, "%s%smemory was recorded by samples: %s", sheet->note ? sheet->note : "",
-		   sheet->note ? "; " : "", words);
+	table->is_unknown = true;
+	table_note(table, "%s%smemory was recorded by samples: %s", table->note ? table->note : "",
+		   table->note ? "; " : "", words);
 }
 
-void report_note_coverage(const struct report_run *run, struct sheet *sheet)
+void report_note_coverage(const struct report_run *run, struct table *table)
 {
 	const struct coverage_sum *sum = &run->summary->blocked_time;
 	char text[COVERAGE_TEXT_SIZE];
 
 	if (!sum->blocked && !sum->unmeasured)
 		return;
-	sheet->is_unknown |= coverage_is_low(sum);
-	sheet_note(sheet, "%s%s%s", sheet->note ? sheet->note : "", sheet->note ? "; " : "",
+	table->is_unknown |= coverage_is_low(sum);
+	table_note(table, "%s%s%s", table->note ? table->note : "", table->note ? "; " : "",
 		   coverage_say(sum, text));
 }
 

@@ -46,11 +46,11 @@ static void name_reports(struct options *options)
 	options->report = options->reports;
 	for (const char *names = options->tables; *names;
 	     names += length + (names[length] == ',')) {
-		enum sheet_id id;
+		enum table_id id;
 
 		length = strcspn(names, ",");
 		id = report_table(names, length);
-		if (id < SHEET_ID_COUNT && used < sizeof(options->reports))
+		if (id < TABLE_ID_COUNT && used < sizeof(options->reports))
 			used += (size_t)snprintf(options->reports + used,
 						 sizeof(options->reports) - used, "%s%s",
 						 used ? "," : "", report_of(id)->name);

@@ -70,7 +70,7 @@ struct calls_state {
 		size_t count, capacity, first;
 	} waves;
 	struct pool pool;	       /* of struct thread */
-	struct table threads;	       /* of the current process, by handle */
+	struct hash_table threads;     /* of the current process, by handle */
 	struct thread *first, *newest; /* the same threads, in order of appearance */
 	struct thread *last;	       /* of the last lookup; NULL: none */
 	uint64_t thread_count, timed;
@@ -82,8 +82,8 @@ static int begin(void *user, struct report_run *run, struct error *err)
 	int rc;
 
 	branches_init(&state->branches);
-	table_init(&state->threads);
-	rc = spool_directory(&state->directory, err);
+	hash_table_init(&state->threads);
+	rc = spill_directory(&state->directory, err);
 	if (rc)
 		return rc;
 	paths_init(&state->paths, run->naming);
@@ -152,12 +152,12 @@ static bool is_thread(const void *item, const void *key)
 static struct thread *thread_of(struct calls_state *state, uint64_t handle)
 {
 	uint64_t hash = hash_two(state->threads.seed, handle, 0);
-	struct thread *thread = table_find(&state->threads, hash, is_thread, &handle);
+	struct thread *thread = hash_table_find(&state->threads, hash, is_thread, &handle);
 
 	if (thread)
 		return state->last = thread;
 	thread = pool_zalloc(&state->pool, sizeof(*thread));
-	table_add(&state->threads, hash, thread);
+	hash_table_add(&state->threads, hash, thread);
 	thread->handle = handle;
 	thread->number = ++state->thread_count;
 	*(state->newest ? &state->newest->next : &state->first) = thread;
@@ -367,8 +367,8 @@ static void forget_threads(struct calls_state *state)
 		fold_alone(state, thread);
 		free(thread->alone.items);
 	}
-	table_free(&state->threads);
-	table_init(&state->threads);
+	hash_table_free(&state->threads);
+	hash_table_init(&state->threads);
 	pool_reset(&state->pool);
 	state->last = state->first = state->newest = NULL;
 }
@@ -385,31 +385,31 @@ static void process(void *user)
 
 /* ---- the table ---- */
 
-static void put(struct sheet *sheet, struct branch *branch)
+static void put(struct table *table, struct branch *branch)
 {
 	struct calls *calls = branch->user;
 	const struct calls *parent = branch->parent->user;
-	struct sheet_cell *row = sheet_add(sheet);
+	struct table_cell *row = table_add(table);
 
-	calls->id = sheet->rows.count;
+	calls->id = table->rows.count;
 	calls->depth = parent ? parent->depth + 1 : 0;
-	sheet_number(CELL(row, call_tree, id), calls->id);
+	table_number(CELL(row, call_tree, id), calls->id);
 	if (parent)
-		sheet_number(CELL(row, call_tree, parent), parent->id);
-	sheet_number(CELL(row, call_tree, count), calls->tally.count);
-	sheet_number(CELL(row, call_tree, threads), calls->threads);
+		table_number(CELL(row, call_tree, parent), parent->id);
+	table_number(CELL(row, call_tree, count), calls->tally.count);
+	table_number(CELL(row, call_tree, threads), calls->threads);
 	if (calls->tally.timed) {
-		sheet_number(CELL(row, call_tree, total), calls->tally.total_ns);
-		sheet_number(CELL(row, call_tree, average),
+		table_number(CELL(row, call_tree, total), calls->tally.total_ns);
+		table_number(CELL(row, call_tree, average),
 			     calls->tally.total_ns / calls->tally.timed);
-		sheet_number(CELL(row, call_tree, min), calls->tally.min_ns);
-		sheet_number(CELL(row, call_tree, max), calls->tally.max_ns);
+		table_number(CELL(row, call_tree, min), calls->tally.min_ns);
+		table_number(CELL(row, call_tree, max), calls->tally.max_ns);
 	}
-	branches_cell(sheet, CELL(row, call_tree, call), branch, branch, calls->depth, false);
+	branches_cell(table, CELL(row, call_tree, call), branch, branch, calls->depth, false);
 }
 
 /* Calls without times tell which durations the recording left out. */
-static void put_note(const struct calls_state *state, struct sheet *sheet)
+static void put_note(const struct calls_state *state, struct table *table)
 {
 	uint64_t all = state->branches.root.total, left_out = state->branches.left_out;
 	char more[64] = "";
@@ -418,27 +418,27 @@ static void put_note(const struct calls_state *state, struct sheet *sheet)
 		snprintf(more, sizeof(more), "; %" PRIu64 " rarer ones are not shown (--top=0)",
 			 left_out);
 	if (state->timed < all)
-		sheet_note(sheet,
+		table_note(table,
 			   "%" PRIu64 " of %" PRIu64 " calls have no duration: "
 			   "--detail=durations records it of those that cannot wait, too%s",
 			   all - state->timed, all, more);
 	else
-		sheet_note(sheet, "all calls have a duration%s", more);
-	report_note_samples(state->run, sheet, REPORT_SAMPLED_CALLS);
+		table_note(table, "all calls have a duration%s", more);
+	report_note_samples(state->run, table, REPORT_SAMPLED_CALLS);
 }
 
-static void end(void *user, struct sheets *sheets)
+static void end(void *user, struct tables *tables)
 {
 	struct calls_state *state = user;
-	struct sheet *sheet = sheets_begin(sheets, SHEET_call_tree);
+	struct table *table = tables_begin(tables, TABLE_call_tree);
 	struct branch *branch = NULL;
 
 	if (state->failure.number)
-		sheets->failure = state->failure;
+		tables->failure = state->failure;
 	branches_finish(&state->branches, state->run->options->top);
 	while ((branch = branches_next(&state->branches, branch)) != NULL)
-		put(sheet, branch);
-	put_note(state, sheet);
+		put(table, branch);
+	put_note(state, table);
 }
 
 static void destroy(void *user)
@@ -449,7 +449,7 @@ static void destroy(void *user)
 		calltree_free(&state->tree);
 	(void)forget_threads(state);
 	pool_free(&state->pool);
-	table_free(&state->threads);
+	hash_table_free(&state->threads);
 	if (state->directory >= 0)
 		close(state->directory);
 	free(state->functions.items);

@@ -14,7 +14,7 @@
 void callsort_init(struct callsort *sort, int directory)
 {
 	memset(sort, 0, sizeof(*sort));
-	spool_init(&sort->spool, directory);
+	spill_init(&sort->spill, directory);
 }
 
 static int compare_words(uint64_t one, uint64_t two)
@@ -61,7 +61,7 @@ static int put_run(struct callsort *sort, struct error *err)
 	*run = (struct callsort_run){ .left = count };
 	sort_records(sort);
 	sort->count = 0;
-	return spool_append(&sort->spool, sort->records, count * sizeof(*sort->records),
+	return spill_append(&sort->spill, sort->records, count * sizeof(*sort->records),
 			    &run->offset, err);
 }
 
@@ -88,7 +88,7 @@ static int fill(struct callsort *sort, struct callsort_run *run, struct error *e
 
 	if (!count)
 		return 0;
-	rc = spool_read(&sort->spool, run->offset, run->window, size, err);
+	rc = spill_read(&sort->spill, run->offset, run->window, size, err);
 	if (rc)
 		return rc;
 	run->offset += size;
@@ -209,5 +209,5 @@ void callsort_free(struct callsort *sort)
 	free(sort->records);
 	free(sort->runs.items);
 	free(sort->heap);
-	spool_close(&sort->spool);
+	spill_close(&sort->spill);
 }

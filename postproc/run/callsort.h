@@ -14,7 +14,7 @@
 
 #include "base/array.h"
 #include "base/error.h"
-#include "base/spool.h"
+#include "base/spill_file.h"
 
 #define CALLSORT_MEMORY (32u << 20)
 
@@ -46,7 +46,7 @@ struct callsort_run {
 struct callsort {
 	struct callsort_record *records;
 	size_t count, at;
-	struct spool spool;
+	struct spill_file spill;
 	ARRAY_OF(struct callsort_run) runs;
 	struct callsort_run **heap; /* while merging: the run with the smallest record first */
 	size_t heap_count;

@@ -27,10 +27,10 @@ struct handle {
 void calltree_init(struct calltree *tree, int directory)
 {
 	memset(tree, 0, sizeof(*tree));
-	table_init(&tree->threads);
-	table_init(&tree->handles);
+	hash_table_init(&tree->threads);
+	hash_table_init(&tree->handles);
 	callsort_init(&tree->sort, directory);
-	spool_init(&tree->spool, directory);
+	spill_init(&tree->spill, directory);
 	tree->open = memory_alloc(CALLTREE_LEVELS * sizeof(*tree->open));
 	tree->levels = memory_zalloc(CALLTREE_LEVELS, sizeof(*tree->levels));
 	tree->window = memory_alloc(CALLTREE_BLOCK * sizeof(*tree->window));
@@ -46,11 +46,11 @@ void calltree_free(struct calltree *tree)
 	free(tree->open);
 	free(tree->window);
 	free(tree->handle_list.items);
-	table_free(&tree->threads);
-	table_free(&tree->handles);
+	hash_table_free(&tree->threads);
+	hash_table_free(&tree->handles);
 	pool_free(&tree->pool);
 	callsort_free(&tree->sort);
-	spool_close(&tree->spool);
+	spill_close(&tree->spill);
 }
 
 static uint64_t within(uint64_t time, uint64_t low, uint64_t high)
@@ -80,14 +80,14 @@ static bool handle_equal(const void *item, const void *key)
 static void number_handle(struct calltree *tree, uint64_t value, uint32_t *number)
 {
 	uint64_t hash = hash_two(tree->handles.seed, value, 0), *place;
-	struct handle *handle = table_find(&tree->handles, hash, handle_equal, &value);
+	struct handle *handle = hash_table_find(&tree->handles, hash, handle_equal, &value);
 
 	if (!handle) {
 		handle = pool_alloc(&tree->pool, sizeof(*handle));
 		place = ARRAY_ADD(&tree->handle_list);
 		*place = handle->value = value;
 		handle->number = (uint32_t)tree->handle_list.count - 1;
-		table_add(&tree->handles, hash, handle);
+		hash_table_add(&tree->handles, hash, handle);
 	}
 	*number = handle->number;
 }
@@ -106,14 +106,14 @@ static struct calltree_thread *thread_of(struct calltree *tree, const struct eve
 {
 	uint64_t hash = hash_two(tree->threads.seed, event->thread, 0);
 	struct calltree_thread *thread =
-		table_find(&tree->threads, hash, thread_equal, &event->thread);
+		hash_table_find(&tree->threads, hash, thread_equal, &event->thread);
 
 	if (thread && thread->pthread == event->pthread)
 		return thread;
 	if (!thread) {
 		thread = pool_alloc(&tree->pool, sizeof(*thread));
 		thread->id = event->thread;
-		table_add(&tree->threads, hash, thread);
+		hash_table_add(&tree->threads, hash, thread);
 	}
 	begin_life(tree, thread, event->pthread);
 	return thread;
@@ -220,7 +220,7 @@ static int put_block(struct calltree *tree, struct calltree_level *level, struct
 {
 	uint64_t *place = ARRAY_ADD(&level->blocks);
 
-	return spool_append(&tree->spool, level->nodes, CALLTREE_BLOCK * sizeof(*level->nodes),
+	return spill_append(&tree->spill, level->nodes, CALLTREE_BLOCK * sizeof(*level->nodes),
 			    place, err);
 }
 
@@ -397,7 +397,7 @@ static void forget_nodes(struct calltree *tree)
 		tree->levels[i].count = 0;
 		tree->levels[i].blocks.count = 0;
 	}
-	spool_clear(&tree->spool);
+	spill_clear(&tree->spill);
 	tree->level_count = tree->level = 0;
 	tree->index = 0;
 	tree->last_enter = 0;
@@ -437,7 +437,7 @@ static const struct calltree_node *node_at(struct calltree *tree,
 	if (block >= level->blocks.count)
 		return &level->nodes[index % CALLTREE_BLOCK];
 	if (index % CALLTREE_BLOCK == 0) {
-		*rc = spool_read(&tree->spool, level->blocks.items[block], tree->window,
+		*rc = spill_read(&tree->spill, level->blocks.items[block], tree->window,
 				 CALLTREE_BLOCK * sizeof(*tree->window), err);
 		if (*rc)
 			return NULL;

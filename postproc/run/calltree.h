@@ -17,7 +17,7 @@
 
 #include "base/array.h"
 #include "base/pool.h"
-#include "base/table.h"
+#include "base/hash_table.h"
 #include "callsort.h"
 #include "trace/event.h"
 
@@ -70,8 +70,8 @@ struct calltree_thread; /* see calltree.c */
 
 struct calltree {
 	struct pool pool;
-	struct table threads;		/* by tid */
-	struct table handles;		/* by pthread_t */
+	struct hash_table threads;	/* by tid */
+	struct hash_table handles;	/* by pthread_t */
 	ARRAY_OF(uint64_t) handle_list; /* by number of the handle: the pthread_t */
 	uint32_t lives;
 	uint64_t last_ns; /* latest time seen */
@@ -90,7 +90,7 @@ struct calltree {
 	uint32_t open_count;
 	uint64_t last_enter; /* of the newest outermost call */
 	uint64_t root_children;
-	struct spool spool;
+	struct spill_file spill;
 	struct calltree_level *levels;
 	uint32_t level_count, levels_used;
 

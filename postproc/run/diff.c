@@ -38,8 +38,8 @@ struct diff_state {
 	struct measure *measure;
 	struct paths paths;
 	struct pool pool;
-	struct table table;
-	struct table lone; /* spots that only one of the runs has */
+	struct hash_table table;
+	struct hash_table lone; /* spots that only one of the runs has */
 	ARRAY_OF(struct spot *) spots;
 };
 
@@ -47,8 +47,8 @@ static int begin(void *user, struct report_run *run, struct error *err)
 {
 	struct diff_state *state = user;
 
-	table_init(&state->table);
-	table_init(&state->lone);
+	hash_table_init(&state->table);
+	hash_table_init(&state->lone);
 	paths_init(&state->paths, run->naming);
 	return measure_begin(&state->measure, run, MEASURE_HELD, true, err);
 }
@@ -114,7 +114,7 @@ static struct spot *keep(struct diff_state *state, const struct key *key, uint64
 	struct spot *spot = pool_zalloc(&state->pool, sizeof(*spot) + size);
 	struct spot **place = ARRAY_ADD(&state->spots);
 
-	table_add(&state->table, hash, spot);
+	hash_table_add(&state->table, hash, spot);
 	*place = spot;
 	spot->place = *key->place;
 	memset(spot->place.amount, 0, sizeof(spot->place.amount));
@@ -135,7 +135,7 @@ static void add(struct diff_state *state, const struct measure_place *place)
 	key.path = state->paths.path;
 	hash = hash_two(state->table.seed, hash_words(state->table.seed, key.path, key.length),
 			place->rank);
-	spot = table_find(&state->table, hash, is_spot, &key);
+	spot = hash_table_find(&state->table, hash, is_spot, &key);
 	if (!spot)
 		spot = keep(state, &key, hash);
 	if (place->count[0])
@@ -187,7 +187,7 @@ static bool is_renamed(const void *item, const void *key)
 	       differences(one, two) == 1;
 }
 
-static uint64_t hash_of_inner(const struct table *table, const struct spot *spot)
+static uint64_t hash_of_inner(const struct hash_table *table, const struct spot *spot)
 {
 	return hash_two(table->seed, hash_words(table->seed, inner_of(spot), INNER), spot->length);
 }
@@ -202,9 +202,9 @@ static void join_renamed(struct diff_state *state)
 		if (!is_in_one_run(spot) || spot->length <= INNER)
 			continue;
 		hash = hash_of_inner(&state->lone, spot);
-		other = table_find(&state->lone, hash, is_renamed, spot);
+		other = hash_table_find(&state->lone, hash, is_renamed, spot);
 		if (!other) {
-			table_add(&state->lone, hash, spot);
+			hash_table_add(&state->lone, hash, spot);
 			continue;
 		}
 		for (int run = 0; run < 2; run++) {
@@ -244,10 +244,10 @@ static bool is_changed(const struct measure_place *place)
 /* By how much the change of an estimate may be wrong; 0: it is exact. */
 static uint64_t error_of(const struct measure_place *place)
 {
-	struct sheet_cell sum = { .number = measure_error(place, 0) };
-	const struct sheet_cell other = { .number = measure_error(place, 1) };
+	struct table_cell sum = { .number = measure_error(place, 0) };
+	const struct table_cell other = { .number = measure_error(place, 1) };
 
-	sheet_add_to(SHEET_ERROR, &sum, &other);
+	table_add_to(TABLE_ERROR, &sum, &other);
 	return sum.number;
 }
 
@@ -269,26 +269,26 @@ static bool is_open(const struct measure_place *place, enum measure_kind kind)
 	return is_within(place->amount[0], place->amount[1], error_of(place));
 }
 
-static void put_amount(struct sheet_cell *cell, uint64_t amount, const struct measure_place *place)
+static void put_amount(struct table_cell *cell, uint64_t amount, const struct measure_place *place)
 {
-	sheet_amount(cell, amount, place->has_bytes);
+	table_amount(cell, amount, place->has_bytes);
 	cell->has_ns = place->has_ns;
 }
 
-static void put(struct sheet *sheet, const struct measure_place *place)
+static void put(struct table *table, const struct measure_place *place)
 {
-	struct sheet_cell *row = sheet_add(sheet);
+	struct table_cell *row = table_add(table);
 
-	sheet_group(sheet, &row[0], place->class, place->rank);
-	sheet_text(sheet, CELL(row, diff, fate), fate_of(place));
+	table_group(table, &row[0], place->class, place->rank);
+	table_text(table, CELL(row, diff, fate), fate_of(place));
 	put_amount(CELL(row, diff, change), place->amount[0] - place->amount[1], place);
 	if (error_of(place))
 		put_amount(CELL(row, diff, error), error_of(place), place);
 	put_amount(CELL(row, diff, old), place->amount[1], place);
 	put_amount(CELL(row, diff, new), place->amount[0], place);
-	sheet_number(CELL(row, diff, old_count), place->count[1]);
-	sheet_number(CELL(row, diff, new_count), place->count[0]);
-	sheet_backtrace(CELL(row, diff, backtrace), place->backtrace);
+	table_number(CELL(row, diff, old_count), place->count[1]);
+	table_number(CELL(row, diff, new_count), place->count[0]);
+	table_backtrace(CELL(row, diff, backtrace), place->backtrace);
 }
 
 /* Peaks and counts vary a little from run to run, times vary more. */
@@ -303,7 +303,7 @@ static bool differs(int what, const struct total *total)
 	       !is_within(more, less, estimate_error(total->variance[0] + total->variance[1]));
 }
 
-static void put_total(struct diff_state *state, struct sheet *sheet, uint32_t class, int what)
+static void put_total(struct diff_state *state, struct table *table, uint32_t class, int what)
 {
 	static const char *const words[TOTALS] = { "peak", "gained", "held", "waited" };
 	const struct ledger_class *facts = ledger_class(state->run->ledger, class);
@@ -313,23 +313,23 @@ static void put_total(struct diff_state *state, struct sheet *sheet, uint32_t cl
 		.has_bytes = facts->has_bytes && (what == PEAK || what == HELD),
 		.has_ns = what == WAITED,
 	};
-	struct sheet_cell *row = sheet_add(sheet);
+	struct table_cell *row = table_add(table);
 
-	sheet_text(sheet, CELL(row, totals, class), facts->type);
-	sheet_text(sheet, CELL(row, totals, what), words[what]);
+	table_text(table, CELL(row, totals, class), facts->type);
+	table_text(table, CELL(row, totals, what), words[what]);
 	put_amount(CELL(row, totals, change), amounts[0] - amounts[1], &as);
-	sheet_error(CELL(row, totals, error), total->variance[0] + total->variance[1],
+	table_error(CELL(row, totals, error), total->variance[0] + total->variance[1],
 		    as.has_bytes);
 	put_amount(CELL(row, totals, old), amounts[1], &as);
 	put_amount(CELL(row, totals, new), amounts[0], &as);
 }
 
-static void put_totals(struct diff_state *state, struct sheet *sheet)
+static void put_totals(struct diff_state *state, struct table *table)
 {
 	for (uint32_t i = 0; i < ledger_class_count(state->run->ledger); i++)
 		for (int what = 0; what < TOTALS; what++)
 			if (differs(what, &state->totals[i][what]))
-				put_total(state, sheet, i, what);
+				put_total(state, table, i, what);
 }
 
 static bool have_calls_changed(const struct diff_state *state)
@@ -341,7 +341,7 @@ static bool have_calls_changed(const struct diff_state *state)
 }
 
 /* left_out: number of places whose change may be chance. */
-static void put_note(const struct diff_state *state, struct sheet *sheet, size_t left_out)
+static void put_note(const struct diff_state *state, struct table *table, size_t left_out)
 {
 	static const char *const notes[] = {
 		[MEASURE_BYTES] = "by bytes: what was gained, given back or not",
@@ -356,24 +356,24 @@ static void put_note(const struct diff_state *state, struct sheet *sheet, size_t
 	enum measure_kind kind = measure_kind(state->measure);
 	char words[128];
 
-	sheet->note = notes[kind];
-	if (kind == MEASURE_HELD && !sheet->rows.count && have_calls_changed(state))
-		sheet->note = "by held: what was held at the end has not changed, but calls have: "
+	table->note = notes[kind];
+	if (kind == MEASURE_HELD && !table->rows.count && have_calls_changed(state))
+		table->note = "by held: what was held at the end has not changed, but calls have: "
 			      "--by=count says which, --by=temp of what was freed at once";
 	snprintf(words, sizeof(words),
 		 "amounts are estimates, and whether %zu more place%s changed is unknown, by no "
 		 "more than twice the error",
 		 left_out, left_out == 1 ? "" : "s");
 	if (kind == MEASURE_TEMP)
-		report_note_samples(state->run, sheet, REPORT_SAMPLED_TEMP);
+		report_note_samples(state->run, table, REPORT_SAMPLED_TEMP);
 	else
-		report_note_samples(state->run, sheet, left_out ? words : REPORT_SAMPLED_AMOUNTS);
+		report_note_samples(state->run, table, left_out ? words : REPORT_SAMPLED_AMOUNTS);
 }
 
-static void end(void *user, struct sheets *sheets)
+static void end(void *user, struct tables *tables)
 {
 	struct diff_state *state = user;
-	struct sheet *sheet = sheets_begin(sheets, SHEET_diff);
+	struct table *table = tables_begin(tables, TABLE_diff);
 	struct measure_place place;
 	size_t at = 0, left_out = 0;
 
@@ -386,10 +386,10 @@ static void end(void *user, struct sheets *sheets)
 
 		left_out += is_left_out;
 		if (is_changed(of) && !is_left_out)
-			put(sheet, of);
+			put(table, of);
 	}
-	put_note(state, sheet, left_out);
-	put_totals(state, sheets_begin(sheets, SHEET_totals));
+	put_note(state, table, left_out);
+	put_totals(state, tables_begin(tables, TABLE_totals));
 }
 
 static void destroy(void *user)
@@ -397,8 +397,8 @@ static void destroy(void *user)
 	struct diff_state *state = user;
 
 	free(state->spots.items);
-	table_free(&state->table);
-	table_free(&state->lone);
+	hash_table_free(&state->table);
+	hash_table_free(&state->lone);
 	pool_free(&state->pool);
 	paths_free(&state->paths);
 	measure_free(state->measure);

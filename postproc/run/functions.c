@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "base/table.h"
+#include "base/hash_table.h"
 #include "hook_table.h"
 #include "postproc/report/report.h"
 
@@ -34,7 +34,7 @@ struct total {
 struct stats_state {
 	struct report_run *run;
 	struct pool pool;
-	struct table by_name;
+	struct hash_table by_name;
 	ARRAY_OF(struct stat *) stats;
 	struct {
 		struct stat *
@@ -71,7 +71,7 @@ static struct stat *have_stat(struct stats_state *state, const struct event *eve
 {
 	struct key key = { event->function->name, class_of(event) };
 	uint64_t hash = hash_bytes(state->by_name.seed, key.name, strlen(key.name));
-	struct stat *stat = table_find(&state->by_name, hash, is_stat, &key);
+	struct stat *stat = hash_table_find(&state->by_name, hash, is_stat, &key);
 	struct stat **item;
 
 	if (stat)
@@ -83,7 +83,7 @@ static struct stat *have_stat(struct stats_state *state, const struct event *eve
 	stat->class = pool_text(&state->pool, key.class, strlen(key.class));
 	if (!stat->name || !stat->class)
 		return NULL;
-	table_add(&state->by_name, hash, stat);
+	hash_table_add(&state->by_name, hash, stat);
 	return stat;
 }
 
@@ -191,7 +191,7 @@ static const char *name_of_error(uint32_t number)
 	return number < sizeof(names) / sizeof(*names) ? names[number] : NULL;
 }
 
-static void put_error(struct sheet *sheet, struct sheet_cell *cell, const struct stat *stat)
+static void put_error(struct table *table, struct table_cell *cell, const struct stat *stat)
 {
 	size_t most = 0;
 	const char *name;
@@ -203,32 +203,32 @@ static void put_error(struct sheet *sheet, struct sheet_cell *cell, const struct
 		return;
 	name = name_of_error(stat->errors[most].number);
 	if (name)
-		sheet_text(sheet, cell, name);
+		table_text(table, cell, name);
 	else
-		sheet_format(sheet, cell, "%u", stat->errors[most].number);
+		table_format(table, cell, "%u", stat->errors[most].number);
 }
 
-static void put(struct sheet *sheet, const struct stat *stat)
+static void put(struct table *table, const struct stat *stat)
 {
-	struct sheet_cell *row;
+	struct table_cell *row;
 
 	if (!stat->calls)
 		return;
-	row = sheet_add(sheet);
-	sheet_group(sheet, CELL(row, functions, class), stat->class, 0);
-	sheet_text(sheet, CELL(row, functions, function), stat->name);
-	sheet_number(CELL(row, functions, calls), stat->calls);
+	row = table_add(table);
+	table_group(table, CELL(row, functions, class), stat->class, 0);
+	table_text(table, CELL(row, functions, function), stat->name);
+	table_number(CELL(row, functions, calls), stat->calls);
 	if (stat->bytes)
-		sheet_number(CELL(row, functions, bytes), stat->bytes);
+		table_number(CELL(row, functions, bytes), stat->bytes);
 	if (stat->timed) {
-		sheet_number(CELL(row, functions, time), stat->time_ns);
-		sheet_number(CELL(row, functions, average), stat->time_ns / stat->timed);
-		sheet_number(CELL(row, functions, longest), stat->longest_ns);
+		table_number(CELL(row, functions, time), stat->time_ns);
+		table_number(CELL(row, functions, average), stat->time_ns / stat->timed);
+		table_number(CELL(row, functions, longest), stat->longest_ns);
 	}
 	if (!stat->failed)
 		return;
-	sheet_number(CELL(row, functions, failed), stat->failed);
-	put_error(sheet, CELL(row, functions, error), stat);
+	table_number(CELL(row, functions, failed), stat->failed);
+	put_error(table, CELL(row, functions, error), stat);
 }
 
 static struct total *have_total(struct stats_state *state, const char *class)
@@ -258,25 +258,25 @@ static void add_total(struct stats_state *state, const struct stat *stat)
 	total->time_ns += stat->time_ns;
 }
 
-static void put_total(struct sheet *sheet, const struct total *total)
+static void put_total(struct table *table, const struct total *total)
 {
-	struct sheet_cell *row = sheet_add(sheet);
+	struct table_cell *row = table_add(table);
 
-	sheet_text(sheet, CELL(row, classes_called, class), total->class);
-	sheet_number(CELL(row, classes_called, functions), total->functions);
-	sheet_number(CELL(row, classes_called, calls), total->calls);
-	sheet_number(CELL(row, classes_called, failed), total->failed);
+	table_text(table, CELL(row, classes_called, class), total->class);
+	table_number(CELL(row, classes_called, functions), total->functions);
+	table_number(CELL(row, classes_called, calls), total->calls);
+	table_number(CELL(row, classes_called, failed), total->failed);
 	if (total->bytes)
-		sheet_number(CELL(row, classes_called, bytes), total->bytes);
+		table_number(CELL(row, classes_called, bytes), total->bytes);
 	if (total->timed)
-		sheet_number(CELL(row, classes_called, time), total->time_ns);
+		table_number(CELL(row, classes_called, time), total->time_ns);
 }
 
-static void end(void *user, struct sheets *sheets)
+static void end(void *user, struct tables *tables)
 {
 	struct stats_state *state = user;
-	struct sheet *totals = sheets_begin(sheets, SHEET_classes_called);
-	struct sheet *functions = sheets_begin(sheets, SHEET_functions);
+	struct table *totals = tables_begin(tables, TABLE_classes_called);
+	struct table *functions = tables_begin(tables, TABLE_functions);
 
 	for (size_t i = 0; i < state->stats.count; i++) {
 		add_total(state, state->stats.items[i]);
@@ -292,7 +292,7 @@ static void destroy(void *user)
 {
 	struct stats_state *state = user;
 
-	table_free(&state->by_name);
+	hash_table_free(&state->by_name);
 	free(state->stats.items);
 	free(state->by_id.items);
 	free(state->totals.items);
@@ -305,7 +305,7 @@ static int begin(void *user, struct report_run *run, struct error *err)
 
 	(void)err;
 	(void)run;
-	table_init(&state->by_name);
+	hash_table_init(&state->by_name);
 	return 0;
 }
 

@@ -151,7 +151,7 @@ static void keep(struct history_state *state, const struct event *event)
 		.class = class,
 	};
 	if (event->backtrace)
-		call.backtrace = atlas_backtrace(&state->run->summary->atlas, event->backtrace,
+		call.backtrace = space_backtrace(&state->run->summary->space, event->backtrace,
 						 event->index);
 	same = event->type != CALL_TYPE_ALLOC && event->type != CALL_TYPE_FREE
 		       ? find_use(state, &call)
@@ -184,42 +184,42 @@ static void process(void *user)
 
 /* ---- the table ---- */
 
-static void put(struct history_state *state, struct sheet *sheet, const struct history_call *call)
+static void put(struct history_state *state, struct table *table, const struct history_call *call)
 {
-	struct sheet_cell *row = sheet_add(sheet);
+	struct table_cell *row = table_add(table);
 
-	sheet_number(CELL(row, history, time), report_time(state->run, call->time_ns));
-	sheet_number(CELL(row, history, pid), call->pid);
-	sheet_number(CELL(row, history, thread), call->thread);
+	table_number(CELL(row, history, time), report_time(state->run, call->time_ns));
+	table_number(CELL(row, history, pid), call->pid);
+	table_number(CELL(row, history, thread), call->thread);
 	if (call->times > 1)
-		sheet_number(CELL(row, history, times), call->times);
+		table_number(CELL(row, history, times), call->times);
 	if (call->size)
-		sheet_number(CELL(row, history, size), call->size);
+		table_number(CELL(row, history, size), call->size);
 	if (call->backtrace)
-		sheet_backtrace(CELL(row, history, backtrace), call->backtrace);
-	sheet_text(sheet, CELL(row, history, what), call->what);
-	sheet_text(sheet, CELL(row, history, class), call->class);
-	sheet_text(sheet, CELL(row, history, call), call->function);
+		table_backtrace(CELL(row, history, backtrace), call->backtrace);
+	table_text(table, CELL(row, history, what), call->what);
+	table_text(table, CELL(row, history, class), call->class);
+	table_text(table, CELL(row, history, call), call->function);
 	if (state->is_fd)
-		sheet_format(sheet, CELL(row, history, object), "fd:%" PRIu64, call->object);
+		table_format(table, CELL(row, history, object), "fd:%" PRIu64, call->object);
 	else
-		sheet_format(sheet, CELL(row, history, object), "0x%" PRIx64, call->object);
+		table_format(table, CELL(row, history, object), "0x%" PRIx64, call->object);
 }
 
-static void end(void *user, struct sheets *sheets)
+static void end(void *user, struct tables *tables)
 {
 	struct history_state *state = user;
-	struct sheet *sheet = sheets_begin(sheets, SHEET_history);
+	struct table *table = tables_begin(tables, TABLE_history);
 	uint64_t first = state->count > CALLS_MAX ? state->count - CALLS_MAX : 0;
 
 	for (uint64_t i = first; i < state->count; i++)
-		put(state, sheet, &state->calls[i % CALLS_MAX]);
+		put(state, table, &state->calls[i % CALLS_MAX]);
 	if (!state->count)
-		sheet->note = "no recorded call was about this object";
+		table->note = "no recorded call was about this object";
 	if (first)
-		sheet->note = "of more than 10,000 calls the last ones";
+		table->note = "of more than 10,000 calls the last ones";
 	if (!state->is_fd)
-		report_note_samples(state->run, sheet, REPORT_SAMPLED_CALLS);
+		report_note_samples(state->run, table, REPORT_SAMPLED_CALLS);
 }
 
 /* ---- the object ---- */

@@ -25,26 +25,26 @@ static void look_up(const struct report_run *run)
 			       SYMBOLS_MAX);
 }
 
-static void put(struct sheet *sheet, const char *what, const struct summary_process *process,
+static void put(struct table *table, const char *what, const struct summary_process *process,
 		uint64_t count, const char *reason)
 {
-	struct sheet_cell *row = sheet_add(sheet);
+	struct table_cell *row = table_add(table);
 
-	sheet_text(sheet, CELL(row, missing, what), what);
-	sheet_text(sheet, CELL(row, missing, program), process->name);
-	sheet_text(sheet, CELL(row, missing, reason), reason);
-	sheet_number(CELL(row, missing, pid), process->pid);
+	table_text(table, CELL(row, missing, what), what);
+	table_text(table, CELL(row, missing, program), process->name);
+	table_text(table, CELL(row, missing, reason), reason);
+	table_number(CELL(row, missing, pid), process->pid);
 	if (count)
-		sheet_number(CELL(row, missing, count), count);
+		table_number(CELL(row, missing, count), count);
 }
 
-static void put_untraced(struct sheet *sheet, const struct summary_process *process)
+static void put_untraced(struct table *table, const struct summary_process *process)
 {
 	char reason[256];
 
 	snprintf(reason, sizeof(reason), "the program that it ran was not traced: %s",
 		 process->untraced);
-	put(sheet, "untraced", process, 0, reason);
+	put(table, "untraced", process, 0, reason);
 }
 
 static const char *cause_of(const char *reason)
@@ -69,7 +69,7 @@ static const char *cause_of(const char *reason)
 }
 
 /* Lists only causes that occurred in the run. */
-static void put_lost(struct sheet *sheet, const struct summary *summary,
+static void put_lost(struct table *table, const struct summary *summary,
 		     const struct summary_process *process)
 {
 	char reason[1024] = "what seems to be held may have been given back";
@@ -79,109 +79,109 @@ static void put_lost(struct sheet *sheet, const struct summary *summary,
 		length += (size_t)snprintf(reason + length, sizeof(reason) - length, "%s%s",
 					   i ? ", or " : ": ",
 					   cause_of(summary->losses.items[i].reason));
-	put(sheet, "lost", process, process->lost, reason);
+	put(table, "lost", process, process->lost, reason);
 }
 
-static void put_stalled(struct sheet *sheet, const struct summary_process *process)
+static void put_stalled(struct table *table, const struct summary_process *process)
 {
 	char reason[128];
 
 	snprintf(reason, sizeof(reason),
 		 "the disk was full for %.1f s: events of that time are among those lost",
 		 process->stalled_s);
-	put(sheet, "stalled", process, 0, reason);
+	put(table, "stalled", process, 0, reason);
 }
 
-static void put_process(struct sheet *sheet, const struct summary *summary,
+static void put_process(struct table *table, const struct summary *summary,
 			const struct summary_process *process)
 {
 	if (process->lost)
-		put_lost(sheet, summary, process);
+		put_lost(table, summary, process);
 	if (process->is_damaged)
-		put(sheet, "damaged", process, process->damages,
+		put(table, "damaged", process, process->damages,
 		    process->damage ? process->damage : "what is good was used");
 	if (report_is_incomplete(process))
-		put(sheet, "incomplete", process, 0,
+		put(table, "incomplete", process, 0,
 		    "the trace has no end: the recording was cut off, or still goes on");
 	if (report_is_untraced(process))
-		put_untraced(sheet, process);
+		put_untraced(table, process);
 	if (process->stalled_s > 0)
-		put_stalled(sheet, process);
+		put_stalled(table, process);
 	if (process->doubt)
-		put(sheet, process->is_part ? "part" : "unproven", process, 0, process->doubt);
+		put(table, process->is_part ? "part" : "unproven", process, 0, process->doubt);
 	if (process->cut_calls)
-		put(sheet, "cut", process, process->cut_calls,
+		put(table, "cut", process, process->cut_calls,
 		    "left out by --keep: what was gained and given back before");
 	if (report_is_unhooked(summary, process))
-		put(sheet, "unseen", process, 0,
+		put(table, "unseen", process, 0,
 		    "descriptors were opened or closed past all hooks: at its end it had another "
 		    "number of them than its calls explain");
 	if (report_has_unseen_zombie(summary, process))
-		put(sheet, "unseen", process, 0,
+		put(table, "unseen", process, 0,
 		    "a child was made past all hooks: it had ended and was not waited for");
 	if (process->has_namespace)
-		put(sheet, "unseen", process, 0,
+		put(table, "unseen", process, 0,
 		    "libraries in a link namespace of their own (dlmopen) call a libc of their "
 		    "own: nothing of that is recorded");
 	if (report_made_directly(process))
-		put(sheet, "unseen", process, 0,
+		put(table, "unseen", process, 0,
 		    "calls by syscall(2) acquired or released objects: nothing of that is "
 		    "recorded");
 	if (process->unscanned)
-		put(sheet, "unscanned", process, 0, process->unscanned);
+		put(table, "unscanned", process, 0, process->unscanned);
 	if (process->late)
-		put(sheet, "late", process, process->late,
+		put(table, "late", process, process->late,
 		    "came after later events had been written: their times are not exact");
 }
 
 /* A program without a trace of its own. */
-static void put_spawned(struct sheet *sheet, const struct summary_spawned *spawned)
+static void put_spawned(struct table *table, const struct summary_spawned *spawned)
 {
-	struct sheet_cell *row = sheet_add(sheet);
+	struct table_cell *row = table_add(table);
 
-	sheet_text(sheet, CELL(row, missing, what), "untraced");
-	sheet_number(CELL(row, missing, pid), spawned->pid);
-	sheet_text(sheet, CELL(row, missing, program), spawned->path);
-	sheet_text(sheet, CELL(row, missing, reason), "it ran untraced: " UNTRACED_CHILD);
+	table_text(table, CELL(row, missing, what), "untraced");
+	table_number(CELL(row, missing, pid), spawned->pid);
+	table_text(table, CELL(row, missing, program), spawned->path);
+	table_text(table, CELL(row, missing, reason), "it ran untraced: " UNTRACED_CHILD);
 }
 
 /* A refused process: it never got a stream. */
-static void put_refused(struct sheet *sheet, const struct summary_left_out *refused)
+static void put_refused(struct table *table, const struct summary_left_out *refused)
 {
-	struct sheet_cell *row = sheet_add(sheet);
+	struct table_cell *row = table_add(table);
 
-	sheet_text(sheet, CELL(row, missing, what), "refused");
-	sheet_text(sheet, CELL(row, missing, reason), refused->program);
-	sheet_number(CELL(row, missing, count), refused->count);
+	table_text(table, CELL(row, missing, what), "refused");
+	table_text(table, CELL(row, missing, reason), refused->program);
+	table_number(CELL(row, missing, count), refused->count);
 }
 
 /* Processes that a flight recorder removed: their names are not known. */
-static void put_gone(struct sheet *sheet, const struct report_run *run)
+static void put_gone(struct table *table, const struct report_run *run)
 {
-	struct sheet_cell *row;
+	struct table_cell *row;
 	struct report_gaps gaps;
 
 	report_find_gaps(run, KIND_ALL, 0, &gaps);
 	if (!gaps.gone)
 		return;
-	row = sheet_add(sheet);
-	sheet_text(sheet, CELL(row, missing, what), "gone");
-	sheet_text(sheet, CELL(row, missing, reason),
+	row = table_add(table);
+	table_text(table, CELL(row, missing, what), "gone");
+	table_text(table, CELL(row, missing, reason),
 		   "programs that had ended before the time that --keep keeps");
-	sheet_number(CELL(row, missing, count), gaps.gone);
+	table_number(CELL(row, missing, count), gaps.gone);
 }
 
 /* Sampling concerns all numbers of memory, in all processes. */
-static void put_samples(struct sheet *sheet, const struct report_run *run)
+static void put_samples(struct table *table, const struct report_run *run)
 {
-	struct sheet_cell *row;
+	struct table_cell *row;
 
 	if (!run->summary->sample)
 		return;
-	row = sheet_add(sheet);
-	sheet_text(sheet, CELL(row, missing, what), "sampled");
-	sheet_format(
-		sheet, CELL(row, missing, reason),
+	row = table_add(table);
+	table_text(table, CELL(row, missing, what), "sampled");
+	table_format(
+		table, CELL(row, missing, reason),
 		"memory was recorded by samples, one in %" PRIu64
 		" bytes: its numbers are estimates; of a place that had no sample up to %" PRIu64
 		" bytes may be held (95 of 100 times); temporary blocks, double frees and "
@@ -190,22 +190,22 @@ static void put_samples(struct sheet *sheet, const struct report_run *run)
 }
 
 /* An allocator whose functions have no hooks. */
-static void put_inner_allocator(struct sheet *sheet, const struct summary *summary)
+static void put_inner_allocator(struct table *table, const struct summary *summary)
 {
-	struct sheet_cell *row;
+	struct table_cell *row;
 
 	if (!summary->inner.name)
 		return;
-	row = sheet_add(sheet);
-	sheet_text(sheet, CELL(row, missing, what), "unseen");
-	sheet_format(sheet, CELL(row, missing, reason),
+	row = table_add(table);
+	table_text(table, CELL(row, missing, what), "unseen");
+	table_format(table, CELL(row, missing, reason),
 		     "blocks of %s in %s: it is called by names of its own, which no hook has",
 		     summary->inner.name,
 		     summary->inner.module ? summary->inner.module : "a module that is not known");
 }
 
 /* Names the first process that had it. */
-static void put_bypass(struct sheet *sheet, const struct summary *summary,
+static void put_bypass(struct table *table, const struct summary *summary,
 		       const struct summary_bypass *bypass)
 {
 	const struct summary_process *process = summary_process_at(summary, bypass->process);
@@ -219,23 +219,23 @@ static void put_bypass(struct sheet *sheet, const struct summary *summary,
 		"held",
 		bypass->path, bypass->example ? bypass->example : "hooked functions",
 		bypass->functions > 1 ? " and others" : "");
-	put(sheet, "unseen", process, bypass->functions, reason);
+	put(table, "unseen", process, bypass->functions, reason);
 }
 
-static void put_unnamed(struct sheet *sheet, const struct naming_missing *unnamed)
+static void put_unnamed(struct table *table, const struct naming_missing *unnamed)
 {
-	struct sheet_cell *row = sheet_add(sheet);
+	struct table_cell *row = table_add(table);
 
-	sheet_text(sheet, CELL(row, unnamed_modules, module), unnamed->module->path);
-	sheet_text(sheet, CELL(row, unnamed_modules, build_id), unnamed->build_id);
-	sheet_number(CELL(row, unnamed_modules, shown), unnamed->shown);
-	sheet_number(CELL(row, unnamed_modules, unnamed), unnamed->unnamed);
-	sheet_format(sheet, CELL(row, unnamed_modules, reason), "%s%s%s",
+	table_text(table, CELL(row, unnamed_modules, module), unnamed->module->path);
+	table_text(table, CELL(row, unnamed_modules, build_id), unnamed->build_id);
+	table_number(CELL(row, unnamed_modules, shown), unnamed->shown);
+	table_number(CELL(row, unnamed_modules, unnamed), unnamed->unnamed);
+	table_format(table, CELL(row, unnamed_modules, reason), "%s%s%s",
 		     unnamed->text ? unnamed->text : "no name for these addresses",
 		     unnamed->advice ? "; " : "", unnamed->advice ? unnamed->advice : "");
 }
 
-static void put_modules(struct sheet *sheet, const struct report_run *run)
+static void put_modules(struct table *table, const struct report_run *run)
 {
 	size_t count = run->naming ? naming_missing(run->naming, NULL, 0) : 0;
 	cleanup_free struct naming_missing *unnamed = memory_zalloc(count + 1, sizeof(*unnamed));
@@ -243,14 +243,14 @@ static void put_modules(struct sheet *sheet, const struct report_run *run)
 	if (count)
 		naming_missing(run->naming, unnamed, count);
 	for (size_t i = 0; i < count; i++)
-		put_unnamed(sheet, &unnamed[i]);
+		put_unnamed(table, &unnamed[i]);
 }
 
-static void end(void *state, struct sheets *sheets)
+static void end(void *state, struct tables *tables)
 {
 	const struct report_run *run = state;
-	struct sheet *missing = sheets_begin(sheets, SHEET_missing);
-	struct sheet *modules = sheets_begin(sheets, SHEET_unnamed_modules);
+	struct table *missing = tables_begin(tables, TABLE_missing);
+	struct table *modules = tables_begin(tables, TABLE_unnamed_modules);
 
 	for (size_t i = 0; i < run->summary->processes.count; i++)
 		put_process(missing, run->summary, &run->summary->processes.items[i]);

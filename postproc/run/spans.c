@@ -12,12 +12,12 @@
 void spans_init(struct spans *spans)
 {
 	*spans = (struct spans){ .shift = SHIFT_FIRST, .most = MOST_FIRST, .first = UINT64_MAX };
-	table_init(&spans->index);
+	hash_table_init(&spans->index);
 }
 
 void spans_free(struct spans *spans)
 {
-	table_free(&spans->index);
+	hash_table_free(&spans->index);
 	free(spans->list.items);
 	pool_free(&spans->pool);
 	*spans = (struct spans){ 0 };
@@ -38,7 +38,7 @@ static bool is_span(const void *item, const void *key)
 static void put(struct spans *spans, const struct span *wanted)
 {
 	uint64_t hash = span_hash(spans, wanted);
-	struct span *span = table_find(&spans->index, hash, is_span, wanted);
+	struct span *span = hash_table_find(&spans->index, hash, is_span, wanted);
 	struct span **item;
 
 	if (span) {
@@ -50,7 +50,7 @@ static void put(struct spans *spans, const struct span *wanted)
 	item = ARRAY_ADD(&spans->list);
 	*item = span;
 	*span = *wanted;
-	table_add(&spans->index, hash, span);
+	hash_table_add(&spans->index, hash, span);
 }
 
 static bool is_nothing(const struct span *span)
@@ -65,8 +65,8 @@ static void rebuild(struct spans *spans)
 	size_t count = spans->list.count;
 	struct pool pool = spans->pool;
 
-	table_free(&spans->index);
-	table_init(&spans->index);
+	hash_table_free(&spans->index);
+	hash_table_init(&spans->index);
 	spans->list.items = NULL;
 	spans->list.count = spans->list.capacity = 0;
 	spans->pool = (struct pool){ 0 };

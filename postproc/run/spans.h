@@ -15,7 +15,7 @@
 
 #include "base/array.h"
 #include "base/pool.h"
-#include "base/table.h"
+#include "base/hash_table.h"
 
 #define SPANS_STEPS   256u
 #define SPANS_NEVER   UINT64_MAX /* not released */
@@ -32,7 +32,7 @@ struct spans {
 	size_t most;	      /* if there are more spans, steps are doubled until there are not */
 	uint64_t first, last; /* steps in use; first > last: none yet */
 	struct pool pool;
-	struct table index;
+	struct hash_table index;
 	ARRAY_OF(struct span *) list;
 };
 

@@ -108,7 +108,7 @@ static bool is_alike(const void *item, const void *key)
 	       are_alike(wanted->state, index, wanted->index);
 }
 
-static void find_alike(struct threads_state *state, struct table *table, uint32_t index)
+static void find_alike(struct threads_state *state, struct hash_table *table, uint32_t index)
 {
 	const struct thread_life *life = &state->threads.list.items[index];
 	struct node *node = &state->nodes[index], *first;
@@ -119,9 +119,9 @@ static void find_alike(struct threads_state *state, struct table *table, uint32_
 
 	if (node->first != THREAD_NONE)
 		return;
-	found = table_find(table, hash, is_alike, &key);
+	found = hash_table_find(table, hash, is_alike, &key);
 	if (!found) {
-		table_add(table, hash, (void *)((uintptr_t)index + 1));
+		hash_table_add(table, hash, (void *)((uintptr_t)index + 1));
 		return;
 	}
 	node->alike = (uint32_t)((uintptr_t)found - 1);
@@ -149,7 +149,7 @@ static void link_child(struct threads_state *state, uint32_t index)
 static void make_tree(struct threads_state *state)
 {
 	size_t count = state->threads.list.count;
-	struct table table;
+	struct hash_table table;
 
 	for (uint32_t i = 0; i < count; i++) {
 		const struct thread_life *life = &state->threads.list.items[i];
@@ -164,14 +164,14 @@ static void make_tree(struct threads_state *state)
 		if (!life->backtrace)
 			continue;
 		node->backtrace =
-			atlas_backtrace(&state->run->summary->atlas, life->backtrace, life->index);
+			space_backtrace(&state->run->summary->space, life->backtrace, life->index);
 	}
 	for (uint32_t i = 0; i < count; i++)
 		link_child(state, i);
-	table_init(&table);
+	hash_table_init(&table);
 	for (uint32_t i = 0; i < count; i++)
 		find_alike(state, &table, i);
-	table_free(&table);
+	hash_table_free(&table);
 }
 
 /* ---- lines ---- */
@@ -275,75 +275,75 @@ static void process(void *user)
 
 /* ---- the table ---- */
 
-static void put_waits(struct sheet *sheet, const struct line *line)
+static void put_waits(struct table *table, const struct line *line)
 {
-	struct sheet_cell *row;
+	struct table_cell *row;
 	uint64_t sum = 0;
 
 	for (int i = 0; i < THREAD_WAITS; i++)
 		sum += line->waited_ns[i];
 	if (!sum && !line->coverage.blocked && !line->coverage.unmeasured)
 		return;
-	row = sheet_add(sheet);
-	sheet_text(sheet, CELL(row, thread_waits, thread), line->name);
+	row = table_add(table);
+	table_text(table, CELL(row, thread_waits, thread), line->name);
 	if (line->count == 1 && line->tid)
-		sheet_number(CELL(row, thread_waits, tid), line->tid);
-	sheet_percent(CELL(row, thread_waits, waited), sum, line->life_ns);
+		table_number(CELL(row, thread_waits, tid), line->tid);
+	table_percent(CELL(row, thread_waits, waited), sum, line->life_ns);
 	for (int i = 0; i < THREAD_WAITS; i++)
 		if (line->waited_ns[i])
-			sheet_number(CELL(row, thread_waits, locks) + i, line->waited_ns[i]);
-	sheet_number(CELL(row, thread_waits, blocked), line->coverage.blocked);
-	sheet_number(CELL(row, thread_waits, other), line->coverage.other);
-	sheet_number(CELL(row, thread_waits, unobserved), line->coverage.unobserved);
-	sheet_number(CELL(row, thread_waits, unmeasured), line->coverage.unmeasured);
+			table_number(CELL(row, thread_waits, locks) + i, line->waited_ns[i]);
+	table_number(CELL(row, thread_waits, blocked), line->coverage.blocked);
+	table_number(CELL(row, thread_waits, other), line->coverage.other);
+	table_number(CELL(row, thread_waits, unobserved), line->coverage.unobserved);
+	table_number(CELL(row, thread_waits, unmeasured), line->coverage.unmeasured);
 }
 
-static void put(struct threads_state *state, struct sheet *sheet, const struct line *line)
+static void put(struct threads_state *state, struct table *table, const struct line *line)
 {
-	struct sheet_cell *row = sheet_add(sheet);
+	struct table_cell *row = table_add(table);
 
-	sheet_format(sheet, CELL(row, threads, thread), "%*s%s", (int)line->depth * 2, "",
+	table_format(table, CELL(row, threads, thread), "%*s%s", (int)line->depth * 2, "",
 		     line->name);
-	sheet_text(sheet, CELL(row, threads, fate), line->fate);
+	table_text(table, CELL(row, threads, fate), line->fate);
 	if (line->count > 1)
-		sheet_number(CELL(row, threads, count), line->count);
+		table_number(CELL(row, threads, count), line->count);
 	else if (line->tid)
-		sheet_number(CELL(row, threads, tid), line->tid);
-	sheet_number(CELL(row, threads, pid), line->pid);
-	sheet_number(CELL(row, threads, start), report_time(state->run, line->start_ns));
-	sheet_number(CELL(row, threads, life), line->life_ns);
-	sheet_number(CELL(row, threads, events), line->events);
-	sheet_backtrace(CELL(row, threads, backtrace), line->backtrace);
+		table_number(CELL(row, threads, tid), line->tid);
+	table_number(CELL(row, threads, pid), line->pid);
+	table_number(CELL(row, threads, start), report_time(state->run, line->start_ns));
+	table_number(CELL(row, threads, life), line->life_ns);
+	table_number(CELL(row, threads, events), line->events);
+	table_backtrace(CELL(row, threads, backtrace), line->backtrace);
 }
 
-static void put_process(struct sheet *sheet, const struct summary_process *process)
+static void put_process(struct table *table, const struct summary_process *process)
 {
 	const struct coverage_sum *sum = &process->coverage;
-	struct sheet_cell *row;
+	struct table_cell *row;
 
 	if (!sum->ran && !sum->blocked && !sum->unmeasured)
 		return;
-	row = sheet_add(sheet);
-	sheet_text(sheet, CELL(row, blocked_time, program), process->name);
-	sheet_number(CELL(row, blocked_time, pid), process->pid);
-	sheet_number(CELL(row, blocked_time, ran), sum->ran);
-	sheet_number(CELL(row, blocked_time, queued), sum->queued);
-	sheet_number(CELL(row, blocked_time, blocked), sum->blocked);
-	sheet_number(CELL(row, blocked_time, recorded), sum->recorded);
-	sheet_number(CELL(row, blocked_time, other), sum->other);
-	sheet_number(CELL(row, blocked_time, unobserved), sum->unobserved);
-	sheet_number(CELL(row, blocked_time, unmeasured), sum->unmeasured);
+	row = table_add(table);
+	table_text(table, CELL(row, blocked_time, program), process->name);
+	table_number(CELL(row, blocked_time, pid), process->pid);
+	table_number(CELL(row, blocked_time, ran), sum->ran);
+	table_number(CELL(row, blocked_time, queued), sum->queued);
+	table_number(CELL(row, blocked_time, blocked), sum->blocked);
+	table_number(CELL(row, blocked_time, recorded), sum->recorded);
+	table_number(CELL(row, blocked_time, other), sum->other);
+	table_number(CELL(row, blocked_time, unobserved), sum->unobserved);
+	table_number(CELL(row, blocked_time, unmeasured), sum->unmeasured);
 }
 
-static void end(void *user, struct sheets *sheets)
+static void end(void *user, struct tables *tables)
 {
 	struct threads_state *state = user;
-	struct sheet *sheet = sheets_begin(sheets, SHEET_threads);
-	struct sheet *waits = sheets_begin(sheets, SHEET_thread_waits);
-	struct sheet *blocked = sheets_begin(sheets, SHEET_blocked_time);
+	struct table *table = tables_begin(tables, TABLE_threads);
+	struct table *waits = tables_begin(tables, TABLE_thread_waits);
+	struct table *blocked = tables_begin(tables, TABLE_blocked_time);
 
 	for (size_t i = 0; i < state->lines.count; i++) {
-		put(state, sheet, &state->lines.items[i]);
+		put(state, table, &state->lines.items[i]);
 		put_waits(waits, &state->lines.items[i]);
 	}
 	for (size_t i = 0; i < state->run->summary->processes.count; i++)
@@ -352,9 +352,9 @@ static void end(void *user, struct sheets *sheets)
 	/* without rows, no thread was measured, or filters removed some of the waits */
 	blocked->is_unknown = true;
 	if (state->forgotten)
-		sheet_note(sheet, "%llu neither joined nor detached: what they had is not freed",
+		table_note(table, "%llu neither joined nor detached: what they had is not freed",
 			   (unsigned long long)state->forgotten);
-	report_note_samples(state->run, sheet, REPORT_SAMPLED_CALLS);
+	report_note_samples(state->run, table, REPORT_SAMPLED_CALLS);
 }
 
 /* ---- begin and end ---- */

@@ -49,29 +49,29 @@ static void process(void *user)
 	memset(&state->process, 0, sizeof(state->process));
 }
 
-static void put(struct timeline_state *state, struct sheet *sheet, uint32_t step)
+static void put(struct timeline_state *state, struct table *table, uint32_t step)
 {
 	const struct timeline *all = &state->all;
-	struct sheet_cell *row = sheet_add(sheet);
+	struct table_cell *row = table_add(table);
 
-	sheet_number(CELL(row, timeline, time),
+	table_number(CELL(row, timeline, time),
 		     report_time(state->run, (all->first + step) * all->width_ns));
-	sheet_number(CELL(row, timeline, memory), all->most[TIMELINE_MEMORY][step]);
-	sheet_error(CELL(row, timeline, error), all->variance[step], true);
-	sheet_number(CELL(row, timeline, descriptors), all->most[TIMELINE_DESCRIPTORS][step]);
-	sheet_number(CELL(row, timeline, threads), all->most[TIMELINE_THREADS][step]);
-	sheet_number(CELL(row, timeline, locks), all->most[TIMELINE_LOCKS][step]);
+	table_number(CELL(row, timeline, memory), all->most[TIMELINE_MEMORY][step]);
+	table_error(CELL(row, timeline, error), all->variance[step], true);
+	table_number(CELL(row, timeline, descriptors), all->most[TIMELINE_DESCRIPTORS][step]);
+	table_number(CELL(row, timeline, threads), all->most[TIMELINE_THREADS][step]);
+	table_number(CELL(row, timeline, locks), all->most[TIMELINE_LOCKS][step]);
 }
 
-static void end(void *user, struct sheets *sheets)
+static void end(void *user, struct tables *tables)
 {
 	struct timeline_state *state = user;
-	struct sheet *sheet = sheets_begin(sheets, SHEET_timeline);
+	struct table *table = tables_begin(tables, TABLE_timeline);
 
 	for (uint32_t i = 0; i < state->all.count; i++)
-		put(state, sheet, i);
+		put(state, table, i);
 	if (state->run->summary->processes.count > 1)
-		sheet->note = "of all processes: of each the most that it had in a step of time";
+		table->note = "of all processes: of each the most that it had in a step of time";
 }
 
 const struct report report_timeline = {

@@ -41,7 +41,7 @@ void allocators_note(struct summary *summary, const struct event *note)
 
 	if (address)
 		summary->fold->malloc =
-			atlas_module_of(&summary->atlas, strtoull(address, NULL, 0), note->index);
+			space_module_of(&summary->space, strtoull(address, NULL, 0), note->index);
 }
 
 static uint64_t argument(const struct ledger_held *held, const char *name)
@@ -64,14 +64,14 @@ static bool is_memory(const struct ledger_held *held, const struct hook *hook)
 	       !(flags & (MAP_STACK | MAP_GROWSDOWN)) && !(prot & PROT_EXEC);
 }
 
-static const char *file_name(const struct atlas_module *module)
+static const char *file_name(const struct space_module *module)
 {
 	const char *slash = strrchr(module->path, '/');
 
 	return slash ? slash + 1 : module->path;
 }
 
-static bool is_heap(const struct atlas_module *module)
+static bool is_heap(const struct space_module *module)
 {
 	for (size_t i = 0; i < sizeof(heaps) / sizeof(*heaps); i++)
 		if (fnmatch(heaps[i], file_name(module), 0) == 0)
@@ -84,14 +84,14 @@ static bool is_heap(const struct atlas_module *module)
  * its own. The same file may also export functions that the program calls to map memory.
  */
 static bool is_of_malloc(const struct summary *summary, const struct trace_node *place,
-			 const struct atlas_module *module)
+			 const struct space_module *module)
 {
-	const struct atlas_module *caller = module;
+	const struct space_module *caller = module;
 
 	if (!module || module != summary->fold->malloc)
 		return false;
 	for (; place->count && caller == module; place = place->caller)
-		caller = atlas_module_at(&summary->atlas, place->address);
+		caller = space_module_at(&summary->space, place->address);
 	return !caller || caller == module || runtime_has(RUNTIME_MODULE, file_name(caller));
 }
 
@@ -117,12 +117,12 @@ static void take(struct summary *summary, const struct ledger_held *held, struct
 {
 	const struct site *site = sites_at(ledger_sites(summary->ledger), held->site);
 	const struct trace_node *place;
-	const struct atlas_module *module;
+	const struct space_module *module;
 
 	if (!site->function->hook || !site->backtrace || !is_memory(held, site->function->hook))
 		return;
-	place = atlas_backtrace(&summary->atlas, site->backtrace, site->index);
-	module = place->count ? atlas_module_at(&summary->atlas, place->address) : NULL;
+	place = space_backtrace(&summary->space, site->backtrace, site->index);
+	module = place->count ? space_module_at(&summary->space, place->address) : NULL;
 	if (is_of_malloc(summary, place, module))
 		return;
 	if ((!module || !is_heap(module)) && argument(held, "prot") != PROT_NONE) {

@@ -7,7 +7,7 @@
 #include "base/memory.h"
 #include "base/order.h"
 #include "base/pool.h"
-#include "base/table.h"
+#include "base/hash_table.h"
 
 #define PLACES_READ 4096u /* of the largest sums; only their call sites are named */
 
@@ -122,10 +122,10 @@ static void fold(struct causes_top *top, struct naming *naming)
 	size_t count = top->places.count < PLACES_READ ? top->places.count : PLACES_READ, kept = 0;
 	char call_site[NAMING_SITE_MAX];
 	struct named *all = memory_zalloc(count + 1, sizeof(*all));
-	struct table table;
+	struct hash_table table;
 	struct pool pool = { 0 };
 
-	table_init(&table);
+	hash_table_init(&table);
 	for (size_t i = 0; i < count; i++)
 		naming_expect(naming, top->places.items[i].backtrace);
 	for (size_t i = 0; i < count; i++) {
@@ -135,7 +135,7 @@ static void fold(struct causes_top *top, struct naming *naming)
 
 		naming_read_site(naming, place.backtrace, call_site, sizeof(call_site));
 		hash = hash_bytes(table.seed, call_site, strlen(call_site));
-		same = table_find(&table, hash, is_called, call_site);
+		same = hash_table_find(&table, hash, is_called, call_site);
 		if (same) {
 			same->place->count += place.count;
 			same->place->bytes += place.bytes;
@@ -146,11 +146,11 @@ static void fold(struct causes_top *top, struct naming *naming)
 		all[kept] = (struct named){ &top->places.items[kept],
 					    pool_text(&pool, call_site, strlen(call_site)) };
 		if (all[kept].call_site)
-			table_add(&table, hash, &all[kept]);
+			hash_table_add(&table, hash, &all[kept]);
 		kept++;
 	}
 	top->places.count = kept;
-	table_free(&table);
+	hash_table_free(&table);
 	pool_free(&pool);
 	free(all);
 	sort(top);
@@ -177,7 +177,7 @@ void causes_create(struct causes **result, struct ledger *ledger, struct tallies
 		tallies_add(tallies, sizeof(struct peaks_entry), peaks_merge, &causes->peaks);
 	causes->temporary = tallies_add(tallies, sizeof(uint64_t), merge_temporary, causes);
 	descriptors_init(&causes->descriptors);
-	misuses_init(&causes->misuses, tallies->atlas);
+	misuses_init(&causes->misuses, tallies->space);
 	ledger_listen(ledger, on_move, causes);
 	*result = causes;
 }

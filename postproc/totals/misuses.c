@@ -34,7 +34,7 @@ static struct misuse *add(struct misuses *misuses, const struct misuse *key, uin
 		misuse->what = pool_text(&misuses->pool, key->what, strlen(key->what));
 	misuse->steps[MISUSE_AGAIN].what = pool_text(&misuses->pool, key->steps[MISUSE_AGAIN].what,
 						     strlen(key->steps[MISUSE_AGAIN].what));
-	table_add(&misuses->by_place, hash, misuse);
+	hash_table_add(&misuses->by_place, hash, misuse);
 	return misuse;
 }
 
@@ -46,7 +46,7 @@ static bool take_step(struct misuses *misuses, struct misuse_step *step, const c
 				      .thread = from->thread };
 	if (!from->function)
 		return true;
-	step->backtrace = atlas_backtrace(misuses->atlas, from->backtrace, from->index);
+	step->backtrace = space_backtrace(misuses->space, from->backtrace, from->index);
 	return step->backtrace != NULL;
 }
 
@@ -68,7 +68,7 @@ void misuses_add(struct misuses *misuses, const struct event *event, enum descri
 		take_step(misuses, &key.steps[MISUSE_CLOSED], "closed by", &descriptor->closed);
 	hash = hash_two(misuses->by_place.seed, (uintptr_t)backtrace_of(&key, MISUSE_CLOSED),
 			(uintptr_t)backtrace_of(&key, MISUSE_AGAIN));
-	misuse = table_find(&misuses->by_place, hash, is_same, &key);
+	misuse = hash_table_find(&misuses->by_place, hash, is_same, &key);
 	if (!misuse)
 		misuse = add(misuses, &key, hash);
 	misuse->count++;
@@ -88,15 +88,15 @@ void misuses_sort(struct misuses *misuses)
 		      compare);
 }
 
-void misuses_init(struct misuses *misuses, struct atlas *atlas)
+void misuses_init(struct misuses *misuses, struct address_space *space)
 {
-	*misuses = (struct misuses){ .atlas = atlas };
-	table_init(&misuses->by_place);
+	*misuses = (struct misuses){ .space = space };
+	hash_table_init(&misuses->by_place);
 }
 
 void misuses_free(struct misuses *misuses)
 {
-	table_free(&misuses->by_place);
+	hash_table_free(&misuses->by_place);
 	free(misuses->list.items);
 	pool_free(&misuses->pool);
 }

@@ -11,8 +11,8 @@
 
 #include "base/array.h"
 #include "base/pool.h"
-#include "base/table.h"
-#include "naming/atlas.h"
+#include "base/hash_table.h"
+#include "naming/address_space.h"
 #include "descriptors.h"
 
 enum { MISUSE_OPENED, MISUSE_CLOSED, MISUSE_AGAIN, MISUSE_STEPS };
@@ -35,13 +35,13 @@ struct misuse {
 };
 
 struct misuses {
-	struct atlas *atlas;
+	struct address_space *space;
 	struct pool pool;
-	struct table by_place;
+	struct hash_table by_place;
 	ARRAY_OF(struct misuse *) list;
 };
 
-void misuses_init(struct misuses *misuses, struct atlas *atlas);
+void misuses_init(struct misuses *misuses, struct address_space *space);
 void misuses_free(struct misuses *misuses);
 
 /* The event misused that descriptor. */

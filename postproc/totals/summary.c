@@ -222,7 +222,7 @@ static void note_process(struct summary *summary, const struct event *event)
 	if (executable)
 		fold->process.executable = copy(summary, executable);
 	if (executable)
-		atlas_add_program(&summary->atlas, executable);
+		space_add_program(&summary->space, executable);
 	if (!fold->process.allocator)
 		fold->process.allocator = copy(summary, event_argument(event, "allocator"));
 	for (uint32_t i = 0; i < event->argument_count; i++) {
@@ -612,7 +612,7 @@ static void on_surroundings(struct summary *summary, const struct event *event, 
 		on_process(summary, event);
 		return;
 	case EVENT_MAPPING:
-		atlas_map(&summary->atlas, event->mapping);
+		space_map(&summary->space, event->mapping);
 		return;
 	case EVENT_TRACER:
 	case EVENT_CONTEXT:
@@ -646,8 +646,8 @@ void summary_begin(struct summary **result, struct error *err)
 	struct summary *summary = memory_zalloc(1, sizeof(*summary));
 
 	*result = summary;
-	atlas_init(&summary->atlas);
-	tallies_init(&summary->tallies, &summary->atlas);
+	space_init(&summary->space);
+	tallies_init(&summary->tallies, &summary->space);
 	locks_init(&summary->locks);
 	wakes_init(&summary->signals, RESOURCE_CONDITION);
 	coverage_init(&summary->coverage);
@@ -768,7 +768,7 @@ void summary_free(struct summary *summary)
 	}
 	free(summary->passed.items);
 	free(summary->refused.items);
-	atlas_free(&summary->atlas);
+	space_free(&summary->space);
 	pool_free(&summary->pool);
 	free(summary);
 }

@@ -17,7 +17,7 @@
 #include "account/ledger.h"
 #include "base/array.h"
 #include "base/error.h"
-#include "naming/atlas.h"
+#include "naming/address_space.h"
 #include "causes.h"
 #include "coverage.h"
 #include "tallies.h"
@@ -275,7 +275,7 @@ struct summary_spawned {
 #define UNTRACED_CHILD "it is static or set-user-id, or LD_PRELOAD was dropped from its environment"
 
 struct summary {
-	struct atlas atlas;
+	struct address_space space;
 	struct pool pool; /* of texts */
 	struct summary_class classes[LEDGER_CLASSES];
 	uint32_t class_count;

@@ -52,7 +52,7 @@ struct summary_fold {
 	char command[SUMMARY_COMMAND_MAX];
 	size_t command_length;
 	/* the file whose malloc is recorded; NULL: not known */
-	const struct atlas_module *malloc;
+	const struct space_module *malloc;
 };
 
 /* Lists the sites. Call it before the first event. */

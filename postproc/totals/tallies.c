@@ -52,7 +52,7 @@ static bool is_place(const struct tally_place *place, const struct site *site)
 static uint32_t place_of(struct tallies *tallies, const struct site *site)
 {
 	const struct trace_node *backtrace =
-		atlas_backtrace(tallies->atlas, site->backtrace, site->index);
+		space_backtrace(tallies->space, site->backtrace, site->index);
 	struct tally_place *place;
 	uint32_t found;
 
@@ -124,9 +124,9 @@ void tallies_close(struct tallies *tallies, const struct sites *sites)
 		merge_tally(&tallies->list[i], places, sites->list.count);
 }
 
-void tallies_init(struct tallies *tallies, struct atlas *atlas)
+void tallies_init(struct tallies *tallies, struct address_space *space)
 {
-	*tallies = (struct tallies){ .atlas = atlas };
+	*tallies = (struct tallies){ .space = space };
 }
 
 static void free_chunks(struct tally *tally, int whose)

@@ -16,7 +16,7 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "base/pool.h"
-#include "naming/atlas.h"
+#include "naming/address_space.h"
 
 /* A place of the run: acquisitions of one class with one backtrace, in any process. */
 struct tally_place {
@@ -44,7 +44,7 @@ struct tally {
 enum { TALLY_OF_PROCESS, TALLY_OF_RUN };
 
 struct tallies {
-	struct atlas *atlas;
+	struct address_space *space;
 	struct pool pool;
 	struct pool_recent recent; /* names of functions */
 	ARRAY_OF(struct tally_place) places;
@@ -55,7 +55,7 @@ struct tallies {
 	unsigned count;
 };
 
-void tallies_init(struct tallies *tallies, struct atlas *atlas);
+void tallies_init(struct tallies *tallies, struct address_space *space);
 void tallies_free(struct tallies *tallies);
 
 /*

@@ -36,14 +36,14 @@ void touched_event(struct touched *touched, const struct event *event)
 		meet(touched, item, event);
 }
 
-static void look_at(struct touched *touched, const struct atlas *atlas,
+static void look_at(struct touched *touched, const struct address_space *space,
 		    const struct touched_backtrace *item)
 {
 	const struct trace_node *at = item->backtrace->node;
 
 	touched->looked++;
 	for (unsigned i = 0; at->count && i < FRAMES_MAX; i++, at = at->caller) {
-		const struct atlas_module *found = atlas_module_of(atlas, at->address, item->index);
+		const struct space_module *found = space_module_of(space, at->address, item->index);
 		struct touched_module *module = found ? &touched->modules.items[found->id] : NULL;
 
 		if (!module || module->last == touched->looked)
@@ -53,9 +53,9 @@ static void look_at(struct touched *touched, const struct atlas *atlas,
 	}
 }
 
-void touched_process(struct touched *touched, const struct atlas *atlas)
+void touched_process(struct touched *touched, const struct address_space *space)
 {
-	while (touched->modules.count < atlas->module_list.count) {
+	while (touched->modules.count < space->module_list.count) {
 		struct touched_module *module = ARRAY_ADD(&touched->modules);
 
 		*module = (struct touched_module){ 0 };
@@ -63,7 +63,7 @@ void touched_process(struct touched *touched, const struct atlas *atlas)
 	for (size_t i = touched->met.count; i; i--) {
 		uint32_t number = touched->met.items[i - 1];
 
-		look_at(touched, atlas, &touched->backtraces.items[number]);
+		look_at(touched, space, &touched->backtraces.items[number]);
 		touched->backtraces.items[number].events = 0;
 	}
 	/*
@@ -75,12 +75,12 @@ void touched_process(struct touched *touched, const struct atlas *atlas)
 	ARRAY_CLEAR(&touched->met);
 }
 
-uint64_t touched_events(const struct touched *touched, const struct atlas_module *module)
+uint64_t touched_events(const struct touched *touched, const struct space_module *module)
 {
 	return module->id < touched->modules.count ? touched->modules.items[module->id].events : 0;
 }
 
-double touched_percent(const struct touched *touched, const struct atlas_module *module,
+double touched_percent(const struct touched *touched, const struct space_module *module,
 		       uint64_t all)
 {
 	return all ? 100 * (double)touched_events(touched, module) / (double)all : 0;

@@ -8,7 +8,7 @@
  */
 
 #include "base/array.h"
-#include "naming/atlas.h"
+#include "naming/address_space.h"
 #include "trace/event.h"
 
 struct touched {
@@ -36,11 +36,11 @@ void touched_free(struct touched *touched);
 void touched_event(struct touched *touched, const struct event *event);
 
 /* The process was read to its end; the address map still has its mappings. */
-void touched_process(struct touched *touched, const struct atlas *atlas);
+void touched_process(struct touched *touched, const struct address_space *space);
 
 /* Events of all processes so far that have a frame in the module, and their percentage of all. */
-uint64_t touched_events(const struct touched *touched, const struct atlas_module *module);
-double touched_percent(const struct touched *touched, const struct atlas_module *module,
+uint64_t touched_events(const struct touched *touched, const struct space_module *module);
+double touched_percent(const struct touched *touched, const struct space_module *module,
 		       uint64_t all);
 
 #endif

@@ -27,7 +27,7 @@ struct callgrind {
 	struct profile *profile;
 	struct out *out;
 	struct pool pool;
-	struct table table;
+	struct hash_table table;
 	ARRAY_OF(struct cell *) cells;
 	ARRAY_OF(struct cell *) met; /* cells of the backtrace that is being added */
 	size_t columns;
@@ -48,14 +48,14 @@ static struct cell *cell_of(struct callgrind *file, const struct cell *wanted)
 {
 	uint64_t hash = hash_two(file->table.seed, (uint64_t)wanted->function << 32 | wanted->line,
 				 wanted->callee);
-	struct cell *cell = table_find(&file->table, hash, is_cell, wanted);
+	struct cell *cell = hash_table_find(&file->table, hash, is_cell, wanted);
 	struct cell **place;
 
 	if (cell)
 		return cell;
 	cell = pool_zalloc(&file->pool, sizeof(*cell) + file->columns * sizeof(*cell->values));
 	place = ARRAY_ADD(&file->cells);
-	table_add(&file->table, hash, cell);
+	hash_table_add(&file->table, hash, cell);
 	*place = cell;
 	cell->function = wanted->function;
 	cell->callee = wanted->callee;
@@ -252,7 +252,7 @@ static int print(void *state, struct out *out, struct error *err)
 	struct callgrind file = { .profile = state, .out = out };
 
 	(void)err;
-	table_init(&file.table);
+	hash_table_init(&file.table);
 	map_init(&file.names);
 	profile_expect(state);
 	profile_columns(state);
@@ -267,7 +267,7 @@ static int print(void *state, struct out *out, struct error *err)
 	free(file.sum);
 	free(file.cells.items);
 	free(file.met.items);
-	table_free(&file.table);
+	hash_table_free(&file.table);
 	map_clear(&file.names);
 	pool_free(&file.pool);
 	return 0;

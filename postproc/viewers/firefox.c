@@ -27,7 +27,7 @@ static uint32_t place_of(struct firefox *file, uint32_t index)
 	if (entry->value)
 		return entry->value;
 	place = ARRAY_ADD(&file->places);
-	*place = atlas_backtrace(&file->run->summary->atlas, site->backtrace, site->index);
+	*place = space_backtrace(&file->run->summary->space, site->backtrace, site->index);
 	entry->value = (uint32_t)file->places.count - 1;
 	return *place ? entry->value : 0;
 }
@@ -111,12 +111,12 @@ static bool is_text(const void *item, const void *key)
 static const char *keep_text(struct firefox *file, const char *text)
 {
 	uint64_t hash = hash_bytes(file->texts.seed, text, strlen(text));
-	char *copy = table_find(&file->texts, hash, is_text, text);
+	char *copy = hash_table_find(&file->texts, hash, is_text, text);
 
 	if (copy)
 		return copy;
 	copy = pool_text(&file->pool, text, strlen(text));
-	table_add(&file->texts, hash, copy);
+	hash_table_add(&file->texts, hash, copy);
 	return copy;
 }
 
@@ -172,7 +172,7 @@ static int begin(void *user, struct report_run *run, struct error *err)
 	const struct trace_node **none;
 
 	(void)err;
-	table_init(&file->texts);
+	hash_table_init(&file->texts);
 	map_init(&file->numbers);
 	map_init(&file->main_threads);
 	map_init(&file->nodes);
@@ -236,7 +236,7 @@ static void destroy(void *state)
 	map_clear(&file->main_threads);
 	map_clear(&file->nodes);
 	map_clear(&file->frames);
-	table_free(&file->texts);
+	hash_table_free(&file->texts);
 	pool_free(&file->pool);
 	spans_free(&file->drawn);
 	spans_free(&file->spans);

@@ -39,7 +39,7 @@ struct firefox {
 	struct lanes lanes;
 	struct stacks stacks;
 	struct pool pool;
-	struct table texts;
+	struct hash_table texts;
 	/* memory */
 	struct spans spans, drawn;		    /* drawn: at most SPANS_MOST, by call site */
 	struct map numbers;			    /* of the process: index in places by site */

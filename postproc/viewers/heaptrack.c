@@ -62,7 +62,7 @@ struct heaptrack {
 static uint32_t info_of_run(struct heaptrack *file, const struct site *site, uint64_t size)
 {
 	const struct trace_node *backtrace =
-		atlas_backtrace(&file->run->summary->atlas, site->backtrace, site->index);
+		space_backtrace(&file->run->summary->space, site->backtrace, site->index);
 	struct map_entry *number = map_put(&file->backtraces, 0, (uintptr_t)backtrace);
 	struct map_entry *entry;
 	struct heap_info *info;
@@ -144,7 +144,7 @@ static int begin(void *user, struct report_run *run, struct error *err)
 	map_init(&file->backtraces);
 	map_init(&file->numbers);
 	map_init(&file->traces);
-	rc = spool_directory(&file->directory, err);
+	rc = spill_directory(&file->directory, err);
 	timesort_init(&file->sort, file->directory, 0);
 	ledger_listen(run->ledger, on_move, file);
 	if (rc)

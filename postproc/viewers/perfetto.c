@@ -407,7 +407,7 @@ static void dump_class(struct perfetto *file, uint32_t class, uint32_t pid, uint
 		if (!entry || !entry->gained.count)
 			continue;
 		backtrace =
-			atlas_backtrace(&file->run->summary->atlas, site->backtrace, site->index);
+			space_backtrace(&file->run->summary->space, site->backtrace, site->index);
 		add_sample(file, backtrace, entry->gained, entry->held);
 	}
 	end_dump(file, ledger_class(file->run->ledger, class)->type, pid, time_ns);
@@ -539,7 +539,7 @@ static int print(void *state, struct out *out, struct error *err)
 	for (uint32_t i = 0; i < ledger_class_count(file->run->ledger); i++)
 		if (ledger_class(file->run->ledger, i)->has_bytes)
 			dump_peak(file, i);
-	return perfetto_print(&file->packets, &file->stacks, &run->atlas, run->start_ns,
+	return perfetto_print(&file->packets, &file->stacks, &run->space, run->start_ns,
 			      file->wall_ns, out, err);
 }
 

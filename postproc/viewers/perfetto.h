@@ -120,7 +120,7 @@ void perfetto_dump(struct perfetto_packets *packets, uint64_t time_ns);
  * temporary file failed.
  */
 int perfetto_print(struct perfetto_packets *packets, struct stacks *stacks,
-		   const struct atlas *atlas, uint64_t start_ns, uint64_t wall_ns, struct out *out,
-		   struct error *err);
+		   const struct address_space *space, uint64_t start_ns, uint64_t wall_ns,
+		   struct out *out, struct error *err);
 
 #endif

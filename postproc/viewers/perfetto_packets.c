@@ -34,7 +34,7 @@ enum { CLOCK = 1, CLOCK_ID = 1, CLOCK_TIME = 2 };
 
 int perfetto_open(struct perfetto_packets *packets, struct error *err)
 {
-	int rc = spool_directory(&packets->directory, err);
+	int rc = spill_directory(&packets->directory, err);
 
 	map_init(&packets->stacks);
 	timesort_init(&packets->sort, packets->directory, 0);
@@ -183,7 +183,7 @@ struct interned {
 	struct perfetto_packets *packets;
 	struct proto data; /* InternedData that is being built */
 	struct stacks *stacks;
-	const struct atlas *atlas;
+	const struct address_space *space;
 	struct map numbers; /* of modules and source files */
 	uint32_t sources;
 	struct out *out;
@@ -228,7 +228,7 @@ static void add_text(struct interned *interned, unsigned field, uint64_t number,
 
 /* Mapping 1 is for frames that are in no module; modules begin at 2. */
 static uint32_t add_mapping(struct interned *interned, uint32_t number, const char *path,
-			    const struct atlas_module *module)
+			    const struct space_module *module)
 {
 	struct proto *entry = &interned->packets->inner;
 
@@ -246,8 +246,8 @@ static uint32_t add_mapping(struct interned *interned, uint32_t number, const ch
 
 static uint32_t mapping_of(struct interned *interned, const struct stacks_frame *frame)
 {
-	const struct atlas_module *module =
-		frame->address ? atlas_module_at(interned->atlas, frame->address) : NULL;
+	const struct space_module *module =
+		frame->address ? space_module_at(interned->space, frame->address) : NULL;
 	struct map_entry *entry =
 		module ? map_put(&interned->numbers, OF_MODULE, module->id + 1ull) : NULL;
 
@@ -371,11 +371,11 @@ static void put_clocks(struct perfetto_packets *packets, uint64_t start_ns, uint
 }
 
 int perfetto_print(struct perfetto_packets *packets, struct stacks *stacks,
-		   const struct atlas *atlas, uint64_t start_ns, uint64_t wall_ns, struct out *out,
-		   struct error *err)
+		   const struct address_space *space, uint64_t start_ns, uint64_t wall_ns,
+		   struct out *out, struct error *err)
 {
 	struct interned interned = {
-		.packets = packets, .stacks = stacks, .atlas = atlas, .out = out
+		.packets = packets, .stacks = stacks, .space = space, .out = out
 	};
 	struct timesort_piece piece;
 	uint64_t dumps = 0;

@@ -51,7 +51,7 @@ struct pprof {
 	struct packed packed;
 	struct proto sample, packing, label, outer;
 	struct pool pool;
-	struct table texts;
+	struct hash_table texts;
 	uint64_t text_count;
 	struct map mappings; /* number by module id + 1 */
 	uint32_t mapping_count;
@@ -83,13 +83,13 @@ static void put_text(struct pprof *pprof, const char *text)
 static uint64_t text_of(struct pprof *pprof, const char *text)
 {
 	uint64_t hash = hash_bytes(pprof->texts.seed, text, strlen(text));
-	struct text *known = table_find(&pprof->texts, hash, is_text, text);
+	struct text *known = hash_table_find(&pprof->texts, hash, is_text, text);
 
 	if (known)
 		return known->number;
 	known = pool_alloc(&pprof->pool, sizeof(*known));
 	known->text = pool_text(&pprof->pool, text, strlen(text));
-	table_add(&pprof->texts, hash, known);
+	hash_table_add(&pprof->texts, hash, known);
 	known->number = pprof->text_count++;
 	put_text(pprof, text);
 	return known->number;
@@ -178,7 +178,7 @@ static void put_samples(struct pprof *pprof)
 /* ---- locations ---- */
 
 /* The number of a module, which is written at its first use; 0: no module. */
-static uint32_t mapping_of(struct pprof *pprof, const struct atlas_module *module)
+static uint32_t mapping_of(struct pprof *pprof, const struct space_module *module)
 {
 	struct map_entry *entry = module ? map_put(&pprof->mappings, 0, module->id + 1ull) : NULL;
 	uint64_t path, build_id;
@@ -201,9 +201,9 @@ static uint32_t mapping_of(struct pprof *pprof, const struct atlas_module *modul
 
 static void put_location(struct pprof *pprof, const struct stacks_frame *frame)
 {
-	const struct atlas *atlas = &pprof->profile->run->summary->atlas;
+	const struct address_space *space = &pprof->profile->run->summary->space;
 	uint32_t mapping =
-		mapping_of(pprof, frame->address ? atlas_module_at(atlas, frame->address) : NULL);
+		mapping_of(pprof, frame->address ? space_module_at(space, frame->address) : NULL);
 
 	proto_clear(&pprof->label);
 	proto_unsigned(&pprof->label, LINE_FUNCTION, frame->function->number);
@@ -234,9 +234,9 @@ static void put_program(struct pprof *pprof)
 	const struct summary *run = pprof->profile->run->summary;
 	const struct summary_process *first = summary_process_at(run, 0);
 
-	for (size_t i = 0; first && first->executable && i < run->atlas.module_list.count; i++)
-		if (!strcmp(run->atlas.module_list.items[i]->path, first->executable)) {
-			mapping_of(pprof, run->atlas.module_list.items[i]);
+	for (size_t i = 0; first && first->executable && i < run->space.module_list.count; i++)
+		if (!strcmp(run->space.module_list.items[i]->path, first->executable)) {
+			mapping_of(pprof, run->space.module_list.items[i]);
 			return;
 		}
 }
@@ -273,7 +273,7 @@ static void release(struct pprof *pprof)
 	proto_free(&pprof->packing);
 	proto_free(&pprof->label);
 	proto_free(&pprof->outer);
-	table_free(&pprof->texts);
+	hash_table_free(&pprof->texts);
 	pool_free(&pprof->pool);
 	map_clear(&pprof->mappings);
 }
@@ -285,7 +285,7 @@ static int print(void *state, struct out *out, struct error *err)
 	(void)err;
 	profile_columns(state);
 	packed_begin(&pprof.packed, out);
-	table_init(&pprof.texts);
+	hash_table_init(&pprof.texts);
 	map_init(&pprof.mappings);
 	profile_expect(state);
 	text_of(&pprof, "");

@@ -12,16 +12,16 @@
 void stacks_init(struct stacks *stacks, struct naming *naming)
 {
 	*stacks = (struct stacks){ .naming = naming };
-	table_init(&stacks->functions);
-	table_init(&stacks->frames);
+	hash_table_init(&stacks->functions);
+	hash_table_init(&stacks->frames);
 	stacks->symbols = memory_zalloc(STACKS_DEPTH_MAX, sizeof(*stacks->symbols));
 	stacks->stack = memory_zalloc(STACKS_DEPTH_MAX, sizeof(*stacks->stack));
 }
 
 void stacks_free(struct stacks *stacks)
 {
-	table_free(&stacks->functions);
-	table_free(&stacks->frames);
+	hash_table_free(&stacks->functions);
+	hash_table_free(&stacks->frames);
 	free(stacks->function_list.items);
 	free(stacks->frame_list.items);
 	free(stacks->symbols);
@@ -51,7 +51,7 @@ keep_function(struct stacks *stacks, const struct stacks_function *wanted, uint6
 	struct stacks_function *function = pool_alloc(&stacks->pool, sizeof(*function));
 	struct stacks_function **place = ARRAY_ADD(&stacks->function_list);
 
-	table_add(&stacks->functions, hash, function);
+	hash_table_add(&stacks->functions, hash, function);
 	*place = function;
 	*function = *wanted;
 	function->number = (uint32_t)stacks->function_list.count;
@@ -66,7 +66,7 @@ static const struct stacks_function *function_of(struct stacks *stacks,
 	uint64_t hash = hash_two(hash_text(seed, wanted->file), hash_text(seed, wanted->name),
 				 hash_text(seed, wanted->module));
 	const struct stacks_function *function =
-		table_find(&stacks->functions, hash, is_function, wanted);
+		hash_table_find(&stacks->functions, hash, is_function, wanted);
 
 	return function ? function : keep_function(stacks, wanted, hash);
 }
@@ -85,14 +85,14 @@ static const struct stacks_frame *frame_of(struct stacks *stacks, const struct s
 {
 	uint64_t hash = hash_two(stacks->frames.seed, (uintptr_t)wanted->function->number,
 				 wanted->address ^ (uint64_t)wanted->line << 48);
-	struct stacks_frame *frame = table_find(&stacks->frames, hash, is_frame, wanted);
+	struct stacks_frame *frame = hash_table_find(&stacks->frames, hash, is_frame, wanted);
 	struct stacks_frame **place;
 
 	if (frame)
 		return frame;
 	frame = pool_alloc(&stacks->pool, sizeof(*frame));
 	place = ARRAY_ADD(&stacks->frame_list);
-	table_add(&stacks->frames, hash, frame);
+	hash_table_add(&stacks->frames, hash, frame);
 	*place = frame;
 	*frame = *wanted;
 	frame->number = (uint32_t)stacks->frame_list.count;

@@ -13,7 +13,7 @@
 #include "base/array.h"
 #include "base/map.h"
 #include "base/pool.h"
-#include "base/table.h"
+#include "base/hash_table.h"
 #include "naming/naming.h"
 
 #define STACKS_DEPTH_MAX 1024u /* frames of a backtrace; outer ones are left out */
@@ -38,7 +38,7 @@ struct stacks_frame {
 struct stacks {
 	struct naming *naming;
 	struct pool pool;
-	struct table functions, frames;
+	struct hash_table functions, frames;
 	ARRAY_OF(struct stacks_function *) function_list;
 	ARRAY_OF(struct stacks_frame *) frame_list;
 	struct naming_symbol *symbols;

@@ -8,7 +8,7 @@
 #define FORMAT_ROW_OF_STREAM(name, word)
 #define FORMAT_ROW_OF_DIALECT(name, word)
 #define FORMAT_ROW_OF_SCREEN(name, word)
-#define FORMAT_ROW_OF_SHEETS(name, word)
+#define FORMAT_ROW_OF_TABLES(name, word)
 #define FORMAT_ROW_OF_VIEWER(name, word) { word, &viewer_##name },
 
 static const struct {

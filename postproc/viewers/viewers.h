@@ -17,7 +17,7 @@ const struct report *viewer_find(const char *format);
 #define FORMAT_VIEWER_OF_STREAM(name)
 #define FORMAT_VIEWER_OF_DIALECT(name)
 #define FORMAT_VIEWER_OF_SCREEN(name)
-#define FORMAT_VIEWER_OF_SHEETS(name)
+#define FORMAT_VIEWER_OF_TABLES(name)
 #define FORMAT_VIEWER_OF_VIEWER(name) extern const struct report viewer_##name;
 #include "formats/formats.def"
 #undef FORMAT_VIEWER_OF_VIEWER

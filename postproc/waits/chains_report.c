@@ -211,36 +211,36 @@ static void add_owed(struct chains_state *state, const struct chains_link *link)
 	owed->is_cycle |= chains_end(&state->chains, link)->is_cycle;
 }
 
-static void put_owed(struct sheet *sheet, const struct owed *owed)
+static void put_owed(struct table *table, const struct owed *owed)
 {
-	struct sheet_cell *row = sheet_add(sheet);
+	struct table_cell *row = table_add(table);
 
-	sheet_number(CELL(row, delayed_by, owed), owed->owed_ns);
-	sheet_number(CELL(row, delayed_by, waited), owed->waited_ns);
-	sheet_number(CELL(row, delayed_by, passed), owed->passed_ns);
-	sheet_number(CELL(row, delayed_by, waits), owed->waits);
-	sheet_backtrace(CELL(row, delayed_by, backtrace), owed->backtrace);
+	table_number(CELL(row, delayed_by, owed), owed->owed_ns);
+	table_number(CELL(row, delayed_by, waited), owed->waited_ns);
+	table_number(CELL(row, delayed_by, passed), owed->passed_ns);
+	table_number(CELL(row, delayed_by, waits), owed->waits);
+	table_backtrace(CELL(row, delayed_by, backtrace), owed->backtrace);
 	if (owed->is_unseen)
-		sheet_text(sheet, CELL(row, delayed_by, what),
+		table_text(table, CELL(row, delayed_by, what),
 			   owed->has_thread ? "had it, acquired by a call that was not recorded"
 					    : "which thread had it is unknown");
 	else if (owed->is_cycle)
-		sheet_text(sheet, CELL(row, delayed_by, what), "waits in a cycle");
+		table_text(table, CELL(row, delayed_by, what), "waits in a cycle");
 	else if (owed->function)
-		sheet_format(sheet, CELL(row, delayed_by, what), "waited in %s", owed->function);
+		table_format(table, CELL(row, delayed_by, what), "waited in %s", owed->function);
 	else
-		sheet_text(sheet, CELL(row, delayed_by, what), "did not wait");
+		table_text(table, CELL(row, delayed_by, what), "did not wait");
 }
 
-static void put_all_owed(struct chains_state *state, struct sheet *sheet)
+static void put_all_owed(struct chains_state *state, struct table *table)
 {
 	for (size_t i = 1; i < state->chains.links.count; i++)
 		if (state->chains.links.items[i].count)
 			add_owed(state, &state->chains.links.items[i]);
 	for (size_t i = 1; i < state->owed.count; i++)
-		put_owed(sheet, &state->owed.items[i]);
+		put_owed(table, &state->owed.items[i]);
 	if (state->chains.cut)
-		sheet->note = "Of some waits a part is not followed: the chain is too long, or too "
+		table->note = "Of some waits a part is not followed: the chain is too long, or too "
 			      "far back.";
 }
 
@@ -253,7 +253,7 @@ static int by_time(const void *left, const void *right)
 }
 
 /* The steps of a chain, then the thread that did not wait. */
-static void put_chain(struct chains_state *state, struct sheet *sheet,
+static void put_chain(struct chains_state *state, struct table *table,
 		      const struct chains_link *first, uint32_t rank)
 {
 	const struct chains_link *link = first, *last = first;
@@ -263,41 +263,41 @@ static void put_chain(struct chains_state *state, struct sheet *sheet,
 	snprintf(name, sizeof(name), "%u. %s, %u threads of process %u", rank + 1,
 		 human_time(&waited, first->ns), first->steps + 1, first->pid);
 	for (uint32_t step = 0; link; step++) {
-		struct sheet_cell *row = sheet_add(sheet);
+		struct table_cell *row = table_add(table);
 
-		sheet_group(sheet, CELL(row, wait_chains, chain), name, rank);
-		sheet_format(sheet, CELL(row, wait_chains, what), "%s %s",
+		table_group(table, CELL(row, wait_chains, chain), name, rank);
+		table_format(table, CELL(row, wait_chains, what), "%s %s",
 			     step ? "who waits for a" : "waits for a", lane_word(link->kind));
 		if (!step) {
-			sheet_number(CELL(row, wait_chains, waited), first->ns);
-			sheet_number(CELL(row, wait_chains, longest), first->longest_ns);
-			sheet_number(CELL(row, wait_chains, thread), first->thread);
+			table_number(CELL(row, wait_chains, waited), first->ns);
+			table_number(CELL(row, wait_chains, longest), first->longest_ns);
+			table_number(CELL(row, wait_chains, thread), first->thread);
 		} else {
-			sheet_backtrace(CELL(row, wait_chains, has_backtrace), last->waker);
+			table_backtrace(CELL(row, wait_chains, has_backtrace), last->waker);
 		}
 		if (step == 1)
-			sheet_number(CELL(row, wait_chains, thread), first->waker_thread);
-		sheet_backtrace(CELL(row, wait_chains, backtrace), link->waiter);
+			table_number(CELL(row, wait_chains, thread), first->waker_thread);
+		table_backtrace(CELL(row, wait_chains, backtrace), link->waiter);
 		last = link;
 		link = link->next ? &state->chains.links.items[link->next] : NULL;
 	}
 	if (last->waker) {
-		struct sheet_cell *row = sheet_add(sheet);
+		struct table_cell *row = table_add(table);
 
-		sheet_group(sheet, CELL(row, wait_chains, chain), name, rank);
-		sheet_text(sheet, CELL(row, wait_chains, what),
+		table_group(table, CELL(row, wait_chains, chain), name, rank);
+		table_text(table, CELL(row, wait_chains, what),
 			   last->is_cycle ? "who waits in the same cycle" : "who does not wait");
-		sheet_backtrace(CELL(row, wait_chains, has_backtrace), last->waker);
+		table_backtrace(CELL(row, wait_chains, has_backtrace), last->waker);
 	}
 }
 
 /* Chains of one step are the rows of lock_waits. */
-static void put_chains(struct chains_state *state, struct sheets *sheets)
+static void put_chains(struct chains_state *state, struct tables *tables)
 {
 	size_t top = state->run->options->top ? state->run->options->top : CHAINS_SHOWN, count = 0;
 	const struct chains_link **order =
 		memory_zalloc(state->chains.links.count + 1, sizeof(*order));
-	struct sheet *sheet = NULL;
+	struct table *table = NULL;
 
 	for (size_t i = 1; i < state->chains.links.count; i++)
 		if (state->chains.links.items[i].count &&
@@ -305,69 +305,69 @@ static void put_chains(struct chains_state *state, struct sheets *sheets)
 			order[count++] = &state->chains.links.items[i];
 	if (count) {
 		qsort(order, count, sizeof(*order), by_time);
-		sheet = sheets_begin(sheets, SHEET_wait_chains);
+		table = tables_begin(tables, TABLE_wait_chains);
 	}
 	for (size_t i = 0; i < count && i < top; i++)
-		put_chain(state, sheet, order[i], (uint32_t)i);
-	if (sheet && count > top)
-		sheet->note = "There are more, of which these took the longest.";
+		put_chain(state, table, order[i], (uint32_t)i);
+	if (table && count > top)
+		table->note = "There are more, of which these took the longest.";
 	free(order);
 }
 
-static void put_step(struct chains_state *state, struct sheet *sheet, const struct step *step)
+static void put_step(struct chains_state *state, struct table *table, const struct step *step)
 {
-	struct sheet_cell *row = sheet_add(sheet);
+	struct table_cell *row = table_add(table);
 
 	if (step->step == CRITICAL_WAITED)
-		sheet_format(sheet, CELL(row, critical_path, what), "waited in %s",
+		table_format(table, CELL(row, critical_path, what), "waited in %s",
 			     step->function ? step->function : "a call");
 	else
-		sheet_text(sheet, CELL(row, critical_path, what),
+		table_text(table, CELL(row, critical_path, what),
 			   step->step == CRITICAL_WOKEN ? "was woken, did not run yet"
 			   : step->backtrace		? "ran, until"
 							: "ran");
-	sheet_number(CELL(row, critical_path, ns), step->ns);
-	sheet_number(CELL(row, critical_path, count), step->count);
-	sheet_number(CELL(row, critical_path, time), report_time(state->run, step->first_ns));
-	sheet_number(CELL(row, critical_path, pid), step->pid);
-	sheet_number(CELL(row, critical_path, thread), step->thread);
-	sheet_backtrace(CELL(row, critical_path, backtrace), step->backtrace);
+	table_number(CELL(row, critical_path, ns), step->ns);
+	table_number(CELL(row, critical_path, count), step->count);
+	table_number(CELL(row, critical_path, time), report_time(state->run, step->first_ns));
+	table_number(CELL(row, critical_path, pid), step->pid);
+	table_number(CELL(row, critical_path, thread), step->thread);
+	table_backtrace(CELL(row, critical_path, backtrace), step->backtrace);
 }
 
-static void put_steps(struct chains_state *state, struct sheets *sheets)
+static void put_steps(struct chains_state *state, struct tables *tables)
 {
-	struct sheet *sheet = state->steps.count ? sheets_begin(sheets, SHEET_critical_path) : NULL;
+	struct table *table = state->steps.count ? tables_begin(tables, TABLE_critical_path) : NULL;
 
 	for (size_t i = 1; i < state->steps.count; i++)
-		put_step(state, sheet, &state->steps.items[i]);
-	if (sheet && state->is_partial)
-		sheet->note = "There were too many waits to follow the path to the beginning.";
+		put_step(state, table, &state->steps.items[i]);
+	if (table && state->is_partial)
+		table->note = "There were too many waits to follow the path to the beginning.";
 }
 
-static void put_wakers(const struct chains_state *state, struct sheet *sheet)
+static void put_wakers(const struct chains_state *state, struct table *table)
 {
 	for (size_t i = 1; i < state->wakers.count; i++) {
 		const struct wakers *wakers = &state->wakers.items[i];
-		struct sheet_cell *row = sheet_add(sheet);
+		struct table_cell *row = table_add(table);
 
-		sheet_text(sheet, CELL(row, wakers, what), lane_word(wakers->kind));
-		sheet_text(sheet, CELL(row, wakers, call), wakers->function);
-		sheet_number(CELL(row, wakers, waits), wakers->count);
-		sheet_number(CELL(row, wakers, waited), wakers->ns);
-		sheet_number(CELL(row, wakers, longest), wakers->longest_ns);
-		sheet_backtrace(CELL(row, wakers, waker_backtrace), wakers->waker);
-		sheet_backtrace(CELL(row, wakers, backtrace), wakers->waiter);
+		table_text(table, CELL(row, wakers, what), lane_word(wakers->kind));
+		table_text(table, CELL(row, wakers, call), wakers->function);
+		table_number(CELL(row, wakers, waits), wakers->count);
+		table_number(CELL(row, wakers, waited), wakers->ns);
+		table_number(CELL(row, wakers, longest), wakers->longest_ns);
+		table_backtrace(CELL(row, wakers, waker_backtrace), wakers->waker);
+		table_backtrace(CELL(row, wakers, backtrace), wakers->waiter);
 	}
 }
 
-static void end(void *user, struct sheets *sheets)
+static void end(void *user, struct tables *tables)
 {
 	struct chains_state *state = user;
 
-	put_all_owed(state, sheets_begin(sheets, SHEET_delayed_by));
-	put_chains(state, sheets);
-	put_steps(state, sheets);
-	put_wakers(state, sheets_begin(sheets, SHEET_wakers));
+	put_all_owed(state, tables_begin(tables, TABLE_delayed_by));
+	put_chains(state, tables);
+	put_steps(state, tables);
+	put_wakers(state, tables_begin(tables, TABLE_wakers));
 }
 
 /* ---- begin and end ---- */

@@ -3,27 +3,27 @@
 
 #include "wakes_report.h"
 
-static void put(struct sheet *sheet, const struct wakes_place *place)
+static void put(struct table *table, const struct wakes_place *place)
 {
-	struct sheet_cell *row = sheet_add(sheet);
+	struct table_cell *row = table_add(table);
 
-	sheet_text(sheet, CELL(row, signals, call), place->function);
-	sheet_number(CELL(row, signals, count), place->wakes.count);
-	sheet_number(CELL(row, signals, woke), place->wakes.woke);
-	sheet_number(CELL(row, signals, vain), place->wakes.vain);
-	sheet_backtrace(CELL(row, signals, backtrace), place->backtrace);
+	table_text(table, CELL(row, signals, call), place->function);
+	table_number(CELL(row, signals, count), place->wakes.count);
+	table_number(CELL(row, signals, woke), place->wakes.woke);
+	table_number(CELL(row, signals, vain), place->wakes.vain);
+	table_backtrace(CELL(row, signals, backtrace), place->backtrace);
 }
 
-static void end(void *user, struct sheets *sheets)
+static void end(void *user, struct tables *tables)
 {
 	const struct wakes_report *state = user;
-	struct sheet *sheet = sheets_begin(sheets, SHEET_cond_waits);
+	struct table *table = tables_begin(tables, TABLE_cond_waits);
 
-	wakes_report_waits(state, sheet);
-	sheet = sheets_begin(sheets, SHEET_signals);
+	wakes_report_waits(state, table);
+	table = tables_begin(tables, TABLE_signals);
 	for (size_t i = 1; i < state->places.count; i++)
 		if (state->places.items[i].wakes.count)
-			put(sheet, &state->places.items[i]);
+			put(table, &state->places.items[i]);
 }
 
 static int begin(void *user, struct report_run *run, struct error *err)

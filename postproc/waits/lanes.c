@@ -33,7 +33,7 @@ static const struct trace_node *backtrace_of(const struct lanes *lanes, const st
 		return NULL;
 	if (function)
 		*function = site->function->name;
-	return atlas_backtrace(&lanes->run->summary->atlas, site->backtrace, site->index);
+	return space_backtrace(&lanes->run->summary->space, site->backtrace, site->index);
 }
 
 /* ---- locks ---- */
@@ -154,7 +154,7 @@ static void tell_call(const struct lanes *lanes, const struct hook *hook, enum l
 		.until_ns = event->leave_ns,
 		.thread = event->thread,
 		.is_open = is_open,
-		.waiter = atlas_backtrace(&lanes->run->summary->atlas, event->backtrace,
+		.waiter = space_backtrace(&lanes->run->summary->space, event->backtrace,
 					  event->index),
 	};
 

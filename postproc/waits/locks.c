@@ -43,8 +43,8 @@ struct lock {
 	struct locks_times times[2];
 };
 
-struct circle {
-	struct lock_order_circle facts;
+struct cycle {
+	struct lock_order_cycle facts;
 	uint32_t pid;
 	const struct trace_node *from[LOCK_ORDER_STEPS], *to[LOCK_ORDER_STEPS];
 };
@@ -57,8 +57,8 @@ struct locks_state {
 	ARRAY_OF(struct place) places; /* from 1 */
 	ARRAY_OF(struct pair) pairs;   /* from 1 */
 	ARRAY_OF(struct lock) locks;
-	ARRAY_OF(struct circle) circles;
-	uint64_t circles_left_out;
+	ARRAY_OF(struct cycle) cycles;
+	uint64_t cycles_left_out;
 };
 
 enum { OF_PAIR = LOCKS_WAYS };
@@ -83,7 +83,7 @@ static const struct trace_node *backtrace_of(struct locks_state *state, uint32_t
 {
 	const struct site *site = sites_at(&state->view->sites, index);
 
-	return atlas_backtrace(&state->run->summary->atlas, site->backtrace, site->index);
+	return space_backtrace(&state->run->summary->space, site->backtrace, site->index);
 }
 
 /* Finds or adds the place of a site. Invalidates earlier pointers to places. */
@@ -180,15 +180,15 @@ static void close_lock(struct locks_state *state, const struct locks_lock *of_pr
 	};
 }
 
-static void close_circle(struct locks_state *state, const struct lock_order_circle *of_process)
+static void close_cycle(struct locks_state *state, const struct lock_order_cycle *of_process)
 {
-	struct circle *circle = ARRAY_ADD(&state->circles);
+	struct cycle *cycle = ARRAY_ADD(&state->cycles);
 
-	*circle = (struct circle){ .facts = *of_process,
-				   .pid = summary_current(state->run->summary)->pid };
+	*cycle = (struct cycle){ .facts = *of_process,
+				 .pid = summary_current(state->run->summary)->pid };
 	for (unsigned i = 0; i < of_process->count; i++) {
-		circle->from[i] = backtrace_of(state, of_process->steps[i].from_site);
-		circle->to[i] = backtrace_of(state, of_process->steps[i].to_site);
+		cycle->from[i] = backtrace_of(state, of_process->steps[i].from_site);
+		cycle->to[i] = backtrace_of(state, of_process->steps[i].to_site);
 	}
 }
 
@@ -203,9 +203,9 @@ static void close_all(struct locks_state *state)
 	for (size_t i = 1; i < view->locks.count; i++)
 		if (view->locks.items[i].serial && view->locks.items[i].born)
 			close_lock(state, &view->locks.items[i]);
-	for (size_t i = 0; i < view->order.circles.count; i++)
-		close_circle(state, &view->order.circles.items[i]);
-	state->circles_left_out += view->order.circles_left_out;
+	for (size_t i = 0; i < view->order.cycles.count; i++)
+		close_cycle(state, &view->order.cycles.items[i]);
+	state->cycles_left_out += view->order.cycles_left_out;
 }
 
 static void process(void *user)
@@ -219,226 +219,226 @@ static void process(void *user)
 
 /* ---- tables ---- */
 
-static void put_blocked(struct locks_state *state, struct sheets *sheets)
+static void put_blocked(struct locks_state *state, struct tables *tables)
 {
 	const struct summary *run = state->run->summary;
-	struct sheet *sheet = NULL;
+	struct table *table = NULL;
 
 	for (size_t i = 0; i < run->blocked.count; i++) {
 		const struct summary_blocked *blocked = &run->blocked.items[i];
-		struct sheet_cell *row;
+		struct table_cell *row;
 
 		if (blocked->resource != RESOURCE_LOCK && !blocked->is_deadlock &&
 		    !blocked->is_hung)
 			continue;
-		sheet = sheets_begin(sheets, SHEET_blocked_at_exit);
-		row = sheet_add(sheet);
-		sheet_text(sheet, CELL(row, blocked_at_exit, state),
+		table = tables_begin(tables, TABLE_blocked_at_exit);
+		row = table_add(table);
+		table_text(table, CELL(row, blocked_at_exit, state),
 			   blocked->is_deadlock ? "deadlock"
 			   : blocked->is_hung	? "hangs"
 						: "waits");
-		sheet_number(CELL(row, blocked_at_exit, pid), blocked->pid);
-		sheet_number(CELL(row, blocked_at_exit, thread), blocked->thread);
-		sheet_number(CELL(row, blocked_at_exit, threads), blocked->threads);
-		sheet_number(CELL(row, blocked_at_exit, object), blocked->object);
-		sheet_number(CELL(row, blocked_at_exit, waited), blocked->longest_ns);
+		table_number(CELL(row, blocked_at_exit, pid), blocked->pid);
+		table_number(CELL(row, blocked_at_exit, thread), blocked->thread);
+		table_number(CELL(row, blocked_at_exit, threads), blocked->threads);
+		table_number(CELL(row, blocked_at_exit, object), blocked->object);
+		table_number(CELL(row, blocked_at_exit, waited), blocked->longest_ns);
 		if (blocked->has_holder) {
-			sheet_number(CELL(row, blocked_at_exit, holder), blocked->holder);
-			sheet_backtrace(CELL(row, blocked_at_exit, holder_backtrace),
+			table_number(CELL(row, blocked_at_exit, holder), blocked->holder);
+			table_backtrace(CELL(row, blocked_at_exit, holder_backtrace),
 					blocked->holder_backtrace);
 		}
-		sheet_backtrace(CELL(row, blocked_at_exit, backtrace), blocked->backtrace);
+		table_backtrace(CELL(row, blocked_at_exit, backtrace), blocked->backtrace);
 	}
-	if (sheet && run->deadlocked)
-		sheet->facts.title = "DEADLOCK: these threads wait for each other";
+	if (table && run->deadlocked)
+		table->facts.title = "DEADLOCK: these threads wait for each other";
 }
 
-static void put_circle(struct sheet *sheet, const struct circle *circle, uint32_t rank)
+static void put_cycle(struct table *table, const struct cycle *cycle, uint32_t rank)
 {
-	const char *how = circle->facts.count == 2 ? "2 locks in both orders" : "locks in a circle";
-	const char *who = circle->facts.is_one_thread ? "by one thread" : "by different threads";
+	const char *how = cycle->facts.count == 2 ? "2 locks in both orders" : "locks in a circle";
+	const char *who = cycle->facts.is_one_thread ? "by one thread" : "by different threads";
 	char name[128];
 
-	snprintf(name, sizeof(name), "%u. %s %s of process %u", rank + 1, how, who, circle->pid);
-	for (unsigned i = 0; i < circle->facts.count; i++) {
-		const struct lock_order_step *step = &circle->facts.steps[i];
-		struct sheet_cell *row = sheet_add(sheet);
+	snprintf(name, sizeof(name), "%u. %s %s of process %u", rank + 1, how, who, cycle->pid);
+	for (unsigned i = 0; i < cycle->facts.count; i++) {
+		const struct lock_order_step *step = &cycle->facts.steps[i];
+		struct table_cell *row = table_add(table);
 
-		sheet_group(sheet, CELL(row, lock_cycles, circle), name, rank);
-		sheet_number(CELL(row, lock_cycles, thread), step->thread);
-		sheet_number(CELL(row, lock_cycles, has), step->from_object);
-		sheet_number(CELL(row, lock_cycles, takes), step->to_object);
-		sheet_number(CELL(row, lock_cycles, count), step->count);
-		sheet_backtrace(CELL(row, lock_cycles, has_backtrace), circle->from[i]);
-		sheet_backtrace(CELL(row, lock_cycles, backtrace), circle->to[i]);
+		table_group(table, CELL(row, lock_cycles, circle), name, rank);
+		table_number(CELL(row, lock_cycles, thread), step->thread);
+		table_number(CELL(row, lock_cycles, has), step->from_object);
+		table_number(CELL(row, lock_cycles, takes), step->to_object);
+		table_number(CELL(row, lock_cycles, count), step->count);
+		table_backtrace(CELL(row, lock_cycles, has_backtrace), cycle->from[i]);
+		table_backtrace(CELL(row, lock_cycles, backtrace), cycle->to[i]);
 	}
 }
 
 /* Cycles of several threads come before those of one, short ones before long ones. */
-static void put_circles(struct locks_state *state, struct sheets *sheets)
+static void put_cycles(struct locks_state *state, struct tables *tables)
 {
-	struct sheet *sheet = state->circles.count ? sheets_begin(sheets, SHEET_lock_cycles) : NULL;
+	struct table *table = state->cycles.count ? tables_begin(tables, TABLE_lock_cycles) : NULL;
 	uint32_t rank = 0;
 
 	for (unsigned alone = 0; alone < 2; alone++)
 		for (unsigned length = 2; length <= LOCK_ORDER_STEPS; length++)
-			for (size_t i = 0; i < state->circles.count; i++) {
-				const struct circle *circle = &state->circles.items[i];
+			for (size_t i = 0; i < state->cycles.count; i++) {
+				const struct cycle *cycle = &state->cycles.items[i];
 
-				if (circle->facts.is_one_thread == alone &&
-				    circle->facts.count == length)
-					put_circle(sheet, circle, rank++);
+				if (cycle->facts.is_one_thread == alone &&
+				    cycle->facts.count == length)
+					put_cycle(table, cycle, rank++);
 			}
-	if (sheet && state->circles_left_out)
-		sheet->note = "There are more, of which these are the first.";
+	if (table && state->cycles_left_out)
+		table->note = "There are more, of which these are the first.";
 }
 
-static void put_unlocks(struct locks_state *state, struct sheets *sheets)
+static void put_unlocks(struct locks_state *state, struct tables *tables)
 {
 	const struct unlocks *unlocks = &state->unlocks;
-	struct sheet *sheet = unlocks->list.count ? sheets_begin(sheets, SHEET_bad_unlocks) : NULL;
+	struct table *table = unlocks->list.count ? tables_begin(tables, TABLE_bad_unlocks) : NULL;
 
 	for (size_t i = 0; i < unlocks->list.count; i++) {
 		const struct unlock *unlock = &unlocks->list.items[i];
-		struct sheet_cell *row = sheet_add(sheet);
+		struct table_cell *row = table_add(table);
 
-		sheet_number(CELL(row, bad_unlocks, count), unlock->count);
-		sheet_number(CELL(row, bad_unlocks, object), unlock->object);
-		sheet_number(CELL(row, bad_unlocks, pid), unlock->pid);
-		sheet_number(CELL(row, bad_unlocks, thread), unlock->thread);
+		table_number(CELL(row, bad_unlocks, count), unlock->count);
+		table_number(CELL(row, bad_unlocks, object), unlock->object);
+		table_number(CELL(row, bad_unlocks, pid), unlock->pid);
+		table_number(CELL(row, bad_unlocks, thread), unlock->thread);
 		if (unlock->holder)
-			sheet_number(CELL(row, bad_unlocks, holder), unlock->holder);
-		sheet_number(CELL(row, bad_unlocks, time),
+			table_number(CELL(row, bad_unlocks, holder), unlock->holder);
+		table_number(CELL(row, bad_unlocks, time),
 			     report_time(state->run, unlock->time_ns));
-		sheet_backtrace(CELL(row, bad_unlocks, holder_backtrace), unlock->taken);
-		sheet_backtrace(CELL(row, bad_unlocks, backtrace), unlock->given);
+		table_backtrace(CELL(row, bad_unlocks, holder_backtrace), unlock->taken);
+		table_backtrace(CELL(row, bad_unlocks, backtrace), unlock->given);
 	}
 }
 
-static void put_pair(struct locks_state *state, struct sheet *sheet, const struct pair *pair)
+static void put_pair(struct locks_state *state, struct table *table, const struct pair *pair)
 {
 	const struct place *waiter = &state->places.items[pair->waiter];
 	const struct locks_pair *sum = &pair->sum;
-	struct sheet_cell *row = sheet_add(sheet);
+	struct table_cell *row = table_add(table);
 
-	sheet_text(sheet, CELL(row, lock_waits, way), locks_way_name(waiter->way));
-	sheet_number(CELL(row, lock_waits, waits), sum->count);
-	sheet_number(CELL(row, lock_waits, waited), sum->ns);
-	sheet_number(CELL(row, lock_waits, average), sum->ns / sum->count);
-	sheet_number(CELL(row, lock_waits, longest), sum->longest_ns);
-	sheet_number(CELL(row, lock_waits, time), report_time(state->run, sum->since_ns));
-	sheet_number(CELL(row, lock_waits, object), sum->object);
-	sheet_backtrace(CELL(row, lock_waits, backtrace), waiter->backtrace);
+	table_text(table, CELL(row, lock_waits, way), locks_way_name(waiter->way));
+	table_number(CELL(row, lock_waits, waits), sum->count);
+	table_number(CELL(row, lock_waits, waited), sum->ns);
+	table_number(CELL(row, lock_waits, average), sum->ns / sum->count);
+	table_number(CELL(row, lock_waits, longest), sum->longest_ns);
+	table_number(CELL(row, lock_waits, time), report_time(state->run, sum->since_ns));
+	table_number(CELL(row, lock_waits, object), sum->object);
+	table_backtrace(CELL(row, lock_waits, backtrace), waiter->backtrace);
 	if (!pair->holder && !sum->holder_thread) {
-		sheet_format(sheet, CELL(row, lock_waits, threads),
+		table_format(table, CELL(row, lock_waits, threads),
 			     "thread %u; which thread had it is unknown", sum->waiter_thread);
 		return;
 	}
 	if (!pair->holder) { /* --locks=contended: the lock named its owner */
-		sheet_format(sheet, CELL(row, lock_waits, threads),
+		table_format(table, CELL(row, lock_waits, threads),
 			     "thread %u waited while thread %u had it, acquired by a call that was "
 			     "not recorded",
 			     sum->waiter_thread, sum->holder_thread);
 		return;
 	}
-	sheet_backtrace(CELL(row, lock_waits, holder_backtrace),
+	table_backtrace(CELL(row, lock_waits, holder_backtrace),
 			state->places.items[pair->holder].backtrace);
-	sheet_format(sheet, CELL(row, lock_waits, threads),
+	table_format(table, CELL(row, lock_waits, threads),
 		     "thread %u waited while thread %u had it", sum->waiter_thread,
 		     sum->holder_thread);
 }
 
 /* The cells that locks and lock_sites share, starting with the column taken. */
-static void put_times(struct sheet_cell *taken, const struct locks_times *times)
+static void put_times(struct table_cell *taken, const struct locks_times *times)
 {
-	struct sheet_cell *row = taken - (COLUMN_locks_taken - FIRST_locks);
+	struct table_cell *row = taken - (COLUMN_locks_taken - FIRST_locks);
 
 	_Static_assert(COLUMN_locks_longest_hold - COLUMN_locks_taken ==
 			       COLUMN_lock_sites_longest_hold - COLUMN_lock_sites_taken,
 		       "the columns of both sheets are the same");
-	sheet_number(CELL(row, locks, taken), times->taken);
-	sheet_number(CELL(row, locks, contended), times->contended);
+	table_number(CELL(row, locks, taken), times->taken);
+	table_number(CELL(row, locks, contended), times->contended);
 	if (times->refused)
-		sheet_number(CELL(row, locks, refused), times->refused);
-	sheet_number(CELL(row, locks, waited), times->waited_ns);
+		table_number(CELL(row, locks, refused), times->refused);
+	table_number(CELL(row, locks, waited), times->waited_ns);
 	if (times->contended) {
-		sheet_number(CELL(row, locks, average_wait), times->waited_ns / times->contended);
-		sheet_number(CELL(row, locks, longest_wait), times->longest_wait_ns);
+		table_number(CELL(row, locks, average_wait), times->waited_ns / times->contended);
+		table_number(CELL(row, locks, longest_wait), times->longest_wait_ns);
 	}
-	sheet_number(CELL(row, locks, held), times->held_ns);
+	table_number(CELL(row, locks, held), times->held_ns);
 	if (times->holds) {
-		sheet_number(CELL(row, locks, average_hold), times->held_ns / times->holds);
-		sheet_number(CELL(row, locks, longest_hold), times->longest_hold_ns);
+		table_number(CELL(row, locks, average_hold), times->held_ns / times->holds);
+		table_number(CELL(row, locks, longest_hold), times->longest_hold_ns);
 	}
 }
 
 /* A row for shared use by readers, and one for exclusive use. */
-static struct sheet_cell *put_lock_row(struct sheet *sheet, const struct place *born,
+static struct table_cell *put_lock_row(struct table *table, const struct place *born,
 				       bool is_rwlock, unsigned shared,
 				       const struct locks_times *times)
 {
 	unsigned way = shared ? LOCKS_READ : is_rwlock ? LOCKS_WRITE : born->way;
-	struct sheet_cell *row = sheet_add(sheet);
+	struct table_cell *row = table_add(table);
 
-	sheet_text(sheet, CELL(row, locks, way), locks_way_name(way));
+	table_text(table, CELL(row, locks, way), locks_way_name(way));
 	put_times(CELL(row, locks, taken), times);
-	sheet_backtrace(CELL(row, locks, backtrace), born->backtrace);
+	table_backtrace(CELL(row, locks, backtrace), born->backtrace);
 	return row;
 }
 
-static void put_lock(struct locks_state *state, struct sheet *sheet, const struct lock *lock)
+static void put_lock(struct locks_state *state, struct table *table, const struct lock *lock)
 {
 	const struct place *born = &state->places.items[lock->born];
 
 	for (unsigned shared = 0; shared < 2; shared++) {
-		struct sheet_cell *row;
+		struct table_cell *row;
 
 		if (!was_used(&lock->times[shared]))
 			continue;
-		row = put_lock_row(sheet, born, lock->is_rwlock, shared, &lock->times[shared]);
-		sheet_format(sheet, CELL(row, locks, lock), "0x%llx of process %u",
+		row = put_lock_row(table, born, lock->is_rwlock, shared, &lock->times[shared]);
+		table_format(table, CELL(row, locks, lock), "0x%llx of process %u",
 			     (unsigned long long)lock->object, lock->pid);
-		sheet_number(CELL(row, locks, pid), lock->pid);
-		sheet_number(CELL(row, locks, object), lock->object);
+		table_number(CELL(row, locks, pid), lock->pid);
+		table_number(CELL(row, locks, object), lock->object);
 	}
 }
 
-static void put_gone(struct sheet *sheet, const struct place *born)
+static void put_gone(struct table *table, const struct place *born)
 {
 	for (unsigned shared = 0; born->gone && shared < 2; shared++) {
-		struct sheet_cell *row;
+		struct table_cell *row;
 
 		if (!was_used(&born->gone_times[shared]))
 			continue;
-		row = put_lock_row(sheet, born, born->gone_are_rwlocks, shared,
+		row = put_lock_row(table, born, born->gone_are_rwlocks, shared,
 				   &born->gone_times[shared]);
-		sheet_format(sheet, CELL(row, locks, lock), "%llu that are no more",
+		table_format(table, CELL(row, locks, lock), "%llu that are no more",
 			     (unsigned long long)born->gone);
 	}
 }
 
-static void put_site(struct sheet *sheet, const struct place *place)
+static void put_site(struct table *table, const struct place *place)
 {
-	struct sheet_cell *row = sheet_add(sheet);
+	struct table_cell *row = table_add(table);
 
-	sheet_text(sheet, CELL(row, lock_sites, way), locks_way_name(place->way));
+	table_text(table, CELL(row, lock_sites, way), locks_way_name(place->way));
 	put_times(CELL(row, lock_sites, taken), &place->times);
-	sheet_backtrace(CELL(row, lock_sites, backtrace), place->backtrace);
+	table_backtrace(CELL(row, lock_sites, backtrace), place->backtrace);
 }
 
-static void put_hold(struct locks_state *state, struct sheet *sheet, const struct place *place)
+static void put_hold(struct locks_state *state, struct table *table, const struct place *place)
 {
-	struct sheet_cell *row = sheet_add(sheet);
+	struct table_cell *row = table_add(table);
 
-	sheet_text(sheet, CELL(row, longest_holds, way), locks_way_name(place->way));
-	sheet_number(CELL(row, longest_holds, held), place->times.longest_hold_ns);
-	sheet_number(CELL(row, longest_holds, time), report_time(state->run, place->since_ns));
-	sheet_number(CELL(row, longest_holds, pid), place->pid);
-	sheet_number(CELL(row, longest_holds, thread), place->thread);
-	sheet_number(CELL(row, longest_holds, object), place->object);
+	table_text(table, CELL(row, longest_holds, way), locks_way_name(place->way));
+	table_number(CELL(row, longest_holds, held), place->times.longest_hold_ns);
+	table_number(CELL(row, longest_holds, time), report_time(state->run, place->since_ns));
+	table_number(CELL(row, longest_holds, pid), place->pid);
+	table_number(CELL(row, longest_holds, thread), place->thread);
+	table_number(CELL(row, longest_holds, object), place->object);
 	if (place->released)
-		sheet_backtrace(CELL(row, longest_holds, release_backtrace), place->released);
-	sheet_backtrace(CELL(row, longest_holds, backtrace), place->backtrace);
+		table_backtrace(CELL(row, longest_holds, release_backtrace), place->released);
+	table_backtrace(CELL(row, longest_holds, backtrace), place->backtrace);
 }
 
 /* Places without waits are sorted by the time for which locks were held. */
@@ -451,10 +451,10 @@ static int compare_places(const void *left, const void *right, void *state)
 	return ORDER(y, x);
 }
 
-static void put_places(struct locks_state *state, struct sheets *sheets)
+static void put_places(struct locks_state *state, struct tables *tables)
 {
-	struct sheet *sites = sheets_begin(sheets, SHEET_lock_sites);
-	struct sheet *holds = sheets_begin(sheets, SHEET_longest_holds);
+	struct table *sites = tables_begin(tables, TABLE_lock_sites);
+	struct table *holds = tables_begin(tables, TABLE_longest_holds);
 	size_t count = state->places.count ? state->places.count - 1 : 0;
 	size_t *order cleanup_free = memory_zalloc(count + 1, sizeof(*order));
 
@@ -471,31 +471,31 @@ static void put_places(struct locks_state *state, struct sheets *sheets)
 	}
 }
 
-static void put_locks(struct locks_state *state, struct sheets *sheets)
+static void put_locks(struct locks_state *state, struct tables *tables)
 {
-	struct sheet *sheet = sheets_begin(sheets, SHEET_locks);
+	struct table *table = tables_begin(tables, TABLE_locks);
 	uint64_t uncontended = 0;
 
 	for (size_t i = 0; i < state->locks.count; i++)
-		put_lock(state, sheet, &state->locks.items[i]);
+		put_lock(state, table, &state->locks.items[i]);
 	for (size_t i = 1; i < state->places.count; i++)
-		put_gone(sheet, &state->places.items[i]);
+		put_gone(table, &state->places.items[i]);
 	for (size_t i = 0; i < state->run->summary->processes.count; i++)
 		uncontended += state->run->summary->processes.items[i].uncontended;
 	if (uncontended)
-		sheet_note(sheet,
+		table_note(table,
 			   "%llu more locks were taken without a wait: they are counted, but not "
 			   "recorded (--locks=contended)",
 			   (unsigned long long)uncontended);
 }
 
-static void put_pairs(struct locks_state *state, struct sheets *sheets)
+static void put_pairs(struct locks_state *state, struct tables *tables)
 {
-	struct sheet *sheet = sheets_begin(sheets, SHEET_lock_waits);
+	struct table *table = tables_begin(tables, TABLE_lock_waits);
 
 	for (size_t i = 1; i < state->pairs.count; i++)
-		put_pair(state, sheet, &state->pairs.items[i]);
-	report_note_coverage(state->run, sheet);
+		put_pair(state, table, &state->pairs.items[i]);
+	report_note_coverage(state->run, table);
 }
 
 static int compare_locks(const void *left, const void *right)
@@ -507,19 +507,19 @@ static int compare_locks(const void *left, const void *right)
 	return ORDER(y, x);
 }
 
-static void end(void *user, struct sheets *sheets)
+static void end(void *user, struct tables *tables)
 {
 	struct locks_state *state = user;
 
 	if (state->locks.count)
 		qsort(state->locks.items, state->locks.count, sizeof(*state->locks.items),
 		      compare_locks);
-	put_blocked(state, sheets);
-	put_circles(state, sheets);
-	put_unlocks(state, sheets);
-	put_pairs(state, sheets);
-	put_locks(state, sheets);
-	put_places(state, sheets);
+	put_blocked(state, tables);
+	put_cycles(state, tables);
+	put_unlocks(state, tables);
+	put_pairs(state, tables);
+	put_locks(state, tables);
+	put_places(state, tables);
 }
 
 static int begin(void *user, struct report_run *run, struct error *err)
@@ -529,7 +529,7 @@ static int begin(void *user, struct report_run *run, struct error *err)
 	(void)err;
 	state->view = &run->summary->locks;
 	state->view->wants_order = true;
-	unlocks_init(&state->unlocks, &run->summary->atlas, run->ledger);
+	unlocks_init(&state->unlocks, &run->summary->space, run->ledger);
 	ledger_listen(run->ledger, on_move, state);
 	map_init(&state->index);
 	return 0;
@@ -544,7 +544,7 @@ static void destroy(void *user)
 	free(state->places.items);
 	free(state->pairs.items);
 	free(state->locks.items);
-	free(state->circles.items);
+	free(state->cycles.items);
 }
 
 const struct report report_locks = {

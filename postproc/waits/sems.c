@@ -3,48 +3,48 @@
 
 #include "wakes_report.h"
 
-static void put(struct sheet *sheet, const struct wakes_place *place)
+static void put(struct table *table, const struct wakes_place *place)
 {
-	struct sheet_cell *row = sheet_add(sheet);
+	struct table_cell *row = table_add(table);
 
-	sheet_number(CELL(row, posts, count), place->wakes.count);
-	sheet_number(CELL(row, posts, woke), place->wakes.woke);
-	sheet_number(CELL(row, posts, vain), place->wakes.vain);
-	sheet_number(CELL(row, posts, never), place->wakes.never);
-	sheet_backtrace(CELL(row, posts, backtrace), place->backtrace);
+	table_number(CELL(row, posts, count), place->wakes.count);
+	table_number(CELL(row, posts, woke), place->wakes.woke);
+	table_number(CELL(row, posts, vain), place->wakes.vain);
+	table_number(CELL(row, posts, never), place->wakes.never);
+	table_backtrace(CELL(row, posts, backtrace), place->backtrace);
 }
 
 /* Calls that had not returned when their process ended: the view does not get them. */
-static void put_asleep(const struct summary *run, struct sheet *sheet)
+static void put_asleep(const struct summary *run, struct table *table)
 {
 	for (size_t i = 0; i < run->blocked.count; i++) {
 		const struct summary_blocked *blocked = &run->blocked.items[i];
-		struct sheet_cell *row;
+		struct table_cell *row;
 
 		if (blocked->resource != RESOURCE_SEMAPHORE)
 			continue;
-		row = sheet_add(sheet);
-		sheet_text(sheet, CELL(row, sem_waits, ended),
+		row = table_add(table);
+		table_text(table, CELL(row, sem_waits, ended),
 			   wakes_end_name(RESOURCE_SEMAPHORE, WAKES_ASLEEP));
-		sheet_number(CELL(row, sem_waits, waits), blocked->threads);
-		sheet_number(CELL(row, sem_waits, waited), blocked->longest_ns);
-		sheet_number(CELL(row, sem_waits, longest), blocked->longest_ns);
-		sheet_number(CELL(row, sem_waits, object), blocked->object);
-		sheet_backtrace(CELL(row, sem_waits, backtrace), blocked->backtrace);
+		table_number(CELL(row, sem_waits, waits), blocked->threads);
+		table_number(CELL(row, sem_waits, waited), blocked->longest_ns);
+		table_number(CELL(row, sem_waits, longest), blocked->longest_ns);
+		table_number(CELL(row, sem_waits, object), blocked->object);
+		table_backtrace(CELL(row, sem_waits, backtrace), blocked->backtrace);
 	}
 }
 
-static void end(void *user, struct sheets *sheets)
+static void end(void *user, struct tables *tables)
 {
 	const struct wakes_report *state = user;
-	struct sheet *sheet = sheets_begin(sheets, SHEET_sem_waits);
+	struct table *table = tables_begin(tables, TABLE_sem_waits);
 
-	put_asleep(state->run->summary, sheet);
-	wakes_report_waits(state, sheet);
-	sheet = sheets_begin(sheets, SHEET_posts);
+	put_asleep(state->run->summary, table);
+	wakes_report_waits(state, table);
+	table = tables_begin(tables, TABLE_posts);
 	for (size_t i = 1; i < state->places.count; i++)
 		if (state->places.items[i].wakes.count)
-			put(sheet, &state->places.items[i]);
+			put(table, &state->places.items[i]);
 }
 
 static int begin(void *user, struct report_run *run, struct error *err)

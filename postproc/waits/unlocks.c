@@ -6,9 +6,9 @@
 #include "base/array.h"
 #include "hook_table.h"
 
-void unlocks_init(struct unlocks *unlocks, struct atlas *atlas, struct ledger *ledger)
+void unlocks_init(struct unlocks *unlocks, struct address_space *space, struct ledger *ledger)
 {
-	*unlocks = (struct unlocks){ .atlas = atlas, .ledger = ledger };
+	*unlocks = (struct unlocks){ .space = space, .ledger = ledger };
 }
 
 void unlocks_free(struct unlocks *unlocks)
@@ -42,9 +42,9 @@ static void tell(struct unlocks *unlocks, const struct event *event, const struc
 		.pid = event->process->pid,
 		.thread = event->thread,
 		.holder = held ? ledger_thread(unlocks->ledger, held->thread) : 0,
-		.given = atlas_backtrace(unlocks->atlas, event->backtrace, event->index),
+		.given = space_backtrace(unlocks->space, event->backtrace, event->index),
 		.taken =
-			site ? atlas_backtrace(unlocks->atlas, site->backtrace, site->index) : NULL,
+			site ? space_backtrace(unlocks->space, site->backtrace, site->index) : NULL,
 	};
 	struct unlock *unlock = find(unlocks, &wanted);
 

@@ -12,7 +12,7 @@
 
 #include "account/ledger.h"
 #include "base/array.h"
-#include "naming/atlas.h"
+#include "naming/address_space.h"
 
 struct unlock {
 	uint64_t count;
@@ -23,12 +23,12 @@ struct unlock {
 };
 
 struct unlocks {
-	struct atlas *atlas;
+	struct address_space *space;
 	struct ledger *ledger;
 	ARRAY_OF(struct unlock) list;
 };
 
-void unlocks_init(struct unlocks *unlocks, struct atlas *atlas, struct ledger *ledger);
+void unlocks_init(struct unlocks *unlocks, struct address_space *space, struct ledger *ledger);
 void unlocks_free(struct unlocks *unlocks);
 
 /* For the ledger's moves: a lock that another thread releases. */

@@ -9,12 +9,12 @@
 void wait_sums_init(struct wait_sums *sums)
 {
 	*sums = (struct wait_sums){ 0 };
-	table_init(&sums->table);
+	hash_table_init(&sums->table);
 }
 
 void wait_sums_free(struct wait_sums *sums)
 {
-	table_free(&sums->table);
+	hash_table_free(&sums->table);
 	free(sums->list.items);
 	pool_free(&sums->pool);
 }
@@ -38,7 +38,7 @@ static struct wait_sum *keep(struct wait_sums *sums, const struct lane_wait *wai
 	sum->waiter = wait->waiter;
 	sum->waker = wait->waker;
 	sum->function = pool_text(&sums->pool, wait->function, strlen(wait->function));
-	table_add(&sums->table, hash, sum);
+	hash_table_add(&sums->table, hash, sum);
 	return sum;
 }
 
@@ -46,7 +46,7 @@ void wait_sums_add(struct wait_sums *sums, const struct lane_wait *wait)
 {
 	uint64_t hash = hash_two(sums->table.seed ^ wait->kind, (uintptr_t)wait->waiter,
 				 (uintptr_t)wait->waker);
-	struct wait_sum *sum = table_find(&sums->table, hash, is_sum, wait);
+	struct wait_sum *sum = hash_table_find(&sums->table, hash, is_sum, wait);
 
 	if (!sum)
 		sum = keep(sums, wait, hash);

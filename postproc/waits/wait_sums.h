@@ -6,7 +6,7 @@
 
 #include "base/array.h"
 #include "base/pool.h"
-#include "base/table.h"
+#include "base/hash_table.h"
 #include "lanes.h"
 
 struct wait_sum {
@@ -18,7 +18,7 @@ struct wait_sum {
 
 struct wait_sums {
 	struct pool pool;
-	struct table table;
+	struct hash_table table;
 	ARRAY_OF(struct wait_sum *) list; /* in order of appearance */
 };
 

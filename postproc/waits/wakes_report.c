@@ -42,7 +42,7 @@ static uint32_t place_of(struct wakes_report *state, uint32_t index)
 {
 	const struct site *site = sites_at(&state->view.sites, index);
 	const struct trace_node *backtrace =
-		atlas_backtrace(&state->run->summary->atlas, site->backtrace, site->index);
+		space_backtrace(&state->run->summary->space, site->backtrace, site->index);
 	uint32_t of = OF_PLACE + site->class;
 	uint32_t number = map_get(&state->index, of, (uintptr_t)backtrace);
 	struct wakes_place *place;
@@ -117,31 +117,31 @@ void wakes_report_process(void *user)
 
 /* ---- tables ---- */
 
-static void put_ends(const struct wakes_report *state, struct sheet *sheet,
+static void put_ends(const struct wakes_report *state, struct table *table,
 		     const struct wakes_ends *ends)
 {
 	const struct wakes_pair *sum = &ends->sum;
-	struct sheet_cell *row = sheet_add(sheet);
+	struct table_cell *row = table_add(table);
 
 	_Static_assert(COLUMN_cond_waits_backtrace - FIRST_cond_waits ==
 			       COLUMN_sem_waits_backtrace - FIRST_sem_waits,
 		       "both sheets have the same columns");
-	sheet_text(sheet, CELL(row, cond_waits, ended),
+	table_text(table, CELL(row, cond_waits, ended),
 		   wakes_end_name(state->view.resource, ends->end));
-	sheet_number(CELL(row, cond_waits, waits), sum->count);
-	sheet_number(CELL(row, cond_waits, waited), sum->ns);
-	sheet_number(CELL(row, cond_waits, average), sum->ns / sum->count);
-	sheet_number(CELL(row, cond_waits, longest), sum->longest.ns);
-	sheet_number(CELL(row, cond_waits, object), sum->longest.object);
+	table_number(CELL(row, cond_waits, waits), sum->count);
+	table_number(CELL(row, cond_waits, waited), sum->ns);
+	table_number(CELL(row, cond_waits, average), sum->ns / sum->count);
+	table_number(CELL(row, cond_waits, longest), sum->longest.ns);
+	table_number(CELL(row, cond_waits, object), sum->longest.object);
 	if (ends->waker)
-		sheet_backtrace(CELL(row, cond_waits, waker_backtrace),
+		table_backtrace(CELL(row, cond_waits, waker_backtrace),
 				state->places.items[ends->waker].backtrace);
-	sheet_backtrace(CELL(row, cond_waits, backtrace),
+	table_backtrace(CELL(row, cond_waits, backtrace),
 			state->places.items[ends->waiter].backtrace);
 }
 
-void wakes_report_waits(const struct wakes_report *state, struct sheet *sheet)
+void wakes_report_waits(const struct wakes_report *state, struct table *table)
 {
 	for (size_t i = 1; i < state->pairs.count; i++)
-		put_ends(state, sheet, &state->pairs.items[i]);
+		put_ends(state, table, &state->pairs.items[i]);
 }

@@ -40,6 +40,6 @@ void wakes_report_process(void *state);
 void wakes_report_destroy(void *state);
 
 /* Fills a table that has the columns of cond_waits. */
-void wakes_report_waits(const struct wakes_report *state, struct sheet *sheet);
+void wakes_report_waits(const struct wakes_report *state, struct table *table);
 
 #endif

@@ -20,7 +20,7 @@ __attribute__((used)) open_function hand_dlopen_enter(const char *path, int mode
 {
 	(void)path;
 	real_ready();
-	if (unlikely(mode & RTLD_DEEPBIND) && life.board && !life.is_off && !sys_is_quiet)
+	if (unlikely(mode & RTLD_DEEPBIND) && life.control && !life.is_off && !sys_is_quiet)
 		patch_before_deep();
 	return real.dlopen;
 }

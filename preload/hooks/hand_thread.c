@@ -208,7 +208,7 @@ static void end_call(struct call *call, const struct call_argument *arguments)
 	call_end(call);
 	if (thread != thread_self)
 		return;
-	thread_set_floor(thread, 0);
+	thread_set_watermark(thread, 0);
 	memory_leave(thread);
 }
 

@@ -16,7 +16,7 @@
 static struct thread *begin(void)
 {
 	start_wake(HOOK_holdtrace_gained);
-	return life.board ? call_thread() : NULL;
+	return life.control ? call_thread() : NULL;
 }
 
 /* ---- contexts ---- */

@@ -105,8 +105,8 @@ static inline void write_frames(const struct capture_memory *memory, const struc
  * are combined into one word that is nearly always 0: a value that does not fit its field, a value
  * without a field, a value that differs from the last record's.
  */
-static inline bool is_brief(const struct call *call, const struct call_event *event,
-			    const struct change *change, int32_t cpu, uint32_t context)
+static inline bool is_fast(const struct call *call, const struct call_event *event,
+			   const struct change *change, int32_t cpu, uint32_t context)
 {
 	const struct record_model *model = &call->thread->model;
 	uint64_t step = call->number - model->call;
@@ -276,7 +276,7 @@ write_record(const struct call *call, const struct call_event *event, const stru
 	uint32_t context = names_contexts();
 	bool is_written;
 
-	if (unlikely(!is_brief(call, event, change, cpu, context)))
+	if (unlikely(!is_fast(call, event, change, cpu, context)))
 		is_written = write_whole(call, event, change, cpu, context);
 	else if ((call->enter ^ call->leave) | (uint64_t)event->failed |
 		 (uintptr_t)event->arguments)

@@ -35,7 +35,7 @@ struct call {
 	enum hook_when at;
 	uint32_t depth;
 	int error; /* errno right after the real call */
-	bool owns_floor;
+	bool owns_watermark;
 	bool closes;	   /* no other call was under way when it began */
 	bool has_one_time; /* the clock is read once, when the operation happens */
 	bool is_undated;   /* has no time of its own before it returns: the thread's last event's */
@@ -235,7 +235,7 @@ static inline bool call_begin(struct call *call, enum hook_number hook, enum hoo
 {
 	struct thread *thread;
 
-	if (unlikely(__atomic_load_n(&life.board->paused, __ATOMIC_RELAXED) & 1))
+	if (unlikely(__atomic_load_n(&life.control->paused, __ATOMIC_RELAXED) & 1))
 		return false;
 	thread = call_thread();
 	if (unlikely(!thread))
@@ -254,15 +254,15 @@ static inline bool call_begin(struct call *call, enum hook_number hook, enum hoo
 	call->number = ++thread->calls;
 	call->walked = false;
 	/* The low watermark is stored before the clock is read: see struct slot. */
-	call->owns_floor = !thread->floor;
-	if (call->owns_floor)
-		thread_set_floor(thread, thread->last);
+	call->owns_watermark = !thread->watermark;
+	if (call->owns_watermark)
+		thread_set_watermark(thread, thread->last);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	call_note_entry(call, blocks);
 	call_open(call, object, related);
-	call->closes = call->owns_floor && !call->depth;
-	if (call->owns_floor)
-		thread_set_floor(thread, call->enter);
+	call->closes = call->owns_watermark && !call->depth;
+	if (call->owns_watermark)
+		thread_set_watermark(thread, call->enter);
 	if (blocks == BLOCKS_IF_BUSY ? !call->has_one_time : blocks != BLOCKS_NO)
 		call_show_waiting(call);
 	return true;
@@ -274,8 +274,8 @@ static inline bool call_begin(struct call *call, enum hook_number hook, enum hoo
  */
 static inline void call_sleeps(struct call *call)
 {
-	if (call->owns_floor)
-		thread_set_floor(call->thread, 0);
+	if (call->owns_watermark)
+		thread_set_watermark(call->thread, 0);
 }
 
 static inline void call_note_return(struct call *call)
@@ -283,8 +283,8 @@ static inline void call_note_return(struct call *call)
 	struct thread *thread = call->thread;
 
 	call->error = *thread->error;
-	if (call->owns_floor)
-		thread_set_floor(thread, call->enter);
+	if (call->owns_watermark)
+		thread_set_watermark(thread, call->enter);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 }
 
@@ -322,8 +322,8 @@ static inline void call_end(struct call *call)
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	if (likely(call->depth < ARENA_OPEN_MAX))
 		thread->slot->open[call->depth].frame = 0;
-	if (call->owns_floor)
-		thread_set_floor(thread, 0);
+	if (call->owns_watermark)
+		thread_set_watermark(thread, 0);
 }
 
 #endif

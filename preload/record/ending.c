@@ -60,18 +60,18 @@ void ending_await_scan(void)
 	uint32_t beat;
 	int64_t patience;
 
-	if (!may_ask() || life.board->settings.scan != SCAN_EXIT)
+	if (!may_ask() || life.control->settings.scan != SCAN_EXIT)
 		return;
 	head = memory_head();
 	if (!head)
 		return;
-	patience = life.board->settings.patience.ms;
+	patience = life.control->settings.patience.ms;
 	beat = __atomic_load_n(&head->scan_beat, __ATOMIC_RELAXED);
 	/*
 	 * allows the collector to trace us where only parents may (Yama); the program's own choice
 	 * no longer matters
 	 */
-	sys_prctl(PR_SET_PTRACER, (unsigned long)life.board->collector, 0, 0, 0);
+	sys_prctl(PR_SET_PTRACER, (unsigned long)life.control->collector, 0, 0, 0);
 	__atomic_store_n(&head->ending, thread_id(), __ATOMIC_RELEASE);
 	ring_wake();
 	/* a signal ends a step early; then we wait less */

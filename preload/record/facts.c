@@ -405,19 +405,19 @@ void facts_tell_process(int argc, char **argv)
 	char text[NOTE_MAX];
 	struct note note = { .room = sizeof(text), .text = text };
 
-	thread_set_floor(thread_self, thread_self->last);
+	thread_set_watermark(thread_self, thread_self->last);
 	tell_identity(&note, argc, argv);
 	inherited_tell(tell_inherited, &note);
 	tell_functions();
 	maps_find_all();
 	facts_tell_modules(thread_self, thread_self->last);
-	thread_set_floor(thread_self, 0);
+	thread_set_watermark(thread_self, 0);
 }
 
 /* Begins a note outside of a call, at the time of the thread's last event or now. */
 static void begin_alone(struct thread *thread, bool is_now)
 {
-	thread_set_floor(thread, thread->last);
+	thread_set_watermark(thread, thread->last);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	if (is_now)
 		thread->last = clock_now_ordered();
@@ -425,7 +425,7 @@ static void begin_alone(struct thread *thread, bool is_now)
 
 static void end_alone(struct thread *thread)
 {
-	thread_set_floor(thread, 0);
+	thread_set_watermark(thread, 0);
 }
 
 void facts_tell_functions(void)
@@ -583,13 +583,13 @@ static __attribute__((noinline)) void tell_bypass(const struct bypass *bypass)
 static void tell_bypasses(struct bypass *bypass)
 {
 	struct thread *thread = thread_self;
-	bool owns_floor = !thread->floor;
+	bool owns_watermark = !thread->watermark;
 
-	if (owns_floor)
+	if (owns_watermark)
 		begin_alone(thread, true);
 	while (bypass_next(bypass))
 		tell_bypass(bypass);
-	if (owns_floor)
+	if (owns_watermark)
 		end_alone(thread);
 }
 

@@ -117,9 +117,9 @@ static bool is_standard(char *path, uint32_t fd, const struct statx *file)
 {
 	struct statx named;
 
-	return fd < BOARD_STANDARDS && life.board->standard[fd][0] == '/' &&
-	       look(AT_FDCWD, life.board->standard[fd], 0, &named) && is_same(&named, file) &&
-	       plain_copy(path, life.board->standard[fd], BOARD_STANDARD_MAX);
+	return fd < CONTROL_STANDARDS && life.control->standard[fd][0] == '/' &&
+	       look(AT_FDCWD, life.control->standard[fd], 0, &named) && is_same(&named, file) &&
+	       plain_copy(path, life.control->standard[fd], CONTROL_STANDARD_MAX);
 }
 
 /*
@@ -133,9 +133,9 @@ static bool is_makers(char *path, uint32_t fd, const struct statx *file)
 	char link[40];
 	long length;
 
-	if (fd >= BOARD_STANDARDS || life.board->maker <= 0)
+	if (fd >= CONTROL_STANDARDS || life.control->maker <= 0)
 		return false;
-	reach_path(link, (uint64_t)life.board->maker, fd);
+	reach_path(link, (uint64_t)life.control->maker, fd);
 	if (!look(AT_FDCWD, link, 0, &named) || !is_same(&named, file))
 		return false;
 	length = sys_readlinkat(AT_FDCWD, link, path, PATH_SHORT - 1);

@@ -145,7 +145,7 @@ void life_note_end(bool is_over)
 
 void life_tell_end(int32_t pid, int status)
 {
-	struct arena *head = life.board ? memory_head() : NULL;
+	struct arena *head = life.control ? memory_head() : NULL;
 	uint32_t place;
 
 	if (!head)
@@ -166,7 +166,7 @@ static bool equal_word(const char *word, const char *end, const char *name)
 
 bool life_is_listed(const char *name)
 {
-	const char *list = life.board->settings.events;
+	const char *list = life.control->settings.events;
 
 	while (*list) {
 		const char *end = list;
@@ -193,14 +193,14 @@ static const struct thread *busy_thread(const struct call *call)
 {
 	struct thread *thread = thread_self;
 
-	return thread && thread_is_busy(thread, call != NULL, call && call->owns_floor) ? thread
-											: NULL;
+	return thread && thread_is_busy(thread, call != NULL, call && call->owns_watermark) ? thread
+											    : NULL;
 }
 
 int life_child_of(int pid, const struct call *call)
 {
 	/* a handler of pthread_atfork() may have done it already */
-	if (!pid && life.board && !life.is_off && !*life.fork_mark) {
+	if (!pid && life.control && !life.is_off && !*life.fork_mark) {
 		memory_forsake(busy_thread(call));
 		sampling_forked();
 	}
@@ -214,7 +214,7 @@ static void leave_child_out(void)
 {
 	if (!ring_is_quiet())
 		reach_leave_out(memory_name());
-	life.board = NULL;
+	life.control = NULL;
 	life_silence();
 }
 
@@ -226,7 +226,7 @@ void life_forked(void)
 	names_forked();
 	bypass_forked();
 	*life.fork_mark = 1;
-	if (!life.board || life.is_off)
+	if (!life.control || life.is_off)
 		return;
 	life.pid = own_pid();
 	if (!life.records_children) {
@@ -237,7 +237,7 @@ void life_forked(void)
 		tell_early();
 		return;
 	}
-	life.board = NULL;
+	life.control = NULL;
 	life_silence();
 }
 

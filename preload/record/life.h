@@ -15,7 +15,7 @@
 
 /* State for the path of an event; written at the start and in a child of fork, read everywhere. */
 struct life {
-	const struct board *board; /* NULL: nothing is recorded */
+	const struct control_page *control; /* NULL: nothing is recorded */
 	int32_t pid;
 	uint32_t depth;	 /* maximal frames of a backtrace */
 	bool is_remote;	 /* libunwind walks (accessors.h) */
@@ -24,7 +24,7 @@ struct life {
 	enum setting_backtrace backtrace;
 	const int64_t *monitored;     /* count, then the only sizes that get a backtrace */
 	bool records_children;	      /* of fork, too */
-	bool is_off;		      /* detached: the board is a private copy */
+	bool is_off;		      /* detached: the control page is a private copy */
 	volatile uint32_t *fork_mark; /* a word that is 0 in a process that was forked since */
 };
 

@@ -76,7 +76,7 @@ struct arena *memory_head(void)
 
 bool memory_grant(uint64_t from, uint64_t to)
 {
-	uint64_t budget = life.board->rings_budget;
+	uint64_t budget = life.control->rings_budget;
 
 	if (to * __atomic_load_n(&holders, __ATOMIC_RELAXED) > budget)
 		return false;
@@ -601,8 +601,8 @@ static void introduce(const struct memory_image *image)
 	int32_t parent = self.pid;
 
 	self.contract = CONTRACT_HASH;
-	self.secret[0] = life.board->secret[0];
-	self.secret[1] = life.board->secret[1];
+	self.secret[0] = life.control->secret[0];
+	self.secret[1] = life.control->secret[1];
 	self.start = clock_now();
 	self.pid = life.pid;
 	self.key[0] = self.start;
@@ -796,8 +796,8 @@ static struct thread *bind(const struct chunk *chunk, uint32_t i)
 	thread->owner = &chunk->blocks.owners[i];
 	thread->slot = slot_of(chunk, i);
 	thread->ring = chunk->rings + (uint64_t)i * chunk->ring_size;
-	thread->ring_most =
-		chunk->ring_size < life.board->ring_most ? chunk->ring_size : life.board->ring_most;
+	thread->ring_most = chunk->ring_size < life.control->ring_most ? chunk->ring_size
+								       : life.control->ring_most;
 	plain_raise(&chunk->head->used, i + 1);
 	return thread;
 }

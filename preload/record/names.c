@@ -36,16 +36,16 @@ static uint64_t untold;
  */
 struct statement {
 	uint64_t time;
-	bool owns_floor;
+	bool owns_watermark;
 };
 
 static struct statement begin(struct thread *thread)
 {
-	struct statement statement = { .owns_floor = !thread->floor };
+	struct statement statement = { .owns_watermark = !thread->watermark };
 
 	/* As in call_begin(): the low watermark is stored before the clock is read. */
-	if (statement.owns_floor)
-		thread_set_floor(thread, thread->last);
+	if (statement.owns_watermark)
+		thread_set_watermark(thread, thread->last);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	statement.time = clock_now_ordered();
 	thread->last = statement.time;
@@ -54,8 +54,8 @@ static struct statement begin(struct thread *thread)
 
 static void end(struct thread *thread, const struct statement *statement)
 {
-	if (statement->owns_floor)
-		thread_set_floor(thread, 0);
+	if (statement->owns_watermark)
+		thread_set_watermark(thread, 0);
 }
 
 /* ---- records ---- */
@@ -211,7 +211,7 @@ uint32_t names_context_count(void)
 /* By its name, or by holdtrace_gained, which includes all classes of the program. */
 static bool is_listed(const char *name)
 {
-	return life.board && (life_is_listed(name) || life_is_listed("holdtrace_gained"));
+	return life.control && (life_is_listed(name) || life_is_listed("holdtrace_gained"));
 }
 
 uint32_t names_class(const char *name, const char *description, bool counted)

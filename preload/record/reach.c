@@ -24,7 +24,7 @@
 static struct {
 	char id[33];
 	bool owner_is_known;
-	uint32_t owner; /* the board's user, as this process sees it */
+	uint32_t owner; /* the control page's user, as this process sees it */
 } collector;
 
 void reach_name(const char *id)
@@ -73,7 +73,7 @@ static int connect_by_name(int socket, int64_t patience_ms)
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 	char *name = address.sun_path + 1;
 
-	name += plain_copy(name, BOARD_SOCKET_PREFIX, 32) - 1;
+	name += plain_copy(name, CONTROL_SOCKET_PREFIX, 32) - 1;
 	name += plain_copy(name, collector.id, sizeof(collector.id)) - 1;
 	return connect_in_time(socket, &address, (unsigned int)(name - (char *)&address),
 			       patience_ms);
@@ -84,9 +84,10 @@ static int connect_by_path(int socket, int64_t patience_ms)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 
-	if (!life.board || life.board->door < 0)
+	if (!life.control || life.control->listener < 0)
 		return -ECONNREFUSED;
-	reach_path(address.sun_path, (uint64_t)life.board->collector, (uint64_t)life.board->door);
+	reach_path(address.sun_path, (uint64_t)life.control->collector,
+		   (uint64_t)life.control->listener);
 	return connect_in_time(socket, &address, sizeof(address), patience_ms);
 }
 
@@ -160,7 +161,7 @@ long reach_say(int socket, const void *data, size_t size, const int *fd)
  */
 static void wait_for_crowd(void)
 {
-	const uint32_t *crowded = &life.board->crowded;
+	const uint32_t *crowded = &life.control->crowded;
 	uint32_t user, bit;
 
 	if (!__atomic_load_n(crowded, __ATOMIC_RELAXED))
@@ -168,7 +169,7 @@ static void wait_for_crowd(void)
 	user = (uint32_t)sys_call0(__NR_geteuid);
 	bit = !user || (collector.owner_is_known && user == collector.owner) ? CROWD_OF_OWNER
 									     : CROWD_OF_OTHERS;
-	for (int64_t i = 0; i < life.board->settings.patience.ms &&
+	for (int64_t i = 0; i < life.control->settings.patience.ms &&
 			    __atomic_load_n(crowded, __ATOMIC_RELAXED) & bit;
 	     i++)
 		sys_sleep(RETRY_NS);
@@ -181,7 +182,8 @@ int reach_hand_over(int memory, const struct arena_hello *hello)
 
 	if (!hello->chunk && !(hello->flags & PROCESS_ATTACHED))
 		wait_for_crowd();
-	socket = reach_collector((uint32_t)life.board->collector, life.board->settings.patience.ms);
+	socket = reach_collector((uint32_t)life.control->collector,
+				 life.control->settings.patience.ms);
 	if (socket < 0)
 		return socket;
 	sent = reach_say(socket, hello, sizeof(*hello), &memory);
@@ -193,11 +195,11 @@ void reach_leave_out(const char *name)
 {
 	struct control_request request = {
 		.contract = CONTRACT_HASH,
-		.secret = { life.board->secret[0], life.board->secret[1] },
+		.secret = { life.control->secret[0], life.control->secret[1] },
 		.command = CONTROL_LEFT_OUT,
 	};
-	int socket =
-		reach_collector((uint32_t)life.board->collector, life.board->settings.patience.ms);
+	int socket = reach_collector((uint32_t)life.control->collector,
+				     life.control->settings.patience.ms);
 
 	if (socket < 0)
 		return;

@@ -15,7 +15,7 @@
 /* Sets the session's id, 32 hexadecimal digits: the name of the collector's socket contains it. */
 void reach_name(const char *id);
 
-/* Sets the user that owns the board: the collector must run as this user. */
+/* Sets the user that owns the control page: the collector must run as this user. */
 void reach_owner(uint32_t user);
 
 /*

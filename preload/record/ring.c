@@ -55,12 +55,12 @@ static inline bool swap_local(uint64_t *word, uint64_t expected, uint64_t desire
 
 static inline uint64_t heartbeat(void)
 {
-	return __atomic_load_n(&life.board->heartbeat, __ATOMIC_RELAXED);
+	return __atomic_load_n(&life.control->heartbeat, __ATOMIC_RELAXED);
 }
 
 static bool collector_runs(void)
 {
-	return __atomic_load_n(&life.board->state, __ATOMIC_RELAXED) == BOARD_RUNNING;
+	return __atomic_load_n(&life.control->state, __ATOMIC_RELAXED) == CONTROL_RUNNING;
 }
 
 /*
@@ -69,7 +69,7 @@ static bool collector_runs(void)
  */
 static bool collector_is_dead(void)
 {
-	int32_t pid = __atomic_load_n(&life.board->collector, __ATOMIC_RELAXED);
+	int32_t pid = __atomic_load_n(&life.control->collector, __ATOMIC_RELAXED);
 	char path[32], text[128];
 	long length;
 	int fd;
@@ -92,14 +92,14 @@ static bool collector_is_dead(void)
 }
 
 /*
- * Programs can only read the board, so a thread remembers privately in which sleep it woke the
- * collector. A collector that is just about to sleep may miss the wake; then it sleeps for some
+ * Programs can only read the control page, so a thread remembers privately in which sleep it woke
+ * the collector. A collector that is just about to sleep may miss the wake; then it sleeps for some
  * milliseconds at most.
  */
 static void wake(bool again)
 {
 	static uint32_t woken;
-	const uint32_t *sleeping = &life.board->sleeping;
+	const uint32_t *sleeping = &life.control->sleeping;
 	uint32_t sleep = __atomic_load_n(sleeping, __ATOMIC_RELAXED);
 
 	if (!(sleep & 1) || ring_is_quiet())
@@ -202,7 +202,7 @@ struct wait {
  */
 static bool has_waited_enough(struct wait *wait)
 {
-	const struct settings *settings = &life.board->settings;
+	const struct settings *settings = &life.control->settings;
 	uint64_t now = now_ms(), patience = (uint64_t)settings->patience.ms;
 
 	if (heartbeat() != wait->beat) {
@@ -218,7 +218,8 @@ static bool has_waited_enough(struct wait *wait)
 	if (now - wait->since > patience || now - wait->begun > WAITS_MOST * patience)
 		return true;
 	return now - wait->begun > patience &&
-	       __atomic_load_n(&life.board->rounds, __ATOMIC_RELAXED) - wait->rounds > ROUNDS_MOST;
+	       __atomic_load_n(&life.control->rounds, __ATOMIC_RELAXED) - wait->rounds >
+		       ROUNDS_MOST;
 }
 
 /*
@@ -232,7 +233,7 @@ static bool wait_for_room(struct thread *thread, uint64_t tail)
 	if (is_stalled())
 		return false;
 	wait.begun = wait.since = now_ms();
-	wait.rounds = __atomic_load_n(&life.board->rounds, __ATOMIC_RELAXED);
+	wait.rounds = __atomic_load_n(&life.control->rounds, __ATOMIC_RELAXED);
 	while (look_at_tail(thread) == tail) {
 		if (!collector_runs() || waits_for_us(thread, tail))
 			return false;

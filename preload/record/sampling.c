@@ -23,7 +23,7 @@ static uint64_t seed(void)
 	static uint64_t threads;
 	uint64_t which = __atomic_add_fetch(&threads, 1, __ATOMIC_RELAXED);
 
-	return mix(life.board->secret[0] ^ (uint64_t)life.pid << 32 ^ which) ^ mix(clock_now()) ^
+	return mix(life.control->secret[0] ^ (uint64_t)life.pid << 32 ^ which) ^ mix(clock_now()) ^
 	       (uintptr_t)&state;
 }
 

@@ -32,7 +32,7 @@ struct thread *call_attach(void)
 		bounds = thread->stack;
 	if (is_forked)
 		life_forked();
-	if (!life.board || life.is_off)
+	if (!life.control || life.is_off)
 		return NULL;
 	thread = thread_attach(is_known ? &bounds : NULL, NULL);
 	if (!thread)
@@ -255,7 +255,7 @@ static bool is_other_task(const struct thread *thread)
  */
 static bool settle_thread(struct thread *thread, const struct origin *origin)
 {
-	uint64_t floor = thread->floor, writer = thread->busy.frame;
+	uint64_t watermark = thread->watermark, writer = thread->busy.frame;
 	struct busy before;
 	bool is_writer_left; /* the writer of an event that is being recorded */
 
@@ -271,8 +271,8 @@ static bool settle_thread(struct thread *thread, const struct origin *origin)
 		drop_left_writer(thread);
 	if (!has_left(thread, origin))
 		return true;
-	if (!floor)
-		thread_set_floor(thread, thread->last);
+	if (!watermark)
+		thread_set_watermark(thread, thread->last);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	thread->last = clock_now();
 	before = thread_busy_begin(thread, origin);
@@ -280,7 +280,7 @@ static bool settle_thread(struct thread *thread, const struct origin *origin)
 	close_left(thread, origin);
 	thread_busy_end(thread, before);
 	/* The call that set the low watermark is among those that did not return. */
-	thread_set_floor(thread, thread->open_count ? floor : 0);
+	thread_set_watermark(thread, thread->open_count ? watermark : 0);
 	return true;
 }
 
@@ -319,11 +319,11 @@ void call_give_up(struct thread *thread)
 {
 	if (thread->busy.frame)
 		drop_left_writer(thread);
-	if (thread->open_count && !thread->floor)
-		thread_set_floor(thread, thread->last);
+	if (thread->open_count && !thread->watermark)
+		thread_set_watermark(thread, thread->last);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	if (thread->open_count)
 		thread->last = clock_now();
 	close_left(thread, NULL);
-	thread_set_floor(thread, 0);
+	thread_set_watermark(thread, 0);
 }

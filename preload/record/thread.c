@@ -51,7 +51,7 @@ static void prepare(struct thread *thread, bool fresh)
 	}
 	thread->busy.frame = 0;
 	/* Nothing that the thread is about to publish is older than its low watermark. */
-	thread_set_floor(thread, 1);
+	thread_set_watermark(thread, 1);
 	thread_set_open(thread, 0);
 	thread->slot->stack_count = 0;
 	thread->memory.count = 0;
@@ -152,7 +152,7 @@ struct thread *thread_attach(const struct stack_bounds *bounds, const struct bir
 	thread_self = thread;
 	announce(thread, birth);
 	names_tell(thread);
-	thread_set_floor(thread, 0);
+	thread_set_watermark(thread, 0);
 	return thread;
 }
 
@@ -188,7 +188,7 @@ static void begin_thread(struct birth *birth, uintptr_t top)
 	struct stack_bounds bounds = { top - birth->stack_size,
 				       descriptor - top < BLOCK_TOP_MAX ? descriptor : top };
 
-	if (!thread_self && life.board && !life.is_off && thread_attach(&bounds, birth))
+	if (!thread_self && life.control && !life.is_off && thread_attach(&bounds, birth))
 		facts_tell_thread(birth->creator, birth->call);
 	__atomic_store_n(&birth->breath, thread_self ? thread_self->last : clock_now(),
 			 __ATOMIC_RELEASE);

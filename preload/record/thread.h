@@ -36,7 +36,7 @@ struct busy {
 struct thread {
 	struct slot *slot; /* what the collector sees */
 	char *ring;
-	uint64_t floor;	     /* as in the slot */
+	uint64_t watermark;  /* as in the slot */
 	uint32_t open_count; /* as in the slot */
 	uint32_t unheaded;   /* ring: reservations without a complete header */
 	uint64_t reserved;   /* ring: bytes ever reserved, headers written or not; as slot.head */
@@ -125,10 +125,10 @@ void thread_renew(void);
  * Sets the low watermark: nothing that the thread has not yet published is older; 0: it has nothing
  * to publish. The release makes records visible before the watermark that no longer covers them.
  */
-static inline void thread_set_floor(struct thread *thread, uint64_t floor)
+static inline void thread_set_watermark(struct thread *thread, uint64_t watermark)
 {
-	thread->floor = floor;
-	__atomic_store_n(&thread->slot->floor, floor, __ATOMIC_RELEASE);
+	thread->watermark = watermark;
+	__atomic_store_n(&thread->slot->watermark, watermark, __ATOMIC_RELEASE);
 }
 
 static inline void thread_set_open(struct thread *thread, uint32_t count)
@@ -166,12 +166,12 @@ static inline void thread_busy_end(struct thread *thread, struct busy before)
 
 /*
  * Whether the thread is in the middle of anything other than one call of its own (is_calling),
- * which may have set the low watermark (owns_floor).
+ * which may have set the low watermark (owns_watermark).
  */
-static inline bool thread_is_busy(const struct thread *thread, bool is_calling, bool owns_floor)
+static inline bool thread_is_busy(const struct thread *thread, bool is_calling, bool owns_watermark)
 {
 	return thread->busy.frame || thread->unheaded || thread->open_count > is_calling ||
-	       (thread->floor && !owns_floor);
+	       (thread->watermark && !owns_watermark);
 }
 
 #endif

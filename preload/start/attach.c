@@ -17,10 +17,10 @@
 #include "preload/ground/sys.h"
 #include "preload/record/reach.h"
 
-#define ANSWER_MS 500 /* for a process without a board, and so without settings */
+#define ANSWER_MS 500 /* for a process without a control page, and so without settings */
 #define RETRY_NS  1000000
 
-/* The run that the environment names: "IDSECRET:PID:FD", and BOARD_FIRST. */
+/* The run that the environment names: "IDSECRET:PID:FD", and CONTROL_FIRST. */
 struct run {
 	char id[33];
 	uint64_t session[2], secret[2]; /* upper half at index 1 */
@@ -46,7 +46,7 @@ static bool parse_number(const char *text, uint64_t number[2])
 }
 
 /*
- * Removes BOARD_FIRST from the environment: what this program starts or executes is not the run's
+ * Removes CONTROL_FIRST from the environment: what this program starts or executes is not the run's
  * first program.
  */
 static bool parse_run(char *text, struct run *run)
@@ -59,7 +59,7 @@ static bool parse_run(char *text, struct run *run)
 	if (*text != ':')
 		return false;
 	text = (char *)(uintptr_t)plain_parse(text + 1, 10, &run->fd);
-	run->is_first = *text == BOARD_FIRST;
+	run->is_first = *text == CONTROL_FIRST;
 	if (run->is_first)
 		*text = 0;
 	return !*text;
@@ -70,7 +70,7 @@ bool attach_is_first(void)
 	return is_first;
 }
 
-/* ---- the board ---- */
+/* ---- the control page ---- */
 
 /* Returns the descriptor that comes with a message of the collector, or -errno. */
 static int receive_descriptor(int socket)
@@ -111,12 +111,12 @@ static int receive_in_time(int socket)
  * Used where the collector belongs to another user or is in another namespace. Whether it is the
  * collector shows in what it sends.
  */
-static int ask_board(const struct run *run)
+static int ask_control(const struct run *run)
 {
 	const struct control_request request = {
 		.contract = CONTRACT_HASH,
 		.secret = { run->secret[0], run->secret[1] },
-		.command = CONTROL_BOARD,
+		.command = CONTROL_CONTROL,
 	};
 	int socket, fd;
 
@@ -130,7 +130,7 @@ static int ask_board(const struct run *run)
 }
 
 /* The fast way for a process of the same user with a /proc. */
-static int open_board(const struct run *run)
+static int open_control(const struct run *run)
 {
 	char path[64];
 
@@ -138,21 +138,22 @@ static int open_board(const struct run *run)
 	return sys_openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0);
 }
 
-static bool is_of_run(const struct board *board, const struct run *run)
+static bool is_of_run(const struct control_page *control, const struct run *run)
 {
-	return board->magic == BOARD_MAGIC && board->contract == CONTRACT_HASH &&
-	       board->session[0] == run->session[0] && board->session[1] == run->session[1] &&
-	       board->secret[0] == run->secret[0] && board->secret[1] == run->secret[1];
+	return control->magic == CONTROL_MAGIC && control->contract == CONTRACT_HASH &&
+	       control->session[0] == run->session[0] && control->session[1] == run->session[1] &&
+	       control->secret[0] == run->secret[0] && control->secret[1] == run->secret[1];
 }
 
 /* An emulated program in a native run (qemu-user) reads another counter than the others. */
-static bool can_join(const struct board *board)
+static bool can_join(const struct control_page *control)
 {
-	return __atomic_load_n(&board->state, __ATOMIC_ACQUIRE) == BOARD_RUNNING &&
-	       (board->machine == MACHINE_OWN || board->clock == BOARD_CLOCK_MONOTONIC);
+	return __atomic_load_n(&control->state, __ATOMIC_ACQUIRE) == CONTROL_RUNNING &&
+	       (control->machine == MACHINE_OWN || control->clock == CONTROL_CLOCK_MONOTONIC);
 }
 
-/* The collector seals the board before any process can open it. Only memfds can have seals. */
+/* The collector seals the control page before any process can open it. Only memfds can have seals.
+ */
 static bool is_sealed(int fd)
 {
 	const long wanted = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL;
@@ -162,8 +163,9 @@ static bool is_sealed(int fd)
 }
 
 /*
- * Whether the file can be a board: it cannot be truncated or written any more. Remembers its owner.
- * The board says where libc's functions are, so no plain file is accepted, whoever owns it.
+ * Whether the file can be a control page: it cannot be truncated or written any more. Remembers its
+ * owner. The control page says where libc's functions are, so no plain file is accepted, whoever
+ * owns it.
  */
 static bool check_file(int fd)
 {
@@ -171,88 +173,88 @@ static bool check_file(int fd)
 
 	if (!is_sealed(fd) ||
 	    sys_call5(__NR_statx, fd, (long)"", AT_EMPTY_PATH, STATX_BASIC_STATS, (long)&file) ||
-	    file.stx_size < sizeof(struct board))
+	    file.stx_size < sizeof(struct control_page))
 		return false;
 	reach_owner(file.stx_uid);
 	return true;
 }
 
-const struct board *attach_map_board(int fd)
+const struct control_page *attach_map_control(int fd)
 {
-	const struct board *board;
+	const struct control_page *control;
 
 	if (!check_file(fd))
 		return NULL;
-	board = sys_mmap(NULL, sizeof(*board), PROT_READ, MAP_SHARED, fd, 0);
-	if (sys_error(board))
+	control = sys_mmap(NULL, sizeof(*control), PROT_READ, MAP_SHARED, fd, 0);
+	if (sys_error(control))
 		return NULL;
 	sys_flock(fd, LOCK_SH);
-	return board;
+	return control;
 }
 
-static const struct board *join_by(int fd, const struct run *run)
+static const struct control_page *join_by(int fd, const struct run *run)
 {
-	const struct board *board;
+	const struct control_page *control;
 
 	if (fd < 0)
 		return NULL;
-	board = attach_map_board(fd);
+	control = attach_map_control(fd);
 	sys_close(fd);
-	if (board && (!is_of_run(board, run) || !can_join(board))) {
-		sys_munmap((void *)(uintptr_t)board, sizeof(*board));
-		board = NULL;
+	if (control && (!is_of_run(control, run) || !can_join(control))) {
+		sys_munmap((void *)(uintptr_t)control, sizeof(*control));
+		control = NULL;
 	}
-	return board;
+	return control;
 }
 
-static int join(const struct run *run, const struct board **board)
+static int join(const struct run *run, const struct control_page **control)
 {
-	int fd = open_board(run);
+	int fd = open_control(run);
 
 	reach_name(run->id);
 	if (fd == -EMFILE)
 		return fd;
-	*board = join_by(fd, run);
-	if (*board)
+	*control = join_by(fd, run);
+	if (*control)
 		return 0;
-	fd = ask_board(run);
+	fd = ask_control(run);
 	if (fd >= 0)
-		*board = join_by(fd, run);
+		*control = join_by(fd, run);
 	return fd < 0 ? fd : 0;
 }
 
 /* Tries again with a higher RLIMIT_NOFILE if the process has no free descriptor. */
-static const struct board *join_anyway(const struct run *run)
+static const struct control_page *join_anyway(const struct run *run)
 {
 	struct rlimit descriptors;
-	const struct board *board = NULL;
-	int status = join(run, &board);
+	const struct control_page *control = NULL;
+	int status = join(run, &control);
 
 	if (status != -EMFILE)
-		return board;
+		return control;
 	limit_lift(RLIMIT_NOFILE, &descriptors);
-	join(run, &board);
+	join(run, &control);
 	limit_restore(RLIMIT_NOFILE, &descriptors);
-	return board;
+	return control;
 }
 
-static const struct board *make(char **environment, const char *name)
+static const struct control_page *make(char **environment, const char *name)
 {
 	struct rlimit descriptors;
-	const struct board *board;
+	const struct control_page *control;
 
 	limit_lift(RLIMIT_NOFILE, &descriptors);
-	board = bare_start(environment, name);
+	control = bare_start(environment, name);
 	limit_restore(RLIMIT_NOFILE, &descriptors);
-	return board;
+	return control;
 }
 
-const struct board *attach_board(char **environment, const char *name)
+const struct control_page *attach_control(char **environment, const char *name)
 {
 	struct run run;
 
 	for (char **entry = environment; *entry; entry++) {
-		const char *text = settings_value(*entry, BOARD_ENVIRONMENT);
+		const char *text = settings_value(*entry, CONTROL_ENVIRONMENT);
 
 		if (!text)
 			continue;

@@ -3,23 +3,23 @@
 #define ATTACH_H
 
 /*
- * Finds the board: from the collector of the run that the environment names, or by making a board
- * and starting a collector.
+ * Finds the control page: from the collector of the run that the environment names, or by making a
+ * control page and starting a collector.
  */
 
 #include "arena.h"
 
 /*
- * Maps the board and keeps no descriptor of it. The mapping holds a shared flock, so that the
- * collector sees when the last process has ended. name: of the program, for its trace. Returns NULL
- * if the process is not to be traced.
+ * Maps the control page and keeps no descriptor of it. The mapping holds a shared flock, so that
+ * the collector sees when the last process has ended. name: of the program, for its trace. Returns
+ * NULL if the process is not to be traced.
  */
-const struct board *attach_board(char **environment, const char *name);
+const struct control_page *attach_control(char **environment, const char *name);
 
 /* Whether the run began with this program, according to the environment. */
 bool attach_is_first(void);
 
-/* Maps the board read-only and takes the lock. Returns NULL on failure. */
-const struct board *attach_map_board(int fd);
+/* Maps the control page read-only and takes the lock. Returns NULL on failure. */
+const struct control_page *attach_map_control(int fd);
 
 #endif

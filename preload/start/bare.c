@@ -27,22 +27,22 @@
 #define ENVIRONMENT_MAX 2048
 #define START_SECONDS	10
 
-static void fill_board(struct board *board)
+static void fill_control(struct control_page *control)
 {
 	uint64_t random[4] = { 0 };
 
 	sys_call3(__NR_getrandom, (long)random, sizeof(random), GRND_NONBLOCK);
-	board->session[0] = random[0];
-	board->session[1] = random[1];
-	board->secret[0] = random[2];
-	board->secret[1] = random[3];
-	board->size = sizeof(*board);
-	board->contract = CONTRACT_HASH;
-	board->clock = counter_is_invariant() ? BOARD_CLOCK_COUNTER : BOARD_CLOCK_MONOTONIC;
-	board->machine = MACHINE_OWN;
-	board->state = BOARD_STARTING;
-	settings_default(&board->settings);
-	__atomic_store_n(&board->magic, BOARD_MAGIC, __ATOMIC_RELEASE);
+	control->session[0] = random[0];
+	control->session[1] = random[1];
+	control->secret[0] = random[2];
+	control->secret[1] = random[3];
+	control->size = sizeof(*control);
+	control->contract = CONTRACT_HASH;
+	control->clock = counter_is_invariant() ? CONTROL_CLOCK_COUNTER : CONTROL_CLOCK_MONOTONIC;
+	control->machine = MACHINE_OWN;
+	control->state = CONTROL_STARTING;
+	settings_default(&control->settings);
+	__atomic_store_n(&control->magic, CONTROL_MAGIC, __ATOMIC_RELEASE);
 }
 
 /*
@@ -58,19 +58,21 @@ static bool set_size(int fd, uint64_t size)
 	return done;
 }
 
-/* Makes a board in *fd, which is writable until the collector has it. Returns NULL on failure. */
-static struct board *make_board(int *fd)
+/* Makes a control page in *fd, which is writable until the collector has it. Returns NULL on
+ * failure. */
+static struct control_page *make_control(int *fd)
 {
-	struct board *board;
+	struct control_page *control;
 
-	*fd = sys_memfd_create(BOARD_NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	*fd = sys_memfd_create(CONTROL_NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (*fd < 0)
 		return NULL;
-	if (set_size(*fd, sizeof(*board))) {
-		board = sys_mmap(NULL, sizeof(*board), PROT_READ | PROT_WRITE, MAP_SHARED, *fd, 0);
-		if (!sys_error(board)) {
-			fill_board(board);
-			return board;
+	if (set_size(*fd, sizeof(*control))) {
+		control = sys_mmap(NULL, sizeof(*control), PROT_READ | PROT_WRITE, MAP_SHARED, *fd,
+				   0);
+		if (!sys_error(control)) {
+			fill_control(control);
+			return control;
 		}
 	}
 	sys_close(*fd);
@@ -99,18 +101,18 @@ static char *write_digits(char *at, const uint64_t number[2])
  * has no room for a new entry, so this one replaces one of our settings, which are not needed any
  * more. Without such a setting those programs start runs of their own.
  */
-static void name_run(char **environment, const struct board *board, int fd, char *text)
+static void name_run(char **environment, const struct control_page *control, int fd, char *text)
 {
 	char *at = text;
 
 	for (char **entry = environment; *entry; entry++) {
 		if (!is_ours(*entry) || settings_value(*entry, "LD_PRELOAD"))
 			continue;
-		at += plain_copy(at, BOARD_ENVIRONMENT "=", 32) - 1;
-		at = write_digits(at, board->session);
-		at = write_digits(at, board->secret);
+		at += plain_copy(at, CONTROL_ENVIRONMENT "=", 32) - 1;
+		at = write_digits(at, control->session);
+		at = write_digits(at, control->secret);
 		*at++ = ':';
-		at = plain_number(at, (uint64_t)board->collector, 10);
+		at = plain_number(at, (uint64_t)control->collector, 10);
 		*at++ = ':';
 		plain_number(at, (uint64_t)fd, 10);
 		*entry = text;
@@ -220,16 +222,16 @@ static bool start_collector(int fd, int sink, char **environment)
 }
 
 /* Waits until the collector reports that the output exists. */
-static bool wait_for_collector(struct board *board)
+static bool wait_for_collector(struct control_page *control)
 {
 	const struct timespec step = { .tv_nsec = 100000000 };
 
 	for (int i = 0; i < START_SECONDS * 10; i++) {
-		uint32_t state = __atomic_load_n(&board->state, __ATOMIC_ACQUIRE);
+		uint32_t state = __atomic_load_n(&control->state, __ATOMIC_ACQUIRE);
 
-		if (state != BOARD_STARTING)
-			return state == BOARD_RUNNING;
-		sys_futex_wait(&board->state, BOARD_STARTING, &step, 1);
+		if (state != CONTROL_STARTING)
+			return state == CONTROL_RUNNING;
+		sys_futex_wait(&control->state, CONTROL_STARTING, &step, 1);
 	}
 	return false;
 }
@@ -265,27 +267,27 @@ static void give_up_stdout(void)
 	sys_close(null);
 }
 
-static bool start_run(struct board *board, int fd, char **environment, const char *name)
+static bool start_run(struct control_page *control, int fd, char **environment, const char *name)
 {
 	static SPARSE char run_name[128];
 	int sink;
 
 	for (char **entry = environment; *entry; entry++)
-		settings_take(&board->settings, *entry);
-	settings_finish(&board->settings);
-	sink = sink_of(&board->settings);
-	board->starter = sys_getpid();
-	plain_copy(board->starter_name, name, sizeof(board->starter_name));
-	if (!start_collector(fd, sink, environment) || !wait_for_collector(board))
+		settings_take(&control->settings, *entry);
+	settings_finish(&control->settings);
+	sink = sink_of(&control->settings);
+	control->starter = sys_getpid();
+	plain_copy(control->starter_name, name, sizeof(control->starter_name));
+	if (!start_collector(fd, sink, environment) || !wait_for_collector(control))
 		return false;
-	name_run(environment, board, fd, run_name);
+	name_run(environment, control, fd, run_name);
 	if (sink == 1)
 		give_up_stdout();
 	return true;
 }
 
-/* Maps the board read-only, as all other processes do. */
-static const struct board *take_board(const struct board *made, int fd)
+/* Maps the control page read-only, as all other processes do. */
+static const struct control_page *take_control(const struct control_page *made, int fd)
 {
 	char path[32], id[33];
 	int own;
@@ -298,26 +300,26 @@ static const struct board *take_board(const struct board *made, int fd)
 		sys_close(fd);
 	else
 		own = fd;
-	made = attach_map_board(own);
+	made = attach_map_control(own);
 	sys_close(own);
 	return made;
 }
 
-const struct board *bare_start(char **environment, const char *name)
+const struct control_page *bare_start(char **environment, const char *name)
 {
-	const struct board *shared = NULL;
-	struct board *board;
+	const struct control_page *shared = NULL;
+	struct control_page *control;
 	int fd;
 
 	if (adopts_orphans())
 		return NULL;
-	board = make_board(&fd);
-	if (!board)
+	control = make_control(&fd);
+	if (!control)
 		return NULL;
-	if (start_run(board, fd, environment, name))
-		shared = take_board(board, fd);
+	if (start_run(control, fd, environment, name))
+		shared = take_control(control, fd);
 	else
 		sys_close(fd);
-	sys_munmap(board, sizeof(*board));
+	sys_munmap(control, sizeof(*control));
 	return shared;
 }

@@ -19,12 +19,12 @@
 #include "preload/walk/maps.h"
 #include "start.h"
 
-#define BOARD_SIZE ((sizeof(struct board) + 0xfff) & ~0xffful)
+#define CONTROL_SIZE ((sizeof(struct control_page) + 0xfff) & ~0xffful)
 
 static void obey(struct late_order *order);
 
 /* The injector finds this by its mark in the library's file, and writes to it. */
-static volatile struct late_door door __attribute__((used, aligned(16))) = {
+static volatile struct late_entry entry_point __attribute__((used, aligned(16))) = {
 	.mark = LATE_MARK_BYTES,
 	.contract = CONTRACT_HASH,
 	.obey = obey,
@@ -38,32 +38,34 @@ extern char **__environ;
 
 bool late_is_injected(void)
 {
-	return door.order;
+	return entry_point.order;
 }
 
-/* ---- the board ---- */
+/* ---- the control page ---- */
 
-/* Replaces the old board's mapping atomically: another thread may be about to read it. */
-static void put_board(const struct board *board, const struct board *place)
+/* Replaces the old control page's mapping atomically: another thread may be about to read it. */
+static void put_control(const struct control_page *control, const struct control_page *place)
 {
-	if (!place || sys_error((void *)sys_call5(__NR_mremap, (long)board, BOARD_SIZE, BOARD_SIZE,
-						  MREMAP_MAYMOVE | MREMAP_FIXED, (long)place)))
-		life.board = board;
+	if (!place ||
+	    sys_error((void *)sys_call5(__NR_mremap, (long)control, CONTROL_SIZE, CONTROL_SIZE,
+					MREMAP_MAYMOVE | MREMAP_FIXED, (long)place)))
+		life.control = control;
 	else
-		life.board = place;
+		life.control = place;
 }
 
-/* Makes a private copy of the board in which recording is paused, for calls that are still open. */
-static void keep_board(void)
+/* Makes a private copy of the control page in which recording is paused, for calls that are still
+ * open. */
+static void keep_control(void)
 {
-	struct board *copy = sys_mmap(NULL, BOARD_SIZE, PROT_READ | PROT_WRITE,
-				      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct control_page *copy = sys_mmap(NULL, CONTROL_SIZE, PROT_READ | PROT_WRITE,
+					     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (sys_error(copy))
 		return;
-	*copy = *life.board;
+	*copy = *life.control;
 	copy->paused |= 1;
-	put_board(copy, life.board);
+	put_control(copy, life.control);
 }
 
 /* ---- programs that are executed ---- */
@@ -159,7 +161,7 @@ char *const *late_environment(void *room, char *const *environment)
 	}
 	for (size_t i = 0; i < count; i++)
 		if (!settings_value(environment[i], PRELOAD) &&
-		    !settings_value(environment[i], BOARD_ENVIRONMENT))
+		    !settings_value(environment[i], CONTROL_ENVIRONMENT))
 			entries[kept++] = environment[i];
 	entries[kept++] = text;
 	entries[kept++] = run_entry;
@@ -259,32 +261,32 @@ char *const *late_own_environment(void)
 
 static enum late_result begin(struct late_order *order)
 {
-	char text[sizeof(order->run) + sizeof(BOARD_ENVIRONMENT) + 1];
+	char text[sizeof(order->run) + sizeof(CONTROL_ENVIRONMENT) + 1];
 	char *environment[] = { text, NULL };
-	const struct board *place = life.board, *board;
-	size_t used = plain_copy(text, BOARD_ENVIRONMENT "=", sizeof(text)) - 1;
+	const struct control_page *place = life.control, *control;
+	size_t used = plain_copy(text, CONTROL_ENVIRONMENT "=", sizeof(text)) - 1;
 
 	if (!real_find_late())
 		return LATE_NO_MALLOC;
 	plain_copy(text + used, order->run, sizeof(text) - used);
 	plain_copy(library, order->library, sizeof(library));
 	maps_own_path = *library ? library : NULL;
-	board = attach_board(environment, order->name);
-	/* without the first program's mark, which attach_board() has removed */
+	control = attach_control(environment, order->name);
+	/* without the first program's mark, which attach_control() has removed */
 	plain_copy(run_entry, text, sizeof(run_entry));
-	if (!board)
+	if (!control)
 		return LATE_NO_RUN;
-	put_board(board, place);
+	put_control(control, place);
 	if (start_attached(order))
 		return LATE_DONE;
-	keep_board();
+	keep_control();
 	return LATE_NO_RUN;
 }
 
 /* Whether it already records for the run of this order: session and secret are equal. */
 static bool is_own_run(const struct late_order *order)
 {
-	const char *entry = run_entry + sizeof(BOARD_ENVIRONMENT);
+	const char *entry = run_entry + sizeof(CONTROL_ENVIRONMENT);
 
 	for (int i = 0; i < 64; i++)
 		if (!order->run[i] || order->run[i] != entry[i])
@@ -329,7 +331,7 @@ static enum late_result detach(struct late_order *order)
 
 	if (!life_detach())
 		return LATE_IS_OFF;
-	keep_board();
+	keep_control();
 	patch_all(false, &counts);
 	tell_counts(order, &counts);
 	return LATE_DONE;
@@ -352,5 +354,5 @@ static void obey(struct late_order *order)
 
 void late_obey_first(void)
 {
-	obey((struct late_order *)(uintptr_t)door.order);
+	obey((struct late_order *)(uintptr_t)entry_point.order);
 }

@@ -117,11 +117,11 @@ static uint8_t arm_of(enum hook_number hook)
 {
 	unsigned int arm = LIFE_RECORDS;
 
-	if (life.board->settings.detail & DETAIL_PATHS && names_file(hook))
+	if (life.control->settings.detail & DETAIL_PATHS && names_file(hook))
 		arm |= LIFE_FOLLOWS;
 	if (life.sample && armings[hook].resource == RESOURCE_MEMORY)
 		arm |= LIFE_SAMPLES;
-	if (life.board->settings.locks == LOCKS_CONTENDED &&
+	if (life.control->settings.locks == LOCKS_CONTENDED &&
 	    armings[hook].resource == RESOURCE_LOCK)
 		arm |= LIFE_CONTENDED;
 	return (uint8_t)arm;
@@ -163,7 +163,7 @@ static void read_settings(const struct settings *settings)
 	if (*life.monitored && life.backtrace == BACKTRACE_ALL)
 		life.backtrace = BACKTRACE_ALLOC;
 	life.records_children = follow_wants_children(settings->follow);
-	clock_is_counter = life.board->clock == BOARD_CLOCK_COUNTER;
+	clock_is_counter = life.control->clock == CONTROL_CLOCK_COUNTER;
 }
 
 /* The last part of the program's path, as the name of its trace. */
@@ -177,12 +177,12 @@ static const char *short_name(const char *path)
 	return *name == '-' && name[1] ? name + 1 : name;
 }
 
-/* Prepares all that the process needs to record, except the board, which exists already. */
+/* Prepares all that the process needs to record, except the control page, which exists already. */
 static bool prepare(const struct memory_image *image)
 {
 	struct stack_bounds stack = thread_main_stack();
 
-	read_settings(&life.board->settings);
+	read_settings(&life.control->settings);
 	/* the collector's membarrier reaches this process and its children (membarrier(2)) */
 	sys_membarrier(MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0);
 	if (!memory_begin(image))
@@ -193,22 +193,23 @@ static bool prepare(const struct memory_image *image)
 static bool start(int argc, char **argv, char **environment)
 {
 	const char *name = argc > 0 ? short_name(argv[0]) : "unknown";
-	const struct board *board = NULL;
+	const struct control_page *control = NULL;
 
-	/* neither needs real functions, and the board may know where those are */
+	/* neither needs real functions, and the control page may know where those are */
 	if (!gate_is_closed()) {
 		life.pid = sys_getpid();
-		board = attach_board(environment, name);
+		control = attach_control(environment, name);
 	}
-	real_find(board && reach_is_trusted() ? &board->libc : NULL);
+	real_find(control && reach_is_trusted() ? &control->libc : NULL);
 	bypass_begin();
 	facts_begin();
-	life.board = board;
-	if (!board)
+	life.control = control;
+	if (!control)
 		return false;
-	if (!follow_has_chosen(life.board->settings.follow, attach_is_first())) {
+	if (!follow_has_chosen(life.control->settings.follow, attach_is_first())) {
 		/*
-		 * the board stays mapped: the collector waits for processes that this one may start
+		 * the control page stays mapped: the collector waits for processes that this one
+		 * may start
 		 */
 		reach_leave_out(name);
 		return false;
@@ -217,7 +218,7 @@ static bool start(int argc, char **argv, char **environment)
 		return false;
 	facts_tell_process(argc, argv);
 	arm();
-	toggle_install((int)life.board->settings.toggle_signal);
+	toggle_install((int)life.control->settings.toggle_signal);
 	return true;
 }
 
@@ -252,7 +253,7 @@ static void start_once(int argc, char **argv, char **environment)
 	if (start(argc, argv, environment)) {
 		life_run();
 	} else {
-		life.board = NULL;
+		life.control = NULL;
 		life_silence();
 	}
 }
@@ -301,9 +302,9 @@ __attribute__((constructor)) static void start_construct(int argc, char **argv, 
 	}
 	start_once(argc, argv, environment);
 	/* not in start(), which may run in the middle of the loader's own call of malloc */
-	if (!life.board)
+	if (!life.control)
 		return;
-	if (life.board->settings.unwind == UNWIND_LIBUNWIND) {
+	if (life.control->settings.unwind == UNWIND_LIBUNWIND) {
 		life.is_remote = open_quietly(remote_open) == 0;
 		/* without libunwind backtraces may differ from those that were asked for */
 		if (life.depth)

@@ -3,8 +3,8 @@
 #define START_H
 
 /*
- * Starts tracing of a process: finds the board (or makes it together with a collector), makes an
- * arena, and arms hooks. Called by our constructor, or by the first hooked call before it.
+ * Starts tracing of a process: finds the control page (or makes it together with a collector),
+ * makes an arena, and arms hooks. Called by our constructor, or by the first hooked call before it.
  */
 
 #include <stdbool.h>

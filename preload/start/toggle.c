@@ -18,18 +18,18 @@
 static void toggle(int number)
 {
 	static const struct timespec most = { .tv_nsec = 100000000 };
-	const struct board *board = life.board;
+	const struct control_page *control = life.control;
 	struct arena *head = memory_head();
 	uint32_t before;
 
 	(void)number;
-	if (!board || !head || !life_is_running())
+	if (!control || !head || !life_is_running())
 		return;
-	before = __atomic_load_n(&board->paused, __ATOMIC_ACQUIRE);
+	before = __atomic_load_n(&control->paused, __ATOMIC_ACQUIRE);
 	__atomic_fetch_add(&head->toggles, 1, __ATOMIC_RELEASE);
 	ring_wake();
 	if (!ring_is_quiet())
-		sys_futex_wait(&board->paused, before, &most, 1);
+		sys_futex_wait(&control->paused, before, &most, 1);
 }
 
 /*

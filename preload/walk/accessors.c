@@ -46,7 +46,7 @@ struct accessors {
 };
 
 /* unw_dyn_info_t with a table in the memory of the other process */
-struct table {
+struct hash_table {
 	void *next, *before;
 	uintptr_t start, end, global;
 	int32_t format, unused;
@@ -59,7 +59,7 @@ static struct {
 	int (*start)(struct cursor *cursor, void *space, void *walk);
 	int (*step)(struct cursor *cursor);
 	int (*get)(struct cursor *cursor, int number, uintptr_t *value);
-	int (*search)(void *space, uintptr_t ip, struct table *table, void *procedure,
+	int (*search)(void *space, uintptr_t ip, struct hash_table *table, void *procedure,
 		      int wants_info, void *walk);
 } library;
 
@@ -138,7 +138,7 @@ static int access_register(void *space, int number, uintptr_t *value, int is_wri
 }
 
 /* The search table of .eh_frame_hdr, in the only format that linkers write. */
-static bool find_table(const struct module *module, struct table *table)
+static bool find_table(const struct module *module, struct hash_table *table)
 {
 	const uint8_t *header = module->tables.header;
 	uint32_t count;
@@ -150,12 +150,12 @@ static bool find_table(const struct module *module, struct table *table)
 	if (header[0] != 1 || header[1] != 0x1b || header[2] != 0x03 || header[3] != 0x3b ||
 	    count == 0 || count > (size_t)(module->tables.high - header - 12) / 8)
 		return false;
-	*table = (struct table){ .start = module->start,
-				 .end = module->end,
-				 .format = FORMAT_REMOTE_TABLE,
-				 .base = (uintptr_t)header,
-				 .words = (uintptr_t)count * 8 / sizeof(uintptr_t),
-				 .data = (uintptr_t)header + 12 };
+	*table = (struct hash_table){ .start = module->start,
+				      .end = module->end,
+				      .format = FORMAT_REMOTE_TABLE,
+				      .base = (uintptr_t)header,
+				      .words = (uintptr_t)count * 8 / sizeof(uintptr_t),
+				      .data = (uintptr_t)header + 12 };
 	return true;
 }
 
@@ -163,7 +163,7 @@ static int find_procedure(void *space, uintptr_t ip, void *procedure, int wants_
 {
 	struct walk *walk = context;
 	unsigned int number = maps_find(ip);
-	struct table table;
+	struct hash_table table;
 
 	walk->module = number == MAPS_MODULE_NONE ? NULL : maps_get(number);
 	if (walk->module == NULL || !find_table(walk->module, &table))

@@ -5,8 +5,8 @@
  * that was handed out stands in it.
  *
  * An input begins with a head of eight bytes: options, where the ring's content begins (in pages),
- * how much of it is there at the first round (of 256 parts), the floor, and the ring's head where
- * the options say so.
+ * how much of it is there at the first round (of 256 parts), the watermark, and the ring's head
+ * where the options say so.
  */
 #include "tests/fuzz/fuzz.h"
 
@@ -72,13 +72,13 @@ static struct producer_memory *fresh_memory(const struct chunk **chunk)
 {
 	static struct chunk *opened;
 	static struct producer_memory memory;
-	static struct board *board;
+	static struct control_page *control;
 	struct error err;
 	int fd;
 
-	if (!board) {
-		board = producer_board(&fd);
-		producer_make(&memory, board, 2, NULL, "fuzz");
+	if (!control) {
+		control = producer_control(&fd);
+		producer_make(&memory, control, 2, NULL, "fuzz");
 		close(fd);
 		opened = chunk_open(memory.fd, &memory.hello, &err);
 		fuzz_check(opened != NULL, "memory that cannot be opened");
@@ -94,7 +94,7 @@ static void wait_for_more(void *context, void *owner)
 	(void)owner;
 }
 
-static void begin(struct run *run, const struct board *board, uint8_t options)
+static void begin(struct run *run, const struct control_page *control, uint8_t options)
 {
 	static uint8_t buffer[4 * ENCODE_MOST];
 	static uint8_t *output;
@@ -106,7 +106,7 @@ static void begin(struct run *run, const struct board *board, uint8_t options)
 		output = malloc(OUTPUT_MAX);
 	memset(run, 0, sizeof(*run));
 	run->output = output;
-	ticks_measure(&run->ticks, board->clock);
+	ticks_measure(&run->ticks, control->clock);
 	ticks_begin(&run->ticks);
 	encode_init(&run->encoder, buffer, sizeof(buffer),
 		    options & OPTION_1_4 ? PROTOCOL_1_4 : PROTOCOL_2_0, &run->ticks);
@@ -139,7 +139,7 @@ static void collect(struct merge *merge, struct process *process, struct produce
 	uint64_t at = host->reserved, head = (at + (size & ~(size_t)7)) | PRODUCER_LEVEL;
 	size_t first = size * bytes[2] / 256 & ~(size_t)7;
 
-	slot->floor = bytes[3];
+	slot->watermark = bytes[3];
 	memcpy(host->ring + at, bytes + HEAD, first);
 	__atomic_store_n(&slot->head, (at + first) | PRODUCER_LEVEL, __ATOMIC_RELEASE);
 	merge_round(merge);
@@ -166,9 +166,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	if (size < HEAD || size - HEAD > CONTENT)
 		return 0;
 	memory = fresh_memory(&chunk);
-	begin(&run, memory->board, bytes[0]);
+	begin(&run, memory->control, bytes[0]);
 	handler.context = &run;
-	merge = merge_create((struct board *)(uintptr_t)memory->board, &handler);
+	merge = merge_create((struct control_page *)(uintptr_t)memory->control, &handler);
 	process = merge_add(merge, &run, &user);
 	fuzz_check(merge_add_chunk(process, chunk), "no memory");
 	producer_attach(&host, memory);

@@ -43,7 +43,7 @@ static const char *all_names(void)
 	static bool is_complete;
 
 	for (size_t i = 0; i < NAME_COUNT && !is_complete; i++) {
-		const struct choice_request request = { .words = names[i], .format = sheets_at(0) };
+		const struct choice_request request = { .words = names[i], .format = tables_at(0) };
 		struct choice one;
 
 		if (choice_make(&one, &request, NULL) == 0 && !one.wants_directories &&
@@ -72,11 +72,11 @@ static void check_output(int fd)
 	munmap(text, (size_t)size);
 }
 
-static unsigned sheets_count(void)
+static unsigned tables_count(void)
 {
 	unsigned count = 0;
 
-	while (sheets_at(count))
+	while (tables_at(count))
 		count++;
 	return count;
 }
@@ -84,7 +84,7 @@ static unsigned sheets_count(void)
 static int run(const uint8_t *head, int fd, int output, struct error *err)
 {
 	struct reporting_options how = {
-		.style = { .format = sheets_at(head[1] % sheets_count()), .width = head[2] },
+		.style = { .format = tables_at(head[1] % tables_count()), .width = head[2] },
 		.report = { .top = head[1] & 4 ? head[3] : 0 },
 		.reading = { .select = { .depth = -1 },
 			     .trace = { .memory_max = FUZZ_MEMORY_MAX, .no_wait = true } },

@@ -53,7 +53,7 @@ static void begin(struct run *run)
 
 	if (!output) {
 		output = malloc(OUTPUT_MAX);
-		ticks_measure(&ticks, BOARD_CLOCK_MONOTONIC);
+		ticks_measure(&ticks, CONTROL_CLOCK_MONOTONIC);
 		ticks_begin(&ticks);
 	}
 	memset(run, 0, sizeof(*run));

@@ -135,7 +135,7 @@ static int run_pass(int fd, const struct writer *writer, const uint8_t *head, st
 static int run_screen(int fd, const struct writer *screen, const uint8_t *head, struct error *err)
 {
 	struct reporting_options how = {
-		.style.format = sheets_at(0),
+		.style.format = tables_at(0),
 		.reading.trace = { .memory_max = FUZZ_MEMORY_MAX, .no_wait = true },
 	};
 	struct reporting_result result;

@@ -33,10 +33,10 @@
 
 static void send_memory(int fd, uint32_t slots, int pid)
 {
-	const struct board *board = forger_board();
+	const struct control_page *control = forger_control();
 	struct arena_hello hello = { .contract = CONTRACT_HASH,
 				     .secret = { forger_secret[0], forger_secret[1] },
-				     .key = { producer_now(board), 1 },
+				     .key = { producer_now(control), 1 },
 				     .parent_stream = WIRE_NO_STREAM,
 				     .slots = slots,
 				     .ring_size = ARENA_RING_MOST,
@@ -65,7 +65,7 @@ static void file(long number)
 
 static void say_open(struct producer *producer, uint64_t fd)
 {
-	uint64_t now = producer_now(producer->board);
+	uint64_t now = producer_now(producer->control);
 
 	producer_say(producer, &(struct producer_call){ .hook = HOOK_open,
 							.operation = OPERATION_ALLOC,
@@ -83,7 +83,7 @@ static void pid(long number)
 	struct producer_memory memory;
 	struct producer producer;
 
-	producer_make(&memory, forger_board(), 2, NULL, "forged");
+	producer_make(&memory, forger_control(), 2, NULL, "forged");
 	memory.hello.pid = (int32_t)number;
 	memory.hello.key[1] = (uint64_t)number;
 	producer_hand_over(&memory);
@@ -117,16 +117,16 @@ static void more(long number)
 	struct producer_memory memory;
 
 	(void)number;
-	producer_make(&memory, forger_board(), 2, NULL, "forged");
+	producer_make(&memory, forger_control(), 2, NULL, "forged");
 	memory.hello.chunk = 1;
 	producer_hand_over(&memory);
 }
 
 static void left(long number)
 {
-	const struct board *board = forger_board();
+	const struct control_page *control = forger_control();
 	struct control_request request = { .contract = CONTRACT_HASH,
-					   .secret = { board->secret[0], board->secret[1] },
+					   .secret = { control->secret[0], control->secret[1] },
 					   .command = CONTROL_LEFT_OUT };
 
 	for (long i = 0; i < number; i++) {
@@ -141,12 +141,12 @@ static void left(long number)
 
 static void hellos(long number)
 {
-	const struct board *board = forger_board();
+	const struct control_page *control = forger_control();
 
 	for (long i = 0; i < number; i++) {
 		struct producer_memory memory;
 
-		producer_make(&memory, board, 2, NULL, "forged");
+		producer_make(&memory, control, 2, NULL, "forged");
 		memory.hello.key[0] += (uint64_t)i;
 		producer_hand_over(&memory);
 		munmap(memory.map, memory.layout.size);
@@ -157,7 +157,7 @@ static void hellos(long number)
 /* Root connects, and its child that gave up its rights sends. */
 static void handed(long number)
 {
-	const struct board *board = forger_board();
+	const struct control_page *control = forger_control();
 	struct producer_memory memory;
 	struct producer producer;
 	int socket = forger_connect();
@@ -168,7 +168,7 @@ static void handed(long number)
 	}
 	if (setgroups(0, NULL) || setgid(65534) || setuid(65534))
 		_exit(1);
-	producer_make(&memory, board, 2, NULL, "handed");
+	producer_make(&memory, control, 2, NULL, "handed");
 	memory.hello.pid = (int32_t)number;
 	forger_send(socket, &memory.hello, sizeof(memory.hello), memory.fd);
 	producer_attach(&producer, &memory);
@@ -210,7 +210,7 @@ static void head(long number)
 	struct producer producer;
 
 	(void)number;
-	producer_make(&memory, forger_board(), 2, NULL, "head");
+	producer_make(&memory, forger_control(), 2, NULL, "head");
 	producer_hand_over(&memory);
 	producer_attach(&producer, &memory);
 	usleep(200000);
@@ -225,11 +225,11 @@ static void calls(long number)
 	struct producer_memory memory;
 	struct producer producer;
 
-	producer_make(&memory, forger_board(), 2, NULL, "calls");
+	producer_make(&memory, forger_control(), 2, NULL, "calls");
 	producer_hand_over(&memory);
 	producer_attach(&producer, &memory);
 	for (long i = 0; i < number; i++) {
-		uint64_t now = producer_now(producer.board), frames[64];
+		uint64_t now = producer_now(producer.control), frames[64];
 
 		for (uint64_t k = 0; k < 64; k++)
 			frames[k] = 0x400000 + (uint64_t)i * 64 + k;
@@ -253,7 +253,7 @@ static void toggles(long number)
 	struct producer_memory memory;
 
 	(void)number;
-	producer_make(&memory, forger_board(), 2, NULL, "toggles");
+	producer_make(&memory, forger_control(), 2, NULL, "toggles");
 	producer_hand_over(&memory);
 	((struct arena *)(void *)memory.map)->toggles = 101;
 	sleep(1);
@@ -310,7 +310,7 @@ static const struct arena_hello *find_hello(int32_t parent)
 /* What the child needs, found before: at its first hooked call it would leave this memory. */
 static struct {
 	const struct arena_hello *own;
-	const struct board *board;
+	const struct control_page *control;
 	char *family;
 	struct chunk_layout layout;
 } found;
@@ -339,7 +339,7 @@ static void forge(bool is_piece, int32_t number)
 					.state = RECORD_DONE,
 					.kind = RECORD_NOTE,
 					.more = 1,
-					.time = producer_now(found.board) };
+					.time = producer_now(found.control) };
 	note->text = sizeof(mark);
 	memcpy(note + 1, mark, sizeof(mark));
 	slot->thread = found.own->pid;
@@ -361,7 +361,7 @@ static int be_parent(const char *what, int32_t number)
 	make_silently(1, 1327);
 	found.family = find_family(&found.layout, &spares);
 	found.own = find_hello(getpid());
-	found.board = forger_board();
+	found.control = forger_control();
 	if (!found.family || !found.own)
 		return 3;
 	if (!syscall(SYS_clone, 17, 0, 0, 0, 0)) /* no fork that the library sees */

@@ -21,10 +21,10 @@
 static FILE *volatile stream;
 static DIR *volatile directory;
 
-static void say(const char *sheet, const char *function, const char *column, const char *value)
+static void say(const char *table, const char *function, const char *column, const char *value)
 {
 	char line[256];
-	int length = snprintf(line, sizeof(line), "%s %s %s %s\n", sheet, function, column, value);
+	int length = snprintf(line, sizeof(line), "%s %s %s %s\n", table, function, column, value);
 
 	if (write(STDOUT_FILENO, line, (size_t)length) != length)
 		_exit(99);

@@ -373,7 +373,7 @@ static void error(void)
 
 /* ---- threads that no thread joins, beside short waits for a lock ---- */
 
-static void *brief_holder(void *unused)
+static void *fast_holder(void *unused)
 {
 	for (int i = 0; i < 6; i++) {
 		pthread_mutex_lock(&one);
@@ -389,7 +389,7 @@ static void unjoined(void)
 	pthread_t threads[2];
 
 	for (int i = 0; i < 2; i++)
-		pthread_create(&threads[i], NULL, brief_holder, NULL);
+		pthread_create(&threads[i], NULL, fast_holder, NULL);
 	for (int i = 0; i < 50; i++)
 		culprit_pool();
 	for (int i = 0; i < 2; i++)

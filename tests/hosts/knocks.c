@@ -3,10 +3,10 @@
  * What may come to the collector's socket, or into the memory that it reads:
  *
  *   knocks NAME SECONDS    a stranger, who knows the socket's abstract name but no secret, asks for
- *                          the run's board, asks to stop, hands over memory, sends nonsense with
- *                          descriptors, and keeps as many connections open as he can for a while
- *   knocks forge PID       a traced program enters processes that are none where forked children
- *                          find a place, each with this number
+ *                          the run's control page, asks to stop, hands over memory, sends nonsense
+ * with descriptors, and keeps as many connections open as he can for a while knocks forge PID a
+ * traced program enters processes that are none where forked children find a place, each with this
+ * number
  *
  * Prints what came back; ends with 3 where nobody listens, or nothing can be forged.
  */
@@ -121,7 +121,7 @@ static int be_a_stranger(const char *seconds)
 		return 3;
 	}
 	close(fd);
-	got += ask(CONTROL_BOARD) + ask(CONTROL_STOP) + ask(CONTROL_MARK);
+	got += ask(CONTROL_CONTROL) + ask(CONTROL_STOP) + ask(CONTROL_MARK);
 	got += hand_over() + talk_nonsense();
 	while (kept < KEPT && knock() >= 0)
 		kept++;

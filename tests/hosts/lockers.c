@@ -390,8 +390,8 @@ static void use_orders(pthread_mutex_t *gate)
 	pthread_join(thread, NULL);
 }
 
-/* A circle of three: no pair of them was taken in both orders. */
-static void use_circle(void)
+/* A cycle of three: no pair of them was taken in both orders. */
+static void use_cycle(void)
 {
 	pthread_mutex_t *const all[] = { &first, &second, &third, &first };
 
@@ -416,7 +416,7 @@ int main(int argc, char **argv)
 	} else if (!strcmp(what, "gate")) {
 		use_orders(&third);
 	} else if (!strcmp(what, "circle")) {
-		use_circle();
+		use_cycle();
 	} else {
 		use_locks();
 		use_rwlock();

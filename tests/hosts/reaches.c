@@ -2,7 +2,7 @@
 /*
  * reaches COUNT: a child gives up its rights and writes over all memory that it shares with
  * anybody, again and again, while its parent allocates COUNT blocks. Tells on the last line whether
- * it found memory of the run's board that it could write to, or open to be written.
+ * it found memory of the run's control page that it could write to, or open to be written.
  */
 #include <fcntl.h>
 #include <stdint.h>
@@ -16,7 +16,7 @@
 
 struct range {
 	char *from, *to;
-	char board;
+	char control;
 	char writable;
 };
 
@@ -52,7 +52,7 @@ static void write_over(const struct range *range, int value)
 static void reach(void)
 {
 	struct range ranges[SHARED_MAX];
-	int count, board = 0;
+	int count, control = 0;
 
 	make_silently(1, 1221);
 	if (getuid() == 0 && (setgid(65534) || setuid(65534)))
@@ -60,15 +60,15 @@ static void reach(void)
 	make_silently(1, 1221);
 	count = find_shared(ranges);
 	for (int i = 0; i < count; i++)
-		board |= ranges[i].board &&
-			 (ranges[i].writable || !mprotect(ranges[i].from, 4096, PROT_WRITE));
+		control |= ranges[i].control &&
+			   (ranges[i].writable || !mprotect(ranges[i].from, 4096, PROT_WRITE));
 	for (int round = 0; round < 200; round++) {
 		for (int i = 0; i < count; i++)
 			if (ranges[i].writable)
 				write_over(&ranges[i], round * 37);
 		usleep(500);
 	}
-	_exit(board);
+	_exit(control);
 }
 
 int main(int argc, char **argv)

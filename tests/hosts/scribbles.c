@@ -206,7 +206,7 @@ static void anywhere(void)
 
 #define FILES_MOST 6 /* that are no memory: of more at once the collector reads no message */
 
-static const struct board *run_board;
+static const struct control_page *run_control;
 static unsigned sent, files;
 
 /* A message as it should be, but for some bytes behind the secret, and another name. */
@@ -239,7 +239,7 @@ static void send_memory(void)
 	struct producer_memory memory;
 	struct arena_hello hello;
 
-	producer_make(&memory, run_board, 2, NULL, "forged");
+	producer_make(&memory, run_control, 2, NULL, "forged");
 	hello = forge_hello(&memory);
 	send_hello(&hello, memory.fd);
 	munmap(memory.map, memory.layout.size);
@@ -337,7 +337,7 @@ static bool begin_messages(void)
 {
 	if (!forger_begin())
 		return false;
-	run_board = forger_board();
+	run_control = forger_control();
 	return geteuid() || (!setgroups(0, NULL) && !setgid(65534) && !setuid(65534));
 }
 

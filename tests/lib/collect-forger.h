@@ -21,7 +21,7 @@ static uint64_t forger_secret[2];
 /* Learns the run from the environment. False: it is none. */
 static bool forger_begin(void)
 {
-	const char *where = getenv(BOARD_ENVIRONMENT);
+	const char *where = getenv(CONTROL_ENVIRONMENT);
 
 	return where && sscanf(where, "%32[0-9a-f]%16" SCNx64 "%16" SCNx64, forger_id,
 			       &forger_secret[1], &forger_secret[0]) == 3;
@@ -31,7 +31,7 @@ static int forger_connect(void)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 	int length = snprintf(address.sun_path + 1, sizeof(address.sun_path) - 1, "%s%s",
-			      BOARD_SOCKET_PREFIX, forger_id);
+			      CONTROL_SOCKET_PREFIX, forger_id);
 	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 
 	if (connect(fd, (struct sockaddr *)&address,
@@ -85,19 +85,19 @@ static ssize_t forger_ask(enum control_command command, const char *text, char *
 	return got;
 }
 
-__attribute__((unused)) static const struct board *forger_board(void)
+__attribute__((unused)) static const struct control_page *forger_control(void)
 {
 	char answer[8];
-	const struct board *board;
+	const struct control_page *control;
 	int fd = -1;
 
-	forger_ask(CONTROL_BOARD, "", answer, sizeof(answer), &fd);
-	board = fd < 0 ? MAP_FAILED : mmap(NULL, sizeof(*board), PROT_READ, MAP_SHARED, fd, 0);
-	if (board == MAP_FAILED) {
+	forger_ask(CONTROL_CONTROL, "", answer, sizeof(answer), &fd);
+	control = fd < 0 ? MAP_FAILED : mmap(NULL, sizeof(*control), PROT_READ, MAP_SHARED, fd, 0);
+	if (control == MAP_FAILED) {
 		puts("no board");
 		exit(3);
 	}
-	return board;
+	return control;
 }
 
 /*

@@ -3,8 +3,9 @@
 #define TESTS_COLLECT_PRODUCER_H
 
 /*
- * A small producer for the collector's tests: makes a board and memory of processes, and writes
- * records into real rings as include/arena.h says, without the library. One producer is one thread.
+ * A small producer for the collector's tests: makes a control page and memory of processes, and
+ * writes records into real rings as include/arena.h says, without the library. One producer is one
+ * thread.
  */
 
 #include <errno.h>
@@ -35,7 +36,7 @@
 
 /* A process as the collector knows it. */
 struct producer_memory {
-	const struct board *board;
+	const struct control_page *control;
 	struct arena_hello hello;
 	char *map;
 	struct chunk_layout layout;
@@ -43,7 +44,7 @@ struct producer_memory {
 };
 
 struct producer {
-	const struct board *board;
+	const struct control_page *control;
 	struct slot *slot;
 	char *ring;
 	uint64_t reserved, tail_seen;
@@ -52,72 +53,71 @@ struct producer {
 	struct record_model model;
 };
 
-__attribute__((unused)) static uint64_t producer_now(const struct board *board)
+__attribute__((unused)) static uint64_t producer_now(const struct control_page *control)
 {
 	struct timespec now;
 
-	if (board->clock == BOARD_CLOCK_COUNTER)
+	if (control->clock == CONTROL_CLOCK_COUNTER)
 		return counter_read_ordered();
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* A fresh board on a memfd, which is left in *fd. */
-__attribute__((unused)) static struct board *producer_board(int *fd)
+/* A fresh control page on a memfd, which is left in *fd. */
+__attribute__((unused)) static struct control_page *producer_control(int *fd)
 {
-	struct board *board;
+	struct control_page *control;
 
-	*fd = memfd_create(BOARD_NAME, MFD_ALLOW_SEALING);
-	if (*fd < 0 || ftruncate(*fd, sizeof(*board)) < 0)
+	*fd = memfd_create(CONTROL_NAME, MFD_ALLOW_SEALING);
+	if (*fd < 0 || ftruncate(*fd, sizeof(*control)) < 0)
 		abort();
-	board = mmap(NULL, sizeof(*board), PROT_READ | PROT_WRITE, MAP_SHARED, *fd, 0);
-	if (board == MAP_FAILED)
+	control = mmap(NULL, sizeof(*control), PROT_READ | PROT_WRITE, MAP_SHARED, *fd, 0);
+	if (control == MAP_FAILED)
 		abort();
-	board->size = sizeof(*board);
-	board->contract = CONTRACT_HASH;
-	board->clock = counter_is_invariant() ? BOARD_CLOCK_COUNTER : BOARD_CLOCK_MONOTONIC;
-	board->session[0] = 0x0123456789abcdefull;
-	board->session[1] = (uint64_t)getpid() << 32 | (uint64_t)time(NULL);
-	board->secret[0] = 0xfedcba9876543210ull;
-	settings_default(&board->settings);
-	board->magic = BOARD_MAGIC;
+	control->size = sizeof(*control);
+	control->contract = CONTRACT_HASH;
+	control->clock = counter_is_invariant() ? CONTROL_CLOCK_COUNTER : CONTROL_CLOCK_MONOTONIC;
+	control->session[0] = 0x0123456789abcdefull;
+	control->session[1] = (uint64_t)getpid() << 32 | (uint64_t)time(NULL);
+	control->secret[0] = 0xfedcba9876543210ull;
+	settings_default(&control->settings);
+	control->magic = CONTROL_MAGIC;
 	syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0);
-	return board;
+	return control;
 }
 
 /* As a process does that attaches: a mapping to read that holds a shared lock. */
-__attribute__((unused)) static const struct board *producer_map(int fd)
+__attribute__((unused)) static const struct control_page *producer_map(int fd)
 {
 	char path[64];
-	const struct board *board;
+	const struct control_page *control;
 	int own;
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	own = open(path, O_RDONLY | O_CLOEXEC);
 	if (own < 0 || flock(own, LOCK_SH) < 0)
 		abort();
-	board = mmap(NULL, sizeof(*board), PROT_READ, MAP_SHARED, own, 0);
-	if (board == MAP_FAILED)
+	control = mmap(NULL, sizeof(*control), PROT_READ, MAP_SHARED, own, 0);
+	if (control == MAP_FAILED)
 		abort();
 	close(own);
-	return board;
+	return control;
 }
 
 /* Memory of a new process. parent: NULL if it was not forked. */
-__attribute__((unused)) static void producer_make(struct producer_memory *memory,
-						  const struct board *board, uint32_t slots,
-						  const struct producer_memory *parent,
-						  const char *name)
+__attribute__((unused)) static void
+producer_make(struct producer_memory *memory, const struct control_page *control, uint32_t slots,
+	      const struct producer_memory *parent, const char *name)
 {
 	struct arena_hello *hello = &memory->hello;
 
 	memset(memory, 0, sizeof(*memory));
-	memory->board = board;
+	memory->control = control;
 	memory->layout = chunk_lay_out(slots, ARENA_RING_MOST, 0);
 	hello->contract = CONTRACT_HASH;
-	hello->secret[0] = board->secret[0];
-	hello->secret[1] = board->secret[1];
-	hello->start = hello->key[0] = producer_now(board);
+	hello->secret[0] = control->secret[0];
+	hello->secret[1] = control->secret[1];
+	hello->start = hello->key[0] = producer_now(control);
 	hello->pid = getpid();
 	hello->key[1] = (uint64_t)hello->pid;
 	hello->parent_pid = getppid();
@@ -150,8 +150,8 @@ __attribute__((unused)) static void producer_hand_over(const struct producer_mem
 	int connection = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	int length =
 		snprintf(address.sun_path + 1, sizeof(address.sun_path) - 1, "%s%016llx%016llx",
-			 BOARD_SOCKET_PREFIX, (unsigned long long)memory->board->session[1],
-			 (unsigned long long)memory->board->session[0]);
+			 CONTROL_SOCKET_PREFIX, (unsigned long long)memory->control->session[1],
+			 (unsigned long long)memory->control->session[0]);
 
 	header->cmsg_level = SOL_SOCKET;
 	header->cmsg_type = SCM_RIGHTS;
@@ -167,7 +167,7 @@ __attribute__((unused)) static void producer_hand_over(const struct producer_mem
 
 static void producer_wake(struct producer *producer)
 {
-	const uint32_t *sleeping = &producer->board->sleeping;
+	const uint32_t *sleeping = &producer->control->sleeping;
 
 	if (__atomic_load_n(sleeping, __ATOMIC_RELAXED) & 1) {
 		producer->wakes++;
@@ -239,21 +239,21 @@ __attribute__((unused)) static void producer_attach(struct producer *producer,
 	if (i >= memory->hello.slots)
 		abort();
 	memset(producer, 0, sizeof(*producer));
-	producer->board = memory->board;
+	producer->control = memory->control;
 	producer->slot = chunk_slot(memory->map, i);
 	producer->ring = memory->map + memory->layout.rings + (size_t)i * ARENA_RING_MOST;
-	producer->slot->floor = 1;
+	producer->slot->watermark = 1;
 	producer->slot->pthread = 0x7f0000000000ull + i;
 	producer->slot->thread = (int32_t)syscall(SYS_gettid);
 	__atomic_store_n(&producer->slot->state, SLOT_TAKEN, __ATOMIC_RELEASE);
 	record = producer_reserve(producer, RECORD_THREAD, sizeof(*record));
-	record->record.time = producer_now(memory->board);
+	record->record.time = producer_now(memory->control);
 	record->thread = producer->slot->thread;
 	record->pthread = producer->slot->pthread;
 	record->creator = 0;
 	record->creator_thread = 0;
 	producer_publish(record);
-	__atomic_store_n(&producer->slot->floor, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&producer->slot->watermark, 0, __ATOMIC_RELEASE);
 }
 
 /* What a test says of a call; what is 0 there is 0 in the record. */
@@ -400,7 +400,7 @@ __attribute__((unused)) static void producer_note(struct producer *producer, con
 						      ((uint32_t)sizeof(*record) + size + 7) & ~7u);
 
 	record->record.more = (uint16_t)pairs;
-	record->record.time = producer_now(producer->board);
+	record->record.time = producer_now(producer->control);
 	record->text = size;
 	record->pad = 0;
 	memcpy(record + 1, text, size);
@@ -417,7 +417,7 @@ __attribute__((unused)) static void producer_module(struct producer *producer, u
 				 ((uint32_t)(sizeof(*record) + size + sizeof(id)) + 7) & ~7u);
 
 	record->record.more = number;
-	record->record.time = producer_now(producer->board);
+	record->record.time = producer_now(producer->control);
 	record->base = start - 0x1000;
 	record->start = start;
 	record->end = start + 0x10000;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A program as the collector sees one: makes a board, starts the collector and writes records.
+ * A program as the collector sees one: makes a control page, starts the collector and writes
+ * records.
  *
  *   collect-host COLLECTOR SCENE [NUMBER]
  *
@@ -42,59 +43,59 @@ parent:
 }
 
 /* Waits until the collector runs. */
-static bool wait_running(const struct board *board)
+static bool wait_running(const struct control_page *control)
 {
-	for (int i = 0; i < 5000 && board->state == BOARD_STARTING; i++)
+	for (int i = 0; i < 5000 && control->state == CONTROL_STARTING; i++)
 		usleep(1000);
-	if (board->state != BOARD_RUNNING)
-		printf("%s\n", board->state == BOARD_FAILED ? board->failure : "no answer");
-	return board->state == BOARD_RUNNING;
+	if (control->state != CONTROL_RUNNING)
+		printf("%s\n", control->state == CONTROL_FAILED ? control->failure : "no answer");
+	return control->state == CONTROL_RUNNING;
 }
 
 static void say_malloc(struct producer *producer, uint64_t object, uint64_t size, uint32_t kept,
 		       uint32_t fresh, const uint64_t *frames)
 {
-	uint64_t enter = producer_now(producer->board);
+	uint64_t enter = producer_now(producer->control);
 
-	__atomic_store_n(&producer->slot->floor, enter, __ATOMIC_RELAXED);
+	__atomic_store_n(&producer->slot->watermark, enter, __ATOMIC_RELAXED);
 	producer_say(producer, &(struct producer_call){ .hook = HOOK_malloc,
 							.operation = OPERATION_ALLOC,
 							.resource = RESOURCE_MEMORY,
 							.moment = MOMENT_LEAVE,
 							.enter = enter,
-							.leave = producer_now(producer->board),
+							.leave = producer_now(producer->control),
 							.object = object,
 							.size = size,
 							.result = object,
 							.kept = kept,
 							.fresh = fresh,
 							.frames = frames });
-	__atomic_store_n(&producer->slot->floor, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&producer->slot->watermark, 0, __ATOMIC_RELEASE);
 }
 
 static void say_free(struct producer *producer, uint64_t object, uint32_t kept, uint32_t fresh,
 		     const uint64_t *frames)
 {
-	uint64_t enter = producer_now(producer->board);
+	uint64_t enter = producer_now(producer->control);
 
-	__atomic_store_n(&producer->slot->floor, enter, __ATOMIC_RELAXED);
+	__atomic_store_n(&producer->slot->watermark, enter, __ATOMIC_RELAXED);
 	producer_say(producer, &(struct producer_call){ .hook = HOOK_free,
 							.operation = OPERATION_FREE,
 							.resource = RESOURCE_MEMORY,
 							.moment = MOMENT_ENTER,
 							.enter = enter,
-							.leave = producer_now(producer->board),
+							.leave = producer_now(producer->control),
 							.object = object,
 							.kept = kept,
 							.fresh = fresh,
 							.frames = frames });
-	__atomic_store_n(&producer->slot->floor, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&producer->slot->watermark, 0, __ATOMIC_RELEASE);
 }
 
 static void say_open(struct producer *producer, const char *path, uint32_t path_size)
 {
 	static const uint64_t numbers[] = { 0x80041, 0644 };
-	uint64_t now = producer_now(producer->board);
+	uint64_t now = producer_now(producer->control);
 
 	producer_say(producer, &(struct producer_call){ .hook = HOOK_open,
 							.operation = OPERATION_ALLOC,
@@ -150,13 +151,13 @@ static void scene_kill(struct producer *producer)
 	slot->open[0] = (struct arena_open){ .hook = HOOK_sem_wait,
 					     .serial = 7,
 					     .object = 0x5e0,
-					     .enter = producer_now(producer->board),
+					     .enter = producer_now(producer->control),
 					     .call = 2,
 					     .ip = 0xbbb0 };
 	slot->open[1] = (struct arena_open){ .hook = HOOK_pthread_mutex_lock,
 					     .serial = 6,
 					     .object = 0x10c,
-					     .enter = producer_now(producer->board),
+					     .enter = producer_now(producer->control),
 					     .call = 3,
 					     .ip = 0xccc0 };
 	slot->open_count = 2;
@@ -177,7 +178,7 @@ static void scene_fork(struct producer *producer)
 		say_malloc(producer, 0x2000, 24, 4, 0, stack);
 		return;
 	}
-	producer_make(&memory, producer->board, 1, &own, "child");
+	producer_make(&memory, producer->control, 1, &own, "child");
 	producer_hand_over(&memory);
 	producer_attach(&child, &memory);
 	say_malloc(&child, 0x3000, 24, 0, 2, stack);
@@ -186,11 +187,11 @@ static void scene_fork(struct producer *producer)
 /* An event that comes long after its time, when others have been written. */
 static void scene_late(struct producer *producer)
 {
-	uint64_t enter = producer_now(producer->board);
+	uint64_t enter = producer_now(producer->control);
 	struct producer other;
 
 	producer_attach(&other, &own);
-	__atomic_store_n(&producer->slot->floor, enter, __ATOMIC_RELAXED);
+	__atomic_store_n(&producer->slot->watermark, enter, __ATOMIC_RELAXED);
 	for (int i = 0; i < 60; i++) {
 		say_malloc(&other, 0x2000 + (uint64_t)i, 24, 0, 2, stack);
 		usleep(10000);
@@ -201,7 +202,7 @@ static void scene_late(struct producer *producer)
 							.moment = MOMENT_ENTER,
 							.enter = enter,
 							.object = 0x1000 });
-	__atomic_store_n(&producer->slot->floor, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&producer->slot->watermark, 0, __ATOMIC_RELEASE);
 }
 
 static void say_text(struct producer *producer, uint32_t length)
@@ -235,8 +236,8 @@ static void scene_edges(struct producer *producer)
 							.operation = OPERATION_ALLOC,
 							.resource = RESOURCE_MEMORY,
 							.moment = MOMENT_LEAVE,
-							.enter = producer_now(producer->board),
-							.leave = producer_now(producer->board),
+							.enter = producer_now(producer->control),
+							.leave = producer_now(producer->control),
 							.flags = CALL_FAILED });
 }
 
@@ -245,17 +246,17 @@ static void scene_failed(struct producer *producer)
 	/* by now a command that does not want to read has ended */
 	usleep(100000);
 	scene_plain(producer);
-	for (int i = 0; i < 100 && !strstr(producer->board->failure, "3 events"); i++)
+	for (int i = 0; i < 100 && !strstr(producer->control->failure, "3 events"); i++)
 		usleep(10000);
-	printf("%s\n", producer->board->failure);
+	printf("%s\n", producer->control->failure);
 }
 
-static int play(const struct board *board, char **argv, uint64_t number)
+static int play(const struct control_page *control, char **argv, uint64_t number)
 {
 	const char *scene = argv[2];
 	struct producer producer;
 
-	producer_make(&own, board, 16, NULL, "host");
+	producer_make(&own, control, 16, NULL, "host");
 	producer_hand_over(&own);
 	producer_attach(&producer, &own);
 	if (!strcmp(scene, "many"))
@@ -278,24 +279,24 @@ static int play(const struct board *board, char **argv, uint64_t number)
 int main(int argc, char **argv)
 {
 	uint64_t number = argc > 3 ? strtoull(argv[3], NULL, 10) : 0;
-	const struct board *board;
-	struct board *made;
+	const struct control_page *control;
+	struct control_page *made;
 	int fd;
 
 	if (argc < 3)
 		return 2;
-	made = producer_board(&fd);
+	made = producer_control(&fd);
 	for (char **variable = environ; *variable; variable++)
 		settings_take(&made->settings, *variable);
 	made->starter = getpid();
 	snprintf(made->starter_name, sizeof(made->starter_name), "host");
 	munmap(made, sizeof(*made));
-	board = producer_map(fd);
+	control = producer_map(fd);
 	start_collector(argv[1], fd, !strcmp(argv[2], "fd") ? argv[3] : NULL);
 	close(fd);
-	if (!wait_running(board))
+	if (!wait_running(control))
 		return 1;
 	if (!strcmp(argv[2], "nobody"))
 		return 0;
-	return play(board, argv, number);
+	return play(control, argv, number);
 }

@@ -4,7 +4,7 @@
 #include "tests/lib/tap.h"
 
 #include "collect/bounds.h"
-#include "collect/door.h"
+#include "collect/listener.h"
 
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -76,13 +76,13 @@ static void knock(const struct producer_memory *memory, uid_t user, int count)
 }
 
 /* Lets in all who have come, and keeps them: how many. */
-static int let_in(struct door *door, struct guest **kept)
+static int let_in(struct listener *listener, struct guest **kept)
 {
 	bool has_more = true;
 	int count = 0;
 
 	while (has_more) {
-		struct guest *guests = door_take(door, &has_more);
+		struct guest *guests = listener_take(listener, &has_more);
 
 		while (guests) {
 			struct guest *guest = guests;
@@ -102,7 +102,7 @@ static void test_waiting(void)
 	struct guest *kept = NULL;
 	struct producer_memory memory;
 	struct error err;
-	static struct door *door; /* the thread at it may outlive it */
+	static struct listener *listener; /* the thread at it may outlive it */
 	struct rlimit files;
 
 	if (geteuid()) {
@@ -112,32 +112,32 @@ static void test_waiting(void)
 	getrlimit(RLIMIT_NOFILE, &files);
 	files.rlim_cur = files.rlim_max;
 	setrlimit(RLIMIT_NOFILE, &files);
-	shared.board = producer_board(&shared.fd);
+	shared.control = producer_control(&shared.fd);
 	snprintf(shared.session, sizeof(shared.session), "%016llx%016llx",
-		 (unsigned long long)shared.board->session[1],
-		 (unsigned long long)shared.board->session[0]);
-	door = door_open(&shared, &err);
-	if (!ok(door != NULL, "the collector's socket is open"))
+		 (unsigned long long)shared.control->session[1],
+		 (unsigned long long)shared.control->session[0]);
+	listener = listener_open(&shared, &err);
+	if (!ok(listener != NULL, "the collector's socket is open"))
 		return;
-	producer_make(&memory, shared.board, 2, NULL, "waits");
+	producer_make(&memory, shared.control, 2, NULL, "waits");
 	knock(&memory, OTHER_USER, GUESTS_TRIED);
-	ok(let_in(door, &kept) == GUESTS_USER, "of 600 processes of another user 512 wait");
-	ok(door_turned_away(door) == GUESTS_TRIED - GUESTS_USER,
+	ok(let_in(listener, &kept) == GUESTS_USER, "of 600 processes of another user 512 wait");
+	ok(listener_turned_away(listener) == GUESTS_TRIED - GUESTS_USER,
 	   "the others are turned away, and counted");
 	knock(&memory, 0, 1);
-	ok(let_in(door, &kept) == 1, "meanwhile a process of the owner is let in");
+	ok(let_in(listener, &kept) == 1, "meanwhile a process of the owner is let in");
 	while (kept) {
 		struct guest *guest = kept;
 
 		kept = guest->next;
-		door_attend(door, guest);
-		door_dismiss(guest);
+		listener_attend(listener, guest);
+		listener_dismiss(guest);
 	}
 	knock(&memory, OTHER_USER, 1);
-	ok(let_in(door, &kept) == 1, "and, when those are attended to, one of the other user");
-	door_attend(door, kept);
-	door_dismiss(kept);
-	door_close(door);
+	ok(let_in(listener, &kept) == 1, "and, when those are attended to, one of the other user");
+	listener_attend(listener, kept);
+	listener_dismiss(kept);
+	listener_close(listener);
 }
 
 int main(void)

@@ -339,7 +339,7 @@ static bool too_long_chain(void)
 }
 
 /* Backtraces that are their own outer part, or whose outer part comes later. */
-static bool circles(void)
+static bool cycles(void)
 {
 	for (uint64_t parent = 1; parent < 3; parent++) {
 		static uint8_t definitions[4096], events[4096];
@@ -389,6 +389,6 @@ int main(void)
 	costs(".htr: long backtraces told in short take no more when they are read", long_chains, 4,
 	      48);
 	costs(".htr: a backtrace has an end", too_long_chain, 1, 32);
-	costs(".htr: none is its own part", circles, 1, 32);
+	costs(".htr: none is its own part", cycles, 1, 32);
 	return tap_end();
 }

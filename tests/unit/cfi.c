@@ -40,25 +40,25 @@ static void check(bool is_good, const char *sentence)
 #define CODE 0x1000u /* behind the header */
 #define SIZE 0x100u
 
-struct table {
+struct hash_table {
 	uint8_t bytes[512] __attribute__((aligned(16)));
 	size_t size;
 };
 
-static void put(struct table *table, const void *data, size_t size)
+static void put(struct hash_table *table, const void *data, size_t size)
 {
 	memcpy(table->bytes + table->size, data, size);
 	table->size += size;
 }
 
-static void put4(struct table *table, uint32_t value)
+static void put4(struct hash_table *table, uint32_t value)
 {
 	put(table, &value, 4);
 }
 
 /* An entry with these instructions; the rest up to a multiple of four is nops. */
-static void put_entry(struct table *table, const void *start, size_t start_size, const void *code,
-		      size_t code_size)
+static void put_entry(struct hash_table *table, const void *start, size_t start_size,
+		      const void *code, size_t code_size)
 {
 	size_t size = (start_size + code_size + 3) & ~(size_t)3;
 
@@ -69,7 +69,7 @@ static void put_entry(struct table *table, const void *start, size_t start_size,
 	table->size += size - start_size - code_size;
 }
 
-static void build(struct table *table, const void *code, size_t code_size)
+static void build(struct hash_table *table, const void *code, size_t code_size)
 {
 	/*
 	 * version, augmentation zR, code factor 1, data factor -8, return column, pc-relative
@@ -116,7 +116,7 @@ static void build(struct table *table, const void *code, size_t code_size)
 	put_entry(table, fde, sizeof(fde), code, code_size);
 }
 
-static bool find(const struct table *table, uintptr_t offset, struct dwarf_row *row)
+static bool find(const struct hash_table *table, uintptr_t offset, struct dwarf_row *row)
 {
 	struct dwarf_tables tables = { .low = table->bytes,
 				       .high = table->bytes + table->size,
@@ -136,7 +136,7 @@ static const uint8_t plain_code[] = {
 
 static void test_rows(void)
 {
-	struct table table;
+	struct hash_table table;
 	struct dwarf_row row = { 0 };
 
 	build(&table, plain_code, sizeof(plain_code));
@@ -169,7 +169,7 @@ static void test_refusals(void)
 	static const uint8_t vector[] = { 0x05, 40, 2, 0x0e, 24 };
 	static const uint8_t cut[] = { 0x0f, 0x7f, 0x77, 0x08 };
 	static const uint8_t many[] = { 0x0a, 0x0a, 0x0a, 0x0a, 0x0a };
-	struct table table;
+	struct hash_table table;
 	struct dwarf_row row;
 
 	build(&table, unknown, sizeof(unknown));
@@ -192,7 +192,7 @@ static void test_lies(void)
 {
 	char *pages = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	struct dwarf_memory memory = { 0 };
-	struct table table;
+	struct hash_table table;
 	struct dwarf_row row;
 	unsigned int seed = 1, found = 0;
 
@@ -494,7 +494,7 @@ static void test_signal(const struct stack_bounds *stack, const char *sentence)
 static void test_signed(void)
 {
 	static const uint8_t code[] = { 0x44, 0x2d, 0x44, 0x2d };
-	struct table table;
+	struct hash_table table;
 	struct dwarf_row row;
 
 	build(&table, code, sizeof(code));

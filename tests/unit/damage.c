@@ -27,7 +27,7 @@ struct seen {
 
 struct scene {
 	int fd;
-	struct board *board;
+	struct control_page *control;
 	struct producer_memory memory;
 	struct chunk *chunk;
 	struct process *process;
@@ -78,14 +78,14 @@ static void scene_begin(struct scene *scene)
 	struct error err;
 
 	memset(scene, 0, sizeof(*scene));
-	scene->board = producer_board(&scene->fd);
-	producer_make(&scene->memory, scene->board, 8, NULL, "damage");
+	scene->control = producer_control(&scene->fd);
+	producer_make(&scene->memory, scene->control, 8, NULL, "damage");
 	scene->chunk = chunk_open(scene->memory.fd, &scene->memory.hello, &err);
-	ticks_measure(&ticks, scene->board->clock);
+	ticks_measure(&ticks, scene->control->clock);
 	ticks_begin(&ticks);
 	encode_init(&encoder, buffer, sizeof(buffer), PROTOCOL_2_0, &ticks);
 	scene->seen.encoder = &encoder;
-	scene->merge = merge_create(scene->board, &handler);
+	scene->merge = merge_create(scene->control, &handler);
 	scene->process = merge_add(scene->merge, NULL, &user);
 	merge_add_chunk(scene->process, scene->chunk);
 	producer_attach(&scene->bad, &scene->memory);
@@ -97,7 +97,7 @@ static void scene_end(struct scene *scene)
 	merge_destroy(scene->merge);
 	chunk_close(scene->chunk);
 	munmap(scene->memory.map, scene->memory.layout.size);
-	munmap(scene->board, sizeof(*scene->board));
+	munmap(scene->control, sizeof(*scene->control));
 	close(scene->memory.fd);
 	close(scene->fd);
 }
@@ -106,7 +106,7 @@ static void scene_end(struct scene *scene)
 static struct record_call *begin(struct producer *producer)
 {
 	static const uint64_t number = 42;
-	uint64_t now = producer_now(producer->board);
+	uint64_t now = producer_now(producer->control);
 
 	return producer_fill(producer, &(struct producer_call){ .hook = HOOK_open,
 								.operation = OPERATION_ALLOC,
@@ -281,7 +281,7 @@ static const struct short_damage short_damages[] = { SHORTS(ROW) };
 
 static struct record_short *begin_short(struct producer *producer)
 {
-	uint64_t now = producer_now(producer->board);
+	uint64_t now = producer_now(producer->control);
 
 	return producer_fill_short(producer,
 				   &(struct producer_call){ .hook = HOOK_malloc,
@@ -351,7 +351,7 @@ static void test_stays(void)
 	scene_begin(&scene);
 	say(&scene.good);
 	merge_round(scene.merge);
-	scene.bad.slot->floor = producer_now(scene.board);
+	scene.bad.slot->watermark = producer_now(scene.control);
 	tail = scene.good.slot->tail;
 	for (; calls < 1000; calls++)
 		producer_publish(begin_short(&scene.good));
@@ -365,7 +365,7 @@ static void test_stays(void)
 	merge_round(scene.merge);
 	ok(scene.seen.events == 1 && scene.good.slot->tail - tail > ARENA_RING_MOST / 5,
 	   "... but for the end of it: nobody may have to wait for room");
-	scene.bad.slot->floor = 0;
+	scene.bad.slot->watermark = 0;
 	merge_round(scene.merge);
 	ok(scene.seen.events == calls && !scene.seen.late && !merge_is_holding(scene.merge),
 	   "... and comes when that call is over");
@@ -435,8 +435,8 @@ static void test_future(void)
 	scene_end(&scene);
 }
 
-/* A floor that moves with each look would hold all back for ever. */
-static void test_moving_floor(void)
+/* A watermark that moves with each look would hold all back for ever. */
+static void test_moving_watermark(void)
 {
 	struct scene scene;
 	uint64_t calls = 0;
@@ -445,7 +445,7 @@ static void test_moving_floor(void)
 	for (uint64_t i = 1; i < 3000 && !scene.seen.events; i++) {
 		for (int j = 0; j < 800; j++, calls++)
 			say(&scene.good);
-		scene.bad.slot->floor = i;
+		scene.bad.slot->watermark = i;
 		merge_round(scene.merge);
 	}
 	ok(scene.seen.events > 0, "a floor that moves for ever is overruled where memory ends");
@@ -503,7 +503,7 @@ static void test_lost_memory(void)
 	int empty = memfd_create("empty", MFD_CLOEXEC);
 
 	scene_begin(&scene);
-	producer_make(&memory, scene.board, 8, NULL, "other");
+	producer_make(&memory, scene.control, 8, NULL, "other");
 	chunk = chunk_open(memory.fd, &memory.hello, &err);
 	process = merge_add(scene.merge, NULL, &user);
 	merge_add_chunk(process, chunk);
@@ -595,7 +595,7 @@ static void test_ties(void)
 	uint64_t time;
 
 	scene_begin(&scene);
-	time = producer_now(scene.board);
+	time = producer_now(scene.control);
 	say_at(&scene.bad, time, true, 1);
 	say_at(&scene.bad, time, false, 1);
 	say_at(&scene.bad, time, true, 1);
@@ -605,7 +605,7 @@ static void test_ties(void)
 	scene_end(&scene);
 
 	scene_begin(&scene);
-	time = producer_now(scene.board);
+	time = producer_now(scene.control);
 	/* the slot that comes first gains what the other has, and loses, at the very same time */
 	say_at(&scene.bad, time, true, 2);
 	say_at(&scene.good, time, true, 1);
@@ -623,7 +623,7 @@ static void test_short_waits(void)
 	uint64_t time;
 
 	scene_begin(&scene);
-	time = producer_now(scene.board);
+	time = producer_now(scene.control);
 	say_at(&scene.bad, time + 20, true, 1);
 	producer_note(&scene.bad, "~x", 3, 0);
 	say_at(&scene.bad, time, false, 2);
@@ -645,7 +645,7 @@ int main(void)
 	test_copied();
 	test_next_thread();
 	test_future();
-	test_moving_floor();
+	test_moving_watermark();
 	test_spin();
 	test_geometry();
 	test_lost_memory();

@@ -43,7 +43,7 @@ static uint64_t qword(size_t at)
 static void start(struct encoder *encoder, struct ticks *ticks, enum setting_protocol protocol)
 {
 	memset(buffer, 0xee, sizeof(buffer));
-	ticks_measure(ticks, BOARD_CLOCK_MONOTONIC);
+	ticks_measure(ticks, CONTROL_CLOCK_MONOTONIC);
 	encode_init(encoder, buffer, ROOM, protocol, ticks);
 	/* What a packet looks like is the question; when a class comes is another. */
 	encoder->classes = UINT64_MAX;
@@ -315,7 +315,7 @@ static void bench(uint32_t frames)
 	size_t size;
 
 	start(&encoder, &ticks, PROTOCOL_2_0);
-	ticks_measure(&ticks, BOARD_CLOCK_COUNTER);
+	ticks_measure(&ticks, CONTROL_CLOCK_COUNTER);
 	ticks_begin(&ticks);
 	begin = ticks_clock_ns();
 	for (uint64_t i = 0; i < count; i++) {

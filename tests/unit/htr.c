@@ -230,7 +230,7 @@ static void make_stream(struct bytes *file, struct bytes *packets, unsigned coun
 	uint32_t thread = 0;
 
 	begin_maker(&maker);
-	ticks_measure(&ticks, BOARD_CLOCK_MONOTONIC);
+	ticks_measure(&ticks, CONTROL_CLOCK_MONOTONIC);
 	begin_container(&container, &ticks);
 	encode_init(&plain, buffer[1], sizeof(buffer[1]), PROTOCOL_2_0, &ticks);
 	encode_start(&plain, &process);
@@ -407,7 +407,7 @@ static void test_insides(void)
 	unsigned ends = 0;
 
 	begin_maker(&maker);
-	ticks_measure(&ticks, BOARD_CLOCK_MONOTONIC);
+	ticks_measure(&ticks, CONTROL_CLOCK_MONOTONIC);
 	begin_container(&container, &ticks);
 	encode_start(&container.encoder, &process);
 	for (int i = 0; i < 40; i++) {

@@ -6,7 +6,7 @@
  * "tests/unit/limits print REASON..." prints limits that few programs break, a line for each, and
  * what it must be where a recording has these reasons.
  */
-#include "postproc/gate/judge.h"
+#include "postproc/gate/checker.h"
 
 #include <stdlib.h>
 
@@ -197,12 +197,12 @@ static const struct reason {
 /* ---- limits ---- */
 
 static const struct source {
-	enum sheet_id sheet;
+	enum table_id table;
 	int column;
 } sources[] = {
 #define RENAMED(name, instead)
-#define LIMIT(name, unit, report, sheet, column, class, how, when, kinds, live, meaning) \
-	{ SHEET_##sheet, COLUMN_##sheet##_##column - FIRST_##sheet },
+#define LIMIT(name, unit, report, table, column, class, how, when, kinds, live, meaning) \
+	{ TABLE_##table, COLUMN_##table##_##column - FIRST_##table },
 #include "account/limits.def"
 #undef LIMIT
 #undef RENAMED
@@ -216,22 +216,22 @@ static bool counts_rows(const struct limit_row *row)
 }
 
 /* A row of the report that the limit is about, first: the text of its first column, or NULL. */
-static void add_row(struct sheet *sheet, const struct limit_row *row, const char *first,
+static void add_row(struct table *table, const struct limit_row *row, const char *first,
 		    uint64_t value)
 {
-	const struct sheet_column *columns = sheet->facts.columns;
+	const struct table_column *columns = table->facts.columns;
 	int column = sources[row - limit_rows].column;
-	struct sheet_cell *cells;
+	struct table_cell *cells;
 
 	if (counts_rows(row) && !value)
 		return;
-	cells = sheet_add(sheet);
-	if (columns[0].kind == SHEET_GROUP)
-		sheet_group(sheet, &cells[0], first, 0);
-	else if (columns[0].kind == SHEET_TEXT)
-		sheet_text(sheet, &cells[0], first);
+	cells = table_add(table);
+	if (columns[0].kind == TABLE_GROUP)
+		table_group(table, &cells[0], first, 0);
+	else if (columns[0].kind == TABLE_TEXT)
+		table_text(table, &cells[0], first);
 	if (!counts_rows(row))
-		sheet_number(&cells[column], value);
+		table_number(&cells[column], value);
 }
 
 /* ---- one pair ---- */
@@ -246,9 +246,9 @@ static const char *check(const struct limit *limit, void (*have)(struct world *w
 	struct judge judge = {
 		.limits = &limits, .run = &run, .learned = &learned, .is_so_far = is_so_far
 	};
-	struct sheets sheets, others;
+	struct tables tables, others;
 	struct world world = { .judge = &judge };
-	struct sheet *answer;
+	struct table *answer;
 
 	summary_begin(&run.summary, NULL);
 	world.summary = run.summary;
@@ -256,20 +256,20 @@ static const char *check(const struct limit *limit, void (*have)(struct world *w
 	*world.process = (struct summary_process){
 		.has_tails = true, .end = SUMMARY_EXITED, .has_end = true, .is_scanned = true
 	};
-	if (naming_create(&run.naming, &run.summary->atlas, NULL, NULL))
+	if (naming_create(&run.naming, &run.summary->space, NULL, NULL))
 		abort();
 	if (have)
 		have(&world);
-	sheets_init(&sheets);
-	sheets_init(&others);
+	tables_init(&tables);
+	tables_init(&others);
 	for (int i = 0; i < 2; i++)
-		add_row(sheets_begin(&sheets, sources[limit->row - limit_rows].sheet), limit->row,
+		add_row(tables_begin(&tables, sources[limit->row - limit_rows].table), limit->row,
 			class, value);
-	answer = sheets_begin(&others, SHEET_limits);
-	judge_limits(&judge, &sheets, &others, answer);
+	answer = tables_begin(&others, TABLE_limits);
+	judge_limits(&judge, &tables, &others, answer);
 	baseline_free(&learned);
-	sheets_free(&sheets);
-	sheets_free(&others);
+	tables_free(&tables);
+	tables_free(&others);
 	naming_destroy(run.naming);
 	summary_free(run.summary);
 	return judge.broken ? "broken" : judge.unknown ? "unknown" : "kept";

@@ -209,17 +209,17 @@ static void orders(void)
 	begin();
 	both(1, A, B, 1);
 	both(2, B, A, 3);
-	ok(locks.order.circles.count == 1 && !locks.order.circles.items[0].is_one_thread,
+	ok(locks.order.cycles.count == 1 && !locks.order.cycles.items[0].is_one_thread,
 	   "both orders are a circle");
 	both(1, A, B, 1);
 	both(2, B, A, 3);
-	ok(locks.order.circles.count == 1, "that is told once");
+	ok(locks.order.cycles.count == 1, "that is told once");
 	begin();
 	both(1, A, B, 1);
 	both(1, B, A, 3);
-	ok(locks.order.circles.items[0].is_one_thread, "one thread may have done both");
+	ok(locks.order.cycles.items[0].is_one_thread, "one thread may have done both");
 	both(2, B, A, 3);
-	ok(locks.order.circles.count == 1 && !locks.order.circles.items[0].is_one_thread,
+	ok(locks.order.cycles.count == 1 && !locks.order.cycles.items[0].is_one_thread,
 	   "until another one does it, too");
 	begin();
 	take(1, C, 5);
@@ -228,14 +228,14 @@ static void orders(void)
 	take(2, C, 5);
 	both(2, B, A, 3);
 	release(2, C);
-	ok(locks.order.circles.count == 0, "a gate makes it safe");
+	ok(locks.order.cycles.count == 0, "a gate makes it safe");
 	both(3, B, A, 6);
-	ok(locks.order.circles.count == 1, "unless somebody goes round it");
+	ok(locks.order.cycles.count == 1, "unless somebody goes round it");
 	begin();
 	both(1, A, B, 1);
 	both(2, B, C, 3);
 	both(3, C, A, 5);
-	ok(locks.order.circles.count == 1 && locks.order.circles.items[0].count == 3,
+	ok(locks.order.cycles.count == 1 && locks.order.cycles.items[0].count == 3,
 	   "three locks make a circle as well");
 }
 
@@ -245,12 +245,12 @@ static void lives(void)
 	both(1, A, B, 1);
 	call(HOOK_malloc, MEMORY, CALL_TYPE_ALLOC, 1, A - 8, 9, now_ns, 0);
 	both(2, B, A, 3);
-	ok(locks.order.circles.count == 0, "a lock in a block that was handed out anew is another");
+	ok(locks.order.cycles.count == 0, "a lock in a block that was handed out anew is another");
 	begin();
 	both(1, A, B, 1);
 	call(HOOK_pthread_mutex_init, MUTEX, CALL_TYPE_ALLOC, 1, B, 9, now_ns, 0);
 	both(2, B, A, 3);
-	ok(locks.order.circles.count == 0, "and so is one that was initialised anew");
+	ok(locks.order.cycles.count == 0, "and so is one that was initialised anew");
 	ok(locks.live == 2 && locks_site(&locks, 2)->gone == 1 &&
 		   locks_site(&locks, 2)->gone_times[0].taken == 1,
 	   "what was known of the old one stays with the place that took it first");

@@ -6,7 +6,7 @@
  * gained, lost, gained …, times must never run backwards, nothing may be missing, and every
  * backtrace must be the one that its thread had.
  *
- *   merge [PAIRS [no-floor|plain-enter|plain-leave|all-close]]
+ *   merge [PAIRS [no-watermark|plain-enter|plain-leave|all-close]]
  *
  * PAIRS: 1000000 unless said. The words show that the test can fail: plain-enter reads the time of
  * a loss without a fence, and some come out before the gain of the same block (the read runs ahead
@@ -40,12 +40,12 @@ static void ok(bool good, const char *sentence)
 /* ---- the host ---- */
 
 struct host {
-	struct board *board;
+	struct control_page *control;
 	struct producer_memory memory;
 	struct chunk *chunk;
 	struct process *process;
 	uint64_t pairs; /* for each thread */
-	bool no_floor, plain_enter, plain_leave, all_close;
+	bool no_watermark, plain_enter, plain_leave, all_close;
 	uint64_t pool; /* stack of free blocks: changes << 32 | 1 + first */
 	uint32_t next[BLOCKS];
 	uint32_t boxes[BOXES]; /* 1 + block, 0: empty */
@@ -125,15 +125,15 @@ static uint64_t move_stack(struct worker *worker, uint32_t *kept, uint32_t *fres
 
 static uint64_t read_clock(const struct worker *worker, bool plain)
 {
-	if (worker->host->board->clock != BOARD_CLOCK_COUNTER)
-		return producer_now(worker->host->board);
+	if (worker->host->control->clock != CONTROL_CLOCK_COUNTER)
+		return producer_now(worker->host->control);
 	return plain ? counter_read() : counter_read_ordered();
 }
 
-static void set_floor(struct worker *worker, uint64_t floor)
+static void set_watermark(struct worker *worker, uint64_t watermark)
 {
-	if (!worker->host->no_floor)
-		__atomic_store_n(&worker->producer.slot->floor, floor, __ATOMIC_RELEASE);
+	if (!worker->host->no_watermark)
+		__atomic_store_n(&worker->producer.slot->watermark, watermark, __ATOMIC_RELEASE);
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 }
 
@@ -142,9 +142,9 @@ static uint64_t enter_call(struct worker *worker, bool plain)
 {
 	uint64_t enter;
 
-	set_floor(worker, worker->last);
+	set_watermark(worker, worker->last);
 	enter = worker->last = read_clock(worker, plain);
-	set_floor(worker, enter);
+	set_watermark(worker, enter);
 	return enter;
 }
 
@@ -175,7 +175,7 @@ static void say_one(struct worker *worker, struct producer_call *call, bool clos
 static void say(struct worker *worker, struct producer_call *call)
 {
 	say_one(worker, call, true);
-	set_floor(worker, 0);
+	set_watermark(worker, 0);
 }
 
 static uint32_t gain(struct worker *worker)
@@ -185,7 +185,7 @@ static uint32_t gain(struct worker *worker)
 
 	while (!(block = take_block(worker->host)))
 		sched_yield();
-	set_floor(worker, enter);
+	set_watermark(worker, enter);
 	worker->last = read_clock(worker, worker->host->plain_leave);
 	say(worker, &(struct producer_call){ .hook = HOOK_malloc,
 					     .operation = OPERATION_ALLOC,
@@ -278,7 +278,7 @@ static void *work(void *argument)
 /* ---- the collector's side ---- */
 
 struct checker {
-	uint64_t events, moves, violations, backwards, late, wrong_frames, numbers, briefs;
+	uint64_t events, moves, violations, backwards, late, wrong_frames, numbers, fasts;
 	uint64_t last;
 	bool held[BLOCKS + 1];
 	uint64_t times[BLOCKS + 1]; /* of the event before */
@@ -356,29 +356,29 @@ static void check_event(void *context, void *owner, const struct merge_event *ev
  * The short way: as the whole record that it stands for. One in eight is refused, and comes the
  * long way then.
  */
-static bool check_brief(void *context, void *owner, const struct brief *brief)
+static bool check_fast(void *context, void *owner, const struct fast_call *fast)
 {
-	const struct record_short *record = brief->record;
+	const struct record_short *record = fast->record;
 	bool leaves = record->form & SHORT_LEAVES;
-	uint32_t lasted = brief->more ? brief->more->lasted : 0;
+	uint32_t lasted = fast->more ? fast->more->lasted : 0;
 	struct record_call call = { .record = record->record,
 				    .enter = record->record.time - (leaves ? lasted : 0),
 				    .leave = record->record.time + (leaves ? 0 : lasted),
-				    .call = brief->model->call,
+				    .call = fast->model->call,
 				    .object = record->object,
-				    .related = brief->related,
+				    .related = fast->related,
 				    .size = record->size,
-				    .part = brief->part,
-				    .operation = brief_operation(brief) };
+				    .part = fast->part,
+				    .operation = fast_operation(fast) };
 	struct merge_event event = { .record = &call.record,
 				     .time = record->record.time,
-				     .frames = brief->frames,
-				     .frame_count = brief->frame_count };
+				     .frames = fast->frames,
+				     .frame_count = fast->frame_count };
 	struct checker *checker = context;
 
-	if (!(brief->turn & 7))
+	if (!(fast->turn & 7))
 		return false;
-	checker->briefs++;
+	checker->fasts++;
 	check_event(context, owner, &event);
 	return true;
 }
@@ -397,8 +397,8 @@ static void host_init(struct host *host, uint64_t pairs)
 	struct error err;
 	int fd;
 
-	host->board = producer_board(&fd);
-	producer_make(&host->memory, host->board, 16, NULL, "merge");
+	host->control = producer_control(&fd);
+	producer_make(&host->memory, host->control, 16, NULL, "merge");
 	host->chunk = chunk_open(host->memory.fd, &host->memory.hello, &err);
 	host->pairs = pairs / THREADS;
 	host->running = THREADS;
@@ -410,9 +410,9 @@ static void run(struct host *host, struct checker *checker)
 {
 	static struct worker workers[THREADS];
 	struct merge_handler handler = { .event = check_event,
-					 .brief = check_brief,
+					 .fast = check_fast,
 					 .context = checker };
-	struct merge *merge = merge_create(host->board, &handler);
+	struct merge *merge = merge_create(host->control, &handler);
 	uint64_t begin = 0, numbers = 0, said = 0, moves = 0;
 	struct timespec now;
 
@@ -437,7 +437,7 @@ static void run(struct host *host, struct checker *checker)
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	printf("# %" PRIu64 " events (%" PRIu64 " in brief), %" PRIu64 " violations, %" PRIu64
 	       " late, %.0f ns an event\n",
-	       checker->events, checker->briefs, checker->violations, checker->late,
+	       checker->events, checker->fasts, checker->violations, checker->late,
 	       (double)((uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec - begin) /
 		       (double)checker->events);
 	ok(checker->events == said && checker->numbers == numbers && checker->moves == moves,
@@ -451,7 +451,7 @@ int main(int argc, char **argv)
 	static struct checker checker;
 	uint64_t pairs = argc > 1 ? strtoull(argv[1], NULL, 10) : 1000000;
 
-	host.no_floor = argc > 2 && !strcmp(argv[2], "no-floor");
+	host.no_watermark = argc > 2 && !strcmp(argv[2], "no-floor");
 	host.plain_enter = argc > 2 && !strcmp(argv[2], "plain-enter");
 	host.plain_leave = argc > 2 && !strcmp(argv[2], "plain-leave");
 	host.all_close = argc > 2 && !strcmp(argv[2], "all-close");

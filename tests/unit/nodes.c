@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "naming/atlas.h"
+#include "naming/address_space.h"
 #include "tests/lib/tap.h"
 #include "trace/registry.h"
 
@@ -143,7 +143,7 @@ static void limit_tests(void)
 }
 
 /* Places of a process are remembered; where mappings follow each other the call decides. */
-static void atlas_tests(void)
+static void space_tests(void)
 {
 	const struct trace_mapping low = { .from = 0x1000, .to = 0x2000, .path = "/a" };
 	const struct trace_mapping high = { .from = 0x8000, .to = 0x9000, .path = "/b" };
@@ -152,41 +152,41 @@ static void atlas_tests(void)
 	};
 	static const uint64_t frames[] = { 0x8010, 0x1010 };
 	struct registry registry, other;
-	struct atlas atlas;
+	struct address_space space;
 	const struct backtrace *backtrace;
 	const struct trace_node *first, *second, *third;
 
 	registry_init(&registry, 0);
-	atlas_init(&atlas);
+	space_init(&space);
 	backtrace = registry_backtrace(&registry, frames, NULL, 2);
-	first = atlas_backtrace(&atlas, backtrace, 5);
+	first = space_backtrace(&space, backtrace, 5);
 	ok(first->address == 0x8010 && first->caller->address == 0x1010,
 	   "what is not mapped keeps its address");
-	if (atlas_map(&atlas, &low) || atlas_map(&atlas, &high))
+	if (space_map(&space, &low) || space_map(&space, &high))
 		abort();
-	first = atlas_backtrace(&atlas, backtrace, 5);
-	ok(!strcmp(atlas_module_at(&atlas, first->address)->path, "/b"),
+	first = space_backtrace(&space, backtrace, 5);
+	ok(!strcmp(space_module_at(&space, first->address)->path, "/b"),
 	   "a mapping that has come counts at once");
-	if (atlas_map(&atlas, &late))
+	if (space_map(&space, &late))
 		abort();
-	second = atlas_backtrace(&atlas, backtrace, 15);
-	ok(!strcmp(atlas_module_at(&atlas, second->address)->path, "/c") &&
+	second = space_backtrace(&space, backtrace, 15);
+	ok(!strcmp(space_module_at(&space, second->address)->path, "/c") &&
 		   second->caller == first->caller,
 	   "so does one in the place of another, for that frame");
-	ok(atlas_backtrace(&atlas, backtrace, 5) == first,
+	ok(space_backtrace(&space, backtrace, 5) == first,
 	   "calls from before stay where they were");
-	ok(atlas_frames(&atlas, frames, 2, 15) == second, "frames of no trace have the same place");
-	atlas_rest(&atlas);
-	ok(atlas_backtrace(&atlas, backtrace, 15) == second, "what was given back is made again");
+	ok(space_frames(&space, frames, 2, 15) == second, "frames of no trace have the same place");
+	space_rest(&space);
+	ok(space_backtrace(&space, backtrace, 15) == second, "what was given back is made again");
 	registry_init(&other, 0);
-	third = atlas_backtrace(&atlas, registry_backtrace(&other, frames + 1, NULL, 1), 5);
-	ok(third == first->caller && atlas_backtrace(&atlas, backtrace, 5) == first,
+	third = space_backtrace(&space, registry_backtrace(&other, frames + 1, NULL, 1), 5);
+	ok(third == first->caller && space_backtrace(&space, backtrace, 5) == first,
 	   "frames of another trace are others, whatever their numbers");
-	third = atlas_backtrace(&atlas, registry_backtrace(&other, frames, NULL, 1), 5);
+	third = space_backtrace(&space, registry_backtrace(&other, frames, NULL, 1), 5);
 	ok(third->address == first->address && third != first && third->caller == &trace_no_node,
 	   "and need not lie where they do");
 	registry_free(&other);
-	atlas_free(&atlas);
+	space_free(&space);
 	registry_free(&registry);
 }
 
@@ -197,6 +197,6 @@ int main(void)
 	registry_tests();
 	memory_tests();
 	limit_tests();
-	atlas_tests();
+	space_tests();
 	return tap_end();
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Sheets, the ledger and what reports make of it, from events made by hand. */
+/* Tables, the ledger and what reports make of it, from events made by hand. */
 #include "postproc/report/report.h"
 
 #include <errno.h>
@@ -23,7 +23,7 @@ static struct {
 	struct report_run run;
 	const struct report *report;
 	void *state;
-	struct sheets sheets;
+	struct tables tables;
 	struct trace_process process;
 	struct resource_class classes[CLASSES];
 	struct function functions[HOOK_COUNT];
@@ -70,7 +70,7 @@ static void begin(const struct report *report)
 	summary_begin(&fake.run.summary, NULL);
 	fake.run.ledger = fake.run.summary->ledger;
 	must(report_begin(report, &fake.state, &fake.run, NULL));
-	sheets_init(&fake.sheets);
+	tables_init(&fake.tables);
 }
 
 static void begin_process(uint32_t pid)
@@ -98,13 +98,13 @@ static void end_process(void)
 static void end(void)
 {
 	summary_end(fake.run.summary, NULL);
-	fake.report->end(fake.state, &fake.sheets);
-	must(sheets_finish(&fake.sheets, NULL, 0, NULL));
+	fake.report->end(fake.state, &fake.tables);
+	must(tables_finish(&fake.tables, NULL, 0, NULL));
 }
 
 static void forget(void)
 {
-	sheets_free(&fake.sheets);
+	tables_free(&fake.tables);
 	report_destroy(fake.report, fake.state);
 	summary_free(fake.run.summary);
 }
@@ -148,19 +148,19 @@ static void lose(uint64_t object)
 	send(HOOK_free, MEMORY, CALL_TYPE_FREE, object, 0, 0);
 }
 
-/* The row of a place in a sheet, or NULL. column: where its backtrace stands. */
-static struct sheet_cell *row_of(enum sheet_id id, int place)
+/* The row of a place in a table, or NULL. column: where its backtrace stands. */
+static struct table_cell *row_of(enum table_id id, int place)
 {
-	const struct sheet *sheet = sheets_begin(&fake.sheets, id);
-	int column = sheet_column(&sheet->facts, "backtrace");
+	const struct table *table = tables_begin(&fake.tables, id);
+	int column = table_column(&table->facts, "backtrace");
 
-	for (size_t i = 0; i < sheet->rows.count; i++)
-		if (sheet->rows.items[i][column].backtrace->address == fake.frames[place].address)
-			return sheet->rows.items[i];
+	for (size_t i = 0; i < table->rows.count; i++)
+		if (table->rows.items[i][column].backtrace->address == fake.frames[place].address)
+			return table->rows.items[i];
 	return NULL;
 }
 
-static bool is(const struct sheet_cell *cell, uint64_t number)
+static bool is(const struct table_cell *cell, uint64_t number)
 {
 	if (cell->is_set && cell->number == number)
 		return true;
@@ -173,7 +173,7 @@ static bool is(const struct sheet_cell *cell, uint64_t number)
 
 static void test_peak(void)
 {
-	struct sheet_cell *row;
+	struct table_cell *row;
 
 	begin(&report_peak);
 	begin_process(100);
@@ -190,15 +190,15 @@ static void test_peak(void)
 	gain(1, 160, 0);
 	end_process();
 	end();
-	ok(row_of(SHEET_peak_sites, 0) == NULL,
+	ok(row_of(TABLE_peak_sites, 0) == NULL,
 	   "what had been given back before the peak is not in it");
-	row = row_of(SHEET_peak_sites, 1);
+	row = row_of(TABLE_peak_sites, 1);
 	ok(row && is(CELL(row, peak_sites, amount), 50), "what was given back after it is");
-	row = row_of(SHEET_peak_sites, 2);
+	row = row_of(TABLE_peak_sites, 2);
 	ok(row && is(CELL(row, peak_sites, amount), 120) && is(CELL(row, peak_sites, count), 1),
 	   "what made it is");
-	ok(row_of(SHEET_peak_sites, 3) == NULL, "what came later is not");
-	row = sheets_begin(&fake.sheets, SHEET_peaks)->rows.items[0];
+	ok(row_of(TABLE_peak_sites, 3) == NULL, "what came later is not");
+	row = tables_begin(&fake.tables, TABLE_peaks)->rows.items[0];
 	ok(is(CELL(row, peaks, amount), 170) && is(CELL(row, peaks, pid), 100),
 	   "the most is that of one process, and it is said which");
 	ok(is(CELL(row, peaks, time), 6000), "and when");
@@ -213,7 +213,7 @@ static void test_peak(void)
 	gain(2, 90, 1);
 	end_process();
 	end();
-	row = row_of(SHEET_peak_sites, 0);
+	row = row_of(TABLE_peak_sites, 0);
 	ok(row && is(CELL(row, peak_sites, amount), 30),
 	   "a later process with more takes its place");
 	forget();
@@ -223,7 +223,7 @@ static void test_peak(void)
 
 static void test_leaks(void)
 {
-	struct sheet_cell *row;
+	struct table_cell *row;
 
 	fake.options.suppression_files = (const char *const[]){ "none" };
 	fake.options.suppression_count = 1;
@@ -241,16 +241,16 @@ static void test_leaks(void)
 	gain(1, 60, 1);
 	end_process();
 	end();
-	ok(row_of(SHEET_leaks, 0) == NULL, "another gain of an object replaces the first");
-	row = row_of(SHEET_leaks, 1);
+	ok(row_of(TABLE_leaks, 0) == NULL, "another gain of an object replaces the first");
+	row = row_of(TABLE_leaks, 1);
 	ok(row && is(CELL(row, leaks, amount), 100) && is(CELL(row, leaks, count), 2) &&
 		   is(CELL(row, leaks, processes), 2),
 	   "the same place in two processes is one");
 	ok(row && is(CELL(row, leaks, age), 6000 - 1000), "its age is that of the oldest");
-	row = row_of(SHEET_leaks, 2);
+	row = row_of(TABLE_leaks, 2);
 	ok(row && is(CELL(row, leaks, amount), 1),
 	   "a lock that was taken twice and given back once is held");
-	row = sheets_begin(&fake.sheets, SHEET_leaks)->rows.items[2];
+	row = tables_begin(&fake.tables, TABLE_leaks)->rows.items[2];
 	ok(is(CELL(row, leaks, amount), 0x2000) && is(CELL(row, leaks, count), 2),
 	   "of a mapping, what was not given back");
 	forget();
@@ -260,7 +260,7 @@ static void test_leaks(void)
 
 static void test_temp(void)
 {
-	struct sheet_cell *row;
+	struct table_cell *row;
 
 	fake.options.within = 2;
 	begin(&report_temporary);
@@ -275,138 +275,138 @@ static void test_temp(void)
 	lose(4);
 	end_process();
 	end();
-	row = row_of(SHEET_temporary, 0);
+	row = row_of(TABLE_temporary, 0);
 	ok(row && is(CELL(row, temporary, temporary), 2) && is(CELL(row, temporary, bytes), 30),
 	   "what goes within two calls is temporary");
-	ok(row_of(SHEET_temporary, 1) == NULL, "within three it is not");
+	ok(row_of(TABLE_temporary, 1) == NULL, "within three it is not");
 	forget();
 	fake.options.within = 1;
 }
 
-/* ---- sheets ---- */
+/* ---- tables ---- */
 
-static void add_row(struct sheet *sheet, const char *class, uint32_t rank, uint64_t amount)
+static void add_row(struct table *table, const char *class, uint32_t rank, uint64_t amount)
 {
-	struct sheet_cell *row = sheet_add(sheet);
+	struct table_cell *row = table_add(table);
 
-	sheet_group(sheet, CELL(row, leaks, class), class, rank);
-	sheet_amount(CELL(row, leaks, amount), amount, true);
-	sheet_number(CELL(row, leaks, count), 1000 - amount);
+	table_group(table, CELL(row, leaks, class), class, rank);
+	table_amount(CELL(row, leaks, amount), amount, true);
+	table_number(CELL(row, leaks, count), 1000 - amount);
 }
 
-static void fill(struct sheets *sheets)
+static void fill(struct tables *tables)
 {
-	struct sheet *sheet = sheets_begin(sheets, SHEET_leaks);
+	struct table *table = tables_begin(tables, TABLE_leaks);
 
-	sheets_begin(sheets, SHEET_suppressed);
-	add_row(sheet, "fd", 4, 3);
-	add_row(sheet, "memory", 1, 10);
-	add_row(sheet, "memory", 1, 30);
-	add_row(sheet, "fd", 4, 5);
-	add_row(sheet, "memory", 1, 20);
+	tables_begin(tables, TABLE_suppressed);
+	add_row(table, "fd", 4, 3);
+	add_row(table, "memory", 1, 10);
+	add_row(table, "memory", 1, 30);
+	add_row(table, "fd", 4, 5);
+	add_row(table, "memory", 1, 20);
 }
 
-static bool are(const struct sheet *sheet, const uint64_t *amounts)
+static bool are(const struct table *table, const uint64_t *amounts)
 {
-	for (size_t i = 0; i < sheet->rows.count; i++)
-		if (!is(CELL(sheet->rows.items[i], leaks, amount), amounts[i]))
+	for (size_t i = 0; i < table->rows.count; i++)
+		if (!is(CELL(table->rows.items[i], leaks, amount), amounts[i]))
 			return false;
 	return true;
 }
 
-static void test_sheets(void)
+static void test_tables(void)
 {
-	struct sheets sheets;
-	struct sheet *sheet;
+	struct tables tables;
+	struct table *table;
 	struct error err;
 
-	sheets_init(&sheets);
-	fill(&sheets);
-	must(sheets_finish(&sheets, NULL, 2, &err));
-	sheet = sheets_begin(&sheets, SHEET_leaks);
-	ok(are(sheet, (const uint64_t[]){ 30, 20, 10, 5, 3 }),
+	tables_init(&tables);
+	fill(&tables);
+	must(tables_finish(&tables, NULL, 2, &err));
+	table = tables_begin(&tables, TABLE_leaks);
+	ok(are(table, (const uint64_t[]){ 30, 20, 10, 5, 3 }),
 	   "groups by rank, and rows of each by their column, the largest first");
-	ok(sheet->groups.count == 2 && sheet->groups.items[0].shown == 2 &&
-		   sheet->groups.items[0].count == 3 && sheet->groups.items[1].shown == 2,
+	ok(table->groups.count == 2 && table->groups.items[0].shown == 2 &&
+		   table->groups.items[0].count == 3 && table->groups.items[1].shown == 2,
 	   "of each group the first are shown");
-	ok(is(CELL(sheet->groups.items[0].sums, leaks, amount), 60) &&
-		   is(CELL(sheet->groups.items[0].rest, leaks, amount), 10),
+	ok(is(CELL(table->groups.items[0].sums, leaks, amount), 60) &&
+		   is(CELL(table->groups.items[0].rest, leaks, amount), 10),
 	   "sums are of all rows, and of those that are not shown");
-	sheets_free(&sheets);
+	tables_free(&tables);
 
-	fill(&sheets);
-	must(sheets_finish(&sheets, "count", 0, &err));
-	sheet = sheets_begin(&sheets, SHEET_leaks);
-	ok(are(sheet, (const uint64_t[]){ 10, 20, 30, 3, 5 }), "another column sorts otherwise");
-	sheets_free(&sheets);
+	fill(&tables);
+	must(tables_finish(&tables, "count", 0, &err));
+	table = tables_begin(&tables, TABLE_leaks);
+	ok(are(table, (const uint64_t[]){ 10, 20, 30, 3, 5 }), "another column sorts otherwise");
+	tables_free(&tables);
 
-	fill(&sheets);
-	ok(sheets_finish(&sheets, "nonsense", 0, &err) == -EINVAL, "unless no sheet has it");
-	sheets_free(&sheets);
+	fill(&tables);
+	ok(tables_finish(&tables, "nonsense", 0, &err) == -EINVAL, "unless no sheet has it");
+	tables_free(&tables);
 }
 
 /* Two calls; one of them reads the same wherever it was made. */
-static const char *read_call(void *user, const struct sheet *sheet, const struct sheet_cell *row)
+static const char *read_call(void *user, const struct table *table, const struct table_cell *row)
 {
 	(void)user;
-	(void)sheet;
+	(void)table;
 	return CELL(row, allocations, bytes)->number % 2 ? "odd" : "even";
 }
 
-static struct sheet_cell *add_hot(struct sheet *sheet, const char *class, uint64_t calls,
+static struct table_cell *add_hot(struct table *table, const char *class, uint64_t calls,
 				  uint64_t bytes)
 {
 	static const struct trace_node backtrace = { 0 };
-	struct sheet_cell *row = sheet_add(sheet);
+	struct table_cell *row = table_add(table);
 
-	sheet_group(sheet, CELL(row, allocations, class), class, *class == 'f');
-	sheet_number(CELL(row, allocations, calls), calls);
-	sheet_percent(CELL(row, allocations, share), calls, 10);
-	sheet_number(CELL(row, allocations, bytes), bytes);
-	sheet_average(CELL(row, allocations, average), bytes, calls);
-	sheet_backtrace(CELL(row, allocations, backtrace), &backtrace);
+	table_group(table, CELL(row, allocations, class), class, *class == 'f');
+	table_number(CELL(row, allocations, calls), calls);
+	table_percent(CELL(row, allocations, share), calls, 10);
+	table_number(CELL(row, allocations, bytes), bytes);
+	table_average(CELL(row, allocations, average), bytes, calls);
+	table_backtrace(CELL(row, allocations, backtrace), &backtrace);
 	return row;
 }
 
 static void test_fold(void)
 {
-	struct sheets sheets;
-	struct sheet *sheet;
-	struct sheet_cell *first;
+	struct tables tables;
+	struct table *table;
+	struct table_cell *first;
 	struct error err;
 
-	sheets_init(&sheets);
-	sheet = sheets_begin(&sheets, SHEET_allocations);
-	add_hot(sheet, "memory", 3, 30);
-	first = add_hot(sheet, "memory", 2, 21);
-	add_hot(sheet, "memory", 2, 99);
-	add_hot(sheet, "fd", 3, 3);
-	must(sheets_finish(&sheets, NULL, 1, &err));
-	must(sheets_fold(&sheets, NULL, 1, read_call, NULL, &err));
-	ok(sheet->rows.count == 3 && sheet->rows.items[0] == first,
+	tables_init(&tables);
+	table = tables_begin(&tables, TABLE_allocations);
+	add_hot(table, "memory", 3, 30);
+	first = add_hot(table, "memory", 2, 21);
+	add_hot(table, "memory", 2, 99);
+	add_hot(table, "fd", 3, 3);
+	must(tables_finish(&tables, NULL, 1, &err));
+	must(tables_fold(&tables, NULL, 1, read_call, NULL, &err));
+	ok(table->rows.count == 3 && table->rows.items[0] == first,
 	   "rows of a group that read the same are one, which stands where it belongs");
 	ok(is(CELL(first, allocations, calls), 4) && is(CELL(first, allocations, bytes), 120) &&
 		   is(CELL(first, allocations, share), 4000),
 	   "it has their sums");
 	ok(is(CELL(first, allocations, average), 29), "the average of all");
 	ok(CELL(first, allocations, backtrace)->weight == 2, "and how many they were");
-	ok(sheet->groups.count == 2 && sheet->groups.items[0].count == 2 &&
-		   is(CELL(sheet->groups.items[0].sums, allocations, bytes), 150) &&
-		   is(CELL(sheet->groups.items[0].rest, allocations, bytes), 30),
+	ok(table->groups.count == 2 && table->groups.items[0].count == 2 &&
+		   is(CELL(table->groups.items[0].sums, allocations, bytes), 150) &&
+		   is(CELL(table->groups.items[0].rest, allocations, bytes), 30),
 	   "the group's sums are as before, and what is not shown is less");
-	sheets_free(&sheets);
+	tables_free(&tables);
 }
 
 static void test_table(void)
 {
 	bool is_sorted_by_own = true, is_text_first = true;
 
-	for (int i = 0; i < SHEET_ID_COUNT; i++) {
-		struct sheet_facts facts = sheet_facts((enum sheet_id)i);
+	for (int i = 0; i < TABLE_ID_COUNT; i++) {
+		struct table_facts facts = table_facts((enum table_id)i);
 
-		is_sorted_by_own &= !*facts.by || sheet_column(&facts, facts.by) >= 0;
+		is_sorted_by_own &= !*facts.by || table_column(&facts, facts.by) >= 0;
 		for (unsigned j = 1; j < facts.column_count; j++)
-			is_text_first &= facts.columns[j].kind != SHEET_GROUP;
+			is_text_first &= facts.columns[j].kind != TABLE_GROUP;
 	}
 	ok(is_sorted_by_own, "every sheet is sorted by a column of its own");
 	ok(is_text_first, "nothing but a first column is a group");
@@ -417,25 +417,25 @@ static void test_table(void)
 
 /* ---- many rows ---- */
 
-static void add_many(struct sheets *sheets)
+static void add_many(struct tables *tables)
 {
 	enum { ROWS = 200000 };
-	struct sheet *sheet = sheets_begin(sheets, SHEET_allocations);
+	struct table *table = tables_begin(tables, TABLE_allocations);
 
 	/* Of each number of calls there are several, in groups that come by turns. */
 	for (uint64_t i = 0; i < ROWS; i++)
-		add_hot(sheet, i % 3 ? "memory" : "fd", i * 7919 % 50021, i);
+		add_hot(table, i % 3 ? "memory" : "fd", i * 7919 % 50021, i);
 }
 
-static bool are_same(const struct sheet_cell *one, const struct sheet_cell *two)
+static bool are_same(const struct table_cell *one, const struct table_cell *two)
 {
 	return one->is_set == two->is_set && one->number == two->number;
 }
 
-static bool are_same_groups(const struct sheet *all, const struct sheet *few, size_t top)
+static bool are_same_groups(const struct table *all, const struct table *few, size_t top)
 {
 	for (size_t g = 0; g < all->groups.count; g++) {
-		const struct sheet_group *one = &all->groups.items[g], *two = &few->groups.items[g];
+		const struct table_group *one = &all->groups.items[g], *two = &few->groups.items[g];
 
 		if (strcmp(one->name, two->name) || one->count != two->count ||
 		    one->shown != two->shown || one->shown != top ||
@@ -460,23 +460,23 @@ static void test_bound(void)
 	static const char *const orders[] = { NULL, "bytes" };
 
 	for (int i = 0; i < 2; i++) {
-		struct sheets all, few;
+		struct tables all, few;
 		struct error err;
 
-		sheets_init(&all);
-		sheets_init(&few);
-		sheets_bound(&few, orders[i], TOP);
+		tables_init(&all);
+		tables_init(&few);
+		tables_bound(&few, orders[i], TOP);
 		add_many(&all);
 		add_many(&few);
 		ok(few.list[0].rows.count < all.list[0].rows.count / 4 &&
 			   few.pool.total < all.pool.total / 4,
 		   "rows that will not be read are not kept");
-		must(sheets_finish(&all, orders[i], TOP, &err));
-		must(sheets_finish(&few, orders[i], TOP, &err));
+		must(tables_finish(&all, orders[i], TOP, &err));
+		must(tables_finish(&few, orders[i], TOP, &err));
 		ok(are_same_groups(&all.list[0], &few.list[0], TOP),
 		   "what is printed, its sums and those of the others are as if they were");
-		sheets_free(&all);
-		sheets_free(&few);
+		tables_free(&all);
+		tables_free(&few);
 	}
 }
 
@@ -491,8 +491,8 @@ static long peak_kib(void)
 }
 
 /*
- * Places that leak, from their calls to a sheet's first rows. Kept for each is a site, a block that
- * is held, a place, a tally and a node; the rows of a whole sheet would be 208 bytes more.
+ * Places that leak, from their calls to a table's first rows. Kept for each is a site, a block that
+ * is held, a place, a tally and a node; the rows of a whole table would be 208 bytes more.
  */
 static void leak_much(void)
 {
@@ -504,7 +504,7 @@ static void leak_much(void)
 	fake.options.suppression_files = (const char *const[]){ "none" };
 	fake.options.suppression_count = 1;
 	begin(&report_leaks);
-	sheets_bound(&fake.sheets, NULL, TOP);
+	tables_bound(&fake.tables, NULL, TOP);
 	for (uint32_t i = 0; i < MANY; i++) {
 		nodes[i] = (struct trace_node){ &trace_no_node, 0x1000 + i, 1, i + 1 };
 		backtraces[i] = (struct backtrace){ .id = i, .count = 1, .node = &nodes[i] };
@@ -518,7 +518,7 @@ static void leak_much(void)
 	end();
 	printf("# %ld bytes a place\n", (peak_kib() - before) * 1024 / MANY);
 	fflush(stdout);
-	if (sheets_begin(&fake.sheets, SHEET_leaks)->groups.items[0].count != MANY ||
+	if (tables_begin(&fake.tables, TABLE_leaks)->groups.items[0].count != MANY ||
 	    peak_kib() - before > (long)MANY * BYTES_A_PLACE / 1024)
 		_exit(1);
 	forget();
@@ -586,24 +586,24 @@ static void test_touched(void)
 	const struct trace_node frame = { &trace_no_node, 0x1010, 1, 1 };
 	struct trace_mapping mapping = { .from = 0x1000, .to = 0x2000, .path = "a" };
 	struct touched touched = { 0 };
-	struct atlas atlas;
+	struct address_space space;
 	clock_t begun = clock();
 
-	atlas_init(&atlas);
-	must(atlas_map(&atlas, &mapping));
+	space_init(&space);
+	must(space_map(&space, &mapping));
 	for (uint32_t i = 0; i < PROCESSES; i++) {
 		struct backtrace backtrace = { .id = i, .count = 1, .node = &frame };
 		struct event event = { .backtrace = &backtrace, .index = 1 };
 
 		touched_event(&touched, &event);
 		touched_event(&touched, &event);
-		touched_process(&touched, &atlas);
+		touched_process(&touched, &space);
 	}
-	ok(touched_events(&touched, atlas.module_list.items[0]) == 2 * PROCESSES,
+	ok(touched_events(&touched, space.module_list.items[0]) == 2 * PROCESSES,
 	   "every event of every process is counted once");
 	ok(clock() - begun < 2 * CLOCKS_PER_SEC, "in a time that grows as they do");
 	touched_free(&touched);
-	atlas_free(&atlas);
+	space_free(&space);
 }
 
 int main(void)
@@ -613,7 +613,7 @@ int main(void)
 	test_peak();
 	test_leaks();
 	test_temp();
-	test_sheets();
+	test_tables();
 	test_fold();
 	test_bound();
 	test_table();

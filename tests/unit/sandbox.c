@@ -20,7 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/modest.h"
+#include "base/resource_limits.h"
 #include "base/sanitized.h"
 #include "tests/lib/tap.h"
 
@@ -137,14 +137,14 @@ static bool threads(void)
 }
 
 /* Whether a child can, in a sandbox with this wish (NULL: in none). */
-static bool can(bool (*try)(void), const struct sandbox_wish *wish)
+static bool can(bool (*try)(void), const struct sandbox_options *options)
 {
 	pid_t pid = fork();
 	int status = 0;
 
 	if (pid == 0) {
-		if (wish)
-			sandbox_enter(wish);
+		if (options)
+			sandbox_enter(options);
 		_exit(try() ? 0 : 1);
 	}
 	waitpid(pid, &status, 0);
@@ -171,7 +171,7 @@ static const struct {
 
 static void test_refused(unsigned walls)
 {
-	const struct sandbox_wish none = { 0 };
+	const struct sandbox_options none = { 0 };
 
 	for (size_t i = 0; i < sizeof(tries) / sizeof(tries[0]); i++) {
 		if (!(walls & tries[i].wall))
@@ -208,7 +208,7 @@ static bool forget(enum sandbox_wall wall)
 /* In a child without one wall: whether that is told, and all others hold. */
 static bool holds_without(enum sandbox_wall missing, unsigned walls)
 {
-	const struct sandbox_wish none = { 0 };
+	const struct sandbox_options none = { 0 };
 	pid_t pid = fork();
 	int status = 0;
 	bool holds;
@@ -254,7 +254,7 @@ static bool is_bounded(void)
 {
 	struct rlimit memory = { 0 }, core = { 0 }, time = { 0 };
 
-	modest_begin();
+	resource_limits_begin();
 	getrlimit(RLIMIT_AS, &memory);
 	getrlimit(RLIMIT_CORE, &core);
 	getrlimit(RLIMIT_CPU, &time);
@@ -264,8 +264,8 @@ static bool is_bounded(void)
 
 int main(void)
 {
-	const struct sandbox_wish none = { 0 }, writer = { .writable = { directory } },
-				  parent = { .may_start = true };
+	const struct sandbox_options none = { 0 }, writer = { .writable = { directory } },
+				     parent = { .may_start = true };
 	unsigned walls = sandbox_probe();
 	int lines = 0, fd;
 
@@ -287,16 +287,16 @@ int main(void)
 	test_missing(walls);
 	ok(can(reads, &none), "files are read");
 	if (walls & SANDBOX_FILES)
-		ok(!can(reads, &(struct sandbox_wish){ .opens_nothing = true }),
+		ok(!can(reads, &(struct sandbox_options){ .opens_nothing = true }),
 		   "no file is read by a process that wishes to open none");
-	ok(can(unpacks, &(struct sandbox_wish){ .opens_nothing = true }),
+	ok(can(unpacks, &(struct sandbox_options){ .opens_nothing = true }),
 	   "a process that opens no files has files in memory");
-	ok(!can(writes_existing, &(struct sandbox_wish){ .opens_nothing = true }),
+	ok(!can(writes_existing, &(struct sandbox_options){ .opens_nothing = true }),
 	   "a process that opens no files writes none");
 	ok(can(opens_nothing, &none), "/dev/null is written");
 	ok(can(unpacks, &none), "and unpacked in memory");
 	ok(can(threads, &none), "and there may be threads");
-	ok(!can(grows, &none) && can(grows, &(struct sandbox_wish){ .may_grow = true }),
+	ok(!can(grows, &none) && can(grows, &(struct sandbox_options){ .may_grow = true }),
 	   "what is open grows without a bound if wished for");
 	ok(can(makes_file, &writer) && can(writes_existing, &writer),
 	   "a directory is written to if wished for");

@@ -26,11 +26,13 @@ static void ok(bool good, const char *sentence)
 static void path_is(const char *out, bool first, const char *program, const char *expected)
 {
 	struct sink_place place;
-	struct sink_wish wish = { .place = &place, .first = first, .program = program, .pid = 77 };
+	struct sink_options options = {
+		.place = &place, .first = first, .program = program, .pid = 77
+	};
 	char path[512], sentence[700];
 
 	sink_place_open(&place, out, NULL);
-	if (!sink_path(&wish, path, sizeof(path)))
+	if (!sink_path(&options, path, sizeof(path)))
 		strcpy(path, "(none)");
 	snprintf(sentence, sizeof(sentence), "'%s' is written to %s", out, expected);
 	if (strcmp(path, expected))
@@ -80,18 +82,18 @@ static void test_names(void)
 static int put(const char *out, bool force, const char *text, struct error *err)
 {
 	struct sink_place place;
-	struct sink_wish wish = { .place = &place,
-				  .force = force,
-				  .first = true,
-				  .inherited = -1,
-				  .program = "prog",
-				  .pid = 77 };
+	struct sink_options options = { .place = &place,
+					.force = force,
+					.first = true,
+					.inherited = -1,
+					.program = "prog",
+					.pid = 77 };
 	struct sink sink;
 	size_t written;
 	int ret = sink_place_open(&place, out, err);
 
 	if (ret == 0)
-		ret = sink_open(&sink, &wish, err);
+		ret = sink_open(&sink, &options, err);
 	sink_place_close(&place);
 	if (ret < 0)
 		return ret;
@@ -146,12 +148,12 @@ static void test_failures(void)
 {
 	struct error err = { 0 };
 	struct sink_place place = place_of("locked");
-	struct sink_wish wish = { .place = &place,
-				  .force = true,
-				  .first = true,
-				  .inherited = -1,
-				  .program = "prog",
-				  .pid = 1 };
+	struct sink_options options = { .place = &place,
+					.force = true,
+					.first = true,
+					.inherited = -1,
+					.program = "prog",
+					.pid = 1 };
 	struct sink sink;
 
 	ok(put("/dev/full", false, "x", &err) == -ENOSPC &&
@@ -164,7 +166,7 @@ static void test_failures(void)
 	place = place_of("locked");
 	ok(put("fd:x", false, "x", &err) == -EINVAL, "a descriptor must be a number");
 	ok(put("fd:999", false, "x", &err) == -EBADF, "and open");
-	ok(sink_open(&sink, &wish, &err) == 0 && put("locked", true, "x", &err) == -EBUSY,
+	ok(sink_open(&sink, &options, &err) == 0 && put("locked", true, "x", &err) == -EBUSY,
 	   "two collectors do not write one file");
 	sink_close(&sink, &err);
 	signal(SIGPIPE, SIG_IGN);
@@ -174,12 +176,14 @@ static void test_failures(void)
 static void test_lock(void)
 {
 	struct sink_place place = place_of("busy");
-	struct sink_wish wish = { .place = &place, .first = true, .inherited = -1, .program = "p" };
+	struct sink_options options = {
+		.place = &place, .first = true, .inherited = -1, .program = "p"
+	};
 	struct error err = { 0 };
 	struct sink sink;
 	int fd;
 
-	sink_open(&sink, &wish, &err);
+	sink_open(&sink, &options, &err);
 	fd = open("busy", O_RDONLY);
 	ok(flock(fd, LOCK_SH | LOCK_NB) < 0, "a file is locked while it is written");
 	sink_close(&sink, &err);
@@ -247,7 +251,9 @@ static void test_lock_that_moves(void)
 static void test_cut(void)
 {
 	struct sink_place place = place_of("small");
-	struct sink_wish wish = { .place = &place, .first = true, .inherited = -1, .program = "p" };
+	struct sink_options options = {
+		.place = &place, .first = true, .inherited = -1, .program = "p"
+	};
 	struct rlimit before, limit;
 	struct error err = { 0 };
 	struct sink sink;
@@ -260,7 +266,7 @@ static void test_cut(void)
 	limit = before;
 	limit.rlim_cur = 600;
 	signal(SIGXFSZ, SIG_IGN);
-	sink_open(&sink, &wish, &err);
+	sink_open(&sink, &options, &err);
 	setrlimit(RLIMIT_FSIZE, &limit);
 	ret = sink_write(&sink, bytes, sizeof(bytes), &written, &err);
 	setrlimit(RLIMIT_FSIZE, &before);
@@ -282,7 +288,9 @@ static void put_file(const char *name, const char *text)
 static void test_next(void)
 {
 	struct sink_place place = place_of("kept");
-	struct sink_wish wish = { .place = &place, .first = true, .inherited = -1, .program = "p" };
+	struct sink_options options = {
+		.place = &place, .first = true, .inherited = -1, .program = "p"
+	};
 	struct error err = { 0 };
 	struct sink_next next;
 	struct sink sink;
@@ -293,7 +301,7 @@ static void test_next(void)
 	snprintf(foreign, sizeof(foreign), "kept.next-%d-0", (int)getpid());
 	put_file(foreign, "of the user");
 	put_file("kept.next", "of the user, too");
-	sink_open(&sink, &wish, &err);
+	sink_open(&sink, &options, &err);
 	sink_write(&sink, "old", 3, &written, &err);
 	before = open("kept", O_RDONLY);
 	ret = sink_make_next(&sink, &next, &err);
@@ -338,7 +346,9 @@ static void test_command(void)
 static void test_zstd(void)
 {
 	struct sink_place place = place_of("p.zst");
-	struct sink_wish wish = { .place = &place, .first = true, .inherited = -1, .program = "p" };
+	struct sink_options options = {
+		.place = &place, .first = true, .inherited = -1, .program = "p"
+	};
 	struct error err = { 0 };
 	struct sink sink;
 	char packed[4096], plain[64];
@@ -348,7 +358,7 @@ static void test_zstd(void)
 	size_t written;
 	FILE *file;
 
-	sink_open(&sink, &wish, &err);
+	sink_open(&sink, &options, &err);
 	sink_write(&sink, "first", 5, &written, &err);
 	sink_write(&sink, "second", 6, &written, &err);
 	file = fopen("p.zst", "r");

@@ -40,7 +40,7 @@ static bool starves(void *context, void *owner, int32_t thread, uint64_t *ran_ns
 
 static void say(struct producer *producer)
 {
-	uint64_t now = producer_now(producer->board);
+	uint64_t now = producer_now(producer->control);
 
 	producer_publish(
 		producer_fill(producer, &(struct producer_call){ .hook = HOOK_open,
@@ -61,7 +61,7 @@ static void go_on(struct merge *merge, int ms)
 	}
 }
 
-static void test_floor(void)
+static void test_watermark(void)
 {
 	struct facts facts = { .is_starving = true };
 	struct merge_handler handler = { .event = count, .starves = starves, .context = &facts };
@@ -69,12 +69,12 @@ static void test_floor(void)
 	struct producer_memory memory;
 	struct error err;
 	int fd;
-	struct board *board = producer_board(&fd);
-	struct merge *merge = merge_create(board, &handler);
+	struct control_page *control = producer_control(&fd);
+	struct merge *merge = merge_create(control, &handler);
 	struct process *process = merge_add(merge, NULL, &user);
 	struct chunk *chunk;
 
-	producer_make(&memory, board, 8, NULL, "starves");
+	producer_make(&memory, control, 8, NULL, "starves");
 	chunk = chunk_open(memory.fd, &memory.hello, &err);
 	merge_add_chunk(process, chunk);
 	producer_attach(&one, &memory);
@@ -83,7 +83,7 @@ static void test_floor(void)
 	say(&other);
 	go_on(merge, 50);
 	ok(facts.events == 2, "what is published is handed out");
-	__atomic_store_n(&one.slot->floor, producer_now(board), __ATOMIC_RELEASE);
+	__atomic_store_n(&one.slot->watermark, producer_now(control), __ATOMIC_RELEASE);
 	say(&other);
 	go_on(merge, 100);
 	ok(facts.events == 2, "a thread that is about to publish holds the others back");
@@ -92,7 +92,7 @@ static void test_floor(void)
 	facts.ran_ns = 50000000;
 	go_on(merge, 200);
 	ok(facts.events == 3, "but not if it has run meanwhile, and published nothing");
-	__atomic_store_n(&one.slot->floor, producer_now(board), __ATOMIC_RELEASE);
+	__atomic_store_n(&one.slot->watermark, producer_now(control), __ATOMIC_RELEASE);
 	say(&other);
 	facts.is_starving = false;
 	go_on(merge, 400);
@@ -159,14 +159,14 @@ static void count_slowly(void *context, void *owner, const struct merge_event *e
 	share->last = event->time;
 }
 
-static void fill_share(struct share *share, struct merge *merge, struct board *board,
+static void fill_share(struct share *share, struct merge *merge, struct control_page *control,
 		       struct merge_user *of)
 {
 	struct error err;
 
 	share->is_in_order = true;
 	share->process = merge_add(merge, share, of);
-	producer_make(&share->memory, board, 8, NULL, "share");
+	producer_make(&share->memory, control, 8, NULL, "share");
 	merge_add_chunk(share->process, chunk_open(share->memory.fd, &share->memory.hello, &err));
 	for (int i = 0; i < 2; i++)
 		producer_attach(&share->producers[i], &share->memory);
@@ -181,12 +181,12 @@ static void test_shares(void)
 	struct merge_handler handler = { .event = count_slowly };
 	static struct share shares[3];
 	int fd;
-	struct board *board = producer_board(&fd);
-	struct merge *merge = merge_create(board, &handler);
+	struct control_page *control = producer_control(&fd);
+	struct merge *merge = merge_create(control, &handler);
 
-	fill_share(&shares[0], merge, board, &owner);
-	fill_share(&shares[1], merge, board, &other);
-	fill_share(&shares[2], merge, board, &other);
+	fill_share(&shares[0], merge, control, &owner);
+	fill_share(&shares[1], merge, control, &other);
+	fill_share(&shares[2], merge, control, &other);
 	merge_round(merge);
 	ok(shares[0].events == EACH && !merge_has_more(shares[0].process),
 	   "a round hands out all that the owner's process has");
@@ -221,18 +221,19 @@ static void count_one(void *context, void *owner, const struct merge_event *even
 }
 
 /* One thread is in the middle of a record for ever, the other one goes on. */
-static void begin_waiting(struct share *share, struct merge *merge, struct board *board,
+static void begin_waiting(struct share *share, struct merge *merge, struct control_page *control,
 			  struct merge_user *of)
 {
 	struct error err;
 
 	share->process = merge_add(merge, share, of);
-	producer_make(&share->memory, board, 8, NULL, "waits");
+	producer_make(&share->memory, control, 8, NULL, "waits");
 	merge_add_chunk(share->process, chunk_open(share->memory.fd, &share->memory.hello, &err));
 	for (int i = 0; i < 2; i++)
 		producer_attach(&share->producers[i], &share->memory);
 	merge_round(merge);
-	__atomic_store_n(&share->producers[0].slot->floor, producer_now(board), __ATOMIC_RELEASE);
+	__atomic_store_n(&share->producers[0].slot->watermark, producer_now(control),
+			 __ATOMIC_RELEASE);
 }
 
 static void test_memory(void)
@@ -246,15 +247,15 @@ static void test_memory(void)
 	uint32_t most = 0;
 	uint64_t handed_out = 0;
 	int fd;
-	struct board *board = producer_board(&fd);
-	struct merge *merge = merge_create(board, &handler);
+	struct control_page *control = producer_control(&fd);
+	struct merge *merge = merge_create(control, &handler);
 
 	merge->batches_most = BATCHES;
 	for (int i = 0; i < CROWD; i++) {
 		others[i].is_bounded = true;
-		begin_waiting(&shares[i], merge, board, &others[i]);
+		begin_waiting(&shares[i], merge, control, &others[i]);
 	}
-	begin_waiting(&shares[CROWD], merge, board, &owner);
+	begin_waiting(&shares[CROWD], merge, control, &owner);
 	for (int turn = 0; turn < 40; turn++) {
 		uint32_t sum = 0;
 
@@ -284,7 +285,7 @@ int main(void)
 {
 	test_shares();
 	test_memory();
-	test_floor();
+	test_watermark();
 	test_threads();
 	return tap_end();
 }

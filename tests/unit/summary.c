@@ -616,7 +616,7 @@ static void test_processes(void)
 }
 
 /* The same file at another address, and another file where one was unloaded. */
-static void test_atlas(void)
+static void test_space(void)
 {
 	const struct trace_mapping first = { .from = 0x1000,
 					     .to = 0x2000,
@@ -641,22 +641,22 @@ static void test_atlas(void)
 	const struct backtrace near = { .count = 1, .node = &here };
 	const struct backtrace far = { .count = 1, .node = &there };
 	const struct trace_node *before, *after;
-	struct atlas atlas;
+	struct address_space space;
 
-	atlas_init(&atlas);
-	atlas_map(&atlas, &first);
-	atlas_map(&atlas, &other);
-	before = atlas_backtrace(&atlas, &near, 5);
-	after = atlas_backtrace(&atlas, &near, 15);
+	space_init(&space);
+	space_map(&space, &first);
+	space_map(&space, &other);
+	before = space_backtrace(&space, &near, 5);
+	after = space_backtrace(&space, &near, 15);
 	ok(before != after, "an address counts by what was mapped there at the time");
-	ok_text(atlas_module_at(&atlas, after->address)->path, "/lib/b", "the later module");
-	atlas_begin_process(&atlas);
-	atlas_map(&atlas, &moved);
-	ok(atlas_backtrace(&atlas, &far, 5) == before,
+	ok_text(space_module_at(&space, after->address)->path, "/lib/b", "the later module");
+	space_begin_process(&space);
+	space_map(&space, &moved);
+	ok(space_backtrace(&space, &far, 5) == before,
 	   "a module has one place, wherever processes map it");
-	number(atlas_backtrace(&atlas, &near, 5)->address, 0x1010,
+	number(space_backtrace(&space, &near, 5)->address, 0x1010,
 	       "an address in no mapping stays as it is");
-	atlas_free(&atlas);
+	space_free(&space);
 }
 
 static void test_top(void)
@@ -857,7 +857,7 @@ int main(void)
 	test_exec();
 	test_lifetime();
 	test_processes();
-	test_atlas();
+	test_space();
 	test_top();
 	test_human();
 	test_names();

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef COLLECT_FAST_PATH_H
+#define COLLECT_FAST_PATH_H
+
+/*
+ * A call of the fast path: a short record (arena.h) in its order of time. The merge hands it to the
+ * stream where nothing has to wait, and the encoder to htr.c. It has all facts of a whole record;
+ * most calls are written this way and never become a record, an event or a packet.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "arena.h"
+
+struct fast_call {
+	const struct record_short *record; /* the values that the record leaves out, but for call
+					      and frame, which it has */
+	const struct record_model *model;  /* what it leaves out; call and frame are its own */
+	uint64_t pthread;
+	int32_t thread;
+	uint64_t related;
+	uint8_t part;
+	const struct short_more *more; /* NULL: all its values are 0 */
+	const uint64_t *values;	       /* the arguments, a copy of our own */
+	const uint64_t *frames;	       /* innermost first */
+	uint32_t frame_count;
+	/*
+	 * How many outer frames are the same as in the previous call, if that was the previous turn
+	 * of the same memory of backtraces. memory NULL: not known.
+	 */
+	uint32_t kept;
+	const void *memory;
+	uint64_t turn;
+};
+
+static inline uint8_t fast_operation(const struct fast_call *fast)
+{
+	return fast->record->form & SHORT_OPERATION;
+}
+
+static inline bool fast_has_arguments(const struct fast_call *fast)
+{
+	return fast->more && (fast->more->numbers | fast->more->text);
+}
+
+/* errno or another reason of the failure; 0: it did not fail */
+static inline uint8_t fast_error(const struct fast_call *fast)
+{
+	return fast->more ? fast->more->error : 0;
+}
+
+/* enum call_flag */
+static inline uint8_t fast_flags(const struct fast_call *fast)
+{
+	return fast->model->flags | (fast_error(fast) ? CALL_FAILED : 0);
+}
+
+static inline uint8_t fast_moment(const struct fast_call *fast)
+{
+	return fast->record->form & SHORT_LEAVES ? MOMENT_LEAVE : MOMENT_ENTER;
+}
+
+#endif

@@ -1,0 +1,821 @@
+/* SPDX-License-Identifier: MIT */
+#include "collect/listener.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "process/maps.h"
+#include "process/proc.h"
+#include "contract.h"
+
+#ifndef SO_PEERPIDFD
+#define SO_PEERPIDFD 77 /* Linux 6.5 */
+#endif
+
+/* A connection that has not sent its message yet. The list is in the order of arrival. */
+struct visitor {
+	struct visitor *next;
+	int connection, pidfd;
+	pid_t pid;
+	uid_t uid;
+	const char *doubt; /* as in struct guest */
+	bool is_stranger;  /* the process that now has its pid does not belong to the run */
+};
+
+#define VISITORS_MOST 256 /* connections of the owner, and of all other users together; … */
+#define VISITORS_USER 64  /* … of each other user */
+#define OTHERS_TURN   64  /* connections of other users that are accepted in one turn */
+#define CROWD	      128 /* waiting guests and ended processes, from which on newcomers wait */
+/*
+ * waiting guests of a user other than the owner; users whose ids have the same remainder share it
+ */
+#define GUESTS_USER   512
+#define SAYINGS_USER  16384
+#define USERS	      256
+#define CLOSINGS_MOST 8
+#define EVENTS_MOST   16      /* that epoll_wait() returns at once */
+#define PAUSE_NS      2000000 /* between two turns of the thread */
+#define NOBODY	      65534   /* kernel/sys.c, overflowuid */
+#define LIMIT_COMFORT 64      /* with fewer descriptors there are only the necessary ones */
+
+struct listener {
+	struct shared *shared;
+	int epoll;
+	int by_name, by_path, by_guest; /* listening sockets */
+	int path;			/* O_PATH descriptor of by_path */
+	/* closed when no other descriptor is left, to accept a connection */
+	int reserve[2];
+	bool is_tight;	     /* too few descriptors for a thread */
+	bool sees_all_users; /* each user has a distinct uid here */
+	uid_t owner;
+	uint32_t noticed, guest_count;
+	pthread_mutex_t lock; /* guards all members below, and serve() */
+	struct visitor *visitors;
+	struct guest *first, **last;
+	uint32_t waiting_of[USERS]; /* waiting guests, by uid */
+	uint32_t crowd[2];	    /* of the owner, and of other users: atomic */
+	uint64_t turned_away;	    /* atomic */
+};
+
+/* ---- opening ---- */
+
+static int listen_on(const struct sockaddr_un *address, socklen_t size)
+{
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), on = 1;
+
+	if (fd < 0)
+		return -errno;
+	setsockopt(fd, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on));
+	if (bind(fd, (const struct sockaddr *)address, size) < 0 || listen(fd, INT_MAX) < 0) {
+		int number = errno;
+
+		close(fd);
+		return -number;
+	}
+	return fd;
+}
+
+static int listen_by_name(const char *session)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	/* abstract: the name begins with a NUL, and its length is explicit */
+	int length = snprintf(address.sun_path + 1, sizeof(address.sun_path) - 1, "%s%s",
+			      CONTROL_SOCKET_PREFIX, session);
+
+	return listen_on(&address,
+			 (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length));
+}
+
+/*
+ * Binds a socket in a directory and removes its name at once: programs reach it by our descriptor
+ * in /proc. Programs of other users may connect, too, if they have the path.
+ */
+static bool listen_in(struct listener *listener, const char *directory)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+
+	if (snprintf(address.sun_path, sizeof(address.sun_path), "%s/.%s%s", directory,
+		     CONTROL_SOCKET_PREFIX,
+		     listener->shared->session) >= (int)sizeof(address.sun_path))
+		return false;
+	listener->by_path = listen_on(&address, sizeof(address));
+	if (listener->by_path < 0)
+		return false;
+	chmod(address.sun_path, 0666);
+	listener->path = open(address.sun_path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	unlink(address.sun_path);
+	if (listener->path >= 0)
+		return true;
+	close(listener->by_path);
+	listener->by_path = -1;
+	return false;
+}
+
+static void listen_by_path(struct listener *listener)
+{
+	static const char *const directories[] = { "/dev/shm", "/tmp", "/var/tmp", "." };
+
+	for (size_t i = 0; i < sizeof(directories) / sizeof(directories[0]); i++)
+		if (listen_in(listener, directories[i]))
+			return;
+}
+
+static void watch_socket(struct listener *listener, int fd)
+{
+	struct epoll_event event = { .events = EPOLLIN, .data.fd = fd };
+
+	if (listener->epoll >= 0 && fd >= 0)
+		epoll_ctl(listener->epoll, EPOLL_CTL_ADD, fd, &event);
+}
+
+/*
+ * A new connection needs two descriptors: the connection itself and the memory that comes with it.
+ */
+static bool take_reserve(struct listener *listener)
+{
+	for (int i = 0; i < 2; i++)
+		if (listener->reserve[i] < 0)
+			listener->reserve[i] = open("/dev/null", O_RDWR | O_CLOEXEC);
+	return listener->reserve[0] >= 0 && listener->reserve[1] >= 0;
+}
+
+static void give_reserve(struct listener *listener)
+{
+	for (int i = 0; i < 2; i++) {
+		if (listener->reserve[i] >= 0)
+			close(listener->reserve[i]);
+		listener->reserve[i] = -1;
+	}
+}
+
+/*
+ * Listens by the same abstract name in the network namespace of the process that is attached to,
+ * since a socket belongs to the namespace in which it was made. Does nothing if it is our own
+ * namespace, or if we may not enter it.
+ */
+static void listen_in_network_of(struct listener *listener, int32_t pid)
+{
+	char path[64];
+	struct stat ours, theirs;
+	cleanup_fd int own = -1, guest = -1;
+
+	snprintf(path, sizeof(path), "/proc/%d/ns/net", (int)pid);
+	guest = open(path, O_RDONLY | O_CLOEXEC);
+	own = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+	if (guest < 0 || own < 0 || fstat(own, &ours) || fstat(guest, &theirs) ||
+	    ours.st_ino == theirs.st_ino || setns(guest, CLONE_NEWNET))
+		return;
+	listener->by_guest = listen_by_name(listener->shared->session);
+	/* a process that could enter the namespace can also return */
+	while (setns(own, CLONE_NEWNET) && errno == EINTR)
+		;
+}
+
+/* Opens the socket by path and starts watching, if there are descriptors enough. */
+static void open_comfort(struct listener *listener)
+{
+	struct rlimit limit;
+
+	listener->is_tight =
+		getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < LIMIT_COMFORT;
+	if (listener->is_tight) {
+		give_reserve(listener);
+		return;
+	}
+	listen_by_path(listener);
+	listener->epoll = epoll_create1(EPOLL_CLOEXEC);
+	watch_socket(listener, listener->by_name);
+	watch_socket(listener, listener->by_path);
+	watch_socket(listener, listener->by_guest);
+}
+
+/*
+ * Whether we are in the initial user namespace. In others, users without a mapping all have the uid
+ * of nobody.
+ */
+static bool sees_all_users(void)
+{
+	cleanup_file FILE *map = fopen("/proc/self/uid_map", "re");
+	unsigned first, outside, count;
+
+	return map && fscanf(map, "%u %u %u", &first, &outside, &count) == 3 && !first &&
+	       !outside && count == UINT32_MAX;
+}
+
+struct listener *listener_open(struct shared *shared, struct error *err)
+{
+	struct listener *listener = calloc(1, sizeof(*listener));
+
+	if (!listener) {
+		error_system(err, ENOMEM, "cannot open the socket");
+		return NULL;
+	}
+	listener->shared = shared;
+	listener->last = &listener->first;
+	listener->owner = geteuid();
+	listener->sees_all_users = sees_all_users();
+	listener->by_path = listener->by_guest = listener->path = listener->epoll = -1;
+	listener->reserve[0] = listener->reserve[1] = -1;
+	pthread_mutex_init(&listener->lock, NULL);
+	listener->by_name = listen_by_name(shared->session);
+	if (listener->by_name < 0 || !take_reserve(listener)) {
+		error_system(err, listener->by_name < 0 ? -listener->by_name : errno,
+			     "cannot open the socket");
+		free(listener);
+		return NULL;
+	}
+	if (shared->control->guest)
+		listen_in_network_of(listener, shared->control->guest);
+	open_comfort(listener);
+	shared->control->listener = listener->path;
+	return listener;
+}
+
+void listener_descriptors(const struct listener *listener, int descriptors[LISTENER_DESCRIPTORS])
+{
+	descriptors[0] = listener->epoll;
+	descriptors[1] = listener->by_name;
+	descriptors[2] = listener->by_path;
+	descriptors[3] = listener->path;
+	descriptors[4] = listener->reserve[0];
+	descriptors[5] = listener->reserve[1];
+	descriptors[6] = listener->by_guest;
+}
+
+/* ---- guests ---- */
+
+static void wake(struct listener *listener)
+{
+	shared_wake(&listener->shared->control->sleeping);
+}
+
+static void hand_over(int connection, const char *bytes, size_t size, int fd)
+{
+	char control[CMSG_SPACE(sizeof(int))] = { 0 };
+	struct iovec part = { .iov_base = (char *)(uintptr_t)bytes, .iov_len = size };
+	struct msghdr message = { .msg_iov = &part,
+				  .msg_iovlen = 1,
+				  .msg_control = control,
+				  .msg_controllen = sizeof(control) };
+	struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+
+	header->cmsg_level = SOL_SOCKET;
+	header->cmsg_type = SCM_RIGHTS;
+	header->cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(header), &fd, sizeof(fd));
+	sendmsg(connection, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+/*
+ * Sends the control page by an open file description of its own. The flock by which a process shows
+ * that it is attached belongs to the description, and a lock in ours would outlive the process.
+ */
+static void give_control(const struct listener *listener, int connection)
+{
+	cleanup_fd int own = shared_description(listener->shared);
+
+	hand_over(connection, "h", 1, own >= 0 ? own : listener->shared->fd);
+}
+
+bool listener_is_owner(const struct listener *listener, uid_t uid)
+{
+	return uid == 0 || uid == listener->owner;
+}
+
+static bool knows_secret(const struct listener *listener, uint64_t contract,
+			 const uint64_t secret[2])
+{
+	const struct control_page *control = listener->shared->control;
+
+	return contract == CONTRACT_HASH && secret[0] == control->secret[0] &&
+	       secret[1] == control->secret[1];
+}
+
+/*
+ * Whether a message, which was only peeked at, is for us. Messages of strangers are never received:
+ * their descriptors are not installed here, and go with the connection.
+ */
+static bool is_message(const struct listener *listener, const struct guest *guest, size_t size)
+{
+	if (size == sizeof(guest->hello))
+		return knows_secret(listener, guest->hello.contract, guest->hello.secret);
+	return size == sizeof(guest->request) &&
+	       knows_secret(listener, guest->request.contract, guest->request.secret);
+}
+
+_Static_assert(sizeof(struct arena_hello) != sizeof(struct control_request),
+	       "messages are told apart by their size");
+
+static uint32_t closings; /* that are under way */
+
+static void *close_one(void *argument)
+{
+	close((int)(intptr_t)argument);
+	__atomic_sub_fetch(&closings, 1, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+/*
+ * Closes a descriptor that a program sent. Closing a file may wait for its file system, which may
+ * be a program (FUSE) that never answers. So only memory is closed here, and all else by a thread.
+ */
+static void close_foreign(int fd)
+{
+	pthread_t thread;
+
+	if (fd < 0)
+		return;
+	if (fcntl(fd, F_GET_SEALS) >= 0) {
+		close(fd);
+		return;
+	}
+	__atomic_add_fetch(&closings, 1, __ATOMIC_RELAXED);
+	if (pthread_create(&thread, NULL, close_one, (void *)(intptr_t)fd) == 0)
+		pthread_detach(thread);
+}
+
+/*
+ * Returns the first descriptor that came with a message, or -1; the sender's pid, or 0, in *sender.
+ */
+static int take_control(struct msghdr *message, pid_t *sender)
+{
+	int memory = -1;
+
+	*sender = 0;
+	for (struct cmsghdr *header = CMSG_FIRSTHDR(message); header;
+	     header = CMSG_NXTHDR(message, header)) {
+		size_t count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+		struct ucred credentials;
+
+		if (header->cmsg_level != SOL_SOCKET)
+			continue;
+		if (header->cmsg_type == SCM_CREDENTIALS &&
+		    header->cmsg_len >= CMSG_LEN(sizeof(credentials))) {
+			memcpy(&credentials, CMSG_DATA(header), sizeof(credentials));
+			*sender = credentials.pid;
+		}
+		if (header->cmsg_type != SCM_RIGHTS)
+			continue;
+		for (size_t i = 0; i < count; i++) {
+			int fd;
+
+			memcpy(&fd, CMSG_DATA(header) + i * sizeof(fd), sizeof(fd));
+			if (memory < 0)
+				memory = fd;
+			else
+				close_foreign(fd);
+		}
+	}
+	return memory;
+}
+
+/*
+ * Receives a visitor's message. Returns its length, or 0 or less if there is none (not yet:
+ * -EAGAIN).
+ */
+static ssize_t listen_to(const struct listener *listener, struct visitor *visitor,
+			 struct guest *guest)
+{
+	char control[CMSG_SPACE(4 * sizeof(int)) + CMSG_SPACE(sizeof(struct ucred))];
+	size_t room = sizeof(*guest) - offsetof(struct guest, hello);
+	struct iovec part = { .iov_base = &guest->hello, .iov_len = room };
+	struct msghdr message = { .msg_iov = &part,
+				  .msg_iovlen = 1,
+				  .msg_control = control,
+				  .msg_controllen = sizeof(control) };
+	ssize_t got =
+		recv(visitor->connection, &guest->hello, room, MSG_PEEK | MSG_TRUNC | MSG_DONTWAIT);
+	pid_t sender;
+
+	if (got < 0)
+		return -errno;
+	if (!is_message(listener, guest, (size_t)got) ||
+	    (__atomic_load_n(&closings, __ATOMIC_ACQUIRE) >= CLOSINGS_MOST &&
+	     !listener_is_owner(listener, visitor->uid)))
+		return 0;
+	got = recvmsg(visitor->connection, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+	if (got < 0)
+		return -errno;
+	guest->memory = take_control(&message, &sender);
+	if (sender && sender != visitor->pid)
+		visitor->doubt = "another process sent its message than had connected";
+	return got;
+}
+
+void listener_crowd(struct listener *listener, uid_t uid, int more)
+{
+	uint32_t *bits = &listener->shared->control->crowded;
+	bool is_owner = listener_is_owner(listener, uid);
+	uint32_t bit = is_owner ? CROWD_OF_OWNER : CROWD_OF_OTHERS;
+	uint32_t crowd = __atomic_add_fetch(&listener->crowd[!is_owner], more, __ATOMIC_RELAXED);
+
+	if (crowd >= CROWD)
+		__atomic_or_fetch(bits, bit, __ATOMIC_RELAXED);
+	else if (crowd < CROWD / 2 && __atomic_load_n(bits, __ATOMIC_RELAXED) & bit)
+		__atomic_and_fetch(bits, ~bit, __ATOMIC_RELAXED);
+}
+
+void listener_attend(struct listener *listener, const struct guest *guest)
+{
+	__atomic_sub_fetch(&listener->waiting_of[guest->uid % USERS], 1, __ATOMIC_RELAXED);
+	listener_crowd(listener, guest->uid, -1);
+}
+
+uint64_t listener_turned_away(struct listener *listener)
+{
+	return __atomic_exchange_n(&listener->turned_away, 0, __ATOMIC_RELAXED);
+}
+
+/* Whether the guest is refused because `most` guests of its user wait already. */
+static bool is_turned_away(struct listener *listener, uid_t uid, uint32_t most)
+{
+	if (listener_is_owner(listener, uid) ||
+	    __atomic_load_n(&listener->waiting_of[uid % USERS], __ATOMIC_RELAXED) < most)
+		return false;
+	__atomic_add_fetch(&listener->turned_away, 1, __ATOMIC_RELAXED);
+	return true;
+}
+
+static void add_guest(struct listener *listener, struct guest *guest)
+{
+	__atomic_add_fetch(&listener->waiting_of[guest->uid % USERS], 1, __ATOMIC_RELAXED);
+	listener_crowd(listener, guest->uid, 1);
+	*listener->last = guest;
+	listener->last = &guest->next;
+	__atomic_add_fetch(&listener->guest_count, 1, __ATOMIC_RELEASE);
+}
+
+/* Makes the visitor a guest. True: its connection and descriptors belong to the guest now. */
+static bool let_in(struct listener *listener, struct visitor *visitor, struct guest *guest,
+		   size_t size)
+{
+	guest->pid = visitor->pid;
+	guest->uid = visitor->uid;
+	guest->doubt = visitor->doubt;
+	guest->pidfd = guest->connection = -1;
+	if (guest->memory >= 0) {
+		if (size != sizeof(guest->hello) ||
+		    is_turned_away(listener, guest->uid, GUESTS_USER))
+			return false;
+		guest->pidfd = visitor->pidfd;
+		/* of no interest for a control request, where only the user counts */
+		if (visitor->is_stranger && !guest->doubt)
+			guest->doubt = "the process that has its number by now is not of the run";
+		visitor->pidfd = -1;
+		add_guest(listener, guest);
+		return true;
+	}
+	if (size != sizeof(guest->request))
+		return false;
+	if (guest->request.command == CONTROL_CONTROL) {
+		give_control(listener, visitor->connection);
+		return false;
+	}
+	if (is_turned_away(listener, guest->uid, SAYINGS_USER))
+		return false;
+	/* a program that only reports something gets no answer and holds no descriptor of ours */
+	if (guest->request.command != CONTROL_LEFT_OUT) {
+		guest->connection = visitor->connection;
+		visitor->connection = -1;
+	}
+	add_guest(listener, guest);
+	return true;
+}
+
+/* Returns true when nothing more is expected from this visitor. */
+static bool receive(struct listener *listener, struct visitor *visitor)
+{
+	struct guest *guest = calloc(1, sizeof(*guest));
+	ssize_t got;
+
+	if (!guest)
+		return true;
+	guest->memory = -1;
+	got = listen_to(listener, visitor, guest);
+	if (got > 0 && let_in(listener, visitor, guest, (size_t)got))
+		return true;
+	close_foreign(guest->memory);
+	free(guest);
+	return got != -EAGAIN && got != -EINTR;
+}
+
+static void forget(struct visitor **at)
+{
+	struct visitor *visitor = *at;
+
+	*at = visitor->next;
+	/*
+	 * close() also removes it from epoll; a guest's connection was taken and is answered later
+	 */
+	if (visitor->connection >= 0)
+		close(visitor->connection);
+	if (visitor->pidfd >= 0)
+		close(visitor->pidfd);
+	free(visitor);
+}
+
+/*
+ * In the order of arrival: a process that executes another program has sent its message before that
+ * program connects.
+ */
+static void hear_all(struct listener *listener)
+{
+	struct visitor **at = &listener->visitors;
+
+	while (*at) {
+		if (receive(listener, *at))
+			forget(at);
+		else
+			at = &(*at)->next;
+	}
+}
+
+/*
+ * As hear_all(), but only for connections of this user and of owners, so that a crowd of other
+ * users costs this one nothing.
+ */
+static void hear_user(struct listener *listener, uid_t uid)
+{
+	struct visitor **at = &listener->visitors;
+
+	while (*at) {
+		bool concerns = (*at)->uid == uid || listener_is_owner(listener, (*at)->uid);
+
+		if (concerns && receive(listener, *at))
+			forget(at);
+		else
+			at = &(*at)->next;
+	}
+}
+
+/*
+ * Before Linux 6.5 the pidfd has to be opened by pid, which another process may have by now: only a
+ * process that maps the control page belongs to the run.
+ */
+static void open_pidfd(const struct listener *listener, struct visitor *visitor)
+{
+	socklen_t size = sizeof(visitor->pidfd);
+
+	if (getsockopt(visitor->connection, SOL_SOCKET, SO_PEERPIDFD, &visitor->pidfd, &size) ==
+		    0 ||
+	    visitor->pid <= 0)
+		return;
+	visitor->pidfd = (int)syscall(SYS_pidfd_open, visitor->pid, 0);
+	if (visitor->pidfd >= 0 &&
+	    !maps_have(visitor->pid, listener->shared->device, listener->shared->inode))
+		visitor->is_stranger = true;
+}
+
+/* Accepts a connection. If all descriptors are in use, the reserve makes room for it. */
+static int accept_one(struct listener *listener, int socket)
+{
+	int connection = accept4(socket, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+	if (connection >= 0 || errno != EMFILE || listener->reserve[0] < 0)
+		return connection;
+	give_reserve(listener);
+	return accept4(socket, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+}
+
+/* Watches the connection if its message has not arrived yet. */
+static void watch_visitor(struct listener *listener, int connection)
+{
+	for (const struct visitor *visitor = listener->visitors; visitor; visitor = visitor->next)
+		if (visitor->connection == connection)
+			watch_socket(listener, connection);
+}
+
+/*
+ * Makes room for a new connection. Any program can connect and send nothing, so the oldest one has
+ * to go if there are too many. Each user has a share, so that no user keeps others out.
+ */
+static void make_place(struct listener *listener, uid_t uid)
+{
+	bool is_owner = listener_is_owner(listener, uid);
+	struct visitor **first = NULL, **first_of_user = NULL;
+	unsigned count = 0, count_of_user = 0;
+
+	for (struct visitor **at = &listener->visitors; *at; at = &(*at)->next) {
+		if (listener_is_owner(listener, (*at)->uid) != is_owner)
+			continue;
+		first = first ? first : at;
+		count++;
+		if ((*at)->uid != uid)
+			continue;
+		first_of_user = first_of_user ? first_of_user : at;
+		count_of_user++;
+	}
+	if (!is_owner && count_of_user >= VISITORS_USER)
+		forget(first_of_user);
+	else if (count >= VISITORS_MOST)
+		forget(first);
+}
+
+static void add_visitor(struct listener *listener, struct visitor *visitor)
+{
+	struct visitor **at = &listener->visitors;
+
+	hear_user(listener, visitor->uid);
+	make_place(listener, visitor->uid);
+	while (*at)
+		at = &(*at)->next;
+	*at = visitor;
+}
+
+/*
+ * Accepts the next connection. False: there is none. others: counts connections of users other than
+ * the owner.
+ */
+static bool welcome(struct listener *listener, int socket, unsigned *others)
+{
+	int connection = socket < 0 ? -1 : accept_one(listener, socket), on = 1;
+	struct visitor *visitor;
+	struct ucred peer;
+	socklen_t size = sizeof(peer);
+
+	if (connection < 0)
+		return false;
+	setsockopt(connection, SOL_SOCKET, SO_PASSCRED, &on, sizeof(on));
+	visitor = calloc(1, sizeof(*visitor));
+	if (!visitor || getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0) {
+		free(visitor);
+		close(connection);
+		return true;
+	}
+	*visitor = (struct visitor){
+		.connection = connection, .pidfd = -1, .pid = peer.pid, .uid = peer.uid
+	};
+	*others += !listener_is_owner(listener, peer.uid);
+	if (peer.pid <= 0)
+		visitor->doubt =
+			"it is in a namespace of processes that the collector does not see";
+	else if (!listener->sees_all_users && peer.uid == NOBODY)
+		visitor->doubt = "its user has no number where the collector is";
+	if (listener->reserve[0] >= 0)
+		open_pidfd(listener, visitor);
+	add_visitor(listener, visitor);
+	hear_user(listener, peer.uid);
+	watch_visitor(listener, connection);
+	return true;
+}
+
+/* Returns whether more connections may wait, which arrive faster than they are accepted. */
+static bool serve(struct listener *listener)
+{
+	unsigned others = 0;
+
+	pthread_mutex_lock(&listener->lock);
+	hear_all(listener);
+	while (others < OTHERS_TURN && (welcome(listener, listener->by_name, &others) ||
+					welcome(listener, listener->by_path, &others) ||
+					welcome(listener, listener->by_guest, &others)))
+		;
+	if (!listener->is_tight)
+		take_reserve(listener);
+	pthread_mutex_unlock(&listener->lock);
+	return others >= OTHERS_TURN;
+}
+
+struct guest *listener_take(struct listener *listener, bool *has_more)
+{
+	struct guest *guests;
+
+	*has_more = serve(listener);
+	pthread_mutex_lock(&listener->lock);
+	guests = listener->first;
+	listener->first = NULL;
+	listener->last = &listener->first;
+	__atomic_store_n(&listener->guest_count, 0, __ATOMIC_RELEASE);
+	pthread_mutex_unlock(&listener->lock);
+	return guests;
+}
+
+bool listener_has_guests(const struct listener *listener)
+{
+	return __atomic_load_n(&listener->guest_count, __ATOMIC_ACQUIRE) != 0;
+}
+
+bool listener_is_unwatched(const struct listener *listener)
+{
+	return listener->epoll < 0;
+}
+
+void listener_answer(struct guest *guest, const char *text)
+{
+	if (guest->connection < 0)
+		return;
+	send(guest->connection, text, strlen(text) + 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+void listener_answer_with(struct guest *guest, const char *text, int fd)
+{
+	if (guest->connection >= 0)
+		hand_over(guest->connection, text, strlen(text) + 1, fd);
+}
+
+void listener_dismiss(struct guest *guest)
+{
+	close_foreign(guest->memory);
+	if (guest->pidfd >= 0)
+		close(guest->pidfd);
+	if (guest->connection >= 0)
+		close(guest->connection);
+	free(guest);
+}
+
+/* ---- the thread ---- */
+
+/*
+ * epoll's data for a pidfd. Not the descriptor itself, whose number may have been reused by then.
+ */
+#define PROCESS_ENDED UINT64_MAX
+
+/*
+ * The thread pauses after each turn. A process that connects or ends during the pause does not wake
+ * the thread, which would cost a short process time; and serving several at once is cheaper.
+ */
+static void *keep(void *argument)
+{
+	static const struct timespec pause = { .tv_nsec = PAUSE_NS };
+	struct listener *listener = argument;
+	struct epoll_event events[EVENTS_MOST];
+
+	for (;;) {
+		int count = epoll_wait(listener->epoll, events, EVENTS_MOST, -1);
+		bool has_visitors = false;
+
+		if (count < 0 && errno != EINTR)
+			return NULL;
+		for (int i = 0; i < count; i++) {
+			if (events[i].data.u64 == PROCESS_ENDED)
+				__atomic_store_n(&listener->noticed, 1, __ATOMIC_RELEASE);
+			else
+				has_visitors = true;
+		}
+		if (has_visitors)
+			serve(listener);
+		if (count > 0)
+			wake(listener);
+		if (count < EVENTS_MOST)
+			nanosleep(&pause, NULL);
+	}
+}
+
+int listener_start(struct listener *listener, struct error *err)
+{
+	pthread_t thread;
+	sigset_t all, before;
+	int ret;
+
+	if (listener->epoll < 0)
+		return 0;
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, &before);
+	ret = pthread_create(&thread, NULL, keep, listener);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (ret)
+		return error_system(err, ret, "cannot start a thread");
+	pthread_detach(thread);
+	return 0;
+}
+
+void listener_watch(struct listener *listener, int pidfd)
+{
+	/* EPOLLONESHOT: reported once; closing the descriptor ends the watch */
+	struct epoll_event event = { .events = EPOLLIN | EPOLLONESHOT, .data.u64 = PROCESS_ENDED };
+
+	epoll_ctl(listener->epoll, EPOLL_CTL_ADD, pidfd, &event);
+}
+
+bool listener_noticed(struct listener *listener)
+{
+	return __atomic_exchange_n(&listener->noticed, 0, __ATOMIC_ACQUIRE);
+}
+
+void listener_close(struct listener *listener)
+{
+	/* not freed: the thread may be answering a request, and the program ends now */
+	if (listener->by_name >= 0)
+		shutdown(listener->by_name, SHUT_RDWR);
+	if (listener->by_path >= 0)
+		shutdown(listener->by_path, SHUT_RDWR);
+	if (listener->by_guest >= 0)
+		shutdown(listener->by_guest, SHUT_RDWR);
+}

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: MIT */
+#include "collect/collect_parts.h"
+#include "notes.h"
+
+#include "base/cleanup.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+/* reading PSS makes the kernel walk all pages of the process: not for shorter intervals */
+#define SAMPLE_PSS_MS 100
+
+#define CATCH_UP_NS	 (300 * MS)
+#define CATCH_UP_STEP_NS 100000
+
+/* time: position of the note in the stream. The time of the sample is one of its values. */
+static void say_sample(struct collector *collector, struct member *member, uint64_t time)
+{
+	struct sample *sample = collector->sample;
+	int64_t interval = collector->settings.sample_system;
+
+	if (!sample || !member->watch.our_pid)
+		return;
+	sample_process(sample, member->watch.our_pid, interval >= SAMPLE_PSS_MS);
+	stream_note(member->stream, &(struct encode_note){ .name = NOTE_SAMPLE,
+							   .values = sample->values,
+							   .count = sample->count,
+							   .time = time });
+}
+
+void collect_sample_begin(struct collector *collector, struct member *member, uint64_t time)
+{
+	if (collector->sample)
+		sample_machine(collector->sample, ticks_clock_ns());
+	say_sample(collector, member, time);
+}
+
+void collect_sample(struct collector *collector, uint64_t now_ns)
+{
+	uint64_t interval = (uint64_t)collector->settings.sample_system * MS;
+
+	if (!collector->sample || now_ns - collector->sampled_ns < interval)
+		return;
+	collector->sampled_ns = now_ns;
+	sample_machine(collector->sample, now_ns);
+	for (uint32_t i = 0; i < collector->count; i++) {
+		struct member *member = collector->active[i];
+
+		if (member->phase == PHASE_ALIVE)
+			say_sample(collector, member,
+				   merge_limit(collector->merge, member->process));
+	}
+}
+
+/* Writes a note to all streams, after the events that were handed out and before those to come. */
+static void say_everywhere(struct collector *collector, const char *name, const char *value_name,
+			   const char *value)
+{
+	const struct wire_value pair = { value_name, value };
+
+	for (uint32_t i = 0; i < collector->count; i++) {
+		struct member *member = collector->active[i];
+		struct encode_note note = { .name = name, .values = &pair, .count = 1 };
+
+		if (member->phase == PHASE_CLOSING)
+			continue;
+		note.time = merge_limit(collector->merge, member->process);
+		stream_note(member->stream, &note);
+	}
+}
+
+static void say_recording(struct collector *collector, bool on)
+{
+	say_everywhere(collector, NOTE_RECORDING, "state", on ? "on" : "off");
+}
+
+/*
+ * Stops recording before the note, and resumes it after the note: all events are between the notes.
+ */
+static void pause_run(struct collector *collector, bool paused)
+{
+	struct control_page *control = collector->shared.control;
+
+	if ((collector->paused & 1) == paused)
+		return;
+	if (!paused)
+		say_recording(collector, true);
+	__atomic_store_n(&control->paused, ++collector->paused, __ATOMIC_SEQ_CST);
+	shared_futex_wake(&control->paused);
+	if (paused)
+		merge_round(collector->merge);
+	if (paused)
+		say_recording(collector, false);
+}
+
+void collect_toggle(struct collector *collector)
+{
+	uint32_t count = 0;
+
+	if (!collector->settings.toggle_signal)
+		return;
+	for (uint32_t i = 0; i < collector->count; i++) {
+		struct member *member = collector->active[i];
+		uint32_t toggles;
+
+		/* a toggle pauses the whole run: a program of another user may not do that */
+		if (member->phase == PHASE_CLOSING || member->doubt ||
+		    !listener_is_owner(collector->listener, member->user->uid))
+			continue;
+		toggles = __atomic_load_n(&member->chunks[0]->head->toggles, __ATOMIC_ACQUIRE);
+		count += toggles - member->toggles;
+		member->toggles = toggles;
+	}
+	/*
+	 * an even number of toggles restores the state: at most one change, or one and its reverse
+	 */
+	if (count > 2)
+		count = 2 - count % 2;
+	while (count--)
+		pause_run(collector, !(collector->paused & 1));
+}
+
+#define LEFT_OUT_MAX 16u /* bytes of the line with the number of paths that did not fit */
+
+/* Paths, each followed by a newline. */
+struct answer {
+	char text[CONTROL_ANSWER_MAX];
+	size_t used;
+	unsigned left_out;
+};
+
+/* Adds the present path of a stream's file. */
+static void add_path(struct answer *answer, const struct sink *sink)
+{
+	char link[32], path[PATH_MAX];
+	ssize_t length;
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", sink->fd);
+	length = readlink(link, path, sizeof(path));
+	if (!sink->regular || length <= 0)
+		return;
+	if (answer->left_out ||
+	    answer->used + (size_t)length + 2 > sizeof(answer->text) - LEFT_OUT_MAX) {
+		answer->left_out++;
+		return;
+	}
+	memcpy(answer->text + answer->used, path, (size_t)length);
+	memcpy(answer->text + answer->used + length, "\n", 2);
+	answer->used += (size_t)length + 1;
+}
+
+/* Whether all events published before a time were handed out. */
+static bool has_caught_up(const struct collector *collector, uint64_t time)
+{
+	for (uint32_t i = 0; i < collector->count; i++) {
+		const struct member *member = collector->active[i];
+
+		if (member->phase == PHASE_ALIVE &&
+		    merge_limit(collector->merge, member->process) < time)
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Waits for the present: a user who asks for a snapshot has seen what the program did up to then,
+ * and expects it in the snapshot. A thread that was stopped in the middle of a call is not waited
+ * for longer than the merge waits.
+ */
+static void catch_up(struct collector *collector)
+{
+	const struct timespec step = { .tv_nsec = CATCH_UP_STEP_NS };
+	uint64_t asked = ticks_now(collector->shared.control->clock);
+	uint64_t until_ns = ticks_clock_ns() + CATCH_UP_NS;
+
+	merge_round(collector->merge);
+	while (!has_caught_up(collector, asked) && ticks_clock_ns() < until_ns) {
+		nanosleep(&step, NULL);
+		merge_round(collector->merge);
+	}
+}
+
+static void flush_streams(struct collector *collector, int32_t pid, struct answer *answer)
+{
+	catch_up(collector);
+	if (collector->bundle)
+		add_path(answer, bundle_sink(collector->bundle));
+	/* the path of the named process first, then those of the others */
+	for (int named = 1; named >= 0; named--)
+		for (uint32_t i = 0; i < collector->count; i++) {
+			struct member *member = collector->active[i];
+
+			if (member->phase == PHASE_CLOSING ||
+			    named != (member->watch.our_pid == pid && !member->doubt))
+				continue;
+			collect_say_waiting(collector, member);
+			collect_schedule_say(collector, member);
+			stream_sync(member->stream);
+			if (!collector->bundle)
+				add_path(answer, &member->stream->sink);
+		}
+}
+
+static void tell_files(struct collector *collector, struct guest *guest)
+{
+	cleanup_free struct answer *answer = calloc(1, sizeof(*answer));
+
+	if (!answer)
+		return;
+	flush_streams(collector, guest->request.pid, answer);
+	if (answer->left_out)
+		snprintf(answer->text + answer->used, LEFT_OUT_MAX, "+%u\n", answer->left_out);
+	listener_answer(guest, answer->text);
+}
+
+/*
+ * Answers with the pid and a pidfd of the process of a stream, if the kernel confirmed its
+ * identity. The answer is empty for a process that has ended.
+ */
+static void tell_process(const struct collector *collector, struct guest *guest)
+{
+	uint32_t number = (uint32_t)strtoul(guest->request.text, NULL, 10);
+	const struct member *member = NULL;
+	char text[128] = "";
+
+	for (uint32_t i = 0; !member && i < collector->count; i++)
+		if (collector->active[i]->number == number &&
+		    collector->active[i]->phase == PHASE_ALIVE)
+			member = collector->active[i];
+	if (member && member->doubt) {
+		snprintf(text, sizeof(text), "!%.120s", member->doubt);
+	} else if (member && member->watch.pidfd >= 0 && !watch_has_died(&member->watch)) {
+		snprintf(text, sizeof(text), "%d", (int)member->watch.our_pid);
+		listener_answer_with(guest, text, member->watch.pidfd);
+		return;
+	}
+	listener_answer(guest, text);
+}
+
+static void obey(struct collector *collector, struct guest *guest)
+{
+	struct control_request *request = &guest->request;
+
+	request->text[sizeof(request->text) - 1] = '\0';
+	switch ((enum control_command)request->command) {
+	case CONTROL_START:
+	case CONTROL_STOP:
+		pause_run(collector, request->command == CONTROL_STOP);
+		break;
+	case CONTROL_MARK:
+		say_everywhere(collector, NOTE_MARK, "text", request->text);
+		break;
+	case CONTROL_SNAPSHOT:
+		tell_files(collector, guest);
+		return;
+	case CONTROL_PROCESS:
+		tell_process(collector, guest);
+		return;
+	case CONTROL_SCAN:
+	case CONTROL_NONE:
+	case CONTROL_LEFT_OUT:
+	case CONTROL_CONTROL:
+		break;
+	}
+	listener_answer(guest, "");
+}
+
+void collect_obey(struct collector *collector)
+{
+	while (collector->requests) {
+		struct guest *guest = collector->requests;
+
+		collector->requests = guest->next;
+		/* answered when the scan is done */
+		if (guest->request.command == CONTROL_SCAN) {
+			collect_scan_asked(collector, guest);
+			continue;
+		}
+		obey(collector, guest);
+		listener_dismiss(guest);
+	}
+}

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+#include "collect/spawn.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static bool find(const char *name, char *path, size_t room)
+{
+	ssize_t length = readlink("/proc/self/exe", path, room - 1);
+	char *slash;
+
+	path[length > 0 ? length : 0] = '\0';
+	slash = strrchr(path, '/');
+	if (!slash || (size_t)(slash + 1 - path) + strlen(name) >= room)
+		return false;
+	strcpy(slash + 1, name);
+	return true;
+}
+
+/*
+ * Starts it without our descriptors and signal dispositions: SIGKILL must not be the only way to
+ * end it.
+ */
+static int spawn(pid_t *pid, const char *path, char **argv, const int *descriptors, int count)
+{
+	posix_spawn_file_actions_t actions;
+	posix_spawnattr_t attributes;
+	sigset_t none, all;
+	int rc;
+
+	sigemptyset(&none);
+	sigfillset(&all);
+	posix_spawn_file_actions_init(&actions);
+	posix_spawnattr_init(&attributes);
+	posix_spawnattr_setsigmask(&attributes, &none);
+	posix_spawnattr_setsigdefault(&attributes, &all);
+	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+	for (int i = 0; i < count; i++)
+		posix_spawn_file_actions_adddup2(&actions, descriptors[i], SPAWN_FIRST + i);
+	rc = posix_spawn(pid, path, &actions, &attributes, argv, NULL);
+	posix_spawn_file_actions_destroy(&actions);
+	posix_spawnattr_destroy(&attributes);
+	return rc;
+}
+
+int spawn_start(pid_t *pid, const char *name, char **argv, const int *descriptors, int count)
+{
+	char path[PATH_MAX];
+	int given[SPAWN_MAX];
+	int rc = find(name, path, sizeof(path)) ? 0 : ENOENT;
+
+	/* first to numbers that do not collide with those that the helper is to have */
+	for (int i = 0; i < count; i++) {
+		given[i] = fcntl(descriptors[i], F_DUPFD_CLOEXEC, SPAWN_FIRST + SPAWN_MAX);
+		if (given[i] < 0)
+			rc = errno;
+	}
+	argv[0] = (char *)(uintptr_t)name;
+	if (!rc)
+		rc = spawn(pid, path, argv, given, count);
+	for (int i = 0; i < count; i++)
+		if (given[i] >= 0)
+			close(given[i]);
+	return rc;
+}
+
+void spawn_end(pid_t *pid)
+{
+	if (*pid > 0) {
+		kill(*pid, SIGKILL);
+		while (waitpid(*pid, NULL, 0) < 0 && errno == EINTR)
+			;
+	}
+	*pid = 0;
+}

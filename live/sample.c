@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: MIT */
+#include "live/sample.h"
+
+#include "base/array.h"
+#include "base/order.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PLACE_FRAMES 6 /* limit of the frames that name a call site */
+
+/* ---- rates ---- */
+
+static double rate(uint64_t now, uint64_t then, double seconds)
+{
+	return seconds > 0 ? (double)(int64_t)(now - then) / seconds : 0;
+}
+
+/*
+ * The file may be up to a second behind, so events of one second may be read in the next. If the
+ * time of the events advanced about as far as ours, it is the better measure.
+ */
+static double elapsed(const struct watched *watched, double seconds)
+{
+	double told = (double)(watched->time_ns - watched->seen_ns) / 1e9;
+
+	return watched->seen_ns && told > seconds / 2 && told < seconds * 2 ? told : seconds;
+}
+
+static void tick_site(struct watched_site *site, bool has_bytes, double seconds)
+{
+	site->gained_rate = (float)rate(site->gained, site->seen_gained, seconds);
+	site->growth_rate = (float)(has_bytes ? rate(site->bytes, site->seen_bytes, seconds)
+					      : rate(site->count, site->seen_count, seconds));
+	site->seen_gained = site->gained;
+	site->seen_count = site->count;
+	site->seen_bytes = site->bytes;
+}
+
+static void tick(struct watched *watched, double seconds)
+{
+	seconds = elapsed(watched, seconds);
+	for (uint32_t i = 1; i < watched->sites.count; i++) {
+		uint32_t class = sites_at(ledger_sites(watched->ledger), i)->class;
+
+		tick_site(&watched->sites.items[i], ledger_class(watched->ledger, class)->has_bytes,
+			  seconds);
+	}
+	watched->event_rate = rate(watched->events, watched->seen_events, seconds);
+	watched->seen_events = watched->events;
+	watched->seen_ns = watched->time_ns;
+}
+
+void sample_tick(struct watched *const *processes, size_t count, double seconds)
+{
+	for (size_t i = 0; i < count; i++) {
+		watched_lock(processes[i]);
+		tick(processes[i], seconds);
+		watched_unlock(processes[i]);
+	}
+}
+
+/* ---- classes ---- */
+
+static struct sample_row *class_of(struct sample *sample, const struct ledger_class *known)
+{
+	for (size_t i = 0; i < sample->class_count; i++)
+		if (!strcmp(sample->classes[i].type, known->type))
+			return &sample->classes[i];
+	if (sample->class_count == SAMPLE_CLASSES)
+		return NULL;
+	sample->classes[sample->class_count] =
+		(struct sample_row){ .type = known->type, .has_bytes = known->has_bytes };
+	return &sample->classes[sample->class_count++];
+}
+
+static void add_classes(struct sample *sample, struct watched *watched)
+{
+	for (uint32_t i = 0; i < ledger_class_count(watched->ledger); i++) {
+		const struct ledger_sum *sum = ledger_sum(watched->ledger, i);
+		struct sample_row *class = class_of(sample, ledger_class(watched->ledger, i));
+
+		if (!class || !(sum->gained || sum->count || sum->peak))
+			continue;
+		class->acquired += sum->gained;
+		class->count += (int64_t)sum->count;
+		class->bytes += (int64_t)sum->bytes;
+		class->variance += sum->variance;
+		class->peak += sum->peak;
+	}
+}
+
+/* ---- rows ---- */
+
+/* Fills the row of a call site. Returns false if it has no objects of the class asked for. */
+static bool describe(struct watched *watched, uint32_t index, const struct sample_options *options,
+		     struct sample_row *row)
+{
+	const struct watched_site *site = &watched->sites.items[index];
+	const struct site *known;
+	const struct ledger_class *class;
+
+	if (!site->gained && !site->count)
+		return false;
+	known = sites_at(ledger_sites(watched->ledger), index);
+	class = ledger_class(watched->ledger, known->class);
+	if (options->class && strcmp(options->class, class->type) != 0)
+		return false;
+	*row = (struct sample_row){
+		.type = class->type,
+		.has_bytes = class->has_bytes,
+		.acquired = site->gained,
+		.count = (int64_t)(site->count - (options->since_base ? site->base_count : 0)),
+		.bytes = (int64_t)(site->bytes - (options->since_base ? site->base_bytes : 0)),
+		.variance = site->variance,
+		.acquired_rate = (double)site->gained_rate,
+		.growth_rate = (double)site->growth_rate,
+		.watched = watched,
+		.site = index,
+	};
+	return true;
+}
+
+static double weight(const struct sample_row *row, enum sample_order order)
+{
+	switch (order) {
+	case SAMPLE_GROWTH:
+		return row->growth_rate;
+	case SAMPLE_RATE:
+		return row->acquired_rate ? row->acquired_rate : (double)row->acquired * 1e-12;
+	case SAMPLE_OBJECTS:
+		return (double)row->count;
+	case SAMPLE_HELD:
+	case SAMPLE_ORDERS:
+		break;
+	}
+	return row->has_bytes ? (double)row->bytes : (double)row->count;
+}
+
+static int compare(const void *left, const void *right, void *context)
+{
+	const struct sample_row *a = left, *b = right;
+	const enum sample_order *order = context;
+	double one = weight(a, *order), other = weight(b, *order);
+
+	return ORDER(other, one)
+		?: ORDER(weight(b, SAMPLE_HELD), weight(a, SAMPLE_HELD))
+		?: ORDER(a->site, b->site);
+}
+
+struct list {
+	struct sample_row *items;
+	size_t count, capacity;
+};
+
+static void add_rows(struct list *list, struct watched *watched,
+		     const struct sample_options *options)
+{
+	for (uint32_t i = 1; i < watched->sites.count; i++) {
+		struct sample_row row;
+
+		if (describe(watched, i, options, &row))
+			*ARRAY_ADD(list) = row;
+	}
+}
+
+/* ---- names ---- */
+
+static const struct trace_node *backtrace_of(const struct sample_row *row)
+{
+	struct watched *watched = row->watched;
+	const struct site *site = sites_at(ledger_sites(watched->ledger), row->site);
+
+	return site->backtrace ? space_backtrace(&watched->space, site->backtrace, site->index)
+			       : NULL;
+}
+
+static void name(struct sample_row *row)
+{
+	struct naming_line lines[PLACE_FRAMES];
+	size_t used = 0, count;
+
+	watched_lock(row->watched);
+	naming_site(row->watched->naming, backtrace_of(row), lines, PLACE_FRAMES, &count);
+	if (!count)
+		snprintf(row->site_text, sizeof(row->site_text), "%s",
+			 sites_at(ledger_sites(row->watched->ledger), row->site)->function->name);
+	watched_unlock(row->watched);
+	for (size_t i = 0; i < count && used < sizeof(row->site_text); i++)
+		used += (size_t)snprintf(row->site_text + used, sizeof(row->site_text) - used,
+					 "%s%s", i ? " <- " : "", lines[i].text);
+}
+
+static void expect_names(const struct sample_row *rows, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		watched_lock(rows[i].watched);
+		naming_expect(rows[i].watched->naming, backtrace_of(&rows[i]));
+		watched_unlock(rows[i].watched);
+	}
+}
+
+/* Processes of the same program have the same call sites. */
+static struct sample_row *find_same(struct sample_row *rows, size_t count,
+				    const struct sample_row *row)
+{
+	for (size_t i = 0; i < count; i++)
+		if (!strcmp(rows[i].type, row->type) && !strcmp(rows[i].site_text, row->site_text))
+			return &rows[i];
+	return NULL;
+}
+
+static void add_up(struct sample_row *sum, const struct sample_row *row)
+{
+	sum->acquired += row->acquired;
+	sum->count += row->count;
+	sum->bytes += row->bytes;
+	sum->variance += row->variance;
+	sum->acquired_rate += row->acquired_rate;
+	sum->growth_rate += row->growth_rate;
+}
+
+/* Names the first rows, and merges those with the same text. */
+static size_t merge_rows(struct sample_row *rows, size_t count)
+{
+	size_t kept = 0;
+
+	expect_names(rows, count);
+	for (size_t i = 0; i < count; i++) {
+		struct sample_row *same;
+
+		name(&rows[i]);
+		same = find_same(rows, kept, &rows[i]);
+		if (same)
+			add_up(same, &rows[i]);
+		else
+			rows[kept++] = rows[i];
+	}
+	return kept;
+}
+
+size_t sample_backtrace(const struct sample_row *row, struct naming_line *lines, size_t max)
+{
+	size_t count;
+
+	watched_lock(row->watched);
+	count = naming_lines(row->watched->naming, backtrace_of(row), lines, max);
+	watched_unlock(row->watched);
+	return count;
+}
+
+/* ---- the whole ---- */
+
+/* The run's age: from the start of its first process to the last event. */
+static void add_age(struct sample *sample, const struct watched *watched)
+{
+	if (watched->start_ns && (!sample->start_ns || watched->start_ns < sample->start_ns))
+		sample->start_ns = watched->start_ns;
+	if (watched->time_ns > sample->end_ns)
+		sample->end_ns = watched->time_ns;
+}
+
+static void add_process(struct sample *sample, struct list *list, struct watched *watched,
+			const struct sample_options *options)
+{
+	watched_lock(watched);
+	sample->events += watched->events;
+	sample->event_rate += watched->event_rate;
+	sample->dropped += watched->lost;
+	sample->damages += watched->damages;
+	sample->ended += watched->has_ended || watched->is_finished;
+	sample->running += !watched->has_ended && !watched->is_finished;
+	if (ledger_sample(watched->ledger) > sample->sample)
+		sample->sample = ledger_sample(watched->ledger);
+	add_age(sample, watched);
+	add_classes(sample, watched);
+	add_rows(list, watched, options);
+	watched_unlock(watched);
+}
+
+/* Sums the rates of all call sites of a class. */
+static void add_rates(struct sample *sample, const struct list *list)
+{
+	for (size_t i = 0; i < list->count; i++)
+		for (size_t k = 0; k < sample->class_count; k++) {
+			struct sample_row *class = &sample->classes[k];
+
+			if (strcmp(class->type, list->items[i].type) != 0)
+				continue;
+			class->acquired_rate += list->items[i].acquired_rate;
+			class->growth_rate += list->items[i].growth_rate;
+		}
+}
+
+static void keep_class(struct list *list, const char *class)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < list->count; i++)
+		if (!class || !strcmp(list->items[i].type, class))
+			list->items[kept++] = list->items[i];
+	list->count = kept;
+}
+
+void sample_take(struct sample *sample, struct watched *const *processes, size_t count,
+		 const struct sample_options *options)
+{
+	struct sample_options all = *options;
+	enum sample_order order = options->order;
+	struct list list = { 0 };
+
+	*sample = (struct sample){ 0 };
+	all.class = NULL;
+	for (size_t i = 0; i < count; i++)
+		add_process(sample, &list, processes[i], &all);
+	add_rates(sample, &list);
+	keep_class(&list, options->class);
+	if (list.count)
+		qsort_r(list.items, list.count, sizeof(*list.items), compare, &order);
+	/* twice the rows, because some will be merged */
+	sample->row_count = merge_rows(
+		list.items, list.count < 2 * options->rows ? list.count : 2 * options->rows);
+	if (sample->row_count)
+		qsort_r(list.items, sample->row_count, sizeof(*list.items), compare, &order);
+	if (sample->row_count > options->rows)
+		sample->row_count = options->rows;
+	sample->rows = list.items;
+}
+
+void sample_free(struct sample *sample)
+{
+	free(sample->rows);
+	*sample = (struct sample){ 0 };
+}
+
+void sample_set_base(struct watched *const *processes, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		watched_lock(processes[i]);
+		for (size_t k = 0; k < processes[i]->sites.count; k++) {
+			struct watched_site *site = &processes[i]->sites.items[k];
+
+			site->base_count = site->count;
+			site->base_bytes = site->bytes;
+		}
+		watched_unlock(processes[i]);
+	}
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef LIVE_SAMPLE_H
+#define LIVE_SAMPLE_H
+
+/* The live objects of a run's processes at one moment, by class and by call site, as numbers. */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "live/watched.h"
+
+#define SAMPLE_CLASSES	48u
+#define SAMPLE_ROWS_MAX 200u
+#define SAMPLE_SITE_MAX 400
+
+enum sample_order { SAMPLE_HELD, SAMPLE_GROWTH, SAMPLE_RATE, SAMPLE_OBJECTS, SAMPLE_ORDERS };
+
+struct sample_options {
+	const char *class; /* name of the class; NULL: all classes */
+	enum sample_order order;
+	bool since_base; /* live counts only what was acquired since the baseline */
+	size_t rows;	 /* limit of rows, at most SAMPLE_ROWS_MAX */
+};
+
+/* Numbers of a class or of a call site. */
+struct sample_row {
+	const char *type;
+	bool has_bytes;
+	uint64_t acquired;    /* since the start */
+	int64_t count, bytes; /* live now, or the change since the baseline, which may be
+			       * negative */
+	double variance;      /* of bytes, where they are estimates */
+	double acquired_rate, growth_rate; /* for each second: calls; bytes, or objects for a class
+					    * without bytes */
+	uint64_t peak; /* of a class: sum of the peaks of all processes, which may have been at
+			* different times */
+	char site_text[SAMPLE_SITE_MAX]; /* "leaky demo.c:12 <- main demo.c:30"; "" for a class */
+	struct watched *watched;	 /* one of the processes that have the call site */
+	uint32_t site;
+};
+
+struct sample {
+	struct sample_row classes[SAMPLE_CLASSES];
+	size_t class_count;
+	struct sample_row *rows;
+	size_t row_count;
+	uint64_t events, dropped, damages;
+	double event_rate;
+	size_t running, ended;
+	uint64_t sample; /* largest sampling interval of memory, in bytes; 0: all memory is
+			  * recorded */
+	uint64_t start_ns, end_ns; /* of the part of the run that was read; 0: unknown */
+};
+
+/* Duration of the part of the run that was read. */
+static inline uint64_t sample_age_ns(const struct sample *sample)
+{
+	return sample->start_ns && sample->end_ns > sample->start_ns
+		       ? sample->end_ns - sample->start_ns
+		       : 0;
+}
+
+/* Computes rates since the last tick, which was seconds ago; 0: the first tick. */
+void sample_tick(struct watched *const *processes, size_t count, double seconds);
+
+/* Also looks up the names of the rows. */
+void sample_take(struct sample *sample, struct watched *const *processes, size_t count,
+		 const struct sample_options *options);
+void sample_free(struct sample *sample);
+
+/* Sets the baseline to this moment. */
+void sample_set_base(struct watched *const *processes, size_t count);
+
+/* The full backtrace of a row, in lines of at most NAMING_TEXT_MAX bytes; returns how many. */
+size_t sample_backtrace(const struct sample_row *row, struct naming_line *lines, size_t max);
+
+#endif

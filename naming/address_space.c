@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: MIT */
+#include "naming/address_space.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/memory.h"
+
+/*
+ * Far above all addresses of processes, so that a frame without a mapping is never inside a module.
+ */
+#define SPACE_BASE	  (1ull << 62)
+#define SPACE_MODULES_MAX (1u << 20)
+
+void space_init(struct address_space *space)
+{
+	*space = (struct address_space){ 0 };
+	hash_table_init(&space->modules);
+	trace_nodes_init(&space->nodes, &space->pool);
+	hash_table_init(&space->programs);
+}
+
+void space_free(struct address_space *space)
+{
+	free(space->way.items);
+	free(space->memo.items);
+	free(space->mappings.items);
+	free(space->module_list.items);
+	hash_table_free(&space->modules);
+	trace_nodes_free(&space->nodes);
+	hash_table_free(&space->programs);
+	pool_free(&space->pool);
+}
+
+void space_begin_process(struct address_space *space)
+{
+	space->mappings.count = 0;
+	space->age++;
+}
+
+void space_rest(struct address_space *space)
+{
+	ARRAY_CLEAR(&space->memo);
+	trace_nodes_rest(&space->nodes);
+}
+
+static bool is_text(const void *item, const void *key)
+{
+	return !strcmp(item, key);
+}
+
+static uint64_t hash_program(const struct address_space *space, const char *path)
+{
+	return hash_bytes(space->programs.seed, path, strlen(path));
+}
+
+bool space_is_program(const struct address_space *space, const char *path)
+{
+	return hash_table_find(&space->programs, hash_program(space, path), is_text, path);
+}
+
+/* With its slash, so that a directory never equals a program. */
+static char *directory_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return memory_text_part(path, slash ? (size_t)(slash - path) + 1 : 0);
+}
+
+bool space_is_beside_program(const struct address_space *space, const char *path)
+{
+	cleanup_free char *directory = directory_of(path);
+
+	return directory && *directory && space_is_program(space, directory);
+}
+
+static int add_program_text(struct address_space *space, const char *text)
+{
+	char *kept;
+
+	if (space_is_program(space, text))
+		return 0;
+	kept = pool_text(&space->pool, text, strlen(text));
+	return kept ? hash_table_add(&space->programs, hash_program(space, text), kept) : -ENOMEM;
+}
+
+int space_add_program(struct address_space *space, const char *path)
+{
+	cleanup_free char *directory = directory_of(path);
+
+	return !directory || add_program_text(space, path) || add_program_text(space, directory)
+		       ? -ENOMEM
+		       : 0;
+}
+
+static bool makes_sense(const struct trace_mapping *mapping)
+{
+	return mapping->from < mapping->to && mapping->to - mapping->from < SPACE_MODULE_SPACE &&
+	       (!mapping->has_tail ||
+		(mapping->code >= mapping->from && mapping->code < mapping->to));
+}
+
+/* The module as it would be if it were added next. */
+static struct space_module describe(const struct address_space *space,
+				    const struct trace_mapping *mapping)
+{
+	uint32_t id = (uint32_t)space->module_list.count;
+	uint64_t from = SPACE_BASE + id * SPACE_MODULE_SPACE;
+
+	return (struct space_module){
+		.id = id,
+		.path = mapping->path,
+		.build_id = mapping->build_id ? mapping->build_id : "",
+		.has_tail = mapping->has_tail,
+		.from = from,
+		.to = from + (mapping->to - mapping->from),
+		.code = mapping->has_tail ? from + (mapping->code - mapping->from) : from,
+		.offset = mapping->offset,
+	};
+}
+
+static bool is_module(const void *item, const void *key)
+{
+	const struct space_module *a = item, *b = key;
+
+	return !strcmp(a->path, b->path) && !strcmp(a->build_id, b->build_id) &&
+	       a->has_tail == b->has_tail && a->offset == b->offset &&
+	       a->to - a->from == b->to - b->from && a->code - a->from == b->code - b->from;
+}
+
+static struct space_module *keep_module(struct address_space *space,
+					const struct space_module *module)
+{
+	struct space_module *kept = pool_alloc(&space->pool, sizeof(*kept));
+	struct space_module **entry = kept ? ARRAY_ADD(&space->module_list) : NULL;
+
+	if (!entry)
+		return NULL;
+	*kept = *module;
+	kept->path = pool_text(&space->pool, module->path, strlen(module->path));
+	kept->build_id = pool_text(&space->pool, module->build_id, strlen(module->build_id));
+	*entry = kept;
+	return kept->path && kept->build_id ? kept : NULL;
+}
+
+static const struct space_module *find_or_keep(struct address_space *space,
+					       const struct space_module *module)
+{
+	uint64_t hash = hash_bytes(space->modules.seed, module->path, strlen(module->path));
+	struct space_module *found = hash_table_find(&space->modules, hash, is_module, module);
+
+	if (found)
+		return found;
+	found = keep_module(space, module);
+	return found && hash_table_add(&space->modules, hash, found) == 0 ? found : NULL;
+}
+
+int space_map(struct address_space *space, const struct trace_mapping *mapping)
+{
+	const struct space_module *module;
+	struct space_module described;
+	struct space_mapping *entry;
+
+	if (!makes_sense(mapping) || space->module_list.count >= SPACE_MODULES_MAX)
+		return 0;
+	described = describe(space, mapping);
+	module = find_or_keep(space, &described);
+	entry = module ? ARRAY_ADD(&space->mappings) : NULL;
+	if (!entry)
+		return -ENOMEM;
+	*entry = (struct space_mapping){
+		.start = mapping->has_tail ? mapping->code : mapping->from,
+		.end = mapping->to,
+		.since = mapping->since,
+		.move = module->from - mapping->from,
+	};
+	space->age++;
+	return 0;
+}
+
+/*
+ * Converts an address by the newest mapping older than the call, else by the oldest later one. Sets
+ * *is_certain to false (if not NULL) where another call could have another mapping.
+ */
+static uint64_t moved(const struct address_space *space, uint64_t address, uint64_t index,
+		      bool *is_certain)
+{
+	const struct space_mapping *found = NULL;
+
+	for (size_t i = 0; i < space->mappings.count; i++) {
+		const struct space_mapping *mapping = &space->mappings.items[i];
+
+		/* A call that never returns has its return address at the very end. */
+		if (address < mapping->start || address > mapping->end)
+			continue;
+		if (found && is_certain)
+			*is_certain = false;
+		if (address == mapping->end && found)
+			continue;
+		if (mapping->since < index || !found)
+			found = mapping;
+	}
+	return found ? address + found->move : address;
+}
+
+/* Where the memo has the frame's number in the map. NULL: no memory. */
+static uint32_t *memo_of(struct address_space *space, const struct trace_node *node)
+{
+	uint32_t index = node->number - 1, at = index % SPACE_MEMO;
+	uintptr_t from = (uintptr_t)node - at * sizeof(*node);
+	struct space_memo *memo = ARRAY_AT(&space->memo, index / SPACE_MEMO);
+
+	if (!memo)
+		return NULL;
+	if (memo->from != from || memo->age != space->age)
+		*memo = (struct space_memo){ .from = from, .age = space->age };
+	return &memo->to[at];
+}
+
+/*
+ * Lists the frames that must be converted, from node outwards to the first one in the memo. Returns
+ * that one's node in the map; NULL: no memory.
+ */
+static const struct trace_node *look_for(struct address_space *space, const struct trace_node *node)
+{
+	space->way.count = 0;
+	for (; node->count; node = node->caller) {
+		const uint32_t *known = memo_of(space, node);
+		const struct trace_node **place;
+
+		if (!known)
+			return NULL;
+		if (*known)
+			return trace_nodes_at(&space->nodes, *known);
+		place = ARRAY_ADD(&space->way);
+		if (!place)
+			return NULL;
+		*place = node;
+	}
+	return &trace_no_node;
+}
+
+const struct trace_node *space_backtrace(struct address_space *space,
+					 const struct backtrace *backtrace, uint64_t index)
+{
+	const struct trace_node *to;
+	bool is_certain = true;
+
+	if (backtrace && backtrace->id == BACKTRACE_OF_SPACE)
+		return backtrace->node;
+	to = look_for(space, backtrace ? backtrace->node : &trace_no_node);
+	while (to && space->way.count) {
+		const struct trace_node *from = space->way.items[--space->way.count];
+
+		to = trace_nodes_add(&space->nodes, to,
+				     moved(space, from->address, index, &is_certain));
+		if (to && is_certain)
+			*memo_of(space, from) = to->number;
+	}
+	return to;
+}
+
+const struct trace_node *space_frames(struct address_space *space, const uint64_t *frames,
+				      size_t count, uint64_t index)
+{
+	const struct trace_node *node = &trace_no_node;
+
+	while (node && count)
+		node = trace_nodes_add(&space->nodes, node,
+				       moved(space, frames[--count], index, NULL));
+	return node;
+}
+
+const struct space_module *space_module_at(const struct address_space *space, uint64_t address)
+{
+	uint64_t id = (address - SPACE_BASE) / SPACE_MODULE_SPACE;
+	const struct space_module *module;
+
+	if (address < SPACE_BASE || id >= space->module_list.count)
+		return NULL;
+	module = space->module_list.items[id];
+	return address <= module->to ? module : NULL;
+}
+
+const struct space_module *space_module_of(const struct address_space *space, uint64_t address,
+					   uint64_t index)
+{
+	return space_module_at(space, moved(space, address, index, NULL));
+}

@@ -1,0 +1,497 @@
+/* SPDX-License-Identifier: MIT */
+#include "checker.h"
+
+#include <errno.h>
+#include <math.h>
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/memory.h"
+
+#define KEY_MAX 16384u
+
+enum limit_how { LIMIT_SUM, LIMIT_LARGEST, LIMIT_ROWS, LIMIT_GROUPS };
+enum limit_when { LIMIT_END, LIMIT_EVER, LIMIT_COUNT, LIMIT_STATE, LIMIT_SCAN, LIMIT_WHENS };
+
+/* A row of limits.def: where its value is, and what the value depends on. */
+struct source {
+	enum table_id table;
+	int column;
+	enum limit_how how;
+	enum limit_when when;
+	unsigned kinds; /* kinds of events: enum report_kind */
+};
+
+static const struct source *source_of(const struct limit_row *row)
+{
+	static const struct source sources[] = {
+#define RENAMED(name, instead)
+#define LIMIT(name, unit, report, table, column, class, how, when, kinds, live, meaning)       \
+	{ TABLE_##table, COLUMN_##table##_##column - FIRST_##table, LIMIT_##how, LIMIT_##when, \
+	  kinds },
+#include "account/limits.def"
+#undef LIMIT
+#undef RENAMED
+	};
+
+	return &sources[row - limit_rows];
+}
+
+/* ---- rows ---- */
+
+static const struct table *table_of(const struct tables *tables, enum table_id id)
+{
+	for (unsigned i = 0; i < tables->count; i++)
+		if (tables->list[i].id == id)
+			return &tables->list[i];
+	return NULL;
+}
+
+static const char *text_of(const struct table_cell *cell)
+{
+	return cell->is_set && cell->text ? cell->text : "";
+}
+
+/*
+ * The first column without its number and details: "closed twice" of "1. closed twice: descriptor
+ * 5".
+ */
+static const char *class_of(const struct table_cell *cell, size_t *length)
+{
+	const char *text = text_of(cell);
+	size_t digits = strspn(text, "0123456789");
+
+	if (digits && !strncmp(text + digits, ". ", 2)) {
+		text += digits + 2;
+		*length = strcspn(text, ":");
+	} else {
+		*length = strlen(text);
+	}
+	return text;
+}
+
+static bool has_text(const struct table *table)
+{
+	enum table_kind kind = table->facts.columns[0].kind;
+
+	return kind == TABLE_GROUP || kind == TABLE_TEXT;
+}
+
+static bool is_of_class(const struct limit_row *row, const struct table_cell *cells)
+{
+	size_t length;
+	const char *class;
+
+	if (!*row->class)
+		return true;
+	class = class_of(&cells[0], &length);
+	return strlen(row->class) == length && !strncmp(row->class, class, length);
+}
+
+/* Rows of a group are adjacent. */
+static bool begins_group(const struct table *table, size_t index)
+{
+	return !index || strcmp(text_of(&table->rows.items[index - 1][0]),
+				text_of(&table->rows.items[index][0])) != 0;
+}
+
+/* ---- keys of call sites ---- */
+
+struct key {
+	char text[KEY_MAX];
+	size_t length;
+};
+
+/* Names come from untrusted files: control characters would break lines or columns. */
+static void key_add(struct key *key, const char *text, size_t length)
+{
+	for (size_t i = 0; i < length && key->length + 1 < KEY_MAX; i++)
+		key->text[key->length++] = (unsigned char)text[i] < ' ' ? '?' : text[i];
+	key->text[key->length] = '\0';
+}
+
+static void key_put(struct key *key, const char *text)
+{
+	key_add(key, text, strlen(text));
+}
+
+/* " < main < run < strdup": without addresses and lines, which differ in another build. */
+static void key_backtrace(struct key *key, struct paths *paths, const struct trace_node *backtrace)
+{
+	size_t count = paths_make(paths, backtrace, "?");
+
+	for (size_t i = 0; i < count; i++) {
+		const struct path_function *function = paths->path[i];
+		char number[32];
+
+		snprintf(number, sizeof(number), "+0x%" PRIx64, function->symbol.offset);
+		key_put(key, i ? " < " : " ");
+		key_put(key, function->symbol.function ? function->symbol.function : number);
+		if (*function->program) {
+			key_put(key, "@");
+			key_put(key, function->program);
+		}
+	}
+}
+
+/* What another run has in common: limit, class, functions; of a row without these, the program. */
+static void key_of(struct key *key, struct paths *paths, const struct limit_row *row,
+		   const struct table *table, const struct table_cell *cells)
+{
+	const struct table_facts *facts = &table->facts;
+	size_t length = 0;
+	const char *class = has_text(table) ? class_of(&cells[0], &length) : "";
+	int program = table_column(facts, "program");
+
+	key->length = 0;
+	key_put(key, row->name);
+	key_put(key, ".");
+	key_put(key, facts->columns[source_of(row)->column].name);
+	key->text[key->length++] = '\t';
+	key_add(key, class, length);
+	for (unsigned i = 0; i < facts->column_count; i++)
+		if (facts->columns[i].kind == TABLE_BACKTRACE && cells[i].is_set)
+			key_backtrace(key, paths, cells[i].backtrace);
+	if (program > 0 && cells[program].is_set) {
+		key_put(key, " ");
+		key_put(key, cells[program].text);
+	}
+}
+
+/* ---- values ---- */
+
+struct value {
+	uint64_t counts; /* part that may break the limit */
+	uint64_t known;	 /* part that is in the baseline */
+	double square;	 /* of the error of an estimate */
+	double slack;	 /* error of what exceeds a baseline: excesses by chance add up */
+	bool is_seen;	 /* part of it is exact, or there is a sample: it is not 0 */
+	uint64_t most;	 /* maximum of one row, */
+	const struct trace_node *site; /* and the call site of that row; NULL: it has none */
+};
+
+static uint64_t error_of(const struct value *value)
+{
+	return (uint64_t)ceil(value->slack + sqrt(value->square));
+}
+
+/* The part of a call site's number that is new: all of it, or the excess over the baseline. */
+static uint64_t newer(const struct judge *judge, const struct limit_row *row, const char *key,
+		      uint64_t number)
+{
+	struct baseline_entry *entry = baseline_find(judge->baseline, key);
+	uint64_t passes;
+
+	if (!entry)
+		return number;
+	if (source_of(row)->how == LIMIT_LARGEST)
+		return number > entry->number ? number : 0;
+	passes = number < entry->left ? number : entry->left;
+	entry->left -= passes;
+	return number - passes;
+}
+
+/*
+ * An excess over a baseline is as uncertain as the baseline itself, and a call site that is not in
+ * the baseline may only have been missed by its samples. error: of the run's own number. key: NULL:
+ * no baseline.
+ */
+static void doubt(const struct judge *judge, bool is_memory, const char *key, uint64_t counts,
+		  uint64_t error, struct value *value)
+{
+	const struct baseline_entry *entry = key ? baseline_find(judge->baseline, key) : NULL;
+	uint64_t sample = key && is_memory ? judge->baseline->sample : 0, then = 0;
+
+	if (sample)
+		then = entry ? estimate_error_most(sample, entry->number) : estimate_unseen(sample);
+	if (is_memory && (entry || sample)) {
+		value->slack += hypot((double)error, (double)then);
+		return;
+	}
+	value->is_seen |= counts != 0;
+	value->square += (double)error * (double)error;
+}
+
+/* error: 0: the number is exact. */
+static void weigh(const struct judge *judge, struct paths *paths, const struct limit_row *row,
+		  const struct table *table, const struct table_cell *cells, uint64_t *number,
+		  uint64_t error, struct value *value)
+{
+	bool is_memory = has_text(table) && !strcmp(text_of(&cells[0]), "memory");
+	cleanup_free struct key *key = NULL;
+	uint64_t all = *number;
+
+	if (!judge->baseline && !judge->learned) {
+		doubt(judge, is_memory, NULL, all, error, value);
+		return;
+	}
+	key = memory_alloc(sizeof(*key));
+	key_of(key, paths, row, table, cells);
+	if (judge->baseline)
+		*number = newer(judge, row, key->text, all);
+	doubt(judge, is_memory, judge->baseline ? key->text : NULL, *number, error, value);
+	if (judge->learned)
+		baseline_add(judge->learned, key->text, all, source_of(row)->how == LIMIT_LARGEST);
+}
+
+static void add(struct value *value, enum limit_how how, uint64_t counts, uint64_t all)
+{
+	if (how != LIMIT_LARGEST) {
+		value->counts += counts;
+		value->known += all - counts;
+		return;
+	}
+	if (counts > value->counts)
+		value->counts = counts;
+	if (all > counts && all > value->known)
+		value->known = all;
+}
+
+/* Remembers the call site of the row with the largest number. */
+static void remember_site(const struct table *table, const struct table_cell *cells,
+			  uint64_t counts, struct value *value)
+{
+	int column = table_column(&table->facts, "backtrace");
+
+	if (counts <= value->most || column < 0)
+		return;
+	value->most = counts;
+	value->site = cells[column].is_set ? cells[column].backtrace : NULL;
+}
+
+/* A cycle is known if each of its steps is: the group counts once if any step is new. */
+static uint64_t number_of(const struct limit_row *row, const struct table *table, size_t index)
+{
+	const struct table_cell *cell = &table->rows.items[index][source_of(row)->column];
+
+	if (source_of(row)->how == LIMIT_GROUPS || source_of(row)->how == LIMIT_ROWS)
+		return 1;
+	return cell->is_set ? cell->number : 0;
+}
+
+static void measure(const struct judge *judge, struct paths *paths, const struct limit_row *row,
+		    const struct table *table, struct value *value)
+{
+	const char *doubtful = row->unit == LIMIT_BYTES ? "error" : "count_error";
+	bool group_counts = false;
+
+	for (size_t i = 0; judge->baseline && i < judge->baseline->entries.count; i++)
+		judge->baseline->entries.items[i]->left = judge->baseline->entries.items[i]->number;
+	for (size_t i = 0; table && i < table->rows.count; i++) {
+		const struct table_cell *cells = table->rows.items[i];
+		uint64_t all = number_of(row, table, i), counts = all;
+		int error = table_column(&table->facts, doubtful);
+
+		if (!is_of_class(row, cells) || !all)
+			continue;
+		weigh(judge, paths, row, table, cells, &counts,
+		      error > 0 && cells[error].is_set ? cells[error].number : 0, value);
+		remember_site(table, cells, counts, value);
+		if (source_of(row)->how != LIMIT_GROUPS) {
+			add(value, source_of(row)->how, counts, all);
+			continue;
+		}
+		group_counts = counts || (group_counts && !begins_group(table, i));
+		if (i + 1 == table->rows.count || begins_group(table, i + 1))
+			add(value, source_of(row)->how, group_counts, 1);
+	}
+}
+
+/* ---- reasons ---- */
+
+/* How events that were not seen can change a value. */
+enum unseen { NONE, MORE, EITHER };
+
+enum reason_part {
+	REASON_SOME,
+	REASON_LATER,
+	REASON_EARLIER,
+	REASON_RELEASED,
+	REASON_WHOLE,
+	REASON_SAMPLED,
+};
+
+/* Effect of missing some events (reasons.def), by when a limit's value is taken. */
+static const enum unseen effects[][LIMIT_WHENS] = {
+	/*		     END     EVER    COUNT STATE SCAN */
+	[REASON_SOME] = { EITHER, EITHER, MORE, EITHER, EITHER },
+	[REASON_LATER] = { EITHER, MORE, MORE, EITHER, NONE },
+	[REASON_EARLIER] = { MORE, MORE, MORE, MORE, MORE },
+	[REASON_RELEASED] = { NONE, MORE, MORE, NONE, NONE },
+	[REASON_WHOLE] = { MORE, MORE, MORE, MORE, MORE },
+	[REASON_SAMPLED] = { NONE, NONE, MORE, MORE, MORE }, /* see is_within_error() */
+};
+
+static const struct reason {
+	size_t count; /* offset in struct report_gaps */
+	enum reason_part part;
+	const char *noun, *what;
+} reasons[] = {
+#define REASON(name, of, count, part, kinds, noun, what) \
+	{ offsetof(struct report_gaps, name), REASON_##part, noun, what },
+#include "postproc/reasons.def"
+#undef REASON
+};
+
+static void say_reason(const struct reason *reason, uint64_t count, char *text, size_t size)
+{
+	const char *plural = count == 1 ? "" : !strcmp(reason->noun, "process") ? "es" : "s";
+
+	if (*reason->noun)
+		snprintf(text, size, "%" PRIu64 " %s%s %s", count, reason->noun, plural,
+			 reason->what);
+	else
+		snprintf(text, size, "%s", reason->what);
+}
+
+/* The worst effect that unseen events can have on the value, and the first reason for it. */
+static enum unseen find_unseen(const struct judge *judge, const struct limit *limit, char *text,
+			       size_t size)
+{
+	const struct limit_row *row = limit->row;
+	struct report_gaps gaps;
+	enum unseen worst = NONE;
+
+	report_find_gaps(judge->run, source_of(row)->kinds,
+			 row->unit == LIMIT_NS ? limit->value : 0, &gaps);
+	gaps.unread = judge->unread;
+	gaps.empty = judge->is_empty;
+	/* a thread that waits now may still go on */
+	if (judge->is_so_far && source_of(row)->when != LIMIT_STATE)
+		gaps.incomplete = gaps.left = 0;
+	for (size_t i = 0; i < sizeof(reasons) / sizeof(*reasons); i++) {
+		const char *at = (const char *)&gaps + reasons[i].count;
+		uint64_t count = *(const uint64_t *)(const void *)at;
+		enum unseen effect = count ? effects[reasons[i].part][source_of(row)->when] : NONE;
+
+		if (effect <= worst)
+			continue;
+		worst = effect;
+		say_reason(&reasons[i], count, text, size);
+	}
+	return worst;
+}
+
+/* ---- the result ---- */
+
+enum verdict { BROKEN, UNKNOWN, KEPT, VERDICTS };
+
+struct sentence {
+	enum verdict verdict;
+	struct value value;
+	bool is_empty;
+	char why[160];
+};
+
+static void put(struct table *table, const struct limit *limit, const struct sentence *sentence)
+{
+	static const char *const words[] = { "BROKEN", "unknown", "kept" };
+	bool has_bytes = limit->row->unit == LIMIT_BYTES;
+	struct table_cell *row = table_add(table);
+
+	table_format(table, CELL(row, limits, limit), "%.*s", (int)limit->length, limit->text);
+	table_text(table, CELL(row, limits, verdict), words[sentence->verdict]);
+	table_text(table, CELL(row, limits, meaning), limit->row->meaning);
+	table_text(table, CELL(row, limits, why), sentence->why);
+	if (sentence->verdict == BROKEN && sentence->value.site)
+		table_backtrace(CELL(row, limits, backtrace), sentence->value.site);
+	/* without events the value is not set */
+	if (sentence->is_empty)
+		return;
+	table_amount(CELL(row, limits, value), sentence->value.counts, has_bytes);
+	CELL(row, limits, value)->has_ns = limit->row->unit == LIMIT_NS;
+	if (error_of(&sentence->value))
+		table_amount(CELL(row, limits, error), error_of(&sentence->value), has_bytes);
+	if (!sentence->value.known)
+		return;
+	table_amount(CELL(row, limits, known), sentence->value.known, has_bytes);
+	CELL(row, limits, known)->has_ns = limit->row->unit == LIMIT_NS;
+}
+
+/*
+ * Unseen events may only add to a value that breaks the limit already; or they may be why it seems
+ * broken, or kept.
+ */
+static enum verdict decide(const struct limit *limit, uint64_t value, enum unseen effect)
+{
+	bool breaks = limit_is_broken(limit, value);
+
+	if (effect == EITHER || (effect == MORE && !breaks))
+		return UNKNOWN;
+	return breaks ? BROKEN : KEPT;
+}
+
+/* The sampling interval: the larger one of the run's and the baseline's. */
+static uint64_t sample_of(const struct judge *judge)
+{
+	uint64_t run = judge->run->summary->sample;
+	uint64_t baseline = judge->baseline ? judge->baseline->sample : 0;
+
+	return run > baseline ? run : baseline;
+}
+
+/*
+ * Whether samples leave open if the limit is kept. At least one object of a sample was there;
+ * without any sample up to three sampling intervals may have been (with 95 % confidence).
+ */
+static bool is_within_error(const struct judge *judge, const struct limit *limit,
+			    const struct value *value)
+{
+	uint64_t sample = sample_of(judge);
+	double error = fmax((double)error_of(value), (double)estimate_unseen(sample));
+
+	if (!sample || !(source_of(limit->row)->kinds & KIND_MEMORY))
+		return false;
+	return fabs((double)value->counts - (double)limit->value) <= error &&
+	       !(value->is_seen && !limit->value);
+}
+
+static void judge_one(struct judge *judge, struct paths *paths, const struct limit *limit,
+		      const struct table *table, struct sentence *sentence)
+{
+	enum unseen effect;
+
+	measure(judge, paths, limit->row, table, &sentence->value);
+	effect = find_unseen(judge, limit, sentence->why, sizeof(sentence->why));
+	if (effect == NONE && is_within_error(judge, limit, &sentence->value)) {
+		effect = EITHER;
+		snprintf(sentence->why, sizeof(sentence->why),
+			 "within the error: memory was recorded by samples");
+	}
+	sentence->is_empty = judge->is_empty;
+	sentence->verdict = decide(limit, sentence->value.counts, effect);
+	if (sentence->verdict != UNKNOWN)
+		sentence->why[0] = '\0';
+	judge->broken += sentence->verdict == BROKEN;
+	judge->unknown += sentence->verdict == UNKNOWN;
+}
+
+void judge_limits(struct judge *judge, const struct tables *one, const struct tables *other,
+		  struct table *table)
+{
+	const struct limits *limits = judge->limits;
+	cleanup_free struct sentence *sentences =
+		memory_zalloc(limits->count + 1, sizeof(*sentences));
+	struct paths paths;
+
+	paths_init(&paths, judge->run->naming);
+	judge->broken = judge->unknown = 0;
+	if (judge->learned)
+		judge->learned->sample = judge->run->summary->sample;
+	for (size_t i = 0; i < limits->count; i++) {
+		enum table_id id = source_of(limits->items[i].row)->table;
+		const struct table *from = table_of(one, id);
+
+		judge_one(judge, &paths, &limits->items[i], from ? from : table_of(other, id),
+			  &sentences[i]);
+	}
+	for (enum verdict verdict = BROKEN; verdict < VERDICTS; verdict++)
+		for (size_t i = 0; i < limits->count; i++)
+			if (sentences[i].verdict == verdict)
+				put(table, &limits->items[i], &sentences[i]);
+	paths_free(&paths);
+}

@@ -1,0 +1,594 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Prints tables as one page of HTML that loads nothing: page.html with its style and script, and
+ * the tables, column by column, as JSON packed by gzip. Texts, functions and nodes of the call tree
+ * are written once and referred to by number.
+ */
+#include "postproc/print/tables.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <zlib.h>
+
+#include "base/array.h"
+#include "base/cleanup.h"
+#include "base/json.h"
+#include "base/map.h"
+#include "base/memory.h"
+#include "base/pool.h"
+#include "base/human.h"
+
+#define FRAMES_MAX 1024
+#define WORDS_MAX  3 /* functions of a backtrace that are shown in a row */
+#define NONE	   UINT32_MAX
+
+/* page.html, page.css and page.js as they are. */
+extern const char html_page[], html_style[], html_script[];
+__asm__(".section .rodata\n"
+	".global html_page, html_style, html_script\n"
+	".hidden html_page, html_style, html_script\n"
+	"html_page: .incbin \"postproc/page/page.html\"\n.byte 0\n"
+	"html_style: .incbin \"postproc/page/page.css\"\n.byte 0\n"
+	"html_script: .incbin \"postproc/page/page.js\"\n.byte 0\n"
+	".previous\n");
+
+struct text {
+	const char *text;
+	uint32_t number;
+};
+
+struct frame {
+	uint32_t function, file, module; /* numbers of texts, or NONE */
+	uint32_t line, is_own;
+	uint32_t number; /* not compared */
+};
+
+struct node {
+	uint32_t parent, frame, words;
+};
+
+/* The numbered objects of the page. */
+struct page {
+	const struct tables_job *job;
+	struct json json;
+	struct pool pool;
+	struct hash_table text_index, frame_index;
+	struct map node_index; /* by (parent, frame): number + 1 */
+	ARRAY_OF(const char *) texts;
+	ARRAY_OF(const struct frame *) frames;
+	ARRAY_OF(struct node) nodes;
+	struct map backtraces; /* by address: node + 2 */
+	struct naming_symbol *symbols;
+};
+
+/* ---- numbers of texts, frames and nodes ---- */
+
+static bool is_text(const void *item, const void *key)
+{
+	return strcmp(((const struct text *)item)->text, key) == 0;
+}
+
+static uint32_t add_text(struct page *page, const char *words, uint64_t hash)
+{
+	struct text *text = pool_alloc(&page->pool, sizeof(*text));
+	const char **item = ARRAY_ADD(&page->texts);
+
+	text->text = *item = pool_text(&page->pool, words, strlen(words));
+	text->number = (uint32_t)page->texts.count - 1;
+	hash_table_add(&page->text_index, hash, text);
+	return text->number;
+}
+
+/* The number of a text; NONE if words is NULL. */
+static uint32_t text_number(struct page *page, const char *words)
+{
+	uint64_t hash;
+	const struct text *found;
+
+	if (!words)
+		return NONE;
+	hash = hash_bytes(page->text_index.seed, words, strlen(words));
+	found = hash_table_find(&page->text_index, hash, is_text, words);
+	return found ? found->number : add_text(page, words, hash);
+}
+
+static bool is_own(const struct naming_symbol *symbol)
+{
+	return !symbol->is_runtime && !symbol->is_start && symbol->function && symbol->file;
+}
+
+static bool is_frame(const void *item, const void *key)
+{
+	return memcmp(item, key, offsetof(struct frame, number)) == 0;
+}
+
+static uint64_t frame_hash(const struct page *page, const struct frame *frame)
+{
+	return hash_bytes(page->frame_index.seed, frame, offsetof(struct frame, number));
+}
+
+static const struct frame *add_frame(struct page *page, const struct frame *frame)
+{
+	struct frame *kept = pool_alloc(&page->pool, sizeof(*kept));
+	const struct frame **item = ARRAY_ADD(&page->frames);
+
+	*item = kept;
+	*kept = *frame;
+	kept->number = (uint32_t)page->frames.count - 1;
+	hash_table_add(&page->frame_index, frame_hash(page, frame), kept);
+	return kept;
+}
+
+static uint32_t frame_number(struct page *page, const struct naming_symbol *symbol)
+{
+	char unnamed[32];
+	const struct frame *found;
+	struct frame frame = { .file = text_number(page, symbol->file),
+			       .module = text_number(page, symbol->module),
+			       .line = symbol->line,
+			       .is_own = is_own(symbol) };
+
+	snprintf(unnamed, sizeof(unnamed), "+0x%" PRIx64, symbol->offset);
+	frame.function = text_number(page, symbol->function ? symbol->function : unnamed);
+	found = hash_table_find(&page->frame_index, frame_hash(page, &frame), is_frame, &frame);
+	if (!found)
+		found = add_frame(page, &frame);
+	return found->number;
+}
+
+static uint32_t add_node(struct page *page, uint32_t parent, uint32_t frame)
+{
+	struct node *node = ARRAY_ADD(&page->nodes);
+
+	*node = (struct node){ parent, frame, NONE };
+	return (uint32_t)page->nodes.count - 1;
+}
+
+static uint32_t node_number(struct page *page, uint32_t parent, uint32_t frame)
+{
+	struct map_entry *entry = map_put(&page->node_index, parent, frame);
+	uint32_t number;
+
+	if (entry->value)
+		return entry->value - 1;
+	number = add_node(page, parent, frame);
+	entry->value = number + 1;
+	return number;
+}
+
+/*
+ * The innermost functions as text reports print them: "zmalloc <- aeCreateEventLoop <- initServer".
+ */
+static uint32_t words_of(struct page *page, const struct trace_node *backtrace)
+{
+	struct naming_line lines[WORDS_MAX];
+	size_t count = naming_lines(page->job->naming, backtrace, lines, WORDS_MAX), used = 0;
+	char words[WORDS_MAX * (NAMING_TEXT_MAX + 4)] = "";
+
+	for (size_t i = 0; i < count; i++)
+		used += (size_t)snprintf(words + used, sizeof(words) - used, "%s%s",
+					 i ? " <- " : "", lines[i].text);
+	return text_number(page, words);
+}
+
+static uint32_t make_node(struct page *page, const struct trace_node *backtrace)
+{
+	size_t count = naming_symbols(page->job->naming, backtrace, page->symbols, FRAMES_MAX);
+	uint32_t node = NONE;
+
+	while (count)
+		node = node_number(page, node, frame_number(page, &page->symbols[--count]));
+	if (node != NONE && node < page->nodes.count && page->nodes.items[node].words == NONE)
+		page->nodes.items[node].words = words_of(page, backtrace);
+	return node;
+}
+
+/*
+ * The node of a backtrace; NONE: it has no frames. Equal backtraces of an address map are one
+ * pointer.
+ */
+static uint32_t backtrace_number(struct page *page, const struct trace_node *backtrace)
+{
+	uint64_t key = (uint64_t)(uintptr_t)backtrace;
+	uint32_t known = map_get(&page->backtraces, 0, key), node;
+
+	if (known)
+		return known == 1 ? NONE : known - 2;
+	node = make_node(page, backtrace);
+	map_set(&page->backtraces, 0, key, node == NONE ? 1 : node + 2);
+	return node;
+}
+
+/* ---- JSON ---- */
+
+static void print_number(struct page *page, uint32_t number)
+{
+	if (number == NONE)
+		json_null(&page->json);
+	else
+		json_unsigned(&page->json, number);
+}
+
+/* The kind of a column, which tells the script how to print its numbers. */
+static const char *kind_word(enum table_kind kind, const struct table_cell *cell)
+{
+	switch (tables_shape(kind)) {
+	case SHAPE_TEXT:
+		return "text";
+	case SHAPE_BACKTRACE:
+	case SHAPE_BRANCH:
+		return "backtrace";
+	case SHAPE_SIGNED:
+		return "signed";
+	case SHAPE_HEX:
+		return "hex";
+	case SHAPE_HUNDREDTHS:
+		return "percent";
+	case SHAPE_STEPS: /* the page draws better curves from the model */
+		return "key";
+	case SHAPE_UNSIGNED:
+		break;
+	}
+	if (kind == TABLE_BYTES || kind == TABLE_SIZE || (cell && cell->has_bytes))
+		return "bytes";
+	if (kind == TABLE_NS || kind == TABLE_LONGEST || kind == TABLE_TIME ||
+	    (cell && cell->has_ns))
+		return "ns";
+	if (kind == TABLE_KEY)
+		return "key";
+	return kind == TABLE_NUMBER ? "number" : "count";
+}
+
+/* A cell of the column that is set, for the unit of its number; NULL: none. */
+static const struct table_cell *first_set(const struct table *table, unsigned column)
+{
+	for (size_t i = 0; i < table->rows.count; i++)
+		if (table->rows.items[i][column].is_set)
+			return &table->rows.items[i][column];
+	return NULL;
+}
+
+/* The unit of a cell's number: objects, bytes or ns. */
+static unsigned unit_of(const struct table_cell *cell)
+{
+	return cell->has_bytes ? 1 : cell->has_ns ? 2 : 0;
+}
+
+static bool is_mixed(const struct table *table, unsigned column)
+{
+	const struct table_cell *first = first_set(table, column);
+
+	for (size_t i = 0; first && i < table->rows.count; i++) {
+		const struct table_cell *cell = &table->rows.items[i][column];
+
+		if (cell->is_set && unit_of(cell) != unit_of(first))
+			return true;
+	}
+	return false;
+}
+
+/* Prints the unit of each row, in the order of the column's values. */
+static void print_units(struct page *page, const struct table *table, unsigned column)
+{
+	json_open(&page->json, "units", '[');
+	for (size_t g = 0; g < table->groups.count; g++) {
+		const struct table_group *group = &table->groups.items[g];
+
+		for (size_t r = 0; r < group->shown; r++)
+			json_unsigned(&page->json,
+				      unit_of(&table->rows.items[group->first + r][column]));
+	}
+	json_end(&page->json);
+}
+
+static uint32_t branch_number(struct page *page, const struct table_branch *branch)
+{
+	uint32_t node = NONE;
+
+	for (uint32_t i = 0; i < branch->count; i++)
+		node = node_number(page, node, frame_number(page, branch->frames[i]));
+	return node;
+}
+
+static void print_cell(struct page *page, enum table_kind kind, const struct table_cell *cell)
+{
+	if (!cell->is_set) {
+		json_null(&page->json);
+		return;
+	}
+	switch (tables_shape(kind)) {
+	case SHAPE_TEXT:
+		print_number(page, text_number(page, cell->text));
+		break;
+	case SHAPE_BACKTRACE:
+		print_number(page, backtrace_number(page, cell->backtrace));
+		break;
+	case SHAPE_BRANCH:
+		print_number(page, branch_number(page, cell->branch));
+		break;
+	case SHAPE_SIGNED:
+		json_signed(&page->json, (int64_t)cell->number);
+		break;
+	case SHAPE_STEPS:
+		json_null(&page->json);
+		break;
+	case SHAPE_HEX:
+	case SHAPE_HUNDREDTHS:
+	case SHAPE_UNSIGNED:
+		json_unsigned(&page->json, cell->number);
+		break;
+	}
+}
+
+static void print_key(struct page *page, const char *key, const char *text)
+{
+	json_add_text(&page->json, key, text);
+}
+
+static void print_facts(struct page *page, const struct table *table)
+{
+	json_open(&page->json, "columns", '[');
+	for (unsigned i = 0; i < table->facts.column_count; i++) {
+		const struct table_column *column = &table->facts.columns[i];
+
+		json_begin(&page->json, '{');
+		print_key(page, "name", column->name);
+		print_key(page, "kind", kind_word(column->kind, first_set(table, i)));
+		print_key(page, "heading", column->heading);
+		print_key(page, "meaning", column->meaning);
+		if (is_mixed(table, i))
+			print_units(page, table, i);
+		json_end(&page->json);
+	}
+	json_end(&page->json);
+}
+
+/* Prints the values of a column, without rows that --top leaves out. */
+static void print_column(struct page *page, const struct table *table, unsigned column)
+{
+	json_begin(&page->json, '[');
+	for (size_t g = 0; g < table->groups.count; g++) {
+		const struct table_group *group = &table->groups.items[g];
+
+		for (size_t r = 0; r < group->shown; r++)
+			print_cell(page, table->facts.columns[column].kind,
+				   &table->rows.items[group->first + r][column]);
+	}
+	json_end(&page->json);
+}
+
+static void print_table(struct page *page, const struct table *table)
+{
+	json_begin(&page->json, '{');
+	print_key(page, "name", table->facts.name);
+	print_key(page, "report", report_of(table->id)->name);
+	print_key(page, "title", table->facts.title);
+	json_key(&page->json, "note");
+	print_number(page, text_number(page, table->note));
+	print_facts(page, table);
+	json_open(&page->json, "values", '[');
+	for (unsigned i = 0; i < table->facts.column_count; i++)
+		print_column(page, table, i);
+	json_end(&page->json);
+	json_end(&page->json);
+}
+
+static void print_frames(struct page *page)
+{
+#define FRAME_COLUMN(key, value)                                   \
+	json_key(&page->json, key);                                \
+	json_begin(&page->json, '[');                              \
+	for (size_t i = 0; i < page->frames.count; i++) {          \
+		const struct frame *frame = page->frames.items[i]; \
+		value;                                             \
+	}                                                          \
+	json_end(&page->json)
+
+	json_open(&page->json, "frames", '{');
+	FRAME_COLUMN("function", print_number(page, frame->function));
+	FRAME_COLUMN("file", print_number(page, frame->file));
+	FRAME_COLUMN("module", print_number(page, frame->module));
+	FRAME_COLUMN("line", json_unsigned(&page->json, frame->line));
+	FRAME_COLUMN("own", json_unsigned(&page->json, frame->is_own));
+	json_end(&page->json);
+#undef FRAME_COLUMN
+}
+
+static void print_nodes(struct page *page)
+{
+	json_open(&page->json, "nodes", '{');
+	json_open(&page->json, "parent", '[');
+	for (size_t i = 0; i < page->nodes.count; i++)
+		json_signed(&page->json, (int32_t)page->nodes.items[i].parent);
+	json_end(&page->json);
+	json_open(&page->json, "frame", '[');
+	for (size_t i = 0; i < page->nodes.count; i++)
+		json_unsigned(&page->json, page->nodes.items[i].frame);
+	json_end(&page->json);
+	json_end(&page->json);
+	json_open(&page->json, "words", '[');
+	for (size_t i = 0; i < page->nodes.count; i++)
+		print_number(page, page->nodes.items[i].words);
+	json_end(&page->json);
+}
+
+static const char *title_of(const struct summary *run)
+{
+	const struct summary_process *first = summary_process_at(run, 0);
+
+	if (!first)
+		return "no process";
+	return first->command && *first->command ? first->command : first->name;
+}
+
+static void print_about(struct page *page)
+{
+	const struct summary *run = page->job->run->summary;
+	struct human length, events, processes;
+	char about[256 + SUMMARY_SAMPLES_MAX], samples[SUMMARY_SAMPLES_MAX];
+
+	human_time(&length, run->end_ns > run->start_ns ? run->end_ns - run->start_ns : 0);
+	human_count(&events, run->events);
+	human_count(&processes, run->processes.count);
+	summary_say_samples(run, samples);
+	snprintf(about, sizeof(about),
+		 "%s process%s, %s, %s events, %" PRIu64 " lost; holdtrace %s%s%s", processes.text,
+		 run->processes.count == 1 ? "" : "es", length.text, events.text, run->lost,
+		 PACKAGE_VERSION, *samples ? "; " : "", samples);
+	print_key(page, "title", title_of(run));
+	print_key(page, "about", about);
+}
+
+static void print_model(struct page *page, struct out *out)
+{
+	json_start(&page->json, out, false);
+	json_begin(&page->json, '{');
+	print_about(page);
+	json_open(&page->json, "sheets", '[');
+	for (unsigned i = 0; i < page->job->tables->count; i++)
+		print_table(page, &page->job->tables->list[i]);
+	json_end(&page->json);
+	print_frames(page);
+	print_nodes(page);
+	json_open(&page->json, "strings", '[');
+	for (size_t i = 0; i < page->texts.count; i++)
+		json_text(&page->json, page->texts.items[i]);
+	json_end(&page->json);
+	json_end(&page->json);
+	json_finish(&page->json);
+}
+
+/* ---- gzip and base64 ---- */
+
+static void print_base64(struct out *out, const unsigned char *bytes, size_t size)
+{
+	static const char digits[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+	for (size_t i = 0; i < size; i += 3) {
+		uint32_t three = (uint32_t)bytes[i] << 16;
+
+		three |= i + 1 < size ? (uint32_t)bytes[i + 1] << 8 : 0;
+		three |= i + 2 < size ? bytes[i + 2] : 0;
+		out_char(out, digits[three >> 18]);
+		out_char(out, digits[three >> 12 & 63]);
+		out_char(out, i + 1 < size ? digits[three >> 6 & 63] : '=');
+		out_char(out, i + 2 < size ? digits[three & 63] : '=');
+	}
+}
+
+#define PACK_SIZE (3u * 16384u) /* of a piece of output: a multiple of base64's three bytes */
+
+/* Prints the compressed bytes; only the last piece may end within a group of three bytes. */
+static void drain(z_stream *stream, unsigned char *packed, struct out *out)
+{
+	print_base64(out, packed, PACK_SIZE - stream->avail_out);
+	stream->next_out = packed;
+	stream->avail_out = PACK_SIZE;
+}
+
+static int pack(int fd, struct out *out)
+{
+	z_stream stream = { 0 };
+	cleanup_free unsigned char *plain = memory_alloc(PACK_SIZE),
+				   *packed = memory_alloc(PACK_SIZE);
+	int state = Z_OK;
+
+	if (deflateInit2(&stream, Z_BEST_COMPRESSION, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) !=
+	    Z_OK)
+		memory_none();
+	stream.next_out = packed;
+	stream.avail_out = PACK_SIZE;
+	while (state == Z_OK) {
+		if (!stream.avail_in) {
+			ssize_t size = read(fd, plain, PACK_SIZE);
+
+			stream.next_in = plain;
+			stream.avail_in = size > 0 ? (unsigned)size : 0;
+		}
+		state = deflate(&stream, stream.avail_in ? Z_NO_FLUSH : Z_FINISH);
+		if (!stream.avail_out)
+			drain(&stream, packed, out);
+	}
+	drain(&stream, packed, out);
+	deflateEnd(&stream);
+	return state == Z_STREAM_END ? 0 : -EIO;
+}
+
+/* ---- the page ---- */
+
+/*
+ * Prints the model. It goes through a memfd, because its strings are known only when it has been
+ * written.
+ */
+static int print_packed(struct page *page, struct out *out)
+{
+	cleanup_fd int fd = memfd_create("holdtrace-page", MFD_CLOEXEC);
+	struct out model;
+	struct error err;
+	int ret = fd < 0 ? -errno : out_open(&model, fd, &err);
+
+	if (ret < 0)
+		return ret;
+	print_model(page, &model);
+	ret = out_close(&model);
+	if (ret == 0 && lseek(fd, 0, SEEK_SET) < 0)
+		ret = -errno;
+	return ret ? ret : pack(fd, out);
+}
+
+static void page_begin(struct page *page, const struct tables_job *job)
+{
+	*page = (struct page){ .job = job };
+	hash_table_init(&page->text_index);
+	hash_table_init(&page->frame_index);
+	map_init(&page->node_index);
+	map_init(&page->backtraces);
+	page->symbols = memory_zalloc(FRAMES_MAX, sizeof(*page->symbols));
+}
+
+static void page_end(struct page *page)
+{
+	free(page->symbols);
+	free(page->nodes.items);
+	free(page->frames.items);
+	free(page->texts.items);
+	map_clear(&page->backtraces);
+	map_clear(&page->node_index);
+	hash_table_free(&page->frame_index);
+	hash_table_free(&page->text_index);
+	pool_free(&page->pool);
+}
+
+/* Prints the template up to a mark: @STYLE@, @MODEL@ or @SCRIPT@. Returns the rest. */
+static const char *print_until(struct out *out, const char *template, const char *mark)
+{
+	const char *found = strstr(template, mark);
+
+	out_bytes(out, template, (size_t)(found - template));
+	return found + strlen(mark);
+}
+
+void tables_print_html(const struct tables_job *job)
+{
+	const char *rest = html_page;
+	struct page page;
+	int ret;
+
+	page_begin(&page, job);
+	rest = print_until(job->out, rest, "@STYLE@");
+	out_text(job->out, html_style);
+	rest = print_until(job->out, rest, "@MODEL@");
+	ret = print_packed(&page, job->out);
+	if (ret < 0 && !job->out->error)
+		job->out->error = ret;
+	rest = print_until(job->out, rest, "@SCRIPT@");
+	out_text(job->out, html_script);
+	out_text(job->out, rest);
+	page_end(&page);
+}

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: MIT */
+/* Formats a cell of a table for people, by the kind of its column. */
+#include "tables_text.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/human.h"
+
+#define BAR_WIDTH 20u
+#define STEPS_MAX 20u
+
+bool tables_is_left(enum table_kind kind)
+{
+	return kind == TABLE_TEXT || kind == TABLE_BACKTRACE || kind == TABLE_BAR ||
+	       kind == TABLE_STEPS || kind == TABLE_BRANCH;
+}
+
+static void bar(char *text, uint64_t part)
+{
+	size_t length = (size_t)((part * BAR_WIDTH + 9999) / 10000);
+
+	memset(text, '#', length < BAR_WIDTH ? length : BAR_WIDTH);
+	text[length < BAR_WIDTH ? length : BAR_WIDTH] = '\0';
+}
+
+/*
+ * Writes a digit from 0 to 8 for each step, relative to the largest; 0 only for nothing.
+ * tables_text.c draws them.
+ */
+static void steps(char *text, const struct table_cell *cell)
+{
+	uint64_t most = 1, i;
+
+	for (i = 0; i < cell->weight; i++)
+		if (cell->steps[i] > most)
+			most = cell->steps[i];
+	for (i = 0; i < cell->weight && i < STEPS_MAX; i++) {
+		unsigned level = (unsigned)((double)cell->steps[i] * 8 / (double)most);
+
+		text[i] = (char)('0' + (level || !cell->steps[i] ? level : 1));
+	}
+	text[i] = '\0';
+}
+
+static const char *amount(struct human *human, const struct table_cell *cell, uint64_t number)
+{
+	if (cell->has_ns)
+		return human_time(human, number);
+	return cell->has_bytes ? human_exact_bytes(human, number) : human_count(human, number);
+}
+
+/* "+12", "-3". */
+static const char *change(struct human *human, const struct table_cell *cell)
+{
+	bool is_less = (int64_t)cell->number < 0;
+	char text[sizeof(human->text)];
+
+	snprintf(text, sizeof(text), "%s",
+		 amount(human, cell, is_less ? -cell->number : cell->number));
+	snprintf(human->text, sizeof(human->text), "%c%.*s", is_less ? '-' : '+',
+		 (int)sizeof(text) - 2, text);
+	return human->text;
+}
+
+void tables_format_cell(char *text, enum table_kind kind, const struct table_cell *cell)
+{
+	struct human human;
+	const char *words = human.text;
+
+	human.text[0] = '\0';
+	if (!cell->is_set) {
+		*text = '\0';
+		return;
+	}
+	switch (kind) {
+	case TABLE_GROUP:
+	case TABLE_TEXT:
+	case TABLE_NOTE:
+		words = cell->text;
+		break;
+	case TABLE_AMOUNT:
+		words = amount(&human, cell, cell->number);
+		break;
+	case TABLE_PART:
+		words = cell->number ? amount(&human, cell, cell->number) : "";
+		break;
+	case TABLE_CHANGE:
+		words = change(&human, cell);
+		break;
+	case TABLE_STEPS:
+		steps(human.text, cell);
+		break;
+	case TABLE_KEY:
+	case TABLE_BRANCH:
+		break;
+	case TABLE_CURVE:
+	case TABLE_CURVE_BYTES:
+	case TABLE_COUNT:
+	case TABLE_PROCESSES:
+		human_count(&human, cell->number);
+		break;
+	case TABLE_NUMBER:
+		snprintf(human.text, sizeof(human.text), "%" PRIu64, cell->number);
+		break;
+	case TABLE_BYTES:
+	case TABLE_SIZE:
+		human_bytes(&human, cell->number);
+		break;
+	case TABLE_ERROR:
+	case TABLE_PART_ERROR:
+		words = cell->has_bytes ? human_bytes(&human, cell->number)
+					: amount(&human, cell, cell->number);
+		break;
+	case TABLE_NS:
+	case TABLE_LONGEST:
+		human_time(&human, cell->number);
+		break;
+	case TABLE_TIME:
+		human_moment(&human, cell->number);
+		break;
+	case TABLE_PERCENT:
+	case TABLE_SHARE:
+		snprintf(human.text, sizeof(human.text), "%.1f %%", (double)cell->number / 100);
+		break;
+	case TABLE_BAR:
+		bar(human.text, cell->number);
+		break;
+	case TABLE_OBJECT:
+		snprintf(human.text, sizeof(human.text), "0x%" PRIx64, cell->number);
+		break;
+	case TABLE_BACKTRACE:
+		break;
+	}
+	snprintf(text, CELL_MAX, "%s", words);
+}

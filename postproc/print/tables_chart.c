@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Prints a table of curves as a chart: rows go from left to right, each curve has a few lines, and
+ * a mark is above its highest point. If there are more rows than columns of the terminal, a column
+ * shows the maximum of its rows, so that every peak is visible.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/human.h"
+#include "tables.h"
+
+#define LINES_MAX   4u
+#define LABEL_WIDTH 10u
+#define CHART_MIN   40u
+#define POINTS_MAX  400u
+
+/* Eighths of a character cell; in ASCII three levels. */
+static const char *const blocks[9] = { " ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█" };
+static const char *const plain[9] = { " ", ".", ".", ".", ":", ":", ":", "#", "#" };
+
+struct curve {
+	const struct tables_job *job;
+	const struct table *table;
+	unsigned column;
+	unsigned width; /* points */
+	unsigned lines;
+	uint64_t points[POINTS_MAX];
+	uint64_t most;
+	size_t most_row; /* the first row with this value */
+};
+
+static uint64_t value_of(const struct curve *curve, size_t row)
+{
+	const struct table_cell *cell = &curve->table->rows.items[row][curve->column];
+
+	return cell->is_set ? cell->number : 0;
+}
+
+static void measure(struct curve *curve)
+{
+	size_t count = curve->table->rows.count;
+
+	curve->most = 0;
+	for (size_t i = 0; i < count; i++) {
+		if (value_of(curve, i) <= curve->most)
+			continue;
+		curve->most = value_of(curve, i);
+		curve->most_row = i;
+	}
+	for (unsigned i = 0; i < curve->width; i++) {
+		size_t row = i * count / curve->width, end = (i + 1) * count / curve->width;
+
+		curve->points[i] = 0;
+		do {
+			if (value_of(curve, row) > curve->points[i])
+				curve->points[i] = value_of(curve, row);
+		} while (++row < end);
+	}
+}
+
+static const char *number(struct human *human, const struct curve *curve, uint64_t value)
+{
+	return curve->table->facts.columns[curve->column].kind == TABLE_CURVE_BYTES
+		       ? human_bytes(human, value)
+		       : human_count(human, value);
+}
+
+/* Whether a column has the error of the column before it, which is not a curve. */
+static bool is_error(const struct table *table, unsigned column)
+{
+	return column < table->facts.column_count &&
+	       table->facts.columns[column].kind == TABLE_PART_ERROR;
+}
+
+static void print_title(const struct curve *curve)
+{
+	const struct table *table = curve->table;
+	const struct table_cell *row = table->rows.items[curve->most_row];
+	const struct table_cell *error = &row[curve->column + 1];
+	struct human most, at, wrong;
+
+	out_format(curve->job->out, "%s: most %s", table->facts.columns[curve->column].heading,
+		   number(&most, curve, curve->most));
+	if (is_error(table, curve->column + 1) && error->is_set)
+		out_format(curve->job->out, " +- %s", number(&wrong, curve, error->number));
+	out_format(curve->job->out, " at %s\n", human_moment(&at, row[0].number));
+}
+
+/* Prints the mark above the highest point. */
+static void print_mark(const struct curve *curve)
+{
+	size_t count = curve->table->rows.count;
+	size_t column = (curve->most_row * curve->width + curve->width - 1) / count;
+
+	while (column > 0 && curve->points[column] < curve->most)
+		column--;
+	out_format(curve->job->out, "%*s%s\n", (int)(LABEL_WIDTH + 2 + column), "",
+		   curve->job->style->has_blocks ? "▾" : "v");
+}
+
+/* How many eighths of a line are full; the line begins the given number of eighths above 0. */
+static unsigned level_of(const struct curve *curve, unsigned point, unsigned below)
+{
+	unsigned levels = curve->lines * 8;
+	unsigned level = (unsigned)((double)curve->points[point] * levels / (double)curve->most);
+
+	/* A value above 0 must be visible. */
+	if (!level && curve->points[point])
+		level = 1;
+	level = level > below ? level - below : 0;
+	return level < 8 ? level : 8;
+}
+
+static void print_line(const struct curve *curve, unsigned line)
+{
+	const char *const *cells = curve->job->style->has_blocks ? blocks : plain;
+	struct out *out = curve->job->out;
+	unsigned below = (curve->lines - 1 - line) * 8, width = curve->width;
+	struct human label;
+
+	label.text[0] = '\0';
+	if (line == 0)
+		number(&label, curve, curve->most);
+	out_format(out, "%*s |", (int)LABEL_WIDTH, line && !below ? "0" : label.text);
+	while (width && !level_of(curve, width - 1, below))
+		width--;
+	for (unsigned i = 0; i < width; i++)
+		out_text(out, cells[level_of(curve, i, below)]);
+	out_char(out, '\n');
+}
+
+static void print_curve(struct curve *curve)
+{
+	measure(curve);
+	if (!curve->most)
+		return;
+	/* A small count gets a line for each. */
+	curve->lines = curve->most < LINES_MAX ? (unsigned)curve->most : LINES_MAX;
+	print_title(curve);
+	print_mark(curve);
+	for (unsigned i = 0; i < curve->lines; i++)
+		print_line(curve, i);
+	out_char(curve->job->out, '\n');
+}
+
+/* Prints the first and the last time. */
+static void print_axis(const struct curve *curve)
+{
+	const struct table *table = curve->table;
+	struct human first, last;
+
+	human_moment(&first, table->rows.items[0][0].number);
+	human_moment(&last, table->rows.items[table->rows.count - 1][0].number);
+	out_format(curve->job->out, "%*s%-*s%s\n", (int)LABEL_WIDTH + 2, "",
+		   (int)(curve->width - strlen(last.text)), first.text, last.text);
+}
+
+bool tables_is_chart(const struct table *table)
+{
+	for (unsigned i = 0; i < table->facts.column_count; i++)
+		if (table->facts.columns[i].kind == TABLE_CURVE ||
+		    table->facts.columns[i].kind == TABLE_CURVE_BYTES)
+			return true;
+	return false;
+}
+
+void tables_print_chart(const struct tables_job *job, const struct table *table)
+{
+	unsigned width = job->style->width ? job->style->width : 80;
+	struct curve curve = { .job = job, .table = table };
+
+	curve.width = (width < CHART_MIN ? CHART_MIN : width) - LABEL_WIDTH - 2;
+	if (curve.width > POINTS_MAX)
+		curve.width = POINTS_MAX;
+	for (unsigned i = 1; i < table->facts.column_count; i++) {
+		curve.column = i;
+		if (!is_error(table, i))
+			print_curve(&curve);
+	}
+	print_axis(&curve);
+}

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: MIT */
+#include "tables.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "tables_compare.h"
+
+#define FRAMES_MAX 256
+
+/*
+ * Prints trees as flamegraph.pl, speedscope and others read them: for each branch with a number of
+ * its own a line with its functions from the root on, separated by semicolons, and the number. That
+ * is column "self", or in a tree without it "count" of the branch alone. In groups, the group's
+ * name is the first function. A comparison of two runs has two numbers, as difffolded.pl prints
+ * them.
+ */
+struct walk {
+	const struct tables_job *job;
+	int branch, value;			     /* columns */
+	ARRAY_OF(const struct table_branch *) above; /* by depth: the callers of a row */
+};
+
+static int branch_column(const struct table_facts *facts)
+{
+	for (unsigned i = 0; i < facts->column_count; i++)
+		if (facts->columns[i].kind == TABLE_BRANCH)
+			return (int)i;
+	return TABLE_COLUMN_NONE;
+}
+
+bool tables_fit(const struct tables *tables, const struct writer *format)
+{
+	if (!(format->flags & FORMAT_TREES))
+		return true;
+	for (unsigned i = 0; i < tables->count; i++)
+		if (branch_column(&tables->list[i].facts) >= 0 ||
+		    tables_is_comparison(&tables->list[i].facts))
+			return true;
+	return false;
+}
+
+/* Prints a name; a semicolon, which separates functions, becomes a colon. */
+static void print_name(struct out *out, const char *name)
+{
+	while (*name) {
+		size_t length = strcspn(name, ";");
+
+		out_name(out, name, length, ESCAPE_ALL);
+		name += length;
+		if (*name)
+			out_char(out, ':');
+		name += *name == ';';
+	}
+}
+
+/* Notes sampling in the first function, which every reader of these lines shows. */
+static void print_class(const struct walk *walk, const char *class)
+{
+	uint64_t sample = walk->job->run->summary->sample;
+
+	print_name(walk->job->out, class);
+	if (sample && !strcmp(class, "memory"))
+		out_format(walk->job->out, " (estimated by samples: one in %" PRIu64 " bytes)",
+			   sample);
+}
+
+static void print_frame(const struct walk *walk, const struct naming_symbol *frame, bool is_first)
+{
+	char text[NAMING_TEXT_MAX];
+
+	if (!is_first)
+		out_char(walk->job->out, ';');
+	if (frame->function) {
+		print_name(walk->job->out, frame->function);
+		return;
+	}
+	naming_text(walk->job->naming, frame, text);
+	print_name(walk->job->out, text);
+}
+
+static void print_path(const struct walk *walk, const struct table_group *group, uint32_t depth)
+{
+	bool is_first = !group->name;
+
+	if (group->name)
+		print_class(walk, group->name);
+	for (uint32_t i = 0; i <= depth; i++)
+		for (uint32_t j = 0; j < walk->above.items[i]->count; j++) {
+			print_frame(walk, walk->above.items[i]->frames[j], is_first);
+			is_first = false;
+		}
+}
+
+/* Rows are in pre-order: the callers of a row are at smaller depths. */
+static bool enter(struct walk *walk, const struct table_branch *branch)
+{
+	const struct table_branch **place;
+
+	if (branch->depth > walk->above.count)
+		return false;
+	walk->above.count = branch->depth;
+	place = ARRAY_ADD(&walk->above);
+	*place = branch;
+	return place;
+}
+
+static void print_row(struct walk *walk, const struct table_group *group,
+		      const struct table_cell *row)
+{
+	const struct table_branch *branch = row[walk->branch].branch;
+
+	if (!row[walk->branch].is_set || !enter(walk, branch) || !row[walk->value].number)
+		return;
+	print_path(walk, group, branch->depth);
+	out_format(walk->job->out, " %" PRIu64 "\n", row[walk->value].number);
+}
+
+static void print_table(struct walk *walk, const struct table *table)
+{
+	walk->branch = branch_column(&table->facts);
+	walk->value = table_column(&table->facts, "self");
+	if (walk->value < 0)
+		walk->value = table_column(&table->facts, "count");
+	if (walk->branch < 0 || walk->value < 0)
+		return;
+	for (size_t g = 0; g < table->groups.count; g++) {
+		const struct table_group *group = &table->groups.items[g];
+
+		for (size_t i = group->first; i < group->first + group->shown; i++)
+			print_row(walk, group, table->rows.items[i]);
+	}
+}
+
+static void print_places(struct walk *walk, const struct table *table)
+{
+	int backtrace = table_column(&table->facts, "backtrace");
+	int old = table_column(&table->facts, "old"), new = table_column(&table->facts, "new");
+	struct naming_symbol frames[FRAMES_MAX];
+	struct out *out = walk->job->out;
+
+	for (size_t i = 0; i < table->rows.count; i++) {
+		const struct table_cell *row = table->rows.items[i];
+		size_t count = row[backtrace].is_set
+				       ? naming_symbols(walk->job->naming, row[backtrace].backtrace,
+							frames, FRAMES_MAX)
+				       : 0;
+
+		print_class(walk, row[0].text);
+		while (count > 1 && frames[count - 1].is_start)
+			count--;
+		while (count)
+			print_frame(walk, &frames[--count], false);
+		out_format(out, " %" PRIu64 " %" PRIu64 "\n", row[old].number, row[new].number);
+	}
+}
+
+void tables_print_collapsed(const struct tables_job *job)
+{
+	struct walk walk = { .job = job };
+
+	for (unsigned i = 0; i < job->tables->count; i++)
+		if (tables_is_comparison(&job->tables->list[i].facts))
+			print_places(&walk, &job->tables->list[i]);
+		else
+			print_table(&walk, &job->tables->list[i]);
+	free(walk.above.items);
+}

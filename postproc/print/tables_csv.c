@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: MIT */
+#include "tables.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define FRAMES_MAX 256
+
+/*
+ * RFC 4180: texts with commas, quotes or ends of lines are quoted, and quotes doubled. Tables are
+ * separated by empty lines, and each has a line of headings. The first column is the table's name,
+ * for grep.
+ */
+static void print_text(struct out *out, const char *text)
+{
+	bool is_quoted = text[strcspn(text, ",\"\r\n")] || *text == ' ';
+
+	if (is_quoted)
+		out_char(out, '"');
+	out_cell(out, text, strlen(text), true);
+	if (is_quoted)
+		out_char(out, '"');
+}
+
+/* begins: it is the first frame of its cell */
+static void print_frame(struct out *out, const struct naming_symbol *frame, bool begins)
+{
+	if (frame->function)
+		out_cell(out, frame->function, strlen(frame->function), begins);
+	else
+		out_format(out, "0x%" PRIx64, frame->offset);
+	if (frame->file && frame->line) {
+		out_char(out, ' ');
+		out_cell(out, frame->file, strlen(frame->file), false);
+		out_format(out, ":%u", frame->line);
+	}
+	if (frame->module) {
+		out_text(out, " (");
+		out_cell(out, frame->module, strlen(frame->module), false);
+		out_char(out, ')');
+	}
+}
+
+static void print_backtrace(const struct tables_job *job, const struct trace_node *backtrace)
+{
+	struct naming_symbol frames[FRAMES_MAX];
+	size_t count = naming_symbols(job->naming, backtrace, frames, FRAMES_MAX);
+
+	out_char(job->out, '"');
+	for (size_t i = 0; i < count; i++) {
+		if (i)
+			out_text(job->out, " <- ");
+		print_frame(job->out, &frames[i], i == 0);
+	}
+	out_char(job->out, '"');
+}
+
+static void print_branch(struct out *out, const struct table_branch *branch)
+{
+	out_char(out, '"');
+	for (uint32_t i = 0; i < branch->count; i++) {
+		if (i)
+			out_text(out, branch->is_outwards ? " <- " : " -> ");
+		print_frame(out, branch->frames[i], i == 0);
+	}
+	out_char(out, '"');
+}
+
+static void print_cell(const struct tables_job *job, enum table_kind kind,
+		       const struct table_cell *cell)
+{
+	if (!cell->is_set)
+		return;
+	switch (tables_shape(kind)) {
+	case SHAPE_TEXT:
+		print_text(job->out, cell->text);
+		break;
+	case SHAPE_BACKTRACE:
+		print_backtrace(job, cell->backtrace);
+		break;
+	case SHAPE_BRANCH:
+		print_branch(job->out, cell->branch);
+		break;
+	case SHAPE_SIGNED:
+		out_format(job->out, "%" PRId64, (int64_t)cell->number);
+		break;
+	case SHAPE_HEX:
+		out_format(job->out, "0x%" PRIx64, cell->number);
+		break;
+	case SHAPE_HUNDREDTHS:
+		out_format(job->out, "%" PRIu64 ".%02" PRIu64, cell->number / 100,
+			   cell->number % 100);
+		break;
+	case SHAPE_STEPS:
+		for (uint64_t i = 0; i < cell->weight; i++)
+			out_format(job->out, "%s%" PRIu64, i ? " " : "", cell->steps[i]);
+		break;
+	case SHAPE_UNSIGNED:
+		out_unsigned(job->out, cell->number);
+		break;
+	}
+}
+
+static void print_table(const struct tables_job *job, const struct table *table)
+{
+	const struct table_facts *facts = &table->facts;
+
+	out_text(job->out, "table");
+	for (unsigned i = 0; i < facts->column_count; i++)
+		out_format(job->out, ",%s", facts->columns[i].name);
+	out_char(job->out, '\n');
+	for (size_t g = 0; g < table->groups.count; g++) {
+		const struct table_group *group = &table->groups.items[g];
+
+		for (size_t i = group->first; i < group->first + group->shown; i++) {
+			out_text(job->out, facts->name);
+			for (unsigned c = 0; c < facts->column_count; c++) {
+				out_char(job->out, ',');
+				print_cell(job, facts->columns[c].kind, &table->rows.items[i][c]);
+			}
+			out_char(job->out, '\n');
+		}
+	}
+}
+
+void tables_print_csv(const struct tables_job *job)
+{
+	for (unsigned i = 0; i < job->tables->count; i++) {
+		if (i)
+			out_char(job->out, '\n');
+		print_table(job, &job->tables->list[i]);
+	}
+}

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Prints the last column of a table. It gets the rest of the line and continues in the next lines,
+ * broken only between frames or words.
+ */
+#include "tables_text.h"
+
+#include "base/human.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#define FRAMES_MAX    12 /* of a backtrace on the screen */
+#define FRAMES_WHOLE  256
+#define LINES_MAX     3 /* of the last column of a row */
+#define BRANCH_INDENT 2u
+#define BRANCH_FRAMES 4u /* of a row of a tree: half from its start, half from its end */
+
+struct flow {
+	const struct layout *layout;
+	size_t begin; /* where its lines begin */
+	size_t at;    /* column of the terminal */
+	unsigned lines;
+};
+
+static void flow_break(struct flow *flow)
+{
+	flow->at = flow->begin;
+	out_char(flow->layout->job->out, '\n');
+	text_blanks(flow->layout->job->out, flow->begin);
+}
+
+static void flow_put(struct flow *flow, const char *text)
+{
+	out_name(flow->layout->job->out, text, strlen(text), ESCAPE_ALL);
+}
+
+/* Prints an unbroken piece. Returns false if there is no room for it. */
+static bool flow_piece(struct flow *flow, const char *between, const char *text)
+{
+	unsigned width = tables_width(flow->layout->job);
+	bool is_first = flow->at == flow->begin;
+	size_t length = (is_first ? 0 : strlen(between)) + strlen(text);
+
+	if (!is_first && flow->at + length > width) {
+		if (++flow->lines > LINES_MAX)
+			return false;
+		flow_break(flow);
+		while (*between == ' ')
+			between++;
+		length = strlen(between) + strlen(text);
+	} else if (is_first) {
+		between = "";
+	}
+	flow_put(flow, between);
+	flow_put(flow, text);
+	flow->at += length;
+	return true;
+}
+
+/*
+ * Prints the frames of the call site, by which rows are joined: they are the same at every width.
+ * sites: how many backtraces have it; if it is one, callers follow as far as there is room.
+ */
+static void flow_frames(struct flow *flow, const struct trace_node *backtrace, uint64_t sites)
+{
+	const struct tables_job *job = flow->layout->job;
+	struct naming_line frames[FRAMES_MAX];
+	size_t site, count = naming_site(job->naming, backtrace, frames, FRAMES_MAX, &site);
+
+	if (!count)
+		flow_piece(flow, "", "(no backtrace)");
+	for (size_t i = 0; i < (sites > 1 ? site : count); i++) {
+		naming_fit(&frames[i], sites < 2, tables_width(job) - flow->begin - strlen("<- "));
+		if (i < site)
+			flow->lines = 0;
+		if (!flow_piece(flow, " <- ", frames[i].text))
+			break;
+	}
+}
+
+static void flow_words(struct flow *flow, const char *text)
+{
+	char word[CELL_MAX];
+
+	for (size_t length; *text; text += length + strspn(text + length, " ")) {
+		length = strcspn(text, " ");
+		snprintf(word, sizeof(word), "%.*s", (int)length, text);
+		/* a sentence is never cut */
+		flow->lines = 0;
+		if (!flow_piece(flow, " ", word))
+			break;
+	}
+}
+
+static void branch_text(const struct tables_job *job, const struct naming_symbol *frame, char *text)
+{
+	if (frame->function && (job->style->is_verbose || !frame->address))
+		snprintf(text, CELL_MAX, "%s", frame->function);
+	else
+		naming_text(job->naming, frame, text);
+}
+
+/*
+ * Prints a branch. The middle of a long one is left out, since start and end say most. Very deep
+ * branches share one indentation.
+ */
+static void flow_branch(struct flow *flow, const struct table_branch *branch)
+{
+	bool is_cut = branch->count > BRANCH_FRAMES && !flow->layout->job->style->is_verbose;
+	size_t indent = BRANCH_INDENT * (size_t)branch->depth;
+	size_t most = (tables_width(flow->layout->job) - flow->begin) / 2;
+
+	if (indent > most)
+		indent = most;
+	text_blanks(flow->layout->job->out, indent);
+	flow->begin += indent;
+	flow->at = flow->begin;
+	for (uint32_t i = 0; i < branch->count; i++) {
+		char text[CELL_MAX] = "...";
+
+		if (!is_cut || i < BRANCH_FRAMES / 2 || i >= branch->count - BRANCH_FRAMES / 2)
+			branch_text(flow->layout->job, branch->frames[i], text);
+		else
+			i = branch->count - BRANCH_FRAMES / 2 - 1;
+		naming_cut(text, tables_width(flow->layout->job) - flow->begin - strlen(" -> "));
+		flow->lines = 0;
+		if (!flow_piece(flow, i ? branch->is_outwards ? " <- " : " -> " : "", text))
+			break;
+	}
+}
+
+/* With -v: one whole frame a line. */
+static void print_whole(const struct layout *layout, const struct trace_node *backtrace)
+{
+	struct out *out = layout->job->out;
+	struct naming_symbol frames[FRAMES_WHOLE];
+	size_t count = naming_symbols(layout->job->naming, backtrace, frames, FRAMES_WHOLE);
+
+	for (size_t i = 0; i < count; i++) {
+		const struct naming_symbol *frame = &frames[i];
+
+		if (i) {
+			out_char(out, '\n');
+			text_blanks(out, layout->last_at);
+		}
+		if (frame->function)
+			out_name(out, frame->function, strlen(frame->function), ESCAPE_ALL);
+		else
+			out_format(out, "0x%" PRIx64, frame->offset);
+		if (frame->file) {
+			out_char(out, ' ');
+			out_name(out, frame->file, strlen(frame->file), ESCAPE_ALL);
+			out_format(out, ":%u", frame->line);
+		}
+		if (frame->module) {
+			out_text(out, " (");
+			out_name(out, frame->module, strlen(frame->module), ESCAPE_ALL);
+			out_char(out, ')');
+		}
+	}
+}
+
+/* Prints the number of sites that were joined. */
+static void flow_count(struct flow *flow, uint64_t rows)
+{
+	struct human human;
+	char text[64];
+
+	if (rows < 2)
+		return;
+	snprintf(text, sizeof(text), "(%s sites)", human_count(&human, rows));
+	flow->lines = 0;
+	flow_piece(flow, " ", text);
+}
+
+void tables_print_last(const struct layout *layout, size_t at, size_t gap,
+		       const struct table_cell *cell)
+{
+	struct out *out = layout->job->out;
+	enum table_kind kind = layout->table->facts.columns[layout->last].kind;
+	struct flow flow = {
+		.layout = layout, .begin = layout->last_at, .at = layout->last_at, .lines = 1
+	};
+	bool has_text = kind != TABLE_BACKTRACE && kind != TABLE_BRANCH;
+	char text[CELL_MAX] = "";
+
+	if (cell->is_set && has_text)
+		tables_format_cell(text, kind, cell);
+	if (!cell->is_set || (has_text && !*text))
+		return;
+	if (at > layout->last_at) {
+		out_char(out, '\n');
+		at = gap = 0;
+	}
+	text_blanks(out, gap + layout->last_at - at);
+	if (kind == TABLE_BACKTRACE && layout->job->style->is_verbose) {
+		print_whole(layout, cell->backtrace);
+	} else if (kind == TABLE_BACKTRACE) {
+		flow_frames(&flow, cell->backtrace, cell->weight);
+		flow_count(&flow, cell->weight);
+	} else if (kind == TABLE_BRANCH) {
+		flow_branch(&flow, cell->branch);
+	} else {
+		if (!tables_is_left(kind) && strlen(text) < layout->widths[layout->last])
+			text_blanks(out, layout->widths[layout->last] - strlen(text));
+		flow_words(&flow, text);
+	}
+}
+
+void tables_print_below(const struct layout *layout, const char *heading,
+			const struct trace_node *backtrace)
+{
+	struct layout below = *layout;
+	struct flow flow = { .layout = &below, .lines = 1 };
+
+	size_t begin = 3 * INDENT + strlen(heading) + 2;
+
+	if (begin + LAST_WIDTH_MIN > tables_width(layout->job)) {
+		begin = 4 * INDENT;
+		out_char(layout->job->out, '\n');
+		text_blanks(layout->job->out, begin);
+	} else {
+		out_char(layout->job->out, ' ');
+	}
+	below.last_at = flow.begin = flow.at = begin;
+	if (layout->job->style->is_verbose)
+		print_whole(&below, backtrace);
+	else
+		flow_frames(&flow, backtrace, 1);
+	out_char(layout->job->out, '\n');
+}

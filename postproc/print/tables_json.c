@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: MIT */
+#include "tables.h"
+
+#include <stdlib.h>
+
+#include "base/json.h"
+#include "base/memory.h"
+
+#define FRAMES_MAX 256
+#define KEPT	   1024u /* frames whose JSON is cached */
+#define KEPT_MAX   504u	 /* bytes of a cached frame */
+#define SCHEMA	   1	 /* version of this format; see holdtrace-report(1) */
+
+/*
+ * The JSON of a frame of backtraces: most frames occur in many backtraces, at one depth of the
+ * JSON.
+ */
+struct kept_frame {
+	uint32_t id, length;
+	char text[KEPT_MAX];
+};
+
+struct printer {
+	const struct tables_job *job;
+	struct json json;
+	struct kept_frame *kept; /* by id */
+	struct out aside;	 /* a buffer without a file */
+};
+
+static void print_optional(struct json *json, const char *key, const char *text)
+{
+	if (!text)
+		return;
+	json_add_text(json, key, text);
+}
+
+static void print_frame(struct json *json, const struct naming_symbol *frame)
+{
+	json_begin(json, '{');
+	json_add_hex(json, "address", frame->offset);
+	print_optional(json, "function", frame->function);
+	print_optional(json, "file", frame->file);
+	if (frame->line)
+		json_add_unsigned(json, "line", frame->line);
+	print_optional(json, "module", frame->module);
+	if (frame->is_inlined)
+		json_add_bool(json, "inlined", true);
+	json_end(json);
+}
+
+/* Caches the JSON of a frame, unless it is too long. */
+static bool keep_frame(struct printer *printer, struct kept_frame *kept,
+		       const struct naming_symbol *frame)
+{
+	struct json json = printer->json;
+	struct out *aside = &printer->aside;
+
+	aside->used = 0;
+	aside->error = 0;
+	json.out = aside;
+	json.has_key = true; /* no comma before it */
+	print_frame(&json, frame);
+	if (out_error(aside) || aside->used > sizeof(kept->text))
+		return false;
+	kept->id = frame->id;
+	kept->length = (uint32_t)aside->used;
+	memcpy(kept->text, aside->buffer, aside->used);
+	return true;
+}
+
+static void print_known(struct printer *printer, const struct naming_symbol *frame)
+{
+	struct kept_frame *kept = printer->kept ? &printer->kept[frame->id % KEPT] : NULL;
+
+	if (kept && frame->id && (kept->id == frame->id || keep_frame(printer, kept, frame)))
+		json_again(&printer->json, kept->text, kept->length);
+	else
+		print_frame(&printer->json, frame);
+}
+
+static void print_backtrace(struct printer *printer, const struct trace_node *backtrace)
+{
+	struct naming_symbol frames[FRAMES_MAX];
+	size_t count = naming_symbols(printer->job->naming, backtrace, frames, FRAMES_MAX);
+
+	json_begin(&printer->json, '[');
+	for (size_t i = 0; i < count; i++)
+		print_known(printer, &frames[i]);
+	json_end(&printer->json);
+}
+
+static void print_branch(struct json *json, const struct table_branch *branch)
+{
+	json_begin(json, '[');
+	for (uint32_t i = 0; i < branch->count; i++)
+		print_frame(json, branch->frames[i]);
+	json_end(json);
+}
+
+static void print_steps(struct json *json, const struct table_cell *cell)
+{
+	json_begin(json, '[');
+	for (uint64_t i = 0; i < cell->weight; i++)
+		json_unsigned(json, cell->steps[i]);
+	json_end(json);
+}
+
+static void print_cell(struct printer *printer, enum table_kind kind, const struct table_cell *cell)
+{
+	struct json *json = &printer->json;
+
+	switch (tables_shape(kind)) {
+	case SHAPE_TEXT:
+		json_text(json, cell->text);
+		break;
+	case SHAPE_BACKTRACE:
+		print_backtrace(printer, cell->backtrace);
+		break;
+	case SHAPE_BRANCH:
+		print_branch(json, cell->branch);
+		break;
+	case SHAPE_SIGNED:
+		json_signed(json, (int64_t)cell->number);
+		break;
+	case SHAPE_HEX:
+		json_hex(json, cell->number);
+		break;
+	case SHAPE_HUNDREDTHS:
+		json_real(json, (double)cell->number / 100);
+		break;
+	case SHAPE_STEPS:
+		print_steps(json, cell);
+		break;
+	case SHAPE_UNSIGNED:
+		json_unsigned(json, cell->number);
+		break;
+	}
+}
+
+static void print_row(struct printer *printer, const struct table *table,
+		      const struct table_cell *row)
+{
+	struct json *json = &printer->json;
+
+	json_begin(json, '{');
+	for (unsigned i = 0; i < table->facts.column_count; i++) {
+		json_key(json, table->facts.columns[i].name);
+		if (row[i].is_set)
+			print_cell(printer, table->facts.columns[i].kind, &row[i]);
+		else
+			json_null(json);
+	}
+	json_end(json);
+}
+
+/* Prints when each step of the curves ends, if a report has curves. */
+static void print_windows(const struct tables_job *job, struct json *json)
+{
+	const struct rises_axis *axis = &job->run->windows;
+
+	if (!axis->shift)
+		return;
+	json_open(json, "windows_ns", '[');
+	for (unsigned i = 0; i <= axis->last - axis->first; i++)
+		json_unsigned(json, report_time(job->run, rises_end(axis, i)));
+	json_end(json);
+}
+
+static void print_run(const struct tables_job *job, struct json *json)
+{
+	const struct summary *run = job->run->summary;
+	struct report_gaps gaps;
+
+	if (!run->processes.count)
+		return;
+	report_find_gaps(job->run, KIND_ALL, 0, &gaps);
+	json_open(json, "run", '{');
+	json_add_unsigned(json, "processes", run->processes.count);
+	json_add_unsigned(json, "events", run->events);
+	json_key(json, "dropped");
+	/* in a trace without its end, the number of dropped events is unknown */
+	if (run->lost || !(gaps.incomplete || gaps.damaged))
+		json_unsigned(json, run->lost);
+	else
+		json_null(json);
+	if (run->sample)
+		json_add_unsigned(json, "sample_bytes", run->sample);
+	json_add_unsigned(json, "incomplete", gaps.incomplete);
+	json_add_unsigned(json, "damaged", gaps.damaged);
+	if (gaps.cut || gaps.gone) {
+		json_add_unsigned(json, "truncated", gaps.cut);
+		json_add_unsigned(json, "ended_untraced", gaps.gone);
+	}
+	json_add_unsigned(json, "duration_ns",
+			  run->end_ns > run->start_ns ? run->end_ns - run->start_ns : 0);
+	print_windows(job, json);
+	json_end(json);
+}
+
+static void print_table(struct printer *printer, const struct table *table)
+{
+	json_open(&printer->json, table->facts.name, '[');
+	for (size_t g = 0; g < table->groups.count; g++)
+		for (size_t r = 0; r < table->groups.items[g].shown; r++)
+			print_row(printer, table,
+				  table->rows.items[table->groups.items[g].first + r]);
+	json_end(&printer->json);
+}
+
+void tables_print_json(const struct tables_job *job)
+{
+	struct printer printer = { .job = job };
+	struct json *json = &printer.json;
+	struct error none;
+
+	if (out_open(&printer.aside, -1, &none) == 0)
+		printer.kept = memory_zalloc(KEPT, sizeof(*printer.kept));
+	json_start(json, job->out, true);
+	json_begin(json, '{');
+	json_add_unsigned(json, "schema", SCHEMA);
+	print_run(job, json);
+	for (unsigned i = 0; i < job->tables->count; i++)
+		print_table(&printer, &job->tables->list[i]);
+	json_end(json);
+	json_finish(json);
+	free(printer.kept);
+	free(printer.aside.buffer);
+}

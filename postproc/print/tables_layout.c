@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Lays out the columns of a table: each is as wide as its widest cell, and a column without cells
+ * is left out. The last column begins on its own line if too little of the row's line is left.
+ */
+#include "tables_text.h"
+
+#define TEXT_WIDTH_MIN 12
+
+unsigned tables_width(const struct tables_job *job)
+{
+	unsigned width = job->style->width ? job->style->width : 80;
+
+	return width < 40 ? 40 : width;
+}
+
+bool tables_is_below(const struct layout *layout, unsigned column)
+{
+	const struct table_facts *facts = &layout->table->facts;
+
+	return facts->columns[column].kind == TABLE_NOTE ||
+	       (facts->columns[column].kind == TABLE_BACKTRACE && column + 1 < facts->column_count);
+}
+
+static bool is_column(const struct layout *layout, unsigned column)
+{
+	enum table_kind kind = layout->table->facts.columns[column].kind;
+
+	return kind != TABLE_GROUP && !tables_is_below(layout, column) && kind != TABLE_KEY &&
+	       (kind != TABLE_PROCESSES || layout->job->run->summary->processes.count > 1);
+}
+
+static size_t longest_word(const char *text)
+{
+	size_t longest = 0;
+
+	for (size_t length; *text; text += length + strspn(text + length, " ")) {
+		length = strcspn(text, " ");
+		if (length > longest && !memchr(text, '/', length))
+			longest = length;
+	}
+	return longest;
+}
+
+static void measure_row(struct layout *layout, const struct table_cell *row)
+{
+	char text[CELL_MAX];
+
+	for (unsigned i = 0; i < layout->table->facts.column_count; i++) {
+		enum table_kind kind = layout->table->facts.columns[i].kind;
+		size_t length;
+
+		if (!row[i].is_set || !is_column(layout, i))
+			continue;
+		tables_format_cell(text, kind, &row[i]);
+		length = kind == TABLE_BACKTRACE || kind == TABLE_BRANCH
+				 ? 1
+				 : name_columns(text, strlen(text));
+		if (length > layout->widths[i])
+			layout->widths[i] = length;
+		if (kind == TABLE_TEXT && longest_word(text) > layout->words[i])
+			layout->words[i] = longest_word(text);
+	}
+}
+
+/* Measures the columns that have cells, and their headings. */
+static void measure(struct layout *layout)
+{
+	const struct table *table = layout->table;
+
+	for (size_t g = 0; g < table->groups.count; g++)
+		for (size_t i = 0; i < table->groups.items[g].shown; i++)
+			measure_row(layout, table->rows.items[table->groups.items[g].first + i]);
+	for (unsigned i = 0; i < table->facts.column_count; i++) {
+		size_t heading = strlen(table->facts.columns[i].heading);
+
+		if (!layout->widths[i])
+			continue;
+		layout->last = i;
+		if (heading > layout->widths[i])
+			layout->widths[i] = heading;
+	}
+}
+
+/* The width to which a text may be cut if the line is too short. */
+static size_t least_text(const struct layout *layout)
+{
+	size_t third = tables_width(layout->job) / 3;
+
+	return third < TEXT_WIDTH_MIN ? TEXT_WIDTH_MIN : third;
+}
+
+/*
+ * The least width of the last column: of a flowing column some room, of a text enough for LINES_MAX
+ * lines, else its own width.
+ */
+static size_t least_last(const struct layout *layout)
+{
+	enum table_kind kind = layout->table->facts.columns[layout->last].kind;
+	size_t width = layout->widths[layout->last], least = least_text(layout);
+
+	if (kind == TABLE_BACKTRACE)
+		return LAST_WIDTH_MIN;
+	if (kind == TABLE_BRANCH)
+		return BRANCH_WIDTH_MIN;
+	if (least > LAST_WIDTH_MIN)
+		least = LAST_WIDTH_MIN;
+	if (least < 2 * width / 5)
+		least = 2 * width / 5;
+	if (least < layout->words[layout->last])
+		least = layout->words[layout->last];
+	return kind == TABLE_TEXT && width > least ? least : width;
+}
+
+static size_t width_before_last(const struct layout *layout)
+{
+	size_t width = INDENT;
+
+	for (unsigned i = 0; i < layout->last; i++)
+		if (layout->widths[i])
+			width += layout->widths[i] + GAP;
+	return width;
+}
+
+/* Cuts texts as far as needed for the columns before the last one to fit into the room. */
+static void narrow(struct layout *layout, size_t room)
+{
+	size_t width = width_before_last(layout), least = least_text(layout);
+
+	for (unsigned i = 0; i < layout->last && width > room; i++) {
+		size_t spare = layout->widths[i] > least ? layout->widths[i] - least : 0;
+
+		if (layout->table->facts.columns[i].kind != TABLE_TEXT)
+			continue;
+		if (spare > width - room)
+			spare = width - room;
+		layout->widths[i] -= spare;
+		width -= spare;
+	}
+}
+
+/* Whether the last column is a number, which is printed with the others, under its heading. */
+static bool is_number(const struct layout *layout)
+{
+	return !tables_is_left(layout->table->facts.columns[layout->last].kind);
+}
+
+/* If a line is too short for the numbers alone, they continue in further lines. */
+static void fold(struct layout *layout, size_t width)
+{
+	size_t at = INDENT;
+
+	for (unsigned i = 0; i < layout->last; i++) {
+		if (!layout->widths[i])
+			continue;
+		layout->begins[i] = at > FOLD_INDENT && at + layout->widths[i] > width;
+		at = (layout->begins[i] ? FOLD_INDENT : at) + layout->widths[i] + GAP;
+	}
+}
+
+/* Leaves out curves that would add a line to each row, unless they were requested. */
+static void spare_curves(struct layout *layout, size_t width)
+{
+	const struct table_facts *facts = &layout->table->facts;
+
+	for (unsigned i = 0; i < layout->last && !layout->job->run->options->wants_growing; i++)
+		if (facts->columns[i].kind == TABLE_STEPS &&
+		    layout->last_at + least_last(layout) > width) {
+			layout->last_at -= layout->widths[i] ? layout->widths[i] + GAP : 0;
+			layout->widths[i] = 0;
+		}
+}
+
+/* The last column moves below before anything is cut. */
+void tables_lay_out(struct layout *layout)
+{
+	size_t width = tables_width(layout->job);
+
+	measure(layout);
+	layout->last_at = width_before_last(layout);
+	spare_curves(layout, width);
+	if (layout->last_at + least_last(layout) <= width)
+		return;
+	if (is_number(layout))
+		layout->last = layout->table->facts.column_count;
+	layout->last_at = 3 * INDENT;
+	narrow(layout, width + GAP);
+	fold(layout, width);
+}

@@ -1,0 +1,578 @@
+/* SPDX-License-Identifier: MIT */
+/* Prints tables as text for people: headings, rows, groups with their sums, and the next report. */
+#include "tables_text.h"
+
+#include "account/estimate.h"
+#include "base/human.h"
+#include "screen.h"
+
+/* Whether a byte continues a UTF-8 character. */
+static bool is_inside(char byte)
+{
+	return ((unsigned char)byte & 0xc0) == 0x80;
+}
+
+/*
+ * Cuts a text to width columns: a path keeps its end, all other text its start. text has room for
+ * CELL_MAX.
+ */
+static void cut(char *text, size_t width)
+{
+	static const char dots[] = "...";
+	size_t length = strlen(text), from = strlen(dots), kept;
+
+	if (width < from || name_columns(text, length) <= width)
+		return;
+	kept = length < CELL_MAX - sizeof(dots) ? length : CELL_MAX - sizeof(dots);
+	width -= strlen(dots);
+	if (*text == '/') {
+		while (from < length &&
+		       (is_inside(text[from]) || name_columns(text + from, length - from) > width))
+			from++;
+		memmove(text + strlen(dots), text + from, length - from + 1);
+		memcpy(text, dots, strlen(dots));
+	} else {
+		while (kept && (is_inside(text[kept]) || name_columns(text, kept) > width))
+			kept--;
+		memcpy(text + kept, dots, sizeof(dots));
+	}
+}
+
+/* Draws the digits of tables_format_cell() as a curve of one line. */
+static void draw_steps(const struct tables_job *job, const char *digits)
+{
+	static const char *const blocks[] = { " ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█" };
+	static const char plain[] = " .:-=+*%#";
+
+	for (; *digits; digits++) {
+		unsigned level = (unsigned)(*digits - '0');
+
+		if (job->style->has_blocks)
+			out_text(job->out, blocks[level]);
+		else
+			out_char(job->out, plain[level]);
+	}
+}
+
+/* Prints a cell. Adds its columns of the terminal to *at; *gap: blanks before the next cell. */
+static void print_cell(const struct layout *layout, unsigned column, char *text, size_t *at,
+		       size_t *gap)
+{
+	const struct tables_job *job = layout->job;
+	enum table_kind kind = layout->table->facts.columns[column].kind;
+	size_t width = layout->widths[column], length, columns;
+	bool is_key = (int)column == layout->by && text[0];
+
+	cut(text, width);
+	length = strlen(text);
+	columns = name_columns(text, length);
+	if (!tables_is_left(kind))
+		*gap += width - columns;
+	if (length) {
+		text_blanks(job->out, *gap);
+		*gap = 0;
+	}
+	if (is_key)
+		text_colour(job, COLOUR_KEY);
+	if (kind == TABLE_STEPS)
+		draw_steps(job, text);
+	else
+		out_name(job->out, text, length, ESCAPE_ALL);
+	if (is_key)
+		text_colour(job, COLOUR_END);
+	if (tables_is_left(kind))
+		*gap += width - columns;
+	*at += width;
+}
+
+/* Prints words that continue in the next line, indented. at: the column of the first word. */
+static void print_words_at(const struct tables_job *job, const char *colour, size_t at,
+			   size_t indent, const char *text)
+{
+	text_colour(job, colour);
+	for (size_t length; *text; text += length + strspn(text + length, " ")) {
+		size_t columns;
+
+		length = strcspn(text, " ");
+		columns = name_columns(text, length);
+		if (at > indent && at + 1 + columns > tables_width(job)) {
+			out_char(job->out, '\n');
+			text_blanks(job->out, indent);
+			at = indent;
+		} else if (at) {
+			out_char(job->out, ' ');
+			at++;
+		}
+		out_name(job->out, text, length, ESCAPE_ALL);
+		at += columns;
+	}
+	text_colour(job, COLOUR_END);
+	out_char(job->out, '\n');
+}
+
+static void print_words(const struct tables_job *job, const char *colour, size_t at,
+			const char *text)
+{
+	print_words_at(job, colour, at, INDENT, text);
+}
+
+static void print_notes(const struct layout *layout, const struct table_cell *row)
+{
+	const struct tables_job *job = layout->job;
+	const struct table_facts *facts = &layout->table->facts;
+
+	for (unsigned i = 0; i < facts->column_count; i++) {
+		if (!tables_is_below(layout, i) || !row[i].is_set)
+			continue;
+		text_blanks(job->out, 3 * INDENT);
+		out_format(job->out, "%s:", facts->columns[i].heading);
+		if (facts->columns[i].kind == TABLE_NOTE) {
+			print_words_at(job, COLOUR_NOTE,
+				       3 * INDENT + strlen(facts->columns[i].heading) + 1,
+				       4 * INDENT, row[i].text);
+			continue;
+		}
+		tables_print_below(layout, facts->columns[i].heading, row[i].backtrace);
+	}
+}
+
+static void print_row(const struct layout *layout, const struct table_cell *row)
+{
+	struct out *out = layout->job->out;
+	const struct table_facts *facts = &layout->table->facts;
+	size_t at = INDENT, gap = INDENT;
+	bool is_folded = false, owes_line = false;
+
+	for (unsigned i = 0; i < layout->last; i++) {
+		char text[CELL_MAX];
+
+		if (!layout->widths[i])
+			continue;
+		if (layout->begins[i]) {
+			at = gap = FOLD_INDENT;
+			is_folded = owes_line = true;
+		}
+		tables_format_cell(text, facts->columns[i].kind, &row[i]);
+		if (owes_line && *text) {
+			out_char(out, '\n');
+			owes_line = false;
+		}
+		print_cell(layout, i, text, &at, &gap);
+		if (i + 1 < layout->last) {
+			gap += GAP;
+			at += GAP;
+		}
+	}
+	if (is_folded)
+		at = SIZE_MAX; /* nothing follows them */
+	if (layout->last < facts->column_count)
+		tables_print_last(layout, at, gap, &row[layout->last]);
+	out_char(out, '\n');
+	print_notes(layout, row);
+}
+
+static void end_headings(const struct tables_job *job, struct line *headings)
+{
+	while (headings->length && headings->text[headings->length - 1] == ' ')
+		headings->text[--headings->length] = '\0';
+	text_line(job, COLOUR_HEAD, headings->text);
+	line_begin(headings);
+}
+
+/* The last column has a heading only if it is in the same line. */
+static void print_headings(const struct layout *layout)
+{
+	const struct tables_job *job = layout->job;
+	const struct table_facts *facts = &layout->table->facts;
+	struct line headings;
+	size_t at = INDENT;
+	bool is_folded = false;
+
+	line_begin(&headings);
+	for (unsigned i = 0; i <= layout->last; i++) {
+		const struct table_column *column = &facts->columns[i];
+		size_t width = layout->widths[i];
+
+		if (!width || (i == layout->last && (at > layout->last_at || is_folded)))
+			continue;
+		if (layout->begins[i]) {
+			end_headings(job, &headings);
+			at = FOLD_INDENT;
+			is_folded = true;
+		}
+		line_add(&headings, "%*s", (int)(at - headings.length), "");
+		if (tables_is_left(column->kind))
+			line_add(&headings, "%s", column->heading);
+		else
+			line_add(&headings, "%*s", (int)width, column->heading);
+		at += width + GAP;
+	}
+	end_headings(job, &headings);
+}
+
+/* ---- groups ---- */
+
+/* Adds the sums of a group: " held 738 B, count 4". */
+static void add_sums(struct line *line, const struct layout *layout, const struct table_cell *sums)
+{
+	const char *between = " ";
+
+	for (unsigned i = 0; i < layout->table->facts.column_count; i++) {
+		const struct table_column *column = &layout->table->facts.columns[i];
+		char text[CELL_MAX];
+
+		if (!sums[i].is_set)
+			continue;
+		tables_format_cell(text, column->kind, &sums[i]);
+		line_add(line, "%s%s %s", between, column->heading, text);
+		between = ", ";
+	}
+}
+
+/* Prints the name of a group. A sentence without sums may take several lines. */
+static void print_group_name(const struct layout *layout, const struct table_group *group)
+{
+	const struct tables_job *job = layout->job;
+	size_t length = strlen(group->name);
+	struct line sums;
+
+	line_begin(&sums);
+	add_sums(&sums, layout, group->sums);
+	if (length >= tables_width(job) && !sums.length) {
+		line_add(&sums, "%s:", group->name);
+		print_words(job, COLOUR_GROUP, 0, sums.text);
+		return;
+	}
+	text_colour(job, COLOUR_GROUP);
+	out_name(job->out, group->name, length, ESCAPE_ALL);
+	text_colour(job, COLOUR_END);
+	out_char(job->out, ':');
+	if (sums.length)
+		print_words(job, "", length + 1, sums.text + 1);
+	else
+		out_char(job->out, '\n');
+}
+
+static void print_group(const struct layout *layout, const struct table_group *group)
+{
+	const struct tables_job *job = layout->job;
+	struct human more;
+	struct line rest, sums;
+
+	if (group->name)
+		print_group_name(layout, group);
+	for (size_t i = 0; i < group->shown; i++)
+		print_row(layout, layout->table->rows.items[group->first + i]);
+	if (group->shown == group->count)
+		return;
+	line_begin(&rest);
+	line_begin(&sums);
+	add_sums(&sums, layout, group->rest);
+	line_add(&rest, "... and %s more (--top=0 shows all)%s%s",
+		 human_count(&more, group->count - group->shown), sums.length ? ":" : "",
+		 sums.text);
+	out_char(job->out, ' ');
+	print_words_at(job, COLOUR_NOTE, 1, 2 * INDENT, rest.text);
+}
+
+static int sorted_by(const struct table_facts *facts)
+{
+	return *facts->by ? table_column(facts, facts->by) : -1;
+}
+
+/*
+ * The word for an empty table. It is not "nothing" where nothing was looked for or only samples
+ * were recorded.
+ */
+static const char *word_of_nothing(const struct tables_job *job, const struct table *table)
+{
+	if (table->is_unknown)
+		return "unknown";
+	return job->run->summary->sample && table_column(&table->facts, "error") >= 0
+		       ? "nothing, but for memory that is in no sample"
+		       : "nothing";
+}
+
+/* Whether a table has no row and no explanation. */
+static bool is_quiet(const struct tables_job *job, const struct table *table)
+{
+	return !table->rows.count && !table->note &&
+	       !strcmp(word_of_nothing(job, table), "nothing");
+}
+
+/* Whether empty tables share a line. */
+static bool are_joined(const struct tables_job *job)
+{
+	size_t quiet = 0;
+
+	for (unsigned i = 0; i < job->tables->count; i++)
+		quiet += is_quiet(job, &job->tables->list[i]);
+	return !job->style->shows_empty && quiet < job->tables->count;
+}
+
+static void print_quiet(const struct tables_job *job)
+{
+	struct line text;
+
+	line_begin(&text);
+	for (unsigned i = 0; i < job->tables->count; i++)
+		if (is_quiet(job, &job->tables->list[i]))
+			line_add(&text, "%s%s", text.length ? ", " : "",
+				 job->tables->list[i].facts.name);
+	if (!text.length)
+		return;
+	out_text(job->out, "\nempty:");
+	print_words(job, "", strlen("empty:"), text.text);
+}
+
+static void print_table(const struct tables_job *job, const struct table *table)
+{
+	struct layout layout = { .job = job, .table = table, .by = sorted_by(&table->facts) };
+
+	if (!table->rows.count) {
+		struct line text;
+
+		line_begin(&text);
+		line_add(&text, "%s: %s", table->facts.title, word_of_nothing(job, table));
+		print_words(job, "", 0, text.text);
+		if (table->note)
+			print_words(job, COLOUR_NOTE, 0, table->note);
+		return;
+	}
+	print_words(job, COLOUR_TITLE, 0, table->facts.title);
+	if (tables_is_chart(table)) {
+		tables_print_chart(job, table);
+	} else {
+		tables_lay_out(&layout);
+		print_headings(&layout);
+		for (size_t g = 0; g < table->groups.count; g++)
+			print_group(&layout, &table->groups.items[g]);
+	}
+	if (table->note)
+		print_words(job, COLOUR_NOTE, 0, table->note);
+}
+
+/* ---- the last lines ---- */
+
+/* Adds "1 trace damaged", "2 of 5 traces damaged". */
+static void add_gap(struct line *line, uint64_t number, uint64_t all, const char *thing,
+		    const char *what)
+{
+	struct human human;
+
+	if (!number)
+		return;
+	line_add(line, "%s%s", line->length ? "; " : "", human_count(&human, number));
+	if (all > number)
+		line_add(line, " of %s", human_count(&human, all));
+	line_add(line, " %s%s %s", thing, number == 1 && all <= 1 ? "" : "s", what);
+}
+
+/* Adds the dropped events with their share, which decides how much they matter. */
+static void add_lost(struct line *line, const struct report_gaps *gaps)
+{
+	struct table_cell cell = { 0 };
+	char text[CELL_MAX];
+
+	add_gap(line, gaps->lost, gaps->events, "event", "lost");
+	if (!gaps->lost)
+		return;
+	table_percent(&cell, gaps->lost, gaps->events);
+	tables_format_cell(text, TABLE_PERCENT, &cell);
+	line_add(line, " (%s)", text);
+}
+
+static void add_unnamed(const struct tables_job *job, struct line *line)
+{
+	struct naming_missing missing;
+	size_t modules = naming_missing(job->naming, &missing, 1);
+
+	if (!modules || missing.is_exhausted)
+		return;
+	line_add(line, "%sno names in %s", line->length ? "; " : "", missing.module->path);
+	if (modules > 1)
+		line_add(line, " and %zu more", modules - 1);
+	if (missing.advice)
+		line_add(line, ": %s", missing.advice);
+}
+
+/* Explains the estimates of sampled memory, and memory that is in no sample. */
+static void print_sample(const struct tables_job *job)
+{
+	uint64_t sample = job->run->summary->sample;
+	struct human every, unseen;
+	struct line text;
+
+	if (!sample)
+		return;
+	line_begin(&text);
+	line_add(&text,
+		 "memory was recorded by samples, one in %s: its numbers are about so, bytes by +- "
+		 "in 95 of 100 cases; a place without a sample may have up to %s",
+		 human_bytes(&every, sample), human_bytes(&unseen, estimate_unseen(sample)));
+	text_colour(job, COLOUR_WARN);
+	out_text(job->out, "estimates:");
+	text_colour(job, COLOUR_END);
+	print_words(job, "", strlen("estimates:"), text.text);
+}
+
+/* Prints in one line what all numbers above may lack. */
+static void print_gaps(const struct tables_job *job)
+{
+	struct report_gaps gaps;
+	struct line text;
+
+	report_find_gaps(job->run, KIND_ALL, 0, &gaps);
+	line_begin(&text);
+	add_lost(&text, &gaps);
+	add_gap(&text, gaps.late, gaps.events, "event", "too late for its order to be certain");
+	add_gap(&text, gaps.incomplete, gaps.traces, "trace", "without end");
+	add_gap(&text, gaps.damaged, gaps.traces, "trace", "damaged");
+	add_gap(&text, gaps.untraced + gaps.spawned, gaps.untraced + gaps.spawned, "program",
+		"not traced");
+	add_gap(&text, gaps.cut, gaps.traces, "program", "without what was before (--keep)");
+	add_gap(&text, gaps.gone, gaps.gone, "program", "left out (--keep)");
+	add_gap(&text, gaps.bypasses, gaps.bypasses, "module", "whose calls are not seen");
+	add_gap(&text, gaps.namespace, gaps.traces, "program",
+		"with libraries in another link namespace (dlmopen)");
+	add_unnamed(job, &text);
+	if (!text.length)
+		return;
+	text_colour(job, COLOUR_WARN);
+	out_text(job->out, "missing:");
+	text_colour(job, COLOUR_END);
+	print_words(job, "", strlen("missing:"), text.text);
+}
+
+/* Prints the filters, if not all events are in the numbers above. */
+static void print_selection(const struct tables_job *job)
+{
+	struct line text;
+
+	line_begin(&text);
+	line_add_selection(&text, job->run->summary->selection);
+	if (!text.length)
+		return;
+	out_text(job->out, "only: ");
+	print_words(job, "", strlen("only: "), text.text);
+}
+
+static bool has_table(const struct tables_job *job, const char *names)
+{
+	size_t length = strcspn(names, ",");
+
+	for (unsigned i = 0; i < job->tables->count; i++)
+		if (strlen(job->tables->list[i].facts.name) == length &&
+		    !strncmp(job->tables->list[i].facts.name, names, length))
+			return true;
+	return false;
+}
+
+/*
+ * Whether a report was requested: "leaks", or "waits --table=signals,posts", of which the first
+ * table counts.
+ */
+static bool is_asked(const struct tables_job *job, const char *report)
+{
+	static const char option[] = " --table=";
+	const char *tables = strstr(report, option);
+	size_t length = strcspn(report, " ");
+
+	if (tables)
+		return has_table(job, tables + strlen(option));
+	for (unsigned i = 0; i < job->count; i++)
+		if (strlen(job->rows[i]->name) == length &&
+		    !strncmp(job->rows[i]->name, report, length))
+			return true;
+	return false;
+}
+
+/* Whether there is neither a process nor a row. */
+static bool is_empty(const struct tables_job *job)
+{
+	size_t count = job->run->summary->processes.count;
+
+	for (unsigned i = 0; i < job->tables->count; i++)
+		count += job->tables->list[i].rows.count;
+	return !count;
+}
+
+/*
+ * The report that the last of the requested reports recommends, or an earlier one, if it was not
+ * requested.
+ */
+static const char *next_of(const struct tables_job *job)
+{
+	for (unsigned i = job->count; i-- > 0;)
+		if (!is_asked(job, job->rows[i]->next))
+			return job->rows[i]->next;
+	return "";
+}
+
+/* Prints the next report: on what is missing, else the one that the report recommends. */
+static void print_next(const struct tables_job *job)
+{
+	const struct tables_style *style = job->style;
+	struct report_gaps gaps;
+	const char *next = next_of(job);
+
+	if (!style->before_next || !*next || is_empty(job))
+		return;
+	report_find_gaps(job->run, KIND_ALL, 0, &gaps);
+	if ((gaps.lost || gaps.late || gaps.incomplete || gaps.damaged || gaps.untraced ||
+	     gaps.spawned || gaps.bypasses || gaps.namespace) &&
+	    !is_asked(job, "info --table=missing"))
+		next = "info --table=missing";
+	out_text(job->out, "next:  ");
+	out_name(job->out, style->before_next, strlen(style->before_next), ESCAPE_ALL);
+	out_text(job->out, next);
+	if (style->behind_next)
+		out_name(job->out, style->behind_next, strlen(style->behind_next), ESCAPE_ALL);
+	out_char(job->out, '\n');
+}
+
+/* Precedes the first number: no number includes the part that could not be read. */
+static void print_damage(const struct tables_job *job)
+{
+	struct report_gaps gaps;
+	struct line text;
+
+	report_find_gaps(job->run, KIND_ALL, 0, &gaps);
+	if (!gaps.damaged || !job->count)
+		return;
+	line_begin(&text);
+	line_add(&text,
+		 "a part of %s could not be read, and is in no number here: what was "
+		 "gained or given back there is not known",
+		 gaps.traces > 1 ? "the traces" : "the trace");
+	text_colour(job, COLOUR_WARN);
+	out_text(job->out, "DAMAGED:");
+	text_colour(job, COLOUR_END);
+	print_words(job, "", strlen("DAMAGED:"), text.text);
+	out_char(job->out, '\n');
+}
+
+void tables_print_text(const struct tables_job *job)
+{
+	bool are_quiet_joined = are_joined(job);
+	unsigned printed = 0;
+
+	print_damage(job);
+	for (unsigned i = 0; i < job->tables->count; i++) {
+		const struct table *table = &job->tables->list[i];
+
+		if (are_quiet_joined && is_quiet(job, table))
+			continue;
+		if (printed++)
+			out_char(job->out, '\n');
+		print_table(job, table);
+	}
+	if (!job->count)
+		return;
+	if (are_quiet_joined)
+		print_quiet(job);
+	print_selection(job);
+	print_gaps(job);
+	print_sample(job);
+	print_next(job);
+}

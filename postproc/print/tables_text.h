@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef PRINT_TABLES_TEXT_H
+#define PRINT_TABLES_TEXT_H
+
+/*
+ * Shared by the parts that print a table as text: tables_cells.c formats cells, tables_layout.c
+ * sets widths, tables_flow.c prints the last column, tables_text.c all else. No other file includes
+ * this.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "screen.h"
+#include "tables.h"
+
+#define COLUMNS_MAX 32
+#define CELL_MAX    1024
+#define INDENT	    2u
+#define GAP	    2u
+#define FOLD_INDENT 4u /* of the further lines of a row */
+
+/* Of the last column, if it flows. */
+#define LAST_WIDTH_MIN	 28
+#define BRANCH_WIDTH_MIN 20
+
+/* A few colours by meaning, from the palette of the terminal. */
+#define COLOUR_TITLE "\033[1m"
+#define COLOUR_GROUP "\033[1;36m"
+#define COLOUR_HEAD  "\033[2m"
+#define COLOUR_KEY   "\033[33m"
+#define COLOUR_NOTE  "\033[2m"
+#define COLOUR_WARN  "\033[31m"
+#define COLOUR_END   "\033[0m"
+
+/*
+ * The layout of a table. The last column gets the rest of the line, and may continue in further
+ * lines.
+ */
+struct layout {
+	const struct tables_job *job;
+	const struct table *table;
+	size_t widths[COLUMNS_MAX]; /* 0: not shown */
+	size_t words[COLUMNS_MAX];  /* the longest word that must not be broken; paths may be longer
+				     */
+	unsigned last;		    /* the last column */
+	int by;			    /* the column that the rows are sorted by, or -1 */
+	size_t last_at;		    /* where the last column begins */
+	bool begins[COLUMNS_MAX];   /* the column begins a new line of the row */
+};
+
+static inline void text_colour(const struct tables_job *job, const char *code)
+{
+	if (job->style->has_colour)
+		out_text(job->out, code);
+}
+
+static inline void text_blanks(struct out *out, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		out_char(out, ' ');
+}
+
+static inline void text_line(const struct tables_job *job, const char *code, const char *text)
+{
+	text_colour(job, code);
+	out_name(job->out, text, strlen(text), ESCAPE_ALL);
+	text_colour(job, COLOUR_END);
+	out_char(job->out, '\n');
+}
+
+/* Whether a column is aligned to the left; numbers are aligned to the right. */
+bool tables_is_left(enum table_kind kind);
+
+/* Formats a cell; text has room for CELL_MAX. */
+void tables_format_cell(char *text, enum table_kind kind, const struct table_cell *cell);
+
+/* The width of the terminal. */
+unsigned tables_width(const struct tables_job *job);
+
+/* Whether a column is printed below the row: of two backtraces, all but the last. */
+bool tables_is_below(const struct layout *layout, unsigned column);
+
+/* Fills widths, last and last_at for the rows that are shown. */
+void tables_lay_out(struct layout *layout);
+
+/*
+ * Prints the last column of a row. at: columns of the line so far, including gap blanks that are
+ * not printed yet.
+ */
+void tables_print_last(const struct layout *layout, size_t at, size_t gap,
+		       const struct table_cell *cell);
+
+/* Prints a backtrace below its row, after its heading and aligned to it. */
+void tables_print_below(const struct layout *layout, const char *heading,
+			const struct trace_node *backtrace);
+
+#endif

@@ -1,0 +1,508 @@
+/* SPDX-License-Identifier: MIT */
+#include "table.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "account/estimate.h"
+#include "base/array.h"
+#include "base/memory.h"
+#include "base/suggest.h"
+
+static const struct table_column columns[] = {
+#define COLUMN(table, name, kind, heading, meaning) { #name, TABLE_##kind, heading, meaning },
+#include "base/order.h"
+#include "postproc/reports.def"
+};
+
+static const struct {
+	const char *name, *by, *title;
+	int first;
+} facts_of[] = {
+#define TABLE(name, by, title) { #name, by, title, FIRST_##name },
+#include "base/order.h"
+#include "postproc/reports.def"
+	{ NULL, NULL, NULL, TABLE_COLUMN_COUNT },
+};
+
+struct table_facts table_facts(enum table_id id)
+{
+	return (struct table_facts){
+		.name = facts_of[id].name,
+		.title = facts_of[id].title,
+		.by = facts_of[id].by,
+		.columns = &columns[facts_of[id].first],
+		.column_count = (unsigned)(facts_of[id + 1].first - facts_of[id].first),
+	};
+}
+
+int table_column(const struct table_facts *facts, const char *name)
+{
+	for (unsigned i = 0; i < facts->column_count; i++)
+		if (!strcmp(facts->columns[i].name, name))
+			return (int)i;
+	return TABLE_COLUMN_NONE;
+}
+
+void tables_init(struct tables *tables)
+{
+	memset(tables, 0, sizeof(*tables));
+}
+
+void tables_free(struct tables *tables)
+{
+	for (unsigned i = 0; i < tables->count; i++) {
+		free(tables->list[i].rows.items);
+		free(tables->list[i].groups.items);
+		free(tables->list[i].left_out.items);
+	}
+	pool_free(&tables->pool);
+	memset(tables, 0, sizeof(*tables));
+}
+
+/* Large enough that sorting costs little per row. */
+static size_t limit_of(const struct table_bound *bound, size_t kept)
+{
+	return bound->most ? kept + 8 * bound->most : SIZE_MAX;
+}
+
+void tables_bound(struct tables *tables, const char *by, size_t top)
+{
+	tables->bound = (struct table_bound){ .by = by, .most = top + TABLE_ROWS_READ };
+}
+
+struct table *tables_begin(struct tables *tables, enum table_id id)
+{
+	struct table *table;
+
+	if (tables->wanted && !tables->wanted[id])
+		return tables_begin(tables->others, id);
+	for (unsigned i = 0; i < tables->count; i++)
+		if (tables->list[i].id == id)
+			return &tables->list[i];
+	table = &tables->list[tables->count++];
+	table->id = id;
+	table->facts = table_facts(id);
+	table->tables = tables;
+	table->limit = limit_of(&tables->bound, 0);
+	return table;
+}
+
+int tables_failure(const struct tables *tables, struct error *err)
+{
+	if (err)
+		*err = tables->failure;
+	return -tables->failure.number;
+}
+
+void *table_alloc(struct table *table, size_t size)
+{
+	void *memory = pool_zalloc(&table->tables->pool, size);
+
+	return memory;
+}
+
+/* ---- cells ---- */
+
+void table_number(struct table_cell *cell, uint64_t number)
+{
+	cell->is_set = true;
+	cell->number = number;
+}
+
+void table_amount(struct table_cell *cell, uint64_t number, bool has_bytes)
+{
+	table_number(cell, number);
+	cell->has_bytes = has_bytes;
+}
+
+void table_percent(struct table_cell *cell, uint64_t part, uint64_t whole)
+{
+	double hundredths = whole ? (double)part * 10000 / (double)whole + 0.5 : 0;
+
+	if (!whole)
+		return;
+	/* A damaged trace may have a part that exceeds the whole. */
+	table_number(cell, hundredths < 0x1p63 ? (uint64_t)hundredths : INT64_MAX);
+	cell->weight = whole;
+}
+
+void table_add_to(enum table_kind kind, struct table_cell *sum, const struct table_cell *cell)
+{
+	double one = (double)sum->number, other = (double)cell->number;
+
+	if (kind == TABLE_ERROR)
+		sum->number = (uint64_t)ceil(sqrt(one * one + other * other));
+	else
+		sum->number += cell->number;
+}
+
+void table_error(struct table_cell *cell, double variance, bool has_bytes)
+{
+	uint64_t error = estimate_error(variance);
+
+	if (error)
+		table_amount(cell, error, has_bytes);
+}
+
+void table_count_error(struct table_cell *cell, uint64_t count, double variance)
+{
+	uint64_t error = estimate_count_error(count, variance);
+
+	if (error)
+		table_number(cell, error);
+}
+
+void table_average(struct table_cell *cell, uint64_t total, uint64_t count)
+{
+	if (!count)
+		return;
+	table_number(cell, total / count);
+	cell->weight = count;
+}
+
+void table_backtrace(struct table_cell *cell, const struct trace_node *backtrace)
+{
+	cell->is_set = backtrace != NULL;
+	cell->backtrace = backtrace;
+	cell->weight = 1;
+}
+
+void table_steps(struct table *table, struct table_cell *cell, const uint64_t *steps,
+		 unsigned count)
+{
+	uint64_t *copy = count ? table_alloc(table, count * sizeof(*copy)) : NULL;
+
+	if (!copy)
+		return;
+	memcpy(copy, steps, count * sizeof(*copy));
+	cell->is_set = true;
+	cell->weight = count;
+	cell->steps = copy;
+}
+
+static const char *copy_text(struct table *table, const char *text)
+{
+	const char *copy = pool_text_again(&table->tables->pool, &table->recent, text);
+
+	return copy;
+}
+
+void table_text(struct table *table, struct table_cell *cell, const char *text)
+{
+	if (!text || !*text)
+		return;
+	cell->text = copy_text(table, text);
+	cell->is_set = cell->text != NULL;
+}
+
+void table_format(struct table *table, struct table_cell *cell, const char *format, ...)
+{
+	char text[4096];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	table_text(table, cell, text);
+}
+
+void table_note(struct table *table, const char *format, ...)
+{
+	char text[4096];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	table->note = copy_text(table, text);
+}
+
+void table_group(struct table *table, struct table_cell *cell, const char *name, uint32_t rank)
+{
+	cell->weight = rank;
+	table_text(table, cell, name);
+}
+
+/* ---- order ---- */
+
+struct order {
+	bool has_groups;
+	int by; /* column; TABLE_COLUMN_NONE: as added */
+	bool is_text, is_change;
+};
+
+/* Changes are compared by magnitude. */
+static uint64_t number_of(const struct table_cell *cell, bool is_change)
+{
+	return is_change && (int64_t)cell->number < 0 ? -cell->number : cell->number;
+}
+
+/* Larger numbers first, texts alphabetically, unset cells last. */
+static int compare_cells(const struct table_cell *one, const struct table_cell *two, bool is_text,
+			 bool is_change)
+{
+	uint64_t a = number_of(one, is_change), b = number_of(two, is_change);
+
+	if (one->is_set != two->is_set)
+		return one->is_set ? -1 : 1;
+	if (!one->is_set)
+		return 0;
+	if (is_text)
+		return strcmp(one->text, two->text);
+	return ORDER(b, a);
+}
+
+static int compare_groups(const struct table_cell *one, const struct table_cell *two)
+{
+	return ORDER(one->weight, two->weight) ?: compare_cells(one, two, true, false);
+}
+
+/* qsort_r() does not keep the order of equal rows, so their number decides. */
+struct numbered {
+	struct table_cell *row;
+	size_t number;
+};
+
+static int compare_rows(const void *a, const void *b, void *user)
+{
+	const struct numbered *one = a, *two = b;
+	const struct order *order = user;
+	int result = order->has_groups ? compare_groups(&one->row[0], &two->row[0]) : 0;
+
+	if (!result && order->by >= 0)
+		result = compare_cells(&one->row[order->by], &two->row[order->by], order->is_text,
+				       order->is_change);
+	return result ?: ORDER(one->number, two->number);
+}
+
+static void sort(struct table *table, struct order *order)
+{
+	size_t count = table->rows.count;
+	struct numbered *rows = count ? memory_alloc(count * sizeof(*rows)) : NULL;
+
+	for (size_t i = 0; i < count; i++)
+		rows[i] = (struct numbered){ table->rows.items[i], i };
+	if (count)
+		qsort_r(rows, count, sizeof(*rows), compare_rows, order);
+	for (size_t i = 0; i < count; i++)
+		table->rows.items[i] = rows[i].row;
+	free(rows);
+}
+
+/* ---- groups and sums ---- */
+
+static bool has_sum(enum table_kind kind)
+{
+	return kind == TABLE_COUNT || kind == TABLE_BYTES || kind == TABLE_AMOUNT ||
+	       kind == TABLE_ERROR || kind == TABLE_CHANGE;
+}
+
+static void add_to_sums(const struct table *table, struct table_cell *sums,
+			const struct table_cell *row)
+{
+	for (unsigned i = 0; i < table->facts.column_count; i++) {
+		if (!row[i].is_set || !has_sum(table->facts.columns[i].kind))
+			continue;
+		sums[i].is_set = true;
+		sums[i].has_bytes = row[i].has_bytes;
+		sums[i].has_ns = row[i].has_ns;
+		table_add_to(table->facts.columns[i].kind, &sums[i], &row[i]);
+	}
+}
+
+/* Returns whether there is memory for its sums. */
+static bool begin_group(struct table *table, struct table_group *group, const char *name,
+			size_t first)
+{
+	*group = (struct table_group){
+		.name = name,
+		.first = first,
+		.sums = table_alloc(table, table->facts.column_count * sizeof(*group->sums)),
+		.rest = table_alloc(table, table->facts.column_count * sizeof(*group->rest)),
+	};
+	return group->sums && group->rest;
+}
+
+static struct table_group *find_left_out(const struct table *table, const char *name)
+{
+	for (size_t i = 0; i < table->left_out.count; i++) {
+		struct table_group *group = &table->left_out.items[i];
+
+		if (!name || !strcmp(group->name, name))
+			return group;
+	}
+	return NULL;
+}
+
+/* Adds the group of a row, with the sums of its rows that were left out. */
+static struct table_group *add_group(struct table *table, const char *name, size_t first)
+{
+	const struct table_group *left_out = find_left_out(table, name);
+	struct table_group *group = ARRAY_ADD(&table->groups);
+
+	if (!begin_group(table, group, name, first))
+		return NULL;
+	if (!left_out)
+		return group;
+	group->count = left_out->count;
+	add_to_sums(table, group->sums, left_out->sums);
+	add_to_sums(table, group->rest, left_out->sums);
+	return group;
+}
+
+/* The rows are sorted. most: rows to show of a group; 0: all. */
+static void make_groups(struct table *table, bool has_groups, size_t most)
+{
+	struct table_group *group = NULL;
+
+	table->groups.count = 0;
+	for (size_t i = 0; i < table->rows.count; i++) {
+		const struct table_cell *row = table->rows.items[i];
+
+		if (!group || (has_groups && strcmp(group->name, row[0].text) != 0))
+			group = add_group(table, has_groups ? row[0].text : NULL, i);
+		group->kept++;
+		group->count++;
+		add_to_sums(table, group->sums, row);
+		if (most && group->shown == most)
+			add_to_sums(table, group->rest, row);
+		else
+			group->shown++;
+	}
+}
+
+static bool is_text(enum table_kind kind)
+{
+	return kind == TABLE_TEXT || kind == TABLE_NOTE || kind == TABLE_GROUP;
+}
+
+/* The rows of a tree keep their order. */
+static bool is_tree(const struct table_facts *facts)
+{
+	for (unsigned i = 0; i < facts->column_count; i++)
+		if (facts->columns[i].kind == TABLE_BRANCH)
+			return true;
+	return false;
+}
+
+/* is_known: set if the table has the column by. */
+static struct order order_of(const struct table *table, const char *by, bool *is_known)
+{
+	const struct table_facts *facts = &table->facts;
+	struct order order = { .has_groups = facts->columns[0].kind == TABLE_GROUP };
+	int asked = by && !is_tree(facts) ? table_column(facts, by) : TABLE_COLUMN_NONE;
+
+	/* A histogram stays in its order. */
+	order.by = *facts->by ? table_column(facts, facts->by) : TABLE_COLUMN_NONE;
+	if (asked >= 0 && facts->columns[asked].kind != TABLE_BACKTRACE) {
+		order.by = asked;
+		*is_known = true;
+	}
+	order.is_change = order.by >= 0 && facts->columns[order.by].kind == TABLE_CHANGE;
+	order.is_text = order.by >= 0 && is_text(facts->columns[order.by].kind);
+	return order;
+}
+
+static void finish(struct table *table, const char *by, size_t top, bool *is_known)
+{
+	struct order order = order_of(table, by, is_known);
+
+	sort(table, &order);
+	make_groups(table, order.has_groups, order.by < 0 ? 0 : top);
+}
+
+/* ---- rows ---- */
+
+/* Finds or adds the sums of the rows that were left out of a row's group. */
+static struct table_group *left_out_of(struct table *table, const struct order *order,
+				       const struct table_cell *row)
+{
+	const char *name = order->has_groups ? row[0].text : NULL;
+	struct table_group *group = find_left_out(table, name);
+
+	if (group)
+		return group;
+	group = ARRAY_ADD(&table->left_out);
+	return begin_group(table, group, name, 0) ? group : NULL;
+}
+
+/* Sums up rows that will not be read, and frees their space for others. */
+static void leave_out(struct table *table)
+{
+	bool is_known = false;
+	struct order order = order_of(table, table->tables->bound.by, &is_known);
+	struct table_cell **rows = table->rows.items;
+	size_t count = table->rows.count, kept = 0, in_group = 0;
+
+	if (order.by >= 0)
+		sort(table, &order);
+	for (size_t i = 0; order.by >= 0 && i < count; i++) {
+		struct table_cell *row = rows[i];
+		struct table_group *group;
+
+		if (order.has_groups && kept && strcmp(rows[kept - 1][0].text, row[0].text) != 0)
+			in_group = 0;
+		if (in_group++ < table->tables->bound.most) {
+			rows[i] = rows[kept];
+			rows[kept++] = row;
+			continue;
+		}
+		group = left_out_of(table, &order, row);
+		group->count++;
+		add_to_sums(table, group->sums, row);
+	}
+	table->rows.count = order.by < 0 ? count : kept;
+	table->limit = order.by < 0 ? SIZE_MAX : limit_of(&table->tables->bound, kept);
+}
+
+static struct table_cell *new_row(struct table *table, size_t size)
+{
+	struct table_cell *row, **place;
+
+	if (table->rows.count >= table->limit)
+		leave_out(table);
+	if (table->rows.count < table->made)
+		return memset(table->rows.items[table->rows.count++], 0, size);
+	row = table_alloc(table, size);
+	place = ARRAY_ADD(&table->rows);
+	table->made = table->rows.count;
+	return *place = row;
+}
+
+struct table_cell *table_add(struct table *table)
+{
+	return new_row(table, table->facts.column_count * sizeof(struct table_cell));
+}
+
+/* ---- all tables ---- */
+
+static int refuse_column(const struct tables *tables, const char *by, struct error *err)
+{
+	struct suggest suggest;
+
+	suggest_begin(&suggest, by, strlen(by));
+	for (unsigned i = 0; i < tables->count; i++)
+		for (unsigned c = 0; c < tables->list[i].facts.column_count; c++)
+			suggest_try(&suggest, tables->list[i].facts.columns[c].name);
+	return error_set(err, EINVAL,
+			 "--by=%s: no such column in this report%s; holdtrace-report(5) lists them",
+			 by, suggest_text(&suggest));
+}
+
+int tables_finish(struct tables *tables, const char *by, size_t top, struct error *err)
+{
+	bool is_known = by == NULL;
+
+	for (unsigned i = 0; i < tables->count; i++)
+		finish(&tables->list[i], by, top, &is_known);
+	if (tables->failure.number)
+		return tables_failure(tables, err);
+	if (is_known)
+		return 0;
+	return refuse_column(tables, by, err);
+}

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT */
+/* Joins rows that a reader cannot tell apart: an unrolled loop is one call site to them. */
+#include <errno.h>
+#include <string.h>
+
+#include "base/hash_table.h"
+#include "table.h"
+
+/* A row, and its text without numbers. */
+struct reading {
+	struct table_cell *row;
+	const char *text;
+};
+
+/* Kinds that can be joined; for others (a time, a sum of times) only the report knows how. */
+#define BIT(kind) (1ull << TABLE_##kind)
+#define FOLDABLE                                                                           \
+	(BIT(GROUP) | BIT(TEXT) | BIT(NOTE) | BIT(COUNT) | BIT(PROCESSES) | BIT(BYTES) |   \
+	 BIT(SIZE) | BIT(ERROR) | BIT(AMOUNT) | BIT(LONGEST) | BIT(PERCENT) | BIT(SHARE) | \
+	 BIT(STEPS) | BIT(BACKTRACE))
+
+static bool is_foldable(const struct table_facts *facts)
+{
+	for (unsigned i = 0; i < facts->column_count; i++)
+		if (!(FOLDABLE >> facts->columns[i].kind & 1))
+			return false;
+	return facts->columns[facts->column_count - 1].kind == TABLE_BACKTRACE;
+}
+
+static void join_average(struct table_cell *cell, const struct table_cell *other)
+{
+	uint64_t weight = cell->weight + other->weight;
+
+	if (weight)
+		cell->number = (uint64_t)(((double)cell->number * (double)cell->weight +
+					   (double)other->number * (double)other->weight) /
+					  (double)weight);
+	cell->weight = weight;
+}
+
+/*
+ * All rows have the steps of one run. The array belongs to the row alone, so it is changed in
+ * place.
+ */
+static void join_steps(struct table_cell *cell, const struct table_cell *other)
+{
+	uint64_t *steps = (uint64_t *)cell->steps;
+
+	for (uint64_t i = 0; i < cell->weight && i < other->weight; i++)
+		steps[i] += other->steps[i];
+}
+
+static void join_cell(enum table_kind kind, struct table_cell *cell, const struct table_cell *other)
+{
+	if (!other->is_set)
+		return;
+	if (!cell->is_set)
+		*cell = *other;
+	else if (kind == TABLE_PERCENT || kind == TABLE_SIZE)
+		join_average(cell, other);
+	else if (kind == TABLE_STEPS)
+		join_steps(cell, other);
+	else if (kind == TABLE_BACKTRACE)
+		cell->weight += other->weight;
+	else if (kind == TABLE_LONGEST || kind == TABLE_PROCESSES)
+		cell->number = cell->number > other->number ? cell->number : other->number;
+	else if (kind != TABLE_GROUP && kind != TABLE_TEXT && kind != TABLE_NOTE)
+		table_add_to(kind, cell, other);
+}
+
+static bool reads_so(const void *item, const void *key)
+{
+	return !strcmp(((const struct reading *)item)->text, key);
+}
+
+/* Adds the row to an earlier one with the same text; false: there is none. */
+static bool fold_row(struct table *table, struct hash_table *by_text, struct table_cell *row,
+		     const char *text)
+{
+	uint64_t hash = hash_bytes(by_text->seed, text, strlen(text));
+	struct reading *same = hash_table_find(by_text, hash, reads_so, text);
+
+	for (unsigned i = 0; same && i < table->facts.column_count; i++)
+		join_cell(table->facts.columns[i].kind, &same->row[i], &row[i]);
+	if (same)
+		return true;
+	same = table_alloc(table, sizeof(*same));
+	*same = (struct reading){ row, pool_text(&table->tables->pool, text, strlen(text)) };
+	hash_table_add(by_text, hash, same);
+	return false;
+}
+
+/* Moves the remaining rows of a group to *to. */
+static void fold_group(struct table *table, const struct table_group *group, size_t *to,
+		       table_reading *reading, void *user)
+{
+	struct hash_table by_text;
+
+	hash_table_init(&by_text);
+	for (size_t i = 0; i < group->kept; i++) {
+		struct table_cell *row = table->rows.items[group->first + i];
+		const char *text = i < TABLE_ROWS_READ ? reading(user, table, row) : NULL;
+
+		if (!text || !fold_row(table, &by_text, row, text))
+			table->rows.items[(*to)++] = row;
+	}
+	hash_table_free(&by_text);
+}
+
+static void fold(struct table *table, table_reading *reading, void *user)
+{
+	size_t to = 0;
+
+	for (size_t i = 0; i < table->groups.count; i++)
+		fold_group(table, &table->groups.items[i], &to, reading, user);
+	table->rows.count = to;
+}
+
+int tables_fold(struct tables *tables, const char *by, size_t top, table_reading *reading,
+		void *user, struct error *err)
+{
+	for (unsigned i = 0; i < tables->count; i++)
+		if (is_foldable(&tables->list[i].facts))
+			fold(&tables->list[i], reading, user);
+	return tables_finish(tables, by, top, err);
+}

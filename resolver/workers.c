@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: MIT */
+#include "resolver/workers.h"
+
+#include "base/cleanup.h"
+#include "base/memory.h"
+#include "base/order.h"
+#include "resolver/cache.h"
+#include "resolver/lookup.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define JOBS_MAX     64
+#define RESTARTS_MAX 3
+/*
+ * Limit of files that one module may ask for: programs with split debug information have thousands.
+ */
+#define WANTS_MAX 65536
+
+void workers_init(struct workers *workers, const struct resolve_options *options)
+{
+	long processors = sysconf(_SC_NPROCESSORS_ONLN);
+
+	*workers = (struct workers){ .options = *options };
+	if (workers->options.jobs == 0)
+		workers->options.jobs = processors < 1	 ? 1
+					: processors > 8 ? 8
+							 : (unsigned)processors;
+	if (workers->options.jobs > JOBS_MAX)
+		workers->options.jobs = JOBS_MAX;
+	hash_table_init(&workers->answers);
+}
+
+/* Ends the entry's child, if it has one. why: NULL, or buffer for the cause of its death. */
+static void dismiss(struct workers *workers, struct entry *entry, char *why, size_t size)
+{
+	size_t left = 0;
+
+	if (!entry->worker.pid)
+		return;
+	worker_end(&entry->worker, why, size);
+	for (size_t i = 0; i < workers->staff.count; i++)
+		if (workers->staff.items[i] != entry)
+			workers->staff.items[left++] = workers->staff.items[i];
+	workers->staff.count = left;
+}
+
+void workers_free(struct workers *workers)
+{
+	while (workers->staff.count)
+		dismiss(workers, workers->staff.items[0], NULL, 0);
+	for (size_t i = 0; workers->answers.slots && i <= workers->answers.mask; i++)
+		free(workers->answers.slots[i].item);
+	hash_table_free(&workers->answers);
+	free(workers->line.items);
+	free(workers->staff.items);
+}
+
+void workers_ask(struct workers *workers, struct resolve_ask *ask)
+{
+	struct entry *entry = ask->place->entry, **place;
+
+	ask->next = entry->asks;
+	entry->asks = ask;
+	place = ask->next ? NULL : ARRAY_ADD(&workers->line);
+	if (place)
+		*place = entry;
+}
+
+struct answer_key {
+	const struct entry *entry;
+	uint64_t address;
+};
+
+static bool is_answer(const void *item, const void *key)
+{
+	const struct answer *answer = item;
+	const struct answer_key *wanted = key;
+
+	return answer->address == wanted->address && answer->owner == wanted->entry;
+}
+
+static struct answer *find_answer(const struct workers *workers, const struct entry *entry,
+				  uint64_t address)
+{
+	const struct answer_key key = { .entry = entry, .address = address };
+
+	return hash_table_find(&workers->answers,
+			       hash_two(workers->answers.seed, (uintptr_t)entry, address),
+			       is_answer, &key);
+}
+
+void workers_add_answer(struct workers *workers, const struct entry *entry, struct answer *answer)
+{
+	uint64_t hash = hash_two(workers->answers.seed, (uintptr_t)entry, answer->address);
+
+	answer->owner = entry;
+	for (unsigned i = 0; i < answer->count; i++)
+		answer->symbols[i].module = entry->path;
+	if (find_answer(workers, entry, answer->address) ||
+	    hash_table_add(&workers->answers, hash, answer) != 0)
+		free(answer);
+}
+
+/*
+ * Frees a slot for another child: ends the oldest one that is not working. Returns false if all
+ * work.
+ */
+static bool dismiss_oldest(struct workers *workers)
+{
+	for (size_t i = 0; i < workers->staff.count; i++) {
+		if (workers->staff.items[i]->is_working)
+			continue;
+		dismiss(workers, workers->staff.items[i], NULL, 0);
+		return true;
+	}
+	return false;
+}
+
+static const char deleted[] = " (deleted)";
+
+/*
+ * Opens the module's file. For a module that was deleted or replaced while the program ran, only a
+ * build-id can prove that the file at its path is the same.
+ */
+static int open_module(const struct workers *workers, struct entry *entry, struct error *err)
+{
+	int file = files_open_module(&workers->options, entry->file_path, err);
+	size_t length = strlen(entry->file_path), mark = strlen(deleted);
+
+	if (file >= 0 || length <= mark || strcmp(entry->file_path + length - mark, deleted) != 0)
+		return file;
+	if (!entry->build_id_size)
+		return error_set(err, ENOENT, "was deleted or replaced while the program ran");
+	entry->file_path[length - mark] = 0;
+	return files_open_module(&workers->options, entry->file_path, err);
+}
+
+/* Starts the module's child, which first sends the facts. Returns 0 or a negative errno value. */
+static int employ(struct workers *workers, struct entry *entry)
+{
+	struct error err = { 0 };
+	cleanup_fd int file = open_module(workers, entry, &err);
+	struct module_request request = {
+		.machine = workers->machine,
+		.options = workers->options,
+		.build_id = entry->build_id,
+		.build_id_size = entry->build_id_size,
+		.is_special = entry->file_path[0] == '[',
+		.reason = file == -ENOEXEC ? RESOLVE_REFUSED : RESOLVE_MISSING,
+		.why = err.text,
+	};
+	struct entry **place;
+
+	request.options.symbols_only |= entry->is_symbols_only;
+	/* No file to read, unless a build-id leads to a debug file. */
+	if (file < 0 && (request.is_special || entry->build_id_size == 0)) {
+		entry->facts.is_known = true;
+		entry->facts.reason = request.reason;
+		snprintf(entry->facts.text, sizeof(entry->facts.text), "%.255s", err.text);
+		return 0;
+	}
+	if (workers->staff.count >= WORKERS_KEPT_MAX &&
+	    workers->staff.count >= workers->options.jobs)
+		dismiss_oldest(workers);
+	place = ARRAY_ADD(&workers->staff);
+	if (!place)
+		return -ENOMEM;
+	*place = entry;
+	entry->is_employed = entry->is_working = true;
+	entry->is_open = false;
+	if (worker_start(&entry->worker, lookup_run, file, &request) == 0)
+		return 0;
+	workers->staff.count--;
+	return -EAGAIN;
+}
+
+/* Marks the module as unreadable, for this reason. */
+static void give_up(struct entry *entry, const char *why)
+{
+	entry->is_given_up = true;
+	free(entry->broken);
+	entry->broken = memory_text(why);
+}
+
+/* Fills the batch with file addresses of unanswered requests, ascending, each once. */
+static int compare(const void *left, const void *right)
+{
+	const uint64_t *a = left, *b = right;
+
+	return ORDER(*a, *b);
+}
+
+static void make_batch(struct entry *entry)
+{
+	size_t count = 0;
+
+	entry->batch_count = 0;
+	for (struct resolve_ask *ask = entry->asks; ask && count < WORKER_BATCH_MAX;
+	     ask = ask->next)
+		entry->batch[count++] = ask->found;
+	qsort(entry->batch, count, sizeof(*entry->batch), compare);
+	for (size_t i = 0; i < count; i++) {
+		if (i == 0 || entry->batch[i] != entry->batch[i - 1])
+			entry->batch[entry->batch_count++] = entry->batch[i];
+	}
+}
+
+/* Removes requests that are answered or never will be. */
+static void settle(const struct workers *workers, struct entry *entry)
+{
+	struct resolve_ask **place = &entry->asks;
+
+	while (*place) {
+		struct resolve_ask *ask = *place;
+		bool is_usable = !entry->is_given_up && entry->facts.reason == RESOLVE_FINE;
+		bool is_code = is_usable && place_address(ask->place, &entry->facts.layout,
+							  ask->address, &ask->found);
+
+		entry->is_misfit |=
+			is_usable && !is_code && !place_fits(ask->place, &entry->facts.layout);
+		if (is_code)
+			ask->answer = find_answer(workers, entry, ask->found);
+		if (is_code && !ask->answer)
+			place = &ask->next;
+		else
+			*place = ask->next;
+	}
+}
+
+/* The child has died or sent nonsense: falls back to the symbol table, or gives up. */
+static void replace(struct workers *workers, struct entry *entry)
+{
+	bool is_last = entry->is_symbols_only || !entry->facts.is_known;
+	char why[256];
+
+	dismiss(workers, entry, why, sizeof(why));
+	if (is_last) {
+		give_up(entry, why);
+		return;
+	}
+	entry->is_symbols_only = true;
+	free(entry->broken);
+	entry->broken = memory_format("its debug information is not used: %s", why);
+}
+
+/* Waits for the next message; answers requests for files in between. */
+static int hear(const struct workers *workers, struct entry *entry, struct message *message)
+{
+	for (;;) {
+		struct file_want want;
+		cleanup_fd int file = -1;
+		int failure = worker_next(&entry->worker, message);
+
+		if (failure || message_get_want(message, &want) != 0)
+			return failure;
+		if (entry->wants++ == WANTS_MAX)
+			return -EBADMSG;
+		file = files_open(&workers->options, entry->file_path, &want);
+		failure = worker_give(&entry->worker, file);
+		if (failure)
+			return failure;
+	}
+}
+
+/*
+ * The three steps of one round. All modules take a step before any takes the next one, so the
+ * working children read at the same time. First step: starts a child if needed.
+ */
+static void begin(struct workers *workers, struct entry *entry, size_t others)
+{
+	int failure;
+
+	if (!entry->is_cached)
+		cache_load(workers, entry);
+	if (entry->facts.is_known || entry->is_given_up)
+		settle(workers, entry);
+	if (!entry->asks)
+		return;
+	entry->is_working = entry->worker.pid;
+	if (entry->is_working)
+		return;
+	/* If no further process can be started, ends idle children until it can. */
+	do
+		failure = employ(workers, entry);
+	while (failure && dismiss_oldest(workers));
+	/* Working children will finish; from now on only as many run. */
+	if (failure && others)
+		workers->options.jobs = (unsigned)others;
+	else if (failure)
+		give_up(entry, "no process could be started to read it (see ulimit -u)");
+}
+
+/* Second step: receives the facts, and sends addresses. */
+static void ask(struct workers *workers, struct entry *entry)
+{
+	struct message message;
+	struct facts facts;
+
+	entry->batch_count = 0;
+	if (!entry->worker.pid)
+		return;
+	if (!entry->is_open) {
+		if (hear(workers, entry, &message) != 0 ||
+		    message_get_facts(&message, &facts) != 0) {
+			replace(workers, entry);
+			return;
+		}
+		entry->is_open = true;
+		/* A module's second child has no new facts. */
+		if (!entry->facts.is_known)
+			entry->facts = facts;
+		if (!entry->is_cached)
+			cache_load(workers, entry);
+		settle(workers, entry);
+	}
+	if (!entry->batch)
+		entry->batch = memory_zalloc(WORKER_BATCH_MAX, sizeof(*entry->batch));
+	if (!entry->batch)
+		give_up(entry, "no memory");
+	if (!entry->asks || !entry->batch)
+		return;
+	make_batch(entry);
+	if (worker_ask(&entry->worker, entry->batch, entry->batch_count) == 0)
+		return;
+	/* A child that died while idle is not the fault of the file. */
+	entry->batch_count = 0;
+	dismiss(workers, entry, NULL, 0);
+	if (entry->restarts++ == RESTARTS_MAX)
+		give_up(entry, "reading it failed");
+}
+
+/* Third step: receives the answers. */
+static void collect(struct workers *workers, struct entry *entry)
+{
+	struct message message;
+	struct answer *answer;
+
+	entry->is_working = false;
+	for (size_t i = 0; i < entry->batch_count; i++) {
+		if (hear(workers, entry, &message) != 0 ||
+		    message_get_answer(&message, &answer) != 0) {
+			replace(workers, entry);
+			break;
+		}
+		if (answer->address != entry->batch[i]) {
+			free(answer);
+			replace(workers, entry);
+			break;
+		}
+		workers_add_answer(workers, entry, answer);
+	}
+	if (entry->facts.is_known || entry->is_given_up)
+		settle(workers, entry);
+}
+
+void workers_wait(struct workers *workers)
+{
+	while (workers->line.count) {
+		struct entry **line = workers->line.items;
+		size_t count = workers->line.count, left = 0;
+
+		for (size_t i = 0; i < count && i < workers->options.jobs; i++)
+			begin(workers, line[i], i);
+		if (count > workers->options.jobs)
+			count = workers->options.jobs;
+		for (size_t i = 0; i < count; i++)
+			ask(workers, line[i]);
+		for (size_t i = 0; i < count; i++)
+			collect(workers, line[i]);
+		for (size_t i = 0; i < workers->line.count; i++)
+			if (line[i]->asks)
+				line[left++] = line[i];
+		workers->line.count = left;
+	}
+}
