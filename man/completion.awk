@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
 #
-# Makes the completion of one program for one shell from the tables of its options and commands.
+# Writes the completion script of one program for one shell from the tables of options and commands.
 # Run as: awk -f rows.awk -f completion.awk -v top=SOURCE -v target=completions/bash/holdtrace
 #
 # Options come in sets: those that start a program (settings.def), those that ask about a trace
-# (postproc/options.def), those of the resolver; of the second, "report" has what the commands of
-# holdtrace can do with. A command that has options of its own has a set of its name. What an
-# argument can be is a kind: words, a list of words parted by commas, or files of some sort.
+# (postproc/options.def), those of the resolver. The set "report" has the options of the second set
+# that apply to holdtrace's commands. A command with options of its own has a set of its name. The
+# kind of an argument is words, a list of comma-separated words, or files.
 
 BEGIN {
 	n = split(target, part, "/")
@@ -32,10 +32,10 @@ BEGIN {
 		zsh()
 }
 
-# ---- what arguments can be ----
+# ---- kinds of arguments ----
 
-# The words of column n of a table, parted by blanks; each once. kinds: of those rows alone whose
-# first field matches it.
+# The words of column n of a table, separated by blanks; each once. kinds: only of rows whose first
+# field matches it.
 function words_of(file, which, n, kinds,    i, rows, word, list, seen)
 {
 	rows = read_rows(file)
@@ -62,7 +62,7 @@ function read_words()
 	classes = "all " words_of(top "/include/resources.def", "RESOURCE", 2)
 }
 
-# The columns of each report, of all its sheets.
+# The columns of all tables of each report.
 function read_columns(file,    i, rows, report, word, seen)
 {
 	rows = read_rows(file)
@@ -75,7 +75,7 @@ function read_columns(file,    i, rows, report, word, seen)
 	}
 }
 
-# The kind of an option's argument: a letter, and words behind it.
+# The kind of an option's argument: a letter, then words.
 function kind_of(long, argument,    words)
 {
 	if (long == "report")
@@ -124,7 +124,7 @@ function add(set, short, long, argument, kind, description,    i)
 	its_text[set, i] = description
 }
 
-# Options of run and record, and of attach, among the settings that both have.
+# Options of run and record, and of attach, and the settings that both have.
 function read_run(file,    i, rows, words, long, argument)
 {
 	rows = read_rows(file)
@@ -152,7 +152,7 @@ function add_row(set, i)
 		kind_of(option_word(i), option_argument(i)), option_text(i))
 }
 
-# What one set has is in another one, too, but for some words.
+# Copies the options of one set to another one, except the words in `but`.
 function copy(from, to, but,    i)
 {
 	for (i = 1; i <= options[from]; i++)
@@ -161,7 +161,7 @@ function copy(from, to, but,    i)
 				its_kind[from, i], its_text[from, i])
 }
 
-# Of commands that are in no table of options.
+# Options of commands without a complete table of options.
 function own_options(    i, rows)
 {
 	copy("report", "view", "format output force")
@@ -175,7 +175,7 @@ function own_options(    i, rows)
 	read_options("watch", top "/live/watch.def")
 }
 
-# Of no use in a report, or what the command itself says.
+# Options that have no effect in a report, or that the command itself sets.
 function is_left_out(set, i)
 {
 	return set == "report" && (option_needs(i) ~ /^(format=text|format=[a-z]+|compress|!report)$/ || \
@@ -191,7 +191,7 @@ function read_options(set, file,    i, rows)
 	}
 }
 
-# What a command takes is told by its usage.
+# Derives the arguments of a command from its usage.
 function read_commands(file,    i, rows, usage, words)
 {
 	rows = read_rows(file)
@@ -225,7 +225,7 @@ function read_commands(file,    i, rows, usage, words)
 
 # ---- bash ----
 
-# A function for a set: completes an option, or the argument of the one before. 1: it is neither.
+# Writes a function for a set: it completes an option or its argument, or returns 1 if neither applies.
 function bash_set(set,    i, words, cases, short)
 {
 	for (i = 1; i <= options[set]; i++) {
@@ -251,7 +251,7 @@ function bash_set(set,    i, words, cases, short)
 	print "}\n"
 }
 
-# The columns of the reports that stand among the words, of all where none does.
+# Lists the columns of the reports among the words; without a report the columns of all.
 function shell_columns(words,    i, n, names)
 {
 	print "_" name "_columns()"
@@ -268,7 +268,7 @@ function shell_columns(words,    i, n, names)
 	print "}\n"
 }
 
-# Traces, and directories on the way to them.
+# Completes traces, and directories that lead to them.
 function bash_helpers()
 {
 	shell_columns("\"${COMP_WORDS[@]}\"")
@@ -300,7 +300,7 @@ function bash_helpers()
 	print "}\n"
 }
 
-# The word to complete and the option that it is the argument of: bash takes = for a word of its own.
+# Finds the word to complete and the option whose argument it is: bash splits words at =.
 function bash_words()
 {
 	print "\tlocal word=${COMP_WORDS[COMP_CWORD]} option=${COMP_WORDS[COMP_CWORD - 1]}"
@@ -333,7 +333,7 @@ function bash(    i, set)
 	print "complete -o bashdefault -o default -F _" name " " program
 }
 
-# Those that take it, parted by bars.
+# The commands that take it, separated by bars.
 function that_take(what,    i, list)
 {
 	for (i = 1; i <= commands; i++)

@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: MIT
 #
-# Makes a manual page out of its frame: a line that is "@word file …@" alone becomes what the
-# tables say. Run as: awk -f rows.awk -f page.awk -v top=SOURCE -v pkglibdir=DIRECTORY frame
+# Makes a manual page from its frame: a line "@word file …@" is replaced by text from the
+# tables. Run as: awk -f rows.awk -f page.awk -v top=SOURCE -v pkglibdir=DIRECTORY frame
 #
 #   @hooks@ @resources@ @operations@         tables of holdtrace-hooks(7)
-#   @packets@ @notes@                        the packets of holdtrace-binary(5), what is no call
+#   @packets@ @notes@                        packets and notes of holdtrace-binary(5)
 #   @container@ @columns@ @values@ @rules@   headers and definitions, and the rest, of holdtrace-htr(5)
 #   @environment@ @settings@                 settings.def as variables, as options
 #   @options FILE@ @commands FILE@ @writers FILE@ @viewers FILE@   rows of a program's own tables
-#   @options FILE WORD|WORD@ @options FILE !WORD|WORD@             some of them, all others
-#   @filters FILE@ @reporting FILE@          of its options those that filter; the others that a report takes
+#   @options FILE WORD|WORD@ @options FILE !WORD|WORD@             only these options; all others
+#   @filters FILE@ @reporting FILE@          options that filter; other options of a report
 #   @reports FILE@ @tables FILE@             reports with their questions; with their tables and columns
-#   @screen FILE N@                          the N-th command of a screen, and what it prints
-#   @suppressions FILE@                      what leaks leaves out
+#   @screen FILE N@                          the N-th command of a screen, and its output
+#   @suppressions FILE@                      call sites that leaks leaves out
 #   @limits FILE@                            what --fail-on can limit
 #   @reasons FILE@                           what makes a limit unknown
 
@@ -72,7 +72,7 @@ function expand(what, file, n)
 	}
 }
 
-# Text as roff takes it: nothing in it is a request or an escape.
+# Quotes text for roff, so that nothing in it is a request or an escape.
 function roff(s)
 {
 	gsub(/\\/, "\\e", s)
@@ -87,13 +87,13 @@ function roff(s)
 	return s
 }
 
-# One argument of a macro that is not itself read as a macro.
+# Quotes one argument of a macro, so that it is not parsed as a macro.
 function cell(s)
 {
 	return "\"" roff(s) "\""
 }
 
-# A sentence out of a description: full stop, and a capital letter unless the first word is a value.
+# Makes a sentence of a description: adds a full stop, and a capital letter unless it begins with a value.
 function sentence(s)
 {
 	s = roff(s)
@@ -157,7 +157,7 @@ function heading(title, s, ends)
 	print ".It Em function Ta Em class Ta Em does Ta Em at Ta Em values"
 }
 
-# What stands in the brackets of a column, VALUES(...) for one; nothing where it is not there.
+# The text in the parentheses of a column such as VALUES(...); empty if the row does not have it.
 function column(s, name,    i, depth, c)
 {
 	if (!match(s, "(^| )" name "\\("))
@@ -322,7 +322,7 @@ function container_rows(file, which,    i, count, bit, names)
 		print names "."
 }
 
-# Offsets are those of a machine with pointers of 8 bytes; behind a text nothing is known.
+# Offsets on a machine with pointers of 8 bytes; unknown after a field of variable length.
 function next_offset(offset, kind)
 {
 	if (offset == "" || kind == "string" || kind == "values" || kind == "addresses")
@@ -360,19 +360,19 @@ function settings(file,    i, count)
 	}
 }
 
-# Whether option i stands in a list of all options, of filters, or of what else a report takes.
+# Whether option i belongs to a list of all options, of filters, or of other options of a report.
 function is_listed(i, list)
 {
 	if (list == "filters")
 		return macro[i] == "FILTER" || option_word(i) == "min-age"
-	# The sub-command gives --report itself, and its last words are the files.
+	# The sub-command sets --report itself, and its last arguments are the files.
 	if (list == "reporting")
 		return macro[i] != "FILTER" && field(i, 2) !~ /^(inputs|report)$/ && \
 			(option_needs(i) == "" || option_needs(i) ~ /^(report|fail-on|output$)/)
 	return 1
 }
 
-# "of tree: ", "with --fail-on: "; nothing where every report takes it
+# "of tree: ", "with --fail-on: "; empty if every report takes the option
 function of_reports(i,    needs, out)
 {
 	needs = option_needs(i)
@@ -387,7 +387,7 @@ function of_reports(i,    needs, out)
 	return needs ~ /^!/ || out == "" ? "" : out ": "
 }
 
-# words: a pattern of those alone; "!" before it: of all others
+# words: a pattern of the options to list; with "!" before it, of those to leave out
 function options(file, list, words,    i, count, is_not)
 {
 	count = read_rows(file)
@@ -446,7 +446,7 @@ function writers(file,    i, count)
 	}
 }
 
-# WORD(kind, "format", "word", "sentence"): what may stand behind the name of format i
+# WORD(kind, "format", "word", "sentence"): words that may follow the name of format i
 function format_words(i, count,    n)
 {
 	for (n = 1; n <= count; n++)
@@ -454,7 +454,7 @@ function format_words(i, count,    n)
 			print ".br\n.Cm " roff(text(field(n, 2)) ":" text(field(n, 3))) " :\n" sentence(text(field(n, 4)))
 }
 
-# The same, of those for viewers, with what opens them.
+# Likewise for formats of viewers, with the programs that open them.
 function viewers(file,    i, count)
 {
 	count = read_rows(file)
@@ -508,7 +508,7 @@ function sheets(file,    i, count, open)
 		print ".El"
 }
 
-# What JSON and CSV have.
+# The columns of JSON and CSV.
 function unit(kind)
 {
 	if (kind == "GROUP" || kind == "TEXT" || kind == "NOTE")
@@ -545,7 +545,7 @@ function limits(file,    i, count, takes)
 	}
 }
 
-# REASON(name, OF, count, PART, KINDS, "noun", "what"): in words, of which kinds of events
+# REASON(name, OF, count, PART, KINDS, "noun", "what"): with the kinds of events in words
 function reasons(file,    i, count, kinds, noun)
 {
 	count = read_rows(file)
@@ -578,7 +578,7 @@ function suppressions(file,    i, count, rule)
 	}
 }
 
-# Commands stand behind "$ ", each with what it prints below it.
+# Commands follow "$ ", each with its output below it.
 function screen(file, n,    line, count)
 {
 	print ".Bd -literal"

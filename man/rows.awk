@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 #
 # Reads a table (*.def): read_rows(file) returns how many rows it has. Row i is macro[i], its
-# fields are field(i, 1) to field(i, fields[i]), as written; text() takes the quotes off, and
-# named(i, "name") is the field ".name = value". A comment on a line of its own between rows is a
-# row, too: macro "/", its text the only field.
+# fields are field(i, 1) to field(i, fields[i]), as written; text() removes the quotes, and
+# named(i, "name") is the field ".name = value". A comment on a line of its own between rows is
+# also a row, with the macro "/" and the text as its only field.
 
 function read_rows(file,    line, whole, status)
 {
@@ -20,7 +20,7 @@ function read_rows(file,    line, whole, status)
 	return parse_rows(whole)
 }
 
-# A table may have rows of another one among its own.
+# A table may include the rows of another one.
 function included(line,    path, whole)
 {
 	split(line, path, "\"")
@@ -36,7 +36,7 @@ function field(i, n)
 	return cells[i, n]
 }
 
-# The field of row i that has a name: .text = "a text"; empty where there is none.
+# The value of a named field of row i (.text = "a text"); empty if there is none.
 function named(i, name,    n)
 {
 	for (n = 1; n <= fields[i]; n++)
@@ -69,7 +69,7 @@ function parse_rows(whole,    count, comment)
 	return count
 }
 
-# Splits up to the bracket that ends the row; returns how many characters that took.
+# Splits the row up to its closing parenthesis; returns how many characters it read.
 function parse_fields(rest, row,    i, c, depth, quote, cell, n)
 {
 	for (i = 1; i <= length(rest); i++) {
@@ -106,8 +106,8 @@ function trim(s)
 	return s
 }
 
-# The text of a field of string literals: joined, without quotes; \0 becomes a bar. Anything that
-# is no literal (0, NULL) is the empty text.
+# The text of a field of string literals: joined, without quotes; \0 becomes a bar. Fields that are
+# not literals (0, NULL) give empty text.
 function text(s,    out, i, c, inside)
 {
 	for (i = 1; i <= length(s); i++) {
@@ -158,7 +158,7 @@ function option_text(i)
 	return option_with(i) text(field(i, 7))
 }
 
-# What it is of use with, as the row has it; nothing where that is everything.
+# The options with which this option applies; empty if it applies with all.
 function option_needs(i)
 {
 	return text(field(i, 6))

@@ -23,8 +23,7 @@
  *   3 parse_number+8  4    d: into parse_value                  [0] parse_string+4, the origin
  *
  * 1. recall_quick() steps outwards from the origin and moves a candidate along frames[] by its sp.
- *    At [2] the candidate frames[1] has the same ip and sp (fp, too, if a rule further out uses
- * it).
+ *    At [2] the candidate frames[1] has the same ip and sp (and fp, where a rule depends on it).
  * 2. count_meetable() compares the first frames[1].slots words, here a, with the stack. They are
  *    the same, so frames[1] is met. (If a had changed, only frame 0, which does not need a, could
  *    be met.)
