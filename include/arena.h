@@ -530,9 +530,9 @@ struct record_call {
  * The record of most calls: it has one part, and values that it does not have are those of the last
  * record of a call in the ring (struct record_model), or 0. With SHORT_RELATED the related object
  * follows, in 8 bytes; with SHORT_MORE, struct short_more; then `fresh` frames. The backtrace is as
- * in record_call; kept is SHORT_NO_BACKTRACE if there is none. A record with SHORT_SPLIT is what a
- * record with MOMENT_SPLIT is: it is SHORT_RELATED and succeeded, and its time is that of its first
- * event, the entry.
+ * in record_call; kept is SHORT_NO_BACKTRACE for a record without one. A record with SHORT_SPLIT is
+ * what a record with MOMENT_SPLIT is: it is SHORT_RELATED and succeeded, and its time is that of
+ * its first event, the entry.
  */
 struct record_short {
 	struct record record; /* more: hook */

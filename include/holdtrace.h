@@ -4,7 +4,7 @@
 
 /*
  * What a program can report about itself: contexts, marks, and resources of its own; see
- * holdtrace(3). The program need not be linked to anything: if libholdtrace.so is not loaded, every
+ * holdtrace(3). The program links nothing for it: if libholdtrace.so is not loaded, every
  * function here does nothing and returns 0.
  */
 

@@ -4,8 +4,8 @@
 
 /*
  * What a loaded module defines and what it refers to, read from its dynamic section. The module
- * must stay loaded, and be relocated, meanwhile: call these functions under the loader's lock (from
- * a constructor), or as bypass.h does.
+ * must be relocated, and stay loaded: call these functions under the loader's lock (from a
+ * constructor), or as bypass.h does.
  */
 
 #include <elf.h>

@@ -200,7 +200,7 @@ static bool read_libc(struct linkage *libc)
 /*
  * The address of libc's function by the name of a hook, where another module's function precedes it
  * and is the real one. Only modules that were bound to libc before all others call libc's. Returns
- * 0 if there is none.
+ * 0 without such a function.
  */
 static uintptr_t hidden_of(const struct linkage *libc, unsigned int i)
 {

@@ -42,8 +42,8 @@ struct bypass bypass_among_all(bool is_held);
 struct bypass bypass_among(const void *handle);
 
 /*
- * Finds the next module that bypasses the stubs and was not reported before. Returns false if there
- * is none.
+ * Finds the next module that bypasses the stubs and was not reported before. Returns false at the
+ * end.
  */
 bool bypass_next(struct bypass *bypass);
 

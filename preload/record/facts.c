@@ -396,7 +396,7 @@ void facts_tell_modules(struct thread *thread, uint64_t time)
 			*at++ = (char)module->build_id[i];
 		ring_publish(&record->record);
 	}
-	/* threads that begin from now on need not report these modules again */
+	/* threads that begin from now on do not report these modules again */
 	plain_raise(&thread_modules_told, thread->modules);
 }
 

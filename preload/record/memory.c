@@ -158,8 +158,8 @@ static int map_shared(struct chunk *chunk, int fd, uint64_t file_size, char *at)
 
 /*
  * Maps a further chunk, without a descriptor: other threads of the program open and close
- * descriptors meanwhile, and a descriptor table of our own would have to be closed again, which has
- * effects (mq_notify(3) ends, FUSE and NFS write back).
+ * descriptors at any time, and a descriptor table of our own would have to be closed again, which
+ * has effects (mq_notify(3) ends, FUSE and NFS write back).
  */
 static int map_further(struct chunk *chunk, char *at)
 {

@@ -41,14 +41,14 @@ bool memory_begin(const struct memory_image *image);
 
 /*
  * Takes a block for the thread and sets its slot, ring and owner; the rest is as the last thread
- * left it. *fresh: the ring is empty and unused. Returns NULL if there is none: the event is to be
+ * left it. *fresh: the ring is empty and unused. Returns NULL if all are in use: the event is to be
  * counted as dropped.
  */
 struct thread *memory_take(int32_t tid, bool *fresh);
 
 /*
  * Takes the block that the thread had when the library was detached, with an unused ring. Returns
- * NULL if there is none.
+ * NULL if that is not possible.
  */
 struct thread *memory_take_again(struct thread *thread, int32_t tid);
 
@@ -57,7 +57,7 @@ void memory_leave(struct thread *thread);
 
 /*
  * Whether a thread's ring may grow from `from` to `to` bytes, within the thread's share of the
- * budget and what is left of the budget. If so the bytes are charged.
+ * budget and the rest of the budget. If so the bytes are charged.
  */
 bool memory_grant(uint64_t from, uint64_t to);
 

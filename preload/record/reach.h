@@ -20,7 +20,7 @@ void reach_owner(uint32_t user);
 
 /*
  * Whether that user has full control of this process anyway: it is the same user, or root. False if
- * the user id is `nobody`'s, which stands for every user that this namespace does not map.
+ * the user id is `nobody`'s, which is used for every user that this namespace does not map.
  */
 bool reach_is_trusted(void);
 

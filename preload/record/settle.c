@@ -48,7 +48,7 @@ struct thread *call_attach(void)
 /*
  * Two tasks that write to one ring would corrupt it, and could crash the program. The kernel can
  * tell them apart; under a seccomp filter it is not asked. A child of vfork does not count, since
- * its parent sleeps meanwhile.
+ * its parent sleeps until it ends.
  */
 bool call_is_of_thread(struct thread *thread, uintptr_t cfa)
 {
@@ -236,7 +236,7 @@ static bool has_left(const struct thread *thread, const struct origin *origin)
 
 /*
  * If the stack seems to have left a call, another task may run on this thread's stack, as in
- * call_is_of_thread(). The two can only be told apart when this happens, so recording stops for
+ * call_is_of_thread(). The two can be distinguished only when this happens, so recording stops for
  * good.
  */
 static bool is_other_task(const struct thread *thread)

@@ -76,7 +76,7 @@ _Static_assert(CAPTURE_MEMORY_MAX <= ARENA_MEMORY_MAX, "the collector keeps what
 
 extern __thread struct thread *thread_self;
 
-/* Modules that threads of this process have reported: a new thread need not report them again. */
+/* Modules that threads of this process have reported: a new thread does not report them again. */
 extern uint32_t thread_modules_told;
 
 /* What pthread_create passes to the new thread. */

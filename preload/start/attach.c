@@ -164,8 +164,8 @@ static bool is_sealed(int fd)
 
 /*
  * Whether the file can be a control page: it cannot be truncated or written any more. Remembers its
- * owner. The control page says where libc's functions are, so no plain file is accepted, whoever
- * owns it.
+ * owner. The control page says where libc's functions are, so no plain file is accepted, even the
+ * owner's.
  */
 static bool check_file(int fd)
 {

@@ -198,7 +198,7 @@ static int quiet_child(void)
 
 /*
  * The child makes the collector and ends, so that the collector is not the program's child. Signals
- * are blocked meanwhile, or a handler of the program could run in the child.
+ * are blocked until then, or a handler of the program could run in the child.
  */
 static bool start_collector(int fd, int sink, char **environment)
 {

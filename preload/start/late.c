@@ -75,7 +75,7 @@ static void keep_control(void)
 /* Bytes of stack for a changed environment. An environment that needs more is passed unchanged. */
 #define ROOM_MAX 16384
 
-/* Returns the value of LD_PRELOAD, "" if there is none, and counts the entries. */
+/* Returns the value of LD_PRELOAD, or "", and counts the entries. */
 static const char *look_through(char *const *environment, size_t *count)
 {
 	const char *value = "";

@@ -23,7 +23,7 @@
 static SPARSE uintptr_t stubs[HOOK_COUNT];
 static struct linkage self;
 
-/* self is set last: a child that is forked meanwhile begins again. */
+/* self is set last: a child that is forked before then begins again. */
 static bool find_stubs(void)
 {
 	struct dl_find_object own;

@@ -245,7 +245,7 @@ void start_recording(void)
 	life_run();
 }
 
-/* Starts once. Calls that arrive meanwhile (dlsym calls calloc) are not recorded. */
+/* Starts once. Calls that arrive before it is done (dlsym calls calloc) are not recorded. */
 static void start_once(int argc, char **argv, char **environment)
 {
 	if (!life_begin())

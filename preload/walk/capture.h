@@ -50,7 +50,7 @@ enum capture_end {
  * Walks from origin outwards. Stores the return addresses from the stack in frames, innermost
  * first; frames[0] is origin->ip. The pc of a function that a signal interrupted is exact. The
  * frames are those of libunwind's unw_step. depth: entries of frames, at least 1. Returns how many
- * were stored, at least 1; *end says why there are no more. On an unknown stack a system call
+ * were stored, at least 1; *end says why the walk ended. On an unknown stack a system call
  * checks each page except the one of the origin's cfa, at most 1 MiB above it.
  */
 unsigned int capture_walk(const struct origin *origin, const struct stack_bounds *stack,
@@ -58,7 +58,7 @@ unsigned int capture_walk(const struct origin *origin, const struct stack_bounds
 
 /*
  * Maximal number of remembered frames: more than CAPTURE_DEPTH_MAX, so that a truncated backtrace
- * need not be walked again after each call and return.
+ * is not walked again after each call and return.
  */
 #define CAPTURE_MEMORY_MAX 640
 #define CAPTURE_SLOTS_MAX  (2 * CAPTURE_MEMORY_MAX)

@@ -47,8 +47,7 @@
 #include "step.h"
 
 /*
- * Frames beyond depth that are walked, too, so that they need not be looked for after a few
- * returns.
+ * Frames beyond depth that are walked, too, so that they are known after a few returns.
  */
 #define BEYOND 64u
 
@@ -86,7 +85,7 @@ static inline bool four_hold(const struct capture_slot *slot)
 		slot_changed(slot + 3)) == 0;
 }
 
-/* The first of the slots up to end whose word has changed; end if there is none. */
+/* The first of the slots up to end whose word has changed; or end. */
 static inline __attribute__((always_inline)) const struct capture_slot *
 first_changed(const struct capture_slot *slot, const struct capture_slot *end)
 {

@@ -28,7 +28,7 @@ store_frame(uintptr_t **next, const uintptr_t *room_end, uintptr_t ip, enum capt
 
 /*
  * Walks on from the last stored frame by rules from the table. Each rule has hints of the rules
- * that followed it before, which mostly saves the search, and the processor need not wait for the
+ * that followed it before, which mostly saves the search, and the processor does not wait for the
  * load of the return address.
  */
 static enum walk_state walk_quick(struct walk *walk, enum capture_end *end)

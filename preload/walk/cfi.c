@@ -300,7 +300,7 @@ static struct cfi_rule *keep(struct cfi_table *table, uint32_t place, struct cfi
 	kept->form = rule->form;
 	kept->fp_form = rule->fp_form;
 	__atomic_store_n(&kept->ip, rule->ip, __ATOMIC_SEQ_CST);
-	/* the module was unloaded meanwhile, and cfi_forget() may have passed this entry before */
+	/* the module was unloaded since then, and cfi_forget() may have passed this entry before */
 	if (__atomic_load_n(&maps_get(rule->module)->is_gone, __ATOMIC_SEQ_CST))
 		__atomic_store_n(&kept->ip, IP_TAKEN, __ATOMIC_RELEASE);
 	return kept;

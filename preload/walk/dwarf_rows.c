@@ -175,8 +175,7 @@ static const uint8_t *place_in_tables(const struct dwarf_tables *tables, const u
 }
 
 /*
- * The address of the FDE that may contain pc, by binary search in the header's table; NULL if there
- * is none.
+ * The address of the FDE that may contain pc, by binary search in the header's table; or NULL.
  */
 static const uint8_t *search_table(const struct dwarf_tables *tables, uintptr_t pc)
 {

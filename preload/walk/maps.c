@@ -65,7 +65,7 @@ static struct region *region_new(struct region *full)
 	return region;
 }
 
-/* Allocates zeroed memory; NULL if there is none, or if size is too large for a region. */
+/* Allocates zeroed memory. Returns NULL on failure, or if size is too large for a region. */
 static void *keep(size_t size)
 {
 	struct region *region = __atomic_load_n(&region_now, __ATOMIC_ACQUIRE);
@@ -260,7 +260,7 @@ static bool is_readable(uintptr_t from, size_t size)
 		sys_is_readable((const void *)(from + size - 8)));
 }
 
-/* The program headers, which are in the first page of all files in use; NULL if there are none. */
+/* The program headers, which are in the first page of all files in use; or NULL. */
 static const ElfW(Phdr) * headers_of(uintptr_t map_start, unsigned int *number)
 {
 	const ElfW(Ehdr) *elf = (const void *)map_start;

@@ -53,7 +53,7 @@ extern uint32_t maps_generation;
 
 /*
  * The number of the module whose code is at address; adds it if it is new. The address must be in
- * use (on a stack), so that the module cannot be unloaded meanwhile. Returns MAPS_MODULE_NONE if
+ * use (on a stack), so that the module cannot be unloaded. Returns MAPS_MODULE_NONE if
  * there is no module, its headers are invalid, or the table is full.
  */
 unsigned int maps_find(uintptr_t address);
@@ -74,7 +74,7 @@ void maps_find_all(void);
 void maps_check(void);
 
 /*
- * Returns an unloaded module whose range nothing else has taken, each once; NULL if there is none.
+ * Returns an unloaded module whose range nothing else has taken, each once; then NULL.
  * Concurrent callers get different modules.
  */
 const struct module *maps_take_gone(void);

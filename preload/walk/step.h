@@ -158,7 +158,7 @@ static inline struct cfi_rule *rule_at_hint(const struct cfi_table *table, const
 
 /*
  * Finds the rule of ip, the caller of last's frame. last's hints lead to the rules that followed it
- * before, so that the processor need not wait until the return address is loaded; if both are
+ * before, so that the processor does not wait until the return address is loaded; if both are
  * others, the rule's home slot is computed. The first hint is permanent, the second changes: a
  * recursive function has two callers. It is replaced once in 16 times only (sp serves as a random
  * number), or threads with several callers would send its cache line back and forth.
