@@ -21,7 +21,7 @@ struct passed_stream {
 
 /*
  * Stream i passed a descriptor on (ledger_passed()). Returns the index of the stream in which it is
- * still open at the end, or count if there is none. Descriptors 0 to 2 are not followed: a process
+ * still open at the end, or count if it is not open. Descriptors 0 to 2 are not followed: a process
  * sets them up for its next program.
  */
 size_t passed_to(const struct passed_stream *streams, size_t count, size_t i, uint64_t fd);

@@ -33,7 +33,7 @@
 /* after the last process: a program may be about to attach after an exec */
 #define LINGER_NS (200 * MS)
 #define FIRST_NS  (10000 * MS) /* until the first process must have attached */
-/* after SIGTERM: whoever stops everything stops the programs, too */
+/* after SIGTERM, which the programs may have received, too */
 #define LEAVE_NS   (3000 * MS)
 #define TIDY_NS	   (1000 * MS)
 #define RINGS_PART 16u /* an nth of the memory for all rings; an nth of that for one ring */

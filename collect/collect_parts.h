@@ -66,7 +66,7 @@ struct member {
 	struct process *process; /* in the merge */
 	struct chunk *chunks[ARENA_CHUNKS];
 	uint32_t chunk_count, slots;
-	bool is_cut_off;	/* a further chunk was refused: no more are taken */
+	bool is_cut_off;	/* a further chunk was refused, and so are all after it */
 	uint32_t toggles, told; /* values in its head that were processed so far */
 	/* number of events when its mapping of the control page was last checked */
 	uint64_t seen;
@@ -207,7 +207,7 @@ void collect_schedule(struct collector *collector, uint64_t now_ns);
  * Reads the kernel's last figures of the first thread of a process that has exited and is a zombie.
  */
 void collect_schedule_last(struct collector *collector, struct member *member);
-/* Writes what is known so far about the threads of a process; _end when it has ended. */
+/* Writes the figures of the threads of a process; _end when it has ended. */
 void collect_schedule_say(struct collector *collector, struct member *member);
 void collect_schedule_end(struct collector *collector, struct member *member);
 

@@ -14,9 +14,9 @@
 #include "arena.h"
 
 struct fast_call {
-	const struct record_short *record; /* the values that the record leaves out, but for call
-					      and frame, which it has */
-	const struct record_model *model;  /* what it leaves out; call and frame are its own */
+	const struct record_short *record; /* a copy of our own, checked */
+	/* the values that the record leaves out; call and frame are those of this record */
+	const struct record_model *model;
 	uint64_t pthread;
 	int32_t thread;
 	uint64_t related;

@@ -17,7 +17,7 @@
 #define HTR_OTHERS_FULL                                                                         \
 	(192u << 10)		    /* bytes of others or of definitions that end a block early \
 				     */
-#define HTR_EVENT_MOST (320u << 10) /* what one event, or one piece of packets, adds at most */
+#define HTR_EVENT_MOST (320u << 10) /* the most that one event, or one piece of packets, adds */
 
 /*
  * A frame with its callers: a node of a tree of backtraces, by the number of its parent and its

@@ -30,7 +30,7 @@
 #define SIZE_PART 32u /* a section is this part of the size */
 #define SIZE_MOST 36u /* hundredths of the size at which the file is shortened … */
 #define SIZE_KEPT 20u /* … to this many */
-/* no more data is taken until the file is shorter, for at most PATIENCE_NS: … */
+/* nothing is taken from the rings until the file is shorter, for at most PATIENCE_NS: … */
 #define SIZE_FULL   48u
 #define SIZE_HELD   9u /* … more live objects than this, and both files together exceed the size */
 #define PATIENCE_NS (10000 * MS)

@@ -323,7 +323,7 @@ static bool is_message(const struct listener *listener, const struct guest *gues
 _Static_assert(sizeof(struct arena_hello) != sizeof(struct control_request),
 	       "messages are told apart by their size");
 
-static uint32_t closings; /* that are under way */
+static uint32_t closings; /* threads that close a descriptor */
 
 static void *close_one(void *argument)
 {

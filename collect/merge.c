@@ -282,7 +282,7 @@ static void sift_down(struct reader **heap, uint32_t count, uint32_t top)
 	heap[at] = reader;
 }
 
-/* The reader after the first one. NULL: there is none. */
+/* The reader after the first one. NULL: it is the only one. */
 static const struct reader *heap_second(struct reader **heap, uint32_t count)
 {
 	if (count < 2)

@@ -167,7 +167,7 @@ void merge_begin(struct merge *merge, struct reader *reader, uint64_t latest);
 /*
  * Finds the reader's next record: its first entry, or, if it has none, the short record at its
  * position in the ring, if no later one in the ring is earlier in time. Makes entries of all
- * records before such a one. Stops at a record that is still being written, unless its thread
+ * records before that one. Stops at a record that is still being written, unless its thread
  * cannot finish it any more, and where all that follows has to wait while the ring has room.
  */
 void merge_find_next(struct merge *merge, struct reader *reader);

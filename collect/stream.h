@@ -71,8 +71,8 @@ void stream_flush(struct stream *stream);
 void stream_sync(struct stream *stream);
 
 /*
- * Begins a section: what follows can be read without what is there so far. Does nothing if that is
- * little.
+ * Begins a section, which can be read without those before it. Does nothing if there were no calls
+ * since the last section began.
  */
 void stream_section(struct stream *stream);
 

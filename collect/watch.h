@@ -47,7 +47,7 @@ struct watch {
  */
 int watch_open(int32_t pid);
 
-/* What is known about a process that begins. */
+/* The facts about a process that begins. */
 struct watch_start {
 	int32_t pid;	 /* in its own namespace */
 	int32_t our_pid; /* by the kernel; 0: the kernel was not asked */
