@@ -75,7 +75,7 @@ struct trace_mapping {
 	uint32_t id;	       /* from 0, in order of appearance in the whole trace */
 	bool has_tail;	       /* the following members are set */
 	uint64_t code, offset; /* start of the executable mapping and its offset in the file */
-	const char *build_id;  /* hexadecimal digits, "" if there is none */
+	const char *build_id;  /* hexadecimal digits, "": unknown */
 };
 
 struct trace_context {

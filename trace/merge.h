@@ -22,7 +22,7 @@
 #include "trace/trace.h"
 
 /*
- * paths: files, "-", or directories, which stand for all traces in them (*.htr, *.rtrace,
+ * paths: files, "-", or directories, which mean all traces in them (*.htr, *.rtrace,
  * *.rtrace.zst). A file that cannot be read is reported to options->failed and left out; without
  * that function, or if all files fail, it is an error. memory_max applies to each file. since and
  * until count from the start of the first process. Returns as trace_open().

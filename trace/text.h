@@ -55,7 +55,7 @@ uint32_t text_parse_date(struct slice value);
 
 /*
  * `: /usr/lib/libc.so.6 => 0x7f00-0x7f80 build-id=0123abcd`. The build-id is our addition, which
- * sp-rtrace does not read; empty if there is none.
+ * sp-rtrace does not read; empty: the line has none.
  */
 struct text_mapping {
 	struct slice path;
