@@ -6,14 +6,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "account/ledger.h"
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/globs.h"
 #include "base/memory.h"
 #include "base/order.h"
 #include "base/pool.h"
 #include "base/hash_table.h"
 #include "hook_table.h"
-#include "select_parts.h"
+#include "notes.h"
 
 struct indices {
 	uint64_t *items;
@@ -22,6 +24,62 @@ struct indices {
 
 struct code_range {
 	uint64_t from, to;
+};
+
+enum answer { ANSWER_UNKNOWN, ANSWER_NO, ANSWER_YES };
+
+/* --function: is the called function one of these? */
+struct select_function {
+	struct globs globs;
+	ARRAY_OF(uint8_t) known; /* enum answer, by id of the function */
+};
+
+struct module_range {
+	const struct trace_process *process;
+	uint64_t from, to;
+	bool is_wanted;
+};
+
+/* --module: has the backtrace a frame in one of these modules? */
+struct select_module {
+	struct globs globs;
+	ARRAY_OF(struct module_range) ranges; /* of the mappings, the newest last */
+	ARRAY_OF(uint8_t) known;	      /* enum answer, by id of the backtrace */
+};
+
+struct named_thread {
+	const struct trace_process *process;
+	uint32_t id; /* 0: not known yet, pthread is */
+	uint64_t pthread;
+	bool is_wanted;
+};
+
+/* --thread: did the thread with this id or with such a name make the call? */
+struct select_thread {
+	bool has_id;
+	uint32_t id;
+	struct globs globs;
+	struct hash_table table; /* of threads that were named */
+	struct pool pool;
+	const struct trace_process *process; /* the process that is_process is about */
+	bool is_process;
+};
+
+/* --size: A, A..B, A.., ..B, with k, M, G for powers of 1024. */
+struct select_size {
+	bool is_set;
+	uint64_t from, to;
+};
+
+/*
+ * Objects that kept calls acquired and that are not released yet: they tell which releases belong
+ * to kept acquisitions. Memory grows with the number of objects held at one time.
+ */
+struct select_held {
+	ARRAY_OF(struct ledger *) ledgers; /* one for each process */
+	struct map by_section;		   /* index + 1 */
+	struct ledger *current;
+	uint32_t section; /* of the process of current */
 };
 
 struct select {
@@ -56,6 +114,251 @@ struct select {
 	ARRAY_OF(uint64_t) frames; /* of the backtrace that is being cut */
 };
 
+/* ---- --thread ---- */
+
+#define NAME_MAX_LENGTH 15u /* the kernel's TASK_COMM_LEN less the NUL */
+
+static void select_thread_parse(struct select_thread *part, const char *text)
+{
+	char *end;
+	unsigned long id = text ? strtoul(text, &end, 10) : 0;
+
+	if (!text)
+		return;
+	hash_table_init(&part->table);
+	part->has_id = *text && *end == '\0' && id <= UINT32_MAX;
+	part->id = (uint32_t)id;
+	if (!part->has_id)
+		globs_parse(&part->globs, text);
+}
+
+static bool thread_equal(const void *item, const void *key)
+{
+	const struct named_thread *one = item, *two = key;
+
+	return one->process == two->process && one->pthread == two->pthread;
+}
+
+/* By pthread_t: a call that names another thread has nothing else of it. */
+static struct named_thread *find_thread(const struct select_thread *part, const struct event *event,
+					uint64_t pthread, uint64_t *hash)
+{
+	struct named_thread key = { .process = event->process, .pthread = pthread };
+
+	*hash = hash_two(part->table.seed, pthread, (uintptr_t)event->process);
+	return hash_table_find(&part->table, *hash, thread_equal, &key);
+}
+
+static void select_thread_names(struct select_thread *part, const struct event *event)
+{
+	const char *function = event->function->name, *name;
+	uint64_t pthread = event->pthread, hash;
+	struct named_thread *thread;
+
+	if (part->has_id || !part->globs.count || (event->flags & CALL_FAILED))
+		return;
+	if (!strcmp(function, "pthread_setname_np"))
+		pthread = event->object;
+	else if (strcmp(function, "prctl") != 0 && strcmp(function, NOTE_THREAD) != 0)
+		return;
+	name = event_argument(event, "name");
+	if (!name)
+		return;
+	thread = find_thread(part, event, pthread, &hash);
+	if (!thread) {
+		thread = pool_zalloc(&part->pool, sizeof(*thread));
+		hash_table_add(&part->table, hash, thread);
+		thread->process = event->process;
+		thread->pthread = pthread;
+	}
+	thread->id = pthread == event->pthread ? event->thread : 0;
+	thread->is_wanted = globs_match(&part->globs, name);
+}
+
+static bool has_wanted_process(struct select_thread *part, const struct event *event)
+{
+	const char *name = event->process->name ? event->process->name : "";
+	const char *slash = strrchr(name, '/');
+	char shortened[NAME_MAX_LENGTH + 1] = { 0 };
+
+	if (part->process != event->process) {
+		strncpy(shortened, slash ? slash + 1 : name, NAME_MAX_LENGTH);
+		part->process = event->process;
+		part->is_process = globs_match(&part->globs, shortened);
+	}
+	return part->is_process;
+}
+
+static bool select_thread_asks(struct select_thread *part, const struct event *event)
+{
+	const struct named_thread *thread;
+	uint64_t hash;
+
+	if (part->has_id)
+		return event->thread == part->id;
+	thread = find_thread(part, event, event->pthread, &hash);
+	/* A pthread_t is reused by later threads with other ids, which have other names. */
+	if (!thread || (thread->id && thread->id != event->thread))
+		return has_wanted_process(part, event);
+	return thread->is_wanted;
+}
+
+/* ---- --function and --module: each id is matched once ---- */
+
+static bool select_function_asks(struct select_function *part, const struct function *function)
+{
+	uint8_t *known = ARRAY_AT(&part->known, function->id);
+
+	if (*known == ANSWER_UNKNOWN)
+		*known = globs_match(&part->globs, function->name) ? ANSWER_YES : ANSWER_NO;
+	return *known == ANSWER_YES;
+}
+
+static bool select_module_matches(const struct globs *globs, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return globs_match(globs, path) || (slash && globs_match(globs, slash + 1));
+}
+
+static void select_module_maps(struct select_module *part, const struct event *event)
+{
+	const struct trace_mapping *mapping = event->mapping;
+	struct module_range *range = ARRAY_ADD(&part->ranges);
+
+	range->process = event->process;
+	range->from = mapping->has_tail ? mapping->code : mapping->from;
+	range->to = mapping->to;
+	range->is_wanted = select_module_matches(&part->globs, mapping->path);
+	/* An earlier answer may be about another module at the same addresses. */
+	part->known.count = 0;
+}
+
+static bool is_in_module(const struct select_module *part, const struct event *event, uint64_t at)
+{
+	for (size_t i = part->ranges.count; i > 0; i--) {
+		const struct module_range *range = &part->ranges.items[i - 1];
+
+		if (range->process == event->process && range->from <= at && at < range->to)
+			return range->is_wanted;
+	}
+	return false;
+}
+
+static bool select_module_asks(struct select_module *part, const struct event *event)
+{
+	uint8_t *known;
+
+	if (!event->backtrace)
+		return false;
+	known = ARRAY_AT(&part->known, event->backtrace->id);
+	if (*known != ANSWER_UNKNOWN)
+		return *known == ANSWER_YES;
+	*known = ANSWER_NO;
+	/* The return address of a call that ends its function is the first byte after that. */
+	for (const struct trace_node *at = event->backtrace->node; at->count && *known == ANSWER_NO;
+	     at = at->caller)
+		if (is_in_module(part, event, at->address - 1))
+			*known = ANSWER_YES;
+	return *known == ANSWER_YES;
+}
+
+/* ---- --size ---- */
+
+static const char *take_size(const char *text, uint64_t *size)
+{
+	static const char units[] = "kMGT";
+	const char *unit;
+	char *end;
+
+	errno = 0;
+	*size = strtoull(text, &end, 10);
+	if (end == text || *text == '-' || errno)
+		return NULL;
+	unit = *end ? strchr(units, *end == 'K' ? 'k' : *end) : NULL;
+	if (!unit)
+		return end;
+	for (const char *step = units; step <= unit; step++)
+		if (__builtin_mul_overflow(*size, 1024ull, size))
+			return NULL;
+	return end + 1;
+}
+
+static int select_size_parse(struct select_size *part, const char *text, struct error *err)
+{
+	const char *at = text;
+
+	if (!text)
+		return 0;
+	part->is_set = true;
+	part->to = UINT64_MAX;
+	if (strncmp(at, "..", 2) != 0)
+		at = take_size(at, &part->from);
+	if (at && !*at && at != text)
+		part->to = part->from;
+	else if (at && !strncmp(at, "..", 2) && strcmp(text, "..") != 0)
+		at = at[2] ? take_size(at + 2, &part->to) : at + 2;
+	if (at && !*at && at != text && part->from <= part->to)
+		return 0;
+	return error_set(err, EINVAL,
+			 "--size=%s: expected bytes: 100, 100..4k, 1M.. or ..64 (k, M, G: 1024)",
+			 text);
+}
+
+/* ---- objects of selected acquisitions ---- */
+
+static struct ledger *ledger_of(struct select_held *part, const struct event *event)
+{
+	uint32_t section = event->process->section;
+	struct ledger **place;
+
+	if (part->current && part->section == section)
+		return part->current;
+	if (!part->by_section.seed)
+		map_init(&part->by_section);
+	if (!map_get(&part->by_section, 0, section)) {
+		place = ARRAY_ADD(&part->ledgers);
+		ledger_create(place, false, NULL);
+		map_set(&part->by_section, 0, section, (uint32_t)part->ledgers.count);
+	}
+	part->section = section;
+	part->current = part->ledgers.items[map_get(&part->by_section, 0, section) - 1];
+	return part->current;
+}
+
+static void select_held_gains(struct select_held *part, const struct event *event, bool is_kept)
+{
+	struct ledger *ledger = ledger_of(part, event);
+	struct event loss = *event;
+
+	/* An acquisition that is not selected replaces a selected one of the same object. */
+	loss.type = CALL_TYPE_FREE;
+	if (is_kept)
+		ledger_event(ledger, event, NULL);
+	else if (!(event->resource->flags & 1) && ledger_loses(ledger, event))
+		ledger_event(ledger, &loss, NULL);
+}
+
+static bool select_held_loses(struct select_held *part, const struct event *event)
+{
+	struct ledger *ledger = ledger_of(part, event);
+
+	if (!ledger_loses(ledger, event))
+		return false;
+	ledger_event(ledger, event, NULL);
+	return true;
+}
+
+static void select_held_free(struct select_held *part)
+{
+	for (size_t i = 0; i < part->ledgers.count; i++)
+		ledger_destroy(part->ledgers.items[i]);
+	free(part->ledgers.items);
+	map_clear(&part->by_section);
+}
+
+/* ---- options ---- */
+
 static int by_value(const void *one, const void *two)
 {
 	uint64_t a = *(const uint64_t *)one, b = *(const uint64_t *)two;
@@ -86,12 +389,6 @@ static int read_indices(struct indices *indices, const char *path, struct error 
 	if (indices->count)
 		qsort(indices->items, indices->count, sizeof(*indices->items), by_value);
 	return 0;
-}
-
-static bool has_index(const struct indices *indices, uint64_t index)
-{
-	return indices->count &&
-	       bsearch(&index, indices->items, indices->count, sizeof(*indices->items), by_value);
 }
 
 /* PATTERNS:START+SIZE, in hexadecimal; patterns alone have no range. */
@@ -137,9 +434,14 @@ static void parse_process(struct select *select, const char *text)
 		globs_parse(&select->programs, text);
 }
 
-static int create_parts(struct select *select, const struct select_options *options,
-			struct error *err)
+int select_create(struct select **result, const struct select_options *options, struct error *err)
 {
+	struct select *select = memory_zalloc(1, sizeof(*select));
+	int rc;
+
+	select->options = *options;
+	hash_table_init(&select->cut);
+	trace_nodes_init(&select->nodes, &select->pool);
 	parse_process(select, options->process);
 	parse_classes(select, options->classes);
 	parse_modules(select, options->modules);
@@ -151,22 +453,11 @@ static int create_parts(struct select *select, const struct select_options *opti
 	select->keeps_calls = !select->is_paired && !options->classes && !options->has_contexts &&
 			      !options->process && options->depth < 0 && !options->calls &&
 			      !options->modules;
-	return select_size_parse(&select->size_range, options->size, err);
-}
-
-int select_create(struct select **result, const struct select_options *options, struct error *err)
-{
-	struct select *select = memory_zalloc(1, sizeof(*select));
-	int rc;
-
-	select->options = *options;
-	hash_table_init(&select->cut);
-	trace_nodes_init(&select->nodes, &select->pool);
 	select->leaves_out = options->calls && *options->calls == '!';
 	rc = read_indices(&select->indices,
 			  options->calls ? options->calls + select->leaves_out : NULL, err);
 	if (rc == 0)
-		rc = create_parts(select, options, err);
+		rc = select_size_parse(&select->size_range, options->size, err);
 	if (rc) {
 		select_destroy(select);
 		return rc;
@@ -216,15 +507,6 @@ static const struct backtrace *cut(struct select *select, const struct backtrace
 	found->id = (uint32_t)select->cut.count;
 	hash_table_add(&select->cut, hash, found);
 	return found;
-}
-
-static const struct backtrace *cut_known(struct select *select, const struct backtrace *whole)
-{
-	const struct backtrace **place = ARRAY_AT(&select->by_id, whole->id);
-
-	if (!*place)
-		*place = cut(select, whole);
-	return place ? *place : NULL;
 }
 
 /* ---- code range ---- */
@@ -277,7 +559,11 @@ static bool wants_context(const struct select *select, uint32_t context)
 
 static bool wants_index(const struct select *select, uint64_t index)
 {
-	return !select->options.calls || has_index(&select->indices, index) != select->leaves_out;
+	const struct indices *indices = &select->indices;
+	bool is_listed = indices->count && bsearch(&index, indices->items, indices->count,
+						   sizeof(*indices->items), by_value);
+
+	return !select->options.calls || is_listed != select->leaves_out;
 }
 
 /* Conditions on a call alone, without its object; the cheapest first. */
@@ -316,14 +602,16 @@ static bool matches_by_object(struct select *select, const struct event *call)
 /* Cuts the backtrace if --depth is given; *event is then a copy. */
 static void cut_call(struct select *select, const struct event **event)
 {
-	const struct event *call = *event;
-	bool is_cut = select->options.depth >= 0 && call->backtrace;
+	const struct backtrace *whole = (*event)->backtrace, **known;
 
-	if (!is_cut)
+	if (select->options.depth < 0 || !whole)
 		return;
-	select->event = *call;
+	known = ARRAY_AT(&select->by_id, whole->id);
+	if (!*known)
+		*known = cut(select, whole);
+	select->event = **event;
+	select->event.backtrace = *known;
 	*event = &select->event;
-	select->event.backtrace = cut_known(select, call->backtrace);
 }
 
 static void count_call(struct select *select, const struct event *event, bool is_kept)
@@ -347,14 +635,6 @@ static bool select_call(struct select *select, const struct event **event)
 					   : matches(select, *event);
 	count_call(select, *event, answer);
 	return answer;
-}
-
-static void select_mapping(struct select *select, const struct event *event)
-{
-	if (select->module)
-		add_range(select, event->mapping);
-	else if (select->options.modules)
-		select_module_maps(&select->modules, event);
 }
 
 /*
@@ -395,7 +675,10 @@ bool select_event(struct select *select, const struct event **event)
 		return !select->options.has_contexts ||
 		       (select->options.contexts & (*event)->call_context->bit) != 0;
 	case EVENT_MAPPING:
-		select_mapping(select, *event);
+		if (select->module)
+			add_range(select, (*event)->mapping);
+		else if (select->options.modules)
+			select_module_maps(&select->modules, *event);
 		break;
 	case EVENT_STREAM:
 		select->ranges.count = 0;

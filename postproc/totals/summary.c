@@ -19,12 +19,14 @@ static char *copy(struct summary *summary, const char *text)
 	return text ? pool_text(&summary->pool, text, strlen(text)) : NULL;
 }
 
-/* ---- waits ---- */
-
-static bool may_wait(enum operation operation)
+static uint64_t number_of(const struct event *event, const char *name)
 {
-	return operation == OPERATION_ACQUIRE || operation == OPERATION_WAIT;
+	const char *text = event_argument(event, name);
+
+	return text ? strtoull(text, NULL, 10) : 0;
 }
+
+/* ---- waits ---- */
 
 static uint64_t duration_of(const struct event *event)
 {
@@ -44,17 +46,6 @@ static void add_wait(struct summary *summary, uint32_t index, const struct event
 
 	waits_add(&summary->classes[index].waits, waits_object(&fold->waits, index, event->object),
 		  &call);
-}
-
-static void add_notify(struct summary *summary, uint32_t index, const struct event *event)
-{
-	struct summary_fold *fold = summary->fold;
-	struct waits_object *object = waits_object(&fold->waits, index, event->object);
-	uint32_t site = sites_of(&fold->sites, (uint8_t)index, event);
-
-	summary->classes[index].notified++;
-	if (object)
-		waits_notify(object, site, event->thread, event->time_ns);
 }
 
 /* A call that neither acquired nor released; its hook says which class it uses. */
@@ -77,30 +68,21 @@ static void use(struct summary *summary, const struct event *event)
 	else if (event->operation == OPERATION_WAIT)
 		class->waited++;
 	if (event->operation == OPERATION_NOTIFY && !(event->flags & CALL_FAILED)) {
-		add_notify(summary, index, event);
+		struct waits_object *object =
+			waits_object(&summary->fold->waits, index, event->object);
+
+		class->notified++;
+		if (object)
+			waits_notify(object, sites_of(&summary->fold->sites, (uint8_t)index, event),
+				     event->thread, event->time_ns);
 		return;
 	}
-	if (event->has_tail && !event->part && may_wait(event->operation) &&
-	    hook->resource != RESOURCE_LOCK) {
+	if (event->has_tail && !event->part && hook->resource != RESOURCE_LOCK &&
+	    (event->operation == OPERATION_ACQUIRE || event->operation == OPERATION_WAIT))
 		add_wait(summary, index, event);
-	}
 }
 
 /* ---- calls ---- */
-
-/* Notes that a thread is alive; the call that created it may have been seen, or may follow. */
-static void hear(struct summary_fold *fold, uint64_t handle)
-{
-	bool is_made = map_get(&fold->threads, OF_SILENT, handle) != 0;
-
-	fold->thread_count++;
-	if (!is_made) {
-		map_set(&fold->threads, OF_EARLY, handle, 1);
-		return;
-	}
-	fold->silent--;
-	map_set(&fold->threads, OF_SILENT, handle, 0);
-}
 
 /* A thread was created; it is silent until it makes a call. */
 static void make_thread(struct summary_fold *fold, uint64_t handle)
@@ -113,6 +95,7 @@ static void make_thread(struct summary_fold *fold, uint64_t handle)
 	map_set(&fold->threads, OF_SILENT, handle, 1);
 }
 
+/* A thread made a call; the call that created it may have been seen, or may follow. */
 static void add_thread(struct summary_fold *fold, const struct event *event)
 {
 	fold->thread_cache[event->thread % FOLD_THREAD_CACHE] = event->thread;
@@ -121,19 +104,13 @@ static void add_thread(struct summary_fold *fold, const struct event *event)
 	if (map_get(&fold->threads, OF_THREAD, event->thread))
 		return;
 	map_set(&fold->threads, OF_THREAD, event->thread, FOLD_HEARD);
-	hear(fold, event->pthread);
-}
-
-/* The first half of an exec names the program, before it happens. */
-static void note_exec(struct summary *summary, const struct event *event)
-{
-	const struct hook *hook = event->function->hook;
-	const char *path;
-
-	if (!hook || !hook_is_exec(hook))
+	fold->thread_count++;
+	if (!map_get(&fold->threads, OF_SILENT, event->pthread)) {
+		map_set(&fold->threads, OF_EARLY, event->pthread, 1);
 		return;
-	path = event_argument(event, "path");
-	summary->fold->process.became = copy(summary, path);
+	}
+	fold->silent--;
+	map_set(&fold->threads, OF_SILENT, event->pthread, 0);
 }
 
 /* Without tails no packet says when a process started: its first event does. */
@@ -147,6 +124,7 @@ void summary_count(struct summary *summary, const struct event *event)
 {
 	struct summary_fold *fold = summary->fold;
 	struct summary_process *process = &fold->process;
+	const struct hook *hook = event->function->hook;
 
 	touched_event(&summary->touched, event);
 	process->events++;
@@ -160,10 +138,10 @@ void summary_count(struct summary *summary, const struct event *event)
 	if (event->type == CALL_TYPE_ALLOC && event->resource->known == RESOURCE_THREAD &&
 	    event->pthread && !event->part)
 		make_thread(fold, event->object);
+	/* The first half of an exec names the program, before it happens. */
 	if (event->type == CALL_TYPE_NONE && event->moment == MOMENT_HALF &&
-	    !(event->flags & CALL_OF_CHILD)) {
-		note_exec(summary, event);
-	}
+	    !(event->flags & CALL_OF_CHILD) && hook && hook_is_exec(hook))
+		process->became = copy(summary, event_argument(event, "path"));
 }
 
 /* vfork's child executes before vfork returns, in the thread that called it. */
@@ -189,11 +167,12 @@ static void note_spawned(struct summary *summary, const struct event *event)
 	else if (strncmp(hook->name, "posix_spawn", strlen("posix_spawn")) != 0)
 		return;
 	fold->executed = NULL;
-	spawned = path ? ARRAY_ADD(&summary->spawned) : NULL;
-	if (spawned)
-		*spawned = (struct summary_spawned){ (uint32_t)event->object,
-						     (uint32_t)summary->processes.count,
-						     copy(summary, path) };
+	if (!path)
+		return;
+	spawned = ARRAY_ADD(&summary->spawned);
+	*spawned =
+		(struct summary_spawned){ (uint32_t)event->object,
+					  (uint32_t)summary->processes.count, copy(summary, path) };
 }
 
 static void on_call(struct summary *summary, const struct event *event, struct error *err)
@@ -207,9 +186,8 @@ static void on_call(struct summary *summary, const struct event *event, struct e
 	wakes_event(&summary->signals, event);
 	if (event->leave_ns > event->enter_ns)
 		coverage_event(&summary->coverage, event);
-	if (event->type != CALL_TYPE_NONE)
-		return;
-	use(summary, event);
+	if (event->type == CALL_TYPE_NONE)
+		use(summary, event);
 }
 
 /* ---- notes ---- */
@@ -219,10 +197,10 @@ static void note_process(struct summary *summary, const struct event *event)
 	struct summary_fold *fold = summary->fold;
 	const char *executable = event_argument(event, "executable");
 
-	if (executable)
+	if (executable) {
 		fold->process.executable = copy(summary, executable);
-	if (executable)
 		space_add_program(&summary->space, executable);
+	}
 	if (!fold->process.allocator)
 		fold->process.allocator = copy(summary, event_argument(event, "allocator"));
 	for (uint32_t i = 0; i < event->argument_count; i++) {
@@ -271,14 +249,13 @@ static struct summary_bypass *bypass_at(struct summary *summary, const char *pat
 	bypass = ARRAY_ADD(&summary->bypasses);
 	*bypass = (struct summary_bypass){ .path = copy(summary, path),
 					   .process = (uint32_t)summary->processes.count };
-	return bypass->path ? bypass : NULL;
+	return bypass;
 }
 
 static void note_bypass(struct summary *summary, const struct event *event)
 {
 	const char *path = event_argument(event, "path");
-	const char *functions = event_argument(event, "functions");
-	uint64_t number = functions ? strtoull(functions, NULL, 0) : 0;
+	uint64_t number = number_of(event, "functions");
 	struct summary_bypass *bypass;
 
 	if (!path || summary->bypasses.count >= BYPASSES_MAX)
@@ -298,35 +275,48 @@ static void note_count(struct summary *summary, struct summary_list *list, const
 	uint64_t number = count ? strtoull(count, NULL, 10) : 1;
 	struct summary_left_out *item;
 
-	list->sum += what ? number : 0;
-	for (size_t i = 0; what && i < list->count; i++) {
+	if (!what)
+		return;
+	list->sum += number;
+	for (size_t i = 0; i < list->count; i++) {
 		if (strcmp(list->items[i].program, what) != 0)
 			continue;
 		list->items[i].count += number;
 		return;
 	}
-	if (!what)
-		return;
 	item = ARRAY_ADD(list);
 	*item = (struct summary_left_out){ copy(summary, what), number };
 }
 
+static void note_left_out(struct summary *summary, const struct event *event)
+{
+	note_count(summary, &summary->left_out, event_argument(event, "program"), event);
+}
+
+static void note_refused(struct summary *summary, const struct event *event)
+{
+	note_count(summary, &summary->refused, event_argument(event, "what"), event);
+}
+
+static void note_stalled(struct summary *summary, const struct event *event)
+{
+	const char *seconds = event_argument(event, "seconds");
+
+	summary->fold->process.stalled_s += seconds ? strtod(seconds, NULL) : 0;
+}
+
 static void note_unproven(struct summary *summary, const struct event *event)
 {
-	struct summary_process *process = &summary->fold->process;
-	const char *part = event_argument(event, "part");
-
-	process->is_part = part != NULL;
-	process->doubt = copy(summary, event_argument(event, "why"));
+	summary->fold->process.is_part = event_argument(event, "part") != NULL;
+	summary->fold->process.doubt = copy(summary, event_argument(event, "why"));
 }
 
 static void note_settings(struct summary *summary, const struct event *event)
 {
 	const char *events = event_argument(event, "events");
 	const char *follow = event_argument(event, "follow");
-	const char *sample = event_argument(event, "sample");
 	const char *locks = event_argument(event, "locks");
-	uint64_t bytes = sample ? strtoull(sample, NULL, 10) : 0;
+	uint64_t bytes = number_of(event, "sample");
 
 	summary->locks.is_contended = locks && !strcmp(locks, "contended");
 	summary->fold->process.is_contended = summary->locks.is_contended;
@@ -338,17 +328,13 @@ static void note_settings(struct summary *summary, const struct event *event)
 		summary->follow = copy(summary, follow);
 }
 
-/* Whether a call under way may be a wait. An exec or exit that does not return is not. */
-static bool may_block(const struct hook *hook)
-{
-	return hook_may_sleep(hook) && hook->operation != OPERATION_END;
-}
-
 static void note_open(struct summary *summary, const struct event *event)
 {
 	struct summary_fold *fold = summary->fold;
 	const char *call = event_argument(event, "call");
 	const struct hook *hook = call ? hook_find(call) : NULL;
+	/* An exec or exit that does not return is no wait. */
+	bool may_block = !hook || (hook_may_sleep(hook) && hook->operation != OPERATION_END);
 	struct fold_open *open;
 
 	if (event->time_ns > fold->process.end_ns)
@@ -356,7 +342,7 @@ static void note_open(struct summary *summary, const struct event *event)
 	/* The thread may not have finished a call before. */
 	if (event->pthread)
 		map_set(&fold->threads, OF_HANDLE, event->pthread, event->thread);
-	if (!call || fold->open.count >= SUMMARY_BLOCKED_MAX || (hook && !may_block(hook)))
+	if (!call || fold->open.count >= SUMMARY_BLOCKED_MAX || !may_block)
 		return;
 	open = ARRAY_ADD(&fold->open);
 	*open = (struct fold_open){
@@ -370,10 +356,8 @@ static void note_open(struct summary *summary, const struct event *event)
 		.index = event->index,
 		.backtrace = event->backtrace,
 	};
-	if (open->function) {
-		if (hook)
-			locks_open(&summary->locks, event, hook);
-	}
+	if (hook)
+		locks_open(&summary->locks, event, hook);
 }
 
 static void end_pause(struct summary_process *process, uint64_t now_ns)
@@ -383,12 +367,12 @@ static void end_pause(struct summary_process *process, uint64_t now_ns)
 	process->pause_since_ns = 0;
 }
 
-static void note_recording(struct summary_process *process, const struct event *event)
+static void note_recording(struct summary *summary, const struct event *event)
 {
+	struct summary_process *process = &summary->fold->process;
 	const char *state = event_argument(event, "state");
-	bool is_off = state && !strcmp(state, "off");
 
-	if (!is_off) {
+	if (!state || strcmp(state, "off") != 0) {
 		end_pause(process, event->time_ns);
 		return;
 	}
@@ -397,23 +381,19 @@ static void note_recording(struct summary_process *process, const struct event *
 		process->pause_since_ns = event->time_ns;
 }
 
-static uint64_t number_of(const struct event *event, const char *name)
+static void note_attached(struct summary *summary, const struct event *event)
 {
-	const char *text = event_argument(event, name);
+	struct summary_process *process = &summary->fold->process;
 
-	return text ? strtoull(text, NULL, 10) : 0;
-}
-
-static void note_attached(struct summary_process *process, const struct event *event)
-{
 	process->is_attached = true;
 	process->had_threads = number_of(event, "threads");
 	process->had_bytes = number_of(event, "resident");
 	process->had_ns = number_of(event, "age_ms") * 1000000;
 }
 
-static void note_kept(struct summary_process *process, const struct event *event)
+static void note_kept(struct summary *summary, const struct event *event)
 {
+	struct summary_process *process = &summary->fold->process;
 	const char *since = event_argument(event, "since");
 
 	process->kept_ns = since ? (uint64_t)(strtod(since, NULL) * 1e9) : 0;
@@ -478,7 +458,7 @@ static void note_end(struct summary *summary, const struct event *event)
 	process->has_zombie = children && !strcmp(children, "ended");
 	process->has_no_zombie = children && !process->has_zombie;
 	process->has_namespace = past && !strncmp(past, "namespace", strlen("namespace"));
-	process->past = past ? copy(summary, past) : NULL;
+	process->past = copy(summary, past);
 	process->uncontended = number_of(event, "uncontended");
 	/* only the calls themselves say which of the late ones were written */
 	summary->wants_calls |= number_of(event, "late") != 0;
@@ -494,8 +474,6 @@ static void note_scan(struct summary *summary, const struct event *event)
 	struct summary_process *process = &summary->fold->process;
 	const char *reason = event_argument(event, "reason");
 	const char *state = event_argument(event, "state");
-	const char *count = event_argument(event, "unkept");
-	const char *bytes = event_argument(event, "unkept-bytes");
 	uint64_t number = number_of(event, "number");
 
 	if (state && !strcmp(state, "cut"))
@@ -509,8 +487,13 @@ static void note_scan(struct summary *summary, const struct event *event)
 	process->unscanned = NULL;
 	process->is_scanned = true;
 	process->is_doubtful = event_argument(event, "doubt") != NULL;
-	process->unkept = count ? strtoull(count, NULL, 10) : 0;
-	process->unkept_bytes = bytes ? strtoull(bytes, NULL, 10) : 0;
+	process->unkept = number_of(event, "unkept");
+	process->unkept_bytes = number_of(event, "unkept-bytes");
+}
+
+static void note_thread_end(struct summary *summary, const struct event *event)
+{
+	map_set(&summary->fold->threads, OF_THREAD, event->thread, FOLD_ENDED);
 }
 
 /* The call in an earlier program of the process that opened an inherited descriptor, or NULL. */
@@ -529,6 +512,27 @@ static const struct event *opened_before(const struct summary *summary, const st
 
 static void on_note(struct summary *summary, const struct event *event, struct error *err)
 {
+	static const struct {
+		const char *name;
+		void (*take)(struct summary *summary, const struct event *event);
+	} notes[] = {
+		{ NOTE_PROCESS, note_process },
+		{ NOTE_THREAD_END, note_thread_end },
+		{ NOTE_LOST, note_lost },
+		{ NOTE_FUNCTIONS, allocators_note },
+		{ NOTE_BYPASS, note_bypass },
+		{ NOTE_OPEN, note_open },
+		{ NOTE_ATTACHED, note_attached },
+		{ NOTE_KEPT, note_kept },
+		{ NOTE_END, note_end },
+		{ NOTE_SCAN, note_scan },
+		{ NOTE_RECORDING, note_recording },
+		{ NOTE_LEFT_OUT, note_left_out },
+		{ NOTE_REFUSED, note_refused },
+		{ NOTE_STALLED, note_stalled },
+		{ NOTE_UNPROVEN, note_unproven },
+		{ NOTE_SETTINGS, note_settings },
+	};
 	const char *name = event->function->name;
 	const struct event *opened = !strcmp(name, NOTE_FD) ? opened_before(summary, event) : NULL;
 
@@ -540,38 +544,9 @@ static void on_note(struct summary *summary, const struct event *event, struct e
 		causes_note(summary->causes, event);
 	coverage_note(&summary->coverage, event);
 	note_start(&summary->fold->process, event);
-	if (!strcmp(name, NOTE_PROCESS)) {
-		note_process(summary, event);
-	} else if (!strcmp(name, NOTE_THREAD_END)) {
-		map_set(&summary->fold->threads, OF_THREAD, event->thread, FOLD_ENDED);
-	} else if (!strcmp(name, NOTE_LOST)) {
-		note_lost(summary, event);
-	} else if (!strcmp(name, NOTE_FUNCTIONS))
-		allocators_note(summary, event);
-	else if (!strcmp(name, NOTE_BYPASS)) {
-		note_bypass(summary, event);
-	} else if (!strcmp(name, NOTE_OPEN)) {
-		note_open(summary, event);
-	} else if (!strcmp(name, NOTE_ATTACHED))
-		note_attached(&summary->fold->process, event);
-	else if (!strcmp(name, NOTE_KEPT))
-		note_kept(&summary->fold->process, event);
-	else if (!strcmp(name, NOTE_END))
-		note_end(summary, event);
-	else if (!strcmp(name, NOTE_SCAN)) {
-		note_scan(summary, event);
-	} else if (!strcmp(name, NOTE_RECORDING))
-		note_recording(&summary->fold->process, event);
-	else if (!strcmp(name, NOTE_LEFT_OUT)) {
-		note_count(summary, &summary->left_out, event_argument(event, "program"), event);
-	} else if (!strcmp(name, NOTE_REFUSED)) {
-		note_count(summary, &summary->refused, event_argument(event, "what"), event);
-	} else if (!strcmp(name, NOTE_STALLED) && event_argument(event, "seconds"))
-		summary->fold->process.stalled_s += strtod(event_argument(event, "seconds"), NULL);
-	else if (!strcmp(name, NOTE_UNPROVEN)) {
-		note_unproven(summary, event);
-	} else if (!strcmp(name, NOTE_SETTINGS))
-		note_settings(summary, event);
+	for (size_t i = 0; i < sizeof(notes) / sizeof(*notes); i++)
+		if (!strcmp(name, notes[i].name))
+			notes[i].take(summary, event);
 }
 
 /* ---- streams ---- */
@@ -594,19 +569,20 @@ static void on_process(struct summary *summary, const struct event *event)
 	summary->has_times |= facts->has_tails;
 }
 
-static void on_stream(struct summary *summary, struct error *err)
-{
-	if (summary->fold->is_begun)
-		verdict_process(summary, err);
-	summary->fold->is_begun = true;
-	summary->coverage.is_partial = summary->selection && summary->selection->filters;
-}
-
-static void on_surroundings(struct summary *summary, const struct event *event, struct error *err)
+void summary_event(struct summary *summary, const struct event *event, struct error *err)
 {
 	switch (event->kind) {
+	case EVENT_CALL:
+		on_call(summary, event, err);
+		return;
+	case EVENT_NOTE:
+		on_note(summary, event, err);
+		return;
 	case EVENT_STREAM:
-		on_stream(summary, err);
+		if (summary->fold->is_begun)
+			verdict_process(summary, err);
+		summary->fold->is_begun = true;
+		summary->coverage.is_partial = summary->selection && summary->selection->filters;
 		return;
 	case EVENT_PROCESS:
 		on_process(summary, event);
@@ -620,23 +596,8 @@ static void on_surroundings(struct summary *summary, const struct event *event, 
 	case EVENT_ATTACHMENT:
 	case EVENT_HEAP:
 	case EVENT_COMMENT:
-	case EVENT_NOTE:
-	case EVENT_CALL:
-		break;
-	}
-}
-
-void summary_event(struct summary *summary, const struct event *event, struct error *err)
-{
-	if (event->kind == EVENT_CALL) {
-		on_call(summary, event, err);
 		return;
 	}
-	if (event->kind == EVENT_NOTE) {
-		on_note(summary, event, err);
-		return;
-	}
-	on_surroundings(summary, event, err);
 }
 
 /* ---- begin and end ---- */
@@ -652,8 +613,7 @@ void summary_begin(struct summary **result, struct error *err)
 	wakes_init(&summary->signals, RESOURCE_CONDITION);
 	coverage_init(&summary->coverage);
 	summary->fold = memory_zalloc(1, sizeof(*summary->fold));
-	if (summary->fold)
-		ledger_create(&summary->ledger, false, err);
+	ledger_create(&summary->ledger, false, err);
 	map_init(&summary->fold->threads);
 	map_init(&summary->last_by_pid);
 	waits_init(&summary->fold->waits);
@@ -723,28 +683,20 @@ void summary_close(struct summary *summary, const struct trace_tally *tally, uin
 
 void summary_end(struct summary *summary, struct error *err)
 {
-	if (summary->fold->is_begun) {
+	if (summary->fold->is_begun)
 		verdict_process(summary, err);
-	}
 	verdict_run(summary);
-}
-
-static void free_fold(struct summary_fold *fold)
-{
-	if (!fold)
-		return;
-	map_clear(&fold->threads);
-	sites_free(&fold->sites);
-	waits_free(&fold->waits);
-	free(fold->open.items);
-	free(fold);
 }
 
 void summary_free(struct summary *summary)
 {
 	if (!summary)
 		return;
-	free_fold(summary->fold);
+	map_clear(&summary->fold->threads);
+	sites_free(&summary->fold->sites);
+	waits_free(&summary->fold->waits);
+	free(summary->fold->open.items);
+	free(summary->fold);
 	causes_destroy(summary->causes);
 	ledger_destroy(summary->ledger);
 	tallies_free(&summary->tallies);
@@ -840,16 +792,10 @@ uint64_t summary_orphans(const struct summary *summary, const struct summary_chi
 	return orphans;
 }
 
-static size_t say_error(char *text, size_t size, const char *what, uint64_t bytes, double variance)
-{
-	return (size_t)snprintf(text, size, "; %s %" PRIu64 " +- %" PRIu64 " bytes", what, bytes,
-				estimate_error(variance));
-}
-
 const char *summary_say_samples(const struct summary *summary, char *text)
 {
 	const struct summary_class *memory = NULL;
-	size_t used;
+	int used;
 
 	*text = '\0';
 	if (!summary->sample)
@@ -857,16 +803,15 @@ const char *summary_say_samples(const struct summary *summary, char *text)
 	for (uint32_t i = 0; i < summary->class_count; i++)
 		if (summary->classes[i].is_estimate && summary->classes[i].gained)
 			memory = &summary->classes[i];
-	used = (size_t)snprintf(text, SUMMARY_SAMPLES_MAX,
-				"numbers of memory are estimates: it was recorded by samples, one "
-				"in %" PRIu64 " bytes",
-				summary->sample);
-	if (!memory)
-		return text;
-	used += say_error(text + used, SUMMARY_SAMPLES_MAX - used,
-			  "in 95 of 100 cases held at the end", memory->held_bytes,
-			  memory->held_variance);
-	say_error(text + used, SUMMARY_SAMPLES_MAX - used, "the most of a process",
-		  memory->peak.amount, memory->peak.variance);
+	used = snprintf(text, SUMMARY_SAMPLES_MAX,
+			"numbers of memory are estimates: it was recorded by samples, one in "
+			"%" PRIu64 " bytes",
+			summary->sample);
+	if (memory)
+		snprintf(text + used, SUMMARY_SAMPLES_MAX - (size_t)used,
+			 "; in 95 of 100 cases held at the end %" PRIu64 " +- %" PRIu64
+			 " bytes; the most of a process %" PRIu64 " +- %" PRIu64 " bytes",
+			 memory->held_bytes, estimate_error(memory->held_variance),
+			 memory->peak.amount, estimate_error(memory->peak.variance));
 	return text;
 }
