@@ -39,10 +39,7 @@ struct keep {
 		struct keep_ended *items;
 		size_t count;
 	} ended;
-	struct {
-		struct keep_stream *items;
-		size_t count, capacity;
-	} streams;
+	ARRAY_OF(struct keep_stream) streams;
 };
 
 /* ---- processes that have ended ---- */
@@ -53,11 +50,9 @@ static int read_ended(struct keep *keep, struct error *err)
 
 	if (fstat(keep->exchange, &facts))
 		return error_system(err, errno, "cannot read");
-	keep->ended.items = malloc((size_t)facts.st_size + 1);
-	if (!keep->ended.items)
-		return error_system(err, ENOMEM, "list of streams");
+	keep->ended.items = memory_alloc((size_t)facts.st_size);
 	if (pread(keep->exchange, keep->ended.items, (size_t)facts.st_size, 0) != facts.st_size)
-		return error_set(err, EIO, "cannot read who has ended");
+		return error_set(err, EIO, "cannot read the list of streams that have ended");
 	keep->ended.count = (size_t)facts.st_size / sizeof(*keep->ended.items);
 	return 0;
 }
@@ -84,24 +79,18 @@ static int later_first(const void *one, const void *two)
 }
 
 /* Finds the time from which on the sections have this many bytes. */
-static int find_since(struct keep *keep, uint64_t bytes, struct error *err)
+static void find_since(struct keep *keep, uint64_t bytes)
 {
-	struct {
-		struct section *items;
-		size_t count, capacity;
-	} sections = { 0 };
+	ARRAY_OF(struct section) sections = { 0 };
 	uint64_t size = 0;
 
 	for (size_t i = 0; i < keep->pieces.count; i++) {
 		const struct piece *piece = &keep->pieces.items[i];
-		struct section *section = piece->begins || !sections.count
-						  ? ARRAY_ADD(&sections)
-						  : &sections.items[sections.count - 1];
+		struct section *section;
 
-		if (!section)
-			return error_system(err, ENOMEM, "list of sections");
-		if (piece->begins)
-			*section = (struct section){ 0 };
+		if (piece->begins || !sections.count)
+			*ARRAY_ADD(&sections) = (struct section){ 0 };
+		section = &sections.items[sections.count - 1];
 		section->size += piece->size;
 		if (piece->last_ns > section->last_ns)
 			section->last_ns = piece->last_ns;
@@ -116,7 +105,6 @@ static int find_since(struct keep *keep, uint64_t bytes, struct error *err)
 		}
 	}
 	free(sections.items);
-	return 0;
 }
 
 /* ---- a stream ---- */
@@ -162,8 +150,6 @@ static int put_stream(struct keep *keep, const struct piece *pieces, size_t coun
 	if (has_gone(keep, pieces->stream))
 		return 0;
 	stream = ARRAY_ADD(&keep->streams);
-	if (!stream)
-		return error_system(err, ENOMEM, "list of streams");
 	if (old)
 		rc = put_state(keep, pieces, old, err);
 	before = keep->writer.size;
@@ -198,18 +184,6 @@ static bool is_anything_old(const struct keep *keep)
 			return true;
 	}
 	return false;
-}
-
-static int put_streams(struct keep *keep, struct error *err)
-{
-	const struct pieces *pieces = &keep->pieces;
-	int rc = 0;
-
-	for (size_t first = 0, end; rc == 0 && first < pieces->count; first = end) {
-		end = stream_end(pieces, first);
-		rc = put_stream(keep, &pieces->items[first], end - first, err);
-	}
-	return rc;
 }
 
 /* Copies what was written since. */
@@ -254,14 +228,16 @@ static int make_shorter(struct keep *keep, int to, const char *how, uint64_t num
 	keep->done.since_ns = number;
 	if (rc == 0 && !strcmp(how, "bytes")) {
 		keep->done.since_ns = 0;
-		rc = find_since(keep, number, err);
+		find_since(keep, number);
 	}
 	if (rc == 0 && !is_anything_old(keep))
 		return answer(keep, err);
 	if (rc == 0)
 		rc = writer_begin(&keep->writer, to, err);
-	if (rc == 0)
-		rc = put_streams(keep, err);
+	for (size_t first = 0, end; rc == 0 && first < keep->pieces.count; first = end) {
+		end = stream_end(&keep->pieces, first);
+		rc = put_stream(keep, &keep->pieces.items[first], end - first, err);
+	}
 	if (rc == 0)
 		rc = catch_up(keep, err);
 	keep->done.read = keep->pieces.read;

@@ -65,11 +65,7 @@ int pieces_read(struct pieces *pieces, int fd, uint64_t from, struct error *err)
 	if (fstat(fd, &facts))
 		return error_system(err, errno, "cannot read");
 	while ((rc = read_piece(&piece, fd, pieces->read, (uint64_t)facts.st_size, err)) > 0) {
-		struct piece *place = ARRAY_ADD(pieces);
-
-		if (!place)
-			return error_system(err, ENOMEM, "list of pieces");
-		*place = piece;
+		*ARRAY_ADD(pieces) = piece;
 		pieces->read = piece.offset + piece.size;
 	}
 	return rc;

@@ -12,6 +12,7 @@
 #include "account/ledger.h"
 #include "base/array.h"
 #include "base/map.h"
+#include "base/memory.h"
 #include "base/order.h"
 #include "formats/writers.h"
 #include "hook_table.h"
@@ -62,11 +63,8 @@ struct state {
 	uint64_t stay;		    /* calls that are kept */
 	/* numbers of the last two scans that were completed; 0: none */
 	uint64_t scanned, scanned_before;
-	struct {
-		struct gain *items; /* ordered by index */
-		size_t count, capacity;
-	} gains;
-	size_t next; /* index of the next one */
+	ARRAY_OF(struct gain) gains; /* ordered by index */
+	size_t next;		     /* index of the next one */
 	void *writer;
 	bool has_told; /* the note about the calls that are left out was written */
 };
@@ -106,9 +104,9 @@ static void *pump(void *context)
 {
 	const struct pump *pump = context;
 	const struct state *state = pump->state;
-	uint8_t *bytes = malloc(PART_SIZE);
+	uint8_t *bytes = memory_alloc(PART_SIZE);
 
-	for (size_t i = 0; bytes && i < state->piece_count; i++)
+	for (size_t i = 0; i < state->piece_count; i++)
 		if (!pump_piece(state->from, &state->pieces[i], pump->output, bytes))
 			break;
 	free(bytes);
@@ -161,12 +159,6 @@ static int replay(struct state *state, on_event *function, struct error *err)
 
 /* ---- first pass: what to keep ---- */
 
-static int set_last(struct state *state, uint32_t kind, uint64_t key, uint32_t number,
-		    struct error *err)
-{
-	return map_set(&state->last, kind, key, number) ? error_system(err, ENOMEM, "notes") : 0;
-}
-
 static void forget_last(struct state *state, uint32_t kind, uint64_t key)
 {
 	struct map_entry *entry = map_find(&state->last, kind, key);
@@ -218,35 +210,35 @@ static bool is_of_descriptor(const struct event *event)
  * Follows copies of descriptors. Only the call that opened the original says what a copy leads to,
  * and the original may be closed by now.
  */
-static int learn_descriptor(struct state *state, const struct event *event, struct error *err)
+static void learn_descriptor(struct state *state, const struct event *event)
 {
 	uint32_t index = (uint32_t)event->index;
 	uint32_t gain = map_get(&state->last, OF_GAIN, event->object), original = 0;
-	int rc = 0;
 
 	forget_last(state, OF_FD, event->object);
 	if (map_find(&state->last, OF_ADDRESS, event->object)) {
 		state->stay--;
 		forget_last(state, OF_ADDRESS, event->object);
 	}
-	if (event->type == CALL_TYPE_FREE)
-		return gain && map_find(&state->last, OF_LOSS, gain)
-			       ? set_last(state, OF_LOSS, gain, index, err)
-			       : 0;
+	if (event->type == CALL_TYPE_FREE) {
+		if (gain && map_find(&state->last, OF_LOSS, gain))
+			map_set(&state->last, OF_LOSS, gain, index);
+		return;
+	}
 	if (event_argument(event, "oldfd"))
 		original = map_get(&state->last, OF_GAIN, number_of(event, "oldfd"));
 	if (original)
-		rc = set_last(state, OF_ORIGINAL, index, original, err);
-	if (rc == 0 && original && !map_find(&state->last, OF_LOSS, original))
-		rc = set_last(state, OF_LOSS, original, 1, err);
-	return rc ? rc : set_last(state, OF_GAIN, event->object, index, err);
+		map_set(&state->last, OF_ORIGINAL, index, original);
+	if (original && !map_find(&state->last, OF_LOSS, original))
+		map_set(&state->last, OF_LOSS, original, 1);
+	map_set(&state->last, OF_GAIN, event->object, index);
 }
 
 /* A call that is kept unless another one of the same kind about the same object follows. */
-static int learn_last(struct state *state, uint32_t kind, uint64_t key, struct error *err)
+static void learn_last(struct state *state, uint32_t kind, uint64_t key)
 {
 	state->stay += !map_find(&state->last, kind, key);
-	return set_last(state, kind, key, (uint32_t)state->calls, err);
+	map_set(&state->last, kind, key, (uint32_t)state->calls);
 }
 
 static bool is_of_scan(const struct event *event)
@@ -270,67 +262,57 @@ static void learn_scan(struct state *state, const struct event *event)
 	state->scanned = number;
 }
 
-static int learn_note(struct state *state, const struct event *event, struct error *err)
+static void learn_note(struct state *state, const struct event *event)
 {
 	const char *name = event->function->name;
 
 	state->notes++;
 	if (!strcmp(name, NOTE_THREAD))
-		return set_last(state, OF_THREAD, event->thread, state->notes, err);
+		map_set(&state->last, OF_THREAD, event->thread, state->notes);
 	if (!strcmp(name, NOTE_FD))
-		return set_last(state, OF_FD, number_of(event, "fd"), state->notes, err);
+		map_set(&state->last, OF_FD, number_of(event, "fd"), state->notes);
 	if (!strcmp(name, NOTE_RECORDING))
-		return set_last(state, OF_RECORDING, 0, state->notes, err);
+		map_set(&state->last, OF_RECORDING, 0, state->notes);
 	if (!strcmp(name, NOTE_THREAD_END))
 		forget_last(state, OF_THREAD, event->thread);
 	if (!strcmp(name, NOTE_SCAN))
 		learn_scan(state, event);
 	if (!strcmp(name, NOTE_KEPT))
 		state->before = number_of(event, "calls");
-	return 0;
 }
 
 static int learn(struct state *state, const struct event *event, struct error *err)
 {
-	int rc = 0;
-
 	if (event->kind == EVENT_NOTE)
-		rc = learn_note(state, event, err);
-	if (rc || !event_is_call(event))
-		return rc;
+		learn_note(state, event);
 	if (event->kind == EVENT_CALL) {
 		state->calls++;
 		if (is_of_descriptor(event))
-			rc = learn_descriptor(state, event, err);
+			learn_descriptor(state, event);
 		else if (names_socket(event))
-			rc = learn_last(state, OF_ADDRESS, event->object, err);
+			learn_last(state, OF_ADDRESS, event->object);
 		else if (names_thread(event))
-			rc = learn_last(state, OF_NAME, named(event), err);
+			learn_last(state, OF_NAME, named(event));
 	}
-	return rc ? rc : ledger_event(state->ledger, event, err);
+	return event_is_call(event) ? ledger_event(state->ledger, event, err) : 0;
 }
 
 /*
  * Keeps the calls that opened and closed the original of a live descriptor, and its original in
  * turn.
  */
-static int keep_originals(struct state *state, uint64_t index, struct error *err)
+static void keep_originals(struct state *state, uint64_t index)
 {
-	int rc = 0;
-
 	for (;;) {
 		uint32_t original = map_get(&state->last, OF_ORIGINAL, index);
 		uint32_t loss = original ? map_get(&state->last, OF_LOSS, original) : 0;
 
-		/*
-		 * an original that is still open is live itself; one that was never closed stays
-		 * with its stream
-		 */
-		if (rc || loss <= 1 || map_find(&state->last, OF_STAY, original))
-			return rc;
-		rc = set_last(state, OF_STAY, original, 1, err);
-		if (rc == 0)
-			rc = set_last(state, OF_STAY, loss, 1, err);
+		/* an original that is still open is live itself; one that was never closed stays
+		 * with its stream */
+		if (loss <= 1 || map_find(&state->last, OF_STAY, original))
+			return;
+		map_set(&state->last, OF_STAY, original, 1);
+		map_set(&state->last, OF_STAY, loss, 1);
 		state->stay += 2;
 		index = original;
 	}
@@ -343,27 +325,21 @@ static int by_index(const void *one, const void *two)
 	return ORDER(a->index, b->index);
 }
 
-static int list_gains(struct state *state, struct error *err)
+static void list_gains(struct state *state)
 {
 	struct ledger_held held;
-	int rc = ledger_settle(state->ledger, err);
 
-	for (size_t at = 0; rc == 0 && ledger_held(state->ledger, &at, &held);) {
-		struct gain *gain = ARRAY_ADD(&state->gains);
-
-		if (!gain)
-			return error_system(err, ENOMEM, "what is held");
-		*gain = (struct gain){ .index = held.item->index,
-				       .object = held.object,
-				       .size = held.size,
-				       .count = held.item->count };
-		state->stay += gain->count;
-		rc = keep_originals(state, gain->index, err);
+	for (size_t at = 0; ledger_held(state->ledger, &at, &held);) {
+		*ARRAY_ADD(&state->gains) = (struct gain){ .index = held.item->index,
+							   .object = held.object,
+							   .size = held.size,
+							   .count = held.item->count };
+		state->stay += held.item->count;
+		keep_originals(state, held.item->index);
 	}
 	if (state->gains.count)
 		qsort(state->gains.items, state->gains.count, sizeof(*state->gains.items),
 		      by_index);
-	return rc;
 }
 
 /* ---- the section ---- */
@@ -523,10 +499,10 @@ int state_make(int from, const struct piece *pieces, size_t count, uint64_t sinc
 		return rc;
 	map_init(&state.last);
 	rc = replay(&state, learn, err);
-	if (rc == 0)
-		rc = list_gains(&state, err);
-	if (rc == 0)
+	if (rc == 0) {
+		list_gains(&state);
 		rc = write_section(&state, to, err);
+	}
 	map_clear(&state.last);
 	ledger_destroy(state.ledger);
 	free(state.gains.items);

@@ -8,6 +8,7 @@
 
 #include "base/array.h"
 #include "base/checksum.h"
+#include "base/memory.h"
 #include "htr_table.h"
 
 static int write_all(struct writer *writer, const uint8_t *bytes, size_t size, struct error *err)
@@ -48,42 +49,30 @@ uint64_t writer_place(const struct writer *writer, uint32_t stream)
 	return stream < writer->places.count ? writer->places.items[stream] : 0;
 }
 
-static int make_room(struct writer *writer, uint32_t stream, size_t size, struct error *err)
-{
-	if (!ARRAY_REACH(&writer->places, stream))
-		return error_system(err, ENOMEM, "list of streams");
-	if (size > writer->room) {
-		free(writer->bytes);
-		writer->bytes = malloc(size);
-		writer->room = writer->bytes ? size : 0;
-	}
-	return writer->bytes ? 0 : error_system(err, ENOMEM, "a piece of a stream");
-}
-
 /* Copies size bytes from an offset as a piece, with a new header. */
 static int put(struct writer *writer, uint32_t stream, int from, uint64_t offset, uint32_t size,
 	       struct error *err)
 {
 	struct htr_piece header = { .magic = HTR_MAGIC_PIECE, .stream = stream, .size = size };
-	size_t done = 0;
-	int rc = make_room(writer, stream, HTR_SIZE_piece + (size_t)size, err);
+	uint64_t *place = ARRAY_AT(&writer->places, stream);
 
-	while (rc == 0 && done < size) {
+	if (HTR_SIZE_piece + (size_t)size > writer->room) {
+		writer->room = HTR_SIZE_piece + (size_t)size;
+		writer->bytes = memory_resize(writer->bytes, writer->room);
+	}
+	for (size_t done = 0; done < size;) {
 		ssize_t got = pread(from, writer->bytes + HTR_SIZE_piece + done, size - done,
 				    (off_t)(offset + done));
 
 		if (got <= 0)
-			rc = error_system(err, got ? errno : EIO, "cannot read");
-		else
-			done += (size_t)got;
+			return error_system(err, got ? errno : EIO, "cannot read");
+		done += (size_t)got;
 	}
-	if (rc)
-		return rc;
-	header.place = writer->places.items[stream];
+	header.place = *place;
 	htr_put_piece(writer->bytes, &header);
 	header.check = checksum(0, writer->bytes + 8, HTR_SIZE_piece - 8);
 	htr_put_piece(writer->bytes, &header);
-	writer->places.items[stream] += size;
+	*place += size;
 	return write_all(writer, writer->bytes, HTR_SIZE_piece + (size_t)size, err);
 }
 

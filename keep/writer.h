@@ -4,16 +4,14 @@
 
 /* Writes the new file: pieces, with the places that they have in it. */
 
+#include "base/array.h"
 #include "keep/pieces.h"
 
 struct writer {
 	int fd;
-	uint64_t size; /* of the file */
-	struct {
-		uint64_t *items; /* by stream: the place of its next piece */
-		size_t count, capacity;
-	} places;
-	uint8_t *bytes; /* buffer for a piece with its header */
+	uint64_t size;		   /* of the file */
+	ARRAY_OF(uint64_t) places; /* by stream: the place of its next piece */
+	uint8_t *bytes;		   /* buffer for a piece with its header */
 	size_t room;
 };
 
