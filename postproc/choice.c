@@ -30,12 +30,27 @@ static int refuse(const char *word, size_t length, struct error *err)
 			 (int)length, word, suggest_text(&suggest));
 }
 
-/* Adds each fold once, even if several reports ask for it. */
-static int add_fold(struct choice *choice, const struct report *fold, struct error *err)
+static bool has_fold(const struct choice *choice, const struct report *fold)
 {
 	for (unsigned i = 0; i < choice->count; i++)
 		if (choice->folds[i] == fold)
-			return 0;
+			return true;
+	return false;
+}
+
+static bool is_asked(const struct choice *choice, const struct report_row *row)
+{
+	for (unsigned i = 0; i < choice->row_count; i++)
+		if (choice->rows[i] == row)
+			return true;
+	return false;
+}
+
+/* Adds each fold once, even if several reports ask for it. */
+static int add_fold(struct choice *choice, const struct report *fold, struct error *err)
+{
+	if (has_fold(choice, fold))
+		return 0;
 	if (choice->count == CHOICE_MAX)
 		return error_set(err, EINVAL, "--report: too many at once");
 	choice->folds[choice->count++] = fold;
@@ -48,37 +63,22 @@ static int add_fold(struct choice *choice, const struct report *fold, struct err
 	return 0;
 }
 
-static int add_report(struct choice *choice, const struct report_row *row, struct error *err)
-{
-	for (unsigned i = 0; i < choice->row_count; i++)
-		if (choice->rows[i] == row)
-			return 0;
-	if (choice->row_count == CHOICE_MAX)
-		return error_set(err, EINVAL, "--report: too many at once");
-	choice->rows[choice->row_count++] = row;
-	return 0;
-}
-
 static int add_words(struct choice *choice, const char *words, struct error *err)
 {
-	int rc = 0;
-
-	for (size_t length; rc == 0 && *words; words += length + (words[length] == ',')) {
+	for (size_t length; *words; words += length + (words[length] == ',')) {
 		const struct report_row *row;
 
 		length = strcspn(words, ",");
 		row = report_find(words, length);
-		rc = row ? add_report(choice, row, err) : refuse(words, length, err);
+		if (!row)
+			return refuse(words, length, err);
+		if (is_asked(choice, row))
+			continue;
+		if (choice->row_count == CHOICE_MAX)
+			return error_set(err, EINVAL, "--report: too many at once");
+		choice->rows[choice->row_count++] = row;
 	}
-	return rc;
-}
-
-static bool is_asked(const struct choice *choice, const struct report_row *row)
-{
-	for (unsigned i = 0; i < choice->row_count; i++)
-		if (choice->rows[i] == row)
-			return true;
-	return false;
+	return 0;
 }
 
 static int refuse_table(const struct choice *choice, const char *name, size_t length,
@@ -147,14 +147,6 @@ static int add_folds(struct choice *choice, const struct choice_request *request
 	return rc;
 }
 
-static bool has_fold(const struct choice *choice, const struct report *fold)
-{
-	for (unsigned i = 0; i < choice->count; i++)
-		if (choice->folds[i] == fold)
-			return true;
-	return false;
-}
-
 /* A table that --table names is never left out silently. */
 static int check_named(const struct choice *choice, const struct choice_request *request,
 		       struct error *err)
@@ -177,17 +169,6 @@ static int check_named(const struct choice *choice, const struct choice_request 
 					 : "is of a trace, not of a directory: ask for it without "
 					   "the others");
 	}
-	return 0;
-}
-
-static int check(const struct choice *choice, struct error *err)
-{
-	if (!choice->count)
-		return error_set(err, EINVAL, "no report is named: %s lists them",
-				 invocation_is_launcher() ? "`holdtrace report list`"
-							  : "--report=list");
-	if (choice->wants_directories && choice->count > 1)
-		return error_set(err, EINVAL, "--table=traces is of directories: ask for it alone");
 	return 0;
 }
 
@@ -265,8 +246,12 @@ static int add_tables(struct choice *choice, const struct choice_request *reques
 	/* tables that are not about the input's events: of directories, of an object */
 	if (rc == 0 && !choice->count && request->tables)
 		rc = add_folds(choice, request, true, err);
-	if (rc == 0)
-		rc = check(choice, err);
+	if (rc == 0 && !choice->count)
+		rc = error_set(err, EINVAL, "no report is named: %s lists them",
+			       invocation_is_launcher() ? "`holdtrace report list`"
+							: "--report=list");
+	if (rc == 0 && choice->wants_directories && choice->count > 1)
+		rc = error_set(err, EINVAL, "--table=traces is of directories: ask for it alone");
 	if (rc == 0)
 		rc = check_named(choice, request, err);
 	if (rc == 0 && request->format->flags & FORMAT_PAGE && !choice->wants_directories)

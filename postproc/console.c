@@ -2,13 +2,15 @@
 #include "console.h"
 
 #include <inttypes.h>
+#include <limits.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/invocation.h"
 #include "base/out.h"
-#include "postproc/request/warnings.h"
 #include "trace/bundle.h"
 #include "trace/merge.h"
 
@@ -25,9 +27,35 @@ void console_error(const char *path, const struct error *err)
 
 /* ---- while traces are read ---- */
 
+/*
+ * Rewrites the line five times a second, after the first second; trace NULL: everything is read,
+ * and the line is removed.
+ */
 static void show_progress(void *user, const struct trace *trace)
 {
-	progress_show(&((struct console *)user)->progress, trace);
+	struct progress *progress = &((struct console *)user)->progress;
+	struct timespec now;
+	unsigned tenths;
+	int done;
+
+	if (!trace) {
+		fputs(progress->shown ? "\r\033[K" : "", stderr);
+		progress->shown = 0;
+		return;
+	}
+	progress->events += TRACE_PROGRESS_EVENTS;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	tenths = (unsigned)((now.tv_sec - progress->start.tv_sec) * 10 +
+			    (now.tv_nsec - progress->start.tv_nsec) / 100000000);
+	if (tenths < 10 || tenths < progress->shown + 2)
+		return;
+	progress->shown = tenths;
+	done = trace_progress(trace);
+	fprintf(stderr, "\r%s: %.1f million events", console_program(),
+		(double)progress->events / 1e6);
+	if (done >= 0)
+		fprintf(stderr, ", %d %%", done / 10);
+	fputs("\033[K", stderr);
 }
 
 static void say_waiting(void *user, const char *path)
@@ -61,23 +89,93 @@ static void console_failed(void *user, const char *path, const struct error *err
 	console_error(path, err);
 }
 
+/* ---- warnings ---- */
+
+static __attribute__((format(printf, 2, 3))) void say(const char *path, const char *format, ...)
+{
+	char before[PATH_MAX + 64];
+	va_list list;
+
+	snprintf(before, sizeof(before), "%s: %s: ", console_program(), path);
+	va_start(list, format);
+	print_message_list(stderr, before, format, list);
+	va_end(list);
+}
+
+static void say_damage(const char *path, const struct trace_tally *tally)
+{
+	bool is_at_end = tally->is_truncated && tally->damages == 1;
+
+	if (tally->damages && !is_at_end)
+		say(path,
+		    "damaged at byte %" PRIu64 ": %s; %" PRIu64 " bytes skipped in %" PRIu64
+		    " places: the rest was used",
+		    tally->damage_offset, tally->damage_text, tally->damaged_bytes, tally->damages);
+	if (is_at_end)
+		say(path,
+		    "ends early, at byte %" PRIu64 " (%s): what is before it was used; "
+		    "was the recording killed, or the disk full?",
+		    tally->damage_offset, tally->damage_text);
+	else if (tally->is_truncated)
+		say(path, "ends early, too");
+}
+
+static void say_unread(const char *path, const struct trace_tally *tally)
+{
+	if (tally->unknown_packets)
+		say(path,
+		    "%" PRIu64 " packets of unknown kinds skipped, first %s: "
+		    "a newer %s may know them",
+		    tally->unknown_packets, tally->unknown_tag, console_program());
+	if (tally->misplaced)
+		say(path, "%" PRIu64 " backtraces or arguments without a call ignored",
+		    tally->misplaced);
+}
+
+/* path: the name of the trace in the warnings. */
+static void warn(const struct console *console, const char *path, const struct trace *trace)
+{
+	const struct trace_tally *tally = trace_tally(trace);
+	const struct trace_process *process = trace_process(trace);
+
+	say_damage(path, tally);
+	say_unread(path, tally);
+	if (tally->lost)
+		say(path,
+		    "%" PRIu64 " events were dropped while recording, so leaks may be "
+		    "reported that are none; `holdtrace report info` says why",
+		    tally->lost);
+	if (tally->lost_notes)
+		say(path,
+		    "%" PRIu64 " notes were dropped while recording: names, or how threads ended",
+		    tally->lost_notes);
+	if (process && process->has_tails && !tally->has_ended && !trace_is_damaged(trace))
+		say(path, "has no end: the recording was killed, or is still going on");
+	if (tally->calls == 0 && !trace_is_damaged(trace) && !*console->options->filters)
+		say(path,
+		    "no events: the program called nothing that is hooked, or tracing never began");
+}
+
 void console_warn(void *user, const char *path, const struct trace *trace)
 {
 	const struct console *console = user;
-	struct warnings warnings = { stderr, console_program(), *console->options->filters != 0 };
+	const struct trace_process *process;
 	const struct trace *part;
+	const char *name;
 
 	if (console->options->quiet)
 		return;
-	if (path) {
-		path = strcmp(path, "-") ? path : "standard input";
-		warnings_print(&warnings, path, trace);
-		warnings_print_missing(&warnings, path, trace, console->writer);
-		return;
-	}
 	/* Each part of a merged trace has warnings of its own, with its name. */
-	for (size_t i = 0; (part = trace_merge_part(trace, i, &path)) != NULL; i++)
-		warnings_print(&warnings, strcmp(path, "-") ? path : "standard input", part);
+	for (size_t i = 0; !path && (part = trace_merge_part(trace, i, &name)) != NULL; i++)
+		warn(console, strcmp(name, "-") ? name : "standard input", part);
+	if (!path)
+		return;
+	path = strcmp(path, "-") ? path : "standard input";
+	process = trace_process(trace);
+	warn(console, path, trace);
+	/* Fields that the format has, and a trace of sp-rtrace (protocol 1.4) has not. */
+	if (*console->writer->missing && process && !process->has_tails)
+		say(path, "not recorded by holdtrace: %s", console->writer->missing);
 }
 
 void console_warn_empty(const struct console *console, const struct select_tally *tally)
@@ -93,14 +191,6 @@ void console_warn_empty(const struct console *console, const struct select_tally
 
 /* ---- begin and end ---- */
 
-/* Only on a terminal, and not while text is printed to the same terminal. */
-static bool wants_progress(const struct options *options)
-{
-	bool is_text = isatty(STDOUT_FILENO) && !options->leaks && !options->compress;
-
-	return isatty(STDERR_FILENO) && !options->quiet && !is_text;
-}
-
 void console_begin(struct console *console, const struct options *options,
 		   const volatile sig_atomic_t *stop)
 {
@@ -112,24 +202,25 @@ void console_end(struct console *console)
 	bundles_free(console->bundles);
 }
 
-int console_plan(struct console *console, struct engine_options *reading, struct error *err)
+void console_plan(struct console *console, struct engine_options *reading)
 {
 	const struct options *options = console->options;
-	struct trace_options *trace = &reading->trace;
+	/* not while text is printed to the same terminal */
+	bool is_text = isatty(STDOUT_FILENO) && !options->leaks && !options->compress;
+	bool has_progress = isatty(STDERR_FILENO) && !options->quiet && !is_text;
 
-	(void)err;
 	jail_plan(&console->jail, options, console->writer);
-	progress_begin(&console->progress, stderr, console_program());
+	clock_gettime(CLOCK_MONOTONIC, &console->progress.start);
 	console->bundles = bundles_create();
 	reading->stop = console->stop;
-	*trace = (struct trace_options){ .memory_max = options->max_memory.value,
-					 .no_wait = options->now || options->is_screen,
-					 .wants_repeats = console->writer->flags & FORMAT_REPEATS,
-					 .bundles = console->bundles,
-					 .waiting = options->quiet ? NULL : say_waiting,
-					 .opened = look_at_owner,
-					 .progress = wants_progress(options) ? show_progress : NULL,
-					 .failed = console_failed,
-					 .user = console };
-	return 0;
+	reading->trace =
+		(struct trace_options){ .memory_max = options->max_memory.value,
+					.no_wait = options->now || options->is_screen,
+					.wants_repeats = console->writer->flags & FORMAT_REPEATS,
+					.bundles = console->bundles,
+					.waiting = options->quiet ? NULL : say_waiting,
+					.opened = look_at_owner,
+					.progress = has_progress ? show_progress : NULL,
+					.failed = console_failed,
+					.user = console };
 }

@@ -8,13 +8,20 @@
  */
 
 #include <stdbool.h>
+#include <stdint.h>
+#include <time.h>
 
 #include "base/error.h"
 #include "formats/writer.h"
 #include "postproc/engine/engine.h"
 #include "jail.h"
 #include "postproc/request/request.h"
-#include "postproc/request/progress.h"
+
+struct progress {
+	struct timespec start;
+	unsigned shown; /* when the line was last written, in tenths of a second; 0: never */
+	uint64_t events;
+};
 
 struct console {
 	const struct options *options;
@@ -30,8 +37,8 @@ void console_begin(struct console *console, const struct options *options,
 		   const volatile sig_atomic_t *stop);
 void console_end(struct console *console);
 
-/* Fills reading except select and is_merged. Returns 0 or -EINVAL. */
-int console_plan(struct console *console, struct engine_options *reading, struct error *err);
+/* Fills reading except select and is_merged. */
+void console_plan(struct console *console, struct engine_options *reading);
 
 /* The name under which the user started the program: holdtrace runs it under its own name. */
 const char *console_program(void);

@@ -18,34 +18,21 @@ static void allow(struct jail *jail, const char *directory)
 		}
 }
 
-static const char *temporary(void)
-{
-	const char *directory = getenv("TMPDIR");
-
-	return directory && *directory ? directory : "/tmp";
-}
-
-/* The directory of a path. */
-static const char *place_of(const char *path, char *place, size_t size)
-{
-	const char *slash = strrchr(path, '/');
-
-	snprintf(place, size, "%.*s", slash ? (int)(slash - path) + 1 : 1, slash ? path : ".");
-	return place;
-}
-
 void jail_plan(struct jail *jail, const struct options *options, const struct writer *writer)
 {
-	const char *directory = options->directory;
+	const char *directory = options->directory, *temporary = getenv("TMPDIR");
+	const char *slash = directory ? strrchr(directory, '/') : NULL;
 
 	*jail = (struct jail){ .is_verbose = options->verbose };
 	/* names come from child processes; -r starts a program for them */
 	jail->options.may_start = true;
 	jail->options.may_execute = options->resolve;
-	allow(jail, temporary());
-	if ((options->report || writer->kind == FORMAT_SCREEN) && output_is_named(directory))
-		allow(jail, place_of(directory, jail->report, sizeof(jail->report)));
-	else if (directory && strcmp(directory, "stdout") != 0) {
+	allow(jail, temporary && *temporary ? temporary : "/tmp");
+	if ((options->report || writer->kind == FORMAT_SCREEN) && output_is_named(directory)) {
+		snprintf(jail->report, sizeof(jail->report), "%.*s",
+			 slash ? (int)(slash - directory) + 1 : 1, slash ? directory : ".");
+		allow(jail, jail->report);
+	} else if (directory && strcmp(directory, "stdout") != 0) {
 		allow(jail, directory);
 		if (writer->flags & FORMAT_DIRECTORY)
 			jail->made = directory;

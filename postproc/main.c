@@ -91,7 +91,7 @@ static void catch_signals(void)
 	end_by(SIGHUP);
 }
 
-static int print_help(bool is_all)
+static void print_help(bool is_all)
 {
 	printf("Usage: holdtrace-postproc [OPTION]... [FILE]...\n"
 	       "Print traces of holdtrace or sp-rtrace, packets or text, as text or a report.\n\n");
@@ -99,6 +99,10 @@ static int print_help(bool is_all)
 	printf("\nExit status: 0 all is well, 1 cannot read or write, 2 wrong usage,\n"
 	       "3 damaged input or lost events (--strict).\n\n"
 	       "Example: holdtrace record ./prog; holdtrace-postproc -lcr holdtrace.prog.*\n");
+}
+
+static int status_of_print(void)
+{
 	return fflush(stdout) || ferror(stdout) ? STATUS_FAILED : STATUS_OK;
 }
 
@@ -157,22 +161,11 @@ static int print_report_help(const struct options *options)
 				  is_all ? OPTION_PLAIN : OPTION_SHORT);
 	puts("\nholdtrace-report(5) explains the columns; `holdtrace-postproc --help` lists the\n"
 	     "options of all reports.");
-	return fflush(stdout) || ferror(stdout) ? STATUS_FAILED : STATUS_OK;
-}
-
-static int print_version(void)
-{
-	printf("%s (holdtrace) %s\n", console_program(), PACKAGE_VERSION);
-	return fflush(stdout) || ferror(stdout) ? STATUS_FAILED : STATUS_OK;
-}
-
-static bool asks_formats(const char *format)
-{
-	return format && (!strcmp(format, "list") || !strcmp(format, "help"));
+	return status_of_print();
 }
 
 /* All formats, or only those of reports. */
-static int print_formats(bool is_of_report)
+static void print_formats(bool is_of_report)
 {
 	const struct format_word *word;
 	const struct writer *format;
@@ -190,7 +183,6 @@ static int print_formats(bool is_of_report)
 			       (int)(24 - strlen(format->name) - strlen(word->word)), " ",
 			       word->text);
 	}
-	return fflush(stdout) || ferror(stdout) ? STATUS_FAILED : STATUS_OK;
 }
 
 static int check_inputs(const struct options *options, struct error *err)
@@ -199,16 +191,6 @@ static int check_inputs(const struct options *options, struct error *err)
 		       ? error_set(err, EINVAL,
 				   "no input: name a trace, or send one through a pipe")
 		       : 0;
-}
-
-static int print_report_list(const struct options *options, struct error *err)
-{
-	struct limits limits = { 0 };
-
-	if (options->fail_on && limits_parse(&limits, "--fail-on", options->fail_on, err))
-		return usage(options, err);
-	list_reports(false);
-	return fflush(stdout) || ferror(stdout) ? STATUS_FAILED : STATUS_OK;
 }
 
 /* ---- reports ---- */
@@ -337,10 +319,10 @@ static int run_reports(struct console *console, struct error *err)
 	const struct options *options = console->options;
 	struct report_plan plan = { 0 };
 	struct select_tally tally;
-	int status, rc = console_plan(console, &plan.how.reading, err);
+	int status, rc;
 
-	if (rc == 0)
-		rc = report_plan(&plan, console->writer, &tally, options, err);
+	console_plan(console, &plan.how.reading);
+	rc = report_plan(&plan, console->writer, &tally, options, err);
 	if (rc == 0)
 		rc = plan_check_selection(&plan.how.reading.select, err);
 	if (rc == 0)
@@ -366,16 +348,6 @@ static int run_reports(struct console *console, struct error *err)
 
 /* ---- streams ---- */
 
-static int check_found(const struct options *options, const struct engine_result *result,
-		       struct error *err)
-{
-	if (!options->process || result->has_found)
-		return STATUS_OK;
-	error_set(err, ESRCH, "--process=%s: no process has this number or name", options->process);
-	console_error(NULL, err);
-	return STATUS_FAILED;
-}
-
 /* The exit status of printed streams. rc: of reading and printing. */
 static int pass_status(const struct console *console, int rc, const struct engine_result *result,
 		       struct error *err)
@@ -392,7 +364,11 @@ static int pass_status(const struct console *console, int rc, const struct engin
 		return STATUS_FAILED;
 	if (options->strict && result->is_damaged)
 		return STATUS_DAMAGED;
-	return check_found(options, result, err);
+	if (!options->process || result->has_found)
+		return STATUS_OK;
+	error_set(err, ESRCH, "--process=%s: no process has this number or name", options->process);
+	console_error(NULL, err);
+	return STATUS_FAILED;
 }
 
 static int print_streams(struct console *console, struct pass_options *how, struct error *err)
@@ -422,8 +398,7 @@ static int run_pass(struct console *console, struct error *err)
 	int rc;
 
 	rc = plan_pass(&how, &output, &tally, options, err);
-	if (rc == 0)
-		rc = console_plan(console, &how.reading, err);
+	console_plan(console, &how.reading);
 	if (rc == 0)
 		rc = check_inputs(options, err);
 	if (rc == 0)
@@ -441,35 +416,44 @@ static int run_pass(struct console *console, struct error *err)
 	return STATUS_FAILED;
 }
 
-/* The screen is a report, too. */
-static int run_chosen(struct console *console, struct error *err)
-{
-	const struct options *options = console->options;
-
-	if (!options->report && plan_writer(&console->writer, options, err))
-		return usage(options, err);
-	return options->report || console->writer->kind == FORMAT_SCREEN ? run_reports(console, err)
-									 : run_pass(console, err);
-}
-
 static int run(struct options *options, struct error *err)
 {
+	struct limits limits = { 0 };
 	struct console console;
 	int status;
 
 	if (options->command && !options->directory)
 		pager_begin(options);
 	writer_pid = getpid(); /* with a pager this is a child of the process that waits for it */
-	if (options->help)
-		return options->report ? print_report_help(options) : print_help(*options->help);
-	if (options->version)
-		return print_version();
-	if (options->report && !strcmp(options->report, "list"))
-		return print_report_list(options, err);
-	if (asks_formats(options->format))
-		return print_formats(options->report != NULL);
+	if (options->help && options->report)
+		return print_report_help(options);
+	if (options->help) {
+		print_help(*options->help);
+		return status_of_print();
+	}
+	if (options->version) {
+		printf("%s (holdtrace) %s\n", console_program(), PACKAGE_VERSION);
+		return status_of_print();
+	}
+	if (options->report && !strcmp(options->report, "list")) {
+		if (options->fail_on && limits_parse(&limits, "--fail-on", options->fail_on, err))
+			return usage(options, err);
+		list_reports(false);
+		return status_of_print();
+	}
+	if (options->format &&
+	    (!strcmp(options->format, "list") || !strcmp(options->format, "help"))) {
+		print_formats(options->report != NULL);
+		return status_of_print();
+	}
 	console_begin(&console, options, &stop);
-	status = run_chosen(&console, err);
+	/* The screen is a report, too. */
+	if (!options->report && plan_writer(&console.writer, options, err))
+		status = usage(options, err);
+	else if (options->report || console.writer->kind == FORMAT_SCREEN)
+		status = run_reports(&console, err);
+	else
+		status = run_pass(&console, err);
 	console_end(&console);
 	return status;
 }

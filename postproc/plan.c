@@ -87,7 +87,6 @@ static int refuse_format(const char *word, struct error *err)
 int plan_writer(const struct writer **writer, const struct options *options, struct error *err)
 {
 	const char *problem;
-
 	uint64_t size;
 
 	*writer = options->format ? writer_find(options->format) : writer_at(0);

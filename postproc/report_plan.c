@@ -18,20 +18,16 @@
 
 #define TOP_OF_TEXT 20
 
-static const char *whose(const struct writer *format)
-{
-	if (format->kind == FORMAT_VIEWER || format->flags & FORMAT_MODEL)
-		return "; of a whole run also";
-	return format->flags & FORMAT_TREES ? "; of trees and diff also" : "";
-}
-
 /* Makes " text, json, csv; of trees and diff also collapsed, svg". of: of the previous word. */
 static void add_word(char *list, size_t size, const struct writer *format, const char **of)
 {
 	size_t at = strlen(list);
 	const char *before = *of;
 
-	*of = whose(format);
+	*of = format->kind == FORMAT_VIEWER || format->flags & FORMAT_MODEL
+		      ? "; of a whole run also"
+	      : format->flags & FORMAT_TREES ? "; of trees and diff also"
+					     : "";
 	snprintf(list + at, size - at, "%s %s",
 		 !at			    ? ""
 		 : strcmp(before, *of) != 0 ? *of
@@ -54,14 +50,6 @@ static int plan_format(struct tables_style *style, const struct options *options
 		add_word(list, sizeof(list), style->format, &of);
 	}
 	return error_set(err, EINVAL, "--format=%s: a report is%s", options->format, list);
-}
-
-static void plan_rows(struct reporting_options *how, const struct options *options)
-{
-	how->report.top = how->style.format->flags & FORMAT_PEOPLE ? TOP_OF_TEXT : 0;
-	if (options->top.is_set)
-		how->report.top = (size_t)options->top.value;
-	how->report.is_bottom_up = options->bottom_up;
 }
 
 static int plan_limits(struct report_plan *plan, const struct options *options, struct error *err)
@@ -186,23 +174,6 @@ static int plan_comparison(struct report_plan *plan, const struct options *optio
 			     &plan->found, &plan->paths, &plan->count, err);
 }
 
-static int check_growing(const struct options *options, struct error *err)
-{
-	if (options->growing.value <= RISES_MOST)
-		return 0;
-	return error_set(err, EINVAL,
-			 "--growing=%" PRIu64 ": expected 0 to %u, as a run has at most %u windows",
-			 options->growing.value, RISES_MOST, RISES_WINDOWS);
-}
-
-static void plan_selected(struct report_plan *plan, struct select_tally *tally,
-			  const struct options *options)
-{
-	plan->how.is_strict = options->strict;
-	plan_selection(&plan->how.reading.select, tally, options);
-	plan->how.reading.select.is_whole = true;
-}
-
 static bool are_directories(const struct options *options)
 {
 	struct stat facts;
@@ -242,6 +213,7 @@ int report_plan(struct report_plan *plan, const struct writer *screen, struct se
 		.suppression_files = options->suppress.items,
 		.suppression_count = options->suppress.count,
 		.by = options->by,
+		.is_bottom_up = options->bottom_up,
 		.wants_growing = options->growing.is_set,
 		.min_age_ns = options->min_age.value,
 		.rises =
@@ -260,13 +232,20 @@ int report_plan(struct report_plan *plan, const struct writer *screen, struct se
 	how->files = (struct naming_files){ .debug_dir = options->debug_dir,
 					    .maps = options->maps.items,
 					    .map_count = options->maps.count };
-	plan_rows(how, options);
+	how->report.top = options->top.is_set			     ? (size_t)options->top.value
+			  : how->style.format->flags & FORMAT_PEOPLE ? TOP_OF_TEXT
+								     : 0;
 	plan_colour(&how->style, options);
-	rc = check_growing(options, err);
+	how->is_strict = options->strict;
+	plan_selection(&how->reading.select, tally, options);
+	how->reading.select.is_whole = true;
+	if (options->growing.value > RISES_MOST)
+		rc = error_set(err, EINVAL,
+			       "--growing=%" PRIu64
+			       ": expected 0 to %u, as a run has at most %u windows",
+			       options->growing.value, RISES_MOST, RISES_WINDOWS);
 	if (rc == 0)
 		rc = plan_limits(plan, options, err);
-	if (rc == 0)
-		plan_selected(plan, tally, options);
 	if (rc == 0)
 		rc = plan_choice(how, options, screen, err);
 	if (rc == 0 && how->choice.wants_directories && *options->filters)

@@ -48,61 +48,42 @@ static int on_begin(void *user, const struct event *event, struct error *err)
 	return 0;
 }
 
-static void on_call(struct fold *fold, const struct event *event, struct error *err)
-{
-	if (fold->choice->wants_summary)
-		summary_event(fold->run.summary, event, err);
-	else
-		summary_count(fold->run.summary, event);
-	if (fold->choice->wants_ledger && !fold->choice->wants_summary)
-		ledger_event(fold->run.ledger, event, err);
-	for (unsigned i = 0; i < fold->choice->count; i++)
-		if (fold->choice->folds[i]->event)
-			fold->choice->folds[i]->event(fold->states[i], event);
-}
-
-static void on_note(struct fold *fold, const struct event *event, struct error *err)
-{
-	summary_event(fold->run.summary, event, err);
-	for (unsigned i = 0; i < fold->choice->count; i++)
-		if (fold->choice->folds[i]->note)
-			fold->choice->folds[i]->note(fold->states[i], event);
-}
-
 static int on_event(void *user, const struct event *event, struct error *err)
 {
 	struct fold *fold = user;
+	const struct choice *choice = fold->choice;
 
-	if (event->kind == EVENT_CALL) {
-		on_call(fold, event, err);
+	if (event->kind != EVENT_CALL) {
+		summary_event(fold->run.summary, event, err);
+		for (unsigned i = 0; event->kind == EVENT_NOTE && i < choice->count; i++)
+			if (choice->folds[i]->note)
+				choice->folds[i]->note(fold->states[i], event);
 		return 0;
 	}
-	if (event->kind == EVENT_NOTE)
-		on_note(fold, event, err);
-	else
+	if (choice->wants_summary)
 		summary_event(fold->run.summary, event, err);
+	else
+		summary_count(fold->run.summary, event);
+	if (choice->wants_ledger && !choice->wants_summary)
+		ledger_event(fold->run.ledger, event, err);
+	for (unsigned i = 0; i < choice->count; i++)
+		if (choice->folds[i]->event)
+			choice->folds[i]->event(fold->states[i], event);
 	return 0;
-}
-
-/* What is still held at the end was held until then. */
-static void reach_end(struct report_run *run)
-{
-	uint64_t end_ns = summary_current(run->summary)->end_ns;
-
-	if (!run->life.shift)
-		return;
-	rises_reach(&run->life, end_ns);
-	rises_reach(&run->windows, end_ns);
 }
 
 /* Calls process() while the ledger still has the live objects; then adds the process to the run. */
 static int on_end(void *user, struct error *err)
 {
 	struct fold *fold = user;
+	struct report_run *run = &fold->run;
 
-	ledger_settle(fold->run.ledger, err);
-	reach_end(&fold->run);
-
+	ledger_settle(run->ledger, err);
+	/* What is still held at the end was held until then. */
+	if (run->life.shift) {
+		rises_reach(&run->life, summary_current(run->summary)->end_ns);
+		rises_reach(&run->windows, summary_current(run->summary)->end_ns);
+	}
 	for (unsigned i = 0; i < fold->choice->count; i++)
 		if (fold->choice->folds[i]->process)
 			fold->choice->folds[i]->process(fold->states[i]);
@@ -112,14 +93,13 @@ static int on_end(void *user, struct error *err)
 static int on_close(void *user, const struct trace *trace, struct error *err)
 {
 	struct fold *fold = user;
-	int rc = 0;
 
 	summary_close(fold->run.summary, trace_tally(trace), trace_until_ns(trace), err);
 	if (trace_is_damaged(trace) && !trace_process(trace))
-		rc = error_set(err, EIO,
-			       "ends before its first event: was the recording killed, "
-			       "or the disk full?");
-	return rc;
+		return error_set(err, EIO,
+				 "ends before its first event: was the recording killed, or the "
+				 "disk full?");
+	return 0;
 }
 
 /* ---- traces ---- */
@@ -349,12 +329,18 @@ static int print(struct fold *fold, struct tables *tables, struct out *out, stru
 	return 0;
 }
 
-static int answer(struct fold *fold, struct out *out, struct error *err)
+static int finish(struct fold *fold, struct out *out, struct error *err)
 {
 	const struct reporting_options *options = fold->options;
 	struct tables tables, others;
+	struct report_gaps gaps;
 	int rc;
 
+	summary_end(fold->run.summary, err);
+	allocators_find(fold->run.summary, fold->run.naming);
+	report_find_gaps(&fold->run, KIND_ALL, 0, &gaps);
+	fold->result->damaged = gaps.damaged;
+	fold->result->incomplete = gaps.incomplete;
 	tables_init(&tables);
 	tables_init(&others);
 	tables.wanted = fold->choice->tables;
@@ -374,24 +360,22 @@ static int answer(struct fold *fold, struct out *out, struct error *err)
 	return rc;
 }
 
-static int finish(struct fold *fold, struct out *out, struct error *err)
-{
-	struct report_gaps gaps;
-
-	summary_end(fold->run.summary, err);
-	allocators_find(fold->run.summary, fold->run.naming);
-	report_find_gaps(&fold->run, KIND_ALL, 0, &gaps);
-	fold->result->damaged = gaps.damaged;
-	fold->result->incomplete = gaps.incomplete;
-	return answer(fold, out, err);
-}
-
 /* ---- begin and end ---- */
 
-static int begin(struct fold *fold, struct error *err)
+static int fold_begin(struct fold *fold, const struct reporting_options *options,
+		      const char *const *paths, size_t count, struct reporting_result *result,
+		      struct error *err)
 {
 	int rc;
 
+	*result = (struct reporting_result){ 0 };
+	*fold = (struct fold){ .options = options,
+			       .choice = &options->choice,
+			       .result = result,
+			       .run = { .options = &options->report,
+					.paths = paths,
+					.path_count = count,
+					.reading = &options->reading.trace } };
 	summary_begin(&fold->run.summary, err);
 	fold->run.summary->selection = fold->options->reading.select.tally;
 	fold->run.summary->begins_late = trace_begins_late(&fold->options->reading.trace);
@@ -407,7 +391,7 @@ static int begin(struct fold *fold, struct error *err)
 }
 
 /* Frees the summary last: reports have entries in its tallies. */
-static void end(struct fold *fold)
+static void fold_end(struct fold *fold)
 {
 	for (unsigned i = 0; i < fold->choice->count; i++)
 		report_destroy(fold->choice->folds[i], fold->states[i]);
@@ -415,31 +399,20 @@ static void end(struct fold *fold)
 	summary_free(fold->run.summary);
 }
 
-/* An error if no process was selected: the name or number is wrong. */
-static int refuse_process(const struct select_options *select, struct error *err)
-{
-	return select->process ? error_set(err, ESRCH,
-					   "--process=%s: no process of the run has this number "
-					   "or name",
-					   select->process)
-			       : 0;
-}
-
-/* A partial run is shown, but a comparison with one would list false differences. */
-static bool is_shown(const struct fold *fold, int rc)
-{
-	return rc == 0 || rc == -EINTR ||
-	       (fold->run.summary->processes.count && !fold->options->base_count);
-}
-
 static int read_and_print(struct fold *fold, struct out *out, struct error *err)
 {
+	const struct select_options *select = &fold->options->reading.select;
 	struct error later = { 0 };
-	int rc = read_all(fold, fold->run.paths, fold->run.path_count, err), printed;
+	int rc = read_all(fold, fold->run.paths, fold->run.path_count, err), printed = 0;
+	bool has_processes = fold->run.summary->processes.count != 0;
 
-	if (rc == 0 && !fold->run.summary->processes.count)
-		rc = refuse_process(&fold->options->reading.select, err);
-	printed = is_shown(fold, rc) ? finish(fold, out, &later) : 0;
+	if (rc == 0 && !has_processes && select->process)
+		rc = error_set(err, ESRCH,
+			       "--process=%s: no process of the run has this number or name",
+			       select->process);
+	/* A partial run is shown, but a comparison with one would list false differences. */
+	if (rc == 0 || rc == -EINTR || (has_processes && !fold->options->base_count))
+		printed = finish(fold, out, &later);
 	if (rc || !printed)
 		return rc;
 	*err = later;
@@ -467,19 +440,6 @@ static bool can_skip(const char *const *paths, size_t count,
 	       !options->reading.trace.no_wait && are_read_again(paths, count);
 }
 
-static void begin_fold(struct fold *fold, const struct reporting_options *options,
-		       const char *const *paths, size_t count, struct reporting_result *result)
-{
-	*result = (struct reporting_result){ 0 };
-	*fold = (struct fold){ .options = options,
-			       .choice = &options->choice,
-			       .result = result,
-			       .run = { .options = &options->report,
-					.paths = paths,
-					.path_count = count,
-					.reading = &options->reading.trace } };
-}
-
 /* Reads the index only. Returns 1 if that is not enough; nothing was printed then. */
 static int report_briefly(const char *const *paths, size_t count,
 			  const struct reporting_options *options, struct out *out,
@@ -495,8 +455,7 @@ static int report_briefly(const char *const *paths, size_t count,
 	fast.reading.trace.skips_calls = true;
 	fast.reading.trace.failed = NULL;
 	fast.reading.read = NULL;
-	begin_fold(&fold, &fast, paths, count, result);
-	rc = begin(&fold, err);
+	rc = fold_begin(&fold, &fast, paths, count, result, err);
 	if (rc == 0)
 		rc = read_all(&fold, paths, count, err);
 	if (rc || result->reading.is_damaged || fold.run.summary->wants_calls || tally.filters ||
@@ -504,7 +463,7 @@ static int report_briefly(const char *const *paths, size_t count,
 		rc = 1;
 	else
 		rc = finish(&fold, out, err);
-	end(&fold);
+	fold_end(&fold);
 	return rc;
 }
 
@@ -518,10 +477,9 @@ int reporting(const char *const *paths, size_t count, const struct reporting_opt
 		rc = report_briefly(paths, count, options, out, result, err);
 	if (rc <= 0)
 		return rc;
-	begin_fold(&fold, options, paths, count, result);
-	rc = begin(&fold, err);
+	rc = fold_begin(&fold, options, paths, count, result, err);
 	if (rc == 0)
 		rc = read_and_print(&fold, out, err);
-	end(&fold);
+	fold_end(&fold);
 	return rc;
 }

@@ -89,18 +89,14 @@ static int check_view(const struct options *options, struct error *err)
 	return 0;
 }
 
-static char **find_process(char **names)
-{
-	while (*names && !ctl_is_process(*names))
-		names++;
-	return *names ? names : NULL;
-}
-
 /* The name of a process is replaced by the files of its run. */
 static int add_inputs(struct options *options, char **names, struct error *err)
 {
-	char **process = find_process(names);
+	char **process = names;
 
+	while (*process && !ctl_is_process(*process))
+		process++;
+	process = *process ? process : NULL;
 	if (options->scan && !process)
 		return error_set(err, EINVAL,
 				 "--scan: a process id is needed: report leaks --scan 4711");

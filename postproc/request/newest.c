@@ -51,19 +51,12 @@ static bool read_head(struct newest_trace *found, const struct trace_options *re
 	return is_trace;
 }
 
-/* The collector locks a file until it is complete. */
-static bool is_written(const char *path)
-{
-	cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
-
-	return fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK;
-}
-
 /* Files that are not traces are left out. */
 static void look_at(struct newest *newest, const char *directory, const char *name,
 		    const struct trace_options *reading)
 {
 	struct newest_trace found = { .path = NULL }, *place;
+	cleanup_fd int fd = -1;
 	struct stat facts;
 
 	found.path = memory_format("%s%s%s", strcmp(directory, ".") ? directory : "",
@@ -74,7 +67,9 @@ static void look_at(struct newest *newest, const char *directory, const char *na
 	}
 	found.bytes = (uint64_t)facts.st_size;
 	found.modified = facts.st_mtim;
-	found.is_written = is_written(found.path);
+	/* The collector locks a file until it is complete. */
+	fd = open(found.path, O_RDONLY | O_CLOEXEC);
+	found.is_written = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK;
 	place = ARRAY_ADD(newest);
 	*place = found;
 }

@@ -51,8 +51,10 @@ static int open_file(struct output *output, const struct trace_process *process,
  * Not every file system can rename without overwriting a file created meanwhile; some have no
  * links.
  */
-static bool give_new_name(const struct output *output)
+static bool give_name(const struct output *output)
 {
+	if (output->is_over)
+		return rename(output->fresh, output->path) == 0;
 	if (renameat2(AT_FDCWD, output->fresh, AT_FDCWD, output->path, RENAME_NOREPLACE) == 0)
 		return true;
 	if (errno != EINVAL)
@@ -64,11 +66,6 @@ static bool give_new_name(const struct output *output)
 		return false;
 	}
 	return rename(output->fresh, output->path) == 0;
-}
-
-static bool give_name(const struct output *output)
-{
-	return output->is_over ? rename(output->fresh, output->path) == 0 : give_new_name(output);
 }
 
 /* Gives the complete file its name, or removes it after an error (rc). */

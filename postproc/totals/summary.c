@@ -580,7 +580,7 @@ void summary_event(struct summary *summary, const struct event *event, struct er
 		return;
 	case EVENT_STREAM:
 		if (summary->fold->is_begun)
-			verdict_process(summary, err);
+			summary_close_process(summary, err);
 		summary->fold->is_begun = true;
 		summary->coverage.is_partial = summary->selection && summary->selection->filters;
 		return;
@@ -621,7 +621,7 @@ void summary_begin(struct summary **result, struct error *err)
 
 void summary_watch(struct summary *summary)
 {
-	verdict_list_sites(summary);
+	summary_list_sites(summary);
 	causes_create(&summary->causes, summary->ledger, &summary->tallies);
 }
 
@@ -678,14 +678,14 @@ void summary_close(struct summary *summary, const struct trace_tally *tally, uin
 							       : "ends in the middle of a packet");
 	}
 	if (summary->fold->is_begun)
-		verdict_process(summary, err);
+		summary_close_process(summary, err);
 }
 
 void summary_end(struct summary *summary, struct error *err)
 {
 	if (summary->fold->is_begun)
-		verdict_process(summary, err);
-	verdict_run(summary);
+		summary_close_process(summary, err);
+	summary_close_run(summary);
 }
 
 void summary_free(struct summary *summary)

@@ -4,8 +4,8 @@
 
 /*
  * The state of the current process in the summary. summary.c, which takes the events, and
- * verdict.c, which sums up at the end of a process and of the run, share it; no other file includes
- * this.
+ * summary_close.c, which sums up at the end of a process and of the run, share it; no other file
+ * includes this.
  */
 
 #include "base/array.h"
@@ -56,12 +56,12 @@ struct summary_fold {
 };
 
 /* Lists the sites. Call it before the first event. */
-void verdict_list_sites(struct summary *summary);
+void summary_list_sites(struct summary *summary);
 
 /* The process has ended: adds it to the summary and clears the state. */
-void verdict_process(struct summary *summary, struct error *err);
+void summary_close_process(struct summary *summary, struct error *err);
 
 /* All processes were added: computes sums, times since the start of the run, and ranks. */
-void verdict_run(struct summary *summary);
+void summary_close_run(struct summary *summary);
 
 #endif

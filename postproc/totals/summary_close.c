@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT */
+/* The end of a process, and of the run: what the summary keeps of them. */
 #include <stdlib.h>
 
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/memory.h"
+#include "base/order.h"
 #include "hook_table.h"
 #include "account/keep.h"
 #include "account/ledger.h"
-#include "postproc/totals/allocators.h"
-#include "postproc/totals/selection.h"
-#include "postproc/totals/summary_fold.h"
+#include "allocators.h"
+#include "selection.h"
+#include "summary_fold.h"
 
 /* ---- objects that a process still holds ---- */
 
@@ -26,21 +28,13 @@ struct held {
 	uint32_t children; /* that no process waited for */
 };
 
-/*
- * Whether b is the shorter description of a site; the result does not depend on the order of calls.
- */
-static bool is_shorter(const char *a, const char *b)
-{
-	size_t length_a = strlen(a), length_b = strlen(b);
-
-	return length_a != length_b ? length_b < length_a : strcmp(b, a) < 0;
-}
-
-/* Whether the path is a better example than the current one. */
+/* Whether the path is a better example than the current one, in whatever order they come. */
 static bool is_example(struct held *held, const char *path)
 {
-	held->has_more_examples |= held->example && strcmp(held->example, path) != 0;
-	return !held->example || is_shorter(held->example, path);
+	const char *old = held->example;
+
+	held->has_more_examples |= old && strcmp(old, path) != 0;
+	return !old || (ORDER(strlen(path), strlen(old)) ?: strcmp(path, old)) < 0;
 }
 
 static void merge_held(void *user, void *of_run, const void *of_process)
@@ -68,60 +62,46 @@ static void merge_held(void *user, void *of_run, const void *of_process)
 		run->example = process->example;
 }
 
-void verdict_list_sites(struct summary *summary)
+void summary_list_sites(struct summary *summary)
 {
 	summary->held = tallies_add(&summary->tallies, sizeof(struct held), merge_held, summary);
-}
-
-static void count_part(struct summary *summary, const struct ledger_held *object)
-{
-	struct summary_class *class = &summary->classes[object->class];
-	const struct hook *hook =
-		sites_at(ledger_sites(summary->ledger), object->site)->function->hook;
-
-	class->held_parts++;
-	class->parts_of |= hook ? 1u << hook->resource : 0;
-}
-
-/* Sizes describe blocks well enough, threads describe locks. */
-static bool has_example(const struct summary_class *class)
-{
-	return !summary_has_bytes(class) && class->known != RESOURCE_NONE &&
-	       class->known != RESOURCE_LOCK;
 }
 
 static void add_held(struct summary *summary, const struct ledger_held *object)
 {
 	struct held *held = tally_entry(summary->held, object->site);
-	const char *path =
-		has_example(&summary->classes[object->class]) ? ledger_path(object->item) : NULL;
+	struct summary_class *class = &summary->classes[object->class];
+	const struct hook *hook =
+		sites_at(ledger_sites(summary->ledger), object->site)->function->hook;
+	const char *path;
 
 	held->count += object->count;
 	held->bytes += object->bytes;
-	if (summary->classes[object->class].known == RESOURCE_PROCESS)
+	if (class->known == RESOURCE_PROCESS)
 		summary_add_child(&summary->children, &held->children,
 				  (uint32_t)summary->processes.count, (uint32_t)object->object);
-	if (object->is_part)
-		count_part(summary, object);
-	if (!path || !is_example(held, path))
+	if (object->is_part) {
+		class->held_parts++;
+		class->parts_of |= hook ? 1u << hook->resource : 0;
+	}
+	/* Sizes describe blocks well enough, threads describe locks. */
+	if (summary_has_bytes(class) || class->known == RESOURCE_NONE ||
+	    class->known == RESOURCE_LOCK)
 		return;
-	held->example = pool_text(&summary->pool, path, strlen(path));
-}
-
-static bool has_children(struct summary *summary)
-{
-	for (uint32_t i = 0; i < summary->class_count; i++)
-		if (summary->classes[i].known == RESOURCE_PROCESS)
-			return ledger_sum(summary->ledger, i)->count != 0;
-	return false;
+	path = ledger_path(object->item);
+	if (path && is_example(held, path))
+		held->example = pool_text(&summary->pool, path, strlen(path));
 }
 
 static void close_held(struct summary *summary)
 {
+	const struct summary_class *children = summary_class_of(summary, RESOURCE_PROCESS);
 	struct ledger_held object;
 	size_t at = 0;
 
-	if (!summary->held && !has_children(summary))
+	if (!summary->held &&
+	    !(children &&
+	      ledger_sum(summary->ledger, (uint32_t)(children - summary->classes))->count))
 		return;
 	while (ledger_held(summary->ledger, &at, &object)) {
 		if (summary->classes[object.class].known == RESOURCE_PROCESS)
@@ -137,21 +117,13 @@ static void close_held(struct summary *summary)
 
 static const struct resource_class class_of_descriptors = { .type = "fd", .known = RESOURCE_FD };
 
-static struct summary_passed *new_passed(struct summary *summary)
-{
-	struct summary_passed **place = ARRAY_ADD(&summary->passed);
-
-	*place = memory_zalloc(1, sizeof(**place));
-	summary->passed.count -= place && !*place;
-	return *place;
-}
-
 static void pass(struct summary *summary, const struct ledger_held *held)
 {
 	const struct site *site = sites_at(ledger_sites(summary->ledger), held->site);
 	struct event call = { .arguments = held->item->arguments };
-	struct summary_passed *passed = new_passed(summary);
+	struct summary_passed **place = ARRAY_ADD(&summary->passed), *passed;
 
+	*place = passed = memory_zalloc(1, sizeof(**place));
 	while (call.arguments && call.arguments[call.argument_count].name)
 		call.argument_count++;
 	passed->pid = summary->fold->process.pid;
@@ -230,17 +202,6 @@ static void learn_classes(struct summary *summary)
 	}
 }
 
-static void close_peak(struct summary *summary, struct summary_class *class,
-		       const struct ledger_sum *sum)
-{
-	if (sum->peak <= class->peak.amount)
-		return;
-	class->peak = (struct summary_peak){ .variance = sum->peak_variance,
-					     .amount = sum->peak,
-					     .time_ns = sum->peak_ns,
-					     .process = (uint32_t)summary->processes.count };
-}
-
 static void close_class(struct summary *summary, uint32_t index)
 {
 	const struct ledger_sum *sum = ledger_sum(summary->ledger, index);
@@ -256,7 +217,12 @@ static void close_class(struct summary *summary, uint32_t index)
 	class->earlier += sum->earlier + (summary->begins_late ? sum->strays : 0);
 	class->replaced += sum->replaced;
 	class->temporary += sum->temporary;
-	close_peak(summary, class, sum);
+	if (sum->peak > class->peak.amount)
+		class->peak =
+			(struct summary_peak){ .variance = sum->peak_variance,
+					       .amount = sum->peak,
+					       .time_ns = sum->peak_ns,
+					       .process = (uint32_t)summary->processes.count };
 	if (process->end != SUMMARY_EXEC) {
 		class->held += sum->count;
 		class->held_bytes += sum->bytes;
@@ -276,16 +242,12 @@ static void close_class(struct summary *summary, uint32_t index)
 }
 
 /* The backtrace of a site in the address map; NULL: there is none. */
-static void place_of(struct summary *summary, const struct sites *sites, uint32_t index,
-		     const struct trace_node **place)
+static const struct trace_node *place_of(struct summary *summary, const struct sites *sites,
+					 uint32_t index)
 {
-	const struct site *site;
+	const struct site *site = index ? sites_at(sites, index) : NULL;
 
-	*place = NULL;
-	if (!index)
-		return;
-	site = sites_at(sites, index);
-	*place = space_backtrace(&summary->space, site->backtrace, site->index);
+	return site ? space_backtrace(&summary->space, site->backtrace, site->index) : NULL;
 }
 
 static void keep_hot(struct summary *summary, uint32_t class, const struct summary_hot *found,
@@ -297,8 +259,8 @@ static void keep_hot(struct summary *summary, uint32_t class, const struct summa
 		return;
 	*hot = *found;
 	hot->pid = summary->fold->process.pid;
-	place_of(summary, sites, waiter, &hot->waiter);
-	place_of(summary, sites, other, &hot->other);
+	hot->waiter = place_of(summary, sites, waiter);
+	hot->other = place_of(summary, sites, other);
 }
 
 static void close_waits(struct summary *summary, uint32_t index)
@@ -310,7 +272,7 @@ static void close_waits(struct summary *summary, uint32_t index)
 		return;
 	hot.object = object->object;
 	hot.ns = waits_ns(&object->times, 1000);
-	place_of(summary, &summary->fold->sites, object->first, &hot.first);
+	hot.first = place_of(summary, &summary->fold->sites, object->first);
 	keep_hot(summary, index, &hot, &summary->fold->sites, object->waiter, object->other);
 }
 
@@ -489,7 +451,7 @@ static void find_vain(struct summary *summary, const struct fold_open *open,
 	blocked->vain_ns = open->enter_ns - vain->time_ns;
 	blocked->is_lost_wakeup = kept_from_end(summary, open);
 	summary->lost_wakeups += blocked->is_lost_wakeup;
-	place_of(summary, &summary->signals.sites, vain->site, &blocked->vain_backtrace);
+	blocked->vain_backtrace = place_of(summary, &summary->signals.sites, vain->site);
 }
 
 static void find_notify(struct summary *summary, const struct fold_open *open,
@@ -507,7 +469,7 @@ static void find_notify(struct summary *summary, const struct fold_open *open,
 	blocked->notify_thread = object->last_thread;
 	blocked->notify_ns =
 		fold->process.end_ns > object->last_ns ? fold->process.end_ns - object->last_ns : 0;
-	place_of(summary, &fold->sites, object->last, &blocked->notify_backtrace);
+	blocked->notify_backtrace = place_of(summary, &fold->sites, object->last);
 }
 
 /*
@@ -561,7 +523,7 @@ static void add_blocked(struct summary *summary, const struct fold_open *open)
 	find_vain(summary, open, blocked);
 	find_notify(summary, open, blocked);
 	if (has_holder)
-		place_of(summary, &summary->locks.sites, holder.site, &blocked->holder_backtrace);
+		blocked->holder_backtrace = place_of(summary, &summary->locks.sites, holder.site);
 }
 
 /*
@@ -645,7 +607,7 @@ static void keep_process(struct summary *summary)
 }
 
 /* A process that executed another program holds nothing, and its other threads were ended. */
-void verdict_process(struct summary *summary, struct error *err)
+void summary_close_process(struct summary *summary, struct error *err)
 {
 	bool was_replaced = summary->fold->process.end == SUMMARY_EXEC;
 	uint32_t pid = summary->fold->process.pid;
@@ -682,48 +644,36 @@ void verdict_process(struct summary *summary, struct error *err)
 
 /* ---- the end of the run ---- */
 
-static int compare(uint64_t a, uint64_t b)
-{
-	return (a > b) - (a < b);
-}
-
 static int compare_sites(const void *left, const void *right, void *context)
 {
 	const struct summary_site *a = left, *b = right;
 	const struct summary *summary = context;
-	int order = compare(ledger_class(summary->ledger, a->class)->rank,
-			    ledger_class(summary->ledger, b->class)->rank);
 
-	if (!order)
-		order = compare(a->class, b->class);
-	if (!order)
-		order = compare(b->bytes, a->bytes);
-	if (!order)
-		order = compare(b->count, a->count);
-	return order ? order : compare(a->order, b->order);
+	return ORDER(ledger_class(summary->ledger, a->class)->rank,
+		     ledger_class(summary->ledger, b->class)->rank)
+	       ?: ORDER(a->class, b->class)
+	       ?: ORDER(b->bytes, a->bytes)
+	       ?: ORDER(b->count, a->count)
+	       ?: ORDER(a->order, b->order);
 }
 
 static int compare_blocked(const void *left, const void *right)
 {
 	const struct summary_blocked *a = left, *b = right;
-	int order = compare(b->is_deadlock, a->is_deadlock);
 
-	if (!order)
-		order = compare(b->is_lost_wakeup, a->is_lost_wakeup);
-	if (!order)
-		order = compare(b->resource == RESOURCE_LOCK, a->resource == RESOURCE_LOCK);
-	return order ? order : compare(b->longest_ns, a->longest_ns);
+	return ORDER(b->is_deadlock, a->is_deadlock)
+	       ?: ORDER(b->is_lost_wakeup, a->is_lost_wakeup)
+	       ?: ORDER(b->resource == RESOURCE_LOCK, a->resource == RESOURCE_LOCK)
+	       ?: ORDER(b->longest_ns, a->longest_ns);
 }
 
 /* The root first, then in the order of their start. */
 static int compare_processes(const void *left, const void *right)
 {
 	const struct summary_process *a = left, *b = right;
-	int order = compare(a->start_ns, b->start_ns);
 
-	if (!order)
-		order = compare(a->stream, b->stream);
-	return order ? order : compare(a->pid, b->pid);
+	return ORDER(a->start_ns, b->start_ns) ?: ORDER(a->stream, b->stream)
+					       ?: ORDER(a->pid, b->pid);
 }
 
 static bool is_first_of_pid(const struct summary *summary, size_t index)
@@ -734,25 +684,20 @@ static bool is_first_of_pid(const struct summary *summary, size_t index)
 	return true;
 }
 
-static void sum_gaps(struct summary *summary, const struct summary_process *process)
-{
-	summary->allocators += process->allocator != NULL;
-	summary->namespaces += process->has_namespace;
-	summary->late += process->late;
-	summary->damaged += process->is_damaged;
-	if (process->pauses > summary->pauses)
-		summary->pauses = process->pauses;
-	if (process->pause_ns > summary->pause_ns)
-		summary->pause_ns = process->pause_ns;
-}
-
 static void sum_processes(struct summary *summary)
 {
 	for (size_t i = 0; i < summary->processes.count; i++) {
 		const struct summary_process *process = &summary->processes.items[i];
 		bool is_first;
 
-		sum_gaps(summary, process);
+		summary->allocators += process->allocator != NULL;
+		summary->namespaces += process->has_namespace;
+		summary->late += process->late;
+		summary->damaged += process->is_damaged;
+		if (process->pauses > summary->pauses)
+			summary->pauses = process->pauses;
+		if (process->pause_ns > summary->pause_ns)
+			summary->pause_ns = process->pause_ns;
 		if (process->start_ns &&
 		    (!summary->start_ns || process->start_ns < summary->start_ns))
 			summary->start_ns = process->start_ns;
@@ -771,21 +716,6 @@ static void sum_processes(struct summary *summary)
 		if (process->has_tails)
 			summary->threads += (process->threads ? process->threads : 1) - !is_first;
 	}
-}
-
-static void sum_earlier(struct summary *summary)
-{
-	for (uint32_t i = 0; i < summary->class_count; i++)
-		if (summary->classes[i].known == RESOURCE_MEMORY)
-			summary->earlier_blocks += summary->classes[i].earlier;
-		else if (summary->classes[i].known != RESOURCE_MAPPING)
-			summary->earlier_others += summary->classes[i].earlier;
-}
-
-static void find_last_images(struct summary *summary)
-{
-	for (size_t i = 0; i < summary->processes.count; i++)
-		map_set(&summary->last_by_pid, 0, summary->processes.items[i].pid, (uint32_t)i + 1);
 }
 
 /*
@@ -845,13 +775,14 @@ static void make_sites(struct summary *summary)
 	}
 }
 
-void verdict_run(struct summary *summary)
+void summary_close_run(struct summary *summary)
 {
 	space_rest(&summary->space);
 	if (summary->processes.count)
 		qsort(summary->processes.items, summary->processes.count,
 		      sizeof(*summary->processes.items), compare_processes);
-	find_last_images(summary);
+	for (size_t i = 0; i < summary->processes.count; i++)
+		map_set(&summary->last_by_pid, 0, summary->processes.items[i].pid, (uint32_t)i + 1);
 	keep_untraced(summary);
 	/*
 	 * children that outlived their parent are not held: no process could have waited for them
@@ -870,12 +801,15 @@ void verdict_run(struct summary *summary)
 	if (summary->causes)
 		causes_run(summary->causes);
 	sum_processes(summary);
-	sum_earlier(summary);
 	for (uint32_t i = 0; i < summary->class_count; i++) {
-		struct summary_peak *peak = &summary->classes[i].peak;
+		struct summary_class *class = &summary->classes[i];
+		uint64_t *peak_ns = &class->peak.time_ns;
 
-		peak->time_ns =
-			peak->time_ns > summary->start_ns ? peak->time_ns - summary->start_ns : 0;
+		*peak_ns = *peak_ns > summary->start_ns ? *peak_ns - summary->start_ns : 0;
+		if (class->known == RESOURCE_MEMORY)
+			summary->earlier_blocks += class->earlier;
+		else if (class->known != RESOURCE_MAPPING)
+			summary->earlier_others += class->earlier;
 	}
 }
 
