@@ -35,3 +35,14 @@ void limit_restore(int which, const struct rlimit *before)
 	if (before->rlim_cur != before->rlim_max)
 		sys_call4(__NR_prlimit64, 0, which, (long)before, 0);
 }
+
+int limit_truncate(int fd, uint64_t size)
+{
+	struct rlimit before;
+	int status = -EFBIG;
+
+	if (limit_lift(RLIMIT_FSIZE, &before) >= size)
+		status = sys_ftruncate(fd, (int64_t)size);
+	limit_restore(RLIMIT_FSIZE, &before);
+	return status;
+}

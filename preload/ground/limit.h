@@ -18,4 +18,10 @@ uint64_t limit_lift(int which, struct rlimit *before);
 /* Restores what limit_lift() changed. */
 void limit_restore(int which, const struct rlimit *before);
 
+/*
+ * Sets the size of a memfd; RLIMIT_FSIZE is raised if that is needed and possible: it applies to a
+ * memfd, too, and the kernel would refuse and send the program SIGXFSZ. Returns 0 or -errno.
+ */
+int limit_truncate(int fd, uint64_t size);
+
 #endif

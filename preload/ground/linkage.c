@@ -111,12 +111,9 @@ bool linkage_is_own(const struct linkage *linkage)
 
 bool linkage_is_loader(const struct linkage *linkage)
 {
-	const char *name = linkage->map->l_name, *last = name;
+	const char *name = plain_last_part(linkage->map->l_name);
 
-	for (; *name; name++)
-		if (*name == '/')
-			last = name + 1;
-	return last[0] == 'l' && last[1] == 'd' && (last[2] == '-' || last[2] == '6');
+	return plain_begins(name, "ld-") || plain_begins(name, "ld6");
 }
 
 static bool is_default(const struct linkage *linkage, uint32_t number)

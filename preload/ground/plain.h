@@ -48,6 +48,17 @@ static inline bool plain_begins(const char *text, const char *start)
 	return !*start;
 }
 
+/* The last component of a path; a final slash belongs to it. */
+static inline const char *plain_last_part(const char *path)
+{
+	const char *part = path;
+
+	for (; *path; path++)
+		if (*path == '/' && path[1])
+			part = path + 1;
+	return part;
+}
+
 /* Copies at most room - 1 bytes and ends them with NUL. Returns the bytes written, NUL included. */
 static inline size_t plain_copy(char *to, const char *from, size_t room)
 {

@@ -19,6 +19,7 @@
 struct msghdr;
 struct rusage;
 struct sockaddr;
+struct statx;
 struct timespec;
 
 static inline long sys_call6(long number, long a, long b, long c, long d, long e, long f)
@@ -258,6 +259,12 @@ static inline long sys_read(int fd, void *data, size_t size)
 static inline long sys_write(int fd, const void *data, size_t size)
 {
 	return sys_call3(__NR_write, fd, (long)data, (long)size);
+}
+
+static inline int sys_statx(int directory, const char *path, int flags, unsigned int mask,
+			    struct statx *file)
+{
+	return (int)sys_call5(__NR_statx, directory, (long)path, flags, (long)mask, (long)file);
 }
 
 static inline int sys_ftruncate(int fd, int64_t size)

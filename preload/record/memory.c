@@ -103,22 +103,16 @@ static uint64_t limit_of(int which)
 
 /*
  * Sets the size of the memfd: all that the process may ever need, or all that it may have.
- * RLIMIT_FSIZE applies to a memfd, too: the kernel would refuse and send the program SIGXFSZ.
  */
 static int set_size(int fd, uint64_t least, uint64_t *size)
 {
 	uint64_t limit = limit_of(RLIMIT_FSIZE);
-	struct rlimit before;
-	int status = -EFBIG;
 
 	*size = limit < ARENA_FILE_MOST ? limit & ~(ARENA_LINK - 1ull) : ARENA_FILE_MOST;
 	if (*size >= least)
 		return sys_ftruncate(fd, (int64_t)*size);
 	*size = least;
-	if (limit_lift(RLIMIT_FSIZE, &before) >= least)
-		status = sys_ftruncate(fd, (int64_t)least);
-	limit_restore(RLIMIT_FSIZE, &before);
-	return status;
+	return limit_truncate(fd, least);
 }
 
 /* left: bytes of the file from the chunk on. at: our own addresses, to be mapped over, or NULL. */

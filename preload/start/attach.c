@@ -1,24 +1,33 @@
 /* SPDX-License-Identifier: MIT */
 #include "attach.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <link.h>
+#include <linux/sched.h>
 #include <linux/stat.h>
+#include <signal.h>
 #include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 
-#include "bare.h"
 #include "contract.h"
 #include "machine.h"
+#include "preload/ground/clock.h"
 #include "preload/ground/limit.h"
 #include "preload/ground/plain.h"
 #include "preload/ground/sys.h"
 #include "preload/record/reach.h"
 
-#define ANSWER_MS 500 /* for a process without a control page, and so without settings */
-#define RETRY_NS  1000000
+#define ENVIRONMENT_MAX 2048
+#define START_SECONDS	10
+#define ANSWER_MS	500 /* for a process without a control page, and so without settings */
+#define RETRY_NS	1000000
 
 /* The run that the environment names: "IDSECRET:PID:FD", and CONTROL_FIRST. */
 struct run {
@@ -95,18 +104,6 @@ static int receive_descriptor(int socket)
 	return *(int *)(void *)CMSG_DATA(&control.header);
 }
 
-/* A stopped collector does not answer, and the program must go on. */
-static int receive_in_time(int socket)
-{
-	int fd = receive_descriptor(socket);
-
-	for (int i = 0; fd == -EAGAIN && i < ANSWER_MS; i++) {
-		sys_sleep(RETRY_NS);
-		fd = receive_descriptor(socket);
-	}
-	return fd;
-}
-
 /*
  * Used where the collector belongs to another user or is in another namespace. Whether it is the
  * collector shows in what it sends.
@@ -124,72 +121,49 @@ static int ask_control(const struct run *run)
 	if (socket < 0)
 		return socket;
 	fd = reach_say(socket, &request, sizeof(request), NULL) < 0 ? -EPIPE
-								    : receive_in_time(socket);
+								    : receive_descriptor(socket);
+	/* a stopped collector does not answer, and the program must go on */
+	for (int i = 0; fd == -EAGAIN && i < ANSWER_MS; i++) {
+		sys_sleep(RETRY_NS);
+		fd = receive_descriptor(socket);
+	}
 	sys_close(socket);
 	return fd;
 }
 
-/* The fast way for a process of the same user with a /proc. */
-static int open_control(const struct run *run)
-{
-	char path[64];
-
-	reach_path(path, run->pid, run->fd);
-	return sys_openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0);
-}
-
-static bool is_of_run(const struct control_page *control, const struct run *run)
-{
-	return control->magic == CONTROL_MAGIC && control->contract == CONTRACT_HASH &&
-	       control->session[0] == run->session[0] && control->session[1] == run->session[1] &&
-	       control->secret[0] == run->secret[0] && control->secret[1] == run->secret[1];
-}
-
-/* An emulated program in a native run (qemu-user) reads another counter than the others. */
-static bool can_join(const struct control_page *control)
-{
-	return __atomic_load_n(&control->state, __ATOMIC_ACQUIRE) == CONTROL_RUNNING &&
-	       (control->machine == MACHINE_OWN || control->clock == CONTROL_CLOCK_MONOTONIC);
-}
-
-/* The collector seals the control page before any process can open it. Only memfds can have seals.
+/*
+ * Maps the control page read-only, with a shared flock. Returns NULL unless the file can be one:
+ * the collector seals it before any process can open it, so that it cannot be truncated or written
+ * any more. The control page says where libc's functions are, so no plain file is accepted, even
+ * the owner's.
  */
-static bool is_sealed(int fd)
+static const struct control_page *map_control(int fd)
 {
 	const long wanted = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL;
-	long seals = sys_call3(__NR_fcntl, fd, F_GET_SEALS, 0);
-
-	return seals >= 0 && (seals & wanted) == wanted;
-}
-
-/*
- * Whether the file can be a control page: it cannot be truncated or written any more. Remembers its
- * owner. The control page says where libc's functions are, so no plain file is accepted, even the
- * owner's.
- */
-static bool check_file(int fd)
-{
+	long seals = sys_fcntl(fd, F_GET_SEALS, 0);
+	const struct control_page *control;
 	struct statx file = { 0 };
 
-	if (!is_sealed(fd) ||
-	    sys_call5(__NR_statx, fd, (long)"", AT_EMPTY_PATH, STATX_BASIC_STATS, (long)&file) ||
-	    file.stx_size < sizeof(struct control_page))
-		return false;
-	reach_owner(file.stx_uid);
-	return true;
-}
-
-const struct control_page *attach_map_control(int fd)
-{
-	const struct control_page *control;
-
-	if (!check_file(fd))
+	if (seals < 0 || (seals & wanted) != wanted ||
+	    sys_statx(fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS, &file) ||
+	    file.stx_size < sizeof(*control))
 		return NULL;
+	reach_owner(file.stx_uid);
 	control = sys_mmap(NULL, sizeof(*control), PROT_READ, MAP_SHARED, fd, 0);
 	if (sys_error(control))
 		return NULL;
 	sys_flock(fd, LOCK_SH);
 	return control;
+}
+
+/* An emulated program in a native run (qemu-user) reads another counter than the others. */
+static bool can_join(const struct control_page *control, const struct run *run)
+{
+	return control->magic == CONTROL_MAGIC && control->contract == CONTRACT_HASH &&
+	       control->session[0] == run->session[0] && control->session[1] == run->session[1] &&
+	       control->secret[0] == run->secret[0] && control->secret[1] == run->secret[1] &&
+	       __atomic_load_n(&control->state, __ATOMIC_ACQUIRE) == CONTROL_RUNNING &&
+	       (control->machine == MACHINE_OWN || control->clock == CONTROL_CLOCK_MONOTONIC);
 }
 
 static const struct control_page *join_by(int fd, const struct run *run)
@@ -198,9 +172,9 @@ static const struct control_page *join_by(int fd, const struct run *run)
 
 	if (fd < 0)
 		return NULL;
-	control = attach_map_control(fd);
+	control = map_control(fd);
 	sys_close(fd);
-	if (control && (!is_of_run(control, run) || !can_join(control))) {
+	if (control && !can_join(control, run)) {
 		sys_munmap((void *)(uintptr_t)control, sizeof(*control));
 		control = NULL;
 	}
@@ -209,8 +183,12 @@ static const struct control_page *join_by(int fd, const struct run *run)
 
 static int join(const struct run *run, const struct control_page **control)
 {
-	int fd = open_control(run);
+	char path[64];
+	int fd;
 
+	/* the fast way for a process of the same user with a /proc */
+	reach_path(path, run->pid, run->fd);
+	fd = sys_openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0);
 	reach_name(run->id);
 	if (fd == -EMFILE)
 		return fd;
@@ -238,19 +216,292 @@ static const struct control_page *join_anyway(const struct run *run)
 	return control;
 }
 
-static const struct control_page *make(char **environment, const char *name)
-{
-	struct rlimit descriptors;
-	const struct control_page *control;
+/* ---- a run of its own ---- */
 
-	limit_lift(RLIMIT_NOFILE, &descriptors);
-	control = bare_start(environment, name);
-	limit_restore(RLIMIT_NOFILE, &descriptors);
-	return control;
+static void fill_control(struct control_page *control)
+{
+	uint64_t random[4] = { 0 };
+
+	sys_call3(__NR_getrandom, (long)random, sizeof(random), GRND_NONBLOCK);
+	control->session[0] = random[0];
+	control->session[1] = random[1];
+	control->secret[0] = random[2];
+	control->secret[1] = random[3];
+	control->size = sizeof(*control);
+	control->contract = CONTRACT_HASH;
+	control->clock = counter_is_invariant() ? CONTROL_CLOCK_COUNTER : CONTROL_CLOCK_MONOTONIC;
+	control->machine = MACHINE_OWN;
+	control->state = CONTROL_STARTING;
+	settings_default(&control->settings);
+	__atomic_store_n(&control->magic, CONTROL_MAGIC, __ATOMIC_RELEASE);
+}
+
+/* Makes a control page in *fd, which is writable until the collector has it. Returns NULL on
+ * failure. */
+static struct control_page *make_control(int *fd)
+{
+	struct control_page *control;
+
+	*fd = sys_memfd_create(CONTROL_NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (*fd < 0)
+		return NULL;
+	if (!limit_truncate(*fd, sizeof(*control))) {
+		control = sys_mmap(NULL, sizeof(*control), PROT_READ | PROT_WRITE, MAP_SHARED, *fd,
+				   0);
+		if (!sys_error(control)) {
+			fill_control(control);
+			return control;
+		}
+	}
+	sys_close(*fd);
+	return NULL;
+}
+
+static bool is_ours(const char *entry)
+{
+	return settings_value(entry, "LD_PRELOAD") ||
+	       (entry[0] == 'H' && entry[1] == 'O' && entry[2] == 'L' && entry[3] == 'D' &&
+		entry[4] == 'T' && entry[5] == 'R' && entry[6] == 'A' && entry[7] == 'C' &&
+		entry[8] == 'E' && entry[9] == '_');
+}
+
+/* Writes 32 hexadecimal digits, upper half first. */
+static char *write_digits(char *at, const uint64_t number[2])
+{
+	for (int half = 1; half >= 0; half--)
+		for (int shift = 60; shift >= 0; shift -= 4)
+			*at++ = "0123456789abcdef"[number[half] >> shift & 15];
+	return at;
+}
+
+/*
+ * Programs that this one executes find the run in their environment. The block that the kernel made
+ * has no room for a new entry, so this one replaces one of our settings, which are not needed any
+ * more. Without such a setting those programs start runs of their own.
+ */
+static void name_run(char **environment, const struct control_page *control, int fd, char *text)
+{
+	char *at = text;
+
+	for (char **entry = environment; *entry; entry++) {
+		if (!is_ours(*entry) || settings_value(*entry, "LD_PRELOAD"))
+			continue;
+		at += plain_copy(at, CONTROL_ENVIRONMENT "=", 32) - 1;
+		at = write_digits(at, control->session);
+		at = write_digits(at, control->secret);
+		*at++ = ':';
+		at = plain_number(at, (uint64_t)control->collector, 10);
+		*at++ = ':';
+		plain_number(at, (uint64_t)fd, 10);
+		*entry = text;
+		return;
+	}
+}
+
+/* The descriptor to which the settings send the stream, or -1. */
+static int sink_of(const struct settings *settings)
+{
+	uint64_t fd;
+	const char *end;
+
+	if (plain_equal(settings->out, "stdout"))
+		return 1;
+	if (settings->out[0] != 'f' || settings->out[1] != 'd' || settings->out[2] != ':')
+		return -1;
+	end = plain_parse(settings->out + 3, 10, &fd);
+	return *end || end == settings->out + 3 || fd > 1u << 20 ? -1 : (int)fd;
+}
+
+static bool look(const char *path, int flags, struct statx *found)
+{
+	return !sys_statx(AT_FDCWD, path, flags, STATX_INO | STATX_UID, found);
+}
+
+/* Whether this library is in its build tree, under whatever name it was loaded. */
+static bool is_in_build_tree(void)
+{
+	struct dl_find_object found;
+	struct statx loaded, built, collector;
+
+	if (_dl_find_object((void *)(uintptr_t)is_in_build_tree, &found) ||
+	    !look(found.dlfo_link_map->l_name, 0, &loaded) ||
+	    !look(BUILDDIR "/libholdtrace.so", AT_SYMLINK_NOFOLLOW, &built) ||
+	    !look(BUILDDIR "/holdtrace-collect", 0, &collector))
+		return false;
+	/* if the tree is gone, another user may own its path now */
+	return loaded.stx_ino == built.stx_ino && loaded.stx_dev_major == built.stx_dev_major &&
+	       loaded.stx_dev_minor == built.stx_dev_minor && collector.stx_uid == built.stx_uid;
+}
+
+/*
+ * Executes the collector that was built with this library: from the build tree, or from where it is
+ * installed. A collector beside a copy of the library could be anybody's.
+ */
+static __attribute__((noreturn)) void become_collector(int fd, int sink, char **environment)
+{
+	char fd_text[24], sink_text[24];
+	char *kept[ENVIRONMENT_MAX];
+	char *arguments[] = { (char *)"holdtrace-collect", fd_text, sink < 0 ? NULL : sink_text,
+			      NULL };
+	unsigned int n = 0;
+
+	for (char **entry = environment; *entry && n + 1 < ENVIRONMENT_MAX; entry++)
+		if (!is_ours(*entry))
+			kept[n++] = *entry;
+	kept[n] = NULL;
+	plain_number(fd_text, (uint64_t)fd, 10);
+	sys_fcntl(fd, F_SETFD, 0);
+	if (sink >= 0) {
+		plain_number(sink_text, (uint64_t)sink, 10);
+		sys_fcntl(sink, F_SETFD, 0);
+	}
+	sys_execve(is_in_build_tree() ? BUILDDIR "/holdtrace-collect"
+				      : PKGLIBEXECDIR "/holdtrace-collect",
+		   arguments, kept);
+	sys_exit_group(127);
+}
+
+/*
+ * Makes a child without an exit signal: the program's wait() does not return it, and no SIGCHLD is
+ * sent. qemu-user does not support that; a SIGCHLD is harmless there, because no constructor of the
+ * program has run, so it cannot have a handler.
+ */
+static int quiet_child(void)
+{
+	int child = sys_clone(0);
+
+	return child == -EINVAL ? sys_clone(SIGCHLD) : child;
+}
+
+/*
+ * The child makes the collector and ends, so that the collector is not the program's child. Signals
+ * are blocked until then, or a handler of the program could run in the child.
+ */
+static bool start_collector(int fd, int sink, char **environment)
+{
+	uint64_t all = ~0ull, old;
+	int child, status = 0;
+
+	sys_rt_sigprocmask(SIG_BLOCK, &all, &old);
+	child = quiet_child();
+	if (!child) {
+		sys_setsid();
+		child = quiet_child();
+		if (!child)
+			become_collector(fd, sink, environment);
+		sys_exit_group(child < 0);
+	}
+	if (child > 0)
+		while (sys_wait4(child, &status, __WALL, NULL) == -EINTR)
+			;
+	sys_rt_sigprocmask(SIG_SETMASK, &old, NULL);
+	return child > 0 && !status;
+}
+
+/* Waits until the collector reports that the output exists. */
+static bool wait_for_collector(struct control_page *control)
+{
+	const struct timespec step = { .tv_nsec = 100000000 };
+
+	for (int i = 0; i < START_SECONDS * 10; i++) {
+		uint32_t state = __atomic_load_n(&control->state, __ATOMIC_ACQUIRE);
+
+		if (state != CONTROL_STARTING)
+			return state == CONTROL_RUNNING;
+		sys_futex_wait(&control->state, CONTROL_STARTING, &step, 1);
+	}
+	return false;
+}
+
+/*
+ * Whether orphans become children of this process (init, a subreaper): then the program's wait()
+ * would return the collector. This message is the only thing that the library ever prints, because
+ * no other process can report it.
+ */
+static bool adopts_orphans(void)
+{
+	static const char text[] =
+		"holdtrace: not tracing: this process adopts orphans (it is pid 1 "
+		"or a subreaper); start it with `holdtrace PROGRAM`\n";
+	int subreaper = 0;
+
+	sys_prctl(PR_GET_CHILD_SUBREAPER, (unsigned long)&subreaper, 0, 0, 0);
+	if (!subreaper && sys_getpid() != 1)
+		return false;
+	sys_write(2, text, sizeof(text) - 1);
+	return true;
+}
+
+static bool start_run(struct control_page *control, int fd, char **environment, const char *name)
+{
+	static SPARSE char run_name[128];
+	int sink;
+
+	for (char **entry = environment; *entry; entry++)
+		settings_take(&control->settings, *entry);
+	settings_finish(&control->settings);
+	sink = sink_of(&control->settings);
+	control->starter = sys_getpid();
+	plain_copy(control->starter_name, name, sizeof(control->starter_name));
+	if (!start_collector(fd, sink, environment) || !wait_for_collector(control))
+		return false;
+	name_run(environment, control, fd, run_name);
+	/* the packets keep descriptor 1; the program's output goes to its standard error */
+	if (sink == 1 && sys_dup3(2, 1, 0) < 0) {
+		int null = sys_openat(AT_FDCWD, "/dev/null", O_WRONLY | O_CLOEXEC, 0);
+
+		sys_dup3(null, 1, 0);
+		sys_close(null);
+	}
+	return true;
+}
+
+/* Maps the control page read-only, as all other processes do. */
+static const struct control_page *take_control(const struct control_page *made, int fd)
+{
+	char path[32], id[33];
+	int own;
+
+	*write_digits(id, made->session) = 0;
+	reach_name(id);
+	plain_number(path + plain_copy(path, "/proc/self/fd/", 16) - 1, (uint64_t)fd, 10);
+	own = sys_openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC, 0);
+	if (own >= 0)
+		sys_close(fd);
+	else
+		own = fd;
+	made = map_control(own);
+	sys_close(own);
+	return made;
+}
+
+/*
+ * Without the launcher: makes the control page and starts the collector, and leaves no child,
+ * descriptor or signal in the traced program. Returns NULL if the process is not to be traced.
+ */
+static const struct control_page *begin_run(char **environment, const char *name)
+{
+	const struct control_page *shared = NULL;
+	struct control_page *control;
+	int fd;
+
+	if (adopts_orphans())
+		return NULL;
+	control = make_control(&fd);
+	if (!control)
+		return NULL;
+	if (start_run(control, fd, environment, name))
+		shared = take_control(control, fd);
+	else
+		sys_close(fd);
+	sys_munmap(control, sizeof(*control));
+	return shared;
 }
 
 const struct control_page *attach_control(char **environment, const char *name)
 {
+	const struct control_page *control;
+	struct rlimit descriptors;
 	struct run run;
 
 	for (char **entry = environment; *entry; entry++) {
@@ -264,5 +515,8 @@ const struct control_page *attach_control(char **environment, const char *name)
 		return join_anyway(&run);
 	}
 	is_first = true;
-	return make(environment, name);
+	limit_lift(RLIMIT_NOFILE, &descriptors);
+	control = begin_run(environment, name);
+	limit_restore(RLIMIT_NOFILE, &descriptors);
+	return control;
 }

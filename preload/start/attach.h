@@ -19,7 +19,4 @@ const struct control_page *attach_control(char **environment, const char *name);
 /* Whether the run began with this program, according to the environment. */
 bool attach_is_first(void);
 
-/* Maps the control page read-only and takes the lock. Returns NULL on failure. */
-const struct control_page *attach_map_control(int fd);
-
 #endif

@@ -13,4 +13,10 @@
 /* Called once, before anything else. */
 bool gate_is_closed(void);
 
+/*
+ * Whether --follow chooses this program. choice: "all", "no", or comma-separated globs of programs;
+ * is_first: the run began with this program.
+ */
+bool gate_follows(const char *choice, bool is_first);
+
 #endif

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 #include "start.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <link.h>
 #include <linux/membarrier.h>
+#include <signal.h>
 #include <sys/file.h>
 #include <sys/mman.h>
 
 #include "attach.h"
-#include "follow.h"
 #include "gate.h"
 #include "hooks.h"
 #include "injected.h"
@@ -25,10 +26,10 @@
 #include "preload/record/life.h"
 #include "preload/record/memory.h"
 #include "preload/record/reach.h"
+#include "preload/record/ring.h"
 #include "preload/record/thread.h"
 #include "preload/walk/accessors.h"
 #include "terms.h"
-#include "toggle.h"
 #include "wire.h"
 
 /* Set by ld.so before any code runs; points to argc, the arguments, NULL, the environment, NULL. */
@@ -105,13 +106,6 @@ static bool names_file(enum hook_number hook)
 	return hook == HOOK_tmpfile || hook == HOOK_tmpfile64;
 }
 
-static const char *name_of(enum hook_number hook)
-{
-	return hook == HOOK_holdtrace_gained ? "holdtrace_gained"
-	       : hook == HOOK_holdtrace_lost ? "holdtrace_lost"
-					     : real_name(hook);
-}
-
 /* How a chosen hook records. Mappings are not sampled: they are few, and as large as a sample. */
 static uint8_t arm_of(enum hook_number hook)
 {
@@ -136,7 +130,10 @@ static void arm(void)
 	 * Blocks in memory that the program maps by itself are not recorded, but its mappings are.
 	 */
 	for (unsigned int i = 0; i < HOOK_COUNT; i++)
-		if (is_all || life_is_listed(name_of(i)) ||
+		if (is_all ||
+		    life_is_listed(i == HOOK_holdtrace_gained ? "holdtrace_gained"
+				   : i == HOOK_holdtrace_lost ? "holdtrace_lost"
+							      : real_name(i)) ||
 		    life_is_listed(resource_words[armings[i].resource]) ||
 		    (armings[i].resource == RESOURCE_MAPPING && life_is_listed("memory")))
 			armed[i] = arm_of(i);
@@ -162,18 +159,59 @@ static void read_settings(const struct settings *settings)
 	life.monitored = settings->backtrace.sizes;
 	if (*life.monitored && life.backtrace == BACKTRACE_ALL)
 		life.backtrace = BACKTRACE_ALLOC;
-	life.records_children = follow_wants_children(settings->follow);
+	life.records_children = !plain_equal(settings->follow, "no");
 	clock_is_counter = life.control->clock == CONTROL_CLOCK_COUNTER;
 }
+
+/* ---- the signal that pauses and resumes recording ---- */
+
+/*
+ * Asks the collector to pause or resume, and waits a moment until it has told all processes: it
+ * also notes the time in all streams. So what the program does next is recorded, or not, as the
+ * user wanted. errno is not changed.
+ */
+static void toggle(int number)
+{
+	static const struct timespec most = { .tv_nsec = 100000000 };
+	const struct control_page *control = life.control;
+	struct arena *head = memory_head();
+	uint32_t before;
+
+	(void)number;
+	if (!control || !head || !life_is_running())
+		return;
+	before = __atomic_load_n(&control->paused, __ATOMIC_ACQUIRE);
+	__atomic_fetch_add(&head->toggles, 1, __ATOMIC_RELEASE);
+	ring_wake();
+	if (!ring_is_quiet())
+		sys_futex_wait(&control->paused, before, &most, 1);
+}
+
+/*
+ * Uses libc's function, because the system call needs a return stub, which libc has and unwinders
+ * know. It is looked up by name, so that the library does not depend on it where no signal was
+ * asked for.
+ */
+static void install_toggle(int number)
+{
+	__typeof__(sigaction) *install;
+	struct sigaction action = { .sa_handler = toggle, .sa_flags = SA_RESTART };
+
+	if (!number)
+		return;
+	install = (__typeof__(install))dlsym(RTLD_NEXT, "sigaction");
+	dlerror();
+	if (install)
+		install(number, &action, NULL);
+}
+
+/* ---- the start ---- */
 
 /* The last part of the program's path, as the name of its trace. */
 static const char *short_name(const char *path)
 {
-	const char *name = path;
+	const char *name = plain_last_part(path);
 
-	for (; *path; path++)
-		if (*path == '/' && path[1])
-			name = path + 1;
 	return *name == '-' && name[1] ? name + 1 : name;
 }
 
@@ -206,7 +244,7 @@ static bool start(int argc, char **argv, char **environment)
 	life.control = control;
 	if (!control)
 		return false;
-	if (!follow_has_chosen(life.control->settings.follow, attach_is_first())) {
+	if (!gate_follows(life.control->settings.follow, attach_is_first())) {
 		/*
 		 * the control page stays mapped: the collector waits for processes that this one
 		 * may start
@@ -218,7 +256,7 @@ static bool start(int argc, char **argv, char **environment)
 		return false;
 	facts_tell_process(argc, argv);
 	arm();
-	toggle_install((int)life.control->settings.toggle_signal);
+	install_toggle((int)life.control->settings.toggle_signal);
 	return true;
 }
 
