@@ -10,29 +10,37 @@
 #include "base/cleanup.h"
 #include "base/invocation.h"
 #include "base/memory.h"
-#include "postproc/totals/selection.h"
-#include "postproc/findings/findings.h"
-#include "postproc/report/report.h"
 #include "overview_parts.h"
+#include "postproc/report/report.h"
+#include "postproc/totals/selection.h"
 #include "trace/bundle.h"
 
-#define FRAMES_MAX  6
-#define MISSING_MAX 3
+#define FRAMES_MAX    6
+#define MISSING_MAX   3
+#define PROCESSES_MAX 6
+#define CUT_MAX	      3
+#define UNTRACED_MAX  3
+#define UNCHOSEN_MAX  4
 
 /* ---- shared by the parts ---- */
 
-const char *overview_name(const struct summary_process *process)
+/* The last component of a path. */
+static const char *file_name(const char *path)
 {
-	const char *name = process->name && *process->name ? process->name : "program";
-	const char *slash = strrchr(name, '/');
+	const char *slash = strrchr(path, '/');
 
-	return slash && slash[1] ? slash + 1 : name;
+	return slash && slash[1] ? slash + 1 : path;
 }
 
-static void cut(struct line *line, size_t length)
+const char *overview_name(const struct summary_process *process)
 {
-	line->length = length;
-	line->text[length] = '\0';
+	return file_name(process->name && *process->name ? process->name : "program");
+}
+
+const char *overview_held(const struct overview *overview)
+{
+	return images_last(overview->summary)->end == SUMMARY_DETACHED ? "still held at detach"
+								       : "still held at exit";
 }
 
 void overview_frames(struct overview *overview, struct line *line, size_t indent, size_t height,
@@ -51,47 +59,71 @@ void overview_frames(struct overview *overview, struct line *line, size_t indent
 		after = line->length;
 		line_add(line, "%s", behind);
 		if (i >= site && line_height(&overview->screen, line, indent) > height) {
-			cut(line, before);
+			line_cut(line, before);
 			break;
 		}
-		cut(line, after);
+		line_cut(line, after);
 	}
 	line_add(line, "%s", behind);
 }
 
-/* ---- the first line ---- */
+static bool is_complete(const struct summary_process *process)
+{
+	return process->has_end && !process->is_damaged;
+}
 
-static bool all_complete(const struct summary *summary)
+static bool are_complete(const struct summary *summary)
 {
 	for (size_t i = 0; i < summary->processes.count; i++)
-		if (!overview_is_complete(&summary->processes.items[i]))
+		if (!is_complete(&summary->processes.items[i]))
 			return false;
 	return true;
 }
 
-/* Stands beside the numbers, as none of them includes the damaged part. */
-static void add_damaged(struct line *line, const struct summary *summary)
+/* Adds how a process ended. after_ns: when, 0: do not print it. */
+static void add_end(const struct summary *summary, struct line *line,
+		    const struct summary_process *process, uint64_t after_ns)
 {
-	if (summary->damaged && summary->processes.count > 1)
-		line_add(line, ", %s of %zu traces DAMAGED", COUNT(summary->damaged),
-			 summary->processes.count);
-	else if (summary->damaged)
-		line_add(line, ", DAMAGED");
+	const struct summary_process *next;
+	const char *signal;
+
+	switch (process->end) {
+	case SUMMARY_EXITED:
+		line_add(line, process->has_status ? "exit %d" : "exited", process->status);
+		break;
+	case SUMMARY_KILLED:
+		signal = process->has_status ? sigabbrev_np(process->status) : NULL;
+		line_add(line, signal ? "killed by SIG%s" : "killed", signal);
+		break;
+	case SUMMARY_EXEC:
+		next = images_next(summary, process);
+		if (next)
+			line_add(line, "ran %.20s", overview_name(next));
+		else if (process->became)
+			line_add(line, "ran %.20s%s", file_name(process->became),
+				 process->untraced ? " untraced" : "");
+		else
+			line_add(line, "ran a program not in these traces");
+		break;
+	case SUMMARY_LEFT:
+		line_add(line, "ran on when the collector was ended");
+		break;
+	case SUMMARY_DETACHED:
+		line_add(line, "detached, and runs on");
+		break;
+	case SUMMARY_UNKNOWN:
+		line_add(line, process->has_end	    ? "ended"
+			       : process->has_tails ? "no end recorded"
+						    : "end not known");
+		break;
+	}
+	if (after_ns)
+		line_add(line, " after %s", DURATION(after_ns));
+	if (process->end == SUMMARY_UNKNOWN && process->has_end)
+		line_add(line, ", nobody saw how");
 }
 
-static void add_lost(struct line *line, const struct summary *summary)
-{
-	if (!summary->lost) {
-		if (all_complete(summary))
-			line_add(line, ", 0 lost");
-		return;
-	}
-	line_add(line, ", %s LOST", COUNT(summary->lost));
-	for (size_t i = 0; i < summary->losses.count; i++)
-		line_add(line, "%s%s %s%s", i ? ", " : " (", summary->losses.items[i].reason,
-			 COUNT(summary->losses.items[i].count),
-			 i + 1 == summary->losses.count ? ")" : "");
-}
+/* ---- the first line ---- */
 
 static void add_counts(struct line *line, const struct summary *summary)
 {
@@ -105,105 +137,36 @@ static void add_counts(struct line *line, const struct summary *summary)
 	if (summary->threads)
 		line_add(line, "%s thread%s, ", COUNT(summary->threads), PLURAL(summary->threads));
 	line_add(line, "%s event%s", COUNT(summary->events), PLURAL(summary->events));
-	add_lost(line, summary);
-	add_damaged(line, summary);
+	if (summary->lost)
+		line_add(line, ", %s LOST", COUNT(summary->lost));
+	else if (are_complete(summary))
+		line_add(line, ", 0 lost");
+	for (size_t i = 0; summary->lost && i < summary->losses.count; i++)
+		line_add(line, "%s%s %s%s", i ? ", " : " (", summary->losses.items[i].reason,
+			 COUNT(summary->losses.items[i].count),
+			 i + 1 == summary->losses.count ? ")" : "");
+	/* Stands beside the numbers, as none of them includes the damaged part. */
+	if (summary->damaged && summary->processes.count > 1)
+		line_add(line, ", %s of %zu traces DAMAGED", COUNT(summary->damaged),
+			 summary->processes.count);
+	else if (summary->damaged)
+		line_add(line, ", DAMAGED");
 }
 
-static void print_verdict(struct overview *overview)
+static void print_headline(struct overview *overview)
 {
 	const struct summary *summary = overview->summary;
 	const struct summary_process *root = images_last(summary);
 	uint64_t begin_ns = summary->processes.items[0].start_ns;
-	struct line line, counts;
+	struct line line = { .length = 0 }, counts = { .length = 0 };
 
-	line_begin(&line);
 	line_add(&line, "holdtrace: %s (pid %" PRIu32 "), ", overview_name(root), root->pid);
-	overview_end(summary, &line, root, root->end_ns > begin_ns ? root->end_ns - begin_ns : 0);
-	line_begin(&counts);
+	add_end(summary, &line, root, root->end_ns > begin_ns ? root->end_ns - begin_ns : 0);
 	add_counts(&counts, summary);
 	if (line.length + 2 + counts.length > overview->screen.width)
 		screen_wrap(&overview->screen, &line, 2);
 	line_add(&line, "%s%s", line.length ? ": " : "  ", counts.text);
 	screen_wrap(&overview->screen, &line, 2);
-}
-
-/* ---- dropped events and missing names ---- */
-
-/* In how many events the module has a frame: that matters for every report. */
-static void add_share(struct line *line, double percent)
-{
-	if (percent > 0 && percent < 0.1)
-		line_add(line, " in less than 0.1 %% of the events;");
-	else
-		line_add(line, " in %.*f %% of the events;", percent < 10, percent);
-}
-
-static void print_module(struct overview *overview, const struct naming_missing *missing)
-{
-	const struct summary *summary = overview->summary;
-	struct line line;
-
-	line_begin(&line);
-	line_add(&line, "MISSING  %s", missing->module->path);
-	if (missing->text)
-		line_add(&line, " %s", missing->text);
-	line_add(&line, ": %s of %s frames without names;", COUNT(missing->unnamed),
-		 COUNT(missing->shown));
-	add_share(&line, touched_percent(&summary->touched, missing->module, summary->events));
-	if (*missing->build_id)
-		line_add(&line, " build-id %s;", missing->build_id);
-	if (missing->advice)
-		line_add(&line, " %s", missing->advice);
-	screen_wrap(&overview->screen, &line, 9);
-}
-
-/* Modules whose names can be obtained, the most useful first. */
-static void print_missing(struct overview *overview)
-{
-	struct naming_missing missing[MISSING_MAX];
-	size_t most = overview_limit(overview, MISSING_MAX);
-	size_t count = naming_missing(overview->naming, missing, most);
-
-	for (size_t i = 0; i < count && i < most && !missing[i].is_exhausted; i++)
-		print_module(overview, &missing[i]);
-}
-
-/* Whether a ring was full: only then does waiting for the collector help. */
-static bool was_full(const struct summary *summary)
-{
-	for (size_t i = 0; i < summary->losses.count; i++)
-		if (!strcmp(summary->losses.items[i].reason, "full"))
-			return true;
-	return false;
-}
-
-static void print_lost(struct overview *overview)
-{
-	struct line line;
-
-	if (!overview->summary->lost)
-		return;
-	line_begin(&line);
-	line_add(&line,
-		 "LOST  events are missing, so what seems to be held may have been given back: %s",
-		 was_full(overview->summary) ? "record again with --patience=forever"
-					     : "report info says why");
-	screen_wrap(&overview->screen, &line, 6);
-}
-
-/* Events that came after the low watermark had passed them. */
-static void print_late(struct overview *overview)
-{
-	struct line line;
-
-	if (!overview->summary->late)
-		return;
-	line_begin(&line);
-	line_add(&line,
-		 "LATE  %s event%s came after later ones had been written: what was given back and "
-		 "taken again meanwhile may be told in the wrong order",
-		 COUNT(overview->summary->late), PLURAL(overview->summary->late));
-	screen_wrap(&overview->screen, &line, 6);
 }
 
 static bool has_filters(const struct overview *overview)
@@ -213,69 +176,431 @@ static bool has_filters(const struct overview *overview)
 
 static void print_selection(struct overview *overview)
 {
-	struct line line;
+	struct line line = { .length = 0 };
 
 	if (!has_filters(overview))
 		return;
-	line_begin(&line);
 	line_add(&line, "  only  ");
 	line_add_selection(&line, overview->summary->selection);
 	screen_wrap(&overview->screen, &line, 8);
 }
 
-/* Precedes the first number, as no number includes the damaged part. */
-static void print_damage(struct overview *overview)
-{
-	const struct summary *summary = overview->summary;
-	struct line line;
-
-	if (!summary->damaged)
-		return;
-	line_begin(&line);
-	line_add(&line, "DAMAGED  a part of %s could not be read, and is in no number here",
-		 summary->processes.count > 1 ? "the traces" : "the trace");
-	screen_wrap(&overview->screen, &line, 9);
-}
-
-/* Which part of the program's life was recorded, if its end was. */
-static const char *recorded_part(const struct summary *summary)
-{
-	for (size_t i = 0; i < summary->processes.count; i++)
-		if (summary->processes.items[i].is_attached)
-			return "was recorded from when it was attached to";
-	return "was traced from its start to its end";
-}
-
-static bool was_paused(const struct summary *summary)
-{
-	for (size_t i = 0; i < summary->processes.count; i++)
-		if (summary->processes.items[i].pauses)
-			return true;
-	return false;
-}
-
 static void print_nothing(struct overview *overview)
 {
-	struct line line;
+	const struct summary *summary = overview->summary;
+	bool was_paused = false, is_attached = false;
+	const char *text;
 
-	line_begin(&line);
+	for (size_t i = 0; i < summary->processes.count; i++) {
+		was_paused |= summary->processes.items[i].pauses != 0;
+		is_attached |= summary->processes.items[i].is_attached;
+	}
 	if (has_filters(overview))
-		line_add(&line, "The filters left nothing over.");
-	else if (overview->summary->sample)
-		line_add(&line, "No events: memory was recorded by samples, and no block was one.");
-	else if (was_paused(overview->summary))
-		line_add(&line, "No events: recording was off (--start=off, holdtrace ctl stop) "
-				"while it called something; `holdtrace ctl PID start` begins it.");
-	else if (all_complete(overview->summary))
-		line_add(&line,
-			 "No events, though it %s: it called nothing that holdtrace hooks, or not "
-			 "through the C library, or --events left nothing over.",
-			 recorded_part(overview->summary));
+		text = "The filters left nothing over.";
+	else if (summary->sample)
+		text = "No events: memory was recorded by samples, and no block was one.";
+	else if (was_paused)
+		text = "No events: recording was off (--start=off, holdtrace ctl stop) while it "
+		       "called something; `holdtrace ctl PID start` begins it.";
+	else if (!are_complete(summary))
+		text = "No events, and no word of an end: recording never began, or was cut off "
+		       "before the first one was written.";
+	else if (is_attached)
+		text = "No events, though it was recorded from when it was attached to: it called "
+		       "nothing that holdtrace hooks, or not through the C library, or --events "
+		       "left nothing over.";
 	else
-		line_add(&line,
-			 "No events, and no word of an end: recording never began, or was cut "
-			 "off before the first one was written.");
+		text = "No events, though it was traced from its start to its end: it called "
+		       "nothing that holdtrace hooks, or not through the C library, or --events "
+		       "left nothing over.";
+	screen_say(&overview->screen, 2, "%s", text);
+}
+
+/* ---- processes ---- */
+
+static void print_process(struct overview *overview, const struct summary_process *process)
+{
+	bool is_over = process->end == SUMMARY_EXEC;
+	uint64_t fds = process->held[RESOURCE_FD];
+	struct line line = { .length = 0 };
+
+	line_add(&line, "  %-7" PRIu32 " %.20s, ", process->pid, overview_name(process));
+	add_end(overview->summary, &line, process, 0);
+	line_add(&line, ": %s event%s", COUNT(process->events), PLURAL(process->events));
+	if (process->lost)
+		line_add(&line, ", %s LOST", COUNT(process->lost));
+	if (process->peak_bytes != process->held_bytes)
+		line_add(&line, ", peak %s", BYTES(process->peak_bytes));
+	if (process->held_bytes)
+		line_add(&line, ", %s %s",
+			 is_over			  ? "dropped"
+			 : process->end == SUMMARY_KILLED ? "held"
+							  : "holds",
+			 BYTES(process->held_bytes));
+	if (fds && !is_over)
+		line_add(&line, ", %s fd%s", COUNT(fds), PLURAL(fds));
+	screen_wrap(&overview->screen, &line, OVERVIEW_COLUMN);
+}
+
+static void print_processes(struct overview *overview)
+{
+	const struct summary *summary = overview->summary;
+	size_t count = summary->processes.count, room = overview_limit(overview, PROCESSES_MAX);
+	cleanup_free bool *is_chosen = memory_zalloc(count, sizeof(*is_chosen));
+	struct line line = { .length = 0 };
+
+	/* the headline describes a single process */
+	if (count < 2)
+		return;
+	room += room == 1;
+	images_choose(summary, room, is_chosen);
+	line_add(&line, count != summary->pids ? "programs" : "processes");
+	if (room < count)
+		line_add(&line, " (%zu of %s)", room, COUNT(count));
+	screen_add(&overview->screen, &line);
+	for (size_t i = 0; i < count; i++)
+		if (is_chosen[i])
+			print_process(overview, &summary->processes.items[i]);
+}
+
+/* ---- what the numbers lack ---- */
+
+static void print_left_out(struct overview *overview)
+{
+	struct suppress_sums sums;
+	struct line line = { .length = 0 };
+
+	suppress_sum(&overview->suppress, overview->naming, overview->summary, &sums);
+	overview->has_no_leaks = sums.is_all;
+	if (!sums.sites)
+		return;
+	line_add(&line, "suppressed in report leaks: %s site%s", COUNT(sums.sites),
+		 PLURAL(sums.sites));
+	if (sums.bytes)
+		line_add(&line, " with %s", BYTES(sums.bytes));
+	line_add(&line, " (--suppress=none shows %s)", sums.sites == 1 ? "it" : "them");
 	screen_wrap(&overview->screen, &line, 2);
+}
+
+static void print_lost(struct overview *overview)
+{
+	const struct summary *summary = overview->summary;
+	bool was_full = false;
+
+	/* Waiting for the collector helps only if a ring was full. */
+	for (size_t i = 0; i < summary->losses.count; i++)
+		was_full |= !strcmp(summary->losses.items[i].reason, "full");
+	if (summary->lost)
+		screen_say(&overview->screen, 6,
+			   "LOST  events are missing, so what seems to be held may have been given "
+			   "back: %s",
+			   was_full ? "record again with --patience=forever"
+				    : "report info says why");
+	if (summary->late)
+		screen_say(&overview->screen, 6,
+			   "LATE  %s event%s came after later ones had been written: what was "
+			   "given back and taken again meanwhile may be told in the wrong order",
+			   COUNT(summary->late), PLURAL(summary->late));
+}
+
+/* Allocators whose calls are not recorded. */
+static void print_allocators(struct overview *overview)
+{
+	const struct summary *summary = overview->summary;
+	const struct summary_process *process = summary->processes.items;
+	struct line line = { .length = 0 };
+
+	if (summary->allocators) {
+		while (!process->allocator)
+			process++;
+		line_add(&line,
+			 "UNSEEN  memory of %s: it uses the malloc of %s, which is not recorded: "
+			 "nothing here counts its blocks",
+			 overview_name(process), process->allocator);
+		if (summary->allocators > 1)
+			line_add(&line, "; %s processes do so", COUNT(summary->allocators));
+		screen_wrap(&overview->screen, &line, 8);
+	}
+	if (summary->inner.name)
+		screen_say(&overview->screen, 8,
+			   "UNSEEN  memory of %s%s%s: it is called by names of its own, and not "
+			   "recorded: nothing here counts its blocks",
+			   summary->inner.name, summary->inner.module ? " in " : "",
+			   summary->inner.module ? summary->inner.module : "");
+	else if (summary->inner.bytes)
+		screen_say(&overview->screen, 8,
+			   "UNSEEN  blocks in %s that %s maps by itself: if it allocates them "
+			   "there, nothing here counts them",
+			   BYTES(summary->inner.bytes),
+			   summary->inner.mapper ? summary->inner.mapper : "the program");
+}
+
+/* Modules whose acquisitions and releases are not recorded. */
+static void print_modules(struct overview *overview)
+{
+	const struct summary *summary = overview->summary;
+	const struct summary_process *process = summary->processes.items;
+	size_t count = summary->bypasses.count;
+	struct line line = { .length = 0 };
+
+	if (count) {
+		line_add(&line, "UNSEEN  calls of %s", file_name(summary->bypasses.items[0].path));
+		if (count > 1)
+			line_add(&line, " and %s more module%s", COUNT(count - 1),
+				 PLURAL(count - 1));
+		line_add(&line,
+			 " (dlopen with RTLD_DEEPBIND?): what %s gained is not counted here, what "
+			 "%s gave back seems to be held",
+			 count > 1 ? "they" : "it", count > 1 ? "they" : "it");
+		screen_wrap(&overview->screen, &line, 8);
+	}
+	if (!summary->namespaces)
+		return;
+	while (!process->has_namespace)
+		process++;
+	line_add(&line,
+		 "UNSEEN  calls of libraries that %s loaded into another link namespace (dlmopen): "
+		 "nothing of them is counted here",
+		 overview_name(process));
+	if (summary->namespaces > 1)
+		line_add(&line, "; %s processes did so", COUNT(summary->namespaces));
+	screen_wrap(&overview->screen, &line, 8);
+}
+
+static void print_doubts(struct overview *overview)
+{
+	const struct summary *summary = overview->summary;
+	char text[COVERAGE_TEXT_SIZE];
+
+	print_allocators(overview);
+	print_modules(overview);
+	/* Without this line, a screen without waits would look as if no thread had waited. */
+	if (coverage_is_low(&summary->blocked_time))
+		screen_say(&overview->screen, 8, "UNSEEN  waits: %s",
+			   coverage_say(&summary->blocked_time, text));
+	if (summary->pauses)
+		screen_say(&overview->screen, 8,
+			   "PAUSED  nothing was recorded for %s (%s pause%s): what was given back "
+			   "then seems to be held",
+			   DURATION(summary->pause_ns), COUNT(summary->pauses),
+			   PLURAL(summary->pauses));
+	if (summary->sample)
+		screen_say(&overview->screen, 9,
+			   "SAMPLED  memory, once in %s that are asked for: its numbers are "
+			   "estimates, +- says how good 95 of 100 are; temporary blocks, double "
+			   "frees and frees of what was not allocated are not known",
+			   BYTES(summary->sample));
+}
+
+static void print_one_untraced(struct overview *overview, const char *program, uint64_t times,
+			       const char *reason)
+{
+	struct line line = { .length = 0 };
+
+	line_add(&line, "UNTRACED  %s ran untraced", program);
+	if (times > 1)
+		line_add(&line, " %s times", COUNT(times));
+	line_add(&line, ": %s", reason);
+	screen_wrap(&overview->screen, &line, 10);
+}
+
+static void print_untraced(struct overview *overview)
+{
+	const struct summary *summary = overview->summary;
+	const struct summary_spawned *spawned = summary->spawned.items;
+	size_t max = overview_limit(overview, UNTRACED_MAX), shown = 0;
+
+	for (size_t i = 0; i < summary->processes.count && shown < max; i++) {
+		const struct summary_process *process = &summary->processes.items[i];
+		uint64_t times = images_untraced(summary, i);
+
+		if (times)
+			print_one_untraced(overview,
+					   process->became ? process->became : "a program", times,
+					   process->untraced);
+		shown += times != 0;
+	}
+	shown = 0;
+	for (size_t i = 0; i < summary->spawned.count && shown < max; i++) {
+		uint64_t times = 0;
+		size_t first = 0;
+
+		while (strcmp(spawned[first].path, spawned[i].path) != 0)
+			first++;
+		if (first < i)
+			continue;
+		for (size_t k = i; k < summary->spawned.count; k++)
+			times += !strcmp(spawned[i].path, spawned[k].path);
+		shown++;
+		print_one_untraced(overview, spawned[i].path, times, UNTRACED_CHILD);
+	}
+}
+
+/* Adds what the process had before it was attached to. */
+static void add_had(struct line *line, const struct summary_process *process)
+{
+	struct before_sum mappings = before_mappings(process->had);
+	struct before_sum heap = before_heap(process->had);
+
+	line_add(line, "%s thread%s%s", COUNT(process->had_threads), PLURAL(process->had_threads),
+		 mappings.ranges || heap.bytes ? ", " : " and ");
+	line_add(line, "%s in memory", BYTES(process->had_bytes));
+	if (mappings.ranges)
+		line_add(line, "%s%s mapping%s of %s", heap.bytes ? ", " : " and ",
+			 COUNT(mappings.ranges), PLURAL(mappings.ranges), BYTES(mappings.bytes));
+	if (heap.bytes)
+		line_add(line, " and a heap of %s", BYTES(heap.bytes));
+}
+
+/*
+ * Adds how much of that was released since: memory and others are of all processes, mappings of
+ * this one.
+ */
+static void add_released(struct line *line, const struct summary_process *process, uint64_t memory,
+			 uint64_t others)
+{
+	struct before_sum mappings = before_mappings(process->had);
+	const char *between = "; of that it gave back ";
+
+	if (memory) {
+		line_add(line, "%s%s block%s of memory", between, COUNT(memory), PLURAL(memory));
+		between = process->unmapped && others ? ", " : " and ";
+	}
+	if (process->unmapped) {
+		line_add(line, "%s%s mapping%s (%s)", between, COUNT(process->unmapped),
+			 PLURAL(process->unmapped), BYTES(mappings.lost));
+		between = " and ";
+	}
+	if (others)
+		line_add(line, "%s%s other%s", between, COUNT(others), PLURAL(others));
+}
+
+static void print_attached(struct overview *overview)
+{
+	const struct summary *summary = overview->summary;
+	uint64_t memory = summary->earlier_blocks, others = summary->earlier_others;
+
+	for (size_t i = 0; i < summary->processes.count; i++) {
+		const struct summary_process *process = &summary->processes.items[i];
+		struct line line = { .length = 0 };
+
+		if (!process->is_attached)
+			continue;
+		line_add(&line, "ATTACHED  %s (pid %" PRIu32 ") had run for %s, with ",
+			 overview_name(process), process->pid, DURATION(process->had_ns));
+		add_had(&line, process);
+		line_add(&line, ": what it held then is in no list");
+		add_released(&line, process, memory, others);
+		memory = others = 0;
+		screen_wrap(&overview->screen, &line, 10);
+	}
+}
+
+/* The part that a flight recorder dropped. */
+static void print_kept(struct overview *overview)
+{
+	const struct summary *summary = overview->summary;
+	uint64_t gone = 0;
+
+	for (size_t i = 0; i < summary->processes.count; i++) {
+		const struct summary_process *process = &summary->processes.items[i];
+
+		if (process->gone > gone)
+			gone = process->gone;
+		if (process->cut_calls)
+			screen_say(&overview->screen, 10,
+				   "KEPT      %s (pid %" PRIu32 ") is here from %s on, with what "
+				   "it held then; %s event%s before that are left out (--keep)",
+				   overview_name(process), process->pid,
+				   DURATION(process->kept_ns > process->start_ns
+						    ? process->kept_ns - process->start_ns
+						    : 0),
+				   COUNT(process->cut_calls), PLURAL(process->cut_calls));
+	}
+	if (gone)
+		screen_say(&overview->screen, 10,
+			   "KEPT      %s program%s that ended before %s left out (--keep)",
+			   COUNT(gone), PLURAL(gone), gone == 1 ? "is" : "are");
+}
+
+/* Processes that --follow did not choose. */
+static void print_unchosen(struct overview *overview)
+{
+	const struct summary *summary = overview->summary;
+	uint64_t sum = summary->left_out.sum;
+	struct line line = { .length = 0 };
+
+	if (!sum)
+		return;
+	line_add(&line, "LEFT OUT  %s process%s by --follow%s%s:", COUNT(sum), sum == 1 ? "" : "es",
+		 summary->follow ? "=" : "", summary->follow ? summary->follow : "");
+	for (size_t i = 0; i < summary->left_out.count; i++) {
+		const struct summary_left_out *program = &summary->left_out.items[i];
+
+		if (i == UNCHOSEN_MAX) {
+			line_add(&line, " and others");
+			break;
+		}
+		line_add(&line, "%s %s", i ? "," : "", program->program);
+		if (program->count > 1)
+			line_add(&line, " (%sx)", COUNT(program->count));
+	}
+	screen_wrap(&overview->screen, &line, 10);
+}
+
+static void print_incomplete(struct overview *overview)
+{
+	const struct summary *summary = overview->summary;
+	size_t count = 0, max = overview_limit(overview, CUT_MAX);
+
+	for (size_t i = 0; i < summary->processes.count && count < max; i++) {
+		const struct summary_process *process = &summary->processes.items[i];
+		struct line line = { .length = 0 };
+
+		if (is_complete(process) || (!process->has_tails && !process->is_damaged))
+			continue;
+		count++;
+		line_add(&line, "INCOMPLETE  %s (pid %" PRIu32 "): ", overview_name(process),
+			 process->pid);
+		if (process->is_damaged)
+			line_add(&line, "the trace is damaged (%s), what is good was used",
+				 process->damage ? process->damage : "?");
+		else
+			line_add(&line, "the trace has no end: the recording was cut off, or it "
+					"still goes on; what is held may have been given back");
+		screen_wrap(&overview->screen, &line, 12);
+	}
+}
+
+/* Modules whose names can be obtained, the most useful first. */
+static void print_missing(struct overview *overview)
+{
+	const struct summary *summary = overview->summary;
+	struct naming_missing missing[MISSING_MAX];
+	size_t most = overview_limit(overview, MISSING_MAX);
+	size_t count = naming_missing(overview->naming, missing, most);
+
+	for (size_t i = 0; i < count && i < most && !missing[i].is_exhausted; i++) {
+		/* In how many events the module has a frame: that matters for every report. */
+		double percent =
+			touched_percent(&summary->touched, missing[i].module, summary->events);
+		struct line line = { .length = 0 };
+
+		line_add(&line, "MISSING  %s", missing[i].module->path);
+		if (missing[i].text)
+			line_add(&line, " %s", missing[i].text);
+		line_add(&line, ": %s of %s frames without names;", COUNT(missing[i].unnamed),
+			 COUNT(missing[i].shown));
+		if (percent > 0 && percent < 0.1)
+			line_add(&line, " in less than 0.1 %% of the events;");
+		else
+			line_add(&line, " in %.*f %% of the events;", percent < 10, percent);
+		if (*missing[i].build_id)
+			line_add(&line, " build-id %s;", missing[i].build_id);
+		if (missing[i].advice)
+			line_add(&line, " %s", missing[i].advice);
+		screen_wrap(&overview->screen, &line, 9);
+	}
 }
 
 /* ---- the last lines ---- */
@@ -284,15 +609,13 @@ static void print_nothing(struct overview *overview)
 static void add_report(struct line *line, const char *what)
 {
 	const char *own = program_invocation_name, *end = strstr(own, "-postproc");
-	bool is_ours = invocation_is_launcher() || (end && !end[strlen("-postproc")]);
+	bool is_postproc = end && !end[strlen("-postproc")];
 	char word[SCREEN_LINE_MAX];
 
-	if (end && !end[strlen("-postproc")])
-		snprintf(word, sizeof(word), "%.*s", (int)(end - own), own);
-	else
-		snprintf(word, sizeof(word), "%s", own);
+	snprintf(word, sizeof(word), "%.*s", is_postproc ? (int)(end - own) : -1, own);
 	line_add_word(line, word);
-	line_add(line, is_ours ? " report %s" : " --report=%s", what);
+	line_add(line, invocation_is_launcher() || is_postproc ? " report %s" : " --report=%s",
+		 what);
 }
 
 /* The length of the file's part of a trace's path: streams of a bundle have a number after it. */
@@ -304,20 +627,24 @@ static size_t file_length(const char *path)
 									       : strlen(path);
 }
 
-/* Counts files; streams of a file are adjacent. */
+/* The path of a process's file, of that length; NULL: the file of the process before. */
+static const char *file_of(const struct summary *summary, size_t index, size_t *length)
+{
+	const char *path = summary->processes.items[index].path;
+	const char *before = index ? summary->processes.items[index - 1].path : NULL;
+
+	*length = file_length(path);
+	return before && file_length(before) == *length && !strncmp(before, path, *length) ? NULL
+											   : path;
+}
+
+/* Streams of a file are adjacent. */
 static size_t count_files(const struct summary *summary)
 {
-	const char *before = "";
-	size_t count = 0, length = 0;
+	size_t count = 0, length;
 
-	for (size_t i = 0; i < summary->processes.count; i++) {
-		const char *path = summary->processes.items[i].path;
-		size_t size = file_length(path);
-
-		count += size != length || strncmp(path, before, size) != 0;
-		before = path;
-		length = size;
-	}
+	for (size_t i = 0; i < summary->processes.count; i++)
+		count += file_of(summary, i, &length) != NULL;
 	return count;
 }
 
@@ -342,9 +669,8 @@ static size_t common_directory(const struct summary *summary)
 static void add_file(struct overview *overview, struct line *line, const char *path, size_t length)
 {
 	cleanup_free char *name = memory_text_part(path, length);
-	struct line file;
+	struct line file = { .length = 0 };
 
-	line_begin(&file);
 	line_add_word(&file, name);
 	if (line->length + 1 + file.length > overview->screen.width) {
 		line_add(line, " \\");
@@ -363,40 +689,23 @@ static void add_file(struct overview *overview, struct line *line, const char *p
 static void print_next(struct overview *overview, const char *path)
 {
 	const struct summary *summary = overview->summary;
-	size_t directory =
-		overview->is_newest && count_files(summary) > 1 ? common_directory(summary) : 0;
-	const char *before = "";
-	struct line line;
+	bool has_several = overview->is_newest && count_files(summary) > 1;
+	size_t directory = has_several ? common_directory(summary) : 0, length;
+	struct line line = { .length = 0 };
 
-	line_begin(&line);
 	line_add(&line, "next:  ");
 	add_report(&line, findings_report(summary, &overview->leaks));
-	if (!overview->is_newest || count_files(summary) == 1)
+	if (!has_several)
 		add_file(overview, &line, path, strlen(path));
 	else if (directory)
 		add_file(overview, &line, summary->processes.items[0].path, directory);
-	else
-		for (size_t i = 0; i < summary->processes.count; i++) {
-			const char *own = summary->processes.items[i].path;
-			size_t length = file_length(own);
+	for (size_t i = 0; has_several && !directory && i < summary->processes.count; i++) {
+		const char *file = file_of(summary, i, &length);
 
-			if (length != file_length(before) || strncmp(own, before, length) != 0)
-				add_file(overview, &line, own, length);
-			before = own;
-		}
+		if (file)
+			add_file(overview, &line, file, length);
+	}
 	screen_add(&overview->screen, &line);
-}
-
-static void print_trace(struct overview *overview, const char *path)
-{
-	const struct summary *summary = overview->summary;
-	struct line line;
-
-	line_begin(&line);
-	line_add(&line, "trace: %s", path);
-	if (count_files(summary) > 1)
-		line_add(&line, " and %zu more", count_files(summary) - 1);
-	screen_wrap(&overview->screen, &line, 7);
 }
 
 static void print_traces(struct overview *overview)
@@ -406,12 +715,16 @@ static void print_traces(struct overview *overview)
 	bool has_held = summary->sites.count != 0 && process;
 	const char *of = has_held ? process->path : images_last(summary)->path;
 	cleanup_free char *path = of ? memory_text_part(of, file_length(of)) : NULL;
+	struct line line = { .length = 0 };
 
 	if (!path || !*path)
 		return;
 	if (summary->events)
 		print_next(overview, path);
-	print_trace(overview, path);
+	line_add(&line, "trace: %s", path);
+	if (count_files(summary) > 1)
+		line_add(&line, " and %zu more", count_files(summary) - 1);
+	screen_wrap(&overview->screen, &line, 7);
 }
 
 /* ---- all of it ---- */
@@ -419,35 +732,38 @@ static void print_traces(struct overview *overview)
 /* Lines below the sites are made before them, so that sites get the remaining room. */
 static void compose(struct overview *overview)
 {
+	const struct summary *summary = overview->summary;
 	struct screen top, bottom;
 	size_t used;
 
-	print_verdict(overview);
+	print_headline(overview);
 	print_selection(overview);
-	print_damage(overview);
-	if (!overview->summary->events)
+	/* Precedes the first number, as no number includes the damaged part. */
+	if (summary->damaged)
+		screen_say(&overview->screen, 9,
+			   "DAMAGED  a part of %s could not be read, and is in no number here",
+			   summary->processes.count > 1 ? "the traces" : "the trace");
+	if (!summary->events)
 		print_nothing(overview);
-	if (overview->summary->deadlocked)
+	if (summary->deadlocked)
 		overview_blocked(overview);
-	if (overview->summary->events)
+	if (summary->events)
 		overview_table(overview);
-	if (!overview->summary->deadlocked)
+	if (!summary->deadlocked)
 		overview_blocked(overview);
 	overview_waits(overview);
 	overview_unusual(overview);
 	top = overview->screen;
 	overview->screen = (struct screen){ .width = overview->screen.width };
-	overview_processes(overview);
-	overview_left_out(overview);
+	print_processes(overview);
+	print_left_out(overview);
 	print_lost(overview);
-	print_late(overview);
-	overview_doubts(overview);
-	overview_untraced(overview);
-	overview_spawned(overview);
-	overview_attached(overview);
-	overview_kept(overview);
-	overview_unchosen(overview);
-	overview_cut(overview);
+	print_doubts(overview);
+	print_untraced(overview);
+	print_attached(overview);
+	print_kept(overview);
+	print_unchosen(overview);
+	print_incomplete(overview);
 	bottom = overview->screen;
 	overview->screen = top;
 	/* The last two lines, and two that print_missing() may add after the sites are named. */

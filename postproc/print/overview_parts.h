@@ -49,7 +49,7 @@ static inline size_t overview_limit(const struct overview *overview, size_t most
 	return most >> overview->tight ? most >> overview->tight : 1;
 }
 
-/* overview.c */
+/* ---- overview.c ---- */
 
 /* The heading of live objects: at exit, or at detach. */
 const char *overview_held(const struct overview *overview);
@@ -64,39 +64,19 @@ const char *overview_name(const struct summary_process *process);
 void overview_frames(struct overview *overview, struct line *line, size_t indent, size_t height,
 		     const struct trace_node *backtrace, uint64_t sites, const char *behind);
 
-/* overview_table.c: a row for each class: acquired, peak and live objects */
+/* ---- overview_live.c ---- */
+
+/* Prints a row for each class: acquired, peak and live objects. */
 void overview_table(struct overview *overview);
 
-/* overview_waits.c: how long calls waited, and the calls that still wait */
-void overview_waits(struct overview *overview);
-void overview_blocked(struct overview *overview);
-
-/* overview_unusual.c: findings that no sum shows */
-void overview_unusual(struct overview *overview);
-
-/* overview_sites.c: as many call sites with live objects as fit into room lines, at least one */
+/* Prints as many call sites with live objects as fit into room lines, at least one. */
 void overview_sites(struct overview *overview, size_t room);
 
-/* overview_left_out.c: how many live objects report leaks suppresses */
-void overview_left_out(struct overview *overview);
-bool overview_is_left_out(struct overview *overview, const struct summary_site *site);
+/* ---- overview_waits.c ---- */
 
-/*
- * overview_processes.c: how a process ended, the processes that matter, and what their traces lack.
- * after_ns: when it ended, 0: do not print it.
- */
-void overview_end(const struct summary *summary, struct line *line,
-		  const struct summary_process *process, uint64_t after_ns);
-bool overview_is_complete(const struct summary_process *process);
-void overview_processes(struct overview *overview);
-void overview_untraced(struct overview *overview);
-void overview_spawned(struct overview *overview);
-void overview_attached(struct overview *overview);
-void overview_kept(struct overview *overview);
-void overview_unchosen(struct overview *overview);
-void overview_cut(struct overview *overview);
-
-/* overview_doubts.c: calls that were not recorded, and how reliable the numbers are */
-void overview_doubts(struct overview *overview);
+/* Prints how long calls waited; the calls that still wait; and findings that no sum shows. */
+void overview_waits(struct overview *overview);
+void overview_blocked(struct overview *overview);
+void overview_unusual(struct overview *overview);
 
 #endif

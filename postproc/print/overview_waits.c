@@ -1,94 +1,85 @@
 /* SPDX-License-Identifier: MIT */
+/* Waits, calls that still wait, and findings that the sums of the screen do not show. */
 #include "overview_parts.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
 #include "hook_table.h"
 #include "postproc/findings/findings.h"
 
 #define BLOCKED_MAX 4
+#define PLACES	    3 /* call sites shown for a finding */
+
+/* Adds a line of text and the frames of a backtrace. */
+static void print_frames(struct overview *overview, size_t column, size_t indent, size_t height,
+			 const char *text, const struct trace_node *backtrace)
+{
+	struct line line = { .length = 0 };
+
+	line_to(&line, column);
+	line_add(&line, "%s", text);
+	overview_frames(overview, &line, indent, height, backtrace, 1, "");
+	screen_wrap(&overview->screen, &line, indent);
+}
 
 /* ---- waits ---- */
 
-/* Names of the classes that calls wait for most; the others have no row. */
-static const char *waiting_words(enum resource resource)
-{
-	static const char *const words[RESOURCE_COUNT] = {
-		[RESOURCE_LOCK] = "locks",	     [RESOURCE_SEMAPHORE] = "semaphores",
-		[RESOURCE_CONDITION] = "conditions", [RESOURCE_THREAD] = "joins",
-		[RESOURCE_BARRIER] = "barriers",     [RESOURCE_SEMSET] = "semsets",
-	};
-
-	return words[resource] ? words[resource] : "others";
-}
+/* Classes that calls wait for, with their names here. */
+static const struct {
+	enum resource resource;
+	const char *name;
+} waited[] = {
+	{ RESOURCE_LOCK, "locks" },	  { RESOURCE_SEMAPHORE, "semaphores" },
+	{ RESOURCE_SEMSET, "semsets" },	  { RESOURCE_CONDITION, "conditions" },
+	{ RESOURCE_BARRIER, "barriers" }, { RESOURCE_THREAD, "joins" },
+};
 
 static void print_longest(struct overview *overview, const struct summary_class *class)
 {
-	struct line line;
+	const size_t column = OVERVIEW_COLUMN;
 
 	if (!class->hot.waiter)
 		return;
-	line_begin(&line);
-	line_to(&line, OVERVIEW_COLUMN);
-	line_add(&line, "longest: ");
-	overview_frames(overview, &line, OVERVIEW_COLUMN + 2, 1, class->hot.waiter, 1, "");
-	screen_wrap(&overview->screen, &line, OVERVIEW_COLUMN + 2);
+	print_frames(overview, column, column + 2, 1, "longest: ", class->hot.waiter);
 	if (!class->hot.other)
 		return;
-	line_to(&line, OVERVIEW_COLUMN);
-	line_add(&line, class->known == RESOURCE_LOCK ? "held by: " : "woken by: ");
-	overview_frames(overview, &line, OVERVIEW_COLUMN + 2, 1, class->hot.other, 1, "");
-	screen_wrap(&overview->screen, &line, OVERVIEW_COLUMN + 2);
-	if (class->known != RESOURCE_SEMAPHORE || class->hot.first == class->hot.other)
-		return;
-	line_to(&line, OVERVIEW_COLUMN);
-	line_add(&line, "the last of a row that began at: ");
-	overview_frames(overview, &line, OVERVIEW_COLUMN + 2, 1, class->hot.first, 1, "");
-	screen_wrap(&overview->screen, &line, OVERVIEW_COLUMN + 2);
-}
-
-static void print_wait(struct overview *overview, const struct summary_class *class)
-{
-	uint64_t threshold = waits_threshold(&class->waits);
-	const struct waits_times *times = &class->waits.times;
-	uint64_t waits = waits_count(times, threshold);
-	struct line line;
-
-	line_begin(&line);
-	line_add(&line, "  %s", waiting_words(class->known));
-	line_to(&line, OVERVIEW_COLUMN);
-	line_add(&line, "%s of %s waited %s in all, longest %s", COUNT(waits),
-		 COUNT(class->waits.calls), DURATION(waits_ns(times, threshold)),
-		 DURATION(times->longest_ns));
-	if (threshold)
-		line_add(&line, " (counting waits over %s)", DURATION(threshold));
-	screen_wrap(&overview->screen, &line, OVERVIEW_COLUMN);
-	/* Long waits of joins and barriers are normal. */
-	if ((class->known == RESOURCE_LOCK || class->known == RESOURCE_SEMAPHORE ||
-	     class->known == RESOURCE_CONDITION) &&
-	    overview->tight < OVERVIEW_TIGHTEST &&
-	    findings_waits_long(overview->summary, waits_ns(times, threshold)))
-		print_longest(overview, class);
+	print_frames(overview, column, column + 2, 1,
+		     class->known == RESOURCE_LOCK ? "held by: " : "woken by: ", class->hot.other);
+	if (class->known == RESOURCE_SEMAPHORE && class->hot.first != class->hot.other)
+		print_frames(overview, column, column + 2, 1,
+			     "the last of a row that began at: ", class->hot.first);
 }
 
 void overview_waits(struct overview *overview)
 {
-	static const enum resource order[] = { RESOURCE_LOCK,	 RESOURCE_SEMAPHORE,
-					       RESOURCE_SEMSET,	 RESOURCE_CONDITION,
-					       RESOURCE_BARRIER, RESOURCE_THREAD };
 	size_t title = overview->screen.count;
-	struct line line;
 
-	line_begin(&line);
-	line_add(&line, "waits");
-	for (size_t i = 0; i < sizeof(order) / sizeof(*order); i++) {
-		const struct summary_class *class = summary_class_of(overview->summary, order[i]);
+	for (size_t i = 0; i < sizeof(waited) / sizeof(*waited); i++) {
+		const struct summary_class *class =
+			summary_class_of(overview->summary, waited[i].resource);
+		const struct waits_times *times = class ? &class->waits.times : NULL;
+		uint64_t threshold = class ? waits_threshold(&class->waits) : 0;
+		struct line line = { .length = 0 };
 
-		if (!class || !waits_count(&class->waits.times, waits_threshold(&class->waits)))
+		if (!class || !waits_count(times, threshold))
 			continue;
 		if (overview->screen.count == title)
-			screen_add(&overview->screen, &line);
-		print_wait(overview, class);
+			screen_say(&overview->screen, 0, "waits");
+		line_add(&line, "  %s", waited[i].name);
+		line_to(&line, OVERVIEW_COLUMN);
+		line_add(&line, "%s of %s waited %s in all, longest %s",
+			 COUNT(waits_count(times, threshold)), COUNT(class->waits.calls),
+			 DURATION(waits_ns(times, threshold)), DURATION(times->longest_ns));
+		if (threshold)
+			line_add(&line, " (counting waits over %s)", DURATION(threshold));
+		screen_wrap(&overview->screen, &line, OVERVIEW_COLUMN);
+		/* Long waits of joins and barriers are normal. */
+		if ((class->known == RESOURCE_LOCK || class->known == RESOURCE_SEMAPHORE ||
+		     class->known == RESOURCE_CONDITION) &&
+		    overview->tight < OVERVIEW_TIGHTEST &&
+		    findings_waits_long(overview->summary, waits_ns(times, threshold)))
+			print_longest(overview, class);
 	}
 }
 
@@ -98,23 +89,15 @@ static const char *object_word(enum resource resource, const char *function)
 {
 	const struct hook *hook = hook_find(function);
 
-	if (resource == RESOURCE_LOCK && hook)
-		switch (hook->how) {
-		case HOW_READS:
-		case HOW_WRITES:
-			return resource_table[RESOURCE_RWLOCK].type;
-		case HOW_SPINS:
-			return resource_table[RESOURCE_SPINLOCK].type;
-		case HOW_PLAIN:
-		case HOW_JOINS:
-		case HOW_WAKES_ALL:
-		case HOW_SHARES:
-			break;
-		}
+	if (resource != RESOURCE_LOCK)
+		return resource && resource != RESOURCE_EVENT ? resource_table[resource].type
+							      : "object";
+	if (hook && (hook->how == HOW_READS || hook->how == HOW_WRITES))
+		return resource_table[RESOURCE_RWLOCK].type;
+	if (hook && hook->how == HOW_SPINS)
+		return resource_table[RESOURCE_SPINLOCK].type;
 	/* flockfile() locks a stream, all other functions a mutex */
-	if (resource == RESOURCE_LOCK)
-		return hook && strstr(hook->name, "file") ? "stream" : "mutex";
-	return resource && resource != RESOURCE_EVENT ? resource_table[resource].type : "object";
+	return hook && strstr(hook->name, "file") ? "stream" : "mutex";
 }
 
 /* Whether the class's objects are known by number, not by address. */
@@ -127,69 +110,52 @@ static bool is_number(enum resource resource)
 
 static void print_holder(struct overview *overview, const struct summary_blocked *blocked)
 {
-	struct line line;
+	char text[100] = "held by itself: taken at ";
 
-	line_begin(&line);
-	line_to(&line, 6);
-	if (blocked->joined) {
-		line_add(&line,
-			 blocked->joined == blocked->thread ? "which is itself"
-							    : "which is thread %" PRIu32,
-			 blocked->joined);
-		screen_wrap(&overview->screen, &line, 8);
-	}
+	if (blocked->joined)
+		screen_say(&overview->screen, 8,
+			   blocked->joined == blocked->thread ? "      which is itself"
+							      : "      which is thread %" PRIu32,
+			   blocked->joined);
 	if (!blocked->has_holder)
 		return;
-	if (blocked->holder == blocked->thread)
-		line_add(&line, "held by itself: taken at ");
-	else
-		line_add(&line, "held by thread %" PRIu32 "%s: taken at ", blocked->holder,
-			 blocked->has_ended_holder ? ", which has ended" : "");
-	overview_frames(overview, &line, 8, 2, blocked->holder_backtrace, 1, "");
-	screen_wrap(&overview->screen, &line, 8);
-}
-
-static void print_vain(struct overview *overview, const struct summary_blocked *blocked)
-{
-	struct line line;
-
-	if (!blocked->vain_backtrace)
-		return;
-	line_begin(&line);
-	line_to(&line, 6);
-	line_add(&line,
-		 "the last signal came %s before, when nobody waited: thread %" PRIu32 " at ",
-		 DURATION(blocked->vain_ns), blocked->vain_thread);
-	overview_frames(overview, &line, 8, 3, blocked->vain_backtrace, 1, "");
-	screen_wrap(&overview->screen, &line, 8);
+	if (blocked->holder != blocked->thread)
+		snprintf(text, sizeof(text), "held by thread %" PRIu32 "%s: taken at ",
+			 blocked->holder, blocked->has_ended_holder ? ", which has ended" : "");
+	print_frames(overview, 6, 8, 2, text, blocked->holder_backtrace);
 }
 
 /* The last post or signal for the object: without one the wait never ends. */
 static void print_notify(struct overview *overview, const struct summary_blocked *blocked)
 {
 	bool is_semaphore = blocked->resource == RESOURCE_SEMAPHORE;
-	struct line line;
+	char text[160];
 
-	if (blocked->vain_backtrace || (!is_semaphore && blocked->resource != RESOURCE_CONDITION))
+	if (blocked->vain_backtrace) {
+		snprintf(text, sizeof(text),
+			 "the last signal came %s before, when nobody waited: thread %" PRIu32
+			 " at ",
+			 DURATION(blocked->vain_ns), blocked->vain_thread);
+		print_frames(overview, 6, 8, 3, text, blocked->vain_backtrace);
 		return;
-	line_begin(&line);
-	line_to(&line, 6);
-	if (blocked->notify_backtrace) {
-		line_add(&line, "the last %s came %s before the end: thread %" PRIu32 " at ",
-			 is_semaphore ? "post" : "signal", DURATION(blocked->notify_ns),
-			 blocked->notify_thread);
-		overview_frames(overview, &line, 8, 3, blocked->notify_backtrace, 1, "");
-	} else {
-		line_add(&line, "no thread %s it", is_semaphore ? "posted" : "signalled");
 	}
-	screen_wrap(&overview->screen, &line, 8);
+	if (!is_semaphore && blocked->resource != RESOURCE_CONDITION)
+		return;
+	if (!blocked->notify_backtrace) {
+		screen_say(&overview->screen, 8, "      no thread %s it",
+			   is_semaphore ? "posted" : "signalled");
+		return;
+	}
+	snprintf(text, sizeof(text), "the last %s came %s before the end: thread %" PRIu32 " at ",
+		 is_semaphore ? "post" : "signal", DURATION(blocked->notify_ns),
+		 blocked->notify_thread);
+	print_frames(overview, 6, 8, 3, text, blocked->notify_backtrace);
 }
 
 static void print_blocked(struct overview *overview, const struct summary_blocked *blocked)
 {
-	struct line line;
+	struct line line = { .length = 0 };
 
-	line_begin(&line);
 	if (blocked->threads > 1)
 		line_add(&line, "  %" PRIu32 " threads (%" PRIu32 " ...)", blocked->threads,
 			 blocked->thread);
@@ -202,43 +168,169 @@ static void print_blocked(struct overview *overview, const struct summary_blocke
 			 object_word(blocked->resource, blocked->function), blocked->object);
 	line_add(&line, " for %s", DURATION(blocked->longest_ns));
 	screen_wrap(&overview->screen, &line, 6);
-	line_to(&line, 6);
-	line_add(&line, "at ");
-	overview_frames(overview, &line, 8, 2, blocked->backtrace, 1, "");
-	screen_wrap(&overview->screen, &line, 8);
+	print_frames(overview, 6, 8, 2, "at ", blocked->backtrace);
 	print_holder(overview, blocked);
-	print_vain(overview, blocked);
 	print_notify(overview, blocked);
-}
-
-/* The time of the waits: the program's end, or the snapshot of a running program. */
-static const char *when_words(const struct summary *summary)
-{
-	for (size_t i = 0; i < summary->processes.count; i++)
-		if (summary->processes.items[i].has_end)
-			return "waiting when it ended";
-	return "waiting when this was written";
 }
 
 void overview_blocked(struct overview *overview)
 {
 	const struct summary *summary = overview->summary;
-	const char *when = when_words(summary);
-	size_t count = summary->blocked.count;
-	struct line line;
+	size_t count = summary->blocked.count, shown = overview_limit(overview, BLOCKED_MAX);
+	const char *when = "waiting when this was written";
+	struct line line = { .length = 0 };
 
 	if (!count)
 		return;
-	line_begin(&line);
+	/* The waits are those at the program's end, or in a snapshot of a running program. */
+	for (size_t i = 0; i < summary->processes.count; i++)
+		if (summary->processes.items[i].has_end)
+			when = "waiting when it ended";
 	if (summary->deadlocked)
-		line_add(&line, "DEADLOCK of %s thread%s; %s", COUNT(summary->deadlocked),
-			 PLURAL(summary->deadlocked), when);
-	else
-		line_add(&line, "%s", when);
-	if (count > overview_limit(overview, BLOCKED_MAX))
-		line_add(&line, " (%zu of %s)", overview_limit(overview, BLOCKED_MAX),
-			 COUNT(count));
+		line_add(&line, "DEADLOCK of %s thread%s; ", COUNT(summary->deadlocked),
+			 PLURAL(summary->deadlocked));
+	line_add(&line, "%s", when);
+	if (count > shown)
+		line_add(&line, " (%zu of %s)", shown, COUNT(count));
 	screen_wrap(&overview->screen, &line, 2);
-	for (size_t i = 0; i < count && i < overview_limit(overview, BLOCKED_MAX); i++)
+	for (size_t i = 0; i < count && i < shown; i++)
 		print_blocked(overview, &summary->blocked.items[i]);
+}
+
+/* ---- findings ---- */
+
+static void say_closed(struct line *line, const struct summary_class *class)
+{
+	if (class->bad_closes)
+		line_add(line, "%s closed that %s not open", COUNT(class->bad_closes),
+			 class->bad_closes == 1 ? "was" : "were");
+	if (class->bad_uses)
+		line_add(line, "%s%s used when not open", class->bad_closes ? ", " : "",
+			 COUNT(class->bad_uses));
+	line_add(line, " (EBADF)");
+}
+
+static void say_lost(struct line *line, const struct summary_class *class)
+{
+	line_add(line, "%s block%s lost when scanned, %s: no pointer leads there",
+		 COUNT(class->unkept), class->unkept == 1 ? " was" : "s were",
+		 BYTES(class->unkept_bytes));
+}
+
+static void say_peak(struct line *line, const struct summary_class *class)
+{
+	line_add(line, "peak of %s at %s, %s still held", BYTES(class->peak.amount),
+		 DURATION(class->peak.time_ns), class->held ? BYTES(class->held_bytes) : "nothing");
+}
+
+static void say_signals(struct line *line, const struct summary_class *class)
+{
+	line_add(line, "%s of %s signals had no waiter", COUNT(class->vain),
+		 COUNT(class->notified));
+}
+
+static void say_short(struct line *line, const struct summary_class *class)
+{
+	line_add(line, "%s of %s blocks freed by the next call of their thread",
+		 COUNT(class->temporary), COUNT(class->gained));
+}
+
+/* ---- call sites of a finding ---- */
+
+/* Adds frames to a line below a row. */
+static void print_place(struct overview *overview, struct line *line,
+			const struct trace_node *backtrace, uint64_t sites)
+{
+	size_t indent =
+		line->length < overview->screen.width * 3 / 5 ? line->length : OVERVIEW_COLUMN + 2;
+	char behind[40] = "";
+
+	if (sites > 1)
+		snprintf(behind, sizeof(behind), " (%s sites)", COUNT(sites));
+	overview_frames(overview, line, indent, 2, backtrace, sites, behind);
+	screen_wrap(&overview->screen, line, indent);
+}
+
+static void name_top(struct overview *overview, enum finding finding)
+{
+	const struct causes *causes = overview->summary->causes;
+	const struct causes_top *top = finding == FINDING_PEAK ? &causes->peak : &causes->temp;
+	size_t count = findings_places(top, finding, overview_limit(overview, PLACES));
+
+	for (size_t i = 0; i < count; i++) {
+		const struct causes_place *place = &top->places.items[i];
+		struct line line = { .length = 0 };
+
+		line_to(&line, OVERVIEW_COLUMN);
+		if (finding == FINDING_PEAK)
+			line_add(&line, "%s in %s block%s  ", BYTES(place->bytes),
+				 COUNT(place->count), PLURAL(place->count));
+		else
+			line_add(&line, "%s  ", COUNT(place->count));
+		print_place(overview, &line, place->backtrace, place->sites);
+	}
+}
+
+/* The most frequent misuse, from the opening to the wrong call. */
+static void name_closed(struct overview *overview, enum finding finding)
+{
+	const struct misuses *misuses = &overview->summary->causes->misuses;
+	const struct misuse *misuse = misuses->list.count ? misuses->list.items[0] : NULL;
+	const char *words[] = {
+		[MISUSE_OPENED] = "opened by",
+		[MISUSE_CLOSED] = "closed by",
+		[MISUSE_AGAIN] =
+			misuse && misuse->kind == DESCRIPTOR_CLOSED_TWICE ? "again by" : "used by",
+	};
+	struct line line = { .length = 0 };
+
+	(void)finding;
+	if (!misuse)
+		return;
+	line_to(&line, OVERVIEW_COLUMN);
+	line_add(&line, "descriptor %" PRIu64 "%s%s", misuse->number, misuse->what ? " " : "",
+		 misuse->what ? misuse->what : "");
+	if (misuse->count > 1)
+		line_add(&line, ", and %s more like it", COUNT(misuse->count - 1));
+	if (misuse->kind == DESCRIPTOR_GONE)
+		line_add(&line, ": nobody was seen to close it");
+	screen_wrap(&overview->screen, &line, OVERVIEW_COLUMN + 2);
+	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
+		if (!misuse->steps[i].backtrace)
+			continue;
+		line_to(&line, OVERVIEW_COLUMN + 2);
+		line_add(&line, "%-10s  ", words[i]);
+		print_place(overview, &line, misuse->steps[i].backtrace, 1);
+	}
+}
+
+static const struct {
+	void (*say)(struct line *line, const struct summary_class *class);
+	/* prints its call sites; NULL: only the report has them */
+	void (*name)(struct overview *overview, enum finding finding);
+} findings[FINDINGS] = {
+	[FINDING_CLOSED] = { say_closed, name_closed }, [FINDING_LOST] = { say_lost, NULL },
+	[FINDING_PEAK] = { say_peak, name_top },	[FINDING_SIGNALS] = { say_signals, NULL },
+	[FINDING_SHORT] = { say_short, name_top },
+};
+
+void overview_unusual(struct overview *overview)
+{
+	size_t title = overview->screen.count;
+
+	for (enum finding i = 0; i < FINDINGS; i++) {
+		const struct summary_class *class = finding_class(overview->summary, i);
+		struct line line = { .length = 0 };
+
+		if (!class)
+			continue;
+		if (overview->screen.count == title)
+			screen_say(&overview->screen, 0, "unusual");
+		line_add(&line, "  %.20s", class->type);
+		line_to(&line, OVERVIEW_COLUMN);
+		findings[i].say(&line, class);
+		screen_wrap(&overview->screen, &line, OVERVIEW_COLUMN);
+		if (findings[i].name && overview->summary->causes)
+			findings[i].name(overview, i);
+	}
 }

@@ -36,17 +36,28 @@ void line_begin(struct line *line)
 	line->text[0] = '\0';
 }
 
-void line_add(struct line *line, const char *format, ...)
+void line_cut(struct line *line, size_t length)
+{
+	line->length = length;
+	line->text[length] = '\0';
+}
+
+static void line_add_list(struct line *line, const char *format, va_list args)
 {
 	size_t room = sizeof(line->text) - line->length;
-	va_list args;
-	int length;
+	int length = vsnprintf(line->text + line->length, room, format, args);
 
-	va_start(args, format);
-	length = vsnprintf(line->text + line->length, room, format, args);
-	va_end(args);
 	if (length > 0)
 		line->length += (size_t)length < room ? (size_t)length : room - 1;
+}
+
+void line_add(struct line *line, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	line_add_list(line, format, args);
+	va_end(args);
 }
 
 void line_add_selection(struct line *line, const struct select_tally *selection)
@@ -179,18 +190,28 @@ size_t screen_wrap(struct screen *screen, struct line *line, size_t indent)
 {
 	for (size_t lines = 1;; lines++) {
 		size_t at = break_of(line->text, line->length, indent, screen->width);
-		struct line rest;
+		struct line rest = { .length = 0 };
 
 		if (at == line->length) {
 			screen_add(screen, line);
 			return lines;
 		}
-		line_begin(&rest);
 		line_to(&rest, indent);
 		line_add(&rest, "%s", line->text + at + strspn(line->text + at, " "));
 		add(screen, line->text, at);
 		*line = rest;
 	}
+}
+
+void screen_say(struct screen *screen, size_t indent, const char *format, ...)
+{
+	struct line line = { .length = 0 };
+	va_list args;
+
+	va_start(args, format);
+	line_add_list(&line, format, args);
+	va_end(args);
+	screen_wrap(screen, &line, indent);
 }
 
 void screen_move(struct screen *to, struct screen *from)

@@ -23,7 +23,7 @@ struct screen {
 	size_t width; /* columns; see screen_width() */
 };
 
-/* A line that is being built. */
+/* A line that is being built; { "" } is an empty one. */
 struct line {
 	char text[SCREEN_LINE_MAX];
 	size_t length;
@@ -37,6 +37,9 @@ void screen_free(struct screen *screen);
 
 void line_begin(struct line *line);
 void line_add(struct line *line, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Removes all but the first length bytes. */
+void line_cut(struct line *line, size_t length);
 
 /* Adds blanks up to the column, at least two after text. */
 void line_to(struct line *line, size_t column);
@@ -64,6 +67,10 @@ void screen_add(struct screen *screen, struct line *line);
  * Returns the number of lines.
  */
 size_t screen_wrap(struct screen *screen, struct line *line, size_t indent);
+
+/* Adds a text as screen_wrap() does. */
+void screen_say(struct screen *screen, size_t indent, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
 
 /* Moves all lines of from to the end of to. */
 void screen_move(struct screen *to, struct screen *from);

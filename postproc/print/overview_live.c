@@ -1,0 +1,514 @@
+/* SPDX-License-Identifier: MIT */
+/* The table of classes, and the call sites whose objects are live at exit. */
+#include "overview_parts.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/hash_table.h"
+#include "base/memory.h"
+#include "base/order.h"
+#include "hook_table.h"
+#include "naming/runtime.h"
+
+#define OTHERS_MAX 4  /* classes of other tracers */
+#define WORDS_MIN  16 /* least columns of the terminal for the last cell of a row */
+
+/* ---- the table ---- */
+
+/* The words of a class for acquired and for live objects. */
+static const struct {
+	const char *used, *held;
+} words[RESOURCE_COUNT] = {
+	[RESOURCE_NONE] = { "taken", "held" },
+	[RESOURCE_MEMORY] = { "allocs", "block" },
+	[RESOURCE_FD] = { "opened", "open" },
+	[RESOURCE_FILE] = { "opened", "open" },
+	[RESOURCE_THREAD] = { "made", "never joined" },
+	[RESOURCE_LOCK] = { "taken", "locked" },
+	[RESOURCE_MUTEX] = { "made", "not destroyed" },
+	[RESOURCE_CONDITION] = { "made", "not destroyed" },
+	[RESOURCE_SEMAPHORE] = { "made", "not destroyed" },
+	[RESOURCE_EVENT] = { "gained", "held" },
+	[RESOURCE_DIRECTORY] = { "opened", "open" },
+	[RESOURCE_RWLOCK] = { "made", "not destroyed" },
+	[RESOURCE_SPINLOCK] = { "made", "not destroyed" },
+	[RESOURCE_BARRIER] = { "made", "not destroyed" },
+	[RESOURCE_MAPPING] = { "mapped", "range" },
+	[RESOURCE_SHM_OBJECT] = { "made", "not unlinked" },
+	[RESOURCE_SHM_FD] = { "opened", "open" },
+	[RESOURCE_SEGMENT] = { "made", "segment" },
+	[RESOURCE_ATTACHMENT] = { "attached", "attached" },
+	[RESOURCE_CONTROL] = { "made", "held" },
+	[RESOURCE_SEMSET] = { "made", "not removed" },
+	[RESOURCE_PROCESS] = { "made", "never waited for" },
+};
+
+/* The cells of a row: class, used, peak, live at exit. */
+#define CELLS	 4
+#define ROWS_MAX (RESOURCE_COUNT + OTHERS_MAX)
+
+struct row {
+	struct line cells[CELLS];
+};
+
+/* "12.3 MB", or with sampling "about 12.3 MB +- 0.4 MB". */
+static void add_bytes(struct line *line, const struct summary_class *class, uint64_t bytes,
+		      double variance)
+{
+	uint64_t error = estimate_error(variance);
+
+	line_add(line, "%s%s", class->is_estimate ? "about " : "", BYTES(bytes));
+	if (error)
+		line_add(line, " +- %s", BYTES(error));
+}
+
+static void fill_used(struct line *line, const struct summary_class *class)
+{
+	if (class->known == RESOURCE_MEMORY)
+		line_add(line, "%s%s alloc%s", class->is_estimate ? "about " : "",
+			 COUNT(class->gained), PLURAL(class->gained));
+	else if (!class->gained && class->waited) /* a static initialiser made it, without a call */
+		line_add(line, "%s wait%s", COUNT(class->waited), PLURAL(class->waited));
+	else if (!class->gained && class->notified)
+		line_add(line, "%s %s%s", COUNT(class->notified),
+			 class->known == RESOURCE_SEMAPHORE ? "post" : "signal",
+			 PLURAL(class->notified));
+	else
+		line_add(line, "%s %s", COUNT(class->gained), words[class->known].used);
+	/* Failed opens and busy locks are normal. */
+	if (class->failed && (class->known == RESOURCE_MEMORY || class->known == RESOURCE_THREAD))
+		line_add(line, ", %s FAILED", COUNT(class->failed));
+}
+
+/* The common peak of several processes is unknown, as they are read one by one. */
+static void fill_peak(const struct overview *overview, struct line *line,
+		      const struct summary_class *class)
+{
+	const struct summary_process *process =
+		summary_process_at(overview->summary, class->peak.process);
+
+	if (!class->peak.amount)
+		return;
+	if (summary_has_bytes(class))
+		add_bytes(line, class, class->peak.amount, class->peak.variance);
+	else
+		line_add(line, "%s", COUNT(class->peak.amount));
+	/* The peak counts joinable threads; a detached thread may still run. */
+	if (class->known == RESOURCE_THREAD && class->lost)
+		line_add(line, " joinable");
+	if (overview->summary->pids > 1 && process)
+		line_add(line, " in %" PRIu32 " %.10s", process->pid, overview_name(process));
+	else if (overview->summary->has_times)
+		line_add(line, " at %s", DURATION(class->peak.time_ns));
+}
+
+/* Adds the classes whose objects own descriptors. */
+static void add_parts(struct line *line, const struct summary_class *class)
+{
+	const char *between = " by ";
+
+	if (class->held_parts)
+		line_add(line, ", %s", COUNT(class->held_parts));
+	for (unsigned i = 0; class->held_parts && i < RESOURCE_COUNT; i++)
+		if (class->parts_of & 1u << i) {
+			line_add(line, "%s%s", between, resource_table[i].type);
+			between = "/";
+		}
+}
+
+static void fill_held(const struct overview *overview, struct line *line,
+		      const struct summary_class *class)
+{
+	const struct summary_process *last = images_last(overview->summary);
+	bool is_fd = class->known == RESOURCE_FD, is_thread = class->known == RESOURCE_THREAD;
+	bool has_bytes = summary_has_bytes(class);
+
+	if (class->held && has_bytes)
+		add_bytes(line, class, class->held_bytes, class->held_variance);
+	if (class->held)
+		line_add(line, "%s%s %s%s", has_bytes ? " in " : "", COUNT(class->held),
+			 words[class->known].held, has_bytes ? PLURAL(class->held) : "");
+	else
+		line_add(line, "none");
+	if (is_fd)
+		add_parts(line, class);
+	/* The size of another tracer's class means something only if it exceeds the count. */
+	if (class->known == RESOURCE_NONE && class->held_bytes > class->held)
+		line_add(line, ", %s in size", COUNT(class->held_bytes));
+	/* Live objects of killed processes may not be leaks. */
+	if (class->killed && overview->summary->pids > 1)
+		line_add(line, ", %s by killed",
+			 has_bytes ? BYTES(class->killed_bytes) : COUNT(class->killed));
+	if (is_fd && last->inherited)
+		line_add(line, "; %s %s", COUNT(last->inherited),
+			 last->is_attached ? "open before" : "inherited");
+	if (is_thread && class->waited)
+		line_add(line, "; %s joined", COUNT(class->waited));
+	if (is_thread && class->lost)
+		line_add(line, "%s %s detached", class->waited ? "," : ";", COUNT(class->lost));
+	if (class->sites && !is_fd && !is_thread)
+		line_add(line, ", %s site%s", COUNT(class->sites), PLURAL(class->sites));
+}
+
+static bool was_used(const struct overview *overview, const struct summary_class *class)
+{
+	/* Programs probe for missing files, and close the streams that they started with. */
+	if (class->known == RESOURCE_FD || class->known == RESOURCE_FILE)
+		return class->gained ||
+		       (class->known == RESOURCE_FD && images_last(overview->summary)->inherited);
+	return class->gained || class->waited || class->notified || class->failed;
+}
+
+static void fill_row(const struct overview *overview, struct row *row,
+		     const struct summary_class *class)
+{
+	line_add(&row->cells[0], "  %.20s", class->type);
+	fill_used(&row->cells[1], class);
+	fill_peak(overview, &row->cells[2], class);
+	fill_held(overview, &row->cells[3], class);
+}
+
+/* Known classes in the order of resources.def, then a few classes of other tracers. */
+static size_t fill_rows(const struct overview *overview, struct row *rows)
+{
+	const struct summary *summary = overview->summary;
+	size_t count = 1, others = 0;
+
+	line_add(&rows[0].cells[1], "used");
+	line_add(&rows[0].cells[2], summary->pids > 1 ? "peak of one process" : "peak");
+	line_add(&rows[0].cells[3], "%s", overview_held(overview));
+	for (enum resource known = RESOURCE_NONE + 1; known < RESOURCE_COUNT; known++) {
+		const struct summary_class *class = summary_class_of(summary, known);
+
+		if (class && known != RESOURCE_EVENT && was_used(overview, class))
+			fill_row(overview, &rows[count++], class);
+	}
+	for (uint32_t i = 0;
+	     i < summary->class_count && others < overview_limit(overview, OTHERS_MAX); i++)
+		if (summary->classes[i].known == RESOURCE_NONE && ++others)
+			fill_row(overview, &rows[count++], &summary->classes[i]);
+	return count;
+}
+
+/* On a narrow terminal, the cells of a row are printed below each other. */
+static void print_stack(struct overview *overview, const struct row *row)
+{
+	static const char *const names[CELLS] = { "", "", "peak ", "held " };
+
+	for (size_t i = 1; i < CELLS; i++) {
+		struct line line = { .length = 0 };
+
+		if (!row->cells[i].length)
+			continue;
+		if (i == 1)
+			line_add(&line, "%s", row->cells[0].text);
+		line_to(&line, OVERVIEW_COLUMN);
+		line_add(&line, "%s%s", names[i], row->cells[i].text);
+		screen_wrap(&overview->screen, &line, OVERVIEW_COLUMN + 2);
+	}
+}
+
+static bool is_narrow(const struct overview *overview, const struct row *rows, size_t count,
+		      size_t last)
+{
+	size_t width = overview->screen.width;
+
+	if (last + WORDS_MIN > width)
+		return true;
+	for (size_t i = 0; width < SCREEN_WIDTH_USUAL && i < count; i++)
+		if (last + rows[i].cells[CELLS - 1].length > width)
+			return true;
+	return false;
+}
+
+void overview_table(struct overview *overview)
+{
+	size_t columns[CELLS] = { 0, OVERVIEW_COLUMN };
+	cleanup_free struct row *rows = memory_zalloc(ROWS_MAX, sizeof(*rows));
+	size_t count = fill_rows(overview, rows);
+	bool narrow;
+
+	for (size_t cell = 1; cell + 1 < CELLS; cell++)
+		for (size_t i = 0; i < count; i++)
+			if (columns[cell] + rows[i].cells[cell].length + 3 > columns[cell + 1])
+				columns[cell + 1] = columns[cell] + rows[i].cells[cell].length + 3;
+	narrow = is_narrow(overview, rows, count, columns[CELLS - 1]);
+	/* the first row is the headings */
+	for (size_t i = narrow; i < count; i++) {
+		struct line line = { .length = 0 };
+
+		if (narrow) {
+			print_stack(overview, &rows[i]);
+			continue;
+		}
+		for (size_t cell = 0; cell < CELLS; cell++) {
+			if (cell)
+				line_to(&line, columns[cell]);
+			line_add(&line, "%s", rows[i].cells[cell].text);
+		}
+		screen_wrap(&overview->screen, &line, columns[CELLS - 1]);
+	}
+}
+
+/* ---- call sites ---- */
+
+#define COLUMN_AMOUNT	 6
+#define AMOUNT_WIDTH_MAX 34
+#define EXAMPLE_SHORT	 16 /* an example up to this length follows the amount */
+#define WIDTH_BESIDE	 64 /* columns of a terminal that has amounts and backtraces in one line */
+
+#define SITES_MAX 10
+
+/* A row of the list: all sites of a class and a process with the same call site. */
+struct entry {
+	const struct summary_site *site; /* the largest */
+	uint64_t count, bytes, sites;
+	bool has_more_examples;
+	bool is_foreign; /* of a system program that the run started */
+	char *call_site;
+};
+
+struct entries {
+	struct entry *items;
+	size_t count;
+	uint64_t sites;		 /* number of sites in the entries */
+	struct hash_table table; /* by class, process and call site */
+};
+
+static const char *thing_of(const struct summary_class *class, uint64_t count)
+{
+	static const char *const things[RESOURCE_COUNT][2] = {
+		[RESOURCE_MEMORY] = { "block", "blocks" },
+		[RESOURCE_FD] = { "fd", "fds" },
+		[RESOURCE_FILE] = { "stream", "streams" },
+		[RESOURCE_MUTEX] = { "mutex", "mutexes" },
+		[RESOURCE_MAPPING] = { "mapping", "mappings" },
+		[RESOURCE_ATTACHMENT] = { "attachment", "attachments" },
+		[RESOURCE_PROCESS] = { "child", "children" },
+	};
+
+	return things[class->known][count != 1];
+}
+
+static bool has_short_example(const struct entry *entry)
+{
+	return entry->site->example && strlen(entry->site->example) <= EXAMPLE_SHORT &&
+	       !entry->has_more_examples;
+}
+
+static void add_amount(const struct overview *overview, struct line *line,
+		       const struct entry *entry)
+{
+	const struct summary_class *class = &overview->summary->classes[entry->site->class];
+	const char *thing = thing_of(class, entry->count);
+
+	if (summary_has_bytes(class))
+		line_add(line, "%s in ", EXACT(entry->bytes));
+	line_add(line, "%s ", COUNT(entry->count));
+	if (thing)
+		line_add(line, "%s", thing);
+	else
+		line_add(line, "%.20s%s", class->type, PLURAL(entry->count));
+	if (has_short_example(entry))
+		line_add(line, " %s", entry->site->example);
+}
+
+/* The column of the backtraces: after the widest amount. */
+static size_t find_column(const struct overview *overview, const struct entry *entries,
+			  size_t count)
+{
+	size_t column = 20;
+
+	for (size_t i = 0; i < count; i++) {
+		struct line line = { .length = 0 };
+
+		add_amount(overview, &line, &entries[i]);
+		if (line.length > AMOUNT_WIDTH_MAX)
+			line.length = AMOUNT_WIDTH_MAX;
+		if (COLUMN_AMOUNT + line.length + 2 > column)
+			column = COLUMN_AMOUNT + line.length + 2;
+	}
+	return overview->screen.width < WIDTH_BESIDE ? COLUMN_AMOUNT : column;
+}
+
+/* Whether a process is a system program (true, sed) that the run started, not its main program. */
+static bool is_foreign(const struct summary *summary, uint32_t number)
+{
+	const struct summary_process *process = summary_process_at(summary, number);
+	const struct summary_process *own = images_last(summary);
+	const char *path = process ? process->executable : NULL;
+
+	return path && own->executable && strcmp(path, own->executable) != 0 &&
+	       runtime_has(RUNTIME_PROGRAM, path);
+}
+
+static bool is_same_entry(const void *item, const void *key)
+{
+	const struct entry *entry = item, *wanted = key;
+
+	return entry->site->class == wanted->site->class &&
+	       entry->site->process == wanted->site->process &&
+	       !strcmp(entry->call_site, wanted->call_site);
+}
+
+/* Adds a site to the row of its call site. */
+static void add_site(struct overview *overview, struct entries *entries,
+		     const struct summary_site *site)
+{
+	char text[NAMING_SITE_MAX];
+	struct entry wanted = { .site = site, .call_site = text }, *entry;
+	const char *example, *other = site->example;
+	uint64_t hash;
+
+	naming_read_site(overview->naming, site->backtrace, text, sizeof(text));
+	hash = hash_bytes(entries->table.seed ^ site->class ^ (uint64_t)site->process << 32, text,
+			  strlen(text));
+	entry = hash_table_find(&entries->table, hash, is_same_entry, &wanted);
+	if (!entry) {
+		entry = &entries->items[entries->count++];
+		*entry = (struct entry){ .site = site,
+					 .is_foreign = is_foreign(overview->summary, site->process),
+					 .call_site = memory_text(text) };
+		hash_table_add(&entries->table, hash, entry);
+	}
+	example = entry->site->example;
+	entry->has_more_examples |=
+		site->has_more_examples || (example && other && strcmp(example, other) != 0);
+	entry->count += site->count;
+	entry->bytes += site->bytes;
+	entry->sites++;
+	entries->sites++;
+}
+
+/*
+ * The program's own sites first, by class; within a class by size, which joining may have changed.
+ */
+static int compare_entries(const void *left, const void *right)
+{
+	const struct entry *a = left, *b = right;
+
+	if (a->is_foreign != b->is_foreign)
+		return a->is_foreign - b->is_foreign;
+	if (a->site->class != b->site->class)
+		return ORDER(a->site, b->site);
+	return ORDER(b->bytes, a->bytes) ?: ORDER(b->count, a->count) ?: ORDER(a->site, b->site);
+}
+
+/* Joins the sites that are not suppressed (--suppress=none suppresses none). */
+static void collect_entries(struct overview *overview, struct entries *entries)
+{
+	const struct summary *summary = overview->summary;
+
+	hash_table_init(&entries->table);
+	entries->items = memory_zalloc(summary->sites.count + 1, sizeof(*entries->items));
+	for (size_t i = 0; i < summary->sites.count; i++) {
+		const struct summary_site *site = &summary->sites.items[i];
+
+		if (!site->is_part &&
+		    !suppress_find(&overview->suppress, overview->naming, site->backtrace))
+			add_site(overview, entries, site);
+	}
+	qsort(entries->items, entries->count, sizeof(*entries->items), compare_entries);
+}
+
+/* ---- the list ---- */
+
+static void print_entry(struct overview *overview, const struct entry *entry, size_t rank,
+			size_t column)
+{
+	const struct summary *summary = overview->summary;
+	const struct summary_process *process = summary_process_at(summary, entry->site->process);
+	const char *example = has_short_example(entry) ? NULL : entry->site->example;
+	size_t length = example ? strlen(example) : 0;
+	size_t room = overview->screen.width - column - 14;
+	struct line line = { .length = 0 }, origin = { .length = 0 };
+
+	line_add(&line, "%4zu. ", rank);
+	add_amount(overview, &line, entry);
+	if (column == COLUMN_AMOUNT)
+		screen_wrap(&overview->screen, &line, column);
+	line_to(&line, column);
+	if (process && process != images_last(summary)) {
+		line_add(&origin, " [%.15s %" PRIu32, overview_name(process), process->pid);
+		if (entry->site->processes > 1)
+			line_add(&origin, " +%" PRIu32, entry->site->processes - 1);
+		line_add(&origin, "]");
+	}
+	if (entry->sites > 1)
+		line_add(&origin, " (%s sites)", COUNT(entry->sites));
+	overview_frames(overview, &line, column, 2, entry->site->backtrace, entry->sites,
+			origin.text);
+	screen_wrap(&overview->screen, &line, column);
+	if (!length)
+		return;
+	line_to(&line, column);
+	line_add(&line, "%s%s%s", length > room ? "..." : "",
+		 example + (length > room ? length - room + 3 : 0),
+		 entry->has_more_examples ? " and others" : "");
+	screen_add(&overview->screen, &line);
+}
+
+static void print_entries(struct overview *overview, const struct entries *entries, size_t wanted)
+{
+	cleanup_free uint32_t *classes = memory_zalloc(entries->count + 1, sizeof(*classes));
+	struct entry shown[SITES_MAX];
+	uint32_t chosen[SITES_MAX];
+	struct line line = { .length = 0 };
+	size_t column, count;
+	uint64_t sites = 0;
+
+	for (size_t i = 0; i < entries->count; i++)
+		classes[i] = entries->items[i].site->class;
+	count = summary_share(overview->summary, classes, entries->count, wanted, chosen);
+	for (size_t i = 0; i < count; i++) {
+		shown[i] = entries->items[chosen[i]];
+		sites += shown[i].sites;
+	}
+	line_add(&line, "%s, and where it came from", overview_held(overview));
+	if (entries->sites > sites)
+		line_add(&line, " (%s of %s sites)", COUNT(sites), COUNT(entries->sites));
+	screen_wrap(&overview->screen, &line, 2);
+	column = find_column(overview, shown, count);
+	for (size_t i = 0; i < count; i++)
+		print_entry(overview, &shown[i], i + 1, column);
+}
+
+void overview_sites(struct overview *overview, size_t room)
+{
+	struct screen above = overview->screen;
+	struct entries entries = { 0 };
+	size_t wanted = overview->has_rows ? overview->rows : SITES_MAX;
+
+	collect_entries(overview, &entries);
+	overview->leaks = (struct findings_leaks){ 0 };
+	if (entries.count) {
+		overview->first = entries.items[0].site->process;
+		overview->leaks.class = &overview->summary->classes[entries.items[0].site->class];
+	}
+	for (size_t i = 0; i < entries.count; i++)
+		if (overview->summary->classes[entries.items[i].site->class].known ==
+			    RESOURCE_MEMORY &&
+		    entries.items[i].count > overview->leaks.blocks)
+			overview->leaks.blocks = entries.items[i].count;
+	for (; entries.count && wanted; wanted--) {
+		overview->screen = (struct screen){ .width = above.width };
+		/* Counts missing names only for sites that are on the screen. */
+		naming_restart(overview->naming);
+		print_entries(overview, &entries, wanted);
+		if (overview->has_rows || overview->screen.count <= room || wanted == 1)
+			break;
+		screen_free(&overview->screen);
+	}
+	if (entries.count) {
+		screen_move(&above, &overview->screen);
+		overview->screen = above;
+		overview->rows = wanted;
+	}
+	for (size_t i = 0; i < entries.count; i++)
+		free(entries.items[i].call_site);
+	hash_table_free(&entries.table);
+	free(entries.items);
+}
