@@ -5,30 +5,22 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
 
 #define SPILL_TRIES 100
 
-int spill_directory(int *directory, struct error *err)
-{
-	const char *path = getenv("TMPDIR");
-
-	if (!path || !*path)
-		path = "/tmp";
-	*directory = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	return *directory < 0 ? error_system(err, errno,
-					     "%s: temporary files are needed there "
-					     "($TMPDIR)",
-					     path)
-			      : 0;
-}
-
 void spill_init(struct spill_file *spill, int directory)
 {
-	spill->directory = directory;
-	spill->fd = -1;
-	spill->size = 0;
+	*spill = (struct spill_file){ .directory = directory, .fd = -1 };
+}
+
+static int spill_fail(const struct spill_file *spill, const char *what, struct error *err)
+{
+	return error_system(err, errno, "cannot %s a temporary file in %s", what,
+			    spill->directory < 0 ? "$TMPDIR, or /tmp" : "the output directory");
 }
 
 /*
@@ -37,59 +29,55 @@ void spill_init(struct spill_file *spill, int directory)
 static int make_by_name(int directory)
 {
 	char name[64];
-	struct timespec now;
 	int fd = -1;
 
-	for (int i = 0; fd < 0 && i < SPILL_TRIES; i++) {
-		clock_gettime(CLOCK_MONOTONIC, &now);
-		snprintf(name, sizeof(name), ".holdtrace-%d-%ld", (int)getpid(), now.tv_nsec);
+	errno = EEXIST;
+	for (int i = 0; fd < 0 && errno == EEXIST && i < SPILL_TRIES; i++) {
+		snprintf(name, sizeof(name), ".holdtrace-%d-%llu", (int)getpid(),
+			 (unsigned long long)clock_ns());
 		fd = openat(directory, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
 			    0600);
-		if (fd < 0 && errno != EEXIST)
-			return -errno;
 	}
-	if (fd < 0)
-		return -EEXIST;
-	unlinkat(directory, name, 0);
+	if (fd >= 0)
+		unlinkat(directory, name, 0);
 	return fd;
 }
 
-static int spill_make(struct spill_file *spill, struct error *err)
+static void spill_create(struct spill_file *spill)
 {
-	int fd = openat(spill->directory, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	const char *path = getenv("TMPDIR");
+	cleanup_fd int opened = -1;
+	int directory = spill->directory;
 
-	if (fd < 0 && (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL))
-		fd = make_by_name(spill->directory);
-	else if (fd < 0)
-		fd = -errno;
-	if (fd < 0)
-		return error_system(err, -fd, "temporary file in the output directory");
-	spill->fd = fd;
-	return 0;
+	if (directory < 0)
+		directory = opened =
+			open(path && *path ? path : "/tmp", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	spill->fd = openat(directory, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	if (spill->fd < 0 && (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL))
+		spill->fd = make_by_name(directory);
+	if (spill->fd < 0)
+		spill_fail(spill, "create", &spill->failure);
 }
 
-int spill_append(struct spill_file *spill, const void *bytes, size_t size, uint64_t *offset,
-		 struct error *err)
+uint64_t spill_append(struct spill_file *spill, const void *bytes, size_t size)
 {
+	uint64_t offset = spill->size;
 	const char *at = bytes;
-	int rc = spill->fd < 0 ? spill_make(spill, err) : 0;
 
-	if (rc)
-		return rc;
-	*offset = spill->size;
-	while (size) {
+	if (spill->fd < 0 && !spill->failure.number)
+		spill_create(spill);
+	while (size && !spill->failure.number) {
 		ssize_t written = pwrite(spill->fd, at, size, (off_t)spill->size);
 
 		if (written < 0 && errno != EINTR)
-			return error_system(err, errno,
-					    "temporary file in the output directory: cannot write");
+			spill_fail(spill, "write", &spill->failure);
 		if (written <= 0)
 			continue;
 		at += written;
 		size -= (size_t)written;
 		spill->size += (uint64_t)written;
 	}
-	return 0;
+	return offset;
 }
 
 int spill_read(const struct spill_file *spill, uint64_t offset, void *bytes, size_t size,
@@ -101,9 +89,9 @@ int spill_read(const struct spill_file *spill, uint64_t offset, void *bytes, siz
 		ssize_t got = pread(spill->fd, at, size, (off_t)offset);
 
 		if (got == 0)
-			return error_set(err, EIO, "temporary file: became shorter");
-		if (got < 0 && errno != EINTR)
-			return error_system(err, errno, "temporary file: cannot read");
+			errno = EIO;
+		if (got == 0 || (got < 0 && errno != EINTR))
+			return spill_fail(spill, "read", err);
 		if (got < 0)
 			continue;
 		at += got;
@@ -111,6 +99,13 @@ int spill_read(const struct spill_file *spill, uint64_t offset, void *bytes, siz
 		offset += (uint64_t)got;
 	}
 	return 0;
+}
+
+int spill_error(const struct spill_file *spill, struct error *err)
+{
+	if (spill->failure.number && err)
+		*err = spill->failure;
+	return -spill->failure.number;
 }
 
 void spill_clear(struct spill_file *spill)

@@ -4,7 +4,9 @@
 
 /*
  * A spill file: a temporary file for data that does not fit into memory. Writes append, reads may
- * be anywhere. The file has no name and vanishes with the process; the first write creates it.
+ * be anywhere. The file has no name and vanishes with the process; the first write creates it. The
+ * first failure to write is kept and nothing is written after it, so that callers check once, with
+ * spill_error().
  */
 
 #include <stddef.h>
@@ -12,28 +14,27 @@
 
 #include "base/error.h"
 
+#define SPILL_TMPDIR (-1) /* the directory $TMPDIR, or /tmp */
+
 struct spill_file {
-	int directory; /* where it is created; the caller closes it */
+	int directory; /* where it is created: the caller's descriptor, or SPILL_TMPDIR */
 	int fd;	       /* -1: not created yet */
 	uint64_t size;
+	struct error failure; /* number 0: none */
 };
 
-/*
- * Opens the directory for temporary files: $TMPDIR, or /tmp. Returns 0 and sets *directory, or a
- * negative errno.
- */
-int spill_directory(int *directory, struct error *err);
-
-/* directory: a descriptor that stays open as long as the spill file. Creates nothing yet. */
+/* directory: stays open as long as the spill file. Creates nothing yet. */
 void spill_init(struct spill_file *spill, int directory);
 
-/* Appends size bytes and sets *offset to their start. Returns 0 or a negative errno. */
-int spill_append(struct spill_file *spill, const void *bytes, size_t size, uint64_t *offset,
-		 struct error *err);
+/* Appends size bytes. Returns their offset. */
+uint64_t spill_append(struct spill_file *spill, const void *bytes, size_t size);
 
 /* Reads size bytes, all of which were written before. Returns 0 or a negative errno. */
 int spill_read(const struct spill_file *spill, uint64_t offset, void *bytes, size_t size,
 	       struct error *err);
+
+/* Returns 0, or the first failure as a negative errno and in *err. */
+int spill_error(const struct spill_file *spill, struct error *err);
 
 /* Empties the file and releases its disk space. */
 void spill_clear(struct spill_file *spill);

@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "base/timesort.h"
+#include "base/spill_sort.h"
 #include "dialects/outdir.h"
 
 #define PACKET	   (256u << 10) /* approximate bytes of events in a packet */
@@ -47,7 +47,7 @@ enum ctf_event {
 struct ctf {
 	const struct trace *trace;
 	struct outdir directory;
-	struct timesort sort;
+	struct spill_sort sort;
 	const struct trace_process *first;
 	uint64_t last_ns; /* time of the last event, used for events without one */
 	/* an event, or the events of a packet */
@@ -127,18 +127,13 @@ static void begin_event(struct ctf *ctf, enum ctf_event number, const struct eve
 		put_number(ctf, at->address, 8);
 }
 
-static int end_event(struct ctf *ctf, uint64_t time_ns, struct error *err)
+static void end_event(struct ctf *ctf, uint64_t time_ns)
 {
-	char *place = timesort_reserve(&ctf->sort, ctf->used, err);
-
-	if (!place)
-		return -ENOMEM;
-	memcpy(place, ctf->bytes, ctf->used);
-	timesort_commit(&ctf->sort, time_ns, 0, ctf->used);
-	return 0;
+	memcpy(spill_sort_reserve(&ctf->sort, ctf->used), ctf->bytes, ctf->used);
+	spill_sort_commit(&ctf->sort, (struct spill_key){ .first = time_ns }, ctf->used);
 }
 
-static int put_memory(struct ctf *ctf, const struct event *event, struct error *err)
+static void put_memory(struct ctf *ctf, const struct event *event)
 {
 	bool is_calloc = !strcmp(event->function->name, "calloc");
 
@@ -151,20 +146,20 @@ static int put_memory(struct ctf *ctf, const struct event *event, struct error *
 		put_number(ctf, event->size, 8);
 	}
 	put_number(ctf, event->object, 8);
-	return end_event(ctf, event->time_ns, err);
+	end_event(ctf, event->time_ns);
 }
 
-static int put_mutex(struct ctf *ctf, enum ctf_event number, const struct event *event,
-		     uint64_t time_ns, struct error *err)
+static void put_mutex(struct ctf *ctf, enum ctf_event number, const struct event *event,
+		      uint64_t time_ns)
 {
 	begin_event(ctf, number, event, time_ns);
 	put_number(ctf, event->object, 8);
 	if (number != CTF_LOCK_REQ)
 		put_number(ctf, event->flags & CALL_FAILED ? event->error : 0, 4);
-	return end_event(ctf, time_ns, err);
+	end_event(ctf, time_ns);
 }
 
-static int put_call(struct ctf *ctf, const struct event *event, struct error *err)
+static void put_call(struct ctf *ctf, const struct event *event)
 {
 	begin_event(ctf, CTF_CALL, event, event->time_ns);
 	put_text(ctf, event->function->name);
@@ -176,32 +171,32 @@ static int put_call(struct ctf *ctf, const struct event *event, struct error *er
 	put_number(ctf, event->type == CALL_TYPE_ALLOC, 1);
 	put_number(ctf, event->type == CALL_TYPE_FREE, 1);
 	put_number(ctf, (event->flags & CALL_FAILED) != 0, 1);
-	return end_event(ctf, event->time_ns, err);
+	end_event(ctf, event->time_ns);
 }
 
 /* Adds a call as LTTng's event for it, or as our own. */
-static int on_call(struct ctf *ctf, const struct event *event, struct error *err)
+static void on_call(struct ctf *ctf, const struct event *event)
 {
 	const char *name = event->function->name;
 	bool has_failed = event->flags & CALL_FAILED;
 
 	if (event->resource->known == RESOURCE_MEMORY && !has_failed &&
-	    (event->type == CALL_TYPE_ALLOC || event->type == CALL_TYPE_FREE))
-		return put_memory(ctf, event, err);
-	if (!strcmp(name, "pthread_mutex_lock")) {
-		int rc = put_mutex(ctf, CTF_LOCK_REQ, event,
-				   event->enter_ns ? event->enter_ns : event->time_ns, err);
-
-		return rc ? rc : put_mutex(ctf, CTF_LOCK_ACQ, event, event->time_ns, err);
+	    (event->type == CALL_TYPE_ALLOC || event->type == CALL_TYPE_FREE)) {
+		put_memory(ctf, event);
+	} else if (!strcmp(name, "pthread_mutex_lock")) {
+		put_mutex(ctf, CTF_LOCK_REQ, event,
+			  event->enter_ns ? event->enter_ns : event->time_ns);
+		put_mutex(ctf, CTF_LOCK_ACQ, event, event->time_ns);
+	} else if (!strcmp(name, "pthread_mutex_trylock")) {
+		put_mutex(ctf, CTF_TRYLOCK, event, event->time_ns);
+	} else if (!strcmp(name, "pthread_mutex_unlock")) {
+		put_mutex(ctf, CTF_UNLOCK, event, event->time_ns);
+	} else {
+		put_call(ctf, event);
 	}
-	if (!strcmp(name, "pthread_mutex_trylock"))
-		return put_mutex(ctf, CTF_TRYLOCK, event, event->time_ns, err);
-	if (!strcmp(name, "pthread_mutex_unlock"))
-		return put_mutex(ctf, CTF_UNLOCK, event, event->time_ns, err);
-	return put_call(ctf, event, err);
 }
 
-static int on_mapping(struct ctf *ctf, const struct event *event, struct error *err)
+static void on_mapping(struct ctf *ctf, const struct event *event)
 {
 	const struct trace_mapping *mapping = event->mapping;
 
@@ -212,7 +207,7 @@ static int on_mapping(struct ctf *ctf, const struct event *event, struct error *
 	put_number(ctf, 1, 1);
 	put_number(ctf, 0, 1);
 	put_number(ctf, 0, 1);
-	return end_event(ctf, ctf->last_ns, err);
+	end_event(ctf, ctf->last_ns);
 }
 
 int write_ctf_event(void *state, const struct event *event, struct error *err)
@@ -227,13 +222,13 @@ int write_ctf_event(void *state, const struct event *event, struct error *err)
 	if (event->kind == EVENT_MAPPING) {
 		mapped.thread = event->process->pid;
 		mapped.backtrace = NULL;
-		return on_mapping(ctf, &mapped, err);
+		on_mapping(ctf, &mapped);
+	} else if (event->kind == EVENT_CALL) {
+		if (event->time_ns > ctf->last_ns)
+			ctf->last_ns = event->time_ns;
+		on_call(ctf, event);
 	}
-	if (event->kind != EVENT_CALL)
-		return 0;
-	if (event->time_ns > ctf->last_ns)
-		ctf->last_ns = event->time_ns;
-	return on_call(ctf, event, err);
+	return spill_error(&ctf->sort.spill, err);
 }
 
 /* ---- files ---- */
@@ -342,18 +337,18 @@ static void put_packet(struct ctf *ctf)
 
 static int write_stream(struct ctf *ctf, struct error *err)
 {
-	struct timesort_piece piece;
-	int rc = timesort_finish(&ctf->sort, err);
+	struct spill_piece piece;
+	int rc = spill_sort_finish(&ctf->sort, err);
 
 	if (rc == 0)
 		rc = outdir_create(&ctf->directory, "stream", &ctf->out, err);
 	if (rc)
 		return rc;
 	ctf->used = 0;
-	while ((rc = timesort_next(&ctf->sort, &piece, err)) == 1) {
+	while ((rc = spill_sort_next(&ctf->sort, &piece, err)) == 1) {
 		if (!ctf->used)
-			ctf->begin_ns = piece.time;
-		ctf->end_ns = piece.time;
+			ctf->begin_ns = piece.key.first;
+		ctf->end_ns = piece.key.first;
 		put(ctf, piece.bytes, piece.size);
 		if (ctf->used >= PACKET)
 			put_packet(ctf);
@@ -387,7 +382,7 @@ int write_ctf_begin(void **state, const struct trace *trace, const struct writer
 		free(ctf);
 		return rc;
 	}
-	timesort_init(&ctf->sort, ctf->directory.fd, 0);
+	spill_sort_init(&ctf->sort, ctf->directory.fd, 0);
 	*state = ctf;
 	return 0;
 }
@@ -396,7 +391,7 @@ void write_ctf_destroy(void *state)
 {
 	struct ctf *ctf = state;
 
-	timesort_free(&ctf->sort);
+	spill_sort_free(&ctf->sort);
 	free(ctf->bytes);
 	outdir_close(&ctf->directory);
 	free(ctf);

@@ -17,43 +17,29 @@
 #define FORMAT_MAX 300 /* bytes of a formatted line: keys and numbers */
 #define PART_MAX   900 /* bytes of text per line; texts from this length on are split */
 
-int etrace_lines_init(struct etrace_lines *lines, struct error *err)
+void etrace_lines_init(struct etrace_lines *lines)
 {
-	const char *directory = getenv("TMPDIR");
-
 	memset(lines, 0, sizeof(*lines));
-	if (!directory || !*directory)
-		directory = "/tmp";
-	lines->directory = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	spill_init(&lines->spill, lines->directory);
-	if (lines->directory < 0)
-		return error_system(err, errno, "%s: place for temporary files", directory);
-	return 0;
+	spill_init(&lines->spill, SPILL_TMPDIR);
 }
 
 void etrace_lines_free(struct etrace_lines *lines)
 {
 	spill_close(&lines->spill);
-	if (lines->directory >= 0)
-		close(lines->directory);
 	free(lines->buffer.items);
 }
 
-/* Makes room for size bytes; NULL: an earlier error stops all output. */
+/* Makes room for size bytes. */
 static char *reserve(struct etrace_lines *lines, size_t size)
 {
 	while (lines->buffer.capacity - lines->buffer.count < size)
 		array_grow(&lines->buffer.items, &lines->buffer.capacity, 1);
-	return lines->error ? NULL : lines->buffer.items + lines->buffer.count;
+	return lines->buffer.items + lines->buffer.count;
 }
 
 static void add(struct etrace_lines *lines, const char *bytes, size_t size)
 {
-	char *place = reserve(lines, size);
-
-	if (!place)
-		return;
-	memcpy(place, bytes, size);
+	memcpy(reserve(lines, size), bytes, size);
 	lines->buffer.count += size;
 }
 
@@ -62,7 +48,7 @@ static void end_block(struct etrace_lines *lines)
 	struct etrace_block block;
 	char *head;
 
-	if (lines->error || lines->buffer.count < lines->block + sizeof(block))
+	if (lines->buffer.count < lines->block + sizeof(block))
 		return;
 	head = lines->buffer.items + lines->block;
 	memcpy(&block, head, sizeof(block));
@@ -73,11 +59,7 @@ static void end_block(struct etrace_lines *lines)
 
 static void spill(struct etrace_lines *lines)
 {
-	uint64_t offset;
-
-	if (!lines->error)
-		lines->error = spill_append(&lines->spill, lines->buffer.items, lines->buffer.count,
-					    &offset, &lines->why);
+	spill_append(&lines->spill, lines->buffer.items, lines->buffer.count);
 	lines->buffer.count = lines->block = 0;
 }
 
@@ -98,8 +80,6 @@ void etrace_line(struct etrace_lines *lines, const char *format, ...)
 	va_list list;
 	int length;
 
-	if (!place)
-		return;
 	va_start(list, format);
 	length = vsnprintf(place, FORMAT_MAX - 1, format, list);
 	va_end(list);
@@ -340,8 +320,11 @@ static size_t whole_blocks(const char *text, size_t size)
 	return at;
 }
 
-/* Reads the spill file through the buffer, which is free now. */
-static int print_spill(struct etrace_lines *lines, struct printer *printer, struct error *err)
+/*
+ * Reads the spill file through the buffer, which is free now. Each piece contains at least one
+ * block, since the buffer once held the longest block.
+ */
+static int print_spilled(struct etrace_lines *lines, struct printer *printer, struct error *err)
 {
 	uint64_t left = lines->spill.size, at = 0;
 
@@ -359,22 +342,6 @@ static int print_spill(struct etrace_lines *lines, struct printer *printer, stru
 	return 0;
 }
 
-/* Each piece contains at least one block, since the buffer once held the longest block. */
-static int print_all(struct etrace_lines *lines, struct printer *printer, struct error *err)
-{
-	int rc = 0;
-
-	end_block(lines);
-	if (lines->spill.size) {
-		spill(lines);
-		rc = lines->error ? 0 : print_spill(lines, printer, err);
-	} else {
-		print_piece(printer, lines->buffer.items, lines->buffer.count);
-	}
-	print_lives(printer, UINT64_MAX);
-	return rc;
-}
-
 int etrace_lines_print(struct etrace_lines *lines, struct tasks *tasks, struct out *out,
 		       const char *prefix, struct error *err)
 {
@@ -386,11 +353,15 @@ int etrace_lines_print(struct etrace_lines *lines, struct tasks *tasks, struct o
 	};
 	int rc;
 
-	rc = lines->error ? 0 : print_all(lines, &printer, err);
+	end_block(lines);
+	if (lines->spill.size)
+		spill(lines);
+	rc = spill_error(&lines->spill, err);
+	if (rc == 0 && lines->spill.size)
+		rc = print_spilled(lines, &printer, err);
+	else if (rc == 0)
+		print_piece(&printer, lines->buffer.items, lines->buffer.count);
+	print_lives(&printer, UINT64_MAX);
 	free(printer.names);
-	if (lines->error) {
-		*err = lines->why;
-		rc = lines->error;
-	}
 	return rc;
 }

@@ -26,14 +26,11 @@ struct etrace_block {
 
 struct etrace_lines {
 	struct spill_file spill;
-	int directory; /* of the spill file */
 	ARRAY_OF(char) buffer;
 	size_t block; /* start of the current block */
-	int error;    /* 0, or the first error of the temporary file */
-	struct error why;
 };
 
-int etrace_lines_init(struct etrace_lines *lines, struct error *err);
+void etrace_lines_init(struct etrace_lines *lines);
 void etrace_lines_free(struct etrace_lines *lines);
 
 /* Starts a block of lines of one task and ends the previous one. */

@@ -94,8 +94,7 @@ static void take_mapping(struct scaler *scaler, const struct trace_mapping *mapp
 	callees_map(&scaler->callees, mapping);
 }
 
-static int take_call(struct scaler *scaler, const struct event *event, const char *name,
-		     struct error *err)
+static void take_call(struct scaler *scaler, const struct event *event, const char *name)
 {
 	uint64_t extra[2] = { event->object, event->related };
 	uint32_t symbol, way = 0;
@@ -111,10 +110,10 @@ static int take_call(struct scaler *scaler, const struct event *event, const cha
 			     scaler->is_by_callee ? scaler->libc : caller_of(scaler, event), name);
 	if (scaler->has_frames)
 		scaler_frames_see(&scaler->frames, event, &way);
-	return calltree_add(&scaler->tree, event, symbol, way, extra, err);
+	calltree_add(&scaler->tree, event, symbol, way, extra);
 }
 
-static int take_note(struct scaler *scaler, const struct event *event, struct error *err)
+static void take_note(struct scaler *scaler, const struct event *event)
 {
 	const char *name = event->function->name;
 	const char *value;
@@ -122,16 +121,15 @@ static int take_note(struct scaler *scaler, const struct event *event, struct er
 	calltree_see_time(&scaler->tree, event->time_ns);
 	if (!strcmp(name, NOTE_THREAD)) {
 		calltree_begin_thread(&scaler->tree, event);
-		return 0;
-	}
-	if (!strcmp(name, NOTE_OPEN)) {
+	} else if (!strcmp(name, NOTE_OPEN)) {
 		value = event_argument(event, "call");
-		return value ? take_call(scaler, event, value, err) : 0;
+		if (value)
+			take_call(scaler, event, value);
+	} else if (!strcmp(name, NOTE_PROCESS)) {
+		value = event_argument(event, "executable");
+		if (value && *value)
+			callees_set_executable(&scaler->callees, value);
 	}
-	value = strcmp(name, NOTE_PROCESS) ? NULL : event_argument(event, "executable");
-	if (value && *value)
-		callees_set_executable(&scaler->callees, value);
-	return 0;
 }
 
 static int take_event(struct scaler *scaler, const struct event *event, struct error *err)
@@ -139,19 +137,15 @@ static int take_event(struct scaler *scaler, const struct event *event, struct e
 	if (scaler->process && scaler->process != event->process)
 		return error_set(err, EINVAL, "trees are of one process each: remove --merge");
 	scaler->process = event->process;
-	if (event->kind == EVENT_MAPPING) {
-		take_mapping(scaler, event->mapping);
-		return 0;
-	}
-	if (!event_is_call(event))
-		return 0;
-	if (!event->process->has_tails)
+	if (event_is_call(event) && !event->process->has_tails)
 		return refuse(err);
-	if (!event->has_tail) /* damaged */
-		return 0;
-	if (event->kind == EVENT_NOTE)
-		return take_note(scaler, event, err);
-	return take_call(scaler, event, event->function->name, err);
+	if (event->kind == EVENT_MAPPING)
+		take_mapping(scaler, event->mapping);
+	else if (event->kind == EVENT_NOTE && event->has_tail) /* else damaged */
+		take_note(scaler, event);
+	else if (event->kind == EVENT_CALL && event->has_tail)
+		take_call(scaler, event, event->function->name);
+	return spill_error(&scaler->tree.sort.spill, err);
 }
 
 int write_scaler_event(void *state, const struct event *event, struct error *err)

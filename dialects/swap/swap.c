@@ -36,7 +36,7 @@ int write_swap_begin(void **state, const struct trace *trace, const struct write
 		free(swap);
 		return rc;
 	}
-	timesort_init(&swap->sort, swap->directory.fd, 0);
+	spill_sort_init(&swap->sort, swap->directory.fd, 0);
 	swap_apis_init(&swap->apis);
 	swap_shared_init(swap);
 	*state = swap;
@@ -116,13 +116,11 @@ uint64_t swap_unix(const struct swap_process *process, uint64_t time_ns)
 	return process->start_ns + process->day_ns + time_ns - process->zero_ns;
 }
 
-int swap_new(struct swap *swap, struct swap_process *process, struct swap_message *message,
-	     enum swap_id id, uint64_t *unix_ns, size_t most, struct error *err)
+void swap_new(struct swap *swap, struct swap_process *process, struct swap_message *message,
+	      enum swap_id id, uint64_t *unix_ns, size_t most)
 {
-	char *room = timesort_reserve(&swap->sort, SWAP_HEADER_SIZE + most, err);
+	char *room = spill_sort_reserve(&swap->sort, SWAP_HEADER_SIZE + most);
 
-	if (!room)
-		return -ENOMEM;
 	/* PROCESS_INFO comes first, although clocks are measured and may differ by some ns. */
 	if (*unix_ns < process->start_ns)
 		*unix_ns = process->start_ns;
@@ -132,38 +130,31 @@ int swap_new(struct swap *swap, struct swap_process *process, struct swap_messag
 	if (process->last_ns < *unix_ns)
 		process->last_ns = *unix_ns;
 	swap_begin(message, room, swap->dialect, id, *unix_ns);
-	return 0;
 }
 
-void swap_add(struct swap *swap, struct swap_process *process, struct swap_message *message,
-	      uint64_t unix_ns, enum swap_rank rank)
+void swap_add(struct swap *swap, struct swap_message *message, uint64_t unix_ns,
+	      enum swap_rank rank)
 {
-	(void)process;
-	timesort_commit(&swap->sort, unix_ns, rank, swap_end(message));
+	spill_sort_commit(&swap->sort, (struct spill_key){ .first = unix_ns, .second = rank },
+			  swap_end(message));
 }
 
-/* MSG_ERROR. */
-static int swap_error(struct swap *swap, struct swap_process *process, uint64_t unix_ns,
-		      const char *text, struct error *err)
+/* Adds a MSG_ERROR. */
+static void swap_error(struct swap *swap, struct swap_process *process, uint64_t unix_ns,
+		       const char *text)
 {
 	struct swap_message message;
-	int rc = swap_new(swap, process, &message, SWAP_ERROR, &unix_ns, strlen(text) + 1, err);
 
-	if (rc)
-		return rc;
+	swap_new(swap, process, &message, SWAP_ERROR, &unix_ns, strlen(text) + 1);
 	swap_put_text(&message, text);
-	swap_add(swap, process, &message, unix_ns, SWAP_RANK_EVENT);
-	return 0;
+	swap_add(swap, &message, unix_ns, SWAP_RANK_EVENT);
 }
 
 /* Adds a sentence about something missing to the messages and to the JSON file. */
-static int miss(struct swap *swap, struct swap_process *process, const char *text,
-		struct error *err)
+static void swap_miss(struct swap *swap, struct swap_process *process, const char *text)
 {
-	char **place = ARRAY_ADD(&swap->missing);
-
-	*place = memory_text(text);
-	return swap_error(swap, process, process->last_ns, text, err);
+	*ARRAY_ADD(&swap->missing) = memory_text(text);
+	swap_error(swap, process, process->last_ns, text);
 }
 
 /* ---- events ---- */
@@ -171,9 +162,7 @@ static int miss(struct swap *swap, struct swap_process *process, const char *tex
 static void take_mapping(struct swap *swap, struct swap_process *process,
 			 const struct trace_mapping *mapping)
 {
-	const struct trace_mapping **place = ARRAY_ADD(&process->mappings);
-
-	*place = mapping;
+	*ARRAY_ADD(&process->mappings) = mapping;
 	memset(swap->callers, 0, sizeof(swap->callers));
 }
 
@@ -186,274 +175,218 @@ static void take_context(struct swap_process *process, const struct trace_contex
 	*place = memory_text(context->name);
 }
 
-static void take_identity(struct swap_process *process, const struct event *event)
+static void note_process(struct swap *swap, struct swap_process *process, const struct event *event)
 {
 	const char *executable = event_argument(event, "executable");
 
+	(void)swap;
 	if (executable) {
 		free(process->executable);
 		process->executable = memory_text(executable);
 	}
-	for (uint32_t i = 0; i < event->argument_count; i++) {
-		const struct wire_value *pair = &event->arguments[i];
-		char **place;
-
-		if (strncmp(pair->name, "argv", 4) != 0)
-			continue;
-		place = ARRAY_ADD(&process->arguments);
-		*place = memory_text(pair->value);
-	}
+	for (uint32_t i = 0; i < event->argument_count; i++)
+		if (!strncmp(event->arguments[i].name, "argv", 4))
+			*ARRAY_ADD(&process->arguments) = memory_text(event->arguments[i].value);
 }
 
-static void take_fd(struct swap_process *process, const struct event *event)
+static void note_fd(struct swap *swap, struct swap_process *process, const struct event *event)
 {
 	const char *fd = event_argument(event, "fd"), *path = event_argument(event, "path");
 	const char *size = event_argument(event, "size");
-	struct swap_fd *place = ARRAY_ADD(&process->fds);
 
-	*place = (struct swap_fd){ .fd = fd ? (uint32_t)strtoul(fd, NULL, 10) : UINT32_MAX,
-				   .size = size ? strtoull(size, NULL, 10) : 0,
-				   .path = memory_text(path ? path : "") };
+	(void)swap;
+	*ARRAY_ADD(&process->fds) =
+		(struct swap_fd){ .fd = fd ? (uint32_t)strtoul(fd, NULL, 10) : UINT32_MAX,
+				  .size = size ? strtoull(size, NULL, 10) : 0,
+				  .path = memory_text(path ? path : "") };
 }
 
-static int take_loss(struct swap *swap, struct swap_process *process, const struct event *event,
-		     struct error *err)
+static void note_lost(struct swap *swap, struct swap_process *process, const struct event *event)
 {
 	const char *reason = event_argument(event, "reason");
 	const char *count = event_argument(event, "count");
 	char text[160];
 
-	snprintf(text, sizeof(text), "%.24s events of thread %" PRIu32 " were lost: %.32s",
+	snprintf(text, sizeof(text), "%.24s events of thread %" PRIu32 " were dropped: %.32s",
 		 count ? count : "some", event->thread, reason ? reason : "unknown");
-	return miss(swap, process, text, err);
+	swap_miss(swap, process, text);
 }
 
-static int take_pause(struct swap *swap, struct swap_process *process, const struct event *event,
-		      struct error *err)
+static void note_recording(struct swap *swap, struct swap_process *process,
+			   const struct event *event)
 {
 	const char *state = event_argument(event, "state");
 
-	return swap_error(swap, process, swap_unix(process, event->time_ns),
-			  state && !strcmp(state, "off")
-				  ? "recording was stopped: no call is seen from here on"
-				  : "recording was started",
-			  err);
+	swap_error(swap, process, swap_unix(process, event->time_ns),
+		   state && !strcmp(state, "off")
+			   ? "recording was stopped: no call is seen from here on"
+			   : "recording was started");
 }
 
 /* Writes the messages about a process when all facts about its start were read. */
-static int start(struct swap *swap, struct swap_process *process, uint64_t time_ns,
-		 struct error *err)
+static void start(struct swap *swap, struct swap_process *process, uint64_t time_ns)
 {
-	int rc;
-
-	if (process->has_started)
-		return swap_process_maps(swap, process, swap_unix(process, time_ns), err);
+	if (process->has_started) {
+		swap_process_maps(swap, process, swap_unix(process, time_ns));
+		return;
+	}
 	process->zero_ns = time_ns;
-	rc = swap_process_info(swap, process, err);
-	if (rc == 0 && !process->process->has_tails)
-		rc = miss(swap, process,
+	swap_process_info(swap, process);
+	if (!process->process->has_tails)
+		swap_miss(swap, process,
 			  "the trace is not holdtrace's: it says neither threads, processors, "
-			  "results nor errors of its calls, and times in ms; waits have no start",
-			  err);
-	return rc;
+			  "results nor errors of its calls, and times in ms; waits have no start");
 }
 
 /*
  * Another program starts in the same process, by exec. The collector notices the end of the
  * previous one later.
  */
-static int end_image_before(struct swap *swap, struct swap_process *process, struct error *err)
+static void end_image_before(struct swap *swap, struct swap_process *process)
 {
-	int rc = 0;
-
-	for (size_t i = 0; rc == 0 && i < swap->processes.count; i++) {
+	for (size_t i = 0; i < swap->processes.count; i++) {
 		struct swap_process *other = swap->processes.items[i];
 
 		if (other == process || other->has_ended ||
 		    other->process->pid != process->process->pid)
 			continue;
 		if (!other->has_started)
-			rc = start(swap, other, 0, err);
+			start(swap, other, 0);
 		if (process->start_ns <= other->last_ns)
 			process->start_ns = process->least_ns = other->last_ns + 1;
-		if (rc == 0)
-			rc = swap_terminate(swap, other, process->start_ns - 1, err);
+		swap_terminate(swap, other, process->start_ns - 1);
 	}
-	return rc;
 }
 
-static void take_file(struct swap_process *process, const struct event *event)
+static void note_file(struct swap *swap, struct swap_process *process, const struct event *event)
 {
 	const char *fd = event_argument(event, "fd"), *size = event_argument(event, "size");
 	const char *path = event_argument(event, "path");
 	struct swap_thread *thread = swap_thread(process, event->thread);
 
+	(void)swap;
 	thread->file.fd = fd ? strtoull(fd, NULL, 10) : SWAP_FD_UNKNOWN;
 	thread->file.size = size ? strtoull(size, NULL, 10) : 0;
 	path_set(&thread->file.path, path ? path : "", path ? strlen(path) : 0);
 }
 
-/* When the process announced its end, else when the collector noticed it. */
-static uint64_t end_of(const struct event *event)
+/* Ends the process when it announced its end, else when the collector noticed it. */
+static void note_end(struct swap *swap, struct swap_process *process, const struct event *event)
 {
-	uint64_t seconds, ns;
 	const char *at = event_argument(event, "at");
+	uint64_t seconds, ns, end_ns = event->time_ns;
 
-	if (!at || sscanf(at, "%" SCNu64 ".%9" SCNu64, &seconds, &ns) != 2 ||
-	    seconds >= event->time_ns / 1000000000 + 1)
-		return event->time_ns;
-	return seconds * 1000000000 + ns;
+	if (at && sscanf(at, "%" SCNu64 ".%9" SCNu64, &seconds, &ns) == 2 &&
+	    seconds <= event->time_ns / 1000000000)
+		end_ns = seconds * 1000000000 + ns;
+	if (!process->has_ended)
+		swap_terminate(swap, process, swap_unix(process, end_ns));
 }
 
-static int take_note(struct swap *swap, struct swap_process *process, const struct event *event,
-		     struct error *err)
-{
-	const char *name = event->function->name, *text;
-	int rc;
+static const struct {
+	const char *name;
+	void (*take)(struct swap *swap, struct swap_process *process, const struct event *event);
+	bool is_of_start; /* a fact about the start of the process */
+} notes[] = {
+	{ NOTE_PROCESS, note_process, true },
+	{ NOTE_FD, note_fd, true },
+	{ NOTE_RECORDING, note_recording, true },
+	{ NOTE_SAMPLE, swap_sample, true },
+	{ NOTE_UNMAP, swap_process_unmap, false },
+	{ NOTE_LOST, note_lost, false },
+	{ NOTE_OPEN, swap_open_call, false },
+	{ NOTE_THREAD, swap_thread_start, false },
+	{ NOTE_FILE, note_file, false },
+	{ NOTE_THREAD_END, swap_thread_end, false },
+	{ NOTE_FUNCTIONS, swap_functions_take, false },
+	{ NOTE_END, note_end, false },
+	{ NOTE_MARK, swap_mark, false },
+};
 
-	if (!strcmp(name, NOTE_PROCESS)) {
-		take_identity(process, event);
-		return 0;
-	}
-	if (!strcmp(name, NOTE_FD)) {
-		take_fd(process, event);
-		return 0;
-	}
-	if (!strcmp(name, NOTE_RECORDING))
-		return take_pause(swap, process, event, err);
-	if (!strcmp(name, NOTE_SAMPLE))
-		return swap_sample(swap, process, event, err);
-	rc = start(swap, process, event->time_ns, err);
-	if (rc)
-		return rc;
-	if (!strcmp(name, NOTE_UNMAP))
-		return swap_process_unmap(swap, process, event, err);
-	if (!strcmp(name, NOTE_LOST))
-		return take_loss(swap, process, event, err);
-	if (!strcmp(name, NOTE_OPEN))
-		return swap_open_call(swap, process, event, err);
-	if (!strcmp(name, NOTE_THREAD))
-		return swap_thread_start(swap, process, event, err);
-	if (!strcmp(name, NOTE_FILE)) {
-		take_file(process, event);
-		return 0;
-	}
-	if (!strcmp(name, NOTE_THREAD_END))
-		return swap_thread_end(swap, process, event, err);
-	if (!strcmp(name, NOTE_FUNCTIONS)) {
-		swap_functions_take(swap, process, event);
-		return 0;
-	}
-	if (!strcmp(name, NOTE_END))
-		return process->has_ended ? 0
-					  : swap_terminate(swap, process,
-							   swap_unix(process, end_of(event)), err);
-	text = strcmp(name, NOTE_MARK) ? NULL : event_argument(event, "text");
-	return text ? swap_mark(swap, process, event, text, err) : 0;
+static void take_note(struct swap *swap, struct swap_process *process, const struct event *event)
+{
+	size_t i = 0, count = sizeof(notes) / sizeof(*notes);
+
+	while (i < count && strcmp(notes[i].name, event->function->name) != 0)
+		i++;
+	if (i == count || !notes[i].is_of_start)
+		start(swap, process, event->time_ns);
+	if (i < count)
+		notes[i].take(swap, process, event);
 }
 
-/* Times in ms restart each day. */
-static void see_day(struct swap_process *process, const struct event *event)
+static void take_call(struct swap *swap, struct swap_process *process, const struct event *event)
 {
-	if (event->has_tail)
-		return;
-	if (event->time_ns + DAY_NS / 2 < process->previous_ns)
+	/* Times in ms restart each day. */
+	if (!event->has_tail && event->time_ns + DAY_NS / 2 < process->previous_ns)
 		process->day_ns += DAY_NS;
-	process->previous_ns = event->time_ns;
-}
-
-static int take_call(struct swap *swap, struct swap_process *process, const struct event *event,
-		     struct error *err)
-{
-	int rc;
-
-	see_day(process, event);
-	rc = start(swap, process, event->has_tail ? event->enter_ns : event->time_ns, err);
-	if (rc == 0 && (event->context || process->contexts.count))
-		rc = swap_context_change(swap, process, event, err);
-	if (rc == 0)
-		rc = swap_call(swap, process, event, err);
-	if (!rc)
-		load_event(&process->load, event);
-	return rc;
-}
-
-static int take_event(struct swap *swap, const struct event *event, struct error *err)
-{
-	struct swap_process *process = process_of(swap, event->process);
-	int rc = 0;
-
-	/* The process is known only after its packet, which follows the start of the stream. */
-	if (!process->has_started)
-		see_start(process, event->process);
-	if (swap->is_merged && process->kin == SWAP_KIN_UNKNOWN && event->process->has_process)
-		rc = end_image_before(swap, process, err);
-	if (rc)
-		return rc;
-	swap_shared_see(swap, process, event);
-	if (event->kind == EVENT_MAPPING) {
-		take_mapping(swap, process, event->mapping);
-		return 0;
-	}
-	if (event->kind == EVENT_CONTEXT) {
-		take_context(process, event->call_context);
-		return 0;
-	}
-	if (event->kind == EVENT_NOTE)
-		return take_note(swap, process, event, err);
-	return event->kind == EVENT_CALL ? take_call(swap, process, event, err) : 0;
+	if (!event->has_tail)
+		process->previous_ns = event->time_ns;
+	start(swap, process, event->has_tail ? event->enter_ns : event->time_ns);
+	if (event->context || process->contexts.count)
+		swap_context_change(swap, process, event);
+	swap_call(swap, process, event);
+	load_event(&process->load, event);
 }
 
 int write_swap_event(void *state, const struct event *event, struct error *err)
 {
 	struct swap *swap = state;
-	int rc = take_event(swap, event, err);
+	struct swap_process *process = process_of(swap, event->process);
 
-	swap->has_failed |= rc != 0;
-	return rc;
+	/* The process is known only after its packet, which follows the start of the stream. */
+	if (!process->has_started)
+		see_start(process, event->process);
+	if (swap->is_merged && process->kin == SWAP_KIN_UNKNOWN && event->process->has_process)
+		end_image_before(swap, process);
+	swap_shared_see(swap, process, event);
+	if (event->kind == EVENT_MAPPING)
+		take_mapping(swap, process, event->mapping);
+	else if (event->kind == EVENT_CONTEXT)
+		take_context(process, event->call_context);
+	else if (event->kind == EVENT_NOTE)
+		take_note(swap, process, event);
+	else if (event->kind == EVENT_CALL)
+		take_call(swap, process, event);
+	return spill_error(&swap->sort.spill, err);
 }
 
 /* ---- the end ---- */
 
-static int end_process(struct swap *swap, struct swap_process *process, struct error *err)
+static void end_process(struct swap *swap, struct swap_process *process)
 {
-	int rc = 0;
-
 	if (!process->has_started)
-		rc = start(swap, process, 0, err);
-	if (rc == 0 && !process->has_ended && process->process->has_tails)
-		rc = miss(swap, process, "the trace does not say how the process ended", err);
-	return rc;
+		start(swap, process, 0);
+	if (!process->has_ended && process->process->has_tails)
+		swap_miss(swap, process, "the trace does not say how the process ended");
 }
 
-static int tell_damage(struct swap *swap, struct swap_process *process, struct error *err)
+static void tell_damage(struct swap *swap, struct swap_process *process)
 {
 	const struct trace_tally *tally = trace_tally(swap->trace);
 	char text[256];
 
 	if (!trace_is_damaged(swap->trace))
-		return 0;
+		return;
 	snprintf(text, sizeof(text),
 		 "the trace is damaged at byte %" PRIu64 " (%.120s): the rest was used",
 		 tally->damage_offset, tally->damage_text);
-	return miss(swap, process, text, err);
+	swap_miss(swap, process, text);
 }
 
 int write_swap_end(void *state, struct error *err)
 {
 	struct swap *swap = state;
-	int rc = 0;
 
-	if (swap->has_failed)
+	if (swap->sort.spill.failure.number)
 		return 0; /* already reported */
 	if (!swap->processes.count)
-		return error_set(err, ENODATA, "has no process to tell of");
+		return error_set(err, ENODATA, "contains no process");
 	/* Before TERMINATE messages, which come last. */
-	for (size_t i = 0; rc == 0 && i < swap->processes.count; i++)
-		rc = end_process(swap, swap->processes.items[i], err);
-	if (rc == 0)
-		rc = tell_damage(swap, swap->processes.items[0], err);
-	return rc ? rc : swap_write_files(swap, err);
+	for (size_t i = 0; i < swap->processes.count; i++)
+		end_process(swap, swap->processes.items[i]);
+	tell_damage(swap, swap->processes.items[0]);
+	return swap_write_files(swap, err);
 }
 
 #define FREE_ITEMS(array)                                                 \
@@ -494,7 +427,7 @@ void write_swap_destroy(void *state)
 	FREE_ITEMS(swap->strangers);
 	free(swap->functions.items);
 	swap_shared_free(swap);
-	timesort_free(&swap->sort);
+	spill_sort_free(&swap->sort);
 	outdir_close(&swap->directory);
 	free(swap);
 }

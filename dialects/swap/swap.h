@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "base/pool.h"
 #include "base/hash_table.h"
-#include "base/timesort.h"
+#include "base/spill_sort.h"
 #include "dialects/swap/load.h"
 #include "dialects/places.h"
 #include "dialects/outdir.h"
@@ -80,9 +80,9 @@ struct swap_process {
 struct swap {
 	const struct trace *trace;
 	enum swap_dialect dialect;
-	bool force, has_failed, is_merged;
+	bool is_merged;
 	struct outdir directory;
-	struct timesort sort;
+	struct spill_sort sort;
 	struct swap_apis apis;
 	ARRAY_OF(struct swap_process *) processes;
 	struct swap_process *last; /* of the last event */
@@ -104,12 +104,12 @@ struct swap {
 
 /*
  * Starts a message with at most `most` bytes of payload; clamps *unix_ns to the lifetime of the
- * process. Returns 0 or a negative errno. swap_add() adds the message.
+ * process. swap_add() adds the message.
  */
-int swap_new(struct swap *swap, struct swap_process *process, struct swap_message *message,
-	     enum swap_id id, uint64_t *unix_ns, size_t most, struct error *err);
-void swap_add(struct swap *swap, struct swap_process *process, struct swap_message *message,
-	      uint64_t unix_ns, enum swap_rank rank);
+void swap_new(struct swap *swap, struct swap_process *process, struct swap_message *message,
+	      enum swap_id id, uint64_t *unix_ns, size_t most);
+void swap_add(struct swap *swap, struct swap_message *message, uint64_t unix_ns,
+	      enum swap_rank rank);
 
 /* Converts a time of the stream to ns since 1970. */
 uint64_t swap_unix(const struct swap_process *process, uint64_t time_ns);
@@ -118,14 +118,10 @@ uint64_t swap_unix(const struct swap_process *process, uint64_t time_ns);
 struct swap_thread *swap_thread(struct swap_process *process, uint32_t id);
 
 /* swap_calls.c: the messages of a call, of an unfinished call (~open), and of a thread. */
-int swap_call(struct swap *swap, struct swap_process *process, const struct event *event,
-	      struct error *err);
-int swap_open_call(struct swap *swap, struct swap_process *process, const struct event *event,
-		   struct error *err);
-int swap_thread_start(struct swap *swap, struct swap_process *process, const struct event *event,
-		      struct error *err);
-int swap_thread_end(struct swap *swap, struct swap_process *process, const struct event *event,
-		    struct error *err);
+void swap_call(struct swap *swap, struct swap_process *process, const struct event *event);
+void swap_open_call(struct swap *swap, struct swap_process *process, const struct event *event);
+void swap_thread_start(struct swap *swap, struct swap_process *process, const struct event *event);
+void swap_thread_end(struct swap *swap, struct swap_process *process, const struct event *event);
 
 /*
  * swap_shared.c: files of merged processes. swap_shared_see() is called with each event before it
@@ -146,26 +142,21 @@ void swap_shared_path(struct swap *swap, struct swap_process *process, const str
 		      uint64_t fd, const char **path);
 
 /* swap_marks.c: PROBE_CUSTOM. */
-int swap_mark(struct swap *swap, struct swap_process *process, const struct event *event,
-	      const char *text, struct error *err);
-int swap_context_change(struct swap *swap, struct swap_process *process, const struct event *event,
-			struct error *err);
+void swap_mark(struct swap *swap, struct swap_process *process, const struct event *event);
+void swap_context_change(struct swap *swap, struct swap_process *process,
+			 const struct event *event);
 
 /* swap_process.c: the messages about a process. */
-int swap_process_info(struct swap *swap, struct swap_process *process, struct error *err);
-int swap_process_maps(struct swap *swap, struct swap_process *process, uint64_t unix_ns,
-		      struct error *err);
+void swap_process_info(struct swap *swap, struct swap_process *process);
+void swap_process_maps(struct swap *swap, struct swap_process *process, uint64_t unix_ns);
 /* A ~unmap note; and a call from code that may have been unmapped and mapped again. */
-int swap_process_unmap(struct swap *swap, struct swap_process *process, const struct event *event,
-		       struct error *err);
-int swap_process_return(struct swap *swap, struct swap_process *process, uint64_t caller,
-			uint64_t unix_ns, struct error *err);
-int swap_terminate(struct swap *swap, struct swap_process *process, uint64_t unix_ns,
-		   struct error *err);
+void swap_process_unmap(struct swap *swap, struct swap_process *process, const struct event *event);
+void swap_process_return(struct swap *swap, struct swap_process *process, uint64_t caller,
+			 uint64_t unix_ns);
+void swap_terminate(struct swap *swap, struct swap_process *process, uint64_t unix_ns);
 
 /* swap_system.c: MSG_SYSTEM and MSG_SAMPLE of a ~sample. */
-int swap_sample(struct swap *swap, struct swap_process *process, const struct event *event,
-		struct error *err);
+void swap_sample(struct swap *swap, struct swap_process *process, const struct event *event);
 
 /* swap_files.c: writes all files of the format. */
 int swap_write_files(struct swap *swap, struct error *err);

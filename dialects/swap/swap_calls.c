@@ -249,65 +249,41 @@ static void put_network(struct swap_message *message, const struct part *part)
 	swap_put_u64(message, 0);
 }
 
-static const enum swap_id ids[] = {
-	[SWAP_MEMORY] = SWAP_PROBE_MEMORY,   [SWAP_FILE] = SWAP_PROBE_FILE,
-	[SWAP_THREAD] = SWAP_PROBE_THREAD,   [SWAP_SYNC] = SWAP_PROBE_SYNC,
-	[SWAP_NETWORK] = SWAP_PROBE_NETWORK,
+static const struct {
+	enum swap_id id;
+	void (*put)(struct swap_message *message, const struct part *part);
+} probes[] = {
+	[SWAP_MEMORY] = { SWAP_PROBE_MEMORY, put_memory },
+	[SWAP_FILE] = { SWAP_PROBE_FILE, put_file },
+	[SWAP_THREAD] = { SWAP_PROBE_THREAD, put_thread },
+	[SWAP_SYNC] = { SWAP_PROBE_SYNC, put_sync },
+	[SWAP_NETWORK] = { SWAP_PROBE_NETWORK, put_network },
 };
 
-static void put_own(struct swap_message *message, const struct part *part)
-{
-	switch ((enum swap_probe)part->api->probe) {
-	case SWAP_MEMORY:
-		put_memory(message, part);
-		break;
-	case SWAP_FILE:
-		put_file(message, part);
-		break;
-	case SWAP_THREAD:
-		put_thread(message, part);
-		break;
-	case SWAP_SYNC:
-		put_sync(message, part);
-		break;
-	case SWAP_NETWORK:
-		put_network(message, part);
-		break;
-	case SWAP_FUNCTION:
-		break;
-	}
-}
-
-static int add_probe(struct swap *swap, struct swap_process *process, const struct part *part,
-		     uint64_t time_ns, struct error *err)
+static void add_probe(struct swap *swap, struct swap_process *process, const struct part *part,
+		      uint64_t time_ns)
 {
 	uint64_t unix_ns = swap_unix(process, time_ns);
 	size_t path = part->thread ? part->thread->file.path.length : 0;
 	struct swap_message message;
-	int rc = swap_new(swap, process, &message, ids[part->api->probe], &unix_ns,
-			  most_of(part->event) + path, err);
 
-	if (rc)
-		return rc;
+	swap_new(swap, process, &message, probes[part->api->probe].id, &unix_ns,
+		 most_of(part->event) + path);
 	put_probe(swap, process, &message, part);
-	put_own(&message, part);
-	swap_add(swap, process, &message, unix_ns, SWAP_RANK_EVENT);
-	return 0;
+	probes[part->api->probe].put(&message, part);
+	swap_add(swap, &message, unix_ns, SWAP_RANK_EVENT);
 }
 
 /* ---- functions without a probe ---- */
 
-static int add_function(struct swap *swap, struct swap_process *process, const struct part *part,
-			uint64_t time_ns, struct error *err)
+static void add_function(struct swap *swap, struct swap_process *process, const struct part *part,
+			 uint64_t time_ns)
 {
 	uint64_t unix_ns = swap_unix(process, time_ns);
 	struct swap_message message;
-	int rc = swap_new(swap, process, &message,
-			  part->is_start ? SWAP_FUNCTION_ENTRY : SWAP_FUNCTION_EXIT, &unix_ns,
-			  most_of(part->event), err);
 
-	if (rc)
-		return rc;
+	swap_new(swap, process, &message, part->is_start ? SWAP_FUNCTION_ENTRY : SWAP_FUNCTION_EXIT,
+		 &unix_ns, most_of(part->event));
 	swap_put_u32(&message, process->process->pid);
 	swap_put_u32(&message, part->event->thread);
 	swap_put_u64(&message, swap_function_mark(process, part->api->id));
@@ -317,24 +293,21 @@ static int add_function(struct swap *swap, struct swap_process *process, const s
 		put_arguments(&message, part);
 	else
 		put_result(&message, part);
-	swap_add(swap, process, &message, unix_ns, SWAP_RANK_EVENT);
-	return 0;
+	swap_add(swap, &message, unix_ns, SWAP_RANK_EVENT);
 }
 
 /* ---- files that the target uses, too ---- */
 
-static int add_file_function(struct swap *swap, struct swap_process *process,
-			     const struct part *part, uint64_t time_ns, struct error *err)
+static void add_file_function(struct swap *swap, struct swap_process *process,
+			      const struct part *part, uint64_t time_ns)
 {
 	uint64_t unix_ns = swap_unix(process, time_ns);
 	const char *given = event_argument(part->event, "path");
 	struct swap_message message;
-	int rc = swap_new(swap, process, &message,
-			  part->is_start ? SWAP_FILE_FUNCTION_ENTRY : SWAP_FILE_FUNCTION_EXIT,
-			  &unix_ns, most_of(part->event) + strlen(part->path), err);
 
-	if (rc)
-		return rc;
+	swap_new(swap, process, &message,
+		 part->is_start ? SWAP_FILE_FUNCTION_ENTRY : SWAP_FILE_FUNCTION_EXIT, &unix_ns,
+		 most_of(part->event) + strlen(part->path));
 	swap_put_u32(&message, process->process->pid);
 	swap_put_u32(&message, part->event->thread);
 	if (part->is_start) {
@@ -347,8 +320,7 @@ static int add_file_function(struct swap *swap, struct swap_process *process,
 	} else {
 		put_result(&message, part);
 	}
-	swap_add(swap, process, &message, unix_ns, SWAP_RANK_EVENT);
-	return 0;
+	swap_add(swap, &message, unix_ns, SWAP_RANK_EVENT);
 }
 
 /* ---- which messages a call has ---- */
@@ -428,48 +400,27 @@ static bool has_returned(const struct event *event)
 	return event->operation != OPERATION_END || event->moment != MOMENT_ENTER;
 }
 
-static int add_entry(struct swap *swap, struct swap_process *process, struct part *part,
-		     struct error *err)
+static bool has_entry(const struct part *part)
 {
-	part->is_start = true;
-	if (part->path)
-		return add_file_function(swap, process, part, part->event->enter_ns, err);
-	if (part->api->probe == SWAP_FUNCTION)
-		return add_function(swap, process, part, part->event->enter_ns, err);
-	if (part->api->start == SWAP_NONE)
-		return 0;
-	return add_probe(swap, process, part, part->event->enter_ns, err);
+	return part->path || part->api->probe == SWAP_FUNCTION || part->api->start != SWAP_NONE;
 }
 
-static int add_return(struct swap *swap, struct swap_process *process, struct part *part,
-		      struct error *err)
+static void add_message(struct swap *swap, struct swap_process *process, struct part *part,
+			bool is_start, uint64_t time_ns)
 {
-	const struct event *event = part->event;
-	bool is_single = part->api->start == SWAP_NONE;
-
-	part->is_start = false;
+	part->is_start = is_start;
 	if (part->path)
-		return has_returned(event)
-			       ? add_file_function(swap, process, part, event->leave_ns, err)
-			       : 0;
-	if (part->api->probe == SWAP_FUNCTION)
-		return has_returned(event)
-			       ? add_function(swap, process, part,
-					      event->has_tail ? event->leave_ns : event->time_ns,
-					      err)
-			       : 0;
-	if (is_single)
-		return add_probe(swap, process, part, event->time_ns, err);
-	return has_returned(event) ? add_probe(swap, process, part, event->leave_ns, err) : 0;
+		add_file_function(swap, process, part, time_ns);
+	else if (part->api->probe == SWAP_FUNCTION)
+		add_function(swap, process, part, time_ns);
+	else
+		add_probe(swap, process, part, time_ns);
 }
 
-/* For functions with a message per descriptor: the call itself may concern none (close_range). */
-static struct swap_api without_probe(const struct swap_api *api)
+static void add_entry(struct swap *swap, struct swap_process *process, struct part *part)
 {
-	struct swap_api function = *api;
-
-	function.probe = SWAP_FUNCTION;
-	return function;
+	if (has_entry(part))
+		add_message(swap, process, part, true, part->event->enter_ns);
 }
 
 /* The thread with facts about the file that the call opened, or NULL. */
@@ -491,57 +442,46 @@ static bool has_begun(const struct event *event)
 	       hook_blocks(event->function->hook) == BLOCKS_GIVES_BACK_FIRST;
 }
 
-static int tell_call(struct swap *swap, struct swap_process *process, const struct event *event,
-		     uint64_t *fd, struct error *err)
+void swap_call(struct swap *swap, struct swap_process *process, const struct event *event)
 {
 	const struct swap_api *api = api_of(swap, event->function);
 	bool is_one_of_several = api->is_each && event->operation != OPERATION_USE;
-	struct swap_api function;
+	struct swap_api function = *api;
 	struct part part = { .event = event, .api = api };
-	int rc = 0;
 
-	if (event->moment == MOMENT_HALF && event->operation == OPERATION_END)
-		return add_entry(swap, process, &part, err);
 	if (event->moment == MOMENT_HALF || (event->part && !is_one_of_several)) {
-		remember_fd(process, event);
-		return 0;
+		if (event->moment == MOMENT_HALF && event->operation == OPERATION_END)
+			add_entry(swap, process, &part);
+		else
+			remember_fd(process, event);
+		swap_shared_after(swap, process, event, SWAP_FD_UNKNOWN);
+		return;
 	}
-	if (api->is_each && !is_one_of_several) {
-		function = without_probe(api);
+	/* A message per descriptor: the call itself may concern none (close_range). */
+	function.probe = SWAP_FUNCTION;
+	if (api->is_each && !is_one_of_several)
 		part.api = &function;
-	}
-	rc = swap_process_return(
-		swap, process, caller_of(event),
-		swap_unix(process, event->has_tail ? event->enter_ns : event->time_ns), err);
-	if (rc)
-		return rc;
+	swap_process_return(swap, process, caller_of(event),
+			    swap_unix(process, event->has_tail ? event->enter_ns : event->time_ns));
 	part.fd = fd_of(process, event, part.api);
-	if (part.api->probe == SWAP_FILE)
-		*fd = part.fd;
 	part.thread = opened_by(process, &part);
 	if (part.api->probe == SWAP_FILE && event->has_tail)
 		swap_shared_path(swap, process, event, part.fd, &part.path);
 	if (event->has_tail && !has_begun(event))
-		rc = add_entry(swap, process, &part, err);
-	return rc ? rc : add_return(swap, process, &part, err);
-}
-
-int swap_call(struct swap *swap, struct swap_process *process, const struct event *event,
-	      struct error *err)
-{
-	uint64_t fd = SWAP_FD_UNKNOWN;
-	int rc = tell_call(swap, process, event, &fd, err);
-
-	if (rc == 0)
-		swap_shared_after(swap, process, event, fd);
-	return rc;
+		add_entry(swap, process, &part);
+	if (!has_entry(&part))
+		add_message(swap, process, &part, false, event->time_ns);
+	else if (has_returned(event))
+		add_message(swap, process, &part, false,
+			    event->has_tail ? event->leave_ns : event->time_ns);
+	swap_shared_after(swap, process, event,
+			  part.api->probe == SWAP_FILE ? part.fd : SWAP_FD_UNKNOWN);
 }
 
 /*
  * The function is an argument of ~open. Calls that are recorded at entry already have their event.
  */
-int swap_open_call(struct swap *swap, struct swap_process *process, const struct event *event,
-		   struct error *err)
+void swap_open_call(struct swap *swap, struct swap_process *process, const struct event *event)
 {
 	const char *name = event_argument(event, "call");
 	struct swap_api function;
@@ -552,7 +492,7 @@ int swap_open_call(struct swap *swap, struct swap_process *process, const struct
 		if (!strcmp(swap->apis.hooks[i].name, name))
 			part.api = &swap->apis.hooks[i];
 	if (!part.api || part.api->is_last)
-		return 0;
+		return;
 	/* Only arguments that are members of the event are known. */
 	function = *part.api;
 	function.count = 0;
@@ -562,22 +502,21 @@ int swap_open_call(struct swap *swap, struct swap_process *process, const struct
 			function.arguments[function.count++] = part.api->arguments[i];
 	part.api = &function;
 	open.argument_count = 0;
-	return add_entry(swap, process, &part, err);
+	add_entry(swap, process, &part);
 }
 
-static int add_thread(struct swap *swap, struct swap_process *process, const struct event *event,
-		      const struct swap_api *api, struct error *err)
+static void add_thread(struct swap *swap, struct swap_process *process, const struct event *event,
+		       const struct swap_api *api)
 {
 	struct event own = *event;
 	struct part part = { .event = &own, .api = api };
 
 	own.object = event->pthread;
 	own.argument_count = 0;
-	return add_probe(swap, process, &part, event->time_ns, err);
+	add_probe(swap, process, &part, event->time_ns);
 }
 
-int swap_thread_start(struct swap *swap, struct swap_process *process, const struct event *event,
-		      struct error *err)
+void swap_thread_start(struct swap *swap, struct swap_process *process, const struct event *event)
 {
 	static const struct swap_api api = { .name = "_da_ThreadProc",
 					     .id = SWAP_API_THREAD_PROC,
@@ -586,11 +525,10 @@ int swap_thread_start(struct swap *swap, struct swap_process *process, const str
 					     .end = SWAP_THREAD_INTERNAL_START,
 					     .result = 'p' };
 
-	return add_thread(swap, process, event, &api, err);
+	add_thread(swap, process, event, &api);
 }
 
-int swap_thread_end(struct swap *swap, struct swap_process *process, const struct event *event,
-		    struct error *err)
+void swap_thread_end(struct swap *swap, struct swap_process *process, const struct event *event)
 {
 	static const struct swap_api api = { .name = "_da_cleanup_handler",
 					     .id = SWAP_API_THREAD_END,
@@ -599,5 +537,5 @@ int swap_thread_end(struct swap *swap, struct swap_process *process, const struc
 					     .end = SWAP_THREAD_INTERNAL_STOP,
 					     .result = 'v' };
 
-	return add_thread(swap, process, event, &api, err);
+	add_thread(swap, process, event, &api);
 }

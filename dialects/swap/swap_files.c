@@ -23,10 +23,10 @@ bool swap_has_written(void)
 
 static void put_messages(struct swap *swap, struct out *out, int *rc, struct error *err)
 {
-	struct timesort_piece piece;
+	struct spill_piece piece;
 
-	*rc = timesort_finish(&swap->sort, err);
-	while (*rc == 0 && (*rc = timesort_next(&swap->sort, &piece, err)) == 1) {
+	*rc = spill_sort_finish(&swap->sort, err);
+	while (*rc == 0 && (*rc = spill_sort_next(&swap->sort, &piece, err)) == 1) {
 		struct swap_message message = { .at = piece.bytes + SWAP_SEQUENCE_OFFSET };
 
 		swap_put_u32(&message, (uint32_t)swap->messages++);

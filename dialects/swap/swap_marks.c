@@ -16,15 +16,13 @@ struct custom {
 	const char *text;
 };
 
-static int add_custom(struct swap *swap, struct swap_process *process, const struct custom *custom,
-		      uint64_t unix_ns, struct error *err)
+static void add_custom(struct swap *swap, struct swap_process *process, const struct custom *custom,
+		       uint64_t unix_ns)
 {
 	struct swap_message message;
-	int rc = swap_new(swap, process, &message, SWAP_PROBE_CUSTOM, &unix_ns,
-			  FIXED_MOST + 2 * strlen(custom->text), err);
 
-	if (rc)
-		return rc;
+	swap_new(swap, process, &message, SWAP_PROBE_CUSTOM, &unix_ns,
+		 FIXED_MOST + 2 * strlen(custom->text));
 	swap_put_u32(&message, custom->api);
 	swap_put_u32(&message, process->process->pid);
 	swap_put_u32(&message, custom->thread);
@@ -42,22 +40,21 @@ static int add_custom(struct swap *swap, struct swap_process *process, const str
 	swap_put_text(&message, custom->text);
 	swap_put_u32(&message, 0); /* colour: auto */
 	swap_put_u64(&message, 0); /* value: 0.0 */
-	swap_add(swap, process, &message, unix_ns, SWAP_RANK_EVENT);
-	return 0;
+	swap_add(swap, &message, unix_ns, SWAP_RANK_EVENT);
 }
 
-int swap_mark(struct swap *swap, struct swap_process *process, const struct event *event,
-	      const char *text, struct error *err)
+void swap_mark(struct swap *swap, struct swap_process *process, const struct event *event)
 {
 	const struct custom custom = { .api = SWAP_API_MARK,
 				       .thread = event->thread,
-				       .text = text };
+				       .text = event_argument(event, "text") };
 
-	return add_custom(swap, process, &custom, swap_unix(process, event->time_ns), err);
+	if (custom.text)
+		add_custom(swap, process, &custom, swap_unix(process, event->time_ns));
 }
 
-static int add_change(struct swap *swap, struct swap_process *process, const struct event *event,
-		      uint32_t bit, struct error *err)
+static void add_change(struct swap *swap, struct swap_process *process, const struct event *event,
+		       uint32_t bit)
 {
 	struct custom custom = {
 		.api = swap_api_id(event->context & bit ? SWAP_CONTEXT_ENTER : SWAP_CONTEXT_LEAVE),
@@ -69,21 +66,17 @@ static int add_change(struct swap *swap, struct swap_process *process, const str
 
 	if (number < process->contexts.count && process->contexts.items[number])
 		custom.text = process->contexts.items[number];
-	return add_custom(swap, process, &custom,
-			  swap_unix(process, event->has_tail ? event->enter_ns : event->time_ns),
-			  err);
+	add_custom(swap, process, &custom,
+		   swap_unix(process, event->has_tail ? event->enter_ns : event->time_ns));
 }
 
-int swap_context_change(struct swap *swap, struct swap_process *process, const struct event *event,
-			struct error *err)
+void swap_context_change(struct swap *swap, struct swap_process *process, const struct event *event)
 {
 	struct swap_thread *thread = swap_thread(process, event->thread);
 	uint32_t changed;
-	int rc = 0;
 
 	changed = thread->context ^ event->context;
 	thread->context = event->context;
-	for (; rc == 0 && changed; changed &= changed - 1)
-		rc = add_change(swap, process, event, changed & -changed, err);
-	return rc;
+	for (; changed; changed &= changed - 1)
+		add_change(swap, process, event, changed & -changed);
 }

@@ -100,19 +100,16 @@ static void find_main(struct swap_process *process)
 			process->main = process->mappings.items[i];
 }
 
-static int add_info(struct swap *swap, struct swap_process *process, struct error *err)
+static void add_info(struct swap *swap, struct swap_process *process)
 {
 	uint64_t unix_ns = process->start_ns;
 	size_t most = FIXED_MOST + command_size(process);
 	struct swap_message message;
-	int rc;
 
 	for (size_t i = 0; i < process->mappings.count; i++)
 		most += 20 + strlen(process->mappings.items[i]->path);
 	most += strlen(text_or_empty(process->executable));
-	rc = swap_new(swap, process, &message, SWAP_PROCESS_INFO, &unix_ns, most, err);
-	if (rc)
-		return rc;
+	swap_new(swap, process, &message, SWAP_PROCESS_INFO, &unix_ns, most);
 	swap_put_u32(&message, process->process->pid);
 	put_command(&message, process);
 	swap_put_u32(&message, process->process->parent_pid);
@@ -120,24 +117,20 @@ static int add_info(struct swap *swap, struct swap_process *process, struct erro
 	put_range(&message, process->main);
 	swap_put_text(&message, text_or_empty(process->executable));
 	put_libraries(swap, &message, process);
-	swap_add(swap, process, &message, unix_ns, SWAP_RANK_PROCESS);
-	return 0;
+	swap_add(swap, &message, unix_ns, SWAP_RANK_PROCESS);
 }
 
 /* The thread that opened inherited descriptors is unknown: the first thread is used. */
-static int add_status(struct swap *swap, struct swap_process *process, struct error *err)
+static void add_status(struct swap *swap, struct swap_process *process)
 {
 	uint64_t unix_ns = process->start_ns;
 	bool is_doc = swap->dialect == SWAP_DIALECT_DOC;
 	size_t most = FIXED_MOST;
 	struct swap_message message;
-	int rc;
 
 	for (size_t i = 0; i < process->fds.count; i++)
 		most += 24 + strlen(process->fds.items[i].path);
-	rc = swap_new(swap, process, &message, SWAP_PROCESS_STATUS_INFO, &unix_ns, most, err);
-	if (rc)
-		return rc;
+	swap_new(swap, process, &message, SWAP_PROCESS_STATUS_INFO, &unix_ns, most);
 	swap_put_u32(&message, process->process->pid);
 	swap_put_u32(&message, (uint32_t)process->fds.count);
 	for (size_t i = 0; i < process->fds.count; i++) {
@@ -149,49 +142,40 @@ static int add_status(struct swap *swap, struct swap_process *process, struct er
 	}
 	if (!is_doc)
 		swap_put_u32(&message, 0); /* sockets */
-	swap_add(swap, process, &message, unix_ns, SWAP_RANK_STATUS);
-	return 0;
+	swap_add(swap, &message, unix_ns, SWAP_RANK_STATUS);
 }
 
-int swap_process_info(struct swap *swap, struct swap_process *process, struct error *err)
+void swap_process_info(struct swap *swap, struct swap_process *process)
 {
-	int rc;
-
 	process->has_started = true;
 	process->mapped = process->mappings.count;
 	find_main(process);
-	rc = add_info(swap, process, err);
-	return rc ? rc : add_status(swap, process, err);
+	add_info(swap, process);
+	add_status(swap, process);
 }
 
-static int add_unmap(struct swap *swap, struct swap_process *process,
-		     const struct trace_mapping *mapping, uint64_t unix_ns, struct error *err)
+static void add_unmap(struct swap *swap, struct swap_process *process,
+		      const struct trace_mapping *mapping, uint64_t unix_ns)
 {
 	struct swap_message message;
-	int rc = swap_new(swap, process, &message, SWAP_PROCESS_UNMAP, &unix_ns, FIXED_MOST, err);
 
-	if (rc)
-		return rc;
+	swap_new(swap, process, &message, SWAP_PROCESS_UNMAP, &unix_ns, FIXED_MOST);
 	swap_put_u32(&message, process->process->pid);
 	put_range(&message, mapping);
-	swap_add(swap, process, &message, unix_ns, SWAP_RANK_EVENT);
-	return 0;
+	swap_add(swap, &message, unix_ns, SWAP_RANK_EVENT);
 }
 
-static int add_map(struct swap *swap, struct swap_process *process,
-		   const struct trace_mapping *mapping, uint64_t unix_ns, struct error *err)
+static void add_map(struct swap *swap, struct swap_process *process,
+		    const struct trace_mapping *mapping, uint64_t unix_ns)
 {
 	struct swap_message message;
-	int rc = swap_new(swap, process, &message, SWAP_PROCESS_MAP, &unix_ns,
-			  FIXED_MOST + strlen(mapping->path), err);
 
-	if (rc)
-		return rc;
+	swap_new(swap, process, &message, SWAP_PROCESS_MAP, &unix_ns,
+		 FIXED_MOST + strlen(mapping->path));
 	swap_put_u32(&message, process->process->pid);
 	put_range(&message, mapping);
 	swap_put_text(&message, mapping->path);
-	swap_add(swap, process, &message, unix_ns, SWAP_RANK_EVENT);
-	return 0;
+	swap_add(swap, &message, unix_ns, SWAP_RANK_EVENT);
 }
 
 static void forget_mapping(struct swap_process *process, size_t number)
@@ -203,8 +187,7 @@ static void forget_mapping(struct swap_process *process, size_t number)
 }
 
 /* Remembers the mapping, since the trace does not repeat one that is mapped again. */
-int swap_process_unmap(struct swap *swap, struct swap_process *process, const struct event *event,
-		       struct error *err)
+void swap_process_unmap(struct swap *swap, struct swap_process *process, const struct event *event)
 {
 	const char *from = event_argument(event, "from"), *to = event_argument(event, "to");
 	const struct trace_mapping **place;
@@ -218,14 +201,14 @@ int swap_process_unmap(struct swap *swap, struct swap_process *process, const st
 		place = ARRAY_ADD(&process->gone);
 		*place = mapping;
 		forget_mapping(process, i);
-		return add_unmap(swap, process, mapping, swap_unix(process, event->time_ns), err);
+		add_unmap(swap, process, mapping, swap_unix(process, event->time_ns));
+		return;
 	}
-	return 0;
 }
 
 /* Reports a mapping again, because its code runs. */
-static int add_again(struct swap *swap, struct swap_process *process, size_t number,
-		     uint64_t unix_ns, struct error *err)
+static void add_again(struct swap *swap, struct swap_process *process, size_t number,
+		      uint64_t unix_ns)
 {
 	const struct trace_mapping *mapping = process->gone.items[number], **place;
 
@@ -235,71 +218,59 @@ static int add_again(struct swap *swap, struct swap_process *process, size_t num
 		&process->mappings.items[process->mapped],
 		(process->mappings.count - 1 - process->mapped) * sizeof(*place));
 	process->mappings.items[process->mapped++] = mapping;
-	return add_map(swap, process, mapping, unix_ns, err);
+	add_map(swap, process, mapping, unix_ns);
 }
 
-int swap_process_return(struct swap *swap, struct swap_process *process, uint64_t caller,
-			uint64_t unix_ns, struct error *err)
+void swap_process_return(struct swap *swap, struct swap_process *process, uint64_t caller,
+			 uint64_t unix_ns)
 {
 	const struct trace_mapping *mapping =
 		process->gone.count && caller ? trace_mapping_at(swap->trace, caller - 1) : NULL;
 
 	for (size_t i = 0; mapping && i < process->gone.count; i++)
-		if (process->gone.items[i] == mapping)
-			return add_again(swap, process, i, unix_ns, err);
-	return 0;
+		if (process->gone.items[i] == mapping) {
+			add_again(swap, process, i, unix_ns);
+			return;
+		}
 }
 
 /* Drops mappings that a new one overlaps: they were unmapped, even without a note. */
-static int drop_overlapped(struct swap *swap, struct swap_process *process,
-			   const struct trace_mapping *mapping, uint64_t unix_ns, struct error *err)
+static void drop_overlapped(struct swap *swap, struct swap_process *process,
+			    const struct trace_mapping *mapping, uint64_t unix_ns)
 {
-	int rc = 0;
-
-	for (size_t i = process->mapped; rc == 0 && i-- > 0;) {
+	for (size_t i = process->mapped; i-- > 0;) {
 		const struct trace_mapping *old = process->mappings.items[i];
 
 		if (old->to <= mapping->from || mapping->to <= old->from)
 			continue;
-		rc = add_unmap(swap, process, old, unix_ns, err);
+		add_unmap(swap, process, old, unix_ns);
 		forget_mapping(process, i);
 	}
 	for (size_t i = process->gone.count; i-- > 0;)
 		if (process->gone.items[i]->to > mapping->from &&
 		    mapping->to > process->gone.items[i]->from)
 			process->gone.items[i] = process->gone.items[--process->gone.count];
-	return rc;
 }
 
-int swap_process_maps(struct swap *swap, struct swap_process *process, uint64_t unix_ns,
-		      struct error *err)
+void swap_process_maps(struct swap *swap, struct swap_process *process, uint64_t unix_ns)
 {
-	int rc = 0;
-
-	while (rc == 0 && process->mapped < process->mappings.count) {
+	while (process->mapped < process->mappings.count) {
 		const struct trace_mapping *mapping = process->mappings.items[process->mapped];
 
-		rc = drop_overlapped(swap, process, mapping, unix_ns, err);
-		if (rc == 0)
-			rc = add_map(swap, process, mapping, unix_ns, err);
+		drop_overlapped(swap, process, mapping, unix_ns);
+		add_map(swap, process, mapping, unix_ns);
 		process->mapped++;
 	}
-	return rc;
 }
 
-int swap_terminate(struct swap *swap, struct swap_process *process, uint64_t unix_ns,
-		   struct error *err)
+void swap_terminate(struct swap *swap, struct swap_process *process, uint64_t unix_ns)
 {
 	struct swap_message message;
-	int rc;
 
 	if (unix_ns < process->last_ns)
 		unix_ns = process->last_ns;
-	rc = swap_new(swap, process, &message, SWAP_TERMINATE, &unix_ns, FIXED_MOST, err);
-	if (rc)
-		return rc;
+	swap_new(swap, process, &message, SWAP_TERMINATE, &unix_ns, FIXED_MOST);
 	swap_put_u32(&message, process->process->pid);
 	process->has_ended = true;
-	swap_add(swap, process, &message, unix_ns, SWAP_RANK_END);
-	return 0;
+	swap_add(swap, &message, unix_ns, SWAP_RANK_END);
 }

@@ -33,16 +33,13 @@ static void put_process(struct swap_message *message, uint32_t pid, const struct
 	}
 }
 
-static int add_system(struct swap *swap, struct swap_process *process, uint64_t unix_ns,
-		      struct error *err)
+static void add_system(struct swap *swap, struct swap_process *process, uint64_t unix_ns)
 {
 	const struct load *load = &process->load;
 	struct swap_message message;
-	int rc = swap_new(swap, process, &message, SWAP_SYSTEM, &unix_ns,
-			  FIXED_MOST + 8 * (load->cpus.count + load->threads.count), err);
 
-	if (rc)
-		return rc;
+	swap_new(swap, process, &message, SWAP_SYSTEM, &unix_ns,
+		 FIXED_MOST + 8 * (load->cpus.count + load->threads.count));
 	for (size_t i = 0; i < load->cpus.count; i++)
 		swap_put_f32(&message, load->cpus.items[i].khz);
 	for (size_t i = 0; i < load->cpus.count; i++)
@@ -56,39 +53,31 @@ static int add_system(struct swap *swap, struct swap_process *process, uint64_t 
 	for (int i = 0; i < DEVICE_WORDS; i++)
 		swap_put_u32(&message, 0);
 	swap_put_u32(&message, 0); /* energy; no devices follow */
-	swap_add(swap, process, &message, unix_ns, SWAP_RANK_EVENT);
-	return 0;
+	swap_add(swap, &message, unix_ns, SWAP_RANK_EVENT);
 }
 
 /* The program counter is 0: only a timer inside the program could know it. */
-static int add_sample(struct swap *swap, struct swap_process *process, uint64_t unix_ns,
-		      const struct load_thread *thread, struct error *err)
+static void add_sample(struct swap *swap, struct swap_process *process, uint64_t unix_ns,
+		       const struct load_thread *thread)
 {
 	struct swap_message message;
-	int rc = swap_new(swap, process, &message, SWAP_SAMPLE, &unix_ns, FIXED_MOST, err);
 
-	if (rc)
-		return rc;
+	swap_new(swap, process, &message, SWAP_SAMPLE, &unix_ns, FIXED_MOST);
 	swap_put_u32(&message, process->process->pid);
 	swap_put_u64(&message, 0);
 	swap_put_u32(&message, thread->id);
 	swap_put_u32(&message, thread->cpu);
-	swap_add(swap, process, &message, unix_ns, SWAP_RANK_EVENT);
-	return 0;
+	swap_add(swap, &message, unix_ns, SWAP_RANK_EVENT);
 }
 
-int swap_sample(struct swap *swap, struct swap_process *process, const struct event *event,
-		struct error *err)
+void swap_sample(struct swap *swap, struct swap_process *process, const struct event *event)
 {
 	uint64_t unix_ns;
-	int rc;
 
 	load_sample(&process->load, event);
 	unix_ns = swap_unix(process, process->load.time_ns);
-	rc = add_system(swap, process, unix_ns, err);
-	for (size_t i = 0; rc == 0 && i < process->load.threads.count; i++)
+	add_system(swap, process, unix_ns);
+	for (size_t i = 0; i < process->load.threads.count; i++)
 		if (process->load.threads.items[i].state == 'R')
-			rc = add_sample(swap, process, unix_ns, &process->load.threads.items[i],
-					err);
-	return rc;
+			add_sample(swap, process, unix_ns, &process->load.threads.items[i]);
 }

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "compress.h"
 
-#include <fcntl.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "base/array.h"
 #include "base/memory.h"
@@ -17,7 +15,6 @@
 
 struct compress {
 	bool with_arguments;
-	int directory; /* of the spill file */
 	struct spill_file spill;
 	struct hash_table table; /* of struct compress_group, by backtrace */
 	struct pool pool;
@@ -26,14 +23,8 @@ struct compress {
 
 void compress_create(struct compress **compress, bool with_arguments)
 {
-	const char *directory = getenv("TMPDIR");
-
 	*compress = memory_zalloc(1, sizeof(**compress));
-	if (!directory || !*directory)
-		directory = "/tmp";
-	/* A directory that does not exist fails the first write, if anything is written. */
-	(*compress)->directory = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	spill_init(&(*compress)->spill, (*compress)->directory);
+	spill_init(&(*compress)->spill, SPILL_TMPDIR);
 	hash_table_init(&(*compress)->table);
 	(*compress)->with_arguments = with_arguments;
 }
@@ -140,8 +131,6 @@ void compress_destroy(struct compress *compress)
 	for (size_t i = 0; i < compress->groups.count; i++)
 		spill_buffer_free(&compress->groups.items[i]->calls);
 	spill_close(&compress->spill);
-	if (compress->directory >= 0)
-		close(compress->directory);
 	hash_table_free(&compress->table);
 	free(compress->groups.items);
 	pool_free(&compress->pool);

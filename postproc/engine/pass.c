@@ -33,21 +33,19 @@ static bool is_directory(const struct fold *fold)
 	return fold->options->writer->flags & FORMAT_DIRECTORY;
 }
 
-static int fold_create_views(struct fold *fold, struct error *err)
+static void fold_create_views(struct fold *fold)
 {
 	const struct pass_options *options = fold->options;
 	bool with_arguments = !options->remove_arguments;
-	int rc = 0;
 
 	if (options->is_leaks)
 		leaks_create(&fold->leaks, with_arguments);
 	if (options->is_compressed)
 		compress_create(&fold->compress, with_arguments);
 	if (options->is_reordered)
-		rc = reorder_create(&fold->reorder, with_arguments, err);
+		fold->reorder = reorder_create(with_arguments);
 	memset(&fold->heap, 0, sizeof(fold->heap));
 	fold->views = (struct writer_views){ &fold->heap, fold->leaks, fold->compress };
-	return rc;
 }
 
 static int on_begin(void *user, const struct event *event, struct error *err)
@@ -63,9 +61,10 @@ static int on_begin(void *user, const struct event *event, struct error *err)
 					 .is_reordered = options->is_reordered,
 					 .views = &fold->views,
 					 .words = options->words };
-	int rc = fold_create_views(fold, err);
+	int rc = 0;
 
-	if (rc == 0 && !is_directory(fold)) {
+	fold_create_views(fold);
+	if (!is_directory(fold)) {
 		rc = output_open(options->output, event->process, err);
 		writer.out = &options->output->out;
 	}
@@ -185,8 +184,10 @@ static int on_event(void *user, const struct event *event, struct error *err)
 	if (!event_is_call(event))
 		return fold_write(fold, event, err);
 	heap_range_event(&fold->heap, event);
-	return is_held_back(fold, event) ? reorder_event(fold->reorder, event, err)
-					 : tell_call(fold, event, err);
+	if (!is_held_back(fold, event))
+		return tell_call(fold, event, err);
+	reorder_event(fold->reorder, event);
+	return 0;
 }
 
 static struct engine_listener listen(struct fold *fold)

@@ -2,28 +2,24 @@
 #include "reorder.h"
 
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "account/keep.h"
 #include "base/memory.h"
-#include "base/timesort.h"
+#include "base/spill_sort.h"
 #include "kept_bytes.h"
 
 struct reorder {
 	bool with_arguments;
-	int directory;
-	struct timesort sort;
+	struct spill_sort sort;
 };
 
-int reorder_create(struct reorder **reorder, bool with_arguments, struct error *err)
+struct reorder *reorder_create(bool with_arguments)
 {
-	int rc;
+	struct reorder *reorder = memory_zalloc(1, sizeof(*reorder));
 
-	*reorder = memory_zalloc(1, sizeof(**reorder));
-	(*reorder)->with_arguments = with_arguments;
-	rc = spill_directory(&(*reorder)->directory, err);
-	timesort_init(&(*reorder)->sort, (*reorder)->directory, 0);
-	return rc;
+	reorder->with_arguments = with_arguments;
+	spill_sort_init(&reorder->sort, SPILL_TMPDIR, 0);
+	return reorder;
 }
 
 /* Neighbouring packets of one thread may differ by some ns: they keep the order of the stream. */
@@ -34,19 +30,16 @@ static uint64_t key_of(const struct event *event)
 	return event->process->is_text ? (uint64_t)event->time_ms << 32 | index : 0;
 }
 
-int reorder_event(struct reorder *reorder, const struct event *event, struct error *err)
+void reorder_event(struct reorder *reorder, const struct event *event)
 {
 	size_t size = kept_size(event, reorder->with_arguments);
-	char *bytes = timesort_reserve(&reorder->sort, size, err);
 
-	if (!bytes)
-		return -err->number;
-	kept_put((unsigned char *)bytes, event, reorder->with_arguments);
-	timesort_commit(&reorder->sort, key_of(event), 0, size);
-	return 0;
+	kept_put((unsigned char *)spill_sort_reserve(&reorder->sort, size), event,
+		 reorder->with_arguments);
+	spill_sort_commit(&reorder->sort, (struct spill_key){ .first = key_of(event) }, size);
 }
 
-static int tell_piece(const struct timesort_piece *piece, const struct trace *trace,
+static int tell_piece(const struct spill_piece *piece, const struct trace *trace,
 		      int (*tell)(void *user, const struct event *event, struct error *err),
 		      void *user, struct error *err)
 {
@@ -66,11 +59,11 @@ int reorder_finish(struct reorder *reorder, const struct trace *trace,
 		   int (*tell)(void *user, const struct event *event, struct error *err),
 		   void *user, struct error *err)
 {
-	struct timesort_piece piece;
-	int rc = timesort_finish(&reorder->sort, err);
+	struct spill_piece piece;
+	int rc = spill_sort_finish(&reorder->sort, err);
 
 	while (rc == 0) {
-		rc = timesort_next(&reorder->sort, &piece, err);
+		rc = spill_sort_next(&reorder->sort, &piece, err);
 		if (rc <= 0)
 			return rc;
 		rc = tell_piece(&piece, trace, tell, user, err);
@@ -82,8 +75,6 @@ void reorder_destroy(struct reorder *reorder)
 {
 	if (!reorder)
 		return;
-	timesort_free(&reorder->sort);
-	if (reorder->directory >= 0)
-		close(reorder->directory);
+	spill_sort_free(&reorder->sort);
 	free(reorder);
 }

@@ -15,10 +15,10 @@
 
 struct reorder;
 
-int reorder_create(struct reorder **reorder, bool with_arguments, struct error *err);
+struct reorder *reorder_create(bool with_arguments);
 
-/* Keeps the call, but of the fields of its tail only the thread. Returns 0 or a negative errno. */
-int reorder_event(struct reorder *reorder, const struct event *event, struct error *err);
+/* Keeps the call, but of the fields of its tail only the thread. */
+void reorder_event(struct reorder *reorder, const struct event *event);
 
 /*
  * After the last call: calls tell for each call, which lives until tell returns. trace: the trace

@@ -34,45 +34,35 @@ static void make_room(struct spill_buffer *buffer, size_t size)
 }
 
 /* Writes the calls in memory to the file. */
-static int spill_file(struct spill_buffer *buffer, struct spill_file *spill, size_t chunk,
-		      struct error *err)
+static void spill_chunk(struct spill_buffer *buffer, struct spill_file *spill, size_t chunk)
 {
 	struct link link = { .older = buffer->older, .size = buffer->size };
-	uint64_t offset;
-	int rc;
 
 	make_room(buffer, sizeof(link));
 	memcpy(buffer->bytes + buffer->size, &link, sizeof(link));
-	rc = spill_append(spill, buffer->bytes, buffer->size + sizeof(link), &offset, err);
-	if (rc)
-		return error_system(err, -rc, "-c needs a temporary file in $TMPDIR, or /tmp");
-	buffer->older = offset + buffer->size + sizeof(link);
+	buffer->older = spill_append(spill, buffer->bytes, buffer->size + sizeof(link)) +
+			buffer->size + sizeof(link);
 	buffer->size = 0;
 	if (buffer->capacity > chunk + sizeof(link)) {
 		free(buffer->bytes);
 		buffer->bytes = NULL;
 		buffer->capacity = 0;
 	}
-	return 0;
 }
 
 int spill_buffer_add(struct spill_buffer *buffer, struct spill_file *spill, size_t chunk,
 		     const struct event *event, bool with_arguments, struct error *err)
 {
 	size_t size = kept_size(event, with_arguments);
-	int rc = 0;
 
 	if (size > UINT32_MAX / 4)
 		return error_set(err, EFBIG, "a call too large to be grouped: select less");
 	if (buffer->size && buffer->size + size > chunk)
-		rc = spill_file(buffer, spill, chunk, err);
-	if (rc == 0)
-		make_room(buffer, size);
-	if (rc)
-		return rc;
+		spill_chunk(buffer, spill, chunk);
+	make_room(buffer, size);
 	kept_put(buffer->bytes + buffer->size, event, with_arguments);
 	buffer->size += (uint32_t)size;
-	return 0;
+	return spill_error(spill, err);
 }
 
 /* ---- reading ---- */

@@ -2,7 +2,7 @@
 /*
  * Which hooked function was called inside which: the nested calls of each thread, merged by path
  * over all threads. Calls that may be nested, and those that enclose others, are sorted by entry in
- * a temporary file of 64 bytes each; memory grows with the number of distinct paths.
+ * a temporary file of 96 bytes each; memory grows with the number of distinct paths.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -56,8 +56,7 @@ struct calls_state {
 	struct report_run *run;
 	struct paths paths;
 	struct branches branches;
-	int directory;	      /* for temporary files; -1: not open */
-	struct error failure; /* of these files; ends the adding of calls */
+	struct error failure; /* of the temporary files */
 	bool is_open;	      /* tree is in use: a process is being read */
 	struct calltree tree;
 	struct {
@@ -79,13 +78,10 @@ struct calls_state {
 static int begin(void *user, struct report_run *run, struct error *err)
 {
 	struct calls_state *state = user;
-	int rc;
 
+	(void)err;
 	branches_init(&state->branches);
 	hash_table_init(&state->threads);
-	rc = spill_directory(&state->directory, err);
-	if (rc)
-		return rc;
 	paths_init(&state->paths, run->naming);
 	return 0;
 }
@@ -190,40 +186,30 @@ static void count_alone(struct calls_state *state, struct thread *thread, const 
 	thread->counted = event->call;
 }
 
-static int put_in_tree(struct calls_state *state, struct thread *thread, const struct event *event,
-		       struct error *err)
+static void put_in_tree(struct calls_state *state, struct thread *thread, const struct event *event)
 {
 	uint64_t extra[2] = { duration_of(event) };
 	uint32_t number = number_of(state, event->function);
 
 	if (!state->is_open)
-		calltree_init(&state->tree, state->directory);
+		calltree_init(&state->tree, SPILL_TMPDIR);
 	state->is_open = true;
 	thread->in_tree = event->call;
-	return calltree_add(&state->tree, event, number - 1, 0, extra, err);
+	calltree_add(&state->tree, event, number - 1, 0, extra);
 }
 
-/* Another call is, or may be, inside the waiting call: puts that into the tree. */
-static int open_waiting(struct calls_state *state, struct thread *thread, struct error *err)
+/* A call that is, or may be, inside the waiting one: both go to the tree. */
+static void on_nested(struct calls_state *state, struct thread *thread, const struct event *event)
 {
-	if (!thread->has_waiting)
-		return 0;
+	if (thread->has_waiting)
+		put_in_tree(state, thread, &thread->waiting);
 	thread->has_waiting = false;
-	return put_in_tree(state, thread, &thread->waiting, err);
-}
-
-static int on_nested(struct calls_state *state, struct thread *thread, const struct event *event,
-		     struct error *err)
-{
-	int rc = open_waiting(state, thread, err);
-
 	thread->has_nested = true;
-	return rc ? rc : put_in_tree(state, thread, event, err);
+	put_in_tree(state, thread, event);
 }
 
 /* A call that the program itself made, complete, with a single event. */
-static int on_outer(struct calls_state *state, struct thread *thread, const struct event *event,
-		    struct error *err)
+static void on_outer(struct calls_state *state, struct thread *thread, const struct event *event)
 {
 	bool has_nested = thread->has_nested || thread->in_tree == event->call;
 
@@ -231,19 +217,19 @@ static int on_outer(struct calls_state *state, struct thread *thread, const stru
 	if (thread->has_waiting)
 		count_alone(state, thread, &thread->waiting);
 	thread->has_waiting = false;
-	if (has_nested)
-		return put_in_tree(state, thread, event, err);
-	if (event->moment == MOMENT_ENTER) {
+	if (has_nested) {
+		put_in_tree(state, thread, event);
+	} else if (event->moment == MOMENT_ENTER) {
 		thread->waiting = *event;
 		thread->has_waiting = true;
-		return 0;
+	} else {
+		count_alone(state, thread, event);
 	}
-	count_alone(state, thread, event);
-	return 0;
 }
 
-static int take_event(struct calls_state *state, const struct event *event, struct error *err)
+static void on_event(void *user, const struct event *event)
 {
+	struct calls_state *state = user;
 	uint64_t handle = event->pthread ? event->pthread : event->thread;
 	struct thread *thread = state->last && state->last->handle == handle
 					? state->last
@@ -251,23 +237,14 @@ static int take_event(struct calls_state *state, const struct event *event, stru
 	bool is_part = event->part || event->moment == MOMENT_HALF;
 
 	/* Traces of other tracers have no depth. */
-	if (!event->has_tail) {
+	if (!event->has_tail)
 		count_alone(state, thread, event);
-		return 0;
-	}
-	if (is_part && thread->counted == event->call)
-		return 0;
-	if (is_part || event->depth || event->flags & (CALL_OPEN | CALL_UNWOUND))
-		return on_nested(state, thread, event, err);
-	return on_outer(state, thread, event, err);
-}
-
-static void on_event(void *user, const struct event *event)
-{
-	struct calls_state *state = user;
-
-	if (!state->failure.number)
-		take_event(state, event, &state->failure);
+	else if (is_part && thread->counted == event->call)
+		return;
+	else if (is_part || event->depth || event->flags & (CALL_OPEN | CALL_UNWOUND))
+		on_nested(state, thread, event);
+	else
+		on_outer(state, thread, event);
 }
 
 /* ---- folding ---- */
@@ -450,8 +427,6 @@ static void destroy(void *user)
 	(void)forget_threads(state);
 	pool_free(&state->pool);
 	hash_table_free(&state->threads);
-	if (state->directory >= 0)
-		close(state->directory);
 	free(state->functions.items);
 	free(state->waves.items);
 	branches_free(&state->branches);

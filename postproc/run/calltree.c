@@ -29,7 +29,7 @@ void calltree_init(struct calltree *tree, int directory)
 	memset(tree, 0, sizeof(*tree));
 	hash_table_init(&tree->threads);
 	hash_table_init(&tree->handles);
-	callsort_init(&tree->sort, directory);
+	spill_sort_init(&tree->sort, directory, 0);
 	spill_init(&tree->spill, directory);
 	tree->open = memory_alloc(CALLTREE_LEVELS * sizeof(*tree->open));
 	tree->levels = memory_zalloc(CALLTREE_LEVELS, sizeof(*tree->levels));
@@ -49,7 +49,7 @@ void calltree_free(struct calltree *tree)
 	hash_table_free(&tree->threads);
 	hash_table_free(&tree->handles);
 	pool_free(&tree->pool);
-	callsort_free(&tree->sort);
+	spill_sort_free(&tree->sort);
 	spill_close(&tree->spill);
 }
 
@@ -137,13 +137,13 @@ void calltree_see_time(struct calltree *tree, uint64_t time_ns)
 		tree->last_ns = time_ns;
 }
 
-static enum callsort_rank rank_of(const struct event *event)
+static enum calltree_rank rank_of(const struct event *event)
 {
 	if (event->flags & CALL_OPEN)
-		return CALLSORT_OPEN;
+		return CALLTREE_OPEN;
 	if (event->moment == MOMENT_HALF)
-		return CALLSORT_HALF;
-	return event->part ? CALLSORT_PART : CALLSORT_CALL;
+		return CALLTREE_HALF;
+	return event->part ? CALLTREE_PART : CALLTREE_CALL;
 }
 
 /*
@@ -166,18 +166,18 @@ static void note_progress(struct calltree_thread *thread, const struct event *ev
 		thread->last_ns = event->leave_ns;
 }
 
-int calltree_add(struct calltree *tree, const struct event *event, uint32_t symbol, uint32_t path,
-		 const uint64_t extra[2], struct error *err)
+void calltree_add(struct calltree *tree, const struct event *event, uint32_t symbol, uint32_t path,
+		  const uint64_t extra[2])
 {
 	struct calltree_thread *thread = thread_of(tree, event);
-	struct callsort_record record = {
+	enum calltree_rank rank = rank_of(event);
+	struct calltree_record record = {
 		.number = event->call,
 		.enter_ns = event->enter_ns,
 		.leave_ns = within(event->leave_ns, event->enter_ns, CALLTREE_NEVER - 1),
 		.extra = { extra[0], extra[1] },
 		.symbol = symbol,
 		.depth = event->depth,
-		.rank = rank_of(event),
 		.is_unwound = (event->flags & CALL_UNWOUND) != 0,
 		.path = path,
 	};
@@ -188,7 +188,7 @@ int calltree_add(struct calltree *tree, const struct event *event, uint32_t symb
 	record.place = (uint64_t)thread->handle << 32 | thread->life;
 	calltree_see_time(tree, event->enter_ns);
 	calltree_see_time(tree, event->leave_ns);
-	if (record.rank >= CALLSORT_OPEN)
+	if (rank >= CALLTREE_OPEN)
 		record.leave_ns = CALLTREE_NEVER;
 	/*
 	 * A note about an open call may lack the depth: the call is inside all that opened before
@@ -196,36 +196,41 @@ int calltree_add(struct calltree *tree, const struct event *event, uint32_t symb
 	 */
 	if (event->kind == EVENT_NOTE && !event->depth)
 		record.depth = DEPTH_UNKNOWN;
-	return callsort_add(&tree->sort, &record, err);
+	memcpy(spill_sort_reserve(&tree->sort, sizeof(record)), &record, sizeof(record));
+	spill_sort_commit(&tree->sort,
+			  (struct spill_key){ record.place, record.number,
+					      (uint64_t)rank << 62 | within(record.enter_ns, 0,
+									    (1ull << 62) - 1) },
+			  sizeof(record));
 }
 
-static int next_record(struct calltree *tree, struct error *err)
+/* Reads the next call, from its first record; one after its return is of another call. */
+static void next_record(struct calltree *tree)
 {
-	int rc = callsort_next(&tree->sort, &tree->record, err);
+	const struct calltree_record last = tree->record;
+	struct spill_piece piece;
+	bool is_repeated = tree->has_record;
 
-	tree->has_record = rc > 0;
-	return rc < 0 ? rc : 0;
+	do {
+		tree->has_record = spill_sort_next(&tree->sort, &piece, NULL) > 0;
+		if (tree->has_record)
+			memcpy(&tree->record, piece.bytes, sizeof(tree->record));
+		is_repeated = is_repeated && tree->record.place == last.place &&
+			      tree->record.number == last.number &&
+			      tree->record.enter_ns <= last.leave_ns;
+	} while (tree->has_record && is_repeated);
 }
 
 int calltree_finish(struct calltree *tree, struct error *err)
 {
-	int rc = callsort_finish(&tree->sort, err);
-
-	return rc ? rc : next_record(tree, err);
+	if (spill_sort_finish(&tree->sort, err) == 0)
+		next_record(tree);
+	return spill_error(&tree->sort.spill, err);
 }
 
 /* ---- one thread: pre-order in, a queue for each level out ---- */
 
-static int put_block(struct calltree *tree, struct calltree_level *level, struct error *err)
-{
-	uint64_t *place = ARRAY_ADD(&level->blocks);
-
-	return spill_append(&tree->spill, level->nodes, CALLTREE_BLOCK * sizeof(*level->nodes),
-			    place, err);
-}
-
-static int put_node(struct calltree *tree, uint32_t depth, const struct calltree_node *node,
-		    struct error *err)
+static void put_node(struct calltree *tree, uint32_t depth, const struct calltree_node *node)
 {
 	struct calltree_level *level = &tree->levels[depth];
 
@@ -236,7 +241,9 @@ static int put_node(struct calltree *tree, uint32_t depth, const struct calltree
 	if (!level->nodes)
 		level->nodes = memory_alloc(CALLTREE_BLOCK * sizeof(*level->nodes));
 	level->nodes[level->count++ % CALLTREE_BLOCK] = *node;
-	return level->count % CALLTREE_BLOCK ? 0 : put_block(tree, level, err);
+	if (level->count % CALLTREE_BLOCK == 0)
+		*ARRAY_ADD(&level->blocks) = spill_append(&tree->spill, level->nodes,
+							  CALLTREE_BLOCK * sizeof(*level->nodes));
 }
 
 /*
@@ -244,7 +251,7 @@ static int put_node(struct calltree *tree, uint32_t depth, const struct calltree
  * when the thread went on with another call, CALLTREE_NEVER if it did not. A call without a return
  * ends then, since nothing shows an earlier end.
  */
-static int close_call(struct calltree *tree, uint64_t now_ns, struct error *err)
+static void close_call(struct calltree *tree, uint64_t now_ns)
 {
 	struct calltree_open *open = &tree->open[--tree->open_count];
 	struct calltree_node *node = &open->node;
@@ -258,10 +265,10 @@ static int close_call(struct calltree *tree, uint64_t now_ns, struct error *err)
 		node->leave_ns = within(now_ns, node->leave_ns, most);
 	if (tree->open_count && open[-1].newest_ns < node->leave_ns)
 		open[-1].newest_ns = node->leave_ns;
-	return put_node(tree, tree->open_count, node, err);
+	put_node(tree, tree->open_count, node);
 }
 
-static bool contains(const struct calltree_open *open, const struct callsort_record *record)
+static bool contains(const struct calltree_open *open, const struct calltree_record *record)
 {
 	if (record->depth == DEPTH_UNKNOWN)
 		return open->until_ns == CALLTREE_NEVER;
@@ -270,7 +277,7 @@ static bool contains(const struct calltree_open *open, const struct callsort_rec
 }
 
 /* Opens a call inside the innermost open one; evens out the rounding of clocks. */
-static void open_call(struct calltree *tree, const struct callsort_record *record)
+static void open_call(struct calltree *tree, const struct calltree_record *record)
 {
 	struct calltree_open *open = &tree->open[tree->open_count];
 	struct calltree_open *parent = tree->open_count ? open - 1 : NULL;
@@ -296,7 +303,7 @@ static void open_call(struct calltree *tree, const struct callsort_record *recor
 }
 
 /* How many open calls contain the record, with the steps of the innermost of them. */
-static uint32_t count_around(const struct calltree *tree, const struct callsort_record *record)
+static uint32_t count_around(const struct calltree *tree, const struct calltree_record *record)
 {
 	uint32_t kept = tree->open_count;
 
@@ -310,13 +317,10 @@ static uint32_t count_around(const struct calltree *tree, const struct callsort_
 	return kept;
 }
 
-static int close_down_to(struct calltree *tree, uint32_t count, uint64_t now_ns, struct error *err)
+static void close_down_to(struct calltree *tree, uint32_t count, uint64_t now_ns)
 {
-	int rc = 0;
-
-	while (rc == 0 && tree->open_count > count)
-		rc = close_call(tree, now_ns, err);
-	return rc;
+	while (tree->open_count > count)
+		close_call(tree, now_ns);
 }
 
 static const struct calltree_path *path_of(const struct calltree *tree, uint32_t number)
@@ -342,14 +346,12 @@ static uint32_t skip_outer(const struct calltree_path *path, const struct calltr
 }
 
 /* Steps last until the next call with other steps: how often they were called is not known. */
-static int open_steps(struct calltree *tree, const struct callsort_record *record,
-		      struct error *err)
+static void open_steps(struct calltree *tree, const struct calltree_record *record)
 {
 	const struct calltree_path *path = path_of(tree, record->path);
-	struct callsort_record step = { .enter_ns = record->enter_ns,
+	struct calltree_record step = { .enter_ns = record->enter_ns,
 					.leave_ns = CALLTREE_NEVER - 1 };
 	uint32_t at = tree->open_count, i = 0, depth;
-	int rc;
 
 	while (at && tree->open[at - 1].is_inferred)
 		at--;
@@ -362,33 +364,29 @@ static int open_steps(struct calltree *tree, const struct callsort_record *recor
 		at++;
 		i++;
 	}
-	rc = close_down_to(tree, at, record->enter_ns, err);
-	for (; rc == 0 && i < path->count && tree->open_count < CALLTREE_LEVELS - 1; i++) {
+	close_down_to(tree, at, record->enter_ns);
+	for (; i < path->count && tree->open_count < CALLTREE_LEVELS - 1; i++) {
 		step.symbol = path->steps[i].symbol;
 		open_call(tree, &step);
 		tree->open[tree->open_count - 1].is_inferred = true;
 		tree->open[tree->open_count - 1].depth = depth;
 	}
-	return rc;
 }
 
-static int take_record(struct calltree *tree, struct error *err)
+static void take_record(struct calltree *tree)
 {
-	const struct callsort_record *record = &tree->record;
+	const struct calltree_record *record = &tree->record;
 	bool is_other_life = record->place != tree->place;
 	uint32_t kept = is_other_life ? 0 : count_around(tree, record);
-	int rc;
 
 	if (kept == CALLTREE_LEVELS)
 		kept--;
-	rc = close_down_to(tree, kept, record->enter_ns, err);
-	if (rc == 0 && tree->paths)
-		rc = open_steps(tree, record, err);
-	if (rc)
-		return rc;
+	close_down_to(tree, kept, record->enter_ns);
+	if (tree->paths)
+		open_steps(tree, record);
 	tree->place = record->place;
 	open_call(tree, record);
-	return next_record(tree, err);
+	next_record(tree);
 }
 
 static void forget_nodes(struct calltree *tree)
@@ -409,16 +407,18 @@ int calltree_next_thread(struct calltree *tree, uint64_t *handle, uint64_t *chil
 			 struct error *err)
 {
 	uint64_t number = tree->record.place >> 32;
-	int rc = 0;
+	int rc;
 
 	if (!tree->has_record)
 		return 0;
 	forget_nodes(tree);
 	tree->place = tree->record.place;
-	while (rc == 0 && tree->has_record && tree->record.place >> 32 == number)
-		rc = take_record(tree, err);
-	while (rc == 0 && tree->open_count)
-		rc = close_call(tree, CALLTREE_NEVER, err);
+	while (tree->has_record && tree->record.place >> 32 == number)
+		take_record(tree);
+	close_down_to(tree, 0, CALLTREE_NEVER);
+	rc = spill_error(&tree->sort.spill, err);
+	if (rc == 0)
+		rc = spill_error(&tree->spill, err);
 	if (rc)
 		return rc;
 	tree->next_child += (int64_t)tree->root_children;
@@ -427,28 +427,10 @@ int calltree_next_thread(struct calltree *tree, uint64_t *handle, uint64_t *chil
 	return 1;
 }
 
-/* The node with that number in its level. NULL: see err. */
-static const struct calltree_node *node_at(struct calltree *tree,
-					   const struct calltree_level *level, uint64_t index,
-					   int *rc, struct error *err)
-{
-	uint64_t block = index / CALLTREE_BLOCK;
-
-	if (block >= level->blocks.count)
-		return &level->nodes[index % CALLTREE_BLOCK];
-	if (index % CALLTREE_BLOCK == 0) {
-		*rc = spill_read(&tree->spill, level->blocks.items[block], tree->window,
-				 CALLTREE_BLOCK * sizeof(*tree->window), err);
-		if (*rc)
-			return NULL;
-	}
-	return &tree->window[index % CALLTREE_BLOCK];
-}
-
 int calltree_next(struct calltree *tree, struct calltree_node *node, struct error *err)
 {
-	const struct calltree_node *found;
-	int rc = 0;
+	const struct calltree_level *level;
+	uint64_t block;
 
 	while (tree->level < tree->level_count && tree->index == tree->levels[tree->level].count) {
 		tree->level++;
@@ -456,10 +438,17 @@ int calltree_next(struct calltree *tree, struct calltree_node *node, struct erro
 	}
 	if (tree->level == tree->level_count)
 		return 0;
-	found = node_at(tree, &tree->levels[tree->level], tree->index++, &rc, err);
-	if (!found)
-		return rc;
-	*node = *found;
+	level = &tree->levels[tree->level];
+	block = tree->index / CALLTREE_BLOCK;
+	if (block < level->blocks.count && tree->index % CALLTREE_BLOCK == 0) {
+		int rc = spill_read(&tree->spill, level->blocks.items[block], tree->window,
+				    CALLTREE_BLOCK * sizeof(*tree->window), err);
+
+		if (rc)
+			return rc;
+	}
+	*node = (block < level->blocks.count ? tree->window
+					     : level->nodes)[tree->index++ % CALLTREE_BLOCK];
 	node->first_child = node->children ? tree->next_child : -1;
 	tree->next_child += (int64_t)node->children;
 	return 1;

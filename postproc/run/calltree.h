@@ -8,17 +8,18 @@
  * sorted by number are the tree in pre-order; a stack of open calls gives each call its parent, and
  * a queue for each level its place.
  *
- * Memory: CALLSORT_MEMORY, 7 KiB for each level of nesting, 48 bytes for each thread; the rest is
- * in two temporary files: 64 bytes for each call, and 56 for each call of the largest thread.
+ * Memory: SPILL_SORT_BUFFER and its entries, 7 KiB for each level of nesting, 48 bytes for each
+ * thread; the rest is in two temporary files: 96 bytes for each call, and 56 for each call of the
+ * largest thread.
  */
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "base/array.h"
-#include "base/pool.h"
 #include "base/hash_table.h"
-#include "callsort.h"
+#include "base/pool.h"
+#include "base/spill_sort.h"
 #include "trace/event.h"
 
 /* Calls nested deeper than this become siblings of the innermost call within the limit. */
@@ -26,6 +27,25 @@
 #define CALLTREE_BLOCK	128u /* nodes that a level holds in memory */
 
 #define CALLTREE_NEVER UINT64_MAX /* a time: the call has not returned */
+
+/* The completeness of a record; of several records of one call the first in this order counts. */
+enum calltree_rank {
+	CALLTREE_CALL, /* the call itself, returned */
+	CALLTREE_PART, /* something else that it acquired or released, after its return */
+	CALLTREE_OPEN, /* the call, not returned */
+	CALLTREE_HALF, /* its first half */
+};
+
+/* An event of a call; sorted by thread and number, then by rank and time. */
+struct calltree_record {
+	uint64_t place;	 /* the thread */
+	uint64_t number; /* of the call in its thread */
+	uint64_t enter_ns, leave_ns;
+	uint64_t extra[2];
+	uint32_t symbol, depth;
+	uint32_t path;	 /* its number from 1; 0: none */
+	bool is_unwound; /* it was left by a jump, some time after leave_ns */
+};
 
 /* A call in the tree. Its times lie within those of the parent, after those of earlier siblings. */
 struct calltree_node {
@@ -80,10 +100,10 @@ struct calltree {
 	 * call. Set it before calltree_next_thread(); it must outlive the tree.
 	 */
 	const struct calltree_path *paths;
-	struct callsort sort;
+	struct spill_sort sort; /* of struct calltree_record */
 
 	/* of the thread that is being given out */
-	struct callsort_record record; /* the next one */
+	struct calltree_record record; /* the next one */
 	bool has_record;
 	uint64_t place;
 	struct calltree_open *open; /* outermost first */
@@ -100,16 +120,16 @@ struct calltree {
 	int64_t next_child;
 };
 
-/* directory: a descriptor, for temporary files. */
+/* directory: for temporary files, as of spill_init(). */
 void calltree_init(struct calltree *tree, int directory);
 
 /*
  * Adds an event of a call, or a note about an open one, with all members of a tail. symbol, extra:
  * returned in the node. path: its number from 1, 0: none. Of several events of one call the most
- * complete is kept. Returns 0 or a negative errno.
+ * complete is kept.
  */
-int calltree_add(struct calltree *tree, const struct event *event, uint32_t symbol, uint32_t path,
-		 const uint64_t extra[2], struct error *err);
+void calltree_add(struct calltree *tree, const struct event *event, uint32_t symbol, uint32_t path,
+		  const uint64_t extra[2]);
 
 /* A note that the thread of the event begins. */
 void calltree_begin_thread(struct calltree *tree, const struct event *event);

@@ -13,7 +13,7 @@
 
 #include "base/array.h"
 #include "base/memory.h"
-#include "base/timesort.h"
+#include "base/spill_sort.h"
 #include "packed.h"
 #include "stacks.h"
 #include "viewers.h"
@@ -40,9 +40,7 @@ enum { OF_STRING, OF_FRAME, OF_TRACE }; /* kinds of numbers in the maps below */
 struct heaptrack {
 	struct report_run *run;
 	struct stacks stacks;
-	int directory; /* of the temporary file */
-	struct timesort sort;
-	struct error failure;  /* of that file, to which nothing more is then written */
+	struct spill_sort sort;
 	uint64_t last_ns;      /* time of the process's last step: its steps keep their order */
 	struct map of_process; /* by site and size: index in infos, + 1 */
 	struct map of_run;     /* by number of the backtrace and size: the same */
@@ -81,14 +79,8 @@ static uint32_t info_of_run(struct heaptrack *file, const struct site *site, uin
 
 static void put_step(struct heaptrack *file, const struct heap_step *step, uint64_t time_ns)
 {
-	char *place = file->failure.number
-			      ? NULL
-			      : timesort_reserve(&file->sort, sizeof(*step), &file->failure);
-
-	if (!place)
-		return;
-	memcpy(place, step, sizeof(*step));
-	timesort_commit(&file->sort, time_ns, 0, sizeof(*step));
+	memcpy(spill_sort_reserve(&file->sort, sizeof(*step)), step, sizeof(*step));
+	spill_sort_commit(&file->sort, (struct spill_key){ .first = time_ns }, sizeof(*step));
 }
 
 static void on_move(void *user, const struct ledger_move *move)
@@ -137,18 +129,15 @@ static void process(void *state)
 static int begin(void *user, struct report_run *run, struct error *err)
 {
 	struct heaptrack *file = user;
-	int rc;
 
+	(void)err;
 	map_init(&file->of_process);
 	map_init(&file->of_run);
 	map_init(&file->backtraces);
 	map_init(&file->numbers);
 	map_init(&file->traces);
-	rc = spill_directory(&file->directory, err);
-	timesort_init(&file->sort, file->directory, 0);
+	spill_sort_init(&file->sort, SPILL_TMPDIR, 0);
 	ledger_listen(run->ledger, on_move, file);
-	if (rc)
-		return rc;
 	stacks_init(&file->stacks, run->naming);
 	return 0;
 }
@@ -157,9 +146,7 @@ static void destroy(void *state)
 {
 	struct heaptrack *file = state;
 
-	timesort_free(&file->sort);
-	if (file->directory > 0)
-		close(file->directory);
+	spill_sort_free(&file->sort);
 	map_clear(&file->of_process);
 	map_clear(&file->of_run);
 	map_clear(&file->backtraces);
@@ -281,12 +268,12 @@ static void put_infos(struct heaptrack *file)
 
 static int put_steps(struct heaptrack *file, struct error *err)
 {
-	struct timesort_piece piece;
+	struct spill_piece piece;
 	uint64_t last_ms = 0;
 	int rc;
 
-	while ((rc = timesort_next(&file->sort, &piece, err)) == 1) {
-		uint64_t ms = report_time(file->run, piece.time) / 1000000;
+	while ((rc = spill_sort_next(&file->sort, &piece, err)) == 1) {
+		uint64_t ms = report_time(file->run, piece.key.first) / 1000000;
 		struct heap_step step;
 
 		memcpy(&step, piece.bytes, sizeof(step));
@@ -308,8 +295,7 @@ static int print(void *state, struct out *out, struct error *err)
 		return error_set(err, EINVAL,
 				 "--format=heaptrack has no place for memory that was recorded by "
 				 "samples; pprof, dhat and perfetto have");
-	*err = file->failure;
-	rc = err->number ? -err->number : timesort_finish(&file->sort, err);
+	rc = spill_sort_finish(&file->sort, err);
 	if (rc)
 		return rc;
 	packed_begin(&file->packed, out);

@@ -11,7 +11,7 @@
 #include "base/array.h"
 #include "base/map.h"
 #include "base/proto.h"
-#include "base/timesort.h"
+#include "base/spill_sort.h"
 #include "stacks.h"
 
 /* TracePacket */
@@ -78,9 +78,7 @@ enum {
 enum packet_rank { RANK_END, RANK_WOKEN, RANK_WAKES, RANK_BEGIN };
 
 struct perfetto_packets {
-	int directory; /* of the temporary file */
-	struct timesort sort;
-	struct error failure; /* of the temporary file, to which nothing more is then written */
+	struct spill_sort sort;
 	struct proto packet, body, inner, innermost;
 	struct map stacks;				/* number by address of a backtrace */
 	ARRAY_OF(const struct trace_node *) stack_list; /* by number - 1 */
@@ -89,7 +87,7 @@ struct perfetto_packets {
 	uint64_t tracks;				/* number of the last track */
 };
 
-int perfetto_open(struct perfetto_packets *packets, struct error *err);
+void perfetto_open(struct perfetto_packets *packets);
 void perfetto_close(struct perfetto_packets *packets);
 
 /* The number of a backtrace, from 1. */

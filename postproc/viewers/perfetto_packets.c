@@ -32,20 +32,15 @@ enum { FRAME_ID = 1, FRAME_FUNCTION, FRAME_MAPPING, FRAME_ADDRESS, FRAME_SOURCE,
 enum { STACK_ID = 1, STACK_FRAME = 2 };
 enum { CLOCK = 1, CLOCK_ID = 1, CLOCK_TIME = 2 };
 
-int perfetto_open(struct perfetto_packets *packets, struct error *err)
+void perfetto_open(struct perfetto_packets *packets)
 {
-	int rc = spill_directory(&packets->directory, err);
-
 	map_init(&packets->stacks);
-	timesort_init(&packets->sort, packets->directory, 0);
-	return rc;
+	spill_sort_init(&packets->sort, SPILL_TMPDIR, 0);
 }
 
 void perfetto_close(struct perfetto_packets *packets)
 {
-	timesort_free(&packets->sort);
-	if (packets->directory > 0)
-		close(packets->directory);
+	spill_sort_free(&packets->sort);
 	map_clear(&packets->stacks);
 	free(packets->stack_list.items);
 	proto_free(&packets->packet);
@@ -141,15 +136,11 @@ static void sort_in(struct perfetto_packets *packets, enum piece_kind kind, uint
 		      &packets->body);
 	proto_clear(&packets->innermost);
 	put_packet(&packets->innermost, &packets->packet);
-	place = packets->failure.number
-			? NULL
-			: timesort_reserve(&packets->sort, packets->innermost.used + 1,
-					   &packets->failure);
-	if (!place)
-		return;
+	place = spill_sort_reserve(&packets->sort, packets->innermost.used + 1);
 	*place = (char)kind;
 	memcpy(place + 1, packets->innermost.bytes, packets->innermost.used);
-	timesort_commit(&packets->sort, time_ns, rank, packets->innermost.used + 1);
+	spill_sort_commit(&packets->sort, (struct spill_key){ .first = time_ns, .second = rank },
+			  packets->innermost.used + 1);
 }
 
 void perfetto_event_end(struct perfetto_packets *packets, uint64_t time_ns, enum packet_rank rank)
@@ -164,7 +155,7 @@ void perfetto_dump(struct perfetto_packets *packets, uint64_t time_ns)
 }
 
 /* Numbers dumps in the order of time: readers skip a dump that is out of order. */
-static void put_piece(const struct timesort_piece *piece, uint64_t *dumps, struct out *out)
+static void put_piece(const struct spill_piece *piece, uint64_t *dumps, struct out *out)
 {
 	unsigned char *number = (unsigned char *)piece->bytes + piece->size - NUMBER_SIZE;
 
@@ -377,19 +368,18 @@ int perfetto_print(struct perfetto_packets *packets, struct stacks *stacks,
 	struct interned interned = {
 		.packets = packets, .stacks = stacks, .space = space, .out = out
 	};
-	struct timesort_piece piece;
+	struct spill_piece piece;
 	uint64_t dumps = 0;
 	int rc;
 
-	*err = packets->failure;
-	rc = err->number ? -err->number : timesort_finish(&packets->sort, err);
+	rc = spill_sort_finish(&packets->sort, err);
 	if (rc)
 		return rc;
 	map_init(&interned.numbers);
 	put_clocks(packets, start_ns, wall_ns, out);
 	add_all(&interned);
 	out_bytes(out, packets->head.bytes, packets->head.used);
-	while ((rc = timesort_next(&packets->sort, &piece, err)) == 1)
+	while ((rc = spill_sort_next(&packets->sort, &piece, err)) == 1)
 		put_piece(&piece, &dumps, out);
 	map_clear(&interned.numbers);
 	proto_free(&interned.data);

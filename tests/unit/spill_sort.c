@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "base/timesort.h"
+#include "base/spill_sort.h"
 
 #include <fcntl.h>
 #include <inttypes.h>
@@ -31,22 +31,20 @@ static size_t size_of(uint32_t number)
 	return sizeof(struct mark) + number * 7919u % SIZE_MAX_OF_PIECE;
 }
 
-static bool add(struct timesort *sort, uint64_t time, uint32_t rank, uint32_t number)
+static void add_piece(struct spill_sort *sort, uint64_t time, uint32_t rank, uint32_t number)
 {
 	const struct mark mark = { time, rank, number };
-	struct error err;
-	char *room = timesort_reserve(sort, sizeof(mark) + SIZE_MAX_OF_PIECE, &err);
+	char *room = spill_sort_reserve(sort, sizeof(mark) + SIZE_MAX_OF_PIECE);
 
-	if (!room)
-		return false;
 	memcpy(room, &mark, sizeof(mark));
 	memset(room + sizeof(mark), (int)(number & 0xff), size_of(number) - sizeof(mark));
-	return timesort_commit(sort, time, rank, size_of(number)) == 0;
+	spill_sort_commit(sort, (struct spill_key){ .first = time, .second = rank },
+			  size_of(number));
 }
 
-static bool is_whole(const struct timesort_piece *piece, const struct mark *mark)
+static bool is_whole(const struct spill_piece *piece, const struct mark *mark)
 {
-	if (piece->size != size_of(mark->number) || piece->time != mark->time)
+	if (piece->size != size_of(mark->number) || piece->key.first != mark->time)
 		return false;
 	for (size_t i = sizeof(*mark); i < piece->size; i++)
 		if ((unsigned char)piece->bytes[i] != (mark->number & 0xff))
@@ -62,16 +60,16 @@ static bool is_behind(const struct mark *mark, const struct mark *last)
 }
 
 /* All pieces come out whole, each once, by time, rank and coming. */
-static bool comes_in_order(struct timesort *sort, uint32_t count)
+static bool comes_in_order(struct spill_sort *sort, uint32_t count)
 {
 	unsigned char *seen = calloc(count, 1);
 	struct mark last = { 0 }, mark;
-	struct timesort_piece piece;
+	struct spill_piece piece;
 	struct error err;
-	bool is_right = seen && timesort_finish(sort, &err) == 0;
+	bool is_right = seen && spill_sort_finish(sort, &err) == 0;
 	uint32_t found = 0;
 
-	while (is_right && timesort_next(sort, &piece, &err) == 1) {
+	while (is_right && spill_sort_next(sort, &piece, &err) == 1) {
 		memcpy(&mark, piece.bytes, sizeof(mark));
 		is_right = mark.number < count && !seen[mark.number] && is_whole(&piece, &mark) &&
 			   (!found || is_behind(&mark, &last));
@@ -81,7 +79,7 @@ static bool comes_in_order(struct timesort *sort, uint32_t count)
 		found++;
 		memset(piece.bytes, 0xee, piece.size); /* it is ours to change */
 	}
-	is_right = is_right && found == count && timesort_next(sort, &piece, &err) == 0;
+	is_right = is_right && found == count && spill_sort_next(sort, &piece, &err) == 0;
 	free(seen);
 	return is_right;
 }
@@ -131,75 +129,68 @@ static void sort_tests(size_t limit, uint32_t count, const char *where)
 		      { one_time, "at one time" } };
 
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
-		struct timesort sort;
+		struct spill_sort sort;
 		bool is_right = true;
 		char sentence[160];
 
-		timesort_init(&sort, directory, limit);
+		spill_sort_init(&sort, directory, limit);
 		for (uint32_t number = 0; number < count; number++)
-			is_right &=
-				add(&sort, kinds[i].time(number, count),
-				    (uint32_t)(next_random() % (TIMESORT_RANK_MAX + 1)), number);
+			add_piece(&sort, kinds[i].time(number, count),
+				  (uint32_t)(next_random() % 4), number);
 		is_right &= (sort.runs.count > 1) == (limit == SMALL);
 		snprintf(sentence, sizeof(sentence), "%" PRIu32 " pieces %s are in order, %s",
 			 count, kinds[i].name, where);
 		ok(is_right && comes_in_order(&sort, count), sentence);
-		timesort_free(&sort);
+		spill_sort_free(&sort);
 	}
 }
 
 static void edge_tests(void)
 {
-	struct timesort sort;
-	struct timesort_piece piece;
+	struct spill_sort sort;
+	struct spill_piece piece;
 	struct error err;
-	char *room;
 
-	timesort_init(&sort, directory, 0);
-	ok(timesort_finish(&sort, &err) == 0 && timesort_next(&sort, &piece, &err) == 0,
-	   "of nothing comes nothing");
-	timesort_free(&sort);
+	spill_sort_init(&sort, directory, 0);
+	ok(spill_sort_finish(&sort, &err) == 0 && spill_sort_next(&sort, &piece, &err) == 0,
+	   "a sort without pieces returns none");
+	spill_sort_free(&sort);
 
-	timesort_init(&sort, directory, SMALL);
-	room = timesort_reserve(&sort, 10 * SMALL, &err);
-	ok(room != NULL, "a piece may be larger than the memory");
-	memset(room, 1, 10 * SMALL);
-	ok(timesort_commit(&sort, 5, 0, 10 * SMALL) == 0, "and is taken");
-	room = timesort_reserve(&sort, 10 * SMALL, &err);
-	memset(room, 2, 10 * SMALL);
-	timesort_commit(&sort, 4, 0, 10 * SMALL);
-	ok(timesort_finish(&sort, &err) == 0 && timesort_next(&sort, &piece, &err) == 1 &&
+	spill_sort_init(&sort, directory, SMALL);
+	memset(spill_sort_reserve(&sort, 10 * SMALL), 1, 10 * SMALL);
+	spill_sort_commit(&sort, (struct spill_key){ .first = 5 }, 10 * SMALL);
+	memset(spill_sort_reserve(&sort, 10 * SMALL), 2, 10 * SMALL);
+	spill_sort_commit(&sort, (struct spill_key){ .first = 4 }, 10 * SMALL);
+	ok(spill_sort_finish(&sort, &err) == 0 && spill_sort_next(&sort, &piece, &err) == 1 &&
 		   piece.size == 10 * SMALL && piece.bytes[0] == 2 &&
 		   piece.bytes[10 * SMALL - 1] == 2,
-	   "the earlier of two such comes first");
-	ok(timesort_next(&sort, &piece, &err) == 1 && piece.bytes[0] == 1 &&
-		   piece.bytes[10 * SMALL - 1] == 1 && timesort_next(&sort, &piece, &err) == 0,
-	   "and the later one behind it");
-	timesort_free(&sort);
+	   "the earlier of two pieces that are larger than the memory comes first");
+	ok(spill_sort_next(&sort, &piece, &err) == 1 && piece.bytes[0] == 1 &&
+		   piece.bytes[10 * SMALL - 1] == 1 && spill_sort_next(&sort, &piece, &err) == 0,
+	   "the later of two pieces that are larger than the memory comes second");
+	spill_sort_free(&sort);
 
-	timesort_init(&sort, directory, SMALL);
+	spill_sort_init(&sort, directory, SMALL);
 	for (uint32_t number = 0; number < 1000; number++)
-		add(&sort, number, 0, number);
-	timesort_free(&sort);
-	ok(true, "one that was not finished can be freed");
+		add_piece(&sort, number, 0, number);
+	spill_sort_free(&sort);
+	ok(true, "a sort that was not finished can be freed");
 }
 
-/* A directory that takes no files: what does not fit memory has nowhere to go. */
+/* A directory that takes no files. */
 static void failure_tests(void)
 {
-	struct timesort sort;
+	struct spill_sort sort;
 	struct error err = { 0 };
 	int nowhere = open("/proc/self", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	bool has_failed = false;
 
-	timesort_init(&sort, nowhere, SMALL);
-	for (uint32_t number = 0; number < 1000 && !has_failed; number++) {
-		has_failed = !timesort_reserve(&sort, SIZE_MAX_OF_PIECE, &err);
-		if (!has_failed)
-			timesort_commit(&sort, number, 0, SIZE_MAX_OF_PIECE);
-	}
-	ok(has_failed && *err.text, "where no temporary file can be made, that is said");
-	timesort_free(&sort);
+	spill_sort_init(&sort, nowhere, SMALL);
+	for (uint32_t number = 0; number < 1000; number++)
+		add_piece(&sort, number, 0, number);
+	ok(sort.capacity <= 2 * SMALL, "pieces that cannot be spilled do not pile up in memory");
+	ok(spill_sort_finish(&sort, &err) < 0 && strstr(err.text, "temporary file"),
+	   "a sort whose temporary file cannot be created fails at the end");
+	spill_sort_free(&sort);
 	close(nowhere);
 }
 

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BASE_SPILL_SORT_H
+#define BASE_SPILL_SORT_H
+
+/*
+ * Sorts pieces of bytes, more than fit into memory. Input that is nearly sorted costs next to
+ * nothing: only pieces that belong before an earlier one are sorted, and each full buffer goes to a
+ * spill file as one sorted run. At the end the runs are merged. A failure of the spill file is kept
+ * and returned at the end.
+ *
+ *   at = spill_sort_reserve(&sort, most); ... spill_sort_commit(&sort, key, size);
+ *   spill_sort_finish(&sort, err); while (spill_sort_next(&sort, &piece, err) == 1) ...
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/array.h"
+#include "base/error.h"
+#include "base/spill_file.h"
+
+#define SPILL_SORT_BUFFER (32u << 20)
+
+/* Pieces with equal keys keep the order of their insertion. */
+struct spill_key {
+	uint64_t first, second, third;
+};
+
+struct spill_entry {
+	struct spill_key key;
+	size_t offset, size; /* in the buffer */
+};
+
+struct spill_list {
+	struct spill_entry *items;
+	size_t count, capacity;
+};
+
+struct spill_run;
+
+struct spill_sort {
+	char *buffer;
+	size_t used, capacity, limit;
+	struct spill_list straight;    /* pieces that came in order */
+	struct spill_list strays;      /* pieces that did not */
+	size_t straight_at, strays_at; /* index of the next one to return */
+	struct spill_file spill;
+	ARRAY_OF(struct spill_run) runs;
+	struct spill_run **heap; /* runs with pieces left, first one first; NULL: none spilled */
+	size_t heap_count;
+};
+
+struct spill_piece {
+	struct spill_key key;
+	size_t size;
+	char *bytes; /* valid until the next call; may be modified */
+};
+
+/* directory: as of spill_init(). limit: bytes in memory; 0: the default. */
+void spill_sort_init(struct spill_sort *sort, int directory, size_t limit);
+
+/* A buffer for the next piece, of at most `most` bytes. */
+char *spill_sort_reserve(struct spill_sort *sort, size_t most);
+
+/* Adds the piece of size bytes that is in the reserved buffer. */
+void spill_sort_commit(struct spill_sort *sort, struct spill_key key, size_t size);
+
+/* Ends the input. Returns 0 or a negative errno. */
+int spill_sort_finish(struct spill_sort *sort, struct error *err);
+
+/* The next piece in order. Returns 1, 0 after the last one, or a negative errno. */
+int spill_sort_next(struct spill_sort *sort, struct spill_piece *piece, struct error *err);
+
+void spill_sort_free(struct spill_sort *sort);
+
+#endif
