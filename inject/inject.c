@@ -67,7 +67,7 @@ static int read_library(struct library *library, const char *path, struct error 
 	if (fd < 0 || fstat(fd, &status))
 		return error_system(err, errno, "cannot open %s", path);
 	if (status.st_size < (off_t)sizeof(Elf64_Ehdr) || status.st_size > LIBRARY_MOST)
-		return error_set(err, ENOEXEC, "%s is no library", path);
+		return error_set(err, ENOEXEC, "%s is not a library", path);
 	library->size = (size_t)status.st_size;
 	library->bytes = memory_alloc(library->size);
 	for (size_t done = 0; done < library->size;) {

@@ -138,14 +138,14 @@ static int refuse_rights(pid_t pid, int number, struct error *err)
 		return error_system(err, number, "process %d", (int)pid);
 	if (scope != '0' && status.st_uid == geteuid())
 		return error_set(err, EPERM,
-				 "the kernel lets nobody attach to process %d but its parents and "
-				 "root (kernel.yama.ptrace_scope is %c): do it as root, or `sysctl "
+				 "only its parents and root may attach to process %d "
+				 "(kernel.yama.ptrace_scope is %c): do it as root, or `sysctl "
 				 "kernel.yama.ptrace_scope=0`, or start the program by `holdtrace "
 				 "record --start=off`",
 				 (int)pid, scope);
 	return error_set(err, EPERM,
-			 "process %d is another user's, or may not be looked at (it gained or "
-			 "dropped rights): attach as root or with CAP_SYS_PTRACE, or start the "
+			 "process %d is another user's, or cannot be examined (it has changed "
+			 "its privileges): attach as root or with CAP_SYS_PTRACE, or start the "
 			 "program by `holdtrace record --start=off`",
 			 (int)pid);
 }
@@ -167,8 +167,8 @@ static int check_machine(const struct target *target, struct error *err)
 	if (read(fd, head, sizeof(head)) != sizeof(head) || head[EI_CLASS] != ELFCLASS64 ||
 	    head[18] != (ARCH_MACHINE & 0xff) || head[19] != ARCH_MACHINE >> 8)
 		return error_set(err, ENOTSUP,
-				 "it is no 64-bit program of this processor, and holdtrace has no "
-				 "library for it");
+				 "it is not a 64-bit program for this processor, and holdtrace has "
+				 "no library for it");
 	return 0;
 #else
 	(void)head;
@@ -207,8 +207,8 @@ static int check_proc(pid_t pid, struct error *err)
 	if (access(path, F_OK) == 0)
 		return 0;
 	return error_set(err, ENOTSUP,
-			 "there is no /proc where it runs (chroot?), which loading the library "
-			 "needs: mount one there, or start it by `holdtrace record --start=off`");
+			 "its root directory has no /proc (chroot?), which loading the library "
+			 "needs: mount it there, or start it by `holdtrace record --start=off`");
 }
 
 static int check_modules(const struct target *target, struct error *err)

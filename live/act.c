@@ -144,7 +144,7 @@ static int take_action(struct step *step, const char *text, struct error *err)
 		    (takes_more ? !text[length] : text[length]))
 			continue;
 		if (action->function == send_signal && !find_signal(text + length))
-			return error_set(err, EINVAL, "%s: there is no such signal", text);
+			return error_set(err, EINVAL, "%s: unknown signal", text);
 		*step = (struct step){ .action = action, .text = text, .with = text + length };
 		return 0;
 	}

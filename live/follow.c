@@ -146,7 +146,7 @@ int follow_open(struct follow *follow, const char *path, struct error *err)
 		return error_system(err, errno, "%s", path);
 	if (fstat(follow->fd, &status) || !S_ISREG(status.st_mode)) {
 		close(follow->fd);
-		return error_set(err, EINVAL, "%s is no regular file, and cannot be followed",
+		return error_set(err, EINVAL, "%s is not a regular file, and cannot be followed",
 				 path);
 	}
 	for (size_t i = 0; i < FOLLOW_STREAMS_MAX; i++)

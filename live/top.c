@@ -373,11 +373,9 @@ static int check_class(struct top *top, struct error *err)
 	for (size_t i = 0; i < top->run.processes.count; i++)
 		if (has_class(top->run.processes.items[i], word))
 			return 0;
-	return error_set(
-		err, EINVAL,
-		"--class=%s: there is no such class in the run, and those of holdtrace are "
-		"%s",
-		word, list);
+	return error_set(err, EINVAL,
+			 "--class=%s: the run has no such class, and those of holdtrace are %s",
+			 word, list);
 }
 
 static int run_top(struct top *top, struct error *err)

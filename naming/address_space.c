@@ -95,13 +95,6 @@ int space_add_program(struct address_space *space, const char *path)
 		       : 0;
 }
 
-static bool makes_sense(const struct trace_mapping *mapping)
-{
-	return mapping->from < mapping->to && mapping->to - mapping->from < SPACE_MODULE_SPACE &&
-	       (!mapping->has_tail ||
-		(mapping->code >= mapping->from && mapping->code < mapping->to));
-}
-
 /* The module as it would be if it were added next. */
 static struct space_module describe(const struct address_space *space,
 				    const struct trace_mapping *mapping)
@@ -130,31 +123,26 @@ static bool is_module(const void *item, const void *key)
 	       a->to - a->from == b->to - b->from && a->code - a->from == b->code - b->from;
 }
 
-static struct space_module *keep_module(struct address_space *space,
-					const struct space_module *module)
-{
-	struct space_module *kept = pool_alloc(&space->pool, sizeof(*kept));
-	struct space_module **entry = kept ? ARRAY_ADD(&space->module_list) : NULL;
-
-	if (!entry)
-		return NULL;
-	*kept = *module;
-	kept->path = pool_text(&space->pool, module->path, strlen(module->path));
-	kept->build_id = pool_text(&space->pool, module->build_id, strlen(module->build_id));
-	*entry = kept;
-	return kept->path && kept->build_id ? kept : NULL;
-}
-
 static const struct space_module *find_or_keep(struct address_space *space,
 					       const struct space_module *module)
 {
 	uint64_t hash = hash_bytes(space->modules.seed, module->path, strlen(module->path));
 	struct space_module *found = hash_table_find(&space->modules, hash, is_module, module);
+	struct space_module **entry;
 
 	if (found)
 		return found;
-	found = keep_module(space, module);
-	return found && hash_table_add(&space->modules, hash, found) == 0 ? found : NULL;
+	found = pool_alloc(&space->pool, sizeof(*found));
+	entry = found ? ARRAY_ADD(&space->module_list) : NULL;
+	if (!entry)
+		return NULL;
+	*found = *module;
+	found->path = pool_text(&space->pool, module->path, strlen(module->path));
+	found->build_id = pool_text(&space->pool, module->build_id, strlen(module->build_id));
+	*entry = found;
+	return found->path && found->build_id && !hash_table_add(&space->modules, hash, found)
+		       ? found
+		       : NULL;
 }
 
 int space_map(struct address_space *space, const struct trace_mapping *mapping)
@@ -163,7 +151,10 @@ int space_map(struct address_space *space, const struct trace_mapping *mapping)
 	struct space_module described;
 	struct space_mapping *entry;
 
-	if (!makes_sense(mapping) || space->module_list.count >= SPACE_MODULES_MAX)
+	if (mapping->from >= mapping->to || mapping->to - mapping->from >= SPACE_MODULE_SPACE ||
+	    (mapping->has_tail &&
+	     (mapping->code < mapping->from || mapping->code >= mapping->to)) ||
+	    space->module_list.count >= SPACE_MODULES_MAX)
 		return 0;
 	described = describe(space, mapping);
 	module = find_or_keep(space, &described);

@@ -1,18 +1,59 @@
 /* SPDX-License-Identifier: MIT */
-#include "naming/naming_parts.h"
-
-#include <ctype.h>
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
+#include "naming/naming.h"
 
 #include "base/array.h"
 #include "base/cleanup.h"
+#include "base/hash_table.h"
 #include "base/memory.h"
+#include "base/out.h"
+#include "base/pool.h"
 #include "injected.h"
 #include "naming/runtime.h"
+#include "naming/shorten.h"
 
-const char *naming_base_name(const char *path)
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A function at an address, and the properties of its frame. */
+struct naming_frame {
+	struct naming_symbol symbol;
+	const struct space_module *module; /* NULL: no module */
+	/* set by classify_frame(), like symbol.is_runtime: */
+	bool is_c_library; /* the C library's; its names without a leading underscore are public */
+	bool is_own;	   /* of the library that records, whose names an attach does not load */
+	bool is_start;	   /* this frame alone shows that it starts the program or thread */
+	bool is_library;   /* of a system library: not the program's own code */
+};
+
+/* The functions at an address: one, and the calls inlined there. */
+struct naming_found {
+	uint64_t address;
+	uint32_t count;
+	struct naming_frame frames[];
+};
+
+struct naming_counts {
+	uint64_t shown, unnamed;
+};
+
+struct naming {
+	const struct address_space *space;
+	struct resolve *resolve;
+	/* frames of each mapped module of the address map */
+	ARRAY_OF(struct naming_counts) modules;
+	struct pool pool;
+	struct hash_table found; /* struct naming_found, by address */
+	uint32_t ids;		 /* ids given so far */
+	/* a bit for each node of the address map: naming_expect() was called for it */
+	ARRAY_OF(uint64_t) expected;
+};
+
+/* The part of the path after the last slash. */
+static const char *base_name(const char *path)
 {
 	const char *slash = strrchr(path, '/');
 
@@ -43,30 +84,7 @@ static bool is_start_function(const char *function)
 
 static bool is_module(const struct naming_frame *frame, const char *start)
 {
-	return frame->module &&
-	       !strncmp(naming_base_name(frame->module->path), start, strlen(start));
-}
-
-static bool is_c_library(const struct naming_frame *frame)
-{
-	return is_module(frame, "libc.so.") || is_module(frame, "libc-2.") ||
-	       is_module(frame, "libpthread") || is_module(frame, "ld-");
-}
-
-static bool is_own(const struct naming_frame *frame)
-{
-	return is_module(frame, "libholdtrace.so") || is_module(frame, "memfd:" LATE_LIBRARY);
-}
-
-static bool is_start(const struct naming_frame *frame)
-{
-	const char *function = frame->symbol.function;
-
-	if (frame->is_own)
-		return true;
-	if (!function)
-		return false;
-	return !strcmp(function, "_start") || (frame->is_c_library && is_start_function(function));
+	return frame->module && !strncmp(base_name(frame->module->path), start, strlen(start));
 }
 
 /*
@@ -107,63 +125,67 @@ static unsigned parse_build_id(const char *text, uint8_t *bytes, unsigned max)
 	return count;
 }
 
-static int map(struct naming *naming, const struct space_module *module)
-{
-	uint8_t build_id[64];
-	struct resolve_module how = {
-		.path = module->path,
-		.from = module->from,
-		.to = module->to,
-		.build_id = build_id,
-		.build_id_size = parse_build_id(module->build_id, build_id, sizeof(build_id)),
-	};
-	struct naming_counts *counts = ARRAY_ADD(&naming->modules);
-	int rc;
-
-	if (!counts)
-		return -ENOMEM;
-	*counts = (struct naming_counts){ 0 };
-	if (module->has_tail) {
-		how.exec_start = module->code;
-		how.exec_end = module->to;
-		how.offset = module->offset;
-	}
-	rc = resolve_map(naming->resolve, &how);
-	return rc == -EINVAL ? 0 : rc;
-}
-
-/* Maps modules that were added to the address map since the last time. */
-static int map_new(struct naming *naming)
+/* Maps modules that were added to the address map since the last time. Returns 0 or -ENOMEM. */
+static int map_modules(struct naming *naming)
 {
 	const struct address_space *space = naming->space;
-	int rc = 0;
 
-	while (rc == 0 && naming->modules.count < space->module_list.count)
-		rc = map(naming, space->module_list.items[naming->modules.count]);
-	return rc;
+	while (naming->modules.count < space->module_list.count) {
+		const struct space_module *module = space->module_list.items[naming->modules.count];
+		uint8_t build_id[64];
+		struct resolve_module how = {
+			.path = module->path,
+			.from = module->from,
+			.to = module->to,
+			.build_id = build_id,
+			.build_id_size =
+				parse_build_id(module->build_id, build_id, sizeof(build_id)),
+		};
+		struct naming_counts *counts = ARRAY_ADD(&naming->modules);
+
+		if (!counts)
+			return -ENOMEM;
+		*counts = (struct naming_counts){ 0 };
+		if (module->has_tail) {
+			how.exec_start = module->code;
+			how.exec_end = module->to;
+			how.offset = module->offset;
+		}
+		if (resolve_map(naming->resolve, &how) == -ENOMEM)
+			return -ENOMEM;
+	}
+	return 0;
 }
 
 /* ---- looking up ---- */
 
-/* Is the file a system library? Libraries that a program brings along are in its directory. */
-static bool is_library(const struct naming *naming, const char *path)
+static void count_frame(struct naming *naming, const struct naming_frame *frame)
 {
-	return runtime_has(RUNTIME_LIBRARY, path) &&
-	       !runtime_has(RUNTIME_SCRIPTS, naming_base_name(path)) &&
-	       !space_is_beside_program(naming->space, path);
+	if (!frame->module || frame->symbol.is_inlined)
+		return;
+	naming->modules.items[frame->module->id].shown++;
+	naming->modules.items[frame->module->id].unnamed += !frame->symbol.function;
 }
 
-void naming_classify(const struct naming *naming, struct naming_frame *frame)
+/* Sets the properties of a frame whose file, function and module are set. */
+static void classify_frame(const struct naming *naming, struct naming_frame *frame)
 {
 	struct naming_symbol *symbol = &frame->symbol;
 
-	frame->is_own = is_own(frame);
-	frame->is_c_library = is_c_library(frame);
-	frame->is_start = is_start(frame);
-	frame->is_library = frame->module && is_library(naming, frame->module->path);
+	frame->is_own =
+		is_module(frame, "libholdtrace.so") || is_module(frame, "memfd:" LATE_LIBRARY);
+	frame->is_c_library = is_module(frame, "libc.so.") || is_module(frame, "libc-2.") ||
+			      is_module(frame, "libpthread") || is_module(frame, "ld-");
+	frame->is_start =
+		frame->is_own || (symbol->function &&
+				  (!strcmp(symbol->function, "_start") ||
+				   (frame->is_c_library && is_start_function(symbol->function))));
+	/* libraries that a program brings along are in its directory */
+	frame->is_library = frame->module && runtime_has(RUNTIME_LIBRARY, frame->module->path) &&
+			    !runtime_has(RUNTIME_SCRIPTS, base_name(frame->module->path)) &&
+			    !space_is_beside_program(naming->space, frame->module->path);
 	symbol->is_runtime =
-		(frame->module &&
-		 runtime_has(RUNTIME_MODULE, naming_base_name(frame->module->path))) ||
+		(frame->module && runtime_has(RUNTIME_MODULE, base_name(frame->module->path))) ||
 		(symbol->function && runtime_has(RUNTIME_FUNCTION, symbol->function)) ||
 		(symbol->function && symbol->file && runtime_has(RUNTIME_FILE, symbol->file));
 }
@@ -184,7 +206,7 @@ static void fill(struct naming *naming, struct naming_frame *frame, uint64_t add
 			    .module = module ? module->path : NULL,
 			    .id = ++naming->ids },
 	};
-	naming_classify(naming, frame);
+	classify_frame(naming, frame);
 }
 
 static bool is_found(const void *item, const void *key)
@@ -208,7 +230,7 @@ static const struct naming_found *find(struct naming *naming, uint64_t address)
 
 	if (known)
 		return known;
-	if (map_new(naming))
+	if (map_modules(naming))
 		return NULL;
 	count = resolve_address(naming->resolve, address, false, symbols, RESOLVE_FRAMES_MAX);
 	if (count > RESOLVE_FRAMES_MAX)
@@ -228,7 +250,7 @@ static const struct naming_found *find(struct naming *naming, uint64_t address)
 
 static void expect(struct naming *naming, uint64_t address)
 {
-	if (!recall(naming, address) && !map_new(naming))
+	if (!recall(naming, address) && !map_modules(naming))
 		(void)resolve_ask(naming->resolve, address, false);
 }
 
@@ -253,14 +275,14 @@ void naming_expect(struct naming *naming, const struct trace_node *backtrace)
 		expect(naming, backtrace->address);
 }
 
-static void expect_some(struct naming *naming, const struct trace_node *backtrace, size_t most)
-{
-	for (; backtrace->count && most; backtrace = backtrace->caller, most--)
-		expect(naming, backtrace->address);
-}
-
-size_t naming_look_up(struct naming *naming, const struct trace_node *backtrace,
-		      const struct naming_frame **frames, size_t max, size_t *end, size_t *main)
+/*
+ * Looks up a backtrace from the innermost frame. Fills at most max frames and returns how many.
+ * *end: how many remain without the functions that start the program or thread. *main: the frame
+ * that must be main, or the number returned.
+ */
+static size_t look_up_backtrace(struct naming *naming, const struct trace_node *backtrace,
+				const struct naming_frame **frames, size_t max, size_t *end,
+				size_t *main)
 {
 	const struct trace_node *at = backtrace ? backtrace : &trace_no_node;
 	size_t count = 0;
@@ -269,10 +291,15 @@ size_t naming_look_up(struct naming *naming, const struct trace_node *backtrace,
 		const struct naming_found *found = recall(naming, at->address);
 
 		/* The first unknown address also queues those after it. */
-		if (!found)
-			expect_some(naming, at, max - (backtrace->count - at->count));
-		if (!found)
+		if (!found) {
+			const struct trace_node *next = at;
+
+			for (size_t i = backtrace->count - at->count; next->count && i < max; i++) {
+				expect(naming, next->address);
+				next = next->caller;
+			}
 			found = find(naming, at->address);
+		}
 		for (uint32_t i = 0; found && i < found->count && count < max; i++)
 			frames[count++] = &found->frames[i];
 	}
@@ -293,9 +320,9 @@ size_t naming_symbols(struct naming *naming, const struct trace_node *backtrace,
 
 	if (!frames)
 		return 0;
-	count = naming_look_up(naming, backtrace, frames, max, &end, &main);
+	count = look_up_backtrace(naming, backtrace, frames, max, &end, &main);
 	for (size_t i = 0; i < count; i++) {
-		naming_count(naming, frames[i]);
+		count_frame(naming, frames[i]);
 		symbols[i] = frames[i]->symbol;
 		symbols[i].is_start = i >= end;
 	}
@@ -306,15 +333,245 @@ size_t naming_symbols(struct naming *naming, const struct trace_node *backtrace,
 	return count;
 }
 
-/* ---- missing names ---- */
+#define LOOK_MAX 192 /* limit of frames of a backtrace, from the innermost */
+/* Frames of the program in a call site; a wrapper of malloc alone says little. */
+#define SITE_FRAMES 3
 
-void naming_count(struct naming *naming, const struct naming_frame *frame)
+/* ---- one frame ---- */
+
+/* Functions of the program itself are shown without the module. */
+static void write_frame(const struct naming *naming, char *text, const struct naming_frame *frame)
 {
-	if (!frame->module || frame->symbol.is_inlined)
+	const struct naming_symbol *symbol = &frame->symbol;
+	cleanup_free char *name = symbol->function ? memory_text(symbol->function) : NULL;
+
+	if (!name && frame->module)
+		snprintf(text, NAMING_TEXT_MAX, "%.100s+0x%" PRIx64, base_name(frame->module->path),
+			 symbol->address - frame->module->from);
+	else if (!name)
+		snprintf(text, NAMING_TEXT_MAX, "0x%" PRIx64, symbol->address);
+	if (!name)
 		return;
-	naming->modules.items[frame->module->id].shown++;
-	naming->modules.items[frame->module->id].unnamed += !frame->symbol.function;
+	shorten_name(name);
+	if (symbol->file && symbol->line && !symbol->is_runtime)
+		snprintf(text, NAMING_TEXT_MAX, "%.*s %.60s:%u", SHORTEN_MAX, name,
+			 base_name(symbol->file), symbol->line);
+	else if (!frame->module || symbol->is_runtime ||
+		 space_is_program(naming->space, frame->module->path))
+		snprintf(text, NAMING_TEXT_MAX, "%.*s", SHORTEN_MAX, name);
+	else
+		snprintf(text, NAMING_TEXT_MAX, "%.*s (%.60s)", SHORTEN_MAX, name,
+			 base_name(frame->module->path));
 }
+
+void naming_text(struct naming *naming, const struct naming_symbol *symbol, char *text)
+{
+	struct naming_frame frame = {
+		.symbol = *symbol,
+		.module = space_module_at(naming->space, symbol->address - 1),
+	};
+	char name[SHORTEN_MAX];
+
+	classify_frame(naming, &frame);
+	count_frame(naming, &frame);
+	write_frame(naming, text, &frame);
+	if (!symbol->function || !frame.is_c_library)
+		return;
+	snprintf(name, sizeof(name), "%s", symbol->function);
+	shorten_public(name);
+	snprintf(text, NAMING_TEXT_MAX, "%s", name);
+}
+
+/* ---- a backtrace ---- */
+
+struct shown {
+	struct naming_line *lines;
+	size_t count, max;
+};
+
+static void show(struct naming *naming, struct shown *shown, const struct naming_frame *frame,
+		 const char *known)
+{
+	char text[NAMING_TEXT_MAX];
+
+	if (known)
+		snprintf(text, sizeof(text), "%s", known);
+	else
+		write_frame(naming, text, frame);
+	if (!known)
+		count_frame(naming, frame);
+	if (shown->count && !strcmp(shown->lines[shown->count - 1].text, text)) {
+		shown->lines[shown->count - 1].times++;
+		return;
+	}
+	if (shown->count == shown->max)
+		return;
+	memcpy(shown->lines[shown->count].text, text, sizeof(text));
+	shown->lines[shown->count].is_called = false;
+	shown->lines[shown->count++].times = 1;
+}
+
+/*
+ * Adds the function of the runtime or of a library that the program called, unless its name is
+ * internal. A library without names is shown by its own name.
+ */
+static void show_called(struct naming *naming, struct shown *shown,
+			const struct naming_frame *frame)
+{
+	char name[SHORTEN_MAX], module[NAMING_TEXT_MAX];
+
+	if (!frame->symbol.is_runtime) {
+		snprintf(module, sizeof(module), "(%.100s)", base_name(frame->module->path));
+		show(naming, shown, frame, frame->symbol.function ? NULL : module);
+		shown->lines[0].is_called = true;
+		return;
+	}
+	if (!frame->symbol.function)
+		return;
+	snprintf(name, sizeof(name), "%s", frame->symbol.function);
+	if (frame->is_c_library)
+		shorten_public(name);
+	if (name[0] == '_')
+		return;
+	show(naming, shown, frame, frame->is_c_library ? name : NULL);
+	shown->lines[0].is_called = true;
+}
+
+/*
+ * Adds a line for a backtrace without frames of the program: the runtime acts for itself, mostly at
+ * its start.
+ */
+static void show_runtime(struct naming *naming, struct shown *shown,
+			 const struct naming_frame *frame)
+{
+	char text[NAMING_TEXT_MAX];
+	const char *module = frame->module ? base_name(frame->module->path) : "runtime";
+	cleanup_free char *name =
+		frame->symbol.function ? memory_text(frame->symbol.function) : NULL;
+
+	if (name && name[0] != '_') {
+		shorten_name(name);
+		snprintf(text, sizeof(text), "%.*s (%.60s itself)", SHORTEN_MAX, name, module);
+	} else
+		snprintf(text, sizeof(text), "(%.60s itself)", module);
+	show(naming, shown, frame, text);
+}
+
+/* Index of the first frame outside of the language's runtime and, if asked for, of libraries. */
+static size_t skip_runtime(const struct naming_frame *const *frames, size_t end,
+			   bool skips_libraries)
+{
+	size_t first = 0;
+
+	while (first < end &&
+	       (frames[first]->symbol.is_runtime || (skips_libraries && frames[first]->is_library)))
+		first++;
+	return first;
+}
+
+static size_t write_lines(struct naming *naming, const struct trace_node *backtrace,
+			  bool skips_libraries, struct naming_line *lines, size_t max)
+{
+	const struct naming_frame *frames[LOOK_MAX];
+	struct shown shown = { .lines = lines, .max = max };
+	size_t first, end, main, called;
+
+	look_up_backtrace(naming, backtrace, frames, LOOK_MAX, &end, &main);
+	first = skip_runtime(frames, end, skips_libraries);
+	/* A thread that a library started for itself has no frame of the program. */
+	if (first == end)
+		first = skip_runtime(frames, end, false);
+	if (end && first == end) {
+		show_runtime(naming, &shown, frames[end - 1]);
+		return shown.count;
+	}
+	called = first;
+	while (called > 1 && !frames[called - 1]->symbol.function && frames[called - 1]->is_own)
+		called--;
+	if (called)
+		show_called(naming, &shown, frames[called - 1]);
+	for (size_t i = first; i < end && shown.count < max; i++)
+		if (i == first || !frames[i]->symbol.is_runtime)
+			show(naming, &shown, frames[i], i == main ? "main" : NULL);
+	return shown.count;
+}
+
+size_t naming_lines(struct naming *naming, const struct trace_node *backtrace,
+		    struct naming_line *lines, size_t max)
+{
+	return write_lines(naming, backtrace, false, lines, max);
+}
+
+size_t naming_site(struct naming *naming, const struct trace_node *backtrace,
+		   struct naming_line *lines, size_t max, size_t *length)
+{
+	size_t count = write_lines(naming, backtrace, true, lines, max);
+	size_t most = SITE_FRAMES + (count && lines[0].is_called);
+
+	*length = count < most ? count : most;
+	return count;
+}
+
+bool naming_read_site(struct naming *naming, const struct trace_node *backtrace, char *text,
+		      size_t size)
+{
+	struct naming_line lines[SITE_FRAMES + 1];
+	size_t length, used = 0;
+
+	naming_site(naming, backtrace, lines, SITE_FRAMES + 1, &length);
+	*text = '\0';
+	for (size_t i = 0; i < length && used < size; i++)
+		used += (size_t)snprintf(text + used, size - used, "%s\n", lines[i].text);
+	return used < size;
+}
+
+/* Is the byte inside a UTF-8 character? */
+static bool is_inside(char byte)
+{
+	return ((unsigned char)byte & 0xc0) == 0x80;
+}
+
+/* Keeps the start of the function's name and the line number after it, but not the module. */
+void naming_cut(char *text, size_t columns)
+{
+	static const char dots[] = "...";
+	const char *blank = strrchr(text, ' ');
+	size_t length = strlen(text), from, to, room;
+
+	if (columns < 4 * strlen(dots) || name_columns(text, length) <= columns)
+		return;
+	to = blank && blank[1] != '(' ? (size_t)(blank - text) : length;
+	while (is_inside(text[to]) || name_columns(text + to, length - to) > columns / 2)
+		to++;
+	/* An escaped character is shorter in the text than on the terminal. */
+	if (to < strlen(dots))
+		return;
+	room = columns - strlen(dots) - name_columns(text + to, length - to);
+	from = to - strlen(dots);
+	while (from && (is_inside(text[from]) || name_columns(text, from) > room))
+		from--;
+	memmove(text + from + strlen(dots), text + to, length - to + 1);
+	memcpy(text + from, dots, strlen(dots));
+}
+
+void naming_fit(struct naming_line *line, bool has_times, size_t columns)
+{
+	char times[16] = "";
+	size_t length;
+
+	if (has_times && line->times > 1)
+		snprintf(times, sizeof(times), " (%" PRIu32 "x)", line->times);
+	naming_cut(line->text, columns - strlen(times));
+	length = strlen(line->text);
+	snprintf(line->text + length, NAMING_TEXT_MAX - length, "%s", times);
+}
+
+const char *naming_program(const struct naming *naming, const char *module)
+{
+	return !module || space_is_program(naming->space, module) ? "" : base_name(module);
+}
+
+/* ---- missing names ---- */
 
 void naming_restart(struct naming *naming)
 {
@@ -338,53 +595,33 @@ static void add_reason(const struct naming *naming, struct naming_missing *missi
 				(state.reason == RESOLVE_NO_SYMBOLS && !state.advice);
 }
 
-static struct naming_missing describe(const struct naming *naming,
-				      const struct space_module *module)
-{
-	struct naming_missing missing = {
-		.module = module,
-		.shown = naming->modules.items[module->id].shown,
-		.unnamed = naming->modules.items[module->id].unnamed,
-	};
-
-	strncat(missing.build_id, module->build_id, sizeof(missing.build_id) - 1);
-	add_reason(naming, &missing);
-	return missing;
-}
-
-static bool is_before(const struct naming_missing *a, const struct naming_missing *b)
-{
-	if (a->is_exhausted != b->is_exhausted)
-		return b->is_exhausted;
-	return a->unnamed > b->unnamed;
-}
-
-/* Inserts it in order; a full list drops its last entry. */
-static void insert(struct naming_missing *list, size_t count, size_t max,
-		   const struct naming_missing *missing)
-{
-	size_t place = count < max ? count : max;
-
-	while (place && is_before(missing, &list[place - 1])) {
-		if (place < max)
-			list[place] = list[place - 1];
-		place--;
-	}
-	if (place < max)
-		list[place] = *missing;
-}
-
 size_t naming_missing(const struct naming *naming, struct naming_missing *list, size_t max)
 {
 	size_t count = 0;
 
 	for (size_t i = 0; i < naming->modules.count; i++) {
-		struct naming_missing missing;
+		struct naming_missing missing = {
+			.module = naming->space->module_list.items[i],
+			.shown = naming->modules.items[i].shown,
+			.unnamed = naming->modules.items[i].unnamed,
+		};
+		size_t place = count < max ? count : max;
 
-		if (!naming->modules.items[i].unnamed)
+		if (!missing.unnamed)
 			continue;
-		missing = describe(naming, naming->space->module_list.items[i]);
-		insert(list, count++, max, &missing);
+		strncat(missing.build_id, missing.module->build_id, sizeof(missing.build_id) - 1);
+		add_reason(naming, &missing);
+		/* insert it in order; a full list drops its last entry */
+		while (place && (list[place - 1].is_exhausted != missing.is_exhausted
+					 ? list[place - 1].is_exhausted
+					 : list[place - 1].unnamed < missing.unnamed)) {
+			if (place < max)
+				list[place] = list[place - 1];
+			place--;
+		}
+		if (place < max)
+			list[place] = missing;
+		count++;
 	}
 	return count;
 }

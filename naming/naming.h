@@ -100,6 +100,12 @@ void naming_cut(char *text, size_t columns);
  */
 void naming_fit(struct naming_line *line, bool has_times, size_t columns);
 
+/*
+ * The file name of a module, or "" for a program of the address map and for NULL. Another build of
+ * a program has another path, but is the same program.
+ */
+const char *naming_program(const struct naming *naming, const char *module);
+
 /* A single function as naming_lines() shows it; text has NAMING_TEXT_MAX bytes. */
 void naming_text(struct naming *naming, const struct naming_symbol *symbol, char *text);
 

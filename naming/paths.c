@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "naming/paths.h"
 
-#include "naming/naming_parts.h"
-
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,14 +30,6 @@ void paths_free(struct paths *paths)
 }
 
 /* ---- functions ---- */
-
-/* Another build of the program has another path, but is the same program. */
-static const char *program_of(const struct paths *paths, const char *module)
-{
-	if (!module || space_is_program(paths->naming->space, module))
-		return "";
-	return naming_base_name(module);
-}
 
 /* A function without a name is known by its address, which is the same only in the same build. */
 static bool is_function(const void *item, const void *key)
@@ -95,7 +85,7 @@ static struct path_function *function_of(struct paths *paths, const struct namin
 {
 	struct path_function wanted = {
 		.symbol = *symbol,
-		.program = program_of(paths, symbol->module),
+		.program = naming_program(paths->naming, symbol->module),
 	};
 
 	return find_or_keep(paths, &wanted);
@@ -111,41 +101,27 @@ struct path_function *paths_function(struct paths *paths, const char *name)
 
 /* ---- paths ---- */
 
-/* Index of the runtime's function that the program called; at least the outermost frame remains. */
-static size_t skip_runtime(const struct naming_symbol *symbols, size_t count)
-{
-	size_t first = 0;
-
-	while (first < count && symbols[first].is_runtime)
-		first++;
-	return first ? first - 1 : 0;
-}
-
-/* Index where the function already is in the path, or count. */
-static size_t place_in(struct path_function *const *path, size_t count,
-		       const struct path_function *function)
-{
-	size_t place = function->place;
-
-	return place < count && path[place] == function ? place : count;
-}
-
 size_t paths_make(struct paths *paths, const struct trace_node *backtrace, const char *called)
 {
-	size_t count = 0, first, symbols = 0;
+	size_t count = 0, first = 0, symbols = 0;
 
 	if (backtrace && backtrace->count && paths->naming)
 		symbols = naming_symbols(paths->naming, backtrace, paths->symbols,
 					 PATH_MAX_FUNCTIONS);
 	while (symbols && paths->symbols[symbols - 1].is_start)
 		symbols--;
-	first = skip_runtime(paths->symbols, symbols);
+	/* the runtime's function that the program called; at least the outermost frame remains */
+	while (first < symbols && paths->symbols[first].is_runtime)
+		first++;
+	first -= first > 0;
 	for (size_t i = symbols; i > first; i--) {
 		struct path_function *function = function_of(paths, &paths->symbols[i - 1]);
 
 		if (!function)
 			return 0;
-		count = place_in(paths->path, count, function);
+		/* a function that is in the path already is entered again */
+		if (function->place < count && paths->path[function->place] == function)
+			count = function->place;
 		function->place = count;
 		paths->path[count++] = function;
 	}

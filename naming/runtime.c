@@ -39,22 +39,17 @@ static const char *skip_decoration(const char *type)
 	return type;
 }
 
-/* If the type has no path (u8, T), its trait decides: `<T as core::convert::Into<U>>::into`. */
-static const char *trait_of(const char *function, const char *type)
-{
-	const char *as = strstr(type, " as ");
-	const char *path = strstr(type, "::");
-
-	return *function == '<' && as && path && as < path ? as + strlen(" as ") : NULL;
-}
-
 bool runtime_has(enum runtime_kind kind, const char *text)
 {
-	const char *type, *trait;
+	const char *type, *as, *path;
 
 	if (kind != RUNTIME_FUNCTION)
 		return is_listed(kind, text);
 	type = skip_decoration(text);
-	trait = trait_of(text, type);
-	return is_listed(kind, type) || (trait && is_listed(kind, trait));
+	/* if the type has no path (u8, T), its trait decides: `<T as core::convert::Into<U>>::into`
+	 */
+	as = strstr(type, " as ");
+	path = strstr(type, "::");
+	return is_listed(kind, type) ||
+	       (*text == '<' && as && path && as < path && is_listed(kind, as + strlen(" as ")));
 }

@@ -59,22 +59,15 @@ static int bracket_at(const char *name, const char *at)
 	return *at == '<' ? 1 : -1;
 }
 
-static bool is_balanced(const char *name)
-{
-	long depth = 0;
-
-	for (const char *at = name; *at && depth >= 0; at++)
-		depth += bracket_at(name, at);
-	return depth == 0;
-}
-
 /* Removes all text inside <>; in a name like <T as U>::f only from the second level. */
 static void remove_parameters(char *name)
 {
 	long depth = 0, kept = *name == '<';
 	char *to = name;
 
-	if (!is_balanced(name))
+	for (const char *at = name; *at && depth >= 0; at++)
+		depth += bracket_at(name, at);
+	if (depth != 0)
 		return;
 	for (const char *from = name; *from; from++) {
 		int bracket = bracket_at(name, from);

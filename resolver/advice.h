@@ -4,7 +4,7 @@
 
 /* What a user can do about a module without names. */
 
-#include "resolver/entry.h"
+#include "resolver/workers.h"
 
 /* The next step for the user, to be freed, or NULL. */
 char *advice_for(const struct entry *entry, enum resolve_reason reason,

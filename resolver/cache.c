@@ -24,7 +24,8 @@ int cache_open(const char *directory, struct error *err)
 	if (mkdir(directory, 0777) != 0 && errno != EEXIST)
 		return error_system(err, errno, "%s: cannot be made to keep names in", directory);
 	if (stat(directory, &status) == 0 && !S_ISDIR(status.st_mode))
-		return error_set(err, ENOTDIR, "%s: is no directory to keep names in", directory);
+		return error_set(err, ENOTDIR, "%s: is not a directory to keep names in",
+				 directory);
 	if (access(directory, R_OK | X_OK) != 0)
 		return error_system(err, errno, "%s: cannot be read", directory);
 	return 0;

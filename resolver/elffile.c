@@ -20,7 +20,7 @@ static int read_head(struct elffile *file, struct error *err)
 	file->elf = elf_begin(file->fd, ELF_C_READ_MMAP, NULL);
 	if (!file->elf || elf_kind(file->elf) != ELF_K_ELF ||
 	    !gelf_getehdr(file->elf, &file->header))
-		return error_set(err, ENOEXEC, "is no ELF file");
+		return error_set(err, ENOEXEC, "is not an ELF file");
 	size = dwelf_elf_gnu_build_id(file->elf, &build_id);
 	if (size > 0) {
 		file->build_id = build_id;

@@ -3,19 +3,21 @@
 
 #include "base/cleanup.h"
 #include "base/memory.h"
-#include "resolver/debuginfod.h"
 
+#include <dlfcn.h>
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <link.h>
 #include <linux/openat2.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
 #define DEBUG_DIRECTORY "/usr/lib/debug"
@@ -60,11 +62,11 @@ static int open_regular(const char *root, const char *path, struct error *err)
 	if (fstat(place, &status) != 0)
 		return error_system(err, errno, "cannot be examined");
 	if (!S_ISREG(status.st_mode))
-		return error_set(err, ENOEXEC, "is no regular file");
+		return error_set(err, ENOEXEC, "is not a regular file");
 	if ((uint64_t)status.st_size > SIZE_MAX_BYTES)
 		return error_set(err, ENOEXEC, "is larger than 4 GiB");
 	if (status.st_size < (off_t)sizeof(Elf32_Ehdr))
-		return error_set(err, ENOEXEC, "is no ELF file");
+		return error_set(err, ENOEXEC, "is not an ELF file");
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", place);
 	fd = open(link, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 	return fd < 0 ? error_system(err, errno, "cannot be opened") : fd;
@@ -152,6 +154,100 @@ static char *package_path(const char *directory, const char *path, const char *d
 	}
 }
 
+/*
+ * ---- debuginfod servers ----
+ *
+ * libdebuginfod is loaded on first use, so that a program that does not ask the network does not
+ * depend on it. The program sets DEBUGINFOD_URLS and its relatives, which name the servers and the
+ * time limits. These are declarations of elfutils' debuginfod.h.
+ */
+struct client;
+typedef int find_function(struct client *client, const unsigned char *build_id, int size,
+			  char **path);
+typedef int progress_function(struct client *client, long done, long all);
+
+struct library {
+	struct client *(*begin)(void);
+	void (*end)(struct client *client);
+	void (*set_progress)(struct client *client, progress_function *function);
+	void (*set_data)(struct client *client, void *data);
+	void *(*get_data)(struct client *client);
+	find_function *find_debuginfo, *find_executable;
+};
+
+struct download {
+	const char *module; /* path */
+	const struct resolve_options *options;
+	time_t told; /* last report, in seconds */
+};
+
+/* Loaded once; the same for all callers. */
+static struct library library;
+
+static void *find_symbol(void *handle, const char *name)
+{
+	return handle ? dlsym(handle, name) : NULL;
+}
+
+/* Returns false if libdebuginfod is not installed. */
+static bool open_library(void)
+{
+	void *handle = dlopen("libdebuginfod.so.1", RTLD_NOW | RTLD_LOCAL);
+
+	library.begin = find_symbol(handle, "debuginfod_begin");
+	library.end = find_symbol(handle, "debuginfod_end");
+	library.set_progress = find_symbol(handle, "debuginfod_set_progressfn");
+	library.set_data = find_symbol(handle, "debuginfod_set_user_data");
+	library.get_data = find_symbol(handle, "debuginfod_get_user_data");
+	library.find_debuginfo = find_symbol(handle, "debuginfod_find_debuginfo");
+	library.find_executable = find_symbol(handle, "debuginfod_find_executable");
+	return library.begin && library.end && library.set_progress && library.set_data &&
+	       library.get_data && library.find_debuginfo && library.find_executable;
+}
+
+static int report_progress(struct client *client, long done, long all)
+{
+	struct download *download = library.get_data(client);
+	time_t now = time(NULL);
+	char text[512];
+
+	if (now == download->told)
+		return 0;
+	download->told = now;
+	if (all > 0)
+		snprintf(text, sizeof(text), "%.400s: %ld of %ld KiB", download->module, done >> 10,
+			 all >> 10);
+	else
+		snprintf(text, sizeof(text), "%.400s: asking", download->module);
+	download->options->progress(download->options->progress_context, text);
+	return 0;
+}
+
+/*
+ * Fetches FILE_EXECUTABLE_FETCHED or FILE_DEBUG_FETCHED. module: its path, for the progress, which
+ * is reported about once a second. Returns a descriptor of the file in the user's cache, or a
+ * negative errno value.
+ */
+static int fetch_file(const struct file_want *want, const char *module,
+		      const struct resolve_options *options)
+{
+	struct download download = { .module = module, .options = options, .told = time(NULL) };
+	struct client *client = open_library() ? library.begin() : NULL;
+	find_function *find;
+	int fd;
+
+	if (!client)
+		return -ENOENT;
+	library.set_data(client, &download);
+	if (options->progress)
+		library.set_progress(client, report_progress);
+	find = want->kind == FILE_EXECUTABLE_FETCHED ? library.find_executable
+						     : library.find_debuginfo;
+	fd = find(client, want->build_id, (int)want->build_id_size, NULL);
+	library.end(client);
+	return fd;
+}
+
 int files_open(const struct resolve_options *options, const char *path,
 	       const struct file_want *want)
 {
@@ -189,7 +285,7 @@ int files_open(const struct resolve_options *options, const char *path,
 	case FILE_DEBUG_FETCHED:
 		if (number > 0 || !options->debuginfod || want->build_id_size == 0)
 			break;
-		return debuginfod_find(want, path, options);
+		return fetch_file(want, path, options);
 	default:
 		break;
 	}

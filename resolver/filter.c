@@ -548,13 +548,12 @@ static int look_at_start(const struct filter *filter, struct error *err)
 	const char *name = filter->options->input_name;
 
 	if (is_binary(bytes, filter->in.size))
-		return error_set(err, EBADMSG,
-				 "%s: a trace that is not text: holdtrace-postproc -r reads it",
+		return error_set(err, EBADMSG, "%s: a binary trace: holdtrace-postproc -r reads it",
 				 name);
 	if (is_no_text(bytes, filter->in.size))
 		return error_set(err, EBADMSG,
-				 "%s: line 1: no sp-rtrace text: holdtrace-postproc makes it of a "
-				 "trace",
+				 "%s: line 1: not an sp-rtrace text: holdtrace-postproc makes one "
+				 "from a trace",
 				 name);
 	return 0;
 }
@@ -582,8 +581,8 @@ static int copy(struct filter *filter, int input, struct error *err)
 		failure = pass_on(filter, size == 0);
 		if (failure)
 			return error_set(err, EBADMSG,
-					 "%s: line %" PRIu64 ": no sp-rtrace text: it is longer "
-					 "than %d MiB; what stands before it is written",
+					 "%s: line %" PRIu64 ": not an sp-rtrace text: the line is "
+					 "longer than %d MiB; the lines before it are written",
 					 filter->options->input_name, filter->line + 1,
 					 FILTER_PASS_MAX >> 20);
 		/*

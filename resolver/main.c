@@ -6,7 +6,6 @@
 #include "base/out.h"
 #include "base/sandbox.h"
 #include "resolver/filter.h"
-#include "resolver/missing.h"
 #include "resolver/resolve.h"
 
 #include <errno.h>
@@ -70,14 +69,14 @@ static void complain(const char *format, ...)
 static int print_help(void)
 {
 	printf("Usage: %s [OPTION]... < TEXT\n"
-	       "Gives the addresses in an sp-rtrace text names, as it comes.\n\n",
+	       "Adds names to the addresses in an sp-rtrace text, line by line.\n\n",
 	       PROGRAM);
 	options_print(stdout, &table, OPTION_FULL);
-	printf("\nExit status: 0 all read and written, 1 a file could not be read or written, is "
-	       "no\n"
-	       "sp-rtrace text, or --require was not met, 2 wrong usage. Modules that gave no "
-	       "names are told on\n"
-	       "standard error.\n");
+	printf("\nExit status: 0 all read and written; 1 a file could not be read or written, is "
+	       "not an\n"
+	       "sp-rtrace text, or --require was not met; 2 wrong usage. Modules that gave no "
+	       "names are reported\n"
+	       "on standard error.\n");
 	return fflush(stdout) == 0 ? 0 : STATUS_FAILURE;
 }
 
@@ -197,18 +196,80 @@ static int check_text(const struct settings *settings, const struct filter_resul
 {
 	if (result->long_lines && !settings->asked.quiet)
 		complain("%s: line %" PRIu64 ": longer than %d MiB, as %" PRIu64
-			 " are: passed without being looked at",
+			 " lines are: copied without being parsed",
 			 settings->filter.input_name, result->first_long, FILTER_LINE_MAX >> 20,
 			 result->long_lines);
 	if (!result->is_foreign)
 		return 0;
-	complain("%s: not one line of an sp-rtrace text: holdtrace-postproc makes it of a trace",
+	complain("%s: no line of it is sp-rtrace text: holdtrace-postproc makes such a text from a "
+		 "trace",
 		 settings->filter.input_name);
 	return STATUS_FAILURE;
 }
 
-static void tell(const struct settings *settings, struct resolve *resolve,
-		 const struct filter_result *result)
+/* ---- modules that gave no names ---- */
+
+static void put_escaped(struct out *out, const char *before, const char *text)
+{
+	out_text(out, before);
+	out_name(out, text, strlen(text), ESCAPE_ALL);
+}
+
+/* Prints the module's line. events: of the whole run. */
+static void put_module(struct out *out, const struct resolve_state *state, uint64_t events)
+{
+	uint64_t permille = (uint64_t)(events ? (double)state->events * 1000 / (double)events : 0);
+
+	put_escaped(out, PROGRAM ": MISSING: ", state->module);
+	if (*state->text)
+		put_escaped(out, ": ", state->text);
+	if (state->unresolved == 0)
+		out_format(out, ": %" PRIu64 " of %" PRIu64 " frames without a line",
+			   state->unlined, state->asked);
+	else
+		out_format(out, ": %" PRIu64 " of %" PRIu64 " frames without a name",
+			   state->unresolved, state->asked);
+	if (state->unresolved && events && permille == 0 && state->events)
+		out_text(out, " in less than 0.1 % of the events");
+	else if (state->unresolved && events)
+		out_format(out, " in %" PRIu64 ".%" PRIu64 " %% of the events", permille / 10,
+			   permille % 10);
+	if (state->build_id_size)
+		out_text(out, ", build-id ");
+	for (unsigned i = 0; i < state->build_id_size; i++)
+		out_format(out, "%02x", state->build_id[i]);
+	if (state->advice)
+		put_escaped(out, ": ", state->advice);
+	out_char(out, '\n');
+}
+
+/*
+ * Prints a line for each module that gave no names; wants_lines: also for modules that gave names
+ * without lines.
+ */
+static void print_missing(struct resolve *resolve, bool wants_lines)
+{
+	struct resolve_totals totals = resolve_totals(resolve);
+	struct resolve_state state;
+	struct out out;
+
+	if (out_open(&out, STDERR_FILENO, NULL) != 0)
+		return;
+	for (unsigned i = 0; resolve_state(resolve, i, &state); i++)
+		if (state.reason != RESOLVE_SPECIAL &&
+		    (state.unresolved || state.reason == RESOLVE_BROKEN ||
+		     (wants_lines && state.unlined)))
+			put_module(&out, &state, totals.events);
+	if (totals.unmapped)
+		out_format(&out,
+			   PROGRAM ": %" PRIu64 " frames are in no mapping of the trace: they may "
+				   "be generated code, or the backtrace is wrong\n",
+			   totals.unmapped);
+	out_close(&out);
+}
+
+static void report_names(const struct settings *settings, struct resolve *resolve,
+			 const struct filter_result *result)
 {
 	struct out out;
 
@@ -221,7 +282,7 @@ static void tell(const struct settings *settings, struct resolve *resolve,
 		out_text(&out, "): name a copy of its files with --map=DIR\n");
 		out_close(&out);
 	}
-	missing_print(resolve, STDERR_FILENO, PROGRAM, settings->asked.unnamed);
+	print_missing(resolve, settings->asked.unnamed);
 }
 
 static int run(const struct settings *settings, int input, int output)
@@ -241,7 +302,7 @@ static int run(const struct settings *settings, int input, int output)
 	if (failure) {
 		status = failure == -EPIPE ? 0 : STATUS_FAILURE;
 	} else {
-		tell(settings, resolve, &result);
+		report_names(settings, resolve, &result);
 		status = check_text(settings, &result) | check_names(settings, resolve);
 	}
 	resolve_destroy(resolve);

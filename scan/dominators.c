@@ -47,13 +47,6 @@ static bool counts(const struct graph *graph, uint32_t block, uint32_t edge)
 	return EDGE_STRENGTH(edge) != STRENGTH_WEAK || graph->classes[target] == GRAPH_WEAK;
 }
 
-static bool hit_counts(const struct graph *graph, const struct graph_hit *hit)
-{
-	if (hit->kind > graph->kinds[hit->block])
-		return false;
-	return hit->strength != STRENGTH_WEAK || graph->classes[hit->block] == GRAPH_WEAK;
-}
-
 /* Returns the successors of a node, one for each call; GRAPH_NONE: no further one. */
 static uint32_t successor(const struct search *search, uint32_t node, size_t *next)
 {
@@ -73,7 +66,9 @@ static uint32_t successor(const struct search *search, uint32_t node, size_t *ne
 		while (first + *next < search->hits[node - graph->count + 1]) {
 			const struct graph_hit *hit = &graph->hits.items[first + (*next)++];
 
-			if (hit_counts(graph, hit))
+			if (hit->kind <= graph->kinds[hit->block] &&
+			    (hit->strength != STRENGTH_WEAK ||
+			     graph->classes[hit->block] == GRAPH_WEAK))
 				return hit->block;
 		}
 		return GRAPH_NONE;
@@ -97,15 +92,6 @@ static uint32_t number(struct search *search, uint32_t node, uint32_t parent)
 	return place;
 }
 
-static void add_lead(struct search *search, uint32_t from, uint32_t to)
-{
-	struct lead *lead =
-		search->leads.count < GRAPH_NONE ? ARRAY_ADD(&search->leads) : memory_none();
-
-	*lead = (struct lead){ from, search->places[to].first };
-	search->places[to].first = (uint32_t)search->leads.count - 1;
-}
-
 static void walk(struct search *search)
 {
 	uint32_t place = number(search, search->start, 0);
@@ -113,6 +99,8 @@ static void walk(struct search *search)
 	while (place) {
 		uint32_t next = successor(search, search->places[place].node, &search->next[place]);
 		uint32_t from = place;
+		struct place *target;
+		struct lead *lead;
 
 		if (next == GRAPH_NONE) {
 			place = search->places[place].parent;
@@ -120,7 +108,10 @@ static void walk(struct search *search)
 		}
 		if (!search->place[next])
 			place = number(search, next, from);
-		add_lead(search, from, search->place[next]);
+		lead = search->leads.count < GRAPH_NONE ? ARRAY_ADD(&search->leads) : memory_none();
+		target = &search->places[search->place[next]];
+		*lead = (struct lead){ from, target->first };
+		target->first = (uint32_t)search->leads.count - 1;
 	}
 }
 
@@ -193,26 +184,6 @@ static void add_up(struct search *search)
 	}
 }
 
-/* Hits are sorted by kind and then by root, and each root has one kind. */
-static void index_hits(struct search *search)
-{
-	const struct graph *graph = search->graph;
-	uint64_t i = 0;
-
-	for (uint32_t root = 0; root <= graph->root_count; root++) {
-		search->hits[root] = i;
-		while (i < graph->hits.count && graph->hits.items[i].root == root)
-			i++;
-	}
-}
-
-static void find_begun(struct search *search)
-{
-	for (uint32_t i = 0; i < search->graph->count; i++)
-		if (search->graph->classes[i] == GRAPH_LOST)
-			search->begun[search->begun_count++] = i;
-}
-
 void graph_dominate(struct graph *graph)
 {
 	size_t nodes = (size_t)graph->count + graph->root_count + 2;
@@ -230,14 +201,22 @@ void graph_dominate(struct graph *graph)
 				 .begun = begun,
 				 .stack = stack,
 				 .start = graph->count + graph->root_count };
+	uint64_t hit = 0;
 
 	graph->dominators = memory_alloc(nodes * sizeof(*graph->dominators));
 	graph->retained = memory_zalloc(nodes, sizeof(*graph->retained));
 	graph->retained_count = memory_zalloc(nodes, sizeof(*graph->retained_count));
 	for (size_t i = 0; i < nodes; i++)
 		graph->dominators[i] = GRAPH_NONE;
-	index_hits(&search);
-	find_begun(&search);
+	/* hits are sorted by kind and then by root, and each root has one kind */
+	for (uint32_t root = 0; root <= graph->root_count; root++) {
+		hits[root] = hit;
+		while (hit < graph->hits.count && graph->hits.items[hit].root == root)
+			hit++;
+	}
+	for (uint32_t i = 0; i < graph->count; i++)
+		if (graph->classes[i] == GRAPH_LOST)
+			begun[search.begun_count++] = i;
 	walk(&search);
 	find_dominators(&search);
 	add_up(&search);

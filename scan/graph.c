@@ -49,38 +49,27 @@ static uint32_t remove_doubles(struct graph_block *blocks, size_t count)
 	return (uint32_t)kept;
 }
 
-static struct graph_page *page_range(struct graph *graph, uint64_t page)
-{
-	struct graph_page *range =
-		graph->pages.count ? &graph->pages.items[graph->pages.count - 1] : NULL;
-
-	if (range && page < range->to + PAGES_GAP)
-		return range;
-	range = ARRAY_ADD(&graph->pages);
-	*range = (struct graph_page){ page, page, graph->page_first.count };
-	return range;
-}
-
-/* Records for each page the first block that begins in it or later. */
-static void index_block(struct graph *graph, uint32_t block)
-{
-	uint64_t page = graph->blocks[block].address >> PAGE_SHIFT;
-	struct graph_page *range = page_range(graph, page);
-
-	for (; range->to <= page; range->to++)
-		*ARRAY_ADD(&graph->page_first) = block;
-}
-
 int graph_begin(struct graph *graph, struct graph_block *blocks, size_t count)
 {
+	struct graph_page *range = NULL;
+
 	*graph = (struct graph){ .blocks = blocks };
 	if (count >= GRAPH_BLOCKS_MAX)
 		return -E2BIG;
 	if (count)
 		qsort(blocks, count, sizeof(*blocks), by_address);
 	graph->count = remove_doubles(blocks, count);
-	for (uint32_t i = 0; i < graph->count; i++)
-		index_block(graph, i);
+	for (uint32_t i = 0; i < graph->count; i++) {
+		uint64_t page = blocks[i].address >> PAGE_SHIFT;
+
+		if (!range || page >= range->to + PAGES_GAP) {
+			range = ARRAY_ADD(&graph->pages);
+			*range = (struct graph_page){ page, page, graph->page_first.count };
+		}
+		/* record for each page the first block that begins in it or later */
+		for (; range->to <= page; range->to++)
+			*ARRAY_ADD(&graph->page_first) = i;
+	}
 	return 0;
 }
 
@@ -191,16 +180,6 @@ uint32_t graph_find(const struct graph *graph, uint64_t word, enum strength *str
 
 /* ---- edges ---- */
 
-static void add_edge(struct graph *graph, uint32_t block, uint32_t target, enum strength strength)
-{
-	uint32_t edge = target | (uint32_t)strength << 30;
-
-	/* equal neighbours, as in a table of pointers to one block, make one edge */
-	if (graph->edges.count == graph->starts[block] ||
-	    graph->edges.items[graph->edges.count - 1] != edge)
-		*ARRAY_ADD(&graph->edges) = edge;
-}
-
 static void connect_block(struct graph *graph, const struct words *words, uint32_t block,
 			  uint64_t slack)
 {
@@ -215,13 +194,17 @@ static void connect_block(struct graph *graph, const struct words *words, uint32
 	walk = words_begin(words, graph->blocks[block].address, behind);
 	while (words_next(&walk, &address, &word)) {
 		enum strength strength;
-		uint32_t target = graph_find(graph, word, &strength);
+		uint32_t target = graph_find(graph, word, &strength), edge;
 
 		if (target == GRAPH_NONE || target == block)
 			continue;
 		if (address + 8 > end)
 			strength = STRENGTH_WEAK;
-		add_edge(graph, block, target, strength);
+		edge = target | (uint32_t)strength << 30;
+		/* equal neighbours, as in a table of pointers to one block, make one edge */
+		if (graph->edges.count == graph->starts[block] ||
+		    graph->edges.items[graph->edges.count - 1] != edge)
+			*ARRAY_ADD(&graph->edges) = edge;
 	}
 }
 
@@ -237,30 +220,26 @@ void graph_connect(struct graph *graph, const struct words *words, uint64_t (*sl
 	graph->starts[graph->count] = graph->edges.count;
 }
 
-/* Sets from if this word of a block is the pointer by which another block was reached. */
-static void locate(struct graph *graph, uint32_t parent, uint64_t address, uint64_t word)
-{
-	enum strength strength;
-	uint32_t block = graph_find(graph, word, &strength);
-
-	if (block == GRAPH_NONE || graph->parents[block] != parent || graph->from[block])
-		return;
-	if (graph->classes[block] >= GRAPH_LOST || (unsigned)strength <= graph->classes[block])
-		graph->from[block] = address;
-}
-
 void graph_locate(struct graph *graph, const struct words *words)
 {
 	for (uint32_t i = 0; i < graph->count; i++) {
-		uint64_t end = graph_end(graph, i), address, word;
-		struct words_walk walk =
-			words_begin(words, graph->blocks[i].address, end + SLACK_MOST);
+		uint64_t end = graph_end(graph, i) + SLACK_MOST, address, word;
+		struct words_walk walk = words_begin(words, graph->blocks[i].address, end);
 
 		/* most blocks have no edges */
 		if (graph->starts[i] == graph->starts[i + 1])
 			continue;
-		while (words_next(&walk, &address, &word))
-			locate(graph, i, address, word);
+		while (words_next(&walk, &address, &word)) {
+			enum strength strength;
+			uint32_t block = graph_find(graph, word, &strength);
+
+			/* is this the pointer by which the other block was reached? */
+			if (block != GRAPH_NONE && graph->parents[block] == i &&
+			    !graph->from[block] &&
+			    (graph->classes[block] >= GRAPH_LOST ||
+			     (unsigned)strength <= graph->classes[block]))
+				graph->from[block] = address;
+		}
 	}
 }
 
@@ -342,8 +321,162 @@ static int by_kind(const void *one, const void *two)
 	return ORDER(a->kind, b->kind) ?: ORDER(a->root, b->root) ?: ORDER(a->at, b->at);
 }
 
-static void make_results(struct graph *graph, uint32_t root_count)
+/*
+ * ---- unreachable blocks ----
+ *
+ * Blocks that lead to each other are one component. In a component to which no other one leads, the
+ * block that was allocated first is reported as the leak; blocks that it leads to are indirect
+ * (Tarjan's algorithm, without recursion).
+ */
+
+struct parting {
+	struct graph *graph;
+	uint32_t *number, *low; /* by block; number 0: not visited */
+	uint32_t *component;	/* by block, from 1; 0: unknown */
+	uint32_t *open, opened; /* blocks that have no component yet */
+	uint32_t *path, steps;	/* from the block where the search began to the current one */
+	uint64_t *next;		/* by block: the next edge to visit */
+	uint32_t numbers, components;
+	uint32_t *leads;  /* by component: the block that was allocated first */
+	bool *is_pointed; /* by component: another one leads to it */
+};
+
+static bool is_lost(const struct graph *graph, uint32_t block)
 {
+	return graph->classes[block] == GRAPH_LOST;
+}
+
+static void visit(struct parting *parting, uint32_t block)
+{
+	parting->number[block] = parting->low[block] = ++parting->numbers;
+	parting->next[block] = parting->graph->starts[block];
+	parting->open[parting->opened++] = block;
+	parting->path[parting->steps++] = block;
+}
+
+/* Completes a component with the blocks above this one on the stack. */
+static void close_component(struct parting *parting, uint32_t block)
+{
+	const struct graph_block *blocks = parting->graph->blocks;
+	uint32_t component = ++parting->components, lead = block, member;
+
+	do {
+		member = parting->open[--parting->opened];
+		parting->component[member] = component;
+		if (blocks[member].order < blocks[lead].order)
+			lead = member;
+	} while (member != block);
+	parting->leads[component] = lead;
+}
+
+/* Follows an edge of the current block. */
+static void follow(struct parting *parting, uint32_t block, uint32_t edge)
+{
+	uint32_t target = EDGE_TARGET(edge);
+
+	if (EDGE_STRENGTH(edge) == STRENGTH_WEAK || !is_lost(parting->graph, target))
+		return;
+	if (!parting->number[target])
+		visit(parting, target);
+	else if (!parting->component[target] && parting->number[target] < parting->low[block])
+		parting->low[block] = parting->number[target];
+}
+
+static void search(struct parting *parting, uint32_t from)
+{
+	const struct graph *graph = parting->graph;
+
+	visit(parting, from);
+	while (parting->steps) {
+		uint32_t block = parting->path[parting->steps - 1], before;
+
+		if (parting->next[block] < graph->starts[block + 1]) {
+			follow(parting, block, graph->edges.items[parting->next[block]++]);
+			continue;
+		}
+		if (parting->low[block] == parting->number[block])
+			close_component(parting, block);
+		if (!--parting->steps)
+			break;
+		before = parting->path[parting->steps - 1];
+		if (parting->low[block] < parting->low[before])
+			parting->low[before] = parting->low[block];
+	}
+}
+
+static void find_pointed(struct parting *parting)
+{
+	const struct graph *graph = parting->graph;
+
+	for (uint32_t i = 0; i < graph->count; i++)
+		for (uint64_t k = graph->starts[i]; is_lost(graph, i) && k < graph->starts[i + 1];
+		     k++) {
+			uint32_t edge = graph->edges.items[k], target = EDGE_TARGET(edge);
+
+			if (EDGE_STRENGTH(edge) != STRENGTH_WEAK && is_lost(graph, target) &&
+			    parting->component[target] != parting->component[i])
+				parting->is_pointed[parting->component[target]] = true;
+		}
+}
+
+/*
+ * Sets the parents, starting from the first blocks, so that each other block has a path to one of
+ * them.
+ */
+static void name_parents(struct parting *parting)
+{
+	struct graph *graph = parting->graph;
+	uint32_t *queue = parting->open, queued = 0;
+
+	for (uint32_t i = 1; i <= parting->components; i++)
+		if (!parting->is_pointed[i])
+			queue[queued++] = parting->leads[i];
+	for (uint32_t i = 0; i < graph->count; i++)
+		if (is_lost(graph, i))
+			graph->classes[i] = GRAPH_INDIRECT;
+	for (uint32_t i = 0; i < queued; i++)
+		graph->classes[queue[i]] = GRAPH_LOST;
+	for (uint32_t done = 0; done < queued; done++)
+		for (uint64_t k = graph->starts[queue[done]]; k < graph->starts[queue[done] + 1];
+		     k++) {
+			uint32_t edge = graph->edges.items[k], target = EDGE_TARGET(edge);
+
+			if (EDGE_STRENGTH(edge) == STRENGTH_WEAK ||
+			    graph->classes[target] != GRAPH_INDIRECT ||
+			    graph->parents[target] != GRAPH_NONE)
+				continue;
+			graph->parents[target] = queue[done];
+			queue[queued++] = target;
+		}
+}
+
+/* Divides the unreachable blocks into components, and finds the first block of each. */
+static void part_lost(struct graph *graph)
+{
+	size_t count = graph->count + 1ull;
+	cleanup_free uint32_t *numbers = memory_zalloc(count * 6, sizeof(*numbers));
+	cleanup_free uint64_t *next = memory_alloc(count * sizeof(*next));
+	cleanup_free bool *is_pointed = memory_zalloc(count, sizeof(*is_pointed));
+	struct parting parting = { .graph = graph, .next = next, .is_pointed = is_pointed };
+
+	parting.number = numbers;
+	parting.low = numbers + count;
+	parting.component = numbers + count * 2;
+	parting.open = numbers + count * 3;
+	parting.path = numbers + count * 4;
+	parting.leads = numbers + count * 5;
+	for (uint32_t i = 0; i < graph->count; i++)
+		if (is_lost(graph, i) && !parting.number[i])
+			search(&parting, i);
+	find_pointed(&parting);
+	name_parents(&parting);
+}
+
+void graph_mark(struct graph *graph, uint32_t root_count)
+{
+	cleanup_free uint32_t *queue = memory_alloc((graph->count + 1ull) * sizeof(*queue));
+	struct marking marking = { .graph = graph, .queue = queue };
+
 	graph->root_count = root_count;
 	graph->classes = memory_alloc(graph->count + 1ull);
 	graph->kinds = memory_zalloc(graph->count + 1ull, 1);
@@ -352,14 +485,6 @@ static void make_results(struct graph *graph, uint32_t root_count)
 	memset(graph->classes, UNREACHED, graph->count);
 	for (uint32_t i = 0; i < graph->count; i++)
 		graph->parents[i] = GRAPH_NONE;
-}
-
-void graph_mark(struct graph *graph, uint32_t root_count)
-{
-	cleanup_free uint32_t *queue = memory_alloc((graph->count + 1ull) * sizeof(*queue));
-	struct marking marking = { .graph = graph, .queue = queue };
-
-	make_results(graph, root_count);
 	if (graph->hits.count)
 		qsort(graph->hits.items, graph->hits.count, sizeof(*graph->hits.items), by_kind);
 	for (; marking.strength < STRENGTHS; marking.strength++) {
@@ -370,5 +495,5 @@ void graph_mark(struct graph *graph, uint32_t root_count)
 	for (uint32_t i = 0; i < graph->count; i++)
 		if (graph->classes[i] == UNREACHED)
 			graph->classes[i] = GRAPH_LOST;
-	graph_part_lost(graph);
+	part_lost(graph);
 }

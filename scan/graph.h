@@ -120,14 +120,9 @@ void graph_dominate(struct graph *graph);
 /* After graph_mark(): sets from where the parent is a block. */
 void graph_locate(struct graph *graph, const struct words *words);
 
-/* ---- shared by the files of the graph ---- */
+/* A pointer in graph.edges. */
 
 #define EDGE_TARGET(edge)   ((edge) & (GRAPH_BLOCKS_MAX - 1))
 #define EDGE_STRENGTH(edge) ((enum strength)((edge) >> 30))
-
-/*
- * Divides the unreachable blocks into components, and finds the first block of each (graph_lost.c).
- */
-void graph_part_lost(struct graph *graph);
 
 #endif

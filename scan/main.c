@@ -29,10 +29,10 @@
 
 static const char usage[] =
 	"Usage: holdtrace-scan PID NUMBER SOCKET RESULT EXITING\n"
-	"Finds out which blocks of a traced program are lost, and who keeps the others.\n"
+	"Finds the unreachable blocks of a traced program, and what retains the others.\n"
 	"\n"
-	"The collector starts this program; nobody has to do so by hand. `holdtrace report leaks\n"
-	"PID` asks for it.\n"
+	"The collector starts this program; it is not run by hand. `holdtrace report leaks PID`\n"
+	"asks for it.\n"
 	"\n"
 	"      --help     say this and end\n"
 	"      --version  say the version and end\n";

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "scan/roots.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
 #include "scan/dead.h"
+#include "scan/named.h"
 
 const char *const root_words[ROOT_KINDS] = {
 	[ROOT_GLOBAL] = "global",     [ROOT_TLS] = "tls",	[ROOT_STACK] = "stack",
@@ -87,15 +89,6 @@ static enum root_kind kind_of(const struct finding *finding, const struct mappin
 
 /* ---- memory ---- */
 
-/* A word inside a block belongs to the block and is not a root. */
-static bool is_in_block(const struct graph *graph, uint64_t at)
-{
-	enum strength strength;
-	uint32_t block = graph_find(graph, at, &strength);
-
-	return block != GRAPH_NONE && at < graph_end(graph, block);
-}
-
 /*
  * Whether an address above a thread's stack is its own data or descriptor, which may be in either
  * order.
@@ -114,9 +107,12 @@ static void take_word(struct finding *finding, uint64_t at, uint64_t word,
 {
 	struct graph *graph = finding->graph;
 	struct graph_hit hit = *like;
+	enum strength strength;
+	uint32_t block = graph_find(graph, at, &strength);
 
 	hit.at = at;
-	if (is_in_block(graph, at))
+	/* a word inside a block belongs to the block and is not a root */
+	if (block != GRAPH_NONE && at < graph_end(graph, block))
 		return;
 	if (ranges_have(&finding->dead.heaps, at) && !ranges_have(&finding->dead.given, at)) {
 		/*
@@ -135,34 +131,24 @@ static void take_word(struct finding *finding, uint64_t at, uint64_t word,
 	graph_hit(graph, word, &hit);
 }
 
-/* Takes the words of a range in use; most lead to no block. */
-static void take_range(struct finding *finding, uint64_t from, uint64_t to,
-		       const struct graph_hit *like)
-{
-	struct words_walk walk = words_begin(&finding->process->words, from, to);
-	uint64_t at, word;
-
-	while (words_next(&walk, &at, &word)) {
-		enum strength strength;
-
-		if (graph_find(finding->graph, word, &strength) != GRAPH_NONE)
-			take_word(finding, at, word, like);
-	}
-}
-
 static void take_mapping(struct finding *finding, const struct mapping *mapping)
 {
 	const struct ranges *dead = &finding->dead.ranges;
-	uint64_t from = mapping->from;
+	uint64_t from = mapping->from, at, word;
 	struct graph_hit like = { 0 };
+	enum strength strength;
+	struct words_walk walk;
 
 	like.kind = (uint8_t)kind_of(finding, mapping, &like.owner);
 	for (size_t i = ranges_after(dead, from); from < mapping->to; i++) {
 		bool has_next = i < dead->count && dead->items[i].from < mapping->to;
 		uint64_t to = has_next ? dead->items[i].from : mapping->to;
 
-		if (to > from)
-			take_range(finding, from, to, &like);
+		walk = words_begin(&finding->process->words, from, to);
+		while (words_next(&walk, &at, &word))
+			/* most words lead to no block */
+			if (graph_find(finding->graph, word, &strength) != GRAPH_NONE)
+				take_word(finding, at, word, &like);
 		from = has_next ? dead->items[i].to : mapping->to;
 	}
 }
@@ -195,17 +181,6 @@ static void take_threads(struct finding *finding)
 	}
 }
 
-static void take_kernel(struct finding *finding)
-{
-	const struct process *process = finding->process;
-
-	for (size_t i = 0; i < process->kernel.count; i++) {
-		struct graph_hit hit = { .kind = ROOT_KERNEL, .owner = (uint32_t)i, .at = i };
-
-		graph_hit(finding->graph, process->kernel.items[i].value, &hit);
-	}
-}
-
 void roots_find(struct graph *graph, struct process *process, const struct live *live)
 {
 	struct finding finding = { .graph = graph, .process = process, .live = live };
@@ -214,6 +189,138 @@ void roots_find(struct graph *graph, struct process *process, const struct live 
 	for (size_t i = 0; i < process->subject.maps.count; i++)
 		take_mapping(&finding, &process->subject.maps.items[i]);
 	take_threads(&finding);
-	take_kernel(&finding);
+	for (size_t i = 0; i < process->kernel.count; i++) {
+		struct graph_hit hit = { .kind = ROOT_KERNEL, .owner = (uint32_t)i, .at = i };
+
+		graph_hit(graph, process->kernel.items[i].value, &hit);
+	}
 	dead_free(&finding.dead);
+}
+
+/* ---- hits as roots: a variable, a frame of a stack, a thread, a mapping ---- */
+
+#define CLUSTER 64u /* words of unnamed data at most this many bytes apart belong to one root */
+
+static int by_place(const void *one, const void *two)
+{
+	const struct graph_hit *a = one, *b = two;
+
+	if (a->kind != b->kind)
+		return a->kind > b->kind ? 1 : -1;
+	if (a->kind != ROOT_GLOBAL && a->owner != b->owner)
+		return a->owner > b->owner ? 1 : -1;
+	return (a->at > b->at) - (a->at < b->at);
+}
+
+/* The frame of a thread's stack that contains this address. */
+static const struct process_frame *frame_at(const struct process_thread *thread, uint64_t at)
+{
+	const struct process_frame *found = NULL;
+
+	for (unsigned i = 0; i < thread->frame_count && thread->frames[i].sp <= at; i++)
+		found = &thread->frames[i];
+	/* the red zone below the first frame belongs to it */
+	if (!found && thread->frame_count)
+		found = &thread->frames[0];
+	return found;
+}
+
+struct naming_roots {
+	struct names *names;
+	const struct process *process;
+	uint64_t until;	  /* hits before this address belong to the last root */
+	bool is_nameless; /* also hits near the previous hit belong to it */
+};
+
+static void describe_global(struct naming_roots *naming, struct root *root, uint64_t at)
+{
+	const struct mapping *mapping = maps_at(&naming->process->subject.maps, at);
+	struct name name;
+
+	naming->until = 0;
+	naming->is_nameless = true;
+	if (mapping && *mapping->path == '/') {
+		root->module = mapping->path;
+		root->offset = at - mapping->from + mapping->offset;
+	}
+	if (!naming->names || !names_find(naming->names, at, &name))
+		return;
+	root->name = name.name;
+	root->module = name.module;
+	root->offset = name.offset;
+	root->from = name.from;
+	naming->is_nameless = !name.name;
+	naming->until = name.to;
+}
+
+static void describe(struct naming_roots *naming, struct root *root, const struct graph_hit *hit)
+{
+	const struct process *process = naming->process;
+	const struct process_thread *thread;
+	const struct process_frame *frame;
+
+	*root = (struct root){ .kind = (enum root_kind)hit->kind, .from = hit->at };
+	naming->until = UINT64_MAX;
+	switch ((enum root_kind)hit->kind) {
+	case ROOT_GLOBAL:
+		describe_global(naming, root, hit->at);
+		break;
+	case ROOT_STACK:
+		thread = &process->threads.items[hit->owner];
+		root->thread = thread->tracee.tid;
+		frame = frame_at(thread, hit->at);
+		if (!frame)
+			break;
+		root->pc = frame->pc;
+		root->function = frame->function;
+		if (frame + 1 < thread->frames + thread->frame_count)
+			naming->until = frame[1].sp;
+		break;
+	case ROOT_TLS:
+	case ROOT_REGISTER:
+		root->thread = process->threads.items[hit->owner].tracee.tid;
+		break;
+	case ROOT_KERNEL:
+		root->name = process->kernel.items[hit->owner].about;
+		break;
+	case ROOT_MAPPING:
+		root->from = process->subject.maps.items[hit->owner].from;
+		root->name = process->subject.maps.items[hit->owner].path;
+		break;
+	case ROOT_OWN:
+	case ROOT_HEAP:
+	case ROOT_KINDS:
+		break;
+	}
+}
+
+/* Whether a hit belongs to the same root as the previous one. */
+static bool continues(const struct naming_roots *naming, const struct graph_hit *hit)
+{
+	const struct graph_hit *before = hit - 1;
+
+	if (hit->kind != before->kind)
+		return false;
+	if (hit->kind == ROOT_OWN || hit->kind == ROOT_HEAP)
+		return true;
+	if (hit->kind != ROOT_GLOBAL)
+		return hit->owner == before->owner && hit->at < naming->until;
+	return naming->is_nameless ? hit->at - before->at <= CLUSTER : hit->at < naming->until;
+}
+
+void roots_name(struct roots *roots, struct graph *graph, const struct process *process,
+		struct names *names)
+{
+	struct naming_roots naming = { .names = names, .process = process };
+
+	*roots = (struct roots){ 0 };
+	if (graph->hits.count)
+		qsort(graph->hits.items, graph->hits.count, sizeof(*graph->hits.items), by_place);
+	for (size_t i = 0; i < graph->hits.count; i++) {
+		struct graph_hit *hit = &graph->hits.items[i];
+
+		if (!i || !continues(&naming, hit))
+			describe(&naming, ARRAY_ADD(&roots->list), hit);
+		hit->root = (uint32_t)(roots->list.count - 1);
+	}
 }
