@@ -5,6 +5,7 @@
 #include "launch/run.h"
 
 #include "base/cleanup.h"
+#include "base/memory.h"
 #include "base/out.h"
 #include "process/maps.h"
 #include "process/proc.h"
@@ -118,17 +119,6 @@ static void ask_to_end(int number)
 	is_asked_to_end = 1;
 }
 
-static void set_signals(void)
-{
-	static const int numbers[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
-	const struct sigaction action = { .sa_handler = ask_to_end };
-	struct sigaction before;
-
-	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
-		if (sigaction(numbers[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN)
-			sigaction(numbers[i], &action, NULL);
-}
-
 static int64_t now_ms(void)
 {
 	struct timespec now;
@@ -140,25 +130,17 @@ static int64_t now_ms(void)
 /* Whether the run breaks a limit by now, as the post-processor finds from its files. */
 static bool is_broken(const struct run *run, int pid)
 {
-	cleanup_free char *limits = NULL, *trace = NULL;
+	cleanup_free char *limits = memory_format("--fail-on=%s", run->until), *trace = NULL;
 	struct error ignored = { 0 };
 	char *argv[] = {
-		(char *)"holdtrace", (char *)"--report=check", (char *)"--now", NULL, NULL, NULL
+		(char *)"holdtrace", (char *)"--report=check", (char *)"--now", limits, NULL, NULL
 	};
 
-	if (ctl_snapshot(pid, &trace, &ignored) ||
-	    asprintf(&limits, "--fail-on=%s", run->until) < 0)
+	if (ctl_snapshot(pid, &trace, &ignored))
 		return false;
 	trace[strcspn(trace, "\n")] = '\0';
-	argv[3] = limits;
 	argv[4] = trace;
 	return run_part(PART_POSTPROC, argv, -1, &ignored) == 1;
-}
-
-/* Whether every process of the run has ended or was detached. */
-static bool is_over(const struct session *session)
-{
-	return session_attached(session) && !session_running(session);
 }
 
 /*
@@ -179,8 +161,8 @@ static const char *wait_for_end(const struct run *run, int pid, int64_t time_ms)
 			return "the time is over";
 		if (time_ms >= 0 && time_ms - (now - begun) < step)
 			step = (int)(time_ms - (now - begun));
-		if (is_over(&run->session) || poll(&poller, 1, step) > 0 ||
-		    (pidfd < 0 && kill(pid, 0) && errno == ESRCH))
+		if ((session_attached(&run->session) && !session_running(&run->session)) ||
+		    poll(&poller, 1, step) > 0 || (pidfd < 0 && kill(pid, 0) && errno == ESRCH))
 			return NULL;
 		if (!run->until || now < look)
 			continue;
@@ -236,29 +218,15 @@ static int end_run(struct run *run, int pid, const char *text, const char *name,
 	return status ? status : run_tell(run, name);
 }
 
-static void say_attached(const struct run *run, int pid, const char *name, const char *line)
-{
-	unsigned long long pause = 0;
-
-	if (run->quiet)
-		return;
-	sscanf(line, "pause_us=%llu", &pause);
-	say("attached to process %d (%s); one of its threads stood for %.1f ms. %s", pid, name,
-	    (double)pause / 1000, run->time.is_set ? "Ctrl-C detaches earlier" : "Ctrl-C detaches");
-}
-
-/* Tells the collector not to wait for a process that was not attached to. */
-static int give_up(struct run *run, int status)
-{
-	session_tell(&run->session, -1, 0);
-	return status;
-}
-
 static int attach(struct run *run, const char *text, struct error *err)
 {
+	static const int numbers[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
+	const struct sigaction action = { .sa_handler = ask_to_end };
+	struct sigaction before;
 	int64_t time_ms = run->time.is_set ? (int64_t)(run->time.value / 1000000) : -1;
 	char line[512] = "", name[64], where[SESSION_TEXT_MAX];
 	int pid = atoi(text), status;
+	unsigned long long pause = 0;
 
 	if ((run->until && run_check_limits(run->until, err)) ||
 	    (run->fail_on && run_check_limits(run->fail_on, err)))
@@ -271,12 +239,21 @@ static int attach(struct run *run, const char *text, struct error *err)
 	if (session_collect(&run->session, err))
 		return STATUS_OWN_FAILURE;
 	run->session.control->starter = pid;
-	set_signals();
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+		if (sigaction(numbers[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN)
+			sigaction(numbers[i], &action, NULL);
 	session_name(&run->session, where);
 	status = order("attach", text, run->session.library, where, name, line, sizeof(line), err);
-	if (status)
-		return give_up(run, status);
-	say_attached(run, pid, name, line);
+	if (status) {
+		/* The process will not come: the collector must not wait for it. */
+		session_tell(&run->session, -1, 0);
+		return status;
+	}
+	sscanf(line, "pause_us=%llu", &pause);
+	if (!run->quiet)
+		say("attached to process %d (%s); one of its threads was stopped for %.1f ms. %s",
+		    pid, name, (double)pause / 1000,
+		    run->time.is_set ? "Ctrl-C detaches earlier" : "Ctrl-C detaches");
 	return end_run(run, pid, text, name, wait_for_end(run, pid, time_ms), err);
 }
 
@@ -312,7 +289,7 @@ int detach(const char *pid, struct error *err)
 /* ---- doctor ---- */
 
 /* Prints one line: a check, and the advice if it failed. Returns is_well. */
-static bool judge(bool is_well, const char *what, const char *advice)
+static bool report_check(bool is_well, const char *what, const char *advice)
 {
 	print_message(stdout, "%s  %s%s%s", is_well ? "ok" : "NO", what, is_well ? "" : ": ",
 		      is_well ? "" : advice);
@@ -332,8 +309,8 @@ static bool check_parts(void)
 		is_well = place_find(parts[i], &path, &err) == 0;
 		free(path);
 	}
-	return judge(is_well, "library, collector, injector and post-processor are there",
-		     err.text);
+	return report_check(is_well, "library, collector, injector and post-processor are there",
+			    err.text);
 }
 
 static bool check_memory(void)
@@ -345,18 +322,19 @@ static bool check_memory(void)
 		 strerror(errno));
 	if (fd >= 0)
 		close(fd);
-	return judge(fd >= 0, "memory can be shared (memfd_create)", advice);
+	return report_check(fd >= 0, "memory can be shared (memfd_create)", advice);
 }
 
 static bool check_yama(void)
 {
 	char scope = proc_yama();
 
-	return judge(scope == '0' || (geteuid() == 0 && scope != '3'),
-		     "the kernel lets this user attach to his own programs",
-		     "kernel.yama.ptrace_scope forbids it but to root: attach as root, `sysctl "
-		     "kernel.yama.ptrace_scope=0`, or start programs by `holdtrace record "
-		     "--start=off`");
+	return report_check(
+		scope == '0' || (geteuid() == 0 && scope != '3'),
+		"the kernel lets this user attach to programs of the same user",
+		"kernel.yama.ptrace_scope permits it only to root: attach as root, `sysctl "
+		"kernel.yama.ptrace_scope=0`, or start programs by `holdtrace record "
+		"--start=off`");
 }
 
 /* Prints limits that attaching to this process has and that the user cannot change. */
@@ -369,8 +347,8 @@ static void describe_process(int pid)
 	if (proc_is_elsewhere(pid, "pid"))
 		puts("--  it is in another pid namespace: its trace has the numbers of that one");
 	if (place_find(PART_LIBRARY, &library, NULL) == 0 &&
-	    asprintf(&path, "/proc/%d/root%s", pid, library) > 0 && access(path, R_OK))
-		puts("--  the library's file is not where it runs: programs that it executes are "
+	    access(path = memory_format("/proc/%d/root%s", pid, library), R_OK))
+		puts("--  the library's file is not visible to it: programs that it executes are "
 		     "not recorded");
 }
 
@@ -385,7 +363,7 @@ static bool check_process(const char *text)
 	line[strcspn(line, "\n")] = '\0';
 	read_name(atoi(text), name, sizeof(name));
 	snprintf(what, sizeof(what), "process %s (%s) can be attached to", text, name);
-	if (judge(is_well, what, advice))
+	if (report_check(is_well, what, advice))
 		describe_process(atoi(text));
 	return is_well;
 }

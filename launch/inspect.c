@@ -34,26 +34,12 @@ static int check_rights(const char *path, const struct stat *status, struct erro
 	if (!sets_user && !sets_group && !has_capabilities)
 		return 0;
 	return error_set(err, ENOTSUP,
-			 "%s gains rights when it starts (%s), and the loader then ignores "
+			 "%s acquires privileges when it starts (%s), and the loader then ignores "
 			 "LD_PRELOAD: run holdtrace as that user, or trace a copy without them",
 			 path,
 			 sets_user    ? "set-user-id"
 			 : sets_group ? "set-group-id"
 				      : "file capabilities");
-}
-
-static int check_class(const char *path, const Elf64_Ehdr *header, struct error *err)
-{
-	if (header->e_ident[EI_CLASS] != ELFCLASS64)
-		return error_set(
-			err, ENOTSUP,
-			"%s is a 32-bit program, and this library is 64-bit: nothing of it "
-			"would be seen",
-			path);
-	if (header->e_machine != MACHINE_OWN)
-		return error_set(err, ENOTSUP, "%s is made for another processor (ELF machine %u)",
-				 path, header->e_machine);
-	return 0;
 }
 
 /* Reads the program headers, at most HEADERS_MAX. Returns their number. */
@@ -68,16 +54,6 @@ static unsigned read_headers(int fd, const Elf64_Ehdr *header, Elf64_Phdr *heade
 	return count;
 }
 
-/* The file offset of an address of the program; -1: none. */
-static off_t offset_of(const Elf64_Phdr *headers, unsigned count, uint64_t address)
-{
-	for (unsigned i = 0; i < count; i++)
-		if (headers[i].p_type == PT_LOAD && address >= headers[i].p_vaddr &&
-		    address - headers[i].p_vaddr < headers[i].p_filesz)
-			return (off_t)(headers[i].p_offset + (address - headers[i].p_vaddr));
-	return -1;
-}
-
 /* Reads the dynamic string table: names that each end in NUL. To be freed; NULL: none. */
 static char *read_names(int fd, const Elf64_Ehdr *header, size_t *size)
 {
@@ -86,8 +62,8 @@ static char *read_names(int fd, const Elf64_Ehdr *header, size_t *size)
 	Elf64_Dyn entries[DYNAMIC_MAX];
 	uint64_t address = 0;
 	ssize_t got = 0;
+	off_t at = -1;
 	char *names;
-	off_t at;
 
 	for (unsigned i = 0; i < count; i++)
 		if (headers[i].p_type == PT_DYNAMIC)
@@ -99,7 +75,10 @@ static char *read_names(int fd, const Elf64_Ehdr *header, size_t *size)
 		if (entries[i].d_tag == DT_STRSZ)
 			*size = entries[i].d_un.d_val;
 	}
-	at = offset_of(headers, count, address);
+	for (unsigned i = 0; i < count; i++)
+		if (headers[i].p_type == PT_LOAD && address >= headers[i].p_vaddr &&
+		    address - headers[i].p_vaddr < headers[i].p_filesz)
+			at = (off_t)(headers[i].p_offset + (address - headers[i].p_vaddr));
 	names = at < 0 || *size > NAMES_MAX ? NULL : malloc(*size + 1);
 	if (names && pread(fd, names, *size, at) != (ssize_t)*size) {
 		free(names);
@@ -129,51 +108,39 @@ static int check_sanitizers(const char *path, int fd, const Elf64_Ehdr *header, 
 
 	for (size_t i = 0; names && i < sizeof(sanitizers) / sizeof(sanitizers[0]); i++)
 		if (memmem(names, size + 1, sanitizers[i].entry, strlen(sanitizers[i].entry) + 1))
-			return error_set(
-				err, ENOTSUP,
-				"%s is built with %s, which has its own malloc and lets nobody "
-				"come before it: build it without to trace it",
-				path, sanitizers[i].name);
+			return error_set(err, ENOTSUP,
+					 "%s is built with %s, which has its own malloc and must "
+					 "be the first "
+					 "library: build it without to trace it",
+					 path, sanitizers[i].name);
 	return 0;
-}
-
-/* Reads the path of the program's ELF interpreter; "" if it has none. */
-static bool read_interpreter(int fd, const Elf64_Ehdr *header, char *name, size_t room,
-			     bool *is_dynamic)
-{
-	Elf64_Phdr headers[HEADERS_MAX];
-	unsigned count = read_headers(fd, header, headers);
-
-	name[0] = 0;
-	*is_dynamic = false;
-	if (!count)
-		return false;
-	for (unsigned i = 0; i < count; i++) {
-		ssize_t got;
-
-		*is_dynamic |= headers[i].p_type == PT_DYNAMIC;
-		if (headers[i].p_type != PT_INTERP)
-			continue;
-		got = pread(fd, name, headers[i].p_filesz < room ? headers[i].p_filesz : room - 1,
-			    (off_t)headers[i].p_offset);
-		name[got > 0 ? got : 0] = 0;
-	}
-	return true;
 }
 
 static int check_loader(const char *path, int fd, const Elf64_Ehdr *header, bool *ignores,
 			struct error *err)
 {
-	char interpreter[PATH_MAX];
-	bool is_dynamic;
+	Elf64_Phdr headers[HEADERS_MAX];
+	unsigned count = read_headers(fd, header, headers);
+	char interpreter[PATH_MAX] = "";
+	bool is_dynamic = false, is_musl;
 
-	if (!read_interpreter(fd, header, interpreter, sizeof(interpreter), &is_dynamic))
+	if (!count)
 		return 0;
+	for (unsigned i = 0; i < count; i++) {
+		size_t size = headers[i].p_filesz;
+
+		is_dynamic |= headers[i].p_type == PT_DYNAMIC;
+		if (headers[i].p_type != PT_INTERP)
+			continue;
+		size = size < sizeof(interpreter) ? size : sizeof(interpreter) - 1;
+		if (pread(fd, interpreter, size, (off_t)headers[i].p_offset) < 0)
+			size = 0;
+		interpreter[size] = 0;
+	}
 	/* The loader itself has a dynamic section and no interpreter; it honours LD_PRELOAD. */
 	if (!interpreter[0] && is_dynamic && strstr(path, "/ld-"))
 		return 0;
-	bool is_musl = strstr(interpreter, "ld-musl") != NULL; /* see preload/hooks/hand_musl.c */
-
+	is_musl = strstr(interpreter, "ld-musl") != NULL; /* see preload/hooks/hand_musl.c */
 	*ignores = !interpreter[0] || is_musl;
 	if (!interpreter[0])
 		return error_set(err, ENOTSUP,
@@ -230,9 +197,19 @@ int inspect_program(const char *path, bool *ignores, struct error *err)
 			 */
 			result = check_rights(path, &status, err);
 			*ignores = result;
-			if (!result)
-				result = check_class(path, &header, err);
-			return result ? result : check_loader(path, fd, &header, ignores, err);
+			if (result)
+				return result;
+			if (header.e_ident[EI_CLASS] != ELFCLASS64)
+				return error_set(err, ENOTSUP,
+						 "%s is a 32-bit program, and this library is "
+						 "64-bit: it could not be loaded",
+						 path);
+			if (header.e_machine != MACHINE_OWN)
+				return error_set(
+					err, ENOTSUP,
+					"%s is made for another processor (ELF machine %u)", path,
+					header.e_machine);
+			return check_loader(path, fd, &header, ignores, err);
 		}
 		if (!read_script(buffer, (size_t)length, &interpreter))
 			return 0;

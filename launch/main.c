@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "base/memory.h"
 #include "base/out.h"
 #include "base/suggest.h"
 #include "base/options.h"
@@ -10,6 +11,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #define PROGRAM "holdtrace"
 
@@ -70,7 +72,7 @@ static const char *find_instead(const char *name)
 
 static int refuse_renamed(const char *name)
 {
-	say("the command %s was renamed: write `%s`; a program of that name: holdtrace run %s",
+	say("the command %s was renamed: write `%s`; for a program of that name: holdtrace run %s",
 	    name, find_instead(name), name);
 	return STATUS_USAGE;
 }
@@ -84,23 +86,20 @@ static const char *suggest_command(struct suggest *suggest, const char *word)
 	return suggest_text(suggest);
 }
 
-static void print_command(FILE *to, const struct command *command, bool is_all)
-{
-	char text[160];
-
-	snprintf(text, sizeof(text), "%.*s", (int)strcspn(command->text, ";"), command->text);
-	options_print_word(to, command->name, 10, is_all ? command->text : text);
-}
-
 /* Prints help that fits one screen; is_all: with every option of run. */
 static void print_overview(FILE *to, bool is_all)
 {
 	fprintf(to,
 		"Usage: %s [run] [OPTION]... [--] PROGRAM [ARGUMENT]...\n"
-		"Shows what a program holds and what it waits for.\n\nCommands:\n",
+		"Finds what a program leaks and what it waits for.\n\nCommands:\n",
 		PROGRAM);
-	for (size_t i = 0; i < COMMANDS; i++)
-		print_command(to, &commands[i], is_all);
+	for (size_t i = 0; i < COMMANDS; i++) {
+		const char *text = commands[i].text;
+		char start[160];
+
+		snprintf(start, sizeof(start), "%.*s", (int)strcspn(text, ";"), text);
+		options_print_word(to, commands[i].name, 10, is_all ? text : start);
+	}
 	fputs("\nOptions of run and record:\n", to);
 	run_print_options(to, is_all);
 	fprintf(to,
@@ -135,9 +134,7 @@ static int print_details(const struct command *command, const char *what, const 
 	}
 	if (!strcmp(command->name, "report"))
 		return report_print_help(what, help, err);
-	if (!strcmp(command->name, "diff") || !strcmp(command->name, "check"))
-		return report_print_help(command->name, help, err);
-	if (!strcmp(command->name, "info"))
+	if (command->function == command_report)
 		return report_print_help(command->name, help, err);
 	return fflush(stdout) ? STATUS_OWN_FAILURE : 0;
 }
@@ -205,15 +202,6 @@ static int help_of(const struct command *command, int argc, char **argv, struct 
 			    words, err);
 }
 
-/* The command that the first word names; by default run. */
-static const struct command *choose(int argc, char **argv, int *used)
-{
-	const struct command *command = argc > 1 ? find_command(argv[1]) : NULL;
-
-	*used = command ? 1 : 0;
-	return command ? command : find_command("run");
-}
-
 static bool is_report(const char *word)
 {
 	static const char *const names[] = {
@@ -227,23 +215,20 @@ static bool is_report(const char *word)
 	return false;
 }
 
-/* Prints an error; if a program was not found, suggests the command or report it may have meant. */
-static void say_failure(const struct error *err, const char *program)
+static void end_without_memory(void)
 {
-	struct suggest suggest;
-
-	if (program && is_report(program))
-		say("%s: did you mean `%s report %s'?", err->text, PROGRAM, program);
-	else
-		say("%s%s", err->text, program ? suggest_command(&suggest, program) : "");
+	print_message(stderr, PROGRAM ": no memory is left");
+	_exit(STATUS_OWN_FAILURE);
 }
 
 int main(int argc, char **argv)
 {
 	struct error err = { 0 };
 	const struct command *command;
+	struct suggest suggest;
 	int used, status;
 
+	memory_set_end(end_without_memory);
 	if (argc < 2) {
 		print_overview(stderr, false);
 		return STATUS_USAGE;
@@ -258,11 +243,18 @@ int main(int argc, char **argv)
 		return refuse_renamed(argv[1]);
 	if (is_help(argv[1]))
 		return command_help(1, argv, &err);
-	command = choose(argc, argv, &used);
+	command = find_command(argv[1]);
+	used = command != NULL;
+	if (!command)
+		command = find_command("run");
 	status = asks_help(command, argc - used, argv + used)
 			 ? help_of(command, argc - used, argv + used, &err)
 			 : command->function(argc - used, argv + used, &err);
-	if (err.number)
-		say_failure(&err, status == STATUS_NOT_FOUND && !used ? argv[1] : NULL);
+	/* a program that was not found may have been meant for a command or a report */
+	if (status == STATUS_NOT_FOUND && !used && is_report(argv[1]))
+		say("%s: did you mean `%s report %s'?", err.text, PROGRAM, argv[1]);
+	else if (err.number)
+		say("%s%s", err.text,
+		    status == STATUS_NOT_FOUND && !used ? suggest_command(&suggest, argv[1]) : "");
 	return status;
 }

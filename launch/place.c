@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 #include "launch/place.h"
 
-#include "base/cleanup.h"
+#include "base/memory.h"
 
 #include <errno.h>
 #include <limits.h>
 #include <stdbool.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 static const struct {
 	const char *name, *directory;
@@ -21,20 +22,6 @@ static const struct {
 	[PART_VIEW] = { "holdtrace-view", PKGLIBEXECDIR, X_OK },
 	[PART_POSTPROC] = { "holdtrace-postproc", BINDIR, X_OK },
 };
-
-/* The directory of the running program, without a final slash. */
-static bool own_directory(char *path, size_t room)
-{
-	ssize_t length = readlink("/proc/self/exe", path, room - 1);
-	char *slash;
-
-	if (length <= 0)
-		return false;
-	path[length] = 0;
-	slash = strrchr(path, '/');
-	*slash = 0;
-	return true;
-}
 
 /*
  * A file beside this program was built or installed with it, unless other users can write to the
@@ -52,25 +39,26 @@ static bool is_ours(const char *path)
 int place_find(enum part part, char **path, struct error *err)
 {
 	char own[PATH_MAX] = "";
+	ssize_t length = readlink("/proc/self/exe", own, sizeof(own) - 1);
 
-	if (own_directory(own, sizeof(own))) {
-		if (asprintf(path, "%s/%s", own, parts[part].name) < 0)
-			return error_system(err, ENOMEM, "%s", parts[part].name);
+	if (length > 0) {
+		*strrchr(own, '/') = 0;
+		*path = memory_format("%s/%s", own, parts[part].name);
 		if (access(*path, parts[part].mode) == 0 && is_ours(*path))
 			return 0;
 		free(*path);
 	}
-	if (asprintf(path, "%s/%s", parts[part].directory, parts[part].name) < 0)
-		return error_system(err, ENOMEM, "%s", parts[part].name);
+	*path = memory_format("%s/%s", parts[part].directory, parts[part].name);
 	if (access(*path, parts[part].mode) == 0)
 		return 0;
 	free(*path);
 	*path = NULL;
-	if (!*own)
-		return error_set(err, ENOENT,
-				 "%s is not in %s, and what lies beside holdtrace is not known: "
-				 "/proc is not mounted",
-				 parts[part].name, parts[part].directory);
+	if (length <= 0)
+		return error_set(
+			err, ENOENT,
+			"%s is not in %s, and the directory of holdtrace is unknown: /proc "
+			"is not mounted",
+			parts[part].name, parts[part].directory);
 	return error_set(err, ENOENT, "%s is neither in %s nor in %s: install holdtrace again",
 			 parts[part].name, own, parts[part].directory);
 }
@@ -100,8 +88,7 @@ static int search_path(const char *word, char **path)
 		size_t length = strcspn(at, ":");
 		int status;
 
-		if (asprintf(path, "%.*s%s%s", (int)length, at, length ? "/" : "./", word) < 0)
-			return -ENOMEM;
+		*path = memory_format("%.*s%s%s", (int)length, at, length ? "/" : "./", word);
 		status = check_program(*path);
 		if (!status)
 			return 0;
@@ -123,8 +110,8 @@ int place_program(const char *word, char **path, struct error *err)
 	if (!*word)
 		return error_set(err, ENOENT, "the name of the program is empty");
 	if (strchr(word, '/')) {
-		*path = strdup(word);
-		status = *path ? check_program(*path) : -ENOMEM;
+		*path = memory_text(word);
+		status = check_program(*path);
 	} else {
 		status = search_path(word, path);
 	}

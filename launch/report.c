@@ -4,6 +4,7 @@
 
 #include "base/cleanup.h"
 #include "base/invocation.h"
+#include "base/memory.h"
 
 #include <errno.h>
 #include <stdint.h>
@@ -19,12 +20,8 @@ static int become(enum part part, const char *first, const char *second, char **
 		  struct error *err)
 {
 	size_t count = options_count(argv + 1), used = 0;
-	cleanup_free char **words = calloc(count + 4, sizeof(*words));
+	cleanup_free char **words = memory_zalloc(count + 4, sizeof(*words));
 
-	if (!words) {
-		error_system(err, ENOMEM, "%s", argv[0]);
-		return STATUS_OWN_FAILURE;
-	}
 	words[used++] = program_invocation_name;
 	words[used++] = (char *)(uintptr_t)first;
 	if (second)
@@ -63,8 +60,9 @@ int command_watch(int argc, char **argv, struct error *err)
 	cleanup_free char *path = NULL, *check = NULL;
 
 	(void)argc;
-	if (place_find(PART_POSTPROC, &path, err) || asprintf(&check, "--check=%s", path) < 0)
+	if (place_find(PART_POSTPROC, &path, err))
 		return STATUS_OWN_FAILURE;
+	check = memory_format("--check=%s", path);
 	return become(PART_LIVE, argv[0], check, argv, err);
 }
 

@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/invocation.h"
+#include "base/memory.h"
 #include "process/proc.h"
 #include "base/suggest.h"
 #include "collect/keep.h"
@@ -78,24 +79,17 @@ void run_print_options(FILE *to, bool is_all)
 					  is_all ? OPTION_FULL : OPTION_SHORT);
 }
 
-static int refuse_value(const struct option_row *row, const char *value, struct error *err)
-{
-	return error_set(err, EINVAL, "--%s=%s: expected %s; `holdtrace help run` says more",
-			 row->option, value, row->argument);
-}
-
 /* Takes an option of settings.def. An option without an argument is a switch. */
 static int take_setting(void *values, const struct option_row *row, const char *text,
 			struct error *err)
 {
 	struct run *run = values;
-	cleanup_free char *entry = NULL;
+	cleanup_free char *entry = memory_format("%s=%s", row->environment, text ? text : "1");
 
-	if (asprintf(&entry, "%s=%s", row->environment, text ? text : "1") < 0)
-		return error_system(err, ENOMEM, "--%s", row->option);
 	if (settings_take(&run->session.control->settings, entry) == SETTINGS_TAKEN)
 		return 0;
-	return refuse_value(row, text, err);
+	return error_set(err, EINVAL, "--%s=%s: expected %s; `holdtrace help run` says more",
+			 row->option, text, row->argument);
 }
 
 /* Refuses the variable of a renamed option: it would have no effect. */
@@ -119,7 +113,6 @@ static int take_environment(struct run *run, struct error *err)
 
 		if (rows[i].kind == OPTION_renamed && check_old_variable(&rows[i], err))
 			return -EINVAL;
-
 		if (value && *value && take_setting(run, &rows[i], value, err))
 			return error_prefix(err, "environment, %s", rows[i].environment);
 	}
@@ -142,43 +135,35 @@ static bool is_event_name(const char *name, size_t length)
 	return false;
 }
 
-static int refuse_event(const char *name, size_t length, struct error *err)
+static int check_events(const char *list, struct error *err)
 {
 	struct suggest suggest;
 
-	suggest_begin(&suggest, name, length);
-	for (size_t i = 1; i < RESOURCE_COUNT; i++)
-		suggest_try(&suggest, resource_table[i].type);
-	for (size_t i = 0; i < HOOK_COUNT; i++)
-		suggest_try(&suggest, hook_table[i].name);
-	return error_set(err, EINVAL,
-			 "--events: \"%.*s\" is neither a class of resource nor a hooked "
-			 "function%s; holdtrace-hooks(7) lists them",
-			 (int)length, name, suggest_text(&suggest));
-}
-
-static int check_events(const char *list, struct error *err)
-{
 	for (size_t length; *list; list += length + (list[length] == ',')) {
 		length = strcspn(list, ",");
-		if (!is_event_name(list, length))
-			return refuse_event(list, length, err);
+		if (is_event_name(list, length))
+			continue;
+		suggest_begin(&suggest, list, length);
+		for (size_t i = 1; i < RESOURCE_COUNT; i++)
+			suggest_try(&suggest, resource_table[i].type);
+		for (size_t i = 0; i < HOOK_COUNT; i++)
+			suggest_try(&suggest, hook_table[i].name);
+		return error_set(err, EINVAL,
+				 "--events: \"%.*s\" is neither a class of resource nor a hooked "
+				 "function%s; holdtrace-hooks(7) lists them",
+				 (int)length, list, suggest_text(&suggest));
 	}
 	return 0;
 }
 
-static bool is_directory_name(const char *out)
-{
-	return *out && *out != '|' && out[strlen(out) - 1] == '/';
-}
-
 static int check_output(const char *out, struct error *err)
 {
+	size_t length = strlen(out);
 	char *end;
 	long fd;
 
 	/* If this fails, the collector reports why. */
-	if (is_directory_name(out))
+	if (length && *out != '|' && out[length - 1] == '/')
 		mkdir(out, 0777);
 	if (strncmp(out, "fd:", 3) != 0)
 		return 0;
@@ -208,25 +193,21 @@ static int check_keep(const struct settings *settings, struct error *err)
 			 settings->keep);
 }
 
-/* --follow chooses programs by the name of their file, in any directory. */
-static int check_follow(const char *choice, struct error *err)
-{
-	const char *slash = strchr(choice, '/');
-
-	if (*choice && !slash)
-		return 0;
-	return error_set(err, EINVAL, "--follow=%s: expected all, no, or names of programs%s",
-			 choice, slash ? " without their directories" : "");
-}
-
 /* Checks that a row of settings.def cannot express. */
 static int check_settings(const struct settings *settings, struct error *err)
 {
+	bool has_directory = strchr(settings->follow, '/') != NULL;
+
 	if (settings->backtrace.depth > ARENA_FRAMES_MAX)
 		return error_set(err, EINVAL, "--backtrace=%lld: 0 to %u frames are possible",
 				 (long long)settings->backtrace.depth, ARENA_FRAMES_MAX);
-	if (check_output(settings->out, err) || check_follow(settings->follow, err))
+	if (check_output(settings->out, err))
 		return -EINVAL;
+	/* --follow chooses programs by the name of their file, in any directory */
+	if (!*settings->follow || has_directory)
+		return error_set(
+			err, EINVAL, "--follow=%s: expected all, no, or names of programs%s",
+			settings->follow, has_directory ? " without their directories" : "");
 	if (check_keep(settings, err))
 		return -EINVAL;
 	return check_events(settings->events, err);
@@ -240,11 +221,11 @@ static int refuse_result(const char *path, int number, struct error *err)
 /* Checks that a new file with this name can be created. */
 static int check_directory(const char *path, struct error *err)
 {
-	cleanup_free char *copy = strdup(path);
+	cleanup_free char *copy = memory_text(path);
 
-	if (copy && faccessat(AT_FDCWD, dirname(copy), W_OK | X_OK, AT_EACCESS) == 0)
+	if (faccessat(AT_FDCWD, dirname(copy), W_OK | X_OK, AT_EACCESS) == 0)
 		return 0;
-	return refuse_result(path, copy ? errno : ENOMEM, err);
+	return refuse_result(path, errno, err);
 }
 
 /*
@@ -366,12 +347,9 @@ int run_become(enum part part, char **argv, struct error *err)
  */
 int run_check_limits(const char *limits, struct error *err)
 {
-	cleanup_free char *option = NULL;
-	char *argv[] = { (char *)"holdtrace", (char *)"--report=list", NULL, NULL };
+	cleanup_free char *option = memory_format("--fail-on=%s", limits);
+	char *argv[] = { (char *)"holdtrace", (char *)"--report=list", option, NULL };
 
-	if (asprintf(&option, "--fail-on=%s", limits) < 0)
-		return STATUS_OWN_FAILURE;
-	argv[2] = option;
 	return run_part(PART_POSTPROC, argv, -1, err);
 }
 
@@ -390,13 +368,11 @@ static bool is_readable(const struct session_stream *stream)
 static int run_over_traces(const struct run *run, const char *what, char *const *more, int to)
 {
 	const struct session *session = &run->session;
-	cleanup_free char **argv = calloc(session->stream_count + 10, sizeof(*argv));
+	cleanup_free char **argv = memory_zalloc(session->stream_count + 10, sizeof(*argv));
 	struct error err = { 0 };
 	size_t n = 0, words;
 	int status;
 
-	if (!argv)
-		return STATUS_OWN_FAILURE;
 	argv[n++] = program_invocation_name;
 	argv[n++] = (char *)INVOCATION_COMMAND "run";
 	argv[n++] = (char *)what;
@@ -430,40 +406,33 @@ static int open_screen(const struct run *run)
 	return fd < 0 ? -ENOENT : fd;
 }
 
-/* Prints the limits without the screen, and only if one is broken or unknown, even with --quiet. */
-static int show_failures(const struct run *run, char *const *words)
-{
-	cleanup_fd int fd = memfd_create("limits", MFD_CLOEXEC);
-	int status = run_over_traces(run, "--report=check", words, fd);
-	off_t at = 0;
-
-	if (status > 0)
-		while (sendfile(STDERR_FILENO, fd, &at, 1 << 16) > 0)
-			;
-	return status;
-}
-
-/* Prints limits and screen. Returns the post-processor's status: 1 if a limit is broken. */
+/*
+ * Prints limits and screen; with --quiet only the limits, and only if one is broken or unknown.
+ * Returns the post-processor's status: 1 if a limit is broken.
+ */
 static int show_screen(const struct run *run, int to)
 {
+	cleanup_fd int quiet = memfd_create("limits", MFD_CLOEXEC);
+	bool is_quiet = run->quiet && !run->screen;
 	cleanup_free char *limits = NULL;
 	char now[] = "--now";
 	char *words[] = { NULL, NULL, NULL };
+	off_t at = 0;
 	int status;
 
 	if (!run->fail_on)
 		return run_over_traces(run, "--format=summary", NULL, to);
-	if (asprintf(&limits, "--fail-on=%s", run->fail_on) < 0)
-		return STATUS_OWN_FAILURE;
-	words[0] = limits;
+	words[0] = limits = memory_format("--fail-on=%s", run->fail_on);
 	/* the processes of an attach may still run */
 	words[1] = run->takes_process ? now : NULL;
-	status = run->quiet && !run->screen
-			 ? show_failures(run, words)
-			 : run_over_traces(run, "--report=check,summary", words, to);
+	status = run_over_traces(run, is_quiet ? "--report=check" : "--report=check,summary", words,
+				 is_quiet ? quiet : to);
+	if (is_quiet && status > 0)
+		while (sendfile(STDERR_FILENO, quiet, &at, 1 << 16) > 0)
+			;
 	if (status != -ENODATA)
 		return status;
-	say("--fail-on: the trace is in no file: the limits are unknown");
+	say("--fail-on: the trace is not in a file: the limits are unknown");
 	return STATUS_UNKNOWN;
 }
 
@@ -493,15 +462,8 @@ static int write_page(const struct run *run)
 		return 0;
 	if (run_over_traces(run, "--report=summary", words, STDOUT_FILENO) == 0)
 		return 0;
-	say("--report=%s: no page, or not one of the whole run", run->html);
+	say("--report=%s: the page is missing or incomplete", run->html);
 	return STATUS_OWN_FAILURE;
-}
-
-static void name_traces(const struct session *session)
-{
-	for (size_t i = 0; i < session->stream_count; i++)
-		if (is_readable(&session->streams[i]))
-			say("trace: %s", session->streams[i].path);
 }
 
 static int tell_no_page(const struct run *run)
@@ -519,14 +481,6 @@ static int tell_nothing(const struct run *run)
 	return run->fail_on ? STATUS_UNKNOWN : page;
 }
 
-static bool is_stopped(pid_t pid)
-{
-	char text[PROC_STAT_SIZE];
-	const char *state = proc_stat(pid, 0, text);
-
-	return state && *state == 'T';
-}
-
 /*
  * Prints what is wrong with the recording before its results. Returns an exit status: not 0 if a
  * limit is broken or unknown.
@@ -536,30 +490,33 @@ int run_tell(struct run *run, const char *program)
 	struct error err = { 0 };
 	struct session *session = &run->session;
 	const struct control_page *control = session->control;
+	char text[PROC_STAT_SIZE];
+	const char *state;
 	int status = 0, page;
-	bool is_frozen;
+	bool is_frozen, is_screen = run->fail_on || run->screen || (run->is_shown && !run->quiet);
 
 	if (!session_attached(session) && run->is_untraced)
 		return tell_no_page(run);
 	if (!session_attached(session) && session_left_out(session)) {
-		say("nothing was recorded: --follow=%s left out %s, and chose none of what it "
+		say("nothing was recorded: --follow=%s chose neither %s nor a program that it "
 		    "started",
 		    control->settings.follow, program);
 		return tell_nothing(run);
 	}
 	if (!session_attached(session) && session->has_ended && control->state == CONTROL_RUNNING) {
-		say("the collector was killed before %s came to it: nothing was recorded", program);
+		say("the collector was killed before %s reached it: nothing was recorded", program);
 		return tell_nothing(run);
 	}
-	is_frozen = is_stopped(session->collector);
+	state = proc_stat(session->collector, 0, text);
+	is_frozen = state && *state == 'T';
 	if (is_frozen)
 		say("the collector is stopped: the traces are not complete until `kill -CONT %d`",
 		    (int)session->collector);
 	if (!session_attached(session) && is_frozen)
 		return tell_nothing(run);
 	if (!session_attached(session)) {
-		say("%s ran, but the library did not get into it (did it clear its environment, or "
-		    "lose its rights?): nothing was recorded",
+		say("%s ran, but the library was not loaded (did it clear its environment, or drop "
+		    "its privileges?): nothing was recorded",
 		    program);
 		return tell_nothing(run);
 	}
@@ -568,16 +525,17 @@ int run_tell(struct run *run, const char *program)
 	if (control->failure[0])
 		say("%.*s", (int)sizeof(control->failure), control->failure);
 	if (session_running(session) && !is_frozen)
-		say("%u of its processes still run; their traces are not complete yet",
+		say("%u of the run's processes still run; their traces are not complete yet",
 		    session_running(session));
 	if (session_left_unsaid(session) && !run->quiet)
 		say("--follow=%s left out %u more when the last trace had ended",
 		    control->settings.follow, session_left_unsaid(session));
 	page = write_page(run);
-	if (run->fail_on || run->screen || (run->is_shown && !run->quiet))
+	if (is_screen)
 		status = write_screen(run);
-	else if (!run->quiet)
-		name_traces(session);
+	for (size_t i = 0; !is_screen && !run->quiet && i < session->stream_count; i++)
+		if (is_readable(&session->streams[i]))
+			say("trace: %s", session->streams[i].path);
 	return status ? status : page;
 }
 
@@ -605,7 +563,7 @@ static int run_alone(const struct run *run, const char *path, char **argv, struc
 	pid_t pid;
 
 	signals_hold();
-	pid = session_start_alone(path, argv, err);
+	pid = session_start(NULL, path, argv, err);
 	if (pid < 0)
 		return status_of(pid);
 	signals_wait(pid);

@@ -2,6 +2,7 @@
 #include "launch/session.h"
 
 #include "base/cleanup.h"
+#include "base/memory.h"
 #include "collect/make.h"
 #include "collect/shared.h"
 #include "launch/place.h"
@@ -46,16 +47,6 @@ int session_create(struct session *session, struct error *err)
 	return status ? status : move_above_standard(&session->fd, err);
 }
 
-/* Our descriptor that the settings send the stream to; -1 if it goes elsewhere. */
-static int sink_descriptor_of(const struct settings *settings)
-{
-	if (strcmp(settings->out, "stdout") == 0)
-		return STDOUT_FILENO;
-	if (strncmp(settings->out, "fd:", 3) == 0 && settings->out[3])
-		return atoi(settings->out + 3);
-	return -1;
-}
-
 /* In the child: passes descriptors to the collector under their present numbers. Never returns. */
 static void become_collector(const char *path, int control, int sink, int report)
 {
@@ -94,10 +85,15 @@ static int wait_until_ready(struct session *session, struct error *err)
 int session_collect(struct session *session, struct error *err)
 {
 	cleanup_free char *path = NULL;
-	int status = place_find(PART_COLLECTOR, &path, err);
+	const char *out = session->control->settings.out;
+	int status = place_find(PART_COLLECTOR, &path, err), sink = -1;
 
 	if (status)
 		return status;
+	if (strcmp(out, "stdout") == 0)
+		sink = STDOUT_FILENO;
+	else if (strncmp(out, "fd:", 3) == 0 && out[3])
+		sink = atoi(out + 3);
 	/* Not a pipe, which would fill: it is read only when the program has ended. */
 	session->reports = memfd_create("holdtrace-reports", MFD_CLOEXEC);
 	if (session->reports < 0)
@@ -109,8 +105,7 @@ int session_collect(struct session *session, struct error *err)
 	if (session->collector < 0)
 		return error_system(err, errno, "cannot start the collector");
 	if (!session->collector)
-		become_collector(path, session->fd, sink_descriptor_of(&session->control->settings),
-				 session->reports);
+		become_collector(path, session->fd, sink, session->reports);
 	return wait_until_ready(session, err);
 }
 
@@ -126,49 +121,39 @@ void session_name(const struct session *session, char text[SESSION_TEXT_MAX])
 		 strcmp(control->settings.follow, "no") == 0 ? mark : "");
 }
 
-/* Sets LD_PRELOAD and the variable by which a program finds the run. */
-static int set_environment(const struct session *session, struct error *err)
-{
-	const char *others = getenv("LD_PRELOAD");
-	char run[SESSION_TEXT_MAX];
-	cleanup_free char *preload = NULL;
-
-	session_name(session, run);
-	if (asprintf(&preload, "%s%s%s", session->library, others && *others ? ":" : "",
-		     others ? others : "") < 0)
-		return error_system(err, ENOMEM, "no memory for the environment");
-	setenv("LD_PRELOAD", preload, 1);
-	setenv(CONTROL_ENVIRONMENT, run, 1);
-	return 0;
-}
-
 /*
  * In the child; session NULL: untraced. Never returns; if the program cannot be executed, writes
  * the errno to the pipe.
  */
 static void become_program(const struct session *session, const char *path, char **argv, int tell)
 {
-	struct error err = { 0 };
-	int number;
+	const char *others = getenv("LD_PRELOAD");
+	char run[SESSION_TEXT_MAX];
 
 	signals_give_back();
-	if (session && set_environment(session, &err))
-		_exit(125);
-	/* The packets use standard output, so the program's output goes to standard error. */
-	if (session && strcmp(session->control->settings.out, "stdout") == 0)
-		dup2(STDERR_FILENO, STDOUT_FILENO);
+	if (session) {
+		session_name(session, run);
+		setenv("LD_PRELOAD",
+		       memory_format("%s%s%s", session->library, others && *others ? ":" : "",
+				     others ? others : ""),
+		       1);
+		setenv(CONTROL_ENVIRONMENT, run, 1);
+		/* The packets use standard output, so the program's output goes to standard error.
+		 */
+		if (strcmp(session->control->settings.out, "stdout") == 0)
+			dup2(STDERR_FILENO, STDOUT_FILENO);
+	}
 	/*
 	 * execvp runs a file without a #! line by the shell; it searches nothing, as path has a
 	 * slash
 	 */
 	execvp(path, argv);
-	number = errno;
-	if (write(tell, &number, sizeof(number)) < 0)
+	if (write(tell, &errno, sizeof(errno)) < 0)
 		_exit(126);
 	_exit(126);
 }
 
-static pid_t start(const struct session *session, const char *path, char **argv, struct error *err)
+pid_t session_start(const struct session *session, const char *path, char **argv, struct error *err)
 {
 	int tell[2], number;
 	ssize_t got;
@@ -193,16 +178,6 @@ static pid_t start(const struct session *session, const char *path, char **argv,
 	return error_system(err, number, "%s: cannot be run", argv[0]);
 }
 
-pid_t session_start(struct session *session, const char *path, char **argv, struct error *err)
-{
-	return start(session, path, argv, err);
-}
-
-pid_t session_start_alone(const char *path, char **argv, struct error *err)
-{
-	return start(NULL, path, argv, err);
-}
-
 /* Whether the path is already listed: all streams of a bundle name the same file. */
 static bool is_known(const struct session *session, const char *path)
 {
@@ -210,25 +185,6 @@ static bool is_known(const struct session *session, const char *path)
 	const char *last = count ? session->streams[count - 1].path : "";
 
 	return length && strlen(last) == length && !strncmp(last, path, length);
-}
-
-/* Parses one line of the collector: number, pid, path. */
-static int take_report(struct session *session, const char *line, struct error *err)
-{
-	struct session_stream stream = { 0 }, *grown;
-	int path = 0;
-
-	if (sscanf(line, "%u %d %n", &stream.number, &stream.pid, &path) < 2 || !path ||
-	    is_known(session, line + path))
-		return 0;
-	grown = realloc(session->streams, (session->stream_count + 1) * sizeof(stream));
-	if (grown)
-		session->streams = grown;
-	stream.path = grown ? strndup(line + path, strcspn(line + path, "\n")) : NULL;
-	if (!stream.path)
-		return error_system(err, ENOMEM, "no memory for the list of traces");
-	session->streams[session->stream_count++] = stream;
-	return 0;
 }
 
 unsigned session_running(const struct session *session)
@@ -278,12 +234,12 @@ void session_tell(struct session *session, pid_t pid, int status)
 		session->has_ended = !wait_for_word(session, &control->settled, 0);
 }
 
-static int session_read(struct session *session, struct error *err)
+/* Reads the collector's list: lines of number, pid, path. */
+static int read_streams(struct session *session, struct error *err)
 {
 	cleanup_file FILE *reports = fdopen(dup(session->reports), "r");
 	cleanup_free char *line = NULL;
 	size_t room = 0;
-	int status = 0;
 
 	if (!reports)
 		return error_system(err, errno, "cannot read the list of traces");
@@ -291,9 +247,19 @@ static int session_read(struct session *session, struct error *err)
 		free(session->streams[i].path);
 	session->stream_count = 0;
 	rewind(reports);
-	while (!status && getline(&line, &room, reports) > 0)
-		status = take_report(session, line, err);
-	return status;
+	while (getline(&line, &room, reports) > 0) {
+		struct session_stream stream = { 0 };
+		int path = 0;
+
+		if (sscanf(line, "%u %d %n", &stream.number, &stream.pid, &path) < 2 || !path ||
+		    is_known(session, line + path))
+			continue;
+		stream.path = memory_text_part(line + path, strcspn(line + path, "\n"));
+		session->streams = memory_resize(session->streams,
+						 (session->stream_count + 1) * sizeof(stream));
+		session->streams[session->stream_count++] = stream;
+	}
+	return 0;
 }
 
 int session_wait(struct session *session, struct error *err)
@@ -308,7 +274,7 @@ int session_wait(struct session *session, struct error *err)
 		is_alive = wait_for_word(session, &control->detached, complete);
 	if (!is_alive && control->state == CONTROL_RUNNING)
 		return error_set(err, EIO, "the collector was killed: the traces end where it did");
-	return session_read(session, err);
+	return read_streams(session, err);
 }
 
 void session_destroy(struct session *session)

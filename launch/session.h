@@ -42,17 +42,16 @@ int session_create(struct session *session, struct error *err);
 int session_collect(struct session *session, struct error *err);
 
 /*
- * Starts the program with the library first in LD_PRELOAD. path: the file; argv: as the program
- * will see it. Returns its process id, or a negative errno if the program was not executed.
+ * Starts the program with the library first in LD_PRELOAD; session NULL: untraced, and the
+ * program's environment does not mention the run. path: the file; argv: as the program will see it.
+ * Returns its process id, or a negative errno if the program was not executed.
  */
-pid_t session_start(struct session *session, const char *path, char **argv, struct error *err);
+pid_t session_start(const struct session *session, const char *path, char **argv,
+		    struct error *err);
 
 /* Writes the value of CONTROL_ENVIRONMENT, by which a program finds the run. */
 #define SESSION_TEXT_MAX 160
 void session_name(const struct session *session, char text[SESSION_TEXT_MAX]);
-
-/* As session_start(), but untraced: the program's environment does not mention the run. */
-pid_t session_start_alone(const char *path, char **argv, struct error *err);
 
 /*
  * Waits until the streams of all ended processes are complete, then reads the collector's list of

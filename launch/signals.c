@@ -8,6 +8,7 @@
 #include "launch/signals.h"
 
 #include "base/cleanup.h"
+#include "process/proc.h"
 
 #include <stdbool.h>
 #include <string.h>
@@ -86,19 +87,6 @@ static void be_witness(int socket, int other)
 	_exit(0);
 }
 
-static void start_witness(void)
-{
-	int ends[2];
-
-	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends))
-		return;
-	witness = fork();
-	if (!witness)
-		be_witness(ends[1], ends[0]);
-	close(ends[1]);
-	asked = ends[0];
-}
-
 /* Whether this signal was sent to the group since the last call. */
 static bool was_for_group(int number)
 {
@@ -114,6 +102,7 @@ static bool was_for_group(int number)
 void signals_hold(void)
 {
 	const struct sigaction nothing = { .sa_handler = do_nothing, .sa_flags = SA_RESTART };
+	int ends[2];
 
 	sigemptyset(&held);
 	sigaddset(&held, SIGCHLD);
@@ -128,7 +117,13 @@ void signals_hold(void)
 	}
 	sigaction(SIGCHLD, &by_default, &child_before);
 	sigprocmask(SIG_BLOCK, &held, &mask_before);
-	start_witness();
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends))
+		return;
+	witness = fork();
+	if (!witness)
+		be_witness(ends[1], ends[0]);
+	close(ends[1]);
+	asked = ends[0];
 }
 
 void signals_give_back(void)
@@ -140,23 +135,18 @@ void signals_give_back(void)
 	sigprocmask(SIG_SETMASK, &mask_before, NULL);
 }
 
-static pid_t parent_of(pid_t pid)
-{
-	char path[40];
-	int parent;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	cleanup_file FILE *facts = fopen(path, "re");
-	return facts && fscanf(facts, "%*d (%*[^)]) %*c %d", &parent) == 1 ? parent : 0;
-}
-
 /*
  * Whether pid is the program or its descendant. A process whose parent has ended is not recognized.
  */
 static bool is_of_run(pid_t pid, pid_t program)
 {
-	for (int i = 0; i < ANCESTORS_MAX && pid > 1 && pid != program; i++)
-		pid = parent_of(pid);
+	for (int i = 0; i < ANCESTORS_MAX && pid > 1 && pid != program; i++) {
+		char text[PROC_STAT_SIZE];
+		const char *facts = proc_stat(pid, 0, text);
+
+		if (!facts || sscanf(facts, "%*c %d", &pid) != 1)
+			return false;
+	}
 	return pid == program;
 }
 

@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "base/invocation.h"
+#include "base/memory.h"
 #include "base/options.h"
 #include "base/out.h"
 
@@ -63,15 +64,6 @@ static const struct viewer {
 #undef VIEWER
 };
 
-/* The viewer that an option chooses, by default the first. */
-static const struct viewer *choose_viewer(const struct asked *asked)
-{
-	for (size_t i = 0; i < sizeof(viewers) / sizeof(viewers[0]); i++)
-		if (*(const option_flag *)((const char *)asked + viewers[i].offset))
-			return &viewers[i];
-	return &viewers[0];
-}
-
 /*
  * Has the post-processor write the run to fd in the viewer's format. Returns 0 if it wrote
  * something, else its exit status.
@@ -79,12 +71,12 @@ static const struct viewer *choose_viewer(const struct asked *asked)
 static int write_run(const struct viewer *viewer, char **argv, int fd)
 {
 	size_t count = options_count(argv);
-	cleanup_free char **words = calloc(count + 3, sizeof(*words));
+	cleanup_free char **words = memory_zalloc(count + 3, sizeof(*words));
 	struct stat made;
 	int status = 0;
 	pid_t child;
 
-	if (!words || fd < 0)
+	if (fd < 0)
 		return STATUS_FAILURE;
 	words[0] = program_invocation_name;
 	words[1] = (char *)INVOCATION_COMMAND "view";
@@ -118,23 +110,18 @@ static void percent_encode(const char *text, char *to)
 	*to = 0;
 }
 
-static void address_of(const struct viewer *viewer, const char *file, char *address, size_t size)
-{
-	char encoded[600];
-
-	percent_encode(file, encoded);
-	snprintf(address, size, "%s%s", viewer->address, *viewer->address ? encoded : file);
-}
-
-/*
- * Detaches the browser, which may outlive this program: it must not keep the run's descriptors, the
- * terminal, or a pipe of ours open, and gets default signal actions.
- */
-static void leave_behind(void)
+/* Runs xdg-open(1) if there is a desktop. The child is not waited for. */
+static void open_browser(const char *address)
 {
 	sigset_t none;
 	int nothing;
 
+	if ((!getenv("DISPLAY") && !getenv("WAYLAND_DISPLAY")) || fork() != 0)
+		return;
+	/*
+	 * The browser may outlive this program: it must not keep the run's descriptors, the
+	 * terminal, or a pipe of ours open, and gets default signal actions.
+	 */
 	setsid();
 	syscall(SYS_close_range, 0u, ~0u, 0u);
 	nothing = open("/dev/null", O_RDWR);
@@ -143,18 +130,8 @@ static void leave_behind(void)
 	signal(SIGCHLD, SIG_DFL);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
-}
-
-/* Runs xdg-open(1) if there is a desktop. The child is not waited for. */
-static void open_browser(const char *address)
-{
-	if (!getenv("DISPLAY") && !getenv("WAYLAND_DISPLAY"))
-		return;
-	if (fork() == 0) {
-		leave_behind();
-		execlp("xdg-open", "xdg-open", address, (char *)NULL);
-		_exit(127);
-	}
+	execlp("xdg-open", "xdg-open", address, (char *)NULL);
+	_exit(127);
 }
 
 static int refuse(const char *text)
@@ -163,29 +140,10 @@ static int refuse(const char *text)
 	return STATUS_USAGE;
 }
 
-/* Waits for Ctrl-C, SIGTERM or SIGHUP. */
-static void wait_for_end(void)
+static void end_without_memory(void)
 {
-	sigset_t signals;
-	int number;
-
-	sigemptyset(&signals);
-	sigaddset(&signals, SIGINT);
-	sigaddset(&signals, SIGTERM);
-	sigaddset(&signals, SIGHUP);
-	sigwait(&signals, &number);
-}
-
-static void block_signals(void)
-{
-	sigset_t signals;
-
-	sigemptyset(&signals);
-	sigaddset(&signals, SIGINT);
-	sigaddset(&signals, SIGTERM);
-	sigaddset(&signals, SIGHUP);
-	sigprocmask(SIG_BLOCK, &signals, NULL);
-	signal(SIGCHLD, SIG_IGN);
+	print_message(stderr, PROGRAM ": no memory is left");
+	_exit(STATUS_FAILURE);
 }
 
 /* holdtrace-view POST-PROCESSOR WORD...; `holdtrace view` starts it. */
@@ -193,16 +151,17 @@ int main(int argc, char **argv)
 {
 	static const char usage[] =
 		"Usage: holdtrace-view POST-PROCESSOR WORD...\n"
-		"Shows a run in a browser of this machine; holdtrace view calls "
-		"it.\n";
+		"Shows a run in a browser of this machine; holdtrace view starts it.\n";
 	struct asked asked = { 0 };
 	struct serve_options options = { .fd = memfd_create("holdtrace-view", MFD_CLOEXEC) };
-	const struct viewer *viewer;
+	const struct viewer *viewer = &viewers[0];
 	struct error err = { 0 };
 	struct serve *serve;
-	char address[1024];
-	int status = options_about(argc, argv, usage);
+	char address[1024], encoded[600];
+	sigset_t signals;
+	int number, status = options_about(argc, argv, usage);
 
+	memory_set_end(end_without_memory);
 	if (status >= 0)
 		return status ? STATUS_FAILURE : 0;
 	if (argc < 2)
@@ -218,7 +177,11 @@ int main(int argc, char **argv)
 			  asked.port.value);
 		return refuse(err.text);
 	}
-	viewer = choose_viewer(&asked);
+	for (size_t i = 0; i < sizeof(viewers) / sizeof(viewers[0]); i++)
+		if (*(const option_flag *)((const char *)&asked + viewers[i].offset)) {
+			viewer = &viewers[i];
+			break;
+		}
 	status = write_run(viewer, argv + 1, options.fd);
 	if (status)
 		return status;
@@ -226,18 +189,25 @@ int main(int argc, char **argv)
 	options.type = viewer->type;
 	options.origin = *viewer->origin ? viewer->origin : NULL;
 	options.port = asked.port.value ? (uint16_t)asked.port.value : viewer->port;
-	block_signals();
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGINT);
+	sigaddset(&signals, SIGTERM);
+	sigaddset(&signals, SIGHUP);
+	sigprocmask(SIG_BLOCK, &signals, NULL);
+	signal(SIGCHLD, SIG_IGN);
 	if (serve_begin(&serve, &options, &err)) {
 		print_message(stderr, "%s: %s", PROGRAM, err.text);
 		return STATUS_FAILURE;
 	}
-	address_of(viewer, serve_address(serve), address, sizeof(address));
+	percent_encode(serve_address(serve), encoded);
+	snprintf(address, sizeof(address), "%s%s", viewer->address,
+		 *viewer->address ? encoded : serve_address(serve));
 	print_message(stdout, "%s", address);
 	fflush(stdout);
 	fprintf(stderr, PROGRAM ": served on this machine alone until Ctrl-C\n");
 	if (!asked.no_open)
 		open_browser(address);
-	wait_for_end();
+	sigwait(&signals, &number);
 	serve_end(serve);
 	return 0;
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "serve/serve.h"
 
+#include "base/memory.h"
+
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -22,18 +24,6 @@ struct serve {
 	char path[128];		       /* "/SECRET/NAME" */
 	char address[192];
 };
-
-/*
- * Refuses requests by another host name: a foreign page may resolve its name to this machine (DNS
- * rebinding).
- */
-static bool is_our_host(const struct serve *serve, struct MHD_Connection *connection)
-{
-	const char *host =
-		MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_HOST);
-
-	return host && (!strcmp(host, serve->host) || !strcmp(host, serve->other_host));
-}
 
 static void add_headers(const struct serve *serve, struct MHD_Response *response)
 {
@@ -93,11 +83,15 @@ static enum MHD_Result answer(void *context, struct MHD_Connection *connection, 
 			      size_t *size, void **state)
 {
 	const struct serve *serve = context;
+	const char *host =
+		MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_HOST);
 
 	(void)version;
 	(void)data;
 	(void)state;
-	if (*size || !is_our_host(serve, connection))
+	/* a foreign page may resolve its host name to this machine (DNS rebinding) */
+	if (*size || !host ||
+	    (strcmp(host, serve->host) != 0 && strcmp(host, serve->other_host) != 0))
 		return refuse(connection, MHD_HTTP_FORBIDDEN);
 	if (strcmp(url, serve->path) != 0)
 		return refuse(connection, MHD_HTTP_NOT_FOUND);
@@ -106,17 +100,6 @@ static enum MHD_Result answer(void *context, struct MHD_Connection *connection, 
 	if (!strcmp(method, MHD_HTTP_METHOD_OPTIONS))
 		return give(serve, connection, false);
 	return refuse(connection, MHD_HTTP_METHOD_NOT_ALLOWED);
-}
-
-static int make_path(struct serve *serve, struct error *err)
-{
-	uint64_t secret[2];
-
-	if (getrandom(secret, sizeof(secret), 0) != sizeof(secret))
-		return error_system(err, errno, "random numbers");
-	snprintf(serve->path, sizeof(serve->path), "/%016" PRIx64 "%016" PRIx64 "/%s", secret[0],
-		 secret[1], serve->options->name);
-	return 0;
 }
 
 static int listen_to(struct serve *serve, struct error *err)
@@ -133,11 +116,11 @@ static int listen_to(struct serve *serve, struct error *err)
 					 MHD_OPTION_CONNECTION_TIMEOUT, 30u, MHD_OPTION_END);
 	if (!serve->daemon && serve->options->port)
 		return error_set(err, EADDRINUSE,
-				 "port %u of this machine cannot be had: another program has it",
+				 "port %u of this machine is in use by another program",
 				 serve->options->port);
 	info = serve->daemon ? MHD_get_daemon_info(serve->daemon, MHD_DAEMON_INFO_BIND_PORT) : NULL;
 	if (!info)
-		return error_set(err, EIO, "nothing can be served on this machine");
+		return error_set(err, EIO, "no server can be started on this machine");
 	port = info->port;
 	snprintf(serve->host, sizeof(serve->host), "127.0.0.1:%u", port);
 	snprintf(serve->other_host, sizeof(serve->other_host), "localhost:%u", port);
@@ -147,13 +130,15 @@ static int listen_to(struct serve *serve, struct error *err)
 
 int serve_begin(struct serve **result, const struct serve_options *options, struct error *err)
 {
-	struct serve *serve = calloc(1, sizeof(*serve));
-	int status;
+	struct serve *serve = memory_zalloc(1, sizeof(*serve));
+	uint64_t secret[2] = { 0 };
+	int status = 0;
 
-	if (!serve)
-		return error_system(err, ENOMEM, "server");
 	serve->options = options;
-	status = make_path(serve, err);
+	if (getrandom(secret, sizeof(secret), 0) != sizeof(secret))
+		status = error_system(err, errno, "random numbers");
+	snprintf(serve->path, sizeof(serve->path), "/%016" PRIx64 "%016" PRIx64 "/%s", secret[0],
+		 secret[1], options->name);
 	if (!status)
 		status = listen_to(serve, err);
 	if (status) {

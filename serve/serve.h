@@ -22,7 +22,7 @@ struct serve_options {
 };
 
 /*
- * Serves in a new thread until serve_end(); wish must live as long. Returns 0, -EADDRINUSE or
+ * Serves in a new thread until serve_end(); options must live as long. Returns 0, -EADDRINUSE or
  * another negative errno.
  */
 int serve_begin(struct serve **serve, const struct serve_options *options, struct error *err);

@@ -98,7 +98,7 @@ def act(place, action, sleeper):
                               errors="replace", timeout=60)
     except subprocess.TimeoutExpired:
         return "no end within a minute"
-    sleeper.pauses += [float(ms) for ms in re.findall(r"stood for ([0-9.]+) ms", done.stdout)]
+    sleeper.pauses += [float(ms) for ms in re.findall(r"was stopped for ([0-9.]+) ms", done.stdout)]
     if done.returncode == 0 and not (action == "waits" and "read without a stop" in done.stdout):
         return "done"
     if done.returncode == 0 or any(words in done.stdout for words in REFUSALS) or has_ended(sleeper.pid):
