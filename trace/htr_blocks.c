@@ -12,7 +12,6 @@
 
 #include "base/checksum.h"
 #include "base/memory.h"
-#include "trace/htr_bytes.h"
 
 #define INDEX_MAX (1u << 24) /* entries; a larger index is ignored */
 

@@ -10,7 +10,6 @@
 
 #include "base/array.h"
 #include "hook_table.h"
-#include "trace/htr_bytes.h"
 
 #define NAMES_GAP (1u << 16) /* maximum number of names or shapes in lost blocks */
 #define NODES_GAP (1u << 22) /* of nodes or threads */

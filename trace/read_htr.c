@@ -13,7 +13,6 @@
 
 #include "base/array.h"
 #include "base/memory.h"
-#include "trace/htr_bytes.h"
 
 /* Reads a block's columns for one event. left is negative if a column was read beyond its end. */
 struct columns {

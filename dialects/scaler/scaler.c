@@ -8,8 +8,6 @@
  * first; empty fields are 0. All numbers are little-endian. With several processes each gets its
  * own directory.
  */
-#include "dialects/scaler/scaler.h"
-
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -17,14 +15,536 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/cleanup.h"
+#include "base/json.h"
 #include "base/memory.h"
+#include "dialects/outdir.h"
+#include "dialects/scaler/callees.h"
+#include "formats/writer.h"
 #include "formats/writers.h"
+#include "naming/address_space.h"
+#include "naming/naming.h"
 #include "notes.h"
+#include "postproc/run/calltree.h"
+
+enum scaler_type { TYPE_NORMAL = 1, TYPE_PTHREAD = 2, TYPE_SEMAPHORE = 3 };
+
+/* The properties of a function in its records. */
+struct function_facts {
+	int64_t file, function;
+	enum scaler_type type;
+	bool has_second; /* the second extra field is used */
+};
+
+/* Suffix of the name of a function that was not hooked, but is in backtraces. */
+#define SCALER_INFERRED " [inferred]"
+
+/* A backtrace of the trace: its number in `ways`, from 1; 0: not seen yet. */
+struct scaler_seen {
+	uint32_t way;
+	size_t mappings; /* number of mappings known when it was entered */
+};
+
+struct scaler_frames {
+	struct address_space space;
+	ARRAY_OF(const struct trace_node *) ways; /* distinct backtraces */
+	ARRAY_OF(struct scaler_seen) by_id;	  /* by id of the trace's backtrace */
+	struct calltree_path *paths;		  /* of `ways`; set at the end */
+};
+
+struct scaler {
+	const struct trace *trace;
+	const struct trace_process *process;
+	bool force, has_failed;
+	bool is_by_callee;		  /* --format=scaler:callee */
+	bool has_frames;		  /* --format=scaler:frames */
+	const struct trace_mapping *libc; /* NULL: not mapped yet */
+	struct outdir directory;
+	struct calltree tree;
+	struct callees callees;
+	struct scaler_frames frames;
+	struct function_facts *facts; /* by symbol */
+};
 
 /* The processes that this program has written so far: a second one moves the files of the first. */
 static struct {
 	ARRAY_OF(uint32_t) processes; /* process ids */
 } run;
+
+/* ---- backtraces ---- */
+
+/*
+ * --format=scaler:frames: backtraces become paths through the program's own functions, as nodes
+ * between the hooked calls. These functions were neither timed nor counted, so their names end with
+ * SCALER_INFERRED.
+ */
+
+#define INLINED_MAX 8 /* functions per frame, the maximum of naming_symbols() */
+
+static bool scaler_is_inferred(const char *name)
+{
+	size_t length = strlen(name), mark = strlen(SCALER_INFERRED);
+
+	return length > mark && !strcmp(name + length - mark, SCALER_INFERRED);
+}
+
+static void scaler_frames_init(struct scaler_frames *frames)
+{
+	memset(frames, 0, sizeof(*frames));
+	space_init(&frames->space);
+}
+
+static void scaler_frames_free(struct scaler_frames *frames)
+{
+	for (size_t i = 0; frames->paths && i < frames->ways.count; i++)
+		free(frames->paths[i].steps);
+	free(frames->paths);
+	free(frames->ways.items);
+	free(frames->by_id.items);
+	space_free(&frames->space);
+}
+
+/* The entry of the backtrace with that id. */
+static struct scaler_seen *seen_of(struct scaler_frames *frames, uint32_t id)
+{
+	while (id >= frames->by_id.count) {
+		struct scaler_seen *place = ARRAY_ADD(&frames->by_id);
+
+		*place = (struct scaler_seen){ 0 };
+	}
+	return &frames->by_id.items[id];
+}
+
+static void scaler_frames_see(struct scaler_frames *frames, const struct event *event,
+			      uint32_t *way)
+{
+	size_t mappings = frames->space.mappings.count;
+	const struct trace_node *backtrace, **place;
+	struct scaler_seen *seen;
+
+	*way = 0;
+	if (!event->backtrace || !event->backtrace->count)
+		return;
+	seen = seen_of(frames, event->backtrace->id);
+	if (!seen->way || seen->mappings != mappings) {
+		backtrace = space_backtrace(&frames->space, event->backtrace, event->index);
+		/* Most new mappings do not affect this backtrace. */
+		if (!seen->way || frames->ways.items[seen->way - 1] != backtrace) {
+			place = ARRAY_ADD(&frames->ways);
+			*place = backtrace;
+			seen->way = (uint32_t)frames->ways.count;
+		}
+		seen->mappings = mappings;
+	}
+	*way = seen->way;
+}
+
+/* holdtrace's library is between a hooked call and the functions that it calls in turn. */
+static bool is_own(const struct naming_symbol *frame)
+{
+	const char *slash = frame->module ? strrchr(frame->module, '/') : NULL;
+
+	return slash && !strncmp(slash + 1, "libholdtrace.so", 15);
+}
+
+/* The symbol of a frame. A function without a name is named by its offset in the file. */
+static uint32_t name_frame(struct callees *callees, const struct naming_symbol *frame)
+{
+	cleanup_free char *text =
+		frame->function ? memory_format("%s" SCALER_INFERRED, frame->function)
+				: memory_format("0x%" PRIx64 SCALER_INFERRED, frame->offset);
+
+	return callees_add_path(callees, frame->module ? frame->module : "", text);
+}
+
+/* Sets the steps of one backtrace, outermost first. */
+static void find_steps(struct naming *naming, struct callees *callees,
+		       const struct trace_node *backtrace, struct naming_symbol *found,
+		       struct calltree_path *path)
+{
+	size_t count =
+		naming_symbols(naming, backtrace, found, (size_t)backtrace->count * INLINED_MAX);
+
+	path->steps = memory_zalloc(count + 1, sizeof(*path->steps));
+	while (count-- > 0) {
+		struct calltree_step *step = &path->steps[path->count];
+
+		if (is_own(&found[count]))
+			continue;
+		step->address = found[count].address;
+		step->symbol = name_frame(callees, &found[count]);
+		path->count++;
+	}
+}
+
+static size_t most_frames(const struct scaler_frames *frames)
+{
+	size_t most = 0;
+
+	for (size_t i = 0; i < frames->ways.count; i++)
+		if (most < frames->ways.items[i]->count)
+			most = frames->ways.items[i]->count;
+	return most;
+}
+
+static int scaler_frames_resolve(struct scaler_frames *frames, struct callees *callees,
+				 struct error *err)
+{
+	struct naming_symbol *found =
+		memory_zalloc(most_frames(frames) * INLINED_MAX + 1, sizeof(*found));
+	struct naming *naming = NULL;
+	int rc;
+
+	frames->paths = memory_zalloc(frames->ways.count + 1, sizeof(*frames->paths));
+	rc = naming_create(&naming, &frames->space, NULL, err);
+	for (size_t i = 0; rc == 0 && i < frames->ways.count; i++)
+		find_steps(naming, callees, frames->ways.items[i], found, &frames->paths[i]);
+	naming_destroy(naming);
+	free(found);
+	return rc;
+}
+
+/* ---- names ---- */
+
+/* Scaler's names: the type and the number of each function, and the two files that list them. */
+
+/* Scaler's own lists, in the order in which it lists the ids. */
+static const char *const pthread_functions[] = {
+	"pthread_create",
+	"pthread_join",
+	"pthread_tryjoin_np",
+	"pthread_timedjoin_np",
+	"pthread_clockjoin_np",
+	"pthread_mutex_lock",
+	"pthread_mutex_timedlock",
+	"pthread_mutex_clocklock",
+	"pthread_mutex_unlock",
+	"pthread_rwlock_rdlock",
+	"pthread_rwlock_tryrdlock",
+	"pthread_rwlock_timedrdlock",
+	"pthread_rwlock_clockrdlock",
+	"pthread_rwlock_wrlock",
+	"pthread_rwlock_trywrlock",
+	"pthread_rwlock_timedwrlock",
+	"pthread_rwlock_clockwrlock",
+	"pthread_rwlock_unlock",
+	"pthread_cond_signal",
+	"pthread_cond_broadcast",
+	"pthread_cond_wait",
+	"pthread_cond_timedwait",
+	"pthread_cond_clockwait",
+	"pthread_spin_lock",
+	"pthread_spin_trylock",
+	"pthread_spin_unlock",
+	"pthread_barrier_wait",
+	NULL,
+};
+
+static const char *const semaphore_functions[] = {
+	"sem_wait", "sem_timedwait", "sem_clockwait", "sem_trywait", "sem_post", NULL,
+};
+
+/* The document's patterns, which include more than Scaler hooked: trylock, init, destroy. */
+static const char *const pthread_prefixes[] = { "pthread_mutex_",   "pthread_rwlock_",
+						"pthread_cond_",    "pthread_spin_",
+						"pthread_barrier_", NULL };
+
+static bool begins_with(const char *text, const char *start)
+{
+	return !strncmp(text, start, strlen(start));
+}
+
+static bool is_one_of(const char *name, const char *const *list)
+{
+	for (; *list; list++)
+		if (!strcmp(name, *list))
+			return true;
+	return false;
+}
+
+static enum scaler_type type_of(const char *name)
+{
+	if (scaler_is_inferred(name))
+		return TYPE_NORMAL;
+	if (begins_with(name, "sem_"))
+		return TYPE_SEMAPHORE;
+	for (const char *const *prefix = pthread_prefixes; *prefix; prefix++)
+		if (begins_with(name, *prefix))
+			return TYPE_PTHREAD;
+	if (!strcmp(name, "pthread_create") ||
+	    (begins_with(name, "pthread_") && strstr(name, "join")))
+		return TYPE_PTHREAD;
+	return TYPE_NORMAL;
+}
+
+static void scaler_number_functions(struct scaler *scaler)
+{
+	const struct callees *callees = &scaler->callees;
+	const char *name = scaler->process->name;
+
+	callees_finish(&scaler->callees, name ? name : "");
+	scaler->facts = memory_zalloc(callees->list.count + 1, sizeof(*scaler->facts));
+	for (size_t i = 0; i < callees->list.count; i++) {
+		const struct callee *callee = callees->list.items[i];
+
+		scaler->facts[i] = (struct function_facts){
+			.file = callee->file->number,
+			.function = callee->number,
+			.type = type_of(callee->name),
+			.has_second = begins_with(callee->name, "pthread_cond_") &&
+				      strstr(callee->name, "wait"),
+		};
+	}
+}
+
+/* ---- JSON: keys are sorted as strings, empty lists are null ---- */
+
+static int compare_as_text(const void *one, const void *two)
+{
+	char texts[2][16];
+
+	snprintf(texts[0], sizeof(texts[0]), "%" PRIu32, *(const uint32_t *)one);
+	snprintf(texts[1], sizeof(texts[1]), "%" PRIu32, *(const uint32_t *)two);
+	return strcmp(texts[0], texts[1]);
+}
+
+/* The numbers below count, sorted as text: 0, 1, 10, 2. */
+static uint32_t *sorted_numbers(size_t count)
+{
+	uint32_t *numbers = memory_alloc((count + 1) * sizeof(*numbers));
+
+	for (uint32_t i = 0; i < count; i++)
+		numbers[i] = i;
+	qsort(numbers, count, sizeof(*numbers), compare_as_text);
+	return numbers;
+}
+
+static void put_key(struct json *json, uint32_t number)
+{
+	char text[16];
+
+	snprintf(text, sizeof(text), "%" PRIu32, number);
+	json_key(json, text);
+}
+
+static void put_names(const struct scaler *scaler, struct json *json,
+		      const struct callee_file *file)
+{
+	uint32_t *numbers;
+
+	if (!file->count) {
+		json_null(json);
+		return;
+	}
+	numbers = sorted_numbers(file->count);
+	json_begin(json, '{');
+	for (uint32_t i = 0; i < file->count; i++) {
+		put_key(json, numbers[i]);
+		json_text(json, scaler->callees.sorted[file->first + numbers[i]]->name);
+	}
+	json_end(json);
+	free(numbers);
+}
+
+static void put_symbols(const struct scaler *scaler, struct json *json,
+			const struct callee_file *file)
+{
+	json_begin(json, '{');
+	json_add_text(json, "fileName", file->path);
+	json_key(json, "funcNames");
+	put_names(scaler, json, file);
+	json_end(json);
+}
+
+/* Adds an id to an array; without ids it will be null. */
+static void put_id(struct json *json, bool *is_begun, uint32_t number)
+{
+	if (!*is_begun)
+		json_begin(json, '[');
+	*is_begun = true;
+	json_unsigned(json, number);
+}
+
+/* Lists Scaler's own functions first, in its order, then the others by name. */
+static void put_ids(const struct scaler *scaler, struct json *json, const struct callee_file *file,
+		    enum scaler_type type, const char *const *list)
+{
+	bool is_begun = false;
+
+	for (const char *const *name = list; *name; name++) {
+		const struct callee *callee = callees_find(&scaler->callees, file, *name);
+
+		if (callee)
+			put_id(json, &is_begun, callee->number);
+	}
+	for (uint32_t i = 0; i < file->count; i++) {
+		const struct callee *callee = scaler->callees.sorted[file->first + i];
+
+		if (scaler->facts[callee->symbol].type == type && !is_one_of(callee->name, list))
+			put_id(json, &is_begun, callee->number);
+	}
+	if (is_begun)
+		json_end(json);
+	else
+		json_null(json);
+}
+
+static void put_common_ids(const struct scaler *scaler, struct json *json,
+			   const struct callee_file *file)
+{
+	json_begin(json, '{');
+	json_key(json, "pthread");
+	put_ids(scaler, json, file, TYPE_PTHREAD, pthread_functions);
+	json_key(json, "semaphore");
+	put_ids(scaler, json, file, TYPE_SEMAPHORE, semaphore_functions);
+	json_end(json);
+}
+
+typedef void put_file(const struct scaler *scaler, struct json *json,
+		      const struct callee_file *file);
+
+static void put_files(const struct scaler *scaler, struct out *out, put_file *put)
+{
+	size_t count = scaler->callees.files.count;
+	uint32_t *numbers = sorted_numbers(count);
+	struct json json;
+
+	json_start(&json, out, false);
+	json_begin(&json, '{');
+	for (size_t i = 0; i < count; i++) {
+		put_key(&json, numbers[i]);
+		put(scaler, &json, scaler->callees.files.items[numbers[i]]);
+	}
+	json_end(&json);
+	free(numbers);
+}
+
+static int write_json(const struct scaler *scaler, struct outdir *directory, const char *name,
+		      put_file *put, struct error *err)
+{
+	struct error later = { 0 };
+	struct out out;
+	int end, rc = outdir_create(directory, name, &out, err);
+
+	if (rc)
+		return rc;
+	put_files(scaler, &out, put);
+	end = outdir_finish(directory, &out, &later);
+	if (rc == 0 && end)
+		*err = later;
+	return rc ? rc : end;
+}
+
+static int scaler_write_names(const struct scaler *scaler, struct outdir *directory,
+			      struct error *err)
+{
+	int rc = write_json(scaler, directory, "commonFuncId.json", put_common_ids, err);
+
+	return rc ? rc : write_json(scaler, directory, "symbol.json", put_symbols, err);
+}
+
+/* ---- threads ---- */
+
+/* Scaler's threads: a file of records for each, breadth-first after a root. */
+
+#define RECORD_MAX 65 /* bytes of a record of TYPE_PTHREAD */
+
+static unsigned char *put_number(unsigned char *at, uint64_t number)
+{
+	for (int i = 0; i < 8; i++)
+		*at++ = (unsigned char)(number >> 8 * i);
+	return at;
+}
+
+/* Unix time in us; clamped on overflow. */
+static uint64_t unix_microseconds(const struct scaler *scaler, uint64_t time_ns)
+{
+	uint64_t sum;
+
+	if (__builtin_add_overflow(time_ns, scaler->process->realtime_ns, &sum))
+		sum = UINT64_MAX;
+	return sum / 1000;
+}
+
+static void put_root(struct out *out, uint64_t children)
+{
+	unsigned char record[RECORD_MAX], *at = record;
+
+	*at++ = TYPE_NORMAL;
+	for (int i = 0; i < 4; i++)
+		at = put_number(at, UINT64_MAX);
+	at = put_number(at, 1);
+	at = put_number(at, children);
+	out_bytes(out, record, (size_t)(at - record));
+}
+
+static void put_node(const struct scaler *scaler, struct out *out, const struct calltree_node *node)
+{
+	const struct function_facts *facts = &scaler->facts[node->symbol];
+	unsigned char record[RECORD_MAX], *at = record;
+
+	*at++ = (unsigned char)facts->type;
+	at = put_number(at, (uint64_t)facts->file);
+	at = put_number(at, (uint64_t)facts->function);
+	at = put_number(at, unix_microseconds(scaler, node->enter_ns));
+	at = put_number(at, unix_microseconds(scaler, node->leave_ns));
+	at = put_number(at, (uint64_t)node->first_child);
+	at = put_number(at, node->children);
+	if (facts->type != TYPE_NORMAL)
+		at = put_number(at, node->extra[0]);
+	if (facts->type == TYPE_PTHREAD)
+		at = put_number(at, facts->has_second ? node->extra[1] : 0);
+	out_bytes(out, record, (size_t)(at - record));
+}
+
+static int put_nodes(struct scaler *scaler, struct out *out, struct error *err)
+{
+	struct calltree_node node;
+	int rc;
+
+	for (;;) {
+		rc = calltree_next(&scaler->tree, &node, err);
+		if (rc <= 0)
+			return rc;
+		put_node(scaler, out, &node);
+		if (out_error(out))
+			return 0; /* outdir_finish() reports it */
+	}
+}
+
+static int write_thread(struct scaler *scaler, struct outdir *directory, uint64_t handle,
+			uint64_t children, struct error *err)
+{
+	struct error later = { 0 };
+	struct out out;
+	char name[64];
+	int rc, end;
+
+	snprintf(name, sizeof(name), "thread_0x%" PRIx64 ".bin", handle);
+	rc = outdir_create(directory, name, &out, err);
+	if (rc)
+		return rc;
+	put_root(&out, children);
+	rc = put_nodes(scaler, &out, err);
+	end = outdir_finish(directory, &out, &later);
+	if (rc == 0 && end)
+		*err = later;
+	return rc ? rc : end;
+}
+
+static int scaler_write_threads(struct scaler *scaler, struct outdir *directory, struct error *err)
+{
+	uint64_t handle, children;
+	int rc = calltree_finish(&scaler->tree, err);
+
+	while (rc == 0) {
+		rc = calltree_next_thread(&scaler->tree, &handle, &children, err);
+		if (rc <= 0)
+			return rc;
+		rc = write_thread(scaler, directory, handle, children, err);
+	}
+	return rc;
+}
 
 /* ---- events ---- */
 

@@ -16,7 +16,8 @@
 #include "formats/writers.h"
 #include "notes.h"
 
-#define DAY_NS 86400000000000ull
+#define FIXED_MOST 512 /* bytes of a message without its texts */
+#define DAY_NS	   86400000000000ull
 
 /* ---- state ---- */
 
@@ -155,6 +156,166 @@ static void swap_miss(struct swap *swap, struct swap_process *process, const cha
 {
 	*ARRAY_ADD(&swap->missing) = memory_text(text);
 	swap_error(swap, process, process->last_ns, text);
+}
+
+/* ---- marks, contexts and samples ---- */
+
+/*
+ * PROBE_CUSTOM: marks and contexts of the program. A mark is SWAP's da_mark. Contexts are functions
+ * of ours, with the context's bit as handle; entering or leaving is not an event, so it is written
+ * with the next call of the thread.
+ */
+
+struct custom {
+	uint32_t api, thread, handle;
+	const char *text;
+};
+
+static void add_custom(struct swap *swap, struct swap_process *process, const struct custom *custom,
+		       uint64_t unix_ns)
+{
+	struct swap_message message;
+
+	swap_new(swap, process, &message, SWAP_PROBE_CUSTOM, &unix_ns,
+		 FIXED_MOST + 2 * strlen(custom->text));
+	swap_put_u32(&message, custom->api);
+	swap_put_u32(&message, process->process->pid);
+	swap_put_u32(&message, custom->thread);
+	swap_put_u32(&message, 1);
+	swap_put_char(&message, 's');
+	swap_put_text(&message, custom->text);
+	swap_put_char(&message, 'd');
+	swap_put_u32(&message, 0);
+	swap_put_u64(&message, 0); /* errno */
+	swap_put_u32(&message, swap->dialect == SWAP_DIALECT_DOC ? UINT32_MAX : 0);
+	swap_put_u64(&message, 0); /* caller: not recorded */
+	swap_put_u64(&message, 0); /* reserved */
+	swap_put_u32(&message, custom->handle);
+	swap_put_u32(&message, 0); /* type: auto */
+	swap_put_text(&message, custom->text);
+	swap_put_u32(&message, 0); /* colour: auto */
+	swap_put_u64(&message, 0); /* value: 0.0 */
+	swap_add(swap, &message, unix_ns, SWAP_RANK_EVENT);
+}
+
+static void swap_mark(struct swap *swap, struct swap_process *process, const struct event *event)
+{
+	const struct custom custom = { .api = SWAP_API_MARK,
+				       .thread = event->thread,
+				       .text = event_argument(event, "text") };
+
+	if (custom.text)
+		add_custom(swap, process, &custom, swap_unix(process, event->time_ns));
+}
+
+static void add_change(struct swap *swap, struct swap_process *process, const struct event *event,
+		       uint32_t bit)
+{
+	struct custom custom = {
+		.api = swap_api_id(event->context & bit ? SWAP_CONTEXT_ENTER : SWAP_CONTEXT_LEAVE),
+		.thread = event->thread,
+		.handle = bit,
+		.text = "",
+	};
+	size_t number = (size_t)__builtin_ctz(bit);
+
+	if (number < process->contexts.count && process->contexts.items[number])
+		custom.text = process->contexts.items[number];
+	add_custom(swap, process, &custom,
+		   swap_unix(process, event->has_tail ? event->enter_ns : event->time_ns));
+}
+
+static void swap_context_change(struct swap *swap, struct swap_process *process,
+				const struct event *event)
+{
+	struct swap_thread *thread = swap_thread(process, event->thread);
+	uint32_t changed;
+
+	changed = thread->context ^ event->context;
+	thread->context = event->context;
+	for (; changed; changed &= changed - 1)
+		add_change(swap, process, event, changed & -changed);
+}
+
+/*
+ * MSG_SYSTEM and MSG_SAMPLE from the state that load.h keeps. Facts that only Tizen devices have
+ * (WiFi, brightness, voltage ...) and energy are 0; other processes are not covered. The message
+ * does not contain the number of processors; the JSON file does.
+ */
+
+#define DEVICE_WORDS 13 /* WiFi, BT, GPS, brightness, camera ... DNet */
+
+static void put_counters(struct swap_message *message, const struct load *load)
+{
+	for (int i = 0; i < LOAD_COUNTERS; i++)
+		swap_put_u32(message, load->differences[i] < UINT32_MAX
+					      ? (uint32_t)load->differences[i]
+					      : UINT32_MAX);
+}
+
+static void put_process(struct swap_message *message, uint32_t pid, const struct load *load)
+{
+	swap_put_u32(message, pid);
+	swap_put_f32(message, load->percent);
+	swap_put_u64(message, load->virtual_bytes);
+	swap_put_u64(message, load->resident_bytes);
+	swap_put_u64(message, load->shared_bytes);
+	swap_put_u64(message, load->pss_bytes);
+	swap_put_u64(message, load->held_bytes);
+	swap_put_u32(message, (uint32_t)load->threads.count);
+	for (size_t i = 0; i < load->threads.count; i++) {
+		swap_put_u32(message, load->threads.items[i].id);
+		swap_put_f32(message, load->threads.items[i].percent);
+	}
+}
+
+static void add_system(struct swap *swap, struct swap_process *process, uint64_t unix_ns)
+{
+	const struct load *load = &process->load;
+	struct swap_message message;
+
+	swap_new(swap, process, &message, SWAP_SYSTEM, &unix_ns,
+		 FIXED_MOST + 8 * (load->cpus.count + load->threads.count));
+	for (size_t i = 0; i < load->cpus.count; i++)
+		swap_put_f32(&message, load->cpus.items[i].khz);
+	for (size_t i = 0; i < load->cpus.count; i++)
+		swap_put_f32(&message, load->cpus.items[i].percent);
+	swap_put_u64(&message, load->memory_bytes);
+	swap_put_u32(&message, 1);
+	put_process(&message, process->process->pid, load);
+	swap_put_u32(&message, 0); /* other processes */
+	swap_put_u32(&message, (uint32_t)load->drive_mib);
+	put_counters(&message, load);
+	for (int i = 0; i < DEVICE_WORDS; i++)
+		swap_put_u32(&message, 0);
+	swap_put_u32(&message, 0); /* energy; no devices follow */
+	swap_add(swap, &message, unix_ns, SWAP_RANK_EVENT);
+}
+
+/* The program counter is 0: only a timer inside the program could know it. */
+static void add_sample(struct swap *swap, struct swap_process *process, uint64_t unix_ns,
+		       const struct load_thread *thread)
+{
+	struct swap_message message;
+
+	swap_new(swap, process, &message, SWAP_SAMPLE, &unix_ns, FIXED_MOST);
+	swap_put_u32(&message, process->process->pid);
+	swap_put_u64(&message, 0);
+	swap_put_u32(&message, thread->id);
+	swap_put_u32(&message, thread->cpu);
+	swap_add(swap, &message, unix_ns, SWAP_RANK_EVENT);
+}
+
+static void swap_sample(struct swap *swap, struct swap_process *process, const struct event *event)
+{
+	uint64_t unix_ns;
+
+	load_sample(&process->load, event);
+	unix_ns = swap_unix(process, process->load.time_ns);
+	add_system(swap, process, unix_ns);
+	for (size_t i = 0; i < process->load.threads.count; i++)
+		if (process->load.threads.items[i].state == 'R')
+			add_sample(swap, process, unix_ns, &process->load.threads.items[i]);
 }
 
 /* ---- events ---- */

@@ -141,11 +141,6 @@ void swap_shared_after(struct swap *swap, struct swap_process *process, const st
 void swap_shared_path(struct swap *swap, struct swap_process *process, const struct event *event,
 		      uint64_t fd, const char **path);
 
-/* swap_marks.c: PROBE_CUSTOM. */
-void swap_mark(struct swap *swap, struct swap_process *process, const struct event *event);
-void swap_context_change(struct swap *swap, struct swap_process *process,
-			 const struct event *event);
-
 /* swap_process.c: the messages about a process. */
 void swap_process_info(struct swap *swap, struct swap_process *process);
 void swap_process_maps(struct swap *swap, struct swap_process *process, uint64_t unix_ns);
@@ -155,21 +150,16 @@ void swap_process_return(struct swap *swap, struct swap_process *process, uint64
 			 uint64_t unix_ns);
 void swap_terminate(struct swap *swap, struct swap_process *process, uint64_t unix_ns);
 
-/* swap_system.c: MSG_SYSTEM and MSG_SAMPLE of a ~sample. */
-void swap_sample(struct swap *swap, struct swap_process *process, const struct event *event);
-
 /* swap_files.c: writes all files of the format. */
 int swap_write_files(struct swap *swap, struct error *err);
 
 /*
- * swap_functions.c: FUNCTION_* messages contain the function's address, which the trace has only at
+ * swap_files.c: FUNCTION_* messages contain the function's address, which the trace has only at
  * its end. Until then they contain a mark, which identifies the process and the function.
  */
 uint64_t swap_function_mark(const struct swap_process *process, uint32_t id);
 void swap_functions_take(struct swap *swap, struct swap_process *process,
 			 const struct event *event);
-/* Replaces the mark in a complete message by the address, if known. */
-void swap_functions_settle(const struct swap *swap, char *message);
 
 /* True if this process has written files, so the directory may contain them. */
 bool swap_has_written(void);
