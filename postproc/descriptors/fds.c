@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "postproc/totals/misuses.h"
+#include "postproc/totals/descriptors.h"
 #include "postproc/report/report.h"
 
 #define MANY 8u /* open at a time by one place: reported even if all were closed */

@@ -7,10 +7,9 @@ struct entry {
 	uint64_t held_ns;
 };
 
-static void add(struct peaks_amount *sum, const struct peaks_amount *more)
+static bool is_more(const struct peaks_amount *a, const struct peaks_amount *b)
 {
-	sum->count += more->count;
-	sum->bytes += more->bytes;
+	return a->bytes > b->bytes || (a->bytes == b->bytes && a->count > b->count);
 }
 
 static void merge(void *user, void *of_run, const void *of_process)
@@ -19,11 +18,12 @@ static void merge(void *user, void *of_run, const void *of_process)
 	const struct entry *process = of_process;
 
 	(void)user;
-	add(&run->gained, &process->gained);
-	add(&run->held, &process->held);
+	run->gained.count += process->gained.count;
+	run->gained.bytes += process->gained.bytes;
+	run->held.count += process->held.count;
+	run->held.bytes += process->held.bytes;
 	run->held_ns += process->held_ns;
-	if (process->most.bytes > run->most.bytes ||
-	    (process->most.bytes == run->most.bytes && process->most.count > run->most.count))
+	if (is_more(&process->most, &run->most))
 		run->most = process->most;
 }
 
@@ -32,35 +32,22 @@ static uint64_t since(uint64_t then_ns, uint64_t now_ns)
 	return now_ns > then_ns ? now_ns - then_ns : 0;
 }
 
-static void gain(struct entry *entry, const struct ledger_move *move)
+static void on_move(void *user, const struct ledger_move *move)
 {
+	struct entry *entry = tally_entry(((struct costs *)user)->tally, move->site);
+
 	entry->now.count += (uint64_t)(int64_t)move->count;
-	entry->now.bytes += move->bytes;
-	if (entry->now.bytes > entry->most.bytes ||
-	    (entry->now.bytes == entry->most.bytes && entry->now.count > entry->most.count))
+	entry->now.bytes += move->is_gain ? move->bytes : -move->bytes;
+	if (move->count < 0 && !move->is_gain)
+		entry->held_ns += since(move->item->gained_ns, move->event->time_ns);
+	if (!move->is_gain)
+		return;
+	if (is_more(&entry->now, &entry->most))
 		entry->most = entry->now;
 	if (move->is_no_call)
 		return;
 	entry->gained.count += (uint64_t)move->count;
 	entry->gained.bytes += move->bytes;
-}
-
-static void lose(struct entry *entry, const struct ledger_move *move)
-{
-	entry->now.count += (uint64_t)(int64_t)move->count;
-	entry->now.bytes -= move->bytes;
-	if (move->count < 0)
-		entry->held_ns += since(move->item->gained_ns, move->event->time_ns);
-}
-
-static void on_move(void *user, const struct ledger_move *move)
-{
-	struct entry *entry = tally_entry(((struct costs *)user)->tally, move->site);
-
-	if (move->is_gain)
-		gain(entry, move);
-	else
-		lose(entry, move);
 }
 
 void costs_begin(struct costs *costs, struct report_run *run)
@@ -72,25 +59,20 @@ void costs_begin(struct costs *costs, struct report_run *run)
 	costs->tally = report_listen(run, sizeof(struct entry), merge, on_move, costs);
 }
 
-/* An object that is part of another one is held by that. */
-static void add_held(struct costs *costs, const struct ledger_held *held, uint64_t end_ns)
-{
-	struct entry *entry = tally_entry(costs->tally, held->site);
-
-	entry->held_ns += since(held->item->gained_ns, end_ns);
-	if (!held->is_part)
-		add(&entry->held,
-		    &(struct peaks_amount){ .count = held->count, .bytes = held->bytes });
-}
-
 void costs_process(struct costs *costs)
 {
 	const struct summary_process *process = summary_current(costs->run->summary);
 	struct ledger_held held;
 	size_t at = 0;
 
-	while (ledger_held(costs->run->ledger, &at, &held))
-		add_held(costs, &held, process->end_ns);
+	while (ledger_held(costs->run->ledger, &at, &held)) {
+		struct entry *entry = tally_entry(costs->tally, held.site);
+
+		entry->held_ns += since(held.item->gained_ns, process->end_ns);
+		/* An object that is part of another one is held by that. */
+		entry->held.count += held.is_part ? 0 : held.count;
+		entry->held.bytes += held.is_part ? 0 : held.bytes;
+	}
 	peaks_process(&costs->peaks, process->pid, process->name);
 }
 

@@ -36,25 +36,11 @@ struct growth_state {
 	uint64_t step_ns, start_ns, least_ns; /* least_ns: minimum time of a rise */
 };
 
-/* In bytes if there are any, so that a block that grows in place counts, too. */
-static uint64_t amount_of(const struct entry *entry)
-{
-	return entry->bytes ? entry->bytes : entry->count;
-}
-
-static uint64_t step_of(struct growth_state *state, uint64_t ns)
-{
-	if (!state->start_ns || ns < state->start_ns)
-		state->start_ns = ns;
-	while ((ns - state->start_ns) / state->step_ns >= STEPS_MAX)
-		state->step_ns *= 2;
-	return ns / state->step_ns + 1;
-}
-
 /* Evaluates the step that has ended since the last change. */
-static void look(struct entry *entry)
+static void evaluate_step(struct entry *entry)
 {
-	uint64_t amount = amount_of(entry);
+	/* in bytes if there are any, so that a block that grows in place counts, too */
+	uint64_t amount = entry->bytes ? entry->bytes : entry->count;
 
 	entry->rises += amount > entry->at_step;
 	entry->fallen += amount < entry->at_step ? entry->at_step - amount : 0;
@@ -74,11 +60,15 @@ static void on_move(void *user, const struct ledger_move *move)
 {
 	struct growth_state *state = user;
 	struct entry *entry = tally_entry(state->tally, move->site);
-	uint64_t step;
+	uint64_t ns = move->event->time_ns, step;
 
-	step = step_of(state, move->event->time_ns);
+	if (!state->start_ns || ns < state->start_ns)
+		state->start_ns = ns;
+	while ((ns - state->start_ns) / state->step_ns >= STEPS_MAX)
+		state->step_ns *= 2;
+	step = ns / state->step_ns + 1;
 	if (entry->step && entry->step != step)
-		look(entry);
+		evaluate_step(entry);
 	entry->step = step;
 	report_hold(state->run, &entry->curve, move);
 	entry->count += (uint64_t)(int64_t)move->count;
@@ -87,8 +77,8 @@ static void on_move(void *user, const struct ledger_move *move)
 	if (!move->is_gain)
 		return;
 	if (!entry->first_ns)
-		entry->first_ns = move->event->time_ns;
-	entry->gained_ns = move->event->time_ns;
+		entry->first_ns = ns;
+	entry->gained_ns = ns;
 }
 
 static void merge(void *user, void *of_run, const void *of_process)
@@ -96,7 +86,7 @@ static void merge(void *user, void *of_run, const void *of_process)
 	const struct growth_state *state = user;
 	struct entry process = *(const struct entry *)of_process, *run = of_run;
 
-	look(&process);
+	evaluate_step(&process);
 	rises_merge(&run->curve, &state->run->windows, &process.curve);
 	if (process.peak.fallen > process.peak.amount / 8 || process.peak.rises < RISES_MIN ||
 	    process.last_ns - process.first_ns < state->least_ns)

@@ -6,6 +6,7 @@
 #include "account/passed.h"
 #include "base/array.h"
 #include "base/memory.h"
+#include "base/order.h"
 
 /* A result has only what is needed to find the object again: there may be millions. */
 struct result {
@@ -41,34 +42,24 @@ void leaks_limit(struct leaks *leaks, uint64_t min_age_ns, uint64_t until_ns)
 	leaks->until_ns = until_ns;
 }
 
-static void add_process(struct leaks *leaks, const struct trace_process *process, struct error *err)
+/*
+ * Events of a merged trace alternate between processes. Not inlined, so that nearly all events need
+ * just one jump.
+ */
+static __attribute__((noinline)) void
+find_process(struct leaks *leaks, const struct trace_process *process, struct error *err)
 {
-	struct passed_stream *stream = ARRAY_ADD(&leaks->processes);
+	uint32_t index = map_get(&leaks->by_section, 0, process->section);
 
-	*stream = (struct passed_stream){ .process = process };
-	ledger_create(&stream->ledger, leaks->with_arguments, err);
-	map_set(&leaks->by_section, 0, process->section, (uint32_t)leaks->processes.count);
-}
+	if (!index) {
+		struct passed_stream *stream = ARRAY_ADD(&leaks->processes);
 
-/* Events of a merged trace alternate between processes. */
-static void find_process(struct leaks *leaks, const struct trace_process *process,
-			 struct error *err)
-{
-	uint32_t section = process->section;
-
-	if (!map_get(&leaks->by_section, 0, section))
-		add_process(leaks, process, err);
-	leaks->current = leaks->processes.items[map_get(&leaks->by_section, 0, section) - 1];
-}
-
-/* Not inlined, so that nearly all events need just one jump. */
-static __attribute__((noinline)) int of_other(struct leaks *leaks, const struct event *event,
-					      struct error *err)
-{
-	find_process(leaks, event->process, err);
-
-	ledger_event(leaks->current.ledger, event, err);
-	return 0;
+		*stream = (struct passed_stream){ .process = process };
+		ledger_create(&stream->ledger, leaks->with_arguments, err);
+		index = (uint32_t)leaks->processes.count;
+		map_set(&leaks->by_section, 0, process->section, index);
+	}
+	leaks->current = leaks->processes.items[index - 1];
 }
 
 int leaks_event(struct leaks *leaks, const struct event *event, struct error *err)
@@ -76,30 +67,23 @@ int leaks_event(struct leaks *leaks, const struct event *event, struct error *er
 	if (event->time_ns > leaks->last_ns)
 		leaks->last_ns = event->time_ns;
 	if (leaks->current.process != event->process)
-		return of_other(leaks, event, err);
+		find_process(leaks, event->process, err);
 	ledger_event(leaks->current.ledger, event, err);
 	return 0;
-}
-
-static int compare(uint64_t a, uint64_t b)
-{
-	return (a > b) - (a < b);
 }
 
 static int by_index(const void *one, const void *two)
 {
 	const struct result *a = one, *b = two;
-	int order = compare(a->index, b->index);
 
 	/*
 	 * Several traces, or damaged text, may have equal indices: the order must not depend on
 	 * hashes.
 	 */
-	if (!order)
-		order = compare(a->process, b->process);
-	if (!order)
-		order = compare(a->object, b->object);
-	return order ? order : compare(a->item->site, b->item->site);
+	return ORDER(a->index, b->index)
+	       ?: ORDER(a->process, b->process)
+	       ?: ORDER(a->object, b->object)
+	       ?: ORDER(a->item->site, b->item->site);
 }
 
 static const struct site *site_of(const struct leaks *leaks, const struct result *result)
@@ -108,7 +92,7 @@ static const struct site *site_of(const struct leaks *leaks, const struct result
 			result->item->site);
 }
 
-static bool put_total(struct leaks *leaks, const struct result *result)
+static void add_to_total(struct leaks *leaks, const struct result *result)
 {
 	const struct resource_class *resource = site_of(leaks, result)->resource;
 	struct leaks_total *total = NULL;
@@ -127,22 +111,15 @@ static bool put_total(struct leaks *leaks, const struct result *result)
 	total->all_bytes += result->all_bytes;
 	total->variance += result->variance;
 	total->error = estimate_error(total->variance);
-	return true;
-}
-
-static bool is_old_enough(const struct leaks *leaks, const struct ledger_item *item)
-{
-	uint64_t end = leaks->last_ns < leaks->until_ns ? leaks->last_ns : leaks->until_ns;
-
-	return !leaks->min_age_ns ||
-	       (item->gained_ns <= end && end - item->gained_ns >= leaks->min_age_ns);
 }
 
 static void add_result(struct leaks *leaks, uint32_t process, const struct ledger_held *held)
 {
+	uint64_t end = leaks->last_ns < leaks->until_ns ? leaks->last_ns : leaks->until_ns;
+	uint64_t since = held->item->gained_ns;
 	struct result *result;
 
-	if (!is_old_enough(leaks, held->item))
+	if (leaks->min_age_ns && (since > end || end - since < leaks->min_age_ns))
 		return;
 	result = ARRAY_ADD(&leaks->results);
 	*result = (struct result){
@@ -179,7 +156,7 @@ void leaks_finish(struct leaks *leaks, struct error *err)
 		qsort(leaks->results.items, leaks->results.count, sizeof(*leaks->results.items),
 		      by_index);
 	for (size_t i = 0; i < leaks->results.count; i++)
-		put_total(leaks, &leaks->results.items[i]);
+		add_to_total(leaks, &leaks->results.items[i]);
 }
 
 size_t leaks_count(const struct leaks *leaks)

@@ -121,7 +121,7 @@ static void on_move(void *user, const struct ledger_move *move)
 	report_hold(state->run, &curve->rises, move);
 }
 
-static void destroy(void *user)
+static void leaks_report_destroy(void *user)
 {
 	struct leaks_state *state = user;
 
@@ -131,7 +131,7 @@ static void destroy(void *user)
 	pool_free(&state->pool);
 }
 
-static int begin(void *user, struct report_run *run, struct error *err)
+static int leaks_report_begin(void *user, struct report_run *run, struct error *err)
 {
 	struct leaks_state *state = user;
 
@@ -150,21 +150,6 @@ static uint64_t age_of(const struct leaks_state *state, const struct ledger_item
 	uint64_t end_ns = summary_current(state->run->summary)->end_ns;
 
 	return end_ns > item->gained_ns ? end_ns - item->gained_ns : 0;
-}
-
-/* The oldest object is the example. */
-static void add_item(struct leaks_state *state, struct leak *leak, const struct ledger_item *item,
-		     bool is_first)
-{
-	uint64_t age_ns = age_of(state, item);
-	char text[EXAMPLE_MAX];
-	bool is_oldest = age_ns > leak->oldest_ns || is_first;
-
-	if (is_oldest)
-		leak->oldest_ns = age_ns;
-	if (!is_oldest || !*ledger_describe(item, text, sizeof(text)))
-		return;
-	leak->example = pool_text(&state->pool, text, strlen(text));
 }
 
 /* "pool (server), through 3 blocks" */
@@ -186,42 +171,6 @@ static void name_keeper(struct leaks_state *state, struct found *found)
 	found->keeper = pool_text(&state->pool, text, strlen(text));
 }
 
-static void note_kept(const struct leaks_state *state, struct found *found,
-		      const struct scanned_block *block, const struct ledger_held *held)
-{
-	if (found->kept && (held->bytes < found->largest ||
-			    (held->bytes == found->largest && held->item->index > found->first)))
-		return;
-	found->largest = held->bytes;
-	found->first = held->item->index;
-	found->kept = (uint32_t)(block - state->scanned.blocks.items) + 1;
-}
-
-static void name_keepers(struct leaks_state *state)
-{
-	size_t count = ledger_sites(state->run->ledger)->list.count;
-
-	for (uint32_t site = 1; state->scanned.is_done && site < count; site++) {
-		struct found *found = tally_entry(state->found, site);
-
-		if (found->kept)
-			name_keeper(state, found);
-	}
-}
-
-/* Counts blocks that the scan before did not find unreachable. */
-static void compare(const struct leaks_state *state, struct found *found, unsigned fate,
-		    const struct ledger_held *held)
-{
-	if (fate < SCANNED_LOST || !state->scanned.has_before)
-		return;
-	found->compared[fate]++;
-	if (!scanned_is_new(&state->scanned, held->object, held->item->index))
-		return;
-	found->since[fate]++;
-	found->since_bytes[fate] += held->bytes;
-}
-
 /* Adds the scan's result for a block, if the block was allocated before the scan. */
 static void add_fate(struct leaks_state *state, const struct ledger_held *held)
 {
@@ -240,38 +189,49 @@ static void add_fate(struct leaks_state *state, const struct ledger_held *held)
 	/* the retained size of this block includes the blocks that it points to */
 	if (block->fate == SCANNED_LOST)
 		found->with[fate] += block->retained;
-	compare(state, found, fate, held);
-	if (fate < SCANNED_LOST)
-		note_kept(state, found, block, held);
+	if (fate >= SCANNED_LOST && state->scanned.has_before) {
+		bool is_new = scanned_is_new(&state->scanned, held->object, held->item->index);
+
+		found->compared[fate]++;
+		found->since[fate] += is_new;
+		found->since_bytes[fate] += is_new ? held->bytes : 0;
+	}
+	if (fate < SCANNED_LOST &&
+	    (!found->kept || held->bytes > found->largest ||
+	     (held->bytes == found->largest && held->item->index <= found->first))) {
+		found->largest = held->bytes;
+		found->first = held->item->index;
+		found->kept = (uint32_t)(block - state->scanned.blocks.items) + 1;
+	}
 }
 
-static void add_handle(struct leaks_state *state, uint32_t site)
-{
-	struct found *found = tally_entry(state->found, site);
-
-	state->has_handles = true;
-	found->handles++;
-}
-
-static void add(struct leaks_state *state, const struct ledger_held *held)
+static void add_held(struct leaks_state *state, const struct ledger_held *held)
 {
 	struct leak *leak = tally_entry(state->tally, held->site);
 	enum resource known = ledger_class(state->run->ledger, held->class)->known;
-	bool is_first;
+	uint64_t age_ns = age_of(state, held->item);
+	bool is_oldest = !leak->count || age_ns > leak->oldest_ns;
+	char text[EXAMPLE_MAX];
 
-	is_first = !leak->count;
 	leak->count += held->count;
 	leak->bytes += held->bytes;
 	leak->variance += held->variance;
 	leak->count_variance += held->count_variance;
-	if (scanned_handle_is_lost(&state->scanned, known, held->object, held->item->index))
-		add_handle(state, held->site);
+	if (scanned_handle_is_lost(&state->scanned, known, held->object, held->item->index)) {
+		state->has_handles = true;
+		((struct found *)tally_entry(state->found, held->site))->handles++;
+	}
 	if (known == RESOURCE_MEMORY)
 		add_fate(state, held);
 	if (known == RESOURCE_PROCESS)
 		summary_add_child(&state->children, &leak->children, report_process(state->run) - 1,
 				  (uint32_t)held->object);
-	add_item(state, leak, held->item, is_first);
+	if (!is_oldest)
+		return;
+	/* The oldest object is the example. */
+	leak->oldest_ns = age_ns;
+	if (*ledger_describe(held->item, text, sizeof(text)))
+		leak->example = pool_text(&state->pool, text, strlen(text));
 }
 
 /* A text that outlives the scan of its process. */
@@ -305,14 +265,18 @@ static void process(void *user)
 	struct leaks_state *state = user;
 	uint64_t least_ns = state->run->options->min_age_ns;
 	struct ledger_held held;
-	size_t at = 0;
+	size_t at = 0, sites;
 
-	while (ledger_held(state->run->ledger, &at, &held)) {
-		if (least_ns && age_of(state, held.item) < least_ns)
-			continue;
-		add(state, &held);
+	while (ledger_held(state->run->ledger, &at, &held))
+		if (!least_ns || age_of(state, held.item) >= least_ns)
+			add_held(state, &held);
+	sites = ledger_sites(state->run->ledger)->list.count;
+	for (uint32_t site = 1; state->scanned.is_done && site < sites; site++) {
+		struct found *found = tally_entry(state->found, site);
+
+		if (found->kept)
+			name_keeper(state, found);
 	}
-	name_keepers(state);
 	close_scan(state);
 }
 
@@ -326,19 +290,12 @@ static bool is_judged(const struct found *found)
 	return looked_at && !found->fates[UNSURE];
 }
 
-static void put_curve(const struct leaks_state *state, struct table *table, struct table_cell *cell,
-		      uint32_t index)
-{
-	const struct curve *curve = state->curves ? tally_of_place(state->curves, index) : NULL;
-
-	report_curve(state->run, table, cell, curve ? &curve->rises : NULL);
-}
-
-static void put(struct leaks_state *state, struct table *table, uint32_t index,
-		const struct leak *leak)
+static void put_leak(struct leaks_state *state, struct table *table, uint32_t index,
+		     const struct leak *leak)
 {
 	const struct tally_place *place = tallies_place(&state->run->summary->tallies, index);
 	const struct found *found = tally_of_place(state->found, index);
+	const struct curve *curve = state->curves ? tally_of_place(state->curves, index) : NULL;
 	bool has_bytes = ledger_class(state->run->ledger, place->class)->has_bytes;
 	struct table_cell *row = report_add(state->run, table, place->class);
 
@@ -356,15 +313,10 @@ static void put(struct leaks_state *state, struct table *table, uint32_t index,
 			table_number(CELL(row, leaks, weak), found->fates[SCANNED_WEAK]);
 	}
 	table_text(table, CELL(row, leaks, keeper), found ? found->keeper : NULL);
-	put_curve(state, table, CELL(row, leaks, curve), index);
+	report_curve(state->run, table, CELL(row, leaks, curve), curve ? &curve->rises : NULL);
 	table_backtrace(CELL(row, leaks, backtrace), place->backtrace);
 	table_text(table, CELL(row, leaks, call), place->function);
 	table_text(table, CELL(row, leaks, example), leak->example);
-}
-
-static const char *fate_word(unsigned fate)
-{
-	return fate == UNSURE ? "unsure" : scanned_words[fate];
 }
 
 /* Adds a row for each kind of unreachable blocks of a place. */
@@ -380,7 +332,7 @@ static void put_lost(struct leaks_state *state, struct table *table, uint32_t in
 		if (!found->fates[fate])
 			continue;
 		row = table_add(table);
-		table_group(table, &row[0], fate_word(fate), fate);
+		table_group(table, &row[0], fate == UNSURE ? "unsure" : scanned_words[fate], fate);
 		table_text(table, CELL(row, unreachable, call), place->function);
 		table_number(CELL(row, unreachable, bytes), found->fate_bytes[fate]);
 		table_number(CELL(row, unreachable, count), found->fates[fate]);
@@ -460,21 +412,17 @@ static void put_suppressed(struct leaks_state *state, struct tables *tables)
 	}
 }
 
-/* Whether a place is shown when only growing ones are wanted. */
-static bool is_growing(const struct leaks_state *state, uint32_t index)
-{
-	const struct curve *curve = state->curves ? tally_of_place(state->curves, index) : NULL;
-
-	return !state->curves || (curve ? curve->count : 0) >= state->run->options->rises;
-}
-
-/* Whether the objects are part of others, or suppressed. */
+/* Whether the objects are part of others, do not grow (if only growing places are wanted), or are
+ * suppressed. */
 static bool is_left_out(struct leaks_state *state, uint32_t index, const struct leak *leak)
 {
 	const struct tally_place *place = tallies_place(&state->run->summary->tallies, index);
+	const struct curve *curve = state->curves ? tally_of_place(state->curves, index) : NULL;
 	struct suppress_pattern *pattern;
 
-	if (!leak || !leak->count || place->is_part || !is_growing(state, index))
+	if (!leak || !leak->count || place->is_part)
+		return true;
+	if (state->curves && (curve ? curve->count : 0) < state->run->options->rises)
 		return true;
 	pattern = suppress_find(&state->suppress, state->run->naming, place->backtrace);
 	if (!pattern)
@@ -485,37 +433,11 @@ static bool is_left_out(struct leaks_state *state, uint32_t index, const struct 
 	return true;
 }
 
-static bool is_held(const struct leaks_state *state, uint32_t index)
-{
-	const struct leak *leak = tally_of_place(state->tally, index);
-
-	return leak && leak->count;
-}
-
-/* All places are matched, so their names are resolved together. */
-static void expect_names(struct leaks_state *state)
-{
-	const struct tallies *tallies = &state->run->summary->tallies;
-
-	for (uint32_t i = 0; state->run->naming && i < tallies_count(tallies); i++)
-		if (is_held(state, i))
-			naming_expect(state->run->naming, tallies_place(tallies, i)->backtrace);
-}
-
-/* If the filter left nothing, the note says that objects are held nevertheless. */
-static void say_growing(const struct leaks_state *state, struct table *table)
-{
-	if (!state->curves || !state->run->options->rises)
-		return;
-	table->facts.title = "Live at exit, and growing";
-	if (!table->rows.count)
-		table_note(table, "nothing rose in %u window%s of the run (--growing)",
-			   state->run->options->rises, state->run->options->rises == 1 ? "" : "s");
-}
-
-static void end(void *user, struct tables *tables)
+static void leaks_report_end(void *user, struct tables *tables)
 {
 	struct leaks_state *state = user;
+	const struct tallies *tallies = &state->run->summary->tallies;
+	unsigned rises = state->run->options->rises;
 	struct table *lost =
 		state->scans || state->failure ? tables_begin(tables, TABLE_unreachable) : NULL;
 	struct table *handles =
@@ -524,8 +446,14 @@ static void end(void *user, struct tables *tables)
 
 	if (lost)
 		say_scan(state, lost);
-	expect_names(state);
-	for (uint32_t i = 0; i < tallies_count(&state->run->summary->tallies); i++) {
+	/* All places are matched, so their names are resolved together. */
+	for (uint32_t i = 0; state->run->naming && i < tallies_count(tallies); i++) {
+		const struct leak *leak = tally_of_place(state->tally, i);
+
+		if (leak && leak->count)
+			naming_expect(state->run->naming, tallies_place(tallies, i)->backtrace);
+	}
+	for (uint32_t i = 0; i < tallies_count(tallies); i++) {
 		struct leak *leak = tally_of_place(state->tally, i);
 
 		if (leak && leak->children)
@@ -535,22 +463,27 @@ static void end(void *user, struct tables *tables)
 			leak->children = 0;
 		if (is_left_out(state, i, leak))
 			continue;
-		put(state, table, i, leak);
+		put_leak(state, table, i, leak);
 		if (lost)
 			put_lost(state, lost, i, leak);
 		if (handles)
 			put_handles(state, handles, i, leak);
 	}
-	say_growing(state, table);
+	if (state->curves && rises) {
+		table->facts.title = "Live at exit, and growing";
+		if (!table->rows.count)
+			table_note(table, "nothing rose in %u window%s of the run (--growing)",
+				   rises, rises == 1 ? "" : "s");
+	}
 	put_suppressed(state, tables);
 }
 
 const struct report report_leaks = {
 	.wants_ledger = true,
 	.state_size = sizeof(struct leaks_state),
-	.begin = begin,
+	.begin = leaks_report_begin,
 	.note = note,
 	.process = process,
-	.end = end,
-	.destroy = destroy,
+	.end = leaks_report_end,
+	.destroy = leaks_report_destroy,
 };

@@ -74,15 +74,14 @@ static void merge(void *user, void *of_run, const void *of_process)
 }
 
 /* objects: more than one for a sample, which represents several. */
-static int count(struct measure *measure, uint32_t site, uint64_t objects, uint64_t amount,
-		 double variance)
+static void count(struct measure *measure, uint32_t site, uint64_t objects, uint64_t amount,
+		  double variance)
 {
 	struct entry *entry = tally_entry(measure->tally, site);
 
 	entry->amount[measure->run->is_base] += amount;
 	entry->variance[measure->run->is_base] += variance;
 	entry->count[measure->run->is_base] += objects;
-	return 0;
 }
 
 static void on_loss(void *user, const struct ledger_move *move)
@@ -116,32 +115,28 @@ static void on_move(void *user, const struct ledger_move *move)
 		count(measure, move->site, objects, move->bytes, move->variance);
 }
 
-/* A process that executed another program has released everything. */
+/*
+ * Objects held at the end; a process that executed another program has released everything. Of
+ * locks that were never released, the time until the end.
+ */
 static void count_held(struct measure *measure)
-{
-	struct ledger *ledger = measure->run->ledger;
-	struct ledger_held held;
-	size_t at = 0;
-
-	while (ledger_held(ledger, &at, &held))
-		if (!held.is_part)
-			count(measure, held.site, held.count,
-			      ledger_class(ledger, held.class)->has_bytes ? held.bytes : held.count,
-			      held.variance);
-}
-
-/* Locks that were never released were held to the end. */
-static void count_had(struct measure *measure)
 {
 	struct ledger *ledger = measure->run->ledger;
 	uint64_t end_ns = summary_current(measure->run->summary)->end_ns;
 	struct ledger_held held;
 	size_t at = 0;
 
-	while (ledger_held(ledger, &at, &held))
-		if (!held.is_part && ledger_class(ledger, held.class)->known == RESOURCE_LOCK &&
-		    end_ns > held.item->gained_ns)
+	while (ledger_held(ledger, &at, &held)) {
+		const struct ledger_class *class = ledger_class(ledger, held.class);
+
+		if (held.is_part)
+			continue;
+		if (measure->kind == MEASURE_HELD)
+			count(measure, held.site, held.count,
+			      class->has_bytes ? held.bytes : held.count, held.variance);
+		else if (class->known == RESOURCE_LOCK && end_ns > held.item->gained_ns)
 			count(measure, held.site, 1, end_ns - held.item->gained_ns, 0);
+	}
 }
 
 /* ---- waits ---- */
@@ -182,17 +177,6 @@ static bool is_same(const void *item, const void *key)
 	       (a->backtrace->count || !strcmp(a->function, b->function));
 }
 
-static struct wait *keep(struct measure *measure, const struct wait *wanted, uint64_t hash)
-{
-	struct wait *wait = pool_alloc(&measure->pool, sizeof(*wait));
-	struct wait **place = ARRAY_ADD(&measure->waits);
-
-	*place = wait;
-	*wait = *wanted;
-	wait->function = pool_text(&measure->pool, wanted->function, strlen(wanted->function));
-	return wait->function && hash_table_add(&measure->table, hash, wait) == 0 ? wait : NULL;
-}
-
 static void merge_wait(struct measure *measure, const struct site *site, const struct entry *entry)
 {
 	struct wait wanted = {
@@ -205,18 +189,15 @@ static void merge_wait(struct measure *measure, const struct site *site, const s
 	struct wait *wait;
 
 	wait = hash_table_find(&measure->table, hash, is_same, &wanted);
-	if (!wait)
-		wait = keep(measure, &wanted, hash);
+	if (!wait) {
+		wait = pool_alloc(&measure->pool, sizeof(*wait));
+		*wait = wanted;
+		wait->function =
+			pool_text(&measure->pool, wanted.function, strlen(wanted.function));
+		hash_table_add(&measure->table, hash, wait);
+		*ARRAY_ADD(&measure->waits) = wait;
+	}
 	add(&wait->entry, entry);
-}
-
-static void merge_waits(struct measure *measure)
-{
-	for (size_t i = 1; i < measure->of_process.count; i++)
-		merge_wait(measure, sites_at(&measure->sites, (uint32_t)i),
-			   &measure->of_process.items[i]);
-	sites_clear(&measure->sites);
-	measure->of_process.count = 0;
 }
 
 /* ---- begin and end ---- */
@@ -227,18 +208,17 @@ void measure_process(struct measure *measure)
 	uint64_t *most = &measure->sample[measure->run->is_base];
 
 	*most = sample > *most ? sample : *most;
-	if (measure->kind == MEASURE_HELD) {
+	if (measure->kind == MEASURE_HELD || measure->kind == MEASURE_HOLD)
 		count_held(measure);
-		return;
-	}
-	if (measure->kind == MEASURE_HOLD) {
-		count_had(measure);
-		return;
-	}
 	if (measure->kind == MEASURE_PEAK)
 		peaks_process(&measure->peaks, 0, NULL);
-	if (measure->kind == MEASURE_WAIT)
-		merge_waits(measure);
+	if (measure->kind != MEASURE_WAIT)
+		return;
+	for (size_t i = 1; i < measure->of_process.count; i++)
+		merge_wait(measure, sites_at(&measure->sites, (uint32_t)i),
+			   &measure->of_process.items[i]);
+	sites_clear(&measure->sites);
+	measure->of_process.count = 0;
 }
 
 static bool next_wait(const struct measure *measure, size_t *at, struct measure_place *place)
@@ -260,45 +240,31 @@ static bool next_wait(const struct measure *measure, size_t *at, struct measure_
 	return true;
 }
 
-static void tell_sample(const struct measure *measure, const struct ledger_class *class,
-			struct measure_place *place)
-{
-	if (class->known == RESOURCE_MEMORY)
-		memcpy(place->sample, measure->sample, sizeof(place->sample));
-}
-
 uint64_t measure_error(const struct measure_place *place, int run)
 {
 	return place->sample[run] && !place->count[run] ? estimate_unseen(place->sample[run])
 							: estimate_error(place->variance[run]);
 }
 
-static bool next_peak(const struct measure *measure, size_t *at, struct measure_place *result)
+/* The sums of a place of the ledger; false: it has none by this measure. */
+static bool sums_of(const struct measure *measure, uint32_t index, struct entry *sums)
 {
-	const struct tallies *tallies = &measure->run->summary->tallies;
+	const struct tally_place *place = tallies_place(&measure->run->summary->tallies, index);
+	const struct entry *entry = tally_of_place(measure->tally, index);
+	struct peaks_amount amount;
 
-	while (*at < tallies_count(tallies)) {
-		uint32_t index = (uint32_t)(*at)++;
-		const struct tally_place *place = tallies_place(tallies, index);
-		const struct ledger_class *class = ledger_class(measure->run->ledger, place->class);
-		struct peaks_amount amount;
-
-		if (!peaks_at(&measure->peaks, place->class, index, &amount))
-			continue;
-		*result = (struct measure_place){
-			.class = class->type,
-			.rank = class->rank,
-			.has_bytes = class->has_bytes,
-			.backtrace = place->backtrace,
-			.function = place->function,
-			.amount[0] = peaks_weight(&measure->peaks, place->class, amount),
-			.count[0] = amount.count,
-			.variance[0] = amount.variance,
-		};
-		tell_sample(measure, class, result);
-		return true;
+	if (measure->kind != MEASURE_PEAK) {
+		*sums = entry ? *entry : (struct entry){ 0 };
+		return sums->count[0] | sums->count[1];
 	}
-	return false;
+	if (!peaks_at(&measure->peaks, place->class, index, &amount))
+		return false;
+	*sums = (struct entry){
+		.amount[0] = peaks_weight(&measure->peaks, place->class, amount),
+		.count[0] = amount.count,
+		.variance[0] = amount.variance,
+	};
+	return true;
 }
 
 bool measure_next(const struct measure *measure, size_t *at, struct measure_place *result)
@@ -308,14 +274,13 @@ bool measure_next(const struct measure *measure, size_t *at, struct measure_plac
 
 	if (measure->kind == MEASURE_WAIT)
 		return next_wait(measure, at, result);
-	if (measure->kind == MEASURE_PEAK)
-		return next_peak(measure, at, result);
-	for (; *at < tallies_count(tallies); (*at)++) {
-		const struct tally_place *place = tallies_place(tallies, (uint32_t)*at);
+	while (*at < tallies_count(tallies)) {
+		uint32_t index = (uint32_t)(*at)++;
+		const struct tally_place *place = tallies_place(tallies, index);
 		const struct ledger_class *class = ledger_class(ledger, place->class);
-		const struct entry *entry = tally_of_place(measure->tally, (uint32_t)*at);
+		struct entry sums;
 
-		if (!entry || !(entry->count[0] | entry->count[1]) ||
+		if (!sums_of(measure, index, &sums) ||
 		    (measure->kind == MEASURE_BYTES && !class->has_bytes))
 			continue;
 		*result = (struct measure_place){
@@ -327,11 +292,11 @@ bool measure_next(const struct measure *measure, size_t *at, struct measure_plac
 			.backtrace = place->backtrace,
 			.function = place->function,
 		};
-		memcpy(result->amount, entry->amount, sizeof(result->amount));
-		memcpy(result->count, entry->count, sizeof(result->count));
-		memcpy(result->variance, entry->variance, sizeof(result->variance));
-		tell_sample(measure, class, result);
-		++*at;
+		memcpy(result->amount, sums.amount, sizeof(result->amount));
+		memcpy(result->count, sums.count, sizeof(result->count));
+		memcpy(result->variance, sums.variance, sizeof(result->variance));
+		if (class->known == RESOURCE_MEMORY)
+			memcpy(result->sample, measure->sample, sizeof(result->sample));
 		return true;
 	}
 	return false;

@@ -227,13 +227,6 @@ static void add_block(struct holders_state *state, const uint32_t *keepers,
 	}
 }
 
-static void find_ways(struct holders_state *state, size_t first)
-{
-	for (size_t i = first; i < state->below.count; i++)
-		state->below.items[i].way =
-			way_to(state, &state->scanned.blocks.items[state->below.items[i].kept]);
-}
-
 static void process(void *user)
 {
 	struct holders_state *state = user;
@@ -250,7 +243,9 @@ static void process(void *user)
 	while (ledger_held(state->run->ledger, &at, &held))
 		if (ledger_class(state->run->ledger, held.class)->known == RESOURCE_MEMORY)
 			add_block(state, keepers, &held);
-	find_ways(state, first);
+	for (size_t i = first; i < state->below.count; i++)
+		state->below.items[i].way =
+			way_to(state, &state->scanned.blocks.items[state->below.items[i].kept]);
 	free(keepers);
 	state->scans++;
 	state->pause_ns += state->scanned.pause_ns;
@@ -315,25 +310,20 @@ static uint32_t *rank_holders(const struct holders_state *state)
 	return ranks;
 }
 
-static void say_what(struct holders_state *state, struct table *table)
-{
-	if (state->scans)
-		table_note(table,
-			   "of %" PRIu64 " blocks scanned %" PRIu64 " are lost (%" PRIu64
-			   " B): report leaks tells of them",
-			   state->blocks, state->lost, state->lost_bytes);
-	else
-		table_note(table, "nothing was scanned: record with --scan=exit, or holdtrace "
-				  "report leaks --scan PID");
-}
-
 static void end(void *user, struct tables *tables)
 {
 	struct holders_state *state = user;
 	struct table *table = tables_begin(tables, TABLE_owners);
 	uint32_t *ranks = rank_holders(state);
 
-	say_what(state, table);
+	if (state->scans)
+		table_note(table,
+			   "of %" PRIu64 " blocks scanned %" PRIu64 " are unreachable (%" PRIu64
+			   " B): see report leaks",
+			   state->blocks, state->lost, state->lost_bytes);
+	else
+		table_note(table, "nothing was scanned: record with --scan=exit, or holdtrace "
+				  "report leaks --scan PID");
 	for (size_t i = 0; i < state->holders.count; i++)
 		if (state->holders.items[i].count)
 			put_holder(table, &state->holders.items[i]);

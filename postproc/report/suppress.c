@@ -25,12 +25,6 @@ static const struct {
 
 /* ---- matching ---- */
 
-/* Compares the first length bytes of the pattern with the text. */
-static bool stands_at(const char *piece, size_t length, const char *text)
-{
-	return !strncmp(piece, text, length);
-}
-
 bool suppress_matches(const char *pattern, const char *text)
 {
 	bool is_anchored = *pattern == '^';
@@ -45,10 +39,9 @@ bool suppress_matches(const char *pattern, const char *text)
 		if (is_end && !is_anchored) {
 			size_t left = strlen(text);
 
-			return left >= literal &&
-			       stands_at(pattern, literal, text + left - literal);
+			return left >= literal && !strncmp(pattern, text + left - literal, literal);
 		}
-		while (!stands_at(pattern, literal, text)) {
+		while (strncmp(pattern, text, literal) != 0) {
 			if (is_anchored || !*text)
 				return false;
 			text++;
@@ -62,17 +55,11 @@ bool suppress_matches(const char *pattern, const char *text)
 	return true;
 }
 
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 /* Whether the module's name begins with one of the words. */
 static bool is_one_of(const char *words, const char *module)
 {
-	const char *name = module ? base_name(module) : "";
+	const char *slash = module ? strrchr(module, '/') : NULL;
+	const char *name = slash ? slash + 1 : module ? module : "";
 
 	for (size_t length; *words; words += length + strspn(words + length, " ")) {
 		length = strcspn(words, " ");
@@ -99,35 +86,23 @@ static bool matches_function(const char *pattern, const char *function)
 	return suppress_matches(pattern, name);
 }
 
-static bool matches_symbol(const char *pattern, const struct naming_symbol *symbol)
+static bool matches_symbol(const struct suppress_pattern *pattern,
+			   const struct naming_symbol *symbol)
 {
-	return (symbol->function && matches_function(pattern, symbol->function)) ||
-	       (symbol->file && suppress_matches(pattern, symbol->file)) ||
-	       (symbol->module && suppress_matches(pattern, symbol->module));
-}
+	const char *text = pattern->text;
 
-static bool says(const struct suppress_pattern *pattern, const struct naming_symbol *symbol)
-{
-	if (pattern->kind == SUPPRESS_ANY)
-		return matches_symbol(pattern->text, symbol);
-	return is_one_of(pattern->text, symbol->module);
-}
-
-static void set_bit(uint64_t *bits, size_t number)
-{
-	bits[number / 64] |= UINT64_C(1) << number % 64;
-}
-
-static bool has_bit(const uint64_t *bits, size_t number)
-{
-	return bits[number / 64] >> number % 64 & 1;
+	if (pattern->kind != SUPPRESS_ANY)
+		return is_one_of(text, symbol->module);
+	return (symbol->function && matches_function(text, symbol->function)) ||
+	       (symbol->file && suppress_matches(text, symbol->file)) ||
+	       (symbol->module && suppress_matches(text, symbol->module));
 }
 
 /* The bits of a symbol; the array grows as needed. */
 static uint64_t *place_of(struct suppress *suppress, uint32_t id)
 {
 	size_t words = suppress->patterns.count / 64 + 1, symbols = suppress->symbols;
-	uint64_t *grown = suppress->verdicts;
+	uint64_t *grown = suppress->matches;
 
 	if (id < symbols)
 		return grown + id * words;
@@ -136,39 +111,35 @@ static uint64_t *place_of(struct suppress *suppress, uint32_t id)
 	grown = memory_resize(grown, symbols * words * sizeof(*grown));
 	memset(grown + suppress->symbols * words, 0,
 	       (symbols - suppress->symbols) * words * sizeof(*grown));
-	suppress->verdicts = grown;
+	suppress->matches = grown;
 	suppress->symbols = symbols;
 	suppress->words = words;
 	return grown + id * words;
-}
-
-/* Whether a symbol without an id equals the last one: main, where its name was stripped. */
-static bool is_told_again(const struct suppress *suppress, const struct naming_symbol *symbol)
-{
-	const struct naming_symbol *told = &suppress->told;
-
-	return told->function == symbol->function && told->file == symbol->file &&
-	       told->module == symbol->module;
 }
 
 /*
  * The patterns that match a symbol. Each pattern is matched with each symbol once; symbols without
  * an id share one entry, which has the last one.
  */
-static const uint64_t *judge(struct suppress *suppress, const struct naming_symbol *symbol)
+static const uint64_t *match_symbol(struct suppress *suppress, const struct naming_symbol *symbol)
 {
 	size_t count = suppress->patterns.count;
-	uint64_t *verdict = place_of(suppress, symbol->id);
+	uint64_t *bits = place_of(suppress, symbol->id);
+	const struct naming_symbol *last = &suppress->last;
+	/* without an id: main, where its name was stripped */
+	bool is_same = symbol->id || (last->function == symbol->function &&
+				      last->file == symbol->file && last->module == symbol->module);
 
-	if (has_bit(verdict, count) && (symbol->id || is_told_again(suppress, symbol)))
-		return verdict;
-	suppress->told = symbol->id ? suppress->told : *symbol;
-	memset(verdict, 0, suppress->words * sizeof(*verdict));
+	if (is_same && bits[count / 64] >> count % 64 & 1)
+		return bits;
+	if (!symbol->id)
+		suppress->last = *symbol;
+	memset(bits, 0, suppress->words * sizeof(*bits));
 	for (size_t i = 0; i < count; i++)
-		if (says(&suppress->patterns.items[i], symbol))
-			set_bit(verdict, i);
-	set_bit(verdict, count);
-	return verdict;
+		if (matches_symbol(&suppress->patterns.items[i], symbol))
+			bits[i / 64] |= UINT64_C(1) << i % 64;
+	bits[count / 64] |= UINT64_C(1) << count % 64;
+	return bits;
 }
 
 /* How the patterns match a whole backtrace: bits as of a symbol, 64 at a time. */
@@ -205,26 +176,26 @@ struct suppress_pattern *suppress_find(struct suppress *suppress, struct naming 
 		return NULL;
 	sums = memory_zalloc(words, sizeof(*sums));
 	count = naming_symbols(naming, backtrace, symbols, FRAMES_LOOKED_AT);
-	for (size_t i = 0; sums && i < count; i++) {
-		const uint64_t *verdict = judge(suppress, &symbols[i]);
+	for (size_t i = 0; i < count; i++) {
+		const uint64_t *bits = match_symbol(suppress, &symbols[i]);
 
-		for (size_t word = 0; verdict && word < words; word++) {
+		for (size_t word = 0; word < words; word++) {
 			struct suppress_sum *sum = &sums[word];
 
 			if (i && is_one_of("ld-linux ld-2. ld64.so", symbols[i].module))
 				sum->called |= sum->all;
-			sum->first = i ? sum->first : verdict[word];
-			sum->any |= verdict[word];
-			sum->all = i ? sum->all & verdict[word] : verdict[word];
+			sum->first = i ? sum->first : bits[word];
+			sum->any |= bits[word];
+			sum->all = i ? sum->all & bits[word] : bits[word];
 		}
 	}
-	return sums ? choose(suppress, sums) : NULL;
+	return choose(suppress, sums);
 }
 
 /* ---- patterns ---- */
 
-static void add(struct suppress *suppress, enum suppress_kind kind, const char *text,
-		const char *about)
+static void add_pattern(struct suppress *suppress, enum suppress_kind kind, const char *text,
+			const char *about)
 {
 	struct suppress_pattern *pattern = ARRAY_ADD(&suppress->patterns);
 
@@ -233,12 +204,6 @@ static void add(struct suppress *suppress, enum suppress_kind kind, const char *
 		.text = pool_text(&suppress->pool, text, strlen(text)),
 		.about = pool_text(&suppress->pool, about, strlen(about)),
 	};
-}
-
-static void add_builtin(struct suppress *suppress)
-{
-	for (size_t i = 0; i < sizeof(builtin) / sizeof(*builtin); i++)
-		add(suppress, builtin[i].kind, builtin[i].text, builtin[i].about);
 }
 
 /* Reads "leak:pattern"; other tools' kinds (race:, deadlock:) are ignored. */
@@ -252,11 +217,10 @@ static int read_line(struct suppress *suppress, const char *path, unsigned numbe
 	if (!*line || *line == '#')
 		return 0;
 	if (!strchr(line, ':'))
-		return error_set(err, EBADMSG, "%s: line %u is no suppression: leak:PATTERN", path,
-				 number);
+		return error_set(err, EBADMSG, "%s: line %u: expected leak:PATTERN", path, number);
 	if (strncmp(line, "leak:", 5) != 0)
 		return 0;
-	add(suppress, SUPPRESS_ANY, line + 5, path);
+	add_pattern(suppress, SUPPRESS_ANY, line + 5, path);
 	return 0;
 }
 
@@ -289,8 +253,8 @@ int suppress_fill(struct suppress *suppress, const struct report_options *option
 		if (!is_none)
 			rc = read_file(suppress, options->suppression_files[i], err);
 	}
-	if (rc == 0 && has_builtin)
-		add_builtin(suppress);
+	for (size_t i = 0; rc == 0 && has_builtin && i < sizeof(builtin) / sizeof(*builtin); i++)
+		add_pattern(suppress, builtin[i].kind, builtin[i].text, builtin[i].about);
 	return rc;
 }
 
@@ -319,6 +283,6 @@ void suppress_free(struct suppress *suppress)
 {
 	pool_free(&suppress->pool);
 	free(suppress->patterns.items);
-	free(suppress->verdicts);
+	free(suppress->matches);
 	*suppress = (struct suppress){ 0 };
 }

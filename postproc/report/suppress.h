@@ -39,8 +39,8 @@ struct suppress {
 	 * Which patterns match a symbol, by its id: a bit for each, and one that says that they
 	 * were compared.
 	 */
-	uint64_t *verdicts;
-	struct naming_symbol told; /* the last symbol without an id */
+	uint64_t *matches;
+	struct naming_symbol last; /* the last symbol without an id */
 	size_t symbols, words;	   /* space for that many symbols; words of each */
 };
 

@@ -11,11 +11,11 @@
 #include "account/estimate.h"
 #include "base/array.h"
 #include "base/memory.h"
+#include "base/order.h"
 #include "base/suggest.h"
 
 static const struct table_column columns[] = {
 #define COLUMN(table, name, kind, heading, meaning) { #name, TABLE_##kind, heading, meaning },
-#include "base/order.h"
 #include "postproc/reports.def"
 };
 
@@ -24,7 +24,6 @@ static const struct {
 	int first;
 } facts_of[] = {
 #define TABLE(name, by, title) { #name, by, title, FIRST_##name },
-#include "base/order.h"
 #include "postproc/reports.def"
 	{ NULL, NULL, NULL, TABLE_COLUMN_COUNT },
 };
@@ -101,9 +100,7 @@ int tables_failure(const struct tables *tables, struct error *err)
 
 void *table_alloc(struct table *table, size_t size)
 {
-	void *memory = pool_zalloc(&table->tables->pool, size);
-
-	return memory;
+	return pool_zalloc(&table->tables->pool, size);
 }
 
 /* ---- cells ---- */
@@ -175,29 +172,23 @@ void table_backtrace(struct table_cell *cell, const struct trace_node *backtrace
 void table_steps(struct table *table, struct table_cell *cell, const uint64_t *steps,
 		 unsigned count)
 {
-	uint64_t *copy = count ? table_alloc(table, count * sizeof(*copy)) : NULL;
+	uint64_t *copy;
 
-	if (!copy)
+	if (!count)
 		return;
+	copy = table_alloc(table, count * sizeof(*copy));
 	memcpy(copy, steps, count * sizeof(*copy));
 	cell->is_set = true;
 	cell->weight = count;
 	cell->steps = copy;
 }
 
-static const char *copy_text(struct table *table, const char *text)
-{
-	const char *copy = pool_text_again(&table->tables->pool, &table->recent, text);
-
-	return copy;
-}
-
 void table_text(struct table *table, struct table_cell *cell, const char *text)
 {
 	if (!text || !*text)
 		return;
-	cell->text = copy_text(table, text);
-	cell->is_set = cell->text != NULL;
+	cell->text = pool_text_again(&table->tables->pool, &table->recent, text);
+	cell->is_set = true;
 }
 
 void table_format(struct table *table, struct table_cell *cell, const char *format, ...)
@@ -219,7 +210,7 @@ void table_note(struct table *table, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	table->note = copy_text(table, text);
+	table->note = pool_text_again(&table->tables->pool, &table->recent, text);
 }
 
 void table_group(struct table *table, struct table_cell *cell, const char *name, uint32_t rank)
@@ -257,11 +248,6 @@ static int compare_cells(const struct table_cell *one, const struct table_cell *
 	return ORDER(b, a);
 }
 
-static int compare_groups(const struct table_cell *one, const struct table_cell *two)
-{
-	return ORDER(one->weight, two->weight) ?: compare_cells(one, two, true, false);
-}
-
 /* qsort_r() does not keep the order of equal rows, so their number decides. */
 struct numbered {
 	struct table_cell *row;
@@ -272,15 +258,18 @@ static int compare_rows(const void *a, const void *b, void *user)
 {
 	const struct numbered *one = a, *two = b;
 	const struct order *order = user;
-	int result = order->has_groups ? compare_groups(&one->row[0], &two->row[0]) : 0;
+	int result = 0;
 
+	if (order->has_groups)
+		result = ORDER(one->row[0].weight, two->row[0].weight)
+				 ?: compare_cells(&one->row[0], &two->row[0], true, false);
 	if (!result && order->by >= 0)
 		result = compare_cells(&one->row[order->by], &two->row[order->by], order->is_text,
 				       order->is_change);
 	return result ?: ORDER(one->number, two->number);
 }
 
-static void sort(struct table *table, struct order *order)
+static void sort_rows(struct table *table, struct order *order)
 {
 	size_t count = table->rows.count;
 	struct numbered *rows = count ? memory_alloc(count * sizeof(*rows)) : NULL;
@@ -296,27 +285,24 @@ static void sort(struct table *table, struct order *order)
 
 /* ---- groups and sums ---- */
 
-static bool has_sum(enum table_kind kind)
-{
-	return kind == TABLE_COUNT || kind == TABLE_BYTES || kind == TABLE_AMOUNT ||
-	       kind == TABLE_ERROR || kind == TABLE_CHANGE;
-}
-
 static void add_to_sums(const struct table *table, struct table_cell *sums,
 			const struct table_cell *row)
 {
 	for (unsigned i = 0; i < table->facts.column_count; i++) {
-		if (!row[i].is_set || !has_sum(table->facts.columns[i].kind))
+		enum table_kind kind = table->facts.columns[i].kind;
+
+		if (!row[i].is_set ||
+		    (kind != TABLE_COUNT && kind != TABLE_BYTES && kind != TABLE_AMOUNT &&
+		     kind != TABLE_ERROR && kind != TABLE_CHANGE))
 			continue;
 		sums[i].is_set = true;
 		sums[i].has_bytes = row[i].has_bytes;
 		sums[i].has_ns = row[i].has_ns;
-		table_add_to(table->facts.columns[i].kind, &sums[i], &row[i]);
+		table_add_to(kind, &sums[i], &row[i]);
 	}
 }
 
-/* Returns whether there is memory for its sums. */
-static bool begin_group(struct table *table, struct table_group *group, const char *name,
+static void begin_group(struct table *table, struct table_group *group, const char *name,
 			size_t first)
 {
 	*group = (struct table_group){
@@ -325,7 +311,6 @@ static bool begin_group(struct table *table, struct table_group *group, const ch
 		.sums = table_alloc(table, table->facts.column_count * sizeof(*group->sums)),
 		.rest = table_alloc(table, table->facts.column_count * sizeof(*group->rest)),
 	};
-	return group->sums && group->rest;
 }
 
 static struct table_group *find_left_out(const struct table *table, const char *name)
@@ -345,8 +330,7 @@ static struct table_group *add_group(struct table *table, const char *name, size
 	const struct table_group *left_out = find_left_out(table, name);
 	struct table_group *group = ARRAY_ADD(&table->groups);
 
-	if (!begin_group(table, group, name, first))
-		return NULL;
+	begin_group(table, group, name, first);
 	if (!left_out)
 		return group;
 	group->count = left_out->count;
@@ -376,11 +360,6 @@ static void make_groups(struct table *table, bool has_groups, size_t most)
 	}
 }
 
-static bool is_text(enum table_kind kind)
-{
-	return kind == TABLE_TEXT || kind == TABLE_NOTE || kind == TABLE_GROUP;
-}
-
 /* The rows of a tree keep their order. */
 static bool is_tree(const struct table_facts *facts)
 {
@@ -396,6 +375,7 @@ static struct order order_of(const struct table *table, const char *by, bool *is
 	const struct table_facts *facts = &table->facts;
 	struct order order = { .has_groups = facts->columns[0].kind == TABLE_GROUP };
 	int asked = by && !is_tree(facts) ? table_column(facts, by) : TABLE_COLUMN_NONE;
+	enum table_kind kind;
 
 	/* A histogram stays in its order. */
 	order.by = *facts->by ? table_column(facts, facts->by) : TABLE_COLUMN_NONE;
@@ -403,33 +383,15 @@ static struct order order_of(const struct table *table, const char *by, bool *is
 		order.by = asked;
 		*is_known = true;
 	}
-	order.is_change = order.by >= 0 && facts->columns[order.by].kind == TABLE_CHANGE;
-	order.is_text = order.by >= 0 && is_text(facts->columns[order.by].kind);
+	if (order.by < 0)
+		return order;
+	kind = facts->columns[order.by].kind;
+	order.is_change = kind == TABLE_CHANGE;
+	order.is_text = kind == TABLE_TEXT || kind == TABLE_NOTE || kind == TABLE_GROUP;
 	return order;
 }
 
-static void finish(struct table *table, const char *by, size_t top, bool *is_known)
-{
-	struct order order = order_of(table, by, is_known);
-
-	sort(table, &order);
-	make_groups(table, order.has_groups, order.by < 0 ? 0 : top);
-}
-
 /* ---- rows ---- */
-
-/* Finds or adds the sums of the rows that were left out of a row's group. */
-static struct table_group *left_out_of(struct table *table, const struct order *order,
-				       const struct table_cell *row)
-{
-	const char *name = order->has_groups ? row[0].text : NULL;
-	struct table_group *group = find_left_out(table, name);
-
-	if (group)
-		return group;
-	group = ARRAY_ADD(&table->left_out);
-	return begin_group(table, group, name, 0) ? group : NULL;
-}
 
 /* Sums up rows that will not be read, and frees their space for others. */
 static void leave_out(struct table *table)
@@ -439,10 +401,14 @@ static void leave_out(struct table *table)
 	struct table_cell **rows = table->rows.items;
 	size_t count = table->rows.count, kept = 0, in_group = 0;
 
-	if (order.by >= 0)
-		sort(table, &order);
-	for (size_t i = 0; order.by >= 0 && i < count; i++) {
+	if (order.by < 0) {
+		table->limit = SIZE_MAX;
+		return;
+	}
+	sort_rows(table, &order);
+	for (size_t i = 0; i < count; i++) {
 		struct table_cell *row = rows[i];
+		const char *name = order.has_groups ? row[0].text : NULL;
 		struct table_group *group;
 
 		if (order.has_groups && kept && strcmp(rows[kept - 1][0].text, row[0].text) != 0)
@@ -452,16 +418,21 @@ static void leave_out(struct table *table)
 			rows[kept++] = row;
 			continue;
 		}
-		group = left_out_of(table, &order, row);
+		group = find_left_out(table, name);
+		if (!group) {
+			group = ARRAY_ADD(&table->left_out);
+			begin_group(table, group, name, 0);
+		}
 		group->count++;
 		add_to_sums(table, group->sums, row);
 	}
-	table->rows.count = order.by < 0 ? count : kept;
-	table->limit = order.by < 0 ? SIZE_MAX : limit_of(&table->tables->bound, kept);
+	table->rows.count = kept;
+	table->limit = limit_of(&table->tables->bound, kept);
 }
 
-static struct table_cell *new_row(struct table *table, size_t size)
+struct table_cell *table_add(struct table *table)
 {
+	size_t size = table->facts.column_count * sizeof(struct table_cell);
 	struct table_cell *row, **place;
 
 	if (table->rows.count >= table->limit)
@@ -472,11 +443,6 @@ static struct table_cell *new_row(struct table *table, size_t size)
 	place = ARRAY_ADD(&table->rows);
 	table->made = table->rows.count;
 	return *place = row;
-}
-
-struct table_cell *table_add(struct table *table)
-{
-	return new_row(table, table->facts.column_count * sizeof(struct table_cell));
 }
 
 /* ---- all tables ---- */
@@ -498,8 +464,12 @@ int tables_finish(struct tables *tables, const char *by, size_t top, struct erro
 {
 	bool is_known = by == NULL;
 
-	for (unsigned i = 0; i < tables->count; i++)
-		finish(&tables->list[i], by, top, &is_known);
+	for (unsigned i = 0; i < tables->count; i++) {
+		struct order order = order_of(&tables->list[i], by, &is_known);
+
+		sort_rows(&tables->list[i], &order);
+		make_groups(&tables->list[i], order.has_groups, order.by < 0 ? 0 : top);
+	}
 	if (tables->failure.number)
 		return tables_failure(tables, err);
 	if (is_known)

@@ -27,40 +27,25 @@ static bool is_foldable(const struct table_facts *facts)
 	return facts->columns[facts->column_count - 1].kind == TABLE_BACKTRACE;
 }
 
-static void join_average(struct table_cell *cell, const struct table_cell *other)
+static void join_cell(enum table_kind kind, struct table_cell *cell, const struct table_cell *other)
 {
 	uint64_t weight = cell->weight + other->weight;
 
-	if (weight)
-		cell->number = (uint64_t)(((double)cell->number * (double)cell->weight +
-					   (double)other->number * (double)other->weight) /
-					  (double)weight);
-	cell->weight = weight;
-}
-
-/*
- * All rows have the steps of one run. The array belongs to the row alone, so it is changed in
- * place.
- */
-static void join_steps(struct table_cell *cell, const struct table_cell *other)
-{
-	uint64_t *steps = (uint64_t *)cell->steps;
-
-	for (uint64_t i = 0; i < cell->weight && i < other->weight; i++)
-		steps[i] += other->steps[i];
-}
-
-static void join_cell(enum table_kind kind, struct table_cell *cell, const struct table_cell *other)
-{
 	if (!other->is_set)
 		return;
-	if (!cell->is_set)
+	if (!cell->is_set) {
 		*cell = *other;
-	else if (kind == TABLE_PERCENT || kind == TABLE_SIZE)
-		join_average(cell, other);
-	else if (kind == TABLE_STEPS)
-		join_steps(cell, other);
-	else if (kind == TABLE_BACKTRACE)
+	} else if (kind == TABLE_PERCENT || kind == TABLE_SIZE) {
+		if (weight)
+			cell->number = (uint64_t)(((double)cell->number * (double)cell->weight +
+						   (double)other->number * (double)other->weight) /
+						  (double)weight);
+		cell->weight = weight;
+	} else if (kind == TABLE_STEPS) {
+		/* All rows have the steps of one run, in an array of their own. */
+		for (uint64_t i = 0; i < cell->weight && i < other->weight; i++)
+			((uint64_t *)cell->steps)[i] += other->steps[i];
+	} else if (kind == TABLE_BACKTRACE)
 		cell->weight += other->weight;
 	else if (kind == TABLE_LONGEST || kind == TABLE_PROCESSES)
 		cell->number = cell->number > other->number ? cell->number : other->number;
@@ -107,20 +92,18 @@ static void fold_group(struct table *table, const struct table_group *group, siz
 	hash_table_free(&by_text);
 }
 
-static void fold(struct table *table, table_reading *reading, void *user)
-{
-	size_t to = 0;
-
-	for (size_t i = 0; i < table->groups.count; i++)
-		fold_group(table, &table->groups.items[i], &to, reading, user);
-	table->rows.count = to;
-}
-
 int tables_fold(struct tables *tables, const char *by, size_t top, table_reading *reading,
 		void *user, struct error *err)
 {
-	for (unsigned i = 0; i < tables->count; i++)
-		if (is_foldable(&tables->list[i].facts))
-			fold(&tables->list[i], reading, user);
+	for (unsigned i = 0; i < tables->count; i++) {
+		struct table *table = &tables->list[i];
+		size_t to = 0;
+
+		if (!is_foldable(&table->facts))
+			continue;
+		for (size_t group = 0; group < table->groups.count; group++)
+			fold_group(table, &table->groups.items[group], &to, reading, user);
+		table->rows.count = to;
+	}
 	return tables_finish(tables, by, top, err);
 }

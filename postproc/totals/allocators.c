@@ -95,25 +95,13 @@ static bool is_of_malloc(const struct summary *summary, const struct trace_node 
 	return !caller || caller == module || runtime_has(RUNTIME_MODULE, file_name(caller));
 }
 
-static void add_place(struct summary *summary, const struct trace_node *place)
-{
-	const struct trace_node **added;
-
-	for (size_t i = 0; i < summary->inner.places.count; i++)
-		if (summary->inner.places.items[i] == place)
-			return;
-	if (summary->inner.places.count >= PLACES_MAX)
-		return;
-	added = ARRAY_ADD(&summary->inner.places);
-	*added = place;
-}
-
 struct own_memory {
 	uint64_t bytes, largest;
 	const char *by; /* the file that mapped the most; NULL: none */
 };
 
-static void take(struct summary *summary, const struct ledger_held *held, struct own_memory *mapped)
+static void take_mapping(struct summary *summary, const struct ledger_held *held,
+			 struct own_memory *mapped)
 {
 	const struct site *site = sites_at(ledger_sites(summary->ledger), held->site);
 	const struct trace_node *place;
@@ -132,28 +120,27 @@ static void take(struct summary *summary, const struct ledger_held *held, struct
 			mapped->by = module ? module->path : NULL;
 		}
 	}
-	add_place(summary, place);
+	for (size_t i = 0; i < summary->inner.places.count; i++)
+		if (summary->inner.places.items[i] == place)
+			return;
+	if (summary->inner.places.count < PLACES_MAX)
+		*ARRAY_ADD(&summary->inner.places) = place;
 }
 
 void allocators_process(struct summary *summary)
 {
 	const struct summary_process *process = &summary->fold->process;
+	const struct summary_class *class = summary_class_of(summary, RESOURCE_MAPPING);
 	struct own_memory mapped = { 0 };
 	struct ledger_held held;
-	size_t at = 0;
 
 	/* a malloc of the program's own is already reported as not recorded */
-	if (process->allocator)
+	if (process->allocator || !class ||
+	    !ledger_sum(summary->ledger, (uint32_t)(class - summary->classes))->count)
 		return;
-	for (uint32_t i = 0; i < summary->class_count; i++)
-		if (summary->classes[i].known == RESOURCE_MAPPING &&
-		    ledger_sum(summary->ledger, i)->count)
-			at = 1;
-	if (!at)
-		return;
-	for (at = 0; ledger_held(summary->ledger, &at, &held);)
+	for (size_t at = 0; ledger_held(summary->ledger, &at, &held);)
 		if (summary->classes[held.class].known == RESOURCE_MAPPING)
-			take(summary, &held, &mapped);
+			take_mapping(summary, &held, &mapped);
 	if (mapped.bytes < MAPPED_LEAST || mapped.bytes < process->peak_bytes / MAPPED_PARTS ||
 	    mapped.bytes <= summary->inner.bytes)
 		return;

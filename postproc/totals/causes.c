@@ -145,9 +145,7 @@ static void fold(struct causes_top *top, struct naming *naming)
 		top->places.items[kept] = place;
 		all[kept] = (struct named){ &top->places.items[kept],
 					    pool_text(&pool, call_site, strlen(call_site)) };
-		if (all[kept].call_site)
-			hash_table_add(&table, hash, &all[kept]);
-		kept++;
+		hash_table_add(&table, hash, &all[kept++]);
 	}
 	top->places.count = kept;
 	hash_table_free(&table);

@@ -14,7 +14,6 @@
 #include "base/array.h"
 #include "naming/naming.h"
 #include "descriptors.h"
-#include "misuses.h"
 #include "peaks.h"
 #include "tallies.h"
 

@@ -77,19 +77,6 @@ void coverage_event(struct coverage *coverage, const struct event *event)
 	add_wait(coverage, event->function->hook, event);
 }
 
-static void take_readings(struct coverage_thread *thread, const struct event *event)
-{
-	thread->is_read = true;
-	thread->from = number_of(event, "from");
-	thread->from_ran = number_of(event, "from-ran");
-	thread->from_queued = number_of(event, "from-queued");
-	thread->to = number_of(event, "to");
-	thread->ran = number_of(event, "ran");
-	thread->queued = number_of(event, "queued");
-	thread->futex = number_of(event, "futex");
-	thread->other = number_of(event, "other");
-}
-
 void coverage_note(struct coverage *coverage, const struct event *event)
 {
 	const char *name = event->function->name;
@@ -112,8 +99,17 @@ void coverage_note(struct coverage *coverage, const struct event *event)
 	thread = thread_of(coverage, event);
 	if (!strcmp(name, NOTE_THREAD_END))
 		thread->ended_ns = event->time_ns;
-	if (!strcmp(name, NOTE_SCHEDULED))
-		take_readings(thread, event);
+	if (strcmp(name, NOTE_SCHEDULED) != 0)
+		return;
+	thread->is_read = true;
+	thread->from = number_of(event, "from");
+	thread->from_ran = number_of(event, "from-ran");
+	thread->from_queued = number_of(event, "from-queued");
+	thread->to = number_of(event, "to");
+	thread->ran = number_of(event, "ran");
+	thread->queued = number_of(event, "queued");
+	thread->futex = number_of(event, "futex");
+	thread->other = number_of(event, "other");
 }
 
 /*

@@ -8,52 +8,34 @@
 
 #include "base/array.h"
 #include "base/memory.h"
+#include "base/order.h"
 #include "hook_table.h"
 #include "notes.h"
 
 #define WHAT_MAX 200u
 
-struct prefix {
-	const char *text, *kind;
-};
-
-static const struct prefix makers[] = {
-#define FD_MAKER(function, kind) { function, kind },
-#define FD_PATH(path, kind)
+/*
+ * The kind of descriptor that a function creates (NULL: a copy, or not known), or that has this
+ * path in /proc/PID/fd.
+ */
+static const char *kind_of(const char *name, bool is_path)
+{
+	static const struct {
+		const char *text, *kind;
+		bool is_path;
+	} rows[] = {
+#define FD_MAKER(function, kind) { function, kind, false },
+#define FD_PATH(path, kind)	 { path, kind, true },
 #include "fd_kinds.def"
 #undef FD_MAKER
 #undef FD_PATH
-	{ NULL, NULL },
-};
+	};
 
-static const struct prefix paths[] = {
-#define FD_MAKER(function, kind)
-#define FD_PATH(path, kind) { path, kind },
-#include "fd_kinds.def"
-#undef FD_MAKER
-#undef FD_PATH
-	{ NULL, NULL },
-};
-
-static const char *kind_of(const struct prefix *rows, const char *name)
-{
-	while (rows->text && strncmp(name, rows->text, strlen(rows->text)) != 0)
-		rows++;
-	return rows->kind;
-}
-
-/* The kind of descriptor that a function creates; NULL: a copy, or not known. */
-static const char *kind_of_maker(const char *function)
-{
-	return kind_of(makers, function);
-}
-
-/* The kind of descriptor that has this path in /proc/PID/fd. */
-static const char *kind_of_path(const char *path)
-{
-	const char *kind = kind_of(paths, path);
-
-	return kind ? kind : "other";
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+		if (rows[i].is_path == is_path &&
+		    !strncmp(name, rows[i].text, strlen(rows[i].text)))
+			return rows[i].kind;
+	return is_path ? "other" : NULL;
 }
 
 /* ---- the table ---- */
@@ -65,7 +47,7 @@ struct descriptor *descriptors_find(const struct descriptors *descriptors, uint6
 	return place ? &descriptors->list.items[place - 1] : NULL;
 }
 
-static struct descriptor *have(struct descriptors *descriptors, uint64_t number)
+static struct descriptor *find_or_add(struct descriptors *descriptors, uint64_t number)
 {
 	struct descriptor *descriptor = descriptors_find(descriptors, number);
 
@@ -83,16 +65,9 @@ static void set_what(struct descriptor *descriptor, const char *text)
 	descriptor->what = text && *text ? memory_text_part(text, WHAT_MAX) : NULL;
 }
 
-static void end(struct descriptors *descriptors, struct descriptor *descriptor,
-		const struct descriptor_step *step)
-{
-	descriptors->open -= descriptor->is_open;
-	descriptor->is_open = false;
-	descriptor->closed = *step;
-}
-
-static void begin(struct descriptors *descriptors, struct descriptor *descriptor,
-		  const struct descriptor_step *step)
+/* step: NULL: it was inherited */
+static void open_descriptor(struct descriptors *descriptors, struct descriptor *descriptor,
+			    const struct descriptor_step *step)
 {
 	descriptors->open += !descriptor->is_open;
 	descriptor->is_open = true;
@@ -171,22 +146,11 @@ static void describe(struct descriptor *descriptor, const struct event *event)
 	}
 }
 
-/* "FILE" or "DIR" if the call opened a stream with its descriptor; else NULL. */
-static const char *stream_of(const struct event *event)
-{
-	const struct hook *hook = event->function->hook;
-
-	if (!event->related || !hook)
-		return NULL;
-	if (hook->resource == RESOURCE_DIRECTORY)
-		return "DIR";
-	return hook->resource == RESOURCE_FILE ? "FILE" : NULL;
-}
-
 static void identify(struct descriptors *descriptors, struct descriptor *descriptor,
 		     const struct event *event)
 {
-	const char *kind = kind_of_maker(event->function->name);
+	const char *kind = kind_of(event->function->name, false);
+	const struct hook *hook = event->related ? event->function->hook : NULL;
 
 	if (kind)
 		descriptor->kind = kind;
@@ -194,8 +158,12 @@ static void identify(struct descriptors *descriptors, struct descriptor *descrip
 		describe(descriptor, event);
 	/* A path may show a more exact kind: a terminal, a device. */
 	if (descriptor->what && !strcmp(descriptor->kind, "file") && *descriptor->what == '/')
-		descriptor->kind = kind_of_path(descriptor->what);
-	descriptor->stream = stream_of(event);
+		descriptor->kind = kind_of(descriptor->what, true);
+	/* the call may have opened a stream with its descriptor */
+	descriptor->stream = !hook				    ? NULL
+			     : hook->resource == RESOURCE_DIRECTORY ? "DIR"
+			     : hook->resource == RESOURCE_FILE	    ? "FILE"
+								    : NULL;
 	descriptor->stream_object = event->related;
 }
 
@@ -238,13 +206,13 @@ void descriptors_note(struct descriptors *descriptors, const struct event *event
 
 	if (strcmp(event->function->name, NOTE_FD) != 0 || !number_of(event, "fd", &number))
 		return;
-	descriptor = have(descriptors, number);
+	descriptor = find_or_add(descriptors, number);
 	if (descriptor->is_open)
 		return;
-	begin(descriptors, descriptor, NULL);
+	open_descriptor(descriptors, descriptor, NULL);
 	path = event_argument(event, "path");
 	if (path) {
-		descriptor->kind = kind_of_path(path);
+		descriptor->kind = kind_of(path, true);
 		set_what(descriptor, path);
 	}
 }
@@ -295,28 +263,12 @@ static void on_failure(struct descriptors *descriptors, const struct event *even
 		*misuse = DESCRIPTOR_USED_CLOSED;
 }
 
-static void on_gain(struct descriptors *descriptors, const struct event *event)
-{
-	struct descriptor_step step = step_of(event);
-	struct descriptor *descriptor = have(descriptors, event->object);
-
-	begin(descriptors, descriptor, &step);
-	identify(descriptors, descriptor, event);
-}
-
-static void on_loss(struct descriptors *descriptors, const struct event *event)
-{
-	struct descriptor_step step = step_of(event);
-	struct descriptor *descriptor = have(descriptors, event->object);
-
-	end(descriptors, descriptor, &step);
-}
-
 void descriptors_event(struct descriptors *descriptors, const struct event *event,
 		       enum descriptor_misuse *misuse, struct descriptor **of)
 {
 	enum resource known = class_of(event);
-	struct descriptor *used;
+	struct descriptor_step step = step_of(event);
+	struct descriptor *descriptor;
 
 	*misuse = DESCRIPTOR_GOOD;
 	*of = NULL;
@@ -333,17 +285,21 @@ void descriptors_event(struct descriptors *descriptors, const struct event *even
 	}
 	if (known != RESOURCE_FD)
 		return;
+	if (event->type == CALL_TYPE_NONE) {
+		descriptor = descriptors_find(descriptors, event->object);
+		if (descriptor)
+			name_socket(descriptor, event);
+		return;
+	}
+	descriptor = find_or_add(descriptors, event->object);
 	if (event->type == CALL_TYPE_ALLOC) {
-		on_gain(descriptors, event);
+		open_descriptor(descriptors, descriptor, &step);
+		identify(descriptors, descriptor, event);
 		return;
 	}
-	if (event->type == CALL_TYPE_FREE) {
-		on_loss(descriptors, event);
-		return;
-	}
-	used = descriptors_find(descriptors, event->object);
-	if (used)
-		name_socket(used, event);
+	descriptors->open -= descriptor->is_open;
+	descriptor->is_open = false;
+	descriptor->closed = step;
 }
 
 /* ---- begin and end ---- */
@@ -361,4 +317,99 @@ void descriptors_clear(struct descriptors *descriptors)
 	free(descriptors->list.items);
 	map_clear(&descriptors->by_number);
 	descriptors_init(descriptors);
+}
+
+/* ---- misuses ---- */
+
+static const struct trace_node *backtrace_of(const struct misuse *misuse, int step)
+{
+	return misuse->steps[step].backtrace;
+}
+
+static bool is_same_misuse(const void *item, const void *key)
+{
+	const struct misuse *one = item, *two = key;
+
+	return one->kind == two->kind &&
+	       backtrace_of(one, MISUSE_AGAIN) == backtrace_of(two, MISUSE_AGAIN) &&
+	       backtrace_of(one, MISUSE_CLOSED) == backtrace_of(two, MISUSE_CLOSED) &&
+	       (one->kind != DESCRIPTOR_GONE ||
+		backtrace_of(one, MISUSE_OPENED) == backtrace_of(two, MISUSE_OPENED));
+}
+
+static struct misuse *add_misuse(struct misuses *misuses, const struct misuse *key, uint64_t hash)
+{
+	struct misuse *misuse = pool_alloc(&misuses->pool, sizeof(*misuse));
+	struct misuse **item = ARRAY_ADD(&misuses->list);
+
+	*item = misuse;
+	*misuse = *key;
+	if (key->what)
+		misuse->what = pool_text(&misuses->pool, key->what, strlen(key->what));
+	misuse->steps[MISUSE_AGAIN].what = pool_text(&misuses->pool, key->steps[MISUSE_AGAIN].what,
+						     strlen(key->steps[MISUSE_AGAIN].what));
+	hash_table_add(&misuses->by_place, hash, misuse);
+	return misuse;
+}
+
+static bool take_step(struct misuses *misuses, struct misuse_step *step, const char *what,
+		      const struct descriptor_step *from)
+{
+	*step = (struct misuse_step){ .what = what,
+				      .time_ns = from->time_ns,
+				      .thread = from->thread };
+	if (!from->function)
+		return true;
+	step->backtrace = space_backtrace(misuses->space, from->backtrace, from->index);
+	return step->backtrace != NULL;
+}
+
+void misuses_add(struct misuses *misuses, const struct event *event, enum descriptor_misuse kind,
+		 const struct descriptor *descriptor)
+{
+	const struct descriptor_step again = step_of(event);
+	struct misuse key = { .kind = kind,
+			      .number = descriptor->number,
+			      .pid = event->process->pid,
+			      .what = descriptor->what };
+	struct misuse *misuse;
+	uint64_t hash;
+
+	if (take_step(misuses, &key.steps[MISUSE_OPENED], "opened by", &descriptor->opened))
+		take_step(misuses, &key.steps[MISUSE_AGAIN], event->function->name, &again);
+	if (kind != DESCRIPTOR_GONE)
+		take_step(misuses, &key.steps[MISUSE_CLOSED], "closed by", &descriptor->closed);
+	hash = hash_two(misuses->by_place.seed, (uintptr_t)backtrace_of(&key, MISUSE_CLOSED),
+			(uintptr_t)backtrace_of(&key, MISUSE_AGAIN));
+	misuse = hash_table_find(&misuses->by_place, hash, is_same_misuse, &key);
+	if (!misuse)
+		misuse = add_misuse(misuses, &key, hash);
+	misuse->count++;
+}
+
+static int compare_misuses(const void *a, const void *b)
+{
+	const struct misuse *one = *(struct misuse *const *)a, *two = *(struct misuse *const *)b;
+
+	return ORDER(two->count, one->count);
+}
+
+void misuses_sort(struct misuses *misuses)
+{
+	if (misuses->list.count)
+		qsort(misuses->list.items, misuses->list.count, sizeof(*misuses->list.items),
+		      compare_misuses);
+}
+
+void misuses_init(struct misuses *misuses, struct address_space *space)
+{
+	*misuses = (struct misuses){ .space = space };
+	hash_table_init(&misuses->by_place);
+}
+
+void misuses_free(struct misuses *misuses)
+{
+	hash_table_free(&misuses->by_place);
+	free(misuses->list.items);
+	pool_free(&misuses->pool);
 }

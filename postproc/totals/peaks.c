@@ -6,23 +6,6 @@ void peaks_init(struct peaks *peaks, const struct ledger *ledger)
 	*peaks = (struct peaks){ .ledger = ledger, .is_over = true };
 }
 
-static void save(struct peaks_entry *entry, uint64_t epoch)
-{
-	if (entry->epoch == epoch)
-		return;
-	entry->saved = entry->now;
-	entry->epoch = epoch;
-}
-
-/*
- * A process reaches its peak in its last epoch; entries that did not change since then still have
- * the amount of the peak.
- */
-static struct peaks_amount at_peak(const struct peaks_entry *entry, uint64_t epoch)
-{
-	return entry->epoch == epoch ? entry->saved : entry->now;
-}
-
 void peaks_merge(void *user, void *of_run, const void *of_process)
 {
 	struct peaks *peaks = user;
@@ -33,7 +16,11 @@ void peaks_merge(void *user, void *of_run, const void *of_process)
 
 	if (!class->is_best)
 		return;
-	amount = at_peak(process, class->epoch);
+	/*
+	 * A process reaches its peak in its last epoch; an entry that did not change since then
+	 * still has the amount of the peak.
+	 */
+	amount = process->epoch == class->epoch ? process->saved : process->now;
 	if (run->epoch != class->run.generation)
 		run->now = (struct peaks_amount){ 0 };
 	run->epoch = class->run.generation;
@@ -58,7 +45,7 @@ static void begin_process(struct peaks *peaks)
 	peaks->is_over = false;
 }
 
-static void add(struct peaks_amount *amount, const struct ledger_move *move)
+static void add_move(struct peaks_amount *amount, const struct ledger_move *move)
 {
 	amount->count += (uint64_t)(int64_t)move->count;
 	amount->bytes += move->is_gain ? move->bytes : -move->bytes;
@@ -76,9 +63,11 @@ void peaks_move(void *user, const struct ledger_move *move)
 	if (peaks->is_over)
 		begin_process(peaks);
 	entry->class = move->class;
-	save(entry, class->epoch);
-	add(&entry->now, move);
-	add(&class->now, move);
+	if (entry->epoch != class->epoch)
+		entry->saved = entry->now;
+	entry->epoch = class->epoch;
+	add_move(&entry->now, move);
+	add_move(&class->now, move);
 	if (peaks_weight(peaks, move->class, class->now) <=
 	    peaks_weight(peaks, move->class, class->most))
 		return;

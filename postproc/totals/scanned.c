@@ -192,18 +192,6 @@ static void take_block(struct scanned *scanned, const char *name, const char *va
 	map_set(&scanned->by_address, 0, block->address, (uint32_t)scanned->blocks.count);
 }
 
-static void take_blocks(struct scanned *scanned, const struct event *event)
-{
-	if (!is_of_result(scanned, event))
-		return;
-	for (uint32_t i = 0; i < event->argument_count; i++) {
-		const struct wire_value *value = &event->arguments[i];
-
-		if (!strncmp(value->name, "0x", 2))
-			take_block(scanned, value->name, value->value);
-	}
-}
-
 static void take_handle(struct scanned *scanned, const struct event *event)
 {
 	const char *word = event_argument(event, "class");
@@ -221,10 +209,11 @@ void scanned_note(struct scanned *scanned, const struct event *event)
 {
 	const char *name = event->function->name;
 
-	if (!strcmp(name, NOTE_BLOCK)) {
-		take_blocks(scanned, event);
-		return;
-	}
+	if (!strcmp(name, NOTE_BLOCK) && is_of_result(scanned, event))
+		for (uint32_t i = 0; i < event->argument_count; i++)
+			if (!strncmp(event->arguments[i].name, "0x", 2))
+				take_block(scanned, event->arguments[i].name,
+					   event->arguments[i].value);
 	if (!strcmp(name, NOTE_ROOT))
 		take_root(scanned, event);
 	if (!strcmp(name, NOTE_HANDLE))
@@ -270,19 +259,6 @@ static struct scanned_block *parent_of(struct scanned *scanned, const struct sca
 }
 
 /*
- * Until more is known, the path of a block ends at the block itself; so does one that enters a
- * cycle.
- */
-static void begin_walk(const struct scanned *scanned, struct scanned_block *block)
-{
-	const struct scanned_node *parent = &block->parent;
-
-	block->is_walked = true;
-	block->end = parent->is_root && parent->root < scanned->roots.count ? parent->root + 1 : 0;
-	block->steps = 0;
-}
-
-/*
  * Follows the parents up to a block whose end is known, then a second time to set the end of all
  * blocks on the path.
  */
@@ -292,7 +268,13 @@ static void walk(struct scanned *scanned, struct scanned_block *first)
 	uint32_t count = 0, end, steps;
 
 	for (; block && !block->is_walked; block = parent_of(scanned, block), count++) {
-		begin_walk(scanned, block);
+		const struct scanned_node *parent = &block->parent;
+		bool has_root = parent->is_root && parent->root < scanned->roots.count;
+
+		/* for the time being; it stays so if the path is a cycle */
+		block->is_walked = true;
+		block->end = has_root ? parent->root + 1 : 0;
+		block->steps = 0;
 		last = block;
 	}
 	if (!last)
@@ -323,13 +305,6 @@ static const char *last_part(const char *path)
 	return slash && slash[1] ? slash + 1 : path;
 }
 
-static void text_of_thread(const struct scanned_root *root, char *text, size_t size)
-{
-	snprintf(text, size, "%s of thread %s (%" PRIu32 ")%s%s", root->kind,
-		 root->thread_name ? root->thread_name : "?", root->thread,
-		 root->function ? " in " : "", root->function ? root->function : "");
-}
-
 const char *scanned_root_text(const struct scanned_root *root, char *text, size_t size)
 {
 	const char *kind = root->kind ? root->kind : "?";
@@ -340,7 +315,9 @@ const char *scanned_root_text(const struct scanned_root *root, char *text, size_
 		snprintf(text, size, "data+0x%" PRIx64 " (%s)", root->offset,
 			 last_part(root->module));
 	else if (root->thread)
-		text_of_thread(root, text, size);
+		snprintf(text, size, "%s of thread %s (%" PRIu32 ")%s%s", kind,
+			 root->thread_name ? root->thread_name : "?", root->thread,
+			 root->function ? " in " : "", root->function ? root->function : "");
 	else if (!strcmp(kind, "mapping"))
 		snprintf(text, size, "memory mapped at 0x%" PRIx64 "%s%s", root->at,
 			 root->name ? " of " : "", root->name ? root->name : "");

@@ -15,13 +15,8 @@
 void *tally_make(struct tally *tally, int whose, uint32_t index)
 {
 	uint32_t chunk = index / TALLY_ENTRIES;
-	char **place;
+	char **place = ARRAY_AT(&tally->chunks[whose], chunk);
 
-	while (tally->chunks[whose].count <= chunk) {
-		place = ARRAY_ADD(&tally->chunks[whose]);
-		*place = NULL;
-	}
-	place = &tally->chunks[whose].items[chunk];
 	if (!*place)
 		*place = memory_zalloc(TALLY_ENTRIES, tally->size);
 	return *place + index % TALLY_ENTRIES * tally->size;
@@ -75,51 +70,36 @@ static uint32_t place_of(struct tallies *tallies, const struct site *site)
 	return (uint32_t)tallies->places.count;
 }
 
-/* For each site: index + 1 of its place. */
-static uint32_t *make_places(struct tallies *tallies, const struct sites *sites)
-{
-	uint32_t *places = memory_zalloc(sites->list.count, sizeof(*places));
-
-	for (uint32_t i = 1; i < sites->list.count; i++)
-		places[i] = place_of(tallies, sites_at(sites, i));
-	return places;
-}
-
 /*
- * Frees the chunk of a process's entries after they were merged, which makes space for those of the
- * run; the first few are zeroed and kept for the next process.
+ * Merges the entries of a process. Their chunks are freed one by one, which makes space for those
+ * of the run; the first few are zeroed and kept for the next process. places: index + 1 for each
+ * site.
  */
-static void forget_chunk(struct tally *tally, size_t chunk)
-{
-	char **entries = &tally->chunks[TALLY_OF_PROCESS].items[chunk];
-
-	if (*entries && chunk < KEPT_CHUNKS) {
-		memset(*entries, 0, TALLY_ENTRIES * tally->size);
-		return;
-	}
-	free(*entries);
-	*entries = NULL;
-}
-
-/* count: of the sites; 0: the entries of the process are freed without being merged. */
 static void merge_tally(struct tally *tally, const uint32_t *places, size_t count)
 {
 	for (size_t i = 0; i < tally->chunks[TALLY_OF_PROCESS].count; i++) {
 		uint32_t from = (uint32_t)i * TALLY_ENTRIES;
-		const char *entries = tally->chunks[TALLY_OF_PROCESS].items[i];
+		char **entries = &tally->chunks[TALLY_OF_PROCESS].items[i];
 
 		for (uint32_t at = from ? from : 1;
-		     entries && at < from + TALLY_ENTRIES && at < count; at++)
+		     *entries && at < from + TALLY_ENTRIES && at < count; at++)
 			tally->merge(tally->user, tally_make(tally, TALLY_OF_RUN, places[at] - 1),
-				     entries + (at - from) * tally->size);
-		forget_chunk(tally, i);
+				     *entries + (at - from) * tally->size);
+		if (*entries && i < KEPT_CHUNKS) {
+			memset(*entries, 0, TALLY_ENTRIES * tally->size);
+			continue;
+		}
+		free(*entries);
+		*entries = NULL;
 	}
 }
 
 void tallies_close(struct tallies *tallies, const struct sites *sites)
 {
-	cleanup_free uint32_t *places = sites->list.count ? make_places(tallies, sites) : NULL;
+	cleanup_free uint32_t *places = memory_zalloc(sites->list.count + 1, sizeof(*places));
 
+	for (uint32_t i = 1; i < sites->list.count; i++)
+		places[i] = place_of(tallies, sites_at(sites, i));
 	for (unsigned i = 0; i < tallies->count; i++)
 		merge_tally(&tallies->list[i], places, sites->list.count);
 }
@@ -129,19 +109,14 @@ void tallies_init(struct tallies *tallies, struct address_space *space)
 	*tallies = (struct tallies){ .space = space };
 }
 
-static void free_chunks(struct tally *tally, int whose)
-{
-	for (size_t i = 0; i < tally->chunks[whose].count; i++)
-		free(tally->chunks[whose].items[i]);
-	free(tally->chunks[whose].items);
-}
-
 void tallies_free(struct tallies *tallies)
 {
-	for (unsigned i = 0; i < tallies->count; i++) {
-		free_chunks(&tallies->list[i], TALLY_OF_PROCESS);
-		free_chunks(&tallies->list[i], TALLY_OF_RUN);
-	}
+	for (unsigned i = 0; i < tallies->count; i++)
+		for (int whose = TALLY_OF_PROCESS; whose <= TALLY_OF_RUN; whose++) {
+			for (size_t k = 0; k < tallies->list[i].chunks[whose].count; k++)
+				free(tallies->list[i].chunks[whose].items[k]);
+			free(tallies->list[i].chunks[whose].items);
+		}
 	free(tallies->first);
 	pool_free(&tallies->pool);
 	free(tallies->places.items);

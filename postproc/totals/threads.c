@@ -11,12 +11,6 @@
 
 /* ---- the tables ---- */
 
-/* The key means this thread from now on. */
-static void name_by(struct map *map, uint64_t key, uint32_t index)
-{
-	map_set(map, 0, key, index + 1);
-}
-
 static uint32_t find_by(const struct map *map, uint64_t key)
 {
 	uint32_t place = map_get(map, 0, key);
@@ -25,7 +19,7 @@ static uint32_t find_by(const struct map *map, uint64_t key)
 }
 
 /* Index of a new thread. tid and pthread may be 0. */
-static uint32_t add(struct threads *threads, uint32_t tid, uint64_t pthread, uint64_t time_ns)
+static uint32_t add_life(struct threads *threads, uint32_t tid, uint64_t pthread, uint64_t time_ns)
 {
 	struct thread_life *thread = ARRAY_ADD(&threads->list);
 	uint32_t index = (uint32_t)threads->list.count - 1;
@@ -39,9 +33,9 @@ static uint32_t add(struct threads *threads, uint32_t tid, uint64_t pthread, uin
 	};
 
 	if (tid)
-		name_by(&threads->by_number, tid, index);
+		map_set(&threads->by_number, 0, tid, index + 1);
 	if (pthread)
-		name_by(&threads->by_handle, pthread, index);
+		map_set(&threads->by_handle, 0, pthread, index + 1);
 	return index;
 }
 
@@ -56,14 +50,14 @@ static uint32_t look_up(struct threads *threads, const struct event *event)
 	struct thread_life *thread;
 
 	if (index == THREAD_NONE)
-		return add(threads, event->thread, event->pthread, event->time_ns);
+		return add_life(threads, event->thread, event->pthread, event->time_ns);
 	thread = &threads->list.items[index];
 	if (thread->tid == event->thread)
 		return index;
 	if (thread->tid)
-		return add(threads, event->thread, event->pthread, event->time_ns);
+		return add_life(threads, event->thread, event->pthread, event->time_ns);
 	thread->tid = event->thread;
-	name_by(&threads->by_number, event->thread, index);
+	map_set(&threads->by_number, 0, event->thread, index + 1);
 	return index;
 }
 
@@ -93,19 +87,14 @@ static const unsigned char waits[RESOURCE_COUNT] = {
 	[RESOURCE_DIRECTORY] = THREAD_WAIT_OTHER + 1,
 };
 
-/* False: the call is no wait, or its time belongs to an enclosing call. */
-static bool wait_of(const struct hook *hook, uint32_t depth, enum thread_wait *wait)
-{
-	if (!hook || !hook_may_sleep(hook) || !waits[hook->resource])
-		return false;
-	*wait = (enum thread_wait)(waits[hook->resource] - 1);
-	return *wait != THREAD_WAIT_OTHER || depth == 0;
-}
-
 bool threads_waits(const struct hook *hook, const struct event *event, enum thread_wait *wait)
 {
-	return event->leave_ns >= event->enter_ns + THREADS_WAIT_NS &&
-	       wait_of(hook, event->depth, wait);
+	if (event->leave_ns < event->enter_ns + THREADS_WAIT_NS || !hook || !hook_may_sleep(hook) ||
+	    !waits[hook->resource])
+		return false;
+	*wait = (enum thread_wait)(waits[hook->resource] - 1);
+	/* the time of a nested call belongs to the call around it */
+	return *wait != THREAD_WAIT_OTHER || event->depth == 0;
 }
 
 static void add_wait(struct thread_life *thread, const struct hook *hook, const struct event *event)
@@ -118,43 +107,12 @@ static void add_wait(struct thread_life *thread, const struct hook *hook, const 
 
 /* ---- creation and end ---- */
 
-/* The call created a thread: the pthread_t means that thread from now on. */
-static void create(struct threads *threads, uint32_t creator, const struct event *event)
-{
-	uint32_t index = add(threads, 0, event->object, event->time_ns);
-	struct thread_life *thread;
-
-	thread = &threads->list.items[index];
-	thread->creator = creator;
-	thread->backtrace = event->backtrace;
-	thread->index = event->index;
-}
-
-static void join(struct thread_life *thread, const struct event *event)
-{
-	thread->is_joined = true;
-	/*
-	 * A joiner that had to wait saw the end of the thread; otherwise the thread had ended
-	 * before.
-	 */
-	if (event->leave_ns >= event->enter_ns + THREADS_WAIT_NS)
-		thread->ended_ns = event->leave_ns;
-}
-
 static void set_name(struct thread_life *thread, const struct event *event)
 {
 	const char *name = event_argument(event, "name");
 
 	if (name)
 		snprintf(thread->name, sizeof(thread->name), "%s", name);
-}
-
-/* The thread that a call is about, or NULL. */
-static struct thread_life *object_of(struct threads *threads, const struct event *event)
-{
-	uint32_t index = find_by(&threads->by_handle, event->object);
-
-	return index != THREAD_NONE ? &threads->list.items[index] : NULL;
 }
 
 const struct thread_life *threads_of_handle(const struct threads *threads, uint64_t handle)
@@ -167,27 +125,33 @@ const struct thread_life *threads_of_handle(const struct threads *threads, uint6
 /* A successful call on a thread. */
 static void on_thread(struct threads *threads, uint32_t caller, const struct event *event)
 {
-	struct thread_life *thread = object_of(threads, event);
-	const char *function = event->function->name;
+	struct thread_life *thread =
+		(struct thread_life *)threads_of_handle(threads, event->object);
 
-	/* A failed join writes the thread back as an acquisition that is a part. */
 	if (event->type == CALL_TYPE_ALLOC) {
-		if (!event->part)
-			create(threads, caller, event);
-		return;
-	}
-	if (event->operation == OPERATION_END)
+		/* A failed join writes the thread back as an acquisition that is a part. */
+		if (event->part)
+			return;
+		thread = &threads->list.items[add_life(threads, 0, event->object, event->time_ns)];
+		thread->creator = caller;
+		thread->backtrace = event->backtrace;
+		thread->index = event->index;
+	} else if (event->operation == OPERATION_END) {
 		threads->list.items[caller].has_ended = true;
-	else if (!strcmp(function, "prctl"))
+	} else if (!strcmp(event->function->name, "prctl")) {
 		set_name(&threads->list.items[caller], event);
-	else if (!thread || event->moment == MOMENT_HALF)
+	} else if (!thread || event->moment == MOMENT_HALF) {
 		return;
-	else if (event->operation == OPERATION_WAIT || event->function->hook->how == HOW_JOINS)
-		join(thread, event);
-	else if (event->operation == OPERATION_FREE)
+	} else if (event->operation == OPERATION_WAIT || event->function->hook->how == HOW_JOINS) {
+		thread->is_joined = true;
+		/* A joiner that did not have to wait does not know when the thread had ended. */
+		if (event->leave_ns >= event->enter_ns + THREADS_WAIT_NS)
+			thread->ended_ns = event->leave_ns;
+	} else if (event->operation == OPERATION_FREE) {
 		thread->is_detached = true;
-	else
+	} else {
 		set_name(thread, event);
+	}
 }
 
 void threads_event(struct threads *threads, const struct event *event)

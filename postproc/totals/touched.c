@@ -15,15 +15,6 @@ void touched_free(struct touched *touched)
 	free(touched->modules.items);
 }
 
-static void meet(struct touched *touched, struct touched_backtrace *item, const struct event *event)
-{
-	uint32_t *number = ARRAY_ADD(&touched->met);
-
-	*number = event->backtrace->id;
-	item->backtrace = event->backtrace;
-	item->index = event->index;
-}
-
 void touched_event(struct touched *touched, const struct event *event)
 {
 	const struct backtrace *backtrace = event->backtrace;
@@ -32,8 +23,11 @@ void touched_event(struct touched *touched, const struct event *event)
 	if (!backtrace)
 		return;
 	item = ARRAY_AT(&touched->backtraces, backtrace->id);
-	if (item->events++ == 0)
-		meet(touched, item, event);
+	if (item->events++)
+		return;
+	*ARRAY_ADD(&touched->met) = backtrace->id;
+	item->backtrace = backtrace;
+	item->index = event->index;
 }
 
 static void look_at(struct touched *touched, const struct address_space *space,
