@@ -125,14 +125,15 @@ const struct thread_life *threads_of_handle(const struct threads *threads, uint6
 /* A successful call on a thread. */
 static void on_thread(struct threads *threads, uint32_t caller, const struct event *event)
 {
-	struct thread_life *thread =
-		(struct thread_life *)threads_of_handle(threads, event->object);
+	uint32_t index = find_by(&threads->by_handle, event->object);
+	struct thread_life *thread = index != THREAD_NONE ? &threads->list.items[index] : NULL;
 
 	if (event->type == CALL_TYPE_ALLOC) {
 		/* A failed join writes the thread back as an acquisition that is a part. */
 		if (event->part)
 			return;
-		thread = &threads->list.items[add_life(threads, 0, event->object, event->time_ns)];
+		index = add_life(threads, 0, event->object, event->time_ns);
+		thread = &threads->list.items[index];
 		thread->creator = caller;
 		thread->backtrace = event->backtrace;
 		thread->index = event->index;

@@ -67,8 +67,6 @@ static uint32_t add_link(struct chains *chains, const struct chains_link *wanted
 	uint32_t kind = (uint32_t)wanted->kind << 1 | wanted->is_cycle, number;
 	uint64_t key = key_of(chains, wanted);
 
-	if (!key)
-		return 0;
 	number = map_get(&chains->index, kind, key);
 	if (number)
 		return number;
@@ -78,7 +76,7 @@ static uint32_t add_link(struct chains *chains, const struct chains_link *wanted
 	if (wanted->function) /* names of functions are freed with their process */
 		chains->links.items[number].function =
 			pool_text(&chains->names, wanted->function, strlen(wanted->function));
-	return !wanted->function || chains->links.items[number].function ? number : 0;
+	return number;
 }
 
 /* The step of a wait that precedes the steps of next. */
@@ -146,14 +144,18 @@ static void add_part(struct chains_thread *thread, const struct chains_part *par
 
 /* ---- waits ---- */
 
-static void count_part(struct chains *chains, const struct lane_wait *wait, uint32_t pid,
-		       const struct chains_part *part)
+/* Adds a part of the wait, during which the waker itself waited as next says. */
+static void put_part(struct chains *chains, const struct lane_wait *wait, uint32_t pid,
+		     struct chains_part part, uint32_t next)
 {
-	struct chains_link *link = &chains->links.items[part->link];
-	uint64_t ns = part->to_ns - part->from_ns;
+	uint64_t ns = part.to_ns - part.from_ns;
+	struct chains_link *link;
 
+	part.link = link_of(chains, wait, next, part.is_cycle);
+	add_part(make_thread(chains, wait->thread), &part);
 	if (wait->kind != LANE_LOCK)
 		return;
+	link = &chains->links.items[part.link];
 	link->count++;
 	link->ns += ns;
 	if (ns < link->longest_ns || (link->pid && ns == link->longest_ns))
@@ -162,17 +164,6 @@ static void count_part(struct chains *chains, const struct lane_wait *wait, uint
 	link->pid = pid;
 	link->thread = wait->thread;
 	link->waker_thread = wait->waker_thread;
-}
-
-/* Adds a part of the wait, during which the waker itself waited as next says. */
-static void put_part(struct chains *chains, const struct lane_wait *wait, uint32_t pid,
-		     struct chains_part part, uint32_t next)
-{
-	struct chains_thread *thread = make_thread(chains, wait->thread);
-
-	part.link = link_of(chains, wait, next, part.is_cycle);
-	count_part(chains, wait, pid, &part);
-	add_part(thread, &part);
 }
 
 /* The waits of the waker are sorted by their ends; where two overlap, the earlier one counts. */
@@ -191,10 +182,9 @@ static void split(struct chains *chains, const struct lane_wait *wait, uint32_t 
 			part.to_ns = wait->until_ns;
 		if (part.to_ns <= part.from_ns)
 			continue;
-		if (part.from_ns > at) {
+		if (part.from_ns > at)
 			put_part(chains, wait, pid,
 				 (struct chains_part){ at, part.from_ns, 0, false }, 0);
-		}
 		part.is_cycle = false;
 		put_part(chains, wait, pid, part, part.link);
 		at = part.to_ns;
@@ -204,7 +194,7 @@ static void split(struct chains *chains, const struct lane_wait *wait, uint32_t 
 			 0);
 }
 
-static void take(struct chains *chains, const struct lane_wait *wait, uint32_t pid)
+static void add_wait(struct chains *chains, const struct lane_wait *wait, uint32_t pid)
 {
 	const struct chains_thread *found =
 		wait->waker_thread != wait->thread ? find_thread(chains, wait->waker_thread) : NULL;
@@ -221,33 +211,19 @@ static void take(struct chains *chains, const struct lane_wait *wait, uint32_t p
 	split(chains, wait, pid, &other);
 }
 
-/* Keeps waits that have not ended until all of them are known: a chain may go through several. */
-static void keep_open(struct chains *chains, const struct lane_wait *wait)
-{
-	struct chains_thread *thread = make_thread(chains, wait->thread);
-	struct lane_wait *kept = thread ? ARRAY_ADD(&chains->open) : NULL;
-
-	*kept = *wait;
-	thread->open = chains->open.count;
-}
-
 void chains_add(struct chains *chains, const struct lane_wait *wait, uint32_t pid)
 {
-	if (wait->is_open)
-		keep_open(chains, wait);
-	else
-		take(chains, wait, pid);
+	if (!wait->is_open) {
+		add_wait(chains, wait, pid);
+		return;
+	}
+	/* Waits that have not ended are kept until all are known: a chain may go through several.
+	 */
+	*ARRAY_ADD(&chains->open) = *wait;
+	make_thread(chains, wait->thread)->open = chains->open.count;
 }
 
 /* ---- the end of a process ---- */
-
-/* Index + 1 of the waker's own wait that has not ended, if it is still to be added; else 0. */
-static uint64_t open_behind(struct chains *chains, const struct lane_wait *wait)
-{
-	const struct chains_thread *other = find_thread(chains, wait->waker_thread);
-
-	return other ? other->open : 0;
-}
 
 /*
  * Waits that form a cycle: each thread waits for the next one, the last for the first. While all of
@@ -265,12 +241,11 @@ static void take_cycle(struct chains *chains, const size_t *way, size_t count, u
 	for (size_t i = 0; i < count; i++) {
 		struct lane_wait wait = chains->open.items[way[i]];
 
-		if (wait.until_ns > since_ns) {
+		if (wait.until_ns > since_ns)
 			put_part(chains, &wait, pid,
 				 (struct chains_part){ since_ns, wait.until_ns, 0, true }, 0);
-		}
 		wait.until_ns = since_ns;
-		take(chains, &wait, pid);
+		add_wait(chains, &wait, pid);
 	}
 }
 
@@ -283,12 +258,14 @@ static void take_open(struct chains *chains, size_t first, uint32_t pid, size_t 
 	while (at) {
 		const struct lane_wait *wait = &chains->open.items[at - 1];
 		struct chains_thread *thread = find_thread(chains, wait->thread);
+		const struct chains_thread *waker = find_thread(chains, wait->waker_thread);
 
 		if (!thread || thread->open != at)
 			break;
 		thread->open = 0;
 		way[count++] = (size_t)at - 1;
-		at = open_behind(chains, wait);
+		/* the waker's own wait that has not ended, if it is still to be added */
+		at = waker ? waker->open : 0;
 	}
 	/* the last one waits for one of these */
 	cycle = count;
@@ -300,7 +277,7 @@ static void take_open(struct chains *chains, size_t first, uint32_t pid, size_t 
 		count = cycle - 1;
 	}
 	while (count)
-		take(chains, &chains->open.items[way[--count]], pid);
+		add_wait(chains, &chains->open.items[way[--count]], pid);
 }
 
 void chains_process(struct chains *chains, uint32_t pid)

@@ -97,24 +97,20 @@ static uint32_t wakers_of(struct chains_state *state, const struct lane_wait *wa
 	return number;
 }
 
-static void add_wakers(struct chains_state *state, const struct lane_wait *wait)
-{
-	uint64_t ns = wait->until_ns > wait->since_ns ? wait->until_ns - wait->since_ns : 0;
-	uint32_t number = wakers_of(state, wait);
-	struct wakers *sum = &state->wakers.items[number];
-
-	sum->count++;
-	sum->ns += ns;
-	if (ns > sum->longest_ns)
-		sum->longest_ns = ns;
-}
-
 static void on_wait(void *user, const struct lane_wait *wait)
 {
 	struct chains_state *state = user;
+	uint64_t ns = wait->until_ns > wait->since_ns ? wait->until_ns - wait->since_ns : 0;
 
-	if (wait->kind != LANE_OTHER)
-		add_wakers(state, wait);
+	if (wait->kind != LANE_OTHER) {
+		uint32_t number = wakers_of(state, wait);
+		struct wakers *sum = &state->wakers.items[number];
+
+		sum->count++;
+		sum->ns += ns;
+		if (ns > sum->longest_ns)
+			sum->longest_ns = ns;
+	}
 	chains_add(&state->chains, wait, summary_current(state->run->summary)->pid);
 	critical_add(&state->critical, wait);
 }
@@ -232,18 +228,6 @@ static void put_owed(struct table *table, const struct owed *owed)
 		table_text(table, CELL(row, delayed_by, what), "did not wait");
 }
 
-static void put_all_owed(struct chains_state *state, struct table *table)
-{
-	for (size_t i = 1; i < state->chains.links.count; i++)
-		if (state->chains.links.items[i].count)
-			add_owed(state, &state->chains.links.items[i]);
-	for (size_t i = 1; i < state->owed.count; i++)
-		put_owed(table, &state->owed.items[i]);
-	if (state->chains.cut)
-		table->note = "Of some waits a part is not followed: the chain is too long, or too "
-			      "far back.";
-}
-
 static int by_time(const void *left, const void *right)
 {
 	const struct chains_link *a = *(const struct chains_link *const *)left;
@@ -334,16 +318,6 @@ static void put_step(struct chains_state *state, struct table *table, const stru
 	table_backtrace(CELL(row, critical_path, backtrace), step->backtrace);
 }
 
-static void put_steps(struct chains_state *state, struct tables *tables)
-{
-	struct table *table = state->steps.count ? tables_begin(tables, TABLE_critical_path) : NULL;
-
-	for (size_t i = 1; i < state->steps.count; i++)
-		put_step(state, table, &state->steps.items[i]);
-	if (table && state->is_partial)
-		table->note = "There were too many waits to follow the path to the beginning.";
-}
-
 static void put_wakers(const struct chains_state *state, struct table *table)
 {
 	for (size_t i = 1; i < state->wakers.count; i++) {
@@ -363,10 +337,25 @@ static void put_wakers(const struct chains_state *state, struct table *table)
 static void end(void *user, struct tables *tables)
 {
 	struct chains_state *state = user;
+	struct table *table = tables_begin(tables, TABLE_delayed_by);
 
-	put_all_owed(state, tables_begin(tables, TABLE_delayed_by));
+	for (size_t i = 1; i < state->chains.links.count; i++)
+		if (state->chains.links.items[i].count)
+			add_owed(state, &state->chains.links.items[i]);
+	for (size_t i = 1; i < state->owed.count; i++)
+		put_owed(table, &state->owed.items[i]);
+	if (state->chains.cut)
+		table->note = "Of some waits a part is not followed: the chain is too long, or too "
+			      "far back.";
 	put_chains(state, tables);
-	put_steps(state, tables);
+	if (state->steps.count) {
+		table = tables_begin(tables, TABLE_critical_path);
+		for (size_t i = 1; i < state->steps.count; i++)
+			put_step(state, table, &state->steps.items[i]);
+		if (state->is_partial)
+			table->note = "There were too many waits to follow the path to the "
+				      "beginning.";
+	}
 	put_wakers(state, tables_begin(tables, TABLE_wakers));
 }
 

@@ -20,22 +20,15 @@ void critical_event(struct critical *critical, const struct event *event)
 	critical->last_thread = event->thread;
 }
 
-static struct lane_wait *place_for(struct critical *critical)
-{
-	if (critical->waits.count < CRITICAL_WAITS)
-		return ARRAY_ADD(&critical->waits);
-	return &critical->waits.items[critical->next++ % CRITICAL_WAITS];
-}
-
 void critical_add(struct critical *critical, const struct lane_wait *wait)
 {
-	struct lane_wait *kept;
-
 	if (wait->until_ns <= wait->since_ns ||
 	    (wait->kind == LANE_OTHER && wait->until_ns - wait->since_ns < CALL_LEAST))
 		return;
-	kept = place_for(critical);
-	*kept = *wait;
+	if (critical->waits.count < CRITICAL_WAITS)
+		*ARRAY_ADD(&critical->waits) = *wait;
+	else
+		critical->waits.items[critical->next++ % CRITICAL_WAITS] = *wait;
 }
 
 void critical_free(struct critical *critical)
@@ -60,9 +53,8 @@ static const struct lane_wait *last_wait(const struct critical *critical, uint32
 	const struct lane_wait key = { .thread = thread, .until_ns = until_ns };
 	size_t low = ARRAY_SEARCH(critical->waits.count, at,
 				  compare(&critical->waits.items[at], &key) <= 0);
-	const struct lane_wait *found;
+	const struct lane_wait *found = low ? &critical->waits.items[low - 1] : NULL;
 
-	found = low ? &critical->waits.items[low - 1] : NULL;
 	return found && found->thread == thread ? found : NULL;
 }
 
@@ -156,41 +148,30 @@ static bool step_back(struct walk *walk)
 	return maker;
 }
 
-/* No wait is passed twice, except in a damaged trace: then the number of steps ends the walk. */
-static void walk_path(struct walk *walk)
+void critical_process(struct critical *critical, const struct threads *threads,
+		      void (*tell)(void *user, const struct critical_part *part), void *user)
 {
-	size_t most = walk->critical->waits.count + walk->threads->list.count + 1;
-
-	for (size_t i = 0; i < most; i++)
-		if (!step_back(walk))
-			return;
-	ran_since(walk, walk->critical->first_ns);
-}
-
-/* Waits that were overwritten in the ring were earlier; the path is known from there on. */
-static void begin_behind_lost(struct critical *critical)
-{
+	struct walk walk = { .critical = critical, .threads = threads, .tell = tell, .user = user };
+	/* No wait is passed twice, except in a damaged trace: then this ends the walk. */
+	size_t steps = critical->waits.count + threads->list.count + 1;
 	uint64_t first_ns = UINT64_MAX;
 
+	/* Waits that were overwritten in the ring were earlier; the path is known from there on. */
 	for (size_t i = 0; critical->next && i < critical->waits.count; i++)
 		if (critical->waits.items[i].until_ns < first_ns)
 			first_ns = critical->waits.items[i].until_ns;
 	if (first_ns != UINT64_MAX && first_ns > critical->first_ns)
 		critical->first_ns = first_ns;
-}
-
-void critical_process(struct critical *critical, const struct threads *threads,
-		      void (*tell)(void *user, const struct critical_part *part), void *user)
-{
-	struct walk walk = { .critical = critical, .threads = threads, .tell = tell, .user = user };
-
-	begin_behind_lost(critical);
 	if (critical->waits.count)
 		qsort(critical->waits.items, critical->waits.count, sizeof(*critical->waits.items),
 		      compare);
 	go_on(&walk, critical->last_thread, critical->last_ns, NULL);
-	if (critical->waits.count && critical->first_ns)
-		walk_path(&walk);
+	if (critical->waits.count && critical->first_ns) {
+		while (steps && step_back(&walk))
+			steps--;
+		if (!steps)
+			ran_since(&walk, critical->first_ns);
+	}
 	critical->waits.count = critical->next = 0;
 	critical->first_ns = critical->last_ns = 0;
 }

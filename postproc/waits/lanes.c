@@ -133,15 +133,6 @@ static void on_semaphore(void *user, const struct wakes_wait *wait)
 
 /* ---- other waits ---- */
 
-/* The thread that was joined. */
-static uint32_t joined_by(const struct lanes *lanes, const struct event *event)
-{
-	const struct thread_life *thread =
-		event->object ? threads_of_handle(&lanes->threads, event->object) : NULL;
-
-	return thread ? thread->tid : 0;
-}
-
 static void tell_call(const struct lanes *lanes, const struct hook *hook, enum lane_kind kind,
 		      const struct event *event, bool is_open)
 {
@@ -157,9 +148,12 @@ static void tell_call(const struct lanes *lanes, const struct hook *hook, enum l
 		.waiter = space_backtrace(&lanes->run->summary->space, event->backtrace,
 					  event->index),
 	};
+	const struct thread_life *joined = NULL;
 
-	if (hook->resource == RESOURCE_THREAD)
-		wait.waker_thread = joined_by(lanes, event);
+	if (hook->resource == RESOURCE_THREAD && event->object)
+		joined = threads_of_handle(&lanes->threads, event->object);
+	if (joined)
+		wait.waker_thread = joined->tid;
 	if (wait.waiter)
 		tell(lanes, &wait);
 }
@@ -179,27 +173,23 @@ void lanes_event(struct lanes *lanes, const struct event *event)
 	tell_call(lanes, hook, wait == THREAD_WAIT_JOIN ? LANE_JOIN : LANE_OTHER, event, false);
 }
 
-/* Locks and conditions have listeners of their own. */
-static bool is_kind(enum thread_wait wait, enum lane_kind *kind)
-{
-	*kind = wait == THREAD_WAIT_SEMAPHORE ? LANE_SEMAPHORE
-		: wait == THREAD_WAIT_JOIN    ? LANE_JOIN
-					      : LANE_OTHER;
-	return wait != THREAD_WAIT_LOCK && wait != THREAD_WAIT_CONDITION;
-}
-
 void lanes_note(struct lanes *lanes, const struct event *event)
 {
 	const char *call = event_argument(event, "call");
 	bool is_open = call && !strcmp(event->function->name, NOTE_OPEN);
 	const struct hook *hook = is_open ? hook_find(call) : NULL;
-	enum lane_kind kind;
 	enum thread_wait wait;
 
 	threads_note(&lanes->threads, event);
-	if (!hook || !threads_waits(hook, event, &wait) || !is_kind(wait, &kind))
+	if (!hook || !threads_waits(hook, event, &wait))
 		return;
-	tell_call(lanes, hook, kind, event, true);
+	/* Locks and conditions have listeners of their own. */
+	if (wait != THREAD_WAIT_LOCK && wait != THREAD_WAIT_CONDITION)
+		tell_call(lanes, hook,
+			  wait == THREAD_WAIT_SEMAPHORE ? LANE_SEMAPHORE
+			  : wait == THREAD_WAIT_JOIN	? LANE_JOIN
+							: LANE_OTHER,
+			  event, true);
 }
 
 /* ---- begin and end ---- */

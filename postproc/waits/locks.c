@@ -10,8 +10,8 @@
 #include "base/cleanup.h"
 #include "base/memory.h"
 #include "base/order.h"
+#include "hook_table.h"
 #include "postproc/report/report.h"
-#include "unlocks.h"
 #include "waits/locks.h"
 
 /* A call site that acquires locks, in any process. */
@@ -49,10 +49,23 @@ struct cycle {
 	const struct trace_node *from[LOCK_ORDER_STEPS], *to[LOCK_ORDER_STEPS];
 };
 
+/*
+ * Mutexes and spin locks released by a thread that did not hold them: another thread did, or the
+ * call failed with EPERM. Reader-writer locks are left out: several threads may hold one. Equal
+ * misuses at equal call sites, in all processes of a run, are one entry with a count.
+ */
+struct unlock {
+	uint64_t count;
+	/* the first time */
+	uint64_t object, time_ns;
+	uint32_t pid, thread, holder;		/* holder 0: no thread held it */
+	const struct trace_node *taken, *given; /* taken: NULL if no thread held it */
+};
+
 struct locks_state {
 	struct report_run *run;
 	struct locks *view; /* the summary's */
-	struct unlocks unlocks;
+	ARRAY_OF(struct unlock) unlocks;
 	struct map index;	       /* of places (by backtrace) and pairs */
 	ARRAY_OF(struct place) places; /* from 1 */
 	ARRAY_OF(struct pair) pairs;   /* from 1 */
@@ -63,18 +76,68 @@ struct locks_state {
 
 enum { OF_PAIR = LOCKS_WAYS };
 
-static void event(void *user, const struct event *call)
-{
-	struct locks_state *state = user;
+/* ---- locks released by another thread ---- */
 
-	unlocks_event(&state->unlocks, call);
+/* Objects that several threads hold at a time, and any thread may release. */
+static bool is_shared(const struct event *event)
+{
+	const struct hook *hook = event->function->hook;
+
+	return hook && hook->how == HOW_SHARES;
+}
+
+static void add_unlock(struct locks_state *state, const struct event *event,
+		       const struct ledger_item *held)
+{
+	const struct site *site =
+		held ? sites_at(ledger_sites(state->run->ledger), held->site) : NULL;
+	struct unlock wanted = {
+		.count = 1,
+		.object = event->object,
+		.time_ns = event->time_ns,
+		.pid = event->process->pid,
+		.thread = event->thread,
+		.holder = held ? ledger_thread(state->run->ledger, held->thread) : 0,
+		.given = space_backtrace(&state->run->summary->space, event->backtrace,
+					 event->index),
+		.taken = site ? space_backtrace(&state->run->summary->space, site->backtrace,
+						site->index)
+			      : NULL,
+	};
+	struct unlock *unlock;
+
+	for (size_t i = 0; i < state->unlocks.count; i++) {
+		unlock = &state->unlocks.items[i];
+		if (unlock->taken == wanted.taken && unlock->given == wanted.given) {
+			unlock->count++;
+			return;
+		}
+	}
+	unlock = ARRAY_ADD(&state->unlocks);
+	*unlock = wanted;
 }
 
 static void on_move(void *user, const struct ledger_move *move)
 {
 	struct locks_state *state = user;
 
-	unlocks_move(&state->unlocks, move);
+	/* A thread that waits for a condition holds the mutex, or the wait fails. */
+	if (move->is_gain || move->item->thread == move->thread ||
+	    move->event->operation != OPERATION_RELEASE || move->event->flags & CALL_OF_CHILD ||
+	    is_shared(move->event))
+		return;
+	add_unlock(state, move->event, move->item);
+}
+
+static void on_event(void *user, const struct event *event)
+{
+	struct locks_state *state = user;
+	const struct hook *hook = event->function->hook;
+
+	if (!(event->flags & CALL_FAILED) || event->operation != OPERATION_RELEASE || !hook ||
+	    hook->resource != RESOURCE_LOCK || event->flags & CALL_OF_CHILD || is_shared(event))
+		return;
+	add_unlock(state, event, ledger_find(state->run->ledger, RESOURCE_LOCK, event->object));
 }
 
 /* ---- a process ends ---- */
@@ -101,16 +164,6 @@ static uint32_t place_of(struct locks_state *state, uint32_t site)
 	return number;
 }
 
-/* Sets the longest hold. */
-static void keep_hold(struct locks_state *state, struct place *place, const struct locks_site *site)
-{
-	place->since_ns = site->since_ns;
-	place->object = site->object;
-	place->thread = site->thread;
-	place->pid = summary_current(state->run->summary)->pid;
-	place->released = site->released ? backtrace_of(state, site->released) : NULL;
-}
-
 /* A call that has not returned has waited, and acquired nothing. */
 static bool was_used(const struct locks_times *times)
 {
@@ -120,15 +173,21 @@ static bool was_used(const struct locks_times *times)
 static void close_site(struct locks_state *state, uint32_t index)
 {
 	const struct locks_site *site = locks_site(state->view, index);
-	uint32_t number = was_used(&site->times) ? place_of(state, index) : 0;
 	struct place *place;
+	uint32_t number;
 
-	if (!number)
+	if (!was_used(&site->times))
 		return;
+	number = place_of(state, index);
 	place = &state->places.items[number];
 	if (site->times.holds &&
-	    (!place->times.holds || site->times.longest_hold_ns > place->times.longest_hold_ns))
-		keep_hold(state, place, site);
+	    (!place->times.holds || site->times.longest_hold_ns > place->times.longest_hold_ns)) {
+		place->since_ns = site->since_ns;
+		place->object = site->object;
+		place->thread = site->thread;
+		place->pid = summary_current(state->run->summary)->pid;
+		place->released = site->released ? backtrace_of(state, site->released) : NULL;
+	}
 	locks_add_times(&place->times, &site->times);
 	place->gone += site->gone;
 	place->gone_are_rwlocks |= place->way == LOCKS_READ || place->way == LOCKS_WRITE;
@@ -153,7 +212,7 @@ static void close_pair(struct locks_state *state, const struct locks_pair *of_pr
 {
 	uint32_t waiter = place_of(state, of_process->waiter);
 	uint32_t holder = of_process->holder ? place_of(state, of_process->holder) : 0;
-	struct pair *pair = holder || !of_process->holder ? pair_of(state, waiter, holder) : NULL;
+	struct pair *pair = pair_of(state, waiter, holder);
 	struct locks_pair sum = *of_process;
 
 	sum.count += pair->sum.count;
@@ -164,20 +223,6 @@ static void close_pair(struct locks_state *state, const struct locks_pair *of_pr
 	}
 	pair->sum.count = sum.count;
 	pair->sum.ns = sum.ns;
-}
-
-static void close_lock(struct locks_state *state, const struct locks_lock *of_process)
-{
-	uint32_t born = place_of(state, of_process->born);
-	struct lock *lock = ARRAY_ADD(&state->locks);
-
-	*lock = (struct lock){
-		.pid = summary_current(state->run->summary)->pid,
-		.born = born,
-		.object = of_process->object,
-		.is_rwlock = of_process->is_rwlock,
-		.times = { of_process->times[0], of_process->times[1] },
-	};
 }
 
 static void close_cycle(struct locks_state *state, const struct lock_order_cycle *of_process)
@@ -192,29 +237,31 @@ static void close_cycle(struct locks_state *state, const struct lock_order_cycle
 	}
 }
 
-static void close_all(struct locks_state *state)
+static void process(void *user)
 {
+	struct locks_state *state = user;
 	const struct locks *view = state->view;
+	const struct summary_process *current = summary_current(state->run->summary);
 
+	locks_finish(state->view, current->end_ns);
 	for (size_t i = 1; i < view->stats.count; i++)
 		close_site(state, (uint32_t)i);
 	for (size_t i = 1; i < view->pairs.count; i++)
 		close_pair(state, &view->pairs.items[i]);
-	for (size_t i = 1; i < view->locks.count; i++)
-		if (view->locks.items[i].serial && view->locks.items[i].born)
-			close_lock(state, &view->locks.items[i]);
+	for (size_t i = 1; i < view->locks.count; i++) {
+		const struct locks_lock *lock = &view->locks.items[i];
+
+		if (lock->serial && lock->born)
+			*ARRAY_ADD(&state->locks) =
+				(struct lock){ .pid = current->pid,
+					       .born = place_of(state, lock->born),
+					       .object = lock->object,
+					       .is_rwlock = lock->is_rwlock,
+					       .times = { lock->times[0], lock->times[1] } };
+	}
 	for (size_t i = 0; i < view->order.cycles.count; i++)
 		close_cycle(state, &view->order.cycles.items[i]);
 	state->cycles_left_out += view->order.cycles_left_out;
-}
-
-static void process(void *user)
-{
-	struct locks_state *state = user;
-	uint64_t end_ns = summary_current(state->run->summary)->end_ns;
-
-	locks_finish(state->view, end_ns);
-	close_all(state);
 }
 
 /* ---- tables ---- */
@@ -255,7 +302,7 @@ static void put_blocked(struct locks_state *state, struct tables *tables)
 
 static void put_cycle(struct table *table, const struct cycle *cycle, uint32_t rank)
 {
-	const char *how = cycle->facts.count == 2 ? "2 locks in both orders" : "locks in a circle";
+	const char *how = cycle->facts.count == 2 ? "2 locks in both orders" : "locks in a cycle";
 	const char *who = cycle->facts.is_one_thread ? "by one thread" : "by different threads";
 	char name[128];
 
@@ -295,11 +342,10 @@ static void put_cycles(struct locks_state *state, struct tables *tables)
 
 static void put_unlocks(struct locks_state *state, struct tables *tables)
 {
-	const struct unlocks *unlocks = &state->unlocks;
-	struct table *table = unlocks->list.count ? tables_begin(tables, TABLE_bad_unlocks) : NULL;
+	struct table *table = state->unlocks.count ? tables_begin(tables, TABLE_bad_unlocks) : NULL;
 
-	for (size_t i = 0; i < unlocks->list.count; i++) {
-		const struct unlock *unlock = &unlocks->list.items[i];
+	for (size_t i = 0; i < state->unlocks.count; i++) {
+		const struct unlock *unlock = &state->unlocks.items[i];
 		struct table_cell *row = table_add(table);
 
 		table_number(CELL(row, bad_unlocks, count), unlock->count);
@@ -355,7 +401,7 @@ static void put_times(struct table_cell *taken, const struct locks_times *times)
 
 	_Static_assert(COLUMN_locks_longest_hold - COLUMN_locks_taken ==
 			       COLUMN_lock_sites_longest_hold - COLUMN_lock_sites_taken,
-		       "the columns of both sheets are the same");
+		       "the columns of both tables are the same");
 	table_number(CELL(row, locks, taken), times->taken);
 	table_number(CELL(row, locks, contended), times->contended);
 	if (times->refused)
@@ -417,15 +463,6 @@ static void put_gone(struct table *table, const struct place *born)
 	}
 }
 
-static void put_site(struct table *table, const struct place *place)
-{
-	struct table_cell *row = table_add(table);
-
-	table_text(table, CELL(row, lock_sites, way), locks_way_name(place->way));
-	put_times(CELL(row, lock_sites, taken), &place->times);
-	table_backtrace(CELL(row, lock_sites, backtrace), place->backtrace);
-}
-
 static void put_hold(struct locks_state *state, struct table *table, const struct place *place)
 {
 	struct table_cell *row = table_add(table);
@@ -464,8 +501,11 @@ static void put_places(struct locks_state *state, struct tables *tables)
 		qsort_r(order, count, sizeof(*order), compare_places, state);
 	for (size_t i = 0; i < count; i++) {
 		const struct place *place = &state->places.items[order[i]];
+		struct table_cell *row = table_add(sites);
 
-		put_site(sites, place);
+		table_text(sites, CELL(row, lock_sites, way), locks_way_name(place->way));
+		put_times(CELL(row, lock_sites, taken), &place->times);
+		table_backtrace(CELL(row, lock_sites, backtrace), place->backtrace);
 		if (place->times.holds)
 			put_hold(state, holds, place);
 	}
@@ -489,15 +529,6 @@ static void put_locks(struct locks_state *state, struct tables *tables)
 			   (unsigned long long)uncontended);
 }
 
-static void put_pairs(struct locks_state *state, struct tables *tables)
-{
-	struct table *table = tables_begin(tables, TABLE_lock_waits);
-
-	for (size_t i = 1; i < state->pairs.count; i++)
-		put_pair(state, table, &state->pairs.items[i]);
-	report_note_coverage(state->run, table);
-}
-
 static int compare_locks(const void *left, const void *right)
 {
 	const struct lock *a = left, *b = right;
@@ -510,6 +541,7 @@ static int compare_locks(const void *left, const void *right)
 static void end(void *user, struct tables *tables)
 {
 	struct locks_state *state = user;
+	struct table *table;
 
 	if (state->locks.count)
 		qsort(state->locks.items, state->locks.count, sizeof(*state->locks.items),
@@ -517,7 +549,10 @@ static void end(void *user, struct tables *tables)
 	put_blocked(state, tables);
 	put_cycles(state, tables);
 	put_unlocks(state, tables);
-	put_pairs(state, tables);
+	table = tables_begin(tables, TABLE_lock_waits);
+	for (size_t i = 1; i < state->pairs.count; i++)
+		put_pair(state, table, &state->pairs.items[i]);
+	report_note_coverage(state->run, table);
 	put_locks(state, tables);
 	put_places(state, tables);
 }
@@ -529,7 +564,6 @@ static int begin(void *user, struct report_run *run, struct error *err)
 	(void)err;
 	state->view = &run->summary->locks;
 	state->view->wants_order = true;
-	unlocks_init(&state->unlocks, &run->summary->space, run->ledger);
 	ledger_listen(run->ledger, on_move, state);
 	map_init(&state->index);
 	return 0;
@@ -539,12 +573,12 @@ static void destroy(void *user)
 {
 	struct locks_state *state = user;
 
-	unlocks_free(&state->unlocks);
 	map_clear(&state->index);
 	free(state->places.items);
 	free(state->pairs.items);
 	free(state->locks.items);
 	free(state->cycles.items);
+	free(state->unlocks.items);
 }
 
 const struct report report_locks = {
@@ -552,7 +586,7 @@ const struct report report_locks = {
 	.wants_summary = true,
 	.state_size = sizeof(struct locks_state),
 	.begin = begin,
-	.event = event,
+	.event = on_event,
 	.process = process,
 	.end = end,
 	.destroy = destroy,

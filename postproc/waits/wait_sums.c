@@ -28,28 +28,21 @@ static bool is_sum(const void *item, const void *key)
 	       sum->waker == wait->waker && !strcmp(sum->function, wait->function);
 }
 
-static struct wait_sum *keep(struct wait_sums *sums, const struct lane_wait *wait, uint64_t hash)
-{
-	struct wait_sum *sum = pool_zalloc(&sums->pool, sizeof(*sum));
-	struct wait_sum **place = ARRAY_ADD(&sums->list);
-
-	*place = sum;
-	sum->kind = wait->kind;
-	sum->waiter = wait->waiter;
-	sum->waker = wait->waker;
-	sum->function = pool_text(&sums->pool, wait->function, strlen(wait->function));
-	hash_table_add(&sums->table, hash, sum);
-	return sum;
-}
-
 void wait_sums_add(struct wait_sums *sums, const struct lane_wait *wait)
 {
 	uint64_t hash = hash_two(sums->table.seed ^ wait->kind, (uintptr_t)wait->waiter,
 				 (uintptr_t)wait->waker);
 	struct wait_sum *sum = hash_table_find(&sums->table, hash, is_sum, wait);
 
-	if (!sum)
-		sum = keep(sums, wait, hash);
+	if (!sum) {
+		sum = pool_zalloc(&sums->pool, sizeof(*sum));
+		*ARRAY_ADD(&sums->list) = sum;
+		sum->kind = wait->kind;
+		sum->waiter = wait->waiter;
+		sum->waker = wait->waker;
+		sum->function = pool_text(&sums->pool, wait->function, strlen(wait->function));
+		hash_table_add(&sums->table, hash, sum);
+	}
 	sum->count++;
 	sum->ns += wait->until_ns > wait->since_ns ? wait->until_ns - wait->since_ns : 0;
 }

@@ -1,23 +1,66 @@
 /* SPDX-License-Identifier: MIT */
-#include "wakes_report.h"
-
+/*
+ * Conditions and semaphores: where threads wait, where they are signalled or posted, and which
+ * signals and posts found no waiter. Sums over all processes of the run, by call site.
+ */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
+#include "base/map.h"
+#include "base/pool.h"
+#include "postproc/report/report.h"
+#include "waits/wakes.h"
+
+/* A call site of waits or wakes, in any process. */
+struct wakes_place {
+	const struct trace_node *backtrace;
+	const char *function; /* of the first call */
+	struct wakes_site wakes;
+};
+
+struct wakes_ends {
+	uint32_t waiter, waker; /* places; waker 0: none, or not known */
+	uint8_t end;
+	struct wakes_pair sum;
+};
+
+struct wakes_report {
+	struct report_run *run;
+	struct wakes view;
+	struct pool pool;		     /* of names */
+	struct map index;		     /* of places (by backtrace) and pairs */
+	ARRAY_OF(struct wakes_place) places; /* from 1 */
+	ARRAY_OF(struct wakes_ends) pairs;   /* from 1 */
+};
 
 /* Key spaces of the index: places by the class of their sites, pairs by their end. */
 enum { OF_PLACE, OF_PAIR = 2 };
 
-void wakes_report_begin(void *user, enum resource resource)
+static int begin_of(void *user, enum resource resource)
 {
 	struct wakes_report *state = user;
 
 	wakes_init(&state->view, resource);
 	map_init(&state->index);
+	return 0;
 }
 
-void wakes_report_destroy(void *user)
+static int begin_conditions(void *user, struct report_run *run, struct error *err)
+{
+	(void)run;
+	(void)err;
+	return begin_of(user, RESOURCE_CONDITION);
+}
+
+static int begin_semaphores(void *user, struct report_run *run, struct error *err)
+{
+	(void)run;
+	(void)err;
+	return begin_of(user, RESOURCE_SEMAPHORE);
+}
+
+static void wakes_report_destroy(void *user)
 {
 	struct wakes_report *state = user;
 
@@ -28,7 +71,7 @@ void wakes_report_destroy(void *user)
 	free(state->pairs.items);
 }
 
-void wakes_report_event(void *user, const struct event *event)
+static void wakes_report_event(void *user, const struct event *event)
 {
 	struct wakes_report *state = user;
 
@@ -45,27 +88,27 @@ static uint32_t place_of(struct wakes_report *state, uint32_t index)
 		space_backtrace(&state->run->summary->space, site->backtrace, site->index);
 	uint32_t of = OF_PLACE + site->class;
 	uint32_t number = map_get(&state->index, of, (uintptr_t)backtrace);
-	struct wakes_place *place;
+	const char *name = site->function->name;
 
 	if (number)
 		return number;
 	number = ARRAY_NUMBER(&state->places);
 	map_set(&state->index, of, (uintptr_t)backtrace, number);
-	place = &state->places.items[number];
-	*place = (struct wakes_place){ .backtrace = backtrace,
-				       .function = pool_text(&state->pool, site->function->name,
-							     strlen(site->function->name)) };
-	return place->function ? number : 0;
+	state->places.items[number] =
+		(struct wakes_place){ .backtrace = backtrace,
+				      .function = pool_text(&state->pool, name, strlen(name)) };
+	return number;
 }
 
 static void close_site(struct wakes_report *state, uint32_t index)
 {
 	const struct wakes_site *site = wakes_site(&state->view, index);
-	uint32_t number = site->count ? place_of(state, index) : 0;
 	struct wakes_place *place;
+	uint32_t number;
 
 	if (!site->count)
 		return;
+	number = place_of(state, index);
 	place = &state->places.items[number];
 	place->wakes.count += site->count;
 	place->wakes.woke += site->woke;
@@ -93,17 +136,16 @@ static void close_pair(struct wakes_report *state, const struct wakes_pair *pair
 	const struct wakes_wait *wait = &pair->longest;
 	uint32_t waiter = place_of(state, wait->waiter);
 	uint32_t waker = wait->waker ? place_of(state, wait->waker) : 0;
-	uint32_t index = waker || !wait->waker ? ends_of(state, waiter, waker, wait->end) : 0;
-	struct wakes_pair *sum;
+	uint32_t index = ends_of(state, waiter, waker, wait->end);
+	struct wakes_pair *sum = &state->pairs.items[index].sum;
 
-	sum = &state->pairs.items[index].sum;
 	if (!sum->count || wait->ns > sum->longest.ns)
 		sum->longest = *wait;
 	sum->count += pair->count;
 	sum->ns += pair->ns;
 }
 
-void wakes_report_process(void *user)
+static void wakes_report_process(void *user)
 {
 	struct wakes_report *state = user;
 
@@ -125,7 +167,7 @@ static void put_ends(const struct wakes_report *state, struct table *table,
 
 	_Static_assert(COLUMN_cond_waits_backtrace - FIRST_cond_waits ==
 			       COLUMN_sem_waits_backtrace - FIRST_sem_waits,
-		       "both sheets have the same columns");
+		       "both tables have the same columns");
 	table_text(table, CELL(row, cond_waits, ended),
 		   wakes_end_name(state->view.resource, ends->end));
 	table_number(CELL(row, cond_waits, waits), sum->count);
@@ -140,8 +182,94 @@ static void put_ends(const struct wakes_report *state, struct table *table,
 			state->places.items[ends->waiter].backtrace);
 }
 
-void wakes_report_waits(const struct wakes_report *state, struct table *table)
+static void put_waits(const struct wakes_report *state, struct table *table)
 {
 	for (size_t i = 1; i < state->pairs.count; i++)
 		put_ends(state, table, &state->pairs.items[i]);
 }
+
+static void put_signals(struct table *table, const struct wakes_place *place)
+{
+	struct table_cell *row = table_add(table);
+
+	table_text(table, CELL(row, signals, call), place->function);
+	table_number(CELL(row, signals, count), place->wakes.count);
+	table_number(CELL(row, signals, woke), place->wakes.woke);
+	table_number(CELL(row, signals, vain), place->wakes.vain);
+	table_backtrace(CELL(row, signals, backtrace), place->backtrace);
+}
+
+static void end_conditions(void *user, struct tables *tables)
+{
+	const struct wakes_report *state = user;
+	struct table *table = tables_begin(tables, TABLE_cond_waits);
+
+	put_waits(state, table);
+	table = tables_begin(tables, TABLE_signals);
+	for (size_t i = 1; i < state->places.count; i++)
+		if (state->places.items[i].wakes.count)
+			put_signals(table, &state->places.items[i]);
+}
+
+static void put_posts(struct table *table, const struct wakes_place *place)
+{
+	struct table_cell *row = table_add(table);
+
+	table_number(CELL(row, posts, count), place->wakes.count);
+	table_number(CELL(row, posts, woke), place->wakes.woke);
+	table_number(CELL(row, posts, vain), place->wakes.vain);
+	table_number(CELL(row, posts, never), place->wakes.never);
+	table_backtrace(CELL(row, posts, backtrace), place->backtrace);
+}
+
+/* Calls that had not returned when their process ended: the view does not get them. */
+static void put_asleep(const struct summary *run, struct table *table)
+{
+	for (size_t i = 0; i < run->blocked.count; i++) {
+		const struct summary_blocked *blocked = &run->blocked.items[i];
+		struct table_cell *row;
+
+		if (blocked->resource != RESOURCE_SEMAPHORE)
+			continue;
+		row = table_add(table);
+		table_text(table, CELL(row, sem_waits, ended),
+			   wakes_end_name(RESOURCE_SEMAPHORE, WAKES_ASLEEP));
+		table_number(CELL(row, sem_waits, waits), blocked->threads);
+		table_number(CELL(row, sem_waits, waited), blocked->longest_ns);
+		table_number(CELL(row, sem_waits, longest), blocked->longest_ns);
+		table_number(CELL(row, sem_waits, object), blocked->object);
+		table_backtrace(CELL(row, sem_waits, backtrace), blocked->backtrace);
+	}
+}
+
+static void end_semaphores(void *user, struct tables *tables)
+{
+	const struct wakes_report *state = user;
+	struct table *table = tables_begin(tables, TABLE_sem_waits);
+
+	put_asleep(state->run->summary, table);
+	put_waits(state, table);
+	table = tables_begin(tables, TABLE_posts);
+	for (size_t i = 1; i < state->places.count; i++)
+		if (state->places.items[i].wakes.count)
+			put_posts(table, &state->places.items[i]);
+}
+
+const struct report report_conds = {
+	.state_size = sizeof(struct wakes_report),
+	.begin = begin_conditions,
+	.event = wakes_report_event,
+	.process = wakes_report_process,
+	.end = end_conditions,
+	.destroy = wakes_report_destroy,
+};
+
+const struct report report_sems = {
+	.wants_summary = true, /* for calls under way at the end */
+	.state_size = sizeof(struct wakes_report),
+	.begin = begin_semaphores,
+	.event = wakes_report_event,
+	.process = wakes_report_process,
+	.end = end_semaphores,
+	.destroy = wakes_report_destroy,
+};
