@@ -85,7 +85,7 @@ const struct summary_class *finding_class(const struct summary *summary, enum fi
 
 /*
  * The order of damage: what keeps a program from ending; wrong calls and unreachable blocks; what
- * spill buffers up; waits that take a good part of the run; peaks and temporary blocks; then the
+ * piles up; waits that take a good part of the run; peaks and temporary blocks; then the
  * rest of the live objects.
  */
 
@@ -153,7 +153,7 @@ static uint64_t held_of(const struct summary *summary, enum resource resource)
 }
 
 /* That many of a kind were not just left at the end of main: each call adds one. */
-static const char *report_of_buffers(const struct summary *summary)
+static const char *report_of_piles(const struct summary *summary)
 {
 	if (held_of(summary, RESOURCE_THREAD) >= PILE_OBJECTS)
 		return "threads";
@@ -205,7 +205,7 @@ const char *findings_report(const struct summary *summary, const struct findings
 	const char *report = report_of_hang(summary)
 		?: report_of_worst(summary, leaks, 0, FINDING_PEAK)
 		?: report_of_waits(summary, length_ns)
-		?: report_of_buffers(summary)
+		?: report_of_piles(summary)
 		?: report_of_waits(summary, length_ns / 10)
 		?: report_of_worst(summary, leaks, FINDING_PEAK, FINDINGS);
 
