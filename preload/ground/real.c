@@ -137,19 +137,14 @@ static const uint16_t places[] = {
 
 _Static_assert(sizeof(real) == NAMES * sizeof(void *), "each pointer has its name");
 
-static const char *name_of(unsigned int i)
+const char *real_name(unsigned int hook)
 {
-	return (const char *)&names + places[i];
+	return (const char *)&names + places[hook];
 }
 
 static void **where_is(unsigned int i)
 {
 	return (void **)&real + i;
-}
-
-const char *real_name(enum hook_number hook)
-{
-	return name_of(hook);
 }
 
 void *real_of(enum hook_number hook)
@@ -209,7 +204,7 @@ static uintptr_t hidden_of(const struct linkage *libc, unsigned int i)
 
 	if (!there || (there >= libc->low && there < libc->high))
 		return 0;
-	symbol = linkage_find(libc, name_of(i));
+	symbol = linkage_find(libc, real_name(i));
 	return symbol ? libc->map->l_addr + symbol->st_value : 0;
 }
 
@@ -247,7 +242,7 @@ bool real_is_called(uintptr_t address, const char *name)
 	bool is_read = false;
 
 	for (unsigned int i = 0; i < HOOK_holdtrace_gained; i++) {
-		if (!plain_equal(name_of(i), name))
+		if (!plain_equal(real_name(i), name))
 			continue;
 		if ((uintptr_t)*where_is(i) == address)
 			return true;
@@ -323,7 +318,7 @@ static void *find(const char *name)
 /* Likewise, without dlsym. Clears *is_sure where only dlsym knows. */
 static void *find_behind(unsigned int i, bool *is_sure)
 {
-	const char *name = name_of(i);
+	const char *name = real_name(i);
 	bool is_sure_of_this;
 	void *found = i < HOOK_holdtrace_gained ? behind_known(i, name) : NULL;
 
@@ -334,15 +329,6 @@ static void *find_behind(unsigned int i, bool *is_sure)
 		found = behind_find(name + 2, &is_sure_of_this);
 	*is_sure &= is_sure_of_this;
 	return found;
-}
-
-static bool find_all_behind(void **found, const struct libc_places *known)
-{
-	bool is_sure = behind_begin(known);
-
-	for (unsigned int i = 0; is_sure && i < NAMES; i++)
-		found[i] = find_behind(i, &is_sure);
-	return is_sure;
 }
 
 /*
@@ -370,9 +356,9 @@ static void ask_for_all(void **found)
 {
 	for (unsigned int pass = 0; pass < 2; pass++) {
 		for (unsigned int i = 0; i < NAMES; i++) {
-			if (may_be_missing(name_of(i)) != (pass == 1))
+			if (may_be_missing(real_name(i)) != (pass == 1))
 				continue;
-			found[i] = find(name_of(i));
+			found[i] = find(real_name(i));
 			if (!*where_is(i))
 				*where_is(i) = found[i];
 		}
@@ -389,12 +375,16 @@ void real_find(const struct libc_places *known)
 	void *found[NAMES];
 	static uint32_t state;
 	uint32_t expected = 0;
+	bool is_sure;
 
 	if (!__atomic_compare_exchange_n(&state, &expected, 1, false, __ATOMIC_ACQUIRE,
 					 __ATOMIC_RELAXED))
 		return;
 	use_pool();
-	if (!find_all_behind(found, known))
+	is_sure = behind_begin(known);
+	for (unsigned int i = 0; is_sure && i < NAMES; i++)
+		found[i] = find_behind(i, &is_sure);
+	if (!is_sure)
 		ask_for_all(found);
 	for (unsigned int i = 0; i < NAMES; i++)
 		*where_is(i) = found[i];
@@ -427,7 +417,7 @@ bool real_find_late(void)
 	if (real_is_found)
 		return true;
 	for (unsigned int i = 0; i < NAMES; i++)
-		*where_is(i) = find_linked(name_of(i));
+		*where_is(i) = find_linked(real_name(i));
 	if (!real.malloc || !real.free || !real.pthread_mutex_lock)
 		return false;
 	__atomic_store_n(&real_is_found, true, __ATOMIC_RELEASE);

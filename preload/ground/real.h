@@ -91,8 +91,8 @@ struct real {
  */
 extern struct real real;
 
-/* The name of a hook. */
-const char *real_name(enum hook_number hook);
+/* The name of a hook, or of a further row of real.def. */
+const char *real_name(unsigned int hook);
 
 /* The real function of a hook. */
 void *real_of(enum hook_number hook);

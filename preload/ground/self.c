@@ -98,11 +98,6 @@ static bool enter_link(struct way *way, const char *target, const char *rest)
 	return true;
 }
 
-static bool is_dots(const char *from, const char *end)
-{
-	return *from == '.' && (end == from + 1 || (from[1] == '.' && end == from + 2));
-}
-
 /* Resolves one component. Gives up in /proc and /dev, whose links may lead anywhere. */
 static bool step(struct way *way)
 {
@@ -113,7 +108,8 @@ static bool step(struct way *way)
 
 	while (*end && *end != '/')
 		end++;
-	if (way->length + 1 + (size_t)(end - from) >= SHORT || is_dots(from, end))
+	if (way->length + 1 + (size_t)(end - from) >= SHORT || plain_begins(from, "./") ||
+	    plain_begins(from, "../") || plain_equal(from, ".") || plain_equal(from, ".."))
 		return false;
 	*at = '/';
 	plain_copy(at + 1, from, (size_t)(end - from) + 1);
@@ -148,24 +144,6 @@ static long follow(char *path, const char *name)
 	}
 }
 
-/*
- * The first access to /proc/self makes the kernel create inodes for the process, and remove them at
- * its end: four times the cost of this function.
- */
-static long find_by_name(char *path)
-{
-	const char *name = (const char *)self_auxiliary(AT_EXECFN);
-	long length = is_at_exec() && is_own_name(name) ? follow(path, name) : 0;
-
-	is_as_told = length != 0;
-	return length;
-}
-
-bool self_is_as_told(void)
-{
-	return is_as_told;
-}
-
 /* ---- by name, else by /proc ---- */
 
 enum { UNKNOWN, BEING_ASKED, KNOWN };
@@ -177,13 +155,20 @@ const char *self_path(void)
 	static char *path = short_path;
 	static uint32_t state;
 	uint32_t expected = UNKNOWN;
+	const char *name;
 	long length;
 
 	/* an exchange, not a load: reading a page before writing it costs two page faults */
 	if (!__atomic_compare_exchange_n(&state, &expected, BEING_ASKED, false, __ATOMIC_ACQUIRE,
 					 __ATOMIC_ACQUIRE))
 		return expected == KNOWN ? path : "";
-	length = find_by_name(short_path);
+	/*
+	 * The first access to /proc/self makes the kernel create inodes for the process, and remove
+	 * them at its end: four times the cost of following the name.
+	 */
+	name = (const char *)self_auxiliary(AT_EXECFN);
+	length = is_at_exec() && is_own_name(name) ? follow(short_path, name) : 0;
+	is_as_told = length != 0;
 	if (!length)
 		length = sys_readlinkat(AT_FDCWD, "/proc/self/exe", short_path,
 					sizeof(short_path) - 1);
@@ -194,4 +179,9 @@ const char *self_path(void)
 	path[length > 0 ? length : 0] = 0;
 	__atomic_store_n(&state, KNOWN, __ATOMIC_RELEASE);
 	return path;
+}
+
+bool self_is_as_told(void)
+{
+	return is_as_told;
 }

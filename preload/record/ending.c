@@ -37,8 +37,7 @@ void ending_look(void)
 	head = memory_head();
 	/* since Linux 6.2 the directory's size is the number of descriptors */
 	if (life_armed[HOOK_open] && life_armed[HOOK_close] &&
-	    !sys_call5(__NR_statx, AT_FDCWD, (long)"/proc/self/fd", AT_STATX_DONT_SYNC, STATX_SIZE,
-		       (long)&directory))
+	    !sys_statx(AT_FDCWD, "/proc/self/fd", AT_STATX_DONT_SYNC, STATX_SIZE, &directory))
 		__atomic_store_n(&head->descriptors, (uint32_t)directory.stx_size,
 				 __ATOMIC_RELAXED);
 	if (!life_armed[HOOK_fork])

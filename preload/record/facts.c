@@ -101,13 +101,7 @@ static void note_end(const struct note *note)
 
 static bool find_file(const char *path, struct statx *file)
 {
-	return sys_call5(__NR_statx, AT_FDCWD, (long)path, 0, STATX_INO, (long)file) == 0;
-}
-
-/* The link in /proc costs more, but finds a file that has been unlinked or renamed. */
-static bool find_own_file(struct statx *file)
-{
-	return find_file(self_path(), file) || find_file("/proc/self/exe", file);
+	return !sys_statx(AT_FDCWD, path, 0, STATX_INO, file);
 }
 
 /* If the program is a script, the running file is its interpreter; both names are recorded. */
@@ -120,7 +114,9 @@ static void note_add_program(struct note *note)
 		note_add(note, "program", program);
 		return;
 	}
-	if (!program || !find_file(program, &asked) || !find_own_file(&runs))
+	/* the link in /proc costs more, but finds a file that has been unlinked or renamed */
+	if (!program || !find_file(program, &asked) ||
+	    (!find_file(self_path(), &runs) && !find_file("/proc/self/exe", &runs)))
 		return;
 	note_add(note, "program", program);
 	if (asked.stx_ino != runs.stx_ino || asked.stx_dev_minor != runs.stx_dev_minor ||
@@ -263,8 +259,7 @@ static void note_add_size(struct note *note, const char *path)
 {
 	struct statx file;
 
-	if (sys_call5(__NR_statx, AT_FDCWD, (long)path, AT_STATX_DONT_SYNC, STATX_TYPE | STATX_SIZE,
-		      (long)&file) ||
+	if (sys_statx(AT_FDCWD, path, AT_STATX_DONT_SYNC, STATX_TYPE | STATX_SIZE, &file) ||
 	    (file.stx_mode & S_IFMT) != S_IFREG)
 		return;
 	note_add_number(note, "size", file.stx_size);

@@ -47,9 +47,8 @@ struct search {
 
 static bool look(int directory, const char *path, int flags, struct statx *file)
 {
-	return !sys_call5(__NR_statx, directory, (long)path, AT_STATX_DONT_SYNC | flags,
-			  STATX_TYPE | STATX_NLINK | STATX_INO | STATX_SIZE | STATX_MNT_ID,
-			  (long)file);
+	return !sys_statx(directory, path, AT_STATX_DONT_SYNC | flags,
+			  STATX_TYPE | STATX_NLINK | STATX_INO | STATX_SIZE | STATX_MNT_ID, file);
 }
 
 /* An inode with one link that is seen on one mount has one path. */
@@ -145,17 +144,6 @@ static bool is_makers(char *path, uint32_t fd, const struct statx *file)
 	return true;
 }
 
-static void remember(struct search *search, const struct statx *file)
-{
-	struct known *known = &search->known[search->known_count];
-
-	if (file->stx_nlink != 1 || search->known_count == KNOWN_MAX ||
-	    plain_copy(known->path, search->path, KNOWN_PATH) == KNOWN_PATH)
-		return;
-	known->file = *file;
-	search->known_count++;
-}
-
 /*
  * The descriptors by which an injector loads the library: closed afterwards, and never the
  * program's own.
@@ -188,7 +176,10 @@ static bool tell_one(struct search *search, uint32_t fd)
 		}
 		if (is_injector(search->path))
 			return true;
-		remember(search, &file);
+		if (file.stx_nlink == 1 && search->known_count < KNOWN_MAX &&
+		    plain_copy(search->known[search->known_count].path, search->path, KNOWN_PATH) <
+			    KNOWN_PATH)
+			search->known[search->known_count++].file = file;
 	}
 	search->tell(search->context, &inherited);
 	return true;

@@ -120,16 +120,6 @@ void life_note_past(uint32_t past)
 	__atomic_fetch_or(head ? &head->past : &early_past, past, __ATOMIC_RELAXED);
 }
 
-/*
- * Libraries in another link namespace call a libc of their own, which no stub precedes. The loader
- * never decreases this version again (glibc's elf/dl-debug.c).
- */
-static void note_namespaces(void)
-{
-	if (_r_debug.r_version > 1)
-		life_note_past(1u << PAST_NAMESPACE);
-}
-
 void life_note_end(bool is_over)
 {
 	const struct thread *thread = thread_self;
@@ -140,7 +130,12 @@ void life_note_end(bool is_over)
 		return;
 	if (head)
 		__atomic_store_n(&head->ended, is_over ? clock_now_ordered() : 0, __ATOMIC_RELAXED);
-	note_namespaces();
+	/*
+	 * Libraries in another link namespace call a libc of their own, which no stub precedes. The
+	 * loader never decreases this version again (glibc's elf/dl-debug.c).
+	 */
+	if (_r_debug.r_version > 1)
+		life_note_past(1u << PAST_NAMESPACE);
 }
 
 void life_tell_end(int32_t pid, int status)
@@ -180,14 +175,6 @@ bool life_is_listed(const char *name)
 	return false;
 }
 
-/*
- * Our pid without a system call where that may be forbidden: libc knows it as the thread's number.
- */
-static int32_t own_pid(void)
-{
-	return ring_is_quiet() ? thread_id() : sys_getpid();
-}
-
 /* The parent's thread, if it was in the middle of something that the child continues. */
 static const struct thread *busy_thread(const struct call *call)
 {
@@ -207,17 +194,6 @@ int life_child_of(int pid, const struct call *call)
 	return pid;
 }
 
-/*
- * After a filter was installed the message may be forbidden, and nothing is reported of the child.
- */
-static void leave_child_out(void)
-{
-	if (!ring_is_quiet())
-		reach_leave_out(memory_name());
-	life.control = NULL;
-	life_silence();
-}
-
 void life_forked(void)
 {
 	/* for a child whose creation no hook has seen */
@@ -228,9 +204,15 @@ void life_forked(void)
 	*life.fork_mark = 1;
 	if (!life.control || life.is_off)
 		return;
-	life.pid = own_pid();
+	/* without a system call where that may be forbidden: libc knows it as the thread's number
+	 */
+	life.pid = ring_is_quiet() ? thread_id() : sys_getpid();
 	if (!life.records_children) {
-		leave_child_out();
+		/* after a filter was installed the message may be forbidden */
+		if (!ring_is_quiet())
+			reach_leave_out(memory_name());
+		life.control = NULL;
+		life_silence();
 		return;
 	}
 	if (memory_begin(&(struct memory_image){ .is_forked = true })) {

@@ -39,7 +39,7 @@ struct statement {
 	bool owns_watermark;
 };
 
-static struct statement begin(struct thread *thread)
+static struct statement begin_statement(struct thread *thread)
 {
 	struct statement statement = { .owns_watermark = !thread->watermark };
 
@@ -52,7 +52,7 @@ static struct statement begin(struct thread *thread)
 	return statement;
 }
 
-static void end(struct thread *thread, const struct statement *statement)
+static void end_statement(struct thread *thread, const struct statement *statement)
 {
 	if (statement->owns_watermark)
 		thread_set_watermark(thread, 0);
@@ -84,14 +84,6 @@ static bool tell_name(struct thread *thread, enum record_kind kind, uint32_t id,
 	return true;
 }
 
-static bool tell_bit(struct thread *thread, unsigned int bit, uint64_t time)
-{
-	if (bit < CLASS_BIT)
-		return tell_name(thread, RECORD_CONTEXT, 1u << bit, time, &contexts[bit]);
-	bit -= CLASS_BIT;
-	return tell_name(thread, RECORD_CLASS, RESOURCE_COUNT + bit, time, &classes[bit]);
-}
-
 void names_tell(struct thread *thread)
 {
 	struct statement statement;
@@ -99,15 +91,20 @@ void names_tell(struct thread *thread)
 
 	if (!thread || !__atomic_load_n(&untold, __ATOMIC_RELAXED))
 		return;
-	statement = begin(thread);
+	statement = begin_statement(thread);
 	/*
 	 * The time is read before the bits are taken: a thread that finds no bit has a later time.
 	 */
 	mine = __atomic_exchange_n(&untold, 0, __ATOMIC_ACQ_REL);
 	for (unsigned int bit = 0; bit < 64; bit++)
-		if (mine >> bit & 1 && !tell_bit(thread, bit, statement.time))
+		if (mine >> bit & 1 &&
+		    !(bit < CLASS_BIT
+			      ? tell_name(thread, RECORD_CONTEXT, 1u << bit, statement.time,
+					  &contexts[bit])
+			      : tell_name(thread, RECORD_CLASS, RESOURCE_COUNT + bit - CLASS_BIT,
+					  statement.time, &classes[bit - CLASS_BIT])))
 			__atomic_fetch_or(&untold, 1ull << bit, __ATOMIC_RELAXED);
-	end(thread, &statement);
+	end_statement(thread, &statement);
 }
 
 void names_mark(struct thread *thread, const char *text)
@@ -122,7 +119,7 @@ void names_mark(struct thread *thread, const char *text)
 
 	if (!thread)
 		return;
-	statement = begin(thread);
+	statement = begin_statement(thread);
 	record = (struct record_note *)ring_reserve(thread, RECORD_NOTE,
 						    ((uint32_t)sizeof(*record) + size + 7) & ~7u);
 	if (record) {
@@ -136,7 +133,7 @@ void names_mark(struct thread *thread, const char *text)
 		plain_copy(at, text, size - sizeof(head));
 		ring_publish(&record->record);
 	}
-	end(thread, &statement);
+	end_statement(thread, &statement);
 }
 
 void names_forked(void)
@@ -208,12 +205,6 @@ uint32_t names_context_count(void)
 	return count;
 }
 
-/* By its name, or by holdtrace_gained, which includes all classes of the program. */
-static bool is_listed(const char *name)
-{
-	return life.control && (life_is_listed(name) || life_is_listed("holdtrace_gained"));
-}
-
 uint32_t names_class(const char *name, const char *description, bool counted)
 {
 	bool is_new;
@@ -225,7 +216,9 @@ uint32_t names_class(const char *name, const char *description, bool counted)
 		plain_copy(classes[i].text, name, NAME_SIZE);
 		plain_copy(classes[i].description, description, DESCRIPTION_MAX);
 		classes[i].flags = counted;
-		classes[i].listed = is_listed(name);
+		/* holdtrace_gained includes all classes of the program */
+		classes[i].listed = life.control &&
+				    (life_is_listed(name) || life_is_listed("holdtrace_gained"));
 		if (classes[i].listed)
 			life_armed[HOOK_holdtrace_gained] = life_armed[HOOK_holdtrace_lost] = 1;
 		make_ready(&classes[i], CLASS_BIT + (unsigned int)i);

@@ -96,8 +96,7 @@ static bool in_user_namespace(void)
 {
 	struct statx space;
 
-	return !sys_call5(__NR_statx, AT_FDCWD, (long)"/proc/self/ns/user", 0, STATX_INO,
-			  (long)&space) &&
+	return !sys_statx(AT_FDCWD, "/proc/self/ns/user", 0, STATX_INO, &space) &&
 	       space.stx_ino != FIRST_USER_NAMESPACE;
 }
 

@@ -58,11 +58,6 @@ static inline uint64_t heartbeat(void)
 	return __atomic_load_n(&life.control->heartbeat, __ATOMIC_RELAXED);
 }
 
-static bool collector_runs(void)
-{
-	return __atomic_load_n(&life.control->state, __ATOMIC_RELAXED) == CONTROL_RUNNING;
-}
-
 /*
  * Whether a collector that makes no progress has ended, or is a zombie. Counts as dead where we may
  * not make a system call.
@@ -113,20 +108,14 @@ void ring_wake(void)
 	wake(false);
 }
 
-/* Takes some microseconds and makes no system call. */
-static void spin(void)
-{
-	for (volatile unsigned int i = 0; i < 5000; i++)
-		;
-}
-
 /* Sleeps until the collector has read from the ring, at most 10 ms. */
 static void sleep_on_tail(struct slot *slot, uint64_t tail)
 {
 	static const struct timespec limit = { .tv_nsec = 10000000 };
 
 	if (ring_is_quiet()) {
-		spin();
+		for (volatile unsigned int i = 0; i < 5000; i++)
+			; /* some microseconds */
 		return;
 	}
 	__atomic_store_n(&slot->waiting, 1, __ATOMIC_SEQ_CST);
@@ -235,7 +224,8 @@ static bool wait_for_room(struct thread *thread, uint64_t tail)
 	wait.begun = wait.since = now_ms();
 	wait.rounds = __atomic_load_n(&life.control->rounds, __ATOMIC_RELAXED);
 	while (look_at_tail(thread) == tail) {
-		if (!collector_runs() || waits_for_us(thread, tail))
+		if (__atomic_load_n(&life.control->state, __ATOMIC_RELAXED) != CONTROL_RUNNING ||
+		    waits_for_us(thread, tail))
 			return false;
 		sleep_on_tail(thread->slot, tail);
 		if (has_waited_enough(&wait)) {

@@ -101,17 +101,12 @@ static SPARSE uint64_t third[(64u << FIRST_BITS) * BUCKET] __attribute__((aligne
 static SPARSE uint64_t fourth[(512u << FIRST_BITS) * BUCKET] __attribute__((aligned(64)));
 static uint64_t *const levels[LEVELS] = { first, second, third, fourth, fourth };
 
-static void empty(uint64_t *places, unsigned int count)
-{
-	for (unsigned int i = 0; i < count; i++)
-		if (__atomic_load_n(&places[i], __ATOMIC_RELAXED))
-			__atomic_store_n(&places[i], 0, __ATOMIC_RELAXED);
-}
-
 void sampling_renew(void)
 {
 	for (unsigned int level = 0; level < LEVELS - 1; level++)
-		empty(levels[level], (BUCKET << FIRST_BITS) << STEP_BITS * level);
+		for (unsigned int i = 0; i < (BUCKET << FIRST_BITS) << STEP_BITS * level; i++)
+			if (__atomic_load_n(&levels[level][i], __ATOMIC_RELAXED))
+				__atomic_store_n(&levels[level][i], 0, __ATOMIC_RELAXED);
 }
 
 /*

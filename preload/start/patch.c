@@ -104,19 +104,6 @@ static void close_pages(struct opened *opened)
 
 /* ---- slots ---- */
 
-static bool is_slot(uint64_t info)
-{
-	uint32_t type = (uint32_t)ELF64_R_TYPE(info);
-
-	return ELF64_R_SYM(info) && (type == SLOT_CALL || type == SLOT_DATA || type == SLOT_WORD);
-}
-
-/* Whether a slot may have to be changed, before the name is compared. */
-static bool is_candidate(bool on, uintptr_t value)
-{
-	return on ? real_has(value) : value >= self.low && value < self.high;
-}
-
 /* Finds the hook with this name whose slot has the value to be replaced. */
 static bool find_hook(bool on, const char *name, uintptr_t value, unsigned int *hook)
 {
@@ -142,14 +129,18 @@ static void patch_slot(const struct linkage *linkage, const ElfW(Rela) * entry, 
 		       struct opened *opened, struct patch_counts *counts)
 {
 	uintptr_t *slot = (uintptr_t *)(linkage->map->l_addr + entry->r_offset), value, wanted;
+	uint32_t type = (uint32_t)ELF64_R_TYPE(entry->r_info);
 	const char *name;
 	unsigned int hook;
 
-	if (!is_slot(entry->r_info) || (uintptr_t)slot < linkage->low ||
-	    (uintptr_t)slot > linkage->high - 8 || (uintptr_t)slot % 8)
+	if (!ELF64_R_SYM(entry->r_info) ||
+	    (type != SLOT_CALL && type != SLOT_DATA && type != SLOT_WORD) ||
+	    (uintptr_t)slot < linkage->low || (uintptr_t)slot > linkage->high - 8 ||
+	    (uintptr_t)slot % 8)
 		return;
 	value = __atomic_load_n(slot, __ATOMIC_RELAXED);
-	if (!is_candidate(on, value))
+	/* most slots hold other functions: no name is compared then */
+	if (on ? !real_has(value) : value < self.low || value >= self.high)
 		return;
 	name = linkage->names + linkage->symbols[ELF64_R_SYM(entry->r_info)].st_name;
 	if (!find_hook(on, name, value, &hook))
@@ -161,16 +152,6 @@ static void patch_slot(const struct linkage *linkage, const ElfW(Rela) * entry, 
 		counts->slots++;
 	else
 		counts->unchanged++;
-}
-
-static void patch_slots(const struct linkage *linkage, bool on, struct patch_counts *counts)
-{
-	struct opened opened = { 0, 0 };
-
-	for (int kind = 0; kind < 2; kind++)
-		for (size_t i = 0; i < linkage->relocation_count[kind]; i++)
-			patch_slot(linkage, &linkage->relocations[kind][i], on, &opened, counts);
-	close_pages(&opened);
 }
 
 /* ---- symbols ---- */
@@ -237,6 +218,7 @@ static uint32_t patch_table(const struct linkage *linkage, bool on)
 
 void patch_all(bool on, struct patch_counts *counts)
 {
+	struct opened opened = { 0, 0 };
 	struct linkage linkage;
 
 	*counts = (struct patch_counts){ 0 };
@@ -248,7 +230,11 @@ void patch_all(bool on, struct patch_counts *counts)
 			continue;
 		counts->modules++;
 		counts->symbols += patch_table(&linkage, on);
-		patch_slots(&linkage, on, counts);
+		for (int kind = 0; kind < 2; kind++)
+			for (size_t i = 0; i < linkage.relocation_count[kind]; i++)
+				patch_slot(&linkage, &linkage.relocations[kind][i], on, &opened,
+					   counts);
+		close_pages(&opened);
 	}
 }
 

@@ -224,18 +224,13 @@ void cfi_compile(uintptr_t ip, struct cfi_rule *rule)
 
 /* The table of rules. */
 
-static uint32_t place_of(const struct cfi_table *table, uintptr_t ip)
-{
-	return (uint32_t)(cfi_guess(table, ip) - table->rules);
-}
-
 /*
  * Returns the rule; or NULL, with *place the entry where it can be added, table->size if there is
  * no room.
  */
 static struct cfi_rule *look_up(const struct cfi_table *table, uintptr_t ip, uint32_t *place)
 {
-	uint32_t at = place_of(table, ip);
+	uint32_t at = (uint32_t)(cfi_guess(table, ip) - table->rules);
 
 	*place = table->size;
 	for (unsigned int probe = 0; probe < PROBES_MAX; probe++) {

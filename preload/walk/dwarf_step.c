@@ -350,17 +350,6 @@ static enum dwarf_step recover_register(const struct dwarf_row *row, unsigned in
 	return state;
 }
 
-static enum dwarf_step find_cfa(const struct dwarf_row *row, const struct dwarf_frame *frame,
-				struct dwarf_memory *memory, uintptr_t *cfa)
-{
-	if (row->cfa_is_expression)
-		return evaluate_expression(row, row->cfa_where, frame, memory, NULL, cfa);
-	if (!is_known(frame, row->cfa_register))
-		return DWARF_STEP_UNKNOWN;
-	*cfa = frame->reg[row->cfa_register] + (uintptr_t)row->cfa_where;
-	return DWARF_STEP_OK;
-}
-
 enum dwarf_step dwarf_step(const struct dwarf_row *row, struct dwarf_frame *frame,
 			   struct dwarf_memory *memory)
 {
@@ -369,9 +358,15 @@ enum dwarf_step dwarf_step(const struct dwarf_row *row, struct dwarf_frame *fram
 	uintptr_t cfa = 0;
 	uintptr_t value = 0;
 
-	state = find_cfa(row, frame, memory, &cfa);
-	if (state != DWARF_STEP_OK)
-		return state;
+	if (row->cfa_is_expression) {
+		state = evaluate_expression(row, row->cfa_where, frame, memory, NULL, &cfa);
+		if (state != DWARF_STEP_OK)
+			return state;
+	} else {
+		if (!is_known(frame, row->cfa_register))
+			return DWARF_STEP_UNKNOWN;
+		cfa = frame->reg[row->cfa_register] + (uintptr_t)row->cfa_where;
+	}
 	state = recover_register(row, row->is_signal ? DWARF_PC : DWARF_RA, frame, memory, cfa,
 				 &value);
 	if (state != DWARF_STEP_OK)

@@ -202,18 +202,9 @@ static unsigned int append(struct module *module)
 
 /* The paths. */
 
-static size_t length_of(const char *text)
-{
-	size_t length = 0;
-
-	while (text[length] != 0)
-		length++;
-	return length;
-}
-
 static const char *keep_text(const char *text)
 {
-	size_t length = length_of(text);
+	size_t length = plain_length(text);
 	char *copy = keep(length + 1);
 
 	if (copy == NULL)
@@ -228,7 +219,7 @@ static const char *keep_text(const char *text)
  */
 static const char *absolute_path(const char *name)
 {
-	size_t length = length_of(name);
+	size_t length = plain_length(name);
 	char *path = keep(PATH_MAX + 1 + length + 1);
 	long size = path == NULL ? 0 : sys_getcwd(path, PATH_MAX);
 
@@ -343,27 +334,6 @@ static void read_header(struct module *module, const ElfW(Phdr) * header, uintpt
 	}
 }
 
-/* Set by ld.so: points to argc on the main thread's stack, and all that follows it. */
-extern void *__libc_stack_end;
-
-/* The program's own headers, from the auxiliary vector, which follows arguments and environment. */
-static const ElfW(Phdr) * headers_of_program(unsigned int *number)
-{
-	const uintptr_t *word = __libc_stack_end;
-	const ElfW(Phdr) *headers = NULL;
-
-	word += 1 + *word + 1; /* argc, the arguments, NULL */
-	while (*word++)
-		;
-	for (const ElfW(auxv_t) *entry = (const void *)word; entry->a_type != AT_NULL; entry++) {
-		if (entry->a_type == AT_PHDR)
-			headers = (const void *)entry->a_un.a_val;
-		if (entry->a_type == AT_PHNUM)
-			*number = (unsigned int)entry->a_un.a_val;
-	}
-	return headers;
-}
-
 /*
  * Finds a module's headers. The loader knows where a module's memory begins, except with holes
  * between its segments (pages of 64 KiB or 2 MiB), where it reports one piece only: then the
@@ -376,8 +346,10 @@ static const ElfW(Phdr) * find_headers(const struct dl_find_object *found, unsig
 
 	if (!headers && map->l_addr)
 		headers = headers_of(map->l_addr, number);
-	if (!headers && !map->l_prev)
-		headers = headers_of_program(number);
+	if (!headers && !map->l_prev) {
+		headers = (const void *)self_auxiliary(AT_PHDR);
+		*number = (unsigned int)self_auxiliary(AT_PHNUM);
+	}
 	return headers;
 }
 
@@ -399,6 +371,9 @@ static bool read_module(struct module *module, uintptr_t address,
 }
 
 struct maps_loader maps_loader;
+
+/* Set by ld.so before any code runs: an address in its data. */
+extern void *__libc_stack_end;
 
 /* Finds the loader's range. Several threads may do it at once, with the same result. */
 static void find_loader(void)
@@ -422,18 +397,7 @@ const char *maps_own_path;
 /* Whether the module was loaded by a descriptor: this library, or the injector's trigger. */
 static bool is_from_memory(const struct link_map *map)
 {
-	const char *start = "/proc/self/fd/", *name = map->l_name;
-
-	while (*start && *name == *start) {
-		start++;
-		name++;
-	}
-	return !*start;
-}
-
-static const char *name_of(const struct link_map *map)
-{
-	return maps_own_path && is_from_memory(map) ? maps_own_path : map->l_name;
+	return plain_begins(map->l_name, "/proc/self/fd/");
 }
 
 static unsigned int find_or_add(uintptr_t address, const ElfW(Phdr) * headers, unsigned int count)
@@ -449,7 +413,9 @@ static unsigned int find_or_add(uintptr_t address, const ElfW(Phdr) * headers, u
 	number = look_up(address, &found);
 	if (number != MAPS_MODULE_NONE || !read_module(&module, address, &found, headers, count))
 		return number;
-	module.path = path_of(name_of(found.dlfo_link_map));
+	module.path = path_of(maps_own_path && is_from_memory(found.dlfo_link_map)
+				      ? maps_own_path
+				      : found.dlfo_link_map->l_name);
 	kept = keep(sizeof(*kept));
 	if (kept == NULL)
 		return MAPS_MODULE_NONE;
