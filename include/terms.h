@@ -74,6 +74,19 @@ enum moment {
 enum effect { EFFECT_NEITHER, EFFECT_GAINS, EFFECT_LOSES };
 
 /*
+ * The properties of each operation as constants: when its events happen, whether its calls sleep,
+ * whether it acquires.
+ */
+
+enum {
+#define OPERATION(name, effect, when, sleeps, description)                          \
+	WHEN_OF_##name = WHEN_##when, BLOCKS_OF_OPERATION_##name = BLOCKS_##sleeps, \
+	GAINS_##name = EFFECT_##effect == EFFECT_GAINS,
+#include "operations.def"
+#undef OPERATION
+};
+
+/*
  * CALL's type in the sp-rtrace stream (sp_rtrace_proto.h: 1 free, 2 alloc; any other number is
  * neither).
  */

@@ -9,7 +9,6 @@
  */
 
 #include "each.h"
-#include "operation.h"
 #include "terms.h"
 
 /*

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Effects of descriptors. */
-#include "hand_fd.h"
+#include "effects.h"
 
 #include "preload/ground/sys.h"
 

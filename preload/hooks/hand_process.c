@@ -4,7 +4,6 @@
  * programs or unload code.
  */
 #include "hand.h"
-#include "hand_fd.h"
 
 #include "preload/record/facts.h"
 #include "preload/record/memory.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Effects of shared memory. */
-#include "hand_fd.h"
+#include "effects.h"
 
 #include <sys/shm.h>
 

@@ -4,7 +4,6 @@
  * messages.
  */
 #include "hand.h"
-#include "hand_fd.h"
 
 #include "preload/ground/sys.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Effects of streams and directories. The FILE or DIR is part 0, its descriptor part 1. */
-#include "hand_fd.h"
+#include "effects.h"
 
 /* glibc declares these parameters nonnull, but programs pass NULL. */
 #define FORGET_NONNULL(pointer) __asm__("" : "+r"(pointer))

@@ -6,7 +6,6 @@
  */
 #include "each.h"
 #include "effects.h"
-#include "operation.h"
 #include "preload/record/ending.h"
 #include "preload/record/contended.h"
 #include "preload/record/facts.h"
@@ -313,6 +312,6 @@ struct row {
 #define HOOK_BY_HAND(...)
 #include "hooks.def"
 
-/* If a function has an older version, the stub has the newer one (hand_versions.c). */
+/* If a function has an older version, the stub has the newer one (hand_loader.c). */
 #define VERSIONS(name, older, newer, ...) __asm__(".symver " #name "," #name "@@@" newer);
 #include "versions.def"
