@@ -59,7 +59,7 @@ struct writer {
 	const char *description, *readers, *suffix, *missing;
 	enum format_kind kind;
 	unsigned flags; /* enum format_flag */
-	/* SHEETS: prints the tables of a report (postproc/print/tables.h). */
+	/* TABLES: prints the tables of a report (postproc/print/tables.h). */
 	void (*print)(const struct tables_job *job);
 	/* STREAM and DIALECT: */
 	/* trace: for trace_mapping_at() and the like. Returns 0 or a negative errno. */

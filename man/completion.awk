@@ -53,12 +53,12 @@ function words_of(file, which, n, kinds,    i, rows, word, list, seen)
 function read_words()
 {
 	reports = words_of(top "/postproc/reports.def", "REPORT", 1)
-	tables = words_of(top "/postproc/reports.def", "SHEET", 1)
+	tables = words_of(top "/postproc/reports.def", "TABLE", 1)
 	columns = words_of(top "/postproc/reports.def", "COLUMN", 2)
 	read_columns(top "/postproc/reports.def")
 	limits = words_of(top "/account/limits.def", "LIMIT", 1)
 	formats = words_of(top "/formats/formats.def", "FORMAT", 3, \
-		program == "holdtrace" ? "SHEETS|VIEWER" : "") " list"
+		program == "holdtrace" ? "TABLES|VIEWER" : "") " list"
 	classes = "all " words_of(top "/include/resources.def", "RESOURCE", 2)
 }
 

@@ -438,7 +438,7 @@ function writers(file,    i, count)
 		print ".It Cm " roff(text(field(i, 3)))
 		print sentence(text(field(i, 7)))
 		print "For " roff(text(field(i, 8))) "."
-		if (field(i, 1) == "SHEETS" || field(i, 1) == "VIEWER")
+		if (field(i, 1) == "TABLES" || field(i, 1) == "VIEWER")
 			print "With\n.Fl Fl report ."
 		if (field(i, 5) ~ /DIRECTORY/)
 			print "Several files; needs\n.Fl o ."
@@ -479,7 +479,7 @@ function reports(file,    i, count)
 	}
 }
 
-# REPORT(name, "question", "next"), SHEET(name, "by", "title"), COLUMN(table, name, KIND, "heading", "meaning")
+# REPORT(name, "question", "next"), TABLE(name, "by", "title"), COLUMN(table, name, KIND, "heading", "meaning")
 function sheets(file,    i, count, open)
 {
 	count = read_rows(file)
@@ -490,7 +490,7 @@ function sheets(file,    i, count, open)
 			open = 0
 			print ".Ss " roff(field(i, 1))
 			print sentence(text(field(i, 2)))
-		} else if (macro[i] == "SHEET") {
+		} else if (macro[i] == "TABLE") {
 			if (open)
 				print ".El"
 			open = 1

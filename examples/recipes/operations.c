@@ -16,19 +16,19 @@ static void event(void *user, const struct event *call)
 	state->calls[call->operation]++;
 }
 
-static void end(void *user, struct sheets *sheets)
+static void end(void *user, struct tables *tables)
 {
 	const struct operations_state *state = user;
-	struct sheet *sheet = sheets_begin(sheets, SHEET_operations);
+	struct table *table = tables_begin(tables, TABLE_operations);
 
 	for (unsigned i = 0; i < OPERATION_COUNT; i++) {
-		struct sheet_cell *row;
+		struct table_cell *row;
 
 		if (!state->calls[i])
 			continue;
-		row = sheet_add(sheet);
-		sheet_text(sheet, CELL(row, operations, operation), operation_table[i].name);
-		sheet_number(CELL(row, operations, calls), state->calls[i]);
+		row = table_add(table);
+		table_text(table, CELL(row, operations, operation), operation_table[i].name);
+		table_number(CELL(row, operations, calls), state->calls[i]);
 	}
 }
 

@@ -3,7 +3,7 @@
  * Waits in a chain, and knows how long: main has `deep` and works; inner has `middle`, waits for
  * `deep` and works; outer waits for `middle`. Each line of its output is
  *
- *   least|most SHEET FUNCTION COLUMN NS
+ *   least|most TABLE FUNCTION COLUMN NS
  *
  * what the table delayed_by must say of the place where that function took a lock: what was slept
  * at least, and by its own clock at most.

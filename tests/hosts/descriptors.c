@@ -2,7 +2,7 @@
 /*
  * Opens, forgets, closes twice, and knows how much of it: each line of its output is
  *
- *   SHEET FUNCTION COLUMN VALUE
+ *   TABLE FUNCTION COLUMN VALUE
  *
  * what the report fds must say of the place where that function did it. Descriptor 9 is inherited.
  */

@@ -2,7 +2,7 @@
 /*
  * Holds, gives back and forgets, and knows how much of it: each line of its output is
  *
- *   REPORT SHEET FUNCTION COLUMN NUMBER
+ *   REPORT TABLE FUNCTION COLUMN NUMBER
  *
  * what the report must say of the place where that function gained something. With a first
  * argument it takes itself for something else: "nothing" calls nothing, "child" goes on in a

@@ -3,9 +3,9 @@
  * Takes locks, waits for conditions and semaphores, and knows how often and for how long: each line
  * of its output is one of
  *
- *   count REPORT SHEET FUNCTION COLUMN [KEY] NUMBER      exactly so many
- *   least REPORT SHEET FUNCTION COLUMN [KEY] NUMBER      ns that it slept meanwhile
- *   most REPORT SHEET FUNCTION COLUMN [KEY] NUMBER       ns by its own clock, around it all
+ *   count REPORT TABLE FUNCTION COLUMN [KEY] NUMBER      exactly so many
+ *   least REPORT TABLE FUNCTION COLUMN [KEY] NUMBER      ns that it slept meanwhile
+ *   most REPORT TABLE FUNCTION COLUMN [KEY] NUMBER       ns by its own clock, around it all
  *
  * what the report must say of the place where that function took, waited or woke. KEY: what the
  * row's first column must be; "-": anything. With an argument, "deadlock", two threads take two

@@ -201,7 +201,7 @@ def report(name, traces, *options):
     return json.loads(post("--report=" + name, "--format=json", *options, *traces))
 
 
-def sheets_agree(name, traces):
+def tables_agree(name, traces):
     """CSV and JSON of one report have the same rows, cell by cell."""
     options = ("--suppress=none",) if name == "leaks" else ()
     data = report(name, traces, *options)
@@ -349,12 +349,12 @@ def main():
         tap.same("the text has all events, gains, losses and bytes", 0, 0)
 
     screen = Screen(post("--format=summary", *traces))
-    stats = sheets_agree("functions", traces)
-    leaks = sheets_agree("leaks", traces)
-    info = sheets_agree("info", traces)
-    peak = sheets_agree("peak", traces)
-    fds = sheets_agree("fds", traces)
-    threads = sheets_agree("threads", traces)
+    stats = tables_agree("functions", traces)
+    leaks = tables_agree("leaks", traces)
+    info = tables_agree("info", traces)
+    peak = tables_agree("peak", traces)
+    fds = tables_agree("fds", traces)
+    threads = tables_agree("threads", traces)
     locks = report("waits", traces)
 
     tap.same("events of the screen", screen.events, events)
