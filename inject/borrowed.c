@@ -490,17 +490,6 @@ static void put_back_words(const struct remote *remote, const uint64_t *before)
 }
 
 /*
- * Whether the thread waits for a lock of the loader, whose owner may wait for this thread. It has
- * no other lock yet, so the call can be undone.
- */
-static bool waits_for_loader(const struct remote *remote, const struct arch_state *state)
-{
-	return arch_number(state) == SYS_futex &&
-	       is_loaders(remote->target, arch_argument(state, 0)) &&
-	       !has_taken(remote, arch_argument(state, 0));
-}
-
-/*
  * Whether the thread waits for a libc mutex that it owns itself: it was borrowed in a function that
  * was not known to be unsafe, and the call will never return.
  */
@@ -560,7 +549,10 @@ static int look_after(struct remote *remote, const uint64_t *before, bool is_lat
 	if (status)
 		return status;
 	remote->was_disturbed |= arch_disturbs(&state);
-	if (waits_for_loader(remote, &state))
+	/* a lock of the loader, whose owner may wait for this thread; it has no other lock yet */
+	if (arch_number(&state) == SYS_futex &&
+	    is_loaders(remote->target, arch_argument(&state, 0)) &&
+	    !has_taken(remote, arch_argument(&state, 0)))
 		status = -EDEADLK;
 	else if (is_late && waits_for_itself(remote, &state))
 		status = -ENOTRECOVERABLE;
@@ -613,14 +605,6 @@ static int fetch(struct remote *remote)
 	return status ? -ESRCH : -ECANCELED;
 }
 
-/* Tests may set another limit. */
-static uint64_t call_ns(void)
-{
-	const char *text = getenv("HOLDTRACE_CALL_MS");
-
-	return (text ? strtoull(text, NULL, 10) : CALL_MS) * 1000000u;
-}
-
 /*
  * Runs until the call has returned. A call that takes too long may own the loader's lock, which no
  * other thread would release, so it is left to finish; only a call that waits for itself is
@@ -628,7 +612,9 @@ static uint64_t call_ns(void)
  */
 static int run_call(struct remote *remote, struct remote_word *word, const uint64_t *before)
 {
-	uint64_t begun = clock_ns(), end = begun + call_ns();
+	const char *limit = getenv("HOLDTRACE_CALL_MS"); /* set by tests */
+	uint64_t ms = limit ? strtoull(limit, NULL, 10) : CALL_MS;
+	uint64_t begun = clock_ns(), end = begun + ms * 1000000u;
 	int status;
 
 	if (ptrace(PTRACE_CONT, remote->thread, 0, 0))

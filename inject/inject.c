@@ -16,7 +16,6 @@
 #include "inject/borrowed.h"
 #include "inject/safe.h"
 #include "inject/symbols.h"
-#include "inject/trigger.h"
 
 #include <dlfcn.h>
 #include <elf.h>
@@ -111,15 +110,6 @@ static int find_entry(struct library *library, struct error *err)
 
 /* ---- the library if it is loaded ---- */
 
-static bool is_library(const struct mapping *map)
-{
-	const char *name = strrchr(map->path, '/');
-
-	return !map->offset && name &&
-	       (strstr(map->path, "/memfd:" LATE_LIBRARY) ||
-		strncmp(name, "/libholdtrace.so", 16) == 0);
-}
-
 /*
  * Finds the entry point of a loaded library: from an earlier attach, or from the program's start.
  */
@@ -131,7 +121,8 @@ static int find_loaded(struct work *work, struct error *err)
 	for (size_t i = 0; i < work->target.subject.maps.count; i++) {
 		const struct mapping *map = &work->target.subject.maps.items[i];
 
-		if (!is_library(map))
+		if (map->offset || (!strstr(map->path, "/memfd:" LATE_LIBRARY) &&
+				    strncmp(mapping_name(map), "libholdtrace.so", 15) != 0))
 			continue;
 		if (subject_get(&work->target.subject, map->from + work->library.address,
 				&entry_point, sizeof(entry_point)) ||
@@ -270,6 +261,84 @@ static int choose(struct work *work, struct remote *remote, struct error *err)
 	return status;
 }
 
+/* ---- the trigger ---- */
+
+#define PAGE	     4096u
+#define TRIGGER_SIZE 8192u
+
+/* The first page is executable, the second one writable: older loaders write to it. */
+struct code_page {
+	Elf64_Ehdr header;
+	Elf64_Phdr segments[4];
+	Elf64_Sym symbols[1];
+	uint32_t hash[4];
+	char names[16];
+	uint8_t code[64] __attribute__((aligned(16)));
+};
+
+_Static_assert(sizeof(struct code_page) <= PAGE, "it is one page");
+_Static_assert(ARCH_TRIGGER_SIZE <= 64, "its code has room");
+
+static void put_segments(Elf64_Phdr *segment, size_t entries)
+{
+	segment[0] = (Elf64_Phdr){ .p_type = PT_LOAD,
+				   .p_flags = PF_R | PF_X,
+				   .p_filesz = PAGE,
+				   .p_memsz = PAGE,
+				   .p_align = PAGE };
+	segment[1] = (Elf64_Phdr){ .p_type = PT_LOAD,
+				   .p_flags = PF_R | PF_W,
+				   .p_offset = PAGE,
+				   .p_vaddr = PAGE,
+				   .p_filesz = PAGE,
+				   .p_memsz = PAGE,
+				   .p_align = PAGE };
+	segment[2] = (Elf64_Phdr){ .p_type = PT_DYNAMIC,
+				   .p_flags = PF_R | PF_W,
+				   .p_offset = PAGE,
+				   .p_vaddr = PAGE,
+				   .p_filesz = entries * sizeof(Elf64_Dyn),
+				   .p_memsz = entries * sizeof(Elf64_Dyn),
+				   .p_align = 8 };
+	/* without it the loader would make all stacks executable */
+	segment[3] = (Elf64_Phdr){ .p_type = PT_GNU_STACK, .p_flags = PF_R | PF_W };
+}
+
+/*
+ * Makes the smallest possible library: when it is loaded, it calls one function with one argument.
+ * The loader calls it under its own lock, so all modules are in a consistent state.
+ */
+static void make_trigger(uint8_t image[TRIGGER_SIZE], uint64_t function, uint64_t argument)
+{
+	const Elf64_Dyn dynamic[] = {
+		{ DT_INIT, { offsetof(struct code_page, code) } },
+		{ DT_HASH, { offsetof(struct code_page, hash) } },
+		{ DT_STRTAB, { offsetof(struct code_page, names) } },
+		{ DT_SYMTAB, { offsetof(struct code_page, symbols) } },
+		{ DT_STRSZ, { sizeof(((struct code_page *)0)->names) } },
+		{ DT_SYMENT, { sizeof(Elf64_Sym) } },
+		{ DT_NULL, { 0 } },
+	};
+	struct code_page page = {
+		.header = { .e_ident = { ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64,
+					 ELFDATA2LSB, EV_CURRENT },
+			    .e_type = ET_DYN,
+			    .e_machine = ARCH_MACHINE,
+			    .e_version = EV_CURRENT,
+			    .e_phoff = offsetof(struct code_page, segments),
+			    .e_ehsize = sizeof(Elf64_Ehdr),
+			    .e_phentsize = sizeof(Elf64_Phdr),
+			    .e_phnum = 4 },
+		.hash = { 1, 1, 0, 0 }, /* one bucket, one symbol: the empty one */
+	};
+
+	put_segments(page.segments, sizeof(dynamic) / sizeof(dynamic[0]));
+	arch_write_trigger(page.code, function, argument);
+	memset(image, 0, TRIGGER_SIZE);
+	memcpy(image, &page, sizeof(page));
+	memcpy(image + PAGE, dynamic, sizeof(dynamic));
+}
+
 /* ---- loading libraries there ---- */
 
 /*
@@ -355,17 +424,6 @@ static int load(struct work *work, struct remote *remote, const char *name, cons
 	return status;
 }
 
-/* Loads the library, whose constructor finds the order through the entry point. */
-static int bring_in(struct work *work, struct remote *remote, struct error *err)
-{
-	uint64_t order_at = remote->scratch + REMOTE_DATA + PATH_ROOM, handle;
-
-	memcpy(work->library.bytes + work->library.entry_point + offsetof(struct late_entry, order),
-	       &order_at, sizeof(order_at));
-	return load(work, remote, LATE_LIBRARY, work->library.bytes, work->library.used,
-		    RTLD_NOW | RTLD_NODELETE, &handle, err);
-}
-
 /*
  * Gives the order to a loaded library. A trigger that cannot be unloaded stays: two pages that are
  * never called again.
@@ -377,7 +435,7 @@ static int give_order(struct work *work, struct remote *remote, struct error *er
 	uint8_t image[TRIGGER_SIZE];
 	int status;
 
-	trigger_make(image, work->function, remote->scratch + REMOTE_DATA + PATH_ROOM);
+	make_trigger(image, work->function, remote->scratch + REMOTE_DATA + PATH_ROOM);
 	status = load(work, remote, LATE_TRIGGER, image, sizeof(image), RTLD_NOW, &handle, err);
 	if (status || remote_call(remote, &(struct arch_call){ work->target.dlclose, { handle } },
 				  &ignored, &said) != -ENOTRECOVERABLE)
@@ -389,10 +447,18 @@ static int give_order(struct work *work, struct remote *remote, struct error *er
 static int with_thread(struct work *work, struct remote *remote, struct error *err)
 {
 	int status = remote_begin(remote, err);
+	struct library *library = &work->library;
+	uint64_t order_at = remote->scratch + REMOTE_DATA + PATH_ROOM, handle;
 
-	if (!status)
-		status = work->entry_point ? give_order(work, remote, err)
-					   : bring_in(work, remote, err);
+	if (!status && work->entry_point) {
+		status = give_order(work, remote, err);
+	} else if (!status) {
+		/* the library's constructor finds the order through the entry point */
+		memcpy(library->bytes + library->entry_point + offsetof(struct late_entry, order),
+		       &order_at, sizeof(order_at));
+		status = load(work, remote, LATE_LIBRARY, library->bytes, library->used,
+			      RTLD_NOW | RTLD_NODELETE, &handle, err);
+	}
 	/*
 	 * a thread that is still in a call needs the memory, as may an abandoned loader; a thread
 	 * that restored itself cannot unmap it
@@ -426,31 +492,23 @@ static int try_order(struct work *work, struct error *err)
 
 /* ---- the whole attach ---- */
 
-static int open_work(struct work *work, int pid, const char *path, struct error *err)
-{
-	int status = target_open(&work->target, pid, err);
-
-	if (!status)
-		status = read_library(&work->library, path, err);
-	if (!status)
-		status = find_entry(&work->library, err);
-	if (status)
-		return status;
-	work->safe = safe_create(&work->target);
-	return 0;
-}
-
 int inject_order(int pid, const char *library, struct late_order *order,
 		 struct inject_result *result, struct error *err)
 {
 	struct work work = { .order = order, .result = result, .target.subject.memory = -1 };
 	uint64_t begun = clock_ns();
-	int status = open_work(&work, pid, library, err);
+	int status = target_open(&work.target, pid, err);
 
 	remote_prepare();
 	*result = (struct inject_result){ 0 };
 	if (!status)
+		status = read_library(&work.library, library, err);
+	if (!status)
+		status = find_entry(&work.library, err);
+	if (!status) {
+		work.safe = safe_create(&work.target);
 		status = find_loaded(&work, err);
+	}
 	/* a program without the library needs no detach, so nothing is loaded */
 	if (!status && order->command == LATE_DETACH && !work.entry_point)
 		order->result = LATE_IS_OFF;

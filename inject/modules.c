@@ -150,33 +150,6 @@ static void forbid_operators(struct target *target, const struct symbols *symbol
 	}
 }
 
-/*
- * An allocator in the program may hold a lock for which the loader, called by us, would wait. Only
- * its exported functions show where it is.
- */
-static void read_program(struct target *target, const struct symbols *program)
-{
-	static const char *const others[] = { "reallocarray", "cfree" };
-
-	target->program_low = program->low;
-	target->program_high = program->high;
-	target->has_malloc = symbols_find(program, "malloc") != NULL;
-	if (!target->has_malloc)
-		return;
-	forbid_list(target, program, allocators, sizeof(allocators) / sizeof(allocators[0]));
-	forbid_list(target, program, others, sizeof(others) / sizeof(others[0]));
-	forbid_operators(target, program);
-}
-
-/* A library with a malloc: all of the allocator is in it, so all its code is forbidden. */
-static void read_library(struct target *target, const struct symbols *library)
-{
-	if (!symbols_find(library, "malloc"))
-		return;
-	target->has_allocator = true;
-	forbid(target, library->low, library->high, "the allocator");
-}
-
 /* ---- the modules ---- */
 
 /*
@@ -205,28 +178,37 @@ static bool is_loader(const struct mapping *map)
 	return !strncmp(name, "ld-linux", 8) || !strncmp(name, "ld64", 4);
 }
 
-/* Our own library is always among the callers, inside functions that jump to the real ones. */
-static bool is_known(const struct mapping *map)
-{
-	const char *name = mapping_name(map);
-
-	return is_loader(map) || !strncmp(name, "libc.so.6", 9) ||
-	       !strncmp(name, "libholdtrace.so", 15) || strstr(map->path, "/memfd:holdtrace");
-}
-
 static void read_module(struct target *target, const struct mapping *map, bool is_program)
 {
+	static const char *const others[] = { "reallocarray", "cfree" };
 	struct symbols symbols;
+	bool has_malloc;
 
 	if (symbols_read(&symbols, target, map))
 		return;
+	has_malloc = symbols_find(&symbols, "malloc") != NULL;
 	target->has_sanitizer |= symbols_find(&symbols, "__asan_init") ||
 				 symbols_find(&symbols, "__tsan_init") ||
 				 symbols_find(&symbols, "__msan_init");
-	if (is_program)
-		read_program(target, &symbols);
-	else
-		read_library(target, &symbols);
+	if (is_program) {
+		target->program_low = symbols.low;
+		target->program_high = symbols.high;
+		target->has_malloc = has_malloc;
+	}
+	if (has_malloc && is_program) {
+		/*
+		 * An allocator in the program may hold a lock for which the loader, called by us,
+		 * would wait. Only its exported functions show where it is.
+		 */
+		forbid_list(target, &symbols, allocators,
+			    sizeof(allocators) / sizeof(allocators[0]));
+		forbid_list(target, &symbols, others, sizeof(others) / sizeof(others[0]));
+		forbid_operators(target, &symbols);
+	} else if (has_malloc) {
+		/* all of the allocator is in this library, so all its code is forbidden */
+		target->has_allocator = true;
+		forbid(target, symbols.low, symbols.high, "the allocator");
+	}
 	symbols_free(&symbols);
 }
 
@@ -236,11 +218,15 @@ void modules_read(struct target *target)
 
 	for (size_t i = 0; i < target->subject.maps.count; i++) {
 		const struct mapping *map = &target->subject.maps.items[i];
+		const char *name = mapping_name(map);
 
 		if (is_loader(map) && map->flags & MAPPING_EXECUTE)
 			forbid(target, map->from, map->to, "the loader");
-		if (map == program ||
-		    (maps_begins_module(&target->subject.maps, map) && !is_known(map)))
+		/* our own library is always among the callers, in functions that jump to others */
+		if (map == program || (maps_begins_module(&target->subject.maps, map) &&
+				       !is_loader(map) && strncmp(name, "libc.so.6", 9) != 0 &&
+				       strncmp(name, "libholdtrace.so", 15) != 0 &&
+				       !strstr(map->path, "/memfd:holdtrace")))
 			read_module(target, map, map == program);
 	}
 }

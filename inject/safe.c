@@ -75,14 +75,6 @@ static bool frames_are_safe(struct safe *safe, const struct remote *remote)
 
 /* ---- words ---- */
 
-/* Whether a word of a stack may be a return address. Outside of libc that is unknown, so it may. */
-static bool may_return(const struct target *target, uint64_t word)
-{
-	if (word < target->code_low + ARCH_CALL_LENGTH || word >= target->code_high)
-		return true;
-	return arch_is_behind_call(target->code + (word - target->code_low));
-}
-
 static const char *judge_word(const struct target *target, uint64_t word)
 {
 	uint64_t address = arch_plain(word);
@@ -91,7 +83,12 @@ static const char *judge_word(const struct target *target, uint64_t word)
 	if (target->restorer && address == target->restorer)
 		return HANDLER;
 	found = modules_forbid(target, address);
-	return found && may_return(target, address) ? found : NULL;
+	/* only in libc's code it is known whether a word may be a return address */
+	if (found && address >= target->code_low + ARCH_CALL_LENGTH &&
+	    address < target->code_high &&
+	    !arch_is_behind_call(target->code + (address - target->code_low)))
+		return NULL;
+	return found;
 }
 
 static const char *judge_words(struct safe *safe, const struct remote *remote)
@@ -130,61 +127,32 @@ static bool is_in_rseq(const struct remote *remote)
 	return arch_pc(&remote->state) - section.start < section.length;
 }
 
-/* Whether our system calls would be delivered to the program as signals (wine). */
-static bool dispatches_syscalls(pid_t thread)
-{
-	uint64_t config[4] = { 0 };
-
-	return ptrace(PTRACE_GET_SYSCALL_USER_DISPATCH_CONFIG, thread, sizeof(config), config) ==
-		       0 &&
-	       config[0] != 0;
-}
-
-/*
- * Whether the thread is in a system call or just after it: what its function did before is
- * complete.
- */
-static bool is_behind_syscall(const struct remote *remote)
-{
-	uint8_t code[ARCH_SYSCALL_LENGTH];
-
-	if (ARCH_FORGETS_CALLS && remote->state.is_at_call)
-		return true;
-	return subject_get(&remote->target->subject, arch_pc(&remote->state) - sizeof(code), code,
-			   sizeof(code)) == 0 &&
-	       memcmp(code, arch_syscall_code, sizeof(code)) == 0;
-}
-
-/* Whether an allocator makes this system call, perhaps with its lock. */
-static bool is_about_memory(int64_t number)
-{
-	static const int64_t numbers[] = { SYS_madvise, SYS_mmap,     SYS_munmap,
-					   SYS_mremap,	SYS_mprotect, SYS_brk };
-
-	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
-		if (numbers[i] == number)
-			return true;
-	return false;
-}
-
 /*
  * A function that ends with a jump to another one leaves no word on the stack: free() may be in
  * libc's unlock code, or in another part of the program's own allocator.
  */
 static const char *judge_jumps(const struct remote *remote)
 {
+	static const int64_t about_memory[] = { SYS_madvise, SYS_mmap,	   SYS_munmap,
+						SYS_mremap,  SYS_mprotect, SYS_brk };
 	const struct target *target = remote->target;
 	uint64_t pc = arch_pc(&remote->state);
 	const struct mapping *map = maps_at(&target->subject.maps, pc);
+	uint8_t code[ARCH_SYSCALL_LENGTH];
 
 	/* libc's own allocator unlocks inside its range */
 	if (!target->has_malloc && !target->has_allocator)
 		return NULL;
 	if (map && strstr(map->path, "holdtrace"))
 		return "the library, perhaps on behalf of an allocator";
-	if (is_about_memory(arch_number(&remote->state)))
-		return "a system call, perhaps of an allocator";
-	if (is_behind_syscall(remote))
+	for (size_t i = 0; i < sizeof(about_memory) / sizeof(about_memory[0]); i++)
+		if (about_memory[i] == arch_number(&remote->state))
+			return "a system call, perhaps of an allocator";
+	/* in a system call or just after it: what the function did before is complete */
+	if (ARCH_FORGETS_CALLS && remote->state.is_at_call)
+		return NULL;
+	if (!subject_get(&target->subject, pc - sizeof(code), code, sizeof(code)) &&
+	    !memcmp(code, arch_syscall_code, sizeof(code)))
 		return NULL;
 	if (pc >= target->code_low && pc < target->code_high)
 		return "libc, perhaps on behalf of an allocator";
@@ -195,13 +163,17 @@ static const char *judge_jumps(const struct remote *remote)
 
 const char *safe_judge(struct safe *safe, const struct remote *remote)
 {
+	uint64_t config[4] = { 0 };
 	const char *found;
 
 	if (remote->state.mask & CRITICAL)
 		return "a critical section of libc";
 	if (is_in_rseq(remote))
 		return "a restartable sequence";
-	if (dispatches_syscalls(remote->thread))
+	/* our system calls would be delivered to the program as signals (wine) */
+	if (!ptrace(PTRACE_GET_SYSCALL_USER_DISPATCH_CONFIG, remote->thread, sizeof(config),
+		    config) &&
+	    config[0])
 		return "a program that takes its own system calls";
 	if (arch_has_more(remote->thread))
 		return "a computation with vectors that no signal's frame may have";

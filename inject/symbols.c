@@ -23,29 +23,22 @@ struct image {
 	size_t segment_count;
 };
 
-static int read_file(const struct image *image, uint64_t address, void *bytes, size_t size)
-{
-	for (size_t i = 0; i < image->segment_count; i++) {
-		const Elf64_Phdr *segment = &image->segments[i];
-
-		if (segment->p_type != PT_LOAD || address < segment->p_vaddr ||
-		    address - segment->p_vaddr > segment->p_filesz ||
-		    size > segment->p_filesz - (address - segment->p_vaddr))
-			continue;
-		return pread(image->file, bytes, size,
-			     (off_t)(segment->p_offset + (address - segment->p_vaddr))) ==
-				       (ssize_t)size
-			       ? 0
-			       : -EIO;
-	}
-	return -EFAULT;
-}
-
 static int read_bytes(const struct image *image, uint64_t address, void *bytes, size_t size)
 {
-	if (image->file >= 0)
-		return read_file(image, address, bytes, size);
-	return subject_get(&image->target->subject, image->bias + address, bytes, size);
+	if (image->file < 0)
+		return subject_get(&image->target->subject, image->bias + address, bytes, size);
+	for (size_t i = 0; i < image->segment_count; i++) {
+		const Elf64_Phdr *segment = &image->segments[i];
+		uint64_t offset = address - segment->p_vaddr;
+
+		if (segment->p_type == PT_LOAD && address >= segment->p_vaddr &&
+		    offset <= segment->p_filesz && size <= segment->p_filesz - offset)
+			return pread(image->file, bytes, size,
+				     (off_t)(segment->p_offset + offset)) == (ssize_t)size
+				       ? 0
+				       : -EIO;
+	}
+	return -EFAULT;
 }
 
 static int read_segments(struct image *image, const struct mapping *map)
@@ -77,86 +70,47 @@ struct dynamic {
 	uint64_t symbols, names, names_size, versions, hash, old_hash;
 };
 
-static void take_entry(struct dynamic *dynamic, const Elf64_Dyn *entry)
-{
-	switch (entry->d_tag) {
-	case DT_SYMTAB:
-		dynamic->symbols = entry->d_un.d_ptr;
-		break;
-	case DT_STRTAB:
-		dynamic->names = entry->d_un.d_ptr;
-		break;
-	case DT_STRSZ:
-		dynamic->names_size = entry->d_un.d_val;
-		break;
-	case DT_VERSYM:
-		dynamic->versions = entry->d_un.d_ptr;
-		break;
-	case DT_GNU_HASH:
-		dynamic->hash = entry->d_un.d_ptr;
-		break;
-	case DT_HASH:
-		dynamic->old_hash = entry->d_un.d_ptr;
-		break;
-	default:
-		break;
-	}
-}
-
-/* Converts values that the loader has changed to addresses in memory. */
-static void settle_dynamic(const struct image *image, struct dynamic *dynamic)
-{
-	uint64_t *all[] = { &dynamic->symbols, &dynamic->names, &dynamic->versions, &dynamic->hash,
-			    &dynamic->old_hash };
-
-	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
-		if (image->file < 0 && *all[i] >= image->bias)
-			*all[i] -= image->bias;
-}
-
 static int read_dynamic(const struct image *image, struct dynamic *dynamic)
 {
-	for (size_t i = 0; i < image->segment_count; i++) {
-		const Elf64_Phdr *segment = &image->segments[i];
-		Elf64_Dyn entry;
+	const struct {
+		int64_t tag;
+		uint64_t *value;
+	} wanted[] = {
+		{ DT_SYMTAB, &dynamic->symbols },   { DT_STRTAB, &dynamic->names },
+		{ DT_STRSZ, &dynamic->names_size }, { DT_VERSYM, &dynamic->versions },
+		{ DT_GNU_HASH, &dynamic->hash },    { DT_HASH, &dynamic->old_hash },
+	};
+	const Elf64_Phdr *segment = image->segments, *end = segment + image->segment_count;
+	Elf64_Dyn entry;
 
-		if (segment->p_type != PT_DYNAMIC)
-			continue;
-		for (size_t k = 0; k < ENTRIES_MOST && k < segment->p_memsz / sizeof(entry); k++) {
-			int status = read_bytes(image, segment->p_vaddr + k * sizeof(entry), &entry,
-						sizeof(entry));
+	while (segment < end && segment->p_type != PT_DYNAMIC)
+		segment++;
+	for (size_t i = 0;
+	     segment < end && i < ENTRIES_MOST && i < segment->p_memsz / sizeof(entry); i++) {
+		int status = read_bytes(image, segment->p_vaddr + i * sizeof(entry), &entry,
+					sizeof(entry));
 
-			if (status)
-				return status;
-			if (entry.d_tag == DT_NULL)
-				break;
-			take_entry(dynamic, &entry);
-		}
-		settle_dynamic(image, dynamic);
-		return dynamic->symbols && dynamic->names && (dynamic->hash || dynamic->old_hash)
-			       ? 0
-			       : -ENOEXEC;
+		if (status)
+			return status;
+		if (entry.d_tag == DT_NULL)
+			break;
+		/* in memory the loader may have changed values to addresses there */
+		if (image->file < 0 && entry.d_tag != DT_STRSZ && entry.d_un.d_ptr >= image->bias)
+			entry.d_un.d_ptr -= image->bias;
+		for (size_t k = 0; k < sizeof(wanted) / sizeof(wanted[0]); k++)
+			if (wanted[k].tag == entry.d_tag)
+				*wanted[k].value = entry.d_un.d_val;
 	}
-	return -ENOEXEC;
-}
-
-/* The highest symbol that starts a chain. */
-static int find_last(const struct image *image, uint64_t buckets, uint32_t count, uint32_t *last)
-{
-	cleanup_free uint32_t *firsts = memory_alloc(count * sizeof(*firsts));
-
-	*last = 0;
-	if (read_bytes(image, buckets, firsts, count * sizeof(*firsts)))
-		return -ENOEXEC;
-	for (uint32_t i = 0; i < count; i++)
-		*last = firsts[i] > *last ? firsts[i] : *last;
-	return 0;
+	return dynamic->symbols && dynamic->names && (dynamic->hash || dynamic->old_hash)
+		       ? 0
+		       : -ENOEXEC;
 }
 
 /* Counts symbols by the GNU hash table: the last one of the last chain, plus one. */
 static int count_symbols(const struct image *image, uint64_t hash, size_t *count)
 {
-	uint32_t head[4], last, link = 0;
+	cleanup_free uint32_t *firsts = NULL;
+	uint32_t head[4], last = 0, link = 0;
 	uint64_t buckets, chains;
 	int status = read_bytes(image, hash, head, sizeof(head));
 
@@ -164,25 +118,19 @@ static int count_symbols(const struct image *image, uint64_t hash, size_t *count
 		return status ? status : -ENOEXEC;
 	buckets = hash + sizeof(head) + head[2] * 8ull;
 	chains = buckets + head[0] * 4ull;
-	status = find_last(image, buckets, head[0], &last);
+	firsts = memory_alloc(head[0] * sizeof(*firsts));
+	if (read_bytes(image, buckets, firsts, head[0] * sizeof(*firsts)))
+		return -ENOEXEC;
+	for (uint32_t i = 0; i < head[0]; i++)
+		last = firsts[i] > last ? firsts[i] : last;
 	*count = head[1];
-	if (status || last < head[1])
-		return status;
+	if (last < head[1])
+		return 0;
 	for (; !(link & 1) && last < SYMBOLS_MOST; last++)
 		if (read_bytes(image, chains + (last - head[1]) * 4ull, &link, sizeof(link)))
 			return -ENOEXEC;
 	*count = last;
 	return 0;
-}
-
-/* Counts symbols by the older hash table, which has their number. */
-static int count_old(const struct image *image, uint64_t hash, size_t *count)
-{
-	uint32_t head[2];
-	int status = read_bytes(image, hash, head, sizeof(head));
-
-	*count = status ? 0 : head[1];
-	return status ? status : head[1] > SYMBOLS_MOST ? -ENOEXEC : 0;
 }
 
 static int read_tables(const struct image *image, const struct dynamic *dynamic,
@@ -204,24 +152,12 @@ static int read_tables(const struct image *image, const struct dynamic *dynamic,
 	return 0;
 }
 
-static void find_code(const struct image *image, struct symbols *symbols)
-{
-	for (size_t i = 0; i < image->segment_count; i++) {
-		const Elf64_Phdr *segment = &image->segments[i];
-		uint64_t low = image->bias + segment->p_vaddr, high = low + segment->p_memsz;
-
-		if (segment->p_type != PT_LOAD || !(segment->p_flags & PF_X))
-			continue;
-		symbols->low = symbols->high && symbols->low < low ? symbols->low : low;
-		symbols->high = symbols->high > high ? symbols->high : high;
-	}
-}
-
 int symbols_read(struct symbols *symbols, const struct target *target, const struct mapping *map)
 {
 	struct image image = { .target = target };
 	struct dynamic dynamic = { 0 };
 	cleanup_fd int file = mapping_open(map, target->subject.pid);
+	uint32_t head[2];
 	int status;
 
 	memset(symbols, 0, sizeof(*symbols));
@@ -229,13 +165,27 @@ int symbols_read(struct symbols *symbols, const struct target *target, const str
 	status = read_segments(&image, map);
 	if (!status)
 		status = read_dynamic(&image, &dynamic);
-	if (!status)
-		status = dynamic.hash ? count_symbols(&image, dynamic.hash, &symbols->count)
-				      : count_old(&image, dynamic.old_hash, &symbols->count);
+	if (!status && dynamic.hash)
+		status = count_symbols(&image, dynamic.hash, &symbols->count);
+	else if (!status)
+		/* the older hash table has the number of symbols */
+		status = read_bytes(&image, dynamic.old_hash, head, sizeof(head));
+	if (!status && !dynamic.hash)
+		symbols->count = head[1];
+	if (!status && symbols->count > SYMBOLS_MOST)
+		status = -ENOEXEC;
 	if (!status)
 		status = read_tables(&image, &dynamic, symbols);
 	symbols->bias = image.bias;
-	find_code(&image, symbols);
+	for (size_t i = 0; i < image.segment_count; i++) {
+		const Elf64_Phdr *segment = &image.segments[i];
+		uint64_t low = image.bias + segment->p_vaddr, high = low + segment->p_memsz;
+
+		if (segment->p_type != PT_LOAD || !(segment->p_flags & PF_X))
+			continue;
+		symbols->low = symbols->high && symbols->low < low ? symbols->low : low;
+		symbols->high = symbols->high > high ? symbols->high : high;
+	}
 	if (status)
 		symbols_free(symbols);
 	return status;

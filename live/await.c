@@ -117,18 +117,6 @@ static const struct {
 	{ "poll", AWAIT_FILES },
 };
 
-static enum await_kind kind_of_function(const char *name)
-{
-	name += strspn(name, "_");
-	if (!strncmp(name, "GI_", 3))
-		name += 3;
-	name += strspn(name, "_");
-	for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++)
-		if (!strncmp(name, functions[i].prefix, strlen(functions[i].prefix)))
-			return functions[i].kind;
-	return AWAIT_FUTEX;
-}
-
 static bool is_pi(const struct live_thread *thread)
 {
 	int operation = (int)thread->call.argument[1] & FUTEX_CMD_MASK;
@@ -139,10 +127,14 @@ static bool is_pi(const struct live_thread *thread)
 static enum await_kind kind_of_name(const char *const *names, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
-		enum await_kind kind = names[i] ? kind_of_function(names[i]) : AWAIT_FUTEX;
+		const char *name = names[i] ? names[i] + strspn(names[i], "_") : "";
 
-		if (kind != AWAIT_FUTEX)
-			return kind;
+		if (!strncmp(name, "GI_", 3))
+			name += 3;
+		name += strspn(name, "_");
+		for (size_t k = 0; k < sizeof(functions) / sizeof(functions[0]); k++)
+			if (!strncmp(name, functions[k].prefix, strlen(functions[k].prefix)))
+				return functions[k].kind;
 	}
 	return AWAIT_FUTEX;
 }
@@ -262,51 +254,37 @@ static enum await_kind kind_of_futex(const struct live_process *process,
 	return kind == AWAIT_FUTEX && is_semaphore(process, thread) ? AWAIT_SEMAPHORE : kind;
 }
 
-/*
- * struct __pthread_mutex_s of 64-bit glibc: the futex is the first word, the owner the third. For
- * robust and priority-inheriting mutexes the owner is in the kernel's part of the futex
- * (get_robust_list(2)).
- */
-static void find_mutex_owner(struct await *await, const struct live_process *process,
-			     const struct live_thread *thread)
-{
-	await->address = thread->call.argument[0];
-	await->owner = (int)(is_pi(thread) ? word_at(process, await->address) & FUTEX_TID_MASK
-					   : word_at(process, await->address + 8));
-}
-
-/*
- * struct __pthread_rwlock_arch_t of 64-bit glibc: readers, writers, the futexes of the two phases
- * (third and fourth word), two unused words, the writer's thread id. The lowest three bits of
- * readers are flags.
- */
-static void find_rwlock_owner(struct await *await, const struct live_process *process,
-			      const struct live_thread *thread)
-{
-	uint64_t futex = thread->call.argument[0];
-
-	/*
-	 * a lock that prefers writers waits on readers itself, whose value is greater than the
-	 * phases' flags
-	 */
-	await->address = futex - ((uint32_t)thread->call.argument[2] > 3 ? 0 : futex & 4 ? 12 : 8);
-	await->owner = (int)word_at(process, await->address + 24);
-	if (!await->owner)
-		await->readers = word_at(process, await->address) >> 3;
-}
-
+/* Reads the owner from the lock, which has the layout of 64-bit glibc. */
 static void find_owner(struct await *await, const struct live_process *process,
 		       const struct live_thread *thread)
 {
-	if (await->kind == AWAIT_MUTEX)
-		find_mutex_owner(await, process, thread);
-	else if (await->kind == AWAIT_RWLOCK)
-		find_rwlock_owner(await, process, thread);
-	else if (await->kind == AWAIT_JOIN)
+	uint64_t futex = thread->call.argument[0];
+
+	await->address = futex;
+	if (await->kind == AWAIT_MUTEX) {
+		/*
+		 * struct __pthread_mutex_s: the futex is the first word, the owner the third. For
+		 * robust and priority-inheriting mutexes the owner is in the kernel's part of the
+		 * futex (get_robust_list(2)).
+		 */
+		await->owner = (int)(is_pi(thread) ? word_at(process, futex) & FUTEX_TID_MASK
+						   : word_at(process, futex + 8));
+	} else if (await->kind == AWAIT_RWLOCK) {
+		/*
+		 * struct __pthread_rwlock_arch_t: readers, writers, the futexes of the two phases
+		 * (third and fourth word), two unused words, the writer's thread id. The lowest
+		 * three bits of readers are flags. A lock that prefers writers waits on readers
+		 * itself, whose value is greater than the phases' flags.
+		 */
+		await->address -= (uint32_t)thread->call.argument[2] > 3 ? 0 : futex & 4 ? 12 : 8;
+		await->owner = (int)word_at(process, await->address + 24);
+		if (!await->owner)
+			await->readers = word_at(process, await->address) >> 3;
+	} else if (await->kind == AWAIT_JOIN) {
 		/* when the thread ends, the kernel clears its id and wakes */
-		await->owner = (int)word_at(process, thread->call.argument[0]);
-	else
-		await->address = thread->call.argument[0];
+		await->address = 0;
+		await->owner = (int)word_at(process, futex);
+	}
 }
 
 /*
@@ -333,31 +311,22 @@ static void place_owner(struct await *await, const struct live_process *process,
 			await->has_ended = false;
 }
 
-/* ---- files ---- */
-
-/* fcntl() sleeps only for locks; the descriptor of epoll says little, and poll has many. */
-static void find_file(struct await *await, const struct live_process *process,
-		      const struct live_thread *thread)
+void await_find(struct await *await, const struct live_process *process,
+		const struct live_thread *thread, const char *const *names, size_t count)
 {
 	char path[64];
 	ssize_t length;
 
-	if (await->kind != AWAIT_FILE && await->kind != AWAIT_FILE_LOCK)
-		return;
-	await->fd = (int)thread->call.argument[0];
-	snprintf(path, sizeof(path), "/proc/%d/fd/%d", process->subject.pid, await->fd);
-	length = readlink(path, await->path, sizeof(await->path) - 1);
-	await->path[length > 0 ? length : 0] = 0;
-}
-
-void await_find(struct await *await, const struct live_process *process,
-		const struct live_thread *thread, const char *const *names, size_t count)
-{
 	*await = (struct await){ .kind = kind_of_call(thread), .fd = -1 };
-	if (await->kind != AWAIT_FUTEX) {
-		find_file(await, process, thread);
-		return;
+	/* fcntl() sleeps only for locks; the descriptor of epoll says little, and poll has many */
+	if (await->kind == AWAIT_FILE || await->kind == AWAIT_FILE_LOCK) {
+		await->fd = (int)thread->call.argument[0];
+		snprintf(path, sizeof(path), "/proc/%d/fd/%d", process->subject.pid, await->fd);
+		length = readlink(path, await->path, sizeof(await->path) - 1);
+		await->path[length > 0 ? length : 0] = 0;
 	}
+	if (await->kind != AWAIT_FUTEX)
+		return;
 	await->kind = kind_of_futex(process, thread, names, count);
 	if (await->kind == AWAIT_CALL || await->kind == AWAIT_TIME || await->kind == AWAIT_FILES)
 		return;
@@ -368,24 +337,18 @@ void await_find(struct await *await, const struct live_process *process,
 
 /* ---- deadlock cycles ---- */
 
-/* Index of the thread, or the number of threads. */
-static size_t find_thread(const struct live_process *process, int own_tid)
-{
-	size_t i = 0;
-
-	while (i < process->thread_count && process->threads[i].own_tid != own_tid)
-		i++;
-	return i;
-}
-
 size_t await_ring(const struct live_process *process, const struct await *awaits, size_t start,
 		  size_t *ring, size_t max)
 {
 	size_t count = 0;
 
 	for (size_t at = start; count < max && awaits[at].owner;) {
+		int owner = awaits[at].owner;
+
 		ring[count++] = at;
-		at = find_thread(process, awaits[at].owner);
+		at = 0;
+		while (at < process->thread_count && process->threads[at].own_tid != owner)
+			at++;
 		if (at == start)
 			return count;
 		if (at == process->thread_count)

@@ -98,60 +98,56 @@ static void read_locks(struct file_locks *locks, bool scans)
 
 /* ---- the lock that a thread waits for: the whole file by flock(), a range by fcntl() ---- */
 
-/* The descriptor's position, from which a range may be counted, as by lockf(3). */
-static bool find_position(const struct file_lock *options, int64_t *position)
-{
-	char path[64];
-	cleanup_file FILE *file = NULL;
-
-	snprintf(path, sizeof(path), "/proc/%d/fdinfo/%d", options->pid, options->fd);
-	file = fopen(path, "re");
-	return file && fscanf(file, "pos: %" SCNd64, position) == 1;
-}
-
 /* The byte range of a lock (fcntl(2)); the whole file if it is unknown. */
-static void find_range(const struct flock *lock, int64_t size, struct file_lock *options)
+static void find_range(const struct flock *lock, int64_t size, struct file_lock *wanted)
 {
 	int64_t start = lock->l_whence == SEEK_END ? size : 0;
+	cleanup_free char *text = NULL;
+	char name[32];
 
-	if (lock->l_whence == SEEK_CUR && !find_position(options, &start))
-		return;
+	if (lock->l_whence == SEEK_CUR) {
+		/* the range is counted from the descriptor's position, as by lockf(3) */
+		snprintf(name, sizeof(name), "fdinfo/%d", wanted->fd);
+		text = proc_text(wanted->pid, 0, name);
+		if (!text || sscanf(text, "pos: %" SCNd64, &start) != 1)
+			return;
+	}
 	if (__builtin_add_overflow(start, lock->l_start, &start) || start < 0 ||
 	    (lock->l_len < 0 && start + lock->l_len < 0))
 		return;
-	options->from = (uint64_t)start;
+	wanted->from = (uint64_t)start;
 	if (lock->l_len < 0) {
-		options->from = (uint64_t)(start + lock->l_len);
-		options->to = (uint64_t)start - 1;
+		wanted->from = (uint64_t)(start + lock->l_len);
+		wanted->to = (uint64_t)start - 1;
 	} else if (lock->l_len) {
-		options->to = options->from + (uint64_t)lock->l_len - 1;
+		wanted->to = wanted->from + (uint64_t)lock->l_len - 1;
 	}
 }
 
-static bool find_options(const struct live_process *process, const struct proc_call *call,
-			 struct file_lock *options)
+static bool find_wanted(const struct live_process *process, const struct proc_call *call,
+			struct file_lock *wanted)
 {
 	struct flock lock = { 0 };
 	struct stat status;
 	char path[64];
 
-	*options = (struct file_lock){ .is_write = true,
-				       .to = UINT64_MAX,
-				       .pid = process->subject.pid,
-				       .fd = (int)call->argument[0] };
-	snprintf(path, sizeof(path), "/proc/%d/fd/%d", options->pid, options->fd);
+	*wanted = (struct file_lock){ .is_write = true,
+				      .to = UINT64_MAX,
+				      .pid = process->subject.pid,
+				      .fd = (int)call->argument[0] };
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", wanted->pid, wanted->fd);
 	if (stat(path, &status) != 0)
 		return false;
-	options->inode = status.st_ino;
-	options->high = major(status.st_dev);
-	options->low = minor(status.st_dev);
+	wanted->inode = status.st_ino;
+	wanted->high = major(status.st_dev);
+	wanted->low = minor(status.st_dev);
 	if (call->number != SYS_fcntl)
 		return true;
 	if (subject_get(&process->subject, call->argument[2], &lock, sizeof(lock)))
 		return false;
-	options->kind = call->argument[1] == F_OFD_SETLKW ? OF_OPEN_FILE : OF_PROCESS;
-	options->is_write = lock.l_type == F_WRLCK;
-	find_range(&lock, status.st_size, options);
+	wanted->kind = call->argument[1] == F_OFD_SETLKW ? OF_OPEN_FILE : OF_PROCESS;
+	wanted->is_write = lock.l_type == F_WRLCK;
+	find_range(&lock, status.st_size, wanted);
 	return true;
 }
 
@@ -162,67 +158,56 @@ static bool is_same_file(const struct file_lock *a, const struct file_lock *b)
 	return a->inode == b->inode && a->high == b->high && a->low == b->low;
 }
 
-/* Read locks of different open file descriptions may look the same. */
-static bool is_same_lock(const struct file_lock *a, const struct file_lock *b)
-{
-	return is_same_file(a, b) && a->kind == b->kind && a->is_write == b->is_write &&
-	       a->from == b->from && a->to == b->to && a->taker == b->taker;
-}
-
-/* Whether a lock conflicts. Locks of the same process and kind count as compatible. */
-static bool is_in_the_way(const struct file_lock *lock, const struct file_lock *options)
-{
-	return is_same_file(lock, options) && (lock->kind == FLOCK) == (options->kind == FLOCK) &&
-	       lock->from <= options->to && options->from <= lock->to &&
-	       (lock->is_write || options->is_write) &&
-	       (lock->kind == FLOCK || lock->kind != options->kind || lock->pid != options->pid);
-}
-
-/* Locks found by a descriptor precede others, then those of the process that locked the file. */
-static int rank_of(const struct file_lock *lock)
-{
-	return (lock->fd >= 0 ? 2 : 0) + (lock->pid == lock->taker);
-}
-
 static const struct file_lock *find_holder(const struct file_locks *locks,
-					   const struct file_lock *options)
+					   const struct file_lock *wanted)
 {
 	const struct file_lock *found = NULL;
+	int best = 0;
 
 	for (size_t i = 0; i < locks->count; i++) {
 		const struct file_lock *lock = &locks->items[i];
 
-		if (lock->pid && is_in_the_way(lock, options) &&
-		    (!found || rank_of(lock) > rank_of(found)))
+		/* locks of the same process and kind count as compatible */
+		bool conflicts = is_same_file(lock, wanted) &&
+				 (lock->kind == FLOCK) == (wanted->kind == FLOCK) &&
+				 lock->from <= wanted->to && wanted->from <= lock->to &&
+				 (lock->is_write || wanted->is_write) &&
+				 (lock->kind == FLOCK || lock->kind != wanted->kind ||
+				  lock->pid != wanted->pid);
+		/* prefer locks found by a descriptor, then the process that locked the file */
+		int rank = 1 + (lock->fd >= 0 ? 2 : 0) + (lock->pid == lock->taker);
+
+		if (lock->pid && conflicts && rank > best) {
 			found = lock;
+			best = rank;
+		}
 	}
 	/* it may have ended, and other processes have its open file */
 	return found && (found->fd >= 0 || !kill(found->pid, 0) || errno == EPERM) ? found : NULL;
-}
-
-static bool is_alone(const struct file_locks *locks, const struct file_lock *held)
-{
-	for (size_t i = 0; i < locks->count; i++)
-		if (locks->items[i].pid != held->pid && locks->items[i].fd >= 0 &&
-		    is_same_lock(&locks->items[i], held))
-			return false;
-	return locks->left && held->fd >= 0;
 }
 
 /* Returns whether no other process holds the lock. */
 static bool find_owner(const struct file_locks *locks, const struct live_process *process,
 		       const struct live_thread *thread, struct await *await)
 {
-	struct file_lock options;
-	const struct file_lock *held = find_options(process, &thread->call, &options)
-					       ? find_holder(locks, &options)
-					       : NULL;
+	struct file_lock wanted;
+	const struct file_lock *held =
+		find_wanted(process, &thread->call, &wanted) ? find_holder(locks, &wanted) : NULL;
 
 	if (!held)
 		return false;
 	await->owner_pid = held->pid;
 	live_read_name(held->pid, 0, await->owner_name);
-	return is_alone(locks, held);
+	for (size_t i = 0; i < locks->count; i++) {
+		const struct file_lock *lock = &locks->items[i];
+
+		/* read locks of different open file descriptions may look the same */
+		if (lock->pid != held->pid && lock->fd >= 0 && is_same_file(lock, held) &&
+		    lock->kind == held->kind && lock->is_write == held->is_write &&
+		    lock->from == held->from && lock->to == held->to && lock->taker == held->taker)
+			return false;
+	}
+	return locks->left && held->fd >= 0;
 }
 
 void file_locks_find_owners(const struct live_process *process, struct await *awaits, bool scans)

@@ -128,15 +128,6 @@ static int recognise(struct follow *follow, struct error *err)
 	return 0;
 }
 
-/* The writer keeps the file locked until it is complete. */
-static bool is_unlocked(int fd)
-{
-	if (flock(fd, LOCK_SH | LOCK_NB) != 0)
-		return false;
-	flock(fd, LOCK_UN);
-	return true;
-}
-
 int follow_open(struct follow *follow, const char *path, struct error *err)
 {
 	struct stat status;
@@ -156,11 +147,14 @@ int follow_open(struct follow *follow, const char *path, struct error *err)
 
 int follow_pump(struct follow *follow, struct error *err)
 {
-	bool is_complete = is_unlocked(follow->fd);
+	/* the writer keeps the file locked until it is complete */
+	bool is_complete = flock(follow->fd, LOCK_SH | LOCK_NB) == 0;
 	struct stat status;
 	int result = 0;
 
-	/* before the size: if the file is complete now, its size is final */
+	if (is_complete)
+		flock(follow->fd, LOCK_UN);
+	/* after the lock: if the file is complete now, its size is final */
 	if (fstat(follow->fd, &status))
 		return error_system(err, errno, "trace");
 	if (!follow->is_known)

@@ -38,19 +38,6 @@ static void map_modules(struct look *look)
 	}
 }
 
-static void keep_backtraces(struct look *look)
-{
-	const struct live_process *process = &look->process;
-
-	for (size_t i = 0; i < process->thread_count; i++) {
-		const struct live_thread *thread = &process->threads[i];
-
-		look->backtraces[i] =
-			space_frames(&look->space, thread->frames, thread->frame_count, UINT64_MAX);
-		naming_expect(look->naming, look->backtraces[i]);
-	}
-}
-
 /* Whether the path is the C library, of any version. */
 static bool is_libc(const char *path)
 {
@@ -65,21 +52,14 @@ static bool is_libc(const char *path)
 	return false;
 }
 
-static bool has_glibc(const struct live_process *process)
-{
-	for (size_t i = 0; i < process->subject.maps.count; i++)
-		if (is_libc(process->subject.maps.items[i].path))
-			return true;
-	return false;
-}
-
 /* Only functions of libc name a wait: a program may have functions with the same names. */
 static void find_awaits(struct look *look)
 {
 	struct naming_symbol symbols[SYMBOLS_MAX];
 	const char *names[SYMBOLS_MAX];
 
-	look->process.is_glibc = has_glibc(&look->process);
+	for (size_t i = 0; i < look->process.subject.maps.count; i++)
+		look->process.is_glibc |= is_libc(look->process.subject.maps.items[i].path);
 	for (size_t i = 0; i < look->process.thread_count; i++) {
 		size_t count =
 			naming_symbols(look->naming, look->backtraces[i], symbols, SYMBOLS_MAX);
@@ -92,24 +72,6 @@ static void find_awaits(struct look *look)
 		await_find(&look->awaits[i], &look->process, &look->process.threads[i], names,
 			   used);
 	}
-}
-
-/* A cycle counts once, for its first thread, and only if none of its threads moves. */
-static bool is_standing(const struct look *look, const size_t *ring, size_t count)
-{
-	for (size_t i = 0; i < count; i++)
-		if (ring[i] < ring[0] ||
-		    !live_is_unmoved(look->process.subject.pid, &look->process.threads[ring[i]]))
-			return false;
-	return count > 0;
-}
-
-static size_t standing_ring(const struct look *look, size_t start, size_t *ring)
-{
-	size_t count =
-		await_ring(&look->process, look->awaits, start, ring, look->process.thread_count);
-
-	return is_standing(look, ring, count) ? count : 0;
 }
 
 /* Finds a cycle of processes that wait for file locks: found twice, and none has run in between. */
@@ -148,10 +110,17 @@ static void find_rings(struct look *look, bool stopped)
 	if (may_be)
 		nanosleep(&(struct timespec){ .tv_nsec = SETTLE_NS }, NULL);
 	for (size_t i = 0; may_be && i < count; i++) {
-		size_t length = standing_ring(look, i, ring);
+		size_t length = await_ring(&look->process, look->awaits, i, ring, count);
+		bool stands = length > 0;
 
-		look->rings += length > 0;
-		for (size_t k = 0; k < length; k++)
+		/* a cycle counts once, for its first thread, and only if none of its threads moves
+		 */
+		for (size_t k = 0; stands && k < length; k++)
+			stands = ring[k] >= ring[0] &&
+				 live_is_unmoved(look->process.subject.pid,
+						 &look->process.threads[ring[k]]);
+		look->rings += stands;
+		for (size_t k = 0; stands && k < length; k++)
 			look->is_in_ring[ring[k]] = true;
 	}
 }
@@ -169,7 +138,13 @@ static int name_all(struct look *look, bool stops, struct error *err)
 	status = naming_create(&look->naming, &look->space, &look->files, err);
 	if (status)
 		return status;
-	keep_backtraces(look);
+	for (size_t i = 0; i < count; i++) {
+		const struct live_thread *thread = &look->process.threads[i];
+
+		look->backtraces[i] =
+			space_frames(&look->space, thread->frames, thread->frame_count, UINT64_MAX);
+		naming_expect(look->naming, look->backtraces[i]);
+	}
 	find_awaits(look);
 	find_rings(look, stops);
 	return 0;
@@ -277,14 +252,6 @@ static void put_owner(struct out *out, const struct look *look, const struct awa
 	}
 }
 
-static void put_age(struct out *out, uint64_t ns)
-{
-	struct human human;
-
-	if (ns)
-		out_format(out, ", asleep for %s", human_time(&human, ns));
-}
-
 /* Writes the part between "thread 7 "name"" and the owner. */
 static void put_await(struct out *out, const struct await *await, const struct live_thread *thread)
 {
@@ -341,6 +308,7 @@ void look_put_backtrace(struct out *out, const struct look *look, size_t i)
 
 void look_put_thread(struct out *out, const struct look *look, size_t i)
 {
+	struct human human;
 	const struct live_thread *thread = &look->process.threads[i];
 	const struct await *await = &look->awaits[i];
 
@@ -349,6 +317,7 @@ void look_put_thread(struct out *out, const struct look *look, size_t i)
 	out_char(out, ' ');
 	put_await(out, await, thread);
 	put_owner(out, look, await);
-	put_age(out, thread->asleep_ns);
+	if (thread->asleep_ns)
+		out_format(out, ", asleep for %s", human_time(&human, thread->asleep_ns));
 	out_char(out, '\n');
 }

@@ -100,7 +100,7 @@ static int add_file(struct run *run, const char *text, size_t length, struct err
 
 	/* the number of files whose names were not sent */
 	if (*path == '+' && is_number(path + 1))
-		run->untold = strtoull(path + 1, NULL, 10);
+		run->unnamed = strtoull(path + 1, NULL, 10);
 	if ((*path == '+' && is_number(path + 1)) || is_known(run, path)) {
 		free(path);
 		return 0;
@@ -119,15 +119,6 @@ static int add_file(struct run *run, const char *text, size_t length, struct err
 	}
 	run->files[run->file_count++] = file;
 	return 0;
-}
-
-/* Length of FILE in FILE#N. */
-static size_t length_of(const char *path)
-{
-	const char *mark = strrchr(path, '#');
-
-	return mark && mark[1] && !mark[1 + strspn(mark + 1, "0123456789")] ? (size_t)(mark - path)
-									    : strlen(path);
 }
 
 /* ---- the run of a process ---- */
@@ -219,31 +210,24 @@ int run_open(struct run *run, char *const *names, struct error *err)
 	*run = (struct run){ .list = -1 };
 	if (names[0] && !names[1] && ctl_is_process(names[0]))
 		return open_process(run, atoi(names[0]), err);
-	for (; !status && *names; names++)
-		status = add_file(run, *names, length_of(*names), err);
+	for (; !status && *names; names++) {
+		const char *mark = strrchr(*names, '#'); /* of FILE#N */
+
+		status = add_file(run, *names,
+				  mark && is_number(mark + 1) ? (size_t)(mark - *names)
+							      : strlen(*names),
+				  err);
+	}
 	return status;
 }
 
 /* ---- new files ---- */
 
-/* Handles the complete lines. Files that are gone or cannot be followed are skipped. */
-static void take_lines(struct run *run)
-{
-	char *start = run->heard, *end;
-
-	while ((end = memchr(start, '\n', run->heard_size - (size_t)(start - run->heard)))) {
-		struct error ignored = { 0 };
-
-		add_file(run, start, (size_t)(end - start), &ignored);
-		start = end + 1;
-	}
-	run->heard_size -= (size_t)(start - run->heard);
-	memmove(run->heard, start, run->heard_size);
-}
-
-static void hear(struct run *run)
+/* Adds new files. Those that are gone or cannot be followed are skipped. */
+static void read_list(struct run *run)
 {
 	while (run->list >= 0) {
+		char *start, *end;
 		ssize_t got;
 
 		run->heard = memory_resize(run->heard, run->heard_size + LIST_PART);
@@ -256,34 +240,33 @@ static void hear(struct run *run)
 			return;
 		}
 		run->heard_size += (size_t)got;
-		take_lines(run);
-	}
-}
+		for (start = run->heard;
+		     (end = memchr(start, '\n', run->heard_size - (size_t)(start - run->heard)));
+		     start = end + 1) {
+			struct error ignored = { 0 };
 
-/* Reads replaced files from their start. */
-static int look_for_moved(struct run *run, struct error *err)
-{
-	int status = 0;
-
-	for (size_t i = 0; !status && i < run->file_count; i++) {
-		if (!has_moved(run->files[i]))
-			continue;
-		end_file(run->files[i]);
-		run->restarts++;
-		status = begin_file(run->files[i], err);
+			add_file(run, start, (size_t)(end - start), &ignored);
+		}
+		run->heard_size -= (size_t)(start - run->heard);
+		memmove(run->heard, start, run->heard_size);
 	}
-	return status;
 }
 
 int run_pump(struct run *run, struct error *err)
 {
 	uint64_t now = clock_ns();
 	int status = 0;
+	bool looks = now - run->looked_ns >= LOOK_NS;
 
-	hear(run);
-	if (now - run->looked_ns >= LOOK_NS) {
+	read_list(run);
+	if (looks)
 		run->looked_ns = now;
-		status = look_for_moved(run, err);
+	for (size_t i = 0; looks && !status && i < run->file_count; i++) {
+		if (!has_moved(run->files[i]))
+			continue;
+		end_file(run->files[i]);
+		run->restarts++;
+		status = begin_file(run->files[i], err);
 	}
 	for (size_t i = 0; !status && i < run->file_count; i++)
 		status = follow_pump(&run->files[i]->follow, err);
@@ -300,7 +283,7 @@ bool run_is_complete(const struct run *run)
 
 uint64_t run_left_out(const struct run *run)
 {
-	uint64_t count = run->left_out.count + run->untold;
+	uint64_t count = run->left_out.count + run->unnamed;
 
 	for (size_t i = 0; i < run->file_count; i++)
 		count += run->files[i]->follow.left_out;

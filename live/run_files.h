@@ -27,7 +27,7 @@ struct run {
 	size_t file_count;
 	ARRAY_OF(char *) left_out; /* paths of files that are not followed: more than
 				    * RUN_FILES_MAX */
-	uint64_t untold;	   /* number of files whose names the collector could not send */
+	uint64_t unnamed;	   /* number of files whose names the collector could not send */
 	ARRAY_OF(struct watched *) processes;
 	int list; /* descriptor from which the names of new files are read while the run goes on;
 		   * -1: none */

@@ -31,17 +31,6 @@ static int refuse(int number, int pid, struct error *err)
 	return error_system(err, number, "cannot examine process %d", pid);
 }
 
-static int read_mappings(struct live_process *process, struct error *err)
-{
-	int status = maps_read(&process->subject.maps, process->subject.pid);
-
-	if (status == -ENODATA)
-		return error_set(err, ESRCH,
-				 "process %d has no memory: it has ended, or is the kernel's own",
-				 process->subject.pid);
-	return status ? refuse(-status, process->subject.pid, err) : 0;
-}
-
 /* The target of a link in /proc/PID, to be freed; NULL: unknown. */
 static char *read_link(int pid, const char *name)
 {
@@ -59,16 +48,6 @@ static bool is_same(int pid, const char *link)
 	cleanup_free char *ours = read_link(getpid(), link);
 
 	return theirs && ours && !strcmp(theirs, ours);
-}
-
-static void find_root(struct live_process *process)
-{
-	cleanup_free char *root = read_link(process->subject.pid, "root");
-
-	process->has_our_numbers = is_same(process->subject.pid, "ns/pid");
-	if (root && !strcmp(root, "/") && is_same(process->subject.pid, "ns/mnt"))
-		return;
-	process->root = memory_format("/proc/%d/root", process->subject.pid);
 }
 
 /* ---- threads ---- */
@@ -151,34 +130,36 @@ static int check_class(const struct live_process *process, struct error *err)
 			 process->subject.pid);
 }
 
-static char *find_program(const struct live_process *process)
-{
-	char name[32];
-	char *found = read_link(process->subject.pid, "exe");
-
-	for (size_t i = 0; i < process->thread_count && !found; i++) {
-		snprintf(name, sizeof(name), "task/%d/exe", process->threads[i].tid);
-		found = read_link(process->subject.pid, name);
-	}
-	return found;
-}
-
 int live_look(struct live_process *process, int pid, struct error *err)
 {
+	cleanup_free char *root = read_link(pid, "root");
+	char name[32];
 	int status;
 
 	*process = (struct live_process){ 0 };
 	subject_begin(&process->subject, pid);
 	live_read_name(pid, pid, process->name);
-	find_root(process);
+	process->has_our_numbers = is_same(pid, "ns/pid");
+	if (!root || strcmp(root, "/") != 0 || !is_same(pid, "ns/mnt"))
+		process->root = memory_format("/proc/%d/root", pid);
 	status = check_class(process, err);
 	if (!status)
 		status = read_threads(process, err);
-	if (!status)
-		status = read_mappings(process, err);
-	if (!status)
-		process->program = find_program(process);
-	return status;
+	if (status)
+		return status;
+	status = maps_read(&process->subject.maps, pid);
+	if (status == -ENODATA)
+		return error_set(err, ESRCH,
+				 "process %d has no memory: it has ended, or is the kernel's own",
+				 pid);
+	if (status)
+		return refuse(-status, pid, err);
+	process->program = read_link(pid, "exe");
+	for (size_t i = 0; i < process->thread_count && !process->program; i++) {
+		snprintf(name, sizeof(name), "task/%d/exe", process->threads[i].tid);
+		process->program = read_link(pid, name);
+	}
+	return 0;
 }
 
 void live_free(struct live_process *process)
@@ -267,29 +248,15 @@ static bool has_no_caller(Dwfl *dwfl, uint64_t pc)
 	Dwarf_Frame *frame = NULL;
 	Dwarf_Op memory[3], *operations = NULL;
 	size_t count = 0;
-	bool is_told;
+	bool has_none;
 
 	if (!rules || dwarf_cfi_addrframe(rules, pc - bias, &frame) < 0)
 		return false;
-	is_told = dwarf_frame_register(frame, dwarf_frame_info(frame, NULL, NULL, NULL), memory,
-				       &operations, &count) == 0 &&
-		  !operations && !count;
+	has_none = dwarf_frame_register(frame, dwarf_frame_info(frame, NULL, NULL, NULL), memory,
+					&operations, &count) == 0 &&
+		   !operations && !count;
 	free(frame);
-	return is_told;
-}
-
-/*
- * For libdw, a caller that is found through an unread register looks like no caller. So only a
- * thread that was stopped, or a function without callers, proves that the walk is complete.
- */
-static void walk_thread(struct frames *frames, const struct frames_thread *start,
-			struct answer *answer)
-{
-	answer->is_whole = start->stack.bytes && frames_walk(frames, start, take_frame, answer) &&
-			   (start->has_registers ||
-			    (answer->frame_count > 1 &&
-			     has_no_caller(frames_modules(frames),
-					   answer->frames[answer->frame_count - 1] - 1)));
+	return has_none;
 }
 
 /* Opens the files outside of the sandbox and reads them inside. */
@@ -299,24 +266,23 @@ static void walk_all(const struct live_process *process, struct answer *answers)
 
 	alarm(UNWIND_SECONDS);
 	sandbox_enter(&(struct sandbox_options){ 0 });
-	for (size_t i = 0; frames && i < process->thread_count; i++)
-		walk_thread(frames, &process->threads[i].start, &answers[i]);
-	_exit(0);
-}
+	for (size_t i = 0; frames && i < process->thread_count; i++) {
+		const struct frames_thread *start = &process->threads[i].start;
+		struct answer *answer = &answers[i];
 
-/* ---- in the parent, which does not trust the results ---- */
-
-static void take_answer(struct live_thread *thread, const struct answer *answer)
-{
-	thread->is_whole = answer->is_whole;
-	thread->frame_count =
-		answer->frame_count < LIVE_FRAMES_MAX ? answer->frame_count : LIVE_FRAMES_MAX;
-	memcpy(thread->frames, answer->frames, sizeof(thread->frames));
-	/* without a result at least the innermost frame is known */
-	if (!thread->frame_count && thread->call.number >= 0) {
-		thread->frames[0] = thread->start.pc;
-		thread->frame_count = 1;
+		/*
+		 * For libdw, a caller that is found through an unread register looks like no
+		 * caller. So only a thread that was stopped, or a function without callers, proves
+		 * that the walk is complete.
+		 */
+		answer->is_whole = start->stack.bytes &&
+				   frames_walk(frames, start, take_frame, answer) &&
+				   (start->has_registers ||
+				    (answer->frame_count > 1 &&
+				     has_no_caller(frames_modules(frames),
+						   answer->frames[answer->frame_count - 1] - 1)));
 	}
+	_exit(0);
 }
 
 int live_unwind(struct live_process *process, struct error *err)
@@ -333,8 +299,19 @@ int live_unwind(struct live_process *process, struct error *err)
 		walk_all(process, answers);
 	while (child > 0 && waitpid(child, NULL, 0) < 0 && errno == EINTR)
 		;
-	for (size_t i = 0; child > 0 && i < process->thread_count; i++)
-		take_answer(&process->threads[i], &answers[i]);
+	for (size_t i = 0; child > 0 && i < process->thread_count; i++) {
+		struct live_thread *thread = &process->threads[i];
+		unsigned frames = answers[i].frame_count; /* the result is not trusted */
+
+		thread->is_whole = answers[i].is_whole;
+		thread->frame_count = frames < LIVE_FRAMES_MAX ? frames : LIVE_FRAMES_MAX;
+		memcpy(thread->frames, answers[i].frames, sizeof(thread->frames));
+		/* without a result at least the innermost frame is known */
+		if (!thread->frame_count && thread->call.number >= 0) {
+			thread->frames[0] = thread->start.pc;
+			thread->frame_count = 1;
+		}
+	}
 	munmap(answers, size);
 	return child < 0 ? error_system(err, errno, "cannot start a child") : 0;
 }

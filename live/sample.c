@@ -18,35 +18,28 @@ static double rate(uint64_t now, uint64_t then, double seconds)
 	return seconds > 0 ? (double)(int64_t)(now - then) / seconds : 0;
 }
 
-/*
- * The file may be up to a second behind, so events of one second may be read in the next. If the
- * time of the events advanced about as far as ours, it is the better measure.
- */
-static double elapsed(const struct watched *watched, double seconds)
+static void tick_process(struct watched *watched, double seconds)
 {
-	double told = (double)(watched->time_ns - watched->seen_ns) / 1e9;
+	double passed = (double)(watched->time_ns - watched->seen_ns) / 1e9;
 
-	return watched->seen_ns && told > seconds / 2 && told < seconds * 2 ? told : seconds;
-}
-
-static void tick_site(struct watched_site *site, bool has_bytes, double seconds)
-{
-	site->gained_rate = (float)rate(site->gained, site->seen_gained, seconds);
-	site->growth_rate = (float)(has_bytes ? rate(site->bytes, site->seen_bytes, seconds)
-					      : rate(site->count, site->seen_count, seconds));
-	site->seen_gained = site->gained;
-	site->seen_count = site->count;
-	site->seen_bytes = site->bytes;
-}
-
-static void tick(struct watched *watched, double seconds)
-{
-	seconds = elapsed(watched, seconds);
+	/*
+	 * The file may be up to a second behind, so events of one second may be read in the next.
+	 * If the time of the events advanced about as far as ours, it is the better measure.
+	 */
+	if (watched->seen_ns && passed > seconds / 2 && passed < seconds * 2)
+		seconds = passed;
 	for (uint32_t i = 1; i < watched->sites.count; i++) {
+		struct watched_site *site = &watched->sites.items[i];
 		uint32_t class = sites_at(ledger_sites(watched->ledger), i)->class;
+		bool has_bytes = ledger_class(watched->ledger, class)->has_bytes;
 
-		tick_site(&watched->sites.items[i], ledger_class(watched->ledger, class)->has_bytes,
-			  seconds);
+		site->gained_rate = (float)rate(site->gained, site->seen_gained, seconds);
+		site->growth_rate =
+			(float)(has_bytes ? rate(site->bytes, site->seen_bytes, seconds)
+					  : rate(site->count, site->seen_count, seconds));
+		site->seen_gained = site->gained;
+		site->seen_count = site->count;
+		site->seen_bytes = site->bytes;
 	}
 	watched->event_rate = rate(watched->events, watched->seen_events, seconds);
 	watched->seen_events = watched->events;
@@ -57,7 +50,7 @@ void sample_tick(struct watched *const *processes, size_t count, double seconds)
 {
 	for (size_t i = 0; i < count; i++) {
 		watched_lock(processes[i]);
-		tick(processes[i], seconds);
+		tick_process(processes[i], seconds);
 		watched_unlock(processes[i]);
 	}
 }
@@ -94,35 +87,6 @@ static void add_classes(struct sample *sample, struct watched *watched)
 
 /* ---- rows ---- */
 
-/* Fills the row of a call site. Returns false if it has no objects of the class asked for. */
-static bool describe(struct watched *watched, uint32_t index, const struct sample_options *options,
-		     struct sample_row *row)
-{
-	const struct watched_site *site = &watched->sites.items[index];
-	const struct site *known;
-	const struct ledger_class *class;
-
-	if (!site->gained && !site->count)
-		return false;
-	known = sites_at(ledger_sites(watched->ledger), index);
-	class = ledger_class(watched->ledger, known->class);
-	if (options->class && strcmp(options->class, class->type) != 0)
-		return false;
-	*row = (struct sample_row){
-		.type = class->type,
-		.has_bytes = class->has_bytes,
-		.acquired = site->gained,
-		.count = (int64_t)(site->count - (options->since_base ? site->base_count : 0)),
-		.bytes = (int64_t)(site->bytes - (options->since_base ? site->base_bytes : 0)),
-		.variance = site->variance,
-		.acquired_rate = (double)site->gained_rate,
-		.growth_rate = (double)site->growth_rate,
-		.watched = watched,
-		.site = index,
-	};
-	return true;
-}
-
 static double weight(const struct sample_row *row, enum sample_order order)
 {
 	switch (order) {
@@ -155,14 +119,27 @@ struct list {
 	size_t count, capacity;
 };
 
-static void add_rows(struct list *list, struct watched *watched,
-		     const struct sample_options *options)
+static void add_rows(struct list *list, struct watched *watched, bool since_base)
 {
 	for (uint32_t i = 1; i < watched->sites.count; i++) {
-		struct sample_row row;
+		const struct watched_site *site = &watched->sites.items[i];
+		uint32_t number = sites_at(ledger_sites(watched->ledger), i)->class;
+		const struct ledger_class *class = ledger_class(watched->ledger, number);
 
-		if (describe(watched, i, options, &row))
-			*ARRAY_ADD(list) = row;
+		if (!site->gained && !site->count)
+			continue;
+		*ARRAY_ADD(list) = (struct sample_row){
+			.type = class->type,
+			.has_bytes = class->has_bytes,
+			.acquired = site->gained,
+			.count = (int64_t)(site->count - (since_base ? site->base_count : 0)),
+			.bytes = (int64_t)(site->bytes - (since_base ? site->base_bytes : 0)),
+			.variance = site->variance,
+			.acquired_rate = (double)site->gained_rate,
+			.growth_rate = (double)site->growth_rate,
+			.watched = watched,
+			.site = i,
+		};
 	}
 }
 
@@ -177,7 +154,7 @@ static const struct trace_node *backtrace_of(const struct sample_row *row)
 			       : NULL;
 }
 
-static void name(struct sample_row *row)
+static void name_row(struct sample_row *row)
 {
 	struct naming_line lines[PLACE_FRAMES];
 	size_t used = 0, count;
@@ -193,50 +170,36 @@ static void name(struct sample_row *row)
 					 "%s%s", i ? " <- " : "", lines[i].text);
 }
 
-static void expect_names(const struct sample_row *rows, size_t count)
+/*
+ * Names the first rows, and merges those with the same text: processes of the same program have the
+ * same call sites.
+ */
+static size_t merge_rows(struct sample_row *rows, size_t count)
 {
+	size_t kept = 0;
+
 	for (size_t i = 0; i < count; i++) {
 		watched_lock(rows[i].watched);
 		naming_expect(rows[i].watched->naming, backtrace_of(&rows[i]));
 		watched_unlock(rows[i].watched);
 	}
-}
-
-/* Processes of the same program have the same call sites. */
-static struct sample_row *find_same(struct sample_row *rows, size_t count,
-				    const struct sample_row *row)
-{
-	for (size_t i = 0; i < count; i++)
-		if (!strcmp(rows[i].type, row->type) && !strcmp(rows[i].site_text, row->site_text))
-			return &rows[i];
-	return NULL;
-}
-
-static void add_up(struct sample_row *sum, const struct sample_row *row)
-{
-	sum->acquired += row->acquired;
-	sum->count += row->count;
-	sum->bytes += row->bytes;
-	sum->variance += row->variance;
-	sum->acquired_rate += row->acquired_rate;
-	sum->growth_rate += row->growth_rate;
-}
-
-/* Names the first rows, and merges those with the same text. */
-static size_t merge_rows(struct sample_row *rows, size_t count)
-{
-	size_t kept = 0;
-
-	expect_names(rows, count);
 	for (size_t i = 0; i < count; i++) {
-		struct sample_row *same;
+		struct sample_row *sum = rows, *row = &rows[i];
 
-		name(&rows[i]);
-		same = find_same(rows, kept, &rows[i]);
-		if (same)
-			add_up(same, &rows[i]);
-		else
-			rows[kept++] = rows[i];
+		name_row(row);
+		while (sum < rows + kept &&
+		       (strcmp(sum->type, row->type) || strcmp(sum->site_text, row->site_text)))
+			sum++;
+		if (sum == rows + kept) {
+			rows[kept++] = *row;
+			continue;
+		}
+		sum->acquired += row->acquired;
+		sum->count += row->count;
+		sum->bytes += row->bytes;
+		sum->variance += row->variance;
+		sum->acquired_rate += row->acquired_rate;
+		sum->growth_rate += row->growth_rate;
 	}
 	return kept;
 }
@@ -253,17 +216,8 @@ size_t sample_backtrace(const struct sample_row *row, struct naming_line *lines,
 
 /* ---- the whole ---- */
 
-/* The run's age: from the start of its first process to the last event. */
-static void add_age(struct sample *sample, const struct watched *watched)
-{
-	if (watched->start_ns && (!sample->start_ns || watched->start_ns < sample->start_ns))
-		sample->start_ns = watched->start_ns;
-	if (watched->time_ns > sample->end_ns)
-		sample->end_ns = watched->time_ns;
-}
-
 static void add_process(struct sample *sample, struct list *list, struct watched *watched,
-			const struct sample_options *options)
+			bool since_base)
 {
 	watched_lock(watched);
 	sample->events += watched->events;
@@ -274,49 +228,39 @@ static void add_process(struct sample *sample, struct list *list, struct watched
 	sample->running += !watched->has_ended && !watched->is_finished;
 	if (ledger_sample(watched->ledger) > sample->sample)
 		sample->sample = ledger_sample(watched->ledger);
-	add_age(sample, watched);
+	/* the run's age: from the start of its first process to the last event */
+	if (watched->start_ns && (!sample->start_ns || watched->start_ns < sample->start_ns))
+		sample->start_ns = watched->start_ns;
+	if (watched->time_ns > sample->end_ns)
+		sample->end_ns = watched->time_ns;
 	add_classes(sample, watched);
-	add_rows(list, watched, options);
+	add_rows(list, watched, since_base);
 	watched_unlock(watched);
-}
-
-/* Sums the rates of all call sites of a class. */
-static void add_rates(struct sample *sample, const struct list *list)
-{
-	for (size_t i = 0; i < list->count; i++)
-		for (size_t k = 0; k < sample->class_count; k++) {
-			struct sample_row *class = &sample->classes[k];
-
-			if (strcmp(class->type, list->items[i].type) != 0)
-				continue;
-			class->acquired_rate += list->items[i].acquired_rate;
-			class->growth_rate += list->items[i].growth_rate;
-		}
-}
-
-static void keep_class(struct list *list, const char *class)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < list->count; i++)
-		if (!class || !strcmp(list->items[i].type, class))
-			list->items[kept++] = list->items[i];
-	list->count = kept;
 }
 
 void sample_take(struct sample *sample, struct watched *const *processes, size_t count,
 		 const struct sample_options *options)
 {
-	struct sample_options all = *options;
 	enum sample_order order = options->order;
 	struct list list = { 0 };
+	size_t kept = 0;
 
 	*sample = (struct sample){ 0 };
-	all.class = NULL;
 	for (size_t i = 0; i < count; i++)
-		add_process(sample, &list, processes[i], &all);
-	add_rates(sample, &list);
-	keep_class(&list, options->class);
+		add_process(sample, &list, processes[i], options->since_base);
+	for (size_t i = 0; i < list.count; i++) {
+		const struct sample_row *row = &list.items[i];
+
+		/* the rates of a class are the sums over all its call sites */
+		for (size_t k = 0; k < sample->class_count; k++)
+			if (!strcmp(sample->classes[k].type, row->type)) {
+				sample->classes[k].acquired_rate += row->acquired_rate;
+				sample->classes[k].growth_rate += row->growth_rate;
+			}
+		if (!options->class || !strcmp(row->type, options->class))
+			list.items[kept++] = *row;
+	}
+	list.count = kept;
 	if (list.count)
 		qsort_r(list.items, list.count, sizeof(*list.items), compare, &order);
 	/* twice the rows, because some will be merged */

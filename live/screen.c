@@ -155,9 +155,8 @@ void screen_draw_line(struct screen *screen, struct out *out, const char *text, 
 	out_text(out, CLEAR_LINE "\r\n");
 }
 
-void screen_draw_end(struct screen *screen, struct out *out)
+void screen_draw_end(struct out *out)
 {
-	(void)screen;
 	out_text(out, CLEAR_BELOW);
 	out_flush(out);
 }

@@ -40,6 +40,6 @@ int screen_key(struct screen *screen, int timeout_ms);
  */
 void screen_draw_begin(struct screen *screen, struct out *out);
 void screen_draw_line(struct screen *screen, struct out *out, const char *text, bool is_marked);
-void screen_draw_end(struct screen *screen, struct out *out);
+void screen_draw_end(struct out *out);
 
 #endif

@@ -119,17 +119,6 @@ static void take_picture(struct top *top)
 		    &top->options);
 }
 
-static void print(struct top *top, struct out *out)
-{
-	if (top->format.value == TOP_JSON)
-		top_put_json(out, &top->picture);
-	else if (top->format.value == TOP_METRICS)
-		top_put_metrics(out, &top->picture);
-	else
-		top_put_text(out, &top->picture, 0, NULL);
-	out_flush(out);
-}
-
 /* Draws the text line by line, as far as the screen has space. */
 static int draw(struct top *top, struct out *out, struct error *err)
 {
@@ -141,19 +130,13 @@ static int draw(struct top *top, struct out *out, struct error *err)
 	top_put_text(&text, &top->picture, top->screen.width, &marked);
 	out_char(&text, 0);
 	screen_draw_begin(&top->screen, out);
-	for (char *save = NULL, *at = text.buffer; lines + 2 < top->screen.height; lines++) {
-		char *line = at ? strsep(&at, "\n") : NULL;
-
-		(void)save;
-		if (!line || (!at && !*line))
-			break;
-		screen_draw_line(&top->screen, out, line, lines == marked);
-	}
+	for (char *at = text.buffer; at && *at && lines + 2 < top->screen.height; lines++)
+		screen_draw_line(&top->screen, out, strsep(&at, "\n"), lines == marked);
 	screen_draw_line(
 		&top->screen, out,
 		"q end  s sort  c class  f freeze  b baseline  up/down select  enter backtrace",
 		false);
-	screen_draw_end(&top->screen, out);
+	screen_draw_end(out);
 	text.used = 0;
 	out_close(&text);
 	return 0;
@@ -199,7 +182,13 @@ static int run_batch(struct top *top, struct out *out, struct error *err)
 		take_picture(top);
 		if (i++ && top->format.value == TOP_TEXT)
 			out_char(out, '\n');
-		print(top, out);
+		if (top->format.value == TOP_JSON)
+			top_put_json(out, &top->picture);
+		else if (top->format.value == TOP_METRICS)
+			top_put_metrics(out, &top->picture);
+		else
+			top_put_text(out, &top->picture, 0, NULL);
+		out_flush(out);
 		if (out_error(out))
 			return out_error(out) == -EPIPE ? 0 : out_error(out);
 	}
@@ -222,13 +211,6 @@ static void next_class(struct top *top)
 	top->options.class = sample->class_count ? sample->classes[0].type : NULL;
 }
 
-static void set_base(struct top *top)
-{
-	top->options.since_base = !top->options.since_base;
-	if (top->options.since_base)
-		sample_set_base(top->run.processes.items, top->run.processes.count);
-}
-
 /* Returns false for the keys that end the program. */
 static bool take_key(struct top *top, int key)
 {
@@ -249,7 +231,9 @@ static bool take_key(struct top *top, int key)
 		picture->is_frozen = !picture->is_frozen;
 		break;
 	case 'b':
-		set_base(top);
+		top->options.since_base = !top->options.since_base;
+		if (top->options.since_base)
+			sample_set_base(top->run.processes.items, top->run.processes.count);
 		break;
 	case KEY_UP:
 		picture->selected -= picture->selected > 0;
@@ -265,11 +249,6 @@ static bool take_key(struct top *top, int key)
 		break;
 	}
 	return true;
-}
-
-static bool changes_options(int key)
-{
-	return key == 's' || key == 'c' || key == 'b';
 }
 
 static int run_screen(struct top *top, struct out *out, struct error *err)
@@ -293,7 +272,8 @@ static int run_screen(struct top *top, struct out *out, struct error *err)
 			top->options.rows = top->screen.height < SAMPLE_ROWS_MAX
 						    ? top->screen.height
 						    : SAMPLE_ROWS_MAX;
-		if (!status && (is_due || changes_options(key) || key == KEY_RESIZE))
+		if (!status &&
+		    (is_due || key == 's' || key == 'c' || key == 'b' || key == KEY_RESIZE))
 			take_picture(top);
 		if (!status && (is_due || key != KEY_NONE))
 			status = draw(top, out, err);
@@ -333,23 +313,13 @@ static int take_options(struct top *top, int argc, char **argv, struct error *er
 	if (top->rows.value > SAMPLE_ROWS_MAX)
 		return error_set(err, EINVAL, "--top: expected 1 to %u", SAMPLE_ROWS_MAX);
 	if (!argv[first])
-		return error_set(err, EINVAL, "of which run? holdtrace top PID or FILE");
+		return error_set(err, EINVAL,
+				 "a process id or a trace is needed: holdtrace top PID or FILE");
 	top->options.order = (enum sample_order)top->order.value;
 	top->options.class = top->class && strcmp(top->class, "all") != 0 ? top->class : NULL;
 	top->options.rows = (size_t)top->rows.value;
 	top->is_batch = top->batch || top->pictures.is_set || top->format.value != TOP_TEXT;
 	return first;
-}
-
-static bool has_class(struct watched *watched, const char *word)
-{
-	bool is_there = false;
-
-	watched_lock(watched);
-	for (uint32_t i = 0; i < ledger_class_count(watched->ledger); i++)
-		is_there |= !strcmp(ledger_class(watched->ledger, i)->type, word);
-	watched_unlock(watched);
-	return is_there;
 }
 
 /* Checks that the class is one of ours, or defined by a program of the run (holdtrace.h). */
@@ -370,9 +340,17 @@ static int check_class(struct top *top, struct error *err)
 	if (status || !word)
 		return status;
 	run_settle(&top->run);
-	for (size_t i = 0; i < top->run.processes.count; i++)
-		if (has_class(top->run.processes.items[i], word))
+	for (size_t i = 0; i < top->run.processes.count; i++) {
+		struct watched *watched = top->run.processes.items[i];
+		bool is_there = false;
+
+		watched_lock(watched);
+		for (uint32_t k = 0; k < ledger_class_count(watched->ledger); k++)
+			is_there |= !strcmp(ledger_class(watched->ledger, k)->type, word);
+		watched_unlock(watched);
+		if (is_there)
 			return 0;
+	}
 	return error_set(err, EINVAL,
 			 "--class=%s: the run has no such class, and those of holdtrace are %s",
 			 word, list);

@@ -21,7 +21,7 @@ struct top_picture {
 	struct sample sample;
 	const struct sample_options *options;
 	uint64_t left_out; /* files and streams that are not followed */
-	bool is_frozen, has_base, has_waits;
+	bool is_frozen, has_waits;
 	struct top_wait waits[TOP_WAITS_MAX];
 	size_t wait_count, held_up, rings;
 	size_t selected; /* index of the row */

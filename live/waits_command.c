@@ -54,27 +54,25 @@ static void put_head(struct out *out, const struct look *look)
 		out_format(out, "DEADLOCK  %zu ring%s of threads that wait for each other\n",
 			   look->rings, look->rings == 1 ? "" : "s");
 	if (look_count(look, look_is_orphaned))
-		out_format(out, "ORPHANED  %zu thread%s wait for what an ended thread holds\n",
+		out_format(out, "ORPHANED  %zu thread%s wait for a lock of an ended thread\n",
 			   look_count(look, look_is_orphaned),
 			   look_count(look, look_is_orphaned) == 1 ? "" : "s");
-}
-
-/* Order of threads: in a cycle, then waiting for a held lock, then the rest. */
-static unsigned rank(const struct look *look, size_t i)
-{
-	return look->is_in_ring[i] ? 0 : look_is_held_up(&look->awaits[i]) ? 1 : 2;
 }
 
 static void put_text(struct out *out, const struct look *look)
 {
 	put_head(out, look);
+	/* first the threads in a cycle, then those that wait for a held lock, then the rest */
 	for (unsigned wanted = 0; wanted < 3; wanted++)
-		for (size_t i = 0; i < look->process.thread_count; i++)
-			if (rank(look, i) == wanted) {
-				out_char(out, '\n');
-				look_put_thread(out, look, i);
-				look_put_backtrace(out, look, i);
-			}
+		for (size_t i = 0; i < look->process.thread_count; i++) {
+			bool is_held_up = look_is_held_up(&look->awaits[i]);
+
+			if (wanted != (look->is_in_ring[i] ? 0 : is_held_up ? 1 : 2))
+				continue;
+			out_char(out, '\n');
+			look_put_thread(out, look, i);
+			look_put_backtrace(out, look, i);
+		}
 }
 
 /* ---- JSON ---- */
@@ -169,7 +167,7 @@ int live_waits(int argc, char **argv, struct error *err)
 	struct out out;
 
 	if (first > 0 && !(argv[first] && ctl_is_process(argv[first]) && !argv[first + 1]))
-		first = error_set(err, EINVAL, "one process id is needed: holdtrace waits PID");
+		first = error_set(err, EINVAL, "a process id is needed: holdtrace waits PID");
 	if (first < 0)
 		return LIVE_USAGE;
 	if (look_take(&look, atoi(argv[first]), true, err) || out_open(&out, STDOUT_FILENO, err)) {

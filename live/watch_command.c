@@ -269,19 +269,6 @@ static int watch_processes(struct watch *watch, bool is_complete, bool *is_broke
 	return status;
 }
 
-/* Limits are not checked in files that are not read, so report them. */
-static void tell_left_out(struct watch *watch)
-{
-	uint64_t count = run_left_out(&watch->run);
-
-	if (count > watch->left_out)
-		printf("LEFT OUT  %llu file%s of the run: too many to be followed\n",
-		       (unsigned long long)count, count == 1 ? "" : "s");
-	if (count > watch->left_out)
-		fflush(stdout);
-	watch->left_out = count;
-}
-
 static bool is_unknown(const struct watch *watch)
 {
 	for (size_t i = 0; i < watch->run.processes.count; i++)
@@ -293,12 +280,19 @@ static bool is_unknown(const struct watch *watch)
 static int watch_run(struct watch *watch, bool *is_broken, struct error *err)
 {
 	const struct timespec pause = { .tv_nsec = PUMP_NS };
+	uint64_t left_out;
 	bool is_complete = false;
 	int status = 0;
 
 	while (!status && !is_complete && !*is_broken) {
 		status = run_pump(&watch->run, err);
-		tell_left_out(watch);
+		left_out = run_left_out(&watch->run);
+		if (left_out > watch->left_out) {
+			printf("LEFT OUT  %llu file%s of the run: too many to follow\n",
+			       (unsigned long long)left_out, left_out == 1 ? "" : "s");
+			fflush(stdout);
+		}
+		watch->left_out = left_out;
 		is_complete = run_is_complete(&watch->run);
 		if (is_complete)
 			run_settle(&watch->run);

@@ -32,10 +32,8 @@ static void on_move(void *user, const struct ledger_move *move)
 	site->count += (uint64_t)(int64_t)move->count;
 	site->bytes += move->is_gain ? move->bytes : -move->bytes;
 	site->variance += move->is_gain ? move->variance : -move->variance;
-	if (move->is_gain && !move->is_no_call) {
+	if (move->is_gain && !move->is_no_call)
 		site->gained += (uint64_t)move->count;
-		site->gained_bytes += move->bytes;
-	}
 }
 
 static void on_note(struct watched *watched, const struct event *event)

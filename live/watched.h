@@ -19,11 +19,11 @@
 
 /* Sums of a call site of the process. */
 struct watched_site {
-	uint64_t gained, gained_bytes; /* calls since the start, and their bytes */
-	uint64_t count, bytes;	       /* live now */
-	double variance;	       /* of bytes, where they are estimates */
-	uint64_t seen_gained;	       /* values at the last tick (sample.h), and the rates from
-					* it */
+	uint64_t gained;       /* calls since the start */
+	uint64_t count, bytes; /* live now */
+	double variance;       /* of bytes, where they are estimates */
+	uint64_t seen_gained;  /* values at the last tick (sample.h), and the rates from
+				* it */
 	uint64_t seen_count, seen_bytes;
 	float gained_rate, growth_rate;	 /* for each second: calls; bytes, or objects for a class
 					  * without bytes */

@@ -14,10 +14,11 @@
 #define REGISTERS_COUNT 17
 #define REGISTERS_STACK 7
 #define REGISTERS_PC	16
+/* preserved by a call: rbx, rbp, r12 to r15 */
 #define REGISTERS_KEPT               \
 	{                            \
 		3, 6, 12, 13, 14, 15 \
-	} /* preserved by a call: rbx, rbp, r12 to r15 */
+	}
 #define REGISTERS_VECTORS NT_X86_XSTATE
 
 typedef struct user_regs_struct registers_native;
@@ -88,9 +89,8 @@ static inline void registers_copy(const registers_native *from, uint64_t *to)
 
 #else
 
-#define REGISTERS_COUNT                                                          \
-	0 /* unknown processor: only the innermost function of a thread is found \
-	   */
+/* unknown processor: only the innermost function of a thread is found */
+#define REGISTERS_COUNT 0
 #define REGISTERS_STACK 0
 #define REGISTERS_PC	0
 #define REGISTERS_KEPT \

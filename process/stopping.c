@@ -56,15 +56,6 @@ static const struct call *find_call(int64_t number)
 
 /* ---- duration of the sleep ---- */
 
-static int processor_of(pid_t pid, pid_t tid)
-{
-	enum { PROCESSOR = 39 };
-	char text[PROC_STAT_SIZE];
-	const char *field = proc_field(proc_stat(pid, tid, text), PROCESSOR);
-
-	return field ? atoi(field) : -1;
-}
-
 /*
  * The clock of each processor lacks other amounts of time, which interrupts and other virtual
  * machines took, so this thread moves to the other thread's processor to read the same clock. Time
@@ -73,7 +64,10 @@ static int processor_of(pid_t pid, pid_t tid)
 static uint64_t asleep_ns(pid_t pid, pid_t tid)
 {
 	uint64_t theirs = proc_ran_ns(pid, tid), ours = 0;
-	int processor = processor_of(pid, tid);
+	enum { PROCESSOR = 39 }; /* a field of proc_pid_stat(5) */
+	char text[PROC_STAT_SIZE];
+	const char *field = proc_field(proc_stat(pid, tid, text), PROCESSOR);
+	int processor = field ? atoi(field) : -1;
 	cpu_set_t before, wanted;
 
 	if (!theirs || processor < 0 || processor >= CPU_SETSIZE ||
@@ -220,21 +214,19 @@ static enum stopping_effect judge_block(struct stopping *stopping)
 	}
 }
 
-static bool moves_much(int64_t number)
-{
-	return number == SYS_sendfile || number == SYS_splice || number == SYS_sendmmsg ||
-	       number == SYS_copy_file_range;
-}
-
 static enum stopping_effect judge_call(struct stopping *stopping)
 {
-	const struct call *call = find_call(stopping->call.number);
+	int64_t number = stopping->call.number;
+	const struct call *call = find_call(number);
 	uint64_t limit;
 
-	if (stopping->call.number < 0)
+	if (number < 0)
 		return STOPPING_NONE;
 	if (!call)
-		return moves_much(stopping->call.number) ? STOPPING_PARTIAL : STOPPING_UNKNOWN;
+		return number == SYS_sendfile || number == SYS_splice || number == SYS_sendmmsg ||
+				       number == SYS_copy_file_range
+			       ? STOPPING_PARTIAL
+			       : STOPPING_UNKNOWN;
 	limit = stopping->call.argument[call->argument];
 	switch (call->result) {
 	case EXACT:

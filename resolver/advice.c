@@ -15,25 +15,6 @@
 
 /* ---- the Debian package of a file, from the lists of dpkg; no program is run ---- */
 
-#define LISTS "/var/lib/dpkg/info"
-
-static DIR *open_lists(const char *root)
-{
-	cleanup_free char *path = memory_format("%s%s", root ? root : "", LISTS);
-
-	return path ? opendir(path) : NULL;
-}
-
-/* Does the system below root use dpkg? */
-static bool uses_dpkg(const char *root)
-{
-	DIR *lists = open_lists(root);
-
-	if (lists)
-		closedir(lists);
-	return lists != NULL;
-}
-
 /* Does any line of text equal path? */
 static bool has_line(const char *text, size_t size, const char *path, size_t length)
 {
@@ -65,70 +46,50 @@ static bool list_has(int directory, const char *name, const char *const *paths)
 	return found;
 }
 
-/* NAME of NAME.list or NAME:ARCHITECTURE.list, or NULL. */
-static char *name_of(const char *file)
+/* Returns the name of the package with this file, to be freed, or NULL. */
+static char *find_package(DIR *lists, const char *path)
 {
-	const char *end = strrchr(file, '.'), *colon = strchr(file, ':');
-
-	if (!end || strcmp(end, ".list") != 0)
-		return NULL;
-	return memory_text_part(file, (size_t)((colon && colon < end ? colon : end) - file));
-}
-
-/* Returns the name of the package, to be freed, or NULL. root: directory of the system, or NULL. */
-static char *package_of(const char *root, const char *path)
-{
-	cleanup_free char *merged = NULL;
-	/* Where /lib is a symbolic link to /usr/lib, lists may have either path. */
-	const char *paths[] = { path, NULL, NULL };
-	DIR *lists = path[0] == '/' ? open_lists(root) : NULL;
+	bool is_in_usr = strncmp(path, "/usr/", 5) == 0;
+	cleanup_free char *merged = is_in_usr ? NULL : memory_format("/usr%s", path);
+	/* where /lib is a symbolic link to /usr/lib, lists may have either path */
+	const char *paths[] = { path, is_in_usr ? path + 4 : merged, NULL };
 	struct dirent *file;
-	char *name = NULL;
 
-	if (!lists)
-		return NULL;
-	if (strncmp(path, "/usr/", 5) == 0)
-		paths[1] = path + 4;
-	else
-		paths[1] = merged = memory_format("/usr%s", path);
-	while (!name && (file = readdir(lists)) != NULL) {
-		name = name_of(file->d_name);
-		if (name && !list_has(dirfd(lists), file->d_name, paths)) {
-			free(name);
-			name = NULL;
-		}
+	while (path[0] == '/' && (file = readdir(lists)) != NULL) {
+		/* NAME.list or NAME:ARCHITECTURE.list */
+		const char *end = strrchr(file->d_name, '.'), *colon = strchr(file->d_name, ':');
+
+		if (!end || strcmp(end, ".list") != 0 ||
+		    !list_has(dirfd(lists), file->d_name, paths))
+			continue;
+		end = colon && colon < end ? colon : end;
+		return memory_text_part(file->d_name, (size_t)(end - file->d_name));
 	}
-	closedir(lists);
-	return name;
+	return NULL;
 }
 
 /* ---- advice ---- */
-
-/* Writes the build-id of the trace, else of the file. */
-static void write_build_id(const struct entry *entry, char *text)
-{
-	const struct facts *facts = &entry->facts;
-	const uint8_t *bytes = entry->build_id_size ? entry->build_id : facts->build_id;
-	unsigned size = entry->build_id_size ? entry->build_id_size : facts->build_id_size;
-
-	*text = 0;
-	for (unsigned i = 0; i < size; i++)
-		text += sprintf(text, "%02x", bytes[i]);
-}
 
 /* How to get debug symbols. */
 static char *debug_symbols(const struct entry *entry, const char *build_id,
 			   const struct resolve_options *options)
 {
-	cleanup_free char *package = package_of(options->root, entry->file_path);
+	const char *root = options->root ? options->root : "";
+	cleanup_free char *path = memory_format("%s/var/lib/dpkg/info", root);
+	cleanup_free char *package = NULL;
+	DIR *lists = path ? opendir(path) : NULL;
 	const char *servers = options->debuginfod ? "" : ", or ask a server with --debuginfod=URL";
 
-	/* libc6 is the only package that kept the old suffix. */
+	if (lists) {
+		package = find_package(lists, entry->file_path);
+		closedir(lists);
+	}
+	/* libc6 is the only package that kept the old suffix */
 	if (package)
 		return memory_format("install %s%s%s", package,
 				     strcmp(package, "libc6") == 0 ? "-dbg" : "-dbgsym",
 				     *build_id ? servers : "");
-	if (*build_id && !uses_dpkg(options->root))
+	if (*build_id && !lists)
 		return memory_format("install /usr/lib/debug/.build-id/%.2s/%s.debug (dnf and "
 				     "zypper know it by that name)%s",
 				     build_id, build_id + 2, servers);
@@ -140,9 +101,14 @@ static char *debug_symbols(const struct entry *entry, const char *build_id,
 char *advice_for(const struct entry *entry, enum resolve_reason reason,
 		 const struct resolve_options *options)
 {
-	char build_id[2 * FILES_BUILD_ID_MAX + 1];
+	/* of the trace, else of the file */
+	const struct facts *facts = &entry->facts;
+	const uint8_t *bytes = entry->build_id_size ? entry->build_id : facts->build_id;
+	unsigned size = entry->build_id_size ? entry->build_id_size : facts->build_id_size;
+	char build_id[2 * FILES_BUILD_ID_MAX + 1] = "";
 
-	write_build_id(entry, build_id);
+	for (unsigned i = 0; i < size; i++)
+		sprintf(build_id + 2 * i, "%02x", bytes[i]);
 	switch (reason) {
 	case RESOLVE_MISSING:
 		if (!options->root)

@@ -73,25 +73,14 @@ static char *read_whole(const char *path, size_t *size)
 	return bytes;
 }
 
-static void take_message(struct workers *workers, struct entry *entry,
-			 const struct message *message)
-{
-	struct answer *answer;
-	struct facts facts;
-
-	if (message_get_answer(message, &answer) == 0)
-		workers_add_answer(workers, entry, answer);
-	else if (!entry->facts.is_known && message_get_facts(message, &facts) == 0 &&
-		 facts.reason == RESOLVE_FINE)
-		entry->facts = facts;
-}
-
 void cache_load(struct workers *workers, struct entry *entry)
 {
 	cleanup_free char *path = path_of(workers, entry);
 	cleanup_free char *bytes = NULL;
 	size_t size = 0, used = sizeof(mark);
 	struct message message;
+	struct answer *answer;
+	struct facts facts;
 
 	/* If the trace has no build-id, the cache can be read once the file's own is known. */
 	entry->is_cached = path || entry->facts.is_known || entry->is_given_up;
@@ -100,18 +89,11 @@ void cache_load(struct workers *workers, struct entry *entry)
 	if (!bytes || size < sizeof(mark) || memcmp(bytes, &mark, sizeof(mark)) != 0)
 		return;
 	while (message_next(bytes, size, &used, &message) == 1)
-		take_message(workers, entry, &message);
-}
-
-static bool is_whole(const struct answer *answer)
-{
-	for (unsigned i = 0; i < answer->count; i++) {
-		const struct symbol *symbol = &answer->symbols[i];
-
-		if (!symbol->function || !symbol->file || !symbol->line)
-			return false;
-	}
-	return true;
+		if (message_get_answer(&message, &answer) == 0)
+			workers_add_answer(workers, entry, answer);
+		else if (!entry->facts.is_known && message_get_facts(&message, &facts) == 0 &&
+			 facts.reason == RESOLVE_FINE)
+			entry->facts = facts;
 }
 
 /* Creates the new file beside the old one. Returns its name, to be freed, in *fresh. */
@@ -145,8 +127,12 @@ static void save(const struct workers *workers, const struct entry *entry, const
 	message_put(file, MESSAGE_FACTS, &entry->facts, sizeof(entry->facts));
 	for (size_t i = 0; workers->answers.slots && i <= workers->answers.mask; i++) {
 		const struct answer *answer = workers->answers.slots[i].item;
+		bool is_whole = answer && answer->owner == entry;
 
-		if (answer && answer->owner == entry && is_whole(answer))
+		for (unsigned k = 0; is_whole && k < answer->count; k++)
+			is_whole = answer->symbols[k].function && answer->symbols[k].file &&
+				   answer->symbols[k].line;
+		if (is_whole)
 			message_put_answer(file, answer->address, answer->symbols, answer->count);
 	}
 	has_failed = ferror(file);

@@ -89,16 +89,6 @@ static void add_units(struct debuginfo *debuginfo)
 	}
 }
 
-static struct unit *unit_at(const struct debuginfo *debuginfo, Dwarf_Off offset)
-{
-	size_t low = ARRAY_SEARCH(debuginfo->units.count, at,
-				  debuginfo->units.items[at].offset < offset);
-
-	if (low < debuginfo->units.count && debuginfo->units.items[low].offset == offset)
-		return &debuginfo->units.items[low];
-	return NULL;
-}
-
 static void add_range(struct debuginfo *debuginfo, size_t unit, uint64_t from, uint64_t to)
 {
 	/* Linkers keep ranges of removed functions, at 0, 1 or -1. */
@@ -109,6 +99,7 @@ static void add_range(struct debuginfo *debuginfo, size_t unit, uint64_t from, u
 /* Adds ranges from .debug_aranges, where the file has it. */
 static void add_aranges(struct debuginfo *debuginfo, bool *is_covered)
 {
+	const struct unit *units = debuginfo->units.items;
 	Dwarf_Aranges *aranges;
 	size_t count;
 
@@ -118,47 +109,16 @@ static void add_aranges(struct debuginfo *debuginfo, bool *is_covered)
 		Dwarf_Addr start;
 		Dwarf_Word length;
 		Dwarf_Off offset;
-		struct unit *unit;
+		size_t unit;
 
 		if (dwarf_getarangeinfo(dwarf_onearange(aranges, i), &start, &length, &offset) != 0)
 			continue;
-		unit = unit_at(debuginfo, offset);
-		if (!unit)
+		unit = ARRAY_SEARCH(debuginfo->units.count, at, units[at].offset < offset);
+		if (unit == debuginfo->units.count || units[unit].offset != offset)
 			continue;
-		is_covered[unit - debuginfo->units.items] = true;
-		add_range(debuginfo, (size_t)(unit - debuginfo->units.items), start,
-			  start + length);
+		is_covered[unit] = true;
+		add_range(debuginfo, unit, start, start + length);
 	}
-}
-
-/*
- * Adds ranges from the unit itself: clang writes no .debug_aranges, which libdw before 0.191 needs.
- */
-static void add_unit_ranges(struct debuginfo *debuginfo, size_t unit)
-{
-	Dwarf_Die *die = &debuginfo->units.items[unit].die;
-	Dwarf_Addr base, from, to;
-	ptrdiff_t next = 0;
-	int tag = dwarf_tag(die);
-
-	if (tag != DW_TAG_compile_unit && tag != DW_TAG_skeleton_unit)
-		return;
-	while ((next = dwarf_ranges(die, next, &base, &from, &to)) > 0)
-		add_range(debuginfo, unit, from, to);
-}
-
-static void index_units(struct debuginfo *debuginfo)
-{
-	cleanup_free bool *is_covered = NULL;
-
-	add_units(debuginfo);
-	is_covered = memory_zalloc(debuginfo->units.count, sizeof(*is_covered));
-	add_aranges(debuginfo, is_covered);
-	for (size_t i = 0; i < debuginfo->units.count; i++) {
-		if (!is_covered[i])
-			add_unit_ranges(debuginfo, i);
-	}
-	ranges_sort(&debuginfo->ranges);
 }
 
 int debuginfo_create(struct debuginfo **debuginfo, const struct elffile *file,
@@ -166,6 +126,7 @@ int debuginfo_create(struct debuginfo **debuginfo, const struct elffile *file,
 		     struct error *err)
 {
 	struct debuginfo *created = memory_zalloc(1, sizeof(*created));
+	cleanup_free bool *is_covered = NULL;
 
 	created->file = file;
 	created->code = code;
@@ -176,7 +137,22 @@ int debuginfo_create(struct debuginfo **debuginfo, const struct elffile *file,
 		return error_set(err, ENOEXEC, "has damaged debug information: %s",
 				 dwarf_errmsg(-1));
 	}
-	index_units(created);
+	add_units(created);
+	is_covered = memory_zalloc(created->units.count, sizeof(*is_covered));
+	add_aranges(created, is_covered);
+	/* clang writes no .debug_aranges, which libdw before 0.191 needs */
+	for (size_t i = 0; i < created->units.count; i++) {
+		Dwarf_Die *die = &created->units.items[i].die;
+		Dwarf_Addr base, from, to;
+		ptrdiff_t next = 0;
+		int tag = dwarf_tag(die);
+
+		if (is_covered[i] || (tag != DW_TAG_compile_unit && tag != DW_TAG_skeleton_unit))
+			continue;
+		while ((next = dwarf_ranges(die, next, &base, &from, &to)) > 0)
+			add_range(created, i, from, to);
+	}
+	ranges_sort(&created->ranges);
 	*debuginfo = created;
 	return 0;
 }
@@ -248,21 +224,6 @@ static struct dwp_skeleton skeleton_of(Dwarf_Die *die)
 	skeleton.addresses = number_of(die, DW_AT_addr_base, DW_AT_GNU_addr_base);
 	skeleton.ranges = number_of(die, DW_AT_GNU_ranges_base, DW_AT_GNU_ranges_base);
 	return skeleton;
-}
-
-/* Looks for the package and collects the skeletons of all units. */
-static void open_split(struct debuginfo *debuginfo)
-{
-	const struct elffile *code = debuginfo->code;
-	struct file_want want = elffile_want(FILE_PACKAGE, code->build_id, code->build_id_size);
-	size_t count = debuginfo->units.count;
-	cleanup_free struct dwp_skeleton *skeletons = memory_zalloc(count, sizeof(*skeletons));
-
-	elffile_path(debuginfo->file, want.name);
-	debuginfo->package = elffile_find(debuginfo->opener, &want, NULL, NULL);
-	for (size_t i = 0; i < count; i++)
-		skeletons[i] = skeleton_of(&debuginfo->units.items[i].die);
-	debuginfo->dwp = dwp_create(debuginfo->package, debuginfo->file, skeletons, count);
 }
 
 /*
@@ -356,8 +317,19 @@ static void find_split(struct debuginfo *debuginfo, struct unit *unit)
 	if (!name)
 		name = string_of(&unit->die, DW_AT_GNU_dwo_name);
 	if (name && !debuginfo->is_split) {
+		const struct elffile *code = debuginfo->code;
+		size_t count = debuginfo->units.count;
+		cleanup_free struct dwp_skeleton *skeletons =
+			memory_zalloc(count, sizeof(*skeletons));
+		struct file_want want =
+			elffile_want(FILE_PACKAGE, code->build_id, code->build_id_size);
+
 		debuginfo->is_split = true;
-		open_split(debuginfo);
+		elffile_path(debuginfo->file, want.name);
+		debuginfo->package = elffile_find(debuginfo->opener, &want, NULL, NULL);
+		for (size_t i = 0; i < count; i++)
+			skeletons[i] = skeleton_of(&debuginfo->units.items[i].die);
+		debuginfo->dwp = dwp_create(debuginfo->package, debuginfo->file, skeletons, count);
 	}
 	if (!name || !debuginfo->dwp)
 		return;

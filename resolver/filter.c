@@ -110,21 +110,17 @@ static unsigned machine_of(const char *name, size_t size)
 	return EM_NONE;
 }
 
-static bool is_partner(unsigned machine, unsigned other)
-{
-	return machine == other || (machine == EM_386 && other == EM_X86_64) ||
-	       (machine == EM_ARM && other == EM_AARCH64);
-}
-
 static void take_architecture(struct filter *filter, const char *name, size_t size)
 {
-	unsigned machine = machine_of(name, size);
+	unsigned machine = machine_of(name, size), ours;
 	struct utsname system;
 
 	resolve_expect_machine(filter->resolve, machine);
-	if (uname(&system) != 0 ||
-	    (machine != EM_NONE &&
-	     is_partner(machine, machine_of(system.machine, strlen(system.machine)))))
+	if (uname(&system) != 0)
+		return;
+	ours = machine_of(system.machine, strlen(system.machine));
+	if (machine != EM_NONE && (machine == ours || (machine == EM_386 && ours == EM_X86_64) ||
+				   (machine == EM_ARM && ours == EM_AARCH64)))
 		return;
 	snprintf(filter->result->foreign_arch, sizeof(filter->result->foreign_arch), "%.*s",
 		 (int)size, name);
@@ -340,26 +336,22 @@ static void put_symbol(struct out *out, const struct symbol *symbol)
 	}
 }
 
-/* Does a name follow the frame's address? size includes the newline. */
-static bool is_resolved(const char *text, size_t size)
-{
-	static const char unknown[] = " in ??\n";
-
-	return text[0] == ' ' && !(size == strlen(unknown) && memcmp(text, unknown, size) == 0);
-}
-
 /*
  * A frame: its address, then perhaps names. size includes the newline; without it the file was cut
  * off here, perhaps inside the number.
  */
 static void take_frame(struct filter *filter, const char *text, struct line *line)
 {
-	size_t size = line->size;
+	static const char unknown[] = " in ??\n";
+	size_t size = line->size, rest;
 	uint64_t address;
 	size_t used = read_number(text + 1, size - 1, &address) + 1;
 
-	if (used == 1 || text[size - 1] != '\n' || (text[used] != '\n' && text[used] != ' ') ||
-	    (filter->options->keep_resolved && is_resolved(text + used, size - used)))
+	if (used == 1 || text[size - 1] != '\n' || (text[used] != '\n' && text[used] != ' '))
+		return;
+	rest = size - used;
+	if (filter->options->keep_resolved && text[used] == ' ' &&
+	    (rest != strlen(unknown) || memcmp(text + used, unknown, rest) != 0))
 		return;
 	line->kind = LINE_FRAME;
 	line->used = used;
@@ -376,13 +368,6 @@ static bool is_call(const char *text, size_t size)
 	return digits > 0 && begins_with(text + digits, size - digits, ". ");
 }
 
-/* Contexts, attachments and registries. Comments do not count: other texts have them, too. */
-static bool is_other(const char *text, size_t size)
-{
-	return begins_with(text, size, "@ ") || begins_with(text, size, "& ") ||
-	       (begins_with(text, size, "<") && memmem(text, size, "> : ", 4));
-}
-
 /* Classifies the line, and queues its address. */
 static void take_line(struct filter *filter, const char *text, struct line *line)
 {
@@ -390,10 +375,13 @@ static void take_line(struct filter *filter, const char *text, struct line *line
 	size_t size, length = line->size - (text[line->size - 1] == '\n');
 
 	filter->is_begun = true;
+	/* comments do not count: other texts have them, too */
 	if (!filter->is_known)
-		filter->is_known = begins_with(text, length, "\t0x") ||
-				   begins_with(text, length, ": ") || is_call(text, length) ||
-				   is_other(text, length) || is_header(text, length);
+		filter->is_known =
+			begins_with(text, length, "\t0x") || begins_with(text, length, ": ") ||
+			is_call(text, length) || is_header(text, length) ||
+			begins_with(text, length, "@ ") || begins_with(text, length, "& ") ||
+			(begins_with(text, length, "<") && memmem(text, length, "> : ", 4));
 	filter->result->is_foreign = !filter->is_known && (length || filter->result->is_foreign);
 	if (is_first && is_header(text, length)) {
 		const char *name = find_value(text, length, "arch", &size);
@@ -410,19 +398,6 @@ static void take_line(struct filter *filter, const char *text, struct line *line
 	} else if (length == 0) {
 		line->kind = LINE_END;
 	}
-}
-
-/*
- * Counts a part of a line that is too long. Returns 0, or -EBADMSG if the line seems to have no
- * end.
- */
-static int take_passing(struct filter *filter, size_t size)
-{
-	filter->is_begun = true;
-	if (filter->passed == 0 && filter->result->long_lines++ == 0)
-		filter->result->first_long = filter->line + 1;
-	filter->passed += size;
-	return filter->passed > FILTER_PASS_MAX ? -EBADMSG : 0;
 }
 
 /*
@@ -447,10 +422,16 @@ static ssize_t take_lines(struct filter *filter, bool is_end)
 		*line = (struct line){ .kind = LINE_PASSES, .begin = begin, .size = size };
 		filter->is_passing = is_passing && !newline;
 		begin += size;
-		if (!is_passing)
+		if (!is_passing) {
 			take_line(filter, text, line);
-		else if (take_passing(filter, size) != 0)
-			return -EBADMSG;
+		} else {
+			filter->is_begun = true;
+			if (filter->passed == 0 && filter->result->long_lines++ == 0)
+				filter->result->first_long = filter->line + 1;
+			filter->passed += size;
+			if (filter->passed > FILTER_PASS_MAX)
+				return -EBADMSG; /* the line seems to have no end */
+		}
 		filter->line += newline != NULL;
 		filter->passed = newline ? 0 : filter->passed;
 	}
@@ -472,27 +453,22 @@ static void count_events(struct filter *filter, enum line_kind kind)
 	filter->calls += kind == LINE_CALL;
 }
 
-static void put_frame(struct filter *filter, const char *text, const struct line *line)
-{
-	struct symbol symbols[RESOLVE_FRAMES_MAX];
-	unsigned count = resolve_take(filter->resolve, line->ask, symbols, RESOLVE_FRAMES_MAX);
-
-	for (unsigned i = 0; i < count && i < RESOLVE_FRAMES_MAX; i++) {
-		out_bytes(&filter->out, text, line->used);
-		put_symbol(&filter->out, &symbols[i]);
-		out_char(&filter->out, '\n');
-	}
-}
-
 static void put_line(struct filter *filter, const struct line *line)
 {
 	const char *text = filter->in.bytes + line->begin;
 	size_t length = line->size - (text[line->size - 1] == '\n');
+	struct symbol symbols[RESOLVE_FRAMES_MAX];
+	unsigned count;
 
 	count_events(filter, line->kind);
 	switch (line->kind) {
 	case LINE_FRAME:
-		put_frame(filter, text, line);
+		count = resolve_take(filter->resolve, line->ask, symbols, RESOLVE_FRAMES_MAX);
+		for (unsigned i = 0; i < count && i < RESOLVE_FRAMES_MAX; i++) {
+			out_bytes(&filter->out, text, line->used);
+			put_symbol(&filter->out, &symbols[i]);
+			out_char(&filter->out, '\n');
+		}
 		break;
 	case LINE_HEADER:
 		put_header(&filter->out, text, length);
@@ -506,62 +482,32 @@ static void put_line(struct filter *filter, const struct line *line)
 	}
 }
 
-/* Processes one buffer: looks all its addresses up together. Returns 0 or -EBADMSG. */
-static int pass_on(struct filter *filter, bool is_end)
-{
-	ssize_t taken = take_lines(filter, is_end);
-
-	if (taken < 0)
-		return (int)taken;
-	resolve_wait(filter->resolve);
-	for (size_t i = 0; i < filter->lines.count && out_error(&filter->out) == 0; i++)
-		put_line(filter, &filter->lines.items[i]);
-	filter->in.size -= (size_t)taken;
-	memmove(filter->in.bytes, filter->in.bytes + taken, filter->in.size);
-	return 0;
-}
-
-/* Does a binary trace begin like this: packets, .htr or compressed data? */
-static bool is_binary(const unsigned char *bytes, size_t size)
+static int check_start(const struct filter *filter, struct error *err)
 {
 	static const unsigned char zstd[] = { 0x28, 0xb5, 0x2f, 0xfd };
-
-	return size && (bytes[0] == 0xf0 || bytes[0] == 0x89 ||
-			(size >= sizeof(zstd) && memcmp(bytes, zstd, sizeof(zstd)) == 0));
-}
-
-/*
- * No text begins like this: with a zero byte in the first line, or with a control character or a
- * byte beyond ASCII.
- */
-static bool is_no_text(const unsigned char *bytes, size_t size)
-{
+	const unsigned char *bytes = (const unsigned char *)filter->in.bytes;
+	size_t size = filter->in.size;
 	const unsigned char *newline = memchr(bytes, '\n', size);
 
-	return size && (bytes[0] >= 0x7f || (bytes[0] < ' ' && !strchr("\t\r\n", bytes[0])) ||
-			memchr(bytes, 0, newline ? (size_t)(newline - bytes) : size));
-}
-
-static int look_at_start(const struct filter *filter, struct error *err)
-{
-	const unsigned char *bytes = (const unsigned char *)filter->in.bytes;
-	const char *name = filter->options->input_name;
-
-	if (is_binary(bytes, filter->in.size))
+	/* packets, .htr or compressed data */
+	if (size && (bytes[0] == 0xf0 || bytes[0] == 0x89 ||
+		     (size >= sizeof(zstd) && memcmp(bytes, zstd, sizeof(zstd)) == 0)))
 		return error_set(err, EBADMSG, "%s: a binary trace: holdtrace-postproc -r reads it",
-				 name);
-	if (is_no_text(bytes, filter->in.size))
+				 filter->options->input_name);
+	/* no text begins with control characters, bytes beyond ASCII, or a line with a zero byte */
+	if (size && (bytes[0] >= 0x7f || (bytes[0] < ' ' && !strchr("\t\r\n", bytes[0])) ||
+		     memchr(bytes, 0, newline ? (size_t)(newline - bytes) : size)))
 		return error_set(err, EBADMSG,
 				 "%s: line 1: not an sp-rtrace text: holdtrace-postproc makes one "
 				 "from a trace",
-				 name);
+				 filter->options->input_name);
 	return 0;
 }
 
 static int copy(struct filter *filter, int input, struct error *err)
 {
 	for (bool is_first = true;; is_first = false) {
-		ssize_t size;
+		ssize_t size, taken;
 		int failure;
 
 		if (filter->in.capacity - filter->in.size < READ_SIZE) {
@@ -575,16 +521,22 @@ static int copy(struct filter *filter, int input, struct error *err)
 			return error_system(err, errno, "%s: cannot be read",
 					    filter->options->input_name);
 		filter->in.size += (size_t)size;
-		failure = is_first ? look_at_start(filter, err) : 0;
+		failure = is_first ? check_start(filter, err) : 0;
 		if (failure)
 			return failure;
-		failure = pass_on(filter, size == 0);
-		if (failure)
+		/* one buffer: all its addresses are looked up together */
+		taken = take_lines(filter, size == 0);
+		if (taken < 0)
 			return error_set(err, EBADMSG,
 					 "%s: line %" PRIu64 ": not an sp-rtrace text: the line is "
 					 "longer than %d MiB; the lines before it are written",
 					 filter->options->input_name, filter->line + 1,
 					 FILTER_PASS_MAX >> 20);
+		resolve_wait(filter->resolve);
+		for (size_t i = 0; i < filter->lines.count && out_error(&filter->out) == 0; i++)
+			put_line(filter, &filter->lines.items[i]);
+		filter->in.size -= (size_t)taken;
+		memmove(filter->in.bytes, filter->in.bytes + taken, filter->in.size);
 		/*
 		 * A short read: the next read() may block, and our reader should have these lines.
 		 */

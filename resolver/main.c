@@ -82,7 +82,7 @@ static int print_help(void)
 
 /*
  * Puts the servers into the environment, where libdebuginfod reads them. known: the value that
- * take_servers_away() removed.
+ * main() removed from it.
  */
 static int take_servers(const char *asked, const char *known, struct error *err)
 {
@@ -153,15 +153,6 @@ static void end_without_memory(void)
 {
 	complain("no memory");
 	_exit(STATUS_FAILURE);
-}
-
-/* Truncating the output would destroy the input. */
-static bool is_same_file(int input, int output)
-{
-	struct stat from, to;
-
-	return fstat(input, &from) == 0 && fstat(output, &to) == 0 && S_ISREG(to.st_mode) &&
-	       from.st_dev == to.st_dev && from.st_ino == to.st_ino;
 }
 
 /* Shows the current download on one line of a terminal. */
@@ -334,19 +325,6 @@ static void plan(struct settings *settings)
 	};
 }
 
-/*
- * Removes the servers from the environment, where libraries would find them: the network is used
- * only if an option says so.
- */
-static char *take_servers_away(void)
-{
-	const char *servers = getenv("DEBUGINFOD_URLS");
-	char *copy = servers ? strdup(servers) : NULL;
-
-	unsetenv("DEBUGINFOD_URLS");
-	return copy;
-}
-
 /* Prints the error. Returns the exit status for wrong usage. */
 static int usage(const struct error *err)
 {
@@ -359,11 +337,15 @@ int main(int argc, char **argv)
 {
 	static struct settings settings;
 	struct asked *asked = &settings.asked;
-	cleanup_free char *servers = take_servers_away();
+	const char *environment = getenv("DEBUGINFOD_URLS");
+	cleanup_free char *servers = environment ? memory_text(environment) : NULL;
+	struct stat from, to;
 	struct error err = { 0 };
 	cleanup_fd int input = -1;
 	int output, status;
 
+	/* libraries would find the servers: the network is used only if an option says so */
+	unsetenv("DEBUGINFOD_URLS");
 	if (read_options(asked, argc, argv, &err))
 		return usage(&err);
 	if (asked->help)
@@ -388,7 +370,9 @@ int main(int argc, char **argv)
 	output = open_or(asked->output, O_WRONLY | O_CREAT, STDOUT_FILENO);
 	if (output < 0)
 		return STATUS_FAILURE;
-	if (output != STDOUT_FILENO && is_same_file(input, output)) {
+	/* truncating the output would destroy the input */
+	if (output != STDOUT_FILENO && fstat(input, &from) == 0 && fstat(output, &to) == 0 &&
+	    S_ISREG(to.st_mode) && from.st_dev == to.st_dev && from.st_ino == to.st_ino) {
 		complain("%s: is the input, too: name another file", asked->output);
 		return STATUS_USAGE;
 	}

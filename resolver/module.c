@@ -106,18 +106,11 @@ static void add_symbols(struct module *module)
 	symtab_sort(&module->symtab);
 }
 
-/* 32-bit programs run on 64-bit machines, too. */
-static bool is_machine(unsigned found, unsigned expected)
-{
-	return expected == EM_NONE || found == expected ||
-	       (expected == EM_X86_64 && found == EM_386) ||
-	       (expected == EM_AARCH64 && found == EM_ARM);
-}
-
 /* Opens the module's own file, if it is the one that was traced. */
 static int take_file(struct module *module, enum resolve_reason *reason, struct error *err)
 {
 	const struct module_request *request = module->request;
+	unsigned wanted = request->machine, found;
 	struct elffile *file = NULL;
 	int failure;
 
@@ -125,6 +118,7 @@ static int take_file(struct module *module, enum resolve_reason *reason, struct 
 	failure = elffile_open(&file, request->file, err);
 	if (failure)
 		return failure;
+	found = file->header.e_machine;
 	if (file->header.e_type != ET_DYN && file->header.e_type != ET_EXEC) {
 		failure = error_set(err, ENOEXEC, "is neither a program nor a shared library");
 	} else if (request->build_id_size &&
@@ -132,7 +126,10 @@ static int take_file(struct module *module, enum resolve_reason *reason, struct 
 		*reason = RESOLVE_WRONG_FILE;
 		failure = error_set(err, ESTALE,
 				    "is not the file that was traced: its build-id differs");
-	} else if (!is_machine(file->header.e_machine, request->machine)) {
+	} else if (wanted != EM_NONE && found != wanted &&
+		   !(wanted == EM_X86_64 && found == EM_386) &&
+		   !(wanted == EM_AARCH64 && found == EM_ARM)) {
+		/* 32-bit programs run on 64-bit machines, too */
 		*reason = RESOLVE_WRONG_MACHINE;
 		failure = error_set(err, EMEDIUMTYPE,
 				    "is made for another kind of processor than the trace");

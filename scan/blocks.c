@@ -32,17 +32,6 @@ void live_free(struct live *live)
 
 /* ---- addresses that were ever in a block ---- */
 
-static struct live_region *region_at(struct live *live, uint64_t number)
-{
-	struct map_entry *entry = map_put(&live->region_of, 0, number);
-
-	if (!entry->value) {
-		*ARRAY_ADD(&live->regions) = (struct live_region){ 0 };
-		entry->value = (uint32_t)live->regions.count;
-	}
-	return &live->regions.items[entry->value - 1];
-}
-
 static void cover(struct live *live, uint64_t address, uint64_t size)
 {
 	uint64_t at = address / LIVE_GRANULE;
@@ -51,12 +40,19 @@ static void cover(struct live *live, uint64_t address, uint64_t size)
 	if (address > ADDRESS_MAX || size > COVERED_MOST)
 		return;
 	while (at < end && live->regions.count < REGIONS_MOST) {
-		struct live_region *region = region_at(live, at * LIVE_GRANULE / LIVE_REGION);
+		uint64_t number = at * LIVE_GRANULE / LIVE_REGION;
+		struct map_entry *entry = map_put(&live->region_of, 0, number);
+		uint64_t *bits;
 		unsigned bit = at % (LIVE_REGION / LIVE_GRANULE);
 		unsigned most = 64 - bit % 64,
 			 count = end - at < most ? (unsigned)(end - at) : most;
 
-		region->bits[bit / 64] |= (count == 64 ? ~0ull : (1ull << count) - 1) << bit % 64;
+		if (!entry->value) {
+			*ARRAY_ADD(&live->regions) = (struct live_region){ 0 };
+			entry->value = (uint32_t)live->regions.count;
+		}
+		bits = live->regions.items[entry->value - 1].bits;
+		bits[bit / 64] |= (count == 64 ? ~0ull : (1ull << count) - 1) << bit % 64;
 		at += count;
 	}
 }
@@ -89,23 +85,6 @@ static bool says(const struct event *event, const char *name, const char *value)
 	return found && !strcmp(found, value);
 }
 
-static bool is_cut(const struct event *event, unsigned cut)
-{
-	const char *number = event_argument(event, "number");
-
-	return !strcmp(event->function->name, NOTE_SCAN) && says(event, "state", "cut") && number &&
-	       strtoul(number, NULL, 10) == cut;
-}
-
-static int take_cut(struct live *live, const struct event *event)
-{
-	const char *lost = event_argument(event, "lost");
-
-	if (lost && strcmp(lost, "0") != 0)
-		live->doubt = "events were lost";
-	return 1;
-}
-
 /*
  * Does the list contain all memory functions? "memory,fd" does; single functions may leave some
  * out.
@@ -129,44 +108,33 @@ static int take_note(struct lineage *lineage, const struct event *event, unsigne
 	struct live *live = lineage->live;
 	const char *name = event->function->name, *value;
 
-	if (is_cut(event, cut))
-		return take_cut(live, event);
+	if (!strcmp(name, NOTE_SCAN) && says(event, "state", "cut")) {
+		value = event_argument(event, "number");
+		if (!value || strtoul(value, NULL, 10) != cut)
+			return 0;
+		value = event_argument(event, "lost");
+		if (value && strcmp(value, "0") != 0)
+			live->doubt = "events were dropped";
+		return 1;
+	}
 	if (!strcmp(name, NOTE_RECORDING) && says(event, "state", "off")) {
 		live->doubt = "recording was paused";
 	} else if (!strcmp(name, NOTE_SETTINGS)) {
 		value = event_argument(event, "events");
 		if (value && !lists_memory(value))
-			return error_set(err, ENODATA, "its memory is not recorded (--events)");
+			return error_set(err, ENODATA,
+					 "its memory calls are not recorded (--events)");
 	} else if (!strcmp(name, NOTE_PROCESS)) {
 		lineage->is_whole = true;
 	} else if (!strcmp(name, NOTE_ATTACHED)) {
 		live->doubt = "the program had run before it was recorded";
 	} else if (!strcmp(name, NOTE_BYPASS)) {
-		live->doubt = "a module calls past the library";
+		live->doubt = "a module bypasses the library";
 	}
 	return 0;
 }
 
 /* ---- live objects ---- */
-
-static void take_memory(struct live *live, const struct ledger_held *held)
-{
-	*ARRAY_ADD(&live->blocks) =
-		(struct graph_block){ held->object, held->size,
-				      held->item->index |
-					      (held->is_of_parent ? GRAPH_OF_PARENT : 0) };
-}
-
-static void take_mapping(struct live *live, const struct ledger_held *held, const struct site *site)
-{
-	const struct backtrace *backtrace = site->backtrace;
-
-	*ARRAY_ADD(&live->mappings) = (struct live_mapping){
-		held->object,
-		held->size > UINT64_MAX - held->object ? UINT64_MAX : held->object + held->size,
-		backtrace && backtrace->count ? backtrace->node->address : 0,
-	};
-}
 
 static int take_held(struct live *live, struct ledger *ledger, struct error *err)
 {
@@ -181,12 +149,23 @@ static int take_held(struct live *live, struct ledger *ledger, struct error *err
 		if (!held.object || held.object > ADDRESS_MAX || held.is_part)
 			continue;
 		if (known == RESOURCE_MEMORY)
-			take_memory(live, &held);
-		else if (known == RESOURCE_MAPPING)
-			take_mapping(live, &held, sites_at(ledger_sites(ledger), held.site));
-		else if (!held.is_of_parent &&
-			 (known == RESOURCE_FILE || known == RESOURCE_DIRECTORY ||
-			  known == RESOURCE_THREAD))
+			*ARRAY_ADD(&live->blocks) = (struct graph_block){
+				held.object, held.size,
+				held.item->index | (held.is_of_parent ? GRAPH_OF_PARENT : 0)
+			};
+		else if (known == RESOURCE_MAPPING) {
+			const struct backtrace *backtrace =
+				sites_at(ledger_sites(ledger), held.site)->backtrace;
+			uint64_t left = UINT64_MAX - held.object;
+
+			*ARRAY_ADD(&live->mappings) = (struct live_mapping){
+				held.object,
+				held.object + (held.size < left ? held.size : left),
+				backtrace && backtrace->count ? backtrace->node->address : 0,
+			};
+		} else if (!held.is_of_parent &&
+			   (known == RESOURCE_FILE || known == RESOURCE_DIRECTORY ||
+			    known == RESOURCE_THREAD))
 			*ARRAY_ADD(&live->handles) =
 				(struct live_handle){ known, held.object, false };
 	}
@@ -194,20 +173,6 @@ static int take_held(struct live *live, struct ledger *ledger, struct error *err
 }
 
 /* ---- streams ---- */
-
-/*
- * The path of another stream of the same file. Returns false if the streams have files of their
- * own.
- */
-static bool path_of_stream(const struct live_reading *reading, uint32_t stream, char *path,
-			   size_t size)
-{
-	size_t length, own;
-
-	if (!bundle_split_name(reading->path, &length, &own))
-		return false;
-	return (size_t)snprintf(path, size, "%.*s#%u", (int)length, reading->path, stream) < size;
-}
 
 static struct trace *open_stream(struct lineage *lineage, const char *path)
 {
@@ -238,35 +203,6 @@ static int take_event(struct lineage *lineage, const struct event *event, unsign
 	return rc ? rc : ledger_event(lineage->ledger, event, err);
 }
 
-/* The last frees of the two threads that freed memory most recently. */
-struct frees {
-	struct {
-		uint32_t thread;
-		uint64_t time_ns;
-	} last[2];
-};
-
-static void frees_take(struct frees *frees, const struct event *event)
-{
-	if (!event_is_free(event) || event->resource->known != RESOURCE_MEMORY)
-		return;
-	if (frees->last[0].thread != event->thread)
-		frees->last[1] = frees->last[0];
-	frees->last[0].thread = event->thread;
-	frees->last[0].time_ns = event->time_ns;
-}
-
-/*
- * Whether another thread freed a block during this call of fork, so that the child may still have
- * it.
- */
-static bool frees_meet(const struct frees *frees, const struct event *fork)
-{
-	bool is_own = frees->last[0].thread == fork->thread;
-
-	return frees->last[is_own].time_ns >= fork->enter_ns;
-}
-
 /*
  * Reads the live objects of an ancestor at the fork. The event of fork comes when the call returns;
  * the child cannot be older than that call, so later events of the parent do not count.
@@ -274,17 +210,23 @@ static bool frees_meet(const struct frees *frees, const struct event *fork)
 static int take_parent(struct lineage *lineage, const struct trace_process *child,
 		       struct error *err)
 {
-	const char *unknown = "what a process held before the fork that made it is not known";
+	const char *unknown = "the objects of the parent before the fork are unknown";
 	char path[PATH_SIZE];
-	struct trace *trace =
-		path_of_stream(lineage->reading, child->parent_stream, path, sizeof(path))
-			? open_stream(lineage, path)
-			: NULL;
-	struct frees frees = { 0 };
+	struct trace *trace = NULL;
+	struct {
+		uint32_t thread;
+		uint64_t time_ns;
+	} frees[2] = { 0 }; /* the last ones of the two threads that freed memory most recently */
+	size_t length, own;
 	bool is_found = false;
 	const struct event *event;
 	int rc = 0;
 
+	/* the parent's stream is in the same file, or unknown */
+	if (bundle_split_name(lineage->reading->path, &length, &own) &&
+	    (size_t)snprintf(path, sizeof(path), "%.*s#%u", (int)length, lineage->reading->path,
+			     child->parent_stream) < sizeof(path))
+		trace = open_stream(lineage, path);
 	while (trace && (rc = trace_next(trace, &event, err)) == 1) {
 		if (event->kind == EVENT_PROCESS) {
 			if (event->process->stream != child->parent_stream)
@@ -301,11 +243,18 @@ static int take_parent(struct lineage *lineage, const struct trace_process *chil
 		if (is_about_child(event, child, CALL_TYPE_ALLOC) &&
 		    (event->enter_ns <= child->start_ns || event->enter_ns == event->leave_ns)) {
 			is_found = true;
-			if (frees_meet(&frees, event))
+			/* the child may still have a block that another thread freed during the
+			 * call */
+			if (frees[frees[0].thread == event->thread].time_ns >= event->enter_ns)
 				lineage->live->doubt =
 					"another thread freed memory while it was forked";
 		}
-		frees_take(&frees, event);
+		if (event_is_free(event) && event->resource->known == RESOURCE_MEMORY) {
+			if (frees[0].thread != event->thread)
+				frees[1] = frees[0];
+			frees[0].thread = event->thread;
+			frees[0].time_ns = event->time_ns;
+		}
 		/* an earlier child had the same pid */
 		if (is_found && is_about_child(event, child, CALL_TYPE_FREE) &&
 		    event->time_ns <= child->start_ns)
@@ -368,7 +317,7 @@ int live_read(struct live *live, const struct live_reading *reading, struct erro
 	if (rc == 0)
 		rc = read_events(&lineage, trace, err);
 	if (rc == 1 && !lineage.is_whole)
-		live->doubt = "what a process held before its stream began is not known";
+		live->doubt = "objects from before the start of the stream are unknown";
 	if (rc == 0)
 		rc = -EAGAIN;
 	else if (rc == 1)

@@ -88,57 +88,29 @@ static void find_heaps(struct dead *dead, const struct process *process)
 	ranges_settle(&dead->heaps);
 }
 
-static void find_given(struct dead *dead, const struct live *live)
-{
-	for (size_t i = 0; i < live->mappings.count; i++) {
-		const struct live_mapping *mapping = &live->mappings.items[i];
-
-		if (ranges_have(&dead->heaps, mapping->from))
-			ranges_add(&dead->given, mapping->from, mapping->to);
-	}
-	ranges_settle(&dead->given);
-}
-
-/* The arena of a bin. An empty bin points to itself, like a free chunk whose header precedes it. */
-static uint64_t arena_of_bin(const struct process *process, uint64_t at)
-{
-	for (unsigned i = 0; i < ARENA_COUNT; i++) {
-		uint64_t arena = at - ARENA_BINS - 16ull * i;
-		uint64_t next = words_at(&process->words, arena + ARENA_NEXT);
-
-		if (next == arena || (next && is_heap(process, next & ~(HEAP_SIZE - 1))))
-			return arena;
-	}
-	return 0;
-}
-
-/* The main arena is in libc's data; its bins lead to free memory. */
+/*
+ * Finds the main arena, which is in libc's data: its bins lead to free memory. An empty bin points
+ * to itself, like a free chunk whose header precedes it.
+ */
 static void find_main_arena(struct dead *dead, const struct process *process,
 			    const struct mapping *data)
 {
-	struct words_walk walk = words_begin(&process->words, data->from, data->to);
+	const struct words *words = &process->words;
+	struct words_walk walk = words_begin(words, data->from, data->to);
 	uint64_t at, word;
 
 	while (words_next(&walk, &at, &word)) {
-		uint64_t arena;
-
-		if (word != at - 16 || words_at(&process->words, at + 8) != word)
+		if (word != at - 16 || words_at(words, at + 8) != word)
 			continue;
-		arena = arena_of_bin(process, at);
-		if (arena) {
+		for (unsigned i = 0; i < ARENA_COUNT; i++) {
+			uint64_t arena = at - ARENA_BINS - 16ull * i;
+			uint64_t next = words_at(words, arena + ARENA_NEXT);
+
+			if (next != arena && !(next && is_heap(process, next & ~(HEAP_SIZE - 1))))
+				continue;
 			ranges_add(&dead->ranges, arena, arena + ARENA_SIZE);
 			return;
 		}
-	}
-}
-
-static void find_main_arenas(struct dead *dead, const struct process *process)
-{
-	for (size_t i = 0; i < process->subject.maps.count; i++) {
-		const struct mapping *mapping = &process->subject.maps.items[i];
-
-		if (mapping->flags & MAPPING_WRITE && mapping_is_libc(mapping, false))
-			find_main_arena(dead, process, mapping);
 	}
 }
 
@@ -253,13 +225,6 @@ static void find_allocator(struct dead *dead, const struct process *process,
 	}
 }
 
-/* Our library's copies of stacks, and addresses of earlier times. */
-static void find_own(struct dead *dead, const struct process *process)
-{
-	for (size_t i = 0; i < process->own.count; i++)
-		ranges_add(&dead->ranges, process->own.items[i].from, process->own.items[i].to);
-}
-
 /* ---- stacks ---- */
 
 static uint32_t thread_of(const struct process *process, uint64_t descriptor)
@@ -309,81 +274,67 @@ static void find_stack_in(struct dead *dead, const struct process *process,
 	}
 }
 
-/*
- * The stacks that libc allocates have a guard below. A stack that the program supplied may have
- * none; it belongs to the program, and all of it counts.
- */
-static bool is_guarded(const struct process *process, size_t i)
+/* Marks the unused part of each stack. */
+static void find_unused_stacks(struct dead *dead, const struct process *process)
 {
-	const struct mapping *mapping = &process->subject.maps.items[i];
+	for (size_t i = 0; i < dead->stacks.count; i++) {
+		const struct dead_stack *stack = &dead->stacks.items[i];
+		const struct process_thread *thread;
 
-	return i && mapping[-1].to == mapping->from && !*mapping[-1].path &&
-	       !(mapping[-1].flags & (MAPPING_READ | MAPPING_WRITE | MAPPING_EXECUTE));
-}
-
-static void find_stacks(struct dead *dead, const struct process *process)
-{
-	for (size_t i = 0; i < process->subject.maps.count; i++) {
-		const struct mapping *mapping = &process->subject.maps.items[i];
-
-		if (is_nameless(mapping) && is_guarded(process, i) &&
-		    !ranges_have(&dead->heaps, mapping->from))
-			find_stack_in(dead, process, mapping);
+		if (stack->thread == DEAD_NOBODY) {
+			ranges_add(&dead->ranges, stack->from, stack->to);
+			continue;
+		}
+		thread = &process->threads.items[stack->thread];
+		/* a thread that runs on another stack may return to this one */
+		if (thread->live_sp >= stack->from && thread->live_sp < stack->to)
+			ranges_add(thread->is_whole ? &dead->ranges : &dead->doubtful, stack->from,
+				   thread->live_sp);
 	}
-}
-
-/*
- * Marks the unused part of a stack: below the frames, if they are complete; all of it, if the
- * thread has ended.
- */
-static void bury_stack(struct dead *dead, const struct process *process,
-		       const struct dead_stack *stack)
-{
-	const struct process_thread *thread;
-
-	if (stack->thread == DEAD_NOBODY) {
-		ranges_add(&dead->ranges, stack->from, stack->to);
-		return;
-	}
-	thread = &process->threads.items[stack->thread];
-	/* a thread that runs on another stack may return to this one */
-	if (thread->live_sp >= stack->from && thread->live_sp < stack->to)
-		ranges_add(thread->is_whole ? &dead->ranges : &dead->doubtful, stack->from,
-			   thread->live_sp);
-}
-
-static void bury_first_stack(struct dead *dead, const struct process *process)
-{
 	for (size_t i = 0; i < process->threads.count; i++) {
 		const struct process_thread *thread = &process->threads.items[i];
 		const struct mapping *mapping = maps_at(&process->subject.maps, thread->tracee.sp);
 
-		if (!thread->tracee.tid || !mapping || strcmp(mapping->path, "[stack]") != 0)
-			continue;
-		ranges_add(thread->is_whole ? &dead->ranges : &dead->doubtful, mapping->from,
-			   thread->live_sp);
+		if (thread->tracee.tid && mapping && !strcmp(mapping->path, "[stack]"))
+			ranges_add(thread->is_whole ? &dead->ranges : &dead->doubtful,
+				   mapping->from, thread->live_sp);
 	}
-}
-
-static void bury_stacks(struct dead *dead, const struct process *process)
-{
-	for (size_t i = 0; i < dead->stacks.count; i++)
-		bury_stack(dead, process, &dead->stacks.items[i]);
-	return bury_first_stack(dead, process);
 }
 
 void dead_find(struct dead *dead, const struct process *process, const struct live *live,
 	       const struct graph *graph)
 {
+	const struct maps *maps = &process->subject.maps;
+
 	*dead = (struct dead){ 0 };
 	find_heaps(dead, process);
-	find_given(dead, live);
-	find_main_arenas(dead, process);
+	for (size_t i = 0; i < live->mappings.count; i++) {
+		const struct live_mapping *mapping = &live->mappings.items[i];
+
+		if (ranges_have(&dead->heaps, mapping->from))
+			ranges_add(&dead->given, mapping->from, mapping->to);
+	}
+	ranges_settle(&dead->given);
+	for (size_t i = 0; i < maps->count; i++)
+		if (maps->items[i].flags & MAPPING_WRITE && mapping_is_libc(&maps->items[i], false))
+			find_main_arena(dead, process, &maps->items[i]);
 	find_mapped_blocks(dead, process, graph);
 	find_allocator(dead, process, live, graph);
-	find_own(dead, process);
-	find_stacks(dead, process);
-	bury_stacks(dead, process);
+	/* our library's copies of stacks, and addresses of earlier times */
+	for (size_t i = 0; i < process->own.count; i++)
+		ranges_add(&dead->ranges, process->own.items[i].from, process->own.items[i].to);
+	for (size_t i = 1; i < maps->count; i++) {
+		const struct mapping *mapping = &maps->items[i], *guard = mapping - 1;
+
+		/*
+		 * The stacks that libc allocates have a guard below. A stack that the program
+		 * supplied may have none; it belongs to the program, and all of it counts.
+		 */
+		if (is_nameless(mapping) && guard->to == mapping->from && !*guard->path &&
+		    !(guard->flags & MAPPING_ACCESS) && !ranges_have(&dead->heaps, mapping->from))
+			find_stack_in(dead, process, mapping);
+	}
+	find_unused_stacks(dead, process);
 	ranges_settle(&dead->ranges);
 	ranges_settle(&dead->doubtful);
 }

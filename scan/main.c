@@ -101,13 +101,6 @@ static int await(struct scan *scan, enum scan_message message, int most_ms, stru
 
 /* ---- the process ---- */
 
-static void name_exiting(struct scan *scan)
-{
-	for (size_t i = 0; i < scan->process.threads.count; i++)
-		if (scan->exiting && scan->process.threads.items[i].tracee.tid == scan->exiting)
-			scan->process.threads.items[i].is_exiting = true;
-}
-
 static void take_own(struct scan *scan)
 {
 	const char *at = scan->text + 1;
@@ -135,7 +128,10 @@ static int take(struct scan *scan, struct error *err)
 	rc = stop_begin(&scan->process, err);
 	if (rc == 0) {
 		tell(scan, SCAN_STOPPED, "");
-		name_exiting(scan);
+		for (size_t i = 0; i < scan->process.threads.count; i++)
+			if (scan->exiting &&
+			    scan->process.threads.items[i].tracee.tid == scan->exiting)
+				scan->process.threads.items[i].is_exiting = true;
 		rc = process_read(&scan->process, err);
 	}
 	if (rc == 0)
@@ -171,7 +167,7 @@ static int read_live(struct scan *scan, struct error *err)
 		beat(scan);
 		nanosleep(&step, NULL);
 	}
-	return error_set(err, ETIMEDOUT, "what it holds is not in its trace");
+	return error_set(err, ETIMEDOUT, "its live objects are not in its trace yet");
 }
 
 static uint64_t usable_size(uint64_t size)

@@ -28,9 +28,8 @@
 #define REGIONS 1024
 
 #define OWN_FILE "/memfd:holdtrace"
-#define SPARSE_MOST                                                                   \
-	(64ull << 30) /* without PAGEMAP_SCAN: larger mappings are not looked through \
-		       */
+/* Larger mappings are not read without PAGEMAP_SCAN. */
+#define SPARSE_MOST (64ull << 30)
 
 /* ---- mappings ---- */
 
@@ -109,17 +108,6 @@ static bool may_be_written(const struct mapping *mapping)
 		 !strncmp(path, "/SYSV", 5) || !strncmp(path, "/memfd:", 7) || *path == '['));
 }
 
-static void find_targets(struct process *process)
-{
-	for (size_t i = 0; i < process->subject.maps.count; i++) {
-		const struct mapping *mapping = &process->subject.maps.items[i];
-
-		if (mapping->flags & MAPPING_WRITE && is_of_interest(process, mapping))
-			ranges_add(&process->targets, mapping->from, mapping->to);
-	}
-	ranges_settle(&process->targets);
-}
-
 /* ---- memory ---- */
 
 /* PAGEMAP_SCAN of Linux 6.7, which skips absent pages; missing in older headers. */
@@ -145,28 +133,6 @@ struct reading {
 	uint64_t entries[ENTRIES];
 	struct scan_region regions[REGIONS];
 };
-
-/* In memory that is not writable, only pages count that were written before. */
-static bool is_wanted(const struct mapping *mapping, uint64_t entry)
-{
-	if (!(entry & (PAGE_PRESENT | PAGE_SWAPPED)))
-		return false;
-	return may_be_written(mapping) ||
-	       (!(mapping->flags & MAPPING_SHARED) && !(entry & PAGE_OF_FILE));
-}
-
-/* Without the page map, all writable pages count. */
-static void read_entries(struct reading *reading, const struct mapping *mapping, uint64_t page,
-			 size_t count)
-{
-	ssize_t got = reading->pagemap < 0 ? -1
-					   : pread(reading->pagemap, reading->entries, count * 8,
-						   (off_t)(page * 8));
-	size_t known = got < 0 ? 0 : (size_t)got / 8;
-
-	for (size_t i = known; i < count; i++)
-		reading->entries[i] = may_be_written(mapping) ? PAGE_PRESENT : 0;
-}
 
 /* Memory that the program itself may not read is read through /proc/PID/mem. */
 static size_t read_bytes(const struct reading *reading, uint64_t from, size_t size)
@@ -198,32 +164,30 @@ static void read_pages(struct reading *reading, uint64_t from, size_t size)
 static void read_chunk(struct reading *reading, const struct mapping *mapping, uint64_t from,
 		       size_t count)
 {
-	read_entries(reading, mapping, from / WORDS_PAGE, count);
-	for (size_t i = 0; i < count;) {
-		size_t first = i;
+	off_t at = (off_t)(from / WORDS_PAGE * sizeof(*reading->entries));
+	bool is_written = may_be_written(mapping);
+	ssize_t got = -1;
+	size_t known;
 
-		while (i < count && is_wanted(mapping, reading->entries[i]))
-			i++;
-		if (i == first) {
-			i++;
+	if (reading->pagemap >= 0)
+		got = pread(reading->pagemap, reading->entries, count * sizeof(*reading->entries),
+			    at);
+	known = got < 0 ? 0 : (size_t)got / sizeof(*reading->entries);
+	for (size_t i = 0, first = 0; i <= count; i++) {
+		/* without the page map, all writable pages count */
+		uint64_t entry = i < known ? reading->entries[i] : is_written ? PAGE_PRESENT : 0;
+		bool is_present = entry & (PAGE_PRESENT | PAGE_SWAPPED);
+
+		/* in memory that is not writable, only pages count that were written before */
+		if (i < count && is_present &&
+		    (is_written || (!(mapping->flags & MAPPING_SHARED) && !(entry & PAGE_OF_FILE))))
 			continue;
-		}
-		read_pages(reading, from + first * WORDS_PAGE, (i - first) * WORDS_PAGE);
+		if (i > first)
+			read_pages(reading, from + first * WORDS_PAGE, (i - first) * WORDS_PAGE);
+		first = i + 1;
 	}
 	if (reading->process->beat)
 		reading->process->beat(reading->process->user);
-}
-
-/* Reads the present pages of a region, one chunk after the other. */
-static void read_region(struct reading *reading, const struct scan_region *region)
-{
-	for (uint64_t at = region->start; at < region->end; at += CHUNK) {
-		uint64_t left = region->end - at;
-
-		read_pages(reading, at, left < CHUNK ? (size_t)left : CHUNK);
-		if (reading->process->beat)
-			reading->process->beat(reading->process->user);
-	}
 }
 
 /* Returns false if the kernel cannot list the present pages. */
@@ -247,8 +211,18 @@ static bool read_present(struct reading *reading, const struct mapping *mapping)
 
 		if (count < 0)
 			return scan.start != mapping->from;
-		for (int i = 0; i < count; i++)
-			read_region(reading, &reading->regions[i]);
+		for (int i = 0; i < count; i++) {
+			const struct scan_region *region = &reading->regions[i];
+
+			/* one chunk after the other, to show progress */
+			for (uint64_t at = region->start; at < region->end; at += CHUNK) {
+				uint64_t left = region->end - at;
+
+				read_pages(reading, at, left < CHUNK ? (size_t)left : CHUNK);
+				if (reading->process->beat)
+					reading->process->beat(reading->process->user);
+			}
+		}
 		if (scan.walk_end <= scan.start)
 			return true;
 		scan.start = scan.walk_end;
@@ -351,25 +325,11 @@ static void read_timers(struct process *process)
 	}
 }
 
-static void read_stack_start(struct process *process)
-{
-	enum { STACK_START = 28 };
-	char text[PROC_STAT_SIZE];
-	const char *field =
-		proc_field(proc_stat(process->pid, process->subject.thread, text), STACK_START);
-
-	process->stack_start = field ? strtoull(field, NULL, 10) : 0;
-}
-
-/* Copies the part of the stack that has frames; without the copy they have no names. */
-static void copy_stack(struct process *process, struct process_thread *thread)
-{
-	thread->live_sp = (thread->tracee.sp - PROCESS_RED_ZONE) & ~7ull;
-	subject_copy_stack(&process->subject, thread->tracee.sp, &thread->stack);
-}
-
 int process_read(struct process *process, struct error *err)
 {
+	enum { STACK_START = 28 }; /* a field of proc_pid_stat(5) */
+	char text[PROC_STAT_SIZE];
+	const char *field;
 	int rc;
 
 	subject_begin(&process->subject, process->pid);
@@ -377,15 +337,28 @@ int process_read(struct process *process, struct error *err)
 	rc = read_mappings(process, err);
 	if (rc)
 		return rc;
-	read_stack_start(process);
+	field = proc_field(proc_stat(process->pid, process->subject.thread, text), STACK_START);
+	process->stack_start = field ? strtoull(field, NULL, 10) : 0;
 	find_own_files(process);
-	find_targets(process);
+	for (size_t i = 0; i < process->subject.maps.count; i++) {
+		const struct mapping *mapping = &process->subject.maps.items[i];
+
+		if (mapping->flags & MAPPING_WRITE && is_of_interest(process, mapping))
+			ranges_add(&process->targets, mapping->from, mapping->to);
+	}
+	ranges_settle(&process->targets);
 	rc = read_memory(process, err);
 	if (rc)
 		return rc;
-	for (size_t i = 0; i < process->threads.count; i++)
-		if (process->threads.items[i].tracee.tid)
-			copy_stack(process, &process->threads.items[i]);
+	for (size_t i = 0; i < process->threads.count; i++) {
+		struct process_thread *thread = &process->threads.items[i];
+
+		if (!thread->tracee.tid)
+			continue;
+		/* copy the part of the stack that has frames; without it they have no names */
+		thread->live_sp = (thread->tracee.sp - PROCESS_RED_ZONE) & ~7ull;
+		subject_copy_stack(&process->subject, thread->tracee.sp, &thread->stack);
+	}
 	read_epolls(process);
 	read_timers(process);
 	return 0;

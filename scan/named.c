@@ -24,7 +24,7 @@ struct variable {
 struct module {
 	Dwfl_Module *dwfl;
 	const char *path;
-	uint64_t bias;
+	GElf_Addr bias;
 	ARRAY_OF(struct variable) variables; /* ascending addresses */
 };
 
@@ -67,29 +67,22 @@ static int by_start(const void *one, const void *two)
 	return ORDER(a->from, b->from) ?: ORDER(a->to, b->to);
 }
 
-static void add_variable(struct module *module, int index)
-{
-	GElf_Addr address;
-	GElf_Sym symbol;
-	const char *name =
-		dwfl_module_getsym_info(module->dwfl, index, &symbol, &address, NULL, NULL, NULL);
-
-	if (!name || !*name || GELF_ST_TYPE(symbol.st_info) != STT_OBJECT || !symbol.st_size ||
-	    symbol.st_size > UINT64_MAX - address)
-		return;
-	*ARRAY_ADD(&module->variables) =
-		(struct variable){ address, address + symbol.st_size, name };
-}
-
 static void read_variables(struct module *module)
 {
 	int count = dwfl_module_getsymtab(module->dwfl);
-	GElf_Addr bias = 0;
 
-	dwfl_module_getelf(module->dwfl, &bias);
-	module->bias = bias;
-	for (int i = 1; i < count && i < SYMBOLS_MAX; i++)
-		add_variable(module, i);
+	dwfl_module_getelf(module->dwfl, &module->bias);
+	for (int i = 1; i < count && i < SYMBOLS_MAX; i++) {
+		GElf_Addr address;
+		GElf_Sym symbol;
+		const char *name = dwfl_module_getsym_info(module->dwfl, i, &symbol, &address, NULL,
+							   NULL, NULL);
+
+		if (name && *name && GELF_ST_TYPE(symbol.st_info) == STT_OBJECT && symbol.st_size &&
+		    symbol.st_size <= UINT64_MAX - address)
+			*ARRAY_ADD(&module->variables) =
+				(struct variable){ address, address + symbol.st_size, name };
+	}
 	if (module->variables.count)
 		qsort(module->variables.items, module->variables.count,
 		      sizeof(*module->variables.items), by_start);
@@ -141,14 +134,6 @@ bool names_find(struct names *names, uint64_t address, struct name *name)
 
 /* ---- frames ---- */
 
-static bool is_ours_or_libc(const struct names *names, uint64_t pc)
-{
-	const struct mapping *mapping = maps_at(&names->process->subject.maps, pc);
-
-	return mapping &&
-	       (mapping_is_libc(mapping, true) || mapping_is_of(mapping, "libholdtrace.so"));
-}
-
 /* At the caller of exit(): from here on only the registers that calls preserve count. */
 static void come_to_caller(struct process_thread *thread, Dwfl_Frame *frame, uint64_t sp)
 {
@@ -180,9 +165,13 @@ static int on_frame(Dwfl_Frame *frame, void *user)
 	    thread->frame_count == FRAMES_MAX)
 		return DWARF_CB_ABORT;
 	pc -= !is_exact;
-	if (thread->is_exiting && !is_ours_or_libc(names, pc)) {
-		come_to_caller(thread, frame, sp);
-		thread->is_exiting = false;
+	if (thread->is_exiting) {
+		const struct mapping *mapping = maps_at(&names->process->subject.maps, pc);
+
+		thread->is_exiting = mapping && (mapping_is_libc(mapping, true) ||
+						 mapping_is_of(mapping, "libholdtrace.so"));
+		if (!thread->is_exiting)
+			come_to_caller(thread, frame, sp);
 	}
 	place = &thread->frames[thread->frame_count++];
 	*place = (struct process_frame){ .sp = sp, .pc = pc };

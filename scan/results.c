@@ -16,7 +16,7 @@
 #define BLOCKS_IN_NOTE 16u
 #define NAME_MOST      512
 
-static void put(struct out *out, const char *text)
+static void put_string(struct out *out, const char *text)
 {
 	out_bytes(out, text, strlen(text) + 1);
 }
@@ -26,8 +26,8 @@ static void put_number(struct out *out, const char *name, uint64_t number)
 	char text[24];
 
 	snprintf(text, sizeof(text), "%" PRIu64, number);
-	put(out, name);
-	put(out, text);
+	put_string(out, name);
+	put_string(out, text);
 }
 
 static void put_hex(struct out *out, const char *name, uint64_t number)
@@ -35,8 +35,8 @@ static void put_hex(struct out *out, const char *name, uint64_t number)
 	char text[24];
 
 	snprintf(text, sizeof(text), "0x%" PRIx64, number);
-	put(out, name);
-	put(out, text);
+	put_string(out, name);
+	put_string(out, text);
 }
 
 /* Names come from files and kernels; cuts them to the size that a note can have. */
@@ -47,54 +47,53 @@ static void put_text(struct out *out, const char *name, const char *text)
 	if (!text || !*text)
 		return;
 	snprintf(cut, sizeof(cut), "%s", text);
-	put(out, name);
-	put(out, cut);
+	put_string(out, name);
+	put_string(out, cut);
 }
 
-static void begin(struct out *out, const struct report *report, const char *name)
+static void begin_note(struct out *out, const struct report *report, const char *name)
 {
-	put(out, name);
+	put_string(out, name);
 	put_number(out, "number", report->number);
 }
 
-static void end(struct out *out)
+static void end_note(struct out *out)
 {
 	out_char(out, '\0');
 }
 
 /* ---- roots ---- */
 
-static const char *thread_name(const struct report *report, int tid)
-{
-	for (size_t i = 0; i < report->process->threads.count; i++)
-		if (report->process->threads.items[i].tracee.tid == tid)
-			return report->process->threads.items[i].name;
-	return NULL;
-}
-
 static void put_root(struct out *out, const struct report *report, uint32_t index)
 {
 	const struct graph *graph = report->graph;
 	const struct root *root = &report->roots->list.items[index];
 
-	begin(out, report, NOTE_ROOT);
+	begin_note(out, report, NOTE_ROOT);
 	put_number(out, "root", index);
-	put(out, "kind");
-	put(out, root_words[root->kind]);
+	put_string(out, "kind");
+	put_string(out, root_words[root->kind]);
 	put_text(out, "name", root->name);
 	put_text(out, "module", root->module);
 	if (root->module)
 		put_hex(out, "offset", root->offset);
 	if (root->thread)
 		put_number(out, "thread", (uint64_t)root->thread);
-	put_text(out, "thread-name", root->thread ? thread_name(report, root->thread) : NULL);
+	for (size_t i = 0; root->thread && i < report->process->threads.count; i++) {
+		const struct process_thread *thread = &report->process->threads.items[i];
+
+		if (thread->tracee.tid == root->thread) {
+			put_text(out, "thread-name", thread->name);
+			break;
+		}
+	}
 	put_text(out, "function", root->function);
 	if (root->pc)
 		put_hex(out, "pc", root->pc);
 	put_hex(out, "at", root->from);
 	put_number(out, "retained", graph->retained[graph->count + index]);
 	put_number(out, "blocks", graph->retained_count[graph->count + index]);
-	end(out);
+	end_note(out);
 }
 
 /* ---- blocks ---- */
@@ -115,33 +114,25 @@ static void name_node(const struct graph *graph, uint32_t node, char *text, size
 		snprintf(text, size, "0x%" PRIx64, graph->blocks[node].address);
 }
 
-/* Offset in the parent of the word that leads to the block. */
-static uint64_t offset_of(const struct report *report, uint32_t block)
-{
-	const struct graph *graph = report->graph;
-	uint32_t parent = graph->parents[block];
-	uint64_t start;
-
-	if (parent == GRAPH_NONE)
-		return 0;
-	start = parent < graph->count ? graph->blocks[parent].address
-				      : report->roots->list.items[parent - graph->count].from;
-	return graph->from[block] >= start ? graph->from[block] - start : 0;
-}
-
 static void put_block(struct out *out, const struct report *report, uint32_t block)
 {
 	const struct graph *graph = report->graph;
 	char name[24], parent[24], dominator[24], text[160];
+	uint32_t above = graph->parents[block];
+	uint64_t start = UINT64_MAX, offset; /* of the pointer to the block in its parent */
 
-	snprintf(name, sizeof(name), "0x%" PRIx64, graph->blocks[block].address);
-	name_node(graph, graph->parents[block], parent, sizeof(parent));
+	if (above != GRAPH_NONE)
+		start = above < graph->count ? graph->blocks[above].address
+					     : report->roots->list.items[above - graph->count].from;
+	offset = graph->from[block] >= start ? graph->from[block] - start : 0;
+	name_node(graph, block, name, sizeof(name));
+	name_node(graph, above, parent, sizeof(parent));
 	name_node(graph, graph->dominators[block], dominator, sizeof(dominator));
 	snprintf(text, sizeof(text), "%s %s %" PRIu64 " %s %" PRIu64 " %" PRIu32,
-		 classes[graph->classes[block]], parent, offset_of(report, block), dominator,
-		 graph->retained[block], graph->retained_count[block]);
-	put(out, name);
-	put(out, text);
+		 classes[graph->classes[block]], parent, offset, dominator, graph->retained[block],
+		 graph->retained_count[block]);
+	put_string(out, name);
+	put_string(out, text);
 }
 
 /*
@@ -175,15 +166,15 @@ static void put_blocks(struct out *out, const struct report *report)
 			continue;
 		if (count % BLOCKS_IN_NOTE == 0) {
 			if (count)
-				end(out);
+				end_note(out);
 			report->process->beat(report->process->user);
-			begin(out, report, NOTE_BLOCK);
+			begin_note(out, report, NOTE_BLOCK);
 		}
 		count++;
 		put_block(out, report, i);
 	}
 	if (count)
-		end(out);
+		end_note(out);
 }
 
 /* Writes only unreachable handles. */
@@ -196,26 +187,19 @@ static void put_handles(struct out *out, const struct report *report)
 
 		if (!handle->is_lost)
 			continue;
-		begin(out, report, NOTE_HANDLE);
-		put(out, "class");
-		put(out, resource_table[handle->class].type);
+		begin_note(out, report, NOTE_HANDLE);
+		put_string(out, "class");
+		put_string(out, resource_table[handle->class].type);
 		put_hex(out, "object", handle->object);
-		end(out);
+		end_note(out);
 	}
 }
 
 /* ---- the whole ---- */
 
-/* Peak memory of the scanner in bytes. */
-static uint64_t memory_taken(void)
-{
-	struct rusage usage;
-
-	return getrusage(RUSAGE_SELF, &usage) ? 0 : (uint64_t)usage.ru_maxrss << 10;
-}
-
 static void put_end(struct out *out, const struct report *report)
 {
+	struct rusage usage;
 	const struct process *process = report->process;
 	const struct graph *graph = report->graph;
 	uint64_t threads = 0, unkept = 0, bytes = 0, blocks = 0, unkept_of_parent = 0;
@@ -231,9 +215,9 @@ static void put_end(struct out *out, const struct report *report)
 	}
 	for (size_t i = 0; i < process->threads.count; i++)
 		threads += process->threads.items[i].tracee.tid != 0;
-	begin(out, report, NOTE_SCAN);
-	put(out, "state");
-	put(out, "done");
+	begin_note(out, report, NOTE_SCAN);
+	put_string(out, "state");
+	put_string(out, "done");
 	put_text(out, "doubt", report->live->doubt);
 	put_number(out, "blocks", blocks);
 	if (graph->count > blocks)
@@ -248,8 +232,10 @@ static void put_end(struct out *out, const struct report *report)
 	put_number(out, "unread", process->unread_bytes);
 	put_number(out, "pause", report->pause_ns);
 	put_number(out, "took", report->whole_ns);
-	put_number(out, "memory", memory_taken());
-	end(out);
+	/* peak memory of the scanner in bytes */
+	put_number(out, "memory",
+		   getrusage(RUSAGE_SELF, &usage) ? 0 : (uint64_t)usage.ru_maxrss << 10);
+	end_note(out);
 }
 
 int report_write(const struct report *report, int fd, struct error *err)

@@ -16,14 +16,6 @@
 #define ROUNDS_MAX  1000 /* limit for a process that starts threads as fast as we stop them */
 #define THREADS_MAX 100000
 
-static bool is_known(const struct process *process, int tid)
-{
-	for (size_t i = process->threads.count; i-- > 0;)
-		if (process->threads.items[i].tracee.tid == tid)
-			return true;
-	return false;
-}
-
 /* Returns 1, 0 if the thread ended before it could be stopped, or a negative errno. */
 static int ask_to_stop(struct process *process, int tid, struct error *err)
 {
@@ -53,8 +45,13 @@ static int ask_new(struct process *process, struct error *err)
 	if (!count)
 		return error_system(err, ESRCH, "process %d", process->pid);
 	for (size_t i = 0; i < count; i++) {
-		int rc = is_known(process, threads[i]) ? 0 : ask_to_stop(process, threads[i], err);
+		size_t known = process->threads.count;
+		int rc = 0;
 
+		while (known && process->threads.items[known - 1].tracee.tid != threads[i])
+			known--;
+		if (!known)
+			rc = ask_to_stop(process, threads[i], err);
 		if (rc < 0)
 			return rc;
 		asked += rc;
@@ -143,7 +140,7 @@ int stop_begin(struct process *process, struct error *err)
 		if (!has_new)
 			return error_system(err, ESRCH, "process %d", process->pid);
 	}
-	return error_set(err, EBUSY, "it makes threads faster than they can be stopped");
+	return error_set(err, EBUSY, "it creates threads faster than they can be stopped");
 }
 
 void stop_end(struct process *process)
