@@ -377,11 +377,6 @@ const char *ledger_describe(const struct ledger_item *item, char *text, size_t s
 
 /* ---- moves ---- */
 
-static uint64_t size_of(const struct ledger_class *class, uint64_t size)
-{
-	return class->has_bytes || class->known == RESOURCE_NONE ? size : 0;
-}
-
 /* How many objects and bytes the object represents: several if it was sampled. */
 inline_ struct estimate weigh(const struct ledger *ledger, uint32_t class,
 			      const struct ledger_item *item)
@@ -390,7 +385,10 @@ inline_ struct estimate weigh(const struct ledger *ledger, uint32_t class,
 
 	if (__builtin_expect(ledger->sample && facts->known == RESOURCE_MEMORY, 0))
 		return estimate_block(ledger->sample, item->size, item->index);
-	return (struct estimate){ .count = 1, .bytes = size_of(facts, item->size) };
+	return (struct estimate){ .count = 1,
+				  .bytes = facts->has_bytes || facts->known == RESOURCE_NONE
+						   ? item->size
+						   : 0 };
 }
 
 inline_ struct estimate weigh_for(const struct ledger *ledger, const struct call *call,
@@ -738,17 +736,6 @@ static uint64_t end_of_loss(const struct ledger *ledger, const struct event *eve
 	return start % 4096 == 0 ? (end + 4095) / 4096 * 4096 : end;
 }
 
-static int split(struct ledger *ledger, const struct mapped_piece *piece)
-{
-	uint32_t item = copy_item(ledger, piece->item);
-	struct mapped_range *behind = mapped_at(&ledger->mapped, piece->end);
-
-	if (!item || !behind)
-		return -ENOMEM;
-	behind->item = item;
-	return 0;
-}
-
 static int unmap(struct ledger *ledger, const struct call *call, struct error *err)
 {
 	uint64_t start = call->object, end = end_of_loss(ledger, call->event);
@@ -764,8 +751,14 @@ static int unmap(struct ledger *ledger, const struct call *call, struct error *e
 		tell(ledger, &move);
 		if (piece.ranges < 0)
 			remove_item(ledger, piece.item);
-		if (piece.ranges > 0 && split(ledger, &piece))
-			return no_memory(err);
+		if (piece.ranges > 0) {
+			uint32_t item = copy_item(ledger, piece.item);
+			struct mapped_range *second = mapped_at(&ledger->mapped, piece.end);
+
+			if (!item || !second)
+				return no_memory(err);
+			second->item = item;
+		}
 	}
 	return rc ? no_memory(err) : 0;
 }
@@ -797,26 +790,22 @@ static int map(struct ledger *ledger, struct call *call, struct error *err)
 	return rc == -ENOMEM ? no_memory(err) : 0;
 }
 
-/* Counts what the call unmaps of the ranges that were mapped before the attach. */
-static int unmap_earlier(struct ledger *ledger, const struct call *call, struct error *err)
-{
-	struct before *before = &ledger->before;
-	uint64_t start = call->object, end = end_of_loss(ledger, call->event);
-	uint64_t calls = before->calls;
-
-	if (before->mapped.count && before_cut(before, start, end, true))
-		return no_memory(err);
-	ledger->sums[call->class].earlier += before->calls - calls;
-	return 0;
-}
-
 static __attribute__((noinline)) int map_or_unmap(struct ledger *ledger, struct call call,
 						  struct error *err)
 {
+	struct before *before = &ledger->before;
+	uint64_t calls;
+
 	if (call.event->type != CALL_TYPE_FREE)
 		return map(ledger, &call, err);
 	ledger->sums[call.class].lost++;
-	return unmap_earlier(ledger, &call, err) ? -ENOMEM : unmap(ledger, &call, err);
+	calls = before->calls;
+	/* the call may unmap ranges that were mapped before the attach */
+	if (before->mapped.count &&
+	    before_cut(before, call.object, end_of_loss(ledger, call.event), true))
+		return no_memory(err);
+	ledger->sums[call.class].earlier += before->calls - calls;
+	return unmap(ledger, &call, err);
 }
 
 /* ---- events ---- */
@@ -1051,34 +1040,28 @@ static bool mapping_held(const struct ledger *ledger, size_t index, struct ledge
 	return true;
 }
 
-/* Items of mappings are left out: mapping_held() lists each range of a mapping. */
-static bool is_object(const struct ledger *ledger, const struct ledger_item *item)
-{
-	uint32_t class = item->count ? sites_at(&ledger->sites, item->site)->class : 0;
-
-	return item->count && ledger->classes[class].known != RESOURCE_MAPPING;
-}
-
 /* The next object at or after *at. In the order of the items, since that of the map is random. */
 static bool next_object(struct ledger *ledger, size_t *at, struct ledger_held *result)
 {
 	const struct ledger_item *item;
+	const struct site *site;
 	struct estimate of;
-	size_t count = ledger->items.count;
 
 	if (*at == 0)
 		ledger_settle(ledger, NULL);
 	*at += *at == 0;
-	while (*at < count && !is_object(ledger, &ledger->items.items[*at]))
-		++*at;
-	if (*at >= count)
-		return false;
-	item = &ledger->items.items[(*at)++];
+	do {
+		if (*at >= ledger->items.count)
+			return false;
+		item = &ledger->items.items[(*at)++];
+		site = sites_at(&ledger->sites, item->site);
+		/* each range of a mapping is listed by mapping_held() */
+	} while (!item->count || ledger->classes[site->class].known == RESOURCE_MAPPING);
 	*result = (struct ledger_held){
 		.item = item,
 		.site = item->site,
-		.class = sites_at(&ledger->sites, item->site)->class,
-		.is_part = sites_at(&ledger->sites, item->site)->is_part,
+		.class = site->class,
+		.is_part = site->is_part,
 		.is_of_parent = item->site < ledger->sites_of_parent,
 		.object = item->object,
 		.size = item->size,
@@ -1114,21 +1097,14 @@ bool ledger_passed(struct ledger *ledger, size_t *at, struct ledger_held *result
 	return false;
 }
 
-static uint32_t find_known(const struct ledger *ledger, enum resource known)
-{
-	uint32_t class = 0;
-
-	while (class < ledger->class_count && ledger->classes[class].known != known)
-		class ++;
-	return class;
-}
-
 const struct ledger_item *ledger_find(struct ledger *ledger, enum resource known, uint64_t object)
 {
-	uint32_t item;
+	uint32_t item, class = 0;
 
 	ledger_settle(ledger, NULL);
-	item = map_get(&ledger->map, find_known(ledger, known), object);
+	while (class < ledger->class_count && ledger->classes[class].known != known)
+		class ++;
+	item = map_get(&ledger->map, class, object);
 	return item ? &ledger->items.items[item] : NULL;
 }
 

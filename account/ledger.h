@@ -121,9 +121,8 @@ void ledger_listen(struct ledger *ledger, ledger_listener *listener, void *user)
 /* Processes an event, in the order of the stream. Returns 0 or -ENOMEM. */
 int ledger_event(struct ledger *ledger, const struct event *event, struct error *err);
 
-/* The program inherited this descriptor: closing it is no stray release. Returns 0 or -ENOMEM. */
-int ledger_inherit(struct ledger *ledger, uint64_t fd, struct error *err);
-uint64_t ledger_inherited(const struct ledger *ledger); /* those still open */
+/* The number of inherited descriptors (~fd notes) that are still open. */
+uint64_t ledger_inherited(const struct ledger *ledger);
 
 bool ledger_has_inherited(const struct ledger *ledger, uint64_t fd);
 
