@@ -248,9 +248,7 @@ static inline bool is_gained_again(struct thread *thread, const struct event *ev
 	return false;
 }
 
-/*
- * Likewise for a release, but there the outer call reports it first and the inner call repeats it.
- */
+/* Likewise for a release, but here the outer call reports it first and the inner repeats it. */
 static inline bool is_lost_again(struct thread *thread, const struct event *event, uint32_t class)
 {
 	const struct last *last = &thread->loss;
@@ -523,9 +521,7 @@ inline_ int gain(struct ledger *ledger, const struct call *call, struct error *e
 	return 0;
 }
 
-/*
- * Returns true if the program inherited the descriptor, which from now on no longer counts as such.
- */
+/* Returns true if the descriptor was an inherited one; from now on it no longer counts as such. */
 static bool disinherit(struct ledger *ledger, uint64_t fd)
 {
 	struct map_entry *inherited = map_find(&ledger->map, OF_INHERITED, fd);
@@ -537,9 +533,7 @@ static bool disinherit(struct ledger *ledger, uint64_t fd)
 	return true;
 }
 
-/*
- * A sampled process reports no frees but those of sampled blocks and of blocks of a fork's parent.
- */
+/* A sampled process reports only frees of sampled blocks and of blocks of a fork's parent. */
 static inline bool is_sampled(const struct ledger *ledger, uint32_t class)
 {
 	enum resource known = ledger->classes[class].known;

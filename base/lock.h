@@ -21,6 +21,6 @@ static inline void lock_release(pthread_mutex_t **mutex)
 	pthread_mutex_unlock(*mutex);
 }
 
-#define cleanup_unlock __attribute__((cleanup(lock_release)))
+#define cleanup_unlock __attribute__((cleanup(lock_release), unused))
 
 #endif

@@ -3,6 +3,7 @@
 
 #include "base/array.h"
 #include "base/checksum.h"
+#include "base/lock.h"
 #include "htr_table.h"
 
 #include <errno.h>
@@ -24,10 +25,7 @@ struct bundle {
 	/* guarded by the lock, as is the sink's position */
 	bool is_begun; /* the file has its header */
 	uint8_t buffer[HTR_SIZE_piece + SMALL];
-	struct {
-		uint64_t *items; /* by stream: bytes of it that were left out of the file */
-		size_t count, capacity;
-	} less;
+	ARRAY_OF(uint64_t) less; /* by stream: bytes of it that were left out of the file */
 	/* used by the merge only */
 	uint32_t streams;
 	bool is_live;
@@ -86,11 +84,6 @@ static int begin_file(struct bundle *bundle, size_t *written, struct error *err)
 	return append(bundle, bytes, sizeof(bytes), written, err);
 }
 
-static uint64_t less_of(const struct bundle *bundle, uint32_t stream)
-{
-	return stream < bundle->less.count ? bundle->less.items[stream] : 0;
-}
-
 static void put_header(uint8_t *at, uint32_t stream, uint64_t place, size_t size)
 {
 	struct htr_piece piece = {
@@ -105,12 +98,13 @@ static void put_header(uint8_t *at, uint32_t stream, uint64_t place, size_t size
 static int write_piece(struct bundle *bundle, const struct bundle_stream *stream, const void *bytes,
 		       size_t size, size_t *written, struct error *err)
 {
+	uint64_t less =
+		stream->number < bundle->less.count ? bundle->less.items[stream->number] : 0;
 	int ret = begin_file(bundle, written, err);
 
 	if (ret < 0)
 		return ret;
-	put_header(bundle->buffer, stream->number, stream->place - less_of(bundle, stream->number),
-		   size);
+	put_header(bundle->buffer, stream->number, stream->place - less, size);
 	if (size <= SMALL) {
 		memcpy(bundle->buffer + HTR_SIZE_piece, bytes, size);
 		return append(bundle, bundle->buffer, HTR_SIZE_piece + size, written, err);
@@ -142,12 +136,9 @@ int bundle_write(struct bundle_stream *stream, const void *bytes, size_t size, s
 
 uint64_t bundle_size(struct bundle *bundle)
 {
-	uint64_t size;
+	cleanup_unlock pthread_mutex_t *lock = lock_mutex(&bundle->lock);
 
-	pthread_mutex_lock(&bundle->lock);
-	size = bundle->sink.size;
-	pthread_mutex_unlock(&bundle->lock);
-	return size;
+	return bundle->sink.size;
 }
 
 static uint64_t less_by(const struct keep_done *done, const struct keep_stream *streams,
@@ -205,18 +196,11 @@ static uint64_t copy_rest(int from, uint64_t to_end, int to, const struct keep_d
 	return end;
 }
 
-static int take_less(struct bundle *bundle, const struct keep_done *done,
-		     const struct keep_stream *streams)
-{
-	for (uint64_t i = 0; i < done->streams; i++)
-		if (!ARRAY_REACH(&bundle->less, streams[i].stream))
-			return -ENOMEM;
-	return 0;
-}
-
-static int shorten(struct bundle *bundle, struct sink_next *next, const struct keep_done *done,
+int bundle_shorten(struct bundle *bundle, struct sink_next *next, const struct keep_done *done,
 		   const struct keep_stream *streams, struct error *err)
 {
+	cleanup_unlock pthread_mutex_t *lock = lock_mutex(&bundle->lock);
+	bool has_room = true;
 	char path[32];
 	uint64_t size;
 	int ret, from;
@@ -227,24 +211,15 @@ static int shorten(struct bundle *bundle, struct sink_next *next, const struct k
 	size = from < 0 ? 0 : copy_rest(from, bundle->sink.size, next->fd, done, streams);
 	if (from >= 0)
 		close(from);
-	if (!size || take_less(bundle, done, streams)) {
+	for (uint64_t i = 0; i < done->streams; i++)
+		has_room &= ARRAY_REACH(&bundle->less, streams[i].stream);
+	if (!size || !has_room) {
 		sink_forget_next(&bundle->sink, next);
 		return error_set(err, EIO, "cannot copy the end of %s", bundle->sink.name);
 	}
 	ret = sink_succeed(&bundle->sink, next, size, bundle->is_live, err);
 	for (uint64_t i = 0; ret == 0 && i < done->streams; i++)
 		bundle->less.items[streams[i].stream] += streams[i].less;
-	return ret;
-}
-
-int bundle_shorten(struct bundle *bundle, struct sink_next *next, const struct keep_done *done,
-		   const struct keep_stream *streams, struct error *err)
-{
-	int ret;
-
-	pthread_mutex_lock(&bundle->lock);
-	ret = shorten(bundle, next, done, streams, err);
-	pthread_mutex_unlock(&bundle->lock);
 	return ret;
 }
 

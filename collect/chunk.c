@@ -94,13 +94,6 @@ static void add_mapped(struct chunk *chunk)
 	mapped = chunk;
 }
 
-static void remove_mapped(const struct chunk *chunk)
-{
-	*chunk->at = chunk->next;
-	if (chunk->next)
-		chunk->next->at = chunk->at;
-}
-
 /*
  * Allocates a chunk with everything that is known before it is mapped. NULL: it does not fit the
  * rest of the file.
@@ -260,7 +253,9 @@ void chunk_close(struct chunk *chunk)
 		madvise(chunk->rings, ARENA_RING_LEAST, MADV_REMOVE);
 		__atomic_store_n(&chunk->spare->state, SPARE_FREE, __ATOMIC_RELEASE);
 	}
-	remove_mapped(chunk);
+	*chunk->at = chunk->next;
+	if (chunk->next)
+		chunk->next->at = chunk->at;
 	munmap(chunk->map, chunk->size);
 	free(chunk);
 }

@@ -119,16 +119,6 @@ static void on_growth(void *context, void *owner)
 
 /* ---- the end of a process ---- */
 
-static void remember(struct collector *collector, const struct member *member)
-{
-	struct ancestor *place = &collector->ancestors[member->number % ANCESTORS];
-
-	place->key[0] = member->hello.key[0];
-	place->key[1] = member->hello.key[1];
-	place->number = member->number;
-	place->parent_stream = member->parent_stream;
-}
-
 /* Nothing remains to be done for the member, not even waiting for its command. */
 static void leave(struct collector *collector, uint32_t place)
 {
@@ -137,7 +127,10 @@ static void leave(struct collector *collector, uint32_t place)
 
 	if (member->stream->broken)
 		collect_tell_failure(collector, member->stream);
-	remember(collector, member);
+	collector->ancestors[member->number % ANCESTORS] =
+		(struct ancestor){ .key = { member->hello.key[0], member->hello.key[1] },
+				   .number = member->number,
+				   .parent_stream = member->parent_stream };
 	collect_keep_leave(collector, member);
 	__atomic_add_fetch(&control->detached, 1, __ATOMIC_RELEASE);
 	shared_futex_wake(&control->detached);
@@ -167,19 +160,6 @@ static void finish_ended(struct collector *collector, bool is_full)
 		else
 			i++;
 	}
-}
-
-/*
- * Whether the process has been silent. Only then its mappings are checked: reading them costs the
- * process time.
- */
-static bool is_silent(struct member *member)
-{
-	uint64_t events = merge_counts(member->process)->events;
-	bool silent = events == member->seen;
-
-	member->seen = events;
-	return silent;
 }
 
 /*
@@ -234,14 +214,18 @@ static void look_around(struct collector *collector, uint64_t now_ns)
 	for (uint32_t i = 0; i < collector->count; i++) {
 		struct member *member = collector->active[i];
 		int32_t our_pid = member->watch.our_pid;
-		bool is_over;
+		bool is_silent, is_over;
+		uint64_t events;
 
 		collect_beat(collector);
 		if (member->phase != PHASE_ALIVE)
 			continue;
-		is_over =
-			has_detached(member) || watch_has_ended(&member->watch, &collector->shared,
-								now_ns, is_silent(member));
+		/* checking the mappings of a process costs it time: only if it was silent */
+		events = merge_counts(member->process)->events;
+		is_silent = events == member->seen;
+		member->seen = events;
+		is_over = has_detached(member) ||
+			  watch_has_ended(&member->watch, &collector->shared, now_ns, is_silent);
 		if (member->watch.our_pid != our_pid)
 			collect_index(collector, member);
 		if (!is_over) {
@@ -327,12 +311,6 @@ static void flush_all(struct collector *collector, uint64_t now_ns)
 	}
 }
 
-static void settle(struct collector *collector)
-{
-	__atomic_store_n(&collector->shared.control->settled, 1, __ATOMIC_RELEASE);
-	shared_futex_wake(&collector->shared.control->settled);
-}
-
 static void tidy(struct collector *collector, uint64_t now_ns)
 {
 	if (now_ns - collector->tidied_ns < TIDY_NS)
@@ -368,8 +346,10 @@ void collect_run(struct collector *collector)
 		else
 			collect_receive_spares(collector);
 		look_around(collector, now);
-		if (settling)
-			settle(collector);
+		if (settling) {
+			__atomic_store_n(&collector->shared.control->settled, 1, __ATOMIC_RELEASE);
+			shared_futex_wake(&collector->shared.control->settled);
+		}
 		ticks_compare(&collector->ticks, now);
 		/* when asked to end, take all records that are there */
 		is_full = !collector->leaving && collect_keep_is_full(collector);

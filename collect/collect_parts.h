@@ -203,9 +203,7 @@ void collect_obey(struct collector *collector);
 
 /* Reads for how long threads ran and were blocked, if a reading is due. */
 void collect_schedule(struct collector *collector, uint64_t now_ns);
-/*
- * Reads the kernel's last figures of the first thread of a process that has exited and is a zombie.
- */
+/* Reads the kernel's last figures of the first thread of a process that is a zombie. */
 void collect_schedule_last(struct collector *collector, struct member *member);
 /* Writes the figures of the threads of a process; _end when it has ended. */
 void collect_schedule_say(struct collector *collector, struct member *member);

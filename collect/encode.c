@@ -86,13 +86,6 @@ static struct name {
 	uint32_t size;
 } names[HOOK_COUNT];
 
-static void make_names(void)
-{
-	for (int i = 0; i < HOOK_COUNT && !names[HOOK_COUNT - 1].size; i++)
-		names[i].size =
-			lay_out(names[i].bytes, hook_table[i].name, strlen(hook_table[i].name));
-}
-
 void encode_init(struct encoder *encoder, void *buffer, size_t room, enum setting_protocol protocol,
 		 const struct ticks *ticks)
 {
@@ -102,7 +95,9 @@ void encode_init(struct encoder *encoder, void *buffer, size_t room, enum settin
 	encoder->tails = protocol == PROTOCOL_2_0;
 	encoder->ticks = ticks;
 	encoder->timestamp = 1;
-	make_names();
+	for (int i = 0; i < HOOK_COUNT && !names[HOOK_COUNT - 1].size; i++)
+		names[i].size =
+			lay_out(names[i].bytes, hook_table[i].name, strlen(hook_table[i].name));
 }
 
 static uint8_t *put_handshake(uint8_t *at, uint32_t machine, bool tails)
@@ -709,14 +704,6 @@ static void encode_context(struct encoder *encoder, const struct record_name *re
 	encoder->used = (size_t)(at - encoder->buffer);
 }
 
-static void note_addresses(struct encoder *encoder, const struct record_functions *record)
-{
-	const uint64_t *address = (const uint64_t *)(record + 1);
-
-	for (uint32_t i = 0; i < record->count && i < HOOK_COUNT; i++)
-		encoder->addresses[i] = address[i];
-}
-
 static void encode_class(struct encoder *encoder, const struct record_name *record)
 {
 	const char *text = (const char *)(record + 1);
@@ -737,17 +724,13 @@ static void encode_class(struct encoder *encoder, const struct record_name *reco
 	encoder->used = (size_t)(at - encoder->buffer);
 }
 
-static uint32_t clip(uint64_t number)
-{
-	return number > UINT32_MAX ? UINT32_MAX : (uint32_t)number;
-}
-
 static void encode_heap(struct encoder *encoder, const struct record_heap *record)
 {
+	uint64_t size = record->top > record->bottom ? record->top - record->bottom : 0;
 	struct encode_packet_heap packet = {
 		.bottom = record->bottom,
 		.top = record->top,
-		.arena = clip(record->top > record->bottom ? record->top - record->bottom : 0),
+		.arena = size > UINT32_MAX ? UINT32_MAX : (uint32_t)size,
 	};
 	uint8_t *at = put_heap(encoder->buffer + encoder->used, &packet, encoder->tails);
 
@@ -756,6 +739,8 @@ static void encode_heap(struct encoder *encoder, const struct record_heap *recor
 
 void encode_event(struct encoder *encoder, const struct merge_event *event)
 {
+	const struct record_functions *functions;
+
 	switch ((enum record_kind)event->record->kind) {
 	case RECORD_CALL:
 		encode_call(encoder, event);
@@ -776,7 +761,9 @@ void encode_event(struct encoder *encoder, const struct merge_event *event)
 		encode_class(encoder, (const struct record_name *)event->record);
 		break;
 	case RECORD_FUNCTIONS:
-		note_addresses(encoder, (const struct record_functions *)event->record);
+		functions = (const struct record_functions *)event->record;
+		for (uint32_t i = 0; i < functions->count && i < HOOK_COUNT; i++)
+			encoder->addresses[i] = ((const uint64_t *)(functions + 1))[i];
 		break;
 	case RECORD_SHORT: /* expanded before */
 	case RECORD_PAD:

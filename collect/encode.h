@@ -80,9 +80,7 @@ struct encode_note {
 void encode_init(struct encoder *encoder, void *buffer, size_t room, enum setting_protocol protocol,
 		 const struct ticks *ticks);
 
-/*
- * Writes the start of a stream: handshake, PINF and MINF. Classes follow when they are first used.
- */
+/* Writes the start of a stream: handshake, PINF and MINF. Classes follow at their first use. */
 void encode_start(struct encoder *encoder, const struct encode_process *process);
 
 /*

@@ -108,9 +108,7 @@ static inline bool expand_is_split_soundly(const struct record_short *record,
 	       !more->more.error;
 }
 
-/*
- * Whether the record fits its length and its tables, and the values that it leaves out are known.
- */
+/* Whether the record fits its length and tables, and the values that it leaves out are known. */
 static inline bool expand_is_sound(const struct record_short *record,
 				   const struct expand_more *more, const struct record_model *model)
 {

@@ -1,64 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 #include "collect/collect_parts.h"
+#include "collect/facts.h"
 #include "hook_table.h"
 #include "notes.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#define FACTS_MAX  16
 #define WAITING_NS 1000000u /* shorter open calls are not reported as waits */
 
-/* The values of a note, with space for values that are formatted here. */
-struct facts {
-	struct wire_value values[FACTS_MAX];
-	uint32_t count;
-	char text[FACTS_MAX][48];
-};
-
-static void add_text(struct facts *facts, const char *name, const char *value)
-{
-	facts->values[facts->count++] = (struct wire_value){ name, value };
-}
-
-static void add_number(struct facts *facts, const char *name, uint64_t value)
-{
-	char *text = facts->text[facts->count];
-
-	snprintf(text, sizeof(facts->text[0]), "%" PRIu64, value);
-	add_text(facts, name, text);
-}
-
-static void add_address(struct facts *facts, const char *name, uint64_t value)
-{
-	char *text = facts->text[facts->count];
-
-	snprintf(text, sizeof(facts->text[0]), "0x%" PRIx64, value);
-	add_text(facts, name, text);
-}
-
-static void add_time(struct facts *facts, const char *name, uint64_t ns)
-{
-	char *text = facts->text[facts->count];
-
-	snprintf(text, sizeof(facts->text[0]), "%" PRIu64 ".%09" PRIu64, ns / 1000000000,
-		 ns % 1000000000);
-	add_text(facts, name, text);
-}
-
-static void say(struct collector *collector, struct member *member, struct encode_note *note,
+/* Writes a note with these values and the present time. */
+static void say(struct collector *collector, struct member *member, struct encode_note note,
 		const struct facts *facts)
 {
-	note->values = facts->values;
-	note->count = facts->count;
-	note->time = ticks_now(collector->shared.control->clock);
-	stream_note(member->stream, note);
+	note.time = ticks_now(collector->shared.control->clock);
+	facts_write(facts, member->stream, note);
 }
 
-/*
- * An open call and its place in the slot. The thread may still change the slot, so this is a copy.
- */
+/* A copy of an open call, since its thread may still change the slot. */
 struct open_call {
 	struct arena_open open;
 	uint32_t depth;
@@ -94,24 +53,23 @@ static void say_call(struct collector *collector, struct member *member,
 		     uint32_t count)
 {
 	struct facts facts = { .count = 0 };
-	struct encode_note note = {
-		.name = name,
-		.thread = call->thread,
-		.open = &call->open,
-		.depth = call->depth,
-		.frames = frames,
-		.frame_count = count,
-	};
 
 	/* exit() never returns: not worth a note */
 	if (call->open.hook >= HOOK_COUNT || call->open.hook == HOOK_exit)
 		return;
-	add_text(&facts, "call", hook_table[call->open.hook].name);
-	add_address(&facts, "object", call->open.object);
+	facts_add(&facts, "call", hook_table[call->open.hook].name);
+	facts_format(&facts, "object", "0x%" PRIx64, call->open.object);
 	if (call->open.related)
-		add_address(&facts, "related", call->open.related);
-	add_time(&facts, "since", ticks_ns(&collector->ticks, call->open.enter));
-	say(collector, member, &note, &facts);
+		facts_format(&facts, "related", "0x%" PRIx64, call->open.related);
+	facts_time(&facts, "since", ticks_ns(&collector->ticks, call->open.enter));
+	say(collector, member,
+	    (struct encode_note){ .name = name,
+				  .thread = call->thread,
+				  .open = &call->open,
+				  .depth = call->depth,
+				  .frames = frames,
+				  .frame_count = count },
+	    &facts);
 }
 
 /* Writes a note about a call that had not returned when the process ended. */
@@ -219,14 +177,14 @@ static uint64_t say_lost(struct collector *collector, struct member *member,
 	uint64_t sum = 0;
 
 	for (int i = 0; i < LOSS_COUNT; i++) {
-		struct encode_note note = { .name = NOTE_LOST, .thread = thread };
 		struct facts facts = { .count = 0 };
 
 		if (!lost[i])
 			continue;
-		add_text(&facts, "reason", reasons[i]);
-		add_number(&facts, "count", lost[i]);
-		say(collector, member, &note, &facts);
+		facts_add(&facts, "reason", reasons[i]);
+		facts_number(&facts, "count", lost[i]);
+		say(collector, member, (struct encode_note){ .name = NOTE_LOST, .thread = thread },
+		    &facts);
 		sum += i != LOSS_NOTE ? lost[i] : 0;
 	}
 	return sum;
@@ -271,15 +229,16 @@ static bool was_replaced(struct collector *collector, struct member *member)
 /* Writes the addresses of the functions that the process has called, several in each note. */
 static void say_functions(struct collector *collector, struct member *member)
 {
-	struct encode_note note = { .name = NOTE_FUNCTIONS };
 	const struct encoder *encoder = &member->stream->encoder;
 	struct facts facts = { .count = 0 };
 
 	for (int i = 0; i < HOOK_COUNT; i++) {
 		if (encoder->is_called[i] && encoder->addresses[i])
-			add_address(&facts, hook_table[i].name, encoder->addresses[i]);
+			facts_format(&facts, hook_table[i].name, "0x%" PRIx64,
+				     encoder->addresses[i]);
 		if (facts.count == FACTS_MAX || (i == HOOK_COUNT - 1 && facts.count)) {
-			say(collector, member, &note, &facts);
+			say(collector, member, (struct encode_note){ .name = NOTE_FUNCTIONS },
+			    &facts);
 			facts.count = 0;
 		}
 	}
@@ -334,7 +293,7 @@ static void add_past(struct facts *facts, uint32_t past)
 		if (past >> i & 1)
 			strcat(strcat(text, *text ? "," : ""), words[i]);
 	if (*text)
-		add_text(facts, "past", text);
+		facts_add(facts, "past", text);
 }
 
 static void say_end(struct collector *collector, struct member *member, uint64_t lost)
@@ -360,7 +319,6 @@ static void say_end(struct collector *collector, struct member *member, uint64_t
 	uint32_t descriptors =
 		__atomic_load_n(&member->chunks[0]->head->descriptors, __ATOMIC_RELAXED);
 	uint32_t left = __atomic_load_n(&member->chunks[0]->head->children, __ATOMIC_RELAXED);
-	struct encode_note note = { .name = NOTE_END };
 	struct facts facts = { .count = 0 };
 	enum watch_end end = member->watch.end;
 
@@ -373,36 +331,36 @@ static void say_end(struct collector *collector, struct member *member, uint64_t
 	if (end != WATCH_EXEC && end != WATCH_LEFT && end != WATCH_DETACHED)
 		collect_say_unscanned(collector, member);
 	if (end == WATCH_GONE && flags & PROCESS_EXITED)
-		add_text(&facts, "how", "exited");
+		facts_add(&facts, "how", "exited");
 	else
-		add_text(&facts, "how", words[end]);
+		facts_add(&facts, "how", words[end]);
 	if (end == WATCH_EXEC)
-		add_text(&facts, "followed", followed[member->watch.status]);
+		facts_add(&facts, "followed", followed[member->watch.status]);
 	if (end == WATCH_EXITED)
-		add_number(&facts, "status", (uint64_t)member->watch.status);
+		facts_number(&facts, "status", (uint64_t)member->watch.status);
 	if (end == WATCH_KILLED)
-		add_number(&facts, "signal", (uint64_t)member->watch.status);
+		facts_number(&facts, "signal", (uint64_t)member->watch.status);
 	if (ended && end != WATCH_KILLED && ended <= ticks_now(collector->shared.control->clock))
-		add_time(&facts, "at", ticks_ns(&collector->ticks, ended));
+		facts_time(&facts, "at", ticks_ns(&collector->ticks, ended));
 	/* a fork's child inherits descriptors of its parent, which its stream does not list */
 	if (end == WATCH_EXITED && descriptors && !(member->hello.flags & PROCESS_FORKED))
-		add_number(&facts, "descriptors", descriptors);
+		facts_number(&facts, "descriptors", descriptors);
 	if (end == WATCH_EXITED && left && left < sizeof(children) / sizeof(*children))
-		add_text(&facts, "children", children[left]);
+		facts_add(&facts, "children", children[left]);
 	if (collector->bundle)
-		add_text(&facts, "run", "whole");
+		facts_add(&facts, "run", "whole");
 	add_past(&facts, __atomic_load_n(&member->chunks[0]->head->past, __ATOMIC_RELAXED));
-	add_number(&facts, "events", counts->events);
-	add_number(&facts, "lost", lost);
+	facts_number(&facts, "events", counts->events);
+	facts_number(&facts, "lost", lost);
 	if (counts->late)
-		add_number(&facts, "late", counts->late);
+		facts_number(&facts, "late", counts->late);
 	if (uncontended(member))
-		add_number(&facts, "uncontended", uncontended(member));
+		facts_number(&facts, "uncontended", uncontended(member));
 	if (counts->damaged)
-		add_number(&facts, "damaged", counts->damaged);
+		facts_number(&facts, "damaged", counts->damaged);
 	if (collect_keep_gone(collector))
-		add_number(&facts, "gone", collect_keep_gone(collector));
-	say(collector, member, &note, &facts);
+		facts_number(&facts, "gone", collect_keep_gone(collector));
+	say(collector, member, (struct encode_note){ .name = NOTE_END }, &facts);
 }
 
 /* If the end was not seen: takes the status that the process's parent got from wait(2). */
@@ -432,25 +390,15 @@ void collect_say_waiting(struct collector *collector, struct member *member)
 
 void collect_say_stalled(struct collector *collector, struct member *member)
 {
-	struct encode_note note = { .name = NOTE_STALLED };
 	struct facts facts = { .count = 0 };
 	uint64_t ns = stream_stalled_ns(member->stream);
 
 	if (!ns || member->phase == PHASE_CLOSING)
 		return;
-	add_time(&facts, "seconds", ns);
-	note.values = facts.values;
-	note.count = facts.count;
-	note.time = merge_limit(collector->merge, member->process);
-	stream_note(member->stream, &note);
-}
-
-static void say_detached(struct collector *collector, struct member *member)
-{
-	struct encode_note note = { .name = NOTE_DETACHED };
-	const struct facts facts = { .count = 0 };
-
-	say(collector, member, &note, &facts);
+	facts_time(&facts, "seconds", ns);
+	facts_write(&facts, member->stream,
+		    (struct encode_note){ .name = NOTE_STALLED,
+					  .time = merge_limit(collector->merge, member->process) });
 }
 
 void collect_finish(struct collector *collector, struct member *member)
@@ -461,7 +409,8 @@ void collect_finish(struct collector *collector, struct member *member)
 	collect_hear_end_of(collector, member);
 	ask_parent(collector, member);
 	if (member->watch.end == WATCH_DETACHED)
-		say_detached(collector, member);
+		say(collector, member, (struct encode_note){ .name = NOTE_DETACHED },
+		    &(const struct facts){ .count = 0 });
 	collect_schedule_end(collector, member);
 	visit_open(collector, member, say_open);
 	lost = say_all_lost(collector, member);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "collect/collect_parts.h"
+#include "collect/facts.h"
 #include "process/proc.h"
 #include "notes.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,29 +13,17 @@
 
 /* ---- the stream of a process ---- */
 
-static bool prefers_htr(const struct settings *settings)
-{
-	return settings->format == FORMAT_HTR;
-}
-
 struct sink_options collect_options(const struct collector *collector)
 {
 	return (struct sink_options){
 		.place = &collector->place,
 		.force = collector->settings.force,
 		.waits_for_room = *collector->settings.keep,
-		.prefers_htr = prefers_htr(&collector->settings),
+		.prefers_htr = collector->settings.format == FORMAT_HTR,
 		.first = !collector->any,
 		.inherited = collector->inherited,
 		.begun = collector->begun,
 	};
-}
-
-/* A named file, or the default one, gets the whole run; in a directory each process has its own. */
-static bool wants_bundle(const struct collector *collector, const struct sink *sink)
-{
-	return sink->regular && sink->is_htr &&
-	       (collector->place.form == SINK_FILE || !*collector->place.out);
 }
 
 static int open_own(struct collector *collector, struct sink *sink, const struct arena_hello *hello,
@@ -64,7 +52,10 @@ static void open_sink(struct collector *collector, struct member *member)
 	}
 	stream->sink.heartbeat = &collector->shared.control->heartbeat;
 	stream->wake = &collector->shared.control->sleeping;
-	if (!collector->any && wants_bundle(collector, &stream->sink))
+	/* a named file, or the default one, gets the whole run; in a directory each process has its
+	 * own */
+	if (!collector->any && stream->sink.regular && stream->sink.is_htr &&
+	    (collector->place.form == SINK_FILE || !*collector->place.out))
 		collector->bundle = bundle_create(&stream->sink);
 	if (!collector->bundle)
 		return;
@@ -122,35 +113,33 @@ static uint32_t parent_stream(const struct collector *collector, const struct ar
 static void say_settings(const struct collector *collector, struct member *member)
 {
 	const struct settings *settings = &collector->settings;
-	struct wire_value values[4];
-	char sample[24];
-	struct encode_note note = { .name = NOTE_SETTINGS,
-				    .values = values,
-				    .time = member->hello.start };
+	struct facts facts = { .count = 0 };
 
 	if (strcmp(settings->events, "all") != 0)
-		values[note.count++] = (struct wire_value){ "events", settings->events };
+		facts_add(&facts, "events", settings->events);
 	if (strcmp(settings->follow, "all") != 0)
-		values[note.count++] = (struct wire_value){ "follow", settings->follow };
-	snprintf(sample, sizeof(sample), "%" PRId64, settings->sample);
+		facts_add(&facts, "follow", settings->follow);
 	if (settings->sample)
-		values[note.count++] = (struct wire_value){ "sample", sample };
+		facts_format(&facts, "sample", "%" PRId64, settings->sample);
 	if (settings->locks == LOCKS_CONTENDED)
-		values[note.count++] = (struct wire_value){ "locks", "contended" };
-	if (note.count)
-		stream_note(member->stream, &note);
+		facts_add(&facts, "locks", "contended");
+	if (facts.count)
+		facts_write(
+			&facts, member->stream,
+			(struct encode_note){ .name = NOTE_SETTINGS, .time = member->hello.start });
 }
 
 static void say_doubt(struct member *member)
 {
-	const struct wire_value values[] = { { "why", member->doubt }, { "part", "threads" } };
+	struct facts facts = { .count = 0 };
 
-	if (member->doubt)
-		stream_note(member->stream,
-			    &(struct encode_note){ .name = NOTE_UNPROVEN,
-						   .values = values,
-						   .count = member->hello.chunk ? 2 : 1,
-						   .time = member->hello.start });
+	if (!member->doubt)
+		return;
+	facts_add(&facts, "why", member->doubt);
+	if (member->hello.chunk)
+		facts_add(&facts, "part", "threads");
+	facts_write(&facts, member->stream,
+		    (struct encode_note){ .name = NOTE_UNPROVEN, .time = member->hello.start });
 }
 
 static void begin_stream(struct collector *collector, struct member *member)
@@ -192,15 +181,6 @@ static void begin_stream(struct collector *collector, struct member *member)
 /* ---- identity ---- */
 
 /*
- * Whether the later member may not end this one. A member in doubt ends only members in doubt that
- * share its family's memory.
- */
-static bool is_forged_end(const struct member *later, const struct member *member)
-{
-	return later->doubt && (!member->doubt || member->family != later->family);
-}
-
-/*
  * A new image of a process that is known, or another process with the same pid: the older one has
  * ended. If they came by two ways (socket and spare), the older one may arrive later.
  */
@@ -215,7 +195,9 @@ static void end_predecessor(struct collector *collector, struct member *later)
 		struct member *first = member->hello.start > later->hello.start ? later : member;
 
 		if (member->phase == PHASE_CLOSING || member == later ||
-		    member->watch.our_pid != watch->our_pid || is_forged_end(later, member))
+		    member->watch.our_pid != watch->our_pid ||
+		    /* a member in doubt ends only others in doubt that share its family's memory */
+		    (later->doubt && (!member->doubt || member->family != later->family)))
 			continue;
 		/*
 		 * a short program may be dead when it is accepted, and then the older one seems
@@ -228,9 +210,7 @@ static void end_predecessor(struct collector *collector, struct member *later)
 	}
 }
 
-/*
- * The pidfd of the starter, which was opened early, since the starter may be dead when it attaches.
- */
+/* The pidfd of the starter: opened early, since the starter may be dead when it attaches. */
 static int take_starter(struct collector *collector, const struct watch_start *start)
 {
 	int pidfd = collector->starter;
@@ -249,15 +229,6 @@ void collect_clean_name(char *name, size_t size)
 	for (; *name; name++)
 		if ((unsigned char)*name < ' ' || *name == '/' || *name == 127)
 			*name = '_';
-}
-
-static void clean_hello(const struct collector *collector, struct arena_hello *hello)
-{
-	uint64_t now = ticks_now(collector->shared.control->clock);
-
-	collect_clean_name(hello->name, sizeof(hello->name));
-	if (hello->start > now || hello->start < collector->begun_ticks)
-		hello->start = now;
 }
 
 static bool has_room(struct collector *collector)
@@ -334,18 +305,16 @@ void collect_say_counts(struct collector *collector, struct member *member)
 	if (member)
 		collect_say_left_out(collector, member);
 	for (int i = 0; member && i < REFUSAL_COUNT; i++) {
-		char count[24];
-		const struct wire_value values[] = { { "what", refusals[i] }, { "count", count } };
+		struct facts facts = { .count = 0 };
 
 		if (!collector->refused[i])
 			continue;
-		snprintf(count, sizeof(count), "%" PRIu64, collector->refused[i]);
+		facts_add(&facts, "what", refusals[i]);
+		facts_number(&facts, "count", collector->refused[i]);
 		collector->refused[i] = 0;
-		stream_note(member->stream,
-			    &(struct encode_note){
+		facts_write(&facts, member->stream,
+			    (struct encode_note){
 				    .name = NOTE_REFUSED,
-				    .values = values,
-				    .count = 2,
 				    .time = merge_limit(collector->merge, member->process) });
 	}
 }
@@ -395,6 +364,7 @@ struct newcomer {
 static struct member *make_member(struct collector *collector, const struct newcomer *newcomer,
 				  enum refusal *why)
 {
+	uint64_t now = ticks_now(collector->shared.control->clock);
 	struct user *user = find_user(collector, newcomer->uid);
 	struct member *member;
 
@@ -412,7 +382,9 @@ static struct member *make_member(struct collector *collector, const struct newc
 	bounds_use(&collector->used, &user->bounds, BOUND_MEMBERS, 1);
 	member->hello = *newcomer->hello;
 	member->doubt = newcomer->doubt;
-	clean_hello(collector, &member->hello);
+	collect_clean_name(member->hello.name, sizeof(member->hello.name));
+	if (member->hello.start > now || member->hello.start < collector->begun_ticks)
+		member->hello.start = now;
 	member->process = merge_add(collector->merge, member, &user->merge);
 	member->stream = stream_create(
 		collector->settings.format == FORMAT_RTRACE_1_4 ? PROTOCOL_1_4 : PROTOCOL_2_0,
@@ -690,9 +662,7 @@ void collect_receive(struct collector *collector)
 	for (unsigned turn = 0; has_more && turn < TURNS_MAX; turn++) {
 		struct guest *guests = listener_take(collector->listener, &has_more);
 
-		/*
-		 * a process with a spare took it before it executed the program that connects now
-		 */
+		/* a process takes a spare before it executes the program that connects now */
 		collect_receive_spares(collector);
 		while (guests) {
 			struct guest *guest = guests;

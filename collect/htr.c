@@ -327,24 +327,6 @@ inline_ void draft_time(struct htr *htr, struct draft *draft, uint64_t time)
 		htr->header.last_ns = time;
 }
 
-inline_ void draft_times(struct htr *htr, struct draft *draft,
-			 const struct encode_packet_call *call)
-{
-	bool is_entry = call->what.moment == MOMENT_ENTER || call->what.moment == MOMENT_HALF;
-	uint64_t time = is_entry ? call->enter_ns : call->leave_ns;
-
-	draft_time(htr, draft, time);
-	PUT(htr, draft, lasted, call->leave_ns - call->enter_ns);
-}
-
-inline_ void draft_stamp(struct htr *htr, struct draft *draft,
-			 const struct encode_packet_call *call)
-{
-	uint32_t follows = htr_stamp_at(&htr->stamp, htr->last_ns);
-
-	PUT(htr, draft, stamp, (uint64_t)call->timestamp - follows);
-}
-
 inline_ void draft_object(struct htr *htr, struct draft *draft, uint64_t *last,
 			  struct htr_site *site, uint64_t object)
 {
@@ -436,13 +418,6 @@ inline_ void put_shape(struct htr *htr, uint32_t shape)
 	htr->header.calls++;
 }
 
-/* Whether the event fits the format. Our own streams always do; those of other tools may not. */
-inline_ bool is_sayable(const struct htr *htr, const struct htr_event *event)
-{
-	return htr->shape_count < HTR_SHAPES_MAX && event->function < 1u << 16 &&
-	       event->call->resource < 1u << 8;
-}
-
 inline_ struct model *model_of(struct htr *htr, uint32_t thread, uint64_t pthread)
 {
 	const struct thread *last = htr->thread;
@@ -509,12 +484,16 @@ bool htr_event(struct htr *htr, const struct htr_event *event)
 {
 	const struct encode_packet_call *call = event->call;
 	struct draft draft = { .rules = event->has_arguments ? HTR_ARGUMENTS : 0 };
+	bool is_entry = call->what.moment == MOMENT_ENTER || call->what.moment == MOMENT_HALF;
 	const uint64_t *frames = event->frames;
 	uint32_t count = event->frame_count, node;
 	struct htr_site *site;
 	struct model *model;
 
-	if (__builtin_expect(!is_sayable(htr, event), 0))
+	/* no event of our own has larger numbers, but one of another tool may */
+	if (__builtin_expect(htr->shape_count >= HTR_SHAPES_MAX || event->function >= 1u << 16 ||
+				     call->resource >= 1u << 8,
+			     0))
 		return false;
 	model = model_of(htr, call->thread, call->pthread);
 	if (!model)
@@ -525,9 +504,11 @@ bool htr_event(struct htr *htr, const struct htr_event *event)
 	node = find_path(htr, model, frames, count, common_frames(model, frames, count),
 			 last_site(model)->next);
 	site = draft_node(htr, &draft, model, node);
-	draft_times(htr, &draft, call);
+	draft_time(htr, &draft, is_entry ? call->enter_ns : call->leave_ns);
+	PUT(htr, &draft, lasted, call->leave_ns - call->enter_ns);
 	draft_call(htr, &draft, &model->model, site, call);
-	draft_stamp(htr, &draft, call);
+	PUT(htr, &draft, stamp,
+	    (uint64_t)call->timestamp - htr_stamp_at(&htr->stamp, htr->last_ns));
 	put_shape(htr, shape_number(htr, &draft, key_of(call, event->function)));
 	return true;
 }

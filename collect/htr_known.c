@@ -74,15 +74,10 @@ void htr_free_names(struct names *names)
 
 /* ---- threads ---- */
 
-static uint64_t hash_thread(uint32_t number, uint64_t pthread)
-{
-	return hash_two(0, number, pthread);
-}
-
 static struct thread *thread_place(struct thread *table, uint64_t mask, uint32_t number,
 				   uint64_t pthread)
 {
-	uint64_t i = hash_thread(number, pthread) & mask;
+	uint64_t i = hash_two(0, number, pthread) & mask;
 
 	while (table[i].block && (table[i].number != number || table[i].pthread != pthread))
 		i = (i + 1) & mask;
@@ -208,17 +203,12 @@ static bool grow_nodes(struct htr *htr)
 	return true;
 }
 
-static bool has_node_room(struct htr *htr)
-{
-	return (htr->node_count + 1 < htr->node_room || grow_nodes(htr)) &&
-	       (htr->node_count < htr->node_mask / 2 || grow_node_table(htr));
-}
-
 static uint32_t new_node(struct htr *htr, uint32_t parent, uint64_t address)
 {
 	uint32_t number = htr->node_count + 1;
 
-	if (!has_node_room(htr)) {
+	if ((number >= htr->node_room && !grow_nodes(htr)) ||
+	    (htr->node_count >= htr->node_mask / 2 && !grow_node_table(htr))) {
 		htr->has_failed = true;
 		return 0;
 	}

@@ -209,9 +209,7 @@ uint32_t htr_find_node(struct htr *htr, uint32_t parent, uint64_t address);
 /* Finds or adds a shape that is not in the table of recent ones. */
 struct shape *htr_find_shape(struct htr *htr, const struct htr_key *key, bool *is_new);
 
-/*
- * Where a node remembers a child with this address. Low bits are no use: calls are never adjacent.
- */
+/* Where a node remembers a child with this address. Calls are never adjacent: no low bits. */
 inline_ uint32_t *htr_child(struct node *node, uint64_t address)
 {
 	return &node->children[(address ^ address >> 3) >> 1 & 1];

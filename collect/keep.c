@@ -17,9 +17,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-/*
- * A section is a fourth of the time to keep. The file is shortened when it has half as much again.
- */
+/* A section is a fourth of the time to keep. A file with half as much again is shortened. */
 #define SECTIONS  4u
 #define TIME_MOST 6u /* sections */
 /*
@@ -62,7 +60,7 @@ static uint64_t trace_now(const struct collector *collector)
 	return ticks_ns(&collector->ticks, ticks_now(collector->shared.control->clock));
 }
 
-static void tell(struct collector *collector, const char *what, const char *why)
+static void keep_report(struct collector *collector, const char *what, const char *why)
 {
 	snprintf(collector->failure, sizeof(collector->failure), "--keep: %s%s%.400s", what,
 		 *why ? ": " : "", why);
@@ -88,29 +86,6 @@ int collect_keep_begin(struct collector *collector, struct error *err)
 
 /* ---- sections ---- */
 
-static bool is_cut_due(const struct keeper *keeper, uint64_t now_ns, uint64_t size)
-{
-	if (keeper->options.ns)
-		return now_ns - keeper->cut_ns >= keeper->options.ns / SECTIONS;
-	return size - keeper->cut_size >= keeper->options.bytes / SIZE_PART;
-}
-
-static void cut(struct collector *collector)
-{
-	for (uint32_t i = 0; i < collector->count; i++)
-		if (collector->active[i]->phase != PHASE_CLOSING)
-			stream_section(collector->active[i]->stream);
-}
-
-static bool is_cut(const struct collector *collector)
-{
-	for (uint32_t i = 0; i < collector->count; i++)
-		if (collector->active[i]->phase != PHASE_CLOSING &&
-		    !stream_has_sections(collector->active[i]->stream))
-			return false;
-	return true;
-}
-
 /* Hundredths of the size to keep, plus the bytes for live objects and a fifth of these. */
 static uint64_t part_of(const struct keeper *keeper, uint32_t hundredths)
 {
@@ -130,7 +105,7 @@ static bool is_too_long(const struct keeper *keeper, uint64_t now_ns, uint64_t s
 
 /* ---- a shorter file ---- */
 
-static int start(struct collector *collector, uint64_t now_ns, struct error *err)
+static int keep_start(struct collector *collector, uint64_t now_ns, struct error *err)
 {
 	struct keeper *keeper = collector->keeper;
 	const struct sink *sink = bundle_sink(collector->bundle);
@@ -166,7 +141,7 @@ static int start(struct collector *collector, uint64_t now_ns, struct error *err
 	return rc ? error_system(err, rc, "cannot start holdtrace-keep") : 0;
 }
 
-static void end(struct collector *collector)
+static void keep_stop(struct collector *collector)
 {
 	struct keeper *keeper = collector->keeper;
 
@@ -180,11 +155,11 @@ static void end(struct collector *collector)
 }
 
 /* The file stays as it is, and grows. */
-static void fail(struct collector *collector, uint64_t now_ns, const char *why)
+static void keep_fail(struct collector *collector, uint64_t now_ns, const char *why)
 {
-	tell(collector, "the trace is not made shorter", why);
+	keep_report(collector, "the trace is not made shorter", why);
 	collector->keeper->retry_ns = now_ns + RETRY_NS;
-	end(collector);
+	keep_stop(collector);
 }
 
 static void forget_ended(struct keeper *keeper, uint64_t since_ns)
@@ -230,22 +205,22 @@ static void look_at_held(struct collector *collector, uint64_t held)
 		return;
 	keeper->has_told = true;
 	snprintf(text, sizeof(text), "what is held takes %" PRIu64 " MB by now", held / 1000000);
-	tell(collector, "the trace becomes longer", text);
+	keep_report(collector, "the trace becomes longer", text);
 }
 
-static void take(struct collector *collector, uint64_t now_ns)
+static void keep_take(struct collector *collector, uint64_t now_ns)
 {
 	struct keeper *keeper = collector->keeper;
 	cleanup_free struct keep_done *done = read_answer(keeper->exchange);
 	struct error err = { 0 };
 
 	if (!done) {
-		fail(collector, now_ns, "no answer of holdtrace-keep");
+		keep_fail(collector, now_ns, "no answer of holdtrace-keep");
 		return;
 	}
 	if (done->read && bundle_shorten(collector->bundle, &keeper->next, done,
 					 (const struct keep_stream *)(done + 1), &err) < 0) {
-		fail(collector, now_ns, err.text);
+		keep_fail(collector, now_ns, err.text);
 		return;
 	}
 	if (done->read)
@@ -253,7 +228,7 @@ static void take(struct collector *collector, uint64_t now_ns)
 	forget_ended(keeper, done->since_ns);
 	keeper->oldest_ns = done->since_ns;
 	keeper->cut_size = keeper->seen = bundle_size(collector->bundle);
-	end(collector);
+	keep_stop(collector);
 }
 
 /*
@@ -286,11 +261,11 @@ static void look_after(struct collector *collector, uint64_t now_ns)
 		return;
 	keeper->pid = 0;
 	if (pid > 0 && WIFEXITED(status) && !WEXITSTATUS(status)) {
-		take(collector, now_ns);
+		keep_take(collector, now_ns);
 		return;
 	}
 	tell_why(keeper, pid > 0 ? status : 0, why, sizeof(why));
-	fail(collector, now_ns, why);
+	keep_fail(collector, now_ns, why);
 }
 
 /* ---- for the loop ---- */
@@ -306,23 +281,29 @@ static void go_on(struct collector *collector, uint64_t now_ns)
 	keeper->seen = size;
 	switch (keeper->state) {
 	case KEEP_WRITING:
-		if (!is_cut_due(keeper, now_ns, size))
+		if (keeper->options.ns
+			    ? now_ns - keeper->cut_ns < keeper->options.ns / SECTIONS
+			    : size - keeper->cut_size < keeper->options.bytes / SIZE_PART)
 			break;
-		cut(collector);
+		for (uint32_t i = 0; i < collector->count; i++)
+			if (collector->active[i]->phase != PHASE_CLOSING)
+				stream_section(collector->active[i]->stream);
 		keeper->cut_ns = now_ns;
 		keeper->cut_size = size;
 		keeper->state = KEEP_CUTTING;
 		break;
 	case KEEP_CUTTING:
-		if (!is_cut(collector))
-			break;
+		for (uint32_t i = 0; i < collector->count; i++)
+			if (collector->active[i]->phase != PHASE_CLOSING &&
+			    !stream_has_sections(collector->active[i]->stream))
+				return;
 		keeper->state = KEEP_WRITING;
 		if (!is_too_long(keeper, now_ns, size))
 			break;
 		keeper->state = KEEP_SHORTENING;
 		keeper->started_ns = now_ns;
-		if (start(collector, now_ns, &err) < 0)
-			fail(collector, now_ns, err.text);
+		if (keep_start(collector, now_ns, &err) < 0)
+			keep_fail(collector, now_ns, err.text);
 		break;
 	case KEEP_SHORTENING:
 		look_after(collector, now_ns);
@@ -338,7 +319,7 @@ void collect_keep(struct collector *collector)
 		go_on(collector, trace_now(collector));
 		return;
 	}
-	tell(collector, "only a file in .htr can be kept short", "");
+	keep_report(collector, "only a file in .htr can be kept short", "");
 	free(collector->keeper);
 	collector->keeper = NULL;
 }
@@ -373,7 +354,7 @@ void collect_keep_end(struct collector *collector)
 {
 	if (!collector->keeper)
 		return;
-	end(collector);
+	keep_stop(collector);
 	free(collector->keeper->ended.items);
 	free(collector->keeper);
 	collector->keeper = NULL;

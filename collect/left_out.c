@@ -1,23 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 #include "collect/collect_parts.h"
+#include "collect/facts.h"
 #include "notes.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 /* Writes to an open stream, after the events that were handed out. */
 static void say(struct collector *collector, struct member *member, const struct left_out *left_out)
 {
-	char count[24];
-	const struct wire_value values[] = { { "program", left_out->name }, { "count", count } };
+	struct facts facts = { .count = 0 };
 
-	snprintf(count, sizeof(count), "%" PRIu64, left_out->count);
-	stream_note(member->stream, &(struct encode_note){ .name = NOTE_LEFT_OUT,
-							   .values = values,
-							   .count = 2,
-							   .time = merge_limit(collector->merge,
-									       member->process) });
+	facts_add(&facts, "program", left_out->name);
+	facts_number(&facts, "count", left_out->count);
+	facts_write(&facts, member->stream,
+		    (struct encode_note){ .name = NOTE_LEFT_OUT,
+					  .time = merge_limit(collector->merge, member->process) });
 }
 
 /* The entry of a name; names beyond LEFT_OUT_NAMES share the last entry. */

@@ -128,15 +128,6 @@ static bool listen_in(struct listener *listener, const char *directory)
 	return false;
 }
 
-static void listen_by_path(struct listener *listener)
-{
-	static const char *const directories[] = { "/dev/shm", "/tmp", "/var/tmp", "." };
-
-	for (size_t i = 0; i < sizeof(directories) / sizeof(directories[0]); i++)
-		if (listen_in(listener, directories[i]))
-			return;
-}
-
 static void watch_socket(struct listener *listener, int fd)
 {
 	struct epoll_event event = { .events = EPOLLIN, .data.fd = fd };
@@ -145,9 +136,7 @@ static void watch_socket(struct listener *listener, int fd)
 		epoll_ctl(listener->epoll, EPOLL_CTL_ADD, fd, &event);
 }
 
-/*
- * A new connection needs two descriptors: the connection itself and the memory that comes with it.
- */
+/* A new connection needs two descriptors: its own and that of the memory that comes with it. */
 static bool take_reserve(struct listener *listener)
 {
 	for (int i = 0; i < 2; i++)
@@ -191,6 +180,7 @@ static void listen_in_network_of(struct listener *listener, int32_t pid)
 /* Opens the socket by path and starts watching, if there are descriptors enough. */
 static void open_comfort(struct listener *listener)
 {
+	static const char *const directories[] = { "/dev/shm", "/tmp", "/var/tmp", "." };
 	struct rlimit limit;
 
 	listener->is_tight =
@@ -199,7 +189,9 @@ static void open_comfort(struct listener *listener)
 		give_reserve(listener);
 		return;
 	}
-	listen_by_path(listener);
+	for (size_t i = 0; i < sizeof(directories) / sizeof(directories[0]); i++)
+		if (listen_in(listener, directories[i]))
+			break;
 	listener->epoll = epoll_create1(EPOLL_CLOEXEC);
 	watch_socket(listener, listener->by_name);
 	watch_socket(listener, listener->by_path);
@@ -261,11 +253,6 @@ void listener_descriptors(const struct listener *listener, int descriptors[LISTE
 
 /* ---- guests ---- */
 
-static void wake(struct listener *listener)
-{
-	shared_wake(&listener->shared->control->sleeping);
-}
-
 static void hand_over(int connection, const char *bytes, size_t size, int fd)
 {
 	char control[CMSG_SPACE(sizeof(int))] = { 0 };
@@ -308,18 +295,6 @@ static bool knows_secret(const struct listener *listener, uint64_t contract,
 	       secret[1] == control->secret[1];
 }
 
-/*
- * Whether a message, which was only peeked at, is for us. Messages of strangers are never received:
- * their descriptors are not installed here, and go with the connection.
- */
-static bool is_message(const struct listener *listener, const struct guest *guest, size_t size)
-{
-	if (size == sizeof(guest->hello))
-		return knows_secret(listener, guest->hello.contract, guest->hello.secret);
-	return size == sizeof(guest->request) &&
-	       knows_secret(listener, guest->request.contract, guest->request.secret);
-}
-
 _Static_assert(sizeof(struct arena_hello) != sizeof(struct control_request),
 	       "messages are told apart by their size");
 
@@ -351,9 +326,7 @@ static void close_foreign(int fd)
 		pthread_detach(thread);
 }
 
-/*
- * Returns the first descriptor that came with a message, or -1; the sender's pid, or 0, in *sender.
- */
+/* Returns the first descriptor of a message, or -1; the sender's pid, or 0, in *sender. */
 static int take_control(struct msghdr *message, pid_t *sender)
 {
 	int memory = -1;
@@ -406,9 +379,18 @@ static ssize_t listen_to(const struct listener *listener, struct visitor *visito
 
 	if (got < 0)
 		return -errno;
-	if (!is_message(listener, guest, (size_t)got) ||
-	    (__atomic_load_n(&closings, __ATOMIC_ACQUIRE) >= CLOSINGS_MOST &&
-	     !listener_is_owner(listener, visitor->uid)))
+	/*
+	 * Messages of strangers are never received: their descriptors are not installed here, and
+	 * go with the connection.
+	 */
+	if (got == sizeof(guest->hello)
+		    ? !knows_secret(listener, guest->hello.contract, guest->hello.secret)
+		    : got != sizeof(guest->request) ||
+			      !knows_secret(listener, guest->request.contract,
+					    guest->request.secret))
+		return 0;
+	if (__atomic_load_n(&closings, __ATOMIC_ACQUIRE) >= CLOSINGS_MOST &&
+	    !listener_is_owner(listener, visitor->uid))
 		return 0;
 	got = recvmsg(visitor->connection, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
 	if (got < 0)
@@ -521,9 +503,7 @@ static void forget(struct visitor **at)
 	struct visitor *visitor = *at;
 
 	*at = visitor->next;
-	/*
-	 * close() also removes it from epoll; a guest's connection was taken and is answered later
-	 */
+	/* close() also removes it from epoll; a guest's connection is answered later */
 	if (visitor->connection >= 0)
 		close(visitor->connection);
 	if (visitor->pidfd >= 0)
@@ -742,9 +722,7 @@ void listener_dismiss(struct guest *guest)
 
 /* ---- the thread ---- */
 
-/*
- * epoll's data for a pidfd. Not the descriptor itself, whose number may have been reused by then.
- */
+/* epoll's data for a pidfd: not its number, which may have been reused by then. */
 #define PROCESS_ENDED UINT64_MAX
 
 /*
@@ -772,7 +750,7 @@ static void *keep(void *argument)
 		if (has_visitors)
 			serve(listener);
 		if (count > 0)
-			wake(listener);
+			shared_wake(&listener->shared->control->sleeping);
 		if (count < EVENTS_MOST)
 			nanosleep(&pause, NULL);
 	}

@@ -30,9 +30,7 @@ static int fill(struct control_page *control, struct error *err)
 	return 0;
 }
 
-/*
- * Gives the memfd its size. RLIMIT_FSIZE applies to it, too, and exceeding it would send SIGXFSZ.
- */
+/* Gives the memfd its size. RLIMIT_FSIZE applies, too, and exceeding it would send SIGXFSZ. */
 static int set_size(int fd, uint64_t size)
 {
 	struct rlimit before, most;

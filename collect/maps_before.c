@@ -6,10 +6,9 @@
  * which the stream may have a call for, and those of the library itself.
  */
 #include "collect/collect_parts.h"
+#include "collect/facts.h"
 
 #include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -209,13 +208,6 @@ static void judge_neighbours(struct range *range, struct range *next)
 	}
 }
 
-static bool continues(const struct range *before, const struct range *range)
-{
-	return before->mapping.to == range->mapping.from && before->use == range->use &&
-	       before->kind == range->kind && before->mapping.inode == range->mapping.inode &&
-	       before->mapping.device == range->mapping.device && range->kind != BEFORE_STACK;
-}
-
 static int judge_all(struct collect_before *before)
 {
 	struct range *ranges = before->ranges.items;
@@ -228,7 +220,11 @@ static int judge_all(struct collect_before *before)
 	for (size_t i = 0; i < count; i++)
 		judge_neighbours(&ranges[i], i + 1 < count ? &ranges[i + 1] : NULL);
 	for (size_t i = 1; i < count; i++)
-		ranges[i].joins |= continues(&ranges[i - 1], &ranges[i]);
+		ranges[i].joins |= ranges[i - 1].mapping.to == ranges[i].mapping.from &&
+				   ranges[i - 1].use == ranges[i].use &&
+				   ranges[i - 1].kind == ranges[i].kind &&
+				   ranges[i].kind != BEFORE_STACK &&
+				   !by_file(&ranges[i - 1].mapping, &ranges[i].mapping);
 	return 0;
 }
 
@@ -245,12 +241,6 @@ void collect_look_before(struct collector *collector)
 
 /* ---- comparison ---- */
 
-static bool is_same(const struct mapping *a, const struct mapping *b)
-{
-	return a->device == b->device && a->inode == b->inode && !strcmp(a->path, b->path) &&
-	       !((a->flags ^ b->flags) & MAPPING_SHARED);
-}
-
 /* The piece that is written next: adjacent pieces of a range are joined. */
 struct telling {
 	const struct member *member;
@@ -264,21 +254,17 @@ struct telling {
 static void say_piece(struct telling *telling)
 {
 	const struct range *range = telling->range;
-	char texts[2][24];
-	const struct wire_value values[] = { { "from", texts[0] },
-					     { "to", texts[1] },
-					     { "kind", range ? before_word(range->kind) : "" },
-					     { "path", range ? range->mapping.path : "" } };
+	struct facts facts = { .count = 0 };
 
 	if (!range)
 		return;
-	snprintf(texts[0], sizeof(texts[0]), "0x%" PRIx64, telling->from);
-	snprintf(texts[1], sizeof(texts[1]), "0x%" PRIx64, telling->to);
-	stream_note(telling->member->stream,
-		    &(struct encode_note){ .name = NOTE_MAPPED,
-					   .values = values,
-					   .count = 3u + (*range->mapping.path == '/'),
-					   .time = telling->time });
+	facts_format(&facts, "from", "0x%" PRIx64, telling->from);
+	facts_format(&facts, "to", "0x%" PRIx64, telling->to);
+	facts_add(&facts, "kind", before_word(range->kind));
+	if (*range->mapping.path == '/')
+		facts_add(&facts, "path", range->mapping.path);
+	facts_write(&facts, telling->member->stream,
+		    (struct encode_note){ .name = NOTE_MAPPED, .time = telling->time });
 }
 
 static void add_piece(struct telling *telling, const struct range *range, uint64_t from,
@@ -330,7 +316,9 @@ static void add_both(struct telling *telling, const struct mapping *mapping,
 
 		if (other->from >= mapping->to)
 			return;
-		if (is_same(mapping, other))
+		if (mapping->device == other->device && mapping->inode == other->inode &&
+		    !strcmp(mapping->path, other->path) &&
+		    !((mapping->flags ^ other->flags) & MAPPING_SHARED))
 			add_foreign(telling, first,
 				    other->from > mapping->from ? other->from : mapping->from,
 				    other->to < mapping->to ? other->to : mapping->to);
@@ -353,14 +341,6 @@ static void say_all(struct collector *collector, struct telling *telling,
 	say_piece(telling);
 }
 
-static void copy_own(struct arena_own to[ARENA_OWN], const struct arena_own *own)
-{
-	for (unsigned i = 0; i < ARENA_OWN; i++) {
-		to[i].from = __atomic_load_n(&own[i].from, __ATOMIC_RELAXED) & PAGES;
-		to[i].to = (__atomic_load_n(&own[i].to, __ATOMIC_RELAXED) + ~PAGES) & PAGES;
-	}
-}
-
 static bool is_beginning(const struct merge_event *event)
 {
 	const struct record_note *record = (const struct record_note *)event->record;
@@ -373,12 +353,17 @@ void collect_heed_note(struct collector *collector, struct member *member,
 		       const struct merge_event *event)
 {
 	struct telling telling = { .member = member, .time = event->time };
+	const struct arena_own *own = member->chunks[0]->head->own;
 	struct collect_before *now;
 
 	if (!is_beginning(event) || member->doubt ||
 	    member->watch.our_pid != collector->shared.control->guest)
 		return;
-	copy_own(telling.own, member->chunks[0]->head->own);
+	for (unsigned i = 0; i < ARENA_OWN; i++) {
+		telling.own[i].from = __atomic_load_n(&own[i].from, __ATOMIC_RELAXED) & PAGES;
+		telling.own[i].to =
+			(__atomic_load_n(&own[i].to, __ATOMIC_RELAXED) + ~PAGES) & PAGES;
+	}
 	now = read_ranges(member->watch.our_pid);
 	if (now)
 		say_all(collector, &telling, now);

@@ -27,15 +27,9 @@
 #define MISSING_NS	 50000000u  /* how long memory is waited for that a process has made */
 #define RUNS_BEAT	 256u	    /* the heartbeat moves after this many runs */
 
-static uint32_t most_batches(void)
-{
-	uint64_t most = budget_memory() / BATCHES_PART / BATCH_SIZE;
-
-	return most < 16 ? 16 : most < BATCHES_MAX ? (uint32_t)most : BATCHES_MAX;
-}
-
 struct merge *merge_create(struct control_page *control, const struct merge_handler *handler)
 {
+	uint64_t most = budget_memory() / BATCHES_PART / BATCH_SIZE;
 	struct merge *merge = calloc(1, sizeof(*merge));
 
 	if (!merge)
@@ -43,7 +37,7 @@ struct merge *merge_create(struct control_page *control, const struct merge_hand
 	merge->control = control;
 	merge->clock = control->clock;
 	merge->handler = *handler;
-	merge->batches_most = most_batches();
+	merge->batches_most = most < 16 ? 16 : most < BATCHES_MAX ? (uint32_t)most : BATCHES_MAX;
 	merge->barrier = syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0) == 0;
 	merge->round_ns = ticks_clock_ns();
 	return merge;
@@ -237,16 +231,6 @@ void merge_hand_out(struct merge *merge, struct reader *reader, const struct ent
 	merge->handler.event(merge->handler.context, process->owner, &event);
 }
 
-static void hand_out(struct merge *merge, struct reader *reader)
-{
-	struct entry *entry = &reader->entries[reader->begin];
-
-	merge_hand_out(merge, reader, entry);
-	free_entry(merge, reader, entry);
-	reader->begin++;
-	merge->held--;
-}
-
 static bool reader_is_before(const struct reader *a, const struct reader *b)
 {
 	if (a->time != b->time)
@@ -339,7 +323,12 @@ static void hand_out_run(struct merge *merge, struct reader *first, const struct
 		return;
 	}
 	do {
-		hand_out(merge, first);
+		struct entry *entry = &first->entries[first->begin];
+
+		merge_hand_out(merge, first, entry);
+		free_entry(merge, first, entry);
+		first->begin++;
+		merge->held--;
 		if (has_entries(first))
 			merge_look_at_entry(first);
 		else
@@ -393,33 +382,7 @@ static void pass_on(struct merge *merge, struct process *process)
 	}
 }
 
-/* All records that could be taken were taken: those that still wait have been copied. */
-static void make_way(struct merge *merge, struct reader *reader)
-{
-	merge_release(reader);
-	if (has_entries(reader))
-		return;
-	reader->begin = reader->end = 0;
-	merge_give_back(merge, reader->batch);
-	reader->batch = NULL;
-	if (__builtin_expect(reader->retired != NO_THREAD, 0))
-		merge_retire(reader);
-}
-
 /* ---- a round ---- */
-
-/*
- * Counts only time during which we run: a low watermark must not look stuck because we were
- * stopped, when its thread may have waited for us.
- */
-static void advance_clock(struct merge *merge)
-{
-	uint64_t now = ticks_clock_ns();
-	uint64_t step = now - merge->round_ns;
-
-	merge->clock_ns += step < ROUND_NS_MAX ? step : ROUND_NS_MAX;
-	merge->round_ns = now;
-}
 
 /* A time before which threads that had no low watermark afterwards can publish nothing more. */
 static uint64_t horizon(struct merge *merge)
@@ -456,13 +419,6 @@ static bool starves(struct merge *merge, struct reader *reader, const struct pro
 	return reader->is_starving;
 }
 
-static bool is_stuck(struct merge *merge, struct reader *reader, const struct process *process)
-{
-	uint64_t age = merge->clock_ns - reader->watermark_since;
-
-	return age > STUCK_NS && (age > STARVED_NS || !starves(merge, reader, process));
-}
-
 /*
  * Whether the process holds so many batches that its low watermarks are ignored. Processes of an
  * owner have a limit each, and a part of one for all of them. All other users share one such limit:
@@ -492,12 +448,15 @@ static bool overrules(struct merge *merge, struct process *process)
 static void note_watermark(struct merge *merge, struct reader *reader, struct process *process,
 			   uint64_t watermark)
 {
+	uint64_t age;
+
 	if (watermark != reader->watermark) {
 		reader->watermark = watermark;
 		reader->watermark_since = merge->clock_ns;
 	}
+	age = merge->clock_ns - reader->watermark_since;
 	if (!watermark || process->ended || process->is_stopped || overrules(merge, process) ||
-	    is_stuck(merge, reader, process))
+	    (age > STUCK_NS && (age > STARVED_NS || !starves(merge, reader, process))))
 		return;
 	if (watermark < process->limit)
 		process->limit = watermark;
@@ -632,7 +591,15 @@ static uint64_t pass_through(struct merge *merge, struct process *process)
 		leave_rest(merge, process);
 	for (struct reader *reader = process->first; reader; reader = reader->next) {
 		taken += reader->scanned;
-		make_way(merge, reader);
+		merge_release(reader);
+		/* records that still wait have been copied */
+		if (has_entries(reader))
+			continue;
+		reader->begin = reader->end = 0;
+		merge_give_back(merge, reader->batch);
+		reader->batch = NULL;
+		if (__builtin_expect(reader->retired != NO_THREAD, 0))
+			merge_retire(reader);
 	}
 	return taken;
 }
@@ -692,12 +659,16 @@ static void begin_with(struct merge *merge, struct process *first, struct proces
 uint64_t merge_round(struct merge *merge)
 {
 	struct process *late = NULL, *last = NULL;
-	uint64_t taken = 0;
-	uint64_t now;
+	uint64_t step = ticks_clock_ns() - merge->round_ns, taken = 0, now;
 
 	merge->round++;
 	merge->spent_ns = 0;
-	advance_clock(merge);
+	/*
+	 * Only time during which we run counts: a low watermark must not look stuck because we were
+	 * stopped, when its thread may have waited for us.
+	 */
+	merge->clock_ns += step < ROUND_NS_MAX ? step : ROUND_NS_MAX;
+	merge->round_ns += step;
 	now = horizon(merge);
 	merge->horizon = now;
 	merge->leaves = false;

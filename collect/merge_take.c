@@ -246,23 +246,18 @@ static uint32_t add_thread(struct process *process, int32_t thread, uint64_t pth
 	return place;
 }
 
-static bool has_losses(const struct merge_thread *thread)
-{
-	for (int i = 0; i < LOSS_COUNT; i++)
-		if (thread->lost[i])
-			return true;
-	return false;
-}
-
 void merge_retire(struct reader *reader)
 {
 	struct process *process = reader->process;
 
 	while (reader->retired != NO_THREAD) {
 		uint32_t place = reader->retired;
+		bool has_lost = false;
 
 		reader->retired = process->thread_next[place];
-		if (has_losses(&process->threads[place]))
+		for (int i = 0; i < LOSS_COUNT; i++)
+			has_lost |= process->threads[place].lost[i] != 0;
+		if (has_lost)
 			continue; /* its counts have not been written yet */
 		process->thread_next[place] = process->thread_free;
 		process->thread_free = place;
@@ -406,11 +401,6 @@ static struct record *copy_record(struct merge *merge, struct reader *reader, un
 	return record;
 }
 
-static bool is_believed(struct reader *reader, struct record *record)
-{
-	return record_is_sound(record) && follows(reader, record);
-}
-
 /* Takes a finished record. False if there is no memory: the record stays in the ring. */
 static bool take_record(struct merge *merge, struct reader *reader, union header header,
 			const char *from)
@@ -429,7 +419,7 @@ static bool take_record(struct merge *merge, struct reader *reader, union header
 	record = copy_record(merge, reader, header, from);
 	if (!record)
 		return false;
-	if (!is_believed(reader, record))
+	if (!record_is_sound(record) || !follows(reader, record))
 		merge_close(reader);
 	else if (header.kind == RECORD_THREAD)
 		return take_thread(reader, (const struct record_thread *)record);
@@ -495,14 +485,6 @@ static bool header_is_sound(union header header, uint64_t left)
 		return header.length != 0;
 	return header.length >= sizeof(struct record) && header.length <= ARENA_RECORD_MAX &&
 	       header.state >= RECORD_FILLING && header.state <= RECORD_ABANDONED;
-}
-
-/* Bytes in the ring after the position up to which records were taken; 0 if the head is invalid. */
-static uint64_t waiting_bytes(const struct reader *reader, uint64_t head)
-{
-	uint64_t waiting = head - reader->scanned;
-
-	return head % 8 || waiting > reader->ring_size ? 0 : waiting;
 }
 
 void merge_release(struct reader *reader)
@@ -642,19 +624,6 @@ static inline void walk_on(struct reader *reader, const struct record_short *rec
 }
 
 /*
- * The facts that are the same for all short records of a reader, as long as its thread keeps the
- * slot.
- */
-static inline struct fast_call begin_fast(const struct reader *reader)
-{
-	const struct merge_thread *thread = &reader->process->threads[reader->thread];
-
-	return (struct fast_call){ .model = &reader->model,
-				   .thread = thread->id,
-				   .pthread = thread->pthread };
-}
-
-/*
  * Hands out a record, which is sound and in order, by the fast path. False: the handler did not
  * take it.
  */
@@ -714,9 +683,7 @@ static bool hand_out_whole(struct merge *merge, struct reader *reader,
 	return true;
 }
 
-/*
- * Whether the record can take the fast path: it is not late, and all frames of its backtrace fit.
- */
+/* Whether the record can take the fast path: it is not late, and its whole backtrace fits. */
 static inline bool is_fast(const struct merge *merge, const struct reader *reader,
 			   const struct record_short *record)
 {
@@ -832,7 +799,10 @@ static bool hand_out_part(struct merge *merge, struct reader *reader, uint64_t b
 			  uint64_t stop)
 {
 	uint64_t mask = reader->ring_size - 1;
-	struct fast_call ONE_LINE fast = begin_fast(reader);
+	const struct merge_thread *thread = &reader->process->threads[reader->thread];
+	struct fast_call ONE_LINE fast = { .model = &reader->model,
+					   .thread = thread->id,
+					   .pthread = thread->pthread };
 
 	while (reader->scanned < stop && !has_entries(reader)) {
 		uint64_t offset = reader->scanned & mask;
@@ -895,7 +865,8 @@ void merge_begin(struct merge *merge, struct reader *reader, uint64_t latest)
 {
 	reader->latest = latest;
 	reader->until = reader->head;
-	if (reader->head != reader->scanned && !waiting_bytes(reader, reader->head)) {
+	if (reader->head != reader->scanned &&
+	    (reader->head % 8 || reader->head - reader->scanned > reader->ring_size)) {
 		merge_close(reader);
 		reader->until = reader->scanned;
 	}

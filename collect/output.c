@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "collect/output.h"
 
+#include "base/lock.h"
 #include "collect/budget.h"
 #include "collect/encode.h"
 #include "collect/pack.h"
@@ -104,10 +105,10 @@ static void free_job(struct output *output, struct job *job)
 /* Waits until the thread has finished. Its last access to the output is that it unlocks it. */
 static void wait_for_end(struct output *output)
 {
-	pthread_mutex_lock(&output->lock);
+	cleanup_unlock pthread_mutex_t *lock = lock_mutex(&output->lock);
+
 	while (!output->is_closed)
 		pthread_cond_wait(&output->done, &output->lock);
-	pthread_mutex_unlock(&output->lock);
 }
 
 void output_destroy(struct output *output)
@@ -129,12 +130,12 @@ void output_destroy(struct output *output)
 
 static void fail(struct output *output, const struct error *err, uint64_t events)
 {
-	pthread_mutex_lock(&output->lock);
+	cleanup_unlock pthread_mutex_t *lock = lock_mutex(&output->lock);
+
 	if (!output->has_failed)
 		output->failure = *err;
 	output->has_failed = true;
 	output->lost += events;
-	pthread_mutex_unlock(&output->lock);
 }
 
 /* Writes packets. After a failure, the file keeps the whole packets that were written. */
@@ -167,12 +168,9 @@ static int try_piece(struct output *output, struct pack_piece piece, struct erro
 
 static bool is_closing(struct output *output)
 {
-	bool is_closing;
+	cleanup_unlock pthread_mutex_t *lock = lock_mutex(&output->lock);
 
-	pthread_mutex_lock(&output->lock);
-	is_closing = output->is_closing;
-	pthread_mutex_unlock(&output->lock);
-	return is_closing;
+	return output->is_closing;
 }
 
 /*
@@ -207,14 +205,6 @@ static struct pack *take_pack(struct output *output)
 		return pack_create(LEVEL);
 	*output->kept = NULL;
 	return pack;
-}
-
-static void keep_pack(struct output *output)
-{
-	if (!output->kept || *output->kept)
-		return;
-	*output->kept = output->pack;
-	output->pack = NULL;
 }
 
 static int start_pack(struct output *output, struct error *err)
@@ -257,7 +247,10 @@ static void close_sink(struct output *output)
 		fail(output, &err, 0);
 	if (sink_close(output->sink, &err) < 0)
 		fail(output, &err, 0);
-	keep_pack(output);
+	if (output->kept && !*output->kept) {
+		*output->kept = output->pack;
+		output->pack = NULL;
+	}
 }
 
 static void do_job(struct output *output, const struct job *job)
@@ -280,9 +273,9 @@ static void do_job(struct output *output, const struct job *job)
 
 static struct job *take_job(struct output *output)
 {
+	cleanup_unlock pthread_mutex_t *lock = lock_mutex(&output->lock);
 	struct job *job;
 
-	pthread_mutex_lock(&output->lock);
 	while (!output->first)
 		pthread_cond_wait(&output->work, &output->lock);
 	job = output->first;
@@ -290,7 +283,6 @@ static struct job *take_job(struct output *output)
 	if (!output->first)
 		output->last = &output->first;
 	output->is_busy = true;
-	pthread_mutex_unlock(&output->lock);
 	return job;
 }
 
@@ -313,17 +305,6 @@ static bool end_job(struct output *output, struct job *job)
 	return !is_last;
 }
 
-static void serve(struct output *output, struct pack **kept)
-{
-	struct job *job;
-
-	output->kept = kept;
-	do {
-		job = take_job(output);
-		do_job(output, job);
-	} while (end_job(output, job));
-}
-
 /* ---- threads that wait for a stream ---- */
 
 /*
@@ -343,20 +324,17 @@ static int idle_count;
 /* Returns NULL if enough threads wait already. */
 static struct output *wait_for_output(struct idle *self)
 {
-	struct output *output = NULL;
+	cleanup_unlock pthread_mutex_t *lock = lock_mutex(&idle_lock);
 
-	pthread_mutex_lock(&idle_lock);
-	if (idle_count < IDLE_MAX) {
-		idle_count++;
-		self->output = NULL;
-		self->next = idle_first;
-		idle_first = self;
-		while (!self->output)
-			pthread_cond_wait(&self->given, &idle_lock);
-		output = self->output;
-	}
-	pthread_mutex_unlock(&idle_lock);
-	return output;
+	if (idle_count >= IDLE_MAX)
+		return NULL;
+	idle_count++;
+	self->output = NULL;
+	self->next = idle_first;
+	idle_first = self;
+	while (!self->output)
+		pthread_cond_wait(&self->given, &idle_lock);
+	return self->output;
 }
 
 static void *run(void *context)
@@ -365,9 +343,15 @@ static void *run(void *context)
 	struct output *output = context;
 	struct pack *kept = NULL;
 
-	do
-		serve(output, &kept);
-	while ((output = wait_for_output(&self)) != NULL);
+	do {
+		struct job *job;
+
+		output->kept = &kept;
+		do {
+			job = take_job(output);
+			do_job(output, job);
+		} while (end_job(output, job));
+	} while ((output = wait_for_output(&self)) != NULL);
 	pack_destroy(kept);
 	pthread_cond_destroy(&self.given);
 	return NULL;
@@ -375,18 +359,16 @@ static void *run(void *context)
 
 static bool give_to_idle(struct output *output)
 {
-	struct idle *idle;
+	cleanup_unlock pthread_mutex_t *lock = lock_mutex(&idle_lock);
+	struct idle *idle = idle_first;
 
-	pthread_mutex_lock(&idle_lock);
-	idle = idle_first;
-	if (idle) {
-		idle_first = idle->next;
-		idle_count--;
-		idle->output = output;
-		pthread_cond_signal(&idle->given);
-	}
-	pthread_mutex_unlock(&idle_lock);
-	return idle != NULL;
+	if (!idle)
+		return false;
+	idle_first = idle->next;
+	idle_count--;
+	idle->output = output;
+	pthread_cond_signal(&idle->given);
+	return true;
 }
 
 /* ---- for the merge ---- */
@@ -433,7 +415,7 @@ static void add_job(struct output *output, struct job *job)
 }
 
 /* Adds a copy of the job. Without memory it waits until earlier jobs have freed some. */
-static void add(struct output *output, const struct job *job)
+static void output_add(struct output *output, const struct job *job)
 {
 	struct job *copy = malloc(sizeof(*copy));
 
@@ -480,32 +462,29 @@ void output_packets(struct output *output, uint8_t *buffer, size_t used)
 		job.size = used;
 		job.is_copy = true;
 	}
-	add(output, &job);
+	output_add(output, &job);
 	if (copy)
 		give_back(output, buffer);
 }
 
 void output_block(struct output *output, struct htr_block_parts *parts)
 {
-	add(output, &(struct job){ .kind = JOB_BLOCK,
-				   .parts = parts,
-				   .size = sizeof(*parts) + parts->header.definitions_size +
-					   parts->header.events_size });
+	output_add(output, &(struct job){ .kind = JOB_BLOCK,
+					  .parts = parts,
+					  .size = sizeof(*parts) + parts->header.definitions_size +
+						  parts->header.events_size });
 }
 
 void output_section(struct output *output)
 {
-	add(output, &(struct job){ .kind = JOB_SECTION });
+	output_add(output, &(struct job){ .kind = JOB_SECTION });
 }
 
 uint32_t output_sections(struct output *output)
 {
-	uint32_t sections;
+	cleanup_unlock pthread_mutex_t *lock = lock_mutex(&output->lock);
 
-	pthread_mutex_lock(&output->lock);
-	sections = output->sections;
-	pthread_mutex_unlock(&output->lock);
-	return sections;
+	return output->sections;
 }
 
 void output_close(struct output *output, uint32_t *wake)
@@ -514,27 +493,21 @@ void output_close(struct output *output, uint32_t *wake)
 	pthread_mutex_lock(&output->lock);
 	output->is_closing = true;
 	pthread_mutex_unlock(&output->lock);
-	add(output, &(struct job){ .kind = JOB_CLOSE });
+	output_add(output, &(struct job){ .kind = JOB_CLOSE });
 }
 
 bool output_finished(struct output *output)
 {
-	bool is_closed;
+	cleanup_unlock pthread_mutex_t *lock = lock_mutex(&output->lock);
 
-	pthread_mutex_lock(&output->lock);
-	is_closed = output->is_closed;
-	pthread_mutex_unlock(&output->lock);
-	return is_closed;
+	return output->is_closed;
 }
 
 bool output_is_idle(struct output *output)
 {
-	bool is_idle;
+	cleanup_unlock pthread_mutex_t *lock = lock_mutex(&output->lock);
 
-	pthread_mutex_lock(&output->lock);
-	is_idle = !output->first && !output->is_busy;
-	pthread_mutex_unlock(&output->lock);
-	return is_idle;
+	return !output->first && !output->is_busy;
 }
 
 void output_wait(struct output *output, uint64_t timeout_ns)
@@ -557,25 +530,20 @@ void output_wait(struct output *output, uint64_t timeout_ns)
 
 uint64_t output_stalled_ns(struct output *output)
 {
-	uint64_t ns;
+	cleanup_unlock pthread_mutex_t *lock = lock_mutex(&output->lock);
+	uint64_t ns = output->stalled_ns;
 
-	pthread_mutex_lock(&output->lock);
-	ns = output->stalled_ns;
 	output->stalled_ns = 0;
-	pthread_mutex_unlock(&output->lock);
 	return ns;
 }
 
 bool output_failed(struct output *output, struct error *failure, uint64_t *events)
 {
-	bool has_failed;
+	cleanup_unlock pthread_mutex_t *lock = lock_mutex(&output->lock);
 
-	pthread_mutex_lock(&output->lock);
-	has_failed = output->has_failed;
-	if (has_failed)
+	if (output->has_failed)
 		*failure = output->failure;
 	*events = output->lost;
 	output->lost = 0;
-	pthread_mutex_unlock(&output->lock);
-	return has_failed;
+	return output->has_failed;
 }

@@ -65,9 +65,7 @@ void output_wait(struct output *output, uint64_t timeout_ns);
 /* For how long nothing could be written since the last call, because the disk was full. */
 uint64_t output_stalled_ns(struct output *output);
 
-/*
- * Whether it has failed; then sets *failure, and how many events this has cost since the last call.
- */
+/* Whether it has failed: sets *failure, and how many events this has cost since the last call. */
 bool output_failed(struct output *output, struct error *failure, uint64_t *events);
 
 #endif

@@ -78,9 +78,7 @@ static void say_recording(struct collector *collector, bool on)
 	say_everywhere(collector, NOTE_RECORDING, "state", on ? "on" : "off");
 }
 
-/*
- * Stops recording before the note, and resumes it after the note: all events are between the notes.
- */
+/* Stops recording before its note, and resumes it after its note: no event is outside. */
 static void pause_run(struct collector *collector, bool paused)
 {
 	struct control_page *control = collector->shared.control;
@@ -115,9 +113,7 @@ void collect_toggle(struct collector *collector)
 		count += toggles - member->toggles;
 		member->toggles = toggles;
 	}
-	/*
-	 * an even number of toggles restores the state: at most one change, or one and its reverse
-	 */
+	/* an even number of toggles restores the state: one change and its reverse */
 	if (count > 2)
 		count = 2 - count % 2;
 	while (count--)

@@ -16,9 +16,9 @@
 #define LINE_MOST 160
 
 /* Adds a value with its name; does nothing if it does not fit. */
-static void add(struct sample *sample, const char *name, const char *format, ...)
+static void sample_add(struct sample *sample, const char *name, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
-static void add(struct sample *sample, const char *name, const char *format, ...)
+static void sample_add(struct sample *sample, const char *name, const char *format, ...)
 {
 	char *place = sample->text + sample->used, *value;
 	size_t name_size = strlen(name) + 1;
@@ -80,8 +80,8 @@ static void add_cpu(struct sample *sample, const char *line)
 	for (int i = 0; i < 8; i++)
 		total += times[i];
 	snprintf(name, sizeof(name), "cpu%u", number);
-	add(sample, name, "%" PRIu64 " %" PRIu64 " %" PRIu64, frequency(number),
-	    total - times[3] - times[4], total);
+	sample_add(sample, name, "%" PRIu64 " %" PRIu64 " %" PRIu64, frequency(number),
+		   total - times[3] - times[4], total);
 }
 
 static void add_cpus(struct sample *sample, char *text, size_t size)
@@ -106,8 +106,9 @@ static uint64_t number_after(const char *text, const char *word)
 static void add_memory(struct sample *sample, char *text, size_t size)
 {
 	if (read_text("/proc/meminfo", text, size))
-		add(sample, "memory", "%" PRIu64,
-		    (number_after(text, "MemTotal:") - number_after(text, "MemAvailable:")) << 10);
+		sample_add(sample, "memory", "%" PRIu64,
+			   (number_after(text, "MemTotal:") - number_after(text, "MemAvailable:"))
+				   << 10);
 }
 
 static void add_drive(struct sample *sample)
@@ -115,8 +116,8 @@ static void add_drive(struct sample *sample)
 	struct statvfs facts;
 
 	if (statvfs("/", &facts) == 0)
-		add(sample, "drive", "%" PRIu64,
-		    (uint64_t)(facts.f_blocks - facts.f_bfree) * facts.f_frsize >> 20);
+		sample_add(sample, "drive", "%" PRIu64,
+			   (uint64_t)(facts.f_blocks - facts.f_bfree) * facts.f_frsize >> 20);
 }
 
 /* Whether it is a disk: not a partition, nor a device whose data is on another disk. */
@@ -148,8 +149,8 @@ static void add_disks(struct sample *sample, char *text, size_t size)
 		for (int i = 0; i < 4; i++)
 			sum[i] += one[i];
 	}
-	add(sample, "disk", "%" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64, sum[0], sum[1], sum[2],
-	    sum[3]);
+	sample_add(sample, "disk", "%" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64, sum[0], sum[1],
+		   sum[2], sum[3]);
 }
 
 static void add_net(struct sample *sample, char *text, size_t size)
@@ -167,7 +168,7 @@ static void add_net(struct sample *sample, char *text, size_t size)
 		received += one[0];
 		sent += one[1];
 	}
-	add(sample, "net", "%" PRIu64 " %" PRIu64, sent, received);
+	sample_add(sample, "net", "%" PRIu64 " %" PRIu64, sent, received);
 }
 
 void sample_machine(struct sample *sample, uint64_t now_ns)
@@ -177,8 +178,8 @@ void sample_machine(struct sample *sample, uint64_t now_ns)
 
 	sample->count = 0;
 	sample->used = 0;
-	add(sample, "at", "%" PRIu64, now_ns);
-	add(sample, "hertz", "%ld", sysconf(_SC_CLK_TCK));
+	sample_add(sample, "at", "%" PRIu64, now_ns);
+	sample_add(sample, "hertz", "%ld", sysconf(_SC_CLK_TCK));
 	if (!text)
 		return;
 	add_cpus(sample, text, size);
@@ -253,9 +254,10 @@ static void add_process(struct sample *sample, int32_t pid, bool with_pss)
 	if (!read_task(path, &task))
 		return;
 	snprintf(path, sizeof(path), "/proc/%" PRId32 "/fd", pid);
-	add(sample, "process", "%" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %u",
-	    task.ticks, task.virtual_bytes, resident * page, shared * page,
-	    with_pss ? pss_of(pid) : 0, count_entries(path));
+	sample_add(sample, "process",
+		   "%" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %u", task.ticks,
+		   task.virtual_bytes, resident * page, shared * page, with_pss ? pss_of(pid) : 0,
+		   count_entries(path));
 }
 
 static void add_threads(struct sample *sample, int32_t pid)
@@ -271,8 +273,8 @@ static void add_threads(struct sample *sample, int32_t pid)
 		snprintf(path, sizeof(path), "/proc/%" PRId32 "/task/%.20s/stat", pid,
 			 entry->d_name);
 		if (entry->d_name[0] != '.' && read_task(path, &task))
-			add(sample, "thread", "%.20s %" PRIu64 " %c %u", entry->d_name, task.ticks,
-			    task.state, task.cpu);
+			sample_add(sample, "thread", "%.20s %" PRIu64 " %c %u", entry->d_name,
+				   task.ticks, task.state, task.cpu);
 	}
 	if (directory)
 		closedir(directory);

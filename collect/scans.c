@@ -5,6 +5,7 @@
  * the cut. Later it writes the scanner's findings to the stream.
  */
 #include "collect/collect_parts.h"
+#include "collect/facts.h"
 #include "notes.h"
 #include "scan.h"
 
@@ -74,13 +75,12 @@ static void say(struct collector *collector, struct member *member, const char *
 static void say_failed(struct collector *collector, struct member *member, uint32_t scan,
 		       const char *reason)
 {
-	char number[16];
-	const struct wire_value values[] = { { "number", number },
-					     { "state", "failed" },
-					     { "reason", reason } };
+	struct facts facts = { .count = 0 };
 
-	snprintf(number, sizeof(number), "%u", scan);
-	say(collector, member, NOTE_SCAN, values, 3);
+	facts_number(&facts, "number", scan);
+	facts_add(&facts, "state", "failed");
+	facts_add(&facts, "reason", reason);
+	say(collector, member, NOTE_SCAN, facts.values, facts.count);
 }
 
 void collect_say_unscanned(struct collector *collector, struct member *member)
@@ -114,26 +114,22 @@ static uint64_t lost_so_far(struct member *member)
 /* The process is stopped: writes all its events to the stream, and then the note of the cut. */
 static void say_cut(struct collector *collector, struct member *member)
 {
-	char number[16], lost[24];
-	const struct wire_value values[] = {
-		{ "number", number },
-		{ "state", "cut" },
-		{ "when", member->scan->is_at_exit ? "exit" : "asked" },
-		{ "lost", lost },
-	};
+	struct facts facts = { .count = 0 };
 
 	collect_receive(collector);
 	merge_cut(collector->merge, member->process);
-	snprintf(number, sizeof(number), "%u", member->scan->number);
-	snprintf(lost, sizeof(lost), "%llu", (unsigned long long)lost_so_far(member));
-	say(collector, member, NOTE_SCAN, values, 4);
+	facts_number(&facts, "number", member->scan->number);
+	facts_add(&facts, "state", "cut");
+	facts_add(&facts, "when", member->scan->is_at_exit ? "exit" : "asked");
+	facts_number(&facts, "lost", lost_so_far(member));
+	say(collector, member, NOTE_SCAN, facts.values, facts.count);
 	stream_flush(member->stream);
 }
 
 /* ---- the process ---- */
 
 /* Lets a process continue that waits in exit for its scan. */
-static void release(struct member *member)
+static void scan_release(struct member *member)
 {
 	uint32_t *released = &member->chunks[0]->head->released;
 
@@ -144,14 +140,9 @@ static void release(struct member *member)
 	shared_futex_wake(released);
 }
 
-static void beat(struct member *member)
-{
-	__atomic_add_fetch(&member->chunks[0]->head->scan_beat, 1, __ATOMIC_RELEASE);
-}
-
 /* ---- the scanner ---- */
 
-static void tell(const struct scan *scan, enum scan_message message, const char *text)
+static void scan_send(const struct scan *scan, enum scan_message message, const char *text)
 {
 	char bytes[SCAN_TEXT_MAX];
 	int length = snprintf(bytes, sizeof(bytes), "%c%s", (char)message, text);
@@ -179,7 +170,7 @@ static void tell_cut(const struct scan *scan, const struct member *member)
 			used += (size_t)snprintf(text + used, sizeof(text) - used, "%llx-%llx ",
 						 from, to);
 	}
-	tell(scan, SCAN_CUT, text);
+	scan_send(scan, SCAN_CUT, text);
 }
 
 static int start_scanner(struct scan *scan, const struct member *member, int socket)
@@ -201,7 +192,7 @@ static int start_scanner(struct scan *scan, const struct member *member, int soc
 /* ---- beginning ---- */
 
 /* Why this process cannot be scanned; NULL: it can be. */
-static const char *obstacle(const struct collector *collector, const struct member *member)
+static const char *scan_obstacle(const struct collector *collector, const struct member *member)
 {
 	const struct control_page *control = collector->shared.control;
 	const struct sink *sink =
@@ -223,7 +214,7 @@ static const char *obstacle(const struct collector *collector, const struct memb
 	return NULL;
 }
 
-static int begin(struct scan *scan, struct member *member)
+static int scan_spawn(struct scan *scan, struct member *member)
 {
 	int ends[2], rc;
 
@@ -251,14 +242,14 @@ static void free_scan(struct scan *scan)
 }
 
 /* Ends a scan. failure: written to the stream in place of a result; NULL: it succeeded. */
-static void finish(struct collector *collector, struct member *member, const char *failure)
+static void scan_finish(struct collector *collector, struct member *member, const char *failure)
 {
 	struct scan *scan = member->scan;
 
 	if (failure)
 		say_failed(collector, member, scan->number, failure);
 	stream_sync(member->stream);
-	release(member);
+	scan_release(member);
 	while (scan->guests) {
 		struct guest *guest = scan->guests;
 		char answer[SCAN_TEXT_MAX];
@@ -273,16 +264,16 @@ static void finish(struct collector *collector, struct member *member, const cha
 	free_scan(scan);
 }
 
-static void start(struct collector *collector, struct member *member, bool is_at_exit,
-		  uint64_t now_ns)
+static void scan_start(struct collector *collector, struct member *member, bool is_at_exit,
+		       uint64_t now_ns)
 {
-	const char *why = obstacle(collector, member);
+	const char *why = scan_obstacle(collector, member);
 	struct scan *scan = calloc(1, sizeof(*scan));
 	int rc;
 
 	member->is_scanned_at_end |= is_at_exit;
 	if (!scan) {
-		release(member);
+		scan_release(member);
 		return;
 	}
 	*scan = (struct scan){ .is_at_exit = is_at_exit,
@@ -291,11 +282,11 @@ static void start(struct collector *collector, struct member *member, bool is_at
 			       .result = -1,
 			       .heard_ns = now_ns };
 	member->scan = scan;
-	rc = why ? 0 : begin(scan, member);
+	rc = why ? 0 : scan_spawn(scan, member);
 	if (rc)
 		snprintf(scan->failure, sizeof(scan->failure), "the scanner: %s", strerror(rc));
 	if (why || rc)
-		finish(collector, member, why ? why : scan->failure);
+		scan_finish(collector, member, why ? why : scan->failure);
 }
 
 void collect_scan_asked(struct collector *collector, struct guest *guest)
@@ -311,13 +302,13 @@ void collect_scan_asked(struct collector *collector, struct guest *guest)
 		guest->next = NULL;
 		if (!member->scan) {
 			/*
-			 * start() answers by itself only if there are guests: a failure is answered
-			 * here
+			 * scan_start() answers by itself only if there are guests: a failure is
+			 * answered here
 			 */
-			const char *why = obstacle(collector, member);
+			const char *why = scan_obstacle(collector, member);
 
 			if (!why)
-				start(collector, member, false, ticks_clock_ns());
+				scan_start(collector, member, false, ticks_clock_ns());
 			if (!member->scan) {
 				char answer[256];
 
@@ -350,7 +341,7 @@ static void write_some(struct collector *collector, struct member *member)
 			say(collector, member, note.name, note.values, note.count);
 	}
 	if (rc != 1)
-		finish(collector, member, rc ? "what the scanner found makes no sense" : NULL);
+		scan_finish(collector, member, rc ? "what the scanner found makes no sense" : NULL);
 }
 
 /* Maps the result. The scanner has ended by now, so no process writes to it any more. */
@@ -380,7 +371,7 @@ static void on_done(struct collector *collector, struct member *member)
 	if (map_result(scan))
 		scan->state = SCAN_WRITING;
 	else
-		finish(collector, member, "what the scanner found cannot be read");
+		scan_finish(collector, member, "what the scanner found cannot be read");
 }
 
 static void on_message(struct collector *collector, struct member *member, const char *message)
@@ -395,14 +386,14 @@ static void on_message(struct collector *collector, struct member *member, const
 	case SCAN_GOES_ON:
 		if (scan->state == SCAN_CUT_MADE)
 			scan->state = SCAN_READING;
-		release(member);
+		scan_release(member);
 		break;
 	case SCAN_DONE:
 		on_done(collector, member);
 		break;
 	case SCAN_FAILED:
 		snprintf(scan->failure, sizeof(scan->failure), "%s", message + 1);
-		finish(collector, member, scan->failure);
+		scan_finish(collector, member, scan->failure);
 		break;
 	case SCAN_BEAT:
 		if (scan->state == SCAN_STARTED)
@@ -415,7 +406,7 @@ static void on_message(struct collector *collector, struct member *member, const
 }
 
 /* Receives all messages that have arrived. False: the scan is over. */
-static bool hear(struct collector *collector, struct member *member, uint64_t now_ns)
+static bool scan_receive(struct collector *collector, struct member *member, uint64_t now_ns)
 {
 	char message[SCAN_TEXT_MAX];
 
@@ -426,12 +417,12 @@ static bool hear(struct collector *collector, struct member *member, uint64_t no
 		if (got < 0 && (errno == EAGAIN || errno == EINTR))
 			return true;
 		if (got <= 0) {
-			finish(collector, member, "the scanner ended before it was done");
+			scan_finish(collector, member, "the scanner ended before it was done");
 			return false;
 		}
 		message[got] = '\0';
 		member->scan->heard_ns = now_ns;
-		beat(member);
+		__atomic_add_fetch(&member->chunks[0]->head->scan_beat, 1, __ATOMIC_RELEASE);
 		on_message(collector, member, message);
 	}
 	return member->scan != NULL;
@@ -452,7 +443,7 @@ static void tell_path(const struct collector *collector, const struct member *me
 		snprintf(text, sizeof(text), "%s#%u", path, member->stream->bundle.number);
 	else
 		snprintf(text, sizeof(text), "%s", path);
-	tell(member->scan, SCAN_READY, text);
+	scan_send(member->scan, SCAN_READY, text);
 }
 
 static struct member *member_of_stream(const struct collector *collector, uint32_t number)
@@ -518,10 +509,10 @@ static void bring_on(struct collector *collector, struct member *member, uint64_
 		write_some(collector, member);
 		return;
 	}
-	if (!hear(collector, member, now_ns) || member->scan->state == SCAN_WRITING)
+	if (!scan_receive(collector, member, now_ns) || member->scan->state == SCAN_WRITING)
 		return;
 	if (now_ns > scan->heard_ns + patience[scan->state]) {
-		finish(collector, member, "the scanner stood still");
+		scan_finish(collector, member, "the scanner stood still");
 		return;
 	}
 	if (scan->state == SCAN_HELD) {
@@ -537,15 +528,6 @@ static void bring_on(struct collector *collector, struct member *member, uint64_
 	}
 }
 
-/* Whether a process waits in exit for a scan that has not begun. */
-static bool is_due(const struct collector *collector, const struct member *member)
-{
-	const struct arena *head = member->chunks[0]->head;
-
-	return collector->settings.scan == SCAN_EXIT && member->phase == PHASE_ALIVE &&
-	       !member->is_scanned_at_end && __atomic_load_n(&head->ending, __ATOMIC_ACQUIRE);
-}
-
 void collect_scan(struct collector *collector, uint64_t now_ns)
 {
 	for (uint32_t i = 0; i < collector->count; i++) {
@@ -553,8 +535,11 @@ void collect_scan(struct collector *collector, uint64_t now_ns)
 
 		if (member->phase == PHASE_CLOSING)
 			continue;
-		if (!member->scan && is_due(collector, member))
-			start(collector, member, true, now_ns);
+		/* a process that waits in exit for a scan that has not begun */
+		if (!member->scan && collector->settings.scan == SCAN_EXIT &&
+		    member->phase == PHASE_ALIVE && !member->is_scanned_at_end &&
+		    __atomic_load_n(&member->chunks[0]->head->ending, __ATOMIC_ACQUIRE))
+			scan_start(collector, member, true, now_ns);
 		if (member->scan)
 			bring_on(collector, member, now_ns);
 	}

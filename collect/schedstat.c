@@ -10,17 +10,17 @@
  * this.
  */
 #include "collect/collect_parts.h"
+#include "collect/facts.h"
 #include "hook_table.h"
 #include "notes.h"
 
-#include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "process/proc.h"
 
 #define READ_NS	  (16 * MS) /* minimum time between two readings of a thread */
 #define YOUNG_NS  (4 * MS)  /* a younger thread is not worth a reading */
@@ -56,14 +56,9 @@ struct schedule {
 static bool read_task(const struct watch *watch, int32_t thread, const char *name, char *text,
 		      size_t size)
 {
-	char path[64];
-	cleanup_fd int fd = -1;
-	ssize_t length;
+	cleanup_fd int fd = proc_open(watch->our_pid, thread, name);
+	ssize_t length = fd < 0 ? -1 : read(fd, text, size - 1);
 
-	snprintf(path, sizeof(path), "/proc/%" PRId32 "/task/%" PRId32 "/%s", watch->our_pid,
-		 thread, name);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	length = fd < 0 ? -1 : read(fd, text, size - 1);
 	text[length > 0 ? length : 0] = '\0';
 	return length > 0;
 }
@@ -96,8 +91,7 @@ static bool is_in_recorded_call(const struct slot *slot)
 	return false;
 }
 
-/*
- * Decides by the kernel function in which the thread sleeps. "0": it runs, or we may not read that.
+/* Decides by the kernel function that the thread sleeps in; "0": it runs, or is not ours to read.
  */
 static enum sleep find_sleep(const struct watch *watch, const struct slot *slot, int32_t thread)
 {
@@ -185,35 +179,22 @@ void collect_schedule_last(struct collector *collector, struct member *member)
 static void say_schedule(struct collector *collector, struct member *member,
 			 const struct schedule *schedule, uint64_t time)
 {
-	const struct ticks *ticks = &collector->ticks;
 	const struct merge_thread thread = { .id = schedule->thread, .pthread = schedule->pthread };
-	const struct {
-		const char *name;
-		uint64_t ns;
-	} facts[] = {
-		{ "from", ticks_ns(ticks, schedule->first.ticks) },
-		{ "from-ran", schedule->first.ran_ns },
-		{ "from-queued", schedule->first.queued_ns },
-		{ "to", ticks_ns(ticks, schedule->last.ticks) },
-		{ "ran", schedule->last.ran_ns },
-		{ "queued", schedule->last.queued_ns },
-		{ "futex", schedule->slept_ns[SLEEP_FUTEX] },
-		{ "other", schedule->slept_ns[SLEEP_OTHER] },
-	};
-	struct wire_value values[sizeof(facts) / sizeof(*facts)];
-	char texts[sizeof(facts) / sizeof(*facts)][24];
-	struct encode_note note = {
-		.name = NOTE_SCHEDULED, .values = values, .thread = &thread, .time = time
-	};
+	struct facts facts = { .count = 0 };
 
 	if (!schedule->first.ticks)
 		return;
-	for (; note.count < sizeof(facts) / sizeof(*facts); note.count++) {
-		snprintf(texts[note.count], sizeof(texts[0]), "%" PRIu64, facts[note.count].ns);
-		values[note.count] =
-			(struct wire_value){ facts[note.count].name, texts[note.count] };
-	}
-	stream_note(member->stream, &note);
+	facts_number(&facts, "from", ticks_ns(&collector->ticks, schedule->first.ticks));
+	facts_number(&facts, "from-ran", schedule->first.ran_ns);
+	facts_number(&facts, "from-queued", schedule->first.queued_ns);
+	facts_number(&facts, "to", ticks_ns(&collector->ticks, schedule->last.ticks));
+	facts_number(&facts, "ran", schedule->last.ran_ns);
+	facts_number(&facts, "queued", schedule->last.queued_ns);
+	facts_number(&facts, "futex", schedule->slept_ns[SLEEP_FUTEX]);
+	facts_number(&facts, "other", schedule->slept_ns[SLEEP_OTHER]);
+	facts_write(
+		&facts, member->stream,
+		(struct encode_note){ .name = NOTE_SCHEDULED, .thread = &thread, .time = time });
 }
 
 /* Checks one slot: its thread may have ended, be new, or be due. Returns whether it was read. */

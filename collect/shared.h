@@ -36,9 +36,7 @@ void shared_state(struct shared *shared, enum control_state state);
 /* Puts an error text on the control page, in place of an earlier one. */
 void shared_fail(struct shared *shared, const char *sentence);
 
-/*
- * Opens the control page again, for reading only. Returns -1 and sets errno; ENOENT without /proc.
- */
+/* Opens the control page again, read-only. Returns -1 and sets errno; ENOENT without /proc. */
 int shared_description(const struct shared *shared);
 
 /*

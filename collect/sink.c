@@ -249,14 +249,6 @@ static bool is_special(const struct sink *sink)
 	       !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode);
 }
 
-static int open_special(struct sink *sink, struct error *err)
-{
-	sink->fd = open_fifo(sink);
-	if (sink->fd < 0)
-		return error_system(err, errno, "cannot open %s", sink->name);
-	return 0;
-}
-
 /* Creates a file under its name, or, if that is taken, under the name with a number. */
 static int open_new(struct sink *sink, struct error *err)
 {
@@ -360,15 +352,6 @@ static int open_over(struct sink *sink, bool follow, struct error *err)
 	return 0;
 }
 
-/*
- * Whether the file may belong to another stream of this run: a process that executes a program of
- * the same name has two streams with the same file name.
- */
-static bool is_of_this_run(const struct stat *st, const struct sink_options *options)
-{
-	return !options->first && options->begun && st->st_mtime >= options->begun;
-}
-
 /* Opens a file with a name that the user gave. */
 static int open_named(struct sink *sink, const struct sink_options *options, struct error *err)
 {
@@ -380,7 +363,9 @@ static int open_named(struct sink *sink, const struct sink_options *options, str
 								      : open_new(sink, err);
 		if (is_special(sink)) {
 			sink->is_htr = ends_in(options->place->out, ".htr");
-			return open_special(sink, err);
+			sink->fd = open_fifo(sink);
+			return sink->fd < 0 ? error_system(err, errno, "cannot open %s", sink->name)
+					    : 0;
 		}
 		if (options->force)
 			return open_over(sink, S_ISLNK(st.st_mode), err);
@@ -394,7 +379,8 @@ static int open_made_up(struct sink *sink, const struct sink_options *options, s
 	struct stat st;
 
 	if (options->force && look(sink, &st) && S_ISREG(st.st_mode) && st.st_uid == geteuid() &&
-	    !is_of_this_run(&st, options))
+	    /* a process that executes a program of the same name has two streams of this name */
+	    (options->first || !options->begun || st.st_mtime < options->begun))
 		return open_over(sink, false, err);
 	return open_new(sink, err);
 }
@@ -506,18 +492,6 @@ static int start_zstd(struct sink *sink, struct error *err)
 	return 0;
 }
 
-static int open_form(struct sink *sink, const struct sink_options *options, struct error *err)
-{
-	enum sink_form form = options->place->form;
-
-	/* a pipe can take one stream: readers stop at a second handshake */
-	if (form == SINK_DESCRIPTOR && options->first)
-		return open_descriptor(sink, options, err);
-	if (form == SINK_COMMAND && options->first)
-		return open_command(sink, options, err);
-	return open_file(sink, options, err);
-}
-
 static void let_go(struct sink *sink)
 {
 	/* the process that gave us the descriptor has it, too, and with it the lock */
@@ -540,7 +514,13 @@ int sink_open(struct sink *sink, const struct sink_options *options, struct erro
 	memset(sink, 0, sizeof(*sink));
 	sink->fd = sink->directory = -1;
 	sink->waits_for_room = options->waits_for_room;
-	ret = open_form(sink, options, err);
+	/* a pipe can take one stream: readers stop at a second handshake */
+	if (options->first && options->place->form == SINK_DESCRIPTOR)
+		ret = open_descriptor(sink, options, err);
+	else if (options->first && options->place->form == SINK_COMMAND)
+		ret = open_command(sink, options, err);
+	else
+		ret = open_file(sink, options, err);
 	if (ret == 0 && options->place->form == SINK_FILE && is_compressed(options->place->out))
 		ret = start_zstd(sink, err);
 	if (ret < 0)

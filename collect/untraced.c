@@ -2,7 +2,6 @@
 #include "collect/untraced.h"
 
 #include <elf.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -10,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/cleanup.h"
+#include "process/proc.h"
 
 #define HEADERS_MAX 64
 #define LIBRARY	    "libholdtrace.so"
@@ -20,17 +20,9 @@ const char *const untraced_words[] = {
 #undef UNTRACED
 };
 
-static int open_part(int32_t pid, const char *name)
-{
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, name);
-	return open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-}
-
 static bool gains_rights(int32_t pid)
 {
-	cleanup_fd int fd = open_part(pid, "auxv");
+	cleanup_fd int fd = proc_open(pid, 0, "auxv");
 	unsigned long pair[2] = { 0 };
 
 	while (fd >= 0 && read(fd, pair, sizeof(pair)) == (ssize_t)sizeof(pair))
@@ -42,7 +34,7 @@ static bool gains_rights(int32_t pid)
 /* Why the program's file cannot be traced. */
 static enum untraced look_at_file(int32_t pid)
 {
-	cleanup_fd int fd = open_part(pid, "exe");
+	cleanup_fd int fd = proc_open(pid, 0, "exe");
 	Elf64_Phdr headers[HEADERS_MAX];
 	Elf64_Ehdr header;
 	ssize_t got;

@@ -83,12 +83,6 @@ static bool is_zombie(int32_t pid)
 	return state && (*state == 'Z' || *state == 'X');
 }
 
-/* Only the first process of a run can be older than its collector. */
-static bool may_be_ours(int32_t pid, const struct shared *shared)
-{
-	return pid == shared->control->starter || read_start(pid) >= read_start(getpid());
-}
-
 /*
  * Finds the process for a pid that only the process itself has reported. If it is in a pid
  * namespace of its own, another process has this pid here (1 is init, which never ends). A process
@@ -103,7 +97,10 @@ static void find_out(struct watch *watch, const struct shared *shared,
 
 	if (mapped > 0)
 		return;
-	if (!found && !start->foreign && may_be_ours(start->pid, shared) &&
+	/* only the first process of a run can be older than its collector */
+	if (!found && !start->foreign &&
+	    (start->pid == shared->control->starter ||
+	     read_start(start->pid) >= read_start(getpid())) &&
 	    (mapped < 0 || is_zombie(start->pid)))
 		return;
 	watch->foreign = true;
@@ -151,16 +148,14 @@ static bool reaped_code(int pidfd, int *code)
 
 bool watch_starves(const struct watch *watch, int32_t thread, uint64_t *ran_ns)
 {
-	char path[64], text[PROC_STAT_SIZE], state = 0;
-	cleanup_file FILE *file = NULL;
+	char text[PROC_STAT_SIZE], state = 0;
+	cleanup_free char *times = NULL;
 	const char *fields;
 
 	if (!watch->our_pid || watch->foreign)
 		return false;
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/schedstat", (int)watch->our_pid,
-		 (int)thread);
-	file = fopen(path, "re");
-	if (!file || fscanf(file, "%" SCNu64, ran_ns) != 1)
+	times = proc_text(watch->our_pid, thread, "schedstat");
+	if (!times || sscanf(times, "%" SCNu64, ran_ns) != 1)
 		return false;
 	fields = proc_stat(watch->our_pid, (int32_t)thread, text);
 	state = fields ? fields[0] : 0;

@@ -42,9 +42,7 @@ struct watch {
 	enum untraced why; /* WATCH_EXEC_UNTRACED */
 };
 
-/*
- * A pidfd of a process of our own namespace; -1: the process is gone, or the kernel has no pidfds.
- */
+/* A pidfd of a process of our own namespace; -1: it has ended, or the kernel has no pidfds. */
 int watch_open(int32_t pid);
 
 /* The facts about a process that begins. */

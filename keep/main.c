@@ -109,9 +109,7 @@ static void find_since(struct keep *keep, uint64_t bytes)
 
 /* ---- a stream ---- */
 
-/*
- * How many of the stream's first pieces are left out: whole sections that end before the kept part.
- */
+/* How many of the stream's first pieces are left out: sections that end before the kept part. */
 static size_t count_old(const struct keep *keep, const struct piece *pieces, size_t count)
 {
 	size_t old = 0;

@@ -349,9 +349,7 @@ static int put(struct state *state, const struct event *event, struct error *err
 	return write_htr_event(state->writer, event, err);
 }
 
-/*
- * Writes how many calls are left out, after the first note, whose time and class this note takes.
- */
+/* Writes how many calls are left out, after the first note, with its time and class. */
 static int tell_left_out(struct state *state, const struct event *event, struct error *err)
 {
 	const struct function function = { .name = NOTE_KEPT, .length = strlen(NOTE_KEPT) };
@@ -388,9 +386,7 @@ static bool is_lasting(const struct state *state, const struct event *event)
 	if (!strcmp(name, NOTE_RECORDING))
 		return state->recordings <= RECORDING_MOST ||
 		       map_get(&state->last, OF_RECORDING, 0) == state->notes;
-	/*
-	 * the last completed scan and the one before it, to compare; a later one may be in progress
-	 */
+	/* the last two completed scans, to compare them, and one that may be in progress */
 	if (is_of_scan(event))
 		return number_of(event, "number") >= state->scanned_before;
 	for (size_t i = 0; i < sizeof(lasting) / sizeof(*lasting); i++)
