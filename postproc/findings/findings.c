@@ -115,22 +115,17 @@ static const char *report_of_hang(const struct summary *summary)
 	return NULL;
 }
 
-/* Idle threads of a pool: their waits cost no time. */
-static bool has_idle_threads(const struct summary *summary, enum resource resource)
-{
-	for (size_t i = 0; i < summary->blocked.count; i++)
-		if (summary->blocked.items[i].resource == resource &&
-		    summary->blocked.items[i].threads > 1)
-			return true;
-	return false;
-}
-
 static uint64_t waited_for(const struct summary *summary, enum resource resource)
 {
 	const struct summary_class *class = summary_class_of(summary, resource);
 
-	if (!class || (resource != RESOURCE_LOCK && has_idle_threads(summary, resource)))
+	if (!class)
 		return 0;
+	/* Waits of idle threads of a pool cost no time. */
+	for (size_t i = 0; resource != RESOURCE_LOCK && i < summary->blocked.count; i++)
+		if (summary->blocked.items[i].resource == resource &&
+		    summary->blocked.items[i].threads > 1)
+			return 0;
 	return waits_ns(&class->waits.times, waits_threshold(&class->waits));
 }
 
@@ -188,17 +183,6 @@ static const char *report_of_worst(const struct summary *summary,
 	return NULL;
 }
 
-/* A program ran without the library: its objects are not known. */
-static bool has_untraced(const struct summary *summary)
-{
-	bool is_untraced = summary->spawned.count != 0;
-
-	for (size_t i = 0; i < summary->processes.count && !is_untraced; i++)
-		is_untraced = summary->processes.items[i].end == SUMMARY_EXEC &&
-			      summary->processes.items[i].untraced;
-	return is_untraced;
-}
-
 const char *findings_report(const struct summary *summary, const struct findings_leaks *leaks)
 {
 	uint64_t length_ns = summary->end_ns - summary->start_ns;
@@ -209,13 +193,19 @@ const char *findings_report(const struct summary *summary, const struct findings
 		?: report_of_waits(summary, length_ns / 10)
 		?: report_of_worst(summary, leaks, FINDING_PEAK, FINDINGS);
 
+	bool has_untraced = summary->spawned.count != 0;
+
 	if (report)
 		return report;
 	/* that table names the libraries; without them no leak is certain */
 	if (summary->bypasses.count || summary->namespaces)
 		return "info --table=missing";
+	/* A program ran without the library: its objects are not known. */
+	for (size_t i = 0; i < summary->processes.count; i++)
+		has_untraced |= summary->processes.items[i].end == SUMMARY_EXEC &&
+				summary->processes.items[i].untraced;
 	if (!leaks->class)
-		return has_untraced(summary) ? "info --table=missing" : "allocations";
+		return has_untraced ? "info --table=missing" : "allocations";
 	return leaks->class->known == RESOURCE_FD ? "fds" : "leaks";
 }
 

@@ -46,23 +46,16 @@ struct baseline_entry *baseline_find(const struct baseline *baseline, const char
 	return hash_table_find(&baseline->table, hash_of(baseline, key), has_key, key);
 }
 
-static struct baseline_entry *make(struct baseline *baseline, const char *key)
-{
-	struct baseline_entry *entry = pool_zalloc(&baseline->pool, sizeof(*entry));
-	struct baseline_entry **place = ARRAY_ADD(&baseline->entries);
-
-	*place = entry;
-	entry->key = pool_text(&baseline->pool, key, strlen(key));
-	hash_table_add(&baseline->table, hash_of(baseline, key), entry);
-	return entry;
-}
-
 void baseline_add(struct baseline *baseline, const char *key, uint64_t number, bool is_largest)
 {
 	struct baseline_entry *entry = baseline_find(baseline, key);
 
-	if (!entry)
-		entry = make(baseline, key);
+	if (!entry) {
+		entry = pool_zalloc(&baseline->pool, sizeof(*entry));
+		*ARRAY_ADD(&baseline->entries) = entry;
+		entry->key = pool_text(&baseline->pool, key, strlen(key));
+		hash_table_add(&baseline->table, hash_of(baseline, key), entry);
+	}
 	if (!is_largest)
 		entry->number += number;
 	else if (number > entry->number)
@@ -93,21 +86,12 @@ static int take_line(struct baseline *baseline, char *line, size_t number, const
 	value = rest ? strtoull(amount + 1, &end, 10) : 0;
 	if (!rest || end != rest || end == amount + 1 || errno)
 		return error_set(err, EINVAL,
-				 "%s: line %zu is none of a baseline: NAME, a number and functions "
-				 "are parted by tabs",
+				 "%s: line %zu: expected NAME, a number and functions, separated "
+				 "by tabs",
 				 path, number);
 	key = memory_format("%.*s%s", (int)(amount - line), line, rest);
 	baseline_add(baseline, key, value, false);
 	return 0;
-}
-
-/* Of several baselines the largest sampling interval counts. */
-static void take_sample(struct baseline *baseline, const char *number)
-{
-	uint64_t sample = strtoull(number, NULL, 10);
-
-	if (sample > baseline->sample)
-		baseline->sample = sample;
 }
 
 int baseline_read(struct baseline *baseline, const char *path, struct error *err)
@@ -120,11 +104,15 @@ int baseline_read(struct baseline *baseline, const char *path, struct error *err
 	if (!file)
 		return error_system(err, errno, "%s: cannot open the baseline", path);
 	while (rc == 0 && getline(&line, &room, file) > 0) {
+		bool is_sample = !strncmp(line, SAMPLE, strlen(SAMPLE));
+		uint64_t sample = is_sample ? strtoull(line + strlen(SAMPLE), NULL, 10) : 0;
+
 		line[strcspn(line, "\n")] = '\0';
 		number++;
-		if (!strncmp(line, SAMPLE, strlen(SAMPLE)))
-			take_sample(baseline, line + strlen(SAMPLE));
-		else if (*line && *line != '#')
+		/* Of several baselines the largest sampling interval counts. */
+		if (sample > baseline->sample)
+			baseline->sample = sample;
+		if (*line && *line != '#')
 			rc = take_line(baseline, line, number, path, err);
 	}
 	if (rc == 0 && ferror(file))

@@ -251,18 +251,6 @@ static void add(struct value *value, enum limit_how how, uint64_t counts, uint64
 		value->known = all;
 }
 
-/* Remembers the call site of the row with the largest number. */
-static void remember_site(const struct table *table, const struct table_cell *cells,
-			  uint64_t counts, struct value *value)
-{
-	int column = table_column(&table->facts, "backtrace");
-
-	if (counts <= value->most || column < 0)
-		return;
-	value->most = counts;
-	value->site = cells[column].is_set ? cells[column].backtrace : NULL;
-}
-
 /* A cycle is known if each of its steps is: the group counts once if any step is new. */
 static uint64_t number_of(const struct limit_row *row, const struct table *table, size_t index)
 {
@@ -285,12 +273,16 @@ static void measure(const struct judge *judge, struct paths *paths, const struct
 		const struct table_cell *cells = table->rows.items[i];
 		uint64_t all = number_of(row, table, i), counts = all;
 		int error = table_column(&table->facts, doubtful);
+		int site = table_column(&table->facts, "backtrace");
 
 		if (!is_of_class(row, cells) || !all)
 			continue;
 		weigh(judge, paths, row, table, cells, &counts,
 		      error > 0 && cells[error].is_set ? cells[error].number : 0, value);
-		remember_site(table, cells, counts, value);
+		if (counts > value->most && site >= 0) {
+			value->most = counts;
+			value->site = cells[site].is_set ? cells[site].backtrace : NULL;
+		}
 		if (source_of(row)->how != LIMIT_GROUPS) {
 			add(value, source_of(row)->how, counts, all);
 			continue;
@@ -337,17 +329,6 @@ static const struct reason {
 #undef REASON
 };
 
-static void say_reason(const struct reason *reason, uint64_t count, char *text, size_t size)
-{
-	const char *plural = count == 1 ? "" : !strcmp(reason->noun, "process") ? "es" : "s";
-
-	if (*reason->noun)
-		snprintf(text, size, "%" PRIu64 " %s%s %s", count, reason->noun, plural,
-			 reason->what);
-	else
-		snprintf(text, size, "%s", reason->what);
-}
-
 /* The worst effect that unseen events can have on the value, and the first reason for it. */
 static enum unseen find_unseen(const struct judge *judge, const struct limit *limit, char *text,
 			       size_t size)
@@ -364,14 +345,22 @@ static enum unseen find_unseen(const struct judge *judge, const struct limit *li
 	if (judge->is_so_far && source_of(row)->when != LIMIT_STATE)
 		gaps.incomplete = gaps.left = 0;
 	for (size_t i = 0; i < sizeof(reasons) / sizeof(*reasons); i++) {
-		const char *at = (const char *)&gaps + reasons[i].count;
+		const struct reason *reason = &reasons[i];
+		const char *at = (const char *)&gaps + reason->count;
 		uint64_t count = *(const uint64_t *)(const void *)at;
-		enum unseen effect = count ? effects[reasons[i].part][source_of(row)->when] : NONE;
+		enum unseen effect = count ? effects[reason->part][source_of(row)->when] : NONE;
+		const char *plural = count == 1				? ""
+				     : !strcmp(reason->noun, "process") ? "es"
+									: "s";
 
 		if (effect <= worst)
 			continue;
 		worst = effect;
-		say_reason(&reasons[i], count, text, size);
+		if (*reason->noun)
+			snprintf(text, size, "%" PRIu64 " %s%s %s", count, reason->noun, plural,
+				 reason->what);
+		else
+			snprintf(text, size, "%s", reason->what);
 	}
 	return worst;
 }
@@ -425,15 +414,6 @@ static enum verdict decide(const struct limit *limit, uint64_t value, enum unsee
 	return breaks ? BROKEN : KEPT;
 }
 
-/* The sampling interval: the larger one of the run's and the baseline's. */
-static uint64_t sample_of(const struct judge *judge)
-{
-	uint64_t run = judge->run->summary->sample;
-	uint64_t baseline = judge->baseline ? judge->baseline->sample : 0;
-
-	return run > baseline ? run : baseline;
-}
-
 /*
  * Whether samples leave open if the limit is kept. At least one object of a sample was there;
  * without any sample up to three sampling intervals may have been (with 95 % confidence).
@@ -441,7 +421,9 @@ static uint64_t sample_of(const struct judge *judge)
 static bool is_within_error(const struct judge *judge, const struct limit *limit,
 			    const struct value *value)
 {
-	uint64_t sample = sample_of(judge);
+	uint64_t run = judge->run->summary->sample;
+	uint64_t baseline = judge->baseline ? judge->baseline->sample : 0;
+	uint64_t sample = run > baseline ? run : baseline;
 	double error = fmax((double)error_of(value), (double)estimate_unseen(sample));
 
 	if (!sample || !(source_of(limit->row)->kinds & KIND_MEMORY))

@@ -122,8 +122,6 @@ static struct branch *add_calls(struct calls_state *state, struct branch *parent
 
 	if (!branch->user)
 		branch->user = pool_zalloc(&state->branches.pool, sizeof(struct calls));
-	if (!branch->user)
-		return NULL;
 	calls = branch->user;
 	add(&calls->tally, tally);
 	calls->threads += calls->last_thread != thread;
@@ -177,12 +175,7 @@ static void count_alone(struct calls_state *state, struct thread *thread, const 
 {
 	uint32_t number = number_of(state, event->function);
 
-	while (thread->alone.count < number) {
-		struct calls_sum *tally = ARRAY_ADD(&thread->alone);
-
-		*tally = (struct calls_sum){ 0 };
-	}
-	count(&thread->alone.items[number - 1], duration_of(event));
+	count(ARRAY_AT(&thread->alone, number - 1), duration_of(event));
 	thread->counted = event->call;
 }
 
@@ -249,23 +242,10 @@ static void on_event(void *user, const struct event *event)
 
 /* ---- folding ---- */
 
-/* Frees the processed part of the queue when it exceeds half of it. */
-static void tidy(struct calls_state *state)
-{
-	size_t first = state->waves.first;
-
-	if (first < 1024 || first < state->waves.count / 2)
-		return;
-	state->waves.count -= first;
-	memmove(state->waves.items, state->waves.items + first,
-		state->waves.count * sizeof(*state->waves.items));
-	state->waves.first = 0;
-}
-
 static void expect(struct calls_state *state, struct branch *parent, uint64_t children)
 {
-	size_t count = state->waves.count;
-	struct wave *wave = count > state->waves.first ? &state->waves.items[count - 1] : NULL;
+	size_t count = state->waves.count, first = state->waves.first;
+	struct wave *wave = count > first ? &state->waves.items[count - 1] : NULL;
 
 	if (!children)
 		return;
@@ -273,9 +253,14 @@ static void expect(struct calls_state *state, struct branch *parent, uint64_t ch
 		wave->count += children;
 		return;
 	}
-	tidy(state);
-	wave = ARRAY_ADD(&state->waves);
-	*wave = (struct wave){ parent, children };
+	/* The processed part of the queue is removed when it exceeds half of it. */
+	if (first >= 1024 && first >= count / 2) {
+		state->waves.count -= first;
+		memmove(state->waves.items, state->waves.items + first,
+			state->waves.count * sizeof(*state->waves.items));
+		state->waves.first = 0;
+	}
+	*ARRAY_ADD(&state->waves) = (struct wave){ parent, children };
 }
 
 /* Nodes come level by level, so callers come in the order of the queue. */
@@ -424,7 +409,7 @@ static void destroy(void *user)
 
 	if (state->is_open)
 		calltree_free(&state->tree);
-	(void)forget_threads(state);
+	forget_threads(state);
 	pool_free(&state->pool);
 	hash_table_free(&state->threads);
 	free(state->functions.items);

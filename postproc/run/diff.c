@@ -61,7 +61,6 @@ static void on_event(void *user, const struct event *event)
 static void add_totals(struct diff_state *state, uint32_t class)
 {
 	const struct ledger_sum *sum = ledger_sum(state->run->ledger, class);
-	bool is_replaced = summary_current(state->run->summary)->end == SUMMARY_EXEC;
 	bool has_bytes = ledger_class(state->run->ledger, class)->has_bytes;
 	struct total *totals = state->totals[class];
 	int run = state->run->is_base;
@@ -72,7 +71,7 @@ static void add_totals(struct diff_state *state, uint32_t class)
 	}
 	totals[GAINED].amount[run] += sum->gained;
 	totals[GAINED].variance[run] += sum->gained_variance;
-	if (is_replaced)
+	if (summary_current(state->run->summary)->end == SUMMARY_EXEC)
 		return;
 	totals[HELD].amount[run] += has_bytes ? sum->bytes : sum->count;
 	totals[HELD].variance[run] += sum->variance;
@@ -108,14 +107,13 @@ static bool is_spot(const void *item, const void *wanted)
 	       !memcmp(spot->path, key->path, key->length * sizeof(*spot->path));
 }
 
-static struct spot *keep(struct diff_state *state, const struct key *key, uint64_t hash)
+static struct spot *add_spot(struct diff_state *state, const struct key *key, uint64_t hash)
 {
 	size_t size = key->length * sizeof(struct path_function *);
 	struct spot *spot = pool_zalloc(&state->pool, sizeof(*spot) + size);
-	struct spot **place = ARRAY_ADD(&state->spots);
 
 	hash_table_add(&state->table, hash, spot);
-	*place = spot;
+	*ARRAY_ADD(&state->spots) = spot;
 	spot->place = *key->place;
 	memset(spot->place.amount, 0, sizeof(spot->place.amount));
 	memset(spot->place.count, 0, sizeof(spot->place.count));
@@ -125,7 +123,7 @@ static struct spot *keep(struct diff_state *state, const struct key *key, uint64
 	return spot;
 }
 
-static void add(struct diff_state *state, const struct measure_place *place)
+static void add_place(struct diff_state *state, const struct measure_place *place)
 {
 	struct key key = { .place = place };
 	struct spot *spot;
@@ -137,7 +135,7 @@ static void add(struct diff_state *state, const struct measure_place *place)
 			place->rank);
 	spot = hash_table_find(&state->table, hash, is_spot, &key);
 	if (!spot)
-		spot = keep(state, &key, hash);
+		spot = add_spot(state, &key, hash);
 	if (place->count[0])
 		spot->place.backtrace = place->backtrace;
 	for (int i = 0; i < 2; i++) {
@@ -149,25 +147,10 @@ static void add(struct diff_state *state, const struct measure_place *place)
 
 /* ---- renamed ---- */
 
-static bool is_in_one_run(const struct spot *spot)
-{
-	return !spot->place.count[0] != !spot->place.count[1];
-}
-
 /* Its innermost functions, which are last. */
 static const struct path_function *const *inner_of(const struct spot *spot)
 {
 	return spot->path + spot->length - INNER;
-}
-
-/* The number of functions that differ. */
-static size_t differences(const struct spot *a, const struct spot *b)
-{
-	size_t count = 0;
-
-	for (uint32_t i = 0; i < a->length; i++)
-		count += a->path[i] != b->path[i];
-	return count;
 }
 
 /*
@@ -178,18 +161,17 @@ static bool is_renamed(const void *item, const void *key)
 {
 	const struct spot *one = item, *two = key;
 	int now = two->place.count[0] ? 0 : 1;
+	size_t differences = 0;
 
-	return one->length == two->length && one->place.count[!now] && !one->place.count[now] &&
-	       one->place.count[!now] == two->place.count[now] &&
-	       one->place.amount[!now] == two->place.amount[now] &&
-	       !strcmp(one->place.class, two->place.class) &&
-	       !memcmp(inner_of(one), inner_of(two), INNER * sizeof(*one->path)) &&
-	       differences(one, two) == 1;
-}
-
-static uint64_t hash_of_inner(const struct hash_table *table, const struct spot *spot)
-{
-	return hash_two(table->seed, hash_words(table->seed, inner_of(spot), INNER), spot->length);
+	if (one->length != two->length || !one->place.count[!now] || one->place.count[now] ||
+	    one->place.count[!now] != two->place.count[now] ||
+	    one->place.amount[!now] != two->place.amount[now] ||
+	    strcmp(one->place.class, two->place.class) != 0 ||
+	    memcmp(inner_of(one), inner_of(two), INNER * sizeof(*one->path)) != 0)
+		return false;
+	for (uint32_t i = 0; i < one->length; i++)
+		differences += one->path[i] != two->path[i];
+	return differences == 1;
 }
 
 /* Joins spots that only one of the runs has; the table has those without a match so far. */
@@ -197,11 +179,11 @@ static void join_renamed(struct diff_state *state)
 {
 	for (size_t i = 0; i < state->spots.count; i++) {
 		struct spot *spot = state->spots.items[i], *other;
-		uint64_t hash;
+		uint64_t seed = state->lone.seed, hash;
 
-		if (!is_in_one_run(spot) || spot->length <= INNER)
+		if (!spot->place.count[0] == !spot->place.count[1] || spot->length <= INNER)
 			continue;
-		hash = hash_of_inner(&state->lone, spot);
+		hash = hash_two(seed, hash_words(seed, inner_of(spot), INNER), spot->length);
 		other = hash_table_find(&state->lone, hash, is_renamed, spot);
 		if (!other) {
 			hash_table_add(&state->lone, hash, spot);
@@ -262,13 +244,6 @@ static bool is_within(uint64_t one, uint64_t other, uint64_t error)
 	return error && change <= 2 * error;
 }
 
-static bool is_open(const struct measure_place *place, enum measure_kind kind)
-{
-	if (kind == MEASURE_TEMP)
-		return place->sample[0] || place->sample[1];
-	return is_within(place->amount[0], place->amount[1], error_of(place));
-}
-
 static void put_amount(struct table_cell *cell, uint64_t amount, const struct measure_place *place)
 {
 	table_amount(cell, amount, place->has_bytes);
@@ -324,40 +299,26 @@ static void put_total(struct diff_state *state, struct table *table, uint32_t cl
 	put_amount(CELL(row, totals, new), amounts[0], &as);
 }
 
-static void put_totals(struct diff_state *state, struct table *table)
-{
-	for (uint32_t i = 0; i < ledger_class_count(state->run->ledger); i++)
-		for (int what = 0; what < TOTALS; what++)
-			if (differs(what, &state->totals[i][what]))
-				put_total(state, table, i, what);
-}
-
-static bool have_calls_changed(const struct diff_state *state)
-{
-	for (uint32_t i = 0; i < ledger_class_count(state->run->ledger); i++)
-		if (differs(GAINED, &state->totals[i][GAINED]))
-			return true;
-	return false;
-}
-
 /* left_out: number of places whose change may be chance. */
 static void put_note(const struct diff_state *state, struct table *table, size_t left_out)
 {
 	static const char *const notes[] = {
-		[MEASURE_BYTES] = "by bytes: what was gained, given back or not",
-		[MEASURE_COUNT] = "by count: calls that gained an object",
+		[MEASURE_BYTES] = "by bytes: bytes acquired, released or not",
+		[MEASURE_COUNT] = "by count: calls that acquired an object",
 		[MEASURE_HELD] = "by held: what was held at the end, in bytes or objects",
-		[MEASURE_TEMP] = "by temp: what its thread gave back at once (--within), in bytes "
-				 "or objects",
+		[MEASURE_TEMP] = "by temp: temporary objects (--within), in bytes or objects",
 		[MEASURE_HOLD] =
-			"by hold: time for which locks were had, where it doubled or halved",
+			"by hold: time for which locks were held, where it doubled or halved",
 		[MEASURE_WAIT] = "by wait: time in calls that may wait, where it doubled or halved",
 	};
 	enum measure_kind kind = measure_kind(state->measure);
+	bool have_calls_changed = false;
 	char words[128];
 
+	for (uint32_t i = 0; i < ledger_class_count(state->run->ledger); i++)
+		have_calls_changed |= differs(GAINED, &state->totals[i][GAINED]);
 	table->note = notes[kind];
-	if (kind == MEASURE_HELD && !table->rows.count && have_calls_changed(state))
+	if (kind == MEASURE_HELD && !table->rows.count && have_calls_changed)
 		table->note = "by held: what was held at the end has not changed, but calls have: "
 			      "--by=count says which, --by=temp of what was freed at once";
 	snprintf(words, sizeof(words),
@@ -378,18 +339,27 @@ static void end(void *user, struct tables *tables)
 	size_t at = 0, left_out = 0;
 
 	while (measure_next(state->measure, &at, &place))
-		add(state, &place);
+		add_place(state, &place);
 	join_renamed(state);
 	for (size_t i = 0; i < state->spots.count; i++) {
 		const struct measure_place *of = &state->spots.items[i]->place;
-		bool is_left_out = is_changed(of) && is_open(of, measure_kind(state->measure));
+		bool may_be_chance =
+			measure_kind(state->measure) == MEASURE_TEMP
+				? of->sample[0] || of->sample[1]
+				: is_within(of->amount[0], of->amount[1], error_of(of));
 
-		left_out += is_left_out;
-		if (is_changed(of) && !is_left_out)
+		if (!is_changed(of))
+			continue;
+		left_out += may_be_chance;
+		if (!may_be_chance)
 			put(table, of);
 	}
 	put_note(state, table, left_out);
-	put_totals(state, tables_begin(tables, TABLE_totals));
+	table = tables_begin(tables, TABLE_totals);
+	for (uint32_t i = 0; i < ledger_class_count(state->run->ledger); i++)
+		for (int what = 0; what < TOTALS; what++)
+			if (differs(what, &state->totals[i][what]))
+				put_total(state, table, i, what);
 }
 
 static void destroy(void *user)

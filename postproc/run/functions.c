@@ -37,9 +37,8 @@ struct stats_state {
 	struct hash_table by_name;
 	ARRAY_OF(struct stat *) stats;
 	struct {
-		struct stat *
-			/* by number of the function in its trace; NULL: not looked up yet */
-			*items;
+		/* by number of the function in its trace; NULL: not looked up yet */
+		struct stat **items;
 		size_t count, capacity;
 	} by_id;
 	ARRAY_OF(struct total) totals;
@@ -67,33 +66,20 @@ static bool is_stat(const void *item, const void *key)
 	return !strcmp(stat->name, wanted->name) && !strcmp(stat->class, wanted->class);
 }
 
-static struct stat *have_stat(struct stats_state *state, const struct event *event)
+static struct stat *find_stat(struct stats_state *state, const struct event *event)
 {
 	struct key key = { event->function->name, class_of(event) };
 	uint64_t hash = hash_bytes(state->by_name.seed, key.name, strlen(key.name));
 	struct stat *stat = hash_table_find(&state->by_name, hash, is_stat, &key);
-	struct stat **item;
 
 	if (stat)
 		return stat;
 	stat = pool_zalloc(&state->pool, sizeof(*stat));
-	item = ARRAY_ADD(&state->stats);
-	*item = stat;
+	*ARRAY_ADD(&state->stats) = stat;
 	stat->name = pool_text(&state->pool, key.name, strlen(key.name));
 	stat->class = pool_text(&state->pool, key.class, strlen(key.class));
-	if (!stat->name || !stat->class)
-		return NULL;
 	hash_table_add(&state->by_name, hash, stat);
 	return stat;
-}
-
-static struct stat *stat_of(struct stats_state *state, const struct event *event)
-{
-	struct stat **place = ARRAY_AT(&state->by_id, event->function->id);
-
-	if (!*place)
-		*place = have_stat(state, event);
-	return *place;
 }
 
 /* ---- events ---- */
@@ -138,21 +124,20 @@ static void add_call(struct stat *stat, const struct event *event)
 	}
 }
 
-static bool has_bytes(enum resource known)
-{
-	return known == RESOURCE_MEMORY || known == RESOURCE_MAPPING || known == RESOURCE_SEGMENT;
-}
-
 static void on_event(void *user, const struct event *event)
 {
 	struct stats_state *state = user;
-	struct stat *stat = stat_of(state, event);
+	struct stat **stat = ARRAY_AT(&state->by_id, event->function->id);
+	enum resource known = event->resource->known;
 
+	if (!*stat)
+		*stat = find_stat(state, event);
 	/* Halves and parts belong to a call that is counted already. */
 	if (!event->part && event->moment != MOMENT_HALF)
-		add_call(stat, event);
-	if (event_is_alloc(event) && has_bytes(event->resource->known))
-		stat->bytes += event->size;
+		add_call(*stat, event);
+	if (event_is_alloc(event) &&
+	    (known == RESOURCE_MEMORY || known == RESOURCE_MAPPING || known == RESOURCE_SEGMENT))
+		(*stat)->bytes += event->size;
 }
 
 /* Numbers of functions are valid in one trace only. */
@@ -210,11 +195,8 @@ static void put_error(struct table *table, struct table_cell *cell, const struct
 
 static void put(struct table *table, const struct stat *stat)
 {
-	struct table_cell *row;
+	struct table_cell *row = table_add(table);
 
-	if (!stat->calls)
-		return;
-	row = table_add(table);
 	table_group(table, CELL(row, functions, class), stat->class, 0);
 	table_text(table, CELL(row, functions, function), stat->name);
 	table_number(CELL(row, functions, calls), stat->calls);
@@ -231,25 +213,17 @@ static void put(struct table *table, const struct stat *stat)
 	put_error(table, CELL(row, functions, error), stat);
 }
 
-static struct total *have_total(struct stats_state *state, const char *class)
+static void add_to_total(struct stats_state *state, const struct stat *stat)
 {
-	struct total *total;
+	struct total *total = NULL;
 
-	for (size_t i = 0; i < state->totals.count; i++)
-		if (!strcmp(state->totals.items[i].class, class))
-			return &state->totals.items[i];
-	total = ARRAY_ADD(&state->totals);
-	*total = (struct total){ .class = class };
-	return total;
-}
-
-static void add_total(struct stats_state *state, const struct stat *stat)
-{
-	struct total *total;
-
-	if (!stat->calls)
-		return;
-	total = have_total(state, stat->class);
+	for (size_t i = 0; i < state->totals.count && !total; i++)
+		if (!strcmp(state->totals.items[i].class, stat->class))
+			total = &state->totals.items[i];
+	if (!total) {
+		total = ARRAY_ADD(&state->totals);
+		*total = (struct total){ .class = stat->class };
+	}
 	total->functions++;
 	total->calls += stat->calls;
 	total->failed += stat->failed;
@@ -279,7 +253,9 @@ static void end(void *user, struct tables *tables)
 	struct table *functions = tables_begin(tables, TABLE_functions);
 
 	for (size_t i = 0; i < state->stats.count; i++) {
-		add_total(state, state->stats.items[i]);
+		if (!state->stats.items[i]->calls)
+			continue;
+		add_to_total(state, state->stats.items[i]);
 		put(functions, state->stats.items[i]);
 	}
 	for (size_t i = 0; i < state->totals.count; i++)

@@ -17,12 +17,7 @@
 
 struct history_call {
 	uint64_t time_ns, object, size, index;
-	uint64_t
-		/*
-		 * number of calls with the same function and backtrace, between two acquisitions or
-		 * releases
-		 */
-		times;
+	uint64_t times; /* calls with this function and backtrace since the last change of owner */
 	uint32_t pid, thread;
 	/* point to the summary or to constants, not to the trace */
 	const char *function, *what, *class;
@@ -56,13 +51,10 @@ static bool covers(const struct history_state *state, const struct event *event)
 	       state->wanted - event->object < event->size;
 }
 
-static bool is_of_descriptor(const struct history_state *state, const struct event *event)
+static bool is_of_object(struct history_state *state, const struct event *event)
 {
-	return event->resource->known == RESOURCE_FD && event->object == state->wanted;
-}
-
-static bool is_of_address(struct history_state *state, const struct event *event)
-{
+	if (state->is_fd)
+		return event->resource->known == RESOURCE_FD && event->object == state->wanted;
 	if (event->resource->known == RESOURCE_FD)
 		return false;
 	if (has_bytes(event) && event->type == CALL_TYPE_ALLOC && covers(state, event)) {
@@ -104,18 +96,6 @@ static const char *word_of(const struct event *event)
 		       : "used";
 }
 
-/*
- * The name of a class of the program's own belongs to its trace, which is closed before the report.
- */
-static const char *class_of(const struct history_state *state, const struct event *event)
-{
-	const struct resource_class *class = event->resource;
-
-	if (class->known)
-		return resource_table[class->known].type;
-	return pool_text(&state->run->summary->pool, class->type, strlen(class->type));
-}
-
 /* An earlier call in the object's current life that differs only in its time. */
 static struct history_call *find_use(struct history_state *state, const struct history_call *wanted)
 {
@@ -131,14 +111,16 @@ static struct history_call *find_use(struct history_state *state, const struct h
 	return NULL;
 }
 
-static void keep(struct history_state *state, const struct event *event)
+static void on_event(void *user, const struct event *event)
 {
-	struct history_call call, *same;
-	const char *function = pool_text(&state->run->summary->pool, event->function->name,
-					 event->function->length);
+	struct history_state *state = user;
+	struct pool *pool = &state->run->summary->pool;
+	const struct resource_class *class = event->resource;
+	struct history_call call, *same = NULL;
 
-	const char *class = class_of(state, event);
-
+	if (!is_of_object(state, event))
+		return;
+	/* Names of functions and of the program's own classes belong to the trace: copies. */
 	call = (struct history_call){
 		.times = 1,
 		.time_ns = event->time_ns,
@@ -146,33 +128,23 @@ static void keep(struct history_state *state, const struct event *event)
 		.size = has_bytes(event) ? event->size : 0,
 		.pid = event->process->pid,
 		.thread = event->thread,
-		.function = function,
+		.function = pool_text(pool, event->function->name, event->function->length),
 		.what = word_of(event),
-		.class = class,
+		.class = class->known ? resource_table[class->known].type
+				      : pool_text(pool, class->type, strlen(class->type)),
 	};
 	if (event->backtrace)
 		call.backtrace = space_backtrace(&state->run->summary->space, event->backtrace,
 						 event->index);
-	same = event->type != CALL_TYPE_ALLOC && event->type != CALL_TYPE_FREE
-		       ? find_use(state, &call)
-		       : NULL;
+	if (event->type == CALL_TYPE_NONE)
+		same = find_use(state, &call);
 	if (same) {
 		same->times++;
 		return;
 	}
 	state->calls[state->count++ % CALLS_MAX] = call;
-	if (event->type == CALL_TYPE_ALLOC || event->type == CALL_TYPE_FREE)
+	if (event->type != CALL_TYPE_NONE)
 		state->life = state->count;
-}
-
-static void on_event(void *user, const struct event *event)
-{
-	struct history_state *state = user;
-	bool is_wanted =
-		state->is_fd ? is_of_descriptor(state, event) : is_of_address(state, event);
-
-	if (is_wanted)
-		keep(state, event);
 }
 
 static void process(void *user)

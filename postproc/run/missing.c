@@ -38,15 +38,6 @@ static void put(struct table *table, const char *what, const struct summary_proc
 		table_number(CELL(row, missing, count), count);
 }
 
-static void put_untraced(struct table *table, const struct summary_process *process)
-{
-	char reason[256];
-
-	snprintf(reason, sizeof(reason), "the program that it ran was not traced: %s",
-		 process->untraced);
-	put(table, "untraced", process, 0, reason);
-}
-
 static const char *cause_of(const char *reason)
 {
 	static const struct {
@@ -72,7 +63,7 @@ static const char *cause_of(const char *reason)
 static void put_lost(struct table *table, const struct summary *summary,
 		     const struct summary_process *process)
 {
-	char reason[1024] = "what seems to be held may have been given back";
+	char reason[1024] = "what seems to be held may have been released";
 	size_t length = strlen(reason);
 
 	for (size_t i = 0; i < summary->losses.count && length < sizeof(reason); i++)
@@ -82,19 +73,11 @@ static void put_lost(struct table *table, const struct summary *summary,
 	put(table, "lost", process, process->lost, reason);
 }
 
-static void put_stalled(struct table *table, const struct summary_process *process)
-{
-	char reason[128];
-
-	snprintf(reason, sizeof(reason),
-		 "the disk was full for %.1f s: events of that time are among those lost",
-		 process->stalled_s);
-	put(table, "stalled", process, 0, reason);
-}
-
 static void put_process(struct table *table, const struct summary *summary,
 			const struct summary_process *process)
 {
+	char reason[256];
+
 	if (process->lost)
 		put_lost(table, summary, process);
 	if (process->is_damaged)
@@ -103,15 +86,22 @@ static void put_process(struct table *table, const struct summary *summary,
 	if (report_is_incomplete(process))
 		put(table, "incomplete", process, 0,
 		    "the trace has no end: the recording was cut off, or still goes on");
-	if (report_is_untraced(process))
-		put_untraced(table, process);
-	if (process->stalled_s > 0)
-		put_stalled(table, process);
+	if (report_is_untraced(process)) {
+		snprintf(reason, sizeof(reason), "the program that it ran was not traced: %s",
+			 process->untraced);
+		put(table, "untraced", process, 0, reason);
+	}
+	if (process->stalled_s > 0) {
+		snprintf(reason, sizeof(reason),
+			 "the disk was full for %.1f s: events of that time are among those lost",
+			 process->stalled_s);
+		put(table, "stalled", process, 0, reason);
+	}
 	if (process->doubt)
 		put(table, process->is_part ? "part" : "unproven", process, 0, process->doubt);
 	if (process->cut_calls)
 		put(table, "cut", process, process->cut_calls,
-		    "left out by --keep: what was gained and given back before");
+		    "left out by --keep: what was acquired and released before");
 	if (report_is_unhooked(summary, process))
 		put(table, "unseen", process, 0,
 		    "descriptors were opened or closed past all hooks: at its end it had another "
@@ -134,74 +124,52 @@ static void put_process(struct table *table, const struct summary *summary,
 		    "came after later events had been written: their times are not exact");
 }
 
-/* A program without a trace of its own. */
-static void put_spawned(struct table *table, const struct summary_spawned *spawned)
+/* Rows that are about no process with a trace. count: 0: none. */
+static struct table_cell *put_for_run(struct table *table, const char *what, uint64_t count,
+				      const char *reason)
 {
 	struct table_cell *row = table_add(table);
 
-	table_text(table, CELL(row, missing, what), "untraced");
-	table_number(CELL(row, missing, pid), spawned->pid);
-	table_text(table, CELL(row, missing, program), spawned->path);
-	table_text(table, CELL(row, missing, reason), "it ran untraced: " UNTRACED_CHILD);
+	table_text(table, CELL(row, missing, what), what);
+	table_text(table, CELL(row, missing, reason), reason);
+	if (count)
+		table_number(CELL(row, missing, count), count);
+	return row;
 }
 
-/* A refused process: it never got a stream. */
-static void put_refused(struct table *table, const struct summary_left_out *refused)
+static void put_run(struct table *table, const struct report_run *run)
 {
-	struct table_cell *row = table_add(table);
-
-	table_text(table, CELL(row, missing, what), "refused");
-	table_text(table, CELL(row, missing, reason), refused->program);
-	table_number(CELL(row, missing, count), refused->count);
-}
-
-/* Processes that a flight recorder removed: their names are not known. */
-static void put_gone(struct table *table, const struct report_run *run)
-{
-	struct table_cell *row;
+	const struct summary *summary = run->summary;
 	struct report_gaps gaps;
-
-	report_find_gaps(run, KIND_ALL, 0, &gaps);
-	if (!gaps.gone)
-		return;
-	row = table_add(table);
-	table_text(table, CELL(row, missing, what), "gone");
-	table_text(table, CELL(row, missing, reason),
-		   "programs that had ended before the time that --keep keeps");
-	table_number(CELL(row, missing, count), gaps.gone);
-}
-
-/* Sampling concerns all numbers of memory, in all processes. */
-static void put_samples(struct table *table, const struct report_run *run)
-{
 	struct table_cell *row;
 
-	if (!run->summary->sample)
+	if (summary->inner.name) {
+		row = put_for_run(table, "unseen", 0, NULL);
+		table_format(
+			table, CELL(row, missing, reason),
+			"blocks of %s in %s: it is called by names of its own, which no hook has",
+			summary->inner.name,
+			summary->inner.module ? summary->inner.module
+					      : "a module that is not known");
+	}
+	/* A refused process never got a stream. */
+	for (size_t i = 0; i < summary->refused.count; i++)
+		put_for_run(table, "refused", summary->refused.items[i].count,
+			    summary->refused.items[i].program);
+	report_find_gaps(run, KIND_ALL, 0, &gaps);
+	if (gaps.gone)
+		put_for_run(table, "gone", gaps.gone,
+			    "programs that had ended before the time that --keep keeps");
+	if (!summary->sample)
 		return;
-	row = table_add(table);
-	table_text(table, CELL(row, missing, what), "sampled");
+	row = put_for_run(table, "sampled", 0, NULL);
 	table_format(
 		table, CELL(row, missing, reason),
 		"memory was recorded by samples, one in %" PRIu64
 		" bytes: its numbers are estimates; of a place that had no sample up to %" PRIu64
 		" bytes may be held (95 of 100 times); temporary blocks, double frees and "
 		"frees of what was not allocated are unknown",
-		run->summary->sample, estimate_unseen(run->summary->sample));
-}
-
-/* An allocator whose functions have no hooks. */
-static void put_inner_allocator(struct table *table, const struct summary *summary)
-{
-	struct table_cell *row;
-
-	if (!summary->inner.name)
-		return;
-	row = table_add(table);
-	table_text(table, CELL(row, missing, what), "unseen");
-	table_format(table, CELL(row, missing, reason),
-		     "blocks of %s in %s: it is called by names of its own, which no hook has",
-		     summary->inner.name,
-		     summary->inner.module ? summary->inner.module : "a module that is not known");
+		summary->sample, estimate_unseen(summary->sample));
 }
 
 /* Names the first process that had it. */
@@ -214,9 +182,8 @@ static void put_bypass(struct table *table, const struct summary *summary,
 	if (!process)
 		return;
 	reason = memory_format(
-		"%s calls %s%s past the library, which is what dlopen with RTLD_DEEPBIND "
-		"makes of it: what it gained is not counted, what it gave back seems to be "
-		"held",
+		"%s calls %s%s past the library, because of dlopen with RTLD_DEEPBIND: what it "
+		"acquired is not counted, what it released seems to be held",
 		bypass->path, bypass->example ? bypass->example : "hooked functions",
 		bypass->functions > 1 ? " and others" : "");
 	put(table, "unseen", process, bypass->functions, reason);
@@ -254,15 +221,18 @@ static void end(void *state, struct tables *tables)
 
 	for (size_t i = 0; i < run->summary->processes.count; i++)
 		put_process(missing, run->summary, &run->summary->processes.items[i]);
-	for (size_t i = 0; i < run->summary->spawned.count; i++)
-		put_spawned(missing, &run->summary->spawned.items[i]);
+	/* A program without a trace of its own. */
+	for (size_t i = 0; i < run->summary->spawned.count; i++) {
+		const struct summary_spawned *spawned = &run->summary->spawned.items[i];
+		struct table_cell *row =
+			put_for_run(missing, "untraced", 0, "it ran untraced: " UNTRACED_CHILD);
+
+		table_number(CELL(row, missing, pid), spawned->pid);
+		table_text(missing, CELL(row, missing, program), spawned->path);
+	}
 	for (size_t i = 0; i < run->summary->bypasses.count; i++)
 		put_bypass(missing, run->summary, &run->summary->bypasses.items[i]);
-	put_inner_allocator(missing, run->summary);
-	for (size_t i = 0; i < run->summary->refused.count; i++)
-		put_refused(missing, &run->summary->refused.items[i]);
-	put_gone(missing, run);
-	put_samples(missing, run);
+	put_run(missing, run);
 	look_up(run);
 	put_modules(modules, run);
 }

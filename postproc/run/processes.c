@@ -35,19 +35,6 @@ static void put_end(struct table *table, struct table_cell *cell,
 	}
 }
 
-static void put_texts(struct table *table, struct table_cell *row,
-		      const struct summary_process *process)
-{
-	table_text(table, CELL(row, processes, program), process->name);
-	table_text(table, CELL(row, processes, trace), process->path);
-	table_text(table, CELL(row, processes, command), process->command);
-	put_end(table, CELL(row, processes, end), process);
-	if (!process->session[0] && !process->session[1])
-		return;
-	table_format(table, CELL(row, processes, session), "%016" PRIx64 "%016" PRIx64,
-		     process->session[1], process->session[0]);
-}
-
 static void put(const struct report_run *run, struct table *table,
 		const struct summary_process *process)
 {
@@ -65,15 +52,13 @@ static void put(const struct report_run *run, struct table *table,
 	/* without the end of the trace the number of dropped events is not known */
 	if (process->lost || !process->has_tails || (process->has_end && !process->is_damaged))
 		table_number(CELL(row, processes, lost), process->lost);
-	put_texts(table, row, process);
-}
-
-static void put_left_out(struct table *table, const struct summary_left_out *left_out)
-{
-	struct table_cell *row = table_add(table);
-
-	table_number(CELL(row, not_followed, count), left_out->count);
-	table_text(table, CELL(row, not_followed, program), left_out->program);
+	table_text(table, CELL(row, processes, program), process->name);
+	table_text(table, CELL(row, processes, trace), process->path);
+	table_text(table, CELL(row, processes, command), process->command);
+	put_end(table, CELL(row, processes, end), process);
+	if (process->session[0] || process->session[1])
+		table_format(table, CELL(row, processes, session), "%016" PRIx64 "%016" PRIx64,
+			     process->session[1], process->session[0]);
 }
 
 static void end(void *state, struct tables *tables)
@@ -86,8 +71,13 @@ static void end(void *state, struct tables *tables)
 	if (!run->summary->left_out.count)
 		return;
 	table = tables_begin(tables, TABLE_not_followed);
-	for (size_t i = 0; i < run->summary->left_out.count; i++)
-		put_left_out(table, &run->summary->left_out.items[i]);
+	for (size_t i = 0; i < run->summary->left_out.count; i++) {
+		const struct summary_left_out *left_out = &run->summary->left_out.items[i];
+		struct table_cell *row = table_add(table);
+
+		table_number(CELL(row, not_followed, count), left_out->count);
+		table_text(table, CELL(row, not_followed, program), left_out->program);
+	}
 }
 
 const struct report report_processes = {

@@ -83,16 +83,6 @@ static void describe_fate(char *text, size_t size, const struct thread_life *thr
 
 /* ---- the tree of a process ---- */
 
-static bool are_alike(const struct threads_state *state, uint32_t a, uint32_t b)
-{
-	const struct node *one = &state->nodes[a], *two = &state->nodes[b];
-	const struct thread_life *lives = state->threads.list.items;
-
-	return one->first == THREAD_NONE && two->first == THREAD_NONE &&
-	       one->backtrace == two->backtrace && !strcmp(one->fate, two->fate) &&
-	       !strcmp(lives[a].name, lives[b].name);
-}
-
 struct alike_key {
 	const struct threads_state *state;
 	uint32_t parent, index;
@@ -103,9 +93,14 @@ static bool is_alike(const void *item, const void *key)
 {
 	const struct alike_key *wanted = key;
 	uint32_t index = (uint32_t)((uintptr_t)item - 1);
+	const struct node *one = &wanted->state->nodes[index];
+	const struct node *two = &wanted->state->nodes[wanted->index];
+	const struct thread_life *lives = wanted->state->threads.list.items;
 
-	return wanted->state->threads.list.items[index].creator == wanted->parent &&
-	       are_alike(wanted->state, index, wanted->index);
+	return lives[index].creator == wanted->parent && one->first == THREAD_NONE &&
+	       two->first == THREAD_NONE && one->backtrace == two->backtrace &&
+	       !strcmp(one->fate, two->fate) &&
+	       !strcmp(lives[index].name, lives[wanted->index].name);
 }
 
 static void find_alike(struct threads_state *state, struct hash_table *table, uint32_t index)
@@ -131,21 +126,6 @@ static void find_alike(struct threads_state *state, struct hash_table *table, ui
 	first->count++;
 }
 
-static void link_child(struct threads_state *state, uint32_t index)
-{
-	uint32_t creator = state->threads.list.items[index].creator;
-	struct node *parent;
-
-	if (creator == THREAD_NONE)
-		return;
-	parent = &state->nodes[creator];
-	if (parent->first == THREAD_NONE)
-		parent->first = index;
-	else
-		state->nodes[parent->last].next = index;
-	parent->last = index;
-}
-
 static void make_tree(struct threads_state *state)
 {
 	size_t count = state->threads.list.count;
@@ -166,8 +146,16 @@ static void make_tree(struct threads_state *state)
 		node->backtrace =
 			space_backtrace(&state->run->summary->space, life->backtrace, life->index);
 	}
-	for (uint32_t i = 0; i < count; i++)
-		link_child(state, i);
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t creator = state->threads.list.items[i].creator;
+		struct node *parent = creator == THREAD_NONE ? NULL : &state->nodes[creator];
+
+		if (!parent)
+			continue;
+		*(parent->first == THREAD_NONE ? &parent->first
+					       : &state->nodes[parent->last].next) = i;
+		parent->last = i;
+	}
 	hash_table_init(&table);
 	for (uint32_t i = 0; i < count; i++)
 		find_alike(state, &table, i);
@@ -194,7 +182,7 @@ static struct line *begin_line(struct threads_state *state, uint32_t index, uint
 		.start_ns = life->first_ns,
 		.backtrace = state->nodes[index].backtrace,
 	};
-	return line->name && line->fate ? line : NULL;
+	return line;
 }
 
 static void add_to_line(const struct threads_state *state, struct line *line, uint32_t index)
@@ -251,23 +239,16 @@ static void tell_tree(struct threads_state *state, uint32_t root)
 	}
 }
 
-static void tell_process(struct threads_state *state)
-{
-	make_tree(state);
-	for (uint32_t i = 0; i < state->threads.list.count; i++)
-		if (state->threads.list.items[i].creator == THREAD_NONE)
-			tell_tree(state, i);
-}
-
 static void process(void *user)
 {
 	struct threads_state *state = user;
 	size_t count = state->threads.list.count;
 
-	state->nodes = count ? memory_zalloc(count, sizeof(*state->nodes)) : NULL;
-	if (count)
-		if (state->nodes)
-			tell_process(state);
+	state->nodes = memory_zalloc(count + 1, sizeof(*state->nodes));
+	make_tree(state);
+	for (uint32_t i = 0; i < count; i++)
+		if (state->threads.list.items[i].creator == THREAD_NONE)
+			tell_tree(state, i);
 	free(state->nodes);
 	state->nodes = NULL;
 	threads_clear(&state->threads);

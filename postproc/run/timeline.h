@@ -10,8 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define TIMELINE_STEPS	  256u
-#define TIMELINE_WIDTH_NS 4096u /* of a step at first */
+#define TIMELINE_STEPS 256u
 
 enum timeline_level {
 	TIMELINE_MEMORY, /* bytes */
@@ -21,27 +20,29 @@ enum timeline_level {
 	TIMELINE_LEVELS
 };
 
+struct timeline_step {
+	uint64_t most[TIMELINE_LEVELS];
+	double variance; /* of memory, if it was sampled */
+};
+
 /* Of one process, then of all. All zeros at the start. */
 struct timeline {
-	uint64_t width_ns; /* of a step; 0: there is none yet */
-	uint64_t first;	   /* number of the first step: its time / width */
+	unsigned shift; /* a step is 1 << shift ns; 0: there is no step yet */
+	uint64_t first; /* number of the first step: its time >> shift */
 	uint32_t count;
-	uint64_t most[TIMELINE_LEVELS][TIMELINE_STEPS];
-	uint64_t now[TIMELINE_LEVELS];
-	/* of sampled memory */
-	double variance[TIMELINE_STEPS], variance_now;
+	struct timeline_step steps[TIMELINE_STEPS];
+	struct timeline_step now;
 };
 
 /* Extends the current levels to time_ns. Earlier times are replaced by the latest. */
 void timeline_advance(struct timeline *timeline, uint64_t time_ns);
 
-/* Changes a level (never below 0) at time_ns. */
+/*
+ * Changes a level (never below 0) at time_ns. variance: of the change, if it is of sampled memory;
+ * else 0.
+ */
 void timeline_change(struct timeline *timeline, enum timeline_level level, int64_t change,
-		     uint64_t time_ns);
-
-/* As timeline_change(), for sampled memory, with the variance of the change. */
-void timeline_change_estimate(struct timeline *timeline, int64_t change, double variance,
-			      uint64_t time_ns);
+		     double variance, uint64_t time_ns);
 
 /* Adds the steps of other. */
 void timeline_add(struct timeline *timeline, struct timeline *other);

@@ -30,12 +30,8 @@ static void on_move(void *user, const struct ledger_move *move)
 		change = move->bytes < INT64_MAX ? (int64_t)move->bytes : INT64_MAX;
 		change = move->is_gain ? change : -change;
 	}
-	if (move->variance > 0)
-		timeline_change_estimate(&state->process, change, move->variance,
-					 move->event->time_ns);
-	else
-		timeline_change(&state->process, (enum timeline_level)(levels[class->known] - 1),
-				change, move->event->time_ns);
+	timeline_change(&state->process, (enum timeline_level)(levels[class->known] - 1), change,
+			class->known == RESOURCE_MEMORY ? move->variance : 0, move->event->time_ns);
 }
 
 static void process(void *user)
@@ -43,7 +39,7 @@ static void process(void *user)
 	struct timeline_state *state = user;
 	const struct summary_process *current = summary_current(state->run->summary);
 
-	if (state->process.width_ns)
+	if (state->process.shift)
 		timeline_advance(&state->process, current->end_ns);
 	timeline_add(&state->all, &state->process);
 	memset(&state->process, 0, sizeof(state->process));
@@ -51,16 +47,16 @@ static void process(void *user)
 
 static void put(struct timeline_state *state, struct table *table, uint32_t step)
 {
-	const struct timeline *all = &state->all;
+	const struct timeline_step *of = &state->all.steps[step];
 	struct table_cell *row = table_add(table);
 
 	table_number(CELL(row, timeline, time),
-		     report_time(state->run, (all->first + step) * all->width_ns));
-	table_number(CELL(row, timeline, memory), all->most[TIMELINE_MEMORY][step]);
-	table_error(CELL(row, timeline, error), all->variance[step], true);
-	table_number(CELL(row, timeline, descriptors), all->most[TIMELINE_DESCRIPTORS][step]);
-	table_number(CELL(row, timeline, threads), all->most[TIMELINE_THREADS][step]);
-	table_number(CELL(row, timeline, locks), all->most[TIMELINE_LOCKS][step]);
+		     report_time(state->run, (state->all.first + step) << state->all.shift));
+	table_number(CELL(row, timeline, memory), of->most[TIMELINE_MEMORY]);
+	table_error(CELL(row, timeline, error), of->variance, true);
+	table_number(CELL(row, timeline, descriptors), of->most[TIMELINE_DESCRIPTORS]);
+	table_number(CELL(row, timeline, threads), of->most[TIMELINE_THREADS]);
+	table_number(CELL(row, timeline, locks), of->most[TIMELINE_LOCKS]);
 }
 
 static void end(void *user, struct tables *tables)

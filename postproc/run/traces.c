@@ -24,24 +24,19 @@ static void put(struct table *table, const struct newest_trace *trace)
 	table_format(table, CELL(row, traces, run), "%08" PRIx64, trace->session[1] >> 32);
 }
 
-static void put_directory(struct table *table, const char *path,
-			  const struct trace_options *reading)
-{
-	struct newest newest;
-
-	if (newest_scan(&newest, path, reading, &table->tables->failure) == 0)
-		for (size_t i = 0; i < newest.count; i++)
-			put(table, &newest.items[i]);
-	newest_free(&newest);
-}
-
 static void end(void *state, struct tables *tables)
 {
 	const struct report_run *run = state;
 	struct table *table = tables_begin(tables, TABLE_traces);
 
-	for (size_t i = 0; !tables->failure.number && i < run->path_count; i++)
-		put_directory(table, run->paths[i], run->reading);
+	for (size_t i = 0; !tables->failure.number && i < run->path_count; i++) {
+		struct newest newest;
+
+		if (newest_scan(&newest, run->paths[i], run->reading, &tables->failure) == 0)
+			for (size_t k = 0; k < newest.count; k++)
+				put(table, &newest.items[k]);
+		newest_free(&newest);
+	}
 }
 
 const struct report report_traces = {
