@@ -39,8 +39,8 @@ const char *overview_name(const struct summary_process *process)
 
 const char *overview_held(const struct overview *overview)
 {
-	return images_last(overview->summary)->end == SUMMARY_DETACHED ? "still held at detach"
-								       : "still held at exit";
+	return images_last(overview->summary)->end == SUMMARY_DETACHED ? "live at detach"
+								       : "live at exit";
 }
 
 void overview_frames(struct overview *overview, struct line *line, size_t indent, size_t height,
@@ -106,21 +106,21 @@ static void add_end(const struct summary *summary, struct line *line,
 			line_add(line, "ran a program not in these traces");
 		break;
 	case SUMMARY_LEFT:
-		line_add(line, "ran on when the collector was ended");
+		line_add(line, "still ran when recording ended");
 		break;
 	case SUMMARY_DETACHED:
-		line_add(line, "detached, and runs on");
+		line_add(line, "detached, still running");
 		break;
 	case SUMMARY_UNKNOWN:
 		line_add(line, process->has_end	    ? "ended"
 			       : process->has_tails ? "no end recorded"
-						    : "end not known");
+						    : "end unknown");
 		break;
 	}
 	if (after_ns)
 		line_add(line, " after %s", DURATION(after_ns));
 	if (process->end == SUMMARY_UNKNOWN && process->has_end)
-		line_add(line, ", nobody saw how");
+		line_add(line, ", how is unknown");
 }
 
 /* ---- the first line ---- */
@@ -138,9 +138,9 @@ static void add_counts(struct line *line, const struct summary *summary)
 		line_add(line, "%s thread%s, ", COUNT(summary->threads), PLURAL(summary->threads));
 	line_add(line, "%s event%s", COUNT(summary->events), PLURAL(summary->events));
 	if (summary->lost)
-		line_add(line, ", %s LOST", COUNT(summary->lost));
+		line_add(line, ", %s DROPPED", COUNT(summary->lost));
 	else if (are_complete(summary))
-		line_add(line, ", 0 lost");
+		line_add(line, ", 0 dropped");
 	for (size_t i = 0; summary->lost && i < summary->losses.count; i++)
 		line_add(line, "%s%s %s%s", i ? ", " : " (", summary->losses.items[i].reason,
 			 COUNT(summary->losses.items[i].count),
@@ -196,23 +196,22 @@ static void print_nothing(struct overview *overview)
 		is_attached |= summary->processes.items[i].is_attached;
 	}
 	if (has_filters(overview))
-		text = "The filters left nothing over.";
+		text = "No event passed the filters.";
 	else if (summary->sample)
-		text = "No events: memory was recorded by samples, and no block was one.";
+		text = "No events: memory was sampled, and no block had a sample.";
 	else if (was_paused)
-		text = "No events: recording was off (--start=off, holdtrace ctl stop) while it "
-		       "called something; `holdtrace ctl PID start` begins it.";
+		text = "No events: recording was off (--start=off, holdtrace ctl stop); `holdtrace "
+		       "ctl PID start` starts it.";
 	else if (!are_complete(summary))
-		text = "No events, and no word of an end: recording never began, or was cut off "
-		       "before the first one was written.";
+		text = "No events and no end: recording never began, or was cut off before the "
+		       "first event was written.";
 	else if (is_attached)
-		text = "No events, though it was recorded from when it was attached to: it called "
-		       "nothing that holdtrace hooks, or not through the C library, or --events "
-		       "left nothing over.";
+		text = "No events since it was attached to: it called no hooked function, or not "
+		       "through the C library, or none of those that --events selects.";
 	else
-		text = "No events, though it was traced from its start to its end: it called "
-		       "nothing that holdtrace hooks, or not through the C library, or --events "
-		       "left nothing over.";
+		text = "No events, although it was traced from start to end: it called no hooked "
+		       "function, or not through the C library, or none of those that --events "
+		       "selects.";
 	screen_say(&overview->screen, 2, "%s", text);
 }
 
@@ -228,15 +227,14 @@ static void print_process(struct overview *overview, const struct summary_proces
 	add_end(overview->summary, &line, process, 0);
 	line_add(&line, ": %s event%s", COUNT(process->events), PLURAL(process->events));
 	if (process->lost)
-		line_add(&line, ", %s LOST", COUNT(process->lost));
+		line_add(&line, ", %s DROPPED", COUNT(process->lost));
 	if (process->peak_bytes != process->held_bytes)
 		line_add(&line, ", peak %s", BYTES(process->peak_bytes));
 	if (process->held_bytes)
-		line_add(&line, ", %s %s",
-			 is_over			  ? "dropped"
-			 : process->end == SUMMARY_KILLED ? "held"
-							  : "holds",
-			 BYTES(process->held_bytes));
+		line_add(&line, ", %s live%s", BYTES(process->held_bytes),
+			 is_over			  ? " at exec"
+			 : process->end == SUMMARY_KILLED ? " when killed"
+							  : "");
 	if (fds && !is_over)
 		line_add(&line, ", %s fd%s", COUNT(fds), PLURAL(fds));
 	screen_wrap(&overview->screen, &line, OVERVIEW_COLUMN);
@@ -292,14 +290,14 @@ static void print_lost(struct overview *overview)
 		was_full |= !strcmp(summary->losses.items[i].reason, "full");
 	if (summary->lost)
 		screen_say(&overview->screen, 6,
-			   "LOST  events are missing, so what seems to be held may have been given "
-			   "back: %s",
+			   "DROPPED  events are missing, so objects that seem to be live may have "
+			   "been released: %s",
 			   was_full ? "record again with --patience=forever"
 				    : "report info says why");
 	if (summary->late)
 		screen_say(&overview->screen, 6,
-			   "LATE  %s event%s came after later ones had been written: what was "
-			   "given back and taken again meanwhile may be told in the wrong order",
+			   "LATE  %s event%s came after later ones had been written: objects that "
+			   "were released and acquired again may be in the wrong order",
 			   COUNT(summary->late), PLURAL(summary->late));
 }
 
@@ -315,7 +313,7 @@ static void print_allocators(struct overview *overview)
 			process++;
 		line_add(&line,
 			 "UNSEEN  memory of %s: it uses the malloc of %s, which is not recorded: "
-			 "nothing here counts its blocks",
+			 "its blocks are not counted here",
 			 overview_name(process), process->allocator);
 		if (summary->allocators > 1)
 			line_add(&line, "; %s processes do so", COUNT(summary->allocators));
@@ -323,14 +321,14 @@ static void print_allocators(struct overview *overview)
 	}
 	if (summary->inner.name)
 		screen_say(&overview->screen, 8,
-			   "UNSEEN  memory of %s%s%s: it is called by names of its own, and not "
-			   "recorded: nothing here counts its blocks",
+			   "UNSEEN  memory of %s%s%s: this allocator is not recorded: its blocks "
+			   "are not counted here",
 			   summary->inner.name, summary->inner.module ? " in " : "",
 			   summary->inner.module ? summary->inner.module : "");
 	else if (summary->inner.bytes)
 		screen_say(&overview->screen, 8,
-			   "UNSEEN  blocks in %s that %s maps by itself: if it allocates them "
-			   "there, nothing here counts them",
+			   "UNSEEN  blocks in %s that %s maps: if it allocates them there, they "
+			   "are not counted here",
 			   BYTES(summary->inner.bytes),
 			   summary->inner.mapper ? summary->inner.mapper : "the program");
 }
@@ -349,8 +347,8 @@ static void print_modules(struct overview *overview)
 			line_add(&line, " and %s more module%s", COUNT(count - 1),
 				 PLURAL(count - 1));
 		line_add(&line,
-			 " (dlopen with RTLD_DEEPBIND?): what %s gained is not counted here, what "
-			 "%s gave back seems to be held",
+			 " (dlopen with RTLD_DEEPBIND?): objects that %s acquired are not counted "
+			 "here, objects that %s released seem to be live",
 			 count > 1 ? "they" : "it", count > 1 ? "they" : "it");
 		screen_wrap(&overview->screen, &line, 8);
 	}
@@ -360,7 +358,7 @@ static void print_modules(struct overview *overview)
 		process++;
 	line_add(&line,
 		 "UNSEEN  calls of libraries that %s loaded into another link namespace (dlmopen): "
-		 "nothing of them is counted here",
+		 "they are not counted here",
 		 overview_name(process));
 	if (summary->namespaces > 1)
 		line_add(&line, "; %s processes did so", COUNT(summary->namespaces));
@@ -380,15 +378,15 @@ static void print_doubts(struct overview *overview)
 			   coverage_say(&summary->blocked_time, text));
 	if (summary->pauses)
 		screen_say(&overview->screen, 8,
-			   "PAUSED  nothing was recorded for %s (%s pause%s): what was given back "
-			   "then seems to be held",
+			   "PAUSED  nothing was recorded for %s (%s pause%s): objects that were "
+			   "released then seem to be live",
 			   DURATION(summary->pause_ns), COUNT(summary->pauses),
 			   PLURAL(summary->pauses));
 	if (summary->sample)
 		screen_say(&overview->screen, 9,
-			   "SAMPLED  memory, once in %s that are asked for: its numbers are "
-			   "estimates, +- says how good 95 of 100 are; temporary blocks, double "
-			   "frees and frees of what was not allocated are not known",
+			   "SAMPLED  memory, one sample in %s: its numbers are estimates, +- is "
+			   "their error in 95 of 100 cases; temporary blocks, double frees and "
+			   "frees of unallocated memory are unknown",
 			   BYTES(summary->sample));
 }
 
@@ -460,7 +458,7 @@ static void add_released(struct line *line, const struct summary_process *proces
 			 uint64_t others)
 {
 	struct before_sum mappings = before_mappings(process->had);
-	const char *between = "; of that it gave back ";
+	const char *between = "; of that it released ";
 
 	if (memory) {
 		line_add(line, "%s%s block%s of memory", between, COUNT(memory), PLURAL(memory));
@@ -489,7 +487,7 @@ static void print_attached(struct overview *overview)
 		line_add(&line, "ATTACHED  %s (pid %" PRIu32 ") had run for %s, with ",
 			 overview_name(process), process->pid, DURATION(process->had_ns));
 		add_had(&line, process);
-		line_add(&line, ": what it held then is in no list");
+		line_add(&line, ": objects from before are in no list");
 		add_released(&line, process, memory, others);
 		memory = others = 0;
 		screen_wrap(&overview->screen, &line, 10);
@@ -509,8 +507,9 @@ static void print_kept(struct overview *overview)
 			gone = process->gone;
 		if (process->cut_calls)
 			screen_say(&overview->screen, 10,
-				   "KEPT      %s (pid %" PRIu32 ") is here from %s on, with what "
-				   "it held then; %s event%s before that are left out (--keep)",
+				   "KEPT      %s (pid %" PRIu32
+				   ") is recorded from %s on, with the objects that were live "
+				   "then; %s event%s before that were dropped (--keep)",
 				   overview_name(process), process->pid,
 				   DURATION(process->kept_ns > process->start_ns
 						    ? process->kept_ns - process->start_ns
@@ -519,8 +518,8 @@ static void print_kept(struct overview *overview)
 	}
 	if (gone)
 		screen_say(&overview->screen, 10,
-			   "KEPT      %s program%s that ended before %s left out (--keep)",
-			   COUNT(gone), PLURAL(gone), gone == 1 ? "is" : "are");
+			   "KEPT      %s program%s that ended before %s dropped (--keep)",
+			   COUNT(gone), PLURAL(gone), gone == 1 ? "was" : "were");
 }
 
 /* Processes that --follow did not choose. */
@@ -563,11 +562,11 @@ static void print_incomplete(struct overview *overview)
 		line_add(&line, "INCOMPLETE  %s (pid %" PRIu32 "): ", overview_name(process),
 			 process->pid);
 		if (process->is_damaged)
-			line_add(&line, "the trace is damaged (%s), what is good was used",
+			line_add(&line, "the trace is damaged (%s), all the rest was used",
 				 process->damage ? process->damage : "?");
 		else
-			line_add(&line, "the trace has no end: the recording was cut off, or it "
-					"still goes on; what is held may have been given back");
+			line_add(&line, "the trace has no end: recording was cut off or still "
+					"continues; live objects may have been released since");
 		screen_wrap(&overview->screen, &line, 12);
 	}
 }

@@ -22,28 +22,27 @@
 static const struct {
 	const char *used, *held;
 } words[RESOURCE_COUNT] = {
-	[RESOURCE_NONE] = { "taken", "held" },
+	[RESOURCE_NONE] = { "acquired", "live" },
 	[RESOURCE_MEMORY] = { "allocs", "block" },
 	[RESOURCE_FD] = { "opened", "open" },
 	[RESOURCE_FILE] = { "opened", "open" },
-	[RESOURCE_THREAD] = { "made", "never joined" },
-	[RESOURCE_LOCK] = { "taken", "locked" },
-	[RESOURCE_MUTEX] = { "made", "not destroyed" },
-	[RESOURCE_CONDITION] = { "made", "not destroyed" },
-	[RESOURCE_SEMAPHORE] = { "made", "not destroyed" },
-	[RESOURCE_EVENT] = { "gained", "held" },
+	[RESOURCE_THREAD] = { "created", "never joined" },
+	[RESOURCE_LOCK] = { "locked", "still locked" },
+	[RESOURCE_MUTEX] = { "created", "not destroyed" },
+	[RESOURCE_CONDITION] = { "created", "not destroyed" },
+	[RESOURCE_SEMAPHORE] = { "created", "not destroyed" },
 	[RESOURCE_DIRECTORY] = { "opened", "open" },
-	[RESOURCE_RWLOCK] = { "made", "not destroyed" },
-	[RESOURCE_SPINLOCK] = { "made", "not destroyed" },
-	[RESOURCE_BARRIER] = { "made", "not destroyed" },
+	[RESOURCE_RWLOCK] = { "created", "not destroyed" },
+	[RESOURCE_SPINLOCK] = { "created", "not destroyed" },
+	[RESOURCE_BARRIER] = { "created", "not destroyed" },
 	[RESOURCE_MAPPING] = { "mapped", "range" },
-	[RESOURCE_SHM_OBJECT] = { "made", "not unlinked" },
+	[RESOURCE_SHM_OBJECT] = { "created", "not unlinked" },
 	[RESOURCE_SHM_FD] = { "opened", "open" },
-	[RESOURCE_SEGMENT] = { "made", "segment" },
+	[RESOURCE_SEGMENT] = { "created", "segment" },
 	[RESOURCE_ATTACHMENT] = { "attached", "attached" },
-	[RESOURCE_CONTROL] = { "made", "held" },
-	[RESOURCE_SEMSET] = { "made", "not removed" },
-	[RESOURCE_PROCESS] = { "made", "never waited for" },
+	[RESOURCE_CONTROL] = { "created", "live" },
+	[RESOURCE_SEMSET] = { "created", "not removed" },
+	[RESOURCE_PROCESS] = { "created", "never waited for" },
 };
 
 /* The cells of a row: class, used, peak, live at exit. */
@@ -140,7 +139,7 @@ static void fill_held(const struct overview *overview, struct line *line,
 		line_add(line, ", %s in size", COUNT(class->held_bytes));
 	/* Live objects of killed processes may not be leaks. */
 	if (class->killed && overview->summary->pids > 1)
-		line_add(line, ", %s by killed",
+		line_add(line, ", %s in killed processes",
 			 has_bytes ? BYTES(class->killed_bytes) : COUNT(class->killed));
 	if (is_fd && last->inherited)
 		line_add(line, "; %s %s", COUNT(last->inherited),
@@ -196,7 +195,7 @@ static size_t fill_rows(const struct overview *overview, struct row *rows)
 /* On a narrow terminal, the cells of a row are printed below each other. */
 static void print_stack(struct overview *overview, const struct row *row)
 {
-	static const char *const names[CELLS] = { "", "", "peak ", "held " };
+	static const char *const names[CELLS] = { "", "", "peak ", "live " };
 
 	for (size_t i = 1; i < CELLS; i++) {
 		struct line line = { .length = 0 };
@@ -467,7 +466,7 @@ static void print_entries(struct overview *overview, const struct entries *entri
 		shown[i] = entries->items[chosen[i]];
 		sites += shown[i].sites;
 	}
-	line_add(&line, "%s, and where it came from", overview_held(overview));
+	line_add(&line, "%s, by call site", overview_held(overview));
 	if (entries->sites > sites)
 		line_add(&line, " (%s of %s sites)", COUNT(sites), COUNT(entries->sites));
 	screen_wrap(&overview->screen, &line, 2);

@@ -48,7 +48,7 @@ static void print_longest(struct overview *overview, const struct summary_class 
 		     class->known == RESOURCE_LOCK ? "held by: " : "woken by: ", class->hot.other);
 	if (class->known == RESOURCE_SEMAPHORE && class->hot.first != class->hot.other)
 		print_frames(overview, column, column + 2, 1,
-			     "the last of a row that began at: ", class->hot.first);
+			     "the last of a chain that began at: ", class->hot.first);
 }
 
 void overview_waits(struct overview *overview)
@@ -110,7 +110,7 @@ static bool is_number(enum resource resource)
 
 static void print_holder(struct overview *overview, const struct summary_blocked *blocked)
 {
-	char text[100] = "held by itself: taken at ";
+	char text[100] = "held by itself: locked at ";
 
 	if (blocked->joined)
 		screen_say(&overview->screen, 8,
@@ -120,7 +120,7 @@ static void print_holder(struct overview *overview, const struct summary_blocked
 	if (!blocked->has_holder)
 		return;
 	if (blocked->holder != blocked->thread)
-		snprintf(text, sizeof(text), "held by thread %" PRIu32 "%s: taken at ",
+		snprintf(text, sizeof(text), "held by thread %" PRIu32 "%s: locked at ",
 			 blocked->holder, blocked->has_ended_holder ? ", which has ended" : "");
 	print_frames(overview, 6, 8, 2, text, blocked->holder_backtrace);
 }
@@ -133,7 +133,7 @@ static void print_notify(struct overview *overview, const struct summary_blocked
 
 	if (blocked->vain_backtrace) {
 		snprintf(text, sizeof(text),
-			 "the last signal came %s before, when nobody waited: thread %" PRIu32
+			 "the last signal came %s before, when no thread waited: thread %" PRIu32
 			 " at ",
 			 DURATION(blocked->vain_ns), blocked->vain_thread);
 		print_frames(overview, 6, 8, 3, text, blocked->vain_backtrace);
@@ -177,7 +177,7 @@ void overview_blocked(struct overview *overview)
 {
 	const struct summary *summary = overview->summary;
 	size_t count = summary->blocked.count, shown = overview_limit(overview, BLOCKED_MAX);
-	const char *when = "waiting when this was written";
+	const char *when = "waiting at the time of the snapshot";
 	struct line line = { .length = 0 };
 
 	if (!count)
@@ -212,14 +212,14 @@ static void say_closed(struct line *line, const struct summary_class *class)
 
 static void say_lost(struct line *line, const struct summary_class *class)
 {
-	line_add(line, "%s block%s lost when scanned, %s: no pointer leads there",
+	line_add(line, "%s block%s unreachable when scanned, %s: no pointer leads there",
 		 COUNT(class->unkept), class->unkept == 1 ? " was" : "s were",
 		 BYTES(class->unkept_bytes));
 }
 
 static void say_peak(struct line *line, const struct summary_class *class)
 {
-	line_add(line, "peak of %s at %s, %s still held", BYTES(class->peak.amount),
+	line_add(line, "peak of %s at %s, %s live at exit", BYTES(class->peak.amount),
 		 DURATION(class->peak.time_ns), class->held ? BYTES(class->held_bytes) : "nothing");
 }
 
@@ -231,7 +231,7 @@ static void say_signals(struct line *line, const struct summary_class *class)
 
 static void say_short(struct line *line, const struct summary_class *class)
 {
-	line_add(line, "%s of %s blocks freed by the next call of their thread",
+	line_add(line, "%s of %s blocks were temporary: freed by the next call of their thread",
 		 COUNT(class->temporary), COUNT(class->gained));
 }
 
@@ -293,7 +293,7 @@ static void name_closed(struct overview *overview, enum finding finding)
 	if (misuse->count > 1)
 		line_add(&line, ", and %s more like it", COUNT(misuse->count - 1));
 	if (misuse->kind == DESCRIPTOR_GONE)
-		line_add(&line, ": nobody was seen to close it");
+		line_add(&line, ": no recorded call closed it");
 	screen_wrap(&overview->screen, &line, OVERVIEW_COLUMN + 2);
 	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
 		if (!misuse->steps[i].backtrace)

@@ -226,7 +226,7 @@ void screen_move(struct screen *to, struct screen *from)
 #define DIM   "\033[2m"
 #define PLAIN "\033[0m"
 
-#define LEAKS "still held at" /* exit or detach */
+#define LEAKS "live at" /* exit or detach */
 
 /* The colour of a line by its first word; NULL: none. */
 static const char *colour_of(const struct screen *screen, enum screen_colours colours, size_t index)
@@ -234,7 +234,7 @@ static const char *colour_of(const struct screen *screen, enum screen_colours co
 	static const struct {
 		const char *word, *colour;
 	} words[] = {
-		{ "DEADLOCK", RED },   { "LOST", RED },	    { "DAMAGED", RED },
+		{ "DEADLOCK", RED },   { "DROPPED", RED },  { "DAMAGED", RED },
 		{ "INCOMPLETE", RED }, { "UNTRACED", RED }, { LEAKS, RED },
 		{ "unusual", BOLD },   { "waits", BOLD },   { "waiting when", BOLD },
 		{ "next:", BOLD },     { "trace:", DIM },

@@ -289,7 +289,7 @@ static const char *word_of_nothing(const struct tables_job *job, const struct ta
 	if (table->is_unknown)
 		return "unknown";
 	return job->run->summary->sample && table_column(&table->facts, "error") >= 0
-		       ? "nothing, but for memory that is in no sample"
+		       ? "nothing, except memory without a sample"
 		       : "nothing";
 }
 
@@ -374,7 +374,7 @@ static void add_lost(struct line *line, const struct report_gaps *gaps)
 	struct table_cell cell = { 0 };
 	char text[CELL_MAX];
 
-	add_gap(line, gaps->lost, gaps->events, "event", "lost");
+	add_gap(line, gaps->lost, gaps->events, "event", "dropped");
 	if (!gaps->lost)
 		return;
 	table_percent(&cell, gaps->lost, gaps->events);
@@ -407,8 +407,8 @@ static void print_sample(const struct tables_job *job)
 		return;
 	line_begin(&text);
 	line_add(&text,
-		 "memory was recorded by samples, one in %s: its numbers are about so, bytes by +- "
-		 "in 95 of 100 cases; a place without a sample may have up to %s",
+		 "memory was sampled, one sample in %s: its numbers are estimates, +- is their "
+		 "error in 95 of 100 cases; a call site without a sample may have up to %s",
 		 human_bytes(&every, sample), human_bytes(&unseen, estimate_unseen(sample)));
 	text_colour(job, COLOUR_WARN);
 	out_text(job->out, "estimates:");
@@ -425,14 +425,14 @@ static void print_gaps(const struct tables_job *job)
 	report_find_gaps(job->run, KIND_ALL, 0, &gaps);
 	line_begin(&text);
 	add_lost(&text, &gaps);
-	add_gap(&text, gaps.late, gaps.events, "event", "too late for its order to be certain");
+	add_gap(&text, gaps.late, gaps.events, "event", "too late to be certain of its order");
 	add_gap(&text, gaps.incomplete, gaps.traces, "trace", "without end");
 	add_gap(&text, gaps.damaged, gaps.traces, "trace", "damaged");
 	add_gap(&text, gaps.untraced + gaps.spawned, gaps.untraced + gaps.spawned, "program",
 		"not traced");
-	add_gap(&text, gaps.cut, gaps.traces, "program", "without what was before (--keep)");
-	add_gap(&text, gaps.gone, gaps.gone, "program", "left out (--keep)");
-	add_gap(&text, gaps.bypasses, gaps.bypasses, "module", "whose calls are not seen");
+	add_gap(&text, gaps.cut, gaps.traces, "program", "without its beginning (--keep)");
+	add_gap(&text, gaps.gone, gaps.gone, "program", "dropped (--keep)");
+	add_gap(&text, gaps.bypasses, gaps.bypasses, "module", "whose calls are not recorded");
 	add_gap(&text, gaps.namespace, gaps.traces, "program",
 		"with libraries in another link namespace (dlmopen)");
 	add_unnamed(job, &text);
@@ -542,8 +542,8 @@ static void print_damage(const struct tables_job *job)
 		return;
 	line_begin(&text);
 	line_add(&text,
-		 "a part of %s could not be read, and is in no number here: what was "
-		 "gained or given back there is not known",
+		 "a part of %s could not be read, and is in no number here: objects that were "
+		 "acquired or released there are unknown",
 		 gaps.traces > 1 ? "the traces" : "the trace");
 	text_colour(job, COLOUR_WARN);
 	out_text(job->out, "DAMAGED:");

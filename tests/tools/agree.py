@@ -162,14 +162,14 @@ class Screen:
 
     def __init__(self, text):
         head = re.search(r"(\d[\d,]*) process(?:es)?(?: \((\d[\d,]*) programs?\))?.*?, (\d[\d,]*) threads?, "
-                         r"(\d[\d,]*) events?, (\d[\d,]*) lost", text)
-        one = re.search(r"(?:(\d[\d,]*) programs, )?(\d[\d,]*) threads?, (\d[\d,]*) events?, (\d[\d,]*) lost",
+                         r"(\d[\d,]*) events?, (\d[\d,]*) dropped", text)
+        one = re.search(r"(?:(\d[\d,]*) programs, )?(\d[\d,]*) threads?, (\d[\d,]*) events?, (\d[\d,]*) dropped",
                         text)
         groups = head.groups() if head else ("1", one.group(1) or "1") + one.groups()[1:]
         self.processes, self.programs, self.threads, self.events, self.lost = \
             [int((group or "0").replace(",", "")) for group in groups]
         self.gained, self.held, self.held_bytes, self.peak = Count(), Count(), {}, {}
-        table = text.partition("still held at exit")[2].split("\n")[1:]
+        table = text.partition("live at exit")[2].split("\n")[1:]
         for line in table:
             row = re.match(r"  (\S+) +(\d[\d,]*) (?:\w+) +(.*)", line)
             if not row:
