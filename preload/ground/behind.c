@@ -58,23 +58,14 @@ static const void *address_of(const struct link_map *map, const ElfW(Dyn) * entr
 	return (const void *)(value < map->l_addr ? map->l_addr + value : value);
 }
 
-static void read_hash(struct module *module, const uint32_t *hash)
-{
-	module->bucket_count = hash[0];
-	module->first = hash[1];
-	module->filter_words = hash[2];
-	module->filter_shift = hash[3];
-	module->filter = (const ElfW(Addr) *)(hash + 4);
-	module->buckets = (const uint32_t *)(module->filter + module->filter_words);
-	module->chains = module->buckets + module->bucket_count;
-}
-
 static bool read_module(struct module *module, const struct link_map *map)
 {
+	const uint32_t *hash = NULL;
+
 	*module = (struct module){ .base = map->l_addr };
 	for (const ElfW(Dyn) *entry = map->l_ld; entry->d_tag != DT_NULL; entry++) {
 		if (entry->d_tag == DT_GNU_HASH)
-			read_hash(module, address_of(map, entry));
+			hash = address_of(map, entry);
 		else if (entry->d_tag == DT_SYMTAB)
 			module->symbols = address_of(map, entry);
 		else if (entry->d_tag == DT_STRTAB)
@@ -82,6 +73,15 @@ static bool read_module(struct module *module, const struct link_map *map)
 		else if (entry->d_tag == DT_VERSYM)
 			module->versions = address_of(map, entry);
 	}
+	if (!hash)
+		return false;
+	module->bucket_count = hash[0];
+	module->first = hash[1];
+	module->filter_words = hash[2];
+	module->filter_shift = hash[3];
+	module->filter = (const ElfW(Addr) *)(hash + 4);
+	module->buckets = (const uint32_t *)(module->filter + module->filter_words);
+	module->chains = module->buckets + module->bucket_count;
 	return module->symbols && module->names && module->bucket_count && module->filter_words;
 }
 

@@ -22,17 +22,6 @@ const struct link_map *linkage_first(void)
 	return map;
 }
 
-static void read_segments(struct linkage *linkage)
-{
-	const ElfW(Ehdr) *header = (const void *)linkage->low;
-
-	if (header->e_ident[EI_MAG0] != ELFMAG0 || header->e_phentsize != sizeof(ElfW(Phdr)) ||
-	    header->e_phoff > linkage->high - linkage->low)
-		return;
-	linkage->segments = (const void *)(linkage->low + header->e_phoff);
-	linkage->segment_count = header->e_phnum;
-}
-
 static void read_entry(struct linkage *linkage, const ElfW(Dyn) * entry, size_t bytes[2],
 		       size_t *skipped)
 {
@@ -81,13 +70,19 @@ bool linkage_read(struct linkage *linkage, const struct link_map *map)
 {
 	struct dl_find_object found;
 	size_t bytes[2] = { 0, 0 }, skipped = 0;
+	const ElfW(Ehdr) * header;
 
 	*linkage = (struct linkage){ .map = map };
 	if (!map->l_ld || _dl_find_object(map->l_ld, &found) != 0 || found.dlfo_link_map != map)
 		return false;
 	linkage->low = (uintptr_t)found.dlfo_map_start;
 	linkage->high = (uintptr_t)found.dlfo_map_end;
-	read_segments(linkage);
+	header = found.dlfo_map_start;
+	if (header->e_ident[EI_MAG0] == ELFMAG0 && header->e_phentsize == sizeof(ElfW(Phdr)) &&
+	    header->e_phoff <= linkage->high - linkage->low) {
+		linkage->segments = (const void *)(linkage->low + header->e_phoff);
+		linkage->segment_count = header->e_phnum;
+	}
 	for (const ElfW(Dyn) *entry = map->l_ld;
 	     (uintptr_t)(entry + 1) <= linkage->high && entry->d_tag != DT_NULL; entry++)
 		read_entry(linkage, entry, bytes, &skipped);

@@ -306,7 +306,7 @@ static bool is_before(void *one, void *other)
  * __pthread_mutex_lock and its like have no default version since glibc 2.34, so dlsym does not
  * find them; they are the functions without the underscores.
  */
-static void *find(const char *name)
+static void *find_bound(const char *name)
 {
 	void *found = dlsym(RTLD_NEXT, name), *versioned = find_versioned(name);
 
@@ -358,7 +358,7 @@ static void ask_for_all(void **found)
 		for (unsigned int i = 0; i < NAMES; i++) {
 			if (may_be_missing(real_name(i)) != (pass == 1))
 				continue;
-			found[i] = find(real_name(i));
+			found[i] = find_bound(real_name(i));
 			if (!*where_is(i))
 				*where_is(i) = found[i];
 		}

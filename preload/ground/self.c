@@ -99,7 +99,7 @@ static bool enter_link(struct way *way, const char *target, const char *rest)
 }
 
 /* Resolves one component. Gives up in /proc and /dev, whose links may lead anywhere. */
-static bool step(struct way *way)
+static bool follow_component(struct way *way)
 {
 	const char *from = way->left, *end = from;
 	char target[SHORT];
@@ -128,7 +128,7 @@ static bool step(struct way *way)
 }
 
 /* Resolves the links of a path. Returns its length, or 0: the kernel has to be asked. */
-static long follow(char *path, const char *name)
+static long follow_path(char *path, const char *name)
 {
 	struct way way = { .path = path, .left = name };
 
@@ -139,7 +139,7 @@ static long follow(char *path, const char *name)
 			way.left++;
 		if (!*way.left)
 			return (long)way.length;
-		if (!step(&way))
+		if (!follow_component(&way))
 			return 0;
 	}
 }
@@ -167,7 +167,7 @@ const char *self_path(void)
 	 * them at its end: four times the cost of following the name.
 	 */
 	name = (const char *)self_auxiliary(AT_EXECFN);
-	length = is_at_exec() && is_own_name(name) ? follow(short_path, name) : 0;
+	length = is_at_exec() && is_own_name(name) ? follow_path(short_path, name) : 0;
 	is_as_told = length != 0;
 	if (!length)
 		length = sys_readlinkat(AT_FDCWD, "/proc/self/exe", short_path,

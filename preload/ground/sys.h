@@ -17,7 +17,6 @@
 #include "arch.h"
 
 struct msghdr;
-struct rusage;
 struct sockaddr;
 struct statx;
 struct timespec;
@@ -73,24 +72,9 @@ static inline int sys_getpid(void)
 	return (int)sys_call0(__NR_getpid);
 }
 
-static inline int sys_getppid(void)
-{
-	return (int)sys_call0(__NR_getppid);
-}
-
 static inline int sys_gettid(void)
 {
 	return (int)sys_call0(__NR_gettid);
-}
-
-static inline int sys_tgkill(int pid, int tid, int signal)
-{
-	return (int)sys_call3(__NR_tgkill, pid, tid, signal);
-}
-
-static inline int sys_kill(int pid, int signal)
-{
-	return (int)sys_call2(__NR_kill, pid, signal);
 }
 
 /*
@@ -107,16 +91,6 @@ static inline int sys_clone(unsigned long flags)
 static inline int sys_execve(const char *path, char *const arguments[], char *const environment[])
 {
 	return (int)sys_call3(__NR_execve, (long)path, (long)arguments, (long)environment);
-}
-
-static inline int sys_wait4(int pid, int *status, int options, struct rusage *usage)
-{
-	return (int)sys_call4(__NR_wait4, pid, (long)status, options, (long)usage);
-}
-
-static inline int sys_setsid(void)
-{
-	return (int)sys_call0(__NR_setsid);
 }
 
 static inline int sys_prctl(int option, unsigned long a, unsigned long b, unsigned long c,
@@ -156,11 +130,6 @@ static inline int sys_futex_wake(const uint32_t *word, int count, int shared)
 			      count);
 }
 
-static inline int sys_membarrier(int command, unsigned int flags, int cpu)
-{
-	return (int)sys_call3(__NR_membarrier, command, (long)flags, cpu);
-}
-
 /*
  * Not nanosleep: in a thread that is borrowed for an attach it would make the kernel forget the
  * time that is left of the program's own sleep.
@@ -170,11 +139,6 @@ static inline void sys_sleep(long ns)
 	long time[2] = { ns / 1000000000, ns % 1000000000 };
 
 	sys_call6(__NR_pselect6, 0, 0, 0, 0, (long)time, 0);
-}
-
-static inline int sys_sched_yield(void)
-{
-	return (int)sys_call0(__NR_sched_yield);
 }
 
 /* The kernel's signal sets have 64 bits; signal 1 is bit 0. set or old may be NULL. */
@@ -246,19 +210,9 @@ static inline int sys_close(int fd)
 	return (int)sys_call1(__NR_close, fd);
 }
 
-static inline int sys_close_range(unsigned int first, unsigned int last, unsigned int flags)
-{
-	return (int)sys_call3(__NR_close_range, (long)first, (long)last, (long)flags);
-}
-
 static inline long sys_read(int fd, void *data, size_t size)
 {
 	return sys_call3(__NR_read, fd, (long)data, (long)size);
-}
-
-static inline long sys_write(int fd, const void *data, size_t size)
-{
-	return sys_call3(__NR_write, fd, (long)data, (long)size);
 }
 
 static inline int sys_statx(int directory, const char *path, int flags, unsigned int mask,
@@ -270,11 +224,6 @@ static inline int sys_statx(int directory, const char *path, int flags, unsigned
 static inline int sys_ftruncate(int fd, int64_t size)
 {
 	return (int)sys_call2(__NR_ftruncate, fd, (long)size);
-}
-
-static inline int sys_flock(int fd, int operation)
-{
-	return (int)sys_call2(__NR_flock, fd, operation);
 }
 
 static inline int sys_dup3(int from, int to, int flags)

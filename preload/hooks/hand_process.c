@@ -91,6 +91,16 @@ EXPORT int forkpty(int *master, char *name, const struct termios *terminal,
 }
 
 /* A child is released when wait reports its end, not when it reports a stop or a continuation. */
+static void note_child(struct call_event *event, pid_t pid, int status, bool stays)
+{
+	event->object = (uint64_t)pid;
+	event->operation = OPERATION_WAIT;
+	if (!pid || stays || !(WIFEXITED(status) || WIFSIGNALED(status)))
+		return;
+	event->operation = OPERATION_FREE;
+	life_tell_end(pid, status);
+}
+
 void child_waited(struct call *call, struct call_event *event, const int *status,
 		  struct spare *spare)
 {
@@ -99,12 +109,7 @@ void child_waited(struct call *call, struct call_event *event, const int *status
 	(void)call;
 	if (pid > 0 && status)
 		spare->number = *status;
-	event->object = pid > 0 ? (uint64_t)pid : 0;
-	event->operation = OPERATION_WAIT;
-	if (pid <= 0 || !(WIFEXITED(spare->number) || WIFSIGNALED(spare->number)))
-		return;
-	event->operation = OPERATION_FREE;
-	life_tell_end(pid, spare->number);
+	note_child(event, pid > 0 ? pid : 0, spare->number, false);
 }
 
 /* Makes a wait(2) status of waitid's result. */
@@ -127,23 +132,12 @@ static int status_of(const siginfo_t *info)
 	}
 }
 
-static bool has_ended(const siginfo_t *info)
-{
-	return info->si_pid && (info->si_code == CLD_EXITED || info->si_code == CLD_KILLED ||
-				info->si_code == CLD_DUMPED);
-}
-
 void child_told(struct call *call, struct call_event *event, const siginfo_t *info, int options,
 		struct spare *spare)
 {
 	(void)call;
-	event->operation = OPERATION_WAIT;
-	event->object = event->failed ? 0 : WORD(info->si_pid);
 	spare->number = event->failed ? 0 : status_of(info);
-	if (event->failed || options & WNOWAIT || !has_ended(info))
-		return;
-	event->operation = OPERATION_FREE;
-	life_tell_end(info->si_pid, spare->number);
+	note_child(event, event->failed ? 0 : info->si_pid, spare->number, options & WNOWAIT);
 }
 
 /*

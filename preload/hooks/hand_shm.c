@@ -26,18 +26,12 @@ bool fd_note_shm(struct call *call, int fd)
 	return true;
 }
 
-static bool forget_shm(struct call *call, int fd)
+void fd_lost_shm(struct call *call, enum moment moment, uint8_t part, int fd, uint64_t related)
 {
 	uint32_t bit = 1u << (unsigned int)fd % 32;
 
-	return is_noted_here(call, fd) &&
-	       __atomic_load_n(&noted[fd / 32], __ATOMIC_RELAXED) & bit &&
-	       __atomic_fetch_and(&noted[fd / 32], ~bit, __ATOMIC_RELAXED) & bit;
-}
-
-void fd_lost_shm(struct call *call, enum moment moment, uint8_t part, int fd, uint64_t related)
-{
-	if (forget_shm(call, fd))
+	if (is_noted_here(call, fd) && __atomic_load_n(&noted[fd / 32], __ATOMIC_RELAXED) & bit &&
+	    __atomic_fetch_and(&noted[fd / 32], ~bit, __ATOMIC_RELAXED) & bit)
 		call_event(call, &(struct call_event){ .resource = RESOURCE_SHM_FD,
 						       .operation = OPERATION_FREE,
 						       .moment = moment,

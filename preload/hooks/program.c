@@ -13,7 +13,7 @@
  * The calling thread, or NULL if its calls are not recorded. This may be the first call of the
  * process.
  */
-static struct thread *begin(void)
+static struct thread *program_thread(void)
 {
 	start_wake(HOOK_holdtrace_gained);
 	return life.control ? call_thread() : NULL;
@@ -23,7 +23,7 @@ static struct thread *begin(void)
 
 EXPORT unsigned int holdtrace_lib_context_create(const char *name)
 {
-	struct thread *thread = begin();
+	struct thread *thread = program_thread();
 	uint32_t bit = names_context(name ? name : "");
 
 	names_tell(thread);
@@ -32,7 +32,7 @@ EXPORT unsigned int holdtrace_lib_context_create(const char *name)
 
 EXPORT void holdtrace_lib_context_enter(unsigned int bits)
 {
-	names_tell(begin());
+	names_tell(program_thread());
 	names_own_contexts |= bits;
 }
 
@@ -43,7 +43,7 @@ EXPORT void holdtrace_lib_context_exit(unsigned int bits)
 
 EXPORT void holdtrace_lib_context_enter_all(unsigned int bits)
 {
-	names_tell(begin());
+	names_tell(program_thread());
 	__atomic_fetch_or(&names_all_contexts, bits, __ATOMIC_RELAXED);
 }
 
@@ -56,7 +56,7 @@ EXPORT void holdtrace_lib_context_exit_all(unsigned int bits)
 
 EXPORT void holdtrace_lib_mark(const char *text)
 {
-	names_mark(begin(), text ? text : "");
+	names_mark(program_thread(), text ? text : "");
 }
 
 /* ---- the program's own resources ---- */
@@ -64,68 +64,56 @@ EXPORT void holdtrace_lib_mark(const char *text)
 EXPORT unsigned int holdtrace_lib_class_create(const char *name, const char *description,
 					       int counted)
 {
-	struct thread *thread = begin();
+	struct thread *thread = program_thread();
 	uint32_t ordinal = names_class(name ? name : "", description ? description : "", counted);
 
 	names_tell(thread);
 	return ordinal;
 }
 
-EXPORT void holdtrace_lib_gained(unsigned int kind, const void *object, size_t size)
+static void own_event(unsigned int kind, const void *object, size_t size, enum operation operation,
+		      const struct origin *origin)
 {
-	const struct origin origin = CAPTURE_ORIGIN();
+	bool gains = operation == OPERATION_ALLOC;
 	struct call call;
 
-	if (!names_class_is_listed(kind) || !stub_begin(&call, HOOK_holdtrace_gained, WHEN_RETURN,
-							BLOCKS_NO, &origin, WORD(object), 0))
+	if (!names_class_is_listed(kind) ||
+	    !stub_begin(&call, gains ? HOOK_holdtrace_gained : HOOK_holdtrace_lost,
+			gains ? WHEN_RETURN : WHEN_ENTRY, BLOCKS_NO, origin, WORD(object), 0))
 		return;
 	call_returned(&call);
 	call_event(&call, &(struct call_event){ .resource = (enum resource)kind,
-						.operation = OPERATION_ALLOC,
-						.moment = MOMENT_LEAVE,
+						.operation = operation,
+						.moment = gains ? MOMENT_LEAVE : MOMENT_ENTER,
 						.object = WORD(object),
 						.size = size });
 	call_end(&call);
 }
 
+EXPORT void holdtrace_lib_gained(unsigned int kind, const void *object, size_t size)
+{
+	const struct origin origin = CAPTURE_ORIGIN();
+
+	own_event(kind, object, size, OPERATION_ALLOC, &origin);
+}
+
 EXPORT void holdtrace_lib_lost(unsigned int kind, const void *object)
 {
 	const struct origin origin = CAPTURE_ORIGIN();
-	struct call call;
 
-	if (!names_class_is_listed(kind) || !stub_begin(&call, HOOK_holdtrace_lost, WHEN_ENTRY,
-							BLOCKS_NO, &origin, WORD(object), 0))
-		return;
-	call_returned(&call);
-	call_event(&call, &(struct call_event){ .resource = (enum resource)kind,
-						.operation = OPERATION_FREE,
-						.moment = MOMENT_ENTER,
-						.object = WORD(object) });
-	call_end(&call);
+	own_event(kind, object, 0, OPERATION_FREE, &origin);
 }
 
 /* ---- sp-rtrace's library: one mask for the whole process ---- */
 
-unsigned int sp_context_create(const char *name);
-void sp_context_enter(unsigned int context);
-void sp_context_exit(unsigned int context);
+EXPORT unsigned int sp_context_create(const char *name)
+	__attribute__((alias("holdtrace_lib_context_create")));
+EXPORT void sp_context_enter(unsigned int context)
+	__attribute__((alias("holdtrace_lib_context_enter_all")));
+EXPORT void sp_context_exit(unsigned int context)
+	__attribute__((alias("holdtrace_lib_context_exit_all")));
 unsigned int sp_context_get_mask(void);
 unsigned int sp_context_get_count(void);
-
-EXPORT unsigned int sp_context_create(const char *name)
-{
-	return holdtrace_lib_context_create(name);
-}
-
-EXPORT void sp_context_enter(unsigned int context)
-{
-	holdtrace_lib_context_enter_all(context);
-}
-
-EXPORT void sp_context_exit(unsigned int context)
-{
-	holdtrace_lib_context_exit_all(context);
-}
 
 EXPORT unsigned int sp_context_get_mask(void)
 {

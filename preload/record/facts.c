@@ -68,34 +68,26 @@ static void note_add_number(struct note *note, const char *name, uint64_t value)
 	note_add(note, name, text);
 }
 
-/*
- * Eight bytes at a time. libc's memcpy is in a page that a short program may never touch otherwise.
- */
-static void copy(void *to, const char *from, uint32_t size)
-{
-	char *at = to;
-	uint32_t i = 0;
-
-	for (; i + 8 <= size; i += 8)
-		__builtin_memcpy(at + i, from + i, 8);
-	for (; i < size; i++)
-		at[i] = from[i];
-}
-
 static void note_end(const struct note *note)
 {
 	struct thread *thread = thread_self;
 	uint32_t size = ((uint32_t)sizeof(struct record_note) + note->used + 7) & ~7u;
-	struct record_note *record;
+	struct record_note *record = (struct record_note *)ring_reserve(thread, RECORD_NOTE, size);
+	uint32_t i = 0;
+	char *at;
 
-	record = (struct record_note *)ring_reserve(thread, RECORD_NOTE, size);
 	if (!record)
 		return;
+	at = (char *)(record + 1);
 	record->record.more = (uint16_t)note->pairs;
 	record->record.time = thread->last;
 	record->text = note->used;
 	record->pad = 0;
-	copy(record + 1, note->text, note->used);
+	/* plain loops: a short program may never touch the page of libc's memcpy otherwise */
+	for (; i + 8 <= note->used; i += 8)
+		__builtin_memcpy(at + i, note->text + i, 8);
+	for (; i < note->used; i++)
+		at[i] = note->text[i];
 	ring_publish(&record->record);
 }
 

@@ -45,7 +45,7 @@ struct search {
 	char path[PATH_SHORT];
 };
 
-static bool look(int directory, const char *path, int flags, struct statx *file)
+static bool look_at_file(int directory, const char *path, int flags, struct statx *file)
 {
 	return !sys_statx(directory, path, AT_STATX_DONT_SYNC | flags,
 			  STATX_TYPE | STATX_NLINK | STATX_INO | STATX_SIZE | STATX_MNT_ID, file);
@@ -86,7 +86,7 @@ static bool name_nameless(char *path, uint32_t fd, const struct statx *file)
 }
 
 /* Reads the path from /proc. Returns false if it is longer; path then has its beginning. */
-static bool ask(char *path, size_t room, uint32_t fd)
+static bool ask_path(char *path, size_t room, uint32_t fd)
 {
 	char link[40];
 	long length;
@@ -103,7 +103,7 @@ static __attribute__((noinline)) void tell_long(const struct search *search,
 {
 	char path[4096];
 
-	ask(path, sizeof(path), inherited->fd);
+	ask_path(path, sizeof(path), inherited->fd);
 	inherited->path = path;
 	search->tell(search->context, inherited);
 }
@@ -117,7 +117,8 @@ static bool is_standard(char *path, uint32_t fd, const struct statx *file)
 	struct statx named;
 
 	return fd < CONTROL_STANDARDS && life.control->standard[fd][0] == '/' &&
-	       look(AT_FDCWD, life.control->standard[fd], 0, &named) && is_same(&named, file) &&
+	       look_at_file(AT_FDCWD, life.control->standard[fd], 0, &named) &&
+	       is_same(&named, file) &&
 	       plain_copy(path, life.control->standard[fd], CONTROL_STANDARD_MAX);
 }
 
@@ -135,7 +136,7 @@ static bool is_makers(char *path, uint32_t fd, const struct statx *file)
 	if (fd >= CONTROL_STANDARDS || life.control->maker <= 0)
 		return false;
 	reach_path(link, (uint64_t)life.control->maker, fd);
-	if (!look(AT_FDCWD, link, 0, &named) || !is_same(&named, file))
+	if (!look_at_file(AT_FDCWD, link, 0, &named) || !is_same(&named, file))
 		return false;
 	length = sys_readlinkat(AT_FDCWD, link, path, PATH_SHORT - 1);
 	if (length <= 0 || length == PATH_SHORT - 1)
@@ -161,7 +162,7 @@ static bool tell_one(struct search *search, uint32_t fd)
 	const char *known;
 	struct statx file;
 
-	if (!look((int)fd, "", AT_EMPTY_PATH, &file))
+	if (!look_at_file((int)fd, "", AT_EMPTY_PATH, &file))
 		return false;
 	inherited.has_size = (file.stx_mode & S_IFMT) == S_IFREG;
 	inherited.size = file.stx_size;
@@ -170,7 +171,7 @@ static bool tell_one(struct search *search, uint32_t fd)
 		inherited.path = known;
 	} else if (!name_nameless(search->path, fd, &file)) {
 		if (!is_standard(search->path, fd, &file) && !is_makers(search->path, fd, &file) &&
-		    !ask(search->path, sizeof(search->path), fd)) {
+		    !ask_path(search->path, sizeof(search->path), fd)) {
 			tell_long(search, &inherited);
 			return true;
 		}
@@ -281,7 +282,7 @@ void inherited_tell(void (*tell)(void *context, const struct inherited *inherite
 			tell_if_open(&search, fd++);
 		return;
 	}
-	if (!look(AT_FDCWD, "/proc/self/fd", 0, &directory))
+	if (!look_at_file(AT_FDCWD, "/proc/self/fd", 0, &directory))
 		return;
 	for (left = directory.stx_size; left && gap < GAP_MAX; fd++) {
 		bool is_open = gap ? tell_if_open(&search, fd) : tell_one(&search, fd);

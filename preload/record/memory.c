@@ -274,7 +274,7 @@ static struct arena_hello hello_of(const struct chunk *chunk, uint32_t number)
  * handed over first and mapped only if that succeeded; otherwise it is mapped first. Returns 0 or
  * -errno.
  */
-static int share(struct chunk *chunk, uint32_t number, int fd, char *at)
+static int share_chunk(struct chunk *chunk, uint32_t number, int fd, char *at)
 {
 	const struct arena_hello hello = hello_of(chunk, number);
 	uint64_t size;
@@ -297,7 +297,7 @@ static int share(struct chunk *chunk, uint32_t number, int fd, char *at)
 static int make_shared(struct chunk *chunk, uint32_t number, char *at)
 {
 	int fd = sys_memfd_create(ARENA_NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	int status = fd < 0 ? fd : share(chunk, number, fd, at);
+	int status = fd < 0 ? fd : share_chunk(chunk, number, fd, at);
 
 	if (fd >= 0)
 		sys_close(fd);
@@ -318,7 +318,7 @@ static int make_anyway(struct chunk *chunk, uint32_t number, char *at)
 	return status;
 }
 
-static void shape(struct chunk *chunk, uint32_t slots, uint32_t ring_size, uint32_t spares)
+static void shape_chunk(struct chunk *chunk, uint32_t slots, uint32_t ring_size, uint32_t spares)
 {
 	chunk->slots = slots;
 	chunk->ring_size = ring_size;
@@ -331,13 +331,13 @@ static void shape_to_limit(struct chunk *chunk, uint32_t slots, uint32_t spares)
 {
 	uint64_t limit = limit_of(RLIMIT_AS);
 
-	shape(chunk, slots, ARENA_RING_MOST, spares);
+	shape_chunk(chunk, slots, ARENA_RING_MOST, spares);
 	for (uint32_t i = 0; i < 2 && !arena_leaves_room(chunk->layout.size, limit); i++) {
 		spares /= 4;
-		shape(chunk, slots, chunk->ring_size / 4, spares);
+		shape_chunk(chunk, slots, chunk->ring_size / 4, spares);
 	}
 	if (!arena_leaves_room(chunk->layout.size, limit))
-		shape(chunk, slots, ARENA_RING_LEAST, 0);
+		shape_chunk(chunk, slots, ARENA_RING_LEAST, 0);
 }
 
 /* ---- spares ---- */
@@ -358,7 +358,7 @@ static void use_spare(struct chunk *chunk, uint32_t number, uint32_t i)
 {
 	struct arena_spare *spare = spare_at(i);
 
-	shape(chunk, 1, ARENA_RING_LEAST, 0);
+	shape_chunk(chunk, 1, ARENA_RING_LEAST, 0);
 	chunk->map = NULL;
 	chunk->head = &spare->head;
 	chunk->slot_base = family.map + family.layout.spare_slots + (uint64_t)i * ARENA_SLOT_SIZE;
@@ -392,7 +392,7 @@ static uint32_t resumable;
 static bool is_dead(int32_t thread)
 {
 	/* where we may not ask, slots of dead threads are not reused */
-	return !ring_is_quiet() && sys_tgkill(life.pid, thread, 0) == -ESRCH;
+	return !ring_is_quiet() && sys_call3(__NR_tgkill, life.pid, thread, 0) == -ESRCH;
 }
 
 /* Address and blocks of the old chunk with this number; NULL: none, or its layout differs. */
@@ -461,7 +461,7 @@ static int make_chunk(struct chunk *chunk, uint32_t number, uint32_t slots)
 	return status;
 }
 
-static bool grow(uint32_t slots)
+static bool grow_chunks(uint32_t slots)
 {
 	uint32_t number = __atomic_load_n(&chunk_count, __ATOMIC_ACQUIRE);
 	struct chunk chunk = { 0 };
@@ -497,27 +497,21 @@ static void end_growth(void)
 		sys_futex_wake(&growth, INT32_MAX, 0);
 }
 
-static uint32_t next_slots(void)
-{
-	uint32_t number = __atomic_load_n(&chunk_count, __ATOMIC_RELAXED);
-	uint32_t slots = ARENA_SLOTS_FIRST;
-
-	while (number-- && slots < ARENA_SLOTS_MOST)
-		slots *= 2;
-	return slots;
-}
-
 /* Returns whether there are more slots than before. */
 static bool grow_or_wait(void)
 {
 	static const struct timespec step = { .tv_nsec = 100000000 };
 	uint32_t before = __atomic_load_n(&chunk_count, __ATOMIC_ACQUIRE);
 	uint32_t seen = __atomic_load_n(&growth, __ATOMIC_ACQUIRE);
+	uint32_t slots = ARENA_SLOTS_FIRST;
 	bool grown;
 
 	if (begin_growth()) {
-		grown = before != __atomic_load_n(&chunk_count, __ATOMIC_ACQUIRE) ||
-			grow(next_slots());
+		uint32_t number = __atomic_load_n(&chunk_count, __ATOMIC_ACQUIRE);
+
+		for (uint32_t i = 0; i < number && slots < ARENA_SLOTS_MOST; i++)
+			slots *= 2;
+		grown = before != number || grow_chunks(slots);
 		end_growth();
 		return grown;
 	}
@@ -538,7 +532,7 @@ void memory_prepare(void)
 
 	if (!head || !begin_growth())
 		return;
-	if (grow(PREPARED) && !map_blocks(&blocks, PREPARED / 4))
+	if (grow_chunks(PREPARED) && !map_blocks(&blocks, PREPARED / 4))
 		keep_blocks(&blocks);
 	end_growth();
 }
@@ -569,7 +563,7 @@ static bool begin_alone(void)
 		return false;
 	if (is_vacant) {
 		at = family.map;
-		shape(&chunk, family.slots, family.ring_size, family.spares);
+		shape_chunk(&chunk, family.slots, family.ring_size, family.spares);
 		chunk.mapped = family.mapped;
 	} else {
 		shape_to_limit(&chunk, ARENA_SLOTS_FIRST, ARENA_SPARES);
@@ -589,7 +583,7 @@ static bool begin_alone(void)
 	return true;
 }
 
-static void introduce(const struct memory_image *image)
+static void introduce_image(const struct memory_image *image)
 {
 	uint64_t before[2] = { self.key[0], self.key[1] };
 	int32_t parent = self.pid;
@@ -603,7 +597,7 @@ static void introduce(const struct memory_image *image)
 	self.key[1] = (uint64_t)(uint32_t)self.pid;
 	self.parent[0] = image->is_forked ? before[0] : 0;
 	self.parent[1] = image->is_forked ? before[1] : 0;
-	self.parent_pid = image->is_forked ? parent : sys_getppid();
+	self.parent_pid = image->is_forked ? parent : (int32_t)sys_call0(__NR_getppid);
 	self.flags = image->is_forked ? PROCESS_FORKED : image->is_attached ? PROCESS_ATTACHED : 0;
 	if (!image->is_forked) {
 		self.parent_stream = WIRE_NO_STREAM;
@@ -618,14 +612,14 @@ const char *memory_name(void)
 
 bool memory_begin(const struct memory_image *image)
 {
-	introduce(image);
+	introduce_image(image);
 	if (!begin_alone() && !begin_in_spare())
 		return false;
 	head = first_chunk.head;
 	is_vacant = is_forsaken = false;
 	__atomic_store_n(&head->chunks, 1, __ATOMIC_RELEASE);
 	__atomic_store_n(&chunk_count, 1, __ATOMIC_RELEASE);
-	while (chunk_count < resumable && grow(chunk_at(chunk_count)->slots))
+	while (chunk_count < resumable && grow_chunks(chunk_at(chunk_count)->slots))
 		;
 	resumable = 0;
 	if (image->is_attached)
@@ -783,7 +777,7 @@ static bool take_over(const struct chunk *chunk, uint32_t i, int32_t tid, bool h
 	return false;
 }
 
-static struct thread *bind(const struct chunk *chunk, uint32_t i)
+static struct thread *bind_block(const struct chunk *chunk, uint32_t i)
 {
 	struct thread *thread = (struct thread *)(void *)(chunk->blocks.first + i * BLOCK_SIZE);
 
@@ -798,7 +792,7 @@ static struct thread *bind(const struct chunk *chunk, uint32_t i)
 
 enum taking { TAKE_LEFT, TAKE_FREE, TAKE_DEAD };
 
-static struct thread *take(int32_t tid, enum taking what)
+static struct thread *take_block(int32_t tid, enum taking what)
 {
 	uint32_t count = __atomic_load_n(&chunk_count, __ATOMIC_ACQUIRE);
 
@@ -811,7 +805,7 @@ static struct thread *take(int32_t tid, enum taking what)
 				continue;
 			/* a thread that died without saying so is still counted */
 			__atomic_add_fetch(&holders, what != TAKE_DEAD, __ATOMIC_RELAXED);
-			return bind(chunk, i);
+			return bind_block(chunk, i);
 		}
 	}
 	return NULL;
@@ -822,18 +816,18 @@ struct thread *memory_take(int32_t tid, bool *fresh)
 	struct thread *thread;
 
 	*fresh = false;
-	thread = take(tid, TAKE_LEFT);
+	thread = take_block(tid, TAKE_LEFT);
 	if (thread)
 		return thread;
 	*fresh = true;
-	thread = take(tid, TAKE_FREE);
+	thread = take_block(tid, TAKE_FREE);
 	if (thread)
 		return thread;
 	*fresh = false;
-	thread = take(tid, TAKE_DEAD);
+	thread = take_block(tid, TAKE_DEAD);
 	*fresh = !thread;
 	while (!thread && grow_or_wait())
-		thread = take(tid, TAKE_FREE);
+		thread = take_block(tid, TAKE_FREE);
 	return thread;
 }
 
@@ -848,8 +842,8 @@ struct thread *memory_take_again(struct thread *thread, int32_t tid)
 		    thread->owner->state != OWNER_TAKEN)
 			continue;
 		__atomic_add_fetch(&holders, 1, __ATOMIC_RELAXED);
-		return bind(chunk,
-			    (uint32_t)(((const char *)thread - chunk->blocks.first) / BLOCK_SIZE));
+		return bind_block(chunk, (uint32_t)(((const char *)thread - chunk->blocks.first) /
+						    BLOCK_SIZE));
 	}
 	return NULL;
 }

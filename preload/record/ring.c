@@ -71,7 +71,7 @@ static bool collector_is_dead(void)
 
 	if (ring_is_quiet())
 		return true;
-	if (sys_kill(pid, 0) == -ESRCH)
+	if (sys_call2(__NR_kill, pid, 0) == -ESRCH)
 		return true;
 	plain_copy(plain_number(path + plain_copy(path, "/proc/", 8) - 1, (uint64_t)pid, 10),
 		   "/stat", 8);
@@ -91,7 +91,7 @@ static bool collector_is_dead(void)
  * the collector. A collector that is just about to sleep may miss the wake; then it sleeps for some
  * milliseconds at most.
  */
-static void wake(bool again)
+static void wake_collector(bool again)
 {
 	static uint32_t woken;
 	const uint32_t *sleeping = &life.control->sleeping;
@@ -105,7 +105,7 @@ static void wake(bool again)
 
 void ring_wake(void)
 {
-	wake(false);
+	wake_collector(false);
 }
 
 /* Sleeps until the collector has read from the ring, at most 10 ms. */
@@ -119,7 +119,7 @@ static void sleep_on_tail(struct slot *slot, uint64_t tail)
 		return;
 	}
 	__atomic_store_n(&slot->waiting, 1, __ATOMIC_SEQ_CST);
-	wake(true);
+	wake_collector(true);
 	/* the low half of a little-endian word, all of which the collector stores */
 	if (__atomic_load_n(&slot->tail, __ATOMIC_SEQ_CST) == tail)
 		sys_futex_wait((const uint32_t *)&slot->tail, (uint32_t)tail, &limit, 1);
@@ -242,7 +242,7 @@ static bool wait_for_room(struct thread *thread, uint64_t tail)
  * all of them follow a multiple of its new size, by less than its old one. Returns whether the ring
  * is larger now, even if a signal handler enlarged it.
  */
-static bool grow(struct thread *thread, uint64_t reserved)
+static bool grow_ring(struct thread *thread, uint64_t reserved)
 {
 	uint64_t at = position(reserved), bytes = ring_bytes(reserved);
 	uint64_t lap = (at ? at - 1 : 0) & ~(4 * bytes - 1);
@@ -289,7 +289,7 @@ static inline uint64_t reserve_bytes(struct thread *thread, uint32_t length, uin
 
 		*pad = padding(bytes, at, length);
 		if (*pad || at + length - thread->tail_seen > bytes) {
-			if (grow(thread, reserved))
+			if (grow_ring(thread, reserved))
 				continue;
 			if (!has_room(thread, at + *pad + length, bytes))
 				return UINT64_MAX;

@@ -11,20 +11,20 @@ __thread uint64_t sampling_left;
 static __thread uint64_t state; /* of the thread's generator; 0: not seeded */
 
 /* splitmix64 (Steele, Lea, Flood 2014), a permutation of the 64-bit numbers. */
-static uint64_t mix(uint64_t number)
+static uint64_t mix_number(uint64_t number)
 {
 	number = (number ^ number >> 30) * 0xbf58476d1ce4e5b9ull;
 	number = (number ^ number >> 27) * 0x94d049bb133111ebull;
 	return number ^ number >> 31;
 }
 
-static uint64_t seed(void)
+static uint64_t seed_generator(void)
 {
 	static uint64_t threads;
 	uint64_t which = __atomic_add_fetch(&threads, 1, __ATOMIC_RELAXED);
 
-	return mix(life.control->secret[0] ^ (uint64_t)life.pid << 32 ^ which) ^ mix(clock_now()) ^
-	       (uintptr_t)&state;
+	return mix_number(life.control->secret[0] ^ (uint64_t)life.pid << 32 ^ which) ^
+	       mix_number(clock_now()) ^ (uintptr_t)&state;
 }
 
 /*
@@ -49,13 +49,13 @@ static uint64_t bits_below(uint64_t number)
 }
 
 /* Bytes up to the next sample: exponentially distributed with mean life.sample. */
-static uint64_t draw(void)
+static uint64_t draw_distance(void)
 {
 	static const uint64_t ln2 = 0xb17217f8; /* fixed point, 0.32 */
 	uint64_t number;
 
 	do
-		number = mix(state += 0x9e3779b97f4a7c15ull);
+		number = mix_number(state += 0x9e3779b97f4a7c15ull);
 	while (!number);
 	return (uint64_t)(((unsigned __int128)bits_below(number) * ln2 >> 32) * life.sample >> 32);
 }
@@ -63,15 +63,15 @@ static uint64_t draw(void)
 bool sampling_hit(uint64_t bytes)
 {
 	if (!state) {
-		state = seed() | 1;
-		sampling_left = draw();
+		state = seed_generator() | 1;
+		sampling_left = draw_distance();
 		if (bytes <= sampling_left) {
 			sampling_left -= bytes;
 			return false;
 		}
 	}
 	/* A block may contain several samples: it is recorded once. */
-	sampling_left = draw();
+	sampling_left = draw_distance();
 	return true;
 }
 
@@ -164,7 +164,7 @@ static inline unsigned int place_in(const uint64_t *bucket, uint64_t mark, uint6
 	return BUCKET;
 }
 
-static __attribute__((noinline)) bool take(uint64_t key)
+static __attribute__((noinline)) bool take_sampled(uint64_t key)
 {
 	for (unsigned int level = 0; level < LEVELS; level++) {
 		uint64_t *bucket = bucket_of(level, key);
@@ -190,7 +190,7 @@ bool sampling_take(uintptr_t block)
 
 	if (likely(!(mark & SPILLED) && place_in(bucket, mark, key) == BUCKET))
 		return false;
-	return take(key);
+	return take_sampled(key);
 }
 
 /* ---- the event ---- */

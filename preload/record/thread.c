@@ -39,7 +39,7 @@ extern void *__libc_stack_end;
  * Initialises a block for a thread without events. The ring of a fresh block is empty; another ring
  * still has records of an earlier thread.
  */
-static void prepare(struct thread *thread, bool fresh)
+static void prepare_block(struct thread *thread, bool fresh)
 {
 	if (fresh) {
 		thread->reserved = thread->head = thread->tail_seen = 0;
@@ -65,7 +65,7 @@ static void prepare(struct thread *thread, bool fresh)
 }
 
 /* Writes a record that says which thread's records follow in the ring. */
-static void announce(struct thread *thread, const struct birth *birth)
+static void announce_thread(struct thread *thread, const struct birth *birth)
 {
 	struct record_thread *record = (struct record_thread *)ring_reserve(
 		thread, RECORD_THREAD, sizeof(struct record_thread));
@@ -106,18 +106,6 @@ int32_t thread_id(void)
 	return lock.__data.__owner > 0 ? lock.__data.__owner : sys_gettid();
 }
 
-/* Shows the collector the slot's thread. */
-static void show_owner(struct thread *thread, int32_t tid)
-{
-	struct slot *slot = thread->slot;
-
-	__atomic_store_n(&thread->owner->thread, tid, __ATOMIC_RELAXED);
-	__atomic_store_n(&thread->owner->state, OWNER_TAKEN, __ATOMIC_RELEASE);
-	slot->thread = tid;
-	slot->pthread = thread->pthread;
-	__atomic_store_n(&slot->state, SLOT_TAKEN, __ATOMIC_RELEASE);
-}
-
 struct thread *thread_attach(const struct stack_bounds *bounds, const struct birth *birth)
 {
 	uint32_t ended_before = __atomic_load_n(&ended, __ATOMIC_RELAXED);
@@ -141,16 +129,21 @@ struct thread *thread_attach(const struct stack_bounds *bounds, const struct bir
 	if (!thread)
 		return NULL;
 	thread->mark = mark;
-	prepare(thread, fresh);
+	prepare_block(thread, fresh);
 	thread->pthread = (uint64_t)pthread_self();
 	thread->error = &errno;
 	thread->stack = bounds ? *bounds : (struct stack_bounds){ 0, 0 };
 	thread->asked = 0;
 	thread->turn++;
-	show_owner(thread, tid);
+	/* shows the collector the slot's thread */
+	__atomic_store_n(&thread->owner->thread, tid, __ATOMIC_RELAXED);
+	__atomic_store_n(&thread->owner->state, OWNER_TAKEN, __ATOMIC_RELEASE);
+	thread->slot->thread = tid;
+	thread->slot->pthread = thread->pthread;
+	__atomic_store_n(&thread->slot->state, SLOT_TAKEN, __ATOMIC_RELEASE);
 	thread->last = clock_now();
 	thread_self = thread;
-	announce(thread, birth);
+	announce_thread(thread, birth);
 	names_tell(thread);
 	thread_set_watermark(thread, 0);
 	return thread;

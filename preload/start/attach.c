@@ -152,7 +152,7 @@ static const struct control_page *map_control(int fd)
 	control = sys_mmap(NULL, sizeof(*control), PROT_READ, MAP_SHARED, fd, 0);
 	if (sys_error(control))
 		return NULL;
-	sys_flock(fd, LOCK_SH);
+	sys_call2(__NR_flock, fd, LOCK_SH);
 	return control;
 }
 
@@ -181,7 +181,7 @@ static const struct control_page *join_by(int fd, const struct run *run)
 	return control;
 }
 
-static int join(const struct run *run, const struct control_page **control)
+static int join_run(const struct run *run, const struct control_page **control)
 {
 	char path[64];
 	int fd;
@@ -206,12 +206,12 @@ static const struct control_page *join_anyway(const struct run *run)
 {
 	struct rlimit descriptors;
 	const struct control_page *control = NULL;
-	int status = join(run, &control);
+	int status = join_run(run, &control);
 
 	if (status != -EMFILE)
 		return control;
 	limit_lift(RLIMIT_NOFILE, &descriptors);
-	join(run, &control);
+	join_run(run, &control);
 	limit_restore(RLIMIT_NOFILE, &descriptors);
 	return control;
 }
@@ -312,7 +312,7 @@ static int sink_of(const struct settings *settings)
 	return *end || end == settings->out + 3 || fd > 1u << 20 ? -1 : (int)fd;
 }
 
-static bool look(const char *path, int flags, struct statx *found)
+static bool look_at_file(const char *path, int flags, struct statx *found)
 {
 	return !sys_statx(AT_FDCWD, path, flags, STATX_INO | STATX_UID, found);
 }
@@ -324,9 +324,9 @@ static bool is_in_build_tree(void)
 	struct statx loaded, built, collector;
 
 	if (_dl_find_object((void *)(uintptr_t)is_in_build_tree, &found) ||
-	    !look(found.dlfo_link_map->l_name, 0, &loaded) ||
-	    !look(BUILDDIR "/libholdtrace.so", AT_SYMLINK_NOFOLLOW, &built) ||
-	    !look(BUILDDIR "/holdtrace-collect", 0, &collector))
+	    !look_at_file(found.dlfo_link_map->l_name, 0, &loaded) ||
+	    !look_at_file(BUILDDIR "/libholdtrace.so", AT_SYMLINK_NOFOLLOW, &built) ||
+	    !look_at_file(BUILDDIR "/holdtrace-collect", 0, &collector))
 		return false;
 	/* if the tree is gone, another user may own its path now */
 	return loaded.stx_ino == built.stx_ino && loaded.stx_dev_major == built.stx_dev_major &&
@@ -385,14 +385,14 @@ static bool start_collector(int fd, int sink, char **environment)
 	sys_rt_sigprocmask(SIG_BLOCK, &all, &old);
 	child = quiet_child();
 	if (!child) {
-		sys_setsid();
+		sys_call0(__NR_setsid);
 		child = quiet_child();
 		if (!child)
 			become_collector(fd, sink, environment);
 		sys_exit_group(child < 0);
 	}
 	if (child > 0)
-		while (sys_wait4(child, &status, __WALL, NULL) == -EINTR)
+		while (sys_call4(__NR_wait4, child, (long)&status, __WALL, 0) == -EINTR)
 			;
 	sys_rt_sigprocmask(SIG_SETMASK, &old, NULL);
 	return child > 0 && !status;
@@ -428,7 +428,7 @@ static bool adopts_orphans(void)
 	sys_prctl(PR_GET_CHILD_SUBREAPER, (unsigned long)&subreaper, 0, 0, 0);
 	if (!subreaper && sys_getpid() != 1)
 		return false;
-	sys_write(2, text, sizeof(text) - 1);
+	sys_call3(__NR_write, 2, (long)text, sizeof(text) - 1);
 	return true;
 }
 

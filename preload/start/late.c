@@ -21,13 +21,13 @@
 
 #define CONTROL_SIZE ((sizeof(struct control_page) + 0xfff) & ~0xffful)
 
-static void obey(struct late_order *order);
+static void obey_order(struct late_order *order);
 
 /* The injector finds this by its mark in the library's file, and writes to it. */
 static volatile struct late_entry entry_point __attribute__((used, aligned(16))) = {
 	.mark = LATE_MARK_BYTES,
 	.contract = CONTRACT_HASH,
-	.obey = obey,
+	.obey = obey_order,
 };
 
 /* For programs that are executed: the path of the library, and the run. */
@@ -259,7 +259,7 @@ char *const *late_own_environment(void)
 
 /* ---- orders of the injector ---- */
 
-static enum late_result begin(struct late_order *order)
+static enum late_result begin_attached(struct late_order *order)
 {
 	char text[sizeof(order->run) + sizeof(CONTROL_ENVIRONMENT) + 1];
 	char *environment[] = { text, NULL };
@@ -306,7 +306,7 @@ static void tell_counts(struct late_order *order, const struct patch_counts *cou
  * Recording starts only when all calls lead to stubs: otherwise blocks would be allocated by a
  * recorded call and freed by an unrecorded one.
  */
-static enum late_result attach(struct late_order *order)
+static enum late_result attach_by_order(struct late_order *order)
 {
 	struct patch_counts counts;
 	enum late_result result;
@@ -314,7 +314,7 @@ static enum late_result attach(struct late_order *order)
 	/* the injector may not have seen the result of its first attempt, and tries again */
 	if (!life_begin_again())
 		return is_own_run(order) ? LATE_DONE : LATE_IS_ON;
-	result = begin(order);
+	result = begin_attached(order);
 	if (result != LATE_DONE) {
 		life_silence();
 		return result;
@@ -325,7 +325,7 @@ static enum late_result attach(struct late_order *order)
 	return LATE_DONE;
 }
 
-static enum late_result detach(struct late_order *order)
+static enum late_result detach_by_order(struct late_order *order)
 {
 	struct patch_counts counts;
 
@@ -338,14 +338,14 @@ static enum late_result detach(struct late_order *order)
 }
 
 /* Does not change errno, which belongs to the borrowed thread: our system calls do not touch it. */
-static void obey(struct late_order *order)
+static void obey_order(struct late_order *order)
 {
 	enum late_result result = LATE_UNSAID;
 
 	if (order->command == LATE_ATTACH)
-		result = attach(order);
+		result = attach_by_order(order);
 	else if (order->command == LATE_DETACH)
-		result = detach(order);
+		result = detach_by_order(order);
 	/* the injector would need two more stops of the thread to close it */
 	sys_close(order->file);
 	order->file = -1;
@@ -354,5 +354,5 @@ static void obey(struct late_order *order)
 
 void late_obey_first(void)
 {
-	obey((struct late_order *)(uintptr_t)entry_point.order);
+	obey_order((struct late_order *)(uintptr_t)entry_point.order);
 }

@@ -292,6 +292,6 @@ void patch_before_deep(void)
 	for (int i = 0; i < PATIENCE; i++) {
 		if (__atomic_load_n(&patcher, __ATOMIC_ACQUIRE) == PATCHED)
 			return;
-		sys_sched_yield();
+		sys_call0(__NR_sched_yield);
 	}
 }

@@ -56,8 +56,8 @@ static bool mark_process(void)
 }
 
 /*
- * The columns that arm() needs, without pointers: hook_table has a thousand, which the loader would
- * relocate in each process, page by page.
+ * The columns that arm_hooks() needs, without pointers: hook_table has a thousand, which the loader
+ * would relocate in each process, page by page.
  */
 #define RESOURCE_WORD_MAX 32
 
@@ -121,7 +121,7 @@ static uint8_t arm_of(enum hook_number hook)
 	return (uint8_t)arm;
 }
 
-static void arm(void)
+static void arm_hooks(void)
 {
 	bool is_all = life_is_listed("all");
 	uint8_t armed[HOOK_COUNT] = { 0 };
@@ -170,7 +170,7 @@ static void read_settings(const struct settings *settings)
  * also notes the time in all streams. So what the program does next is recorded, or not, as the
  * user wanted. errno is not changed.
  */
-static void toggle(int number)
+static void toggle_recording(int number)
 {
 	static const struct timespec most = { .tv_nsec = 100000000 };
 	const struct control_page *control = life.control;
@@ -195,7 +195,7 @@ static void toggle(int number)
 static void install_toggle(int number)
 {
 	__typeof__(sigaction) *install;
-	struct sigaction action = { .sa_handler = toggle, .sa_flags = SA_RESTART };
+	struct sigaction action = { .sa_handler = toggle_recording, .sa_flags = SA_RESTART };
 
 	if (!number)
 		return;
@@ -216,19 +216,19 @@ static const char *short_name(const char *path)
 }
 
 /* Prepares all that the process needs to record, except the control page, which exists already. */
-static bool prepare(const struct memory_image *image)
+static bool prepare_process(const struct memory_image *image)
 {
 	struct stack_bounds stack = thread_main_stack();
 
 	read_settings(&life.control->settings);
 	/* the collector's membarrier reaches this process and its children (membarrier(2)) */
-	sys_membarrier(MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0);
+	sys_call3(__NR_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0);
 	if (!memory_begin(image))
 		return false;
 	return thread_attach(thread_id() == life.pid ? &stack : NULL, NULL) != NULL;
 }
 
-static bool start(int argc, char **argv, char **environment)
+static bool start_tracing(int argc, char **argv, char **environment)
 {
 	const char *name = argc > 0 ? short_name(argv[0]) : "unknown";
 	const struct control_page *control = NULL;
@@ -252,10 +252,10 @@ static bool start(int argc, char **argv, char **environment)
 		reach_leave_out(name);
 		return false;
 	}
-	if (!mark_process() || !prepare(&(struct memory_image){ .name = name }))
+	if (!mark_process() || !prepare_process(&(struct memory_image){ .name = name }))
 		return false;
 	facts_tell_process(argc, argv);
-	arm();
+	arm_hooks();
 	install_toggle((int)life.control->settings.toggle_signal);
 	return true;
 }
@@ -270,7 +270,7 @@ bool start_attached(const struct late_order *order)
 		return false;
 	is_marked = true;
 	life_renew();
-	if (!prepare(&(struct memory_image){ .name = order->name, .is_attached = true }))
+	if (!prepare_process(&(struct memory_image){ .name = order->name, .is_attached = true }))
 		return false;
 	facts_tell_process((int)*(long *)__libc_stack_end, argv);
 	facts_tell_attached(order);
@@ -279,7 +279,7 @@ bool start_attached(const struct late_order *order)
 
 void start_recording(void)
 {
-	arm();
+	arm_hooks();
 	life_run();
 }
 
@@ -288,7 +288,7 @@ static void start_once(int argc, char **argv, char **environment)
 {
 	if (!life_begin())
 		return;
-	if (start(argc, argv, environment)) {
+	if (start_tracing(argc, argv, environment)) {
 		life_run();
 	} else {
 		life.control = NULL;
@@ -339,7 +339,7 @@ __attribute__((constructor)) static void start_construct(int argc, char **argv, 
 		return;
 	}
 	start_once(argc, argv, environment);
-	/* not in start(), which may run in the middle of the loader's own call of malloc */
+	/* not in start_tracing(), which may run in the middle of the loader's own call of malloc */
 	if (!life.control)
 		return;
 	if (life.control->settings.unwind == UNWIND_LIBUNWIND) {

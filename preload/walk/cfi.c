@@ -252,7 +252,7 @@ static struct cfi_rule *look_up(const struct cfi_table *table, uintptr_t ip, uin
  * Starts a larger, empty table. Rules are compiled again when they are needed (100 ns each), so no
  * thread copies what another one is writing. The old table stays for its readers.
  */
-static void grow(struct cfi_table *table)
+static void grow_table(struct cfi_table *table)
 {
 	uint32_t size = table->size * 4;
 	size_t bytes = sizeof(*table) + 64 + size * sizeof(struct cfi_rule);
@@ -273,14 +273,14 @@ static void grow(struct cfi_table *table)
 		own_add(larger, bytes);
 }
 
-static struct cfi_rule *keep(struct cfi_table *table, uint32_t place, struct cfi_rule *rule)
+static struct cfi_rule *keep_rule(struct cfi_table *table, uint32_t place, struct cfi_rule *rule)
 {
 	struct cfi_rule *kept = &table->rules[place];
 	uintptr_t expected = IP_FREE;
 
 	/* at half load nearly every rule is in its home slot or the next one */
 	if (__atomic_load_n(&table->used, __ATOMIC_RELAXED) >= table->size / 2) {
-		grow(table);
+		grow_table(table);
 		return rule;
 	}
 	if (!__atomic_compare_exchange_n(&kept->ip, &expected, IP_TAKEN, false, __ATOMIC_ACQ_REL,
@@ -315,10 +315,10 @@ struct cfi_rule *cfi_find(struct cfi_table *table, uintptr_t ip, struct cfi_rule
 	if (scratch->module == MAPS_MODULE_NONE || ip <= IP_TAKEN)
 		return scratch;
 	if (place == table->size) {
-		grow(table);
+		grow_table(table);
 		return scratch;
 	}
-	return keep(table, place, scratch);
+	return keep_rule(table, place, scratch);
 }
 
 void cfi_forget(unsigned int module)

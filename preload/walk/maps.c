@@ -66,7 +66,7 @@ static struct region *region_new(struct region *full)
 }
 
 /* Allocates zeroed memory. Returns NULL on failure, or if size is too large for a region. */
-static void *keep(size_t size)
+static void *keep_memory(size_t size)
 {
 	struct region *region = __atomic_load_n(&region_now, __ATOMIC_ACQUIRE);
 	uint32_t rounded = (uint32_t)(size + 7) & ~7u;
@@ -125,7 +125,7 @@ static struct module **place_of(unsigned int number)
 		return NULL;
 	page = __atomic_load_n(&pages[number / MODULES_PER_PAGE], __ATOMIC_ACQUIRE);
 	if (page == NULL) {
-		page = keep(MODULES_PER_PAGE * sizeof(*page));
+		page = keep_memory(MODULES_PER_PAGE * sizeof(*page));
 		if (page == NULL)
 			return NULL;
 		if (!__atomic_compare_exchange_n(&pages[number / MODULES_PER_PAGE], &expected, page,
@@ -145,7 +145,7 @@ static bool is_same(const struct module *module, const struct dl_find_object *fo
 
 uint32_t maps_generation;
 
-static void retire(unsigned int number)
+static void retire_module(unsigned int number)
 {
 	__atomic_store_n(&module_at(number)->is_gone, true, __ATOMIC_SEQ_CST);
 	cfi_forget(number);
@@ -167,7 +167,7 @@ static unsigned int look_up(uintptr_t address, const struct dl_find_object *foun
 			continue;
 		if (is_same(module, found))
 			return number;
-		retire(number);
+		retire_module(number);
 	}
 	return MAPS_MODULE_NONE;
 }
@@ -176,7 +176,7 @@ static unsigned int look_up(uintptr_t address, const struct dl_find_object *foun
  * Publishes a module under the next free number, unless another thread has just published the same
  * one.
  */
-static unsigned int append(struct module *module)
+static unsigned int append_module(struct module *module)
 {
 	for (unsigned int number = maps_count();; number++) {
 		struct module **place = place_of(number);
@@ -205,7 +205,7 @@ static unsigned int append(struct module *module)
 static const char *keep_text(const char *text)
 {
 	size_t length = plain_length(text);
-	char *copy = keep(length + 1);
+	char *copy = keep_memory(length + 1);
 
 	if (copy == NULL)
 		return "";
@@ -220,7 +220,7 @@ static const char *keep_text(const char *text)
 static const char *absolute_path(const char *name)
 {
 	size_t length = plain_length(name);
-	char *path = keep(PATH_MAX + 1 + length + 1);
+	char *path = keep_memory(PATH_MAX + 1 + length + 1);
 	long size = path == NULL ? 0 : sys_getcwd(path, PATH_MAX);
 
 	if (path == NULL || size <= 1 || path[0] != '/')
@@ -270,7 +270,7 @@ static const ElfW(Phdr) * headers_of(uintptr_t map_start, unsigned int *number)
 	return (const void *)from;
 }
 
-static bool holds(const ElfW(Phdr) * header, uintptr_t bias, uintptr_t address)
+static bool segment_holds(const ElfW(Phdr) * header, uintptr_t bias, uintptr_t address)
 {
 	return header->p_type == PT_LOAD && address - bias - header->p_vaddr < header->p_memsz;
 }
@@ -319,7 +319,7 @@ static void read_header(struct module *module, const ElfW(Phdr) * header, uintpt
 	    header->p_memsz >= sizeof(ElfW(Nhdr)) &&
 	    (is_beside(from, header->p_memsz, header) || is_readable(from, header->p_memsz)))
 		read_build_id(module, from, header->p_memsz, header->p_align == 8 ? 8 : 4);
-	if (holds(header, module->bias, address) && (header->p_flags & PF_X)) {
+	if (segment_holds(header, module->bias, address) && (header->p_flags & PF_X)) {
 		module->start = from;
 		module->end = from + header->p_memsz;
 		module->offset = header->p_offset;
@@ -327,7 +327,7 @@ static void read_header(struct module *module, const ElfW(Phdr) * header, uintpt
 		module->base = module->bias ? module->bias : from - header->p_offset;
 	}
 	/* p_filesz: only zeroed memory follows it */
-	if (holds(header, module->bias, (uintptr_t)module->tables.header) &&
+	if (segment_holds(header, module->bias, (uintptr_t)module->tables.header) &&
 	    (header->p_flags & PF_R)) {
 		module->tables.low = (const uint8_t *)from;
 		module->tables.high = (const uint8_t *)from + header->p_filesz;
@@ -416,11 +416,11 @@ static unsigned int find_or_add(uintptr_t address, const ElfW(Phdr) * headers, u
 	module.path = path_of(maps_own_path && is_from_memory(found.dlfo_link_map)
 				      ? maps_own_path
 				      : found.dlfo_link_map->l_name);
-	kept = keep(sizeof(*kept));
+	kept = keep_memory(sizeof(*kept));
 	if (kept == NULL)
 		return MAPS_MODULE_NONE;
 	*kept = module;
-	return append(kept);
+	return append_module(kept);
 }
 
 unsigned int maps_find(uintptr_t address)
@@ -476,7 +476,7 @@ void maps_check(void)
 		if (!__atomic_load_n(&module->is_gone, __ATOMIC_ACQUIRE) &&
 		    (_dl_find_object((void *)module->start, &found) != 0 ||
 		     !is_same(module, &found)))
-			retire(number);
+			retire_module(number);
 	}
 }
 
