@@ -12,19 +12,22 @@
 #include <fcntl.h>
 #include <signal.h>
 
-/* Whether the user wants a backtrace of this event. */
-static bool wants_backtrace(const struct call_event *event)
+static bool is_monitored(uint64_t size)
 {
 	const int64_t *sizes = life.monitored;
 
-	if (life.backtrace != BACKTRACE_ALLOC)
-		return life.backtrace == BACKTRACE_ALL;
-	if (event->operation != OPERATION_ALLOC)
-		return false;
 	for (int64_t i = 1; i <= sizes[0] && i <= SETTINGS_SIZES_MAX; i++)
-		if ((uint64_t)sizes[i] == event->size)
+		if ((uint64_t)sizes[i] == size)
 			return true;
 	return !sizes[0];
+}
+
+/* Whether the user wants a backtrace of this event. */
+static bool wants_backtrace(const struct call_event *event)
+{
+	if (life.backtrace == BACKTRACE_ALLOC)
+		return event->operation == OPERATION_ALLOC && is_monitored(event->size);
+	return life.backtrace == BACKTRACE_ALL;
 }
 
 /*
