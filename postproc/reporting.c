@@ -3,11 +3,16 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include "base/cleanup.h"
+#include "base/memory.h"
 #include "naming/naming.h"
-#include "postproc/engine/size_limit.h"
 #include "postproc/gate/checker.h"
 #include "postproc/print/overview.h"
 #include "postproc/totals/allocators.h"
@@ -240,26 +245,33 @@ static void print_tables(const struct fold *fold, const struct tables *tables, s
 		     fold->choice->row_count, &fold->options->style, out);
 }
 
-/* A page with full detail, before it is reduced to fit. */
+/* ---- a page with a maximum size: it is written with less and less detail ---- */
+
+#define ATTEMPTS   6u		    /* between the least detail and all */
+#define GOOD(most) ((most) / 8 * 7) /* a page of this size is large enough */
+
 struct page {
 	struct fold *fold;
-	const struct tables *tables;
-	uint32_t all; /* the detail at which it is complete */
+	const struct tables *tables; /* with full detail */
+	uint32_t all;		     /* the detail at which nothing is left out */
+	uint64_t most_bytes;
 };
 
-static bool is_among(const struct tables *tables, unsigned count, enum table_id id)
-{
-	for (unsigned i = 0; i < count; i++)
-		if (tables->list[i].id == id)
-			return true;
-	return false;
-}
+/* A file in memory, written with this detail. */
+struct attempt {
+	uint32_t detail;
+	uint64_t size;
+	int fd;
+};
 
-/* Folds with has_detail fill their tables again, which are printed before the others. */
-static int print_page(void *user, uint32_t detail, struct out *out, struct error *err)
+/*
+ * Folds with has_detail fill their tables again, which are printed before the others. detail 1: as
+ * little as possible.
+ */
+static int print_page(const struct page *page, uint32_t detail, struct out *out, struct error *err)
 {
-	struct page *page = user;
 	struct fold *fold = page->fold;
+	bool is_own[TABLE_ID_COUNT] = { false };
 	struct tables tables;
 	unsigned own;
 	int rc;
@@ -276,8 +288,10 @@ static int print_page(void *user, uint32_t detail, struct out *out, struct error
 			fold->choice->folds[i]->end(fold->states[i], &tables);
 	own = tables.count;
 	rc = tables_finish(&tables, NULL, 0, err);
+	for (unsigned i = 0; i < own; i++)
+		is_own[tables.list[i].id] = true;
 	for (unsigned i = 0; i < page->tables->count; i++)
-		if (!is_among(&tables, own, page->tables->list[i].id))
+		if (!is_own[page->tables->list[i].id])
 			tables.list[tables.count++] = page->tables->list[i];
 	if (rc == 0)
 		print_tables(fold, &tables, out);
@@ -286,29 +300,98 @@ static int print_page(void *user, uint32_t detail, struct out *out, struct error
 	return rc;
 }
 
-/* The detail at which the tables of a complete model leave nothing out. */
-static uint32_t detail_of(const struct tables *tables)
+static int attempt(const struct page *page, uint32_t detail, struct attempt *made,
+		   struct error *err)
 {
+	struct out out;
+	off_t size;
+	int rc, closed;
+
+	*made = (struct attempt){ .detail = detail,
+				  .fd = memfd_create("holdtrace-page", MFD_CLOEXEC) };
+	if (made->fd < 0)
+		return error_system(err, errno, "file in memory");
+	out_open(&out, made->fd, err);
+	rc = print_page(page, detail, &out, err);
+	closed = out_close(&out);
+	if (rc == 0 && closed)
+		return error_system(err, -closed, "file in memory");
+	size = lseek(made->fd, 0, SEEK_END);
+	made->size = size > 0 ? (uint64_t)size : 0;
+	return rc;
+}
+
+static int copy_attempt(const struct attempt *made, struct out *out, struct error *err)
+{
+	cleanup_free char *bytes = memory_alloc(OUT_SIZE);
+	ssize_t size = 0;
+
+	if (lseek(made->fd, 0, SEEK_SET) == 0)
+		while ((size = read(made->fd, bytes, OUT_SIZE)) > 0)
+			out_bytes(out, bytes, (size_t)size);
+	return size < 0 ? error_system(err, errno, "file in memory") : 0;
+}
+
+/* small fits and large does not; afterwards small is the largest attempt found that fits. */
+static int approach(const struct page *page, struct attempt *small, struct attempt *large,
+		    struct error *err)
+{
+	int rc = 0;
+
+	for (unsigned i = 0; rc == 0 && i < ATTEMPTS && small->size < GOOD(page->most_bytes); i++) {
+		/* The geometric mean: sizes change in steps, as when a unit of time doubles. */
+		uint32_t detail = (uint32_t)sqrt((double)small->detail * (double)large->detail);
+		struct attempt made, *replaced;
+
+		if (detail <= small->detail || detail >= large->detail)
+			break;
+		rc = attempt(page, detail, &made, err);
+		replaced = rc ? &made : made.size <= page->most_bytes ? small : large;
+		if (replaced->fd >= 0)
+			close(replaced->fd);
+		if (rc == 0)
+			*replaced = made;
+	}
+	return rc;
+}
+
+/* -EFBIG: even the least detail does not fit. */
+static int print_limited(struct fold *fold, const struct tables *tables, struct out *out,
+			 struct error *err)
+{
+	struct page page = { fold, tables, UINT32_MAX, fold->options->report.max_bytes };
+	struct attempt all, small = { .fd = -1 };
 	size_t most = 1;
+	int rc;
 
 	for (unsigned i = 0; i < tables->count; i++)
 		if (tables->list[i].rows.count > most)
 			most = tables->list[i].rows.count;
-	return most < UINT32_MAX / SPANS_A_PLACE ? (uint32_t)most * SPANS_A_PLACE : UINT32_MAX;
+	if (most < UINT32_MAX / SPANS_A_PLACE)
+		page.all = (uint32_t)most * SPANS_A_PLACE;
+	rc = attempt(&page, page.all, &all, err);
+	if (rc == 0 && all.size <= page.most_bytes) {
+		rc = copy_attempt(&all, out, err);
+	} else if (rc == 0) {
+		rc = attempt(&page, 1, &small, err);
+		if (rc == 0 && small.size > page.most_bytes)
+			rc = error_set(err, EFBIG,
+				       "--format=html:%" PRIu64
+				       ": the least that works is %" PRIu64,
+				       page.most_bytes, small.size);
+		if (rc == 0)
+			rc = approach(&page, &small, &all, err);
+		if (rc == 0)
+			rc = copy_attempt(&small, out, err);
+	}
+	if (small.fd >= 0)
+		close(small.fd);
+	if (all.fd >= 0)
+		close(all.fd);
+	return rc;
 }
 
-/* Prints a page with a maximum size. */
-static int print_limited(struct fold *fold, const struct tables *tables, struct out *out,
-			 struct error *err)
-{
-	struct page page = { fold, tables, detail_of(tables) };
-	struct size_limit limited = { .most_bytes = fold->options->report.max_bytes,
-				      .detail = page.all,
-				      .print = print_page,
-				      .user = &page };
-
-	return fit(&limited, out, err);
-}
+/* ---- all of it ---- */
 
 static int print(struct fold *fold, struct tables *tables, struct out *out, struct error *err)
 {

@@ -67,17 +67,13 @@ static const char *copy(struct fds_state *state, const char *text)
 
 /* ---- places ---- */
 
-static bool is_descriptor(const struct fds_state *state, const struct ledger_move *move)
-{
-	return ledger_class(state->run->ledger, move->class)->known == RESOURCE_FD;
-}
-
 static void on_move(void *user, const struct ledger_move *move)
 {
 	struct fds_state *state = user;
 	struct entry *entry;
 
-	if (!is_descriptor(state, move) || move->event->flags & CALL_OF_CHILD)
+	if (ledger_class(state->run->ledger, move->class)->known != RESOURCE_FD ||
+	    move->event->flags & CALL_OF_CHILD)
 		return;
 	entry = tally_entry(state->tally, move->site);
 	entry->now += (uint64_t)(int64_t)move->count;
@@ -185,12 +181,10 @@ static void keep_inherited(struct fds_state *state, const struct descriptor *des
 		hash_bytes(state->inherited_by_name.seed ^ descriptor->number, what, strlen(what));
 	struct inherited *inherited =
 		hash_table_find(&state->inherited_by_name, hash, is_inherited, descriptor);
-	struct inherited **item;
 
 	if (!inherited) {
 		inherited = pool_zalloc(&state->pool, sizeof(*inherited));
-		item = ARRAY_ADD(&state->inherited);
-		*item = inherited;
+		*ARRAY_ADD(&state->inherited) = inherited;
 		inherited->number = descriptor->number;
 		inherited->kind = descriptor->kind;
 		inherited->what = copy(state, what);
@@ -226,21 +220,6 @@ static void keep_rest(struct fds_state *state, const struct descriptor *descript
 	};
 }
 
-/* Sets who opened an inherited descriptor, if an earlier program of the process did. */
-static void attribute(const struct fds_state *state, struct descriptor *descriptor,
-		      const struct ledger_held *held)
-{
-	const struct site *site = sites_at(ledger_sites(state->run->ledger), held->site);
-
-	descriptor->is_inherited = false;
-	descriptor->opened = (struct descriptor_step){
-		.backtrace = site->backtrace,
-		.function = site->function,
-		.index = held->item->index,
-		.time_ns = held->item->gained_ns,
-	};
-}
-
 /* The process executed another program, which inherits descriptors without FD_CLOEXEC. */
 static void pass_on(struct fds_state *state)
 {
@@ -265,6 +244,7 @@ static void look_at_places(struct fds_state *state)
 	size_t at = 0;
 
 	while (ledger_held(state->run->ledger, &at, &held)) {
+		const struct site *site = sites_at(ledger_sites(state->run->ledger), held.site);
 		struct descriptor *descriptor;
 		struct entry *entry;
 
@@ -272,8 +252,16 @@ static void look_at_places(struct fds_state *state)
 			continue;
 		entry = tally_entry(state->tally, held.site);
 		descriptor = descriptors_find(&state->descriptors, held.object);
-		if (descriptor && descriptor->is_inherited)
-			attribute(state, descriptor, &held);
+		/* An earlier program of the process opened it. */
+		if (descriptor && descriptor->is_inherited) {
+			descriptor->is_inherited = false;
+			descriptor->opened = (struct descriptor_step){
+				.backtrace = site->backtrace,
+				.function = site->function,
+				.index = held.item->index,
+				.time_ns = held.item->gained_ns,
+			};
+		}
 		if (!descriptor || age_of(state, held.item->gained_ns) < entry->age_ns)
 			continue;
 		entry->age_ns = age_of(state, held.item->gained_ns);
@@ -400,17 +388,6 @@ static void put_rest(struct fds_state *state, struct table *table, const struct 
 	table_backtrace(CELL(row, open_fds, backtrace), rest->backtrace);
 }
 
-static void put_inherited(struct table *table, const struct inherited *inherited)
-{
-	struct table_cell *row = table_add(table);
-
-	table_text(table, CELL(row, inherited_fds, kind), inherited->kind);
-	table_text(table, CELL(row, inherited_fds, what), inherited->what);
-	table_number(CELL(row, inherited_fds, number), inherited->number);
-	table_number(CELL(row, inherited_fds, processes), inherited->processes);
-	table_number(CELL(row, inherited_fds, open), inherited->open);
-}
-
 static void end(void *user, struct tables *tables)
 {
 	struct fds_state *state = user;
@@ -429,8 +406,16 @@ static void end(void *user, struct tables *tables)
 		put_total(state, peaks, &state->totals.items[i]);
 	for (size_t i = 0; i < state->rests.count; i++)
 		put_rest(state, rests, &state->rests.items[i]);
-	for (size_t i = 0; i < state->inherited.count; i++)
-		put_inherited(inherited, state->inherited.items[i]);
+	for (size_t i = 0; i < state->inherited.count; i++) {
+		const struct inherited *of = state->inherited.items[i];
+		struct table_cell *row = table_add(inherited);
+
+		table_text(inherited, CELL(row, inherited_fds, kind), of->kind);
+		table_text(inherited, CELL(row, inherited_fds, what), of->what);
+		table_number(CELL(row, inherited_fds, number), of->number);
+		table_number(CELL(row, inherited_fds, processes), of->processes);
+		table_number(CELL(row, inherited_fds, open), of->open);
+	}
 }
 
 /* ---- begin and end ---- */

@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 #include "compress.h"
 
+#include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/array.h"
+#include "base/cleanup.h"
 #include "base/memory.h"
 #include "base/pool.h"
 #include "base/hash_table.h"
+#include "base/spill_file.h"
+#include "kept_bytes.h"
 
 /* Memory for the calls of all groups; bounds of the memory for the calls of one group. */
 #define CALLS_MAX (32u << 20)
@@ -20,6 +25,66 @@ struct compress {
 	struct pool pool;
 	ARRAY_OF(struct compress_group *) groups;
 };
+
+/* ---- calls in memory and in the file ---- */
+
+/*
+ * A chunk of the file is the records of some calls, followed by its size and the offset at which
+ * the previous chunk ends. So the chain is walked from the newest chunk to the oldest.
+ */
+struct link {
+	uint64_t older;
+	uint32_t size;
+};
+
+static void make_room(struct spill_buffer *buffer, size_t size)
+{
+	size_t capacity = buffer->capacity ? buffer->capacity : 128;
+	unsigned char *grown;
+
+	if (buffer->capacity - buffer->size >= size)
+		return;
+	while (capacity < buffer->size + size)
+		capacity *= 2;
+	grown = memory_resize(buffer->bytes, capacity);
+	buffer->bytes = grown;
+	buffer->capacity = (uint32_t)capacity;
+}
+
+/* Writes the calls in memory to the file. */
+static void spill_chunk(struct spill_buffer *buffer, struct spill_file *spill, size_t chunk)
+{
+	struct link link = { .older = buffer->older, .size = buffer->size };
+
+	make_room(buffer, sizeof(link));
+	memcpy(buffer->bytes + buffer->size, &link, sizeof(link));
+	buffer->older = spill_append(spill, buffer->bytes, buffer->size + sizeof(link)) +
+			buffer->size + sizeof(link);
+	buffer->size = 0;
+	if (buffer->capacity > chunk + sizeof(link)) {
+		free(buffer->bytes);
+		buffer->bytes = NULL;
+		buffer->capacity = 0;
+	}
+}
+
+/* chunk: bytes of calls that may stay in memory. */
+static int add_call(struct spill_buffer *buffer, struct spill_file *spill, size_t chunk,
+		    const struct event *event, bool with_arguments, struct error *err)
+{
+	size_t size = kept_size(event, with_arguments);
+
+	if (size > UINT32_MAX / 4)
+		return error_set(err, EFBIG, "a call too large to be grouped: select less");
+	if (buffer->size && buffer->size + size > chunk)
+		spill_chunk(buffer, spill, chunk);
+	make_room(buffer, size);
+	kept_put(buffer->bytes + buffer->size, event, with_arguments);
+	buffer->size += (uint32_t)size;
+	return spill_error(spill, err);
+}
+
+/* ---- groups ---- */
 
 void compress_create(struct compress **compress, bool with_arguments)
 {
@@ -43,29 +108,21 @@ static struct compress_group *find_group(struct compress *compress,
 	uint64_t hash = hash_two(compress->table.seed, (uintptr_t)backtrace, 0);
 	struct compress_group *group =
 		hash_table_find(&compress->table, hash, group_equal, backtrace);
-	struct compress_group **place;
 
 	if (group)
 		return group;
 	group = pool_zalloc(&compress->pool, sizeof(*group));
-	place = ARRAY_ADD(&compress->groups);
 	group->backtrace = backtrace;
-	group->rank = compress->groups.count - 1;
-	*place = group;
+	group->rank = compress->groups.count;
+	*ARRAY_ADD(&compress->groups) = group;
 	hash_table_add(&compress->table, hash, group);
 	return group;
-}
-
-static size_t chunk_size(const struct compress *compress)
-{
-	size_t share = CALLS_MAX / compress->groups.count;
-
-	return share < CHUNK_MIN ? CHUNK_MIN : share > CHUNK_MAX ? CHUNK_MAX : share;
 }
 
 int compress_event(struct compress *compress, const struct event *event, struct error *err)
 {
 	struct compress_group *group;
+	size_t chunk;
 	int rc;
 
 	if (!event_is_call(event))
@@ -73,8 +130,9 @@ int compress_event(struct compress *compress, const struct event *event, struct 
 	/* A call without a backtrace and one with no frames are printed alike. */
 	group = find_group(compress,
 			   event->backtrace && event->backtrace->count ? event->backtrace : NULL);
-	rc = spill_buffer_add(&group->calls, &compress->spill, chunk_size(compress), event,
-			      compress->with_arguments, err);
+	chunk = CALLS_MAX / compress->groups.count;
+	chunk = chunk < CHUNK_MIN ? CHUNK_MIN : chunk > CHUNK_MAX ? CHUNK_MAX : chunk;
+	rc = add_call(&group->calls, &compress->spill, chunk, event, compress->with_arguments, err);
 	if (rc)
 		return rc;
 	group->count++;
@@ -118,10 +176,81 @@ const struct compress_group *compress_at(const struct compress *compress, size_t
 	return compress->groups.items[i];
 }
 
+/* ---- reading them again ---- */
+
+static int print_chunk(const unsigned char *bytes, size_t size,
+		       int (*print)(void *user, struct kept *kept), void *user)
+{
+	const unsigned char *end = bytes + size;
+
+	while (bytes < end) {
+		struct kept kept;
+		size_t length;
+		int rc;
+
+		kept_get(bytes, &kept, &length);
+		rc = print(user, &kept);
+		free(kept.arguments);
+		if (rc)
+			return rc;
+		bytes += length;
+	}
+	return 0;
+}
+
+struct links {
+	struct chunk {
+		uint64_t offset;
+		uint32_t size;
+	} * items;
+	size_t count, capacity;
+};
+
+/* Finds the chunks in the file, the newest first. */
+static int find_chunks(const struct spill_buffer *buffer, const struct spill_file *spill,
+		       struct links *links, struct error *err)
+{
+	struct link link = { .older = buffer->older };
+
+	while (link.older) {
+		uint64_t end = link.older - sizeof(link);
+		struct chunk *chunk;
+		int rc = spill_read(spill, end, &link, sizeof(link), err);
+
+		if (rc)
+			return rc;
+		chunk = ARRAY_ADD(links);
+		*chunk = (struct chunk){ end - link.size, link.size };
+	}
+	return 0;
+}
+
+static int print_spooled(const struct links *links, const struct spill_file *spill,
+			 int (*print)(void *user, struct kept *kept), void *user, struct error *err)
+{
+	int rc = 0;
+
+	for (size_t i = links->count; rc == 0 && i > 0; i--) {
+		const struct chunk *chunk = &links->items[i - 1];
+		cleanup_free unsigned char *bytes = memory_alloc(chunk->size);
+
+		rc = spill_read(spill, chunk->offset, bytes, chunk->size, err);
+		if (rc == 0)
+			rc = print_chunk(bytes, chunk->size, print, user);
+	}
+	return rc;
+}
+
 int compress_each(const struct compress *compress, const struct compress_group *group,
 		  int (*print)(void *user, struct kept *kept), void *user, struct error *err)
 {
-	return spill_buffer_each(&group->calls, &compress->spill, print, user, err);
+	struct links links = { 0 };
+	int rc = find_chunks(&group->calls, &compress->spill, &links, err);
+
+	if (rc == 0)
+		rc = print_spooled(&links, &compress->spill, print, user, err);
+	free(links.items);
+	return rc ? rc : print_chunk(group->calls.bytes, group->calls.size, print, user);
 }
 
 void compress_destroy(struct compress *compress)
@@ -129,7 +258,7 @@ void compress_destroy(struct compress *compress)
 	if (!compress)
 		return;
 	for (size_t i = 0; i < compress->groups.count; i++)
-		spill_buffer_free(&compress->groups.items[i]->calls);
+		free(compress->groups.items[i]->calls.bytes);
 	spill_close(&compress->spill);
 	hash_table_free(&compress->table);
 	free(compress->groups.items);

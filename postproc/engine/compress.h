@@ -11,7 +11,6 @@
 
 #include "base/error.h"
 #include "account/keep.h"
-#include "spill_buffer.h"
 #include "trace/event.h"
 
 struct compress;
@@ -23,6 +22,16 @@ enum sort_order {
 	SORT_COUNT,
 	SORT_COUNT_ASC,
 	SORT_COUNT_OF,
+};
+
+/*
+ * The calls of a group, in their order: the newest are in memory, some kilobytes at most, the
+ * others in the temporary file.
+ */
+struct spill_buffer {
+	unsigned char *bytes; /* of the newest calls */
+	uint32_t size, capacity;
+	uint64_t older; /* offset in the file at which the previous chunk ends; 0: there is none */
 };
 
 /* Groups of equal size or count stay in the order of their first calls. */
@@ -44,7 +53,10 @@ void compress_finish(struct compress *compress, enum sort_order order);
 size_t compress_count(const struct compress *compress);
 const struct compress_group *compress_at(const struct compress *compress, size_t i);
 
-/* Calls print for each call of the group in order; see spill_buffer_each(). */
+/*
+ * Calls print for each call of the group in order; kept lives until print returns. Returns 0, a
+ * negative errno, or the first result of print that is not 0.
+ */
 int compress_each(const struct compress *compress, const struct compress_group *group,
 		  int (*print)(void *user, struct kept *kept), void *user, struct error *err);
 

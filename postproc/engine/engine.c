@@ -55,17 +55,6 @@ static int end_stream(struct engine *engine, int rc, struct error *err)
 	return first_of(rc, end, &later, err);
 }
 
-static int on_stream(struct engine *engine, const struct event *event, struct error *err)
-{
-	int rc = end_stream(engine, 0, err);
-
-	if (rc)
-		return rc;
-	engine->stream = *event;
-	select_event(engine->select, &event);
-	return 0;
-}
-
 /*
  * All times of a run count from the start of its first process, even if that one is not selected.
  */
@@ -89,8 +78,14 @@ static int on_event(struct engine *engine, const struct event *event, struct err
 
 	if (event->kind == EVENT_PROCESS)
 		note_run(engine, event->process);
-	if (event->kind == EVENT_STREAM && !(is_merged && engine->stream.process))
-		return on_stream(engine, event, err);
+	if (event->kind == EVENT_STREAM && !(is_merged && engine->stream.process)) {
+		rc = end_stream(engine, 0, err);
+		if (rc)
+			return rc;
+		engine->stream = *event;
+		select_event(engine->select, &event);
+		return 0;
+	}
 	wanted = select_event(engine->select, &event);
 	if (!engine->is_begun && select_has_process(engine->select)) {
 		if (is_merged)
@@ -126,18 +121,6 @@ static int read_events(struct engine *engine, struct error *err)
 
 /* ---- traces ---- */
 
-/* Each part of a merged trace knows its own state. */
-static bool all_whole(const struct trace *merged)
-{
-	const struct trace *part;
-	const char *path;
-
-	for (size_t i = 0; (part = trace_merge_part(merged, i, &path)) != NULL; i++)
-		if (!trace_is_whole(part))
-			return false;
-	return true;
-}
-
 static int read_streams(struct engine *engine, struct error *err)
 {
 	struct error later = { 0 };
@@ -164,6 +147,8 @@ static int read_trace(struct engine *engine, struct trace *trace, const char *pa
 {
 	const struct engine_options *options = engine->options;
 	int rc = engine->listener->open(engine->listener->user, trace, path, err);
+	const struct trace *part;
+	const char *name;
 
 	if (rc)
 		return rc;
@@ -171,8 +156,12 @@ static int read_trace(struct engine *engine, struct trace *trace, const char *pa
 	if (engine->first.has_tails && !options->is_merged)
 		trace_count_from(trace, &engine->first);
 	rc = read_streams(engine, err);
-	engine->result->is_damaged |=
-		!(options->is_merged ? all_whole(trace) : trace_is_whole(trace));
+	if (!options->is_merged)
+		engine->result->is_damaged |= !trace_is_whole(trace);
+	/* Each part of a merged trace knows its own state. */
+	for (size_t i = 0; options->is_merged && (part = trace_merge_part(trace, i, &name)) != NULL;
+	     i++)
+		engine->result->is_damaged |= !trace_is_whole(part);
 	if (options->read && (rc == 0 || rc == -EINTR))
 		options->read(options->trace.user, path, trace);
 	return rc;

@@ -31,16 +31,6 @@ size_t kept_size(const struct event *event, bool with_arguments)
 	return sizeof(struct record) + (with_arguments ? texts_size(event) : 0);
 }
 
-static void put_texts(unsigned char *to, const struct event *event)
-{
-	char *at = (char *)to;
-
-	for (uint32_t i = 0; i < event->argument_count; i++) {
-		at = stpcpy(at, event->arguments[i].name) + 1;
-		at = stpcpy(at, event->arguments[i].value) + 1;
-	}
-}
-
 void kept_put(unsigned char *bytes, const struct event *event, bool with_arguments)
 {
 	struct record record = { .function = event->function,
@@ -55,30 +45,22 @@ void kept_put(unsigned char *bytes, const struct event *event, bool with_argumen
 				 .thread = event->thread,
 				 .section = event->process->section,
 				 .type = (uint8_t)event->type };
+	char *at = (char *)bytes + sizeof(record);
 
 	if (with_arguments) {
 		record.argument_count = (uint16_t)event->argument_count;
 		record.texts = texts_size(event);
-		put_texts(bytes + sizeof(record), event);
+	}
+	for (uint32_t i = 0; i < record.argument_count; i++) {
+		at = stpcpy(at, event->arguments[i].name) + 1;
+		at = stpcpy(at, event->arguments[i].value) + 1;
 	}
 	memcpy(bytes, &record, sizeof(record));
 }
 
-static struct wire_value *get_arguments(const unsigned char *bytes, uint16_t count)
-{
-	const char *text = (const char *)bytes;
-	struct wire_value *values = memory_zalloc(count, sizeof(*values));
-
-	for (uint16_t i = 0; i < count; i++) {
-		values[i].name = text;
-		values[i].value = text + strlen(text) + 1;
-		text = values[i].value + strlen(values[i].value) + 1;
-	}
-	return values;
-}
-
 void kept_get(const unsigned char *bytes, struct kept *kept, size_t *size)
 {
+	const char *text = (const char *)bytes + sizeof(struct record);
 	struct record record;
 
 	memcpy(&record, bytes, sizeof(record));
@@ -99,5 +81,10 @@ void kept_get(const unsigned char *bytes, struct kept *kept, size_t *size)
 	*size = sizeof(record) + record.texts;
 	if (!record.argument_count)
 		return;
-	kept->arguments = get_arguments(bytes + sizeof(record), record.argument_count);
+	kept->arguments = memory_zalloc(record.argument_count, sizeof(*kept->arguments));
+	for (uint16_t i = 0; i < record.argument_count; i++) {
+		kept->arguments[i].name = text;
+		kept->arguments[i].value = text + strlen(text) + 1;
+		text = kept->arguments[i].value + strlen(kept->arguments[i].value) + 1;
+	}
 }

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "pass.h"
 
+#include <stdlib.h>
 #include <string.h>
 
+#include "account/keep.h"
+#include "base/spill_sort.h"
 #include "heap_range.h"
+#include "kept_bytes.h"
 #include "postproc/memory/leaks.h"
-#include "reorder.h"
 
 struct fold {
 	const struct pass_options *options;
@@ -14,7 +17,13 @@ struct fold {
 	struct heap_range heap;
 	struct leaks *leaks;
 	struct compress *compress;
-	struct reorder *reorder;
+	/*
+	 * With is_reordered calls wait until all their contexts are known, and are then passed on
+	 * in the order of sp-rtrace's tools: those of a text by time and index, others as they
+	 * came.
+	 */
+	bool is_sorting;
+	struct spill_sort sort;
 	struct writer_views views;
 	void *writer_state;
 	bool is_open;
@@ -43,7 +52,8 @@ static void fold_create_views(struct fold *fold)
 	if (options->is_compressed)
 		compress_create(&fold->compress, with_arguments);
 	if (options->is_reordered)
-		fold->reorder = reorder_create(with_arguments);
+		spill_sort_init(&fold->sort, SPILL_TMPDIR, 0);
+	fold->is_sorting = options->is_reordered;
 	memset(&fold->heap, 0, sizeof(fold->heap));
 	fold->views = (struct writer_views){ &fold->heap, fold->leaks, fold->compress };
 }
@@ -74,13 +84,44 @@ static int on_begin(void *user, const struct event *event, struct error *err)
 	return rc ? rc : options->writer->event(fold->writer_state, event, err);
 }
 
-static int tell_call(void *user, const struct event *event, struct error *err);
+static int tell_call(struct fold *fold, const struct event *event, struct error *err);
+
+static void hold_back(struct fold *fold, const struct event *event)
+{
+	bool with_arguments = !fold->options->remove_arguments;
+	size_t size = kept_size(event, with_arguments);
+	uint64_t index = event->index < UINT32_MAX ? event->index : UINT32_MAX;
+	struct spill_key key = { 0 };
+
+	/* Neighbouring packets of a thread may differ by some ns: they stay in their order. */
+	if (event->process->is_text)
+		key.first = (uint64_t)event->time_ms << 32 | index;
+	kept_put((unsigned char *)spill_sort_reserve(&fold->sort, size), event, with_arguments);
+	spill_sort_commit(&fold->sort, key, size);
+}
+
+static int tell_held_back(struct fold *fold, struct error *err)
+{
+	struct spill_piece piece;
+	int rc = spill_sort_finish(&fold->sort, err);
+
+	while (rc == 0 && (rc = spill_sort_next(&fold->sort, &piece, err)) > 0) {
+		struct kept kept;
+		struct event event;
+		size_t size;
+
+		kept_get((const unsigned char *)piece.bytes, &kept, &size);
+		keep_event(&kept, trace_section(fold->trace, kept.section), &event);
+		rc = tell_call(fold, &event, err);
+		free(kept.arguments);
+	}
+	return rc;
+}
 
 /* With both views the leaks are what is grouped. */
 static int fold_finish_views(struct fold *fold, struct error *err)
 {
-	int rc = fold->reorder ? reorder_finish(fold->reorder, fold->trace, tell_call, fold, err)
-			       : 0;
+	int rc = fold->is_sorting ? tell_held_back(fold, err) : 0;
 
 	if (rc == 0 && fold->leaks) {
 		leaks_limit(fold->leaks, fold->options->reading.select.min_age_ns,
@@ -107,12 +148,12 @@ static void fold_destroy(struct fold *fold)
 		fold->options->writer->destroy(fold->writer_state);
 	leaks_destroy(fold->leaks);
 	compress_destroy(fold->compress);
-	reorder_destroy(fold->reorder);
+	if (fold->is_sorting)
+		spill_sort_free(&fold->sort);
 	fold->writer_state = NULL;
 	fold->leaks = NULL;
 	fold->compress = NULL;
-	fold->reorder = NULL;
-	fold->is_open = false;
+	fold->is_open = fold->is_sorting = false;
 }
 
 /* An error of the writer takes precedence over one of its output. */
@@ -159,22 +200,14 @@ static int fold_write(struct fold *fold, const struct event *event, struct error
 	return rc || is_directory(fold) ? rc : output_error(fold->options->output, err);
 }
 
-static inline __attribute__((always_inline)) int tell_call(void *user, const struct event *event,
-							   struct error *err)
+static inline __attribute__((always_inline)) int
+tell_call(struct fold *fold, const struct event *event, struct error *err)
 {
-	struct fold *fold = user;
-
 	if (fold->leaks)
 		return leaks_event(fold->leaks, event, err);
 	if (fold->compress)
 		return compress_event(fold->compress, event, err);
 	return fold_write(fold, event, err);
-}
-
-/* Views of packets need the calls complete, and print them in the order of the stream anyway. */
-static bool is_held_back(const struct fold *fold, const struct event *event)
-{
-	return fold->reorder && (event->process->is_text || !(fold->leaks || fold->compress));
 }
 
 static int on_event(void *user, const struct event *event, struct error *err)
@@ -184,9 +217,10 @@ static int on_event(void *user, const struct event *event, struct error *err)
 	if (!event_is_call(event))
 		return fold_write(fold, event, err);
 	heap_range_event(&fold->heap, event);
-	if (!is_held_back(fold, event))
+	/* Views of packets need the calls complete, and print them in the order of the stream. */
+	if (!fold->is_sorting || (!event->process->is_text && (fold->leaks || fold->compress)))
 		return tell_call(fold, event, err);
-	reorder_event(fold->reorder, event);
+	hold_back(fold, event);
 	return 0;
 }
 

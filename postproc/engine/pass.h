@@ -16,7 +16,7 @@ struct pass_options {
 	bool is_leaks, is_compressed;
 	enum sort_order order;
 	bool remove_arguments; /* print calls without arguments */
-	bool is_reordered;     /* in the order of sp-rtrace's tools, see reorder.h */
+	bool is_reordered;     /* in the order of sp-rtrace's tools */
 	bool force;
 	const char *words; /* that follow the format's name */
 	struct output *output;

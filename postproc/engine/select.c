@@ -349,14 +349,6 @@ static bool select_held_loses(struct select_held *part, const struct event *even
 	return true;
 }
 
-static void select_held_free(struct select_held *part)
-{
-	for (size_t i = 0; i < part->ledgers.count; i++)
-		ledger_destroy(part->ledgers.items[i]);
-	free(part->ledgers.items);
-	map_clear(&part->by_section);
-}
-
 /* ---- options ---- */
 
 static int by_value(const void *one, const void *two)
@@ -730,7 +722,10 @@ void select_destroy(struct select *select)
 	globs_free(&select->thread.globs);
 	hash_table_free(&select->thread.table);
 	pool_free(&select->thread.pool);
-	select_held_free(&select->held);
+	for (size_t i = 0; i < select->held.ledgers.count; i++)
+		ledger_destroy(select->held.ledgers.items[i]);
+	free(select->held.ledgers.items);
+	map_clear(&select->held.by_section);
 	hash_table_free(&select->cut);
 	pool_free(&select->pool);
 	free(select);

@@ -21,6 +21,7 @@ enum { SINCE, UNTIL, LANDMARKS };
 
 struct window {
 	struct landmark list[LANDMARKS]; /* name: "" if the option is not given */
+	bool wants_mark, wants_peak;	 /* the traces must be read once for that */
 	struct instant_base base;	 /* of the run: the start of its first process */
 	struct ledger *ledger; /* of the current process, if the peak is asked for; else NULL */
 	uint64_t peak;
@@ -28,9 +29,10 @@ struct window {
 
 /* ---- options ---- */
 
-static int name_landmark(struct landmark *landmark, const char *option, const char *text,
+static int name_landmark(struct window *window, int which, const char *option, const char *text,
 			 struct error *err)
 {
+	struct landmark *landmark = &window->list[which];
 	size_t length = text ? strlen(text) : 0;
 
 	if (!text)
@@ -45,24 +47,9 @@ static int name_landmark(struct landmark *landmark, const char *option, const ch
 	landmark->is_peak = !strcmp(landmark->name, "peak");
 	landmark->is_time =
 		!landmark->is_peak && instant_parse(&landmark->instant, landmark->name, NULL) == 0;
+	window->wants_peak |= landmark->is_peak;
+	window->wants_mark |= !landmark->is_peak && !landmark->is_time;
 	return 0;
-}
-
-/* A time is found while the trace is read; a mark or the peak needs a reading before that. */
-static bool must_look(const struct window *window)
-{
-	for (unsigned i = 0; i < LANDMARKS; i++)
-		if (*window->list[i].name && !window->list[i].is_time)
-			return true;
-	return false;
-}
-
-static bool wants_peak(const struct window *window)
-{
-	for (unsigned i = 0; i < LANDMARKS; i++)
-		if (window->list[i].is_peak)
-			return true;
-	return false;
 }
 
 /* ---- the first reading ---- */
@@ -88,7 +75,7 @@ static int on_begin(void *user, const struct event *event, struct error *err)
 	struct window *window = user;
 
 	(void)event;
-	if (wants_peak(window))
+	if (window->wants_peak)
 		ledger_create(&window->ledger, false, err);
 	return 0;
 }
@@ -120,13 +107,13 @@ static int on_end(void *user, struct error *err)
 {
 	struct window *window = user;
 
-	if (window->ledger)
-		ledger_settle(window->ledger, err);
-	for (uint32_t i = 0; window->ledger && i < ledger_class_count(window->ledger); i++)
+	if (!window->ledger)
+		return 0;
+	ledger_settle(window->ledger, err);
+	for (uint32_t i = 0; i < ledger_class_count(window->ledger); i++)
 		if (ledger_class(window->ledger, i)->known == RESOURCE_MEMORY)
 			find_peak(window, ledger_sum(window->ledger, i));
-	if (window->ledger)
-		ledger_destroy(window->ledger);
+	ledger_destroy(window->ledger);
 	window->ledger = NULL;
 	return 0;
 }
@@ -215,13 +202,13 @@ int window_plan(struct engine_options *reading, const char *const *paths, size_t
 	struct window window = { 0 };
 	const struct instant *since = &window.list[SINCE].instant;
 	const struct instant *until = &window.list[UNTIL].instant;
-	int rc = name_landmark(&window.list[SINCE], "since", options->since, err);
+	int rc = name_landmark(&window, SINCE, "since", options->since, err);
 
 	if (rc == 0)
-		rc = name_landmark(&window.list[UNTIL], "until", options->until, err);
+		rc = name_landmark(&window, UNTIL, "until", options->until, err);
 	if (rc)
 		return rc;
-	if (!must_look(&window)) {
+	if (!window.wants_mark && !window.wants_peak) {
 		reading->trace.since = *since;
 		reading->trace.until = *until;
 		return since->kind && since->kind == until->kind && since->ns > until->ns

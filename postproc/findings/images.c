@@ -46,11 +46,6 @@ static unsigned trouble_of(const struct summary_process *process)
 	return process->end == SUMMARY_EXITED && process->status;
 }
 
-static uint64_t held_by(const struct summary_process *process)
-{
-	return process->end == SUMMARY_EXEC ? 0 : process->held_bytes;
-}
-
 static int compare_held(const void *left, const void *right)
 {
 	const struct rank *a = left, *b = right;
@@ -78,30 +73,23 @@ static size_t mark(const struct rank *ranks, size_t count, const struct summary_
 	return left;
 }
 
-static void choose(const struct summary *summary, struct rank *ranks, size_t room, bool *is_chosen)
+void images_choose(const struct summary *summary, size_t room, bool *is_chosen)
 {
 	const struct summary_process *first = summary->processes.items;
 	size_t count = summary->processes.count, holders = room / 2, left = room - 1;
+	cleanup_free struct rank *ranks = memory_zalloc(count, sizeof(*ranks));
 
+	for (size_t i = 0; i < count; i++)
+		ranks[i] = (struct rank){
+			.process = &first[i],
+			.trouble = trouble_of(&first[i]),
+			.held = first[i].end == SUMMARY_EXEC ? 0 : first[i].held_bytes,
+		};
 	is_chosen[images_last(summary) - first] = true;
 	qsort(ranks, count, sizeof(*ranks), compare_held);
 	left = mark(ranks, count < holders ? count : holders, first, left, is_chosen);
 	qsort(ranks, count, sizeof(*ranks), compare_trouble);
 	mark(ranks, count, first, left, is_chosen);
-}
-
-void images_choose(const struct summary *summary, size_t room, bool *is_chosen)
-{
-	size_t count = summary->processes.count;
-	cleanup_free struct rank *ranks = memory_zalloc(count, sizeof(*ranks));
-
-	for (size_t i = 0; i < count; i++)
-		ranks[i] = (struct rank){
-			.process = &summary->processes.items[i],
-			.trouble = trouble_of(&summary->processes.items[i]),
-			.held = held_by(&summary->processes.items[i]),
-		};
-	choose(summary, ranks, room, is_chosen);
 }
 
 /* ---- untraced programs ---- */

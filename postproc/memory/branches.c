@@ -31,11 +31,16 @@ static bool is_branch(const void *item, const void *key)
 	return branch->parent == wanted->parent && branch->function == wanted->function;
 }
 
-static struct branch *grow(struct branches *branches, struct branch *parent,
-			   const struct path_function *function, uint64_t hash)
+struct branch *branches_child(struct branches *branches, struct branch *parent,
+			      const struct path_function *function)
 {
-	struct branch *branch = pool_zalloc(&branches->pool, sizeof(*branch));
+	struct key key = { parent = parent ? parent : &branches->root, function };
+	uint64_t hash = hash_two(branches->table.seed, (uintptr_t)parent, (uintptr_t)function);
+	struct branch *branch = hash_table_find(&branches->table, hash, is_branch, &key);
 
+	if (branch)
+		return branch;
+	branch = pool_zalloc(&branches->pool, sizeof(*branch));
 	hash_table_add(&branches->table, hash, branch);
 	branch->parent = parent;
 	branch->function = function;
@@ -46,19 +51,8 @@ static struct branch *grow(struct branches *branches, struct branch *parent,
 	return branch;
 }
 
-struct branch *branches_child(struct branches *branches, struct branch *parent,
-			      const struct path_function *function)
+void branches_add(struct branch *end, uint64_t amount, double variance)
 {
-	struct key key = { parent ? parent : &branches->root, function };
-	uint64_t hash = hash_two(branches->table.seed, (uintptr_t)key.parent, (uintptr_t)function);
-	struct branch *branch = hash_table_find(&branches->table, hash, is_branch, &key);
-
-	return branch ? branch : grow(branches, parent ? parent : &branches->root, function, hash);
-}
-
-void branches_add(struct branches *branches, struct branch *end, uint64_t amount, double variance)
-{
-	(void)branches;
 	end->self += amount;
 	end->self_variance += variance;
 	for (struct branch *branch = end; branch; branch = branch->parent) {
@@ -77,20 +71,6 @@ static int compare(const void *a, const void *b)
 	return ORDER(two->total, one->total)
 		?: ORDER(one->depth, two->depth)
 		?: ORDER(one->order, two->order);
-}
-
-/* Each child is inserted at the front, so the list is built from the last one. */
-static void relink(struct branches *branches, struct branch **sorted)
-{
-	branches->root.children = NULL;
-	for (uint64_t i = 0; i < branches->count; i++)
-		sorted[i]->children = NULL;
-	for (uint64_t i = branches->count; i > 0; i--) {
-		struct branch *branch = sorted[i - 1];
-
-		branch->next = branch->parent->children;
-		branch->parent->children = branch;
-	}
 }
 
 /*
@@ -123,17 +103,21 @@ static void leave_out(struct branches *branches, struct branch **sorted, size_t 
 
 void branches_finish(struct branches *branches, size_t top)
 {
-	struct branch **sorted =
-		branches->count ? memory_alloc(branches->count * sizeof(struct branch *)) : NULL;
+	struct branch **sorted = memory_alloc((branches->count + 1) * sizeof(*sorted));
 	size_t at = 0;
 
-	if (!sorted)
-		return;
 	for (size_t i = 0; branches->table.slots && i <= branches->table.mask; i++)
 		if (branches->table.slots[i].item)
 			sorted[at++] = branches->table.slots[i].item;
-	qsort(sorted, at, sizeof(struct branch *), compare);
-	relink(branches, sorted);
+	qsort(sorted, at, sizeof(*sorted), compare);
+	/* Each child is inserted at the front, so the list is built from the last one. */
+	branches->root.children = NULL;
+	for (size_t i = 0; i < at; i++)
+		sorted[i]->children = NULL;
+	for (size_t i = at; i > 0; i--) {
+		sorted[i - 1]->next = sorted[i - 1]->parent->children;
+		sorted[i - 1]->parent->children = sorted[i - 1];
+	}
 	if (top)
 		leave_out(branches, sorted, top);
 	free(sorted);

@@ -40,7 +40,7 @@ struct branch *branches_child(struct branches *branches, struct branch *parent,
 			      const struct path_function *function);
 
 /* Adds a path that ends in the branch. variance: of an estimate, independent of the others. */
-void branches_add(struct branches *branches, struct branch *end, uint64_t amount, double variance);
+void branches_add(struct branch *end, uint64_t amount, double variance);
 
 /*
  * After the last path: sorts children by their sums, the largest first, and leaves out all but the

@@ -29,27 +29,20 @@ static uint64_t end_of(unsigned bucket)
 	return end_ns;
 }
 
-static unsigned bucket_of(uint64_t ns)
-{
-	uint64_t end_ns = FIRST_NS;
-	unsigned bucket = 0;
-
-	for (; bucket + 1 < BUCKETS && ns >= end_ns; end_ns *= 10)
-		bucket++;
-	return bucket;
-}
-
 static void on_move(void *user, const struct ledger_move *move)
 {
 	struct lifetimes_state *state = user;
 	uint64_t from_ns, ns;
 	struct bucket *bucket;
+	unsigned index = 0;
 
 	if (move->is_gain || move->is_no_call || move->count >= 0)
 		return;
 	from_ns = move->item->gained_ns;
 	ns = move->event->time_ns > from_ns ? move->event->time_ns - from_ns : 0;
-	bucket = &state->buckets[move->class][bucket_of(ns)];
+	while (index + 1 < BUCKETS && ns >= end_of(index))
+		index++;
+	bucket = &state->buckets[move->class][index];
 	bucket->count += (uint64_t)-move->count;
 	bucket->bytes += move->bytes;
 	bucket->variance += move->variance;
@@ -87,24 +80,20 @@ static void put(struct lifetimes_state *state, struct table *table, uint32_t cla
 	table_percent(CELL(row, lifetimes, share), bucket->count, all);
 }
 
-static void put_class(struct lifetimes_state *state, struct table *table, uint32_t class)
-{
-	uint64_t all = 0;
-
-	for (unsigned i = 0; i <= HELD; i++)
-		all += state->buckets[class][i].count;
-	for (unsigned i = 0; i <= HELD; i++)
-		if (state->buckets[class][i].count)
-			put(state, table, class, i, all);
-}
-
 static void end(void *user, struct tables *tables)
 {
 	struct lifetimes_state *state = user;
 	struct table *table = tables_begin(tables, TABLE_lifetimes);
 
-	for (uint32_t i = 0; i < ledger_class_count(state->run->ledger); i++)
-		put_class(state, table, i);
+	for (uint32_t class = 0; class < ledger_class_count(state->run->ledger); class ++) {
+		uint64_t all = 0;
+
+		for (unsigned i = 0; i <= HELD; i++)
+			all += state->buckets[class][i].count;
+		for (unsigned i = 0; i <= HELD; i++)
+			if (state->buckets[class][i].count)
+				put(state, table, class, i, all);
+	}
 }
 
 const struct report report_lifetimes = {

@@ -73,7 +73,7 @@ static struct step *add_step(struct way_state *state, const char *what)
 
 	*step = (struct step){ .what = pool_text(&state->pool, what, strlen(what)),
 			       .pid = summary_current(state->run->summary)->pid };
-	return step->what ? step : NULL;
+	return step;
 }
 
 static void add_block(struct way_state *state, const struct scanned_block *block,
@@ -94,16 +94,6 @@ static void add_block(struct way_state *state, const struct scanned_block *block
 			space_backtrace(&state->run->summary->space, site->backtrace, site->index);
 }
 
-static void add_root(struct way_state *state, const struct scanned_root *root)
-{
-	char text[TEXT_MAX];
-	struct step *step = add_step(state, scanned_root_text(root, text, sizeof(text)));
-
-	step->is_root = true;
-	step->object = root->at;
-	step->retained = root->retained;
-}
-
 static void add_way(struct way_state *state, const struct scanned_block *block)
 {
 	const struct scanned *scanned = &state->scanned;
@@ -113,8 +103,16 @@ static void add_way(struct way_state *state, const struct scanned_block *block)
 
 		add_block(state, block,
 			  ledger_find(state->run->ledger, RESOURCE_MEMORY, block->address));
-		if (parent->is_root && parent->root < scanned->roots.count)
-			add_root(state, &scanned->roots.items[parent->root]);
+		if (parent->is_root && parent->root < scanned->roots.count) {
+			const struct scanned_root *root = &scanned->roots.items[parent->root];
+			char text[TEXT_MAX];
+			struct step *step =
+				add_step(state, scanned_root_text(root, text, sizeof(text)));
+
+			step->is_root = true;
+			step->object = root->at;
+			step->retained = root->retained;
+		}
 		block = parent->is_block ? scanned_at(scanned, parent->block) : NULL;
 	}
 }
@@ -157,7 +155,7 @@ static void end(void *user, struct tables *tables)
 	}
 	if (!state->steps.count)
 		table->note = !state->run->options->object
-				      ? "which block is asked about, --object says"
+				      ? "--object names the block: --object=ADDRESS"
 			      : state->has_scan ? "no block that was scanned has this address"
 						: "nothing was scanned: record with --scan=exit";
 }

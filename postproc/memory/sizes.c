@@ -63,25 +63,23 @@ static void put(struct sizes_state *state, struct table *table, uint32_t class, 
 	table_percent(CELL(row, sizes, share), bucket->count, all);
 }
 
-static void put_class(struct sizes_state *state, struct table *table, uint32_t class)
-{
-	uint64_t all = 0;
-
-	for (unsigned i = 0; i < BUCKETS; i++)
-		all += state->buckets[class][i].count;
-	for (unsigned i = 0; i < BUCKETS; i++)
-		if (state->buckets[class][i].count || state->buckets[class][i].held)
-			put(state, table, class, i, all);
-}
-
 static void end(void *user, struct tables *tables)
 {
 	struct sizes_state *state = user;
 	struct table *table = tables_begin(tables, TABLE_sizes);
 
-	for (uint32_t i = 0; i < ledger_class_count(state->run->ledger); i++)
-		if (ledger_class(state->run->ledger, i)->has_bytes)
-			put_class(state, table, i);
+	for (uint32_t class = 0; class < ledger_class_count(state->run->ledger); class ++) {
+		const struct bucket *buckets = state->buckets[class];
+		uint64_t all = 0;
+
+		if (!ledger_class(state->run->ledger, class)->has_bytes)
+			continue;
+		for (unsigned i = 0; i < BUCKETS; i++)
+			all += buckets[i].count;
+		for (unsigned i = 0; i < BUCKETS; i++)
+			if (buckets[i].count || buckets[i].held)
+				put(state, table, class, i, all);
+	}
 }
 
 const struct report report_sizes = {

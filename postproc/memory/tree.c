@@ -50,22 +50,22 @@ static void process(void *user)
 
 static struct plant *plant_of(struct tree_state *state, const struct measure_place *place)
 {
-	struct plant **entry, *plant;
+	struct plant *plant;
 
 	for (size_t i = 0; i < state->plants.count; i++)
 		if (!strcmp(state->plants.items[i]->class, place->class))
 			return state->plants.items[i];
 	plant = memory_zalloc(1, sizeof(*plant));
-	entry = ARRAY_ADD(&state->plants);
+	*ARRAY_ADD(&state->plants) = plant;
 	plant->class = place->class;
 	plant->rank = place->rank;
 	plant->has_bytes = place->has_bytes;
 	plant->has_ns = place->has_ns;
 	branches_init(&plant->branches);
-	return *entry = plant;
+	return plant;
 }
 
-static void add(struct tree_state *state, const struct measure_place *place)
+static void add_place(struct tree_state *state, const struct measure_place *place)
 {
 	struct plant *plant = plant_of(state, place);
 	size_t count = paths_make(&state->paths, place->backtrace, place->function);
@@ -76,7 +76,7 @@ static void add(struct tree_state *state, const struct measure_place *place)
 
 		branch = branches_child(&plant->branches, branch, state->paths.path[at]);
 	}
-	branches_add(&plant->branches, branch, place->amount[0], place->variance[0]);
+	branches_add(branch, place->amount[0], place->variance[0]);
 }
 
 /* ---- the table ---- */
@@ -110,28 +110,15 @@ static void put(struct tree_state *state, struct table *table, const struct plan
 		      state->run->options->is_bottom_up);
 }
 
-static void put_plant(struct tree_state *state, struct table *table, const struct plant *plant)
-{
-	struct branch *branch = branches_next(&plant->branches, NULL);
-
-	while (branch) {
-		struct branch *end = branches_end(branch);
-
-		put(state, table, plant, branch, end, table->rows.count + 1);
-		branch = branches_next(&plant->branches, end);
-	}
-}
-
 static void put_note(struct tree_state *state, struct table *table)
 {
 	static const char *const what[] = {
-		[MEASURE_BYTES] = "bytes that were gained, given back or not",
-		[MEASURE_COUNT] = "calls that gained an object",
+		[MEASURE_BYTES] = "bytes acquired, released or not",
+		[MEASURE_COUNT] = "calls that acquired an object",
 		[MEASURE_HELD] = "what was held at the end, in bytes or objects",
-		[MEASURE_PEAK] = "what was held when most of the class was, in bytes or objects",
-		[MEASURE_TEMP] =
-			"what its thread gave back at once (--within), in bytes or objects",
-		[MEASURE_HOLD] = "time for which locks were had",
+		[MEASURE_PEAK] = "what was held at the peak of the class, in bytes or objects",
+		[MEASURE_TEMP] = "temporary objects (--within), in bytes or objects",
+		[MEASURE_HOLD] = "time for which locks were held",
 		[MEASURE_WAIT] = "time in calls that may wait, whether they had to or not",
 	};
 	enum measure_kind kind = measure_kind(state->measure);
@@ -157,10 +144,16 @@ static void end(void *user, struct tables *tables)
 
 	while (measure_next(state->measure, &at, &place))
 		if (place.amount[0])
-			add(state, &place);
+			add_place(state, &place);
 	for (size_t i = 0; i < state->plants.count; i++) {
-		branches_finish(&state->plants.items[i]->branches, state->run->options->top);
-		put_plant(state, table, state->plants.items[i]);
+		struct plant *plant = state->plants.items[i];
+		struct branch *branch = NULL, *last = NULL;
+
+		branches_finish(&plant->branches, state->run->options->top);
+		while ((branch = branches_next(&plant->branches, last)) != NULL) {
+			last = branches_end(branch);
+			put(state, table, plant, branch, last, table->rows.count + 1);
+		}
 	}
 	put_note(state, table);
 }

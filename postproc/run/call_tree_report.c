@@ -127,7 +127,7 @@ static struct branch *add_calls(struct calls_state *state, struct branch *parent
 	calls->threads += calls->last_thread != thread;
 	calls->last_thread = thread;
 	state->timed += tally->timed;
-	branches_add(&state->branches, branch, tally->count, 0);
+	branches_add(branch, tally->count, 0);
 	return branch;
 }
 

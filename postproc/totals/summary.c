@@ -84,17 +84,6 @@ static void use(struct summary *summary, const struct event *event)
 
 /* ---- calls ---- */
 
-/* A thread was created; it is silent until it makes a call. */
-static void make_thread(struct summary_fold *fold, uint64_t handle)
-{
-	if (map_get(&fold->threads, OF_EARLY, handle)) {
-		map_set(&fold->threads, OF_EARLY, handle, 0);
-		return;
-	}
-	fold->silent++;
-	map_set(&fold->threads, OF_SILENT, handle, 1);
-}
-
 /* A thread made a call; the call that created it may have been seen, or may follow. */
 static void add_thread(struct summary_fold *fold, const struct event *event)
 {
@@ -136,8 +125,13 @@ void summary_count(struct summary *summary, const struct event *event)
 	    fold->thread_cache[event->thread % FOLD_THREAD_CACHE] != event->thread)
 		add_thread(fold, event);
 	if (event->type == CALL_TYPE_ALLOC && event->resource->known == RESOURCE_THREAD &&
-	    event->pthread && !event->part)
-		make_thread(fold, event->object);
+	    event->pthread && !event->part) {
+		/* The new thread is silent until it makes a call. */
+		bool is_early = map_get(&fold->threads, OF_EARLY, event->object) != 0;
+
+		fold->silent += !is_early;
+		map_set(&fold->threads, is_early ? OF_EARLY : OF_SILENT, event->object, !is_early);
+	}
 	/* The first half of an exec names the program, before it happens. */
 	if (event->type == CALL_TYPE_NONE && event->moment == MOMENT_HALF &&
 	    !(event->flags & CALL_OF_CHILD) && hook && hook_is_exec(hook))

@@ -289,31 +289,26 @@ static void close_signals(struct summary *summary)
 			signals->stats.items[i].vain;
 }
 
-/*
- * Locks that were acquired without a wait are only counted (as in the table lock_waits); when they
- * were released is not known.
- */
-static void add_uncontended(struct summary *summary, uint64_t count)
-{
-	struct summary_class *class =
-		&summary->classes[ledger_class_of(summary->ledger, RESOURCE_LOCK)];
-
-	learn_classes(summary);
-	class->gained += count;
-	waits_add_sure(&class->waits, count, 0, 0, 0);
-}
-
 static void close_locks(struct summary *summary)
 {
 	struct locks *locks = &summary->locks;
+	uint64_t uncontended = summary->fold->process.uncontended;
 	const struct summary_class *class;
 	const struct locks_pair *pair;
 	struct locks_times sum = { 0 };
 	struct summary_hot hot;
 	uint32_t index;
 
-	if (summary->fold->process.uncontended)
-		add_uncontended(summary, summary->fold->process.uncontended);
+	/*
+	 * Locks that were acquired without a wait are only counted (as in the table lock_waits);
+	 * when they were released is not known.
+	 */
+	if (uncontended) {
+		index = ledger_class_of(summary->ledger, RESOURCE_LOCK);
+		learn_classes(summary);
+		summary->classes[index].gained += uncontended;
+		waits_add_sure(&summary->classes[index].waits, uncontended, 0, 0, 0);
+	}
 	class = summary_class_of(summary, RESOURCE_LOCK);
 	if (!class)
 		return;
@@ -676,14 +671,6 @@ static int compare_processes(const void *left, const void *right)
 					       ?: ORDER(a->pid, b->pid);
 }
 
-static bool is_first_of_pid(const struct summary *summary, size_t index)
-{
-	for (size_t i = 0; i < index; i++)
-		if (summary->processes.items[i].pid == summary->processes.items[index].pid)
-			return false;
-	return true;
-}
-
 static void sum_processes(struct summary *summary)
 {
 	for (size_t i = 0; i < summary->processes.count; i++) {
@@ -707,7 +694,9 @@ static void sum_processes(struct summary *summary)
 		 * Beyond this number pids are assumed to be distinct: the search would be
 		 * quadratic.
 		 */
-		is_first = i >= 4096 || is_first_of_pid(summary, i);
+		is_first = true;
+		for (size_t k = 0; i < 4096 && k < i && is_first; k++)
+			is_first = summary->processes.items[k].pid != process->pid;
 		summary->pids += is_first;
 		/*
 		 * An exec goes on in a thread that is counted already. A thread without calls
