@@ -302,20 +302,16 @@ inline_ uint32_t add_item(struct ledger *ledger, const struct call *call)
 	bool has_arguments = !call->is_plain && event->argument_count &&
 			     (ledger->keeps_all_arguments ||
 			      ledger->classes[call->class].known != RESOURCE_MEMORY);
-	struct wire_value *arguments = has_arguments ? keep_arguments(event) : NULL;
 	uint32_t site = sites_of_again(&ledger->sites, (uint8_t)call->class, event);
-	uint32_t index = site && (arguments || !has_arguments) ? new_item(ledger) : 0;
+	uint32_t index = site ? new_item(ledger) : 0;
 
-	if (!index) {
-		free(arguments);
+	if (!index)
 		return 0;
-	}
 	ledger->items.items[index] = (struct ledger_item){
 		.object = event->object,
 		.size = event->size,
 		.index = event->index,
 		.gained_ns = event->time_ns,
-		.arguments = arguments,
 		.site = site,
 		.thread = call->thread,
 		.turn = call->turn,
@@ -323,6 +319,13 @@ inline_ uint32_t add_item(struct ledger *ledger, const struct call *call)
 		.time_ms = event->time_ms,
 		.count = 1,
 	};
+	if (!has_arguments)
+		return index;
+	ledger->items.items[index].arguments = keep_arguments(event);
+	if (!ledger->items.items[index].arguments) {
+		remove_item(ledger, index);
+		return 0;
+	}
 	return index;
 }
 

@@ -7,14 +7,25 @@
 #include <string.h>
 
 static memory_end *end_of_program;
+static _Thread_local memory_end *end_of_thread;
 
 void memory_set_end(memory_end *end)
 {
 	end_of_program = end;
 }
 
+memory_end *memory_set_thread_end(memory_end *end)
+{
+	memory_end *before = end_of_thread;
+
+	end_of_thread = end;
+	return before;
+}
+
 static void *checked(void *memory)
 {
+	if (!memory && end_of_thread)
+		end_of_thread();
 	if (!memory && end_of_program)
 		end_of_program();
 	return memory;

@@ -5,8 +5,9 @@
 /*
  * What happens when no memory is left. A program ends with one sentence: it sets a handler, and
  * then no function of base/ returns for want of memory and callers do not check. The installed
- * library sets no handler: there each function returns the failure. An allocation above a caller's
- * own limit (pool_alloc() with a limit) always returns the failure.
+ * library sets no handler, so that each function returns the failure, except while a thread of it
+ * works on an account (library/account.c). An allocation above a caller's own limit (pool_alloc()
+ * with a limit) always returns the failure.
  */
 
 #include <stddef.h>
@@ -15,6 +16,12 @@
 typedef void memory_end(void);
 
 void memory_set_end(memory_end *end);
+
+/*
+ * The same for the calling thread alone, where a library has code run that does not check: it
+ * leaves that code by longjmp(). NULL: none. Returns the handler that was set before.
+ */
+memory_end *memory_set_thread_end(memory_end *end);
 
 /*
  * As malloc(), calloc(), realloc(), strdup() and strndup(), but they return NULL only if no

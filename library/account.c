@@ -6,13 +6,14 @@
 #include "library/library.h"
 
 #include <errno.h>
+#include <setjmp.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "account/ledger.h"
 #include "account/passed.h"
 #include "base/array.h"
-#include "base/cleanup.h"
+#include "base/memory.h"
 #include "base/order.h"
 #include "hook_table.h"
 #include "notes.h"
@@ -42,12 +43,44 @@ struct library_account {
 	const struct trace_process *of; /* the process of current */
 	ARRAY_OF(struct library_asleep) asleep;
 	bool is_finished; /* the waits of all processes are complete */
+	bool has_failed;  /* an allocation failed: the account may only be freed */
+	ARRAY_OF(struct passed_stream) streams; /* by process */
 
 	/* the latest answers */
 	ARRAY_OF(struct holdtrace_object) held;
 	ARRAY_OF(struct holdtrace_site) places;
 	ARRAY_OF(struct holdtrace_wait) waits;
 };
+
+/*
+ * Accounts do not check for allocations that fail: these jump to account_run(). Nothing but memory
+ * of the account is acquired in between.
+ */
+static _Thread_local jmp_buf no_memory;
+
+static void jump_out(void)
+{
+	longjmp(no_memory, 1);
+}
+
+typedef int account_work(struct library_account *account, const struct event *event,
+			 struct error *err);
+
+static int account_run(struct library_account *account, account_work *work,
+		       const struct event *event, struct error *err)
+{
+	memory_end *before = memory_set_thread_end(jump_out);
+	int ret;
+
+	if (account->has_failed || setjmp(no_memory)) {
+		account->has_failed = true;
+		ret = error_system(err, ENOMEM, "cannot account for live objects and waits");
+	} else {
+		ret = work(account, event, err);
+	}
+	memory_set_thread_end(before);
+	return ret;
+}
 
 struct library_account *library_account_create(void)
 {
@@ -58,24 +91,25 @@ struct library_account *library_account_create(void)
 	return account;
 }
 
-static void destroy_process(struct library_process *process)
-{
-	ledger_destroy(process->ledger);
-	locks_free(&process->locks);
-	wakes_free(&process->conditions);
-	wakes_free(&process->semaphores);
-	free(process);
-}
-
 void library_account_destroy(struct library_account *account)
 {
 	if (!account)
 		return;
-	for (size_t i = 0; i < account->processes.count; i++)
-		destroy_process(account->processes.items[i]);
+	for (size_t i = 0; i < account->processes.count; i++) {
+		struct library_process *process = account->processes.items[i];
+
+		if (!process)
+			continue;
+		ledger_destroy(process->ledger);
+		locks_free(&process->locks);
+		wakes_free(&process->conditions);
+		wakes_free(&process->semaphores);
+		free(process);
+	}
 	free(account->processes.items);
 	map_clear(&account->by_section);
 	free(account->asleep.items);
+	free(account->streams.items);
 	free(account->held.items);
 	free(account->places.items);
 	free(account->waits.items);
@@ -85,54 +119,49 @@ void library_account_destroy(struct library_account *account)
 /* ---- events ---- */
 
 static int add_process(struct library_account *account, const struct trace_process *of,
-		       uint32_t section, struct error *err)
+		       struct error *err)
 {
-	struct library_process *process = calloc(1, sizeof(*process));
-	struct library_process **place = process ? ARRAY_ADD(&account->processes) : NULL;
+	struct library_process **place = ARRAY_ADD(&account->processes), *process;
+	struct map_entry *entry;
 
-	if (!place) {
-		free(process);
-		return -ENOMEM;
-	}
-	*place = process;
+	*place = NULL;
+	*place = process = memory_zalloc(1, sizeof(*process));
 	process->of = of;
-	process->section = section;
+	process->section = of->section - 1;
 	locks_init(&process->locks);
 	wakes_init(&process->conditions, RESOURCE_CONDITION);
 	wakes_init(&process->semaphores, RESOURCE_SEMAPHORE);
-	if (ledger_create(&process->ledger, false, err))
-		return -ENOMEM;
-	return map_set(&account->by_section, 0, section, (uint32_t)account->processes.count);
+	entry = map_put(&account->by_section, 0, process->section);
+	entry->value = (uint32_t)account->processes.count;
+	return ledger_create(&process->ledger, false, err);
 }
 
 /* Events of a merged trace alternate between processes. */
 static int find_process(struct library_account *account, const struct trace_process *of,
 			struct error *err)
 {
-	uint32_t section = of->section - 1;
+	uint32_t number = map_get(&account->by_section, 0, of->section - 1);
+	int ret = number ? 0 : add_process(account, of, err);
 
-	if (!map_get(&account->by_section, 0, section) && add_process(account, of, section, err))
-		return -ENOMEM;
-	account->current = account->processes.items[map_get(&account->by_section, 0, section) - 1];
+	account->current =
+		account->processes.items[(number ? number : account->processes.count) - 1];
 	account->of = of;
-	return 0;
+	return ret;
 }
 
 /* Adds a call that has not returned: for a lock, or a wait for a semaphore. */
-static int on_open(struct library_account *account, const struct event *event)
+static void on_open(struct library_account *account, const struct event *event)
 {
 	const char *call = event_argument(event, "call");
 	const struct hook *hook = call ? hook_find(call) : NULL;
-	struct library_asleep *asleep;
 
 	if (!hook || !hook_may_sleep(hook))
-		return 0;
-	if (hook->resource != RESOURCE_SEMAPHORE)
-		return locks_open(&account->current->locks, event, hook);
-	asleep = ARRAY_ADD(&account->asleep);
-	if (!asleep)
-		return -ENOMEM;
-	*asleep = (struct library_asleep){
+		return;
+	if (hook->resource != RESOURCE_SEMAPHORE) {
+		locks_open(&account->current->locks, event, hook);
+		return;
+	}
+	*ARRAY_ADD(&account->asleep) = (struct library_asleep){
 		.section = account->current->section,
 		.thread = event->thread,
 		.backtrace = event->backtrace ? event->backtrace->id : HOLDTRACE_NO_ID,
@@ -140,45 +169,50 @@ static int on_open(struct library_account *account, const struct event *event)
 		.since_ns = event->enter_ns,
 		.ns = event->leave_ns > event->enter_ns ? event->leave_ns - event->enter_ns : 0,
 	};
-	return 0;
 }
 
-static int on_note(struct library_account *account, const struct event *event)
+static void on_note(struct library_account *account, const struct event *event)
 {
 	const char *name = event->function->name;
-	uint64_t *end_ns = &account->current->end_ns;
+	struct library_process *process = account->current;
 
 	if (!strcmp(name, NOTE_SETTINGS)) {
 		const char *locks = event_argument(event, "locks");
 
-		account->current->locks.is_contended = locks && !strcmp(locks, "contended");
+		process->locks.is_contended = locks && !strcmp(locks, "contended");
 	}
-	if (!strcmp(name, NOTE_END) && event->time_ns > *end_ns)
-		*end_ns = event->time_ns;
-	return strcmp(name, NOTE_OPEN) ? 0 : on_open(account, event);
+	if (!strcmp(name, NOTE_END) && event->time_ns > process->end_ns)
+		process->end_ns = event->time_ns;
+	if (!strcmp(name, NOTE_OPEN))
+		on_open(account, event);
 }
 
-static int on_call(struct library_process *process, const struct event *event)
+static int on_event(struct library_account *account, const struct event *event, struct error *err)
 {
+	struct library_process *process;
+	int ret = account->of == event->process ? 0 : find_process(account, event->process, err);
+
+	process = account->current;
+	if (ret == 0)
+		ret = ledger_event(process->ledger, event, err);
+	if (ret)
+		return ret;
+	if (event->kind == EVENT_NOTE) {
+		on_note(account, event);
+		return 0;
+	}
 	if (event->time_ns > process->end_ns)
 		process->end_ns = event->time_ns;
-	return locks_event(&process->locks, event) || wakes_event(&process->conditions, event) ||
-			       wakes_event(&process->semaphores, event)
-		       ? -ENOMEM
-		       : 0;
+	locks_event(&process->locks, event);
+	wakes_event(&process->conditions, event);
+	wakes_event(&process->semaphores, event);
+	return 0;
 }
 
 int library_account_event(struct library_account *account, const struct event *event,
 			  struct error *err)
 {
-	int ret = account->of == event->process ? 0 : find_process(account, event->process, err);
-
-	if (ret == 0)
-		ret = ledger_event(account->current->ledger, event, err);
-	if (ret == 0)
-		ret = event->kind == EVENT_NOTE ? on_note(account, event)
-						: on_call(account->current, event);
-	return ret == 0 ? 0 : error_system(err, ENOMEM, "cannot keep account");
+	return account_run(account, on_event, event, err);
 }
 
 /* ---- live objects ---- */
@@ -190,23 +224,16 @@ int library_account_ask(const struct holdtrace_trace *trace, struct error *err)
 		       : error_set(err, EINVAL, "the trace was opened without HOLDTRACE_ACCOUNT");
 }
 
-/* The number of blocks that a sampled one represents; 1 if all were recorded. */
-static uint32_t weight_of(const struct ledger_held *object)
-{
-	return object->count < UINT32_MAX ? (uint32_t)object->count : UINT32_MAX;
-}
-
 /* end_ns: of the process, or of the later program in it that has the object now. */
-static bool add_held(struct library_account *account, const struct library_process *process,
+static void add_held(struct library_account *account, const struct library_process *process,
 		     const struct ledger_held *object, uint64_t end_ns)
 {
 	const struct ledger_item *item = object->item;
 	const struct site *site = sites_at(ledger_sites(process->ledger), object->site);
-	struct holdtrace_object *held = ARRAY_ADD(&account->held);
+	/* the number of blocks that a sampled one represents; 1 if all were recorded */
+	uint32_t weight = object->count < UINT32_MAX ? (uint32_t)object->count : UINT32_MAX;
 
-	if (!held)
-		return false;
-	*held = (struct holdtrace_object){
+	*ARRAY_ADD(&account->held) = (struct holdtrace_object){
 		.object = object->object,
 		.bytes = object->bytes,
 		.time_ns = item->gained_ns,
@@ -217,10 +244,9 @@ static bool add_held(struct library_account *account, const struct library_proce
 		.resource = site->resource->id,
 		.backtrace = site->backtrace ? site->backtrace->id : HOLDTRACE_NO_ID,
 		.thread = ledger_thread(process->ledger, item->thread),
-		.count = site->resource->known == RESOURCE_MEMORY ? weight_of(object) : item->count,
+		.count = site->resource->known == RESOURCE_MEMORY ? weight : item->count,
 		.is_part = object->is_part && !ledger_is_replaced(process->ledger),
 	};
-	return true;
 }
 
 /* Several objects of a call are ordered by address: the answer must not depend on hashes. */
@@ -234,49 +260,46 @@ static int compare_held(const void *left, const void *right)
 }
 
 /* Adds descriptors that the process passed to a program that it executed. */
-static bool add_passed(struct library_account *account, const struct passed_stream *streams,
-		       size_t number)
+static void add_passed(struct library_account *account, size_t number)
 {
 	struct library_process *const *processes = account->processes.items;
+	const struct passed_stream *streams = account->streams.items;
 	struct ledger_held object;
 
 	for (size_t at = 0; ledger_passed(streams[number].ledger, &at, &object);) {
 		size_t last = passed_to(streams, account->processes.count, number, object.object);
 
-		if (last < account->processes.count &&
-		    !add_held(account, processes[number], &object, processes[last]->end_ns))
-			return false;
+		if (last < account->processes.count)
+			add_held(account, processes[number], &object, processes[last]->end_ns);
 	}
-	return true;
 }
 
-static int gather(struct library_account *account, struct error *err)
+static int gather(struct library_account *account, const struct event *event, struct error *err)
 {
 	size_t count = account->processes.count;
-	cleanup_free struct passed_stream *streams = calloc(count + 1, sizeof(*streams));
-	bool is_done = streams != NULL;
+	int ret = 0;
 
-	account->held.count = 0;
-	for (size_t i = 0; is_done && i < count; i++) {
+	(void)event;
+	account->held.count = account->streams.count = 0;
+	for (size_t i = 0; ret == 0 && i < count; i++) {
 		const struct library_process *process = account->processes.items[i];
 
-		streams[i] = (struct passed_stream){ process->of, process->ledger };
-		is_done = ledger_settle(process->ledger, err) == 0;
+		*ARRAY_ADD(&account->streams) =
+			(struct passed_stream){ process->of, process->ledger };
+		ret = ledger_settle(process->ledger, err);
 	}
-	for (size_t i = 0; is_done && i < count; i++) {
+	for (size_t i = 0; ret == 0 && i < count; i++) {
 		const struct library_process *process = account->processes.items[i];
 		struct ledger_held object;
 
-		for (size_t at = 0; is_done && ledger_held(process->ledger, &at, &object);)
-			is_done = add_held(account, process, &object, process->end_ns);
-		is_done = is_done && add_passed(account, streams, i);
+		for (size_t at = 0; ledger_held(process->ledger, &at, &object);)
+			add_held(account, process, &object, process->end_ns);
+		add_passed(account, i);
 	}
-	if (!is_done)
-		return error_system(err, ENOMEM, "cannot gather what is held");
 	if (account->held.count)
 		qsort(account->held.items, account->held.count, sizeof(*account->held.items),
 		      compare_held);
-	return 0;
+	return ret;
 }
 
 PUBLIC long holdtrace_trace_live(struct holdtrace_trace *trace,
@@ -286,7 +309,7 @@ PUBLIC long holdtrace_trace_live(struct holdtrace_trace *trace,
 	struct error err = { 0 };
 
 	*held = NULL;
-	if (library_account_ask(trace, &err) || gather(trace->account, &err))
+	if (library_account_ask(trace, &err) || account_run(trace->account, gather, NULL, &err))
 		return library_fail(error, &err);
 	*held = trace->account->held.items;
 	return (long)trace->account->held.count;
@@ -386,7 +409,7 @@ static int put_together(struct holdtrace_trace *trace, struct error *err)
 	bool is_done = true;
 
 	account->places.count = 0;
-	if (gather(account, err))
+	if (account_run(account, gather, NULL, err))
 		return -ENOMEM;
 	if (account->held.count)
 		qsort(account->held.items, account->held.count, sizeof(*account->held.items),
@@ -426,22 +449,13 @@ static uint32_t backtrace_of(const struct sites *sites, uint32_t site)
 	return backtrace ? backtrace->id : HOLDTRACE_NO_ID;
 }
 
-static bool add_wait(struct library_account *account, const struct holdtrace_wait *wait)
-{
-	struct holdtrace_wait *place = ARRAY_ADD(&account->waits);
-
-	if (place)
-		*place = *wait;
-	return place != NULL;
-}
-
-static bool add_locks(struct library_account *account, const struct library_process *process)
+static void add_locks(struct library_account *account, const struct library_process *process)
 {
 	const struct locks *locks = &process->locks;
 
 	for (size_t i = 1; i < locks->pairs.count; i++) {
 		const struct locks_pair *pair = &locks->pairs.items[i];
-		const struct holdtrace_wait wait = {
+		*ARRAY_ADD(&account->waits) = (struct holdtrace_wait){
 			.kind = locks_way_name(sites_at(&locks->sites, pair->waiter)->class),
 			.ended = "",
 			.count = pair->count,
@@ -455,20 +469,16 @@ static bool add_locks(struct library_account *account, const struct library_proc
 			.backtrace = backtrace_of(&locks->sites, pair->waiter),
 			.waker_backtrace = backtrace_of(&locks->sites, pair->holder),
 		};
-
-		if (!add_wait(account, &wait))
-			return false;
 	}
-	return true;
 }
 
-static bool add_wakes(struct library_account *account, const struct library_process *process,
+static void add_wakes(struct library_account *account, const struct library_process *process,
 		      const struct wakes *wakes, const char *kind)
 {
 	for (size_t i = 1; i < wakes->pairs.count; i++) {
 		const struct wakes_pair *pair = &wakes->pairs.items[i];
 		const struct wakes_wait *longest = &pair->longest;
-		const struct holdtrace_wait wait = {
+		*ARRAY_ADD(&account->waits) = (struct holdtrace_wait){
 			.kind = kind,
 			.ended = wakes_end_name(wakes->resource, longest->end),
 			.count = pair->count,
@@ -482,18 +492,14 @@ static bool add_wakes(struct library_account *account, const struct library_proc
 			.backtrace = backtrace_of(&wakes->sites, longest->waiter),
 			.waker_backtrace = backtrace_of(&wakes->sites, longest->waker),
 		};
-
-		if (!add_wait(account, &wait))
-			return false;
 	}
-	return true;
 }
 
-static bool add_asleep(struct library_account *account)
+static void add_asleep(struct library_account *account)
 {
 	for (size_t i = 0; i < account->asleep.count; i++) {
 		const struct library_asleep *asleep = &account->asleep.items[i];
-		const struct holdtrace_wait wait = {
+		*ARRAY_ADD(&account->waits) = (struct holdtrace_wait){
 			.kind = "semaphore",
 			.ended = wakes_end_name(RESOURCE_SEMAPHORE, WAKES_ASLEEP),
 			.count = 1,
@@ -506,11 +512,7 @@ static bool add_asleep(struct library_account *account)
 			.backtrace = asleep->backtrace,
 			.waker_backtrace = HOLDTRACE_NO_ID,
 		};
-
-		if (!add_wait(account, &wait))
-			return false;
 	}
-	return true;
 }
 
 static int compare_waits(const void *left, const void *right)
@@ -520,23 +522,22 @@ static int compare_waits(const void *left, const void *right)
 	return ORDER(b->total_ns, a->total_ns) ?: ORDER(b->count, a->count) ?: ORDER(a->since_ns, b->since_ns);
 }
 
-static int finish_waits(struct library_account *account)
+static int finish_waits(struct library_account *account, const struct event *event,
+			struct error *err)
 {
-	if (account->is_finished)
-		return 0;
+	(void)event;
+	(void)err;
 	for (size_t i = 0; i < account->processes.count; i++) {
 		struct library_process *process = account->processes.items[i];
 
-		if (locks_finish(&process->locks, process->end_ns) ||
-		    wakes_finish(&process->conditions, process->end_ns) ||
-		    wakes_finish(&process->semaphores, process->end_ns) ||
-		    !add_locks(account, process) ||
-		    !add_wakes(account, process, &process->conditions, "condition") ||
-		    !add_wakes(account, process, &process->semaphores, "semaphore"))
-			return -ENOMEM;
+		locks_finish(&process->locks, process->end_ns);
+		wakes_finish(&process->conditions, process->end_ns);
+		wakes_finish(&process->semaphores, process->end_ns);
+		add_locks(account, process);
+		add_wakes(account, process, &process->conditions, "condition");
+		add_wakes(account, process, &process->semaphores, "semaphore");
 	}
-	if (!add_asleep(account))
-		return -ENOMEM;
+	add_asleep(account);
 	if (account->waits.count)
 		qsort(account->waits.items, account->waits.count, sizeof(*account->waits.items),
 		      compare_waits);
@@ -557,10 +558,8 @@ PUBLIC long holdtrace_trace_waits(struct holdtrace_trace *trace,
 	ret = holdtrace_trace_skip(trace, error);
 	if (ret < 0)
 		return ret;
-	if (finish_waits(trace->account)) {
-		error_system(&err, ENOMEM, "cannot gather waits");
+	if (!trace->account->is_finished && account_run(trace->account, finish_waits, NULL, &err))
 		return library_fail(error, &err);
-	}
 	*waits = trace->account->waits.items;
 	return (long)trace->account->waits.count;
 }

@@ -46,42 +46,21 @@ static uint32_t find_edge(const struct lock_order *order, uint32_t from, uint32_
 	return map_get(&order->index, 0, key_of(from, to));
 }
 
-static struct lock_order_node *node_of(struct lock_order *order, uint32_t lock)
-{
-	return ARRAY_AT(&order->nodes, lock);
-}
-
-static uint32_t new_edge(struct lock_order *order)
-{
-	uint32_t index = order->spare_edge;
-
-	if (!index)
-		return ARRAY_NUMBER(&order->edges);
-	order->spare_edge = order->edges.items[index].out.next;
-	return index;
-}
-
-static uint32_t new_way(struct lock_order *order)
-{
-	uint32_t index = order->spare_way;
-
-	if (!index)
-		return ARRAY_NUMBER(&order->ways);
-	order->spare_way = order->ways.items[index].next;
-	return index;
-}
-
-/* The index of the new edge; 0: no memory. */
 static uint32_t add_edge(struct lock_order *order, const struct lock_order_held *from,
 			 const struct lock_order_held *to)
 {
-	uint32_t index =
-		node_of(order, from->lock) && node_of(order, to->lock) ? new_edge(order) : 0;
-	struct lock_order_node *nodes = order->nodes.items;
-	struct lock_order_edge *edges = order->edges.items;
+	uint32_t index = order->spare_edge;
+	struct lock_order_node *nodes;
+	struct lock_order_edge *edges;
 
-	if (!index || map_set(&order->index, 0, key_of(from->lock, to->lock), index))
-		return 0;
+	if (index)
+		order->spare_edge = order->edges.items[index].out.next;
+	else
+		index = ARRAY_NUMBER(&order->edges);
+	(void)ARRAY_REACH(&order->nodes, from->lock > to->lock ? from->lock : to->lock);
+	nodes = order->nodes.items;
+	edges = order->edges.items;
+	map_set(&order->index, 0, key_of(from->lock, to->lock), index);
 	edges[index] = (struct lock_order_edge){
 		.from = from->lock,
 		.to = to->lock,
@@ -154,16 +133,11 @@ static bool is_gated(const struct lock_order_way *a, const struct lock_order_way
 	return false;
 }
 
-/* False if both the waiting and the holding thread are readers. */
-static bool is_blocking(const struct lock_order_way *waiter, const struct lock_order_way *holder)
-{
-	return !waiter->is_to_shared || !holder->is_from_shared;
-}
-
 static bool is_cycle(const struct lock_order_way *const *ways, unsigned count)
 {
 	for (unsigned i = 0; i < count; i++) {
-		if (!is_blocking(ways[i], ways[(i + 1) % count]))
+		/* both the waiting and the holding thread are readers */
+		if (ways[i]->is_to_shared && ways[(i + 1) % count]->is_from_shared)
 			return false;
 		for (unsigned j = i + 1; j < count; j++)
 			if (is_gated(ways[i], ways[j]))
@@ -201,16 +175,6 @@ static struct lock_order_cycle *find_cycle(const struct lock_order *order,
 	return NULL;
 }
 
-/* Independent of the step at which the cycle starts. */
-static uint64_t signature_of(const struct lock_order_cycle *cycle)
-{
-	uint64_t signature = 0;
-
-	for (unsigned i = 0; i < cycle->count; i++)
-		signature += hash_two(0, cycle->steps[i].from_site, cycle->steps[i].to_site);
-	return signature;
-}
-
 static bool is_one_thread(const struct lock_order_way *const *ways, unsigned count)
 {
 	for (unsigned i = 0; i < count; i++)
@@ -219,8 +183,8 @@ static bool is_one_thread(const struct lock_order_way *const *ways, unsigned cou
 	return true;
 }
 
-static int note_cycle(struct lock_order *order, const uint32_t *edges,
-		      const struct lock_order_way *const *ways, unsigned count)
+static void note_cycle(struct lock_order *order, const uint32_t *edges,
+		       const struct lock_order_way *const *ways, unsigned count)
 {
 	struct lock_order_cycle cycle = { .count = count }, *known;
 
@@ -233,41 +197,32 @@ static int note_cycle(struct lock_order *order, const uint32_t *edges,
 			.thread = ways[i]->thread,
 			.count = ways[i]->count,
 		};
-	cycle.signature = signature_of(&cycle);
+	/* independent of the step at which the cycle starts */
+	for (unsigned i = 0; i < count; i++)
+		cycle.signature += hash_two(0, cycle.steps[i].from_site, cycle.steps[i].to_site);
 	cycle.is_one_thread = is_one_thread(ways, count);
 	known = find_cycle(order, &cycle);
 	if (known && known->is_one_thread && !cycle.is_one_thread)
 		*known = cycle;
-	if (known)
-		return 0;
-	if (order->cycles.count >= LOCK_ORDER_CIRCLES) {
+	if (!known && order->cycles.count >= LOCK_ORDER_CIRCLES)
 		order->cycles_left_out++;
-		return 0;
-	}
-	known = ARRAY_ADD(&order->cycles);
-	if (!known)
-		return -ENOMEM;
-	*known = cycle;
-	return 0;
+	else if (!known)
+		*ARRAY_ADD(&order->cycles) = cycle;
 }
 
 /* Closes cycles of two with all variants of the opposite edge. */
-static int close_two(struct lock_order *order, uint32_t index, uint32_t way)
+static void close_two(struct lock_order *order, uint32_t index, uint32_t way)
 {
 	const struct lock_order_edge *edge = &order->edges.items[index];
 	uint32_t back = find_edge(order, edge->to, edge->from);
 	const struct lock_order_way *ways[2] = { &order->ways.items[way] };
-	int rc = 0;
 
-	if (!back)
-		return 0;
-	for (uint32_t other = order->edges.items[back].ways; rc == 0 && other;
+	for (uint32_t other = back ? order->edges.items[back].ways : 0; other;
 	     other = order->ways.items[other].next) {
 		ways[1] = &order->ways.items[other];
 		if (is_cycle(ways, 2))
-			rc = note_cycle(order, (uint32_t[]){ index, back }, ways, 2);
+			note_cycle(order, (uint32_t[]){ index, back }, ways, 2);
 	}
-	return rc;
 }
 
 struct search {
@@ -291,14 +246,13 @@ static bool is_passed(const struct search *search, uint32_t lock)
  * Searches paths from the end of the last edge to the start of the first, using the latest variant
  * of each edge.
  */
-static int search_on(struct search *search)
+static void search_on(struct search *search)
 {
 	struct lock_order *order = search->order;
 	uint32_t first = order->edges.items[search->edges[0]].from;
 	uint32_t at = order->edges.items[search->edges[search->count - 1]].to;
-	int rc = 0;
 
-	for (uint32_t i = order->nodes.items[at].out; rc == 0 && i && search->budget;
+	for (uint32_t i = order->nodes.items[at].out; i && search->budget;
 	     i = order->edges.items[i].out.next) {
 		const struct lock_order_edge *edge = &order->edges.items[i];
 
@@ -308,16 +262,15 @@ static int search_on(struct search *search)
 		if (is_passed(search, edge->to) || (edge->to == first && search->count == 1))
 			continue;
 		search->count++;
-		if (edge->to != first)
-			rc = search->count < LOCK_ORDER_STEPS ? search_on(search) : 0;
-		else if (is_cycle(search->ways, search->count))
-			rc = note_cycle(order, search->edges, search->ways, search->count);
+		if (edge->to != first && search->count < LOCK_ORDER_STEPS)
+			search_on(search);
+		else if (edge->to == first && is_cycle(search->ways, search->count))
+			note_cycle(order, search->edges, search->ways, search->count);
 		search->count--;
 	}
-	return rc;
 }
 
-static int close_more(struct lock_order *order, uint32_t index, uint32_t way)
+static void close_more(struct lock_order *order, uint32_t index, uint32_t way)
 {
 	struct search search = {
 		.order = order,
@@ -326,24 +279,14 @@ static int close_more(struct lock_order *order, uint32_t index, uint32_t way)
 		.count = 1,
 		.budget = SEARCH_BUDGET,
 	};
-	int rc;
 
 	if (order->searched >= SEARCH_BUDGET_ALL)
-		return 0;
-	rc = search_on(&search);
+		return;
+	search_on(&search);
 	order->searched += SEARCH_BUDGET - search.budget;
-	return rc;
 }
 
 /* ---- what threads do ---- */
-
-static void set_gates(struct lock_order_way *way, const struct lock_order_held *held,
-		      unsigned count, unsigned from)
-{
-	for (unsigned i = 0; i < count && way->gate_count < LOCK_ORDER_GATES; i++)
-		if (i != from)
-			way->gates[way->gate_count++] = held[i].serial;
-}
 
 static bool is_same(const struct lock_order_way *a, const struct lock_order_way *b)
 {
@@ -374,48 +317,50 @@ static uint32_t find_way(struct lock_order *order, struct lock_order_edge *edge,
 	return 0;
 }
 
-static int add_way(struct lock_order *order, uint32_t index, const struct lock_order_way *wanted)
+static void add_way(struct lock_order *order, uint32_t index, const struct lock_order_way *wanted)
 {
 	struct lock_order_edge *edge = &order->edges.items[index];
 	bool is_first = !edge->ways;
-	uint32_t way;
-	int rc;
+	uint32_t way = order->spare_way;
 
 	if (edge->way_count >= LOCK_ORDER_WAYS)
-		return 0;
-	way = new_way(order);
-	if (!way)
-		return -ENOMEM;
+		return;
+	if (way)
+		order->spare_way = order->ways.items[way].next;
+	else
+		way = ARRAY_NUMBER(&order->ways);
 	order->ways.items[way] = *wanted;
 	order->ways.items[way].next = edge->ways;
 	edge->ways = way;
 	edge->way_count++;
-	rc = close_two(order, index, way);
-	return rc == 0 && is_first ? close_more(order, index, way) : rc;
+	close_two(order, index, way);
+	if (is_first)
+		close_more(order, index, way);
 }
 
-static int pass(struct lock_order *order, uint32_t index, const struct lock_order_way *wanted)
+static void lock_order_pass(struct lock_order *order, uint32_t index,
+			    const struct lock_order_way *wanted)
 {
 	uint32_t i = find_way(order, &order->edges.items[index], wanted);
 	struct lock_order_way *way;
 
-	if (!i)
-		return add_way(order, index, wanted);
+	if (!i) {
+		add_way(order, index, wanted);
+		return;
+	}
 	way = &order->ways.items[i];
 	way->count++;
 	if (way->has_more_threads || way->thread == wanted->thread)
-		return 0;
+		return;
 	/* A cycle of one thread's edges may now be one of two threads. */
 	way->has_more_threads = true;
-	return close_two(order, index, i);
+	close_two(order, index, i);
 }
 
-int lock_order_add(struct lock_order *order, const struct lock_order_held *held, unsigned count,
-		   const struct lock_order_held *taken, uint32_t thread)
+void lock_order_add(struct lock_order *order, const struct lock_order_held *held, unsigned count,
+		    const struct lock_order_held *taken, uint32_t thread)
 {
-	int rc = 0;
-
-	for (unsigned i = 0; rc == 0 && i < count; i++) {
+	for (unsigned i = 0; i < count; i++) {
 		struct lock_order_way way = {
 			.from_site = held[i].site,
 			.to_site = taken->site,
@@ -426,10 +371,11 @@ int lock_order_add(struct lock_order *order, const struct lock_order_held *held,
 		};
 		uint32_t edge = find_edge(order, held[i].lock, taken->lock);
 
-		set_gates(&way, held, count, i);
+		for (unsigned j = 0; j < count && way.gate_count < LOCK_ORDER_GATES; j++)
+			if (j != i)
+				way.gates[way.gate_count++] = held[j].serial;
 		if (!edge)
 			edge = add_edge(order, &held[i], taken);
-		rc = edge ? pass(order, edge, &way) : -ENOMEM;
+		lock_order_pass(order, edge, &way);
 	}
-	return rc;
 }

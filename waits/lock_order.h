@@ -91,11 +91,10 @@ void lock_order_free(struct lock_order *order);
 void lock_order_clear(struct lock_order *order);
 
 /*
- * A thread that holds the locks held (the newest first) blocks for and takes another lock. Returns
- * 0 or -ENOMEM.
+ * A thread that holds the locks held (the newest first) blocks for and takes another lock.
  */
-int lock_order_add(struct lock_order *order, const struct lock_order_held *held, unsigned count,
-		   const struct lock_order_held *taken, uint32_t thread);
+void lock_order_add(struct lock_order *order, const struct lock_order_held *held, unsigned count,
+		    const struct lock_order_held *taken, uint32_t thread);
 
 /* Ends a lock: its edges are removed, cycles already found stay. */
 void lock_order_forget(struct lock_order *order, uint32_t lock);

@@ -71,28 +71,16 @@ void locks_clear(struct locks *locks)
 
 /* ---- numbers ---- */
 
-static uint32_t find(const struct locks *locks, uint32_t of, uint64_t number)
-{
-	return map_get(&locks->index, of, number);
-}
-
-static int set(struct locks *locks, uint32_t of, uint64_t number, uint32_t value)
-{
-	return map_set(&locks->index, of, number, value);
-}
-
-/* The index of a thread, added if necessary; 0: no memory. */
+/* The index of a thread, added if necessary. */
 static uint32_t thread_of(struct locks *locks, uint32_t id)
 {
-	uint32_t index = find(locks, OF_THREAD, id);
+	struct map_entry *entry = map_put(&locks->index, OF_THREAD, id);
 
-	if (index)
-		return index;
-	index = ARRAY_NUMBER(&locks->threads);
-	if (!index || set(locks, OF_THREAD, id, index))
-		return 0;
-	locks->threads.items[index].id = id;
-	return index;
+	if (!entry->value) {
+		entry->value = ARRAY_NUMBER(&locks->threads);
+		locks->threads.items[entry->value].id = id;
+	}
+	return entry->value;
 }
 
 const struct locks_site *locks_site(const struct locks *locks, uint32_t site)
@@ -100,7 +88,7 @@ const struct locks_site *locks_site(const struct locks *locks, uint32_t site)
 	return site < locks->stats.count ? &locks->stats.items[site] : NULL;
 }
 
-/* The statistics of a site, created if necessary. NULL: no memory. */
+/* The statistics of a site, created if necessary. */
 static struct locks_site *stats_of(struct locks *locks, uint32_t site)
 {
 	return ARRAY_AT(&locks->stats, site);
@@ -108,54 +96,41 @@ static struct locks_site *stats_of(struct locks *locks, uint32_t site)
 
 /* ---- locks ---- */
 
-static void link_page(struct locks *locks, uint32_t index, uint32_t first)
-{
-	struct locks_lock *items = locks->locks.items;
-
-	items[index].next = first;
-	items[index].previous = 0;
-	if (first)
-		items[first].previous = index;
-}
-
-static int unlink_page(struct locks *locks, uint32_t index)
+static void unlink_page(struct locks *locks, uint32_t index)
 {
 	struct locks_lock *items = locks->locks.items, *lock = &items[index];
 
 	if (lock->next)
 		items[lock->next].previous = lock->previous;
-	if (!lock->previous)
-		return set(locks, OF_PAGE, lock->object >> PAGE_SHIFT, lock->next);
-	items[lock->previous].next = lock->next;
-	return 0;
+	if (lock->previous)
+		items[lock->previous].next = lock->next;
+	else
+		map_set(&locks->index, OF_PAGE, lock->object >> PAGE_SHIFT, lock->next);
 }
 
-static uint32_t new_lock(struct locks *locks)
-{
-	uint32_t index = locks->spare_lock;
-
-	if (!index)
-		return ARRAY_NUMBER(&locks->locks);
-	locks->spare_lock = locks->locks.items[index].next;
-	return index;
-}
-
-/* The index of the lock at an address, added if necessary; 0: no memory. */
+/* The index of the lock at an address, added if necessary. */
 static uint32_t lock_of(struct locks *locks, uint64_t object)
 {
-	uint32_t index = find(locks, OF_LOCK, object), first;
+	uint32_t index = map_get(&locks->index, OF_LOCK, object);
+	struct map_entry *page;
 
 	if (index)
 		return index;
-	index = new_lock(locks);
-	if (!index || set(locks, OF_LOCK, object, index))
-		return 0;
-	first = find(locks, OF_PAGE, object >> PAGE_SHIFT);
-	locks->locks.items[index] =
-		(struct locks_lock){ .object = object, .serial = ++locks->serials };
+	index = locks->spare_lock;
+	if (index)
+		locks->spare_lock = locks->locks.items[index].next;
+	else
+		index = ARRAY_NUMBER(&locks->locks);
+	map_set(&locks->index, OF_LOCK, object, index);
+	page = map_put(&locks->index, OF_PAGE, object >> PAGE_SHIFT);
+	locks->locks.items[index] = (struct locks_lock){ .object = object,
+							 .serial = ++locks->serials,
+							 .next = page->value };
+	if (page->value)
+		locks->locks.items[page->value].previous = index;
+	page->value = index;
 	locks->live++;
-	link_page(locks, index, first);
-	return set(locks, OF_PAGE, object >> PAGE_SHIFT, index) ? 0 : index;
+	return index;
 }
 
 static uint64_t most(uint64_t a, uint64_t b)
@@ -192,37 +167,27 @@ static uint32_t find_hold(const struct locks *locks, uint32_t lock, uint32_t thr
 	return i;
 }
 
-static uint32_t new_hold(struct locks *locks)
+static void add_hold(struct locks *locks, const struct locks_hold *wanted)
 {
 	uint32_t index = locks->spare_hold;
-
-	if (!index)
-		return ARRAY_NUMBER(&locks->holds);
-	locks->spare_hold = locks->holds.items[index].of_lock.next;
-	return index;
-}
-
-static int add_hold(struct locks *locks, const struct locks_hold *wanted)
-{
-	uint32_t index = new_hold(locks);
-	struct locks_lock *lock = &locks->locks.items[wanted->lock];
-	struct locks_hold *holds = locks->holds.items, *hold;
-	uint32_t *of_lock = &lock->first;
+	uint32_t *of_lock = &locks->locks.items[wanted->lock].first;
 	uint32_t *of_thread = &locks->threads.items[wanted->thread].first;
+	struct locks_hold *holds;
 
-	if (!index)
-		return -ENOMEM;
-	lock->holders++;
-	hold = &holds[index];
-	*hold = *wanted;
-	hold->of_lock.next = *of_lock;
-	hold->of_thread.next = *of_thread;
+	if (index)
+		locks->spare_hold = locks->holds.items[index].of_lock.next;
+	else
+		index = ARRAY_NUMBER(&locks->holds);
+	holds = locks->holds.items;
+	locks->locks.items[wanted->lock].holders++;
+	holds[index] = *wanted;
+	holds[index].of_lock.next = *of_lock;
+	holds[index].of_thread.next = *of_thread;
 	if (*of_lock)
 		holds[*of_lock].of_lock.previous = index;
 	if (*of_thread)
 		holds[*of_thread].of_thread.previous = index;
 	*of_lock = *of_thread = index;
-	return 0;
 }
 
 static void remove_hold(struct locks *locks, uint32_t index)
@@ -285,10 +250,10 @@ static void drop_past(struct locks_lock *lock, const struct locks_past *later)
 }
 
 /* Remembers a hold that ended, for waits that have not ended yet. */
-static int remember(struct locks *locks, const struct locks_hold *hold, uint64_t until_ns)
+static void remember(struct locks *locks, const struct locks_hold *hold, uint64_t until_ns)
 {
 	struct locks_lock *lock = &locks->locks.items[hold->lock];
-	struct locks_past *place, past = {
+	struct locks_past past = {
 		.since_ns = hold->since_ns,
 		.until_ns = until_ns,
 		.thread = hold->thread,
@@ -297,13 +262,9 @@ static int remember(struct locks *locks, const struct locks_hold *hold, uint64_t
 	};
 
 	if (until_ns <= hold->since_ns)
-		return 0;
+		return;
 	drop_past(lock, &past);
-	place = ARRAY_ADD(&lock->past);
-	if (!place)
-		return -ENOMEM;
-	*place = past;
-	return 0;
+	*ARRAY_ADD(&lock->past) = past;
 }
 
 static void tell_held(const struct locks *locks, const struct locks_hold *hold, uint64_t until_ns)
@@ -321,16 +282,14 @@ static void tell_held(const struct locks *locks, const struct locks_hold *hold, 
 }
 
 /* release: the call that released the lock; NULL: none did. */
-static int count_hold(struct locks *locks, uint32_t index, uint64_t until_ns,
-		      const struct event *release)
+static void count_hold(struct locks *locks, uint32_t index, uint64_t until_ns,
+		       const struct event *release)
 {
 	const struct locks_hold *hold = &locks->holds.items[index];
 	uint64_t ns = until_ns > hold->since_ns ? until_ns - hold->since_ns : 0;
 	struct locks_times more = { .holds = 1, .held_ns = ns, .longest_hold_ns = ns };
 	struct locks_site *site = stats_of(locks, hold->site);
 
-	if (!site)
-		return -ENOMEM;
 	if (ns > site->times.longest_hold_ns || !site->times.holds) {
 		site->since_ns = hold->since_ns;
 		site->object = locks->locks.items[hold->lock].object;
@@ -339,10 +298,8 @@ static int count_hold(struct locks *locks, uint32_t index, uint64_t until_ns,
 	}
 	locks_add_times(&site->times, &more);
 	locks_add_times(times_of(locks, hold->lock, hold->way), &more);
-	if (remember(locks, hold, until_ns))
-		return -ENOMEM;
+	remember(locks, hold, until_ns);
 	tell_held(locks, hold, until_ns);
-	return 0;
 }
 
 /* ---- waits ---- */
@@ -397,27 +354,19 @@ static struct locks_past find_holder(const struct locks *locks, uint32_t index, 
 	return best;
 }
 
-static uint32_t pair_of(struct locks *locks, uint32_t waiter, uint32_t holder)
-{
-	uint64_t key = (uint64_t)waiter << 32 | holder;
-	uint32_t index = find(locks, OF_PAIR, key);
-
-	if (index || locks->pairs.count > PAIRS_MAX)
-		return index;
-	index = ARRAY_NUMBER(&locks->pairs);
-	if (index && set(locks, OF_PAIR, key, index))
-		return 0;
-	return index;
-}
-
 static void add_pair(struct locks *locks, uint32_t site, const struct locks_past *holder,
 		     const struct event *event, uint64_t ns)
 {
-	uint32_t index = pair_of(locks, site, holder->site);
+	uint64_t key = (uint64_t)site << 32 | holder->site;
+	uint32_t index = map_get(&locks->index, OF_PAIR, key);
 	struct locks_pair *pair;
 
-	if (!index)
+	if (!index && locks->pairs.count > PAIRS_MAX)
 		return;
+	if (!index) {
+		index = ARRAY_NUMBER(&locks->pairs);
+		map_set(&locks->index, OF_PAIR, key, index);
+	}
 	pair = &locks->pairs.items[index];
 	pair->waiter = site;
 	pair->holder = holder->site;
@@ -474,8 +423,8 @@ static bool was_busy(const struct locks *locks, const struct event *event)
 /*
  * Adds a call for a lock to the statistics of its site and lock, whether or not it took the lock.
  */
-static int add_call(struct locks *locks, uint32_t lock, uint32_t site, enum locks_way way,
-		    uint32_t thread, const struct event *event)
+static void add_call(struct locks *locks, uint32_t lock, uint32_t site, enum locks_way way,
+		     uint32_t thread, const struct event *event)
 {
 	uint64_t ns = event->leave_ns > event->enter_ns ? event->leave_ns - event->enter_ns : 0;
 	bool may_wait = event->operation == OPERATION_ACQUIRE && event->has_tail;
@@ -484,8 +433,6 @@ static int add_call(struct locks *locks, uint32_t lock, uint32_t site, enum lock
 				    .refused = (event->flags & CALL_FAILED) != 0 };
 	struct locks_site *stats = stats_of(locks, site);
 
-	if (!stats)
-		return -ENOMEM;
 	more.asked = may_wait;
 	if (may_wait)
 		holder = find_holder(locks, lock, way, thread, event);
@@ -497,7 +444,6 @@ static int add_call(struct locks *locks, uint32_t lock, uint32_t site, enum lock
 	}
 	locks_add_times(&stats->times, &more);
 	locks_add_times(times_of(locks, lock, way), &more);
-	return 0;
 }
 
 /* ---- calls ---- */
@@ -520,7 +466,7 @@ static enum locks_way way_of(const struct hook *hook)
 	return LOCKS_MUTEX;
 }
 
-static int add_order(struct locks *locks, const struct locks_hold *wanted)
+static void add_order(struct locks *locks, const struct locks_hold *wanted)
 {
 	struct lock_order_held held[HELD_MAX], taken = {
 		.lock = wanted->lock,
@@ -544,7 +490,7 @@ static int add_order(struct locks *locks, const struct locks_hold *wanted)
 			.is_shared = hold->way == LOCKS_READ,
 		};
 	}
-	return lock_order_add(&locks->order, held, count, &taken, thread->id);
+	lock_order_add(&locks->order, held, count, &taken, thread->id);
 }
 
 /* Another thread holds the lock now, so earlier holders whose release was not seen are dropped. */
@@ -559,7 +505,7 @@ static void drop_others(struct locks *locks, uint32_t lock, enum locks_way way)
 	}
 }
 
-static int take(struct locks *locks, const struct event *event)
+static void take_lock(struct locks *locks, const struct event *event)
 {
 	struct locks_hold wanted = {
 		.way = (uint8_t)way_of(event->function->hook),
@@ -568,86 +514,71 @@ static int take(struct locks *locks, const struct event *event)
 		.lock = lock_of(locks, event->object),
 		.thread = thread_of(locks, event->thread),
 	};
-	struct locks_lock *lock;
+	struct locks_lock *lock = &locks->locks.items[wanted.lock];
 	uint32_t again;
 
 	wanted.site = sites_of(&locks->sites, wanted.way, event);
-	if (!wanted.lock || !wanted.thread || !wanted.site)
-		return -ENOMEM;
-	lock = &locks->locks.items[wanted.lock];
 	if (!lock->born)
 		lock->born = wanted.site;
 	lock->is_rwlock |= wanted.way == LOCKS_READ || wanted.way == LOCKS_WRITE;
 	/* A part of a call: the mutex is taken again after a wait for a condition. */
-	if (!event->part &&
-	    add_call(locks, wanted.lock, wanted.site, wanted.way, wanted.thread, event))
-		return -ENOMEM;
+	if (!event->part)
+		add_call(locks, wanted.lock, wanted.site, wanted.way, wanted.thread, event);
 	again = find_hold(locks, wanted.lock, wanted.thread);
 	if (again) {
 		locks->holds.items[again].count++;
-		return 0;
+		return;
 	}
 	drop_others(locks, wanted.lock, wanted.way);
-	if (locks->wants_order && event->operation == OPERATION_ACQUIRE &&
-	    add_order(locks, &wanted))
-		return -ENOMEM;
-	return lock->holders < HOLDERS_MAX ? add_hold(locks, &wanted) : 0;
+	if (locks->wants_order && event->operation == OPERATION_ACQUIRE)
+		add_order(locks, &wanted);
+	if (lock->holders < HOLDERS_MAX)
+		add_hold(locks, &wanted);
 }
 
-/*
- * The hold of another thread, for a release by a thread that does not hold the lock; 0 if there are
- * several holders.
- */
-static uint32_t hold_of_other(const struct locks *locks, uint32_t lock)
+static void release_lock(struct locks *locks, const struct event *event)
 {
-	uint32_t index = locks->locks.items[lock].first;
-
-	return index && !locks->holds.items[index].of_lock.next ? index : 0;
-}
-
-static int release(struct locks *locks, const struct event *event)
-{
-	uint32_t lock = find(locks, OF_LOCK, event->object);
-	uint32_t thread = find(locks, OF_THREAD, event->thread);
+	uint32_t lock = map_get(&locks->index, OF_LOCK, event->object);
+	uint32_t thread = map_get(&locks->index, OF_THREAD, event->thread);
 	uint32_t hold = lock && thread ? find_hold(locks, lock, thread) : 0;
 
-	if (lock && !hold)
-		hold = hold_of_other(locks, lock);
+	/* a thread may release the lock of another one, if that is the only holder */
+	if (lock && !hold) {
+		hold = locks->locks.items[lock].first;
+		if (hold && locks->holds.items[hold].of_lock.next)
+			hold = 0;
+	}
 	if (!hold)
-		return 0;
+		return;
 	if (locks->holds.items[hold].count > 1) {
 		locks->holds.items[hold].count--;
-		return 0;
+		return;
 	}
-	if (count_hold(locks, hold, event->time_ns, event))
-		return -ENOMEM;
+	count_hold(locks, hold, event->time_ns, event);
 	remove_hold(locks, hold);
-	return 0;
 }
 
 /* A call that did not take the lock: busy, or timed out. */
-static int refuse(struct locks *locks, const struct event *event)
+static void refuse_lock(struct locks *locks, const struct event *event)
 {
 	enum locks_way way = way_of(event->function->hook);
 	uint32_t lock = lock_of(locks, event->object);
 	uint32_t thread = thread_of(locks, event->thread);
 	uint32_t site = sites_of(&locks->sites, (uint8_t)way, event);
 
-	if (!lock || !thread || !site)
-		return -ENOMEM;
 	if (!locks->locks.items[lock].born)
 		locks->locks.items[lock].born = site;
-	return add_call(locks, lock, site, way, thread, event);
+	add_call(locks, lock, site, way, thread, event);
 }
 
-int locks_open(struct locks *locks, const struct event *note, const struct hook *hook)
+void locks_open(struct locks *locks, const struct event *note, const struct hook *hook)
 {
 	const struct function waiting = { .name = hook->name, .hook = hook };
 	struct event call = *note;
 	struct locks_hold wanted = { .way = (uint8_t)way_of(hook), .count = 1 };
 
 	if (hook->resource != RESOURCE_LOCK || hook->operation != OPERATION_ACQUIRE)
-		return 0;
+		return;
 	call.operation = hook->operation;
 	call.flags = (uint8_t)((call.flags & ~CALL_FAILED) | CALL_OPEN);
 	wanted.lock = lock_of(locks, call.object);
@@ -655,95 +586,67 @@ int locks_open(struct locks *locks, const struct event *note, const struct hook 
 	wanted.site = sites_of(&locks->sites, wanted.way, &call);
 	/* set after sites_of(): a site keeps the function of its event */
 	call.function = &waiting;
-	if (!wanted.lock || !wanted.thread || !wanted.site ||
-	    add_call(locks, wanted.lock, wanted.site, wanted.way, wanted.thread, &call))
-		return -ENOMEM;
+	add_call(locks, wanted.lock, wanted.site, wanted.way, wanted.thread, &call);
 	if (!locks->locks.items[wanted.lock].born)
 		locks->locks.items[wanted.lock].born = wanted.site;
 	/* Taking a lock that the thread already holds makes no edge. */
-	if (!locks->wants_order || find_hold(locks, wanted.lock, wanted.thread))
-		return 0;
-	return add_order(locks, &wanted);
+	if (locks->wants_order && !find_hold(locks, wanted.lock, wanted.thread))
+		add_order(locks, &wanted);
 }
 
 /* ---- the end of a lock ---- */
 
 /* Ends a lock: its statistics move to the site that first took it. */
-static int forget(struct locks *locks, uint32_t index)
+static void forget_lock(struct locks *locks, uint32_t index)
 {
 	struct locks_lock *lock = &locks->locks.items[index];
-	struct locks_site *site = lock->born ? stats_of(locks, lock->born) : NULL;
 
-	if (lock->born && !site)
-		return -ENOMEM;
 	while (lock->first)
 		remove_hold(locks, lock->first);
 	lock_order_forget(&locks->order, index);
-	if (site) {
+	if (lock->born) {
+		struct locks_site *site = stats_of(locks, lock->born);
+
 		site->gone++;
 		locks_add_times(&site->gone_times[0], &lock->times[0]);
 		locks_add_times(&site->gone_times[1], &lock->times[1]);
 	}
-	set(locks, OF_LOCK, lock->object, 0);
-	if (unlink_page(locks, index))
-		return -ENOMEM;
+	map_set(&locks->index, OF_LOCK, lock->object, 0);
+	unlink_page(locks, index);
 	free(lock->past.items);
 	memset(&lock->past, 0, sizeof(lock->past));
 	lock->serial = 0;
 	lock->next = locks->spare_lock;
 	locks->spare_lock = index;
 	locks->live--;
-	return 0;
 }
 
-static int forget_at(struct locks *locks, uint64_t object)
+static void forget_if_in(struct locks *locks, uint32_t index, uint64_t from, uint64_t to)
 {
-	uint32_t index = find(locks, OF_LOCK, object);
+	const struct locks_lock *lock = &locks->locks.items[index];
 
-	return index ? forget(locks, index) : 0;
-}
-
-static int forget_of_page(struct locks *locks, uint64_t page, uint64_t from, uint64_t to)
-{
-	uint32_t next;
-	int rc = 0;
-
-	for (uint32_t i = find(locks, OF_PAGE, page); rc == 0 && i; i = next) {
-		const struct locks_lock *lock = &locks->locks.items[i];
-
-		next = lock->next;
-		if (lock->object >= from && lock->object < to)
-			rc = forget(locks, i);
-	}
-	return rc;
-}
-
-static int forget_all(struct locks *locks, uint64_t from, uint64_t to)
-{
-	int rc = 0;
-
-	for (size_t i = 1; rc == 0 && i < locks->locks.count; i++) {
-		const struct locks_lock *lock = &locks->locks.items[i];
-
-		if (lock->serial && lock->object >= from && lock->object < to)
-			rc = forget(locks, (uint32_t)i);
-	}
-	return rc;
+	if (lock->serial && lock->object >= from && lock->object < to)
+		forget_lock(locks, index);
 }
 
 /* A block was allocated: locks at its addresses no longer exist. */
-static int forget_in(struct locks *locks, uint64_t from, uint64_t size)
+static void forget_in(struct locks *locks, uint64_t from, uint64_t size)
 {
 	uint64_t to = from + size;
-	int rc = 0;
+	uint32_t next;
 
 	if (!locks->live || to <= from)
-		return 0;
-	if ((to - 1 - from) >> PAGE_SHIFT > PAGES_WALKED + locks->live / 4)
-		return forget_all(locks, from, to);
-	for (uint64_t page = from >> PAGE_SHIFT; rc == 0 && page <= (to - 1) >> PAGE_SHIFT; page++)
-		rc = forget_of_page(locks, page, from, to);
-	return rc;
+		return;
+	if ((to - 1 - from) >> PAGE_SHIFT > PAGES_WALKED + locks->live / 4) {
+		for (uint32_t i = 1; i < locks->locks.count; i++)
+			forget_if_in(locks, i, from, to);
+		return;
+	}
+	for (uint64_t page = from >> PAGE_SHIFT; page <= (to - 1) >> PAGE_SHIFT; page++)
+		for (uint32_t i = map_get(&locks->index, OF_PAGE, page); i; i = next) {
+			next = locks->locks.items[i].next;
+			forget_if_in(locks, i, from, to);
+		}
 }
 
 /* A call that was left by longjmp() neither took the lock nor was refused it. */
@@ -754,44 +657,35 @@ static bool is_refused(const struct event *event)
 	       (event->operation == OPERATION_ACQUIRE || event->operation == OPERATION_TRY);
 }
 
-static int lock_event(struct locks *locks, const struct event *event)
-{
-	if (event->flags & CALL_FAILED)
-		return is_refused(event) ? refuse(locks, event) : 0;
-	if (event->type == CALL_TYPE_FREE)
-		return release(locks, event);
-	return event->type == CALL_TYPE_ALLOC ? take(locks, event) : 0;
-}
-
-/* A failed call has no class in the stream: its hook has it. */
-static bool is_lock(const struct event *event)
+void locks_event(struct locks *locks, const struct event *event)
 {
 	const struct hook *hook = event->function->hook;
+	enum resource known = event->resource->known;
+	bool has_failed = event->flags & CALL_FAILED;
 
-	return event->resource->known == RESOURCE_LOCK ||
-	       (event->flags & CALL_FAILED && hook && hook->resource == RESOURCE_LOCK);
-}
+	/* a failed call has no class in the stream: its hook has it */
+	if (known == RESOURCE_LOCK || (has_failed && hook && hook->resource == RESOURCE_LOCK)) {
+		if (has_failed && is_refused(event))
+			refuse_lock(locks, event);
+		else if (!has_failed && event->type == CALL_TYPE_FREE)
+			release_lock(locks, event);
+		else if (!has_failed && event->type == CALL_TYPE_ALLOC)
+			take_lock(locks, event);
+	} else if (!has_failed && known == RESOURCE_MEMORY && event->type == CALL_TYPE_ALLOC) {
+		forget_in(locks, event->object, event->size);
+	} else if (!has_failed && (known == RESOURCE_MUTEX || known == RESOURCE_RWLOCK ||
+				   known == RESOURCE_SPINLOCK)) {
+		uint32_t index = map_get(&locks->index, OF_LOCK, event->object);
 
-int locks_event(struct locks *locks, const struct event *event)
-{
-	enum resource known;
-
-	if (is_lock(event))
-		return lock_event(locks, event);
-	if (event->flags & CALL_FAILED)
-		return 0;
-	known = event->resource->known;
-	if (known == RESOURCE_MEMORY && event->type == CALL_TYPE_ALLOC)
-		return forget_in(locks, event->object, event->size);
-	if (known == RESOURCE_MUTEX || known == RESOURCE_RWLOCK || known == RESOURCE_SPINLOCK)
-		return forget_at(locks, event->object);
-	return 0;
+		if (index)
+			forget_lock(locks, index);
+	}
 }
 
 bool locks_holder(const struct locks *locks, uint64_t object, uint32_t *at,
 		  struct locks_holder *holder)
 {
-	uint32_t lock = *at ? 0 : find(locks, OF_LOCK, object);
+	uint32_t lock = *at ? 0 : map_get(&locks->index, OF_LOCK, object);
 	const struct locks_hold *hold;
 
 	if (*at)
@@ -807,18 +701,15 @@ bool locks_holder(const struct locks *locks, uint64_t object, uint32_t *at,
 	return true;
 }
 
-int locks_finish(struct locks *locks, uint64_t end_ns)
+void locks_finish(struct locks *locks, uint64_t end_ns)
 {
-	int rc = 0;
-
-	for (size_t i = 1; rc == 0 && !locks->is_finished && i < locks->locks.count; i++) {
+	for (size_t i = 1; !locks->is_finished && i < locks->locks.count; i++) {
 		uint32_t hold = locks->locks.items[i].serial ? locks->locks.items[i].first : 0;
 
-		for (; rc == 0 && hold; hold = locks->holds.items[hold].of_lock.next)
-			rc = count_hold(locks, hold, end_ns, NULL);
+		for (; hold; hold = locks->holds.items[hold].of_lock.next)
+			count_hold(locks, hold, end_ns, NULL);
 	}
 	locks->is_finished = true;
-	return rc;
 }
 
 void locks_sum(const struct locks *locks, struct locks_times *sum)

@@ -150,14 +150,14 @@ void locks_free(struct locks *locks);
 /* Forgets everything: another process begins. */
 void locks_clear(struct locks *locks);
 
-/* Adds a call, in stream order; ignores calls of other classes. Returns 0 or -ENOMEM. */
-int locks_event(struct locks *locks, const struct event *event);
+/* Adds a call, in stream order; ignores calls of other classes. */
+void locks_event(struct locks *locks, const struct event *event);
 
 /*
  * Adds a call that is still blocked at the end (~open): an unfinished wait for the holder of the
- * lock, and an attempted lock order. Ignores calls that are not for locks. Returns 0 or -ENOMEM.
+ * lock, and an attempted lock order. Ignores calls that are not for locks.
  */
-int locks_open(struct locks *locks, const struct event *note, const struct hook *hook);
+void locks_open(struct locks *locks, const struct event *note, const struct hook *hook);
 
 /* A thread that holds a lock now. */
 struct locks_holder {
@@ -170,10 +170,9 @@ bool locks_holder(const struct locks *locks, uint64_t object, uint32_t *at,
 		  struct locks_holder *holder);
 
 /*
- * Ends the process: the remaining holds last until end_ns and keep their holders. Returns 0 or
- * -ENOMEM.
+ * Ends the process: the remaining holds last until end_ns and keep their holders.
  */
-int locks_finish(struct locks *locks, uint64_t end_ns);
+void locks_finish(struct locks *locks, uint64_t end_ns);
 
 /* The statistics of a site, or NULL if it has none. */
 const struct locks_site *locks_site(const struct locks *locks, uint32_t site);

@@ -66,30 +66,25 @@ void wakes_clear(struct wakes *wakes)
 
 /* ---- numbers ---- */
 
-/* Sets a new number in the index. Returns the number; 0: no memory. */
-static uint32_t set(struct wakes *wakes, uint32_t of, uint64_t key, uint32_t number)
-{
-	return number && map_set(&wakes->index, of, key, number) == 0 ? number : 0;
-}
-
-/* The number of an object, added if necessary; 0: no memory. */
+/* The number of an object, added if necessary. */
 static uint32_t object_of(struct wakes *wakes, uint64_t object)
 {
-	uint32_t number = map_get(&wakes->index, OF_OBJECT, object);
+	struct map_entry *entry = map_put(&wakes->index, OF_OBJECT, object);
 
-	if (number)
-		return number;
-	number = set(wakes, OF_OBJECT, object, ARRAY_NUMBER(&wakes->objects));
-	if (number)
-		wakes->objects.items[number].object = object;
-	return number;
+	if (!entry->value) {
+		entry->value = ARRAY_NUMBER(&wakes->objects);
+		wakes->objects.items[entry->value].object = object;
+	}
+	return entry->value;
 }
 
 static uint32_t thread_of(struct wakes *wakes, uint32_t id)
 {
-	uint32_t number = map_get(&wakes->index, OF_THREAD, id);
+	struct map_entry *entry = map_put(&wakes->index, OF_THREAD, id);
 
-	return number ? number : set(wakes, OF_THREAD, id, ARRAY_NUMBER(&wakes->threads));
+	if (!entry->value)
+		entry->value = ARRAY_NUMBER(&wakes->threads);
+	return entry->value;
 }
 
 const struct wakes_site *wakes_site(const struct wakes *wakes, uint32_t site)
@@ -105,7 +100,7 @@ const struct wakes_token *wakes_vain(const struct wakes *wakes, uint64_t object)
 	return found && found->vain.site ? &found->vain : NULL;
 }
 
-/* The statistics of a site, created if necessary. NULL: no memory. */
+/* The statistics of a site, created if necessary. */
 static struct wakes_site *stats_of(struct wakes *wakes, uint32_t site)
 {
 	return ARRAY_AT(&wakes->stats, site);
@@ -113,13 +108,11 @@ static struct wakes_site *stats_of(struct wakes *wakes, uint32_t site)
 
 /* ---- tokens ---- */
 
-static int grow_tokens(struct wakes_object *object)
+static void grow_tokens(struct wakes_object *object)
 {
 	size_t capacity = object->tokens.capacity ? object->tokens.capacity * 2 : 4;
 	struct wakes_token *items = memory_alloc(capacity * sizeof(*items));
 
-	if (!items)
-		return -ENOMEM;
 	for (size_t i = 0; i < object->tokens.count; i++)
 		items[i] =
 			object->tokens.items[(object->tokens.first + i) % object->tokens.capacity];
@@ -127,31 +120,29 @@ static int grow_tokens(struct wakes_object *object)
 	object->tokens.items = items;
 	object->tokens.capacity = capacity;
 	object->tokens.first = 0;
-	return 0;
 }
 
-static int push(struct wakes_object *object, const struct wakes_token *token)
+static void push_token(struct wakes_object *object, const struct wakes_token *token)
 {
-	if (!token->count)
-		return 0;
-	object->pending += token->count;
-	if (object->tokens.count == WAKES_TOKENS_MAX) {
-		size_t last =
-			(object->tokens.first + object->tokens.count - 1) % object->tokens.capacity;
+	size_t count = object->tokens.count, capacity = object->tokens.capacity;
 
-		object->tokens.items[last].count += token->count;
-		return 0;
+	if (!token->count)
+		return;
+	object->pending += token->count;
+	if (count == WAKES_TOKENS_MAX) {
+		object->tokens.items[(object->tokens.first + count - 1) % capacity].count +=
+			token->count;
+		return;
 	}
-	if (object->tokens.count == object->tokens.capacity && grow_tokens(object))
-		return -ENOMEM;
-	object->tokens
-		.items[(object->tokens.first + object->tokens.count++) % object->tokens.capacity] =
-		*token;
-	return 0;
+	if (count == capacity)
+		grow_tokens(object);
+	capacity = object->tokens.capacity;
+	object->tokens.items[(object->tokens.first + count) % capacity] = *token;
+	object->tokens.count++;
 }
 
 /* Takes the oldest token; there must be one. */
-static struct wakes_token pop(struct wakes_object *object)
+static struct wakes_token pop_token(struct wakes_object *object)
 {
 	struct wakes_token *oldest = &object->tokens.items[object->tokens.first], token = *oldest;
 
@@ -164,21 +155,17 @@ static struct wakes_token pop(struct wakes_object *object)
 }
 
 /* Drops the remaining tokens, which no wait took. */
-static int drop_tokens(struct wakes *wakes, struct wakes_object *object)
+static void drop_tokens(struct wakes *wakes, struct wakes_object *object)
 {
 	while (object->tokens.count) {
 		struct wakes_token *oldest = &object->tokens.items[object->tokens.first];
-		struct wakes_site *stats = stats_of(wakes, oldest->site);
 
-		if (!stats)
-			return -ENOMEM;
 		if (oldest->site)
-			stats->never += oldest->count;
+			stats_of(wakes, oldest->site)->never += oldest->count;
 		object->tokens.first = (object->tokens.first + 1) % object->tokens.capacity;
 		object->tokens.count--;
 	}
 	object->pending = 0;
-	return 0;
 }
 
 /* ---- waits ---- */
@@ -188,7 +175,7 @@ static uint64_t duration_of(const struct event *event)
 	return event->leave_ns > event->enter_ns ? event->leave_ns - event->enter_ns : 0;
 }
 
-static int add_wait(struct wakes *wakes, const struct wakes_wait *wait)
+static void add_wait(struct wakes *wakes, const struct wakes_wait *wait)
 {
 	uint64_t key = (uint64_t)wait->waiter << 32 | wait->waker;
 	uint32_t number = map_get(&wakes->index, OF_PAIR + wait->end, key);
@@ -197,16 +184,15 @@ static int add_wait(struct wakes *wakes, const struct wakes_wait *wait)
 	if (wakes->listener)
 		wakes->listener(wakes->user, wait);
 	if (!number && wakes->pairs.count > PAIRS_MAX)
-		return 0;
-	if (!number)
-		number = set(wakes, OF_PAIR + wait->end, key, ARRAY_NUMBER(&wakes->pairs));
-	if (!number)
-		return -ENOMEM;
+		return;
+	if (!number) {
+		number = ARRAY_NUMBER(&wakes->pairs);
+		map_set(&wakes->index, OF_PAIR + wait->end, key, number);
+	}
 	pair = &wakes->pairs.items[number];
 	if (!pair->count++ || wait->ns > pair->longest.ns)
 		pair->longest = *wait;
 	pair->ns += wait->ns;
-	return 0;
 }
 
 static enum wakes_end failure_of(const struct event *event)
@@ -233,8 +219,8 @@ static bool is_long(struct wakes *wakes, const struct event *event)
 	return call.duration_ns >= wakes->threshold_ns;
 }
 
-static int fetch(struct wakes *wakes, struct wakes_object *object, struct wakes_wait *wait,
-		 const struct event *event)
+static void fetch_token(struct wakes *wakes, struct wakes_object *object, struct wakes_wait *wait,
+			const struct event *event)
 {
 	bool was_long = is_long(wakes, event);
 	struct wakes_token token;
@@ -242,23 +228,20 @@ static int fetch(struct wakes *wakes, struct wakes_object *object, struct wakes_
 
 	if (!object->pending) {
 		wait->end = was_long ? WAKES_UNSEEN : WAKES_AT_ONCE;
-		return 0;
+		return;
 	}
-	token = pop(object);
+	token = pop_token(object);
 	wait->waker = token.site;
 	wait->waker_thread = token.thread;
 	wait->woken_ns = token.time_ns;
 	wait->end = token.time_ns > event->enter_ns ? WAKES_WOKEN : WAKES_AT_ONCE;
 	stats = stats_of(wakes, token.site);
-	if (!stats)
-		return -ENOMEM;
 	stats->woke += wait->end == WAKES_WOKEN;
 	stats->vain += wait->end == WAKES_AT_ONCE;
-	return 0;
 }
 
-static int wait_semaphore(struct wakes *wakes, struct wakes_object *object,
-			  const struct event *event)
+static void wait_semaphore(struct wakes *wakes, struct wakes_object *object,
+			   const struct event *event)
 {
 	struct wakes_wait wait = {
 		.waiter = sites_of(&wakes->sites, OF_WAITS, event),
@@ -268,16 +251,14 @@ static int wait_semaphore(struct wakes *wakes, struct wakes_object *object,
 		.thread = event->thread,
 	};
 
-	if (!wait.waiter)
-		return -ENOMEM;
 	if (event->flags & CALL_FAILED)
 		wait.end = (uint8_t)failure_of(event);
-	else if (fetch(wakes, object, &wait, event))
-		return -ENOMEM;
-	return add_wait(wakes, &wait);
+	else
+		fetch_token(wakes, object, &wait, event);
+	add_wait(wakes, &wait);
 }
 
-static int post(struct wakes *wakes, struct wakes_object *object, const struct event *event)
+static void post_token(struct wakes *wakes, struct wakes_object *object, const struct event *event)
 {
 	struct wakes_token token = {
 		.time_ns = event->time_ns,
@@ -285,77 +266,68 @@ static int post(struct wakes *wakes, struct wakes_object *object, const struct e
 		.site = sites_of(&wakes->sites, OF_WAKES, event),
 		.thread = event->thread,
 	};
-	struct wakes_site *stats = token.site ? stats_of(wakes, token.site) : NULL;
 
-	if (!stats)
-		return -ENOMEM;
-	stats->count++;
-	return push(object, &token);
+	stats_of(wakes, token.site)->count++;
+	push_token(object, &token);
 }
 
 /* Sets the initial value; sem_open() has one only if it created the semaphore. */
-static int begin_semaphore(struct wakes *wakes, struct wakes_object *object,
-			   const struct event *event)
+static void begin_semaphore(struct wakes *wakes, struct wakes_object *object,
+			    const struct event *event)
 {
 	const char *value = event_argument(event, "value");
 	const char *flags = event_argument(event, "flags");
 	struct wakes_token token = { .count = value ? strtoul(value, NULL, 0) : 0 };
 
 	if (flags && (!(strtoul(flags, NULL, 0) & O_CREAT) || object->pending))
-		return 0;
-	return drop_tokens(wakes, object) ? -ENOMEM : push(object, &token);
+		return;
+	drop_tokens(wakes, object);
+	push_token(object, &token);
 }
 
-static int semaphore_event(struct wakes *wakes, const struct event *event)
+static void semaphore_event(struct wakes *wakes, const struct event *event)
 {
 	uint32_t number = object_of(wakes, event->object);
-	struct wakes_object *object;
+	struct wakes_object *object = &wakes->objects.items[number];
 
-	if (!number)
-		return -ENOMEM;
-	object = &wakes->objects.items[number];
 	if (event->operation == OPERATION_WAIT)
-		return wait_semaphore(wakes, object, event);
-	if (event->flags & CALL_FAILED)
-		return 0;
-	if (event->operation == OPERATION_NOTIFY)
-		return post(wakes, object, event);
-	if (event->operation == OPERATION_ALLOC)
-		return begin_semaphore(wakes, object, event);
-	return event->operation == OPERATION_FREE ? drop_tokens(wakes, object) : 0;
+		wait_semaphore(wakes, object, event);
+	else if (event->flags & CALL_FAILED)
+		return;
+	else if (event->operation == OPERATION_NOTIFY)
+		post_token(wakes, object, event);
+	else if (event->operation == OPERATION_ALLOC)
+		begin_semaphore(wakes, object, event);
+	else if (event->operation == OPERATION_FREE)
+		drop_tokens(wakes, object);
 }
 
 /* ---- conditions ---- */
 
 /* Completes the last wait of a thread that was signalled, now that its next call is known. */
-static int settle(struct wakes *wakes, struct wakes_thread *thread, bool was_for_nothing)
+static void settle(struct wakes *wakes, struct wakes_thread *thread, bool was_for_nothing)
 {
 	struct wakes_wait wait = thread->last;
 
 	thread->last.waiter = 0;
-	if (!wait.waiter)
-		return 0;
 	if (was_for_nothing)
 		wait.end = WAKES_NOTHING;
-	return add_wait(wakes, &wait);
+	if (wait.waiter)
+		add_wait(wakes, &wait);
 }
 
 /* The first half of a wait, which releases the mutex; event->related is the condition. */
-static int fall_asleep(struct wakes *wakes, const struct event *event)
+static void fall_asleep(struct wakes *wakes, const struct event *event)
 {
 	uint32_t number = thread_of(wakes, event->thread);
 	uint32_t object = object_of(wakes, event->related);
 	uint32_t site = sites_of(&wakes->sites, OF_WAITS, event);
-	struct wakes_thread *thread;
+	struct wakes_thread *thread = &wakes->threads.items[number];
 
-	if (!number || !object || !site)
-		return -ENOMEM;
-	thread = &wakes->threads.items[number];
 	if (thread->object)
 		wakes->objects.items[thread->object].waiting--;
-	if (settle(wakes, thread,
-		   thread->last.object == event->related && thread->last_call + 1 == event->call))
-		return -ENOMEM;
+	settle(wakes, thread,
+	       thread->last.object == event->related && thread->last_call + 1 == event->call);
 	thread->object = object;
 	thread->now = (struct wakes_wait){
 		.waiter = site,
@@ -364,7 +336,6 @@ static int fall_asleep(struct wakes *wakes, const struct event *event)
 		.thread = event->thread,
 	};
 	wakes->objects.items[object].waiting++;
-	return 0;
 }
 
 /* Sets how a wait ended. was_asleep: the first half of the wait was seen. */
@@ -378,7 +349,7 @@ static void end_wait(struct wakes_object *object, struct wakes_wait *wait, bool 
 	} else if (!was_asleep || !object->pending) {
 		wait->end = was_asleep ? WAKES_SPURIOUS : WAKES_UNSEEN;
 	} else {
-		token = pop(object);
+		token = pop_token(object);
 		wait->end = WAKES_WOKEN;
 		wait->waker = token.site;
 		wait->waker_thread = token.thread;
@@ -386,14 +357,14 @@ static void end_wait(struct wakes_object *object, struct wakes_wait *wait, bool 
 	}
 	/* Drops signals whose threads timed out before they could take them. */
 	while (object->pending > object->waiting)
-		pop(object);
+		pop_token(object);
 }
 
-static int wake_up(struct wakes *wakes, const struct event *event)
+static void wake_up(struct wakes *wakes, const struct event *event)
 {
 	uint32_t number = thread_of(wakes, event->thread);
 	uint32_t index = object_of(wakes, event->object);
-	struct wakes_thread *thread;
+	struct wakes_thread *thread = &wakes->threads.items[number];
 	struct wakes_wait wait = {
 		.waiter = sites_of(&wakes->sites, OF_WAITS, event),
 		.object = event->object,
@@ -401,32 +372,22 @@ static int wake_up(struct wakes *wakes, const struct event *event)
 		.ns = duration_of(event),
 		.thread = event->thread,
 	};
-	bool was_asleep;
+	bool was_asleep = thread->object == index;
 
-	if (!number || !index || !wait.waiter)
-		return -ENOMEM;
-	thread = &wakes->threads.items[number];
-	was_asleep = thread->object == index;
 	if (was_asleep) {
 		wakes->objects.items[index].waiting--;
 		thread->object = 0;
 	}
 	end_wait(&wakes->objects.items[index], &wait, was_asleep, event);
-	if (wait.end != WAKES_WOKEN)
-		return add_wait(wakes, &wait);
+	if (wait.end != WAKES_WOKEN) {
+		add_wait(wakes, &wait);
+		return;
+	}
 	thread->last = wait;
 	thread->last_call = event->call;
-	return 0;
 }
 
-static bool wakes_all(const struct event *event)
-{
-	const struct hook *hook = event->function->hook;
-
-	return hook && hook->how == HOW_WAKES_ALL;
-}
-
-static int wake(struct wakes *wakes, const struct event *event)
+static void wake_waiters(struct wakes *wakes, const struct event *event)
 {
 	uint32_t index = object_of(wakes, event->object);
 	struct wakes_token token = {
@@ -434,77 +395,61 @@ static int wake(struct wakes *wakes, const struct event *event)
 		.site = sites_of(&wakes->sites, OF_WAKES, event),
 		.thread = event->thread,
 	};
-	struct wakes_site *stats = token.site ? stats_of(wakes, token.site) : NULL;
-	struct wakes_object *object;
+	struct wakes_site *stats = stats_of(wakes, token.site);
+	struct wakes_object *object = &wakes->objects.items[index];
+	const struct hook *hook = event->function->hook;
 
-	if (!index || !stats)
-		return -ENOMEM;
-	object = &wakes->objects.items[index];
 	if (object->waiting > object->pending)
-		token.count = wakes_all(event) ? object->waiting - object->pending : 1;
+		token.count =
+			hook && hook->how == HOW_WAKES_ALL ? object->waiting - object->pending : 1;
 	stats->count++;
 	stats->woke += token.count;
 	stats->vain += !token.count;
 	object->vain = token.count ? (struct wakes_token){ 0 } : token;
-	return push(object, &token);
+	push_token(object, &token);
 }
 
-static void forget_vain(struct wakes *wakes, uint64_t object)
+static void condition_event(struct wakes *wakes, const struct event *event)
 {
-	uint32_t number = map_get(&wakes->index, OF_OBJECT, object);
+	uint32_t number = map_get(&wakes->index, OF_OBJECT, event->object);
 
-	if (number)
-		wakes->objects.items[number].vain = (struct wakes_token){ 0 };
-}
-
-static int condition_event(struct wakes *wakes, const struct event *event)
-{
 	if (event->operation == OPERATION_WAIT)
-		return wake_up(wakes, event);
-	if (event->operation == OPERATION_NOTIFY && !(event->flags & CALL_FAILED))
-		return wake(wakes, event);
-	/* A new condition at the same address. */
-	if (event->operation == OPERATION_ALLOC)
-		forget_vain(wakes, event->object);
-	return 0;
+		wake_up(wakes, event);
+	else if (event->operation == OPERATION_NOTIFY && !(event->flags & CALL_FAILED))
+		wake_waiters(wakes, event);
+	else if (event->operation == OPERATION_ALLOC && number) /* a new one at the same address */
+		wakes->objects.items[number].vain = (struct wakes_token){ 0 };
 }
 
 /* ---- calls ---- */
 
-int wakes_event(struct wakes *wakes, const struct event *event)
+void wakes_event(struct wakes *wakes, const struct event *event)
 {
 	const struct hook *hook = event->function->hook;
 
 	if (!hook || hook->resource != wakes->resource || !event->has_tail)
-		return 0;
-	if (wakes->resource == RESOURCE_SEMAPHORE)
-		return event->part ? 0 : semaphore_event(wakes, event);
-	if (!event->part)
-		return condition_event(wakes, event);
-	return event->operation == OPERATION_RELEASE ? fall_asleep(wakes, event) : 0;
+		return;
+	if (wakes->resource == RESOURCE_SEMAPHORE && !event->part)
+		semaphore_event(wakes, event);
+	else if (wakes->resource == RESOURCE_CONDITION && !event->part)
+		condition_event(wakes, event);
+	else if (wakes->resource == RESOURCE_CONDITION && event->operation == OPERATION_RELEASE)
+		fall_asleep(wakes, event);
 }
 
-static int finish_thread(struct wakes *wakes, struct wakes_thread *thread, uint64_t end_ns)
+void wakes_finish(struct wakes *wakes, uint64_t end_ns)
 {
-	struct wakes_wait wait = thread->now;
+	for (size_t i = 1; i < wakes->threads.count; i++) {
+		struct wakes_thread *thread = &wakes->threads.items[i];
+		struct wakes_wait wait = thread->now;
 
-	if (settle(wakes, thread, false))
-		return -ENOMEM;
-	if (!thread->object)
-		return 0;
-	wait.end = WAKES_ASLEEP;
-	wait.ns = end_ns > wait.since_ns ? end_ns - wait.since_ns : 0;
-	return add_wait(wakes, &wait);
-}
-
-int wakes_finish(struct wakes *wakes, uint64_t end_ns)
-{
-	int rc = 0;
-
-	for (size_t i = 1; rc == 0 && i < wakes->threads.count; i++)
-		rc = finish_thread(wakes, &wakes->threads.items[i], end_ns);
-	for (size_t i = 1; rc == 0 && i < wakes->objects.count; i++)
+		settle(wakes, thread, false);
+		wait.end = WAKES_ASLEEP;
+		wait.ns = end_ns > wait.since_ns ? end_ns - wait.since_ns : 0;
+		if (thread->object)
+			add_wait(wakes, &wait);
+	}
+	for (size_t i = 1; i < wakes->objects.count; i++)
 		if (wakes->resource == RESOURCE_SEMAPHORE)
-			rc = drop_tokens(wakes, &wakes->objects.items[i]);
-	return rc;
+			drop_tokens(wakes, &wakes->objects.items[i]);
 }

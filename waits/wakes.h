@@ -117,11 +117,11 @@ void wakes_free(struct wakes *wakes);
 /* Forgets everything: another process begins. */
 void wakes_clear(struct wakes *wakes);
 
-/* Adds a call, in stream order; ignores calls of other classes. Returns 0 or -ENOMEM. */
-int wakes_event(struct wakes *wakes, const struct event *event);
+/* Adds a call, in stream order; ignores calls of other classes. */
+void wakes_event(struct wakes *wakes, const struct event *event);
 
-/* Ends the process. Returns 0 or -ENOMEM. */
-int wakes_finish(struct wakes *wakes, uint64_t end_ns);
+/* Ends the process. */
+void wakes_finish(struct wakes *wakes, uint64_t end_ns);
 
 /* The last signal of a condition if it had no waiter, else NULL. */
 const struct wakes_token *wakes_vain(const struct wakes *wakes, uint64_t object);
