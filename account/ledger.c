@@ -109,7 +109,7 @@ struct ledger {
 
 static int no_memory(struct error *err)
 {
-	return error_set(err, ENOMEM, "no memory for what is held: select less, see --class");
+	return error_set(err, ENOMEM, "no memory for the live objects: select less, see --class");
 }
 
 /* ---- classes ---- */

@@ -81,7 +81,7 @@ static int parse_value(struct limit *limit, size_t name, struct place *place, si
 			       ? refuse(place, "a time, as in 100ms or 2s")
 			       : 0;
 	if (limit->row->unit == LIMIT_NS && number > 0)
-		return refuse(place, "a unit of time behind it: us, ms, s");
+		return refuse(place, "a unit of time after the number: us, ms, s");
 	number *= bytes ? (double)bytes : 1;
 	if (number >= 1e19)
 		return refuse(place, "a smaller number");

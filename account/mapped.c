@@ -45,13 +45,6 @@ int mapped_add(struct mapped *mapped, uint64_t start, uint64_t end, uint32_t ite
 	return 0;
 }
 
-static void take_out(struct mapped *mapped, size_t at)
-{
-	mapped->count--;
-	memmove(&mapped->items[at], &mapped->items[at + 1],
-		(mapped->count - at) * sizeof(*mapped->items));
-}
-
 int mapped_cut(struct mapped *mapped, uint64_t start, uint64_t end, struct mapped_piece *piece)
 {
 	size_t at = first_behind(mapped, start);
@@ -68,7 +61,8 @@ int mapped_cut(struct mapped *mapped, uint64_t start, uint64_t end, struct mappe
 		end = old.end;
 	*piece = (struct mapped_piece){ .item = old.item, .bytes = end - start, .end = end };
 	if (start == old.start && end == old.end) {
-		take_out(mapped, at);
+		mapped->count--;
+		memmove(range, range + 1, (mapped->count - at) * sizeof(*range));
 		piece->ranges = -1;
 	} else if (start == old.start) {
 		range->start = end;

@@ -57,7 +57,7 @@ static bool is_part(const struct event *event)
 }
 
 /* Adds a site at the head of its backtrace's list. */
-static uint32_t add(struct sites *sites, uint8_t class, const struct event *event, size_t id)
+static uint32_t sites_add(struct sites *sites, uint8_t class, const struct event *event, size_t id)
 {
 	struct site *site = ARRAY_ADD(&sites->list);
 
@@ -96,7 +96,7 @@ uint32_t sites_of(struct sites *sites, uint8_t class, const struct event *event)
 			break;
 	}
 	if (!index)
-		index = add(sites, class, event, id);
+		index = sites_add(sites, class, event, id);
 	if (index)
 		sites_at(sites, index)->index = event->index;
 	return index;

@@ -72,18 +72,6 @@ static int append(struct bundle *bundle, const void *bytes, size_t size, size_t 
 	return ret;
 }
 
-static int begin_file(struct bundle *bundle, size_t *written, struct error *err)
-{
-	const struct htr_bundle start = { .magic = HTR_MAGIC_BUNDLE,
-					  .version = HTR_BUNDLE_VERSION };
-	uint8_t bytes[HTR_SIZE_bundle];
-
-	if (bundle->is_begun)
-		return 0;
-	htr_put_bundle(bytes, &start);
-	return append(bundle, bytes, sizeof(bytes), written, err);
-}
-
 static void put_header(uint8_t *at, uint32_t stream, uint64_t place, size_t size)
 {
 	struct htr_piece piece = {
@@ -100,10 +88,16 @@ static int write_piece(struct bundle *bundle, const struct bundle_stream *stream
 {
 	uint64_t less =
 		stream->number < bundle->less.count ? bundle->less.items[stream->number] : 0;
-	int ret = begin_file(bundle, written, err);
+	const struct htr_bundle start = { .magic = HTR_MAGIC_BUNDLE,
+					  .version = HTR_BUNDLE_VERSION };
+	int ret;
 
-	if (ret < 0)
-		return ret;
+	if (!bundle->is_begun) {
+		htr_put_bundle(bundle->buffer, &start);
+		ret = append(bundle, bundle->buffer, HTR_SIZE_bundle, written, err);
+		if (ret < 0)
+			return ret;
+	}
 	put_header(bundle->buffer, stream->number, stream->place - less, size);
 	if (size <= SMALL) {
 		memcpy(bundle->buffer + HTR_SIZE_piece, bytes, size);

@@ -41,20 +41,14 @@
 
 /* ---- members ---- */
 
-/* Events that were not written to any stream. */
-static uint64_t all_unwritten(const struct collector *collector)
-{
-	uint64_t sum = collector->unwritten;
-
-	for (uint32_t i = 0; i < collector->count; i++)
-		sum += collector->active[i]->stream->unwritten;
-	return sum;
-}
-
 void collect_tell_failure(struct collector *collector, const struct stream *stream)
 {
-	snprintf(collector->failure, sizeof(collector->failure), "%.400s: %" PRIu64 " events lost",
-		 stream->failure.text, all_unwritten(collector));
+	uint64_t events = collector->unwritten;
+
+	for (uint32_t i = 0; i < collector->count; i++)
+		events += collector->active[i]->stream->unwritten;
+	snprintf(collector->failure, sizeof(collector->failure),
+		 "%.400s: %" PRIu64 " events dropped", stream->failure.text, events);
 	shared_fail(&collector->shared, collector->failure);
 	/* A reader that closes its pipe wants no more data: no failure, as for other programs. */
 	collector->has_failed |= stream->failure.number != EPIPE;
@@ -285,7 +279,7 @@ static void doze(struct collector *collector, uint64_t ns, bool is_full)
 
 	uint32_t sleep = (__atomic_load_n(sleeping, __ATOMIC_RELAXED) + 1) | 1;
 
-	if (collect_scan_waits(collector, ns))
+	if (collect_scan_waits(collector))
 		return;
 	/* a producer that waits for space does not have to wake us: there is none */
 	if (is_full) {

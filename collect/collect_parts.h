@@ -219,7 +219,7 @@ void collect_scan(struct collector *collector, uint64_t now_ns);
 void collect_scan_asked(struct collector *collector, struct guest *guest);
 
 /* If scans are in progress, waits 1 ms for a message of a scanner, instead of sleeping. */
-bool collect_scan_waits(const struct collector *collector, uint64_t ns);
+bool collect_scan_waits(const struct collector *collector);
 
 /* Whether a thread of the process is inside a call of fork. */
 bool collect_is_forking(struct collector *collector, struct member *member);
@@ -259,15 +259,6 @@ void collect_give_back(struct collector *collector, const struct member *member)
 
 /* As collect_receive(), but only processes that have taken a spare. */
 void collect_receive_spares(struct collector *collector);
-
-/* Cleans a name so that it can be printed and be part of a path: one line, without slashes. */
-void collect_clean_name(char *name, size_t size);
-
-/* Counts a process that reported that --follow did not choose it. */
-void collect_leave_out(struct collector *collector, const struct guest *guest);
-
-/* Writes to this stream which programs were left out and are not yet in another stream. */
-void collect_say_left_out(struct collector *collector, struct member *member);
 
 /* Counts a member among those that newcomers may have to wait for, or removes it from the count. */
 void collect_crowd(struct collector *collector, struct member *member, bool is_of_crowd);

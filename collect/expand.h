@@ -36,24 +36,6 @@ static inline uint32_t more_values_size(const struct short_more *more)
 	return values_size(more->numbers, more->text);
 }
 
-/* The second half of expand_read(). */
-static inline bool expand_read_more(const char *from, uint32_t left, struct expand_more *more)
-{
-	uint32_t size;
-
-	if (left < more->size + sizeof(more->more))
-		return false;
-	memcpy(&more->more, from + more->size, sizeof(more->more));
-	more->size += (uint32_t)sizeof(more->more);
-	size = more_values_size(&more->more);
-	if (size > SHORT_VALUES_MAX || left < more->size + size)
-		return false;
-	for (uint32_t i = 0; i < size; i += 8)
-		memcpy(more->values + i / 8, from + more->size + i, 8);
-	more->size += size;
-	return true;
-}
-
 /*
  * Copies the parts between the struct and the frames. record is our own copy, at least as long as
  * its struct; afterwards its resource has no flag bits. False: the record is shorter than its
@@ -62,7 +44,7 @@ static inline bool expand_read_more(const char *from, uint32_t left, struct expa
 static inline bool expand_read(struct record_short *record, const char *from,
 			       struct expand_more *more)
 {
-	uint32_t left = record->record.length - (uint32_t)sizeof(*record);
+	uint32_t left = record->record.length - (uint32_t)sizeof(*record), size;
 	bool has_more = record->resource & SHORT_MORE;
 
 	more->more = (struct short_more){ 0 };
@@ -77,7 +59,19 @@ static inline bool expand_read(struct record_short *record, const char *from,
 		memcpy(&more->related, from, sizeof(more->related));
 		more->size = sizeof(more->related);
 	}
-	return !has_more || expand_read_more(from, left, more);
+	if (!has_more)
+		return true;
+	if (left < more->size + sizeof(more->more))
+		return false;
+	memcpy(&more->more, from + more->size, sizeof(more->more));
+	more->size += (uint32_t)sizeof(more->more);
+	size = more_values_size(&more->more);
+	if (size > SHORT_VALUES_MAX || left < more->size + size)
+		return false;
+	for (uint32_t i = 0; i < size; i += 8)
+		memcpy(more->values + i / 8, from + more->size + i, 8);
+	more->size += size;
+	return true;
 }
 
 /* Whether the record has parts other than frames, or makes two events. */

@@ -214,18 +214,6 @@ static bool is_exec(struct collector *collector, struct member *member,
 	return call->open.hook < HOOK_COUNT && hook_is_exec(&hook_table[call->open.hook]);
 }
 
-/*
- * Whether the image was replaced by an exec. The exec may not have been recorded: then a successor
- * shows that the process did not end.
- */
-static bool was_replaced(struct collector *collector, struct member *member)
-{
-	uint32_t flags = __atomic_load_n(&member->chunks[0]->head->flags, __ATOMIC_ACQUIRE);
-
-	return (member->has_successor && !(flags & PROCESS_EXITED)) ||
-	       visit_open(collector, member, is_exec);
-}
-
 /* Writes the addresses of the functions that the process has called, several in each note. */
 static void say_functions(struct collector *collector, struct member *member)
 {
@@ -322,8 +310,10 @@ static void say_end(struct collector *collector, struct member *member, uint64_t
 	struct facts facts = { .count = 0 };
 	enum watch_end end = member->watch.end;
 
+	/* an exec may not have been recorded: then a successor shows that the process went on */
 	if (end != WATCH_EXEC && end != WATCH_LEFT && end != WATCH_DETACHED &&
-	    was_replaced(collector, member)) {
+	    ((member->has_successor && !(flags & PROCESS_EXITED)) ||
+	     visit_open(collector, member, is_exec))) {
 		end = WATCH_EXEC;
 		member->watch.status =
 			member->has_successor ? WATCH_EXEC_TRACED : WATCH_EXEC_UNTRACED;
@@ -363,26 +353,6 @@ static void say_end(struct collector *collector, struct member *member, uint64_t
 	say(collector, member, (struct encode_note){ .name = NOTE_END }, &facts);
 }
 
-/* If the end was not seen: takes the status that the process's parent got from wait(2). */
-static void ask_parent(const struct collector *collector, struct member *member)
-{
-	const struct control_page *control = collector->shared.control;
-
-	if (member->watch.end == WATCH_GONE &&
-	    __atomic_load_n(&control->told_pid, __ATOMIC_ACQUIRE) == member->watch.pid)
-		watch_learn(&member->watch, control->told_status);
-	if (member->watch.end == WATCH_GONE && member->is_told)
-		watch_learn(&member->watch, member->told_status);
-}
-
-static void give_back(struct collector *collector, struct member *member)
-{
-	merge_remove(collector->merge, member->process);
-	member->process = NULL;
-	while (member->chunk_count)
-		chunk_close(member->chunks[--member->chunk_count]);
-}
-
 void collect_say_waiting(struct collector *collector, struct member *member)
 {
 	visit_open(collector, member, say_waiting);
@@ -403,11 +373,17 @@ void collect_say_stalled(struct collector *collector, struct member *member)
 
 void collect_finish(struct collector *collector, struct member *member)
 {
+	const struct control_page *control = collector->shared.control;
 	uint64_t lost;
 
 	collect_beat(collector);
 	collect_hear_end_of(collector, member);
-	ask_parent(collector, member);
+	/* if the end was not seen: the status that its parent got from wait(2) */
+	if (member->watch.end == WATCH_GONE &&
+	    __atomic_load_n(&control->told_pid, __ATOMIC_ACQUIRE) == member->watch.pid)
+		watch_learn(&member->watch, control->told_status);
+	if (member->watch.end == WATCH_GONE && member->is_told)
+		watch_learn(&member->watch, member->told_status);
 	if (member->watch.end == WATCH_DETACHED)
 		say(collector, member, (struct encode_note){ .name = NOTE_DETACHED },
 		    &(const struct facts){ .count = 0 });
@@ -418,10 +394,13 @@ void collect_finish(struct collector *collector, struct member *member)
 	collect_say_counts(collector, member);
 	collect_say_stalled(collector, member);
 	say_end(collector, member, lost);
-	give_back(collector, member);
+	merge_remove(collector->merge, member->process);
+	member->process = NULL;
+	while (member->chunk_count)
+		chunk_close(member->chunks[--member->chunk_count]);
 	/* while other processes live, and none waits to attach, the next round comes soon enough */
-	if (__atomic_load_n(&collector->shared.control->alive, __ATOMIC_RELAXED) &&
-	    !__atomic_load_n(&collector->shared.control->crowded, __ATOMIC_RELAXED))
+	if (__atomic_load_n(&control->alive, __ATOMIC_RELAXED) &&
+	    !__atomic_load_n(&control->crowded, __ATOMIC_RELAXED))
 		member->stream->wake = NULL;
 	stream_close(member->stream);
 	watch_stop(&member->watch);

@@ -64,16 +64,6 @@ static void open_sink(struct collector *collector, struct member *member)
 	stream->sink.fd = -1;
 }
 
-/* Tells the launcher the file's name, which may differ from the requested one. */
-static void report(const struct collector *collector, const struct member *member)
-{
-	const struct sink *sink = &member->stream->sink;
-
-	if (collector->reports >= 0)
-		dprintf(collector->reports, "%u %d %s\n", member->number, member->hello.pid,
-			sink->regular ? sink->name : "");
-}
-
 static uint32_t our_version(void)
 {
 	unsigned major = 0, minor = 0;
@@ -210,18 +200,7 @@ static void end_predecessor(struct collector *collector, struct member *later)
 	}
 }
 
-/* The pidfd of the starter: opened early, since the starter may be dead when it attaches. */
-static int take_starter(struct collector *collector, const struct watch_start *start)
-{
-	int pidfd = collector->starter;
-
-	if (start->pidfd >= 0 || start->pid != collector->starter_pid)
-		return start->pidfd;
-	collector->starter = -1;
-	return pidfd;
-}
-
-void collect_clean_name(char *name, size_t size)
+static void clean_name(char *name, size_t size)
 {
 	name[size - 1] = '\0';
 	if (!*name)
@@ -244,6 +223,82 @@ static bool has_room(struct collector *collector)
 	collector->active = active;
 	collector->room = room;
 	return true;
+}
+
+/* ---- programs that --follow did not choose ---- */
+
+/* Writes to an open stream, after the events that were handed out. */
+static void say_left_out(struct collector *collector, struct member *member,
+			 const struct left_out *left_out)
+{
+	struct facts facts = { .count = 0 };
+
+	facts_add(&facts, "program", left_out->name);
+	facts_number(&facts, "count", left_out->count);
+	facts_write(&facts, member->stream,
+		    (struct encode_note){ .name = NOTE_LEFT_OUT,
+					  .time = merge_limit(collector->merge, member->process) });
+}
+
+/* The entry of a name; names beyond LEFT_OUT_NAMES share the last entry. */
+static struct left_out *find_left_out(struct collector *collector, const char *name)
+{
+	for (int i = 0; i < LEFT_OUT_NAMES; i++) {
+		struct left_out *place = &collector->left_out[i];
+
+		if (!place->count)
+			snprintf(place->name, sizeof(place->name), "%.63s",
+				 i == LEFT_OUT_NAMES - 1 ? "others" : name);
+		if (!place->count || !strcmp(place->name, name))
+			return place;
+	}
+	return &collector->left_out[LEFT_OUT_NAMES - 1];
+}
+
+static void count_unsaid(struct collector *collector)
+{
+	uint64_t sum = 0;
+
+	for (int i = 0; i < LEFT_OUT_NAMES; i++)
+		sum += collector->left_out[i].count;
+	__atomic_store_n(&collector->shared.control->left_unsaid, (uint32_t)sum, __ATOMIC_RELEASE);
+}
+
+static void say_all_left_out(struct collector *collector, struct member *member)
+{
+	for (int i = 0; i < LEFT_OUT_NAMES && collector->left_out[i].count; i++) {
+		say_left_out(collector, member, &collector->left_out[i]);
+		collector->left_out[i].count = 0;
+	}
+	if (__atomic_load_n(&collector->shared.control->left_unsaid, __ATOMIC_RELAXED))
+		count_unsaid(collector);
+}
+
+/* Ends the member whose image executed the program that is left out, if it was recorded. */
+static void end_image(struct collector *collector, int32_t pid)
+{
+	struct member *member = NULL;
+
+	while (pid &&
+	       (member = collect_find(collector, BY_OUR_PID, (uint32_t)pid, member)) != NULL) {
+		if (member->phase == PHASE_CLOSING || member->watch.our_pid != pid)
+			continue;
+		watch_left_out(&member->watch);
+		collect_end_member(collector, member);
+	}
+}
+
+static void leave_out(struct collector *collector, const struct guest *guest)
+{
+	struct control_page *control = collector->shared.control;
+	char name[sizeof(collector->left_out->name)];
+
+	snprintf(name, sizeof(name), "%.63s", guest->request.text);
+	clean_name(name, sizeof(name));
+	__atomic_add_fetch(&control->left_out, 1, __ATOMIC_RELEASE);
+	find_left_out(collector, name)->count++;
+	count_unsaid(collector);
+	end_image(collector, guest->pid);
 }
 
 /* ---- bounds ---- */
@@ -303,7 +358,7 @@ void collect_say_counts(struct collector *collector, struct member *member)
 			member = collector->active[i];
 	collector->refused[REFUSED_WAIT] += merge_ended_waits(collector->merge);
 	if (member)
-		collect_say_left_out(collector, member);
+		say_all_left_out(collector, member);
 	for (int i = 0; member && i < REFUSAL_COUNT; i++) {
 		struct facts facts = { .count = 0 };
 
@@ -334,16 +389,6 @@ static bool add_chunk(struct collector *collector, struct member *member, struct
 	member->slots += chunk->slots;
 	member->chunks[member->chunk_count++] = chunk;
 	return true;
-}
-
-static void free_member(struct collector *collector, struct member *member)
-{
-	collect_give_back(collector, member);
-	if (member->process)
-		merge_remove(collector->merge, member->process);
-	if (member->stream)
-		stream_free(member->stream);
-	free(member);
 }
 
 /* A process that attaches, as far as the kernel identifies it. */
@@ -382,7 +427,7 @@ static struct member *make_member(struct collector *collector, const struct newc
 	bounds_use(&collector->used, &user->bounds, BOUND_MEMBERS, 1);
 	member->hello = *newcomer->hello;
 	member->doubt = newcomer->doubt;
-	collect_clean_name(member->hello.name, sizeof(member->hello.name));
+	clean_name(member->hello.name, sizeof(member->hello.name));
 	if (member->hello.start > now || member->hello.start < collector->begun_ticks)
 		member->hello.start = now;
 	member->process = merge_add(collector->merge, member, &user->merge);
@@ -391,7 +436,11 @@ static struct member *make_member(struct collector *collector, const struct newc
 		&collector->ticks, &user->known, &collector->known);
 	if (member->process && member->stream && add_chunk(collector, member, newcomer->chunk, why))
 		return member;
-	free_member(collector, member);
+	collect_give_back(collector, member);
+	if (member->process)
+		merge_remove(collector->merge, member->process);
+	stream_free(member->stream);
+	free(member);
 	return NULL;
 }
 
@@ -405,7 +454,11 @@ static bool adopt(struct collector *collector, const struct newcomer *newcomer, 
 	collect_beat(collector);
 	if (!member)
 		return false;
-	known.pidfd = take_starter(collector, &newcomer->start);
+	/* the starter's pidfd was opened early, since it may be dead when it attaches */
+	if (known.pidfd < 0 && known.pid == collector->starter_pid) {
+		known.pidfd = collector->starter;
+		collector->starter = -1;
+	}
 	watch_begin(&member->watch, &collector->shared, &known);
 	/* a short process may be dead by now */
 	if (member->watch.pidfd >= 0 && !watch_has_died(&member->watch))
@@ -419,7 +472,10 @@ static bool adopt(struct collector *collector, const struct newcomer *newcomer, 
 	open_sink(collector, member);
 	begin_stream(collector, member);
 	say_doubt(member);
-	report(collector, member);
+	/* the launcher cannot know which name was still free */
+	if (collector->reports >= 0)
+		dprintf(collector->reports, "%u %d %s\n", member->number, member->hello.pid,
+			member->stream->sink.regular ? member->stream->sink.name : "");
 	/* it may have ended: look_around() finds that out as for the others */
 	collect_crowd(collector, member, true);
 	collector->any = true;
@@ -488,7 +544,7 @@ static const char *check_number(struct guest *guest)
 	if (own == guest->hello.pid)
 		return NULL;
 	if (!own)
-		return "it had ended before it could be asked for its number";
+		return "it had ended before its pid could be checked";
 	guest->hello.pid = own;
 	return "it said that it has the number of another process";
 }
@@ -628,27 +684,22 @@ void collect_receive_spares(struct collector *collector)
 	}
 }
 
-static void keep_request(struct collector *collector, struct guest *guest)
+static void receive_guest(struct collector *collector, struct guest *guest)
 {
 	struct guest **at = &collector->requests;
 
-	while (*at)
-		at = &(*at)->next;
-	guest->next = NULL;
-	*at = guest;
-}
-
-static void receive_guest(struct collector *collector, struct guest *guest)
-{
 	if (guest->memory >= 0) {
 		admit(collector, guest);
 	} else if (guest->request.command == CONTROL_LEFT_OUT) {
-		collect_leave_out(collector, guest);
+		leave_out(collector, guest);
 	} else if (guest->doubt || !listener_is_owner(collector->listener, guest->uid)) {
 		collector->refused[REFUSED_ORDER]++;
 		listener_answer(guest, "!the run is another user's");
 	} else {
-		keep_request(collector, guest);
+		while (*at)
+			at = &(*at)->next;
+		guest->next = NULL;
+		*at = guest;
 		return;
 	}
 	listener_dismiss(guest);

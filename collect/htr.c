@@ -120,15 +120,6 @@ void htr_destroy(struct htr *htr)
 
 /* ---- lookups ---- */
 
-inline_ uint32_t find_node(struct htr *htr, uint32_t parent, uint64_t address)
-{
-	uint32_t child = *htr_child(&htr->nodes[parent], address);
-
-	if (__builtin_expect(child && htr->nodes[child].address == address, 1))
-		return child;
-	return htr_find_node(htr, parent, address);
-}
-
 /* How many outer frames are the same as in the thread's last event. */
 inline_ uint32_t common_frames(const struct model *model, const uint64_t *frames, uint32_t count)
 {
@@ -188,8 +179,12 @@ inline_ uint32_t find_path(struct htr *htr, struct model *model, const uint64_t 
 	}
 	for (uint32_t i = same; i < count; i++) {
 		uint64_t address = frames[count - 1 - i];
+		uint32_t child;
 
-		node = find_node(htr, node, address);
+		child = *htr_child(&htr->nodes[node], address);
+		node = __builtin_expect(child && htr->nodes[child].address == address, 1)
+			       ? child
+			       : htr_find_node(htr, node, address);
 		model->addresses[PATH_MAX_FRAMES - 1 - i] = address;
 		model->nodes[PATH_MAX_FRAMES - 1 - i] = node;
 	}

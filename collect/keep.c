@@ -92,17 +92,6 @@ static uint64_t part_of(const struct keeper *keeper, uint32_t hundredths)
 	return keeper->options.bytes / 100 * hundredths + keeper->held + keeper->held / 5;
 }
 
-static bool is_too_long(const struct keeper *keeper, uint64_t now_ns, uint64_t size)
-{
-	if (now_ns < keeper->retry_ns)
-		return false;
-	/* if nothing was written since then, nothing more can be removed */
-	if (keeper->options.ns)
-		return keeper->oldest_ns < keeper->grown_ns &&
-		       now_ns - keeper->oldest_ns >= keeper->options.ns / SECTIONS * TIME_MOST;
-	return size >= part_of(keeper, SIZE_MOST);
-}
-
 /* ---- a shorter file ---- */
 
 static int keep_start(struct collector *collector, uint64_t now_ns, struct error *err)
@@ -162,17 +151,6 @@ static void keep_fail(struct collector *collector, uint64_t now_ns, const char *
 	keep_stop(collector);
 }
 
-static void forget_ended(struct keeper *keeper, uint64_t since_ns)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < keeper->ended.count; i++)
-		if (keeper->ended.items[i].ended_ns >= since_ns)
-			keeper->ended.items[kept++] = keeper->ended.items[i];
-	keeper->gone += keeper->ended.count - kept;
-	keeper->ended.count = kept;
-}
-
 /*
  * Reads the answer of holdtrace-keep from the exchange file, as one block. NULL: it does not make
  * sense.
@@ -194,24 +172,11 @@ static struct keep_done *read_answer(int exchange)
 	return NULL;
 }
 
-static void look_at_held(struct collector *collector, uint64_t held)
-{
-	struct keeper *keeper = collector->keeper;
-	char text[64];
-
-	keeper->held = held;
-	if (keeper->has_told || !keeper->options.bytes ||
-	    held < keeper->options.bytes / 100 * SIZE_HELD)
-		return;
-	keeper->has_told = true;
-	snprintf(text, sizeof(text), "what is held takes %" PRIu64 " MB by now", held / 1000000);
-	keep_report(collector, "the trace becomes longer", text);
-}
-
 static void keep_take(struct collector *collector, uint64_t now_ns)
 {
 	struct keeper *keeper = collector->keeper;
 	cleanup_free struct keep_done *done = read_answer(keeper->exchange);
+	size_t kept = 0;
 	struct error err = { 0 };
 
 	if (!done) {
@@ -223,9 +188,23 @@ static void keep_take(struct collector *collector, uint64_t now_ns)
 		keep_fail(collector, now_ns, err.text);
 		return;
 	}
-	if (done->read)
-		look_at_held(collector, done->held);
-	forget_ended(keeper, done->since_ns);
+	if (done->read) {
+		char text[64];
+
+		keeper->held = done->held;
+		if (!keeper->has_told && keeper->options.bytes &&
+		    keeper->held >= keeper->options.bytes / 100 * SIZE_HELD) {
+			keeper->has_told = true;
+			snprintf(text, sizeof(text), "the live objects take %" PRIu64 " MB",
+				 keeper->held / 1000000);
+			keep_report(collector, "the trace exceeds its size", text);
+		}
+	}
+	for (size_t i = 0; i < keeper->ended.count; i++)
+		if (keeper->ended.items[i].ended_ns >= done->since_ns)
+			keeper->ended.items[kept++] = keeper->ended.items[i];
+	keeper->gone += keeper->ended.count - kept;
+	keeper->ended.count = kept;
 	keeper->oldest_ns = done->since_ns;
 	keeper->cut_size = keeper->seen = bundle_size(collector->bundle);
 	keep_stop(collector);
@@ -298,7 +277,12 @@ static void go_on(struct collector *collector, uint64_t now_ns)
 			    !stream_has_sections(collector->active[i]->stream))
 				return;
 		keeper->state = KEEP_WRITING;
-		if (!is_too_long(keeper, now_ns, size))
+		/* without new data since the file begins, nothing more can be removed */
+		if (now_ns < keeper->retry_ns ||
+		    (keeper->options.ns ? keeper->oldest_ns >= keeper->grown_ns ||
+						  now_ns - keeper->oldest_ns <
+							  keeper->options.ns / SECTIONS * TIME_MOST
+					: size < part_of(keeper, SIZE_MOST)))
 			break;
 		keeper->state = KEEP_SHORTENING;
 		keeper->started_ns = now_ns;

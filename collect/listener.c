@@ -296,7 +296,7 @@ static bool knows_secret(const struct listener *listener, uint64_t contract,
 }
 
 _Static_assert(sizeof(struct arena_hello) != sizeof(struct control_request),
-	       "messages are told apart by their size");
+	       "messages are distinguished by their size");
 
 static uint32_t closings; /* threads that close a descriptor */
 
@@ -397,7 +397,7 @@ static ssize_t listen_to(const struct listener *listener, struct visitor *visito
 		return -errno;
 	guest->memory = take_control(&message, &sender);
 	if (sender && sender != visitor->pid)
-		visitor->doubt = "another process sent its message than had connected";
+		visitor->doubt = "its message came from another process than its connection";
 	return got;
 }
 
@@ -512,31 +512,17 @@ static void forget(struct visitor **at)
 }
 
 /*
- * In the order of arrival: a process that executes another program has sent its message before that
- * program connects.
+ * Receives messages, of all users or only of one user and of owners, so that a crowd of other users
+ * costs this one nothing. In the order of arrival: a process that executes another program has sent
+ * its message before that program connects.
  */
-static void hear_all(struct listener *listener)
+static void receive_all(struct listener *listener, const uid_t *only)
 {
 	struct visitor **at = &listener->visitors;
 
 	while (*at) {
-		if (receive(listener, *at))
-			forget(at);
-		else
-			at = &(*at)->next;
-	}
-}
-
-/*
- * As hear_all(), but only for connections of this user and of owners, so that a crowd of other
- * users costs this one nothing.
- */
-static void hear_user(struct listener *listener, uid_t uid)
-{
-	struct visitor **at = &listener->visitors;
-
-	while (*at) {
-		bool concerns = (*at)->uid == uid || listener_is_owner(listener, (*at)->uid);
+		bool concerns =
+			!only || (*at)->uid == *only || listener_is_owner(listener, (*at)->uid);
 
 		if (concerns && receive(listener, *at))
 			forget(at);
@@ -608,17 +594,6 @@ static void make_place(struct listener *listener, uid_t uid)
 		forget(first);
 }
 
-static void add_visitor(struct listener *listener, struct visitor *visitor)
-{
-	struct visitor **at = &listener->visitors;
-
-	hear_user(listener, visitor->uid);
-	make_place(listener, visitor->uid);
-	while (*at)
-		at = &(*at)->next;
-	*at = visitor;
-}
-
 /*
  * Accepts the next connection. False: there is none. others: counts connections of users other than
  * the owner.
@@ -626,7 +601,7 @@ static void add_visitor(struct listener *listener, struct visitor *visitor)
 static bool welcome(struct listener *listener, int socket, unsigned *others)
 {
 	int connection = socket < 0 ? -1 : accept_one(listener, socket), on = 1;
-	struct visitor *visitor;
+	struct visitor *visitor, **at = &listener->visitors;
 	struct ucred peer;
 	socklen_t size = sizeof(peer);
 
@@ -644,14 +619,17 @@ static bool welcome(struct listener *listener, int socket, unsigned *others)
 	};
 	*others += !listener_is_owner(listener, peer.uid);
 	if (peer.pid <= 0)
-		visitor->doubt =
-			"it is in a namespace of processes that the collector does not see";
+		visitor->doubt = "it is in a pid namespace that the collector does not see";
 	else if (!listener->sees_all_users && peer.uid == NOBODY)
-		visitor->doubt = "its user has no number where the collector is";
+		visitor->doubt = "its user has no id in the collector's user namespace";
 	if (listener->reserve[0] >= 0)
 		open_pidfd(listener, visitor);
-	add_visitor(listener, visitor);
-	hear_user(listener, peer.uid);
+	receive_all(listener, &visitor->uid);
+	make_place(listener, visitor->uid);
+	while (*at)
+		at = &(*at)->next;
+	*at = visitor;
+	receive_all(listener, &peer.uid);
 	watch_visitor(listener, connection);
 	return true;
 }
@@ -662,7 +640,7 @@ static bool serve(struct listener *listener)
 	unsigned others = 0;
 
 	pthread_mutex_lock(&listener->lock);
-	hear_all(listener);
+	receive_all(listener, NULL);
 	while (others < OTHERS_TURN && (welcome(listener, listener->by_name, &others) ||
 					welcome(listener, listener->by_path, &others) ||
 					welcome(listener, listener->by_guest, &others)))

@@ -17,13 +17,13 @@ static const char usage[] =
 	"Usage: holdtrace-collect BOARD [SINK [REPORTS]]\n"
 	"Collects what the programs traced by libholdtrace.so record.\n"
 	"\n"
-	"The library or `holdtrace` starts this program; nobody has to do so by hand.\n"
-	"The words are numbers of open descriptors: of the memory that they share, of\n"
-	"what the stream goes to if the output is `stdout` or `fd:N` (-1: not), and of a\n"
-	"pipe that is told which streams are complete.\n"
+	"The library or `holdtrace` starts this program; users do not start it themselves.\n"
+	"The arguments are numbers of open descriptors: of the run's control page, of the\n"
+	"output if it is `stdout` or `fd:N` (-1: it is not), and of a pipe that gets a line\n"
+	"for each stream that begins.\n"
 	"\n"
-	"      --help     say this and end\n"
-	"      --version  say the version and end\n";
+	"      --help     print this text and exit\n"
+	"      --version  print the version and exit\n";
 
 /* Reads the number of a descriptor, or -1 for none. Returns false if it is neither. */
 static bool parse_descriptor(const char *text, int *fd)

@@ -2,16 +2,40 @@
 #include "collect/make.h"
 
 #include <errno.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "collect/libc_places.h"
-#include "collect/standard.h"
 #include "contract.h"
 #include "counter.h"
 #include "machine.h"
+
+/*
+ * Finds the name of a standard descriptor, but only of devices in /dev. Programs look the name up
+ * before they run, and any other directory may be on a network file system, a FUSE server or an
+ * automounter that does not answer. Pipes and sockets are named by their numbers, which need no
+ * lookup.
+ */
+static void find_standard(int fd, char name[CONTROL_STANDARD_MAX])
+{
+	char link[32];
+	struct stat file;
+	ssize_t length;
+
+	if (fstat(fd, &file) || !S_ISCHR(file.st_mode))
+		return;
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	length = readlink(link, name, CONTROL_STANDARD_MAX - 1);
+	/* a truncated name would lead elsewhere */
+	name[length > 0 && length < CONTROL_STANDARD_MAX - 1 ? length : 0] = 0;
+	if (strncmp(name, "/dev/", 5))
+		name[0] = 0;
+}
 
 static int fill(struct control_page *control, struct error *err)
 {
@@ -25,7 +49,9 @@ static int fill(struct control_page *control, struct error *err)
 	control->state = CONTROL_STARTING;
 	settings_default(&control->settings);
 	libc_places_find(&control->libc);
-	standard_find(control);
+	for (int fd = 0; fd < CONTROL_STANDARDS; fd++)
+		find_standard(fd, control->standard[fd]);
+	control->maker = getpid();
 	__atomic_store_n(&control->magic, CONTROL_MAGIC, __ATOMIC_RELEASE);
 	return 0;
 }

@@ -341,22 +341,16 @@ static void say_all(struct collector *collector, struct telling *telling,
 	say_piece(telling);
 }
 
-static bool is_beginning(const struct merge_event *event)
-{
-	const struct record_note *record = (const struct record_note *)event->record;
-
-	return record->text >= sizeof(NOTE_ATTACHED) &&
-	       !memcmp(record + 1, NOTE_ATTACHED, sizeof(NOTE_ATTACHED));
-}
-
 void collect_heed_note(struct collector *collector, struct member *member,
 		       const struct merge_event *event)
 {
 	struct telling telling = { .member = member, .time = event->time };
+	const struct record_note *record = (const struct record_note *)event->record;
 	const struct arena_own *own = member->chunks[0]->head->own;
 	struct collect_before *now;
 
-	if (!is_beginning(event) || member->doubt ||
+	if (record->text < sizeof(NOTE_ATTACHED) ||
+	    memcmp(record + 1, NOTE_ATTACHED, sizeof(NOTE_ATTACHED)) || member->doubt ||
 	    member->watch.our_pid != collector->shared.control->guest)
 		return;
 	for (unsigned i = 0; i < ARENA_OWN; i++) {

@@ -266,16 +266,6 @@ static void sift_down(struct reader **heap, uint32_t count, uint32_t top)
 	heap[at] = reader;
 }
 
-/* The reader after the first one. NULL: it is the only one. */
-static const struct reader *heap_second(struct reader **heap, uint32_t count)
-{
-	if (count < 2)
-		return NULL;
-	if (count > 2 && reader_is_before(heap[2], heap[1]))
-		return heap[2];
-	return heap[1];
-}
-
 /* Makes a heap of the readers with a record before the limit. Returns how many they are. */
 static uint32_t make_heap(struct reader **heap, uint32_t count, uint64_t limit)
 {
@@ -361,8 +351,10 @@ static void pass_on(struct merge *merge, struct process *process)
 		heap[count++] = reader;
 	count = make_heap(heap, count, limit);
 	for (uint32_t runs = 1; count; runs++) {
-		const struct reader *second = heap_second(heap, count);
+		const struct reader *second = count < 2 ? NULL : heap[1];
 
+		if (count > 2 && reader_is_before(heap[2], heap[1]))
+			second = heap[2];
 		if (__builtin_expect(second && second->time == heap[0]->time, 0) &&
 		    part_ties(merge, count)) {
 			count = make_heap(heap, count, limit);
@@ -420,25 +412,21 @@ static bool starves(struct merge *merge, struct reader *reader, const struct pro
 }
 
 /*
- * Whether the process holds so many batches that its low watermarks are ignored. Processes of an
- * owner have a limit each, and a part of one for all of them. All other users share one such limit:
- * beyond it, those of their processes are meant that hold more than an equal part.
+ * Whether the process holds so many batches that its low watermarks are ignored. Each process of an
+ * owner has a limit, and a part of one for all of them. All other users share one such limit;
+ * beyond it, their processes with more than an equal part of it hold too much.
  */
-static bool holds_too_much(const struct merge *merge, const struct process *process)
-{
-	uint32_t most = merge->batches_most;
-
-	if (process->user->is_bounded)
-		return merge->batches_of_others > most &&
-		       process->batches > most / merge->processes_of_others;
-	return process->batches > most ||
-	       (process->user->batches > most && process->batches > most / 16);
-}
-
 static bool overrules(struct merge *merge, struct process *process)
 {
-	bool is_overruled = holds_too_much(merge, process);
+	uint32_t most = merge->batches_most;
+	bool is_overruled;
 
+	if (process->user->is_bounded)
+		is_overruled = merge->batches_of_others > most &&
+			       process->batches > most / merge->processes_of_others;
+	else
+		is_overruled = process->batches > most ||
+			       (process->user->batches > most && process->batches > most / 16);
 	if (is_overruled && !process->is_overruled && process->user->is_bounded)
 		merge->ended_waits++;
 	process->is_overruled = is_overruled;

@@ -353,15 +353,6 @@ static bool follows(struct reader *reader, const struct record *record)
 	return true;
 }
 
-/* Keeps the values that short records after this one leave out. */
-static inline void note_model(struct reader *reader, const struct record *record)
-{
-	const struct record_call *call = (const struct record_call *)record;
-
-	if (record->kind == RECORD_CALL && !(call->flags & RECORD_ASIDE))
-		expand_note(&reader->model, call);
-}
-
 /*
  * Makes entries of a record. If it has two events, its frames are applied twice, with the same
  * result.
@@ -388,19 +379,6 @@ union header {
 
 _Static_assert(sizeof(union header) == 8 && offsetof(struct record, time) == 8, "as in a record");
 
-/* Copies the record. NULL if there is no memory. */
-static struct record *copy_record(struct merge *merge, struct reader *reader, union header header,
-				  const char *from)
-{
-	struct record *record = next_place(merge, reader, header.length);
-
-	if (!record)
-		return NULL;
-	memcpy(record, from, header.length);
-	memcpy(record, &header, sizeof(header));
-	return record;
-}
-
 /* Takes a finished record. False if there is no memory: the record stays in the ring. */
 static bool take_record(struct merge *merge, struct reader *reader, union header header,
 			const char *from)
@@ -416,15 +394,20 @@ static bool take_record(struct merge *merge, struct reader *reader, union header
 		return false;
 	if (!has_room(reader))
 		return false;
-	record = copy_record(merge, reader, header, from);
+	record = next_place(merge, reader, header.length);
 	if (!record)
 		return false;
+	memcpy(record, from, header.length);
+	memcpy(record, &header, sizeof(header));
 	if (!record_is_sound(record) || !follows(reader, record))
 		merge_close(reader);
 	else if (header.kind == RECORD_THREAD)
 		return take_thread(reader, (const struct record_thread *)record);
 	else {
-		note_model(reader, record);
+		/* short records after a call leave out values of it */
+		if (record->kind == RECORD_CALL &&
+		    !(((const struct record_call *)record)->flags & RECORD_ASIDE))
+			expand_note(&reader->model, (const struct record_call *)record);
 		enter(merge, reader, record);
 	}
 	return true;

@@ -102,21 +102,17 @@ static void free_job(struct output *output, struct job *job)
 	free(job);
 }
 
-/* Waits until the thread has finished. Its last access to the output is that it unlocks it. */
-static void wait_for_end(struct output *output)
-{
-	cleanup_unlock pthread_mutex_t *lock = lock_mutex(&output->lock);
-
-	while (!output->is_closed)
-		pthread_cond_wait(&output->done, &output->lock);
-}
-
 void output_destroy(struct output *output)
 {
 	if (!output)
 		return;
-	if (output->has_thread)
-		wait_for_end(output);
+	if (output->has_thread) {
+		/* the thread's last access to the output is that it unlocks it */
+		cleanup_unlock pthread_mutex_t *lock = lock_mutex(&output->lock);
+
+		while (!output->is_closed)
+			pthread_cond_wait(&output->done, &output->lock);
+	}
 	while (output->spare_count)
 		free(output->spare[--output->spare_count]);
 	pack_destroy(output->pack);
@@ -197,21 +193,13 @@ static int write_piece(struct output *output, struct pack_piece piece, struct er
 	return ret;
 }
 
-static struct pack *take_pack(struct output *output)
-{
-	struct pack *pack = output->kept ? *output->kept : NULL;
-
-	if (!pack)
-		return pack_create(LEVEL);
-	*output->kept = NULL;
-	return pack;
-}
-
 static int start_pack(struct output *output, struct error *err)
 {
 	if (output->pack)
 		return 0;
-	output->pack = take_pack(output);
+	output->pack = output->kept && *output->kept ? *output->kept : pack_create(LEVEL);
+	if (output->kept)
+		*output->kept = NULL;
 	if (!output->pack)
 		return error_system(err, ENOMEM, "cannot compress %s", output->sink->name);
 	return write_piece(output, pack_start(output->pack), err);

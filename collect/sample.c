@@ -111,15 +111,6 @@ static void add_memory(struct sample *sample, char *text, size_t size)
 				   << 10);
 }
 
-static void add_drive(struct sample *sample)
-{
-	struct statvfs facts;
-
-	if (statvfs("/", &facts) == 0)
-		sample_add(sample, "drive", "%" PRIu64,
-			   (uint64_t)(facts.f_blocks - facts.f_bfree) * facts.f_frsize >> 20);
-}
-
 /* Whether it is a disk: not a partition, nor a device whose data is on another disk. */
 static bool is_disk(const char *name)
 {
@@ -175,6 +166,7 @@ void sample_machine(struct sample *sample, uint64_t now_ns)
 {
 	size_t size = 256u << 10;
 	cleanup_free char *text = malloc(size);
+	struct statvfs drive;
 
 	sample->count = 0;
 	sample->used = 0;
@@ -184,7 +176,9 @@ void sample_machine(struct sample *sample, uint64_t now_ns)
 		return;
 	add_cpus(sample, text, size);
 	add_memory(sample, text, size);
-	add_drive(sample);
+	if (statvfs("/", &drive) == 0)
+		sample_add(sample, "drive", "%" PRIu64,
+			   (uint64_t)(drive.f_blocks - drive.f_bfree) * drive.f_frsize >> 20);
 	add_disks(sample, text, size);
 	add_net(sample, text, size);
 }
@@ -233,18 +227,11 @@ static unsigned count_entries(const char *path)
 	return count;
 }
 
-static uint64_t pss_of(int32_t pid)
-{
-	char path[64], text[2048];
-
-	snprintf(path, sizeof(path), "/proc/%" PRId32 "/smaps_rollup", pid);
-	return read_text(path, text, sizeof(text)) ? number_after(text, "\nPss:") << 10 : 0;
-}
-
 static void add_process(struct sample *sample, int32_t pid, bool with_pss)
 {
 	uint64_t resident = 0, shared = 0, page = (uint64_t)sysconf(_SC_PAGESIZE);
-	char path[64], text[256];
+	uint64_t pss = 0;
+	char path[64], text[2048];
 	struct task task;
 
 	snprintf(path, sizeof(path), "/proc/%" PRId32 "/statm", pid);
@@ -253,11 +240,13 @@ static void add_process(struct sample *sample, int32_t pid, bool with_pss)
 	snprintf(path, sizeof(path), "/proc/%" PRId32 "/stat", pid);
 	if (!read_task(path, &task))
 		return;
+	snprintf(path, sizeof(path), "/proc/%" PRId32 "/smaps_rollup", pid);
+	if (with_pss && read_text(path, text, sizeof(text)))
+		pss = number_after(text, "\nPss:") << 10;
 	snprintf(path, sizeof(path), "/proc/%" PRId32 "/fd", pid);
 	sample_add(sample, "process",
 		   "%" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %u", task.ticks,
-		   task.virtual_bytes, resident * page, shared * page, with_pss ? pss_of(pid) : 0,
-		   count_entries(path));
+		   task.virtual_bytes, resident * page, shared * page, pss, count_entries(path));
 }
 
 static void add_threads(struct sample *sample, int32_t pid)

@@ -199,7 +199,7 @@ static const char *scan_obstacle(const struct collector *collector, const struct
 		collector->bundle ? bundle_sink(collector->bundle) : &member->stream->sink;
 
 	if (!member->watch.our_pid)
-		return "its process number is not known here";
+		return "its pid is not known here";
 	if (member->doubt)
 		return member->doubt;
 	if (control->machine != EM_NONE && control->machine != MACHINE_OWN)
@@ -341,7 +341,7 @@ static void write_some(struct collector *collector, struct member *member)
 			say(collector, member, note.name, note.values, note.count);
 	}
 	if (rc != 1)
-		scan_finish(collector, member, rc ? "what the scanner found makes no sense" : NULL);
+		scan_finish(collector, member, rc ? "the scanner's result is invalid" : NULL);
 }
 
 /* Maps the result. The scanner has ended by now, so no process writes to it any more. */
@@ -371,7 +371,7 @@ static void on_done(struct collector *collector, struct member *member)
 	if (map_result(scan))
 		scan->state = SCAN_WRITING;
 	else
-		scan_finish(collector, member, "what the scanner found cannot be read");
+		scan_finish(collector, member, "the scanner's result cannot be read");
 }
 
 static void on_message(struct collector *collector, struct member *member, const char *message)
@@ -512,7 +512,7 @@ static void bring_on(struct collector *collector, struct member *member, uint64_
 	if (!scan_receive(collector, member, now_ns) || member->scan->state == SCAN_WRITING)
 		return;
 	if (now_ns > scan->heard_ns + patience[scan->state]) {
-		scan_finish(collector, member, "the scanner stood still");
+		scan_finish(collector, member, "the scanner did not respond");
 		return;
 	}
 	if (scan->state == SCAN_HELD) {
@@ -545,12 +545,11 @@ void collect_scan(struct collector *collector, uint64_t now_ns)
 	}
 }
 
-bool collect_scan_waits(const struct collector *collector, uint64_t ns)
+bool collect_scan_waits(const struct collector *collector)
 {
 	struct pollfd pollers[16];
 	nfds_t count = 0;
 
-	(void)ns;
 	for (uint32_t i = 0; i < collector->count && count < 16; i++) {
 		const struct scan *scan = collector->active[i]->scan;
 

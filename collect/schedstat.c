@@ -126,15 +126,6 @@ static void add_sleep(struct schedule *schedule, const struct reading *next)
 	schedule->slept_ns[after ? after : before] += blocked / 2;
 }
 
-/*
- * Whether the figures include all of the thread's running time. The kernel adds the time since a
- * thread was last scheduled later; until then this time would count as blocked.
- */
-static bool is_exact(const struct reading *last, const struct reading *next)
-{
-	return next->sleep || blocked_between(last, next) <= (next->ns - last->ns) / 16;
-}
-
 static void read_thread(struct collector *collector, struct member *member,
 			struct schedule *schedule, const struct slot *slot)
 {
@@ -151,7 +142,12 @@ static void read_thread(struct collector *collector, struct member *member,
 	else
 		schedule->first = schedule->last = next;
 	schedule->latest = next;
-	if (is_exact(&schedule->last, &next))
+	/*
+	 * The kernel adds the time since a thread was last scheduled later. Until then this time
+	 * would count as blocked: such a reading of a running thread is not reported.
+	 */
+	if (next.sleep ||
+	    blocked_between(&schedule->last, &next) <= (next.ns - schedule->last.ns) / 16)
 		schedule->last = next;
 }
 

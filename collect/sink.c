@@ -2,13 +2,12 @@
 #include "collect/sink.h"
 
 #include "base/out.h"
+#include "collect/spawn.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
-#include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -213,14 +212,6 @@ static bool is_trap(const struct sink *sink, const struct stat *st)
 	       directory.st_mode & S_ISVTX && directory.st_mode & S_IWOTH;
 }
 
-static int refuse_trap(const struct sink *sink, struct error *err)
-{
-	return error_set(err, EACCES,
-			 "cannot write %s: it belongs to another user, and all may write into its "
-			 "directory",
-			 sink->name);
-}
-
 /* Opens a named pipe. One without a reader must not block the program forever. */
 static int open_fifo(struct sink *sink)
 {
@@ -359,8 +350,13 @@ static int open_named(struct sink *sink, const struct sink_options *options, str
 
 	if (look(sink, &st)) {
 		if ((S_ISLNK(st.st_mode) || S_ISFIFO(st.st_mode)) && is_trap(sink, &st))
-			return options->force || S_ISFIFO(st.st_mode) ? refuse_trap(sink, err)
-								      : open_new(sink, err);
+			return options->force || S_ISFIFO(st.st_mode)
+				       ? error_set(err, EACCES,
+						   "cannot write %s: it belongs to another user, "
+						   "and all "
+						   "users may write into its directory",
+						   sink->name)
+				       : open_new(sink, err);
 		if (is_special(sink)) {
 			sink->is_htr = ends_in(options->place->out, ".htr");
 			sink->fd = open_fifo(sink);
@@ -442,22 +438,13 @@ static int start_command(struct sink *sink, const char *line, int fd, struct err
 	char *const arguments[] = { (char *)"sh", (char *)"-c", (char *)(uintptr_t)line, NULL };
 	char **environment = clean_environment();
 	posix_spawn_file_actions_t actions;
-	posix_spawnattr_t attributes;
-	sigset_t none, all;
 	int ret;
 
 	if (!environment)
 		return error_system(err, ENOMEM, "cannot start '%s'", line);
-	sigemptyset(&none);
-	sigfillset(&all);
 	posix_spawn_file_actions_init(&actions);
 	posix_spawn_file_actions_adddup2(&actions, fd, STDIN_FILENO);
-	posix_spawnattr_init(&attributes);
-	posix_spawnattr_setsigmask(&attributes, &none);
-	posix_spawnattr_setsigdefault(&attributes, &all);
-	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-	ret = posix_spawn(&sink->command, "/bin/sh", &actions, &attributes, arguments, environment);
-	posix_spawnattr_destroy(&attributes);
+	ret = spawn_clean(&sink->command, "/bin/sh", &actions, arguments, environment);
 	posix_spawn_file_actions_destroy(&actions);
 	free(environment);
 	if (ret) {

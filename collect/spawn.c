@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
@@ -25,28 +24,20 @@ static bool find(const char *name, char *path, size_t room)
 	return true;
 }
 
-/*
- * Starts it without our descriptors and signal dispositions: SIGKILL must not be the only way to
- * end it.
- */
-static int spawn(pid_t *pid, const char *path, char **argv, const int *descriptors, int count)
+int spawn_clean(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
+		char *const *argv, char *const *environment)
 {
-	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attributes;
 	sigset_t none, all;
 	int rc;
 
 	sigemptyset(&none);
 	sigfillset(&all);
-	posix_spawn_file_actions_init(&actions);
 	posix_spawnattr_init(&attributes);
 	posix_spawnattr_setsigmask(&attributes, &none);
 	posix_spawnattr_setsigdefault(&attributes, &all);
 	posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-	for (int i = 0; i < count; i++)
-		posix_spawn_file_actions_adddup2(&actions, descriptors[i], SPAWN_FIRST + i);
-	rc = posix_spawn(pid, path, &actions, &attributes, argv, NULL);
-	posix_spawn_file_actions_destroy(&actions);
+	rc = posix_spawn(pid, path, actions, &attributes, argv, environment);
 	posix_spawnattr_destroy(&attributes);
 	return rc;
 }
@@ -54,6 +45,7 @@ static int spawn(pid_t *pid, const char *path, char **argv, const int *descripto
 int spawn_start(pid_t *pid, const char *name, char **argv, const int *descriptors, int count)
 {
 	char path[PATH_MAX];
+	posix_spawn_file_actions_t actions;
 	int given[SPAWN_MAX];
 	int rc = find(name, path, sizeof(path)) ? 0 : ENOENT;
 
@@ -64,8 +56,12 @@ int spawn_start(pid_t *pid, const char *name, char **argv, const int *descriptor
 			rc = errno;
 	}
 	argv[0] = (char *)(uintptr_t)name;
+	posix_spawn_file_actions_init(&actions);
+	for (int i = 0; i < count; i++)
+		posix_spawn_file_actions_adddup2(&actions, given[i], SPAWN_FIRST + i);
 	if (!rc)
-		rc = spawn(pid, path, argv, given, count);
+		rc = spawn_clean(pid, path, &actions, argv, NULL);
+	posix_spawn_file_actions_destroy(&actions);
 	for (int i = 0; i < count; i++)
 		if (given[i] >= 0)
 			close(given[i]);

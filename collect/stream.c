@@ -257,22 +257,17 @@ void stream_note(struct stream *stream, const struct encode_note *note)
 	encode_note(&stream->encoder, note);
 }
 
-/*
- * How long packets may wait. Reads the sink only while no job is in progress: the writing thread
- * may close it.
- */
-static uint64_t patience_ns(const struct stream *stream)
-{
-	if (stream->encoder.htr)
-		return FLUSH_HTR_NS;
-	return stream->sink.zstd ? FLUSH_PACKED_NS : 0;
-}
-
 void stream_idle(struct stream *stream, uint64_t now_ns)
 {
+	uint64_t patience_ns = FLUSH_HTR_NS;
+
 	look_back(stream);
-	if (!stream->output || !output_is_idle(stream->output) ||
-	    now_ns - stream->flushed_ns < patience_ns(stream))
+	if (!stream->output || !output_is_idle(stream->output))
+		return;
+	/* only while no job is in progress: the writing thread may close the sink */
+	if (!stream->encoder.htr)
+		patience_ns = stream->sink.zstd ? FLUSH_PACKED_NS : 0;
+	if (now_ns - stream->flushed_ns < patience_ns)
 		return;
 	flush_between(stream);
 	stream->flushed_ns = now_ns;

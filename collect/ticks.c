@@ -63,16 +63,6 @@ void ticks_begin(struct ticks *ticks)
 	ticks->next_ns = pair.ns + ticks->step_ns;
 }
 
-static void add_line(struct ticks *ticks, const struct ticks_line *line)
-{
-	if (ticks->count == TICKS_LINES) {
-		memmove(&ticks->lines[0], &ticks->lines[1],
-			(TICKS_LINES - 1) * sizeof(ticks->lines[0]));
-		ticks->count--;
-	}
-	ticks->lines[ticks->count++] = *line;
-}
-
 /*
  * Begins a new line at the present value of the old one, which meets the measured time one step
  * later: an error is reduced gradually, never by a jump. The slope changes by a tenth at most.
@@ -95,7 +85,12 @@ void ticks_correct(struct ticks *ticks, const struct ticks_pair *pair)
 	bend = error / (double)ticks->step_ns;
 	bend = bend > 0.1 ? 0.1 : bend < -0.1 ? -0.1 : bend;
 	next.factor = (uint64_t)(factor * (1 + bend));
-	add_line(ticks, &next);
+	if (ticks->count == TICKS_LINES) {
+		memmove(&ticks->lines[0], &ticks->lines[1],
+			(TICKS_LINES - 1) * sizeof(ticks->lines[0]));
+		ticks->count--;
+	}
+	ticks->lines[ticks->count++] = next;
 }
 
 void ticks_compare(struct ticks *ticks, uint64_t now_ns)

@@ -23,28 +23,20 @@ void values_end(struct values *values)
 	values->packet = NULL;
 }
 
-static void put_in_htr(struct values *values, const char *name, size_t name_length,
-		       const char *value, size_t length)
-{
-	uint32_t *known = values->known, number;
-
-	if (known && *known) {
-		number = *known - 1;
-	} else {
-		number = htr_argument_name(values->htr, name, name_length);
-		if (known)
-			*known = number + 1;
-	}
-	htr_argument(values->htr, number, value, length);
-}
-
 void values_put(struct values *values, const char *name, size_t name_length, const char *value,
 		size_t length)
 {
 	size_t size = name_length + length + 12;
+	uint32_t *known = values->known, number;
 
 	if (values->htr) {
-		put_in_htr(values, name, name_length, value, length);
+		if (!known || !*known)
+			number = htr_argument_name(values->htr, name, name_length) + 1;
+		else
+			number = *known;
+		if (known)
+			*known = number;
+		htr_argument(values->htr, number - 1, value, length);
 		return;
 	}
 	if ((size_t)(values->end - values->at) < WIRE_PACKET_MAX + 64)

@@ -132,7 +132,7 @@ static int read_control(int fd, struct control_page *control, struct error *err)
 		return error_set(err, EBADMSG,
 				 "what the run shares is not a control page of holdtrace");
 	if (control->contract != CONTRACT_HASH)
-		return error_set(err, EPROTO, "the run is one of another build of holdtrace");
+		return error_set(err, EPROTO, "the run belongs to another build of holdtrace");
 	if (control->state != CONTROL_RUNNING)
 		return error_set(err, ESRCH, "the run has ended");
 	return 0;
@@ -161,7 +161,7 @@ static int connect_collector(const struct control_page *control, enum control_co
 		return error_set(err, ESRCH, "the collector is gone, or in another network");
 	if (getsockopt(*fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0 ||
 	    peer.pid != control->collector)
-		return error_set(err, EPERM, "who answers is not the collector");
+		return error_set(err, EPERM, "the process that answers is not the collector");
 	return 0;
 }
 
@@ -201,7 +201,7 @@ static int ask(const struct control_page *control, struct control_request *reque
 	if (status)
 		return status;
 	if (!text)
-		return error_system(err, ENOMEM, "no memory for what the collector says");
+		return error_system(err, ENOMEM, "no memory for the collector's answer");
 	request->contract = CONTRACT_HASH;
 	memcpy(request->secret, control->secret, sizeof(request->secret));
 	if (send(fd, request, sizeof(*request), MSG_NOSIGNAL) < 0)
@@ -289,8 +289,8 @@ int ctl_cut(char *paths, struct error *err)
 	count = strtoul(last + 1, NULL, 10);
 	*last = '\0';
 	return error_set(err, E2BIG,
-			 "%lu more files of the run are left out: what the collector can say at "
-			 "once has no room for their names",
+			 "%lu more files of the run are left out: their names do not fit the "
+			 "collector's answer",
 			 count);
 }
 

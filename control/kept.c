@@ -128,15 +128,6 @@ static bool end_stream(int to, uint32_t stream, uint64_t next)
 	return write_all(to, bytes, sizeof(bytes));
 }
 
-static bool end_streams(int to, const struct places *places)
-{
-	for (size_t i = 0; i < places->count; i++)
-		if (places->items[i].is_begun && !places->items[i].is_ended &&
-		    !end_stream(to, (uint32_t)i, places->items[i].next))
-			return false;
-	return true;
-}
-
 /* Creates "t.kept-1.htr" for "t.htr", or the next free number. */
 static int open_free(const char *path, char **name)
 {
@@ -167,6 +158,7 @@ static int kept_copy(const char *path, const char *to, char **name, struct error
 	cleanup_fd int from = open(path, O_RDONLY | O_CLOEXEC);
 	struct places places = { 0 };
 	cleanup_fd int output = -1;
+	bool is_whole;
 	int rc = 0;
 
 	*name = NULL;
@@ -180,7 +172,11 @@ static int kept_copy(const char *path, const char *to, char **name, struct error
 	}
 	if (output < 0 || !*name)
 		return error_system(err, errno, "cannot create %s", *name ? *name : path);
-	if (!copy(from, output, find_end(from, &places)) || !end_streams(output, &places))
+	is_whole = copy(from, output, find_end(from, &places));
+	for (size_t i = 0; is_whole && i < places.count; i++)
+		if (places.items[i].is_begun && !places.items[i].is_ended)
+			is_whole = end_stream(output, (uint32_t)i, places.items[i].next);
+	if (!is_whole)
 		rc = error_system(err, errno ? errno : EIO, "cannot write %s", *name);
 	/* an incomplete copy would pass for a whole one */
 	if (rc)

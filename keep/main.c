@@ -23,12 +23,12 @@
 
 static const char usage[] =
 	"Usage: holdtrace-keep OLD NEW EXCHANGE since|bytes NUMBER\n"
-	"Makes a trace of --keep shorter: the last time of it, and what was held when that began.\n"
+	"Shortens a trace of --keep: keeps its last part, and the objects live when that began.\n"
 	"\n"
-	"The collector starts this program; nobody has to do so by hand.\n"
+	"The collector starts this program; users do not start it themselves.\n"
 	"\n"
-	"      --help     say this and end\n"
-	"      --version  say the version and end\n";
+	"      --help     print this text and exit\n"
+	"      --version  print the version and exit\n";
 
 struct keep {
 	int old, exchange;

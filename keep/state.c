@@ -344,7 +344,7 @@ static void list_gains(struct state *state)
 
 /* ---- the section ---- */
 
-static int put(struct state *state, const struct event *event, struct error *err)
+static int state_write(struct state *state, const struct event *event, struct error *err)
 {
 	return write_htr_event(state->writer, event, err);
 }
@@ -367,7 +367,7 @@ static int tell_left_out(struct state *state, const struct event *event, struct 
 	note.backtrace = NULL;
 	note.thread = 0;
 	note.pthread = 0;
-	return put(state, &note, err);
+	return state_write(state, &note, err);
 }
 
 /* Whether a note is about a state that still exists, and that no later note repeats. */
@@ -401,7 +401,7 @@ static int keep_note(struct state *state, const struct event *event, struct erro
 
 	state->notes++;
 	state->recordings += !strcmp(event->function->name, NOTE_RECORDING);
-	rc = is_lasting(state, event) ? put(state, event, err) : 0;
+	rc = is_lasting(state, event) ? state_write(state, event, err) : 0;
 	return rc || state->has_told ? rc : tell_left_out(state, event, err);
 }
 
@@ -418,7 +418,7 @@ static int keep_gains(struct state *state, const struct event *event, struct err
 		copy.object = gain->object;
 		copy.size = gain->size;
 		for (uint32_t i = 0; rc == 0 && i < gain->count; i++)
-			rc = put(state, &copy, err);
+			rc = state_write(state, &copy, err);
 	}
 	return rc;
 }
@@ -434,7 +434,7 @@ static int keep_call(struct state *state, const struct event *event, struct erro
 	if ((names_thread(event) && is_last(state, OF_NAME, named(event))) ||
 	    (names_socket(event) && is_last(state, OF_ADDRESS, event->object)) ||
 	    (is_of_descriptor(event) && map_find(&state->last, OF_STAY, event->index)))
-		return put(state, event, err);
+		return state_write(state, event, err);
 	return keep_gains(state, event, err);
 }
 
@@ -452,7 +452,7 @@ static int keep(struct state *state, const struct event *event, struct error *er
 	case EVENT_CONTEXT:
 	case EVENT_RESOURCE:
 	case EVENT_ATTACHMENT:
-		return put(state, event, err);
+		return state_write(state, event, err);
 	case EVENT_HEAP:
 	case EVENT_COMMENT:
 		break;

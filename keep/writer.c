@@ -50,8 +50,8 @@ uint64_t writer_place(const struct writer *writer, uint32_t stream)
 }
 
 /* Copies size bytes from an offset as a piece, with a new header. */
-static int put(struct writer *writer, uint32_t stream, int from, uint64_t offset, uint32_t size,
-	       struct error *err)
+static int writer_put(struct writer *writer, uint32_t stream, int from, uint64_t offset,
+		      uint32_t size, struct error *err)
 {
 	struct htr_piece header = { .magic = HTR_MAGIC_PIECE, .stream = stream, .size = size };
 	uint64_t *place = ARRAY_AT(&writer->places, stream);
@@ -78,7 +78,7 @@ static int put(struct writer *writer, uint32_t stream, int from, uint64_t offset
 
 int writer_copy(struct writer *writer, int from, const struct piece *piece, struct error *err)
 {
-	return put(writer, piece->stream, from, piece->offset, piece->size, err);
+	return writer_put(writer, piece->stream, from, piece->offset, piece->size, err);
 }
 
 /* Size of the part at an offset: a start, a block, or the index with all that follows. */
@@ -109,8 +109,8 @@ int writer_take(struct writer *writer, uint32_t stream, int from, struct error *
 		uint64_t size = part_size(from, offset, left);
 
 		if (size > left || size > UINT32_MAX)
-			return error_set(err, EIO, "a section that was written is no section");
-		rc = put(writer, stream, from, offset, (uint32_t)size, err);
+			return error_set(err, EIO, "a new section is damaged");
+		rc = writer_put(writer, stream, from, offset, (uint32_t)size, err);
 		offset += size;
 	}
 	return rc;

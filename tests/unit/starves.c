@@ -82,21 +82,21 @@ static void test_watermark(void)
 	say(&one);
 	say(&other);
 	go_on(merge, 50);
-	ok(facts.events == 2, "what is published is handed out");
+	ok(facts.events == 2, "published records are handed out");
 	__atomic_store_n(&one.slot->watermark, producer_now(control), __ATOMIC_RELEASE);
 	say(&other);
 	go_on(merge, 100);
-	ok(facts.events == 2, "a thread that is about to publish holds the others back");
+	ok(facts.events == 2, "a thread that is about to publish holds back events of others");
 	go_on(merge, 500);
-	ok(facts.events == 2, "for longer, if it gets no processor");
+	ok(facts.events == 2, "a thread without a processor holds back events for longer");
 	facts.ran_ns = 50000000;
 	go_on(merge, 200);
-	ok(facts.events == 3, "but not if it has run meanwhile, and published nothing");
+	ok(facts.events == 3, "a thread that ran without publishing holds back no events");
 	__atomic_store_n(&one.slot->watermark, producer_now(control), __ATOMIC_RELEASE);
 	say(&other);
 	facts.is_starving = false;
 	go_on(merge, 400);
-	ok(facts.events == 4, "nor if it sleeps");
+	ok(facts.events == 4, "a thread that sleeps holds back no events");
 	merge_destroy(merge);
 	chunk_close(chunk);
 }
@@ -124,15 +124,17 @@ static void test_threads(void)
 	while (!__atomic_load_n(&tid_of_sleeper, __ATOMIC_ACQUIRE))
 		usleep(1000);
 	usleep(50000);
-	ok(watch_starves(&watch, gettid(), &before), "a thread that runs would run on");
+	ok(watch_starves(&watch, gettid(), &before),
+	   "a thread that runs counts as waiting for its processor");
 	for (volatile int i = 0; i < 50000000; i++)
 		;
 	watch_starves(&watch, gettid(), &after);
-	ok(after > before, "and is seen to have run");
-	ok(!watch_starves(&watch, tid_of_sleeper, &after), "one that sleeps does not");
-	ok(!watch_starves(&watch, 1, &after), "one of another process is not looked for");
+	ok(after > before, "the running time of a thread increases");
+	ok(!watch_starves(&watch, tid_of_sleeper, &after), "a thread that sleeps does not starve");
+	ok(!watch_starves(&watch, 1, &after), "a thread of another process is not found");
 	watch.foreign = true;
-	ok(!watch_starves(&watch, gettid(), &after), "nor any in another pid namespace");
+	ok(!watch_starves(&watch, gettid(), &after),
+	   "a thread in another pid namespace is not checked");
 }
 
 /* ---- the time of a round ---- */
@@ -196,7 +198,7 @@ static void test_shares(void)
 	   "both are known to have more");
 	for (int i = 0; i < 10; i++)
 		merge_round(merge);
-	ok(shares[1].events && shares[2].events, "each has its turn");
+	ok(shares[1].events && shares[2].events, "each bounded process has its turn");
 	for (int i = 0; i < 200; i++)
 		merge_round(merge);
 	ok(shares[1].events == EACH && shares[2].events == EACH && shares[1].is_in_order &&
@@ -273,7 +275,8 @@ static void test_memory(void)
 		handed_out += shares[i].events;
 	ok(most > BATCHES / 2 && most <= BATCHES + CROWD * 2,
 	   "what waits of the records of four users takes no more memory than one user's may");
-	ok(handed_out > CROWD * 20 * OF_A_TURN, "beyond, their threads are not waited for");
+	ok(handed_out > CROWD * 20 * OF_A_TURN,
+	   "beyond the limit, the merge does not wait for their threads");
 	ok(merge_ended_waits(merge) >= CROWD && !merge_ended_waits(merge),
 	   "how often that was so is counted");
 	ok(!shares[CROWD].events && owner.batches == 1,
