@@ -126,8 +126,7 @@ static void add_steps(struct graph *graph, const struct table *table)
 {
 	struct tables_steps *steps = &graph->steps;
 
-	if (!tables_compare(steps, graph->job, table, graph->group))
-		return;
+	tables_compare(steps, graph->job, table, graph->group);
 	graph->has_bytes = steps->has_bytes;
 	graph->has_ns = steps->has_ns;
 	for (size_t i = 0; i < steps->steps.count; i++) {

@@ -16,14 +16,6 @@ bool tables_is_left(enum table_kind kind)
 	       kind == TABLE_STEPS || kind == TABLE_BRANCH;
 }
 
-static void bar(char *text, uint64_t part)
-{
-	size_t length = (size_t)((part * BAR_WIDTH + 9999) / 10000);
-
-	memset(text, '#', length < BAR_WIDTH ? length : BAR_WIDTH);
-	text[length < BAR_WIDTH ? length : BAR_WIDTH] = '\0';
-}
-
 /*
  * Writes a digit from 0 to 8 for each step, relative to the largest; 0 only for nothing.
  * tables_text.c draws them.
@@ -67,6 +59,7 @@ void tables_format_cell(char *text, enum table_kind kind, const struct table_cel
 {
 	struct human human;
 	const char *words = human.text;
+	size_t length;
 
 	human.text[0] = '\0';
 	if (!cell->is_set) {
@@ -124,7 +117,10 @@ void tables_format_cell(char *text, enum table_kind kind, const struct table_cel
 		snprintf(human.text, sizeof(human.text), "%.1f %%", (double)cell->number / 100);
 		break;
 	case TABLE_BAR:
-		bar(human.text, cell->number);
+		length = (size_t)((cell->number * BAR_WIDTH + 9999) / 10000);
+		length = length < BAR_WIDTH ? length : BAR_WIDTH;
+		memset(human.text, '#', length);
+		human.text[length] = '\0';
 		break;
 	case TABLE_OBJECT:
 		snprintf(human.text, sizeof(human.text), "0x%" PRIx64, cell->number);

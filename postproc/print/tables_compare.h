@@ -29,7 +29,7 @@ struct tables_steps {
 bool tables_is_comparison(const struct table_facts *facts);
 
 /* Replaces steps by those of a group of such a table. */
-bool tables_compare(struct tables_steps *steps, const struct tables_job *job,
+void tables_compare(struct tables_steps *steps, const struct tables_job *job,
 		    const struct table *table, const struct table_group *group);
 
 void tables_steps_free(struct tables_steps *steps);

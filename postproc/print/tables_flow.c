@@ -23,21 +23,10 @@ struct flow {
 	unsigned lines;
 };
 
-static void flow_break(struct flow *flow)
-{
-	flow->at = flow->begin;
-	out_char(flow->layout->job->out, '\n');
-	text_blanks(flow->layout->job->out, flow->begin);
-}
-
-static void flow_put(struct flow *flow, const char *text)
-{
-	out_name(flow->layout->job->out, text, strlen(text), ESCAPE_ALL);
-}
-
 /* Prints an unbroken piece. Returns false if there is no room for it. */
 static bool flow_piece(struct flow *flow, const char *between, const char *text)
 {
+	struct out *out = flow->layout->job->out;
 	unsigned width = tables_width(flow->layout->job);
 	bool is_first = flow->at == flow->begin;
 	size_t length = (is_first ? 0 : strlen(between)) + strlen(text);
@@ -45,15 +34,17 @@ static bool flow_piece(struct flow *flow, const char *between, const char *text)
 	if (!is_first && flow->at + length > width) {
 		if (++flow->lines > LINES_MAX)
 			return false;
-		flow_break(flow);
+		flow->at = flow->begin;
+		out_char(out, '\n');
+		text_blanks(out, flow->begin);
 		while (*between == ' ')
 			between++;
 		length = strlen(between) + strlen(text);
 	} else if (is_first) {
 		between = "";
 	}
-	flow_put(flow, between);
-	flow_put(flow, text);
+	out_name(out, between, strlen(between), ESCAPE_ALL);
+	out_name(out, text, strlen(text), ESCAPE_ALL);
 	flow->at += length;
 	return true;
 }
@@ -93,21 +84,14 @@ static void flow_words(struct flow *flow, const char *text)
 	}
 }
 
-static void branch_text(const struct tables_job *job, const struct naming_symbol *frame, char *text)
-{
-	if (frame->function && (job->style->is_verbose || !frame->address))
-		snprintf(text, CELL_MAX, "%s", frame->function);
-	else
-		naming_text(job->naming, frame, text);
-}
-
 /*
  * Prints a branch. The middle of a long one is left out, since start and end say most. Very deep
  * branches share one indentation.
  */
 static void flow_branch(struct flow *flow, const struct table_branch *branch)
 {
-	bool is_cut = branch->count > BRANCH_FRAMES && !flow->layout->job->style->is_verbose;
+	bool is_verbose = flow->layout->job->style->is_verbose;
+	bool is_cut = branch->count > BRANCH_FRAMES && !is_verbose;
 	size_t indent = BRANCH_INDENT * (size_t)branch->depth;
 	size_t most = (tables_width(flow->layout->job) - flow->begin) / 2;
 
@@ -117,12 +101,15 @@ static void flow_branch(struct flow *flow, const struct table_branch *branch)
 	flow->begin += indent;
 	flow->at = flow->begin;
 	for (uint32_t i = 0; i < branch->count; i++) {
+		const struct naming_symbol *frame = branch->frames[i];
 		char text[CELL_MAX] = "...";
 
-		if (!is_cut || i < BRANCH_FRAMES / 2 || i >= branch->count - BRANCH_FRAMES / 2)
-			branch_text(flow->layout->job, branch->frames[i], text);
-		else
+		if (is_cut && i >= BRANCH_FRAMES / 2 && i < branch->count - BRANCH_FRAMES / 2)
 			i = branch->count - BRANCH_FRAMES / 2 - 1;
+		else if (frame->function && (is_verbose || !frame->address))
+			snprintf(text, sizeof(text), "%s", frame->function);
+		else
+			naming_text(flow->layout->job->naming, frame, text);
 		naming_cut(text, tables_width(flow->layout->job) - flow->begin - strlen(" -> "));
 		flow->lines = 0;
 		if (!flow_piece(flow, i ? branch->is_outwards ? " <- " : " -> " : "", text))
@@ -161,19 +148,6 @@ static void print_whole(const struct layout *layout, const struct trace_node *ba
 	}
 }
 
-/* Prints the number of sites that were joined. */
-static void flow_count(struct flow *flow, uint64_t rows)
-{
-	struct human human;
-	char text[64];
-
-	if (rows < 2)
-		return;
-	snprintf(text, sizeof(text), "(%s sites)", human_count(&human, rows));
-	flow->lines = 0;
-	flow_piece(flow, " ", text);
-}
-
 void tables_print_last(const struct layout *layout, size_t at, size_t gap,
 		       const struct table_cell *cell)
 {
@@ -184,6 +158,7 @@ void tables_print_last(const struct layout *layout, size_t at, size_t gap,
 	};
 	bool has_text = kind != TABLE_BACKTRACE && kind != TABLE_BRANCH;
 	char text[CELL_MAX] = "";
+	struct human human;
 
 	if (cell->is_set && has_text)
 		tables_format_cell(text, kind, cell);
@@ -198,7 +173,10 @@ void tables_print_last(const struct layout *layout, size_t at, size_t gap,
 		print_whole(layout, cell->backtrace);
 	} else if (kind == TABLE_BACKTRACE) {
 		flow_frames(&flow, cell->backtrace, cell->weight);
-		flow_count(&flow, cell->weight);
+		snprintf(text, sizeof(text), "(%s sites)", human_count(&human, cell->weight));
+		flow.lines = 0;
+		if (cell->weight > 1)
+			flow_piece(&flow, " ", text);
 	} else if (kind == TABLE_BRANCH) {
 		flow_branch(&flow, cell->branch);
 	} else {

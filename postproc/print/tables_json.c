@@ -68,41 +68,23 @@ static bool keep_frame(struct printer *printer, struct kept_frame *kept,
 	return true;
 }
 
-static void print_known(struct printer *printer, const struct naming_symbol *frame)
-{
-	struct kept_frame *kept = printer->kept ? &printer->kept[frame->id % KEPT] : NULL;
-
-	if (kept && frame->id && (kept->id == frame->id || keep_frame(printer, kept, frame)))
-		json_again(&printer->json, kept->text, kept->length);
-	else
-		print_frame(&printer->json, frame);
-}
-
 static void print_backtrace(struct printer *printer, const struct trace_node *backtrace)
 {
 	struct naming_symbol frames[FRAMES_MAX];
 	size_t count = naming_symbols(printer->job->naming, backtrace, frames, FRAMES_MAX);
 
 	json_begin(&printer->json, '[');
-	for (size_t i = 0; i < count; i++)
-		print_known(printer, &frames[i]);
+	for (size_t i = 0; i < count; i++) {
+		struct kept_frame *kept =
+			printer->kept ? &printer->kept[frames[i].id % KEPT] : NULL;
+
+		if (kept && frames[i].id &&
+		    (kept->id == frames[i].id || keep_frame(printer, kept, &frames[i])))
+			json_again(&printer->json, kept->text, kept->length);
+		else
+			print_frame(&printer->json, &frames[i]);
+	}
 	json_end(&printer->json);
-}
-
-static void print_branch(struct json *json, const struct table_branch *branch)
-{
-	json_begin(json, '[');
-	for (uint32_t i = 0; i < branch->count; i++)
-		print_frame(json, branch->frames[i]);
-	json_end(json);
-}
-
-static void print_steps(struct json *json, const struct table_cell *cell)
-{
-	json_begin(json, '[');
-	for (uint64_t i = 0; i < cell->weight; i++)
-		json_unsigned(json, cell->steps[i]);
-	json_end(json);
 }
 
 static void print_cell(struct printer *printer, enum table_kind kind, const struct table_cell *cell)
@@ -117,7 +99,10 @@ static void print_cell(struct printer *printer, enum table_kind kind, const stru
 		print_backtrace(printer, cell->backtrace);
 		break;
 	case SHAPE_BRANCH:
-		print_branch(json, cell->branch);
+		json_begin(json, '[');
+		for (uint32_t i = 0; i < cell->branch->count; i++)
+			print_frame(json, cell->branch->frames[i]);
+		json_end(json);
 		break;
 	case SHAPE_SIGNED:
 		json_signed(json, (int64_t)cell->number);
@@ -129,7 +114,10 @@ static void print_cell(struct printer *printer, enum table_kind kind, const stru
 		json_real(json, (double)cell->number / 100);
 		break;
 	case SHAPE_STEPS:
-		print_steps(json, cell);
+		json_begin(json, '[');
+		for (uint64_t i = 0; i < cell->weight; i++)
+			json_unsigned(json, cell->steps[i]);
+		json_end(json);
 		break;
 	case SHAPE_UNSIGNED:
 		json_unsigned(json, cell->number);
@@ -197,16 +185,6 @@ static void print_run(const struct tables_job *job, struct json *json)
 	json_end(json);
 }
 
-static void print_table(struct printer *printer, const struct table *table)
-{
-	json_open(&printer->json, table->facts.name, '[');
-	for (size_t g = 0; g < table->groups.count; g++)
-		for (size_t r = 0; r < table->groups.items[g].shown; r++)
-			print_row(printer, table,
-				  table->rows.items[table->groups.items[g].first + r]);
-	json_end(&printer->json);
-}
-
 void tables_print_json(const struct tables_job *job)
 {
 	struct printer printer = { .job = job };
@@ -219,8 +197,16 @@ void tables_print_json(const struct tables_job *job)
 	json_begin(json, '{');
 	json_add_unsigned(json, "schema", SCHEMA);
 	print_run(job, json);
-	for (unsigned i = 0; i < job->tables->count; i++)
-		print_table(&printer, &job->tables->list[i]);
+	for (unsigned i = 0; i < job->tables->count; i++) {
+		const struct table *table = &job->tables->list[i];
+
+		json_open(json, table->facts.name, '[');
+		for (size_t g = 0; g < table->groups.count; g++)
+			for (size_t r = 0; r < table->groups.items[g].shown; r++)
+				print_row(&printer, table,
+					  table->rows.items[table->groups.items[g].first + r]);
+		json_end(json);
+	}
 	json_end(json);
 	json_finish(json);
 	free(printer.kept);

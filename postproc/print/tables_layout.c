@@ -22,14 +22,6 @@ bool tables_is_below(const struct layout *layout, unsigned column)
 	       (facts->columns[column].kind == TABLE_BACKTRACE && column + 1 < facts->column_count);
 }
 
-static bool is_column(const struct layout *layout, unsigned column)
-{
-	enum table_kind kind = layout->table->facts.columns[column].kind;
-
-	return kind != TABLE_GROUP && !tables_is_below(layout, column) && kind != TABLE_KEY &&
-	       (kind != TABLE_PROCESSES || layout->job->run->summary->processes.count > 1);
-}
-
 static size_t longest_word(const char *text)
 {
 	size_t longest = 0;
@@ -50,7 +42,9 @@ static void measure_row(struct layout *layout, const struct table_cell *row)
 		enum table_kind kind = layout->table->facts.columns[i].kind;
 		size_t length;
 
-		if (!row[i].is_set || !is_column(layout, i))
+		if (!row[i].is_set || kind == TABLE_GROUP || kind == TABLE_KEY ||
+		    tables_is_below(layout, i) ||
+		    (kind == TABLE_PROCESSES && layout->job->run->summary->processes.count < 2))
 			continue;
 		tables_format_cell(text, kind, &row[i]);
 		length = kind == TABLE_BACKTRACE || kind == TABLE_BRANCH
@@ -139,12 +133,6 @@ static void narrow(struct layout *layout, size_t room)
 	}
 }
 
-/* Whether the last column is a number, which is printed with the others, under its heading. */
-static bool is_number(const struct layout *layout)
-{
-	return !tables_is_left(layout->table->facts.columns[layout->last].kind);
-}
-
 /* If a line is too short for the numbers alone, they continue in further lines. */
 static void fold(struct layout *layout, size_t width)
 {
@@ -181,7 +169,8 @@ void tables_lay_out(struct layout *layout)
 	spare_curves(layout, width);
 	if (layout->last_at + least_last(layout) <= width)
 		return;
-	if (is_number(layout))
+	/* a number is printed with the others, under its heading */
+	if (!tables_is_left(layout->table->facts.columns[layout->last].kind))
 		layout->last = layout->table->facts.column_count;
 	layout->last_at = 3 * INDENT;
 	narrow(layout, width + GAP);

@@ -234,9 +234,8 @@ static void print_group_name(const struct layout *layout, const struct table_gro
 {
 	const struct tables_job *job = layout->job;
 	size_t length = strlen(group->name);
-	struct line sums;
+	struct line sums = { .length = 0 };
 
-	line_begin(&sums);
 	add_sums(&sums, layout, group->sums);
 	if (length >= tables_width(job) && !sums.length) {
 		line_add(&sums, "%s:", group->name);
@@ -275,11 +274,6 @@ static void print_group(const struct layout *layout, const struct table_group *g
 	print_words_at(job, COLOUR_NOTE, 1, 2 * INDENT, rest.text);
 }
 
-static int sorted_by(const struct table_facts *facts)
-{
-	return *facts->by ? table_column(facts, facts->by) : -1;
-}
-
 /*
  * The word for an empty table. It is not "nothing" where nothing was looked for or only samples
  * were recorded.
@@ -300,39 +294,15 @@ static bool is_quiet(const struct tables_job *job, const struct table *table)
 	       !strcmp(word_of_nothing(job, table), "nothing");
 }
 
-/* Whether empty tables share a line. */
-static bool are_joined(const struct tables_job *job)
-{
-	size_t quiet = 0;
-
-	for (unsigned i = 0; i < job->tables->count; i++)
-		quiet += is_quiet(job, &job->tables->list[i]);
-	return !job->style->shows_empty && quiet < job->tables->count;
-}
-
-static void print_quiet(const struct tables_job *job)
-{
-	struct line text;
-
-	line_begin(&text);
-	for (unsigned i = 0; i < job->tables->count; i++)
-		if (is_quiet(job, &job->tables->list[i]))
-			line_add(&text, "%s%s", text.length ? ", " : "",
-				 job->tables->list[i].facts.name);
-	if (!text.length)
-		return;
-	out_text(job->out, "\nempty:");
-	print_words(job, "", strlen("empty:"), text.text);
-}
-
 static void print_table(const struct tables_job *job, const struct table *table)
 {
-	struct layout layout = { .job = job, .table = table, .by = sorted_by(&table->facts) };
+	struct layout layout = { .job = job, .table = table, .by = -1 };
 
+	if (*table->facts.by)
+		layout.by = table_column(&table->facts, table->facts.by);
 	if (!table->rows.count) {
-		struct line text;
+		struct line text = { .length = 0 };
 
-		line_begin(&text);
 		line_add(&text, "%s: %s", table->facts.title, word_of_nothing(job, table));
 		print_words(job, "", 0, text.text);
 		if (table->note)
@@ -401,11 +371,10 @@ static void print_sample(const struct tables_job *job)
 {
 	uint64_t sample = job->run->summary->sample;
 	struct human every, unseen;
-	struct line text;
+	struct line text = { .length = 0 };
 
 	if (!sample)
 		return;
-	line_begin(&text);
 	line_add(&text,
 		 "memory was sampled, one sample in %s: its numbers are estimates, +- is their "
 		 "error in 95 of 100 cases; a call site without a sample may have up to %s",
@@ -420,10 +389,9 @@ static void print_sample(const struct tables_job *job)
 static void print_gaps(const struct tables_job *job)
 {
 	struct report_gaps gaps;
-	struct line text;
+	struct line text = { .length = 0 };
 
 	report_find_gaps(job->run, KIND_ALL, 0, &gaps);
-	line_begin(&text);
 	add_lost(&text, &gaps);
 	add_gap(&text, gaps.late, gaps.events, "event", "too late to be certain of its order");
 	add_gap(&text, gaps.incomplete, gaps.traces, "trace", "without end");
@@ -447,9 +415,8 @@ static void print_gaps(const struct tables_job *job)
 /* Prints the filters, if not all events are in the numbers above. */
 static void print_selection(const struct tables_job *job)
 {
-	struct line text;
+	struct line text = { .length = 0 };
 
-	line_begin(&text);
 	line_add_selection(&text, job->run->summary->selection);
 	if (!text.length)
 		return;
@@ -487,36 +454,21 @@ static bool is_asked(const struct tables_job *job, const char *report)
 	return false;
 }
 
-/* Whether there is neither a process nor a row. */
-static bool is_empty(const struct tables_job *job)
-{
-	size_t count = job->run->summary->processes.count;
-
-	for (unsigned i = 0; i < job->tables->count; i++)
-		count += job->tables->list[i].rows.count;
-	return !count;
-}
-
-/*
- * The report that the last of the requested reports recommends, or an earlier one, if it was not
- * requested.
- */
-static const char *next_of(const struct tables_job *job)
-{
-	for (unsigned i = job->count; i-- > 0;)
-		if (!is_asked(job, job->rows[i]->next))
-			return job->rows[i]->next;
-	return "";
-}
-
 /* Prints the next report: on what is missing, else the one that the report recommends. */
 static void print_next(const struct tables_job *job)
 {
 	const struct tables_style *style = job->style;
 	struct report_gaps gaps;
-	const char *next = next_of(job);
+	size_t count = job->run->summary->processes.count;
+	const char *next = "";
 
-	if (!style->before_next || !*next || is_empty(job))
+	/* the report that the last of the requested reports recommends, or an earlier one */
+	for (unsigned i = job->count; i-- > 0 && !*next;)
+		if (!is_asked(job, job->rows[i]->next))
+			next = job->rows[i]->next;
+	for (unsigned i = 0; i < job->tables->count; i++)
+		count += job->tables->list[i].rows.count;
+	if (!style->before_next || !*next || !count)
 		return;
 	report_find_gaps(job->run, KIND_ALL, 0, &gaps);
 	if ((gaps.lost || gaps.late || gaps.incomplete || gaps.damaged || gaps.untraced ||
@@ -535,12 +487,11 @@ static void print_next(const struct tables_job *job)
 static void print_damage(const struct tables_job *job)
 {
 	struct report_gaps gaps;
-	struct line text;
+	struct line text = { .length = 0 };
 
 	report_find_gaps(job->run, KIND_ALL, 0, &gaps);
 	if (!gaps.damaged || !job->count)
 		return;
-	line_begin(&text);
 	line_add(&text,
 		 "a part of %s could not be read, and is in no number here: objects that were "
 		 "acquired or released there are unknown",
@@ -554,23 +505,32 @@ static void print_damage(const struct tables_job *job)
 
 void tables_print_text(const struct tables_job *job)
 {
-	bool are_quiet_joined = are_joined(job);
-	unsigned printed = 0;
+	struct line quiet = { .length = 0 };
+	unsigned printed = 0, joined = 0;
 
 	print_damage(job);
+	/* empty tables share a line */
+	for (unsigned i = 0; i < job->tables->count; i++)
+		joined += is_quiet(job, &job->tables->list[i]);
+	if (job->style->shows_empty || joined == job->tables->count)
+		joined = 0;
 	for (unsigned i = 0; i < job->tables->count; i++) {
 		const struct table *table = &job->tables->list[i];
 
-		if (are_quiet_joined && is_quiet(job, table))
+		if (joined && is_quiet(job, table)) {
+			line_add(&quiet, "%s%s", quiet.length ? ", " : "", table->facts.name);
 			continue;
+		}
 		if (printed++)
 			out_char(job->out, '\n');
 		print_table(job, table);
 	}
 	if (!job->count)
 		return;
-	if (are_quiet_joined)
-		print_quiet(job);
+	if (joined) {
+		out_text(job->out, "\nempty:");
+		print_words(job, "", strlen("empty:"), quiet.text);
+	}
 	print_selection(job);
 	print_gaps(job);
 	print_sample(job);

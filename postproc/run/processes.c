@@ -24,7 +24,7 @@ static void put_end(struct table *table, struct table_cell *cell,
 			     process->became ? process->became : "another program");
 		break;
 	case SUMMARY_LEFT:
-		table_text(table, cell, "ran on when the collector was ended");
+		table_text(table, cell, "still ran when recording ended");
 		break;
 	case SUMMARY_DETACHED:
 		table_text(table, cell, "detached, and runs on");

@@ -63,23 +63,16 @@ static struct cell *cell_of(struct callgrind *file, const struct cell *wanted)
 	return cell;
 }
 
-static bool was_met(const struct callgrind *file, const struct cell *cell)
+/* Counts allocations and waits instead of calls between functions, which no recording has. */
+static void add_cell(struct callgrind *file, struct cell *cell, const uint64_t *values)
 {
+	uint64_t calls = values[COST_ALLOC_OBJECTS] + values[COST_CONTENTIONS];
+	struct cell **met;
+
 	for (size_t i = 0; i < file->met.count; i++)
 		if (file->met.items[i] == cell)
-			return true;
-	return false;
-}
-
-/* Counts allocations and waits instead of calls between functions, which no recording has. */
-static void add_cell(struct callgrind *file, const struct cell *wanted, const uint64_t *values)
-{
-	struct cell *cell = cell_of(file, wanted);
-	uint64_t calls = values[COST_ALLOC_OBJECTS] + values[COST_CONTENTIONS];
-	struct cell **met = was_met(file, cell) ? NULL : ARRAY_ADD(&file->met);
-
-	if (!met)
-		return;
+			return;
+	met = ARRAY_ADD(&file->met);
 	*met = cell;
 	cell->calls += calls ? calls : 1;
 	for (size_t i = 0; i < file->columns; i++)
@@ -100,7 +93,7 @@ static void add(struct callgrind *file, const struct trace_node *backtrace, cons
 		wanted.callee = wanted.function;
 		wanted.function = frame->function->number;
 		wanted.line = frame->line;
-		add_cell(file, &wanted, values);
+		add_cell(file, cell_of(file, &wanted), values);
 	}
 	for (size_t i = 0; i < file->columns; i++)
 		file->sum[i] += values[i];
@@ -198,18 +191,6 @@ static void put_values(struct callgrind *file, const char *before, const uint64_
 	out_char(file->out, '\n');
 }
 
-static void put_cell(struct callgrind *file, const struct cell *cell)
-{
-	char line[24];
-
-	if (cell->callee) {
-		put_function(file, cell->callee, true);
-		out_format(file->out, "calls=%" PRIu64 " 0\n", cell->calls);
-	}
-	snprintf(line, sizeof(line), "%u", cell->line);
-	put_values(file, line, cell->values);
-}
-
 static void put_head(struct callgrind *file)
 {
 	const char *command = profile_command(file->profile);
@@ -230,6 +211,7 @@ static void put_head(struct callgrind *file)
 static void put_cells(struct callgrind *file)
 {
 	uint32_t function = 0;
+	char line[24];
 
 	if (file->cells.count)
 		qsort(file->cells.items, file->cells.count, sizeof(*file->cells.items), by_place);
@@ -241,7 +223,12 @@ static void put_cells(struct callgrind *file)
 			put_function(file, cell->function, false);
 		}
 		function = cell->function;
-		put_cell(file, cell);
+		if (cell->callee) {
+			put_function(file, cell->callee, true);
+			out_format(file->out, "calls=%" PRIu64 " 0\n", cell->calls);
+		}
+		snprintf(line, sizeof(line), "%u", cell->line);
+		put_values(file, line, cell->values);
 	}
 	out_char(file->out, '\n');
 	put_values(file, "totals:", file->sum);

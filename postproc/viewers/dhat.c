@@ -18,11 +18,6 @@ struct dhat {
 	struct json json;
 };
 
-static bool is_shown(const struct costs_place *place)
-{
-	return place->class->known == RESOURCE_MEMORY && place->gained.count;
-}
-
 static void put_place(struct dhat *file, const struct costs_place *place)
 {
 	struct stacks *stacks = &file->profile->stacks;
@@ -62,22 +57,12 @@ static void put_frames(struct dhat *file)
 	json_end(&file->json);
 }
 
-/* The viewer shows no other text, so the note on sampling is added to the command. */
-static void put_command(struct dhat *file)
-{
-	char samples[SUMMARY_SAMPLES_MAX], command[2 * SUMMARY_SAMPLES_MAX];
-
-	summary_say_samples(file->profile->run->summary, samples);
-	snprintf(command, sizeof(command), "%.250s%s%s%s", profile_command(file->profile),
-		 *samples ? " [" : "", samples, *samples ? "]" : "");
-	json_add_text(&file->json, "cmd", command);
-}
-
 static void put_head(struct dhat *file)
 {
 	const struct summary *run = file->profile->run->summary;
 	const struct summary_process *first = summary_process_at(run, 0);
 	struct json *json = &file->json;
+	char samples[SUMMARY_SAMPLES_MAX], command[2 * SUMMARY_SAMPLES_MAX];
 	struct peaks_amount most;
 	uint64_t peak_ns = 0;
 
@@ -92,7 +77,11 @@ static void put_head(struct dhat *file)
 	json_add_text(json, "tu", "µs");
 	json_add_text(json, "Mtu", "s");
 	json_add_unsigned(json, "tuth", 10);
-	put_command(file);
+	/* The viewer shows no other text, so the note on sampling is added to the command. */
+	summary_say_samples(run, samples);
+	snprintf(command, sizeof(command), "%.250s%s%s%s", profile_command(file->profile),
+		 *samples ? " [" : "", samples, *samples ? "]" : "");
+	json_add_text(json, "cmd", command);
 	json_add_unsigned(json, "pid", first ? first->pid : 0);
 	json_add_unsigned(json, "tg", peak_ns / 1000);
 	json_add_unsigned(json, "te",
@@ -112,7 +101,7 @@ static int print(void *state, struct out *out, struct error *err)
 	put_head(&file);
 	json_open(&file.json, "pps", '[');
 	while (costs_next(&file.profile->costs, &at, &place))
-		if (is_shown(&place))
+		if (place.class->known == RESOURCE_MEMORY && place.gained.count)
 			put_place(&file, &place);
 	json_end(&file.json);
 	put_frames(&file);

@@ -155,16 +155,6 @@ static void keep_name(struct firefox *file, uint32_t pid, uint32_t tid, const ch
 	*place = (struct firefox_name){ .pid = pid, .tid = tid, .name = keep_text(file, name) };
 }
 
-static void keep_names(struct firefox *file, const struct summary_process *process)
-{
-	const struct threads *threads = &file->lanes.threads;
-
-	keep_name(file, process->pid, 0, process->name);
-	for (size_t i = 0; i < threads->list.count; i++)
-		keep_name(file, process->pid, threads->list.items[i].tid,
-			  threads->list.items[i].name);
-}
-
 static int begin(void *user, struct report_run *run, struct error *err)
 {
 	struct firefox *file = user;
@@ -205,9 +195,13 @@ static void process(void *state)
 {
 	struct firefox *file = state;
 	const struct summary_process *process = summary_current(file->run->summary);
+	const struct threads *threads = &file->lanes.threads;
 
 	lanes_process(&file->lanes);
-	keep_names(file, process);
+	keep_name(file, process->pid, 0, process->name);
+	for (size_t i = 0; i < threads->list.count; i++)
+		keep_name(file, process->pid, threads->list.items[i].tid,
+			  threads->list.items[i].name);
 	lanes_clear(&file->lanes);
 	if (process->end == SUMMARY_EXEC)
 		spans_lose(&file->spans, file->first, process->end_ns);

@@ -124,13 +124,6 @@ static uint32_t stack_of(struct firefox *file, const struct trace_node *backtrac
 	return node ? node - 1 : 0;
 }
 
-static void forget_stacks(struct firefox *file)
-{
-	map_clear(&file->nodes);
-	map_clear(&file->frames);
-	file->node_list.count = file->frame_list.count = 0;
-}
-
 static void put_stack_table(struct firefox *file)
 {
 	size_t count = file->node_list.count;
@@ -218,7 +211,9 @@ static void put_tables(struct firefox *file)
 	for (unsigned kind = 0; kind < LANE_KINDS; kind++)
 		json_text(&file->json, lane_word((enum lane_kind)kind));
 	json_end(&file->json);
-	forget_stacks(file);
+	map_clear(&file->nodes);
+	map_clear(&file->frames);
+	file->node_list.count = file->frame_list.count = 0;
 }
 
 /* ---- threads ---- */

@@ -102,26 +102,20 @@ static void on_move(void *user, const struct ledger_move *move)
 	put_step(file, &step, file->last_ns);
 }
 
-/* An exec frees the memory of the program that it replaced. */
-static void lose_all(struct heaptrack *file, uint64_t time_ns)
-{
-	for (uint32_t i = 0; i < file->infos.count; i++) {
-		struct heap_step step = { .info = i };
-
-		for (uint64_t live = file->infos.items[i].live; live; live--)
-			put_step(file, &step, time_ns);
-	}
-}
-
 static void process(void *state)
 {
 	struct heaptrack *file = state;
 	const struct summary_process *process = summary_current(file->run->summary);
 
-	if (process->end == SUMMARY_EXEC)
-		lose_all(file, process->end_ns);
-	for (uint32_t i = 0; i < file->infos.count; i++)
-		file->infos.items[i].live = 0;
+	for (uint32_t i = 0; i < file->infos.count; i++) {
+		struct heap_step step = { .info = i };
+		uint64_t *live = &file->infos.items[i].live;
+
+		/* An exec frees the memory of the program that it replaced. */
+		for (; process->end == SUMMARY_EXEC && *live; --*live)
+			put_step(file, &step, process->end_ns);
+		*live = 0;
+	}
 	file->last_ns = 0;
 	map_clear(&file->of_process);
 }

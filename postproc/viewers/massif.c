@@ -93,20 +93,15 @@ static int begin(void *user, struct report_run *run, struct error *err)
 	return 0;
 }
 
-static bool has_peak(const struct massif *massif)
-{
-	for (uint32_t i = 0; i < ledger_class_count(massif->run->ledger); i++)
-		if (ledger_class(massif->run->ledger, i)->known == RESOURCE_MEMORY)
-			return massif->costs.peaks.classes[i].is_best;
-	return false;
-}
-
 static void process(void *state)
 {
 	struct massif *massif = state;
 
 	costs_process(&massif->costs);
-	massif->is_best = has_peak(massif);
+	massif->is_best = false;
+	for (uint32_t i = 0; i < ledger_class_count(massif->run->ledger); i++)
+		if (ledger_class(massif->run->ledger, i)->known == RESOURCE_MEMORY)
+			massif->is_best = massif->costs.peaks.classes[i].is_best;
 	if (massif->is_best) {
 		massif->windows = massif->run->life;
 		massif->best = massif->curve;
@@ -170,10 +165,9 @@ static void grow(struct massif *massif, struct pool *pool, struct node *root, in
 			continue;
 		count = stacks_of(&massif->stacks, place.place->backtrace, place.place->function);
 		node->bytes += bytes;
-		for (size_t i = 0; node && i < count; i++) {
+		for (size_t i = 0; i < count; i++) {
 			node = child_of(pool, node, massif->stacks.stack[i]);
-			if (node)
-				node->bytes += bytes;
+			node->bytes += bytes;
 		}
 	}
 }
@@ -223,34 +217,28 @@ static void put_name(struct out *out, const struct node *node)
 	free(text);
 }
 
-static void put_folded(struct out *out, struct node *const *list, uint32_t count, unsigned depth)
-{
-	uint64_t bytes = 0;
-
-	for (uint32_t i = 0; i < count; i++)
-		bytes += list[i]->bytes;
-	put_indent(out, depth);
-	out_format(out,
-		   "n0: %" PRIu64 " in %" PRIu32 " places, all below massif's threshold (1.00%%)\n",
-		   bytes, count);
-}
-
-static int put_node(struct out *out, const struct node *node, unsigned depth, uint64_t least)
+static void put_node(struct out *out, const struct node *node, unsigned depth, uint64_t least)
 {
 	uint32_t shown;
 	struct node **list = sort_children(node, least, &shown);
-	int rc = 0;
+	uint64_t bytes = 0;
 
 	put_indent(out, depth);
 	out_format(out, "n%" PRIu32 ": %" PRIu64 " ", shown + (shown < node->count), node->bytes);
 	put_name(out, node);
 	out_char(out, '\n');
-	for (uint32_t i = 0; rc == 0 && i < shown; i++)
-		rc = put_node(out, list[i], depth + 1, least);
-	if (shown < node->count)
-		put_folded(out, list + shown, node->count - shown, depth + 1);
+	for (uint32_t i = 0; i < shown; i++)
+		put_node(out, list[i], depth + 1, least);
+	for (uint32_t i = shown; i < node->count; i++)
+		bytes += list[i]->bytes;
+	if (shown < node->count) {
+		put_indent(out, depth + 1);
+		out_format(out,
+			   "n0: %" PRIu64 " in %" PRIu32
+			   " places, all below massif's threshold (1.00%%)\n",
+			   bytes, node->count - shown);
+	}
 	free(list);
-	return rc;
 }
 
 static void put_snapshot(struct out *out, uint64_t number, uint64_t ns, uint64_t bytes,
@@ -263,78 +251,65 @@ static void put_snapshot(struct out *out, uint64_t number, uint64_t ns, uint64_t
 }
 
 /* Writes a snapshot with its tree, whose sum is its size. */
-static int put_tree(struct massif *massif, struct out *out, int when, uint64_t number,
-		    uint64_t time_ns)
+static void put_tree(struct massif *massif, struct out *out, int when, uint64_t number,
+		     uint64_t time_ns)
 {
 	struct pool pool = { 0 };
 	struct node root = { 0 };
-	int rc;
 
 	grow(massif, &pool, &root, when);
-	put_snapshot(out, number, time_ns, root.bytes, when == AT_PEAK ? "peak" : "detailed");
-	rc = put_node(out, &root, 0, root.bytes / THRESHOLD);
+	put_snapshot(out, number, report_time(massif->run, time_ns), root.bytes,
+		     when == AT_PEAK ? "peak" : "detailed");
+	put_node(out, &root, 0, root.bytes / THRESHOLD);
 	pool_free(&pool);
-	return rc;
-}
-
-static uint64_t greatest(const struct curve *curve)
-{
-	uint64_t time_ns, bytes, most = 0;
-	size_t at = 0;
-
-	while (curve_next(curve, &at, &time_ns, &bytes))
-		most = bytes > most ? bytes : most;
-	return most;
 }
 
 /* Writes trees for the ends of windows from *window to until_ns. */
-static int put_windows(struct massif *massif, struct out *out, unsigned *window, uint64_t until_ns,
-		       uint64_t *number)
+static void put_windows(struct massif *massif, struct out *out, unsigned *window, uint64_t until_ns,
+			uint64_t *number)
 {
 	unsigned count = (unsigned)(massif->windows.last - massif->windows.first + 1);
-	int rc = 0;
 
-	for (; rc == 0 && massif->windows.shift && *window < count &&
+	for (; massif->windows.shift && *window < count &&
 	       rises_end(&massif->windows, *window) < until_ns;
 	     ++*window)
-		rc = put_tree(massif, out, (int)*window, (*number)++,
-			      report_time(massif->run, rises_end(&massif->windows, *window)));
-	return rc;
+		put_tree(massif, out, (int)*window, (*number)++,
+			 rises_end(&massif->windows, *window));
 }
 
 /* Writes the snapshots, from an empty one. The first time of the highest value is the peak. */
-static int put_snapshots(struct massif *massif, const struct summary_process *shown,
-			 struct out *out)
+static void put_snapshots(struct massif *massif, const struct summary_process *shown,
+			  struct out *out)
 {
-	uint64_t peak = greatest(&massif->best), time_ns, bytes, number = 1;
-	bool had_peak = !peak;
+	uint64_t peak = 0, time_ns, bytes, number = 1;
+	bool had_peak;
 	unsigned window = 0;
 	size_t at = 0;
-	int rc = 0;
 
+	while (curve_next(&massif->best, &at, &time_ns, &bytes))
+		peak = bytes > peak ? bytes : peak;
+	had_peak = !peak;
+	at = 0;
 	put_snapshot(out, 0, 0, 0, "empty");
-	while (rc == 0 && curve_next(&massif->best, &at, &time_ns, &bytes)) {
+	while (curve_next(&massif->best, &at, &time_ns, &bytes)) {
 		bool is_peak = !had_peak && bytes == peak;
 
 		had_peak |= is_peak;
-		rc = put_windows(massif, out, &window, time_ns, &number);
-		if (rc == 0 && is_peak)
-			rc = put_tree(massif, out, AT_PEAK, number++,
-				      report_time(massif->run, time_ns));
+		put_windows(massif, out, &window, time_ns, &number);
+		if (is_peak)
+			put_tree(massif, out, AT_PEAK, number++, time_ns);
 		else
 			put_snapshot(out, number++, report_time(massif->run, time_ns), bytes,
 				     "empty");
 	}
 	if (!shown)
-		return rc;
-	if (rc == 0)
-		rc = put_windows(massif, out, &window, shown->end_ns, &number);
-	if (rc || massif->windows.shift)
-		return rc ? rc
-			  : put_tree(massif, out, (int)window, number,
-				     report_time(massif->run, shown->end_ns));
-	put_snapshot(out, number, report_time(massif->run, shown->end_ns), massif->last, "empty");
-	return 0;
+		return;
+	put_windows(massif, out, &window, shown->end_ns, &number);
+	if (massif->windows.shift)
+		put_tree(massif, out, (int)window, number, shown->end_ns);
+	else
+		put_snapshot(out, number, report_time(massif->run, shown->end_ns), massif->last,
+			     "empty");
 }
 
 static int print(void *state, struct out *out, struct error *err)

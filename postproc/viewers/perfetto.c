@@ -76,15 +76,6 @@ static uint64_t thread_track(struct perfetto *file, uint32_t thread)
 	return entry->value;
 }
 
-static void describe_locks(struct perfetto *file)
-{
-	file->locks_track = ++file->packets.tracks;
-	perfetto_track(&file->packets, file->locks_track, process_track(file), "locks");
-	proto_text(&file->packets.body, TRACK_DESCRIPTION,
-		   "who had which lock for 10 us and longer");
-	perfetto_track_end(&file->packets);
-}
-
 /* Sets *track to the track of a lock; 0: there are too many. */
 static void lock_track(struct perfetto *file, const struct lane_hold *hold, uint64_t *track)
 {
@@ -94,8 +85,13 @@ static void lock_track(struct perfetto *file, const struct lane_hold *hold, uint
 	*track = entry ? entry->value : 0;
 	if (entry || file->locks == LOCKS_MOST)
 		return;
-	if (!file->locks_track)
-		describe_locks(file);
+	if (!file->locks_track) {
+		file->locks_track = ++file->packets.tracks;
+		perfetto_track(&file->packets, file->locks_track, process_track(file), "locks");
+		proto_text(&file->packets.body, TRACK_DESCRIPTION,
+			   "threads that held a lock for 10 us or longer");
+		perfetto_track_end(&file->packets);
+	}
 	entry = map_put(&file->tracks, OF_LOCK, hold->serial);
 	file->locks++;
 	entry->value = (uint32_t)++file->packets.tracks;
@@ -136,15 +132,6 @@ static void describe_thread(struct perfetto *file, const struct summary_process 
 		proto_text(inner, THREAD_NAME, name);
 	proto_message(&file->packets.body, TRACK_THREAD, inner);
 	perfetto_track_end(&file->packets);
-}
-
-/* Thread ids may be reused: the last thread with an id names its track. */
-static void describe_threads(struct perfetto *file, const struct summary_process *process)
-{
-	const struct threads *threads = &file->lanes.threads;
-
-	for (size_t i = threads->list.count; i; i--)
-		describe_thread(file, process, &threads->list.items[i - 1]);
 }
 
 /* ---- waits ---- */
@@ -499,22 +486,18 @@ static void event(void *state, const struct event *event)
 	lanes_event(&file->lanes, event);
 }
 
-static void put_mark(struct perfetto *file, const struct event *event, const char *text)
-{
-	perfetto_event(&file->packets, TYPE_INSTANT, process_track(file));
-	proto_text(&file->packets.body, EVENT_NAME, text);
-	proto_text(&file->packets.body, EVENT_CATEGORY, "mark");
-	put_at(file, event->time_ns, RANK_WOKEN);
-}
-
 static void note(void *state, const struct event *event)
 {
 	struct perfetto *file = state;
 	const char *text = event_argument(event, "text");
 
 	lanes_note(&file->lanes, event);
-	if (text && !strcmp(event->function->name, NOTE_MARK))
-		put_mark(file, event, text);
+	if (!text || strcmp(event->function->name, NOTE_MARK) != 0)
+		return;
+	perfetto_event(&file->packets, TYPE_INSTANT, process_track(file));
+	proto_text(&file->packets.body, EVENT_NAME, text);
+	proto_text(&file->packets.body, EVENT_CATEGORY, "mark");
+	put_at(file, event->time_ns, RANK_WOKEN);
 }
 
 static void process(void *state)
@@ -527,7 +510,9 @@ static void process(void *state)
 	dump_process(file, process);
 	put_curves(file, process);
 	describe_process(file, process);
-	describe_threads(file, process);
+	/* Thread ids may be reused: the last thread with an id names its track. */
+	for (size_t i = file->lanes.threads.list.count; i; i--)
+		describe_thread(file, process, &file->lanes.threads.list.items[i - 1]);
 	lanes_clear(&file->lanes);
 	map_clear(&file->tracks);
 	file->process_track = file->locks_track = 0;

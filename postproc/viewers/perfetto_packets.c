@@ -65,12 +65,6 @@ uint32_t perfetto_stack(struct perfetto_packets *packets, const struct trace_nod
 
 /* ---- tracks ---- */
 
-/* Appends a packet with its key and length. */
-static void put_packet(struct proto *to, const struct proto *packet)
-{
-	proto_message(to, 1, packet);
-}
-
 void perfetto_track(struct perfetto_packets *packets, uint64_t track, uint64_t parent,
 		    const char *name)
 {
@@ -87,7 +81,7 @@ void perfetto_track_end(struct perfetto_packets *packets)
 	proto_clear(&packets->packet);
 	proto_unsigned(&packets->packet, PACKET_SEQUENCE, SEQUENCE);
 	proto_message(&packets->packet, PACKET_TRACK, &packets->body);
-	put_packet(&packets->head, &packets->packet);
+	proto_message(&packets->head, 1, &packets->packet);
 }
 
 /* ---- events ---- */
@@ -135,7 +129,7 @@ static void sort_in(struct perfetto_packets *packets, enum piece_kind kind, uint
 	proto_message(&packets->packet, kind == PIECE_DUMP ? PACKET_PROFILE : PACKET_EVENT,
 		      &packets->body);
 	proto_clear(&packets->innermost);
-	put_packet(&packets->innermost, &packets->packet);
+	proto_message(&packets->innermost, 1, &packets->packet);
 	place = spill_sort_reserve(&packets->sort, packets->innermost.used + 1);
 	*place = (char)kind;
 	memcpy(place + 1, packets->innermost.bytes, packets->innermost.used);
@@ -194,7 +188,7 @@ static void flush(struct interned *interned)
 	proto_unsigned(packet, PACKET_FLAGS, interned->has_begun ? STATE_NEEDED : STATE_BEGIN);
 	proto_message(packet, PACKET_INTERNED, &interned->data);
 	proto_clear(framed);
-	put_packet(framed, packet);
+	proto_message(framed, 1, packet);
 	out_bytes(interned->out, framed->bytes, framed->used);
 	proto_clear(&interned->data);
 	interned->has_begun = true;
@@ -282,18 +276,6 @@ static void add_frame(struct interned *interned, const struct stacks_frame *fram
 	add(interned, INTERNED_FRAME, entry);
 }
 
-/* Adds new functions and frames. */
-static void add_new(struct interned *interned, size_t functions, size_t frames)
-{
-	const struct stacks *stacks = interned->stacks;
-
-	for (; functions < stacks->function_list.count; functions++)
-		add_text(interned, INTERNED_FUNCTION, functions + 1,
-			 stacks->function_list.items[functions]->name);
-	for (; frames < stacks->frame_list.count; frames++)
-		add_frame(interned, stacks->frame_list.items[frames]);
-}
-
 /*
  * Adds a backtrace: its frames from the outermost in, its text as a fact, its innermost function as
  * a name.
@@ -307,7 +289,11 @@ static void add_stack(struct interned *interned, uint64_t number,
 	struct proto *entry = &interned->packets->inner;
 	const char *line;
 
-	add_new(interned, functions, frames);
+	for (; functions < stacks->function_list.count; functions++)
+		add_text(interned, INTERNED_FUNCTION, functions + 1,
+			 stacks->function_list.items[functions]->name);
+	for (; frames < stacks->frame_list.count; frames++)
+		add_frame(interned, stacks->frame_list.items[frames]);
 	proto_clear(entry);
 	proto_unsigned(entry, STACK_ID, number);
 	for (size_t i = count; i; i--)
@@ -357,7 +343,7 @@ static void put_clocks(struct perfetto_packets *packets, uint64_t start_ns, uint
 	proto_unsigned(&packets->packet, PACKET_SEQUENCE, SEQUENCE);
 	proto_message(&packets->packet, PACKET_CLOCKS, &packets->body);
 	proto_clear(&packets->innermost);
-	put_packet(&packets->innermost, &packets->packet);
+	proto_message(&packets->innermost, 1, &packets->packet);
 	out_bytes(out, packets->innermost.bytes, packets->innermost.used);
 }
 

@@ -72,13 +72,6 @@ static bool is_text(const void *item, const void *key)
 	return !strcmp(((const struct text *)item)->text, key);
 }
 
-static void put_text(struct pprof *pprof, const char *text)
-{
-	proto_clear(&pprof->outer);
-	proto_text(&pprof->outer, PROFILE_STRING, text);
-	packed_bytes(&pprof->packed, pprof->outer.bytes, pprof->outer.used);
-}
-
 /* The number of a string, which is written at its first use; "" is 0. */
 static uint64_t text_of(struct pprof *pprof, const char *text)
 {
@@ -91,7 +84,9 @@ static uint64_t text_of(struct pprof *pprof, const char *text)
 	known->text = pool_text(&pprof->pool, text, strlen(text));
 	hash_table_add(&pprof->texts, hash, known);
 	known->number = pprof->text_count++;
-	put_text(pprof, text);
+	proto_clear(&pprof->outer);
+	proto_text(&pprof->outer, PROFILE_STRING, text);
+	packed_bytes(&pprof->packed, pprof->outer.bytes, pprof->outer.used);
 	return known->number;
 }
 
@@ -138,41 +133,28 @@ static void begin_sample(struct pprof *pprof, const struct trace_node *backtrace
 	proto_message(&pprof->sample, SAMPLE_VALUE, &pprof->packing);
 }
 
-static void put_place(struct pprof *pprof, const struct costs_place *place)
-{
-	begin_sample(pprof, place->place->backtrace, place->place->function,
-		     profile_values(pprof->profile, place));
-	put_label(pprof, "class", place->class->type);
-	put(pprof, PROFILE_SAMPLE, &pprof->sample);
-}
-
-static void put_holder(struct pprof *pprof, const struct trace_node *waker)
-{
-	const char *text = stacks_line(&pprof->profile->stacks, waker, "?");
-
-	put_label(pprof, "holder", text);
-}
-
-static void put_wait(struct pprof *pprof, const struct wait_sum *wait)
-{
-	begin_sample(pprof, wait->waiter, wait->function,
-		     profile_wait_values(pprof->profile, wait));
-	put_label(pprof, "wait", lane_word(wait->kind));
-	if (wait->waker)
-		put_holder(pprof, wait->waker);
-	put(pprof, PROFILE_SAMPLE, &pprof->sample);
-}
-
 static void put_samples(struct pprof *pprof)
 {
 	struct profile *profile = pprof->profile;
 	struct costs_place place;
 	uint32_t at = 0;
 
-	while (costs_next(&profile->costs, &at, &place))
-		put_place(pprof, &place);
-	for (size_t i = 0; i < profile->waits.list.count; i++)
-		put_wait(pprof, profile->waits.list.items[i]);
+	while (costs_next(&profile->costs, &at, &place)) {
+		begin_sample(pprof, place.place->backtrace, place.place->function,
+			     profile_values(profile, &place));
+		put_label(pprof, "class", place.class->type);
+		put(pprof, PROFILE_SAMPLE, &pprof->sample);
+	}
+	for (size_t i = 0; i < profile->waits.list.count; i++) {
+		const struct wait_sum *wait = profile->waits.list.items[i];
+
+		begin_sample(pprof, wait->waiter, wait->function,
+			     profile_wait_values(profile, wait));
+		put_label(pprof, "wait", lane_word(wait->kind));
+		if (wait->waker)
+			put_label(pprof, "holder", stacks_line(&profile->stacks, wait->waker, "?"));
+		put(pprof, PROFILE_SAMPLE, &pprof->sample);
+	}
 }
 
 /* ---- locations ---- */
@@ -267,17 +249,6 @@ static void put_rest(struct pprof *pprof)
 	put_number(pprof, PROFILE_DEFAULT, text_of(pprof, "inuse_space"));
 }
 
-static void release(struct pprof *pprof)
-{
-	proto_free(&pprof->sample);
-	proto_free(&pprof->packing);
-	proto_free(&pprof->label);
-	proto_free(&pprof->outer);
-	hash_table_free(&pprof->texts);
-	pool_free(&pprof->pool);
-	map_clear(&pprof->mappings);
-}
-
 static int print(void *state, struct out *out, struct error *err)
 {
 	struct pprof pprof = { .profile = state };
@@ -293,7 +264,13 @@ static int print(void *state, struct out *out, struct error *err)
 	put_samples(&pprof);
 	put_rest(&pprof);
 	packed_end(&pprof.packed);
-	release(&pprof);
+	proto_free(&pprof.sample);
+	proto_free(&pprof.packing);
+	proto_free(&pprof.label);
+	proto_free(&pprof.outer);
+	hash_table_free(&pprof.texts);
+	pool_free(&pprof.pool);
+	map_clear(&pprof.mappings);
 	return 0;
 }
 

@@ -171,45 +171,11 @@ static void put_profiles(struct speedscope *file)
 	json_end(&file->json);
 }
 
-static void put_frame(struct json *json, const struct stacks_frame *frame)
-{
-	json_begin(json, '{');
-	json_add_text(json, "name", frame->function->name);
-	if (*frame->function->file) {
-		json_add_text(json, "file", frame->function->file);
-	}
-	if (frame->line) {
-		json_add_unsigned(json, "line", frame->line);
-	}
-	json_end(json);
-}
-
-static void put_frames(struct speedscope *file)
-{
-	const struct stacks *stacks = &file->profile->stacks;
-
-	json_open(&file->json, "shared", '{');
-	json_open(&file->json, "frames", '[');
-	for (size_t i = 0; i < stacks->frame_list.count; i++)
-		put_frame(&file->json, stacks->frame_list.items[i]);
-	json_end(&file->json);
-	json_end(&file->json);
-}
-
-/* The viewer shows only the name, so the note on sampling is added to it. */
-static void put_name(struct speedscope *file)
-{
-	char samples[SUMMARY_SAMPLES_MAX], name[2 * SUMMARY_SAMPLES_MAX];
-
-	summary_say_samples(file->profile->run->summary, samples);
-	snprintf(name, sizeof(name), "%.250s%s%s", profile_command(file->profile),
-		 *samples ? ": " : "", samples);
-	json_add_text(&file->json, "name", name);
-}
-
 static int print(void *state, struct out *out, struct error *err)
 {
 	struct speedscope file = { .profile = state };
+	const struct stacks *stacks = &file.profile->stacks;
+	char samples[SUMMARY_SAMPLES_MAX], name[2 * SUMMARY_SAMPLES_MAX];
 	struct json *json = &file.json;
 
 	(void)err;
@@ -217,11 +183,29 @@ static int print(void *state, struct out *out, struct error *err)
 	profile_expect(state);
 	json_begin(json, '{');
 	json_add_text(json, "$schema", SCHEMA);
-	put_name(&file);
+	/* The viewer shows only the name, so the note on sampling is added to it. */
+	summary_say_samples(file.profile->run->summary, samples);
+	snprintf(name, sizeof(name), "%.250s%s%s", profile_command(file.profile),
+		 *samples ? ": " : "", samples);
+	json_add_text(json, "name", name);
 	json_add_text(json, "exporter", "holdtrace " PACKAGE_VERSION);
 	put_profiles(&file);
 	json_add_unsigned(json, "activeProfileIndex", file.shown);
-	put_frames(&file);
+	json_open(json, "shared", '{');
+	json_open(json, "frames", '[');
+	for (size_t i = 0; i < stacks->frame_list.count; i++) {
+		const struct stacks_frame *frame = stacks->frame_list.items[i];
+
+		json_begin(json, '{');
+		json_add_text(json, "name", frame->function->name);
+		if (*frame->function->file)
+			json_add_text(json, "file", frame->function->file);
+		if (frame->line)
+			json_add_unsigned(json, "line", frame->line);
+		json_end(json);
+	}
+	json_end(json);
+	json_end(json);
 	json_end(json);
 	json_finish(json);
 	return 0;

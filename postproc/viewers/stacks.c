@@ -40,35 +40,27 @@ static bool is_function(const void *item, const void *key)
 	       !strcmp(a->file, b->file);
 }
 
-static uint64_t hash_text(uint64_t seed, const char *text)
+static const struct stacks_function *function_of(struct stacks *stacks,
+						 const struct stacks_function *wanted)
 {
-	return hash_bytes(seed, text, strlen(text));
-}
+	uint64_t seed = stacks->functions.seed;
+	uint64_t hash = hash_two(hash_bytes(seed, wanted->file, strlen(wanted->file)),
+				 hash_bytes(seed, wanted->name, strlen(wanted->name)),
+				 hash_bytes(seed, wanted->module, strlen(wanted->module)));
+	struct stacks_function *function =
+		hash_table_find(&stacks->functions, hash, is_function, wanted);
+	struct stacks_function **place;
 
-static const struct stacks_function *
-keep_function(struct stacks *stacks, const struct stacks_function *wanted, uint64_t hash)
-{
-	struct stacks_function *function = pool_alloc(&stacks->pool, sizeof(*function));
-	struct stacks_function **place = ARRAY_ADD(&stacks->function_list);
-
+	if (function)
+		return function;
+	function = pool_alloc(&stacks->pool, sizeof(*function));
+	place = ARRAY_ADD(&stacks->function_list);
 	hash_table_add(&stacks->functions, hash, function);
 	*place = function;
 	*function = *wanted;
 	function->number = (uint32_t)stacks->function_list.count;
 	function->name = pool_text(&stacks->pool, wanted->name, strlen(wanted->name));
 	return function;
-}
-
-static const struct stacks_function *function_of(struct stacks *stacks,
-						 const struct stacks_function *wanted)
-{
-	uint64_t seed = stacks->functions.seed;
-	uint64_t hash = hash_two(hash_text(seed, wanted->file), hash_text(seed, wanted->name),
-				 hash_text(seed, wanted->module));
-	const struct stacks_function *function =
-		hash_table_find(&stacks->functions, hash, is_function, wanted);
-
-	return function ? function : keep_function(stacks, wanted, hash);
 }
 
 /* ---- frames ---- */
@@ -119,14 +111,6 @@ static const struct stacks_frame *frame_of_symbol(struct stacks *stacks,
 	return frame_of(stacks, &frame);
 }
 
-static const struct stacks_frame *stacks_word(struct stacks *stacks, const char *name)
-{
-	struct stacks_function function = { .name = name, .file = "", .module = "" };
-	struct stacks_frame frame = { .function = function_of(stacks, &function) };
-
-	return frame_of(stacks, &frame);
-}
-
 size_t stacks_of(struct stacks *stacks, const struct trace_node *backtrace, const char *called)
 {
 	size_t count = 0;
@@ -136,23 +120,12 @@ size_t stacks_of(struct stacks *stacks, const struct trace_node *backtrace, cons
 				       STACKS_DEPTH_MAX);
 	for (size_t i = 0; i < count; i++)
 		stacks->stack[i] = frame_of_symbol(stacks, &stacks->symbols[i]);
-	if (!count)
-		stacks->stack[count++] = stacks_word(stacks, called);
+	if (!count) {
+		struct naming_symbol symbol = { .function = called };
+
+		stacks->stack[count++] = frame_of_symbol(stacks, &symbol);
+	}
 	return count;
-}
-
-static void add_char(struct stacks *stacks, char character)
-{
-	char *place = ARRAY_ADD(&stacks->line);
-
-	*place = character;
-}
-
-static void add_name(struct stacks *stacks, const char *name, char end)
-{
-	for (; *name; name++)
-		add_char(stacks, *name);
-	add_char(stacks, end);
 }
 
 const char *stacks_line(struct stacks *stacks, const struct trace_node *backtrace,
@@ -162,7 +135,13 @@ const char *stacks_line(struct stacks *stacks, const struct trace_node *backtrac
 
 	stacks->line.count = 0;
 	for (size_t i = count; i; i--)
-		add_name(stacks, stacks->stack[i - 1]->function->name, i > 1 ? ';' : '\0');
+		for (const char *name = stacks->stack[i - 1]->function->name;; name++) {
+			char *place = ARRAY_ADD(&stacks->line);
+
+			*place = *name ? *name : i > 1 ? ';' : '\0';
+			if (!*name)
+				break;
+		}
 	return stacks->line.items;
 }
 
