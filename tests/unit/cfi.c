@@ -141,23 +141,23 @@ static void test_rows(void)
 
 	build(&table, plain_code, sizeof(plain_code));
 	check(!find(&table, (uintptr_t)-1, &row) && !find(&table, SIZE, &row),
-	      "an address before or behind the function has no row");
+	      "an address before or after the function has no row");
 	check(find(&table, 0, &row) && row.cfa_register == DWARF_SP && row.cfa_where == 8 &&
 		      row.how[DWARF_RA] == DWARF_AT_CFA && row.where[DWARF_RA] == -8 &&
 		      row.how[DWARF_FP] == DWARF_SAME,
 	      "the first row is the CIE's");
 	check(find(&table, 1, &row) && row.cfa_register == DWARF_SP && row.cfa_where == 16 &&
 		      row.how[DWARF_FP] == DWARF_AT_CFA && row.where[DWARF_FP] == -16,
-	      "behind the push the frame pointer is saved");
+	      "after the push the frame pointer is saved");
 	check(find(&table, 4, &row) && row.cfa_register == DWARF_FP && row.cfa_where == 16 &&
 		      find(&table, 0x43, &row) && row.cfa_register == DWARF_FP,
 	      "the next row holds until the next advance");
 	check(find(&table, 0x44, &row) && row.cfa_register == DWARF_SP && row.cfa_where == 8 &&
 		      row.how[DWARF_FP] == DWARF_SAME,
-	      "restore takes the CIE's rule");
+	      "restore sets the CIE's rule");
 	check(find(&table, 0x45, &row) && row.cfa_register == DWARF_FP &&
 		      row.how[DWARF_FP] == DWARF_AT_CFA,
-	      "a remembered state comes back, with its CFA");
+	      "a remembered state is restored, with its CFA");
 }
 
 static void test_refusals(void)
@@ -173,18 +173,18 @@ static void test_refusals(void)
 	struct dwarf_row row;
 
 	build(&table, unknown, sizeof(unknown));
-	check(!find(&table, 0, &row), "an unknown instruction is no rule");
+	check(!find(&table, 0, &row), "an unknown instruction gives no row");
 	build(&table, forgotten, sizeof(forgotten));
-	check(!find(&table, 0, &row), "nothing can be restored that was not remembered");
+	check(!find(&table, 0, &row), "a restore without a remembered state gives no row");
 	build(&table, far, sizeof(far));
-	check(!find(&table, 0, &row), "an offset that does not fit is no rule");
+	check(!find(&table, 0, &row), "an offset that does not fit gives no row");
 	build(&table, vector, sizeof(vector));
 	check(find(&table, 0, &row) && row.cfa_where == 24,
-	      "a rule for a register that no frame needs is passed over");
+	      "a rule for a register that no frame needs is skipped");
 	build(&table, cut, sizeof(cut));
-	check(!find(&table, 0, &row), "an expression longer than its entry is no rule");
+	check(!find(&table, 0, &row), "an expression longer than its entry gives no row");
 	build(&table, many, sizeof(many));
-	check(!find(&table, 0, &row), "states remembered too deep are no rule");
+	check(!find(&table, 0, &row), "too many remembered states give no row");
 }
 
 /* The last byte of the table lies before a page that cannot be read. */
@@ -213,7 +213,7 @@ static void test_lies(void)
 	}
 	munmap(pages, 8192);
 	check(found > 1000 && found < 199000,
-	      "tables that are cut or wrong are read without a fault");
+	      "truncated and invalid tables are read without a crash");
 }
 
 /* Rules of our own code. */
@@ -269,15 +269,15 @@ static void test_walks(void)
 
 	recurse(10, CAPTURE_DEPTH_MAX);
 	check(ends_at_start() && frames[0] == here.ip && frames[2] == frames[9],
-	      "a walk through a recursion ends at the program's start");
+	      "a walk through recursive calls ends at the program's start");
 	known_count = count;
 	memcpy(known, frames, sizeof(known));
 	recurse(10, 5);
 	check(count == 5 && end == CAPTURE_DEPTH && memcmp(frames, known, 5 * sizeof(*frames)) == 0,
-	      "a walk that is asked for five frames says that there are more");
+	      "a walk limited to five frames reports that there are more");
 	recurse(10, 1);
 	check(count == 1 && end == CAPTURE_DEPTH && frames[0] == here.ip,
-	      "a walk of one frame is the caller");
+	      "a walk limited to one frame gives the caller");
 	bounds = unknown;
 	recurse(10, CAPTURE_DEPTH_MAX);
 	check(count == known_count && end == CAPTURE_COMPLETE,
@@ -289,7 +289,7 @@ static void test_walks(void)
 	      "a walk does not read above the stack's end");
 	bounds = whole;
 	realign(CAPTURE_DEPTH_MAX);
-	check(ends_at_start(), "a walk passes a realigned frame");
+	check(ends_at_start(), "a walk continues through a realigned frame");
 }
 
 /* A stack made by hand, of return addresses into recurse(): each frame leads to the next. */
@@ -308,14 +308,13 @@ static void test_wrong_stacks(void)
 	origin = (struct origin){ frames[1], (uintptr_t)words, (uintptr_t)words };
 	count = capture_walk(&origin, &none, frames, CAPTURE_DEPTH_MAX, &end);
 	check(end == CAPTURE_LEFT_STACK || end == CAPTURE_NOT_RISING || end == CAPTURE_DEPTH,
-	      "an unknown stack is read up to the first page that cannot be");
+	      "an unknown stack is read up to the first unreadable page");
 	origin.cfa = 4096; /* on the border of a page: nothing says that it is there */
 	count = capture_walk(&origin, &none, frames, CAPTURE_DEPTH_MAX, &end);
-	check(count == 1 && end == CAPTURE_LEFT_STACK,
-	      "a stack pointer into nowhere is not followed");
+	check(count == 1 && end == CAPTURE_LEFT_STACK, "an unmapped stack pointer is not followed");
 	origin = (struct origin){ (uintptr_t)pages + 100, (uintptr_t)words, 0 };
 	count = capture_walk(&origin, &none, frames, CAPTURE_DEPTH_MAX, &end);
-	check(count == 1 && end == CAPTURE_NO_RULE, "code of no module ends a walk");
+	check(count == 1 && end == CAPTURE_NO_RULE, "code outside of all modules ends a walk");
 	origin = (struct origin){ 0, (uintptr_t)words, 0 };
 	count = capture_walk(&origin, &none, frames, CAPTURE_DEPTH_MAX, &end);
 	check(count == 1 && end == CAPTURE_NO_RULE, "so does address 0");
@@ -349,7 +348,7 @@ static void test_random_stacks(void)
 	}
 	printf("# ends: %u %u %u %u %u\n", ends[0], ends[1], ends[2], ends[3], ends[4]);
 	check(ends[CAPTURE_LEFT_STACK] > 0 && ends[CAPTURE_NO_RULE] > 0,
-	      "20000 stacks full of wrong addresses are walked without a fault");
+	      "20000 stacks full of wrong addresses are walked without a crash");
 }
 
 static void test_table(void)
@@ -360,7 +359,7 @@ static void test_table(void)
 	rule = cfi_find(cfi_table(), frames[1], &scratch);
 	again = cfi_find(cfi_table(), frames[1], &scratch);
 	check(rule == again && rule != &scratch && rule->ip == frames[1],
-	      "a rule is kept, and found again");
+	      "a compiled rule is found again in the table");
 	check(sizeof(struct cfi_rule) == 32, "a rule takes 32 bytes");
 	rule = cfi_find(cfi_table(), (uintptr_t)&number, &scratch);
 	check(rule->form == CFI_NO_RULE, "data has no rule");
@@ -385,7 +384,7 @@ static void test_growth(void)
 				 rule->ra != fresh.ra || rule->ip != ip;
 		}
 	check(cfi_table() != first && good > 30000, "the table grows");
-	check(wrong == 0, "all its rules are those that the tables give");
+	check(wrong == 0, "all rules of libc equal those of its unwind tables");
 }
 
 static const struct module *module_of(uintptr_t address)
@@ -409,33 +408,33 @@ static void test_modules(void)
 
 	if (readlink("/proc/self/exe", path, sizeof(path) - 1) < 0)
 		path[0] = 0;
-	check(own != NULL && strcmp(own->path, path) == 0, "the program is known by its path");
+	check(own != NULL && strcmp(own->path, path) == 0, "the program's module has its path");
 	check(libc != NULL && strstr(libc->path, "/libc.so") != NULL && libc->path[0] == '/' &&
 		      libc->base + libc->offset == libc->start && libc->build_id_size == 20,
-	      "libc is known by path, base and build-id");
+	      "libc's module has its path, base and build-id");
 	check(module_of((uintptr_t)test_table + 1) == own && maps_count() == known,
-	      "a module that is known is not counted twice");
+	      "a known module is not added twice");
 
 	library = dlopen("libm.so.6", RTLD_NOW);
 	address = library == NULL ? 0 : (uintptr_t)dlsym(library, "lgammaf_r");
 	gone = module_of(address);
 	rule = cfi_find(cfi_table(), address + 1, &scratch);
 	check(gone != NULL && strstr(gone->path, "libm") != NULL && maps_count() > known,
-	      "a library that is loaded later is a new module");
+	      "a library that is loaded later becomes a new module");
 	known = maps_count();
 	maps_check();
 	check(!gone->is_gone && rule->ip == address + 1,
-	      "a check changes nothing while it is there");
+	      "maps_check() keeps a module that is loaded");
 	dlclose(library);
 	maps_check();
-	check(gone->is_gone, "it is gone when it has been closed");
-	check(rule->ip != address + 1, "and so are its rules");
+	check(gone->is_gone, "maps_check() marks a library that was closed");
+	check(rule->ip != address + 1, "the rules of an unloaded library are removed");
 	library = dlopen("libm.so.6", RTLD_NOW);
 	address = library == NULL ? 0 : (uintptr_t)dlsym(library, "lgammaf_r");
 	check(maps_find(address) == known && maps_count() == known + 1,
-	      "loaded again it is a module of its own");
+	      "a library that is loaded again becomes another module");
 	check(module_of((uintptr_t) "") == NULL || module_of((uintptr_t) "") == own,
-	      "what is no code is in no module");
+	      "an address that is not code is in no module");
 }
 
 /* A leaf function: on some processors its return address is in a register alone. */
@@ -500,8 +499,8 @@ static void test_signed(void)
 	build(&table, code, sizeof(code));
 	check(find(&table, 0, &row) && !row.ra_is_signed && find(&table, 4, &row) &&
 		      row.ra_is_signed && find(&table, 8, &row) && !row.ra_is_signed,
-	      "a signed return address is known from the table");
-	check(arch_plain_address(0x12) == 0x12, "an address without a code stays as it is");
+	      "the table says that a return address is signed");
+	check(arch_plain_address(0x12) == 0x12, "an unsigned address is unchanged");
 }
 #endif
 
@@ -565,7 +564,8 @@ static void test_interruptions(void)
 	}
 #if defined(__x86_64__)
 	printf("# %d walks in the handler, %d of them cut\n", steps_good, steps_bad);
-	check(steps_good > 1000 && steps_bad == 0, "so are the walks that interrupt it");
+	check(steps_good > 1000 && steps_bad == 0,
+	      "walks in a signal handler that interrupts a walk are right");
 #endif
 }
 
@@ -583,7 +583,8 @@ int main(void)
 	test_wrong_stacks();
 	test_random_stacks();
 	test_signal(&bounds, "a walk goes through a signal into a leaf function");
-	test_signal(&(struct stack_bounds){ 0, 0 }, "and so it does on an unknown stack");
+	test_signal(&(struct stack_bounds){ 0, 0 },
+		    "a walk goes through a signal into a leaf function on an unknown stack");
 #if defined(__aarch64__)
 	test_signed();
 #endif

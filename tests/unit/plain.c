@@ -63,7 +63,7 @@ int main(void)
 				lengths += plain_length_most(text, room) ==
 					   (length < room ? length : room);
 			}
-	ok(copies == all, "a text that is copied by words is that copied by bytes");
-	ok(lengths == all, "its length is that, too, and no more than was asked for");
+	ok(copies == all, "copying by words gives the same text as copying by bytes");
+	ok(lengths == all, "plain_length_most() gives a text's length, up to the limit");
 	return tap_end();
 }

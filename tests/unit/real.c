@@ -20,7 +20,7 @@ static void check(const char *name, void *ours, void *linked)
 {
 	char sentence[128];
 
-	snprintf(sentence, sizeof(sentence), "%s is the default one", name);
+	snprintf(sentence, sizeof(sentence), "%s is the function's default version", name);
 	ok(ours == linked, sentence);
 }
 
@@ -33,7 +33,7 @@ static void check_old(const char *name, void *ours)
 
 	if (!old || !new)
 		return;
-	snprintf(sentence, sizeof(sentence), "%s is that of 2.3.2 and not that of 2.2.5", name);
+	snprintf(sentence, sizeof(sentence), "%s is version GLIBC_2.3.2, not GLIBC_2.2.5", name);
 	ok(ours == new &&ours != old, sentence);
 }
 
@@ -41,7 +41,7 @@ static void check_alias(const char *name, void *ours, void *heir)
 {
 	char sentence[128];
 
-	snprintf(sentence, sizeof(sentence), "%s has its heir behind it", name);
+	snprintf(sentence, sizeof(sentence), "%s is the function without the underscores", name);
 	ok(ours && ours == heir, sentence);
 }
 
@@ -61,9 +61,10 @@ static void check_all(void)
 		printf("# %s\n", name);
 		different++;
 	}
-	ok(!different, "what stands behind is what dlsym finds");
-	ok(sure == HOOK_holdtrace_gained, "all of it is found without dlsym");
-	ok(!behind_find("no_such_function", &(bool){ 0 }), "what nobody has is not found");
+	ok(!different, "behind_find() finds the functions that dlsym finds");
+	ok(sure == HOOK_holdtrace_gained, "all hooked functions are found without dlsym");
+	ok(!behind_find("no_such_function", &(bool){ 0 }),
+	   "a function that no module defines is not found");
 }
 
 /* What the maker of a run finds is what each process would find. */
@@ -77,7 +78,7 @@ static void check_known(void)
 		printf("ok %d # SKIP a libc without a build-id\n", ++tap_number);
 		return;
 	}
-	ok(behind_begin(&places), "what is known of libc is taken");
+	ok(behind_begin(&places), "known addresses of libc's functions are accepted");
 	for (unsigned int i = 0; i < HOOK_holdtrace_gained; i++) {
 		void *found = behind_known(i, real_name(i));
 		bool is_sure;
@@ -86,11 +87,11 @@ static void check_known(void)
 		if (found && real_name(i)[0] != '_')
 			different += found != behind_find(real_name(i), &is_sure);
 	}
-	ok(known > HOOK_holdtrace_gained - 20, "nearly all of it is known");
-	ok(!different, "and lies where it is found");
+	ok(known > HOOK_holdtrace_gained - 20, "nearly all hooked functions have a known address");
+	ok(!different, "known addresses equal those that a look-up finds");
 	places.id[0]++;
 	ok(behind_begin(&places) && !behind_known(HOOK_malloc, "malloc"),
-	   "of another libc nothing is known");
+	   "a libc with another build-id has no known addresses");
 }
 
 /* In a process with an allocator before libc: what that has is its, all else is known. */
@@ -121,7 +122,7 @@ static void check_behind_another(const char *self)
 	}
 	snprintf(command, sizeof(command),
 		 "ASAN_OPTIONS=verify_asan_link_order=0 LD_PRELOAD=%s '%s' behind", ANOTHER, self);
-	ok(system(command) == 0, "what an allocator before libc has is not taken from libc");
+	ok(system(command) == 0, "functions of an allocator before libc are not taken from libc");
 }
 
 int main(int argc, char **argv)
@@ -130,7 +131,7 @@ int main(int argc, char **argv)
 		return look_behind_another();
 	check_known();
 	check_behind_another(argv[0]);
-	ok(behind_begin(NULL) && behind_is_first(), "what stands behind is seen");
+	ok(behind_begin(NULL) && behind_is_first(), "the modules after this one are found");
 	check_all();
 	real_find(NULL);
 	SAME(pthread_cond_init);
