@@ -105,7 +105,7 @@ static void introduce(struct fds_state *state, const struct event *event)
 	entry->example = descriptor ? copy(state, descriptor->what) : NULL;
 }
 
-static void merge(void *user, void *of_run, const void *of_process)
+static void fds_merge(void *user, void *of_run, const void *of_process)
 {
 	const struct fds_state *state = user;
 	const struct entry *process = of_process;
@@ -135,7 +135,7 @@ static void watch_most(struct fds_state *state, uint64_t time_ns)
 	state->total.most_ns = time_ns;
 }
 
-static void note(void *user, const struct event *event)
+static void fds_note(void *user, const struct event *event)
 {
 	struct fds_state *state = user;
 
@@ -145,7 +145,7 @@ static void note(void *user, const struct event *event)
 	watch_most(state, event->time_ns);
 }
 
-static void event(void *user, const struct event *event)
+static void fds_event(void *user, const struct event *event)
 {
 	struct fds_state *state = user;
 	enum descriptor_misuse misuse;
@@ -269,7 +269,7 @@ static void look_at_places(struct fds_state *state)
 	}
 }
 
-static void process(void *user)
+static void fds_process(void *user)
 {
 	struct fds_state *state = user;
 	const struct summary_process *current = summary_current(state->run->summary);
@@ -388,7 +388,7 @@ static void put_rest(struct fds_state *state, struct table *table, const struct 
 	table_backtrace(CELL(row, open_fds, backtrace), rest->backtrace);
 }
 
-static void end(void *user, struct tables *tables)
+static void fds_end(void *user, struct tables *tables)
 {
 	struct fds_state *state = user;
 	struct table *peaks = tables_begin(tables, TABLE_fd_peaks);
@@ -420,7 +420,7 @@ static void end(void *user, struct tables *tables)
 
 /* ---- begin and end ---- */
 
-static void destroy(void *user)
+static void fds_destroy(void *user)
 {
 	struct fds_state *state = user;
 
@@ -433,7 +433,7 @@ static void destroy(void *user)
 	pool_free(&state->pool);
 }
 
-static int begin(void *user, struct report_run *run, struct error *err)
+static int fds_begin(void *user, struct report_run *run, struct error *err)
 {
 	struct fds_state *state = user;
 
@@ -441,7 +441,7 @@ static int begin(void *user, struct report_run *run, struct error *err)
 	descriptors_init(&state->descriptors);
 	hash_table_init(&state->inherited_by_name);
 	misuses_init(&state->misuses, &run->summary->space);
-	state->tally = report_listen(run, sizeof(struct entry), merge, on_move, state);
+	state->tally = report_listen(run, sizeof(struct entry), fds_merge, on_move, state);
 	return 0;
 }
 
@@ -449,10 +449,10 @@ const struct report report_fds = {
 	.about = "fd",
 	.wants_ledger = true,
 	.state_size = sizeof(struct fds_state),
-	.begin = begin,
-	.event = event,
-	.note = note,
-	.process = process,
-	.end = end,
-	.destroy = destroy,
+	.begin = fds_begin,
+	.event = fds_event,
+	.note = fds_note,
+	.process = fds_process,
+	.end = fds_end,
+	.destroy = fds_destroy,
 };

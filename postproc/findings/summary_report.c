@@ -3,7 +3,7 @@
 
 #include "postproc/report/report.h"
 
-static void put(struct table *table, const struct summary_class *class)
+static void summary_report_put(struct table *table, const struct summary_class *class)
 {
 	const struct summary_peak *peak = &class->peak;
 	uint64_t threshold_ns = waits_threshold(&class->waits);
@@ -52,7 +52,7 @@ static void put_before(struct table *table, const struct summary *summary, enum 
 	table_number(CELL(row, mapped_before, gone), sum.lost);
 }
 
-static void end(void *state, struct tables *tables)
+static void summary_report_end(void *state, struct tables *tables)
 {
 	const struct report_run *run = state;
 	const struct summary *summary = run->summary;
@@ -62,11 +62,11 @@ static void end(void *state, struct tables *tables)
 		const struct summary_class *class = summary_class_of(summary, known);
 
 		if (class && known != RESOURCE_EVENT)
-			put(table, class);
+			summary_report_put(table, class);
 	}
 	for (uint32_t i = 0; i < summary->class_count; i++)
 		if (summary->classes[i].known == RESOURCE_NONE)
-			put(table, &summary->classes[i]);
+			summary_report_put(table, &summary->classes[i]);
 	table = tables_begin(tables, TABLE_mapped_before);
 	for (enum before_kind kind = 0; kind < BEFORE_KINDS; kind++)
 		put_before(table, summary, kind);
@@ -75,5 +75,5 @@ static void end(void *state, struct tables *tables)
 const struct report report_summary = {
 	.wants_summary = true,
 	.is_screen = true,
-	.end = end,
+	.end = summary_report_end,
 };

@@ -7,7 +7,7 @@
 
 #include "postproc/report/report.h"
 
-static int begin(void *user, struct report_run *run, struct error *err)
+static int check_begin(void *user, struct report_run *run, struct error *err)
 {
 	(void)user;
 	if (run->options->has_limits)
@@ -16,5 +16,5 @@ static int begin(void *user, struct report_run *run, struct error *err)
 }
 
 const struct report report_check = {
-	.begin = begin,
+	.begin = check_begin,
 };

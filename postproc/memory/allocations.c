@@ -14,7 +14,7 @@ struct hot_state {
 	uint64_t calls[LEDGER_CLASSES]; /* sum over all places */
 };
 
-static void merge(void *user, void *of_run, const void *of_process)
+static void allocations_merge(void *user, void *of_run, const void *of_process)
 {
 	struct entry *run = of_run;
 	const struct entry *process = of_process;
@@ -41,7 +41,7 @@ static void on_move(void *user, const struct ledger_move *move)
 	state->calls[move->class] += (uint64_t)move->count;
 }
 
-static void put(void *user, struct table *table, uint32_t index)
+static void allocations_put(void *user, struct table *table, uint32_t index)
 {
 	struct hot_state *state = user;
 	const struct tally_place *place = tallies_place(&state->run->summary->tallies, index);
@@ -62,25 +62,25 @@ static void put(void *user, struct table *table, uint32_t index)
 	table_backtrace(CELL(row, allocations, backtrace), place->backtrace);
 }
 
-static void end(void *user, struct tables *tables)
+static void allocations_end(void *user, struct tables *tables)
 {
 	struct hot_state *state = user;
 
-	report_places(state->run, tables_begin(tables, TABLE_allocations), put, state);
+	report_places(state->run, tables_begin(tables, TABLE_allocations), allocations_put, state);
 }
 
-static int begin(void *user, struct report_run *run, struct error *err)
+static int allocations_begin(void *user, struct report_run *run, struct error *err)
 {
 	struct hot_state *state = user;
 
 	(void)err;
-	state->tally = report_listen(run, sizeof(struct entry), merge, on_move, state);
+	state->tally = report_listen(run, sizeof(struct entry), allocations_merge, on_move, state);
 	return 0;
 }
 
 const struct report report_allocations = {
 	.wants_ledger = true,
 	.state_size = sizeof(struct hot_state),
-	.begin = begin,
-	.end = end,
+	.begin = allocations_begin,
+	.end = allocations_end,
 };

@@ -81,7 +81,7 @@ static void on_move(void *user, const struct ledger_move *move)
 	entry->gained_ns = ns;
 }
 
-static void merge(void *user, void *of_run, const void *of_process)
+static void growth_merge(void *user, void *of_run, const void *of_process)
 {
 	const struct growth_state *state = user;
 	struct entry process = *(const struct entry *)of_process, *run = of_run;
@@ -101,7 +101,7 @@ static void merge(void *user, void *of_run, const void *of_process)
 		run->last_ns = process.last_ns;
 }
 
-static void process(void *user)
+static void growth_process(void *user)
 {
 	struct growth_state *state = user;
 	const struct summary_process *current = summary_current(state->run->summary);
@@ -112,7 +112,7 @@ static void process(void *user)
 	state->start_ns = 0;
 }
 
-static void put(void *user, struct table *table, uint32_t index)
+static void growth_put(void *user, struct table *table, uint32_t index)
 {
 	struct growth_state *state = user;
 	const struct tally_place *place = tallies_place(&state->run->summary->tallies, index);
@@ -133,27 +133,27 @@ static void put(void *user, struct table *table, uint32_t index)
 	report_curve(state->run, table, CELL(row, growth, curve), &entry->curve);
 }
 
-static void end(void *user, struct tables *tables)
+static void growth_end(void *user, struct tables *tables)
 {
 	struct growth_state *state = user;
 
-	report_places(state->run, tables_begin(tables, TABLE_growth), put, state);
+	report_places(state->run, tables_begin(tables, TABLE_growth), growth_put, state);
 }
 
-static int begin(void *user, struct report_run *run, struct error *err)
+static int growth_begin(void *user, struct report_run *run, struct error *err)
 {
 	struct growth_state *state = user;
 
 	(void)err;
 	state->step_ns = STEP_NS;
-	state->tally = report_listen(run, sizeof(struct entry), merge, on_move, state);
+	state->tally = report_listen(run, sizeof(struct entry), growth_merge, on_move, state);
 	return 0;
 }
 
 const struct report report_growth = {
 	.wants_ledger = true,
 	.state_size = sizeof(struct growth_state),
-	.begin = begin,
-	.process = process,
-	.end = end,
+	.begin = growth_begin,
+	.process = growth_process,
+	.end = growth_end,
 };

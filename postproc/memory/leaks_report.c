@@ -62,7 +62,7 @@ struct leaks_state {
 	struct summary_children children;
 };
 
-static void merge(void *user, void *of_run, const void *of_process)
+static void leaks_report_merge(void *user, void *of_run, const void *of_process)
 {
 	struct leaks_state *state = user;
 	struct leak *run = of_run;
@@ -136,7 +136,8 @@ static int leaks_report_begin(void *user, struct report_run *run, struct error *
 	struct leaks_state *state = user;
 
 	scanned_init(&state->scanned);
-	state->tally = tallies_add(&run->summary->tallies, sizeof(struct leak), merge, state);
+	state->tally =
+		tallies_add(&run->summary->tallies, sizeof(struct leak), leaks_report_merge, state);
 	state->found =
 		tallies_add(&run->summary->tallies, sizeof(struct found), merge_found, state);
 	if (run->options->wants_growing)
@@ -235,7 +236,8 @@ static void add_held(struct leaks_state *state, const struct ledger_held *held)
 }
 
 /* A text that outlives the scan of its process. */
-static const char *keep(struct leaks_state *state, const char *text, const char *before)
+static const char *leaks_report_keep(struct leaks_state *state, const char *text,
+				     const char *before)
 {
 	return text && !before ? pool_text(&state->pool, text, strlen(text)) : before;
 }
@@ -248,19 +250,19 @@ static void close_scan(struct leaks_state *state)
 	state->unscanned += !scanned->is_done;
 	state->doubts += scanned->is_done && scanned->doubt;
 	state->pause_ns += scanned->is_done ? scanned->pause_ns : 0;
-	state->failure = keep(state, scanned->failure, state->failure);
-	state->doubt = keep(state, scanned->doubt, state->doubt);
+	state->failure = leaks_report_keep(state, scanned->failure, state->failure);
+	state->doubt = leaks_report_keep(state, scanned->doubt, state->doubt);
 	scanned_clear(scanned);
 }
 
-static void note(void *user, const struct event *event)
+static void leaks_report_note(void *user, const struct event *event)
 {
 	struct leaks_state *state = user;
 
 	scanned_note(&state->scanned, event);
 }
 
-static void process(void *user)
+static void leaks_report_process(void *user)
 {
 	struct leaks_state *state = user;
 	uint64_t least_ns = state->run->options->min_age_ns;
@@ -482,8 +484,8 @@ const struct report report_leaks = {
 	.wants_ledger = true,
 	.state_size = sizeof(struct leaks_state),
 	.begin = leaks_report_begin,
-	.note = note,
-	.process = process,
+	.note = leaks_report_note,
+	.process = leaks_report_process,
 	.end = leaks_report_end,
 	.destroy = leaks_report_destroy,
 };

@@ -48,7 +48,7 @@ static void on_move(void *user, const struct ledger_move *move)
 	bucket->variance += move->variance;
 }
 
-static void process(void *user)
+static void lifetimes_process(void *user)
 {
 	struct lifetimes_state *state = user;
 	struct ledger_held held;
@@ -61,8 +61,8 @@ static void process(void *user)
 	}
 }
 
-static void put(struct lifetimes_state *state, struct table *table, uint32_t class, unsigned index,
-		uint64_t all)
+static void lifetimes_put(struct lifetimes_state *state, struct table *table, uint32_t class,
+			  unsigned index, uint64_t all)
 {
 	const struct bucket *bucket = &state->buckets[class][index];
 	struct table_cell *row = report_add(state->run, table, class);
@@ -80,7 +80,7 @@ static void put(struct lifetimes_state *state, struct table *table, uint32_t cla
 	table_percent(CELL(row, lifetimes, share), bucket->count, all);
 }
 
-static void end(void *user, struct tables *tables)
+static void lifetimes_end(void *user, struct tables *tables)
 {
 	struct lifetimes_state *state = user;
 	struct table *table = tables_begin(tables, TABLE_lifetimes);
@@ -92,7 +92,7 @@ static void end(void *user, struct tables *tables)
 			all += state->buckets[class][i].count;
 		for (unsigned i = 0; i <= HELD; i++)
 			if (state->buckets[class][i].count)
-				put(state, table, class, i, all);
+				lifetimes_put(state, table, class, i, all);
 	}
 }
 
@@ -100,6 +100,6 @@ const struct report report_lifetimes = {
 	.wants_ledger = true,
 	.state_size = sizeof(struct lifetimes_state),
 	.move = on_move,
-	.process = process,
-	.end = end,
+	.process = lifetimes_process,
+	.end = lifetimes_end,
 };

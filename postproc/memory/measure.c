@@ -58,7 +58,7 @@ const char *measure_word(enum measure_kind kind)
 
 /* ---- acquisitions ---- */
 
-static void add(struct entry *to, const struct entry *from)
+static void add_entry(struct entry *to, const struct entry *from)
 {
 	for (int i = 0; i < 2; i++) {
 		to->amount[i] += from->amount[i];
@@ -67,15 +67,15 @@ static void add(struct entry *to, const struct entry *from)
 	}
 }
 
-static void merge(void *user, void *of_run, const void *of_process)
+static void measure_merge(void *user, void *of_run, const void *of_process)
 {
 	(void)user;
-	add(of_run, of_process);
+	add_entry(of_run, of_process);
 }
 
 /* objects: more than one for a sample, which represents several. */
-static void count(struct measure *measure, uint32_t site, uint64_t objects, uint64_t amount,
-		  double variance)
+static void count_objects(struct measure *measure, uint32_t site, uint64_t objects, uint64_t amount,
+			  double variance)
 {
 	struct entry *entry = tally_entry(measure->tally, site);
 
@@ -93,13 +93,13 @@ static void on_loss(void *user, const struct ledger_move *move)
 	if (measure->kind == MEASURE_TEMP) {
 		if (ledger_move_is_temporary(measure->run->ledger, move,
 					     measure->run->options->within))
-			count(measure, move->site, 1,
-			      class->has_bytes ? move->bytes : (uint64_t)-move->count, 0);
+			count_objects(measure, move->site, 1,
+				      class->has_bytes ? move->bytes : (uint64_t)-move->count, 0);
 		return;
 	}
 	if (move->is_gain || move->is_part || class->known != RESOURCE_LOCK)
 		return;
-	count(measure, move->site, 1, now > since ? now - since : 0, 0);
+	count_objects(measure, move->site, 1, now > since ? now - since : 0, 0);
 }
 
 static void on_move(void *user, const struct ledger_move *move)
@@ -110,9 +110,10 @@ static void on_move(void *user, const struct ledger_move *move)
 	if (!move->is_gain || move->is_part)
 		return;
 	if (measure->kind == MEASURE_COUNT)
-		count(measure, move->site, objects, (uint64_t)move->count, move->count_variance);
+		count_objects(measure, move->site, objects, (uint64_t)move->count,
+			      move->count_variance);
 	else
-		count(measure, move->site, objects, move->bytes, move->variance);
+		count_objects(measure, move->site, objects, move->bytes, move->variance);
 }
 
 /*
@@ -132,10 +133,10 @@ static void count_held(struct measure *measure)
 		if (held.is_part)
 			continue;
 		if (measure->kind == MEASURE_HELD)
-			count(measure, held.site, held.count,
-			      class->has_bytes ? held.bytes : held.count, held.variance);
+			count_objects(measure, held.site, held.count,
+				      class->has_bytes ? held.bytes : held.count, held.variance);
 		else if (class->known == RESOURCE_LOCK && end_ns > held.item->gained_ns)
-			count(measure, held.site, 1, end_ns - held.item->gained_ns, 0);
+			count_objects(measure, held.site, 1, end_ns - held.item->gained_ns, 0);
 	}
 }
 
@@ -197,7 +198,7 @@ static void merge_wait(struct measure *measure, const struct site *site, const s
 		hash_table_add(&measure->table, hash, wait);
 		*ARRAY_ADD(&measure->waits) = wait;
 	}
-	add(&wait->entry, entry);
+	add_entry(&wait->entry, entry);
 }
 
 /* ---- begin and end ---- */
@@ -361,7 +362,8 @@ int measure_begin(struct measure **result, struct report_run *run, enum measure_
 	hash_table_init(&measure->table);
 	if (run->options->by)
 		rc = parse(run->options->by, has_base, &measure->kind, err);
-	measure->tally = tallies_add(&run->summary->tallies, sizeof(struct entry), merge, NULL);
+	measure->tally =
+		tallies_add(&run->summary->tallies, sizeof(struct entry), measure_merge, NULL);
 	if (rc == 0)
 		listen(measure);
 	return rc;

@@ -46,7 +46,7 @@ struct holders_state {
 	uint64_t blocks, lost, lost_bytes, pause_ns, scans;
 };
 
-static void destroy(void *user)
+static void owners_destroy(void *user)
 {
 	struct holders_state *state = user;
 
@@ -57,7 +57,7 @@ static void destroy(void *user)
 	free(state->below.items);
 }
 
-static int begin(void *user, struct report_run *run, struct error *err)
+static int owners_begin(void *user, struct report_run *run, struct error *err)
 {
 	struct holders_state *state = user;
 
@@ -68,7 +68,7 @@ static int begin(void *user, struct report_run *run, struct error *err)
 	return 0;
 }
 
-static void note(void *user, const struct event *event)
+static void owners_note(void *user, const struct event *event)
 {
 	struct holders_state *state = user;
 
@@ -227,7 +227,7 @@ static void add_block(struct holders_state *state, const uint32_t *keepers,
 	}
 }
 
-static void process(void *user)
+static void owners_process(void *user)
 {
 	struct holders_state *state = user;
 	size_t at = 0, first = state->below.count;
@@ -310,7 +310,7 @@ static uint32_t *rank_holders(const struct holders_state *state)
 	return ranks;
 }
 
-static void end(void *user, struct tables *tables)
+static void owners_end(void *user, struct tables *tables)
 {
 	struct holders_state *state = user;
 	struct table *table = tables_begin(tables, TABLE_owners);
@@ -337,9 +337,9 @@ static void end(void *user, struct tables *tables)
 const struct report report_owners = {
 	.wants_ledger = true,
 	.state_size = sizeof(struct holders_state),
-	.begin = begin,
-	.note = note,
-	.process = process,
-	.end = end,
-	.destroy = destroy,
+	.begin = owners_begin,
+	.note = owners_note,
+	.process = owners_process,
+	.end = owners_end,
+	.destroy = owners_destroy,
 };

@@ -27,7 +27,7 @@ struct way_state {
 	ARRAY_OF(struct step) steps; /* from the block to its root */
 };
 
-static void destroy(void *user)
+static void path_destroy(void *user)
 {
 	struct way_state *state = user;
 
@@ -36,7 +36,7 @@ static void destroy(void *user)
 	free(state->steps.items);
 }
 
-static int begin(void *user, struct report_run *run, struct error *err)
+static int path_begin(void *user, struct report_run *run, struct error *err)
 {
 	struct way_state *state = user;
 
@@ -46,7 +46,7 @@ static int begin(void *user, struct report_run *run, struct error *err)
 	return 0;
 }
 
-static void note(void *user, const struct event *event)
+static void path_note(void *user, const struct event *event)
 {
 	struct way_state *state = user;
 
@@ -117,7 +117,7 @@ static void add_way(struct way_state *state, const struct scanned_block *block)
 	}
 }
 
-static void process(void *user)
+static void path_process(void *user)
 {
 	struct way_state *state = user;
 	const char *object = state->run->options->object;
@@ -133,7 +133,7 @@ static void process(void *user)
 }
 
 /* From the root to the block. */
-static void end(void *user, struct tables *tables)
+static void path_end(void *user, struct tables *tables)
 {
 	struct way_state *state = user;
 	struct table *table = tables_begin(tables, TABLE_path);
@@ -164,9 +164,9 @@ const struct report report_path = {
 	.wants_ledger = true,
 	.wants_object = true,
 	.state_size = sizeof(struct way_state),
-	.begin = begin,
-	.note = note,
-	.process = process,
-	.end = end,
-	.destroy = destroy,
+	.begin = path_begin,
+	.note = path_note,
+	.process = path_process,
+	.end = path_end,
+	.destroy = path_destroy,
 };

@@ -9,7 +9,7 @@ struct peak_state {
 	struct peaks peaks;
 };
 
-static void process(void *user)
+static void peak_process(void *user)
 {
 	struct peak_state *state = user;
 	const struct summary_process *current = summary_current(state->run->summary);
@@ -57,7 +57,7 @@ static void put_place(void *user, struct table *table, uint32_t index)
 	table_backtrace(CELL(row, peak_sites, backtrace), place->backtrace);
 }
 
-static void end(void *user, struct tables *tables)
+static void peak_end(void *user, struct tables *tables)
 {
 	struct peak_state *state = user;
 	struct table *peaks = tables_begin(tables, TABLE_peaks);
@@ -67,7 +67,7 @@ static void end(void *user, struct tables *tables)
 	report_places(state->run, tables_begin(tables, TABLE_peak_sites), put_place, state);
 }
 
-static int begin(void *user, struct report_run *run, struct error *err)
+static int peak_begin(void *user, struct report_run *run, struct error *err)
 {
 	struct peak_state *state = user;
 
@@ -81,7 +81,7 @@ static int begin(void *user, struct report_run *run, struct error *err)
 const struct report report_peak = {
 	.wants_ledger = true,
 	.state_size = sizeof(struct peak_state),
-	.begin = begin,
-	.process = process,
-	.end = end,
+	.begin = peak_begin,
+	.process = peak_process,
+	.end = peak_end,
 };

@@ -37,7 +37,7 @@ static void on_move(void *user, const struct ledger_move *move)
 	bucket->variance += move->variance;
 }
 
-static void process(void *user)
+static void sizes_process(void *user)
 {
 	struct sizes_state *state = user;
 	struct ledger_held held;
@@ -47,8 +47,8 @@ static void process(void *user)
 		state->buckets[held.class][bucket_of(held.size)].held += held.count;
 }
 
-static void put(struct sizes_state *state, struct table *table, uint32_t class, unsigned index,
-		uint64_t all)
+static void sizes_put(struct sizes_state *state, struct table *table, uint32_t class,
+		      unsigned index, uint64_t all)
 {
 	const struct bucket *bucket = &state->buckets[class][index];
 	struct table_cell *row = report_add(state->run, table, class);
@@ -63,7 +63,7 @@ static void put(struct sizes_state *state, struct table *table, uint32_t class, 
 	table_percent(CELL(row, sizes, share), bucket->count, all);
 }
 
-static void end(void *user, struct tables *tables)
+static void sizes_end(void *user, struct tables *tables)
 {
 	struct sizes_state *state = user;
 	struct table *table = tables_begin(tables, TABLE_sizes);
@@ -78,7 +78,7 @@ static void end(void *user, struct tables *tables)
 			all += buckets[i].count;
 		for (unsigned i = 0; i < BUCKETS; i++)
 			if (buckets[i].count || buckets[i].held)
-				put(state, table, class, i, all);
+				sizes_put(state, table, class, i, all);
 	}
 }
 
@@ -86,6 +86,6 @@ const struct report report_sizes = {
 	.wants_ledger = true,
 	.state_size = sizeof(struct sizes_state),
 	.move = on_move,
-	.process = process,
-	.end = end,
+	.process = sizes_process,
+	.end = sizes_end,
 };

@@ -15,7 +15,7 @@ struct temp_state {
 	struct tally *tally;
 };
 
-static void merge(void *user, void *of_run, const void *of_process)
+static void temporary_merge(void *user, void *of_run, const void *of_process)
 {
 	struct entry *run = of_run;
 	const struct entry *process = of_process;
@@ -38,7 +38,7 @@ static void on_move(void *user, const struct ledger_move *move)
 	entry->bytes += move->bytes;
 }
 
-static void put(void *user, struct table *table, uint32_t index)
+static void temporary_put(void *user, struct table *table, uint32_t index)
 {
 	struct temp_state *state = user;
 	const struct tally_place *place = tallies_place(&state->run->summary->tallies, index);
@@ -57,27 +57,27 @@ static void put(void *user, struct table *table, uint32_t index)
 	table_backtrace(CELL(row, temporary, backtrace), place->backtrace);
 }
 
-static void end(void *user, struct tables *tables)
+static void temporary_end(void *user, struct tables *tables)
 {
 	struct temp_state *state = user;
 	struct table *table = tables_begin(tables, TABLE_temporary);
 
 	report_note_samples(state->run, table, REPORT_SAMPLED_TEMP);
-	report_places(state->run, table, put, state);
+	report_places(state->run, table, temporary_put, state);
 }
 
-static int begin(void *user, struct report_run *run, struct error *err)
+static int temporary_begin(void *user, struct report_run *run, struct error *err)
 {
 	struct temp_state *state = user;
 
 	(void)err;
-	state->tally = report_listen(run, sizeof(struct entry), merge, on_move, state);
+	state->tally = report_listen(run, sizeof(struct entry), temporary_merge, on_move, state);
 	return 0;
 }
 
 const struct report report_temporary = {
 	.wants_ledger = true,
 	.state_size = sizeof(struct temp_state),
-	.begin = begin,
-	.end = end,
+	.begin = temporary_begin,
+	.end = temporary_end,
 };

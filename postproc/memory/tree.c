@@ -28,7 +28,7 @@ struct tree_state {
 	ARRAY_OF(struct plant *) plants;
 };
 
-static int begin(void *user, struct report_run *run, struct error *err)
+static int tree_begin(void *user, struct report_run *run, struct error *err)
 {
 	struct tree_state *state = user;
 
@@ -41,7 +41,7 @@ static void on_event(void *user, const struct event *event)
 	measure_event(((struct tree_state *)user)->measure, event);
 }
 
-static void process(void *user)
+static void tree_process(void *user)
 {
 	measure_process(((struct tree_state *)user)->measure);
 }
@@ -87,8 +87,8 @@ struct line {
 };
 
 /* id counts the lines of all classes. */
-static void put(struct tree_state *state, struct table *table, const struct plant *plant,
-		struct branch *branch, struct branch *end, uint64_t id)
+static void tree_put(struct tree_state *state, struct table *table, const struct plant *plant,
+		     struct branch *branch, struct branch *end, uint64_t id)
 {
 	const struct line *parent = branch->parent->user;
 	struct line *line = table_alloc(table, sizeof(*line));
@@ -135,7 +135,7 @@ static void put_note(struct tree_state *state, struct table *table)
 			    kind == MEASURE_TEMP ? REPORT_SAMPLED_TEMP : REPORT_SAMPLED_AMOUNTS);
 }
 
-static void end(void *user, struct tables *tables)
+static void tree_end(void *user, struct tables *tables)
 {
 	struct tree_state *state = user;
 	struct table *table = tables_begin(tables, TABLE_tree);
@@ -152,13 +152,13 @@ static void end(void *user, struct tables *tables)
 		branches_finish(&plant->branches, state->run->options->top);
 		while ((branch = branches_next(&plant->branches, last)) != NULL) {
 			last = branches_end(branch);
-			put(state, table, plant, branch, last, table->rows.count + 1);
+			tree_put(state, table, plant, branch, last, table->rows.count + 1);
 		}
 	}
 	put_note(state, table);
 }
 
-static void destroy(void *user)
+static void tree_destroy(void *user)
 {
 	struct tree_state *state = user;
 
@@ -175,9 +175,9 @@ const struct report report_tree = {
 	.wants_ledger = true,
 	.takes_by = true,
 	.state_size = sizeof(struct tree_state),
-	.begin = begin,
+	.begin = tree_begin,
 	.event = on_event,
-	.process = process,
-	.end = end,
-	.destroy = destroy,
+	.process = tree_process,
+	.end = tree_end,
+	.destroy = tree_destroy,
 };

@@ -4,7 +4,7 @@
 #define SHIFT_FIRST 12u /* 4 us */
 
 /* Merges the step that follows it in time. */
-static void merge(struct curve_step *step, const struct curve_step *later)
+static void merge_step(struct curve_step *step, const struct curve_step *later)
 {
 	struct curve_step earlier = *step;
 
@@ -17,7 +17,7 @@ static void merge(struct curve_step *step, const struct curve_step *later)
 	step->most_ns = earlier.most_ns;
 }
 
-static void coarsen(struct curve *curve, unsigned by)
+static void coarsen_curve(struct curve *curve, unsigned by)
 {
 	uint64_t first = curve->first >> by;
 	struct curve_step *steps = curve->steps;
@@ -27,7 +27,7 @@ static void coarsen(struct curve *curve, unsigned by)
 		uint64_t to = ((curve->first + i) >> by) - first;
 
 		steps[i] = (struct curve_step){ 0 };
-		merge(&steps[to], &step);
+		merge_step(&steps[to], &step);
 	}
 	curve->first = first;
 	curve->shift += by;
@@ -49,8 +49,8 @@ void curve_add(struct curve *curve, uint64_t time_ns, uint64_t amount)
 	while ((time_ns >> (curve->shift + by)) - (curve->first >> by) >= CURVE_STEPS)
 		by++;
 	if (by)
-		coarsen(curve, by);
-	merge(&curve->steps[(time_ns >> curve->shift) - curve->first], &now);
+		coarsen_curve(curve, by);
+	merge_step(&curve->steps[(time_ns >> curve->shift) - curve->first], &now);
 }
 
 bool curve_next(const struct curve *curve, size_t *at, uint64_t *time_ns, uint64_t *amount)

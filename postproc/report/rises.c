@@ -29,7 +29,7 @@ void rises_reach(struct rises_axis *axis, uint64_t time_ns)
 }
 
 /* Adds window i of from to window `at` of to, which equals or contains it. */
-static void put(struct rises *to, unsigned at, const struct rises *from, unsigned i)
+static void add_window(struct rises *to, unsigned at, const struct rises *from, unsigned i)
 {
 	unsigned bit = 1u << at;
 
@@ -42,7 +42,7 @@ static void put(struct rises *to, unsigned at, const struct rises *from, unsigne
 }
 
 /* Converts to the windows of the axis, which are longer, or begin earlier. */
-static void fit(struct rises *rises, const struct rises_axis *axis)
+static void fit_windows(struct rises *rises, const struct rises_axis *axis)
 {
 	struct rises before = *rises;
 
@@ -53,7 +53,7 @@ static void fit(struct rises *rises, const struct rises_axis *axis)
 		uint64_t to = (before.first + i) >> (axis->shift - before.shift);
 
 		if (before.changed >> i & 1)
-			put(rises, (unsigned)(to - axis->first), &before, i);
+			add_window(rises, (unsigned)(to - axis->first), &before, i);
 	}
 }
 
@@ -61,7 +61,7 @@ void rises_add(struct rises *rises, const struct rises_axis *axis, uint64_t time
 {
 	unsigned at;
 
-	fit(rises, axis);
+	fit_windows(rises, axis);
 	at = (unsigned)(window_of(time_ns, axis->shift) - axis->first);
 	if (!(rises->changed >> at & 1))
 		rises->lows[at] = rises->now;
@@ -76,10 +76,10 @@ void rises_merge(struct rises *rises, const struct rises_axis *axis, const struc
 {
 	struct rises other = *process;
 
-	fit(rises, axis);
-	fit(&other, axis);
+	fit_windows(rises, axis);
+	fit_windows(&other, axis);
 	for (unsigned i = 0; i < RISES_WINDOWS; i++)
-		put(rises, i, &other, i);
+		add_window(rises, i, &other, i);
 	rises->now += other.now;
 }
 
@@ -89,7 +89,7 @@ unsigned rises_count(const struct rises *rises, const struct rises_axis *axis)
 	int64_t amount = 0, before = 0, most = 0;
 	struct rises fitted = *rises;
 
-	fit(&fitted, axis);
+	fit_windows(&fitted, axis);
 	for (uint64_t i = 0; i <= axis->last - axis->first; i++) {
 		int64_t low = fitted.changed >> i & 1 ? fitted.lows[i] : amount;
 
@@ -113,7 +113,7 @@ unsigned rises_curve(const struct rises *rises, const struct rises_axis *axis,
 	struct rises fitted = *rises;
 	int64_t amount = 0;
 
-	fit(&fitted, axis);
+	fit_windows(&fitted, axis);
 	for (unsigned i = 0; i < count; i++) {
 		amount += fitted.changes[i];
 		curve[i] = amount > 0 ? (uint64_t)amount : 0;

@@ -75,7 +75,7 @@ struct calls_state {
 	uint64_t thread_count, timed;
 };
 
-static int begin(void *user, struct report_run *run, struct error *err)
+static int call_tree_report_begin(void *user, struct report_run *run, struct error *err)
 {
 	struct calls_state *state = user;
 
@@ -88,7 +88,7 @@ static int begin(void *user, struct report_run *run, struct error *err)
 
 /* ---- counting ---- */
 
-static void count(struct calls_sum *tally, uint64_t ns)
+static void count_call(struct calls_sum *tally, uint64_t ns)
 {
 	tally->count++;
 	if (!ns)
@@ -101,7 +101,7 @@ static void count(struct calls_sum *tally, uint64_t ns)
 	tally->total_ns += ns;
 }
 
-static void add(struct calls_sum *to, const struct calls_sum *from)
+static void call_tree_report_add(struct calls_sum *to, const struct calls_sum *from)
 {
 	if (from->timed && (!to->timed || from->min_ns < to->min_ns))
 		to->min_ns = from->min_ns;
@@ -123,7 +123,7 @@ static struct branch *add_calls(struct calls_state *state, struct branch *parent
 	if (!branch->user)
 		branch->user = pool_zalloc(&state->branches.pool, sizeof(struct calls));
 	calls = branch->user;
-	add(&calls->tally, tally);
+	call_tree_report_add(&calls->tally, tally);
 	calls->threads += calls->last_thread != thread;
 	calls->last_thread = thread;
 	state->timed += tally->timed;
@@ -175,7 +175,7 @@ static void count_alone(struct calls_state *state, struct thread *thread, const 
 {
 	uint32_t number = number_of(state, event->function);
 
-	count(ARRAY_AT(&thread->alone, number - 1), duration_of(event));
+	count_call(ARRAY_AT(&thread->alone, number - 1), duration_of(event));
 	thread->counted = event->call;
 }
 
@@ -264,7 +264,8 @@ static void expect(struct calls_state *state, struct branch *parent, uint64_t ch
 }
 
 /* Nodes come level by level, so callers come in the order of the queue. */
-static void take(struct calls_state *state, const struct calltree_node *node, uint64_t thread)
+static void call_tree_report_take(struct calls_state *state, const struct calltree_node *node,
+				  uint64_t thread)
 {
 	struct calls_sum tally = { 0 };
 	struct branch *branch;
@@ -277,7 +278,7 @@ static void take(struct calls_state *state, const struct calltree_node *node, ui
 		return;
 	wave = &state->waves.items[state->waves.first];
 	wave->count--;
-	count(&tally, node->extra[0]);
+	count_call(&tally, node->extra[0]);
 	branch = add_calls(state, wave->parent, node->symbol, &tally, thread);
 	expect(state, branch, node->children);
 }
@@ -306,7 +307,7 @@ static int fold_thread(struct calls_state *state, struct thread *thread, uint64_
 		fold_alone(state, thread);
 	expect(state, NULL, children);
 	while ((rc = calltree_next(&state->tree, &node, err)) > 0)
-		take(state, &node, thread->number);
+		call_tree_report_take(state, &node, thread->number);
 	return rc;
 }
 
@@ -335,7 +336,7 @@ static void forget_threads(struct calls_state *state)
 	state->last = state->first = state->newest = NULL;
 }
 
-static void process(void *user)
+static void call_tree_report_process(void *user)
 {
 	struct calls_state *state = user;
 
@@ -347,7 +348,7 @@ static void process(void *user)
 
 /* ---- the table ---- */
 
-static void put(struct table *table, struct branch *branch)
+static void call_tree_report_put(struct table *table, struct branch *branch)
 {
 	struct calls *calls = branch->user;
 	const struct calls *parent = branch->parent->user;
@@ -389,7 +390,7 @@ static void put_note(const struct calls_state *state, struct table *table)
 	report_note_samples(state->run, table, REPORT_SAMPLED_CALLS);
 }
 
-static void end(void *user, struct tables *tables)
+static void call_tree_report_end(void *user, struct tables *tables)
 {
 	struct calls_state *state = user;
 	struct table *table = tables_begin(tables, TABLE_call_tree);
@@ -399,11 +400,11 @@ static void end(void *user, struct tables *tables)
 		tables->failure = state->failure;
 	branches_finish(&state->branches, state->run->options->top);
 	while ((branch = branches_next(&state->branches, branch)) != NULL)
-		put(table, branch);
+		call_tree_report_put(table, branch);
 	put_note(state, table);
 }
 
-static void destroy(void *user)
+static void call_tree_report_destroy(void *user)
 {
 	struct calls_state *state = user;
 
@@ -420,9 +421,9 @@ static void destroy(void *user)
 
 const struct report report_call_tree = {
 	.state_size = sizeof(struct calls_state),
-	.begin = begin,
+	.begin = call_tree_report_begin,
 	.event = on_event,
-	.process = process,
-	.end = end,
-	.destroy = destroy,
+	.process = call_tree_report_process,
+	.end = call_tree_report_end,
+	.destroy = call_tree_report_destroy,
 };

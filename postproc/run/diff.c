@@ -43,7 +43,7 @@ struct diff_state {
 	ARRAY_OF(struct spot *) spots;
 };
 
-static int begin(void *user, struct report_run *run, struct error *err)
+static int diff_begin(void *user, struct report_run *run, struct error *err)
 {
 	struct diff_state *state = user;
 
@@ -77,7 +77,7 @@ static void add_totals(struct diff_state *state, uint32_t class)
 	totals[HELD].variance[run] += sum->variance;
 }
 
-static void process(void *user)
+static void diff_process(void *user)
 {
 	struct diff_state *state = user;
 	uint32_t lock = ledger_class_of(state->run->ledger, RESOURCE_LOCK);
@@ -250,7 +250,7 @@ static void put_amount(struct table_cell *cell, uint64_t amount, const struct me
 	cell->has_ns = place->has_ns;
 }
 
-static void put(struct table *table, const struct measure_place *place)
+static void diff_put(struct table *table, const struct measure_place *place)
 {
 	struct table_cell *row = table_add(table);
 
@@ -331,7 +331,7 @@ static void put_note(const struct diff_state *state, struct table *table, size_t
 		report_note_samples(state->run, table, left_out ? words : REPORT_SAMPLED_AMOUNTS);
 }
 
-static void end(void *user, struct tables *tables)
+static void diff_end(void *user, struct tables *tables)
 {
 	struct diff_state *state = user;
 	struct table *table = tables_begin(tables, TABLE_diff);
@@ -352,7 +352,7 @@ static void end(void *user, struct tables *tables)
 			continue;
 		left_out += may_be_chance;
 		if (!may_be_chance)
-			put(table, of);
+			diff_put(table, of);
 	}
 	put_note(state, table, left_out);
 	table = tables_begin(tables, TABLE_totals);
@@ -362,7 +362,7 @@ static void end(void *user, struct tables *tables)
 				put_total(state, table, i, what);
 }
 
-static void destroy(void *user)
+static void diff_destroy(void *user)
 {
 	struct diff_state *state = user;
 
@@ -380,9 +380,9 @@ const struct report report_diff = {
 	.wants_base = true,
 	.takes_by = true,
 	.state_size = sizeof(struct diff_state),
-	.begin = begin,
+	.begin = diff_begin,
 	.event = on_event,
-	.process = process,
-	.end = end,
-	.destroy = destroy,
+	.process = diff_process,
+	.end = diff_end,
+	.destroy = diff_destroy,
 };

@@ -141,7 +141,7 @@ static void on_event(void *user, const struct event *event)
 }
 
 /* Numbers of functions are valid in one trace only. */
-static void process(void *user)
+static void functions_process(void *user)
 {
 	struct stats_state *state = user;
 
@@ -193,7 +193,7 @@ static void put_error(struct table *table, struct table_cell *cell, const struct
 		table_format(table, cell, "%u", stat->errors[most].number);
 }
 
-static void put(struct table *table, const struct stat *stat)
+static void functions_put(struct table *table, const struct stat *stat)
 {
 	struct table_cell *row = table_add(table);
 
@@ -246,7 +246,7 @@ static void put_total(struct table *table, const struct total *total)
 		table_number(CELL(row, classes_called, time), total->time_ns);
 }
 
-static void end(void *user, struct tables *tables)
+static void functions_end(void *user, struct tables *tables)
 {
 	struct stats_state *state = user;
 	struct table *totals = tables_begin(tables, TABLE_classes_called);
@@ -256,7 +256,7 @@ static void end(void *user, struct tables *tables)
 		if (!state->stats.items[i]->calls)
 			continue;
 		add_to_total(state, state->stats.items[i]);
-		put(functions, state->stats.items[i]);
+		functions_put(functions, state->stats.items[i]);
 	}
 	for (size_t i = 0; i < state->totals.count; i++)
 		put_total(totals, &state->totals.items[i]);
@@ -264,7 +264,7 @@ static void end(void *user, struct tables *tables)
 	report_note_samples(state->run, functions, REPORT_SAMPLED_CALLS);
 }
 
-static void destroy(void *user)
+static void functions_destroy(void *user)
 {
 	struct stats_state *state = user;
 
@@ -275,7 +275,7 @@ static void destroy(void *user)
 	pool_free(&state->pool);
 }
 
-static int begin(void *user, struct report_run *run, struct error *err)
+static int functions_begin(void *user, struct report_run *run, struct error *err)
 {
 	struct stats_state *state = user;
 
@@ -287,9 +287,9 @@ static int begin(void *user, struct report_run *run, struct error *err)
 
 const struct report report_functions = {
 	.state_size = sizeof(struct stats_state),
-	.begin = begin,
+	.begin = functions_begin,
 	.event = on_event,
-	.process = process,
-	.end = end,
-	.destroy = destroy,
+	.process = functions_process,
+	.end = functions_end,
+	.destroy = functions_destroy,
 };

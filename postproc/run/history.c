@@ -147,7 +147,7 @@ static void on_event(void *user, const struct event *event)
 		state->life = state->count;
 }
 
-static void process(void *user)
+static void history_process(void *user)
 {
 	struct history_state *state = user;
 
@@ -156,7 +156,8 @@ static void process(void *user)
 
 /* ---- the table ---- */
 
-static void put(struct history_state *state, struct table *table, const struct history_call *call)
+static void history_put(struct history_state *state, struct table *table,
+			const struct history_call *call)
 {
 	struct table_cell *row = table_add(table);
 
@@ -178,14 +179,14 @@ static void put(struct history_state *state, struct table *table, const struct h
 		table_format(table, CELL(row, history, object), "0x%" PRIx64, call->object);
 }
 
-static void end(void *user, struct tables *tables)
+static void history_end(void *user, struct tables *tables)
 {
 	struct history_state *state = user;
 	struct table *table = tables_begin(tables, TABLE_history);
 	uint64_t first = state->count > CALLS_MAX ? state->count - CALLS_MAX : 0;
 
 	for (uint64_t i = first; i < state->count; i++)
-		put(state, table, &state->calls[i % CALLS_MAX]);
+		history_put(state, table, &state->calls[i % CALLS_MAX]);
 	if (!state->count)
 		table->note = "no recorded call was about this object";
 	if (first)
@@ -216,14 +217,14 @@ static int parse(struct history_state *state, const char *text, struct error *er
 	return 0;
 }
 
-static void destroy(void *user)
+static void history_destroy(void *user)
 {
 	struct history_state *state = user;
 
 	free(state->calls);
 }
 
-static int begin(void *user, struct report_run *run, struct error *err)
+static int history_begin(void *user, struct report_run *run, struct error *err)
 {
 	struct history_state *state = user;
 
@@ -233,9 +234,9 @@ static int begin(void *user, struct report_run *run, struct error *err)
 
 const struct report report_history = {
 	.state_size = sizeof(struct history_state),
-	.begin = begin,
+	.begin = history_begin,
 	.event = on_event,
-	.process = process,
-	.end = end,
-	.destroy = destroy,
+	.process = history_process,
+	.end = history_end,
+	.destroy = history_destroy,
 };

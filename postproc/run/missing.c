@@ -25,8 +25,8 @@ static void look_up(const struct report_run *run)
 			       SYMBOLS_MAX);
 }
 
-static void put(struct table *table, const char *what, const struct summary_process *process,
-		uint64_t count, const char *reason)
+static void missing_put(struct table *table, const char *what,
+			const struct summary_process *process, uint64_t count, const char *reason)
 {
 	struct table_cell *row = table_add(table);
 
@@ -70,7 +70,7 @@ static void put_lost(struct table *table, const struct summary *summary,
 		length += (size_t)snprintf(reason + length, sizeof(reason) - length, "%s%s",
 					   i ? ", or " : ": ",
 					   cause_of(summary->losses.items[i].reason));
-	put(table, "lost", process, process->lost, reason);
+	missing_put(table, "lost", process, process->lost, reason);
 }
 
 static void put_process(struct table *table, const struct summary *summary,
@@ -81,47 +81,50 @@ static void put_process(struct table *table, const struct summary *summary,
 	if (process->lost)
 		put_lost(table, summary, process);
 	if (process->is_damaged)
-		put(table, "damaged", process, process->damages,
-		    process->damage ? process->damage : "what is good was used");
+		missing_put(table, "damaged", process, process->damages,
+			    process->damage ? process->damage : "what is good was used");
 	if (report_is_incomplete(process))
-		put(table, "incomplete", process, 0,
-		    "the trace has no end: the recording was cut off, or still goes on");
+		missing_put(table, "incomplete", process, 0,
+			    "the trace has no end: the recording was cut off, or still goes on");
 	if (report_is_untraced(process)) {
 		snprintf(reason, sizeof(reason), "the program that it ran was not traced: %s",
 			 process->untraced);
-		put(table, "untraced", process, 0, reason);
+		missing_put(table, "untraced", process, 0, reason);
 	}
 	if (process->stalled_s > 0) {
 		snprintf(reason, sizeof(reason),
 			 "the disk was full for %.1f s: events of that time are among those lost",
 			 process->stalled_s);
-		put(table, "stalled", process, 0, reason);
+		missing_put(table, "stalled", process, 0, reason);
 	}
 	if (process->doubt)
-		put(table, process->is_part ? "part" : "unproven", process, 0, process->doubt);
+		missing_put(table, process->is_part ? "part" : "unproven", process, 0,
+			    process->doubt);
 	if (process->cut_calls)
-		put(table, "cut", process, process->cut_calls,
-		    "left out by --keep: what was acquired and released before");
+		missing_put(table, "cut", process, process->cut_calls,
+			    "left out by --keep: what was acquired and released before");
 	if (report_is_unhooked(summary, process))
-		put(table, "unseen", process, 0,
-		    "descriptors were opened or closed past all hooks: at its end it had another "
-		    "number of them than its calls explain");
+		missing_put(table, "unseen", process, 0,
+			    "descriptors were opened or closed past all hooks: at its end it had "
+			    "another "
+			    "number of them than its calls explain");
 	if (report_has_unseen_zombie(summary, process))
-		put(table, "unseen", process, 0,
-		    "a child was made past all hooks: it had ended and was not waited for");
+		missing_put(table, "unseen", process, 0,
+			    "a child was made past all hooks: it had ended and was not waited for");
 	if (process->has_namespace)
-		put(table, "unseen", process, 0,
-		    "libraries in a link namespace of their own (dlmopen) call a libc of their "
-		    "own: nothing of that is recorded");
+		missing_put(
+			table, "unseen", process, 0,
+			"libraries in a link namespace of their own (dlmopen) call a libc of their "
+			"own: nothing of that is recorded");
 	if (report_made_directly(process))
-		put(table, "unseen", process, 0,
-		    "calls by syscall(2) acquired or released objects: nothing of that is "
-		    "recorded");
+		missing_put(table, "unseen", process, 0,
+			    "calls by syscall(2) acquired or released objects: nothing of that is "
+			    "recorded");
 	if (process->unscanned)
-		put(table, "unscanned", process, 0, process->unscanned);
+		missing_put(table, "unscanned", process, 0, process->unscanned);
 	if (process->late)
-		put(table, "late", process, process->late,
-		    "came after later events had been written: their times are not exact");
+		missing_put(table, "late", process, process->late,
+			    "came after later events had been written: their times are not exact");
 }
 
 /* Rows that are about no process with a trace. count: 0: none. */
@@ -186,7 +189,7 @@ static void put_bypass(struct table *table, const struct summary *summary,
 		"acquired is not counted, what it released seems to be held",
 		bypass->path, bypass->example ? bypass->example : "hooked functions",
 		bypass->functions > 1 ? " and others" : "");
-	put(table, "unseen", process, bypass->functions, reason);
+	missing_put(table, "unseen", process, bypass->functions, reason);
 }
 
 static void put_unnamed(struct table *table, const struct naming_missing *unnamed)
@@ -213,7 +216,7 @@ static void put_modules(struct table *table, const struct report_run *run)
 		put_unnamed(table, &unnamed[i]);
 }
 
-static void end(void *state, struct tables *tables)
+static void missing_end(void *state, struct tables *tables)
 {
 	const struct report_run *run = state;
 	struct table *missing = tables_begin(tables, TABLE_missing);
@@ -239,5 +242,5 @@ static void end(void *state, struct tables *tables)
 
 const struct report report_missing = {
 	.wants_ledger = true,
-	.end = end,
+	.end = missing_end,
 };

@@ -35,8 +35,8 @@ static void put_end(struct table *table, struct table_cell *cell,
 	}
 }
 
-static void put(const struct report_run *run, struct table *table,
-		const struct summary_process *process)
+static void processes_put(const struct report_run *run, struct table *table,
+			  const struct summary_process *process)
 {
 	struct table_cell *row = table_add(table);
 
@@ -61,13 +61,13 @@ static void put(const struct report_run *run, struct table *table,
 			     process->session[1], process->session[0]);
 }
 
-static void end(void *state, struct tables *tables)
+static void processes_end(void *state, struct tables *tables)
 {
 	const struct report_run *run = state;
 	struct table *table = tables_begin(tables, TABLE_processes);
 
 	for (size_t i = 0; i < run->summary->processes.count; i++)
-		put(run, table, &run->summary->processes.items[i]);
+		processes_put(run, table, &run->summary->processes.items[i]);
 	if (!run->summary->left_out.count)
 		return;
 	table = tables_begin(tables, TABLE_not_followed);
@@ -82,5 +82,5 @@ static void end(void *state, struct tables *tables)
 
 const struct report report_processes = {
 	.skips_calls = true,
-	.end = end,
+	.end = processes_end,
 };

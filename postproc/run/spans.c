@@ -35,7 +35,7 @@ static bool is_span(const void *item, const void *key)
 	return a->site == b->site && a->gained == b->gained && a->lost == b->lost;
 }
 
-static void put(struct spans *spans, const struct span *wanted)
+static void put_span(struct spans *spans, const struct span *wanted)
 {
 	uint64_t hash = span_hash(spans, wanted);
 	struct span *span = hash_table_find(&spans->index, hash, is_span, wanted);
@@ -72,7 +72,7 @@ static void rebuild(struct spans *spans)
 	spans->pool = (struct pool){ 0 };
 	for (size_t i = 0; i < count; i++)
 		if (!is_nothing(items[i]))
-			put(spans, items[i]);
+			put_span(spans, items[i]);
 	free(items);
 	pool_free(&pool);
 }
@@ -126,11 +126,11 @@ void spans_add(struct spans *spans, uint32_t site, uint64_t gained_ns, uint64_t 
 	spans_reach(spans, gained_ns);
 	if (is_lost)
 		spans_reach(spans, lost_ns);
-	put(spans, &(struct span){ .site = site,
-				   .gained = gained_ns >> spans->shift,
-				   .lost = is_lost ? lost_ns >> spans->shift : SPANS_NEVER,
-				   .count = count,
-				   .bytes = bytes });
+	put_span(spans, &(struct span){ .site = site,
+					.gained = gained_ns >> spans->shift,
+					.lost = is_lost ? lost_ns >> spans->shift : SPANS_NEVER,
+					.count = count,
+					.bytes = bytes });
 	if (spans->list.count > spans->most)
 		bound(spans);
 }
@@ -159,7 +159,7 @@ void spans_settle(const struct spans *spans, const uint32_t *renumber, size_t mo
 
 		span.site = renumber ? renumber[span.site] : span.site;
 		if (!is_nothing(&span))
-			put(settled, &span);
+			put_span(settled, &span);
 	}
 	while (settled->list.count > most && settled->last - settled->first >= STEPS_LEAST)
 		coarsen(settled, 1);

@@ -239,7 +239,7 @@ static void tell_tree(struct threads_state *state, uint32_t root)
 	}
 }
 
-static void process(void *user)
+static void threads_report_process(void *user)
 {
 	struct threads_state *state = user;
 	size_t count = state->threads.list.count;
@@ -279,7 +279,8 @@ static void put_waits(struct table *table, const struct line *line)
 	table_number(CELL(row, thread_waits, unmeasured), line->coverage.unmeasured);
 }
 
-static void put(struct threads_state *state, struct table *table, const struct line *line)
+static void threads_report_put(struct threads_state *state, struct table *table,
+			       const struct line *line)
 {
 	struct table_cell *row = table_add(table);
 
@@ -316,7 +317,7 @@ static void put_process(struct table *table, const struct summary_process *proce
 	table_number(CELL(row, blocked_time, unmeasured), sum->unmeasured);
 }
 
-static void end(void *user, struct tables *tables)
+static void threads_report_end(void *user, struct tables *tables)
 {
 	struct threads_state *state = user;
 	struct table *table = tables_begin(tables, TABLE_threads);
@@ -324,7 +325,7 @@ static void end(void *user, struct tables *tables)
 	struct table *blocked = tables_begin(tables, TABLE_blocked_time);
 
 	for (size_t i = 0; i < state->lines.count; i++) {
-		put(state, table, &state->lines.items[i]);
+		threads_report_put(state, table, &state->lines.items[i]);
 		put_waits(waits, &state->lines.items[i]);
 	}
 	for (size_t i = 0; i < state->run->summary->processes.count; i++)
@@ -340,21 +341,21 @@ static void end(void *user, struct tables *tables)
 
 /* ---- begin and end ---- */
 
-static void event(void *user, const struct event *event)
+static void threads_report_event(void *user, const struct event *event)
 {
 	struct threads_state *state = user;
 
 	threads_event(&state->threads, event);
 }
 
-static void note(void *user, const struct event *event)
+static void threads_report_note(void *user, const struct event *event)
 {
 	struct threads_state *state = user;
 
 	threads_note(&state->threads, event);
 }
 
-static void destroy(void *user)
+static void threads_report_destroy(void *user)
 {
 	struct threads_state *state = user;
 
@@ -363,7 +364,7 @@ static void destroy(void *user)
 	pool_free(&state->pool);
 }
 
-static int begin(void *user, struct report_run *run, struct error *err)
+static int threads_report_begin(void *user, struct report_run *run, struct error *err)
 {
 	struct threads_state *state = user;
 
@@ -376,10 +377,10 @@ static int begin(void *user, struct report_run *run, struct error *err)
 const struct report report_threads = {
 	.wants_summary = true,
 	.state_size = sizeof(struct threads_state),
-	.begin = begin,
-	.event = event,
-	.note = note,
-	.process = process,
-	.end = end,
-	.destroy = destroy,
+	.begin = threads_report_begin,
+	.event = threads_report_event,
+	.note = threads_report_note,
+	.process = threads_report_process,
+	.end = threads_report_end,
+	.destroy = threads_report_destroy,
 };

@@ -34,7 +34,7 @@ static void on_move(void *user, const struct ledger_move *move)
 			class->known == RESOURCE_MEMORY ? move->variance : 0, move->event->time_ns);
 }
 
-static void process(void *user)
+static void timeline_report_process(void *user)
 {
 	struct timeline_state *state = user;
 	const struct summary_process *current = summary_current(state->run->summary);
@@ -45,7 +45,7 @@ static void process(void *user)
 	memset(&state->process, 0, sizeof(state->process));
 }
 
-static void put(struct timeline_state *state, struct table *table, uint32_t step)
+static void timeline_report_put(struct timeline_state *state, struct table *table, uint32_t step)
 {
 	const struct timeline_step *of = &state->all.steps[step];
 	struct table_cell *row = table_add(table);
@@ -59,13 +59,13 @@ static void put(struct timeline_state *state, struct table *table, uint32_t step
 	table_number(CELL(row, timeline, locks), of->most[TIMELINE_LOCKS]);
 }
 
-static void end(void *user, struct tables *tables)
+static void timeline_report_end(void *user, struct tables *tables)
 {
 	struct timeline_state *state = user;
 	struct table *table = tables_begin(tables, TABLE_timeline);
 
 	for (uint32_t i = 0; i < state->all.count; i++)
-		put(state, table, i);
+		timeline_report_put(state, table, i);
 	if (state->run->summary->processes.count > 1)
 		table->note = "of all processes: of each the most that it had in a step of time";
 }
@@ -74,6 +74,6 @@ const struct report report_timeline = {
 	.wants_ledger = true,
 	.state_size = sizeof(struct timeline_state),
 	.move = on_move,
-	.process = process,
-	.end = end,
+	.process = timeline_report_process,
+	.end = timeline_report_end,
 };

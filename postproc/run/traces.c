@@ -6,7 +6,7 @@
 #include "postproc/request/newest.h"
 #include "postproc/report/report.h"
 
-static void put(struct table *table, const struct newest_trace *trace)
+static void traces_put(struct table *table, const struct newest_trace *trace)
 {
 	struct table_cell *row = table_add(table);
 	char written[64] = "";
@@ -24,7 +24,7 @@ static void put(struct table *table, const struct newest_trace *trace)
 	table_format(table, CELL(row, traces, run), "%08" PRIx64, trace->session[1] >> 32);
 }
 
-static void end(void *state, struct tables *tables)
+static void traces_end(void *state, struct tables *tables)
 {
 	const struct report_run *run = state;
 	struct table *table = tables_begin(tables, TABLE_traces);
@@ -34,12 +34,12 @@ static void end(void *state, struct tables *tables)
 
 		if (newest_scan(&newest, run->paths[i], run->reading, &tables->failure) == 0)
 			for (size_t k = 0; k < newest.count; k++)
-				put(table, &newest.items[k]);
+				traces_put(table, &newest.items[k]);
 		newest_free(&newest);
 	}
 }
 
 const struct report report_traces = {
 	.wants_directories = true,
-	.end = end,
+	.end = traces_end,
 };

@@ -68,7 +68,7 @@ static int compare_places(const void *left, const void *right)
 	return ORDER(b->bytes, a->bytes) ?: ORDER(b->count, a->count);
 }
 
-static void sort(struct causes_top *top)
+static void sort_places(struct causes_top *top)
 {
 	if (top->places.count)
 		qsort(top->places.items, top->places.count, sizeof(*top->places.items),
@@ -99,8 +99,8 @@ void causes_run(struct causes *causes)
 		if (temporary && *temporary)
 			add_place(&causes->temp, place->backtrace, *temporary, 0);
 	}
-	sort(&causes->peak);
-	sort(&causes->temp);
+	sort_places(&causes->peak);
+	sort_places(&causes->temp);
 	misuses_sort(&causes->misuses);
 }
 
@@ -117,7 +117,7 @@ static bool is_called(const void *item, const void *call_site)
 }
 
 /* Remaining entries move to the front, so the array stays in place. */
-static void fold(struct causes_top *top, struct naming *naming)
+static void fold_sites(struct causes_top *top, struct naming *naming)
 {
 	size_t count = top->places.count < PLACES_READ ? top->places.count : PLACES_READ, kept = 0;
 	char call_site[NAMING_SITE_MAX];
@@ -151,13 +151,13 @@ static void fold(struct causes_top *top, struct naming *naming)
 	hash_table_free(&table);
 	pool_free(&pool);
 	free(all);
-	sort(top);
+	sort_places(top);
 }
 
 void causes_fold(struct causes *causes, struct naming *naming)
 {
-	fold(&causes->peak, naming);
-	fold(&causes->temp, naming);
+	fold_sites(&causes->peak, naming);
+	fold_sites(&causes->temp, naming);
 	/* naming's progress is reset: nothing was shown yet */
 	naming_restart(naming);
 }

@@ -115,7 +115,7 @@ static void on_wait(void *user, const struct lane_wait *wait)
 	critical_add(&state->critical, wait);
 }
 
-static void event(void *user, const struct event *event)
+static void chains_report_event(void *user, const struct event *event)
 {
 	struct chains_state *state = user;
 
@@ -123,7 +123,7 @@ static void event(void *user, const struct event *event)
 	lanes_event(&state->lanes, event);
 }
 
-static void note(void *user, const struct event *event)
+static void chains_report_note(void *user, const struct event *event)
 {
 	lanes_note(&((struct chains_state *)user)->lanes, event);
 }
@@ -162,7 +162,7 @@ static void on_part(void *user, const struct critical_part *part)
 	step->first_ns = part->since_ns; /* the path is walked backwards */
 }
 
-static void process(void *user)
+static void chains_report_process(void *user)
 {
 	struct chains_state *state = user;
 
@@ -334,7 +334,7 @@ static void put_wakers(const struct chains_state *state, struct table *table)
 	}
 }
 
-static void end(void *user, struct tables *tables)
+static void chains_report_end(void *user, struct tables *tables)
 {
 	struct chains_state *state = user;
 	struct table *table = tables_begin(tables, TABLE_delayed_by);
@@ -361,7 +361,7 @@ static void end(void *user, struct tables *tables)
 
 /* ---- begin and end ---- */
 
-static int begin(void *user, struct report_run *run, struct error *err)
+static int chains_report_begin(void *user, struct report_run *run, struct error *err)
 {
 	struct chains_state *state = user;
 
@@ -372,7 +372,7 @@ static int begin(void *user, struct report_run *run, struct error *err)
 	return 0;
 }
 
-static void destroy(void *user)
+static void chains_report_destroy(void *user)
 {
 	struct chains_state *state = user;
 
@@ -389,10 +389,10 @@ static void destroy(void *user)
 const struct report report_chains = {
 	.wants_summary = true,
 	.state_size = sizeof(struct chains_state),
-	.begin = begin,
-	.event = event,
-	.note = note,
-	.process = process,
-	.end = end,
-	.destroy = destroy,
+	.begin = chains_report_begin,
+	.event = chains_report_event,
+	.note = chains_report_note,
+	.process = chains_report_process,
+	.end = chains_report_end,
+	.destroy = chains_report_destroy,
 };

@@ -237,7 +237,7 @@ static void close_cycle(struct locks_state *state, const struct lock_order_cycle
 	}
 }
 
-static void process(void *user)
+static void locks_report_process(void *user)
 {
 	struct locks_state *state = user;
 	const struct locks *view = state->view;
@@ -538,7 +538,7 @@ static int compare_locks(const void *left, const void *right)
 	return ORDER(y, x);
 }
 
-static void end(void *user, struct tables *tables)
+static void locks_report_end(void *user, struct tables *tables)
 {
 	struct locks_state *state = user;
 	struct table *table;
@@ -557,7 +557,7 @@ static void end(void *user, struct tables *tables)
 	put_places(state, tables);
 }
 
-static int begin(void *user, struct report_run *run, struct error *err)
+static int locks_report_begin(void *user, struct report_run *run, struct error *err)
 {
 	struct locks_state *state = user;
 
@@ -569,7 +569,7 @@ static int begin(void *user, struct report_run *run, struct error *err)
 	return 0;
 }
 
-static void destroy(void *user)
+static void locks_report_destroy(void *user)
 {
 	struct locks_state *state = user;
 
@@ -585,9 +585,9 @@ const struct report report_locks = {
 	.about = "lock",
 	.wants_summary = true,
 	.state_size = sizeof(struct locks_state),
-	.begin = begin,
+	.begin = locks_report_begin,
 	.event = on_event,
-	.process = process,
-	.end = end,
-	.destroy = destroy,
+	.process = locks_report_process,
+	.end = locks_report_end,
+	.destroy = locks_report_destroy,
 };
