@@ -167,27 +167,19 @@ static int read_trace(struct engine *engine, struct trace *trace, const char *pa
 	return rc;
 }
 
-static int read_merged(struct engine *engine, const char *const *paths, size_t count,
-		       struct error *err)
+/* Opens and reads one file, or several as one trace. */
+static int read_paths(struct engine *engine, const char *const *paths, size_t count,
+		      struct error *err)
 {
+	const struct trace_options *options = &engine->options->trace;
+	bool is_merged = engine->options->is_merged;
 	struct trace *trace;
-	int rc = trace_merge_open(&trace, paths, count, &engine->options->trace, err);
+	int rc = is_merged ? trace_merge_open(&trace, paths, count, options, err)
+			   : trace_open(&trace, *paths, options, err);
 
 	if (rc)
 		return rc;
-	rc = read_trace(engine, trace, NULL, err);
-	trace_close(trace);
-	return rc;
-}
-
-static int read_file(struct engine *engine, const char *path, struct error *err)
-{
-	struct trace *trace;
-	int rc = trace_open(&trace, path, &engine->options->trace, err);
-
-	if (rc)
-		return rc;
-	rc = read_trace(engine, trace, path, err);
+	rc = read_trace(engine, trace, is_merged ? NULL : *paths, err);
 	trace_close(trace);
 	return rc;
 }
@@ -199,7 +191,7 @@ static int read_files(struct engine *engine, const struct inputs *inputs, struct
 	for (size_t i = 0; i < inputs->count; i++) {
 		const char *path = inputs->items[i];
 		const char *name = strcmp(path, "-") ? path : "standard input";
-		int rc = read_file(engine, path, err);
+		int rc = read_paths(engine, &path, 1, err);
 
 		if (rc == 0)
 			continue;
@@ -234,7 +226,7 @@ int engine_read(const char *const *paths, size_t count, const struct engine_opti
 	int rc;
 
 	if (options->is_merged)
-		return read_merged(&engine, paths, count, err);
+		return read_paths(&engine, paths, count, err);
 	rc = inputs_expand(&inputs, paths, count, &options->trace, err);
 	if (rc == 0)
 		rc = read_files(&engine, &inputs, err);

@@ -23,11 +23,6 @@ void spans_free(struct spans *spans)
 	*spans = (struct spans){ 0 };
 }
 
-static uint64_t span_hash(const struct spans *spans, const struct span *span)
-{
-	return hash_two(spans->index.seed ^ span->site, span->gained, span->lost);
-}
-
 static bool is_span(const void *item, const void *key)
 {
 	const struct span *a = item, *b = key;
@@ -37,9 +32,8 @@ static bool is_span(const void *item, const void *key)
 
 static void put_span(struct spans *spans, const struct span *wanted)
 {
-	uint64_t hash = span_hash(spans, wanted);
+	uint64_t hash = hash_two(spans->index.seed ^ wanted->site, wanted->gained, wanted->lost);
 	struct span *span = hash_table_find(&spans->index, hash, is_span, wanted);
-	struct span **item;
 
 	if (span) {
 		span->count += wanted->count;
@@ -47,8 +41,7 @@ static void put_span(struct spans *spans, const struct span *wanted)
 		return;
 	}
 	span = pool_alloc(&spans->pool, sizeof(*span));
-	item = ARRAY_ADD(&spans->list);
-	*item = span;
+	*ARRAY_ADD(&spans->list) = span;
 	*span = *wanted;
 	hash_table_add(&spans->index, hash, span);
 }
@@ -109,15 +102,6 @@ void spans_reach(struct spans *spans, uint64_t time_ns)
 		coarsen(spans, by);
 }
 
-/* Limits the spans while the trace is read, so that memory does not grow with places and time. */
-static void bound(struct spans *spans)
-{
-	while (spans->list.count > spans->most / 2 && spans->last - spans->first >= STEPS_LEAST)
-		coarsen(spans, 1);
-	while (spans->list.count > spans->most / 2)
-		spans->most *= 2;
-}
-
 void spans_add(struct spans *spans, uint32_t site, uint64_t gained_ns, uint64_t lost_ns,
 	       int64_t count, int64_t bytes)
 {
@@ -131,8 +115,13 @@ void spans_add(struct spans *spans, uint32_t site, uint64_t gained_ns, uint64_t 
 					.lost = is_lost ? lost_ns >> spans->shift : SPANS_NEVER,
 					.count = count,
 					.bytes = bytes });
-	if (spans->list.count > spans->most)
-		bound(spans);
+	if (spans->list.count <= spans->most)
+		return;
+	/* Limited while the trace is read, so that memory does not grow with places and time. */
+	while (spans->list.count > spans->most / 2 && spans->last - spans->first >= STEPS_LEAST)
+		coarsen(spans, 1);
+	while (spans->list.count > spans->most / 2)
+		spans->most *= 2;
 }
 
 void spans_lose(struct spans *spans, uint32_t from_site, uint64_t lost_ns)

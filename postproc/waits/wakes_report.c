@@ -188,17 +188,6 @@ static void put_waits(const struct wakes_report *state, struct table *table)
 		put_ends(state, table, &state->pairs.items[i]);
 }
 
-static void put_signals(struct table *table, const struct wakes_place *place)
-{
-	struct table_cell *row = table_add(table);
-
-	table_text(table, CELL(row, signals, call), place->function);
-	table_number(CELL(row, signals, count), place->wakes.count);
-	table_number(CELL(row, signals, woke), place->wakes.woke);
-	table_number(CELL(row, signals, vain), place->wakes.vain);
-	table_backtrace(CELL(row, signals, backtrace), place->backtrace);
-}
-
 static void end_conditions(void *user, struct tables *tables)
 {
 	const struct wakes_report *state = user;
@@ -206,20 +195,18 @@ static void end_conditions(void *user, struct tables *tables)
 
 	put_waits(state, table);
 	table = tables_begin(tables, TABLE_signals);
-	for (size_t i = 1; i < state->places.count; i++)
-		if (state->places.items[i].wakes.count)
-			put_signals(table, &state->places.items[i]);
-}
+	for (size_t i = 1; i < state->places.count; i++) {
+		const struct wakes_place *place = &state->places.items[i];
+		struct table_cell *row = place->wakes.count ? table_add(table) : NULL;
 
-static void put_posts(struct table *table, const struct wakes_place *place)
-{
-	struct table_cell *row = table_add(table);
-
-	table_number(CELL(row, posts, count), place->wakes.count);
-	table_number(CELL(row, posts, woke), place->wakes.woke);
-	table_number(CELL(row, posts, vain), place->wakes.vain);
-	table_number(CELL(row, posts, never), place->wakes.never);
-	table_backtrace(CELL(row, posts, backtrace), place->backtrace);
+		if (!row)
+			continue;
+		table_text(table, CELL(row, signals, call), place->function);
+		table_number(CELL(row, signals, count), place->wakes.count);
+		table_number(CELL(row, signals, woke), place->wakes.woke);
+		table_number(CELL(row, signals, vain), place->wakes.vain);
+		table_backtrace(CELL(row, signals, backtrace), place->backtrace);
+	}
 }
 
 /* Calls that had not returned when their process ended: the view does not get them. */
@@ -250,9 +237,18 @@ static void end_semaphores(void *user, struct tables *tables)
 	put_asleep(state->run->summary, table);
 	put_waits(state, table);
 	table = tables_begin(tables, TABLE_posts);
-	for (size_t i = 1; i < state->places.count; i++)
-		if (state->places.items[i].wakes.count)
-			put_posts(table, &state->places.items[i]);
+	for (size_t i = 1; i < state->places.count; i++) {
+		const struct wakes_place *place = &state->places.items[i];
+		struct table_cell *row = place->wakes.count ? table_add(table) : NULL;
+
+		if (!row)
+			continue;
+		table_number(CELL(row, posts, count), place->wakes.count);
+		table_number(CELL(row, posts, woke), place->wakes.woke);
+		table_number(CELL(row, posts, vain), place->wakes.vain);
+		table_number(CELL(row, posts, never), place->wakes.never);
+		table_backtrace(CELL(row, posts, backtrace), place->backtrace);
+	}
 }
 
 const struct report report_conds = {
