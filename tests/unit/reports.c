@@ -190,18 +190,19 @@ static void test_peak(void)
 	gain(1, 160, 0);
 	end_process();
 	end();
-	ok(row_of(TABLE_peak_sites, 0) == NULL,
-	   "what had been given back before the peak is not in it");
+	ok(row_of(TABLE_peak_sites, 0) == NULL, "blocks freed before the peak are not part of it");
 	row = row_of(TABLE_peak_sites, 1);
-	ok(row && is(CELL(row, peak_sites, amount), 50), "what was given back after it is");
+	ok(row && is(CELL(row, peak_sites, amount), 50),
+	   "blocks freed after the peak are part of it");
 	row = row_of(TABLE_peak_sites, 2);
 	ok(row && is(CELL(row, peak_sites, amount), 120) && is(CELL(row, peak_sites, count), 1),
-	   "what made it is");
-	ok(row_of(TABLE_peak_sites, 3) == NULL, "what came later is not");
+	   "the allocation that made the peak is part of it");
+	ok(row_of(TABLE_peak_sites, 3) == NULL,
+	   "blocks allocated after the peak are not part of it");
 	row = tables_begin(&fake.tables, TABLE_peaks)->rows.items[0];
 	ok(is(CELL(row, peaks, amount), 170) && is(CELL(row, peaks, pid), 100),
-	   "the most is that of one process, and it is said which");
-	ok(is(CELL(row, peaks, time), 6000), "and when");
+	   "the peak is of one process, which is named");
+	ok(is(CELL(row, peaks, time), 6000), "the peak has its time");
 	forget();
 
 	begin(&report_peak);
@@ -215,7 +216,7 @@ static void test_peak(void)
 	end();
 	row = row_of(TABLE_peak_sites, 0);
 	ok(row && is(CELL(row, peak_sites, amount), 30),
-	   "a later process with more takes its place");
+	   "a later process with a higher peak replaces it");
 	forget();
 }
 
@@ -241,18 +242,19 @@ static void test_leaks(void)
 	gain(1, 60, 1);
 	end_process();
 	end();
-	ok(row_of(TABLE_leaks, 0) == NULL, "another gain of an object replaces the first");
+	ok(row_of(TABLE_leaks, 0) == NULL, "another acquisition of an object replaces the first");
 	row = row_of(TABLE_leaks, 1);
 	ok(row && is(CELL(row, leaks, amount), 100) && is(CELL(row, leaks, count), 2) &&
 		   is(CELL(row, leaks, processes), 2),
-	   "the same place in two processes is one");
-	ok(row && is(CELL(row, leaks, age), 6000 - 1000), "its age is that of the oldest");
+	   "the same call site in two processes is one row");
+	ok(row && is(CELL(row, leaks, age), 6000 - 1000),
+	   "the age of a call site is that of its oldest object");
 	row = row_of(TABLE_leaks, 2);
 	ok(row && is(CELL(row, leaks, amount), 1),
-	   "a lock that was taken twice and given back once is held");
+	   "a lock acquired twice and released once is held");
 	row = tables_begin(&fake.tables, TABLE_leaks)->rows.items[2];
 	ok(is(CELL(row, leaks, amount), 0x2000) && is(CELL(row, leaks, count), 2),
-	   "of a mapping, what was not given back");
+	   "the part of a mapping that was not unmapped is held");
 	forget();
 }
 
@@ -277,8 +279,8 @@ static void test_temp(void)
 	end();
 	row = row_of(TABLE_temporary, 0);
 	ok(row && is(CELL(row, temporary, temporary), 2) && is(CELL(row, temporary, bytes), 30),
-	   "what goes within two calls is temporary");
-	ok(row_of(TABLE_temporary, 1) == NULL, "within three it is not");
+	   "a block freed within two calls is temporary");
+	ok(row_of(TABLE_temporary, 1) == NULL, "a block freed within three calls is not temporary");
 	forget();
 	fake.options.within = 1;
 }
@@ -325,23 +327,23 @@ static void test_tables(void)
 	must(tables_finish(&tables, NULL, 2, &err));
 	table = tables_begin(&tables, TABLE_leaks);
 	ok(are(table, (const uint64_t[]){ 30, 20, 10, 5, 3 }),
-	   "groups by rank, and rows of each by their column, the largest first");
+	   "groups are sorted by rank, rows by their column, the largest first");
 	ok(table->groups.count == 2 && table->groups.items[0].shown == 2 &&
 		   table->groups.items[0].count == 3 && table->groups.items[1].shown == 2,
-	   "of each group the first are shown");
+	   "the first rows of each group are shown");
 	ok(is(CELL(table->groups.items[0].sums, leaks, amount), 60) &&
 		   is(CELL(table->groups.items[0].rest, leaks, amount), 10),
-	   "sums are of all rows, and of those that are not shown");
+	   "a group has sums of all rows, and of the rows that are not shown");
 	tables_free(&tables);
 
 	fill(&tables);
 	must(tables_finish(&tables, "count", 0, &err));
 	table = tables_begin(&tables, TABLE_leaks);
-	ok(are(table, (const uint64_t[]){ 10, 20, 30, 3, 5 }), "another column sorts otherwise");
+	ok(are(table, (const uint64_t[]){ 10, 20, 30, 3, 5 }), "--by sorts by another column");
 	tables_free(&tables);
 
 	fill(&tables);
-	ok(tables_finish(&tables, "nonsense", 0, &err) == -EINVAL, "unless no sheet has it");
+	ok(tables_finish(&tables, "nonsense", 0, &err) == -EINVAL, "an unknown column is refused");
 	tables_free(&tables);
 }
 
@@ -384,16 +386,17 @@ static void test_fold(void)
 	must(tables_finish(&tables, NULL, 1, &err));
 	must(tables_fold(&tables, NULL, 1, read_call, NULL, &err));
 	ok(table->rows.count == 3 && table->rows.items[0] == first,
-	   "rows of a group that read the same are one, which stands where it belongs");
+	   "rows of a group with the same text are joined and sorted again");
 	ok(is(CELL(first, allocations, calls), 4) && is(CELL(first, allocations, bytes), 120) &&
 		   is(CELL(first, allocations, share), 4000),
-	   "it has their sums");
-	ok(is(CELL(first, allocations, average), 29), "the average of all");
-	ok(CELL(first, allocations, backtrace)->weight == 2, "and how many they were");
+	   "a joined row has the sums of its rows");
+	ok(is(CELL(first, allocations, average), 29), "a joined row has the average of its rows");
+	ok(CELL(first, allocations, backtrace)->weight == 2,
+	   "a joined row has the number of its rows");
 	ok(table->groups.count == 2 && table->groups.items[0].count == 2 &&
 		   is(CELL(table->groups.items[0].sums, allocations, bytes), 150) &&
 		   is(CELL(table->groups.items[0].rest, allocations, bytes), 30),
-	   "the group's sums are as before, and what is not shown is less");
+	   "joining rows keeps a group's sums, and leaves fewer rows out");
 	tables_free(&tables);
 }
 
@@ -408,8 +411,8 @@ static void test_table(void)
 		for (unsigned j = 1; j < facts.column_count; j++)
 			is_text_first &= facts.columns[j].kind != TABLE_GROUP;
 	}
-	ok(is_sorted_by_own, "every sheet is sorted by a column of its own");
-	ok(is_text_first, "nothing but a first column is a group");
+	ok(is_sorted_by_own, "every table is sorted by a column of its own");
+	ok(is_text_first, "only a first column is a group");
 	for (unsigned i = 0; report_at(i); i++)
 		if (!report_find(report_at(i)->next, strcspn(report_at(i)->next, " ")))
 			ok(false, report_at(i)->name);
@@ -474,7 +477,7 @@ static void test_bound(void)
 		must(tables_finish(&all, orders[i], TOP, &err));
 		must(tables_finish(&few, orders[i], TOP, &err));
 		ok(are_same_groups(&all.list[0], &few.list[0], TOP),
-		   "what is printed, its sums and those of the others are as if they were");
+		   "rows and sums that are printed do not depend on rows that were removed");
 		tables_free(&all);
 		tables_free(&few);
 	}
@@ -601,7 +604,8 @@ static void test_touched(void)
 	}
 	ok(touched_events(&touched, space.module_list.items[0]) == 2 * PROCESSES,
 	   "every event of every process is counted once");
-	ok(clock() - begun < 2 * CLOCKS_PER_SEC, "in a time that grows as they do");
+	ok(clock() - begun < 2 * CLOCKS_PER_SEC,
+	   "counting takes a time proportional to the events");
 	touched_free(&touched);
 	space_free(&space);
 }

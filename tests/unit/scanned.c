@@ -54,8 +54,9 @@ static void long_way(void)
 	ok(scanned_root_of(&scanned, scanned_at(&scanned, 50000), &middle) &&
 		   scanned_root_of(&scanned, scanned_at(&scanned, 100000), &last) &&
 		   scanned_root_of(&scanned, scanned_at(&scanned, 1), &first),
-	   "a way may be long");
-	ok(first == 0 && middle == 49999 && last == 99999, "and all of it counts");
+	   "paths of 100,000 blocks reach their root");
+	ok(first == 0 && middle == 49999 && last == 99999,
+	   "the steps of a long path are all counted");
 }
 
 int main(void)
@@ -70,25 +71,25 @@ int main(void)
 	     "/usr/bin/server", "retained", "96", "blocks", "2");
 	NOTE("~block", "number", "1", "0x10", "kept r0 8 r0 96 2", "0x20", "kept 0x10 0 0x10 48 1",
 	     "0x30", "lost - 0 - 16 1");
-	ok(fate(0x10) == SCANNED_NOT, "before the scan is done nothing is known");
+	ok(fate(0x10) == SCANNED_NOT, "no block has a result before the scan is done");
 	NOTE("~scan", "number", "1", "state", "done", "pause", "1000");
 	ok(fate(0x10) == SCANNED_KEPT && fate(0x30) == SCANNED_LOST && fate(0x40) == SCANNED_NOT,
-	   "blocks are kept, lost, or were not there");
+	   "blocks are reachable, unreachable, or were not scanned");
 	root = scanned_root_of(&scanned, scanned_at(&scanned, 0x20), &steps);
-	ok(root && steps == 1, "the way from a block leads to its root");
+	ok(root && steps == 1, "the path from a block ends at its root");
 	ok_text(root ? scanned_root_text(root, text, sizeof(text)) : "", "pool (server)",
-		"which is told by its name");
+		"the text of a global root has its name and its module");
 	ok(!scanned_root_of(&scanned, scanned_at(&scanned, 0x30), &steps),
-	   "that of a lost one not");
+	   "an unreachable block has no root");
 	ok(scanned_find(&scanned, 0x10, 0) && !scanned_find(&scanned, 0x10, 1),
-	   "what was gained after the scan is another block");
+	   "a block allocated after the scan at the same address has no result");
 
-	ok(!scanned_is_new(&scanned, 0x30, 0), "where there was one scan nothing is new");
+	ok(!scanned_is_new(&scanned, 0x30, 0), "after a single scan no unreachable block is new");
 
 	cut("2");
 	NOTE("~scan", "number", "2", "state", "failed", "reason", "it ended");
 	ok(fate(0x10) == SCANNED_KEPT && scanned.failure && !strcmp(scanned.failure, "it ended"),
-	   "a scan that failed takes nothing away from the one before");
+	   "a failed scan keeps the result of the scan before");
 
 	cut("3");
 	NOTE("~block", "number", "4", "0x10", "lost - 0 - 1 1");
@@ -99,18 +100,20 @@ int main(void)
 	NOTE("~scan", "number", "3", "state", "done", "doubt", "events were lost");
 	ok(!scanned_is_new(&scanned, 0x30, 0) && scanned_is_new(&scanned, 0x20, 0) &&
 		   scanned_is_new(&scanned, 0x30, 9),
-	   "new is what the scan before did not find lost, and what came later to its address");
+	   "a block is new if the scan before did not find it unreachable, or if it was allocated "
+	   "later");
 	ok(!scanned_root_of(&scanned, scanned_at(&scanned, 0x10), &steps),
-	   "a way in a circle comes to an end");
+	   "a path that is a cycle has no root");
 	ok(!scanned_root_of(&scanned, scanned_at(&scanned, 0x30), &steps),
-	   "one to a root that is not there leads nowhere");
+	   "a path to an unknown root has no root");
 	ok(!scanned_root_of(&scanned, scanned_at(&scanned, 0x20), &steps),
-	   "from wherever one looks");
-	ok(fate(0x40) == SCANNED_NOT && fate(0x50) == SCANNED_NOT, "nonsense is passed by");
-	ok(scanned.doubt && !strcmp(scanned.doubt, "events were lost"), "doubts are kept");
+	   "each block of a cycle has no root");
+	ok(fate(0x40) == SCANNED_NOT && fate(0x50) == SCANNED_NOT, "malformed blocks are ignored");
+	ok(scanned.doubt && !strcmp(scanned.doubt, "events were lost"),
+	   "the doubt of a scan is kept");
 	long_way();
 	scanned_clear(&scanned);
-	ok(fate(0x10) == SCANNED_NOT, "another process has nothing of it");
+	ok(fate(0x10) == SCANNED_NOT, "another process starts without a result");
 	scanned_free(&scanned);
 	return tap_end();
 }

@@ -204,14 +204,14 @@ static void test_memory(void)
 	release(0x99);
 	memory = summary_class_of(end(), RESOURCE_MEMORY);
 	number(memory->gained, 4, "allocations are counted");
-	number(memory->peak.amount, 150, "the peak is the most bytes at a time");
-	number(memory->peak.time_ns, 2000, "and has its time since the start");
-	number(memory->held, 2, "blocks that were not given back are held");
-	number(memory->held_bytes, 110, "with their bytes");
-	number(memory->sites, 1, "from one site");
-	number(memory->strays, 1, "a free of what nobody allocated is a stray");
-	number(fake.summary->sites.items[0].count, 2, "the site has both blocks");
-	number(fake.summary->sites.items[0].backtrace->address, 0x1001, "and its backtrace");
+	number(memory->peak.amount, 150, "the peak is the maximum of bytes held at a time");
+	number(memory->peak.time_ns, 2000, "the peak has its time since the start of the run");
+	number(memory->held, 2, "blocks that were not freed are held");
+	number(memory->held_bytes, 110, "the bytes of held blocks are added up");
+	number(memory->sites, 1, "held blocks of one backtrace are one site");
+	number(memory->strays, 1, "a free of a block that was not allocated is a stray");
+	number(fake.summary->sites.items[0].count, 2, "a site has the number of its blocks");
+	number(fake.summary->sites.items[0].backtrace->address, 0x1001, "a site has its backtrace");
 	summary_free(fake.summary);
 }
 
@@ -223,11 +223,11 @@ static void test_replaced(void)
 	allocate(0x10, 100, 0);
 	allocate(0x10, 30, 1);
 	memory = summary_class_of(end(), RESOURCE_MEMORY);
-	number(memory->held, 1, "a second gain of an uncounted object replaces the first");
-	number(memory->held_bytes, 30, "its bytes, too");
-	number(memory->replaced, 1, "and is counted");
+	number(memory->held, 1, "a second acquisition of an uncounted object replaces the first");
+	number(memory->held_bytes, 30, "the bytes of a replaced object are replaced");
+	number(memory->replaced, 1, "a replacement is counted");
 	number(fake.summary->sites.items[0].backtrace->address, 0x1001,
-	       "the second one's site holds it");
+	       "a replaced object belongs to the second site");
 	summary_free(fake.summary);
 }
 
@@ -243,9 +243,9 @@ static void test_counted(void)
 	take_lock(0x20, 101, 20, 1);
 	drop_lock(0x20);
 	lock = summary_class_of(end(), RESOURCE_LOCK);
-	number(lock->gained, 4, "every taking of a lock is counted");
-	number(lock->held, 1, "a lock taken three times and dropped twice is held");
-	number(lock->peak.amount, 2, "but is one object");
+	number(lock->gained, 4, "every acquisition of a lock is counted");
+	number(lock->held, 1, "a lock acquired three times and released twice is held");
+	number(lock->peak.amount, 2, "a lock acquired several times is one object");
 	summary_free(fake.summary);
 }
 
@@ -267,15 +267,16 @@ static void test_waits(void)
 		drop_lock(0x10);
 	}
 	lock = summary_class_of(end(), RESOURCE_LOCK);
-	number(lock->waits.calls, 106, "all takings of locks are counted");
-	number(waits_threshold(&lock->waits), 0, "who had the lock says which of them waited");
+	number(lock->waits.calls, 106, "all calls that acquire locks are counted");
+	number(waits_threshold(&lock->waits), 0,
+	       "known holders make a threshold of waits unnecessary");
 	number(waits_count(&lock->waits.times, 0), 5,
-	       "a lock that nobody had is not waited for, however long the call took");
-	number(waits_ns(&lock->waits.times, 0), 50001, "five waits have their time");
-	number(lock->waits.times.longest_ns, 10001, "and the longest");
-	number(lock->hot.object, 0x10, "the lock that was waited for is known");
-	number(lock->hot.waiter->address, 0x1001, "and who waited");
-	number(lock->hot.other->address, 0x1000, "and who had it");
+	       "a call for a free lock does not wait, however long it takes");
+	number(waits_ns(&lock->waits.times, 0), 50001, "the times of five waits are added up");
+	number(lock->waits.times.longest_ns, 10001, "the longest wait for a lock is known");
+	number(lock->hot.object, 0x10, "the lock with the longest wait is known");
+	number(lock->hot.waiter->address, 0x1001, "the call site that waited for a lock is known");
+	number(lock->hot.other->address, 0x1000, "the call site that held a lock is known");
 	summary_free(fake.summary);
 }
 
@@ -288,7 +289,7 @@ static void test_slow_waits(void)
 		take_lock(0x10 + (uint64_t)i, 101, 1000000000, 0);
 	lock = summary_class_of(end(), RESOURCE_LOCK);
 	number(waits_count(&lock->waits.times, waits_threshold(&lock->waits)), 3,
-	       "a second is a wait, for somebody that nobody saw");
+	       "a call of a second is a wait, even without a known holder");
 	summary_free(fake.summary);
 }
 
@@ -319,13 +320,16 @@ static void test_condition(void)
 	drop_lock(0x10);
 	lock = summary_class_of(end(), RESOURCE_LOCK);
 	condition = summary_class_of(fake.summary, RESOURCE_CONDITION);
-	number(condition->hot.waiter->address, 0x1000, "who waited for a condition is known");
-	ok(!condition->hot.other, "and that nobody woke it");
+	number(condition->hot.waiter->address, 0x1000,
+	       "the call site that waited for a condition is known");
+	ok(!condition->hot.other, "a condition that no thread signals has no waker");
 	number(lock->held, 0, "a mutex is held neither in a wait nor after its unlock");
-	number(lock->gained, 1, "taking it again after a wait is no call of its own");
-	number(waits_count(&lock->waits.times, 1000), 0, "and no wait for the lock");
-	number(condition->waited, 1, "but one for the condition");
-	number(waits_ns(&condition->waits.times, 1000), 70000, "with its time");
+	number(lock->gained, 1, "locking a mutex again after a wait is not a call of its own");
+	number(waits_count(&lock->waits.times, 1000), 0,
+	       "locking a mutex again after a wait is not a wait for it");
+	number(condition->waited, 1, "a wait for a condition is counted once");
+	number(waits_ns(&condition->waits.times, 1000), 70000,
+	       "a wait for a condition has its time");
 	summary_free(fake.summary);
 }
 
@@ -346,7 +350,8 @@ static void test_woken(void)
 	send(&event);
 	end();
 	condition = summary_class_of(fake.summary, RESOURCE_CONDITION);
-	number(condition->hot.other->address, 0x1002, "who woke a waiting thread is known");
+	number(condition->hot.other->address, 0x1002,
+	       "the call site that woke a waiting thread is known");
 	summary_free(fake.summary);
 }
 
@@ -385,10 +390,11 @@ static void test_more_threads(void)
 
 		tell_threads(has_tail);
 		thread = summary_class_of(end(), RESOURCE_THREAD);
-		number(thread->gained, 3, has_tail ? "threads made" : "without tails: made");
-		number(thread->waited, 2, "joins of either kind");
-		number(thread->lost, 1, "a thread that was made detached is detached");
-		number(thread->held, 0, "and none is left to be joined");
+		number(thread->gained, 3,
+		       has_tail ? "created threads are counted" : "without tails: made");
+		number(thread->waited, 2, "pthread_join and pthread_timedjoin_np are joins");
+		number(thread->lost, 1, "a thread that was created detached is detached");
+		number(thread->held, 0, "joined and detached threads are not held");
 		summary_free(fake.summary);
 	}
 }
@@ -415,11 +421,14 @@ static void test_mappings(void)
 	map(0x200000, 5000, CALL_TYPE_FREE);
 	map(0x300000, 5000, CALL_TYPE_FREE);
 	mapping = summary_class_of(end(), RESOURCE_MAPPING);
-	number(mapping->gained, 3, "mappings made");
-	number(mapping->peak.amount, 0x20000, "most bytes mapped at a time");
-	number(mapping->held_bytes, 0xf000, "what is left of them after unmapping parts");
-	number(mapping->held, 3, "in pieces");
-	number(fake.summary->sites.items[0].bytes, 0xf000, "by their site");
+	number(mapping->gained, 3, "mappings are counted");
+	number(mapping->peak.amount, 0x20000,
+	       "the peak of mappings is the maximum of bytes mapped at a time");
+	number(mapping->held_bytes, 0xf000,
+	       "after parts are unmapped the rest of a mapping is held");
+	number(mapping->held, 3, "each remaining piece of a mapping is held");
+	number(fake.summary->sites.items[0].bytes, 0xf000,
+	       "the pieces of mappings belong to one site");
 	summary_free(fake.summary);
 }
 
@@ -451,10 +460,10 @@ static void test_threads(void)
 	event = call_of(HOOK_pthread_detach, THREAD, CALL_TYPE_FREE, 3);
 	send(&event);
 	thread = summary_class_of(end(), RESOURCE_THREAD);
-	number(thread->gained, 4, "threads made");
-	number(thread->waited, 1, "threads joined");
-	number(thread->lost, 1, "threads detached");
-	number(thread->held, 2, "threads never joined");
+	number(thread->gained, 4, "created threads are counted");
+	number(thread->waited, 1, "joined threads are counted");
+	number(thread->lost, 1, "detached threads are counted");
+	number(thread->held, 2, "threads that were never joined are held");
 	summary_free(fake.summary);
 }
 
@@ -494,16 +503,18 @@ static void test_descriptors(void)
 	event = call_of(HOOK_close, FD, CALL_TYPE_FREE, 4);
 	send(&event);
 	fd = summary_class_of(end(), RESOURCE_FD);
-	number(fake.summary->inherited, 1, "an inherited descriptor that was not closed");
-	number(fd->strays, 0, "closing an inherited one is no stray");
-	number(fd->held, 4, "own descriptors that are open");
-	number(fd->held_parts, 1, "one of them is a stream's, but none is of a pipe");
-	number(fd->parts_of, 1u << RESOURCE_FILE, "and it is known that it is a stream's");
-	number(fd->sites, 1, "which is no site of its own");
+	number(fake.summary->inherited, 1,
+	       "an inherited descriptor that was not closed is counted");
+	number(fd->strays, 0, "closing an inherited descriptor is no stray");
+	number(fd->held, 4, "open descriptors of the process itself are held");
+	number(fd->held_parts, 1, "the descriptor of a stream is a part, those of a pipe are not");
+	number(fd->parts_of, 1u << RESOURCE_FILE,
+	       "the class of the stream that a descriptor is part of is known");
+	number(fd->sites, 1, "the descriptor of a stream is no site of its own");
 	for (size_t i = 0; i < fake.summary->sites.count; i++)
 		if (fake.summary->sites.items[i].example)
 			ok_text(fake.summary->sites.items[i].example, "/etc/hostname",
-				"the path of what is still open, not of what was closed");
+				"the example of a site is the path of an open descriptor");
 	summary_free(fake.summary);
 }
 
@@ -522,15 +533,16 @@ static void test_blocked(void)
 	note("~end", end_how, 2, 0, 0);
 	summary = end();
 	number(summary->deadlocked, 2, "two threads that wait for each other are a deadlock");
-	number(summary->blocked.count, 3, "a third one waits beside them");
+	number(summary->blocked.count, 3, "a thread that waits beside a deadlock is listed, too");
 	ok(summary->blocked.items[0].is_deadlock && summary->blocked.items[1].is_deadlock,
-	   "the deadlock comes first");
-	number(summary->blocked.items[2].holder, 101, "the third one's holder is known");
+	   "deadlocks come first among blocked threads");
+	number(summary->blocked.items[2].holder, 101,
+	       "the holder of a lock is known for a thread outside the deadlock");
 	number(summary->blocked.items[2].holder_backtrace->address, 0x1000,
-	       "and where it took the lock");
+	       "the call site where a holder acquired the lock is known");
 	ok(summary->processes.items[0].end == SUMMARY_KILLED &&
 		   summary->processes.items[0].status == 9,
-	   "how it ended is known");
+	   "the signal that ended a process is known");
 	summary_free(fake.summary);
 }
 
@@ -560,16 +572,20 @@ static void test_exec(void)
 	note("~open", &call, 1, 0, 100);
 	note("~end", killed, 2, 0, 0);
 	summary = end();
-	number(summary->blocked.count, 0, "a program that ran another one waits for nothing");
+	number(summary->blocked.count, 0,
+	       "a process that executed another program waits for nothing");
 	number(summary_class_of(summary, RESOURCE_MEMORY)->held_bytes, 30,
-	       "and holds nothing at the end");
+	       "a process that executed another program holds nothing");
 	number(summary_class_of(summary, RESOURCE_MEMORY)->killed_bytes, 30,
-	       "what a killed one held is known");
+	       "objects held by a killed process are counted");
 	number(summary_class_of(summary, RESOURCE_MEMORY)->peak.process, 0,
-	       "the peak says whose it is");
-	number(summary->sites.items[0].process, 1, "and a site, who holds most of it");
-	ok(summary->processes.items[0].untraced != NULL, "a program that was not followed is told");
-	ok_text(summary->processes.items[0].became, "/usr/bin/id", "by its path");
+	       "a peak has the number of its process");
+	number(summary->sites.items[0].process, 1,
+	       "a site has the number of the process that holds most");
+	ok(summary->processes.items[0].untraced != NULL,
+	   "a program that was not followed is reported");
+	ok_text(summary->processes.items[0].became, "/usr/bin/id",
+		"a program that was not followed has its path");
 	summary_free(fake.summary);
 }
 
@@ -584,8 +600,10 @@ static void test_lifetime(void)
 	fake.index = 300;
 	note("~end", end_how, 2, 0, 0);
 	summary = end();
-	number(summary->processes.items[0].start_ns, 1000, "a process begins when it says");
-	number(summary->processes.items[0].end_ns, 307000, "and ends when it was seen to end");
+	number(summary->processes.items[0].start_ns, 1000,
+	       "a process begins at the time that it reports");
+	number(summary->processes.items[0].end_ns, 307000,
+	       "a process ends when the collector saw it end");
 	summary_free(fake.summary);
 }
 
@@ -603,15 +621,15 @@ static void test_processes(void)
 	release(0x20);
 	note("~lost", lost, 2, 0, 0);
 	summary = end();
-	number(summary->pids, 2, "two processes");
-	number(summary->events, 4, "with all their events");
-	number(summary->lost, 7, "and what was lost");
+	number(summary->pids, 2, "two processes have two pids");
+	number(summary->events, 4, "the events of two processes are added up");
+	number(summary->lost, 7, "the dropped events of two processes are added up");
 	number(summary_class_of(summary, RESOURCE_MEMORY)->held_bytes, 300,
 	       "the same address in two processes is two blocks");
 	number(summary_class_of(summary, RESOURCE_MEMORY)->peak.amount, 201,
-	       "the peak is one process's");
-	number(summary->sites.count, 1, "the same place in both is one site");
-	number(summary->sites.items[0].processes, 2, "of two processes");
+	       "the peak is of one process, not of their sum");
+	number(summary->sites.count, 1, "the same backtrace in two processes is one site");
+	number(summary->sites.items[0].processes, 2, "a site of two processes counts both");
 	summary_free(fake.summary);
 }
 
@@ -648,14 +666,15 @@ static void test_space(void)
 	space_map(&space, &other);
 	before = space_backtrace(&space, &near, 5);
 	after = space_backtrace(&space, &near, 15);
-	ok(before != after, "an address counts by what was mapped there at the time");
-	ok_text(space_module_at(&space, after->address)->path, "/lib/b", "the later module");
+	ok(before != after, "an address is resolved by the mapping of its time");
+	ok_text(space_module_at(&space, after->address)->path, "/lib/b",
+		"an address after a remapping is in the later module");
 	space_begin_process(&space);
 	space_map(&space, &moved);
 	ok(space_backtrace(&space, &far, 5) == before,
-	   "a module has one place, wherever processes map it");
+	   "a module has one place at whatever addresses processes map it");
 	number(space_backtrace(&space, &near, 5)->address, 0x1010,
-	       "an address in no mapping stays as it is");
+	       "an address outside all mappings stays as it is");
 	space_free(&space);
 }
 
@@ -670,10 +689,10 @@ static void test_top(void)
 	open_path(3, "/etc/hostname");
 	end();
 	count = summary_top(fake.summary, 3, chosen);
-	number(count, 3, "as many sites as there is room for");
+	number(count, 3, "as many sites are chosen as there is space for");
 	ok(fake.summary->classes[fake.summary->sites.items[chosen[2]].class].known == RESOURCE_FD,
 	   "one descriptor is shown among many blocks");
-	number(fake.summary->sites.items[chosen[0]].bytes, 100, "the largest comes first");
+	number(fake.summary->sites.items[chosen[0]].bytes, 100, "the largest site comes first");
 	summary_free(fake.summary);
 }
 
@@ -682,14 +701,14 @@ static void test_human(void)
 	struct human human;
 
 	ok_text(human_count(&human, 1234567), "1,234,567", "thousands have commas");
-	ok_text(human_count(&human, 999), "999", "less has none");
-	ok_text(human_bytes(&human, 999), "999 B", "bytes");
+	ok_text(human_count(&human, 999), "999", "numbers below a thousand have no comma");
+	ok_text(human_bytes(&human, 999), "999 B", "bytes below a thousand have no prefix");
 	ok_text(human_bytes(&human, 141800), "141.8 KB", "thousands of bytes");
-	ok_text(human_bytes(&human, 999950), "1.0 MB", "never 1000.0 KB");
+	ok_text(human_bytes(&human, 999950), "1.0 MB", "999,950 bytes are 1.0 MB, not 1000.0 KB");
 	ok_text(human_exact_bytes(&human, 50000), "50,000 B", "exact bytes");
 	ok_text(human_time(&human, 12345), "12.3 us", "microseconds");
 	ok_text(human_time(&human, 9200000), "9.2 ms", "milliseconds");
-	ok_text(human_time(&human, 84000000), "84 ms", "without a useless .0");
+	ok_text(human_time(&human, 84000000), "84 ms", "round times have no fraction");
 	ok_text(human_time(&human, 192000000000), "3 min 12 s", "minutes");
 	ok_text(human_moment(&human, 31000000), "0.031 s", "moments have one form");
 }
@@ -834,9 +853,12 @@ static void test_count_error(void)
 
 	ok(covered(4096, 500, state) >= 185,
 	   "a count of about four samples is within its error in 185 of 200 runs and more");
-	ok(covered(100000, 40, state) >= 185, "and one of seven samples");
-	ok(covered(64, 24000, state) >= 185, "and one of three samples of small blocks");
-	ok(covered(1048576, 10, state) >= 185, "and one of blocks of which nearly all are sampled");
+	ok(covered(100000, 40, state) >= 185,
+	   "an estimate of seven samples is within its error as often");
+	ok(covered(64, 24000, state) >= 185,
+	   "an estimate of three samples of small blocks is within its error as often");
+	ok(covered(1048576, 10, state) >= 185,
+	   "an estimate of blocks that are nearly all sampled is within its error as often");
 }
 
 int main(void)
