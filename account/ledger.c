@@ -437,7 +437,7 @@ inline_ void sum_up(struct ledger *ledger, const struct call *call, uint64_t cou
 	sum->peak_variance = sum->variance;
 }
 
-static void tell(struct ledger *ledger, const struct ledger_move *move)
+static void notify(struct ledger *ledger, const struct ledger_move *move)
 {
 	for (unsigned i = 0; i < ledger->listener_count; i++)
 		ledger->listeners[i].function(ledger->listeners[i].user, move);
@@ -454,7 +454,7 @@ static __attribute__((noinline)) void tell_listeners(struct ledger *ledger, uint
 	move.bytes = of->bytes;
 	move.variance = of->variance;
 	move.count_variance = of->count_variance;
-	tell(ledger, &move);
+	notify(ledger, &move);
 }
 
 inline_ void tell_loss(struct ledger *ledger, const struct call *call, uint32_t item,
@@ -649,8 +649,8 @@ inline_ int lose(struct ledger *ledger, const struct call *call, struct error *e
 	return 0;
 }
 
-static __attribute__((noinline)) int settle(struct ledger *ledger, const struct call *call,
-					    struct error *err)
+static __attribute__((noinline)) int settle_call(struct ledger *ledger, const struct call *call,
+						 struct error *err)
 {
 	return call->item ? gain(ledger, call, err) : lose(ledger, call, err);
 }
@@ -663,7 +663,7 @@ static int settle_oldest(struct ledger *ledger, struct error *err)
 
 	ledger->oldest = (ledger->oldest + 1) % QUEUE_LENGTH;
 	ledger->queued--;
-	return settle(ledger, call, err);
+	return settle_call(ledger, call, err);
 }
 
 int ledger_settle(struct ledger *ledger, struct error *err)
@@ -679,7 +679,7 @@ int ledger_settle(struct ledger *ledger, struct error *err)
  * Prefetches the map's entry of the newest call and the item of the call before it, whose entry is
  * in the cache by now.
  */
-static inline void fetch(struct ledger *ledger)
+static inline void prefetch_call(struct ledger *ledger)
 {
 	unsigned newest = (ledger->oldest + ledger->queued - 1) % QUEUE_LENGTH;
 	struct call *call = &ledger->queue[newest];
@@ -713,7 +713,7 @@ static inline int put_off(struct ledger *ledger, const struct call *call)
 	*place = *call;
 	place->event = NULL;
 	ledger->queued++;
-	fetch(ledger);
+	prefetch_call(ledger);
 	return 0;
 }
 
@@ -733,7 +733,7 @@ static uint64_t end_of_loss(const struct ledger *ledger, const struct event *eve
 	return start % 4096 == 0 ? (end + 4095) / 4096 * 4096 : end;
 }
 
-static int unmap(struct ledger *ledger, const struct call *call, struct error *err)
+static int remove_mapping(struct ledger *ledger, const struct call *call, struct error *err)
 {
 	uint64_t start = call->object, end = end_of_loss(ledger, call->event);
 	struct mapped_piece piece;
@@ -745,7 +745,7 @@ static int unmap(struct ledger *ledger, const struct call *call, struct error *e
 		move.count = piece.ranges;
 		move.bytes = piece.bytes;
 		sum_up(ledger, call, (uint64_t)(int64_t)piece.ranges, -piece.bytes, 0);
-		tell(ledger, &move);
+		notify(ledger, &move);
 		if (piece.ranges < 0)
 			remove_item(ledger, piece.item);
 		if (piece.ranges > 0) {
@@ -760,7 +760,7 @@ static int unmap(struct ledger *ledger, const struct call *call, struct error *e
 	return rc ? no_memory(err) : 0;
 }
 
-static int map(struct ledger *ledger, struct call *call, struct error *err)
+static int add_mapping(struct ledger *ledger, struct call *call, struct error *err)
 {
 	uint64_t end = call->object + call->event->size;
 	int rc;
@@ -770,7 +770,7 @@ static int map(struct ledger *ledger, struct call *call, struct error *err)
 		return 0;
 	}
 	/* ranges that were mapped there and whose end was not recorded */
-	rc = unmap(ledger, call, err);
+	rc = remove_mapping(ledger, call, err);
 	if (rc == 0 && ledger->before.mapped.count)
 		rc = before_cut(&ledger->before, call->object, end, false) ? no_memory(err) : 0;
 	if (rc)
@@ -794,7 +794,7 @@ static __attribute__((noinline)) int map_or_unmap(struct ledger *ledger, struct 
 	uint64_t calls;
 
 	if (call.event->type != CALL_TYPE_FREE)
-		return map(ledger, &call, err);
+		return add_mapping(ledger, &call, err);
 	ledger->sums[call.class].lost++;
 	calls = before->calls;
 	/* the call may unmap ranges that were mapped before the attach */
@@ -802,7 +802,7 @@ static __attribute__((noinline)) int map_or_unmap(struct ledger *ledger, struct 
 	    before_cut(before, call.object, end_of_loss(ledger, call.event), true))
 		return no_memory(err);
 	ledger->sums[call.class].earlier += before->calls - calls;
-	return unmap(ledger, &call, err);
+	return remove_mapping(ledger, &call, err);
 }
 
 /* ---- events ---- */
@@ -933,7 +933,7 @@ static int on_open(struct ledger *ledger, const struct event *event, struct erro
 	call.turn = ledger->threads.items[thread].turns;
 	map_set(&ledger->map, OF_JOIN, thread, 0);
 	ledger->items.items[item].count = 1;
-	return settle(ledger, &call, err);
+	return settle_call(ledger, &call, err);
 }
 
 static void on_settings(struct ledger *ledger, const struct event *event)

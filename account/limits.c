@@ -38,7 +38,7 @@ struct place {
 	struct error *err;
 };
 
-static int refuse(const struct place *place, const char *expected)
+static int refuse_at(const struct place *place, const char *expected)
 {
 	if (!*place->at)
 		return error_set(place->err, EINVAL, "%s=%s ends at character %zu: expected %s",
@@ -49,8 +49,8 @@ static int refuse(const struct place *place, const char *expected)
 }
 
 /* The row with this name, and with this unit if has_unit. */
-static const struct limit_row *find(const char *name, size_t length, bool has_unit,
-				    enum limit_unit unit)
+static const struct limit_row *find_row(const char *name, size_t length, bool has_unit,
+					enum limit_unit unit)
 {
 	for (size_t i = 0; i < ROWS; i++)
 		if (strlen(limit_rows[i].name) == length &&
@@ -68,23 +68,23 @@ static int parse_value(struct limit *limit, size_t name, struct place *place, si
 	double number;
 
 	if (!length || length >= sizeof(text) || *place->at < '0' || *place->at > '9')
-		return refuse(place, "a number, as in 10, 1.5MB or 100ms");
+		return refuse_at(place, "a number, as in 10, 1.5MB or 100ms");
 	memcpy(text, place->at, length);
 	text[length] = '\0';
 	number = strtod(text, &end);
 	bytes = human_unit(end, strlen(end));
-	limit->row = find(limit->text, name, *end, bytes ? LIMIT_BYTES : LIMIT_NS);
+	limit->row = find_row(limit->text, name, *end, bytes ? LIMIT_BYTES : LIMIT_NS);
 	if (!limit->row)
-		return refuse(place, bytes ? "no unit of bytes for this" : "another unit");
+		return refuse_at(place, bytes ? "no unit of bytes for this" : "another unit");
 	if (limit->row->unit == LIMIT_NS && *end)
 		return instant_parse_length(&limit->value, text, place->err)
-			       ? refuse(place, "a time, as in 100ms or 2s")
+			       ? refuse_at(place, "a time, as in 100ms or 2s")
 			       : 0;
 	if (limit->row->unit == LIMIT_NS && number > 0)
-		return refuse(place, "a unit of time after the number: us, ms, s");
+		return refuse_at(place, "a unit of time after the number: us, ms, s");
 	number *= bytes ? (double)bytes : 1;
 	if (number >= 1e19)
-		return refuse(place, "a smaller number");
+		return refuse_at(place, "a smaller number");
 	limit->value = (uint64_t)number;
 	return 0;
 }
@@ -113,17 +113,17 @@ static int refuse_name(const struct place *place, size_t length)
 }
 
 /* Parses NAME>VALUE or NAME>=VALUE, length characters. */
-static int parse(struct limit *limit, struct place *place, size_t length)
+static int parse_limit(struct limit *limit, struct place *place, size_t length)
 {
 	const char *end = place->at + length;
 	size_t name = strcspn(place->at, "<>=, ");
 
 	*limit = (struct limit){ .text = place->at, .length = length };
-	if (!find(place->at, name, false, LIMIT_NUMBER))
+	if (!find_row(place->at, name, false, LIMIT_NUMBER))
 		return refuse_name(place, name);
 	place->at += name;
 	if (place->at == end || *place->at != '>')
-		return refuse(place, "> or >=");
+		return refuse_at(place, "> or >=");
 	place->at++;
 	limit->is_equal_enough = place->at < end && *place->at == '=';
 	place->at += limit->is_equal_enough;
@@ -140,8 +140,8 @@ int limits_parse(struct limits *limits, const char *option, const char *text, st
 		int rc;
 
 		if (limits->count == LIMITS_MAX)
-			return refuse(&place, "fewer limits");
-		rc = parse(&limits->items[limits->count++], &place, length);
+			return refuse_at(&place, "fewer limits");
+		rc = parse_limit(&limits->items[limits->count++], &place, length);
 		if (rc || !*next)
 			return rc;
 		place.at = next + 1;

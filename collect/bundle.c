@@ -62,8 +62,8 @@ const struct sink *bundle_sink(const struct bundle *bundle)
 }
 
 /* Writes all bytes. Adds to *written what must be removed again if this or a later part fails. */
-static int append(struct bundle *bundle, const void *bytes, size_t size, size_t *written,
-		  struct error *err)
+static int bundle_append(struct bundle *bundle, const void *bytes, size_t size, size_t *written,
+			 struct error *err)
 {
 	size_t wrote = 0;
 	int ret = sink_write(&bundle->sink, bytes, size, &wrote, err);
@@ -94,17 +94,17 @@ static int write_piece(struct bundle *bundle, const struct bundle_stream *stream
 
 	if (!bundle->is_begun) {
 		htr_put_bundle(bundle->buffer, &start);
-		ret = append(bundle, bundle->buffer, HTR_SIZE_bundle, written, err);
+		ret = bundle_append(bundle, bundle->buffer, HTR_SIZE_bundle, written, err);
 		if (ret < 0)
 			return ret;
 	}
 	put_header(bundle->buffer, stream->number, stream->place - less, size);
 	if (size <= SMALL) {
 		memcpy(bundle->buffer + HTR_SIZE_piece, bytes, size);
-		return append(bundle, bundle->buffer, HTR_SIZE_piece + size, written, err);
+		return bundle_append(bundle, bundle->buffer, HTR_SIZE_piece + size, written, err);
 	}
-	ret = append(bundle, bundle->buffer, HTR_SIZE_piece, written, err);
-	return ret < 0 ? ret : append(bundle, bytes, size, written, err);
+	ret = bundle_append(bundle, bundle->buffer, HTR_SIZE_piece, written, err);
+	return ret < 0 ? ret : bundle_append(bundle, bytes, size, written, err);
 }
 
 int bundle_write(struct bundle_stream *stream, const void *bytes, size_t size, struct error *err)

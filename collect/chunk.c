@@ -37,7 +37,7 @@ static int check_kind(int fd, struct error *err)
 }
 
 /* Seals the size of the file, so that no process can make us read beyond its end. */
-static int seal(int fd, uint64_t *size, struct error *err)
+static int seal_memory(int fd, uint64_t *size, struct error *err)
 {
 	int ret = check_kind(fd, err);
 	struct stat st;
@@ -98,8 +98,8 @@ static void add_mapped(struct chunk *chunk)
  * Allocates a chunk with everything that is known before it is mapped. NULL: it does not fit the
  * rest of the file.
  */
-static struct chunk *shape(uint32_t slots, uint32_t ring_size, uint32_t spares, uint64_t left,
-			   struct error *err)
+static struct chunk *allocate_chunk(uint32_t slots, uint32_t ring_size, uint32_t spares,
+				    uint64_t left, struct error *err)
 {
 	struct chunk *chunk;
 
@@ -149,9 +149,9 @@ struct chunk *chunk_open(int fd, const struct arena_hello *hello, struct error *
 	struct chunk *chunk;
 	uint64_t size = 0;
 
-	if (seal(fd, &size, err) < 0)
+	if (seal_memory(fd, &size, err) < 0)
 		return NULL;
-	chunk = shape(hello->slots, hello->ring_size, hello->spares, size, err);
+	chunk = allocate_chunk(hello->slots, hello->ring_size, hello->spares, size, err);
 	return chunk ? set_places(chunk,
 				  mmap(NULL, chunk->size, PROT_READ | PROT_WRITE,
 				       MAP_SHARED | MAP_NORESERVE, fd, 0),
@@ -172,8 +172,8 @@ struct chunk *chunk_next(const struct chunk *last, struct error *err)
 	slots = __atomic_load_n(&head->slots, __ATOMIC_RELAXED);
 	if (!slots)
 		return NULL;
-	chunk = shape(slots, __atomic_load_n(&head->ring_size, __ATOMIC_RELAXED), 0,
-		      last->left - last->layout.size, err);
+	chunk = allocate_chunk(slots, __atomic_load_n(&head->ring_size, __ATOMIC_RELAXED), 0,
+			       last->left - last->layout.size, err);
 	return chunk ? set_places(chunk, mremap(link, 0, chunk->size, MREMAP_MAYMOVE), err) : NULL;
 }
 

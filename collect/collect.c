@@ -114,7 +114,7 @@ static void on_growth(void *context, void *owner)
 /* ---- the end of a process ---- */
 
 /* Nothing remains to be done for the member, not even waiting for its command. */
-static void leave(struct collector *collector, uint32_t place)
+static void leave_run(struct collector *collector, uint32_t place)
 {
 	struct member *member = collector->active[place];
 	struct control_page *control = collector->shared.control;
@@ -150,7 +150,7 @@ static void finish_ended(struct collector *collector, bool is_full)
 		    (collector->leaving || !merge_has_more(member->process)))
 			collect_finish(collector, member);
 		if (member->phase == PHASE_CLOSING && stream_finished(member->stream))
-			leave(collector, i);
+			leave_run(collector, i);
 		else
 			i++;
 	}
@@ -160,7 +160,7 @@ static void finish_ended(struct collector *collector, bool is_full)
  * Handles SIGTERM. Programs that got it, too, have LEAVE_NS to end, since their last events belong
  * to the trace. A second SIGTERM ends the collector at once; streams end with what they have.
  */
-static void heed(struct collector *collector, uint64_t now_ns)
+static void heed_sigterm(struct collector *collector, uint64_t now_ns)
 {
 	if (detach_asked_to_end())
 		collector->leave_ns = collector->leave_ns ? now_ns : now_ns + LEAVE_NS;
@@ -233,7 +233,7 @@ static void look_around(struct collector *collector, uint64_t now_ns)
 	/* children must be known before the stream of their parent is complete */
 	if (has_ended)
 		collect_receive(collector);
-	heed(collector, now_ns);
+	heed_sigterm(collector, now_ns);
 }
 
 /* ---- the loop ---- */
@@ -273,7 +273,7 @@ static bool is_complete(struct collector *collector, uint64_t now_ns)
  * Sleeps until a producer wakes us, at most ns. is_full: records must wait, and are no reason to
  * stay awake.
  */
-static void doze(struct collector *collector, uint64_t ns, bool is_full)
+static void sleep_for(struct collector *collector, uint64_t ns, bool is_full)
 {
 	uint32_t *sleeping = &collector->shared.control->sleeping;
 
@@ -305,7 +305,7 @@ static void flush_all(struct collector *collector, uint64_t now_ns)
 	}
 }
 
-static void tidy(struct collector *collector, uint64_t now_ns)
+static void tidy_run(struct collector *collector, uint64_t now_ns)
 {
 	if (now_ns - collector->tidied_ns < TIDY_NS)
 		return;
@@ -351,7 +351,7 @@ void collect_run(struct collector *collector)
 		collect_toggle(collector);
 		collect_obey(collector);
 		collect_scan(collector, now);
-		tidy(collector, now);
+		tidy_run(collector, now);
 		collect_sample(collector, now);
 		collect_schedule(collector, now);
 		collect_keep(collector);
@@ -364,7 +364,7 @@ void collect_run(struct collector *collector)
 		if (is_complete(collector, now))
 			break;
 		sleep = next_sleep(sleep, taken);
-		doze(collector, sleep, is_full);
+		sleep_for(collector, sleep, is_full);
 	}
 	collect_keep_end(collector);
 	sink_discard(&collector->first);

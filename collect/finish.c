@@ -10,8 +10,8 @@
 #define WAITING_NS 1000000u /* shorter open calls are not reported as waits */
 
 /* Writes a note with these values and the present time. */
-static void say(struct collector *collector, struct member *member, struct encode_note note,
-		const struct facts *facts)
+static void say_now(struct collector *collector, struct member *member, struct encode_note note,
+		    const struct facts *facts)
 {
 	note.time = ticks_now(collector->shared.control->clock);
 	facts_write(facts, member->stream, note);
@@ -62,14 +62,14 @@ static void say_call(struct collector *collector, struct member *member,
 	if (call->open.related)
 		facts_format(&facts, "related", "0x%" PRIx64, call->open.related);
 	facts_time(&facts, "since", ticks_ns(&collector->ticks, call->open.enter));
-	say(collector, member,
-	    (struct encode_note){ .name = name,
-				  .thread = call->thread,
-				  .open = &call->open,
-				  .depth = call->depth,
-				  .frames = frames,
-				  .frame_count = count },
-	    &facts);
+	say_now(collector, member,
+		(struct encode_note){ .name = name,
+				      .thread = call->thread,
+				      .open = &call->open,
+				      .depth = call->depth,
+				      .frames = frames,
+				      .frame_count = count },
+		&facts);
 }
 
 /* Writes a note about a call that had not returned when the process ended. */
@@ -183,8 +183,8 @@ static uint64_t say_lost(struct collector *collector, struct member *member,
 			continue;
 		facts_add(&facts, "reason", reasons[i]);
 		facts_number(&facts, "count", lost[i]);
-		say(collector, member, (struct encode_note){ .name = NOTE_LOST, .thread = thread },
-		    &facts);
+		say_now(collector, member,
+			(struct encode_note){ .name = NOTE_LOST, .thread = thread }, &facts);
 		sum += i != LOSS_NOTE ? lost[i] : 0;
 	}
 	return sum;
@@ -225,8 +225,8 @@ static void say_functions(struct collector *collector, struct member *member)
 			facts_format(&facts, hook_table[i].name, "0x%" PRIx64,
 				     encoder->addresses[i]);
 		if (facts.count == FACTS_MAX || (i == HOOK_COUNT - 1 && facts.count)) {
-			say(collector, member, (struct encode_note){ .name = NOTE_FUNCTIONS },
-			    &facts);
+			say_now(collector, member, (struct encode_note){ .name = NOTE_FUNCTIONS },
+				&facts);
 			facts.count = 0;
 		}
 	}
@@ -350,7 +350,7 @@ static void say_end(struct collector *collector, struct member *member, uint64_t
 		facts_number(&facts, "damaged", counts->damaged);
 	if (collect_keep_gone(collector))
 		facts_number(&facts, "gone", collect_keep_gone(collector));
-	say(collector, member, (struct encode_note){ .name = NOTE_END }, &facts);
+	say_now(collector, member, (struct encode_note){ .name = NOTE_END }, &facts);
 }
 
 void collect_say_waiting(struct collector *collector, struct member *member)
@@ -385,8 +385,8 @@ void collect_finish(struct collector *collector, struct member *member)
 	if (member->watch.end == WATCH_GONE && member->is_told)
 		watch_learn(&member->watch, member->told_status);
 	if (member->watch.end == WATCH_DETACHED)
-		say(collector, member, (struct encode_note){ .name = NOTE_DETACHED },
-		    &(const struct facts){ .count = 0 });
+		say_now(collector, member, (struct encode_note){ .name = NOTE_DETACHED },
+			&(const struct facts){ .count = 0 });
 	collect_schedule_end(collector, member);
 	visit_open(collector, member, say_open);
 	lost = say_all_lost(collector, member);

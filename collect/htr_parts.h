@@ -3,9 +3,9 @@
 #define HTR_PARTS_H
 
 /*
- * Internals of htr.h: htr.c writes events into the columns of a block, htr_arguments.c their
- * arguments; htr_known.c numbers and defines what events have in common. Other files do not include
- * this header.
+ * Internals of htr.h: htr.c writes events and their arguments into the columns of a block,
+ * htr_known.c numbers and defines what events have in common. Other files do not include this
+ * header.
  */
 
 #include <endian.h>

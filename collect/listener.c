@@ -66,7 +66,7 @@ struct listener {
 	bool sees_all_users; /* each user has a distinct uid here */
 	uid_t owner;
 	uint32_t noticed, guest_count;
-	pthread_mutex_t lock; /* guards all members below, and serve() */
+	pthread_mutex_t lock; /* guards all members below, and accept_and_receive() */
 	struct visitor *visitors;
 	struct guest *first, **last;
 	uint32_t waiting_of[USERS]; /* waiting guests, by uid */
@@ -482,7 +482,7 @@ static bool let_in(struct listener *listener, struct visitor *visitor, struct gu
 }
 
 /* Returns true when nothing more is expected from this visitor. */
-static bool receive(struct listener *listener, struct visitor *visitor)
+static bool receive_visitor(struct listener *listener, struct visitor *visitor)
 {
 	struct guest *guest = calloc(1, sizeof(*guest));
 	ssize_t got;
@@ -498,7 +498,7 @@ static bool receive(struct listener *listener, struct visitor *visitor)
 	return got != -EAGAIN && got != -EINTR;
 }
 
-static void forget(struct visitor **at)
+static void forget_visitor(struct visitor **at)
 {
 	struct visitor *visitor = *at;
 
@@ -524,8 +524,8 @@ static void receive_all(struct listener *listener, const uid_t *only)
 		bool concerns =
 			!only || (*at)->uid == *only || listener_is_owner(listener, (*at)->uid);
 
-		if (concerns && receive(listener, *at))
-			forget(at);
+		if (concerns && receive_visitor(listener, *at))
+			forget_visitor(at);
 		else
 			at = &(*at)->next;
 	}
@@ -589,16 +589,16 @@ static void make_place(struct listener *listener, uid_t uid)
 		count_of_user++;
 	}
 	if (!is_owner && count_of_user >= VISITORS_USER)
-		forget(first_of_user);
+		forget_visitor(first_of_user);
 	else if (count >= VISITORS_MOST)
-		forget(first);
+		forget_visitor(first);
 }
 
 /*
  * Accepts the next connection. False: there is none. others: counts connections of users other than
  * the owner.
  */
-static bool welcome(struct listener *listener, int socket, unsigned *others)
+static bool accept_visitor(struct listener *listener, int socket, unsigned *others)
 {
 	int connection = socket < 0 ? -1 : accept_one(listener, socket), on = 1;
 	struct visitor *visitor, **at = &listener->visitors;
@@ -635,15 +635,15 @@ static bool welcome(struct listener *listener, int socket, unsigned *others)
 }
 
 /* Returns whether more connections may wait, which arrive faster than they are accepted. */
-static bool serve(struct listener *listener)
+static bool accept_and_receive(struct listener *listener)
 {
 	unsigned others = 0;
 
 	pthread_mutex_lock(&listener->lock);
 	receive_all(listener, NULL);
-	while (others < OTHERS_TURN && (welcome(listener, listener->by_name, &others) ||
-					welcome(listener, listener->by_path, &others) ||
-					welcome(listener, listener->by_guest, &others)))
+	while (others < OTHERS_TURN && (accept_visitor(listener, listener->by_name, &others) ||
+					accept_visitor(listener, listener->by_path, &others) ||
+					accept_visitor(listener, listener->by_guest, &others)))
 		;
 	if (!listener->is_tight)
 		take_reserve(listener);
@@ -655,7 +655,7 @@ struct guest *listener_take(struct listener *listener, bool *has_more)
 {
 	struct guest *guests;
 
-	*has_more = serve(listener);
+	*has_more = accept_and_receive(listener);
 	pthread_mutex_lock(&listener->lock);
 	guests = listener->first;
 	listener->first = NULL;
@@ -707,7 +707,7 @@ void listener_dismiss(struct guest *guest)
  * The thread pauses after each turn. A process that connects or ends during the pause does not wake
  * the thread, which would cost a short process time; and serving several at once is cheaper.
  */
-static void *keep(void *argument)
+static void *listener_thread(void *argument)
 {
 	static const struct timespec pause = { .tv_nsec = PAUSE_NS };
 	struct listener *listener = argument;
@@ -726,7 +726,7 @@ static void *keep(void *argument)
 				has_visitors = true;
 		}
 		if (has_visitors)
-			serve(listener);
+			accept_and_receive(listener);
 		if (count > 0)
 			shared_wake(&listener->shared->control->sleeping);
 		if (count < EVENTS_MOST)
@@ -744,7 +744,7 @@ int listener_start(struct listener *listener, struct error *err)
 		return 0;
 	sigfillset(&all);
 	pthread_sigmask(SIG_BLOCK, &all, &before);
-	ret = pthread_create(&thread, NULL, keep, listener);
+	ret = pthread_create(&thread, NULL, listener_thread, listener);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (ret)
 		return error_system(err, ret, "cannot start a thread");

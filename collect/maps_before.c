@@ -172,7 +172,7 @@ static bool is_guard(const struct mapping *mapping, const struct mapping *next)
 }
 
 /* Decides the kind of a range by its own line. */
-static void judge(struct range *range)
+static void classify(struct range *range)
 {
 	const char *path = range->mapping.path;
 
@@ -190,7 +190,7 @@ static void judge(struct range *range)
 }
 
 /* Decides the kind by the neighbours. */
-static void judge_neighbours(struct range *range, struct range *next)
+static void classify_by_neighbours(struct range *range, struct range *next)
 {
 	const struct mapping *mapping = &range->mapping, *behind = next ? &next->mapping : NULL;
 
@@ -208,7 +208,7 @@ static void judge_neighbours(struct range *range, struct range *next)
 	}
 }
 
-static int judge_all(struct collect_before *before)
+static int classify_all(struct collect_before *before)
 {
 	struct range *ranges = before->ranges.items;
 	size_t count = before->ranges.count;
@@ -216,9 +216,9 @@ static int judge_all(struct collect_before *before)
 	if (find_modules(before))
 		return -ENOMEM;
 	for (size_t i = 0; i < count; i++)
-		judge(&ranges[i]);
+		classify(&ranges[i]);
 	for (size_t i = 0; i < count; i++)
-		judge_neighbours(&ranges[i], i + 1 < count ? &ranges[i + 1] : NULL);
+		classify_by_neighbours(&ranges[i], i + 1 < count ? &ranges[i + 1] : NULL);
 	for (size_t i = 1; i < count; i++)
 		ranges[i].joins |= ranges[i - 1].mapping.to == ranges[i].mapping.from &&
 				   ranges[i - 1].use == ranges[i].use &&
@@ -233,7 +233,7 @@ void collect_look_before(struct collector *collector)
 	int32_t guest = collector->shared.control->guest;
 
 	collector->before = guest ? read_ranges(guest) : NULL;
-	if (collector->before && judge_all(collector->before)) {
+	if (collector->before && classify_all(collector->before)) {
 		free_before(collector->before);
 		collector->before = NULL;
 	}

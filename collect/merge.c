@@ -485,7 +485,7 @@ static inline struct reader *open_reader(struct merge *merge, struct process *pr
  * records that the low watermark no longer covers. Records are taken once all low watermarks are
  * known.
  */
-static void look(struct merge *merge, struct process *process, struct reader *reader)
+static void look_at_slot(struct merge *merge, struct process *process, struct reader *reader)
 {
 	uint64_t watermark = __atomic_load_n(&reader->place->watermark, __ATOMIC_ACQUIRE);
 	uint64_t head = __atomic_load_n(&reader->place->head, __ATOMIC_ACQUIRE);
@@ -535,7 +535,7 @@ static void look_into(struct merge *merge, struct process *process, uint64_t now
 			struct reader *reader = open_reader(merge, process, piece, k);
 
 			if (reader)
-				look(merge, process, reader);
+				look_at_slot(merge, process, reader);
 		}
 	}
 }
@@ -731,7 +731,7 @@ bool merge_is_holding(const struct merge *merge)
  * Cleans the ring of a thread that has ended, or runs its last destructors. A new thread waits for
  * the slot until this is done.
  */
-static void clean(const struct piece *piece, uint32_t i)
+static void clean_slot(const struct piece *piece, uint32_t i)
 {
 	struct slot *slot = chunk_slot_at(piece->chunk, i);
 	struct reader *reader = piece->readers[i];
@@ -749,14 +749,14 @@ static void clean(const struct piece *piece, uint32_t i)
 }
 
 /* Cleans a reader's ring once, when nothing was added since the last look. */
-static void tidy(const struct piece *piece, uint32_t i)
+static void tidy_slot(const struct piece *piece, uint32_t i)
 {
 	struct reader *reader = piece->readers[i];
 
 	if (!reader || !reader->room || has_entries(reader))
 		return;
 	if (reader->tidied == reader->scanned)
-		clean(piece, i);
+		clean_slot(piece, i);
 	reader->tidied = reader->scanned;
 }
 
@@ -765,7 +765,7 @@ void merge_tidy(struct merge *merge)
 	for (const struct process *process = merge->processes; process; process = process->next)
 		for (uint32_t i = 0; i < process->piece_count; i++)
 			for (uint32_t k = 0; k < process->pieces[i].chunk->slots; k++)
-				tidy(&process->pieces[i], k);
+				tidy_slot(&process->pieces[i], k);
 }
 
 /* ---- ends ---- */

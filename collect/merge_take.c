@@ -102,7 +102,7 @@ static bool save_frames(struct reader *reader, struct entry *entry)
 }
 
 /* Gives each waiting entry its own backtrace, so that entries can be reordered. */
-static bool settle(struct reader *reader)
+static bool settle_frames(struct reader *reader)
 {
 	for (uint32_t i = reader->begin; i < reader->end; i++) {
 		struct entry *entry = &reader->entries[i];
@@ -154,7 +154,7 @@ static inline bool has_room(struct reader *reader)
  * The entry at `at` releases an object. Acquisitions before it in its thread, at the same time, get
  * a rank before those of other threads, which may acquire the object that is released here.
  */
-static void hurry(struct reader *reader, uint32_t at)
+static void hurry_gains(struct reader *reader, uint32_t at)
 {
 	uint64_t time = reader->entries[at].time;
 
@@ -171,13 +171,13 @@ static void bring_forward(struct reader *reader)
 	uint32_t at = reader->end - 1;
 	struct entry moved;
 
-	if (!settle(reader))
+	if (!settle_frames(reader))
 		return; /* no memory: it stays the last one, and is handed out late */
 	moved = reader->entries[at];
 	for (; at > reader->begin && reader->entries[at - 1].time > moved.time; at--)
 		reader->entries[at] = reader->entries[at - 1];
 	reader->entries[at] = moved;
-	hurry(reader, at);
+	hurry_gains(reader, at);
 }
 
 /*
@@ -206,7 +206,7 @@ static inline void insert(struct merge *merge, struct reader *reader, const stru
 	if (at == reader->begin || entry[-1].time < time)
 		return;
 	if (entry[-1].time == time)
-		hurry(reader, at);
+		hurry_gains(reader, at);
 	else
 		bring_forward(reader);
 }
@@ -293,7 +293,7 @@ void merge_collect_lost(struct reader *reader)
  */
 static bool take_thread(struct reader *reader, const struct record_thread *record)
 {
-	if (!settle(reader))
+	if (!settle_frames(reader))
 		return false;
 	merge_collect_lost(reader);
 	if (reader->thread != NO_THREAD) {
@@ -357,7 +357,8 @@ static bool follows(struct reader *reader, const struct record *record)
  * Makes entries of a record. If it has two events, its frames are applied twice, with the same
  * result.
  */
-static inline void enter(struct merge *merge, struct reader *reader, const struct record *record)
+static inline void enter_record(struct merge *merge, struct reader *reader,
+				const struct record *record)
 {
 	const struct record_call *call = (const struct record_call *)record;
 
@@ -408,7 +409,7 @@ static bool take_record(struct merge *merge, struct reader *reader, union header
 		if (record->kind == RECORD_CALL &&
 		    !(((const struct record_call *)record)->flags & RECORD_ASIDE))
 			expand_note(&reader->model, (const struct record_call *)record);
-		enter(merge, reader, record);
+		enter_record(merge, reader, record);
 	}
 	return true;
 }
@@ -455,7 +456,7 @@ static inline bool take_short(struct merge *merge, struct reader *reader, union 
 	if (!call)
 		return false;
 	expand(&record, &more, from + sizeof(record) + more.size, &reader->model, call);
-	enter(merge, reader, &call->record);
+	enter_record(merge, reader, &call->record);
 	return true;
 }
 
@@ -740,7 +741,7 @@ static bool hand_out_split(struct merge *merge, struct reader *reader, struct fa
 		return hand_out_one(merge, reader, fast, record, more, frames);
 	call = (struct record_call *)next_place(merge, reader, size);
 	expand(record, more, frames, &reader->model, call);
-	enter(merge, reader, &call->record);
+	enter_record(merge, reader, &call->record);
 	return true;
 }
 

@@ -124,7 +124,7 @@ void output_destroy(struct output *output)
 
 /* ---- the thread ---- */
 
-static void fail(struct output *output, const struct error *err, uint64_t events)
+static void output_fail(struct output *output, const struct error *err, uint64_t events)
 {
 	cleanup_unlock pthread_mutex_t *lock = lock_mutex(&output->lock);
 
@@ -146,7 +146,7 @@ static void write_packets(struct output *output, const struct job *job)
 		return;
 	whole = encode_whole(job->packets, job->used, written, &calls);
 	sink_cut(output->sink, written - whole);
-	fail(output, &err, calls);
+	output_fail(output, &err, calls);
 }
 
 static int try_piece(struct output *output, struct pack_piece piece, struct error *err)
@@ -213,7 +213,7 @@ static void write_block(struct output *output, const struct job *job)
 	if (output->has_failed || start_pack(output, &err) < 0 ||
 	    pack_block(output->pack, job->parts, &piece, &err) < 0 ||
 	    write_piece(output, piece, &err) < 0)
-		fail(output, &err, job->parts->header.events);
+		output_fail(output, &err, job->parts->header.events);
 }
 
 static void begin_section(struct output *output)
@@ -223,7 +223,7 @@ static void begin_section(struct output *output)
 	if (output->pack && !output->has_failed &&
 	    (write_piece(output, pack_end(output->pack), &err) < 0 ||
 	     write_piece(output, pack_start(output->pack), &err) < 0))
-		fail(output, &err, 0);
+		output_fail(output, &err, 0);
 }
 
 static void close_sink(struct output *output)
@@ -232,9 +232,9 @@ static void close_sink(struct output *output)
 
 	if (output->pack && !output->has_failed &&
 	    write_piece(output, pack_end(output->pack), &err) < 0)
-		fail(output, &err, 0);
+		output_fail(output, &err, 0);
 	if (sink_close(output->sink, &err) < 0)
-		fail(output, &err, 0);
+		output_fail(output, &err, 0);
 	if (output->kept && !*output->kept) {
 		*output->kept = output->pack;
 		output->pack = NULL;
@@ -325,7 +325,7 @@ static struct output *wait_for_output(struct idle *self)
 	return self->output;
 }
 
-static void *run(void *context)
+static void *output_thread(void *context)
 {
 	struct idle self = { .given = PTHREAD_COND_INITIALIZER };
 	struct output *output = context;
@@ -374,7 +374,7 @@ static void start_thread(struct output *output)
 	pthread_attr_init(&attributes);
 	pthread_attr_setstacksize(&attributes, STACK_SIZE);
 	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-	output->has_thread = pthread_create(&thread, &attributes, run, output) == 0;
+	output->has_thread = pthread_create(&thread, &attributes, output_thread, output) == 0;
 	pthread_attr_destroy(&attributes);
 }
 

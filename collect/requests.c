@@ -237,7 +237,7 @@ static void tell_process(const struct collector *collector, struct guest *guest)
 	listener_answer(guest, text);
 }
 
-static void obey(struct collector *collector, struct guest *guest)
+static void serve_request(struct collector *collector, struct guest *guest)
 {
 	struct control_request *request = &guest->request;
 
@@ -276,7 +276,7 @@ void collect_obey(struct collector *collector)
 			collect_scan_asked(collector, guest);
 			continue;
 		}
-		obey(collector, guest);
+		serve_request(collector, guest);
 		listener_dismiss(guest);
 	}
 }

@@ -59,8 +59,8 @@ struct scan {
 
 /* ---- notes ---- */
 
-static void say(struct collector *collector, struct member *member, const char *name,
-		const struct wire_value *values, uint32_t count)
+static void say_in_stream(struct collector *collector, struct member *member, const char *name,
+			  const struct wire_value *values, uint32_t count)
 {
 	struct encode_note note = {
 		.name = name,
@@ -80,7 +80,7 @@ static void say_failed(struct collector *collector, struct member *member, uint3
 	facts_number(&facts, "number", scan);
 	facts_add(&facts, "state", "failed");
 	facts_add(&facts, "reason", reason);
-	say(collector, member, NOTE_SCAN, facts.values, facts.count);
+	say_in_stream(collector, member, NOTE_SCAN, facts.values, facts.count);
 }
 
 void collect_say_unscanned(struct collector *collector, struct member *member)
@@ -122,7 +122,7 @@ static void say_cut(struct collector *collector, struct member *member)
 	facts_add(&facts, "state", "cut");
 	facts_add(&facts, "when", member->scan->is_at_exit ? "exit" : "asked");
 	facts_number(&facts, "lost", lost_so_far(member));
-	say(collector, member, NOTE_SCAN, facts.values, facts.count);
+	say_in_stream(collector, member, NOTE_SCAN, facts.values, facts.count);
 	stream_flush(member->stream);
 }
 
@@ -338,7 +338,7 @@ static void write_some(struct collector *collector, struct member *member)
 	for (uint32_t i = 0; rc == 1 && i < NOTES_AT_ONCE; i++) {
 		rc = scan_result_next(&member->scan->found, &note);
 		if (rc == 1)
-			say(collector, member, note.name, note.values, note.count);
+			say_in_stream(collector, member, note.name, note.values, note.count);
 	}
 	if (rc != 1)
 		scan_finish(collector, member, rc ? "the scanner's result is invalid" : NULL);

@@ -194,8 +194,8 @@ static void say_schedule(struct collector *collector, struct member *member,
 }
 
 /* Checks one slot: its thread may have ended, be new, or be due. Returns whether it was read. */
-static bool visit(struct collector *collector, struct member *member, uint32_t chunk_number,
-		  uint32_t number, uint64_t now_ns)
+static bool visit_thread(struct collector *collector, struct member *member, uint32_t chunk_number,
+			 uint32_t number, uint64_t now_ns)
 {
 	const struct chunk *chunk = member->chunks[chunk_number];
 	const struct slot *slot = chunk_slot_at(chunk, number);
@@ -230,7 +230,7 @@ static bool visit(struct collector *collector, struct member *member, uint32_t c
 }
 
 /* Moves to the next slot of all processes; to the first one after the last. */
-static void step(struct collector *collector)
+static void step_to_next(struct collector *collector)
 {
 	struct schedule_place *at = &collector->schedule_at;
 	const struct member *member;
@@ -259,11 +259,11 @@ void collect_schedule(struct collector *collector, uint64_t now_ns)
 
 		if (collector->schedule_ns + TOKEN_NS > now_ns)
 			return;
-		step(collector);
+		step_to_next(collector);
 		member = collector->active[at->member];
 		if (member->phase == PHASE_ALIVE && at->chunk < member->chunk_count &&
 		    at->slot < member->chunks[at->chunk]->slots &&
-		    visit(collector, member, at->chunk, at->slot, now_ns))
+		    visit_thread(collector, member, at->chunk, at->slot, now_ns))
 			collector->schedule_ns += TOKEN_NS;
 	}
 }

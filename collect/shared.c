@@ -43,7 +43,7 @@ static int check_control(struct shared *shared, uint64_t size, struct error *err
 }
 
 /* Processes that have it mapped for writing may write on, but no other process can map it so. */
-static int seal(int fd, struct error *err)
+static int seal_page(int fd, struct error *err)
 {
 	int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL;
 
@@ -72,7 +72,7 @@ int shared_open(struct shared *shared, int fd, struct error *err)
 	shared->control = map;
 	ret = check_control(shared, (uint64_t)st.st_size, err);
 	if (ret == 0)
-		ret = seal(fd, err);
+		ret = seal_page(fd, err);
 	if (ret < 0)
 		return ret;
 	shared->device = st.st_dev;

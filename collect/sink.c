@@ -191,7 +191,7 @@ static int open_at(const struct sink *sink, int flags)
 	return openat(sink->directory, file_part(sink->name), flags | O_CLOEXEC | O_NOCTTY, 0600);
 }
 
-static bool look(const struct sink *sink, struct stat *st)
+static bool look_at_name(const struct sink *sink, struct stat *st)
 {
 	return fstatat(sink->directory, file_part(sink->name), st, AT_SYMLINK_NOFOLLOW) == 0;
 }
@@ -348,7 +348,7 @@ static int open_named(struct sink *sink, const struct sink_options *options, str
 {
 	struct stat st;
 
-	if (look(sink, &st)) {
+	if (look_at_name(sink, &st)) {
 		if ((S_ISLNK(st.st_mode) || S_ISFIFO(st.st_mode)) && is_trap(sink, &st))
 			return options->force || S_ISFIFO(st.st_mode)
 				       ? error_set(err, EACCES,
@@ -374,7 +374,8 @@ static int open_made_up(struct sink *sink, const struct sink_options *options, s
 {
 	struct stat st;
 
-	if (options->force && look(sink, &st) && S_ISREG(st.st_mode) && st.st_uid == geteuid() &&
+	if (options->force && look_at_name(sink, &st) && S_ISREG(st.st_mode) &&
+	    st.st_uid == geteuid() &&
 	    /* a process that executes a program of the same name has two streams of this name */
 	    (options->first || !options->begun || st.st_mtime < options->begun))
 		return open_over(sink, false, err);
@@ -517,7 +518,7 @@ int sink_open(struct sink *sink, const struct sink_options *options, struct erro
 
 /* ---- writing ---- */
 
-static void beat(struct sink *sink)
+static void sink_beat(struct sink *sink)
 {
 	if (sink->heartbeat)
 		__atomic_add_fetch(sink->heartbeat, 1, __ATOMIC_RELAXED);
@@ -549,7 +550,7 @@ static int write_plain(struct sink *sink, const void *bytes, size_t size, size_t
 			return wrote < 0 ? -errno : -EIO;
 		*written += (size_t)wrote;
 		sink->size += (uint64_t)wrote;
-		beat(sink);
+		sink_beat(sink);
 	}
 	return 0;
 }
@@ -570,7 +571,7 @@ static int write_packed(struct sink *sink, const void *bytes, size_t size, ZSTD_
 		ret = write_plain(sink, sink->packed, to.pos, &written);
 		if (ret < 0)
 			return ret;
-		beat(sink);
+		sink_beat(sink);
 	} while (left);
 	return 0;
 }
@@ -711,8 +712,8 @@ static void open_next(const struct sink *sink, struct sink_next *next)
 		next->fd = opened;
 }
 
-static int succeed(struct sink *sink, struct sink_next *next, uint64_t size, bool lock,
-		   struct error *err)
+static int replace_file(struct sink *sink, struct sink_next *next, uint64_t size, bool lock,
+			struct error *err)
 {
 	if (!has_its_name(sink, AT_SYMLINK_NOFOLLOW))
 		return error_set(err, ESTALE, "%s was moved or removed", sink->name);
@@ -735,7 +736,7 @@ static int succeed(struct sink *sink, struct sink_next *next, uint64_t size, boo
 int sink_succeed(struct sink *sink, struct sink_next *next, uint64_t size, bool lock,
 		 struct error *err)
 {
-	int ret = succeed(sink, next, size, lock, err);
+	int ret = replace_file(sink, next, size, lock, err);
 
 	sink_forget_next(sink, next);
 	return ret;

@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static bool find(const char *name, char *path, size_t room)
+static bool find_helper(const char *name, char *path, size_t room)
 {
 	ssize_t length = readlink("/proc/self/exe", path, room - 1);
 	char *slash;
@@ -47,7 +47,7 @@ int spawn_start(pid_t *pid, const char *name, char **argv, const int *descriptor
 	char path[PATH_MAX];
 	posix_spawn_file_actions_t actions;
 	int given[SPAWN_MAX];
-	int rc = find(name, path, sizeof(path)) ? 0 : ENOENT;
+	int rc = find_helper(name, path, sizeof(path)) ? 0 : ENOENT;
 
 	/* first to numbers that do not collide with those that the helper is to have */
 	for (int i = 0; i < count; i++) {

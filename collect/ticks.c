@@ -11,7 +11,7 @@
 #define ONE	      ((double)(1ull << 32))
 
 /* Reads the clock between two reads of the counter, several times, and takes the closest pair. */
-static struct ticks_pair measure(void)
+static struct ticks_pair measure_pair(void)
 {
 	struct ticks_pair best = { .width = UINT64_MAX };
 
@@ -36,7 +36,7 @@ void ticks_measure(struct ticks *ticks, uint32_t clock)
 	ticks->count = 1;
 	ticks->lines[0].factor = 1ull << 32;
 	if (!ticks->identity)
-		ticks->first = measure();
+		ticks->first = measure_pair();
 }
 
 /* ns of a tick between two pairs, times 2^32; 0 if they do not allow that. */
@@ -54,7 +54,7 @@ void ticks_begin(struct ticks *ticks)
 	if (ticks->identity)
 		return;
 	do
-		pair = measure();
+		pair = measure_pair();
 	while (pair.ns - ticks->first.ns < FIRST_BASE_NS);
 	ticks->lines[0] = (struct ticks_line){ .start = pair.ticks,
 					       .ns = pair.ns,
@@ -99,7 +99,7 @@ void ticks_compare(struct ticks *ticks, uint64_t now_ns)
 
 	if (ticks->identity || now_ns < ticks->next_ns)
 		return;
-	pair = measure();
+	pair = measure_pair();
 	if (ticks->step_ns < LAST_STEP_NS)
 		ticks->step_ns *= 2;
 	ticks_correct(ticks, &pair);

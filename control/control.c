@@ -34,7 +34,7 @@ struct memory {
 };
 
 /* Reading another user's mappings is refused at open() or at read(). */
-static int refused(int number, int pid, struct error *err)
+static int refuse_mappings(int number, int pid, struct error *err)
 {
 	if (number == ENOENT || number == ESRCH)
 		return error_set(err, ESRCH, "there is no process %d", pid);
@@ -62,7 +62,7 @@ static int find_memory(int pid, struct memory *memory, struct error *err)
 	}
 	maps_free(&maps);
 	if (status && status != -ENODATA)
-		return refused(-status, pid, err);
+		return refuse_mappings(-status, pid, err);
 	return found ? 0 : error_set(err, ENOENT, "process %d is not traced by holdtrace", pid);
 }
 
@@ -166,7 +166,7 @@ static int connect_collector(const struct control_page *control, enum control_co
 }
 
 /* Receives the collector's answer, and in *handle the descriptor that comes with it, or -1. */
-static ssize_t receive(int socket, char *text, int *handle)
+static ssize_t receive_answer(int socket, char *text, int *handle)
 {
 	union {
 		struct cmsghdr header;
@@ -190,8 +190,8 @@ static ssize_t receive(int socket, char *text, int *handle)
  * Sends a request and waits for the answer: lines, ended by NUL, which the caller frees. *handle: a
  * descriptor that came with the answer, or -1.
  */
-static int ask(const struct control_page *control, struct control_request *request, char **answer,
-	       int *handle, struct error *err)
+static int ask_collector(const struct control_page *control, struct control_request *request,
+			 char **answer, int *handle, struct error *err)
 {
 	cleanup_fd int fd = -1;
 	cleanup_free char *text = calloc(1, CONTROL_ANSWER_MAX);
@@ -206,7 +206,7 @@ static int ask(const struct control_page *control, struct control_request *reque
 	memcpy(request->secret, control->secret, sizeof(request->secret));
 	if (send(fd, request, sizeof(*request), MSG_NOSIGNAL) < 0)
 		return error_system(err, errno, "cannot ask the collector");
-	got = receive(fd, text, handle);
+	got = receive_answer(fd, text, handle);
 	if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
 		return error_set(err, ETIMEDOUT, "the collector does not answer");
 	if (got <= 0)
@@ -253,7 +253,7 @@ int ctl_process(const struct ctl_run *run, uint32_t stream, int *pid, int *handl
 	int status;
 
 	snprintf(request.text, sizeof(request.text), "%u", stream);
-	status = ask(&run->control, &request, &answer, handle, err);
+	status = ask_collector(&run->control, &request, &answer, handle, err);
 	if (!status && *handle >= 0)
 		*pid = atoi(answer);
 	return status;
@@ -267,7 +267,7 @@ int ctl_ask(const struct ctl_run *run, int pid, enum control_command command, co
 	int handle, status;
 
 	snprintf(request.text, sizeof(request.text), "%s", text);
-	status = ask(&run->control, &request, answer, &handle, err);
+	status = ask_collector(&run->control, &request, answer, &handle, err);
 	if (!status && handle >= 0)
 		close(handle);
 	return status;

@@ -88,7 +88,7 @@ static bool write_all(int to, const void *bytes, size_t size)
 	return true;
 }
 
-static bool copy(int from, int to, uint64_t size)
+static bool copy_start(int from, int to, uint64_t size)
 {
 	uint8_t bytes[65536];
 
@@ -172,7 +172,7 @@ static int kept_copy(const char *path, const char *to, char **name, struct error
 	}
 	if (output < 0 || !*name)
 		return error_system(err, errno, "cannot create %s", *name ? *name : path);
-	is_whole = copy(from, output, find_end(from, &places));
+	is_whole = copy_start(from, output, find_end(from, &places));
 	for (size_t i = 0; is_whole && i < places.count; i++)
 		if (places.items[i].is_begun && !places.items[i].is_ended)
 			is_whole = end_stream(output, (uint32_t)i, places.items[i].next);

@@ -202,7 +202,7 @@ static int catch_up(struct keep *keep, struct error *err)
 	return rc;
 }
 
-static int answer(struct keep *keep, struct error *err)
+static int write_answer(struct keep *keep, struct error *err)
 {
 	size_t size = keep->streams.count * sizeof(*keep->streams.items);
 
@@ -229,7 +229,7 @@ static int make_shorter(struct keep *keep, int to, const char *how, uint64_t num
 		find_since(keep, number);
 	}
 	if (rc == 0 && !is_anything_old(keep))
-		return answer(keep, err);
+		return write_answer(keep, err);
 	if (rc == 0)
 		rc = writer_begin(&keep->writer, to, err);
 	for (size_t first = 0, end; rc == 0 && first < keep->pieces.count; first = end) {
@@ -239,13 +239,13 @@ static int make_shorter(struct keep *keep, int to, const char *how, uint64_t num
 	if (rc == 0)
 		rc = catch_up(keep, err);
 	keep->done.read = keep->pieces.read;
-	return rc ? rc : answer(keep, err);
+	return rc ? rc : write_answer(keep, err);
 }
 
 static int answers_to; /* keep.exchange */
 
 /* No process reads our standard error: the exchange file takes the error text to the collector. */
-static void tell(const char *text)
+static void write_error(const char *text)
 {
 	if (ftruncate(answers_to, 0) || pwrite(answers_to, text, strlen(text), 0) < 0)
 		_exit(1);
@@ -253,7 +253,7 @@ static void tell(const char *text)
 
 static void end_without_memory(void)
 {
-	tell("no memory left");
+	write_error("no memory left");
 	_exit(KEEP_SAID);
 }
 
@@ -281,7 +281,7 @@ int main(int argc, char **argv)
 	memory_set_end(end_without_memory);
 	rc = make_shorter(&keep, atoi(argv[2]), argv[4], strtoull(argv[5], NULL, 10), &err);
 	if (rc)
-		tell(err.text);
+		write_error(err.text);
 	pieces_free(&keep.pieces);
 	writer_free(&keep.writer);
 	free(keep.ended.items);
