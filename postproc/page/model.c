@@ -410,7 +410,7 @@ static void put_places(const struct model_state *state, const struct folding *fo
 
 		table_text(table, CELL(row, sites, class), class->type);
 		table_text(table, CELL(row, sites, call),
-			   place ? place->function : "smaller places");
+			   place ? place->function : "smaller call sites");
 		table_number(CELL(row, sites, has_bytes), class->has_bytes);
 		if (place)
 			table_backtrace(CELL(row, sites, backtrace), place->backtrace);

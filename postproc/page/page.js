@@ -95,9 +95,9 @@ function once(key, compute) {
 }
 
 const COSTS = {
-	held: { name: 'held at the end of the window' },
-	kept: { name: 'allocated in the window and still held at its end' },
-	peak: { name: 'held at the peak of the window' },
+	held: { name: 'live at the end of the window' },
+	kept: { name: 'allocated in the window and live at its end' },
+	peak: { name: 'live at the peak of the window' },
 	gained: { name: 'allocated in the window' },
 	temporary: { name: 'allocated and freed in the window' },
 	freed: { name: 'freed in the window' },
@@ -560,7 +560,7 @@ function listenTimeline() {
 		}
 		const curve = heldCurve(state.class, inBytes() ? 'size' : 'count');
 		showTip(event, `${time(edges[bin])} to ${time(edges[bin + 1])}\n${classes[state.class].name}: ` +
-			(inBytes() ? bytes(curve[bin]) : count(curve[bin])) + ' held at its end');
+			(inBytes() ? bytes(curve[bin]) : count(curve[bin])) + ' live at its end');
 	});
 	canvas.addEventListener('pointerup', event => {
 		if (begun >= 0 && binAt(event) === begun)
@@ -598,7 +598,7 @@ function drawWindows() {
 			owners.append(make('option', { value: i + 1, selected: state.process === i + 1 }, `${M.owners.pid[i]} ${text(M.owners.program[i])}`));
 		row.append(owners);
 	} else if (M.owners.rows > 1) {
-		row.append(make('span', { class: 'faint' }, 'processes are not told apart: of one, holdtrace report --format=html --process='));
+		row.append(make('span', { class: 'faint' }, 'processes are not distinguished; for one: holdtrace report --format=html --process='));
 	}
 	button('whole run', 0, BINS);
 	button('up to the peak', 0, peakBin(curve, 0, BINS) + 1, 'held');
@@ -685,7 +685,7 @@ const PLAIN = {
 	value: node => node.value,
 	order: node => node.value,
 	fill: node => hue(text(page.frames.module[node.frame]) || functionOf(node.frame), state.search ? 8 : 55),
-	said: (node, tree) => `${amount(node.value)}, ${(100 * node.value / tree.value).toFixed(1)} % of what is shown`,
+	said: (node, tree) => `${amount(node.value)}, ${(100 * node.value / tree.value).toFixed(1)} % of the tree`,
 };
 
 /* Lays out the boxes that are wide enough to be seen, outermost first. */
@@ -808,7 +808,7 @@ function viewFlame(view) {
 		const pick = node => node.frame >= 0 && choose({ zoom: String(node.frame) });
 		drawTree(canvas, up, pick);
 		drawTree(below, down, pick);
-		view.prepend(make('p', {}, functionOf(Number(state.zoom.split('.').pop())), ' ', make('span', { class: 'faint' }, `${amount(up.value)}; above: who calls it`)));
+		view.prepend(make('p', {}, functionOf(Number(state.zoom.split('.').pop())), ' ', make('span', { class: 'faint' }, `${amount(up.value)}; above: its callers`)));
 		return;
 	}
 	const tree = state.tree === 'up'
@@ -867,7 +867,7 @@ function viewFlames(view) {
 	classes.forEach((c, i) => chooser.append(make('option', { value: i, selected: i === state.class }, c.name)));
 	view.append(make('div', { class: 'row' }, chooser, searchBox(), make('span', { class: 'push faint' },
 		make('span', { class: 'key key-grew' }), 'grew or came', make('span', { class: 'key key-fell' }), 'fell or went')));
-	view.append(make('p', { class: 'faint' }, `Places that differ, ${text(DIFF.note)}; to one scale. What is the same in both runs is not drawn.`));
+	view.append(make('p', { class: 'faint' }, `Call sites that differ, ${text(DIFF.note)}, with the same scale. Equal parts of both runs are not drawn.`));
 	const sides = make('div', { class: 'two' });
 	view.append(sides);
 	const said = node => `${amount(node.was)}, then ${amount(node.is)}: ${node.is < node.was ? '-' : '+'}${amount(Math.abs(node.is - node.was))}`;
@@ -953,7 +953,7 @@ function viewSites(view) {
 	const column = (cost, name) => isBytes
 		? { name, number: true, value: site => all[cost].size[site], text: site => bytes(all[cost].size[site]) }
 		: { name, number: true, value: site => all[cost].times[site], text: site => count(all[cost].times[site]) };
-	const columns = [column('held', 'held')];
+	const columns = [column('held', 'live')];
 	if (isBytes)
 		columns.push({ name: 'in', number: true, value: site => all.held.times[site], text: site => count(all.held.times[site]) });
 	columns.push({ name: 'over time', value: () => 0, draw: spark }, column('kept', 'kept'), column('gained', 'allocated'),
@@ -967,7 +967,7 @@ function viewSites(view) {
 	const sum = (cost, by) => rows.reduce((n, site) => n + all[cost][by][site], 0);
 	view.append(make('div', { class: 'row' }, searchBox()));
 	view.append(make('p', {}, `${classes[number].name}: `, isBytes ? `${bytes(sum('held', 'size'))} in ${count(sum('held', 'times'))} blocks` : count(sum('held', 'times')),
-		` held at the end of ${windowText()}; kept is what was allocated in the window and is still held at its end.`));
+		` live at the end of ${windowText()}; kept: allocated in the window and live at its end.`));
 	view.append(table(`sites ${number} ${isNarrow}`, columns, rows, site => stack(M.sites.backtrace[site])));
 }
 
@@ -1059,8 +1059,8 @@ function drawLanes(canvas, lanes, a, b, pick) {
 		const found = find(event), of = found && (found.kind === 'wait' ? M.longWaits : M.longHolds), i = found && found.index;
 		showTip(event, !found ? '' : found.kind === 'wait'
 			? `thread ${of.thread[i]} waits ${time(of.length[i])} in ${text(of.call[i])}\n${siteName(of.backtrace[i])}\n` +
-				(of.waker[i] === null ? 'who ended it is not known' : `for thread ${of.waker[i]}: ${siteName(of.waker_backtrace[i])}`)
-			: `thread ${of.thread[i]} has 0x${of.object[i].toString(16)} for ${time(of.length[i])}\n${siteName(of.backtrace[i])}`);
+				(of.waker[i] === null ? 'the thread that ended it is unknown' : `for thread ${of.waker[i]}: ${siteName(of.waker_backtrace[i])}`)
+			: `thread ${of.thread[i]} holds 0x${of.object[i].toString(16)} for ${time(of.length[i])}\n${siteName(of.backtrace[i])}`);
 	};
 	canvas.onpointerleave = event => showTip(event, '');
 	canvas.onclick = event => {
@@ -1073,14 +1073,14 @@ function drawLanes(canvas, lanes, a, b, pick) {
 function viewLanes(view) {
 	const a = edges[state.from], b = edges[state.to], lanes = lanesIn(a, b), W = M.longWaits;
 	view.append(make('div', { class: 'row' }, searchBox(), make('span', { class: 'faint' }, windowText()),
-		make('span', { class: 'push' }, ...[['hold', 'has a lock'], ['busy', 'has it while others wait'], ['wait', 'waits']]
+		make('span', { class: 'push' }, ...[['hold', 'holds a lock'], ['busy', 'holds it while others wait'], ['wait', 'waits']]
 			.flatMap(([kind, words]) => [make('span', { class: 'key key-' + kind }), words]))));
 	for (const name of ['longest_waits', 'long_holds']) {
 		const found = page.sheets.find(each => each.name === name);
 		if (found && found.note !== null)
 			view.append(make('p', { class: 'faint' }, text(found.note)));
 	}
-	const canvas = make('canvas', { role: 'img', 'aria-label': 'threads over time: what they have and what they wait for' });
+	const canvas = make('canvas', { role: 'img', 'aria-label': 'threads over time: locks that they hold, and waits' });
 	const chosen = make('div', { class: 'two' });
 	view.append(canvas, chosen);
 	if (lanes.length)
@@ -1088,7 +1088,7 @@ function viewLanes(view) {
 			const of = found.kind === 'wait' ? W : M.longHolds, i = found.index;
 			clear(chosen).append(stack(of.backtrace[i], found.kind === 'wait' ? `thread ${of.thread[i]} waits here, ${time(of.length[i])}` : `thread ${of.thread[i]} took it here, for ${time(of.length[i])}`));
 			if (found.kind === 'wait')
-				chosen.append(stack(of.waker_backtrace[i], of.waker[i] === null ? 'who ended it' : `thread ${of.waker[i]}, who ended it`));
+				chosen.append(stack(of.waker_backtrace[i], of.waker[i] === null ? 'ended by an unknown thread' : `ended by thread ${of.waker[i]}`));
 		});
 	else
 		canvas.remove();
@@ -1103,7 +1103,7 @@ function viewLanes(view) {
 		sum.waited += M.waits.waited[i];
 		sums.set(M.waits.backtrace[i], sum);
 	}
-	view.append(make('h2', {}, 'Places that waited, calls that returned in the window'));
+	view.append(make('h2', {}, 'Call sites that waited: calls that returned in the window'));
 	view.append(table('waiters', [
 		{ name: 'waited', number: true, value: node => sums.get(node).waited, text: node => time(sums.get(node).waited) },
 		{ name: 'calls', number: true, value: node => sums.get(node).count, text: node => count(sums.get(node).count) },
@@ -1132,14 +1132,14 @@ function verdicts() {
 		add('bad', `${count(misuses.size)} misuse${misuses.size === 1 ? '' : 's'} of descriptors: closed twice, or used when closed`, { tab: 'fds' });
 	const circles = new Set(sheet('lock_cycles').circle || []);
 	if (circles.size)
-		add('warn', `${count(circles.size)} circle${circles.size === 1 ? '' : 's'} in the order of locks: a possible deadlock`, { tab: 'waits' });
+		add('warn', `${count(circles.size)} cycle${circles.size === 1 ? '' : 's'} in the order of locks: a possible deadlock`, { tab: 'waits' });
 	const leaks = sheet('leaks');
 	for (const [number, { name, isBytes }] of classes.entries()) {
 		const rows = [...(leaks.class || []).keys()].filter(i => text(leaks.class[i]) === name);
 		if (!rows.length)
 			continue;
 		const amounts = rows.map(i => leaks.amount[i]), first = rows[amounts.indexOf(Math.max(...amounts))];
-		add(isBytes ? 'bad' : 'warn', `Still held: ${isBytes ? bytes(sum(amounts)) + ' of ' : count(sum(amounts)) + ' '}${name} from ${count(rows.length)} place${rows.length === 1 ? '' : 's'}, most of it by ${siteName(leaks.backtrace[first])}`,
+		add(isBytes ? 'bad' : 'warn', `Live at exit: ${isBytes ? bytes(sum(amounts)) + ' of ' : count(sum(amounts)) + ' '}${name} from ${count(rows.length)} call site${rows.length === 1 ? '' : 's'}, most of it from ${siteName(leaks.backtrace[first])}`,
 			{ tab: 'sites', class: number, from: 0, to: BINS, search: '' });
 	}
 	const peaks = sheet('peaks');
@@ -1152,11 +1152,11 @@ function verdicts() {
 	const contention = sheet('lock_waits'), owed = sheet('delayed_by'), worst = most('delayed_by', 'owed');
 	if (contention.rows)
 		add('warn', `${time(sum(contention.waited))} waited for locks` + (worst >= 0 && owed.backtrace[worst] !== null
-			? `, ${Math.round(100 * owed.owed[worst] / (sum(owed.owed) || 1))} % of it owed to ${siteName(owed.backtrace[worst])}` : ''),
+			? `, ${Math.round(100 * owed.owed[worst] / (sum(owed.owed) || 1))} % of it caused by ${siteName(owed.backtrace[worst])}` : ''),
 		{ tab: 'waits', search: '' });
 	const missing = sheet('missing');
 	if (missing.rows)
-		add('warn', `Not seen: ${[...new Set(missing.what.map(text))].join(', ')}`, { tab: 'info', search: '' });
+		add('warn', `Not recorded: ${[...new Set(missing.what.map(text))].join(', ')}`, { tab: 'info', search: '' });
 	return said;
 }
 
@@ -1221,7 +1221,7 @@ function drawSheet(view, found) {
 function viewReport(report) {
 	return view => {
 		if (state.from > 0 || state.to < BINS || state.process)
-			view.append(make('p', { class: 'faint' }, 'These tables are of the whole run. Of what is chosen: ',
+			view.append(make('p', { class: 'faint' }, 'These tables show the whole run. For the selection: ',
 				make('code', {}, `holdtrace report ${report}` + (state.process ? ` --process=${M.owners.pid[state.process - 1]}` : '') +
 					(state.from > 0 || state.to < BINS ? ` --since=${(edges[state.from] / 1e9).toFixed(6)}s --until=${(edges[state.to] / 1e9).toFixed(6)}s` : ''))));
 		view.append(make('div', { class: 'row' }, searchBox()));
@@ -1236,7 +1236,7 @@ const OWN = ['model'];
 const IS_DIFF = page.sheets.some(each => each.report === 'diff');
 const TABS = [
 	...(IS_DIFF && D.rows ? [{ id: 'flames', name: 'Flame graphs', draw: viewFlames }] : []),
-	...(IS_DIFF ? [] : [{ id: 'flame', name: 'Flame graph', draw: viewFlame }, { id: 'sites', name: 'Held, by site', draw: viewSites }]),
+	...(IS_DIFF ? [] : [{ id: 'flame', name: 'Flame graph', draw: viewFlame }, { id: 'sites', name: 'Live, by site', draw: viewSites }]),
 	...(!IS_DIFF && (M.longWaits.rows || M.longHolds.rows || M.waits.rows) ? [{ id: 'lanes', name: 'Waits', draw: viewLanes }] : []),
 	...[...new Set(page.sheets.map(each => each.report))].filter(report => !OWN.includes(report))
 		.map(report => ({ id: report, name: report[0].toUpperCase() + report.slice(1), draw: viewReport(report) })),
@@ -1284,8 +1284,8 @@ function draw() {
 
 const KEYS = [
 	['/', 'search functions and files'], ['1 … 9', 'the views, in the order of their tabs'],
-	['← →', 'begin of the window, on the timeline; with shift its end'], ['[ ]', 'the window a step earlier, later'],
-	['Esc', 'out of a function, then out of the window'], ['i', 'callers first, callees first, sandwich'],
+	['← →', 'start of the window, on the timeline; with shift its end'], ['[ ]', 'move the window a step earlier, later'],
+	['Esc', 'leave a function, then the window'], ['i', 'callers first, callees first, sandwich'],
 	['d', 'dark or light'], ['?', 'these keys'],
 ];
 
@@ -1309,7 +1309,7 @@ function changeTheme() {
 }
 
 document.title = 'holdtrace: ' + page.title;
-$('title').textContent = IS_DIFF ? 'Two runs compared, the old one of ' + page.title : page.title;
+$('title').textContent = IS_DIFF ? 'Comparison of two runs; the old run: ' + page.title : page.title;
 $('timeline').parentNode.hidden = IS_DIFF;
 $('about').textContent = page.about;
 $('theme').addEventListener('click', changeTheme);

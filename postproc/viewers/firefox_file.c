@@ -290,7 +290,7 @@ static void put_marker(struct firefox *file, const struct firefox_wait *wait, ui
 	put_number(file, "ns", firefox_length_ns(facts));
 	put_text(file, "end", facts->is_open ? "has not ended" : facts->end);
 	snprintf(text, sizeof(text), "%" PRIu32, facts->waker_thread);
-	put_text(file, "waker", facts->waker_thread ? text : "not known");
+	put_text(file, "waker", facts->waker_thread ? text : "unknown");
 	if (facts->waker) {
 		const char *line = stacks_line(&file->stacks, facts->waker, "?");
 
@@ -489,7 +489,7 @@ static void put_schema(struct firefox *file)
 	put_field(file, "ns", "Waited", "nanoseconds");
 	put_field(file, "end", "End", "string");
 	put_field(file, "waker", "Ended by thread", "string");
-	put_field(file, "wakerStack", "That one took it, or woke, at", "string");
+	put_field(file, "wakerStack", "Locked or woken at", "string");
 	json_end(&file->json);
 	json_end(&file->json);
 	json_end(&file->json);
@@ -550,8 +550,8 @@ static void put_counter(struct firefox *file, const struct firefox_counter *coun
 	put_text(file, "category", "Memory");
 	put_text(file, "description",
 		 file->run->summary->sample
-			 ? "Bytes of memory that are held, estimated by samples: see meta.sampling"
-			 : "Bytes of memory that are held");
+			 ? "Bytes of live memory, estimated by samples: see meta.sampling"
+			 : "Bytes of live memory");
 	put_text(file, "pid", pid);
 	put_number(file, "mainThreadIndex", main_thread ? main_thread->value - 1 : 0);
 	begin_object(file, "samples");

@@ -193,12 +193,12 @@ static void put_flow(struct perfetto *file, const struct lane_wait *wait, uint64
 	struct perfetto_packets *packets = &file->packets;
 
 	perfetto_event(packets, TYPE_INSTANT, waker);
-	put_name(file, wait->kind == LANE_LOCK ? "gives back " : "wakes at ", wait);
+	put_name(file, wait->kind == LANE_LOCK ? "releases " : "wakes at ", wait);
 	proto_text(&packets->body, EVENT_CATEGORY, "wake");
 	proto_fixed64(&packets->body, EVENT_FLOW, flow);
 	put_at(file, wait->woken_ns, RANK_WAKES);
 	perfetto_event(packets, TYPE_INSTANT, track);
-	put_name(file, "goes on after ", wait);
+	put_name(file, "continues after ", wait);
 	proto_text(&packets->body, EVENT_CATEGORY, "woken");
 	proto_fixed64(&packets->body, EVENT_FLOW_END, flow);
 	put_at(file, until_ns, RANK_WOKEN);
@@ -235,7 +235,7 @@ static void on_hold(void *user, const struct lane_hold *hold)
 	proto_unsigned(&packets->body, EVENT_STACK, stack);
 	perfetto_note(packets, "thread", ANNOTATION_UNSIGNED, hold->thread);
 	perfetto_note(packets, "object", ANNOTATION_POINTER, hold->object);
-	note_stack(file, "taken at", stack);
+	note_stack(file, "locked at", stack);
 	put_at(file, hold->since_ns, RANK_BEGIN);
 	perfetto_event(packets, TYPE_END, track);
 	put_at(file, hold->until_ns, RANK_END);
@@ -285,7 +285,7 @@ static void put_curve(struct perfetto *file, const struct ledger_class *class,
 	char name[256], samples[SUMMARY_SAMPLES_MAX];
 	size_t at = 0;
 
-	snprintf(name, sizeof(name), "%.200s held%s", class->type,
+	snprintf(name, sizeof(name), "%.200s live%s", class->type,
 		 class->known == RESOURCE_MEMORY && file->run->summary->sample ? " (estimate)"
 									       : "");
 	perfetto_track(&file->packets, track, process_track(file), name);

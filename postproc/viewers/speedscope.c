@@ -102,10 +102,10 @@ static bool has_any(const struct speedscope *file, uint32_t class, enum view vie
 static void put_class(struct speedscope *file, uint32_t class, enum view view)
 {
 	static const char *const what[VIEW_COUNT] = {
-		[VIEW_HELD] = "held at the end",
-		[VIEW_PEAK] = "held when most was",
-		[VIEW_GAINED] = "gained",
-		[VIEW_GAINS] = "gained: how often",
+		[VIEW_HELD] = "live at exit",
+		[VIEW_PEAK] = "live at the peak",
+		[VIEW_GAINED] = "acquired",
+		[VIEW_GAINS] = "acquired: number of calls",
 	};
 	const struct ledger_class *facts = ledger_class(file->profile->run->ledger, class);
 	struct costs_place place;

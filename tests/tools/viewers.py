@@ -201,19 +201,19 @@ def check_speedscope():
         assert sum(profile["weights"]) == profile["endValue"] and profile["unit"] in ("bytes", "none", "nanoseconds")
         sums[profile["name"]] = profile["endValue"]
     assert all(frame["name"] for frame in frames)
-    if "memory held at the end" in sums:
+    if "memory live at exit" in sums:
         tap.same("speedscope: the memory that is held comes first", data["profiles"][data["activeProfileIndex"]]["name"],
-             "memory held at the end")
+             "memory live at exit")
 
     def part(end):
         return {name[:-len(end) - 1]: value for name, value in sums.items() if name.endswith(" " + end)}
 
     amount = {c: HELD_BYTES.get(c, n) for c, n in HELD.items()}
     most = {c: PEAK_BYTES.get(c, n) for c, n in PEAK.items()}
-    tap.same("speedscope: held at the end", part("held at the end"), amount)
-    tap.same("speedscope: held when most was", part("held when most was"), most)
-    tap.same("speedscope: gained", part("gained"), GAINED_BYTES)
-    tap.same("speedscope: how often", part("gained: how often"), GAINED)
+    tap.same("speedscope: held at the end", part("live at exit"), amount)
+    tap.same("speedscope: held when most was", part("live at the peak"), most)
+    tap.same("speedscope: gained", part("acquired"), GAINED_BYTES)
+    tap.same("speedscope: how often", part("acquired: number of calls"), GAINED)
     tap.same("speedscope: waited", only_known({k: sums.get("waited: " + k, 0) for k in WAITS}), KNOWN_WAITED)
     schema = os.path.join(READERS, "speedscope/dist/release/file-format-schema.json")
     if NAME not in ("leaky", "hostile"):  # it is slow, and the shape is always the same
@@ -471,7 +471,7 @@ def check_perfetto():
     over = bool(ENDS) and all(ENDS)
     if PROCESSES == 1:
         tap.same("perfetto: and end with what is held",
-             {n: sum(v[-2 if over else -1] for v in counters.get(n + " held", {}).values()) for n in BYTES},
+             {n: sum(v[-2 if over else -1] for v in counters.get(n + " live", {}).values()) for n in BYTES},
              {n: HELD_BYTES.get(n, 0) for n in BYTES})
     if over:
         tap.same("perfetto: counters of processes that ended return to 0",
