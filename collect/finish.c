@@ -184,7 +184,7 @@ static uint64_t say_lost(struct collector *collector, struct member *member,
 		facts_add(&facts, "reason", reasons[i]);
 		facts_number(&facts, "count", lost[i]);
 		say_now(collector, member,
-			(struct encode_note){ .name = NOTE_LOST, .thread = thread }, &facts);
+			(struct encode_note){ .name = NOTE_DROPPED, .thread = thread }, &facts);
 		sum += i != LOSS_NOTE ? lost[i] : 0;
 	}
 	return sum;
@@ -341,7 +341,7 @@ static void say_end(struct collector *collector, struct member *member, uint64_t
 		facts_add(&facts, "run", "whole");
 	add_past(&facts, __atomic_load_n(&member->chunks[0]->head->past, __ATOMIC_RELAXED));
 	facts_number(&facts, "events", counts->events);
-	facts_number(&facts, "lost", lost);
+	facts_number(&facts, "dropped", lost);
 	if (counts->late)
 		facts_number(&facts, "late", counts->late);
 	if (uncontended(member))

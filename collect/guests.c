@@ -236,7 +236,7 @@ static void say_left_out(struct collector *collector, struct member *member,
 	facts_add(&facts, "program", left_out->name);
 	facts_number(&facts, "count", left_out->count);
 	facts_write(&facts, member->stream,
-		    (struct encode_note){ .name = NOTE_LEFT_OUT,
+		    (struct encode_note){ .name = NOTE_NOT_FOLLOWED,
 					  .time = merge_limit(collector->merge, member->process) });
 }
 

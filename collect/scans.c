@@ -121,7 +121,7 @@ static void say_cut(struct collector *collector, struct member *member)
 	facts_number(&facts, "number", member->scan->number);
 	facts_add(&facts, "state", "cut");
 	facts_add(&facts, "when", member->scan->is_at_exit ? "exit" : "asked");
-	facts_number(&facts, "lost", lost_so_far(member));
+	facts_number(&facts, "dropped", lost_so_far(member));
 	say_in_stream(collector, member, NOTE_SCAN, facts.values, facts.count);
 	stream_flush(member->stream);
 }

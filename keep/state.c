@@ -374,8 +374,8 @@ static int tell_left_out(struct state *state, const struct event *event, struct 
 static bool is_lasting(const struct state *state, const struct event *event)
 {
 	static const char *const lasting[] = { NOTE_PROCESS,  NOTE_ATTACHED, NOTE_SETTINGS,
-					       NOTE_BYPASS,   NOTE_UNWIND,   NOTE_LEFT_OUT,
-					       NOTE_UNMAP,    NOTE_LOST,     NOTE_MAPPED,
+					       NOTE_BYPASS,   NOTE_UNWIND,   NOTE_NOT_FOLLOWED,
+					       NOTE_UNMAP,    NOTE_DROPPED,  NOTE_MAPPED,
 					       NOTE_UNPROVEN, NOTE_REFUSED,  NOTE_STALLED };
 	const char *name = event->function->name;
 

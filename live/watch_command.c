@@ -173,22 +173,24 @@ static char *cell_of(char **line)
 	return cell;
 }
 
-/* Parses limits,LIMIT,VERDICT,VALUE,ERROR,KNOWN,WHY. */
+/* Parses limits,LIMIT,RESULT,UNIT,VALUE,ERROR,BASELINE,WHY. */
 static enum verdict read_line(const struct watch *watch, char *line, struct watched *watched)
 {
 	char *table = cell_of(&line), *text = cell_of(&line), *word = cell_of(&line);
-	uint64_t value = strtoull(cell_of(&line), NULL, 10);
 	const struct limit *limit;
 	struct human human;
 	enum verdict verdict;
 	const char *why;
+	uint64_t value;
 	size_t i = 0;
 
+	cell_of(&line); /* unit */
+	value = strtoull(cell_of(&line), NULL, 10);
 	while (i < watch->limits.count &&
 	       (strlen(text) != watch->limits.items[i].length ||
 		strncmp(text, watch->limits.items[i].text, strlen(text))))
 		i++;
-	verdict = !strcmp(word, "BROKEN") ? BROKEN : !strcmp(word, "unknown") ? UNKNOWN : KEPT;
+	verdict = !strcmp(word, "broken") ? BROKEN : !strcmp(word, "unknown") ? UNKNOWN : KEPT;
 	if (strcmp(table, "limits") != 0 || i == watch->limits.count || verdict == KEPT)
 		return KEPT;
 	limit = &watch->limits.items[i];

@@ -41,7 +41,7 @@ static void on_note(struct watched *watched, const struct event *event)
 	const char *count = event_argument(event, "count");
 	const char *executable = event_argument(event, "executable");
 
-	if (!strcmp(event->function->name, NOTE_LOST) && count)
+	if (!strcmp(event->function->name, NOTE_DROPPED) && count)
 		watched->lost += strtoull(count, NULL, 10);
 	else if (!strcmp(event->function->name, NOTE_UNPROVEN))
 		watched->is_unproven = true;

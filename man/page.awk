@@ -480,7 +480,7 @@ function reports(file,    i, count)
 }
 
 # REPORT(name, "question", "next"), TABLE(name, "by", "title"), COLUMN(table, name, KIND, "heading", "meaning")
-function sheets(file,    i, count, open)
+function sheets(file,    i, count, open, has_unit)
 {
 	count = read_rows(file)
 	for (i = 1; i <= count; i++) {
@@ -494,13 +494,17 @@ function sheets(file,    i, count, open)
 			if (open)
 				print ".El"
 			open = 1
+			has_unit = 0
 			print ".Pp\n.Dq " cell(field(i, 1)) " :"
 			print sentence(text(field(i, 3)))
 			if (text(field(i, 2)) != "")
 				print "Sorted by\n.Cm " roff(text(field(i, 2))) " ."
 			print ".Bl -tag -width \"processes (number)\" -compact"
 		} else if (macro[i] == "COLUMN") {
-			print ".It Cm " roff(field(i, 2)) " Pq " unit(field(i, 3))
+			if (!has_unit && unit(field(i, 3)) ~ /^bytes, ns or count/)
+				print ".It Cm unit Pq text\n.Cm bytes , count\nor\n.Cm ns :\nwhat the amounts of the row are measured in."
+			has_unit = has_unit || unit(field(i, 3)) ~ /^bytes, ns or count/
+			print ".It Cm " roff(key(field(i, 2), field(i, 3))) " Pq " unit(field(i, 3))
 			print sentence(text(field(i, 5)))
 		}
 	}
@@ -508,7 +512,15 @@ function sheets(file,    i, count, open)
 		print ".El"
 }
 
-# The columns of JSON and CSV.
+# The key of a column: its name with its unit, as table_key() of postproc/report/table.c has it.
+function key(name, kind)
+{
+	if (unit(kind) !~ /^(bytes|ns|percent)$/ || name ~ ("(^|_)" unit(kind) "$"))
+		return name
+	return name "_" unit(kind)
+}
+
+# The type or unit of a column in JSON and CSV.
 function unit(kind)
 {
 	if (kind == "GROUP" || kind == "TEXT" || kind == "NOTE")
@@ -516,7 +528,7 @@ function unit(kind)
 	if (kind == "BYTES" || kind == "SIZE" || kind == "CURVE_BYTES")
 		return "bytes"
 	if (kind == "AMOUNT" || kind == "PART" || kind == "CHANGE")
-		return "bytes, ns or number"
+		return "bytes, ns or count: unit"
 	if (kind == "NS" || kind == "LONGEST" || kind == "TIME")
 		return "ns"
 	if (kind == "PERCENT" || kind == "SHARE" || kind == "BAR")

@@ -97,7 +97,7 @@ static void print_help(bool is_all)
 	       "Print traces of holdtrace or sp-rtrace, packets or text, as text or a report.\n\n");
 	request_print_help(stdout, is_all ? OPTION_FULL : OPTION_SHORT);
 	printf("\nExit status: 0 all is well, 1 cannot read or write, 2 wrong usage,\n"
-	       "3 damaged input or lost events (--strict).\n\n"
+	       "3 damaged input or dropped events (--strict).\n\n"
 	       "Example: holdtrace record ./prog; holdtrace-postproc -lcr holdtrace.prog.*\n");
 }
 

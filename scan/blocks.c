@@ -112,7 +112,7 @@ static int take_note(struct lineage *lineage, const struct event *event, unsigne
 		value = event_argument(event, "number");
 		if (!value || strtoul(value, NULL, 10) != cut)
 			return 0;
-		value = event_argument(event, "lost");
+		value = event_argument(event, "dropped");
 		if (value && strcmp(value, "0") != 0)
 			live->doubt = "events were dropped";
 		return 1;

@@ -99,8 +99,8 @@ static void put_root(struct out *out, const struct report *report, uint32_t inde
 /* ---- blocks ---- */
 
 static const char *const classes[] = {
-	[GRAPH_KEPT] = "kept", [GRAPH_INSIDE] = "inside",     [GRAPH_WEAK] = "weak",
-	[GRAPH_LOST] = "lost", [GRAPH_INDIRECT] = "indirect",
+	[GRAPH_KEPT] = "reachable",   [GRAPH_INSIDE] = "interior",   [GRAPH_WEAK] = "weak",
+	[GRAPH_LOST] = "unreachable", [GRAPH_INDIRECT] = "indirect",
 };
 
 /* "0x55d0" or "r12"; "-": no node. */
@@ -223,9 +223,9 @@ static void put_end(struct out *out, const struct report *report)
 	if (graph->count > blocks)
 		put_number(out, "inherited", graph->count - blocks);
 	if (unkept_of_parent)
-		put_number(out, "inherited-unkept", unkept_of_parent);
-	put_number(out, "unkept", unkept);
-	put_number(out, "unkept-bytes", bytes);
+		put_number(out, "inherited-unreachable", unkept_of_parent);
+	put_number(out, "unreachable", unkept);
+	put_number(out, "unreachable-bytes", bytes);
 	put_number(out, "roots", report->roots->list.count);
 	put_number(out, "threads", threads);
 	put_number(out, "read", process->read_bytes);

@@ -642,15 +642,31 @@ bool trace_lost_notes(const struct event *event)
 	return reason && !strcmp(reason, "note");
 }
 
-/* A ~lost note counts the events, or the notes, that its thread dropped for one reason. */
+/* Notes and facts that had another name before the first release: nothing reads them any more. */
+static bool is_former_note(const struct event *event)
+{
+	const char *name = event->function->name;
+
+	if (!strcmp(name, NOTE_END))
+		return event_argument(event, "lost");
+	if (!strcmp(name, NOTE_SCAN))
+		return event_argument(event, "lost") || event_argument(event, "unkept");
+	return !strcmp(name, "~lost") || !strcmp(name, "~left-out");
+}
+
+/* A ~dropped note counts the events, or the notes, that its thread dropped for one reason. */
 void trace_count_note(struct trace *trace, const struct event *event)
 {
 	const char *count;
 
 	trace->tally.notes++;
+	if (is_former_note(event))
+		trace_add_damage(trace, trace->source.offset, 0,
+				 "%s is of a version before the first release: record again",
+				 event->function->name);
 	if (!strcmp(event->function->name, NOTE_END))
 		trace->tally.has_ended = true;
-	if (strcmp(event->function->name, NOTE_LOST) != 0)
+	if (strcmp(event->function->name, NOTE_DROPPED) != 0)
 		return;
 	count = event_argument(event, "count");
 	*(trace_lost_notes(event) ? &trace->tally.lost_notes : &trace->tally.lost) +=

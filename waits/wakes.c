@@ -22,10 +22,14 @@ enum { OF_OBJECT, OF_THREAD, OF_PAIR };
 const char *wakes_end_name(enum resource resource, unsigned end)
 {
 	static const char *const names[WAKES_ENDS] = {
-		[WAKES_NOTHING] = "for nothing", [WAKES_SPURIOUS] = "spurious",
-		[WAKES_UNSEEN] = "unseen",	 [WAKES_AT_ONCE] = "at once",
-		[WAKES_REFUSED] = "refused",	 [WAKES_TIMEOUT] = "timed out",
-		[WAKES_LEFT] = "left",		 [WAKES_ASLEEP] = "asleep",
+		[WAKES_NOTHING] = "waited again",
+		[WAKES_SPURIOUS] = "spurious",
+		[WAKES_UNSEEN] = "waker unknown",
+		[WAKES_AT_ONCE] = "no wait",
+		[WAKES_REFUSED] = "refused",
+		[WAKES_TIMEOUT] = "timed out",
+		[WAKES_LEFT] = "left",
+		[WAKES_ASLEEP] = "asleep",
 	};
 
 	if (end == WAKES_WOKEN)

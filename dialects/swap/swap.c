@@ -454,7 +454,7 @@ static const struct {
 	{ NOTE_RECORDING, note_recording, true },
 	{ NOTE_SAMPLE, swap_sample, true },
 	{ NOTE_UNMAP, swap_process_unmap, false },
-	{ NOTE_LOST, note_lost, false },
+	{ NOTE_DROPPED, note_lost, false },
 	{ NOTE_OPEN, swap_open_call, false },
 	{ NOTE_THREAD, swap_thread_start, false },
 	{ NOTE_FILE, note_file, false },

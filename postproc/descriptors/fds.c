@@ -308,7 +308,7 @@ static void put_place(struct fds_state *state, struct table *table, uint32_t ind
 	table_text(table, CELL(row, fd_sites, kind), entry->kind ? entry->kind : "other");
 	table_number(CELL(row, fd_sites, open), entry->now);
 	table_number(CELL(row, fd_sites, opened), entry->opened);
-	table_number(CELL(row, fd_sites, most), entry->most);
+	table_number(CELL(row, fd_sites, peak), entry->most);
 	if (entry->now)
 		table_number(CELL(row, fd_sites, age), entry->age_ns);
 	table_number(CELL(row, fd_sites, processes), entry->processes);
@@ -322,7 +322,7 @@ static void put_step(struct fds_state *state, struct table *table, const char *f
 	if (!step->backtrace)
 		return;
 	*row = table_add(table);
-	table_group(table, CELL(*row, fd_misuses, fault), fault, 0);
+	table_group(table, CELL(*row, fd_misuses, misuse), fault, 0);
 	table_text(table, CELL(*row, fd_misuses, step), step->what);
 	table_number(CELL(*row, fd_misuses, time), report_time(state->run, step->time_ns));
 	table_number(CELL(*row, fd_misuses, thread), step->thread);
@@ -348,7 +348,7 @@ static void put_misuse(struct fds_state *state, struct table *table, size_t inde
 		if (!row)
 			continue;
 		table_number(CELL(row, fd_misuses, pid), misuse->pid);
-		table_number(CELL(row, fd_misuses, number), misuse->number);
+		table_number(CELL(row, fd_misuses, fd), misuse->number);
 	}
 	if (row)
 		table_number(CELL(row, fd_misuses, count), misuse->count);
@@ -362,7 +362,7 @@ static void put_total(struct fds_state *state, struct table *table, const struct
 		return;
 	row = table_add(table);
 	table_text(table, CELL(row, fd_peaks, program), total->program);
-	table_number(CELL(row, fd_peaks, most), total->most);
+	table_number(CELL(row, fd_peaks, peak), total->most);
 	table_number(CELL(row, fd_peaks, time), report_time(state->run, total->most_ns));
 	/* a fork's child does not list what it inherits from its parent */
 	if (total->inherited)
@@ -377,14 +377,14 @@ static void put_rest(struct fds_state *state, struct table *table, const struct 
 	struct table_cell *row = table_add(table);
 
 	table_text(table, CELL(row, open_fds, kind), rest->kind);
-	table_text(table, CELL(row, open_fds, what), rest->what);
+	table_text(table, CELL(row, open_fds, target), rest->what);
 	table_text(table, CELL(row, open_fds, stream), rest->stream);
-	table_number(CELL(row, open_fds, number), rest->number);
+	table_number(CELL(row, open_fds, fd), rest->number);
 	table_number(CELL(row, open_fds, pid), rest->pid);
 	table_number(CELL(row, open_fds, opened), report_time(state->run, rest->opened_ns));
 	table_number(CELL(row, open_fds, age), rest->age_ns);
 	if (rest->stream)
-		table_number(CELL(row, open_fds, stream_object), rest->stream_object);
+		table_number(CELL(row, open_fds, stream_address), rest->stream_object);
 	table_backtrace(CELL(row, open_fds, backtrace), rest->backtrace);
 }
 
@@ -411,8 +411,8 @@ static void fds_end(void *user, struct tables *tables)
 		struct table_cell *row = table_add(inherited);
 
 		table_text(inherited, CELL(row, inherited_fds, kind), of->kind);
-		table_text(inherited, CELL(row, inherited_fds, what), of->what);
-		table_number(CELL(row, inherited_fds, number), of->number);
+		table_text(inherited, CELL(row, inherited_fds, target), of->what);
+		table_number(CELL(row, inherited_fds, fd), of->number);
 		table_number(CELL(row, inherited_fds, processes), of->processes);
 		table_number(CELL(row, inherited_fds, open), of->open);
 	}

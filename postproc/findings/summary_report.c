@@ -10,29 +10,29 @@ static void summary_report_put(struct table *table, const struct summary_class *
 	struct table_cell *row = table_add(table);
 
 	table_text(table, CELL(row, classes, class), class->type);
-	table_number(CELL(row, classes, gained), class->gained);
-	table_number(CELL(row, classes, lost), class->lost);
+	table_number(CELL(row, classes, acquired), class->gained);
+	table_number(CELL(row, classes, released), class->lost);
 	if (class->known == RESOURCE_THREAD)
 		table_number(CELL(row, classes, joined), class->waited);
 	if (class->known == RESOURCE_LOCK)
-		table_number(CELL(row, classes, retaken), class->retaken);
+		table_number(CELL(row, classes, relocked), class->retaken);
 	table_number(CELL(row, classes, failed), class->failed);
-	table_number(CELL(row, classes, most), peak->amount);
+	table_amount(CELL(row, classes, peak), peak->amount, summary_has_bytes(class));
 	if (peak->amount)
-		table_number(CELL(row, classes, most_at), peak->time_ns);
-	table_number(CELL(row, classes, held), class->held);
+		table_number(CELL(row, classes, peak_time), peak->time_ns);
+	table_number(CELL(row, classes, live), class->held);
 	if (summary_has_bytes(class))
-		table_number(CELL(row, classes, held_bytes), class->held_bytes);
-	table_error(CELL(row, classes, error), class->held_variance, true);
+		table_number(CELL(row, classes, live_bytes), class->held_bytes);
+	table_error(CELL(row, classes, live_bytes_error), class->held_variance, true);
 	if (class->waits.calls) {
 		table_number(CELL(row, classes, waits),
 			     waits_count(&class->waits.times, threshold_ns));
-		table_number(CELL(row, classes, waited),
+		table_number(CELL(row, classes, wait_time),
 			     waits_ns(&class->waits.times, threshold_ns));
 	}
-	table_number(CELL(row, classes, strays), class->strays);
+	table_number(CELL(row, classes, unmatched), class->strays);
 	table_number(CELL(row, classes, replaced), class->replaced);
-	table_number(CELL(row, classes, earlier), class->earlier);
+	table_number(CELL(row, classes, released_before), class->earlier);
 }
 
 /* Sums over all processes. */
@@ -49,7 +49,7 @@ static void put_before(struct table *table, const struct summary *summary, enum 
 	table_text(table, CELL(row, mapped_before, kind), before_word(kind));
 	table_number(CELL(row, mapped_before, ranges), sum.ranges);
 	table_number(CELL(row, mapped_before, bytes), sum.bytes);
-	table_number(CELL(row, mapped_before, gone), sum.lost);
+	table_number(CELL(row, mapped_before, unmapped), sum.lost);
 }
 
 static void summary_report_end(void *state, struct tables *tables)

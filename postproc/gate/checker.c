@@ -261,10 +261,19 @@ static uint64_t number_of(const struct limit_row *row, const struct table *table
 	return cell->is_set ? cell->number : 0;
 }
 
+/* The column that says how exact a column is. */
+static int error_column(const struct table *table, int column)
+{
+	bool has_error = (unsigned)column + 1 < table->facts.column_count &&
+			 table->facts.columns[column + 1].kind == TABLE_ERROR;
+
+	return has_error ? column + 1 : TABLE_COLUMN_NONE;
+}
+
 static void measure(const struct judge *judge, struct paths *paths, const struct limit_row *row,
 		    const struct table *table, struct value *value)
 {
-	const char *doubtful = row->unit == LIMIT_BYTES ? "error" : "count_error";
+	int error = table ? error_column(table, source_of(row)->column) : TABLE_COLUMN_NONE;
 	bool group_counts = false;
 
 	for (size_t i = 0; judge->baseline && i < judge->baseline->entries.count; i++)
@@ -272,14 +281,13 @@ static void measure(const struct judge *judge, struct paths *paths, const struct
 	for (size_t i = 0; table && i < table->rows.count; i++) {
 		const struct table_cell *cells = table->rows.items[i];
 		uint64_t all = number_of(row, table, i), counts = all;
-		int error = table_column(&table->facts, doubtful);
-		int site = table_column(&table->facts, "backtrace");
+		int site = (int)table->facts.column_count - 1;
 
 		if (!is_of_class(row, cells) || !all)
 			continue;
 		weigh(judge, paths, row, table, cells, &counts,
 		      error > 0 && cells[error].is_set ? cells[error].number : 0, value);
-		if (counts > value->most && site >= 0) {
+		if (counts > value->most && table->facts.columns[site].kind == TABLE_BACKTRACE) {
 			value->most = counts;
 			value->site = cells[site].is_set ? cells[site].backtrace : NULL;
 		}
@@ -378,12 +386,12 @@ struct sentence {
 
 static void put(struct table *table, const struct limit *limit, const struct sentence *sentence)
 {
-	static const char *const words[] = { "BROKEN", "unknown", "kept" };
+	static const char *const words[] = { "broken", "unknown", "kept" };
 	bool has_bytes = limit->row->unit == LIMIT_BYTES;
 	struct table_cell *row = table_add(table);
 
 	table_format(table, CELL(row, limits, limit), "%.*s", (int)limit->length, limit->text);
-	table_text(table, CELL(row, limits, verdict), words[sentence->verdict]);
+	table_text(table, CELL(row, limits, result), words[sentence->verdict]);
 	table_text(table, CELL(row, limits, meaning), limit->row->meaning);
 	table_text(table, CELL(row, limits, why), sentence->why);
 	if (sentence->verdict == BROKEN && sentence->value.site)
@@ -394,11 +402,11 @@ static void put(struct table *table, const struct limit *limit, const struct sen
 	table_amount(CELL(row, limits, value), sentence->value.counts, has_bytes);
 	CELL(row, limits, value)->has_ns = limit->row->unit == LIMIT_NS;
 	if (error_of(&sentence->value))
-		table_amount(CELL(row, limits, error), error_of(&sentence->value), has_bytes);
+		table_amount(CELL(row, limits, value_error), error_of(&sentence->value), has_bytes);
 	if (!sentence->value.known)
 		return;
-	table_amount(CELL(row, limits, known), sentence->value.known, has_bytes);
-	CELL(row, limits, known)->has_ns = limit->row->unit == LIMIT_NS;
+	table_amount(CELL(row, limits, baseline), sentence->value.known, has_bytes);
+	CELL(row, limits, baseline)->has_ns = limit->row->unit == LIMIT_NS;
 }
 
 /*

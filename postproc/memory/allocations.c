@@ -56,7 +56,7 @@ static void allocations_put(void *user, struct table *table, uint32_t index)
 	table_percent(CELL(row, allocations, share), entry->calls, state->calls[place->class]);
 	if (ledger_class(state->run->ledger, place->class)->has_bytes) {
 		table_number(CELL(row, allocations, bytes), entry->bytes);
-		table_error(CELL(row, allocations, error), entry->variance, true);
+		table_error(CELL(row, allocations, bytes_error), entry->variance, true);
 		table_average(CELL(row, allocations, average), entry->bytes, entry->calls);
 	}
 	table_backtrace(CELL(row, allocations, backtrace), place->backtrace);

@@ -123,12 +123,12 @@ static void growth_put(void *user, struct table *table, uint32_t index)
 	if (!entry || !entry->rises || place->is_part)
 		return;
 	row = report_add(state->run, table, place->class);
-	table_amount(CELL(row, growth, amount), has_bytes ? entry->bytes : entry->count, has_bytes);
-	table_error(CELL(row, growth, error), entry->variance, true);
+	table_amount(CELL(row, growth, peak), has_bytes ? entry->bytes : entry->count, has_bytes);
+	table_error(CELL(row, growth, peak_error), entry->variance, true);
 	table_number(CELL(row, growth, count), entry->count);
 	table_number(CELL(row, growth, rises), entry->rises);
-	table_number(CELL(row, growth, first), report_time(state->run, entry->first_ns));
-	table_number(CELL(row, growth, last), report_time(state->run, entry->last_ns));
+	table_number(CELL(row, growth, first_rise), report_time(state->run, entry->first_ns));
+	table_number(CELL(row, growth, last_rise), report_time(state->run, entry->last_ns));
 	table_backtrace(CELL(row, growth, backtrace), place->backtrace);
 	report_curve(state->run, table, CELL(row, growth, curve), &entry->curve);
 }

@@ -302,22 +302,22 @@ static void put_leak(struct leaks_state *state, struct table *table, uint32_t in
 	struct table_cell *row = report_add(state->run, table, place->class);
 
 	table_amount(CELL(row, leaks, amount), has_bytes ? leak->bytes : leak->count, has_bytes);
-	table_error(CELL(row, leaks, error), leak->variance, true);
+	table_error(CELL(row, leaks, amount_error), leak->variance, true);
 	table_count_error(CELL(row, leaks, count_error), leak->count, leak->count_variance);
 	table_number(CELL(row, leaks, count), leak->count);
 	if (leak->oldest_ns)
 		table_number(CELL(row, leaks, age), leak->oldest_ns);
 	table_number(CELL(row, leaks, processes), leak->processes);
 	if (is_judged(found)) {
-		table_number(CELL(row, leaks, lost),
+		table_number(CELL(row, leaks, unreachable),
 			     found->fates[SCANNED_LOST] + found->fates[SCANNED_INDIRECT]);
 		if (found->fates[SCANNED_WEAK])
 			table_number(CELL(row, leaks, weak), found->fates[SCANNED_WEAK]);
 	}
-	table_text(table, CELL(row, leaks, keeper), found ? found->keeper : NULL);
+	table_text(table, CELL(row, leaks, owner), found ? found->keeper : NULL);
 	report_curve(state->run, table, CELL(row, leaks, curve), curve ? &curve->rises : NULL);
 	table_backtrace(CELL(row, leaks, backtrace), place->backtrace);
-	table_text(table, CELL(row, leaks, call), place->function);
+	table_text(table, CELL(row, leaks, function), place->function);
 	table_text(table, CELL(row, leaks, example), leak->example);
 }
 
@@ -334,15 +334,16 @@ static void put_lost(struct leaks_state *state, struct table *table, uint32_t in
 		if (!found->fates[fate])
 			continue;
 		row = table_add(table);
-		table_group(table, &row[0], fate == UNSURE ? "unsure" : scanned_words[fate], fate);
-		table_text(table, CELL(row, unreachable, call), place->function);
+		table_group(table, &row[0], fate == UNSURE ? "uncertain" : scanned_words[fate],
+			    fate);
+		table_text(table, CELL(row, unreachable, function), place->function);
 		table_number(CELL(row, unreachable, bytes), found->fate_bytes[fate]);
 		table_number(CELL(row, unreachable, count), found->fates[fate]);
 		if (found->with[fate] > found->fate_bytes[fate])
-			table_number(CELL(row, unreachable, with), found->with[fate]);
+			table_number(CELL(row, unreachable, retained), found->with[fate]);
 		if (found->compared[fate]) {
-			table_number(CELL(row, unreachable, since), found->since[fate]);
-			table_number(CELL(row, unreachable, since_bytes), found->since_bytes[fate]);
+			table_number(CELL(row, unreachable, new), found->since[fate]);
+			table_number(CELL(row, unreachable, new_bytes), found->since_bytes[fate]);
 		}
 		table_number(CELL(row, unreachable, processes), leak->processes);
 		table_backtrace(CELL(row, unreachable, backtrace), place->backtrace);
@@ -359,7 +360,7 @@ static void put_handles(struct leaks_state *state, struct table *table, uint32_t
 	if (!found || !found->handles)
 		return;
 	row = report_add(state->run, table, place->class);
-	table_text(table, CELL(row, unreachable_handles, call), place->function);
+	table_text(table, CELL(row, unreachable_handles, function), place->function);
 	table_number(CELL(row, unreachable_handles, count), found->handles);
 	table_number(CELL(row, unreachable_handles, processes), leak->processes);
 	table_backtrace(CELL(row, unreachable_handles, backtrace), place->backtrace);

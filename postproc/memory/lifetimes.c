@@ -67,16 +67,15 @@ static void lifetimes_put(struct lifetimes_state *state, struct table *table, ui
 	const struct bucket *bucket = &state->buckets[class][index];
 	struct table_cell *row = report_add(state->run, table, class);
 
-	table_text(table, CELL(row, lifetimes, fate),
-		   index == HELD ? "held at the end" : "given back");
+	table_text(table, CELL(row, lifetimes, state), index == HELD ? "live" : "released");
 	if (index != HELD)
 		table_number(CELL(row, lifetimes, from), index ? end_of(index - 1) : 0);
 	if (index + 1 < BUCKETS)
-		table_number(CELL(row, lifetimes, to), end_of(index));
+		table_number(CELL(row, lifetimes, below), end_of(index));
 	table_number(CELL(row, lifetimes, count), bucket->count);
 	if (ledger_class(state->run->ledger, class)->has_bytes)
 		table_number(CELL(row, lifetimes, bytes), bucket->bytes);
-	table_error(CELL(row, lifetimes, error), bucket->variance, true);
+	table_error(CELL(row, lifetimes, bytes_error), bucket->variance, true);
 	table_percent(CELL(row, lifetimes, share), bucket->count, all);
 }
 

@@ -13,9 +13,9 @@
 #include "postproc/totals/peaks.h"
 
 static const char *const words[] = {
-	[MEASURE_BYTES] = "bytes", [MEASURE_COUNT] = "count", [MEASURE_HELD] = "held",
-	[MEASURE_PEAK] = "peak",   [MEASURE_TEMP] = "temp",   [MEASURE_HOLD] = "hold",
-	[MEASURE_WAIT] = "wait",
+	[MEASURE_BYTES] = "bytes",    [MEASURE_COUNT] = "count",    [MEASURE_HELD] = "live",
+	[MEASURE_PEAK] = "peak",      [MEASURE_TEMP] = "temporary", [MEASURE_HOLD] = "hold_time",
+	[MEASURE_WAIT] = "wait_time",
 };
 
 /* Of a place of the ledger; [1]: in the run to compare with. */
@@ -317,9 +317,10 @@ static int parse(const char *word, bool has_base, enum measure_kind *kind, struc
 	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
 		if (!has_base || i != MEASURE_PEAK)
 			suggest_try(&suggest, words[i]);
-	return error_set(err, EINVAL,
-			 "--by=%s: expected bytes, count, held,%s temp, hold or wait%s", word,
-			 has_base ? "" : " peak,", suggest_text(&suggest));
+	return error_set(
+		err, EINVAL,
+		"--by=%s: expected bytes, count, live,%s temporary, hold_time or wait_time%s", word,
+		has_base ? "" : " peak,", suggest_text(&suggest));
 }
 
 /*

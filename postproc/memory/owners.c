@@ -259,7 +259,7 @@ static void put_holder(struct table *table, const struct holder *holder)
 {
 	struct table_cell *row = table_add(table);
 
-	table_text(table, CELL(row, owners, who), holder->text);
+	table_text(table, CELL(row, owners, owner), holder->text);
 	table_text(table, CELL(row, owners, kind), holder->kind);
 	table_text(table, CELL(row, owners, module), holder->module);
 	table_text(table, CELL(row, owners, program), holder->program);
@@ -275,7 +275,7 @@ static void put_below(struct holders_state *state, struct table *table, const st
 	struct table_cell *row = table_add(table);
 
 	table_group(table, &row[0], holder->text, ranks[below->holder]);
-	table_text(table, CELL(row, retained, way), below->way);
+	table_text(table, CELL(row, retained, path), below->way);
 	table_number(CELL(row, retained, bytes), below->bytes);
 	table_number(CELL(row, retained, count), below->count);
 	if (below->backtrace)

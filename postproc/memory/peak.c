@@ -27,9 +27,9 @@ static void put_class(struct peak_state *state, struct table *table, uint32_t in
 		return;
 	row = table_add(table);
 	table_text(table, CELL(row, peaks, class), facts->type);
-	table_amount(CELL(row, peaks, amount), peaks_weight(&state->peaks, index, peak->most),
+	table_amount(CELL(row, peaks, peak), peaks_weight(&state->peaks, index, peak->most),
 		     facts->has_bytes);
-	table_error(CELL(row, peaks, error), peak->most.variance, true);
+	table_error(CELL(row, peaks, peak_error), peak->most.variance, true);
 	table_number(CELL(row, peaks, count), peak->most.count);
 	table_number(CELL(row, peaks, time), report_time(state->run, peak->at_ns));
 	table_number(CELL(row, peaks, pid), peak->pid);
@@ -50,7 +50,7 @@ static void put_place(void *user, struct table *table, uint32_t index)
 	row = report_add(state->run, table, place->class);
 	table_amount(CELL(row, peak_sites, amount), peaks_weight(peaks, place->class, amount),
 		     has_bytes);
-	table_error(CELL(row, peak_sites, error), amount.variance, true);
+	table_error(CELL(row, peak_sites, amount_error), amount.variance, true);
 	table_percent(CELL(row, peak_sites, share), peaks_weight(peaks, place->class, amount),
 		      peaks_weight(peaks, place->class, peaks->classes[place->class].run.most));
 	table_number(CELL(row, peak_sites, count), amount.count);

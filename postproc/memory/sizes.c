@@ -58,8 +58,8 @@ static void sizes_put(struct sizes_state *state, struct table *table, uint32_t c
 		     index ? smallest_of(index) + (smallest_of(index) - 1) : 0);
 	table_number(CELL(row, sizes, count), bucket->count);
 	table_number(CELL(row, sizes, bytes), bucket->bytes);
-	table_error(CELL(row, sizes, error), bucket->variance, true);
-	table_number(CELL(row, sizes, held), bucket->held);
+	table_error(CELL(row, sizes, bytes_error), bucket->variance, true);
+	table_number(CELL(row, sizes, live), bucket->held);
 	table_percent(CELL(row, sizes, share), bucket->count, all);
 }
 

@@ -51,7 +51,7 @@ static void temporary_put(void *user, struct table *table, uint32_t index)
 	row = report_add(state->run, table, place->class);
 	table_number(CELL(row, temporary, temporary), entry->temporary);
 	table_percent(CELL(row, temporary, share), entry->temporary, entry->gained);
-	table_number(CELL(row, temporary, gained), entry->gained);
+	table_number(CELL(row, temporary, acquired), entry->gained);
 	if (class->has_bytes)
 		table_number(CELL(row, temporary, bytes), entry->bytes);
 	table_backtrace(CELL(row, temporary, backtrace), place->backtrace);

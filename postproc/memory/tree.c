@@ -100,11 +100,11 @@ static void tree_put(struct tree_state *state, struct table *table, const struct
 	table_number(CELL(row, tree, id), id);
 	if (parent)
 		table_number(CELL(row, tree, parent), parent->id);
-	table_amount(CELL(row, tree, amount), end->total, plant->has_bytes);
-	table_error(CELL(row, tree, error), end->total_variance, plant->has_bytes);
+	table_amount(CELL(row, tree, total), end->total, plant->has_bytes);
+	table_error(CELL(row, tree, total_error), end->total_variance, plant->has_bytes);
 	table_amount(CELL(row, tree, self), end->self, plant->has_bytes);
 	table_error(CELL(row, tree, self_error), end->self_variance, plant->has_bytes);
-	CELL(row, tree, amount)->has_ns = CELL(row, tree, self)->has_ns = plant->has_ns;
+	CELL(row, tree, total)->has_ns = CELL(row, tree, self)->has_ns = plant->has_ns;
 	table_percent(CELL(row, tree, share), end->total, plant->branches.root.total);
 	branches_cell(table, CELL(row, tree, branch), branch, end, line->depth,
 		      state->run->options->is_bottom_up);
@@ -115,8 +115,8 @@ static void put_note(struct tree_state *state, struct table *table)
 	static const char *const what[] = {
 		[MEASURE_BYTES] = "bytes acquired, released or not",
 		[MEASURE_COUNT] = "calls that acquired an object",
-		[MEASURE_HELD] = "what was held at the end, in bytes or objects",
-		[MEASURE_PEAK] = "what was held at the peak of the class, in bytes or objects",
+		[MEASURE_HELD] = "bytes or objects that were live at exit",
+		[MEASURE_PEAK] = "bytes or objects that were live at the peak of the class",
 		[MEASURE_TEMP] = "temporary objects (--within), in bytes or objects",
 		[MEASURE_HOLD] = "time for which locks were held",
 		[MEASURE_WAIT] = "time in calls that may wait, whether they had to or not",

@@ -409,7 +409,7 @@ static void put_places(const struct model_state *state, const struct folding *fo
 		struct table_cell *row = table_add(table);
 
 		table_text(table, CELL(row, sites, class), class->type);
-		table_text(table, CELL(row, sites, call),
+		table_text(table, CELL(row, sites, function),
 			   place ? place->function : "smaller call sites");
 		table_number(CELL(row, sites, has_bytes), class->has_bytes);
 		if (place)
@@ -426,9 +426,10 @@ static void put_spans(const struct model_state *state, struct table *table)
 		table_number(CELL(row, spans, site), span->site / state->processes);
 		if (state->processes > 1)
 			table_number(CELL(row, spans, process), span->site % state->processes);
-		table_number(CELL(row, spans, gained), span->gained - state->drawn.first);
+		table_number(CELL(row, spans, acquired_step), span->gained - state->drawn.first);
 		if (span->lost != SPANS_NEVER)
-			table_number(CELL(row, spans, lost), span->lost - state->drawn.first);
+			table_number(CELL(row, spans, released_step),
+				     span->lost - state->drawn.first);
 		table_number(CELL(row, spans, count), (uint64_t)span->count);
 		table_number(CELL(row, spans, bytes), (uint64_t)span->bytes);
 	}
@@ -443,7 +444,7 @@ static void put_waits(const struct model_state *state, struct table *table)
 		table_number(CELL(row, waits_by_step, step),
 			     spans_step(&state->drawn, wait->gained << state->drawn_waits.shift));
 		table_number(CELL(row, waits_by_step, count), (uint64_t)wait->count);
-		table_number(CELL(row, waits_by_step, waited), (uint64_t)wait->bytes);
+		table_number(CELL(row, waits_by_step, wait_time), (uint64_t)wait->bytes);
 		table_backtrace(CELL(row, waits_by_step, backtrace),
 				state->waiters.items[wait->site].backtrace);
 		table_number(CELL(row, waits_by_step, process),
@@ -472,10 +473,10 @@ static void put_stay(const struct model_state *state, struct table *table, struc
 	table_number(CELL(row, longest_waits, pid), stay->pid);
 	table_number(CELL(row, longest_waits, thread), stay->thread);
 	table_number(CELL(row, longest_waits, since), report_time(state->run, stay->since_ns));
-	table_number(CELL(row, longest_waits, length), stay->length_ns);
+	table_number(CELL(row, longest_waits, wait_time), stay->length_ns);
 	table_number(CELL(row, longest_waits, object), stay->object);
 	table_backtrace(CELL(row, longest_waits, backtrace), stay->backtrace);
-	table_text(table, CELL(row, longest_waits, call), stay->function);
+	table_text(table, CELL(row, longest_waits, function), stay->function);
 }
 
 /* How many of the longest waits or holds have rows. */
@@ -505,7 +506,7 @@ static void put_long_waits(struct model_state *state, struct table *table)
 		struct table_cell *row = table_add(table);
 
 		put_stay(state, table, row, stay);
-		table_text(table, CELL(row, longest_waits, what), lane_word(stay->kind));
+		table_text(table, CELL(row, longest_waits, object_kind), lane_word(stay->kind));
 		if (stay->waker)
 			table_number(CELL(row, longest_waits, waker), stay->waker);
 		if (stay->waker_backtrace)

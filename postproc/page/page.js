@@ -44,9 +44,9 @@ const M = { bins: sheet('bins'), sites: sheet('sites'), spans: sheet('spans'), w
 const BINS = M.bins.rows - 1;
 const edges = M.bins.time;
 const NEVER = 1 << 30;
-for (const name of ['site', 'gained', 'count', 'bytes'])
+for (const name of ['site', 'acquired_step', 'count', 'bytes'])
 	M.spans[name] = Float64Array.from(M.spans[name] || []);
-M.spans.lost = Int32Array.from(M.spans.lost || [], step => step === null ? NEVER : step);
+M.spans.released_step = Int32Array.from(M.spans.released_step || [], step => step === null ? NEVER : step);
 
 /* Units of columns whose rows have different units. */
 const UNITS = ['count', 'bytes', 'ns'];
@@ -95,18 +95,18 @@ function once(key, compute) {
 }
 
 const COSTS = {
-	held: { name: 'live at the end of the window' },
+	live: { name: 'live at the end of the window' },
 	kept: { name: 'allocated in the window and live at its end' },
 	peak: { name: 'live at the peak of the window' },
-	gained: { name: 'allocated in the window' },
+	acquired: { name: 'allocated in the window' },
 	temporary: { name: 'allocated and freed in the window' },
-	freed: { name: 'freed in the window' },
-	waited: { name: 'time waited', isWait: true },
+	released: { name: 'freed in the window' },
+	wait_time: { name: 'time waited', isWait: true },
 };
 
 /* ---- the state, which is in the URL, so that it can be sent ---- */
 
-const state = { from: 0, to: BINS, tab: 'flame', cost: 'held', by: 'size', class: 0, process: 0, tree: 'down',
+const state = { from: 0, to: BINS, tab: 'flame', cost: 'live', by: 'size', class: 0, process: 0, tree: 'down',
 	search: '', zoom: '' };
 
 function readState() {
@@ -119,7 +119,7 @@ function readState() {
 	state.to = number('to', state.from + 1, BINS, BINS);
 	state.class = number('class', 0, classes.length - 1, 0);
 	state.process = number('process', 0, PROCESSES, 0);
-	state.cost = said.get('cost') in COSTS ? said.get('cost') : 'held';
+	state.cost = said.get('cost') in COSTS ? said.get('cost') : 'live';
 	state.by = said.get('by') === 'count' ? 'count' : 'size';
 	state.tab = TABS.some(tab => tab.id === said.get('tab')) ? said.get('tab') : TABS[0].id;
 	state.tree = ['down', 'up', 'both'].includes(said.get('tree')) ? said.get('tree') : 'down';
@@ -173,19 +173,19 @@ const amount = n => isWait(state.cost) || classes[state.class].isTime ? time(n) 
 function counts(cost, gain, loss, a, b, peak) {
 	const lives = loss === NEVER || loss >= b;
 	switch (cost) {
-	case 'held': return gain < b && lives;
+	case 'live': return gain < b && lives;
 	case 'kept': return gain >= a && gain < b && lives;
 	case 'peak': return gain <= peak && (loss === NEVER || loss > peak);
-	case 'gained': return gain >= a && gain < b;
+	case 'acquired': return gain >= a && gain < b;
 	case 'temporary': return gain >= a && loss !== NEVER && loss < b;
-	case 'freed': return loss !== NEVER && loss >= a && loss < b;
+	case 'released': return loss !== NEVER && loss >= a && loss < b;
 	}
 	return false;
 }
 
 /* The live amount of a class at the end of each bin. */
-function heldCurve(number, by) {
-	return once(`held ${number} ${by} ${state.process}`, () => curveOf(number, by));
+function liveCurve(number, by) {
+	return once(`live ${number} ${by} ${state.process}`, () => curveOf(number, by));
 }
 function curveOf(number, by) {
 	const change = new Float64Array(BINS + 1), values = M.spans[by === 'size' ? 'bytes' : 'count'];
@@ -193,9 +193,9 @@ function curveOf(number, by) {
 		const site = M.spans.site[i];
 		if (M.sites.number[site] !== number || !isOfChosen(i))
 			continue;
-		change[Math.max(M.spans.gained[i], 0)] += values[i];
-		if (M.spans.lost[i] !== NEVER)
-			change[M.spans.lost[i]] -= values[i];
+		change[Math.max(M.spans.acquired_step[i], 0)] += values[i];
+		if (M.spans.released_step[i] !== NEVER)
+			change[M.spans.released_step[i]] -= values[i];
 	}
 	for (let i = 1; i <= BINS; i++)
 		change[i] += change[i - 1];
@@ -213,11 +213,11 @@ function peakBin(curve, a, b) {
 /* The cost of each site of the class in the window, by size and by number. */
 function siteCosts(cost, number, a, b) {
 	const size = new Float64Array(M.sites.rows), times = new Float64Array(size.length);
-	const peak = cost === 'peak' ? peakBin(heldCurve(number, 'size'), a, b) : 0;
+	const peak = cost === 'peak' ? peakBin(liveCurve(number, 'size'), a, b) : 0;
 	const spans = M.spans;
 	for (let i = 0; i < spans.rows; i++) {
 		const site = spans.site[i];
-		if (M.sites.number[site] !== number || !isOfChosen(i) || !counts(cost, spans.gained[i], spans.lost[i], a, b, peak))
+		if (M.sites.number[site] !== number || !isOfChosen(i) || !counts(cost, spans.acquired_step[i], spans.released_step[i], a, b, peak))
 			continue;
 		size[site] += spans.bytes[i];
 		times[site] += spans.count[i];
@@ -227,28 +227,28 @@ function siteCosts(cost, number, a, b) {
 
 /* All costs of the table of sites, in one pass. */
 function allCosts(number, a, b) {
-	const all = {}, { site: sites, gained, lost, bytes, count } = M.spans;
-	for (const cost of ['held', 'kept', 'gained', 'freed', 'temporary'])
+	const all = {}, { site: sites, acquired_step: acquired, released_step: released, bytes, count } = M.spans;
+	for (const cost of ['live', 'kept', 'acquired', 'released', 'temporary'])
 		all[cost] = { size: new Float64Array(M.sites.rows), times: new Float64Array(M.sites.rows) };
 	for (let i = 0; i < M.spans.rows; i++) {
 		const site = sites[i];
 		if (M.sites.number[site] !== number || !isOfChosen(i))
 			continue;
-		const isHeld = gained[i] < b && lost[i] >= b, isGained = gained[i] >= a && gained[i] < b;
-		const isFreed = lost[i] >= a && lost[i] < b;
+		const isLive = acquired[i] < b && released[i] >= b, isAcquired = acquired[i] >= a && acquired[i] < b;
+		const isReleased = released[i] >= a && released[i] < b;
 		const add = cost => {
 			cost.size[site] += bytes[i];
 			cost.times[site] += count[i];
 		};
-		if (isHeld)
-			add(all.held);
-		if (isGained)
-			add(all.gained);
-		if (isGained && isHeld)
+		if (isLive)
+			add(all.live);
+		if (isAcquired)
+			add(all.acquired);
+		if (isAcquired && isLive)
 			add(all.kept);
-		if (isFreed)
-			add(all.freed);
-		if (isFreed && gained[i] >= a)
+		if (isReleased)
+			add(all.released);
+		if (isReleased && acquired[i] >= a)
 			add(all.temporary);
 	}
 	return all;
@@ -261,7 +261,7 @@ function nodeCosts(cost) {
 	if (isWait(cost)) {
 		for (let i = 0; i < M.waits.rows; i++)
 			if (M.waits.step[i] >= state.from && M.waits.step[i] < state.to && isWaitOfChosen(i))
-				add(M.waits.backtrace[i], M.waits.waited[i]);
+				add(M.waits.backtrace[i], M.waits.wait_time[i]);
 		return sums;
 	}
 	const { size, times } = siteCosts(cost, state.class, state.from, state.to);
@@ -435,7 +435,7 @@ function layers() {
 		const site = M.spans.site[i];
 		if (M.sites.number[site] !== state.class || !isOfChosen(i))
 			continue;
-		const life = (M.spans.lost[i] === NEVER ? BINS : M.spans.lost[i]) - M.spans.gained[i];
+		const life = (M.spans.released_step[i] === NEVER ? BINS : M.spans.released_step[i]) - M.spans.acquired_step[i];
 		totals.set(site, (totals.get(site) || 0) + M.spans[by][i] * life);
 	}
 	const largest = [...totals].sort((a, b) => b[1] - a[1]).slice(0, LARGEST).map(entry => entry[0]);
@@ -445,9 +445,9 @@ function layers() {
 		if (M.sites.number[site] !== state.class || !isOfChosen(i))
 			continue;
 		const curve = curves.get(site) || curves.get(-1);
-		curve[M.spans.gained[i]] += M.spans[by][i];
-		if (M.spans.lost[i] !== NEVER)
-			curve[M.spans.lost[i]] -= M.spans[by][i];
+		curve[M.spans.acquired_step[i]] += M.spans[by][i];
+		if (M.spans.released_step[i] !== NEVER)
+			curve[M.spans.released_step[i]] -= M.spans[by][i];
 	}
 	for (const curve of curves.values())
 		for (let i = 1; i < BINS; i++)
@@ -519,7 +519,7 @@ function drawWaiting(context, x, bottom) {
 	const waited = new Float64Array(BINS);
 	for (let i = 0; i < M.waits.rows; i++)
 		if (isWaitOfChosen(i))
-			waited[M.waits.step[i]] += M.waits.waited[i];
+			waited[M.waits.step[i]] += M.waits.wait_time[i];
 	context.fillStyle = colour('wait');
 	for (let i = 0; i < BINS; i++) {
 		const share = waited[i] / (edges[i + 1] - edges[i]);
@@ -558,7 +558,7 @@ function listenTimeline() {
 			if (from !== state.from || to !== state.to)
 				choose({ from, to }, 'not yet');
 		}
-		const curve = heldCurve(state.class, inBytes() ? 'size' : 'count');
+		const curve = liveCurve(state.class, inBytes() ? 'size' : 'count');
 		showTip(event, `${time(edges[bin])} to ${time(edges[bin + 1])}\n${classes[state.class].name}: ` +
 			(inBytes() ? bytes(curve[bin]) : count(curve[bin])) + ' live at its end');
 	});
@@ -584,7 +584,7 @@ function listenTimeline() {
 
 function drawWindows() {
 	const row = clear($('windows'));
-	const curve = heldCurve(state.class, 'size');
+	const curve = liveCurve(state.class, 'size');
 	const button = (words, from, to, cost) => row.append(make('button', { type: 'button',
 		'aria-pressed': String(state.from === from && state.to === to && (!cost || state.cost === cost)),
 		onclick: () => choose({ from, to, cost: cost || state.cost }) }, words));
@@ -601,7 +601,7 @@ function drawWindows() {
 		row.append(make('span', { class: 'faint' }, 'processes are not distinguished; for one: holdtrace report --format=html --process='));
 	}
 	button('whole run', 0, BINS);
-	button('up to the peak', 0, peakBin(curve, 0, BINS) + 1, 'held');
+	button('up to the peak', 0, peakBin(curve, 0, BINS) + 1, 'live');
 	/* a generation is the time between two marks */
 	const binOf = at => Math.max(0, edges.findIndex(edge => edge >= at));
 	for (let i = 0; i + 1 < Math.min(M.marks.rows, 8); i++) {
@@ -866,7 +866,7 @@ function viewFlames(view) {
 	const chooser = make('select', { 'aria-label': 'class', onchange: event => choose({ class: Number(event.target.value), zoom: '' }) });
 	classes.forEach((c, i) => chooser.append(make('option', { value: i, selected: i === state.class }, c.name)));
 	view.append(make('div', { class: 'row' }, chooser, searchBox(), make('span', { class: 'push faint' },
-		make('span', { class: 'key key-grew' }), 'grew or came', make('span', { class: 'key key-fell' }), 'fell or went')));
+		make('span', { class: 'key key-grew' }), 'more or new', make('span', { class: 'key key-fell' }), 'less or gone')));
 	view.append(make('p', { class: 'faint' }, `Call sites that differ, ${text(DIFF.note)}, with the same scale. Equal parts of both runs are not drawn.`));
 	const sides = make('div', { class: 'two' });
 	view.append(sides);
@@ -894,9 +894,9 @@ function sparkPath(site) {
 		const i = bySite[at];
 		if (!isOfChosen(i))
 			continue;
-		change[M.spans.gained[i]] += values[i];
-		if (M.spans.lost[i] !== NEVER)
-			change[M.spans.lost[i]] -= values[i];
+		change[M.spans.acquired_step[i]] += values[i];
+		if (M.spans.released_step[i] !== NEVER)
+			change[M.spans.released_step[i]] -= values[i];
 	}
 	let sum = 0, most = 0;
 	for (let i = 0; i < BINS; i++) {
@@ -947,26 +947,26 @@ function viewSites(view) {
 	const all = allCosts(number, a, b);
 	const rows = [];
 	for (let site = 0; site < M.sites.rows; site++)
-		if (M.sites.number[site] === number && (all.held.times[site] || all.gained.times[site] || all.freed.times[site]) &&
-				matches(M.sites.backtrace[site], text(M.sites.call[site])))
+		if (M.sites.number[site] === number && (all.live.times[site] || all.acquired.times[site] || all.released.times[site]) &&
+				matches(M.sites.backtrace[site], text(M.sites.function[site])))
 			rows.push(site);
 	const column = (cost, name) => isBytes
 		? { name, number: true, value: site => all[cost].size[site], text: site => bytes(all[cost].size[site]) }
 		: { name, number: true, value: site => all[cost].times[site], text: site => count(all[cost].times[site]) };
-	const columns = [column('held', 'live')];
+	const columns = [column('live', 'live')];
 	if (isBytes)
-		columns.push({ name: 'in', number: true, value: site => all.held.times[site], text: site => count(all.held.times[site]) });
-	columns.push({ name: 'over time', value: () => 0, draw: spark }, column('kept', 'kept'), column('gained', 'allocated'),
-		column('temporary', 'temporary'), column('freed', 'freed'),
+		columns.push({ name: 'in', number: true, value: site => all.live.times[site], text: site => count(all.live.times[site]) });
+	columns.push({ name: 'over time', value: () => 0, draw: spark }, column('kept', 'kept'), column('acquired', 'allocated'),
+		column('temporary', 'temporary'), column('released', 'freed'),
 		{ name: 'by', value: site => siteName(M.sites.backtrace[site]), draw: site => make('span', { class: 'mono' },
-			text(M.sites.call[site]), ' ← ', siteName(M.sites.backtrace[site])) });
+			text(M.sites.function[site]), ' ← ', siteName(M.sites.backtrace[site])) });
 	/* on a narrow screen, the call site comes before columns that do not fit */
 	const isNarrow = innerWidth < 600;
 	if (isNarrow)
 		columns.splice(columns.findIndex(each => each.name === 'kept'), 0, columns.pop());
 	const sum = (cost, by) => rows.reduce((n, site) => n + all[cost][by][site], 0);
 	view.append(make('div', { class: 'row' }, searchBox()));
-	view.append(make('p', {}, `${classes[number].name}: `, isBytes ? `${bytes(sum('held', 'size'))} in ${count(sum('held', 'times'))} blocks` : count(sum('held', 'times')),
+	view.append(make('p', {}, `${classes[number].name}: `, isBytes ? `${bytes(sum('live', 'size'))} in ${count(sum('live', 'times'))} blocks` : count(sum('live', 'times')),
 		` live at the end of ${windowText()}; kept: allocated in the window and live at its end.`));
 	view.append(table(`sites ${number} ${isNarrow}`, columns, rows, site => stack(M.sites.backtrace[site])));
 }
@@ -985,21 +985,21 @@ function lanesIn(a, b) {
 		return lanes.get(key);
 	};
 	for (let i = 0; i < W.rows; i++) {
-		if (!isChosenPid(W.pid[i]) || W.since[i] >= b || W.since[i] + W.length[i] <= a || !matches(W.backtrace[i], text(W.call[i])))
+		if (!isChosenPid(W.pid[i]) || W.since[i] >= b || W.since[i] + W.wait_time[i] <= a || !matches(W.backtrace[i], text(W.function[i])))
 			continue;
 		const each = lane(W.pid[i], W.thread[i]);
 		each.waits.push(i);
-		each.waited += Math.min(b, W.since[i] + W.length[i]) - Math.max(a, W.since[i]);
+		each.waited += Math.min(b, W.since[i] + W.wait_time[i]) - Math.max(a, W.since[i]);
 	}
 	for (let i = 0; i < H.rows; i++)
-		if (isChosenPid(H.pid[i]) && H.since[i] < b && H.since[i] + H.length[i] > a)
+		if (isChosenPid(H.pid[i]) && H.since[i] < b && H.since[i] + H.hold_time[i] > a)
 			lane(H.pid[i], H.thread[i]).holds.push(i);
 	return [...lanes.values()].sort((x, y) => y.waited - x.waited);
 }
 
 /* Waits for a lock during a hold of it: [wait, from, to]. */
 function waitedDuring(hold) {
-	const H = M.longHolds, W = M.longWaits, until = H.since[hold] + H.length[hold];
+	const H = M.longHolds, W = M.longWaits, until = H.since[hold] + H.hold_time[hold];
 	return (once('waits by lock', () => {
 		const found = new Map();
 		for (let i = 0; i < W.rows; i++) {
@@ -1008,7 +1008,7 @@ function waitedDuring(hold) {
 		}
 		return found;
 	}).get(H.pid[hold] + '.' + H.object[hold]) || [])
-		.map(i => [i, Math.max(W.since[i], H.since[hold]), Math.min(W.since[i] + W.length[i], until)])
+		.map(i => [i, Math.max(W.since[i], H.since[hold]), Math.min(W.since[i] + W.wait_time[i], until)])
 		.filter(([i, from, to]) => to > from && W.thread[i] !== H.thread[hold]);
 }
 
@@ -1027,19 +1027,19 @@ function drawLanes(canvas, lanes, a, b, pick) {
 		context.fillStyle = colour('faint');
 		context.fillText(`${lane.pid === lane.thread ? 'main' : lane.thread}  ${time(lane.waited)}`.slice(0, Math.floor(left / 7.4)), 2, row * LANE + LANE / 2);
 		for (const i of lane.holds) {
-			box('hold', row, M.longHolds.since[i], M.longHolds.since[i] + M.longHolds.length[i], i);
+			box('hold', row, M.longHolds.since[i], M.longHolds.since[i] + M.longHolds.hold_time[i], i);
 			for (const [, from, to] of waitedDuring(i))
 				box('busy', row, from, to, -1);
 		}
 		for (const i of lane.waits)
-			box('wait', row, M.longWaits.since[i], M.longWaits.since[i] + M.longWaits.length[i], i);
+			box('wait', row, M.longWaits.since[i], M.longWaits.since[i] + M.longWaits.wait_time[i], i);
 	});
 	/* arrows from the thread that ended a wait to the waiter, unless there are many */
 	const all = lanes.flatMap(lane => lane.waits);
 	context.strokeStyle = context.fillStyle = colour('ink');
 	for (const i of all.length <= 60 ? all : []) {
 		const from = rowOf.get(M.longWaits.pid[i] + '.' + M.longWaits.waker[i]), to = rowOf.get(M.longWaits.pid[i] + '.' + M.longWaits.thread[i]);
-		const end = M.longWaits.since[i] + M.longWaits.length[i];
+		const end = M.longWaits.since[i] + M.longWaits.wait_time[i];
 		if (from === undefined || from === to || end > b)
 			continue;
 		const at = x(end), y = to * LANE + LANE / 2, tip = from < to ? -4 : 4;
@@ -1058,9 +1058,9 @@ function drawLanes(canvas, lanes, a, b, pick) {
 	canvas.onpointermove = event => {
 		const found = find(event), of = found && (found.kind === 'wait' ? M.longWaits : M.longHolds), i = found && found.index;
 		showTip(event, !found ? '' : found.kind === 'wait'
-			? `thread ${of.thread[i]} waits ${time(of.length[i])} in ${text(of.call[i])}\n${siteName(of.backtrace[i])}\n` +
+			? `thread ${of.thread[i]} waits ${time(of.wait_time[i])} in ${text(of.function[i])}\n${siteName(of.backtrace[i])}\n` +
 				(of.waker[i] === null ? 'the thread that ended it is unknown' : `for thread ${of.waker[i]}: ${siteName(of.waker_backtrace[i])}`)
-			: `thread ${of.thread[i]} holds 0x${of.object[i].toString(16)} for ${time(of.length[i])}\n${siteName(of.backtrace[i])}`);
+			: `thread ${of.thread[i]} holds 0x${of.object[i].toString(16)} for ${time(of.hold_time[i])}\n${siteName(of.backtrace[i])}`);
 	};
 	canvas.onpointerleave = event => showTip(event, '');
 	canvas.onclick = event => {
@@ -1086,7 +1086,7 @@ function viewLanes(view) {
 	if (lanes.length)
 		drawLanes(canvas, lanes.slice(0, LANES_MOST), a, b, found => {
 			const of = found.kind === 'wait' ? W : M.longHolds, i = found.index;
-			clear(chosen).append(stack(of.backtrace[i], found.kind === 'wait' ? `thread ${of.thread[i]} waits here, ${time(of.length[i])}` : `thread ${of.thread[i]} took it here, for ${time(of.length[i])}`));
+			clear(chosen).append(stack(of.backtrace[i], found.kind === 'wait' ? `thread ${of.thread[i]} waits here, ${time(of.wait_time[i])}` : `thread ${of.thread[i]} locked it here, for ${time(of.hold_time[i])}`));
 			if (found.kind === 'wait')
 				chosen.append(stack(of.waker_backtrace[i], of.waker[i] === null ? 'ended by an unknown thread' : `ended by thread ${of.waker[i]}`));
 		});
@@ -1100,7 +1100,7 @@ function viewLanes(view) {
 			continue;
 		const sum = sums.get(M.waits.backtrace[i]) || { count: 0, waited: 0 };
 		sum.count += M.waits.count[i];
-		sum.waited += M.waits.waited[i];
+		sum.waited += M.waits.wait_time[i];
 		sums.set(M.waits.backtrace[i], sum);
 	}
 	view.append(make('h2', {}, 'Call sites that waited: calls that returned in the window'));
@@ -1127,12 +1127,12 @@ function verdicts() {
 	const blocked = sheet('blocked_at_exit'), dead = (blocked.state || []).filter(each => text(each) === 'deadlock').length;
 	if (dead)
 		add('bad', `Deadlock: ${count(dead)} wait${dead === 1 ? 's' : ''} of threads for each other`, { tab: 'waits' });
-	const misuses = new Set((sheet('fd_misuses').fault || []).filter(each => each !== null));
+	const misuses = new Set((sheet('fd_misuses').misuse || []).filter(each => each !== null));
 	if (misuses.size)
 		add('bad', `${count(misuses.size)} misuse${misuses.size === 1 ? '' : 's'} of descriptors: closed twice, or used when closed`, { tab: 'fds' });
-	const circles = new Set(sheet('lock_cycles').circle || []);
-	if (circles.size)
-		add('warn', `${count(circles.size)} cycle${circles.size === 1 ? '' : 's'} in the order of locks: a possible deadlock`, { tab: 'waits' });
+	const cycles = new Set(sheet('lock_cycles').cycle || []);
+	if (cycles.size)
+		add('warn', `${count(cycles.size)} cycle${cycles.size === 1 ? '' : 's'} in the order of locks: a possible deadlock`, { tab: 'waits' });
 	const leaks = sheet('leaks');
 	for (const [number, { name, isBytes }] of classes.entries()) {
 		const rows = [...(leaks.class || []).keys()].filter(i => text(leaks.class[i]) === name);
@@ -1146,17 +1146,17 @@ function verdicts() {
 	for (const [number, { name, isBytes }] of classes.entries()) {
 		const i = (peaks.class || []).findIndex(each => text(each) === name);
 		if (i >= 0 && isBytes)
-			add('plain', `At most ${bytes(peaks.amount[i])} of ${name} at a time, ${time(peaks.time[i])} after the start`,
+			add('plain', `At most ${bytes(peaks.peak[i])} of ${name} at a time, ${time(peaks.time[i])} after the start`,
 				{ tab: 'flame', class: number, cost: 'peak', by: 'size', tree: 'down', zoom: '', search: '', from: 0, to: BINS });
 	}
-	const contention = sheet('lock_waits'), owed = sheet('delayed_by'), worst = most('delayed_by', 'owed');
+	const contention = sheet('lock_waits'), delays = sheet('delayed_by'), worst = most('delayed_by', 'delay');
 	if (contention.rows)
-		add('warn', `${time(sum(contention.waited))} waited for locks` + (worst >= 0 && owed.backtrace[worst] !== null
-			? `, ${Math.round(100 * owed.owed[worst] / (sum(owed.owed) || 1))} % of it caused by ${siteName(owed.backtrace[worst])}` : ''),
+		add('warn', `${time(sum(contention.wait_time))} waited for locks` + (worst >= 0 && delays.backtrace[worst] !== null
+			? `, ${Math.round(100 * delays.delay[worst] / (sum(delays.delay) || 1))} % of it caused by ${siteName(delays.backtrace[worst])}` : ''),
 		{ tab: 'waits', search: '' });
 	const missing = sheet('missing');
 	if (missing.rows)
-		add('warn', `Not recorded: ${[...new Set(missing.what.map(text))].join(', ')}`, { tab: 'info', search: '' });
+		add('warn', `Not recorded: ${[...new Set(missing.kind.map(text))].join(', ')}`, { tab: 'info', search: '' });
 	return said;
 }
 

@@ -437,9 +437,9 @@ static void print_about(struct page *page)
 	human_count(&processes, run->processes.count);
 	summary_say_samples(run, samples);
 	snprintf(about, sizeof(about),
-		 "%s process%s, %s, %s events, %" PRIu64 " lost; holdtrace %s%s%s", processes.text,
-		 run->processes.count == 1 ? "" : "es", length.text, events.text, run->lost,
-		 PACKAGE_VERSION, *samples ? "; " : "", samples);
+		 "%s process%s, %s, %s events, %" PRIu64 " dropped; holdtrace %s%s%s",
+		 processes.text, run->processes.count == 1 ? "" : "es", length.text, events.text,
+		 run->lost, PACKAGE_VERSION, *samples ? "; " : "", samples);
 	print_key(page, "title", title_of(run));
 	print_key(page, "about", about);
 }

@@ -42,6 +42,7 @@ enum tables_shape tables_shape(enum table_kind kind)
 	case TABLE_PART_ERROR:
 	case TABLE_AMOUNT:
 	case TABLE_PART:
+	case TABLE_PART_COUNT:
 	case TABLE_KEY:
 	case TABLE_NS:
 	case TABLE_LONGEST:

@@ -78,6 +78,9 @@ void tables_format_cell(char *text, enum table_kind kind, const struct table_cel
 	case TABLE_PART:
 		words = cell->number ? amount(&human, cell, cell->number) : "";
 		break;
+	case TABLE_PART_COUNT:
+		words = cell->number ? human_count(&human, cell->number) : "";
+		break;
 	case TABLE_CHANGE:
 		words = change(&human, cell);
 		break;

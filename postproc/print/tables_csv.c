@@ -101,23 +101,33 @@ static void print_cell(const struct tables_job *job, enum table_kind kind,
 	}
 }
 
+static void print_cells(const struct tables_job *job, const struct table *table,
+			const struct table_cell *row, int unit)
+{
+	for (unsigned i = 0; i < table->facts.column_count; i++) {
+		if ((int)i == unit)
+			out_format(job->out, ",%s", table_unit(&table->facts, row) ?: "");
+		out_char(job->out, ',');
+		print_cell(job, table->facts.columns[i].kind, &row[i]);
+	}
+}
+
 static void print_table(const struct tables_job *job, const struct table *table)
 {
 	const struct table_facts *facts = &table->facts;
+	int unit = table_unit_column(facts);
 
 	out_text(job->out, "table");
 	for (unsigned i = 0; i < facts->column_count; i++)
-		out_format(job->out, ",%s", facts->columns[i].name);
+		out_format(job->out, "%s,%s", (int)i == unit ? ",unit" : "",
+			   table_key(&facts->columns[i]).text);
 	out_char(job->out, '\n');
 	for (size_t g = 0; g < table->groups.count; g++) {
 		const struct table_group *group = &table->groups.items[g];
 
 		for (size_t i = group->first; i < group->first + group->shown; i++) {
 			out_text(job->out, facts->name);
-			for (unsigned c = 0; c < facts->column_count; c++) {
-				out_char(job->out, ',');
-				print_cell(job, facts->columns[c].kind, &table->rows.items[i][c]);
-			}
+			print_cells(job, table, table->rows.items[i], unit);
 			out_char(job->out, '\n');
 		}
 	}

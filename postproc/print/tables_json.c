@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/cleanup.h"
 #include "base/json.h"
 #include "base/memory.h"
 
@@ -125,14 +126,26 @@ static void print_cell(struct printer *printer, enum table_kind kind, const stru
 	}
 }
 
-static void print_row(struct printer *printer, const struct table *table,
-		      const struct table_cell *row)
+static void print_unit(struct json *json, const char *unit)
 {
+	json_key(json, "unit");
+	if (unit)
+		json_text(json, unit);
+	else
+		json_null(json);
+}
+
+static void print_row(struct printer *printer, const struct table *table,
+		      const struct table_key *keys, const struct table_cell *row)
+{
+	int unit = table_unit_column(&table->facts);
 	struct json *json = &printer->json;
 
 	json_begin(json, '{');
 	for (unsigned i = 0; i < table->facts.column_count; i++) {
-		json_key(json, table->facts.columns[i].name);
+		if ((int)i == unit)
+			print_unit(json, table_unit(&table->facts, row));
+		json_key(json, keys[i].text);
 		if (row[i].is_set)
 			print_cell(printer, table->facts.columns[i].kind, &row[i]);
 		else
@@ -199,11 +212,15 @@ void tables_print_json(const struct tables_job *job)
 	print_run(job, json);
 	for (unsigned i = 0; i < job->tables->count; i++) {
 		const struct table *table = &job->tables->list[i];
+		cleanup_free struct table_key *keys =
+			memory_alloc(table->facts.column_count * sizeof(*keys));
 
+		for (unsigned c = 0; c < table->facts.column_count; c++)
+			keys[c] = table_key(&table->facts.columns[c]);
 		json_open(json, table->facts.name, '[');
 		for (size_t g = 0; g < table->groups.count; g++)
 			for (size_t r = 0; r < table->groups.items[g].shown; r++)
-				print_row(&printer, table,
+				print_row(&printer, table, keys,
 					  table->rows.items[table->groups.items[g].first + r]);
 		json_end(json);
 	}

@@ -274,6 +274,15 @@ static void print_group(const struct layout *layout, const struct table_group *g
 	print_words_at(job, COLOUR_NOTE, 1, 2 * INDENT, rest.text);
 }
 
+/* Whether its numbers may be estimates. */
+static bool has_error(const struct table_facts *facts)
+{
+	for (unsigned i = 0; i < facts->column_count; i++)
+		if (facts->columns[i].kind == TABLE_ERROR)
+			return true;
+	return false;
+}
+
 /*
  * The word for an empty table. It is not "nothing" where nothing was looked for or only samples
  * were recorded.
@@ -282,7 +291,7 @@ static const char *word_of_nothing(const struct tables_job *job, const struct ta
 {
 	if (table->is_unknown)
 		return "unknown";
-	return job->run->summary->sample && table_column(&table->facts, "error") >= 0
+	return job->run->summary->sample && has_error(&table->facts)
 		       ? "nothing, except memory without a sample"
 		       : "nothing";
 }

@@ -47,6 +47,59 @@ int table_column(const struct table_facts *facts, const char *name)
 	return TABLE_COLUMN_NONE;
 }
 
+/* bytes, ns or percent; "": a bare number, or no number. */
+static const char *unit_of_kind(enum table_kind kind)
+{
+	if (kind == TABLE_BYTES || kind == TABLE_SIZE || kind == TABLE_CURVE_BYTES)
+		return "bytes";
+	if (kind == TABLE_NS || kind == TABLE_LONGEST || kind == TABLE_TIME)
+		return "ns";
+	if (kind == TABLE_PERCENT || kind == TABLE_SHARE || kind == TABLE_BAR)
+		return "percent";
+	return "";
+}
+
+/* "bytes" and "live_bytes" have their unit, "joins" has not. */
+static bool names_unit(const char *name, const char *unit)
+{
+	size_t length = strlen(name), unit_length = strlen(unit);
+
+	return length >= unit_length && !strcmp(name + length - unit_length, unit) &&
+	       (length == unit_length || name[length - unit_length - 1] == '_');
+}
+
+struct table_key table_key(const struct table_column *column)
+{
+	const char *unit = unit_of_kind(column->kind);
+	bool has_suffix = *unit && !names_unit(column->name, unit);
+	struct table_key key;
+
+	snprintf(key.text, sizeof(key.text), "%s%s%s", column->name, has_suffix ? "_" : "",
+		 has_suffix ? unit : "");
+	return key;
+}
+
+static bool has_unit_of_row(enum table_kind kind)
+{
+	return kind == TABLE_AMOUNT || kind == TABLE_PART || kind == TABLE_CHANGE;
+}
+
+int table_unit_column(const struct table_facts *facts)
+{
+	for (unsigned i = 0; i < facts->column_count; i++)
+		if (has_unit_of_row(facts->columns[i].kind))
+			return (int)i;
+	return TABLE_COLUMN_NONE;
+}
+
+const char *table_unit(const struct table_facts *facts, const struct table_cell *row)
+{
+	for (unsigned i = 0; i < facts->column_count; i++)
+		if (row[i].is_set && has_unit_of_row(facts->columns[i].kind))
+			return row[i].has_bytes ? "bytes" : row[i].has_ns ? "ns" : "count";
+	return NULL;
+}
+
 void tables_init(struct tables *tables)
 {
 	memset(tables, 0, sizeof(*tables));

@@ -30,20 +30,22 @@ enum table_kind {
 	TABLE_NUMBER,	 /* a number that cannot be added up: a pid */
 	TABLE_BYTES,	 /* a count of bytes */
 	TABLE_SIZE,	 /* bytes that cannot be added up: a limit, an average */
-	/* by how much an estimate may be wrong, either way: stored as its square */
+	/* by how much the number of the column before may be wrong, either way; sums add the
+	   squares */
 	TABLE_ERROR,
 	TABLE_PART_ERROR, /* the same for a TABLE_PART or a curve: not added up */
 	TABLE_AMOUNT,	  /* bytes or objects, depending on the row's class: table_amount() */
 	/* an amount that includes those of other rows, or is included in theirs */
 	TABLE_PART,
-	TABLE_CHANGE,  /* difference of an amount: an int64_t */
-	TABLE_NS,      /* a duration in ns */
-	TABLE_LONGEST, /* the longest of several durations */
-	TABLE_TIME,    /* a time in ns since the start of the run */
-	TABLE_PERCENT, /* in hundredths of a percent */
-	TABLE_SHARE,   /* the same, as a part of the group: the rows add up to the whole */
-	TABLE_BAR,     /* the same, drawn as a bar if there is space */
-	TABLE_CURVE,   /* a number over the first column: a table with such columns is a chart */
+	TABLE_PART_COUNT, /* a number likewise */
+	TABLE_CHANGE,	  /* difference of an amount: an int64_t */
+	TABLE_NS,	  /* a duration in ns */
+	TABLE_LONGEST,	  /* the longest of several durations */
+	TABLE_TIME,	  /* a time in ns since the start of the run */
+	TABLE_PERCENT,	  /* in hundredths of a percent */
+	TABLE_SHARE,	  /* the same, as a part of the group: the rows add up to the whole */
+	TABLE_BAR,	  /* the same, drawn as a bar if there is space */
+	TABLE_CURVE,	  /* a number over the first column: a table with such columns is a chart */
 	TABLE_CURVE_BYTES,
 	TABLE_STEPS,	 /* amounts, one after another: drawn as a line, numbers for programs */
 	TABLE_KEY,	 /* a number by which programs find a row; not shown on a screen */
@@ -84,7 +86,7 @@ enum table_column_id {
 #define CELL(row, table, column) (&(row)[COLUMN_##table##_##column - FIRST_##table])
 
 struct table_column {
-	const char *name; /* in JSON, CSV and --by */
+	const char *name; /* in --by; JSON and CSV have table_key() */
 	enum table_kind kind;
 	const char *heading, *meaning;
 };
@@ -168,6 +170,20 @@ struct table_facts table_facts(enum table_id id);
 
 /* The index of the column with that name; -1: there is none. */
 int table_column(const struct table_facts *facts, const char *name);
+
+/* The key of a column in JSON, its heading in CSV: its name, with the unit that its kind has. */
+struct table_key {
+	char text[32];
+};
+struct table_key table_key(const struct table_column *column);
+
+/*
+ * The first of the columns whose unit (bytes, count or ns) differs from row to row: JSON and CSV
+ * have the unit before it. -1: there is none. table_unit() is the unit of a row, NULL if no such
+ * cell of it is set.
+ */
+int table_unit_column(const struct table_facts *facts);
+const char *table_unit(const struct table_facts *facts, const struct table_cell *row);
 
 void tables_init(struct tables *tables);
 void tables_free(struct tables *tables);

@@ -365,10 +365,10 @@ static void call_tree_report_put(struct table *table, struct branch *branch)
 		table_number(CELL(row, call_tree, total), calls->tally.total_ns);
 		table_number(CELL(row, call_tree, average),
 			     calls->tally.total_ns / calls->tally.timed);
-		table_number(CELL(row, call_tree, min), calls->tally.min_ns);
-		table_number(CELL(row, call_tree, max), calls->tally.max_ns);
+		table_number(CELL(row, call_tree, shortest), calls->tally.min_ns);
+		table_number(CELL(row, call_tree, longest), calls->tally.max_ns);
 	}
-	branches_cell(table, CELL(row, call_tree, call), branch, branch, calls->depth, false);
+	branches_cell(table, CELL(row, call_tree, function), branch, branch, calls->depth, false);
 }
 
 /* Calls without times tell which durations the recording left out. */

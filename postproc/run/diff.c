@@ -205,12 +205,12 @@ static void join_renamed(struct diff_state *state)
 static const char *fate_of(const struct measure_place *place)
 {
 	if (!place->count[1] && !place->sample[1])
-		return "came";
+		return "new";
 	if (!place->count[0] && !place->sample[0])
-		return "went";
+		return "gone";
 	if (place->amount[0] != place->amount[1])
-		return place->amount[0] > place->amount[1] ? "grew" : "fell";
-	return place->count[0] > place->count[1] ? "grew" : "fell";
+		return place->amount[0] > place->amount[1] ? "more" : "less";
+	return place->count[0] > place->count[1] ? "more" : "less";
 }
 
 /* Times always differ: a wait has changed if it doubled or halved. */
@@ -255,10 +255,10 @@ static void diff_put(struct table *table, const struct measure_place *place)
 	struct table_cell *row = table_add(table);
 
 	table_group(table, &row[0], place->class, place->rank);
-	table_text(table, CELL(row, diff, fate), fate_of(place));
+	table_text(table, CELL(row, diff, state), fate_of(place));
 	put_amount(CELL(row, diff, change), place->amount[0] - place->amount[1], place);
 	if (error_of(place))
-		put_amount(CELL(row, diff, error), error_of(place), place);
+		put_amount(CELL(row, diff, change_error), error_of(place), place);
 	put_amount(CELL(row, diff, old), place->amount[1], place);
 	put_amount(CELL(row, diff, new), place->amount[0], place);
 	table_number(CELL(row, diff, old_count), place->count[1]);
@@ -280,7 +280,7 @@ static bool differs(int what, const struct total *total)
 
 static void put_total(struct diff_state *state, struct table *table, uint32_t class, int what)
 {
-	static const char *const words[TOTALS] = { "peak", "gained", "held", "waited" };
+	static const char *const words[TOTALS] = { "peak", "acquired", "live", "wait_time" };
 	const struct ledger_class *facts = ledger_class(state->run->ledger, class);
 	const struct total *total = &state->totals[class][what];
 	const uint64_t *amounts = total->amount;
@@ -293,7 +293,7 @@ static void put_total(struct diff_state *state, struct table *table, uint32_t cl
 	table_text(table, CELL(row, totals, class), facts->type);
 	table_text(table, CELL(row, totals, what), words[what]);
 	put_amount(CELL(row, totals, change), amounts[0] - amounts[1], &as);
-	table_error(CELL(row, totals, error), total->variance[0] + total->variance[1],
+	table_error(CELL(row, totals, change_error), total->variance[0] + total->variance[1],
 		    as.has_bytes);
 	put_amount(CELL(row, totals, old), amounts[1], &as);
 	put_amount(CELL(row, totals, new), amounts[0], &as);
@@ -305,11 +305,12 @@ static void put_note(const struct diff_state *state, struct table *table, size_t
 	static const char *const notes[] = {
 		[MEASURE_BYTES] = "by bytes: bytes acquired, released or not",
 		[MEASURE_COUNT] = "by count: calls that acquired an object",
-		[MEASURE_HELD] = "by held: what was held at the end, in bytes or objects",
-		[MEASURE_TEMP] = "by temp: temporary objects (--within), in bytes or objects",
+		[MEASURE_HELD] = "by live: bytes or objects that were live at exit",
+		[MEASURE_TEMP] = "by temporary: temporary objects (--within), in bytes or objects",
 		[MEASURE_HOLD] =
-			"by hold: time for which locks were held, where it doubled or halved",
-		[MEASURE_WAIT] = "by wait: time in calls that may wait, where it doubled or halved",
+			"by hold_time: time for which locks were held, where it doubled or halved",
+		[MEASURE_WAIT] =
+			"by wait_time: time in calls that may wait, where it doubled or halved",
 	};
 	enum measure_kind kind = measure_kind(state->measure);
 	bool have_calls_changed = false;
@@ -319,8 +320,8 @@ static void put_note(const struct diff_state *state, struct table *table, size_t
 		have_calls_changed |= differs(GAINED, &state->totals[i][GAINED]);
 	table->note = notes[kind];
 	if (kind == MEASURE_HELD && !table->rows.count && have_calls_changed)
-		table->note = "by held: what was held at the end has not changed, but calls have: "
-			      "--by=count says which, --by=temp of what was freed at once";
+		table->note = "by live: what was live at exit has not changed, but calls have: "
+			      "--by=count says which, --by=temporary of what was freed at once";
 	snprintf(words, sizeof(words),
 		 "amounts are estimates, and whether %zu more place%s changed is unknown, by no "
 		 "more than twice the error",

@@ -210,7 +210,7 @@ static void functions_put(struct table *table, const struct stat *stat)
 	if (!stat->failed)
 		return;
 	table_number(CELL(row, functions, failed), stat->failed);
-	put_error(table, CELL(row, functions, error), stat);
+	put_error(table, CELL(row, functions, errno), stat);
 }
 
 static void add_to_total(struct stats_state *state, const struct stat *stat)

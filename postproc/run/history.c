@@ -88,9 +88,9 @@ static const char *word_of(const struct event *event)
 	};
 
 	if (event->type == CALL_TYPE_ALLOC)
-		return "gained";
+		return "acquired";
 	if (event->type == CALL_TYPE_FREE)
-		return "lost";
+		return "released";
 	return event->operation < OPERATION_COUNT && effects[event->operation] != EFFECT_NEITHER
 		       ? "failed"
 		       : "used";
@@ -170,9 +170,9 @@ static void history_put(struct history_state *state, struct table *table,
 		table_number(CELL(row, history, size), call->size);
 	if (call->backtrace)
 		table_backtrace(CELL(row, history, backtrace), call->backtrace);
-	table_text(table, CELL(row, history, what), call->what);
+	table_text(table, CELL(row, history, event), call->what);
 	table_text(table, CELL(row, history, class), call->class);
-	table_text(table, CELL(row, history, call), call->function);
+	table_text(table, CELL(row, history, function), call->function);
 	if (state->is_fd)
 		table_format(table, CELL(row, history, object), "fd:%" PRIu64, call->object);
 	else

@@ -30,7 +30,7 @@ static void missing_put(struct table *table, const char *what,
 {
 	struct table_cell *row = table_add(table);
 
-	table_text(table, CELL(row, missing, what), what);
+	table_text(table, CELL(row, missing, kind), what);
 	table_text(table, CELL(row, missing, program), process->name);
 	table_text(table, CELL(row, missing, reason), reason);
 	table_number(CELL(row, missing, pid), process->pid);
@@ -63,14 +63,14 @@ static const char *cause_of(const char *reason)
 static void put_lost(struct table *table, const struct summary *summary,
 		     const struct summary_process *process)
 {
-	char reason[1024] = "what seems to be held may have been released";
+	char reason[1024] = "what seems to be live may have been released";
 	size_t length = strlen(reason);
 
 	for (size_t i = 0; i < summary->losses.count && length < sizeof(reason); i++)
 		length += (size_t)snprintf(reason + length, sizeof(reason) - length, "%s%s",
 					   i ? ", or " : ": ",
 					   cause_of(summary->losses.items[i].reason));
-	missing_put(table, "lost", process, process->lost, reason);
+	missing_put(table, "dropped", process, process->lost, reason);
 }
 
 static void put_process(struct table *table, const struct summary *summary,
@@ -92,9 +92,10 @@ static void put_process(struct table *table, const struct summary *summary,
 		missing_put(table, "untraced", process, 0, reason);
 	}
 	if (process->stalled_s > 0) {
-		snprintf(reason, sizeof(reason),
-			 "the disk was full for %.1f s: events of that time are among those lost",
-			 process->stalled_s);
+		snprintf(
+			reason, sizeof(reason),
+			"the disk was full for %.1f s: events of that time are among those dropped",
+			process->stalled_s);
 		missing_put(table, "stalled", process, 0, reason);
 	}
 	if (process->doubt)
@@ -104,20 +105,20 @@ static void put_process(struct table *table, const struct summary *summary,
 		missing_put(table, "cut", process, process->cut_calls,
 			    "left out by --keep: what was acquired and released before");
 	if (report_is_unhooked(summary, process))
-		missing_put(table, "unseen", process, 0,
+		missing_put(table, "unobserved", process, 0,
 			    "descriptors were opened or closed past all hooks: at its end it had "
 			    "another "
 			    "number of them than its calls explain");
 	if (report_has_unseen_zombie(summary, process))
-		missing_put(table, "unseen", process, 0,
+		missing_put(table, "unobserved", process, 0,
 			    "a child was made past all hooks: it had ended and was not waited for");
 	if (process->has_namespace)
 		missing_put(
-			table, "unseen", process, 0,
+			table, "unobserved", process, 0,
 			"libraries in a link namespace of their own (dlmopen) call a libc of their "
 			"own: nothing of that is recorded");
 	if (report_made_directly(process))
-		missing_put(table, "unseen", process, 0,
+		missing_put(table, "unobserved", process, 0,
 			    "calls by syscall(2) acquired or released objects: nothing of that is "
 			    "recorded");
 	if (process->unscanned)
@@ -133,7 +134,7 @@ static struct table_cell *put_for_run(struct table *table, const char *what, uin
 {
 	struct table_cell *row = table_add(table);
 
-	table_text(table, CELL(row, missing, what), what);
+	table_text(table, CELL(row, missing, kind), what);
 	table_text(table, CELL(row, missing, reason), reason);
 	if (count)
 		table_number(CELL(row, missing, count), count);
@@ -147,7 +148,7 @@ static void put_run(struct table *table, const struct report_run *run)
 	struct table_cell *row;
 
 	if (summary->inner.name) {
-		row = put_for_run(table, "unseen", 0, NULL);
+		row = put_for_run(table, "unobserved", 0, NULL);
 		table_format(
 			table, CELL(row, missing, reason),
 			"blocks of %s in %s: it is called by names of its own, which no hook has",
@@ -170,7 +171,7 @@ static void put_run(struct table *table, const struct report_run *run)
 		table, CELL(row, missing, reason),
 		"memory was recorded by samples, one in %" PRIu64
 		" bytes: its numbers are estimates; of a place that had no sample up to %" PRIu64
-		" bytes may be held (95 of 100 times); temporary blocks, double frees and "
+		" bytes may be live (95 of 100 times); temporary blocks, double frees and "
 		"frees of what was not allocated are unknown",
 		summary->sample, estimate_unseen(summary->sample));
 }
@@ -186,10 +187,10 @@ static void put_bypass(struct table *table, const struct summary *summary,
 		return;
 	reason = memory_format(
 		"%s calls %s%s past the library, because of dlopen with RTLD_DEEPBIND: what it "
-		"acquired is not counted, what it released seems to be held",
+		"acquired is not counted, what it released seems to be live",
 		bypass->path, bypass->example ? bypass->example : "hooked functions",
 		bypass->functions > 1 ? " and others" : "");
-	missing_put(table, "unseen", process, bypass->functions, reason);
+	missing_put(table, "unobserved", process, bypass->functions, reason);
 }
 
 static void put_unnamed(struct table *table, const struct naming_missing *unnamed)
@@ -198,7 +199,7 @@ static void put_unnamed(struct table *table, const struct naming_missing *unname
 
 	table_text(table, CELL(row, unnamed_modules, module), unnamed->module->path);
 	table_text(table, CELL(row, unnamed_modules, build_id), unnamed->build_id);
-	table_number(CELL(row, unnamed_modules, shown), unnamed->shown);
+	table_number(CELL(row, unnamed_modules, frames), unnamed->shown);
 	table_number(CELL(row, unnamed_modules, unnamed), unnamed->unnamed);
 	table_format(table, CELL(row, unnamed_modules, reason), "%s%s%s",
 		     unnamed->text ? unnamed->text : "no name for these addresses",

@@ -45,13 +45,13 @@ static void processes_put(const struct report_run *run, struct table *table,
 		table_number(CELL(row, processes, parent), process->parent_pid);
 	table_number(CELL(row, processes, start), report_time(run, process->start_ns));
 	if (process->end_ns >= process->start_ns)
-		table_number(CELL(row, processes, life), process->end_ns - process->start_ns);
+		table_number(CELL(row, processes, duration), process->end_ns - process->start_ns);
 	if (process->has_tails)
 		table_number(CELL(row, processes, threads), process->threads);
 	table_number(CELL(row, processes, events), process->events);
 	/* without the end of the trace the number of dropped events is not known */
 	if (process->lost || !process->has_tails || (process->has_end && !process->is_damaged))
-		table_number(CELL(row, processes, lost), process->lost);
+		table_number(CELL(row, processes, dropped), process->lost);
 	table_text(table, CELL(row, processes, program), process->name);
 	table_text(table, CELL(row, processes, trace), process->path);
 	table_text(table, CELL(row, processes, command), process->command);
@@ -75,7 +75,7 @@ static void processes_end(void *state, struct tables *tables)
 		const struct summary_left_out *left_out = &run->summary->left_out.items[i];
 		struct table_cell *row = table_add(table);
 
-		table_number(CELL(row, not_followed, count), left_out->count);
+		table_number(CELL(row, not_followed, processes), left_out->count);
 		table_text(table, CELL(row, not_followed, program), left_out->program);
 	}
 }

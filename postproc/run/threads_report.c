@@ -269,7 +269,7 @@ static void put_waits(struct table *table, const struct line *line)
 	table_text(table, CELL(row, thread_waits, thread), line->name);
 	if (line->count == 1 && line->tid)
 		table_number(CELL(row, thread_waits, tid), line->tid);
-	table_percent(CELL(row, thread_waits, waited), sum, line->life_ns);
+	table_percent(CELL(row, thread_waits, wait_share), sum, line->life_ns);
 	for (int i = 0; i < THREAD_WAITS; i++)
 		if (line->waited_ns[i])
 			table_number(CELL(row, thread_waits, locks) + i, line->waited_ns[i]);
@@ -286,7 +286,7 @@ static void threads_report_put(struct threads_state *state, struct table *table,
 
 	table_format(table, CELL(row, threads, thread), "%*s%s", (int)line->depth * 2, "",
 		     line->name);
-	table_text(table, CELL(row, threads, fate), line->fate);
+	table_text(table, CELL(row, threads, end), line->fate);
 	if (line->count > 1)
 		table_number(CELL(row, threads, count), line->count);
 	else if (line->tid)

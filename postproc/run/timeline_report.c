@@ -53,7 +53,7 @@ static void timeline_report_put(struct timeline_state *state, struct table *tabl
 	table_number(CELL(row, timeline, time),
 		     report_time(state->run, (state->all.first + step) << state->all.shift));
 	table_number(CELL(row, timeline, memory), of->most[TIMELINE_MEMORY]);
-	table_error(CELL(row, timeline, error), of->variance, true);
+	table_error(CELL(row, timeline, memory_bytes_error), of->variance, true);
 	table_number(CELL(row, timeline, descriptors), of->most[TIMELINE_DESCRIPTORS]);
 	table_number(CELL(row, timeline, threads), of->most[TIMELINE_THREADS]);
 	table_number(CELL(row, timeline, locks), of->most[TIMELINE_LOCKS]);

@@ -12,8 +12,9 @@
 #include "notes.h"
 
 const char *const scanned_words[SCANNED_FATES] = {
-	[SCANNED_NOT] = "not scanned", [SCANNED_KEPT] = "kept", [SCANNED_INSIDE] = "inside",
-	[SCANNED_WEAK] = "weak",       [SCANNED_LOST] = "lost", [SCANNED_INDIRECT] = "indirect",
+	[SCANNED_NOT] = "not scanned",	[SCANNED_KEPT] = "reachable",
+	[SCANNED_INSIDE] = "interior",	[SCANNED_WEAK] = "weak",
+	[SCANNED_LOST] = "unreachable", [SCANNED_INDIRECT] = "indirect",
 };
 
 void scanned_init(struct scanned *scanned)

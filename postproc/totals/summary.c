@@ -481,8 +481,8 @@ static void note_scan(struct summary *summary, const struct event *event)
 	process->unscanned = NULL;
 	process->is_scanned = true;
 	process->is_doubtful = event_argument(event, "doubt") != NULL;
-	process->unkept = number_of(event, "unkept");
-	process->unkept_bytes = number_of(event, "unkept-bytes");
+	process->unkept = number_of(event, "unreachable");
+	process->unkept_bytes = number_of(event, "unreachable-bytes");
 }
 
 static void note_thread_end(struct summary *summary, const struct event *event)
@@ -512,7 +512,7 @@ static void on_note(struct summary *summary, const struct event *event, struct e
 	} notes[] = {
 		{ NOTE_PROCESS, note_process },
 		{ NOTE_THREAD_END, note_thread_end },
-		{ NOTE_LOST, note_lost },
+		{ NOTE_DROPPED, note_lost },
 		{ NOTE_FUNCTIONS, allocators_note },
 		{ NOTE_BYPASS, note_bypass },
 		{ NOTE_OPEN, note_open },
@@ -521,7 +521,7 @@ static void on_note(struct summary *summary, const struct event *event, struct e
 		{ NOTE_END, note_end },
 		{ NOTE_SCAN, note_scan },
 		{ NOTE_RECORDING, note_recording },
-		{ NOTE_LEFT_OUT, note_left_out },
+		{ NOTE_NOT_FOLLOWED, note_left_out },
 		{ NOTE_REFUSED, note_refused },
 		{ NOTE_STALLED, note_stalled },
 		{ NOTE_UNPROVEN, note_unproven },

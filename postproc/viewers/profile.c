@@ -96,7 +96,8 @@ static void add_column(struct profile *profile, const char *prefix, const char *
 	column->title[0] = (char)toupper((unsigned char)column->title[0]);
 }
 
-static void add_class(struct profile *profile, const char *prefix, bool has_bytes)
+/* Memory has the names that readers of pprof know. */
+static void add_memory(struct profile *profile)
 {
 	static const struct {
 		const char *name, *unit, *title;
@@ -109,8 +110,36 @@ static void add_class(struct profile *profile, const char *prefix, bool has_byte
 		{ "peak_space", "bytes", "PeakBytes" },
 	};
 
-	for (size_t i = 0; i < sizeof(costs) / sizeof(*costs); i += has_bytes ? 1 : 2)
-		add_column(profile, prefix, costs[i].name, costs[i].unit, costs[i].title);
+	for (size_t i = 0; i < sizeof(costs) / sizeof(*costs); i++)
+		add_column(profile, "", costs[i].name, costs[i].unit, costs[i].title);
+}
+
+/* The other classes have those of the reports: fd_opened, fd_open, mapping_live_bytes. */
+static void add_class(struct profile *profile, const struct ledger_class *class)
+{
+	bool is_opened = class->known == RESOURCE_FD || class->known == RESOURCE_FILE ||
+			 class->known == RESOURCE_DIRECTORY;
+	bool is_thread = class->known == RESOURCE_THREAD;
+	const struct {
+		const char *name, *title;
+	} costs[] = {
+		{ is_opened   ? "opened"
+		  : is_thread ? "created"
+			      : "acquired",
+		  "Acquired" },
+		{ is_opened ? "open" : "live", "Live" },
+		{ "peak", "Peak" },
+	};
+
+	for (size_t i = 0; i < sizeof(costs) / sizeof(*costs); i++) {
+		char name[32], title[32];
+
+		add_column(profile, class->type, costs[i].name, "count", costs[i].title);
+		snprintf(name, sizeof(name), "%s_bytes", costs[i].name);
+		snprintf(title, sizeof(title), "%sBytes", costs[i].title);
+		if (class->has_bytes)
+			add_column(profile, class->type, name, "bytes", title);
+	}
 }
 
 void profile_columns(struct profile *profile)
@@ -118,7 +147,7 @@ void profile_columns(struct profile *profile)
 	struct costs_place place;
 	uint32_t at = 0;
 
-	add_class(profile, "", true);
+	add_memory(profile);
 	add_column(profile, "", "contentions", "count", "Waits");
 	add_column(profile, "", "delay", "nanoseconds", "WaitedNs");
 	while (costs_next(&profile->costs, &at, &place)) {
@@ -127,7 +156,7 @@ void profile_columns(struct profile *profile)
 		if (*first || place.class->known == RESOURCE_MEMORY)
 			continue;
 		*first = (uint32_t)profile->columns.count;
-		add_class(profile, place.class->type, place.class->has_bytes);
+		add_class(profile, place.class);
 	}
 	profile->values = memory_zalloc(profile->columns.count, sizeof(*profile->values));
 }

@@ -32,7 +32,7 @@ enum profile_cost {
 };
 
 struct profile_column {
-	char name[64];	  /* as in pprof: "inuse_space", "fd_inuse_objects" */
+	char name[64];	  /* as in pprof: "inuse_space", "fd_open" */
 	const char *unit; /* pprof's */
 	char title[64];	  /* as in callgrind: "LiveBytes", "FdLiveObjects" */
 };

@@ -211,21 +211,21 @@ static void put_owed(struct table *table, const struct owed *owed)
 {
 	struct table_cell *row = table_add(table);
 
-	table_number(CELL(row, delayed_by, owed), owed->owed_ns);
-	table_number(CELL(row, delayed_by, waited), owed->waited_ns);
-	table_number(CELL(row, delayed_by, passed), owed->passed_ns);
-	table_number(CELL(row, delayed_by, waits), owed->waits);
+	table_number(CELL(row, delayed_by, delay), owed->owed_ns);
+	table_number(CELL(row, delayed_by, wait_time), owed->waited_ns);
+	table_number(CELL(row, delayed_by, passed_on), owed->passed_ns);
+	table_number(CELL(row, delayed_by, parts), owed->waits);
 	table_backtrace(CELL(row, delayed_by, backtrace), owed->backtrace);
 	if (owed->is_unseen)
-		table_text(table, CELL(row, delayed_by, what),
+		table_text(table, CELL(row, delayed_by, state),
 			   owed->has_thread ? "had it, acquired by a call that was not recorded"
 					    : "which thread had it is unknown");
 	else if (owed->is_cycle)
-		table_text(table, CELL(row, delayed_by, what), "waits in a cycle");
+		table_text(table, CELL(row, delayed_by, state), "waits in a cycle");
 	else if (owed->function)
-		table_format(table, CELL(row, delayed_by, what), "waited in %s", owed->function);
+		table_format(table, CELL(row, delayed_by, state), "waited in %s", owed->function);
 	else
-		table_text(table, CELL(row, delayed_by, what), "did not wait");
+		table_text(table, CELL(row, delayed_by, state), "did not wait");
 }
 
 static int by_time(const void *left, const void *right)
@@ -250,14 +250,14 @@ static void put_chain(struct chains_state *state, struct table *table,
 		struct table_cell *row = table_add(table);
 
 		table_group(table, CELL(row, wait_chains, chain), name, rank);
-		table_format(table, CELL(row, wait_chains, what), "%s %s",
+		table_format(table, CELL(row, wait_chains, step), "%s %s",
 			     step ? "who waits for a" : "waits for a", lane_word(link->kind));
 		if (!step) {
-			table_number(CELL(row, wait_chains, waited), first->ns);
+			table_number(CELL(row, wait_chains, wait_time), first->ns);
 			table_number(CELL(row, wait_chains, longest), first->longest_ns);
 			table_number(CELL(row, wait_chains, thread), first->thread);
 		} else {
-			table_backtrace(CELL(row, wait_chains, has_backtrace), last->waker);
+			table_backtrace(CELL(row, wait_chains, holder_backtrace), last->waker);
 		}
 		if (step == 1)
 			table_number(CELL(row, wait_chains, thread), first->waker_thread);
@@ -269,9 +269,9 @@ static void put_chain(struct chains_state *state, struct table *table,
 		struct table_cell *row = table_add(table);
 
 		table_group(table, CELL(row, wait_chains, chain), name, rank);
-		table_text(table, CELL(row, wait_chains, what),
+		table_text(table, CELL(row, wait_chains, step),
 			   last->is_cycle ? "who waits in the same cycle" : "who does not wait");
-		table_backtrace(CELL(row, wait_chains, has_backtrace), last->waker);
+		table_backtrace(CELL(row, wait_chains, holder_backtrace), last->waker);
 	}
 }
 
@@ -303,16 +303,16 @@ static void put_step(struct chains_state *state, struct table *table, const stru
 	struct table_cell *row = table_add(table);
 
 	if (step->step == CRITICAL_WAITED)
-		table_format(table, CELL(row, critical_path, what), "waited in %s",
+		table_format(table, CELL(row, critical_path, step), "waited in %s",
 			     step->function ? step->function : "a call");
 	else
-		table_text(table, CELL(row, critical_path, what),
+		table_text(table, CELL(row, critical_path, step),
 			   step->step == CRITICAL_WOKEN ? "was woken, did not run yet"
 			   : step->backtrace		? "ran, until"
 							: "ran");
-	table_number(CELL(row, critical_path, ns), step->ns);
+	table_number(CELL(row, critical_path, time), step->ns);
 	table_number(CELL(row, critical_path, count), step->count);
-	table_number(CELL(row, critical_path, time), report_time(state->run, step->first_ns));
+	table_number(CELL(row, critical_path, first_time), report_time(state->run, step->first_ns));
 	table_number(CELL(row, critical_path, pid), step->pid);
 	table_number(CELL(row, critical_path, thread), step->thread);
 	table_backtrace(CELL(row, critical_path, backtrace), step->backtrace);
@@ -324,10 +324,10 @@ static void put_wakers(const struct chains_state *state, struct table *table)
 		const struct wakers *wakers = &state->wakers.items[i];
 		struct table_cell *row = table_add(table);
 
-		table_text(table, CELL(row, wakers, what), lane_word(wakers->kind));
-		table_text(table, CELL(row, wakers, call), wakers->function);
+		table_text(table, CELL(row, wakers, object_kind), lane_word(wakers->kind));
+		table_text(table, CELL(row, wakers, function), wakers->function);
 		table_number(CELL(row, wakers, waits), wakers->count);
-		table_number(CELL(row, wakers, waited), wakers->ns);
+		table_number(CELL(row, wakers, wait_time), wakers->ns);
 		table_number(CELL(row, wakers, longest), wakers->longest_ns);
 		table_backtrace(CELL(row, wakers, waker_backtrace), wakers->waker);
 		table_backtrace(CELL(row, wakers, backtrace), wakers->waiter);

@@ -87,9 +87,9 @@ static void on_held(void *user, const struct locks_held *held)
 /* ---- conditions and semaphores ---- */
 
 static const char *const ends[WAKES_ENDS] = {
-	[WAKES_WOKEN] = "woken",	  [WAKES_NOTHING] = "woken for nothing",
-	[WAKES_SPURIOUS] = "spurious",	  [WAKES_UNSEEN] = "nobody was seen to wake it",
-	[WAKES_AT_ONCE] = "at once",	  [WAKES_REFUSED] = "refused",
+	[WAKES_WOKEN] = "woken",	  [WAKES_NOTHING] = "waited again",
+	[WAKES_SPURIOUS] = "spurious",	  [WAKES_UNSEEN] = "waker unknown",
+	[WAKES_AT_ONCE] = "no wait",	  [WAKES_REFUSED] = "refused",
 	[WAKES_TIMEOUT] = "timed out",	  [WAKES_LEFT] = "cancelled or failed",
 	[WAKES_ASLEEP] = "has not ended",
 };

@@ -288,7 +288,7 @@ static void put_blocked(struct locks_state *state, struct tables *tables)
 		table_number(CELL(row, blocked_at_exit, thread), blocked->thread);
 		table_number(CELL(row, blocked_at_exit, threads), blocked->threads);
 		table_number(CELL(row, blocked_at_exit, object), blocked->object);
-		table_number(CELL(row, blocked_at_exit, waited), blocked->longest_ns);
+		table_number(CELL(row, blocked_at_exit, wait_time), blocked->longest_ns);
 		if (blocked->has_holder) {
 			table_number(CELL(row, blocked_at_exit, holder), blocked->holder);
 			table_backtrace(CELL(row, blocked_at_exit, holder_backtrace),
@@ -311,13 +311,13 @@ static void put_cycle(struct table *table, const struct cycle *cycle, uint32_t r
 		const struct lock_order_step *step = &cycle->facts.steps[i];
 		struct table_cell *row = table_add(table);
 
-		table_group(table, CELL(row, lock_cycles, circle), name, rank);
+		table_group(table, CELL(row, lock_cycles, cycle), name, rank);
 		table_number(CELL(row, lock_cycles, thread), step->thread);
-		table_number(CELL(row, lock_cycles, has), step->from_object);
-		table_number(CELL(row, lock_cycles, takes), step->to_object);
+		table_number(CELL(row, lock_cycles, holds), step->from_object);
+		table_number(CELL(row, lock_cycles, locks), step->to_object);
 		table_number(CELL(row, lock_cycles, count), step->count);
-		table_backtrace(CELL(row, lock_cycles, has_backtrace), cycle->from[i]);
-		table_backtrace(CELL(row, lock_cycles, backtrace), cycle->to[i]);
+		table_backtrace(CELL(row, lock_cycles, first_backtrace), cycle->from[i]);
+		table_backtrace(CELL(row, lock_cycles, second_backtrace), cycle->to[i]);
 	}
 }
 
@@ -367,21 +367,21 @@ static void put_pair(struct locks_state *state, struct table *table, const struc
 	const struct locks_pair *sum = &pair->sum;
 	struct table_cell *row = table_add(table);
 
-	table_text(table, CELL(row, lock_waits, way), locks_way_name(waiter->way));
+	table_text(table, CELL(row, lock_waits, mode), locks_way_name(waiter->way));
 	table_number(CELL(row, lock_waits, waits), sum->count);
-	table_number(CELL(row, lock_waits, waited), sum->ns);
+	table_number(CELL(row, lock_waits, wait_time), sum->ns);
 	table_number(CELL(row, lock_waits, average), sum->ns / sum->count);
-	table_number(CELL(row, lock_waits, longest), sum->longest_ns);
+	table_number(CELL(row, lock_waits, longest_wait), sum->longest_ns);
 	table_number(CELL(row, lock_waits, time), report_time(state->run, sum->since_ns));
 	table_number(CELL(row, lock_waits, object), sum->object);
 	table_backtrace(CELL(row, lock_waits, backtrace), waiter->backtrace);
 	if (!pair->holder && !sum->holder_thread) {
-		table_format(table, CELL(row, lock_waits, threads),
+		table_format(table, CELL(row, lock_waits, longest_threads),
 			     "thread %u; which thread had it is unknown", sum->waiter_thread);
 		return;
 	}
 	if (!pair->holder) { /* --locks=contended: the lock named its owner */
-		table_format(table, CELL(row, lock_waits, threads),
+		table_format(table, CELL(row, lock_waits, longest_threads),
 			     "thread %u waited while thread %u had it, acquired by a call that was "
 			     "not recorded",
 			     sum->waiter_thread, sum->holder_thread);
@@ -389,7 +389,7 @@ static void put_pair(struct locks_state *state, struct table *table, const struc
 	}
 	table_backtrace(CELL(row, lock_waits, holder_backtrace),
 			state->places.items[pair->holder].backtrace);
-	table_format(table, CELL(row, lock_waits, threads),
+	table_format(table, CELL(row, lock_waits, longest_threads),
 		     "thread %u waited while thread %u had it", sum->waiter_thread,
 		     sum->holder_thread);
 }
@@ -397,21 +397,22 @@ static void put_pair(struct locks_state *state, struct table *table, const struc
 /* The cells that locks and lock_sites share, starting with the column taken. */
 static void put_times(struct table_cell *taken, const struct locks_times *times)
 {
-	struct table_cell *row = taken - (COLUMN_locks_taken - FIRST_locks);
+	struct table_cell *row = taken - (COLUMN_locks_locked - FIRST_locks);
 
-	_Static_assert(COLUMN_locks_longest_hold - COLUMN_locks_taken ==
-			       COLUMN_lock_sites_longest_hold - COLUMN_lock_sites_taken,
+	_Static_assert(COLUMN_locks_longest_hold - COLUMN_locks_locked ==
+			       COLUMN_lock_sites_longest_hold - COLUMN_lock_sites_locked,
 		       "the columns of both tables are the same");
-	table_number(CELL(row, locks, taken), times->taken);
-	table_number(CELL(row, locks, contended), times->contended);
+	table_number(CELL(row, locks, locked), times->taken);
+	table_number(CELL(row, locks, waits), times->contended);
 	if (times->refused)
-		table_number(CELL(row, locks, refused), times->refused);
-	table_number(CELL(row, locks, waited), times->waited_ns);
+		table_number(CELL(row, locks, busy), times->refused);
+	table_number(CELL(row, locks, wait_time), times->waited_ns);
 	if (times->contended) {
-		table_number(CELL(row, locks, average_wait), times->waited_ns / times->contended);
+		table_number(CELL(row, locks, average_wait_ns),
+			     times->waited_ns / times->contended);
 		table_number(CELL(row, locks, longest_wait), times->longest_wait_ns);
 	}
-	table_number(CELL(row, locks, held), times->held_ns);
+	table_number(CELL(row, locks, hold_time), times->held_ns);
 	if (times->holds) {
 		table_number(CELL(row, locks, average_hold), times->held_ns / times->holds);
 		table_number(CELL(row, locks, longest_hold), times->longest_hold_ns);
@@ -426,8 +427,8 @@ static struct table_cell *put_lock_row(struct table *table, const struct place *
 	unsigned way = shared ? LOCKS_READ : is_rwlock ? LOCKS_WRITE : born->way;
 	struct table_cell *row = table_add(table);
 
-	table_text(table, CELL(row, locks, way), locks_way_name(way));
-	put_times(CELL(row, locks, taken), times);
+	table_text(table, CELL(row, locks, mode), locks_way_name(way));
+	put_times(CELL(row, locks, locked), times);
 	table_backtrace(CELL(row, locks, backtrace), born->backtrace);
 	return row;
 }
@@ -467,14 +468,14 @@ static void put_hold(struct locks_state *state, struct table *table, const struc
 {
 	struct table_cell *row = table_add(table);
 
-	table_text(table, CELL(row, longest_holds, way), locks_way_name(place->way));
-	table_number(CELL(row, longest_holds, held), place->times.longest_hold_ns);
+	table_text(table, CELL(row, longest_holds, mode), locks_way_name(place->way));
+	table_number(CELL(row, longest_holds, hold_time), place->times.longest_hold_ns);
 	table_number(CELL(row, longest_holds, time), report_time(state->run, place->since_ns));
 	table_number(CELL(row, longest_holds, pid), place->pid);
 	table_number(CELL(row, longest_holds, thread), place->thread);
 	table_number(CELL(row, longest_holds, object), place->object);
 	if (place->released)
-		table_backtrace(CELL(row, longest_holds, release_backtrace), place->released);
+		table_backtrace(CELL(row, longest_holds, unlock_backtrace), place->released);
 	table_backtrace(CELL(row, longest_holds, backtrace), place->backtrace);
 }
 
@@ -503,8 +504,8 @@ static void put_places(struct locks_state *state, struct tables *tables)
 		const struct place *place = &state->places.items[order[i]];
 		struct table_cell *row = table_add(sites);
 
-		table_text(sites, CELL(row, lock_sites, way), locks_way_name(place->way));
-		put_times(CELL(row, lock_sites, taken), &place->times);
+		table_text(sites, CELL(row, lock_sites, mode), locks_way_name(place->way));
+		put_times(CELL(row, lock_sites, locked), &place->times);
 		table_backtrace(CELL(row, lock_sites, backtrace), place->backtrace);
 		if (place->times.holds)
 			put_hold(state, holds, place);

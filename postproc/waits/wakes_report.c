@@ -171,7 +171,7 @@ static void put_ends(const struct wakes_report *state, struct table *table,
 	table_text(table, CELL(row, cond_waits, ended),
 		   wakes_end_name(state->view.resource, ends->end));
 	table_number(CELL(row, cond_waits, waits), sum->count);
-	table_number(CELL(row, cond_waits, waited), sum->ns);
+	table_number(CELL(row, cond_waits, wait_time), sum->ns);
 	table_number(CELL(row, cond_waits, average), sum->ns / sum->count);
 	table_number(CELL(row, cond_waits, longest), sum->longest.ns);
 	table_number(CELL(row, cond_waits, object), sum->longest.object);
@@ -201,10 +201,10 @@ static void end_conditions(void *user, struct tables *tables)
 
 		if (!row)
 			continue;
-		table_text(table, CELL(row, signals, call), place->function);
+		table_text(table, CELL(row, signals, function), place->function);
 		table_number(CELL(row, signals, count), place->wakes.count);
 		table_number(CELL(row, signals, woke), place->wakes.woke);
-		table_number(CELL(row, signals, vain), place->wakes.vain);
+		table_number(CELL(row, signals, without_waiter), place->wakes.vain);
 		table_backtrace(CELL(row, signals, backtrace), place->backtrace);
 	}
 }
@@ -222,7 +222,7 @@ static void put_asleep(const struct summary *run, struct table *table)
 		table_text(table, CELL(row, sem_waits, ended),
 			   wakes_end_name(RESOURCE_SEMAPHORE, WAKES_ASLEEP));
 		table_number(CELL(row, sem_waits, waits), blocked->threads);
-		table_number(CELL(row, sem_waits, waited), blocked->longest_ns);
+		table_number(CELL(row, sem_waits, wait_time), blocked->longest_ns);
 		table_number(CELL(row, sem_waits, longest), blocked->longest_ns);
 		table_number(CELL(row, sem_waits, object), blocked->object);
 		table_backtrace(CELL(row, sem_waits, backtrace), blocked->backtrace);
@@ -245,8 +245,8 @@ static void end_semaphores(void *user, struct tables *tables)
 			continue;
 		table_number(CELL(row, posts, count), place->wakes.count);
 		table_number(CELL(row, posts, woke), place->wakes.woke);
-		table_number(CELL(row, posts, vain), place->wakes.vain);
-		table_number(CELL(row, posts, never), place->wakes.never);
+		table_number(CELL(row, posts, without_waiter), place->wakes.vain);
+		table_number(CELL(row, posts, unused), place->wakes.never);
 		table_backtrace(CELL(row, posts, backtrace), place->backtrace);
 	}
 }

@@ -30,6 +30,6 @@ int main(void)
 	pthread_barrier_destroy(&barrier);
 	printf("= %d malloc<memory>(5432) = *\n= %d pthread_barrier_wait<event>(*)\n", THREADS,
 	       THREADS);
-	printf("= %d pthread_join<thread>(*)\n- ~lost*\n", THREADS);
+	printf("= %d pthread_join<thread>(*)\n- ~dropped*\n", THREADS);
 	return 0;
 }

@@ -30,6 +30,6 @@ int main(void)
 	}
 	/* Those who are detached may still be on their way. */
 	puts("= 2000 pthread_create<thread>(1) = *\n= 1000 pthread_join<thread>(*)");
-	puts("= 1000 pthread_detach<thread>(*)\n- ~lost*\n- \t$lost = [1-9]*");
+	puts("= 1000 pthread_detach<thread>(*)\n- ~dropped*\n- \t$dropped = [1-9]*");
 	pthread_exit(NULL);
 }

@@ -42,6 +42,6 @@ int main(void)
 	for (int i = 0; i < 5; i++)
 		pthread_join(threads[i], NULL);
 	puts("= 250 malloc<memory>(6543) = *\n= 250 pthread_mutex_lock<lock>(1) = *");
-	puts("= 250 pthread_mutex_unlock<lock>(*)\n= 250 sem_wait<event>(*)\n- ~lost*");
+	puts("= 250 pthread_mutex_unlock<lock>(*)\n= 250 sem_wait<event>(*)\n- ~dropped*");
 	return 0;
 }

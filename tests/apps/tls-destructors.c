@@ -41,6 +41,6 @@ int main(void)
 		       m);
 	}
 	expect_print();
-	puts("= 2 malloc<memory>(7654) = *\n- ~lost*\n- ~open*");
+	puts("= 2 malloc<memory>(7654) = *\n- ~dropped*\n- ~open*");
 	return 0;
 }

@@ -96,19 +96,19 @@ int main(void)
 	pthread_join(threads[1], NULL);
 
 	/* inner and outer both waited for what keep_deep() had, through all that main slept */
-	printf("least delayed_by keep_deep owed %llu\n", 2 * slept);
-	printf("most delayed_by keep_deep owed %llu\n",
+	printf("least delayed_by keep_deep delay_ns %llu\n", 2 * slept);
+	printf("most delayed_by keep_deep delay_ns %llu\n",
 	       outer_has - inner_has + (outer_has - outer_asks));
 	/* outer waited for inner while that worked, and before, while that waited itself */
-	printf("least delayed_by inner owed %llu\n", 40 * MS);
-	printf("most delayed_by inner owed %llu\n", outer_has - deep_free);
-	printf("least delayed_by inner waited %llu\n", slept + 40 * MS);
-	printf("most delayed_by inner waited %llu\n", outer_has - outer_asks);
-	printf("least delayed_by inner passed %llu\n", slept);
-	printf("most delayed_by inner passed %llu\n", middle_free - 40 * MS - outer_asks);
-	printf("most delayed_by keep_deep passed 0\n");
+	printf("least delayed_by inner delay_ns %llu\n", 40 * MS);
+	printf("most delayed_by inner delay_ns %llu\n", outer_has - deep_free);
+	printf("least delayed_by inner wait_time_ns %llu\n", slept + 40 * MS);
+	printf("most delayed_by inner wait_time_ns %llu\n", outer_has - outer_asks);
+	printf("least delayed_by inner passed_on_ns %llu\n", slept);
+	printf("most delayed_by inner passed_on_ns %llu\n", middle_free - 40 * MS - outer_asks);
+	printf("most delayed_by keep_deep passed_on_ns 0\n");
 	/* the time went by in main, and then in inner */
-	printf("least critical_path keep_deep ns %llu\n", slept);
-	printf("least critical_path inner ns %llu\n", 40 * MS);
+	printf("least critical_path keep_deep time_ns %llu\n", slept);
+	printf("least critical_path inner time_ns %llu\n", 40 * MS);
 	return 0;
 }

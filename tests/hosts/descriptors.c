@@ -53,7 +53,7 @@ NOT_SHARED static void open_many(void)
 	}
 	say("fd_sites", "open_many", "open", "0");
 	say("fd_sites", "open_many", "opened", "24");
-	say("fd_sites", "open_many", "most", "12");
+	say("fd_sites", "open_many", "peak", "12");
 	say("fd_sites", "open_many", "kind", "file");
 }
 
@@ -68,9 +68,9 @@ NOT_SHARED static void leak_socket(void)
 	close(pair[1]);
 	say("open_fds", "leak_socket", "kind", "socket");
 	snprintf(text, sizeof(text), "with %d", pair[1]);
-	say("open_fds", "leak_socket", "what", text);
+	say("open_fds", "leak_socket", "target", text);
 	snprintf(text, sizeof(text), "%d", pair[0]);
-	say("open_fds", "leak_socket", "number", text);
+	say("open_fds", "leak_socket", "fd", text);
 }
 
 NOT_SHARED static void leak_listener(void)
@@ -81,7 +81,7 @@ NOT_SHARED static void leak_listener(void)
 
 	if (bind(fd, (struct sockaddr *)&address, sizeof(address)))
 		_exit(99);
-	say("open_fds", "leak_listener", "what", "at 127.0.0.1:0");
+	say("open_fds", "leak_listener", "target", "at 127.0.0.1:0");
 }
 
 NOT_SHARED static void leak_streams(void)

@@ -51,7 +51,7 @@ NOT_SHARED static void hold_most(void)
 	say("peak_sites", "hold_most", "count", 50);
 	say("allocations", "hold_most", "calls", 50);
 	say("allocations", "hold_most", "bytes", 500000);
-	say("allocations", "hold_most", "average", 10000);
+	say("allocations", "hold_most", "average_bytes", 10000);
 }
 
 NOT_SHARED static void forget(void)
@@ -85,7 +85,7 @@ NOT_SHARED static void throw_away(void)
 		free(block);
 	}
 	say("temporary", "throw_away", "temporary", 900);
-	say("temporary", "throw_away", "gained", 1000);
+	say("temporary", "throw_away", "acquired", 1000);
 	say("temporary", "throw_away", "bytes", 900 * 32);
 }
 

@@ -61,18 +61,18 @@ NOINLINE static void keep_by_data(void)
 {
 	static struct node *local;
 
-	global = make("kept", "global");
-	global->next = make("kept", "second-of-list");
-	global->next->other = make("kept", "third-of-list");
+	global = make("reachable", "global");
+	global->next = make("reachable", "second-of-list");
+	global->next->other = make("reachable", "third-of-list");
 	for (int i = 0; i < 10; i++)
-		array[i] = make("kept", "array");
-	local = make("kept", "static-local");
+		array[i] = make("reachable", "array");
+	local = make("reachable", "static-local");
 	use(&local);
-	of_thread = make("kept", "tls-of-main");
-	inside_of = (struct node *)((char *)make("inside", "inside") + 16);
-	inside_of->next = make("inside", "behind-inside");
+	of_thread = make("reachable", "tls-of-main");
+	inside_of = (struct node *)((char *)make("interior", "inside") + 16);
+	inside_of->next = make("interior", "behind-inside");
 	tagged = (uintptr_t)make("weak", "tagged") | 0xab00000000000000u;
-	one_past = (uintptr_t)(make("inside", "one-past-its-end") + 1);
+	one_past = (uintptr_t)(make("interior", "one-past-its-end") + 1);
 }
 
 NOINLINE static void keep_by_mappings(void)
@@ -83,15 +83,15 @@ NOINLINE static void keep_by_mappings(void)
 		mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	struct node *volatile *raw = sbrk(4096);
 
-	pages[0] = make("kept", "mapping");
-	pages[512] = make("kept", "read-only-mapping");
-	pages[1024] = make("kept", "mapping-that-none-may-read");
-	shared[7] = make("kept", "shared-mapping");
-	raw[3] = make("kept", "sbrk");
+	pages[0] = make("reachable", "mapping");
+	pages[512] = make("reachable", "read-only-mapping");
+	pages[1024] = make("reachable", "mapping-that-none-may-read");
+	shared[7] = make("reachable", "shared-mapping");
+	raw[3] = make("reachable", "sbrk");
 	mprotect((void *)(uintptr_t)(pages + 512), 4096, PROT_READ);
 	mprotect((void *)(uintptr_t)(pages + 1024), 4096, PROT_NONE);
 	mprotect((void *)(uintptr_t)read_only, 4096, PROT_READ | PROT_WRITE);
-	read_only[5] = make("kept", "constant-data");
+	read_only[5] = make("reachable", "constant-data");
 	mprotect((void *)(uintptr_t)read_only, 4096, PROT_READ);
 }
 
@@ -102,12 +102,12 @@ NOINLINE static void keep_by_kernel(void)
 	struct sigevent timer = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGALRM };
 	timer_t id;
 
-	event.data.ptr = make("kept", "epoll");
+	event.data.ptr = make("reachable", "epoll");
 	if (pipe(ends) || epoll_ctl(epoll, EPOLL_CTL_ADD, ends[0], &event))
 		abort();
 	if (access("/proc/self/timers", R_OK))
 		return;
-	timer.sigev_value.sival_ptr = make("kept", "timer");
+	timer.sigev_value.sival_ptr = make("reachable", "timer");
 	timer_create(CLOCK_MONOTONIC, &timer, &id);
 }
 
@@ -117,9 +117,9 @@ static sem_t begun, over;
 
 NOINLINE static void *hold(void *argument)
 {
-	struct node *volatile mine[3] = { argument, make("kept", "stack-of-thread") };
+	struct node *volatile mine[3] = { argument, make("reachable", "stack-of-thread") };
 
-	of_thread = make("kept", "tls-of-thread");
+	of_thread = make("reachable", "tls-of-thread");
 	sem_post(&begun);
 	while (sem_wait(&over) && errno == EINTR)
 		;
@@ -130,7 +130,7 @@ NOINLINE static void *hold(void *argument)
 static void *give(void *argument)
 {
 	(void)argument;
-	return make("kept", "result-that-nobody-joined");
+	return make("reachable", "result-that-nobody-joined");
 }
 
 NOINLINE static void *forget(void *argument)
@@ -139,7 +139,7 @@ NOINLINE static void *forget(void *argument)
 
 	(void)argument;
 	for (int i = 0; i < 20; i++)
-		mine[i] = make("lost", "stack-of-ended-thread");
+		mine[i] = make("unreachable", "stack-of-ended-thread");
 	use((void *)mine);
 	return NULL;
 }
@@ -148,7 +148,7 @@ NOINLINE static void keep_by_threads(void)
 {
 	pthread_t thread;
 
-	pthread_create(&thread, NULL, hold, make("kept", "argument-of-thread"));
+	pthread_create(&thread, NULL, hold, make("reachable", "argument-of-thread"));
 	pthread_create(&thread, NULL, give, NULL);
 	while (sem_wait(&begun) && errno == EINTR)
 		;
@@ -163,7 +163,7 @@ char *coroutine_stack;
 
 static void coroutine(void)
 {
-	struct node *volatile mine = make("kept", "stack-of-coroutine");
+	struct node *volatile mine = make("reachable", "stack-of-coroutine");
 
 	swapcontext(&there, &here);
 	use((void *)mine);
@@ -184,26 +184,26 @@ NOINLINE static void keep_by_coroutine(void)
 
 NOINLINE static void lose(void)
 {
-	struct node *first = make("lost", "list"), *block;
+	struct node *first = make("unreachable", "list"), *block;
 
 	first->next = make("indirect", "second-of-lost-list");
 	first->next->next = make("indirect", "third-of-lost-list");
-	first = make("lost", "cycle");
+	first = make("unreachable", "cycle");
 	first->next = make("indirect", "second-of-cycle");
 	first->next->next = first;
-	block = make("lost", "itself");
+	block = make("unreachable", "itself");
 	block->next = block;
 	for (int i = 0; i < 50; i++)
-		make("lost", "single");
+		make("unreachable", "single");
 	/* who kept it was freed, and still has the pointer */
 	block = malloc(5000);
 	memset(block, 0, 5000);
-	block->other = make("lost", "freed-keeper");
+	block->other = make("unreachable", "freed-keeper");
 	block->rest[0] = 1;
 	use(block);
 	free(block);
-	say("lost", "large", malloc(1 << 20));
-	say("lost", "empty", malloc(0));
+	say("unreachable", "large", malloc(1 << 20));
+	say("unreachable", "empty", malloc(0));
 }
 
 NOINLINE static void lose_deep(int depth)
@@ -211,7 +211,7 @@ NOINLINE static void lose_deep(int depth)
 	struct node *volatile mine[8];
 
 	for (int i = 0; i < 8; i++)
-		mine[i] = make("lost", "below-the-stack");
+		mine[i] = make("unreachable", "below-the-stack");
 	if (depth)
 		lose_deep(depth - 1);
 	use((void *)mine);
@@ -224,7 +224,7 @@ NOINLINE static void lose_by_module(const char *path)
 	struct node **slot = module ? dlsym(module, "module_slot") : NULL;
 
 	if (slot)
-		*slot = make("lost", "data-of-closed-module");
+		*slot = make("unreachable", "data-of-closed-module");
 	if (module)
 		dlclose(module);
 }
@@ -305,7 +305,7 @@ int main(int argc, char **argv)
 		fill(strtoul(argv[3], NULL, 10) << 20);
 	lose();
 	hide();
-	kept[0] = make(!strcmp(mode, "return") ? "lost" : "kept", "stack-of-main");
+	kept[0] = make(!strcmp(mode, "return") ? "unreachable" : "reachable", "stack-of-main");
 	wipe_stack();
 	lose_deep(20);
 	tell();

@@ -83,10 +83,10 @@ NOT_SHARED static void hold(void)
 		rest(10);
 		pthread_mutex_unlock(&recursive);
 	}
-	say("most", "lock_sites", "hold", "held", "mutex", now() - begin);
-	say("least", "lock_sites", "hold", "held", "mutex", 60 * MS);
-	say("least", "lock_sites", "hold", "longest_hold", "mutex", 20 * MS);
-	count_is("lock_sites", "hold", "contended", "mutex", 0);
+	say("most", "lock_sites", "hold", "hold_time_ns", "mutex", now() - begin);
+	say("least", "lock_sites", "hold", "hold_time_ns", "mutex", 60 * MS);
+	say("least", "lock_sites", "hold", "longest_hold_ns", "mutex", 20 * MS);
+	count_is("lock_sites", "hold", "waits", "mutex", 0);
 }
 
 /* Has it while the other one comes, which is refused it once before it waits. */
@@ -98,8 +98,8 @@ NOT_SHARED static void keep(void)
 	pthread_barrier_wait(&barrier);
 	rest(100);
 	pthread_mutex_unlock(&first);
-	say("least", "longest_holds", "keep", "held", "mutex", 100 * MS);
-	say("most", "longest_holds", "keep", "held", "mutex", now() - begin);
+	say("least", "longest_holds", "keep", "hold_time_ns", "mutex", 100 * MS);
+	say("most", "longest_holds", "keep", "hold_time_ns", "mutex", now() - begin);
 }
 
 NOT_SHARED static void want(void)
@@ -109,7 +109,7 @@ NOT_SHARED static void want(void)
 	pthread_barrier_wait(&barrier);
 	begin = now();
 	pthread_mutex_lock(&first);
-	say("most", "lock_sites", "want", "waited", "mutex", now() - begin);
+	say("most", "lock_sites", "want", "wait_time_ns", "mutex", now() - begin);
 	pthread_mutex_unlock(&first);
 }
 
@@ -153,13 +153,13 @@ static void use_locks(void)
 	keep();
 	pthread_join(thread, NULL);
 	count_is("lock_waits", "want", "waits", "mutex", 1);
-	count_is("lock_sites", "want", "contended", "mutex", 1);
-	count_is("lock_sites", "want", "taken", "mutex", 1);
+	count_is("lock_sites", "want", "waits", "mutex", 1);
+	count_is("lock_sites", "want", "locked", "mutex", 1);
 	pthread_mutex_lock(&first);
 	pthread_join(start(fail), NULL);
 	pthread_mutex_unlock(&first);
 	count_is("lock_waits", "try", "waits", "mutex", 1);
-	say("least", "lock_waits", "try", "waited", "mutex", 4 * MS);
+	say("least", "lock_waits", "try", "wait_time_ns", "mutex", 4 * MS);
 }
 
 /* Readers at the same time, and a writer that has to wait for both. */
@@ -191,12 +191,12 @@ static void use_rwlock(void)
 	write_it();
 	pthread_join(one, NULL);
 	pthread_join(two, NULL);
-	count_is("lock_sites", "read_it", "taken", "read", 2);
-	count_is("lock_sites", "read_it", "contended", "read", 0);
-	say("least", "lock_sites", "read_it", "held", "read", 50 * MS);
-	count_is("lock_sites", "write_it", "taken", "write", 1);
+	count_is("lock_sites", "read_it", "locked", "read", 2);
+	count_is("lock_sites", "read_it", "waits", "read", 0);
+	say("least", "lock_sites", "read_it", "hold_time_ns", "read", 50 * MS);
+	count_is("lock_sites", "write_it", "locked", "write", 1);
 	count_is("lock_waits", "write_it", "waits", "write", 1);
-	say("least", "lock_sites", "write_it", "held", "write", 10 * MS);
+	say("least", "lock_sites", "write_it", "hold_time_ns", "write", 10 * MS);
 }
 
 /* ---- conditions ---- */
@@ -279,13 +279,13 @@ static void use_conditions(void)
 	count_is("signals", "call_all", "count", "-", 3);
 	count_is("signals", "call_all", "woke", "-", 3 + 2 + 1);
 	count_is("signals", "call_nobody", "count", "-", 4);
-	count_is("signals", "call_nobody", "vain", "-", 4);
+	count_is("signals", "call_nobody", "without_waiter", "-", 4);
 	count_is("cond_waits", "await", "waits", "signalled", 3);
-	count_is("cond_waits", "await", "waits", "for_nothing", 3);
+	count_is("cond_waits", "await", "waits", "waited_again", 3);
 	count_is("cond_waits", "wait_in_vain", "waits", "timed_out", 1);
-	say("least", "cond_waits", "wait_in_vain", "waited", "timed_out", 90 * MS);
+	say("least", "cond_waits", "wait_in_vain", "wait_time_ns", "timed_out", 90 * MS);
 	/* What sleeps holds nothing. */
-	say("most", "lock_sites", "wait_in_vain", "longest_hold", "mutex", 80 * MS);
+	say("most", "lock_sites", "wait_in_vain", "longest_hold_ns", "mutex", 80 * MS);
 }
 
 /* ---- semaphores ---- */
@@ -335,10 +335,10 @@ static void use_semaphores(void)
 	pthread_join(thread, NULL);
 	post_to();
 	count_is("posts", "post_ahead", "count", "-", 3);
-	count_is("posts", "post_ahead", "vain", "-", 3);
+	count_is("posts", "post_ahead", "without_waiter", "-", 3);
 	count_is("sem_waits", "look", "waits", "refused", 5);
 	count_is("sem_waits", "fetch", "waits", "posted", 1);
-	say("least", "sem_waits", "fetch", "waited", "posted", 20 * MS);
+	say("least", "sem_waits", "fetch", "wait_time_ns", "posted", 20 * MS);
 }
 
 /* ---- orders ---- */

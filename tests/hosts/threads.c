@@ -158,19 +158,19 @@ static void wait_in_vain(void)
 	pause_while_it_waits(30);
 	pthread_mutex_unlock(&mutex);
 	pthread_join(thread, NULL);
-	say("locker", "locks", ">=20000000");
-	say("locker", "life", ">=20000000");
-	say("locker", "fate", "joined");
+	say("locker", "locks_ns", ">=20000000");
+	say("locker", "life_ns", ">=20000000");
+	say("locker", "end", "joined");
 	say("locker", "events", ">=3");
 
 	thread = make(wait_for_post);
 	pause_while_it_waits(30);
 	sem_post(&semaphore);
 	pthread_join(thread, NULL);
-	say("poster", "semaphores", ">=20000000");
+	say("poster", "semaphores_ns", ">=20000000");
 
 	pthread_join(make(wait_for_signal), NULL);
-	say("signalled", "conditions", ">=20000000");
+	say("signalled", "conditions_ns", ">=20000000");
 }
 
 NOT_SHARED static void make_many(void)
@@ -190,19 +190,19 @@ int main(void)
 	sem_init(&semaphore, 0, 0);
 	sem_init(&never, 0, 0);
 	pthread_join(make(be_parent), NULL);
-	say("parent", "fate", "joined");
+	say("parent", "end", "joined");
 	say("parent", "events", ">=3");
-	say("grandchild", "fate", "joined");
+	say("grandchild", "end", "joined");
 	say("grandchild", "events", ">=3");
 	wait_in_vain();
 	make_many();
 	pthread_detach(make(be_detached));
-	say("detached", "fate", "detached");
+	say("detached", "end", "detached");
 	make(be_forgotten);
-	say("forgotten", "fate", "never joined");
+	say("forgotten", "end", "never joined");
 	make(be_stuck);
-	say("stuck", "fate", "in sem_wait");
-	say("stuck", "semaphores", ">=20000000");
+	say("stuck", "end", "in sem_wait");
+	say("stuck", "semaphores_ns", ">=20000000");
 	pause_ms(50);
 	_exit(0);
 }

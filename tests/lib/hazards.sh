@@ -51,7 +51,7 @@ recorded()
 			sub(/.*\(/, "", size)
 			got[size + 0]++
 		}
-		/^\t\$lost = / { lost += $3 }
+		/^\t\$dropped = / { lost += $3 }
 		END {
 			if (!all) {
 				print "the host counted nothing"

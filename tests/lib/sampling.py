@@ -32,7 +32,7 @@ for path in sys.argv[2:]:
     for row in rows_of(path):
         name = place_of(row)
         if name:
-            found[name] = (row["amount"], row.get("error") or 0)
+            found[name] = (row["amount"], row.get("amount_error") or 0)
     for name, size in truth.items():
         amount, error = found.get(name, (0, 0))
         within += abs(amount - size) <= error

@@ -24,13 +24,13 @@ for address, (want, name) in wanted.items():
     got = found.get(address, 'not told')
     # what is hidden looks lost to everybody, or is kept by chance; but told it is
     right = got != 'not told' if want == 'hidden' else got == want
-    if not right and got in ('kept', 'inside') and spared.get(name, 0):
+    if not right and got in ('reachable', 'interior') and spared.get(name, 0):
         spared[name] -= 1
     elif not right:
         print(f'{name}: {want} expected, {got} found')
         wrong += 1
 for address, got in found.items():
-    if got in ('lost', 'indirect') and address not in wanted:
+    if got in ('unreachable', 'indirect') and address not in wanted:
         print(f'{address:#x}: {got}, and nobody lost it')
         wrong += 1
 if len(wanted) < 200:

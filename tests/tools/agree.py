@@ -306,7 +306,7 @@ def page(traces, leaks):
         name = classes[span["site"]]
         made[name] += span["count"]
         made_bytes[name] += span["bytes"] * (name in sized)
-        if span["lost"] is None:
+        if span["released_step"] is None:
             live[name] += span["count"]
             live_bytes[name] += span["bytes"] * (name in sized)
     for what, got, sheet, column in (("objects that were made", made, hot["allocations"], "calls"),
@@ -361,7 +361,7 @@ def main():
     tap.same("events of report info", sum(row["events"] for row in info["processes"]), events)
     tap.same("events of every report", [one["run"]["events"] for one in (stats, leaks, info, peak, fds, threads)],
             [events] * 6)
-    tap.same("lost events of screen and info", screen.lost, sum(row["lost"] or 0 for row in info["processes"]))
+    tap.same("lost events of screen and info", screen.lost, sum(row["dropped"] or 0 for row in info["processes"]))
     tap.same("programs of screen and info", screen.programs or len(traces), len(info["processes"]))
     tap.same("calls of each hook in report functions",
             {row["function"]: row["calls"] for row in stats["functions"]}, calls)
@@ -371,13 +371,13 @@ def main():
             {name: gained[name] for name in gained if name in screen.gained})
     tap.same("descriptors opened, of the report and the screen", sum(row["opened"] or 0 for row in fds["fd_peaks"]),
             screen.gained["fd"])
-    tap.same("locks taken, of the report and the screen", sum(row["taken"] or 0 for row in locks["locks"]),
+    tap.same("locks taken, of the report and the screen", sum(row["locked"] or 0 for row in locks["locks"]),
             screen.gained["lock"])
 
     classes = {row["class"]: row for row in json.loads(post("--report=summary", "--format=json", *traces))["classes"]}
     tap.same("threads joined, of report summary", (classes.get("thread") or {"joined": 0})["joined"],
             sum(one.joined for one in packets))
-    tap.same("locks that a wait took again, of report summary", (classes.get("lock") or {"retaken": 0})["retaken"],
+    tap.same("locks that a wait took again, of report summary", (classes.get("lock") or {"relocked": 0})["relocked"],
             sum(one.retaken for one in packets))
 
     count, amount = Count(), Count()
@@ -410,7 +410,7 @@ def main():
             {name: screen.held[name] for name in ("memory", "mapping")})
     if "memory" in screen.held_bytes:
         tap.same("bytes left, of report leaks and the screen", fits(screen.held_bytes["memory"], amount["memory"]), True)
-    most = max([row["amount"] for row in peak["peaks"] if row["class"] == "memory"], default=0)
+    most = max([row["peak"] for row in peak["peaks"] if row["class"] == "memory"], default=0)
     if "memory" in screen.peak:
         tap.same("the peak of memory, of report peak and the screen", fits(screen.peak["memory"], most), True)
     page(traces, leaks)

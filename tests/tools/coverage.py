@@ -16,14 +16,14 @@ print(rows, truth[mode])
 row = rows[0]
 slack = max(5_000_000, blocked * 0.02)
 
-assert row['recorded'] + row['other'] + row['unobserved'] == row['blocked']
-assert row['blocked'] + row['unmeasured'] >= blocked - slack
+assert row['recorded_ns'] + row['other_ns'] + row['unobserved_ns'] == row['blocked_ns']
+assert row['blocked_ns'] + row['unmeasured_ns'] >= blocked - slack
 # A recorded wait lasts until its thread runs again. Of other waits the kernel's numbers are told.
-assert row['blocked'] <= most + slack + (0 if kind == 'other' else queued)
+assert row['blocked_ns'] <= most + slack + (0 if kind == 'other' else queued)
 if kind == 'other':
-    assert row['unobserved'] <= slack
+    assert row['unobserved_ns'] <= slack
 if kind == 'recorded':
-    assert row['recorded'] + row['unmeasured'] >= blocked - elsewhere - slack
-    assert row['unobserved'] <= slack
+    assert row['recorded_ns'] + row['unmeasured_ns'] >= blocked - elsewhere - slack
+    assert row['unobserved_ns'] <= slack
 if kind == 'unobserved':
-    assert row['unobserved'] + row['unmeasured'] >= blocked - elsewhere - slack
+    assert row['unobserved_ns'] + row['unmeasured_ns'] >= blocked - elsewhere - slack

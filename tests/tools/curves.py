@@ -15,7 +15,7 @@ def leaks(*options):
 
 
 def key(row):
-    return row['class'], row['call'], json.dumps(row['backtrace'])
+    return row['class'], row['function'], json.dumps(row['backtrace'])
 
 
 def held(*options):

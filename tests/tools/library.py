@@ -51,7 +51,7 @@ def places(trace, path, at):
         for place in rows
     ]
     theirs = [
-        (row["class"], row["amount"], row["count"], row["age"], row["processes"], function_in(row))
+        (row["class"], row["amount"], row["count"], row["age_ns"], row["processes"], function_in(row))
         for row in report("leaks", path, *options)["leaks"]
     ]
     compare(f"{path} places at {at}", collections.Counter(ours), collections.Counter(theirs))
@@ -83,18 +83,18 @@ def waits(trace, path):
         if is_one and row.count:
             ours[key + (row.longest_ns, function_of(rows, row.backtrace), function_of(rows, row.waker_backtrace))] += 1
     for row in locks:
-        key = (row["way"], "")
+        key = (row["mode"], "")
         theirs[key + ("waits",)] += row["waits"]
-        theirs[key + ("ns",)] += row["waited"]
+        theirs[key + ("ns",)] += row["wait_time_ns"]
         if is_one:
-            theirs[key + (row["longest"], function_in(row), function_in(row, "holder_backtrace"))] += 1
+            theirs[key + (row["longest_wait_ns"], function_in(row), function_in(row, "holder_backtrace"))] += 1
     for sheet, kind in (("cond_waits", "condition"), ("sem_waits", "semaphore")):
         for row in report("waits", path).get(sheet, []):
             key = (kind, row["ended"])
             theirs[key + ("waits",)] += row["waits"]
-            theirs[key + ("ns",)] += row["waited"]
+            theirs[key + ("ns",)] += row["wait_time_ns"]
             if is_one:
-                theirs[key + (row["longest"], function_in(row), function_in(row, "waker_backtrace"))] += 1
+                theirs[key + (row["longest_ns"], function_in(row), function_in(row, "waker_backtrace"))] += 1
     compare(f"{path} waits", ours, theirs)
 
 

@@ -294,7 +294,7 @@ static void empty(void)
 
 static void end_note(void)
 {
-	struct call call = { 4, 0, 0, 0, "~lost", 0, 0, 0 };
+	struct call call = { 4, 0, 0, 0, "~dropped", 0, 0, 0 };
 
 	start();
 	event(1, 2, "malloc", 1, 0x10, 1);

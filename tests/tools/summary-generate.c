@@ -318,9 +318,9 @@ static void tell_alike(void)
 
 static void tell_lost(void)
 {
-	begin(100, "lost");
+	begin(100, "dropped");
 	allocate(0x1000, 1);
-	put_note("~lost", 0, 0, 0);
+	put_note("~dropped", 0, 0, 0);
 	put_pair("reason", "full");
 	put_pair("count", "1234");
 	put_where(NULL, NULL);
@@ -361,10 +361,12 @@ int main(int argc, char **argv)
 		const char *name;
 		void (*tell)(void);
 	} stories[] = {
-		{ "demo", tell_demo },	     { "child", tell_child }, { "deadlock", tell_deadlock },
-		{ "exec", tell_exec },	     { "pipe", tell_pipe },   { "heavy", tell_heavy },
-		{ "alike", tell_alike },     { "lost", tell_lost },   { "cut", tell_cut },
-		{ "nothing", tell_nothing }, { "gone", tell_gone },   { "hostile", tell_hostile },
+		{ "demo", tell_demo },	       { "child", tell_child },
+		{ "deadlock", tell_deadlock }, { "exec", tell_exec },
+		{ "pipe", tell_pipe },	       { "heavy", tell_heavy },
+		{ "alike", tell_alike },       { "dropped", tell_lost },
+		{ "cut", tell_cut },	       { "nothing", tell_nothing },
+		{ "gone", tell_gone },	       { "hostile", tell_hostile },
 	};
 
 	stream_form(&stream, "tails");

@@ -65,19 +65,19 @@ GAINED = add(SHEETS["allocations"], "calls")
 GAINED_BYTES = {c: n for c, n in add(SHEETS["allocations"], "bytes").items() if c in BYTES}
 PEAK = add(SHEETS["peak_sites"], "count")
 PEAK_BYTES = {c: n for c, n in add(SHEETS["peak_sites"], "amount").items() if c in BYTES}
-AT_ONCE = ("at once", "refused")
+AT_ONCE = ("no wait", "refused")
 WAITED = {
-    "lock": sum(row["waited"] for row in SHEETS["lock_sites"]),
-    "condition": sum(row["waited"] for row in SHEETS["cond_waits"]),
-    "semaphore": sum(row["waited"] for row in SHEETS["sem_waits"] if row["ended"] not in AT_ONCE),
+    "lock": sum(row["wait_time_ns"] for row in SHEETS["lock_sites"]),
+    "condition": sum(row["wait_time_ns"] for row in SHEETS["cond_waits"]),
+    "semaphore": sum(row["wait_time_ns"] for row in SHEETS["sem_waits"] if row["ended"] not in AT_ONCE),
 }
 COUNTED = {
-    "lock": sum(row["contended"] for row in SHEETS["lock_sites"]),
+    "lock": sum(row["waits"] for row in SHEETS["lock_sites"]),
     "condition": sum(row["waits"] for row in SHEETS["cond_waits"]),
     "semaphore": sum(row["waits"] for row in SHEETS["sem_waits"] if row["ended"] not in AT_ONCE),
 }
 # A semaphore that is waited for when the process ends is in no row of sems.
-OPEN = sum(1 for row in SHEETS["threads"] if (row["fate"] or "").startswith("in sem_"))
+OPEN = sum(1 for row in SHEETS["threads"] if (row["end"] or "").startswith("in sem_"))
 LENGTH = SHEETS.get("run", {}).get("duration_ns", 0)
 PROCESSES = SHEETS.get("run", {}).get("processes", 0)
 PROGRAM = next((row["program"] for row in SHEETS["processes"]), None)
@@ -133,6 +133,19 @@ def packed(data):
 
 # ---- pprof
 
+def pprof_words(kind, name):
+    """The sample type of memory that one of this class stands for; None: it is another class's."""
+    if kind == "memory":
+        return name if re.fullmatch("(alloc|inuse|peak)_(objects|space)", name) else None
+    own = re.sub("[^A-Za-z0-9]", "_", kind) + "_"
+    found = re.fullmatch("(acquired|opened|created|live|open|peak)(_bytes)?", name[len(own):]) \
+        if name.startswith(own) else None
+    if not found:
+        return None
+    first = {"live": "inuse", "open": "inuse", "peak": "peak"}.get(found.group(1), "alloc")
+    return first + ("_space" if found.group(2) else "_objects")
+
+
 def check_pprof():
     data = report("--report=summary", "--format=pprof")
     parts = collections.defaultdict(list)
@@ -155,10 +168,9 @@ def check_pprof():
         assert len(values) == len(names) and all(place in locations for place in packed(dict(fields(sample))[1]))
         for name, value in values.items():
             if "class" in labels:
-                own = "" if labels["class"] == "memory" else re.sub("[^A-Za-z0-9]", "_", labels["class"]) + "_"
-                found = re.fullmatch(re.escape(own) + "((alloc|inuse|peak)_(objects|space))", name)
-                if found:
-                    sums[found.group(1), labels["class"]] += value
+                words = pprof_words(labels["class"], name)
+                if words:
+                    sums[words, labels["class"]] += value
                 elif value:
                     strange.append((name, labels["class"]))
             else:
@@ -252,11 +264,12 @@ def check_callgrind():
             assert line == "" or line.startswith("totals:"), line[:200]
     tap.same("callgrind: lines add up to the totals", sums, totals)
     wanted = {}
-    for words, counts in (("LiveObjects", HELD), ("LiveBytes", HELD_BYTES), ("AllocObjects", GAINED),
-                          ("AllocBytes", GAINED_BYTES), ("PeakObjects", PEAK), ("PeakBytes", PEAK_BYTES)):
+    for of_memory, words, counts in (("LiveObjects", "Live", HELD), ("LiveBytes", "LiveBytes", HELD_BYTES),
+                                     ("AllocObjects", "Acquired", GAINED), ("AllocBytes", "AcquiredBytes", GAINED_BYTES),
+                                     ("PeakObjects", "Peak", PEAK), ("PeakBytes", "PeakBytes", PEAK_BYTES)):
         for name, number in counts.items():
-            own = "" if name == "memory" else re.sub("[^A-Za-z0-9]", "_", name)
-            wanted[(own[:1].upper() + own[1:]) + words] = number
+            own = re.sub("[^A-Za-z0-9]", "_", name)
+            wanted[of_memory if name == "memory" else own[:1].upper() + own[1:] + words] = number
     tap.same("callgrind: totals of each class", {key: n for key, n in totals.items() if not key.startswith("Wait")}, wanted)
     tool = reader("callgrind_annotate")
     if not tool:
@@ -297,7 +310,7 @@ def check_massif():
     sizes = [int(n) for n in re.findall(r"^mem_heap_B=(\d+)$", text, re.M)]
     times = [float(n) for n in re.findall(r"^time=([0-9.]+)$", text, re.M)]
     assert len(sizes) == len(times) and times == sorted(times)
-    most = {row["class"]: row["amount"] for row in SHEETS["peaks"]}.get("memory", 0)
+    most = {row["class"]: row["peak"] for row in SHEETS["peaks"]}.get("memory", 0)
     tap.same("massif: the greatest snapshot is the peak", max(sizes), most)
     if PROCESSES == 1:
         tap.same("massif: the last snapshot is what is held", sizes[-1], HELD_BYTES.get("memory", 0))
@@ -333,7 +346,7 @@ def check_massif():
 # ---- collapsed, SVG
 
 def check_collapsed():
-    for by, wanted in (("held", {c: HELD_BYTES.get(c, n) for c, n in HELD.items()}), ("bytes", GAINED_BYTES)):
+    for by, wanted in (("live", {c: HELD_BYTES.get(c, n) for c, n in HELD.items()}), ("bytes", GAINED_BYTES)):
         sums = collections.Counter()
         for line in report("--report=tree", "--by=" + by, "--format=collapsed").decode("utf-8").splitlines():
             path, number = line.rsplit(" ", 1)
@@ -342,7 +355,7 @@ def check_collapsed():
 
 
 def check_svg():
-    data = report("--report=summary", "--by=held", "--format=svg")
+    data = report("--report=summary", "--by=live", "--format=svg")
     path = os.path.join(WORK, "run.svg")
     with open(path, "wb") as file:
         file.write(data)
@@ -466,7 +479,7 @@ def check_perfetto():
         tap.same("perfetto: %s at its peak, by place" % heap, held[heap + " at its peak"], PEAK_BYTES.get(heap, 0))
         tap.same("perfetto: %s held, by place" % heap, [held[heap], held[heap, "count"]],
              [HELD_BYTES.get(heap, 0), HELD.get(heap, 0)])
-    most = {row["class"]: row["amount"] for row in SHEETS["peaks"]}
+    most = {row["class"]: row["peak"] for row in SHEETS["peaks"]}
     tap.same("perfetto: counters reach the peaks", {name[:-5]: max(max(v) for v in c.values()) for name, c in counters.items()}, most)
     over = bool(ENDS) and all(ENDS)
     if PROCESSES == 1:
@@ -548,7 +561,7 @@ def check_firefox():
         for change in counter["samples"]["count"]:
             level += change
             peak = max(peak, level)
-    tap.same("firefox: the counter reaches the peak", peak, {row["class"]: row["amount"] for row in SHEETS["peaks"]}.get("memory", 0))
+    tap.same("firefox: the counter reaches the peak", peak, {row["class"]: row["peak"] for row in SHEETS["peaks"]}.get("memory", 0))
     tool, node = os.path.join(READERS, "profiler-cli/dist/profiler-cli.js"), shutil.which("node")
     if NAME not in ("lockers",):
         return
@@ -613,7 +626,7 @@ def check_heaptrack():
             assert words[0] in ("v", "X", ""), line[:100]
     tap.same("heaptrack: held at the end", [now, count], [HELD_BYTES.get("memory", 0), HELD.get("memory", 0)])
     tap.same("heaptrack: gained", gains, GAINED.get("memory", 0))
-    most = {row["class"]: row["amount"] for row in SHEETS["peaks"]}.get("memory", 0)
+    most = {row["class"]: row["peak"] for row in SHEETS["peaks"]}.get("memory", 0)
     if PROCESSES == 1:
         tap.same("heaptrack: the peak", peak, most)
     tool = reader("heaptrack_print")

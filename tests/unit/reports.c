@@ -200,7 +200,7 @@ static void test_peak(void)
 	ok(row_of(TABLE_peak_sites, 3) == NULL,
 	   "blocks allocated after the peak are not part of it");
 	row = tables_begin(&fake.tables, TABLE_peaks)->rows.items[0];
-	ok(is(CELL(row, peaks, amount), 170) && is(CELL(row, peaks, pid), 100),
+	ok(is(CELL(row, peaks, peak), 170) && is(CELL(row, peaks, pid), 100),
 	   "the peak is of one process, which is named");
 	ok(is(CELL(row, peaks, time), 6000), "the peak has its time");
 	forget();

@@ -44,10 +44,10 @@ static void long_way(void)
 
 	cut("9");
 	NOTE("~root", "number", "9", "root", "0", "kind", "global");
-	NOTE("~block", "number", "9", "0x1", "kept r0 0 r0 1 1");
+	NOTE("~block", "number", "9", "0x1", "reachable r0 0 r0 1 1");
 	for (unsigned i = 2; i <= 100000; i++) {
 		snprintf(name, sizeof(name), "0x%x", i);
-		snprintf(value, sizeof(value), "kept 0x%x 0 0x%x 1 1", i - 1, i - 1);
+		snprintf(value, sizeof(value), "reachable 0x%x 0 0x%x 1 1", i - 1, i - 1);
 		NOTE("~block", "number", "9", name, value);
 	}
 	NOTE("~scan", "number", "9", "state", "done");
@@ -69,8 +69,8 @@ int main(void)
 	cut("1");
 	NOTE("~root", "number", "1", "root", "0", "kind", "global", "name", "pool", "module",
 	     "/usr/bin/server", "retained", "96", "blocks", "2");
-	NOTE("~block", "number", "1", "0x10", "kept r0 8 r0 96 2", "0x20", "kept 0x10 0 0x10 48 1",
-	     "0x30", "lost - 0 - 16 1");
+	NOTE("~block", "number", "1", "0x10", "reachable r0 8 r0 96 2", "0x20",
+	     "reachable 0x10 0 0x10 48 1", "0x30", "unreachable - 0 - 16 1");
 	ok(fate(0x10) == SCANNED_NOT, "no block has a result before the scan is done");
 	NOTE("~scan", "number", "1", "state", "done", "pause", "1000");
 	ok(fate(0x10) == SCANNED_KEPT && fate(0x30) == SCANNED_LOST && fate(0x40) == SCANNED_NOT,
@@ -92,12 +92,12 @@ int main(void)
 	   "a failed scan keeps the result of the scan before");
 
 	cut("3");
-	NOTE("~block", "number", "4", "0x10", "lost - 0 - 1 1");
+	NOTE("~block", "number", "4", "0x10", "unreachable - 0 - 1 1");
 	NOTE("~root", "number", "3", "root", "7", "kind", "global");
-	NOTE("~block", "number", "3", "0x10", "kept 0x20 0 0x20 1 1", "0x20",
-	     "kept 0x10 0 0x10 1 1", "0x30", "kept r9 0 r9 1 1", "0x40", "nonsense", "0x50",
-	     "gone - 0 - 0 0");
-	NOTE("~scan", "number", "3", "state", "done", "doubt", "events were lost");
+	NOTE("~block", "number", "3", "0x10", "reachable 0x20 0 0x20 1 1", "0x20",
+	     "reachable 0x10 0 0x10 1 1", "0x30", "reachable r9 0 r9 1 1", "0x40", "nonsense",
+	     "0x50", "gone - 0 - 0 0");
+	NOTE("~scan", "number", "3", "state", "done", "doubt", "events were dropped");
 	ok(!scanned_is_new(&scanned, 0x30, 0) && scanned_is_new(&scanned, 0x20, 0) &&
 		   scanned_is_new(&scanned, 0x30, 9),
 	   "a block is new if the scan before did not find it unreachable, or if it was allocated "
@@ -109,7 +109,7 @@ int main(void)
 	ok(!scanned_root_of(&scanned, scanned_at(&scanned, 0x20), &steps),
 	   "each block of a cycle has no root");
 	ok(fate(0x40) == SCANNED_NOT && fate(0x50) == SCANNED_NOT, "malformed blocks are ignored");
-	ok(scanned.doubt && !strcmp(scanned.doubt, "events were lost"),
+	ok(scanned.doubt && !strcmp(scanned.doubt, "events were dropped"),
 	   "the doubt of a scan is kept");
 	long_way();
 	scanned_clear(&scanned);

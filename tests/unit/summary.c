@@ -619,7 +619,7 @@ static void test_processes(void)
 	allocate(0x10, 200, 0);
 	allocate(0x20, 1, 1);
 	release(0x20);
-	note("~lost", lost, 2, 0, 0);
+	note("~dropped", lost, 2, 0, 0);
 	summary = end();
 	number(summary->pids, 2, "two processes have two pids");
 	number(summary->events, 4, "the events of two processes are added up");
