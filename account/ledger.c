@@ -42,7 +42,7 @@ struct thread {
 	uint32_t id;	/* of the kernel */
 	uint32_t index; /* in ledger->threads */
 	uint32_t turns; /* calls so far */
-	struct last gain, loss;
+	struct last acquisition, loss;
 };
 
 /* For functions that each event runs: inlined, so that the facts of a call stay in registers. */
@@ -237,14 +237,15 @@ uint32_t ledger_thread(const struct ledger *ledger, uint32_t thread)
  * reallocarray() calls realloc(), and both events free and allocate the same block. The inner call
  * reports its allocation first; that of the outer call, which has the lower number, repeats it.
  */
-static inline bool is_gained_again(struct thread *thread, const struct event *event, uint32_t class)
+static inline bool is_acquired_again(struct thread *thread, const struct event *event,
+				     uint32_t class)
 {
-	const struct last *last = &thread->gain;
+	const struct last *last = &thread->acquisition;
 
 	if (last->call > event->call && last->object == event->object && last->class == class)
 		return event->has_tail;
 	if (event->depth)
-		thread->gain = (struct last){ event->object, event->call, class };
+		thread->acquisition = (struct last){ event->object, event->call, class };
 	return false;
 }
 
@@ -311,7 +312,7 @@ inline_ uint32_t add_item(struct ledger *ledger, const struct call *call)
 		.object = event->object,
 		.size = event->size,
 		.index = event->index,
-		.gained_ns = event->time_ns,
+		.acquired_ns = event->time_ns,
 		.site = site,
 		.thread = call->thread,
 		.turn = call->turn,
@@ -444,13 +445,13 @@ static void notify(struct ledger *ledger, const struct ledger_move *move)
 }
 
 static __attribute__((noinline)) void tell_listeners(struct ledger *ledger, uint32_t item,
-						     bool is_gain)
+						     bool is_acquisition)
 {
 	struct ledger_move move = move_of(ledger, &ledger->told, item);
 	const struct estimate *of = &ledger->told_of;
 
-	move.is_gain = is_gain;
-	move.count = is_gain ? (int)of->count : -(int)of->count;
+	move.is_acquisition = is_acquisition;
+	move.count = is_acquisition ? (int)of->count : -(int)of->count;
 	move.bytes = of->bytes;
 	move.variance = of->variance;
 	move.count_variance = of->count_variance;
@@ -474,13 +475,13 @@ inline_ void tell_loss(struct ledger *ledger, const struct call *call, uint32_t 
 	tell_listeners(ledger, item, false);
 }
 
-inline_ void tell_gain(struct ledger *ledger, const struct call *call)
+inline_ void report_acquisition(struct ledger *ledger, const struct call *call)
 {
 	struct estimate of = weigh_for(ledger, call, &ledger->items.items[call->item]);
 
-	ledger->sums[call->class].gained += call->is_no_call ? 0 : of.count;
+	ledger->sums[call->class].acquired += call->is_no_call ? 0 : of.count;
 	if (!call->is_plain)
-		ledger->sums[call->class].gained_variance += of.count_variance;
+		ledger->sums[call->class].acquired_variance += of.count_variance;
 	sum_up(ledger, call, of.count, of.bytes, of.variance);
 	if (!ledger->listener_count)
 		return;
@@ -489,7 +490,7 @@ inline_ void tell_gain(struct ledger *ledger, const struct call *call)
 	tell_listeners(ledger, call->item, true);
 }
 
-inline_ int gain(struct ledger *ledger, const struct call *call, struct error *err)
+inline_ int acquisition(struct ledger *ledger, const struct call *call, struct error *err)
 {
 	uint32_t kind = call->is_shared ? OF_READER + call->thread : call->class;
 	struct map_entry *held = map_put(&ledger->map, kind, call->object);
@@ -504,7 +505,7 @@ inline_ int gain(struct ledger *ledger, const struct call *call, struct error *e
 	if (before && !call->is_plain && ledger->classes[call->class].is_counted &&
 	    (ledger->classes[call->class].known != RESOURCE_LOCK ||
 	     ledger->items.items[before].thread == call->thread)) {
-		sum->gained += !call->is_no_call;
+		sum->acquired += !call->is_no_call;
 		struct ledger_item *item = &ledger->items.items[before];
 
 		item->count += item->count < COUNT_MAX;
@@ -520,7 +521,7 @@ inline_ int gain(struct ledger *ledger, const struct call *call, struct error *e
 			  weigh_for(ledger, call, &ledger->items.items[before]));
 		remove_item(ledger, before);
 	}
-	tell_gain(ledger, call);
+	report_acquisition(ledger, call);
 	return 0;
 }
 
@@ -562,7 +563,7 @@ static inline bool is_temporary(const struct ledger *ledger, const struct ledger
 bool ledger_move_is_temporary(const struct ledger *ledger, const struct ledger_move *move,
 			      uint64_t within)
 {
-	return !move->is_gain && move->count < 0 &&
+	return !move->is_acquisition && move->count < 0 &&
 	       is_temporary(ledger, move->item, move->thread, move->turn, within ? within : 1);
 }
 
@@ -652,7 +653,7 @@ inline_ int lose(struct ledger *ledger, const struct call *call, struct error *e
 static __attribute__((noinline)) int settle_call(struct ledger *ledger, const struct call *call,
 						 struct error *err)
 {
-	return call->item ? gain(ledger, call, err) : lose(ledger, call, err);
+	return call->item ? acquisition(ledger, call, err) : lose(ledger, call, err);
 }
 
 /* ---- calls in the queue ---- */
@@ -766,7 +767,7 @@ static int add_mapping(struct ledger *ledger, struct call *call, struct error *e
 	int rc;
 
 	if (end <= call->object) {
-		ledger->sums[call->class].gained++;
+		ledger->sums[call->class].acquired++;
 		return 0;
 	}
 	/* ranges that were mapped there and whose end was not recorded */
@@ -780,7 +781,7 @@ static int add_mapping(struct ledger *ledger, struct call *call, struct error *e
 		return no_memory(err);
 	rc = mapped_add(&ledger->mapped, call->object, end, call->item);
 	if (rc == 0) {
-		tell_gain(ledger, call);
+		report_acquisition(ledger, call);
 		return 0;
 	}
 	remove_item(ledger, call->item);
@@ -828,8 +829,8 @@ static bool is_join(enum resource known, const struct event *event)
 	return known == RESOURCE_THREAD && hook && hook->how == HOW_JOINS;
 }
 
-inline_ int gain_or_lose(struct ledger *ledger, struct call *call, struct thread *thread,
-			 bool puts_off, struct error *err)
+inline_ int acquire_or_release(struct ledger *ledger, struct call *call, struct thread *thread,
+			       bool puts_off, struct error *err)
 {
 	const struct event *event = call->event;
 	enum resource known = call->is_plain ? RESOURCE_MEMORY : ledger->classes[call->class].known;
@@ -846,13 +847,13 @@ inline_ int gain_or_lose(struct ledger *ledger, struct call *call, struct thread
 	call->is_shared = known == RESOURCE_LOCK && event->function->hook &&
 			  event->function->hook->how == HOW_READS;
 	ledger->sums[call->class].retaken += call->is_no_call;
-	call->is_again = is_gained_again(thread, event, call->class);
+	call->is_again = is_acquired_again(thread, event, call->class);
 	call->item = add_item(ledger, call);
 	if (!call->item)
 		return no_memory(err);
 	if (known == RESOURCE_FD && ledger->inherited)
 		disinherit(ledger, call->object);
-	return puts_off ? put_off(ledger, call) : gain(ledger, call, err);
+	return puts_off ? put_off(ledger, call) : acquisition(ledger, call, err);
 }
 
 /*
@@ -885,8 +886,9 @@ inline_ int on_call(struct ledger *ledger, const struct event *event, bool is_pl
 			      .thread = thread->index,
 			      .turn = thread->turns,
 			      .event = event };
-	return call.class == LEDGER_CLASSES ? no_memory(err)
-					    : gain_or_lose(ledger, &call, thread, is_later, err);
+	return call.class == LEDGER_CLASSES
+		       ? no_memory(err)
+		       : acquire_or_release(ledger, &call, thread, is_later, err);
 }
 
 /* Not inlined: the general case and the plain one each have a copy of on_call() of their own. */
@@ -944,7 +946,7 @@ static void on_settings(struct ledger *ledger, const struct event *event)
 	ledger->is_contended = locks && !strcmp(locks, "contended");
 	/* the weights are those of the whole stream: ignored if blocks were counted before */
 	for (uint32_t i = 0; i < ledger->class_count; i++)
-		if (ledger->classes[i].known == RESOURCE_MEMORY && ledger->sums[i].gained)
+		if (ledger->classes[i].known == RESOURCE_MEMORY && ledger->sums[i].acquired)
 			return;
 	ledger->sample = sample ? strtoull(sample, NULL, 10) : 0;
 	if (ledger->sample > SETTINGS_SAMPLE_MAX)
@@ -972,7 +974,7 @@ int ledger_carry(struct ledger *ledger, const struct event *opened, const struct
 	if (!call.item)
 		return no_memory(err);
 	call.event = note;
-	return gain(ledger, &call, err);
+	return acquisition(ledger, &call, err);
 }
 
 static __attribute__((noinline)) int on_note(struct ledger *ledger, const struct event *event,
@@ -1105,7 +1107,7 @@ const struct ledger_item *ledger_find(struct ledger *ledger, enum resource known
 	return item ? &ledger->items.items[item] : NULL;
 }
 
-bool ledger_loses(struct ledger *ledger, const struct event *event)
+bool ledger_releases(struct ledger *ledger, const struct event *event)
 {
 	uint32_t class = class_of(ledger, event->resource);
 	const struct thread *thread;

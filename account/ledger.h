@@ -47,7 +47,7 @@ struct ledger_class {
 struct ledger_item {
 	uint64_t object, size; /* of a mapping: those of its call */
 	uint64_t index;	       /* of the call that acquired it */
-	uint64_t gained_ns;
+	uint64_t acquired_ns;
 	struct wire_value *arguments; /* of that call, see keep_arguments(); NULL: none */
 	uint32_t site;	 /* index in the process's sites; of a free item: the next free item */
 	uint32_t thread; /* that acquired it: index among the threads of the process */
@@ -61,7 +61,7 @@ _Static_assert(sizeof(void *) != 8 || sizeof(struct ledger_item) == 64,
 
 /* Sums of one class of a process. */
 struct ledger_sum {
-	uint64_t gained;       /* calls that acquired, without waits that lock a mutex again */
+	uint64_t acquired;     /* calls that acquired, without waits that lock a mutex again */
 	uint64_t lost, joined; /* calls that released, likewise; that joined a thread */
 	uint64_t retaken;      /* mutexes that waits for conditions locked again */
 	uint64_t temporary; /* releases by the next call of the thread that acquired the object */
@@ -70,23 +70,23 @@ struct ledger_sum {
 	uint64_t replaced;  /* acquisitions of objects that were live already */
 	uint64_t count, bytes; /* live now */
 	double variance;       /* of bytes; 0: bytes is exact */
-	double peak_variance, gained_variance;
+	double peak_variance, acquired_variance;
 	uint64_t peak, peak_ns; /* most that was live: bytes, or else objects; when */
 };
 
 struct ledger_move {
-	uint32_t site;	 /* the call site: index in ledger_sites() */
-	uint32_t class;	 /* ledger_class() */
-	bool is_gain;	 /* an acquisition, else a release */
-	bool is_part;	 /* the object belongs to another one: the descriptor of a stream */
-	bool is_no_call; /* Do not count a call: a wait unlocks a mutex or locks it again, or a
-			    descriptor stayed open over an exec. */
+	uint32_t site;	     /* the call site: index in ledger_sites() */
+	uint32_t class;	     /* ledger_class() */
+	bool is_acquisition; /* an acquisition, else a release */
+	bool is_part;	     /* the object belongs to another one: the descriptor of a stream */
+	bool is_no_call;     /* Do not count a call: a wait unlocks a mutex or locks it again, or a
+				descriptor stayed open over an exec. */
 	/*
 	 * Change of the number of objects: 1 or -1 (several for a sampled block). For a part of a
 	 * mapping 0, or 1 if the mapping was cut in two.
 	 */
 	int count;
-	uint64_t bytes;	 /* acquired or released, as is_gain says */
+	uint64_t bytes;	 /* acquired or released, as is_acquisition says */
 	double variance; /* of these bytes */
 	double count_variance;
 	const struct ledger_item *item;
@@ -160,7 +160,7 @@ int ledger_fork(struct ledger *ledger, struct error *err);
 const struct ledger_item *ledger_find(struct ledger *ledger, enum resource known, uint64_t object);
 
 /* Whether the event releases a live object, or a part of a mapping. */
-bool ledger_loses(struct ledger *ledger, const struct event *event);
+bool ledger_releases(struct ledger *ledger, const struct event *event);
 
 /* A live object, or a range of a mapping. */
 struct ledger_held {

@@ -361,9 +361,9 @@ inline_ uint32_t call_type(uint8_t operation, uint8_t flags)
 		effect = operation_table[operation].effect;
 	if (flags & (CALL_FAILED | CALL_OF_CHILD))
 		return CALL_TYPE_NONE;
-	if (effect == EFFECT_GAINS)
+	if (effect == EFFECT_ACQUIRES)
 		return flags & CALL_UNWOUND ? CALL_TYPE_NONE : CALL_TYPE_ALLOC;
-	return effect == EFFECT_LOSES ? CALL_TYPE_FREE : CALL_TYPE_NONE;
+	return effect == EFFECT_RELEASES ? CALL_TYPE_FREE : CALL_TYPE_NONE;
 }
 
 inline_ uint8_t *put_any_call(const struct encoder *encoder, uint8_t *at,

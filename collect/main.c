@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 static const char usage[] =
-	"Usage: holdtrace-collect BOARD [SINK [REPORTS]]\n"
+	"Usage: holdtrace-collect CONTROL [SINK [REPORTS]]\n"
 	"Collects what the programs traced by libholdtrace.so record.\n"
 	"\n"
 	"The library or `holdtrace` starts this program; users do not start it themselves.\n"

@@ -412,7 +412,7 @@ static bool starves(struct merge *merge, struct reader *reader, const struct pro
 }
 
 /*
- * Whether the process holds so many batches that its low watermarks are ignored. Each process of an
+ * Whether the process holds enough batches that its low watermarks are ignored. Each process of an
  * owner has a limit, and a part of one for all of them. All other users share one such limit;
  * beyond it, their processes with more than an equal part of it hold too much.
  */

@@ -707,7 +707,7 @@ static bool hand_out_loss(struct merge *merge, struct reader *reader, struct fas
 }
 
 /* Turns a record of two events into its second event, after the first one was handed out. */
-static void leave_gain(struct record_short *record, const struct expand_more *more)
+static void leave_acquisition(struct record_short *record, const struct expand_more *more)
 {
 	record->record.time += more->more.lasted;
 	record->form |= SHORT_LEAVES;
@@ -736,7 +736,7 @@ static bool hand_out_split(struct merge *merge, struct reader *reader, struct fa
 	    !next_place(merge, reader, size) ||
 	    !hand_out_loss(merge, reader, fast, record, more, frames))
 		return false;
-	leave_gain(record, more);
+	leave_acquisition(record, more);
 	if (__builtin_expect(record->record.time < before, 1))
 		return hand_out_one(merge, reader, fast, record, more, frames);
 	call = (struct record_call *)next_place(merge, reader, size);

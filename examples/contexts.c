@@ -29,7 +29,7 @@ static struct tile *load_tile(const char *name)
 		if (pool[i].name)
 			continue;
 		pool[i].name = strdup(name);
-		holdtrace_gained(tiles, &pool[i], sizeof(pool[i]));
+		holdtrace_acquired(tiles, &pool[i], sizeof(pool[i]));
 		return &pool[i];
 	}
 	return NULL;
@@ -37,7 +37,7 @@ static struct tile *load_tile(const char *name)
 
 static void give_back(struct tile *tile)
 {
-	holdtrace_lost(tiles, tile);
+	holdtrace_released(tiles, tile);
 	free(tile->name);
 	tile->name = NULL;
 }

@@ -15,7 +15,7 @@
 #define FUNCTIONS_MAX 1024
 
 struct sum {
-	uint64_t calls, gained, lost;
+	uint64_t calls, acquired, lost;
 };
 
 static struct sum sums[FUNCTIONS_MAX];
@@ -25,7 +25,7 @@ static void add(const struct holdtrace_event *event)
 	struct sum *sum = &sums[event->function % FUNCTIONS_MAX];
 
 	sum->calls++;
-	sum->gained += event->effect == HOLDTRACE_ACQUIRES;
+	sum->acquired += event->effect == HOLDTRACE_ACQUIRES;
 	sum->lost += event->effect == HOLDTRACE_RELEASES;
 }
 
@@ -34,7 +34,7 @@ static void print_sums(const struct holdtrace_trace *trace)
 	for (uint32_t i = 0; i < FUNCTIONS_MAX && holdtrace_trace_function(trace, i); i++)
 		if (sums[i].calls)
 			printf("%s: calls %" PRIu64 ", gains %" PRIu64 ", losses %" PRIu64 "\n",
-			       holdtrace_trace_function(trace, i), sums[i].calls, sums[i].gained,
+			       holdtrace_trace_function(trace, i), sums[i].calls, sums[i].acquired,
 			       sums[i].lost);
 }
 

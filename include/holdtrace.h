@@ -28,8 +28,8 @@ void holdtrace_lib_context_exit_all(unsigned bits) HOLDTRACE_WEAK;
 void holdtrace_lib_mark(const char *text) HOLDTRACE_WEAK;
 unsigned holdtrace_lib_class_create(const char *name, const char *description,
 				    int counted) HOLDTRACE_WEAK;
-void holdtrace_lib_gained(unsigned kind, const void *object, size_t size) HOLDTRACE_WEAK;
-void holdtrace_lib_lost(unsigned kind, const void *object) HOLDTRACE_WEAK;
+void holdtrace_lib_acquired(unsigned kind, const void *object, size_t size) HOLDTRACE_WEAK;
+void holdtrace_lib_released(unsigned kind, const void *object) HOLDTRACE_WEAK;
 #undef HOLDTRACE_WEAK
 
 #ifndef HOLDTRACE_LIBRARY
@@ -116,15 +116,15 @@ HOLDTRACE_INLINE unsigned holdtrace_class_create(const char *name, const char *d
 }
 
 /* The program has acquired an object; called afterwards. size: in the unit of the class. */
-HOLDTRACE_INLINE void holdtrace_gained(unsigned kind, const void *object, size_t size)
+HOLDTRACE_INLINE void holdtrace_acquired(unsigned kind, const void *object, size_t size)
 {
-	HOLDTRACE_CALL(holdtrace_lib_gained, (kind, object, size));
+	HOLDTRACE_CALL(holdtrace_lib_acquired, (kind, object, size));
 }
 
 /* The program releases an object; called before any other thread can acquire it. */
-HOLDTRACE_INLINE void holdtrace_lost(unsigned kind, const void *object)
+HOLDTRACE_INLINE void holdtrace_released(unsigned kind, const void *object)
 {
-	HOLDTRACE_CALL(holdtrace_lib_lost, (kind, object));
+	HOLDTRACE_CALL(holdtrace_lib_released, (kind, object));
 }
 
 #undef HOLDTRACE_INLINE

@@ -62,9 +62,9 @@ struct operation_facts {
 static const struct hook hook_table[HOOK_COUNT] __attribute__((unused)) = {
 #include "hooks.def"
 	/* their class is the program's own, which the record has */
-	[HOOK_holdtrace_gained] = { .name = "holdtrace_gained", .resource = RESOURCE_EVENT,
+	[HOOK_holdtrace_acquired] = { .name = "holdtrace_acquired", .resource = RESOURCE_EVENT,
 				    .operation = OPERATION_ALLOC },
-	[HOOK_holdtrace_lost] = { .name = "holdtrace_lost", .resource = RESOURCE_EVENT,
+	[HOOK_holdtrace_released] = { .name = "holdtrace_released", .resource = RESOURCE_EVENT,
 				  .operation = OPERATION_FREE },
 };
 #undef NAMED

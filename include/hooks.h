@@ -12,8 +12,8 @@ enum hook_number {
 #define HOOK(name, ...) HOOK_##name,
 #include "hooks.def"
 	/* functions of holdtrace.h: recorded like hooks, but without a real function */
-	HOOK_holdtrace_gained,
-	HOOK_holdtrace_lost,
+	HOOK_holdtrace_acquired,
+	HOOK_holdtrace_released,
 	HOOK_COUNT
 };
 

@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-#define LATE_MARK     "holdtrace's door"  /* 16 bytes, without the NUL */
+#define LATE_MARK     "holdtrace's mark"  /* 16 bytes, without the NUL */
 #define LATE_LIBRARY  "holdtrace-library" /* name of the library's memfd */
 #define LATE_TRIGGER  "holdtrace-trigger"
 #define LATE_STUCK    "holdtrace-gave-up" /* name after a call within the loader was given up */

@@ -71,7 +71,7 @@ enum moment {
 	MOMENT_HALF = 5,  /* at entry, published before the call sleeps */
 };
 
-enum effect { EFFECT_NEITHER, EFFECT_GAINS, EFFECT_LOSES };
+enum effect { EFFECT_NEITHER, EFFECT_ACQUIRES, EFFECT_RELEASES };
 
 /*
  * The properties of each operation as constants: when its events happen, whether its calls sleep,
@@ -81,7 +81,7 @@ enum effect { EFFECT_NEITHER, EFFECT_GAINS, EFFECT_LOSES };
 enum {
 #define OPERATION(name, effect, when, sleeps, description)                          \
 	WHEN_OF_##name = WHEN_##when, BLOCKS_OF_OPERATION_##name = BLOCKS_##sleeps, \
-	GAINS_##name = EFFECT_##effect == EFFECT_GAINS,
+	GAINS_##name = EFFECT_##effect == EFFECT_ACQUIRES,
 #include "operations.def"
 #undef OPERATION
 };

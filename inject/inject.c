@@ -88,7 +88,7 @@ static int find_entry(struct library *library, struct error *err)
 	if (!at || header->e_phentsize != sizeof(Elf64_Phdr) ||
 	    header->e_phoff > library->size - SEGMENTS_MOST * sizeof(Elf64_Phdr) ||
 	    header->e_phnum > SEGMENTS_MOST || offset > library->size - sizeof(struct late_entry))
-		return error_set(err, ENOEXEC, "the library of holdtrace has no door");
+		return error_set(err, ENOEXEC, "libholdtrace.so has no entry point for an attach");
 	library->entry_point = offset;
 	library->used = 0;
 	for (unsigned i = 0; i < header->e_phnum; i++) {
@@ -105,7 +105,8 @@ static int find_entry(struct library *library, struct error *err)
 			library->address = segment->p_vaddr + (offset - segment->p_offset);
 	}
 	return library->address ? 0
-				: error_set(err, ENOEXEC, "the library of holdtrace has no door");
+				: error_set(err, ENOEXEC,
+					    "libholdtrace.so has no entry point for an attach");
 }
 
 /* ---- the library if it is loaded ---- */

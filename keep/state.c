@@ -45,7 +45,7 @@ enum {
 };
 
 /* A call that acquired an object that is still live: once for each range of a mapping. */
-struct gain {
+struct acquisition {
 	uint64_t index, object, size;
 	uint32_t count;
 };
@@ -63,8 +63,8 @@ struct state {
 	uint64_t stay;		    /* calls that are kept */
 	/* numbers of the last two scans that were completed; 0: none */
 	uint64_t scanned, scanned_before;
-	ARRAY_OF(struct gain) gains; /* ordered by index */
-	size_t next;		     /* index of the next one */
+	ARRAY_OF(struct acquisition) gains; /* ordered by index */
+	size_t next;			    /* index of the next one */
 	void *writer;
 	bool has_told; /* the note about the calls that are left out was written */
 };
@@ -213,7 +213,7 @@ static bool is_of_descriptor(const struct event *event)
 static void learn_descriptor(struct state *state, const struct event *event)
 {
 	uint32_t index = (uint32_t)event->index;
-	uint32_t gain = map_get(&state->last, OF_GAIN, event->object), original = 0;
+	uint32_t acquisition = map_get(&state->last, OF_GAIN, event->object), original = 0;
 
 	forget_last(state, OF_FD, event->object);
 	if (map_find(&state->last, OF_ADDRESS, event->object)) {
@@ -221,8 +221,8 @@ static void learn_descriptor(struct state *state, const struct event *event)
 		forget_last(state, OF_ADDRESS, event->object);
 	}
 	if (event->type == CALL_TYPE_FREE) {
-		if (gain && map_find(&state->last, OF_LOSS, gain))
-			map_set(&state->last, OF_LOSS, gain, index);
+		if (acquisition && map_find(&state->last, OF_LOSS, acquisition))
+			map_set(&state->last, OF_LOSS, acquisition, index);
 		return;
 	}
 	if (event_argument(event, "oldfd"))
@@ -320,20 +320,20 @@ static void keep_originals(struct state *state, uint64_t index)
 
 static int by_index(const void *one, const void *two)
 {
-	const struct gain *a = one, *b = two;
+	const struct acquisition *a = one, *b = two;
 
 	return ORDER(a->index, b->index);
 }
 
-static void list_gains(struct state *state)
+static void list_acquisitions(struct state *state)
 {
 	struct ledger_held held;
 
 	for (size_t at = 0; ledger_held(state->ledger, &at, &held);) {
-		*ARRAY_ADD(&state->gains) = (struct gain){ .index = held.item->index,
-							   .object = held.object,
-							   .size = held.size,
-							   .count = held.item->count };
+		*ARRAY_ADD(&state->gains) = (struct acquisition){ .index = held.item->index,
+								  .object = held.object,
+								  .size = held.size,
+								  .count = held.item->count };
 		state->stay += held.item->count;
 		keep_originals(state, held.item->index);
 	}
@@ -405,19 +405,19 @@ static int keep_note(struct state *state, const struct event *event, struct erro
 	return rc || state->has_told ? rc : tell_left_out(state, event, err);
 }
 
-static int keep_gains(struct state *state, const struct event *event, struct error *err)
+static int keep_acquisitions(struct state *state, const struct event *event, struct error *err)
 {
 	int rc = 0;
 
 	for (; rc == 0 && state->next < state->gains.count &&
 	       state->gains.items[state->next].index == event->index;
 	     state->next++) {
-		const struct gain *gain = &state->gains.items[state->next];
+		const struct acquisition *acquisition = &state->gains.items[state->next];
 		struct event copy = *event;
 
-		copy.object = gain->object;
-		copy.size = gain->size;
-		for (uint32_t i = 0; rc == 0 && i < gain->count; i++)
+		copy.object = acquisition->object;
+		copy.size = acquisition->size;
+		for (uint32_t i = 0; rc == 0 && i < acquisition->count; i++)
 			rc = state_write(state, &copy, err);
 	}
 	return rc;
@@ -435,7 +435,7 @@ static int keep_call(struct state *state, const struct event *event, struct erro
 	    (names_socket(event) && is_last(state, OF_ADDRESS, event->object)) ||
 	    (is_of_descriptor(event) && map_find(&state->last, OF_STAY, event->index)))
 		return state_write(state, event, err);
-	return keep_gains(state, event, err);
+	return keep_acquisitions(state, event, err);
 }
 
 static int keep(struct state *state, const struct event *event, struct error *err)
@@ -496,7 +496,7 @@ int state_make(int from, const struct piece *pieces, size_t count, uint64_t sinc
 	map_init(&state.last);
 	rc = replay(&state, learn, err);
 	if (rc == 0) {
-		list_gains(&state);
+		list_acquisitions(&state);
 		rc = write_section(&state, to, err);
 	}
 	map_clear(&state.last);

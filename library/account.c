@@ -236,8 +236,8 @@ static void add_held(struct library_account *account, const struct library_proce
 	*ARRAY_ADD(&account->held) = (struct holdtrace_object){
 		.object = object->object,
 		.bytes = object->bytes,
-		.time_ns = item->gained_ns,
-		.age_ns = end_ns > item->gained_ns ? end_ns - item->gained_ns : 0,
+		.time_ns = item->acquired_ns,
+		.age_ns = end_ns > item->acquired_ns ? end_ns - item->acquired_ns : 0,
 		.index = item->index,
 		.process = process->section,
 		.function = site->function->id,

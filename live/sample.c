@@ -33,11 +33,11 @@ static void tick_process(struct watched *watched, double seconds)
 		uint32_t class = sites_at(ledger_sites(watched->ledger), i)->class;
 		bool has_bytes = ledger_class(watched->ledger, class)->has_bytes;
 
-		site->gained_rate = (float)rate(site->gained, site->seen_gained, seconds);
+		site->acquired_rate = (float)rate(site->acquired, site->seen_acquired, seconds);
 		site->growth_rate =
 			(float)(has_bytes ? rate(site->bytes, site->seen_bytes, seconds)
 					  : rate(site->count, site->seen_count, seconds));
-		site->seen_gained = site->gained;
+		site->seen_acquired = site->acquired;
 		site->seen_count = site->count;
 		site->seen_bytes = site->bytes;
 	}
@@ -75,9 +75,9 @@ static void add_classes(struct sample *sample, struct watched *watched)
 		const struct ledger_sum *sum = ledger_sum(watched->ledger, i);
 		struct sample_row *class = class_of(sample, ledger_class(watched->ledger, i));
 
-		if (!class || !(sum->gained || sum->count || sum->peak))
+		if (!class || !(sum->acquired || sum->count || sum->peak))
 			continue;
-		class->acquired += sum->gained;
+		class->acquired += sum->acquired;
 		class->count += (int64_t)sum->count;
 		class->bytes += (int64_t)sum->bytes;
 		class->variance += sum->variance;
@@ -126,16 +126,16 @@ static void add_rows(struct list *list, struct watched *watched, bool since_base
 		uint32_t number = sites_at(ledger_sites(watched->ledger), i)->class;
 		const struct ledger_class *class = ledger_class(watched->ledger, number);
 
-		if (!site->gained && !site->count)
+		if (!site->acquired && !site->count)
 			continue;
 		*ARRAY_ADD(list) = (struct sample_row){
 			.type = class->type,
 			.has_bytes = class->has_bytes,
-			.acquired = site->gained,
+			.acquired = site->acquired,
 			.count = (int64_t)(site->count - (since_base ? site->base_count : 0)),
 			.bytes = (int64_t)(site->bytes - (since_base ? site->base_bytes : 0)),
 			.variance = site->variance,
-			.acquired_rate = (double)site->gained_rate,
+			.acquired_rate = (double)site->acquired_rate,
 			.growth_rate = (double)site->growth_rate,
 			.watched = watched,
 			.site = i,

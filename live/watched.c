@@ -30,10 +30,10 @@ static void on_move(void *user, const struct ledger_move *move)
 	struct watched_site *site = ARRAY_AT(&watched->sites, move->site);
 
 	site->count += (uint64_t)(int64_t)move->count;
-	site->bytes += move->is_gain ? move->bytes : -move->bytes;
-	site->variance += move->is_gain ? move->variance : -move->variance;
-	if (move->is_gain && !move->is_no_call)
-		site->gained += (uint64_t)move->count;
+	site->bytes += move->is_acquisition ? move->bytes : -move->bytes;
+	site->variance += move->is_acquisition ? move->variance : -move->variance;
+	if (move->is_acquisition && !move->is_no_call)
+		site->acquired += (uint64_t)move->count;
 }
 
 static void on_note(struct watched *watched, const struct event *event)

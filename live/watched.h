@@ -19,15 +19,15 @@
 
 /* Sums of a call site of the process. */
 struct watched_site {
-	uint64_t gained;       /* calls since the start */
-	uint64_t count, bytes; /* live now */
-	double variance;       /* of bytes, where they are estimates */
-	uint64_t seen_gained;  /* values at the last tick (sample.h), and the rates from
-				* it */
+	uint64_t acquired;	/* calls since the start */
+	uint64_t count, bytes;	/* live now */
+	double variance;	/* of bytes, where they are estimates */
+	uint64_t seen_acquired; /* values at the last tick (sample.h), and the rates from
+				 * it */
 	uint64_t seen_count, seen_bytes;
-	float gained_rate, growth_rate;	 /* for each second: calls; bytes, or objects for a class
-					  * without bytes */
-	uint64_t base_count, base_bytes; /* live at the baseline */
+	float acquired_rate, growth_rate; /* for each second: calls; bytes, or objects for a class
+					   * without bytes */
+	uint64_t base_count, base_bytes;  /* live at the baseline */
 };
 
 struct watched {

@@ -102,7 +102,7 @@ function kind_of(long, argument,    words)
 		return "D"
 	if (argument ~ /^[a-z]+(-[a-z]+)?\|/) {
 		words = argument
-		gsub(/\|[A-Z.,]*/, " ", words) # "all|no|NAME,...": NAME is no word of it
+		gsub(/\|[A-Z.,]*/, " ", words) # "all|no|NAME,...": NAME is not a word of the list
 		return "=" words
 	}
 	return argument ~ /FILE|DIR|WHERE|OLD/ ? "F" : argument == "" || argument ~ /^\[/ ? "" : "?"

@@ -57,7 +57,7 @@ function expand(what, file, n)
 	else if (what == "reports")
 		reports(file)
 	else if (what == "tables")
-		sheets(file)
+		report_tables(file)
 	else if (what == "limits")
 		limits(file)
 	else if (what == "reasons")
@@ -214,7 +214,7 @@ function resources(file,    i, count, number)
 		print ".It Cm " roff(text(field(i, 2)))
 		print sentence(text(field(i, 4)))
 		print "Number " number " in a stream." \
-			(field(i, 3) == "COUNTED" ? "\nCounted: may be gained several times, and is held until it was lost as often." : "")
+			(field(i, 3) == "COUNTED" ? "\nCounted: may be acquired several times, and is live until it was released as often." : "")
 	}
 	print ".El"
 }
@@ -231,8 +231,8 @@ function operations(file,    i, count, number)
 		number++
 		print sentence(text(field(i, 5)))
 		print "Happens at " (field(i, 4) == "YES" ? "return, after a sleep of any length" : when("", "", field(i, 1))) "; " \
-			(field(i, 2) == "GAINS" ? "gains the object." : \
-			 field(i, 2) == "LOSES" ? "loses the object." : "neither gains nor loses.")
+			(field(i, 2) == "ACQUIRES" ? "acquires the object." : \
+			 field(i, 2) == "RELEASES" ? "releases the object." : "neither acquires nor releases.")
 		print "Number " number " in a stream."
 	}
 	print ".El"
@@ -480,7 +480,7 @@ function reports(file,    i, count)
 }
 
 # REPORT(name, "question", "next"), TABLE(name, "by", "title"), COLUMN(table, name, KIND, "heading", "meaning")
-function sheets(file,    i, count, open, has_unit)
+function report_tables(file,    i, count, open, has_unit)
 {
 	count = read_rows(file)
 	for (i = 1; i <= count; i++) {
@@ -510,36 +510,6 @@ function sheets(file,    i, count, open, has_unit)
 	}
 	if (open)
 		print ".El"
-}
-
-# The key of a column: its name with its unit, as table_key() of postproc/report/table.c has it.
-function key(name, kind)
-{
-	if (unit(kind) !~ /^(bytes|ns|percent)$/ || name ~ ("(^|_)" unit(kind) "$"))
-		return name
-	return name "_" unit(kind)
-}
-
-# The type or unit of a column in JSON and CSV.
-function unit(kind)
-{
-	if (kind == "GROUP" || kind == "TEXT" || kind == "NOTE")
-		return "text"
-	if (kind == "BYTES" || kind == "SIZE" || kind == "CURVE_BYTES")
-		return "bytes"
-	if (kind == "AMOUNT" || kind == "PART" || kind == "CHANGE")
-		return "bytes, ns or count: unit"
-	if (kind == "NS" || kind == "LONGEST" || kind == "TIME")
-		return "ns"
-	if (kind == "PERCENT" || kind == "SHARE" || kind == "BAR")
-		return "percent"
-	if (kind == "STEPS")
-		return "bytes or numbers, an array (in CSV with blanks between them)"
-	if (kind == "OBJECT")
-		return "hexadecimal"
-	if (kind == "BACKTRACE" || kind == "BRANCH")
-		return "frames"
-	return "number"
 }
 
 # LIMIT(name, UNIT, report, table, column, "class", HOW, WHEN, KINDS, LIVE, "what it is")

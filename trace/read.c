@@ -170,7 +170,7 @@ static int open_source(struct trace *trace, size_t stream, const struct trace_op
 	if (bundle)
 		return open_parts(trace, bundle, stream, err);
 	if (stream != ALL_STREAMS)
-		return error_set(err, ENOENT, "is no file of several streams");
+		return error_set(err, ENOENT, "does not hold several streams");
 	rc = source_open(&trace->source, trace->fd, err);
 	trace->source.taken = options->taken;
 	return rc;
@@ -625,8 +625,8 @@ static enum operation operation_of(const struct event *event)
 		enum operation operation;
 	} by_type[] = {
 		[CALL_TYPE_NONE] = { EFFECT_NEITHER, OPERATION_NONE },
-		[CALL_TYPE_FREE] = { EFFECT_LOSES, OPERATION_FREE },
-		[CALL_TYPE_ALLOC] = { EFFECT_GAINS, OPERATION_ALLOC },
+		[CALL_TYPE_FREE] = { EFFECT_RELEASES, OPERATION_FREE },
+		[CALL_TYPE_ALLOC] = { EFFECT_ACQUIRES, OPERATION_ALLOC },
 	};
 	const struct hook *hook = event->function->hook;
 

@@ -323,7 +323,7 @@ static void set_stop(struct trace *trace)
 		container->stop = (uint32_t)container->packets.items[container->next_packet].place;
 }
 
-static int lose_events(struct trace *trace)
+static int drop_events(struct trace *trace)
 {
 	struct container *container = trace->container;
 
@@ -347,7 +347,7 @@ static int go_on(struct trace *trace, struct error *err)
 		if (container->epoch != trace->registry.epoch)
 			forget_backtraces(trace);
 	} else if (!is_done) {
-		rc = lose_events(trace); /* without a process, events belong to no stream */
+		rc = drop_events(trace); /* without a process, events belong to no stream */
 	} else {
 		container->has_events = false;
 		if (container->next_packet == container->packets.count)
@@ -375,7 +375,7 @@ static int next_htr(struct trace *trace, const struct event **result, struct err
 			return 1;
 		if (got == GOT_NO_MEMORY)
 			return trace_no_memory(trace, err);
-		rc = lose_events(trace);
+		rc = drop_events(trace);
 		set_stop(trace);
 	}
 	return rc == -ENODATA ? 0 : rc;

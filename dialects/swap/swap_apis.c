@@ -66,8 +66,8 @@ struct prototype {
 #define HOOK_LAST HOOK_VOID
 static const struct prototype prototypes[HOOK_COUNT] = {
 #include "hooks.def"
-	[HOOK_holdtrace_gained] = { 'v', { { "object", 'p' }, { "size", 'x' } }, "object", "", "size" },
-	[HOOK_holdtrace_lost] = { 'v', { { "object", 'p' } }, "object", "", "" },
+	[HOOK_holdtrace_acquired] = { 'v', { { "object", 'p' }, { "size", 'x' } }, "object", "", "size" },
+	[HOOK_holdtrace_released] = { 'v', { { "object", 'p' } }, "object", "", "" },
 };
 
 static const struct swap_api rows[] = {

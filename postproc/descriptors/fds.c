@@ -50,9 +50,9 @@ struct fds_state {
 	struct tally *tally;
 	struct descriptors descriptors;
 	struct pool pool;
-	uint32_t gained_site;  /* of the move of the current event; 0: none */
-	uint64_t gained_index; /* index of that event */
-	struct total total;    /* of the current process */
+	uint32_t acquired_site;	 /* of the move of the current event; 0: none */
+	uint64_t acquired_index; /* index of that event */
+	struct total total;	 /* of the current process */
 	ARRAY_OF(struct total) totals;
 	ARRAY_OF(struct rest) rests;
 	struct hash_table inherited_by_name;
@@ -77,15 +77,15 @@ static void on_move(void *user, const struct ledger_move *move)
 		return;
 	entry = tally_entry(state->tally, move->site);
 	entry->now += (uint64_t)(int64_t)move->count;
-	if (!move->is_gain)
+	if (!move->is_acquisition)
 		return;
 	if (entry->now > entry->most)
 		entry->most = entry->now;
 	if (move->is_no_call)
 		return;
 	entry->opened++;
-	state->gained_site = move->site;
-	state->gained_index = move->event->index;
+	state->acquired_site = move->site;
+	state->acquired_index = move->event->index;
 }
 
 /* Notes what the first descriptor of a place refers to. */
@@ -94,10 +94,10 @@ static void introduce(struct fds_state *state, const struct event *event)
 	const struct descriptor *descriptor;
 	struct entry *entry;
 
-	if (!state->gained_site || state->gained_index != event->index)
+	if (!state->acquired_site || state->acquired_index != event->index)
 		return;
-	entry = tally_entry(state->tally, state->gained_site);
-	state->gained_site = 0;
+	entry = tally_entry(state->tally, state->acquired_site);
+	state->acquired_site = 0;
 	if (entry->kind)
 		return;
 	descriptor = descriptors_find(&state->descriptors, event->object);
@@ -259,12 +259,12 @@ static void look_at_places(struct fds_state *state)
 				.backtrace = site->backtrace,
 				.function = site->function,
 				.index = held.item->index,
-				.time_ns = held.item->gained_ns,
+				.time_ns = held.item->acquired_ns,
 			};
 		}
-		if (!descriptor || age_of(state, held.item->gained_ns) < entry->age_ns)
+		if (!descriptor || age_of(state, held.item->acquired_ns) < entry->age_ns)
 			continue;
-		entry->age_ns = age_of(state, held.item->gained_ns);
+		entry->age_ns = age_of(state, held.item->acquired_ns);
 		entry->example = copy(state, descriptor->what);
 	}
 }
@@ -290,7 +290,7 @@ static void fds_process(void *user)
 	total->program = current->name;
 	total->left = state->descriptors.open;
 	state->total = (struct total){ .pid = 0 };
-	state->gained_site = 0;
+	state->acquired_site = 0;
 	descriptors_clear(&state->descriptors);
 }
 

@@ -326,7 +326,8 @@ static struct ledger *ledger_of(struct select_held *part, const struct event *ev
 	return part->current;
 }
 
-static void select_held_gains(struct select_held *part, const struct event *event, bool is_kept)
+static void select_live_acquisitions(struct select_held *part, const struct event *event,
+				     bool is_kept)
 {
 	struct ledger *ledger = ledger_of(part, event);
 	struct event loss = *event;
@@ -335,15 +336,15 @@ static void select_held_gains(struct select_held *part, const struct event *even
 	loss.type = CALL_TYPE_FREE;
 	if (is_kept)
 		ledger_event(ledger, event, NULL);
-	else if (!(event->resource->flags & 1) && ledger_loses(ledger, event))
+	else if (!(event->resource->flags & 1) && ledger_releases(ledger, event))
 		ledger_event(ledger, &loss, NULL);
 }
 
-static bool select_held_loses(struct select_held *part, const struct event *event)
+static bool select_live_releases(struct select_held *part, const struct event *event)
 {
 	struct ledger *ledger = ledger_of(part, event);
 
-	if (!ledger_loses(ledger, event))
+	if (!ledger_releases(ledger, event))
 		return false;
 	ledger_event(ledger, event, NULL);
 	return true;
@@ -585,9 +586,9 @@ static bool matches_by_object(struct select *select, const struct event *call)
 	if (call->flags & CALL_FAILED)
 		return answer;
 	if (event_is_alloc(call))
-		select_held_gains(&select->held, call, answer);
+		select_live_acquisitions(&select->held, call, answer);
 	if (event_is_free(call))
-		answer |= select_held_loses(&select->held, call);
+		answer |= select_live_releases(&select->held, call);
 	return answer;
 }
 

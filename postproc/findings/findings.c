@@ -60,7 +60,7 @@ static const struct summary_class *short_lived(const struct summary *summary)
 {
 	const struct summary_class *class = summary_class_of(summary, RESOURCE_MEMORY);
 
-	return class && class->temporary >= BLOCKS_MIN && class->temporary >= class->gained / 2
+	return class && class->temporary >= BLOCKS_MIN && class->temporary >= class->acquired / 2
 		       ? class
 		       : NULL;
 }

@@ -10,7 +10,7 @@ static void summary_report_put(struct table *table, const struct summary_class *
 	struct table_cell *row = table_add(table);
 
 	table_text(table, CELL(row, classes, class), class->type);
-	table_number(CELL(row, classes, acquired), class->gained);
+	table_number(CELL(row, classes, acquired), class->acquired);
 	table_number(CELL(row, classes, released), class->lost);
 	if (class->known == RESOURCE_THREAD)
 		table_number(CELL(row, classes, joined), class->waited);

@@ -31,7 +31,7 @@ static void on_move(void *user, const struct ledger_move *move)
 	struct hot_state *state = user;
 	struct entry *entry;
 
-	if (!move->is_gain || move->is_no_call)
+	if (!move->is_acquisition || move->is_no_call)
 		return;
 	entry = tally_entry(state->tally, move->site);
 	entry->calls += (uint64_t)move->count;

@@ -3,7 +3,7 @@
 
 /* Sums of a place. */
 struct entry {
-	struct peaks_amount gained, held, now, most;
+	struct peaks_amount acquired, held, now, most;
 	uint64_t held_ns;
 };
 
@@ -18,8 +18,8 @@ static void merge(void *user, void *of_run, const void *of_process)
 	const struct entry *process = of_process;
 
 	(void)user;
-	run->gained.count += process->gained.count;
-	run->gained.bytes += process->gained.bytes;
+	run->acquired.count += process->acquired.count;
+	run->acquired.bytes += process->acquired.bytes;
 	run->held.count += process->held.count;
 	run->held.bytes += process->held.bytes;
 	run->held_ns += process->held_ns;
@@ -37,17 +37,17 @@ static void on_move(void *user, const struct ledger_move *move)
 	struct entry *entry = tally_entry(((struct costs *)user)->tally, move->site);
 
 	entry->now.count += (uint64_t)(int64_t)move->count;
-	entry->now.bytes += move->is_gain ? move->bytes : -move->bytes;
-	if (move->count < 0 && !move->is_gain)
-		entry->held_ns += since(move->item->gained_ns, move->event->time_ns);
-	if (!move->is_gain)
+	entry->now.bytes += move->is_acquisition ? move->bytes : -move->bytes;
+	if (move->count < 0 && !move->is_acquisition)
+		entry->held_ns += since(move->item->acquired_ns, move->event->time_ns);
+	if (!move->is_acquisition)
 		return;
 	if (is_more(&entry->now, &entry->most))
 		entry->most = entry->now;
 	if (move->is_no_call)
 		return;
-	entry->gained.count += (uint64_t)move->count;
-	entry->gained.bytes += move->bytes;
+	entry->acquired.count += (uint64_t)move->count;
+	entry->acquired.bytes += move->bytes;
 }
 
 void costs_begin(struct costs *costs, struct report_run *run)
@@ -68,7 +68,7 @@ void costs_process(struct costs *costs)
 	while (ledger_held(costs->run->ledger, &at, &held)) {
 		struct entry *entry = tally_entry(costs->tally, held.site);
 
-		entry->held_ns += since(held.item->gained_ns, process->end_ns);
+		entry->held_ns += since(held.item->acquired_ns, process->end_ns);
 		/* An object that is part of another one is held by that. */
 		entry->held.count += held.is_part ? 0 : held.count;
 		entry->held.bytes += held.is_part ? 0 : held.bytes;
@@ -87,7 +87,7 @@ bool costs_next(const struct costs *costs, uint32_t *at, struct costs_place *pla
 			continue;
 		place->place = tallies_place(tallies, *at);
 		place->class = ledger_class(costs->run->ledger, place->place->class);
-		place->gained = entry->gained;
+		place->acquired = entry->acquired;
 		place->held = entry->held;
 		place->most = entry->most;
 		place->held_ns = entry->held_ns;

@@ -20,7 +20,7 @@ struct costs {
 struct costs_place {
 	const struct tally_place *place;
 	const struct ledger_class *class;
-	struct peaks_amount gained; /* calls, and their bytes */
+	struct peaks_amount acquired; /* calls, and their bytes */
 	struct peaks_amount held;
 	struct peaks_amount peak; /* at the peak of its class */
 	struct peaks_amount most; /* the place's own maximum in one process */

@@ -22,7 +22,7 @@ struct entry {
 	uint64_t step;		/* number of the step of the last change + 1; 0: none yet */
 	uint64_t rises, fallen; /* number of steps; amount */
 	/* first_ns, last_ns: of the rise; last_ns: before the peak */
-	uint64_t first_ns, last_ns, gained_ns;
+	uint64_t first_ns, last_ns, acquired_ns;
 	struct {
 		uint64_t amount, count, bytes, rises, fallen;
 		double variance;
@@ -47,7 +47,7 @@ static void evaluate_step(struct entry *entry)
 	entry->at_step = amount;
 	if (amount < entry->peak.amount || !amount)
 		return;
-	entry->last_ns = amount > entry->peak.amount ? entry->gained_ns : entry->last_ns;
+	entry->last_ns = amount > entry->peak.amount ? entry->acquired_ns : entry->last_ns;
 	entry->peak.amount = amount;
 	entry->peak.count = entry->count;
 	entry->peak.bytes = entry->bytes;
@@ -72,13 +72,13 @@ static void on_move(void *user, const struct ledger_move *move)
 	entry->step = step;
 	report_hold(state->run, &entry->curve, move);
 	entry->count += (uint64_t)(int64_t)move->count;
-	entry->bytes += move->is_gain ? move->bytes : -move->bytes;
-	entry->variance += move->is_gain ? move->variance : -move->variance;
-	if (!move->is_gain)
+	entry->bytes += move->is_acquisition ? move->bytes : -move->bytes;
+	entry->variance += move->is_acquisition ? move->variance : -move->variance;
+	if (!move->is_acquisition)
 		return;
 	if (!entry->first_ns)
 		entry->first_ns = ns;
-	entry->gained_ns = ns;
+	entry->acquired_ns = ns;
 }
 
 static void growth_merge(void *user, void *of_run, const void *of_process)

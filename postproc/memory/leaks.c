@@ -116,7 +116,7 @@ static void add_to_total(struct leaks *leaks, const struct result *result)
 static void add_result(struct leaks *leaks, uint32_t process, const struct ledger_held *held)
 {
 	uint64_t end = leaks->last_ns < leaks->until_ns ? leaks->last_ns : leaks->until_ns;
-	uint64_t since = held->item->gained_ns;
+	uint64_t since = held->item->acquired_ns;
 	struct result *result;
 
 	if (leaks->min_age_ns && (since > end || end - since < leaks->min_age_ns))
@@ -174,7 +174,7 @@ void leaks_at(const struct leaks *leaks, size_t i, struct kept *kept)
 		.index = item->index,
 		.object = result->object,
 		.size = result->bytes,
-		.time_ns = item->gained_ns,
+		.time_ns = item->acquired_ns,
 		.function = site->function,
 		.resource = site->resource,
 		.backtrace = site->backtrace,

@@ -150,7 +150,7 @@ static uint64_t age_of(const struct leaks_state *state, const struct ledger_item
 {
 	uint64_t end_ns = summary_current(state->run->summary)->end_ns;
 
-	return end_ns > item->gained_ns ? end_ns - item->gained_ns : 0;
+	return end_ns > item->acquired_ns ? end_ns - item->acquired_ns : 0;
 }
 
 /* "pool (server), through 3 blocks" */

@@ -36,9 +36,9 @@ static void on_move(void *user, const struct ledger_move *move)
 	struct bucket *bucket;
 	unsigned index = 0;
 
-	if (move->is_gain || move->is_no_call || move->count >= 0)
+	if (move->is_acquisition || move->is_no_call || move->count >= 0)
 		return;
-	from_ns = move->item->gained_ns;
+	from_ns = move->item->acquired_ns;
 	ns = move->event->time_ns > from_ns ? move->event->time_ns - from_ns : 0;
 	while (index + 1 < BUCKETS && ns >= end_of(index))
 		index++;

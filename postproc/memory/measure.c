@@ -88,7 +88,7 @@ static void on_loss(void *user, const struct ledger_move *move)
 {
 	struct measure *measure = user;
 	const struct ledger_class *class = ledger_class(measure->run->ledger, move->class);
-	uint64_t since = move->item->gained_ns, now = move->event->time_ns;
+	uint64_t since = move->item->acquired_ns, now = move->event->time_ns;
 
 	if (measure->kind == MEASURE_TEMP) {
 		if (ledger_move_is_temporary(measure->run->ledger, move,
@@ -97,7 +97,7 @@ static void on_loss(void *user, const struct ledger_move *move)
 				      class->has_bytes ? move->bytes : (uint64_t)-move->count, 0);
 		return;
 	}
-	if (move->is_gain || move->is_part || class->known != RESOURCE_LOCK)
+	if (move->is_acquisition || move->is_part || class->known != RESOURCE_LOCK)
 		return;
 	count_objects(measure, move->site, 1, now > since ? now - since : 0, 0);
 }
@@ -107,7 +107,7 @@ static void on_move(void *user, const struct ledger_move *move)
 	struct measure *measure = user;
 	uint64_t objects = move->count > 1 ? (uint64_t)move->count : 1;
 
-	if (!move->is_gain || move->is_part)
+	if (!move->is_acquisition || move->is_part)
 		return;
 	if (measure->kind == MEASURE_COUNT)
 		count_objects(measure, move->site, objects, (uint64_t)move->count,
@@ -135,8 +135,8 @@ static void count_held(struct measure *measure)
 		if (measure->kind == MEASURE_HELD)
 			count_objects(measure, held.site, held.count,
 				      class->has_bytes ? held.bytes : held.count, held.variance);
-		else if (class->known == RESOURCE_LOCK && end_ns > held.item->gained_ns)
-			count_objects(measure, held.site, 1, end_ns - held.item->gained_ns, 0);
+		else if (class->known == RESOURCE_LOCK && end_ns > held.item->acquired_ns)
+			count_objects(measure, held.site, 1, end_ns - held.item->acquired_ns, 0);
 	}
 }
 

@@ -30,7 +30,7 @@ static void on_move(void *user, const struct ledger_move *move)
 	struct sizes_state *state = user;
 	struct bucket *bucket = &state->buckets[move->class][bucket_of(move->item->size)];
 
-	if (!move->is_gain || move->is_no_call)
+	if (!move->is_acquisition || move->is_no_call)
 		return;
 	bucket->count += (uint64_t)move->count;
 	bucket->bytes += move->bytes;

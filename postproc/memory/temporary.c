@@ -7,7 +7,7 @@
 #include "postproc/report/report.h"
 
 struct entry {
-	uint64_t gained, temporary, bytes;
+	uint64_t acquired, temporary, bytes;
 };
 
 struct temp_state {
@@ -21,7 +21,7 @@ static void temporary_merge(void *user, void *of_run, const void *of_process)
 	const struct entry *process = of_process;
 
 	(void)user;
-	run->gained += process->gained;
+	run->acquired += process->acquired;
 	run->temporary += process->temporary;
 	run->bytes += process->bytes;
 }
@@ -31,7 +31,7 @@ static void on_move(void *user, const struct ledger_move *move)
 	struct temp_state *state = user;
 	struct entry *entry = tally_entry(state->tally, move->site);
 
-	entry->gained += move->is_gain && !move->is_no_call;
+	entry->acquired += move->is_acquisition && !move->is_no_call;
 	if (!ledger_move_is_temporary(state->run->ledger, move, state->run->options->within))
 		return;
 	entry->temporary++;
@@ -50,8 +50,8 @@ static void temporary_put(void *user, struct table *table, uint32_t index)
 		return;
 	row = report_add(state->run, table, place->class);
 	table_number(CELL(row, temporary, temporary), entry->temporary);
-	table_percent(CELL(row, temporary, share), entry->temporary, entry->gained);
-	table_number(CELL(row, temporary, acquired), entry->gained);
+	table_percent(CELL(row, temporary, share), entry->temporary, entry->acquired);
+	table_number(CELL(row, temporary, acquired), entry->acquired);
 	if (class->has_bytes)
 		table_number(CELL(row, temporary, bytes), entry->bytes);
 	table_backtrace(CELL(row, temporary, backtrace), place->backtrace);

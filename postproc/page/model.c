@@ -104,20 +104,20 @@ static void on_move(void *user, const struct ledger_move *move)
 	struct model_state *state = user;
 	struct entry *entry = tally_entry(state->tally, move->site);
 	int64_t bytes = (int64_t)move->bytes, count = move->count;
-	uint64_t gained = move->item->gained_ns, now = move->event->time_ns;
+	uint64_t acquired = move->item->acquired_ns, now = move->event->time_ns;
 	uint64_t start = summary_current(state->run->summary)->start_ns;
 
 	/* Before an exec, an inherited descriptor belonged to the previous program. */
-	if (gained < start)
-		gained = start;
+	if (acquired < start)
+		acquired = start;
 	if (!entry->number)
 		entry->number = add_number(state);
-	if (move->is_gain) {
-		spans_add(&state->spans, entry->number, gained, SPANS_NEVER, count, bytes);
+	if (move->is_acquisition) {
+		spans_add(&state->spans, entry->number, acquired, SPANS_NEVER, count, bytes);
 		return;
 	}
-	spans_add(&state->spans, entry->number, gained, SPANS_NEVER, count, -bytes);
-	spans_add(&state->spans, entry->number, gained, now, -count, bytes);
+	spans_add(&state->spans, entry->number, acquired, SPANS_NEVER, count, -bytes);
+	spans_add(&state->spans, entry->number, acquired, now, -count, bytes);
 }
 
 /* A wait for a condition includes the release and the acquisition of its mutex: it counts once. */
@@ -274,7 +274,7 @@ static void on_process(void *user)
 	lanes_clear(&state->lanes);
 	spans_reach(&state->spans, process->end_ns);
 	if (process->end == SUMMARY_EXEC)
-		spans_lose(&state->spans, state->first, process->end_ns);
+		spans_release(&state->spans, state->first, process->end_ns);
 	state->first = (uint32_t)state->numbers.count;
 }
 
@@ -426,7 +426,7 @@ static void put_spans(const struct model_state *state, struct table *table)
 		table_number(CELL(row, spans, site), span->site / state->processes);
 		if (state->processes > 1)
 			table_number(CELL(row, spans, process), span->site % state->processes);
-		table_number(CELL(row, spans, acquired_step), span->gained - state->drawn.first);
+		table_number(CELL(row, spans, acquired_step), span->acquired - state->drawn.first);
 		if (span->lost != SPANS_NEVER)
 			table_number(CELL(row, spans, released_step),
 				     span->lost - state->drawn.first);
@@ -442,7 +442,7 @@ static void put_waits(const struct model_state *state, struct table *table)
 		struct table_cell *row = table_add(table);
 
 		table_number(CELL(row, waits_by_step, step),
-			     spans_step(&state->drawn, wait->gained << state->drawn_waits.shift));
+			     spans_step(&state->drawn, wait->acquired << state->drawn_waits.shift));
 		table_number(CELL(row, waits_by_step, count), (uint64_t)wait->count);
 		table_number(CELL(row, waits_by_step, wait_time), (uint64_t)wait->bytes);
 		table_backtrace(CELL(row, waits_by_step, backtrace),
@@ -469,7 +469,7 @@ static void put_stay(const struct model_state *state, struct table *table, struc
 {
 	_Static_assert(COLUMN_longest_waits_backtrace - FIRST_longest_waits ==
 			       COLUMN_long_holds_backtrace - FIRST_long_holds,
-		       "both sheets begin with the same columns");
+		       "both tables begin with the same columns");
 	table_number(CELL(row, longest_waits, pid), stay->pid);
 	table_number(CELL(row, longest_waits, thread), stay->thread);
 	table_number(CELL(row, longest_waits, since), report_time(state->run, stay->since_ns));

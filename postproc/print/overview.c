@@ -145,7 +145,7 @@ static void add_counts(struct line *line, const struct summary *summary)
 		line_add(line, "%s%s %s%s", i ? ", " : " (", summary->losses.items[i].reason,
 			 COUNT(summary->losses.items[i].count),
 			 i + 1 == summary->losses.count ? ")" : "");
-	/* Stands beside the numbers, as none of them includes the damaged part. */
+	/* Printed after the numbers: none of them includes the damaged part. */
 	if (summary->damaged && summary->processes.count > 1)
 		line_add(line, ", %s of %zu traces DAMAGED", COUNT(summary->damaged),
 			 summary->processes.count);

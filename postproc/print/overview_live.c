@@ -68,15 +68,16 @@ static void fill_used(struct line *line, const struct summary_class *class)
 {
 	if (class->known == RESOURCE_MEMORY)
 		line_add(line, "%s%s alloc%s", class->is_estimate ? "about " : "",
-			 COUNT(class->gained), PLURAL(class->gained));
-	else if (!class->gained && class->waited) /* a static initialiser made it, without a call */
+			 COUNT(class->acquired), PLURAL(class->acquired));
+	else if (!class->acquired &&
+		 class->waited) /* a static initialiser made it, without a call */
 		line_add(line, "%s wait%s", COUNT(class->waited), PLURAL(class->waited));
-	else if (!class->gained && class->notified)
+	else if (!class->acquired && class->notified)
 		line_add(line, "%s %s%s", COUNT(class->notified),
 			 class->known == RESOURCE_SEMAPHORE ? "post" : "signal",
 			 PLURAL(class->notified));
 	else
-		line_add(line, "%s %s", COUNT(class->gained), words[class->known].used);
+		line_add(line, "%s %s", COUNT(class->acquired), words[class->known].used);
 	/* Failed opens and busy locks are normal. */
 	if (class->failed && (class->known == RESOURCE_MEMORY || class->known == RESOURCE_THREAD))
 		line_add(line, ", %s FAILED", COUNT(class->failed));
@@ -156,9 +157,9 @@ static bool was_used(const struct overview *overview, const struct summary_class
 {
 	/* Programs probe for missing files, and close the streams that they started with. */
 	if (class->known == RESOURCE_FD || class->known == RESOURCE_FILE)
-		return class->gained ||
+		return class->acquired ||
 		       (class->known == RESOURCE_FD && images_last(overview->summary)->inherited);
-	return class->gained || class->waited || class->notified || class->failed;
+	return class->acquired || class->waited || class->notified || class->failed;
 }
 
 static void fill_row(const struct overview *overview, struct row *row,

@@ -232,7 +232,7 @@ static void say_signals(struct line *line, const struct summary_class *class)
 static void say_short(struct line *line, const struct summary_class *class)
 {
 	line_add(line, "%s of %s blocks were temporary: freed by the next call of their thread",
-		 COUNT(class->temporary), COUNT(class->gained));
+		 COUNT(class->temporary), COUNT(class->acquired));
 }
 
 /* ---- call sites of a finding ---- */

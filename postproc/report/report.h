@@ -223,7 +223,7 @@ void report_note_coverage(const struct report_run *run, struct table *table);
 
 #define REPORT_SAMPLED_CALLS   "of the calls for it those for samples alone are here"
 #define REPORT_SAMPLED_AMOUNTS "what it amounts to are estimates"
-#define REPORT_SAMPLED_TEMP    "which of its blocks were given back at once is unknown"
+#define REPORT_SAMPLED_TEMP    "which of its blocks were temporary is unknown"
 
 #define FOLD(name) extern const struct report report_##name;
 #include "postproc/reports.def"

@@ -104,7 +104,7 @@ struct tally *report_listen(struct report_run *run, size_t size,
 void report_hold(struct report_run *run, struct rises *rises, const struct ledger_move *move)
 {
 	bool has_bytes = ledger_class(run->ledger, move->class)->has_bytes;
-	int64_t bytes = (int64_t)(move->is_gain ? move->bytes : -move->bytes);
+	int64_t bytes = (int64_t)(move->is_acquisition ? move->bytes : -move->bytes);
 	uint64_t time_ns = move->event->time_ns;
 
 	/* A late event counts as of the latest time that was read. */

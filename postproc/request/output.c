@@ -48,7 +48,7 @@ static int open_file(struct output *output, const struct trace_process *process,
 }
 
 /*
- * Not every file system can rename without overwriting a file created meanwhile; some have no
+ * Not every file system can rename without overwriting a file created in the meantime; some have no
  * links.
  */
 static bool give_name(const struct output *output)
@@ -251,7 +251,7 @@ int output_error(const struct output *output, struct error *err)
 	if (rc == 0)
 		return 0;
 	if (rc == -EPIPE)
-		return error_set(err, EPIPE, "nobody reads any more");
+		return error_set(err, EPIPE, "its reader has closed it");
 	return error_system(err, -rc, "%s: cannot write", output->path);
 }
 

@@ -69,8 +69,8 @@ static void add_totals(struct diff_state *state, uint32_t class)
 		totals[PEAK].amount[run] = sum->peak;
 		totals[PEAK].variance[run] = sum->peak_variance;
 	}
-	totals[GAINED].amount[run] += sum->gained;
-	totals[GAINED].variance[run] += sum->gained_variance;
+	totals[GAINED].amount[run] += sum->acquired;
+	totals[GAINED].variance[run] += sum->acquired_variance;
 	if (summary_current(state->run->summary)->end == SUMMARY_EXEC)
 		return;
 	totals[HELD].amount[run] += has_bytes ? sum->bytes : sum->count;

@@ -27,12 +27,12 @@ static bool is_span(const void *item, const void *key)
 {
 	const struct span *a = item, *b = key;
 
-	return a->site == b->site && a->gained == b->gained && a->lost == b->lost;
+	return a->site == b->site && a->acquired == b->acquired && a->lost == b->lost;
 }
 
 static void put_span(struct spans *spans, const struct span *wanted)
 {
-	uint64_t hash = hash_two(spans->index.seed ^ wanted->site, wanted->gained, wanted->lost);
+	uint64_t hash = hash_two(spans->index.seed ^ wanted->site, wanted->acquired, wanted->lost);
 	struct span *span = hash_table_find(&spans->index, hash, is_span, wanted);
 
 	if (span) {
@@ -75,7 +75,7 @@ static void coarsen(struct spans *spans, unsigned by)
 	for (size_t i = 0; i < spans->list.count; i++) {
 		struct span *span = spans->list.items[i];
 
-		span->gained >>= by;
+		span->acquired >>= by;
 		if (span->lost != SPANS_NEVER)
 			span->lost >>= by;
 	}
@@ -102,16 +102,16 @@ void spans_reach(struct spans *spans, uint64_t time_ns)
 		coarsen(spans, by);
 }
 
-void spans_add(struct spans *spans, uint32_t site, uint64_t gained_ns, uint64_t lost_ns,
+void spans_add(struct spans *spans, uint32_t site, uint64_t acquired_ns, uint64_t lost_ns,
 	       int64_t count, int64_t bytes)
 {
 	bool is_lost = lost_ns != SPANS_NEVER;
 
-	spans_reach(spans, gained_ns);
+	spans_reach(spans, acquired_ns);
 	if (is_lost)
 		spans_reach(spans, lost_ns);
 	put_span(spans, &(struct span){ .site = site,
-					.gained = gained_ns >> spans->shift,
+					.acquired = acquired_ns >> spans->shift,
 					.lost = is_lost ? lost_ns >> spans->shift : SPANS_NEVER,
 					.count = count,
 					.bytes = bytes });
@@ -124,7 +124,7 @@ void spans_add(struct spans *spans, uint32_t site, uint64_t gained_ns, uint64_t 
 		spans->most *= 2;
 }
 
-void spans_lose(struct spans *spans, uint32_t from_site, uint64_t lost_ns)
+void spans_release(struct spans *spans, uint32_t from_site, uint64_t lost_ns)
 {
 	spans_reach(spans, lost_ns);
 	for (size_t i = 0; i < spans->list.count; i++) {

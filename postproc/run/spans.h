@@ -22,7 +22,7 @@
 #define SPANS_A_PLACE 40u	 /* of a model, for each place that may have a row */
 
 struct span {
-	uint64_t gained, lost; /* gained, lost: steps; SPANS_NEVER: not released */
+	uint64_t acquired, lost; /* steps; lost: SPANS_NEVER if not released */
 	uint32_t site;
 	int64_t count, bytes;
 };
@@ -43,11 +43,11 @@ void spans_free(struct spans *spans);
  * Adds objects that a site acquired at one time and released at another (SPANS_NEVER: not
  * released); negative counts take back an earlier addition.
  */
-void spans_add(struct spans *spans, uint32_t site, uint64_t gained_ns, uint64_t lost_ns,
+void spans_add(struct spans *spans, uint32_t site, uint64_t acquired_ns, uint64_t lost_ns,
 	       int64_t count, int64_t bytes);
 
 /* Releases at lost_ns what sites with at least that number have not released yet. */
-void spans_lose(struct spans *spans, uint32_t from_site, uint64_t lost_ns);
+void spans_release(struct spans *spans, uint32_t from_site, uint64_t lost_ns);
 
 /* Extends the steps to that time. */
 void spans_reach(struct spans *spans, uint64_t time_ns);

@@ -28,7 +28,7 @@ static void on_move(void *user, const struct ledger_move *move)
 		return;
 	if (class->has_bytes) {
 		change = move->bytes < INT64_MAX ? (int64_t)move->bytes : INT64_MAX;
-		change = move->is_gain ? change : -change;
+		change = move->is_acquisition ? change : -change;
 	}
 	timeline_change(&state->process, (enum timeline_level)(levels[class->known] - 1), change,
 			class->known == RESOURCE_MEMORY ? move->variance : 0, move->event->time_ns);

@@ -48,8 +48,8 @@ static void begin_process(struct peaks *peaks)
 static void add_move(struct peaks_amount *amount, const struct ledger_move *move)
 {
 	amount->count += (uint64_t)(int64_t)move->count;
-	amount->bytes += move->is_gain ? move->bytes : -move->bytes;
-	amount->variance += move->is_gain ? move->variance : -move->variance;
+	amount->bytes += move->is_acquisition ? move->bytes : -move->bytes;
+	amount->variance += move->is_acquisition ? move->variance : -move->variance;
 	if (!amount->count)
 		amount->variance = 0; /* of rounding errors */
 }

@@ -64,7 +64,7 @@ static void use(struct summary *summary, const struct event *event)
 		class->bad_uses += event->operation != OPERATION_FREE;
 	}
 	if (event->flags & CALL_FAILED)
-		class->failed += operation_table[event->operation].effect == EFFECT_GAINS;
+		class->failed += operation_table[event->operation].effect == EFFECT_ACQUIRES;
 	else if (event->operation == OPERATION_WAIT)
 		class->waited++;
 	if (event->operation == OPERATION_NOTIFY && !(event->flags & CALL_FAILED)) {
@@ -795,7 +795,7 @@ const char *summary_say_samples(const struct summary *summary, char *text)
 	if (!summary->sample)
 		return text;
 	for (uint32_t i = 0; i < summary->class_count; i++)
-		if (summary->classes[i].is_estimate && summary->classes[i].gained)
+		if (summary->classes[i].is_estimate && summary->classes[i].acquired)
 			memory = &summary->classes[i];
 	used = snprintf(text, SUMMARY_SAMPLES_MAX,
 			"numbers of memory are estimates: it was recorded by samples, one in "

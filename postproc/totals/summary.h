@@ -57,8 +57,8 @@ struct summary_class {
 	const char *description;
 	enum resource known; /* RESOURCE_NONE: a class of another tracer */
 	bool is_counted;
-	uint64_t gained, lost, failed; /* numbers of calls */
-	uint64_t strays;	       /* releases of objects that the trace did not see acquired */
+	uint64_t acquired, lost, failed; /* numbers of calls */
+	uint64_t strays;    /* releases of objects that the trace did not see acquired */
 	uint64_t earlier;   /* releases of objects acquired before the process was attached to */
 	uint64_t retaken;   /* locks acquired again at the end of a wait for a condition */
 	uint64_t replaced;  /* acquisitions of objects that were held already */

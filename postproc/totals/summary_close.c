@@ -147,7 +147,7 @@ static void pass(struct summary *summary, const struct ledger_held *held)
 		.arguments = passed->arguments,
 		.backtrace = &passed->backtrace,
 		.thread = ledger_thread(summary->ledger, held->item->thread),
-		.time_ns = held->item->gained_ns,
+		.time_ns = held->item->acquired_ns,
 	};
 }
 
@@ -209,7 +209,7 @@ static void close_class(struct summary *summary, uint32_t index)
 	struct summary_class *class = &summary->classes[index];
 
 	class->is_estimate = ledger_class(summary->ledger, index)->is_estimate;
-	class->gained += sum->gained;
+	class->acquired += sum->acquired;
 	class->lost += sum->lost;
 	class->waited += sum->joined;
 	class->retaken += sum->retaken;
@@ -306,7 +306,7 @@ static void close_locks(struct summary *summary)
 	if (uncontended) {
 		index = ledger_class_of(summary->ledger, RESOURCE_LOCK);
 		learn_classes(summary);
-		summary->classes[index].gained += uncontended;
+		summary->classes[index].acquired += uncontended;
 		waits_add_sure(&summary->classes[index].waits, uncontended, 0, 0, 0);
 	}
 	class = summary_class_of(summary, RESOURCE_LOCK);

@@ -25,8 +25,8 @@ static void put_place(struct dhat *file, const struct costs_place *place)
 	size_t count = stacks_of(stacks, place->place->backtrace, place->place->function);
 
 	json_begin(json, '{');
-	json_add_unsigned(json, "tb", place->gained.bytes);
-	json_add_unsigned(json, "tbk", place->gained.count);
+	json_add_unsigned(json, "tb", place->acquired.bytes);
+	json_add_unsigned(json, "tbk", place->acquired.count);
 	json_add_unsigned(json, "tl", place->held_ns / 1000);
 	json_add_unsigned(json, "mb", place->most.bytes);
 	json_add_unsigned(json, "mbk", place->most.count);
@@ -101,7 +101,7 @@ static int print(void *state, struct out *out, struct error *err)
 	put_head(&file);
 	json_open(&file.json, "pps", '[');
 	while (costs_next(&file.profile->costs, &at, &place))
-		if (place.class->known == RESOURCE_MEMORY && place.gained.count)
+		if (place.class->known == RESOURCE_MEMORY && place.acquired.count)
 			put_place(&file, &place);
 	json_end(&file.json);
 	put_frames(&file);

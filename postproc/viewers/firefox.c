@@ -36,20 +36,20 @@ static void on_move(void *user, const struct ledger_move *move)
 {
 	struct firefox *file = user;
 	int64_t bytes = (int64_t)move->bytes, count = move->count;
-	uint64_t gained = move->item->gained_ns, now = move->event->time_ns;
+	uint64_t acquired = move->item->acquired_ns, now = move->event->time_ns;
 	uint32_t place;
 
 	if (ledger_class(file->run->ledger, move->class)->known != RESOURCE_MEMORY)
 		return;
 	place = place_of(file, move->site);
-	file->now += move->is_gain ? move->bytes : -move->bytes;
+	file->now += move->is_acquisition ? move->bytes : -move->bytes;
 	curve_add(&file->curve, now, file->now);
-	if (move->is_gain) {
+	if (move->is_acquisition) {
 		spans_add(&file->spans, place, now, SPANS_NEVER, count, bytes);
 		return;
 	}
-	spans_add(&file->spans, place, gained, SPANS_NEVER, count, -bytes);
-	spans_add(&file->spans, place, gained, now, -count, bytes);
+	spans_add(&file->spans, place, acquired, SPANS_NEVER, count, -bytes);
+	spans_add(&file->spans, place, acquired, now, -count, bytes);
 }
 
 static void keep_curve(struct firefox *file, uint32_t pid)
@@ -204,7 +204,7 @@ static void process(void *state)
 			  threads->list.items[i].name);
 	lanes_clear(&file->lanes);
 	if (process->end == SUMMARY_EXEC)
-		spans_lose(&file->spans, file->first, process->end_ns);
+		spans_release(&file->spans, file->first, process->end_ns);
 	if (summary_has_ended(process) && file->curve.has_begun)
 		curve_add(&file->curve, process->end_ns, 0);
 	keep_curve(file, process->pid);

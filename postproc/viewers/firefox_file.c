@@ -391,7 +391,7 @@ static struct step *make_steps(struct firefox *file, size_t *count)
 
 	for (size_t i = 0; i < spans->list.count; i++) {
 		const struct span *span = spans->list.items[i];
-		struct step step = { .time_ns = span->gained << spans->shift,
+		struct step step = { .time_ns = span->acquired << spans->shift,
 				     .address = (i + 1) << 4,
 				     .bytes = span->bytes,
 				     .place = span->site };

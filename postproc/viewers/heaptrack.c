@@ -32,7 +32,7 @@ struct heap_info {
 
 struct heap_step {
 	uint32_t info;
-	bool is_gain;
+	bool is_acquisition;
 };
 
 enum { OF_STRING, OF_FRAME, OF_TRACE }; /* kinds of numbers in the maps below */
@@ -86,7 +86,7 @@ static void put_step(struct heaptrack *file, const struct heap_step *step, uint6
 static void on_move(void *user, const struct ledger_move *move)
 {
 	struct heaptrack *file = user;
-	struct heap_step step = { .is_gain = move->is_gain };
+	struct heap_step step = { .is_acquisition = move->is_acquisition };
 	struct map_entry *entry;
 
 	if (ledger_class(file->run->ledger, move->class)->known != RESOURCE_MEMORY)
@@ -98,7 +98,7 @@ static void on_move(void *user, const struct ledger_move *move)
 	step.info = entry->value - 1;
 	if (move->event->time_ns > file->last_ns)
 		file->last_ns = move->event->time_ns;
-	file->infos.items[step.info].live += move->is_gain ? 1 : (uint64_t)-1;
+	file->infos.items[step.info].live += move->is_acquisition ? 1 : (uint64_t)-1;
 	put_step(file, &step, file->last_ns);
 }
 
@@ -274,7 +274,8 @@ static int put_steps(struct heaptrack *file, struct error *err)
 		if (ms != last_ms)
 			packed_format(&file->packed, "c %" PRIx64 "\n", ms);
 		last_ms = ms;
-		packed_format(&file->packed, "%c %x\n", step.is_gain ? '+' : '-', step.info + 1);
+		packed_format(&file->packed, "%c %x\n", step.is_acquisition ? '+' : '-',
+			      step.info + 1);
 	}
 	return rc;
 }

@@ -65,7 +65,7 @@ static void on_move(void *user, const struct ledger_move *move)
 		return;
 	held = tally_entry(massif->tally, move->site);
 	report_hold(massif->run, &held->rises, move);
-	massif->now += move->is_gain ? move->bytes : -move->bytes;
+	massif->now += move->is_acquisition ? move->bytes : -move->bytes;
 	curve_add(&massif->curve, move->event->time_ns, massif->now);
 }
 

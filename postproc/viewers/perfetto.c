@@ -28,13 +28,13 @@ enum { OF_THREAD, OF_LOCK, OF_DESCRIBED };
 
 /* Of a call site of the process. */
 struct heap_entry {
-	struct peaks_amount gained, held;
+	struct peaks_amount acquired, held;
 };
 
 /* Allocations and live memory of a backtrace, in a dump. */
 struct sample {
 	uint32_t stack;
-	struct peaks_amount gained, held;
+	struct peaks_amount acquired, held;
 };
 
 struct perfetto {
@@ -260,10 +260,10 @@ static void on_move(void *user, const struct ledger_move *move)
 	if (!*curve)
 		*curve = memory_zalloc(1, sizeof(**curve));
 	now->count += (uint64_t)(int64_t)move->count;
-	now->bytes += move->is_gain ? move->bytes : -move->bytes;
-	if (move->is_gain && !move->is_no_call) {
-		entry->gained.count += (uint64_t)move->count;
-		entry->gained.bytes += move->bytes;
+	now->bytes += move->is_acquisition ? move->bytes : -move->bytes;
+	if (move->is_acquisition && !move->is_no_call) {
+		entry->acquired.count += (uint64_t)move->count;
+		entry->acquired.bytes += move->bytes;
 	}
 	curve_add(*curve, move->event->time_ns,
 		  ledger_class(file->run->ledger, move->class)->has_bytes ? now->bytes
@@ -327,7 +327,7 @@ static void begin_dump(struct perfetto *file)
 
 /* Merges samples with the same backtrace: readers would use only the last of them. */
 static void add_sample(struct perfetto *file, const struct trace_node *backtrace,
-		       struct peaks_amount gained, struct peaks_amount held)
+		       struct peaks_amount acquired, struct peaks_amount held)
 {
 	uint32_t stack = perfetto_stack(&file->packets, backtrace);
 	struct map_entry *entry = map_put(&file->dumped, 0, stack);
@@ -338,8 +338,8 @@ static void add_sample(struct perfetto *file, const struct trace_node *backtrace
 		entry->value = (uint32_t)file->samples.count;
 	}
 	sample = &file->samples.items[entry->value - 1];
-	sample->gained.count += gained.count;
-	sample->gained.bytes += gained.bytes;
+	sample->acquired.count += acquired.count;
+	sample->acquired.bytes += acquired.bytes;
 	sample->held.count += held.count;
 	sample->held.bytes += held.bytes;
 }
@@ -350,13 +350,13 @@ static void put_sample(struct perfetto *file, const struct sample *sample)
 
 	proto_clear(inner);
 	proto_unsigned(inner, SAMPLE_STACK, sample->stack);
-	proto_unsigned(inner, SAMPLE_ALLOCATED, sample->gained.bytes);
-	proto_unsigned(inner, SAMPLE_FREED, sample->gained.bytes - sample->held.bytes);
-	proto_unsigned(inner, SAMPLE_ALLOCATIONS, sample->gained.count);
+	proto_unsigned(inner, SAMPLE_ALLOCATED, sample->acquired.bytes);
+	proto_unsigned(inner, SAMPLE_FREED, sample->acquired.bytes - sample->held.bytes);
+	proto_unsigned(inner, SAMPLE_ALLOCATIONS, sample->acquired.count);
 	/* a mapping with holes is live in more pieces than there were calls */
 	proto_unsigned(inner, SAMPLE_FREES,
-		       sample->gained.count > sample->held.count
-			       ? sample->gained.count - sample->held.count
+		       sample->acquired.count > sample->held.count
+			       ? sample->acquired.count - sample->held.count
 			       : 0);
 	proto_message(&file->packets.innermost, DUMP_SAMPLE, inner);
 }
@@ -391,11 +391,11 @@ static void dump_class(struct perfetto *file, uint32_t class, uint32_t pid, uint
 			site->class == class ? tally_entry(file->heap, i) : NULL;
 		const struct trace_node *backtrace;
 
-		if (!entry || !entry->gained.count)
+		if (!entry || !entry->acquired.count)
 			continue;
 		backtrace =
 			space_backtrace(&file->run->summary->space, site->backtrace, site->index);
-		add_sample(file, backtrace, entry->gained, entry->held);
+		add_sample(file, backtrace, entry->acquired, entry->held);
 	}
 	end_dump(file, ledger_class(file->run->ledger, class)->type, pid, time_ns);
 }

@@ -163,7 +163,7 @@ void profile_columns(struct profile *profile)
 
 const uint64_t *profile_values(struct profile *profile, const struct costs_place *place)
 {
-	const struct peaks_amount amounts[] = { place->gained, place->held, place->peak };
+	const struct peaks_amount amounts[] = { place->acquired, place->held, place->peak };
 	uint64_t *value = profile->values + profile->first[place->place->class];
 
 	memset(profile->values, 0, profile->columns.count * sizeof(*profile->values));

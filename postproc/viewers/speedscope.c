@@ -29,12 +29,12 @@ static uint64_t weight_of(const struct costs_place *place, enum view view)
 	case VIEW_PEAK:
 		return costs_weight(place, place->peak);
 	case VIEW_GAINED:
-		return place->class->has_bytes ? place->gained.bytes : 0;
+		return place->class->has_bytes ? place->acquired.bytes : 0;
 	case VIEW_GAINS:
 	case VIEW_COUNT:
 		break;
 	}
-	return place->gained.count;
+	return place->acquired.count;
 }
 
 static void put_stack(struct speedscope *file, const struct trace_node *backtrace,

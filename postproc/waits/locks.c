@@ -122,7 +122,7 @@ static void on_move(void *user, const struct ledger_move *move)
 	struct locks_state *state = user;
 
 	/* A thread that waits for a condition holds the mutex, or the wait fails. */
-	if (move->is_gain || move->item->thread == move->thread ||
+	if (move->is_acquisition || move->item->thread == move->thread ||
 	    move->event->operation != OPERATION_RELEASE || move->event->flags & CALL_OF_CHILD ||
 	    is_shared(move->event))
 		return;

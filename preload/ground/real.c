@@ -213,11 +213,11 @@ static void fill_addresses(void)
 	unsigned int hidden = 0;
 	struct linkage libc;
 
-	for (unsigned int i = 0; i < HOOK_holdtrace_gained; i++)
+	for (unsigned int i = 0; i < HOOK_holdtrace_acquired; i++)
 		put_address((uintptr_t)*where_is(i));
 	if (!read_libc(&libc))
 		return;
-	for (unsigned int i = 0; i < HOOK_holdtrace_gained && hidden < HIDDEN_MAX; i++) {
+	for (unsigned int i = 0; i < HOOK_holdtrace_acquired && hidden < HIDDEN_MAX; i++) {
 		uintptr_t address = hidden_of(&libc, i);
 
 		put_address(address);
@@ -241,7 +241,7 @@ bool real_is_called(uintptr_t address, const char *name)
 	struct linkage libc;
 	bool is_read = false;
 
-	for (unsigned int i = 0; i < HOOK_holdtrace_gained; i++) {
+	for (unsigned int i = 0; i < HOOK_holdtrace_acquired; i++) {
 		if (!plain_equal(real_name(i), name))
 			continue;
 		if ((uintptr_t)*where_is(i) == address)
@@ -257,7 +257,7 @@ void real_tell(uint64_t *addresses)
 {
 	for (unsigned int i = 0; i < HOOK_COUNT; i++)
 		addresses[i] = 0;
-	for (unsigned int i = 0; i < HOOK_holdtrace_gained; i++)
+	for (unsigned int i = 0; i < HOOK_holdtrace_acquired; i++)
 		addresses[i] = (uint64_t)(uintptr_t)*where_is(i);
 }
 
@@ -320,7 +320,7 @@ static void *find_behind(unsigned int i, bool *is_sure)
 {
 	const char *name = real_name(i);
 	bool is_sure_of_this;
-	void *found = i < HOOK_holdtrace_gained ? behind_known(i, name) : NULL;
+	void *found = i < HOOK_holdtrace_acquired ? behind_known(i, name) : NULL;
 
 	if (found)
 		return found;

@@ -66,8 +66,8 @@ void segment_removed(struct call *call, struct call_event *event, int id);
 #define MAKES_FILE(flags) ((flags)&O_CREAT || ((flags)&O_TMPFILE) == O_TMPFILE)
 
 /* The call opened a descriptor together with `related`. */
-static inline void fd_gained(struct call *call, uint8_t part, int fd, uint64_t related,
-			     const struct call_argument *arguments)
+static inline void fd_acquired(struct call *call, uint8_t part, int fd, uint64_t related,
+			       const struct call_argument *arguments)
 {
 	call_event(call, &(struct call_event){ .resource = RESOURCE_FD,
 					       .operation = OPERATION_ALLOC,

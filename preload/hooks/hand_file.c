@@ -48,7 +48,7 @@ void fd_made_standard(struct call *call, struct call_event *event, int fd)
 		if (standard == fd)
 			continue;
 		fd_lost(call, MOMENT_ENTER, (uint8_t)(3 * standard + 1), standard, 0);
-		fd_gained(call, (uint8_t)(3 * standard + 3), standard, WORD(fd), NULL);
+		fd_acquired(call, (uint8_t)(3 * standard + 3), standard, WORD(fd), NULL);
 	}
 	if (fd <= 2)
 		event->operation = OPERATION_USE;

@@ -86,7 +86,7 @@ EXPORT int forkpty(int *master, char *name, const struct termios *terminal,
 		return pid;
 	call_returned(&call);
 	if (pid > 0)
-		fd_gained(&call, 1, *master, (uint64_t)pid, NULL);
+		fd_acquired(&call, 1, *master, (uint64_t)pid, NULL);
 	return child_event(&call, pid);
 }
 

@@ -82,7 +82,7 @@ void shm_opened(struct call *call, struct call_event *event, const char *name, i
 						       .size = 1,
 						       .arguments = event->arguments });
 	if (!event->failed)
-		fd_gained(call, 1, fd, 0, event->arguments);
+		fd_acquired(call, 1, fd, 0, event->arguments);
 	if (!fd_note_shm(call, fd))
 		event->operation = OPERATION_USE;
 }

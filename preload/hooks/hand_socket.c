@@ -237,8 +237,8 @@ static size_t passed_event(struct call *call, const struct msghdr *message, size
 	for (; at; at = next_control(message, at))
 		for (size_t i = 0; i < passed_by(at); i++) {
 			left--;
-			fd_gained(call, left < UINT8_MAX ? (uint8_t)left : UINT8_MAX,
-				  ((const int *)CMSG_DATA(at))[i], 0, arguments);
+			fd_acquired(call, left < UINT8_MAX ? (uint8_t)left : UINT8_MAX,
+				    ((const int *)CMSG_DATA(at))[i], 0, arguments);
 		}
 	return left;
 }

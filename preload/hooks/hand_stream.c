@@ -22,7 +22,7 @@ void stream_opened(struct call *call, struct call_event *event, FILE *stream)
 	int fd = stream ? fileno_of(call, stream) : -1;
 
 	if (fd >= 0)
-		fd_gained(call, 1, fd, WORD(stream), event->arguments);
+		fd_acquired(call, 1, fd, WORD(stream), event->arguments);
 }
 
 /* Called before the stream is closed: afterwards its descriptor cannot be known. */
@@ -63,7 +63,7 @@ void stream_goes(struct call *call, struct call_event *event, FILE *stream, uint
 void directory_opened(struct call *call, struct call_event *event, DIR *directory)
 {
 	if (directory)
-		fd_gained(call, 1, real.dirfd(directory), WORD(directory), event->arguments);
+		fd_acquired(call, 1, real.dirfd(directory), WORD(directory), event->arguments);
 }
 
 void directory_asked(struct call *call, struct call_event *event, DIR *directory,

@@ -15,7 +15,7 @@
  */
 static struct thread *program_thread(void)
 {
-	start_wake(HOOK_holdtrace_gained);
+	start_wake(HOOK_holdtrace_acquired);
 	return life.control ? call_thread() : NULL;
 }
 
@@ -78,7 +78,7 @@ static void own_event(unsigned int kind, const void *object, size_t size, enum o
 	struct call call;
 
 	if (!names_class_is_listed(kind) ||
-	    !stub_begin(&call, gains ? HOOK_holdtrace_gained : HOOK_holdtrace_lost,
+	    !stub_begin(&call, gains ? HOOK_holdtrace_acquired : HOOK_holdtrace_released,
 			gains ? WHEN_RETURN : WHEN_ENTRY, BLOCKS_NO, origin, WORD(object), 0))
 		return;
 	call_returned(&call);
@@ -90,14 +90,14 @@ static void own_event(unsigned int kind, const void *object, size_t size, enum o
 	call_end(&call);
 }
 
-EXPORT void holdtrace_lib_gained(unsigned int kind, const void *object, size_t size)
+EXPORT void holdtrace_lib_acquired(unsigned int kind, const void *object, size_t size)
 {
 	const struct origin origin = CAPTURE_ORIGIN();
 
 	own_event(kind, object, size, OPERATION_ALLOC, &origin);
 }
 
-EXPORT void holdtrace_lib_lost(unsigned int kind, const void *object)
+EXPORT void holdtrace_lib_released(unsigned int kind, const void *object)
 {
 	const struct origin origin = CAPTURE_ORIGIN();
 

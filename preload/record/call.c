@@ -153,11 +153,11 @@ static bool note_more(struct short_more *more, const struct call *call,
 }
 
 /* The ring was full, and ring_reserve() has counted one event. Returns false. */
-static __attribute__((noinline)) bool lose_full(struct thread *thread,
+static __attribute__((noinline)) bool drop_full(struct thread *thread,
 						const struct call_event *event)
 {
 	if (event->moment == MOMENT_SPLIT) /* two events */
-		ring_lose(thread, LOSS_FULL);
+		ring_drop(thread, LOSS_FULL);
 	return false;
 }
 
@@ -181,7 +181,7 @@ static inline __attribute__((always_inline)) bool write_short(const struct call 
 	char *at;
 
 	if (!record)
-		return lose_full(thread, event);
+		return drop_full(thread, event);
 	record->record.more = (uint16_t)call->hook;
 	record->record.time = call->leave;
 	record->object = event->object;
@@ -229,7 +229,7 @@ static __attribute__((noinline)) bool write_whole(const struct call *call,
 	uint64_t *at;
 
 	if (!record)
-		return lose_full(thread, event);
+		return drop_full(thread, event);
 	fill_record(record, call, event);
 	record->cpu = cpu;
 	record->context = context;

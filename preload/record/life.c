@@ -86,7 +86,7 @@ void life_seal(bool on)
 static uint64_t early[LOSS_COUNT];
 static uint32_t early_past;
 
-void life_lose(enum loss reason)
+void life_drop(enum loss reason)
 {
 	struct arena *head = memory_head();
 
@@ -96,7 +96,7 @@ void life_lose(enum loss reason)
 void life_count_sealed(enum hook_number hook)
 {
 	if (__atomic_load_n(&state, __ATOMIC_RELAXED) == LIFE_SEALED && sealed[hook])
-		life_lose(LOSS_SEALED);
+		life_drop(LOSS_SEALED);
 }
 
 static void tell_early(void)

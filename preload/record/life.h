@@ -112,6 +112,6 @@ void life_note_end(bool is_over);
 void life_note_past(uint32_t past);
 
 /* Counts a dropped event that belongs to no slot. */
-void life_lose(enum loss reason);
+void life_drop(enum loss reason);
 
 #endif

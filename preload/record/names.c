@@ -216,11 +216,12 @@ uint32_t names_class(const char *name, const char *description, bool counted)
 		plain_copy(classes[i].text, name, NAME_SIZE);
 		plain_copy(classes[i].description, description, DESCRIPTION_MAX);
 		classes[i].flags = counted;
-		/* holdtrace_gained includes all classes of the program */
+		/* holdtrace_acquired includes all classes of the program */
 		classes[i].listed = life.control &&
-				    (life_is_listed(name) || life_is_listed("holdtrace_gained"));
+				    (life_is_listed(name) || life_is_listed("holdtrace_acquired"));
 		if (classes[i].listed)
-			life_armed[HOOK_holdtrace_gained] = life_armed[HOOK_holdtrace_lost] = 1;
+			life_armed[HOOK_holdtrace_acquired] = life_armed[HOOK_holdtrace_released] =
+				1;
 		make_ready(&classes[i], CLASS_BIT + (unsigned int)i);
 	}
 	return RESOURCE_COUNT + (uint32_t)i;

@@ -28,7 +28,7 @@ bool ring_is_quiet(void)
 	return __atomic_load_n(&sys_is_quiet, __ATOMIC_RELAXED);
 }
 
-void ring_lose(struct thread *thread, enum loss reason)
+void ring_drop(struct thread *thread, enum loss reason)
 {
 	thread->slot->lost[reason]++;
 }
@@ -410,7 +410,7 @@ reserve_slowly(struct thread *thread, enum record_kind kind, uint32_t length)
 	if (likely(reserved != UINT64_MAX))
 		return put_headers(thread, kind, length, reserved, pad);
 	show_head(thread);
-	ring_lose(thread, kind == RECORD_CALL || kind == RECORD_SHORT ? LOSS_FULL : LOSS_NOTE);
+	ring_drop(thread, kind == RECORD_CALL || kind == RECORD_SHORT ? LOSS_FULL : LOSS_NOTE);
 	return NULL;
 }
 

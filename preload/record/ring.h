@@ -46,6 +46,6 @@ bool ring_is_quiet(void);
 void ring_wake(void);
 
 /* Counts a dropped event. Safe in signal handlers. */
-void ring_lose(struct thread *thread, enum loss reason);
+void ring_drop(struct thread *thread, enum loss reason);
 
 #endif

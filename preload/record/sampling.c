@@ -211,12 +211,12 @@ bool sampling_settle(struct call *call, struct call_event *event, enum sampling_
 
 	if (event->failed || event->operation != OPERATION_ALLOC) {
 		if (event->failed && pick & SAMPLING_LOSES && !sampling_put(old))
-			ring_lose(call->thread, LOSS_SAMPLE);
+			ring_drop(call->thread, LOSS_SAMPLE);
 		return true;
 	}
 	is_kept = pick & SAMPLING_GAINS && sampling_put((uintptr_t)event->object);
 	if (pick & SAMPLING_GAINS && !is_kept)
-		ring_lose(call->thread, LOSS_SAMPLE);
+		ring_drop(call->thread, LOSS_SAMPLE);
 	if (!is_kept && pick & SAMPLING_LOSES)
 		make_loss(event, old);
 	return is_kept || pick & SAMPLING_LOSES;

@@ -36,7 +36,7 @@ struct thread *call_attach(void)
 		return NULL;
 	thread = thread_attach(is_known ? &bounds : NULL, NULL);
 	if (!thread)
-		life_lose(LOSS_NO_SLOT);
+		life_drop(LOSS_NO_SLOT);
 	else if (is_forked)
 		facts_tell_functions();
 	return thread;
@@ -66,7 +66,7 @@ bool call_is_of_thread(struct thread *thread, uintptr_t cfa)
 		i++;
 	if (i == THREAD_PIECES_WAYS) {
 		if (sys_gettid() != thread->owner->thread) {
-			life_lose(LOSS_SEALED);
+			life_drop(LOSS_SEALED);
 			return false;
 		}
 		while (--i > 0)
@@ -160,7 +160,7 @@ static void drop_left_writer(struct thread *thread)
 {
 	/* It may not have reserved its record yet. */
 	if (!ring_settle(thread) && !thread->busy.is_written)
-		ring_lose(thread, LOSS_ABANDONED);
+		ring_drop(thread, LOSS_ABANDONED);
 	thread->busy.frame = 0;
 	thread->in_libunwind = false;
 	/* It may have been in the middle of a walk or of a record. */
@@ -244,7 +244,7 @@ static bool is_other_task(const struct thread *thread)
 	if (thread->vfork_return || ring_is_quiet() || sys_gettid() == thread->owner->thread)
 		return false;
 	life_seal(true);
-	life_lose(LOSS_SEALED);
+	life_drop(LOSS_SEALED);
 	return true;
 }
 

@@ -34,7 +34,7 @@ static bool find_stubs(void)
 	if (_dl_find_object((void *)(uintptr_t)patch_all, &own) != 0 ||
 	    !linkage_read(&found, own.dlfo_link_map))
 		return false;
-	for (unsigned int i = 0; i < HOOK_holdtrace_gained; i++) {
+	for (unsigned int i = 0; i < HOOK_holdtrace_acquired; i++) {
 		const ElfW(Sym) *symbol = linkage_find(&found, real_name(i));
 
 		stubs[i] = symbol ? found.map->l_addr + symbol->st_value : 0;
@@ -107,7 +107,7 @@ static void close_pages(struct opened *opened)
 /* Finds the hook with this name whose slot has the value to be replaced. */
 static bool find_hook(bool on, const char *name, uintptr_t value, unsigned int *hook)
 {
-	for (unsigned int i = 0; i < HOOK_holdtrace_gained; i++)
+	for (unsigned int i = 0; i < HOOK_holdtrace_acquired; i++)
 		if (stubs[i] && value == (on ? (uintptr_t)real_of(i) : stubs[i]) &&
 		    plain_equal(real_name(i), name)) {
 			*hook = i;
@@ -181,7 +181,7 @@ static bool open_table(const struct linkage *linkage, bool on, struct opened *op
 {
 	uintptr_t from = UINTPTR_MAX, to = 0;
 
-	for (unsigned int i = 0; i < HOOK_holdtrace_gained; i++) {
+	for (unsigned int i = 0; i < HOOK_holdtrace_acquired; i++) {
 		uintptr_t value = (uintptr_t)find_value(linkage, i, on);
 
 		if (!value)
@@ -201,7 +201,7 @@ static uint32_t patch_table(const struct linkage *linkage, bool on)
 
 	if (!open_table(linkage, on, &opened))
 		return 0;
-	for (unsigned int i = 0; i < HOOK_holdtrace_gained; i++) {
+	for (unsigned int i = 0; i < HOOK_holdtrace_acquired; i++) {
 		uint64_t *value = find_value(linkage, i, on);
 		uintptr_t wanted = on ? stubs[i] : (uintptr_t)real_of(i);
 
@@ -254,7 +254,7 @@ static void patch_definers(void)
 	struct linkage linkage;
 	unsigned int count = 0;
 
-	for (unsigned int i = 0; i < HOOK_holdtrace_gained && count < DEFINERS_MAX; i++) {
+	for (unsigned int i = 0; i < HOOK_holdtrace_acquired && count < DEFINERS_MAX; i++) {
 		unsigned int known = 0;
 
 		if (!real_of(i) || _dl_find_object(real_of(i), &found) != 0)

@@ -79,8 +79,8 @@ struct arming {
 	[HOOK_##fn] = { .resource = RESOURCE_##class, __VA_ARGS__ },
 static const struct arming armings[HOOK_COUNT] = {
 #include "hooks.def"
-	[HOOK_holdtrace_gained] = { .resource = RESOURCE_EVENT },
-	[HOOK_holdtrace_lost] = { .resource = RESOURCE_EVENT },
+	[HOOK_holdtrace_acquired] = { .resource = RESOURCE_EVENT },
+	[HOOK_holdtrace_released] = { .resource = RESOURCE_EVENT },
 };
 
 static const char resource_words[RESOURCE_COUNT][RESOURCE_WORD_MAX] = {
@@ -131,9 +131,9 @@ static void arm_hooks(void)
 	 */
 	for (unsigned int i = 0; i < HOOK_COUNT; i++)
 		if (is_all ||
-		    life_is_listed(i == HOOK_holdtrace_gained ? "holdtrace_gained"
-				   : i == HOOK_holdtrace_lost ? "holdtrace_lost"
-							      : real_name(i)) ||
+		    life_is_listed(i == HOOK_holdtrace_acquired	  ? "holdtrace_acquired"
+				   : i == HOOK_holdtrace_released ? "holdtrace_released"
+								  : real_name(i)) ||
 		    life_is_listed(resource_words[armings[i].resource]) ||
 		    (armings[i].resource == RESOURCE_MAPPING && life_is_listed("memory")))
 			armed[i] = arm_of(i);

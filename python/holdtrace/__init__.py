@@ -544,7 +544,7 @@ class Trace:
         )
 
     def leaks(self) -> Rows[Site]:
-        """What was never given back, by place: what `holdtrace report leaks --suppress=none` says."""
+        """What was never released, by call site: what `holdtrace report leaks --suppress=none` says."""
         return self.sites()
 
     def waits(self) -> Rows[Wait]:
@@ -569,7 +569,7 @@ class Trace:
             account,
         )
 
-    # -- what ids stand for
+    # -- the objects of ids
 
     def function(self, id: int) -> str:
         """The name of a function, "malloc"."""

@@ -16,20 +16,20 @@ int main(void)
 
 	if (holdtrace_class_create("tile", "again", false) != tile)
 		return 1;
-	holdtrace_gained(tile, &objects[0], 64);
-	expect("holdtrace_gained<tile>(64) = %p", (void *)&objects[0]);
-	holdtrace_gained(reference, &objects[1], 1);
-	holdtrace_gained(reference, &objects[1], 1);
-	expect("holdtrace_gained<reference>(1) = %p", (void *)&objects[1]);
-	expect("holdtrace_gained<reference>(1) = %p", (void *)&objects[1]);
-	holdtrace_lost(reference, &objects[1]);
-	expect("holdtrace_lost<reference>(%p)", (void *)&objects[1]);
-	holdtrace_lost(tile, &objects[0]);
-	expect("holdtrace_lost<tile>(%p)", (void *)&objects[0]);
-	holdtrace_gained(0, &objects[2], 5);
-	holdtrace_gained(4711, &objects[2], 5);
+	holdtrace_acquired(tile, &objects[0], 64);
+	expect("holdtrace_acquired<tile>(64) = %p", (void *)&objects[0]);
+	holdtrace_acquired(reference, &objects[1], 1);
+	holdtrace_acquired(reference, &objects[1], 1);
+	expect("holdtrace_acquired<reference>(1) = %p", (void *)&objects[1]);
+	expect("holdtrace_acquired<reference>(1) = %p", (void *)&objects[1]);
+	holdtrace_released(reference, &objects[1]);
+	expect("holdtrace_released<reference>(%p)", (void *)&objects[1]);
+	holdtrace_released(tile, &objects[0]);
+	expect("holdtrace_released<tile>(%p)", (void *)&objects[0]);
+	holdtrace_acquired(0, &objects[2], 5);
+	holdtrace_acquired(4711, &objects[2], 5);
 	expect_print();
-	printf("- holdtrace_gained*(5)*\n= 5 holdtrace_*\n");
+	printf("- holdtrace_acquired*(5)*\n= 5 holdtrace_*\n");
 	for (int i = 0; i < 32 && (tile == 0 || last); i++) {
 		snprintf(name, sizeof(name), "class %d", i);
 		last = holdtrace_class_create(name, "one more", false);

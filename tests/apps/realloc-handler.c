@@ -11,14 +11,14 @@
 #define LARGE 100000
 
 static char *page;
-static void *volatile gained;
+static void *volatile acquired;
 
 /* The copy has come to the page; the allocator has nothing half done then. */
 static void on_fault(int signal)
 {
 	(void)signal;
 	mprotect(page, PAGE, PROT_READ | PROT_WRITE);
-	gained = malloc(77);
+	acquired = malloc(77);
 }
 
 int main(void)
@@ -31,10 +31,10 @@ int main(void)
 	page = block + (-old & (PAGE - 1)) + PAGE;
 	mprotect(page, PAGE, PROT_NONE);
 	moved = realloc(block, LARGE);
-	if (!gained || (uintptr_t)moved == old)
+	if (!acquired || (uintptr_t)moved == old)
 		return 1;
 	expect("realloc<memory>(0x%lx)\nmalloc<memory>(77) = %p\nrealloc<memory>(%d) = %p",
-	       (unsigned long)old, gained, LARGE, (void *)moved);
+	       (unsigned long)old, acquired, LARGE, (void *)moved);
 	free(behind);
 	expect_print();
 	return 0;

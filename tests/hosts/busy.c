@@ -356,7 +356,7 @@ static void wait_until_asked(int number)
 		nap(2000);
 }
 
-static __attribute__((noinline)) void *gain(size_t size)
+static __attribute__((noinline)) void *acquisition(size_t size)
 {
 	return malloc(size);
 }
@@ -405,9 +405,9 @@ static void run_exact(void)
 		lose(earlier[i]);
 	close(fd);
 	for (int i = 0; i < 100; i++)
-		lose(gain(11));
+		lose(acquisition(11));
 	for (int i = 0; i < 10; i++)
-		kept[i] = gain(12);
+		kept[i] = acquisition(12);
 	use(&written, 100);
 	use(&closed, 100);
 	pthread_create(&thread, NULL, use_in_thread, NULL);
@@ -415,7 +415,7 @@ static void run_exact(void)
 	child = fork();
 	if (!child) {
 		lose(kept[0]);
-		lose(gain(13));
+		lose(acquisition(13));
 		execl("/bin/true", "true", (char *)NULL);
 		_exit(1);
 	}
@@ -520,7 +520,7 @@ static void *wait_long(void *argument)
 	pthread_mutex_lock(&lock);
 	while (!is_there)
 		pthread_cond_wait(&changed, &lock);
-	free(gain(77));
+	free(acquisition(77));
 	pthread_mutex_unlock(&lock);
 	return argument;
 }

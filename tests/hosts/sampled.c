@@ -70,7 +70,7 @@ static void *give_back(void *blocks)
 	return NULL;
 }
 
-static void *gain(unsigned int how, size_t size)
+static void *acquisition(unsigned int how, size_t size)
 {
 	void *block = NULL;
 
@@ -103,7 +103,7 @@ static int frees(void)
 	pid_t child;
 
 	for (unsigned int i = 0; i < BLOCKS; i++)
-		kept[0][i] = gain(i, size_of(11, i));
+		kept[0][i] = acquisition(i, size_of(11, i));
 	for (unsigned int i = 0; i < BLOCKS; i++)
 		kept[0][i] = i % 2 ? realloc(kept[0][i], size_of(10, i))
 				   : reallocarray(kept[0][i], size_of(12, i), 2);

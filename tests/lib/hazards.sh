@@ -87,8 +87,8 @@ try()
 	untraced=$?
 	under "$dir/try.rtrace" "$@" >"$dir/traced" 2>"$dir/errors" </dev/null
 	traced=$?
-	verdict "$sentence: as untraced" compare $untraced $traced
+	expect "$sentence: as untraced" compare $untraced $traced
 	# Once the first stream is complete those of its children have begun.
 	[ ! -f "$dir/try.rtrace" ] || text "$dir/try.rtrace" >/dev/null 2>&1
-	verdict "$sentence: all is recorded" recorded "$lossy" "$dir/traced" "$dir"/try.rtrace*
+	expect "$sentence: all is recorded" recorded "$lossy" "$dir/traced" "$dir"/try.rtrace*
 }

@@ -25,8 +25,8 @@ result()
 	[ $# -eq 0 ] || cat "$@" 2>/dev/null | sed 's/^/# /' | head -n 40
 }
 
-# verdict SENTENCE COMMAND...: ok if the command succeeds
-verdict()
+# expect SENTENCE COMMAND...: ok if the command succeeds
+expect()
 {
 	sentence=$1
 	shift

@@ -178,7 +178,7 @@ static void say(struct worker *worker, struct producer_call *call)
 	set_watermark(worker, 0);
 }
 
-static uint32_t gain(struct worker *worker)
+static uint32_t acquisition(struct worker *worker)
 {
 	uint64_t enter = enter_call(worker, true);
 	uint32_t block;
@@ -260,7 +260,7 @@ static void *work(void *argument)
 	producer_attach(&worker->producer, &host->memory);
 	worker->last = read_clock(worker, worker->host->plain_leave);
 	for (uint64_t i = 0; i < host->pairs; i++) {
-		uint32_t block = gain(worker);
+		uint32_t block = acquisition(worker);
 		uint64_t dice = draw(&worker->random);
 
 		if (!(dice >> 48 & 3))

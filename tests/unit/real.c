@@ -50,7 +50,7 @@ static void check_all(void)
 {
 	unsigned int sure = 0, different = 0;
 
-	for (unsigned int i = 0; i < HOOK_holdtrace_gained; i++) {
+	for (unsigned int i = 0; i < HOOK_holdtrace_acquired; i++) {
 		const char *name = real_name(i);
 		bool is_sure;
 		void *found = behind_find(name, &is_sure);
@@ -62,7 +62,7 @@ static void check_all(void)
 		different++;
 	}
 	ok(!different, "behind_find() finds the functions that dlsym finds");
-	ok(sure == HOOK_holdtrace_gained, "all hooked functions are found without dlsym");
+	ok(sure == HOOK_holdtrace_acquired, "all hooked functions are found without dlsym");
 	ok(!behind_find("no_such_function", &(bool){ 0 }),
 	   "a function that no module defines is not found");
 }
@@ -79,7 +79,7 @@ static void check_known(void)
 		return;
 	}
 	ok(behind_begin(&places), "known addresses of libc's functions are accepted");
-	for (unsigned int i = 0; i < HOOK_holdtrace_gained; i++) {
+	for (unsigned int i = 0; i < HOOK_holdtrace_acquired; i++) {
 		void *found = behind_known(i, real_name(i));
 		bool is_sure;
 
@@ -87,7 +87,8 @@ static void check_known(void)
 		if (found && real_name(i)[0] != '_')
 			different += found != behind_find(real_name(i), &is_sure);
 	}
-	ok(known > HOOK_holdtrace_gained - 20, "nearly all hooked functions have a known address");
+	ok(known > HOOK_holdtrace_acquired - 20,
+	   "nearly all hooked functions have a known address");
 	ok(!different, "known addresses equal those that a look-up finds");
 	places.id[0]++;
 	ok(behind_begin(&places) && !behind_known(HOOK_malloc, "malloc"),

@@ -138,7 +138,7 @@ static void send(enum hook_number hook, int class, enum call_type type, uint64_t
 	send_from(hook, class, type, object, size, &fake.backtraces[place]);
 }
 
-static void gain(uint64_t object, uint64_t size, int place)
+static void acquisition(uint64_t object, uint64_t size, int place)
 {
 	send(HOOK_malloc, MEMORY, CALL_TYPE_ALLOC, object, size, place);
 }
@@ -177,17 +177,17 @@ static void test_peak(void)
 
 	begin(&report_peak);
 	begin_process(100);
-	gain(1, 100, 0);
-	gain(2, 50, 1); /* 150 */
+	acquisition(1, 100, 0);
+	acquisition(2, 50, 1); /* 150 */
 	lose(1);
-	gain(3, 30, 2);
+	acquisition(3, 30, 2);
 	lose(3);
-	gain(4, 120, 2); /* 170: the peak, without place 0 */
+	acquisition(4, 120, 2); /* 170: the peak, without place 0 */
 	lose(2);
-	gain(5, 10, 3);
+	acquisition(5, 10, 3);
 	end_process();
 	begin_process(101);
-	gain(1, 160, 0);
+	acquisition(1, 160, 0);
 	end_process();
 	end();
 	ok(row_of(TABLE_peak_sites, 0) == NULL, "blocks freed before the peak are not part of it");
@@ -207,11 +207,11 @@ static void test_peak(void)
 
 	begin(&report_peak);
 	begin_process(100);
-	gain(1, 100, 0);
+	acquisition(1, 100, 0);
 	end_process();
 	begin_process(101);
-	gain(1, 30, 0);
-	gain(2, 90, 1);
+	acquisition(1, 30, 0);
+	acquisition(2, 90, 1);
 	end_process();
 	end();
 	row = row_of(TABLE_peak_sites, 0);
@@ -230,8 +230,8 @@ static void test_leaks(void)
 	fake.options.suppression_count = 1;
 	begin(&report_leaks);
 	begin_process(100);
-	gain(1, 100, 0);
-	gain(1, 40, 1); /* nobody saw the free */
+	acquisition(1, 100, 0);
+	acquisition(1, 40, 1); /* nobody saw the free */
 	send(HOOK_pthread_mutex_lock, LOCK, CALL_TYPE_ALLOC, 9, 0, 2);
 	send(HOOK_pthread_mutex_lock, LOCK, CALL_TYPE_ALLOC, 9, 0, 3);
 	send(HOOK_pthread_mutex_unlock, LOCK, CALL_TYPE_FREE, 9, 0, 0);
@@ -239,7 +239,7 @@ static void test_leaks(void)
 	send(HOOK_munmap, MAPPING, CALL_TYPE_FREE, 0x11000, 0x1000, 0);
 	end_process();
 	begin_process(101);
-	gain(1, 60, 1);
+	acquisition(1, 60, 1);
 	end_process();
 	end();
 	ok(row_of(TABLE_leaks, 0) == NULL, "another acquisition of an object replaces the first");
@@ -267,12 +267,12 @@ static void test_temp(void)
 	fake.options.within = 2;
 	begin(&report_temporary);
 	begin_process(100);
-	gain(1, 10, 0);
+	acquisition(1, 10, 0);
 	lose(1);
-	gain(2, 20, 0);
-	gain(3, 30, 1);
+	acquisition(2, 20, 0);
+	acquisition(3, 30, 1);
 	lose(2);
-	gain(4, 10, 2);
+	acquisition(4, 10, 2);
 	lose(3);
 	lose(4);
 	end_process();

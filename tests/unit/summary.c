@@ -203,7 +203,7 @@ static void test_memory(void)
 	release(0x40);
 	release(0x99);
 	memory = summary_class_of(end(), RESOURCE_MEMORY);
-	number(memory->gained, 4, "allocations are counted");
+	number(memory->acquired, 4, "allocations are counted");
 	number(memory->peak.amount, 150, "the peak is the maximum of bytes held at a time");
 	number(memory->peak.time_ns, 2000, "the peak has its time since the start of the run");
 	number(memory->held, 2, "blocks that were not freed are held");
@@ -243,7 +243,7 @@ static void test_counted(void)
 	take_lock(0x20, 101, 20, 1);
 	drop_lock(0x20);
 	lock = summary_class_of(end(), RESOURCE_LOCK);
-	number(lock->gained, 4, "every acquisition of a lock is counted");
+	number(lock->acquired, 4, "every acquisition of a lock is counted");
 	number(lock->held, 1, "a lock acquired three times and released twice is held");
 	number(lock->peak.amount, 2, "a lock acquired several times is one object");
 	summary_free(fake.summary);
@@ -324,7 +324,7 @@ static void test_condition(void)
 	       "the call site that waited for a condition is known");
 	ok(!condition->hot.other, "a condition that no thread signals has no waker");
 	number(lock->held, 0, "a mutex is held neither in a wait nor after its unlock");
-	number(lock->gained, 1, "locking a mutex again after a wait is not a call of its own");
+	number(lock->acquired, 1, "locking a mutex again after a wait is not a call of its own");
 	number(waits_count(&lock->waits.times, 1000), 0,
 	       "locking a mutex again after a wait is not a wait for it");
 	number(condition->waited, 1, "a wait for a condition is counted once");
@@ -390,7 +390,7 @@ static void test_more_threads(void)
 
 		tell_threads(has_tail);
 		thread = summary_class_of(end(), RESOURCE_THREAD);
-		number(thread->gained, 3,
+		number(thread->acquired, 3,
 		       has_tail ? "created threads are counted" : "without tails: made");
 		number(thread->waited, 2, "pthread_join and pthread_timedjoin_np are joins");
 		number(thread->lost, 1, "a thread that was created detached is detached");
@@ -421,7 +421,7 @@ static void test_mappings(void)
 	map(0x200000, 5000, CALL_TYPE_FREE);
 	map(0x300000, 5000, CALL_TYPE_FREE);
 	mapping = summary_class_of(end(), RESOURCE_MAPPING);
-	number(mapping->gained, 3, "mappings are counted");
+	number(mapping->acquired, 3, "mappings are counted");
 	number(mapping->peak.amount, 0x20000,
 	       "the peak of mappings is the maximum of bytes mapped at a time");
 	number(mapping->held_bytes, 0xf000,
@@ -460,7 +460,7 @@ static void test_threads(void)
 	event = call_of(HOOK_pthread_detach, THREAD, CALL_TYPE_FREE, 3);
 	send(&event);
 	thread = summary_class_of(end(), RESOURCE_THREAD);
-	number(thread->gained, 4, "created threads are counted");
+	number(thread->acquired, 4, "created threads are counted");
 	number(thread->waited, 1, "joined threads are counted");
 	number(thread->lost, 1, "detached threads are counted");
 	number(thread->held, 2, "threads that were never joined are held");
