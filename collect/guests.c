@@ -524,6 +524,8 @@ void collect_extend(struct collector *collector, struct member *member)
 		if (chunk && add_chunk(collector, member, chunk, &why))
 			continue;
 		member->is_cut_off = true;
+		__atomic_store_n(&member->chunks[0]->head->refused, member->chunk_count + 1,
+				 __ATOMIC_RELAXED);
 		refuse(collector, &(struct arena_hello){ .chunk = 1 }, member->hello.pid, why,
 		       chunk ? refusals[why] : err.text);
 		chunk_close(chunk);
@@ -595,6 +597,8 @@ static void admit(struct collector *collector, struct guest *guest)
 	if (taken) {
 		guest->pidfd = -1;
 	} else if (!is_piece) {
+		if (chunk)
+			__atomic_store_n(&chunk->head->refused, 1, __ATOMIC_RELAXED);
 		chunk_close(chunk);
 		refuse(collector, &guest->hello, guest->pid, why, chunk ? refusals[why] : err.text);
 	}

@@ -303,6 +303,8 @@ struct arena {
 	uint32_t flags;	  /* enum process_flag, set later; atomic or */
 	uint32_t toggles; /* pauses and resumes that the signal asked for; atomic */
 	uint32_t stream;  /* collector: number of the stream, plus 1 */
+	uint32_t refused; /* collector: number of the first chunk that it does not read, plus 1; 0:
+			   * it reads all */
 	uint64_t ended;	  /* ticks: when the process reported its end or exec; 0: it has not */
 	uint64_t lost[LOSS_COUNT]; /* atomic adds: events that belong to no slot */
 	uint32_t descriptors;	   /* open in the kernel at the process's end; 0: unknown */

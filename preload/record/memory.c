@@ -848,6 +848,20 @@ struct thread *memory_take_again(struct thread *thread, int32_t tid)
 	return NULL;
 }
 
+bool memory_is_refused(const struct thread *thread)
+{
+	uint32_t count = __atomic_load_n(&chunk_count, __ATOMIC_ACQUIRE);
+	const struct arena *first = head;
+	uint32_t refused = first ? __atomic_load_n(&first->refused, __ATOMIC_RELAXED) : 0;
+
+	if (!refused)
+		return false;
+	for (uint32_t k = refused - 1; k < count; k++)
+		if (chunk_at(k)->is_ready && chunk_at(k)->map && has_block(chunk_at(k), thread))
+			return true;
+	return false;
+}
+
 void memory_leave(struct thread *thread)
 {
 	__atomic_sub_fetch(&holders, 1, __ATOMIC_RELAXED);

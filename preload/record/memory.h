@@ -52,6 +52,9 @@ struct thread *memory_take(int32_t tid, bool *fresh);
  */
 struct thread *memory_take_again(struct thread *thread, int32_t tid);
 
+/* Whether the collector has declared that it does not read the thread's ring. */
+bool memory_is_refused(const struct thread *thread);
+
 /* The calling thread is about to end. */
 void memory_leave(struct thread *thread);
 

@@ -182,44 +182,51 @@ static uint64_t now_ms(void)
 struct wait {
 	uint64_t begun, since; /* ms */
 	uint64_t beat, rounds; /* the collector's, when they were last looked at */
+	bool is_stalled;       /* the collector made no progress */
 };
 
 /*
  * Whether a wait should end. A collector without progress is given --patience. One that looks into
  * all rings and takes nothing from this one, or that needs twenty times as long for anything, is
- * given up, too.
+ * given up, too. --patience=forever gives up only a dead collector, and one that has no stream for
+ * this process although it looked into all rings.
  */
 static bool has_waited_enough(struct wait *wait)
 {
 	const struct settings *settings = &life.control->settings;
+	const struct arena *head = memory_head();
 	uint64_t now = now_ms(), patience = (uint64_t)settings->patience.ms;
+	bool is_passed_over =
+		now - wait->begun > patience &&
+		__atomic_load_n(&life.control->rounds, __ATOMIC_RELAXED) - wait->rounds >
+			ROUNDS_MOST;
 
 	if (heartbeat() != wait->beat) {
 		wait->beat = heartbeat();
 		wait->since = now;
 	}
-	if (settings->patience.is_forever) {
-		if (now - wait->since <= patience)
-			return false;
-		wait->since = now;
-		return collector_is_dead();
-	}
-	if (now - wait->since > patience || now - wait->begun > WAITS_MOST * patience)
+	wait->is_stalled = now - wait->since > patience;
+	if (!settings->patience.is_forever)
+		return wait->is_stalled || is_passed_over ||
+		       now - wait->begun > WAITS_MOST * patience;
+	if (is_passed_over && head && !__atomic_load_n(&head->stream, __ATOMIC_RELAXED))
 		return true;
-	return now - wait->begun > patience &&
-	       __atomic_load_n(&life.control->rounds, __ATOMIC_RELAXED) - wait->rounds >
-		       ROUNDS_MOST;
+	if (!wait->is_stalled)
+		return false;
+	wait->since = now;
+	return collector_is_dead();
 }
 
 /*
  * Waits until the collector has moved the tail. A dropped free would be reported as a leak, so
- * slowing the program down is better while the collector makes progress.
+ * slowing the program down is better while the collector makes progress. A thread that gave up a
+ * collector that makes progress does not wait again before the tail has moved.
  */
 static bool wait_for_room(struct thread *thread, uint64_t tail)
 {
 	struct wait wait = { .beat = heartbeat() };
 
-	if (is_stalled())
+	if (is_stalled() || thread->given_up == tail + 1 || memory_is_refused(thread))
 		return false;
 	wait.begun = wait.since = now_ms();
 	wait.rounds = __atomic_load_n(&life.control->rounds, __ATOMIC_RELAXED);
@@ -228,11 +235,14 @@ static bool wait_for_room(struct thread *thread, uint64_t tail)
 		    waits_for_us(thread, tail))
 			return false;
 		sleep_on_tail(thread->slot, tail);
-		if (has_waited_enough(&wait)) {
+		if (!has_waited_enough(&wait))
+			continue;
+		if (wait.is_stalled)
 			__atomic_store_n(&stalled_beat, wait.beat ? wait.beat : 1,
 					 __ATOMIC_RELAXED);
-			return false;
-		}
+		else
+			thread->given_up = tail + 1;
+		return false;
 	}
 	return true;
 }

@@ -43,6 +43,7 @@ static void prepare_block(struct thread *thread, bool fresh)
 {
 	if (fresh) {
 		thread->reserved = thread->head = thread->tail_seen = 0;
+		thread->given_up = 0;
 		thread->unheaded = thread->unseen = 0;
 		thread->stack_serial = 0;
 		memory_grant(0, ARENA_RING_LEAST);

@@ -42,8 +42,9 @@ struct thread {
 	uint64_t reserved;   /* ring: bytes ever reserved, headers written or not; as slot.head */
 	uint64_t head;	     /* ring: as in the slot */
 	uint64_t tail_seen;  /* ring: the collector's tail when last read */
-	uint32_t unseen;     /* ring: records after one without a header, complete or not */
-	uint32_t ring_most;  /* ring: bytes up to which it may grow */
+	uint64_t given_up;  /* ring: tail at which a wait for space was given up, plus 1; 0: none */
+	uint32_t unseen;    /* ring: records after one without a header, complete or not */
+	uint32_t ring_most; /* ring: bytes up to which it may grow */
 	struct owner *owner;
 	uint64_t pthread;
 	uint32_t stack_serial;	   /* as in the slot */

@@ -16,6 +16,8 @@
  *   more           memory for further threads, of a process that has handed over none before
  *   left NUMBER    so many programs that --follow did not choose, each with a name of its own
  *   toggles        the signal that pauses, as if it had come a hundred times
+ *   refused NUMBER while the collector is stopped, so many programs that it claims to have
+ * executed; then it executes tests/hosts/makes, traced by the library $ATTACKS_LIBRARY
  *
  * In a child of a traced process, traced itself (attacks child WHAT NUMBER): the child gives up its
  * rights, and forges in the memory that it has of its parent, while that makes 1000 blocks of 1327:
@@ -139,10 +141,8 @@ static void left(long number)
 	}
 }
 
-static void hellos(long number)
+static void claim_images(const struct control_page *control, long number)
 {
-	const struct control_page *control = forger_control();
-
 	for (long i = 0; i < number; i++) {
 		struct producer_memory memory;
 
@@ -152,6 +152,27 @@ static void hellos(long number)
 		munmap(memory.map, memory.layout.size);
 		close(memory.fd);
 	}
+}
+
+static void hellos(long number)
+{
+	claim_images(forger_control(), number);
+}
+
+/* What it executes is one image too many, so the collector refuses that. */
+static void refused(long number)
+{
+	const struct control_page *control = forger_control();
+
+	if (!fork()) {
+		usleep(500000);
+		kill(control->collector, SIGCONT);
+		_exit(0);
+	}
+	kill(control->collector, SIGSTOP);
+	claim_images(control, number);
+	setenv("LD_PRELOAD", getenv("ATTACKS_LIBRARY"), 1);
+	execl("tests/hosts/makes", "makes", "60000", "1381", (char *)NULL);
 }
 
 /* Root connects, and its child that gave up its rights sends. */
@@ -383,7 +404,7 @@ static const struct {
 	{ "huge", huge },     { "file", file },	      { "pid", pid },	    { "orders", orders },
 	{ "hellos", hellos }, { "handed", handed },   { "silent", silent }, { "head", head },
 	{ "calls", calls },   { "toggles", toggles }, { "left", left },	    { "more", more },
-	{ "crowd", crowd },
+	{ "crowd", crowd },   { "refused", refused },
 };
 
 int main(int argc, char **argv)
