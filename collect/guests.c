@@ -298,7 +298,9 @@ static void leave_out(struct collector *collector, const struct guest *guest)
 	__atomic_add_fetch(&control->left_out, 1, __ATOMIC_RELEASE);
 	find_left_out(collector, name)->count++;
 	count_unsaid(collector);
-	end_image(collector, guest->pid);
+	/* another process than this one may have sent the message, or have the pid by now */
+	if (!guest->doubt)
+		end_image(collector, guest->pid);
 }
 
 /* ---- bounds ---- */
