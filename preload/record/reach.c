@@ -16,6 +16,7 @@
 #include "preload/ground/sys.h"
 
 #define RETRY_NS 1000000
+#define STILL_MS 50 /* a collector that works a crowd off moves its heartbeat within this time */
 
 #define NOBODY		     65534u	 /* kernel/sys.c, overflowuid */
 #define FIRST_USER_NAMESPACE 0xeffffffdu /* linux/nsfs.h, USER_NS_INIT_INO */
@@ -156,11 +157,13 @@ long reach_say(int socket, const void *data, size_t size, const int *fd)
 
 /*
  * If short processes end faster than the collector can finish with them, new ones wait: the owner's
- * processes for those of the owner only, so that no other user can delay them.
+ * processes for those of the owner only, so that no other user can delay them. They do not wait for
+ * a collector that makes no progress: it may have been killed or stopped.
  */
 static void wait_for_crowd(void)
 {
 	const uint32_t *crowded = &life.control->crowded;
+	uint64_t beat = __atomic_load_n(&life.control->heartbeat, __ATOMIC_RELAXED);
 	uint32_t user, bit;
 
 	if (!__atomic_load_n(crowded, __ATOMIC_RELAXED))
@@ -168,10 +171,15 @@ static void wait_for_crowd(void)
 	user = (uint32_t)sys_call0(__NR_geteuid);
 	bit = !user || (collector.owner_is_known && user == collector.owner) ? CROWD_OF_OWNER
 									     : CROWD_OF_OTHERS;
-	for (int64_t i = 0; i < life.control->settings.patience.ms &&
-			    __atomic_load_n(crowded, __ATOMIC_RELAXED) & bit;
-	     i++)
+	for (int64_t i = 0, still = 0; i < life.control->settings.patience.ms && still < STILL_MS &&
+				       __atomic_load_n(crowded, __ATOMIC_RELAXED) & bit;
+	     i++, still++) {
 		sys_sleep(RETRY_NS);
+		if (__atomic_load_n(&life.control->heartbeat, __ATOMIC_RELAXED) == beat)
+			continue;
+		beat = __atomic_load_n(&life.control->heartbeat, __ATOMIC_RELAXED);
+		still = 0;
+	}
 }
 
 int reach_hand_over(int memory, const struct arena_hello *hello)

@@ -19,6 +19,11 @@
  *   refused NUMBER while the collector is stopped, so many programs that it claims to have
  * executed; then it executes tests/hosts/makes, traced by the library $ATTACKS_LIBRARY
  *
+ *   disowns        traced itself: by its connection a child without rights says that --follow did
+ * not choose it, then it makes 1000 blocks of 1399 late NUMBER    so many messages to a collector
+ * that is stopped before and, when newcomers have to wait, after; then how long a traced program of
+ * $ATTACKS_LIBRARY takes (ms)
+ *
  * In a child of a traced process, traced itself (attacks child WHAT NUMBER): the child gives up its
  * rights, and forges in the memory that it has of its parent, while that makes 1000 blocks of 1327:
  *
@@ -196,6 +201,64 @@ static void handed(long number)
 	say_open(&producer, 100);
 	sleep(1);
 	_exit(0);
+}
+
+static void disowns(long number)
+{
+	struct control_request request = { .contract = CONTRACT_HASH,
+					   .secret = { forger_secret[0], forger_secret[1] },
+					   .command = CONTROL_LEFT_OUT,
+					   .text = "forged" };
+	int socket = forger_connect();
+
+	(void)number;
+	if (!fork()) {
+		if (setgroups(0, NULL) || setgid(65534) || setuid(65534))
+			_exit(1);
+		send(socket, &request, sizeof(request), MSG_NOSIGNAL);
+		usleep(300000);
+		_exit(0);
+	}
+	wait(NULL);
+	make_silently(1000, 1399);
+}
+
+static long now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static void late(long number)
+{
+	const struct control_page *control = forger_control();
+	long least = 0;
+
+	kill(control->collector, SIGSTOP);
+	claim_images(control, number);
+	kill(control->collector, SIGCONT);
+	for (long since = now_ms(); !__atomic_load_n(&control->crowded, __ATOMIC_RELAXED);)
+		if (now_ms() - since > 3000)
+			break;
+	kill(control->collector, SIGSTOP);
+	printf("crowded %u\n", control->crowded);
+	fflush(stdout);
+	setenv("LD_PRELOAD", getenv("ATTACKS_LIBRARY"), 1);
+	for (int i = 0; i < 3; i++) {
+		long since = now_ms(), took;
+
+		if (!vfork()) {
+			execl("tests/hosts/makes", "makes", "1", "1381", (char *)NULL);
+			_exit(127);
+		}
+		wait(NULL);
+		took = now_ms() - since;
+		least = !i || took < least ? took : least;
+	}
+	printf("took %ld\n", least);
+	kill(control->collector, SIGCONT);
 }
 
 static void silent(long number)
@@ -401,10 +464,10 @@ static const struct {
 	const char *word;
 	void (*function)(long number);
 } attacks[] = {
-	{ "huge", huge },     { "file", file },	      { "pid", pid },	    { "orders", orders },
-	{ "hellos", hellos }, { "handed", handed },   { "silent", silent }, { "head", head },
-	{ "calls", calls },   { "toggles", toggles }, { "left", left },	    { "more", more },
-	{ "crowd", crowd },   { "refused", refused },
+	{ "huge", huge },     { "file", file },	      { "pid", pid },	      { "orders", orders },
+	{ "hellos", hellos }, { "handed", handed },   { "silent", silent },   { "head", head },
+	{ "calls", calls },   { "toggles", toggles }, { "left", left },	      { "more", more },
+	{ "crowd", crowd },   { "refused", refused }, { "disowns", disowns }, { "late", late },
 };
 
 int main(int argc, char **argv)
