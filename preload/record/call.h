@@ -139,12 +139,15 @@ static inline struct thread *call_thread(void)
 static inline void call_fill_open(struct call *call, struct arena_open *open, uint64_t object,
 				  uint64_t related)
 {
+	/* first: a signal handler that uses the entry in between clears it, and call_open() sees
+	 * that */
+	open->frame = call->origin->cfa;
+	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	open->hook = (uint16_t)call->hook;
 	open->half = 0;
 	open->object = object;
 	open->related = related;
 	open->enter = call->enter;
-	open->frame = call->origin->cfa;
 	open->ip = call->origin->ip;
 	open->call = call->number;
 	open->serial = call->thread->stack_serial - 1;
