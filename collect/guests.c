@@ -698,9 +698,6 @@ static void receive_guest(struct collector *collector, struct guest *guest)
 		admit(collector, guest);
 	} else if (guest->request.command == CONTROL_LEFT_OUT) {
 		leave_out(collector, guest);
-	} else if (guest->doubt || !listener_is_owner(collector->listener, guest->uid)) {
-		collector->refused[REFUSED_ORDER]++;
-		listener_answer(guest, "!the run is another user's");
 	} else {
 		while (*at)
 			at = &(*at)->next;
@@ -715,7 +712,8 @@ void collect_receive(struct collector *collector)
 {
 	bool has_more = true;
 
-	collector->refused[REFUSED_MEMBERS] += listener_turned_away(collector->listener);
+	for (enum refusal why = 0; why < REFUSAL_COUNT; why++)
+		collector->refused[why] += listener_refused(collector->listener, why);
 	for (unsigned turn = 0; has_more && turn < TURNS_MAX; turn++) {
 		struct guest *guests = listener_take(collector->listener, &has_more);
 

@@ -44,7 +44,8 @@ struct visitor {
 #define OTHERS_TURN   64  /* connections of other users that are accepted in one turn */
 #define CROWD	      128 /* waiting guests and ended processes, from which on newcomers wait */
 /*
- * waiting guests of a user other than the owner; users whose ids have the same remainder share it
+ * waiting guests of a user other than the owner, with memory and with a message only; users whose
+ * ids have the same remainder share it
  */
 #define GUESTS_USER   512
 #define SAYINGS_USER  16384
@@ -69,9 +70,10 @@ struct listener {
 	pthread_mutex_t lock; /* guards all members below, and accept_and_receive() */
 	struct visitor *visitors;
 	struct guest *first, **last;
-	uint32_t waiting_of[USERS]; /* waiting guests, by uid */
-	uint32_t crowd[2];	    /* of the owner, and of other users: atomic */
-	uint64_t turned_away;	    /* atomic */
+	/* waiting guests by uid: those with memory, and those with a message only */
+	uint32_t waiting_of[2][USERS];
+	uint32_t crowd[2];		 /* of the owner, and of other users: atomic */
+	uint64_t refused[REFUSAL_COUNT]; /* atomic */
 };
 
 /* ---- opening ---- */
@@ -414,30 +416,58 @@ void listener_crowd(struct listener *listener, uid_t uid, int more)
 		__atomic_and_fetch(bits, ~bit, __ATOMIC_RELAXED);
 }
 
+/* How many guests of its kind and user wait. */
+static uint32_t *waiting_like(struct listener *listener, const struct guest *guest)
+{
+	return &listener->waiting_of[guest->memory < 0][guest->uid % USERS];
+}
+
 void listener_attend(struct listener *listener, const struct guest *guest)
 {
-	__atomic_sub_fetch(&listener->waiting_of[guest->uid % USERS], 1, __ATOMIC_RELAXED);
+	__atomic_sub_fetch(waiting_like(listener, guest), 1, __ATOMIC_RELAXED);
 	listener_crowd(listener, guest->uid, -1);
 }
 
-uint64_t listener_turned_away(struct listener *listener)
+uint64_t listener_refused(struct listener *listener, enum refusal why)
 {
-	return __atomic_exchange_n(&listener->turned_away, 0, __ATOMIC_RELAXED);
+	return __atomic_exchange_n(&listener->refused[why], 0, __ATOMIC_RELAXED);
 }
 
-/* Whether the guest is refused because `most` guests of its user wait already. */
-static bool is_turned_away(struct listener *listener, uid_t uid, uint32_t most)
+static void refuse(struct listener *listener, enum refusal why)
 {
-	if (listener_is_owner(listener, uid) ||
-	    __atomic_load_n(&listener->waiting_of[uid % USERS], __ATOMIC_RELAXED) < most)
+	__atomic_add_fetch(&listener->refused[why], 1, __ATOMIC_RELAXED);
+}
+
+/* Whether the guest is refused because `most` guests of its kind and user wait already. */
+static bool is_turned_away(struct listener *listener, const struct guest *guest, uint32_t most)
+{
+	if (listener_is_owner(listener, guest->uid) ||
+	    __atomic_load_n(waiting_like(listener, guest), __ATOMIC_RELAXED) < most)
 		return false;
-	__atomic_add_fetch(&listener->turned_away, 1, __ATOMIC_RELAXED);
+	refuse(listener, REFUSED_MEMBERS);
+	return true;
+}
+
+/*
+ * Whether a request is not obeyed: only owners control the run. It is answered at once, so that it
+ * holds no descriptor of ours until the collector's next round.
+ */
+static bool is_refused(struct listener *listener, const struct visitor *visitor,
+		       const struct guest *guest)
+{
+	static const char answer[] = "!the run is another user's";
+
+	if (guest->request.command == CONTROL_LEFT_OUT ||
+	    (!guest->doubt && listener_is_owner(listener, guest->uid)))
+		return false;
+	refuse(listener, REFUSED_ORDER);
+	send(visitor->connection, answer, sizeof(answer), MSG_NOSIGNAL | MSG_DONTWAIT);
 	return true;
 }
 
 static void add_guest(struct listener *listener, struct guest *guest)
 {
-	__atomic_add_fetch(&listener->waiting_of[guest->uid % USERS], 1, __ATOMIC_RELAXED);
+	__atomic_add_fetch(waiting_like(listener, guest), 1, __ATOMIC_RELAXED);
 	listener_crowd(listener, guest->uid, 1);
 	*listener->last = guest;
 	listener->last = &guest->next;
@@ -453,8 +483,7 @@ static bool let_in(struct listener *listener, struct visitor *visitor, struct gu
 	guest->doubt = visitor->doubt;
 	guest->pidfd = guest->connection = -1;
 	if (guest->memory >= 0) {
-		if (size != sizeof(guest->hello) ||
-		    is_turned_away(listener, guest->uid, GUESTS_USER))
+		if (size != sizeof(guest->hello) || is_turned_away(listener, guest, GUESTS_USER))
 			return false;
 		guest->pidfd = visitor->pidfd;
 		/* of no interest for a control request, where only the user counts */
@@ -464,13 +493,16 @@ static bool let_in(struct listener *listener, struct visitor *visitor, struct gu
 		add_guest(listener, guest);
 		return true;
 	}
+	/* the kernel found no number for the descriptor that came with it */
+	if (size == sizeof(guest->hello))
+		refuse(listener, REFUSED_MEMORY);
 	if (size != sizeof(guest->request))
 		return false;
 	if (guest->request.command == CONTROL_CONTROL) {
 		give_control(listener, visitor->connection);
 		return false;
 	}
-	if (is_turned_away(listener, guest->uid, SAYINGS_USER))
+	if (is_refused(listener, visitor, guest) || is_turned_away(listener, guest, SAYINGS_USER))
 		return false;
 	/* a program that only reports something gets no answer and holds no descriptor of ours */
 	if (guest->request.command != CONTROL_LEFT_OUT) {

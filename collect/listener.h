@@ -14,6 +14,7 @@
 #include <sys/types.h>
 
 #include "arena.h"
+#include "collect/bounds.h"
 #include "collect/shared.h"
 
 struct listener;
@@ -77,8 +78,12 @@ void listener_attend(struct listener *listener, const struct guest *guest);
  */
 void listener_crowd(struct listener *listener, uid_t uid, int more);
 
-/* How many guests were refused since the last call, because too many of their user waited. */
-uint64_t listener_turned_away(struct listener *listener);
+/*
+ * How many guests the listener has refused since the last call: too many of their user waited
+ * (REFUSED_MEMBERS), they do not own the run (REFUSED_ORDER), or no descriptor was left for their
+ * memory (REFUSED_MEMORY).
+ */
+uint64_t listener_refused(struct listener *listener, enum refusal why);
 
 /* Closes the descriptors of the guest that were not taken (set to -1), and frees it. */
 void listener_dismiss(struct guest *guest);

@@ -75,6 +75,23 @@ static void knock(const struct producer_memory *memory, uid_t user, int count)
 	waitpid(pid, NULL, 0);
 }
 
+/* Sends a message as another user, without a descriptor. Returns the connection. */
+static int say(const struct control_page *control, const void *message, size_t size)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	int length =
+		snprintf(address.sun_path + 1, sizeof(address.sun_path) - 1, "%s%016llx%016llx",
+			 CONTROL_SOCKET_PREFIX, (unsigned long long)control->session[1],
+			 (unsigned long long)control->session[0]);
+	socklen_t room = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length);
+	int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+	if (fd < 0 || seteuid(OTHER_USER) || connect(fd, (struct sockaddr *)&address, room) < 0 ||
+	    send(fd, message, size, MSG_NOSIGNAL) < 0 || seteuid(0))
+		abort();
+	return fd;
+}
+
 /* Lets in all who have come, and keeps them: how many. */
 static int let_in(struct listener *listener, struct guest **kept)
 {
@@ -103,7 +120,10 @@ static void test_waiting(void)
 	struct producer_memory memory;
 	struct error err;
 	static struct listener *listener; /* the thread at it may outlive it */
+	struct control_request request = { .contract = CONTRACT_HASH, .command = CONTROL_LEFT_OUT };
 	struct rlimit files;
+	char answer[64];
+	int connection;
 
 	if (geteuid()) {
 		ok(true, "no more than 512 of a user wait # SKIP it takes root, and another user");
@@ -120,9 +140,10 @@ static void test_waiting(void)
 	if (!ok(listener != NULL, "the collector's socket is open"))
 		return;
 	producer_make(&memory, shared.control, 2, NULL, "waits");
+	memcpy(request.secret, shared.control->secret, sizeof(request.secret));
 	knock(&memory, OTHER_USER, GUESTS_TRIED);
 	ok(let_in(listener, &kept) == GUESTS_USER, "of 600 processes of another user 512 wait");
-	ok(listener_turned_away(listener) == GUESTS_TRIED - GUESTS_USER,
+	ok(listener_refused(listener, REFUSED_MEMBERS) == GUESTS_TRIED - GUESTS_USER,
 	   "the others are turned away, and counted");
 	knock(&memory, 0, 1);
 	ok(let_in(listener, &kept) == 1, "meanwhile a process of the owner is let in");
@@ -137,6 +158,22 @@ static void test_waiting(void)
 	ok(let_in(listener, &kept) == 1, "and, when those are attended to, one of the other user");
 	listener_attend(listener, kept);
 	listener_dismiss(kept);
+	kept = NULL;
+	for (int i = 0; i < GUESTS_TRIED; i++)
+		close(say(shared.control, &request, sizeof(request)));
+	knock(&memory, OTHER_USER, 1);
+	ok(let_in(listener, &kept) == GUESTS_TRIED + 1 &&
+		   !listener_refused(listener, REFUSED_MEMBERS),
+	   "600 messages of programs that are left out turn away no process of their user");
+	request.command = CONTROL_STOP;
+	connection = say(shared.control, &request, sizeof(request));
+	kept = NULL;
+	ok(!let_in(listener, &kept) && recv(connection, answer, sizeof(answer), MSG_DONTWAIT) > 1 &&
+		   *answer == '!' && listener_refused(listener, REFUSED_ORDER) == 1,
+	   "a control request of another user is refused before it waits, and counted");
+	say(shared.control, &memory.hello, sizeof(memory.hello));
+	ok(!let_in(listener, &kept) && listener_refused(listener, REFUSED_MEMORY) == 1,
+	   "a process whose descriptor got lost on the way is counted as refused");
 	listener_close(listener);
 }
 
