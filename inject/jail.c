@@ -83,6 +83,8 @@ static const struct {
 	NEED(rt_sigreturn, 0),
 	NEED(getpid, 0),
 	NEED(getppid, 0),
+	NEED(geteuid, 0),
+	NEED(faccessat, (uint64_t)AT_FDCWD, 4096, R_OK),
 	NEED(gettid, 0),
 	NEED(tgkill, 1, 1, 0),
 	NEED(prlimit64, 0, 7, 0, 4096),
