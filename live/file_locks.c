@@ -13,7 +13,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/sysmacros.h>
 
 #define PROCESSES_MAX	4096   /* no descriptors are read if there are more */
 #define DESCRIPTORS_MAX 100000 /* limit for all processes */
@@ -128,7 +127,7 @@ static bool find_wanted(const struct live_process *process, const struct proc_ca
 			struct file_lock *wanted)
 {
 	struct flock lock = { 0 };
-	struct stat status;
+	struct statx status;
 	char path[64];
 
 	*wanted = (struct file_lock){ .is_write = true,
@@ -136,18 +135,19 @@ static bool find_wanted(const struct live_process *process, const struct proc_ca
 				      .pid = process->subject.pid,
 				      .fd = (int)call->argument[0] };
 	snprintf(path, sizeof(path), "/proc/%d/fd/%d", wanted->pid, wanted->fd);
-	if (stat(path, &status) != 0)
+	/* not stat(): the server of a network file system or of FUSE may never answer */
+	if (statx(AT_FDCWD, path, AT_STATX_DONT_SYNC, STATX_INO | STATX_SIZE, &status) != 0)
 		return false;
-	wanted->inode = status.st_ino;
-	wanted->high = major(status.st_dev);
-	wanted->low = minor(status.st_dev);
+	wanted->inode = status.stx_ino;
+	wanted->high = status.stx_dev_major;
+	wanted->low = status.stx_dev_minor;
 	if (call->number != SYS_fcntl)
 		return true;
 	if (subject_get(&process->subject, call->argument[2], &lock, sizeof(lock)))
 		return false;
 	wanted->kind = call->argument[1] == F_OFD_SETLKW ? OF_OPEN_FILE : OF_PROCESS;
 	wanted->is_write = lock.l_type == F_WRLCK;
-	find_range(&lock, status.st_size, wanted);
+	find_range(&lock, (off_t)status.stx_size, wanted);
 	return true;
 }
 
