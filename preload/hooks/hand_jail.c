@@ -41,6 +41,10 @@ static uint32_t past_of(long number, const long *argument, long result)
 	case __NR_creat:
 	case __NR_dup2:
 	case __NR_pipe:
+	case __NR_epoll_create:
+	case __NR_eventfd:
+	case __NR_inotify_init:
+	case __NR_signalfd:
 #endif
 	case __NR_openat:
 	case __NR_openat2:
@@ -50,8 +54,18 @@ static uint32_t past_of(long number, const long *argument, long result)
 	case __NR_dup3:
 	case __NR_pipe2:
 	case __NR_socket:
+	case __NR_socketpair:
+	case __NR_accept:
 	case __NR_accept4:
+	case __NR_epoll_create1:
+	case __NR_eventfd2:
+	case __NR_fanotify_init:
+	case __NR_inotify_init1:
 	case __NR_memfd_create:
+	case __NR_pidfd_getfd:
+	case __NR_pidfd_open:
+	case __NR_signalfd4:
+	case __NR_timerfd_create:
 		return 1u << PAST_FD;
 #ifdef __NR_fork
 	case __NR_fork:

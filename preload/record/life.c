@@ -112,8 +112,12 @@ static void tell_early(void)
 /* A new child has no arena before its first hooked call. */
 void life_note_past(uint32_t past)
 {
+	const struct thread *thread = thread_self;
 	struct arena *head;
 
+	/* a child of vfork has its parent's memory, but descriptors and children of its own */
+	if (thread && thread->vfork_return)
+		past &= ~(1u << PAST_FD | 1u << PAST_PROCESS);
 	if (!past || __atomic_load_n(&state, __ATOMIC_ACQUIRE) != LIFE_RUNNING)
 		return;
 	head = *life.fork_mark ? memory_head() : NULL;

@@ -428,6 +428,26 @@ static void raw_fork_killed(void)
 	raise(SIGKILL);
 }
 
+/* Descriptors of calls that are no open, where the kernel is not asked at the end. */
+static void raw_event_killed(void)
+{
+	syscall(SYS_eventfd2, 0, 0);
+	raise(SIGKILL);
+}
+
+/* A child of vfork opens it for itself. */
+static void vfork_raw_killed(void)
+{
+	pid_t pid = vfork();
+
+	if (!pid) {
+		syscall(SYS_openat, AT_FDCWD, "/dev/null", O_RDONLY | O_CLOEXEC, 0);
+		_exit(0);
+	}
+	waitpid(pid, NULL, 0);
+	raise(SIGKILL);
+}
+
 /* A library with a libc of its own. */
 static void namespace(void)
 {
@@ -602,6 +622,8 @@ static const struct {
 	{ "raw-arena", raw_arena },
 	{ "raw-fork", raw_fork },
 	{ "raw-fork-killed", raw_fork_killed },
+	{ "raw-event-killed", raw_event_killed },
+	{ "vfork-raw-killed", vfork_raw_killed },
 	{ "namespace", namespace },
 	{ "raw-wait", raw_wait },
 	{ "ignored-child", ignored_child },
