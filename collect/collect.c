@@ -147,7 +147,7 @@ static void finish_ended(struct collector *collector, bool is_full)
 		struct member *member = collector->active[i];
 
 		if (member->phase == PHASE_ENDED && !member->scan && !is_full &&
-		    (collector->leaving || !merge_has_more(member->process)))
+		    !merge_has_more(member->process))
 			collect_finish(collector, member);
 		if (member->phase == PHASE_CLOSING && stream_finished(member->stream))
 			leave_run(collector, i);
@@ -167,6 +167,8 @@ static void heed_sigterm(struct collector *collector, uint64_t now_ns)
 	if (!collector->leave_ns || now_ns < collector->leave_ns)
 		return;
 	collector->leaving = true;
+	/* the next round is the last one before members finish */
+	merge_hurry(collector->merge);
 	for (uint32_t i = 0; i < collector->count; i++) {
 		struct member *member = collector->active[i];
 

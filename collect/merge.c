@@ -501,7 +501,8 @@ static void look_at_slot(struct merge *merge, struct process *process, struct re
 
 /*
  * A process may have made memory after we looked for it, and a thread there may have begun a record
- * before now: for a while, events of other threads since then must wait for it.
+ * before now: for a while, events of other threads since then must wait for it. Memory that does
+ * not come is looked for again each MISSING_NS only.
  */
 static void note_missing(struct merge *merge, struct process *process)
 {
@@ -509,6 +510,10 @@ static void note_missing(struct merge *merge, struct process *process)
 
 	if (__atomic_load_n(&head->chunks, __ATOMIC_ACQUIRE) <= process->piece_count)
 		return;
+	if (process->missing_since && merge->clock_ns - process->missing_since >= MISSING_NS &&
+	    merge->clock_ns - process->growth_ns < MISSING_NS)
+		return;
+	process->growth_ns = merge->clock_ns;
 	merge->handler.grown(merge->handler.context, process->owner);
 	if (__atomic_load_n(&head->chunks, __ATOMIC_ACQUIRE) <= process->piece_count)
 		return;
@@ -597,7 +602,7 @@ static uint64_t time_for(const struct merge *merge, const struct process *proces
 {
 	struct merge_user *user = process->user;
 
-	if (!user->is_bounded || process->is_stopped)
+	if (!user->is_bounded || process->is_stopped || merge->hurries)
 		return UINT64_MAX;
 	if (user->round != merge->round)
 		user->spent_ns = 0;
@@ -713,6 +718,11 @@ uint64_t merge_ended_waits(struct merge *merge)
 
 	merge->ended_waits = 0;
 	return count;
+}
+
+void merge_hurry(struct merge *merge)
+{
+	merge->hurries = true;
 }
 
 bool merge_has_more(const struct process *process)

@@ -116,6 +116,9 @@ bool merge_is_behind(const struct merge *merge);
  */
 uint64_t merge_ended_waits(struct merge *merge);
 
+/* From now on a round hands out all that there is, for users with bounds, too. */
+void merge_hurry(struct merge *merge);
+
 /* Whether the last round ended before it had handed out all that it could of this process. */
 bool merge_has_more(const struct process *process);
 

@@ -113,6 +113,7 @@ struct process {
 	uint64_t last_time;
 	uint64_t limit;
 	/* since when it has had memory that we do not have yet; 0: we have all */
+	uint64_t growth_ns; /* when memory that is missing was last looked for */
 	uint64_t missing_since;
 	struct merge_thread *threads;
 	uint32_t *thread_next; /* chains of threads that are retired or free */
@@ -149,6 +150,7 @@ struct merge {
 	uint64_t ended_waits; /* waits that this ended, since merge_ended_waits() */
 	uint64_t round;
 	uint64_t spent_ns;    /* in this round, by bounded users */
+	bool hurries;	      /* merge_hurry() */
 	uint64_t deadline_ns; /* of the process that is being processed; UINT64_MAX: none */
 	struct process *processes;
 	struct reader **heap;

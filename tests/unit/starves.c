@@ -208,11 +208,23 @@ static void test_shares(void)
 	   "and nothing more is expected");
 }
 
-/* ---- the memory of records that wait ---- */
+static void test_hurry(void)
+{
+	struct merge_user other = { .is_bounded = true };
+	struct merge_handler handler = { .event = count_slowly };
+	static struct share share;
+	int fd;
+	struct control_page *control = producer_control(&fd);
+	struct merge *merge = merge_create(control, &handler);
 
-#define CROWD	  4  /* users who do not own the run */
-#define BATCHES	  16 /* that they may have together */
-#define OF_A_TURN 400
+	fill_share(&share, merge, control, &other);
+	merge_hurry(merge);
+	merge_round(merge);
+	ok(share.events == EACH && !merge_has_more(share.process),
+	   "a collector that was asked to end hands out all of another user's events in one round");
+}
+
+/* ---- memory that does not come ---- */
 
 static void count_one(void *context, void *owner, const struct merge_event *event)
 {
@@ -221,6 +233,47 @@ static void count_one(void *context, void *owner, const struct merge_event *even
 	(void)context;
 	share->events += event->record->kind == RECORD_CALL;
 }
+
+static void count_growth(void *context, void *owner)
+{
+	uint64_t *count = context;
+
+	(void)owner;
+	++*count;
+}
+
+static void test_missing(void)
+{
+	uint64_t looked = 0, before;
+	struct merge_handler handler = { .event = count_one,
+					 .grown = count_growth,
+					 .context = &looked };
+	struct merge_user other = { .is_bounded = true };
+	static struct share share;
+	struct error err;
+	int fd;
+	struct control_page *control = producer_control(&fd);
+	struct merge *merge = merge_create(control, &handler);
+
+	share.process = merge_add(merge, &share, &other);
+	producer_make(&share.memory, control, 8, NULL, "missing");
+	merge_add_chunk(share.process, chunk_open(share.memory.fd, &share.memory.hello, &err));
+	((struct arena *)(void *)share.memory.map)->chunks = 2;
+	merge_round(merge);
+	ok(looked == 1, "memory that a process declares is looked for at once");
+	go_on(merge, 200);
+	before = looked;
+	for (int i = 0; i < 1000; i++)
+		merge_round(merge);
+	ok(looked - before < 100, "memory that does not come is not looked for in each round");
+	merge_destroy(merge);
+}
+
+/* ---- the memory of records that wait ---- */
+
+#define CROWD	  4  /* users who do not own the run */
+#define BATCHES	  16 /* that they may have together */
+#define OF_A_TURN 400
 
 /* One thread is in the middle of a record for ever, the other one goes on. */
 static void begin_waiting(struct share *share, struct merge *merge, struct control_page *control,
@@ -287,6 +340,8 @@ static void test_memory(void)
 int main(void)
 {
 	test_shares();
+	test_hurry();
+	test_missing();
 	test_memory();
 	test_watermark();
 	test_threads();
