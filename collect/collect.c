@@ -302,6 +302,7 @@ static void flush_all(struct collector *collector, uint64_t now_ns)
 
 		stream_idle(stream, now_ns);
 		collect_say_stalled(collector, collector->active[i]);
+		collect_say_past(collector, collector->active[i]);
 		if (stream->broken)
 			collect_tell_failure(collector, stream);
 	}

@@ -72,6 +72,7 @@ struct member {
 	uint64_t seen;
 	bool is_of_crowd;   /* counted by listener_crowd() */
 	bool has_successor; /* a later image has the same pid */
+	uint32_t said_past; /* what the last note has said of arena.past */
 	bool is_told;	    /* its parent reported how it ended */
 	int32_t told_status;
 	struct scan *scan; /* scan in progress; NULL: none */
@@ -283,6 +284,9 @@ void collect_say_stalled(struct collector *collector, struct member *member);
 
 /* Writes what the member's threads are waiting for now, for a snapshot. */
 void collect_say_waiting(struct collector *collector, struct member *member);
+
+/* Writes a note about what the process did past all hooks, if that changed since the last one. */
+void collect_say_past(struct collector *collector, struct member *member);
 
 /*
  * All records of a process that has ended were handed out: writes its last notes, releases its

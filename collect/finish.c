@@ -284,6 +284,26 @@ static void add_past(struct facts *facts, uint32_t past)
 		facts_add(facts, "past", text);
 }
 
+void collect_say_past(struct collector *collector, struct member *member)
+{
+	struct facts facts = { .count = 0 };
+	uint32_t past;
+
+	if (member->phase == PHASE_CLOSING)
+		return;
+	/* each bit once, whatever a forged head says */
+	past = __atomic_load_n(&member->chunks[0]->head->past, __ATOMIC_RELAXED) &
+	       ((1u << PAST_COUNT) - 1);
+	past |= member->said_past;
+	if (past == member->said_past)
+		return;
+	member->said_past = past;
+	add_past(&facts, past);
+	facts_write(&facts, member->stream,
+		    (struct encode_note){ .name = NOTE_PAST,
+					  .time = merge_limit(collector->merge, member->process) });
+}
+
 static void say_end(struct collector *collector, struct member *member, uint64_t lost)
 {
 	static const char *const words[] = {

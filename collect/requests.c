@@ -194,6 +194,7 @@ static void flush_streams(struct collector *collector, int32_t pid, struct answe
 			    named != (member->watch.our_pid == pid && !member->doubt))
 				continue;
 			collect_say_waiting(collector, member);
+			collect_say_past(collector, member);
 			collect_schedule_say(collector, member);
 			stream_sync(member->stream);
 			if (!collector->bundle)

@@ -376,7 +376,8 @@ static bool is_lasting(const struct state *state, const struct event *event)
 	static const char *const lasting[] = { NOTE_PROCESS,  NOTE_ATTACHED, NOTE_SETTINGS,
 					       NOTE_BYPASS,   NOTE_UNWIND,   NOTE_NOT_FOLLOWED,
 					       NOTE_UNMAP,    NOTE_DROPPED,  NOTE_MAPPED,
-					       NOTE_UNPROVEN, NOTE_REFUSED,  NOTE_STALLED };
+					       NOTE_UNPROVEN, NOTE_REFUSED,  NOTE_STALLED,
+					       NOTE_PAST };
 	const char *name = event->function->name;
 
 	if (!strcmp(name, NOTE_THREAD))

@@ -411,6 +411,17 @@ static const char *sentence_of(const char *followed)
 	return reasons[0].sentence;
 }
 
+/* What the process did past all hooks, by a snapshot or by its end: a later note repeats an earlier
+ * one. */
+static void note_past(struct summary *summary, const struct event *event)
+{
+	struct summary_process *process = &summary->fold->process;
+	const char *past = event_argument(event, "past");
+
+	process->has_namespace = past && !strncmp(past, "namespace", strlen("namespace"));
+	process->past = copy(summary, past);
+}
+
 /* Its time is when the collector saw the process end. */
 static void note_end(struct summary *summary, const struct event *event)
 {
@@ -429,7 +440,6 @@ static void note_end(struct summary *summary, const struct event *event)
 	const char *followed = event_argument(event, "followed");
 	const char *at = event_argument(event, "at");
 	const char *children = event_argument(event, "children");
-	const char *past = event_argument(event, "past");
 
 	process->has_end = true;
 	for (size_t i = 0; how && i < sizeof(words) / sizeof(*words); i++)
@@ -451,8 +461,7 @@ static void note_end(struct summary *summary, const struct event *event)
 	process->descriptors = number_of(event, "descriptors");
 	process->has_zombie = children && !strcmp(children, "ended");
 	process->has_no_zombie = children && !process->has_zombie;
-	process->has_namespace = past && !strncmp(past, "namespace", strlen("namespace"));
-	process->past = copy(summary, past);
+	note_past(summary, event);
 	process->uncontended = number_of(event, "uncontended");
 	/* only the calls themselves say which of the late ones were written */
 	summary->wants_calls |= number_of(event, "late") != 0;
@@ -519,6 +528,7 @@ static void on_note(struct summary *summary, const struct event *event, struct e
 		{ NOTE_ATTACHED, note_attached },
 		{ NOTE_KEPT, note_kept },
 		{ NOTE_END, note_end },
+		{ NOTE_PAST, note_past },
 		{ NOTE_SCAN, note_scan },
 		{ NOTE_RECORDING, note_recording },
 		{ NOTE_NOT_FOLLOWED, note_left_out },

@@ -357,6 +357,8 @@ static void tell_functions(void)
 
 void facts_tell_modules(struct thread *thread, uint64_t time)
 {
+	if (thread->modules < maps_count())
+		life_note_namespaces();
 	for (uint32_t count = maps_count(); thread->modules < count; thread->modules++) {
 		const struct module *module = maps_get(thread->modules);
 		uint32_t path = (uint32_t)plain_length(module->path) + 1;

@@ -124,6 +124,16 @@ void life_note_past(uint32_t past)
 	__atomic_fetch_or(head ? &head->past : &early_past, past, __ATOMIC_RELAXED);
 }
 
+/*
+ * Libraries in another link namespace call a libc of their own, which no stub precedes. The loader
+ * never decreases this version again (glibc's elf/dl-debug.c).
+ */
+void life_note_namespaces(void)
+{
+	if (_r_debug.r_version > 1)
+		life_note_past(1u << PAST_NAMESPACE);
+}
+
 void life_note_end(bool is_over)
 {
 	const struct thread *thread = thread_self;
@@ -134,12 +144,7 @@ void life_note_end(bool is_over)
 		return;
 	if (head)
 		__atomic_store_n(&head->ended, is_over ? clock_now_ordered() : 0, __ATOMIC_RELAXED);
-	/*
-	 * Libraries in another link namespace call a libc of their own, which no stub precedes. The
-	 * loader never decreases this version again (glibc's elf/dl-debug.c).
-	 */
-	if (_r_debug.r_version > 1)
-		life_note_past(1u << PAST_NAMESPACE);
+	life_note_namespaces();
 }
 
 void life_tell_end(int32_t pid, int status)
@@ -233,6 +238,7 @@ bool life_detach(void)
 
 	if (!life_is_running() || !head || !memory_hold())
 		return false;
+	life_note_namespaces();
 	life.is_off = true;
 	life_silence();
 	__atomic_store_n(&head->ended, clock_now_ordered(), __ATOMIC_RELAXED);

@@ -111,6 +111,9 @@ void life_note_end(bool is_over);
 /* Notes what this process did past all hooks. past: bits of enum arena_past. */
 void life_note_past(uint32_t past);
 
+/* Notes whether the loader has made another link namespace. */
+void life_note_namespaces(void);
+
 /* Counts a dropped event that belongs to no slot. */
 void life_drop(enum loss reason);
 

@@ -435,6 +435,13 @@ static void raw_event_killed(void)
 	raise(SIGKILL);
 }
 
+/* Likewise, while the process goes on. */
+static void past_waits(void)
+{
+	syscall(SYS_eventfd2, 0, 0);
+	pause_ms(60000);
+}
+
 /* A child of vfork opens it for itself. */
 static void vfork_raw_killed(void)
 {
@@ -622,6 +629,7 @@ static const struct {
 	{ "raw-arena", raw_arena },
 	{ "raw-fork", raw_fork },
 	{ "raw-fork-killed", raw_fork_killed },
+	{ "past-waits", past_waits },
 	{ "raw-event-killed", raw_event_killed },
 	{ "vfork-raw-killed", vfork_raw_killed },
 	{ "namespace", namespace },
