@@ -56,15 +56,6 @@ void json_end(struct json *json)
 	out_char(json->out, json->ends[json->depth]);
 }
 
-/* Code points above 16 bits are written as a surrogate pair (RFC 8259). */
-static void quote_code(struct out *out, uint32_t code)
-{
-	if (code > 0xffff)
-		out_format(out, "\\u%04x\\u%04x", 0xd7c0 + (code >> 10), 0xdc00 + (code & 0x3ff));
-	else
-		out_format(out, "\\u%04x", code);
-}
-
 /* Length of the prefix that needs no escape; usually the whole text. */
 static size_t count_plain(const char *text, size_t length)
 {
@@ -94,7 +85,10 @@ static void json_quote(struct json *json, const char *text, size_t length)
 			out_char(out, '\\');
 			out_char(out, (char)first);
 		} else if (!code_is_plain(code)) {
-			quote_code(out, code);
+			/* code points above 16 bits are a surrogate pair (RFC 8259) */
+			if (code > 0xffff)
+				out_format(out, "\\u%04x", 0xd7c0 + (code >> 10));
+			out_format(out, "\\u%04x", code > 0xffff ? 0xdc00 + (code & 0x3ff) : code);
 		} else {
 			out_bytes(out, text + at, size);
 		}
@@ -113,14 +107,6 @@ void json_key(struct json *json, const char *key)
 	json->has_key = true;
 }
 
-static void json_bytes(struct json *json, const char *text, size_t length)
-{
-	if (json->depth > JSON_DEPTH_MAX)
-		return;
-	json_separate(json);
-	json_quote(json, text, length);
-}
-
 static void json_word(struct json *json, const char *word)
 {
 	if (json->depth > JSON_DEPTH_MAX)
@@ -131,10 +117,13 @@ static void json_word(struct json *json, const char *word)
 
 void json_text(struct json *json, const char *text)
 {
-	if (text)
-		json_bytes(json, text, strlen(text));
-	else
+	if (!text) {
 		json_null(json);
+		return;
+	}
+	json_word(json, "");
+	if (json->depth <= JSON_DEPTH_MAX)
+		json_quote(json, text, strlen(text));
 }
 
 void json_unsigned(struct json *json, uint64_t number)

@@ -23,7 +23,7 @@ void map_clear(struct map *map)
 }
 
 /* The entry of a key, or the free entry where it would be added. */
-static inline struct map_entry *place(const struct map *map, uint32_t kind, uint64_t key)
+static inline struct map_entry *entry_of(const struct map *map, uint32_t kind, uint64_t key)
 {
 	size_t i = map_home(map, kind, key);
 
@@ -33,7 +33,7 @@ static inline struct map_entry *place(const struct map *map, uint32_t kind, uint
 	return &map->entries[i];
 }
 
-static bool resize(struct map *map, size_t size)
+static bool map_resize(struct map *map, size_t size)
 {
 	struct map old = *map;
 
@@ -45,7 +45,7 @@ static bool resize(struct map *map, size_t size)
 	map->mask = size - 1;
 	for (size_t i = 0; old.entries && i <= old.mask; i++)
 		if (old.entries[i].value)
-			*place(map, old.entries[i].kind, old.entries[i].key) = old.entries[i];
+			*entry_of(map, old.entries[i].kind, old.entries[i].key) = old.entries[i];
 	free(old.entries);
 	return true;
 }
@@ -56,9 +56,9 @@ struct map_entry *map_put(struct map *map, uint32_t kind, uint64_t key)
 
 	/* true for an unallocated map, too: its mask is 0 */
 	if (map->count >= (map->mask + 1) / 2 &&
-	    !resize(map, map->entries ? 2 * (map->mask + 1) : ENTRIES_MIN))
+	    !map_resize(map, map->entries ? 2 * (map->mask + 1) : ENTRIES_MIN))
 		return NULL;
-	entry = place(map, kind, key);
+	entry = entry_of(map, kind, key);
 	if (entry->value)
 		return entry;
 	map->count++;

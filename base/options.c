@@ -72,26 +72,6 @@ static int take_number(uint64_t *value, const struct option_row *row, const char
 	return 0;
 }
 
-static int take_size(option_size *size, const struct option_row *row, const char *text,
-		     struct error *err)
-{
-	*size = (option_size){ true, human_size(text) };
-	return size->value ? 0
-			   : error_set(err, EINVAL,
-				       "--%s=%s: expected a size, as 500KB, 2MiB or 500000",
-				       row->option, text);
-}
-
-static int take_time(option_time *time, const struct option_row *row, const char *text,
-		     struct error *err)
-{
-	time->is_set = true;
-	return human_duration(&time->value, text)
-		       ? 0
-		       : error_set(err, EINVAL, "--%s=%s: expected a time, as 30s, 5m or 500ms",
-				   row->option, text);
-}
-
 /* "OLD=NEW" requires OLD and the sign; "[OLD=]NEW" may be without both. */
 static int take_item(option_list *list, const struct option_row *row, const char *text,
 		     struct error *err)
@@ -111,8 +91,8 @@ static int take_item(option_list *list, const struct option_row *row, const char
 }
 
 /* text: NULL if the option takes no argument, or the optional one was omitted. */
-static int take(const struct option_table *table, void *values, const struct option_row *row,
-		const char *text, struct error *err)
+static int take_option(const struct option_table *table, void *values, const struct option_row *row,
+		       const char *text, struct error *err)
 {
 	struct option_values *options = values;
 	void *member = (char *)values + row->offset;
@@ -139,9 +119,19 @@ static int take(const struct option_table *table, void *values, const struct opt
 		*maybe = (option_maybe){ .is_set = true, .has_value = text != NULL };
 		return text ? take_number(&maybe->value, row, text, 10, err) : 0;
 	case OPTION_size:
-		return take_size(member, row, text, err);
+		*number = (option_number){ true, human_size(text) };
+		return number->value
+			       ? 0
+			       : error_set(err, EINVAL,
+					   "--%s=%s: expected a size, as 500KB, 2MiB or 500000",
+					   row->option, text);
 	case OPTION_time:
-		return take_time(member, row, text, err);
+		number->is_set = true;
+		return human_duration(&number->value, text)
+			       ? 0
+			       : error_set(err, EINVAL,
+					   "--%s=%s: expected a time, as 30s, 5m or 500ms",
+					   row->option, text);
 	case OPTION_list:
 		return take_item(member, row, text, err);
 	case OPTION_other:
@@ -249,7 +239,7 @@ static int take_long(const struct option_table *table, void *values, char **argv
 		if (!text)
 			return refuse_missing(*row, err);
 	}
-	return take(table, values, *row, text, err) ? -EINVAL : used;
+	return take_option(table, values, *row, text, err) ? -EINVAL : used;
 }
 
 /* Parses "-v", "-vb3", or "-vb" and the next word. Returns the number of words used in argv. */
@@ -270,9 +260,10 @@ static int take_letters(const struct option_table *table, void *values, char **a
 		if ((*row)->argument && !is_optional(*row)) {
 			if (!text)
 				return refuse_missing(*row, err);
-			return take(table, values, *row, text, err) ? -EINVAL : 1 + !letter[1];
+			return take_option(table, values, *row, text, err) ? -EINVAL
+									   : 1 + !letter[1];
 		}
-		if (take(table, values, *row, NULL, err))
+		if (take_option(table, values, *row, NULL, err))
 			return -EINVAL;
 	}
 	return 1;

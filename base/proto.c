@@ -23,7 +23,7 @@ void proto_free(struct proto *proto)
 }
 
 /* Makes room for size bytes after the used ones. Returns their address. */
-static unsigned char *reserve(struct proto *proto, size_t size)
+static unsigned char *proto_reserve(struct proto *proto, size_t size)
 {
 	size_t capacity = proto->capacity ? proto->capacity : 256;
 
@@ -36,9 +36,9 @@ static unsigned char *reserve(struct proto *proto, size_t size)
 	return proto->bytes + proto->used;
 }
 
-static void append(struct proto *proto, const void *bytes, size_t size)
+static void proto_append(struct proto *proto, const void *bytes, size_t size)
 {
-	unsigned char *at = reserve(proto, size);
+	unsigned char *at = proto_reserve(proto, size);
 
 	if (!size)
 		return;
@@ -54,7 +54,7 @@ void proto_packed(struct proto *proto, uint64_t number)
 	for (; number >= 0x80; number >>= 7)
 		digits[count++] = (unsigned char)(number | 0x80);
 	digits[count++] = (unsigned char)number;
-	append(proto, digits, count);
+	proto_append(proto, digits, count);
 }
 
 static void put_key(struct proto *proto, unsigned field, enum wire wire)
@@ -75,14 +75,14 @@ void proto_fixed64(struct proto *proto, unsigned field, uint64_t number)
 	for (unsigned i = 0; i < sizeof(digits); i++)
 		digits[i] = (unsigned char)(number >> 8 * i);
 	put_key(proto, field, WIRE_FIXED64);
-	append(proto, digits, sizeof(digits));
+	proto_append(proto, digits, sizeof(digits));
 }
 
 static void proto_bytes(struct proto *proto, unsigned field, const void *bytes, size_t size)
 {
 	put_key(proto, field, WIRE_LENGTH);
 	proto_packed(proto, size);
-	append(proto, bytes, size);
+	proto_append(proto, bytes, size);
 }
 
 void proto_message(struct proto *proto, unsigned field, const struct proto *inner)
@@ -107,9 +107,9 @@ static void put_replaced(struct proto *proto, const char *text, size_t length)
 	while (length) {
 		size_t plain = plain_length(text, length);
 
-		append(proto, text, plain);
+		proto_append(proto, text, plain);
 		if (plain < length)
-			append(proto, "\xef\xbf\xbd", 3);
+			proto_append(proto, "\xef\xbf\xbd", 3);
 		plain += plain < length;
 		text += plain;
 		length -= plain;

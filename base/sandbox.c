@@ -62,7 +62,7 @@ static int make_ruleset(const struct sandbox_options *options, uint64_t *rights)
 	return (int)syscall(SYS_landlock_create_ruleset, &rules, size, 0);
 }
 
-static bool allow(int ruleset, const char *directory, uint64_t rights)
+static bool allow_directory(int ruleset, const char *directory, uint64_t rights)
 {
 	cleanup_fd int fd = open(directory, O_PATH | O_CLOEXEC);
 	struct landlock_path_beneath_attr rule = { .allowed_access = rights, .parent_fd = fd };
@@ -80,13 +80,14 @@ static bool close_files(const struct sandbox_options *options)
 	cleanup_fd int ruleset = make_ruleset(options, &rights);
 	uint64_t everywhere = READ | (options->may_execute ? LANDLOCK_ACCESS_FS_EXECUTE : 0);
 
-	if (ruleset < 0 || (!options->opens_nothing && !allow(ruleset, "/", everywhere)))
+	if (ruleset < 0 || (!options->opens_nothing && !allow_directory(ruleset, "/", everywhere)))
 		return false;
 	/* only rights on files: the kernel refuses rights on directories here */
-	allow(ruleset, "/dev/null", LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE);
+	allow_directory(ruleset, "/dev/null",
+			LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE);
 	for (int i = 0; i < SANDBOX_WRITABLE_MAX && options->writable[i]; i++)
-		allow(ruleset, options->writable[i],
-		      rights & ~(uint64_t)LANDLOCK_ACCESS_FS_EXECUTE);
+		allow_directory(ruleset, options->writable[i],
+				rights & ~(uint64_t)LANDLOCK_ACCESS_FS_EXECUTE);
 	return syscall(SYS_landlock_restrict_self, ruleset, 0) == 0;
 }
 
@@ -151,7 +152,7 @@ static const int network[] = { NAME(socket), NAME(connect), NAME(bind),
 
 #define COUNT(list) (sizeof(list) / sizeof((list)[0]))
 
-static int forbid(scmp_filter_ctx filter, const int *calls, size_t count)
+static int forbid_calls(scmp_filter_ctx filter, const int *calls, size_t count)
 {
 	int status = 0;
 
@@ -165,7 +166,7 @@ static int forbid(scmp_filter_ctx filter, const int *calls, size_t count)
 /* Threads, and signals to them (abort() sends one), are allowed, but only in this process. */
 static int forbid_processes(scmp_filter_ctx filter)
 {
-	int status = forbid(filter, processes, COUNT(processes));
+	int status = forbid_calls(filter, processes, COUNT(processes));
 
 	if (!status)
 		status = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), NAME(clone), 1,
@@ -187,7 +188,7 @@ static int forbid_writing(scmp_filter_ctx filter)
 {
 	static const int flags[] = { O_WRONLY, O_RDWR, O_CREAT, O_TRUNC };
 	static const int calls[] = { NAME(creat), NAME(openat2), NAME(truncate) };
-	int status = forbid(filter, calls, COUNT(calls));
+	int status = forbid_calls(filter, calls, COUNT(calls));
 
 	for (size_t i = 0; !status && i < COUNT(flags); i++) {
 		scmp_datum_t flag = (scmp_datum_t)flags[i];
@@ -216,15 +217,15 @@ static bool close_calls(const struct sandbox_options *options)
 
 	if (!filter)
 		return false;
-	status = forbid(filter, never, COUNT(never));
+	status = forbid_calls(filter, never, COUNT(never));
 	if (!status)
 		status = forbid_typing(filter);
 	if (!status && !options->may_execute)
-		status = forbid(filter, programs, COUNT(programs));
+		status = forbid_calls(filter, programs, COUNT(programs));
 	if (!status && !options->may_start)
 		status = forbid_processes(filter);
 	if (!status)
-		status = forbid(filter, network, COUNT(network));
+		status = forbid_calls(filter, network, COUNT(network));
 	if (!status && options->opens_nothing)
 		status = forbid_writing(filter);
 	if (!status)
@@ -259,7 +260,7 @@ static bool set_limit(int which, rlim_t most)
 }
 
 /* files: whether writing to files other than those in memory is prevented by another wall. */
-static bool limit(const struct sandbox_options *options, bool files)
+static bool limit_resources(const struct sandbox_options *options, bool files)
 {
 	bool done = set_limit(RLIMIT_CORE, 0);
 
@@ -280,8 +281,8 @@ unsigned sandbox_enter(const struct sandbox_options *options)
 		walls |= SANDBOX_FILES;
 	if (walls & SANDBOX_PRIVILEGES && close_calls(options))
 		walls |= SANDBOX_CALLS;
-	if (limit(options,
-		  walls & SANDBOX_FILES || (walls & SANDBOX_CALLS && options->opens_nothing)))
+	if (limit_resources(options, walls & SANDBOX_FILES ||
+					     (walls & SANDBOX_CALLS && options->opens_nothing)))
 		walls |= SANDBOX_LIMITS;
 	return walls;
 }

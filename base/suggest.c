@@ -5,12 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Short words are a few edits from any other, so only about a third of the letters may differ. */
-static size_t most_mistakes(size_t length)
-{
-	return length < 6 ? 1 : length / 3;
-}
-
 static size_t least(size_t a, size_t b)
 {
 	return a < b ? a : b;
@@ -50,7 +44,8 @@ void suggest_begin(struct suggest *suggest, const char *typed, size_t length)
 	*suggest = (struct suggest){
 		.typed = typed,
 		.length = length,
-		.distance = most_mistakes(length) + 1,
+		/* short words are a few edits from any other: a third of the letters may differ */
+		.distance = (length < 6 ? 1 : length / 3) + 1,
 	};
 }
 

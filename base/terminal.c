@@ -6,18 +6,11 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-static bool is_set(const char *name)
-{
-	const char *value = getenv(name);
-
-	return value && *value;
-}
-
 bool terminal_has_colour(int fd)
 {
 	const char *forced = getenv("CLICOLOR_FORCE"), *kind = getenv("TERM");
 
-	if (is_set("NO_COLOR"))
+	if (*(getenv("NO_COLOR") ?: ""))
 		return false;
 	if (forced && *forced && strcmp(forced, "0") != 0)
 		return true;

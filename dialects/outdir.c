@@ -80,16 +80,16 @@ int outdir_create(struct outdir *outdir, const char *name, struct out *out, stru
 	return 0;
 }
 
-int outdir_finish(struct outdir *outdir, struct out *out, struct error *err)
+int outdir_finish(struct outdir *outdir, struct out *out, int rc, struct error *err)
 {
-	int rc = out_close(out);
+	int failed = out_close(out);
 
-	if (close(out->fd) < 0 && rc == 0)
-		rc = -errno;
-	if (rc)
-		return error_system(err, -rc, "%s/%s: cannot write", outdir->path,
-				    outdir->names.items[outdir->names.count - 1]);
-	return 0;
+	if (close(out->fd) < 0 && !failed)
+		failed = -errno;
+	if (rc || !failed)
+		return rc;
+	return error_system(err, -failed, "%s/%s: cannot write", outdir->path,
+			    outdir->names.items[outdir->names.count - 1]);
 }
 
 static bool is_named_so(const char *name, const char *start, const char *end)

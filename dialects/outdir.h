@@ -29,8 +29,11 @@ int outdir_open(struct outdir *outdir, const char *path, bool force, struct erro
 /* Starts a file. Returns 0 or a negative errno. */
 int outdir_create(struct outdir *outdir, const char *name, struct out *out, struct error *err);
 
-/* Ends the file that was started last. Returns 0 or a negative errno; err names the file. */
-int outdir_finish(struct outdir *outdir, struct out *out, struct error *err);
+/*
+ * Ends the file that was started last. rc: an earlier failure to write it, which is returned. Else
+ * returns 0 or a negative errno; err names the file.
+ */
+int outdir_finish(struct outdir *outdir, struct out *out, int rc, struct error *err);
 
 /* Removes the files of an older run, whose names start and end with these texts. */
 void outdir_remove(const struct outdir *outdir, const char *start, const char *end);

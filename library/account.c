@@ -274,7 +274,8 @@ static void add_passed(struct library_account *account, size_t number)
 	}
 }
 
-static int gather(struct library_account *account, const struct event *event, struct error *err)
+static int gather_objects(struct library_account *account, const struct event *event,
+			  struct error *err)
 {
 	size_t count = account->processes.count;
 	int ret = 0;
@@ -309,7 +310,8 @@ PUBLIC long holdtrace_trace_live(struct holdtrace_trace *trace,
 	struct error err = { 0 };
 
 	*held = NULL;
-	if (library_account_ask(trace, &err) || account_run(trace->account, gather, NULL, &err))
+	if (library_account_ask(trace, &err) ||
+	    account_run(trace->account, gather_objects, NULL, &err))
 		return library_fail(error, &err);
 	*held = trace->account->held.items;
 	return (long)trace->account->held.count;
@@ -409,7 +411,7 @@ static int put_together(struct holdtrace_trace *trace, struct error *err)
 	bool is_done = true;
 
 	account->places.count = 0;
-	if (account_run(account, gather, NULL, err))
+	if (account_run(account, gather_objects, NULL, err))
 		return -ENOMEM;
 	if (account->held.count)
 		qsort(account->held.items, account->held.count, sizeof(*account->held.items),

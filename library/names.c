@@ -93,7 +93,7 @@ size_t library_names_met(const struct library_names *names)
 }
 
 /* Enters the mappings of a process, as far as the trace was read, into the address map. */
-static int enter(struct library_names *names, uint32_t number)
+static int enter_section(struct library_names *names, uint32_t number)
 {
 	const struct section *section = section_of(names, number);
 	int ret = 0;
@@ -110,29 +110,25 @@ static int enter(struct library_names *names, uint32_t number)
 	return ret;
 }
 
-static struct holdtrace_frame frame_of(const struct naming_symbol *symbol, uint64_t address)
-{
-	return (struct holdtrace_frame){
-		.address = address,
-		.offset = symbol->offset,
-		.function = symbol->function,
-		.file = symbol->file,
-		.module = symbol->module,
-		.line = symbol->line,
-		.is_inlined = symbol->is_inlined,
-	};
-}
-
 #define SYMBOLS_MAX 2048
 
 /* A real frame may be several functions: inlined ones share its address. */
-static long fill(struct naming_symbol *symbols, size_t count, const struct backtrace *backtrace,
-		 struct holdtrace_frame *frames, size_t max)
+static long fill_frames(struct naming_symbol *symbols, size_t count,
+			const struct backtrace *backtrace, struct holdtrace_frame *frames,
+			size_t max)
 {
 	const struct trace_node *at = backtrace->node;
 
 	for (size_t i = 0; i < count && i < max; i++) {
-		frames[i] = frame_of(&symbols[i], at->address);
+		frames[i] = (struct holdtrace_frame){
+			.address = at->address,
+			.offset = symbols[i].offset,
+			.function = symbols[i].function,
+			.file = symbols[i].file,
+			.module = symbols[i].module,
+			.line = symbols[i].line,
+			.is_inlined = symbols[i].is_inlined,
+		};
 		if (!symbols[i].is_inlined && at->count)
 			at = at->caller;
 	}
@@ -144,13 +140,13 @@ const struct trace_node *library_names_place(struct library_names *names,
 {
 	const struct origin *origin = &names->origins.items[backtrace->id];
 
-	if (enter(names, origin->section) < 0)
+	if (enter_section(names, origin->section) < 0)
 		return NULL;
 	return space_backtrace(&names->space, backtrace, origin->index);
 }
 
-static long look_up(struct holdtrace_trace *trace, const struct backtrace *backtrace,
-		    struct holdtrace_frame *frames, size_t max, struct error *err)
+static long look_up_names(struct holdtrace_trace *trace, const struct backtrace *backtrace,
+			  struct holdtrace_frame *frames, size_t max, struct error *err)
 {
 	static const char sentence[] = "cannot look up names";
 	struct library_names *names = trace->names;
@@ -169,8 +165,8 @@ static long look_up(struct holdtrace_trace *trace, const struct backtrace *backt
 	symbols = calloc(SYMBOLS_MAX, sizeof(*symbols));
 	if (!symbols)
 		return error_system(err, ENOMEM, sentence);
-	count = fill(symbols, naming_symbols(names->naming, place, symbols, SYMBOLS_MAX), backtrace,
-		     frames, max);
+	count = fill_frames(symbols, naming_symbols(names->naming, place, symbols, SYMBOLS_MAX),
+			    backtrace, frames, max);
 	free(symbols);
 	return count;
 }
@@ -185,6 +181,6 @@ PUBLIC long holdtrace_trace_names(struct holdtrace_trace *trace, uint32_t id,
 
 	if (!backtrace || id >= trace->names->origins.count)
 		return 0;
-	count = look_up(trace, backtrace, frames, max, &err);
+	count = look_up_names(trace, backtrace, frames, max, &err);
 	return count < 0 ? library_fail(error, &err) : count;
 }

@@ -116,15 +116,6 @@ PUBLIC int holdtrace_trace_open(struct holdtrace_trace **trace, const char *cons
 	return 0;
 }
 
-static void frames_destroy(struct library_frames *frames)
-{
-	if (!frames)
-		return;
-	pool_free(&frames->pool);
-	free(frames->rows.items);
-	free(frames);
-}
-
 PUBLIC void holdtrace_trace_close(struct holdtrace_trace *trace)
 {
 	if (!trace)
@@ -132,7 +123,11 @@ PUBLIC void holdtrace_trace_close(struct holdtrace_trace *trace)
 	library_account_destroy(trace->account);
 	library_names_destroy(trace->names);
 	trace_close(trace->trace);
-	frames_destroy(trace->frames);
+	if (trace->frames) {
+		pool_free(&trace->frames->pool);
+		free(trace->frames->rows.items);
+		free(trace->frames);
+	}
 	free(trace->resources.items);
 	free(trace->debug_directory);
 	free(trace->root);
@@ -140,18 +135,6 @@ PUBLIC void holdtrace_trace_close(struct holdtrace_trace *trace)
 }
 
 /* ---- events ---- */
-
-/* The trace has no table of classes, so their names are stored as they appear. */
-static int keep_resource(struct holdtrace_trace *trace, const struct resource_class *class,
-			 struct error *err)
-{
-	const char **resource = ARRAY_AT(&trace->resources, class->id);
-
-	if (!resource)
-		return error_system(err, ENOMEM, "cannot keep a class of resource");
-	*resource = class->type;
-	return 0;
-}
 
 /* Records the facts that later requests for names and ids need. */
 static inline int keep_facts(struct holdtrace_trace *trace, const struct event *event,
@@ -168,15 +151,11 @@ static inline int keep_facts(struct holdtrace_trace *trace, const struct event *
 	return ret < 0 ? error_system(err, ENOMEM, "cannot keep what the trace tells") : 0;
 }
 
-static bool is_handed_out(const struct holdtrace_trace *trace, const struct event *event)
-{
-	return event->kind == EVENT_CALL || (event->kind == EVENT_NOTE && trace->hands_out_notes);
-}
-
 /* The next event for the caller: 1, 0 at the end, or a negative errno. */
 static inline int next_event(struct holdtrace_trace *trace, const struct event **event,
 			     struct error *err)
 {
+	const char **resource;
 	int ret;
 
 	do {
@@ -194,10 +173,15 @@ static inline int next_event(struct holdtrace_trace *trace, const struct event *
 			ret = library_account_event(trace->account, *event, err);
 		if (ret < 0)
 			return ret;
-	} while (!is_handed_out(trace, *event));
+	} while (!((*event)->kind == EVENT_CALL ||
+		   ((*event)->kind == EVENT_NOTE && trace->hands_out_notes)));
 	trace->current = *event;
-	ret = keep_resource(trace, (*event)->resource, err);
-	return ret < 0 ? ret : 1;
+	/* the trace has no table of classes, so their names are stored as they appear */
+	resource = ARRAY_AT(&trace->resources, (*event)->resource->id);
+	if (!resource)
+		return error_system(err, ENOMEM, "cannot keep a class of resource");
+	*resource = (*event)->resource->type;
+	return 1;
 }
 
 static enum holdtrace_effect effect_of(const struct event *event)
@@ -319,29 +303,20 @@ PUBLIC const char *holdtrace_operation_name(uint32_t operation)
 	return operation < OPERATION_COUNT ? operation_table[operation].name : NULL;
 }
 
-/* The entry for a backtrace's frames. NULL: no memory. */
-static const uint64_t **row_of(struct library_frames *frames, uint32_t id)
-{
-	return ARRAY_AT(&frames->rows, id);
-}
-
-static const uint64_t *copy_frames(struct library_frames *frames, const struct trace_node *node)
-{
-	uint64_t *copy = pool_alloc(&frames->pool, (node->count + 1) * sizeof(*copy));
-
-	if (copy)
-		trace_node_frames(node, copy, node->count);
-	return copy;
-}
-
 PUBLIC size_t holdtrace_trace_backtrace(const struct holdtrace_trace *trace, uint32_t id,
 					const uint64_t **frames)
 {
 	const struct backtrace *backtrace = trace_backtrace(trace->trace, id);
-	const uint64_t **row = backtrace ? row_of(trace->frames, id) : NULL;
+	const uint64_t **row = backtrace ? ARRAY_AT(&trace->frames->rows, id) : NULL;
 
-	if (row && !*row)
-		*row = copy_frames(trace->frames, backtrace->node);
+	if (row && !*row) {
+		uint64_t *copy =
+			pool_alloc(&trace->frames->pool, (backtrace->count + 1) * sizeof(*copy));
+
+		if (copy)
+			trace_node_frames(backtrace->node, copy, backtrace->count);
+		*row = copy;
+	}
 	*frames = row ? *row : NULL;
 	return *frames ? backtrace->count : 0;
 }

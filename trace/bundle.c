@@ -147,14 +147,14 @@ static int search_file(struct search *search, struct error *err)
 
 /* ---- by stream ---- */
 
-static int compare(const void *one, const void *two)
+static int compare_pieces(const void *one, const void *two)
 {
 	const struct found *a = one, *b = two;
 
 	return ORDER(a->stream, b->stream) ?: ORDER(a->extent.offset, b->extent.offset);
 }
 
-static void fill(struct bundle *bundle, const struct search *search)
+static void bundle_fill(struct bundle *bundle, const struct search *search)
 {
 	for (size_t i = 0; i < search->pieces.count; i++) {
 		const struct found *found = &search->pieces.items[i];
@@ -175,18 +175,18 @@ static void fill(struct bundle *bundle, const struct search *search)
 	bundle->extent_count = search->pieces.count;
 }
 
-static int make(struct bundle *bundle, struct search *search, struct error *err)
+static int bundle_make(struct bundle *bundle, struct search *search, struct error *err)
 {
 	size_t count = search->pieces.count;
 
 	if (!count)
 		return error_set(err, ENODATA, "has no stream: nothing was recorded");
-	qsort(search->pieces.items, count, sizeof(*search->pieces.items), compare);
+	qsort(search->pieces.items, count, sizeof(*search->pieces.items), compare_pieces);
 	bundle->extents = memory_zalloc(count, sizeof(*bundle->extents));
 	bundle->streams = memory_zalloc(search->places.count, sizeof(*bundle->streams));
 	if (!bundle->extents || !bundle->streams)
 		return error_system(err, ENOMEM, "list of streams");
-	fill(bundle, search);
+	bundle_fill(bundle, search);
 	return 0;
 }
 
@@ -210,7 +210,7 @@ int bundle_read(struct bundle *bundle, int fd, bool is_live, struct error *err)
 	search.size = (uint64_t)facts.st_size;
 	rc = search_file(&search, err);
 	if (rc == 0)
-		rc = make(bundle, &search, err);
+		rc = bundle_make(bundle, &search, err);
 	free(search.pieces.items);
 	free(search.places.items);
 	if (rc)
@@ -269,8 +269,8 @@ static struct known *remembered(struct bundles *bundles, const struct stat *fact
 	return NULL;
 }
 
-static int learn(struct bundles *bundles, int fd, bool is_live, const struct stat *facts,
-		 struct error *err)
+static int bundle_learn(struct bundles *bundles, int fd, bool is_live, const struct stat *facts,
+			struct error *err)
 {
 	struct known *known = memory_zalloc(1, sizeof(*known)), **place;
 	int rc = known ? bundle_read(&known->bundle, fd, is_live, err)
@@ -303,7 +303,7 @@ int bundles_find(struct bundles *bundles, int fd, bool is_live, const struct bun
 		return 0;
 	bundles->last = remembered(bundles, &facts);
 	if (!bundles->last)
-		rc = learn(bundles, fd, is_live, &facts, err);
+		rc = bundle_learn(bundles, fd, is_live, &facts, err);
 	if (rc == 0)
 		*bundle = &bundles->last->bundle;
 	return rc;

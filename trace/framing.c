@@ -231,16 +231,6 @@ int framing_step_over_rest(struct trace *trace, const struct framing *framing, c
 	return rc;
 }
 
-static void count_unknown(struct trace *trace, const struct frame *frame)
-{
-	struct trace_tally *tally = &trace->tally;
-
-	if (tally->unknown_packets++ == 0)
-		for (int i = 0; i < 4; i++)
-			tally->unknown_tag[i] = (char)(frame->tag >> 8 * i);
-	tally->unknown_bytes += frame->size;
-}
-
 int framing_step_over(struct trace *trace, const struct framing *framing, const struct frame *frame,
 		      const char *what, struct error *err)
 {
@@ -259,6 +249,7 @@ int framing_step_over(struct trace *trace, const struct framing *framing, const 
 int framing_step_over_unknown(struct trace *trace, const struct framing *framing,
 			      const struct frame *frame, struct error *err)
 {
+	struct trace_tally *tally = &trace->tally;
 	bool is_next;
 	int rc = is_boundary(trace, framing, frame->size, &is_next, err);
 
@@ -266,7 +257,10 @@ int framing_step_over_unknown(struct trace *trace, const struct framing *framing
 		return rc;
 	if (!is_next)
 		return framing_resynchronise(trace, framing, "no packet begins there", err);
-	count_unknown(trace, frame);
+	if (tally->unknown_packets++ == 0)
+		for (int i = 0; i < 4; i++)
+			tally->unknown_tag[i] = (char)(frame->tag >> 8 * i);
+	tally->unknown_bytes += frame->size;
 	source_skip(&trace->source, frame->size);
 	return 0;
 }

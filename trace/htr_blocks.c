@@ -16,8 +16,8 @@
 #define INDEX_MAX (1u << 24) /* entries; a larger index is ignored */
 
 /* Decompresses to size bytes, followed by zeros. */
-static enum got unpack(struct container *container, struct part *part, const uint8_t *bytes,
-		       size_t packed, size_t size)
+static enum got unpack_part(struct container *container, struct part *part, const uint8_t *bytes,
+			    size_t packed, size_t size)
 {
 	if (size + COLUMNS_SLACK > part->room) {
 		free(part->bytes);
@@ -52,15 +52,10 @@ static bool find_columns(struct container *container)
 	return bytes.at == bytes.end && container->block.events <= sizes[HTR_COLUMN_shapes];
 }
 
-/* True if only the index counts the events. */
-static bool is_skipped(const struct trace *trace)
-{
-	return trace->skips_calls && trace->tally.skipped;
-}
-
 static bool is_wanted(const struct trace *trace, uint64_t first_ns, uint64_t last_ns)
 {
-	return !is_skipped(trace) && first_ns <= trace->until_ns && last_ns >= trace->since_ns;
+	return !(trace->skips_calls && trace->tally.skipped) && first_ns <= trace->until_ns &&
+	       last_ns >= trace->since_ns;
 }
 
 /* Checks and reads the definitions at bytes. */
@@ -74,8 +69,8 @@ static enum got open_definitions(struct trace *trace, const uint8_t *bytes)
 		return got;
 	if (checksum(0, bytes, block->definitions_packed) != block->definitions_check)
 		return GOT_DAMAGE;
-	got = unpack(container, &container->definitions, bytes, block->definitions_packed,
-		     block->definitions_size);
+	got = unpack_part(container, &container->definitions, bytes, block->definitions_packed,
+			  block->definitions_size);
 	return got == GOT_IT ? container_add_definitions(trace) : got;
 }
 
@@ -86,8 +81,8 @@ static enum got open_events(struct container *container, const uint8_t *bytes)
 
 	if (checksum(0, bytes, block->events_packed) != block->events_check)
 		return GOT_DAMAGE;
-	got = unpack(container, &container->events, bytes, block->events_packed,
-		     block->events_size);
+	got = unpack_part(container, &container->events, bytes, block->events_packed,
+			  block->events_size);
 	if (got != GOT_IT || !find_columns(container))
 		return got == GOT_IT ? GOT_DAMAGE : got;
 	container->model = NULL;
@@ -332,21 +327,6 @@ static bool is_of_all(struct trace *trace, const uint8_t *entries, uint32_t coun
 	       size;
 }
 
-/* Takes the numbers of events that will not be read from the index. */
-static void note_skipped(struct trace *trace)
-{
-	const struct container *container = trace->container;
-	struct trace_tally *tally = &trace->tally;
-
-	for (size_t i = 0; i < container->index.count; i++) {
-		const struct htr_entry *entry = &container->index.items[i];
-
-		tally->skipped += entry->events;
-		if (entry->events && entry->last_ns > tally->skipped_last_ns)
-			tally->skipped_last_ns = entry->last_ns;
-	}
-}
-
 void container_read_index(struct trace *trace)
 {
 	struct container *container = trace->container;
@@ -380,6 +360,11 @@ void container_read_index(struct trace *trace)
 				      &container->index.items[i]);
 	}
 	free(entries);
-	if (trace->skips_calls)
-		note_skipped(trace);
+	for (size_t i = 0; trace->skips_calls && i < container->index.count; i++) {
+		const struct htr_entry *entry = &container->index.items[i];
+
+		trace->tally.skipped += entry->events;
+		if (entry->events && entry->last_ns > trace->tally.skipped_last_ns)
+			trace->tally.skipped_last_ns = entry->last_ns;
+	}
 }

@@ -18,7 +18,7 @@ static int no_memory(struct error *err)
 	return error_system(err, ENOMEM, "list of inputs");
 }
 
-static int add(struct inputs *inputs, const char *path, struct error *err)
+static int inputs_add(struct inputs *inputs, const char *path, struct error *err)
 {
 	const char **place = ARRAY_ADD(inputs);
 
@@ -38,7 +38,7 @@ static int add_stream(struct inputs *inputs, const char *path, uint32_t number, 
 		inputs->made.count--;
 		return no_memory(err);
 	}
-	return add(inputs, *place, err);
+	return inputs_add(inputs, *place, err);
 }
 
 /* *bundle stays NULL if the file has no list of streams or cannot be read. */
@@ -65,15 +65,15 @@ static int find_streams(const char *path, const struct trace_options *options,
 	return rc;
 }
 
-static int expand(struct inputs *inputs, const char *path, const struct trace_options *options,
-		  struct error *err)
+static int inputs_expand_file(struct inputs *inputs, const char *path,
+			      const struct trace_options *options, struct error *err)
 {
 	const struct bundle *bundle = NULL;
 	int rc = find_streams(path, options, &bundle, err);
 
 	/* a single stream is the file itself */
 	if (rc == 0 && (!bundle || bundle->stream_count < 2))
-		return add(inputs, path, err);
+		return inputs_add(inputs, path, err);
 	for (size_t i = 0; rc == 0 && i < bundle->stream_count; i++)
 		rc = add_stream(inputs, path, bundle->streams[i].number, err);
 	return rc;
@@ -86,7 +86,7 @@ int inputs_expand(struct inputs *inputs, const char *const *paths, size_t count,
 
 	*inputs = (struct inputs){ 0 };
 	for (size_t i = 0; rc == 0 && i < count; i++)
-		rc = expand(inputs, paths[i], options, err);
+		rc = inputs_expand_file(inputs, paths[i], options, err);
 	return rc;
 }
 

@@ -320,7 +320,7 @@ static void set_key(struct merge *merge, struct part *part)
 }
 
 /* Reads the part's next event. Returns 1, 0 at its end, or a negative errno. */
-static int advance(struct merge *merge, struct part *part, struct error *err)
+static int part_advance(struct merge *merge, struct part *part, struct error *err)
 {
 	int rc = trace_next(part->trace, &part->event, err);
 
@@ -427,7 +427,7 @@ static bool is_before(const struct part *one, const struct part *two)
 	return one->key != two->key ? one->key < two->key : one->number < two->number;
 }
 
-static void swap(struct part **one, struct part **two)
+static void swap_parts(struct part **one, struct part **two)
 {
 	struct part *kept = *one;
 
@@ -435,7 +435,7 @@ static void swap(struct part **one, struct part **two)
 	*two = kept;
 }
 
-static void sink(struct merge *merge, size_t i)
+static void sink_part(struct merge *merge, size_t i)
 {
 	struct part **heap = merge->live.items;
 
@@ -446,7 +446,7 @@ static void sink(struct merge *merge, size_t i)
 			child++;
 		if (child >= merge->live.count || is_before(heap[i], heap[child]))
 			return;
-		swap(&heap[i], &heap[child]);
+		swap_parts(&heap[i], &heap[child]);
 		i = child;
 	}
 }
@@ -460,7 +460,7 @@ static int put_live(struct merge *merge, struct part *part, struct error *err)
 	*place = part;
 	for (size_t i = merge->live.count - 1;
 	     i && is_before(merge->live.items[i], merge->live.items[(i - 1) / 2]); i = (i - 1) / 2)
-		swap(&merge->live.items[i], &merge->live.items[(i - 1) / 2]);
+		swap_parts(&merge->live.items[i], &merge->live.items[(i - 1) / 2]);
 	return 0;
 }
 
@@ -489,17 +489,6 @@ static void add_tally(struct trace_tally *sum, const struct trace_tally *tally)
 	sum->has_ended = tally->has_ended;
 }
 
-/* Ends a part: frees what reading needs, keeps what its events point to. */
-static void end_part(struct trace *trace, struct part *part)
-{
-	struct merge *merge = trace->reader;
-
-	add_tally(&trace->tally, trace_tally(part->trace));
-	trace_shed(part->trace);
-	merge->live.items[0] = merge->live.items[--merge->live.count];
-	sink(merge, 0);
-}
-
 /*
  * Reads the next event of the first part. A part that fails is reported and ends. Returns 0 or a
  * negative errno.
@@ -507,17 +496,21 @@ static void end_part(struct trace *trace, struct part *part)
 static int go_on_with(struct trace *trace, struct part *part, struct error *err)
 {
 	struct merge *merge = trace->reader;
-	int rc = advance(merge, part, err);
+	int rc = part_advance(merge, part, err);
 
 	if (rc > 0) {
-		sink(merge, 0);
+		sink_part(merge, 0);
 		return 0;
 	}
 	if (rc == -EINTR || rc == -ENOMEM || (rc && !merge->options.failed))
 		return err ? error_prefix(err, "%s", part->path) : rc;
 	if (rc)
 		merge->options.failed(merge->options.user, part->path, err);
-	end_part(trace, part);
+	/* frees what reading needs, keeps what its events point to */
+	add_tally(&trace->tally, trace_tally(part->trace));
+	trace_shed(part->trace);
+	merge->live.items[0] = merge->live.items[--merge->live.count];
+	sink_part(merge, 0);
 	return 0;
 }
 
@@ -533,7 +526,7 @@ static int begin_parts(struct trace *trace, struct error *err)
 		int rc = part->is_open ? 0 : open_part(merge, part, err);
 
 		if (rc == 0)
-			rc = advance(merge, part, err);
+			rc = part_advance(merge, part, err);
 		if (rc > 0)
 			rc = put_live(merge, part, err);
 		else if (rc < 0 && merge->options.failed && rc != -EINTR && rc != -ENOMEM) {
@@ -586,7 +579,7 @@ static bool translate_call(struct trace *trace, struct part *part)
 }
 
 /* Makes the merged event. Returns 1: it is ready; 0: it is a repetition; or a negative errno. */
-static int translate(struct trace *trace, struct part *part, struct error *err)
+static int translate_event(struct trace *trace, struct part *part, struct error *err)
 {
 	struct merge *merge = trace->reader;
 	struct event *event = &trace->event;
@@ -627,7 +620,7 @@ static int next_merged(struct trace *trace, const struct event **event, struct e
 			return rc;
 		if (!merge->live.count)
 			return 0;
-		rc = translate(trace, merge->live.items[0], err);
+		rc = translate_event(trace, merge->live.items[0], err);
 	}
 	return rc;
 }

@@ -93,7 +93,7 @@ static void fill_slots(struct trace_nodes *nodes)
 	}
 }
 
-static bool grow(struct trace_nodes *nodes)
+static bool nodes_grow(struct trace_nodes *nodes)
 {
 	size_t old = nodes->mask ? nodes->mask + 1 : 0;
 	size_t size = !old ? SLOTS_MIN : nodes->slots ? old * 2 : old;
@@ -133,25 +133,15 @@ static struct trace_node *new_node(struct trace_nodes *nodes)
 	return *place;
 }
 
-static const struct trace_node *add(struct trace_nodes *nodes, const struct trace_node *caller,
-				    uint64_t address)
-{
-	struct trace_node *node = new_node(nodes);
-
-	if (!node)
-		return NULL;
-	*node = (struct trace_node){ caller, address, caller->count + 1, ++nodes->count };
-	return node;
-}
-
 const struct trace_node *trace_nodes_add(struct trace_nodes *nodes, const struct trace_node *caller,
 					 uint64_t address)
 {
 	const struct trace_node *node;
+	struct trace_node *added;
 	uint64_t hash = hash_of(nodes, caller, address);
 	size_t i;
 
-	if (nodes->count >= nodes->most && !grow(nodes))
+	if (nodes->count >= nodes->most && !nodes_grow(nodes))
 		return NULL;
 	for (i = (size_t)hash & nodes->mask; nodes->marks[i]; i = (i + 1) & nodes->mask) {
 		if (nodes->marks[i] != mark_of(hash))
@@ -160,10 +150,12 @@ const struct trace_node *trace_nodes_add(struct trace_nodes *nodes, const struct
 		if (node->address == address && node->caller == caller)
 			return node;
 	}
-	node = add(nodes, caller, address);
-	if (node)
-		take_slot(nodes, i, hash, node->number);
-	return node;
+	added = new_node(nodes);
+	if (!added)
+		return NULL;
+	*added = (struct trace_node){ caller, address, caller->count + 1, ++nodes->count };
+	take_slot(nodes, i, hash, added->number);
+	return added;
 }
 
 const struct trace_node *trace_nodes_at(const struct trace_nodes *nodes, uint32_t number)

@@ -365,36 +365,22 @@ static __attribute__((noinline)) bool is_in_time(struct trace *trace, const stru
 	       (event->time_ns >= trace->since_ns && event->time_ns <= trace->until_ns);
 }
 
-static void note_progress(struct trace *trace)
-{
-	if (++trace->until_progress == TRACE_PROGRESS_EVENTS) {
-		trace->until_progress = 0;
-		trace->progress(trace->user, trace);
-	}
-}
-
-/* The file is still being written: its early end, which was recorded last, is not damage. */
-static void forgive_end(struct trace *trace)
-{
-	struct trace_tally *tally = &trace->tally;
-
-	tally->is_growing = true;
-	if (!tally->is_truncated)
-		return;
-	tally->is_truncated = false;
-	tally->damages -= tally->damages != 0;
-}
-
 /* Ends the trace after its last event or an error. Returns rc. */
 static int end_trace(struct trace *trace, int rc)
 {
-	trace->tally.bytes = trace->part ? trace->tally.bytes : trace->source.offset;
+	struct trace_tally *tally = &trace->tally;
+
+	tally->bytes = trace->part ? tally->bytes : trace->source.offset;
 	if (rc == 0 && trace->source.damage) {
 		trace_add_damage(trace, trace->source.offset, 0, "%s", trace->source.damage);
-		trace->tally.is_truncated = true;
+		tally->is_truncated = true;
 	}
-	if (trace->is_live)
-		forgive_end(trace);
+	/* of a file that is still being written the early end is not damage; it was noted last */
+	tally->is_growing = trace->is_live;
+	if (trace->is_live && tally->is_truncated) {
+		tally->is_truncated = false;
+		tally->damages -= tally->damages != 0;
+	}
 	trace->has_ended = true;
 	trace->result = rc;
 	if (trace->progress)
@@ -429,8 +415,10 @@ static __attribute__((noinline)) int pass_on(struct trace *trace, int rc,
 	for (;; rc = trace->next(trace, event, err)) {
 		if (rc <= 0 || (*event)->kind == EVENT_NOTE || trace->waiting.count)
 			rc = pass_waiting(trace, rc, event, err);
-		if (trace->progress)
-			note_progress(trace);
+		if (trace->progress && ++trace->until_progress == TRACE_PROGRESS_EVENTS) {
+			trace->until_progress = 0;
+			trace->progress(trace->user, trace);
+		}
 		if (rc <= 0)
 			return end_trace(trace, rc);
 		if (!trace->has_window || is_in_time(trace, event))

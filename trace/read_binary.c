@@ -290,7 +290,7 @@ static enum taken take_backtrace(struct trace *trace, struct cursor *cursor)
 	return TAKEN_EVENT;
 }
 
-static enum taken take(struct trace *trace, enum wire_packet packet, struct cursor *cursor)
+static enum taken take_packet(struct trace *trace, enum wire_packet packet, struct cursor *cursor)
 {
 	switch (packet) {
 	case WIRE_PACKET_PINF:
@@ -337,7 +337,7 @@ static enum taken packets_take(struct trace *trace, const unsigned char *bytes,
 	 */
 	if (!binary->has_call)
 		pool_reset(&trace->scratch);
-	return take(trace, frame->packet, &cursor);
+	return take_packet(trace, frame->packet, &cursor);
 }
 
 /* ---- streams ---- */

@@ -95,17 +95,6 @@ static const struct backtrace *make_backtrace(struct trace *trace, uint32_t numb
 	return backtrace;
 }
 
-/* The mapping of some addresses changed: later backtraces differ from earlier ones. */
-static void forget_backtraces(struct trace *trace)
-{
-	struct container *container = trace->container;
-
-	container->epoch = trace->registry.epoch;
-	while (container->made.count)
-		container->nodes.items[container->made.items[--container->made.count] - 1]
-			.backtrace = NULL;
-}
-
 static struct htr_model *begin_model(struct container *container, struct thread *thread)
 {
 	struct htr_model **model;
@@ -257,15 +246,6 @@ static inline uint32_t follow(struct htr_model *model, const struct shape *shape
 	return before->next;
 }
 
-static void count_event(struct trace *trace, const struct event *event)
-{
-	trace->tally.packets++;
-	if (event->kind == EVENT_NOTE)
-		trace_count_note(trace, event);
-	else
-		trace->tally.calls++;
-}
-
 /* Reads an event into its shape, which already contains the common members. */
 static enum got take_event(struct trace *trace, const struct event **result)
 {
@@ -290,7 +270,11 @@ static enum got take_event(struct trace *trace, const struct event **result)
 		return GOT_NO_MEMORY;
 	event->index = ++container->calls;
 	container->next_event++;
-	count_event(trace, event);
+	trace->tally.packets++;
+	if (event->kind == EVENT_NOTE)
+		trace_count_note(trace, event);
+	else
+		trace->tally.calls++;
 	*result = event;
 	return GOT_IT;
 }
@@ -344,8 +328,12 @@ static int go_on(struct trace *trace, struct error *err)
 	    (!container->has_events ||
 	     container->packets.items[container->next_packet].place <= container->next_event)) {
 		rc = next_packets(trace, err);
-		if (container->epoch != trace->registry.epoch)
-			forget_backtraces(trace);
+		/* the mapping of some addresses changed: later backtraces differ from earlier ones
+		 */
+		for (; container->epoch != trace->registry.epoch && container->made.count;)
+			container->nodes.items[container->made.items[--container->made.count] - 1]
+				.backtrace = NULL;
+		container->epoch = trace->registry.epoch;
 	} else if (!is_done) {
 		rc = drop_events(trace); /* without a process, events belong to no stream */
 	} else {

@@ -59,7 +59,7 @@ static int read_line(struct trace *trace, struct slice *line, bool *is_line, str
 	return 0;
 }
 
-static const char *keep(struct trace *trace, struct slice text)
+static const char *keep_text(struct trace *trace, struct slice text)
 {
 	return registry_text(&trace->registry, text.at, text.length);
 }
@@ -150,8 +150,8 @@ static bool keep_header(struct trace *trace, const struct text_header *header)
 	if (!pairs)
 		return false;
 	for (size_t i = 0; i < header->count; i++) {
-		pairs[i].name = keep(trace, header->pairs[i].key);
-		pairs[i].value = keep(trace, header->pairs[i].value);
+		pairs[i].name = keep_text(trace, header->pairs[i].key);
+		pairs[i].value = keep_text(trace, header->pairs[i].value);
 		if (!pairs[i].name || !pairs[i].value)
 			return false;
 	}
@@ -160,10 +160,10 @@ static bool keep_header(struct trace *trace, const struct text_header *header)
 	process->has_process = true;
 	value = text_header_value(header, "arch");
 	if (value)
-		process->arch = keep(trace, *value);
+		process->arch = keep_text(trace, *value);
 	value = text_header_value(header, "process");
 	if (value)
-		process->name = keep(trace, *value);
+		process->name = keep_text(trace, *value);
 	value = text_header_value(header, "pid");
 	if (value)
 		process->pid = (uint32_t)number_of(*value);
@@ -286,7 +286,7 @@ static bool add_frame(struct trace *trace, const struct text_frame *frame)
 	*address = frame->address;
 	*text = NULL;
 	if (frame->has_text) {
-		*text = keep(trace, frame->text);
+		*text = keep_text(trace, frame->text);
 		reader->has_texts = true;
 	}
 	return *text || !frame->has_text;
@@ -300,8 +300,8 @@ static bool add_mapping(struct trace *trace, const struct text_mapping *line)
 	struct event *event;
 	bool is_new;
 
-	packet.path = keep(trace, line->path);
-	packet.build_id = keep(trace, line->build_id);
+	packet.path = keep_text(trace, line->path);
+	packet.build_id = keep_text(trace, line->build_id);
 	if (!packet.path || !packet.build_id)
 		return false;
 	mapping = registry_add_mapping(&trace->registry, &packet, false, reader->index, &is_new);
@@ -320,7 +320,7 @@ static bool add_context(struct trace *trace, const struct text_context *line)
 
 	if (!event)
 		return false;
-	*context = (struct trace_context){ line->bit, keep(trace, line->name) };
+	*context = (struct trace_context){ line->bit, keep_text(trace, line->name) };
 	event->call_context = context;
 	return context->name;
 }
@@ -333,8 +333,8 @@ static bool add_resource(struct trace *trace, const struct text_resource *line)
 	struct event *event;
 	bool is_new;
 
-	packet.type = keep(trace, line->type);
-	packet.description = keep(trace, line->description);
+	packet.type = keep_text(trace, line->type);
+	packet.description = keep_text(trace, line->description);
 	if (!packet.type || !packet.description)
 		return false;
 	resource = registry_add_resource(&trace->registry, &packet, &is_new);
@@ -356,8 +356,8 @@ static bool add_attachment(struct trace *trace, const struct text_attachment *li
 
 	if (!event)
 		return false;
-	attachment->name = keep(trace, line->name);
-	attachment->path = keep(trace, line->path);
+	attachment->name = keep_text(trace, line->name);
+	attachment->path = keep_text(trace, line->path);
 	event->attachment = attachment;
 	return attachment->name && attachment->path;
 }

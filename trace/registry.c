@@ -242,16 +242,10 @@ static struct backtrace *add_backtrace(struct registry *registry, const struct b
 	return backtrace;
 }
 
-/* The entry of the node in by_node; NULL: no memory. */
-static uint32_t *plain_place(struct registry *registry, const struct trace_node *node)
-{
-	return ARRAY_AT(&registry->by_node, node->number);
-}
-
 static const struct backtrace *plain_backtrace(struct registry *registry,
 					       const struct backtrace_key *key)
 {
-	uint32_t *place = plain_place(registry, key->node);
+	uint32_t *place = ARRAY_AT(&registry->by_node, key->node->number);
 	const struct backtrace *backtrace;
 
 	if (!place)
@@ -348,14 +342,6 @@ static struct resource_class *resource_find(const struct registry *registry, uin
 			       resource_equal, &ordinal);
 }
 
-static enum resource resource_by_type(const char *type)
-{
-	for (unsigned i = RESOURCE_NONE + 1; i < RESOURCE_COUNT; i++)
-		if (!strcmp(resource_table[i].type, type))
-			return (enum resource)i;
-	return RESOURCE_NONE;
-}
-
 static int resource_put(struct registry *registry, struct resource_class *resource)
 {
 	uint64_t hash = hash_two(registry->resources.seed, resource->ordinal, 0);
@@ -406,7 +392,9 @@ const struct resource_class *registry_add_resource(struct registry *registry,
 		registry_text(registry, packet->description, strlen(packet->description));
 	if (!resource->type || !resource->description)
 		return NULL;
-	resource->known = resource_by_type(resource->type);
+	for (unsigned i = RESOURCE_COUNT - 1; i > RESOURCE_NONE; i--)
+		if (!strcmp(resource_table[i].type, resource->type))
+			resource->known = (enum resource)i;
 	return resource_put(registry, resource) ? NULL : resource;
 }
 
@@ -430,12 +418,6 @@ const struct trace_mapping *registry_mapping_at(const struct registry *registry,
 static bool is_same_module(const struct trace_mapping *one, const struct trace_mapping *two)
 {
 	return one->path == two->path && one->build_id == two->build_id && one->from == two->from;
-}
-
-/* True if the same code is at the same address, even if another part of it is mapped. */
-static bool is_same_code(const struct trace_mapping *one, const struct trace_mapping *two)
-{
-	return is_same_module(one, two) && one->code - one->offset == two->code - two->offset;
 }
 
 static void forget_contest(struct registry *registry, const struct contest *contest)
@@ -470,7 +452,8 @@ static int add_contest(struct registry *registry, const struct trace_mapping *be
 {
 	struct contest *contest;
 
-	if (is_same_code(before, after))
+	if (is_same_module(before, after) &&
+	    before->code - before->offset == after->code - after->offset)
 		return 0;
 	if (registry->contests.count == CONTESTS_MAX)
 		forget_contests(registry);
@@ -507,8 +490,8 @@ static bool stays_beside(const struct mapping_range *old, const struct mapping_r
 }
 
 /* Finds the ranges [*first, *last) that the new one replaces. Nonzero: no memory. */
-static int clear(struct registry *registry, const struct mapping_range *range, size_t *first,
-		 size_t *last)
+static int clear_ranges(struct registry *registry, const struct mapping_range *range, size_t *first,
+			size_t *last)
 {
 	const struct mapping_range *items = registry->ranges.items;
 	uint64_t start = start_of(range->mapping);
@@ -539,7 +522,7 @@ static int range_put(struct registry *registry, struct mapping_range range)
 	if (!items)
 		return -1;
 	registry->ranges.count--;
-	if (clear(registry, &range, &first, &last))
+	if (clear_ranges(registry, &range, &first, &last))
 		return -1;
 	items = registry->ranges.items;
 	memmove(items + first + 1, items + last, (registry->ranges.count - last) * sizeof(*items));

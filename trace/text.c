@@ -19,7 +19,7 @@ bool slice_is(struct slice slice, const char *text)
 	return slice.length == strlen(text) && !memcmp(slice.at, text, slice.length);
 }
 
-static bool take(struct slice *line, const char *text)
+static bool take_text(struct slice *line, const char *text)
 {
 	size_t length = strlen(text);
 
@@ -156,8 +156,8 @@ bool text_parse_header(struct slice line, struct text_header *header)
 		line = slice(line.at + length + 1, line.length - length - 1);
 		pair->value = slice(line.at, value_length(line));
 		line = slice(line.at + pair->value.length, line.length - pair->value.length);
-		take(&line, ",");
-		while (take(&line, " "))
+		take_text(&line, ",");
+		while (take_text(&line, " "))
 			;
 		header->count++;
 	}
@@ -190,7 +190,7 @@ static bool take_date(struct slice line, uint64_t numbers[6])
 
 	for (int i = 0; i < 6; i++)
 		if (!take_decimal(&line, &numbers[i]) || numbers[i] > 9999 ||
-		    !take(&line, behind[i]))
+		    !take_text(&line, behind[i]))
 			return false;
 	return line.length == 0;
 }
@@ -233,7 +233,7 @@ static bool take_build_id(struct slice *line, struct slice *build_id)
 	*build_id = slice(line->at, 0);
 	if (line->length == 0)
 		return true;
-	if (!take(line, " build-id="))
+	if (!take_text(line, " build-id="))
 		return false;
 	*build_id = *line;
 	*line = slice(line->at + line->length, 0);
@@ -242,8 +242,8 @@ static bool take_build_id(struct slice *line, struct slice *build_id)
 
 bool text_parse_mapping(struct slice line, struct text_mapping *mapping)
 {
-	return take(&line, ": ") && split(&line, " => 0x", true, &mapping->path) &&
-	       take_hex(&line, &mapping->from) && take(&line, "-0x") &&
+	return take_text(&line, ": ") && split(&line, " => 0x", true, &mapping->path) &&
+	       take_hex(&line, &mapping->from) && take_text(&line, "-0x") &&
 	       take_hex(&line, &mapping->to) && take_build_id(&line, &mapping->build_id) &&
 	       line.length == 0;
 }
@@ -270,7 +270,8 @@ bool text_parse_context(struct slice line, struct text_context *context)
 {
 	uint64_t bit;
 
-	if (!take(&line, "@ ") || !take_hex(&line, &bit) || bit > UINT32_MAX || !take(&line, " : "))
+	if (!take_text(&line, "@ ") || !take_hex(&line, &bit) || bit > UINT32_MAX ||
+	    !take_text(&line, " : "))
 		return false;
 	context->bit = (uint32_t)bit;
 	context->name = line;
@@ -292,7 +293,7 @@ bool text_parse_resource(struct slice line, struct text_resource *resource)
 {
 	uint64_t mask;
 
-	if (!take(&line, "<") || !take_hex(&line, &mask) || !take(&line, "> : "))
+	if (!take_text(&line, "<") || !take_hex(&line, &mask) || !take_text(&line, "> : "))
 		return false;
 	resource->ordinal = mask ? (uint32_t)__builtin_ctzll(mask) + 1 : 0;
 	if (mask != (mask & -mask) || !split(&line, " (", false, &resource->type))
@@ -326,7 +327,7 @@ void text_print_resource(struct out *out, const struct text_resource *resource)
 
 bool text_parse_attachment(struct slice line, struct text_attachment *attachment)
 {
-	if (!take(&line, "& ") || !split(&line, " : ", false, &attachment->name))
+	if (!take_text(&line, "& ") || !split(&line, " : ", false, &attachment->name))
 		return false;
 	attachment->path = line;
 	return true;
@@ -361,9 +362,9 @@ static bool take_time(struct slice *line, uint32_t *time_ms)
 {
 	uint64_t hours, minutes, seconds, ms;
 
-	if (!take_decimal(line, &hours) || !take(line, ":") || !take_decimal(line, &minutes) ||
-	    !take(line, ":") || !take_decimal(line, &seconds) || !take(line, ".") ||
-	    !take_fraction(line, &ms) || !take(line, "] "))
+	if (!take_decimal(line, &hours) || !take_text(line, ":") || !take_decimal(line, &minutes) ||
+	    !take_text(line, ":") || !take_decimal(line, &seconds) || !take_text(line, ".") ||
+	    !take_fraction(line, &ms) || !take_text(line, "] "))
 		return false;
 	if (hours > 1193 || minutes > 59 || seconds > 59)
 		return false;
@@ -390,13 +391,13 @@ static bool parse_body(struct slice body, struct text_call *call)
 {
 	bool is_negative;
 
-	call->is_alloc = !take(&body, "0x");
+	call->is_alloc = !take_text(&body, "0x");
 	call->size = 0;
 	if (!call->is_alloc)
-		return take_hex(&body, &call->object) && take(&body, ")") && body.length == 0;
+		return take_hex(&body, &call->object) && take_text(&body, ")") && body.length == 0;
 	/* sp-rtrace's sizes are signed: above 2 GiB they are negative. */
-	is_negative = take(&body, "-");
-	if (!take_decimal(&body, &call->size) || !take(&body, ") = 0x") ||
+	is_negative = take_text(&body, "-");
+	if (!take_decimal(&body, &call->size) || !take_text(&body, ") = 0x") ||
 	    !take_hex(&body, &call->object) || body.length != 0)
 		return false;
 	if (is_negative)
@@ -426,14 +427,14 @@ bool text_parse_call(struct slice line, struct text_call *call)
 	uint64_t context = 0;
 
 	call->context = call->time_ms = 0;
-	if (!take_decimal(&line, &call->index) || !take(&line, ". "))
+	if (!take_decimal(&line, &call->index) || !take_text(&line, ". "))
 		return false;
-	if (take(&line, "@")) {
-		if (!take_hex(&line, &context) || context > UINT32_MAX || !take(&line, " "))
+	if (take_text(&line, "@")) {
+		if (!take_hex(&line, &context) || context > UINT32_MAX || !take_text(&line, " "))
 			return false;
 		call->context = (uint32_t)context;
 	}
-	if (take(&line, "[") && !take_time(&line, &call->time_ms))
+	if (take_text(&line, "[") && !take_time(&line, &call->time_ms))
 		return false;
 	if (!split(&line, "(", true, &name) || name.length == 0)
 		return false;
@@ -474,8 +475,8 @@ void text_print_call(struct out *out, const struct text_call *call)
 
 bool text_parse_argument(struct slice line, struct text_argument *argument)
 {
-	take(&line, "\t");
-	if (!take(&line, "$"))
+	take_text(&line, "\t");
+	if (!take_text(&line, "$"))
 		return false;
 	if (split(&line, " = ", false, &argument->name)) {
 		argument->value = line;
@@ -502,9 +503,9 @@ void text_print_argument(struct out *out, const struct text_argument *argument)
 
 bool text_parse_frame(struct slice line, struct text_frame *frame)
 {
-	if (!take(&line, "\t0x") || !take_hex(&line, &frame->address))
+	if (!take_text(&line, "\t0x") || !take_hex(&line, &frame->address))
 		return false;
-	frame->has_text = take(&line, " ");
+	frame->has_text = take_text(&line, " ");
 	frame->text = line;
 	return frame->has_text || line.length == 0;
 }
@@ -524,7 +525,7 @@ void text_print_frame(struct out *out, const struct text_frame *frame)
 
 bool text_is_passing_comment(struct slice line)
 {
-	return take(&line, "# ");
+	return take_text(&line, "# ");
 }
 
 void text_print_comment(struct out *out, struct slice line)

@@ -15,22 +15,22 @@ struct waiting_call {
 	struct wire_value *arguments; /* followed by their texts */
 };
 
-static void drop(struct waiting *waiting, size_t i)
+static void waiting_drop(struct waiting *waiting, size_t i)
 {
 	free(waiting->items[i].arguments);
 	waiting->items[i] = waiting->items[--waiting->count];
 }
 
-static void clear(struct waiting *waiting)
+static void waiting_clear(struct waiting *waiting)
 {
 	while (waiting->count)
-		drop(waiting, waiting->count - 1);
+		waiting_drop(waiting, waiting->count - 1);
 	waiting->told = 0;
 }
 
 void waiting_free(struct waiting *waiting)
 {
-	clear(waiting);
+	waiting_clear(waiting);
 	free(waiting->items);
 	*waiting = (struct waiting){ 0 };
 }
@@ -45,7 +45,7 @@ static size_t size_of(const struct event *note)
 	return size;
 }
 
-static const char *put(char **at, const char *text)
+static const char *put_text(char **at, const char *text)
 {
 	char *copy = *at;
 
@@ -62,8 +62,8 @@ static int copy_arguments(struct waiting_call *call, const struct event *note)
 		return -ENOMEM;
 	at = (char *)(call->arguments + note->argument_count);
 	for (uint32_t i = 0; i < note->argument_count; i++) {
-		call->arguments[i].name = put(&at, note->arguments[i].name);
-		call->arguments[i].value = put(&at, note->arguments[i].value);
+		call->arguments[i].name = put_text(&at, note->arguments[i].name);
+		call->arguments[i].value = put_text(&at, note->arguments[i].value);
 	}
 	call->event.arguments = call->arguments;
 	return 0;
@@ -81,7 +81,7 @@ int waiting_add(struct waiting *waiting, const struct event *note)
 	/* an earlier snapshot saw the same call: replaced */
 	for (size_t i = waiting->count; i-- > 0;)
 		if (is_of(&waiting->items[i], note) && waiting->items[i].event.call == note->call)
-			drop(waiting, i);
+			waiting_drop(waiting, i);
 	if (waiting->count >= WAITING_MAX)
 		return 0;
 	call = ARRAY_ADD(waiting);
@@ -108,23 +108,19 @@ static bool is_end(const struct event *event)
 					      !strcmp(event->function->name, NOTE_END)));
 }
 
-static bool is_thread_end(const struct event *event)
-{
-	return event->kind == EVENT_NOTE && !strcmp(event->function->name, NOTE_THREAD_END);
-}
-
 void waiting_forget(struct waiting *waiting, const struct event *event)
 {
 	if (is_end(event)) {
-		clear(waiting);
+		waiting_clear(waiting);
 		return;
 	}
-	if (event->kind != EVENT_CALL && !is_thread_end(event))
+	if (event->kind != EVENT_CALL &&
+	    !(event->kind == EVENT_NOTE && !strcmp(event->function->name, NOTE_THREAD_END)))
 		return;
 	for (size_t i = waiting->count; i-- > 0;)
 		if (is_of(&waiting->items[i], event) &&
 		    (event->kind == EVENT_NOTE || is_over(&waiting->items[i], event)))
-			drop(waiting, i);
+			waiting_drop(waiting, i);
 }
 
 int waiting_next(struct waiting *waiting, struct registry *registry, const struct event **event)

@@ -250,7 +250,7 @@ static void drop_past(struct locks_lock *lock, const struct locks_past *later)
 }
 
 /* Remembers a hold that ended, for waits that have not ended yet. */
-static void remember(struct locks *locks, const struct locks_hold *hold, uint64_t until_ns)
+static void remember_hold(struct locks *locks, const struct locks_hold *hold, uint64_t until_ns)
 {
 	struct locks_lock *lock = &locks->locks.items[hold->lock];
 	struct locks_past past = {
@@ -298,7 +298,7 @@ static void count_hold(struct locks *locks, uint32_t index, uint64_t until_ns,
 	}
 	locks_add_times(&site->times, &more);
 	locks_add_times(times_of(locks, hold->lock, hold->way), &more);
-	remember(locks, hold, until_ns);
+	remember_hold(locks, hold, until_ns);
 	tell_held(locks, hold, until_ns);
 }
 

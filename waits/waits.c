@@ -22,17 +22,11 @@ static bool is_object(const void *item, const void *key)
 	return a->object == b->object && a->class == b->class;
 }
 
-static struct waits_object *find(const struct waits *waits, uint32_t class, uint64_t object)
-{
-	const struct waits_object key = { .class = class, .object = object };
-
-	return hash_table_find(&waits->objects, hash_two(waits->objects.seed, object, class),
-			       is_object, &key);
-}
-
 struct waits_object *waits_object(struct waits *waits, uint32_t class, uint64_t object)
 {
-	struct waits_object *found = find(waits, class, object);
+	const struct waits_object key = { .class = class, .object = object };
+	uint64_t hash = hash_two(waits->objects.seed, object, class);
+	struct waits_object *found = hash_table_find(&waits->objects, hash, is_object, &key);
 
 	if (found || waits->objects.count >= WAITS_OBJECTS_MAX)
 		return found;
@@ -41,10 +35,7 @@ struct waits_object *waits_object(struct waits *waits, uint32_t class, uint64_t 
 		return NULL;
 	found->class = class;
 	found->object = object;
-	return hash_table_add(&waits->objects, hash_two(waits->objects.seed, object, class),
-			      found) == 0
-		       ? found
-		       : NULL;
+	return hash_table_add(&waits->objects, hash, found) == 0 ? found : NULL;
 }
 
 static unsigned step_of(uint64_t ns)
@@ -67,12 +58,6 @@ static unsigned speed_of(uint64_t ns)
 	return (octave - 2) * 8 + (unsigned)(ns >> (octave - 3) & 7);
 }
 
-/* The shortest duration in a bucket. */
-static uint64_t speed_ns(unsigned speed)
-{
-	return speed < 8 ? speed : (8ull | (speed & 7)) << (speed / 8 - 1);
-}
-
 static void add_time(struct waits_times *times, uint64_t ns)
 {
 	unsigned step = step_of(ns);
@@ -83,14 +68,6 @@ static void add_time(struct waits_times *times, uint64_t ns)
 		times->longest_ns = ns;
 }
 
-/* The site that notified the object during the wait; 0: none. */
-static uint32_t other_of(const struct waits_object *object, const struct waits_call *call)
-{
-	return object->last_ns > call->enter_ns && object->last_thread != call->thread
-		       ? object->last
-		       : 0;
-}
-
 static void add_wait(struct waits_class *class, struct waits_object *object,
 		     const struct waits_call *call)
 {
@@ -99,7 +76,11 @@ static void add_wait(struct waits_class *class, struct waits_object *object,
 		return;
 	if (call->duration_ns > object->times.longest_ns) {
 		object->waiter = call->site;
-		object->other = other_of(object, call);
+		/* the site that notified during the wait */
+		object->other =
+			object->last_ns > call->enter_ns && object->last_thread != call->thread
+				? object->last
+				: 0;
 		object->first = object->other ? object->begun : 0;
 	}
 	add_time(&object->times, call->duration_ns);
@@ -178,7 +159,7 @@ uint64_t waits_threshold(const struct waits_class *class)
 		if (fast && fast >= calls / 10)
 			break;
 	}
-	wanted = speed_ns(speed);
+	wanted = speed < 8 ? speed : (8ull | (speed & 7)) << (speed / 8 - 1);
 	while (threshold < 8000 && threshold / 10 < wanted)
 		threshold *= 2;
 	return threshold;

@@ -309,7 +309,7 @@ static void semaphore_event(struct wakes *wakes, const struct event *event)
 /* ---- conditions ---- */
 
 /* Completes the last wait of a thread that was signalled, now that its next call is known. */
-static void settle(struct wakes *wakes, struct wakes_thread *thread, bool was_for_nothing)
+static void settle_last(struct wakes *wakes, struct wakes_thread *thread, bool was_for_nothing)
 {
 	struct wakes_wait wait = thread->last;
 
@@ -330,8 +330,8 @@ static void fall_asleep(struct wakes *wakes, const struct event *event)
 
 	if (thread->object)
 		wakes->objects.items[thread->object].waiting--;
-	settle(wakes, thread,
-	       thread->last.object == event->related && thread->last_call + 1 == event->call);
+	settle_last(wakes, thread,
+		    thread->last.object == event->related && thread->last_call + 1 == event->call);
 	thread->object = object;
 	thread->now = (struct wakes_wait){
 		.waiter = site,
@@ -447,7 +447,7 @@ void wakes_finish(struct wakes *wakes, uint64_t end_ns)
 		struct wakes_thread *thread = &wakes->threads.items[i];
 		struct wakes_wait wait = thread->now;
 
-		settle(wakes, thread, false);
+		settle_last(wakes, thread, false);
 		wait.end = WAKES_ASLEEP;
 		wait.ns = end_ns > wait.since_ns ? end_ns - wait.since_ns : 0;
 		if (thread->object)

@@ -60,7 +60,7 @@ struct ctf {
 
 /* ---- bytes ---- */
 
-static void put(struct ctf *ctf, const void *bytes, size_t size)
+static void put_bytes(struct ctf *ctf, const void *bytes, size_t size)
 {
 	size_t capacity = ctf->capacity ? ctf->capacity : 1024;
 
@@ -74,7 +74,7 @@ static void put(struct ctf *ctf, const void *bytes, size_t size)
 	ctf->used += size;
 }
 
-static size_t little(unsigned char *to, uint64_t number, unsigned size)
+static size_t put_little(unsigned char *to, uint64_t number, unsigned size)
 {
 	for (unsigned i = 0; i < size; i++)
 		to[i] = (unsigned char)(number >> 8 * i);
@@ -85,7 +85,7 @@ static void put_number(struct ctf *ctf, uint64_t number, unsigned size)
 {
 	unsigned char bytes[8];
 
-	put(ctf, bytes, little(bytes, number, size));
+	put_bytes(ctf, bytes, put_little(bytes, number, size));
 }
 
 /* Adds a text and a NUL; invalid UTF-8 becomes question marks. */
@@ -97,11 +97,11 @@ static void put_text(struct ctf *ctf, const char *text)
 	while (length) {
 		unsigned step = utf8_decode(text, length, &code);
 
-		put(ctf, step ? text : "?", step ? step : 1);
+		put_bytes(ctf, step ? text : "?", step ? step : 1);
 		text += step ? step : 1;
 		length -= step ? step : 1;
 	}
-	put(ctf, "", 1);
+	put_bytes(ctf, "", 1);
 }
 
 /* ---- events ---- */
@@ -238,8 +238,8 @@ static void make_uuid(const struct ctf *ctf, unsigned char *uuid)
 {
 	const struct trace_process *process = ctf->first;
 
-	little(uuid, process ? process->session[0] : 0, 8);
-	little(uuid + 8, process ? process->session[1] : 0, 8);
+	put_little(uuid, process ? process->session[0] : 0, 8);
+	put_little(uuid + 8, process ? process->session[1] : 0, 8);
 	uuid[6] = (unsigned char)((uuid[6] & 0x0f) | 0x40);
 	uuid[8] = (unsigned char)((uuid[8] & 0x3f) | 0x80);
 }
@@ -312,24 +312,24 @@ static int write_metadata(struct ctf *ctf, struct error *err)
 		   name, CTF_##number, fields);
 	CTF_EVENTS(EVENT)
 #undef EVENT
-	return outdir_finish(&ctf->directory, &out, err);
+	return outdir_finish(&ctf->directory, &out, 0, err);
 }
 
 static void put_packet(struct ctf *ctf)
 {
 	unsigned char head[HEAD_SIZE];
 	uint64_t bits = (HEAD_SIZE + ctf->used) * 8;
-	size_t at = little(head, MAGIC, 4);
+	size_t at = put_little(head, MAGIC, 4);
 
 	make_uuid(ctf, head + at);
 	at += 16;
-	at += little(head + at, 0, 4);
-	at += little(head + at, ctf->begin_ns, 8);
-	at += little(head + at, ctf->end_ns, 8);
-	at += little(head + at, bits, 8);
-	at += little(head + at, bits, 8);
-	at += little(head + at, 0, 8);
-	at += little(head + at, 0, 4);
+	at += put_little(head + at, 0, 4);
+	at += put_little(head + at, ctf->begin_ns, 8);
+	at += put_little(head + at, ctf->end_ns, 8);
+	at += put_little(head + at, bits, 8);
+	at += put_little(head + at, bits, 8);
+	at += put_little(head + at, 0, 8);
+	at += put_little(head + at, 0, 4);
 	out_bytes(&ctf->out, head, at);
 	out_bytes(&ctf->out, ctf->bytes, ctf->used);
 	ctf->used = 0;
@@ -349,15 +349,13 @@ static int write_stream(struct ctf *ctf, struct error *err)
 		if (!ctf->used)
 			ctf->begin_ns = piece.key.first;
 		ctf->end_ns = piece.key.first;
-		put(ctf, piece.bytes, piece.size);
+		put_bytes(ctf, piece.bytes, piece.size);
 		if (ctf->used >= PACKET)
 			put_packet(ctf);
 	}
 	if (ctf->used)
 		put_packet(ctf);
-	if (rc < 0)
-		return rc;
-	return outdir_finish(&ctf->directory, &ctf->out, err);
+	return outdir_finish(&ctf->directory, &ctf->out, rc, err);
 }
 
 int write_ctf_end(void *state, struct error *err)

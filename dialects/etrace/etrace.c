@@ -189,15 +189,6 @@ static void take_file(struct etrace *etrace, const struct etrace_call *call)
 		path_set(&etrace->file.path, path, strlen(path));
 }
 
-static void take_thread(struct etrace *etrace, const struct etrace_call *call, bool is_end)
-{
-	struct task *task = tasks_of(&etrace->tasks, call->process, call->event);
-
-	task->last_ns = call->event->time_ns;
-	if (is_end)
-		task->end_ns = call->event->time_ns;
-}
-
 static void take_note(struct etrace *etrace, const struct etrace_call *call)
 {
 	const char *name = call->event->function->name;
@@ -208,7 +199,11 @@ static void take_note(struct etrace *etrace, const struct etrace_call *call)
 	} else if (!strcmp(name, NOTE_FILE)) {
 		take_file(etrace, call);
 	} else if (!strncmp(name, NOTE_THREAD, 7)) {
-		take_thread(etrace, call, name[7] != 0);
+		struct task *task = tasks_of(&etrace->tasks, call->process, call->event);
+
+		task->last_ns = call->event->time_ns;
+		if (name[7])
+			task->end_ns = call->event->time_ns;
 	} else if (!strcmp(name, NOTE_FD)) {
 		value = etrace_value(etrace, call->event, "path");
 		places_set_fd(&call->process->places,
@@ -219,26 +214,19 @@ static void take_note(struct etrace *etrace, const struct etrace_call *call)
 	}
 }
 
-/* Finds the row of the event's function, once per function. */
-static void find_row(struct etrace *etrace, const struct function *function,
-		     const struct etrace_row **row)
-{
-	while (etrace->rows.count <= function->id) {
-		const struct etrace_row **place = ARRAY_ADD(&etrace->rows);
-		const struct function *next =
-			trace_function(etrace->trace, (uint32_t)etrace->rows.count - 1);
-
-		*place = next ? etrace_row_of(next->name) : NULL;
-	}
-	*row = etrace->rows.items[function->id];
-}
-
 static void take_call(struct etrace *etrace, struct etrace_call *call)
 {
 	const struct event *event = call->event;
 	bool is_close;
 
-	find_row(etrace, event->function, &call->row);
+	/* finds the row of the function, once per function */
+	while (etrace->rows.count <= event->function->id) {
+		const struct function *next =
+			trace_function(etrace->trace, (uint32_t)etrace->rows.count);
+
+		*ARRAY_ADD(&etrace->rows) = next ? etrace_row_of(next->name) : NULL;
+	}
+	call->row = etrace->rows.items[event->function->id];
 	is_close = event_is_free(event) && event->resource->known == RESOURCE_FD;
 	if (!call->row && !is_close && event->thread == 0)
 		return;
@@ -294,28 +282,21 @@ int write_etrace_begin(void **state, const struct trace *trace,
 	return 0;
 }
 
-/*
- * Writes the first line, which CAS's reader skips. The prefix of its other lines replaces ftrace's
- * columns.
- */
-static void put_framing(struct etrace *etrace)
-{
-	const struct path *directory = &etrace->first_directory;
-
-	out_text(etrace->out, "INITCWD=");
-	for (size_t i = 0; i < directory->length; i++)
-		out_char(etrace->out, directory->text[i] == '\n' ? '?' : directory->text[i]);
-	out_char(etrace->out, '\n');
-}
-
 int write_etrace_end(void *state, struct error *err)
 {
 	struct etrace *etrace = state;
+	const struct path *directory = &etrace->first_directory;
 
 	put_image(etrace);
 	tasks_finish(&etrace->tasks);
-	if (etrace->is_framed)
-		put_framing(etrace);
+	/* CAS's reader skips the first line; the prefix of the others replaces ftrace's columns */
+	if (etrace->is_framed) {
+		out_text(etrace->out, "INITCWD=");
+		for (size_t i = 0; i < directory->length; i++)
+			out_char(etrace->out,
+				 directory->text[i] == '\n' ? '?' : directory->text[i]);
+		out_char(etrace->out, '\n');
+	}
 	return etrace_lines_print(&etrace->lines, &etrace->tasks, etrace->out,
 				  etrace->is_framed ? "0: " : "", err);
 }

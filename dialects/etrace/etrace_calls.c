@@ -16,7 +16,7 @@
  * Starts the block of a call. A line about another task (its new name) must precede that task's
  * end.
  */
-static void begin(struct etrace *etrace, const struct etrace_call *call)
+static void begin_block(struct etrace *etrace, const struct etrace_call *call)
 {
 	if (call->task->last_ns < call->event->time_ns)
 		call->task->last_ns = call->event->time_ns;
@@ -26,11 +26,6 @@ static void begin(struct etrace *etrace, const struct etrace_call *call)
 static bool has_failed(const struct event *event)
 {
 	return event->flags & CALL_FAILED;
-}
-
-static bool is_descriptor(const struct event *event)
-{
-	return event->resource->known == RESOURCE_FD;
 }
 
 /* The descriptors of vfork's child differ from its parent's; they are not tracked. */
@@ -108,7 +103,7 @@ static void put_open(struct etrace *etrace, const struct etrace_call *call, uint
 	if (!given->length)
 		return;
 	take_file(etrace, call, call->event->object, clean, given);
-	begin(etrace, call);
+	begin_block(etrace, call);
 	etrace_line(&etrace->lines,
 		    "Open|fnamesize=%zu,forigsize=%zu,flags=%" PRIu32 ",mode=%" PRIu32
 		    ",fd=%" PRIu64,
@@ -120,7 +115,7 @@ static void put_open(struct etrace *etrace, const struct etrace_call *call, uint
 
 static bool is_opening(const struct etrace_call *call)
 {
-	return is_descriptor(call->event) && event_is_alloc(call->event);
+	return call->event->resource->known == RESOURCE_FD && event_is_alloc(call->event);
 }
 
 static void call_open(struct etrace *etrace, const struct etrace_call *call)
@@ -167,7 +162,7 @@ static void call_open_there(struct etrace *etrace, const struct etrace_call *cal
 
 void etrace_close(struct etrace *etrace, const struct etrace_call *call)
 {
-	begin(etrace, call);
+	begin_block(etrace, call);
 	etrace_line(&etrace->lines, "Close|fd=%" PRIu64, call->event->object);
 	set_fd(call, call->event->object, NULL);
 }
@@ -184,7 +179,7 @@ static void call_dup(struct etrace *etrace, const struct etrace_call *call)
 
 	if (has_failed(event) || event_is_free(event))
 		return;
-	begin(etrace, call);
+	begin_block(etrace, call);
 	etrace_line(&etrace->lines, "Dup|oldfd=%" PRIu64 ",newfd=%" PRIu64 ",flags=%" PRId64, old,
 		    event->object, etrace_number(event, "flags", 0));
 	path = places_fd(&call->process->places, old);
@@ -199,7 +194,7 @@ static void call_pipe(struct etrace *etrace, const struct etrace_call *call)
 
 	if (!is_opening(call) || event->part)
 		return;
-	begin(etrace, call);
+	begin_block(etrace, call);
 	etrace_line(&etrace->lines, "Pipe|fd1=%" PRIu64 ",fd2=%" PRId64 ",flags=%" PRId64,
 		    event->object, etrace_number(event, "peer", -1),
 		    etrace_number(event, "flags", 0));
@@ -258,7 +253,7 @@ static void put_names(struct etrace *etrace, const struct etrace_call *call,
 	take_clean_path(etrace, call, "from", etrace_number(event, "fromfd", AT_FDCWD),
 			&etrace->one);
 	take_clean_path(etrace, call, "to", etrace_number(event, "tofd", AT_FDCWD), &etrace->two);
-	begin(etrace, call);
+	begin_block(etrace, call);
 	if (!has_failed(event) || is_first_known(etrace, event)) {
 		if (flags < 0)
 			etrace_line(lines, "%s|fnamesize=%zu", form->from, etrace->one.length);
@@ -309,7 +304,7 @@ static void call_symlink(struct etrace *etrace, const struct etrace_call *call)
 	length = strlen(target);
 	is_known = etrace->file.task == call->task && etrace->file.fd == UINT64_MAX;
 	etrace->file.task = NULL;
-	begin(etrace, call);
+	begin_block(etrace, call);
 	if (is_known)
 		etrace_line(&etrace->lines,
 			    "Symlink|targetnamesize=%zu,resolvednamesize=%zu,linknamesize=%zu",
@@ -356,7 +351,7 @@ static void call_mount(struct etrace *etrace, const struct etrace_call *call)
 	if (type)
 		at += snprintf(head + at, sizeof(head) - (size_t)at, "typenamesize=%zu,",
 			       strlen(type));
-	begin(etrace, call);
+	begin_block(etrace, call);
 	etrace_line(lines, "Mount|%.*sflags=%" PRId64, at, head, etrace_number(event, "flags", 0));
 	if (source)
 		etrace_text(lines, "MS", source, strlen(source));
@@ -372,7 +367,7 @@ static void call_umount(struct etrace *etrace, const struct etrace_call *call)
 	struct etrace_lines *lines = &etrace->lines;
 
 	take_clean_path(etrace, call, "target", AT_FDCWD, &etrace->one);
-	begin(etrace, call);
+	begin_block(etrace, call);
 	if (!has_failed(call->event) || is_first_known(etrace, call->event)) {
 		etrace_line(lines, "Umount|targetnamesize=%zu,flags=%" PRId64, etrace->one.length,
 			    etrace_number(call->event, "flags", 0));
@@ -400,7 +395,7 @@ static void call_name(struct etrace *etrace, const struct etrace_call *call)
 	if (!renamed.task)
 		return;
 	length = strnlen(name, NAME_MAX_KERNEL);
-	begin(etrace, &renamed);
+	begin_block(etrace, &renamed);
 	etrace_line(&etrace->lines, "Comm|size=%zu", length);
 	etrace_text(&etrace->lines, "CN", name, length);
 }

@@ -30,16 +30,16 @@ void etrace_lines_free(struct etrace_lines *lines)
 }
 
 /* Makes room for size bytes. */
-static char *reserve(struct etrace_lines *lines, size_t size)
+static char *lines_reserve(struct etrace_lines *lines, size_t size)
 {
 	while (lines->buffer.capacity - lines->buffer.count < size)
 		array_grow(&lines->buffer.items, &lines->buffer.capacity, 1);
 	return lines->buffer.items + lines->buffer.count;
 }
 
-static void add(struct etrace_lines *lines, const char *bytes, size_t size)
+static void lines_add(struct etrace_lines *lines, const char *bytes, size_t size)
 {
-	memcpy(reserve(lines, size), bytes, size);
+	memcpy(lines_reserve(lines, size), bytes, size);
 	lines->buffer.count += size;
 }
 
@@ -57,7 +57,7 @@ static void end_block(struct etrace_lines *lines)
 	lines->block = lines->buffer.count;
 }
 
-static void spill(struct etrace_lines *lines)
+static void lines_spill(struct etrace_lines *lines)
 {
 	spill_append(&lines->spill, lines->buffer.items, lines->buffer.count);
 	lines->buffer.count = lines->block = 0;
@@ -70,13 +70,13 @@ void etrace_block(struct etrace_lines *lines, const struct task *task, uint64_t 
 
 	end_block(lines);
 	if (lines->buffer.count >= BUFFER_MAX)
-		spill(lines);
-	add(lines, (const char *)&block, sizeof(block));
+		lines_spill(lines);
+	lines_add(lines, (const char *)&block, sizeof(block));
 }
 
 void etrace_line(struct etrace_lines *lines, const char *format, ...)
 {
-	char *place = reserve(lines, FORMAT_MAX);
+	char *place = lines_reserve(lines, FORMAT_MAX);
 	va_list list;
 	int length;
 
@@ -93,7 +93,7 @@ void etrace_line(struct etrace_lines *lines, const char *format, ...)
 static void end_continuation(struct etrace_lines *lines, bool *is_continued)
 {
 	if (*is_continued)
-		add(lines, "Cont_end|\n", 10);
+		lines_add(lines, "Cont_end|\n", 10);
 	*is_continued = false;
 }
 
@@ -102,7 +102,7 @@ static void put_index(struct etrace_lines *lines, const char *tag, unsigned inde
 	char head[32];
 	int length = snprintf(head, sizeof(head), "%s[%u]", tag, index);
 
-	add(lines, head, (size_t)length);
+	lines_add(lines, head, (size_t)length);
 }
 
 /* Adds a text line by line, each in parts. index: of the first part, or of all parts. */
@@ -119,15 +119,15 @@ static void put_parts(struct etrace_lines *lines, const char *tag, unsigned inde
 		if (size > PART_MAX)
 			size = PART_MAX;
 		if (is_line_start) {
-			add(lines, "Cont|", 5);
+			lines_add(lines, "Cont|", 5);
 			is_continued = true;
 		} else {
 			end_continuation(lines, &is_continued);
 			put_index(lines, tag, index);
 			index += is_counting;
 		}
-		add(lines, text, size);
-		add(lines, "\n", 1);
+		lines_add(lines, text, size);
+		lines_add(lines, "\n", 1);
 		text += size;
 		is_line_start = text < end && *text == '\n';
 		text += is_line_start;
@@ -140,16 +140,16 @@ static void put_whole(struct etrace_lines *lines, const char *tag, const char *t
 	const char *end = text + length, *stop;
 	bool is_continued = false;
 
-	add(lines, tag, strlen(tag));
-	add(lines, "|", 1);
+	lines_add(lines, tag, strlen(tag));
+	lines_add(lines, "|", 1);
 	while ((stop = memchr(text, '\n', (size_t)(end - text))) != NULL) {
-		add(lines, text, (size_t)(stop - text));
-		add(lines, "\nCont|", 6);
+		lines_add(lines, text, (size_t)(stop - text));
+		lines_add(lines, "\nCont|", 6);
 		text = stop + 1;
 		is_continued = true;
 	}
-	add(lines, text, (size_t)(end - text));
-	add(lines, "\n", 1);
+	lines_add(lines, text, (size_t)(end - text));
+	lines_add(lines, "\n", 1);
 	end_continuation(lines, &is_continued);
 }
 
@@ -160,8 +160,8 @@ void etrace_text(struct etrace_lines *lines, const char *tag, const char *text, 
 		return;
 	}
 	put_parts(lines, tag, 0, true, text, length);
-	add(lines, tag, strlen(tag));
-	add(lines, "_end|\n", 6);
+	lines_add(lines, tag, strlen(tag));
+	lines_add(lines, "_end|\n", 6);
 }
 
 void etrace_argument(struct etrace_lines *lines, unsigned number, const char *text, size_t length)
@@ -253,14 +253,6 @@ static void print_birth(struct printer *printer, const struct task_birth *birth)
 	out_char(printer->out, '\n');
 }
 
-static void print_exit(struct printer *printer, const struct task_exit *exit)
-{
-	print_head(printer, name_of(printer, exit->task), exit->cpu, exit->time_ns);
-	out_text(printer->out, "Exit|status=");
-	out_unsigned(printer->out, exit->status & 255);
-	out_char(printer->out, '\n');
-}
-
 /*
  * Prints births up to that time and exits before it: at equal times births come first and exits
  * last.
@@ -282,7 +274,10 @@ static void print_lives(struct printer *printer, uint64_t time_ns)
 			print_birth(printer, birth);
 			printer->births++;
 		} else if (exit && (exit->time_ns < time_ns || time_ns == UINT64_MAX)) {
-			print_exit(printer, exit);
+			print_head(printer, name_of(printer, exit->task), exit->cpu, exit->time_ns);
+			out_text(printer->out, "Exit|status=");
+			out_unsigned(printer->out, exit->status & 255);
+			out_char(printer->out, '\n');
 			printer->exits++;
 		} else {
 			return;
@@ -355,7 +350,7 @@ int etrace_lines_print(struct etrace_lines *lines, struct tasks *tasks, struct o
 
 	end_block(lines);
 	if (lines->spill.size)
-		spill(lines);
+		lines_spill(lines);
 	rc = spill_error(&lines->spill, err);
 	if (rc == 0 && lines->spill.size)
 		rc = print_spilled(lines, &printer, err);

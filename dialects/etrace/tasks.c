@@ -8,90 +8,39 @@
 #include "base/array.h"
 #include "base/order.h"
 
-/* The threads that had a handle in turn. */
-struct task_handle {
-	const struct task_process *process;
-	uint64_t pthread;
-	struct task *last;
-	struct task *unborn;	  /* has events, but the call that created it has not come */
-	struct task_birth create; /* a creation whose thread has no events yet */
-	bool has_create;
-};
-
-/* The processes that had a pid in turn. */
-struct task_leader {
-	uint32_t pid;
-	struct task *last;
-};
-
-struct task_key {
-	const struct task_process *process;
-	uint64_t number;
-};
+/* The kinds of keys in the index. The last two have a process's number above them. */
+enum { OF_STREAM, OF_NUMBER, OF_PID, OF_TID, OF_HANDLE, KIND_COUNT };
 
 void tasks_init(struct tasks *tasks)
 {
 	memset(tasks, 0, sizeof(*tasks));
-	hash_table_init(&tasks->handles);
-	hash_table_init(&tasks->leaders);
-	hash_table_init(&tasks->by_tid);
-	hash_table_init(&tasks->streams);
-	hash_table_init(&tasks->numbers);
+	map_init(&tasks->index);
 }
 
 void tasks_free(struct tasks *tasks)
 {
-	for (struct task_process *process = tasks->processes; process; process = process->next)
-		places_free(&process->places);
-	hash_table_free(&tasks->handles);
-	hash_table_free(&tasks->leaders);
-	hash_table_free(&tasks->by_tid);
-	hash_table_free(&tasks->streams);
-	hash_table_free(&tasks->numbers);
+	for (size_t i = 0; i < tasks->processes.count; i++)
+		places_free(&tasks->processes.items[i]->places);
+	map_clear(&tasks->index);
+	free(tasks->processes.items);
+	free(tasks->handles.items);
 	free(tasks->list.items);
 	free(tasks->births.items);
 	free(tasks->exits.items);
 	pool_free(&tasks->pool);
 }
 
-static uint64_t hash_key(const struct hash_table *table, const struct task_key *key)
+static struct task *task_at(const struct tasks *tasks, uint32_t kind, uint64_t key)
 {
-	return hash_two(table->seed, (uintptr_t)key->process, key->number);
+	uint32_t number = map_get(&tasks->index, kind, key);
+
+	return number ? tasks->list.items[number - 1] : NULL;
 }
 
-static bool is_tid(const void *item, const void *key)
+/* The kind of the tids or handles of one process. */
+static uint32_t kind_of(const struct task_process *process, uint32_t kind)
 {
-	const struct task *task = item;
-	const struct task_key *wanted = key;
-
-	return task->owner == wanted->process && task->tid == wanted->number;
-}
-
-static bool is_handle(const void *item, const void *key)
-{
-	const struct task_handle *handle = item;
-	const struct task_key *wanted = key;
-
-	return handle->process == wanted->process && handle->pthread == wanted->number;
-}
-
-static bool is_pid(const void *item, const void *key)
-{
-	return ((const struct task_leader *)item)->pid == *(const uint32_t *)key;
-}
-
-static bool is_stream(const void *item, const void *key)
-{
-	return ((const struct task_process *)item)->facts == key;
-}
-
-static bool is_number(const void *item, const void *key)
-{
-	const struct trace_process *facts = ((const struct task_process *)item)->facts;
-	const struct trace_process *wanted = key;
-
-	return facts->stream == wanted->stream && facts->session[0] == wanted->session[0] &&
-	       facts->session[1] == wanted->session[1];
+	return process->number * KIND_COUNT + kind;
 }
 
 static struct task *new_task(struct tasks *tasks, uint32_t tid, uint64_t first_ns)
@@ -145,80 +94,54 @@ static struct task_birth birth_by(const struct task *parent, const struct event 
 
 /* ---- processes ---- */
 
-static struct task_leader *find_leader(struct tasks *tasks, uint32_t pid)
+static uint64_t number_key(const uint64_t *session, uint32_t stream)
 {
-	uint64_t hash = hash_two(tasks->leaders.seed, pid, 0);
-	struct task_leader *leader = hash_table_find(&tasks->leaders, hash, is_pid, &pid);
-
-	if (leader)
-		return leader;
-	leader = pool_zalloc(&tasks->pool, sizeof(*leader));
-	hash_table_add(&tasks->leaders, hash, leader);
-	leader->pid = pid;
-	return leader;
-}
-
-static struct task_process *process_of(const struct tasks *tasks, const uint64_t *session,
-				       uint32_t stream)
-{
-	const struct trace_process wanted = { .session = { session[0], session[1] },
-					      .stream = stream };
-
-	return hash_table_find(&tasks->numbers,
-			       hash_two(tasks->numbers.seed, session[0] ^ session[1], stream),
-			       is_number, &wanted);
+	return hash_two(0, session[0] ^ session[1], stream);
 }
 
 /* Finds the parent by its stream number, since a pid may have been reused. */
 static struct task_process *find_parent(struct tasks *tasks, const struct trace_process *facts)
 {
-	struct task_leader *leader;
+	struct task_process *parent;
+	uint32_t number;
 
 	if (!facts->has_tails)
 		return NULL;
-	if (facts->parent_stream != UINT32_MAX)
-		return process_of(tasks, facts->session, facts->parent_stream);
-	leader = find_leader(tasks, facts->parent_pid);
-	return leader->last ? leader->last->owner : NULL;
+	if (facts->parent_stream == UINT32_MAX) {
+		const struct task *leader = task_at(tasks, OF_PID, facts->parent_pid);
+
+		return leader ? leader->owner : NULL;
+	}
+	number =
+		map_get(&tasks->index, OF_NUMBER, number_key(facts->session, facts->parent_stream));
+	parent = number ? tasks->processes.items[number - 1] : NULL;
+	return parent && !memcmp(parent->facts->session, facts->session, sizeof(facts->session)) &&
+			       parent->facts->stream == facts->parent_stream
+		       ? parent
+		       : NULL;
 }
 
-static void add_number(struct tasks *tasks, struct task_process *process)
+static void adopt_task(struct tasks *tasks, struct task *task, struct task_process *process)
 {
-	const struct trace_process *facts = process->facts;
-
-	if (!facts->has_tails || process_of(tasks, facts->session, facts->stream))
-		return;
-	hash_table_add(
-		&tasks->numbers,
-		hash_two(tasks->numbers.seed, facts->session[0] ^ facts->session[1], facts->stream),
-		process);
-}
-
-static void adopt(struct tasks *tasks, struct task *task, struct task_process *process)
-{
-	struct task_key key = { task->owner, task->tid };
-
 	if (task->owner)
-		hash_table_remove(&tasks->by_tid, hash_key(&tasks->by_tid, &key), task);
+		map_set(&tasks->index, kind_of(task->owner, OF_TID), task->tid, 0);
 	task->owner = process;
 	task->next = process->tasks;
 	process->tasks = task;
-	key.process = process;
-	hash_table_add(&tasks->by_tid, hash_key(&tasks->by_tid, &key), task);
+	map_set(&tasks->index, kind_of(process, OF_TID), task->tid, task->number + 1);
 }
 
 /* The first task: from a recorded fork, continued after an exec, or new. */
 static void begin_leader(struct tasks *tasks, struct task_process *process, uint64_t first_ns)
 {
 	const struct trace_process *facts = process->facts;
-	struct task_leader *slot = find_leader(tasks, facts->pid);
 	struct task_process *parent = find_parent(tasks, facts);
-	struct task *task = slot->last;
+	struct task *task = task_at(tasks, OF_PID, facts->pid);
 
 	if (!task || task->has_ended) {
 		task = new_task(tasks, facts->pid, first_ns);
 		task->parent = parent ? parent->leader : NULL;
-		slot->last = task;
+		map_set(&tasks->index, OF_PID, facts->pid, task->number + 1);
 	}
 	if (!task->first_ns)
 		task->first_ns = first_ns;
@@ -226,58 +149,55 @@ static void begin_leader(struct tasks *tasks, struct task_process *process, uint
 	process->leader = task;
 	if (parent)
 		places_copy(&process->places, &parent->places);
-	adopt(tasks, task, process);
+	adopt_task(tasks, task, process);
 }
 
-static struct task_process *begin_process(struct tasks *tasks, const struct event *event,
-					  uint64_t hash)
+static struct task_process *begin_process(struct tasks *tasks, const struct event *event)
 {
+	const struct trace_process *facts = event->process;
 	struct task_process *process = pool_zalloc(&tasks->pool, sizeof(*process));
-	uint64_t first_ns = event_is_call(event)	? event->time_ns
-			    : event->process->has_tails ? event->process->start_ns
-							: 0;
+	struct map_entry *entry;
 
-	hash_table_add(&tasks->streams, hash, process);
-	process->facts = event->process;
-	process->next = tasks->processes;
-	tasks->processes = process;
-	begin_leader(tasks, process, first_ns);
-	add_number(tasks, process);
+	*ARRAY_ADD(&tasks->processes) = process;
+	process->number = (uint32_t)tasks->processes.count;
+	process->facts = facts;
+	map_set(&tasks->index, OF_STREAM, (uintptr_t)facts, process->number);
+	begin_leader(tasks, process,
+		     event_is_call(event) ? event->time_ns
+		     : facts->has_tails	  ? facts->start_ns
+					  : 0);
+	if (!facts->has_tails)
+		return process;
+	entry = map_put(&tasks->index, OF_NUMBER, number_key(facts->session, facts->stream));
+	if (!entry->value)
+		entry->value = process->number;
 	return process;
 }
 
 struct task_process *tasks_process(struct tasks *tasks, const struct event *event)
 {
-	struct task_process *process = tasks->last_process;
-	uint64_t hash;
+	uint32_t number;
 
-	if (process && process->facts == event->process)
-		return process;
-	hash = hash_two(tasks->streams.seed, (uintptr_t)event->process, 0);
-	process = hash_table_find(&tasks->streams, hash, is_stream, event->process);
-	if (!process)
-		process = begin_process(tasks, event, hash);
-	tasks->last_process = process;
+	if (tasks->last_process && tasks->last_process->facts == event->process)
+		return tasks->last_process;
+	number = map_get(&tasks->index, OF_STREAM, (uintptr_t)event->process);
+	tasks->last_process =
+		number ? tasks->processes.items[number - 1] : begin_process(tasks, event);
 	tasks->last_task = NULL;
-	return process;
+	return tasks->last_process;
 }
 
 /* ---- threads ---- */
 
+/* Valid until the next call. */
 static struct task_handle *find_handle(struct tasks *tasks, const struct task_process *process,
 				       uint64_t pthread)
 {
-	struct task_key key = { process, pthread };
-	uint64_t hash = hash_key(&tasks->handles, &key);
-	struct task_handle *handle = hash_table_find(&tasks->handles, hash, is_handle, &key);
+	struct map_entry *entry = map_put(&tasks->index, kind_of(process, OF_HANDLE), pthread);
 
-	if (handle)
-		return handle;
-	handle = pool_zalloc(&tasks->pool, sizeof(*handle));
-	hash_table_add(&tasks->handles, hash, handle);
-	handle->process = process;
-	handle->pthread = pthread;
-	return handle;
+	if (!entry->value)
+		entry->value = ARRAY_NUMBER(&tasks->handles);
+	return &tasks->handles.items[entry->value];
 }
 
 /* Gives a thread its handle, at its first event. */
@@ -302,7 +222,7 @@ static struct task *begin_thread(struct tasks *tasks, struct task_process *proce
 {
 	struct task *task = new_task(tasks, tid, event->time_ns);
 
-	adopt(tasks, task, process);
+	adopt_task(tasks, task, process);
 	task->parent = process->leader;
 	return task;
 }
@@ -317,12 +237,10 @@ static struct task *vfork_child(struct tasks *tasks, struct task *parent, const 
 struct task *tasks_of(struct tasks *tasks, struct task_process *process, const struct event *event)
 {
 	uint32_t tid = event->thread ? event->thread : process->facts->pid;
-	struct task_key key = { process, tid };
 	struct task *task = tasks->last_task;
 
 	if (!task || task->tid != tid)
-		task = hash_table_find(&tasks->by_tid, hash_key(&tasks->by_tid, &key), is_tid,
-				       &key);
+		task = task_at(tasks, kind_of(process, OF_TID), tid);
 	if (!task)
 		task = begin_thread(tasks, process, event, tid);
 	if (event->pthread && event->pthread != task->pthread)
@@ -334,9 +252,9 @@ struct task *tasks_of(struct tasks *tasks, struct task_process *process, const s
 static struct task_handle *known_handle(const struct tasks *tasks,
 					const struct task_process *process, uint64_t pthread)
 {
-	struct task_key key = { process, pthread };
+	uint32_t number = map_get(&tasks->index, kind_of(process, OF_HANDLE), pthread);
 
-	return hash_table_find(&tasks->handles, hash_key(&tasks->handles, &key), is_handle, &key);
+	return number ? &tasks->handles.items[number] : NULL;
 }
 
 struct task *tasks_by_handle(const struct tasks *tasks, const struct task_process *process,
@@ -363,13 +281,11 @@ struct task *tasks_joined(struct tasks *tasks, struct task_process *process, uin
 
 void tasks_end(struct tasks *tasks, struct task *task)
 {
-	struct task_key key = { task->owner, task->tid };
-
 	if (task->has_ended)
 		return;
 	task->has_ended = true;
 	if (task->owner)
-		hash_table_remove(&tasks->by_tid, hash_key(&tasks->by_tid, &key), task);
+		map_set(&tasks->index, kind_of(task->owner, OF_TID), task->tid, 0);
 	tasks->last_task = NULL;
 }
 
@@ -425,8 +341,8 @@ void tasks_forked(struct tasks *tasks, struct task *parent, const struct event *
 		  int64_t flags)
 {
 	struct task_birth birth = birth_by(parent, event);
-	struct task_leader *slot = find_leader(tasks, (uint32_t)event->object);
-	struct task *child = slot->last;
+	uint32_t pid = (uint32_t)event->object;
+	struct task *child = task_at(tasks, OF_PID, pid);
 	/* vfork is recorded at its return, when its child may already have ended. */
 	uint64_t since_ns = strcmp(event->function->name, "vfork") ? birth.time_ns : 0;
 
@@ -437,8 +353,10 @@ void tasks_forked(struct tasks *tasks, struct task *parent, const struct event *
 		tell_birth(tasks, &birth, NULL);
 		return;
 	}
-	if (!child || child->is_born || (child->has_ended && child->first_ns < since_ns))
-		child = slot->last = new_task(tasks, slot->pid, 0);
+	if (!child || child->is_born || (child->has_ended && child->first_ns < since_ns)) {
+		child = new_task(tasks, pid, 0);
+		map_set(&tasks->index, OF_PID, pid, child->number + 1);
+	}
 	name_vfork_child(parent, child);
 	tell_birth(tasks, &birth, child);
 }
@@ -458,8 +376,7 @@ void task_exits(struct task *task, uint64_t time_ns, uint64_t status, uint32_t c
 
 struct task *tasks_waited(struct tasks *tasks, uint32_t pid, uint64_t time_ns)
 {
-	struct task_leader *slot = find_leader(tasks, pid);
-	struct task *child = slot->last;
+	struct task *child = task_at(tasks, OF_PID, pid);
 
 	if (!child)
 		return NULL;

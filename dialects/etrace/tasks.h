@@ -16,7 +16,7 @@
 #include "base/array.h"
 #include "base/error.h"
 #include "base/pool.h"
-#include "base/hash_table.h"
+#include "base/map.h"
 #include "dialects/places.h"
 #include "trace/event.h"
 
@@ -50,7 +50,7 @@ struct task_process {
 	struct places places; /* its directory and descriptors */
 	bool has_status;      /* it announced its exit status */
 	uint64_t status;
-	struct task_process *next;
+	uint32_t number; /* from 1 */
 };
 
 struct task_birth {
@@ -67,16 +67,20 @@ struct task_exit {
 	uint32_t task, cpu;
 };
 
+/* The threads that had a handle in turn. */
+struct task_handle {
+	struct task *last;
+	struct task *unborn;	  /* has events, but the call that created it has not come */
+	struct task_birth create; /* a creation whose thread has no events yet */
+	bool has_create;
+};
+
 struct tasks {
 	struct pool pool;
-	struct hash_table handles; /* struct task_handle, by process and pthread_t */
-	struct hash_table leaders; /* struct task_leader, by pid */
-	struct hash_table
-		by_tid; /* struct task, by process and tid: only tasks that have not ended */
-	struct hash_table streams;	/* struct task_process, by the trace's process */
-	struct hash_table numbers;	/* struct task_process, by session and stream number */
-	struct task_process *processes; /* newest first */
-	ARRAY_OF(struct task *) list;	/* by number */
+	struct map index;			   /* numbers of tasks and handles, see tasks.c */
+	ARRAY_OF(struct task_process *) processes; /* by number - 1 */
+	ARRAY_OF(struct task_handle) handles;	   /* from 1 */
+	ARRAY_OF(struct task *) list;		   /* by number */
 	ARRAY_OF(struct task_birth) births;
 	ARRAY_OF(struct task_exit) exits;
 	struct task_process *last_process; /* of the last event */

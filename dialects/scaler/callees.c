@@ -125,65 +125,41 @@ static int compare_callees(const void *a, const void *b)
 	return ORDER(one->file->number, two->file->number) ?: strcmp(one->name, two->name);
 }
 
-/* The file that gets number 0. */
-static struct callee_file *executable_of(struct callees *callees, const char *fallback)
+void callees_finish(struct callees *callees, const char *fallback)
 {
-	if (callees->executable)
-		return file_of(callees, callees->executable);
-	return callees->first_mapped ? callees->first_mapped : file_of(callees, fallback);
-}
-
-static void number_files(struct callees *callees, const char *fallback)
-{
-	struct callee_file *executable = executable_of(callees, fallback);
+	size_t count = callees->list.count;
+	struct callee_file *executable = callees->executable ? file_of(callees, callees->executable)
+					 : callees->first_mapped ? callees->first_mapped
+								 : file_of(callees, fallback);
 	struct callee_file **files = callees->files.items;
 
 	memmove(files + 1, files, executable->number * sizeof(*files));
 	files[0] = executable;
 	for (uint32_t i = 0; i < callees->files.count; i++)
 		files[i]->number = i;
-}
-
-static void number_functions(struct callees *callees)
-{
-	for (uint32_t i = 0; i < callees->list.count; i++) {
-		struct callee *callee = callees->sorted[i];
-		struct callee_file *file = callee->file;
-
-		if (!file->count)
-			file->first = i;
-		callee->number = file->count++;
-	}
-}
-
-void callees_finish(struct callees *callees, const char *fallback)
-{
-	size_t count = callees->list.count;
-
-	number_files(callees, fallback);
 	callees->sorted = memory_alloc((count + 1) * sizeof(struct callee *));
 	if (count) {
 		memcpy(callees->sorted, callees->list.items, count * sizeof(struct callee *));
 		qsort(callees->sorted, count, sizeof(struct callee *), compare_callees);
 	}
-	number_functions(callees);
+	for (uint32_t i = 0; i < count; i++) {
+		struct callee *callee = callees->sorted[i];
+
+		if (!callee->file->count)
+			callee->file->first = i;
+		callee->number = callee->file->count++;
+	}
 }
 
 const struct callee *callees_find(const struct callees *callees, const struct callee_file *file,
 				  const char *name)
 {
-	uint32_t low = file->first, high = file->first + file->count;
+	uint32_t i =
+		file->first +
+		(uint32_t)ARRAY_SEARCH(file->count, at,
+				       strcmp(callees->sorted[file->first + at]->name, name) < 0);
 
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-		int order = strcmp(callees->sorted[middle]->name, name);
-
-		if (order == 0)
-			return callees->sorted[middle];
-		if (order < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return NULL;
+	return i < file->first + file->count && !strcmp(callees->sorted[i]->name, name)
+		       ? callees->sorted[i]
+		       : NULL;
 }

@@ -104,17 +104,6 @@ static void scaler_frames_free(struct scaler_frames *frames)
 	space_free(&frames->space);
 }
 
-/* The entry of the backtrace with that id. */
-static struct scaler_seen *seen_of(struct scaler_frames *frames, uint32_t id)
-{
-	while (id >= frames->by_id.count) {
-		struct scaler_seen *place = ARRAY_ADD(&frames->by_id);
-
-		*place = (struct scaler_seen){ 0 };
-	}
-	return &frames->by_id.items[id];
-}
-
 static void scaler_frames_see(struct scaler_frames *frames, const struct event *event,
 			      uint32_t *way)
 {
@@ -125,7 +114,7 @@ static void scaler_frames_see(struct scaler_frames *frames, const struct event *
 	*way = 0;
 	if (!event->backtrace || !event->backtrace->count)
 		return;
-	seen = seen_of(frames, event->backtrace->id);
+	seen = ARRAY_AT(&frames->by_id, event->backtrace->id);
 	if (!seen->way || seen->mappings != mappings) {
 		backtrace = space_backtrace(&frames->space, event->backtrace, event->index);
 		/* Most new mappings do not affect this backtrace. */
@@ -422,17 +411,13 @@ static void put_files(const struct scaler *scaler, struct out *out, put_file *pu
 static int write_json(const struct scaler *scaler, struct outdir *directory, const char *name,
 		      put_file *put, struct error *err)
 {
-	struct error later = { 0 };
 	struct out out;
-	int end, rc = outdir_create(directory, name, &out, err);
+	int rc = outdir_create(directory, name, &out, err);
 
 	if (rc)
 		return rc;
 	put_files(scaler, &out, put);
-	end = outdir_finish(directory, &out, &later);
-	if (rc == 0 && end)
-		*err = later;
-	return rc ? rc : end;
+	return outdir_finish(directory, &out, 0, err);
 }
 
 static int scaler_write_names(const struct scaler *scaler, struct outdir *directory,
@@ -515,10 +500,9 @@ static int put_nodes(struct scaler *scaler, struct out *out, struct error *err)
 static int write_thread(struct scaler *scaler, struct outdir *directory, uint64_t handle,
 			uint64_t children, struct error *err)
 {
-	struct error later = { 0 };
 	struct out out;
 	char name[64];
-	int rc, end;
+	int rc;
 
 	snprintf(name, sizeof(name), "thread_0x%" PRIx64 ".bin", handle);
 	rc = outdir_create(directory, name, &out, err);
@@ -526,10 +510,7 @@ static int write_thread(struct scaler *scaler, struct outdir *directory, uint64_
 		return rc;
 	put_root(&out, children);
 	rc = put_nodes(scaler, &out, err);
-	end = outdir_finish(directory, &out, &later);
-	if (rc == 0 && end)
-		*err = later;
-	return rc ? rc : end;
+	return outdir_finish(directory, &out, rc, err);
 }
 
 static int scaler_write_threads(struct scaler *scaler, struct outdir *directory, struct error *err)
@@ -571,7 +552,7 @@ int write_scaler_begin(void **state, const struct trace *trace,
 	return 0;
 }
 
-static int refuse(struct error *err)
+static int refuse_trace(struct error *err)
 {
 	return error_set(
 		err, ENOTSUP,
@@ -658,7 +639,7 @@ static int take_event(struct scaler *scaler, const struct event *event, struct e
 		return error_set(err, EINVAL, "trees are of one process each: remove --merge");
 	scaler->process = event->process;
 	if (event_is_call(event) && !event->process->has_tails)
-		return refuse(err);
+		return refuse_trace(err);
 	if (event->kind == EVENT_MAPPING)
 		take_mapping(scaler, event->mapping);
 	else if (event->kind == EVENT_NOTE && event->has_tail) /* else damaged */
@@ -762,7 +743,7 @@ int write_scaler_end(void *state, struct error *err)
 	if (scaler->has_failed)
 		return 0; /* already reported */
 	if (!scaler->process || !scaler->process->has_tails)
-		return refuse(err);
+		return refuse_trace(err);
 	place = ARRAY_ADD(&run.processes);
 	*place = scaler->process->pid;
 	rc = run.processes.count == 1 ? write_files(scaler, &scaler->directory, err)

@@ -320,13 +320,6 @@ static void swap_sample(struct swap *swap, struct swap_process *process, const s
 
 /* ---- events ---- */
 
-static void take_mapping(struct swap *swap, struct swap_process *process,
-			 const struct trace_mapping *mapping)
-{
-	*ARRAY_ADD(&process->mappings) = mapping;
-	memset(swap->callers, 0, sizeof(swap->callers));
-}
-
 static void take_context(struct swap_process *process, const struct trace_context *context)
 {
 	size_t number = context->bit ? (size_t)__builtin_ctz(context->bit) : 0;
@@ -385,7 +378,7 @@ static void note_recording(struct swap *swap, struct swap_process *process,
 }
 
 /* Writes the messages about a process when all facts about its start were read. */
-static void start(struct swap *swap, struct swap_process *process, uint64_t time_ns)
+static void write_start(struct swap *swap, struct swap_process *process, uint64_t time_ns)
 {
 	if (process->has_started) {
 		swap_process_maps(swap, process, swap_unix(process, time_ns));
@@ -412,7 +405,7 @@ static void end_image_before(struct swap *swap, struct swap_process *process)
 		    other->process->pid != process->process->pid)
 			continue;
 		if (!other->has_started)
-			start(swap, other, 0);
+			write_start(swap, other, 0);
 		if (process->start_ns <= other->last_ns)
 			process->start_ns = process->least_ns = other->last_ns + 1;
 		swap_terminate(swap, other, process->start_ns - 1);
@@ -471,7 +464,7 @@ static void take_note(struct swap *swap, struct swap_process *process, const str
 	while (i < count && strcmp(notes[i].name, event->function->name) != 0)
 		i++;
 	if (i == count || !notes[i].is_of_start)
-		start(swap, process, event->time_ns);
+		write_start(swap, process, event->time_ns);
 	if (i < count)
 		notes[i].take(swap, process, event);
 }
@@ -483,7 +476,7 @@ static void take_call(struct swap *swap, struct swap_process *process, const str
 		process->day_ns += DAY_NS;
 	if (!event->has_tail)
 		process->previous_ns = event->time_ns;
-	start(swap, process, event->has_tail ? event->enter_ns : event->time_ns);
+	write_start(swap, process, event->has_tail ? event->enter_ns : event->time_ns);
 	if (event->context || process->contexts.count)
 		swap_context_change(swap, process, event);
 	swap_call(swap, process, event);
@@ -501,39 +494,20 @@ int write_swap_event(void *state, const struct event *event, struct error *err)
 	if (swap->is_merged && process->kin == SWAP_KIN_UNKNOWN && event->process->has_process)
 		end_image_before(swap, process);
 	swap_shared_see(swap, process, event);
-	if (event->kind == EVENT_MAPPING)
-		take_mapping(swap, process, event->mapping);
-	else if (event->kind == EVENT_CONTEXT)
+	if (event->kind == EVENT_MAPPING) {
+		*ARRAY_ADD(&process->mappings) = event->mapping;
+		memset(swap->callers, 0, sizeof(swap->callers));
+	} else if (event->kind == EVENT_CONTEXT) {
 		take_context(process, event->call_context);
-	else if (event->kind == EVENT_NOTE)
+	} else if (event->kind == EVENT_NOTE) {
 		take_note(swap, process, event);
-	else if (event->kind == EVENT_CALL)
+	} else if (event->kind == EVENT_CALL) {
 		take_call(swap, process, event);
+	}
 	return spill_error(&swap->sort.spill, err);
 }
 
 /* ---- the end ---- */
-
-static void end_process(struct swap *swap, struct swap_process *process)
-{
-	if (!process->has_started)
-		start(swap, process, 0);
-	if (!process->has_ended && process->process->has_tails)
-		swap_miss(swap, process, "the trace does not say how the process ended");
-}
-
-static void tell_damage(struct swap *swap, struct swap_process *process)
-{
-	const struct trace_tally *tally = trace_tally(swap->trace);
-	char text[256];
-
-	if (!trace_is_damaged(swap->trace))
-		return;
-	snprintf(text, sizeof(text),
-		 "the trace is damaged at byte %" PRIu64 " (%.120s): the rest was used",
-		 tally->damage_offset, tally->damage_text);
-	swap_miss(swap, process, text);
-}
 
 int write_swap_end(void *state, struct error *err)
 {
@@ -544,9 +518,23 @@ int write_swap_end(void *state, struct error *err)
 	if (!swap->processes.count)
 		return error_set(err, ENODATA, "contains no process");
 	/* Before TERMINATE messages, which come last. */
-	for (size_t i = 0; i < swap->processes.count; i++)
-		end_process(swap, swap->processes.items[i]);
-	tell_damage(swap, swap->processes.items[0]);
+	for (size_t i = 0; i < swap->processes.count; i++) {
+		struct swap_process *process = swap->processes.items[i];
+
+		if (!process->has_started)
+			write_start(swap, process, 0);
+		if (!process->has_ended && process->process->has_tails)
+			swap_miss(swap, process, "the trace does not say how the process ended");
+	}
+	if (trace_is_damaged(swap->trace)) {
+		const struct trace_tally *tally = trace_tally(swap->trace);
+		char text[256];
+
+		snprintf(text, sizeof(text),
+			 "the trace is damaged at byte %" PRIu64 " (%.120s): the rest was used",
+			 tally->damage_offset, tally->damage_text);
+		swap_miss(swap, swap->processes.items[0], text);
+	}
 	return swap_write_files(swap, err);
 }
 

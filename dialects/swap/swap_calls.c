@@ -365,19 +365,13 @@ static void remember_fd(struct swap_process *process, const struct event *event)
 	thread->fd = event->object;
 }
 
-static uint64_t remembered_fd(struct swap_process *process, const struct event *event)
-{
-	const struct swap_thread *thread = swap_thread(process, event->thread);
-
-	return thread->fd_call == event->call ? thread->fd : SWAP_FD_UNKNOWN;
-}
-
 /* The descriptor of a call: its object, or that of its stream. */
 static uint64_t fd_of(struct swap_process *process, const struct event *event,
 		      const struct swap_api *api)
 {
 	bool is_file = api->probe == SWAP_FILE;
 	bool is_new = !is_file || api->end == SWAP_FILE_OPEN;
+	const struct swap_thread *thread;
 	const char *text;
 
 	if (!is_file && api->probe != SWAP_NETWORK)
@@ -385,7 +379,10 @@ static uint64_t fd_of(struct swap_process *process, const struct event *event,
 	if (is_file && (api->result == 'p' || api->end == SWAP_FILE_DIRECTORY ||
 			!strcmp(api->name, "fclose") || !strcmp(api->name, "pclose"))) {
 		text = event_argument(event, "fd"); /* of fdopen */
-		return text ? number_of(text) : remembered_fd(process, event);
+		thread = swap_thread(process, event->thread);
+		if (!text)
+			return thread->fd_call == event->call ? thread->fd : SWAP_FD_UNKNOWN;
+		return number_of(text);
 	}
 	return is_new && event->operation == OPERATION_ALLOC && event->flags & CALL_FAILED
 		       ? SWAP_FD_UNKNOWN

@@ -23,53 +23,42 @@ uint64_t swap_function_mark(const struct swap_process *process, uint32_t id)
 	return (uint64_t)process->number << 32 | id;
 }
 
-static uint32_t id_of(const struct swap *swap, const char *name)
-{
-	for (size_t i = 0; i < HOOK_COUNT; i++)
-		if (!strcmp(swap->apis.hooks[i].name, name))
-			return swap->apis.hooks[i].id;
-	return swap_api_id(name);
-}
-
 void swap_functions_take(struct swap *swap, struct swap_process *process, const struct event *event)
 {
 	for (uint32_t i = 0; i < event->argument_count; i++) {
 		struct swap_function *place = ARRAY_ADD(&process->functions);
 
-		place->id = id_of(swap, event->arguments[i].name);
+		place->id = swap_api_id(event->arguments[i].name);
+		for (size_t hook = 0; hook < HOOK_COUNT; hook++)
+			if (!strcmp(swap->apis.hooks[hook].name, event->arguments[i].name))
+				place->id = swap->apis.hooks[hook].id;
 		place->address = strtoull(event->arguments[i].value, NULL, 0);
 	}
 }
 
-static uint64_t read_u64(const char *at)
-{
-	uint64_t value;
-
-	memcpy(&value, at, 8);
-	return le64toh(value);
-}
-
-/* The address of a mark; if unknown the function's number, which is below all addresses of code. */
-static uint64_t address_of(const struct swap *swap, uint64_t mark)
-{
-	const struct swap_process *process = swap->processes.items[mark >> 32];
-
-	for (size_t i = 0; i < process->functions.count; i++)
-		if (process->functions.items[i].id == (uint32_t)mark)
-			return process->functions.items[i].address;
-	return (uint32_t)mark;
-}
-
-/* Replaces the mark in a complete message by the address, if known. */
+/*
+ * Replaces the mark in a complete message by the address; if that is unknown by the function's
+ * number, which is below all addresses of code.
+ */
 static void swap_functions_settle(const struct swap *swap, char *message)
 {
 	struct swap_message at = { .at = message + ADDRESS_OFFSET };
+	const struct swap_process *process;
+	uint64_t mark, address;
 	uint32_t id;
 
 	memcpy(&id, message, 4);
 	id = le32toh(id);
-	if (id == SWAP_FUNCTION_ENTRY || id == SWAP_FUNCTION_EXIT)
-		swap_put_u64(&at, address_of(swap, read_u64(at.at)));
+	if (id != SWAP_FUNCTION_ENTRY && id != SWAP_FUNCTION_EXIT)
+		return;
+	memcpy(&mark, at.at, 8);
+	mark = le64toh(mark);
+	process = swap->processes.items[mark >> 32];
+	address = (uint32_t)mark;
+	for (size_t i = process->functions.count; i-- > 0;)
+		if (process->functions.items[i].id == (uint32_t)mark)
+			address = process->functions.items[i].address;
+	swap_put_u64(&at, address);
 }
 
 /* ---- files ---- */
@@ -221,20 +210,16 @@ typedef void put_file(struct swap *swap, struct out *out, int *rc, struct error 
 static int write_file(struct swap *swap, const char *stem, const char *ending, put_file *put,
 		      struct error *err)
 {
-	struct error later = { 0 };
 	struct out out;
 	char name[64];
-	int rc, end;
+	int rc;
 
 	snprintf(name, sizeof(name), "%s.%s", stem, ending);
 	rc = outdir_create(&swap->directory, name, &out, err);
 	if (rc)
 		return rc;
 	put(swap, &out, &rc, err);
-	end = outdir_finish(&swap->directory, &out, &later);
-	if (rc == 0 && end)
-		*err = later;
-	return rc ? rc : end;
+	return outdir_finish(&swap->directory, &out, rc, err);
 }
 
 /* "PID", or "PID-2" for its second stream. */

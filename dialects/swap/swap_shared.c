@@ -27,7 +27,7 @@ static bool has_used(const struct swap *swap, const char *path)
 			       path);
 }
 
-static void use(struct swap *swap, const char *path)
+static void use_path(struct swap *swap, const char *path)
 {
 	uint64_t hash = hash_bytes(swap->shared.paths.seed, path, strlen(path));
 	char *kept;
@@ -89,27 +89,20 @@ static const struct swap_process *forked_from(const struct swap *swap,
 	return NULL;
 }
 
-static void copy_program(struct swap_process *process, const struct swap_process *from)
-{
-	process->executable = from->executable ? memory_text(from->executable) : NULL;
-	for (size_t i = 0; i < from->arguments.count; i++) {
-		char **place = ARRAY_ADD(&process->arguments);
-
-		*place = memory_text(from->arguments.items[i]);
-	}
-}
-
 /* The child of a fork inherits program, directory and descriptors. */
-static int begin(struct swap *swap, struct swap_process *process)
+static void begin_process(struct swap *swap, struct swap_process *process)
 {
 	const struct swap_process *parent = forked_from(swap, process->process);
 
 	process->kin = kin_of(swap, process);
-	if (parent)
-		places_copy(&process->places, &parent->places);
-	if (parent && !process->executable && !process->arguments.count)
-		copy_program(process, parent);
-	return 0;
+	if (!parent)
+		return;
+	places_copy(&process->places, &parent->places);
+	if (process->executable || process->arguments.count)
+		return;
+	process->executable = parent->executable ? memory_text(parent->executable) : NULL;
+	for (size_t i = 0; i < parent->arguments.count; i++)
+		*ARRAY_ADD(&process->arguments) = memory_text(parent->arguments.items[i]);
 }
 
 /* ---- paths ---- */
@@ -177,7 +170,7 @@ void swap_shared_see(struct swap *swap, struct swap_process *process, const stru
 	if (!swap->is_merged || !event->process->has_process)
 		return;
 	if (process->kin == SWAP_KIN_UNKNOWN)
-		begin(swap, process);
+		begin_process(swap, process);
 	if (event->kind == EVENT_NOTE)
 		take_fact(process, event);
 }
@@ -238,7 +231,7 @@ void swap_shared_path(struct swap *swap, struct swap_process *process, const str
 	if (!*path || **path != '/')
 		*path = NULL;
 	if (*path && process->kin == SWAP_KIN_TARGET && !(event->flags & CALL_FAILED))
-		use(swap, *path);
+		use_path(swap, *path);
 	if (process->kin != SWAP_KIN_DESCENDANT || !*path || !has_used(swap, *path))
 		*path = NULL;
 }
