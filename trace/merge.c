@@ -61,58 +61,7 @@ struct merge {
 	bool has_clock;
 };
 
-/* ---- ids ---- */
-
-static const void **place_of(struct merge_list *list, uint32_t id)
-{
-	return ARRAY_AT(list, id);
-}
-
-static const struct function *merge_function(struct merge_ids *ids, struct registry *registry,
-					     const struct function *function)
-{
-	const void **place = place_of(&ids->functions, function->id);
-
-	if (place && !*place)
-		*place = registry_function(registry, function->name, function->length);
-	return place ? *place : NULL;
-}
-
-static const struct backtrace *merge_backtrace(struct merge_ids *ids, struct registry *registry,
-					       const struct backtrace *backtrace)
-{
-	const void **place = place_of(&ids->backtraces, backtrace->id);
-
-	if (place && !*place)
-		*place = registry_adopt_backtrace(registry, backtrace);
-	return place ? *place : NULL;
-}
-
-static const struct trace_mapping *merge_add_mapping(struct merge_ids *ids,
-						     struct registry *registry,
-						     const struct trace_mapping *mapping,
-						     uint64_t since)
-{
-	const void **place = place_of(&ids->mappings, mapping->id);
-	struct trace_mapping *copy;
-
-	if (!place || *place)
-		return place ? *place : NULL;
-	copy = registry_adopt_mapping(registry, mapping);
-	if (copy && copy->since)
-		copy->since = since;
-	*place = copy;
-	return copy;
-}
-
-static const struct trace_mapping *merge_find_mapping(const struct merge_ids *ids,
-						      const struct trace_mapping *mapping)
-{
-	return mapping && mapping->id < ids->mappings.count ? ids->mappings.items[mapping->id]
-							    : NULL;
-}
-
-/* classes */
+/* ---- classes ---- */
 
 static bool is_same_class(const struct resource_class *one, const struct resource_class *two)
 {
@@ -160,7 +109,7 @@ static const struct resource_class *
 merge_resource(struct merge_ids *ids, struct merge_classes *classes, struct registry *registry,
 	       const struct resource_class *resource, bool *is_new)
 {
-	const void **place = place_of(&ids->resources, resource->id);
+	const void **place = ARRAY_AT(&ids->resources, resource->id);
 
 	*is_new = place && !*place;
 	if (!*is_new)
@@ -171,15 +120,6 @@ merge_resource(struct merge_ids *ids, struct merge_classes *classes, struct regi
 	if (!*place)
 		*place = add_class(classes, registry, resource);
 	return *place;
-}
-
-static void merge_ids_free(struct merge_ids *ids)
-{
-	free(ids->functions.items);
-	free(ids->backtraces.items);
-	free(ids->resources.items);
-	free(ids->mappings.items);
-	memset(ids, 0, sizeof(*ids));
 }
 
 /* inputs */
@@ -543,8 +483,9 @@ const struct trace_mapping *merge_mapping(const struct trace *trace,
 					  const struct trace_mapping *mapping)
 {
 	const struct merge *merge = trace->reader;
+	const struct merge_list *list = &merge->current->ids.mappings;
 
-	return merge_find_mapping(&merge->current->ids, mapping);
+	return mapping && mapping->id < list->count ? list->items[mapping->id] : NULL;
 }
 
 /* The average of the parts: finished ones count as whole. */
@@ -567,15 +508,24 @@ static bool translate_call(struct trace *trace, struct part *part)
 	struct merge *merge = trace->reader;
 	struct registry *registry = &trace->registry;
 	struct event *event = &trace->event;
+	const void **place;
 	bool is_new;
 
-	event->function = merge_function(&part->ids, registry, event->function);
+	place = ARRAY_AT(&part->ids.functions, event->function->id);
+	if (place && !*place)
+		*place =
+			registry_function(registry, event->function->name, event->function->length);
+	event->function = place ? *place : NULL;
 	event->resource =
 		merge_resource(&part->ids, &merge->classes, registry, event->resource, &is_new);
-	if (event->backtrace)
-		event->backtrace = merge_backtrace(&part->ids, registry, event->backtrace);
 	event->index = ++merge->index;
-	return event->function && event->resource && (event->backtrace || !part->event->backtrace);
+	if (!event->backtrace)
+		return event->function && event->resource;
+	place = ARRAY_AT(&part->ids.backtraces, event->backtrace->id);
+	if (place && !*place)
+		*place = registry_adopt_backtrace(registry, event->backtrace);
+	event->backtrace = place ? *place : NULL;
+	return event->function && event->resource && event->backtrace;
 }
 
 /* Makes the merged event. Returns 1: it is ready; 0: it is a repetition; or a negative errno. */
@@ -595,8 +545,17 @@ static int translate_event(struct trace *trace, struct part *part, struct error 
 						 event->resource, &is_new);
 		is_good = event->resource;
 	} else if (event->kind == EVENT_MAPPING) {
-		event->mapping = merge_add_mapping(&part->ids, &trace->registry, event->mapping,
-						   merge->index);
+		const void **place = ARRAY_AT(&part->ids.mappings, event->mapping->id);
+
+		if (place && !*place) {
+			struct trace_mapping *copy =
+				registry_adopt_mapping(&trace->registry, event->mapping);
+
+			if (copy && copy->since)
+				copy->since = merge->index;
+			*place = copy;
+		}
+		event->mapping = place ? *place : NULL;
 		is_good = event->mapping;
 	}
 	trace->part = part->trace;
@@ -635,7 +594,10 @@ static void close_merged(struct trace *trace)
 		struct part *part = merge->parts.items[i];
 
 		trace_close(part->trace);
-		merge_ids_free(&part->ids);
+		free(part->ids.functions.items);
+		free(part->ids.backtraces.items);
+		free(part->ids.resources.items);
+		free(part->ids.mappings.items);
 		free(part->path);
 		free(part);
 	}

@@ -88,12 +88,6 @@ static bool scaler_is_inferred(const char *name)
 	return length > mark && !strcmp(name + length - mark, SCALER_INFERRED);
 }
 
-static void scaler_frames_init(struct scaler_frames *frames)
-{
-	memset(frames, 0, sizeof(*frames));
-	space_init(&frames->space);
-}
-
 static void scaler_frames_free(struct scaler_frames *frames)
 {
 	for (size_t i = 0; frames->paths && i < frames->ways.count; i++)
@@ -128,24 +122,6 @@ static void scaler_frames_see(struct scaler_frames *frames, const struct event *
 	*way = seen->way;
 }
 
-/* holdtrace's library is between a hooked call and the functions that it calls in turn. */
-static bool is_own(const struct naming_symbol *frame)
-{
-	const char *slash = frame->module ? strrchr(frame->module, '/') : NULL;
-
-	return slash && !strncmp(slash + 1, "libholdtrace.so", 15);
-}
-
-/* The symbol of a frame. A function without a name is named by its offset in the file. */
-static uint32_t name_frame(struct callees *callees, const struct naming_symbol *frame)
-{
-	cleanup_free char *text =
-		frame->function ? memory_format("%s" SCALER_INFERRED, frame->function)
-				: memory_format("0x%" PRIx64 SCALER_INFERRED, frame->offset);
-
-	return callees_add_path(callees, frame->module ? frame->module : "", text);
-}
-
 /* Sets the steps of one backtrace, outermost first. */
 static void find_steps(struct naming *naming, struct callees *callees,
 		       const struct trace_node *backtrace, struct naming_symbol *found,
@@ -156,34 +132,36 @@ static void find_steps(struct naming *naming, struct callees *callees,
 
 	path->steps = memory_zalloc(count + 1, sizeof(*path->steps));
 	while (count-- > 0) {
-		struct calltree_step *step = &path->steps[path->count];
+		const struct naming_symbol *frame = &found[count];
+		const char *slash = frame->module ? strrchr(frame->module, '/') : NULL;
+		cleanup_free char *name = NULL;
 
-		if (is_own(&found[count]))
+		/* holdtrace's library is between a hooked call and the functions that it calls */
+		if (slash && !strncmp(slash + 1, "libholdtrace.so", 15))
 			continue;
-		step->address = found[count].address;
-		step->symbol = name_frame(callees, &found[count]);
-		path->count++;
+		/* a function without a name is named by its offset in the file */
+		name = frame->function ? memory_format("%s" SCALER_INFERRED, frame->function)
+				       : memory_format("0x%" PRIx64 SCALER_INFERRED, frame->offset);
+		path->steps[path->count++] = (struct calltree_step){
+			.address = frame->address,
+			.symbol =
+				callees_add_path(callees, frame->module ? frame->module : "", name),
+		};
 	}
-}
-
-static size_t most_frames(const struct scaler_frames *frames)
-{
-	size_t most = 0;
-
-	for (size_t i = 0; i < frames->ways.count; i++)
-		if (most < frames->ways.items[i]->count)
-			most = frames->ways.items[i]->count;
-	return most;
 }
 
 static int scaler_frames_resolve(struct scaler_frames *frames, struct callees *callees,
 				 struct error *err)
 {
-	struct naming_symbol *found =
-		memory_zalloc(most_frames(frames) * INLINED_MAX + 1, sizeof(*found));
+	struct naming_symbol *found;
 	struct naming *naming = NULL;
+	size_t most = 0;
 	int rc;
 
+	for (size_t i = 0; i < frames->ways.count; i++)
+		if (most < frames->ways.items[i]->count)
+			most = frames->ways.items[i]->count;
+	found = memory_zalloc(most * INLINED_MAX + 1, sizeof(*found));
 	frames->paths = memory_zalloc(frames->ways.count + 1, sizeof(*frames->paths));
 	rc = naming_create(&naming, &frames->space, NULL, err);
 	for (size_t i = 0; rc == 0 && i < frames->ways.count; i++)
@@ -420,14 +398,6 @@ static int write_json(const struct scaler *scaler, struct outdir *directory, con
 	return outdir_finish(directory, &out, 0, err);
 }
 
-static int scaler_write_names(const struct scaler *scaler, struct outdir *directory,
-			      struct error *err)
-{
-	int rc = write_json(scaler, directory, "commonFuncId.json", put_common_ids, err);
-
-	return rc ? rc : write_json(scaler, directory, "symbol.json", put_symbols, err);
-}
-
 /* ---- threads ---- */
 
 /* Scaler's threads: a file of records for each, breadth-first after a root. */
@@ -546,7 +516,7 @@ int write_scaler_begin(void **state, const struct trace *trace,
 		return rc;
 	}
 	callees_init(&scaler->callees);
-	scaler_frames_init(&scaler->frames);
+	space_init(&scaler->frames.space);
 	calltree_init(&scaler->tree, scaler->directory.fd);
 	*state = scaler;
 	return 0;
@@ -584,15 +554,6 @@ static bool is_libc(const struct trace_mapping *mapping)
 	const char *name = slash ? slash + 1 : mapping->path;
 
 	return !strncmp(name, "libc.so", 7) || !strncmp(name, "libc-", 5);
-}
-
-static void take_mapping(struct scaler *scaler, const struct trace_mapping *mapping)
-{
-	if (!scaler->libc && is_libc(mapping))
-		scaler->libc = mapping;
-	if (scaler->has_frames)
-		space_map(&scaler->frames.space, mapping);
-	callees_map(&scaler->callees, mapping);
 }
 
 static void take_call(struct scaler *scaler, const struct event *event, const char *name)
@@ -640,12 +601,17 @@ static int take_event(struct scaler *scaler, const struct event *event, struct e
 	scaler->process = event->process;
 	if (event_is_call(event) && !event->process->has_tails)
 		return refuse_trace(err);
-	if (event->kind == EVENT_MAPPING)
-		take_mapping(scaler, event->mapping);
-	else if (event->kind == EVENT_NOTE && event->has_tail) /* else damaged */
+	if (event->kind == EVENT_MAPPING) {
+		if (!scaler->libc && is_libc(event->mapping))
+			scaler->libc = event->mapping;
+		if (scaler->has_frames)
+			space_map(&scaler->frames.space, event->mapping);
+		callees_map(&scaler->callees, event->mapping);
+	} else if (event->kind == EVENT_NOTE && event->has_tail) { /* else damaged */
 		take_note(scaler, event);
-	else if (event->kind == EVENT_CALL && event->has_tail)
+	} else if (event->kind == EVENT_CALL && event->has_tail) {
 		take_call(scaler, event, event->function->name);
+	}
 	return spill_error(&scaler->tree.sort.spill, err);
 }
 
@@ -671,7 +637,9 @@ static int write_files(struct scaler *scaler, struct outdir *directory, struct e
 	if (rc == 0)
 		rc = scaler_write_threads(scaler, directory, err);
 	if (rc == 0)
-		rc = scaler_write_names(scaler, directory, err);
+		rc = write_json(scaler, directory, "commonFuncId.json", put_common_ids, err);
+	if (rc == 0)
+		rc = write_json(scaler, directory, "symbol.json", put_symbols, err);
 	if (rc)
 		return rc;
 	/* Trees of an older run would not match the new names. */
