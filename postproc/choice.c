@@ -194,19 +194,6 @@ static int add_for_page(struct choice *choice, struct error *err)
 	return rc;
 }
 
-/* Adds the folds that fill the tables that limits are checked against. */
-static int add_for_limits(struct choice *choice, const struct limits *limits, struct error *err)
-{
-	int rc = 0;
-
-	for (size_t i = 0; rc == 0 && limits && i < limits->count; i++) {
-		const char *table = limits->items[i].row->table;
-
-		rc = add_fold(choice, report_fold(report_table(table, strlen(table))), err);
-	}
-	return rc;
-}
-
 /* A viewer and the model show the whole run. */
 static int check_whole(const struct choice_request *request, struct error *err)
 {
@@ -221,23 +208,15 @@ static int check_whole(const struct choice_request *request, struct error *err)
 						  : "ask for --report=summary");
 }
 
-/*
- * The report whose tables a format shows; formats without a report of their own show the requested
- * one.
- */
-static const char *words_of(const struct choice_request *request)
-{
-	if (strcmp(request->words, report_whole) != 0 || request->tables)
-		return request->words;
-	return request->format->flags & FORMAT_TREES   ? "tree"
-	       : request->format->flags & FORMAT_MODEL ? "model"
-						       : request->words;
-}
-
 static int add_tables(struct choice *choice, const struct choice_request *request,
 		      struct error *err)
 {
-	int rc = add_words(choice, words_of(request), err);
+	bool is_whole = !strcmp(request->words, report_whole) && !request->tables;
+	/* Some formats have a report of their own; the others show the requested one. */
+	const char *words = is_whole && request->format->flags & FORMAT_TREES	? "tree"
+			    : is_whole && request->format->flags & FORMAT_MODEL ? "model"
+										: request->words;
+	int rc = add_words(choice, words, err);
 
 	if (rc == 0)
 		rc = take_tables(choice, request->tables, err);
@@ -271,5 +250,11 @@ int choice_make(struct choice *choice, const struct choice_request *request, str
 		     ? add_fold(choice, viewer_find(request->format->name), err)
 		     : add_tables(choice, request, err);
 	choice->shown = choice->count;
-	return rc ? rc : add_for_limits(choice, request->limits, err);
+	/* the folds that fill the tables that limits are checked against */
+	for (size_t i = 0; rc == 0 && request->limits && i < request->limits->count; i++) {
+		const char *table = request->limits->items[i].row->table;
+
+		rc = add_fold(choice, report_fold(report_table(table, strlen(table))), err);
+	}
+	return rc;
 }

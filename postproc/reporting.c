@@ -502,25 +502,20 @@ static int read_and_print(struct fold *fold, struct out *out, struct error *err)
 	return printed;
 }
 
-/* Whether the inputs can be read twice: a pipe cannot. */
-static bool are_read_again(const char *const *paths, size_t count)
-{
-	struct stat facts;
-
-	for (size_t i = 0; i < count; i++)
-		if (!strcmp(paths[i], "-") || (stat(paths[i], &facts) == 0 &&
-					       !S_ISREG(facts.st_mode) && !S_ISDIR(facts.st_mode)))
-			return false;
-	return true;
-}
-
 /* Whether only facts about processes are needed, of a whole run: its calls need not be read. */
 static bool can_skip(const char *const *paths, size_t count,
 		     const struct reporting_options *options)
 {
+	struct stat facts;
+
+	/* If that is not enough the inputs are read again, which a pipe cannot be. */
+	for (size_t i = 0; i < count; i++)
+		if (!strcmp(paths[i], "-") || (stat(paths[i], &facts) == 0 &&
+					       !S_ISREG(facts.st_mode) && !S_ISDIR(facts.st_mode)))
+			return false;
 	return options->choice.skips_calls && !options->limits && !options->base_count &&
 	       !options->is_strict && !options->reading.is_merged &&
-	       !options->reading.trace.no_wait && are_read_again(paths, count);
+	       !options->reading.trace.no_wait;
 }
 
 /* Reads the index only. Returns 1 if that is not enough; nothing was printed then. */

@@ -400,31 +400,18 @@ static void parse_modules(struct select *select, const char *text)
 	globs_parse(&select->modules.globs, select->module ? select->module : text);
 }
 
-static bool is_class(const char *word)
-{
-	for (size_t i = 1; i < RESOURCE_COUNT; i++)
-		if (!strcmp(resource_table[i].type, word))
-			return true;
-	return false;
-}
-
-/* "fd" is the name of a class, and also a hexadecimal number. */
 static void parse_classes(struct select *select, const char *text)
 {
 	char *end = NULL;
+	bool is_name = !text;
 
-	if (text && !is_class(text))
+	/* "fd" is the name of a class, and also a hexadecimal number. */
+	for (size_t i = 1; i < RESOURCE_COUNT && !is_name; i++)
+		is_name = !strcmp(resource_table[i].type, text);
+	if (!is_name)
 		select->mask = strtoull(text, &end, 16);
 	if (!end || *end)
 		globs_parse(&select->classes, text);
-}
-
-static void parse_process(struct select *select, const char *text)
-{
-	if (text && *text && !text[strspn(text, "0123456789")])
-		select->pid = strtoull(text, NULL, 10);
-	else
-		globs_parse(&select->programs, text);
 }
 
 int select_create(struct select **result, const struct select_options *options, struct error *err)
@@ -435,7 +422,11 @@ int select_create(struct select **result, const struct select_options *options, 
 	select->options = *options;
 	hash_table_init(&select->cut);
 	trace_nodes_init(&select->nodes, &select->pool);
-	parse_process(select, options->process);
+	if (options->process && *options->process &&
+	    !options->process[strspn(options->process, "0123456789")])
+		select->pid = strtoull(options->process, NULL, 10);
+	else
+		globs_parse(&select->programs, options->process);
 	parse_classes(select, options->classes);
 	parse_modules(select, options->modules);
 	globs_parse(&select->functions.globs, options->functions);

@@ -117,7 +117,7 @@ static void close_held(struct summary *summary)
 
 static const struct resource_class class_of_descriptors = { .type = "fd", .known = RESOURCE_FD };
 
-static void pass(struct summary *summary, const struct ledger_held *held)
+static void pass_descriptor(struct summary *summary, const struct ledger_held *held)
 {
 	const struct site *site = sites_at(ledger_sites(summary->ledger), held->site);
 	struct event call = { .arguments = held->item->arguments };
@@ -149,21 +149,6 @@ static void pass(struct summary *summary, const struct ledger_held *held)
 		.thread = ledger_thread(summary->ledger, held->item->thread),
 		.time_ns = held->item->acquired_ns,
 	};
-}
-
-/*
- * Descriptors above 2 without FD_CLOEXEC are open in the next program, whose ~fd notes list them.
- * 0, 1 and 2 are set up for that program, which inherits them.
- */
-static void pass_descriptors(struct summary *summary)
-{
-	struct ledger_held held;
-
-	if (!summary->fold->process.has_end || summary->fold->process.untraced)
-		return;
-	for (size_t at = 0; ledger_passed(summary->ledger, &at, &held);)
-		if (held.object > 2)
-			pass(summary, &held);
 }
 
 /*
@@ -541,17 +526,6 @@ static void close_open(struct summary *summary, const struct fold_open *open, si
 	add_blocked(summary, open);
 }
 
-static void close_all_open(struct summary *summary)
-{
-	size_t first = summary->blocked.count;
-
-	for (size_t i = 0; i < summary->fold->open.count; i++)
-		summary->fold->open.items[i].is_deadlock =
-			is_deadlock(summary, &summary->fold->open.items[i]);
-	for (size_t i = 0; i < summary->fold->open.count; i++)
-		close_open(summary, &summary->fold->open.items[i], first);
-}
-
 /* ---- the end of a process ---- */
 
 static void clear_fold(struct summary *summary)
@@ -604,16 +578,19 @@ static void keep_process(struct summary *summary)
 /* A process that executed another program holds nothing, and its other threads were ended. */
 void summary_close_process(struct summary *summary, struct error *err)
 {
-	bool was_replaced = summary->fold->process.end == SUMMARY_EXEC;
-	uint32_t pid = summary->fold->process.pid;
-	size_t passed = summary->passed.count;
+	struct summary_process *process = &summary->fold->process;
+	struct fold_open *open = summary->fold->open.items;
+	bool was_replaced = process->end == SUMMARY_EXEC;
+	uint32_t pid = process->pid;
+	size_t passed = summary->passed.count, blocked = summary->blocked.count;
+	size_t count = was_replaced ? 0 : summary->fold->open.count;
+	struct ledger_held held;
 
 	ledger_settle(summary->ledger, err);
 	learn_classes(summary);
 	close_held(summary);
 	if (summary->causes)
-		causes_process(summary->causes, summary->fold->process.pid,
-			       summary->fold->process.name);
+		causes_process(summary->causes, pid, process->name);
 	close_locks(summary);
 	close_signals(summary);
 	for (uint32_t i = 0; i < summary->class_count; i++) {
@@ -621,11 +598,19 @@ void summary_close_process(struct summary *summary, struct error *err)
 		close_waits(summary, i);
 	}
 	allocators_process(summary);
-	if (!was_replaced)
-		close_all_open(summary);
+	for (size_t i = 0; i < count; i++)
+		open[i].is_deadlock = is_deadlock(summary, &open[i]);
+	for (size_t i = 0; i < count; i++)
+		close_open(summary, &open[i], blocked);
 	touched_process(&summary->touched, &summary->space);
-	if (was_replaced)
-		pass_descriptors(summary);
+	/*
+	 * Descriptors above 2 without FD_CLOEXEC are open in the next program, whose ~fd notes list
+	 * them. 0, 1 and 2 are set up for that program, which inherits them.
+	 */
+	if (was_replaced && process->has_end && !process->untraced)
+		for (size_t at = 0; ledger_passed(summary->ledger, &at, &held);)
+			if (held.object > 2)
+				pass_descriptor(summary, &held);
 	/*
 	 * The backtraces of the process are no longer needed: this frees space for the places of
 	 * the run.
@@ -722,17 +707,6 @@ static bool would_be_read(const struct summary *summary, const struct summary_sp
 	       !(summary->selection && summary->selection->filters);
 }
 
-static void keep_untraced(struct summary *summary)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < summary->spawned.count; i++)
-		if (!map_get(&summary->last_by_pid, 0, summary->spawned.items[i].pid) &&
-		    would_be_read(summary, &summary->spawned.items[i]))
-			summary->spawned.items[kept++] = summary->spawned.items[i];
-	summary->spawned.count = kept;
-}
-
 /* Makes the sites of the places that hold something. */
 static void make_sites(struct summary *summary)
 {
@@ -766,13 +740,19 @@ static void make_sites(struct summary *summary)
 
 void summary_close_run(struct summary *summary)
 {
+	size_t untraced = 0;
+
 	space_rest(&summary->space);
 	if (summary->processes.count)
 		qsort(summary->processes.items, summary->processes.count,
 		      sizeof(*summary->processes.items), compare_processes);
 	for (size_t i = 0; i < summary->processes.count; i++)
 		map_set(&summary->last_by_pid, 0, summary->processes.items[i].pid, (uint32_t)i + 1);
-	keep_untraced(summary);
+	for (size_t i = 0; i < summary->spawned.count; i++)
+		if (!map_get(&summary->last_by_pid, 0, summary->spawned.items[i].pid) &&
+		    would_be_read(summary, &summary->spawned.items[i]))
+			summary->spawned.items[untraced++] = summary->spawned.items[i];
+	summary->spawned.count = untraced;
 	/*
 	 * children that outlived their parent are not held: no process could have waited for them
 	 */
