@@ -188,7 +188,7 @@ def check_pprof():
     tap.same("pprof: time waited", only_known({k: n for (w, k), n in waits.items() if w == "delay"}), KNOWN_WAITED)
     tool = reader("pprof")
     if not tool:
-        tap.skip("pprof: go tool pprof agrees", "it is not here")
+        tap.skip("pprof: go tool pprof agrees", "no go")
         return
     path = os.path.join(WORK, "run.pb.gz")
     with open(path, "wb") as file:
@@ -273,7 +273,7 @@ def check_callgrind():
     tap.same("callgrind: totals of each class", {key: n for key, n in totals.items() if not key.startswith("Wait")}, wanted)
     tool = reader("callgrind_annotate")
     if not tool:
-        tap.skip("callgrind: callgrind_annotate agrees", "it is not here")
+        tap.skip("callgrind: callgrind_annotate agrees", "no callgrind_annotate")
         return
     path = os.path.join(WORK, "callgrind.out.1")
     with open(path, "wb") as file:
@@ -333,7 +333,7 @@ def check_massif():
         assert next(at, None) is None, "more trees than snapshots that have one"
     tool = reader("ms_print")
     if not tool:
-        tap.skip("massif: ms_print agrees", "it is not here")
+        tap.skip("massif: ms_print agrees", "no ms_print")
         return
     path = os.path.join(WORK, "massif.out.1")
     with open(path, "wb") as file:
@@ -370,7 +370,7 @@ def check_svg():
     tap.holds("svg: it names nothing to load", not re.search(rb"(href|src)=", data))
     tool = reader("xmllint")
     if not tool:
-        tap.skip("svg: xmllint takes it", "it is not here")
+        tap.skip("svg: xmllint accepts it", "no xmllint")
         return
     done = run(tool, "--noout", "--huge", path)
     tap.holds("svg: xmllint takes it", done.returncode == 0, done.stderr)
@@ -493,7 +493,7 @@ def check_perfetto():
     node = shutil.which("node")
     if not node or not os.path.isdir(engine) or NAME not in ASKED:
         if NAME in ASKED:
-            tap.skip("perfetto: its trace processor agrees", "it is not here")
+            tap.skip("perfetto: its trace processor agrees", "no trace_processor")
         return
     path = os.path.join(WORK, "run.pftrace")
     with open(path, "wb") as file:
@@ -566,7 +566,7 @@ def check_firefox():
     if NAME not in ("lockers",):
         return
     if not node or not os.path.exists(tool):
-        tap.skip("firefox: the profiler's own loader agrees", "it is not here")
+        tap.skip("firefox: the profiler's own loader agrees", "no node with the profiler")
         return
     path = os.path.join(WORK, "run.json")
     with open(path, "w", encoding="utf-8") as file:
@@ -631,7 +631,7 @@ def check_heaptrack():
         tap.same("heaptrack: the peak", peak, most)
     tool = reader("heaptrack_print")
     if not tool:
-        tap.skip("heaptrack: heaptrack_print agrees", "it is not here")
+        tap.skip("heaptrack: heaptrack_print agrees", "no heaptrack_print")
         return
     path = os.path.join(WORK, "heaptrack.run.gz")
     with open(path, "wb") as file:
@@ -714,7 +714,7 @@ def check_ctf():
              [HELD_BYTES.get("memory", 0), HELD.get("memory", 0)])
     tool = reader("babeltrace2")
     if not tool:
-        tap.skip("ctf: babeltrace2 agrees", "it is not here")
+        tap.skip("ctf: babeltrace2 agrees", "no babeltrace2")
         return
     done = run(tool, path)
     lines = done.stdout.decode(errors="replace").splitlines()
