@@ -301,13 +301,6 @@ struct folding {
 	uint32_t folded[LEDGER_CLASSES]; /* row of the small call sites of a class; 0: none */
 };
 
-static void folding_free(struct folding *folding)
-{
-	free(folding->renumber);
-	free(folding->rows);
-	free(folding->classes);
-}
-
 /* Weighs a call site by the larger of the bytes and the objects that it acquired. */
 static struct weight *weigh(const struct model_state *state)
 {
@@ -365,8 +358,7 @@ static void fold_places(const struct model_state *state, struct folding *folding
 	folding->renumber = memory_zalloc(count + 1, sizeof(*folding->renumber));
 	folding->rows = memory_zalloc(most, sizeof(*folding->rows));
 	folding->classes = memory_zalloc(most, sizeof(*folding->classes));
-	for (size_t i = 0;
-	     weights && folding->renumber && folding->rows && folding->classes && i < count; i++) {
+	for (size_t i = 0; i < count; i++) {
 		const struct tally_place *place = places[weights[i].number];
 		uint32_t *row = &folding->renumber[weights[i].number];
 
@@ -380,7 +372,7 @@ static void fold_places(const struct model_state *state, struct folding *folding
 			folding->folded[place->class] = add_row(folding, NULL, place->class);
 		*row = folding->folded[place->class];
 	}
-	for (size_t i = 0; folding->renumber && i < count; i++)
+	for (size_t i = 0; i < count; i++)
 		folding->renumber[i] = folding->renumber[state->numbers.items[i].place];
 	free(weights);
 	free(places);
@@ -528,17 +520,6 @@ static void put_long_holds(struct model_state *state, struct table *table)
 	put_left_out(table, &state->long_holds, "holds of locks");
 }
 
-/* Gives waits and live objects the same time line. */
-static void align(struct model_state *state)
-{
-	struct spans *waits = &state->waits;
-
-	if (waits->first <= waits->last) {
-		spans_reach(&state->spans, waits->first << waits->shift);
-		spans_reach(&state->spans, waits->last << waits->shift);
-	}
-}
-
 /*
  * Distinguishes spans of a call site by process, unless that makes more of them than the limit
  * allows: then the steps of time would have to be longer.
@@ -570,44 +551,37 @@ static void put_owners(const struct model_state *state, struct table *table)
 	}
 }
 
-/* Waits are distinguished by waiter. Only on a page with a size limit are their steps longer. */
-static void settle(struct model_state *state, struct folding *folding)
+static void end(void *user, struct tables *tables)
 {
-	size_t most = most_spans(state);
+	struct model_state *state = user;
+	const struct spans *waits = &state->waits;
+	struct folding folding = { .count = 0 };
 
-	split_processes(state, folding);
+	/* waits and live objects have the same time line */
+	if (waits->first <= waits->last) {
+		spans_reach(&state->spans, waits->first << waits->shift);
+		spans_reach(&state->spans, waits->last << waits->shift);
+	}
+	fold_places(state, &folding);
+	split_processes(state, &folding);
+	/* may be called again, with another limit */
 	spans_free(&state->drawn);
 	spans_free(&state->drawn_waits);
-	spans_settle(&state->spans, folding->renumber, most, &state->drawn);
-	spans_settle(&state->waits, NULL, state->run->detail ? most : SIZE_MAX,
+	spans_settle(&state->spans, folding.renumber, most_spans(state), &state->drawn);
+	/* Waits are distinguished by waiter; only a page with a size limit has longer steps. */
+	spans_settle(&state->waits, NULL, state->run->detail ? most_spans(state) : SIZE_MAX,
 		     &state->drawn_waits);
-}
-
-/* May be called again, for other tables and another limit. */
-static void put_tables(struct model_state *state, const struct folding *folding,
-		       struct tables *tables)
-{
 	put_bins(state, tables_begin(tables, TABLE_bins));
-	put_places(state, folding, tables_begin(tables, TABLE_sites));
+	put_places(state, &folding, tables_begin(tables, TABLE_sites));
 	put_spans(state, tables_begin(tables, TABLE_spans));
 	put_owners(state, tables_begin(tables, TABLE_process_list));
 	put_waits(state, tables_begin(tables, TABLE_waits_by_step));
 	put_marks(state, tables_begin(tables, TABLE_marks));
 	put_long_waits(state, tables_begin(tables, TABLE_longest_waits));
 	put_long_holds(state, tables_begin(tables, TABLE_long_holds));
-}
-
-static void end(void *user, struct tables *tables)
-{
-	struct model_state *state = user;
-	struct folding folding = { .count = 0 };
-
-	align(state);
-	fold_places(state, &folding);
-
-	settle(state, &folding);
-	put_tables(state, &folding, tables);
-	folding_free(&folding);
+	free(folding.renumber);
+	free(folding.rows);
+	free(folding.classes);
 }
 
 /* ---- begin and end ---- */

@@ -73,33 +73,25 @@ static bool is_text(const void *item, const void *key)
 	return strcmp(((const struct text *)item)->text, key) == 0;
 }
 
-static uint32_t add_text(struct page *page, const char *words, uint64_t hash)
-{
-	struct text *text = pool_alloc(&page->pool, sizeof(*text));
-	const char **item = ARRAY_ADD(&page->texts);
-
-	text->text = *item = pool_text(&page->pool, words, strlen(words));
-	text->number = (uint32_t)page->texts.count - 1;
-	hash_table_add(&page->text_index, hash, text);
-	return text->number;
-}
-
 /* The number of a text; NONE if words is NULL. */
 static uint32_t text_number(struct page *page, const char *words)
 {
 	uint64_t hash;
-	const struct text *found;
+	struct text *text;
+	const char **item;
 
 	if (!words)
 		return NONE;
 	hash = hash_bytes(page->text_index.seed, words, strlen(words));
-	found = hash_table_find(&page->text_index, hash, is_text, words);
-	return found ? found->number : add_text(page, words, hash);
-}
-
-static bool is_own(const struct naming_symbol *symbol)
-{
-	return !symbol->is_runtime && !symbol->is_start && symbol->function && symbol->file;
+	text = hash_table_find(&page->text_index, hash, is_text, words);
+	if (text)
+		return text->number;
+	text = pool_alloc(&page->pool, sizeof(*text));
+	item = ARRAY_ADD(&page->texts);
+	text->text = *item = pool_text(&page->pool, words, strlen(words));
+	text->number = (uint32_t)page->texts.count - 1;
+	hash_table_add(&page->text_index, hash, text);
+	return text->number;
 }
 
 static bool is_frame(const void *item, const void *key)
@@ -107,58 +99,44 @@ static bool is_frame(const void *item, const void *key)
 	return memcmp(item, key, offsetof(struct frame, number)) == 0;
 }
 
-static uint64_t frame_hash(const struct page *page, const struct frame *frame)
-{
-	return hash_bytes(page->frame_index.seed, frame, offsetof(struct frame, number));
-}
-
-static const struct frame *add_frame(struct page *page, const struct frame *frame)
-{
-	struct frame *kept = pool_alloc(&page->pool, sizeof(*kept));
-	const struct frame **item = ARRAY_ADD(&page->frames);
-
-	*item = kept;
-	*kept = *frame;
-	kept->number = (uint32_t)page->frames.count - 1;
-	hash_table_add(&page->frame_index, frame_hash(page, frame), kept);
-	return kept;
-}
-
 static uint32_t frame_number(struct page *page, const struct naming_symbol *symbol)
 {
 	char unnamed[32];
-	const struct frame *found;
 	struct frame frame = { .file = text_number(page, symbol->file),
 			       .module = text_number(page, symbol->module),
 			       .line = symbol->line,
-			       .is_own = is_own(symbol) };
+			       .is_own = !symbol->is_runtime && !symbol->is_start &&
+					 symbol->function && symbol->file };
+	const struct frame **item;
+	struct frame *kept;
+	uint64_t hash;
 
 	snprintf(unnamed, sizeof(unnamed), "+0x%" PRIx64, symbol->offset);
 	frame.function = text_number(page, symbol->function ? symbol->function : unnamed);
-	found = hash_table_find(&page->frame_index, frame_hash(page, &frame), is_frame, &frame);
-	if (!found)
-		found = add_frame(page, &frame);
-	return found->number;
-}
-
-static uint32_t add_node(struct page *page, uint32_t parent, uint32_t frame)
-{
-	struct node *node = ARRAY_ADD(&page->nodes);
-
-	*node = (struct node){ parent, frame, NONE };
-	return (uint32_t)page->nodes.count - 1;
+	hash = hash_bytes(page->frame_index.seed, &frame, offsetof(struct frame, number));
+	kept = hash_table_find(&page->frame_index, hash, is_frame, &frame);
+	if (kept)
+		return kept->number;
+	kept = pool_alloc(&page->pool, sizeof(*kept));
+	item = ARRAY_ADD(&page->frames);
+	*item = kept;
+	*kept = frame;
+	kept->number = (uint32_t)page->frames.count - 1;
+	hash_table_add(&page->frame_index, hash, kept);
+	return kept->number;
 }
 
 static uint32_t node_number(struct page *page, uint32_t parent, uint32_t frame)
 {
 	struct map_entry *entry = map_put(&page->node_index, parent, frame);
-	uint32_t number;
+	struct node *node;
 
 	if (entry->value)
 		return entry->value - 1;
-	number = add_node(page, parent, frame);
-	entry->value = number + 1;
-	return number;
+	node = ARRAY_ADD(&page->nodes);
+	*node = (struct node){ parent, frame, NONE };
+	entry->value = (uint32_t)page->nodes.count;
+	return entry->value - 1;
 }
 
 /*
@@ -176,18 +154,6 @@ static uint32_t words_of(struct page *page, const struct trace_node *backtrace)
 	return text_number(page, words);
 }
 
-static uint32_t make_node(struct page *page, const struct trace_node *backtrace)
-{
-	size_t count = naming_symbols(page->job->naming, backtrace, page->symbols, FRAMES_MAX);
-	uint32_t node = NONE;
-
-	while (count)
-		node = node_number(page, node, frame_number(page, &page->symbols[--count]));
-	if (node != NONE && node < page->nodes.count && page->nodes.items[node].words == NONE)
-		page->nodes.items[node].words = words_of(page, backtrace);
-	return node;
-}
-
 /*
  * The node of a backtrace; NONE: it has no frames. Equal backtraces of an address map are one
  * pointer.
@@ -195,11 +161,16 @@ static uint32_t make_node(struct page *page, const struct trace_node *backtrace)
 static uint32_t backtrace_number(struct page *page, const struct trace_node *backtrace)
 {
 	uint64_t key = (uint64_t)(uintptr_t)backtrace;
-	uint32_t known = map_get(&page->backtraces, 0, key), node;
+	uint32_t known = map_get(&page->backtraces, 0, key), node = NONE;
+	size_t count;
 
 	if (known)
 		return known == 1 ? NONE : known - 2;
-	node = make_node(page, backtrace);
+	count = naming_symbols(page->job->naming, backtrace, page->symbols, FRAMES_MAX);
+	while (count)
+		node = node_number(page, node, frame_number(page, &page->symbols[--count]));
+	if (node != NONE && page->nodes.items[node].words == NONE)
+		page->nodes.items[node].words = words_of(page, backtrace);
 	map_set(&page->backtraces, 0, key, node == NONE ? 1 : node + 2);
 	return node;
 }
@@ -286,17 +257,10 @@ static void print_units(struct page *page, const struct table *table, unsigned c
 	json_end(&page->json);
 }
 
-static uint32_t branch_number(struct page *page, const struct table_branch *branch)
+static void print_cell(struct page *page, enum table_kind kind, const struct table_cell *cell)
 {
 	uint32_t node = NONE;
 
-	for (uint32_t i = 0; i < branch->count; i++)
-		node = node_number(page, node, frame_number(page, branch->frames[i]));
-	return node;
-}
-
-static void print_cell(struct page *page, enum table_kind kind, const struct table_cell *cell)
-{
 	if (!cell->is_set) {
 		json_null(&page->json);
 		return;
@@ -309,7 +273,9 @@ static void print_cell(struct page *page, enum table_kind kind, const struct tab
 		print_number(page, backtrace_number(page, cell->backtrace));
 		break;
 	case SHAPE_BRANCH:
-		print_number(page, branch_number(page, cell->branch));
+		for (uint32_t i = 0; i < cell->branch->count; i++)
+			node = node_number(page, node, frame_number(page, cell->branch->frames[i]));
+		print_number(page, node);
 		break;
 	case SHAPE_SIGNED:
 		json_signed(&page->json, (int64_t)cell->number);
@@ -417,18 +383,10 @@ static void print_nodes(struct page *page)
 	json_end(&page->json);
 }
 
-static const char *title_of(const struct summary *run)
-{
-	const struct summary_process *first = summary_process_at(run, 0);
-
-	if (!first)
-		return "no process";
-	return first->command && *first->command ? first->command : first->name;
-}
-
 static void print_about(struct page *page)
 {
 	const struct summary *run = page->job->run->summary;
+	const struct summary_process *first = summary_process_at(run, 0);
 	struct human length, events, processes;
 	char about[256 + SUMMARY_SAMPLES_MAX], samples[SUMMARY_SAMPLES_MAX];
 
@@ -440,7 +398,10 @@ static void print_about(struct page *page)
 		 "%s process%s, %s, %s events, %" PRIu64 " dropped; holdtrace %s%s%s",
 		 processes.text, run->processes.count == 1 ? "" : "es", length.text, events.text,
 		 run->lost, PACKAGE_VERSION, *samples ? "; " : "", samples);
-	print_key(page, "title", title_of(run));
+	print_key(page, "title",
+		  !first			      ? "no process"
+		  : first->command && *first->command ? first->command
+						      : first->name);
 	print_key(page, "about", about);
 }
 
