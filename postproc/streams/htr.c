@@ -65,32 +65,24 @@ static int flush(struct htr_writer *writer, struct error *err)
 	return rc;
 }
 
-/* The function's number; -1: no memory. */
-static int64_t number_of(struct htr_writer *writer, const struct function *function)
-{
-	uint32_t *number = ARRAY_AT(&writer->functions, function->id);
-
-	if (!*number)
-		*number = htr_function(writer->htr, function->name, function->length) + 1;
-	return *number - 1;
-}
-
 /* Writes a call as an .htr event; false if it can only be written as packets. */
 static bool put_event(struct htr_writer *writer, const struct event *event)
 {
 	struct encode_packet_call packet;
 	struct htr_event one = { .call = &packet, .has_arguments = event->argument_count };
 	struct values values = { .htr = writer->htr };
-	int64_t function;
+	uint32_t *number;
 
 	if (event->kind != EVENT_CALL || !event->has_tail || !event->backtrace ||
 	    event->function->length > 1000)
 		return false;
-	function = number_of(writer, event->function);
-	if (function < 0)
-		return false;
+	number = ARRAY_AT(&writer->functions, event->function->id);
+	if (!*number)
+		*number =
+			htr_function(writer->htr, event->function->name, event->function->length) +
+			1;
 	packet = packet_of_call(event);
-	one.function = (uint32_t)function;
+	one.function = *number - 1;
 	one.frames = writer->frames;
 	one.frame_count = (uint32_t)trace_node_frames(event->backtrace->node, writer->frames,
 						      DECODE_FRAMES_MAX);

@@ -172,17 +172,6 @@ static void print_header(struct text_writer *writer)
 
 /* surroundings */
 
-static void print_resource(struct text_writer *writer, const struct resource_class *resource)
-{
-	bool is_renumbered = writer->options.is_single_renumbered && writer->classes.count == 1;
-	struct text_resource line = { .ordinal = is_renumbered ? 1 : resource->ordinal,
-				      .is_counted = resource->flags & 1,
-				      .type = slice_of(resource->type),
-				      .description = slice_of(resource->description) };
-
-	text_print_resource(writer->out, &line);
-}
-
 static void print_mapping(struct text_writer *writer, const struct trace_mapping *mapping)
 {
 	struct text_mapping line = { .path = slice_of(mapping->path),
@@ -197,6 +186,7 @@ static void print_other(struct text_writer *writer, const struct event *event)
 {
 	struct text_context context;
 	struct text_attachment attachment;
+	bool is_renumbered;
 
 	switch (event->kind) {
 	case EVENT_TRACER:
@@ -212,7 +202,14 @@ static void print_other(struct text_writer *writer, const struct event *event)
 		text_print_context(writer->out, &context);
 		break;
 	case EVENT_RESOURCE:
-		print_resource(writer, event->resource);
+		is_renumbered = writer->options.is_single_renumbered && writer->classes.count == 1;
+		text_print_resource(
+			writer->out,
+			&(struct text_resource){
+				.ordinal = is_renumbered ? 1 : event->resource->ordinal,
+				.is_counted = event->resource->flags & 1,
+				.type = slice_of(event->resource->type),
+				.description = slice_of(event->resource->description) });
 		break;
 	case EVENT_ATTACHMENT:
 		attachment.name = slice_of(event->attachment->name);
@@ -269,53 +266,11 @@ static void print_gathered(struct text_writer *writer)
 		print_comments(writer, UINT64_MAX);
 }
 
-static void gather(struct text_writer *writer, const struct event *event)
-{
-	struct event *kept = ARRAY_ADD(&writer->gathered);
-
-	*kept = *event;
-	if (event->kind == EVENT_COMMENT) {
-		kept->comment = memory_text(event->comment);
-	}
-}
-
-static bool has_class(const struct text_writer *writer, const struct resource_class *resource)
-{
-	for (size_t i = 0; i < writer->classes.count; i++)
-		if (writer->classes.items[i] == resource)
-			return true;
-	return false;
-}
-
-static void add_class(struct text_writer *writer, const struct resource_class *resource)
-{
-	const struct resource_class **place = NULL;
-
-	for (size_t i = 0; i < writer->classes.count && !place; i++)
-		if (writer->classes.items[i]->ordinal == resource->ordinal)
-			place = &writer->classes.items[i];
-	if (!place)
-		place = ARRAY_ADD(&writer->classes);
-	*place = resource;
-}
-
 /* calls */
-
-/*
- * With several processes in one text, each call gets its process as an argument: sp-rtrace has no
- * field for it.
- */
-static void print_pid(struct text_writer *writer, const struct event *event)
-{
-	char pid[16];
-	int length = snprintf(pid, sizeof(pid), "%" PRIu32, event->process->pid);
-	struct text_argument argument = { slice_of("pid"), slice(pid, (size_t)length) };
-
-	text_print_argument(writer->out, &argument);
-}
 
 static void print_line(struct text_writer *writer, const struct event *event)
 {
+	char pid[16];
 	struct text_call line = {
 		.index = event->index,
 		.context = event->context,
@@ -337,8 +292,14 @@ static void print_line(struct text_writer *writer, const struct event *event)
 	    (writer->process->has_tails && !writer->options.is_single_renumbered))
 		line.type = slice_of(event->resource->type);
 	text_print_call(writer->out, &line);
-	if (writer->options.is_merged)
-		print_pid(writer, event);
+	/* With several processes in one text, an argument names the process: there is no field. */
+	if (writer->options.is_merged) {
+		int length = snprintf(pid, sizeof(pid), "%" PRIu32, event->process->pid);
+
+		text_print_argument(
+			writer->out,
+			&(struct text_argument){ slice_of("pid"), slice(pid, (size_t)length) });
+	}
 	for (uint32_t i = 0; i < event->argument_count; i++) {
 		struct text_argument argument = { slice_of(event->arguments[i].name),
 						  slice_of(event->arguments[i].value) };
@@ -424,22 +385,34 @@ static void print_call(struct text_writer *writer, const struct event *event)
 int write_sp_rtrace_text_event(void *state, const struct event *event, struct error *err)
 {
 	struct text_writer *writer = state;
+	const struct resource_class *resource = event->resource, **place = NULL;
+	bool is_resource = event->kind == EVENT_RESOURCE;
+	struct event *kept;
 
 	(void)err;
 	if (!writer->process)
 		writer->process = event->process;
-	/* Each process registers the same classes. */
-	if (event->kind == EVENT_RESOURCE && writer->options.is_merged &&
-	    has_class(writer, event->resource))
-		return 0;
-	if (event->kind == EVENT_RESOURCE)
-		add_class(writer, event->resource);
-	if (event_is_call(event))
+	for (size_t i = 0; is_resource && i < writer->classes.count && !place; i++) {
+		/* Each process registers the same classes. */
+		if (writer->options.is_merged && writer->classes.items[i] == resource)
+			return 0;
+		if (writer->classes.items[i]->ordinal == resource->ordinal)
+			place = &writer->classes.items[i];
+	}
+	if (is_resource && !place)
+		place = ARRAY_ADD(&writer->classes);
+	if (is_resource)
+		*place = resource;
+	if (event_is_call(event)) {
 		print_call(writer, event);
-	else if (writer->has_begun)
+	} else if (writer->has_begun) {
 		print_other(writer, event);
-	else
-		gather(writer, event);
+	} else {
+		kept = ARRAY_ADD(&writer->gathered);
+		*kept = *event;
+		if (event->kind == EVENT_COMMENT)
+			kept->comment = memory_text(event->comment);
+	}
 	return 0;
 }
 
@@ -464,8 +437,6 @@ static int print_groups(struct text_writer *writer, const struct compress *compr
 		const struct compress_group *group = compress_at(compress, i);
 
 		print_mappings_of(writer, group->backtrace);
-		if (rc)
-			return rc;
 		rc = compress_each(compress, group, print_kept, writer, err);
 		text_print_group(writer->out, group->count, group->bytes);
 		print_backtrace(writer, group->backtrace);
