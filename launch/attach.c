@@ -71,8 +71,9 @@ static int inject(char **words, bool with_errors, char *line, size_t room, struc
 	return pid > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : STATUS_OWN_FAILURE;
 }
 
-static int order(const char *command, const char *pid, const char *library, const char *run,
-		 const char *name, char *line, size_t room, struct error *err)
+static int inject_command(const char *command, const char *pid, const char *library,
+			  const char *run, const char *name, char *line, size_t room,
+			  struct error *err)
 {
 	char *words[] = { NULL,
 			  (char *)(uintptr_t)command,
@@ -189,8 +190,8 @@ static void detach_others(const struct run *run, int pid, char *line, size_t roo
 			    atoi(entry->d_name) != getpid() &&
 			    atoi(entry->d_name) != run->session.collector &&
 			    maps_have(atoi(entry->d_name), control.st_dev, control.st_ino) > 0)
-				order("detach", entry->d_name, run->session.library, NULL, NULL,
-				      line, room, &ignored);
+				inject_command("detach", entry->d_name, run->session.library, NULL,
+					       NULL, line, room, &ignored);
 	if (directory)
 		closedir(directory);
 }
@@ -218,7 +219,7 @@ static int end_run(struct run *run, int pid, const char *text, const char *name,
 	return status ? status : run_tell(run, name);
 }
 
-static int attach(struct run *run, const char *text, struct error *err)
+static int attach_to(struct run *run, const char *text, struct error *err)
 {
 	static const int numbers[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
 	const struct sigaction action = { .sa_handler = ask_to_end };
@@ -231,7 +232,7 @@ static int attach(struct run *run, const char *text, struct error *err)
 	if ((run->until && run_check_limits(run->until, err)) ||
 	    (run->fail_on && run_check_limits(run->fail_on, err)))
 		return STATUS_USAGE;
-	status = order("check", text, NULL, NULL, NULL, line, sizeof(line), err);
+	status = inject_command("check", text, NULL, NULL, NULL, line, sizeof(line), err);
 	if (status)
 		return status;
 	read_name(pid, name, sizeof(name));
@@ -243,7 +244,8 @@ static int attach(struct run *run, const char *text, struct error *err)
 		if (sigaction(numbers[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN)
 			sigaction(numbers[i], &action, NULL);
 	session_name(&run->session, where);
-	status = order("attach", text, run->session.library, where, name, line, sizeof(line), err);
+	status = inject_command("attach", text, run->session.library, where, name, line,
+				sizeof(line), err);
 	if (status) {
 		/* The process will not come: the collector must not wait for it. */
 		session_tell(&run->session, -1, 0);
@@ -270,7 +272,7 @@ int command_attach(int argc, char **argv, struct error *err)
 		say("attach: one process id is needed: holdtrace attach PID [OPTION]...");
 		status = STATUS_USAGE;
 	} else if (!status && next) {
-		status = attach(&run, argv[next], err);
+		status = attach_to(&run, argv[next], err);
 	}
 	session_destroy(&run.session);
 	return status;
@@ -283,7 +285,7 @@ int detach(const char *pid, struct error *err)
 
 	if (place_find(PART_LIBRARY, &library, err))
 		return STATUS_OWN_FAILURE;
-	return order("detach", pid, library, NULL, NULL, line, sizeof(line), err);
+	return inject_command("detach", pid, library, NULL, NULL, line, sizeof(line), err);
 }
 
 /* ---- doctor ---- */

@@ -16,8 +16,8 @@
  * Becomes a part of holdtrace that parses the arguments of a command. It runs under our name, which
  * begins its messages. first, second: arguments before those of argv; second may be NULL.
  */
-static int become(enum part part, const char *first, const char *second, char **argv,
-		  struct error *err)
+static int become_part(enum part part, const char *first, const char *second, char **argv,
+		       struct error *err)
 {
 	size_t count = options_count(argv + 1), used = 0;
 	cleanup_free char **words = memory_zalloc(count + 4, sizeof(*words));
@@ -36,13 +36,13 @@ int command_report(int argc, char **argv, struct error *err)
 
 	(void)argc;
 	snprintf(command, sizeof(command), INVOCATION_COMMAND "%s", argv[0]);
-	return become(PART_POSTPROC, command, NULL, argv, err);
+	return become_part(PART_POSTPROC, command, NULL, argv, err);
 }
 
 int command_live(int argc, char **argv, struct error *err)
 {
 	(void)argc;
-	return become(PART_LIVE, argv[0], NULL, argv, err);
+	return become_part(PART_LIVE, argv[0], NULL, argv, err);
 }
 
 /* holdtrace-view and holdtrace-live run the post-processor, so they get its path. */
@@ -51,8 +51,9 @@ int command_view(int argc, char **argv, struct error *err)
 	cleanup_free char *path = NULL;
 
 	(void)argc;
-	return place_find(PART_POSTPROC, &path, err) ? STATUS_OWN_FAILURE
-						     : become(PART_VIEW, path, NULL, argv, err);
+	return place_find(PART_POSTPROC, &path, err)
+		       ? STATUS_OWN_FAILURE
+		       : become_part(PART_VIEW, path, NULL, argv, err);
 }
 
 int command_watch(int argc, char **argv, struct error *err)
@@ -63,7 +64,7 @@ int command_watch(int argc, char **argv, struct error *err)
 	if (place_find(PART_POSTPROC, &path, err))
 		return STATUS_OWN_FAILURE;
 	check = memory_format("--check=%s", path);
-	return become(PART_LIVE, argv[0], check, argv, err);
+	return become_part(PART_LIVE, argv[0], check, argv, err);
 }
 
 int report_print_help(const char *what, const char *help, struct error *err)

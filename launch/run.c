@@ -545,7 +545,7 @@ static int status_of(int number)
 }
 
 /* A limit on events that were not recorded is reported as unknown, not as kept. */
-static int judge(const struct run *run, int found)
+static int limits_status(const struct run *run, int found)
 {
 	if (!run->fail_on || !run->is_untraced)
 		return found;
@@ -569,7 +569,7 @@ static int run_alone(const struct run *run, const char *path, char **argv, struc
 	signals_wait(pid);
 	status = wait_for_child(pid);
 	found = tell_no_page(run);
-	return status ? status : judge(run, found);
+	return status ? status : limits_status(run, found);
 }
 
 static int run_program(struct run *run, char **argv, struct error *err)
@@ -603,7 +603,7 @@ static int run_program(struct run *run, char **argv, struct error *err)
 	session_tell(&run->session, pid, signals_wait(pid));
 	status = wait_for_child(pid);
 	found = run_tell(run, argv[0]);
-	return status ? status : judge(run, found);
+	return status ? status : limits_status(run, found);
 }
 
 static int run_command(int argc, char **argv, bool is_shown, struct error *err)

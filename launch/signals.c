@@ -167,7 +167,7 @@ static bool has_group_signal(int number)
 	return was_group;
 }
 
-static void forward(const siginfo_t *info, pid_t program)
+static void forward_signal(const siginfo_t *info, pid_t program)
 {
 	const struct timespec second_look = { .tv_nsec = SECOND_LOOK_NS };
 	bool was_group = has_group_signal(info->si_signo);
@@ -193,7 +193,7 @@ int signals_wait(pid_t program)
 
 	while (waitid(P_PID, (id_t)program, &end, WEXITED | WNOWAIT | WNOHANG) == 0 && !end.si_pid)
 		if (sigwaitinfo(&held, &info) > 0 && info.si_signo != SIGCHLD)
-			forward(&info, program);
+			forward_signal(&info, program);
 	sigprocmask(SIG_SETMASK, &mask_before, NULL);
 	if (asked >= 0)
 		close(asked);

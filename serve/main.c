@@ -134,7 +134,7 @@ static void open_browser(const char *address)
 	_exit(127);
 }
 
-static int refuse(const char *text)
+static int refuse_arguments(const char *text)
 {
 	print_message(stderr, "holdtrace: %s", text);
 	return STATUS_USAGE;
@@ -165,17 +165,17 @@ int main(int argc, char **argv)
 	if (status >= 0)
 		return status ? STATUS_FAILURE : 0;
 	if (argc < 2)
-		return refuse("holdtrace view starts this program");
+		return refuse_arguments("holdtrace view starts this program");
 	if (argc == 3 && !strcmp(argv[2], "--help")) {
 		options_print(stdout, &table, OPTION_FULL);
 		return fflush(stdout) ? STATUS_FAILURE : 0;
 	}
 	if (options_read(&table, &asked, argc - 1, argv + 1, &err) < 0)
-		return refuse(err.text);
+		return refuse_arguments(err.text);
 	if (asked.port.value > UINT16_MAX) {
 		error_set(&err, EINVAL, "--port=%" PRIu64 ": expected 1 to 65535",
 			  asked.port.value);
-		return refuse(err.text);
+		return refuse_arguments(err.text);
 	}
 	for (size_t i = 0; i < sizeof(viewers) / sizeof(viewers[0]); i++)
 		if (*(const option_flag *)((const char *)&asked + viewers[i].offset)) {

@@ -38,7 +38,7 @@ static void add_headers(const struct serve *serve, struct MHD_Response *response
 	MHD_add_response_header(response, "Access-Control-Allow-Private-Network", "true");
 }
 
-static enum MHD_Result refuse(struct MHD_Connection *connection, unsigned status)
+static enum MHD_Result send_status(struct MHD_Connection *connection, unsigned status)
 {
 	struct MHD_Response *response =
 		MHD_create_response_from_buffer(0, (void *)"", MHD_RESPMEM_PERSISTENT);
@@ -50,8 +50,8 @@ static enum MHD_Result refuse(struct MHD_Connection *connection, unsigned status
 	return result;
 }
 
-static enum MHD_Result give(const struct serve *serve, struct MHD_Connection *connection,
-			    bool with_body)
+static enum MHD_Result send_file(const struct serve *serve, struct MHD_Connection *connection,
+				 bool with_body)
 {
 	int fd = with_body ? fcntl(serve->options->fd, F_DUPFD_CLOEXEC, 0) : -1;
 	struct stat status;
@@ -78,9 +78,9 @@ static enum MHD_Result give(const struct serve *serve, struct MHD_Connection *co
 }
 
 /* An MHD_AccessHandlerCallback. Requests with a body are refused. */
-static enum MHD_Result answer(void *context, struct MHD_Connection *connection, const char *url,
-			      const char *method, const char *version, const char *data,
-			      size_t *size, void **state)
+static enum MHD_Result answer_request(void *context, struct MHD_Connection *connection,
+				      const char *url, const char *method, const char *version,
+				      const char *data, size_t *size, void **state)
 {
 	const struct serve *serve = context;
 	const char *host =
@@ -92,14 +92,14 @@ static enum MHD_Result answer(void *context, struct MHD_Connection *connection, 
 	/* a foreign page may resolve its host name to this machine (DNS rebinding) */
 	if (*size || !host ||
 	    (strcmp(host, serve->host) != 0 && strcmp(host, serve->other_host) != 0))
-		return refuse(connection, MHD_HTTP_FORBIDDEN);
+		return send_status(connection, MHD_HTTP_FORBIDDEN);
 	if (strcmp(url, serve->path) != 0)
-		return refuse(connection, MHD_HTTP_NOT_FOUND);
+		return send_status(connection, MHD_HTTP_NOT_FOUND);
 	if (!strcmp(method, MHD_HTTP_METHOD_GET) || !strcmp(method, MHD_HTTP_METHOD_HEAD))
-		return give(serve, connection, true);
+		return send_file(serve, connection, true);
 	if (!strcmp(method, MHD_HTTP_METHOD_OPTIONS))
-		return give(serve, connection, false);
-	return refuse(connection, MHD_HTTP_METHOD_NOT_ALLOWED);
+		return send_file(serve, connection, false);
+	return send_status(connection, MHD_HTTP_METHOD_NOT_ALLOWED);
 }
 
 static int listen_to(struct serve *serve, struct error *err)
@@ -111,8 +111,8 @@ static int listen_to(struct serve *serve, struct error *err)
 	unsigned port;
 
 	serve->daemon = MHD_start_daemon(MHD_USE_INTERNAL_POLLING_THREAD, serve->options->port,
-					 NULL, NULL, answer, serve, MHD_OPTION_SOCK_ADDR, &address,
-					 MHD_OPTION_CONNECTION_LIMIT, 64u,
+					 NULL, NULL, answer_request, serve, MHD_OPTION_SOCK_ADDR,
+					 &address, MHD_OPTION_CONNECTION_LIMIT, 64u,
 					 MHD_OPTION_CONNECTION_TIMEOUT, 30u, MHD_OPTION_END);
 	if (!serve->daemon && serve->options->port)
 		return error_set(err, EADDRINUSE,

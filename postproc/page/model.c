@@ -86,7 +86,7 @@ static uint32_t add_number(struct model_state *state)
 }
 
 /* Sites of several processes at one call site get the number of the first. */
-static void merge(void *user, void *of_run, const void *of_process)
+static void model_merge(void *user, void *of_run, const void *of_process)
 {
 	struct model_state *state = user;
 	struct entry *run = of_run;
@@ -99,7 +99,7 @@ static void merge(void *user, void *of_run, const void *of_process)
 	state->numbers.items[process->number].place = run->number;
 }
 
-static void on_move(void *user, const struct ledger_move *move)
+static void model_move(void *user, const struct ledger_move *move)
 {
 	struct model_state *state = user;
 	struct entry *entry = tally_entry(state->tally, move->site);
@@ -147,7 +147,7 @@ static uint32_t waiter_number(struct model_state *state, const struct event *eve
 	return (uint32_t)state->waiters.count - 1;
 }
 
-static void on_event(void *user, const struct event *event)
+static void model_event(void *user, const struct event *event)
 {
 	struct model_state *state = user;
 	uint32_t number;
@@ -160,7 +160,7 @@ static void on_event(void *user, const struct event *event)
 		  (int64_t)(event->leave_ns - event->enter_ns));
 }
 
-static void on_note(void *user, const struct event *event)
+static void model_note(void *user, const struct event *event)
 {
 	struct model_state *state = user;
 	const char *text = event_argument(event, "text");
@@ -265,7 +265,7 @@ static void on_lane_hold(void *user, const struct lane_hold *hold)
 }
 
 /* An exec releases what the previous program held. */
-static void on_process(void *user)
+static void model_process(void *user)
 {
 	struct model_state *state = user;
 	const struct summary_process *process = summary_current(state->run->summary);
@@ -302,7 +302,7 @@ struct folding {
 };
 
 /* Weighs a call site by the larger of the bytes and the objects that it acquired. */
-static struct weight *weigh(const struct model_state *state)
+static struct weight *weigh_sites(const struct model_state *state)
 {
 	struct weight *weights = memory_zalloc(state->numbers.count + 1, sizeof(*weights));
 
@@ -351,7 +351,7 @@ static uint32_t most_spans(const struct model_state *state)
 static void fold_places(const struct model_state *state, struct folding *folding)
 {
 	const struct tally_place **places = find_places(state);
-	struct weight *weights = weigh(state);
+	struct weight *weights = weigh_sites(state);
 	size_t count = state->numbers.count, own = most_spans(state) / SPANS_A_PLACE;
 	size_t most = (own < count ? own : count) + LEDGER_CLASSES + 1;
 
@@ -551,7 +551,7 @@ static void put_owners(const struct model_state *state, struct table *table)
 	}
 }
 
-static void end(void *user, struct tables *tables)
+static void model_end(void *user, struct tables *tables)
 {
 	struct model_state *state = user;
 	const struct spans *waits = &state->waits;
@@ -586,7 +586,7 @@ static void end(void *user, struct tables *tables)
 
 /* ---- begin and end ---- */
 
-static int begin(void *user, struct report_run *run, struct error *err)
+static int model_begin(void *user, struct report_run *run, struct error *err)
 {
 	struct model_state *state = user;
 
@@ -596,13 +596,13 @@ static int begin(void *user, struct report_run *run, struct error *err)
 	map_init(&state->waiter_index);
 	lanes_begin(&state->lanes, run,
 		    &(struct lanes_listener){ on_lane_wait, on_lane_hold, state });
-	state->tally = report_listen(run, sizeof(struct entry), merge, on_move, state);
+	state->tally = report_listen(run, sizeof(struct entry), model_merge, model_move, state);
 	add_number(state); /* number 0 is unused */
 	state->first = 1;
 	return 0;
 }
 
-static void destroy(void *user)
+static void model_destroy(void *user)
 {
 	struct model_state *state = user;
 
@@ -628,10 +628,10 @@ const struct report report_model = {
 	.wants_ledger = true,
 	.wants_summary = true,
 	.state_size = sizeof(struct model_state),
-	.begin = begin,
-	.event = on_event,
-	.note = on_note,
-	.process = on_process,
-	.end = end,
-	.destroy = destroy,
+	.begin = model_begin,
+	.event = model_event,
+	.note = model_note,
+	.process = model_process,
+	.end = model_end,
+	.destroy = model_destroy,
 };

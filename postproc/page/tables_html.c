@@ -446,14 +446,14 @@ static void print_base64(struct out *out, const unsigned char *bytes, size_t siz
 #define PACK_SIZE (3u * 16384u) /* of a piece of output: a multiple of base64's three bytes */
 
 /* Prints the compressed bytes; only the last piece may end within a group of three bytes. */
-static void drain(z_stream *stream, unsigned char *packed, struct out *out)
+static void print_compressed(z_stream *stream, unsigned char *packed, struct out *out)
 {
 	print_base64(out, packed, PACK_SIZE - stream->avail_out);
 	stream->next_out = packed;
 	stream->avail_out = PACK_SIZE;
 }
 
-static int pack(int fd, struct out *out)
+static int print_gzip(int fd, struct out *out)
 {
 	z_stream stream = { 0 };
 	cleanup_free unsigned char *plain = memory_alloc(PACK_SIZE),
@@ -474,9 +474,9 @@ static int pack(int fd, struct out *out)
 		}
 		state = deflate(&stream, stream.avail_in ? Z_NO_FLUSH : Z_FINISH);
 		if (!stream.avail_out)
-			drain(&stream, packed, out);
+			print_compressed(&stream, packed, out);
 	}
-	drain(&stream, packed, out);
+	print_compressed(&stream, packed, out);
 	deflateEnd(&stream);
 	return state == Z_STREAM_END ? 0 : -EIO;
 }
@@ -500,7 +500,7 @@ static int print_packed(struct page *page, struct out *out)
 	ret = out_close(&model);
 	if (ret == 0 && lseek(fd, 0, SEEK_SET) < 0)
 		ret = -errno;
-	return ret ? ret : pack(fd, out);
+	return ret ? ret : print_gzip(fd, out);
 }
 
 static void page_begin(struct page *page, const struct tables_job *job)

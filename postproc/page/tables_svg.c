@@ -361,7 +361,7 @@ static bool is_drawn(const struct table *table)
 }
 
 /* Draws all graphs; out NULL: only adds up heights. Returns the height of the picture. */
-static double walk(struct graph *graph, struct out *out)
+static double walk_graphs(struct graph *graph, struct out *out)
 {
 	const struct tables *tables = graph->job->tables;
 	double top = HEAD;
@@ -421,8 +421,8 @@ void tables_print_svg(const struct tables_job *job)
 {
 	struct graph graph = { .job = job };
 
-	put_head(job->out, job->tables, walk(&graph, NULL));
-	walk(&graph, job->out);
+	put_head(job->out, job->tables, walk_graphs(&graph, NULL));
+	walk_graphs(&graph, job->out);
 	out_text(job->out, "<script><![CDATA[\n");
 	out_text(job->out, flame_script);
 	out_text(job->out, "]]></script>\n</svg>\n");

@@ -729,7 +729,7 @@ static void print_traces(struct overview *overview)
 /* ---- all of it ---- */
 
 /* Lines below the sites are made before them, so that sites get the remaining room. */
-static void compose(struct overview *overview)
+static void compose_screen(struct overview *overview)
 {
 	const struct summary *summary = overview->summary;
 	struct screen top, bottom;
@@ -777,20 +777,20 @@ static void compose(struct overview *overview)
  * Sizes the lists for a terminal of usual width: other widths show the same rows in more or fewer
  * lines.
  */
-static void print(struct overview *overview, size_t width, struct out *out)
+static void print_screen(struct overview *overview, size_t width, struct out *out)
 {
 	overview->screen.width = SCREEN_WIDTH_USUAL;
-	compose(overview);
+	compose_screen(overview);
 	while (overview->screen.count > OVERVIEW_LINES_MAX && overview->tight < OVERVIEW_TIGHTEST) {
 		overview->tight++;
 		screen_free(&overview->screen);
-		compose(overview);
+		compose_screen(overview);
 	}
 	if (width != SCREEN_WIDTH_USUAL) {
 		screen_free(&overview->screen);
 		overview->screen.width = width;
 		overview->has_rows = true;
-		compose(overview);
+		compose_screen(overview);
 	}
 	screen_print(&overview->screen,
 		     !overview->has_colour    ? SCREEN_PLAIN
@@ -820,7 +820,7 @@ int overview_print(const struct summary *summary, struct naming *naming,
 	if (rc == 0 && summary->causes)
 		causes_fold(summary->causes, naming);
 	if (rc == 0)
-		print(&overview, screen_width(style->width), out);
+		print_screen(&overview, screen_width(style->width), out);
 	suppress_free(&overview.suppress);
 	naming_restart(naming);
 	return rc;

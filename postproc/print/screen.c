@@ -124,7 +124,7 @@ void line_add_word(struct line *line, const char *text)
 	line_add(line, "'");
 }
 
-static void add(struct screen *screen, const char *text, size_t length)
+static void add_line(struct screen *screen, const char *text, size_t length)
 {
 	if (screen->count == screen->capacity)
 		array_grow(&screen->lines, &screen->capacity, sizeof(*screen->lines));
@@ -133,7 +133,7 @@ static void add(struct screen *screen, const char *text, size_t length)
 
 void screen_add(struct screen *screen, struct line *line)
 {
-	add(screen, line->text, line->length);
+	add_line(screen, line->text, line->length);
 	line_begin(line);
 }
 
@@ -198,7 +198,7 @@ size_t screen_wrap(struct screen *screen, struct line *line, size_t indent)
 		}
 		line_to(&rest, indent);
 		line_add(&rest, "%s", line->text + at + strspn(line->text + at, " "));
-		add(screen, line->text, at);
+		add_line(screen, line->text, at);
 		*line = rest;
 	}
 }
@@ -217,7 +217,7 @@ void screen_say(struct screen *screen, size_t indent, const char *format, ...)
 void screen_move(struct screen *to, struct screen *from)
 {
 	for (size_t i = 0; i < from->count; i++)
-		add(to, from->lines[i], strlen(from->lines[i]));
+		add_line(to, from->lines[i], strlen(from->lines[i]));
 	screen_free(from);
 }
 

@@ -20,7 +20,7 @@ bool tables_is_left(enum table_kind kind)
  * Writes a digit from 0 to 8 for each step, relative to the largest; 0 only for nothing.
  * tables_text.c draws them.
  */
-static void steps(char *text, const struct table_cell *cell)
+static void format_steps(char *text, const struct table_cell *cell)
 {
 	uint64_t most = 1, i;
 
@@ -35,7 +35,8 @@ static void steps(char *text, const struct table_cell *cell)
 	text[i] = '\0';
 }
 
-static const char *amount(struct human *human, const struct table_cell *cell, uint64_t number)
+static const char *format_amount(struct human *human, const struct table_cell *cell,
+				 uint64_t number)
 {
 	if (cell->has_ns)
 		return human_time(human, number);
@@ -43,13 +44,13 @@ static const char *amount(struct human *human, const struct table_cell *cell, ui
 }
 
 /* "+12", "-3". */
-static const char *change(struct human *human, const struct table_cell *cell)
+static const char *format_change(struct human *human, const struct table_cell *cell)
 {
 	bool is_less = (int64_t)cell->number < 0;
 	char text[sizeof(human->text)];
 
 	snprintf(text, sizeof(text), "%s",
-		 amount(human, cell, is_less ? -cell->number : cell->number));
+		 format_amount(human, cell, is_less ? -cell->number : cell->number));
 	snprintf(human->text, sizeof(human->text), "%c%.*s", is_less ? '-' : '+',
 		 (int)sizeof(text) - 2, text);
 	return human->text;
@@ -73,19 +74,19 @@ void tables_format_cell(char *text, enum table_kind kind, const struct table_cel
 		words = cell->text;
 		break;
 	case TABLE_AMOUNT:
-		words = amount(&human, cell, cell->number);
+		words = format_amount(&human, cell, cell->number);
 		break;
 	case TABLE_PART:
-		words = cell->number ? amount(&human, cell, cell->number) : "";
+		words = cell->number ? format_amount(&human, cell, cell->number) : "";
 		break;
 	case TABLE_PART_COUNT:
 		words = cell->number ? human_count(&human, cell->number) : "";
 		break;
 	case TABLE_CHANGE:
-		words = change(&human, cell);
+		words = format_change(&human, cell);
 		break;
 	case TABLE_STEPS:
-		steps(human.text, cell);
+		format_steps(human.text, cell);
 		break;
 	case TABLE_KEY:
 	case TABLE_BRANCH:
@@ -106,7 +107,7 @@ void tables_format_cell(char *text, enum table_kind kind, const struct table_cel
 	case TABLE_ERROR:
 	case TABLE_PART_ERROR:
 		words = cell->has_bytes ? human_bytes(&human, cell->number)
-					: amount(&human, cell, cell->number);
+					: format_amount(&human, cell, cell->number);
 		break;
 	case TABLE_NS:
 	case TABLE_LONGEST:

@@ -37,7 +37,7 @@ static uint64_t value_of(const struct curve *curve, size_t row)
 	return cell->is_set ? cell->number : 0;
 }
 
-static void measure(struct curve *curve)
+static void measure_curve(struct curve *curve)
 {
 	size_t count = curve->table->rows.count;
 
@@ -59,7 +59,7 @@ static void measure(struct curve *curve)
 	}
 }
 
-static const char *number(struct human *human, const struct curve *curve, uint64_t value)
+static const char *format_number(struct human *human, const struct curve *curve, uint64_t value)
 {
 	return curve->table->facts.columns[curve->column].kind == TABLE_CURVE_BYTES
 		       ? human_bytes(human, value)
@@ -81,9 +81,9 @@ static void print_title(const struct curve *curve)
 	struct human most, at, wrong;
 
 	out_format(curve->job->out, "%s: most %s", table->facts.columns[curve->column].heading,
-		   number(&most, curve, curve->most));
+		   format_number(&most, curve, curve->most));
 	if (is_error(table, curve->column + 1) && error->is_set)
-		out_format(curve->job->out, " +- %s", number(&wrong, curve, error->number));
+		out_format(curve->job->out, " +- %s", format_number(&wrong, curve, error->number));
 	out_format(curve->job->out, " at %s\n", human_moment(&at, row[0].number));
 }
 
@@ -121,7 +121,7 @@ static void print_line(const struct curve *curve, unsigned line)
 
 	label.text[0] = '\0';
 	if (line == 0)
-		number(&label, curve, curve->most);
+		format_number(&label, curve, curve->most);
 	out_format(out, "%*s |", (int)LABEL_WIDTH, line && !below ? "0" : label.text);
 	while (width && !level_of(curve, width - 1, below))
 		width--;
@@ -132,7 +132,7 @@ static void print_line(const struct curve *curve, unsigned line)
 
 static void print_curve(struct curve *curve)
 {
-	measure(curve);
+	measure_curve(curve);
 	if (!curve->most)
 		return;
 	/* A small count gets a line for each. */

@@ -95,7 +95,7 @@ static void print_path(const struct walk *walk, const struct table_group *group,
 }
 
 /* Rows are in pre-order: the callers of a row are at smaller depths. */
-static bool enter(struct walk *walk, const struct table_branch *branch)
+static bool enter_branch(struct walk *walk, const struct table_branch *branch)
 {
 	const struct table_branch **place;
 
@@ -112,7 +112,7 @@ static void print_row(struct walk *walk, const struct table_group *group,
 {
 	const struct table_branch *branch = row[walk->branch].branch;
 
-	if (!row[walk->branch].is_set || !enter(walk, branch) || !row[walk->value].number)
+	if (!row[walk->branch].is_set || !enter_branch(walk, branch) || !row[walk->value].number)
 		return;
 	print_path(walk, group, branch->depth);
 	out_format(walk->job->out, " %" PRIu64 "\n", row[walk->value].number);

@@ -58,7 +58,7 @@ static void measure_row(struct layout *layout, const struct table_cell *row)
 }
 
 /* Measures the columns that have cells, and their headings. */
-static void measure(struct layout *layout)
+static void measure_columns(struct layout *layout)
 {
 	const struct table *table = layout->table;
 
@@ -117,7 +117,7 @@ static size_t width_before_last(const struct layout *layout)
 }
 
 /* Cuts texts as far as needed for the columns before the last one to fit into the room. */
-static void narrow(struct layout *layout, size_t room)
+static void narrow_texts(struct layout *layout, size_t room)
 {
 	size_t width = width_before_last(layout), least = least_text(layout);
 
@@ -134,7 +134,7 @@ static void narrow(struct layout *layout, size_t room)
 }
 
 /* If a line is too short for the numbers alone, they continue in further lines. */
-static void fold(struct layout *layout, size_t width)
+static void fold_numbers(struct layout *layout, size_t width)
 {
 	size_t at = INDENT;
 
@@ -164,7 +164,7 @@ void tables_lay_out(struct layout *layout)
 {
 	size_t width = tables_width(layout->job);
 
-	measure(layout);
+	measure_columns(layout);
 	layout->last_at = width_before_last(layout);
 	spare_curves(layout, width);
 	if (layout->last_at + least_last(layout) <= width)
@@ -173,6 +173,6 @@ void tables_lay_out(struct layout *layout)
 	if (!tables_is_left(layout->table->facts.columns[layout->last].kind))
 		layout->last = layout->table->facts.column_count;
 	layout->last_at = 3 * INDENT;
-	narrow(layout, width + GAP);
-	fold(layout, width);
+	narrow_texts(layout, width + GAP);
+	fold_numbers(layout, width);
 }

@@ -16,7 +16,7 @@ static bool is_inside(char byte)
  * Cuts a text to width columns: a path keeps its end, all other text its start. text has room for
  * CELL_MAX.
  */
-static void cut(char *text, size_t width)
+static void cut_text(char *text, size_t width)
 {
 	static const char dots[] = "...";
 	size_t length = strlen(text), from = strlen(dots), kept;
@@ -63,7 +63,7 @@ static void print_cell(const struct layout *layout, unsigned column, char *text,
 	size_t width = layout->widths[column], length, columns;
 	bool is_key = (int)column == layout->by && text[0];
 
-	cut(text, width);
+	cut_text(text, width);
 	length = strlen(text);
 	columns = name_columns(text, length);
 	if (!tables_is_left(kind))

@@ -47,7 +47,7 @@ int write_htr_begin(void **state, const struct trace *trace, const struct writer
 	return 0;
 }
 
-static int flush(struct htr_writer *writer, struct error *err)
+static int write_block(struct htr_writer *writer, struct error *err)
 {
 	struct htr_block_parts *parts;
 	struct pack_piece piece;
@@ -100,7 +100,7 @@ int write_htr_event(void *state, const struct event *event, struct error *err)
 {
 	struct htr_writer *writer = state;
 
-	if (htr_is_full(writer->htr) && flush(writer, err))
+	if (htr_is_full(writer->htr) && write_block(writer, err))
 		return -ENOMEM;
 	if (!put_event(writer, event))
 		encode_hand_over(writer->htr, writer->packets.bytes,
@@ -112,7 +112,7 @@ int write_htr_end(void *state, struct error *err)
 {
 	struct htr_writer *writer = state;
 	struct pack_piece end;
-	int rc = flush(writer, err);
+	int rc = write_block(writer, err);
 
 	if (rc)
 		return rc;

@@ -151,7 +151,7 @@ static uint8_t *put_heap_of(uint8_t *at, const struct wire_heap *state)
 
 /* calls */
 
-static uint32_t clip(uint64_t size, uint64_t most)
+static uint32_t clip_size(uint64_t size, uint64_t most)
 {
 	return (uint32_t)(size < most ? size : most);
 }
@@ -163,7 +163,7 @@ struct encode_packet_call packet_of_call(const struct event *event)
 		.context = event->context,
 		.timestamp = event->time_ms,
 		.type = event->type,
-		.size = clip(event->size, event->has_tail ? INT32_MAX : UINT32_MAX),
+		.size = clip_size(event->size, event->has_tail ? INT32_MAX : UINT32_MAX),
 		.object = event->object,
 		.what = { .operation = (uint8_t)event->operation,
 			  .moment = event->moment,

@@ -79,8 +79,8 @@ static void add_cell(struct callgrind *file, struct cell *cell, const uint64_t *
 		cell->values[i] += values[i];
 }
 
-static void add(struct callgrind *file, const struct trace_node *backtrace, const char *called,
-		const uint64_t *values)
+static void add_backtrace(struct callgrind *file, const struct trace_node *backtrace,
+			  const char *called, const uint64_t *values)
 {
 	const struct stacks *stacks = &file->profile->stacks;
 	size_t count = stacks_of(&file->profile->stacks, backtrace, called);
@@ -106,12 +106,12 @@ static void add_all(struct callgrind *file)
 	uint32_t at = 0;
 
 	while (costs_next(&file->profile->costs, &at, &place)) {
-		add(file, place.place->backtrace, place.place->function,
-		    profile_values(file->profile, &place));
+		add_backtrace(file, place.place->backtrace, place.place->function,
+			      profile_values(file->profile, &place));
 	}
 	for (size_t i = 0; i < waits->list.count; i++) {
-		add(file, waits->list.items[i]->waiter, waits->list.items[i]->function,
-		    profile_wait_values(file->profile, waits->list.items[i]));
+		add_backtrace(file, waits->list.items[i]->waiter, waits->list.items[i]->function,
+			      profile_wait_values(file->profile, waits->list.items[i]));
 	}
 }
 
@@ -234,7 +234,7 @@ static void put_cells(struct callgrind *file)
 	put_values(file, "totals:", file->sum);
 }
 
-static int print(void *state, struct out *out, struct error *err)
+static int callgrind_print(void *state, struct out *out, struct error *err)
 {
 	struct callgrind file = { .profile = state, .out = out };
 

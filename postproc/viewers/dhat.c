@@ -88,7 +88,7 @@ static void put_head(struct dhat *file)
 			  run->end_ns > run->start_ns ? (run->end_ns - run->start_ns) / 1000 : 0);
 }
 
-static int print(void *state, struct out *out, struct error *err)
+static int dhat_print(void *state, struct out *out, struct error *err)
 {
 	struct dhat file = { .profile = state };
 	struct costs_place place;

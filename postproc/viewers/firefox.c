@@ -32,7 +32,7 @@ static uint32_t place_of(struct firefox *file, uint32_t index)
 	return *place ? entry->value : 0;
 }
 
-static void on_move(void *user, const struct ledger_move *move)
+static void firefox_move(void *user, const struct ledger_move *move)
 {
 	struct firefox *file = user;
 	int64_t bytes = (int64_t)move->bytes, count = move->count;
@@ -120,7 +120,7 @@ static const char *keep_text(struct firefox *file, const char *text)
 	return copy;
 }
 
-static void on_wait(void *user, const struct lane_wait *facts)
+static void firefox_on_wait(void *user, const struct lane_wait *facts)
 {
 	struct firefox *file = user;
 	struct firefox_wait wait = { .facts = *facts,
@@ -155,10 +155,10 @@ static void keep_name(struct firefox *file, uint32_t pid, uint32_t tid, const ch
 	*place = (struct firefox_name){ .pid = pid, .tid = tid, .name = keep_text(file, name) };
 }
 
-static int begin(void *user, struct report_run *run, struct error *err)
+static int firefox_begin(void *user, struct report_run *run, struct error *err)
 {
 	struct firefox *file = user;
-	struct lanes_listener listener = { .wait = on_wait, .user = file };
+	struct lanes_listener listener = { .wait = firefox_on_wait, .user = file };
 	const struct trace_node **none;
 
 	(void)err;
@@ -169,7 +169,7 @@ static int begin(void *user, struct report_run *run, struct error *err)
 	map_init(&file->frames);
 	spans_init(&file->spans);
 	lanes_begin(&file->lanes, run, &listener);
-	ledger_listen(run->ledger, on_move, file);
+	ledger_listen(run->ledger, firefox_move, file);
 	none = ARRAY_ADD(&file->places);
 	stacks_init(&file->stacks, run->naming);
 	*none = NULL;
@@ -177,7 +177,7 @@ static int begin(void *user, struct report_run *run, struct error *err)
 	return 0;
 }
 
-static void event(void *state, const struct event *event)
+static void firefox_event(void *state, const struct event *event)
 {
 	struct firefox *file = state;
 
@@ -186,12 +186,12 @@ static void event(void *state, const struct event *event)
 	lanes_event(&file->lanes, event);
 }
 
-static void note(void *state, const struct event *event)
+static void firefox_note(void *state, const struct event *event)
 {
 	lanes_note(&((struct firefox *)state)->lanes, event);
 }
 
-static void process(void *state)
+static void firefox_process(void *state)
 {
 	struct firefox *file = state;
 	const struct summary_process *process = summary_current(file->run->summary);
@@ -214,7 +214,7 @@ static void process(void *state)
 	map_clear(&file->numbers);
 }
 
-static void destroy(void *state)
+static void firefox_destroy(void *state)
 {
 	struct firefox *file = state;
 
@@ -251,7 +251,7 @@ static void expect_names(const struct firefox *file)
 }
 
 /* Merges the same call site of several processes. */
-static void settle(struct firefox *file)
+static void settle_places(struct firefox *file)
 {
 	uint32_t *renumber = memory_zalloc(file->places.count, sizeof(*renumber));
 
@@ -268,12 +268,12 @@ static void settle(struct firefox *file)
 	free(renumber);
 }
 
-static int print(void *state, struct out *out, struct error *err)
+static int firefox_print(void *state, struct out *out, struct error *err)
 {
 	struct firefox *file = state;
 
 	(void)err;
-	settle(file);
+	settle_places(file);
 	expect_names(file);
 	firefox_write(file, out);
 	return 0;
@@ -283,10 +283,10 @@ const struct report viewer_firefox = {
 	.wants_ledger = true,
 	.wants_summary = true,
 	.state_size = sizeof(struct firefox),
-	.begin = begin,
-	.event = event,
-	.note = note,
-	.process = process,
-	.print = print,
-	.destroy = destroy,
+	.begin = firefox_begin,
+	.event = firefox_event,
+	.note = firefox_note,
+	.process = firefox_process,
+	.print = firefox_print,
+	.destroy = firefox_destroy,
 };

@@ -83,7 +83,7 @@ static void put_step(struct heaptrack *file, const struct heap_step *step, uint6
 	spill_sort_commit(&file->sort, (struct spill_key){ .first = time_ns }, sizeof(*step));
 }
 
-static void on_move(void *user, const struct ledger_move *move)
+static void heaptrack_move(void *user, const struct ledger_move *move)
 {
 	struct heaptrack *file = user;
 	struct heap_step step = { .is_acquisition = move->is_acquisition };
@@ -102,7 +102,7 @@ static void on_move(void *user, const struct ledger_move *move)
 	put_step(file, &step, file->last_ns);
 }
 
-static void process(void *state)
+static void heaptrack_process(void *state)
 {
 	struct heaptrack *file = state;
 	const struct summary_process *process = summary_current(file->run->summary);
@@ -120,7 +120,7 @@ static void process(void *state)
 	map_clear(&file->of_process);
 }
 
-static int begin(void *user, struct report_run *run, struct error *err)
+static int heaptrack_begin(void *user, struct report_run *run, struct error *err)
 {
 	struct heaptrack *file = user;
 
@@ -131,12 +131,12 @@ static int begin(void *user, struct report_run *run, struct error *err)
 	map_init(&file->numbers);
 	map_init(&file->traces);
 	spill_sort_init(&file->sort, SPILL_TMPDIR, 0);
-	ledger_listen(run->ledger, on_move, file);
+	ledger_listen(run->ledger, heaptrack_move, file);
 	stacks_init(&file->stacks, run->naming);
 	return 0;
 }
 
-static void destroy(void *state)
+static void heaptrack_destroy(void *state)
 {
 	struct heaptrack *file = state;
 
@@ -280,7 +280,7 @@ static int put_steps(struct heaptrack *file, struct error *err)
 	return rc;
 }
 
-static int print(void *state, struct out *out, struct error *err)
+static int heaptrack_print(void *state, struct out *out, struct error *err)
 {
 	struct heaptrack *file = state;
 	const struct summary *run = file->run->summary;
@@ -307,8 +307,8 @@ const struct report viewer_heaptrack = {
 	.wants_ledger = true,
 	.wants_summary = true,
 	.state_size = sizeof(struct heaptrack),
-	.begin = begin,
-	.process = process,
-	.print = print,
-	.destroy = destroy,
+	.begin = heaptrack_begin,
+	.process = heaptrack_process,
+	.print = heaptrack_print,
+	.destroy = heaptrack_destroy,
 };

@@ -56,7 +56,7 @@ struct node {
 
 /* ---- the fold ---- */
 
-static void on_move(void *user, const struct ledger_move *move)
+static void massif_move(void *user, const struct ledger_move *move)
 {
 	struct massif *massif = user;
 	struct held *held;
@@ -70,7 +70,7 @@ static void on_move(void *user, const struct ledger_move *move)
 }
 
 /* The process of the entries has ended, and process() was called. */
-static void merge(void *user, void *of_run, const void *of_process)
+static void massif_merge(void *user, void *of_run, const void *of_process)
 {
 	const struct massif *massif = user;
 	struct held *run = of_run;
@@ -82,18 +82,18 @@ static void merge(void *user, void *of_run, const void *of_process)
 	rises_merge(&run->rises, &massif->windows, &((const struct held *)of_process)->rises);
 }
 
-static int begin(void *user, struct report_run *run, struct error *err)
+static int massif_begin(void *user, struct report_run *run, struct error *err)
 {
 	struct massif *massif = user;
 
 	(void)err;
 	costs_begin(&massif->costs, run);
-	massif->tally = report_listen(run, sizeof(struct held), merge, on_move, massif);
+	massif->tally = report_listen(run, sizeof(struct held), massif_merge, massif_move, massif);
 	stacks_init(&massif->stacks, run->naming);
 	return 0;
 }
 
-static void process(void *state)
+static void massif_process(void *state)
 {
 	struct massif *massif = state;
 
@@ -112,7 +112,7 @@ static void process(void *state)
 	massif->now = 0;
 }
 
-static void destroy(void *state)
+static void massif_destroy(void *state)
 {
 	struct massif *massif = state;
 
@@ -151,7 +151,7 @@ static uint64_t bytes_of(const struct massif *massif, const struct costs_place *
 		       : 0;
 }
 
-static void grow(struct massif *massif, struct pool *pool, struct node *root, int when)
+static void grow_tree(struct massif *massif, struct pool *pool, struct node *root, int when)
 {
 	struct costs_place place;
 	uint32_t at = 0;
@@ -257,7 +257,7 @@ static void put_tree(struct massif *massif, struct out *out, int when, uint64_t 
 	struct pool pool = { 0 };
 	struct node root = { 0 };
 
-	grow(massif, &pool, &root, when);
+	grow_tree(massif, &pool, &root, when);
 	put_snapshot(out, number, report_time(massif->run, time_ns), root.bytes,
 		     when == AT_PEAK ? "peak" : "detailed");
 	put_node(out, &root, 0, root.bytes / THRESHOLD);
@@ -312,7 +312,7 @@ static void put_snapshots(struct massif *massif, const struct summary_process *s
 			     "empty");
 }
 
-static int print(void *state, struct out *out, struct error *err)
+static int massif_print(void *state, struct out *out, struct error *err)
 {
 	struct massif *massif = state;
 	const struct summary *run = massif->run->summary;
@@ -337,8 +337,8 @@ const struct report viewer_massif = {
 	.wants_ledger = true,
 	.wants_summary = true,
 	.state_size = sizeof(struct massif),
-	.begin = begin,
-	.process = process,
-	.print = print,
-	.destroy = destroy,
+	.begin = massif_begin,
+	.process = massif_process,
+	.print = massif_print,
+	.destroy = massif_destroy,
 };

@@ -21,7 +21,7 @@ void packed_begin(struct packed *packed, struct out *out)
 }
 
 /* Compresses the given bytes; with Z_FINISH, writes all that remains. */
-static void work(struct packed *packed, int flush)
+static void packed_deflate(struct packed *packed, int flush)
 {
 	int state;
 
@@ -43,7 +43,7 @@ void packed_bytes(struct packed *packed, const void *bytes, size_t size)
 
 		packed->stream.next_in = (unsigned char *)at;
 		packed->stream.avail_in = (unsigned)piece;
-		work(packed, Z_NO_FLUSH);
+		packed_deflate(packed, Z_NO_FLUSH);
 		at += piece;
 		size -= piece;
 	}
@@ -67,6 +67,6 @@ void packed_end(struct packed *packed)
 {
 	packed->stream.next_in = NULL;
 	packed->stream.avail_in = 0;
-	work(packed, Z_FINISH);
+	packed_deflate(packed, Z_FINISH);
 	deflateEnd(&packed->stream);
 }

@@ -204,7 +204,7 @@ static void put_flow(struct perfetto *file, const struct lane_wait *wait, uint64
 	put_at(file, until_ns, RANK_WOKEN);
 }
 
-static void on_wait(void *user, const struct lane_wait *wait)
+static void perfetto_on_wait(void *user, const struct lane_wait *wait)
 {
 	struct perfetto *file = user;
 	uint64_t track = thread_track(file, wait->thread);
@@ -216,7 +216,7 @@ static void on_wait(void *user, const struct lane_wait *wait)
 		put_flow(file, wait, track, until_ns);
 }
 
-static void on_hold(void *user, const struct lane_hold *hold)
+static void perfetto_on_hold(void *user, const struct lane_hold *hold)
 {
 	struct perfetto *file = user;
 	struct perfetto_packets *packets = &file->packets;
@@ -243,14 +243,14 @@ static void on_hold(void *user, const struct lane_hold *hold)
 
 /* ---- live objects ---- */
 
-static void merge(void *user, void *of_run, const void *of_process)
+static void perfetto_merge(void *user, void *of_run, const void *of_process)
 {
 	(void)user;
 	(void)of_run;
 	(void)of_process;
 }
 
-static void on_move(void *user, const struct ledger_move *move)
+static void perfetto_move(void *user, const struct ledger_move *move)
 {
 	struct perfetto *file = user;
 	struct heap_entry *entry = tally_entry(file->heap, move->site);
@@ -460,10 +460,12 @@ static void dump_peak(struct perfetto *file, uint32_t class)
 
 /* ---- the fold ---- */
 
-static int begin(void *user, struct report_run *run, struct error *err)
+static int perfetto_begin(void *user, struct report_run *run, struct error *err)
 {
 	struct perfetto *file = user;
-	struct lanes_listener listener = { .wait = on_wait, .hold = on_hold, .user = file };
+	struct lanes_listener listener = { .wait = perfetto_on_wait,
+					   .hold = perfetto_on_hold,
+					   .user = file };
 
 	(void)err;
 	map_init(&file->tracks);
@@ -471,13 +473,14 @@ static int begin(void *user, struct report_run *run, struct error *err)
 	map_init(&file->images);
 	costs_begin(&file->costs, run);
 	lanes_begin(&file->lanes, run, &listener);
-	file->heap = report_listen(run, sizeof(struct heap_entry), merge, on_move, file);
+	file->heap =
+		report_listen(run, sizeof(struct heap_entry), perfetto_merge, perfetto_move, file);
 	stacks_init(&file->stacks, run->naming);
 	perfetto_open(&file->packets);
 	return 0;
 }
 
-static void event(void *state, const struct event *event)
+static void perfetto_on_event(void *state, const struct event *event)
 {
 	struct perfetto *file = state;
 
@@ -486,7 +489,7 @@ static void event(void *state, const struct event *event)
 	lanes_event(&file->lanes, event);
 }
 
-static void note(void *state, const struct event *event)
+static void perfetto_on_note(void *state, const struct event *event)
 {
 	struct perfetto *file = state;
 	const char *text = event_argument(event, "text");
@@ -500,7 +503,7 @@ static void note(void *state, const struct event *event)
 	put_at(file, event->time_ns, RANK_WOKEN);
 }
 
-static void process(void *state)
+static void perfetto_process(void *state)
 {
 	struct perfetto *file = state;
 	const struct summary_process *process = summary_current(file->run->summary);
@@ -518,7 +521,7 @@ static void process(void *state)
 	file->process_track = file->locks_track = 0;
 }
 
-static int print(void *state, struct out *out, struct error *err)
+static int perfetto_finish(void *state, struct out *out, struct error *err)
 {
 	struct perfetto *file = state;
 	struct summary *run = file->run->summary;
@@ -530,7 +533,7 @@ static int print(void *state, struct out *out, struct error *err)
 			      file->wall_ns, out, err);
 }
 
-static void destroy(void *state)
+static void perfetto_destroy(void *state)
 {
 	struct perfetto *file = state;
 
@@ -550,10 +553,10 @@ const struct report viewer_perfetto = {
 	.wants_ledger = true,
 	.wants_summary = true,
 	.state_size = sizeof(struct perfetto),
-	.begin = begin,
-	.event = event,
-	.note = note,
-	.process = process,
-	.print = print,
-	.destroy = destroy,
+	.begin = perfetto_begin,
+	.event = perfetto_on_event,
+	.note = perfetto_on_note,
+	.process = perfetto_process,
+	.print = perfetto_finish,
+	.destroy = perfetto_destroy,
 };

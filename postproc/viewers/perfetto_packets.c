@@ -177,7 +177,7 @@ struct interned {
 
 enum { OF_MODULE, OF_SOURCE };
 
-static void flush(struct interned *interned)
+static void flush_interned(struct interned *interned)
 {
 	struct proto *packet = &interned->packets->packet, *framed = &interned->packets->innermost;
 
@@ -194,11 +194,11 @@ static void flush(struct interned *interned)
 	interned->has_begun = true;
 }
 
-static void add(struct interned *interned, unsigned field, const struct proto *entry)
+static void add_interned(struct interned *interned, unsigned field, const struct proto *entry)
 {
 	proto_message(&interned->data, field, entry);
 	if (interned->data.used >= PIECE)
-		flush(interned);
+		flush_interned(interned);
 }
 
 static void add_text(struct interned *interned, unsigned field, uint64_t number, const char *text)
@@ -208,7 +208,7 @@ static void add_text(struct interned *interned, unsigned field, uint64_t number,
 	proto_clear(entry);
 	proto_unsigned(entry, STRING_ID, number);
 	proto_text(entry, STRING_TEXT, text);
-	add(interned, field, entry);
+	add_interned(interned, field, entry);
 }
 
 /* Mapping 1 is for frames that are in no module; modules begin at 2. */
@@ -225,7 +225,7 @@ static uint32_t add_mapping(struct interned *interned, uint32_t number, const ch
 	proto_unsigned(entry, MAPPING_START, module ? module->from : 0);
 	proto_unsigned(entry, MAPPING_END, module ? module->to : 0);
 	proto_unsigned(entry, MAPPING_PATH, number);
-	add(interned, INTERNED_MAPPING, entry);
+	add_interned(interned, INTERNED_MAPPING, entry);
 	return number;
 }
 
@@ -273,7 +273,7 @@ static void add_frame(struct interned *interned, const struct stacks_frame *fram
 		proto_unsigned(entry, FRAME_SOURCE, source);
 	if (frame->line)
 		proto_unsigned(entry, FRAME_LINE, frame->line);
-	add(interned, INTERNED_FRAME, entry);
+	add_interned(interned, INTERNED_FRAME, entry);
 }
 
 /*
@@ -298,7 +298,7 @@ static void add_stack(struct interned *interned, uint64_t number,
 	proto_unsigned(entry, STACK_ID, number);
 	for (size_t i = count; i; i--)
 		proto_unsigned(entry, STACK_FRAME, stacks->stack[i - 1]->number);
-	add(interned, INTERNED_STACK, entry);
+	add_interned(interned, INTERNED_STACK, entry);
 	add_text(interned, INTERNED_EVENT_NAME, number, stacks->stack[0]->function->name);
 	line = stacks_line(stacks, backtrace, "no backtrace");
 	add_text(interned, INTERNED_NOTE_TEXT, number, line);
@@ -310,11 +310,11 @@ static void add_all(struct interned *interned)
 
 	for (size_t i = 0; i < packets->stack_list.count; i++)
 		naming_expect(interned->stacks->naming, packets->stack_list.items[i]);
-	flush(interned);
+	flush_interned(interned);
 	add_mapping(interned, 1, "unknown", NULL);
 	for (size_t i = 0; i < packets->stack_list.count; i++)
 		add_stack(interned, i + 1, packets->stack_list.items[i]);
-	flush(interned);
+	flush_interned(interned);
 }
 
 /* ---- the trace ---- */

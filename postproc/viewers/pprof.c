@@ -58,7 +58,7 @@ struct pprof {
 };
 
 /* Writes a field of the profile. */
-static void put(struct pprof *pprof, unsigned field, const struct proto *message)
+static void put_field(struct pprof *pprof, unsigned field, const struct proto *message)
 {
 	proto_clear(&pprof->outer);
 	proto_message(&pprof->outer, field, message);
@@ -102,7 +102,7 @@ static void put_types(struct pprof *pprof)
 		proto_clear(&pprof->sample);
 		proto_unsigned(&pprof->sample, TYPE_TYPE, name);
 		proto_unsigned(&pprof->sample, TYPE_UNIT, unit);
-		put(pprof, PROFILE_TYPE, &pprof->sample);
+		put_field(pprof, PROFILE_TYPE, &pprof->sample);
 	}
 }
 
@@ -143,7 +143,7 @@ static void put_samples(struct pprof *pprof)
 		begin_sample(pprof, place.place->backtrace, place.place->function,
 			     profile_values(profile, &place));
 		put_label(pprof, "class", place.class->type);
-		put(pprof, PROFILE_SAMPLE, &pprof->sample);
+		put_field(pprof, PROFILE_SAMPLE, &pprof->sample);
 	}
 	for (size_t i = 0; i < profile->waits.list.count; i++) {
 		const struct wait_sum *wait = profile->waits.list.items[i];
@@ -153,7 +153,7 @@ static void put_samples(struct pprof *pprof)
 		put_label(pprof, "wait", lane_word(wait->kind));
 		if (wait->waker)
 			put_label(pprof, "holder", stacks_line(&profile->stacks, wait->waker, "?"));
-		put(pprof, PROFILE_SAMPLE, &pprof->sample);
+		put_field(pprof, PROFILE_SAMPLE, &pprof->sample);
 	}
 }
 
@@ -177,7 +177,7 @@ static uint32_t mapping_of(struct pprof *pprof, const struct space_module *modul
 	proto_unsigned(&pprof->sample, MAPPING_FILE, path);
 	proto_unsigned(&pprof->sample, MAPPING_BUILD_ID, build_id);
 	proto_unsigned(&pprof->sample, MAPPING_HAS_FUNCTIONS, 1);
-	put(pprof, PROFILE_MAPPING, &pprof->sample);
+	put_field(pprof, PROFILE_MAPPING, &pprof->sample);
 	return entry->value;
 }
 
@@ -195,7 +195,7 @@ static void put_location(struct pprof *pprof, const struct stacks_frame *frame)
 	proto_unsigned(&pprof->sample, LOCATION_MAPPING, mapping);
 	proto_unsigned(&pprof->sample, LOCATION_ADDRESS, mapping ? frame->address : 0);
 	proto_message(&pprof->sample, LOCATION_LINE, &pprof->label);
-	put(pprof, PROFILE_LOCATION, &pprof->sample);
+	put_field(pprof, PROFILE_LOCATION, &pprof->sample);
 }
 
 static void put_function(struct pprof *pprof, const struct stacks_function *function)
@@ -207,7 +207,7 @@ static void put_function(struct pprof *pprof, const struct stacks_function *func
 	proto_unsigned(&pprof->sample, FUNCTION_NAME, name);
 	proto_unsigned(&pprof->sample, FUNCTION_SYSTEM_NAME, name);
 	proto_unsigned(&pprof->sample, FUNCTION_FILE, file);
-	put(pprof, PROFILE_FUNCTION, &pprof->sample);
+	put_field(pprof, PROFILE_FUNCTION, &pprof->sample);
 }
 
 /* Writes the program first: readers take the first mapping for it. */
@@ -249,7 +249,7 @@ static void put_rest(struct pprof *pprof)
 	put_number(pprof, PROFILE_DEFAULT, text_of(pprof, "inuse_space"));
 }
 
-static int print(void *state, struct out *out, struct error *err)
+static int pprof_print(void *state, struct out *out, struct error *err)
 {
 	struct pprof pprof = { .profile = state };
 

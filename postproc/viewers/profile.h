@@ -4,9 +4,9 @@
 
 /*
  * The common part of formats that show call sites: it folds the run by call site and by wait, and
- * numbers the frames. A format adds print() and a row of formats.def:
+ * numbers the frames. A format NAME adds NAME_print() and a row of formats.def:
  *
- * VIEWER_OF_PROFILE(pprof)     after print(void *state, struct out *out, struct error *err)
+ * VIEWER_OF_PROFILE(pprof)     after pprof_print(void *state, struct out *out, struct error *err)
  */
 
 #include "stacks.h"
@@ -77,7 +77,7 @@ const char *profile_command(const struct profile *profile);
 		.event = profile_event,               \
 		.note = profile_note,                 \
 		.process = profile_process,           \
-		.print = print,                       \
+		.print = name##_print,                \
 		.destroy = profile_destroy,           \
 	}
 

@@ -171,7 +171,7 @@ static void put_profiles(struct speedscope *file)
 	json_end(&file->json);
 }
 
-static int print(void *state, struct out *out, struct error *err)
+static int speedscope_print(void *state, struct out *out, struct error *err)
 {
 	struct speedscope file = { .profile = state };
 	const struct stacks *stacks = &file.profile->stacks;
