@@ -314,20 +314,16 @@ int exec_word(const char *word, char *const *argv, char *const *environment)
 
 int exec_own_path(const char *path, char *const *argv)
 {
-	char *const *environment = late_own_environment();
-
-	if (!late_room(environment) && !late_look(environment))
+	if (!late_room(__environ) && !late_look(__environ))
 		return real.execv(path, argv);
-	return exec_path(path, argv, environment);
+	return exec_path(path, argv, __environ);
 }
 
 int exec_own_word(const char *word, char *const *argv)
 {
-	char *const *environment = late_own_environment();
-
-	if (!late_room(environment) && !late_look(environment))
+	if (!late_room(__environ) && !late_look(__environ))
 		return real.execvp(word, argv);
-	return exec_word(word, argv, environment);
+	return exec_word(word, argv, __environ);
 }
 
 int exec_fd(int fd, char *const *argv, char *const *environment)

@@ -29,17 +29,6 @@ static size_t default_stack_size(void)
 }
 
 /*
- * A thread exists from the earlier of the creator's return and its own start, since the thread
- * itself may detach it right away. Until then the creator's low watermark is the entry of its call.
- */
-static uint64_t birth_time(const struct birth *birth, const struct call *call)
-{
-	uint64_t breath = __atomic_load_n(&birth->breath, __ATOMIC_ACQUIRE);
-
-	return breath && breath < call->leave ? breath : call->leave;
-}
-
-/*
  * What the new thread is to know; the caller fills in the start routine. Returns NULL where nothing
  * can be passed on. call: NULL if the creation is not recorded: the new thread's calls may be, so
  * its stack must be known.
@@ -85,7 +74,13 @@ static int leave_birth(struct birth *birth, int result)
 static int created(struct call *call, struct birth *birth, const pthread_t *thread, int result,
 		   int error, bool detached, const struct call_argument *arguments)
 {
-	uint64_t time = birth ? birth_time(birth, call) : call->leave;
+	/*
+	 * A thread exists from the earlier of the creator's return and its own start, since the
+	 * thread itself may detach it right away. Until then the creator's low watermark is the
+	 * entry of its call.
+	 */
+	uint64_t breath = birth ? __atomic_load_n(&birth->breath, __ATOMIC_ACQUIRE) : 0;
+	uint64_t time = breath && breath < call->leave ? breath : call->leave;
 
 	leave_birth(birth, result);
 	call->error = error;

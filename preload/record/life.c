@@ -99,16 +99,6 @@ void life_count_sealed(enum hook_number hook)
 		life_drop(LOSS_SEALED);
 }
 
-static void tell_early(void)
-{
-	for (unsigned int i = 0; i < LOSS_COUNT; i++)
-		if (early[i])
-			__atomic_fetch_add(&memory_head()->lost[i],
-					   __atomic_exchange_n(&early[i], 0, __ATOMIC_RELAXED),
-					   __ATOMIC_RELAXED);
-	life_note_past(__atomic_exchange_n(&early_past, 0, __ATOMIC_RELAXED));
-}
-
 /* A new child has no arena before its first hooked call. */
 void life_note_past(uint32_t past)
 {
@@ -225,7 +215,13 @@ void life_forked(void)
 		return;
 	}
 	if (memory_begin(&(struct memory_image){ .is_forked = true })) {
-		tell_early();
+		for (unsigned int i = 0; i < LOSS_COUNT; i++)
+			if (early[i])
+				__atomic_fetch_add(
+					&memory_head()->lost[i],
+					__atomic_exchange_n(&early[i], 0, __ATOMIC_RELAXED),
+					__ATOMIC_RELAXED);
+		life_note_past(__atomic_exchange_n(&early_past, 0, __ATOMIC_RELAXED));
 		return;
 	}
 	life.control = NULL;

@@ -195,15 +195,6 @@ bool sampling_take(uintptr_t block)
 
 /* ---- the event ---- */
 
-/* The old block was freed, and the new one is not recorded. */
-static void make_loss(struct call_event *event, uintptr_t old)
-{
-	event->operation = OPERATION_FREE;
-	event->moment = MOMENT_ENTER;
-	event->object = old;
-	event->size = event->related = 0;
-}
-
 bool sampling_settle(struct call *call, struct call_event *event, enum sampling_pick pick,
 		     uintptr_t old)
 {
@@ -217,7 +208,12 @@ bool sampling_settle(struct call *call, struct call_event *event, enum sampling_
 	is_kept = pick & SAMPLING_GAINS && sampling_put((uintptr_t)event->object);
 	if (pick & SAMPLING_GAINS && !is_kept)
 		ring_drop(call->thread, LOSS_SAMPLE);
-	if (!is_kept && pick & SAMPLING_LOSES)
-		make_loss(event, old);
+	/* the old block was freed, and the new one is not recorded */
+	if (!is_kept && pick & SAMPLING_LOSES) {
+		event->operation = OPERATION_FREE;
+		event->moment = MOMENT_ENTER;
+		event->object = old;
+		event->size = event->related = 0;
+	}
 	return is_kept || pick & SAMPLING_LOSES;
 }

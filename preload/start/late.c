@@ -34,8 +34,6 @@ static volatile struct late_entry entry_point __attribute__((used, aligned(16)))
 static SPARSE char library[LATE_PATH_MAX];
 static SPARSE char run_entry[LATE_TEXT_MAX + 32];
 
-extern char **__environ;
-
 bool late_is_injected(void)
 {
 	return entry_point.order;
@@ -250,11 +248,6 @@ char *const *late_without(void *room, char *const *environment)
 		entries[kept++] = text;
 	entries[kept] = NULL;
 	return entries;
-}
-
-char *const *late_own_environment(void)
-{
-	return __environ;
 }
 
 /* ---- orders of the injector ---- */

@@ -31,9 +31,6 @@ char *const *late_environment(void *room, char *const *environment);
 size_t late_look(char *const *environment);
 char *const *late_without(void *room, char *const *environment);
 
-/* The program's own environment. */
-char *const *late_own_environment(void);
-
 /* Whether this copy of the library was injected: it only executes orders. */
 bool late_is_injected(void);
 
