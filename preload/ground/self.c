@@ -1,7 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
 #include "self.h"
 
 #include <dlfcn.h>
@@ -16,12 +13,6 @@
 
 #define SHORT	   256 /* bytes of a path that is kept in a page with other variables */
 #define LINKS_MOST 8
-
-/*
- * Set by ld.so before any code runs; points to argc, the arguments, NULL, the environment, NULL,
- * auxv.
- */
-extern void *__libc_stack_end;
 
 uintptr_t self_auxiliary(unsigned long type)
 {

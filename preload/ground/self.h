@@ -6,6 +6,12 @@
 #include <stdint.h>
 
 /*
+ * Set by ld.so before any code runs; points to argc, the arguments, NULL, the environment, NULL,
+ * auxv on the first thread's stack.
+ */
+extern void *__libc_stack_end;
+
+/*
  * The path of the file that this process runs, as in /proc/self/exe; "" if unknown. The gate asks
  * the kernel once, at the start: a child of fork runs the same file.
  */

@@ -60,14 +60,6 @@ static bool is_same(const struct statx *one, const struct statx *two)
 	       one->stx_mask == two->stx_mask;
 }
 
-static const char *find_known(const struct search *search, const struct statx *file)
-{
-	for (unsigned int i = 0; i < search->known_count; i++)
-		if (is_same(&search->known[i].file, file))
-			return search->known[i].path;
-	return NULL;
-}
-
 /* The name of a pipe or socket, which consists of its inode number. */
 static bool name_nameless(char *path, uint32_t fd, const struct statx *file)
 {
@@ -159,14 +151,16 @@ static bool is_injector(const char *path)
 static bool tell_one(struct search *search, uint32_t fd)
 {
 	struct inherited inherited = { .fd = fd, .path = search->path };
-	const char *known;
+	const char *known = NULL;
 	struct statx file;
 
 	if (!look_at_file((int)fd, "", AT_EMPTY_PATH, &file))
 		return false;
 	inherited.has_size = (file.stx_mode & S_IFMT) == S_IFREG;
 	inherited.size = file.stx_size;
-	known = find_known(search, &file);
+	for (unsigned int i = 0; i < search->known_count && !known; i++)
+		if (is_same(&search->known[i].file, &file))
+			known = search->known[i].path;
 	if (known) {
 		inherited.path = known;
 	} else if (!name_nameless(search->path, fd, &file)) {

@@ -92,15 +92,6 @@ static int connect_by_path(int socket, int64_t patience_ms)
 	return connect_in_time(socket, &address, sizeof(address), patience_ms);
 }
 
-/* Whether user ids may differ from those where the run began (user_namespaces(7)). */
-static bool in_user_namespace(void)
-{
-	struct statx space;
-
-	return !sys_statx(AT_FDCWD, "/proc/self/ns/user", 0, STATX_INO, &space) &&
-	       space.stx_ino != FIRST_USER_NAMESPACE;
-}
-
 /*
  * Whether the peer is the collector: once that has died, any process may take its name. A process
  * that we cannot see has pid 0; a user that this namespace does not map is `nobody`.
@@ -108,13 +99,18 @@ static bool in_user_namespace(void)
 static bool is_collector(int socket, uint32_t pid)
 {
 	struct ucred peer = { 0 };
+	struct statx space;
 	unsigned int size = sizeof(peer);
 
 	if (sys_getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) ||
 	    (peer.pid && (uint32_t)peer.pid != pid))
 		return false;
-	return !collector.owner_is_known || peer.uid == collector.owner ||
-	       (peer.uid == NOBODY && in_user_namespace());
+	if (!collector.owner_is_known || peer.uid == collector.owner)
+		return true;
+	/* user ids may differ from those where the run began (user_namespaces(7)) */
+	return peer.uid == NOBODY &&
+	       !sys_statx(AT_FDCWD, "/proc/self/ns/user", 0, STATX_INO, &space) &&
+	       space.stx_ino != FIRST_USER_NAMESPACE;
 }
 
 int reach_collector(uint32_t pid, int64_t patience_ms)

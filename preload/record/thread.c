@@ -12,6 +12,7 @@
 #include "preload/ground/clock.h"
 #include "preload/ground/plain.h"
 #include "preload/ground/real.h"
+#include "preload/ground/self.h"
 #include "preload/ground/sys.h"
 #include "ring.h"
 
@@ -31,9 +32,6 @@ static SPARSE struct birth births[BIRTHS];
 static bool is_forgotten;   /* this is a child of fork, and its thread has not attached */
 static uint32_t ended;	    /* threads that have left their slots */
 static uint32_t crowded_at; /* `ended` + 1 when no slot was found; 0: the last search found one */
-
-/* Set by ld.so before any code runs: the first thread's stack pointer at entry. */
-extern void *__libc_stack_end;
 
 /*
  * Initialises a block for a thread without events. The ring of a fresh block is empty; another ring

@@ -276,17 +276,6 @@ static enum late_result begin_attached(struct late_order *order)
 	return LATE_NO_RUN;
 }
 
-/* Whether it already records for the run of this order: session and secret are equal. */
-static bool is_own_run(const struct late_order *order)
-{
-	const char *entry = run_entry + sizeof(CONTROL_ENVIRONMENT);
-
-	for (int i = 0; i < 64; i++)
-		if (!order->run[i] || order->run[i] != entry[i])
-			return false;
-	return true;
-}
-
 static void tell_counts(struct late_order *order, const struct patch_counts *counts)
 {
 	order->modules = counts->modules;
@@ -304,9 +293,18 @@ static enum late_result attach_by_order(struct late_order *order)
 	struct patch_counts counts;
 	enum late_result result;
 
-	/* the injector may not have seen the result of its first attempt, and tries again */
-	if (!life_begin_again())
-		return is_own_run(order) ? LATE_DONE : LATE_IS_ON;
+	if (!life_begin_again()) {
+		const char *entry = run_entry + sizeof(CONTROL_ENVIRONMENT);
+
+		/*
+		 * The injector may have missed the result of its first attempt, and tries again:
+		 * then session and secret are equal.
+		 */
+		for (int i = 0; i < 64; i++)
+			if (!order->run[i] || order->run[i] != entry[i])
+				return LATE_IS_ON;
+		return LATE_DONE;
+	}
 	result = begin_attached(order);
 	if (result != LATE_DONE) {
 		life_silence();

@@ -19,6 +19,7 @@
 #include "preload/ground/own.h"
 #include "preload/ground/plain.h"
 #include "preload/ground/real.h"
+#include "preload/ground/self.h"
 #include "preload/ground/sys.h"
 #include "preload/record/bypass.h"
 #include "preload/record/ending.h"
@@ -31,9 +32,6 @@
 #include "preload/walk/accessors.h"
 #include "terms.h"
 #include "wire.h"
-
-/* Set by ld.so before any code runs; points to argc, the arguments, NULL, the environment, NULL. */
-extern void *__libc_stack_end;
 
 /*
  * Makes a page that the kernel zeroes in every child, whichever call creates it: the only way to
@@ -106,37 +104,34 @@ static bool names_file(enum hook_number hook)
 	return hook == HOOK_tmpfile || hook == HOOK_tmpfile64;
 }
 
-/* How a chosen hook records. Mappings are not sampled: they are few, and as large as a sample. */
-static uint8_t arm_of(enum hook_number hook)
-{
-	unsigned int arm = LIFE_RECORDS;
-
-	if (life.control->settings.detail & DETAIL_PATHS && names_file(hook))
-		arm |= LIFE_FOLLOWS;
-	if (life.sample && armings[hook].resource == RESOURCE_MEMORY)
-		arm |= LIFE_SAMPLES;
-	if (life.control->settings.locks == LOCKS_CONTENDED &&
-	    armings[hook].resource == RESOURCE_LOCK)
-		arm |= LIFE_CONTENDED;
-	return (uint8_t)arm;
-}
-
 static void arm_hooks(void)
 {
+	const struct settings *settings = &life.control->settings;
 	bool is_all = life_is_listed("all");
 	uint8_t armed[HOOK_COUNT] = { 0 };
 
 	/*
 	 * Blocks in memory that the program maps by itself are not recorded, but its mappings are.
 	 */
-	for (unsigned int i = 0; i < HOOK_COUNT; i++)
-		if (is_all ||
-		    life_is_listed(i == HOOK_holdtrace_acquired	  ? "holdtrace_acquired"
-				   : i == HOOK_holdtrace_released ? "holdtrace_released"
-								  : real_name(i)) ||
-		    life_is_listed(resource_words[armings[i].resource]) ||
-		    (armings[i].resource == RESOURCE_MAPPING && life_is_listed("memory")))
-			armed[i] = arm_of(i);
+	for (unsigned int i = 0; i < HOOK_COUNT; i++) {
+		uint8_t resource = armings[i].resource;
+
+		if (!is_all &&
+		    !life_is_listed(i == HOOK_holdtrace_acquired   ? "holdtrace_acquired"
+				    : i == HOOK_holdtrace_released ? "holdtrace_released"
+								   : real_name(i)) &&
+		    !life_is_listed(resource_words[resource]) &&
+		    !(resource == RESOURCE_MAPPING && life_is_listed("memory")))
+			continue;
+		armed[i] = LIFE_RECORDS;
+		if (settings->detail & DETAIL_PATHS && names_file(i))
+			armed[i] |= LIFE_FOLLOWS;
+		/* mappings are not sampled: they are few, and as large as a sample */
+		if (life.sample && resource == RESOURCE_MEMORY)
+			armed[i] |= LIFE_SAMPLES;
+		if (settings->locks == LOCKS_CONTENDED && resource == RESOURCE_LOCK)
+			armed[i] |= LIFE_CONTENDED;
+	}
 	/*
 	 * In a running program the functions that release are armed first; they are last in the
 	 * table. So nothing is recorded as acquired whose release would be missed.

@@ -1,7 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
 #include "maps.h"
 
 #include <dlfcn.h>
@@ -371,9 +368,6 @@ static bool read_module(struct module *module, uintptr_t address,
 }
 
 struct maps_loader maps_loader;
-
-/* Set by ld.so before any code runs: an address in its data. */
-extern void *__libc_stack_end;
 
 /* Finds the loader's range. Several threads may do it at once, with the same result. */
 static void find_loader(void)
