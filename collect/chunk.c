@@ -18,13 +18,15 @@
 #define KEPT_BYTES 8192u /* of a ring that is cleaned: they stay */
 
 /*
- * Accepts only memory whose pages are always readable: a memfd on tmpfs. A memfd with huge pages
- * (MFD_HUGETLB) is refused, since these can run out. A descriptor without seals is not passed to
- * fstatfs(): the answer of its file system may never come.
+ * Seals the size of the file, so that no process can make us read beyond its end. Accepts only
+ * memory whose pages are always readable: a memfd on tmpfs. A memfd with huge pages (MFD_HUGETLB)
+ * is refused, since these can run out. A descriptor without seals is not passed to fstatfs(): the
+ * answer of its file system may never come.
  */
-static int check_kind(int fd, struct error *err)
+static int seal_memory(int fd, uint64_t *size, struct error *err)
 {
 	struct statfs system;
+	struct stat st;
 
 	if (fcntl(fd, F_GET_SEALS) < 0)
 		return error_set(err, EBADMSG, "a program's memory is not a memfd");
@@ -33,17 +35,6 @@ static int check_kind(int fd, struct error *err)
 	if (system.f_type != TMPFS_MAGIC || system.f_bsize != sysconf(_SC_PAGESIZE))
 		return error_set(err, EBADMSG, "a program's memory has pages of %ld bytes",
 				 (long)system.f_bsize);
-	return 0;
-}
-
-/* Seals the size of the file, so that no process can make us read beyond its end. */
-static int seal_memory(int fd, uint64_t *size, struct error *err)
-{
-	int ret = check_kind(fd, err);
-	struct stat st;
-
-	if (ret < 0)
-		return ret;
 	if (fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
 		return error_system(err, errno, "a program's memory cannot be sealed");
 	if (fstat(fd, &st) < 0)

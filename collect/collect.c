@@ -50,7 +50,8 @@ void collect_tell_failure(struct collector *collector, const struct stream *stre
 	snprintf(collector->failure, sizeof(collector->failure),
 		 "%.400s: %" PRIu64 " events dropped", stream->failure.text, events);
 	shared_fail(&collector->shared, collector->failure);
-	/* A reader that closes its pipe wants no more data: no failure, as for other programs. */
+	/* A reader that closes its pipe does not want further data: no failure, as for other
+	 * programs. */
 	collector->has_failed |= stream->failure.number != EPIPE;
 }
 

@@ -26,27 +26,19 @@ struct sink_options collect_options(const struct collector *collector)
 	};
 }
 
-static int open_own(struct collector *collector, struct sink *sink, const struct arena_hello *hello,
-		    struct error *err)
-{
-	struct sink_options options = collect_options(collector);
-
-	options.program = hello->name;
-	options.pid = hello->pid;
-	if (!options.first || collector->first.fd < 0)
-		return sink_open(sink, &options, err);
-	*sink = collector->first;
-	collector->first.fd = -1;
-	return 0;
-}
-
 /* Opens a sink for the stream, or begins a stream of the bundle that the first one has made. */
 static void open_sink(struct collector *collector, struct member *member)
 {
+	struct sink_options options = collect_options(collector);
 	struct stream *stream = member->stream;
 	struct error err = { 0 };
 
-	if (!collector->bundle && open_own(collector, &stream->sink, &member->hello, &err) < 0) {
+	options.program = member->hello.name;
+	options.pid = member->hello.pid;
+	if (!collector->bundle && options.first && collector->first.fd >= 0) {
+		stream->sink = collector->first;
+		collector->first.fd = -1;
+	} else if (!collector->bundle && sink_open(&stream->sink, &options, &err) < 0) {
 		stream_break(stream, &err);
 		collect_tell_failure(collector, stream);
 	}
@@ -227,19 +219,6 @@ static bool has_room(struct collector *collector)
 
 /* ---- programs that --follow did not choose ---- */
 
-/* Writes to an open stream, after the events that were handed out. */
-static void say_left_out(struct collector *collector, struct member *member,
-			 const struct left_out *left_out)
-{
-	struct facts facts = { .count = 0 };
-
-	facts_add(&facts, "program", left_out->name);
-	facts_number(&facts, "count", left_out->count);
-	facts_write(&facts, member->stream,
-		    (struct encode_note){ .name = NOTE_NOT_FOLLOWED,
-					  .time = merge_limit(collector->merge, member->process) });
-}
-
 /* The entry of a name; names beyond LEFT_OUT_NAMES share the last entry. */
 static struct left_out *find_left_out(struct collector *collector, const char *name)
 {
@@ -267,40 +246,43 @@ static void count_unsaid(struct collector *collector)
 static void say_all_left_out(struct collector *collector, struct member *member)
 {
 	for (int i = 0; i < LEFT_OUT_NAMES && collector->left_out[i].count; i++) {
-		say_left_out(collector, member, &collector->left_out[i]);
+		struct facts facts = { .count = 0 };
+
+		facts_add(&facts, "program", collector->left_out[i].name);
+		facts_number(&facts, "count", collector->left_out[i].count);
+		facts_write(&facts, member->stream,
+			    (struct encode_note){
+				    .name = NOTE_LEFT_OUT,
+				    .time = merge_limit(collector->merge, member->process) });
 		collector->left_out[i].count = 0;
 	}
 	if (__atomic_load_n(&collector->shared.control->left_unsaid, __ATOMIC_RELAXED))
 		count_unsaid(collector);
 }
 
-/* Ends the member whose image executed the program that is left out, if it was recorded. */
-static void end_image(struct collector *collector, int32_t pid)
-{
-	struct member *member = NULL;
-
-	while (pid &&
-	       (member = collect_find(collector, BY_OUR_PID, (uint32_t)pid, member)) != NULL) {
-		if (member->phase == PHASE_CLOSING || member->watch.our_pid != pid)
-			continue;
-		watch_left_out(&member->watch);
-		collect_end_member(collector, member);
-	}
-}
-
 static void leave_out(struct collector *collector, const struct guest *guest)
 {
 	struct control_page *control = collector->shared.control;
 	char name[sizeof(collector->left_out->name)];
+	struct member *member = NULL;
 
 	snprintf(name, sizeof(name), "%.63s", guest->request.text);
 	clean_name(name, sizeof(name));
 	__atomic_add_fetch(&control->left_out, 1, __ATOMIC_RELEASE);
 	find_left_out(collector, name)->count++;
 	count_unsaid(collector);
-	/* another process than this one may have sent the message, or have the pid by now */
-	if (!guest->doubt)
-		end_image(collector, guest->pid);
+	/*
+	 * the image that executed this program, if it was recorded, has ended; when in doubt,
+	 * another process than this one sent the message, or has the pid by now
+	 */
+	while (!guest->doubt && guest->pid &&
+	       (member = collect_find(collector, BY_OUR_PID, (uint32_t)guest->pid, member)) !=
+		       NULL) {
+		if (member->phase == PHASE_CLOSING || member->watch.our_pid != guest->pid)
+			continue;
+		watch_left_out(&member->watch);
+		collect_end_member(collector, member);
+	}
 }
 
 /* ---- bounds ---- */

@@ -627,8 +627,8 @@ static void make_place(struct listener *listener, uid_t uid)
 }
 
 /*
- * Accepts the next connection. False: there is none. others: counts connections of users other than
- * the owner.
+ * Accepts the next connection. False: no connection waits. others: counts connections of users
+ * other than the owner.
  */
 static bool accept_visitor(struct listener *listener, int socket, unsigned *others)
 {

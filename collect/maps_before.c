@@ -246,7 +246,7 @@ struct telling {
 	const struct member *member;
 	/* memory of the library, in whole pages; a copy of what the process says */
 	struct arena_own own[ARENA_OWN];
-	const struct range *range; /* whose piece it is; NULL: there is none */
+	const struct range *range; /* whose piece it is; NULL: no piece */
 	uint64_t from, to;
 	uint64_t time; /* of the notes */
 };

@@ -597,56 +597,34 @@ static uint64_t pass_through(struct merge *merge, struct process *process)
 	return taken;
 }
 
-/* How long a round of the process may take; UINT64_MAX: no limit. */
-static uint64_t time_for(const struct merge *merge, const struct process *process)
-{
-	struct merge_user *user = process->user;
-
-	if (!user->is_bounded || process->is_stopped || merge->hurries)
-		return UINT64_MAX;
-	if (user->round != merge->round)
-		user->spent_ns = 0;
-	user->round = merge->round;
-	return user->spent_ns >= USER_NS || merge->spent_ns >= OTHERS_NS ? 0
-									 : USER_NS - user->spent_ns;
-}
-
 /*
  * Likewise, within the time that its user has in a round. *late: the first process for which no
  * time was left.
  */
 static uint64_t pass_in_time(struct merge *merge, struct process *process, struct process **late)
 {
-	uint64_t time = time_for(merge, process), begun, taken, spent;
+	struct merge_user *user = process->user;
+	uint64_t begun, taken, spent;
 
 	process->has_more = false;
 	merge->deadline_ns = UINT64_MAX;
-	if (time == UINT64_MAX)
+	if (!user->is_bounded || process->is_stopped || merge->hurries)
 		return pass_through(merge, process);
-	if (!time) {
+	if (user->round != merge->round)
+		user->spent_ns = 0;
+	user->round = merge->round;
+	if (user->spent_ns >= USER_NS || merge->spent_ns >= OTHERS_NS) {
 		*late = *late ? *late : process;
 		leave_rest(merge, process);
 		return 0;
 	}
 	begun = ticks_clock_ns();
-	merge->deadline_ns = begun + time;
+	merge->deadline_ns = begun + USER_NS - user->spent_ns;
 	taken = pass_through(merge, process);
 	spent = ticks_clock_ns() - begun;
-	process->user->spent_ns += spent;
+	user->spent_ns += spent;
 	merge->spent_ns += spent;
 	return taken;
-}
-
-/* The next round begins with the first process that had no turn. */
-static void begin_with(struct merge *merge, struct process *first, struct process *last)
-{
-	if (!first || first == merge->processes)
-		return;
-	last->next = merge->processes;
-	last->next->at = &last->next;
-	*first->at = NULL;
-	merge->processes = first;
-	first->at = &merge->processes;
 }
 
 uint64_t merge_round(struct merge *merge)
@@ -672,7 +650,14 @@ uint64_t merge_round(struct merge *merge)
 		taken += pass_in_time(merge, process, &late);
 		last = process;
 	}
-	begin_with(merge, late, last);
+	/* the next round begins with the first process that had no turn */
+	if (late && late != merge->processes) {
+		last->next = merge->processes;
+		last->next->at = &last->next;
+		*late->at = NULL;
+		merge->processes = late;
+		late->at = &merge->processes;
+	}
 	merge_beat(merge);
 	__atomic_add_fetch(&merge->control->rounds, 1, __ATOMIC_RELAXED);
 	return taken;

@@ -37,7 +37,7 @@ struct output {
 	struct sink *sink;
 	struct bundle_stream bundle;
 	struct pack *pack;  /* NULL until the first block */
-	struct pack **kept; /* the thread's, from its previous stream; NULL: there is no thread */
+	struct pack **kept; /* the thread's, from its previous stream; NULL: it has none */
 	uint32_t *wake;
 	bool has_thread;
 	pthread_mutex_t lock;

@@ -229,18 +229,6 @@ static int scan_spawn(struct scan *scan, struct member *member)
 	return rc;
 }
 
-static void free_scan(struct scan *scan)
-{
-	spawn_end(&scan->pid); /* the kernel lets the process that it traced continue */
-	if (scan->found.bytes)
-		munmap((void *)(uintptr_t)scan->found.bytes, scan->found.size);
-	if (scan->socket >= 0)
-		close(scan->socket);
-	if (scan->result >= 0)
-		close(scan->result);
-	free(scan);
-}
-
 /* Ends a scan. failure: written to the stream in place of a result; NULL: it succeeded. */
 static void scan_finish(struct collector *collector, struct member *member, const char *failure)
 {
@@ -261,7 +249,14 @@ static void scan_finish(struct collector *collector, struct member *member, cons
 		listener_dismiss(guest);
 	}
 	member->scan = NULL;
-	free_scan(scan);
+	spawn_end(&scan->pid); /* the kernel lets the process that it traced continue */
+	if (scan->found.bytes)
+		munmap((void *)(uintptr_t)scan->found.bytes, scan->found.size);
+	if (scan->socket >= 0)
+		close(scan->socket);
+	if (scan->result >= 0)
+		close(scan->result);
+	free(scan);
 }
 
 static void scan_start(struct collector *collector, struct member *member, bool is_at_exit,
@@ -362,18 +357,6 @@ static bool map_result(struct scan *scan)
 
 /* ---- messages ---- */
 
-static void on_done(struct collector *collector, struct member *member)
-{
-	struct scan *scan = member->scan;
-
-	/* the scanner sends this message and then exits */
-	spawn_end(&scan->pid); /* the kernel lets the process that it traced continue */
-	if (map_result(scan))
-		scan->state = SCAN_WRITING;
-	else
-		scan_finish(collector, member, "the scanner's result cannot be read");
-}
-
 static void on_message(struct collector *collector, struct member *member, const char *message)
 {
 	struct scan *scan = member->scan;
@@ -389,7 +372,12 @@ static void on_message(struct collector *collector, struct member *member, const
 		scan_release(member);
 		break;
 	case SCAN_DONE:
-		on_done(collector, member);
+		/* the scanner exits now; the kernel lets the process that it traced continue */
+		spawn_end(&scan->pid);
+		if (map_result(scan))
+			scan->state = SCAN_WRITING;
+		else
+			scan_finish(collector, member, "the scanner's result cannot be read");
 		break;
 	case SCAN_FAILED:
 		snprintf(scan->failure, sizeof(scan->failure), "%s", message + 1);

@@ -228,18 +228,6 @@ static int open_fifo(struct sink *sink)
 	}
 }
 
-/*
- * Whether the user's name leads to something other than a regular file (a device, a named pipe),
- * which is written as it is.
- */
-static bool is_special(const struct sink *sink)
-{
-	struct stat st;
-
-	return fstatat(sink->directory, file_part(sink->name), &st, 0) == 0 &&
-	       !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode);
-}
-
 /* Creates a file under its name, or, if that is taken, under the name with a number. */
 static int open_new(struct sink *sink, struct error *err)
 {
@@ -259,15 +247,6 @@ static int open_new(struct sink *sink, struct error *err)
 	flock(sink->fd, LOCK_EX | LOCK_NB);
 	sink->regular = true;
 	return 0;
-}
-
-/* Whether the open file is a regular file that belongs to us, without a second name. */
-static bool is_our_own(const struct sink *sink)
-{
-	struct stat st;
-
-	return fstat(sink->fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == geteuid() &&
-	       st.st_nlink == 1;
 }
 
 /* Replaces a file that is not ours by a new one, if we may remove it. */
@@ -328,6 +307,7 @@ static int open_soon(struct sink *sink, bool follow)
 static int open_over(struct sink *sink, bool follow, struct error *err)
 {
 	int rc = open_soon(sink, follow);
+	struct stat st;
 
 	if (rc == -EBUSY)
 		return error_set(err, EBUSY,
@@ -335,7 +315,9 @@ static int open_over(struct sink *sink, bool follow, struct error *err)
 				 sink->name);
 	if (rc < 0)
 		return error_system(err, -rc, "cannot create %s", sink->name);
-	if (!is_our_own(sink))
+	/* a regular file of ours, without a second name */
+	if (fstat(sink->fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_uid != geteuid() ||
+	    st.st_nlink != 1)
 		return open_instead(sink, err);
 	if (ftruncate(sink->fd, 0) < 0 || fchmod(sink->fd, 0600) < 0)
 		return error_system(err, errno, "cannot write over %s", sink->name);
@@ -346,7 +328,7 @@ static int open_over(struct sink *sink, bool follow, struct error *err)
 /* Opens a file with a name that the user gave. */
 static int open_named(struct sink *sink, const struct sink_options *options, struct error *err)
 {
-	struct stat st;
+	struct stat st, target;
 
 	if (look_at_name(sink, &st)) {
 		if ((S_ISLNK(st.st_mode) || S_ISFIFO(st.st_mode)) && is_trap(sink, &st))
@@ -357,7 +339,9 @@ static int open_named(struct sink *sink, const struct sink_options *options, str
 						   "users may write into its directory",
 						   sink->name)
 				       : open_new(sink, err);
-		if (is_special(sink)) {
+		/* a device or a named pipe is written as it is */
+		if (fstatat(sink->directory, file_part(sink->name), &target, 0) == 0 &&
+		    !S_ISREG(target.st_mode) && !S_ISDIR(target.st_mode)) {
 			sink->is_htr = ends_in(options->place->out, ".htr");
 			sink->fd = open_fifo(sink);
 			return sink->fd < 0 ? error_system(err, errno, "cannot open %s", sink->name)
@@ -369,21 +353,10 @@ static int open_named(struct sink *sink, const struct sink_options *options, str
 	return open_new(sink, err);
 }
 
-/* Opens a file with a name that we make up, which other users can foresee. */
-static int open_made_up(struct sink *sink, const struct sink_options *options, struct error *err)
+static int open_file(struct sink *sink, const struct sink_options *options, struct error *err)
 {
 	struct stat st;
 
-	if (options->force && look_at_name(sink, &st) && S_ISREG(st.st_mode) &&
-	    st.st_uid == geteuid() &&
-	    /* a process that executes a program of the same name has two streams of this name */
-	    (options->first || !options->begun || st.st_mtime < options->begun))
-		return open_over(sink, false, err);
-	return open_new(sink, err);
-}
-
-static int open_file(struct sink *sink, const struct sink_options *options, struct error *err)
-{
 	if (!sink_path(options, sink->name, sizeof(sink->name) - 16))
 		return error_set(err, ENAMETOOLONG, "cannot write to %.200s…: the name is too long",
 				 options->place->out);
@@ -391,9 +364,16 @@ static int open_file(struct sink *sink, const struct sink_options *options, stru
 	if (sink->directory < 0)
 		return error_system(err, -sink->directory, "cannot create %s", sink->name);
 	sink->is_htr = wants_htr(options);
-	return options->place->form == SINK_FILE && options->first
-		       ? open_named(sink, options, err)
-		       : open_made_up(sink, options, err);
+	if (options->place->form == SINK_FILE && options->first)
+		return open_named(sink, options, err);
+	/* other users can foresee a name that is made up here: only a file of ours is overwritten
+	 */
+	if (options->force && look_at_name(sink, &st) && S_ISREG(st.st_mode) &&
+	    st.st_uid == geteuid() &&
+	    /* a process that executes a program of the same name has two streams of this name */
+	    (options->first || !options->begun || st.st_mtime < options->begun))
+		return open_over(sink, false, err);
+	return open_new(sink, err);
 }
 
 static int open_descriptor(struct sink *sink, const struct sink_options *options, struct error *err)

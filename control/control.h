@@ -39,7 +39,7 @@ int ctl_process(const struct ctl_run *run, uint32_t stream, int *pid, int *handl
  */
 int ctl_paths(const struct ctl_run *run, int pid, char **paths, struct error *err);
 
-/* Removes that last line. Returns 0 if there was none, else -E2BIG with an error text. */
+/* Removes that last line. Returns 0 if paths had no such line, else -E2BIG with an error text. */
 int ctl_cut(char *paths, struct error *err);
 
 /*
