@@ -51,7 +51,7 @@ _Path = Union[str, "os.PathLike[str]"]
 
 
 class Error(OSError):
-    """What libholdtrace-trace says when it fails; errno and strerror are set."""
+    """An error of libholdtrace-trace, with errno and strerror."""
 
 
 class Event(NamedTuple):
@@ -95,7 +95,7 @@ class Frame(NamedTuple):
 
 
 class Object(NamedTuple):
-    """A live object; of a mapping that was unmapped in parts, each part that is left."""
+    """A live object, or each remaining part of a mapping that was unmapped in parts."""
 
     object: int
     bytes: int
@@ -112,7 +112,7 @@ class Object(NamedTuple):
 
 
 class Site(NamedTuple):
-    """Live objects of one class and one call site: the same code in any process."""
+    """The live objects of one class and one call site: the same code in any process."""
 
     count: int  # type: ignore[assignment]
     bytes: int
@@ -124,7 +124,7 @@ class Site(NamedTuple):
 
 
 class Wait(NamedTuple):
-    """Waits of one process at one place for what another place had, or for its wake, that ended so."""
+    """The waits of one process at one call site that ended in the same way and have the same holder or waker."""
 
     kind: str
     ended: str
@@ -152,7 +152,7 @@ class Process(NamedTuple):
 
 
 class Tally(NamedTuple):
-    """What was read, and what could not be."""
+    """What was read, and what could not be read."""
 
     events: int
     dropped: int
@@ -248,7 +248,7 @@ class _Tally(ctypes.Structure):
 
 
 def _load() -> ctypes.CDLL:
-    """The library: as HOLDTRACE_TRACE_LIBRARY says (a build that is not installed), or as ld.so finds it."""
+    """Loads the library that HOLDTRACE_TRACE_LIBRARY names (a build that is not installed), or that ld.so finds."""
     library = ctypes.CDLL(os.environ.get("HOLDTRACE_TRACE_LIBRARY") or "libholdtrace-trace.so.0")
     pointer = ctypes.c_void_p
     number = ctypes.c_uint32
@@ -296,7 +296,7 @@ def _check(status: int, error: _ErrorText) -> int:
 
 
 class _Names(Dict[int, str]):
-    """Names by id, asked for once."""
+    """Names by id, each looked up once."""
 
     def __init__(self, ask: Any) -> None:
         super().__init__()
@@ -318,8 +318,8 @@ _Row = TypeVar("_Row", bound=Tuple[Any, ...])
 
 
 class Rows(List[_Row]):
-    """An answer: a list of rows. Their ids (backtrace, process) are the answer's own, not those of the
-    trace's events: ask the answer."""
+    """A list of rows. Their ids (backtrace, process) are valid for the methods of this list, not for those of
+    the trace that was asked."""
 
     def __init__(self, rows: Iterable[_Row], members: Tuple[str, ...], trace: "Trace") -> None:
         super().__init__(rows)
@@ -349,7 +349,7 @@ class Rows(List[_Row]):
 
 
 class Trace:
-    """A trace that is open. It is read once; close it, or use it in a `with` statement."""
+    """An open trace, which is read once. Close it, or use it in a `with` statement."""
 
     def __init__(
         self,
@@ -397,7 +397,7 @@ class Trace:
         return self._handle
 
     def close(self) -> None:
-        """Frees the trace. What it handed out before (events, columns) stays."""
+        """Frees the trace. Events and columns that it returned remain valid."""
         if self._handle is not None:
             _library.holdtrace_trace_close(self._handle)
             self._handle = None
@@ -482,7 +482,7 @@ class Trace:
     # -- live objects, and waits
 
     def _account(self, at: Optional[str]) -> "Trace":
-        """The same trace, read from its start to that time, with its account."""
+        """The same trace, opened again and read from its start to that time, with an account."""
         self._open()
         found = self._accounts.get(at)
         if found is None:
@@ -493,7 +493,7 @@ class Trace:
         return found
 
     def _ask(self, question: Any, row: Any) -> Any:
-        """The array that a function of the library hands out."""
+        """The array that a function of the library returns."""
         rows = ctypes.POINTER(row)()
         error = _ErrorText()
         count = _check(question(self._open(), ctypes.byref(rows), ctypes.byref(error)), error)
@@ -501,8 +501,8 @@ class Trace:
 
     def live(self, at: Optional[str] = None) -> Rows[Object]:
         """All objects that are live at an instant ("1.5", "250ms" after the start, "19:20:31"; None: the end, or
-        until), in the order of acquisition. A process that had ended by then has what was live at its end. Reads the trace
-        from its start; the events of this one are still there to be read."""
+        until), in the order of acquisition. For a process that had ended by then: the objects live at its end. Reads
+        the trace again from its start; the events of this one can still be read."""
         account = self._account(at or self._until)
         return Rows(
             (
@@ -524,8 +524,8 @@ class Trace:
         )
 
     def sites(self, at: Optional[str] = None) -> Rows[Site]:
-        """Objects that are live at an instant (None: the end), by call site, most bytes first; what is part of
-        another object, as the descriptor of a stream, is left out."""
+        """Objects that are live at an instant (None: the end), by call site, most bytes first. Objects that are
+        part of another object, such as the descriptor of a stream, are left out."""
         account = self._account(at or self._until)
         return Rows(
             (
@@ -544,11 +544,11 @@ class Trace:
         )
 
     def leaks(self) -> Rows[Site]:
-        """What was never released, by call site: what `holdtrace report leaks --suppress=none` says."""
+        """Objects that were never released, by call site: the numbers of `holdtrace report leaks --suppress=none`."""
         return self.sites()
 
     def waits(self) -> Rows[Wait]:
-        """Who waited for a lock, a condition or a semaphore, how long, and who had it or woke: longest first."""
+        """Waits for locks, conditions and semaphores, with their holders or wakers, longest first."""
         account = self._account(self._until)
         return Rows(
             (
@@ -569,14 +569,14 @@ class Trace:
             account,
         )
 
-    # -- the objects of ids
+    # -- the meaning of ids
 
     def function(self, id: int) -> str:
         """The name of a function, "malloc"."""
         return self._functions[id]
 
     def resource(self, id: int) -> str:
-        """The name of a class of resource, "memory"."""
+        """The name of a class of resources, "memory"."""
         return self._resources[id]
 
     def operation(self, id: int) -> str:
@@ -592,7 +592,7 @@ class Trace:
         return tuple(frames[:count])
 
     def names(self, id: Optional[int]) -> Tuple[Frame, ...]:
-        """The functions of a backtrace, innermost first, as the modules on this machine name them."""
+        """The functions of a backtrace, innermost first, according to the modules on this machine."""
         frames = (_Frame * _FRAMES_MAX)()
         error = _ErrorText()
         if id is None:
@@ -614,7 +614,7 @@ class Trace:
         )
 
     def process(self, id: int) -> Process:
-        """The process of an event. Raises LookupError where there is none with this id."""
+        """The process of an event. Raises LookupError for an unknown id."""
         process = _Process()
         if _library.holdtrace_trace_process(self._open(), id, ctypes.byref(process)) < 0:
             raise LookupError(f"no process {id}")
@@ -639,7 +639,7 @@ class Trace:
 
     @property
     def tally(self) -> Tally:
-        """What was read so far, and what could not be."""
+        """What was read so far, and what could not be read."""
         tally = _Tally()
         _library.holdtrace_trace_tally(self._open(), ctypes.byref(tally))
         return Tally(tally.events, tally.dropped, tally.damages, tally.damaged_bytes, tally.is_complete != 0)
@@ -654,10 +654,10 @@ def open(
     root: Optional[_Path] = None,
     debug_directory: Optional[_Path] = None,
 ) -> Trace:
-    """Opens traces: files, or directories with the traces of a run; several are read as one, in the order of
-    time. since and until are instants as `holdtrace report --since` takes them ("1.5", "250ms"). notes: hand
-    out notes (~mark, ~end ...), too. now: do not wait for the writer of a file that is still growing.
-    root, debug_directory: where modules and their debug files are, if not where the trace has them."""
+    """Opens traces: files, or directories with the traces of a run; several are read as one, ordered by
+    time. since and until are instants in the syntax of `holdtrace report --since` ("1.5", "250ms"). notes:
+    return notes (~mark, ~end ...), too. now: do not wait for the writer of a file that is still being
+    written. root, debug_directory: directories of modules and of their debug files, if not those in the trace."""
     return Trace(
         paths,
         since=since,

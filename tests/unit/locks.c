@@ -126,10 +126,10 @@ static void holds(void)
 	begin();
 	take(1, A, 1);
 	locks_finish(&locks, now_ns + 900);
-	ok(times_at(1).held_ns == 1000, "what is held at the end was held until then");
+	ok(times_at(1).held_ns == 1000, "a lock that is held at the end was held until the end");
 	begin();
 	release(1, A);
-	ok(locks.locks.count == 0, "what was taken before the trace began is of no interest");
+	ok(locks.locks.count == 0, "a release of a lock taken before the trace starts is ignored");
 }
 
 static void waits(void)
@@ -138,7 +138,7 @@ static void waits(void)
 	take(1, A, 1); /* from 1000 to 1100 */
 	release(1, A);
 	take_after(2, A, 2, 1150); /* nobody has it any more */
-	ok(times_at(2).contended == 0, "who comes later has not waited");
+	ok(times_at(2).contended == 0, "a call after the release did not wait");
 	release(2, A);
 	begin();
 	take(1, A, 1); /* 1000 */
@@ -147,7 +147,8 @@ static void waits(void)
 	take(3, A, 3); /* 9100 */
 	release(3, A); /* 9200 */
 	take_after(2, A, 2, 1500);
-	ok(times_at(2).contended == 1 && times_at(2).waited_ns == 7800, "who came meanwhile has");
+	ok(times_at(2).contended == 1 && times_at(2).waited_ns == 7800,
+	   "a call during the hold waited");
 	ok(locks.pairs.count == 2 && frame_of(locks.pairs.items[1].holder) == 1,
 	   "for the one that had it for most of the time, not the last one");
 	begin();
@@ -209,7 +210,7 @@ static void orders(void)
 	both(1, A, B, 1);
 	both(2, B, A, 3);
 	ok(locks.order.cycles.count == 1 && !locks.order.cycles.items[0].is_one_thread,
-	   "both orders are a circle");
+	   "two locks taken in both orders are a cycle");
 	both(1, A, B, 1);
 	both(2, B, A, 3);
 	ok(locks.order.cycles.count == 1, "that is told once");
@@ -249,10 +250,10 @@ static void lives(void)
 	both(1, A, B, 1);
 	call(HOOK_pthread_mutex_init, MUTEX, CALL_TYPE_ALLOC, 1, B, 9, now_ns, 0);
 	both(2, B, A, 3);
-	ok(locks.order.cycles.count == 0, "and so is one that was initialised anew");
+	ok(locks.order.cycles.count == 0, "a lock that was initialised anew has no edges");
 	ok(locks.live == 2 && locks_site(&locks, 2)->gone == 1 &&
 		   locks_site(&locks, 2)->gone_times[0].taken == 1,
-	   "what was known of the old one stays with the place that took it first");
+	   "the statistics of a destroyed lock stay with the site that took it first");
 	begin();
 	for (uint64_t i = 0; i < 100000; i++) {
 		both(1, A, B, 1);
@@ -275,8 +276,9 @@ static void equals(void)
 		waits_add(&class, waits_object(&waits, 1, object),
 			  &(struct waits_call){ .duration_ns = 50000 });
 	hottest = waits_hottest(&waits, 1, 1000);
-	ok(hottest && hottest->object == 1, "of objects that were waited for as long, the first");
-	ok(!waits_hottest(&waits, 2, 1000), "and none of a class of which there is none");
+	ok(hottest && hottest->object == 1,
+	   "of objects with equal waits the one with the lowest address is the hottest");
+	ok(!waits_hottest(&waits, 2, 1000), "a class without objects has no hottest object");
 	waits_free(&waits);
 }
 

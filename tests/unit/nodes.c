@@ -33,15 +33,17 @@ static void tree_tests(void)
 	other = trace_nodes_of(&nodes, xbc, 3);
 	ok(one->count == 3 && one->address == 1 && one->caller->caller->address == 3,
 	   "frames stand innermost first");
-	ok(one->caller == other->caller && nodes.count == 4, "what is common is kept once");
-	ok(trace_nodes_of(&nodes, abc, 3) == one && nodes.count == 4, "and found again");
+	ok(one->caller == other->caller && nodes.count == 4, "common outer frames are stored once");
+	ok(trace_nodes_of(&nodes, abc, 3) == one && nodes.count == 4,
+	   "equal frames are the same node");
 	ok(trace_nodes_of(&nodes, abc + 1, 1) != one->caller, "a frame by itself is another one");
 	ok(trace_nodes_at(&nodes, one->number) == one && trace_nodes_at(&nodes, 1)->count == 1,
-	   "or by its number");
+	   "a node is found by its number");
 	ok(trace_nodes_of(&nodes, NULL, 0) == &trace_no_node, "no frames are a backtrace, too");
 	ok(trace_node_frames(one, frames, 2) == 2 && frames[1] == 2 && !frames[2],
 	   "frames are taken out as far as there is room");
-	ok(trace_node_frames(one, frames, 4) == 3 && frames[2] == 3, "or all");
+	ok(trace_node_frames(one, frames, 4) == 3 && frames[2] == 3,
+	   "all frames of a node are copied");
 	trace_nodes_free(&nodes);
 	pool_free(&pool);
 }
@@ -64,7 +66,7 @@ static void registry_tests(void)
 	ok(registry_node_backtrace(&registry, node) == plain,
 	   "a node is the backtrace that its frames are");
 	ok(registry_backtrace(&registry, frames, texts, 2) == text && text->texts[0] == texts[0],
-	   "and each is found again");
+	   "each of many nodes is found again");
 	registry_free(&registry);
 }
 
@@ -95,7 +97,7 @@ static void find_tests(void)
 	made = (uint32_t)pool.total;
 	trace_nodes_rest(&nodes);
 	trace_nodes_of(&nodes, frames, DEPTH);
-	ok(pool.total == made, "and a rest is paid for once");
+	ok(pool.total == made, "a released hash table is charged to the pool once");
 	trace_nodes_free(&nodes);
 	pool_free(&pool);
 }
@@ -123,7 +125,7 @@ static void memory_tests(void)
 			    registry_backtrace(&registry, frames, NULL, DEPTH)->id == i;
 	}
 	ok(is_right, "each of many backtraces has its own frames");
-	ok(registry.pool.total / COUNT < BYTES, "and takes few bytes");
+	ok(registry.pool.total / COUNT < BYTES, "each of many backtraces takes few bytes");
 	printf("# %u bytes each\n", (unsigned)(registry.pool.total / COUNT));
 	registry_free(&registry);
 }
