@@ -426,7 +426,7 @@ static int put_together(struct holdtrace_trace *trace, struct error *err)
 	if (account->places.count)
 		qsort(account->places.items, account->places.count, sizeof(*account->places.items),
 		      compare_places);
-	return is_done ? 0 : error_system(err, ENOMEM, "cannot gather what is held");
+	return is_done ? 0 : error_system(err, ENOMEM, "cannot collect live objects");
 }
 
 PUBLIC long holdtrace_trace_sites(struct holdtrace_trace *trace,

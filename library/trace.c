@@ -63,7 +63,7 @@ static int keep_options(struct holdtrace_trace *trace, const struct holdtrace_op
 	if (options->flags & HOLDTRACE_ACCOUNT) {
 		if (options->since)
 			return error_set(err, EINVAL,
-					 "since=%s: what is held is known from the start on",
+					 "since=%s: live objects are known only from the start on",
 					 options->since);
 		trace->account = library_account_create();
 		if (!trace->account)
@@ -148,7 +148,7 @@ static inline int keep_facts(struct holdtrace_trace *trace, const struct event *
 	else if (event_is_call(event) && backtrace &&
 		 backtrace->id >= library_names_met(trace->names))
 		ret = library_names_meet(trace->names, event);
-	return ret < 0 ? error_system(err, ENOMEM, "cannot keep what the trace tells") : 0;
+	return ret < 0 ? error_system(err, ENOMEM, "cannot store facts of the trace") : 0;
 }
 
 /* The next event for the caller: 1, 0 at the end, or a negative errno. */

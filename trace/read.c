@@ -90,7 +90,7 @@ static int recognise(struct trace *trace, struct error *err)
 	if (bundle_recognises(source_at(&trace->source), source_left(&trace->source)))
 		return error_set(err, ESPIPE,
 				 "is a trace of a run, which cannot be read through a pipe: name "
-				 "its file, or write what comes to one first");
+				 "its file, or save the input to a file first");
 	if (!read_text_recognises(source_at(&trace->source), source_left(&trace->source)))
 		return error_set(
 			err, EBADMSG,

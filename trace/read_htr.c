@@ -313,7 +313,7 @@ static int drop_events(struct trace *trace)
 
 	container->has_events = false;
 	trace_add_damage(trace, trace->source.offset - container->block.events_packed,
-			 container->block.events_packed, "an event of a block makes no sense");
+			 container->block.events_packed, "an event of a block is invalid");
 	return 0;
 }
 

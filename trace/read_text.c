@@ -464,7 +464,7 @@ static int add_line(struct trace *trace, struct slice line, struct error *err)
 	/* A NUL is not text, and would end names. */
 	if (memchr(line.at, '\0', line.length)) {
 		trace_add_damage(trace, trace->source.offset, line.length,
-				 "a line has a NUL in it");
+				 "a line contains a NUL");
 		return 0;
 	}
 	if (text_is_passing_comment(line))

@@ -597,7 +597,7 @@ static void take_note(struct scaler *scaler, const struct event *event)
 static int take_event(struct scaler *scaler, const struct event *event, struct error *err)
 {
 	if (scaler->process && scaler->process != event->process)
-		return error_set(err, EINVAL, "trees are of one process each: remove --merge");
+		return error_set(err, EINVAL, "each tree belongs to one process: remove --merge");
 	scaler->process = event->process;
 	if (event_is_call(event) && !event->process->has_tails)
 		return refuse_trace(err);

@@ -388,8 +388,8 @@ static void write_start(struct swap *swap, struct swap_process *process, uint64_
 	swap_process_info(swap, process);
 	if (!process->process->has_tails)
 		swap_miss(swap, process,
-			  "the trace is not holdtrace's: it says neither threads, processors, "
-			  "results nor errors of its calls, and times in ms; waits have no start");
+			  "the trace was not recorded by holdtrace: it has no threads, processors, "
+			  "results and errors of calls, and times in ms; waits have no start");
 }
 
 /*
