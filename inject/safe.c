@@ -4,7 +4,6 @@
 #if ARCH_INJECTS
 
 #include "base/memory.h"
-#include "inject/modules.h"
 #include "process/frames.h"
 
 #include <stdio.h>
@@ -54,7 +53,7 @@ static int look_at_frame(Dwfl_Frame *frame, void *argument)
 	else if (safe->target->restorer && pc == safe->target->restorer)
 		safe->found = HANDLER;
 	else
-		safe->found = modules_forbid(safe->target, is_exact ? pc : pc - 1);
+		safe->found = target_forbids(safe->target, is_exact ? pc : pc - 1);
 	return safe->found ? DWARF_CB_ABORT : DWARF_CB_OK;
 }
 
@@ -82,7 +81,7 @@ static const char *judge_word(const struct target *target, uint64_t word)
 
 	if (target->restorer && address == target->restorer)
 		return HANDLER;
-	found = modules_forbid(target, address);
+	found = target_forbids(target, address);
 	/* only in libc's code it is known whether a word may be a return address */
 	if (found && address >= target->code_low + ARCH_CALL_LENGTH &&
 	    address < target->code_high &&
@@ -177,7 +176,7 @@ const char *safe_judge(struct safe *safe, const struct remote *remote)
 		return "a program that takes its own system calls";
 	if (arch_has_more(remote->thread))
 		return "a computation with vectors that no signal's frame may have";
-	found = modules_forbid(safe->target, arch_pc(&remote->state));
+	found = target_forbids(safe->target, arch_pc(&remote->state));
 	if (!found)
 		found = judge_jumps(remote);
 	if (found)

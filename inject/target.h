@@ -44,6 +44,9 @@ struct target {
 int target_open(struct target *target, pid_t pid, struct error *err);
 void target_close(struct target *target);
 
+/* What no thread may be borrowed in, at this address; NULL: it may. */
+const char *target_forbids(const struct target *target, uint64_t address);
+
 /* Reads the mappings again. */
 int target_read_maps(struct target *target, struct error *err);
 

@@ -57,26 +57,23 @@ void sample_tick(struct watched *const *processes, size_t count, double seconds)
 
 /* ---- classes ---- */
 
-static struct sample_row *class_of(struct sample *sample, const struct ledger_class *known)
-{
-	for (size_t i = 0; i < sample->class_count; i++)
-		if (!strcmp(sample->classes[i].type, known->type))
-			return &sample->classes[i];
-	if (sample->class_count == SAMPLE_CLASSES)
-		return NULL;
-	sample->classes[sample->class_count] =
-		(struct sample_row){ .type = known->type, .has_bytes = known->has_bytes };
-	return &sample->classes[sample->class_count++];
-}
-
 static void add_classes(struct sample *sample, struct watched *watched)
 {
 	for (uint32_t i = 0; i < ledger_class_count(watched->ledger); i++) {
 		const struct ledger_sum *sum = ledger_sum(watched->ledger, i);
-		struct sample_row *class = class_of(sample, ledger_class(watched->ledger, i));
+		const struct ledger_class *known = ledger_class(watched->ledger, i);
+		struct sample_row *class = sample->classes;
+		struct sample_row *end = class + sample->class_count;
 
-		if (!class || !(sum->acquired || sum->count || sum->peak))
+		while (class < end && strcmp(class->type, known->type) != 0)
+			class ++;
+		if (class == end && sample->class_count == SAMPLE_CLASSES)
 			continue;
+		if (class == end) {
+			*class = (struct sample_row){ .type = known->type,
+						      .has_bytes = known->has_bytes };
+			sample->class_count++;
+		}
 		class->acquired += sum->acquired;
 		class->count += (int64_t)sum->count;
 		class->bytes += (int64_t)sum->bytes;

@@ -131,25 +131,18 @@ void screen_draw_begin(struct screen *screen, struct out *out)
 	out_text(out, HOME);
 }
 
-/* Number of bytes of the first columns characters. */
-static size_t cut(const char *text, unsigned columns)
-{
-	size_t at = 0;
-
-	while (text[at] && columns) {
-		at++;
-		while (((unsigned char)text[at] & 0xc0) == 0x80)
-			at++;
-		columns--;
-	}
-	return at;
-}
-
 void screen_draw_line(struct screen *screen, struct out *out, const char *text, bool is_marked)
 {
+	size_t size = 0;
+
+	for (unsigned columns = screen->width; text[size] && columns; columns--) {
+		size++;
+		while (((unsigned char)text[size] & 0xc0) == 0x80)
+			size++;
+	}
 	if (is_marked)
 		out_text(out, MARKED);
-	out_name(out, text, cut(text, screen->width), ESCAPE_ALL);
+	out_name(out, text, size, ESCAPE_ALL);
 	if (is_marked)
 		out_text(out, PLAIN);
 	out_text(out, CLEAR_LINE "\r\n");

@@ -82,25 +82,19 @@ static uint64_t amount_of(struct watched *watched, const struct limit_row *row)
 	return amount;
 }
 
-static bool has_ring(const struct watched *watched)
-{
-	struct look look;
-	bool has;
-
-	if (watched->has_ended || watched->is_unproven)
-		return false;
-	has = look_take(&look, (int)watched->pid, false, NULL) == 0 && look_is_traced(&look) &&
-	      look.rings;
-	look_free(&look);
-	return has;
-}
-
 static bool may_break(struct watched *watched, const struct limit *limit, bool looks)
 {
+	struct look look;
 	bool may;
 
-	if (limit->row->live == LIMIT_DEADLOCK)
-		return watched->has_ended || (looks && has_ring(watched));
+	if (limit->row->live == LIMIT_DEADLOCK) {
+		if (watched->has_ended || !looks || watched->is_unproven)
+			return watched->has_ended;
+		may = look_take(&look, (int)watched->pid, false, NULL) == 0 &&
+		      look_is_traced(&look) && look.rings;
+		look_free(&look);
+		return may;
+	}
 	if (limit->row->live == LIMIT_LATER)
 		return true;
 	watched_lock(watched);

@@ -254,25 +254,18 @@ static void expect(struct naming *naming, uint64_t address)
 		(void)resolve_ask(naming->resolve, address, false);
 }
 
-/* Returns false if the node was announced before. */
-static bool is_new(struct naming *naming, const struct trace_node *node)
-{
-	uint64_t *word = ARRAY_AT(&naming->expected, node->number / 64);
-	uint64_t bit = UINT64_C(1) << node->number % 64;
-
-	if (!word)
-		return true;
-	if (*word & bit)
-		return false;
-	*word |= bit;
-	return true;
-}
-
 void naming_expect(struct naming *naming, const struct trace_node *backtrace)
 {
-	for (; backtrace && backtrace->count && is_new(naming, backtrace);
-	     backtrace = backtrace->caller)
+	for (; backtrace && backtrace->count; backtrace = backtrace->caller) {
+		uint64_t *word = ARRAY_AT(&naming->expected, backtrace->number / 64);
+		uint64_t bit = UINT64_C(1) << backtrace->number % 64;
+
+		if (word && *word & bit)
+			return; /* this frame and its callers were announced before */
+		if (word)
+			*word |= bit;
 		expect(naming, backtrace->address);
+	}
 }
 
 /*

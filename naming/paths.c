@@ -43,52 +43,31 @@ static bool is_function(const void *item, const void *key)
 	return !strcmp(name, wanted->symbol.function) && !strcmp(known->program, wanted->program);
 }
 
-static uint64_t hash_of(const struct paths *paths, const struct path_function *function)
+/* The known function that equals this one, or a copy that is known from now on. NULL: no memory. */
+static struct path_function *find_or_keep(struct paths *paths, const struct path_function *wanted)
 {
-	const char *name = function->symbol.function;
+	const char *name = wanted->symbol.function, *program = wanted->program;
 	uint64_t seed = paths->functions.seed;
+	uint64_t hash = name ? hash_two(seed, hash_bytes(seed, name, strlen(name)),
+					hash_bytes(seed, program, strlen(program)))
+			     : hash_two(seed, wanted->symbol.address, 0);
+	struct path_function *function =
+		hash_table_find(&paths->functions, hash, is_function, wanted);
+	struct path_function **place;
 
-	if (!name)
-		return hash_two(seed, function->symbol.address, 0);
-	return hash_two(seed, hash_bytes(seed, name, strlen(name)),
-			hash_bytes(seed, function->program, strlen(function->program)));
-}
-
-static struct path_function *keep(struct paths *paths, const struct path_function *wanted,
-				  uint64_t hash)
-{
-	struct path_function *function = pool_alloc(&paths->pool, sizeof(*function));
-	struct path_function **place = function ? ARRAY_ADD(&paths->list) : NULL;
-
+	if (function) {
+		if (function->symbol.line != wanted->symbol.line)
+			function->symbol.line = 0;
+		return function;
+	}
+	function = pool_alloc(&paths->pool, sizeof(*function));
+	place = function ? ARRAY_ADD(&paths->list) : NULL;
 	if (!place || hash_table_add(&paths->functions, hash, function))
 		return NULL;
 	*place = function;
 	*function = *wanted;
 	function->number = (uint32_t)paths->list.count - 1;
 	return function;
-}
-
-static struct path_function *find_or_keep(struct paths *paths, const struct path_function *wanted)
-{
-	uint64_t hash = hash_of(paths, wanted);
-	struct path_function *function =
-		hash_table_find(&paths->functions, hash, is_function, wanted);
-
-	if (!function)
-		return keep(paths, wanted, hash);
-	if (function->symbol.line != wanted->symbol.line)
-		function->symbol.line = 0;
-	return function;
-}
-
-static struct path_function *function_of(struct paths *paths, const struct naming_symbol *symbol)
-{
-	struct path_function wanted = {
-		.symbol = *symbol,
-		.program = naming_program(paths->naming, symbol->module),
-	};
-
-	return find_or_keep(paths, &wanted);
 }
 
 struct path_function *paths_function(struct paths *paths, const char *name)
@@ -115,7 +94,12 @@ size_t paths_make(struct paths *paths, const struct trace_node *backtrace, const
 		first++;
 	first -= first > 0;
 	for (size_t i = symbols; i > first; i--) {
-		struct path_function *function = function_of(paths, &paths->symbols[i - 1]);
+		const struct naming_symbol *symbol = &paths->symbols[i - 1];
+		const struct path_function wanted = {
+			.symbol = *symbol,
+			.program = naming_program(paths->naming, symbol->module),
+		};
+		struct path_function *function = find_or_keep(paths, &wanted);
 
 		if (!function)
 			return 0;

@@ -157,26 +157,20 @@ static bool has_end(const char *name, const char *end)
 	return length > less && !strcmp(name + length - less, end);
 }
 
-/* Removes a version: pthread_create@GLIBC_2.2.5, __pthread_create_2_1. */
-static void remove_version(char *name)
-{
-	size_t length;
-
-	name[strcspn(name, "@")] = '\0';
-	length = strlen(name);
-	if (length > 4 && name[length - 4] == '_' && isdigit((unsigned char)name[length - 3]) &&
-	    name[length - 2] == '_' && isdigit((unsigned char)name[length - 1]))
-		name[length - 4] = '\0';
-}
-
 void shorten_public(char *name)
 {
 	static const char *const starts[] = { "__GI_",	  "___",       "__libc_",
 					      "__new_",	  "__isoc99_", "__isoc23_",
 					      "_IO_new_", "_IO_",      "__" };
 	bool goes_on = true;
+	size_t end;
 
-	remove_version(name);
+	/* versions: pthread_create@GLIBC_2.2.5, __pthread_create_2_1 */
+	name[strcspn(name, "@")] = '\0';
+	end = strlen(name);
+	if (end > 4 && name[end - 4] == '_' && isdigit((unsigned char)name[end - 3]) &&
+	    name[end - 2] == '_' && isdigit((unsigned char)name[end - 1]))
+		name[end - 4] = '\0';
 	if (has_end(name, "_chk") || has_end(name, "_impl"))
 		*strrchr(name, '_') = '\0';
 	while (goes_on) {

@@ -89,29 +89,27 @@ static void find_age(struct stopping *stopping)
 	stopping->looked_ns = clock_ns();
 }
 
-/*
- * Whether the code at pc is libc's: its wrapper returns after the system call and does not use the
- * registers of the arguments again, so one of them may be changed.
- */
-static bool is_libc(pid_t pid, uint64_t pc)
-{
-	struct maps maps = { 0 };
-	const struct mapping *code = maps_read(&maps, pid) ? NULL : maps_at(&maps, pc);
-	bool found = code && mapping_is_libc(code, false);
-
-	maps_free(&maps);
-	return found;
-}
-
 /* The effect on a call with a limit of ms milliseconds in a register. */
 static enum stopping_effect judge_ms(struct stopping *stopping, int64_t ms,
 				     enum stopping_effect other)
 {
+	const struct mapping *code;
+	struct maps maps = { 0 };
+
 	if ((int32_t)ms < 0)
 		return STOPPING_AGAIN;
 	find_age(stopping);
-	return stopping->asleep_ns && is_libc(stopping->pid, stopping->call.pc) ? STOPPING_REMAINING
-										: other;
+	if (!stopping->asleep_ns)
+		return other;
+	/*
+	 * libc's wrapper returns after the system call and does not use the registers of the
+	 * arguments again, so one of them may be changed.
+	 */
+	code = maps_read(&maps, stopping->pid) ? NULL : maps_at(&maps, stopping->call.pc);
+	if (code && mapping_is_libc(code, false))
+		other = STOPPING_REMAINING;
+	maps_free(&maps);
+	return other;
 }
 
 /* ---- descriptors ---- */
@@ -174,18 +172,6 @@ static enum stopping_effect judge_file(const struct stopping *stopping, bool sen
 
 /* ---- calls ---- */
 
-static enum stopping_effect judge_futex(const struct proc_call *call)
-{
-	switch (call->argument[1] & (uint64_t)FUTEX_CMD_MASK) {
-	case FUTEX_WAIT:
-		return call->argument[3] ? STOPPING_KEPT : STOPPING_NONE;
-	case FUTEX_WAIT_BITSET:
-		return call->argument[3] ? STOPPING_AGAIN : STOPPING_NONE;
-	default:
-		return STOPPING_NONE;
-	}
-}
-
 /*
  * If both time arguments are the same memory, the kernel writes the remaining time where the
  * repeated call reads it.
@@ -193,10 +179,15 @@ static enum stopping_effect judge_futex(const struct proc_call *call)
 static enum stopping_effect judge_block(struct stopping *stopping)
 {
 	const struct proc_call *call = &stopping->call;
+	uint64_t operation;
 
 	switch (call->number) {
 	case SYS_futex:
-		return judge_futex(call);
+		operation = call->argument[1] & (uint64_t)FUTEX_CMD_MASK;
+		if (!call->argument[3] ||
+		    (operation != FUTEX_WAIT && operation != FUTEX_WAIT_BITSET))
+			return STOPPING_NONE;
+		return operation == FUTEX_WAIT ? STOPPING_KEPT : STOPPING_AGAIN;
 	case SYS_nanosleep:
 		return call->argument[0] == call->argument[1] ? STOPPING_AGAIN : STOPPING_KEPT;
 	case SYS_clock_nanosleep:

@@ -15,24 +15,13 @@
 
 /* ---- the Debian package of a file, from the lists of dpkg; no program is run ---- */
 
-/* Does any line of text equal path? */
-static bool has_line(const char *text, size_t size, const char *path, size_t length)
-{
-	const char *end = text + size, *at = text;
-
-	while ((at = memmem(at, (size_t)(end - at), path, length)) != NULL) {
-		if ((at == text || at[-1] == '\n') && (at + length == end || at[length] == '\n'))
-			return true;
-		at++;
-	}
-	return false;
-}
-
+/* Does the list have a line that equals one of the paths? */
 static bool list_has(int directory, const char *name, const char *const *paths)
 {
 	cleanup_fd int fd = openat(directory, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	struct stat status;
 	bool found = false;
+	const char *end;
 	char *text;
 
 	if (fd < 0 || fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) || status.st_size <= 0)
@@ -40,8 +29,15 @@ static bool list_has(int directory, const char *name, const char *const *paths)
 	text = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
 	if (text == MAP_FAILED)
 		return false;
-	for (; *paths && !found; paths++)
-		found = has_line(text, (size_t)status.st_size, *paths, strlen(*paths));
+	end = text + status.st_size;
+	for (; *paths && !found; paths++) {
+		size_t length = strlen(*paths);
+
+		for (const char *at = text;
+		     !found && (at = memmem(at, (size_t)(end - at), *paths, length)) != NULL; at++)
+			found = (at == text || at[-1] == '\n') &&
+				(at + length == end || at[length] == '\n');
+	}
 	munmap(text, (size_t)status.st_size);
 	return found;
 }

@@ -510,18 +510,6 @@ static void find_call(struct unit *unit, Dwarf_Die *inlined, struct debug_frame 
 		frame->file = dwarf_filesrc(files, value, NULL, NULL);
 }
 
-static void find_line(struct unit *unit, uint64_t address, struct debug_frame *frame)
-{
-	Dwarf_Line *line = dwarf_getsrc_die(&unit->die, address);
-	int number;
-
-	if (!line)
-		return;
-	frame->file = dwarf_linesrc(line, NULL, NULL);
-	if (dwarf_lineno(line, &number) == 0 && number > 0)
-		frame->line = (unsigned)number;
-}
-
 unsigned debuginfo_find(struct debuginfo *debuginfo, uint64_t address, struct debug_frame *frames,
 			unsigned max, uint64_t *entry)
 {
@@ -530,7 +518,9 @@ unsigned debuginfo_find(struct debuginfo *debuginfo, uint64_t address, struct de
 	Dwarf_Die chain[CHAIN_MAX]; /* outermost first */
 	struct chain_search search;
 	struct unit *unit;
+	Dwarf_Line *line;
 	unsigned count = 0;
+	int number;
 
 	*entry = 0;
 	if (!range || max == 0)
@@ -547,11 +537,15 @@ unsigned debuginfo_find(struct debuginfo *debuginfo, uint64_t address, struct de
 		search_scope(&search, &function->die, 0);
 		count = search.best;
 	}
+	line = dwarf_getsrc_die(&unit->die, address);
 	for (unsigned i = 0; i <= count && i < max; i++) {
 		frames[i] = (struct debug_frame){ 0 };
-		if (i == 0)
-			find_line(unit, address, &frames[i]);
-		else
+		if (i == 0 && line) {
+			frames[i].file = dwarf_linesrc(line, NULL, NULL);
+			if (dwarf_lineno(line, &number) == 0 && number > 0)
+				frames[i].line = (unsigned)number;
+		}
+		if (i > 0)
 			find_call(unit, &chain[count - i], &frames[i]);
 		if (function)
 			name_frame(unit, function, i < count ? &chain[count - 1 - i] : NULL,

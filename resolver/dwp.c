@@ -67,7 +67,7 @@ struct dwp {
 	uint64_t used; /* bytes of memory for units so far */
 };
 
-static uint64_t get(const struct dwp *dwp, const uint8_t *bytes, unsigned size)
+static uint64_t read_number(const struct dwp *dwp, const uint8_t *bytes, unsigned size)
 {
 	uint64_t value = 0;
 
@@ -77,7 +77,7 @@ static uint64_t get(const struct dwp *dwp, const uint8_t *bytes, unsigned size)
 }
 
 /* Returns the address after the number. */
-static uint8_t *put(const struct dwp *dwp, uint8_t *bytes, uint64_t value, unsigned size)
+static uint8_t *write_number(const struct dwp *dwp, uint8_t *bytes, uint64_t value, unsigned size)
 {
 	for (unsigned i = 0; i < size; i++)
 		bytes[dwp->is_big_endian ? size - 1 - i : i] = (uint8_t)(value >> 8 * i);
@@ -95,12 +95,12 @@ static bool read_index(struct dwp *dwp, const Elf_Data *data)
 	if (!at || data->d_size < 16)
 		return false;
 	/* DWARF 5 split the four-byte version into two bytes of version and two of padding. */
-	index->version = (uint32_t)get(dwp, at, 4);
+	index->version = (uint32_t)read_number(dwp, at, 4);
 	if (index->version != 2)
-		index->version = (uint32_t)get(dwp, at, 2);
-	index->columns = (uint32_t)get(dwp, at + 4, 4);
-	index->units = (uint32_t)get(dwp, at + 8, 4);
-	index->slots = (uint32_t)get(dwp, at + 12, 4);
+		index->version = (uint32_t)read_number(dwp, at, 2);
+	index->columns = (uint32_t)read_number(dwp, at + 4, 4);
+	index->units = (uint32_t)read_number(dwp, at + 8, 4);
+	index->slots = (uint32_t)read_number(dwp, at + 12, 4);
 	if ((index->version != 2 && index->version != 5) || index->columns > 64 ||
 	    index->slots == 0 || (index->slots & (index->slots - 1)) != 0)
 		return false;
@@ -124,11 +124,11 @@ static uint32_t find_row(const struct dwp *dwp, uint64_t id)
 	uint32_t step = ((uint32_t)(id >> 32) & mask) | 1;
 
 	for (uint32_t i = 0; i < index->slots; i++, slot = (slot + step) & mask) {
-		uint32_t row = (uint32_t)get(dwp, index->rows + UINT64_C(4) * slot, 4);
+		uint32_t row = (uint32_t)read_number(dwp, index->rows + UINT64_C(4) * slot, 4);
 
 		if (row == 0 || row > index->units)
 			return 0;
-		if (get(dwp, index->ids + UINT64_C(8) * slot, 8) == id)
+		if (read_number(dwp, index->ids + UINT64_C(8) * slot, 8) == id)
 			return row;
 	}
 	return 0;
@@ -142,10 +142,10 @@ static struct piece cut(const struct dwp *dwp, uint32_t row, unsigned part)
 
 	for (uint32_t i = 0; i < index->columns; i++) {
 		uint64_t cell = UINT64_C(4) * ((uint64_t)(row - 1) * index->columns + i);
-		uint64_t offset = get(dwp, index->offsets + cell, 4);
-		uint64_t size = get(dwp, index->sizes + cell, 4);
+		uint64_t offset = read_number(dwp, index->offsets + cell, 4);
+		uint64_t size = read_number(dwp, index->sizes + cell, 4);
 
-		if (get(dwp, index->names + UINT64_C(4) * i, 4) == parts[part].column &&
+		if (read_number(dwp, index->names + UINT64_C(4) * i, 4) == parts[part].column &&
 		    offset <= section->size && size <= section->size - offset)
 			return (struct piece){ section->bytes + offset, size };
 	}
@@ -167,20 +167,6 @@ static void free_strings(struct strings *strings)
 	free(strings->text);
 }
 
-/*
- * The string at this offset of the shared section, with its zero byte; an empty string if it has no
- * end.
- */
-static struct piece string_at(const struct piece *all, uint64_t offset)
-{
-	const uint8_t *end =
-		offset < all->size ? memchr(all->bytes + offset, 0, all->size - offset) : NULL;
-
-	if (!end)
-		return (struct piece){ (const uint8_t *)"", 1 };
-	return (struct piece){ all->bytes + offset, (uint64_t)(end - all->bytes) - offset + 1 };
-}
-
 /* Copies the unit's strings: those of the whole package may be many times larger. */
 static void copy_strings(const struct dwp *dwp, const struct piece *offsets,
 			 struct strings *strings)
@@ -189,7 +175,7 @@ static void copy_strings(const struct dwp *dwp, const struct piece *offsets,
 	unsigned each = 4;
 	FILE *text = open_memstream(&strings->text, &strings->size);
 
-	if (head && offsets->size >= 16 && get(dwp, offsets->bytes, 4) == UINT32_MAX) {
+	if (head && offsets->size >= 16 && read_number(dwp, offsets->bytes, 4) == UINT32_MAX) {
 		head = 16;
 		each = 8;
 	}
@@ -199,12 +185,18 @@ static void copy_strings(const struct dwp *dwp, const struct piece *offsets,
 	if (offsets->size)
 		memcpy(strings->offsets, offsets->bytes, offsets->size);
 	for (uint64_t i = head, end = 0; i + each <= offsets->size; i += each) {
-		struct piece string =
-			string_at(&dwp->sections[PART_STR], get(dwp, offsets->bytes + i, each));
+		const struct piece *all = &dwp->sections[PART_STR];
+		uint64_t from = read_number(dwp, offsets->bytes + i, each);
+		struct piece string = { (const uint8_t *)"", 1 }; /* if it has no end */
+		const uint8_t *last =
+			from < all->size ? memchr(all->bytes + from, 0, all->size - from) : NULL;
 
+		if (last)
+			string = (struct piece){ all->bytes + from,
+						 (uint64_t)(last - all->bytes) - from + 1 };
 		if (string.size > UNIT_SIZE_MAX - end)
 			break;
-		put(dwp, strings->offsets + i, end, each);
+		write_number(dwp, strings->offsets + i, end, each);
 		end += string.size;
 		fwrite(string.bytes, 1, string.size, text);
 	}
@@ -308,25 +300,26 @@ static uint8_t *put_skeleton(const struct dwp *dwp, uint8_t *start,
 			     const struct dwp_skeleton *skeleton, uint8_t **die)
 {
 	bool is_new = skeleton->version >= 5;
-	uint8_t *at = put(dwp, start + 4, skeleton->version, 2);
+	uint8_t *at = write_number(dwp, start + 4, skeleton->version, 2);
 
 	if (is_new) {
-		at = put(dwp, at, DW_UT_skeleton, 1);
-		at = put(dwp, at, skeleton->address_size, 1);
+		at = write_number(dwp, at, DW_UT_skeleton, 1);
+		at = write_number(dwp, at, skeleton->address_size, 1);
 	}
-	at = put(dwp, at, 0, 4);
-	at = is_new ? put(dwp, at, skeleton->id, 8) : put(dwp, at, skeleton->address_size, 1);
+	at = write_number(dwp, at, 0, 4);
+	at = is_new ? write_number(dwp, at, skeleton->id, 8)
+		    : write_number(dwp, at, skeleton->address_size, 1);
 	*die = at;
-	at = put(dwp, at, is_new ? 1 : 2, 1);
-	at = put(dwp, at, skeleton->base, skeleton->address_size);
-	at = put(dwp, at, skeleton->addresses, 4);
+	at = write_number(dwp, at, is_new ? 1 : 2, 1);
+	at = write_number(dwp, at, skeleton->base, skeleton->address_size);
+	at = write_number(dwp, at, skeleton->addresses, 4);
 	if (!is_new) {
-		at = put(dwp, at, skeleton->id, 8);
-		at = put(dwp, at, skeleton->ranges, 4);
+		at = write_number(dwp, at, skeleton->id, 8);
+		at = write_number(dwp, at, skeleton->ranges, 4);
 	}
 	at += sprintf((char *)at, "/proc/self/fd/%d", dwp->shown) + 1;
 	at += sprintf((char *)at, "/") + 1;
-	put(dwp, start, (uint64_t)(at - start) - 4, 4);
+	write_number(dwp, start, (uint64_t)(at - start) - 4, 4);
 	return at;
 }
 

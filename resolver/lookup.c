@@ -120,22 +120,7 @@ static const struct name *find_name(struct lookup *lookup, const char *mangled)
 	return name;
 }
 
-static void make_symbol(struct lookup *lookup, const struct debug_frame *frame,
-			struct symbol *symbol)
-{
-	const struct name *name = frame->name ? find_name(lookup, frame->name) : NULL;
-	const char *slash = frame->file ? strrchr(frame->file, '/') : NULL;
-
-	*symbol = (struct symbol){ .file = frame->file, .line = frame->line };
-	if (slash && slash[1] && !lookup->request->options.full_path)
-		symbol->file = slash + 1;
-	if (name) {
-		symbol->function = name->text;
-		symbol->has_parameters = name->has_parameters;
-	}
-}
-
-static void answer(struct lookup *lookup, uint64_t address)
+static void answer_address(struct lookup *lookup, uint64_t address)
 {
 	unsigned max = lookup->request->options.inlines ? RESOLVE_FRAMES_MAX : 1;
 	struct debug_frame frames[RESOLVE_FRAMES_MAX];
@@ -146,8 +131,19 @@ static void answer(struct lookup *lookup, uint64_t address)
 	count = module_find(lookup->module, address, frames, max);
 	if (count > max)
 		count = max;
-	for (unsigned i = 0; i < count; i++)
-		make_symbol(lookup, &frames[i], &symbols[i]);
+	for (unsigned i = 0; i < count; i++) {
+		const struct debug_frame *frame = &frames[i];
+		const struct name *name = frame->name ? find_name(lookup, frame->name) : NULL;
+		const char *slash = frame->file ? strrchr(frame->file, '/') : NULL;
+
+		symbols[i] = (struct symbol){ .file = frame->file, .line = frame->line };
+		if (slash && slash[1] && !lookup->request->options.full_path)
+			symbols[i].file = slash + 1;
+		if (name) {
+			symbols[i].function = name->text;
+			symbols[i].has_parameters = name->has_parameters;
+		}
+	}
 	message_put_answer(lookup->out, address, symbols, count);
 	if (now_ns() - lookup->sent_ns >= SEND_NS)
 		send_out(lookup);
@@ -171,7 +167,7 @@ void lookup_run(int socket, int file, const void *job)
 	while (lookup.module && (count = worker_question(socket, addresses)) > 0) {
 		lookup.sent_ns = now_ns();
 		for (size_t i = 0; i < count; i++)
-			answer(&lookup, addresses[i]);
+			answer_address(&lookup, addresses[i]);
 		send_out(&lookup);
 	}
 	/* The process ends here, which frees everything. */

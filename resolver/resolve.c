@@ -300,29 +300,11 @@ static const char *text_of(const struct entry *entry, enum resolve_reason reason
 	return entry->facts.text;
 }
 
-static void describe(struct resolve *resolve, struct entry *entry, struct resolve_state *state)
-{
-	const struct facts *facts = &entry->facts;
-
-	state->reason = reason_of(entry);
-	if (entry->broken)
-		state->reason = RESOLVE_BROKEN;
-	else if (state->reason == RESOLVE_FINE && entry->is_misfit)
-		state->reason = RESOLVE_WRONG_FILE;
-	else if (state->reason == RESOLVE_FINE && entry->unresolved)
-		state->reason = RESOLVE_NO_SYMBOLS;
-	state->text = text_of(entry, state->reason);
-	if (!entry->advice)
-		entry->advice = advice_for(entry, state->reason, &resolve->workers.options);
-	state->advice = entry->advice;
-	state->build_id = entry->build_id_size ? entry->build_id : facts->build_id;
-	state->build_id_size = entry->build_id_size ? entry->build_id_size : facts->build_id_size;
-}
-
 bool resolve_state(struct resolve *resolve, unsigned index, struct resolve_state *state)
 {
 	for (size_t i = 0; i < resolve->entries.count; i++) {
 		struct entry *entry = resolve->entries.items[i];
+		bool has_id = entry->build_id_size != 0;
 
 		if (entry->asked == 0 || index-- > 0)
 			continue;
@@ -332,8 +314,20 @@ bool resolve_state(struct resolve *resolve, unsigned index, struct resolve_state
 			.unresolved = entry->unresolved,
 			.unlined = entry->unlined,
 			.events = entry->events,
+			.build_id = has_id ? entry->build_id : entry->facts.build_id,
+			.build_id_size = has_id ? entry->build_id_size : entry->facts.build_id_size,
 		};
-		describe(resolve, entry, state);
+		state->reason = reason_of(entry);
+		if (entry->broken)
+			state->reason = RESOLVE_BROKEN;
+		else if (state->reason == RESOLVE_FINE && entry->is_misfit)
+			state->reason = RESOLVE_WRONG_FILE;
+		else if (state->reason == RESOLVE_FINE && entry->unresolved)
+			state->reason = RESOLVE_NO_SYMBOLS;
+		state->text = text_of(entry, state->reason);
+		if (!entry->advice)
+			entry->advice = advice_for(entry, state->reason, &resolve->workers.options);
+		state->advice = entry->advice;
 		return true;
 	}
 	return false;
