@@ -42,9 +42,7 @@ static const uint8_t arch_call_code[] = {
 	0x0f, 0x05,			    /* syscall */
 };
 
-/*
- * Jumps to a function with one argument: movabs $argument, %rdi; movabs $function, %rax; jmp *%rax
- */
+/* Jumps to a function: movabs $argument, %rdi; movabs $function, %rax; jmp *%rax */
 #define ARCH_TRIGGER_SIZE 22u
 
 static inline void arch_write_trigger(uint8_t *code, uint64_t function, uint64_t argument)
@@ -96,9 +94,7 @@ static inline uint64_t arch_plain(uint64_t word)
 	return word;
 }
 
-/*
- * Whether the thread uses registers that neither the vector register set nor a signal frame holds.
- */
+/* Whether the thread uses registers that neither the vector set nor a signal frame holds. */
 static inline bool arch_has_more(pid_t thread)
 {
 	(void)thread;
@@ -181,9 +177,7 @@ static inline void arch_make_again(struct arch_state *state)
 	state->regs.orig_rax = ~0ull;
 }
 
-/*
- * Whether the interrupted call has restart state in the kernel, which another sleep would replace.
- */
+/* Whether the interrupted call has restart state in the kernel, which a sleep would replace. */
 static inline bool arch_disturbs(const struct arch_state *state)
 {
 	return (int64_t)state->regs.rax == -516;

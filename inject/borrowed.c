@@ -97,26 +97,21 @@ static int wait_stop(pid_t thread, uint64_t ms)
 	}
 }
 
-/* Reads state that the registers do not contain. */
-static void look_around(const struct remote *remote, struct arch_state *state)
-{
-	struct iovec part = { &state->thread_pointer, sizeof(state->thread_pointer) };
-	uint8_t code[2][4];
-
-	state->is_at_call =
-		!subject_get(&remote->target->subject, arch_pc(state) - 4, code, sizeof(code)) &&
-		(!memcmp(code[0], arch_syscall_code, 4) || !memcmp(code[1], arch_syscall_code, 4));
-	ptrace(PTRACE_GETREGSET, remote->thread, (long)NT_ARM_TLS, &part);
-}
-
 static int get_regs(struct remote *remote, struct arch_state *state)
 {
+	uint8_t code[2][4];
 	struct iovec part = { &state->regs, sizeof(state->regs) };
 
 	if (ptrace(PTRACE_GETREGSET, remote->thread, (long)NT_PRSTATUS, &part))
 		return -errno;
-	if (ARCH_FORGETS_CALLS)
-		look_around(remote, state);
+	if (!ARCH_FORGETS_CALLS)
+		return 0;
+	/* state that the registers do not contain */
+	state->is_at_call =
+		!subject_get(&remote->target->subject, arch_pc(state) - 4, code, sizeof(code)) &&
+		(!memcmp(code[0], arch_syscall_code, 4) || !memcmp(code[1], arch_syscall_code, 4));
+	part = (struct iovec){ &state->thread_pointer, sizeof(state->thread_pointer) };
+	ptrace(PTRACE_GETREGSET, remote->thread, (long)NT_ARM_TLS, &part);
 	return 0;
 }
 
@@ -656,13 +651,12 @@ int remote_call(struct remote *remote, const struct arch_call *call, uint64_t *r
 	if (status == -ENOTRECOVERABLE)
 		return error_set(
 			err, ENOTRECOVERABLE,
-			"thread %d has a lock that it needs itself to load a library (an allocator "
-			"that is not known as one): it goes on as before, but its loader stays "
-			"locked, and process %d can load no more libraries: restart it when you "
-			"can",
+			"thread %d holds a lock that loading a library needs (of an unknown "
+			"allocator): it continues, but the loader stays locked, and process %d "
+			"cannot load libraries any more: restart it when possible",
 			(int)remote->thread, (int)remote->target->subject.pid);
 	if (status && status != -EDEADLK && status != -ECANCELED)
-		return error_set(err, -status, "a call in process %d did not come back (%s)",
+		return error_set(err, -status, "a call in process %d did not return (%s)",
 				 (int)remote->target->subject.pid, strerror(-status));
 	return status;
 }
@@ -677,14 +671,14 @@ int remote_begin(struct remote *remote, struct error *err)
 					       MAP_PRIVATE | MAP_ANONYMOUS, (uint64_t)-1, 0 } });
 
 	if (at < 0 && at > -(int64_t)PAGE)
-		return error_system(err, (int)-at, "it has no memory for us");
+		return error_system(err, (int)-at, "it cannot map memory");
 	remote->scratch = (uint64_t)at;
 	if (target_write(remote->target, remote->scratch + REMOTE_CODE, arch_call_code,
 			 sizeof(arch_call_code)) ||
 	    remote_syscall(remote, &(struct arch_call){ SYS_mprotect,
 							{ remote->scratch + REMOTE_CODE, PAGE,
 							  PROT_READ | PROT_EXEC } }))
-		return error_set(err, EPERM, "it may have no memory that can be executed");
+		return error_set(err, EPERM, "it may not map executable memory");
 	return 0;
 }
 

@@ -97,9 +97,7 @@ void remote_leave_page(struct remote *remote, const char *name);
 size_t remote_find_files(pid_t pid, int *files, size_t most);
 void remote_close_file(struct remote *remote, int file);
 
-/*
- * Creates a file in the target's memory with these bytes. Returns its descriptor there, or -errno.
- */
+/* Creates a file in the target's memory. Returns its descriptor there, or -errno. */
 int remote_file(struct remote *remote, const char *name, const void *bytes, size_t size);
 
 #endif

@@ -111,9 +111,7 @@ static int find_entry(struct library *library, struct error *err)
 
 /* ---- the library if it is loaded ---- */
 
-/*
- * Finds the entry point of a loaded library: from an earlier attach, or from the program's start.
- */
+/* Finds the entry point of a library that is loaded, by an earlier attach or from the start. */
 static int find_loaded(struct work *work, struct error *err)
 {
 	struct late_entry entry_point;
@@ -201,7 +199,7 @@ static int try_thread(struct work *work, struct remote *remote, const struct sto
 	if (!status) {
 		*where = safe_judge(work->safe, remote);
 		if (!*where && !remote_has_room(remote))
-			*where = "a stack without room";
+			*where = "a stack without space for a signal frame";
 		status = *where ? -EAGAIN : 0;
 	}
 	if (status)
@@ -249,13 +247,10 @@ static int choose(struct work *work, struct remote *remote, struct error *err)
 		wants_leader &= clock_ns() - begun < LEADER_NS;
 		if (clock_ns() - begun > PATIENCE_NS)
 			return error_set(err, EAGAIN,
-					 "no thread of process %d came to a safe place in 10 "
+					 "no thread of process %d could be borrowed within 10 "
 					 "seconds (the last one was in %s): try again",
 					 (int)work->target.subject.pid, where);
-		/*
-		 * vary the pause, to meet other points of a loop; if no thread may be stopped,
-		 * pause longer
-		 */
+		/* vary the pause, to meet other points of a loop */
 		pause_ns((work->result->stops ? 50000 : 1000000) +
 			 (long)(work->round++ % 7) * 130000);
 	}
@@ -277,8 +272,8 @@ struct code_page {
 	uint8_t code[64] __attribute__((aligned(16)));
 };
 
-_Static_assert(sizeof(struct code_page) <= PAGE, "it is one page");
-_Static_assert(ARCH_TRIGGER_SIZE <= 64, "its code has room");
+_Static_assert(sizeof(struct code_page) <= PAGE, "code_page fits into a page");
+_Static_assert(ARCH_TRIGGER_SIZE <= 64, "the code of the trigger fits");
 
 static void put_segments(Elf64_Phdr *segment, size_t entries)
 {
@@ -369,7 +364,7 @@ static int tell_loader(struct work *work, struct remote *remote, struct error *e
 		subject_get(&work->target.subject, at, text, sizeof(text) - 1);
 	text[sizeof(text) - 1] = 0;
 	return error_set(err, ELIBACC,
-			 "its loader does not take the library: %s; start it by "
+			 "its loader refuses the library: %s; start it by "
 			 "`holdtrace record --start=off`",
 			 *text ? text : "no reason given");
 }
@@ -392,7 +387,7 @@ static int load(struct work *work, struct remote *remote, const char *name, cons
 
 	*handle = 0;
 	if (fd < 0)
-		return error_system(err, -fd, "it may make no file in memory");
+		return error_system(err, -fd, "it may not create a file in memory");
 	order->result = LATE_UNSAID;
 	order->file = fd;
 	write_path(path, sizeof(path), fd);
@@ -408,8 +403,8 @@ static int load(struct work *work, struct remote *remote, const char *name, cons
 		remote_leave_page(remote, LATE_STUCK);
 	if (status == -ECANCELED)
 		return error_set(err, ETIMEDOUT,
-				 "the machine is so busy that process %d went on before we were "
-				 "done: try again",
+				 "the machine is so busy that process %d continued before the "
+				 "attach was complete: try again",
 				 (int)work->target.subject.pid);
 	if (remote->is_left) {
 		/* if the loader finishes later, without us, the order must change nothing */
@@ -530,10 +525,7 @@ int inject_order(int pid, const char *library, struct late_order *order,
 	return status;
 }
 
-/*
- * Reads the seccomp filters from a thread that is stopped for that moment, if there is one that may
- * be stopped.
- */
+/* Reads the seccomp filters from a thread that may be stopped for that moment. */
 static int check_jail(const struct target *target, struct error *err)
 {
 	size_t count;

@@ -100,15 +100,6 @@ struct machine {
 	const struct seccomp_data *data;
 };
 
-static uint32_t load(const struct machine *machine, uint32_t offset)
-{
-	uint32_t word = 0;
-
-	if (offset <= sizeof(*machine->data) - sizeof(word))
-		memcpy(&word, (const char *)machine->data + offset, sizeof(word));
-	return word;
-}
-
 static uint32_t compute(uint32_t a, uint32_t b, uint16_t operation)
 {
 	switch (operation) {
@@ -157,7 +148,9 @@ static void load_into(struct machine *machine, const struct sock_filter *step, u
 {
 	switch (BPF_MODE(step->code)) {
 	case BPF_ABS:
-		*to = load(machine, step->k);
+		*to = 0;
+		if (step->k <= sizeof(*machine->data) - sizeof(*to))
+			memcpy(to, (const char *)machine->data + step->k, sizeof(*to));
 		break;
 	case BPF_IMM:
 		*to = step->k;
@@ -245,14 +238,11 @@ static int refuse(struct error *err, const char *why)
 {
 	return error_set(err, EPERM,
 			 "it has a filter of system calls (seccomp) %s: start it by `holdtrace "
-			 "record --start=off`, whose library is there before the filter",
+			 "record --start=off`, which loads the library before the filter",
 			 why);
 }
 
-/*
- * The number of filters of every thread; equal numbers mean the same filters. -1: the numbers
- * differ.
- */
+/* The number of filters of every thread, which are then the same. -1: the numbers differ. */
 static int64_t count_filters(pid_t pid, pid_t thread)
 {
 	int64_t count = proc_status(pid, thread, "Seccomp_filters", 10);
@@ -318,7 +308,7 @@ int jail_is_unknown(const char *where, struct error *err)
 {
 	char why[192];
 
-	snprintf(why, sizeof(why), "that cannot be read without harm, for it is in %s", where);
+	snprintf(why, sizeof(why), "that cannot be read without harm, because it is in %s", where);
 	return refuse(err, why);
 }
 

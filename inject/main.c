@@ -36,21 +36,19 @@ static const char *words_of(uint32_t result)
 	case LATE_DONE:
 		return NULL;
 	case LATE_IS_ON:
-		return "it is being recorded already: `holdtrace ctl` speaks to that run";
+		return "it is being recorded already: use `holdtrace ctl` for that run";
 	case LATE_IS_OFF:
-		return "it is not attached to";
+		return "it is not attached";
 	case LATE_NO_RUN:
 		return "it cannot reach the collector, or has no memory left: nothing was changed";
 	case LATE_NO_MALLOC:
 		return "no allocator was found among its functions: nothing was changed";
 	default:
-		return "the library was loaded, and did not obey";
+		return "the library was loaded but did not follow the order";
 	}
 }
 
-/*
- * Threads, memory and age of the process, which the trace records as its state before the attach.
- */
+/* Threads, memory and age of the process, which the trace records for the time before. */
 static void describe(int pid, struct late_order *order)
 {
 	char text[PROC_STAT_SIZE];

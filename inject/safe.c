@@ -49,7 +49,7 @@ static int look_at_frame(Dwfl_Frame *frame, void *argument)
 	bool is_exact;
 
 	if (!dwfl_frame_pc(frame, &pc, &is_exact))
-		safe->found = "a place without a name";
+		safe->found = "an unknown function";
 	else if (safe->target->restorer && pc == safe->target->restorer)
 		safe->found = HANDLER;
 	else
@@ -107,9 +107,7 @@ static const char *judge_words(struct safe *safe, const struct remote *remote)
 
 /* ---- the thread ---- */
 
-/*
- * Whether the thread is in a restartable sequence, which the kernel aborts when registers change.
- */
+/* Whether the thread is in a restartable sequence, which new registers would abort. */
 static bool is_in_rseq(const struct remote *remote)
 {
 	struct {
@@ -173,9 +171,9 @@ const char *safe_judge(struct safe *safe, const struct remote *remote)
 	if (!ptrace(PTRACE_GET_SYSCALL_USER_DISPATCH_CONFIG, remote->thread, sizeof(config),
 		    config) &&
 	    config[0])
-		return "a program that takes its own system calls";
+		return "a program that dispatches its own system calls";
 	if (arch_has_more(remote->thread))
-		return "a computation with vectors that no signal's frame may have";
+		return "a computation with vector registers that a signal frame cannot hold";
 	found = target_forbids(safe->target, arch_pc(&remote->state));
 	if (!found)
 		found = judge_jumps(remote);

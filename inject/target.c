@@ -44,9 +44,9 @@ int target_read_maps(struct target *target, struct error *err)
 	maps_free(&target->subject.maps);
 	status = maps_read(&target->subject.maps, target->subject.pid);
 	if (status == -ENODATA)
-		return error_set(err, ESRCH, "process %d has ended, or is of the kernel",
+		return error_set(err, ESRCH, "process %d has ended, or is a kernel thread",
 				 (int)target->subject.pid);
-	return status ? error_system(err, -status, "cannot see the mappings of process %d",
+	return status ? error_system(err, -status, "cannot read the mappings of process %d",
 				     (int)target->subject.pid)
 		      : 0;
 }
@@ -271,10 +271,7 @@ static void forbid_operators(struct target *target, const struct symbols *symbol
 
 /* ---- the modules ---- */
 
-/*
- * The mapping of the program's own headers, by the auxiliary vector, because its name may have
- * changed.
- */
+/* The program's own mapping, by the auxiliary vector, because its name may have changed. */
 static const struct mapping *find_program(const struct target *target)
 {
 	char path[64];
@@ -386,7 +383,7 @@ static int check_machine(const struct target *target, struct error *err)
 	proc_path(path, sizeof(path), target->subject.pid, "exe");
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 	if (fd < 0 && errno == ENOENT)
-		return error_set(err, ESRCH, "process %d has ended, or is of the kernel",
+		return error_set(err, ESRCH, "process %d has ended, or is a kernel thread",
 				 (int)target->subject.pid);
 	if (fd < 0)
 		return refuse_rights(target->subject.pid, errno, err);
@@ -425,23 +422,11 @@ static int check_state(pid_t pid, struct error *err)
 	return 0;
 }
 
-/* The library opens itself by a path below /proc. */
-static int check_proc(pid_t pid, struct error *err)
-{
-	char path[64];
-
-	proc_path(path, sizeof(path), pid, "root/proc/meminfo");
-	if (access(path, F_OK) == 0)
-		return 0;
-	return error_set(err, ENOTSUP,
-			 "its root directory has no /proc (chroot?), which loading the library "
-			 "needs: mount it there, or start it by `holdtrace record --start=off`");
-}
-
 static int check_modules(const struct target *target, struct error *err)
 {
 	if (maps_named(&target->subject.maps, "ld-musl"))
-		return error_set(err, ENOTSUP, "its libc is musl, which holdtrace cannot enter");
+		return error_set(err, ENOTSUP,
+				 "its libc is musl, which holdtrace does not support");
 	if (target->has_sanitizer || maps_named(&target->subject.maps, "libasan.so") ||
 	    maps_named(&target->subject.maps, "libtsan.so") ||
 	    maps_named(&target->subject.maps, "libmsan.so") ||
@@ -451,14 +436,14 @@ static int check_modules(const struct target *target, struct error *err)
 				 "holdtrace: run one without");
 	if (maps_named(&target->subject.maps, "memfd:" LATE_STUCK))
 		return error_set(err, ENOTRECOVERABLE,
-				 "an attach was given up within its loader, so it can load no more "
-				 "libraries: restart it");
+				 "an attach was abandoned inside its loader, so it cannot load "
+				 "libraries any more: restart it");
 	if (!maps_named(&target->subject.maps, "libc.so.6") ||
 	    !(maps_named(&target->subject.maps, "ld-linux") ||
 	      maps_named(&target->subject.maps, "ld64")))
 		return error_set(err, ENOTSUP,
-				 "it is statically linked, or has not come to its libc: no library "
-				 "can enter it");
+				 "it is statically linked, or has not started its libc yet: no "
+				 "library can be loaded into it");
 	return 0;
 }
 
@@ -479,7 +464,7 @@ static int read_libc(struct target *target, struct error *err)
 	symbols_free(&libc);
 	if (!target->dlopen || !target->dlclose)
 		return error_set(err, ENOTSUP,
-				 "its libc is older than 2.34, and no library can be brought in "
+				 "its libc is older than 2.34, and no library can be loaded "
 				 "safely: start it by `holdtrace record --start=off`");
 	map = maps_named(&target->subject.maps, "ld-linux");
 	if (map && !symbols_read(&loader, target, map)) {
@@ -496,6 +481,7 @@ static int read_libc(struct target *target, struct error *err)
 
 static int learn(struct target *target, struct error *err)
 {
+	char path[64];
 	int status = check_machine(target, err);
 
 	if (!status)
@@ -510,8 +496,13 @@ static int learn(struct target *target, struct error *err)
 		read_modules(target);
 	if (!status)
 		status = check_modules(target, err);
-	if (!status)
-		status = check_proc(target->subject.pid, err);
+	/* the library opens itself by a path below /proc */
+	proc_path(path, sizeof(path), target->subject.pid, "root/proc/meminfo");
+	if (!status && access(path, F_OK) != 0)
+		status = error_set(
+			err, ENOTSUP,
+			"its root directory has no /proc (chroot?), which loading the library "
+			"needs: mount it there, or start it by `holdtrace record --start=off`");
 	if (!status)
 		status = read_libc(target, err);
 #if ARCH_INJECTS

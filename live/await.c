@@ -80,16 +80,6 @@ static const struct {
 	{ SYS_rt_sigsuspend, AWAIT_SIGNAL },
 };
 
-static enum await_kind kind_of_call(const struct live_thread *thread)
-{
-	if (thread->call.number < 0)
-		return AWAIT_NOTHING;
-	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
-		if (calls[i].call == thread->call.number)
-			return calls[i].kind;
-	return AWAIT_CALL;
-}
-
 /* ---- locks of pthreads ---- */
 
 /* Prefixes of public functions that wait; glibc's own names have underscores before them. */
@@ -317,7 +307,12 @@ void await_find(struct await *await, const struct live_process *process,
 	char path[64];
 	ssize_t length;
 
-	*await = (struct await){ .kind = kind_of_call(thread), .fd = -1 };
+	*await = (struct await){ .fd = -1 };
+	if (thread->call.number >= 0)
+		await->kind = AWAIT_CALL;
+	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
+		if (calls[i].call == thread->call.number)
+			await->kind = calls[i].kind;
 	/* fcntl() sleeps only for locks; the descriptor of epoll says little, and poll has many */
 	if (await->kind == AWAIT_FILE || await->kind == AWAIT_FILE_LOCK) {
 		await->fd = (int)thread->call.argument[0];

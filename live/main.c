@@ -59,7 +59,7 @@ int main(int argc, char **argv)
 			print_message(stderr, "holdtrace: %s: %s", argv[1], err.text);
 		return status;
 	}
-	fprintf(stderr,
-		"holdtrace-live: is called by holdtrace: holdtrace waits PID, holdtrace top PID\n");
+	fprintf(stderr, "holdtrace-live: run it through holdtrace: holdtrace waits PID, holdtrace "
+			"top PID\n");
 	return STATUS_USAGE;
 }

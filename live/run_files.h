@@ -34,10 +34,7 @@ struct run {
 	char *heard;
 	size_t heard_size;
 	uint64_t looked_ns;
-	/*
-	 * files that were replaced: their processes were read anew, and earlier pointers to them
-	 * are invalid
-	 */
+	/* files that were replaced; pointers to their old processes are invalid */
 	uint64_t restarts;
 };
 

@@ -124,10 +124,10 @@ static int check_class(const struct live_process *process, struct error *err)
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 	if (fd < 0 || read(fd, head, sizeof(head)) != sizeof(head) || head[EI_CLASS] == OWN_CLASS)
 		return 0;
-	return error_set(err, ENOTSUP,
-			 "process %d is a program of another size of words (32-bit?), whose waits "
-			 "are not known here",
-			 process->subject.pid);
+	return error_set(
+		err, ENOTSUP,
+		"process %d has another word size (32-bit?), for which waits cannot be shown",
+		process->subject.pid);
 }
 
 int live_look(struct live_process *process, int pid, struct error *err)
@@ -150,7 +150,7 @@ int live_look(struct live_process *process, int pid, struct error *err)
 	status = maps_read(&process->subject.maps, pid);
 	if (status == -ENODATA)
 		return error_set(err, ESRCH,
-				 "process %d has no memory: it has ended, or is the kernel's own",
+				 "process %d has no memory: it has ended, or is a kernel thread",
 				 pid);
 	if (status)
 		return refuse(-status, pid, err);
@@ -175,10 +175,7 @@ void live_free(struct live_process *process)
 
 /* ---- memory and registers ---- */
 
-/*
- * Stops a thread and reads its registers. Returns false if it cannot be stopped (by another tracer,
- * for example).
- */
+/* Stops a thread and reads its registers. Returns false if it cannot be stopped. */
 static bool stop_and_read(const struct live_process *process, struct live_thread *thread)
 {
 	struct stopping stopping;

@@ -91,7 +91,7 @@ static void put_text_error(struct out *out, const struct sample *sample)
 
 	if (!sample->sample)
 		return;
-	out_format(out, "memory is estimated from samples, one in %s",
+	out_format(out, "memory is estimated by samples, one in %s",
 		   human_bytes(&every, sample->sample));
 	for (size_t i = 0; i < sample->class_count; i++)
 		if (estimate_error(sample->classes[i].variance))

@@ -46,12 +46,12 @@ static void put_head(struct out *out, const struct look *look)
 	if (process->left_out)
 		out_format(out, "%zu more threads were left out\n", process->left_out);
 	for (size_t i = 0; i < look->file_ring.count; i++)
-		out_format(out, "%s %d", i ? "," : "DEADLOCK  ring of processes",
+		out_format(out, "%s %d", i ? "," : "DEADLOCK  cycle of processes",
 			   look->file_ring.pids[i]);
 	if (look->file_ring.count)
 		out_text(out, ": each waits for a file lock that the next one holds\n");
 	else if (look->rings)
-		out_format(out, "DEADLOCK  %zu ring%s of threads that wait for each other\n",
+		out_format(out, "DEADLOCK  %zu cycle%s of threads that wait for each other\n",
 			   look->rings, look->rings == 1 ? "" : "s");
 	if (look_count(look, look_is_orphaned))
 		out_format(out, "ORPHANED  %zu thread%s wait for a lock of an ended thread\n",

@@ -341,9 +341,7 @@ static int watch_process(struct watch *watch, char **names, struct error *err)
 	return status < 0 ? LIVE_FAILURE : status;
 }
 
-/*
- * Ends when a limit is broken, with status 1, or with the run: then with 3 if a result was unknown.
- */
+/* Returns 1 if a limit was broken; at the end of the run 0, or 3 if a result was unknown. */
 int live_watch(int argc, char **argv, struct error *err)
 {
 	static struct watch watch = { .run.list = -1 };

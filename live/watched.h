@@ -57,10 +57,7 @@ struct watched {
 	struct error error;    /* why, if the end is not a regular one */
 };
 
-/*
- * Starts to read a stream from a descriptor, which the new object owns. Returns 0 or a negative
- * errno.
- */
+/* Starts to read a stream from a descriptor, which it then owns. Returns 0 or a negative errno. */
 int watched_start(struct watched **watched, int input, struct error *err);
 
 /* Waits for the reader; the stream must have ended. */

@@ -8,9 +8,7 @@
 #include "base/cleanup.h"
 #include "base/memory.h"
 
-/*
- * Far above all addresses of processes, so that a frame without a mapping is never inside a module.
- */
+/* Above all addresses of processes, so a frame without a mapping is never inside a module. */
 #define SPACE_BASE	  (1ull << 62)
 #define SPACE_MODULES_MAX (1u << 20)
 

@@ -39,10 +39,7 @@ struct space_mapping {
 
 #define SPACE_MEMO 64u
 
-/*
- * Addresses in the map of frames whose mapping never changes, by the number of the frame in its
- * tree.
- */
+/* Addresses in the map of frames whose mapping never changes, by number of the frame. */
 struct space_memo {
 	uintptr_t from; /* address where the tree's first frame would be; tells trees apart */
 	uint32_t age;
@@ -72,10 +69,7 @@ void space_begin_process(struct address_space *space);
 /* All traces are read: frees the caches, which would be filled again if needed. */
 void space_rest(struct address_space *space);
 
-/*
- * The process runs this program; its functions are shown without the module's name. Returns 0 or
- * -ENOMEM.
- */
+/* The process runs this program, whose functions are shown alone. Returns 0 or -ENOMEM. */
 int space_add_program(struct address_space *space, const char *path);
 
 /* Is the path the program of a process? */

@@ -430,10 +430,7 @@ static void show_called(struct naming *naming, struct shown *shown,
 	shown->lines[0].is_called = true;
 }
 
-/*
- * Adds a line for a backtrace without frames of the program: the runtime acts for itself, mostly at
- * its start.
- */
+/* Adds a line for a backtrace without frames of the program: the runtime acts for itself. */
 static void show_runtime(struct naming *naming, struct shown *shown,
 			 const struct naming_frame *frame)
 {

@@ -16,9 +16,7 @@
 #include "base/cleanup.h"
 #include "process/proc.h"
 
-/*
- * If the first thread has ended by pthread_exit(), its maps are empty, so other threads are tried.
- */
+/* If the first thread has ended by pthread_exit(), its maps are empty; other threads are tried. */
 static char *read_text(int32_t pid)
 {
 	char *text = proc_text(pid, 0, "maps");
@@ -99,10 +97,7 @@ const struct mapping *maps_named(const struct maps *maps, const char *name)
 	return NULL;
 }
 
-/*
- * Some programs generate code at run time in place of their file's code, so a part of the code has
- * no file.
- */
+/* Programs may generate code in place of their file's, so a part of the code has no file. */
 bool maps_begins_module(const struct maps *maps, const struct mapping *mapping)
 {
 	if (!mapping->inode || mapping->offset || !strncmp(mapping->path, "/dev/", 5))
@@ -168,10 +163,7 @@ int mapping_open(const struct mapping *mapping, int32_t pid)
 	return open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 }
 
-/*
- * Reads line by line: a collector asks this of connecting processes, which may have any number of
- * mappings.
- */
+/* Reads line by line: a connecting process may have any number of mappings. */
 int maps_have(int32_t pid, dev_t device, ino_t inode)
 {
 	int fd = proc_open(pid, 0, "maps");

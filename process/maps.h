@@ -45,10 +45,7 @@ const struct mapping *maps_at(const struct maps *maps, uint64_t address);
 /* The first mapping of a file whose base name begins with name, or NULL. */
 const struct mapping *maps_named(const struct maps *maps, const char *name);
 
-/*
- * Whether this first page of a file is followed by code: code of the same file, or code without a
- * file.
- */
+/* Whether code follows this first page of a file: code of the file, or without a file. */
 bool maps_begins_module(const struct maps *maps, const struct mapping *mapping);
 
 /* The address where the mapping's file begins in memory. */

@@ -281,10 +281,9 @@ const char *stopping_objection(const struct stopping *stopping)
 {
 	switch (stopping->is_young ? STOPPING_NONE : stopping->effect) {
 	case STOPPING_KEPT:
-		return stopping->is_filtered
-			       ? "a sleep that its filter of system calls (seccomp) may not let go "
-				 "on after a stop"
-			       : NULL;
+		return stopping->is_filtered ? "a sleep that its filter of system calls (seccomp) "
+					       "may not let continue after a stop"
+					     : NULL;
 	case STOPPING_TIMED:
 		return "a wait whose time limit a stop would change";
 	case STOPPING_PARTIAL:

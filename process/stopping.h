@@ -52,10 +52,7 @@ void stopping_look(struct stopping *stopping, pid_t pid, pid_t tid);
 /* Why the thread may not be stopped, as a text that names its sleep. NULL: it may be stopped. */
 const char *stopping_objection(const struct stopping *stopping);
 
-/*
- * Whether the stopped thread is in a system call: on aarch64 the one that was found before, else
- * any.
- */
+/* Whether the stopped thread is in a system call (aarch64: in the one that was found before). */
 bool stopping_is_in_call(const struct stopping *stopping, const registers_native *registers);
 
 /* Call it as soon as the thread has stopped, before its registers are used. */

@@ -42,10 +42,7 @@ size_t subject_read(const struct subject *subject, uint64_t address, void *bytes
 /* Reads exactly size bytes. Returns 0 or -EFAULT. */
 int subject_get(const struct subject *subject, uint64_t address, void *bytes, size_t size);
 
-/*
- * Copy of a stack from the stack pointer on, of limited size, to be walked after the process
- * continues.
- */
+/* Copy of a stack, of limited size, to be walked after the process continues. */
 struct subject_stack {
 	uint8_t *bytes; /* to be freed */
 	uint64_t from, size;

@@ -50,10 +50,7 @@ static void settle(const struct tracee *tracee, registers_native *registers)
 		ptrace(PTRACE_SETREGSET, tracee->tid, (void *)(uintptr_t)NT_PRSTATUS, &part);
 }
 
-/*
- * Settles the registers at once, so that the thread continues correctly even if this process is
- * killed.
- */
+/* Settles the registers at once, so the thread continues correctly even if we are killed. */
 static int read_registers(struct tracee *tracee)
 {
 	registers_native *registers = &tracee->registers, settled;

@@ -22,7 +22,8 @@ int cache_open(const char *directory, struct error *err)
 	struct stat status;
 
 	if (mkdir(directory, 0777) != 0 && errno != EEXIST)
-		return error_system(err, errno, "%s: cannot be made to keep names in", directory);
+		return error_system(err, errno, "%s: cannot be created to keep names in",
+				    directory);
 	if (stat(directory, &status) == 0 && !S_ISDIR(status.st_mode))
 		return error_set(err, ENOTDIR, "%s: is not a directory to keep names in",
 				 directory);
@@ -31,10 +32,7 @@ int cache_open(const char *directory, struct error *err)
 	return 0;
 }
 
-/*
- * The module's file, or NULL if answers of this module are not kept. Each style of names has files
- * of its own.
- */
+/* The module's file for this style of names, or NULL if its answers are not kept. */
 static char *path_of(const struct workers *workers, const struct entry *entry)
 {
 	const struct resolve_options *options = &workers->options;

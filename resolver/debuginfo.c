@@ -304,9 +304,7 @@ static bool find_file(const struct debuginfo *debuginfo, size_t index, const cha
 	return fd >= 0 && dwp_take(debuginfo->dwp, index, fd, split, size);
 }
 
-/*
- * A unit compiled with -gsplit-dwarf is a skeleton; finds the rest, in a package or in a .dwo file.
- */
+/* Finds the rest of a unit compiled with -gsplit-dwarf, in a package or a .dwo file. */
 static void find_split(struct debuginfo *debuginfo, struct unit *unit)
 {
 	const char *name = string_of(&unit->die, DW_AT_dwo_name);

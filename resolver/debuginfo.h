@@ -35,10 +35,7 @@ int debuginfo_create(struct debuginfo **debuginfo, const struct elffile *file,
 
 void debuginfo_destroy(struct debuginfo *debuginfo);
 
-/*
- * The name and build-id of the file with common parts that dwz made. Returns false if there is
- * none.
- */
+/* The file with common parts that dwz made. Returns false if there is none. */
 bool debuginfo_needs_alternate(struct debuginfo *debuginfo, const char **name,
 			       const uint8_t **build_id, size_t *size);
 

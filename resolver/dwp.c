@@ -14,9 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/*
- * Limits in bytes of one unit and of all: rows of a hostile index may all refer to the same bytes.
- */
+/* Limits in bytes of one unit and of all: hostile rows may all refer to the same bytes. */
 #define UNIT_SIZE_MAX  (64u << 20)
 #define UNITS_SIZE_MAX (UINT64_C(1) << 30)
 

@@ -141,9 +141,7 @@ static int sum_up(const struct elffile *file, uint32_t *crc)
 	return 0;
 }
 
-/*
- * Is this the file that the want describes? If one of both has no build-id, the checksum decides.
- */
+/* Is this the wanted file? If one of both has no build-id, the checksum decides. */
 static bool is_wanted(const struct elffile *file, const struct file_want *want,
 		      const uint32_t *expected)
 {

@@ -28,9 +28,7 @@ struct elffile {
 /* Owns the descriptor from now on, also on failure. Returns 0, or -ENOEXEC: not an ELF file. */
 int elffile_open(struct elffile **file, int fd, struct error *err);
 
-/*
- * Makes a want for the file with this build-id; without the id if no linker makes one of that size.
- */
+/* Makes a want for this build-id; without the id if no linker makes one of that size. */
 struct file_want elffile_want(enum file_kind kind, const uint8_t *build_id, size_t size);
 
 /*

@@ -23,9 +23,7 @@
 #define DEBUG_DIRECTORY "/usr/lib/debug"
 /* Bytes. Larger files are refused: they cannot be mapped on every machine. */
 #define SIZE_MAX_BYTES (UINT64_C(4) << 30)
-/*
- * Flags for a first look: opening some devices has effects, and the writer of a FIFO would notice.
- */
+/* For a first look: opening some devices has effects, and the writer of a FIFO would notice. */
 #define LOOK_FLAGS (O_PATH | O_CLOEXEC)
 
 /* Opens path as a process would whose root directory is root. */
@@ -93,10 +91,7 @@ static int open_vdso(struct error *err)
 
 int files_open_module(const struct resolve_options *options, const char *path, struct error *err)
 {
-	/*
-	 * The vdso is the same in all processes under one kernel; the build-id proves that it is
-	 * ours.
-	 */
+	/* The vdso is the same in all processes of a kernel, which the build-id proves. */
 	if (strcmp(path, "[vdso]") == 0)
 		return open_vdso(err);
 	return open_regular(options->root, path, err);

@@ -27,9 +27,7 @@ enum file_kind {
 	FILE_DEBUG_FETCHED,
 };
 
-/*
- * The file that is needed. It comes from the process that reads files, so it is not trusted either.
- */
+/* The wanted file. The sandboxed process names it, so it is not trusted. */
 struct file_want {
 	uint32_t kind;
 	uint32_t number; /* of the place to try, from 0 */

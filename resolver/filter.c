@@ -126,10 +126,7 @@ static void take_architecture(struct filter *filter, const char *name, size_t si
 		 (int)size, name);
 }
 
-/*
- * The passes in which filters are written: 0 leaks, 1 compress, 2 unknown ones. "resolve" belongs
- * to none.
- */
+/* The passes that write filters: 0 leaks, 1 compress, 2 unknown ones; none: "resolve". */
 static bool is_in_pass(const char *word, size_t length, unsigned pass)
 {
 	static const char *const known[] = { "leaks", "compress", "resolve" };
@@ -164,9 +161,7 @@ static void put_filters(struct out *out, const char *value, size_t size)
 	out_text(out, "resolve");
 }
 
-/*
- * Inserts filter= where sp-rtrace's tools write it: after pid, before backtrace depth and origin.
- */
+/* Inserts filter= where sp-rtrace writes it: after pid, before backtrace depth and origin. */
 static void insert_filters(struct out *out, const char *line, size_t size)
 {
 	size_t place = find_key(line, size, "backtrace depth");
@@ -537,9 +532,7 @@ static int copy(struct filter *filter, int input, struct error *err)
 			put_line(filter, &filter->lines.items[i]);
 		filter->in.size -= (size_t)taken;
 		memmove(filter->in.bytes, filter->in.bytes + taken, filter->in.size);
-		/*
-		 * A short read: the next read() may block, and our reader should have these lines.
-		 */
+		/* a short read: the next one may block, and our reader should have these lines */
 		if (size < READ_SIZE)
 			out_flush(&filter->out);
 		if (out_error(&filter->out) != 0)

@@ -118,7 +118,7 @@ static int take_percent(double *percent, const char *text, struct error *err)
 static void say_wall(void *context, const char *line)
 {
 	(void)context;
-	print_message(stderr, PROGRAM ": children that read files: %s", line);
+	print_message(stderr, PROGRAM ": sandbox of the child processes: %s", line);
 }
 
 static int read_options(struct asked *asked, int argc, char **argv, struct error *err)
@@ -133,10 +133,7 @@ static int read_options(struct asked *asked, int argc, char **argv, struct error
 	return at < 0 ? at : 0;
 }
 
-/*
- * Opens the file, or returns the standard descriptor if there is no path. Returns -1 after a
- * complaint.
- */
+/* Opens the file, or returns standard if there is no path. Returns -1 after a complaint. */
 static int open_or(const char *path, int flags, int standard)
 {
 	int fd;
@@ -234,10 +231,7 @@ static void put_module(struct out *out, const struct resolve_state *state, uint6
 	out_char(out, '\n');
 }
 
-/*
- * Prints a line for each module that gave no names; wants_lines: also for modules that gave names
- * without lines.
- */
+/* Prints a line for each module without names or, if wants_lines, without lines. */
 static void print_missing(struct resolve *resolve, bool wants_lines)
 {
 	struct resolve_totals totals = resolve_totals(resolve);

@@ -77,9 +77,7 @@ static int put(struct mappings *mappings, uint64_t from, uint64_t last, const st
 	return -ENOMEM;
 }
 
-/*
- * Inserts a mapping: overlapping parts of earlier mappings are removed, the rest of each is kept.
- */
+/* Inserts a mapping: overlapping parts of earlier ones are removed, the rest is kept. */
 static int insert(struct mappings *mappings, uint64_t from, uint64_t last,
 		  const struct place *place)
 {

@@ -35,10 +35,7 @@ const struct place *mappings_find(const struct mappings *mappings, uint64_t addr
 /* Can the file have been mapped like that? If not, it is not the file that was traced. */
 bool place_fits(const struct place *place, const struct layout *layout);
 
-/*
- * Converts address to the address space of the module's file. Returns false if the file has no code
- * there.
- */
+/* Converts address to one of the module's file. Returns false if the file has no code there. */
 bool place_address(const struct place *place, const struct layout *layout, uint64_t address,
 		   uint64_t *found);
 

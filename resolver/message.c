@@ -13,10 +13,7 @@ struct header {
 	uint32_t kind;
 };
 
-/*
- * Starts the body of an answer; a number for each symbol follows, then the strings that the numbers
- * announce.
- */
+/* Starts the body of an answer; a number for each symbol and their strings follow. */
 struct answer_head {
 	uint64_t address, count;
 };

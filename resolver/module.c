@@ -72,9 +72,7 @@ static void add_debuginfo(struct module *module)
 	}
 }
 
-/*
- * Adds the symbols of .gnu_debugdata, a small ELF file compressed by xz, which libdw decompresses.
- */
+/* Adds the symbols of .gnu_debugdata, a small ELF file in xz, which libdw decompresses. */
 static void add_packed(struct module *module)
 {
 	Elf_Data *data = elffile_section(module->file, ".gnu_debugdata");

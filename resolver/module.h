@@ -56,9 +56,7 @@ const struct elffile *module_file(const struct module *module);
 /* Does the module have more than dynamic symbols? */
 bool module_has_symbols(const struct module *module);
 
-/*
- * Like debuginfo_find(), but takes the name from the symbol table where debug information has none.
- */
+/* Like debuginfo_find(), with names from the symbol table where debug information has none. */
 unsigned module_find(struct module *module, uint64_t address, struct debug_frame *frames,
 		     unsigned max);
 

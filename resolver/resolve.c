@@ -124,10 +124,7 @@ static struct entry *new_entry(const struct resolve *resolve, const struct resol
 	if (module->build_id_size)
 		memcpy(entry->build_id, module->build_id, module->build_id_size);
 	entry->build_id_size = module->build_id_size;
-	/*
-	 * These names are not files, except the kernel's vdso if its build-id proves that it is
-	 * ours.
-	 */
+	/* No files, except the kernel's vdso if its build-id proves that it is ours. */
 	if (entry->path[0] == '[' && !(entry->build_id_size && !strcmp(entry->path, "[vdso]")))
 		entry->facts = (struct facts){ .is_known = true, .reason = RESOLVE_SPECIAL };
 	return entry;

@@ -39,25 +39,16 @@ struct resolve_state {
 int resolve_create(struct resolve **resolve, const struct resolve_options *options,
 		   struct error *err);
 
-/*
- * The last of the maps ("[OLD=]NEW") without an OLD, which is the root of all files; NULL: no map
- * is one.
- */
+/* The last map ("[OLD=]NEW") without an OLD, which is the root of all files; NULL: none. */
 const char *resolve_root(const char *const *maps, size_t count);
 
 /* Ends the child processes and saves answers in the cache. */
 void resolve_destroy(struct resolve *resolve);
 
-/*
- * From now on only files for this machine (EM_X86_64 …) or for its 32-bit variant are used; EM_NONE
- * accepts any.
- */
+/* Accepts only files for this machine (EM_X86_64 …) or its 32-bit variant; EM_NONE: any. */
 void resolve_expect_machine(struct resolve *resolve, unsigned machine);
 
-/*
- * A later mapping replaces the part of earlier ones that it overlaps. Returns 0, -EINVAL or
- * -ENOMEM.
- */
+/* Replaces parts of earlier mappings that overlap. Returns 0, -EINVAL or -ENOMEM. */
 int resolve_map(struct resolve *resolve, const struct resolve_module *module);
 
 /*

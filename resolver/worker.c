@@ -229,7 +229,7 @@ static void describe(int status, char *why, size_t size)
 		snprintf(why, size, "reading it took more than %d s of processor time",
 			 WORKER_SECONDS_MAX);
 	else if (WTERMSIG(status) == SIGKILL)
-		snprintf(why, size, "reading it led nowhere and was given up");
+		snprintf(why, size, "reading it did not end and was given up");
 	else
 		snprintf(why, size, "reading it crashed (%s)", strsignal(WTERMSIG(status)));
 }
@@ -240,10 +240,7 @@ void worker_end(struct worker *worker, char *why, size_t size)
 	pid_t ended = 0;
 
 	if (worker->pid > 0) {
-		/*
-		 * A child that closed its socket is about to end; waiting shows its own cause of
-		 * death.
-		 */
+		/* a child that closed its socket is about to end of its own cause of death */
 		for (int i = 0; why && i < 20 && ended == 0; i++) {
 			ended = waitpid(worker->pid, &status, WNOHANG);
 			if (ended == 0)

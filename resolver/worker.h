@@ -64,9 +64,7 @@ void worker_end(struct worker *worker, char *why, size_t size);
 /* In the child: reads the next request into addresses. Returns their count, 0 at the end. */
 size_t worker_question(int socket, uint64_t addresses[WORKER_BATCH_MAX]);
 
-/*
- * In the child: waits for the descriptor that it asked for. Returns it or a negative errno value.
- */
+/* In the child: waits for the descriptor that it asked for. Returns it or a negative errno. */
 int worker_take(int socket);
 
 /* In the child: restarts the time limit for one address. */

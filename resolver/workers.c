@@ -15,9 +15,7 @@
 
 #define JOBS_MAX     64
 #define RESTARTS_MAX 3
-/*
- * Limit of files that one module may ask for: programs with split debug information have thousands.
- */
+/* Limit of files that one module may ask for: split debug information has thousands. */
 #define WANTS_MAX 65536
 
 void workers_init(struct workers *workers, const struct resolve_options *options)
@@ -105,10 +103,7 @@ void workers_add_answer(struct workers *workers, const struct entry *entry, stru
 		free(answer);
 }
 
-/*
- * Frees a slot for another child: ends the oldest one that is not working. Returns false if all
- * work.
- */
+/* Ends the oldest child that is not working. Returns false if all work. */
 static bool dismiss_oldest(struct workers *workers)
 {
 	for (size_t i = 0; i < workers->staff.count; i++) {

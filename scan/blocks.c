@@ -85,10 +85,7 @@ static bool says(const struct event *event, const char *name, const char *value)
 	return found && !strcmp(found, value);
 }
 
-/*
- * Does the list contain all memory functions? "memory,fd" does; single functions may leave some
- * out.
- */
+/* Does the list contain all memory functions? "memory,fd" does; names of functions may not. */
 static bool lists_memory(const char *list)
 {
 	for (size_t length; *list; list += length + (list[length] == ',')) {

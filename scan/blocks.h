@@ -2,9 +2,7 @@
 #ifndef SCAN_BLOCKS_H
 #define SCAN_BLOCKS_H
 
-/*
- * The objects that were live in a process when it was stopped, read from its stream up to the cut.
- */
+/* The live objects of a process when it was stopped, read from its stream up to the cut. */
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -6,10 +6,7 @@
 
 #include "base/array.h"
 
-/*
- * Layout of glibc 2.26 to 2.41, 64 bits: struct malloc_state, and the heap_info before an arena's
- * first heap.
- */
+/* Layout of glibc 2.26 to 2.41, 64 bits: struct malloc_state, and heap_info before it. */
 #define HEAP_SIZE   0x4000000ull
 #define ARENA_BINS  112u /* the first bin, minus the offset of a bin's links */
 #define ARENA_COUNT 127u /* number of bins */
@@ -114,10 +111,7 @@ static void find_main_arena(struct dead *dead, const struct process *process,
 	}
 }
 
-/*
- * A large block has a mapping of its own: a header precedes it, and the rest of its last page
- * follows it.
- */
+/* A large block has a mapping of its own, whose header and last bytes are not in use. */
 static void find_mapped_blocks(struct dead *dead, const struct process *process,
 			       const struct graph *graph)
 {
@@ -176,9 +170,7 @@ static bool is_same(const char *one, const char *other)
 	return one && other && !strcmp(one, other);
 }
 
-/*
- * Whether the library has blocks in memory that it mapped itself; otherwise it gets them from libc.
- */
+/* Whether the library has blocks in memory that it mapped; else it gets them from libc. */
 static bool has_blocks(const struct process *process, const struct live *live,
 		       const struct graph *graph, const char *path)
 {

@@ -2,10 +2,7 @@
 #ifndef SCAN_DEAD_H
 #define SCAN_DEAD_H
 
-/*
- * Finds memory of a process that is readable but not in use, so it has no roots, and the thread of
- * each stack.
- */
+/* Finds memory of a process that is not in use, so it has no roots, and whose stack is whose. */
 
 #include "base/array.h"
 #include "scan/graph.h"

@@ -23,10 +23,7 @@ static int by_address(const void *one, const void *two)
 	return ORDER(a->address, b->address) ?: ORDER(a->order, b->order);
 }
 
-/*
- * Blocks of parent and child overlap if a thread of the parent was in malloc or free while another
- * one forked.
- */
+/* They overlap if a thread of the parent was in malloc or free while another one forked. */
 static bool is_overlapped(const struct graph_block *parents, const struct graph_block *own)
 {
 	return parents->order & GRAPH_OF_PARENT && !(own->order & GRAPH_OF_PARENT) &&
@@ -419,10 +416,7 @@ static void find_pointed(struct parting *parting)
 		}
 }
 
-/*
- * Sets the parents, starting from the first blocks, so that each other block has a path to one of
- * them.
- */
+/* Sets the parents, from the first blocks on: each other block gets a path to one of them. */
 static void name_parents(struct parting *parting)
 {
 	struct graph *graph = parting->graph;

@@ -60,9 +60,7 @@ struct graph {
 	ARRAY_OF(struct graph_hit) hits;
 	uint32_t root_count;
 
-	/*
-	 * by block: results of graph_mark(). A parent is a block, or count + a root, or GRAPH_NONE
-	 */
+	/* by block: results of graph_mark(). A parent is a block, count + a root, or GRAPH_NONE */
 	uint8_t *classes;
 	uint8_t *kinds; /* kind of the root where the path begins */
 	uint32_t *parents;
@@ -96,9 +94,7 @@ void graph_free(struct graph *graph);
 /* The block that a word leads to, and how certain that is; GRAPH_NONE: no block. */
 uint32_t graph_find(const struct graph *graph, uint64_t word, enum strength *strength);
 
-/*
- * The end of a block: its start plus its size, or the start of the next block if that is earlier.
- */
+/* The end of a block: its start plus its size, or the start of the next block if earlier. */
 uint64_t graph_end(const struct graph *graph, uint32_t block);
 
 /*

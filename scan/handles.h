@@ -13,10 +13,7 @@
 #include "scan/moment.h"
 #include "scan/roots.h"
 
-/*
- * After graph_mark(): sets is_lost of each handle of live. Without certainty a handle counts as
- * reachable.
- */
+/* After graph_mark(): sets is_lost of the handles of live. In doubt a handle is reachable. */
 void handles_judge(struct live *live, const struct graph *graph, const struct process *process,
 		   const struct roots *roots);
 

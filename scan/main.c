@@ -34,8 +34,8 @@ static const char usage[] =
 	"The collector starts this program; it is not run by hand. `holdtrace report leaks PID`\n"
 	"asks for it.\n"
 	"\n"
-	"      --help     say this and end\n"
-	"      --version  say the version and end\n";
+	"      --help     print this and exit\n"
+	"      --version  print the version and exit\n";
 
 struct scan {
 	unsigned number;
@@ -59,10 +59,7 @@ static void tell(const struct scan *scan, enum scan_message message, const char 
 
 	if (length >= (int)sizeof(bytes))
 		length = sizeof(bytes) - 1;
-	/*
-	 * not send(): the sandbox allows no socket calls; if the collector is gone no message is
-	 * needed
-	 */
+	/* not send(), which the sandbox forbids; if the collector has ended no message is needed */
 	if (write(scan->socket, bytes, (size_t)length + 1) < 0)
 		errno = 0;
 }
@@ -78,10 +75,7 @@ static void beat(void *user)
 	tell(scan, SCAN_BEAT, "");
 }
 
-/*
- * Waits for a message of the collector, at most most_ms (-1: without limit); its text is left in
- * scan->text.
- */
+/* Waits for a message, at most most_ms (-1: without limit); leaves its text in scan->text. */
 static int await(struct scan *scan, enum scan_message message, int most_ms, struct error *err)
 {
 	struct pollfd poller = { .fd = scan->socket, .events = POLLIN };
@@ -89,14 +83,14 @@ static int await(struct scan *scan, enum scan_message message, int most_ms, stru
 
 	/* no signal has a handler here, so only the timeout ends this early */
 	if (most_ms >= 0 && poll(&poller, 1, most_ms) == 0)
-		return error_set(err, ETIMEDOUT, "the collector says nothing");
+		return error_set(err, ETIMEDOUT, "the collector does not answer");
 	do
 		got = read(scan->socket, scan->text, sizeof(scan->text) - 1);
 	while (got < 0 && errno == EINTR);
 	scan->text[got > 0 ? got : 0] = '\0';
 	if (got <= 0)
-		return error_set(err, EPIPE, "the collector is gone");
-	return scan->text[0] == (char)message ? 0 : error_set(err, EPROTO, "the collector said no");
+		return error_set(err, EPIPE, "the collector has ended");
+	return scan->text[0] == (char)message ? 0 : error_set(err, EPROTO, "the collector refused");
 }
 
 /* ---- the process ---- */
@@ -140,9 +134,7 @@ static int take(struct scan *scan, struct error *err)
 	scan->pause_ns = clock_ns() - begun_ns;
 	if (rc)
 		return rc;
-	/*
-	 * after the stop: a file system that the process itself serves could not answer during it
-	 */
+	/* after the stop: a file system that the process serves could not answer during it */
 	scan->names = names_open(&scan->process);
 	tell(scan, SCAN_GOES_ON, "");
 	take_own(scan);

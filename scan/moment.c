@@ -33,9 +33,7 @@
 
 /* ---- mappings ---- */
 
-/*
- * Drops [vsyscall], which is above all programs, and with 57-bit addresses other mappings up there.
- */
+/* Drops [vsyscall], and with 57-bit addresses other mappings above ADDRESS_MAX. */
 static int read_mappings(struct process *process, struct error *err)
 {
 	struct maps *maps = &process->subject.maps;

@@ -44,9 +44,7 @@ struct process_frame {
 	const char *function; /* lives as long as the names */
 };
 
-/*
- * A word that the kernel stores for the program and returns later: epoll's data, a timer's value.
- */
+/* A word that the kernel stores for the program and returns: epoll's data, a timer's value. */
 struct process_kernel_word {
 	uint64_t value;
 	const char *about;

@@ -29,9 +29,7 @@ struct name {
 	uint64_t offset;   /* of from, as the file counts addresses */
 };
 
-/*
- * Finds the variable at an address of a module's data. Returns false if no module is known there.
- */
+/* Finds the variable at an address of a module's data. Returns false if none is known. */
 bool names_find(struct names *names, uint64_t address, struct name *name);
 
 #endif

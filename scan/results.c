@@ -135,9 +135,7 @@ static void put_block(struct out *out, const struct report *report, uint32_t blo
 	put_string(out, text);
 }
 
-/*
- * Marks a block and all above it, by parents or by dominators, up to the first one that is marked.
- */
+/* Marks a block and all above it, by parents or by dominators, up to a marked one. */
 static void mark_way(const struct graph *graph, uint8_t *marks, uint8_t mark, const uint32_t *above,
 		     uint32_t block)
 {

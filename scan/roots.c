@@ -28,10 +28,7 @@ static bool is_file(const struct mapping *mapping)
 	return *mapping->path == '/' && !(mapping->flags & MAPPING_SHARED);
 }
 
-/*
- * The file that a mapping belongs to. Memory without a name that directly follows a file's data is
- * its .bss.
- */
+/* The file of a mapping. Memory without a name directly after a file's data is its .bss. */
 static const struct mapping *file_of(const struct process *process, const struct mapping *mapping)
 {
 	if (is_file(mapping))
@@ -89,10 +86,7 @@ static enum root_kind kind_of(const struct finding *finding, const struct mappin
 
 /* ---- memory ---- */
 
-/*
- * Whether an address above a thread's stack is its own data or descriptor, which may be in either
- * order.
- */
+/* Whether an address above a stack is in the thread's data or descriptor, in either order. */
 static bool is_own_data(const struct process_thread *thread, uint64_t at)
 {
 	if (!thread->tracee.tls || thread->tracee.sp >= thread->tracee.tls)
@@ -166,21 +160,6 @@ static void take_values(struct finding *finding, const uint64_t *values, unsigne
 	}
 }
 
-static void take_threads(struct finding *finding)
-{
-	const struct process *process = finding->process;
-
-	for (size_t i = 0; i < process->threads.count; i++) {
-		const struct process_thread *thread = &process->threads.items[i];
-		struct graph_hit like = { .kind = ROOT_REGISTER, .owner = (uint32_t)i };
-
-		if (!thread->tracee.tid)
-			continue;
-		take_values(finding, thread->registers, thread->register_count, &like);
-		take_values(finding, thread->vectors, thread->vector_count, &like);
-	}
-}
-
 void roots_find(struct graph *graph, struct process *process, const struct live *live)
 {
 	struct finding finding = { .graph = graph, .process = process, .live = live };
@@ -188,7 +167,15 @@ void roots_find(struct graph *graph, struct process *process, const struct live 
 	dead_find(&finding.dead, process, live, graph);
 	for (size_t i = 0; i < process->subject.maps.count; i++)
 		take_mapping(&finding, &process->subject.maps.items[i]);
-	take_threads(&finding);
+	for (size_t i = 0; i < process->threads.count; i++) {
+		const struct process_thread *thread = &process->threads.items[i];
+		struct graph_hit like = { .kind = ROOT_REGISTER, .owner = (uint32_t)i };
+
+		if (!thread->tracee.tid)
+			continue;
+		take_values(&finding, thread->registers, thread->register_count, &like);
+		take_values(&finding, thread->vectors, thread->vector_count, &like);
+	}
 	for (size_t i = 0; i < process->kernel.count; i++) {
 		struct graph_hit hit = { .kind = ROOT_KERNEL, .owner = (uint32_t)i, .at = i };
 

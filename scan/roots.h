@@ -51,9 +51,7 @@ struct roots {
 /* Finds all hits of the graph, after frames_find(). */
 void roots_find(struct graph *graph, struct process *process, const struct live *live);
 
-/*
- * Makes roots from the hits, names them, and sets their numbers in the hits. names: NULL: no names.
- */
+/* Makes named roots from the hits, and sets their numbers there. names: NULL: no names. */
 struct names;
 void roots_name(struct roots *roots, struct graph *graph, const struct process *process,
 		struct names *names);

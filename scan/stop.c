@@ -81,9 +81,7 @@ static int take_thread(struct process_thread *thread, struct error *err)
 	return 0;
 }
 
-/*
- * Examines all threads: returns why the first one that may not be stopped may not; NULL: all may.
- */
+/* Examines all threads. Returns why the first one may not be stopped; NULL: all may. */
 static const char *find_objection(const struct process *process, struct stopping *stopping)
 {
 	size_t count;

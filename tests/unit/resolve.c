@@ -150,14 +150,15 @@ static void test_bases(void)
 	check(maps(&module, 0), "the load base leads to the function");
 	module.from = self.code_start;
 	module.from = self.code_start;
-	check(maps(&module, 0), "so does the start of the mapping");
+	check(maps(&module, 0), "the start of the mapping leads to the function");
 	module.to += 1 << 20;
-	check(!maps(&module, 0), "a range that the file does not have leads nowhere");
+	check(!maps(&module, 0), "a mapping that the file cannot have gives no names");
 	module = module_self();
 	module.exec_start = FOREIGN;
 	module.exec_end = FOREIGN + (self.code_end - self.code_start);
 	module.offset = self.code_offset;
-	check(maps(&module, shift), "the executable range and its offset count before the base");
+	check(maps(&module, shift),
+	      "the executable range and its offset are preferred to the base");
 }
 
 static void test_build_id(void)
@@ -180,15 +181,15 @@ static void test_build_id(void)
 		      state.asked == 3 && state.unresolved == 3 &&
 		      state.build_id_size == self.build_id_size &&
 		      memcmp(state.build_id, self.build_id, self.build_id_size) == 0,
-	      "and is told with its frames");
+	      "a wrong build-id is reported with its frames");
 	check(strstr(state.text, "build-id") && strstr(state.advice, "--map"),
-	      "in words that help");
+	      "a wrong build-id is reported with advice");
 	self.build_id[0] ^= 1;
 	resolve_map(resolve, &module);
-	check(finds_landmark(resolve, 0), "the same path with the right one is another file");
+	check(finds_landmark(resolve, 0), "the same path with the right build-id has names");
 	check(resolve_state(resolve, 1, &state) && state.reason == RESOLVE_FINE &&
 		      !resolve_state(resolve, 2, &state),
-	      "and told apart");
+	      "two build-ids of one path are reported separately");
 	resolve_destroy(resolve);
 }
 
@@ -223,12 +224,12 @@ static void test_mappings(void)
 	resolve_map(resolve, &outer);
 	check(is_module(resolve, 0x3000, "[a]") && is_module(resolve, 0x8fff, "[a]") &&
 		      is_module(resolve, 0x9000, "[c]"),
-	      "and is replaced in turn");
+	      "a mapping that replaced others is replaced by a later one");
 	resolve_address(resolve, 0x1000, false, &symbol, 1);
 	check(!symbol.module && resolve_totals(resolve).unmapped == 2,
-	      "a return address at the start of a mapping returns from before it");
+	      "a return address at the start of a mapping belongs to the one before");
 	check(resolve_address(resolve, 0x1001, false, NULL, 0) == 1,
-	      "no room for frames is no harm");
+	      "a lookup without space for frames returns the count");
 	resolve_destroy(resolve);
 }
 
@@ -252,16 +253,17 @@ static void test_refusals(void)
 	char directory[] = "/tmp/resolve.XXXXXX", path[64];
 
 	refuse("[vdso]", RESOLVE_SPECIAL, "[vdso] is no file");
-	refuse("/nowhere", RESOLVE_MISSING, "what is not there is missing");
+	refuse("/nowhere", RESOLVE_MISSING, "a missing file is reported as missing");
 	refuse("/tmp", RESOLVE_REFUSED, "a directory is refused");
 	refuse("/dev/zero", RESOLVE_REFUSED, "a device is refused");
 	refuse("/etc/passwd", RESOLVE_REFUSED, "a text is refused");
-	refuse("/bin/sh (deleted)", RESOLVE_MISSING, "what was deleted is not what is there now");
+	refuse("/bin/sh (deleted)", RESOLVE_MISSING,
+	       "a deleted file is not replaced by another one at its path");
 	if (!mkdtemp(directory))
 		return;
 	snprintf(path, sizeof(path), "%s/fifo", directory);
 	if (mkfifo(path, 0600) == 0)
-		refuse(path, RESOLVE_REFUSED, "a FIFO is not waited for");
+		refuse(path, RESOLVE_REFUSED, "opening a FIFO does not block");
 	unlink(path);
 	rmdir(directory);
 }
@@ -295,7 +297,7 @@ static void test_deleted(void)
 	resolve_map(resolve, &module);
 	resolve_address(resolve, (uintptr_t)landmark, true, &symbol, 1);
 	check(symbol.function && strcmp(symbol.function, "landmark") == 0,
-	      "a deleted file that is there again is known by its build-id");
+	      "a deleted file with the same build-id at its path is used");
 	resolve_destroy(resolve);
 }
 
@@ -315,10 +317,10 @@ static void test_repeats(void)
 	resolve_map(resolve, &module);
 	resolve_address(resolve, (uintptr_t)landmark + FOREIGN, true, &again, 1);
 	check(first.function && first.function == again.function && first.line == again.line,
-	      "the same place, mapped twice among many, has one answer");
+	      "a file that is mapped twice has one answer for an address");
 	check(resolve_state(resolve, 0, &state) && !resolve_state(resolve, 1, &state) &&
 		      state.asked == self.code_end - self.code_start + 2,
-	      "and every frame is counted");
+	      "every frame of a file that is mapped twice is counted");
 	resolve_destroy(resolve);
 }
 
@@ -355,12 +357,12 @@ static void test_vdso(void)
 		resolve_map(resolve, &module);
 		resolve_address(resolve, (uintptr_t)function + 1, true, &symbol, 1);
 		check(symbol.function && strstr(symbol.function, "clock_gettime"),
-		      "the kernel's own module has names");
+		      "the vdso has names");
 		self.build_id[0] ^= 1;
 		resolve_map(resolve, &module);
 		resolve_address(resolve, (uintptr_t)function + 1, true, &symbol, 1);
 		check(!symbol.function && !symbol.is_missing && !strcmp(symbol.module, "[vdso]"),
-		      "that of another kernel has none, and is not missing");
+		      "the vdso of another kernel has no names and is not reported");
 	}
 	resolve_destroy(resolve);
 	self = program;
@@ -425,7 +427,7 @@ static void test_processes(void)
 	check(find_under_names(8, 1, &reason) == 8, "one process is enough for eight modules");
 	check(find_under_names(8, 3, &reason) == 8, "so are three");
 	check(find_under_names(2, 0, &reason) == 0 && reason == RESOLVE_BROKEN,
-	      "without any there are no names, and it is told");
+	      "without child processes there are no names, which is reported");
 }
 
 int main(void)

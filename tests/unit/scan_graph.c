@@ -92,16 +92,18 @@ static void test_classes(void)
 	root(0, a);
 	finish(1);
 	ok(graph.classes[0] == GRAPH_KEPT && graph.classes[1] == GRAPH_KEPT,
-	   "pointers to starts keep");
-	ok(graph.classes[2] == GRAPH_INSIDE, "a pointer into a block keeps it, and that is told");
+	   "a pointer to its start makes a block reachable");
+	ok(graph.classes[2] == GRAPH_INSIDE,
+	   "a pointer into a block makes it reachable, with the class inside");
 	ok(graph.classes[3] == GRAPH_WEAK, "a tagged pointer is weak");
 	ok(graph.classes[4] == GRAPH_WEAK,
-	   "a pointer one past the end leads to the block, weakly from a weak one");
-	ok(graph.classes[6] == GRAPH_WEAK, "a word behind the size that was asked for is weak");
-	ok(graph.classes[7] == GRAPH_LOST, "what nothing leads to is lost");
-	ok(graph.classes[8] == GRAPH_LOST, "one past the end is not the block's at a page's start");
-	ok(graph.parents[1] == 0 && graph.parents[0] == graph.count, "ways lead back to the root");
-	ok(graph.from[2] == a + 0x108, "and tell where the pointer stands");
+	   "a pointer one past the end leads to the block, a weak one weakly");
+	ok(graph.classes[6] == GRAPH_WEAK, "a word after the requested size is weak");
+	ok(graph.classes[7] == GRAPH_LOST, "a block to which no pointer leads is unreachable");
+	ok(graph.classes[8] == GRAPH_LOST,
+	   "one past the end is not inside the block at a page's start");
+	ok(graph.parents[1] == 0 && graph.parents[0] == graph.count, "paths lead back to the root");
+	ok(graph.from[2] == a + 0x108, "a path has the address of each pointer");
 	end();
 }
 
@@ -115,13 +117,13 @@ static void test_doubles(void)
 
 	begin(blocks, 4);
 	ok(graph.count == 3 && graph.blocks[1].size == 48,
-	   "of two blocks at one address the younger one counts");
+	   "of two blocks at one address the newer one counts");
 	ok(graph_end(&graph, 0) == BASE + 64, "a block ends where the next one begins");
 	ok(graph_find(&graph, BASE + 70, &strength) == 1 && strength == STRENGTH_INSIDE,
-	   "what lies in both is the inner one's");
+	   "an address in two blocks belongs to the inner one");
 	ok(graph_find(&graph, BASE + 200, &strength) == GRAPH_NONE &&
 		   graph_find(&graph, BASE, &strength) == GRAPH_NONE,
-	   "what lies in none is nobody's");
+	   "an address outside of all blocks belongs to none");
 	ok(graph_end(&graph, 2) == UINT64_MAX, "a block cannot end before it begins");
 	connect_all();
 	finish(0);
@@ -129,7 +131,7 @@ static void test_doubles(void)
 	begin(blocks, 0);
 	connect_all();
 	finish(0);
-	ok(graph.count == 0, "no block is no fault");
+	ok(graph.count == 0, "a graph without blocks is valid");
 	end();
 }
 
@@ -152,11 +154,11 @@ static void test_cycle(void)
 	finish(1);
 	ok(graph.classes[1] == GRAPH_LOST && graph.classes[0] == GRAPH_INDIRECT &&
 		   graph.classes[2] == GRAPH_INDIRECT && graph.classes[3] == GRAPH_INDIRECT,
-	   "of a lost cycle the first that was allocated is lost, the others go with it");
+	   "of an unreachable cycle the block allocated first is lost, the others are indirect");
 	ok(graph.retained[1] == 64 * 3 + 8 && graph.retained_count[1] == 4,
-	   "and it is told what all of it takes");
+	   "the first block of an unreachable cycle retains the whole cycle");
 	ok(graph.parents[2] == 1 && graph.parents[3] == 2 && graph.parents[1] == GRAPH_NONE,
-	   "with the way from the first");
+	   "indirect blocks have a path from the first block");
 	end();
 }
 
@@ -177,8 +179,8 @@ static void test_kinds(void)
 	graph_hit(&graph, a + 0x300, &(struct graph_hit){ .root = 1, .kind = 1 });
 	finish(2);
 	ok(graph.retained[4] == 3 * 64 && graph.retained[0] == 3 * 64,
-	   "what a variable keeps is its own, though a stack leads there, too");
-	ok(graph.retained[5] == 64, "and the stack has what it alone keeps");
+	   "a variable retains its blocks even if a stack leads to them, too");
+	ok(graph.retained[5] == 64, "a stack retains the blocks that only it leads to");
 	end();
 }
 
@@ -314,8 +316,10 @@ static void test_any(void)
 		lost_right &= lost_is_right(kept);
 		end();
 	}
-	ok(kept_right, "of 2,000 graphs everything retains what goes without it");
-	ok(lost_right, "and what is lost first leads to all that is lost, and none to another");
+	ok(kept_right,
+	   "in 2,000 random graphs each node retains what becomes unreachable without it");
+	ok(lost_right, "in 2,000 random graphs first blocks lead to all unreachable ones and not "
+		       "to each other");
 }
 
 /* ---- a long chain ---- */
@@ -344,7 +348,7 @@ static void test_depth(void)
 	finish(0);
 	ok(graph.classes[0] == GRAPH_LOST && graph.classes[LONG - 1] == GRAPH_INDIRECT &&
 		   graph.retained[0] == LONG * 16ull,
-	   "a list of 400,000 is no deeper than any other");
+	   "a list of 400,000 blocks does not overflow the stack");
 	free(chain);
 	ranges_free(&targets);
 	end();
@@ -375,7 +379,7 @@ static void test_table(void)
 	finish(0);
 	for (uint32_t i = 1; i <= MANY; i++)
 		is_right &= graph.parents[i] == 0 && graph.from[i] == BASE + 8ull * (i - 1);
-	ok(is_right, "of a table of 100,000 pointers each is found, in one look");
+	ok(is_right, "each of 100,000 pointers of a table is found");
 	free(table);
 	ranges_free(&targets);
 	end();

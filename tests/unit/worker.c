@@ -146,9 +146,9 @@ static void test_answers(void)
 			free(answer);
 		}
 	}
-	ok(is_right, "it answers in order, question after question");
+	ok(is_right, "a child answers its requests in order");
 	worker_end(&worker, NULL, 0);
-	ok(worker.pid == 0 && kill(worker.pid, 0) == 0, "and ends when it is told to");
+	ok(worker.pid == 0 && kill(worker.pid, 0) == 0, "a child ends when its socket is closed");
 }
 
 /* Starts a child that dies; does the text say of what? */
@@ -171,13 +171,13 @@ static void dies(worker_run *run, const char *words, const char *sentence)
 
 static void test_deaths(void)
 {
-	dies(crash, "crashed (Segmentation fault)", "a child that crashes is known");
-	dies(run_for_ever, "processor time", "one that never ends is ended");
+	dies(crash, "crashed (Segmentation fault)", "the crash of a child is reported");
+	dies(run_for_ever, "processor time", "a child that does not end is killed");
 #ifndef __SANITIZE_ADDRESS__
-	dies(take_all_memory, "crashed (Aborted)", "memory is limited");
-	dies(ask_for_too_much, "of memory", "a child without memory says so");
+	dies(take_all_memory, "crashed (Aborted)", "the memory of a child is limited");
+	dies(ask_for_too_much, "of memory", "a child that runs out of memory is reported");
 #endif
-	dies(talk_nonsense, "given up", "nonsense is given up");
+	dies(talk_nonsense, "given up", "a child that sends nonsense is refused");
 }
 
 static void test_silence(void)
@@ -187,10 +187,10 @@ static void test_silence(void)
 
 	worker_start(&worker, sleep_for_ever, -1, NULL);
 	polled = (struct pollfd){ .fd = worker.socket, .events = POLLIN };
-	ok(poll(&polled, 1, 50) == 0, "a silent child");
+	ok(poll(&polled, 1, 50) == 0, "a silent child starts");
 	alarm(10);
 	worker_end(&worker, NULL, 0);
-	ok(true, "is ended without being waited for");
+	ok(true, "a silent child is killed at once");
 	alarm(0);
 }
 
@@ -207,7 +207,7 @@ static void test_descriptors(void)
 	worker_give(&worker, file);
 	worker_give(&worker, -ENOENT);
 	(void)!recv(worker.socket, &found[1], 1, MSG_WAITALL);
-	ok(found[1] == 0, "a child is handed further files, or told why not");
+	ok(found[1] == 0, "a child gets descriptors or the error of opening them");
 	worker_end(&worker, NULL, 0);
 	close(extra);
 	close(file);
@@ -242,18 +242,18 @@ static void test_messages(void)
 		   message_get_facts(&message, &found) == 0 && !strcmp(found.text, "text") &&
 		   found.build_id_size == 2 && found.has_symbols && found.layout.count == 2 &&
 		   found.layout.segments[1].vaddr == 2,
-	   "facts come through");
+	   "facts are read back as they were sent");
 	ok(message_next(bytes, size, &used, &message) == 1 &&
 		   message_get_answer(&message, &answer) == 0 && answer->count == 2 &&
 		   answer->symbols[0].line == 7 && !answer->symbols[1].file &&
 		   answer->symbols[1].has_parameters,
-	   "an answer comes through");
+	   "an answer is read back as it was sent");
 	free(answer);
 	memset(&want, 0, sizeof(want));
 	ok(message_next(bytes, size, &used, &message) == 1 &&
 		   message_get_want(&message, &want) == 0 && want.kind == FILE_ALTERNATE &&
 		   !strcmp(want.name, "common"),
-	   "a wish for a file comes through");
+	   "a request for a file is read back as it was sent");
 	for (size_t at = 0; at < 8 * size; at++) {
 		bytes[at / 8] ^= (char)(1 << at % 8);
 		for (used = 0; message_next(bytes, size, &used, &message) == 1;) {
@@ -269,7 +269,8 @@ static void test_messages(void)
 		}
 		bytes[at / 8] ^= (char)(1 << at % 8);
 	}
-	ok(taken > 0 && refused > 0, "with any bit changed messages are taken or refused");
+	ok(taken > 0 && refused > 0,
+	   "messages with any changed bit are accepted or refused without a crash");
 	refused = 0;
 	for (used = 0; message_next(bytes, size, &used, &message) == 1;) {
 		for (; message.size > 0; refused++) {
@@ -283,7 +284,7 @@ static void test_messages(void)
 		if (message.size > 0)
 			break;
 	}
-	ok(used == size && refused > sizeof(facts), "a message that is cut off is refused");
+	ok(used == size && refused > sizeof(facts), "a truncated message is refused");
 	free(bytes);
 }
 

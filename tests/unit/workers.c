@@ -89,14 +89,15 @@ int main(void)
 
 	/* Whoever is listened to for ever ends this program. */
 	alarm(60);
-	ok(is_answered(&reason) && reason == RESOLVE_FINE, "an honest child is believed");
+	ok(is_answered(&reason) && reason == RESOLVE_FINE,
+	   "the answers of a correct child are used");
 	way = TELLS_FACTS;
-	ok(is_given_up(), "a child that tells its facts again and again is not listened to");
+	ok(is_given_up(), "a child that repeats its facts is ended");
 	way = WANTS_FILES;
-	ok(is_given_up(), "a child that asks for files for ever is not listened to");
+	ok(is_given_up(), "a child that asks for files without end is ended");
 	way = ANSWERS_OTHERS;
-	ok(is_given_up(), "a child that answers what nobody asked is not listened to");
+	ok(is_given_up(), "a child that answers an unknown address is ended");
 	way = ANSWERS_UNASKED;
-	ok(is_given_up(), "a child that answers before it is asked is not listened to");
+	ok(is_given_up(), "a child that answers before a request is ended");
 	return tap_end();
 }
