@@ -159,7 +159,7 @@ static int wait_interrupted(struct remote *remote, struct error *err)
  * Sets the registers with which the thread continues. Only valid in the kernel's own stop for us,
  * after which it repeats calls by their restart codes.
  */
-static void settle(const struct remote *remote, struct arch_state *state)
+static void settle_registers(const struct remote *remote, struct arch_state *state)
 {
 	enum stopping_use use = remote->was_disturbed ? STOPPING_DISTURBED
 				: remote->is_masked   ? STOPPING_BORROWED
@@ -191,7 +191,7 @@ bool remote_may_suspend(const struct stopping *stopping)
 }
 
 /* Lets the thread continue its sleep, and waits until it has passed the suspended filter. */
-static void hold(const struct remote *remote)
+static void continue_traced(const struct remote *remote)
 {
 	const struct timespec step = { .tv_nsec = STEP_NS };
 	uint64_t end = clock_ns() + HOLD_MS * 1000000ull;
@@ -259,7 +259,7 @@ int remote_stop(struct remote *remote, const struct target *target, const struct
 
 		stopping_stopped(&remote->stopping, &remote->state.regs);
 		/* at once, so that the thread continues correctly if we are killed */
-		settle(remote, &settled);
+		settle_registers(remote, &settled);
 		return set_regs(remote, &settled) ? -EAGAIN : 0;
 	}
 	if (status == -EAGAIN)
@@ -312,13 +312,13 @@ void remote_release(struct remote *remote)
 	sleeps_on = remote->is_suspended && remote->stopping.effect == STOPPING_KEPT &&
 		    !remote->was_disturbed && arch_disturbs(&state);
 	if (!sleeps_on)
-		settle(remote, &state);
+		settle_registers(remote, &state);
 	if (remote->is_masked)
 		set_mask(remote, state.mask);
 	set_regs(remote, &state);
 	stopping_shorten(&remote->stopping, &state.regs);
 	if (sleeps_on)
-		hold(remote);
+		continue_traced(remote);
 	else
 		ptrace(PTRACE_DETACH, remote->thread, 0, 0);
 }
@@ -392,7 +392,7 @@ bool remote_has_room(const struct remote *remote)
 	       !subject_get(&remote->target->subject, loan.low, loan.bytes, loan.size);
 }
 
-static int begin(struct remote *remote, const struct arch_state *state)
+static int start_call(struct remote *remote, const struct arch_state *state)
 {
 	int status = set_regs(remote, state);
 
@@ -424,7 +424,7 @@ int64_t remote_syscall(struct remote *remote, const struct arch_call *call)
 	if (status)
 		return status;
 	arch_begin_syscall(&state, remote->target->syscall, at, remote->target->restorer, call);
-	status = begin(remote, &state);
+	status = start_call(remote, &state);
 	if (!status)
 		status = run_to_syscall(remote, SYSCALL_MS);
 	if (!status)
@@ -581,7 +581,7 @@ static int poll_word(struct remote *remote, struct remote_word *word, uint64_t m
 }
 
 /* Takes the thread back; it must still be in our code, otherwise it has restored itself. */
-static int fetch(struct remote *remote)
+static int take_back(struct remote *remote)
 {
 	uint64_t code = remote->scratch + REMOTE_CODE;
 	struct arch_state state;
@@ -624,7 +624,7 @@ static int run_call(struct remote *remote, struct remote_word *word, const uint6
 		remote->is_left = !status;
 		return status ? -ESRCH : -ETIMEDOUT;
 	}
-	return status ? status : fetch(remote);
+	return status ? status : take_back(remote);
 }
 
 int remote_call(struct remote *remote, const struct arch_call *call, uint64_t *result,
@@ -644,7 +644,7 @@ int remote_call(struct remote *remote, const struct arch_call *call, uint64_t *r
 	arch_begin_call(&state, remote->scratch + REMOTE_CODE, frame, remote->scratch + REMOTE_WORD,
 			call);
 	if (!status)
-		status = begin(remote, &state);
+		status = start_call(remote, &state);
 	if (!status)
 		status = run_call(remote, &word, before);
 	*result = status && status != -ECANCELED ? 0 : word.result;
@@ -692,7 +692,7 @@ void remote_end(struct remote *remote)
 		remote_syscall(remote, &(struct arch_call){ SYS_munmap, { scratch, REMOTE_SIZE } });
 }
 
-static int fill(const struct remote *remote, int fd, const void *bytes, size_t size)
+static int fill_file(const struct remote *remote, int fd, const void *bytes, size_t size)
 {
 	char path[64];
 	cleanup_fd int own = -1;
@@ -722,7 +722,7 @@ int remote_file(struct remote *remote, const char *name, const void *bytes, size
 				    &(struct arch_call){ SYS_memfd_create, { text, MFD_CLOEXEC } });
 	if (fd < 0)
 		return (int)fd;
-	status = fill(remote, (int)fd, bytes, size);
+	status = fill_file(remote, (int)fd, bytes, size);
 	if (!status)
 		return (int)fd;
 	remote_syscall(remote, &(struct arch_call){ SYS_close, { (uint64_t)fd } });

@@ -38,9 +38,9 @@
 /* The library's file, and the position of its entry point. */
 struct library {
 	uint8_t *bytes;
-	size_t size, used, entry_point; /* used: bytes that are loaded; entry point: offset of the
-					   entry point */
-	uint64_t address;		/* of the entry point, relative to the library's base */
+	size_t size, used;  /* used: bytes that are loaded */
+	size_t entry_point; /* offset in the file */
+	uint64_t address;   /* of the entry point, relative to the library's base */
 };
 
 struct work {
@@ -235,7 +235,7 @@ static int choose_once(struct work *work, struct remote *remote, bool wants_lead
 	return -EAGAIN;
 }
 
-static int choose(struct work *work, struct remote *remote, struct error *err)
+static int choose_thread(struct work *work, struct remote *remote, struct error *err)
 {
 	uint64_t begun = clock_ns();
 	const char *where = "a system call that cannot be interrupted";
@@ -377,8 +377,9 @@ _Static_assert(PATH_ROOM + sizeof(struct late_order) <= REMOTE_DATA_SIZE, "both 
  * Loads bytes as a library, whose constructor obeys the order at order_at; closes its file, unless
  * the constructor has.
  */
-static int load(struct work *work, struct remote *remote, const char *name, const void *bytes,
-		size_t size, int flags, uint64_t *handle, struct error *err)
+static int load_library(struct work *work, struct remote *remote, const char *name,
+			const void *bytes, size_t size, int flags, uint64_t *handle,
+			struct error *err)
 {
 	uint64_t text = remote->scratch + REMOTE_DATA, order_at = text + PATH_ROOM;
 	struct late_order *order = work->order;
@@ -432,7 +433,8 @@ static int give_order(struct work *work, struct remote *remote, struct error *er
 	int status;
 
 	make_trigger(image, work->function, remote->scratch + REMOTE_DATA + PATH_ROOM);
-	status = load(work, remote, LATE_TRIGGER, image, sizeof(image), RTLD_NOW, &handle, err);
+	status = load_library(work, remote, LATE_TRIGGER, image, sizeof(image), RTLD_NOW, &handle,
+			      err);
 	if (status || remote_call(remote, &(struct arch_call){ work->target.dlclose, { handle } },
 				  &ignored, &said) != -ENOTRECOVERABLE)
 		return status;
@@ -452,8 +454,8 @@ static int with_thread(struct work *work, struct remote *remote, struct error *e
 		/* the library's constructor finds the order through the entry point */
 		memcpy(library->bytes + library->entry_point + offsetof(struct late_entry, order),
 		       &order_at, sizeof(order_at));
-		status = load(work, remote, LATE_LIBRARY, library->bytes, library->used,
-			      RTLD_NOW | RTLD_NODELETE, &handle, err);
+		status = load_library(work, remote, LATE_LIBRARY, library->bytes, library->used,
+				      RTLD_NOW | RTLD_NODELETE, &handle, err);
 	}
 	/*
 	 * a thread that is still in a call needs the memory, as may an abandoned loader; a thread
@@ -475,7 +477,7 @@ static int try_order(struct work *work, struct error *err)
 	int status;
 
 	work->left_count = remote_find_files(work->target.subject.pid, work->left, LEFT_MOST);
-	status = choose(work, &remote, err);
+	status = choose_thread(work, &remote, err);
 	if (status)
 		return status;
 	status = find_loaded(work, err);
@@ -569,7 +571,7 @@ int inject_check(int pid, struct error *err)
 
 #else
 
-static int refuse(struct error *err)
+static int refuse_processor(struct error *err)
 {
 	return error_set(err, ENOTSUP,
 			 "holdtrace cannot attach on this processor: start the program by "
@@ -581,13 +583,13 @@ int inject_order(int pid, const char *library, struct late_order *order,
 {
 	(void)pid, (void)library, (void)order;
 	*result = (struct inject_result){ 0 };
-	return refuse(err);
+	return refuse_processor(err);
 }
 
 int inject_check(int pid, struct error *err)
 {
 	(void)pid;
-	return refuse(err);
+	return refuse_processor(err);
 }
 
 #endif

@@ -167,8 +167,8 @@ static void load_into(struct machine *machine, const struct sock_filter *step, u
 }
 
 /* The filter's action for a call. An error in the filter counts as a refusal. */
-static uint32_t run(const struct sock_filter *filter, uint32_t count,
-		    const struct seccomp_data *data)
+static uint32_t run_filter(const struct sock_filter *filter, uint32_t count,
+			   const struct seccomp_data *data)
 {
 	struct machine machine = { .data = data };
 
@@ -225,7 +225,7 @@ static const char *find_forbidden(const struct sock_filter *filter, uint32_t cou
 		uint32_t action;
 
 		memcpy(data.args, needed[i].arguments, sizeof(needed[i].arguments));
-		action = run(filter, count, &data) & SECCOMP_RET_ACTION_FULL;
+		action = run_filter(filter, count, &data) & SECCOMP_RET_ACTION_FULL;
 		if (action != SECCOMP_RET_ALLOW && action != SECCOMP_RET_LOG)
 			return needed[i].name;
 	}
@@ -234,7 +234,7 @@ static const char *find_forbidden(const struct sock_filter *filter, uint32_t cou
 
 /* ---- the filters of a thread ---- */
 
-static int refuse(struct error *err, const char *why)
+static int refuse_filter(struct error *err, const char *why)
 {
 	return error_set(err, EPERM,
 			 "it has a filter of system calls (seccomp) %s: start it by `holdtrace "
@@ -269,18 +269,18 @@ static int check_filter(const struct remote *remote, long index, bool *is_last, 
 	if (*is_last)
 		return 0;
 	if (count <= 0 || count > BPF_MAXINSNS)
-		return refuse(err, UNREADABLE);
+		return refuse_filter(err, UNREADABLE);
 	filter = calloc((size_t)count, sizeof(*filter));
 	if (!filter || ptrace(PTRACE_SECCOMP_GET_FILTER, remote->thread, index, filter) != count) {
 		free(filter);
-		return refuse(err, "that cannot be read");
+		return refuse_filter(err, "that cannot be read");
 	}
 	forbidden = find_forbidden(filter, (uint32_t)count, remote->target->syscall);
 	free(filter);
 	if (!forbidden)
 		return 0;
 	snprintf(why, sizeof(why), "that forbids %s, which the library needs", forbidden);
-	return refuse(err, why);
+	return refuse_filter(err, why);
 }
 
 bool jail_is_open(void)
@@ -297,9 +297,9 @@ int jail_look(pid_t pid, pid_t thread, int64_t *filters, struct error *err)
 	if (mode <= SECCOMP_MODE_DISABLED)
 		return 0;
 	if (mode != SECCOMP_MODE_FILTER)
-		return refuse(err, "that allows nothing but read and write");
+		return refuse_filter(err, "that allows nothing but read and write");
 	if (!jail_is_open())
-		return refuse(err, UNREADABLE);
+		return refuse_filter(err, UNREADABLE);
 	*filters = count_filters(pid, thread);
 	return 0;
 }
@@ -309,7 +309,7 @@ int jail_is_unknown(const char *where, struct error *err)
 	char why[192];
 
 	snprintf(why, sizeof(why), "that cannot be read without harm, because it is in %s", where);
-	return refuse(err, why);
+	return refuse_filter(err, why);
 }
 
 int jail_check(const struct remote *remote, int64_t filters, struct error *err)
@@ -323,7 +323,7 @@ int jail_check(const struct remote *remote, int64_t filters, struct error *err)
 	for (long i = 0; !status && !is_last && i < FILTERS_MOST; i++)
 		status = check_filter(remote, i, &is_last, err);
 	if (!status && filters != proc_status(pid, remote->thread, "Seccomp_filters", 10))
-		return refuse(err, "that not all of its threads have");
+		return refuse_filter(err, "that not all of its threads have");
 	return status;
 }
 

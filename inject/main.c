@@ -49,7 +49,7 @@ static const char *words_of(uint32_t result)
 }
 
 /* Threads, memory and age of the process, which the trace records for the time before. */
-static void describe(int pid, struct late_order *order)
+static void describe_process(int pid, struct late_order *order)
 {
 	char text[PROC_STAT_SIZE];
 	const char *fields = proc_stat(pid, 0, text);
@@ -71,7 +71,7 @@ static void describe(int pid, struct late_order *order)
 	order->resident *= (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-static int run(struct late_order *order, int pid, const char *library)
+static int run_order(struct late_order *order, int pid, const char *library)
 {
 	struct inject_result result;
 	struct error err = { 0 };
@@ -109,12 +109,12 @@ int main(int argc, char **argv)
 		snprintf(order.run, sizeof(order.run), "%s", argv[4]);
 		snprintf(order.name, sizeof(order.name), "%s", argv[5]);
 		snprintf(order.library, sizeof(order.library), "%s", argv[3]);
-		describe(pid, &order);
-		return run(&order, pid, argv[3]);
+		describe_process(pid, &order);
+		return run_order(&order, pid, argv[3]);
 	}
 	if (argc == 4 && strcmp(argv[1], "detach") == 0) {
 		order.command = LATE_DETACH;
-		return run(&order, pid, argv[3]);
+		return run_order(&order, pid, argv[3]);
 	}
 	if (argc == 3 && strcmp(argv[1], "check") == 0)
 		return inject_check(pid, &err) ? complain(err.text) : 0;

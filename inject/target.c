@@ -128,7 +128,7 @@ static int read_code(struct target *target, struct error *err)
  * Allocators, the dynamic loader, and functions that hold a lock of libc.
  */
 
-static void forbid(struct target *target, uint64_t low, uint64_t high, const char *what)
+static void forbid_range(struct target *target, uint64_t low, uint64_t high, const char *what)
 {
 	if (high <= low)
 		return;
@@ -196,7 +196,7 @@ static void forbid_malloc(struct target *target, const struct symbols *libc)
 		if (symbol->st_shndx != SHN_UNDEF && end <= low && end > before)
 			before = end;
 	}
-	forbid(target, libc->bias + before, libc->bias + high, "malloc");
+	forbid_range(target, libc->bias + before, libc->bias + high, "malloc");
 }
 
 static void forbid_list(struct target *target, const struct symbols *symbols,
@@ -206,8 +206,8 @@ static void forbid_list(struct target *target, const struct symbols *symbols,
 		const Elf64_Sym *symbol = symbols_find(symbols, names[i]);
 
 		if (symbol)
-			forbid(target, symbols->bias + symbol->st_value,
-			       symbols->bias + symbol->st_value + symbol->st_size, names[i]);
+			forbid_range(target, symbols->bias + symbol->st_value,
+				     symbols->bias + symbol->st_value + symbol->st_size, names[i]);
 	}
 }
 
@@ -263,9 +263,9 @@ static void forbid_operators(struct target *target, const struct symbols *symbol
 		if (symbol->st_shndx != SHN_UNDEF && symbol->st_name < symbols->names_size &&
 		    (!strncmp(name, "_Znw", 4) || !strncmp(name, "_Zna", 4) ||
 		     !strncmp(name, "_Zdl", 4) || !strncmp(name, "_Zda", 4)))
-			forbid(target, symbols->bias + symbol->st_value,
-			       symbols->bias + symbol->st_value + symbol->st_size,
-			       "operator new or delete");
+			forbid_range(target, symbols->bias + symbol->st_value,
+				     symbols->bias + symbol->st_value + symbol->st_size,
+				     "operator new or delete");
 	}
 }
 
@@ -323,7 +323,7 @@ static void read_module(struct target *target, const struct mapping *map, bool i
 	} else if (has_malloc) {
 		/* all of the allocator is in this library, so all its code is forbidden */
 		target->has_allocator = true;
-		forbid(target, symbols.low, symbols.high, "the allocator");
+		forbid_range(target, symbols.low, symbols.high, "the allocator");
 	}
 	symbols_free(&symbols);
 }
@@ -337,7 +337,7 @@ static void read_modules(struct target *target)
 		const char *name = mapping_name(map);
 
 		if (is_loader(map) && map->flags & MAPPING_EXECUTE)
-			forbid(target, map->from, map->to, "the loader");
+			forbid_range(target, map->from, map->to, "the loader");
 		/* our own library is always among the callers, in functions that jump to others */
 		if (map == program || (maps_begins_module(&target->subject.maps, map) &&
 				       !is_loader(map) && strncmp(name, "libc.so.6", 9) != 0 &&
@@ -479,7 +479,7 @@ static int read_libc(struct target *target, struct error *err)
 	return 0;
 }
 
-static int learn(struct target *target, struct error *err)
+static int examine_target(struct target *target, struct error *err)
 {
 	char path[64];
 	int status = check_machine(target, err);
@@ -522,7 +522,7 @@ int target_open(struct target *target, pid_t pid, struct error *err)
 		return error_set(err, EINVAL, "process %d cannot be attached to", (int)pid);
 	if (proc_status(pid, 0, "Pid", 10) < 0)
 		return error_set(err, ESRCH, "there is no process %d", (int)pid);
-	status = learn(target, err);
+	status = examine_target(target, err);
 	if (!status)
 		return 0;
 	target_close(target);

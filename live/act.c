@@ -158,7 +158,7 @@ static int take_action(struct step *step, const char *text, struct error *err)
  * Identifies the process. Its pid in the trace may be forged or from another pid namespace; the
  * collector has it from the kernel.
  */
-static struct breaker reach(const struct act *act, int pid, uint32_t stream)
+static struct breaker identify_process(const struct act *act, int pid, uint32_t stream)
 {
 	struct breaker breaker = { .pid = pid, .handle = -1 };
 
@@ -188,7 +188,7 @@ int act_plan(struct act *act, int pid, const char *analyst, const option_list *t
 
 int act_on(const struct act *act, uint32_t pid, uint32_t stream)
 {
-	struct breaker breaker = reach(act, (int)pid, stream);
+	struct breaker breaker = identify_process(act, (int)pid, stream);
 	int status = LIVE_FOUND;
 
 	signal(SIGPIPE, SIG_DFL); /* commands expect the default */

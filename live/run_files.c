@@ -21,7 +21,7 @@
 #define LOOK_NS	  1000000000ull /* between two checks for replaced files */
 #define LIST_MS	  1000		/* between two requests for new files */
 
-static int begins(void *user, int output, void **reader, struct error *err)
+static int start_reader(void *user, int output, void **reader, struct error *err)
 {
 	struct run_file *file = user;
 	struct watched **place = ARRAY_ADD(&file->run->processes);
@@ -52,7 +52,7 @@ static int begin_file(struct run_file *file, struct error *err)
 	struct stat facts;
 	int status;
 
-	file->follow = (struct follow){ .begins = begins, .user = file };
+	file->follow = (struct follow){ .begins = start_reader, .user = file };
 	status = follow_open(&file->follow, file->path, err);
 	if (!status && fstat(file->follow.fd, &facts) == 0) {
 		file->inode = facts.st_ino;

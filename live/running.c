@@ -19,7 +19,7 @@
 
 #define OWN_CLASS (sizeof(void *) == 8 ? ELFCLASS64 : ELFCLASS32)
 
-static int refuse(int number, int pid, struct error *err)
+static int refuse_process(int number, int pid, struct error *err)
 {
 	if (number == ENOENT || number == ESRCH)
 		return error_set(err, ESRCH, "there is no process %d", pid);
@@ -105,12 +105,12 @@ static int read_threads(struct live_process *process, struct error *err)
 	int status = 0;
 
 	if (!count)
-		return refuse(ESRCH, process->subject.pid, err);
+		return refuse_process(ESRCH, process->subject.pid, err);
 	process->left_out = count > LIVE_THREADS_MAX ? count - LIVE_THREADS_MAX : 0;
 	process->threads = memory_zalloc(count - process->left_out, sizeof(*process->threads));
 	for (size_t i = 0; !status && i < count - process->left_out; i++)
 		status = read_thread(process, threads[i], now);
-	return status ? refuse(-status, process->subject.pid, err) : 0;
+	return status ? refuse_process(-status, process->subject.pid, err) : 0;
 }
 
 /* Numbers of system calls and layouts of locks are known only for programs of our own word size. */
@@ -153,7 +153,7 @@ int live_look(struct live_process *process, int pid, struct error *err)
 				 "process %d has no memory: it has ended, or is a kernel thread",
 				 pid);
 	if (status)
-		return refuse(-status, pid, err);
+		return refuse_process(-status, pid, err);
 	process->program = read_link(pid, "exe");
 	for (size_t i = 0; i < process->thread_count && !process->program; i++) {
 		snprintf(name, sizeof(name), "task/%d/exe", process->threads[i].tid);

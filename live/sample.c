@@ -100,7 +100,7 @@ static double weight(const struct sample_row *row, enum sample_order order)
 	return row->has_bytes ? (double)row->bytes : (double)row->count;
 }
 
-static int compare(const void *left, const void *right, void *context)
+static int by_weight(const void *left, const void *right, void *context)
 {
 	const struct sample_row *a = left, *b = right;
 	const enum sample_order *order = context;
@@ -259,12 +259,12 @@ void sample_take(struct sample *sample, struct watched *const *processes, size_t
 	}
 	list.count = kept;
 	if (list.count)
-		qsort_r(list.items, list.count, sizeof(*list.items), compare, &order);
+		qsort_r(list.items, list.count, sizeof(*list.items), by_weight, &order);
 	/* twice the rows, because some will be merged */
 	sample->row_count = merge_rows(
 		list.items, list.count < 2 * options->rows ? list.count : 2 * options->rows);
 	if (sample->row_count)
-		qsort_r(list.items, sample->row_count, sizeof(*list.items), compare, &order);
+		qsort_r(list.items, sample->row_count, sizeof(*list.items), by_weight, &order);
 	if (sample->row_count > options->rows)
 		sample->row_count = options->rows;
 	sample->rows = list.items;

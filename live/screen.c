@@ -30,14 +30,14 @@ static void note_signal(int number)
 		asked_to_end = 1;
 }
 
-static void put(const char *text)
+static void put_bytes(const char *text)
 {
 	ssize_t wrote = write(STDOUT_FILENO, text, strlen(text));
 
 	(void)wrote; /* a terminal that is gone is noticed when reading keys */
 }
 
-static void measure(struct screen *screen)
+static void measure_terminal(struct screen *screen)
 {
 	struct winsize size;
 
@@ -62,9 +62,9 @@ int screen_begin(struct screen *screen)
 	raw.c_cc[VMIN] = 0;
 	raw.c_cc[VTIME] = 0;
 	tcsetattr(STDIN_FILENO, TCSANOW, &raw);
-	put(OTHER_SCREEN);
+	put_bytes(OTHER_SCREEN);
 	shown = screen;
-	measure(screen);
+	measure_terminal(screen);
 	return 0;
 }
 
@@ -78,7 +78,7 @@ void screen_restore(void)
 {
 	if (!shown)
 		return;
-	put(FIRST_SCREEN);
+	put_bytes(FIRST_SCREEN);
 	tcsetattr(STDIN_FILENO, TCSANOW, &shown->before);
 	shown = NULL;
 }
@@ -119,7 +119,7 @@ int screen_key(struct screen *screen, int timeout_ms)
 		return KEY_END;
 	if (was_resized) {
 		was_resized = 0;
-		measure(screen);
+		measure_terminal(screen);
 		return KEY_RESIZE;
 	}
 	return got > 0 ? decode(bytes, read(STDIN_FILENO, bytes, sizeof(bytes))) : KEY_NONE;

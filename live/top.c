@@ -100,7 +100,7 @@ static void find_waits(struct top *top)
 
 /* ---- pictures ---- */
 
-static void tick(struct top *top)
+static void tick_picture(struct top *top)
 {
 	uint64_t now = clock_ns();
 
@@ -120,7 +120,7 @@ static void take_picture(struct top *top)
 }
 
 /* Draws the text line by line, as far as the screen has space. */
-static int draw(struct top *top, struct out *out, struct error *err)
+static int draw_picture(struct top *top, struct out *out, struct error *err)
 {
 	size_t marked = 0, lines = 0;
 	struct out text;
@@ -172,7 +172,7 @@ static int run_batch(struct top *top, struct out *out, struct error *err)
 
 		is_complete = run_is_complete(&top->run);
 		run_settle(&top->run);
-		tick(top);
+		tick_picture(top);
 		if (!status && is_blind && !is_complete) {
 			is_blind = false;
 			continue;
@@ -265,7 +265,7 @@ static int run_screen(struct top *top, struct out *out, struct error *err)
 		is_due |= top->run.restarts != restarts;
 		restarts = top->run.restarts;
 		if (is_due) {
-			tick(top);
+			tick_picture(top);
 			next = clock_ns() + top->interval.value;
 		}
 		if (!has_rows)
@@ -276,7 +276,7 @@ static int run_screen(struct top *top, struct out *out, struct error *err)
 		    (is_due || key == 's' || key == 'c' || key == 'b' || key == KEY_RESIZE))
 			take_picture(top);
 		if (!status && (is_due || key != KEY_NONE))
-			status = draw(top, out, err);
+			status = draw_picture(top, out, err);
 		key = screen_key(&top->screen, PUMP_MS);
 		if (!take_key(top, key))
 			break;

@@ -111,7 +111,7 @@ static bool may_break(struct watched *watched, const struct limit *limit, bool l
  * Runs the checker for one process; answer receives its tables as CSV. Returns the length, or a
  * negative errno if it cannot be run.
  */
-static ssize_t ask(const struct watch *watch, uint32_t pid, char *answer, struct error *err)
+static ssize_t run_checker(const struct watch *watch, uint32_t pid, char *answer, struct error *err)
 {
 	cleanup_free char **words = memory_zalloc(watch->run.file_count + 8, sizeof(*words));
 	size_t count = 0, length = 0;
@@ -207,12 +207,12 @@ static enum verdict read_line(const struct watch *watch, char *line, struct watc
 }
 
 /* Runs the checker; *worst: the worst result of all limits. Broken limits come first. */
-static int check(struct watch *watch, struct watched *watched, enum verdict *worst,
-		 struct error *err)
+static int check_process(struct watch *watch, struct watched *watched, enum verdict *worst,
+			 struct error *err)
 {
 	cleanup_free char *answer = memory_alloc(ANSWER_MAX);
 	uint64_t begun = clock_ns();
-	ssize_t length = ask(watch, watched->pid, answer, err);
+	ssize_t length = run_checker(watch, watched->pid, answer, err);
 	char *save = NULL;
 
 	if (length < 0)
@@ -255,7 +255,7 @@ static int watch_processes(struct watch *watch, bool is_complete, bool *is_broke
 			may = may_break(watched, &watch->limits.items[k], looks);
 		if (!may)
 			continue;
-		status = check(watch, watched, &verdict, err);
+		status = check_process(watch, watched, &verdict, err);
 		if (is_complete)
 			continue;
 		watch->next = (watch->next + i + 1) % count;

@@ -22,7 +22,7 @@ void space_init(struct address_space *space)
 
 void space_free(struct address_space *space)
 {
-	free(space->way.items);
+	free(space->pending.items);
 	free(space->memo.items);
 	free(space->mappings.items);
 	free(space->module_list.items);
@@ -94,8 +94,8 @@ int space_add_program(struct address_space *space, const char *path)
 }
 
 /* The module as it would be if it were added next. */
-static struct space_module describe(const struct address_space *space,
-				    const struct trace_mapping *mapping)
+static struct space_module next_module(const struct address_space *space,
+				       const struct trace_mapping *mapping)
 {
 	uint32_t id = (uint32_t)space->module_list.count;
 	uint64_t from = SPACE_BASE + id * SPACE_MODULE_SPACE;
@@ -154,7 +154,7 @@ int space_map(struct address_space *space, const struct trace_mapping *mapping)
 	     (mapping->code < mapping->from || mapping->code >= mapping->to)) ||
 	    space->module_list.count >= SPACE_MODULES_MAX)
 		return 0;
-	described = describe(space, mapping);
+	described = next_module(space, mapping);
 	module = find_or_keep(space, &described);
 	entry = module ? ARRAY_ADD(&space->mappings) : NULL;
 	if (!entry)
@@ -173,8 +173,8 @@ int space_map(struct address_space *space, const struct trace_mapping *mapping)
  * Converts an address by the newest mapping older than the call, else by the oldest later one. Sets
  * *is_certain to false (if not NULL) where another call could have another mapping.
  */
-static uint64_t moved(const struct address_space *space, uint64_t address, uint64_t index,
-		      bool *is_certain)
+static uint64_t map_address(const struct address_space *space, uint64_t address, uint64_t index,
+			    bool *is_certain)
 {
 	const struct space_mapping *found = NULL;
 
@@ -214,7 +214,7 @@ static uint32_t *memo_of(struct address_space *space, const struct trace_node *n
  */
 static const struct trace_node *look_for(struct address_space *space, const struct trace_node *node)
 {
-	space->way.count = 0;
+	space->pending.count = 0;
 	for (; node->count; node = node->caller) {
 		const uint32_t *known = memo_of(space, node);
 		const struct trace_node **place;
@@ -223,7 +223,7 @@ static const struct trace_node *look_for(struct address_space *space, const stru
 			return NULL;
 		if (*known)
 			return trace_nodes_at(&space->nodes, *known);
-		place = ARRAY_ADD(&space->way);
+		place = ARRAY_ADD(&space->pending);
 		if (!place)
 			return NULL;
 		*place = node;
@@ -240,11 +240,11 @@ const struct trace_node *space_backtrace(struct address_space *space,
 	if (backtrace && backtrace->id == BACKTRACE_OF_SPACE)
 		return backtrace->node;
 	to = look_for(space, backtrace ? backtrace->node : &trace_no_node);
-	while (to && space->way.count) {
-		const struct trace_node *from = space->way.items[--space->way.count];
+	while (to && space->pending.count) {
+		const struct trace_node *from = space->pending.items[--space->pending.count];
 
 		to = trace_nodes_add(&space->nodes, to,
-				     moved(space, from->address, index, &is_certain));
+				     map_address(space, from->address, index, &is_certain));
 		if (to && is_certain)
 			*memo_of(space, from) = to->number;
 	}
@@ -258,7 +258,7 @@ const struct trace_node *space_frames(struct address_space *space, const uint64_
 
 	while (node && count)
 		node = trace_nodes_add(&space->nodes, node,
-				       moved(space, frames[--count], index, NULL));
+				       map_address(space, frames[--count], index, NULL));
 	return node;
 }
 
@@ -276,5 +276,5 @@ const struct space_module *space_module_at(const struct address_space *space, ui
 const struct space_module *space_module_of(const struct address_space *space, uint64_t address,
 					   uint64_t index)
 {
-	return space_module_at(space, moved(space, address, index, NULL));
+	return space_module_at(space, map_address(space, address, index, NULL));
 }

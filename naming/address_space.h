@@ -50,12 +50,11 @@ struct address_space {
 	struct pool pool;
 	struct hash_table modules;
 	struct trace_nodes nodes; /* of addresses in the map: equal backtraces are the same node */
-	struct hash_table
-		programs; /* paths of executables, and of their directories with a slash */
+	struct hash_table programs; /* paths of executables, and of their directories with a / */
 	ARRAY_OF(struct space_module *) module_list;
 	ARRAY_OF(struct space_mapping) mappings; /* in the order of the trace */
-	ARRAY_OF(const struct trace_node *)
-	way;				  /* frames of a trace that have still to be converted */
+	/* frames of a trace that have still to be converted */
+	ARRAY_OF(const struct trace_node *) pending;
 	ARRAY_OF(struct space_memo) memo; /* of the current process */
 	uint32_t age;			  /* entries of the memo with another age are invalid */
 };

@@ -190,8 +190,8 @@ static void classify_frame(const struct naming *naming, struct naming_frame *fra
 		(symbol->function && symbol->file && runtime_has(RUNTIME_FILE, symbol->file));
 }
 
-static void fill(struct naming *naming, struct naming_frame *frame, uint64_t address,
-		 const struct symbol *symbol)
+static void fill_frame(struct naming *naming, struct naming_frame *frame, uint64_t address,
+		       const struct symbol *symbol)
 {
 	/* The call before the return address decides. */
 	const struct space_module *module = space_module_at(naming->space, address - 1);
@@ -214,16 +214,16 @@ static bool is_found(const void *item, const void *key)
 	return ((const struct naming_found *)item)->address == *(const uint64_t *)key;
 }
 
-static const struct naming_found *recall(const struct naming *naming, uint64_t address)
+static const struct naming_found *known_functions(const struct naming *naming, uint64_t address)
 {
 	return hash_table_find(&naming->found, hash_two(naming->found.seed, address, 0), is_found,
 			       &address);
 }
 
 /* The functions at a return address, with the calls inlined there. NULL: no memory. */
-static const struct naming_found *find(struct naming *naming, uint64_t address)
+static const struct naming_found *find_functions(struct naming *naming, uint64_t address)
 {
-	const struct naming_found *known = recall(naming, address);
+	const struct naming_found *known = known_functions(naming, address);
 	struct symbol symbols[RESOLVE_FRAMES_MAX];
 	struct naming_found *found;
 	unsigned count;
@@ -240,7 +240,7 @@ static const struct naming_found *find(struct naming *naming, uint64_t address)
 		return NULL;
 	*found = (struct naming_found){ .address = address, .count = count };
 	for (unsigned i = 0; i < count; i++) {
-		fill(naming, &found->frames[i], address, &symbols[i]);
+		fill_frame(naming, &found->frames[i], address, &symbols[i]);
 		found->frames[i].symbol.is_inlined = i + 1 < count;
 	}
 	return hash_table_add(&naming->found, hash_two(naming->found.seed, address, 0), found)
@@ -248,9 +248,9 @@ static const struct naming_found *find(struct naming *naming, uint64_t address)
 		       : found;
 }
 
-static void expect(struct naming *naming, uint64_t address)
+static void queue_address(struct naming *naming, uint64_t address)
 {
-	if (!recall(naming, address) && !map_modules(naming))
+	if (!known_functions(naming, address) && !map_modules(naming))
 		(void)resolve_ask(naming->resolve, address, false);
 }
 
@@ -264,7 +264,7 @@ void naming_expect(struct naming *naming, const struct trace_node *backtrace)
 			return; /* this frame and its callers were announced before */
 		if (word)
 			*word |= bit;
-		expect(naming, backtrace->address);
+		queue_address(naming, backtrace->address);
 	}
 }
 
@@ -281,17 +281,17 @@ static size_t look_up_backtrace(struct naming *naming, const struct trace_node *
 	size_t count = 0;
 
 	for (; at->count && count < max; at = at->caller) {
-		const struct naming_found *found = recall(naming, at->address);
+		const struct naming_found *found = known_functions(naming, at->address);
 
 		/* The first unknown address also queues those after it. */
 		if (!found) {
 			const struct trace_node *next = at;
 
 			for (size_t i = backtrace->count - at->count; next->count && i < max; i++) {
-				expect(naming, next->address);
+				queue_address(naming, next->address);
 				next = next->caller;
 			}
-			found = find(naming, at->address);
+			found = find_functions(naming, at->address);
 		}
 		for (uint32_t i = 0; found && i < found->count && count < max; i++)
 			frames[count++] = &found->frames[i];
@@ -382,8 +382,8 @@ struct shown {
 	size_t count, max;
 };
 
-static void show(struct naming *naming, struct shown *shown, const struct naming_frame *frame,
-		 const char *known)
+static void add_line(struct naming *naming, struct shown *shown, const struct naming_frame *frame,
+		     const char *known)
 {
 	char text[NAMING_TEXT_MAX];
 
@@ -415,7 +415,7 @@ static void show_called(struct naming *naming, struct shown *shown,
 
 	if (!frame->symbol.is_runtime) {
 		snprintf(module, sizeof(module), "(%.100s)", base_name(frame->module->path));
-		show(naming, shown, frame, frame->symbol.function ? NULL : module);
+		add_line(naming, shown, frame, frame->symbol.function ? NULL : module);
 		shown->lines[0].is_called = true;
 		return;
 	}
@@ -426,7 +426,7 @@ static void show_called(struct naming *naming, struct shown *shown,
 		shorten_public(name);
 	if (name[0] == '_')
 		return;
-	show(naming, shown, frame, frame->is_c_library ? name : NULL);
+	add_line(naming, shown, frame, frame->is_c_library ? name : NULL);
 	shown->lines[0].is_called = true;
 }
 
@@ -444,7 +444,7 @@ static void show_runtime(struct naming *naming, struct shown *shown,
 		snprintf(text, sizeof(text), "%.*s (%.60s itself)", SHORTEN_MAX, name, module);
 	} else
 		snprintf(text, sizeof(text), "(%.60s itself)", module);
-	show(naming, shown, frame, text);
+	add_line(naming, shown, frame, text);
 }
 
 /* Index of the first frame outside of the language's runtime and, if asked for, of libraries. */
@@ -482,7 +482,7 @@ static size_t write_lines(struct naming *naming, const struct trace_node *backtr
 		show_called(naming, &shown, frames[called - 1]);
 	for (size_t i = first; i < end && shown.count < max; i++)
 		if (i == first || !frames[i]->symbol.is_runtime)
-			show(naming, &shown, frames[i], i == main ? "main" : NULL);
+			add_line(naming, &shown, frames[i], i == main ? "main" : NULL);
 	return shown.count;
 }
 

@@ -29,8 +29,8 @@ struct naming_files {
 };
 
 /*
- * address space and the strings of files must outlive the naming; the address space may grow. files
- * may be NULL. Returns 0 or -ENOMEM.
+ * space and the strings of files must outlive the naming; space may grow. files may be NULL.
+ * Returns 0 or -ENOMEM.
  */
 int naming_create(struct naming **naming, const struct address_space *space,
 		  const struct naming_files *files, struct error *err);

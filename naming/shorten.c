@@ -113,7 +113,7 @@ static bool is_long(const char *name)
  * Cuts before a namespace, keeping the end of the name; if no part is short enough, keeps the
  * start, cut between two characters.
  */
-static void cut(char *name)
+static void cut_name(char *name)
 {
 	static const char dots[] = "...";
 	size_t room = SHORTEN_MAX - strlen(dots);
@@ -145,7 +145,7 @@ void shorten_name(char *name)
 		name[strlen(name) - 1] = '\0';
 	unwrap(name, is_long(name));
 	if (is_long(name))
-		cut(name);
+		cut_name(name);
 }
 
 /* ---- the C library ---- */

@@ -33,7 +33,7 @@ static char *read_text(int32_t pid)
 }
 
 /* Ends the path in place, because sscanf() measures its whole input each time. */
-static bool parse(char *line, size_t length, struct mapping *mapping)
+static bool parse_mapping(char *line, size_t length, struct mapping *mapping)
 {
 	unsigned high, low;
 	char access[5];
@@ -64,7 +64,7 @@ int maps_read(struct maps *maps, int32_t pid)
 		struct mapping mapping, *place;
 
 		next = line + length + (line[length] == '\n');
-		if (!parse(line, length, &mapping))
+		if (!parse_mapping(line, length, &mapping))
 			continue;
 		place = ARRAY_ADD(maps);
 		if (!place)

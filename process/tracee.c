@@ -41,7 +41,7 @@ static ssize_t get_set(const struct tracee *tracee, int type, void *to, size_t s
 }
 
 /* Sets the registers with which the thread continues. */
-static void settle(const struct tracee *tracee, registers_native *registers)
+static void settle_registers(const struct tracee *tracee, registers_native *registers)
 {
 	struct iovec part = { registers, sizeof(*registers) };
 
@@ -66,7 +66,7 @@ static int read_registers(struct tracee *tracee)
 #endif
 	tracee->is_in_call = stopping_is_in_call(&tracee->stopping, registers);
 	stopping_stopped(&tracee->stopping, registers);
-	settle(tracee, &settled);
+	settle_registers(tracee, &settled);
 	return 0;
 }
 
@@ -102,7 +102,7 @@ void tracee_release(struct tracee *tracee)
 	if (!tracee->signal) {
 		registers_native settled;
 
-		settle(tracee, &settled);
+		settle_registers(tracee, &settled);
 		stopping_shorten(&tracee->stopping, &settled);
 	}
 #endif

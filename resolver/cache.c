@@ -113,7 +113,7 @@ static FILE *begin_file(const char *path, char **fresh)
 }
 
 /* Replaces the file atomically, because other processes may use the cache at the same time. */
-static void save(const struct workers *workers, const struct entry *entry, const char *path)
+static void save_module(const struct workers *workers, const struct entry *entry, const char *path)
 {
 	cleanup_free char *fresh = NULL;
 	FILE *file = begin_file(path, &fresh);
@@ -147,6 +147,6 @@ void cache_save(const struct workers *workers, struct entry *const *entries, siz
 		/* Without a child there are no new answers. */
 		if (path && entry->is_employed && entry->facts.reason == RESOLVE_FINE &&
 		    !entry->facts.layout.is_debug)
-			save(workers, entry, path);
+			save_module(workers, entry, path);
 	}
 }

@@ -133,7 +133,7 @@ static uint32_t find_row(const struct dwp *dwp, uint64_t id)
 }
 
 /* Where the row's unit has this section. Empty if the row has none or exceeds the section. */
-static struct piece cut(const struct dwp *dwp, uint32_t row, unsigned part)
+static struct piece part_of_unit(const struct dwp *dwp, uint32_t row, unsigned part)
 {
 	const struct index *index = &dwp->index;
 	const struct piece *section = &dwp->sections[part];
@@ -411,7 +411,7 @@ void dwp_destroy(struct dwp *dwp)
 /* ---- units ---- */
 
 /* Makes the .dwo file available where the skeleton says, and has libdw read it. */
-static bool show(struct dwp *dwp, size_t index, int file, uint64_t size, Dwarf_Die *unit)
+static bool show_file(struct dwp *dwp, size_t index, int file, uint64_t size, Dwarf_Die *unit)
 {
 	Dwarf_Die skeleton;
 
@@ -439,7 +439,7 @@ bool dwp_find(struct dwp *dwp, size_t index, Dwarf_Die *unit, uint64_t *size)
 	if (row == 0)
 		return false;
 	for (unsigned i = 0; i < PARTS; i++)
-		sections[i] = (struct section){ parts[i].name, cut(dwp, row, i) };
+		sections[i] = (struct section){ parts[i].name, part_of_unit(dwp, row, i) };
 	copy_strings(dwp, &sections[PART_STR_OFFSETS].content, &strings);
 	sections[PART_STR].content = (struct piece){ (uint8_t *)strings.text, strings.size };
 	sections[PART_STR_OFFSETS].content.bytes = strings.offsets;
@@ -448,7 +448,7 @@ bool dwp_find(struct dwp *dwp, size_t index, Dwarf_Die *unit, uint64_t *size)
 	*size = sections[PART_INFO].content.size;
 	if (has_room(dwp, all))
 		fd = write_file(dwp, sections, PARTS);
-	return fd >= 0 && show(dwp, index, fd, all, unit);
+	return fd >= 0 && show_file(dwp, index, fd, all, unit);
 }
 
 bool dwp_take(struct dwp *dwp, size_t index, int file, Dwarf_Die *unit, uint64_t *size)
@@ -464,5 +464,5 @@ bool dwp_take(struct dwp *dwp, size_t index, int file, Dwarf_Die *unit, uint64_t
 		return false;
 	for (uint64_t left = (uint64_t)status.st_size; left > 0 && done > 0; left -= (uint64_t)done)
 		done = sendfile(copy, original, NULL, left);
-	return done > 0 && show(dwp, index, copy, (uint64_t)status.st_size, unit);
+	return done > 0 && show_file(dwp, index, copy, (uint64_t)status.st_size, unit);
 }

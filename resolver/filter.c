@@ -499,7 +499,7 @@ static int check_start(const struct filter *filter, struct error *err)
 	return 0;
 }
 
-static int copy(struct filter *filter, int input, struct error *err)
+static int copy_text(struct filter *filter, int input, struct error *err)
 {
 	for (bool is_first = true;; is_first = false) {
 		ssize_t size, taken;
@@ -557,7 +557,7 @@ int filter_text(struct resolve *resolve, int input, int output,
 	*result = (struct filter_result){ 0 };
 	if (failure)
 		return failure;
-	failure = copy(&filter, input, err);
+	failure = copy_text(&filter, input, err);
 	out_close(&filter.out);
 	free(filter.in.bytes);
 	free(filter.lines.items);

@@ -37,8 +37,8 @@ static uint64_t round_down(uint64_t value, uint64_t page)
  * (holdtrace), the address where the file would begin (older holdtrace), or the code or its first
  * page (sp-rtrace).
  */
-static bool fits(const struct layout *layout, const struct segment *segment, uint64_t from,
-		 uint64_t bias, uint64_t page)
+static bool bias_fits(const struct layout *layout, const struct segment *segment, uint64_t from,
+		      uint64_t bias, uint64_t page)
 {
 	if (bias & 4095)
 		return false;
@@ -56,10 +56,10 @@ static bool find_bias(const struct layout *layout, const struct segment *segment
 	for (uint64_t page = 4096; page <= 65536; page *= 4) {
 		/* The range ends with the code, or with its last page. */
 		*bias = to - end;
-		if (fits(layout, segment, from, *bias, page))
+		if (bias_fits(layout, segment, from, *bias, page))
 			return true;
 		*bias = to - round_down(end + page - 1, page);
-		if (fits(layout, segment, from, *bias, page))
+		if (bias_fits(layout, segment, from, *bias, page))
 			return true;
 	}
 	return false;

@@ -270,7 +270,7 @@ static void report_names(const struct settings *settings, struct resolve *resolv
 	print_missing(resolve, settings->asked.unnamed);
 }
 
-static int run(const struct settings *settings, int input, int output)
+static int resolve_text(const struct settings *settings, int input, int output)
 {
 	struct filter_result result;
 	struct resolve *resolve;
@@ -294,7 +294,7 @@ static int run(const struct settings *settings, int input, int output)
 	return status;
 }
 
-static void plan(struct settings *settings)
+static void plan_settings(struct settings *settings)
 {
 	const struct asked *asked = &settings->asked;
 
@@ -320,7 +320,7 @@ static void plan(struct settings *settings)
 }
 
 /* Prints the error. Returns the exit status for wrong usage. */
-static int usage(const struct error *err)
+static int report_usage(const struct error *err)
 {
 	complain("%s", err->text);
 	fprintf(stderr, "Try '%s --help'.\n", PROGRAM);
@@ -341,7 +341,7 @@ int main(int argc, char **argv)
 	/* libraries would find the servers: the network is used only if an option says so */
 	unsetenv("DEBUGINFOD_URLS");
 	if (read_options(asked, argc, argv, &err))
-		return usage(&err);
+		return report_usage(&err);
 	if (asked->help)
 		return print_help();
 	if (asked->version) {
@@ -350,8 +350,8 @@ int main(int argc, char **argv)
 	}
 	if (take_servers(asked->debuginfod, servers, &err) ||
 	    take_percent(&settings.require, asked->require, &err))
-		return usage(&err);
-	plan(&settings);
+		return report_usage(&err);
+	plan_settings(&settings);
 	memory_set_end(end_without_memory);
 	if (asked->verbose)
 		sandbox_describe(sandbox_probe(),
@@ -372,7 +372,7 @@ int main(int argc, char **argv)
 	}
 	if (output != STDOUT_FILENO)
 		(void)!ftruncate(output, 0);
-	status = run(&settings, input, output);
+	status = resolve_text(&settings, input, output);
 	free(asked->maps.items);
 	if (close(output) != 0 && status == 0) {
 		complain("%s: cannot be written: %s", settings.filter.output_name, strerror(errno));

@@ -49,52 +49,53 @@ static const struct place *find_place(struct mappings *mappings, const struct pl
 }
 
 /* Mappings that overlap compare as equal, so a search finds any overlapping one. */
-static int compare(const void *left, const void *right)
+static int by_range(const void *left, const void *right)
 {
 	const struct mapping *a = left, *b = right;
 
 	return a->last < b->from ? -1 : a->from > b->last;
 }
 
-static struct mapping *find(const struct mappings *mappings, uint64_t from, uint64_t last)
+static struct mapping *find_overlap(const struct mappings *mappings, uint64_t from, uint64_t last)
 {
 	const struct mapping wanted = { .from = from, .last = last };
-	void *const *node = tfind(&wanted, &mappings->tree, compare);
+	void *const *node = tfind(&wanted, &mappings->tree, by_range);
 
 	return node ? *node : NULL;
 }
 
-static int put(struct mappings *mappings, uint64_t from, uint64_t last, const struct place *place)
+static int add_mapping(struct mappings *mappings, uint64_t from, uint64_t last,
+		       const struct place *place)
 {
 	struct mapping *mapping = malloc(sizeof(*mapping));
 
 	if (!mapping)
 		return -ENOMEM;
 	*mapping = (struct mapping){ .from = from, .last = last, .place = place };
-	if (tsearch(mapping, &mappings->tree, compare))
+	if (tsearch(mapping, &mappings->tree, by_range))
 		return 0;
 	free(mapping);
 	return -ENOMEM;
 }
 
 /* Inserts a mapping: overlapping parts of earlier ones are removed, the rest is kept. */
-static int insert(struct mappings *mappings, uint64_t from, uint64_t last,
-		  const struct place *place)
+static int insert_mapping(struct mappings *mappings, uint64_t from, uint64_t last,
+			  const struct place *place)
 {
 	struct mapping *old;
 	int failure = 0;
 
-	while (!failure && (old = find(mappings, from, last)) != NULL) {
+	while (!failure && (old = find_overlap(mappings, from, last)) != NULL) {
 		const struct mapping cut = *old;
 
-		tdelete(old, &mappings->tree, compare);
+		tdelete(old, &mappings->tree, by_range);
 		free(old);
 		if (cut.from < from)
-			failure = put(mappings, cut.from, from - 1, cut.place);
+			failure = add_mapping(mappings, cut.from, from - 1, cut.place);
 		if (!failure && cut.last > last)
-			failure = put(mappings, last + 1, cut.last, cut.place);
+			failure = add_mapping(mappings, last + 1, cut.last, cut.place);
 	}
-	return failure ? failure : put(mappings, from, last, place);
+	return failure ? failure : add_mapping(mappings, from, last, place);
 }
 
 int mappings_add(struct mappings *mappings, const struct resolve_module *module,
@@ -118,12 +119,12 @@ int mappings_add(struct mappings *mappings, const struct resolve_module *module,
 	if (from >= to)
 		return -EINVAL;
 	known = find_place(mappings, &place);
-	return known ? insert(mappings, from, to - 1, known) : -ENOMEM;
+	return known ? insert_mapping(mappings, from, to - 1, known) : -ENOMEM;
 }
 
 const struct place *mappings_find(const struct mappings *mappings, uint64_t address)
 {
-	const struct mapping *mapping = find(mappings, address, address);
+	const struct mapping *mapping = find_overlap(mappings, address, address);
 
 	return mapping ? mapping->place : NULL;
 }

@@ -13,7 +13,7 @@ void ranges_add(struct ranges *ranges, uint64_t from, uint64_t to, uint32_t item
 			(struct range){ .from = from, .to = to, .item = item, .rank = rank };
 }
 
-static int compare(const void *left, const void *right)
+static int by_start(const void *left, const void *right)
 {
 	const struct range *a = left, *b = right;
 
@@ -27,7 +27,7 @@ void ranges_sort(struct ranges *ranges)
 	uint64_t reach = 0;
 
 	if (ranges->count > 1)
-		qsort(ranges->items, ranges->count, sizeof(*ranges->items), compare);
+		qsort(ranges->items, ranges->count, sizeof(*ranges->items), by_start);
 	for (size_t i = 0; i < ranges->count; i++) {
 		if (ranges->items[i].to > reach)
 			reach = ranges->items[i].to;

@@ -133,7 +133,7 @@ struct parcel {
 	struct msghdr message;
 };
 
-static void pack(struct parcel *parcel, bool has_file)
+static void init_parcel(struct parcel *parcel, bool has_file)
 {
 	parcel->bytes = (struct iovec){ &parcel->number, sizeof(parcel->number) };
 	parcel->message = (struct msghdr){ .msg_iov = &parcel->bytes, .msg_iovlen = 1 };
@@ -148,7 +148,7 @@ int worker_give(struct worker *worker, int file)
 	struct parcel parcel = { .number = file < 0 ? file : 0 };
 	struct cmsghdr *head;
 
-	pack(&parcel, file >= 0);
+	init_parcel(&parcel, file >= 0);
 	head = CMSG_FIRSTHDR(&parcel.message);
 	if (head) {
 		*head = (struct cmsghdr){ .cmsg_level = SOL_SOCKET,
@@ -166,7 +166,7 @@ int worker_take(int socket)
 	struct cmsghdr *head;
 	int file;
 
-	pack(&parcel, true);
+	init_parcel(&parcel, true);
 	if (recvmsg(socket, &parcel.message, MSG_CMSG_CLOEXEC | MSG_WAITALL) !=
 	    sizeof(parcel.number))
 		_exit(0); /* the parent has closed the socket */
@@ -218,7 +218,7 @@ int worker_next(struct worker *worker, struct message *message)
 	}
 }
 
-static void describe(int status, char *why, size_t size)
+static void describe_death(int status, char *why, size_t size)
 {
 	if (WIFEXITED(status) && WEXITSTATUS(status) == STATUS_MEMORY)
 		snprintf(why, size, "reading it took more than %d GiB of memory",
@@ -255,7 +255,7 @@ void worker_end(struct worker *worker, char *why, size_t size)
 	if (worker->socket >= 0)
 		close(worker->socket);
 	if (why)
-		describe(status, why, size);
+		describe_death(status, why, size);
 	free(worker->in);
 	*worker = (struct worker){ .socket = -1 };
 }

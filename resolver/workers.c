@@ -33,7 +33,7 @@ void workers_init(struct workers *workers, const struct resolve_options *options
 }
 
 /* Ends the entry's child, if it has one. why: NULL, or buffer for the cause of its death. */
-static void dismiss(struct workers *workers, struct entry *entry, char *why, size_t size)
+static void end_child(struct workers *workers, struct entry *entry, char *why, size_t size)
 {
 	size_t left = 0;
 
@@ -49,7 +49,7 @@ static void dismiss(struct workers *workers, struct entry *entry, char *why, siz
 void workers_free(struct workers *workers)
 {
 	while (workers->staff.count)
-		dismiss(workers, workers->staff.items[0], NULL, 0);
+		end_child(workers, workers->staff.items[0], NULL, 0);
 	for (size_t i = 0; workers->answers.slots && i <= workers->answers.mask; i++)
 		free(workers->answers.slots[i].item);
 	hash_table_free(&workers->answers);
@@ -109,7 +109,7 @@ static bool dismiss_oldest(struct workers *workers)
 	for (size_t i = 0; i < workers->staff.count; i++) {
 		if (workers->staff.items[i]->is_working)
 			continue;
-		dismiss(workers, workers->staff.items[i], NULL, 0);
+		end_child(workers, workers->staff.items[i], NULL, 0);
 		return true;
 	}
 	return false;
@@ -135,7 +135,7 @@ static int open_module(const struct workers *workers, struct entry *entry, struc
 }
 
 /* Starts the module's child, which first sends the facts. Returns 0 or a negative errno value. */
-static int employ(struct workers *workers, struct entry *entry)
+static int start_child(struct workers *workers, struct entry *entry)
 {
 	struct error err = { 0 };
 	cleanup_fd int file = open_module(workers, entry, &err);
@@ -182,7 +182,7 @@ static void give_up(struct entry *entry, const char *why)
 }
 
 /* Fills the batch with file addresses of unanswered requests, ascending, each once. */
-static int compare(const void *left, const void *right)
+static int by_address(const void *left, const void *right)
 {
 	const uint64_t *a = left, *b = right;
 
@@ -197,7 +197,7 @@ static void make_batch(struct entry *entry)
 	for (struct resolve_ask *ask = entry->asks; ask && count < WORKER_BATCH_MAX;
 	     ask = ask->next)
 		entry->batch[count++] = ask->found;
-	qsort(entry->batch, count, sizeof(*entry->batch), compare);
+	qsort(entry->batch, count, sizeof(*entry->batch), by_address);
 	for (size_t i = 0; i < count; i++) {
 		if (i == 0 || entry->batch[i] != entry->batch[i - 1])
 			entry->batch[entry->batch_count++] = entry->batch[i];
@@ -205,7 +205,7 @@ static void make_batch(struct entry *entry)
 }
 
 /* Removes requests that are answered or never will be. */
-static void settle(const struct workers *workers, struct entry *entry)
+static void remove_settled(const struct workers *workers, struct entry *entry)
 {
 	struct resolve_ask **place = &entry->asks;
 
@@ -227,12 +227,12 @@ static void settle(const struct workers *workers, struct entry *entry)
 }
 
 /* The child has died or sent nonsense: falls back to the symbol table, or gives up. */
-static void replace(struct workers *workers, struct entry *entry)
+static void fall_back(struct workers *workers, struct entry *entry)
 {
 	bool is_last = entry->is_symbols_only || !entry->facts.is_known;
 	char why[256];
 
-	dismiss(workers, entry, why, sizeof(why));
+	end_child(workers, entry, why, sizeof(why));
 	if (is_last) {
 		give_up(entry, why);
 		return;
@@ -243,7 +243,8 @@ static void replace(struct workers *workers, struct entry *entry)
 }
 
 /* Waits for the next message; answers requests for files in between. */
-static int hear(const struct workers *workers, struct entry *entry, struct message *message)
+static int receive_message(const struct workers *workers, struct entry *entry,
+			   struct message *message)
 {
 	for (;;) {
 		struct file_want want;
@@ -265,14 +266,14 @@ static int hear(const struct workers *workers, struct entry *entry, struct messa
  * The three steps of one round. All modules take a step before any takes the next one, so the
  * working children read at the same time. First step: starts a child if needed.
  */
-static void begin(struct workers *workers, struct entry *entry, size_t others)
+static void prepare_child(struct workers *workers, struct entry *entry, size_t others)
 {
 	int failure;
 
 	if (!entry->is_cached)
 		cache_load(workers, entry);
 	if (entry->facts.is_known || entry->is_given_up)
-		settle(workers, entry);
+		remove_settled(workers, entry);
 	if (!entry->asks)
 		return;
 	entry->is_working = entry->worker.pid;
@@ -280,7 +281,7 @@ static void begin(struct workers *workers, struct entry *entry, size_t others)
 		return;
 	/* If no further process can be started, ends idle children until it can. */
 	do
-		failure = employ(workers, entry);
+		failure = start_child(workers, entry);
 	while (failure && dismiss_oldest(workers));
 	/* Working children will finish; from now on only as many run. */
 	if (failure && others)
@@ -290,7 +291,7 @@ static void begin(struct workers *workers, struct entry *entry, size_t others)
 }
 
 /* Second step: receives the facts, and sends addresses. */
-static void ask(struct workers *workers, struct entry *entry)
+static void request_answers(struct workers *workers, struct entry *entry)
 {
 	struct message message;
 	struct facts facts;
@@ -299,9 +300,9 @@ static void ask(struct workers *workers, struct entry *entry)
 	if (!entry->worker.pid)
 		return;
 	if (!entry->is_open) {
-		if (hear(workers, entry, &message) != 0 ||
+		if (receive_message(workers, entry, &message) != 0 ||
 		    message_get_facts(&message, &facts) != 0) {
-			replace(workers, entry);
+			fall_back(workers, entry);
 			return;
 		}
 		entry->is_open = true;
@@ -310,7 +311,7 @@ static void ask(struct workers *workers, struct entry *entry)
 			entry->facts = facts;
 		if (!entry->is_cached)
 			cache_load(workers, entry);
-		settle(workers, entry);
+		remove_settled(workers, entry);
 	}
 	if (!entry->batch)
 		entry->batch = memory_zalloc(WORKER_BATCH_MAX, sizeof(*entry->batch));
@@ -323,33 +324,33 @@ static void ask(struct workers *workers, struct entry *entry)
 		return;
 	/* A child that died while idle is not the fault of the file. */
 	entry->batch_count = 0;
-	dismiss(workers, entry, NULL, 0);
+	end_child(workers, entry, NULL, 0);
 	if (entry->restarts++ == RESTARTS_MAX)
 		give_up(entry, "reading it failed");
 }
 
 /* Third step: receives the answers. */
-static void collect(struct workers *workers, struct entry *entry)
+static void receive_answers(struct workers *workers, struct entry *entry)
 {
 	struct message message;
 	struct answer *answer;
 
 	entry->is_working = false;
 	for (size_t i = 0; i < entry->batch_count; i++) {
-		if (hear(workers, entry, &message) != 0 ||
+		if (receive_message(workers, entry, &message) != 0 ||
 		    message_get_answer(&message, &answer) != 0) {
-			replace(workers, entry);
+			fall_back(workers, entry);
 			break;
 		}
 		if (answer->address != entry->batch[i]) {
 			free(answer);
-			replace(workers, entry);
+			fall_back(workers, entry);
 			break;
 		}
 		workers_add_answer(workers, entry, answer);
 	}
 	if (entry->facts.is_known || entry->is_given_up)
-		settle(workers, entry);
+		remove_settled(workers, entry);
 }
 
 void workers_wait(struct workers *workers)
@@ -359,13 +360,13 @@ void workers_wait(struct workers *workers)
 		size_t count = workers->line.count, left = 0;
 
 		for (size_t i = 0; i < count && i < workers->options.jobs; i++)
-			begin(workers, line[i], i);
+			prepare_child(workers, line[i], i);
 		if (count > workers->options.jobs)
 			count = workers->options.jobs;
 		for (size_t i = 0; i < count; i++)
-			ask(workers, line[i]);
+			request_answers(workers, line[i]);
 		for (size_t i = 0; i < count; i++)
-			collect(workers, line[i]);
+			receive_answers(workers, line[i]);
 		for (size_t i = 0; i < workers->line.count; i++)
 			if (line[i]->asks)
 				line[left++] = line[i];

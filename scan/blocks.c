@@ -32,7 +32,7 @@ void live_free(struct live *live)
 
 /* ---- addresses that were ever in a block ---- */
 
-static void cover(struct live *live, uint64_t address, uint64_t size)
+static void cover_block(struct live *live, uint64_t address, uint64_t size)
 {
 	uint64_t at = address / LIVE_GRANULE;
 	uint64_t end = (address + (size ? size : 1) + LIVE_GRANULE - 1) / LIVE_GRANULE;
@@ -78,7 +78,7 @@ struct lineage {
 
 /* ---- notes ---- */
 
-static bool says(const struct event *event, const char *name, const char *value)
+static bool note_says(const struct event *event, const char *name, const char *value)
 {
 	const char *found = event_argument(event, name);
 
@@ -105,7 +105,7 @@ static int take_note(struct lineage *lineage, const struct event *event, unsigne
 	struct live *live = lineage->live;
 	const char *name = event->function->name, *value;
 
-	if (!strcmp(name, NOTE_SCAN) && says(event, "state", "cut")) {
+	if (!strcmp(name, NOTE_SCAN) && note_says(event, "state", "cut")) {
 		value = event_argument(event, "number");
 		if (!value || strtoul(value, NULL, 10) != cut)
 			return 0;
@@ -114,7 +114,7 @@ static int take_note(struct lineage *lineage, const struct event *event, unsigne
 			live->doubt = "events were dropped";
 		return 1;
 	}
-	if (!strcmp(name, NOTE_RECORDING) && says(event, "state", "off")) {
+	if (!strcmp(name, NOTE_RECORDING) && note_says(event, "state", "off")) {
 		live->doubt = "recording was paused";
 	} else if (!strcmp(name, NOTE_SETTINGS)) {
 		value = event_argument(event, "events");
@@ -196,7 +196,7 @@ static int take_event(struct lineage *lineage, const struct event *event, unsign
 	int rc = event->kind == EVENT_NOTE ? take_note(lineage, event, cut, err) : 0;
 
 	if (event_is_alloc(event) && event->resource->known == RESOURCE_MEMORY)
-		cover(lineage->live, event->object, event->size);
+		cover_block(lineage->live, event->object, event->size);
 	return rc ? rc : ledger_event(lineage->ledger, event, err);
 }
 

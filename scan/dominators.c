@@ -36,7 +36,7 @@ struct search {
 	uint32_t *stack;
 };
 
-static bool counts(const struct graph *graph, uint32_t block, uint32_t edge)
+static bool edge_counts(const struct graph *graph, uint32_t block, uint32_t edge)
 {
 	uint32_t target = EDGE_TARGET(edge);
 	bool is_kept = graph->classes[block] < GRAPH_LOST;
@@ -76,13 +76,13 @@ static uint32_t successor(const struct search *search, uint32_t node, size_t *ne
 	while (graph->starts[node] + *next < graph->starts[node + 1]) {
 		uint32_t edge = graph->edges.items[graph->starts[node] + (*next)++];
 
-		if (counts(graph, node, edge))
+		if (edge_counts(graph, node, edge))
 			return EDGE_TARGET(edge);
 	}
 	return GRAPH_NONE;
 }
 
-static uint32_t number(struct search *search, uint32_t node, uint32_t parent)
+static uint32_t number_node(struct search *search, uint32_t node, uint32_t parent)
 {
 	uint32_t place = ++search->count;
 
@@ -92,9 +92,9 @@ static uint32_t number(struct search *search, uint32_t node, uint32_t parent)
 	return place;
 }
 
-static void walk(struct search *search)
+static void walk_graph(struct search *search)
 {
-	uint32_t place = number(search, search->start, 0);
+	uint32_t place = number_node(search, search->start, 0);
 
 	while (place) {
 		uint32_t next = successor(search, search->places[place].node, &search->next[place]);
@@ -107,7 +107,7 @@ static void walk(struct search *search)
 			continue;
 		}
 		if (!search->place[next])
-			place = number(search, next, from);
+			place = number_node(search, next, from);
 		lead = search->leads.count < GRAPH_NONE ? ARRAY_ADD(&search->leads) : memory_none();
 		target = &search->places[search->place[next]];
 		*lead = (struct lead){ from, target->first };
@@ -217,7 +217,7 @@ void graph_dominate(struct graph *graph)
 	for (uint32_t i = 0; i < graph->count; i++)
 		if (graph->classes[i] == GRAPH_LOST)
 			begun[search.begun_count++] = i;
-	walk(&search);
+	walk_graph(&search);
 	find_dominators(&search);
 	add_up(&search);
 	free(search.leads.items);

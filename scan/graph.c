@@ -265,8 +265,8 @@ struct marking {
 	enum strength strength; /* weakest words that count in this round */
 };
 
-static void reach(struct marking *marking, uint32_t block, uint32_t parent, uint64_t from,
-		  uint8_t kind)
+static void reach_block(struct marking *marking, uint32_t block, uint32_t parent, uint64_t from,
+			uint8_t kind)
 {
 	struct graph *graph = marking->graph;
 
@@ -288,8 +288,8 @@ static void flood(struct marking *marking)
 
 		for (uint64_t i = graph->starts[block]; i < graph->starts[block + 1]; i++)
 			if (EDGE_STRENGTH(graph->edges.items[i]) <= marking->strength)
-				reach(marking, EDGE_TARGET(graph->edges.items[i]), block, 0,
-				      graph->kinds[block]);
+				reach_block(marking, EDGE_TARGET(graph->edges.items[i]), block, 0,
+					    graph->kinds[block]);
 	}
 }
 
@@ -305,7 +305,8 @@ static void seed(struct marking *marking)
 		const struct graph_hit *hit = &graph->hits.items[i];
 
 		if (hit->strength <= marking->strength)
-			reach(marking, hit->block, graph->count + hit->root, hit->at, hit->kind);
+			reach_block(marking, hit->block, graph->count + hit->root, hit->at,
+				    hit->kind);
 		if (i + 1 == graph->hits.count || hit[1].kind != hit->kind)
 			flood(marking);
 	}
@@ -343,7 +344,7 @@ static bool is_lost(const struct graph *graph, uint32_t block)
 	return graph->classes[block] == GRAPH_LOST;
 }
 
-static void visit(struct parting *parting, uint32_t block)
+static void visit_block(struct parting *parting, uint32_t block)
 {
 	parting->number[block] = parting->low[block] = ++parting->numbers;
 	parting->next[block] = parting->graph->starts[block];
@@ -367,28 +368,28 @@ static void close_component(struct parting *parting, uint32_t block)
 }
 
 /* Follows an edge of the current block. */
-static void follow(struct parting *parting, uint32_t block, uint32_t edge)
+static void follow_edge(struct parting *parting, uint32_t block, uint32_t edge)
 {
 	uint32_t target = EDGE_TARGET(edge);
 
 	if (EDGE_STRENGTH(edge) == STRENGTH_WEAK || !is_lost(parting->graph, target))
 		return;
 	if (!parting->number[target])
-		visit(parting, target);
+		visit_block(parting, target);
 	else if (!parting->component[target] && parting->number[target] < parting->low[block])
 		parting->low[block] = parting->number[target];
 }
 
-static void search(struct parting *parting, uint32_t from)
+static void search_component(struct parting *parting, uint32_t from)
 {
 	const struct graph *graph = parting->graph;
 
-	visit(parting, from);
+	visit_block(parting, from);
 	while (parting->steps) {
 		uint32_t block = parting->path[parting->steps - 1], before;
 
 		if (parting->next[block] < graph->starts[block + 1]) {
-			follow(parting, block, graph->edges.items[parting->next[block]++]);
+			follow_edge(parting, block, graph->edges.items[parting->next[block]++]);
 			continue;
 		}
 		if (parting->low[block] == parting->number[block])
@@ -461,7 +462,7 @@ static void part_lost(struct graph *graph)
 	parting.leads = numbers + count * 5;
 	for (uint32_t i = 0; i < graph->count; i++)
 		if (is_lost(graph, i) && !parting.number[i])
-			search(&parting, i);
+			search_component(&parting, i);
 	find_pointed(&parting);
 	name_parents(&parting);
 }

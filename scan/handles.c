@@ -46,7 +46,7 @@ static bool is_stream(const struct judging *judging, uint32_t block)
 	return index && judging->live->handles.items[index - 1].class == RESOURCE_FILE;
 }
 
-static void keep(struct judging *judging, uint32_t block)
+static void keep_handle(struct judging *judging, uint32_t block)
 {
 	if (judging->of_block[block])
 		judging->live->handles.items[judging->of_block[block] - 1].is_lost = false;
@@ -74,7 +74,7 @@ static void look_at_roots(struct judging *judging)
 
 		if (hit->kind != ROOT_OWN &&
 		    !(is_stream(judging, hit->block) && is_list_of_streams(root)))
-			keep(judging, hit->block);
+			keep_handle(judging, hit->block);
 	}
 }
 
@@ -89,7 +89,7 @@ static void look_at_blocks(struct judging *judging)
 			uint32_t target = EDGE_TARGET(graph->edges.items[k]);
 
 			if (!(is_stream(judging, target) && is_stream(judging, i)))
-				keep(judging, target);
+				keep_handle(judging, target);
 		}
 	}
 }

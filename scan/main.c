@@ -52,7 +52,7 @@ struct scan {
 
 /* ---- messages ---- */
 
-static void tell(const struct scan *scan, enum scan_message message, const char *text)
+static void send_message(const struct scan *scan, enum scan_message message, const char *text)
 {
 	char bytes[SCAN_TEXT_MAX];
 	int length = snprintf(bytes, sizeof(bytes), "%c%s", (char)message, text);
@@ -72,11 +72,12 @@ static void beat(void *user)
 	if (now - scan->beat_ns < BEAT_NS)
 		return;
 	scan->beat_ns = now;
-	tell(scan, SCAN_BEAT, "");
+	send_message(scan, SCAN_BEAT, "");
 }
 
 /* Waits for a message, at most most_ms (-1: without limit); leaves its text in scan->text. */
-static int await(struct scan *scan, enum scan_message message, int most_ms, struct error *err)
+static int await_message(struct scan *scan, enum scan_message message, int most_ms,
+			 struct error *err)
 {
 	struct pollfd poller = { .fd = scan->socket, .events = POLLIN };
 	ssize_t got;
@@ -112,16 +113,16 @@ static void take_own(struct scan *scan)
 }
 
 /* Stops the process and reads it. On any failure the process continues. */
-static int take(struct scan *scan, struct error *err)
+static int take_moment(struct scan *scan, struct error *err)
 {
 	uint64_t begun_ns = clock_ns();
 	int rc;
 
 	/* the stop for the scan begins here */
-	tell(scan, SCAN_BEAT, "");
+	send_message(scan, SCAN_BEAT, "");
 	rc = stop_begin(&scan->process, err);
 	if (rc == 0) {
-		tell(scan, SCAN_STOPPED, "");
+		send_message(scan, SCAN_STOPPED, "");
 		for (size_t i = 0; i < scan->process.threads.count; i++)
 			if (scan->exiting &&
 			    scan->process.threads.items[i].tracee.tid == scan->exiting)
@@ -129,14 +130,14 @@ static int take(struct scan *scan, struct error *err)
 		rc = process_read(&scan->process, err);
 	}
 	if (rc == 0)
-		rc = await(scan, SCAN_CUT, CUT_MS, err);
+		rc = await_message(scan, SCAN_CUT, CUT_MS, err);
 	stop_end(&scan->process);
 	scan->pause_ns = clock_ns() - begun_ns;
 	if (rc)
 		return rc;
 	/* after the stop: a file system that the process serves could not answer during it */
 	scan->names = names_open(&scan->process);
-	tell(scan, SCAN_GOES_ON, "");
+	send_message(scan, SCAN_GOES_ON, "");
 	take_own(scan);
 	return 0;
 }
@@ -148,7 +149,7 @@ static int read_live(struct scan *scan, struct error *err)
 	const struct live_reading reading = {
 		.path = scan->text + 1, .cut = scan->number, .beat = beat, .user = scan
 	};
-	int rc = await(scan, SCAN_READY, -1, err);
+	int rc = await_message(scan, SCAN_READY, -1, err);
 
 	if (rc)
 		return rc;
@@ -195,7 +196,7 @@ static int analyse(struct scan *scan, struct error *err)
 	return 0;
 }
 
-static int report(const struct scan *scan, struct error *err)
+static int write_report(const struct scan *scan, struct error *err)
 {
 	const struct report report = { .number = scan->number,
 				       .graph = &scan->graph,
@@ -208,13 +209,13 @@ static int report(const struct scan *scan, struct error *err)
 	return report_write(&report, scan->result, err);
 }
 
-static int run(struct scan *scan, struct error *err)
+static int run_scan(struct scan *scan, struct error *err)
 {
 	static const struct sandbox_options nothing;
 	int rc = scan->exiting ? 0 : stop_await_consent(&scan->process, err);
 
 	if (rc == 0)
-		rc = take(scan, err);
+		rc = take_moment(scan, err);
 	if (rc)
 		return rc;
 	sandbox_enter(&nothing);
@@ -223,10 +224,10 @@ static int run(struct scan *scan, struct error *err)
 		scan->live.doubt = "memory could not be read";
 	if (rc == 0)
 		rc = analyse(scan, err);
-	return rc ? rc : report(scan, err);
+	return rc ? rc : write_report(scan, err);
 }
 
-static bool parse(int argc, char **argv, struct scan *scan)
+static bool parse_arguments(int argc, char **argv, struct scan *scan)
 {
 	int *const numbers[] = { &scan->process.pid, (int *)&scan->number, &scan->socket,
 				 &scan->result, &scan->exiting };
@@ -250,7 +251,7 @@ static struct scan scan;
 static void end_without_memory(void)
 {
 	stop_end(&scan.process);
-	tell(&scan, SCAN_FAILED, "no memory is left for its scan");
+	send_message(&scan, SCAN_FAILED, "no memory is left for its scan");
 	_exit(1);
 }
 
@@ -261,7 +262,7 @@ int main(int argc, char **argv)
 
 	if (about >= 0)
 		return about;
-	if (!parse(argc, argv, &scan)) {
+	if (!parse_arguments(argc, argv, &scan)) {
 		fprintf(stderr, "holdtrace-scan: five numbers are needed\n"
 				"Try 'holdtrace-scan --help'.\n");
 		return 2;
@@ -271,10 +272,10 @@ int main(int argc, char **argv)
 	scan.begun_ns = clock_ns();
 	memory_set_end(end_without_memory);
 	resource_limits_begin();
-	if (run(&scan, &err)) {
-		tell(&scan, SCAN_FAILED, err.text);
+	if (run_scan(&scan, &err)) {
+		send_message(&scan, SCAN_FAILED, err.text);
 		return 1;
 	}
-	tell(&scan, SCAN_DONE, "");
+	send_message(&scan, SCAN_DONE, "");
 	return 0;
 }

@@ -240,7 +240,8 @@ static void describe_global(struct naming_roots *naming, struct root *root, uint
 	naming->until = name.to;
 }
 
-static void describe(struct naming_roots *naming, struct root *root, const struct graph_hit *hit)
+static void describe_root(struct naming_roots *naming, struct root *root,
+			  const struct graph_hit *hit)
 {
 	const struct process *process = naming->process;
 	const struct process_thread *thread;
@@ -282,7 +283,7 @@ static void describe(struct naming_roots *naming, struct root *root, const struc
 }
 
 /* Whether a hit belongs to the same root as the previous one. */
-static bool continues(const struct naming_roots *naming, const struct graph_hit *hit)
+static bool continues_root(const struct naming_roots *naming, const struct graph_hit *hit)
 {
 	const struct graph_hit *before = hit - 1;
 
@@ -306,8 +307,8 @@ void roots_name(struct roots *roots, struct graph *graph, const struct process *
 	for (size_t i = 0; i < graph->hits.count; i++) {
 		struct graph_hit *hit = &graph->hits.items[i];
 
-		if (!i || !continues(&naming, hit))
-			describe(&naming, ARRAY_ADD(&roots->list), hit);
+		if (!i || !continues_root(&naming, hit))
+			describe_root(&naming, ARRAY_ADD(&roots->list), hit);
 		hit->root = (uint32_t)(roots->list.count - 1);
 	}
 }
