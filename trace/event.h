@@ -186,4 +186,7 @@ static inline bool event_is_free(const struct event *event)
 /* The value of the argument with that name, or NULL. */
 const char *event_argument(const struct event *event, const char *name);
 
+/* The same as a number, decimal or with 0x; 0: the event does not have it. */
+uint64_t event_number(const struct event *event, const char *name);
+
 #endif

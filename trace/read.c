@@ -605,6 +605,13 @@ const char *event_argument(const struct event *event, const char *name)
 	return NULL;
 }
 
+uint64_t event_number(const struct event *event, const char *name)
+{
+	const char *text = event_argument(event, name);
+
+	return text ? strtoull(text, NULL, 0) : 0;
+}
+
 /* The operation of the function's hook, unless the call did something else (realloc that frees). */
 static enum operation operation_of(const struct event *event)
 {

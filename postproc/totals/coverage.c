@@ -10,13 +10,6 @@
 #include "notes.h"
 #include "threads.h"
 
-static uint64_t number_of(const struct event *event, const char *name)
-{
-	const char *text = event_argument(event, name);
-
-	return text ? strtoull(text, NULL, 10) : 0;
-}
-
 static uint64_t minus(uint64_t a, uint64_t b)
 {
 	return a > b ? a - b : 0;
@@ -102,14 +95,14 @@ void coverage_note(struct coverage *coverage, const struct event *event)
 	if (strcmp(name, NOTE_SCHEDULED) != 0)
 		return;
 	thread->is_read = true;
-	thread->from = number_of(event, "from");
-	thread->from_ran = number_of(event, "from-ran");
-	thread->from_queued = number_of(event, "from-queued");
-	thread->to = number_of(event, "to");
-	thread->ran = number_of(event, "ran");
-	thread->queued = number_of(event, "queued");
-	thread->futex = number_of(event, "futex");
-	thread->other = number_of(event, "other");
+	thread->from = event_number(event, "from");
+	thread->from_ran = event_number(event, "from-ran");
+	thread->from_queued = event_number(event, "from-queued");
+	thread->to = event_number(event, "to");
+	thread->ran = event_number(event, "ran");
+	thread->queued = event_number(event, "queued");
+	thread->futex = event_number(event, "futex");
+	thread->other = event_number(event, "other");
 }
 
 /*

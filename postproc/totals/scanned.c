@@ -55,13 +55,6 @@ void scanned_free(struct scanned *scanned)
 
 /* ---- notes ---- */
 
-static uint64_t number_of(const struct event *event, const char *name)
-{
-	const char *text = event_argument(event, name);
-
-	return text ? strtoull(text, NULL, 0) : 0;
-}
-
 /* NULL: the note does not say it. */
 static const char *text_of(struct scanned *scanned, const struct event *event, const char *name)
 {
@@ -88,7 +81,7 @@ static void keep_lost(struct scanned *scanned)
  */
 static bool is_of_result(struct scanned *scanned, const struct event *event)
 {
-	uint64_t number = number_of(event, "number");
+	uint64_t number = event_number(event, "number");
 
 	if (!scanned->has_next || number != scanned->next)
 		return false;
@@ -108,7 +101,7 @@ static void take_scan(struct scanned *scanned, const struct event *event)
 	if (!state)
 		return;
 	if (!strcmp(state, "cut")) {
-		scanned->next = number_of(event, "number");
+		scanned->next = event_number(event, "number");
 		scanned->next_cut = event->index;
 		scanned->has_next = true;
 		return;
@@ -122,10 +115,10 @@ static void take_scan(struct scanned *scanned, const struct event *event)
 	scanned->is_done = true;
 	scanned->failure = NULL;
 	scanned->doubt = text_of(scanned, event, "doubt");
-	scanned->pause_ns = number_of(event, "pause");
-	scanned->took_ns = number_of(event, "took");
-	scanned->read_bytes = number_of(event, "read");
-	scanned->unread_bytes = number_of(event, "unread");
+	scanned->pause_ns = event_number(event, "pause");
+	scanned->took_ns = event_number(event, "took");
+	scanned->read_bytes = event_number(event, "read");
+	scanned->unread_bytes = event_number(event, "unread");
 }
 
 /* Roots are numbered in order; any other number is damage. */
@@ -133,7 +126,7 @@ static void take_root(struct scanned *scanned, const struct event *event)
 {
 	struct scanned_root *root;
 
-	if (!is_of_result(scanned, event) || number_of(event, "root") != scanned->roots.count)
+	if (!is_of_result(scanned, event) || event_number(event, "root") != scanned->roots.count)
 		return;
 	root = ARRAY_ADD(&scanned->roots);
 	*root = (struct scanned_root){
@@ -142,11 +135,11 @@ static void take_root(struct scanned *scanned, const struct event *event)
 		.module = text_of(scanned, event, "module"),
 		.function = text_of(scanned, event, "function"),
 		.thread_name = text_of(scanned, event, "thread-name"),
-		.thread = (uint32_t)number_of(event, "thread"),
-		.offset = number_of(event, "offset"),
-		.at = number_of(event, "at"),
-		.retained = number_of(event, "retained"),
-		.retained_count = (uint32_t)number_of(event, "blocks"),
+		.thread = (uint32_t)event_number(event, "thread"),
+		.offset = event_number(event, "offset"),
+		.at = event_number(event, "at"),
+		.retained = event_number(event, "retained"),
+		.retained_count = (uint32_t)event_number(event, "blocks"),
 	};
 }
 
@@ -201,7 +194,7 @@ static void take_handle(struct scanned *scanned, const struct event *event)
 		return;
 	for (uint32_t class = 1; class < RESOURCE_COUNT; class ++)
 		if (resource_table[class].type && !strcmp(word, resource_table[class].type)) {
-			map_set(&scanned->handles, class, number_of(event, "object"), 1);
+			map_set(&scanned->handles, class, event_number(event, "object"), 1);
 			return;
 		}
 }

@@ -19,13 +19,6 @@ static char *copy(struct summary *summary, const char *text)
 	return text ? pool_text(&summary->pool, text, strlen(text)) : NULL;
 }
 
-static uint64_t number_of(const struct event *event, const char *name)
-{
-	const char *text = event_argument(event, name);
-
-	return text ? strtoull(text, NULL, 10) : 0;
-}
-
 /* ---- waits ---- */
 
 static uint64_t duration_of(const struct event *event)
@@ -249,7 +242,7 @@ static struct summary_bypass *bypass_at(struct summary *summary, const char *pat
 static void note_bypass(struct summary *summary, const struct event *event)
 {
 	const char *path = event_argument(event, "path");
-	uint64_t number = number_of(event, "functions");
+	uint64_t number = event_number(event, "functions");
 	struct summary_bypass *bypass;
 
 	if (!path || summary->bypasses.count >= BYPASSES_MAX)
@@ -310,7 +303,7 @@ static void note_settings(struct summary *summary, const struct event *event)
 	const char *events = event_argument(event, "events");
 	const char *follow = event_argument(event, "follow");
 	const char *locks = event_argument(event, "locks");
-	uint64_t bytes = number_of(event, "sample");
+	uint64_t bytes = event_number(event, "sample");
 
 	summary->locks.is_contended = locks && !strcmp(locks, "contended");
 	summary->fold->process.is_contended = summary->locks.is_contended;
@@ -380,9 +373,9 @@ static void note_attached(struct summary *summary, const struct event *event)
 	struct summary_process *process = &summary->fold->process;
 
 	process->is_attached = true;
-	process->had_threads = number_of(event, "threads");
-	process->had_bytes = number_of(event, "resident");
-	process->had_ns = number_of(event, "age_ms") * 1000000;
+	process->had_threads = event_number(event, "threads");
+	process->had_bytes = event_number(event, "resident");
+	process->had_ns = event_number(event, "age_ms") * 1000000;
 }
 
 static void note_kept(struct summary *summary, const struct event *event)
@@ -391,7 +384,7 @@ static void note_kept(struct summary *summary, const struct event *event)
 	const char *since = event_argument(event, "since");
 
 	process->kept_ns = since ? (uint64_t)(strtod(since, NULL) * 1e9) : 0;
-	process->cut_calls = number_of(event, "calls");
+	process->cut_calls = event_number(event, "calls");
 }
 
 /* Why a program was not traced, as the end of a sentence. */
@@ -455,16 +448,16 @@ static void note_end(struct summary *summary, const struct event *event)
 	if (event->time_ns > process->end_ns)
 		process->end_ns = event->time_ns;
 	process->ended_ns = at ? (uint64_t)(strtod(at, NULL) * 1e9) : 0;
-	fold->told_events = number_of(event, "events");
-	process->gone = number_of(event, "gone");
+	fold->told_events = event_number(event, "events");
+	process->gone = event_number(event, "gone");
 	process->is_in_run = event_argument(event, "run") != NULL;
-	process->descriptors = number_of(event, "descriptors");
+	process->descriptors = event_number(event, "descriptors");
 	process->has_zombie = children && !strcmp(children, "ended");
 	process->has_no_zombie = children && !process->has_zombie;
 	note_past(summary, event);
-	process->uncontended = number_of(event, "uncontended");
+	process->uncontended = event_number(event, "uncontended");
 	/* only the calls themselves say which of the late ones were written */
-	summary->wants_calls |= number_of(event, "late") != 0;
+	summary->wants_calls |= event_number(event, "late") != 0;
 	end_pause(process, event->time_ns);
 }
 
@@ -477,7 +470,7 @@ static void note_scan(struct summary *summary, const struct event *event)
 	struct summary_process *process = &summary->fold->process;
 	const char *reason = event_argument(event, "reason");
 	const char *state = event_argument(event, "state");
-	uint64_t number = number_of(event, "number");
+	uint64_t number = event_number(event, "number");
 
 	if (state && !strcmp(state, "cut"))
 		process->scan_cut = number;
@@ -490,8 +483,8 @@ static void note_scan(struct summary *summary, const struct event *event)
 	process->unscanned = NULL;
 	process->is_scanned = true;
 	process->is_doubtful = event_argument(event, "doubt") != NULL;
-	process->unkept = number_of(event, "unreachable");
-	process->unkept_bytes = number_of(event, "unreachable-bytes");
+	process->unkept = event_number(event, "unreachable");
+	process->unkept_bytes = event_number(event, "unreachable-bytes");
 }
 
 static void note_thread_end(struct summary *summary, const struct event *event)
