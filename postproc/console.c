@@ -142,8 +142,8 @@ static void warn(const struct console *console, const char *path, const struct t
 	say_unread(path, tally);
 	if (tally->lost)
 		say(path,
-		    "%" PRIu64 " events were dropped while recording, so some reported leaks may "
-		    "be false; `holdtrace report info` says why",
+		    "%" PRIu64 " events were dropped while recording, so reported leaks "
+		    "may be false; `holdtrace report info` says why",
 		    tally->lost);
 	if (tally->lost_notes)
 		say(path,
