@@ -463,8 +463,7 @@ static int add_line(struct trace *trace, struct slice line, struct error *err)
 		line.length--;
 	/* A NUL is not text, and would end names. */
 	if (memchr(line.at, '\0', line.length)) {
-		trace_add_damage(trace, trace->source.offset, line.length,
-				 "a line contains a NUL");
+		trace_add_damage(trace, trace->source.offset, line.length, "a line contains a NUL");
 		return 0;
 	}
 	if (text_is_passing_comment(line))
