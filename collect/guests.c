@@ -252,7 +252,7 @@ static void say_all_left_out(struct collector *collector, struct member *member)
 		facts_number(&facts, "count", collector->left_out[i].count);
 		facts_write(&facts, member->stream,
 			    (struct encode_note){
-				    .name = NOTE_LEFT_OUT,
+				    .name = NOTE_NOT_FOLLOWED,
 				    .time = merge_limit(collector->merge, member->process) });
 		collector->left_out[i].count = 0;
 	}
