@@ -10,16 +10,15 @@
 
 #include <stdint.h>
 
-#define LATE_MARK     "holdtrace's mark"  /* 16 bytes, without the NUL */
 #define LATE_LIBRARY  "holdtrace-library" /* name of the library's memfd */
 #define LATE_TRIGGER  "holdtrace-trigger"
 #define LATE_STUCK    "holdtrace-gave-up" /* name after a call within the loader was given up */
 #define LATE_TEXT_MAX 256u
 #define LATE_PATH_MAX 1024u
 
-#define LATE_MARK_BYTES                                                                         \
-	{                                                                                       \
-		'h', 'o', 'l', 'd', 't', 'r', 'a', 'c', 'e', '\'', 's', ' ', 'd', 'o', 'o', 'r' \
+#define LATE_MARK                                                                              \
+	{                                                                                      \
+		'h', 'o', 'l', 'd', 't', 'r', 'a', 'c', 'e', '-', 'a', 't', 't', 'a', 'c', 'h' \
 	}
 
 enum late_command {

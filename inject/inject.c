@@ -79,10 +79,12 @@ static int read_library(struct library *library, const char *path, struct error 
 	return 0;
 }
 
+static const char late_mark[16] = LATE_MARK;
+
 static int find_entry(struct library *library, struct error *err)
 {
 	const Elf64_Ehdr *header = (const void *)library->bytes;
-	const uint8_t *at = memmem(library->bytes, library->size, LATE_MARK, 16);
+	const uint8_t *at = memmem(library->bytes, library->size, late_mark, sizeof(late_mark));
 	uint64_t offset = at ? (uint64_t)(at - library->bytes) : 0;
 
 	if (!at || header->e_phentsize != sizeof(Elf64_Phdr) ||
@@ -125,7 +127,7 @@ static int find_loaded(struct work *work, struct error *err)
 			continue;
 		if (subject_get(&work->target.subject, map->from + work->library.address,
 				&entry_point, sizeof(entry_point)) ||
-		    memcmp(entry_point.mark, LATE_MARK, sizeof(entry_point.mark)) != 0 ||
+		    memcmp(entry_point.mark, late_mark, sizeof(late_mark)) != 0 ||
 		    entry_point.contract != CONTRACT_HASH)
 			return error_set(err, EPROTO,
 					 "it has the library of another build of holdtrace: attach "

@@ -25,7 +25,7 @@ static void obey_order(struct late_order *order);
 
 /* The injector finds this by its mark in the library's file, and writes to it. */
 static volatile struct late_entry entry_point __attribute__((used, aligned(16))) = {
-	.mark = LATE_MARK_BYTES,
+	.mark = LATE_MARK,
 	.contract = CONTRACT_HASH,
 	.obey = obey_order,
 };
