@@ -37,7 +37,7 @@ struct memory {
 static int refuse_mappings(int number, int pid, struct error *err)
 {
 	if (number == ENOENT || number == ESRCH)
-		return error_set(err, ESRCH, "there is no process %d", pid);
+		return error_set(err, ESRCH, "process %d does not exist", pid);
 	if (number == EACCES || number == EPERM)
 		return error_set(err, EACCES,
 				 "process %d is another user's, or changed its user: not permitted "

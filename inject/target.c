@@ -357,7 +357,7 @@ static int refuse_rights(pid_t pid, int number, struct error *err)
 
 	proc_path(path, sizeof(path), pid, "");
 	if (number == ENOENT || number == ESRCH || stat(path, &status))
-		return error_set(err, ESRCH, "there is no process %d", (int)pid);
+		return error_set(err, ESRCH, "process %d does not exist", (int)pid);
 	if (number != EACCES && number != EPERM)
 		return error_system(err, number, "process %d", (int)pid);
 	if (scope != '0' && status.st_uid == geteuid())
@@ -521,7 +521,7 @@ int target_open(struct target *target, pid_t pid, struct error *err)
 	if (pid == getpid() || pid <= 0)
 		return error_set(err, EINVAL, "process %d cannot be attached to", (int)pid);
 	if (proc_status(pid, 0, "Pid", 10) < 0)
-		return error_set(err, ESRCH, "there is no process %d", (int)pid);
+		return error_set(err, ESRCH, "process %d does not exist", (int)pid);
 	status = examine_target(target, err);
 	if (!status)
 		return 0;

@@ -22,7 +22,7 @@
 static int refuse_process(int number, int pid, struct error *err)
 {
 	if (number == ENOENT || number == ESRCH)
-		return error_set(err, ESRCH, "there is no process %d", pid);
+		return error_set(err, ESRCH, "process %d does not exist", pid);
 	if (number == EACCES || number == EPERM)
 		return error_set(err, EACCES,
 				 "process %d cannot be examined: it is another user's, or "

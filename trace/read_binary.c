@@ -393,7 +393,7 @@ static int read_packet(struct trace *trace, const struct frame *frame, struct er
 	if (rc)
 		return rc;
 	if (source_left(&trace->source) < frame->size) {
-		snprintf(what, sizeof(what), "%s packet is longer than what is left",
+		snprintf(what, sizeof(what), "%s packet is longer than the rest of the input",
 			 framing_tag(frame));
 		return framing_step_over_rest(trace, &binary->framing, what, err);
 	}

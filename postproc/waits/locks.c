@@ -459,7 +459,7 @@ static void put_gone(struct table *table, const struct place *born)
 			continue;
 		row = put_lock_row(table, born, born->gone_are_rwlocks, shared,
 				   &born->gone_times[shared]);
-		table_format(table, CELL(row, locks, lock), "%llu that are no more",
+		table_format(table, CELL(row, locks, lock), "%llu destroyed",
 			     (unsigned long long)born->gone);
 	}
 }

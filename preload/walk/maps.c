@@ -40,7 +40,7 @@ static struct {
 	char bytes[REGION_FIRST - sizeof(struct region)];
 } first_region = { .region.size = sizeof(first_region.bytes) };
 
-_Static_assert(_Alignof(struct region) >= _Alignof(struct module), "what is kept is aligned");
+_Static_assert(_Alignof(struct region) >= _Alignof(struct module), "kept structures are aligned");
 
 static struct region *region_now = &first_region.region;
 
