@@ -335,7 +335,7 @@ static __attribute__((destructor)) void report(void)
 	fd = open(result_path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return;
-	sys_write(fd, line, (size_t)size);
-	sys_write(fd, details, details_size);
+	sys_call3(SYS_write, fd, (long)line, (long)size);
+	sys_call3(SYS_write, fd, (long)details, (long)details_size);
 	close(fd);
 }
