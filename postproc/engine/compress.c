@@ -13,7 +13,10 @@
 #include "base/spill_file.h"
 #include "kept_bytes.h"
 
-/* Memory for the calls of all groups; bounds of the memory for the calls of one group. */
+/*
+ * CALLS_MAX: bytes of memory for the calls of all groups together. CHUNK_MIN, CHUNK_MAX: the least
+ * and the most bytes for the calls of one group.
+ */
 #define CALLS_MAX (32u << 20)
 #define CHUNK_MIN 256u
 #define CHUNK_MAX 4096u
@@ -29,8 +32,9 @@ struct compress {
 /* ---- calls in memory and in the file ---- */
 
 /*
- * A chunk of the file is the records of some calls, followed by its size and the offset at which
- * the previous chunk ends. So the chain is walked from the newest chunk to the oldest.
+ * The end of a chunk in the file. A chunk consists of calls of one group, their size, and the
+ * offset at which the group's previous chunk ends. So a group's chunks are found from the newest to
+ * the oldest.
  */
 struct link {
 	uint64_t older;
@@ -51,7 +55,7 @@ static void make_room(struct spill_buffer *buffer, size_t size)
 	buffer->capacity = (uint32_t)capacity;
 }
 
-/* Writes the calls in memory to the file. */
+/* Moves the calls in memory to the file, as one chunk. */
 static void spill_chunk(struct spill_buffer *buffer, struct spill_file *spill, size_t chunk)
 {
 	struct link link = { .older = buffer->older, .size = buffer->size };
@@ -68,7 +72,7 @@ static void spill_chunk(struct spill_buffer *buffer, struct spill_file *spill, s
 	}
 }
 
-/* chunk: bytes of calls that may stay in memory. */
+/* chunk: maximum bytes of the group's calls in memory. */
 static int add_call(struct spill_buffer *buffer, struct spill_file *spill, size_t chunk,
 		    const struct event *event, bool with_arguments, struct error *err)
 {
@@ -127,7 +131,10 @@ int compress_event(struct compress *compress, const struct event *event, struct 
 
 	if (!event_is_call(event))
 		return 0;
-	/* A call without a backtrace and one with no frames are printed alike. */
+	/*
+	 * A call without a backtrace and a call with an empty backtrace are printed alike, so they
+	 * share a group.
+	 */
 	group = find_group(compress,
 			   event->backtrace && event->backtrace->count ? event->backtrace : NULL);
 	chunk = CALLS_MAX / compress->groups.count;
@@ -206,7 +213,7 @@ struct links {
 	size_t count, capacity;
 };
 
-/* Finds the chunks in the file, the newest first. */
+/* Finds the group's chunks in the file, the newest first. */
 static int find_chunks(const struct spill_buffer *buffer, const struct spill_file *spill,
 		       struct links *links, struct error *err)
 {

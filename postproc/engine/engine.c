@@ -14,13 +14,17 @@ struct engine {
 	/* the trace that is being read */
 	struct trace *trace;
 	struct select *select;
-	/* process of the run that was read last; has_tails false: not known */
+	/* the first process that was read of the latest run; has_tails false: no run was read */
 	struct trace_process first;
-	struct event stream; /* see begin() of the listener; process NULL: no stream has begun */
+	/* the EVENT_STREAM for begin() of the listener; process NULL: no stream has begun */
+	struct event stream;
 	bool is_begun;
 };
 
-/* The first error counts: rc if it is set, else later_rc. */
+/*
+ * Returns the first of two errors: rc, or later_rc if rc is 0. Sets err to later in the second
+ * case.
+ */
 static int first_of(int rc, int later_rc, const struct error *later, struct error *err)
 {
 	if (rc || !later_rc)
@@ -39,13 +43,13 @@ static int begin_stream(struct engine *engine, struct error *err)
 	return engine->listener->begin(engine->listener->user, &engine->stream, err);
 }
 
-/* rc: the result so far. */
+/* rc: result of reading the stream. */
 static int end_stream(struct engine *engine, int rc, struct error *err)
 {
 	struct error later = { 0 };
 	int end;
 
-	/* The listener sees a stream without events, too. */
+	/* A stream without events also gets a begin() and an end(). */
 	if (rc == 0 && !engine->is_begun && engine->stream.process &&
 	    select_has_process(engine->select))
 		rc = begin_stream(engine, err);
@@ -56,7 +60,8 @@ static int end_stream(struct engine *engine, int rc, struct error *err)
 }
 
 /*
- * All times of a run count from the start of its first process, even if that one is not selected.
+ * If a new run begins, remembers its first process: all times of the run count from the start of
+ * this process, even if it is not selected.
  */
 static void note_run(struct engine *engine, const struct trace_process *process)
 {
@@ -95,7 +100,7 @@ static int on_event(struct engine *engine, const struct event *event, struct err
 	return rc || !wanted ? rc : engine->listener->event(engine->listener->user, event, err);
 }
 
-/* Nearly all events are calls that no selection asks about: they take the short path. */
+/* Usually the selection keeps all calls. Then calls go directly to the listener. */
 static int read_events(struct engine *engine, struct error *err)
 {
 	static const volatile sig_atomic_t never;
@@ -132,8 +137,8 @@ static int read_streams(struct engine *engine, struct error *err)
 		rc = read_events(engine, err);
 	rc = end_stream(engine, rc, err);
 	/*
-	 * The listener closes before the selection is destroyed: cut backtraces belong to the
-	 * selection.
+	 * Close the listener before the selection is destroyed: the listener may use cut
+	 * backtraces, which belong to the selection.
 	 */
 	closed = engine->listener->close
 			 ? engine->listener->close(engine->listener->user, engine->trace, &later)
@@ -158,7 +163,7 @@ static int read_trace(struct engine *engine, struct trace *trace, const char *pa
 	rc = read_streams(engine, err);
 	if (!options->is_merged)
 		engine->result->is_damaged |= !trace_is_whole(trace);
-	/* Each part of a merged trace knows its own state. */
+	/* A merged trace is damaged if one of its parts is. */
 	for (size_t i = 0; options->is_merged && (part = trace_merge_part(trace, i, &name)) != NULL;
 	     i++)
 		engine->result->is_damaged |= !trace_is_whole(part);
@@ -167,7 +172,7 @@ static int read_trace(struct engine *engine, struct trace *trace, const char *pa
 	return rc;
 }
 
-/* Opens and reads one file, or several as one trace. */
+/* Opens and reads one file, or merges several files into one trace and reads that. */
 static int read_paths(struct engine *engine, const char *const *paths, size_t count,
 		      struct error *err)
 {
@@ -195,7 +200,9 @@ static int read_files(struct engine *engine, const struct inputs *inputs, struct
 
 		if (rc == 0)
 			continue;
-		/* Of several files, one that cannot be read is reported and left out. */
+		/*
+		 * If one of several files cannot be read, report it and go on with the next file.
+		 */
 		if (inputs->count == 1) {
 			error_prefix(err, "%s", name);
 			return rc;

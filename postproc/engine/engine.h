@@ -3,9 +3,9 @@
 #define ENGINE_ENGINE_H
 
 /*
- * The one loop over events: reads traces, applies the selection, and hands the remaining events to
- * a listener, stream by stream. Listeners are pass.h, which prints streams, and reporting.h, which
- * answers questions about a run.
+ * The only loop over events: reads traces, applies the selection, and passes the remaining events
+ * to a listener, stream by stream. There are two listeners: pass.h prints streams, and reporting.h
+ * makes reports on a run.
  */
 
 #include <signal.h>
@@ -22,19 +22,20 @@ struct engine_listener {
 	/* A trace was opened. path: "-" for standard input, NULL for a merged trace. */
 	int (*open)(void *user, const struct trace *trace, const char *path, struct error *err);
 	/*
-	 * A stream of a selected process begins. event: its EVENT_STREAM, held back until the
-	 * process was known. A merged trace is one stream.
+	 * A stream of a selected process begins. event: the EVENT_STREAM, which is held back until
+	 * the process is known. A merged trace is one stream.
 	 */
 	int (*begin)(void *user, const struct event *event, struct error *err);
 	/*
-	 * A selected event of the stream. In a merged trace further EVENT_STREAMs come here, too.
+	 * A selected event of the stream. In a merged trace this includes every EVENT_STREAM after
+	 * the first one.
 	 */
 	int (*event)(void *user, const struct event *event, struct error *err);
-	/* The stream has ended. Called once after each begin(), even after errors. */
+	/* The stream has ended. Called once for each call of begin(), even after errors. */
 	int (*end)(void *user, struct error *err);
 	/*
-	 * All streams of the trace have ended. Called once after each open() that returned 0; may
-	 * be NULL.
+	 * All streams of the trace have ended. Called once for each open() that returned 0. May be
+	 * NULL.
 	 */
 	int (*close)(void *user, const struct trace *trace, struct error *err);
 };
@@ -43,11 +44,11 @@ struct engine_options {
 	struct trace_options trace;
 	struct select_options select;
 	bool is_merged; /* all paths are one trace, see trace/merge.h */
-	/* set by a signal: stop, and finish with the events read so far */
+	/* a signal handler sets it: reading then stops and the result has the events read so far */
 	const volatile sig_atomic_t *stop;
 	/*
-	 * Called with trace.user when a trace was read to its end, or reading was stopped; may be
-	 * NULL.
+	 * Called with trace.user as user after a trace was read to its end or reading was stopped.
+	 * May be NULL.
 	 */
 	void (*read)(void *user, const char *path, const struct trace *trace);
 };
@@ -56,20 +57,21 @@ struct engine_result {
 	bool has_found;	 /* a selected stream was found */
 	bool is_damaged; /* a trace was damaged or could not be read, or events were dropped */
 	size_t unread;	 /* traces that could not be read to their end */
-	struct instant_base run; /* start of the first run; 0: not known */
+	struct instant_base run; /* start of the first run in the traces; 0: not known */
 };
 
 /*
- * Reads an open trace and adds to result. Events before an error were handed to the listener.
- * Returns 0, -EINTR if reading was stopped, or another negative errno.
+ * Reads an open trace and adds to result. The listener also receives the events that precede an
+ * error. Returns 0, -EINTR if reading was stopped, or another negative errno.
  */
 int engine_trace(struct trace *trace, const char *path, const struct engine_options *options,
 		 const struct engine_listener *listener, struct engine_result *result,
 		 struct error *err);
 
 /*
- * Reads all traces one after the other. Of several, one that fails is reported by trace.failed and
- * left out. Returns as engine_trace().
+ * Reads all traces one after the other. If there are several, trace.failed() reports a trace that
+ * cannot be read, and reading goes on with the next trace. Returns the same values as
+ * engine_trace().
  */
 int engine_read(const char *const *paths, size_t count, const struct engine_options *options,
 		const struct engine_listener *listener, struct engine_result *result,

@@ -2,7 +2,10 @@
 #ifndef ENGINE_HEAP_RANGE_H
 #define ENGINE_HEAP_RANGE_H
 
-/* The lowest and highest address of a block in a trace: two lines of the report on the heap. */
+/*
+ * The lowest and the highest address of the blocks in a trace, for two lines of the report on the
+ * heap.
+ */
 
 #include "trace/event.h"
 
@@ -14,7 +17,7 @@ static inline void heap_range_event(struct heap_range *range, const struct event
 {
 	if (!event_is_alloc(event))
 		return;
-	/* Descriptors and locks are not blocks; a class of an unknown kind may be. */
+	/* Descriptors and locks are not blocks. The objects of an unknown class may be blocks. */
 	if (event->resource->known != RESOURCE_MEMORY && event->resource->known != RESOURCE_NONE)
 		return;
 	if (range->lowest == 0 || event->object < range->lowest)

@@ -12,7 +12,7 @@ struct record {
 	const struct backtrace *backtrace;
 	uint64_t index, object, size, time_ns;
 	uint32_t context, time_ms, thread, section;
-	uint64_t texts; /* bytes of the arguments that follow: name, NUL, value, NUL ... */
+	uint64_t texts; /* size of the arguments after the record: name, NUL, value, NUL ... */
 	uint16_t argument_count;
 	uint8_t type;
 };

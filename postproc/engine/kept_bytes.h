@@ -3,8 +3,8 @@
 #define ENGINE_KEPT_BYTES_H
 
 /*
- * A call as bytes, for a temporary file that the same process reads back: pointers to memory of the
- * trace are stored as pointers.
+ * A call as bytes, for a temporary file that the same process reads back. So pointers into the
+ * memory of the trace are written as they are.
  */
 
 #include <stdbool.h>
@@ -15,12 +15,12 @@
 /* The number of bytes that kept_put() writes. */
 size_t kept_size(const struct event *event, bool with_arguments);
 
-/* bytes: has space for kept_size() bytes; needs no alignment. */
+/* Writes the call. bytes: kept_size() bytes of space, with any alignment. */
 void kept_put(unsigned char *bytes, const struct event *event, bool with_arguments);
 
 /*
- * Reads the call that kept_put() wrote; *size: the bytes that it takes. kept->arguments is one
- * block to free(); its texts are in bytes.
+ * Reads a call that kept_put() wrote; *size: the number of bytes read. The caller frees
+ * kept->arguments, which is one block; its texts point into bytes.
  */
 void kept_get(const unsigned char *bytes, struct kept *kept, size_t *size);
 

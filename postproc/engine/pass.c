@@ -13,14 +13,17 @@
 struct fold {
 	const struct pass_options *options;
 	const struct trace *trace;
-	/* of the stream that is being printed; a file may have several */
+	/*
+	 * the following members are about the stream that is being printed; a file may have several
+	 * streams
+	 */
 	struct heap_range heap;
 	struct leaks *leaks;
 	struct compress *compress;
 	/*
-	 * With is_reordered calls wait until all their contexts are known, and are then passed on
-	 * in the order of sp-rtrace's tools: those of a text by time and index, others as they
-	 * came.
+	 * With is_reordered, calls are held back until the stream ends, because the contexts are
+	 * not known earlier. They are then printed in the order of sp-rtrace's tools: calls of a
+	 * text by time and index, calls of packets in the order of the stream.
 	 */
 	bool is_sorting;
 	struct spill_sort sort;
@@ -93,7 +96,10 @@ static void hold_back(struct fold *fold, const struct event *event)
 	uint64_t index = event->index < UINT32_MAX ? event->index : UINT32_MAX;
 	struct spill_key key = { 0 };
 
-	/* Neighbouring packets of a thread may differ by some ns: they stay in their order. */
+	/*
+	 * Calls of packets keep the order of the stream (the key is 0): the times of neighbouring
+	 * packets of a thread may be out of order by some ns.
+	 */
 	if (event->process->is_text)
 		key.first = (uint64_t)event->time_ms << 32 | index;
 	kept_put((unsigned char *)spill_sort_reserve(&fold->sort, size), event, with_arguments);
@@ -118,7 +124,7 @@ static int tell_held_back(struct fold *fold, struct error *err)
 	return rc;
 }
 
-/* With both views the leaks are what is grouped. */
+/* Finishes the views. If both views are requested, groups the leaks. */
 static int fold_finish_views(struct fold *fold, struct error *err)
 {
 	int rc = fold->is_sorting ? tell_held_back(fold, err) : 0;
@@ -156,7 +162,10 @@ static void fold_destroy(struct fold *fold)
 	fold->is_open = fold->is_sorting = false;
 }
 
-/* An error of the writer takes precedence over one of its output. */
+/*
+ * Closes the output. rc: result of the writer; if it is an error, it is returned rather than an
+ * error of closing.
+ */
 static int fold_close_output(struct fold *fold, int rc, struct error *err)
 {
 	struct error closing = { 0 };
@@ -189,7 +198,10 @@ static int fold_write(struct fold *fold, const struct event *event, struct error
 	struct event bare;
 	int rc;
 
-	/* Facts of notes are not arguments of calls, and stay. */
+	/*
+	 * Only calls lose their arguments: the facts of a note are stored as arguments, too, and
+	 * are kept.
+	 */
 	if (fold->options->remove_arguments && event->kind == EVENT_CALL) {
 		bare = *event;
 		bare.argument_count = 0;
@@ -217,7 +229,10 @@ static int on_event(void *user, const struct event *event, struct error *err)
 	if (!event_is_call(event))
 		return fold_write(fold, event, err);
 	heap_range_event(&fold->heap, event);
-	/* Views of packets need the calls complete, and print them in the order of the stream. */
+	/*
+	 * Of packets, the views take the calls in the order of the stream, so these calls are not
+	 * held back.
+	 */
 	if (!fold->is_sorting || (!event->process->is_text && (fold->leaks || fold->compress)))
 		return tell_call(fold, event, err);
 	hold_back(fold, event);

@@ -2,7 +2,10 @@
 #ifndef ENGINE_PASS_H
 #define ENGINE_PASS_H
 
-/* Prints streams: a listener of the engine that hands events to the views and a writer. */
+/*
+ * Prints streams: a listener of the engine that passes events to the views (leaks, groups of calls)
+ * and to a writer.
+ */
 
 #include "base/error.h"
 #include "formats/writer.h"
@@ -16,17 +19,17 @@ struct pass_options {
 	bool is_leaks, is_compressed;
 	enum sort_order order;
 	bool remove_arguments; /* print calls without arguments */
-	bool is_reordered;     /* in the order of sp-rtrace's tools */
+	bool is_reordered;     /* print calls in the order of sp-rtrace's tools */
 	bool force;
-	const char *words; /* that follow the format's name */
+	const char *words; /* after the format's name and its colon; NULL: none */
 	struct output *output;
 };
 
-/* Prints all streams of all paths. Returns as engine_read(). */
+/* Prints all streams of all paths. Returns the same values as engine_read(). */
 int pass(const char *const *paths, size_t count, const struct pass_options *options,
 	 struct engine_result *result, struct error *err);
 
-/* Prints all streams of an open trace. Returns as engine_trace(). */
+/* Prints all streams of an open trace. Returns the same values as engine_trace(). */
 int pass_trace(struct trace *trace, const struct pass_options *options, struct error *err);
 
 #endif

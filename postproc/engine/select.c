@@ -28,7 +28,7 @@ struct code_range {
 
 enum answer { ANSWER_UNKNOWN, ANSWER_NO, ANSWER_YES };
 
-/* --function: is the called function one of these? */
+/* --function: which functions match. The answer for each function is kept. */
 struct select_function {
 	struct globs globs;
 	ARRAY_OF(uint8_t) known; /* enum answer, by id of the function */
@@ -40,28 +40,31 @@ struct module_range {
 	bool is_wanted;
 };
 
-/* --module: has the backtrace a frame in one of these modules? */
+/*
+ * --module: which backtraces have a frame in a matching module. The answer for each backtrace is
+ * kept.
+ */
 struct select_module {
 	struct globs globs;
-	ARRAY_OF(struct module_range) ranges; /* of the mappings, the newest last */
+	ARRAY_OF(struct module_range) ranges; /* addresses of all mappings, the newest last */
 	ARRAY_OF(uint8_t) known;	      /* enum answer, by id of the backtrace */
 };
 
 struct named_thread {
 	const struct trace_process *process;
-	uint32_t id; /* 0: not known yet, pthread is */
+	uint32_t id; /* 0: only pthread is known so far */
 	uint64_t pthread;
 	bool is_wanted;
 };
 
-/* --thread: did the thread with this id or with such a name make the call? */
+/* --thread: an id, or patterns for the names of threads. */
 struct select_thread {
 	bool has_id;
 	uint32_t id;
 	struct globs globs;
-	struct hash_table table; /* of threads that were named */
+	struct hash_table table; /* of struct named_thread */
 	struct pool pool;
-	const struct trace_process *process; /* the process that is_process is about */
+	const struct trace_process *process; /* the process that is_process applies to */
 	bool is_process;
 };
 
@@ -72,46 +75,46 @@ struct select_size {
 };
 
 /*
- * Objects that kept calls acquired and that are not released yet: they tell which releases belong
- * to kept acquisitions. Memory grows with the number of objects held at one time.
+ * The live objects that were acquired by kept calls. A release of such an object is kept, too.
+ * Memory grows with the number of objects held at one time.
  */
 struct select_held {
 	ARRAY_OF(struct ledger *) ledgers; /* one for each process */
 	struct map by_section;		   /* index + 1 */
 	struct ledger *current;
-	uint32_t section; /* of the process of current */
+	uint32_t section; /* number of the process that `current` belongs to */
 };
 
 struct select {
 	struct globs programs;
-	/* the process that is_other is about; NULL: not known yet */
+	/* the process that is_other applies to; NULL: not known yet */
 	const struct trace_process *process;
 	struct select_options options;
 	struct indices indices;
-	bool leaves_out; /* the indices name the calls to leave out */
+	bool leaves_out; /* the listed indices are left out, not kept */
 	struct globs classes;
-	uint64_t mask; /* of classes, if they are not given by name; bit 0 is class 1 */
-	uint64_t pid;  /* of the process, if it is not given by name */
-	char *module;  /* patterns of paths, for the range that follows */
+	uint64_t mask; /* mask of classes (bit 0 is class 1), if they are not given by name */
+	uint64_t pid;  /* pid of the selected process, if it is not given by name */
+	char *module;  /* patterns of paths, if a range in these modules is given; else NULL */
 	uint64_t start, size;
-	/* addresses of that range in the mappings of this stream */
+	/* where that range is mapped in this stream */
 	ARRAY_OF(struct code_range) ranges;
 	struct select_function functions;
 	struct select_module modules;
 	struct select_thread thread;
 	struct select_size size_range;
 	struct select_held held;
-	uint64_t seen, kept;   /* calls */
-	bool is_paired;	       /* a release is kept if its acquisition was */
+	uint64_t seen, kept;   /* number of calls */
+	bool is_paired;	       /* a release is kept if its acquisition was kept */
 	bool is_other;	       /* the process of the stream is not selected */
 	bool keeps_calls;      /* all calls are kept, unchanged */
 	struct event event;    /* a copy with a cut backtrace */
 	struct pool pool;      /* of cut backtraces */
-	struct hash_table cut; /* the same backtraces by frames */
+	struct hash_table cut; /* the same backtraces, by their frames */
 	/* by the id of a backtrace: the cut backtrace; NULL: not cut yet */
 	ARRAY_OF(const struct backtrace *) by_id;
 	struct trace_nodes nodes;  /* of the cut backtraces */
-	ARRAY_OF(uint64_t) frames; /* of the backtrace that is being cut */
+	ARRAY_OF(uint64_t) frames; /* frames of the backtrace that is being cut */
 };
 
 /* ---- --thread ---- */
@@ -139,7 +142,10 @@ static bool thread_equal(const void *item, const void *key)
 	return one->process == two->process && one->pthread == two->pthread;
 }
 
-/* By pthread_t: a call that names another thread has nothing else of it. */
+/*
+ * Finds a thread by its pthread_t: pthread_setname_np() does not have the tid of the thread that it
+ * names.
+ */
 static struct named_thread *find_thread(const struct select_thread *part, const struct event *event,
 					uint64_t pthread, uint64_t *hash)
 {
@@ -197,7 +203,7 @@ static bool select_thread_asks(struct select_thread *part, const struct event *e
 	if (part->has_id)
 		return event->thread == part->id;
 	thread = find_thread(part, event, event->pthread, &hash);
-	/* A pthread_t is reused by later threads with other ids, which have other names. */
+	/* If the tid differs, the named thread has ended and this thread reuses its pthread_t. */
 	if (!thread || (thread->id && thread->id != event->thread))
 		return has_wanted_process(part, event);
 	return thread->is_wanted;
@@ -230,7 +236,7 @@ static void select_module_maps(struct select_module *part, const struct event *e
 	range->from = mapping->has_tail ? mapping->code : mapping->from;
 	range->to = mapping->to;
 	range->is_wanted = select_module_matches(&part->globs, mapping->path);
-	/* An earlier answer may be about another module at the same addresses. */
+	/* Forget the answers: another module may have been at these addresses. */
 	part->known.count = 0;
 }
 
@@ -255,7 +261,10 @@ static bool select_module_asks(struct select_module *part, const struct event *e
 	if (*known != ANSWER_UNKNOWN)
 		return *known == ANSWER_YES;
 	*known = ANSWER_NO;
-	/* The return address of a call that ends its function is the first byte after that. */
+	/*
+	 * Subtract 1: if a function ends with a call, the return address is the first byte after
+	 * the function.
+	 */
 	for (const struct trace_node *at = event->backtrace->node; at->count && *known == ANSWER_NO;
 	     at = at->caller)
 		if (is_in_module(part, event, at->address - 1))
@@ -332,7 +341,10 @@ static void select_live_acquisitions(struct select_held *part, const struct even
 	struct ledger *ledger = ledger_of(part, event);
 	struct event loss = *event;
 
-	/* An acquisition that is not selected replaces a selected one of the same object. */
+	/*
+	 * If an acquisition that is not selected has the address of a selected object, that object
+	 * is gone: release it.
+	 */
 	loss.type = CALL_TYPE_FREE;
 	if (is_kept)
 		ledger_event(ledger, event, NULL);
@@ -384,7 +396,7 @@ static int read_indices(struct indices *indices, const char *path, struct error 
 	return 0;
 }
 
-/* PATTERNS:START+SIZE, in hexadecimal; patterns alone have no range. */
+/* Parses PATTERNS or PATTERNS:START+SIZE, with START and SIZE in hexadecimal. */
 static void parse_modules(struct select *select, const char *text)
 {
 	const char *colon = text ? strrchr(text, ':') : NULL;
@@ -405,7 +417,7 @@ static void parse_classes(struct select *select, const char *text)
 	char *end = NULL;
 	bool is_name = !text;
 
-	/* "fd" is the name of a class, and also a hexadecimal number. */
+	/* Look for a name first: "fd" is the name of a class, but also a hexadecimal number. */
 	for (size_t i = 1; i < RESOURCE_COUNT && !is_name; i++)
 		is_name = !strcmp(resource_table[i].type, text);
 	if (!is_name)
@@ -461,7 +473,7 @@ static bool same_frames(const void *item, const void *key)
 	       (!one->texts || !memcmp(one->texts, two->texts, one->count * sizeof(*one->texts)));
 }
 
-/* The node of the innermost frames. */
+/* The node for the innermost frames of a backtrace, as many as --depth says. */
 static const struct trace_node *cut_node(struct select *select, const struct trace_node *node)
 {
 	select->frames.count = 0;
@@ -474,7 +486,10 @@ static const struct trace_node *cut_node(struct select *select, const struct tra
 	return trace_nodes_of(&select->nodes, select->frames.items, select->frames.count);
 }
 
-/* Backtraces that become equal share one copy, so that their calls fall into one group. */
+/*
+ * Cuts a backtrace. Backtraces that are equal after cutting share one copy, so that their calls
+ * form one group.
+ */
 static const struct backtrace *cut(struct select *select, const struct backtrace *whole)
 {
 	struct backtrace key = *whole, *found;
@@ -503,8 +518,8 @@ static void add_range(struct select *select, const struct trace_mapping *mapping
 	if (!select_module_matches(&select->modules.globs, mapping->path))
 		return;
 	/*
-	 * A start inside the mapping is an absolute address (a program at a fixed address);
-	 * otherwise it is relative to the mapping.
+	 * START is an absolute address if it is inside the mapping (of a program at a fixed
+	 * address); otherwise it is relative to the start of the mapping.
 	 */
 	if (from < mapping->from || from >= mapping->to)
 		from += mapping->from;
@@ -550,7 +565,10 @@ static bool wants_index(const struct select *select, uint64_t index)
 	return !select->options.calls || is_listed != select->leaves_out;
 }
 
-/* Conditions on a call alone, without its object; the cheapest first. */
+/*
+ * Whether the call itself matches the filters, the cheapest filter first. Ignores the call's
+ * object.
+ */
 static bool matches(struct select *select, const struct event *call)
 {
 	const struct select_options *options = &select->options;
@@ -569,7 +587,10 @@ static bool matches(struct select *select, const struct event *call)
 	return answer;
 }
 
-/* Remembers the object of a selected acquisition, so that its release is selected, too. */
+/*
+ * Whether the call matches the filters or releases an object that a selected call acquired. Keeps
+ * track of these objects.
+ */
 static bool matches_by_object(struct select *select, const struct event *call)
 {
 	bool answer = matches(select, call);
@@ -583,7 +604,7 @@ static bool matches_by_object(struct select *select, const struct event *call)
 	return answer;
 }
 
-/* Cuts the backtrace if --depth is given; *event is then a copy. */
+/* If --depth is given, cuts the backtrace; *event is then a copy. */
 static void cut_call(struct select *select, const struct event **event)
 {
 	const struct backtrace *whole = (*event)->backtrace, **known;
@@ -611,7 +632,7 @@ static bool select_call(struct select *select, const struct event **event)
 	if (select->options.thread)
 		select_thread_names(&select->thread, *event);
 	cut_call(select, event);
-	/* Notes are facts about the process and do not depend on the selected calls. */
+	/* Keep all notes: they are facts about the process, whichever calls are selected. */
 	if ((*event)->kind == EVENT_NOTE && select->options.is_whole)
 		return true;
 	if (wants_class(select, (*event)->resource) && wants_index(select, (*event)->index))
@@ -622,8 +643,8 @@ static bool select_call(struct select *select, const struct event **event)
 }
 
 /*
- * The process is not known before PINF, or the header of a text; a stream without it is not
- * selected.
+ * Decides whether the process of the stream is selected. It becomes known with the PINF packet or
+ * with the header of a text; a stream that has neither is not selected.
  */
 static void select_process(struct select *select, const struct event *event)
 {
@@ -681,7 +702,10 @@ bool select_keeps_calls(const struct select *select)
 {
 	const struct select_tally *tally = select->options.tally;
 
-	/* The reader applies limits on time. But calls are counted if any filter is given. */
+	/*
+	 * With filters, select_event() must count the calls even if none of the filters removes
+	 * any: the reader applies --since and --until.
+	 */
 	return select->keeps_calls && !(tally && tally->filters);
 }
 

@@ -9,21 +9,22 @@
 
 #define NAME_MAX_SIZE 256
 
-/* An end of a window: a time, a mark's text, or the peak. */
+/* The start or end of a window: a time, the text of a mark, or "peak". */
 struct landmark {
 	char name[NAME_MAX_SIZE];
 	bool is_time, is_peak, is_found;
 	struct instant instant;
-	uint64_t ns; /* on the clock of the streams */
+	uint64_t ns; /* the instant on the clock of the streams */
 };
 
 enum { SINCE, UNTIL, LANDMARKS };
 
 struct window {
 	struct landmark list[LANDMARKS]; /* name: "" if the option is not given */
-	bool wants_mark, wants_peak;	 /* the traces must be read once for that */
-	struct instant_base base;	 /* of the run: the start of its first process */
-	struct ledger *ledger; /* of the current process, if the peak is asked for; else NULL */
+	/* a mark or the peak must be found by reading the traces first */
+	bool wants_mark, wants_peak;
+	struct instant_base base; /* start of the run's first process */
+	struct ledger *ledger;	  /* of the current process, if a landmark is the peak; else NULL */
 	uint64_t peak;
 };
 
@@ -144,7 +145,7 @@ static int look(struct window *window, const struct engine_options *reading,
 	struct engine_result result = { 0 };
 	int rc;
 
-	/* the second reading reports */
+	/* progress and problems are reported in the second reading only */
 	quiet.read = NULL;
 	quiet.select.tally = NULL;
 	quiet.trace.progress = NULL;
@@ -178,7 +179,10 @@ static int refuse_order(const struct window *window, struct error *err)
 			 window->list[SINCE].name, window->list[UNTIL].name);
 }
 
-/* An event at the start of a window belongs to the window before it, so that windows add up. */
+/*
+ * Sets the limits of the reading. The window excludes its start and includes its end, so that an
+ * event between two adjacent windows is in the earlier one only.
+ */
 static int narrow(struct window *window, struct trace_options *trace, struct error *err)
 {
 	const struct landmark *since = &window->list[SINCE], *until = &window->list[UNTIL];

@@ -2,15 +2,18 @@
 #ifndef ENGINE_WINDOW_H
 #define ENGINE_WINDOW_H
 
-/* A part of a run between landmarks (--since, --until): times, marks, the peak. */
+/*
+ * Limits reading to a part of a run (--since, --until). A time, a mark or the peak can begin and
+ * end the part.
+ */
 
 #include "engine.h"
 #include "postproc/request/request.h"
 
 /*
- * Finds the instants that the options name, for which it may read the traces once, and limits the
- * reading to the time between them. Does nothing without such options. Returns 0, -EINVAL (wrong
- * usage, or no such mark) or the error of reading.
+ * Finds the instants that the options name, and limits reading to the time between these instants.
+ * To find a mark or the peak, it reads the traces once. Does nothing without these options. Returns
+ * 0, -EINVAL (wrong usage, or the run has no such mark) or the error of reading.
  */
 int window_plan(struct engine_options *reading, const char *const *paths, size_t count,
 		const struct options *options, struct error *err);
