@@ -14,7 +14,7 @@
 #include "base/order.h"
 #include "htr_table.h"
 
-#define WINDOW	    (64u << 10) /* searched at once for the next piece after damage */
+#define WINDOW	    (64u << 10) /* bytes per read in the search for the next piece after damage */
 #define STREAMS_MAX (1u << 22)
 
 static void bundle_free(struct bundle *bundle)
@@ -48,15 +48,16 @@ bool bundle_split_name(const char *path, size_t *length, size_t *stream)
 struct found {
 	uint32_t stream;
 	struct source_extent extent;
-	uint64_t missing; /* bytes of its stream missing before it */
+	uint64_t missing; /* bytes of the stream that are missing before this piece */
 };
 
 struct search {
 	int fd;
 	bool is_live;
-	uint64_t size, offset; /* of the file; the current position */
+	uint64_t size, offset; /* size of the file, and the current position in it */
 	ARRAY_OF(struct found) pieces;
-	ARRAY_OF(uint64_t) places; /* by stream: offset of the next piece in it */
+	ARRAY_OF(uint64_t)
+	places; /* indexed by stream: where in the stream its next piece must start */
 };
 
 static bool get_piece(const uint8_t *bytes, struct htr_piece *piece)

@@ -3,9 +3,9 @@
 #define TRACE_BUNDLE_H
 
 /*
- * Files that contain the streams of several processes (htr.def): finds the pieces of each stream. A
- * stream of such a file is an input by itself, named FILE#N, where N is the stream's number in its
- * pieces. FILE alone is all streams, one after the other.
+ * Finds the pieces of each stream in a file that contains the streams of several processes
+ * (htr.def). Each stream can be read as an input of its own, named FILE#N; N is the stream number
+ * that each of its pieces carries. FILE alone names all streams, read one after the other.
  */
 
 #include <stdbool.h>
@@ -17,12 +17,12 @@
 
 /* The part of a file that belongs to one stream. */
 struct bundle_stream {
-	uint32_t number;     /* streams without a piece have no entry */
-	size_t first, count; /* of its extents */
+	uint32_t number;     /* stream number; a stream without pieces has no entry */
+	size_t first, count; /* extents[first] to extents[first + count - 1] */
 	uint64_t size;	     /* bytes present */
 	bool has_start;	     /* its first byte is present */
 	uint64_t missing;    /* bytes missing between pieces */
-	uint64_t missing_at; /* file offset where the first gap is noticed */
+	uint64_t missing_at; /* file offset of the first piece that follows a gap */
 };
 
 struct bundle {
@@ -32,9 +32,9 @@ struct bundle {
 };
 
 /*
- * Finds the pieces of a file with several streams. is_live: the file is still being written, so an
- * incomplete last piece is ignored; otherwise the last piece may be cut. Returns 0, -EPROTO (a
- * newer version), -ENODATA (no piece), -ENOMEM or an error of read().
+ * Finds the pieces of a file with several streams. If the last piece is incomplete, it is ignored
+ * while the file is still being written (is_live); otherwise its existing bytes are used. Returns
+ * 0, -EPROTO (another version), -ENODATA (no piece), -ENOMEM or an error of pread().
  */
 int bundle_read(struct bundle *bundle, int fd, bool is_live, struct error *err);
 
@@ -44,20 +44,25 @@ const struct bundle_stream *bundle_stream_at(const struct bundle *bundle, size_t
 /* True if a file that starts with these bytes contains several streams. */
 bool bundle_recognises(const unsigned char *bytes, size_t size);
 
-/* Remembers the pieces of files, so that they are searched only once for all their streams. */
+/*
+ * A cache of the pieces of files: each file is searched once, however many of its streams are read.
+ */
 struct bundles;
 
 struct bundles *bundles_create(void);
 void bundles_free(struct bundles *bundles);
 
 /*
- * The pieces of an open file, found now or remembered. *bundle: NULL if the file is of another
- * kind. Returns 0 or as bundle_read().
+ * Sets *bundle to the pieces of an open file, from the cache if it has them, or to NULL if the file
+ * is not a file of several streams. Returns 0 or an error of bundle_read().
  */
 int bundles_find(struct bundles *bundles, int fd, bool is_live, const struct bundle **bundle,
 		 struct error *err);
 
-/* Splits "x.htr#3" into the length of "x.htr" and 3; false: the name has no stream number. */
+/*
+ * Splits "x.htr#3" into the length of "x.htr" and 3. Returns false if the name has no stream
+ * number.
+ */
 bool bundle_split_name(const char *path, size_t *length, size_t *stream);
 
 #endif

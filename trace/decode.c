@@ -23,8 +23,8 @@ static inline struct wire_flags cursor_flags(struct cursor *cursor)
 }
 
 /*
- * sp-rtrace includes the padding in the length, although its document excludes it. Continuing at
- * the next multiple of 4 and dropping the NULs is right for both.
+ * sp-rtrace counts the padding in the length of a string, contrary to its document. Both forms are
+ * read correctly by dropping trailing NULs and continuing at the next multiple of 4.
  */
 static inline __attribute__((always_inline)) const char *cursor_string(struct cursor *cursor)
 {
@@ -56,7 +56,7 @@ static struct wire_values cursor_values(struct cursor *cursor)
 	uint32_t count = cursor_dword(cursor);
 	struct wire_value *items;
 
-	/* A pair needs at least 8 bytes, or 6 if the last padding is missing. */
+	/* A pair takes at least 8 bytes, or 6 if the padding of the last one is missing. */
 	if (count > DECODE_ARGUMENTS_MAX || count > (size_t)(cursor->end - cursor->at) / 6) {
 		cursor->has_failed = true;
 		return values;
@@ -118,7 +118,7 @@ static struct wire_addresses cursor_addresses(struct cursor *cursor)
 	}
 #include "wire.def"
 
-/* Decodes our tail. */
+/* Decodes holdtrace's tail. */
 #define PACKET(name, tag, description)                                                       \
 	static inline bool tail_of_##name(struct cursor *cursor, struct wire_##name *packet) \
 	{                                                                                    \
@@ -130,7 +130,7 @@ static struct wire_addresses cursor_addresses(struct cursor *cursor)
 	}
 #include "wire.def"
 
-/* Sets the tail of a packet without one. */
+/* Sets the tail members of a packet that has no tail. */
 #define PACKET(name, tag, description)                                   \
 	static inline void no_tail_of_##name(struct wire_##name *packet) \
 	{                                                                \
@@ -139,7 +139,7 @@ static struct wire_addresses cursor_addresses(struct cursor *cursor)
 #define PACKET_END(name)	      }
 #include "wire.def"
 
-/* Works on a copy of the cursor, which the compiler keeps in registers. */
+/* Works on a copy of the cursor, so that the compiler can keep it in registers. */
 #define PACKET(name, tag, description)                                                            \
 	enum decoded decode_##name(const struct cursor *cursor, unsigned absent, bool wants_tail, \
 				   struct wire_##name *packet)                                    \

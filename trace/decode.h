@@ -30,10 +30,10 @@ struct cursor {
 enum decoded {
 	DECODE_FAILED, /* the contents do not match the packet's rows */
 	DECODE_FIELDS, /* only the fields of the protocol; tail members are 0 or "" */
-	DECODE_TAIL,   /* and our tail */
+	DECODE_TAIL,   /* the fields of the protocol and holdtrace's tail */
 };
 
-/* Fields that streams of old versions lack, as bits of `absent`. */
+/* Bits of `absent`: fields that streams of old versions do not have. */
 #define ABSENT_PROCESS_DEPTH  (1u << 3) /* before 1.2 */
 #define ABSENT_RESOURCE_FLAGS (1u << 1) /* before 1.3 */
 
@@ -47,9 +47,9 @@ enum decoded {
 #include "wire.def"
 
 /*
- * Decodes CALL of streams without tails. is_document_order: the fields are in the order of
- * BINARY_PROTOCOL (timestamp, resource, context, type, name, id, size), not in that of sp-rtrace.
- * The size is read as 8 bytes if the packet is long enough.
+ * Decodes a CALL packet of a stream without tails. is_document_order: the fields have the order of
+ * sp-rtrace's document BINARY_PROTOCOL (timestamp, resource, context, type, name, id, size), not
+ * the order that sp-rtrace writes. The size has 8 bytes if the packet is long enough, otherwise 4.
  */
 enum decoded decode_plain_call(struct cursor *cursor, bool is_document_order,
 			       struct wire_call *packet);

@@ -23,16 +23,16 @@
 struct hook; /* hook_table.h */
 
 enum event_kind {
-	EVENT_STREAM,	  /* a stream starts (others: concatenated); indices, classes, contexts,
-			     mappings start anew */
-	EVENT_PROCESS,	  /* event->process is now known (binary: PINF, text: the header) */
+	EVENT_STREAM,	  /* a stream starts, the first or a concatenated one; indices, classes,
+			     contexts and mappings start anew */
+	EVENT_PROCESS,	  /* event->process is now known, from a PINF packet or a text header */
 	EVENT_TRACER,	  /* event->tracer */
 	EVENT_MAPPING,	  /* event->mapping */
 	EVENT_CONTEXT,	  /* event->call_context */
 	EVENT_RESOURCE,	  /* event->resource was registered */
 	EVENT_ATTACHMENT, /* event->attachment */
 	EVENT_HEAP,	  /* event->heap */
-	EVENT_COMMENT,	  /* event->comment: a line of a text trace of no other kind */
+	EVENT_COMMENT,	  /* event->comment: a line of a text trace that is of no other kind */
 	EVENT_NOTE,	  /* name begins with '~' (end of wire.h); has all members of a call */
 	EVENT_CALL,
 };
@@ -42,7 +42,7 @@ _Static_assert(EVENT_CALL == EVENT_NOTE + 1, "event_is_call() is one comparison"
 /* The process of a stream. Strings that the stream does not contain are NULL. */
 struct trace_process {
 	unsigned section;      /* number of the stream in its file, from 1 */
-	bool is_text;	       /* read from text: headers has the first line */
+	bool is_text;	       /* the stream is text, and headers holds its first line */
 	bool has_tails;	       /* written by holdtrace: the members after "tail" are set */
 	const char *arch;      /* "x86_64" */
 	unsigned major, minor; /* of the stream */
@@ -86,7 +86,8 @@ struct trace_context {
 /* A class of resources as the stream registers it. */
 struct resource_class {
 	uint32_t id;	    /* from 0, in order of appearance in the whole trace */
-	uint32_t ordinal;   /* number in the stream; 1 to 32 in valid streams; 0: "the only one" */
+	uint32_t ordinal;   /* number in the stream, 1 to 32 if valid; 0: the only class of a text
+			       trace without types */
 	uint32_t flags;	    /* bit 0: counted, an object may be acquired several times */
 	bool is_registered; /* false: no RESR packet defined the ordinal; type is "" */
 	const char *type;
@@ -96,7 +97,7 @@ struct resource_class {
 
 struct trace_attachment {
 	const char *name;
-	const char *path; /* to be printed, never opened */
+	const char *path; /* for output only: the reader never opens it */
 };
 
 struct trace_heap {
@@ -104,7 +105,7 @@ struct trace_heap {
 };
 
 struct function {
-	uint32_t id; /* from 0, in order of appearance; usable as an array index */
+	uint32_t id; /* from 0, in order of appearance, so that it can index an array */
 	uint32_t length;
 	const char *name;
 	const struct hook *hook; /* the row of hooks.def with this name, or NULL */
@@ -115,10 +116,10 @@ struct function {
 struct backtrace {
 	uint32_t id; /* from 0, in order of appearance */
 	uint32_t count;
-	uint32_t epoch; /* equal frames of another epoch ran other code */
-	bool has_row;	/* set by the registry: an array of the frames follows the struct */
+	uint32_t epoch; /* in another epoch, the same addresses may lead to other code */
+	bool has_row;	/* internal to the registry: an array of the frames follows this struct */
 	const struct trace_node *node; /* the innermost frame */
-	const char *const *texts;      /* after each address, or NULL; NULL: no texts */
+	const char *const *texts;      /* NULL, or per frame the text after its address or NULL */
 };
 
 struct event {
@@ -134,34 +135,33 @@ struct event {
 	const struct trace_process *process; /* never NULL: the stream of the event */
 
 	/* calls and notes */
-	uint64_t index; /* from 1, or as in a text trace; of a comment: the last call's */
+	uint64_t index; /* from 1, or from the text trace; comment: that of the previous call */
 	const struct function *function;
 	const struct resource_class
-		*resource;   /* never NULL for a call or note; see is_registered */
-	uint32_t context;    /* bits of the entered contexts */
-	uint32_t time_ms;    /* ms modulo 24 h; 0: not known */
-	enum call_type type; /* alloc: size and object were acquired; free: object was released */
+		*resource;	  /* never NULL for a call or note; see is_registered */
+	uint32_t context;	  /* bits of the entered contexts */
+	uint32_t time_ms;	  /* ms modulo 24 h; 0: not known */
+	enum call_type type;	  /* alloc: acquired object, of size; free: released object */
 	enum operation operation; /* from the tail, else from the function's hook, else from type */
 	uint64_t object;
 	uint64_t size;
 	uint32_t argument_count;
-	bool is_simple; /* a whole, successful call with an object and no arguments; false: unknown
-			 */
+	bool is_simple; /* true: complete and successful, with an object, without arguments */
 	const struct wire_value *arguments;
 	const struct backtrace *backtrace; /* NULL: the call has none; count may be 0, too */
 
-	/* calls and notes; set if has_tail, otherwise 0 (time_ns: from time_ms) */
+	/* calls and notes; without has_tail 0, except time_ns, computed from time_ms */
 	bool has_tail;
 	uint8_t moment;	 /* enum moment: ENTER, LEAVE or HALF */
 	uint8_t part;	 /* 0: the call itself; 1, 2 ...: its further objects */
 	uint8_t flags;	 /* enum call_flag */
 	uint32_t thread; /* kernel's thread id */
 	uint32_t cpu;	 /* 0xffffffff: not known */
-	uint32_t depth;	 /* hooked calls that its thread had open at entry */
+	uint32_t depth;	 /* number of hooked calls that the thread was inside at entry */
 	uint32_t error;	 /* errno after the call */
 	uint64_t pthread;
-	uint64_t call;	  /* number of the call in its thread; halves and parts share it */
-	uint64_t time_ns; /* when the operation happened: entry or return, as moment says */
+	uint64_t call;	  /* number of the call in its thread, also of its halves and parts */
+	uint64_t time_ns; /* time of the operation: enter_ns or leave_ns, depending on moment */
 	uint64_t enter_ns, leave_ns;
 	uint64_t related;
 	uint64_t result;
@@ -186,7 +186,9 @@ static inline bool event_is_free(const struct event *event)
 /* The value of the argument with that name, or NULL. */
 const char *event_argument(const struct event *event, const char *name);
 
-/* The same as a number, decimal or with 0x; 0: the event does not have it. */
+/*
+ * The value of that argument as a number, decimal or with 0x; 0 if the event has no such argument.
+ */
 uint64_t event_number(const struct event *event, const char *name);
 
 #endif

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Finds packets and handshakes in a stream, and the next one after damage, without looking at the
- * contents of packets.
- */
+/* Finds packets and handshakes in a stream, also after damage, by their headers alone. */
 #include "trace/framing.h"
 
 #include <string.h>
@@ -49,8 +46,8 @@ size_t framing_handshake_size(const unsigned char *bytes, size_t left)
 }
 
 /*
- * Between packets a handshake starts the next stream. Only a handshake of a readable version is
- * accepted there; anything else is damage.
+ * The size of the handshake that starts a further stream; 0 if the bytes are not a handshake of a
+ * readable version, which is then damage.
  */
 static size_t next_handshake_size(const unsigned char *bytes, size_t left)
 {
@@ -73,8 +70,9 @@ static uint32_t get_dword(const struct framing *framing, const unsigned char *at
 }
 
 /*
- * All readers skip OCFG. After two empty strings it may contain a packet that readers of sp-rtrace
- * must not count. at: WIRE_ASIDE_SIZE and a header's bytes.
+ * All readers skip OCFG packets. holdtrace hides packets in them, after two empty strings, that the
+ * readers of sp-rtrace must not count. Changes *frame to the hidden packet if there is one. at:
+ * WIRE_ASIDE_SIZE bytes and the header of the hidden packet.
  */
 static void look_aside(const struct framing *framing, const unsigned char *at, struct frame *frame)
 {
@@ -100,7 +98,7 @@ static bool may_hold(const struct frame *frame)
 	       frame->size >= WIRE_ASIDE_SIZE + WIRE_HEADER_SIZE;
 }
 
-/* Classifies a packet by its header, all of which is at `at`. */
+/* Classifies a packet by its header. at: the bytes of the header. */
 static inline void look_at_header(const struct framing *framing, const unsigned char *at,
 				  struct frame *frame)
 {
@@ -111,7 +109,8 @@ static inline void look_at_header(const struct framing *framing, const unsigned 
 		uint32_t first = frame->tag;
 
 		frame->tag = size;
-		size = first - 4; /* 0 to 3 wrap around and are too large then */
+		size = first -
+		       4; /* if first < 4, this wraps around and the check below rejects it */
 	}
 	frame->size = size + WIRE_HEADER_SIZE;
 	frame->aside = 0;
@@ -121,7 +120,10 @@ static inline void look_at_header(const struct framing *framing, const unsigned 
 		frame->kind = FRAME_DAMAGED;
 }
 
-/* Classifies an item that starts with the byte of a handshake. Returns 1 if it is one. */
+/*
+ * Classifies an item that starts with the first byte of a handshake. Returns 1 if it is a
+ * handshake.
+ */
 static int look_at_handshake(struct trace *trace, size_t distance, struct frame *frame,
 			     struct error *err)
 {
@@ -171,8 +173,8 @@ int framing_look(struct trace *trace, const struct framing *framing, size_t dist
 }
 
 /*
- * Sets *answer to true if a packet could end there: the end of the input or a plausible item
- * follows.
+ * Sets *answer to true if a packet could end at that position: it is the end of the input, or a
+ * plausible item starts there.
  */
 static int is_boundary(struct trace *trace, const struct framing *framing, size_t distance,
 		       bool *answer, struct error *err)
@@ -185,7 +187,10 @@ static int is_boundary(struct trace *trace, const struct framing *framing, size_
 	return rc;
 }
 
-/* Sets *answer to true if a handshake, or a whole packet with a known tag, is at the position. */
+/*
+ * Sets *answer to true if a handshake or a whole packet with a known tag starts at the source's
+ * position.
+ */
 static int is_plausible(struct trace *trace, const struct framing *framing, bool *answer,
 			struct error *err)
 {
@@ -266,8 +271,9 @@ int framing_step_over_unknown(struct trace *trace, const struct framing *framing
 }
 
 /*
- * Before 2.0 sp-rtrace wrote the size first, although its document has the tag first. A 1.x stream
- * with the tag first was written from the document, so CALL has the document's field order, too.
+ * Before 2.0, sp-rtrace wrote the size before the tag, although its document (BINARY_PROTOCOL) puts
+ * the tag first. A 1.x stream with the tag first therefore comes from a program that follows the
+ * document, so its CALL packets have the document's field order, too.
  */
 int framing_learn(struct trace *trace, struct framing *framing, struct error *err)
 {

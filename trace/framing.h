@@ -3,9 +3,10 @@
 #define FRAMING_H
 
 /*
- * Divides a stream into packets and handshakes. The position of the size (before version 2.0 it
- * precedes the tag) and the byte order vary. After damage, reading continues at the next position
- * with a known packet that is followed by another. Only the reader of packets includes this.
+ * Divides a stream into packets and handshakes. Streams differ in byte order and in the position of
+ * a packet's size: before version 2.0 it precedes the tag. After damage, reading continues at the
+ * next position that has a known packet followed by another one. Only the reader of packets
+ * includes this.
  */
 
 #include <stdbool.h>
@@ -20,7 +21,8 @@ struct framing {
 	uint32_t tags[WIRE_PACKET_COUNT];
 	struct cursor cursor; /* initial state of each packet's cursor */
 	bool is_size_first;
-	bool is_document_order; /* CALL has the field order of the document */
+	bool is_document_order; /* CALL has the field order of BINARY_PROTOCOL, see
+				   decode_plain_call() */
 	bool is_known;		/* is_size_first and is_document_order are known for this stream */
 };
 
@@ -39,10 +41,11 @@ struct frame {
 	enum wire_packet packet;
 	uint32_t tag;
 	uint32_t size;	/* including the header */
-	uint32_t aside; /* bytes before the inner packet of an OCFG packet */
+	uint32_t aside; /* bytes of an OCFG packet that precede the packet inside it; 0: no packet
+			   inside */
 };
 
-/* Sets the fields that are equal for all streams. */
+/* Sets the fields that have the same value for all streams. */
 void framing_begin(struct framing *framing);
 
 /* The tag of the packet for messages, or "unknown". */
@@ -51,33 +54,42 @@ const char *framing_tag(const struct frame *frame);
 /* The size of the handshake at bytes; 0: not a handshake. */
 size_t framing_handshake_size(const unsigned char *bytes, size_t left);
 
-/* The next functions return 0 or a negative errno of the source, from which they may read. */
+/*
+ * The following functions may read from the source. They return 0 or the source's negative errno.
+ */
 
 /* Classifies the item `distance` bytes after the source's position by its header alone. */
 int framing_look(struct trace *trace, const struct framing *framing, size_t distance,
 		 struct frame *frame, struct error *err);
 
-/* Finds out the framing of a stream before version 2.0 from its first packet. */
+/* Determines the framing of a stream older than version 2.0 from its first packet. */
 int framing_learn(struct trace *trace, struct framing *framing, struct error *err);
 
 /* Skips to the next readable item and records the damage. */
 int framing_resynchronise(struct trace *trace, const struct framing *framing, const char *what,
 			  struct error *err);
 
-/* Skips an incomplete packet: the input was cut, or its size is wrong. */
+/*
+ * Skips a packet that extends beyond the end of the input: the input was cut, or the packet's size
+ * is wrong.
+ */
 int framing_step_over_rest(struct trace *trace, const struct framing *framing, const char *what,
 			   struct error *err);
 
-/* Skips a damaged packet; its size may still be right. */
+/* Skips a damaged packet by its size, or, if no packet follows there, to the next readable item. */
 int framing_step_over(struct trace *trace, const struct framing *framing, const struct frame *frame,
 		      const char *what, struct error *err);
 
-/* Skips a packet with an unknown tag: a newer writer's if known items follow, else damage. */
+/*
+ * Skips a packet with an unknown tag. If a plausible item follows, it counts as a packet of a newer
+ * version, otherwise as damage.
+ */
 int framing_step_over_unknown(struct trace *trace, const struct framing *framing,
 			      const struct frame *frame, struct error *err);
 
 /*
- * Classifies bytes in memory, without a source: true if a whole packet with a known tag is there.
+ * Classifies bytes in memory instead of the source's. Returns true if they start with a whole
+ * packet that has a known tag.
  */
 bool framing_at(const struct framing *framing, const unsigned char *bytes, size_t left,
 		struct frame *frame);

@@ -204,7 +204,7 @@ static int step_over_index(struct trace *trace, struct error *err)
 	return rc;
 }
 
-/* Ends a stream. Without its index, its writer was stopped. */
+/* Ends a stream. If its index is missing, its writer was stopped early. */
 static void end_section(struct trace *trace)
 {
 	struct container *container = trace->container;
@@ -242,7 +242,7 @@ int container_begin_section(struct trace *trace, struct error *err)
 	return 0;
 }
 
-/* With an index: skips to the next wanted block. */
+/* If there is an index, skips to the next wanted block. */
 static int go_on(struct trace *trace, struct error *err)
 {
 	struct container *container = trace->container;
@@ -281,7 +281,9 @@ int container_next_block(struct trace *trace, struct error *err)
 		at = source_at(source);
 		if (source_left(source) == 0) {
 			end_section(trace);
-			/* No more numbers come, and the nodes may take much memory. */
+			/*
+			 * Nothing refers to the nodes after the end, and they may take much memory.
+			 */
 			ARRAY_CLEAR(&container->nodes);
 			ARRAY_CLEAR(&container->made);
 			return -ENODATA;
@@ -304,8 +306,8 @@ int container_next_block(struct trace *trace, struct error *err)
 }
 
 /*
- * True if the index at the end covers the whole file, because the file has one section only: then
- * the last block ends where the index starts.
+ * True if the index at the end covers the whole file. In a file with several sections it does not.
+ * In a file with one section, the last block ends where the index starts.
  */
 static bool is_of_all(struct trace *trace, const uint8_t *entries, uint32_t count, uint64_t back)
 {

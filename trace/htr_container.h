@@ -3,9 +3,9 @@
 #define HTR_CONTAINER_H
 
 /*
- * The state of reading an .htr, shared by the parts of the reader: htr_blocks.c finds, checks and
- * decompresses blocks, htr_definitions.c reads their definitions, read_htr.c makes events of their
- * columns. Only these include it.
+ * The state of the reader of an .htr, shared by its three files: htr_blocks.c finds, checks and
+ * decompresses blocks, htr_definitions.c reads the definitions in them, and read_htr.c makes events
+ * from their columns. No other file includes this.
  */
 
 #include <stdbool.h>
@@ -19,7 +19,7 @@
 #include "trace/event.h"
 #include "trace/state.h"
 
-#define COLUMNS_SLACK 256u /* bytes readable after the columns: one event and a look ahead */
+#define COLUMNS_SLACK 256u /* bytes readable after the columns: one event, one 8-byte load */
 
 _Static_assert(COLUMNS_SLACK >= (HTR_VALUE_COUNT + 3) * HTR_VARINT_MAX + 8, "one event fits");
 
@@ -29,18 +29,21 @@ enum got { GOT_IT, GOT_DAMAGE, GOT_NO_MEMORY };
 struct thread {
 	uint32_t id;
 	uint64_t pthread;
-	uint64_t block; /* number of the block that model is valid for */
+	uint64_t block; /* number of the block in which `model` is valid */
 	uint32_t model;
 };
 
-/* The common properties of a kind of events. event is its latest event, which the trace returns. */
+/*
+ * The properties that a kind of events shares. Each event of the kind overwrites `event`, which the
+ * trace returns.
+ */
 struct shape {
 	bool is_known, is_entry;
 	uint32_t resource, values, rules, depth;
 	struct event event;
 };
 
-/* A backtrace: a frame and its callers. Those of lost blocks have no frame. */
+/* A backtrace: a frame and its callers. A node that was defined in a lost block has no frame. */
 struct node {
 	const struct trace_node *node;
 	const struct backtrace *backtrace; /* NULL: not created yet */
@@ -68,14 +71,14 @@ struct part {
 struct container {
 	ZSTD_DCtx *zstd;
 	uint64_t section; /* offset of the stream's start */
-	bool is_open;	  /* its index, which is written last, has not come yet */
+	bool is_open; /* the section has not ended yet: its index, written last, was not reached */
 	LIST(const struct function *) functions;
 	LIST(struct thread) threads;
 	LIST(const char *) names;
 	LIST(struct shape) shapes;
 	LIST(struct node) nodes; /* number 1 is the first */
-	LIST(uint32_t) made;	 /* numbers of the nodes with a backtrace of this epoch */
-	uint32_t epoch;		 /* of the registry */
+	LIST(uint32_t) made; /* numbers of the nodes whose backtrace was created in this epoch */
+	uint32_t epoch;	     /* of the registry */
 
 	/* the block that is being read */
 	struct htr_block block;
@@ -83,9 +86,9 @@ struct container {
 	LIST(struct packet) packets;
 	size_t next_packet;
 	uint32_t next_event;
-	bool has_events; /* it has events, and they are wanted */
-	uint32_t stop;	 /* the first event that a packet or the next block precedes */
-	uint64_t calls;	 /* number of calls before */
+	bool has_events; /* the block has events that are wanted */
+	uint32_t stop;	 /* the event at which a packet or the next block must be read first */
+	uint64_t calls;	 /* number of calls before the next event */
 	struct part definitions, events;
 	const uint8_t *columns[HTR_COLUMN_COUNT], *ends[HTR_COLUMN_COUNT];
 	struct htr_model *models[HTR_MODELS], *model;
@@ -94,26 +97,33 @@ struct container {
 	uint64_t last_ns;
 	struct htr_stamp stamp;
 
-	LIST(struct htr_entry) index; /* if a part of the time is wanted and there is an index */
-	size_t place;		      /* in the index */
+	LIST(struct htr_entry) index; /* empty if the whole trace is wanted or there is no index */
+	size_t place;		      /* position in the index */
 	struct wire_value arguments[DECODE_ARGUMENTS_MAX];
 };
 
 /* htr_definitions.c */
 
-/* Extends the lists to where the block's numbers start: items of lost blocks stay empty. */
+/*
+ * Extends the lists up to the first numbers of the block. The added items, which lost blocks
+ * defined, stay empty.
+ */
 enum got container_fill_gaps(struct trace *trace);
 
-/* Reads the definitions of the block, which are decompressed. */
+/* Reads the definitions of the block, which must be decompressed already. */
 enum got container_add_definitions(struct trace *trace);
 
 /* htr_blocks.c */
 
-/* Reads the index, if there is one and the input is seekable. It only saves time. */
+/*
+ * Reads the index if there is one and the input is seekable. A missing or invalid index only costs
+ * time.
+ */
 void container_read_index(struct trace *trace);
 
 /*
- * Starts a stream at the source's position and forgets all numbers. Returns 0 or a negative errno.
+ * Starts a stream at the source's position and drops all definitions, since their numbers start
+ * anew. Returns 0 or a negative errno.
  */
 int container_begin_section(struct trace *trace, struct error *err);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reads the definitions in the blocks of an .htr, by number: functions, names, threads, shapes of
- * events, nodes of backtraces, packets. Numbers continue from block to block, so each block states
- * where its own start. Definitions of lost blocks stay empty.
+ * Reads the definitions in the blocks of an .htr: functions, names, threads, shapes of events,
+ * nodes of backtraces and packets. Definitions are numbered across blocks, and each block states
+ * its first numbers. Definitions in lost blocks stay empty.
  */
 #include "trace/htr_container.h"
 
@@ -118,7 +118,10 @@ static enum got add_shape(struct trace *trace, const struct htr_shape *fields)
 	return GOT_IT;
 }
 
-/* For events that are not read: how many threads had events, and whether they created threads. */
+/*
+ * Records in the tally, for skipped events, how many threads had events and whether any created
+ * threads.
+ */
 static void note_definitions(struct trace *trace)
 {
 	const struct container *container = trace->container;
@@ -206,7 +209,7 @@ enum got container_add_definitions(struct trace *trace)
 	return GOT_IT;
 }
 
-/* What the numbers before the block will take. */
+/* Bytes that the definitions before the block will take. */
 static uint64_t memory_before(const struct htr_block *block)
 {
 	return block->first_node * (uint64_t)sizeof(struct node) +

@@ -41,7 +41,10 @@ static int add_stream(struct inputs *inputs, const char *path, uint32_t number, 
 	return inputs_add(inputs, *place, err);
 }
 
-/* *bundle stays NULL if the file has no list of streams or cannot be read. */
+/*
+ * Sets *bundle to the streams of a file. *bundle stays NULL if the path is not a regular file,
+ * cannot be read, or has one stream only.
+ */
 static int find_streams(const char *path, const struct trace_options *options,
 			const struct bundle **bundle, struct error *err)
 {
@@ -50,7 +53,7 @@ static int find_streams(const char *path, const struct trace_options *options,
 	bool is_live;
 	int rc;
 
-	/* closing a FIFO would end it for its writer (SIGPIPE) */
+	/* a FIFO is not opened: closing it again would kill its writer with SIGPIPE */
 	if (!strcmp(path, "-") || !options->bundles || stat(path, &facts) ||
 	    !S_ISREG(facts.st_mode))
 		return 0;
@@ -71,7 +74,7 @@ static int inputs_expand_file(struct inputs *inputs, const char *path,
 	const struct bundle *bundle = NULL;
 	int rc = find_streams(path, options, &bundle, err);
 
-	/* a single stream is the file itself */
+	/* a file with a single stream is added under its own name */
 	if (rc == 0 && (!bundle || bundle->stream_count < 2))
 		return inputs_add(inputs, path, err);
 	for (size_t i = 0; rc == 0 && i < bundle->stream_count; i++)

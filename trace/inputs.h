@@ -3,9 +3,9 @@
 #define INPUTS_H
 
 /*
- * The inputs of a command, stream by stream: FILE#N for each stream of a file that has several
- * (bundle.h), other files as they were named. Callers that read one trace after the other handle no
- * other kind of file.
+ * The inputs of a command, one per stream: FILE#N for each stream of a file that has several
+ * (bundle.h), and other files under their own name. A caller that reads the items one after the
+ * other needs no code for files with several streams.
  */
 
 #include "base/array.h"
@@ -18,9 +18,10 @@ struct inputs {
 };
 
 /*
- * options->bundles remembers the streams that were found; if it is NULL all paths stay as they are.
- * Waits as trace_open() does. A path that cannot be opened or has one stream stays as it is.
- * Returns 0, -EINTR or -ENOMEM.
+ * Replaces each path of a file with several streams by one item per stream. Other paths, and those
+ * that cannot be opened, are added unchanged. options->bundles caches the streams that were found;
+ * if it is NULL, all paths are added unchanged. Waits for writers as trace_open() does. Returns 0,
+ * -EINTR or -ENOMEM.
  */
 int inputs_expand(struct inputs *inputs, const char *const *paths, size_t count,
 		  const struct trace_options *options, struct error *err);

@@ -51,7 +51,7 @@ static bool parse_date(uint64_t *ns, const char *text)
 		return false;
 	day.tm_year -= 1900;
 	day.tm_mon--;
-	/* mktime() gets the time of day, too, because a day may have 23 hours. */
+	/* mktime() converts the time of day, too: a day can have 23 or 25 hours. */
 	day.tm_hour = (int)(clock / SECOND / 3600);
 	day.tm_min = (int)(clock / SECOND / 60 % 60);
 	day.tm_sec = (int)(clock / SECOND % 60);
@@ -84,7 +84,7 @@ int instant_parse(struct instant *instant, const char *text, struct error *err)
 			 text);
 }
 
-/* Local midnight before the start of the run, in ns since 1970. */
+/* Local midnight of the day on which the run started, in ns since 1970. */
 static uint64_t midnight_of(const struct instant_base *base)
 {
 	time_t start = (time_t)((base->start_ns + base->realtime_ns) / SECOND);

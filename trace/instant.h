@@ -3,8 +3,8 @@
 #define INSTANT_H
 
 /*
- * An instant as the user writes it, and its position in a stream: since the start of the run, since
- * 1970, or a time of day.
+ * An instant as the user writes it (time since the start of the run, time since 1970, or time of
+ * day), and its conversion to the time of a stream.
  */
 
 #include <stdint.h>
@@ -23,7 +23,10 @@ struct instant {
 	uint64_t ns;
 };
 
-/* The start of a run in the time of its streams, and the offset from that time to ns since 1970. */
+/*
+ * start_ns: the start of a run, in the time of its streams. realtime_ns: add it to such a time to
+ * get ns since 1970.
+ */
 struct instant_base {
 	uint64_t start_ns, realtime_ns;
 };
@@ -37,7 +40,7 @@ int instant_parse(struct instant *instant, const char *text, struct error *err);
 /* Parses a duration: "1.5" or "1.5s", "250ms", "10us", "5ns", "2min", "1h". Returns as above. */
 int instant_parse_length(uint64_t *ns, const char *text, struct error *err);
 
-/* Converts the instant to the time of the streams; 0 if it is before them. */
+/* Converts the instant to the time of the streams. Returns 0 if that time would be negative. */
 uint64_t instant_at(const struct instant *instant, const struct instant_base *base);
 
 #endif

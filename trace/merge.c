@@ -15,13 +15,12 @@
 #include "trace/inputs.h"
 #include "trace/state.h"
 
-#define SAME_CLOCK_NS 1000000000ull /* realtime offsets this close are from one boot */
+#define SAME_CLOCK_NS 1000000000ull /* realtime offsets that differ less are taken as equal */
 
-/*
- * The ids of one trace of a merge and those of the merged trace. Each thing is looked up once.
- */
+/* Translates the ids of a part to objects of the merged trace. Each object is looked up once. */
 struct merge_list {
-	const void **items; /* the merged thing by the part's id; NULL: not looked up yet */
+	const void *
+		*items; /* object of the merged trace, by the part's id; NULL: not looked up yet */
 	size_t count, capacity;
 };
 
@@ -39,11 +38,12 @@ struct part {
 	char *path;
 	struct trace *trace;
 	bool is_open, is_live;
-	uint64_t start; /* of its process, ns since 1970; 0: unknown, or not readable twice */
-	uint64_t clock; /* added to its times gives ns since 1970 */
+	uint64_t start; /* start of the process, ns since 1970; 0: unknown, or the input can be read
+			   only once */
+	uint64_t clock; /* add it to a time of the part to get ns since 1970 */
 	bool has_clock;
-	const struct event *event; /* the next one */
-	uint64_t key;		   /* its time since 1970; never decreases */
+	const struct event *event; /* the next event of the part */
+	uint64_t key;		   /* time of the event since 1970; never decreases */
 	size_t number;		   /* decides between equal keys */
 	struct merge_ids ids;
 };
@@ -51,10 +51,10 @@ struct part {
 struct merge {
 	struct trace_options options;
 	ARRAY_OF(struct part *) parts; /* ordered by start */
-	size_t waiting;		       /* index of the first that was not opened yet */
+	size_t waiting;		       /* index of the first part that was not opened yet */
 	ARRAY_OF(struct part *) live;  /* a heap, the earliest event first */
 	struct part *last;	       /* the part whose event was returned and not yet replaced */
-	struct part *current;	       /* as last, but kept until the next event */
+	struct part *current; /* as `last`, but never reset: the part of the returned event */
 	struct merge_classes classes;
 	uint64_t index, run_start;
 	uint64_t session[2], clock; /* the first clock seen */
@@ -81,7 +81,7 @@ static bool is_taken(const struct merge_classes *classes, uint32_t ordinal)
 	return false;
 }
 
-/* Adds a class for a type, with its own ordinal unless another class has that one. */
+/* Adds a class of a new type. It keeps its ordinal unless another class has that ordinal. */
 static const struct resource_class *add_class(struct merge_classes *classes,
 					      struct registry *registry,
 					      const struct resource_class *resource)
@@ -124,7 +124,10 @@ merge_resource(struct merge_ids *ids, struct merge_classes *classes, struct regi
 
 /* inputs */
 
-/* True for names with a number, as further processes or images have: x.htr.1, x.htr.sh.4711. */
+/*
+ * True for names that end in a number, as those of further processes or program images do: x.htr.1,
+ * x.htr.sh.4711.
+ */
 static bool ends_in_number(const char *text)
 {
 	const char *last = strrchr(text, '.');
@@ -220,8 +223,8 @@ static int add_inputs(struct merge *merge, const char *const *paths, size_t coun
 /* one part */
 
 /*
- * Clocks of one session, or nearly equal ones, count as one, so that a step of the clock does not
- * reorder events.
+ * If the clock of a part is of the same session as the first, or nearly equal to it, uses the first
+ * one, so that a step of the realtime clock does not reorder events.
  */
 static void learn_clock(struct merge *merge, struct part *part, uint64_t clock)
 {
@@ -286,7 +289,10 @@ static uint64_t start_of(const struct trace_process *process)
 	return process->seconds * 1000000000ull + process->microseconds * 1000ull;
 }
 
-/* Finds the start of a part. Regular files are closed again until their time has come. */
+/*
+ * Finds the start time of a part. Regular files are closed again and reopened when the merge
+ * reaches that time.
+ */
 static int look_at(struct merge *merge, struct part *part, struct error *err)
 {
 	const struct event *event;
@@ -307,7 +313,7 @@ static int look_at(struct merge *merge, struct part *part, struct error *err)
 	return rc < 0 ? rc : 0;
 }
 
-/* Looks at all parts; leaves out those that fail. */
+/* Finds the start time of all parts and removes the parts that cannot be read. */
 static int look_at_all(struct merge *merge, struct error *err)
 {
 	size_t kept = 0;
@@ -430,8 +436,8 @@ static void add_tally(struct trace_tally *sum, const struct trace_tally *tally)
 }
 
 /*
- * Reads the next event of the first part. A part that fails is reported and ends. Returns 0 or a
- * negative errno.
+ * Reads the next event of `part`, the top of the heap. If that fails, reports the part and treats
+ * it as ended. Returns 0 or a negative errno.
  */
 static int go_on_with(struct trace *trace, struct part *part, struct error *err)
 {
@@ -446,7 +452,7 @@ static int go_on_with(struct trace *trace, struct part *part, struct error *err)
 		return err ? error_prefix(err, "%s", part->path) : rc;
 	if (rc)
 		merge->options.failed(merge->options.user, part->path, err);
-	/* frees what reading needs, keeps what its events point to */
+	/* frees the part's reader, but not the objects that its events point to */
 	add_tally(&trace->tally, trace_tally(part->trace));
 	trace_shed(part->trace);
 	merge->live.items[0] = merge->live.items[--merge->live.count];
@@ -454,7 +460,10 @@ static int go_on_with(struct trace *trace, struct part *part, struct error *err)
 	return 0;
 }
 
-/* Opens the parts whose process started before the earliest pending event. */
+/*
+ * Opens the parts whose process started before the earliest pending event, or the next part if no
+ * event is pending.
+ */
 static int begin_parts(struct trace *trace, struct error *err)
 {
 	struct merge *merge = trace->reader;
@@ -488,7 +497,7 @@ const struct trace_mapping *merge_mapping(const struct trace *trace,
 	return mapping && mapping->id < list->count ? list->items[mapping->id] : NULL;
 }
 
-/* The average of the parts: finished ones count as whole. */
+/* The average progress of the parts; a finished part counts as 1000. */
 int merge_progress(const struct trace *trace)
 {
 	const struct merge *merge = trace->reader;
@@ -502,7 +511,10 @@ int merge_progress(const struct trace *trace)
 	return (int)(sum / (int64_t)merge->parts.count);
 }
 
-/* Replaces what a call points to by the merged trace's. Returns false for no memory. */
+/*
+ * Replaces the objects that a call points to by those of the merged trace. Returns false if no
+ * memory is left.
+ */
 static bool translate_call(struct trace *trace, struct part *part)
 {
 	struct merge *merge = trace->reader;
@@ -528,7 +540,10 @@ static bool translate_call(struct trace *trace, struct part *part)
 	return event->function && event->resource && event->backtrace;
 }
 
-/* Makes the merged event. Returns 1: it is ready; 0: it is a repetition; or a negative errno. */
+/*
+ * Makes the merged event from the part's. Returns 1, 0 if the event repeats a known fact and is not
+ * returned, or a negative errno.
+ */
 static int translate_event(struct trace *trace, struct part *part, struct error *err)
 {
 	struct merge *merge = trace->reader;

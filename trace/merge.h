@@ -7,13 +7,13 @@
  * like any other trace, with these differences:
  *
  * - event->process is the process of the event and changes from event to event. EVENT_STREAM only
- *   says that a process appears: nothing starts anew. Its section is its number in the merged
- *   trace; trace_section() finds it.
- * - Objects, contexts and times belong to their process: a view adds the section to the key of an
- *   object, and comparisons of times add event->process->realtime_ns.
- * - Indices count the merged calls. Functions and classes of resources are shared by all processes
- *   (each registers its own), and all ids are those of the merged trace; a class may have another
- *   ordinal than in its file. trace_mapping_at() uses the process of the last event.
+ *   announces a process: indices, classes and mappings do not start anew. The section of a process
+ *   is its number in the merged trace; trace_section() finds the process by it.
+ * - Objects, contexts and times belong to their process. Code that looks up an object adds the
+ *   section to its key; code that compares times adds event->process->realtime_ns.
+ * - Indices count the merged calls. All ids are those of the merged trace. Functions and classes of
+ *   resources that several processes registered are merged into one; a class may therefore have
+ *   another ordinal than in its file. trace_mapping_at() uses the process of the last event.
  *
  * A file is open only while its process lives, so thousands of processes need few descriptors and
  * little memory.
@@ -22,15 +22,16 @@
 #include "trace/trace.h"
 
 /*
- * paths: files, "-", or directories, which mean all traces in them (*.htr, *.rtrace,
- * *.rtrace.zst). A file that cannot be read is reported to options->failed and left out; without
- * that function, or if all files fail, it is an error. memory_max applies to each file. since and
- * until count from the start of the first process. Returns as trace_open().
+ * paths: files, "-", or directories, which are replaced by all traces in them (*.htr, *.rtrace,
+ * *.rtrace.zst). A file that cannot be read is reported to options->failed and left out. If
+ * options->failed is NULL, or if no file can be read, the function fails. memory_max applies to
+ * each file separately. since and until are relative to the start of the first process. Returns the
+ * same as trace_open().
  */
 int trace_merge_open(struct trace **trace, const char *const *paths, size_t count,
 		     const struct trace_options *options, struct error *err);
 
-/* The i-th opened file, with its own facts; NULL after the last. */
+/* The trace of the i-th opened file, with its own process and tally; NULL after the last file. */
 const struct trace *trace_merge_part(const struct trace *trace, size_t i, const char **path);
 
 #endif

@@ -15,8 +15,8 @@
 #define SMALL	  (CHUNK - FIRST) /* nodes in the smaller chunks */
 
 /*
- * A mark of 0 is a free slot; others hold hash bits that the slot number does not, so that few
- * nodes are compared.
+ * A slot whose mark is 0 is free. Other marks hold bits of the hash that do not determine the slot,
+ * so that few nodes have to be compared.
  */
 #define MARKED 0x80u
 
@@ -45,7 +45,7 @@ void trace_nodes_free(struct trace_nodes *nodes)
 	*nodes = (struct trace_nodes){ .pool = nodes->pool, .seed = nodes->seed };
 }
 
-/* index: the node's number - 1 */
+/* The chunk of a node. index: the node's number minus 1. */
 static inline uint32_t chunk_of(uint32_t index)
 {
 	if (index >= SMALL)
@@ -62,7 +62,7 @@ static inline struct trace_node *node_at(const struct trace_nodes *nodes, uint32
 	return &nodes->chunks.items[chunk][(index - SMALL) % CHUNK];
 }
 
-/* Hashes the caller's address, not its contents, which are seldom in a cache. */
+/* Hashes the pointer to the caller, not the node that it points to, which is seldom in a cache. */
 static inline uint64_t hash_of(const struct trace_nodes *nodes, const struct trace_node *caller,
 			       uint64_t address)
 {

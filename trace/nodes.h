@@ -24,17 +24,17 @@ struct trace_node {
 	uint32_t number;		 /* in its tree, from 1; 0: not a frame */
 };
 
-/* The caller of all outermost frames, in all trees: the empty backtrace. */
+/* The empty backtrace: the caller of every outermost frame, shared by all trees. */
 extern const struct trace_node trace_no_node;
 
 struct trace_nodes {
-	struct pool *pool; /* for nodes; its limit limits them */
+	struct pool *pool; /* where nodes are allocated; its limit applies to them */
 	ARRAY_OF(struct trace_node *) chunks;
 	uint32_t count;
 	uint32_t *slots; /* numbers by hash */
-	uint8_t *marks;	 /* by slot: a set bit and part of the hash; 0: free */
+	uint8_t *marks;	 /* per slot: MARKED and some bits of the hash; 0: the slot is free */
 	size_t mask;
-	uint32_t most; /* nodes above which the slots grow */
+	uint32_t most; /* number of nodes at which the slots grow */
 	uint64_t seed;
 };
 
@@ -43,12 +43,12 @@ void trace_nodes_init(struct trace_nodes *nodes, struct pool *pool);
 /* Frees the tables; the pool's owner frees the nodes. */
 void trace_nodes_free(struct trace_nodes *nodes);
 
-/* Frees the hash table, which the next trace_nodes_add() builds again. */
+/* Frees the hash table while no nodes are added; the next trace_nodes_add() rebuilds it. */
 void trace_nodes_rest(struct trace_nodes *nodes);
 
 /*
- * The node of a frame that was called from caller, of the same tree; added if necessary. NULL: no
- * memory, or over the limit.
+ * The node of a frame whose caller is the node `caller` of the same tree. Adds the node if there is
+ * none. Returns NULL if no memory is left or the pool's limit is exceeded.
  */
 const struct trace_node *trace_nodes_add(struct trace_nodes *nodes, const struct trace_node *caller,
 					 uint64_t address);

@@ -25,8 +25,8 @@
 #define ALL_STREAMS	      SIZE_MAX
 
 /*
- * A flight recorder replaces its file by a new one: after waiting for the old file, opens the new
- * one by its name. "-" is not a name. Returns true if fd is another file now.
+ * A flight recorder replaces its file by a new one. If the file of fd was unlinked, replaces fd by
+ * the file that now has the name. "-" is not a name. Returns true if fd was replaced.
  */
 static bool follow_name(int fd, const char *path)
 {
@@ -38,15 +38,15 @@ static bool follow_name(int fd, const char *path)
 	named = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	if (named < 0 || fstat(named, &other) || !S_ISREG(other.st_mode))
 		return false;
-	/* a name such as /proc/self/fd/N leads to the unlinked file itself */
+	/* a name such as /proc/self/fd/N still leads to the unlinked file */
 	if (other.st_dev == own.st_dev && other.st_ino == own.st_ino)
 		return false;
 	return dup3(named, fd, O_CLOEXEC) >= 0;
 }
 
 /*
- * The collector locks a file until it is complete. A reader that comes earlier (prog; postproc
- * FILE) wants the whole file: waits, and says so if it takes long.
+ * The collector locks a file until it is complete. A reader that starts earlier (prog; postproc
+ * FILE) wants the whole file, so it waits for the lock and calls options->waiting after a second.
  */
 int trace_wait(int fd, const char *path, const struct trace_options *options, bool *is_live,
 	       struct error *err)
@@ -109,7 +109,7 @@ static void set_window(struct trace *trace, const struct trace_options *options)
 	window->is_wanted =
 		options->since.kind != INSTANT_NONE || options->until.kind != INSTANT_NONE;
 	trace->has_window = window->is_wanted || trace->since_ns || trace->until_ns != UINT64_MAX;
-	/* the index counts the whole trace */
+	/* the counts in the index are of the whole trace */
 	trace->skips_calls &= !trace->has_window;
 }
 
@@ -130,7 +130,7 @@ struct trace *trace_create(const struct trace_options *options)
 	return trace;
 }
 
-/* Opens all streams of a file, or one. */
+/* Opens one stream of a file, or all if stream is ALL_STREAMS. */
 static int open_parts(struct trace *trace, const struct bundle *bundle, size_t stream,
 		      struct error *err)
 {
@@ -220,7 +220,7 @@ int trace_open_fd(struct trace **trace, int fd, const struct trace_options *opti
 	return trace_start(trace, fd, false, "-", ALL_STREAMS, options, err);
 }
 
-/* Opens the file of FILE#N. *file: its name, freed by the caller; *stream: N. */
+/* Opens the file of FILE#N. Sets *file to FILE, which the caller frees, and *stream to N. */
 static int open_of_stream(const char *path, char **file, size_t *stream)
 {
 	size_t length, number;
@@ -260,7 +260,7 @@ static void trace_place_window(struct trace *trace, const struct instant_base *b
 
 	if (window->since.kind != INSTANT_NONE)
 		since = instant_at(&window->since, base);
-	/* an event at exactly `since` belongs to the window before */
+	/* an event at exactly `since` belongs to the window that ends there */
 	since += since > base->start_ns;
 	if (window->until.kind != INSTANT_NONE)
 		until = instant_at(&window->until, base);
@@ -269,7 +269,7 @@ static void trace_place_window(struct trace *trace, const struct instant_base *b
 	window->process = trace->process;
 }
 
-/* Without tails the first call is the start, at the time in the header. */
+/* A stream without tails starts at its first call, at the time that its header states. */
 bool trace_base(const struct trace *trace, const struct event *event, struct instant_base *base)
 {
 	const struct trace_process *process = trace->process;
@@ -329,9 +329,10 @@ static bool is_of_its_time(const struct event *note)
 }
 
 /*
- * Decides on a note after the window. Facts about the process as a whole are kept, with the end of
- * the window as their time; what happened, began or was found at that time is dropped. The reader's
- * own events must not change, so the note is copied to the trace's.
+ * Decides whether a note that follows the window is kept. A fact about the whole process is kept,
+ * and its time becomes the end of the window. A note of something that happened or was found at its
+ * own time is dropped, and so is a call that began after the window. Readers' events must not
+ * change, so the note is copied to trace->event.
  */
 static bool keep_late_note(struct trace *trace, const struct event **event)
 {
@@ -352,7 +353,10 @@ static bool keep_late_note(struct trace *trace, const struct event **event)
 	return true;
 }
 
-/* True if the event is in the time window, or the window is not known yet. */
+/*
+ * True if the event is returned: it lies in the time window, is no call, or is a late note that is
+ * kept.
+ */
 static __attribute__((noinline)) bool is_in_time(struct trace *trace, const struct event **next)
 {
 	const struct event *event = *next;
@@ -375,7 +379,7 @@ static int end_trace(struct trace *trace, int rc)
 		trace_add_damage(trace, trace->source.offset, 0, "%s", trace->source.damage);
 		tally->is_truncated = true;
 	}
-	/* of a file that is still being written the early end is not damage; it was noted last */
+	/* the early end of a file that is still being written is not damage; it was counted last */
 	tally->is_growing = trace->is_live;
 	if (trace->is_live && tally->is_truncated) {
 		tally->is_truncated = false;
@@ -393,7 +397,10 @@ static bool is_waiting(const struct event *event)
 	return event->kind == EVENT_NOTE && !strcmp(event->function->name, NOTE_WAITING);
 }
 
-/* Holds back ~waiting notes until the end of the stream. rc: the reader's result for *event. */
+/*
+ * Withholds ~waiting notes, and at the end of the trace returns those whose call is still blocked.
+ * rc: the reader's result for *event.
+ */
 static __attribute__((noinline)) int pass_waiting(struct trace *trace, int rc,
 						  const struct event **event, struct error *err)
 {
@@ -408,7 +415,10 @@ static __attribute__((noinline)) int pass_waiting(struct trace *trace, int rc,
 	return rc < 0 ? trace_no_memory(trace, err) : rc;
 }
 
-/* Filters events. rc: the reader's result for *event. */
+/*
+ * The slow path of trace_next(): filters events until one is to be returned. rc: the reader's
+ * result for *event.
+ */
 static __attribute__((noinline)) int pass_on(struct trace *trace, int rc,
 					     const struct event **event, struct error *err)
 {
@@ -612,7 +622,10 @@ uint64_t event_number(const struct event *event, const char *name)
 	return text ? strtoull(text, NULL, 0) : 0;
 }
 
-/* The operation of the function's hook, unless the call did something else (realloc that frees). */
+/*
+ * The operation of the function's hook, unless the call did something else, such as a realloc()
+ * that freed.
+ */
 static enum operation operation_of(const struct event *event)
 {
 	static const struct {
@@ -637,7 +650,9 @@ bool trace_lost_notes(const struct event *event)
 	return reason && !strcmp(reason, "note");
 }
 
-/* Notes and facts that had another name before the first release: nothing reads them any more. */
+/*
+ * True for notes under names, or with arguments, from before the first release. Nothing reads them.
+ */
 static bool is_former_note(const struct event *event)
 {
 	const char *name = event->function->name;
@@ -649,7 +664,9 @@ static bool is_former_note(const struct event *event)
 	return !strcmp(name, "~lost") || !strcmp(name, "~left-out");
 }
 
-/* A ~dropped note counts the events, or the notes, that its thread dropped for one reason. */
+/*
+ * A ~dropped note holds the number of events, or of notes, that its thread dropped for one reason.
+ */
 void trace_count_note(struct trace *trace, const struct event *event)
 {
 	const char *count;

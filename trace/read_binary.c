@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Makes events of streams of sp-rtrace packets: a handshake, then packets, from the source or from
- * a block of a container. Three things vary: the position of the size (framing.h), the field order
- * of CALL (the 1.4 document's or sp-rtrace's) and the presence of our tails. A call is complete
- * when the next packet cannot belong to it.
+ * Makes events from a stream of sp-rtrace packets: a handshake, then packets. They come from the
+ * source or from a block of a container. Three things vary: the position of the size (framing.h),
+ * the field order of CALL (that of sp-rtrace or that of its document for 1.4) and whether
+ * holdtrace's tails are present. A call is complete when the next packet cannot belong to it.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -23,11 +23,11 @@ struct binary {
 	bool has_tails;
 	bool has_call; /* the trace's event is a call that awaits its arguments and backtrace */
 	bool has_backtrace; /* the call already has its backtrace */
-	uint64_t index;	    /* of the last call */
-	/* recently used functions, hashed by the first bytes of their names */
+	uint64_t index;	    /* index of the last call */
+	/* recently used functions, by a hash of the first bytes of their names */
 	const struct function *names[PACKETS_NAMES];
 	unsigned absent_process, absent_resource;
-	struct wire_value arguments[DECODE_ARGUMENTS_MAX]; /* of the call */
+	struct wire_value arguments[DECODE_ARGUMENTS_MAX]; /* arguments of the call */
 	uint64_t frames[DECODE_FRAMES_MAX];
 };
 
@@ -167,7 +167,8 @@ static enum taken take_heap(struct trace *trace, struct cursor *cursor)
 	struct trace_heap *heap;
 
 	/*
-	 * On 64-bit machines sp-rtrace writes the two pointers as dwords: 48 bytes instead of 56.
+	 * On 64-bit machines, sp-rtrace writes the two pointers as dwords: the packet has 48 bytes
+	 * instead of 56.
 	 */
 	if (cursor->end - cursor->at == 48)
 		cursor->pointer_size = 4;
@@ -203,7 +204,10 @@ static void fill_tail(struct event *event, const struct wire_call *packet)
 	event->frame = packet->frame;
 }
 
-/* A small cache in front of the registry: about every second call is to a recent function. */
+/*
+ * Looks a function up in a small cache before the registry: about half of the calls are to a recent
+ * function.
+ */
 static const struct function *find_function(struct trace *trace, const char *name)
 {
 	struct binary *binary = trace->reader;
@@ -280,7 +284,7 @@ static enum taken take_backtrace(struct trace *trace, struct cursor *cursor)
 						    packet.frames.count);
 	if (!trace->event.backtrace)
 		return TAKEN_NO_MEMORY;
-	/* Streams written from the document have the arguments after the backtrace. */
+	/* In streams that follow sp-rtrace's document, the arguments come after the backtrace. */
 	if (!binary->has_tails) {
 		binary->has_backtrace = true;
 		return TAKEN_NOTHING;
@@ -332,8 +336,8 @@ static enum taken packets_take(struct trace *trace, const unsigned char *bytes,
 	cursor.pool = &trace->scratch;
 	cursor.frames = binary->frames;
 	/*
-	 * Strings live as long as the event; those of a call's arguments until its backtrace is
-	 * read.
+	 * Strings live until the next event starts. A pending call's strings must outlive its
+	 * further packets.
 	 */
 	if (!binary->has_call)
 		pool_reset(&trace->scratch);
@@ -414,7 +418,7 @@ static int read_packet(struct trace *trace, const struct frame *frame, struct er
 	return taken == TAKEN_EVENT;
 }
 
-/* True if the packet may belong to the pending call. */
+/* True if the packet may continue the pending call. */
 static bool goes_on(const struct binary *binary, const struct frame *frame)
 {
 	return frame->kind == FRAME_PACKET &&
@@ -422,7 +426,7 @@ static bool goes_on(const struct binary *binary, const struct frame *frame)
 		(frame->packet == WIRE_PACKET_BTRC && !binary->has_backtrace));
 }
 
-/* Returns as read_packet(), and -ENODATA at the end. */
+/* Returns the same as read_packet(), or -ENODATA at the end. */
 static int read_frame(struct trace *trace, const struct frame *frame, struct error *err)
 {
 	const struct binary *binary = trace->reader;
@@ -463,7 +467,7 @@ static int next_binary(struct trace *trace, const struct event **result, struct 
 			return rc;
 		if (!(binary->has_call && !goes_on(binary, &frame))) {
 			rc = read_frame(trace, &frame, err);
-			/* Packets after damage belong to another call. */
+			/* After damage, the next packets belong to another call. */
 			if (rc != 0 || !binary->has_call || trace->tally.damages == damages)
 				continue;
 		}
@@ -554,7 +558,7 @@ int read_binary_open(struct trace *trace, struct error *err)
 	binary = trace->reader;
 	trace->next = next_binary;
 	trace->close = close_binary;
-	binary->framing.is_known = true; /* framing_look() looks only for the handshake now */
+	binary->framing.is_known = true; /* so framing_look() accepts only a handshake here */
 	rc = source_need(&trace->source, 2, err);
 	if (rc == 0 && source_left(&trace->source) >= 2)
 		rc = source_need(&trace->source, source_at(&trace->source)[1] + 2u, err);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Makes events of an .htr container (htr.def). The columns of a checked block are read without
- * bounds checks; after each event their positions are compared with their ends. Enough readable
- * bytes for one event follow the columns. Each node's backtrace is created once.
+ * Makes events from an .htr container (htr.def). The columns of a checked block are read without
+ * bounds checks: the bytes of one event may be read beyond their end, and after each event the
+ * positions are compared with the ends. Each node's backtrace is created once.
  */
 #include "trace/htr_container.h"
 
@@ -22,8 +22,8 @@ struct columns {
 };
 
 /*
- * Decodes a varint. Each further byte subtracts the continuation bit that was added with the byte
- * before.
+ * Decodes a varint. Each byte is added with its continuation bit, which the step of the next byte
+ * subtracts again.
  */
 static inline const uint8_t *step_number(const uint8_t *at, uint64_t *value)
 {
@@ -40,8 +40,9 @@ static inline const uint8_t *step_number(const uint8_t *at, uint64_t *value)
 }
 
 /*
- * The same without branches for one or two bytes, which are equally likely for times, so that a
- * branch would often be mispredicted; and for up to eight: pairs of 7 bits become 14, 28, 56 bits.
+ * Decodes a varint without a branch between one and two bytes: both are equally likely for times,
+ * so that the branch would often be mispredicted. Three to eight bytes are decoded at once, by
+ * joining 7 bits to 14, 28 and then 56.
  */
 static inline const uint8_t *jump_number(const uint8_t *at, uint64_t *value)
 {
@@ -180,7 +181,7 @@ static inline void set_objects(struct htr_model *model, struct htr_site *site,
 	event->result = values->result + (shape->rules & HTR_RESULT_NEAR ? event->object : 0);
 }
 
-/* Sets the members that differ within a shape, except the backtrace. */
+/* Sets the members in which events of one shape differ, except the backtrace. */
 static inline void set_event(struct trace *trace, struct htr_site *site, struct shape *shape,
 			     const struct htr_values *values)
 {
@@ -233,8 +234,8 @@ static inline enum got take_values(struct container *container, struct shape **s
 }
 
 /*
- * The node of the event: if the block does not state it, the node that followed the previous one
- * last time.
+ * The node of the event. If the block does not state it, it is the node that last followed the
+ * previous event's node.
  */
 static inline uint32_t follow(struct htr_model *model, const struct shape *shape, uint64_t node)
 {
@@ -246,7 +247,7 @@ static inline uint32_t follow(struct htr_model *model, const struct shape *shape
 	return before->next;
 }
 
-/* Reads an event into its shape, which already contains the common members. */
+/* Reads an event into the event of its shape, whose common members are already set. */
 static enum got take_event(struct trace *trace, const struct event **result)
 {
 	struct container *container = trace->container;
@@ -279,7 +280,10 @@ static enum got take_event(struct trace *trace, const struct event **result)
 	return GOT_IT;
 }
 
-/* Reads packets between events; if the block's events are unreadable, one after the other. */
+/*
+ * Reads the packets before the next event. If the block's events are not read, reads the next
+ * packet and moves on to its position.
+ */
 static int next_packets(struct trace *trace, struct error *err)
 {
 	struct container *container = trace->container;
@@ -296,7 +300,7 @@ static int next_packets(struct trace *trace, struct error *err)
 	return rc;
 }
 
-/* Sets how many of the block's events can be read before packets or the next block come. */
+/* Sets container->stop: the event before which packets or the next block must be read. */
 static void set_stop(struct trace *trace)
 {
 	struct container *container = trace->container;
@@ -317,7 +321,9 @@ static int drop_events(struct trace *trace)
 	return 0;
 }
 
-/* Reads what comes before the next event: packets, or the next block. Returns as next_packets(). */
+/*
+ * Reads the packets or the block that precede the next event. Returns the same as next_packets().
+ */
 static int go_on(struct trace *trace, struct error *err)
 {
 	struct container *container = trace->container;
@@ -328,8 +334,7 @@ static int go_on(struct trace *trace, struct error *err)
 	    (!container->has_events ||
 	     container->packets.items[container->next_packet].place <= container->next_event)) {
 		rc = next_packets(trace, err);
-		/* the mapping of some addresses changed: later backtraces differ from earlier ones
-		 */
+		/* if the mapping of some addresses changed, backtraces must be created anew */
 		for (; container->epoch != trace->registry.epoch && container->made.count;)
 			container->nodes.items[container->made.items[--container->made.count] - 1]
 				.backtrace = NULL;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Makes events of sp-rtrace text. Consecutive calls without an empty line between them share the
- * backtrace that follows (compressed reports are written so); calls therefore wait in a queue until
- * their backtrace has ended.
+ * Makes events from sp-rtrace text. In compressed reports, consecutive calls without an empty line
+ * between them share the backtrace that follows them. Calls therefore wait in a queue until that
+ * backtrace has ended.
  */
 #include "trace/state.h"
 
@@ -21,8 +21,8 @@
 
 struct reader {
 	ARRAY_OF(struct event) queue;
-	size_t last_call; /* its index in the queue */
-	size_t sent;	  /* events of the queue that were returned */
+	size_t last_call; /* index of the last call in the queue */
+	size_t sent;	  /* number of events of the queue that were returned */
 	bool is_ready;	  /* the queue is complete */
 	bool has_calls;	  /* the queue contains calls whose backtrace has not ended */
 	ARRAY_OF(uint64_t) frames;
@@ -31,7 +31,8 @@ struct reader {
 	ARRAY_OF(struct wire_value) arguments; /* of the last call in the queue */
 	uint64_t index;			       /* of the last call */
 	ARRAY_OF(const struct resource_class *) classes;
-	bool has_content; /* a header would start the next stream */
+	bool has_content; /* the stream has a header or other lines, so a further header starts the
+			     next stream */
 };
 
 static int read_line(struct trace *trace, struct slice *line, bool *is_line, struct error *err)
@@ -79,7 +80,7 @@ static struct event *queue_add(struct trace *trace, enum event_kind kind)
 	return event;
 }
 
-/* Gives the arguments to the last call in the queue. */
+/* Attaches the collected arguments to the last call in the queue. */
 static bool end_arguments(struct trace *trace)
 {
 	struct reader *reader = trace->reader;
@@ -100,7 +101,7 @@ static bool end_arguments(struct trace *trace)
 	return true;
 }
 
-/* Completes the calls in the queue. is_whole: an empty line ended them. */
+/* Completes the calls in the queue. is_whole: an empty line ended them, so nothing was cut. */
 static bool end_calls(struct trace *trace, bool is_whole)
 {
 	struct reader *reader = trace->reader;
@@ -192,7 +193,10 @@ static int begin_stream(struct trace *trace, struct error *err)
 	return queue_add(trace, EVENT_STREAM) ? 0 : trace_no_memory(trace, err);
 }
 
-/* True if type names the class: the tools write its type, the document its number as a mask. */
+/*
+ * True if `type` of a call's line names the class: sp-rtrace's tools write the class's type there,
+ * its document the class's number as a mask.
+ */
 static bool is_called(const struct resource_class *resource, struct slice type)
 {
 	char mask[16];
@@ -205,7 +209,10 @@ static bool is_called(const struct resource_class *resource, struct slice type)
 	return slice_is(type, mask);
 }
 
-/* The class of a call's line: the one that it names, or the only one. */
+/*
+ * The class that a call's line names; if the line names none, the only class of the stream, else
+ * class 0.
+ */
 static const struct resource_class *class_of(struct trace *trace, struct text_call *call)
 {
 	struct reader *reader = trace->reader;
@@ -214,7 +221,7 @@ static const struct resource_class *class_of(struct trace *trace, struct text_ca
 		if (is_called(reader->classes.items[i], call->type))
 			return reader->classes.items[i];
 	if (call->type.length) {
-		/* <...> was a part of a C++ name */
+		/* no class has this name, so <...> is part of a C++ name */
 		call->name.length += call->type.length + 2;
 		call->type.length = 0;
 	}
@@ -248,7 +255,7 @@ static bool add_call(struct trace *trace, struct text_call *call)
 	event->size = call->size;
 	event->cpu = UINT32_MAX;
 	event->type = call->is_alloc ? CALL_TYPE_ALLOC : CALL_TYPE_FREE;
-	/* Text writes calls that neither acquire nor release as frees. */
+	/* In text, calls that neither acquire nor release have the form of frees. */
 	if (!call->is_alloc &&
 	    (resource->known == RESOURCE_EVENT || event->function->name[0] == WIRE_NOTE_PREFIX))
 		event->type = CALL_TYPE_NONE;
@@ -417,7 +424,7 @@ static bool add_call_line(struct trace *trace, struct slice line, bool *is_known
 	return true;
 }
 
-/* Adds any other line, which ends the calls before it. */
+/* Adds a line of any other kind. */
 static bool add_other_line(struct trace *trace, struct slice line)
 {
 	struct reader *reader = trace->reader;
@@ -452,7 +459,7 @@ static bool ends_calls(const struct reader *reader, struct slice line)
 	       text_parse_header(line, &header);
 }
 
-/* Returns 1 if the line must be read again when the queue is empty, 0, or a negative errno. */
+/* Returns 0, 1 if the line must be read again after the queue was emptied, or a negative errno. */
 static int add_line(struct trace *trace, struct slice line, struct error *err)
 {
 	struct reader *reader = trace->reader;
@@ -461,7 +468,7 @@ static int add_line(struct trace *trace, struct slice line, struct error *err)
 
 	if (line.length && line.at[line.length - 1] == '\r')
 		line.length--;
-	/* A NUL is not text, and would end names. */
+	/* A NUL is not valid in text, and would cut names short. */
 	if (memchr(line.at, '\0', line.length)) {
 		trace_add_damage(trace, trace->source.offset, line.length, "a line contains a NUL");
 		return 0;
@@ -508,7 +515,10 @@ static int fill_queue(struct trace *trace, struct error *err)
 		bool is_line;
 		int rc = read_line(trace, &line, &is_line, err);
 
-		/* The line before may have added no event: an empty line, a known mapping. */
+		/*
+		 * The previous line may have completed the queue without adding an event, as a
+		 * known mapping does.
+		 */
 		reader->is_ready = false;
 		if (rc)
 			return rc;
@@ -577,7 +587,7 @@ bool read_text_recognises(const unsigned char *bytes, size_t size)
 	const unsigned char *nul = memchr(bytes, '\0', size);
 	struct slice rest = slice((const char *)bytes, nul ? (size_t)(nul - bytes) : size);
 
-	/* A NUL after valid lines is damage; otherwise the input is not text. */
+	/* If valid lines precede a NUL, the NUL is damage. Otherwise the input is not text. */
 	while (rest.length) {
 		const char *end = memchr(rest.at, '\n', rest.length);
 		struct slice line = slice(rest.at, end ? (size_t)(end - rest.at) : rest.length);

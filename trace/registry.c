@@ -8,8 +8,8 @@
 #include "hook_table.h"
 
 /*
- * The first ROWS backtraces also store short lists of frames as an array, which is compared at
- * once.
+ * The first ROWS backtraces with at most ROW_FRAMES frames also store them as an array, which can
+ * be compared with one memcmp().
  */
 #define ROWS	   65536u
 #define ROW_FRAMES 64u
@@ -133,7 +133,7 @@ static bool same_texts(const char *const *one, const char *const *two, uint32_t 
 	return !memcmp(one, two, count * sizeof(*one));
 }
 
-/* The identity of a backtrace. */
+/* Two backtraces are the same if these members are equal. */
 struct backtrace_key {
 	const uint64_t *frames;
 	const struct trace_node *node;
@@ -161,7 +161,7 @@ static bool backtrace_equal(const void *item, const void *key)
 	       same_texts(one->texts, two->texts, one->count);
 }
 
-/* Start of the file in memory; a hostile trace's code may precede it. */
+/* Start of the file in memory, or of its code if a hostile trace puts the code before it. */
 static uint64_t start_of(const struct trace_mapping *mapping)
 {
 	return mapping->has_tail && mapping->code < mapping->from ? mapping->code : mapping->from;
@@ -172,7 +172,7 @@ static bool has_address(const struct trace_mapping *mapping, uint64_t address)
 	return address >= start_of(mapping) && address < mapping->to;
 }
 
-/* The epoch of the last contest that covers the address; 0: none. */
+/* The epoch of the last contest that affects the address; 0: none. */
 static uint32_t epoch_at(const struct registry *registry, uint64_t address)
 {
 	for (size_t i = registry->contests.count; i-- > 0;) {
@@ -187,7 +187,8 @@ static uint32_t epoch_at(const struct registry *registry, uint64_t address)
 }
 
 /*
- * The highest epoch of the frames. A return address may be just after its module's end, hence -1.
+ * The highest epoch of the frames. Looks up each address minus 1, because a return address may lie
+ * just after the end of its module.
  */
 static uint32_t epoch_of_frames(const struct registry *registry, const uint64_t *frames,
 				uint32_t count)
@@ -400,7 +401,7 @@ const struct resource_class *registry_add_resource(struct registry *registry,
 
 /* mappings */
 
-/* Index of the first range that ends after address. */
+/* Index of the first range whose end is above the address. */
 static size_t range_after(const struct registry *registry, uint64_t address)
 {
 	return ARRAY_SEARCH(registry->ranges.count, at, registry->ranges.items[at].to <= address);
@@ -434,8 +435,8 @@ static void forget_contest(struct registry *registry, const struct contest *cont
 }
 
 /*
- * If there are too many contests, the older half is summarised: which mapping was where at that
- * time is no longer known, but new backtraces still differ from those of that time.
+ * Replaces the older half of the contests by a summary. The mappings of that time are then no
+ * longer known, but new backtraces still differ from backtraces of that time.
  */
 static void forget_contests(struct registry *registry)
 {
@@ -482,14 +483,20 @@ const struct trace_mapping *registry_mapping_of(const struct registry *registry,
 	return mapping;
 }
 
-/* True if old is another part of the same file: it stays. Mappings between the parts are gone. */
+/*
+ * True if `old` is another part of the file that `range` maps, without overlap, and thus stays
+ * mapped.
+ */
 static bool stays_beside(const struct mapping_range *old, const struct mapping_range *range)
 {
 	return is_same_module(old->mapping, range->mapping) &&
 	       (old->to <= range->from || old->from >= range->to);
 }
 
-/* Finds the ranges [*first, *last) that the new one replaces. Nonzero: no memory. */
+/*
+ * Finds the ranges [*first, *last) that the new range replaces, and adds their contests. Returns
+ * nonzero if no memory is left.
+ */
 static int clear_ranges(struct registry *registry, const struct mapping_range *range, size_t *first,
 			size_t *last)
 {
@@ -508,8 +515,8 @@ static int clear_ranges(struct registry *registry, const struct mapping_range *r
 }
 
 /*
- * Adds a range and removes those anywhere in the address range of the new file, not only of its
- * code; a partly covered range is removed as a whole.
+ * Adds a range and removes the ranges that overlap the new file's mapping, including the part
+ * before its code. A partly covered range is removed as a whole.
  */
 static int range_put(struct registry *registry, struct mapping_range range)
 {
@@ -563,7 +570,7 @@ const struct trace_mapping *registry_add_mapping(struct registry *registry,
 	mapping->path = registry_text(registry, packet->path, strlen(packet->path));
 	mapping->id = (uint32_t)registry->mapping_list.count;
 	mapping->has_tail = has_tail;
-	/* Text has a build-id without the rest of the tail. */
+	/* A text trace can state a build-id although it has no tail. */
 	mapping->build_id = registry_text(registry, packet->build_id, strlen(packet->build_id));
 	if (has_tail) {
 		mapping->code = packet->code;

@@ -3,8 +3,8 @@
 #define REGISTRY_H
 
 /*
- * Stores each thing that a trace names repeatedly once: texts, functions, classes of resources,
- * backtraces, mappings. The returned objects live as long as the registry and do not change.
+ * Stores one copy of each text, function, class of resources, backtrace and mapping of a trace. The
+ * returned objects live as long as the registry and do not change.
  */
 
 #include <stdbool.h>
@@ -24,33 +24,34 @@ struct mapping_range {
 	const struct trace_mapping *mapping;
 };
 
-/* A mapping replaced another one: from then on those addresses are of other code. */
+/* A mapping that replaced another one, so that the addresses lead to other code from then on. */
 struct contest {
 	const struct trace_mapping *before, *after;
-	uint32_t epoch; /* of later backtraces, unless another contest follows */
+	uint32_t epoch; /* epoch of the backtraces between this contest and the next one */
 };
 
 struct registry {
 	struct pool pool;
 	struct hash_table texts, functions;
 	struct trace_nodes nodes;
-	ARRAY_OF(uint32_t) by_node;  /* id + 1 of the plain backtrace of a node */
-	struct hash_table not_plain; /* backtraces with texts or an epoch */
-	struct hash_table by_frames; /* backtraces that were added by their frames */
+	ARRAY_OF(uint32_t) by_node;  /* by node number: id + 1 of the backtrace without texts and
+					with epoch 0 */
+	struct hash_table not_plain; /* backtraces that have texts or a non-zero epoch */
+	struct hash_table by_frames; /* backtraces added by registry_backtrace() */
 	ARRAY_OF(struct function *) function_list;
 	ARRAY_OF(struct backtrace *) backtrace_list;
 	ARRAY_OF(struct trace_mapping *) mapping_list;
 	uint32_t resource_count; /* next id */
 
-	/* of the stream that is being read */
+	/* the current stream */
 	struct hash_table resources;		      /* by ordinal */
-	struct resource_class *small[REGISTRY_SMALL]; /* of small ordinals, without a search */
+	struct resource_class *small[REGISTRY_SMALL]; /* by ordinal, to avoid a search */
 	ARRAY_OF(struct mapping_range) ranges; /* of code, ordered by address, without overlaps */
 	ARRAY_OF(struct contest) contests;     /* in order of appearance, at most CONTESTS_MAX */
 	struct {
-		uint64_t from, to; /* covers all of them */
-		uint32_t epoch;	   /* of the last one */
-	} forgotten;		   /* older contests */
+		uint64_t from, to; /* range that covers the mappings of all older contests */
+		uint32_t epoch;	   /* epoch of the newest of them */
+	} forgotten;		   /* summary of the older contests, which were dropped */
 	uint32_t epoch;		   /* number of contests, in all streams */
 };
 
@@ -58,10 +59,10 @@ struct registry {
 void registry_init(struct registry *registry, uint64_t limit);
 void registry_free(struct registry *registry);
 
-/* A new stream starts: forgets classes and mappings; returned objects remain valid. */
+/* Starts a new stream without classes and mappings. Objects returned before remain valid. */
 void registry_begin_stream(struct registry *registry);
 
-/* The following functions return NULL for no memory, or over the limit. */
+/* The following functions return NULL if no memory is left or the limit is exceeded. */
 const char *registry_text(struct registry *registry, const char *text, size_t length);
 const struct function *registry_function(struct registry *registry, const char *name,
 					 size_t length);
@@ -70,15 +71,18 @@ const struct function *registry_function(struct registry *registry, const char *
 const struct backtrace *registry_backtrace(struct registry *registry, const uint64_t *frames,
 					   const char *const *texts, uint32_t count);
 
-/* The same for a node of registry->nodes. */
+/* The backtrace whose innermost frame is that node of registry->nodes. */
 const struct backtrace *registry_node_backtrace(struct registry *registry,
 						const struct trace_node *node);
 
-/* Adds another trace's backtrace under a new id; shares its frames. */
+/* Adds a backtrace of another trace under a new id. The frames are shared with the other trace. */
 const struct backtrace *registry_adopt_backtrace(struct registry *registry,
 						 const struct backtrace *other);
 
-/* Likewise for a mapping; the address ranges of the stream do not change. */
+/*
+ * Adds a mapping of another trace under a new id. The address ranges of the current stream do not
+ * change.
+ */
 struct trace_mapping *registry_adopt_mapping(struct registry *registry,
 					     const struct trace_mapping *other);
 
@@ -86,8 +90,8 @@ struct trace_mapping *registry_adopt_mapping(struct registry *registry,
 const struct resource_class *registry_search_resource(struct registry *registry, uint32_t ordinal);
 
 /*
- * The class with that ordinal; an unknown ordinal makes an unregistered class. On the fast path of
- * each call.
+ * The class with that ordinal; if there is none, adds an unregistered class. Inline because every
+ * call needs it.
  */
 static inline const struct resource_class *registry_resource(struct registry *registry,
 							     uint32_t ordinal)
@@ -97,18 +101,24 @@ static inline const struct resource_class *registry_resource(struct registry *re
 	return registry_search_resource(registry, ordinal);
 }
 
-/* Registers a class. *is_new: it differs from the one known before. */
+/* Registers a class. Sets *is_new to false if the same class is already known. */
 const struct resource_class *
 registry_add_resource(struct registry *registry, const struct wire_resource *packet, bool *is_new);
 
-/* Adds a mapping; since: see struct trace_mapping. *is_new: it was not known yet. */
+/*
+ * Adds a mapping; since: see struct trace_mapping. Sets *is_new to false if the mapping is already
+ * known.
+ */
 const struct trace_mapping *registry_add_mapping(struct registry *registry,
 						 const struct wire_mapping *packet, bool has_tail,
 						 uint64_t since, bool *is_new);
 
 const struct trace_mapping *registry_mapping_at(const struct registry *registry, uint64_t address);
 
-/* As registry_mapping_at(), but at the time of the backtrace; of the current stream. */
+/*
+ * The mapping that was at the address at the time of the backtrace, which must be of the current
+ * stream.
+ */
 const struct trace_mapping *registry_mapping_of(const struct registry *registry,
 						const struct backtrace *backtrace,
 						uint64_t address);

@@ -20,7 +20,7 @@ struct source_zstd {
 	size_t hint; /* result of the last ZSTD_decompressStream(); 0: between frames */
 };
 
-/* Reads from the extents, at the current position. */
+/* Reads from the extents at the current position. */
 static ssize_t read_part(struct source *source, void *bytes, size_t size)
 {
 	const struct source_extent *extent;
@@ -167,7 +167,10 @@ static int source_make_room(struct source *source, size_t wanted, struct error *
 	source->start = 0;
 	source->end = left;
 	if (source->capacity < wanted || !source->buffer) {
-		/* Four times the request, because a search may ask again one byte further. */
+		/*
+		 * Allocates four times the request, because a search may extend its request byte by
+		 * byte.
+		 */
 		size_t capacity = wanted > SOURCE_WINDOW ? 4 * wanted : SOURCE_WINDOW;
 		unsigned char *grown = memory_resize(source->buffer, capacity);
 
@@ -179,7 +182,10 @@ static int source_make_room(struct source *source, size_t wanted, struct error *
 	return 0;
 }
 
-/* False beyond the end: the file may be shorter than its contents claim. */
+/*
+ * True if size bytes can be skipped by lseek(). False if the file is shorter, as its contents may
+ * claim any size.
+ */
 static bool source_can_seek(const struct source *source, uint64_t size)
 {
 	struct stat facts;
@@ -209,7 +215,7 @@ int source_fill(struct source *source, size_t wanted, struct error *err)
 	return 0;
 }
 
-/* Skips size bytes of the extents, or to their end. */
+/* Skips size bytes of the extents, at most to the end of the last extent. */
 static void skip_parts(struct source *source, uint64_t size)
 {
 	while (size && source->extent < source->extent_count) {

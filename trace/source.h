@@ -3,8 +3,8 @@
 #define SOURCE_H
 
 /*
- * The bytes of a trace: reads a descriptor, decompresses zstd (recognised by its first bytes), and
- * offers a window that moves forward. Knows neither packets nor lines.
+ * The bytes of a trace: reads a descriptor, decompresses zstd (recognised by its first bytes) and
+ * provides the bytes in a window that moves forward. Knows neither packets nor lines.
  */
 
 #include <stdbool.h>
@@ -24,7 +24,7 @@ struct source {
 	int fd;
 	const struct source_extent *extents; /* NULL: the whole file */
 	size_t extent_count, extent;	     /* the current one */
-	uint64_t extent_at;		     /* bytes read from it */
+	uint64_t extent_at;		     /* bytes read from the current extent */
 	unsigned char *buffer;
 	size_t start, end, capacity; /* unread bytes are buffer[start .. end) */
 	uint64_t offset;	     /* offset of buffer[start] in the (decompressed) input */
@@ -32,7 +32,7 @@ struct source {
 	struct source_zstd *zstd;    /* NULL: not compressed */
 	uint64_t packed_offset;	     /* compressed bytes read */
 	const char *damage;	     /* why the compressed input ended early, or NULL */
-	uint64_t *taken;	     /* stores `read` before each read(); NULL: not wanted */
+	uint64_t *taken;	     /* set to `read` before each read(); NULL: not wanted */
 	uint64_t read;		     /* bytes read */
 };
 
@@ -49,11 +49,11 @@ int source_open(struct source *source, int fd, struct error *err);
 int source_open_parts(struct source *source, int fd, const struct source_extent *extents,
 		      size_t count, struct error *err);
 
-/* Bytes of the input as stored; 0: unknown. */
+/* Size of the input as stored, before decompression; 0: unknown. */
 uint64_t source_size(const struct source *source);
 
 /*
- * Reads until the window has wanted bytes or the input ends; callers check source_left().
+ * Reads until the window holds `wanted` bytes or the input ends; callers check source_left().
  * Invalidates pointers into the window. Returns 0 or a negative errno.
  */
 int source_fill(struct source *source, size_t wanted, struct error *err);
@@ -65,8 +65,8 @@ int source_fill(struct source *source, size_t wanted, struct error *err);
 int source_skip_far(struct source *source, uint64_t size, struct error *err);
 
 /*
- * Reads bytes at an offset of a regular file, without moving the window. offset: negative counts
- * from the end. Returns the number of bytes read, 0 for other inputs.
+ * Reads bytes at an offset of a regular file without moving the window. A negative offset is
+ * relative to the end. Returns the number of bytes read, 0 if the input is not a regular file.
  */
 size_t source_peek(const struct source *source, int64_t offset, void *bytes, size_t size);
 

@@ -3,8 +3,8 @@
 #define STATE_H
 
 /*
- * The internals of a trace, shared by read.c, which opens it and returns events, and the readers of
- * packets, containers and text. Only these include it.
+ * The internals of a trace, shared by read.c, which opens it and returns its events, merge.c, and
+ * the readers of packets, containers and text. No other file includes this.
  */
 
 #include <stdbool.h>
@@ -16,57 +16,57 @@
 #include "trace/trace.h"
 #include "trace/waiting.h"
 
-/* The time window of the options, and where it is in the stream, once known. */
+/* The time window that the options request, and the data to convert it to the time of a stream. */
 struct trace_window {
 	bool is_wanted;
 	uint64_t since_ns, until_ns;
 	struct instant since, until;
-	const struct trace_process *process; /* the stream for which the window was placed */
+	const struct trace_process *process; /* the stream to whose time the window was converted */
 	uint64_t run_start;		     /* ns since 1970; 0: the stream's own start */
-	uint64_t session[2];		     /* the run that starts at run_start; 0: any run */
+	uint64_t session[2];		     /* the run to which run_start applies; 0: any run */
 };
 
 struct trace {
 	int fd;
 	bool owns_fd;
-	bool is_live;		 /* its file is still being written */
-	struct bundles *bundles; /* allocated here if the options have none */
+	bool is_live;		 /* the file is still being written */
+	struct bundles *bundles; /* own cache; NULL if the options have one */
 	struct source source;
 	struct registry registry;
 	struct trace_tally tally;
-	struct trace_process *process; /* of the stream that is being read */
+	struct trace_process *process; /* process of the stream that is being read */
 	ARRAY_OF(struct trace_process *) sections;
 	void (*progress)(void *user, const struct trace *trace);
 	void *user;
-	unsigned until_progress; /* number of events */
+	unsigned until_progress; /* events since the last call of progress() */
 	struct trace *part;	 /* merged trace: the trace of the last event */
 	struct event event;	 /* returned by trace_next() */
-	struct pool scratch;	 /* for the strings of that event */
+	struct pool scratch;	 /* where that event's strings are allocated */
 	int (*next)(struct trace *trace, const struct event **event, struct error *err);
 	void (*close)(struct trace *trace);
 	void *reader;	 /* state of next() and close() */
 	void *container; /* state of the container of the packets, or NULL */
 	struct waiting waiting;
 	bool wants_repeats, skips_calls;
-	bool has_window;	     /* only a part of the trace is wanted */
-	uint64_t since_ns, until_ns; /* calls outside are not returned */
+	bool has_window;	     /* only the calls from since_ns to until_ns are wanted */
+	uint64_t since_ns, until_ns; /* in the time of the current stream */
 	struct trace_window window;
 	bool has_ended;
-	int result; /* of the last trace_next() */
+	int result; /* result of the last trace_next() */
 };
 
 /*
- * Waits until the writer of a regular file has finished, unless options->no_wait is set. *is_live:
- * the file is still being written. Returns 0 or -EINTR. For callers that read files before
- * trace_open().
+ * Waits until the writer of a regular file has finished. If options->no_wait is set, does not wait,
+ * but sets *is_live if the file is still being written. Returns 0 or -EINTR. For callers that read
+ * files before trace_open().
  */
 int trace_wait(int fd, const char *path, const struct trace_options *options, bool *is_live,
 	       struct error *err);
 
-/* Starts a stream: an empty process, empty tables. Returns 0 or -ENOMEM. */
+/* Starts a stream with an empty process and empty tables. Returns 0 or -ENOMEM. */
 int trace_begin_stream(struct trace *trace, struct error *err);
 
-/* Frees what reading needs; objects that were returned remain valid. */
+/* Frees the memory that only reading needs. Objects returned before remain valid. */
 void trace_shed(struct trace *trace);
 
 /* A trace without a reader. NULL: no memory. */
@@ -75,10 +75,10 @@ struct trace *trace_create(const struct trace_options *options);
 /* Assigns the next section number to a process. Returns 0 or -ENOMEM. */
 int trace_add_section(struct trace *trace, struct trace_process *process);
 
-/* trace_progress() of a merged trace. */
+/* Implements trace_progress() for a merged trace. */
 int merge_progress(const struct trace *trace);
 
-/* The merged trace's mapping for the mapping of a part. */
+/* Translates a mapping of the current part to the mapping of the merged trace. */
 const struct trace_mapping *merge_mapping(const struct trace *trace,
 					  const struct trace_mapping *mapping);
 
@@ -86,18 +86,21 @@ const struct trace_mapping *merge_mapping(const struct trace *trace,
 struct event *trace_new_event(struct trace *trace, enum event_kind kind);
 
 /*
- * Completes a call that was read from packets or lines: sets kind, operation and time_ns, which
- * follow from function, type, time_ms and the tail, and counts it.
+ * Completes a call that was read from packets or lines, and counts it: derives kind, operation and
+ * time_ns from the function, type, time_ms and tail.
  */
 void trace_finish_call(struct trace *trace, struct event *event);
 
 /* Counts a note, and the dropped events that it reports. */
 void trace_count_note(struct trace *trace, const struct event *event);
 
-/* The start of the current stream's run; false: not known at this event. */
+/*
+ * Sets *base to the start of the current stream's run. Returns false if it is not known yet at this
+ * event.
+ */
 bool trace_base(const struct trace *trace, const struct event *event, struct instant_base *base);
 
-/* Starts the time window anew for another stream. */
+/* Discards the converted time window, so that the next stream converts it anew. */
 void trace_forget_window(struct trace *trace);
 
 /* Records damage at a byte offset. */
@@ -106,7 +109,10 @@ void trace_add_damage(struct trace *trace, uint64_t offset, uint64_t skipped, co
 
 int trace_no_memory(struct trace *trace, struct error *err);
 
-/* The readers. The source has its first bytes. Return 0 or a negative errno. */
+/*
+ * The readers. The source must hold the first bytes of the input. Each function returns 0 or a
+ * negative errno.
+ */
 int read_binary_open(struct trace *trace, struct error *err);
 int read_text_open(struct trace *trace, struct error *err);
 
@@ -114,9 +120,10 @@ int read_htr_open(struct trace *trace, struct error *err);
 bool read_htr_recognises(const unsigned char *bytes, size_t size);
 
 /*
- * For packets inside our container: read_binary_begin() creates trace->reader; read_binary_piece()
- * reads a handshake, one packet, or a call with its arguments and backtrace. calls: number of calls
- * before it. Returns 1 and sets the trace's event, 0 without an event, or a negative errno.
+ * For packets inside an .htr container: read_binary_begin() creates trace->reader;
+ * read_binary_piece() reads a handshake, one packet, or a call with its arguments and backtrace.
+ * calls: number of calls before these bytes. Returns 1 and sets trace->event, 0 if the bytes yield
+ * no event, or a negative errno.
  */
 int read_binary_begin(struct trace *trace, struct error *err);
 int read_binary_piece(struct trace *trace, const unsigned char *bytes, size_t size, uint64_t calls,

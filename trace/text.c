@@ -4,7 +4,7 @@
 #include <string.h>
 #include <time.h>
 
-/* No linker writes longer ones. */
+/* no linker writes longer build-ids */
 #define BUILD_ID_DIGITS 128
 
 /* Parsers of parts of a line; each moves `line` past what it parsed. */
@@ -64,7 +64,7 @@ static bool take_hex(struct slice *line, uint64_t *number)
 	size_t before = line->length;
 	uint64_t sum = 0;
 
-	/* Local variables stay in registers: most of a text is addresses. */
+	/* Local variables, which stay in registers, because most of a text trace is addresses. */
 	for (; at < end && hex_digit(*at) >= 0; at++) {
 		if (sum >> 60)
 			return false;
@@ -76,8 +76,8 @@ static bool take_hex(struct slice *line, uint64_t *number)
 }
 
 /*
- * Cuts line at the first (or last) occurrence of text: *before is the part before it, line the
- * rest.
+ * Cuts *line at the first occurrence of text, or at the last one if is_last. Sets *before to the
+ * part before text and *line to the part after it.
  */
 static bool split(struct slice *line, const char *text, bool is_last, struct slice *before)
 {
@@ -116,7 +116,10 @@ static void print_hex(struct out *out, uint64_t number)
 
 /* header */
 
-/* Length of the key at text: words of letters and blanks before a '='; 0: not a key. */
+/*
+ * Length of the key at text, which consists of lower-case letters, '_' and blanks and ends before a
+ * '='; 0: not a key.
+ */
 static size_t key_length(const char *text, size_t length)
 {
 	size_t i = 0;
@@ -227,7 +230,9 @@ static bool is_build_id(struct slice text)
 	return digits && digits == text.length && digits <= BUILD_ID_DIGITS;
 }
 
-/* Parses nothing, or a build-id that would be printed in the same form. */
+/*
+ * Parses an optional build-id. Accepts only what text_print_mapping() would print in the same form.
+ */
 static bool take_build_id(struct slice *line, struct slice *build_id)
 {
 	*build_id = slice(line->at, 0);
@@ -256,7 +261,7 @@ void text_print_mapping(struct out *out, const struct text_mapping *mapping)
 	print_hex(out, mapping->from);
 	out_char(out, '-');
 	print_hex(out, mapping->to);
-	/* Streams may call anything a build-id. */
+	/* A stream may contain any string as the build-id. */
 	if (is_build_id(mapping->build_id)) {
 		out_text(out, " build-id=");
 		print_slice(out, mapping->build_id);
@@ -395,7 +400,7 @@ static bool parse_body(struct slice body, struct text_call *call)
 	call->size = 0;
 	if (!call->is_alloc)
 		return take_hex(&body, &call->object) && take_text(&body, ")") && body.length == 0;
-	/* sp-rtrace's sizes are signed: above 2 GiB they are negative. */
+	/* sp-rtrace prints sizes as signed 32-bit numbers, so those above 2 GiB are negative. */
 	is_negative = take_text(&body, "-");
 	if (!take_decimal(&body, &call->size) || !take_text(&body, ") = 0x") ||
 	    !take_hex(&body, &call->object) || body.length != 0)
@@ -471,7 +476,7 @@ void text_print_call(struct out *out, const struct text_call *call)
 	out_bytes(out, ")\n", 2);
 }
 
-/* argument: sp-rtrace prints a tab before it, its document does not */
+/* argument: sp-rtrace prints a tab before it, its document shows none */
 
 bool text_parse_argument(struct slice line, struct text_argument *argument)
 {
@@ -482,7 +487,7 @@ bool text_parse_argument(struct slice line, struct text_argument *argument)
 		argument->value = line;
 		return true;
 	}
-	/* An empty value whose trailing blank was trimmed. */
+	/* The value is empty, and the blank after '=' was trimmed. */
 	if (line.length < 2 || memcmp(line.at + line.length - 2, " =", 2) != 0)
 		return false;
 	argument->name = slice(line.at, line.length - 2);
@@ -564,7 +569,7 @@ void text_print_heap(struct out *out, const struct wire_heap *heap, uint64_t low
 
 	uint32_t known = 0;
 
-	/* holdtrace's own traces contain only the first */
+	/* traces of holdtrace contain only the first number */
 	for (size_t i = 1; i < sizeof(numbers) / sizeof(*numbers); i++)
 		known |= numbers[i].number;
 	out_text(out, "## heap status information:\n");

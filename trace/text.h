@@ -3,9 +3,9 @@
 #define TEXT_H
 
 /*
- * The lines of sp-rtrace text. Each kind of line has a struct, a parser and a printer, next to each
- * other in text.c; print(parse(line)) is line. Lines have no newline here; slices point into them.
- * The form is that of sp-rtrace 1.8; the form of its document is parsed, too.
+ * The lines of sp-rtrace text. Each kind of line has a struct, a parser and a printer; printing a
+ * parsed line reproduces it. Lines are passed without their newline, and slices point into them.
+ * Lines are printed as sp-rtrace 1.8 prints them; the parsers also accept the form of its document.
  */
 
 #include <stdbool.h>
@@ -54,8 +54,8 @@ const struct slice *text_header_value(const struct text_header *header, const ch
 uint32_t text_parse_date(struct slice value);
 
 /*
- * `: /usr/lib/libc.so.6 => 0x7f00-0x7f80 build-id=0123abcd`. The build-id is our addition, which
- * sp-rtrace does not read; empty: the line has none.
+ * `: /usr/lib/libc.so.6 => 0x7f00-0x7f80 build-id=0123abcd`. The build-id is an extension of
+ * holdtrace that sp-rtrace does not read; it is empty if the line has none.
  */
 struct text_mapping {
 	struct slice path;
@@ -94,8 +94,8 @@ bool text_parse_attachment(struct slice line, struct text_attachment *attachment
 void text_print_attachment(struct out *out, const struct text_attachment *attachment);
 
 /*
- * `12. @1 [00:01:02.003] malloc<memory>(64) = 0x5555` or, for calls other than alloc, without the
- * size: `13. free<memory>(0x5555)`. type is empty if the line has none.
+ * `12. @1 [00:01:02.003] malloc<memory>(64) = 0x5555`. Calls that do not allocate have no size:
+ * `13. free<memory>(0x5555)`. type is empty if the line has none.
  */
 struct text_call {
 	uint64_t index;
@@ -127,7 +127,10 @@ struct text_frame {
 bool text_parse_frame(struct slice line, struct text_frame *frame);
 void text_print_frame(struct out *out, const struct text_frame *frame);
 
-/* Other lines. Those that begin with "# " come from a post-processor and are dropped. */
+/*
+ * All other lines are comments. Those that begin with "# " come from a post-processor and are
+ * dropped.
+ */
 bool text_is_passing_comment(struct slice line);
 void text_print_comment(struct out *out, struct slice line);
 

@@ -4,9 +4,10 @@
 
 /*
  * Reads a trace as events, one at a time: binary streams of any sp-rtrace version, byte order and
- * pointer size, .htr files and sp-rtrace text, each also compressed by zstd. The format is
- * recognised by the content, never by the name. Memory grows with distinct backtraces, names and
- * mappings, not with events. The input is hostile: damage is counted and skipped.
+ * pointer size, .htr files and sp-rtrace text, plain or compressed by zstd. The format is
+ * recognised by the content, never by the name. Memory grows with the number of distinct
+ * backtraces, names and mappings, not with the number of events. The input is not trusted: damage
+ * is counted and skipped.
  */
 
 #include <stdbool.h>
@@ -25,29 +26,32 @@ struct bundles;
 struct trace_options {
 	uint64_t memory_max; /* bytes for names and backtraces; 0: TRACE_MEMORY_MAX */
 	/*
-	 * Read a file that is still being written as it is, without waiting for its writer; its
-	 * early end is not damage.
+	 * If the file is still being written, read what it contains now instead of waiting for its
+	 * writer. Its early end is then not damage.
 	 */
 	bool no_wait;
 	struct bundles *bundles; /* shared by traces of one file (bundle.h); NULL: not shared */
 	/*
-	 * Calls are not wanted: those of an .htr with a whole index are skipped and counted as such
-	 * in the tally.
+	 * Calls are not wanted. If an .htr has a whole index, its calls are not read but counted in
+	 * tally.skipped.
 	 */
 	bool skips_calls;
-	bool wants_repeats; /* also return repeated facts about the surroundings */
+	bool wants_repeats; /* also return facts (mappings, classes ...) that repeat known ones */
 	/*
-	 * Calls (not notes) before and after these times, compared with event->time_ns, are not
-	 * returned, and hardly read from an .htr. until_ns 0: no end.
+	 * Calls (not notes) whose event->time_ns is outside these times are not returned, and most
+	 * blocks of an .htr that contain only such calls are not read. until_ns 0: no end.
 	 */
 	uint64_t since_ns, until_ns;
-	/* The same as the user wrote it, for each stream; the narrower window counts. */
+	/*
+	 * The same window as the user wrote it, converted for each stream. If both are set, the
+	 * narrower window applies.
+	 */
 	struct instant since, until;
 	/* Set to the number of bytes read from the descriptor, before each further read. */
 	uint64_t *taken;
 	/* Called with each file after it is opened and before it is read. */
 	void (*opened)(void *user, int fd);
-	/* Called once if the writer still has the file locked after a second. */
+	/* Called once if the file is still locked by its writer after a second. */
 	void (*waiting)(void *user, const char *path);
 	/* Called after every TRACE_PROGRESS_EVENTS events, and with NULL at the end. */
 	void (*progress)(void *user, const struct trace *trace);
@@ -58,36 +62,36 @@ struct trace_options {
 
 /* Counts of the whole trace so far. */
 struct trace_tally {
-	uint64_t bytes;	  /* bytes of the (decompressed) input that were read */
+	uint64_t bytes;	  /* bytes read from the (decompressed) input */
 	uint64_t packets; /* packets, or lines of a text trace */
 	uint64_t calls;	  /* without notes */
 	uint64_t notes;
 	uint64_t sections;	  /* number of streams */
-	uint64_t unknown_packets; /* with unknown tags, skipped by their size */
+	uint64_t unknown_packets; /* packets with unknown tags, which were skipped */
 	uint64_t unknown_bytes;
-	char unknown_tag[5];	/* of the first one */
-	uint64_t misplaced;	/* backtraces and arguments without a call: ignored */
-	uint64_t damages;	/* damaged places in the input */
-	uint64_t damaged_bytes; /* bytes skipped there */
-	uint64_t damage_offset; /* of the first one, in the (decompressed) input */
-	char damage_text[120];	/* what was wrong there */
+	char unknown_tag[5]; /* the first unknown tag */
+	uint64_t misplaced;  /* backtraces and arguments that belong to no call and were ignored */
+	uint64_t damages;    /* number of damaged parts of the input */
+	uint64_t damaged_bytes; /* bytes skipped because of damage */
+	uint64_t damage_offset; /* offset of the first damage in the (decompressed) input */
+	char damage_text[120];	/* what was wrong at damage_offset */
 	bool is_truncated;	/* the input ends inside a packet */
 	bool is_growing;	/* the file is still being written */
 	uint64_t lost;		/* events that the tracer dropped (~lost) */
 	uint64_t lost_notes;	/* dropped notes: names, ends of threads and the like */
-	bool has_ended;		/* the last stream has its end (~end) */
+	bool has_ended;		/* the last stream is complete: it has a ~end note */
 	uint64_t skipped;	/* events that were not read, according to the index */
 	uint64_t skipped_last_ns;
-	uint32_t skipped_threads; /* number of threads with such events */
-	bool skipped_makers;	  /* one of their functions creates threads */
+	uint32_t skipped_threads; /* number of threads that had skipped events */
+	bool skipped_makers;	  /* a function of the skipped events creates threads */
 };
 
 /*
- * path: "-" is standard input; FILE#N is stream N of a file with several (bundle.h), unless a file
- * has that name. options may be NULL. Waits (flock) while the writer of a regular file is still at
- * work. Returns 0 or a negative errno: those of open(), -EISDIR, -ENODATA (empty), -EBADMSG (not a
- * trace), -EPROTO (an unknown version), -ENOMEM. The text of an error does not name the path;
- * callers prepend it (error_prefix).
+ * path: "-" is standard input; FILE#N is stream N of a file with several streams (bundle.h), unless
+ * a file with that very name exists. options may be NULL. While the writer of a regular file holds
+ * its lock (flock), the function waits. Returns 0 or a negative errno: one of open(), -EISDIR,
+ * -ENODATA (empty), -EBADMSG (not a trace), -EPROTO (an unknown version), -ENOMEM. The text of an
+ * error does not name the path; callers prepend it with error_prefix().
  */
 int trace_open(struct trace **trace, const char *path, const struct trace_options *options,
 	       struct error *err);
@@ -98,12 +102,12 @@ int trace_open_fd(struct trace **trace, int fd, const struct trace_options *opti
 
 /*
  * Reads the next event. Returns 1 and sets *event, 0 at the end, or a negative errno: -EIO and
- * other errors of reading, -EINTR after a signal, -ENOMEM over memory_max. Damage is not an error:
- * see trace_tally(). After an error the trace has ended.
+ * other errors of read(), -EINTR after a signal, -ENOMEM if memory_max is exceeded. Damage is not
+ * an error: see trace_tally(). After an error, no further event can be read.
  */
 int trace_next(struct trace *trace, const struct event **event, struct error *err);
 
-/* Before the first event: reads calls despite skips_calls. */
+/* Call it before the first event to have calls returned although options->skips_calls is set. */
 void trace_wants_calls(struct trace *trace);
 
 const struct trace_tally *trace_tally(const struct trace *trace);
@@ -111,7 +115,7 @@ const struct trace_tally *trace_tally(const struct trace *trace);
 /* The part of the input that was read, in thousandths; -1: its size is unknown. */
 int trace_progress(const struct trace *trace);
 
-/* True if a ~lost note reports dropped notes, not events. */
+/* True if a ~dropped note counts dropped notes, false if it counts dropped events. */
 bool trace_lost_notes(const struct event *event);
 
 /* True if the input is damaged or ends early. */
@@ -123,15 +127,18 @@ bool trace_is_whole(const struct trace *trace);
 /* The current stream; not NULL after the first event. */
 const struct trace_process *trace_process(const struct trace *trace);
 
-/* The process with that section number, or NULL if its stream has not started yet. */
+/* The process whose section number this is, or NULL if its stream has not started yet. */
 const struct trace_process *trace_section(const struct trace *trace, unsigned section);
 
-/* The mapping with code at this address, at the current position of the stream, or NULL. */
+/*
+ * The mapping of the code that is at this address at the current position of the stream, or NULL.
+ */
 const struct trace_mapping *trace_mapping_at(const struct trace *trace, uint64_t address);
 
 /*
- * As trace_mapping_at(), but at the time of the backtrace, since other code may be there by now.
- * Only for the current stream; NULL in a merged trace, whose processes have their own addresses.
+ * The mapping of the code that was at this address at the time of the backtrace; other code may be
+ * there by now. The backtrace must be of the current stream. Returns NULL in a merged trace, since
+ * an address has another meaning in each process.
  */
 const struct trace_mapping *trace_mapping_of(const struct trace *trace,
 					     const struct backtrace *backtrace, uint64_t address);
@@ -139,12 +146,12 @@ const struct trace_mapping *trace_mapping_of(const struct trace *trace,
 /* True if any address of the stream has had different code at different times. */
 bool trace_has_contests(const struct trace *trace);
 
-/* By id, or NULL if the id is unknown. */
+/* Each returns the object with that id, or NULL if the id is unknown. */
 const struct function *trace_function(const struct trace *trace, uint32_t id);
 const struct backtrace *trace_backtrace(const struct trace *trace, uint32_t id);
 const struct trace_mapping *trace_mapping(const struct trace *trace, uint32_t id);
 
-/* True if the options skip calls at the start. */
+/* True if the options exclude calls at the start of the trace. */
 static inline bool trace_begins_late(const struct trace_options *options)
 {
 	return options->since_ns || options->since.kind != INSTANT_NONE;
@@ -156,8 +163,8 @@ uint64_t trace_until_ns(const struct trace *trace);
 void trace_close(struct trace *trace);
 
 /*
- * Before the first event: since and until count from the start of this process if the trace is of
- * the same run.
+ * Call it before the first event. since and until are then relative to the start of process
+ * `first`, if the trace is of the same run.
  */
 void trace_count_from(struct trace *trace, const struct trace_process *first);
 

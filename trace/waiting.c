@@ -12,7 +12,7 @@
 /* A copy of a note. */
 struct waiting_call {
 	struct event event;
-	struct wire_value *arguments; /* followed by their texts */
+	struct wire_value *arguments; /* their texts follow in the same allocation */
 };
 
 static void waiting_drop(struct waiting *waiting, size_t i)
@@ -78,7 +78,7 @@ int waiting_add(struct waiting *waiting, const struct event *note)
 {
 	struct waiting_call *call;
 
-	/* an earlier snapshot saw the same call: replaced */
+	/* replaces the note of an earlier snapshot about the same call */
 	for (size_t i = waiting->count; i-- > 0;)
 		if (is_of(&waiting->items[i], note) && waiting->items[i].event.call == note->call)
 			waiting_drop(waiting, i);
@@ -92,7 +92,9 @@ int waiting_add(struct waiting *waiting, const struct event *note)
 	return copy_arguments(call, note);
 }
 
-/* True if the call returned, or its thread began another call that is not inside it. */
+/*
+ * True if the event shows that the call returned, or that its thread began another call outside it.
+ */
 static bool is_over(const struct waiting_call *call, const struct event *event)
 {
 	if (event->leave_ns <= call->event.leave_ns)

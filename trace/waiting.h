@@ -3,9 +3,9 @@
 #define WAITING_H
 
 /*
- * Calls that were blocked when a snapshot was taken (~waiting). If the stream has no later events
- * of their threads, and no end, they are assumed to be still blocked: after the last event they are
- * returned as the ~open notes that an end would contain.
+ * Calls that were blocked when a snapshot was taken (~waiting notes). If no later event of its
+ * thread follows and the stream has no end, a call is assumed to be still blocked. After the last
+ * event of the stream, it is returned as the ~open note that the end would have contained.
  */
 
 #include "trace/event.h"
@@ -16,7 +16,7 @@
 struct waiting {
 	struct waiting_call *items;
 	size_t count, capacity;
-	size_t told; /* number returned so far */
+	size_t told; /* number of calls returned so far */
 };
 
 void waiting_free(struct waiting *waiting);
@@ -28,8 +28,8 @@ int waiting_add(struct waiting *waiting, const struct event *note);
 void waiting_forget(struct waiting *waiting, const struct event *event);
 
 /*
- * After the last event of a stream: sets *event to the next call that is still blocked. Returns 1,
- * 0 without an event, or -ENOMEM.
+ * After the last event of a stream, sets *event to the ~open note of the next call that is still
+ * blocked. Returns 1, 0 if there is none, or -ENOMEM.
  */
 int waiting_next(struct waiting *waiting, struct registry *registry, const struct event **event);
 
