@@ -3,9 +3,10 @@
 #define INJECT_ARCH_AARCH64_H
 
 /*
- * When a thread stops in a system call, the kernel has already decided how the call continues: the
- * pc is back at its instruction with the first argument in x0, or after it with -EINTR. The
- * registers no longer show that there was a call (do_signal() in arch/arm64/kernel/signal.c).
+ * At a ptrace stop in a system call, the kernel has already decided how the call continues: either
+ * the pc is back at the svc instruction with the first argument in x0, or the pc is after it and x0
+ * is -EINTR. The registers no longer show that the thread was in a call (do_signal() in
+ * arch/arm64/kernel/signal.c).
  */
 
 #include <asm/ptrace.h>
@@ -31,10 +32,10 @@
 static const uint8_t arch_syscall_code[] = { 0x01, 0x00, 0x00, 0xd4,   /* svc #0 */
 					     0xc0, 0x03, 0x5f, 0xd6 }; /* ret */
 #define ARCH_SYSCALL_LENGTH 4u
-/* the vDSO's: mov x8, #rt_sigreturn; svc #0 */
+/* the vDSO's code that returns from a signal handler: mov x8, #rt_sigreturn; svc #0 */
 static const uint8_t arch_restorer_code[] = { 0x68, 0x11, 0x80, 0xd2, 0x01, 0x00, 0x00, 0xd4 };
 
-/* Like the code for x86-64, with the function in x16 and the word in x19. */
+/* The same steps as in arch-x86_64.h. x16: the function; x19: address of the result words. */
 static const uint8_t arch_call_code[] = {
 	0x00, 0x02, 0x3f, 0xd6, /* blr x16 */
 	0x60, 0x06, 0x00, 0xf9, /* str x0, [x19, #8] */
@@ -83,7 +84,7 @@ static inline uint64_t arch_thread_pointer(const struct arch_state *state)
 	return state->thread_pointer;
 }
 
-/* The system call whose instruction is at the pc or just before it. */
+/* The system call whose instruction is at the pc or just before it; -1: none. */
 static inline int64_t arch_number(const struct arch_state *state)
 {
 	return state->is_at_call ? (int64_t)state->regs.regs[8] : -1;
@@ -101,7 +102,7 @@ static inline uint64_t arch_plain(uint64_t word)
 	return word & 0xffffffffffffu;
 }
 
-/* Whether SVE registers or SME modes are in use. A system call of the thread clears them. */
+/* Whether the thread uses SVE registers or SME modes, which a system call in it would clear. */
 static inline bool arch_has_more(pid_t thread)
 {
 	static const int sets[] = { 0x405 /* NT_ARM_SVE */, 0x40b /* NT_ARM_SSVE */ };
@@ -137,7 +138,7 @@ static inline bool arch_is_behind_call(const uint8_t *at)
 }
 #define ARCH_CALL_LENGTH 4u
 
-/* PSTATE.BTYPE: set by an indirect branch, which may land at few instructions. */
+/* PSTATE.BTYPE: an indirect branch sets it, and may then land only at certain instructions. */
 #define ARCH_LANDING 0xc00u
 
 static inline void arch_begin_call(struct arch_state *state, uint64_t code, uint64_t sp,
@@ -166,13 +167,13 @@ static inline void arch_begin_syscall(struct arch_state *state, uint64_t instruc
 }
 #define ARCH_RETURN_ON_STACK 0u
 
-/* The kernel has already done this. */
+/* Nothing to do: the kernel has already set the registers to repeat the call. */
 static inline void arch_make_again(struct arch_state *state)
 {
 	(void)state;
 }
 
-/* Whether the thread is in a call that the kernel would continue from its own state. */
+/* Whether the call has restart state in the kernel, which a sleep would replace. */
 static inline bool arch_disturbs(const struct arch_state *state)
 {
 	const uint64_t number = state->regs.regs[8], *argument = (const uint64_t *)state->regs.regs;

@@ -22,11 +22,11 @@ static const uint8_t arch_syscall_code[] = { 0x0f, 0x05, 0xc3 }; /* syscall; ret
 static const uint8_t arch_restorer_code[] = { 0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05 };
 
 /*
- * Calls the function in rax, stores its result in the word after the one at rbx, sets the latter,
- * and sleeps for the time stored next, in which the injector takes the thread back. If it
- * does not, the thread restores itself from the frame at its stack pointer. It sleeps by pselect6,
- * which leaves no state in the kernel that would replace the one of the program's own interrupted
- * call.
+ * Calls the function in rax, stores its result at rbx + 8, sets the word at rbx to 1, and sleeps
+ * for the time at rbx + 16. During the sleep the injector stops the thread and restores it; if it
+ * does not, the thread restores itself from the frame at its stack pointer. The sleep is a
+ * pselect6, which leaves no restart state in the kernel and so keeps that of the program's own
+ * interrupted call.
  */
 static const uint8_t arch_call_code[] = {
 	0xff, 0xd0,			    /* call *%rax */
@@ -81,14 +81,14 @@ static inline int64_t arch_syscall_result(const struct arch_state *state)
 	return (int64_t)state->regs.rax;
 }
 
-/* A return address that may be missing on the stack; 0: none is missing. */
+/* The return address of a leaf function, which may not be on the stack; 0: it always is. */
 static inline uint64_t arch_link(const struct arch_state *state)
 {
 	(void)state;
 	return 0;
 }
 
-/* The address that a word of the stack may be. */
+/* The code address in a word of the stack, without a pointer authentication code. */
 static inline uint64_t arch_plain(uint64_t word)
 {
 	return word;
@@ -107,7 +107,7 @@ static inline uint64_t arch_argument(const struct arch_state *state, int which)
 	return which == 0 ? state->regs.rdi : which == 1 ? state->regs.rsi : state->regs.rdx;
 }
 
-/* Whether the instruction before at is a call. at must be at least 7 bytes into known code. */
+/* Whether the instruction before `at` is a call. At least 7 bytes of code must precede `at`. */
 static inline bool arch_is_behind_call(const uint8_t *at)
 {
 	if (at[-5] == 0xe8)
@@ -119,7 +119,10 @@ static inline bool arch_is_behind_call(const uint8_t *at)
 }
 #define ARCH_CALL_LENGTH 7u
 
-/* Prepares the thread to run arch_call_code, which is at code. word: address of its result. */
+/*
+ * Sets the registers so that the thread runs arch_call_code at address code. word: address of the
+ * struct remote_word that the code uses.
+ */
 static inline void arch_begin_call(struct arch_state *state, uint64_t code, uint64_t sp,
 				   uint64_t word, const struct arch_call *call)
 {
@@ -139,8 +142,9 @@ static inline void arch_begin_call(struct arch_state *state, uint64_t code, uint
 }
 
 /*
- * Prepares the thread to make a system call by the instruction at this address in libc. restorer:
- * return address if the injector dies; it is stored below the frame.
+ * Sets the registers so that the thread makes a system call by the instruction at this address in
+ * libc. restorer: the address to which that code returns if the injector dies; it is stored below
+ * the frame.
  */
 static inline void arch_begin_syscall(struct arch_state *state, uint64_t instruction, uint64_t sp,
 				      uint64_t restorer, const struct arch_call *call)
@@ -162,8 +166,8 @@ static inline void arch_begin_syscall(struct arch_state *state, uint64_t instruc
 #define ARCH_RETURN_ON_STACK 8u /* bytes below the frame for the restorer's address */
 
 /*
- * Prepares the repetition of an interrupted call, as the kernel would for its own restart codes; it
- * does not after rt_sigreturn.
+ * Sets the registers so that an interrupted system call is repeated. The kernel does this for its
+ * restart codes, but not after rt_sigreturn.
  */
 static inline void arch_make_again(struct arch_state *state)
 {
@@ -184,8 +188,8 @@ static inline bool arch_disturbs(const struct arch_state *state)
 }
 
 /*
- * Writes a signal frame from which rt_sigreturn restores all of state when the stack pointer is at.
- * Returns its size in bytes; buffer has ARCH_FRAME_MAX bytes.
+ * Writes a signal frame from which rt_sigreturn restores all of state if the stack pointer is `at`.
+ * Returns the frame's size in bytes; buffer has ARCH_FRAME_MAX bytes.
  */
 static inline size_t arch_write_frame(const struct arch_state *state, uint64_t at, uint8_t *buffer)
 {
@@ -227,7 +231,8 @@ static inline size_t arch_write_frame(const struct arch_state *state, uint64_t a
 	memcpy(vector, state->vector, size);
 	software[0] = MAGIC_FIRST;
 	software[1] = size + (uint32_t)sizeof(last);
-	memcpy(software + 2, state->vector + SOFTWARE, 8); /* the parts that are present */
+	memcpy(software + 2, state->vector + SOFTWARE,
+	       8); /* xfeatures: the components that are saved */
 	software[4] = size;
 	memcpy(vector + SOFTWARE, software, sizeof(software));
 	memcpy(vector + size, &last, sizeof(last));

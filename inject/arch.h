@@ -25,7 +25,7 @@ struct arch_state {
 	uint8_t vector[ARCH_VECTOR_MAX] __attribute__((aligned(64)));
 	size_t vector_size;
 	uint64_t mask; /* blocked signals */
-	/* set by hand where the registers do not show it (ARCH_FORGETS_CALLS) */
+	/* the next two are set only if ARCH_FORGETS_CALLS: the registers do not show them */
 	bool is_at_call; /* the pc is at the instruction of a system call, or just after it */
 	uint64_t thread_pointer;
 };

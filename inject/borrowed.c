@@ -34,17 +34,17 @@
 
 #define STOP_MS	       5000 /* a thread that needs longer is in an uninterruptible sleep */
 #define SYSCALL_MS     5000
-#define LOCK_MS	       20    /* before the thread is examined for the loader's lock, … */
-#define SELF_MS	       1000  /* … before it is examined for a lock that it has itself, … */
-#define CALL_MS	       30000 /* … and the limit of a whole call */
+#define LOCK_MS	       20    /* interval of examining a call for a wait for the loader's lock */
+#define SELF_MS	       1000  /* after this, also for a wait for a lock that its thread owns */
+#define CALL_MS	       30000 /* limit of a whole call */
 #define LOCK_CONTENDED 2     /* futex of a libc mutex with waiters */
 #define MUTEX_KINDS    512   /* no mutex kind of libc is larger */
 #define HELD_MOST      64    /* limit of threads that stay traced until we exit */
-#define HOLD_MS	       2000  /* limit for such a thread to be scheduled */
+#define HOLD_MS	       2000  /* limit for a held thread to be scheduled */
 #define HEAL_SECONDS   2     /* a thread waits this long for us before it restores itself */
 #define SPIN	       20
 #define STEP_NS	       20000	/* between two reads of a call's word */
-#define AWAIT_NS       50000000 /* limit of a wait for a stop whose signal may be lost */
+#define AWAIT_NS       50000000 /* waitpid() is repeated after this, in case SIGCHLD was lost */
 #define TCB_WORDS      1024	/* words around the thread pointer that may point to our stack */
 #define TCB_BELOW      512
 #define PAGE	       4096u
@@ -61,7 +61,7 @@ void remote_prepare(void)
 	const struct sigaction action = { .sa_handler = SIG_DFL };
 	sigset_t stops;
 
-	/* an inherited SIG_IGN would suppress the signal */
+	/* an inherited SIG_IGN would suppress SIGCHLD */
 	sigaction(SIGCHLD, &action, NULL);
 	sigemptyset(&stops);
 	sigaddset(&stops, SIGCHLD);
@@ -70,9 +70,9 @@ void remote_prepare(void)
 }
 
 /*
- * Waits for the thread's next stop. Returns its status as waitpid() does; -EAGAIN: none within the
- * limit; -ESRCH: the thread is gone. It does not use sched_yield(2), which on a busy machine waits
- * for a turn of all other threads: the signal of the stop wakes us at once.
+ * Waits for the thread's next stop. Returns the status from waitpid(), -EAGAIN if the thread does
+ * not stop within the limit, or -ESRCH if it is gone. SIGCHLD wakes us at once; sched_yield(2)
+ * would let all other threads of a busy machine run first.
  */
 static int wait_stop(pid_t thread, uint64_t ms)
 {
@@ -135,7 +135,7 @@ static int get_state(struct remote *remote)
 	return 0;
 }
 
-/* Waits until the thread stops for PTRACE_INTERRUPT; delivers signals on the way. */
+/* Waits until the thread stops for PTRACE_INTERRUPT; delivers the signals that arrive before. */
 static int wait_interrupted(struct remote *remote, struct error *err)
 {
 	for (;;) {
@@ -156,8 +156,8 @@ static int wait_interrupted(struct remote *remote, struct error *err)
 }
 
 /*
- * Sets the registers with which the thread continues. Only valid in the kernel's own stop for us,
- * after which it repeats calls by their restart codes.
+ * Changes the registers to those with which the thread continues. Valid only in a stop by
+ * PTRACE_INTERRUPT, after which the kernel obeys the restart code of an interrupted call.
  */
 static void settle_registers(const struct remote *remote, struct arch_state *state)
 {
@@ -190,7 +190,10 @@ bool remote_may_suspend(const struct stopping *stopping)
 #endif
 }
 
-/* Lets the thread continue its sleep, and waits until it has passed the suspended filter. */
+/*
+ * Lets the thread sleep on while it stays traced, and waits until its system call has passed the
+ * suspended seccomp filter.
+ */
 static void continue_traced(const struct remote *remote)
 {
 	const struct timespec step = { .tv_nsec = STEP_NS };
@@ -258,7 +261,7 @@ int remote_stop(struct remote *remote, const struct target *target, const struct
 		struct arch_state settled = remote->state;
 
 		stopping_stopped(&remote->stopping, &remote->state.regs);
-		/* at once, so that the thread continues correctly if we are killed */
+		/* set them now, so that the thread continues correctly if we are killed */
 		settle_registers(remote, &settled);
 		return set_regs(remote, &settled) ? -EAGAIN : 0;
 	}
@@ -279,8 +282,8 @@ static void set_mask(struct remote *remote, uint64_t mask)
 }
 
 /*
- * The kernel repeats an interrupted system call after a stop of its own, but not after a system
- * call of ours. So the thread is stopped that way once more.
+ * Stops the thread once more by PTRACE_INTERRUPT. After such a stop the kernel repeats an
+ * interrupted system call; after a stop at a system call that we made, it does not.
  */
 static void stop_as_before(struct remote *remote)
 {
@@ -325,7 +328,7 @@ void remote_release(struct remote *remote)
 
 /* ---- calls ---- */
 
-/* Runs to the next entry or exit of a system call. Other signals stay blocked. */
+/* Runs the thread to the next entry or exit of a system call. Asynchronous signals are blocked. */
 static int run_to_syscall(struct remote *remote, uint64_t ms)
 {
 	for (;;) {
@@ -344,12 +347,15 @@ static int run_to_syscall(struct remote *remote, uint64_t ms)
 	}
 }
 
-/* Makes the frame from which the thread restores itself, for this address. Returns its size. */
+/*
+ * Builds the signal frame, for this address, from which the thread restores itself. Returns the
+ * frame's size.
+ */
 static size_t make_frame(const struct remote *remote, uint64_t at, uint8_t buffer[ARCH_FRAME_MAX])
 {
 	struct arch_state state = remote->state;
 
-	/* after a signal frame the kernel has forgotten its restart state */
+	/* rt_sigreturn discards the kernel's restart state */
 	stopping_settle(&remote->stopping, &state.regs, STOPPING_DISTURBED);
 	arch_make_again(&state);
 	return arch_write_frame(&state, at, buffer);
@@ -362,7 +368,7 @@ static int put_frame(struct remote *remote, uint64_t at)
 	return target_write(remote->target, at, buffer, make_frame(remote, at, buffer));
 }
 
-/* The bytes below the thread's stack pointer that a frame overwrites, as a signal's would. */
+/* A copy of the bytes below the thread's stack pointer that our signal frame overwrites. */
 struct loan {
 	uint64_t low, frame;
 	size_t size;
@@ -387,7 +393,7 @@ bool remote_has_room(const struct remote *remote)
 		maps_at(&remote->target->subject.maps, arch_sp(&remote->state));
 
 	find_loan(remote, &loan);
-	/* writes of another process do not grow a stack (Linux 6.5) */
+	/* since Linux 6.5, a stack does not grow when another process writes below it */
 	return stack && stack->flags & MAPPING_WRITE &&
 	       !subject_get(&remote->target->subject, loan.low, loan.bytes, loan.size);
 }
@@ -396,7 +402,7 @@ static int start_call(struct remote *remote, const struct arch_state *state)
 {
 	int status = set_regs(remote, state);
 
-	/* set the mask after the registers, so that nothing is lost if we are killed in between */
+	/* registers first: they lead to the frame, which restores the mask if we are killed */
 	if (!status && !remote->is_masked)
 		set_mask(remote, ~SYNCHRONOUS);
 	remote->is_masked |= !status;
@@ -447,14 +453,15 @@ static bool is_loaders(const struct target *target, uint64_t address)
 
 	if (!map || !loader || !(map->flags & MAPPING_WRITE))
 		return false;
-	/* its .bss follows the file's mappings and has no name */
+	/* the loader's .bss follows the mappings of its file and has no name */
 	return strstr(map->path, "/ld-linux") || (!*map->path && map > target->subject.maps.items &&
 						  strstr(map[-1].path, "/ld-linux"));
 }
 
 /*
- * The loader's locks are adjacent, and the first is taken first. A thread that owns a neighbour of
- * the lock that it waits for cannot be called back.
+ * Whether the thread owns one of the two locks that precede this one, for which it waits, or the
+ * owner cannot be read. The loader's locks are adjacent and are taken in the order of their
+ * addresses. The call of a thread that already owns one cannot be undone.
  */
 static bool has_taken(const struct remote *remote, uint64_t lock)
 {
@@ -471,7 +478,7 @@ static bool has_taken(const struct remote *remote, uint64_t lock)
 	return false;
 }
 
-/* Restores the words of the thread's descriptor that point to our stack. */
+/* Restores the words around the thread pointer that the call changed to addresses in our memory. */
 static void put_back_words(const struct remote *remote, const uint64_t *before)
 {
 	uint64_t now[TCB_WORDS], at = arch_thread_pointer(&remote->state) - TCB_BELOW * 8ull;
@@ -485,8 +492,8 @@ static void put_back_words(const struct remote *remote, const uint64_t *before)
 }
 
 /*
- * Whether the thread waits for a libc mutex that it owns itself: it was borrowed in a function that
- * was not known to be unsafe, and the call will never return.
+ * Whether the thread waits for a libc mutex that it owns. If so, the call will never return: the
+ * thread was borrowed inside a function that is not known to be unsafe.
  */
 static bool waits_for_itself(const struct remote *remote, const struct arch_state *state)
 {
@@ -506,7 +513,10 @@ static bool waits_for_itself(const struct remote *remote, const struct arch_stat
 	       mutex.users && mutex.kind < MUTEX_KINDS;
 }
 
-/* The result that the code stores, and how long it then waits for us. */
+/*
+ * The words that arch_call_code uses: whether the call has returned, its result, and the time for
+ * which the thread then sleeps.
+ */
 struct remote_word {
 	uint64_t is_done, result;
 	uint64_t seconds, nanoseconds;
@@ -531,8 +541,10 @@ static int stop_now(struct remote *remote)
 }
 
 /*
- * The call has not returned for a while: examines what the thread waits for. is_late: for so long
- * that it is no coincidence.
+ * Examines what the thread waits for, after its call has not returned for a while. is_late: the
+ * call takes so long that a wait for a lock of its own is no coincidence. Returns 0 if the call
+ * continues, -EDEADLK if the thread waits for the loader's lock, -ENOTRECOVERABLE if it waits for a
+ * lock that it owns, or another negative errno.
  */
 static int look_after(struct remote *remote, const uint64_t *before, bool is_late)
 {
@@ -544,7 +556,7 @@ static int look_after(struct remote *remote, const uint64_t *before, bool is_lat
 	if (status)
 		return status;
 	remote->was_disturbed |= arch_disturbs(&state);
-	/* a lock of the loader, whose owner may wait for this thread; it has no other lock yet */
+	/* a lock of the loader whose owner may wait for this thread; it has no other one yet */
 	if (arch_number(&state) == SYS_futex &&
 	    is_loaders(remote->target, arch_argument(&state, 0)) &&
 	    !has_taken(remote, arch_argument(&state, 0)))
@@ -580,7 +592,10 @@ static int poll_word(struct remote *remote, struct remote_word *word, uint64_t m
 	}
 }
 
-/* Takes the thread back; it must still be in our code, otherwise it has restored itself. */
+/*
+ * Stops the thread after its call. Returns 0 if the thread is still in our code, -ECANCELED if it
+ * has already restored itself, or another negative errno.
+ */
 static int take_back(struct remote *remote)
 {
 	uint64_t code = remote->scratch + REMOTE_CODE;
@@ -601,9 +616,10 @@ static int take_back(struct remote *remote)
 }
 
 /*
- * Runs until the call has returned. A call that takes too long may own the loader's lock, which no
- * other thread would release, so it is left to finish; only a call that waits for itself is
- * abandoned. The thread then restores itself from the frame.
+ * Runs the thread until its call has returned. A call that takes too long is left to finish,
+ * because its thread may own the loader's lock, which no other thread would release; the thread
+ * then restores itself from the frame. Only a call that waits for the loader's lock, or for a lock
+ * of its own thread, is abandoned.
  */
 static int run_call(struct remote *remote, struct remote_word *word, const uint64_t *before)
 {
@@ -686,7 +702,7 @@ void remote_end(struct remote *remote)
 {
 	uint64_t scratch = remote->scratch;
 
-	/* the frame of this call is on the thread's own stack */
+	/* without scratch memory, this call's frame is on the thread's own stack */
 	remote->scratch = 0;
 	if (scratch)
 		remote_syscall(remote, &(struct arch_call){ SYS_munmap, { scratch, REMOTE_SIZE } });

@@ -5,7 +5,7 @@
 /*
  * The borrowed thread: one thread of the target, stopped, that makes calls for us. Every call looks
  * as if it came from a signal handler: below it is a frame from which the thread restores itself.
- * So a killed injector harms no one.
+ * So the thread continues correctly even if the injector is killed.
  */
 
 #include <stdbool.h>
@@ -20,16 +20,15 @@
 struct remote {
 	const struct target *target;
 	pid_t thread;
-	struct arch_state state;  /* at the stop */
+	struct arch_state state;  /* registers at the stop */
 	struct stopping stopping; /* the call in which it slept */
 	uint64_t begun_ns;	  /* time of the stop */
 	uint64_t scratch;	  /* our memory in the target; 0: none yet */
-	bool is_suspended;	  /* its seccomp filter, while we trace it */
-	bool is_masked;		  /* its signals are blocked during our calls */
+	bool is_suspended;	  /* the seccomp filter is suspended while we trace the thread */
+	bool is_masked;		  /* signals are blocked during our calls */
 	bool was_disturbed;	  /* a call of ours was interrupted, so the kernel has forgotten the
 				   * thread's own call */
-	bool is_left;		  /* it is still in a call of ours, and restores itself
-				   * afterwards */
+	bool is_left; /* the thread is still in a call of ours, and restores itself afterwards */
 };
 
 /* Layout of the scratch memory, as offsets. The page with the code is read-only. */
@@ -51,8 +50,8 @@ void remote_prepare(void);
 bool remote_has_room(const struct remote *remote);
 
 /*
- * Whether the thread's seccomp filter can be suspended while we trace it, so that no sleep of it is
- * an objection to a stop.
+ * Whether the thread's seccomp filter can be suspended while we trace it. If so, the thread may
+ * even be stopped in a sleep that its filter might forbid to continue.
  */
 bool remote_may_suspend(const struct stopping *stopping);
 
@@ -64,9 +63,10 @@ int remote_stop(struct remote *remote, const struct target *target, const struct
 		struct error *err);
 
 /*
- * Lets the thread continue as if it had not been stopped; a thread that is left continues where the
- * frame of our call leads it. A thread whose filter might forbid continuing its sleep stays traced,
- * with the filter suspended, until we exit: unlike PTRACE_DETACH that does not interrupt the sleep.
+ * Lets the thread continue as if it had not been stopped. A thread that is still in our call
+ * (is_left) finishes the call and restores itself from the frame. If the thread's seccomp filter
+ * might forbid the call that continues its sleep, the thread stays traced, with the filter
+ * suspended, until we exit: PTRACE_DETACH would interrupt the sleep.
  */
 void remote_release(struct remote *remote);
 
@@ -78,21 +78,23 @@ void remote_end(struct remote *remote);
 int64_t remote_syscall(struct remote *remote, const struct arch_call *call);
 
 /*
- * Calls a function in the target. Returns 0 with its result; -EDEADLK if it waits for the loader's
- * lock, whose owner may wait for this thread: the call was undone and may be repeated later;
- * -ECANCELED with its result if we were too slow and the thread has restored itself; -ETIMEDOUT if
- * the call takes too long, which is then left to finish by itself; -ENOTRECOVERABLE if it would
- * never return: it was abandoned inside the loader; another negative errno with a text.
+ * Calls a function in the target. Returns 0 and its result, or a negative errno:
+ * -EDEADLK: the thread waited for the loader's lock, whose owner may wait for this thread; the call
+ * was undone and may be repeated later
+ * -ECANCELED, and the result: we were too slow, and the thread has restored itself
+ * -ETIMEDOUT: the call takes too long and is left to finish by itself
+ * -ENOTRECOVERABLE: the call would never return; it was abandoned inside the loader
+ * another one, with a text.
  */
 int remote_call(struct remote *remote, const struct arch_call *call, uint64_t *result,
 		struct error *err);
 
-/* Leaves a page of a file with this name in the target's mappings, as a mark. */
+/* Maps a page of a file with this name into the target and leaves it there, as a mark. */
 void remote_leave_page(struct remote *remote, const char *name);
 
 /*
- * Files of ours that interrupted attaches left open in a process. Find them before the stop,
- * because a server may have very many files, and close them during it.
+ * Find and close our files that interrupted attaches left open in a process. Find them before the
+ * stop, because a server may have very many open files; close them during the stop.
  */
 size_t remote_find_files(pid_t pid, int *files, size_t most);
 void remote_close_file(struct remote *remote, int file);

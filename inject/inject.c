@@ -29,7 +29,7 @@
 #include <unistd.h>
 
 #define PATIENCE_NS   10000000000ull /* to find a thread that may be borrowed */
-#define LEADER_NS     5000000000ull  /* part of it that tries only the first thread */
+#define LEADER_NS     5000000000ull  /* for so long, only the first thread is tried */
 #define RETRY_NS      20000000
 #define LIBRARY_MOST  (64u << 20)
 #define SEGMENTS_MOST 32
@@ -113,7 +113,10 @@ static int find_entry(struct library *library, struct error *err)
 
 /* ---- the library if it is loaded ---- */
 
-/* Finds the entry point of a library that is loaded, by an earlier attach or from the start. */
+/*
+ * Finds the entry point of the library in the target, whether an earlier attach or the program's
+ * start loaded it. Leaves work->entry_point 0 if it is not loaded.
+ */
 static int find_loaded(struct work *work, struct error *err)
 {
 	struct late_entry entry_point;
@@ -149,8 +152,8 @@ static void pause_ns(long ns)
 }
 
 /*
- * The order in which threads are tried: first sleeping threads whose call is simply repeated, then
- * those whose remaining time only the kernel knows, then running ones. -1: never.
+ * The pass in which a thread is tried: 0: it sleeps in a call that can simply be repeated; 1: it
+ * sleeps in another call, whose remaining time only the kernel knows; 2: it runs; -1: never.
  */
 static int turn_of(const struct stopping *stopping, const char **where)
 {
@@ -168,8 +171,9 @@ static int turn_of(const struct stopping *stopping, const char **where)
 }
 
 /*
- * jemalloc gives each allocating thread an arena, and arenas may get background threads, which
- * remain. The first thread has allocated; others may not have.
+ * Whether the process has background threads of jemalloc. jemalloc gives each thread that allocates
+ * an arena, and may start a background thread for the arena, which would remain. The first thread
+ * already has an arena; the others may not.
  */
 static bool has_arena_threads(pid_t pid)
 {
@@ -209,7 +213,10 @@ static int try_thread(struct work *work, struct remote *remote, const struct sto
 	return status;
 }
 
-/* Tries all threads once. Returns 0 with one stopped that may be borrowed. */
+/*
+ * Tries all threads once. Returns 0 if it has stopped one that may be borrowed, -EAGAIN if there is
+ * none, or another negative errno.
+ */
 static int choose_once(struct work *work, struct remote *remote, bool wants_leader,
 		       const char **where, struct error *err)
 {
@@ -252,7 +259,7 @@ static int choose_thread(struct work *work, struct remote *remote, struct error 
 					 "no thread of process %d could be borrowed within 10 "
 					 "seconds (the last one was in %s): try again",
 					 (int)work->target.subject.pid, where);
-		/* vary the pause, to meet other points of a loop */
+		/* vary the pause, so that a thread in a loop is stopped at different points */
 		pause_ns((work->result->stops ? 50000 : 1000000) +
 			 (long)(work->round++ % 7) * 130000);
 	}
@@ -264,7 +271,10 @@ static int choose_thread(struct work *work, struct remote *remote, struct error 
 #define PAGE	     4096u
 #define TRIGGER_SIZE 8192u
 
-/* The first page is executable, the second one writable: older loaders write to it. */
+/*
+ * The trigger's first page, which is executable. The second page is writable, because older loaders
+ * write to the dynamic section in it.
+ */
 struct code_page {
 	Elf64_Ehdr header;
 	Elf64_Phdr segments[4];
@@ -298,13 +308,13 @@ static void put_segments(Elf64_Phdr *segment, size_t entries)
 				   .p_filesz = entries * sizeof(Elf64_Dyn),
 				   .p_memsz = entries * sizeof(Elf64_Dyn),
 				   .p_align = 8 };
-	/* without it the loader would make all stacks executable */
+	/* without this segment the loader would make all stacks executable */
 	segment[3] = (Elf64_Phdr){ .p_type = PT_GNU_STACK, .p_flags = PF_R | PF_W };
 }
 
 /*
- * Makes the smallest possible library: when it is loaded, it calls one function with one argument.
- * The loader calls it under its own lock, so all modules are in a consistent state.
+ * Makes the trigger: a minimal library that calls one function with one argument when it is loaded.
+ * The loader makes this call under its lock, so all modules are in a consistent state.
  */
 static void make_trigger(uint8_t image[TRIGGER_SIZE], uint64_t function, uint64_t argument)
 {
@@ -354,7 +364,7 @@ static void write_path(char *path, size_t room, int fd)
 	snprintf(path + length, room - length, "/%d", fd);
 }
 
-/* Reports the loader's error text, which the program cannot read afterwards. */
+/* Reports the loader's error text. dlerror() also clears it, so the program cannot read it. */
 static int tell_loader(struct work *work, struct remote *remote, struct error *err)
 {
 	char text[256] = "";
@@ -376,8 +386,8 @@ static int tell_loader(struct work *work, struct remote *remote, struct error *e
 _Static_assert(PATH_ROOM + sizeof(struct late_order) <= REMOTE_DATA_SIZE, "both fit");
 
 /*
- * Loads bytes as a library, whose constructor obeys the order at order_at; closes its file, unless
- * the constructor has.
+ * Loads bytes as a library, whose constructor obeys the order at order_at. Closes the library's
+ * file, unless the constructor has closed it.
  */
 static int load_library(struct work *work, struct remote *remote, const char *name,
 			const void *bytes, size_t size, int flags, uint64_t *handle,
@@ -424,8 +434,8 @@ static int load_library(struct work *work, struct remote *remote, const char *na
 }
 
 /*
- * Gives the order to a loaded library. A trigger that cannot be unloaded stays: two pages that are
- * never called again.
+ * Gives the order to the library that is already loaded, by loading a trigger. If the trigger
+ * cannot be unloaded, its two pages stay mapped and are never called again.
  */
 static int give_order(struct work *work, struct remote *remote, struct error *err)
 {
@@ -460,8 +470,8 @@ static int with_thread(struct work *work, struct remote *remote, struct error *e
 				      RTLD_NOW | RTLD_NODELETE, &handle, err);
 	}
 	/*
-	 * a thread that is still in a call needs the memory, as may an abandoned loader; a thread
-	 * that restored itself cannot unmap it
+	 * A thread that is still in a call needs the scratch memory, and an abandoned loader may
+	 * need it; a thread that has restored itself cannot unmap it.
 	 */
 	if (remote->is_left || status == -ESRCH || status == -ETIMEDOUT ||
 	    status == -ENOTRECOVERABLE)
@@ -472,7 +482,7 @@ static int with_thread(struct work *work, struct remote *remote, struct error *e
 	return status;
 }
 
-/* One attempt; -EDEADLK: try again later. */
+/* Makes one attempt; -EDEADLK: try again later. */
 static int try_order(struct work *work, struct error *err)
 {
 	struct remote remote;
@@ -529,7 +539,7 @@ int inject_order(int pid, const char *library, struct late_order *order,
 	return status;
 }
 
-/* Reads the seccomp filters from a thread that may be stopped for that moment. */
+/* Stops one thread for a moment and checks its seccomp filters. */
 static int check_jail(const struct target *target, struct error *err)
 {
 	size_t count;

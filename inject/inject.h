@@ -20,16 +20,16 @@ struct inject_result {
 };
 
 /*
- * Loads the library, unless it is loaded, and gives it the order, whose results it fills in.
- * library: path of its file. Returns 0, or a negative errno with the reason; the target continues
- * in any case.
+ * Loads the library, unless it is already loaded, and gives it the order; the library fills in the
+ * order's results. library: path of its file. Returns 0, or a negative errno with the reason; the
+ * target continues in any case.
  */
 int inject_order(int pid, const char *library, struct late_order *order,
 		 struct inject_result *result, struct error *err);
 
 /*
- * Whether inject_order() could work, tested without touching the process. Returns 0, or a negative
- * errno with the reason.
+ * Whether inject_order() could work, tested without changing the process; one of its threads may be
+ * stopped for a moment to read its seccomp filters. Returns 0, or a negative errno with the reason.
  */
 int inject_check(int pid, struct error *err);
 

@@ -36,7 +36,7 @@
 #define FILTERS_MOST 64
 #define STEPS_MOST   65536u
 
-/* System calls of the borrowed thread for us, of the loader, and of the library. */
+/* The system calls that the borrowed thread, the loader and the library make in an attach. */
 static const struct {
 	const char *name;
 	int number;
@@ -166,7 +166,7 @@ static void load_into(struct machine *machine, const struct sock_filter *step, u
 	}
 }
 
-/* The filter's action for a call. An error in the filter counts as a refusal. */
+/* The filter's action for a call. A filter with an error refuses the call. */
 static uint32_t run_filter(const struct sock_filter *filter, uint32_t count,
 			   const struct seccomp_data *data)
 {
@@ -242,7 +242,10 @@ static int refuse_filter(struct error *err, const char *why)
 			 why);
 }
 
-/* The number of filters of every thread, which are then the same. -1: the numbers differ. */
+/*
+ * The number of filters that each thread has; -1: the numbers differ. Threads with the same number
+ * are taken to have the same filters.
+ */
 static int64_t count_filters(pid_t pid, pid_t thread)
 {
 	int64_t count = proc_status(pid, thread, "Seccomp_filters", 10);

@@ -3,8 +3,8 @@
 #define INJECT_JAIL_H
 
 /*
- * A program's seccomp filter may kill it for a system call that the library makes. So its filters
- * are read, and each such call is tried on them, before the program is changed.
+ * A program's seccomp filter may kill the program for a system call that the library makes. So
+ * before the program is changed, its filters are read and run on each of these calls.
  */
 
 #include "base/error.h"
@@ -22,12 +22,15 @@ int jail_look(pid_t pid, pid_t thread, int64_t *filters, struct error *err);
 
 /*
  * Whether a stopped thread may make all system calls that the library needs, and all other threads
- * have the same filters (number from jail_look() just before). Returns 0, or a negative errno with
- * the reason.
+ * have the same filters. filters: the number that jail_look() returned just before. Returns 0, or a
+ * negative errno with the reason.
  */
 int jail_check(const struct remote *remote, int64_t filters, struct error *err);
 
-/* Refuses a process whose filters cannot be read, because of what its threads do (where). */
+/*
+ * Sets the error for a process whose filters cannot be read because of what its threads are doing
+ * (where). Returns -EPERM.
+ */
 int jail_is_unknown(const char *where, struct error *err);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * holdtrace-inject: started by `holdtrace attach` and `holdtrace ctl PID detach` to enter a
- * program. A separate program, so that only it needs the right to trace others.
+ * program. It is a separate program, so that no other one needs the right to trace processes.
  */
 #include "base/error.h"
 #include "base/memory.h"
@@ -48,7 +48,10 @@ static const char *words_of(uint32_t result)
 	}
 }
 
-/* Threads, memory and age of the process, which the trace records for the time before. */
+/*
+ * Stores the number of threads, the memory and the age of the process in the order. The trace
+ * records them as the state before the attach.
+ */
 static void describe_process(int pid, struct late_order *order)
 {
 	char text[PROC_STAT_SIZE];
@@ -89,7 +92,9 @@ static int run_order(struct late_order *order, int pid, const char *library)
 	return fflush(stdout) ? STATUS_OWN_FAILURE : 0;
 }
 
-/* A thread that is borrowed at this moment restores itself (inject/borrowed.h). */
+/*
+ * Ends the injector without memory. A thread that is borrowed restores itself (inject/borrowed.h).
+ */
 static void end_without_memory(void)
 {
 	_exit(complain("no memory is left"));

@@ -31,7 +31,7 @@ struct safe {
 
 /* ---- frames ---- */
 
-/* Reads the rules now; otherwise the first frame of the module would. */
+/* Reads a module's unwind rules in advance, before a frame in the module needs them. */
 static int read_module(Dwfl_Module *module, void **data, const char *name, Dwarf_Addr start,
 		       void *ignored)
 {
@@ -82,7 +82,7 @@ static const char *judge_word(const struct target *target, uint64_t word)
 	if (target->restorer && address == target->restorer)
 		return HANDLER;
 	found = target_forbids(target, address);
-	/* only in libc's code it is known whether a word may be a return address */
+	/* libc's code, of which we have a copy, shows whether a call precedes the address */
 	if (found && address >= target->code_low + ARCH_CALL_LENGTH &&
 	    address < target->code_high &&
 	    !arch_is_behind_call(target->code + (address - target->code_low)))
@@ -125,8 +125,9 @@ static bool is_in_rseq(const struct remote *remote)
 }
 
 /*
- * A function that ends with a jump to another one leaves no word on the stack: free() may be in
- * libc's unlock code, or in another part of the program's own allocator.
+ * Returns a text if the thread may be in an allocator that its stack does not show, else NULL. A
+ * function that ends with a jump to another one leaves no word on the stack: free() may be in
+ * libc's unlock code, or in another function of the program's allocator.
  */
 static const char *judge_jumps(const struct remote *remote)
 {
@@ -137,7 +138,7 @@ static const char *judge_jumps(const struct remote *remote)
 	const struct mapping *map = maps_at(&target->subject.maps, pc);
 	uint8_t code[ARCH_SYSCALL_LENGTH];
 
-	/* libc's own allocator unlocks inside its range */
+	/* libc's own allocator unlocks within its range of code, which is forbidden */
 	if (!target->has_malloc && !target->has_allocator)
 		return NULL;
 	if (map && strstr(map->path, "holdtrace"))

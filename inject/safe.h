@@ -16,12 +16,12 @@ struct safe;
 struct safe *safe_create(const struct target *target);
 void safe_destroy(struct safe *safe);
 
-/* NULL: the thread is safe; else what it is in. */
+/* Returns NULL if the thread may be borrowed, else a text that says what it is in. */
 const char *safe_judge(struct safe *safe, const struct remote *remote);
 
 /*
- * Reads the data needed for walking frames, if a test has needed it. Call it outside of a stop,
- * because it takes as long as several stops. Until then only words are tested.
+ * Reads the data for walking frames, if safe_judge() has needed it. Call it while no thread is
+ * stopped, because it takes as long as several stops. Until then safe_judge() tests only words.
  */
 void safe_prepare(struct safe *safe);
 

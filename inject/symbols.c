@@ -14,7 +14,7 @@
 #define SYMBOLS_MOST  (1u << 20)
 #define NAMES_MOST    (64u << 20)
 
-/* The bytes of a module by the addresses in its file: read from the file or from memory. */
+/* A module whose bytes are read from its file or from memory, at addresses as in the file. */
 struct image {
 	const struct target *target;
 	int file; /* -1: read memory */
@@ -65,7 +65,7 @@ static int read_segments(struct image *image, const struct mapping *map)
 	return status ? status : found ? 0 : -ENOEXEC;
 }
 
-/* Values of the dynamic section, as addresses of the file. */
+/* Values of the dynamic section. The addresses are those in the file, without the bias. */
 struct dynamic {
 	uint64_t symbols, names, names_size, versions, hash, old_hash;
 };
@@ -94,7 +94,7 @@ static int read_dynamic(const struct image *image, struct dynamic *dynamic)
 			return status;
 		if (entry.d_tag == DT_NULL)
 			break;
-		/* in memory the loader may have changed values to addresses there */
+		/* in memory, the loader may have added the bias to an address */
 		if (image->file < 0 && entry.d_tag != DT_STRSZ && entry.d_un.d_ptr >= image->bias)
 			entry.d_un.d_ptr -= image->bias;
 		for (size_t k = 0; k < sizeof(wanted) / sizeof(wanted[0]); k++)
@@ -106,7 +106,9 @@ static int read_dynamic(const struct image *image, struct dynamic *dynamic)
 		       : -ENOEXEC;
 }
 
-/* Counts symbols by the GNU hash table: the last one of the last chain, plus one. */
+/*
+ * Counts symbols by the GNU hash table: the index of the last symbol in the last chain, plus one.
+ */
 static int count_symbols(const struct image *image, uint64_t hash, size_t *count)
 {
 	cleanup_free uint32_t *firsts = NULL;

@@ -71,14 +71,14 @@ static uint64_t find_code(const struct target *target, const uint8_t *code, size
 		if (!at)
 			return 0;
 		from = (uint64_t)(at - target->code);
-		/* elsewhere these bytes are parts of other instructions, or data */
+		/* at other addresses the bytes are parts of other instructions, or data */
 		if (from % ARCH_CODE_STEP == 0)
 			return target->code_low + from;
 	}
 	return 0;
 }
 
-/* Finds the restorer in libc, else in the vdso. */
+/* Finds the code that returns from signal handlers, in libc, else in the vDSO. */
 static uint64_t find_restorer(const struct target *target)
 {
 	uint64_t found = find_code(target, arch_restorer_code, sizeof(arch_restorer_code));
@@ -149,7 +149,7 @@ const char *target_forbids(const struct target *target, uint64_t address)
 	return NULL;
 }
 
-/* The functions that glibc has in one object file. */
+/* The allocator's functions, which glibc defines in one object file. */
 static const char *const allocators[] = {
 	"malloc",
 	"free",
@@ -172,8 +172,9 @@ static const char *const allocators[] = {
 /* ---- libc ---- */
 
 /*
- * libc's allocator is one object file. Its range reaches from the end of the last exported function
- * before these to the end of their last one, and contains its static functions.
+ * Forbids libc's allocator, which is one object file. The range begins at the end of the last
+ * exported function before the allocator's functions and ends after the last of these. So it
+ * contains the allocator's static functions.
  */
 static void forbid_malloc(struct target *target, const struct symbols *libc)
 {
@@ -253,7 +254,10 @@ static void forbid_libc(struct target *target, const struct symbols *libc)
 
 /* ---- allocators that are not libc's ---- */
 
-/* All forms of operator new and delete; those of a class have the class before the operator. */
+/*
+ * Forbids all global forms of operator new and delete. The mangled operator of a class begins with
+ * the class, and does not match.
+ */
 static void forbid_operators(struct target *target, const struct symbols *symbols)
 {
 	for (size_t i = 1; i < symbols->count; i++) {
@@ -271,7 +275,7 @@ static void forbid_operators(struct target *target, const struct symbols *symbol
 
 /* ---- the modules ---- */
 
-/* The program's own mapping, by the auxiliary vector, because its name may have changed. */
+/* Finds the program's first mapping by the auxiliary vector, because its name may have changed. */
 static const struct mapping *find_program(const struct target *target)
 {
 	char path[64];
@@ -338,7 +342,10 @@ static void read_modules(struct target *target)
 
 		if (is_loader(map) && map->flags & MAPPING_EXECUTE)
 			forbid_range(target, map->from, map->to, "the loader");
-		/* our own library is always among the callers, in functions that jump to others */
+		/*
+		 * our own library defines malloc, too, but its stubs are among the callers of every
+		 * thread
+		 */
 		if (map == program || (maps_begins_module(&target->subject.maps, map) &&
 				       !is_loader(map) && strncmp(name, "libc.so.6", 9) != 0 &&
 				       strncmp(name, "libholdtrace.so", 15) != 0 &&
@@ -496,7 +503,7 @@ static int examine_target(struct target *target, struct error *err)
 		read_modules(target);
 	if (!status)
 		status = check_modules(target, err);
-	/* the library opens itself by a path below /proc */
+	/* the target opens the library by a path below /proc */
 	proc_path(path, sizeof(path), target->subject.pid, "root/proc/meminfo");
 	if (!status && access(path, F_OK) != 0)
 		status = error_set(

@@ -16,7 +16,7 @@
 #include "base/error.h"
 #include "process/subject.h"
 
-/* Addresses where no thread may be borrowed, and what they belong to. */
+/* A range of addresses in which no thread may be borrowed. what: the code in it. */
 struct range {
 	uint64_t low, high;
 	const char *what;
@@ -25,14 +25,14 @@ struct range {
 struct target {
 	struct subject subject;
 	ARRAY_OF(struct range) ranges;
-	uint64_t lowest, highest;	    /* bounds of all ranges */
-	uint64_t dlopen, dlclose, dlerror;  /* functions of libc */
-	uint64_t syscall, restorer;	    /* addresses of instructions there */
-	uint64_t code_low, code_high;	    /* libc's code … */
-	uint8_t *code;			    /* … and a copy of it */
+	uint64_t lowest, highest;	   /* bounds of all ranges */
+	uint64_t dlopen, dlclose, dlerror; /* functions of libc */
+	uint64_t syscall, restorer;   /* addresses of instructions: in libc; in libc or the vDSO */
+	uint64_t code_low, code_high; /* libc's code */
+	uint8_t *code;		      /* a copy of it */
 	uint64_t program_low, program_high; /* the program's own code */
-	bool has_malloc;		    /* the program defines malloc … */
-	bool has_allocator;		    /* … or a library other than libc does */
+	bool has_malloc;		    /* the program defines malloc */
+	bool has_allocator;		    /* a library other than libc defines malloc */
 	bool has_sanitizer;
 	int64_t rseq; /* offset of struct rseq from the thread pointer; 0: unknown */
 };
@@ -44,7 +44,7 @@ struct target {
 int target_open(struct target *target, pid_t pid, struct error *err);
 void target_close(struct target *target);
 
-/* What no thread may be borrowed in, at this address; NULL: it may. */
+/* Names the forbidden range that contains the address; NULL: a thread may be borrowed there. */
 const char *target_forbids(const struct target *target, uint64_t address);
 
 /* Reads the mappings again. */

@@ -46,7 +46,7 @@ static inline uint64_t arch_registers(uintptr_t *reg, uintptr_t *pc)
 
 #define ARCH_HAS_THREAD_POINTER 0
 
-/* Not every compiler has a builtin for it. */
+/* Not every compiler has a builtin for the thread pointer. */
 static inline uintptr_t arch_thread_pointer(void)
 {
 	return 0;

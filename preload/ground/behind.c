@@ -39,7 +39,7 @@ static struct module few[MODULES_FEW];
 static SPARSE struct module more[MODULES_MAX - MODULES_FEW];
 static unsigned int module_count;
 static bool is_first;
-static const struct libc_places *places; /* our libc's; NULL: unknown */
+static const struct libc_places *places; /* addresses in the libc of this process; NULL: unknown */
 static unsigned int libc_at;		 /* libc's index among the modules */
 
 static struct module *module_at(unsigned int i)
@@ -47,7 +47,7 @@ static struct module *module_at(unsigned int i)
 	return i < MODULES_FEW ? &few[i] : &more[i - MODULES_FEW];
 }
 
-/* The loader has relocated these values, except in sections that are read-only. */
+/* The address in a dynamic entry. The loader has relocated it, unless the section is read-only. */
 static const void *address_of(const struct link_map *map, const ElfW(Dyn) * entry)
 {
 	uintptr_t value = entry->d_un.d_ptr;
@@ -171,8 +171,9 @@ static bool is_defined(const ElfW(Sym) * symbol)
 }
 
 /*
- * Finds a symbol without a version, as glibc's check_match() does. *count: how many versions match.
- * *is_hidden: there is a match that is only visible to those who ask for its version.
+ * Looks up a name without asking for a version, as glibc's check_match() does. *count: the number
+ * of versions that match. *is_hidden: whether there is a version that is found only if it is asked
+ * for.
  */
 static const ElfW(Sym) * find_in(const struct module *module, const char *name, uint32_t hash,
 				 unsigned int *count, bool *is_hidden)

@@ -4,8 +4,8 @@
 
 /*
  * Symbols of the modules that follow this library in the search order, as dlsym(RTLD_NEXT) finds
- * them. A process looks up hundreds of them at its start; dlsym would take some 1,500 instructions
- * for each, and allocates an error message for each missing one.
+ * them. A process looks up hundreds of symbols at its start; dlsym would take some 1,500
+ * instructions for each, and would allocate an error message for each missing one.
  */
 
 #include <stdbool.h>
@@ -13,9 +13,9 @@
 struct libc_places;
 
 /*
- * Reads the list of modules that follow. known: where a libc has its functions, or NULL. Returns
- * false where only dlsym can answer: this library was loaded by dlopen, or a module has no
- * DT_GNU_HASH. Not thread-safe.
+ * Reads the list of modules that follow. known: the addresses of the functions in a known libc, or
+ * NULL. Returns false if only dlsym finds symbols reliably: this library was loaded by dlopen,
+ * there are too many modules, or a module has no DT_GNU_HASH. Not thread-safe.
  */
 bool behind_begin(const struct libc_places *known);
 
@@ -23,14 +23,14 @@ bool behind_begin(const struct libc_places *known);
 bool behind_is_first(void);
 
 /*
- * Returns the symbol's default version, or NULL if no module that follows defines it. *is_sure is
- * false where only dlsym knows (ifuncs, several default versions).
+ * Returns the symbol's default version, or NULL if no module that follows defines the symbol.
+ * *is_sure is false if only dlsym finds the right one (ifuncs, several versions).
  */
 void *behind_find(const char *name, bool *is_sure);
 
 /*
- * Likewise for the hook of that name, if its address in libc is known and no module before libc
- * defines it; else NULL.
+ * Returns the address of the hook's function in libc, if it is known and no module before libc
+ * defines the name; else NULL.
  */
 void *behind_known(unsigned int hook, const char *name);
 

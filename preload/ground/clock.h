@@ -25,8 +25,8 @@ static inline uint64_t clock_monotonic(void)
 }
 
 /*
- * Reads the clock without a fence: the read may be executed before earlier instructions. For times
- * that no order depends on.
+ * Reads the clock without a fence: the read may be executed before earlier instructions. Use it for
+ * times that no order of events depends on.
  */
 static inline uint64_t clock_now(void)
 {
@@ -34,9 +34,9 @@ static inline uint64_t clock_now(void)
 }
 
 /*
- * Reads the clock after a fence: not before the atomic by which this thread received the block that
- * it is about to free, or acquired a lock. Without the fence up to 2,000 of 2e7 frees sorted before
- * the malloc of their block.
+ * Reads the clock after a fence. So the time is not before the atomic operation by which this
+ * thread received the block that it is about to free, or acquired a lock. Without the fence, up to
+ * 2,000 of 20 million frees sorted before the malloc of their block.
  */
 static inline uint64_t clock_now_ordered(void)
 {

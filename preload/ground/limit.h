@@ -15,12 +15,13 @@ struct rlimit;
  */
 uint64_t limit_lift(int which, struct rlimit *before);
 
-/* Restores what limit_lift() changed. */
+/* Restores the limit that limit_lift() raised. */
 void limit_restore(int which, const struct rlimit *before);
 
 /*
- * Sets the size of a memfd; RLIMIT_FSIZE is raised if that is needed and possible: it applies to a
- * memfd, too, and the kernel would refuse and send the program SIGXFSZ. Returns 0 or -errno.
+ * Sets the size of a memfd. Raises RLIMIT_FSIZE if that is needed and possible: the limit applies
+ * to a memfd, too, and the kernel would refuse the size and send SIGXFSZ to the program. Returns 0
+ * or -errno.
  */
 int limit_truncate(int fd, uint64_t size);
 

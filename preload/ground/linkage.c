@@ -86,7 +86,7 @@ bool linkage_read(struct linkage *linkage, const struct link_map *map)
 	for (int i = 0; i < 2; i++)
 		linkage->relocation_count[i] =
 			linkage->relocations[i] ? bytes[i] / sizeof(ElfW(Rela)) : 0;
-	/* relocations without a symbol come first, and there may be very many */
+	/* skip relocations without a symbol: they come first, and there may be very many */
 	if (skipped <= linkage->relocation_count[0] && linkage->relocations[0]) {
 		linkage->relocations[0] += skipped;
 		linkage->relocation_count[0] -= skipped;

@@ -3,8 +3,8 @@
 #define OWN_H
 
 /*
- * The ranges of memory that the library maps for itself. A later attach finds the memory of an
- * earlier one still mapped; this list is the only proof that it is not the program's.
+ * The ranges of memory that the library maps for itself. The memory of an earlier attach is still
+ * mapped at a later one; only this list shows that it is not the program's.
  */
 
 #include <stddef.h>

@@ -3,8 +3,8 @@
 #define PLAIN_H
 
 /*
- * The few functions of string.h that the library needs, as plain loops: the path of an event may
- * not call libc, and before libc has been relocated no code may.
+ * The few functions of string.h that the library needs, as plain loops: the path of an event must
+ * not call libc, and no code may call libc before it has been relocated.
  */
 
 #include <stdbool.h>
@@ -15,9 +15,9 @@
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
 /*
- * For a table of which a short process touches little or nothing. The linker sorts sections by name
- * and so puts the table after all other zeroed variables, which then share a few pages; each page
- * costs each process a page fault.
+ * For a large table that a short process hardly touches. The linker sorts sections by name and so
+ * places the table after all other zeroed variables, which then share a few pages. Each page that
+ * is touched costs the process a page fault.
  */
 #define SPARSE __attribute__((section(".bss.sparse")))
 
@@ -75,9 +75,9 @@ static inline size_t plain_copy(char *to, const char *from, size_t room)
 #define PLAIN_WORD 8u
 
 /*
- * Whether the text can be read by words from here on. An aligned word lies in the same page, and in
- * the same granule of tagged memory, as its first byte; memcheck accepts the read, too. Needs a
- * little-endian processor.
+ * Whether the text can be read by words from here on. An aligned word crosses neither a page nor a
+ * granule of tagged memory, so it can be read beyond the NUL; memcheck accepts the read, too. Needs
+ * a little-endian processor.
  */
 static inline bool plain_is_word(const char *text)
 {
@@ -203,7 +203,7 @@ static inline bool plain_claim(uint32_t *state, uint32_t from, uint32_t to)
 					   __ATOMIC_RELAXED);
 }
 
-/* Raises a value, which other threads raise, too, to at least this. */
+/* Raises *value to at least `least`. Other threads may raise it at the same time. */
 static inline void plain_raise(uint32_t *value, uint32_t least)
 {
 	uint32_t before = __atomic_load_n(value, __ATOMIC_RELAXED);

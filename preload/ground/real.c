@@ -106,8 +106,9 @@ static void use_pool(void)
 }
 
 /*
- * The names, without pointers to them: a pointer would cost the loader a relocation in each
- * process. In the order of struct real, which is used as an array of pointers.
+ * The names of the functions, as arrays in a struct: a pointer to each name would cost the loader a
+ * relocation in each process. The order is that of struct real, which is used as an array of
+ * pointers.
  */
 struct names {
 #define HOOK(name, ...) char name[sizeof(#name)];
@@ -180,7 +181,7 @@ static void put_address(uintptr_t address)
 		__atomic_store_n(address_place(address), address, __ATOMIC_RELAXED);
 }
 
-#define HIDDEN_MAX 64 /* functions of libc, far more than an allocator defines */
+#define HIDDEN_MAX 64 /* limit for hidden_of(): more than any allocator defines */
 
 _Static_assert(HOOK_COUNT + HIDDEN_MAX < (1u << ADDRESSES_BITS) * 3 / 4, "some of it stays empty");
 
@@ -193,9 +194,9 @@ static bool read_libc(struct linkage *libc)
 }
 
 /*
- * The address of libc's function by the name of a hook, where another module's function precedes it
- * and is the real one. Only modules that were bound to libc before all others call libc's. Returns
- * 0 without such a function.
+ * If another module's function precedes libc's function of the same name, and so is the hook's real
+ * one: returns the address of libc's function; else 0. Only modules that are bound to libc before
+ * all others call libc's function then.
  */
 static uintptr_t hidden_of(const struct linkage *libc, unsigned int i)
 {
@@ -262,8 +263,8 @@ void real_tell(uint64_t *addresses)
 }
 
 /*
- * The version by which programs are bound to libc's malloc. libc_malloc_debug, for MALLOC_CHECK_
- * and mtrace(3), defines the allocator's functions with those versions alone.
+ * The symbol versions of the allocator's functions to which programs are bound. libc_malloc_debug,
+ * for MALLOC_CHECK_ and mtrace(3), defines the functions only in these versions.
  */
 #ifdef __x86_64__
 #define MALLOC_VERSION	      "GLIBC_2.2.5"
@@ -303,8 +304,8 @@ static bool is_before(void *one, void *other)
  * without a version, in its default version, or in the version that programs ask for. dlsym finds
  * only the former two, dlvsym only the last.
  *
- * __pthread_mutex_lock and its like have no default version since glibc 2.34, so dlsym does not
- * find them; they are the functions without the underscores.
+ * Since glibc 2.34, __pthread_mutex_lock and the like have no default version, so dlsym does not
+ * find them. They are the same functions as those without the underscores, which dlsym finds.
  */
 static void *find_bound(const char *name)
 {
@@ -315,7 +316,10 @@ static void *find_bound(const char *name)
 	return found || name[0] != '_' || name[1] != '_' ? found : dlsym(RTLD_NEXT, name + 2);
 }
 
-/* Likewise, without dlsym. Clears *is_sure where only dlsym knows. */
+/*
+ * Finds the same function as find_bound(), without dlsym. Clears *is_sure if only dlsym finds the
+ * right one.
+ */
 static void *find_behind(unsigned int i, bool *is_sure)
 {
 	const char *name = real_name(i);
@@ -332,8 +336,9 @@ static void *find_behind(unsigned int i, bool *is_sure)
 }
 
 /*
- * Functions that a libc may lack are looked up last: dlsym then allocates an error message, which
- * makes an allocator that precedes us start and call mmap and other hooked functions.
+ * Whether a libc may lack the function. Such functions are looked up last: dlsym allocates an error
+ * message for each missing one. If an allocator precedes this library, the allocation starts that
+ * allocator, which calls mmap and other hooked functions.
  */
 static bool may_be_missing(const char *name)
 {
@@ -367,8 +372,8 @@ static void ask_for_all(void **found)
 }
 
 /*
- * The pointer to a function that this libc lacks stays NULL. The program can reach such a stub only
- * by a weak reference or dlsym().
+ * The pointer to a function that this libc lacks stays NULL. The program can reach the stub of such
+ * a function only by a weak reference or dlsym().
  */
 void real_find(const struct libc_places *known)
 {

@@ -58,12 +58,14 @@ int __open64_2(const char *path, int flags);
 int __openat_2(int dirfd, const char *path, int flags);
 int __openat64_2(int dirfd, const char *path, int flags);
 
-/* Many a libc is older than C23's functions; glibc 2.26 removed cfree from its headers. */
+/*
+ * Many versions of libc are older than C23's functions; glibc 2.26 removed cfree from its headers.
+ */
 void cfree(void *ptr);
 void free_sized(void *ptr, size_t size);
 void free_aligned_sized(void *ptr, size_t alignment, size_t size);
 
-/* In libc since 2.36. All headers that have them declare them like this. */
+/* In libc since 2.36. All headers that declare these functions declare them like this. */
 int pidfd_open(pid_t pid, unsigned int flags);
 int pidfd_getfd(int pidfd, int theirfd, unsigned int flags);
 int open_tree(int dirfd, const char *path, unsigned int flags);
@@ -71,7 +73,7 @@ int fspick(int dirfd, const char *path, unsigned int flags);
 int fsopen(const char *type, unsigned int flags);
 int fsmount(int fsfd, unsigned int flags, unsigned int attributes);
 
-/* _FORTIFY_SOURCE replaces mq_open by the first; the others are old names. */
+/* _FORTIFY_SOURCE replaces mq_open by __mq_open_2; the others are old names. */
 int __mq_open_2(const char *name, int flags);
 FILE *__setmntent(const char *path, const char *mode);
 int __endmntent(FILE *stream);
@@ -100,20 +102,20 @@ void *real_of(enum hook_number hook);
 struct libc_places;
 
 /*
- * Finds all real functions. Does nothing when it is called again, or by itself (dlsym may call
- * calloc). known: where libc has the functions, or NULL.
+ * Finds all real functions. Does nothing if it is called again, even from within itself (dlsym may
+ * call calloc). known: the addresses of the functions in a known libc, or NULL.
  */
 void real_find(const struct libc_places *known);
 
 /*
- * Likewise for a library that is loaded into a running program, under the loader's lock. Returns
- * false if no allocator was found whose calls could be hooked.
+ * Finds all real functions for a library that is loaded into a running program; called under the
+ * loader's lock. Returns false if no allocator was found whose calls could be hooked.
  */
 bool real_find_late(void);
 
 extern bool real_is_found;
 
-/* For stubs that use real and do not record: call this first. */
+/* A stub that uses real functions but does not record calls this first. */
 static inline void real_ready(void)
 {
 	if (__builtin_expect(!real_is_found, 0))
@@ -122,8 +124,8 @@ static inline void real_ready(void)
 
 /*
  * real_has(): whether the address is that of a hook's real function, or of libc's own function of
- * that name where another module's function precedes it. real_is_called(): whether it is the one of
- * that name.
+ * the same name if another module's function precedes it. real_is_called(): likewise, for the hook
+ * of this name only.
  */
 bool real_has(uintptr_t address);
 bool real_is_called(uintptr_t address, const char *name);

@@ -11,7 +11,7 @@
 #include "sys.h"
 #include "plain.h"
 
-#define SHORT	   256 /* bytes of a path that is kept in a page with other variables */
+#define SHORT	   256 /* bytes of the usual buffer for a path; other variables share its page */
 #define LINKS_MOST 8
 
 uintptr_t self_auxiliary(unsigned long type)
@@ -31,7 +31,9 @@ uintptr_t self_auxiliary(unsigned long type)
 
 static bool is_as_told;
 
-/* Whether the program has not run yet: only the program itself was loaded before this library. */
+/*
+ * Whether the program has not run yet: only the program itself precedes this library in the list.
+ */
 static bool is_at_exec(void)
 {
 	struct dl_find_object own;
@@ -46,9 +48,9 @@ static bool is_at_exec(void)
 }
 
 /*
- * Whether the file of that name is the running one. It is not when the program is an interpreter
- * (the name is that of its script, one of its arguments) or a loader that was called by hand (which
- * has no loader itself).
+ * Whether the running file has this name. It has another name if the program is an interpreter
+ * (then the name is that of the script, which is also an argument), or a loader that was started as
+ * a command (which has no loader itself).
  */
 static bool is_own_name(const char *name)
 {
@@ -73,7 +75,10 @@ struct way {
 	int links;
 };
 
-/* Replaces the link by its target, followed by the rest of the path. */
+/*
+ * Replaces the link by its target, followed by the rest of the path. Returns false if that is too
+ * long.
+ */
 static bool enter_link(struct way *way, const char *target, const char *rest)
 {
 	char joined[SHORT];
@@ -118,7 +123,7 @@ static bool follow_component(struct way *way)
 	return enter_link(way, target, end);
 }
 
-/* Resolves the links of a path. Returns its length, or 0: the kernel has to be asked. */
+/* Resolves the links of a path. Returns its length, or 0 if only the kernel can resolve it. */
 static long follow_path(char *path, const char *name)
 {
 	struct way way = { .path = path, .left = name };

@@ -12,18 +12,15 @@
 extern void *__libc_stack_end;
 
 /*
- * The path of the file that this process runs, as in /proc/self/exe; "" if unknown. The gate asks
- * the kernel once, at the start: a child of fork runs the same file.
+ * The path of the file that this process runs, as in /proc/self/exe; "" if unknown. The gate has it
+ * determined once, at the start: a child of fork runs the same file.
  */
 const char *self_path(void);
 
-/*
- * Whether self_path() is the name that was passed to exec (then the file may have other names,
- * too).
- */
+/* Whether self_path() is the name that was passed to exec; the file may have other names, too. */
 bool self_is_as_told(void);
 
-/* An entry of the auxiliary vector, or 0, as getauxval(3), but without touching libc's page. */
+/* Like getauxval(3): an entry of the auxiliary vector, or 0. It touches no page of libc. */
 uintptr_t self_auxiliary(unsigned long type);
 
 #endif
