@@ -240,6 +240,15 @@ void collect_extend(struct collector *collector, struct member *member);
  */
 void collect_say_counts(struct collector *collector, struct member *member);
 
+/* The time of a note in the member's stream: after all events that it has, before all to come. */
+static inline uint64_t collect_note_time(const struct collector *collector,
+					 const struct member *member)
+{
+	uint64_t limit = merge_limit(collector->merge, member->process);
+
+	return limit > member->hello.start ? limit : member->hello.start;
+}
+
 /* Adds a member to the indexes, or updates it when its pid has changed; _remove when it leaves. */
 void collect_index(struct collector *collector, struct member *member);
 void collect_index_remove(struct collector *collector, struct member *member);

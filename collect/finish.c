@@ -47,10 +47,13 @@ static uint32_t open_frames(const struct open_call *call, uint64_t *frames)
 typedef bool open_visitor(struct collector *collector, struct member *member,
 			  const struct open_call *call);
 
-/* Writes a note with this name about an open call, with count frames, innermost first. */
+/*
+ * Writes a note with this name and time, in ticks, about an open call, with count frames, innermost
+ * first.
+ */
 static void say_call(struct collector *collector, struct member *member,
-		     const struct open_call *call, const char *name, const uint64_t *frames,
-		     uint32_t count)
+		     const struct open_call *call, const char *name, uint64_t time,
+		     const uint64_t *frames, uint32_t count)
 {
 	struct facts facts = { .count = 0 };
 
@@ -62,14 +65,14 @@ static void say_call(struct collector *collector, struct member *member,
 	if (call->open.related)
 		facts_format(&facts, "related", "0x%" PRIx64, call->open.related);
 	facts_time(&facts, "since", ticks_ns(&collector->ticks, call->open.enter));
-	say_now(collector, member,
-		(struct encode_note){ .name = name,
-				      .thread = call->thread,
-				      .open = &call->open,
-				      .depth = call->depth,
-				      .frames = frames,
-				      .frame_count = count },
-		&facts);
+	facts_write(&facts, member->stream,
+		    (struct encode_note){ .name = name,
+					  .time = time,
+					  .thread = call->thread,
+					  .open = &call->open,
+					  .depth = call->depth,
+					  .frames = frames,
+					  .frame_count = count });
 }
 
 /* Writes a note about a call that had not returned when the process ended. */
@@ -78,7 +81,8 @@ static bool say_open(struct collector *collector, struct member *member,
 {
 	uint64_t frames[ARENA_FRAMES_MAX];
 
-	say_call(collector, member, call, NOTE_OPEN, frames, open_frames(call, frames));
+	say_call(collector, member, call, NOTE_OPEN, ticks_now(collector->shared.control->clock),
+		 frames, open_frames(call, frames));
 	return false;
 }
 
@@ -97,11 +101,14 @@ static bool is_still(const struct open_call *call)
 	       !memcmp(&now, &call->open, sizeof(now));
 }
 
-/* Writes a note about a call that waits now, in a process that runs on. */
+/*
+ * Writes a note about a call that waits, in a process that runs on: as of the last event that was
+ * handed out, since later ones are to follow.
+ */
 static bool say_waiting(struct collector *collector, struct member *member,
 			const struct open_call *call)
 {
-	uint64_t frames[ARENA_FRAMES_MAX], now = ticks_now(collector->shared.control->clock);
+	uint64_t frames[ARENA_FRAMES_MAX], now = collect_note_time(collector, member);
 	uint32_t count;
 
 	if (call->open.hook >= HOOK_COUNT || !hook_may_sleep(&hook_table[call->open.hook]) ||
@@ -111,7 +118,7 @@ static bool say_waiting(struct collector *collector, struct member *member,
 		return false;
 	count = open_frames(call, frames);
 	if (is_still(call))
-		say_call(collector, member, call, NOTE_WAITING, frames, count);
+		say_call(collector, member, call, NOTE_WAITING, now, frames, count);
 	return false;
 }
 
@@ -301,7 +308,7 @@ void collect_say_past(struct collector *collector, struct member *member)
 	add_past(&facts, past);
 	facts_write(&facts, member->stream,
 		    (struct encode_note){ .name = NOTE_PAST,
-					  .time = merge_limit(collector->merge, member->process) });
+					  .time = collect_note_time(collector, member) });
 }
 
 static void say_end(struct collector *collector, struct member *member, uint64_t lost)
@@ -388,7 +395,7 @@ void collect_say_stalled(struct collector *collector, struct member *member)
 	facts_time(&facts, "seconds", ns);
 	facts_write(&facts, member->stream,
 		    (struct encode_note){ .name = NOTE_STALLED,
-					  .time = merge_limit(collector->merge, member->process) });
+					  .time = collect_note_time(collector, member) });
 }
 
 void collect_finish(struct collector *collector, struct member *member)

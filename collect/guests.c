@@ -251,9 +251,8 @@ static void say_all_left_out(struct collector *collector, struct member *member)
 		facts_add(&facts, "program", collector->left_out[i].name);
 		facts_number(&facts, "count", collector->left_out[i].count);
 		facts_write(&facts, member->stream,
-			    (struct encode_note){
-				    .name = NOTE_NOT_FOLLOWED,
-				    .time = merge_limit(collector->merge, member->process) });
+			    (struct encode_note){ .name = NOTE_NOT_FOLLOWED,
+						  .time = collect_note_time(collector, member) });
 		collector->left_out[i].count = 0;
 	}
 	if (__atomic_load_n(&collector->shared.control->left_unsaid, __ATOMIC_RELAXED))
@@ -352,9 +351,8 @@ void collect_say_counts(struct collector *collector, struct member *member)
 		facts_number(&facts, "count", collector->refused[i]);
 		collector->refused[i] = 0;
 		facts_write(&facts, member->stream,
-			    (struct encode_note){
-				    .name = NOTE_REFUSED,
-				    .time = merge_limit(collector->merge, member->process) });
+			    (struct encode_note){ .name = NOTE_REFUSED,
+						  .time = collect_note_time(collector, member) });
 	}
 }
 

@@ -807,9 +807,7 @@ const struct merge_thread *merge_slot_thread(const struct process *process,
 
 uint64_t merge_limit(const struct merge *merge, const struct process *process)
 {
-	uint64_t limit = process->ended || !process->limit ? merge->horizon : process->limit;
+	uint64_t limit = process->limit == UINT64_MAX ? merge->horizon : process->limit;
 
-	if (process->has_more && process->last_time)
-		return process->last_time;
 	return process->last_time > limit ? process->last_time : limit;
 }

@@ -145,7 +145,8 @@ const struct merge_thread *merge_slot_thread(const struct process *process,
 
 /*
  * A time, in ticks, that is after all events of the process that were handed out, and not after any
- * that will follow. A note with this time is in order.
+ * that will follow. A note with this time is in order. 0: records wait, and none was handed out
+ * yet.
  */
 uint64_t merge_limit(const struct merge *merge, const struct process *process);
 

@@ -51,8 +51,7 @@ void collect_sample(struct collector *collector, uint64_t now_ns)
 		struct member *member = collector->active[i];
 
 		if (member->phase == PHASE_ALIVE)
-			say_sample(collector, member,
-				   merge_limit(collector->merge, member->process));
+			say_sample(collector, member, collect_note_time(collector, member));
 	}
 }
 
@@ -68,7 +67,7 @@ static void say_everywhere(struct collector *collector, const char *name, const 
 
 		if (member->phase == PHASE_CLOSING)
 			continue;
-		note.time = merge_limit(collector->merge, member->process);
+		note.time = collect_note_time(collector, member);
 		stream_note(member->stream, &note);
 	}
 }

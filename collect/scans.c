@@ -66,7 +66,7 @@ static void say_in_stream(struct collector *collector, struct member *member, co
 		.name = name,
 		.values = values,
 		.count = count,
-		.time = merge_limit(collector->merge, member->process),
+		.time = collect_note_time(collector, member),
 	};
 
 	stream_note(member->stream, &note);

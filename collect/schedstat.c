@@ -212,8 +212,7 @@ static bool visit_thread(struct collector *collector, struct member *member, uin
 	schedule = &member->schedule[chunk_number][number];
 	if (schedule->thread &&
 	    (!thread || thread->id != schedule->thread || thread->pthread != schedule->pthread)) {
-		say_schedule(collector, member, schedule,
-			     merge_limit(collector->merge, member->process));
+		say_schedule(collector, member, schedule, collect_note_time(collector, member));
 		*schedule = (struct schedule){ 0 };
 	}
 	if (!thread || thread->id <= 0)
@@ -273,7 +272,7 @@ void collect_schedule_say(struct collector *collector, struct member *member)
 	for (uint32_t i = 0; i < member->chunk_count; i++)
 		for (uint32_t k = 0; member->schedule[i] && k < member->chunks[i]->slots; k++)
 			say_schedule(collector, member, &member->schedule[i][k],
-				     merge_limit(collector->merge, member->process));
+				     collect_note_time(collector, member));
 }
 
 void collect_schedule_end(struct collector *collector, struct member *member)

@@ -185,6 +185,7 @@ static void test_shares(void)
 	int fd;
 	struct control_page *control = producer_control(&fd);
 	struct merge *merge = merge_create(control, &handler);
+	uint64_t before = producer_now(control);
 
 	fill_share(&shares[0], merge, control, &owner);
 	fill_share(&shares[1], merge, control, &other);
@@ -196,6 +197,8 @@ static void test_shares(void)
 	   "a round hands out what another user's processes have for a few ms");
 	ok(merge_has_more(shares[1].process) && merge_has_more(shares[2].process),
 	   "both are known to have more");
+	ok(!shares[1].events && merge_limit(merge, shares[1].process) <= before,
+	   "a note in the stream of a process that had no turn yet precedes its records");
 	for (int i = 0; i < 10; i++)
 		merge_round(merge);
 	ok(shares[1].events && shares[2].events, "each bounded process has its turn");
