@@ -57,8 +57,8 @@ static inline long sys_call5(long number, long a, long b, long c, long d, long e
 }
 
 /*
- * The error of a system call that returns a pointer, or 0. The kernel returns errors as addresses
- * in the last page.
+ * The error in the result of a system call that returns a pointer; 0: none. The kernel returns
+ * errors as addresses in the last page.
  */
 static inline int sys_error(const void *result)
 {
@@ -78,9 +78,9 @@ static inline int sys_gettid(void)
 }
 
 /*
- * Forks: the child has a copy of the memory and the same stack. flags: CLONE_* and the signal that
- * reports its end, 0 for none. libc does not know of the child and runs no atfork handlers: the
- * child must use raw system calls only.
+ * Forks: the child has a copy of the memory and the same stack. flags: CLONE_*, and the signal that
+ * the parent gets at the child's end (0: none). libc does not know of the child and runs no atfork
+ * handlers, so the child must use raw system calls only.
  */
 static inline int sys_clone(unsigned long flags)
 {
@@ -108,9 +108,9 @@ static inline __attribute__((noreturn)) void sys_exit_group(int status)
 /* Waiting and order. */
 
 /*
- * Sleeps while *word is value, at most for timeout (relative; NULL: no limit). shared: other
- * processes see the word, too. Returns 0 when woken, -EAGAIN if the word had another value,
- * -ETIMEDOUT, -EINTR.
+ * Sleeps while *word equals value, at most for timeout (relative; NULL: no limit). shared: other
+ * processes use the word, too. Returns 0 when woken, -EAGAIN if the word has another value,
+ * -ETIMEDOUT, or -EINTR.
  */
 static inline int sys_futex_wait(const uint32_t *word, uint32_t value,
 				 const struct timespec *timeout, int shared)
@@ -121,7 +121,7 @@ static inline int sys_futex_wait(const uint32_t *word, uint32_t value,
 			      (long)value, (long)timeout);
 }
 
-/* Wakes at most count sleepers. Returns how many it woke. */
+/* Wakes at most count sleepers. Returns the number of sleepers that it woke. */
 static inline int sys_futex_wake(const uint32_t *word, int count, int shared)
 {
 	enum { FUTEX_WAKE_ = 1, FUTEX_PRIVATE_ = 128 };
@@ -131,8 +131,8 @@ static inline int sys_futex_wake(const uint32_t *word, int count, int shared)
 }
 
 /*
- * Not nanosleep: in a thread that is borrowed for an attach it would make the kernel forget the
- * time that is left of the program's own sleep.
+ * Sleeps by pselect6, not by nanosleep: in a thread that is borrowed for an attach, nanosleep would
+ * make the kernel forget the remaining time of the program's own sleep.
  */
 static inline void sys_sleep(long ns)
 {
@@ -149,14 +149,15 @@ static inline int sys_rt_sigprocmask(int how, const uint64_t *set, uint64_t *old
 
 /* Memory. */
 
-/* Set by ring_be_quiet(): from then on the library makes no system calls. */
+/* Set by ring_be_quiet(): the library then makes no more system calls. */
 extern bool sys_is_quiet __attribute__((visibility("hidden")));
 bool sys_is_quiet __attribute__((weak));
 
 /*
- * Whether the 8 bytes at address can be read; false where we may not make a system call. The kernel
- * copies the set before it rejects the invalid `how` with EINVAL; EFAULT means unreadable. It needs
- * no descriptor and changes nothing (Abseil's AddressIsReadable() does the same).
+ * Whether the 8 bytes at address can be read; false if the library may not make system calls. The
+ * kernel copies the signal set before it rejects the invalid `how` with EINVAL; EFAULT means that
+ * the bytes are unreadable. The call needs no descriptor and changes nothing (Abseil's
+ * AddressIsReadable() uses it, too).
  */
 static inline bool sys_is_readable(const void *address)
 {
@@ -198,7 +199,7 @@ static inline int sys_memfd_create(const char *name, unsigned int flags)
 	return (int)sys_call2(__NR_memfd_create, (long)name, (long)flags);
 }
 
-/* Files. Relative paths start at directory, or at AT_FDCWD. */
+/* Files. A relative path starts at `directory`, which may be AT_FDCWD. */
 
 static inline int sys_openat(int directory, const char *path, int flags, unsigned int mode)
 {

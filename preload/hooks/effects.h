@@ -3,11 +3,12 @@
 #define EFFECTS_H
 
 /*
- * The functions that the columns BEFORE, AFTER and REAL of hooks.def name, and the memory that they
- * share.
+ * The functions that the columns BEFORE, AFTER and REAL of hooks.def name, and the memory that the
+ * effects of a call share.
  *
  * An effect receives the call and the event that the row describes (part 0, not yet recorded). It
- * may record other parts of the call first, and change the event. Effects are defined in hand_*.c.
+ * may change the event, and record other parts of the call before it. Effects are defined in
+ * hand_*.c.
  */
 
 #include <sys/socket.h>
@@ -22,7 +23,8 @@
 #define ADDRESS_TEXT_MAX   (sizeof(struct sockaddr_un) + 8)
 
 /*
- * Memory of one call, which BEFORE fills for AFTER. The compiler removes what a row does not use.
+ * Memory of one call, which BEFORE fills for AFTER. The compiler removes the members that a row
+ * does not use.
  */
 struct spare {
 	uint64_t word;
@@ -31,7 +33,7 @@ struct spare {
 	char family[ADDRESS_FAMILY_MAX], text[ADDRESS_TEXT_MAX];
 };
 
-/* If the condition holds, the call acquired nothing new: it used an object that existed. */
+/* If the condition holds, the call acquired no new object: it used an existing one. */
 static inline void only_used(struct call *call, struct call_event *event, bool condition)
 {
 	(void)call;
@@ -65,7 +67,7 @@ void segment_removed(struct call *call, struct call_event *event, int id);
 /* Whether open() has a mode argument: only if it may create the file (open(2)). */
 #define MAKES_FILE(flags) ((flags)&O_CREAT || ((flags)&O_TMPFILE) == O_TMPFILE)
 
-/* The call opened a descriptor together with `related`. */
+/* Records that the call opened a descriptor together with `related`. */
 static inline void fd_acquired(struct call *call, uint8_t part, int fd, uint64_t related,
 			       const struct call_argument *arguments)
 {
@@ -80,13 +82,15 @@ static inline void fd_acquired(struct call *call, uint8_t part, int fd, uint64_t
 }
 
 /*
- * The call closed a descriptor together with `related`; nothing if fd is negative. If shm_open
- * opened the descriptor, the next part closes it in that class, too. moment: ENTER, or HALF before
- * a sleep.
+ * Records that the call closed a descriptor together with `related`; does nothing if fd is
+ * negative. If shm_open opened the descriptor, the next part closes it in that class, too. moment:
+ * ENTER, or HALF if the call then sleeps.
  */
 void fd_lost(struct call *call, enum moment moment, uint8_t part, int fd, uint64_t related);
 
-/* Only that second part; nothing if shm_open did not open the descriptor. */
+/*
+ * Records only the part in shm_open's class; does nothing if shm_open did not open the descriptor.
+ */
 void fd_lost_shm(struct call *call, enum moment moment, uint8_t part, int fd, uint64_t related);
 
 /*
@@ -125,8 +129,8 @@ void directory_closed(struct call *call, struct call_event *event, int fd);
 /* ---- threads, conditions, semaphores ---- */
 
 /*
- * Tries plain mutexes only: where a robust mutex cannot be recovered, glibc's trylock leaves it
- * locked, but its lock does not.
+ * Tries to lock a plain mutex. Other mutexes are not tried: if a robust mutex cannot be recovered,
+ * glibc's trylock leaves it locked, but its lock does not.
  */
 static inline int try_mutex(pthread_mutex_t *mutex)
 {
@@ -136,8 +140,9 @@ static inline int try_mutex(pthread_mutex_t *mutex)
 }
 
 /*
- * Calls with a time limit try first only where libc would accept their other arguments: for
- * read-write locks it checks those first, for mutexes only when it has to wait.
+ * Whether the clock is valid for a lock call with a time limit. Such a call is tried first only if
+ * libc would accept its other arguments: libc checks those of a read-write lock first, and those of
+ * a mutex only when the call has to wait.
  */
 static inline bool is_clock_of_locks(clockid_t clock)
 {
@@ -150,8 +155,8 @@ static inline int try_mutex_by(pthread_mutex_t *mutex, clockid_t clock)
 }
 
 /*
- * libc takes NULL for no limit; its headers declare the parameter nonnull, so the compiler would
- * remove the test.
+ * Whether libc would accept the time limit of a lock call. NULL means no limit; libc's headers
+ * declare the parameter nonnull, so the compiler would remove the test for NULL.
  */
 static inline bool can_end(clockid_t clock, const struct timespec *until)
 {
@@ -190,8 +195,8 @@ void child_told(struct call *call, struct call_event *event, const siginfo_t *in
 void exec_begins(struct call *call, struct call_event *event);
 
 /*
- * The real functions. They add to the environment what makes the new program recorded
- * (late_environment()).
+ * The real functions. They add to the environment the variables by which the new program is
+ * recorded (late_environment()).
  */
 int exec_path(const char *path, char *const *argv, char *const *environment);
 int exec_word(const char *word, char *const *argv, char *const *environment);

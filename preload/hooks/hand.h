@@ -3,17 +3,17 @@
 #define HAND_H
 
 /*
- * For the bodies of HOOK_BY_HAND rows: functions that no row can describe, because they take a
- * variable argument list, return twice or not at all, or start a thread or a program. Facts that
- * the row states are taken from the row.
+ * For the bodies of HOOK_BY_HAND rows. These functions cannot be described by a row: they take a
+ * variable argument list, return twice or not at all, or start a thread or a program. Everything
+ * that the row does state is taken from the row.
  */
 
 #include "each.h"
 #include "terms.h"
 
 /*
- * Facts of the rows as constants: CLASS_OF_name, DOES_name (its operation), VALUES_OF_name (how
- * many), AT_OF(name) and BLOCKS_OF_name. Each column is expanded separately.
+ * The columns of the rows as constants: CLASS_OF_name, DOES_name (the operation), VALUES_OF_name
+ * (the number of values), AT_OF(name) and BLOCKS_OF_name. Each column is expanded separately.
  */
 #define HOOK(name, type, params, class, op, ...) \
 	CLASS_OF_##name = RESOURCE_##class, DOES_##name = OPERATION_##op,
@@ -39,7 +39,7 @@ enum hand_values {
 #undef TEXT
 #undef TIME
 
-/* The operation's value, unless the row has the column. */
+/* The row's column AT; without it, the time that belongs to the operation. */
 #define AT(when) *0 + WHEN_##when
 #define HOOK(name, type, params, class, op, returns, ...) \
 	OWN_AT_OF_##name = WHEN_OF_##op __VA_ARGS__,
@@ -53,7 +53,7 @@ enum hand_blocks {
 #include "hooks.def"
 };
 
-/* The same as hook_at(). */
+/* The time that hook_at() returns for the row. */
 #define AT_OF(name)                                                        \
 	((int)BLOCKS_OF_##name == (int)BLOCKS_GIVES_BACK_FIRST ? WHEN_BOTH \
 							       : (enum hook_when)OWN_AT_OF_##name)
@@ -66,8 +66,8 @@ enum hand_blocks {
 		   WORD(object), WORD(related))
 
 /*
- * Begins every body: defines `origin` and `call`; if the call is not recorded, returns the value
- * that follows.
+ * Begins every body: defines `origin` and `call`. If the call is not recorded, returns the
+ * expression after related.
  */
 #define BEGIN(name, object, related, ...)                         \
 	const struct origin origin = CAPTURE_ORIGIN();            \
@@ -84,7 +84,7 @@ enum hand_blocks {
 			      .operation = (enum operation)DOES_##name,   \
 			      __VA_ARGS__ })
 
-/* The values of a row; does not compile if the row has another number of them. */
+/* The values of a row as an array; a wrong number of values does not compile. */
 #define VALUES_FOR(name, ...)                                                   \
 	((const struct call_argument[ARRAY_OF(VALUES_OF_##name, __VA_ARGS__)]){ \
 		__VA_ARGS__, { .kind = ARGUMENT_NONE } })

@@ -7,8 +7,8 @@
 #include <linux/close_range.h>
 
 /*
- * dup2 and dup3 close newfd atomically. If both descriptors are equal nothing is opened, and the
- * call is a use.
+ * dup2 and dup3 close newfd atomically. If both descriptors are equal, the call opens nothing and
+ * is a use.
  */
 void fd_replaced(struct call *call, struct call_event *event, int oldfd, int newfd)
 {
@@ -22,7 +22,7 @@ void fd_replaced(struct call *call, struct call_event *event, int oldfd, int new
 	event->object = event->result;
 }
 
-/* Both ends of a pair. The first value of each is the descriptor of the other. */
+/* Records the second end of a pair. The first value of each end is the other end's descriptor. */
 void fd_pair(struct call *call, struct call_event *event, const int *one, const int *other)
 {
 	struct call_argument arguments[HOOK_ARGUMENTS_MAX + 1] = { event->arguments[0] };
@@ -40,7 +40,8 @@ void fd_pair(struct call *call, struct call_event *event, const int *one, const 
 }
 
 /*
- * login_tty closes 0, 1 and 2, opens them as the terminal, and closes fd unless fd is one of them.
+ * login_tty closes 0, 1 and 2 and opens them as the terminal. It also closes fd, unless fd is one
+ * of these.
  */
 void fd_made_standard(struct call *call, struct call_event *event, int fd)
 {
@@ -57,8 +58,8 @@ void fd_made_standard(struct call *call, struct call_event *event, int fd)
 }
 
 /*
- * The descriptor is closed unless the error is EBADF: Linux closes it even when it returns EINTR or
- * EIO.
+ * The descriptor is closed unless the error is EBADF: Linux closes it even if close returns EINTR
+ * or EIO.
  */
 void fd_closed(struct call *call, struct call_event *event, int fd)
 {
@@ -68,9 +69,9 @@ void fd_closed(struct call *call, struct call_event *event, int fd)
 }
 
 /*
- * Ranges. We look for the open descriptors before they are closed; afterwards they cannot be known.
- * A short range is checked descriptor by descriptor; for a long one we read /proc, if it is mounted
- * and a descriptor is free to open it.
+ * close_range. The open descriptors of the range are found before the real call, because they are
+ * unknown afterwards. In a short range, each descriptor is checked; for a long one, /proc is read,
+ * if it is mounted and a descriptor is free to open it.
  */
 #define RANGE_ASKED	64u
 #define RANGE_ASKED_MAX (64u << 10)
@@ -121,7 +122,7 @@ static void list_range(struct call *call, int directory, unsigned int first, uns
 	}
 }
 
-/* The event is published before the real call, which is known to succeed. */
+/* Records the closed descriptors before the real call, which is known to succeed. */
 static void range_event(struct call *call, unsigned int first, unsigned int last)
 {
 	int directory;
@@ -149,8 +150,10 @@ void range_closes(struct call *call, struct call_event *event, unsigned int firs
 		  unsigned int last, int flags)
 {
 	(void)event;
-	/* an empty range at the upper end closes nothing: does the kernel or a sandbox refuse the
-	 * call? */
+	/*
+	 * an empty range at the upper end closes nothing, but shows whether the kernel or a sandbox
+	 * refuses the call
+	 */
 	if (first <= last && !(flags & ~(int)CLOSE_RANGE_UNSHARE) &&
 	    !sys_call3(__NR_close_range, ~0u, ~0u, 0))
 		range_event(call, first, last);

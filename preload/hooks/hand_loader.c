@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Public functions that are not hooks, for the sake of the loaders. */
+/* Public functions that are not hooks but exist for the loaders. */
 #include "hand.h"
 
 #include "preload/ground/sys.h"
 #include "preload/start/patch.h"
 
 /*
- * dlopen(3) has a stub, but is not a hook: its calls are not recorded. dlopen behaves differently
- * for each caller, so the stub is assembly that leaves the stack as it was. On processors without
- * such a stub, calls of libraries that are bound with RTLD_DEEPBIND are not recorded, and the trace
- * says so.
+ * dlopen(3) has a stub, but is not a hook: its calls are not recorded. The stub is assembly that
+ * leaves the stack unchanged, because dlopen behaves differently for each caller. Without such a
+ * stub (on some processors), calls of libraries that are opened with RTLD_DEEPBIND are not
+ * recorded, and the trace says so.
  */
 #ifdef ARCH_DLOPEN
 typedef __typeof__(dlopen) *open_function;
@@ -30,11 +30,11 @@ __asm__(ARCH_DLOPEN);
 #endif
 
 /*
- * A traced program may start one that uses the musl C library; this library is in its LD_PRELOAD,
- * too. musl's loader ends a program if it cannot relocate a preloaded library, but it takes a
- * library that defines these two names for a libc and ignores it. glibc's loader would bind the
- * program's own `stdin` to ours, so preload/link makes the names hidden afterwards: glibc ignores
- * hidden symbols, musl does not.
+ * A traced program may start one that uses the musl C library, with this library in its LD_PRELOAD.
+ * musl's loader ends a program if it cannot relocate a preloaded library; but it takes a library
+ * that defines these two names for a libc, and ignores it. glibc's loader would bind the program's
+ * own `stdin` to ours, so preload/link makes the names hidden: glibc ignores hidden symbols, musl
+ * does not.
  */
 extern EXPORT const char hand_musl_start[1] __asm__("__libc_start_main");
 extern EXPORT const char hand_musl_stdin[1] __asm__("stdin");
@@ -43,8 +43,8 @@ const char hand_musl_start[1] = { 0 }, hand_musl_stdin[1] = { 0 };
 
 /*
  * Older versions of functions whose newest version is hooked. They behave differently: an old
- * posix_spawn() ran scripts without a #! line, an old condition variable was another struct. A
- * program that is bound to an older version gets libc's function, and the call is not recorded.
+ * posix_spawn() ran scripts without a #! line, and an old condition variable was another struct. A
+ * program that is bound to an older version calls libc's function, and the call is not recorded.
  */
 #define VERSIONS(name, older, newer, type, parameters, names)                        \
 	extern EXPORT type older_##name parameters;                                  \

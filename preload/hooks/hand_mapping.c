@@ -2,7 +2,7 @@
 /* Effects of mappings and of the program break. */
 #include "effects.h"
 
-/* The call unmapped what was in this range. */
+/* Records that the call unmapped the mappings in this range. */
 static void mapping_lost(struct call *call, uint8_t part, uint64_t address, size_t length)
 {
 	call_event(call, &(struct call_event){ .resource = RESOURCE_MAPPING,
@@ -13,7 +13,7 @@ static void mapping_lost(struct call *call, uint8_t part, uint64_t address, size
 					       .size = length });
 }
 
-/* MAP_FIXED_NOREPLACE has a bit of its own and replaces nothing. */
+/* MAP_FIXED_NOREPLACE is another flag than MAP_FIXED and replaces nothing. */
 void mapping_covered(struct call *call, struct call_event *event, bool is_fixed)
 {
 	if (is_fixed && !event->failed)
@@ -21,8 +21,8 @@ void mapping_covered(struct call *call, struct call_event *event, bool is_fixed)
 }
 
 /*
- * mremap leaves the old range if it copied it (length 0: a second mapping) or with
- * MREMAP_DONTUNMAP.
+ * Records what mremap unmapped. It leaves the old range mapped if the length is 0 (a second
+ * mapping) or with MREMAP_DONTUNMAP.
  */
 void mapping_moved(struct call *call, struct call_event *event, void *old, size_t length, int flags)
 {
@@ -42,7 +42,7 @@ void break_asked(struct call *call, struct call_event *event, struct spare *spar
 	spare->word = WORD(real.sbrk(0));
 }
 
-/* The break moved, or should have moved, from `old` by `growth` bytes. */
+/* Records that the break moved, or that the call tried to move it, from `old` by `growth` bytes. */
 void break_moved(struct call *call, struct call_event *event, uint64_t old, int64_t growth)
 {
 	(void)call;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Hooked by hand: functions that free memory, since blocks of the pool were allocated before the
- * real allocator was known and are never freed. And effects of moving a block.
+ * Hooked by hand: functions that free memory. Blocks of the pool were allocated before the real
+ * allocator was known, and are never passed to it. Also: effects of moving a block.
  */
 #include "hand.h"
 #include "preload/record/sampling.h"
@@ -19,7 +19,7 @@ static void end_free(struct call *call, void *block)
 
 /*
  * The functions that free a block. real_free: the call of the real function, or of the real free()
- * if this libc does not have it.
+ * if this libc lacks the function.
  */
 #define FREE_BY_HAND(name, parameters, real_free)                                               \
 	_Static_assert((int)DOES_##name == OPERATION_FREE && AT_OF(name) == WHEN_ENTRY &&       \
@@ -62,7 +62,9 @@ EXPORT size_t malloc_usable_size(void *block)
 	return real.malloc_usable_size(block);
 }
 
-/* Copies a block out of the pool, or calls the real realloc. */
+/*
+ * Copies a block of the pool to one of the real allocator; calls the real realloc for other blocks.
+ */
 void *resize(void *block, size_t size)
 {
 	void *moved;
@@ -86,7 +88,7 @@ void *resize_array(void *block, size_t count, size_t size)
 
 /*
  * A moved block was freed at entry and allocated at return. Both events are published after the
- * return; no other thread can have got the old address in between except by a later event. glibc's
+ * return, so the free precedes any later allocation of the old address by another thread. glibc's
  * realloc(p, 0) is a free.
  */
 void block_moved(struct call *call, struct call_event *event, void *old)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Hooked by hand, with their effects: functions that start processes, wait for them, execute
+ * Hooked by hand, with their effects: functions that start processes, wait for processes, execute
  * programs or unload code.
  */
 #include "hand.h"
@@ -16,7 +16,7 @@
 #include <sched.h>
 #include <sys/prctl.h>
 
-/* After dlclose, rules and modules may be stale, whether or not the call is recorded. */
+/* Checks for unwind rules and modules that dlclose made stale, whether or not it is recorded. */
 int close_library(void *handle)
 {
 	int result;
@@ -27,7 +27,7 @@ int close_library(void *handle)
 	return result;
 }
 
-/* Destructors may have called hooked functions and unloaded modules. */
+/* The library's destructors may have called hooked functions and unloaded modules. */
 void library_closed(struct call *call, struct call_event *event)
 {
 	(void)call;
@@ -36,9 +36,9 @@ void library_closed(struct call *call, struct call_event *event)
 }
 
 /*
- * Children. In a child of fork the call belongs to the parent's thread, and the child leaves its
- * parent's memory before anything else. The next hook sees the fork mark and gives the child an
- * arena of its own.
+ * Children. In a child of fork, the call belongs to the parent's thread, and the child first stops
+ * using its parent's shared memory. The next hook sees the fork mark and maps an arena for the
+ * child.
  */
 
 static pid_t child_event(struct call *call, pid_t pid)
@@ -74,7 +74,7 @@ EXPORT pid_t _Fork(void)
 	return child_event(&call, pid);
 }
 
-/* The child of forkpty has the other end of the terminal as its standard descriptors. */
+/* In the child of forkpty, the slave side of the terminal is standard input, output and error. */
 EXPORT int forkpty(int *master, char *name, const struct termios *terminal,
 		   const struct winsize *window)
 {
@@ -90,7 +90,10 @@ EXPORT int forkpty(int *master, char *name, const struct termios *terminal,
 	return child_event(&call, pid);
 }
 
-/* A child is released when wait reports its end, not when it reports a stop or a continuation. */
+/*
+ * Notes a wait for a child. The child is released if wait reports its end, but not if it reports a
+ * stop or a continuation, or if the child stays waitable (stays).
+ */
 static void note_child(struct call_event *event, pid_t pid, int status, bool stays)
 {
 	event->object = (uint64_t)pid;
@@ -112,7 +115,7 @@ void child_waited(struct call *call, struct call_event *event, const int *status
 	note_child(event, pid > 0 ? pid : 0, spare->number, false);
 }
 
-/* Makes a wait(2) status of waitid's result. */
+/* Converts waitid's result to a status as wait(2) returns it. */
 static int status_of(const siginfo_t *info)
 {
 	switch (info->si_pid ? info->si_code : 0) {
@@ -141,9 +144,9 @@ void child_told(struct call *call, struct call_event *event, const siginfo_t *in
 }
 
 /*
- * vfork returns twice on one stack, and what its child does there destroys the frame of any
- * function between vfork and its caller. So the stub is assembly that leaves no frame on the stack;
- * the thread keeps its return address.
+ * vfork returns twice on one stack, and its child destroys the frame of any function between vfork
+ * and its caller. So the stub is assembly that leaves no frame on the stack; the thread's memory
+ * keeps the return address.
  */
 struct vfork_target {
 	pid_t (*real)(void);
@@ -154,14 +157,14 @@ struct vfork_target hand_vfork_enter(uintptr_t ip, uintptr_t cfa, uintptr_t fp);
 uintptr_t hand_vfork_leave(pid_t pid, uintptr_t cfa, uintptr_t fp);
 
 /*
- * A thread-local variable, in memory that a fork copies: where vfork is a fork (qemu-user) the
- * parent may have changed the shared memory by the time when the child reads it.
+ * A thread-local variable, because a fork copies it. Where vfork is implemented as a fork
+ * (qemu-user), the parent may have changed the shared memory before the child reads it.
  */
 static __thread uintptr_t vfork_return;
 
 /*
- * If a child of vfork called vfork again, its stub would overwrite the first return address: that
- * call is not recorded.
+ * Returns the function that the stub calls, and whether the call is recorded. If a child of vfork
+ * calls vfork again, that call is not recorded: its stub would overwrite the first return address.
  */
 __attribute__((used)) struct vfork_target hand_vfork_enter(uintptr_t ip, uintptr_t cfa,
 							   uintptr_t fp)
@@ -180,7 +183,8 @@ __attribute__((used)) struct vfork_target hand_vfork_enter(uintptr_t ip, uintptr
 }
 
 /*
- * Parent and child both return here. The parent restores its thread's state and records the call.
+ * Parent and child both call this after vfork. In the parent it restores the thread's state and
+ * records the call.
  */
 __attribute__((used)) uintptr_t hand_vfork_leave(pid_t pid, uintptr_t cfa, uintptr_t fp)
 {
@@ -201,15 +205,16 @@ __attribute__((used)) uintptr_t hand_vfork_leave(pid_t pid, uintptr_t cfa, uintp
 	return origin.ip;
 }
 
-/* On processors without this stub vfork is not recorded. */
+/* On processors without this stub, vfork is not recorded. */
 #ifdef ARCH_VFORK
 __asm__(ARCH_VFORK);
 #endif
 
 /*
- * clone. A child that shares our memory and runs until we go on (CLONE_VFORK) uses this thread's
- * TLS, like a child of vfork. Without CLONE_VFORK two tasks with the same TLS would write to one
- * ring, so recording stops for good, and further events are counted as dropped.
+ * Whether a child of clone uses this thread's TLS. If it shares our memory and we wait until it
+ * ends (CLONE_VFORK), it is treated like a child of vfork. Without CLONE_VFORK, two tasks with the
+ * same TLS would write to one ring, so recording stops for good, and further events are counted as
+ * dropped.
  */
 static bool shares_tls(int flags)
 {
@@ -263,8 +268,8 @@ EXPORT int clone(int (*start)(void *), void *stack, int flags, void *argument, .
 }
 
 /*
- * Exec does not return, so its event is recorded before it, as a first half; the second half
- * follows only if it failed.
+ * exec does not return, so its event is recorded before the call, as a first half. The second half
+ * follows only if exec failed.
  */
 
 void exec_begins(struct call *call, struct call_event *event)
@@ -278,7 +283,7 @@ void exec_begins(struct call *call, struct call_event *event)
 	life_note_end(true);
 }
 
-/* If exec returns it has failed, whatever its result is. */
+/* exec returns only if it has failed, whatever its result is. */
 void exec_failed(struct call *call, struct call_event *event)
 {
 	(void)call;
@@ -287,8 +292,8 @@ void exec_failed(struct call *call, struct call_event *event)
 }
 
 /*
- * Passes the environment, or a changed copy of it, to `then`. The copy is on the stack, as the
- * argument array is: in a child of vfork nothing else is safe.
+ * Evaluates `then` with the environment, or with a changed copy of it. The copy is on the stack,
+ * like the argument array, because no other memory is safe in a child of vfork.
  */
 #define WITH_ENVIRONMENT(environment, then)                                                      \
 	do {                                                                                     \
@@ -352,7 +357,7 @@ int spawn_word(pid_t *pid, const char *word, const posix_spawn_file_actions_t *a
 
 /*
  * The functions with an argument list call those with an array, as glibc's do. The array is on the
- * stack: in a child of vfork nothing else is safe.
+ * stack, because no other memory is safe in a child of vfork.
  */
 static size_t count_list(const char *first, va_list rest)
 {
@@ -370,7 +375,9 @@ static void take_list(char **argv, const char *first, size_t count, va_list *res
 		argv[i] = va_arg(*rest, char *);
 }
 
-/* Makes the array in the caller's frame. then: reads what follows the list. */
+/*
+ * Makes the array in the caller's frame. then: a statement that reads the arguments after the list.
+ */
 #define TAKE_LIST(argv, arg, then)                                        \
 	do {                                                              \
 		size_t count;                                             \
@@ -437,8 +444,8 @@ EXPORT int execle(const char *path, const char *arg, ...)
 }
 
 /*
- * Passes on as many arguments as any option may use; those that an option does not use are not
- * looked at (prctl(2)).
+ * Passes on as many arguments as any option may use. The kernel ignores the arguments that an
+ * option does not use (prctl(2)).
  */
 EXPORT int prctl(int option, ...)
 {
@@ -455,7 +462,7 @@ EXPORT int prctl(int option, ...)
 	va_end(list);
 	if (option != PR_SET_NAME) {
 		/*
-		 * From then on even a read of the processor's counter is fatal, and the vDSO reads
+		 * After the call, even reading the processor's counter is fatal, and the vDSO reads
 		 * it, too.
 		 */
 		bool seals = (option == PR_SET_SECCOMP && a == SECCOMP_MODE_STRICT) ||

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Hooked by hand: operations on System V semaphore sets. And effects of creating and removing a
+ * Hooked by hand: operations on System V semaphore sets. Also: effects of creating and removing a
  * set.
  */
 #include "hand.h"
@@ -8,8 +8,9 @@
 #include "preload/ground/sys.h"
 
 /*
- * Whether semget is about to create a set, if it succeeds. With IPC_CREAT alone we have to look
- * before the call whether the set exists (and miss a process that creates it in between).
+ * Whether semget will create a set, if it succeeds. With IPC_CREAT alone, we have to test before
+ * the call whether the set exists; if another process creates it between the test and the call, the
+ * result is wrong.
  */
 static bool makes_set(key_t key, int flags)
 {
@@ -47,7 +48,7 @@ static bool can_read_operations(const struct call *call, const struct sembuf *op
 
 	if (at >= call->origin->cfa && end <= call->thread->stack.high)
 		return true;
-	/* The kernel's SEMOPM is 500: it rejects a longer list. */
+	/* The kernel's limit SEMOPM is 500: it rejects a longer list. */
 	if (count > 500 || end < at)
 		return false;
 	for (; at < end; at = (at | 0xfff) + 1)
@@ -57,8 +58,9 @@ static bool can_read_operations(const struct call *call, const struct sembuf *op
 }
 
 /*
- * A list of posts never sleeps, so its events happen at entry: before the threads that it wakes
- * return. Only for a list that may sleep the thread clears its low watermark.
+ * A list of posts never sleeps, so its events happen at entry, before the threads that it wakes
+ * return. If the list may sleep, its events happen at return, and the thread clears its low
+ * watermark.
  */
 static void operations_begin(struct call *call, const struct sembuf *operations, size_t count)
 {
@@ -71,7 +73,7 @@ static void operations_begin(struct call *call, const struct sembuf *operations,
 		call_sleeps(call);
 }
 
-/* Records one part for each operation; the last is part 0. */
+/* Records one part for each operation of the list; the last operation is part 0. */
 static void tell_operations(struct call *call, int id, const struct sembuf *operations,
 			    size_t count, int result, const struct timespec *limit, bool with_limit)
 {
@@ -79,7 +81,7 @@ static void tell_operations(struct call *call, int id, const struct sembuf *oper
 	bool readable = !result || can_read_operations(call, operations, count);
 
 	/*
-	 * A list is done as a whole or not at all: if it failed only its last operation is
+	 * The kernel does all operations of a list or none: if it failed, only the last one is
 	 * recorded.
 	 */
 	for (size_t i = result || !count ? count : 1; i <= count; i++) {

@@ -5,14 +5,17 @@
 #include <sys/shm.h>
 
 /*
- * The descriptors that shm_open opened: close has to record it, and only this table knows. A
- * descriptor with a higher number is recorded as a plain one.
+ * The descriptors that shm_open opened: only this table shows close() that it must record such a
+ * descriptor in its second class. A descriptor with a higher number is recorded as a plain one.
  */
 #define NOTED_MAX (64u << 10)
 
 static SPARSE uint32_t noted[NOTED_MAX / 32];
 
-/* False in a child of vfork, which has its own descriptors in its parent's memory. */
+/*
+ * Whether the table is valid for the descriptor: not in a child of vfork, which has descriptors of
+ * its own but its parent's memory.
+ */
 static bool is_noted_here(const struct call *call, int fd)
 {
 	return (unsigned int)fd < NOTED_MAX && !call->thread->vfork_return;
@@ -54,7 +57,8 @@ void fd_lost(struct call *call, enum moment moment, uint8_t part, int fd, uint64
 }
 
 /*
- * FNV-1a: a shared memory object has no identity but its name. A leading slash makes no difference.
+ * FNV-1a of the name, which is a shared memory object's only identity. A leading slash makes no
+ * difference.
  */
 uint64_t shm_hash(const char *name)
 {
@@ -66,8 +70,8 @@ uint64_t shm_hash(const char *name)
 }
 
 /*
- * Part 0 is the descriptor in the class pshmfd, part 1 the same in the class fd, part 2 the object
- * if it may be new.
+ * Part 0 is the descriptor in the class pshmfd, part 1 is the same descriptor in the class fd, and
+ * part 2 is the object, if the call may have created it.
  */
 void shm_opened(struct call *call, struct call_event *event, const char *name, int flags)
 {
@@ -87,7 +91,10 @@ void shm_opened(struct call *call, struct call_event *event, const char *name, i
 		event->operation = OPERATION_USE;
 }
 
-/* Asks the kernel for the segment's size; 0 if it refuses. Restores errno as shmat left it. */
+/*
+ * Asks the kernel for the segment's size and creator; both are 0 if it refuses. Restores errno as
+ * shmat left it.
+ */
 void segment_attached(struct call *call, struct call_event *event, int id, struct spare *spare)
 {
 	struct shmid_ds status = { .shm_segsz = 0 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Effects of sockets: their addresses. Hooked by hand: calls that receive descriptors with
- * messages.
+ * Effects of sockets: their addresses. Hooked by hand: calls that receive messages with
+ * descriptors.
  */
 #include "hand.h"
 
@@ -12,7 +12,7 @@
 #include <netinet/in.h>
 #include <sys/un.h>
 
-/* Space for any address; the program's own may be unaligned and truncated. */
+/* Space for any address; the program's buffer may be unaligned and the address truncated. */
 union address {
 	struct sockaddr any;
 	struct sockaddr_un local;
@@ -28,7 +28,10 @@ static char *put_text(char *to, const char *text)
 	return to + plain_copy(to, text, ADDRESS_FAMILY_MAX) - 1;
 }
 
-/* The name of an abstract socket begins with a NUL and may contain more of them. */
+/*
+ * Writes the address as text. The name of an abstract socket begins with a NUL and may contain
+ * more.
+ */
 static void put_local(char *to, const struct sockaddr_un *address, size_t length)
 {
 	size_t end = length - offsetof(struct sockaddr_un, sun_path);
@@ -144,8 +147,8 @@ static void describe_address(struct spare *to, const struct sockaddr *given, siz
 }
 
 /*
- * Whether an address is readable that the kernel may have rejected: it is shorter than a page, so
- * its first and last bytes tell.
+ * Whether an address is readable although the kernel may have rejected it. The address is shorter
+ * than a page, so its first and last bytes decide.
  */
 static bool can_read_address(const struct sockaddr *address, size_t length)
 {
@@ -165,7 +168,7 @@ void address_known(struct call *call, struct call_event *event, const struct soc
 }
 
 /*
- * Remembers how much space the program has for the address. The peer is recorded only where the
+ * Remembers the size of the program's buffer for the address. The peer is recorded only if the
  * program asks for it: if we asked the kernel, a sandbox could kill the program for our call.
  */
 void peer_asked(struct call *call, struct call_event *event, const struct sockaddr *address,
@@ -195,7 +198,7 @@ static const struct cmsghdr *first_control(const struct msghdr *message)
 	return message->msg_controllen >= sizeof(struct cmsghdr) ? message->msg_control : NULL;
 }
 
-/* CMSG_NXTHDR would call libc. */
+/* Like CMSG_NXTHDR, which would call libc. */
 static const struct cmsghdr *next_control(const struct msghdr *message, const struct cmsghdr *at)
 {
 	const char *end = (const char *)message->msg_control + message->msg_controllen;
@@ -226,8 +229,8 @@ static size_t all_passed(const struct msghdr *message)
 }
 
 /*
- * left: parts of the call that are still to be recorded, including this message's. Returns the
- * rest.
+ * Records the descriptors of one message. left: the number of parts that are still to be recorded,
+ * including those of this message. Returns the number that is left after it.
  */
 static size_t passed_event(struct call *call, const struct msghdr *message, size_t left,
 			   const struct call_argument *arguments)

@@ -5,7 +5,7 @@
 /* glibc declares these parameters nonnull, but programs pass NULL. */
 #define FORGET_NONNULL(pointer) __asm__("" : "+r"(pointer))
 
-/* -1 for a stream in memory, or NULL. Restores errno. */
+/* Returns the stream's descriptor; -1 for NULL or a stream in memory. Restores errno. */
 static int fileno_of(const struct call *call, FILE *stream)
 {
 	int saved = *call->thread->error, fd;
@@ -25,7 +25,7 @@ void stream_opened(struct call *call, struct call_event *event, FILE *stream)
 		fd_acquired(call, 1, fd, WORD(stream), event->arguments);
 }
 
-/* Called before the stream is closed: afterwards its descriptor cannot be known. */
+/* Called before the stream is closed, because its descriptor is unknown afterwards. */
 void stream_asked(struct call *call, struct call_event *event, FILE *stream, struct spare *spare)
 {
 	(void)event;
@@ -33,8 +33,8 @@ void stream_asked(struct call *call, struct call_event *event, FILE *stream, str
 }
 
 /*
- * fclose closes stream and descriptor even when it returns an error (POSIX). A stream in memory has
- * no descriptor.
+ * fclose closes the stream and its descriptor even if it returns an error (POSIX). A stream in
+ * memory has no descriptor.
  */
 void stream_closed(struct call *call, struct call_event *event, int fd)
 {
@@ -43,8 +43,8 @@ void stream_closed(struct call *call, struct call_event *event, int fd)
 }
 
 /*
- * freopen and pclose close the stream before they sleep, whatever they return (POSIX), so it is
- * recorded as a first half. The descriptor is the part after the stream's.
+ * freopen and pclose close the stream before they sleep, whatever they return (POSIX), so the close
+ * is recorded as a first half. The descriptor's part follows the stream's.
  */
 void stream_goes(struct call *call, struct call_event *event, FILE *stream, uint8_t part)
 {
@@ -75,7 +75,10 @@ void directory_asked(struct call *call, struct call_event *event, DIR *directory
 	spare->number = directory ? real.dirfd(directory) : -1;
 }
 
-/* closedir closes both even when it returns an error, unless there was nothing to close. */
+/*
+ * closedir closes the directory and its descriptor even if it returns an error, unless there was no
+ * directory.
+ */
 void directory_closed(struct call *call, struct call_event *event, int fd)
 {
 	event->related = WORD(fd);

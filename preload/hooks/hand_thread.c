@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Hooked by hand: creation, join and end of threads. And effects of waits for conditions. */
+/* Hooked by hand: creation, join and end of threads. Also: effects of waits for conditions. */
 #include "hand.h"
 
 static size_t stack_size_of(const pthread_attr_t *attributes)
@@ -12,8 +12,8 @@ static size_t stack_size_of(const pthread_attr_t *attributes)
 }
 
 /*
- * The stack size of threads that are made without attributes. Asked for once, because asking
- * allocates memory.
+ * The stack size of threads that are created without attributes. It is asked for only once, because
+ * asking allocates memory.
  */
 static size_t default_stack_size(void)
 {
@@ -29,9 +29,9 @@ static size_t default_stack_size(void)
 }
 
 /*
- * What the new thread is to know; the caller fills in the start routine. Returns NULL where nothing
- * can be passed on. call: NULL if the creation is not recorded: the new thread's calls may be, so
- * its stack must be known.
+ * Prepares the data that is passed to the new thread, except the start routine, which the caller
+ * fills in. Returns NULL if no data can be passed. call: NULL if the creation is not recorded; the
+ * new thread's calls may be recorded, so its stack must be known nevertheless.
  */
 static struct birth *expect_birth(const struct call *call, const pthread_attr_t *attributes,
 				  void *argument)
@@ -57,7 +57,7 @@ static bool is_detached(const pthread_attr_t *attributes)
 	return state == PTHREAD_CREATE_DETACHED;
 }
 
-/* Releases the creator's reference to a birth, and the child's if no thread was made. */
+/* Releases the creator's reference to a birth, and also the child's if no thread was created. */
 static int leave_birth(struct birth *birth, int result)
 {
 	if (birth)
@@ -68,16 +68,16 @@ static int leave_birth(struct birth *birth, int result)
 }
 
 /*
- * Records the creation after the real call has returned. A thread that was created detached is
- * released in the same instant.
+ * Records the creation after the real call has returned. If the thread was created detached, also
+ * records its release at the same time.
  */
 static int created(struct call *call, struct birth *birth, const pthread_t *thread, int result,
 		   int error, bool detached, const struct call_argument *arguments)
 {
 	/*
-	 * A thread exists from the earlier of the creator's return and its own start, since the
-	 * thread itself may detach it right away. Until then the creator's low watermark is the
-	 * entry of its call.
+	 * The thread exists from its own start or the creator's return, whichever is earlier: the
+	 * thread may detach itself right away. Until then the creator's low watermark is the entry
+	 * of its call.
 	 */
 	uint64_t breath = birth ? __atomic_load_n(&birth->breath, __ATOMIC_ACQUIRE) : 0;
 	uint64_t time = breath && breath < call->leave ? breath : call->leave;
@@ -163,8 +163,8 @@ EXPORT int thrd_create(thrd_t *thread, thrd_start_t start, void *argument)
 
 /*
  * A join releases the thread's handle at entry, since a new thread may get the same handle before
- * the join returns; the event is published before the sleep. If the join fails the thread still
- * exists.
+ * the join returns. The event is published before the join sleeps. If the join fails, the thread
+ * still exists.
  */
 void thread_goes(struct call *call, struct call_event *event, uint64_t thread)
 {
@@ -188,10 +188,9 @@ void thread_joined(struct call *call, struct call_event *event, uint64_t thread)
 }
 
 /*
- * The end of a thread is recorded before it happens, because pthread_exit does not return. Calls
- * that the thread has open will not return either. They are closed when the unwinding leaves them,
- * by the first hook in a cleanup handler or by the thread's first function; the collector does not
- * wait for them.
+ * The end of a thread is recorded before it happens, because pthread_exit does not return. Neither
+ * will the open calls of the thread. They are closed when unwinding leaves them, by the first hook
+ * in a cleanup handler or by the thread's first function; the collector does not wait for them.
  */
 static void end_call(struct call *call, const struct call_argument *arguments)
 {
@@ -234,8 +233,8 @@ EXPORT __attribute__((noreturn)) void thrd_exit(int value)
 /* ---- conditions ---- */
 
 /*
- * The mutex is released before the sleep (part 1, a half of its own) and locked again after it
- * (part 2), even when the wait timed out.
+ * The wait releases the mutex before it sleeps (part 1, a half) and locks it again afterwards (part
+ * 2), even if it timed out.
  */
 void condition_sleeps(struct call *call, struct call_event *event, void *cond, void *mutex)
 {
@@ -250,9 +249,9 @@ void condition_sleeps(struct call *call, struct call_event *event, void *cond, v
 }
 
 /*
- * An error other than a time-out may mean that we never held the mutex (EPERM), that it is not
- * recoverable (ENOTRECOVERABLE), or that the time was invalid: the mutex says whether we hold it
- * now.
+ * An error other than a time-out may mean that the thread never held the mutex (EPERM), that the
+ * mutex is not recoverable (ENOTRECOVERABLE), or that the time was invalid. The mutex itself shows
+ * whether the thread holds it now.
  */
 void condition_returned(struct call *call, struct call_event *event, void *cond, void *mutex)
 {

@@ -2,13 +2,13 @@
 #ifndef STUB_H
 #define STUB_H
 
-/* What stubs.c and hand_*.c share. */
+/* Declarations that stubs.c and hand_*.c share. */
 
 #include "preload/ground/real.h"
 #include "preload/record/call.h"
 #include "preload/start/start.h"
 
-/* The library exports hooked functions only. */
+/* Marks a function that the library exports. */
 #define EXPORT __attribute__((visibility("default")))
 
 /* Whether the hook records. The first call of a process starts the library. */
@@ -17,7 +17,7 @@ static inline bool stub_is_armed(enum hook_number hook)
 	return likely(life_armed[hook]) || start_wake(hook);
 }
 
-/* call_begin(), if the hook records. */
+/* Calls call_begin(), if the hook records. Returns whether the call is recorded. */
 static inline bool stub_begin(struct call *call, enum hook_number hook, enum hook_when at,
 			      enum hook_blocks blocks, const struct origin *origin, uint64_t object,
 			      uint64_t related)
@@ -28,7 +28,7 @@ static inline bool stub_begin(struct call *call, enum hook_number hook, enum hoo
 /* Pointers, descriptors and handles as the 64 bits of a record. */
 #define WORD(value) ((uint64_t)(uintptr_t)(value))
 
-/* The errno that corresponds to a result of C11's threads.h; thrd_error corresponds to none. */
+/* The errno that corresponds to a result of C11's threads.h; 0 for thrd_error, which has none. */
 static inline int c11_error(int result)
 {
 	return result == thrd_nomem	 ? ENOMEM
@@ -37,7 +37,7 @@ static inline int c11_error(int result)
 					 : 0;
 }
 
-/* The values of hooks.def's column VALUES. */
+/* Values of hooks.def's column VALUES. */
 #define DECIMAL(name)                                               \
 	{                                                           \
 		.kind = ARGUMENT_DECIMAL, .number = (int64_t)(name) \

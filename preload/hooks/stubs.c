@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The public functions, one for each row of hooks.def that is not written by hand. They pass their
- * own frame down, so that no sibling-call optimisation can remove the caller. Everything with
- * behaviour is a function in call.c or an effect.
+ * The public functions, one for each row of hooks.def that is not written by hand. Each passes its
+ * own frame to the functions that it calls, so that no sibling-call optimisation can remove the
+ * caller. All behaviour is in functions of call.c or in effects.
  */
 #include "each.h"
 #include "effects.h"
@@ -13,14 +13,14 @@
 
 #include <stdarg.h>
 
-/* A row declares pipe's parameter as int *, libc's header as int[2]. */
+/* A row declares pipe's parameter as int *, libc's header declares it as int[2]. */
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic ignored "-Warray-parameter"
 #endif
 
 /*
- * A column is a statement that acts in some phases of the call. The phase is a constant, so the
- * compiler removes what does not act in it.
+ * Each column is a statement that has an effect in some phases of the call. The phase is a
+ * constant, so the compiler removes the columns that have no effect in it.
  */
 enum phase {
 	PHASE_FIRST,
@@ -32,7 +32,7 @@ enum phase {
 	PHASE_RETURN
 };
 
-/* Properties of the function that some columns compute when it is called. */
+/* Properties of the call that some columns compute. */
 struct row {
 	enum hook_when at;
 	enum hook_blocks blocks;
@@ -83,7 +83,7 @@ struct row {
 	const struct call_argument values[] = { __VA_ARGS__, { .kind = ARGUMENT_NONE } }; \
 	event.arguments = values;
 
-/* A value that is not a parameter; it is known at return. */
+/* A value that is not a parameter and is known only at return. */
 #define NAMED(kind, name, value) NAMED_##kind(phase == PHASE_RETURN ? (value) : 0)
 #define NAMED_DECIMAL		 DECIMAL
 #define NAMED_HEX		 HEX
@@ -99,7 +99,7 @@ struct row {
 				    .moment = MOMENT_LEAVE };                                      \
 	(void)event;
 
-/* How functions report a failure: whether this result is one, and its errno. */
+/* How functions report a failure: whether the result is a failure, and the errno. */
 #define FAILED_ERRNO(result)	((result) < 0)
 #define FAILED_POINTER(result)	(!(result))
 #define FAILED_MAPPED(result)	((result) == (void *)-1)
@@ -121,8 +121,8 @@ struct row {
 	  .is_recorded = true }
 
 /*
- * A block that is not sampled: only the real function is called. malloc needs no guard, since it
- * does not call other functions of the allocator, and its stub can be a jump.
+ * For a block that is not sampled, only the real function is called. malloc does not call other
+ * functions of the allocator, so it needs no guard, and its stub can be a jump.
  */
 #define PASS(name, takes, gives, names, class, op, ...)                                  \
 	{                                                                                          \
@@ -145,9 +145,9 @@ struct row {
 	}
 
 /*
- * A lock call that is not recorded with --locks=contended: the lock was free, or was only tried, or
- * is a release of a lock whose acquisition was not recorded. Calls without a harmless try are
- * always recorded.
+ * With --locks=contended, these lock calls are not recorded: a lock that was free, a try, and the
+ * release of a lock whose acquisition was not recorded. Lock calls that cannot be tried without
+ * side effects are always recorded.
  */
 #define PASS_LOCK(name, takes, gives, names, class, op, returns, ...)                              \
 	if (RESOURCE_##class == RESOURCE_LOCK && unlikely(armed & LIFE_CONTENDED)) {               \
@@ -169,8 +169,9 @@ struct row {
 	}
 
 /*
- * declares, takes, gives: declaration, assignment and return of the result, if there is one. names:
- * of the parameters, in parentheses. The columns come last, because they contain commas.
+ * The body of a stub. declares, takes, gives: declaration, assignment and return of the result, if
+ * it exists. names: the parameters' names, in parentheses. The columns come last, because they
+ * contain commas.
  */
 #define BODY(name, declares, takes, gives, names, class, op, returns, ...)                         \
 	{                                                                                          \
@@ -280,8 +281,9 @@ struct row {
 	}
 
 /*
- * Recorded before the call, because it does not return. exit() runs destructors, where the library
- * can record more; abort() may find the loader in an inconsistent state.
+ * The event is recorded before the call, because the function does not return. exit() runs
+ * destructors, in which the library can record more; abort() may find the loader in an inconsistent
+ * state.
  */
 #define HOOK_LAST(name, params, class, op, ...)                                                    \
 	EXPORT __attribute__((noreturn)) void name(EACH_PARAMETER(params))                         \
@@ -312,6 +314,8 @@ struct row {
 #define HOOK_BY_HAND(...)
 #include "hooks.def"
 
-/* If a function has an older version, the stub has the newer one (hand_loader.c). */
+/*
+ * If libc also has an older version of a function, the stub has the newer version (hand_loader.c).
+ */
 #define VERSIONS(name, older, newer, ...) __asm__(".symver " #name "," #name "@@@" newer);
 #include "versions.def"

@@ -3,23 +3,24 @@
 #define ARGUMENTS_H
 
 /*
- * The values of a call in its record: numbers first, then texts. Inlined, because most calls of
- * descriptors and mappings have some.
+ * The values of a call in its record: first the numbers, then the texts. The functions are inlined,
+ * because most calls on descriptors and mappings have values.
  */
 
 #include "call.h"
 #include "preload/ground/plain.h"
 #include "proof.h"
 
-/* How many numbers there are, and the bytes of the texts with their NULs. */
+/* The count of numbers, and the bytes of the texts with their NULs. */
 struct arguments_size {
 	uint32_t numbers, text;
 };
 
 /*
- * Whether the kernel or libc has read the event's texts, so that we can: if the call succeeded, or
- * if it failed because of the only name that it has. Otherwise we cannot know: EINVAL precedes any
- * look at them, and of two names the first may have been the reason.
+ * Whether the kernel or libc has read the event's texts, so that we can read them: if the call
+ * succeeded, or if its error is about a name and it has only one name. Otherwise we cannot know:
+ * EINVAL may precede any look at the texts, and if there are two names, the error may be about the
+ * first.
  */
 static inline bool arguments_are_read(const struct call *call, const struct call_event *event)
 {
@@ -44,7 +45,8 @@ static inline const char *arguments_text(const struct call *call, bool is_proven
 }
 
 /*
- * is_proven: the result of arguments_are_read(); if false, each text is checked before it is read.
+ * Computes the size of the values. is_proven: the result of arguments_are_read(); if false, each
+ * text is checked before it is read.
  */
 static inline __attribute__((always_inline)) struct arguments_size
 arguments_measure(const struct call *call, bool is_proven, const struct call_argument *argument)
@@ -64,7 +66,7 @@ arguments_measure(const struct call *call, bool is_proven, const struct call_arg
 	return size;
 }
 
-/* Writes as much as was measured, even if the texts have changed since. */
+/* Writes as many bytes as were measured, even if the texts have changed since. */
 static inline __attribute__((always_inline)) void
 arguments_write(const struct call *call, bool is_proven, const struct call_argument *argument,
 		uint64_t *number, struct arguments_size size)
@@ -80,7 +82,7 @@ arguments_write(const struct call *call, bool is_proven, const struct call_argum
 					text, arguments_text(call, is_proven, argument),
 					room < ARENA_TEXT_MAX ? room : ARENA_TEXT_MAX);
 		} else if (argument->kind == ARGUMENT_TIME) {
-			/* a call that did not have to wait has not read its time limit */
+			/* if the call did not have to wait, libc has not read its time limit */
 			bool known = argument->time &&
 				     proof_of(call, argument->time, sizeof(*argument->time));
 

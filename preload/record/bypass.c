@@ -14,13 +14,13 @@
 #include "preload/ground/real.h"
 #include "preload/ground/sys.h"
 
-/* Further modules are not reported: a process has few of them, or they are all alike. */
+/* Limit of reported modules: a process has few that bypass the stubs, or they are all alike. */
 #define TOLD_MAX 64
 
-/* The last module in the loader's list when the program began; NULL: not known. */
+/* The last module in the loader's list when the program began; NULL: unknown. */
 static const struct link_map *first_last;
 
-/* The modules that were reported, by the address of their dynamic section. */
+/* The reported modules, by the addresses of their dynamic sections. */
 static SPARSE uintptr_t told[TOLD_MAX];
 
 void bypass_forked(void)
@@ -38,7 +38,8 @@ static bool is_told(uintptr_t section)
 }
 
 /*
- * Adds a module to those reported. Returns false if another thread was faster or the table is full.
+ * Adds a module to the reported ones. Returns false if another thread has added it or the table is
+ * full.
  */
 static bool take_section(uintptr_t section)
 {
@@ -66,10 +67,10 @@ static uint64_t symbol_of(const ElfW(Rela) * entry)
 }
 
 /*
- * The name of the hooked function to which this relocation leads past its stub; NULL: to none.
- * Whatever the type of the relocation is, its current value decides. A call that is not bound yet
- * leads to the module's own code, a properly bound one to a stub. Other names of a hooked function
- * (__libc_malloc) are not hooks.
+ * The name of the hooked function that this relocation reaches without a stub; NULL: none. The
+ * current value of the relocated word decides, whatever the type of the relocation. If a call is
+ * not bound yet, the word points to the module's own code; if it is bound properly, to a stub.
+ * Other names of a hooked function (__libc_malloc) are not hooks.
  */
 static const char *passes_by(const struct linkage *linkage, const ElfW(Rela) * entry)
 {
@@ -94,9 +95,8 @@ static const char *passes_by(const struct linkage *linkage, const ElfW(Rela) * e
 }
 
 /*
- * Whether the loader knows this module, and the map is not left over from an unloaded library: the
- * loader's table, which needs no lock, maps the dynamic section to its module. Excludes this
- * library.
+ * Whether the map describes a loaded module other than this library, not an unloaded one. The
+ * loader's table, which needs no lock, maps the dynamic section to its module.
  */
 static bool is_loaded(const struct link_map *map)
 {

@@ -3,41 +3,44 @@
 #define BYPASS_H
 
 /*
- * Modules whose calls bypass the stubs. The loader binds a call to the first module that defines
- * the function, which is this library. But for a library that is opened with RTLD_DEEPBIND, its own
- * dependencies come first, including libc, whose symbols could not be changed (patch_before_deep).
- * The values of its relocations show where its calls lead.
+ * Modules whose calls bypass the stubs. The loader normally binds a call to the first module that
+ * defines the function, which is this library. But a library that is opened with RTLD_DEEPBIND
+ * looks first in its own dependencies, including libc, whose symbols could not be changed
+ * (patch_before_deep()). The values of the library's relocations show where its calls lead.
  */
 
 #include <stdbool.h>
 
 struct link_map;
 
-/* A search and its last result. */
+/* A search and its latest result. */
 struct bypass {
-	const struct link_map *map; /* the module; NULL before the first and after the last */
+	const struct link_map
+		*map; /* the module; NULL before the first and after the last result */
 	const struct link_map *next;
-	bool is_one;		/* next is the last one */
-	unsigned int functions; /* hooked functions that the module calls past their stubs */
-	const char *example;	/* the name of one of them */
+	bool is_one; /* the search ends after next */
+	unsigned int
+		functions;   /* number of hooked functions that the module calls past their stubs */
+	const char *example; /* the name of one of these functions */
 };
 
 /*
- * Called at the start of the process: the loader has bound all modules loaded so far in link order,
- * with this library before libc, so only later modules can bypass it.
+ * Called at the start of the process. By then the loader has bound all loaded modules in link
+ * order, with this library before libc, so only modules that are loaded later can bypass it.
  */
 void bypass_begin(void);
 
 /*
- * Searches the loader's whole list. We cannot take the loader's lock, so nothing may be unloaded in
- * the meantime: either is_held says that the loader keeps its modules (while it runs destructors),
- * or the process must have one thread; otherwise the search finds nothing.
+ * Searches the loader's whole list. The library cannot take the loader's lock, so no module may be
+ * unloaded during the search: either the loader keeps its modules (is_held: it runs destructors),
+ * or the process has only one thread. Otherwise the search finds nothing.
  */
 struct bypass bypass_among_all(bool is_held);
 
 /*
- * Searches the libraries that dlclose(handle) may unload: that library and, in a process with one
- * thread, those loaded after it. handle is used only if the loader's own table knows it.
+ * Searches the libraries that dlclose(handle) may unload: the library of the handle and, in a
+ * process with one thread, those loaded after it. The handle is used only if the loader's own table
+ * contains it.
  */
 struct bypass bypass_among(const void *handle);
 
@@ -47,7 +50,7 @@ struct bypass bypass_among(const void *handle);
  */
 bool bypass_next(struct bypass *bypass);
 
-/* A child of fork reports them again. */
+/* Forgets the reported modules: a child of fork reports them again. */
 void bypass_forked(void);
 
 #endif

@@ -22,7 +22,7 @@ static bool is_monitored(uint64_t size)
 	return !sizes[0];
 }
 
-/* Whether the user wants a backtrace of this event. */
+/* Whether the options ask for a backtrace of this event. */
 static bool wants_backtrace(const struct call_event *event)
 {
 	if (life.backtrace == BACKTRACE_ALLOC)
@@ -31,8 +31,8 @@ static bool wants_backtrace(const struct call_event *event)
 }
 
 /*
- * glibc's restartable-sequence area of the thread contains the number of the current processor
- * (rseq(2)).
+ * glibc's restartable-sequence area (rseq(2)) of a thread contains the number of the processor that
+ * runs the thread.
  */
 extern const ptrdiff_t __rseq_offset __attribute__((weak));
 
@@ -69,8 +69,8 @@ static void fill_record(struct record_call *record, const struct call *call,
 	record->part = event->part;
 	record->flags = event->failed ? CALL_FAILED : 0;
 	/*
-	 * A child of vfork has its parent's memory, but descriptors, a directory and an end of its
-	 * own.
+	 * A child of vfork shares its parent's memory, but has descriptors, a working directory and
+	 * an end of its own.
 	 */
 	if (unlikely(call->thread->vfork_return) &&
 	    (event->resource == RESOURCE_FD || event->resource == RESOURCE_EVENT))
@@ -78,11 +78,11 @@ static void fill_record(struct record_call *record, const struct call *call,
 	record->resource = (uint8_t)event->resource;
 }
 
-/* The frames that a record adds to the backtrace of the last record. */
+/* The part of the backtrace that differs from the previous record's. */
 struct change {
 	uint32_t kept, fresh;
 	const uintptr_t
-		*aside; /* the new frames, innermost first; NULL: those of the thread's memory */
+		*aside; /* the new frames, innermost first; NULL: they are in the thread's memory */
 	uint16_t cut;
 	uint8_t flags;
 };
@@ -102,8 +102,8 @@ static inline void write_frames(const struct capture_memory *memory, const struc
 
 /*
  * Whether a short record can represent the event, perhaps with struct short_more. All conditions
- * are combined into one word that is nearly always 0: a value that does not fit its field, a value
- * without a field, a value that differs from the last record's.
+ * are combined into one word that is nearly always 0. It is not 0 if a value does not fit its
+ * field, has no field, or must equal the last record's but differs.
  */
 static inline bool is_fast(const struct call *call, const struct call_event *event,
 			   const struct change *change, int32_t cpu, uint32_t context)
@@ -136,8 +136,8 @@ static bool note_more(struct short_more *more, const struct call *call,
 		return false;
 	if (event->arguments) {
 		/*
-		 * Texts that the kernel has not read yet need a check for each page; write_whole()
-		 * does it once.
+		 * Texts that the kernel has not read yet must be checked page by page;
+		 * write_whole() does that once.
 		 */
 		if (!arguments_are_read(call, event))
 			return false;
@@ -152,7 +152,10 @@ static bool note_more(struct short_more *more, const struct call *call,
 	return true;
 }
 
-/* The ring was full, and ring_reserve() has counted one event. Returns false. */
+/*
+ * Counts the dropped events of a call, after ring_reserve() has found the ring full and counted
+ * one. Returns false.
+ */
 static __attribute__((noinline)) bool drop_full(struct thread *thread,
 						const struct call_event *event)
 {
@@ -161,7 +164,7 @@ static __attribute__((noinline)) bool drop_full(struct thread *thread,
 	return false;
 }
 
-/* more: NULL, or from note_more(). */
+/* Writes a short record. more: NULL, or filled by note_more(). */
 static inline __attribute__((always_inline)) bool write_short(const struct call *call,
 							      const struct call_event *event,
 							      const struct change *change,
@@ -244,7 +247,7 @@ static __attribute__((noinline)) bool write_whole(const struct call *call,
 	at += arguments / 8;
 	write_frames(&thread->memory, change, at);
 	ring_publish(&record->record);
-	/* the values that short records after this one leave out */
+	/* the values that the following short records leave out */
 	if (!(change->flags & RECORD_ASIDE))
 		thread->model = (struct record_model){ .call = call->number,
 						       .frame = call->origin->cfa,
@@ -256,7 +259,7 @@ static __attribute__((noinline)) bool write_whole(const struct call *call,
 	return true;
 }
 
-/* A short record with struct short_more, or a whole record. */
+/* Writes a short record with struct short_more if the event fits, else a whole record. */
 static __attribute__((noinline)) bool write_long(const struct call *call,
 						 const struct call_event *event,
 						 const struct change *change, int32_t cpu,
@@ -296,7 +299,7 @@ write_rarely(const struct call *call, const struct call_event *event, const stru
 	return write_record(call, event, change);
 }
 
-/* Blocks signals: a handler's event would come in the middle of libunwind's walk. */
+/* Walks by libunwind. Blocks signals, so that no handler records an event during the walk. */
 static __attribute__((noinline)) uint32_t
 walk_by_libunwind(const struct call *call, uintptr_t *frames, enum capture_end *end)
 {
@@ -316,7 +319,7 @@ walk_by_libunwind(const struct call *call, uintptr_t *frames, enum capture_end *
 	return count;
 }
 
-/* Makes the thread's remembered backtrace the one of this call, unless it is already. */
+/* Makes the thread's remembered backtrace that of this call, unless it already is. */
 static inline __attribute__((always_inline)) void walk_and_remember(struct call *call)
 {
 	struct thread *thread = call->thread;
@@ -327,7 +330,7 @@ static inline __attribute__((always_inline)) void walk_and_remember(struct call 
 	if (call->walked && call->serial == thread->serial)
 		return;
 	if (unlikely(life.is_remote)) {
-		/* steps are free: only our own walk uses them */
+		/* the memory for steps is free here: only our own walk uses it */
 		uintptr_t *frames = (uintptr_t *)(void *)memory->steps;
 		uint32_t count = walk_by_libunwind(call, frames, &end);
 
@@ -380,12 +383,12 @@ static void event_with_backtrace(struct call *call, const struct call_event *eve
 	change.aside = NULL;
 	change.cut = thread->memory.count > life.depth ? (uint16_t)life.depth : 0;
 	change.flags = call->walk_flags;
-	/* only a published record updates what the collector knows */
+	/* only a published record changes the frames that the collector knows */
 	if (write_record(call, event, &change))
 		thread->told = thread->memory.count;
 }
 
-/* Records the kernel's name of the file that the call opened or linked to. */
+/* Records the kernel's name of the file that the call opened or that a new link leads to. */
 static void follow_file(const struct call *call, const struct call_event *event)
 {
 	const struct call_argument *arguments = event->arguments;
@@ -405,10 +408,10 @@ void call_event(struct call *call, const struct call_event *event)
 	struct thread *thread = call->thread;
 	struct busy before;
 
-	/* in a child, or when the library was detached and attached again in the meantime */
+	/* we are in a child, or the library was detached and attached again since the call began */
 	if (unlikely(thread != thread_self || call->mark != *life.fork_mark))
 		return;
-	/* what the call acquires again if it never returns: close_unwound() */
+	/* if the call never returns, it acquires this class again: close_unwound() */
 	if (unlikely(event->part) && call->depth < ARENA_OPEN_MAX)
 		thread->slot->open[call->depth].half =
 			event->moment == MOMENT_HALF ? (uint16_t)event->resource : RESOURCE_NONE;
@@ -458,7 +461,7 @@ void call_show_waiting(struct call *call)
 	    call->depth >= ARENA_OPEN_MAX)
 		return;
 	before = thread_busy_begin(thread, call->origin);
-	thread->busy.is_written = true; /* no record would be dropped */
+	thread->busy.is_written = true; /* no record is being written that could be dropped */
 	walk_and_remember(call);
 	show_backtrace(thread);
 	thread->slot->open[call->depth].serial = thread->stack_serial;

@@ -30,18 +30,18 @@ struct call {
 	const struct origin *origin;
 	uint64_t enter, leave;
 	uint64_t number;
-	uint32_t mark; /* the thread's when the call began */
+	uint32_t mark; /* the thread's mark when the call began */
 	enum hook_number hook;
 	enum hook_when at;
 	uint32_t depth;
 	int error; /* errno right after the real call */
 	bool owns_watermark;
-	bool closes;	   /* no other call was under way when it began */
-	bool has_one_time; /* the clock is read once, when the operation happens */
-	bool is_undated;   /* has no time of its own before it returns: the thread's last event's */
-	bool walked;	   /* the thread's remembered backtrace is this call's … */
-	uint8_t walk_flags; /* … with this flag (CALL_CUT or 0) … */
-	uint32_t serial;    /* … as long as the thread's serial is this */
+	bool closes;	    /* no other call was open when this one began */
+	bool has_one_time;  /* the clock is read once, when the operation happens */
+	bool is_undated;    /* until it returns, it has the time of the thread's last event */
+	bool walked;	    /* the thread's remembered backtrace is this call's */
+	uint8_t walk_flags; /* CALL_CUT or 0, if walked */
+	uint32_t serial;    /* walked is valid as long as the thread's serial is this */
 };
 
 /* A recorded value; a row's list ends with kind ARGUMENT_NONE. */
@@ -53,7 +53,7 @@ struct call_argument {
 	const struct timespec *time;
 };
 
-/* What one part of a call did. */
+/* The effect of one part of a call. */
 struct call_event {
 	enum resource resource;
 	enum operation operation;
@@ -62,13 +62,13 @@ struct call_event {
 	bool failed;
 	uint64_t object, size, related;
 	uint64_t result;
-	uint64_t time;			       /* ticks; 0: the time that moment says */
+	uint64_t time;			       /* ticks; 0: the time that `moment` selects */
 	const struct call_argument *arguments; /* NULL: none */
 };
 
 /*
  * Hooks whose calls take some tens of nanoseconds and never wait: a read of the clock is a quarter
- * of their cost. One read has to do, unless the user wants durations.
+ * of their cost. Each call reads the clock only once, unless the options ask for durations.
  */
 static const bool call_is_short[HOOK_COUNT] = {
 #define HOOK(name, type, params, class, op, ...)                                                  \
@@ -78,9 +78,9 @@ static const bool call_is_short[HOOK_COUNT] = {
 };
 
 /*
- * Hooks whose objects are private to the process: while it has one thread, no other thread can
- * acquire or release them, and the calls of one thread are in order anyway. Their times need no
- * fence then.
+ * Hooks whose objects are private to the process. While the process has one thread, no other thread
+ * can acquire or release the objects, and the calls of one thread are in order anyway. So reading
+ * the clock needs no fence then.
  */
 static const bool call_is_private[HOOK_COUNT] = {
 #define HOOK(name, type, params, class, op, ...) \
@@ -94,21 +94,24 @@ bool call_settle(struct thread *thread, const struct origin *origin, enum hook_n
 		 uint64_t object);
 void call_show_waiting(struct call *call);
 
-/* A try has failed (BLOCKS_IF_BUSY): the call is about to wait, and gets a duration. */
+/*
+ * Called when a try has failed (BLOCKS_IF_BUSY): the call is about to wait, and its duration is
+ * recorded.
+ */
 void call_must_wait(struct call *call);
 
-/* The thread is about to end, or will never return to its open calls: closes all of them. */
+/* Closes all open calls of the thread, which is about to end or will never return to them. */
 void call_give_up(struct thread *thread);
 
 /*
- * Whether the thread holds the mutex, according to the mutex itself; false if it is not readable.
+ * Whether the thread holds the mutex, by the mutex's own state; false if the mutex is not readable.
  */
 bool call_owns_mutex(const struct thread *thread, uint64_t mutex);
 
 /*
- * Whether a call at cfa, which is not on the thread's own stack, belongs to the thread: a coroutine
- * or a signal handler. Otherwise another task made the call, which the program created by the bare
- * system call in our memory, without a TLS of its own; the call is counted as dropped.
+ * Whether a call at cfa, which is not on the thread's own stack, is the thread's: made in a
+ * coroutine or a signal handler. Otherwise another task made it: a task in our memory without a TLS
+ * of its own, which the program created by the bare system call. Such a call is counted as dropped.
  */
 bool call_is_of_thread(struct thread *thread, uintptr_t cfa);
 
@@ -117,15 +120,15 @@ static inline bool call_is_forked(void)
 	return !*life.fork_mark;
 }
 
-/* Whether the thread attached before a fork, or before the library was detached. */
+/* Whether the thread attached before a fork, or before a detach of the library. */
 static inline bool call_is_of_another_life(const struct thread *thread)
 {
 	return thread->mark != *life.fork_mark;
 }
 
 /*
- * The thread, with its errno location and slot; or NULL: then the event has been counted as
- * dropped.
+ * The calling thread, with its errno location and slot; NULL if it has none, after counting the
+ * event as dropped.
  */
 static inline struct thread *call_thread(void)
 {
@@ -139,8 +142,10 @@ static inline struct thread *call_thread(void)
 static inline void call_fill_open(struct call *call, struct arena_open *open, uint64_t object,
 				  uint64_t related)
 {
-	/* first: a signal handler that uses the entry in between clears it, and call_open() sees
-	 * that */
+	/*
+	 * store frame first: a signal handler that uses this entry meanwhile clears it, which
+	 * call_open() detects
+	 */
 	open->frame = call->origin->cfa;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	open->hook = (uint16_t)call->hook;
@@ -154,9 +159,9 @@ static inline void call_fill_open(struct call *call, struct arena_open *open, ui
 }
 
 /*
- * A signal handler that comes before the count is stored uses the same entry, and call_end() clears
- * its frame, so that no later handler takes it for a call that the stack has left. The entry is
- * then filled again.
+ * Adds the call to the slot's open calls. A signal handler that runs before the count is stored
+ * uses the same entry. Its call_end() clears the entry's frame, so that no later handler takes the
+ * entry for a call that the stack has left. If the frame was cleared, the entry is filled again.
  */
 static inline void call_open(struct call *call, uint64_t object, uint64_t related)
 {
@@ -177,7 +182,10 @@ static inline void call_open(struct call *call, uint64_t object, uint64_t relate
 		call_fill_open(call, open, object, related);
 }
 
-/* The thread's last time may be a step ahead of the clock: clock_after(). */
+/*
+ * The time now, or the thread's last time if that is later: clock_after() may have put it ahead of
+ * the clock.
+ */
 static inline uint64_t call_not_before_last(const struct call *call, uint64_t now)
 {
 	return likely(now > call->thread->last) ? now : call->thread->last;
@@ -190,7 +198,8 @@ static inline bool call_is_alone(const struct call *call)
 }
 
 /*
- * The time at which something happens (clock_now_ordered()); never before the thread's last time.
+ * The time of an event whose order matters (clock_now_ordered()); never before the thread's last
+ * time.
  */
 static inline uint64_t call_time(const struct call *call)
 {
@@ -198,9 +207,9 @@ static inline uint64_t call_time(const struct call *call)
 }
 
 /*
- * Notes the time of entry. A call with one time that happens at its return does not read the clock
- * here: until it returns it has the time of the thread's last event. The same holds for one that
- * happens at both, while the process has one thread.
+ * Notes the time of entry. A call that has one time and happens at its return does not read the
+ * clock here: until it returns, it has the time of the thread's last event. The same applies to a
+ * call that happens at both entry and return, while the process has one thread.
  */
 static inline void call_note_entry(struct call *call, enum hook_blocks blocks)
 {
@@ -217,9 +226,9 @@ static inline void call_note_entry(struct call *call, enum hook_blocks blocks)
 }
 
 /*
- * Whether a call without a time of entry may take its return for its entry. What it released must
- * be gone before anyone can acquire it again: another thread that exists by now, or a signal
- * handler.
+ * Whether a call without a time of entry may use its return as its entry. An object that it
+ * released must not be acquired again before that time. That could happen if there is another
+ * thread by now, or if a signal handler has made calls.
  */
 static inline bool call_happens_at_once(const struct call *call)
 {
@@ -228,9 +237,9 @@ static inline bool call_happens_at_once(const struct call *call)
 }
 
 /*
- * Entry of a call of a hook that records (stub_begin() checks). at, blocks: from the row. object
- * and related are visible to the collector while the call is open. Returns false if the call is not
- * to be recorded.
+ * Entry of a call of a hook that records (stub_begin() checks that). at, blocks: from the row.
+ * object, related: visible to the collector while the call is open. Returns false if the call is
+ * not recorded.
  */
 static inline bool call_begin(struct call *call, enum hook_number hook, enum hook_when at,
 			      enum hook_blocks blocks, const struct origin *origin, uint64_t object,
@@ -272,8 +281,8 @@ static inline bool call_begin(struct call *call, enum hook_number hook, enum hoo
 }
 
 /*
- * The call may now sleep for any length, so the collector must not wait for its record. The last
- * step before the real function of a row that blocks.
+ * The last step before the real function of a row that blocks: the call may now sleep for any
+ * length, so the collector must not wait for its record.
  */
 static inline void call_sleeps(struct call *call)
 {
@@ -303,7 +312,9 @@ static inline void call_returned(struct call *call)
 	call->thread->last = call->leave;
 }
 
-/* Likewise for a call all of whose events happened at its entry: no order depends on its end. */
+/*
+ * Like call_returned(), for a call whose events all happened at entry: no order depends on its end.
+ */
 static inline void call_returned_early(struct call *call)
 {
 	call_note_return(call);
@@ -311,7 +322,7 @@ static inline void call_returned_early(struct call *call)
 	call->thread->last = call->leave;
 }
 
-/* Records one part of the call. Signal handlers may interrupt it and record their own. */
+/* Records one part of the call. A signal handler may interrupt it and record its own events. */
 void call_event(struct call *call, const struct call_event *event);
 
 /* Ends the call. */

@@ -3,10 +3,10 @@
 #define CONTENDED_H
 
 /*
- * Locks are recorded only if a thread waits for them (--locks=contended). A lock call that does not
- * wait increments a counter of its thread; one that waits is recorded, and so is the release of
- * that lock. The thread's private block lists the recorded locks that it holds; a thread that holds
- * more than the list can hold records all its releases from then on.
+ * Recording only locks for which a thread waits (--locks=contended). A lock call that does not wait
+ * increments a counter of its thread. One that waits is recorded, and so is the release of that
+ * lock. The thread's private block lists the recorded locks that the thread holds; once it holds
+ * more than the list has room for, it records all its releases.
  */
 
 #include <pthread.h>
@@ -28,7 +28,7 @@ static inline void contended_count(void)
 /*
  * Whether this unlock releases an inner lock of a recursive mutex. Inner locks never wait, so they
  * are not recorded. Mutexes of the special kinds are never tried (try_mutex()), so all their locks
- * are recorded. Read locks cannot be distinguished this way.
+ * are recorded. Inner read locks cannot be recognised like this.
  */
 static inline bool contended_is_inner(enum hook_number hook, uint64_t lock)
 {
@@ -40,7 +40,7 @@ static inline bool contended_is_inner(enum hook_number hook, uint64_t lock)
 	       mutex->__data.__count > 1;
 }
 
-/* Whether this release is of a recorded lock; removes it from the list. */
+/* Removes the lock from the list. Returns whether its release is to be recorded. */
 static inline bool contended_forget(enum hook_number hook, uint64_t lock)
 {
 	struct thread *thread = thread_self;
@@ -59,7 +59,7 @@ static inline bool contended_forget(enum hook_number hook, uint64_t lock)
 	return false;
 }
 
-/* A recorded call has acquired the lock. */
+/* Adds a lock that a recorded call has acquired to the list. */
 static inline void contended_note(struct thread *thread, uint64_t lock)
 {
 	if (thread->taken_count < THREAD_TAKEN_MAX)
@@ -76,8 +76,8 @@ static inline bool contended_is_mutex(enum hook_number hook)
 }
 
 /*
- * The member `related` in the record of a call that is about to wait: the owner of the mutex as a
- * kernel thread id (0: not known), and whether a try found the lock busy.
+ * The member `related` in the record of a call that is about to wait: the kernel's id of the thread
+ * that owns the mutex (0: unknown), and whether a try found the lock busy.
  */
 static inline uint64_t contended_by(enum hook_number hook, uint64_t lock, bool is_busy)
 {

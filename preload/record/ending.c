@@ -16,7 +16,10 @@
 
 #define STEP_MS 10
 
-/* False in a child on its parent's stack, and where we may not make system calls. */
+/*
+ * Whether we may ask the kernel: false in a child that runs on its parent's stack, and where the
+ * library may not make system calls.
+ */
 static bool may_ask(void)
 {
 	const struct thread *thread = thread_self;
@@ -67,13 +70,13 @@ void ending_await_scan(void)
 	patience = life.control->settings.patience.ms;
 	beat = __atomic_load_n(&head->scan_beat, __ATOMIC_RELAXED);
 	/*
-	 * allows the collector to trace us where only parents may (Yama); the program's own choice
-	 * no longer matters
+	 * allow the collector to trace us where only parents may (Yama); this overwrites the
+	 * program's own choice, which no longer matters
 	 */
 	sys_prctl(PR_SET_PTRACER, (unsigned long)life.control->collector, 0, 0, 0);
 	__atomic_store_n(&head->ending, thread_id(), __ATOMIC_RELEASE);
 	ring_wake();
-	/* a signal ends a step early; then we wait less */
+	/* a signal ends a sleep early, which shortens the wait */
 	for (int64_t idle_ms = 0; idle_ms <= patience; idle_ms += STEP_MS) {
 		uint32_t now;
 

@@ -3,14 +3,14 @@
 #define ENDING_H
 
 /*
- * Asks the kernel at the very end of the process how many descriptors it has open and what children
- * it has: this shows what calls past the hooks did.
+ * At the very end of the process, asks the kernel how many descriptors are open and in which state
+ * the children are. The answers show the effect of calls that bypassed the hooks.
  */
 void ending_look(void);
 
 /*
- * With --scan=exit: waits at the very end of the process until its memory has been scanned, as long
- * as the scan makes progress, and at most --patience without progress.
+ * With --scan=exit: waits at the very end of the process until its memory has been scanned. Waits
+ * as long as the scan makes progress, and at most --patience without progress.
  */
 void ending_await_scan(void);
 

@@ -41,9 +41,7 @@ static void note_begin(struct note *note, const char *name)
 	note->used = (uint32_t)plain_copy(note->text, name, note->room);
 }
 
-/*
- * Adds a pair. Returns false if it does not fit. A value longer than PART_MAX bytes is truncated.
- */
+/* Adds a pair. Truncates the value to PART_MAX bytes. Returns false if the pair does not fit. */
 static bool note_add(struct note *note, const char *name, const char *value)
 {
 	size_t length = plain_length(value);
@@ -83,7 +81,7 @@ static void note_end(const struct note *note)
 	record->record.time = thread->last;
 	record->text = note->used;
 	record->pad = 0;
-	/* plain loops: a short program may never touch the page of libc's memcpy otherwise */
+	/* plain loops: a short program may otherwise never touch the page of libc's memcpy */
 	for (; i + 8 <= note->used; i += 8)
 		__builtin_memcpy(at + i, note->text + i, 8);
 	for (; i < note->used; i++)
@@ -96,7 +94,10 @@ static bool find_file(const char *path, struct statx *file)
 	return !sys_statx(AT_FDCWD, path, 0, STATX_INO, file);
 }
 
-/* If the program is a script, the running file is its interpreter; both names are recorded. */
+/*
+ * Adds the program's name. If it is a script, the running file is its interpreter, and both are
+ * added.
+ */
 static void note_add_program(struct note *note)
 {
 	const char *program = (const char *)self_auxiliary(AT_EXECFN);
@@ -106,7 +107,7 @@ static void note_add_program(struct note *note)
 		note_add(note, "program", program);
 		return;
 	}
-	/* the link in /proc costs more, but finds a file that has been unlinked or renamed */
+	/* the link in /proc is slower, but also finds a file that was unlinked or renamed */
 	if (!program || !find_file(program, &asked) ||
 	    (!find_file(self_path(), &runs) && !find_file("/proc/self/exe", &runs)))
 		return;
@@ -116,7 +117,7 @@ static void note_add_program(struct note *note)
 		note_add(note, "interpreter", self_path());
 }
 
-/* A function of its own, so that others do not touch these pages of the stack. */
+/* A separate function, so that other functions do not touch its pages of the stack. */
 static __attribute__((noinline)) void note_add_long_directory(struct note *note)
 {
 	char path[4096];
@@ -137,8 +138,8 @@ static void note_add_directory(struct note *note)
 }
 
 /*
- * Whether this library is the first that defines malloc. Bloom filters are cheaper to ask than the
- * loader.
+ * Whether this library is the first module that defines malloc. Reading Bloom filters is faster
+ * than asking the loader.
  */
 static bool is_first_allocator(void)
 {
@@ -165,8 +166,8 @@ static bool defines_malloc(const struct link_map *map)
 }
 
 /*
- * The module whose malloc other modules call. In a program that is linked to a fixed address the
- * symbol may be a stub of the program, which leads to the next module that defines malloc.
+ * The module whose malloc other modules call. In a program that is linked to a fixed address, the
+ * symbol may be a stub in the program, which leads to the next module that defines malloc.
  */
 static const struct link_map *find_allocator(const struct link_map *own)
 {
@@ -182,10 +183,10 @@ static const struct link_map *find_allocator(const struct link_map *own)
 }
 
 /*
- * If the program, or a library before ours, defines malloc, its calls do not reach our stub: none
- * of its memory is recorded, and readers of the trace must know. The value is the file that defines
- * it. After a late attach our stub precedes even the first one, except the program's own: its
- * internal calls use no linkage table.
+ * Adds the file of an allocator that precedes our stub. If the program, or a library before ours,
+ * defines malloc, no call of malloc reaches our stub and no memory is recorded; readers of the
+ * trace must know this. After a late attach our stub precedes even the first definition, unless
+ * that is the program's: calls within the program use no linkage table.
  */
 static void note_add_allocator(struct note *note)
 {
@@ -213,7 +214,7 @@ static void tell_argument(struct note *note, const char *name, const char *value
 	note_add(note, name, value);
 }
 
-/* A long argument continues as argvN+1, argvN+2. */
+/* Continues a long argument argvN as argvN+1, argvN+2 (the name and the number of the part). */
 static void tell_rest(struct note *note, char *name, const char *value)
 {
 	size_t length = plain_length(value), end = plain_length(name);
@@ -227,7 +228,10 @@ static void tell_rest(struct note *note, char *name, const char *value)
 	}
 }
 
-/* Arguments one by one, in as many notes as they need. The first note has all other facts. */
+/*
+ * Reports the arguments one by one, in as many notes as they need; the first note contains all
+ * other facts.
+ */
 static void tell_identity(struct note *note, int argc, char **argv)
 {
 	note_begin(note, NOTE_PROCESS);
@@ -246,7 +250,7 @@ static void tell_identity(struct note *note, int argc, char **argv)
 	note_end(note);
 }
 
-/* Adds the file's current size, without asking a server over the network. */
+/* Adds the file's current size, as far as it is known without a request to a server. */
 static void note_add_size(struct note *note, const char *path)
 {
 	struct statx file;
@@ -258,8 +262,8 @@ static void note_add_size(struct note *note, const char *path)
 }
 
 /*
- * Buffers for paths: the stack may be a signal stack of 2 KiB. If all are in use the note is not
- * written.
+ * Buffers for paths, because the stack may be a signal stack of 2 KiB. If all are in use, the note
+ * is not written.
  */
 #define FILE_ROOMS 16
 
@@ -279,7 +283,10 @@ static struct file_room *take_room(void)
 	return NULL;
 }
 
-/* number: of the descriptor; is_own: the program knows the descriptor, too. */
+/*
+ * Writes a ~file note. number: the descriptor; is_own: the descriptor is the program's, not one
+ * that we opened.
+ */
 static void tell_file(struct file_room *room, const char *number, bool is_own)
 {
 	struct note note = { .room = sizeof(room->text), .text = room->text };
@@ -385,7 +392,7 @@ void facts_tell_modules(struct thread *thread, uint64_t time)
 			*at++ = (char)module->build_id[i];
 		ring_publish(&record->record);
 	}
-	/* threads that begin from now on do not report these modules again */
+	/* threads that start from now on do not report these modules again */
 	plain_raise(&thread_modules_told, thread->modules);
 }
 
@@ -403,7 +410,7 @@ void facts_tell_process(int argc, char **argv)
 	thread_set_watermark(thread_self, 0);
 }
 
-/* Begins a note outside of a call, at the time of the thread's last event or now. */
+/* Begins a note outside of a call; its time is that of the thread's last event, or now. */
 static void begin_alone(struct thread *thread, bool is_now)
 {
 	thread_set_watermark(thread, thread->last);
@@ -464,10 +471,13 @@ void facts_tell_thread_end(void)
 	end_alone(thread_self);
 }
 
-/* The start of brk's heap; 0: the heap had grown before the library came. */
+/* The start of brk's heap; 0: the library came after the heap had grown. */
 static uint64_t first_break;
 
-/* Reads it from the kernel, which is slow: field 47 of /proc/self/stat (proc(5), start_brk). */
+/*
+ * Reads the start of brk's heap from field 47 of /proc/self/stat (proc(5), start_brk), which is
+ * slow.
+ */
 static uint64_t ask_for_bottom(void)
 {
 	char text[2048];
@@ -519,7 +529,9 @@ void facts_tell_gone(void)
 	}
 }
 
-/* mallinfo2() is not called: it walks the allocator's lists, which the program may have damaged. */
+/*
+ * Does not call mallinfo2(), which walks the allocator's lists: the program may have damaged them.
+ */
 void facts_tell_heap(void)
 {
 	struct thread *thread = thread_self;
@@ -568,7 +580,7 @@ static __attribute__((noinline)) void tell_bypass(const struct bypass *bypass)
 	note_end(&note);
 }
 
-/* Writes the notes, within a call or outside of all calls. */
+/* Writes the notes, within a call or outside of calls. */
 static void tell_bypasses(struct bypass *bypass)
 {
 	struct thread *thread = thread_self;

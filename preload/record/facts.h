@@ -3,7 +3,8 @@
 #define FACTS_H
 
 /*
- * What a process reports about itself besides its calls: notes, modules and the extent of its heap.
+ * Facts that a process reports about itself, besides its calls: notes, modules, and the extent of
+ * its heap.
  */
 
 #include <stdbool.h>
@@ -11,7 +12,7 @@
 #include "preload/walk/maps.h"
 #include "thread.h"
 
-/* Called first of all: remembers what would later need a system call. */
+/* Called before all others: remembers a value that would need a slow read later. */
 void facts_begin(void);
 
 /* Reports executable, arguments, directory, and inherited descriptors. */
@@ -19,43 +20,46 @@ void facts_tell_process(int argc, char **argv);
 
 struct late_order;
 
-/* In a process that ran before the attach: writes a ~attached note with what it had by then. */
+/*
+ * Writes a ~attached note with the threads, memory and age that a running process has at an attach.
+ */
 void facts_tell_attached(const struct late_order *order);
 
 /* At exit: reports the extent of brk(2)'s heap. */
 void facts_tell_heap(void);
 
 /*
- * Within a call of dlclose: writes a ~unmap note for each module that was unloaded since the last
- * one.
+ * Within a call of dlclose: writes a ~unmap note for each module that was unloaded since the
+ * previous call.
  */
 void facts_tell_gone(void);
 
 /*
  * Write a ~bypass note for each module that calls hooked functions past their stubs and was not
- * reported before. The first looks at modules that dlclose(library) may unload; the second at all
- * modules, if the loader keeps them (is_held) or there is one thread. Neither does anything in a
- * child of vfork.
+ * reported before. facts_tell_bypass_of() examines the modules that dlclose(library) may unload.
+ * facts_tell_bypass() examines all modules, if the loader keeps them (is_held) or there is only one
+ * thread. Both do nothing in a child of vfork.
  */
 void facts_tell_bypass_of(const void *library);
 void facts_tell_bypass(bool is_held);
 
 /*
- * Within a call, before its event: write a ~file note with path and size of the file that a
- * descriptor refers to, or to which a new symbolic link leads, if the file exists.
+ * Within a call, before its event: write a ~file note with the path and size of a file.
+ * facts_tell_file() describes the file of a descriptor, facts_tell_link() the file, if it exists,
+ * that a new symbolic link leads to.
  */
 void facts_tell_file(int fd);
 void facts_tell_link(int dirfd, const char *path);
 
 /*
- * At the start, if libunwind is to walk: writes a ~unwind note that says whether libunwind was
- * found.
+ * At the start, if libunwind is used for walking: writes a ~unwind note that says whether libunwind
+ * was found.
  */
 void facts_tell_walker(bool is_there);
 
 /*
- * Reports known modules that were not reported before; called before an event that has frames in
- * them.
+ * Reports the known modules that were not reported before. Called before an event that has frames
+ * in them.
  */
 void facts_tell_modules(struct thread *thread, uint64_t time);
 
@@ -63,8 +67,8 @@ void facts_tell_modules(struct thread *thread, uint64_t time);
 void facts_tell_functions(void);
 
 /*
- * Report the start of a thread, and its end, when it has returned or was unwound. creator, call:
- * the thread and call that created it; 0: not known.
+ * Report the start of a thread, and its end after it has returned or was unwound. creator, call:
+ * the thread and the call that created it; 0: unknown.
  */
 void facts_tell_thread(int32_t creator, uint64_t call);
 void facts_tell_thread_end(void);
