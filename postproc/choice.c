@@ -8,7 +8,7 @@
 #include "base/suggest.h"
 #include "postproc/viewers/viewers.h"
 
-/* The default if no report is named. */
+/* The name of the default report, which is about the whole run. */
 static const char report_whole[] = "summary";
 
 static int refuse(const char *word, size_t length, struct error *err)
@@ -117,7 +117,9 @@ static int take_tables(struct choice *choice, const char *names, struct error *e
 }
 
 /*
- * If a report has a fold for this kind of input, only that fold is due; otherwise all others are.
+ * Whether a fold of the report applies to the input. If the report has folds for directories, those
+ * apply only to directories and the others only to traces. Likewise, if it has folds for one
+ * object, those apply only with --object and the others only without it.
  */
 static bool is_due(const struct report *fold, const struct report_row *row,
 		   const struct choice_request *request)
@@ -133,7 +135,10 @@ static bool is_due(const struct report *fold, const struct report_row *row,
 	       (!has_of_object || fold->wants_object == request->has_object);
 }
 
-/* Adds the folds that fill the tables. always: even those for another kind of input. */
+/*
+ * Adds the folds that fill the requested tables. always: also the folds that do not apply to the
+ * input.
+ */
 static int add_folds(struct choice *choice, const struct choice_request *request, bool always,
 		     struct error *err)
 {
@@ -147,7 +152,7 @@ static int add_folds(struct choice *choice, const struct choice_request *request
 	return rc;
 }
 
-/* A table that --table names is never left out silently. */
+/* Refuses a table that --table names and that no chosen fold fills. */
 static int check_named(const struct choice *choice, const struct choice_request *request,
 		       struct error *err)
 {
@@ -172,7 +177,10 @@ static int check_named(const struct choice *choice, const struct choice_request 
 	return 0;
 }
 
-/* The PAGE rows of reports.def: tables of every page, and tables of a page for the screen only. */
+/*
+ * Adds the folds of the PAGE rows of reports.def: those for every page, and those for a page whose
+ * only report is the screen.
+ */
 static int add_for_page(struct choice *choice, struct error *err)
 {
 	enum { EVERY, SCREEN };
@@ -194,7 +202,10 @@ static int add_for_page(struct choice *choice, struct error *err)
 	return rc;
 }
 
-/* A viewer and the model show the whole run. */
+/*
+ * Refuses formats that show the whole run (those of viewers, and the model) if a report or table
+ * was named.
+ */
 static int check_whole(const struct choice_request *request, struct error *err)
 {
 	bool is_whole = !strcmp(request->words, report_whole) && !request->tables;
@@ -212,7 +223,7 @@ static int add_tables(struct choice *choice, const struct choice_request *reques
 		      struct error *err)
 {
 	bool is_whole = !strcmp(request->words, report_whole) && !request->tables;
-	/* Some formats have a report of their own; the others show the requested one. */
+	/* If no report was named, some formats replace the default report. */
 	const char *words = is_whole && request->format->flags & FORMAT_TREES	? "tree"
 			    : is_whole && request->format->flags & FORMAT_MODEL ? "model"
 										: request->words;
@@ -222,7 +233,10 @@ static int add_tables(struct choice *choice, const struct choice_request *reques
 		rc = take_tables(choice, request->tables, err);
 	if (rc == 0)
 		rc = add_folds(choice, request, false, err);
-	/* tables that are not about the input's events: of directories, of an object */
+	/*
+	 * only tables of directories or of one object were requested: add their folds, for
+	 * check_named() to refuse
+	 */
 	if (rc == 0 && !choice->count && request->tables)
 		rc = add_folds(choice, request, true, err);
 	if (rc == 0 && !choice->count)
@@ -250,7 +264,7 @@ int choice_make(struct choice *choice, const struct choice_request *request, str
 		     ? add_fold(choice, viewer_find(request->format->name), err)
 		     : add_tables(choice, request, err);
 	choice->shown = choice->count;
-	/* the folds that fill the tables that limits are checked against */
+	/* limits are checked against tables: add the folds that fill those */
 	for (size_t i = 0; rc == 0 && request->limits && i < request->limits->count; i++) {
 		const char *table = request->limits->items[i].row->table;
 

@@ -2,14 +2,17 @@
 #ifndef CHOICE_H
 #define CHOICE_H
 
-/* Which reports are made: those that the user asked for, and those that limits or a page need. */
+/*
+ * Which reports and folds a run needs: those that the user requested, and those that limits or an
+ * HTML page need.
+ */
 
 #include "base/error.h"
 #include "formats/writer.h"
 #include "account/limits.h"
 #include "postproc/report/report.h"
 
-#define CHOICE_MAX 32 /* reports, or folds, at once */
+#define CHOICE_MAX 32 /* maximum number of reports, and of folds */
 
 struct choice {
 	const struct report_row *rows[CHOICE_MAX]; /* the requested reports */
@@ -18,25 +21,26 @@ struct choice {
 	unsigned count;
 	/* number of folds, at the beginning, that are shown; the others serve limits only */
 	unsigned shown;
-	bool tables[TABLE_ID_COUNT]; /* to be printed */
+	bool tables[TABLE_ID_COUNT]; /* by table_id: whether the table is printed */
 	bool is_of_tables;	     /* --table named them */
-	/* any of the folds does, see struct report */
+	/* whether at least one fold has this member of struct report */
 	bool wants_ledger, wants_summary, wants_directories, wants_base, takes_by;
-	bool skips_calls; /* all of the folds do */
+	bool skips_calls; /* whether all folds have it */
 };
 
 struct choice_request {
-	const char *words;	     /* WHAT[,WHAT] */
-	const char *tables;	     /* NAME[,NAME], or NULL: all */
-	bool are_tables_named;	     /* by --table, not by the command (info) */
-	const struct limits *limits; /* for the run to keep, or NULL */
+	const char *words;	     /* names of reports: WHAT[,WHAT] */
+	const char *tables;	     /* names of tables: NAME[,NAME]; NULL: all tables */
+	bool are_tables_named;	     /* `tables` comes from --table, not from the command (info) */
+	const struct limits *limits; /* limits to check; NULL: none */
 	const struct writer *format;
-	bool has_object;      /* --object */
-	bool are_directories; /* the inputs are directories */
+	bool has_object;      /* --object is given */
+	bool are_directories; /* all inputs are directories */
 };
 
 /*
- * Returns 0 or -EINVAL: there is no such report or table, or it cannot be combined with the others.
+ * Fills choice. Returns 0, or -EINVAL if a report or table does not exist or cannot be combined
+ * with the others.
  */
 int choice_make(struct choice *choice, const struct choice_request *request, struct error *err);
 

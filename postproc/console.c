@@ -28,8 +28,8 @@ void console_error(const char *path, const struct error *err)
 /* ---- while traces are read ---- */
 
 /*
- * Rewrites the line five times a second, after the first second; trace NULL: everything is read,
- * and the line is removed.
+ * Shows how many events were read: from the first second on, rewrites the line five times a second.
+ * trace NULL: reading has ended, so the line is removed.
  */
 static void show_progress(void *user, const struct trace *trace)
 {
@@ -72,9 +72,7 @@ static void say_wall(void *user, const char *line)
 	print_message(stderr, "%s: a trace of another user: %s", console_program(), line);
 }
 
-/*
- * Called for each file; enters the jail before anything of the first trace of another user is read.
- */
+/* Called when a file was opened. Enters the jail before the first trace of another user is read. */
 static void look_at_owner(void *user, int fd)
 {
 	struct console *console = user;
@@ -132,7 +130,7 @@ static void say_unread(const char *path, const struct trace_tally *tally)
 		    tally->misplaced);
 }
 
-/* path: the name of the trace in the warnings. */
+/* path: name of the trace in the warnings. */
 static void warn(const struct console *console, const char *path, const struct trace *trace)
 {
 	const struct trace_tally *tally = trace_tally(trace);
@@ -165,7 +163,7 @@ void console_warn(void *user, const char *path, const struct trace *trace)
 
 	if (console->options->quiet)
 		return;
-	/* Each part of a merged trace has warnings of its own, with its name. */
+	/* A merged trace: warn about each part under the name of that part. */
 	for (size_t i = 0; !path && (part = trace_merge_part(trace, i, &name)) != NULL; i++)
 		warn(console, strcmp(name, "-") ? name : "standard input", part);
 	if (!path)
@@ -173,7 +171,7 @@ void console_warn(void *user, const char *path, const struct trace *trace)
 	path = strcmp(path, "-") ? path : "standard input";
 	process = trace_process(trace);
 	warn(console, path, trace);
-	/* Fields that the format has, and a trace of sp-rtrace (protocol 1.4) has not. */
+	/* A trace of sp-rtrace (protocol 1.4) lacks some fields of this format. */
 	if (*console->writer->missing && process && !process->has_tails)
 		say(path, "not recorded by holdtrace: %s", console->writer->missing);
 }
@@ -205,7 +203,7 @@ void console_end(struct console *console)
 void console_plan(struct console *console, struct engine_options *reading)
 {
 	const struct options *options = console->options;
-	/* not while text is printed to the same terminal */
+	/* text on the same terminal would mix with the progress line */
 	bool is_text = isatty(STDOUT_FILENO) && !options->leaks && !options->compress;
 	bool has_progress = isatty(STDERR_FILENO) && !options->quiet && !is_text;
 

@@ -3,8 +3,8 @@
 #define CONSOLE_H
 
 /*
- * What holdtrace-postproc prints on standard error: progress, warnings about a trace, errors. It
- * also plans how traces are opened, because opening reports through it.
+ * Prints progress, warnings about traces, and errors on standard error. Also sets the options for
+ * opening traces, because the functions that open them report through this file.
  */
 
 #include <stdbool.h>
@@ -19,13 +19,18 @@
 
 struct progress {
 	struct timespec start;
-	unsigned shown; /* when the line was last written, in tenths of a second; 0: never */
+	/*
+	 * when the line was last written, in tenths of a second since start; 0: it is not on the
+	 * screen
+	 */
+	unsigned shown;
 	uint64_t events;
 };
 
 struct console {
 	const struct options *options;
-	const struct writer *writer; /* of events; for reports the first one */
+	/* the writer of --format; with --report the first writer */
+	const struct writer *writer;
 	const volatile sig_atomic_t *stop;
 	struct progress progress;
 	struct bundles *bundles;
@@ -37,19 +42,25 @@ void console_begin(struct console *console, const struct options *options,
 		   const volatile sig_atomic_t *stop);
 void console_end(struct console *console);
 
-/* Fills reading except select and is_merged. */
+/* Fills reading except its members select, is_merged and read. */
 void console_plan(struct console *console, struct engine_options *reading);
 
-/* The name under which the user started the program: holdtrace runs it under its own name. */
+/*
+ * The name to print in messages: "holdtrace" if the launcher started this program, else
+ * "holdtrace-postproc".
+ */
 const char *console_program(void);
 
-/* path: the file with the error, or NULL. */
+/* path: the file that the error is about, or NULL. */
 void console_error(const char *path, const struct error *err);
 
 /* Warns if filters removed every event; otherwise prints nothing. */
 void console_warn_empty(const struct console *console, const struct select_tally *tally);
 
-/* For engine_options.read: warns of what a trace lacks. user: the console. */
+/*
+ * Callback for engine_options.read: warns if a trace is damaged, incomplete or empty. user: the
+ * console.
+ */
 void console_warn(void *user, const char *path, const struct trace *trace);
 
 #endif

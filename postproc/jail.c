@@ -24,7 +24,7 @@ void jail_plan(struct jail *jail, const struct options *options, const struct wr
 	const char *slash = directory ? strrchr(directory, '/') : NULL;
 
 	*jail = (struct jail){ .is_verbose = options->verbose };
-	/* names come from child processes; -r starts a program for them */
+	/* child processes look up names, so the jail allows fork; -r also executes the resolver */
 	jail->options.may_start = true;
 	jail->options.may_execute = options->resolve;
 	allow(jail, temporary && *temporary ? temporary : "/tmp");
@@ -51,7 +51,7 @@ void jail_enter(struct jail *jail, void (*say)(void *context, const char *line),
 	unsigned walls;
 
 	jail->is_entered = true;
-	/* the directory that the writer would make: it finds it empty */
+	/* create the writer's directory now: the jail will not allow it later */
 	if (jail->made)
 		mkdir(jail->made, 0777);
 	walls = sandbox_enter(&jail->options);

@@ -3,8 +3,8 @@
 #define JAIL_H
 
 /*
- * The rights that the program gives up before it reads another user's trace: if such a trace took
- * the reader over, it could write only to the requested output.
+ * Drops rights before another user's trace is read: a trace that exploits a bug in the reader could
+ * then write only to the requested output and to the directory for temporary files.
  */
 
 #include <limits.h>
@@ -16,18 +16,21 @@
 
 struct jail {
 	struct sandbox_options options;
-	char report[PATH_MAX]; /* directory of the report's file */
-	const char *made;      /* directory to be made before, or NULL */
+	char report[PATH_MAX]; /* directory of the report's file, if the report goes to a file */
+	const char *made;      /* directory to create before the jail is entered, or NULL */
 	bool is_verbose, is_entered;
 };
 
-/* Plans which rights remain. The pointers live as long as the options. */
+/* Plans which rights remain. jail keeps pointers into options. */
 void jail_plan(struct jail *jail, const struct options *options, const struct writer *writer);
 
-/* Whether the file is another user's and the jail was not entered yet. */
+/*
+ * Whether the file belongs to another user, or its owner is unknown, and the jail was not entered
+ * yet.
+ */
 bool jail_is_needed(const struct jail *jail, int fd);
 
-/* Enters the jail, for the rest of the process. With --verbose, says what it restricts. */
+/* Enters the jail, until the process ends. With --verbose, calls say() for each restriction. */
 void jail_enter(struct jail *jail, void (*say)(void *context, const char *line), void *context);
 
 #endif

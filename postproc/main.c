@@ -17,7 +17,7 @@
 #include "report_plan.h"
 #include "postproc/engine/window.h"
 
-/* As diff(1) and grep(1), for scripts. */
+/* Exit status: 0, 1 and 2 are used as by diff(1) and grep(1). */
 enum status {
 	STATUS_OK = 0,
 	STATUS_FAILED = 1,
@@ -25,7 +25,7 @@ enum status {
 	STATUS_USAGE = 2,
 	STATUS_DAMAGED = 3,
 	STATUS_UNKNOWN = 3,	  /* a limit cannot be checked */
-	STATUS_OWN_FAILURE = 125, /* the run of the named process cannot be asked */
+	STATUS_OWN_FAILURE = 125, /* the run of the process that was named cannot be read */
 	STATUS_INTERRUPTED = 130,
 };
 
@@ -35,8 +35,8 @@ static const struct output *volatile written; /* the output that is open; NULL: 
 static pid_t writer_pid;
 
 /*
- * Removes an incomplete file, then ends the process as without a handler. Children that resolve
- * modules do not own the file.
+ * Handler of signals that end the program: removes an incomplete file, then raises the signal again
+ * with its default action. A child process that resolves names does not remove the file.
  */
 static void on_end(int number)
 {
@@ -47,7 +47,10 @@ static void on_end(int number)
 		_exit(128 + number);
 }
 
-/* Out of memory: removes an incomplete file, as on_end(). */
+/*
+ * Called when there is no memory: removes an incomplete file, as on_end() does, and ends the
+ * program.
+ */
 static void end_without_memory(void)
 {
 	if (getpid() != writer_pid)
@@ -69,7 +72,9 @@ static void on_interrupt(int number)
 	sigaction(number, &end, NULL);
 }
 
-/* Leaves a signal ignored that nohup ignores. */
+/*
+ * Handles a signal by on_end(), but leaves it ignored if the parent ignores it, as nohup(1) does.
+ */
 static void end_by(int number)
 {
 	const struct sigaction end = { .sa_handler = on_end };
@@ -79,7 +84,10 @@ static void end_by(int number)
 		sigaction(number, &end, NULL);
 }
 
-/* The first Ctrl-C ends reading and prints what was read, the second ends the program. */
+/*
+ * Sets the handlers. The first Ctrl-C stops reading, and the events read so far are printed; the
+ * second Ctrl-C ends the program.
+ */
 static void catch_signals(void)
 {
 	struct sigaction interrupt = { .sa_handler = on_interrupt };
@@ -106,7 +114,9 @@ static int status_of_print(void)
 	return fflush(stdout) || ferror(stdout) ? STATUS_FAILED : STATUS_OK;
 }
 
-/* For scripts a line each; for help, wrapped to its width. */
+/*
+ * Prints each report on one line, for scripts. is_help: wraps the lines to the width of help texts.
+ */
 static void list_reports(bool is_help)
 {
 	const struct report_row *row;
@@ -137,7 +147,7 @@ static int usage(const struct options *options, const struct error *err)
 	return STATUS_USAGE;
 }
 
-/* Help for one report, or with "list" for all. */
+/* Prints the help for one report, or for all reports if options->report is "list". */
 static int print_report_help(const struct options *options)
 {
 	const char *report = options->report;
@@ -164,13 +174,13 @@ static int print_report_help(const struct options *options)
 	return status_of_print();
 }
 
-/* All formats, or only those of reports. */
+/* Prints the list of all formats, or only of the formats for reports. */
 static void print_formats(bool is_of_report)
 {
 	const struct format_word *word;
 	const struct writer *format;
 
-	/* Its name is also a format of events, which is listed already. */
+	/* A format for streams with the same name is listed already. */
 	for (unsigned i = 0; (format = is_of_report ? tables_at(i) : format_at(i)) != NULL; i++) {
 		if (!is_of_report && format->kind == FORMAT_TABLES && writer_find(format->name))
 			continue;
@@ -195,7 +205,7 @@ static int check_inputs(const struct options *options, struct error *err)
 
 /* ---- reports ---- */
 
-/* -f may replace an older report, but not a trace that it is made from. */
+/* Refuses an output that would replace one of the traces, even with -f. */
 static int check_output(const struct report_plan *plan, const char *path, struct error *err)
 {
 	struct stat output, input;
@@ -211,7 +221,10 @@ static int check_output(const struct report_plan *plan, const char *path, struct
 	return 0;
 }
 
-/* A caller with limits must not mistake an error for a broken limit. */
+/*
+ * The exit status after an error. With --fail-on it differs from STATUS_BROKEN, so that an error is
+ * not taken for a broken limit.
+ */
 static int failure(const struct options *options, bool is_damaged)
 {
 	return options->fail_on || (options->strict && is_damaged) ? STATUS_DAMAGED : STATUS_FAILED;
@@ -232,12 +245,12 @@ static int report_status(const struct options *options, const struct report_plan
 		return STATUS_DAMAGED;
 	if (result->reading.unread)
 		return STATUS_FAILED;
-	/* files for viewers are made from whatever could be read */
+	/* for a viewer, an incomplete trace is no error */
 	return is_whole || plan->how.style.format->kind == FORMAT_VIEWER ? STATUS_OK
 									 : STATUS_DAMAGED;
 }
 
-/* Reads the numbers of an older trace as the baseline; prints nothing. */
+/* Reads an older trace to get the numbers of a baseline. Prints nothing. */
 static int learn_baseline(struct report_plan *plan, const char *path, struct error *err)
 {
 	struct reporting_options how = plan->how;
@@ -264,7 +277,10 @@ static int take_baseline(struct report_plan *plan, const char *path, struct erro
 	return rc ? error_prefix(err, "--baseline") : 0;
 }
 
-/* rc: the result so far; the first error counts. An incomplete report leaves no file. */
+/*
+ * Closes the output, and removes the file if rc is an error. rc: the result so far. Returns rc, or
+ * the error of closing if rc is 0.
+ */
 static int close_output(struct output *output, int rc, struct error *err)
 {
 	struct error closing = { 0 };
@@ -282,7 +298,7 @@ static int close_output(struct output *output, int rc, struct error *err)
 	return closed;
 }
 
-/* Prints one report on all inputs. */
+/* Prints the requested reports. Returns the exit status. */
 static int print_reports(struct console *console, struct report_plan *plan, struct error *err)
 {
 	const struct options *options = console->options;
@@ -299,7 +315,10 @@ static int print_reports(struct console *console, struct report_plan *plan, stru
 		rc = reporting(plan->paths, plan->count, &plan->how, &output.out, &result, err);
 	rc = close_output(&output, rc, err);
 	written = NULL;
-	/* the reader closed the pipe; limits were checked before the first byte was printed */
+	/*
+	 * The reader has closed the pipe, which is no error. The result of the limits is complete:
+	 * they are checked before anything is printed.
+	 */
 	if (rc == -EPIPE)
 		return options->fail_on ? report_status(options, plan, &result) : STATUS_OK;
 	if (rc) {
@@ -308,7 +327,7 @@ static int print_reports(struct console *console, struct report_plan *plan, stru
 			return STATUS_INTERRUPTED;
 		return rc == -EINVAL ? STATUS_USAGE : failure(options, result.reading.is_damaged);
 	}
-	/* Text has a line for it. */
+	/* If filters left no event, text says so itself. */
 	if (!(plan->how.style.format->flags & FORMAT_PEOPLE))
 		console_warn_empty(console, plan->how.reading.select.tally);
 	return report_status(options, plan, &result);
@@ -348,7 +367,7 @@ static int run_reports(struct console *console, struct error *err)
 
 /* ---- streams ---- */
 
-/* The exit status of printed streams. rc: of reading and printing. */
+/* The exit status after printing streams. rc: result of reading and printing. */
 static int pass_status(const struct console *console, int rc, const struct engine_result *result,
 		       struct error *err)
 {
@@ -424,7 +443,7 @@ static int run(struct options *options, struct error *err)
 
 	if (options->command && !options->directory)
 		pager_begin(options);
-	writer_pid = getpid(); /* with a pager this is a child of the process that waits for it */
+	writer_pid = getpid(); /* pager_begin() may have returned in a child process */
 	if (options->help && options->report)
 		return print_report_help(options);
 	if (options->help) {
@@ -447,7 +466,7 @@ static int run(struct options *options, struct error *err)
 		return status_of_print();
 	}
 	console_begin(&console, options, &stop);
-	/* The screen is a report, too. */
+	/* The screen is made as a report, although --report is not given. */
 	if (!options->report && plan_writer(&console.writer, options, err))
 		status = usage(options, err);
 	else if (options->report || console.writer->kind == FORMAT_SCREEN)

@@ -12,7 +12,10 @@
 
 #define DEFAULT_PAGER "command -v less >/dev/null && exec less -FRX; exec cat"
 
-/* The command of the pager, or NULL: there is no terminal, or the user wants none. */
+/*
+ * The command of the pager. NULL: standard output is not a terminal, or the user has turned the
+ * pager off.
+ */
 static const char *find_pager(void)
 {
 	static const char *const names[] = { "HOLDTRACE_PAGER", "PAGER" };
@@ -38,7 +41,9 @@ static int wait_for(pid_t pid)
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-/* Starts a process whose standard descriptor is one end of the pipe. */
+/*
+ * Forks. In the child, replaces the descriptor `standard` (0 or 1) by the matching end of the pipe.
+ */
 static pid_t start(const int *ends, int standard)
 {
 	pid_t pid = fork();
@@ -53,7 +58,7 @@ static pid_t start(const int *ends, int standard)
 
 void pager_begin(struct options *options)
 {
-	enum { ALWAYS = 1, NEVER }; /* values of --color */
+	enum { ALWAYS = 1, NEVER }; /* values of --color, numbered as in options.def */
 	const char *pager = find_pager();
 	pid_t reader, writer;
 	int ends[2], status;
@@ -61,7 +66,7 @@ void pager_begin(struct options *options)
 
 	if (!pager)
 		return;
-	/* a pipe has no width, so the terminal's is passed on */
+	/* a pipe has no width, so pass on the width of the terminal */
 	snprintf(columns, sizeof(columns), "%u", terminal_width(STDOUT_FILENO));
 	setenv("COLUMNS", columns, 0);
 	if (!options->color.word)
@@ -76,7 +81,7 @@ void pager_begin(struct options *options)
 		execl("/bin/sh", "sh", "-c", pager, (char *)NULL);
 		_exit(127);
 	}
-	/* Ctrl-C ends the report; the pager handles it itself */
+	/* Ctrl-C must not end this process: the report ends by it, and the pager handles it */
 	signal(SIGINT, SIG_IGN);
 	close(ends[0]);
 	close(ends[1]);

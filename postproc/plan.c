@@ -13,7 +13,7 @@ int plan_check_directory(const struct output *output, const struct writer *write
 {
 	struct stat facts;
 
-	/* A format that is a directory creates it. */
+	/* A format that writes a directory creates that directory itself. */
 	if (!output->directory || writer->flags & FORMAT_DIRECTORY)
 		return 0;
 	if (stat(output->directory, &facts) != 0)
@@ -98,7 +98,7 @@ int plan_writer(const struct writer **writer, const struct options *options, str
 	return problem ? error_set(err, EINVAL, "%s", problem) : 0;
 }
 
-/* Parses --by of --compress: the order of the groups. */
+/* Parses --by as the order of the groups of --compress. */
 static int plan_groups(enum sort_order *order, const char *by, struct error *err)
 {
 	static const char *const words[] = { [SORT_SIZE] = "size",

@@ -18,7 +18,10 @@
 
 #define TOP_OF_TEXT 20
 
-/* Makes " text, json, csv; of trees and diff also collapsed, svg". of: of the previous word. */
+/*
+ * Appends a format to a list like " text, json, csv; of trees and diff also collapsed, svg". *of:
+ * the heading of the previous format in the list, which is replaced.
+ */
 static void add_word(char *list, size_t size, const struct writer *format, const char **of)
 {
 	size_t at = strlen(list);
@@ -41,7 +44,7 @@ static int plan_format(struct tables_style *style, const struct options *options
 	char list[320] = "";
 
 	style->format = tables_at(0);
-	/* The screen is text. */
+	/* Without --report the screen is printed, which is text. */
 	if (!options->format || !options->report)
 		return 0;
 	for (unsigned i = 0; (style->format = tables_at(i)) != NULL; i++) {
@@ -82,7 +85,10 @@ static void plan_colour(struct tables_style *style, const struct options *option
 	style->is_verbose = options->verbose;
 }
 
-/* Makes "holdtrace report " and the files: those that were named, or those of the newest run. */
+/*
+ * Makes the parts of the suggested next command: "holdtrace report " and the files, which are those
+ * that were named or those of the newest run.
+ */
 static void plan_next(struct report_plan *plan, const struct options *options)
 {
 	bool is_named = options->inputs.count != 0;
@@ -100,7 +106,7 @@ static void plan_next(struct report_plan *plan, const struct options *options)
 		line_add(&files, " ");
 		line_add_word(&files, paths[i]);
 	}
-	/* a truncated command would be wrong */
+	/* do not suggest a truncated command */
 	if (files.length + 1 >= sizeof(files.text))
 		return;
 	invocation_of_report(before, sizeof(before));
@@ -110,7 +116,7 @@ static void plan_next(struct report_plan *plan, const struct options *options)
 	plan->how.style.behind_next = plan->behind;
 }
 
-/* Finds the files of the newest run if path is a directory, or the file itself. */
+/* Sets *paths to the files of the newest run if path is a directory, else to path itself. */
 static int plan_run(struct newest *newest, const struct trace_options *reading,
 		    const char *const *path, const char ***found, const char *const **paths,
 		    size_t *count, struct error *err)
@@ -131,7 +137,10 @@ static int plan_run(struct newest *newest, const struct trace_options *reading,
 	return rc;
 }
 
-/* Without a file: the newest run in this directory, or standard input if it is a pipe. */
+/*
+ * Sets plan->paths. Without a file, a command of holdtrace reads the newest run in this directory;
+ * holdtrace-postproc reads standard input.
+ */
 static int plan_inputs(struct report_plan *plan, const struct options *options, struct error *err)
 {
 	static const char *const standard_input[] = { "-" }, *const here[] = { "." };
@@ -157,7 +166,7 @@ static int plan_inputs(struct report_plan *plan, const struct options *options, 
 	return rc;
 }
 
-/* OLD and NEW: both runs of a comparison are named, never guessed. */
+/* Takes the two runs of a comparison, OLD and NEW, which must both be named. */
 static int plan_comparison(struct report_plan *plan, const struct options *options,
 			   struct error *err)
 {
@@ -219,7 +228,10 @@ int report_plan(struct report_plan *plan, const struct writer *screen, struct se
 		.rises =
 			options->growing.has_value ? (unsigned)options->growing.value : RISES_LEAST,
 	};
-	/* The caller of a screen names the newest files; a report finds them itself. */
+	/*
+	 * For the screen the launcher names the files of the newest run; for a report nothing was
+	 * named.
+	 */
 	how->is_newest = options->newest && !(options->report && options->inputs.count);
 	baseline_init(&plan->baseline);
 	baseline_init(&plan->learned);

@@ -2,7 +2,7 @@
 #ifndef REPORT_PLAN_H
 #define REPORT_PLAN_H
 
-/* What the options mean for reports. */
+/* Turns the options into a plan for reports: which reports, of which traces, with which limits. */
 
 #include "formats/writer.h"
 #include "postproc/request/newest.h"
@@ -13,20 +13,24 @@ struct report_plan {
 	struct reporting_options how;
 	struct limits limits;
 	struct baseline baseline, learned;
-	const char *const *paths; /* of the traces */
+	const char *const *paths; /* paths of the traces */
 	size_t count;
-	/* owners of these paths */
+	/* they own the memory of `paths` and how.base if the traces were found in a directory */
 	struct newest newest, old;
-	/* no file was named, and the directory has files of several runs; or NULL */
+	/*
+	 * if no file was named and the directory has files of several runs: the trace that was
+	 * chosen; else NULL
+	 */
 	const struct newest_trace *guessed;
 	const char **found, **old_found;
-	char *before, *behind; /* parts of the suggested next command */
+	/* the suggested next command before and after the name of the report */
+	char *before, *behind;
 };
 
 /*
- * Fills the plan; its how.reading says how traces are opened. screen: the format to use if the
- * options have none. tally: counts the calls; belongs to the caller. Returns 0, -EINVAL (wrong
- * usage), or the error of looking for traces.
+ * Fills the plan except how.reading.trace, which console_plan() has set. screen: writer of the
+ * screen, which names the report if the options name none. tally: where the selection counts calls;
+ * belongs to the caller. Returns 0, -EINVAL (wrong usage), or the error of looking for traces.
  */
 int report_plan(struct report_plan *plan, const struct writer *screen, struct select_tally *tally,
 		const struct options *options, struct error *err);

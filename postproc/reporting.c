@@ -18,7 +18,7 @@
 #include "postproc/totals/allocators.h"
 #include "postproc/run/spans.h"
 
-/* A run that is read: the state that all reports share, and each report's own. */
+/* The state while a run is read: one part that all reports share, and one state for each fold. */
 struct fold {
 	const struct reporting_options *options;
 	struct report_run run;
@@ -77,14 +77,20 @@ static int on_event(void *user, const struct event *event, struct error *err)
 	return 0;
 }
 
-/* Calls process() while the ledger still has the live objects; then adds the process to the run. */
+/*
+ * Calls process() of each fold while the ledger still has the live objects. on_close() then adds
+ * the process to the run.
+ */
 static int on_end(void *user, struct error *err)
 {
 	struct fold *fold = user;
 	struct report_run *run = &fold->run;
 
 	ledger_settle(run->ledger, err);
-	/* What is still held at the end was held until then. */
+	/*
+	 * Extend the curves to the end of the process: objects that are still held were held until
+	 * then.
+	 */
 	if (run->life.shift) {
 		rises_reach(&run->life, summary_current(run->summary)->end_ns);
 		rises_reach(&run->windows, summary_current(run->summary)->end_ns);
@@ -154,7 +160,10 @@ static bool has_screen(const struct fold *fold)
 	return false;
 }
 
-/* The requested reports fill tables, those that only limits need fill others. */
+/*
+ * Fills the tables: the requested reports fill `tables`, the folds that only limits need fill
+ * `others`.
+ */
 static int end_reports(struct fold *fold, struct tables *tables, struct tables *others,
 		       struct error *err)
 {
@@ -164,14 +173,15 @@ static int end_reports(struct fold *fold, struct tables *tables, struct tables *
 		if (!is_screen(fold, i) && fold->choice->folds[i]->end)
 			fold->choice->folds[i]->end(fold->states[i],
 						    i < fold->choice->shown ? tables : others);
-	/* names that were resolved for matching were not shown yet */
+	/* forget which names were shown: resolving names for matching did not show them */
 	naming_restart(fold->run.naming);
 	rc = tables_failure(tables, err);
 	return rc ? rc : tables_failure(others, err);
 }
 
 /*
- * Checks the limits and prints the result first: by itself in text, as the first table elsewhere.
+ * Checks the limits. Text gets the result at once, before the reports; in other formats it is the
+ * first table.
  */
 static int judge(struct fold *fold, struct tables *tables, struct tables *others, struct out *out,
 		 struct error *err)
@@ -224,7 +234,7 @@ static const char *by_of(const struct fold *fold)
 	return fold->choice->takes_by ? NULL : fold->options->report.by;
 }
 
-/* Sorts and sums the tables, and folds them for text. */
+/* Sorts and sums the tables. For text without --verbose, also folds rows that look the same. */
 static int finish_tables(struct fold *fold, struct tables *tables, struct error *err)
 {
 	const struct reporting_options *options = fold->options;
@@ -247,17 +257,18 @@ static void print_tables(const struct fold *fold, const struct tables *tables, s
 
 /* ---- a page with a maximum size: it is written with less and less detail ---- */
 
-#define ATTEMPTS   6u		    /* between the least detail and all */
-#define GOOD(most) ((most) / 8 * 7) /* a page of this size is large enough */
+/* maximum number of attempts between the least and the full detail */
+#define ATTEMPTS   6u
+#define GOOD(most) ((most) / 8 * 7) /* a page of at least this size ends the search */
 
 struct page {
 	struct fold *fold;
-	const struct tables *tables; /* with full detail */
-	uint32_t all;		     /* the detail at which nothing is left out */
+	const struct tables *tables; /* tables with full detail */
+	uint32_t all;		     /* a detail that leaves nothing out */
 	uint64_t most_bytes;
 };
 
-/* A file in memory, written with this detail. */
+/* A page in memory. */
 struct attempt {
 	uint32_t detail;
 	uint64_t size;
@@ -265,8 +276,8 @@ struct attempt {
 };
 
 /*
- * Folds with has_detail fill their tables again, which are printed before the others. detail 1: as
- * little as possible.
+ * Prints the page with less detail: folds with has_detail fill their tables again, and these tables
+ * are printed before the others. detail: from 1 (the least) to page->all.
  */
 static int print_page(const struct page *page, uint32_t detail, struct out *out, struct error *err)
 {
@@ -332,14 +343,20 @@ static int copy_attempt(const struct attempt *made, struct out *out, struct erro
 	return size < 0 ? error_system(err, errno, "file in memory") : 0;
 }
 
-/* small fits and large does not; afterwards small is the largest attempt found that fits. */
+/*
+ * Searches for a larger page that fits. At first small fits and large does not; in the end small is
+ * the largest attempt that fits.
+ */
 static int approach(const struct page *page, struct attempt *small, struct attempt *large,
 		    struct error *err)
 {
 	int rc = 0;
 
 	for (unsigned i = 0; rc == 0 && i < ATTEMPTS && small->size < GOOD(page->most_bytes); i++) {
-		/* The geometric mean: sizes change in steps, as when a unit of time doubles. */
+		/*
+		 * Use the geometric mean: the size of a page changes by factors, for example when
+		 * the steps of time are doubled.
+		 */
 		uint32_t detail = (uint32_t)sqrt((double)small->detail * (double)large->detail);
 		struct attempt made, *replaced;
 
@@ -355,7 +372,10 @@ static int approach(const struct page *page, struct attempt *small, struct attem
 	return rc;
 }
 
-/* -EFBIG: even the least detail does not fit. */
+/*
+ * Prints the page with as much detail as its maximum size allows. Returns -EFBIG if the page is too
+ * large even with the least detail.
+ */
 static int print_limited(struct fold *fold, const struct tables *tables, struct out *out,
 			 struct error *err)
 {
@@ -403,7 +423,10 @@ static int print(struct fold *fold, struct tables *tables, struct out *out, stru
 	rc = finish_tables(fold, tables, err);
 	if (rc == 0)
 		rc = print_screens(fold, out, err);
-	/* The screen itself says what is missing. */
+	/*
+	 * With a screen and no table, nothing else is printed: the screen itself says what is
+	 * missing.
+	 */
 	if (rc || (!tables->count && has_screen(fold)))
 		return rc;
 	if (fold->options->report.max_bytes)
@@ -428,7 +451,10 @@ static int finish(struct fold *fold, struct out *out, struct error *err)
 	tables_init(&others);
 	tables.wanted = fold->choice->tables;
 	tables.others = &others;
-	/* Limits need all rows. */
+	/*
+	 * For text without limits only the top rows are needed; limits are checked against all
+	 * rows.
+	 */
 	if (has_flag(fold, FORMAT_PEOPLE) && options->report.top && !options->limits)
 		tables_bound(&tables, by_of(fold), options->report.top);
 	if (options->limits && !has_flag(fold, FORMAT_PEOPLE))
@@ -473,7 +499,7 @@ static int fold_begin(struct fold *fold, const struct reporting_options *options
 	return rc;
 }
 
-/* Frees the summary last: reports have entries in its tallies. */
+/* Frees the summary after the reports, which have entries in its tallies. */
 static void fold_end(struct fold *fold)
 {
 	for (unsigned i = 0; i < fold->choice->count; i++)
@@ -493,7 +519,10 @@ static int read_and_print(struct fold *fold, struct out *out, struct error *err)
 		rc = error_set(err, ESRCH,
 			       "--process=%s: no process of the run has this number or name",
 			       select->process);
-	/* A partial run is shown, but a comparison with one would list false differences. */
+	/*
+	 * Report a run that was read in part, but do not compare it: the differences would be
+	 * false.
+	 */
 	if (rc == 0 || rc == -EINTR || (has_processes && !fold->options->base_count))
 		printed = finish(fold, out, &later);
 	if (rc || !printed)
@@ -502,13 +531,15 @@ static int read_and_print(struct fold *fold, struct out *out, struct error *err)
 	return printed;
 }
 
-/* Whether only facts about processes are needed, of a whole run: its calls need not be read. */
+/* Whether the reports need only facts about processes, so that calls need not be read. */
 static bool can_skip(const char *const *paths, size_t count,
 		     const struct reporting_options *options)
 {
 	struct stat facts;
 
-	/* If that is not enough the inputs are read again, which a pipe cannot be. */
+	/*
+	 * A pipe cannot be read again, which is necessary if the facts turn out to be insufficient.
+	 */
 	for (size_t i = 0; i < count; i++)
 		if (!strcmp(paths[i], "-") || (stat(paths[i], &facts) == 0 &&
 					       !S_ISREG(facts.st_mode) && !S_ISDIR(facts.st_mode)))
@@ -518,7 +549,10 @@ static bool can_skip(const char *const *paths, size_t count,
 	       !options->reading.trace.no_wait;
 }
 
-/* Reads the index only. Returns 1 if that is not enough; nothing was printed then. */
+/*
+ * Makes the reports without reading calls. Returns 1, and prints nothing, if the calls are needed
+ * after all.
+ */
 static int report_briefly(const char *const *paths, size_t count,
 			  const struct reporting_options *options, struct out *out,
 			  struct reporting_result *result, struct error *err)

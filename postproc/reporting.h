@@ -3,8 +3,8 @@
 #define REPORTING_H
 
 /*
- * Reports on a run: reads the traces of its processes once each, passes their events to all
- * requested reports, and prints the reports as text, JSON or CSV. The entry point of --report=WHAT.
+ * Makes the reports on a run (--report=WHAT): reads the trace of each process once, passes the
+ * events to all requested reports, and prints the reports in the format of the options.
  */
 
 #include <stdbool.h>
@@ -25,27 +25,29 @@ struct reporting_options {
 	struct naming_files files;
 	const char *const *base; /* traces of the run to compare with */
 	size_t base_count;
-	const struct limits *limits; /* for the run to keep, or NULL */
-	/* the processes are still running, and the report is about their state now */
+	const struct limits *limits; /* limits to check; NULL: none */
+	/* the processes may still be running: the report is about their state now */
 	bool is_so_far;
-	/* call sites that do not count against the limits, or NULL */
+	/* numbers that are subtracted before limits are checked; NULL: none */
 	const struct baseline *baseline;
-	struct baseline *learned; /* gets the run's numbers of everything limited, or NULL */
-	bool is_newest;		  /* the files are those that a command without a file would read */
-	bool is_strict;		  /* any damage counts, so everything is read */
+	/* gets the numbers of this run, for a later baseline; NULL: not wanted */
+	struct baseline *learned;
+	bool is_newest; /* a command without a file name would read the same files */
+	bool is_strict; /* --strict: all events are read, so that any damage is found */
 };
 
-/* What the exit status depends on. */
+/* What determines the exit status. */
 struct reporting_result {
 	struct engine_result reading;
-	size_t broken, unknown;	      /* numbers of limits */
-	uint64_t damaged, incomplete; /* numbers of traces; see struct report_gaps */
+	/* how many limits are broken, and how many cannot be checked */
+	size_t broken, unknown;
+	uint64_t damaged, incomplete; /* numbers of traces, as in struct report_gaps */
 };
 
 /*
- * Prints the reports; out NULL: checks the limits and prints nothing. Returns 0, -EINTR if reading
- * was stopped (what was read is printed), -EINVAL for an unknown column, or another negative errno,
- * after which nothing was printed.
+ * Prints the reports; if out is NULL, checks the limits and prints nothing. Returns 0, -EINTR if
+ * reading was stopped (the events read so far are reported), -EINVAL if --by names an unknown
+ * column, or another negative errno.
  */
 int reporting(const char *const *paths, size_t count, const struct reporting_options *options,
 	      struct out *out, struct reporting_result *result, struct error *err);

@@ -3,11 +3,12 @@
 
 #include "images.h"
 
-#define PEAK_BYTES   1000000u /* a peak less than this above the end is not reported */
+/* a peak is not reported if it exceeds the amount at the end by less than this */
+#define PEAK_BYTES   1000000u
 #define PEAK_TIMES   4u
 #define BLOCKS_MIN   1000u
 #define SIGNALS_MIN  10u
-#define TEMPS_MANY   100000u /* more damage than a small leak */
+#define TEMPS_MANY   100000u /* this many temporary blocks are worse than a small leak */
 #define PILE_OBJECTS 10u
 #define PILE_BLOCKS  100u
 
@@ -31,7 +32,7 @@ static const struct summary_class *lost_blocks(const struct summary *summary)
 	return class && class->unkept ? class : NULL;
 }
 
-/* The peak is far above the amount at the end. */
+/* The peak of memory is at least PEAK_BYTES and PEAK_TIMES above the amount at the end. */
 static const struct summary_class *high_peak(const struct summary *summary)
 {
 	const struct summary_class *class = summary_class_of(summary, RESOURCE_MEMORY);
@@ -43,8 +44,8 @@ static const struct summary_class *high_peak(const struct summary *summary)
 }
 
 /*
- * Signals that found no waiter, unless no thread ever waits: a library made for threads in a
- * program of one thread.
+ * Many signals had no waiter. Not reported if no thread ever waits for a condition: then a library
+ * that supports threads is used by a program with one thread.
  */
 static const struct summary_class *vain_signals(const struct summary *summary)
 {
@@ -84,12 +85,16 @@ const struct summary_class *finding_class(const struct summary *summary, enum fi
 /* ---- the next report ---- */
 
 /*
- * The order of damage: what keeps a program from ending; wrong calls and unreachable blocks; what
- * piles up; waits that take a good part of the run; peaks and temporary blocks; then the
- * rest of the live objects.
+ * Problems in the order of their damage: waits that keep the program from ending; misused
+ * descriptors and unreachable blocks; waits longer than the run; many live threads, descriptors or
+ * child processes; waits longer than a tenth of the run; peaks, signals and temporary blocks; then
+ * the other live objects.
  */
 
-/* A wait that kept the program from ending: in the main thread of a program that was killed. */
+/*
+ * The report on waits that kept the program from ending: a deadlock, a lost wakeup, or a wait that
+ * the main thread of a killed program was in.
+ */
 static const char *report_of_hang(const struct summary *summary)
 {
 	bool is_kept = false;
@@ -121,7 +126,10 @@ static uint64_t waited_for(const struct summary *summary, enum resource resource
 
 	if (!class)
 		return 0;
-	/* Waits of idle threads of a pool cost no time. */
+	/*
+	 * If several threads wait at the end, they are idle threads of a pool, whose waits cost no
+	 * time.
+	 */
 	for (size_t i = 0; resource != RESOURCE_LOCK && i < summary->blocked.count; i++)
 		if (summary->blocked.items[i].resource == resource &&
 		    summary->blocked.items[i].threads > 1)
@@ -129,7 +137,7 @@ static uint64_t waited_for(const struct summary *summary, enum resource resource
 	return waits_ns(&class->waits.times, waits_threshold(&class->waits));
 }
 
-/* The threads together waited for as long as the run took, or for a tenth of that. */
+/* The report on waits if all threads together waited for longer than least_ns, else NULL. */
 static const char *report_of_waits(const struct summary *summary, uint64_t least_ns)
 {
 	uint64_t locks_ns = waited_for(summary, RESOURCE_LOCK);
@@ -147,7 +155,10 @@ static uint64_t held_of(const struct summary *summary, enum resource resource)
 	return class ? class->held - class->held_parts : 0;
 }
 
-/* That many of a kind were not just left at the end of main: each call adds one. */
+/*
+ * The report on live objects of one kind if there are many: then they were probably not left at
+ * exit on purpose, but each call of some function leaks one.
+ */
 static const char *report_of_piles(const struct summary *summary)
 {
 	if (held_of(summary, RESOURCE_THREAD) >= PILE_OBJECTS)
@@ -158,8 +169,9 @@ static const char *report_of_piles(const struct summary *summary)
 }
 
 /*
- * A leak is a fault, temporary blocks are only waste: they must be many to come first. A signal
- * without a waiter costs some nanoseconds; a wait that missed one was reported before.
+ * Whether a finding matters less than the leaks. Temporary blocks only cost time, so they matter
+ * more only if there are many. A signal without a waiter costs some nanoseconds; if a wait missed
+ * the signal, report_of_hang() has reported it.
  */
 static bool is_less_than_leaks(const struct summary *summary, enum finding finding,
 			       const struct findings_leaks *leaks)
@@ -197,10 +209,13 @@ const char *findings_report(const struct summary *summary, const struct findings
 
 	if (report)
 		return report;
-	/* that table names the libraries; without them no leak is certain */
+	/*
+	 * leaks are uncertain because calls of some libraries are missing: the table names the
+	 * libraries
+	 */
 	if (summary->bypasses.count || summary->namespaces)
 		return "info --table=missing";
-	/* A program ran without the library: its objects are not known. */
+	/* A program that a process executed was not traced: its objects are not known. */
 	for (size_t i = 0; i < summary->processes.count; i++)
 		has_untraced |= summary->processes.items[i].end == SUMMARY_EXEC &&
 				summary->processes.items[i].untraced;
@@ -211,7 +226,10 @@ const char *findings_report(const struct summary *summary, const struct findings
 
 /* ---- lines worth showing ---- */
 
-/* A small part of a peak, or few of many temporary blocks. */
+/*
+ * Whether the i-th call site has less than 1 % of the largest amount at the peak, or less than 10 %
+ * of the largest number of temporary blocks.
+ */
 static bool is_little(const struct causes_top *top, size_t i, enum finding finding)
 {
 	if (finding == FINDING_PEAK)

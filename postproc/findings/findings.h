@@ -2,14 +2,11 @@
 #ifndef FINDINGS_FINDINGS_H
 #define FINDINGS_FINDINGS_H
 
-/*
- * What the sums of a run do not show: in which class something is unusual, and which report to read
- * next.
- */
+/* Finds unusual numbers in the summary of a run, and suggests the report to read next. */
 
 #include "postproc/totals/summary.h"
 
-/* The worst first. */
+/* Kinds of findings, the worst first. */
 enum finding {
 	FINDING_CLOSED,	 /* descriptors closed or used when they were not open */
 	FINDING_LOST,	 /* unreachable blocks, if memory was scanned */
@@ -19,22 +16,24 @@ enum finding {
 	FINDINGS,
 };
 
-/* The class with the finding; NULL: the run does not have it. */
+/* The class that the finding is about; NULL: the run has no such finding. */
 const struct summary_class *finding_class(const struct summary *summary, enum finding finding);
 
-/* Objects held at the end, without those that the report leaks leaves out. */
+/* Facts about the objects held at the end, without those that suppressions leave out. */
 struct findings_leaks {
 	const struct summary_class *class; /* the class listed first; NULL: nothing is held */
-	uint64_t blocks;		   /* of memory: the maximum of one call site */
+	uint64_t blocks;		   /* the largest number of blocks from one call site */
 };
 
-/* The report on what does the most damage. */
+/* The name of the report on the problem that does the most damage, perhaps followed by --table=. */
 const char *findings_report(const struct summary *summary, const struct findings_leaks *leaks);
 
-/* How many of a finding's call sites are worth a line: at most max of them. */
+/* How many of a finding's call sites are worth showing, at most `most`. */
 size_t findings_places(const struct causes_top *top, enum finding finding, size_t most);
 
-/* Whether the waits took a hundredth of the run, or a tenth of a second. */
+/*
+ * Whether waits took at least a tenth of a second, or at least a hundredth of the time of the run.
+ */
 bool findings_waits_long(const struct summary *summary, uint64_t waited_ns);
 
 #endif

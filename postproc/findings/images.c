@@ -60,7 +60,10 @@ static int compare_trouble(const void *left, const void *right)
 	return ORDER(b->trouble, a->trouble) ?: compare_held(left, right);
 }
 
-/* Marks up to left of the count ranked processes. Returns how many may still be marked. */
+/*
+ * Marks processes in the order of their ranks, at most `left` that were not marked before. Returns
+ * how many more may be marked.
+ */
 static size_t mark(const struct rank *ranks, size_t count, const struct summary_process *first,
 		   size_t left, bool *is_chosen)
 {

@@ -2,26 +2,30 @@
 #ifndef FINDINGS_IMAGES_H
 #define FINDINGS_IMAGES_H
 
-/* Chooses the most important process images of a run, if there is no space for all. */
+/*
+ * Chooses which process images of a run to show if there are too many. A process has one image for
+ * each program that it executed.
+ */
 
 #include "postproc/totals/summary.h"
 
 /* The last image of the run's first process. */
 const struct summary_process *images_last(const struct summary *summary);
 
-/* The image that followed by exec, if it was traced; or NULL. */
+/* The next image of the same process, after an exec; NULL: there is none, or it was not traced. */
 const struct summary_process *images_next(const struct summary *summary,
 					  const struct summary_process *process);
 
 /*
- * Marks up to room processes by index: the first one, those that hold most, those that did not end
- * well, and others.
+ * Sets is_chosen[index] for up to `room` images: the last image of the first process, then those
+ * that hold the most memory (up to half of room), then those with problems (damaged, killed,
+ * failed), then the rest.
  */
 void images_choose(const struct summary *summary, size_t room, bool *is_chosen);
 
 /*
- * How often the program that an image executed was left untraced, for the same reason; 0: it was
- * traced, or an earlier image reports it already.
+ * Counts the images that executed the same program as this image does, where this program was not
+ * traced for the same reason. 0: the program was traced, or the count belongs to an earlier image.
  */
 uint64_t images_untraced(const struct summary *summary, size_t index);
 

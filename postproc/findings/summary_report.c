@@ -35,7 +35,9 @@ static void summary_report_put(struct table *table, const struct summary_class *
 	table_number(CELL(row, classes, released_before), class->earlier);
 }
 
-/* Sums over all processes. */
+/*
+ * Adds a row for one kind of memory that was mapped before the attach, summed over all processes.
+ */
 static void put_before(struct table *table, const struct summary *summary, enum before_kind kind)
 {
 	struct before_sum sum = { 0 };

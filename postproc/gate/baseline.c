@@ -74,7 +74,7 @@ bool baseline_recognises(const char *path)
 	       !strcmp(head, HEAD);
 }
 
-/* Parses NAME, number, functions: the key is the line without its number. */
+/* Parses a line: NAME, number, functions. The key is the line without the number. */
 static int take_line(struct baseline *baseline, char *line, size_t number, const char *path,
 		     struct error *err)
 {
@@ -109,7 +109,7 @@ int baseline_read(struct baseline *baseline, const char *path, struct error *err
 
 		line[strcspn(line, "\n")] = '\0';
 		number++;
-		/* Of several baselines the largest sampling interval counts. */
+		/* A file may consist of several baselines: use the largest sampling interval. */
 		if (sample > baseline->sample)
 			baseline->sample = sample;
 		if (*line && *line != '#')
@@ -128,7 +128,10 @@ static int by_key(const void *one, const void *two)
 	return strcmp(a->key, b->key);
 }
 
-/* Sorted by key, so that a diff of two versions shows only what differs. */
+/*
+ * Prints the entries in the order of their keys, so that a diff of two baselines has only real
+ * changes.
+ */
 void tables_print_baseline(const struct tables_job *job)
 {
 	const struct baseline *baseline = job->style->learned;

@@ -3,10 +3,11 @@
 #define GATE_BASELINE_H
 
 /*
- * The numbers of an older run by limit and call site: with --baseline they do not count against the
- * limits. A text with a line for each call site, to be kept beside the program's sources: the name
- * of the limit and of its column, the number, and the functions of the call site, separated by
- * tabs. If the numbers of memory are estimates, a comment line says so, which is parsed, too.
+ * The numbers of an older run by limit and call site. With --baseline, limits are checked only
+ * against the excess over these numbers. The file is a text to be kept with the program's sources.
+ * It has a line for each call site: the name of the limit and of its column, the number, and the
+ * functions of the call site, separated by tabs. If memory was sampled, a comment line has the
+ * sampling interval, which is parsed, too.
  */
 
 #include <stdbool.h>
@@ -19,7 +20,7 @@
 
 struct baseline_entry {
 	uint64_t number;
-	uint64_t left; /* not used up yet while a run is checked */
+	uint64_t left; /* the part of number that is left while a run is checked */
 	const char *key;
 };
 
@@ -27,22 +28,28 @@ struct baseline {
 	struct hash_table table;
 	struct pool pool;
 	ARRAY_OF(struct baseline_entry *) entries;
-	uint64_t sample; /* memory was sampled, one sample in this many bytes; 0: no sampling */
+	uint64_t sample; /* sampling interval of memory in bytes; 0: no sampling */
 };
 
 void baseline_init(struct baseline *baseline);
 void baseline_free(struct baseline *baseline);
 
-/* Adds a number to the entry of that key (is_largest: keeps the maximum instead). */
+/*
+ * Adds number to the entry with this key, which is made if needed. is_largest: the entry keeps the
+ * maximum of the numbers instead.
+ */
 void baseline_add(struct baseline *baseline, const char *key, uint64_t number, bool is_largest);
 
-/* NULL: there is none. */
+/* The entry with this key, or NULL. */
 struct baseline_entry *baseline_find(const struct baseline *baseline, const char *key);
 
-/* Whether the file starts as --format=baseline writes it; otherwise it may be a trace. */
+/* Whether the file begins as a baseline does; if not, it may be a trace. */
 bool baseline_recognises(const char *path);
 
-/* Returns 0 or a negative errno; the error names the file, and the malformed line. */
+/*
+ * Adds the entries of a file. Returns 0 or a negative errno; the error names the file and, if a
+ * line is malformed, the line.
+ */
 int baseline_read(struct baseline *baseline, const char *path, struct error *err);
 
 #endif

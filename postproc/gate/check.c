@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The report on limits. Other reports have the values that limits are checked against: reporting.c
- * fills the table.
+ * The report on limits. It has no fold of its own: reporting.c fills its table from the tables of
+ * other reports.
  */
 #include <errno.h>
 

@@ -17,13 +17,13 @@
 enum limit_how { LIMIT_SUM, LIMIT_LARGEST, LIMIT_ROWS, LIMIT_GROUPS };
 enum limit_when { LIMIT_END, LIMIT_EVER, LIMIT_COUNT, LIMIT_STATE, LIMIT_SCAN, LIMIT_WHENS };
 
-/* A row of limits.def: where its value is, and what the value depends on. */
+/* For a row of limits.def: where the limited value is found, and what it depends on. */
 struct source {
 	enum table_id table;
 	int column;
 	enum limit_how how;
 	enum limit_when when;
-	unsigned kinds; /* kinds of events: enum report_kind */
+	unsigned kinds; /* kinds of events that the value depends on: a set of enum report_kind */
 };
 
 static const struct source *source_of(const struct limit_row *row)
@@ -57,8 +57,8 @@ static const char *text_of(const struct table_cell *cell)
 }
 
 /*
- * The first column without its number and details: "closed twice" of "1. closed twice: descriptor
- * 5".
+ * The class of a row, from its first column without a number and details: "closed twice" in "1.
+ * closed twice: descriptor 5".
  */
 static const char *class_of(const struct table_cell *cell, size_t *length)
 {
@@ -92,7 +92,7 @@ static bool is_of_class(const struct limit_row *row, const struct table_cell *ce
 	return strlen(row->class) == length && !strncmp(row->class, class, length);
 }
 
-/* Rows of a group are adjacent. */
+/* Whether the row is the first row of its group. The rows of a group are adjacent. */
 static bool begins_group(const struct table *table, size_t index)
 {
 	return !index || strcmp(text_of(&table->rows.items[index - 1][0]),
@@ -106,7 +106,10 @@ struct key {
 	size_t length;
 };
 
-/* Names come from untrusted files: control characters would break lines or columns. */
+/*
+ * Appends to a key. Replaces control characters, which would break lines or columns: names come
+ * from files that are not trusted.
+ */
 static void key_add(struct key *key, const char *text, size_t length)
 {
 	for (size_t i = 0; i < length && key->length + 1 < KEY_MAX; i++)
@@ -119,7 +122,10 @@ static void key_put(struct key *key, const char *text)
 	key_add(key, text, strlen(text));
 }
 
-/* " < main < run < strdup": without addresses and lines, which differ in another build. */
+/*
+ * Appends the functions: " main < run < strdup". Leaves out addresses and line numbers, which
+ * differ in another build.
+ */
 static void key_backtrace(struct key *key, struct paths *paths, const struct trace_node *backtrace)
 {
 	size_t count = paths_make(paths, backtrace, "?");
@@ -138,7 +144,10 @@ static void key_backtrace(struct key *key, struct paths *paths, const struct tra
 	}
 }
 
-/* What another run has in common: limit, class, functions; of a row without these, the program. */
+/*
+ * Makes the key by which another run finds the row: the limit, the class, the functions and, if the
+ * table has it, the program.
+ */
 static void key_of(struct key *key, struct paths *paths, const struct limit_row *row,
 		   const struct table *table, const struct table_cell *cells)
 {
@@ -165,13 +174,18 @@ static void key_of(struct key *key, struct paths *paths, const struct limit_row 
 /* ---- values ---- */
 
 struct value {
-	uint64_t counts; /* part that may break the limit */
-	uint64_t known;	 /* part that is in the baseline */
-	double square;	 /* of the error of an estimate */
-	double slack;	 /* error of what exceeds a baseline: excesses by chance add up */
-	bool is_seen;	 /* part of it is exact, or there is a sample: it is not 0 */
-	uint64_t most;	 /* maximum of one row, */
-	const struct trace_node *site; /* and the call site of that row; NULL: it has none */
+	uint64_t counts; /* the part that is checked against the limit */
+	uint64_t known;	 /* the part that the baseline covers */
+	double square;	 /* square of the error of an estimate */
+	/*
+	 * error of the excess over a baseline. Errors of several call sites are added, because each
+	 * excess may be due to chance
+	 */
+	double slack;
+	/* the value is certainly not 0: a part of it is exact, or there is a sample */
+	bool is_seen;
+	uint64_t most;		       /* the largest value of one row */
+	const struct trace_node *site; /* call site of that row; NULL: the row has none */
 };
 
 static uint64_t error_of(const struct value *value)
@@ -179,7 +193,9 @@ static uint64_t error_of(const struct value *value)
 	return (uint64_t)ceil(value->slack + sqrt(value->square));
 }
 
-/* The part of a call site's number that is new: all of it, or the excess over the baseline. */
+/*
+ * The part of a call site's number that the baseline does not cover. Uses up the baseline's number.
+ */
 static uint64_t newer(const struct judge *judge, const struct limit_row *row, const char *key,
 		      uint64_t number)
 {
@@ -196,9 +212,9 @@ static uint64_t newer(const struct judge *judge, const struct limit_row *row, co
 }
 
 /*
- * An excess over a baseline is as uncertain as the baseline itself, and a call site that is not in
- * the baseline may only have been missed by its samples. error: of the run's own number. key: NULL:
- * no baseline.
+ * Adds the error of a call site's number to the value. The excess over a baseline has the errors of
+ * both runs; and a call site that is not in a sampled baseline may have existed then without being
+ * sampled. error: error of this run's number. key NULL: there is no baseline.
  */
 static void doubt(const struct judge *judge, bool is_memory, const char *key, uint64_t counts,
 		  uint64_t error, struct value *value)
@@ -216,7 +232,10 @@ static void doubt(const struct judge *judge, bool is_memory, const char *key, ui
 	value->square += (double)error * (double)error;
 }
 
-/* error: 0: the number is exact. */
+/*
+ * Subtracts the baseline from *number, adds the errors to value, and records the number for a new
+ * baseline. error: error of *number; 0: exact.
+ */
 static void weigh(const struct judge *judge, struct paths *paths, const struct limit_row *row,
 		  const struct table *table, const struct table_cell *cells, uint64_t *number,
 		  uint64_t error, struct value *value)
@@ -251,7 +270,10 @@ static void add(struct value *value, enum limit_how how, uint64_t counts, uint64
 		value->known = all;
 }
 
-/* A cycle is known if each of its steps is: the group counts once if any step is new. */
+/*
+ * The number of a row. For LIMIT_GROUPS and LIMIT_ROWS it is 1: measure() counts a group once if
+ * any of its rows is not in the baseline.
+ */
 static uint64_t number_of(const struct limit_row *row, const struct table *table, size_t index)
 {
 	const struct table_cell *cell = &table->rows.items[index][source_of(row)->column];
@@ -261,7 +283,7 @@ static uint64_t number_of(const struct limit_row *row, const struct table *table
 	return cell->is_set ? cell->number : 0;
 }
 
-/* The column that says how exact a column is. */
+/* The column with the errors of another column, or TABLE_COLUMN_NONE. */
 static int error_column(const struct table *table, int column)
 {
 	bool has_error = (unsigned)column + 1 < table->facts.column_count &&
@@ -303,7 +325,10 @@ static void measure(const struct judge *judge, struct paths *paths, const struct
 
 /* ---- reasons ---- */
 
-/* How events that were not seen can change a value. */
+/*
+ * How events that were not recorded could change a value: not at all, only increase it, or increase
+ * or decrease it.
+ */
 enum unseen { NONE, MORE, EITHER };
 
 enum reason_part {
@@ -315,7 +340,10 @@ enum reason_part {
 	REASON_SAMPLED,
 };
 
-/* Effect of missing some events (reasons.def), by when a limit's value is taken. */
+/*
+ * The effect of missing events, by the part that is missing (reasons.def) and by when the limit's
+ * value is taken.
+ */
 static const enum unseen effects[][LIMIT_WHENS] = {
 	/*		     END     EVER    COUNT STATE SCAN */
 	[REASON_SOME] = { EITHER, EITHER, MORE, EITHER, EITHER },
@@ -327,7 +355,7 @@ static const enum unseen effects[][LIMIT_WHENS] = {
 };
 
 static const struct reason {
-	size_t count; /* offset in struct report_gaps */
+	size_t count; /* offset of the count in struct report_gaps */
 	enum reason_part part;
 	const char *noun, *what;
 } reasons[] = {
@@ -337,7 +365,10 @@ static const struct reason {
 #undef REASON
 };
 
-/* The worst effect that unseen events can have on the value, and the first reason for it. */
+/*
+ * The worst effect that missing events can have on the value. text: the first reason with this
+ * effect.
+ */
 static enum unseen find_unseen(const struct judge *judge, const struct limit *limit, char *text,
 			       size_t size)
 {
@@ -349,7 +380,10 @@ static enum unseen find_unseen(const struct judge *judge, const struct limit *li
 			 row->unit == LIMIT_NS ? limit->value : 0, &gaps);
 	gaps.unread = judge->unread;
 	gaps.empty = judge->is_empty;
-	/* a thread that waits now may still go on */
+	/*
+	 * The present state counts as the end, so processes that are still running miss nothing.
+	 * But a thread that waits now may still go on, so LIMIT_STATE stays unknown.
+	 */
 	if (judge->is_so_far && source_of(row)->when != LIMIT_STATE)
 		gaps.incomplete = gaps.left = 0;
 	for (size_t i = 0; i < sizeof(reasons) / sizeof(*reasons); i++) {
@@ -396,7 +430,7 @@ static void put(struct table *table, const struct limit *limit, const struct sen
 	table_text(table, CELL(row, limits, why), sentence->why);
 	if (sentence->verdict == BROKEN && sentence->value.site)
 		table_backtrace(CELL(row, limits, backtrace), sentence->value.site);
-	/* without events the value is not set */
+	/* if the filters removed all events, the value is not set */
 	if (sentence->is_empty)
 		return;
 	table_amount(CELL(row, limits, value), sentence->value.counts, has_bytes);
@@ -410,8 +444,8 @@ static void put(struct table *table, const struct limit *limit, const struct sen
 }
 
 /*
- * Unseen events may only add to a value that breaks the limit already; or they may be why it seems
- * broken, or kept.
+ * If missing events can only add to the value, a broken limit stays broken. In all other cases they
+ * make the result unknown.
  */
 static enum verdict decide(const struct limit *limit, uint64_t value, enum unseen effect)
 {
@@ -423,8 +457,9 @@ static enum verdict decide(const struct limit *limit, uint64_t value, enum unsee
 }
 
 /*
- * Whether samples leave open if the limit is kept. At least one object of a sample was there;
- * without any sample up to three sampling intervals may have been (with 95 % confidence).
+ * Whether sampling makes it uncertain that the limit is kept. If there is a sample, the value is
+ * certainly not 0; without a sample, up to three sampling intervals may have been allocated (with
+ * 95 % confidence).
  */
 static bool is_within_error(const struct judge *judge, const struct limit *limit,
 			    const struct value *value)

@@ -3,8 +3,8 @@
 #define GATE_CHECKER_H
 
 /*
- * Whether a run keeps its limits: the result is BROKEN or kept only if that is certain. If the
- * recording missed events that could change the result, the limit is unknown.
+ * Checks whether a run keeps its limits. The result of a limit is broken or kept only if this is
+ * certain; if the recording missed events that could change the result, it is unknown.
  */
 
 #include "baseline.h"
@@ -15,18 +15,19 @@
 struct judge {
 	const struct limits *limits;
 	const struct report_run *run;
-	const struct baseline *baseline; /* call sites that do not count; NULL: all count */
-	struct baseline *learned;	 /* gets the numbers of the run; NULL: not wanted */
-	bool is_so_far; /* the run is still going on: its state now counts as its end */
-	bool is_empty;	/* filters left no event */
+	const struct baseline *baseline; /* numbers to subtract; NULL: no baseline */
+	/* gets the numbers of the run, for a baseline; NULL: not wanted */
+	struct baseline *learned;
+	bool is_so_far; /* the run is still going on: its present state is taken as its end */
+	bool is_empty;	/* the filters removed all events */
 	size_t unread;	/* traces that could not be read, completely or in part */
-	/* the result */
+	/* the result: numbers of limits */
 	size_t broken, unknown;
 };
 
 /*
- * Fills TABLE_limits: broken limits first, then unknown ones. The values are looked up in the
- * tables of both one and other, which need not be finished.
+ * Fills TABLE_limits: broken limits first, then unknown ones, then kept ones. The values are looked
+ * up in `one` and then in `other`. tables_finish() need not have been called for these.
  */
 void judge_limits(struct judge *judge, const struct tables *one, const struct tables *other,
 		  struct table *table);

@@ -11,7 +11,7 @@ struct entry {
 struct hot_state {
 	struct report_run *run;
 	struct tally *tally;
-	uint64_t calls[LEDGER_CLASSES]; /* sum over all places */
+	uint64_t calls[LEDGER_CLASSES]; /* number of calls of each class, over all places */
 };
 
 static void allocations_merge(void *user, void *of_run, const void *of_process)

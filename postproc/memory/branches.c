@@ -63,7 +63,10 @@ void branches_add(struct branch *end, uint64_t amount, double variance)
 
 /* ---- order ---- */
 
-/* The largest first; of equal ones the parent, then in order of appearance. */
+/*
+ * Sorts the largest total first. If totals are equal, the branch nearer to the root is first, then
+ * the one that appeared first.
+ */
 static int compare(const void *a, const void *b)
 {
 	const struct branch *one = *(struct branch *const *)a, *two = *(struct branch *const *)b;
@@ -74,8 +77,8 @@ static int compare(const void *a, const void *b)
 }
 
 /*
- * Whether the branch continues its parent's line: it is the only child, and no path ends at the
- * parent.
+ * Whether the branch is shown on the line of its parent: it is the only child, and no path ends at
+ * the parent.
  */
 static bool is_continued(const struct branch *branch)
 {
@@ -84,7 +87,10 @@ static bool is_continued(const struct branch *branch)
 	return parent->depth && !branch->next && parent->children == branch && !parent->self;
 }
 
-/* A parent comes before its children, so the remaining branches form a tree. */
+/*
+ * Leaves out all but the first top lines. A parent is sorted before its children, so the remaining
+ * branches form a tree.
+ */
 static void leave_out(struct branches *branches, struct branch **sorted, size_t top)
 {
 	size_t lines = 0;
@@ -110,7 +116,7 @@ void branches_finish(struct branches *branches, size_t top)
 		if (branches->table.slots[i].item)
 			sorted[at++] = branches->table.slots[i].item;
 	qsort(sorted, at, sizeof(*sorted), compare);
-	/* Each child is inserted at the front, so the list is built from the last one. */
+	/* Insert the children from the last to the first, each at the front of its list. */
 	branches->root.children = NULL;
 	for (size_t i = 0; i < at; i++)
 		sorted[i]->children = NULL;

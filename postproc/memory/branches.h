@@ -3,8 +3,9 @@
 #define MEMORY_BRANCHES_H
 
 /*
- * A tree of paths: functions of which each has the sum of the paths through it. Small branches can
- * be left out; a function that leads only to one other function shares a branch line with it.
+ * A tree of call paths. Each branch is a function, with the sum of the amounts of all paths through
+ * it. Small branches can be left out. A function that leads only to one other function is shown on
+ * the same line as that function.
  */
 
 #include "base/pool.h"
@@ -15,51 +16,57 @@
 struct branch {
 	struct branch *parent, *children, *next; /* NULL: none */
 	const struct path_function *function;
-	uint64_t total;			      /* sum of the paths through it */
-	uint64_t self;			      /* sum of the paths that end here */
-	double total_variance, self_variance; /* of estimates */
+	/* sum of the amounts of all paths through the branch */
+	uint64_t total;
+	uint64_t self;			      /* sum of the amounts of the paths that end here */
+	double total_variance, self_variance; /* variance of the sums, if they are estimates */
 	void *user;			      /* belongs to the report; NULL at first */
-	uint64_t order;			      /* of first appearance */
-	uint32_t depth;			      /* of the root, which is no function: 0 */
+	/* number of the branch in the order of first appearance */
+	uint64_t order;
+	/* number of functions on the path to it; 0: the root, which is no function */
+	uint32_t depth;
 	bool is_left_out;
 };
 
 struct branches {
 	struct pool pool;
-	struct hash_table table; /* of struct branch, by parent and function */
+	struct hash_table table; /* all branches, by parent and function */
 	struct branch root;
-	uint64_t count;	   /* branches without the root */
-	uint64_t left_out; /* branches; set by branches_finish() */
+	uint64_t count;	   /* number of branches without the root */
+	uint64_t left_out; /* number of branches left out; set by branches_finish() */
 };
 
 void branches_init(struct branches *branches);
 void branches_free(struct branches *branches);
 
-/* Finds or adds the branch of a function below another one (NULL: the root). */
+/* Finds or adds the branch of a function below parent (NULL: the root). */
 struct branch *branches_child(struct branches *branches, struct branch *parent,
 			      const struct path_function *function);
 
-/* Adds a path that ends in the branch. variance: of an estimate, independent of the others. */
+/*
+ * Adds the amount of a path that ends in the branch. variance: of the amount, if it is an estimate;
+ * the errors of different paths are independent.
+ */
 void branches_add(struct branch *end, uint64_t amount, double variance);
 
 /*
- * After the last path: sorts children by their sums, the largest first, and leaves out all but the
- * top largest branches (0: none).
+ * Call it after the last path. Sorts children by their sums, the largest first, and leaves out all
+ * but the `top` largest lines (0: leaves out none).
  */
 void branches_finish(struct branches *branches, size_t top);
 
 /*
- * The next branch after the given one, or after the root, in pre-order; NULL after the last. Skips
+ * The branch that follows another one (NULL: the root) in pre-order; NULL after the last. Skips
  * branches that are left out.
  */
 struct branch *branches_next(const struct branches *branches, const struct branch *branch);
 
-/* The end of the line that starts with the branch: each leads only to the next. */
+/* The last branch on the line that starts with the branch. */
 struct branch *branches_end(struct branch *branch);
 
 /*
- * Fills the cell of a branch up to its end. depth: number of lines above it. is_outwards: callers
- * come last.
+ * Fills a cell with the functions from branch to end, which are one line. depth: number of lines
+ * that lead to it. is_outwards: callers follow their callees.
  */
 void branches_cell(struct table *table, struct table_cell *cell, const struct branch *branch,
 		   const struct branch *end, uint32_t depth, bool is_outwards);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "costs.h"
 
-/* Sums of a place. */
+/* The sums of a site or a place. */
 struct entry {
 	struct peaks_amount acquired, held, now, most;
 	uint64_t held_ns;
@@ -69,7 +69,7 @@ void costs_process(struct costs *costs)
 		struct entry *entry = tally_entry(costs->tally, held.site);
 
 		entry->held_ns += since(held.item->acquired_ns, process->end_ns);
-		/* An object that is part of another one is held by that. */
+		/* An object that is part of another object is not counted. */
 		entry->held.count += held.is_part ? 0 : held.count;
 		entry->held.bytes += held.is_part ? 0 : held.bytes;
 	}

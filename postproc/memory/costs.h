@@ -3,9 +3,9 @@
 #define MEMORY_COSTS_H
 
 /*
- * All measures of each place of a run: acquired, held at the end, held at the peak, and for how
- * long. For formats that show several costs of one place; the numbers equal those of the reports
- * hot, leaks (without suppressions) and peak.
+ * All measures of each place of a run: the amounts acquired, held at the end and held at the peak,
+ * and the times for which objects were held. For formats that show several costs of a place. The
+ * numbers equal those of the reports allocations, leaks (without suppressions) and peak.
  */
 
 #include "postproc/totals/peaks.h"
@@ -20,25 +20,34 @@ struct costs {
 struct costs_place {
 	const struct tally_place *place;
 	const struct ledger_class *class;
-	struct peaks_amount acquired; /* calls, and their bytes */
+	struct peaks_amount acquired; /* number of acquisitions, and their bytes */
 	struct peaks_amount held;
-	struct peaks_amount peak; /* at the peak of its class */
-	struct peaks_amount most; /* the place's own maximum in one process */
-	uint64_t held_ns;	  /* sum of the times for which its objects were held */
+	struct peaks_amount peak; /* held at the peak of the class */
+	struct peaks_amount most; /* the most that the place itself held in one process */
+	uint64_t held_ns;	  /* sum over its objects of the time for which each was held */
 };
 
-/* For begin() and process() of a report with wants_ledger. costs must not move until the end. */
+/*
+ * For begin() and process() of a fold with wants_ledger. costs must not be moved in memory until
+ * the run has ended.
+ */
 void costs_begin(struct costs *costs, struct report_run *run);
 void costs_process(struct costs *costs);
 
-/* After the last process: the next place, starting with *at 0; false after the last. */
+/*
+ * Call it after the last process. Returns the places one by one, starting with *at 0; false after
+ * the last.
+ */
 bool costs_next(const struct costs *costs, uint32_t *at, struct costs_place *place);
 
-/* Time since the start of the run and amount of a class's peak; false: there was nothing. */
+/*
+ * The peak of a class: its time since the start of the run, and its amount. Returns false if
+ * nothing was ever held.
+ */
 bool costs_peak(const struct costs *costs, uint32_t class, uint64_t *time_ns,
 		struct peaks_amount *most);
 
-/* Bytes if the class has them, else the number of objects. */
+/* The amount in bytes if the class has bytes, else in objects. */
 static inline uint64_t costs_weight(const struct costs_place *place, struct peaks_amount amount)
 {
 	return place->class->has_bytes ? amount.bytes : amount.count;

@@ -1,45 +1,52 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Call sites whose amount grows. Time is divided into steps. From step to step the amount rose up
- * to its peak, fell by less than an eighth of the peak in the meantime (a garbage collector frees
- * some now and then), and this took at least half of the process's life. What rises only while a
- * program starts is not growth; what is freed at the end has grown nevertheless. A step is
- * evaluated when the place changes for the first time after it, so a place that does not change
- * costs nothing.
+ * Call sites whose amount grows. Time is divided into steps. A call site grows if its amount rose
+ * from step to step until it reached its peak, if all its falls on the way add up to at most an
+ * eighth of the peak (a garbage collector frees some memory now and then), and if the rise took at
+ * least half of the process's life. So an amount that rises only while a program starts does not
+ * grow; an amount that is freed at the end has grown nevertheless. A step is evaluated at the first
+ * change of the call site after the step, so a call site that does not change costs nothing.
  */
 
 #include "postproc/report/report.h"
 
-#define STEP_NS	  1000000ull /* the shortest step; doubled as the process lives longer */
+#define STEP_NS	  1000000ull /* length of the first steps; it doubles as the process lives longer */
 #define STEPS_MAX 1024u
 #define RISES_MIN 4u
 
 struct entry {
-	/* of the process: now; of the run: sums at the peaks of the processes where it grew */
+	/*
+	 * In an entry of the process: the present amount. In an entry of the run: the sum of the
+	 * amounts at the peaks of those processes in which the place grew.
+	 */
 	uint64_t count, bytes;
-	double variance;	/* of these bytes */
-	uint64_t at_step;	/* amount at the end of the step before */
-	uint64_t step;		/* number of the step of the last change + 1; 0: none yet */
-	uint64_t rises, fallen; /* number of steps; amount */
-	/* first_ns, last_ns: of the rise; last_ns: before the peak */
+	double variance;  /* of bytes */
+	uint64_t at_step; /* amount at the end of the previous step */
+	/* number of the step with the last change, plus 1; 0: no change yet */
+	uint64_t step;
+	uint64_t rises, fallen; /* number of steps in which the amount rose; sum of all falls */
+	/*
+	 * first_ns: first acquisition; last_ns: last acquisition before the peak; acquired_ns: last
+	 * acquisition so far
+	 */
 	uint64_t first_ns, last_ns, acquired_ns;
 	struct {
 		uint64_t amount, count, bytes, rises, fallen;
 		double variance;
-	} peak; /* over the ends of steps */
+	} peak; /* the step with the largest amount at its end */
 	struct rises curve;
 };
 
 struct growth_state {
 	struct report_run *run;
 	struct tally *tally;
-	uint64_t step_ns, start_ns, least_ns; /* least_ns: minimum time of a rise */
+	uint64_t step_ns, start_ns, least_ns; /* least_ns: minimum duration of a rise */
 };
 
-/* Evaluates the step that has ended since the last change. */
+/* Evaluates the step of the last change, which has ended. */
 static void evaluate_step(struct entry *entry)
 {
-	/* in bytes if there are any, so that a block that grows in place counts, too */
+	/* use bytes if there are any, so that a block that realloc() enlarges counts as growth */
 	uint64_t amount = entry->bytes ? entry->bytes : entry->count;
 
 	entry->rises += amount > entry->at_step;

@@ -8,13 +8,16 @@
 #include "base/memory.h"
 #include "base/order.h"
 
-/* A result has only what is needed to find the object again: there may be millions. */
+/*
+ * A held object. There may be millions, so it has only what sorting and finding the item in the
+ * ledger need.
+ */
 struct result {
 	uint64_t index, object, bytes;
-	uint64_t all_count, all_bytes; /* of all blocks that a sample represents */
+	uint64_t all_count, all_bytes; /* sums over the blocks that a sample represents */
 	double variance;
 	const struct ledger_item *item;
-	uint32_t process; /* index */
+	uint32_t process; /* index in leaks.processes */
 };
 
 struct leaks {
@@ -22,7 +25,7 @@ struct leaks {
 	ARRAY_OF(struct passed_stream) processes;
 	struct map by_section; /* index + 1 */
 	struct passed_stream current;
-	uint64_t last_ns; /* of the last event */
+	uint64_t last_ns; /* time of the last event */
 	uint64_t min_age_ns, until_ns;
 	ARRAY_OF(struct result) results;
 	ARRAY_OF(struct leaks_total) totals;
@@ -43,8 +46,8 @@ void leaks_limit(struct leaks *leaks, uint64_t min_age_ns, uint64_t until_ns)
 }
 
 /*
- * Events of a merged trace alternate between processes. Not inlined, so that nearly all events need
- * just one jump.
+ * Sets leaks->current to the process of the event, because the events of a merged trace alternate
+ * between processes. Not inlined, because most events do not change the process.
  */
 static __attribute__((noinline)) void
 find_process(struct leaks *leaks, const struct trace_process *process, struct error *err)
@@ -77,8 +80,8 @@ static int by_index(const void *one, const void *two)
 	const struct result *a = one, *b = two;
 
 	/*
-	 * Several traces, or damaged text, may have equal indices: the order must not depend on
-	 * hashes.
+	 * In several traces or in damaged text, indices may be equal. Then compare other members,
+	 * so that the order does not depend on hashes.
 	 */
 	return ORDER(a->index, b->index)
 	       ?: ORDER(a->process, b->process)

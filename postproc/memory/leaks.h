@@ -3,8 +3,8 @@
 #define MEMORY_LEAKS_H
 
 /*
- * Each object held at the end, as -l lists them: a ledger for each process of a trace, and finally
- * their items in the order of the calls that acquired them.
+ * The objects held at the end, for -l. Keeps a ledger for each process of a trace, and finally
+ * lists the objects of all ledgers in the order of the calls that acquired them.
  */
 
 #include "account/keep.h"
@@ -16,36 +16,44 @@ struct leaks;
 struct leaks_total {
 	const struct resource_class *resource;
 	uint64_t count, bytes;
-	bool is_estimate; /* count and bytes are of samples, which represent: */
+	/*
+	 * memory was sampled: count and bytes are those of the samples, all_count and all_bytes
+	 * estimate the total
+	 */
+	bool is_estimate;
 	uint64_t all_count, all_bytes;
 	double variance; /* of all_bytes */
-	uint64_t error;	 /* of all_bytes: half the width of the 95 % interval */
+	uint64_t error;	 /* of all_bytes: half the width of the 95 % confidence interval */
 };
 
-/* with_arguments: keeps the arguments of calls that acquired held objects. */
+/* with_arguments: also keep the arguments of the acquiring calls. */
 void leaks_create(struct leaks **leaks, bool with_arguments);
 
 /*
- * Before leaks_finish(): limits the results to objects held for that time at the end. The end is
- * the time of the last event, or until_ns if that is earlier (UINT64_MAX: no limit).
+ * Limits the results to objects that were held for at least min_age_ns at the end. The end is the
+ * time of the last event, or until_ns if that is earlier (UINT64_MAX: no limit). Call it before
+ * leaks_finish().
  */
 void leaks_limit(struct leaks *leaks, uint64_t min_age_ns, uint64_t until_ns);
 
-/* A call or a note. */
+/* Takes a call or a note. */
 int leaks_event(struct leaks *leaks, const struct event *event, struct error *err);
 
-/* After the last event: sorts the held objects by their calls. */
+/* Call it after the last event. Sorts the held objects by the calls that acquired them. */
 void leaks_finish(struct leaks *leaks, struct error *err);
 
 size_t leaks_count(const struct leaks *leaks);
 
-/* The i-th result; its arguments do not belong to the caller. */
+/* Sets *kept to the held object with index i. The caller must not free its arguments. */
 void leaks_at(const struct leaks *leaks, size_t i, struct kept *kept);
 
-/* Sums by class, in the order of the classes' first leaks; NULL after the last one. */
+/*
+ * The sums of the class with index i, in the order of the first held object of each class. NULL
+ * after the last.
+ */
 const struct leaks_total *leaks_total(const struct leaks *leaks, size_t i);
 
-/* The sums of one class; zeros if nothing of it leaked. */
+/* The sums of a class; zeros if it has no held objects. */
 struct leaks_total leaks_total_of(const struct leaks *leaks, const struct resource_class *resource);
 
 void leaks_destroy(struct leaks *leaks);

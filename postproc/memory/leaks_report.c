@@ -13,51 +13,64 @@
 #define KEEPER_MAX  300u
 #define NOTE_MAX    600u
 
-/* the result of a scan for a block: enum scanned_fate, or UNSURE */
+/*
+ * results of a scan for a block: enum scanned_fate and UNSURE, for blocks that may be unreachable
+ */
 enum { UNSURE = SCANNED_FATES, FATES };
 
-/* Sums of a place. */
+/* Sums of the live objects of a site or a place. */
 struct leak {
 	uint64_t count, bytes;
 	double variance, count_variance;
-	uint64_t oldest_ns;	  /* age; 0: not known */
-	uint32_t processes, last; /* last: number of the last process */
-	const char *example;	  /* description of the oldest; NULL: none */
-	uint32_t children;	  /* that no process waited for */
+	uint64_t oldest_ns; /* age of the oldest object; 0: not known */
+	/* number of processes that hold some; last: number of the process that was counted last */
+	uint32_t processes, last;
+	const char *example; /* description of the oldest object; NULL: none */
+	uint32_t children;   /* list of children that their parents did not wait for */
 };
 
 /*
- * Results of scans for a place: a separate struct, since most runs have none and a run may have
- * many places.
+ * Results of scans for a site or a place. This is a separate struct to save memory: most runs have
+ * no scans, and there may be many places.
  */
 struct found {
-	/* of scanned processes, by enum scanned_fate; unreachable blocks may be UNSURE instead */
+	/*
+	 * numbers of blocks by result, their bytes, and the bytes that they retain; only processes
+	 * that were scanned
+	 */
 	uint64_t fates[FATES], fate_bytes[FATES], with[FATES];
-	/* the part of processes with an earlier scan; blocks that were reachable then */
+	/*
+	 * compared: unreachable blocks of processes with an earlier scan; since: those of them that
+	 * were not unreachable in the earlier scan
+	 */
 	uint64_t handles; /* unreachable handles */
 	uint64_t compared[FATES], since[FATES], since_bytes[FATES];
-	const char *keeper; /* owner of the largest reachable block, the first of equal ones */
+	/* owner of the largest reachable block; the first one if several are equally large */
+	const char *keeper;
 	uint64_t largest, first;
-	uint32_t kept; /* number of that block in its scan, from 1 */
+	uint32_t kept; /* number of that block in its scan, from 1; 0: none */
 };
 
-/* Curve of a place, if curves are wanted. */
+/* Curve of a site or a place, with --growing. */
 struct curve {
 	struct rises rises;
-	unsigned count; /* windows in which it rose: the maximum over the processes */
+	unsigned count; /* number of windows in which it rose: the maximum over the processes */
 };
 
 struct leaks_state {
 	struct report_run *run;
 	struct scanned scanned;
-	/* numbers of processes; scanned_count: of blocks */
+	/*
+	 * numbers of processes that were scanned, were not scanned, or have doubtful results;
+	 * scanned_count: number of blocks
+	 */
 	uint64_t scans, scanned_count, unscanned, doubts;
 	uint64_t pause_ns;
 	bool has_handles;	     /* unreachable handles */
-	const char *failure, *doubt; /* of one of the scans; NULL: none */
+	const char *failure, *doubt; /* the first one of all scans; NULL: none */
 	struct tally *tally, *found;
-	struct tally *curves; /* NULL: not wanted */
-	struct pool pool;     /* of examples */
+	struct tally *curves; /* NULL: --growing is not given */
+	struct pool pool;     /* for texts */
 	struct suppress suppress;
 	struct summary_children children;
 };
@@ -153,7 +166,7 @@ static uint64_t age_of(const struct leaks_state *state, const struct ledger_item
 	return end_ns > item->acquired_ns ? end_ns - item->acquired_ns : 0;
 }
 
-/* "pool (server), through 3 blocks" */
+/* Sets found->keeper to the root of the largest block: "pool (server), through 3 blocks". */
 static void name_keeper(struct leaks_state *state, struct found *found)
 {
 	const struct scanned_block *block = &state->scanned.blocks.items[found->kept - 1];
@@ -187,7 +200,7 @@ static void add_fate(struct leaks_state *state, const struct ledger_held *held)
 	found->fates[fate]++;
 	found->fate_bytes[fate] += held->bytes;
 	state->scanned_count++;
-	/* the retained size of this block includes the blocks that it points to */
+	/* retained includes the unreachable blocks that only this block leads to */
 	if (block->fate == SCANNED_LOST)
 		found->with[fate] += block->retained;
 	if (fate >= SCANNED_LOST && state->scanned.has_before) {
@@ -229,13 +242,13 @@ static void add_held(struct leaks_state *state, const struct ledger_held *held)
 				  (uint32_t)held->object);
 	if (!is_oldest)
 		return;
-	/* The oldest object is the example. */
+	/* use the oldest object as the example */
 	leak->oldest_ns = age_ns;
 	if (*ledger_describe(held->item, text, sizeof(text)))
 		leak->example = pool_text(&state->pool, text, strlen(text));
 }
 
-/* A text that outlives the scan of its process. */
+/* Returns before if it is set, else a copy of text that outlives the scan; NULL if text is NULL. */
 static const char *leaks_report_keep(struct leaks_state *state, const char *text,
 				     const char *before)
 {
@@ -282,7 +295,7 @@ static void leaks_report_process(void *user)
 	close_scan(state);
 }
 
-/* Whether scans have examined some of its blocks, and have no doubt about any. */
+/* Whether scans have examined some blocks of the place, and no result is UNSURE. */
 static bool is_judged(const struct found *found)
 {
 	uint64_t looked_at = 0;
@@ -366,7 +379,10 @@ static void put_handles(struct leaks_state *state, struct table *table, uint32_t
 	table_backtrace(CELL(row, unreachable_handles, backtrace), place->backtrace);
 }
 
-/* Puts into words how far the scan can be trusted: what it cannot see, and what it did not read. */
+/*
+ * Sets the note that says how reliable the scans are: which pointers they cannot see, and which
+ * processes were not scanned.
+ */
 static void say_scan(const struct leaks_state *state, struct table *table)
 {
 	char text[NOTE_MAX];
@@ -415,8 +431,10 @@ static void put_suppressed(struct leaks_state *state, struct tables *tables)
 	}
 }
 
-/* Whether the objects are part of others, do not grow (if only growing places are wanted), or are
- * suppressed. */
+/*
+ * Whether the objects of a place are not listed: there are none, they are parts of other objects,
+ * they do not grow although only growing places are wanted, or they are suppressed.
+ */
 static bool is_left_out(struct leaks_state *state, uint32_t index, const struct leak *leak)
 {
 	const struct tally_place *place = tallies_place(&state->run->summary->tallies, index);
@@ -449,7 +467,7 @@ static void leaks_report_end(void *user, struct tables *tables)
 
 	if (lost)
 		say_scan(state, lost);
-	/* All places are matched, so their names are resolved together. */
+	/* Suppressions are matched with all places, so resolve their names together. */
 	for (uint32_t i = 0; state->run->naming && i < tallies_count(tallies); i++) {
 		const struct leak *leak = tally_of_place(state->tally, i);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How long objects were held: a histogram by powers of ten, with the objects held at the end apart.
+ * For how long objects were held: a histogram by powers of ten. Objects held at the end are counted
+ * apart.
  */
 
 #include "postproc/report/report.h"
@@ -19,7 +20,7 @@ struct lifetimes_state {
 	struct bucket buckets[LEDGER_CLASSES][BUCKETS + 1];
 };
 
-/* The upper bound of a bucket; the last one has none. */
+/* The upper bound of a bucket, except for the last one, which has none. */
 static uint64_t end_of(unsigned bucket)
 {
 	uint64_t end_ns = FIRST_NS;

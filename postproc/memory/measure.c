@@ -18,13 +18,16 @@ static const char *const words[] = {
 	[MEASURE_WAIT] = "wait_time",
 };
 
-/* Of a place of the ledger; [1]: in the run to compare with. */
+/* The sums of a site or a place. [0]: in the run; [1]: in the run that it is compared with. */
 struct entry {
 	uint64_t amount[2], count[2];
 	double variance[2];
 };
 
-/* A call site with waits: the ledger has no sites of calls that acquire nothing. */
+/*
+ * A call site with waits. These have their own list, because the ledger has only sites of calls
+ * that acquire something.
+ */
 struct wait {
 	enum resource class;
 	const struct trace_node *backtrace;
@@ -37,8 +40,8 @@ struct measure {
 	enum measure_kind kind;
 	struct tally *tally;
 	struct peaks peaks; /* for MEASURE_PEAK */
-	uint64_t sample[2]; /* of the processes, the largest */
-	/* waits */
+	uint64_t sample[2]; /* the largest sampling interval of all processes */
+	/* for MEASURE_WAIT */
 	struct sites sites;
 	ARRAY_OF(struct entry) of_process; /* by site of the process */
 	struct pool pool;
@@ -73,7 +76,7 @@ static void measure_merge(void *user, void *of_run, const void *of_process)
 	add_entry(of_run, of_process);
 }
 
-/* objects: more than one for a sample, which represents several. */
+/* Adds an amount to a site. objects: 1, or the number of objects that a sample represents. */
 static void count_objects(struct measure *measure, uint32_t site, uint64_t objects, uint64_t amount,
 			  double variance)
 {
@@ -117,8 +120,8 @@ static void on_move(void *user, const struct ledger_move *move)
 }
 
 /*
- * Objects held at the end; a process that executed another program has released everything. Of
- * locks that were never released, the time until the end.
+ * Adds the objects held at the end. For MEASURE_HOLD: adds the time until the end for locks that
+ * were never released.
  */
 static void count_held(struct measure *measure)
 {
@@ -143,8 +146,8 @@ static void count_held(struct measure *measure)
 /* ---- waits ---- */
 
 /*
- * A wait for a condition, or a join, also releases and acquires a lock or a thread; the wait itself
- * counts once.
+ * Whether the event is a call that may wait. A wait for a condition has further events for the
+ * lock, and a join for the thread: only the event of the wait itself counts.
  */
 static bool is_wait(const struct event *event)
 {
@@ -247,7 +250,7 @@ uint64_t measure_error(const struct measure_place *place, int run)
 							: estimate_error(place->variance[run]);
 }
 
-/* The sums of a place of the ledger; false: it has none by this measure. */
+/* The sums of a place; false: it has none by this measure. */
 static bool sums_of(const struct measure *measure, uint32_t index, struct entry *sums)
 {
 	const struct tally_place *place = tallies_place(&measure->run->summary->tallies, index);
@@ -324,8 +327,8 @@ static int parse(const char *word, bool has_base, enum measure_kind *kind, struc
 }
 
 /*
- * Registers for the moves that the measure needs; waits come as events, objects held at the end
- * from the ledger.
+ * Registers for the moves that the measure needs. The others need none: waits are counted from
+ * events, and objects held at the end are read from the ledger.
  */
 static void listen(struct measure *measure)
 {

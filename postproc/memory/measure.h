@@ -2,53 +2,54 @@
 #ifndef MEMORY_MEASURE_H
 #define MEMORY_MEASURE_H
 
-/*
- * The sums of call sites by one of several measures, which --by selects: for reports that support
- * more than one.
- */
+/* Sums by call site for reports whose measure --by selects. */
 
 #include "base/error.h"
 #include "postproc/report/report.h"
 
 enum measure_kind {
-	MEASURE_BYTES, /* acquired, released or not */
+	MEASURE_BYTES, /* bytes acquired, whether or not they were released */
 	MEASURE_COUNT, /* number of acquisitions */
-	MEASURE_HELD,  /* at the end, bytes or objects */
-	MEASURE_PEAK,  /* at the peak of the class; of one run only */
-	MEASURE_TEMP,  /* released by the thread's next call: bytes or objects */
+	MEASURE_HELD,  /* bytes or objects held at the end */
+	MEASURE_PEAK,  /* bytes or objects held at the peak of the class; not for comparisons */
+	MEASURE_TEMP,  /* bytes or objects that the thread's next call released */
 	MEASURE_HOLD,  /* time for which locks were held */
-	MEASURE_WAIT,  /* time in calls that may wait */
+	MEASURE_WAIT,  /* time spent in calls that may wait */
 };
 
 /* A place and its sum: bytes, ns or a number. */
 struct measure_place {
 	const char *class;
-	uint32_t rank; /* of the class */
+	uint32_t rank; /* position of the class in reports */
 	bool has_bytes, has_ns;
 	const struct trace_node *backtrace;
-	const char *function;	      /* of its first call */
-	uint64_t amount[2], count[2]; /* [1]: of the run to compare with */
-	double variance[2];	      /* of the amounts; 0: exact */
-	uint64_t sample[2];	      /* of its class: ledger_sample(); 0: no sampling */
+	const char *function; /* the function that the first call called */
+	/* [0]: of the run; [1]: of the run that it is compared with */
+	uint64_t amount[2], count[2];
+	double variance[2]; /* of the amounts; 0: exact */
+	uint64_t sample[2]; /* sampling interval, see ledger_sample(); 0: not sampled */
 };
 
 struct measure;
 
 /*
- * by: the word of --by, or NULL for fallback. has_base: two runs are compared; peaks are refused.
- * Registers with run->ledger. Returns 0 or -EINVAL.
+ * Makes a measure from run->options->by, or from fallback if that is NULL, and registers it with
+ * run->ledger. has_base: two runs are compared, so peaks are refused. Returns 0 or -EINVAL.
  */
 int measure_begin(struct measure **measure, struct report_run *run, enum measure_kind fallback,
 		  bool has_base, struct error *err);
 
-/* A call; the end of a process. */
+/* For event() and process() of a fold. */
 void measure_event(struct measure *measure, const struct event *event);
 void measure_process(struct measure *measure);
 
-/* After the last process: the next place, starting with *at 0; false after the last. */
+/*
+ * Call it after the last process. Returns the places one by one, starting with *at 0; false after
+ * the last.
+ */
 bool measure_next(const struct measure *measure, size_t *at, struct measure_place *place);
 
-/* By how much the amount in a run may be wrong; known even if the amount is 0. */
+/* The error of place->amount[run]. With sampling it is not 0 even if the amount is 0. */
 uint64_t measure_error(const struct measure_place *place, int run);
 
 enum measure_kind measure_kind(const struct measure *measure);

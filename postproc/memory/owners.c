@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What retains memory: roots by what they retain, and below each root the retained blocks by the
- * call site that allocated them.
+ * The owners of memory: roots, sorted by how much they retain, and for each root the blocks that it
+ * retains, by the call site that allocated them.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -15,10 +15,10 @@
 #include "postproc/totals/scanned.h"
 
 #define TEXT_MAX  512u
-#define STEPS_MAX 8u  /* of a path that is shown */
-#define BELOW_MAX 64u /* roots of a process whose call sites are shown */
+#define STEPS_MAX 8u  /* maximum number of blocks of a path that are shown */
+#define BELOW_MAX 64u /* maximum number of roots whose call sites are shown */
 
-/* A root of a process, or what several roots retain together. */
+/* A root of a process, or a pseudo-root for blocks that several roots retain together. */
 struct holder {
 	const char *text, *kind, *module, *program;
 	uint64_t bytes, count;
@@ -28,18 +28,21 @@ struct holder {
 /* The blocks of one site that a root retains. */
 struct below {
 	uint32_t holder;
-	const struct trace_node *backtrace; /* NULL: not resolved */
+	const struct trace_node *backtrace; /* NULL: not known */
 	uint64_t bytes, count, largest, first;
-	/* the largest block, the first of equal ones, by its number in the scan of its process */
+	/*
+	 * number, in the scan of its process, of the largest block; of several equally large blocks
+	 * the first
+	 */
 	uint32_t kept;
-	const char *way; /* to that block */
+	const char *way; /* the path from the root to that block */
 };
 
 struct holders_state {
 	struct report_run *run;
 	struct scanned scanned;
 	struct pool pool;
-	struct map index; /* of below in the current process, by holder and site: index + 1 */
+	struct map index; /* of the current process, by holder and site: index in `below`, plus 1 */
 	ARRAY_OF(struct holder) holders;
 	ARRAY_OF(struct below) below;
 	uint32_t first; /* the first holder of the current process */
@@ -111,8 +114,8 @@ static void add_holders(struct holders_state *state)
 /* ---- retained blocks ---- */
 
 /*
- * For each block: index + 1 of the only root that retains it; number of roots + 1 if several do.
- * The path up is walked once for all blocks on it.
+ * For each block: index + 1 of the root that alone retains it, or number of roots + 1 if several
+ * roots retain it. Each path of dominators is walked once for all blocks on it.
  */
 static uint32_t *find_keepers(const struct scanned *scanned)
 {
@@ -127,7 +130,7 @@ static uint32_t *find_keepers(const struct scanned *scanned)
 
 		while (block && !keepers[block - scanned->blocks.items]) {
 			path[steps] = (uint32_t)(block - scanned->blocks.items);
-			/* preliminary; final in a cycle */
+			/* replaced below, except in a cycle */
 			keepers[path[steps++]] = (uint32_t)scanned->roots.count + 1;
 			if (block->dominator.is_root && block->dominator.root < keeper - 1)
 				keeper = block->dominator.root + 1;
@@ -144,7 +147,7 @@ static uint32_t *find_keepers(const struct scanned *scanned)
 	return keepers;
 }
 
-/* "pool (server), +0 of 48 B, +16 of 64 B": from the root inwards. */
+/* The path from the root to a block: "pool (server) > +0 of 48 B > +16 of 64 B". */
 static const char *way_to(struct holders_state *state, const struct scanned_block *block)
 {
 	struct scanned *scanned = &state->scanned;
@@ -294,7 +297,7 @@ static int by_bytes(const void *one, const void *two)
 	return ORDER(b->bytes, a->bytes) ?: ORDER(a->holder, b->holder);
 }
 
-/* For each holder: how many holders retain more. */
+/* The rank of each holder: 0 retains the most. */
 static uint32_t *rank_holders(const struct holders_state *state)
 {
 	size_t count = state->holders.count;

@@ -132,7 +132,7 @@ static void path_process(void *user)
 	scanned_clear(&state->scanned);
 }
 
-/* From the root to the block. */
+/* Prints the steps from the root to the block. */
 static void path_end(void *user, struct tables *tables)
 {
 	struct way_state *state = user;

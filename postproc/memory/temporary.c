@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Temporary allocations: released at once by the thread that acquired them, and so often
+ * Temporary allocations: the thread that acquired them released them at once, so they are often
  * unnecessary.
  */
 

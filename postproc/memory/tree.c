@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The amounts by function: from main down to the calling functions, or from these up to main. One
- * tree for each class; memory grows with the number of distinct backtraces.
+ * Amounts by function, as a tree for each class: from main down to the acquiring functions or, with
+ * --bottom-up, from these up to main. Memory grows with the number of distinct backtraces.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -83,10 +83,13 @@ static void add_place(struct tree_state *state, const struct measure_place *plac
 
 struct line {
 	uint64_t id;	/* from 1 */
-	uint32_t depth; /* lines that lead to it */
+	uint32_t depth; /* number of lines that lead to it */
 };
 
-/* id counts the lines of all classes. */
+/*
+ * Adds a row for the branches from branch to end. id: number of the row in the trees of all
+ * classes.
+ */
 static void tree_put(struct tree_state *state, struct table *table, const struct plant *plant,
 		     struct branch *branch, struct branch *end, uint64_t id)
 {

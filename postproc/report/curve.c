@@ -3,7 +3,7 @@
 
 #define SHIFT_FIRST 12u /* 4 us */
 
-/* Merges the step that follows it in time. */
+/* Merges a later step into *step. */
 static void merge_step(struct curve_step *step, const struct curve_step *later)
 {
 	struct curve_step earlier = *step;

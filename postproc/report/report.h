@@ -3,11 +3,11 @@
 #define REPORT_REPORT_H
 
 /*
- * A fold: a reader of the events of all processes of a run that fills tables, the tables of a
- * report or some of them. It receives events or, through the ledger, acquisitions and releases; it
- * never prints, and resolves names only to match them. One fold is one file (memory/, waits/,
- * descriptors/, run/) and a row of reports.def. Running out of memory ends the program
- * (base/memory.h), so nothing in postproc/ returns an error for it.
+ * A fold reads the events of all processes of a run and fills some or all tables of a report. It
+ * receives events or, through the ledger, acquisitions and releases. It does not print tables, and
+ * resolves names only to match them. Each fold is a file (in memory/, waits/, descriptors/ or run/)
+ * and a row of reports.def. If there is no memory left, the program ends (base/memory.h), so no
+ * function in postproc/ returns an error for that.
  */
 
 #include "account/ledger.h"
@@ -20,18 +20,25 @@
 #include "trace/trace.h"
 
 struct report_options {
-	uint64_t within;		      /* for temp: number of calls of a thread; 0: 1 */
-	uint64_t min_age_ns;		      /* for leaks: minimum time held */
+	/*
+	 * for temporary objects: maximum number of calls of the thread from acquisition to release;
+	 * 0 means 1
+	 */
+	uint64_t within;
+	/* for leaks: minimum time for which a listed object was held */
+	uint64_t min_age_ns;
 	const char *const *suppression_files; /* for leaks */
 	size_t suppression_count;
-	bool has_limits;    /* --fail-on */
-	const char *object; /* for history: as the user wrote it */
-	const char *by;	    /* for reports that take it: what they measure; NULL: not given */
-	size_t top;	    /* rows to be printed; 0: all */
-	uint64_t max_bytes; /* of a page: maximum size of its file; 0: no limit */
-	bool is_bottom_up;  /* for tree */
-	bool wants_growing; /* for leaks: curves of places, and only those that grow */
-	unsigned rises;	    /* a curve grows if it rises in this many windows */
+	bool has_limits;    /* --fail-on is given */
+	const char *object; /* for history: the argument of --object */
+	/* the argument of --by, for reports that measure by it; NULL: not given */
+	const char *by;
+	size_t top;	    /* number of rows to print; 0: all */
+	uint64_t max_bytes; /* maximum size of the file of a page; 0: no limit */
+	bool is_bottom_up;  /* for tree: --bottom-up is given */
+	/* for leaks: --growing is given, so list only growing call sites, with their curves */
+	bool wants_growing;
+	unsigned rises; /* a curve grows if it rises in this many windows */
 };
 
 /* The state that all reports of a run share. */
@@ -39,108 +46,121 @@ struct report_run {
 	const struct report_options *options;
 	const char *const *paths; /* traces, or directories */
 	size_t path_count;
-	const struct trace_options *reading; /* how the traces are opened */
+	const struct trace_options *reading; /* options for opening the traces */
 	/*
-	 * maximum number of spans in a model, and of call sites and others in proportion; 0: no
-	 * limit
+	 * How detailed a model may be: the maximum number of its spans. The numbers of its call
+	 * sites and other parts are limited in proportion. 0: no limit.
 	 */
 	uint32_t detail;
-	bool is_base; /* the traces now read are those that the run is compared with (diff) */
+	bool is_base; /* the older run of a comparison (diff) is being read */
 	struct summary
-		*summary; /* processes, address map; classes only if a report wants_summary */
+		/*
+		 * the processes and the address map; also the classes if a fold has wants_summary
+		 */
+		*summary;
 	struct ledger *ledger;
-	struct naming *naming; /* of the address map; NULL: there are no names */
+	struct naming *naming; /* resolves names of the address map; NULL: there are no names */
 	/*
-	 * Windows of the curves that report_hold() makes: of the whole run, of the life of the
-	 * process.
+	 * The windows of the curves that report_hold() makes: `windows` for the whole run, `life`
+	 * for the current process.
 	 */
 	struct rises_axis windows, life;
 };
 
 struct report {
-	const char *about;  /* the only class that its tables are about; NULL: several */
-	bool wants_ledger;  /* run->ledger is fed */
-	bool wants_summary; /* run->summary is fed with calls, too */
-	bool takes_by;	    /* --by selects what it measures, not a column to sort by */
+	/* the class that all its tables are about; NULL: there are several classes */
+	const char *about;
+	bool wants_ledger;  /* run->ledger must receive all calls */
+	bool wants_summary; /* run->summary must receive all calls */
+	bool takes_by;	    /* --by selects what the fold measures, not the column to sort by */
 	bool has_detail;    /* the size of its tables depends on run->detail */
-	bool wants_base;    /* it compares two runs */
-	bool skips_calls;   /* it needs facts about processes only: see struct trace_options */
-	bool is_screen;	    /* as text it prints a screen, and fills no table */
-	/* it is about files: run->paths are directories, and it gets no events */
+	bool wants_base;    /* the report compares two runs */
+	/* only facts about processes are needed: see skips_calls of struct trace_options */
+	bool skips_calls;
+	bool is_screen; /* as text the report is a screen and has no table */
+	/* the fold is about files: run->paths are directories, and the fold receives no events */
 	bool wants_directories;
-	/* for --object: with it the other folds of the report are left out */
+	/* the fold is used only with --object, which disables the other folds of the report */
 	bool wants_object;
 	/*
-	 * Size of its state, which begins with a struct report_run * that the caller sets; the rest
-	 * is 0. 0: no state; the callbacks then get the run.
+	 * Size of the state that the callbacks receive. The state begins with a struct report_run *
+	 * that report_begin() sets; the rest is 0 at first. If the size is 0, the callbacks receive
+	 * the struct report_run instead.
 	 */
 	size_t state_size;
 	/* Before the first event. Returns 0 or a negative errno; may be NULL. */
 	int (*begin)(void *state, struct report_run *run, struct error *err);
-	/* Gets each move. NULL: it calls report_listen(), or gets no moves. */
+	/*
+	 * Receives each move of the ledger. NULL: the fold needs no moves, or calls
+	 * report_listen().
+	 */
 	ledger_listener *move;
 	/* A call, after the ledger has processed it; may be NULL. */
 	void (*event)(void *state, const struct event *event);
-	/* An event that is no hooked call (EVENT_NOTE); may be NULL. */
+	/* A note (EVENT_NOTE); may be NULL. */
 	void (*note)(void *state, const struct event *event);
 	/*
-	 * A process has ended, and summary_current() is about to become one of the run's; the
-	 * ledger still has its live objects. May be NULL.
+	 * A process has ended. The ledger still has its live objects, and summary_current() its
+	 * facts; it is added to the run after this. May be NULL.
 	 */
 	void (*process)(void *state);
 	/*
-	 * All processes are known: fills the tables, which keep any error. A fold with has_detail
-	 * may be called several times. NULL: it fills none.
+	 * All processes have ended: fills the tables. Errors are stored in the tables. If
+	 * has_detail is set, end() may be called several times. NULL: the fold fills no table.
 	 */
 	void (*end)(void *state, struct tables *tables);
 	/*
-	 * A fold of a viewer's format, instead of end: writes the file. out keeps its own errors.
+	 * Instead of end(), for the format of a viewer: writes the file. Errors of writing are
+	 * stored in out.
 	 */
 	int (*print)(void *state, struct out *out, struct error *err);
-	/* Frees the members of the state, also after a begin() that failed; may be NULL. */
+	/* Frees the members of the state. Also called if begin() has failed. May be NULL. */
 	void (*destroy)(void *state);
 };
 
 struct report_row {
 	const char *name, *question;
 	const char *next; /* the report to read next */
-	/* if `report NAME` is not accepted: what to write instead; NULL: it is accepted */
+	/* the command to use if `report NAME` is not accepted; NULL: it is accepted */
 	const char *instead;
 };
 
 /*
- * Allocates the state and calls begin(). Returns 0 or a negative errno; call report_destroy() in
- * any case.
+ * Allocates the state and calls begin(). Returns 0 or a negative errno. The caller calls
+ * report_destroy() even after an error.
  */
 int report_begin(const struct report *report, void **state, struct report_run *run,
 		 struct error *err);
 void report_destroy(const struct report *report, void *state);
 
-/* The index-th row of reports.def, or NULL. */
+/* The report with that index in reports.def; NULL: there are fewer. */
 const struct report_row *report_at(unsigned index);
 
-/* The row with that name, or NULL. */
+/* The report with that name, or NULL. */
 const struct report_row *report_find(const char *name, size_t length);
 
-/* What to write instead of a former name, or of the name of a command; NULL: it is neither. */
+/*
+ * If name is a former name of a report or the name of a command: what to write instead. Else NULL.
+ */
 const char *report_renamed(const char *name, size_t length);
 
-/* The report that a table belongs to, and the fold that fills it. */
+/* The report that a table belongs to, and the fold that fills the table. */
 const struct report_row *report_of(enum table_id id);
 const struct report *report_fold(enum table_id id);
 
 /* The table with that name, or TABLE_ID_COUNT. */
 enum table_id report_table(const char *name, size_t length);
 
-/* A time as ns since the start of the run; call it after the start is known. */
+/* Converts a time to ns since the start of the run. The start must be known already. */
 static inline uint64_t report_time(const struct report_run *run, uint64_t ns)
 {
 	return ns > run->summary->start_ns ? ns - run->summary->start_ns : 0;
 }
 
 /*
- * For merge(): the number of the process that is being merged, from 1. A library that is mapped
- * twice makes two sites of one place in the same process.
+ * For merge(): number of the process that is being merged, from 1. By this number merge() counts a
+ * process only once: several sites of one process may belong to the same place, for example if a
+ * library was mapped twice.
  */
 static inline uint32_t report_process(const struct report_run *run)
 {
@@ -148,7 +168,8 @@ static inline uint32_t report_process(const struct report_run *run)
 }
 
 /*
- * Kinds of events, a bit each: which kinds a limit depends on, and which a recording did not see.
+ * Kinds of events, as numbers and as bits. A limit depends on some kinds, and a recording may lack
+ * events of some kinds.
  */
 enum report_kind_number {
 #define KIND(name, class) REPORT_KIND_##name,
@@ -165,59 +186,71 @@ enum report_kind {
 	KIND_EVENTS = KIND_ALL & ~(KIND_SCAN | KIND_NOTE),
 };
 
-/* Reasons why numbers may be wrong: for each, how many events or traces it affects, of how many. */
+/*
+ * Reasons why numbers may be wrong: a member for each reason counts the events, processes or the
+ * like that it affects. events and traces are the totals.
+ */
 struct report_gaps {
-	uint64_t events; /* events recorded or dropped */
+	uint64_t events; /* all events, recorded or dropped */
 	uint64_t traces;
 #define REASON(name, of, count, part, kinds, noun, what) uint64_t name;
 #include "postproc/reasons.def"
 #undef REASON
 };
 
-/* Counts the reasons of reasons.def that affect numbers of these kinds, and that limit. */
+/*
+ * Counts the reasons of reasons.def that affect these kinds of events. limit_ns: the limit that is
+ * checked, if it is a time; else 0.
+ */
 void report_find_gaps(const struct report_run *run, unsigned kinds, uint64_t limit_ns,
 		      struct report_gaps *gaps);
 
 bool report_is_incomplete(const struct summary_process *process);
 bool report_is_untraced(const struct summary_process *process);
 
-/* The kinds of events that the process caused by syscall(2), of which nothing is recorded. */
+/* The kinds of events that the process caused by syscall(2) and that are therefore not recorded. */
 unsigned report_made_directly(const struct summary_process *process);
 
 bool report_is_unhooked(const struct summary *summary, const struct summary_process *process);
 bool report_has_unseen_zombie(const struct summary *summary, const struct summary_process *process);
 
-/* Adds a row to a table whose first column is the group of a class. */
+/*
+ * Adds a row for an object or call of the class. The table's first column is the class, as a group.
+ */
 struct table_cell *report_add(const struct report_run *run, struct table *table, uint32_t class);
 
 /*
- * For begin(): makes a tally with entries of that size and passes each move to on_move. merge and
- * on_move get state as their user.
+ * For begin(): makes a tally with entries of that size, and passes each move of the ledger to
+ * on_move(). merge() and on_move() receive state as their first argument.
  */
 struct tally *report_listen(struct report_run *run, size_t size,
 			    void (*merge)(void *state, void *run, const void *process),
 			    ledger_listener *on_move, void *state);
 
-/* For on_move: adds the move to the curve of a place, in bytes if its class has them. */
+/*
+ * For on_move(): adds the move to the curve of a place, in bytes if the class has bytes, else in
+ * objects.
+ */
 void report_hold(struct report_run *run, struct rises *rises, const struct ledger_move *move);
 
-/* Puts the curve of a place into a cell. rises: NULL: not known. */
+/* Puts the curve of a place into a cell. If rises is NULL, the cell stays unset. */
 void report_curve(const struct report_run *run, struct table *table, struct table_cell *cell,
 		  const struct rises *rises);
 
-/* For end(): calls put for each place of the run. */
+/* For end(): calls put() for each place of the run. */
 void report_places(const struct report_run *run, struct table *table,
 		   void (*put)(void *state, struct table *table, uint32_t place), void *state);
 
 /*
- * If memory was sampled: appends to the table's note what that means for it, and marks the table,
- * so that a lack of rows is not read as zero.
+ * If memory was sampled, appends a sentence that ends with words to the table's note, and sets
+ * is_unknown, so that a lack of rows is not read as zero.
  */
 void report_note_samples(const struct report_run *run, struct table *table, const char *words);
 
 /*
- * Appends to the table's note for how long threads were blocked, and in what. If more than a tenth
- * of that was not observed, marks the table, so that a lack of rows is not read as zero.
+ * Appends to the table's note how long threads were blocked, and in which kinds of calls. If more
+ * than a tenth of this time was not observed, sets is_unknown, so that a lack of rows is not read
+ * as zero.
  */
 void report_note_coverage(const struct report_run *run, struct table *table);
 

@@ -12,9 +12,12 @@ static const struct report_row rows[] = {
 #include "postproc/reports.def"
 };
 
-/* The tables by their ids: each belongs to the report and the fold above it. */
+/*
+ * The rows of reports.def in their order: a table belongs to the last report and the last fold
+ * before it.
+ */
 static const struct {
-	const struct report *fold; /* NULL: that of the row above */
+	const struct report *fold; /* NULL: the same as in the previous row */
 	bool begins_report;
 	int table; /* -1: none */
 } entries[] = {
@@ -107,7 +110,7 @@ void report_hold(struct report_run *run, struct rises *rises, const struct ledge
 	int64_t bytes = (int64_t)(move->is_acquisition ? move->bytes : -move->bytes);
 	uint64_t time_ns = move->event->time_ns;
 
-	/* A late event counts as of the latest time that was read. */
+	/* If the event is late, use the latest time so far. */
 	rises_reach(&run->life, time_ns);
 	time_ns = run->life.now_ns;
 	rises_reach(&run->windows, time_ns);
@@ -182,15 +185,19 @@ bool report_is_untraced(const struct summary_process *process)
 	return process->end == SUMMARY_EXEC && process->untraced;
 }
 
-/* The process ran on when the collector was ended, or holdtrace detached from it. */
+/*
+ * Whether the process was still running when the collector ended or holdtrace detached from the
+ * process.
+ */
 static bool report_ran_on(const struct summary_process *process)
 {
 	return process->end == SUMMARY_LEFT || process->end == SUMMARY_DETACHED;
 }
 
 /*
- * A thread may have been blocked for longer than limit_ns without a recorded wait. limit_ns 0: the
- * limit is not a time. Shorter times than COVERAGE_SLACK_NS are not measured exactly.
+ * Whether a thread may have been blocked for longer than limit_ns without a recorded wait. limit_ns
+ * 0: the limit is not a time, so COVERAGE_SLACK_NS is used. Times below COVERAGE_EXACT_NS cannot be
+ * measured.
  */
 static bool report_is_unobserved(const struct summary_process *process, uint64_t limit_ns)
 {
@@ -200,34 +207,46 @@ static bool report_is_unobserved(const struct summary_process *process, uint64_t
 	       (limit_ns > COVERAGE_EXACT_NS ? limit_ns : COVERAGE_EXACT_NS);
 }
 
-/* All its calls were to be recorded and are counted. */
+/* Whether neither options nor filters have excluded any call of the process. */
 static bool is_whole(const struct summary *summary, const struct summary_process *process)
 {
 	return !(summary->selection && summary->selection->filters) && !process->recorded &&
 	       !process->pauses && !process->is_attached && !process->cut_calls;
 }
 
-/* The kernel's number of open descriptors differs from that of all recorded calls. */
+/*
+ * Whether the number of open descriptors according to the kernel differs from the number according
+ * to the recorded calls.
+ */
 bool report_is_unhooked(const struct summary *summary, const struct summary_process *process)
 {
 	return is_whole(summary, process) && process->descriptors &&
 	       process->descriptors != process->held[RESOURCE_FD] + process->inherited;
 }
 
-/* The kernel had a zombie of it, and the recorded calls have none. */
+/*
+ * Whether the process has a zombie according to the kernel, but none according to the recorded
+ * calls.
+ */
 bool report_has_unseen_zombie(const struct summary *summary, const struct summary_process *process)
 {
 	return is_whole(summary, process) && process->has_zombie &&
 	       !process->held[RESOURCE_PROCESS];
 }
 
-/* An image that exec replaced holds nothing. */
+/*
+ * Whether the memory of the process was not scanned. An image that exec has replaced holds nothing,
+ * so it needs no scan.
+ */
 static bool report_is_unscanned(const struct summary_process *process)
 {
 	return process->end != SUMMARY_EXEC && !process->is_scanned;
 }
 
-/* Each process records how many processes a flight recorder had left out by its end. */
+/*
+ * The number of processes that a flight recorder left out. Each process has the number so far at
+ * its end.
+ */
 static uint64_t report_gone(const struct summary *summary)
 {
 	uint64_t gone = 0;
@@ -238,7 +257,7 @@ static uint64_t report_gone(const struct summary *summary)
 	return gone;
 }
 
-/* Whether --events lists a class: "memory,fd". */
+/* Whether a list like that of --events ("memory,fd") has the class. */
 static bool is_listed(const char *list, const char *class)
 {
 	size_t size = strlen(class);
@@ -252,7 +271,7 @@ static bool is_listed(const char *list, const char *class)
 	return false;
 }
 
-/* The kinds of events whose classes a list has; KIND_SCAN and KIND_NOTE have none. */
+/* The kinds of events whose classes are in the list. KIND_SCAN and KIND_NOTE belong to no class. */
 static unsigned kinds_listed(const char *list)
 {
 	unsigned kinds = 0;
@@ -263,13 +282,16 @@ static unsigned kinds_listed(const char *list)
 	return kinds;
 }
 
-/* The kinds of events that --events left out. */
+/* The kinds of events that --events excluded. */
 static unsigned report_unrecorded(const struct summary_process *process)
 {
 	return process->recorded ? KIND_EVENTS & ~kinds_listed(process->recorded) : 0;
 }
 
-/* Descriptors are known nevertheless if the kernel counted them at the end. */
+/*
+ * If the kernel reported the descriptors or zombies at the end, report_is_unhooked() and
+ * report_has_unseen_zombie() compare these numbers, so that the kind is not listed here.
+ */
 unsigned report_made_directly(const struct summary_process *process)
 {
 	unsigned kinds = process->past ? kinds_listed(process->past) : 0;

@@ -3,7 +3,10 @@
 
 #define SHIFT_FIRST 12u /* 4 us */
 
-/* An event at the end of a window belongs to it, as with --until and --since. */
+/*
+ * The number of the window with a time. As with --since and --until, a window excludes its start
+ * and includes its end.
+ */
 static uint64_t window_of(uint64_t time_ns, unsigned shift)
 {
 	return (time_ns - (time_ns != 0)) >> shift;
@@ -28,7 +31,7 @@ void rises_reach(struct rises_axis *axis, uint64_t time_ns)
 	}
 }
 
-/* Adds window i of from to window `at` of to, which equals or contains it. */
+/* Adds window i of `from` to window `at` of `to`, which has the same or a longer range of time. */
 static void add_window(struct rises *to, unsigned at, const struct rises *from, unsigned i)
 {
 	unsigned bit = 1u << at;
@@ -41,7 +44,7 @@ static void add_window(struct rises *to, unsigned at, const struct rises *from, 
 	to->changed |= bit;
 }
 
-/* Converts to the windows of the axis, which are longer, or begin earlier. */
+/* Converts rises to the windows of the axis, which may be longer or begin earlier. */
 static void fit_windows(struct rises *rises, const struct rises_axis *axis)
 {
 	struct rises before = *rises;

@@ -3,23 +3,25 @@
 #define REPORT_RISES_H
 
 /*
- * The amount that a place held over the windows of a run: at most RISES_WINDOWS windows of equal
- * length, whose length doubles each time that the run outgrows them. They begin at multiples of
- * their length, so that windows of several processes can be merged exactly, and the changes of all
- * windows add up to the total.
+ * The amount that a place held over time, in at most RISES_WINDOWS windows of equal length. When
+ * the run outgrows the windows, their length is doubled. Windows begin at multiples of their
+ * length, so that the windows of several processes can be merged exactly. The changes of all
+ * windows add up to the amount at the end.
  */
 
 #include <stdint.h>
 
 #define RISES_WINDOWS 16u
-#define RISES_LEAST   4u		  /* rises of a growing place, by default */
-#define RISES_MOST    (RISES_WINDOWS - 1) /* maximum: the first window cannot rise */
+/* default of --growing: number of windows in which a growing place rises */
+#define RISES_LEAST 4u
+/* maximum of --growing: the first window has none before it to rise from */
+#define RISES_MOST (RISES_WINDOWS - 1)
 
-/* The range of windows. All zeros at the start. */
+/* The range of windows in use. All zeros at the start. */
 struct rises_axis {
-	uint64_t first, last; /* numbers of windows: their time >> shift */
-	unsigned shift;	      /* 0: no window yet */
-	uint64_t now_ns;      /* the latest time so far */
+	uint64_t first, last; /* numbers of the first and the last window: time >> shift */
+	unsigned shift;	      /* a window is 1 << shift ns; 0: there is no window yet */
+	uint64_t now_ns;      /* latest time so far */
 };
 
 /* The windows of one place. All zeros at the start. */
@@ -29,30 +31,32 @@ struct rises {
 	unsigned changed; /* bit i: the amount changed in window i */
 	int64_t now;
 	int64_t changes[RISES_WINDOWS];
-	int64_t lows[RISES_WINDOWS]; /* the minimum in the window, if the amount changed in it */
+	/* minimum in the window; valid if the amount changed in the window */
+	int64_t lows[RISES_WINDOWS];
 };
 
-/* Extends the windows to that time. */
+/* Extends the range of windows to that time. */
 void rises_reach(struct rises_axis *axis, uint64_t time_ns);
 
-/* Adds amount (which may be negative) from that time on; axis has reached the time. */
+/* Adds amount, which may be negative, from that time on. Call rises_reach() for that time first. */
 void rises_add(struct rises *rises, const struct rises_axis *axis, uint64_t time_ns,
 	       int64_t amount);
 
-/* Adds the amounts of a process. axis has reached all of its times. */
+/* Adds the amounts of a process. Call rises_reach() for all its times first. */
 void rises_merge(struct rises *rises, const struct rises_axis *axis, const struct rises *process);
 
 /*
- * The number of windows whose minimum is greater than that of the window before; 0 if the amount
- * fell before its maximum: amounts that come and go do not grow.
+ * How often the minimum of a window is greater than that of the previous window, counted up to the
+ * window with the largest minimum. 0 if a minimum fell before that window: an amount that rises and
+ * falls does not grow.
  */
 unsigned rises_count(const struct rises *rises, const struct rises_axis *axis);
 
-/* The amount at the end of each window; returns the number of windows. */
+/* Sets curve[] to the amount at the end of each window. Returns the number of windows. */
 unsigned rises_curve(const struct rises *rises, const struct rises_axis *axis,
 		     uint64_t curve[RISES_WINDOWS]);
 
-/* The end of a window, given its index in the curve: the last moment that is part of it. */
+/* The last moment that is part of a window. window: its index in the curve. */
 uint64_t rises_end(const struct rises_axis *axis, unsigned window);
 
 #endif

@@ -35,7 +35,7 @@ bool suppress_matches(const char *pattern, const char *text)
 		bool is_end = pattern[length] == '\0' && length && pattern[length - 1] == '$';
 		size_t literal = length - is_end;
 
-		/* A pattern with $ matches its last piece at the end of the text only. */
+		/* The last piece, before $, must be at the end of the text. */
 		if (is_end && !is_anchored) {
 			size_t left = strlen(text);
 
@@ -55,7 +55,7 @@ bool suppress_matches(const char *pattern, const char *text)
 	return true;
 }
 
-/* Whether the module's name begins with one of the words. */
+/* Whether the name of the module, without its directory, begins with one of the words. */
 static bool is_one_of(const char *words, const char *module)
 {
 	const char *slash = module ? strrchr(module, '/') : NULL;
@@ -70,7 +70,7 @@ static bool is_one_of(const char *words, const char *module)
 }
 
 /*
- * Matches the name of the function or, within a library, the public name: setlocale for
+ * Matches the name of the function or, for an internal name of libc, the public name: setlocale for
  * __GI_setlocale.
  */
 static bool matches_function(const char *pattern, const char *function)
@@ -98,7 +98,7 @@ static bool matches_symbol(const struct suppress_pattern *pattern,
 	       (symbol->module && suppress_matches(text, symbol->module));
 }
 
-/* The bits of a symbol; the array grows as needed. */
+/* The bits of the symbol with that id. The array grows as needed. */
 static uint64_t *place_of(struct suppress *suppress, uint32_t id)
 {
 	size_t words = suppress->patterns.count / 64 + 1, symbols = suppress->symbols;
@@ -118,15 +118,17 @@ static uint64_t *place_of(struct suppress *suppress, uint32_t id)
 }
 
 /*
- * The patterns that match a symbol. Each pattern is matched with each symbol once; symbols without
- * an id share one entry, which has the last one.
+ * The bits of the patterns that match a symbol. Patterns are matched once for each symbol. Symbols
+ * without an id share one entry, which has the bits of the latest.
  */
 static const uint64_t *match_symbol(struct suppress *suppress, const struct naming_symbol *symbol)
 {
 	size_t count = suppress->patterns.count;
 	uint64_t *bits = place_of(suppress, symbol->id);
 	const struct naming_symbol *last = &suppress->last;
-	/* without an id: main, where its name was stripped */
+	/*
+	 * a symbol without an id must also equal the latest: for example main in a stripped program
+	 */
 	bool is_same = symbol->id || (last->function == symbol->function &&
 				      last->file == symbol->file && last->module == symbol->module);
 
@@ -142,10 +144,12 @@ static const uint64_t *match_symbol(struct suppress *suppress, const struct nami
 	return bits;
 }
 
-/* How the patterns match a whole backtrace: bits as of a symbol, 64 at a time. */
+/*
+ * Which of 64 patterns match the frames of a backtrace: the innermost frame, any frame, all frames.
+ */
 struct suppress_sum {
 	uint64_t first, any, all;
-	uint64_t called; /* all frames called by the loader */
+	uint64_t called; /* all frames up to one of the loader */
 };
 
 static struct suppress_pattern *choose(struct suppress *suppress, const struct suppress_sum *sums)
@@ -206,7 +210,7 @@ static void add_pattern(struct suppress *suppress, enum suppress_kind kind, cons
 	};
 }
 
-/* Reads "leak:pattern"; other tools' kinds (race:, deadlock:) are ignored. */
+/* Reads a line "leak:PATTERN". Ignores the kinds of other sanitizers (race:, deadlock:). */
 static int read_line(struct suppress *suppress, const char *path, unsigned number, char *line,
 		     struct error *err)
 {

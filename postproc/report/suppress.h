@@ -3,8 +3,9 @@
 #define REPORT_SUPPRESS_H
 
 /*
- * Live objects that leaks does not report: patterns in LeakSanitizer's syntax, from files and built
- * in (suppressions.def). Each counts what it leaves out, and the report says so.
+ * Suppressions: patterns that select live objects which the report leaks leaves out. They are read
+ * from files in LeakSanitizer's syntax, or built in (suppressions.def). The report lists how much
+ * each pattern has left out.
  */
 
 #include <stddef.h>
@@ -18,44 +19,48 @@
 struct report_options;
 struct summary;
 
-/* Which frames of a backtrace must match. */
+/* What a pattern is matched against. */
 enum suppress_kind {
-	SUPPRESS_ANY,	      /* the function, file or module of any frame: LeakSanitizer's rule */
-	SUPPRESS_INNERMOST,   /* the module of the innermost frame */
-	SUPPRESS_ONLY,	      /* the modules of all frames, each one of the words of the pattern */
-	SUPPRESS_INITIALIZER, /* likewise, but only for the frames that the loader called */
+	/* the function, file and module of each frame; one match suffices, as in LeakSanitizer */
+	SUPPRESS_ANY,
+	SUPPRESS_INNERMOST, /* the module of the innermost frame */
+	SUPPRESS_ONLY,	    /* the modules of all frames: each must match */
+	/* the modules of the frames that the loader called: each must match */
+	SUPPRESS_INITIALIZER,
 };
 
 struct suppress_pattern {
 	enum suppress_kind kind;
 	const char *text, *about;
-	uint64_t sites, count, bytes; /* what it left out; the caller counts */
+	/* what the pattern has left out; the caller of suppress_find() counts */
+	uint64_t sites, count, bytes;
 };
 
 struct suppress {
 	struct pool pool;
 	ARRAY_OF(struct suppress_pattern) patterns;
 	/*
-	 * Which patterns match a symbol, by its id: a bit for each, and one that says that they
-	 * were compared.
+	 * For each symbol, by its id: a bit for each pattern that matches, and one bit to say that
+	 * the patterns were compared with the symbol.
 	 */
 	uint64_t *matches;
-	struct naming_symbol last; /* the last symbol without an id */
-	size_t symbols, words;	   /* space for that many symbols; words of each */
+	struct naming_symbol last; /* the latest symbol without an id */
+	/* matches has space for that many symbols, with that many words for each */
+	size_t symbols, words;
 };
 
 /*
- * Fills a zeroed struct with the built-in patterns, unless the options exclude them, and those of
- * files. Returns 0 or a negative errno: -ENOENT and the like, or -EBADMSG (not a suppression).
+ * Fills a zeroed struct with the patterns of files and, unless --suppress=none is given, the
+ * built-in patterns. Returns 0, -EBADMSG (a line is not a suppression), or another negative errno.
  */
 int suppress_fill(struct suppress *suppress, const struct report_options *options,
 		  struct error *err);
 
-/* The first pattern that matches a backtrace, or NULL. naming may be NULL: then none does. */
+/* The first pattern that matches a backtrace, or NULL. If naming is NULL, no pattern matches. */
 struct suppress_pattern *suppress_find(struct suppress *suppress, struct naming *naming,
 				       const struct trace_node *backtrace);
 
-/* How much of the live objects of a run is left out. */
+/* How many of the run's live objects the patterns leave out. */
 struct suppress_sums {
 	uint64_t sites, bytes;
 	bool is_all;
@@ -63,14 +68,14 @@ struct suppress_sums {
 void suppress_sum(struct suppress *suppress, struct naming *naming, const struct summary *summary,
 		  struct suppress_sums *sums);
 
-/* The index-th pattern, or NULL. */
+/* The pattern with that index; NULL: there are fewer. */
 const struct suppress_pattern *suppress_at(const struct suppress *suppress, size_t index);
 
 void suppress_free(struct suppress *suppress);
 
 /*
- * LeakSanitizer's rule: the pattern matches anywhere in the text; * matches any text, ^ and $ the
- * beginning and the end.
+ * Matches as LeakSanitizer does: the pattern may match any part of the text. * matches any text, ^
+ * the beginning and $ the end.
  */
 bool suppress_matches(const char *pattern, const char *text);
 

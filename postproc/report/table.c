@@ -47,7 +47,7 @@ int table_column(const struct table_facts *facts, const char *name)
 	return TABLE_COLUMN_NONE;
 }
 
-/* bytes, ns or percent; "": a bare number, or no number. */
+/* The unit in the key of a column of that kind: bytes, ns or percent; "" if there is none. */
 static const char *unit_of_kind(enum table_kind kind)
 {
 	if (kind == TABLE_BYTES || kind == TABLE_SIZE || kind == TABLE_CURVE_BYTES)
@@ -59,7 +59,10 @@ static const char *unit_of_kind(enum table_kind kind)
 	return "";
 }
 
-/* "bytes" and "live_bytes" have their unit, "joins" has not. */
+/*
+ * Whether the name ends with the unit as a word: "bytes" and "live_bytes" do, "joins" does not end
+ * with "ns".
+ */
 static bool names_unit(const char *name, const char *unit)
 {
 	size_t length = strlen(name), unit_length = strlen(unit);
@@ -116,7 +119,10 @@ void tables_free(struct tables *tables)
 	memset(tables, 0, sizeof(*tables));
 }
 
-/* Large enough that sorting costs little per row. */
+/*
+ * At how many rows to leave rows out, if `kept` of them are needed: rarely enough that sorting
+ * costs little per row.
+ */
 static size_t limit_of(const struct table_bound *bound, size_t kept)
 {
 	return bound->most ? kept + 8 * bound->most : SIZE_MAX;
@@ -176,7 +182,7 @@ void table_percent(struct table_cell *cell, uint64_t part, uint64_t whole)
 
 	if (!whole)
 		return;
-	/* A damaged trace may have a part that exceeds the whole. */
+	/* In a damaged trace the part may exceed the whole. */
 	table_number(cell, hundredths < 0x1p63 ? (uint64_t)hundredths : INT64_MAX);
 	cell->weight = whole;
 }
@@ -276,17 +282,17 @@ void table_group(struct table *table, struct table_cell *cell, const char *name,
 
 struct order {
 	bool has_groups;
-	int by; /* column; TABLE_COLUMN_NONE: as added */
+	int by; /* index of the column; TABLE_COLUMN_NONE: as added */
 	bool is_text, is_change;
 };
 
-/* Changes are compared by magnitude. */
+/* The number to sort by: for a change its magnitude. */
 static uint64_t number_of(const struct table_cell *cell, bool is_change)
 {
 	return is_change && (int64_t)cell->number < 0 ? -cell->number : cell->number;
 }
 
-/* Larger numbers first, texts alphabetically, unset cells last. */
+/* Sorts larger numbers first, texts alphabetically, and unset cells last. */
 static int compare_cells(const struct table_cell *one, const struct table_cell *two, bool is_text,
 			 bool is_change)
 {
@@ -301,7 +307,10 @@ static int compare_cells(const struct table_cell *one, const struct table_cell *
 	return ORDER(b, a);
 }
 
-/* qsort_r() does not keep the order of equal rows, so their number decides. */
+/*
+ * A row with its number before sorting, by which equal rows keep their order: qsort_r() is not
+ * stable.
+ */
 struct numbered {
 	struct table_cell *row;
 	size_t number;
@@ -377,7 +386,7 @@ static struct table_group *find_left_out(const struct table *table, const char *
 	return NULL;
 }
 
-/* Adds the group of a row, with the sums of its rows that were left out. */
+/* Begins the group with that name. Its sums start with those of its rows that were left out. */
 static struct table_group *add_group(struct table *table, const char *name, size_t first)
 {
 	const struct table_group *left_out = find_left_out(table, name);
@@ -392,7 +401,7 @@ static struct table_group *add_group(struct table *table, const char *name, size
 	return group;
 }
 
-/* The rows are sorted. most: rows to show of a group; 0: all. */
+/* Makes the groups of the sorted rows. most: maximum number of rows of a group to show; 0: all. */
 static void make_groups(struct table *table, bool has_groups, size_t most)
 {
 	struct table_group *group = NULL;
@@ -413,7 +422,7 @@ static void make_groups(struct table *table, bool has_groups, size_t most)
 	}
 }
 
-/* The rows of a tree keep their order. */
+/* Whether the table is a tree, whose rows must keep their order. */
 static bool is_tree(const struct table_facts *facts)
 {
 	for (unsigned i = 0; i < facts->column_count; i++)
@@ -422,7 +431,7 @@ static bool is_tree(const struct table_facts *facts)
 	return false;
 }
 
-/* is_known: set if the table has the column by. */
+/* The order in which to sort a table. Sets *is_known if the table has the column `by`. */
 static struct order order_of(const struct table *table, const char *by, bool *is_known)
 {
 	const struct table_facts *facts = &table->facts;
@@ -430,7 +439,7 @@ static struct order order_of(const struct table *table, const char *by, bool *is
 	int asked = by && !is_tree(facts) ? table_column(facts, by) : TABLE_COLUMN_NONE;
 	enum table_kind kind;
 
-	/* A histogram stays in its order. */
+	/* A table without a column to sort by, such as a histogram, keeps its order. */
 	order.by = *facts->by ? table_column(facts, facts->by) : TABLE_COLUMN_NONE;
 	if (asked >= 0 && facts->columns[asked].kind != TABLE_BACKTRACE) {
 		order.by = asked;
@@ -446,7 +455,7 @@ static struct order order_of(const struct table *table, const char *by, bool *is
 
 /* ---- rows ---- */
 
-/* Sums up rows that will not be read, and frees their space for others. */
+/* Adds up the rows that are not needed, and reuses their space for new rows. */
 static void leave_out(struct table *table)
 {
 	bool is_known = false;

@@ -12,7 +12,10 @@ struct reading {
 	const char *text;
 };
 
-/* Kinds that can be joined; for others (a time, a sum of times) only the report knows how. */
+/*
+ * Kinds of columns whose cells can be joined. How to join others (a time, a sum of times) depends
+ * on the report.
+ */
 #define BIT(kind) (1ull << TABLE_##kind)
 #define FOLDABLE                                                                           \
 	(BIT(GROUP) | BIT(TEXT) | BIT(NOTE) | BIT(COUNT) | BIT(PROCESSES) | BIT(BYTES) |   \
@@ -42,7 +45,10 @@ static void join_cell(enum table_kind kind, struct table_cell *cell, const struc
 						  (double)weight);
 		cell->weight = weight;
 	} else if (kind == TABLE_STEPS) {
-		/* All rows have the steps of one run, in an array of their own. */
+		/*
+		 * Both arrays have the steps of the same run. Each cell has a copy of its own, so
+		 * it may be changed.
+		 */
 		for (uint64_t i = 0; i < cell->weight && i < other->weight; i++)
 			((uint64_t *)cell->steps)[i] += other->steps[i];
 	} else if (kind == TABLE_BACKTRACE)
@@ -58,7 +64,7 @@ static bool reads_so(const void *item, const void *key)
 	return !strcmp(((const struct reading *)item)->text, key);
 }
 
-/* Adds the row to an earlier one with the same text; false: there is none. */
+/* Joins the row with an earlier row that has the same text. Returns false if there is none. */
 static bool fold_row(struct table *table, struct hash_table *by_text, struct table_cell *row,
 		     const char *text)
 {
@@ -75,7 +81,7 @@ static bool fold_row(struct table *table, struct hash_table *by_text, struct tab
 	return false;
 }
 
-/* Moves the remaining rows of a group to *to. */
+/* Folds the rows of a group, and moves the remaining rows to the index *to, which it advances. */
 static void fold_group(struct table *table, const struct table_group *group, size_t *to,
 		       table_reading *reading, void *user)
 {

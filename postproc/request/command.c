@@ -10,7 +10,7 @@
 #include "control/control.h"
 #include "postproc/report/report.h"
 
-/* Commands that print one report each, or some of its tables. */
+/* Commands that print fixed reports, or some tables of them. */
 static const struct {
 	const char *command, *report, *tables;
 } commands[] = {
@@ -20,7 +20,7 @@ static const struct {
 	{ "view", "summary", NULL },
 };
 
-/* Whether each word of a list ("leaks,peak") is the name of a report, not of a command. */
+/* Whether each word of a list ("leaks,peak") is a name that `holdtrace report` accepts. */
 static bool are_reports(const char *what)
 {
 	for (size_t length; *what; what += length + (what[length] == ',')) {
@@ -32,8 +32,9 @@ static bool are_reports(const char *what)
 }
 
 /*
- * The first name that is a report, or else the first that may be meant as one and does not exist as
- * a file; NULL: not found. A file with the name of a report is given as ./leaks.
+ * Finds the first name that is a list of reports; else the first name that may be a misspelt report
+ * because no such file exists; else returns NULL. To read a file that has the name of a report, the
+ * user writes ./leaks.
  */
 static char **find_what(char **names)
 {
@@ -53,7 +54,7 @@ static char **find_what(char **names)
 	return maybe;
 }
 
-/* Takes the requested report out of the names. */
+/* Sets options->report to the requested report, and removes it from the names. */
 static int take_what(struct options *options, char **names, struct error *err)
 {
 	char **place = find_what(names), **other;
@@ -89,7 +90,7 @@ static int check_view(const struct options *options, struct error *err)
 	return 0;
 }
 
-/* The name of a process is replaced by the files of its run. */
+/* Adds the names to the inputs. Replaces the name of a process by the traces of its run so far. */
 static int add_inputs(struct options *options, char **names, struct error *err)
 {
 	char **process = names;

@@ -2,14 +2,17 @@
 #ifndef REQUEST_COMMAND_H
 #define REQUEST_COMMAND_H
 
-/* The commands of holdtrace that print a report: holdtrace starts this program with their words. */
+/*
+ * The commands of holdtrace that print a report. For these, holdtrace starts this program and
+ * passes their arguments on.
+ */
 
 #include "request.h"
 
 /*
- * Takes the names of a command, up to a NULL, into options, which has its other words already:
- * which reports, of which traces. Returns 0, -EINVAL (wrong usage), or the error from the run of a
- * named process.
+ * Adds to options which reports of which traces a command prints. names: the arguments that are not
+ * options, up to a NULL; options already has the others. Returns 0, -EINVAL (wrong usage), or the
+ * error of a request to a process that was named.
  */
 int command_take(const char *command, struct options *options, char **names, struct error *err);
 

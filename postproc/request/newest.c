@@ -16,13 +16,16 @@
 #include "base/memory.h"
 #include "base/order.h"
 
-/* Names that the collector makes: with `-o x.htr` x.htr, x.htr.1 and x.htr.PROGRAM.PID. */
+/*
+ * Whether the collector may have made a file with this name. With `-o x.htr` it makes x.htr,
+ * x.htr.1 and x.htr.PROGRAM.PID.
+ */
 static bool may_be_trace(const char *name)
 {
 	return !strncmp(name, "holdtrace.", 10) || strstr(name, ".htr") || strstr(name, ".rtrace");
 }
 
-/* Reads up to the description of the process. False: it is not a trace. */
+/* Reads the trace up to the description of its process. Returns whether the file is a trace. */
 static bool read_head(struct newest_trace *found, const struct trace_options *reading)
 {
 	struct trace_options options = { .no_wait = true,
@@ -51,7 +54,7 @@ static bool read_head(struct newest_trace *found, const struct trace_options *re
 	return is_trace;
 }
 
-/* Files that are not traces are left out. */
+/* Adds a file to the list if it is a trace. */
 static void look_at(struct newest *newest, const char *directory, const char *name,
 		    const struct trace_options *reading)
 {
@@ -67,7 +70,7 @@ static void look_at(struct newest *newest, const char *directory, const char *na
 	}
 	found.bytes = (uint64_t)facts.st_size;
 	found.modified = facts.st_mtim;
-	/* The collector locks a file until it is complete. */
+	/* The collector keeps a lock on the file until the file is complete. */
 	fd = open(found.path, O_RDONLY | O_CLOEXEC);
 	found.is_written = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK;
 	place = ARRAY_ADD(newest);

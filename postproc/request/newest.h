@@ -12,16 +12,16 @@
 #include "base/error.h"
 #include "trace/trace.h"
 
-/* A trace, as far as its first bytes describe it. */
+/* Facts about a trace, from its first bytes. */
 struct newest_trace {
 	char *path;
 	uint64_t bytes;
 	struct timespec modified;
-	uint64_t session[2]; /* 0: not of a run of holdtrace */
-	uint64_t start_ns;   /* of the process; 0: not known */
+	uint64_t session[2]; /* both 0: not from a run of holdtrace */
+	uint64_t start_ns;   /* start of the process; 0: not known */
 	uint32_t pid;
-	char name[64];	 /* of the program */
-	bool is_written; /* its program, or the collector, is still running */
+	char name[64];	 /* name of the program */
+	bool is_written; /* the collector has not completed it */
 };
 
 struct newest {
@@ -30,21 +30,21 @@ struct newest {
 };
 
 /*
- * Examines all files in the directory whose names may be traces' (holdtrace.*, *.htr*, *.rtrace*)
- * and whose content is. reading: its opened() gets each of them. Returns 0 or a negative errno.
+ * Finds all traces in the directory: files with a name like holdtrace.*, *.htr* or *.rtrace* whose
+ * content is a trace. reading: opened() is called for each file. Returns 0 or a negative errno.
  */
 int newest_scan(struct newest *newest, const char *directory, const struct trace_options *reading,
 		struct error *err);
 
 /*
- * The files of the newest run, with all its processes, in the order of their start: an array to be
- * freed, whose paths live as long as newest. takes_written: also a run that is still being written.
- * Returns 0, -ENOENT (there is none) or another negative errno.
+ * Finds the traces of all processes of the newest run, in the order in which the processes started.
+ * takes_written: the run may still be being written. The caller frees *paths; the strings are valid
+ * until newest_free(). Returns 0, -ENOENT (there is none) or another negative errno.
  */
 int newest_run(const struct newest *newest, bool takes_written, const char ***paths, size_t *count,
 	       struct error *err);
 
-/* The trace with that path; NULL: the directory has traces of no other run. */
+/* The trace with that path, if the directory also has traces of other runs; else NULL. */
 const struct newest_trace *newest_guess(const struct newest *newest, const char *path);
 
 void newest_free(struct newest *newest);

@@ -18,9 +18,9 @@
 
 extern char **environ;
 
-#define NEW_SUFFIX ".new" /* follows the name until the file is complete */
+#define NEW_SUFFIX ".new" /* suffix of the file's name until the file is complete */
 
-/* Opens DIR/PID-N.SUFFIX with the first free N: no file is overwritten. */
+/* Creates DIR/PID-N.SUFFIX with the first free N, so that no file is overwritten. */
 static int open_file(struct output *output, const struct trace_process *process, struct error *err)
 {
 	for (unsigned n = 0; n < UINT_MAX; n++) {
@@ -48,8 +48,9 @@ static int open_file(struct output *output, const struct trace_process *process,
 }
 
 /*
- * Not every file system can rename without overwriting a file created in the meantime; some have no
- * links.
+ * Renames the complete file. Unless is_over is set, it avoids overwriting a file that was created
+ * since the output was opened: by renameat2(), or by link() if the file system does not support
+ * that, or, if links are not supported either, by a check before rename().
  */
 static bool give_name(const struct output *output)
 {
@@ -68,7 +69,7 @@ static bool give_name(const struct output *output)
 	return rename(output->fresh, output->path) == 0;
 }
 
-/* Gives the complete file its name, or removes it after an error (rc). */
+/* Renames the complete file, or removes it after an error. rc: the result so far. */
 static int finish_file(struct output *output, int rc, struct error *err)
 {
 	if (!*output->fresh)
@@ -81,7 +82,7 @@ static int finish_file(struct output *output, int rc, struct error *err)
 	return rc;
 }
 
-/* The resolver that was built or installed with this program; else the one in PATH. */
+/* Finds the resolver in the directory of this program, else leaves it to PATH. */
 static void find_resolver(char *path, size_t size)
 {
 	ssize_t length = readlink("/proc/self/exe", path, size - sizeof(RESOLVER) - 1);
@@ -145,7 +146,7 @@ static int open_resolver(struct output *output, struct error *err)
 	return 0;
 }
 
-/* Standard output, until another file is opened. */
+/* Resets the members. The output is standard output until a file is opened. */
 static void begin(struct output *output)
 {
 	output->file = output->pipe = -1;
@@ -189,7 +190,10 @@ bool output_is_named(const char *path)
 	       strcmp(path, "/dev/stdout") != 0;
 }
 
-/* Creates the file beside its final name, so that it can be renamed. A link (/dev/fd/1) stays. */
+/*
+ * Creates the file in the directory of its final name, so that it can be renamed. Refuses to
+ * replace a symbolic link (/dev/fd/1).
+ */
 static int open_fresh(struct output *output, struct error *err)
 {
 	struct stat facts;

@@ -3,9 +3,9 @@
 #define REQUEST_OUTPUT_H
 
 /*
- * Where text goes: standard output, a new file in a directory, or a file with a given name;
- * directly or through a child, the resolver. Opened and closed once for each stream, or for a
- * report. A file gets its name when it is complete.
+ * The destination of text: standard output, a new file in a directory, or a file with a given name.
+ * The text may pass through a child process, holdtrace-resolve. The output is opened and closed
+ * once for each stream or for all reports. A file gets its final name when it is complete.
  */
 
 #include <signal.h>
@@ -20,43 +20,51 @@
 
 struct output {
 	const char *directory; /* NULL: standard output */
-	const char *suffix;    /* of a file there: "htr" */
-	bool is_resolved;      /* through holdtrace-resolve */
-	bool is_quiet;	       /* for the child */
+	const char *suffix;    /* suffix of a file in that directory: "htr" */
+	bool is_resolved;      /* the text passes through holdtrace-resolve */
+	bool is_quiet;	       /* pass -q to the child */
 
-	/* set while it is open */
+	/* the following members are set while the output is open */
 	bool is_open;
-	bool is_over;	/* an existing file is replaced */
+	bool is_over;	/* replace an existing file */
 	bool is_spoilt; /* the writer failed: the file is removed */
 	struct out out;
-	int file; /* of the file, -1: standard output */
-	int pipe; /* to the child, -1: none */
+	int file; /* descriptor of the file; -1: standard output */
+	int pipe; /* descriptor of the pipe to the child; -1: none */
 	pid_t child;
-	char path[OUTPUT_PATH_MAX];	/* of the file; "standard output" */
-	char fresh[OUTPUT_PATH_MAX];	/* name until the file is complete; "": it needs none */
-	volatile sig_atomic_t is_fresh; /* that file exists: the end of the program removes it */
+	char path[OUTPUT_PATH_MAX]; /* path of the file, or "standard output" */
+	/* temporary name until the file is complete; "": there is none */
+	char fresh[OUTPUT_PATH_MAX];
+	/* the file with the temporary name exists, so output_drop() removes it */
+	volatile sig_atomic_t is_fresh;
 };
 
-/* Opens the output for the stream of that process. Returns 0 or a negative errno. */
+/* Opens the output for a stream of that process. Returns 0 or a negative errno. */
 int output_open(struct output *output, const struct trace_process *process, struct error *err);
 
 /*
- * Opens one file, readable by its owner only, for output that belongs to no stream. path: NULL,
- * "-", "stdout" and "/dev/stdout" are standard output; a device or a pipe is written to directly.
- * is_over: replaces an existing file, which is an error otherwise. Returns 0 or a negative errno.
+ * Opens one file, readable only by its owner, for output that belongs to no stream. path: NULL,
+ * "-", "stdout" and "/dev/stdout" mean standard output; a device or a pipe is written to directly.
+ * is_over: an existing file is replaced; otherwise it is an error. Returns 0 or a negative errno.
  */
 int output_open_file(struct output *output, const char *path, bool is_over, struct error *err);
 
-/* A signal ends the program: removes an incomplete file. Called by the signal handler. */
+/* Removes an incomplete file before a signal ends the program. Safe in a signal handler. */
 void output_drop(const struct output *output);
 
-/* Whether that path is the name of a file, and not standard output. */
+/* Whether the path names a file, as opposed to standard output. */
 bool output_is_named(const char *path);
 
-/* 0 or the first error of output. -EPIPE has no text: the reader has closed the pipe on purpose. */
+/*
+ * Returns 0 or the first error of writing. The caller does not report -EPIPE: the reader has closed
+ * the pipe.
+ */
 int output_error(const struct output *output, struct error *err);
 
-/* Flushes, closes, waits for the child. Returns as output_error(); 0 if it is not open. */
+/*
+ * Flushes and closes the output, and waits for the child. Returns 0 or the first error; 0 if the
+ * output is not open.
+ */
 int output_close(struct output *output, struct error *err);
 
 #endif

@@ -20,7 +20,7 @@ static const struct option_row rows[] = {
 #undef RENAMED
 };
 
-#define MEMORY_MIN (UINT64_C(1) << 20) /* of --max-memory */
+#define MEMORY_MIN (UINT64_C(1) << 20) /* minimum of --max-memory */
 #define ROWS	   (sizeof(rows) / sizeof(*rows))
 
 _Static_assert(ROWS <= OPTIONS_MAX, "option_values has a place for each row");
@@ -38,7 +38,7 @@ static void say_filters(struct options *options)
 						 options->values.given[i]);
 }
 
-/* --table without a report: the tables name the reports. */
+/* Sets the reports from --table, if no report was named. */
 static void name_reports(struct options *options)
 {
 	size_t used = 0, length;
@@ -57,7 +57,7 @@ static void name_reports(struct options *options)
 	}
 }
 
-/* Splits NAME:WORD,WORD. The letters of -r and -a are words of the text format. */
+/* Splits the format NAME:WORD,WORD. The words names and no-args set the options -r and -a. */
 static void split_format(struct options *options)
 {
 	size_t length = options->format ? strcspn(options->format, ":") : 0;
@@ -71,9 +71,7 @@ static void split_format(struct options *options)
 	options->remove_args |= format_has_word(options->words, "no-args");
 }
 
-/*
- * A smaller limit would not hold the first names of any trace: most likely its unit was forgotten.
- */
+/* Refuses a --max-memory that is too small for any trace: most likely the unit was forgotten. */
 static int check_memory(struct options *options, struct error *err)
 {
 	const option_size *most = &options->max_memory;
@@ -86,7 +84,10 @@ static int check_memory(struct options *options, struct error *err)
 			 *options_given(&table, options, "max-memory", strlen("max-memory")));
 }
 
-/* A command names its report without an option. */
+/*
+ * Checks the combination of options. If a command of holdtrace started this program, errors say
+ * "report NAME" instead of "--report=NAME".
+ */
 static int check_use(struct options *options, struct error *err)
 {
 	static const char option[] = "--report=", word[] = "report ";
@@ -110,12 +111,12 @@ int request_read(struct options *options, int argc, char **argv, struct error *e
 		argc--;
 		argv++;
 	}
-	/* the end of a run: has only options and files */
+	/* the launcher, at the end of a run: only options and files follow */
 	if (options->command && !strcmp(options->command, "run")) {
 		options->command = NULL;
 		options->newest = options->is_screen = true;
 	}
-	/* the first word is the viewer's */
+	/* the first argument is the name of the viewer */
 	if (options->command && !strcmp(options->command, "view") && argc > 1) {
 		format = argv[1];
 		argc--;
@@ -136,7 +137,7 @@ int request_read(struct options *options, int argc, char **argv, struct error *e
 	if (options->tables && (!options->report || !*options->report))
 		name_reports(options);
 	*options_given(&table, options, "report", strlen("report")) = options->report;
-	/* the format of a report is not one of streams */
+	/* for options_check(): the format of streams, which a report does not have */
 	*options_given(&table, options, "format", strlen("format")) = options->report ? NULL
 								      : options->format
 									      ? options->format
@@ -150,7 +151,7 @@ void request_print_help(FILE *file, enum option_form form)
 	options_print(file, &table, form);
 }
 
-/* Whether a row is for reports like asked's, or is listed for all reports. */
+/* Whether the help for a report lists the option. asked: has the report. */
 static bool is_of_report(const struct option_row *row, struct options *asked)
 {
 	static const char choices[] =

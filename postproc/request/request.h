@@ -2,21 +2,23 @@
 #ifndef REQUEST_REQUEST_H
 #define REQUEST_REQUEST_H
 
-/* The command line of holdtrace-postproc, parsed by the rows of options.def. */
+/* The command line of holdtrace-postproc. options.def defines the options. */
 
 #include "base/options.h"
 
 struct options {
 	struct option_values values;
-	const char *command;   /* command of holdtrace that started this program; NULL: none */
-	char *paths;	       /* of the run of a process */
-	char reports[400];     /* of --table, if no report was named */
-	bool are_tables_named; /* by --table, not by the command */
-	bool newest;	       /* without a FILE: the newest trace in this directory */
-	bool is_screen;	       /* the screen at the end of a run, requested by the launcher */
+	const char *command; /* command of holdtrace that started this program; NULL: none */
+	/* paths of the traces of a running process, one a line; `inputs` points into them */
+	char *paths;
+	char reports[400];     /* names of the reports of --table, if no report was named */
+	bool are_tables_named; /* `tables` comes from --table, not from the command */
+	bool newest;	       /* without a FILE, read the newest run in this directory */
+	bool is_screen;	       /* the launcher requested the screen at the end of a run */
 	char format_name[32];
-	const char *words; /* of the format, after its colon; NULL: none */
-	char filters[240]; /* the given filters, "--function=f --since=1", perhaps cut */
+	const char *words; /* words after the format's name and its colon; NULL: none */
+	/* the filters that are given, "--function=f --since=1"; truncated if too long */
+	char filters[240];
 #define OPTION(kind, name, word, letter, argument, with, text) option_##kind name;
 #define RENAMED(word, instead)
 #include "postproc/options.def"
@@ -25,15 +27,16 @@ struct options {
 };
 
 /*
- * Fills options, which are all 0, from the command line; names are inputs, too. Returns 0 or
- * -EINVAL (wrong usage, also options that cannot be combined). Texts point into argv.
+ * Fills options, which are all 0, from the command line. Texts point into argv. Returns 0, -EINVAL
+ * (wrong usage, or options that cannot be combined), or the error of a request to a running
+ * process.
  */
 int request_read(struct options *options, int argc, char **argv, struct error *err);
 
 /* Prints the list of options for --help. */
 void request_print_help(FILE *file, enum option_form form);
 
-/* Prints the options that apply to a report of this name, or to all reports ("list"). */
+/* Prints the options for the report with this name. "list": for all reports. */
 void request_print_report_help(FILE *file, const char *report, enum option_form form);
 
 void request_free(struct options *options);
