@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Descriptors: by which calls they were opened and how many stay open, the maximum open at a time,
- * each one that is open at the end, the inherited ones, and those that were closed twice or used
- * after they were closed.
+ * The report on descriptors: which calls opened them and how many are still open, the maximum open
+ * at a time, each descriptor open at the end, inherited descriptors, and descriptors that were
+ * closed twice or used after they were closed.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,14 +12,17 @@
 #include "postproc/totals/descriptors.h"
 #include "postproc/report/report.h"
 
-#define MANY 8u /* open at a time by one place: reported even if all were closed */
+/* a place is reported if it had this many open at a time, even if all were closed */
+#define MANY 8u
 
-struct entry { /* of a place */
+struct entry { /* sums of a site or a place */
 	const char *kind;
-	const char *example; /* of those still open, else the first one */
+	/* target of the oldest descriptor that is still open, else of the first one */
+	const char *example;
 	uint64_t opened, now, most;
-	uint64_t age_ns;	  /* of the oldest that is open */
-	uint32_t processes, last; /* last: number of the last process */
+	uint64_t age_ns; /* age of the oldest open descriptor */
+	/* number of processes; last: number of the process that was counted last */
+	uint32_t processes, last;
 };
 
 /* The sums of a process. */
@@ -41,7 +44,7 @@ struct rest {
 struct inherited {
 	uint64_t number;
 	const char *kind, *what;
-	/* open: number of these processes in which it was open at the end */
+	/* number of processes that inherited it, and of those in which it was open at the end */
 	uint64_t processes, open;
 };
 
@@ -50,7 +53,7 @@ struct fds_state {
 	struct tally *tally;
 	struct descriptors descriptors;
 	struct pool pool;
-	uint32_t acquired_site;	 /* of the move of the current event; 0: none */
+	uint32_t acquired_site;	 /* site of the acquisition by the current event; 0: none */
 	uint64_t acquired_index; /* index of that event */
 	struct total total;	 /* of the current process */
 	ARRAY_OF(struct total) totals;
@@ -88,7 +91,7 @@ static void on_move(void *user, const struct ledger_move *move)
 	state->acquired_index = move->event->index;
 }
 
-/* Notes what the first descriptor of a place refers to. */
+/* If the event opened the first descriptor of its site, stores its kind and target. */
 static void introduce(struct fds_state *state, const struct event *event)
 {
 	const struct descriptor *descriptor;
@@ -220,7 +223,10 @@ static void keep_rest(struct fds_state *state, const struct descriptor *descript
 	};
 }
 
-/* The process executed another program, which inherits descriptors without FD_CLOEXEC. */
+/*
+ * If the process executed another program, closes the descriptors that the program inherited (those
+ * without FD_CLOEXEC).
+ */
 static void pass_on(struct fds_state *state)
 {
 	struct ledger_held held;
@@ -237,7 +243,7 @@ static void pass_on(struct fds_state *state)
 	}
 }
 
-/* The oldest open descriptor of a place is its example. */
+/* For each site, finds the oldest descriptor that is still open, as the example. */
 static void look_at_places(struct fds_state *state)
 {
 	struct ledger_held held;
@@ -252,7 +258,10 @@ static void look_at_places(struct fds_state *state)
 			continue;
 		entry = tally_entry(state->tally, held.site);
 		descriptor = descriptors_find(&state->descriptors, held.object);
-		/* An earlier program of the process opened it. */
+		/*
+		 * The ledger knows the call: an earlier program of this process opened the
+		 * descriptor.
+		 */
 		if (descriptor && descriptor->is_inherited) {
 			descriptor->is_inherited = false;
 			descriptor->opened = (struct descriptor_step){
@@ -364,7 +373,9 @@ static void put_total(struct fds_state *state, struct table *table, const struct
 	table_text(table, CELL(row, fd_peaks, program), total->program);
 	table_number(CELL(row, fd_peaks, peak), total->most);
 	table_number(CELL(row, fd_peaks, time), report_time(state->run, total->most_ns));
-	/* a fork's child does not list what it inherits from its parent */
+	/*
+	 * the child of a fork does not record which descriptors it has inherited, so 0 is not known
+	 */
 	if (total->inherited)
 		table_number(CELL(row, fd_peaks, inherited), total->inherited);
 	table_number(CELL(row, fd_peaks, opened), total->opened);

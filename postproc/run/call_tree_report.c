@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which hooked function was called inside which: the nested calls of each thread, merged by path
- * over all threads. Calls that may be nested, and those that enclose others, are sorted by entry in
- * a temporary file of 96 bytes each; memory grows with the number of distinct paths.
+ * The report on nested calls: which hooked function was called inside which. The calls of all
+ * threads are merged by path. Calls that may be nested or may enclose others are sorted by entry in
+ * a temporary file, 96 bytes each. Memory grows with the number of distinct paths.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@
 #include "naming/paths.h"
 #include "postproc/report/report.h"
 
-/* Some calls, and their durations as far as they are known. */
+/* Sums of some calls. Only the `timed` ones have a known duration. */
 struct calls_sum {
 	uint64_t count, timed, total_ns, min_ns, max_ns;
 };
@@ -24,29 +24,31 @@ struct calls_sum {
 /* All calls with one path. */
 struct calls {
 	struct calls_sum tally;
-	uint64_t threads, last_thread; /* last_thread: number of the last thread that was counted */
-	uint64_t id;		       /* of its row, from 1 */
-	uint32_t depth;		       /* number of rows above it */
+	/* number of threads; last_thread: the thread that was counted last */
+	uint64_t threads, last_thread;
+	uint64_t id;	/* number of its row, from 1 */
+	uint32_t depth; /* number of rows above it */
 };
 
 /*
- * Most calls are made by the program itself and make none: these are counted immediately and never
- * sorted. A call recorded at its return made no call if none came before it; a call recorded at its
- * entry waits for the thread's next one.
+ * A thread. Most calls are neither nested nor enclose another call: these are counted immediately
+ * and never sorted. If a call is recorded at its return, it encloses no call unless one was
+ * recorded before it. If a call is recorded at its entry, it must wait for the thread's next event.
  */
 struct thread {
 	struct thread *next; /* the next one in order of appearance */
-	uint64_t handle;     /* as calltree_next_thread() returns it */
+	uint64_t handle;     /* handle of calltree_next_thread() */
 	uint64_t number;
-	uint64_t counted; /* newest call that was counted immediately; its parts are ignored */
+	/* newest call that was counted immediately; further events of this call are ignored */
+	uint64_t counted;
 	uint64_t in_tree; /* newest call with an event in the tree */
-	bool has_nested;  /* there are calls that may be inside the next one */
+	bool has_nested;  /* calls were recorded that may be inside the next outermost call */
 	bool has_waiting;
 	struct event waiting;
-	ARRAY_OF(struct calls_sum) alone; /* by number of the function */
+	ARRAY_OF(struct calls_sum) alone; /* calls counted immediately, by number of the function */
 };
 
-/* A number of calls of the next level that are inside a call with that path. */
+/* This many calls of the next level are inside a call with the path of parent. */
 struct wave {
 	struct branch *parent;
 	uint64_t count;
@@ -56,8 +58,8 @@ struct calls_state {
 	struct report_run *run;
 	struct paths paths;
 	struct branches branches;
-	struct error failure; /* of the temporary files */
-	bool is_open;	      /* tree is in use: a process is being read */
+	struct error failure; /* first error of the temporary files */
+	bool is_open;	      /* tree is in use: the current process has calls in it */
 	struct calltree tree;
 	struct {
 		/* number of the function + 1, by its id in the trace; 0: none yet */
@@ -71,7 +73,7 @@ struct calls_state {
 	struct pool pool;	       /* of struct thread */
 	struct hash_table threads;     /* of the current process, by handle */
 	struct thread *first, *newest; /* the same threads, in order of appearance */
-	struct thread *last;	       /* of the last lookup; NULL: none */
+	struct thread *last;	       /* result of the last lookup; NULL: none */
 	uint64_t thread_count, timed;
 };
 
@@ -112,7 +114,7 @@ static void call_tree_report_add(struct calls_sum *to, const struct calls_sum *f
 	to->total_ns += from->total_ns;
 }
 
-/* Adds calls of one thread; threads come one after the other. */
+/* Adds calls of a thread. All calls of a thread must be added before those of the next thread. */
 static struct branch *add_calls(struct calls_state *state, struct branch *parent, uint32_t function,
 				const struct calls_sum *tally, uint64_t thread)
 {
@@ -191,7 +193,7 @@ static void put_in_tree(struct calls_state *state, struct thread *thread, const 
 	calltree_add(&state->tree, event, number - 1, 0, extra);
 }
 
-/* A call that is, or may be, inside the waiting one: both go to the tree. */
+/* A call that is or may be inside the waiting call: puts both into the tree. */
 static void on_nested(struct calls_state *state, struct thread *thread, const struct event *event)
 {
 	if (thread->has_waiting)
@@ -201,7 +203,7 @@ static void on_nested(struct calls_state *state, struct thread *thread, const st
 	put_in_tree(state, thread, event);
 }
 
-/* A call that the program itself made, complete, with a single event. */
+/* An outermost call with a single, complete event. */
 static void on_outer(struct calls_state *state, struct thread *thread, const struct event *event)
 {
 	bool has_nested = thread->has_nested || thread->in_tree == event->call;
@@ -229,7 +231,7 @@ static void on_event(void *user, const struct event *event)
 					: thread_of(state, handle);
 	bool is_part = event->part || event->moment == MOMENT_HALF;
 
-	/* Traces of other tracers have no depth. */
+	/* A trace of another tracer has no depths. */
 	if (!event->has_tail)
 		count_alone(state, thread, event);
 	else if (is_part && thread->counted == event->call)
@@ -253,7 +255,7 @@ static void expect(struct calls_state *state, struct branch *parent, uint64_t ch
 		wave->count += children;
 		return;
 	}
-	/* The processed part of the queue is removed when it exceeds half of it. */
+	/* Remove the processed part of the queue if it is at least half of the queue. */
 	if (first >= 1024 && first >= count / 2) {
 		state->waves.count -= first;
 		memmove(state->waves.items, state->waves.items + first,
@@ -263,7 +265,7 @@ static void expect(struct calls_state *state, struct branch *parent, uint64_t ch
 	*ARRAY_ADD(&state->waves) = (struct wave){ parent, children };
 }
 
-/* Nodes come level by level, so callers come in the order of the queue. */
+/* Takes a node. Nodes come level by level, so the node's parent is at the head of the queue. */
 static void call_tree_report_take(struct calls_state *state, const struct calltree_node *node,
 				  uint64_t thread)
 {
@@ -283,7 +285,7 @@ static void call_tree_report_take(struct calls_state *state, const struct calltr
 	expect(state, branch, node->children);
 }
 
-/* Adds the calls that were counted immediately, once. */
+/* Adds the calls of the thread that were counted immediately, and clears these counts. */
 static void fold_alone(struct calls_state *state, struct thread *thread)
 {
 	if (thread->has_waiting)
@@ -323,7 +325,7 @@ static int fold_tree(struct calls_state *state, struct error *err)
 	return rc;
 }
 
-/* Removes the threads of the process, after adding those that were not added yet. */
+/* Adds the remaining counts of the process's threads, and removes the threads. */
 static void forget_threads(struct calls_state *state)
 {
 	for (struct thread *thread = state->first; thread; thread = thread->next) {
@@ -371,7 +373,7 @@ static void call_tree_report_put(struct table *table, struct branch *branch)
 	branches_cell(table, CELL(row, call_tree, function), branch, branch, calls->depth, false);
 }
 
-/* Calls without times tell which durations the recording left out. */
+/* Sets the note, which says how many calls have no duration. */
 static void put_note(const struct calls_state *state, struct table *table)
 {
 	uint64_t all = state->branches.root.total, left_out = state->branches.left_out;

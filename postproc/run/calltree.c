@@ -9,7 +9,10 @@
 
 #define DEPTH_UNKNOWN UINT32_MAX
 
-/* A thread by its tid. Tids and pthread_t values are reused. */
+/*
+ * The latest thread with a tid. Tids and pthread_t values are reused, so each use gets a number
+ * (life).
+ */
 struct calltree_thread {
 	uint32_t id;
 	uint32_t life;	 /* number of its current life */
@@ -101,7 +104,10 @@ static void begin_life(struct calltree *tree, struct calltree_thread *thread, ui
 	number_handle(tree, pthread ? pthread : thread->id, &thread->handle);
 }
 
-/* The thread of the event; another pthread_t means another life. */
+/*
+ * The thread of the event. If the pthread_t differs from that of the known thread, the tid was
+ * reused: begins another life.
+ */
 static struct calltree_thread *thread_of(struct calltree *tree, const struct event *event)
 {
 	uint64_t hash = hash_two(tree->threads.seed, event->thread, 0);
@@ -147,8 +153,8 @@ static enum calltree_rank rank_of(const struct event *event)
 }
 
 /*
- * A reused tid has the same pthread_t, perhaps, and no event need announce the new thread: but its
- * call numbers start again, after everything that was seen of the old one.
+ * Whether another thread reuses both tid and pthread_t, and no note said so. Then the numbers of
+ * calls start again, at a time after all events of the earlier thread.
  */
 static bool is_born_again(const struct calltree_thread *thread, const struct event *event)
 {
@@ -191,8 +197,8 @@ void calltree_add(struct calltree *tree, const struct event *event, uint32_t sym
 	if (rank >= CALLTREE_OPEN)
 		record.leave_ns = CALLTREE_NEVER;
 	/*
-	 * A note about an open call may lack the depth: the call is inside all that opened before
-	 * it.
+	 * A note about an open call may lack the depth. The call is then inside all calls that were
+	 * entered before it and have not returned.
 	 */
 	if (event->kind == EVENT_NOTE && !event->depth)
 		record.depth = DEPTH_UNKNOWN;
@@ -204,7 +210,10 @@ void calltree_add(struct calltree *tree, const struct event *event, uint32_t sym
 			  sizeof(record));
 }
 
-/* Reads the next call, from its first record; one after its return is of another call. */
+/*
+ * Reads the first record of the next call, skipping further records of the current call. A record
+ * with the same number that begins after the current call returned belongs to another call.
+ */
 static void next_record(struct calltree *tree)
 {
 	const struct calltree_record last = tree->record;
@@ -247,9 +256,9 @@ static void put_node(struct calltree *tree, uint32_t depth, const struct calltre
 }
 
 /*
- * Closes the innermost call. On each level calls close in the order in which they began. now_ns:
- * when the thread went on with another call, CALLTREE_NEVER if it did not. A call without a return
- * ends then, since nothing shows an earlier end.
+ * Closes the innermost open call. On each level, calls are closed in the order in which they began.
+ * now_ns: when the thread entered its next call; CALLTREE_NEVER: there is none. A call without a
+ * recorded return ends at that time.
  */
 static void close_call(struct calltree *tree, uint64_t now_ns)
 {
@@ -272,11 +281,14 @@ static bool contains(const struct calltree_open *open, const struct calltree_rec
 {
 	if (record->depth == DEPTH_UNKNOWN)
 		return open->until_ns == CALLTREE_NEVER;
-	/* the time matters only if the record of the real parent was dropped */
+	/* the depth decides, unless the record of the real parent was dropped */
 	return open->depth < record->depth && open->until_ns >= record->enter_ns;
 }
 
-/* Opens a call inside the innermost open one; evens out the rounding of clocks. */
+/*
+ * Opens a call inside the innermost open call. Corrects times that are inconsistent because clocks
+ * are rounded.
+ */
 static void open_call(struct calltree *tree, const struct calltree_record *record)
 {
 	struct calltree_open *open = &tree->open[tree->open_count];
@@ -302,7 +314,10 @@ static void open_call(struct calltree *tree, const struct calltree_record *recor
 	tree->open_count++;
 }
 
-/* How many open calls contain the record, with the steps of the innermost of them. */
+/*
+ * How many of the open calls contain the record. Includes the steps inside the innermost of these
+ * calls.
+ */
 static uint32_t count_around(const struct calltree *tree, const struct calltree_record *record)
 {
 	uint32_t kept = tree->open_count;
@@ -331,8 +346,8 @@ static const struct calltree_path *path_of(const struct calltree *tree, uint32_t
 }
 
 /*
- * The first step of a path after the call site of the enclosing call, which has a path of its own.
- * Both paths may lack their outer ends.
+ * The index of the first step of a path that is inside the enclosing call. outer: path of the
+ * enclosing call. Both paths may lack their outer ends.
  */
 static uint32_t skip_outer(const struct calltree_path *path, const struct calltree_path *outer)
 {
@@ -345,7 +360,10 @@ static uint32_t skip_outer(const struct calltree_path *path, const struct calltr
 	return path->count;
 }
 
-/* Steps last until the next call with other steps: how often they were called is not known. */
+/*
+ * Opens nodes for the steps of the record's path. A step lasts until a call with other steps,
+ * because how often the step itself was called is not known.
+ */
 static void open_steps(struct calltree *tree, const struct calltree_record *record)
 {
 	const struct calltree_path *path = path_of(tree, record->path);
@@ -357,7 +375,7 @@ static void open_steps(struct calltree *tree, const struct calltree_record *reco
 		at--;
 	if (at)
 		i = skip_outer(path, path_of(tree, tree->open[at - 1].path));
-	/* A call without a depth is one deeper than the one around it: 0 at the root. */
+	/* The steps have the depth of the enclosing call. At the root, adding 1 must give 0. */
 	depth = at ? tree->open[at - 1].depth : UINT32_MAX;
 	while (at < tree->open_count && i < path->count &&
 	       tree->open[at].node.symbol == path->steps[i].symbol) {

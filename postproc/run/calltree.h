@@ -3,14 +3,15 @@
 #define RUN_CALLTREE_H
 
 /*
- * Which hooked call was made inside which: a tree for each thread of one process, from the number
- * and depth of every call, given out breadth first. Numbers rise in the order of entry, so records
- * sorted by number are the tree in pre-order; a stack of open calls gives each call its parent, and
- * a queue for each level its place.
+ * Finds out which hooked call was made inside which: builds a tree of calls for each thread of a
+ * process, and returns the nodes breadth first. Each event has the number and the depth of its
+ * call. Numbers rise in the order of entry, so the records sorted by number are the tree in
+ * pre-order. A stack of open calls then finds the parent of each call, and a queue for each level
+ * puts the nodes into breadth-first order.
  *
- * Memory: SPILL_SORT_BUFFER and its entries, 7 KiB for each level of nesting, 48 bytes for each
- * thread; the rest is in two temporary files: 96 bytes for each call, and 56 for each call of the
- * largest thread.
+ * Memory: the buffer of SPILL_SORT_BUFFER bytes and its entries, 7 KiB for each level of nesting,
+ * and 48 bytes for each thread. The rest is in two temporary files, one of 96 bytes for each call,
+ * the other of 56 bytes for each call of the largest thread.
  */
 
 #include <stdbool.h>
@@ -28,35 +29,41 @@
 
 #define CALLTREE_NEVER UINT64_MAX /* a time: the call has not returned */
 
-/* The completeness of a record; of several records of one call the first in this order counts. */
+/* How complete a record is. If a call has several records, the first one in this order is used. */
 enum calltree_rank {
 	CALLTREE_CALL, /* the call itself, returned */
-	CALLTREE_PART, /* something else that it acquired or released, after its return */
-	CALLTREE_OPEN, /* the call, not returned */
-	CALLTREE_HALF, /* its first half */
+	/* another object that the call acquired or released, known after its return */
+	CALLTREE_PART,
+	CALLTREE_OPEN, /* the call, which has not returned */
+	CALLTREE_HALF, /* the first half of the call */
 };
 
 /* An event of a call; sorted by thread and number, then by rank and time. */
 struct calltree_record {
-	uint64_t place;	 /* the thread */
-	uint64_t number; /* of the call in its thread */
+	uint64_t place;	 /* number of the thread's handle, and of its life */
+	uint64_t number; /* number of the call in its thread */
 	uint64_t enter_ns, leave_ns;
 	uint64_t extra[2];
 	uint32_t symbol, depth;
-	uint32_t path;	 /* its number from 1; 0: none */
-	bool is_unwound; /* it was left by a jump, some time after leave_ns */
+	uint32_t path; /* number of its path, from 1; 0: none */
+	/* the call was left by a jump (longjmp, exception), some time after leave_ns */
+	bool is_unwound;
 };
 
-/* A call in the tree. Its times lie within those of the parent, after those of earlier siblings. */
+/*
+ * A call in the tree. Its times are within those of its parent; it does not begin before its
+ * earlier siblings.
+ */
 struct calltree_node {
 	uint64_t enter_ns, leave_ns;
 	uint64_t extra[2];
 	uint64_t children;
-	int64_t first_child; /* place of the first child, the root's being 0; -1: none */
+	/* position of the first child in breadth-first order, where the root is 0; -1: none */
+	int64_t first_child;
 	uint32_t symbol;
 };
 
-/* A function in a backtrace, and the address in it. */
+/* A frame of a backtrace: a function, and an address in it. */
 struct calltree_step {
 	uint64_t address;
 	uint32_t symbol;
@@ -68,7 +75,7 @@ struct calltree_path {
 };
 
 struct calltree_level {
-	/* the last CALLTREE_BLOCK or fewer nodes, which are not in blocks */
+	/* the last nodes, fewer than CALLTREE_BLOCK, which are not in a block */
 	struct calltree_node *nodes;
 	uint64_t count;
 	ARRAY_OF(uint64_t) blocks; /* offsets of full blocks in the spill file */
@@ -77,13 +84,17 @@ struct calltree_level {
 /* A call that is open at the current record. */
 struct calltree_open {
 	struct calltree_node node;
-	uint64_t until_ns;   /* its return before it was clamped */
+	/* when it returned, before this time was limited to that of its parent */
+	uint64_t until_ns;
 	uint64_t last_enter; /* entry of its newest child */
 	uint64_t newest_ns;  /* latest return of a child */
 	uint32_t depth;
 	bool is_unwound;
-	bool is_inferred; /* a step of a path: it lasts from its first call to its last one */
-	uint32_t path;	  /* of the call; 0: none */
+	/*
+	 * not a recorded call, but a step of a path: it lasts from its first child to its last one
+	 */
+	bool is_inferred;
+	uint32_t path; /* number of the call's path; 0: none */
 };
 
 struct calltree_thread; /* see calltree.c */
@@ -96,61 +107,61 @@ struct calltree {
 	uint32_t lives;
 	uint64_t last_ns; /* latest time seen */
 	/*
-	 * NULL, or by number from 1: the steps of a call become nodes between it and the enclosing
-	 * call. Set it before calltree_next_thread(); it must outlive the tree.
+	 * Paths by number from 1, or NULL. The steps of a call's path become nodes between the call
+	 * and the enclosing call. Set it before calltree_next_thread(). It must outlive the tree.
 	 */
 	const struct calltree_path *paths;
 	struct spill_sort sort; /* of struct calltree_record */
 
-	/* of the thread that is being given out */
+	/* the following members are about the thread that is being returned */
 	struct calltree_record record; /* the next one */
 	bool has_record;
 	uint64_t place;
 	struct calltree_open *open; /* outermost first */
 	uint32_t open_count;
-	uint64_t last_enter; /* of the newest outermost call */
+	uint64_t last_enter; /* entry of the newest outermost call */
 	uint64_t root_children;
 	struct spill_file spill;
 	struct calltree_level *levels;
 	uint32_t level_count, levels_used;
 
-	uint32_t level; /* of the next node */
-	uint64_t index; /* its number in the level */
+	uint32_t level; /* level of the next node */
+	uint64_t index; /* index of the next node in its level */
 	struct calltree_node *window;
 	int64_t next_child;
 };
 
-/* directory: for temporary files, as of spill_init(). */
+/* directory: for temporary files, see spill_init(). */
 void calltree_init(struct calltree *tree, int directory);
 
 /*
- * Adds an event of a call, or a note about an open one, with all members of a tail. symbol, extra:
- * returned in the node. path: its number from 1, 0: none. Of several events of one call the most
- * complete is kept.
+ * Adds an event of a call, or a note about a call that has not returned. The event must have a
+ * tail. symbol and extra are returned in the node. path: number of the call's path from 1; 0: none.
+ * If a call has several events, the most complete one is used.
  */
 void calltree_add(struct calltree *tree, const struct event *event, uint32_t symbol, uint32_t path,
 		  const uint64_t extra[2]);
 
-/* A note that the thread of the event begins. */
+/* Takes a note that the event's thread begins. */
 void calltree_begin_thread(struct calltree *tree, const struct event *event);
 
-/* A time that was seen: calls that never return end no earlier. */
+/* Takes the time of an event. Calls that never return end at the latest of these times. */
 void calltree_see_time(struct calltree *tree, uint64_t time_ns);
 
 /* After the last event. Returns 0 or a negative errno. */
 int calltree_finish(struct calltree *tree, struct error *err);
 
 /*
- * Starts the next thread; *handle: its pthread_t, or its tid if that is 0; *children: number of
- * outermost calls. Lives with one handle are one thread. Returns 1, 0 if there are no more, or a
- * negative errno.
+ * Starts the next thread. *handle: its pthread_t or, if that is 0, its tid; *children: number of
+ * its outermost calls. Threads that had the same handle one after the other are returned as one
+ * thread. Returns 1, 0 after the last thread, or a negative errno.
  */
 int calltree_next_thread(struct calltree *tree, uint64_t *handle, uint64_t *children,
 			 struct error *err);
 
 /*
- * The next node of the thread in breadth-first order; the root, which is not returned, has place 0.
- * Returns 1, 0 at the thread's end, or a negative errno.
+ * Sets *node to the next node of the thread in breadth-first order. The root, at position 0, is not
+ * returned. Returns 1, 0 after the last node, or a negative errno.
  */
 int calltree_next(struct calltree *tree, struct calltree_node *node, struct error *err);
 

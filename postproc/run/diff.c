@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Differences from an older run. Places are matched by the functions and modules of their
- * backtraces, so neither addresses nor lines matter; frames without names are matched by their
- * offset if the module has the same build.
+ * The report on differences from an older run. Places are matched by the functions and modules of
+ * their backtraces, so addresses and line numbers do not matter. A frame without a name is matched
+ * by its offset if both runs used the same build of the module.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,23 +13,25 @@
 #include "naming/paths.h"
 #include "postproc/report/report.h"
 
-#define INNER	  2u	   /* functions below a renamed one that must match */
+/* number of innermost functions that must match if another function was renamed */
+#define INNER	  2u
 #define WAITED_NS 1000000u /* smaller differences are ignored */
 
-/* Places with one path, in both runs. */
+/* All places of both runs with the same path. */
 struct spot {
-	struct measure_place place; /* its backtrace is of the new run, if that has one */
+	/* its backtrace is from the new run if the new run has such a place */
+	struct measure_place place;
 	uint32_t length;
 	const struct path_function *path[];
 };
 
-/* The sums of a class in a run. */
+/* Kinds of sums of a class. */
 enum { PEAK, GAINED, HELD, WAITED, TOTALS };
 
-/* Sums of both runs: [0]: new, [1]: old. */
+/* A sum. [0]: of the new run; [1]: of the old run. */
 struct total {
 	uint64_t amount[2];
-	double variance[2]; /* of estimates */
+	double variance[2]; /* variance of the amounts, if they are estimates */
 };
 
 struct diff_state {
@@ -147,15 +149,16 @@ static void add_place(struct diff_state *state, const struct measure_place *plac
 
 /* ---- renamed ---- */
 
-/* Its innermost functions, which are last. */
+/* The INNER innermost functions of a spot, which are the last ones of its path. */
 static const struct path_function *const *inner_of(const struct spot *spot)
 {
 	return spot->path + spot->length - INNER;
 }
 
 /*
- * The same amount with the same path except for one function, not one of the innermost: the
- * function was renamed.
+ * Whether a function of the path was renamed: one spot is only in the old run, the other only in
+ * the new run, their amounts are equal, and their paths differ in one function that is not one of
+ * the innermost.
  */
 static bool is_renamed(const void *item, const void *key)
 {
@@ -174,7 +177,10 @@ static bool is_renamed(const void *item, const void *key)
 	return differences == 1;
 }
 
-/* Joins spots that only one of the runs has; the table has those without a match so far. */
+/*
+ * Joins pairs of spots that differ only in a renamed function. The table has the spots that are in
+ * one run only and have no match so far.
+ */
 static void join_renamed(struct diff_state *state)
 {
 	for (size_t i = 0; i < state->spots.count; i++) {
@@ -201,7 +207,10 @@ static void join_renamed(struct diff_state *state)
 
 /* ---- the table ---- */
 
-/* [0]: new, [1]: old. An amount that no sample hit may have been there. */
+/*
+ * A word for the change of a place. If memory was sampled, a place without samples may nevertheless
+ * have existed, so it is not called new or gone.
+ */
 static const char *fate_of(const struct measure_place *place)
 {
 	if (!place->count[1] && !place->sample[1])
@@ -213,7 +222,9 @@ static const char *fate_of(const struct measure_place *place)
 	return place->count[0] > place->count[1] ? "more" : "less";
 }
 
-/* Times always differ: a wait has changed if it doubled or halved. */
+/*
+ * Whether a place has changed. Times always differ a little, so a time must have doubled or halved.
+ */
 static bool is_changed(const struct measure_place *place)
 {
 	uint64_t old = place->amount[1], new = place->amount[0];
@@ -223,7 +234,7 @@ static bool is_changed(const struct measure_place *place)
 	return new != old || place->count[0] != place->count[1];
 }
 
-/* By how much the change of an estimate may be wrong; 0: it is exact. */
+/* The error of the change of an amount; 0: exact. */
 static uint64_t error_of(const struct measure_place *place)
 {
 	struct table_cell sum = { .number = measure_error(place, 0) };
@@ -234,8 +245,8 @@ static uint64_t error_of(const struct measure_place *place)
 }
 
 /*
- * Whether a difference of estimates may be chance. The limit is twice the error; with less, some of
- * hundreds of unchanged places would be listed.
+ * Whether a difference of estimates may be due to chance. The limit is twice the error: with a
+ * smaller limit, some of hundreds of unchanged places would be listed.
  */
 static bool is_within(uint64_t one, uint64_t other, uint64_t error)
 {
@@ -266,7 +277,10 @@ static void diff_put(struct table *table, const struct measure_place *place)
 	table_backtrace(CELL(row, diff, backtrace), place->backtrace);
 }
 
-/* Peaks and counts vary a little from run to run, times vary more. */
+/*
+ * Whether a sum has changed enough to be listed. Peaks and counts vary a little from run to run;
+ * times vary more.
+ */
 static bool differs(int what, const struct total *total)
 {
 	uint64_t old = total->amount[1], new = total->amount[0];
@@ -299,7 +313,7 @@ static void put_total(struct diff_state *state, struct table *table, uint32_t cl
 	put_amount(CELL(row, totals, new), amounts[0], &as);
 }
 
-/* left_out: number of places whose change may be chance. */
+/* left_out: number of places that are not listed because their change may be due to chance. */
 static void put_note(const struct diff_state *state, struct table *table, size_t left_out)
 {
 	static const char *const notes[] = {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Calls by function: how many, how many failed and why, what they acquired, how long they took. A
- * call counts once even if it acquired or released several objects; a call that cannot wait has a
- * single time, so no duration (see --detail=durations).
+ * The report on calls by function: how many calls there were, how many failed and why, how many
+ * bytes they acquired, and how long they took. A call counts once even if it acquired or released
+ * several objects. A call that cannot wait has only one time, so its duration is not known (see
+ * --detail=durations).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -13,12 +14,13 @@
 #include "hook_table.h"
 #include "postproc/report/report.h"
 
-#define ERRORS_KEPT 8u /* distinct ones of a function; the others count as failures only */
+/* distinct errors of a function that are counted; further errors only count as failures */
+#define ERRORS_KEPT 8u
 
 struct stat {
 	const char *name, *class;
 	uint64_t calls, failed, bytes;
-	uint64_t timed, time_ns, longest_ns; /* timed: number of calls with a known duration */
+	uint64_t timed, time_ns, longest_ns; /* timed: calls with a known duration */
 	struct {
 		uint32_t number;
 		uint64_t count;
@@ -37,14 +39,14 @@ struct stats_state {
 	struct hash_table by_name;
 	ARRAY_OF(struct stat *) stats;
 	struct {
-		/* by number of the function in its trace; NULL: not looked up yet */
+		/* by id of the function in its trace; NULL: not looked up yet */
 		struct stat **items;
 		size_t count, capacity;
 	} by_id;
 	ARRAY_OF(struct total) totals;
 };
 
-/* The class of a failed call is known from its hook only. */
+/* The class of a call. A failed call has no object, so its class is that of the hook. */
 static const char *class_of(const struct event *event)
 {
 	if (event->function->hook)
@@ -95,7 +97,10 @@ static void add_error(struct stat *stat, uint32_t number)
 	}
 }
 
-/* free(NULL) releases nothing, but does not fail and sets no errno. */
+/*
+ * Whether the call has failed. free(NULL) is flagged as failed because it releases nothing, but it
+ * has not failed.
+ */
 static bool has_failed(const struct event *event)
 {
 	const struct hook *hook = event->function->hook;
@@ -132,7 +137,7 @@ static void on_event(void *user, const struct event *event)
 
 	if (!*stat)
 		*stat = find_stat(state, event);
-	/* Halves and parts belong to a call that is counted already. */
+	/* Other halves and parts are further events of a call that is counted once. */
 	if (!event->part && event->moment != MOMENT_HALF)
 		add_call(*stat, event);
 	if (event_is_alloc(event) &&
@@ -140,7 +145,7 @@ static void on_event(void *user, const struct event *event)
 		(*stat)->bytes += event->size;
 }
 
-/* Numbers of functions are valid in one trace only. */
+/* Forgets the ids of functions, which are valid only in their trace. */
 static void functions_process(void *user)
 {
 	struct stats_state *state = user;
@@ -150,7 +155,7 @@ static void functions_process(void *user)
 
 /* ---- tables ---- */
 
-/* Linux has the same numbers on all processors that are supported. */
+/* The name of an errno. On all supported processors, Linux uses the same numbers. */
 static const char *name_of_error(uint32_t number)
 {
 #define NAME(number) [number] = #number

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The life of one object: one row for each call that acquired it, used it, waited for it or
- * released it. An address inside a block means that block, from its allocation to its release.
+ * The report on the life of one object: a row for each call that acquired it, used it, waited for
+ * it or released it. If --object is an address inside a block, the object is that block, from its
+ * allocation to its release.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -12,14 +13,15 @@
 #include "hook_table.h"
 #include "postproc/report/report.h"
 
-#define CALLS_MAX 10000u /* the newest calls are kept */
-#define USES_MAX  64u	 /* rows of one life that are compared for merging */
+#define CALLS_MAX 10000u /* only the newest calls are kept */
+/* number of earlier rows that a use is compared with, to merge equal uses */
+#define USES_MAX 64u
 
 struct history_call {
 	uint64_t time_ns, object, size, index;
-	uint64_t times; /* calls with this function and backtrace since the last change of owner */
+	uint64_t times; /* number of equal calls since the object was last acquired or released */
 	uint32_t pid, thread;
-	/* point to the summary or to constants, not to the trace */
+	/* pointers to the summary or to constants, which outlive the trace */
 	const char *function, *what, *class;
 	const struct trace_node *backtrace;
 };
@@ -28,7 +30,7 @@ struct history_state {
 	struct report_run *run;
 	bool is_fd;
 	uint64_t wanted;
-	uint64_t base; /* of the block that contains the address now */
+	uint64_t base; /* address of the block that now contains the wanted address */
 	bool has_base;
 	/* number of the first call since the object was last acquired or released */
 	uint64_t life;
@@ -44,7 +46,7 @@ static bool has_bytes(const struct event *event)
 	       event->resource->known == RESOURCE_MAPPING;
 }
 
-/* Whether the object is a block, or part of one, that contains the address. */
+/* Whether the event's object contains the wanted address. */
 static bool covers(const struct history_state *state, const struct event *event)
 {
 	return event->object <= state->wanted && event->size &&
@@ -68,16 +70,16 @@ static bool is_of_object(struct history_state *state, const struct event *event)
 		return true;
 	}
 	/*
-	 * related is no object for acquisitions of bytes: calloc()'s number of elements, for
-	 * example
+	 * For acquisitions of bytes, `related` is not an object: calloc(), for example, has the
+	 * number of elements there.
 	 */
 	return event->object == state->wanted ||
 	       (!has_bytes(event) && event->related == state->wanted);
 }
 
 /*
- * What happened to the object, in a word. A call that should have acquired or released and did
- * neither has failed.
+ * A word for what the call did to the object. A call that should have acquired or released the
+ * object, but did neither, has failed.
  */
 static const char *word_of(const struct event *event)
 {
@@ -96,7 +98,7 @@ static const char *word_of(const struct event *event)
 		       : "used";
 }
 
-/* An earlier call in the object's current life that differs only in its time. */
+/* Finds an earlier call in the object's current life that differs only in its time. */
 static struct history_call *find_use(struct history_state *state, const struct history_call *wanted)
 {
 	for (uint64_t i = state->count; i-- > state->life && state->count - i <= USES_MAX;) {
@@ -120,7 +122,9 @@ static void on_event(void *user, const struct event *event)
 
 	if (!is_of_object(state, event))
 		return;
-	/* Names of functions and of the program's own classes belong to the trace: copies. */
+	/*
+	 * Copy the names of functions and of the program's own classes: they belong to the trace.
+	 */
 	call = (struct history_call){
 		.times = 1,
 		.time_ns = event->time_ns,

@@ -11,7 +11,7 @@
 
 #define SYMBOLS_MAX 64
 
-/* Resolves every backtrace of the run, which finds all modules without names. */
+/* Resolves every backtrace of the run, to find all modules without names. */
 static void look_up(const struct report_run *run)
 {
 	const struct tallies *tallies = &run->summary->tallies;
@@ -59,7 +59,7 @@ static const char *cause_of(const char *reason)
 	return reason;
 }
 
-/* Lists only causes that occurred in the run. */
+/* Adds a row for dropped events, with those causes that occurred in the run. */
 static void put_lost(struct table *table, const struct summary *summary,
 		     const struct summary_process *process)
 {
@@ -128,7 +128,7 @@ static void put_process(struct table *table, const struct summary *summary,
 			    "came after later events had been written: their times are not exact");
 }
 
-/* Rows that are about no process with a trace. count: 0: none. */
+/* Adds a row that is not about a process with a trace. count 0: the row has no count. */
 static struct table_cell *put_for_run(struct table *table, const char *what, uint64_t count,
 				      const char *reason)
 {
@@ -156,7 +156,7 @@ static void put_run(struct table *table, const struct report_run *run)
 			summary->inner.module ? summary->inner.module
 					      : "a module that is not known");
 	}
-	/* A refused process never got a stream. */
+	/* processes that the collector refused, which have no stream */
 	for (size_t i = 0; i < summary->refused.count; i++)
 		put_for_run(table, "refused", summary->refused.items[i].count,
 			    summary->refused.items[i].program);
@@ -176,7 +176,7 @@ static void put_run(struct table *table, const struct report_run *run)
 		summary->sample, estimate_unseen(summary->sample));
 }
 
-/* Names the first process that had it. */
+/* Adds a row for a module that bypassed the library, with the first process that it was in. */
 static void put_bypass(struct table *table, const struct summary *summary,
 		       const struct summary_bypass *bypass)
 {
@@ -225,7 +225,7 @@ static void missing_end(void *state, struct tables *tables)
 
 	for (size_t i = 0; i < run->summary->processes.count; i++)
 		put_process(missing, run->summary, &run->summary->processes.items[i]);
-	/* A program without a trace of its own. */
+	/* programs of spawned children, which have no trace */
 	for (size_t i = 0; i < run->summary->spawned.count; i++) {
 		const struct summary_spawned *spawned = &run->summary->spawned.items[i];
 		struct table_cell *row =

@@ -49,7 +49,10 @@ static void processes_put(const struct report_run *run, struct table *table,
 	if (process->has_tails)
 		table_number(CELL(row, processes, threads), process->threads);
 	table_number(CELL(row, processes, events), process->events);
-	/* without the end of the trace the number of dropped events is not known */
+	/*
+	 * the number of dropped events is at the end of the trace: 0 is certain only if the trace
+	 * has an end
+	 */
 	if (process->lost || !process->has_tails || (process->has_end && !process->is_damaged))
 		table_number(CELL(row, processes, dropped), process->lost);
 	table_text(table, CELL(row, processes, program), process->name);

@@ -5,9 +5,13 @@
 
 #include "base/array.h"
 
-#define SHIFT_FIRST 12u	     /* 4 us */
-#define STEPS_LEAST 32u	     /* fewer steps would show no curve */
-#define MOST_FIRST  1000000u /* several times what remains when sites have become places */
+#define SHIFT_FIRST 12u /* 4 us */
+#define STEPS_LEAST 32u /* minimum number of steps: a curve needs that many */
+/*
+ * first limit for the number of spans, several times the number that remains after sites are merged
+ * into places
+ */
+#define MOST_FIRST 1000000u
 
 void spans_init(struct spans *spans)
 {
@@ -51,7 +55,7 @@ static bool is_nothing(const struct span *span)
 	return !span->count && !span->bytes;
 }
 
-/* Inserts all spans again after their keys have changed; removes those that became 0. */
+/* Inserts all spans again because their keys have changed. Leaves out spans that are 0. */
 static void rebuild(struct spans *spans)
 {
 	struct span **items = spans->list.items;
@@ -117,7 +121,10 @@ void spans_add(struct spans *spans, uint32_t site, uint64_t acquired_ns, uint64_
 					.bytes = bytes });
 	if (spans->list.count <= spans->most)
 		return;
-	/* Limited while the trace is read, so that memory does not grow with places and time. */
+	/*
+	 * Limit the number of spans while the trace is read, so that memory does not grow with
+	 * places times steps.
+	 */
 	while (spans->list.count > spans->most / 2 && spans->last - spans->first >= STEPS_LEAST)
 		coarsen(spans, 1);
 	while (spans->list.count > spans->most / 2)

@@ -3,11 +3,11 @@
 #define RUN_SPANS_H
 
 /*
- * Acquisitions and their releases by steps of time: sums by (site, step of the acquisition, step of
- * the release). They give, for every window between two steps, what was held at its end, what was
- * acquired in it and kept, and what was acquired and released in it. There are at most SPANS_STEPS
- * steps: as time goes on, pairs of steps are merged, so memory grows with sites and not with
- * events.
+ * Sums of objects by (site, step of time of the acquisition, step of the release). From these,
+ * three amounts can be computed for every window between two steps: held at the end of the window,
+ * acquired in the window and still held at its end, and both acquired and released in the window.
+ * There are at most SPANS_STEPS steps: as time goes on, pairs of steps are merged, so memory grows
+ * with sites and not with events.
  */
 
 #include <stddef.h>
@@ -19,18 +19,20 @@
 
 #define SPANS_STEPS   256u
 #define SPANS_NEVER   UINT64_MAX /* not released */
-#define SPANS_A_PLACE 40u	 /* of a model, for each place that may have a row */
+#define SPANS_A_PLACE 40u	 /* spans of a model for each place that may have a row */
 
 struct span {
-	uint64_t acquired, lost; /* steps; lost: SPANS_NEVER if not released */
+	/* steps of the acquisition and the release; lost: SPANS_NEVER if not released */
+	uint64_t acquired, lost;
 	uint32_t site;
 	int64_t count, bytes;
 };
 
 struct spans {
-	unsigned shift;	      /* a step is 1 << shift ns */
-	size_t most;	      /* if there are more spans, steps are doubled until there are not */
-	uint64_t first, last; /* steps in use; first > last: none yet */
+	unsigned shift; /* a step is 1 << shift ns */
+	/* if there are more spans, the length of steps is doubled until there are few enough */
+	size_t most;
+	uint64_t first, last; /* range of the steps in use; first > last: no step yet */
 	struct pool pool;
 	struct hash_table index;
 	ARRAY_OF(struct span *) list;
@@ -40,26 +42,29 @@ void spans_init(struct spans *spans);
 void spans_free(struct spans *spans);
 
 /*
- * Adds objects that a site acquired at one time and released at another (SPANS_NEVER: not
- * released); negative counts take back an earlier addition.
+ * Adds objects of a site that were acquired at acquired_ns and released at lost_ns (SPANS_NEVER:
+ * not released). Negative numbers cancel an earlier addition.
  */
 void spans_add(struct spans *spans, uint32_t site, uint64_t acquired_ns, uint64_t lost_ns,
 	       int64_t count, int64_t bytes);
 
-/* Releases at lost_ns what sites with at least that number have not released yet. */
+/*
+ * Sets the release of all objects that are still held to lost_ns, for the sites from from_site on.
+ */
 void spans_release(struct spans *spans, uint32_t from_site, uint64_t lost_ns);
 
 /* Extends the steps to that time. */
 void spans_reach(struct spans *spans, uint64_t time_ns);
 
 /*
- * Makes a copy in settled, which is zeroed or freed: site becomes renumber[site] (NULL: unchanged),
- * and steps are doubled until at most that many spans are left. Call spans_free() for both.
+ * Copies spans to settled, which must be zeroed or freed. Replaces each site by renumber[site]
+ * (NULL: unchanged), and doubles the length of steps until at most `most` spans are left or there
+ * are too few steps. The caller frees both by spans_free().
  */
 void spans_settle(const struct spans *spans, const uint32_t *renumber, size_t most,
 		  struct spans *settled);
 
-/* The step of a time, from 0. */
+/* The index of the step that contains a time, from 0. */
 static inline uint64_t spans_step(const struct spans *spans, uint64_t time_ns)
 {
 	uint64_t step = time_ns >> spans->shift;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Threads as a tree: which thread created which, how long each lived and waited, and how it ended.
- * Many threads of one creator, call site and name that ended alike share a row.
+ * The report on threads, as a tree: which thread created which, how long each lived and waited, and
+ * how it ended. If many threads have the same creator, call site, name and end, they share a row.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,17 +12,17 @@
 #include "postproc/report/report.h"
 #include "postproc/totals/threads.h"
 
-#define ALIKE_MAX 6u  /* up to this many like threads have a row each */
-#define DEPTH_MAX 30u /* of the tree as shown */
+#define ALIKE_MAX 6u  /* more similar threads than this share a row */
+#define DEPTH_MAX 30u /* maximum indentation of the tree */
 
-/* A row of the table: one thread, or several like ones. */
+/* A row of the table: one thread, or several similar threads. */
 struct line {
 	const char *name, *fate;
 	uint32_t pid, tid, depth;
 	uint64_t count, start_ns, life_ns, events;
 	uint64_t waited_ns[THREAD_WAITS];
 	struct coverage_sum coverage;
-	const struct trace_node *backtrace; /* NULL: its creation was not recorded */
+	const struct trace_node *backtrace; /* NULL: the creation was not recorded */
 };
 
 /* A thread in the tree of its process. */
@@ -30,9 +30,12 @@ struct node {
 	/* first child, next sibling, in the order of creation; THREAD_NONE: none */
 	uint32_t first, next;
 	uint32_t last; /* last child */
-	/* Like siblings: the first of them, and the next one; in the first one also: */
+	/*
+	 * similar siblings: the first of them and the next one; only in the first one: the last one
+	 * and their number
+	 */
 	uint32_t alike, next_alike;
-	uint32_t last_alike, count; /* count: number of them, itself included */
+	uint32_t last_alike, count; /* count: includes the first one */
 	const struct trace_node *backtrace;
 	char fate[THREAD_CALL_SIZE + 16];
 };
@@ -41,9 +44,9 @@ struct threads_state {
 	struct report_run *run;
 	struct threads threads;
 	struct pool pool;
-	struct node *nodes; /* of the current process, one for each thread */
+	struct node *nodes; /* of the current process, by index of the thread */
 	ARRAY_OF(struct line) lines;
-	uint64_t forgotten; /* threads neither joined nor detached */
+	uint64_t forgotten; /* number of threads that were neither joined nor detached */
 };
 
 static const char *copy(struct threads_state *state, const char *text)
@@ -88,7 +91,7 @@ struct alike_key {
 	uint32_t parent, index;
 };
 
-/* The table stores index + 1 of a thread in place of a pointer. */
+/* Compares threads. Items of the table are not pointers, but the index of a thread plus 1. */
 static bool is_alike(const void *item, const void *key)
 {
 	const struct alike_key *wanted = key;
@@ -202,7 +205,10 @@ static void add_to_line(const struct threads_state *state, struct line *line, ui
 	coverage_add(&line->coverage, &coverage);
 }
 
-/* Like threads are all in the row of the first of them. */
+/*
+ * Adds the row of a thread. If there are many similar threads, their first one gets a row for all
+ * of them.
+ */
 static void tell(struct threads_state *state, uint32_t index, uint32_t depth)
 {
 	bool is_many = state->nodes[state->nodes[index].alike].count > ALIKE_MAX;
@@ -217,7 +223,10 @@ static void tell(struct threads_state *state, uint32_t index, uint32_t depth)
 	} while (is_many && index != THREAD_NONE);
 }
 
-/* A thread, then all that it created. Not recursive, since the trace may have any depth. */
+/*
+ * Adds the rows of a thread and of all its descendants. Not recursive, because the depth of the
+ * tree is not limited.
+ */
 static void tell_tree(struct threads_state *state, uint32_t root)
 {
 	uint32_t depth = 0, index = root;
@@ -331,7 +340,7 @@ static void threads_report_end(void *user, struct tables *tables)
 	for (size_t i = 0; i < state->run->summary->processes.count; i++)
 		put_process(blocked, &state->run->summary->processes.items[i]);
 	report_note_coverage(state->run, blocked);
-	/* without rows, no thread was measured, or filters removed some of the waits */
+	/* if there are no rows, no thread was measured, or filters removed some waits */
 	blocked->is_unknown = true;
 	if (state->forgotten)
 		table_note(table, "%llu neither joined nor detached: what they had is not freed",

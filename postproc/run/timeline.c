@@ -14,7 +14,10 @@ static void raise_step(struct timeline_step *step, const struct timeline_step *o
 			step->most[level] = other->most[level];
 }
 
-/* Merges pairs of steps; steps are numbered from time 0, so that all timelines agree. */
+/*
+ * Merges pairs of steps. Steps are numbered from time 0, so that the steps of all timelines have
+ * the same limits.
+ */
 static void widen(struct timeline *timeline)
 {
 	uint64_t first = timeline->first / 2;
@@ -79,7 +82,7 @@ void timeline_add(struct timeline *timeline, struct timeline *other)
 		if (end - first <= TIMELINE_STEPS)
 			break;
 	}
-	/* Empty steps before the first and after the last. */
+	/* insert empty steps before the first and after the last step */
 	before = timeline->first - first;
 	memmove(timeline->steps + before, timeline->steps,
 		timeline->count * sizeof(*timeline->steps));

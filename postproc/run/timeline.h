@@ -3,8 +3,8 @@
 #define RUN_TIMELINE_H
 
 /*
- * Levels over time, in steps of equal width: the maximum of each step. There are at most
- * TIMELINE_STEPS steps; as time goes on, pairs of steps are merged, so the size is fixed.
+ * Amounts over time (levels), in steps of equal length, each with its maximum. There are at most
+ * TIMELINE_STEPS steps: as time goes on, pairs of steps are merged, so the size is fixed.
  */
 
 #include <stdbool.h>
@@ -22,10 +22,10 @@ enum timeline_level {
 
 struct timeline_step {
 	uint64_t most[TIMELINE_LEVELS];
-	double variance; /* of memory, if it was sampled */
+	double variance; /* variance of the memory level, if memory was sampled */
 };
 
-/* Of one process, then of all. All zeros at the start. */
+/* The levels of a process or of the run. All zeros at the start. */
 struct timeline {
 	unsigned shift; /* a step is 1 << shift ns; 0: there is no step yet */
 	uint64_t first; /* number of the first step: its time >> shift */
@@ -34,17 +34,17 @@ struct timeline {
 	struct timeline_step now;
 };
 
-/* Extends the current levels to time_ns. Earlier times are replaced by the latest. */
+/* Extends the current levels to time_ns. Does nothing if time_ns is before the latest time. */
 void timeline_advance(struct timeline *timeline, uint64_t time_ns);
 
 /*
- * Changes a level (never below 0) at time_ns. variance: of the change, if it is of sampled memory;
- * else 0.
+ * Changes a level by `change` at time_ns, but not below 0. variance: of the change, if memory was
+ * sampled; else 0.
  */
 void timeline_change(struct timeline *timeline, enum timeline_level level, int64_t change,
 		     double variance, uint64_t time_ns);
 
-/* Adds the steps of other. */
+/* Adds the steps of other, whose steps may be merged. */
 void timeline_add(struct timeline *timeline, struct timeline *other);
 
 #endif

@@ -10,7 +10,7 @@ struct timeline_state {
 	struct timeline process, all;
 };
 
-/* By class: its level + 1; 0: none. */
+/* By class: enum timeline_level plus 1; 0: the class has none. */
 static const unsigned char levels[RESOURCE_COUNT] = {
 	[RESOURCE_MEMORY] = TIMELINE_MEMORY + 1,
 	[RESOURCE_FD] = TIMELINE_DESCRIPTORS + 1,
