@@ -15,15 +15,16 @@
 #include "preload/ground/sys.h"
 #include "reach.h"
 
-#define KNOWN_MAX  4   /* files whose path is remembered: 0, 1 and 2 are often the same file */
-#define KNOWN_PATH 128 /* longer paths are asked for again */
-#define GAP_MAX	   16  /* numbers tried after an open one; those further up are listed */
+#define KNOWN_MAX  4   /* remembered paths: 0, 1 and 2 are often the same file */
+#define KNOWN_PATH 128 /* size of a remembered path; longer paths are read again */
+#define GAP_MAX	   16  /* numbers to try after an open one before the rest is listed */
 #define FEW	   64  /* size of a small descriptor table */
-#define PATH_SHORT 256 /* longer paths get a buffer of their own */
+#define PATH_SHORT 256 /* longer paths get a larger buffer */
 
 /*
- * Shells assign descriptors from these numbers downwards; GAP_MAX numbers each are tried. To list
- * all descriptors costs as much as a hundred tries: the kernel creates an inode for each.
+ * Shells assign descriptors from these numbers downwards; GAP_MAX numbers below each are tried.
+ * Listing all descriptors costs as much as a hundred tries, because the kernel creates an inode for
+ * each.
  */
 static const uint32_t tops[] = { 63, 255 };
 #define TOPS (sizeof(tops) / sizeof(tops[0]))
@@ -51,7 +52,7 @@ static bool look_at_file(int directory, const char *path, int flags, struct stat
 			  STATX_TYPE | STATX_NLINK | STATX_INO | STATX_SIZE | STATX_MNT_ID, file);
 }
 
-/* An inode with one link that is seen on one mount has one path. */
+/* Whether both are the same path: an inode with one link that is seen on one mount has one path. */
 static bool is_same(const struct statx *one, const struct statx *two)
 {
 	return one->stx_ino == two->stx_ino && one->stx_dev_major == two->stx_dev_major &&
@@ -60,7 +61,10 @@ static bool is_same(const struct statx *one, const struct statx *two)
 	       one->stx_mask == two->stx_mask;
 }
 
-/* The name of a pipe or socket, which consists of its inode number. */
+/*
+ * Makes the name of a pipe or socket, which consists of its inode number. Returns false for other
+ * files.
+ */
 static bool name_nameless(char *path, uint32_t fd, const struct statx *file)
 {
 	uint16_t type = file->stx_mode & S_IFMT;
@@ -77,7 +81,10 @@ static bool name_nameless(char *path, uint32_t fd, const struct statx *file)
 	return true;
 }
 
-/* Reads the path from /proc. Returns false if it is longer; path then has its beginning. */
+/*
+ * Reads the path from /proc. If the path is longer than the buffer, stores its beginning and
+ * returns false.
+ */
 static bool ask_path(char *path, size_t room, uint32_t fd)
 {
 	char link[40];
@@ -89,7 +96,7 @@ static bool ask_path(char *path, size_t room, uint32_t fd)
 	return length < (long)room - 1;
 }
 
-/* A function of its own, so that others do not touch these pages of the stack. */
+/* A separate function, so that other functions do not touch its pages of the stack. */
 static __attribute__((noinline)) void tell_long(const struct search *search,
 						struct inherited *inherited)
 {
@@ -101,8 +108,8 @@ static __attribute__((noinline)) void tell_long(const struct search *search,
 }
 
 /*
- * Whether the descriptor still is the file that it was where the run began: to compare the file
- * under that name costs a quarter of asking for the name.
+ * Whether the descriptor still is the file that it was at the start of the run. Comparing it with
+ * the file of that name costs a quarter of reading its name.
  */
 static bool is_standard(char *path, uint32_t fd, const struct statx *file)
 {
@@ -115,9 +122,9 @@ static bool is_standard(char *path, uint32_t fd, const struct statx *file)
 }
 
 /*
- * Whether the run's maker has the same file as its descriptor, so that its name can be read in the
- * maker's /proc directory. That directory exists already; ours would be created for the question.
- * To stat through a link in /proc does not ask the file system.
+ * Whether the process that made the run has the same file as this descriptor. If so, the name is
+ * read in that process's /proc directory, which already exists; ours would have to be created.
+ * statx through a link in /proc does not ask the file system.
  */
 static bool is_makers(char *path, uint32_t fd, const struct statx *file)
 {
@@ -138,8 +145,8 @@ static bool is_makers(char *path, uint32_t fd, const struct statx *file)
 }
 
 /*
- * The descriptors by which an injector loads the library: closed afterwards, and never the
- * program's own.
+ * Whether the descriptor is one by which an injector loads the library. The injector closes it
+ * afterwards; it is never the program's own.
  */
 static bool is_injector(const char *path)
 {
@@ -180,7 +187,7 @@ static bool tell_one(struct search *search, uint32_t fd)
 	return true;
 }
 
-/* For numbers most of which are not open: F_GETFD costs a third of statx. */
+/* Like tell_one(), for numbers that are mostly not open: F_GETFD costs a third of statx. */
 static bool tell_if_open(struct search *search, uint32_t fd)
 {
 	return sys_fcntl((int)fd, F_GETFD, 0) != -EBADF && tell_one(search, fd);
@@ -194,8 +201,8 @@ struct kernel_entry {
 };
 
 /*
- * Reports open descriptors below the tops, from number `from` on, at most `most`. Returns how many
- * there were.
+ * Reports the open descriptors below the tops: numbers from `from` on, at most `most` descriptors.
+ * Returns how many it has reported.
  */
 static uint64_t tell_tops(struct search *search, uint32_t from, uint64_t most)
 {
@@ -246,8 +253,9 @@ static __attribute__((noinline)) void tell_listed(struct search *search, uint32_
 }
 
 /*
- * Whether no descriptor from FEW on is open. select() ignores numbers beyond the end of the table
- * (select(2), BUGS), and fails before it asks any file if one of its numbers is not open.
+ * Whether no descriptor from number FEW on is open. select() ignores numbers beyond the end of the
+ * descriptor table (select(2), BUGS). If one of its numbers is within the table but not open, it
+ * fails before it asks any file.
  */
 static bool has_few(void)
 {
@@ -259,7 +267,7 @@ static bool has_few(void)
 	       !sys_call6(__NR_pselect6, FEW + 1, (long)set, 0, 0, (long)&at_once, 0);
 }
 
-/* Since Linux 6.2 the directory's size is the number of descriptors. */
+/* Since Linux 6.2 the size of /proc/self/fd is the number of descriptors. */
 void inherited_tell(void (*tell)(void *context, const struct inherited *inherited), void *context)
 {
 	struct search search;

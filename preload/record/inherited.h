@@ -3,9 +3,9 @@
 #define INHERITED_H
 
 /*
- * Descriptors that were open when the program began: inherited, and not leaks of its own. Every
- * process looks for them, so it uses /proc as little as possible: the kernel creates the entries of
- * /proc on each look.
+ * Descriptors that were open when the program began: it inherited them, so they are not its leaks.
+ * Every process looks for them, so /proc is used as little as possible: the kernel creates its
+ * entries at each look-up.
  */
 
 #include <stdbool.h>
@@ -13,12 +13,12 @@
 
 struct inherited {
 	uint32_t fd;
-	bool has_size; /* a regular file */
+	bool has_size; /* it is a regular file */
 	uint64_t size;
 	const char *path; /* as in /proc/self/fd; "" if unknown */
 };
 
-/* Reports each, in ascending order. At the start of a process only: needs 10 KiB of the stack. */
+/* Calls tell() for each of them. Only at the start of a process: needs 10 KiB of the stack. */
 void inherited_tell(void (*tell)(void *context, const struct inherited *inherited), void *context);
 
 #endif

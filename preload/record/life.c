@@ -62,7 +62,7 @@ void life_silence(void)
 	__atomic_store_n(&state, LIFE_SILENT, __ATOMIC_RELEASE);
 }
 
-/* Hooks that were armed when the process was sealed. */
+/* Armed hooks at the time of the seal. */
 static uint8_t sealed[HOOK_COUNT];
 
 void life_seal(bool on)
@@ -79,7 +79,7 @@ void life_seal(bool on)
 	}
 }
 
-/* Events that were dropped before there was an arena to count them in. */
+/* Events that were dropped before there was an arena in which to count them. */
 static uint64_t early[LOSS_COUNT];
 static uint32_t early_past;
 
@@ -96,13 +96,15 @@ void life_count_sealed(enum hook_number hook)
 		life_drop(LOSS_SEALED);
 }
 
-/* A new child has no arena before its first hooked call. */
+/* A new child has no arena before its first hooked call; until then early_past has the bits. */
 void life_note_past(uint32_t past)
 {
 	const struct thread *thread = thread_self;
 	struct arena *head;
 
-	/* a child of vfork has its parent's memory, but descriptors and children of its own */
+	/*
+	 * a child of vfork shares its parent's memory, but has descriptors and children of its own
+	 */
 	if (thread && thread->vfork_return)
 		past &= ~(1u << PAST_FD | 1u << PAST_PROCESS);
 	if (!past || __atomic_load_n(&state, __ATOMIC_ACQUIRE) != LIFE_RUNNING)
@@ -112,8 +114,9 @@ void life_note_past(uint32_t past)
 }
 
 /*
- * Libraries in another link namespace call a libc of their own, which no stub precedes. The loader
- * never decreases this version again (glibc's elf/dl-debug.c).
+ * Libraries in another link namespace call that namespace's libc, which no stub precedes. The
+ * loader increases r_version when it makes a namespace, and never decreases it (glibc's
+ * elf/dl-debug.c).
  */
 void life_note_namespaces(void)
 {
@@ -171,7 +174,10 @@ bool life_is_listed(const char *name)
 	return false;
 }
 
-/* The parent's thread, if it was in the middle of something that the child continues. */
+/*
+ * The calling thread, if at the fork it was in the middle of code that the child continues; else
+ * NULL.
+ */
 static const struct thread *busy_thread(const struct call *call)
 {
 	struct thread *thread = thread_self;
@@ -182,7 +188,7 @@ static const struct thread *busy_thread(const struct call *call)
 
 int life_child_of(int pid, const struct call *call)
 {
-	/* a handler of pthread_atfork() may have done it already */
+	/* a handler of pthread_atfork() may have forsaken the memory already */
 	if (!pid && life.control && !life.is_off && !*life.fork_mark) {
 		memory_forsake(busy_thread(call));
 		sampling_forked();
@@ -192,7 +198,7 @@ int life_child_of(int pid, const struct call *call)
 
 void life_forked(void)
 {
-	/* for a child whose creation no hook has seen */
+	/* not done yet if no hook has seen the creation of this child */
 	memory_forsake(busy_thread(NULL));
 	thread_forget();
 	names_forked();
@@ -200,11 +206,10 @@ void life_forked(void)
 	*life.fork_mark = 1;
 	if (!life.control || life.is_off)
 		return;
-	/* without a system call where that may be forbidden: libc knows it as the thread's number
-	 */
+	/* if system calls may be forbidden, the process id is the thread id that libc knows */
 	life.pid = ring_is_quiet() ? thread_id() : sys_getpid();
 	if (!life.records_children) {
-		/* after a filter was installed the message may be forbidden */
+		/* after a seccomp filter was installed, the message may be forbidden */
 		if (!ring_is_quiet())
 			reach_leave_out(memory_name());
 		life.control = NULL;

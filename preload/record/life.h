@@ -3,8 +3,8 @@
 #define LIFE_H
 
 /*
- * The state of a traced process from start to end: whether and what it records, forks, dropped
- * events. start/ initialises it.
+ * The state of a traced process from start to end: whether it records, and what; forks; dropped
+ * events. The code in start/ initialises it.
  */
 
 #include <stdbool.h>
@@ -13,54 +13,61 @@
 #include "arena.h"
 #include "hooks.h"
 
-/* State for the path of an event; written at the start and in a child of fork, read everywhere. */
+/* State for the path of an event. Written at the start and in a child of fork, read everywhere. */
 struct life {
 	const struct control_page *control; /* NULL: nothing is recorded */
 	int32_t pid;
 	uint32_t depth;	 /* maximal frames of a backtrace */
-	bool is_remote;	 /* libunwind walks (accessors.h) */
+	bool is_remote;	 /* libunwind walks the stack (accessors.h) */
 	uint64_t sample; /* mean bytes between two samples of memory; 0: all memory is recorded */
 	bool one_time;	 /* calls that do not wait have one time, and no duration */
 	enum setting_backtrace backtrace;
-	const int64_t *monitored;     /* count, then the only sizes that get a backtrace */
-	bool records_children;	      /* of fork, too */
-	bool is_off;		      /* detached: the control page is a private copy */
-	volatile uint32_t *fork_mark; /* a word that is 0 in a process that was forked since */
+	const int64_t *monitored; /* count, then the only sizes that get a backtrace */
+	bool records_children;	  /* children of fork are recorded, too */
+	bool is_off;		  /* detached: the control page is a private copy */
+	volatile uint32_t
+		*fork_mark; /* a word that is 0 in a process that was forked since it was set */
 };
 
 extern struct life life;
 
 enum life_arm {
 	LIFE_RECORDS = 1,
-	LIFE_FOLLOWS = 2,   /* also asks the kernel for the file's name: --detail=paths */
-	LIFE_CONTENDED = 8, /* locks without a wait are only counted: contended.h */
-	LIFE_SAMPLES = 4,   /* only some blocks, and their frees, are recorded: sampling.h */
+	LIFE_FOLLOWS = 2,   /* also asks the kernel for the file's name (--detail=paths) */
+	LIFE_CONTENDED = 8, /* locks without a wait are only counted (contended.h) */
+	LIFE_SAMPLES = 4,   /* only some blocks, and their frees, are recorded (sampling.h) */
 };
 
 /*
- * Which hooks record (enum life_arm); all 0 before the start. A stub that finds 0 calls
- * start_wake(), so that the first call of the process starts the library.
+ * Which hooks record (enum life_arm); all are 0 before the start. A stub that finds 0 calls
+ * start_wake(), so the first hooked call of a process starts the library.
  */
 extern uint8_t life_armed[HOOK_COUNT];
 
-/* Whether the user's comma-separated list of classes and functions contains this name. */
+/*
+ * Whether the comma-separated list of classes and functions to record (--events) contains this
+ * name.
+ */
 bool life_is_listed(const char *name);
 
 /* Whether no thread has begun to start the library. */
 bool life_is_unborn(void);
 
 /*
- * Begins the start. Returns false if another thread has begun it; the caller must not wait for that
- * thread.
+ * Begins the start of the library. Returns false if another thread has begun it; the caller must
+ * not wait for that thread.
  */
 bool life_begin(void);
 
-/* Likewise for a process that is silent or never started. Returns false if it records. */
+/*
+ * Like life_begin(), for a process that is silent or was never started. Returns false if it
+ * records.
+ */
 bool life_begin_again(void);
 
 /*
- * Detaches: nothing is recorded from then on, and open calls write to private memory. Returns false
- * if the process does not record, or if a thread is making memory at this moment.
+ * Detaches: from then on nothing is recorded, and open calls write to private memory. Returns false
+ * if the process does not record, or if another thread keeps making memory.
  */
 bool life_detach(void);
 
@@ -70,48 +77,48 @@ void life_renew(void);
 /* The start is complete: calls are recorded from here on. */
 void life_run(void);
 
-/* Whether this process records at all; a child of fork does from its first hooked call on. */
+/* Whether this process records at all. A child of fork records from its first hooked call on. */
 bool life_is_running(void);
 
-/* Stops recording for good: the collector has ended or something failed. */
+/* Stops recording for good: the collector has ended or an error occurred. */
 void life_silence(void);
 
 /*
- * Seals the process: not even the clock may be read, and calls of armed hooks are counted as
- * dropped. false: removes the seal, because the program's call failed.
+ * on: seals the process: the library no longer even reads the clock, and calls of armed hooks are
+ * counted as dropped. Otherwise removes the seal, because the program's call failed.
  */
 void life_seal(bool on);
 
-/* A hook that does not record was called: counts the call if that is because of the seal. */
+/* Called when a hook does not record: counts the call as dropped if the process is sealed. */
 void life_count_sealed(enum hook_number hook);
 
 struct call;
 
 /*
- * Called in a child of fork before anything else: leaves the parent's memory. call: the fork; NULL
- * if it is not recorded. Returns pid; does nothing in the parent, where pid is not 0.
+ * Called in a child of fork before anything else: leaves the parent's memory. call: the recorded
+ * fork; NULL if it is not recorded. Returns pid; does nothing in the parent, where pid is not 0.
  */
 int life_child_of(int pid, const struct call *call);
 
-/* This is a new process, whichever call made it. Gives it an arena and a new mark. */
+/* Called in a new process, whichever call made it: makes an arena and sets the mark again. */
 void life_forked(void);
 
 /*
- * A child of this process has ended, with this status of wait(2). The collector may have come too
- * late to see it, because the parent has already waited for the child.
+ * Reports that a child of this process has ended with this status of wait(2). The collector may
+ * have been too late to see the end, because the parent has already waited for the child.
  */
 void life_tell_end(int32_t pid, int status);
 
 /*
- * Notes the time at which this process ends or becomes another program. is_over: false revokes it
- * after an exec that failed. Does nothing in a child of vfork.
+ * Notes the time at which this process ends or executes another program. is_over: false revokes the
+ * note after an exec that failed. Does nothing in a child of vfork.
  */
 void life_note_end(bool is_over);
 
-/* Notes what this process did past all hooks. past: bits of enum arena_past. */
+/* Notes what this process did that no hook saw. past: bits of enum arena_past. */
 void life_note_past(uint32_t past);
 
-/* Notes whether the loader has made another link namespace. */
+/* Notes it if the loader has made another link namespace. */
 void life_note_namespaces(void);
 
 /* Counts a dropped event that belongs to no slot. */

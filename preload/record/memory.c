@@ -20,7 +20,7 @@
 #define BLOCK_SIZE  ((sizeof(struct thread) + 0xfff) & ~0xfffull)
 #define GROWTH_WAIT 20 /* times 100 ms: the longest wait for a chunk that another thread makes */
 
-/* Slots of a chunk that is made in advance, while that is still allowed. */
+/* Slots of the chunk that is made before the program forbids system calls. */
 #define PREPARED 64u
 
 /* Private blocks (struct thread) and their owners. */
@@ -31,12 +31,12 @@ struct blocks {
 };
 
 struct chunk {
-	char *map;	 /* in the memfd of the process; NULL: a spare */
+	char *map;	 /* mapping of the process's memfd; NULL: the chunk is a spare */
 	uint64_t mapped; /* bytes mapped from there: the chunk, and the start of the next one if the
 			  * file has one */
 	struct arena *head;
 	char *slot_base, *rings;
-	struct blocks blocks; /* one for each slot */
+	struct blocks blocks; /* one block for each slot */
 	struct chunk_layout layout;
 	uint32_t slots, ring_size, spares;
 	uint32_t is_ready; /* the other members are valid */
@@ -47,21 +47,22 @@ static uint32_t idle_count;
 static struct chunk first_chunk;
 static SPARSE struct chunk more_chunks[ARENA_CHUNKS - 1];
 static uint32_t chunk_last;  /* the last chunk in the memfd */
-static uint64_t file_left;   /* bytes of the memfd after that chunk */
+static uint64_t file_left;   /* bytes of the memfd after chunk_last */
 static uint32_t chunk_count; /* used entries, of which some may not be ready yet */
-static uint32_t growth;	     /* futex; odd: a thread makes a chunk */
-static uintptr_t grower;     /* that thread, by the address of its thread-local variables */
-static uint64_t granted;     /* bytes of all rings */
-static uint32_t holders;     /* threads that have a ring and have not said that they end */
+static uint32_t growth;	     /* futex; odd: a thread is making a chunk */
+static uintptr_t
+	grower; /* the thread that makes a chunk, by the address of its thread-local variables */
+static uint64_t granted; /* bytes of all rings */
+static uint32_t holders; /* threads that have a ring and have not announced their end */
 static struct arena *head;
 static struct arena_hello self;
 
 /*
- * The first chunk of this process, or of the ancestor whose spares this process may use. The
- * addresses before the spares may be merely reserved.
+ * The first chunk of this process, or of the ancestor whose spares this process may use. In the
+ * latter case the addresses before the spares may be reserved only.
  */
 static struct chunk family;
-static bool is_vacant; /* the family's addresses may be mapped over */
+static bool is_vacant; /* new memory may be mapped over the family's addresses */
 static bool is_forsaken;
 
 static struct chunk *chunk_at(uint32_t number)
@@ -102,7 +103,8 @@ static uint64_t limit_of(int which)
 }
 
 /*
- * Sets the size of the memfd: all that the process may ever need, or all that it may have.
+ * Sets the size of the memfd to all that the process may ever need, or to its limit if that is
+ * lower.
  */
 static int set_size(int fd, uint64_t least, uint64_t *size)
 {
@@ -115,7 +117,10 @@ static int set_size(int fd, uint64_t least, uint64_t *size)
 	return limit_truncate(fd, least);
 }
 
-/* left: bytes of the file from the chunk on. at: our own addresses, to be mapped over, or NULL. */
+/*
+ * The bytes to map: the chunk and the start of the next one. left: bytes of the file from the chunk
+ * on. at: our own addresses, over which the chunk is mapped, or NULL.
+ */
 static uint64_t size_with_link(const struct chunk *chunk, uint64_t left, const char *at)
 {
 	uint64_t room = at ? chunk->mapped : chunk->layout.size + ARENA_LINK;
@@ -126,7 +131,7 @@ static uint64_t size_with_link(const struct chunk *chunk, uint64_t left, const c
 static void set_places(struct chunk *chunk, void *map, uint64_t mapped, uint64_t left,
 		       const char *at)
 {
-	/* not for a core file, and reading its holes would allocate pages */
+	/* keep it out of core files: reading its holes would allocate pages */
 	sys_madvise(map, mapped, MADV_DONTDUMP);
 	if (!at)
 		own_add(map, mapped);
@@ -151,9 +156,9 @@ static int map_shared(struct chunk *chunk, int fd, uint64_t file_size, char *at)
 }
 
 /*
- * Maps a further chunk, without a descriptor: other threads of the program open and close
- * descriptors at any time, and a descriptor table of our own would have to be closed again, which
- * has effects (mq_notify(3) ends, FUSE and NFS write back).
+ * Maps a further chunk of the memfd by mremap, without a descriptor. Other threads of the program
+ * open and close descriptors at any time. Closing a descriptor table of our own would have effects
+ * (mq_notify(3) ends, FUSE and NFS write back).
  */
 static int map_further(struct chunk *chunk, char *at)
 {
@@ -177,7 +182,10 @@ static int map_further(struct chunk *chunk, char *at)
 
 /* ---- private blocks ---- */
 
-/* The owners share a page with the first block: most processes touch no other page of it. */
+/*
+ * The owners share a page with the first block, because most processes touch no other page of the
+ * blocks.
+ */
 static uint64_t blocks_offset(uint32_t slots)
 {
 	return (slots * sizeof(struct owner) + 63) & ~63ull;
@@ -196,41 +204,41 @@ static int map_blocks(struct blocks *blocks, uint32_t count)
 	if (sys_error(map))
 		return sys_error(map);
 	own_add(map, private_size(count));
-	*(volatile char *)map = 0; /* a write first: a read before a write would cost each page two
-				    * faults */
+	*(volatile char *)map =
+		0; /* write first: a read before the first write costs a second page fault */
 	blocks->owners = map;
 	blocks->first = (char *)map + blocks_offset(count);
 	blocks->count = count;
 	return 0;
 }
 
-/* The blocks of the first slots are variables, since those are mapped anyway. */
+/* The blocks of the first slots are in variables, whose memory is mapped anyway. */
 static bool take_first(struct blocks *blocks, uint32_t count)
 {
 	static SPARSE char
 		room[ARENA_SLOTS_FIRST * (sizeof(struct owner) + BLOCK_SIZE) + 64 + 4095];
-	/* not by an attribute, which would align all variables to a page */
+	/* aligned here: an attribute would align all variables to a page */
 	char *memory = (char *)(((uintptr_t)room + 4095) & ~(uintptr_t)4095);
 	static bool is_taken;
 
 	if (is_taken || count > ARENA_SLOTS_FIRST)
 		return false;
 	is_taken = true;
-	memory[0] = 0; /* a write first: a read before a write would cost each page two faults */
+	memory[0] = 0; /* write first: a read before the first write costs a second page fault */
 	blocks->owners = (struct owner *)(void *)memory;
 	blocks->first = memory + blocks_offset(count);
 	blocks->count = count;
 	return true;
 }
 
-/* Keeps blocks that no thread uses for later. */
+/* Keeps unused blocks for a later chunk. */
 static void keep_blocks(const struct blocks *blocks)
 {
 	if (blocks->count && idle_count < ARENA_CHUNKS)
 		idle[idle_count++] = *blocks;
 }
 
-/* Splits off the first `count` of a set of idle blocks. Returns false if it has fewer. */
+/* Splits off the first `count` blocks of an idle set. Returns false if the set has fewer. */
 static bool split_blocks(struct blocks *from, struct blocks *blocks, uint32_t count)
 {
 	if (from->count < count)
@@ -245,7 +253,7 @@ static bool split_blocks(struct blocks *from, struct blocks *blocks, uint32_t co
 	return true;
 }
 
-/* Only the thread that makes a chunk (growth) may call this. */
+/* Takes blocks for a chunk. Only the thread that is making a chunk (growth) may call this. */
 static int take_blocks(struct blocks *blocks, uint32_t count)
 {
 	for (uint32_t i = 0; i < idle_count; i++)
@@ -270,9 +278,9 @@ static struct arena_hello hello_of(const struct chunk *chunk, uint32_t number)
 }
 
 /*
- * Hands memory over to the collector. If the chunk replaces memory that is still needed (at), it is
- * handed over first and mapped only if that succeeded; otherwise it is mapped first. Returns 0 or
- * -errno.
+ * Hands the memory of a chunk to the collector. at: the chunk is to replace mapped memory that is
+ * still needed, so it is mapped only if the collector has received it; NULL: it is mapped first.
+ * Returns 0 or -errno.
  */
 static int share_chunk(struct chunk *chunk, uint32_t number, int fd, char *at)
 {
@@ -304,7 +312,10 @@ static int make_shared(struct chunk *chunk, uint32_t number, char *at)
 	return status;
 }
 
-/* Likewise if RLIMIT_NOFILE allows no further descriptor. */
+/*
+ * Like make_shared(); if RLIMIT_NOFILE allows no further descriptor, tries again with a higher
+ * limit.
+ */
 static int make_anyway(struct chunk *chunk, uint32_t number, char *at)
 {
 	struct rlimit descriptors;
@@ -326,7 +337,10 @@ static void shape_chunk(struct chunk *chunk, uint32_t slots, uint32_t ring_size,
 	chunk->layout = chunk_lay_out(slots, ring_size, spares);
 }
 
-/* If the address space is limited, rings and spares are smaller rather than missing. */
+/*
+ * Chooses the size of rings and spares: if the address space is limited, they are smaller rather
+ * than missing.
+ */
 static void shape_to_limit(struct chunk *chunk, uint32_t slots, uint32_t spares)
 {
 	uint64_t limit = limit_of(RLIMIT_AS);
@@ -342,7 +356,10 @@ static void shape_to_limit(struct chunk *chunk, uint32_t slots, uint32_t spares)
 
 /* ---- spares ---- */
 
-/* The entry before the first spare counts them; their numbers start at 1 there. */
+/*
+ * A place in the table of spares. Place 0 counts the used spares; the spares themselves begin at
+ * place 1.
+ */
 static struct arena_spare *spare_place(uint64_t place)
 {
 	return (struct arena_spare *)(void *)(family.map + family.layout.spares +
@@ -383,19 +400,22 @@ static int take_spare(struct chunk *chunk, uint32_t number)
 /* ---- memory from before a detach ---- */
 
 /*
- * Detached chunks: private pages have replaced their memory, and their blocks still belong to the
- * threads that had them, which may still be in a call. So each chunk is made again at its old
- * address, and no thread gets the block of a living one.
+ * The number of chunks from before a detach. Private pages have replaced their memory. Their blocks
+ * still belong to the threads that had them, and these threads may still be in a call. So each
+ * chunk is made again at its old address, and no thread gets the block of another living one.
  */
 static uint32_t resumable;
 
 static bool is_dead(int32_t thread)
 {
-	/* where we may not ask, slots of dead threads are not reused */
+	/* if we may not ask the kernel, slots of dead threads are not reused */
 	return !ring_is_quiet() && sys_call3(__NR_tgkill, life.pid, thread, 0) == -ESRCH;
 }
 
-/* Address and blocks of the old chunk with this number; NULL: none, or its layout differs. */
+/*
+ * Takes the blocks of the old chunk with this number. Returns its address; NULL: there is none, or
+ * its layout differs.
+ */
 static char *take_again(struct chunk *chunk, uint32_t number)
 {
 	const struct chunk *before = chunk_at(number);
@@ -414,7 +434,7 @@ static char *take_again(struct chunk *chunk, uint32_t number)
 
 /* ---- chunks ---- */
 
-/* No thread looks at the chunk before this. */
+/* Publishes the chunk: no thread uses it before. */
 static void add_chunk(const struct chunk *chunk, uint32_t number)
 {
 	*chunk_at(number) = *chunk;
@@ -444,7 +464,7 @@ static int make_chunk(struct chunk *chunk, uint32_t number, uint32_t slots)
 		status = at ? 0 : take_blocks(&chunk->blocks, slots);
 		if (!status)
 			status = map_further(chunk, at);
-		/* qemu-user maps no memory a second time */
+		/* qemu-user cannot map memory a second time by mremap */
 		if (status == -EINVAL || status == -ENOMEM || status == -EFAULT)
 			status = make_anyway(chunk, number, at);
 		if (!status)
@@ -475,8 +495,8 @@ static bool grow_chunks(uint32_t slots)
 }
 
 /*
- * Locks growth. Returns false if another thread, or the code that this signal handler interrupted,
- * has the lock.
+ * Locks growth. Returns false if another thread has the lock, or the code that the current signal
+ * handler interrupted.
  */
 static bool begin_growth(void)
 {
@@ -497,7 +517,10 @@ static void end_growth(void)
 		sys_futex_wake(&growth, INT32_MAX, 0);
 }
 
-/* Returns whether there are more slots than before. */
+/*
+ * Makes a chunk, or waits until another thread has made one. Returns whether there may be more
+ * slots now.
+ */
 static bool grow_or_wait(void)
 {
 	static const struct timespec step = { .tv_nsec = 100000000 };
@@ -553,7 +576,7 @@ static bool begin_in_spare(void)
 	return true;
 }
 
-/* Makes the first chunk, at the family's addresses if nothing there is needed any more. */
+/* Makes the first chunk, at the family's addresses if the memory there is no longer needed. */
 static bool begin_alone(void)
 {
 	struct chunk chunk = { 0 };
@@ -636,9 +659,8 @@ static bool has_block(const struct chunk *chunk, const struct thread *thread)
 }
 
 /*
- * Replaces memory by empty private pages of the child's: what a signal handler interrupted
- * continues there without effect. The interrupted code may have been about to write, even if
- * nothing shows it.
+ * Replaces memory by empty private pages. Code that a fork or a signal handler interrupted may be
+ * about to write there, even if no member shows it; in the child it continues without effect.
  */
 static void put_empty(char *at, uint64_t size)
 {
@@ -672,7 +694,7 @@ void memory_forsake(const struct thread *thread)
 		if (!chunk->is_ready)
 			continue;
 		if (ring_is_quiet()) {
-			/* the memory stays mapped: not even this system call may be made */
+			/* even this system call is forbidden, so the memory stays mapped */
 			is_vacant = false;
 			if (!has_block(chunk, thread))
 				keep_blocks(&chunk->blocks);
@@ -731,7 +753,7 @@ void memory_detach(void)
 
 /* ---- slots and owners ---- */
 
-/* Takes a block that no thread has had. */
+/* Takes a block that no thread has used. */
 static bool take_free(struct owner *owner, int32_t tid)
 {
 	uint32_t expected = OWNER_NONE;
@@ -749,7 +771,7 @@ static struct slot *slot_of(const struct chunk *chunk, uint32_t i)
 	return (struct slot *)(void *)(chunk->slot_base + (uint64_t)i * ARENA_SLOT_SIZE);
 }
 
-/* The collector may be freeing the pages of a slot whose thread said that it ends. */
+/* Takes a slot whose thread announced its end. Fails while the collector frees the slot's pages. */
 static bool take_back(struct slot *slot)
 {
 	uint32_t expected = SLOT_LEFT;
@@ -759,7 +781,7 @@ static bool take_back(struct slot *slot)
 	       expected == SLOT_TAKEN;
 }
 
-/* Takes the block of a dead thread. hinted: only if the thread said that it was about to end. */
+/* Takes the block of a dead thread. hinted: the thread has announced its end; else it has not. */
 static bool take_over(const struct chunk *chunk, uint32_t i, int32_t tid, bool hinted)
 {
 	struct owner *owner = &chunk->blocks.owners[i];
@@ -803,7 +825,7 @@ static struct thread *take_block(int32_t tid, enum taking what)
 			if (what == TAKE_FREE ? !take_free(&chunk->blocks.owners[i], tid)
 					      : !take_over(chunk, i, tid, what == TAKE_LEFT))
 				continue;
-			/* a thread that died without saying so is still counted */
+			/* a thread that died without announcing it is still counted */
 			__atomic_add_fetch(&holders, what != TAKE_DEAD, __ATOMIC_RELAXED);
 			return bind_block(chunk, i);
 		}

@@ -5,9 +5,9 @@
 #include "preload/ground/clock.h"
 #include "ring.h"
 
-#define CONTEXTS	32u				       /* bits of CALL's context */
-#define CLASSES		(RESOURCES_MAX - (RESOURCE_COUNT - 1)) /* that ours leave */
-#define CLASS_BIT	32u				       /* of the first class in untold */
+#define CONTEXTS	32u				       /* bits of a record's context */
+#define CLASSES		(RESOURCES_MAX - (RESOURCE_COUNT - 1)) /* beyond ours */
+#define CLASS_BIT	32u /* first bit of the classes in untold */
 #define NAME_SIZE	128u
 #define DESCRIPTION_MAX 256u
 
@@ -15,8 +15,8 @@ enum { NAME_NONE, NAME_FILLING, NAME_READY };
 
 struct name {
 	uint32_t state; /* taken by compare-and-swap, never freed */
-	uint32_t flags; /* of a class: RESR's */
-	bool listed;	/* of a class: the user wants to see its events */
+	uint32_t flags; /* of a class: those of its record */
+	bool listed;	/* of a class: its events are to be recorded */
 	char text[NAME_SIZE];
 	char description[DESCRIPTION_MAX];
 };
@@ -27,12 +27,12 @@ uint32_t names_all_contexts;
 static SPARSE struct name contexts[CONTEXTS];
 static SPARSE struct name classes[CLASSES];
 
-/* Bits of names that are ready and have not been reported in this process's stream. */
+/* Bits of the names that are complete but not yet reported in this process's stream. */
 static uint64_t untold;
 
 /*
- * A record that is not a call: its time, and whether it set the low watermark that makes the
- * collector wait for it.
+ * The writing of records that are not calls: their time, and whether it set the low watermark, by
+ * which the collector waits for them.
  */
 struct statement {
 	uint64_t time;
@@ -93,7 +93,8 @@ void names_tell(struct thread *thread)
 		return;
 	statement = begin_statement(thread);
 	/*
-	 * The time is read before the bits are taken: a thread that finds no bit has a later time.
+	 * Read the time before taking the bits: a thread that finds no bit has a later time than
+	 * the report.
 	 */
 	mine = __atomic_exchange_n(&untold, 0, __ATOMIC_ACQ_REL);
 	for (unsigned int bit = 0; bit < 64; bit++)
@@ -160,8 +161,8 @@ static bool is_named(const struct name *name, const char *text)
 }
 
 /*
- * The index of the name, or of a new entry that the caller has to fill; -1: the table is full. Two
- * threads that add the same name at the same moment may get two entries.
+ * The index of the name, or of a new entry that the caller fills in; -1: the table is full. If two
+ * threads add the same name at the same time, it may get two entries.
  */
 static int find_name(struct name *names, unsigned int count, const char *text, bool *is_new)
 {
@@ -216,7 +217,7 @@ uint32_t names_class(const char *name, const char *description, bool counted)
 		plain_copy(classes[i].text, name, NAME_SIZE);
 		plain_copy(classes[i].description, description, DESCRIPTION_MAX);
 		classes[i].flags = counted;
-		/* holdtrace_acquired includes all classes of the program */
+		/* the hook holdtrace_acquired includes all classes of the program */
 		classes[i].listed = life.control &&
 				    (life_is_listed(name) || life_is_listed("holdtrace_acquired"));
 		if (classes[i].listed)

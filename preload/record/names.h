@@ -4,7 +4,7 @@
 
 /*
  * What the program reports through holdtrace.h: names of contexts and of its own classes of
- * resources, which contexts are entered, and marks. Each stream contains a name before the first
+ * resources, the contexts that it enters, and marks. Each stream contains a name before the first
  * event that refers to it, so a child of fork reports all names again.
  */
 
@@ -24,16 +24,16 @@ static inline uint32_t names_contexts(void)
 	return names_own_contexts | __atomic_load_n(&names_all_contexts, __ATOMIC_RELAXED);
 }
 
-/* The bit of a context, which is added if it is new; 0: there are 32 already. */
+/* Returns the bit of a context, and adds the context if it is new; 0: there are already 32. */
 uint32_t names_context(const char *name);
 
-/* How many contexts there are. */
+/* The number of contexts. */
 uint32_t names_context_count(void);
 
-/* The ordinal of a class, which is added if it is new; 0: there are 32 already, including ours. */
+/* Returns the ordinal of a class, and adds the class if it is new; 0: no number is left. */
 uint32_t names_class(const char *name, const char *description, bool counted);
 
-/* Whether the program made this class and the user wants to see it. */
+/* Whether the program made this class and its events are to be recorded. */
 bool names_class_is_listed(uint32_t ordinal);
 
 /* Reports names that were not reported yet. Does nothing if thread is NULL. */
@@ -42,7 +42,7 @@ void names_tell(struct thread *thread);
 /* Writes a line of text into the trace. */
 void names_mark(struct thread *thread, const char *text);
 
-/* This is a new process with a stream of its own: all names are to be reported again. */
+/* Called in a new process with a stream of its own: all names will be reported again. */
 void names_forked(void);
 
 #endif

@@ -16,8 +16,8 @@ bool proof_of(const struct call *call, const void *address, size_t size)
 	if (from >= call->origin->cfa && to <= call->thread->stack.high)
 		return true;
 	/*
-	 * The kernel reads eight bytes, which are within one page. NULL's page counts as
-	 * unreadable.
+	 * The kernel reads eight bytes, which are aligned and so within one page. NULL's page
+	 * counts as unreadable.
 	 */
 	for (; from < to; from = (from | (PAGE - 1)) + 1)
 		if (from < PAGE || ring_is_quiet() ||

@@ -3,9 +3,9 @@
 #define PROOF_H
 
 /*
- * Whether memory of the program is readable, before any other code has read it: it is on the
- * thread's own stack, or the kernel is asked, once for each page. Under a seccomp filter we ask
- * nothing, and memory outside of the stack counts as unreadable.
+ * Whether memory of the program is readable, although neither the kernel nor libc has read it: it
+ * is on the thread's own stack, or the kernel says so, which is asked once for each page. Under a
+ * seccomp filter the kernel is not asked, and memory outside of the stack counts as unreadable.
  */
 
 #include <stdbool.h>
@@ -15,7 +15,7 @@ struct call;
 
 bool proof_of(const struct call *call, const void *address, size_t size);
 
-/* Returns the text, or "" if it is not readable. Looks at the first ARENA_TEXT_MAX bytes only. */
+/* Returns the text, or "" if it is not readable. Checks the first ARENA_TEXT_MAX bytes only. */
 const char *proof_text(const struct call *call, const char *text);
 
 #endif

@@ -16,16 +16,17 @@
 #include "preload/ground/sys.h"
 
 #define RETRY_NS 1000000
-#define STILL_MS 50 /* a collector that works a crowd off moves its heartbeat within this time */
+#define STILL_MS \
+	50 /* while a collector finishes many processes, its heartbeat changes within this time */
 
 #define NOBODY		     65534u	 /* kernel/sys.c, overflowuid */
 #define FIRST_USER_NAMESPACE 0xeffffffdu /* linux/nsfs.h, USER_NS_INIT_INO */
 
-/* How to reach the collector; kept in a child of fork. */
+/* Data for reaching the collector; a child of fork keeps them. */
 static struct {
 	char id[33];
 	bool owner_is_known;
-	uint32_t owner; /* the control page's user, as this process sees it */
+	uint32_t owner; /* the user that owns the control page, as this process sees it */
 } collector;
 
 void reach_name(const char *id)
@@ -55,7 +56,10 @@ char *reach_path(char *path, uint64_t pid, uint64_t fd)
 	return plain_number(at, fd, 10);
 }
 
-/* Many programs of a run may start at once, and the collector may be slow to accept. */
+/*
+ * Connects, and tries again while the collector's queue is full: many programs of a run may start
+ * at once, and the collector may be slow to accept.
+ */
 static int connect_in_time(int socket, const struct sockaddr_un *address, unsigned int size,
 			   int64_t patience_ms)
 {
@@ -68,7 +72,10 @@ static int connect_in_time(int socket, const struct sockaddr_un *address, unsign
 	return status;
 }
 
-/* By its abstract name, which also works after chroot and setuid and in another pid namespace. */
+/*
+ * Connects to the abstract socket, which also works after chroot and setuid and in another pid
+ * namespace.
+ */
 static int connect_by_name(int socket, int64_t patience_ms)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
@@ -80,7 +87,10 @@ static int connect_by_name(int socket, int64_t patience_ms)
 			       patience_ms);
 }
 
-/* By a socket with a path, which also works in another network namespace, but needs /proc. */
+/*
+ * Connects to the socket with a path, which also works in another network namespace, but needs
+ * /proc.
+ */
 static int connect_by_path(int socket, int64_t patience_ms)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
@@ -93,8 +103,8 @@ static int connect_by_path(int socket, int64_t patience_ms)
 }
 
 /*
- * Whether the peer is the collector: once that has died, any process may take its name. A process
- * that we cannot see has pid 0; a user that this namespace does not map is `nobody`.
+ * Whether the peer is the collector: after the collector's death any process may take its name. A
+ * process that we cannot see has pid 0; a user that this namespace does not map is `nobody`.
  */
 static bool is_collector(int socket, uint32_t pid)
 {
@@ -107,7 +117,7 @@ static bool is_collector(int socket, uint32_t pid)
 		return false;
 	if (!collector.owner_is_known || peer.uid == collector.owner)
 		return true;
-	/* user ids may differ from those where the run began (user_namespaces(7)) */
+	/* user ids may differ from those at the start of the run (user_namespaces(7)) */
 	return peer.uid == NOBODY &&
 	       !sys_statx(AT_FDCWD, "/proc/self/ns/user", 0, STATX_INO, &space) &&
 	       space.stx_ino != FIRST_USER_NAMESPACE;
@@ -152,9 +162,9 @@ long reach_say(int socket, const void *data, size_t size, const int *fd)
 }
 
 /*
- * If short processes end faster than the collector can finish with them, new ones wait: the owner's
- * processes for those of the owner only, so that no other user can delay them. They do not wait for
- * a collector that makes no progress: it may have been killed or stopped.
+ * Waits while short processes end faster than the collector can finish with them. The owner's
+ * processes wait only for the owner's, so that no other user can delay them. If the collector makes
+ * no progress, no process waits: it may have been killed or stopped.
  */
 static void wait_for_crowd(void)
 {

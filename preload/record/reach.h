@@ -3,8 +3,8 @@
 #define REACH_H
 
 /*
- * Connections to the run's collector. The process keeps no descriptor: each message has a
- * connection of its own.
+ * Connections to the run's collector. The process keeps no descriptor: each message uses a new
+ * connection.
  */
 
 #include <stddef.h>
@@ -19,8 +19,9 @@ void reach_name(const char *id);
 void reach_owner(uint32_t user);
 
 /*
- * Whether that user has full control of this process anyway: it is the same user, or root. False if
- * the user id is `nobody`'s, which is used for every user that this namespace does not map.
+ * Whether the control page's owner has full control of this process anyway: it is the same user, or
+ * root. False for the user id `nobody`, which stands for every user that this namespace does not
+ * map.
  */
 bool reach_is_trusted(void);
 
@@ -28,8 +29,8 @@ bool reach_is_trusted(void);
 char *reach_path(char *path, uint64_t pid, uint64_t fd);
 
 /*
- * Returns a socket that is connected to the collector, after checking that it is the collector, or
- * -errno.
+ * Returns a socket that is connected to the collector, or -errno; -EPERM if the peer is not the
+ * collector.
  */
 int reach_collector(uint32_t pid, int64_t patience_ms);
 
@@ -42,7 +43,7 @@ long reach_say(int socket, const void *data, size_t size, const int *fd);
 /* Hands memory to the collector. Returns 0 or -errno. The caller still owns the descriptor. */
 int reach_hand_over(int memory, const struct arena_hello *hello);
 
-/* Tells the collector that this process is not recorded, because of --follow. */
+/* Reports to the collector that this process is not recorded, because of --follow. */
 void reach_leave_out(const char *name);
 
 #endif

@@ -12,10 +12,10 @@
 #include "preload/ground/sys.h"
 #include "thread.h"
 
-/* The collector's heartbeat when a producer last gave up waiting for it; 0: none has. */
+/* The collector's heartbeat when a producer last stopped waiting for it; 0: no producer has. */
 static uint64_t stalled_beat;
 
-#define WAITS_MOST  20 /* times --patience: the longest wait for space */
+#define WAITS_MOST  20 /* times --patience: limit of a wait for space */
 #define ROUNDS_MOST 8
 
 void ring_be_quiet(void)
@@ -35,7 +35,7 @@ void ring_drop(struct thread *thread, enum loss reason)
 
 /*
  * Compare and swap without the lock prefix: only a signal handler of the same thread can change the
- * word in between, and it cannot interrupt an instruction.
+ * word at the same time, and it cannot interrupt an instruction.
  */
 static inline bool swap_local(uint64_t *word, uint64_t expected, uint64_t desired)
 {
@@ -59,8 +59,8 @@ static inline uint64_t heartbeat(void)
 }
 
 /*
- * Whether a collector that makes no progress has ended, or is a zombie. Counts as dead where we may
- * not make a system call.
+ * Whether a collector that makes no progress has ended or is a zombie. True if we may not make a
+ * system call.
  */
 static bool collector_is_dead(void)
 {
@@ -87,9 +87,9 @@ static bool collector_is_dead(void)
 }
 
 /*
- * Programs can only read the control page, so a thread remembers privately in which sleep it woke
- * the collector. A collector that is just about to sleep may miss the wake; then it sleeps for some
- * milliseconds at most.
+ * Wakes the collector if it sleeps. Programs can only read the control page, so `woken` remembers
+ * privately in which sleep the collector was woken; again: wakes it once more. A collector that is
+ * about to sleep may miss the wake; then it sleeps for some milliseconds at most.
  */
 static void wake_collector(bool again)
 {
@@ -120,7 +120,7 @@ static void sleep_on_tail(struct slot *slot, uint64_t tail)
 	}
 	__atomic_store_n(&slot->waiting, 1, __ATOMIC_SEQ_CST);
 	wake_collector(true);
-	/* the low half of a little-endian word, all of which the collector stores */
+	/* the low half of the little-endian tail; the collector always stores the whole word */
 	if (__atomic_load_n(&slot->tail, __ATOMIC_SEQ_CST) == tail)
 		sys_futex_wait((const uint32_t *)&slot->tail, (uint32_t)tail, &limit, 1);
 	__atomic_store_n(&slot->waiting, 0, __ATOMIC_RELAXED);
@@ -137,8 +137,8 @@ static inline struct record *record_at(const struct thread *thread, uint64_t at,
 }
 
 /*
- * The collector's tail, if it is plausible: processes other than the collector may be able to write
- * the slot. A tail that is impossible is ignored.
+ * The collector's tail, if it is plausible, else the last plausible one: other processes may be
+ * able to write the slot, too.
  */
 static uint64_t look_at_tail(const struct thread *thread)
 {
@@ -149,10 +149,10 @@ static uint64_t look_at_tail(const struct thread *thread)
 }
 
 /*
- * Whether waiting is useless because the collector waits for this thread: it has read all that is
- * visible, or the next record is incomplete (then we are a signal handler in the middle of that
- * record, or its writer was left by a jump). Or no collector reads this ring: it is a parent's, or
- * the library was detached.
+ * Whether waiting is useless because the collector waits for this thread. Either it has read all
+ * visible records, or the next record is incomplete (we are a signal handler that interrupted its
+ * writer, or a jump left its writer). Or no collector reads this ring: it is the ring of a parent,
+ * or the library was detached.
  */
 static bool waits_for_us(const struct thread *thread, uint64_t tail)
 {
@@ -160,7 +160,7 @@ static bool waits_for_us(const struct thread *thread, uint64_t tail)
 	       record_at(thread, tail, ring_bytes(thread->head))->state == RECORD_FILLING;
 }
 
-/* Whether the collector has made no progress since a producer gave up waiting for it. */
+/* Whether the collector has made no progress since a producer stopped waiting for it. */
 static bool is_stalled(void)
 {
 	uint64_t beat = __atomic_load_n(&stalled_beat, __ATOMIC_RELAXED);
@@ -181,15 +181,15 @@ static uint64_t now_ms(void)
 /* State of a wait for space. */
 struct wait {
 	uint64_t begun, since; /* ms */
-	uint64_t beat, rounds; /* the collector's, when they were last looked at */
+	uint64_t beat, rounds; /* the collector's, when last read */
 	bool is_stalled;       /* the collector made no progress */
 };
 
 /*
- * Whether a wait should end. A collector without progress is given --patience. One that looks into
- * all rings and takes nothing from this one, or that needs twenty times as long for anything, is
- * given up, too. --patience=forever gives up only a dead collector, and one that has no stream for
- * this process although it looked into all rings.
+ * Whether a wait should end: if the collector makes no progress for --patience; if it looks into
+ * all rings for longer than that but takes nothing from this one; or if the wait lasts twenty times
+ * --patience. With --patience=forever a wait ends only if the collector is dead, or has no stream
+ * for this process although it has looked into all rings.
  */
 static bool has_waited_enough(struct wait *wait)
 {
@@ -218,9 +218,10 @@ static bool has_waited_enough(struct wait *wait)
 }
 
 /*
- * Waits until the collector has moved the tail. A dropped free would be reported as a leak, so
- * slowing the program down is better while the collector makes progress. A thread that gave up a
- * collector that makes progress does not wait again before the tail has moved.
+ * Waits until the collector has moved the tail. While the collector makes progress, slowing the
+ * program down is better than dropping events: a dropped free would be reported as a leak. If a
+ * thread has stopped waiting for a collector that makes progress, it does not wait again before the
+ * tail has moved.
  */
 static bool wait_for_room(struct thread *thread, uint64_t tail)
 {
@@ -248,9 +249,9 @@ static bool wait_for_room(struct thread *thread, uint64_t tail)
 }
 
 /*
- * Makes the ring four times as large, if every unread byte has the same place in the larger ring:
- * all of them follow a multiple of its new size, by less than its old one. Returns whether the ring
- * is larger now, even if a signal handler enlarged it.
+ * Makes the ring four times as large, if every unread byte keeps its place in the larger ring: all
+ * unread bytes must be within the first quarter of a lap of the larger ring. Returns whether the
+ * ring is larger now, even if a signal handler enlarged it.
  */
 static bool grow_ring(struct thread *thread, uint64_t reserved)
 {
@@ -265,7 +266,7 @@ static bool grow_ring(struct thread *thread, uint64_t reserved)
 	return true;
 }
 
-/* Bytes to skip so that length bytes are contiguous. */
+/* The bytes to skip so that the next length bytes are contiguous. */
 static inline uint32_t padding(uint64_t bytes, uint64_t at, uint32_t length)
 {
 	uint32_t left = (uint32_t)(bytes - (at & (bytes - 1)));
@@ -273,7 +274,7 @@ static inline uint32_t padding(uint64_t bytes, uint64_t at, uint32_t length)
 	return left < length ? left : 0;
 }
 
-/* Whether the ring has space up to end, now or after a wait. */
+/* Whether the ring has space up to position end, now or after a wait. */
 static bool has_room(struct thread *thread, uint64_t end, uint64_t bytes)
 {
 	uint64_t tail;
@@ -288,8 +289,8 @@ static bool has_room(struct thread *thread, uint64_t end, uint64_t bytes)
 }
 
 /*
- * Advances the reservation by length bytes and padding. Returns its start, with the ring's level,
- * or UINT64_MAX.
+ * Advances the reservation by length bytes and padding. Returns the old reservation, which contains
+ * the ring's level, or UINT64_MAX if there is no space.
  */
 static inline uint64_t reserve_bytes(struct thread *thread, uint32_t length, uint32_t *pad)
 {
@@ -322,9 +323,9 @@ static inline struct record *write_header(struct record *record, uint32_t length
 }
 
 /*
- * Shows the collector everything that is reserved, unless this is a signal handler in the middle of
- * another reservation: headers before its record are not written yet. Whichever writer brings
- * unheaded back to 0 moves the head over all of them.
+ * Shows the collector everything that is reserved. A signal handler that interrupted another
+ * reservation shows nothing, because headers before its record are not written yet. The writer that
+ * decrements unheaded to 0 moves the head over all of these records.
  */
 static inline uint64_t show_head(struct thread *thread)
 {
@@ -343,8 +344,8 @@ static inline uint64_t show_head(struct thread *thread)
 }
 
 /*
- * Abandons incomplete records. Checks their lengths, since other processes may be able to write the
- * ring.
+ * Abandons incomplete records. Checks their lengths, since other processes may be able to write to
+ * the ring.
  */
 static uint32_t abandon(struct thread *thread)
 {
@@ -371,7 +372,7 @@ uint32_t ring_settle(struct thread *thread)
 {
 	uint32_t count = 0;
 
-	/* some headers up to the end of the reservation are missing */
+	/* some headers before the end of the reservation are missing */
 	if (thread->unheaded) {
 		count = thread->unseen + 1;
 		thread->reserved = thread->head;
@@ -384,8 +385,8 @@ uint32_t ring_settle(struct thread *thread)
 }
 
 /*
- * Wakes the collector and returns the record, so that the caller can end in a jump to this
- * function.
+ * Wakes the collector and returns the record. A separate function, so that the caller can end with
+ * a jump to it.
  */
 static __attribute__((noinline)) struct record *wake_for(struct record *record)
 {
@@ -393,7 +394,7 @@ static __attribute__((noinline)) struct record *wake_for(struct record *record)
 	return record;
 }
 
-/* Writes the headers of a reservation: of pad bytes to be skipped, and of the record. */
+/* Writes the headers of a reservation: of the padding, if any, and of the record. */
 static inline __attribute__((always_inline)) struct record *
 put_headers(struct thread *thread, enum record_kind kind, uint32_t length, uint64_t reserved,
 	    uint32_t pad)
@@ -424,7 +425,7 @@ reserve_slowly(struct thread *thread, enum record_kind kind, uint32_t length)
 	return NULL;
 }
 
-/* Rare cases are tail calls, so the common case saves no registers for them. */
+/* The rare cases are tail calls, so the common case saves no registers. */
 struct record *ring_reserve(struct thread *thread, enum record_kind kind, uint32_t length)
 {
 	uint64_t reserved, at, bytes;

@@ -3,9 +3,10 @@
 #define RING_H
 
 /*
- * The producer's side of a ring: one thread writes, the collector reads. A signal handler of the
- * thread may interrupt it between any two instructions and write, too. No lock and no allocation; a
- * system call only to wait while the ring is full or to wake a sleeping collector.
+ * The producer's side of a ring: one thread writes, and the collector reads. A signal handler of
+ * the thread may interrupt it between any two instructions and write, too. The code takes no lock
+ * and allocates nothing; it makes a system call only to wait while the ring is full or to wake a
+ * sleeping collector.
  */
 
 #include <stdbool.h>
@@ -18,31 +19,31 @@ struct thread;
 /*
  * Reserves length bytes (a multiple of 8, at most ARENA_RECORD_MAX) and writes the record's header
  * with state RECORD_FILLING. Waits while the ring is full and the collector makes progress. Returns
- * NULL if the event is dropped; it is then counted.
+ * NULL if there is no space; the event is then counted as dropped.
  */
 struct record *ring_reserve(struct thread *thread, enum record_kind kind, uint32_t length);
 
-/* The record is complete: the collector may read it. */
+/* Publishes a complete record: the collector may now read it. */
 static inline void ring_publish(struct record *record)
 {
 	__atomic_store_n(&record->state, RECORD_DONE, __ATOMIC_RELEASE);
 }
 
 /*
- * Abandons every record that will never be completed, because its writer was left by a jump or its
- * thread ended: the collector would wait for it forever. Counts them as dropped and returns how
- * many there were. Only where no writer of this ring is further out on the stack.
+ * Abandons every record that will never be completed, because a jump left its writer or its thread
+ * ended; the collector would wait for such a record forever. Counts the records as dropped and
+ * returns their number. Call it only if no writer of this ring is further out on the stack.
  */
 uint32_t ring_settle(struct thread *thread);
 
 /*
- * From now on the library makes no system calls: a filter that the program installed may kill it
- * for one. A thread then waits for a full ring in a busy loop.
+ * Makes the library stop using system calls: a filter that the program installed may kill it for
+ * one. A thread then waits for space in a full ring in a busy loop.
  */
 void ring_be_quiet(void);
 bool ring_is_quiet(void);
 
-/* Wakes the collector if it sleeps, because the arena has something new. */
+/* Wakes the collector if it sleeps, because the arena has new data. */
 void ring_wake(void);
 
 /* Counts a dropped event. Safe in signal handlers. */

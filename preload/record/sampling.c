@@ -8,7 +8,7 @@
 /* ---- when to sample ---- */
 
 __thread uint64_t sampling_left;
-static __thread uint64_t state; /* of the thread's generator; 0: not seeded */
+static __thread uint64_t state; /* state of the thread's generator; 0: not seeded */
 
 /* splitmix64 (Steele, Lea, Flood 2014), a permutation of the 64-bit numbers. */
 static uint64_t mix_number(uint64_t number)
@@ -28,8 +28,8 @@ static uint64_t seed_generator(void)
 }
 
 /*
- * -log2(number / 2^64) as a fixed-point number with 32 fractional bits; number is not 0. In
- * integers, because the program can see which floating-point exceptions were raised.
+ * -log2(number / 2^64) as a fixed-point number with 32 fractional bits; number is not 0. Computed
+ * with integers, because the program can see which floating-point exceptions were raised.
  */
 static uint64_t bits_below(uint64_t number)
 {
@@ -84,16 +84,16 @@ void sampling_forked(void)
 /* ---- which blocks are recorded ---- */
 
 /*
- * A hash table in levels, each eight times as large as the one before; a bucket is one cache line.
- * A block is in its bucket on the first level where that has a free entry; a full bucket is marked
- * SPILLED. So a look-up reads one cache line, seldom two, and few blocks use few lines. One atomic
- * store sets or clears an entry; only the owner of a block looks it up.
+ * A hash table of several levels, each eight times as large as the previous one. A bucket is one
+ * cache line. A block is in its bucket on the first level on which that bucket had a free entry; a
+ * full bucket is marked SPILLED. So a look-up reads one cache line, seldom two, and few blocks use
+ * few lines. One atomic store sets or clears an entry; only the owner of a block looks it up.
  */
 #define BUCKET	   8u
-#define LEVELS	   5u /* the last level is the neighbouring bucket on the fourth */
+#define LEVELS	   5u /* the last level is the neighbouring bucket on the fourth level */
 #define FIRST_BITS 6u
 #define STEP_BITS  3u
-#define SPILLED	   1ull /* in a bucket's first entry: some blocks are on a further level */
+#define SPILLED	   1ull /* in a bucket's first entry: some blocks are on the next level */
 
 static SPARSE uint64_t first[(1u << FIRST_BITS) * BUCKET] __attribute__((aligned(64)));
 static SPARSE uint64_t second[(8u << FIRST_BITS) * BUCKET] __attribute__((aligned(64)));
@@ -110,8 +110,8 @@ void sampling_renew(void)
 }
 
 /*
- * Blocks have even addresses. The table stores the complement of an address, so that a scanner of
- * the memory does not take an entry for a pointer that keeps the block reachable.
+ * The table's key of a block. Blocks have even addresses. The table stores the complement of an
+ * address, so that a scan of the memory does not take the entry for a pointer to the block.
  */
 static inline uint64_t key_of(uintptr_t block)
 {
@@ -181,7 +181,7 @@ static __attribute__((noinline)) bool take_sampled(uint64_t key)
 	return false;
 }
 
-/* In nearly all cases the block is not in the table, and its bucket on the first level tells. */
+/* In nearly all cases the block is not in the table, which its bucket on the first level shows. */
 bool sampling_take(uintptr_t block)
 {
 	uint64_t key = key_of(block);

@@ -3,13 +3,14 @@
 #define SAMPLING_H
 
 /*
- * Sampling of memory (--sample=BYTES): which blocks are recorded, with their frees.
+ * Sampling of memory (--sample=BYTES): which blocks, with their frees, are recorded.
  *
- * Samples are a Poisson process over the bytes that a thread allocates, on average one in
- * life.sample bytes. A block is recorded if a sample falls into it: with probability 1 - exp(-size
- * / sample), independent of other blocks. Each thread counts the bytes to its next sample; a call
- * that stays below only subtracts its size and calls the real function. The addresses of recorded
- * blocks are in a table in the process's private memory, which fork copies and exec discards.
+ * Samples are a Poisson process over the bytes that a thread allocates: on average, one sample in
+ * life.sample bytes. A block is recorded if a sample is in it: with probability 1 - exp(-size /
+ * sample), independent of other blocks. Each thread counts the bytes to its next sample. A call
+ * that does not reach it only subtracts its size and calls the real function. The addresses of
+ * recorded blocks are in a table in the process's private memory, which fork copies and exec
+ * discards.
  */
 
 #include <stdbool.h>
@@ -22,7 +23,7 @@
 /* The bytes to this thread's next sample; 0 before its first. */
 extern __thread uint64_t sampling_left;
 
-/* What is recorded of a call that allocates or moves a block. */
+/* What is recorded of a call that allocates or moves a block; the last two may be combined. */
 enum sampling_pick {
 	SAMPLING_OFF = 0,	  /* all memory is recorded */
 	SAMPLING_PASSES = 1 << 0, /* nothing */
@@ -31,27 +32,30 @@ enum sampling_pick {
 };
 
 /*
- * Called when the next sample falls into this block of `bytes` bytes, or at the thread's first
- * block.
+ * Called if the next sample is in this new block of `bytes` bytes, or for the thread's first block.
+ * Returns whether the block is recorded.
  */
 bool sampling_hit(uint64_t bytes);
 
-/* A child of fork samples other bytes than its parent and its siblings. */
+/* Called in a child of fork, so that it samples other bytes than its parent and its siblings. */
 void sampling_forked(void);
 
-/* A new recording begins, in which no block has been recorded yet. Hooks must not be armed. */
+/* Called when a new recording begins: empties the table. Hooks must not be armed. */
 void sampling_renew(void);
 
 /* Adds a recorded block, so that its free will be recorded. Returns false if the table is full. */
 bool sampling_put(uintptr_t block);
 
 /*
- * Whether the block is recorded; removes it from the table. Only the owner calls this, before it
- * frees the block, so no other thread can have the same address.
+ * Whether the block is recorded; removes it from the table. Only the block's owner calls this,
+ * before it frees the block, so no other thread can have a block at that address.
  */
 bool sampling_take(uintptr_t block);
 
-/* A block of 0 bytes counts as one byte: it can leak, too. */
+/*
+ * Whether a sample is in a new block of this size. A block of 0 bytes counts as one byte, because
+ * it can leak, too.
+ */
 static inline bool sampling_wants(size_t size)
 {
 	uint64_t bytes = size + !size;
@@ -64,8 +68,8 @@ static inline bool sampling_wants(size_t size)
 }
 
 /*
- * Called at entry of a call that allocates a block (old: 0) or moves one. armed: the hook's enum
- * life_arm.
+ * Decides at entry what is recorded of a call that allocates a block (old: 0) or moves one. armed:
+ * the hook's enum life_arm.
  */
 static inline enum sampling_pick sampling_pick(uint8_t armed, uintptr_t old, size_t size)
 {
@@ -90,16 +94,17 @@ struct call;
 struct call_event;
 
 /*
- * Called at return, when the event is complete: reduces it to its sampled part and adds the block
- * to the table. Returns false if there is nothing to record. Counts a dropped sample if the table
- * is full.
+ * Called at return, when the event is complete: reduces the event to the part that is sampled, and
+ * adds the new block to the table. Returns false if there is nothing to record. Counts a dropped
+ * sample if the table is full.
  */
 bool sampling_settle(struct call *call, struct call_event *event, enum sampling_pick pick,
 		     uintptr_t old);
 
 /*
- * Called around a real function that may call malloc or realloc itself: the decision about the
- * block has been made. sampling_end_pass() takes the result.
+ * Called around a real function that may call malloc or realloc itself: these calls are not
+ * sampled, because the decision about the block has been made. sampling_end_pass() takes the
+ * returned value.
  */
 static inline uint64_t sampling_begin_pass(void)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Checks at the begin of a call: which thread makes it, and which earlier calls the stack has left
- * without a return, by longjmp, an exception or cancellation. Those are closed.
+ * Checks at the entry of a call: which thread makes it, and which earlier calls the stack has left
+ * without a return (by longjmp, an exception or cancellation). Those calls are closed.
  */
 #include "call.h"
 
@@ -18,7 +18,7 @@ static const uint8_t class_of_hook[HOOK_COUNT] = {
 #include "hooks.def"
 };
 
-/* Frames that are searched for a call that may have been left. */
+/* Limit of frames that are searched for a call that the stack may have left. */
 #define LED_HERE_MAX 64
 
 struct thread *call_attach(void)
@@ -27,7 +27,7 @@ struct thread *call_attach(void)
 	struct stack_bounds bounds;
 	bool is_known = thread != NULL, is_forked = call_is_forked();
 
-	/* the thread is on the same stack, even as the only thread of a child */
+	/* the thread is still on the same stack, even if it is the only thread of a child */
 	if (is_known)
 		bounds = thread->stack;
 	if (is_forked)
@@ -42,20 +42,21 @@ struct thread *call_attach(void)
 	return thread;
 }
 
-#define ASKED_SHIFT 14 /* bits of address: a coroutine within them is checked once */
-#define PIECE_BITS  43 /* of a piece's number, for addresses of 57 bits; above: the turn */
+#define ASKED_SHIFT 14 /* address bits of a piece: a stack address in it is checked once */
+#define PIECE_BITS \
+	43 /* bits of a piece's number, for addresses of 57 bits; the turn is above them */
 
 /*
- * Two tasks that write to one ring would corrupt it, and could crash the program. The kernel can
- * tell them apart; under a seccomp filter it is not asked. A child of vfork does not count, since
- * its parent sleeps until it ends.
+ * Two tasks that write to one ring would corrupt it, and could crash the program. Only the kernel
+ * can tell them apart; under a seccomp filter it is not asked. A child of vfork counts as the
+ * thread, since the parent sleeps until the child ends.
  */
 bool call_is_of_thread(struct thread *thread, uintptr_t cfa)
 {
 	uint64_t piece = cfa >> ASKED_SHIFT;
 	/* the turn distinguishes entries of the block's earlier threads */
 	uint64_t wanted = piece | (uint64_t)thread->turn << PIECE_BITS;
-	/* the set of the cache in which a piece of another stack of this thread is stored */
+	/* the set of the cache in which this piece would be */
 	uint64_t *places =
 		thread->own_pieces[(piece * 0x9e3779b97f4a7c15u) >> (64 - THREAD_PIECES_BITS)];
 	unsigned int i = 0;
@@ -83,8 +84,8 @@ static bool on_known_stack(const struct thread *thread, uintptr_t address)
 }
 
 /*
- * Records one part of a call whose frame the stack has left: it did not return, because of longjmp,
- * an exception or cancellation. Its backtrace is its caller alone.
+ * Records one part of a call whose frame the stack has left: longjmp, an exception or cancellation
+ * ended it without a return. The record's backtrace is the caller alone.
  */
 static void tell_unwound(struct thread *thread, const struct arena_open *open, uint32_t depth,
 			 const struct call_event *event)
@@ -128,10 +129,10 @@ bool call_owns_mutex(const struct thread *thread, uint64_t mutex)
 }
 
 /*
- * Closes a call that did not return. What its first half released is acquired again: the thread
- * whose join was cancelled still exists, and a thread that is cancelled while it waits for a
+ * Closes a call that did not return. Records that it acquires again what its first half released: a
+ * thread whose join was cancelled still exists; and a thread that is cancelled while it waits for a
  * condition holds the mutex again before its first cleanup handler runs. (A thread that jumped out
- * of the wait does not.)
+ * of the wait does not hold it.)
  */
 static void close_unwound(struct thread *thread, const struct arena_open *open, uint32_t depth)
 {
@@ -155,21 +156,21 @@ static void close_unwound(struct thread *thread, const struct arena_open *open, 
 			     .failed = true, .object = open->object, .related = open->related });
 }
 
-/* The writer of the event that was being recorded was left by a jump. */
+/* Called when a jump has left the writer of the event that was being recorded. */
 static void drop_left_writer(struct thread *thread)
 {
-	/* It may not have reserved its record yet. */
+	/* the writer may not have reserved its record yet */
 	if (!ring_settle(thread) && !thread->busy.is_written)
 		ring_drop(thread, LOSS_ABANDONED);
 	thread->busy.frame = 0;
 	thread->in_libunwind = false;
-	/* It may have been in the middle of a walk or of a record. */
+	/* the writer may have been in the middle of a walk or of a record */
 	thread->memory.count = 0;
 	thread->told = thread->shown = 0;
 	thread->model.is_known = false;
 }
 
-/* Whether the call is in the current backtrace. True if that cannot be known. */
+/* Whether the call is in the current backtrace. True if the backtrace is incomplete. */
 static bool led_here(const struct thread *thread, const struct arena_open *open,
 		     const struct origin *origin)
 {
@@ -184,15 +185,18 @@ static bool led_here(const struct thread *thread, const struct arena_open *open,
 }
 
 /*
- * Whether the stack has left the call. Frames below the call's own belong to functions that it
- * called, to a signal handler, or to functions that its caller called after the call was unwound,
- * such as the destructor of a lock. Where the difference matters for held objects the whole stack
- * is walked.
+ * Whether the stack has left the call. Frames below the call's own frame belong to functions that
+ * it called, to a signal handler, or to functions that its caller called after the call was
+ * unwound, such as the destructor of a lock. If the difference matters for held objects (a first
+ * half), the whole stack is walked.
  */
 static bool is_left(const struct thread *thread, const struct arena_open *open,
 		    const struct origin *origin)
 {
-	/* once: other processes may write this table, and we are about to read that address */
+	/*
+	 * read it only once: other processes may write this table, and we are about to read that
+	 * address
+	 */
 	uintptr_t frame = __atomic_load_n(&open->frame, __ATOMIC_RELAXED);
 
 	if (!on_known_stack(thread, frame))
@@ -219,13 +223,12 @@ static void close_left(struct thread *thread, const struct origin *origin)
 }
 
 /*
- * Whether the stack has left the innermost open call that is in the table; calls beyond the table
- * are then left, too.
+ * Whether the stack has left the innermost open call that is in the table. If so, it has left the
+ * calls beyond the table, too.
  */
 static bool has_left(const struct thread *thread, const struct origin *origin)
 {
-	uint32_t last = thread->open_count - 1; /* with no open call this wraps to a value beyond
-						 * the table */
+	uint32_t last = thread->open_count - 1; /* wraps if there is no open call */
 	const struct arena_open *open;
 
 	if (!thread->open_count)
@@ -235,9 +238,9 @@ static bool has_left(const struct thread *thread, const struct origin *origin)
 }
 
 /*
- * If the stack seems to have left a call, another task may run on this thread's stack, as in
- * call_is_of_thread(). The two can be distinguished only when this happens, so recording stops for
- * good.
+ * Whether another task runs on this thread's stack, if the stack seems to have left a call (see
+ * call_is_of_thread()). The thread and the task can be distinguished only at such a moment, so
+ * recording then stops for good.
  */
 static bool is_other_task(const struct thread *thread)
 {
@@ -257,7 +260,7 @@ static bool settle_thread(struct thread *thread, const struct origin *origin)
 {
 	uint64_t watermark = thread->watermark, writer = thread->busy.frame;
 	struct busy before;
-	bool is_writer_left; /* the writer of an event that is being recorded */
+	bool is_writer_left; /* the stack has left the writer of an event that is being recorded */
 
 	if (!on_known_stack(thread, origin->cfa))
 		return true;
@@ -279,17 +282,17 @@ static bool settle_thread(struct thread *thread, const struct origin *origin)
 	thread->busy.is_written = true;
 	close_left(thread, origin);
 	thread_busy_end(thread, before);
-	/* The call that set the low watermark is among those that did not return. */
+	/* if all open calls were left, one of them had set the low watermark */
 	thread_set_watermark(thread, thread->open_count ? watermark : 0);
 	return true;
 }
 
 /*
- * Whether this call is a part of the open one: made by that call's real function, from its module
- * or by a jump from the stub itself, for the same object of the same class. glibc's reallocarray,
- * for example, calls realloc through the procedure linkage table, and so through our stub. Calls of
- * signal handlers and callbacks are no parts: they come from another module, or are for another
- * object.
+ * Whether this call is a part of the innermost open call: that call's real function makes it, from
+ * its module or by a jump from the stub itself, for the same object of the same class. For example,
+ * glibc's reallocarray calls realloc through the procedure linkage table, and so through our stub.
+ * Calls of signal handlers and callbacks are not parts: they come from another module or are for
+ * another object.
  */
 static bool is_part(const struct thread *thread, const struct origin *origin, enum hook_number hook,
 		    uint64_t object)

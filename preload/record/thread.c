@@ -17,11 +17,11 @@
 #include "ring.h"
 
 #define BIRTHS	      1024
-#define BLOCK_TOP_MAX (1u << 20) /* from the first frame of a thread up to its descriptor */
+#define BLOCK_TOP_MAX (1u << 20) /* limit from a thread's first frame to its descriptor */
 
 /*
- * Initial-exec, because other models may call malloc in the middle of a hook. A single pointer,
- * because static TLS is scarce: what we use is missing for a later dlopen.
+ * The TLS model is initial-exec, because other models may call malloc in the middle of a hook. It
+ * is a single pointer because static TLS is scarce: a later dlopen lacks the bytes that we use.
  */
 __thread struct thread *thread_self;
 
@@ -29,13 +29,14 @@ uint32_t thread_modules_told;
 
 static SPARSE struct birth births[BIRTHS];
 
-static bool is_forgotten;   /* this is a child of fork, and its thread has not attached */
-static uint32_t ended;	    /* threads that have left their slots */
-static uint32_t crowded_at; /* `ended` + 1 when no slot was found; 0: the last search found one */
+static bool is_forgotten; /* this is a child of fork whose thread has not attached */
+static uint32_t ended;	  /* threads that have left their slots */
+static uint32_t
+	crowded_at; /* `ended` + 1 at the last search, if it found no slot; 0: it found one */
 
 /*
- * Initialises a block for a thread without events. The ring of a fresh block is empty; another ring
- * still has records of an earlier thread.
+ * Initialises a block for a thread without events. The ring of a fresh block is empty; any other
+ * ring still has records of an earlier thread.
  */
 static void prepare_block(struct thread *thread, bool fresh)
 {
@@ -49,7 +50,7 @@ static void prepare_block(struct thread *thread, bool fresh)
 		ring_settle(thread);
 	}
 	thread->busy.frame = 0;
-	/* Nothing that the thread is about to publish is older than its low watermark. */
+	/* The low watermark is the lowest: the thread may publish records of any time. */
 	thread_set_watermark(thread, 1);
 	thread_set_open(thread, 0);
 	thread->slot->stack_count = 0;
@@ -80,9 +81,9 @@ static void announce_thread(struct thread *thread, const struct birth *birth)
 }
 
 /*
- * Whether to skip the search for a slot: the last one failed, and no thread has ended since. A
- * search asks the kernel for every thread that has a slot, at each event of a thread without one.
- * We search now and then all the same, because not every thread ends through end_thread().
+ * Whether to skip the search for a slot: the last search failed, and no thread has ended since. A
+ * search, at each event of a thread without a slot, asks the kernel about every thread that has
+ * one. Every 256th search is made nevertheless, because not every thread ends through end_thread().
  */
 static bool is_crowded(void)
 {
@@ -94,8 +95,8 @@ static bool is_crowded(void)
 }
 
 /*
- * The kernel's number of the thread, without a system call, which may be forbidden: libc stores it
- * in a locked mutex. libc does not know it for a thread that it has not created.
+ * The kernel's id of the thread, without a system call, which may be forbidden: libc stores the id
+ * in a locked mutex. Only for a thread that libc has not created does it ask the kernel.
  */
 int32_t thread_id(void)
 {
@@ -108,7 +109,7 @@ int32_t thread_id(void)
 struct thread *thread_attach(const struct stack_bounds *bounds, const struct birth *birth)
 {
 	uint32_t ended_before = __atomic_load_n(&ended, __ATOMIC_RELAXED);
-	uint32_t mark = *life.fork_mark; /* read first: a new life may begin in the meantime */
+	uint32_t mark = *life.fork_mark; /* read first: another life may begin in between */
 	struct thread *thread;
 	int32_t tid;
 	bool fresh;
@@ -116,7 +117,8 @@ struct thread *thread_attach(const struct stack_bounds *bounds, const struct bir
 	if (is_crowded())
 		return NULL;
 	/*
-	 * a child's only thread has the process's number, even if libc does not know about the fork
+	 * the only thread of a child has the process's id, even if libc does not know about the
+	 * fork
 	 */
 	tid = is_forgotten ? life.pid : thread_id();
 	is_forgotten = false;
@@ -169,11 +171,11 @@ void birth_leave(struct birth *birth)
 	__atomic_sub_fetch(&birth->users, 1, __ATOMIC_RELEASE);
 }
 
-/* The start of a new thread. top: of its stack. */
+/* Called at the start of a new thread. top: the top of its stack, as far as it is known. */
 static void begin_thread(struct birth *birth, uintptr_t top)
 {
 	/*
-	 * glibc's first frames are above ours; above them, in the same block of memory, are the
+	 * glibc's first frames are above ours. Above these, in the same block of memory, are the
 	 * thread's descriptor and static TLS.
 	 */
 	uintptr_t descriptor = arch_thread_pointer();
@@ -187,7 +189,10 @@ static void begin_thread(struct birth *birth, uintptr_t top)
 	birth_leave(birth);
 }
 
-/* Destructors of thread-local data still follow; they use the slot as it is. */
+/*
+ * Called when the thread's start routine has ended. Destructors of thread-local data run later;
+ * they still use the slot.
+ */
 static void end_thread(void)
 {
 	if (!thread_self || life.is_off || call_is_of_another_life(thread_self))
@@ -200,8 +205,8 @@ static void end_thread(void)
 
 /*
  * The unwinder calls this when pthread_exit or cancellation has unwound all of the thread's own
- * frames and comes to ours (Itanium C++ ABI, 2.5.2). It has no landing pad: we need nothing of
- * libgcc_s, and the program is unwound as if we were not there.
+ * frames and reaches ours (Itanium C++ ABI, 2.5.2). There is no landing pad, so we need no function
+ * of libgcc_s, and the program is unwound as if our frame did not exist.
  */
 __attribute__((used)) static int thread_personality(int version, int actions)
 {

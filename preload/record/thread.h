@@ -3,8 +3,8 @@
 #define THREAD_H
 
 /*
- * A thread as the library knows it: a private block, which refers to the thread's slot and ring.
- * The library relies on this block only; the slot has copies of some members for the collector. Few
+ * The library's data about a thread: a private block, which refers to the thread's slot and ring.
+ * The library relies only on this block; the slot has copies of some members for the collector. Few
  * variables are thread-local: thread_self, the thread's contexts (names.c) and the return address
  * of vfork (hand_process.c).
  */
@@ -18,57 +18,58 @@
 #include "preload/walk/capture.h"
 
 /*
- * The event that a thread is writing. frame is set last and cleared first, because signals may come
- * in between.
+ * The event that a thread is writing. frame is set last and cleared first, because a signal may
+ * arrive between the stores.
  */
 struct busy {
-	uintptr_t frame; /* the caller's; 0: no event is being written */
+	uintptr_t frame; /* the frame of the hook's caller; 0: no event is being written */
 	uintptr_t ip;	 /* return address of the hook's stub */
 	bool is_written; /* its record is complete */
 };
 
 #define THREAD_TAKEN_MAX 16
 
-/* Cache of pieces of other stacks (coroutines') that belong to this thread. */
+/* Cache of pieces of other stacks (of coroutines) on which this thread runs. */
 #define THREAD_PIECES_BITS 6
 #define THREAD_PIECES_WAYS 4
 
 struct thread {
-	struct slot *slot; /* what the collector sees */
+	struct slot *slot; /* the part that the collector sees */
 	char *ring;
 	uint64_t watermark;  /* as in the slot */
 	uint32_t open_count; /* as in the slot */
 	uint32_t unheaded;   /* ring: reservations without a complete header */
-	uint64_t reserved;   /* ring: bytes ever reserved, headers written or not; as slot.head */
+	uint64_t reserved;   /* ring: bytes ever reserved, with or without headers; as slot.head */
 	uint64_t head;	     /* ring: as in the slot */
 	uint64_t tail_seen;  /* ring: the collector's tail when last read */
-	uint64_t given_up;  /* ring: tail at which a wait for space was given up, plus 1; 0: none */
-	uint32_t unseen;    /* ring: records after one without a header, complete or not */
-	uint32_t ring_most; /* ring: bytes up to which it may grow */
+	uint64_t given_up;   /* ring: tail at the last wait that was given up, plus 1; 0: none */
+	uint32_t unseen;     /* ring: records after one without a header, complete or not */
+	uint32_t ring_most;  /* ring: bytes up to which it may grow */
 	struct owner *owner;
 	uint64_t pthread;
 	uint32_t stack_serial;	   /* as in the slot */
 	uint32_t told;		   /* outer frames of memory that the collector knows */
 	uint32_t shown;		   /* outer frames of memory that slot.stack has */
 	uint32_t shown_all;	   /* all frames that slot.stack has */
-	uint32_t serial;	   /* of memory; changes with its addresses */
-	struct record_model model; /* what the collector knows for short records */
-	uint64_t last;		   /* newest time read from the clock */
+	uint32_t serial;	   /* of memory; changes when its addresses change */
+	struct record_model model; /* the values that short records leave out */
+	uint64_t last;		   /* the newest time of the thread */
 	uint64_t calls;		   /* calls so far */
 	int *error;		   /* this thread's errno */
-	uint32_t mark; /* life.fork_mark at the attach; if that differs, another life has begun */
+	uint32_t mark; /* life.fork_mark at the attach; if it has changed, another life has begun */
 	struct busy busy;
 	uint32_t modules;     /* modules reported so far */
-	uint32_t taken_count; /* recorded locks that it holds: contended.h */
+	uint32_t taken_count; /* recorded locks that the thread holds: contended.h */
 	uint64_t taken[THREAD_TAKEN_MAX];
-	bool in_libunwind; /* libunwind walks for this thread: its calls are not events */
+	bool in_libunwind; /* libunwind walks for this thread, so its calls are not events */
 	struct stack_bounds stack;
-	uintptr_t asked;	/* the last piece of another stack: call_is_of_thread() */
-	uint32_t turn;		/* threads that have used this block so far */
-	uintptr_t vfork_return; /* where the parent of vfork continues; 0: no child in our memory */
-	uint32_t vfork_open;	/* open calls, to be restored then */
+	uintptr_t asked; /* the last checked piece of another stack: call_is_of_thread() */
+	uint32_t turn;	 /* threads that have used this block so far */
+	uintptr_t
+		vfork_return; /* where the parent of vfork continues; 0: no child uses our memory */
+	uint32_t vfork_open;  /* number of open calls that is restored then */
 	struct capture_memory memory;
-	uintptr_t aside[CAPTURE_DEPTH_MAX]; /* frames for signal handlers that interrupt a walk */
+	uintptr_t aside[CAPTURE_DEPTH_MAX]; /* frames of a signal handler that interrupts a walk */
 	uint64_t own_pieces[1 << THREAD_PIECES_BITS][THREAD_PIECES_WAYS]; /* of other stacks */
 };
 
@@ -77,12 +78,15 @@ _Static_assert(CAPTURE_MEMORY_MAX <= ARENA_MEMORY_MAX, "the collector keeps what
 
 extern __thread struct thread *thread_self;
 
-/* Modules that threads of this process have reported: a new thread does not report them again. */
+/*
+ * The number of modules that threads of this process have reported: new threads do not report them
+ * again.
+ */
 extern uint32_t thread_modules_told;
 
-/* What pthread_create passes to the new thread. */
+/* The data that pthread_create passes to the new thread. */
 struct birth {
-	uint32_t users; /* creator and new thread; the last one frees it */
+	uint32_t users; /* creator and new thread: the last user frees it */
 	int32_t creator;
 	uint64_t call;	 /* number of the creating call */
 	uint64_t breath; /* ticks: when the new thread started; 0: not yet */
@@ -95,8 +99,8 @@ struct birth {
 };
 
 /*
- * Gives the calling thread a slot and records that in its ring. bounds: of its stack, or NULL if
- * unknown. Returns NULL if no slot is left.
+ * Gives the calling thread a slot, and writes a record about the thread to its ring. bounds: those
+ * of its stack, or NULL if unknown. Returns NULL if no slot is left.
  */
 struct thread *thread_attach(const struct stack_bounds *bounds, const struct birth *birth);
 
@@ -110,21 +114,24 @@ void birth_leave(struct birth *birth);
 void *thread_start(void *argument);
 int thread_start_c11(void *argument);
 
-/* The kernel's number of the calling thread. */
+/* The kernel's id of the calling thread. */
 int32_t thread_id(void);
 
 /* Bounds of the first thread's stack. */
 struct stack_bounds thread_main_stack(void);
 
-/* In a child of fork, before anything else: forgets the parent's thread. */
+/* Called in a child of fork before anything else: forgets the parent's thread. */
 void thread_forget(void);
 
-/* The process is attached to again: its threads have reported nothing to this collector. */
+/*
+ * Called when the library attaches again: the new collector knows nothing of the process's threads.
+ */
 void thread_renew(void);
 
 /*
- * Sets the low watermark: nothing that the thread has not yet published is older; 0: it has nothing
- * to publish. The release makes records visible before the watermark that no longer covers them.
+ * Sets the low watermark: all records that the thread has not yet published have this time or a
+ * later one; 0: it has none. The release order makes records visible before a watermark that no
+ * longer covers them.
  */
 static inline void thread_set_watermark(struct thread *thread, uint64_t watermark)
 {
@@ -139,7 +146,7 @@ static inline void thread_set_open(struct thread *thread, uint32_t count)
 }
 
 /*
- * From here to thread_busy_end() this thread writes an event of the hook at origin. Returns the
+ * From here to thread_busy_end(), this thread writes an event of the hook at origin. Returns the
  * previous state.
  */
 static inline struct busy thread_busy_begin(struct thread *thread, const struct origin *origin)
@@ -155,7 +162,10 @@ static inline struct busy thread_busy_begin(struct thread *thread, const struct 
 	return before;
 }
 
-/* A signal may have interrupted thread_busy_begin() of another event; its state is restored. */
+/*
+ * Restores the state from before thread_busy_begin(): a signal may have interrupted
+ * thread_busy_begin() of another event.
+ */
 static inline void thread_busy_end(struct thread *thread, struct busy before)
 {
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
@@ -166,8 +176,8 @@ static inline void thread_busy_end(struct thread *thread, struct busy before)
 }
 
 /*
- * Whether the thread is in the middle of anything other than one call of its own (is_calling),
- * which may have set the low watermark (owns_watermark).
+ * Whether the thread is in the middle of anything but one call (is_calling), which may have set the
+ * low watermark (owns_watermark).
  */
 static inline bool thread_is_busy(const struct thread *thread, bool is_calling, bool owns_watermark)
 {

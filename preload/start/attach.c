@@ -26,18 +26,18 @@
 
 #define ENVIRONMENT_MAX 2048
 #define START_SECONDS	10
-#define ANSWER_MS	500 /* for a process without a control page, and so without settings */
+#define ANSWER_MS	500 /* limit for a process that has no control page yet, and so no settings */
 #define RETRY_NS	1000000
 
 /* The run that the environment names: "IDSECRET:PID:FD", and CONTROL_FIRST. */
 struct run {
 	char id[33];
-	uint64_t session[2], secret[2]; /* upper half at index 1 */
+	uint64_t session[2], secret[2]; /* the upper half is at index 1 */
 	uint64_t pid, fd;
 	bool is_first;
 };
 
-/* The run began with this program. */
+/* Whether the run began with this program. */
 static bool is_first;
 
 static bool parse_number(const char *text, uint64_t number[2])
@@ -55,8 +55,8 @@ static bool parse_number(const char *text, uint64_t number[2])
 }
 
 /*
- * Removes CONTROL_FIRST from the environment: what this program starts or executes is not the run's
- * first program.
+ * Parses the run. Removes CONTROL_FIRST from the environment: programs that this one starts or
+ * executes are not the run's first program.
  */
 static bool parse_run(char *text, struct run *run)
 {
@@ -105,8 +105,8 @@ static int receive_descriptor(int socket)
 }
 
 /*
- * Used where the collector belongs to another user or is in another namespace. Whether it is the
- * collector shows in what it sends.
+ * Asks the collector for the control page: used if the collector belongs to another user or is in
+ * another namespace. The content of the page shows whether the sender is the collector.
  */
 static int ask_control(const struct run *run)
 {
@@ -122,7 +122,7 @@ static int ask_control(const struct run *run)
 		return socket;
 	fd = reach_say(socket, &request, sizeof(request), NULL) < 0 ? -EPIPE
 								    : receive_descriptor(socket);
-	/* a stopped collector does not answer, and the program must go on */
+	/* a stopped collector does not answer, but the program must continue */
 	for (int i = 0; fd == -EAGAIN && i < ANSWER_MS; i++) {
 		sys_sleep(RETRY_NS);
 		fd = receive_descriptor(socket);
@@ -132,10 +132,10 @@ static int ask_control(const struct run *run)
 }
 
 /*
- * Maps the control page read-only, with a shared flock. Returns NULL unless the file can be one:
- * the collector seals it before any process can open it, so that it cannot be truncated or written
- * any more. The control page says where libc's functions are, so no plain file is accepted, even
- * the owner's.
+ * Maps the control page read-only, with a shared flock. Returns NULL if the file cannot be a
+ * control page. The collector seals that file before any process can open it, so no process can
+ * truncate or write it. The control page contains the addresses of libc's functions, so no unsealed
+ * file is accepted, even the owner's.
  */
 static const struct control_page *map_control(int fd)
 {
@@ -156,7 +156,10 @@ static const struct control_page *map_control(int fd)
 	return control;
 }
 
-/* An emulated program in a native run (qemu-user) reads another counter than the others. */
+/*
+ * Whether this process can take part in the run. An emulated program in a native run (qemu-user)
+ * cannot if the run uses the counter: it would read another counter than the native programs.
+ */
 static bool can_join(const struct control_page *control, const struct run *run)
 {
 	return control->magic == CONTROL_MAGIC && control->contract == CONTRACT_HASH &&
@@ -186,7 +189,7 @@ static int join_run(const struct run *run, const struct control_page **control)
 	char path[64];
 	int fd;
 
-	/* the fast way for a process of the same user with a /proc */
+	/* the fast way, for a process of the same user that has a /proc */
 	reach_path(path, run->pid, run->fd);
 	fd = sys_openat(AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0);
 	reach_name(run->id);
@@ -236,8 +239,10 @@ static void fill_control(struct control_page *control)
 	__atomic_store_n(&control->magic, CONTROL_MAGIC, __ATOMIC_RELEASE);
 }
 
-/* Makes a control page in *fd, which is writable until the collector has it. Returns NULL on
- * failure. */
+/*
+ * Makes a control page in *fd, which is writable until the collector seals it. Returns NULL on
+ * failure.
+ */
 static struct control_page *make_control(int *fd)
 {
 	struct control_page *control;
@@ -275,9 +280,9 @@ static char *write_digits(char *at, const uint64_t number[2])
 }
 
 /*
- * Programs that this one executes find the run in their environment. The block that the kernel made
- * has no room for a new entry, so this one replaces one of our settings, which are not needed any
- * more. Without such a setting those programs start runs of their own.
+ * Names the run in the environment for the programs that this one executes. The block that the
+ * kernel made has no room for a new entry, so the entry replaces one of our settings, which are no
+ * longer needed. If there is no such setting, those programs start runs of their own.
  */
 static void name_run(char **environment, const struct control_page *control, int fd, char *text)
 {
@@ -317,7 +322,7 @@ static bool look_at_file(const char *path, int flags, struct statx *found)
 	return !sys_statx(AT_FDCWD, path, flags, STATX_INO | STATX_UID, found);
 }
 
-/* Whether this library is in its build tree, under whatever name it was loaded. */
+/* Whether this library is the one in its build tree, whatever the name by which it was loaded. */
 static bool is_in_build_tree(void)
 {
 	struct dl_find_object found;
@@ -328,14 +333,14 @@ static bool is_in_build_tree(void)
 	    !look_at_file(BUILDDIR "/libholdtrace.so", AT_SYMLINK_NOFOLLOW, &built) ||
 	    !look_at_file(BUILDDIR "/holdtrace-collect", 0, &collector))
 		return false;
-	/* if the tree is gone, another user may own its path now */
+	/* if the tree was removed, its path may belong to another user now */
 	return loaded.stx_ino == built.stx_ino && loaded.stx_dev_major == built.stx_dev_major &&
 	       loaded.stx_dev_minor == built.stx_dev_minor && collector.stx_uid == built.stx_uid;
 }
 
 /*
- * Executes the collector that was built with this library: from the build tree, or from where it is
- * installed. A collector beside a copy of the library could be anybody's.
+ * Executes the collector that was built with this library: in the build tree, or where it is
+ * installed. A collector next to a copy of the library could belong to any user.
  */
 static __attribute__((noreturn)) void become_collector(int fd, int sink, char **environment)
 {
@@ -363,8 +368,8 @@ static __attribute__((noreturn)) void become_collector(int fd, int sink, char **
 
 /*
  * Makes a child without an exit signal: the program's wait() does not return it, and no SIGCHLD is
- * sent. qemu-user does not support that; a SIGCHLD is harmless there, because no constructor of the
- * program has run, so it cannot have a handler.
+ * sent. qemu-user does not support this. There the SIGCHLD is harmless: no constructor of the
+ * program has run yet, so the program cannot have a handler.
  */
 static int quiet_child(void)
 {
@@ -374,8 +379,9 @@ static int quiet_child(void)
 }
 
 /*
- * The child makes the collector and ends, so that the collector is not the program's child. Signals
- * are blocked until then, or a handler of the program could run in the child.
+ * Starts the collector in a grandchild. The child ends at once, so the collector is not the
+ * program's child. Signals are blocked until then, because a handler of the program could run in
+ * the child.
  */
 static bool start_collector(int fd, int sink, char **environment)
 {
@@ -398,7 +404,7 @@ static bool start_collector(int fd, int sink, char **environment)
 	return child > 0 && !status;
 }
 
-/* Waits until the collector reports that the output exists. */
+/* Waits until the collector reports that the output exists. Returns false if it does not. */
 static bool wait_for_collector(struct control_page *control)
 {
 	const struct timespec step = { .tv_nsec = 100000000 };
@@ -414,9 +420,9 @@ static bool wait_for_collector(struct control_page *control)
 }
 
 /*
- * Whether orphans become children of this process (init, a subreaper): then the program's wait()
- * would return the collector. This message is the only thing that the library ever prints, because
- * no other process can report it.
+ * Whether orphans become children of this process (pid 1 or a subreaper). If so, the program's
+ * wait() would return the collector. This message is the only one that the library ever prints,
+ * because no other process can report the condition.
  */
 static bool adopts_orphans(void)
 {
@@ -446,7 +452,9 @@ static bool start_run(struct control_page *control, int fd, char **environment, 
 	if (!start_collector(fd, sink, environment) || !wait_for_collector(control))
 		return false;
 	name_run(environment, control, fd, run_name);
-	/* the packets keep descriptor 1; the program's output goes to its standard error */
+	/*
+	 * the packets keep descriptor 1; the program's standard output becomes its standard error
+	 */
 	if (sink == 1 && sys_dup3(2, 1, 0) < 0) {
 		int null = sys_openat(AT_FDCWD, "/dev/null", O_WRONLY | O_CLOEXEC, 0);
 
@@ -456,7 +464,7 @@ static bool start_run(struct control_page *control, int fd, char **environment, 
 	return true;
 }
 
-/* Maps the control page read-only, as all other processes do. */
+/* Maps the control page read-only, as all other processes do. Closes fd. */
 static const struct control_page *take_control(const struct control_page *made, int fd)
 {
 	char path[32], id[33];
@@ -476,8 +484,8 @@ static const struct control_page *take_control(const struct control_page *made, 
 }
 
 /*
- * Without the launcher: makes the control page and starts the collector, and leaves no child,
- * descriptor or signal in the traced program. Returns NULL if the process is not to be traced.
+ * Without the launcher: makes the control page and starts the collector; leaves no child,
+ * descriptor or signal in the traced program. Returns NULL if the process is not traced.
  */
 static const struct control_page *begin_run(char **environment, const char *name)
 {

@@ -10,9 +10,9 @@
 #include "arena.h"
 
 /*
- * Maps the control page and keeps no descriptor of it. The mapping holds a shared flock, so that
- * the collector sees when the last process has ended. name: of the program, for its trace. Returns
- * NULL if the process is not to be traced.
+ * Maps the control page and keeps no descriptor of it. The mapping holds a shared flock, by which
+ * the collector detects the end of the last process. name: the program's name, for its trace.
+ * Returns NULL if the process is not traced.
  */
 const struct control_page *attach_control(char **environment, const char *name);
 

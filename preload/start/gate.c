@@ -16,13 +16,13 @@ bool gate_is_closed(void)
 {
 	const char *name;
 
-	/* the environment comes from a user with fewer rights */
+	/* the environment comes from a user with fewer rights than the program */
 	if (self_auxiliary(AT_SECURE))
 		return true;
 	name = plain_last_part(self_path());
 	if (!plain_begins(name, OURS))
 		return false;
-	/* holdtrace-WORD; or " (deleted)", while a new version is being installed */
+	/* holdtrace-WORD, or " (deleted)" after the name while a new version is being installed */
 	name += sizeof(OURS) - 1;
 	return !*name || *name == '-' || *name == ' ';
 }
@@ -30,9 +30,9 @@ bool gate_is_closed(void)
 /* ---- --follow ---- */
 
 /*
- * Whether a name matches the pattern up to end: * matches any text, ? any character. After a
- * mismatch the last * matches one character more, so the time is at most the product of both
- * lengths.
+ * Whether a name matches the pattern, which ends at `end`: * matches any text, ? matches any
+ * character. After a mismatch, the last * matches one character more, so the time is at most the
+ * product of the two lengths.
  */
 static bool matches(const char *pattern, const char *end, const char *name)
 {
@@ -72,7 +72,8 @@ static bool is_listed(const char *list, const char *name)
 }
 
 /*
- * Whether the name that was passed to exec is the program's, perhaps by a link; a script's is not.
+ * Whether the name that was passed to exec is the program's, perhaps by a link. A script's name is
+ * not.
  */
 static bool is_program(const char *path)
 {

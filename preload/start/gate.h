@@ -3,14 +3,14 @@
 #define GATE_H
 
 /*
- * Processes that the library never traces, even if it is preloaded into all (/etc/ld.so.preload):
- * programs that got privileges by exec, and holdtrace's own, which would trace themselves
- * endlessly.
+ * Processes that the library never traces, even if it is preloaded into all processes
+ * (/etc/ld.so.preload): programs that acquired privileges by exec, and holdtrace's own programs,
+ * which would trace themselves endlessly.
  */
 
 #include <stdbool.h>
 
-/* Called once, before anything else. */
+/* Whether the library must not trace this process. Called once, before anything else. */
 bool gate_is_closed(void);
 
 /*

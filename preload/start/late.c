@@ -23,14 +23,17 @@
 
 static void obey_order(struct late_order *order);
 
-/* The injector finds this by its mark in the library's file, and writes to it. */
+/*
+ * The injector finds this entry by its mark in the library's file, and writes the order's address
+ * to it.
+ */
 static volatile struct late_entry entry_point __attribute__((used, aligned(16))) = {
 	.mark = LATE_MARK,
 	.contract = CONTRACT_HASH,
 	.obey = obey_order,
 };
 
-/* For programs that are executed: the path of the library, and the run. */
+/* The library's path and the run, for the environment of programs that this process executes. */
 static SPARSE char library[LATE_PATH_MAX];
 static SPARSE char run_entry[LATE_TEXT_MAX + 32];
 
@@ -41,7 +44,10 @@ bool late_is_injected(void)
 
 /* ---- the control page ---- */
 
-/* Replaces the old control page's mapping atomically: another thread may be about to read it. */
+/*
+ * Maps the control page over the old one atomically: another thread may be about to read the old
+ * one.
+ */
 static void put_control(const struct control_page *control, const struct control_page *place)
 {
 	if (!place ||
@@ -52,8 +58,10 @@ static void put_control(const struct control_page *control, const struct control
 		life.control = place;
 }
 
-/* Makes a private copy of the control page in which recording is paused, for calls that are still
- * open. */
+/*
+ * For calls that are still open: replaces the control page by a private copy in which recording is
+ * paused.
+ */
 static void keep_control(void)
 {
 	struct control_page *copy = sys_mmap(NULL, CONTROL_SIZE, PROT_READ | PROT_WRITE,
@@ -70,7 +78,7 @@ static void keep_control(void)
 
 #define PRELOAD "LD_PRELOAD"
 
-/* Bytes of stack for a changed environment. An environment that needs more is passed unchanged. */
+/* Limit of stack bytes for a changed environment. A larger environment is passed unchanged. */
 #define ROOM_MAX 16384
 
 /* Returns the value of LD_PRELOAD, or "", and counts the entries. */
@@ -89,7 +97,7 @@ static const char *look_through(char *const *environment, size_t *count)
 #define NO_PAGE (~(uintptr_t)0)
 
 /*
- * Whether the word around address is readable. page: the last page found readable, which is not
+ * Whether the aligned word at address is readable. page: the page last found readable, which is not
  * checked again; NO_PAGE: none.
  */
 static bool can_read(const void *address, uintptr_t *page)
@@ -105,9 +113,9 @@ static bool can_read(const void *address, uintptr_t *page)
 }
 
 /*
- * Whether a whole environment is readable. The kernel refuses one with a bad pointer (EFAULT), and
- * our look at it must not crash the program. False where we may not make a system call: the
- * environment is then passed unchanged.
+ * Whether a whole environment is readable. The kernel refuses an environment with a bad pointer
+ * (EFAULT), but our reading it must not crash the program. False if we may not make a system call:
+ * the environment is then passed unchanged.
  */
 static bool can_read_all(char *const *environment)
 {
@@ -184,9 +192,9 @@ static const char *find_own(const char *value, size_t *length)
 }
 
 /*
- * Whether the loader will not find that part of LD_PRELOAD. Without a slash the loader searches
- * other directories, and it expands $: of such names we know nothing. The copy on the stack is no
- * longer than the name, because this may be a signal stack.
+ * Whether the loader will not find that part of LD_PRELOAD. Names without a slash, which the loader
+ * searches for in several directories, and names with $, which it expands, are never reported as
+ * missing. The copy on the stack is no longer than the name, because this may be a signal stack.
  */
 static bool is_missing(const char *own, size_t length)
 {
@@ -265,7 +273,7 @@ static enum late_result begin_attached(struct late_order *order)
 	plain_copy(library, order->library, sizeof(library));
 	maps_own_path = *library ? library : NULL;
 	control = attach_control(environment, order->name);
-	/* without the first program's mark, which attach_control() has removed */
+	/* copied after attach_control() has removed the mark of the first program */
 	plain_copy(run_entry, text, sizeof(run_entry));
 	if (!control)
 		return LATE_NO_RUN;
@@ -285,8 +293,8 @@ static void tell_counts(struct late_order *order, const struct patch_counts *cou
 }
 
 /*
- * Recording starts only when all calls lead to stubs: otherwise blocks would be allocated by a
- * recorded call and freed by an unrecorded one.
+ * Attaches. Recording starts only when all calls lead to stubs; otherwise a block could be
+ * allocated by a recorded call and freed by an unrecorded one.
  */
 static enum late_result attach_by_order(struct late_order *order)
 {
@@ -297,8 +305,8 @@ static enum late_result attach_by_order(struct late_order *order)
 		const char *entry = run_entry + sizeof(CONTROL_ENVIRONMENT);
 
 		/*
-		 * The injector may have missed the result of its first attempt, and tries again:
-		 * then session and secret are equal.
+		 * If the injector missed the result of its first attempt, it tries again with the
+		 * same session and secret.
 		 */
 		for (int i = 0; i < 64; i++)
 			if (!order->run[i] || order->run[i] != entry[i])
@@ -328,7 +336,10 @@ static enum late_result detach_by_order(struct late_order *order)
 	return LATE_DONE;
 }
 
-/* Does not change errno, which belongs to the borrowed thread: our system calls do not touch it. */
+/*
+ * Executes an order. Does not change errno, which belongs to the borrowed thread: our system calls
+ * do not set it.
+ */
 static void obey_order(struct late_order *order)
 {
 	enum late_result result = LATE_UNSAID;
@@ -337,7 +348,7 @@ static void obey_order(struct late_order *order)
 		result = attach_by_order(order);
 	else if (order->command == LATE_DETACH)
 		result = detach_by_order(order);
-	/* the injector would need two more stops of the thread to close it */
+	/* close it here: the injector would need two more stops of the thread for that */
 	sys_close(order->file);
 	order->file = -1;
 	__atomic_store_n(&order->result, result, __ATOMIC_RELEASE);

@@ -3,38 +3,40 @@
 #define PRELOAD_LATE_H
 
 /*
- * The library in a program that ran before: executes the injector's orders under the loader's lock.
+ * The library in a program that was already running: executes the injector's orders under the
+ * loader's lock.
  */
 
 #include <stdbool.h>
 #include <stddef.h>
 
 /*
- * The environment of a program that was attached to does not name the library. So it is added to
- * the environment of programs that this process executes, in memory of the caller. Returns the
- * number of bytes needed; 0: pass the environment unchanged.
+ * The environment of a program that was attached to does not name the library. So the library is
+ * added to the environment of programs that this process executes, in the caller's memory. Returns
+ * the number of bytes that late_environment() needs; 0: pass the environment unchanged.
  */
 size_t late_room(char *const *environment);
 
 /*
- * room: that many bytes, aligned as pointers are. Returns the changed environment, which is stored
- * there.
+ * Returns the changed environment, which is stored in room. room: as many bytes as late_room()
+ * returned, aligned as pointers are.
  */
 char *const *late_environment(void *room, char *const *environment);
 
 /*
  * late_look() notes in the arena whether the program to be executed will have the library in its
- * LD_PRELOAD: it may end before the collector can see. If the library's file is missing there
- * (after chroot(2), for example) the loader would complain on the program's standard error: then it
- * returns the bytes that late_without() needs for an environment without it; else 0.
+ * LD_PRELOAD, because that program may end before the collector can look. If LD_PRELOAD names a
+ * file of the library that does not exist (after chroot(2), for example), the loader would print an
+ * error to the program's standard error. So late_look() then returns the bytes that late_without()
+ * needs to make an environment without that name; else 0.
  */
 size_t late_look(char *const *environment);
 char *const *late_without(void *room, char *const *environment);
 
-/* Whether this copy of the library was injected: it only executes orders. */
+/* Whether this copy of the library was injected: then it only executes orders. */
 bool late_is_injected(void);
 
-/* Executes the order for which it was injected, within its constructor. */
+/* Executes, within the library's constructor, the order for which the library was injected. */
 void late_obey_first(void);
 
 #endif

@@ -14,13 +14,13 @@
 #define PAGE 4096ul
 
 /*
- * The addresses of our own public functions, found in our symbol table: their names refer to other
- * definitions here, because a library that came late is last in the search order.
+ * The addresses of our own public functions, from our symbol table. Using their names here would
+ * yield other definitions, because a library that is loaded late is last in the search order.
  */
 static SPARSE uintptr_t stubs[HOOK_COUNT];
 static struct linkage self;
 
-/* self is set last: a child that is forked before then begins again. */
+/* Fills in stubs. self is set last, so a child that is forked before then begins again. */
 static bool find_stubs(void)
 {
 	struct dl_find_object own;
@@ -58,8 +58,8 @@ static uint32_t rights_of(const struct linkage *linkage, uintptr_t address)
 }
 
 /*
- * Whether address is in memory that the loader makes read-only after relocation; in whole pages, as
- * the loader does it.
+ * Whether address is in memory that the loader makes read-only after relocation. That memory
+ * consists of whole pages, as in the loader.
  */
 static bool is_relro(const struct linkage *linkage, uintptr_t address, uintptr_t *from,
 		     uintptr_t *to)
@@ -101,7 +101,7 @@ static void close_pages(struct opened *opened)
 
 /* ---- slots ---- */
 
-/* Finds the hook with this name whose slot has the value to be replaced. */
+/* Finds the hook of this name, if value is its address that is to be replaced. */
 static bool find_hook(bool on, const char *name, uintptr_t value, unsigned int *hook)
 {
 	for (unsigned int i = 0; i < HOOK_holdtrace_acquired; i++)
@@ -136,7 +136,7 @@ static void patch_slot(const struct linkage *linkage, const ElfW(Rela) * entry, 
 	    (uintptr_t)slot % 8)
 		return;
 	value = __atomic_load_n(slot, __ATOMIC_RELAXED);
-	/* most slots hold other functions: no name is compared then */
+	/* most slots hold other functions, so no name is compared */
 	if (on ? !real_has(value) : value < self.low || value >= self.high)
 		return;
 	name = linkage->names + linkage->symbols[ELF64_R_SYM(entry->r_info)].st_name;
@@ -154,8 +154,8 @@ static void patch_slot(const struct linkage *linkage, const ElfW(Rela) * entry, 
 /* ---- symbols ---- */
 
 /*
- * The value of the hook's symbol that the module defines, if it is the one to be replaced; else
- * NULL.
+ * Finds the value of the hook's symbol in the module. Returns NULL if the module does not define
+ * the symbol, or its value is not the one to be replaced.
  */
 static uint64_t *find_value(const struct linkage *linkage, unsigned int hook, bool on)
 {
@@ -171,8 +171,9 @@ static uint64_t *find_value(const struct linkage *linkage, unsigned int hook, bo
 }
 
 /*
- * Makes the pages of all values to be changed writable in one step: each mprotect splits a mapping.
- * A table in an executable segment is left alone: no page may be writable and executable.
+ * Makes the pages of all values that are to be changed writable in one step, because each mprotect
+ * splits a mapping. Does not touch a table in an executable segment: no page may be writable and
+ * executable.
  */
 static bool open_table(const struct linkage *linkage, bool on, struct opened *opened)
 {
@@ -241,8 +242,8 @@ void patch_all(bool on, struct patch_counts *counts)
 #define PATIENCE     200 /* times to check whether another thread has finished */
 
 /*
- * Finds the modules by the loader's own table, which needs no lock: modules whose functions we call
- * were loaded with the program and stay loaded.
+ * Changes the symbols of the modules that define the hooked functions. Finds these modules by the
+ * loader's own table, which needs no lock: they were loaded with the program and stay loaded.
  */
 static void patch_definers(void)
 {
@@ -274,8 +275,8 @@ void patch_before_deep(void)
 	int32_t own = sys_getpid(), before = __atomic_load_n(&patcher, __ATOMIC_ACQUIRE);
 
 	/*
-	 * in a child of fork it may be the pid of a parent whose patching thread does not exist
-	 * here
+	 * after a fork, patcher may be the pid of the parent, whose patching thread does not exist
+	 * in this process
 	 */
 	if (before != PATCHED && before != own &&
 	    __atomic_compare_exchange_n(&patcher, &before, own, false, __ATOMIC_ACQUIRE,
@@ -285,7 +286,7 @@ void patch_before_deep(void)
 		__atomic_store_n(&patcher, PATCHED, __ATOMIC_RELEASE);
 		return;
 	}
-	/* not forever: we may be a signal handler that interrupted the patching thread */
+	/* not forever: we may be in a signal handler that interrupted the patching thread */
 	for (int i = 0; i < PATIENCE; i++) {
 		if (__atomic_load_n(&patcher, __ATOMIC_ACQUIRE) == PATCHED)
 			return;

@@ -3,11 +3,11 @@
 #define PATCH_H
 
 /*
- * Makes calls of hooked functions in a running program lead to our stubs, and back: changes the
- * slots of all modules that contain the real function's address, and the symbol in the module that
- * defines it, to which later modules are bound. Runs under the loader's lock while other threads
- * run on: slots are changed by compare-and-swap, and read-only pages are made writable for a
- * moment.
+ * Redirects the calls of hooked functions in a running program to our stubs, and back. It changes
+ * the slots of all modules that contain a real function's address, and the symbol in the module
+ * that defines the function, to which later modules are bound. It runs under the loader's lock
+ * while other threads run on, so slots are changed by compare-and-swap, and read-only pages are
+ * writable only for a moment.
  */
 
 #include <stdbool.h>
@@ -15,19 +15,19 @@
 
 struct patch_counts {
 	uint32_t modules;
-	uint32_t slots;	  /* changed */
-	uint32_t symbols; /* changed */
-	uint32_t
-		unchanged; /* slots of hooked functions that lead elsewhere, or cannot be written */
+	uint32_t slots;	    /* slots that were changed */
+	uint32_t symbols;   /* symbols that were changed */
+	uint32_t unchanged; /* slots of hooked functions that could not be changed */
 };
 
-/* on: makes calls lead to our stubs; else back to the real functions. */
+/* on: redirects calls to our stubs; else back to the real functions. */
 void patch_all(bool on, struct patch_counts *counts);
 
 /*
- * In a program that was started with the library all calls lead to stubs, except those that dlopen
- * binds with RTLD_DEEPBIND: they are bound to libc first. So this changes the symbols of libc, and
- * of an allocator, before dlopen does that. Works once; needs no lock.
+ * In a program that was started with the library, all calls lead to stubs, except those of
+ * libraries that dlopen opens with RTLD_DEEPBIND, which are bound to libc first. So this changes
+ * the symbols of libc, and those of an allocator, before such a dlopen. Has an effect only once;
+ * needs no lock.
  */
 void patch_before_deep(void);
 

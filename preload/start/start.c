@@ -34,9 +34,9 @@
 #include "wire.h"
 
 /*
- * Makes a page that the kernel zeroes in every child, whichever call creates it: the only way to
- * recognise a child without a system call. Kernels before 4.14 do not support it. There a child of
- * fork would write to its parent's slot, so the library does not trace.
+ * Maps a page that the kernel zeroes in every child, whichever call creates the child. It is the
+ * only way to recognise a child without a system call. Kernels before 4.14 do not support it; there
+ * a child of fork would write to its parent's slot, so the library does not trace.
  */
 static bool mark_process(void)
 {
@@ -54,14 +54,14 @@ static bool mark_process(void)
 }
 
 /*
- * The columns that arm_hooks() needs, without pointers: hook_table has a thousand, which the loader
- * would relocate in each process, page by page.
+ * The columns that arm_hooks() needs, without pointers. hook_table has a thousand pointers, which
+ * the loader would relocate in each process, page by page.
  */
 #define RESOURCE_WORD_MAX 32
 
 struct arming {
 	uint8_t resource;
-	bool names[HOOK_ARGUMENTS_MAX]; /* an argument is a file name */
+	bool names[HOOK_ARGUMENTS_MAX]; /* whether the argument is a file name */
 };
 
 /* clang-format off */
@@ -111,7 +111,8 @@ static void arm_hooks(void)
 	uint8_t armed[HOOK_COUNT] = { 0 };
 
 	/*
-	 * Blocks in memory that the program maps by itself are not recorded, but its mappings are.
+	 * With a list of classes, "memory" includes the program's own mappings, but not the blocks
+	 * that it makes in them.
 	 */
 	for (unsigned int i = 0; i < HOOK_COUNT; i++) {
 		uint8_t resource = armings[i].resource;
@@ -133,8 +134,8 @@ static void arm_hooks(void)
 			armed[i] |= LIFE_CONTENDED;
 	}
 	/*
-	 * In a running program the functions that release are armed first; they are last in the
-	 * table. So nothing is recorded as acquired whose release would be missed.
+	 * In a running program, arm the hooks that release first; they are last in the table. Then
+	 * no object is recorded as acquired whose release is missed.
 	 */
 	for (unsigned int i = HOOK_COUNT; i-- > 0;)
 		__atomic_store_n(&life_armed[i], armed[i], __ATOMIC_RELEASE);
@@ -161,9 +162,9 @@ static void read_settings(const struct settings *settings)
 /* ---- the signal that pauses and resumes recording ---- */
 
 /*
- * Asks the collector to pause or resume, and waits a moment until it has told all processes: it
- * also notes the time in all streams. So what the program does next is recorded, or not, as the
- * user wanted. errno is not changed.
+ * Asks the collector to pause or resume, and waits a moment until it has informed all processes and
+ * noted the time in all streams. So the user's choice applies to whatever the program does next.
+ * errno is not changed.
  */
 static void toggle_recording(int number)
 {
@@ -183,9 +184,9 @@ static void toggle_recording(int number)
 }
 
 /*
- * Uses libc's function, because the system call needs a return stub, which libc has and unwinders
- * know. It is looked up by name, so that the library does not depend on it where no signal was
- * asked for.
+ * Installs the handler by libc's sigaction, because the system call needs a return stub, which libc
+ * has and unwinders know. The function is looked up by name, so that the library depends on it only
+ * if the options name a signal.
  */
 static void install_toggle(int number)
 {
@@ -202,7 +203,7 @@ static void install_toggle(int number)
 
 /* ---- the start ---- */
 
-/* The last part of the program's path, as the name of its trace. */
+/* The last part of the program's path, as the name of the program's trace. */
 static const char *short_name(const char *path)
 {
 	const char *name = plain_last_part(path);
@@ -210,7 +211,10 @@ static const char *short_name(const char *path)
 	return *name == '-' && name[1] ? name + 1 : name;
 }
 
-/* Prepares all that the process needs to record, except the control page, which exists already. */
+/*
+ * Prepares everything that the process needs to record, except the control page, which already
+ * exists.
+ */
 static bool prepare_process(const struct memory_image *image)
 {
 	struct stack_bounds stack = thread_main_stack();
@@ -228,7 +232,10 @@ static bool start_tracing(int argc, char **argv, char **environment)
 	const char *name = argc > 0 ? short_name(argv[0]) : "unknown";
 	const struct control_page *control = NULL;
 
-	/* neither needs real functions, and the control page may know where those are */
+	/*
+	 * neither of these needs the real functions, and the control page may contain their
+	 * addresses
+	 */
 	if (!gate_is_closed()) {
 		life.pid = sys_getpid();
 		control = attach_control(environment, name);
@@ -278,7 +285,10 @@ void start_recording(void)
 	life_run();
 }
 
-/* Starts once. Calls that arrive before it is done (dlsym calls calloc) are not recorded. */
+/*
+ * Starts the library once. Calls that arrive before it has started are not recorded (dlsym calls
+ * calloc, for example).
+ */
 static void start_once(int argc, char **argv, char **environment)
 {
 	if (!life_begin())
@@ -292,8 +302,8 @@ static void start_once(int argc, char **argv, char **environment)
 }
 
 /*
- * The first hooked call may precede every constructor, even ours: ld.so makes it, or the program's
- * preinit functions. Then arguments and environment are read where the kernel stored them.
+ * The first hooked call may precede every constructor, even ours: ld.so or the program's preinit
+ * functions make it. Then the arguments and environment are read from where the kernel stored them.
  */
 bool start_wake(enum hook_number hook)
 {
@@ -307,7 +317,7 @@ bool start_wake(enum hook_number hook)
 	return life_armed[hook];
 }
 
-/* Opens a library. What the loader and its constructors call is not recorded. */
+/* Opens a library without recording the calls of the loader and of the library's constructors. */
 static int open_quietly(int (*open)(void))
 {
 	uint8_t armed[HOOK_COUNT];
@@ -323,10 +333,12 @@ static int open_quietly(int (*open)(void))
 	return result;
 }
 
-/* -z initfirst: runs before the constructors of all other libraries and of the program. */
+/*
+ * Linked with -z initfirst: runs before the constructors of all other libraries and of the program.
+ */
 __attribute__((constructor)) static void start_construct(int argc, char **argv, char **environment)
 {
-	/* an injected library does only what it is ordered to */
+	/* an injected library only executes its orders */
 	if (late_is_injected()) {
 		if (life_begin())
 			life_silence();
@@ -334,18 +346,21 @@ __attribute__((constructor)) static void start_construct(int argc, char **argv, 
 		return;
 	}
 	start_once(argc, argv, environment);
-	/* not in start_tracing(), which may run in the middle of the loader's own call of malloc */
+	/* not in start_tracing(), which may run within the loader's own call of malloc */
 	if (!life.control)
 		return;
 	if (life.control->settings.unwind == UNWIND_LIBUNWIND) {
 		life.is_remote = open_quietly(remote_open) == 0;
-		/* without libunwind backtraces may differ from those that were asked for */
+		/* without libunwind, backtraces may differ from those that the user asked for */
 		if (life.depth)
 			facts_tell_walker(life.is_remote);
 	}
 }
 
-/* With -z initfirst also the last destructor: it records the end of exit() after all others. */
+/*
+ * With -z initfirst this is also the last destructor: it records the end of exit() after all
+ * others.
+ */
 __attribute__((destructor)) static void start_destruct(void)
 {
 	struct arena *head = memory_head();

@@ -3,8 +3,8 @@
 #define START_H
 
 /*
- * Starts tracing of a process: finds the control page (or makes it together with a collector),
- * makes an arena, and arms hooks. Called by our constructor, or by the first hooked call before it.
+ * Starts the tracing of a process: finds the control page, or makes it and a collector; makes an
+ * arena; and arms hooks. Called by our constructor, or by the first hooked call if that is earlier.
  */
 
 #include <stdbool.h>
@@ -13,13 +13,15 @@
 
 struct late_order;
 
-/* In a running program: does everything but record. Returns false if memory is missing. */
+/*
+ * Does everything in a running program except start recording. Returns false if memory is missing.
+ */
 bool start_attached(const struct late_order *order);
 
 /* Starts recording. */
 void start_recording(void);
 
-/* Starts the library if that has not begun yet. Returns whether the hook may record now. */
+/* Starts the library, unless its start has begun. Returns whether the hook may record now. */
 bool start_wake(enum hook_number hook);
 
 #endif
