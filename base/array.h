@@ -22,7 +22,7 @@
 
 /*
  * Makes room for one more item of size bytes. items: address of the pointer to the items. Returns
- * 0, or -ENOMEM and leaves the array as it was.
+ * 0, or -ENOMEM without a change to the array.
  */
 int array_grow(void *items, size_t *capacity, size_t size);
 
@@ -44,7 +44,7 @@ int array_reach(void *items, size_t *count, size_t *capacity, size_t size, size_
 /* The address of the item at index; new items are zeroed. NULL: no memory. */
 #define ARRAY_AT(array, index) (ARRAY_REACH(array, index) ? &(array)->items[index] : NULL)
 
-/* Empties the array for reuse; frees its memory if there is much of it. */
+/* Empties the array for reuse. Frees its memory if that is more than 1 MiB. */
 void array_clear(void *items, size_t *count, size_t *capacity, size_t size);
 
 #define ARRAY_CLEAR(array) \
@@ -60,11 +60,11 @@ uint32_t array_number(void *items, size_t *count, size_t *capacity, size_t size)
 	array_number(&(array)->items, &(array)->count, &(array)->capacity, sizeof(*(array)->items))
 
 /*
- * Binary search: the first index below count for which the condition, an expression of `at`, is
- * false; count if it is true for all. The condition must be true for all indices before some point
- * and false from there on.
+ * Binary search: the first index below count at which the condition, an expression of `at`, is
+ * false; count if it is true at all of them. The condition must be true at all indices below some
+ * index and false at all others.
  *
- *   ARRAY_SEARCH(runs->count, at, runs->items[at].to <= address)
+ * ARRAY_SEARCH(runs->count, at, runs->items[at].to <= address)
  */
 #define ARRAY_SEARCH(count, at, holds)                         \
 	__extension__({                                        \

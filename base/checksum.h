@@ -7,7 +7,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Continues a checksum: before is the checksum of the preceding bytes, 0 at the start. */
+/*
+ * Returns the checksum of all bytes so far. before: the checksum of the preceding bytes; 0 at the
+ * start.
+ */
 uint32_t checksum(uint32_t before, const void *bytes, size_t size);
 
 #endif

@@ -3,9 +3,9 @@
 #define BASE_ERROR_H
 
 /*
- * Errors as values. A function that can fail returns 0 or a negative errno value and takes a
- * struct error as its last parameter. The function that knows most about the failure fills it, its
- * callers pass it up, and only main() prints it.
+ * Errors as values. A function that can fail returns 0 or a negative errno value and takes a struct
+ * error as its last parameter. The function that detects the failure fills the struct, its callers
+ * pass it on to theirs, and only main() prints it.
  */
 
 #define ERROR_TEXT_MAX 1024
@@ -17,7 +17,7 @@ struct error {
 
 /*
  * Fills err with a printf-style sentence; err may be NULL. number: a positive errno value. Returns
- * -number, so that a caller can return the result of the call.
+ * -number, so that a function can fail with `return error_set(...)`.
  */
 int error_set(struct error *err, int number, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));

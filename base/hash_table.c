@@ -16,7 +16,10 @@ void hash_table_init(struct hash_table *table)
 	if (getrandom(&table->seed, sizeof(table->seed), GRND_NONBLOCK) != sizeof(table->seed)) {
 		struct timespec now;
 
-		/* In early boot or in a sandbox: less random, but not constant. */
+		/*
+		 * without getrandom(), as in early boot or in a sandbox: less random, but not
+		 * constant
+		 */
 		clock_gettime(CLOCK_MONOTONIC, &now);
 		table->seed = hash_two((uint64_t)getpid(), (uint64_t)now.tv_nsec,
 				       (uint64_t)(uintptr_t)table);
@@ -79,7 +82,7 @@ void hash_table_remove(struct hash_table *table, uint64_t hash, const void *item
 	while (table->slots[hole].item != item)
 		hole = (hole + 1) & table->mask;
 	/*
-	 * Moves later items of the probe sequence into the hole, so that no tombstones are needed.
+	 * Fills the hole with later items of the probe sequence, so that no tombstones are needed.
 	 */
 	for (size_t i = (hole + 1) & table->mask; table->slots[i].item; i = (i + 1) & table->mask) {
 		size_t home = table->slots[i].hash & table->mask;

@@ -3,9 +3,9 @@
 #define BASE_HASH_TABLE_H
 
 /*
- * A hash table of pointers with open addressing. Keys are in the items. The caller computes the
- * hash with the table's random seed, so that no input can cause collisions on purpose, and supplies
- * the comparison. Searching is inline, so that the comparison is inlined, too.
+ * A hash table of pointers with open addressing. Each item contains its key. The caller supplies
+ * the comparison, and computes hashes with the table's random seed, so that no input can cause
+ * collisions on purpose. The search is inline so that the comparison is inlined, too.
  */
 
 #include <stdbool.h>
@@ -65,7 +65,7 @@ static inline uint64_t hash_mix(uint64_t a, uint64_t b)
 
 	return (uint64_t)product ^ (uint64_t)(product >> 64);
 #else
-	/* By 32-bit halves, without the carries, which mixes equally well. */
+	/* multiplies 32-bit halves and ignores the carries, which mixes equally well */
 	uint64_t low = (a & UINT32_MAX) * (b & UINT32_MAX), high = (a >> 32) * (b >> 32);
 	uint64_t cross = (a >> 32) * (b & UINT32_MAX), other = (a & UINT32_MAX) * (b >> 32);
 

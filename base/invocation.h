@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The post-processor's first argument if the others are those of a holdtrace command. */
+/* The post-processor's first argument if the other arguments are those of a holdtrace command. */
 #define INVOCATION_COMMAND "holdtrace:"
 
 /* True if the post-processor runs on behalf of `holdtrace report` or another holdtrace command. */
@@ -20,9 +20,9 @@ bool invocation_is_launcher(void);
 bool invocation_is_sp_rtrace(void);
 
 /*
- * Writes the start of a command that prints a report, without the report's name: "holdtrace report
- * " or "holdtrace-postproc --report=", with the directory that the user typed. text: a buffer of
- * size bytes.
+ * Writes the start of a command that prints a report: "holdtrace report " or "holdtrace-postproc
+ * --report=", with the directory that the user typed. The report's name is to be appended. text: a
+ * buffer of size bytes.
  */
 void invocation_of_report(char *text, size_t size);
 

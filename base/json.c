@@ -20,7 +20,7 @@ static void json_line(struct json *json)
 		out_text(json->out, "  ");
 }
 
-/* Writes the comma and line break before a value or key, if any. */
+/* Writes the comma and the line break that must precede the next key or value, if any. */
 static void json_separate(struct json *json)
 {
 	if (json->has_key) {
@@ -56,7 +56,7 @@ void json_end(struct json *json)
 	out_char(json->out, json->ends[json->depth]);
 }
 
-/* Length of the prefix that needs no escape; usually the whole text. */
+/* Length of the longest prefix that needs no escape; usually that of the whole text. */
 static size_t count_plain(const char *text, size_t length)
 {
 	size_t n = 0;
@@ -85,7 +85,10 @@ static void json_quote(struct json *json, const char *text, size_t length)
 			out_char(out, '\\');
 			out_char(out, (char)first);
 		} else if (!code_is_plain(code)) {
-			/* code points above 16 bits are a surrogate pair (RFC 8259) */
+			/*
+			 * a code point of more than 16 bits is written as a surrogate pair (RFC
+			 * 8259)
+			 */
 			if (code > 0xffff)
 				out_format(out, "\\u%04x", 0xd7c0 + (code >> 10));
 			out_format(out, "\\u%04x", code > 0xffff ? 0xdc00 + (code & 0x3ff) : code);

@@ -20,7 +20,7 @@ struct json {
 	struct out *out;
 	unsigned depth;
 	bool is_pretty;		   /* one member per line, indented by two blanks per level */
-	bool has_key;		   /* a key was written, its value was not yet */
+	bool has_key;		   /* a key was written, but not its value */
 	char ends[JSON_DEPTH_MAX]; /* closing bracket of each open level: '}' or ']' */
 	bool has_items[JSON_DEPTH_MAX];
 };
@@ -43,7 +43,7 @@ void json_hex(struct json *json, uint64_t number); /* "0x..." */
 void json_bool(struct json *json, bool value);
 void json_null(struct json *json);
 
-/* Writes a value that is already JSON, produced at the same depth. */
+/* Writes a value that is JSON already and was produced at the same depth. */
 void json_again(struct json *json, const char *text, size_t length);
 
 /* Opens an object or a list as the value of a key. */

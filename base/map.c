@@ -54,7 +54,7 @@ struct map_entry *map_put(struct map *map, uint32_t kind, uint64_t key)
 {
 	struct map_entry *entry;
 
-	/* true for an unallocated map, too: its mask is 0 */
+	/* also true if the map is not allocated yet: its mask is 0 */
 	if (map->count >= (map->mask + 1) / 2 &&
 	    !map_resize(map, map->entries ? 2 * (map->mask + 1) : ENTRIES_MIN))
 		return NULL;
@@ -81,7 +81,7 @@ int map_set(struct map *map, uint32_t kind, uint64_t key, uint32_t value)
 	return 0;
 }
 
-/* Moves later entries of the probe sequence into the hole, so that no tombstones are needed. */
+/* Fills the hole with later entries of the probe sequence, so that no tombstones are needed. */
 void map_remove(struct map *map, struct map_entry *entry)
 {
 	struct map_entry *entries = map->entries;

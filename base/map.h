@@ -4,9 +4,9 @@
 
 /*
  * A hash map from (kind, key) to a non-zero number, with open addressing: 16 bytes per entry, at
- * most half full. Most tables of the analyst number things that are identified by an address, an id
- * or a pair of numbers; kind separates several such tables in one map. The seed is random, so that
- * no input can cause collisions on purpose.
+ * most half full. Most maps of the analyst lead from an address, an id or a pair of numbers to an
+ * index; kind separates several such maps in one. The seed is random, so that no input can cause
+ * collisions on purpose.
  */
 
 #include <stddef.h>
@@ -61,8 +61,8 @@ static inline uint32_t map_get(const struct map *map, uint32_t kind, uint64_t ke
 }
 
 /*
- * The entry of a key, added if necessary. A new entry has value 0; the caller must set it at once.
- * NULL: no memory.
+ * The entry of a key, which is added if necessary. A new entry has value 0, which the caller must
+ * set at once. Returns NULL if no memory is left.
  */
 struct map_entry *map_put(struct map *map, uint32_t kind, uint64_t key);
 

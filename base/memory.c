@@ -36,7 +36,7 @@ void *memory_none(void)
 	return checked(NULL);
 }
 
-/* A size of 0 is raised to 1, because NULL would be a valid result of malloc(0). */
+/* Raises a size of 0 to 1, because malloc(0) may return NULL without having failed. */
 void *memory_alloc(size_t size)
 {
 	return checked(malloc(size ? size : 1));

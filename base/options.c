@@ -72,7 +72,9 @@ static int take_number(uint64_t *value, const struct option_row *row, const char
 	return 0;
 }
 
-/* "OLD=NEW" requires OLD and the sign; "[OLD=]NEW" may be without both. */
+/*
+ * Adds an item to a list. "OLD=NEW" requires OLD and "="; "[OLD=]NEW" allows an item without both.
+ */
 static int take_item(option_list *list, const struct option_row *row, const char *text,
 		     struct error *err)
 {
@@ -90,7 +92,7 @@ static int take_item(option_list *list, const struct option_row *row, const char
 	return 0;
 }
 
-/* text: NULL if the option takes no argument, or the optional one was omitted. */
+/* text: the argument; NULL if the option takes none or its optional argument was omitted. */
 static int take_option(const struct option_table *table, void *values, const struct option_row *row,
 		       const char *text, struct error *err)
 {
@@ -175,7 +177,10 @@ static int refuse_ambiguous(const struct option_table *table, const char *word, 
 	return error_set(err, EINVAL, "option '--%.*s' is ambiguous: %s", (int)length, word, list);
 }
 
-/* The row of an option by name or unique prefix. NULL: unknown, ambiguous or renamed. */
+/*
+ * The row of an option with this name or unique prefix. Returns NULL and sets *err if the word is
+ * unknown, ambiguous or a former name.
+ */
 static const struct option_row *find_word(const struct option_table *table, const char *word,
 					  size_t length, struct error *err)
 {
@@ -208,7 +213,7 @@ static const struct option_row *find_word(const struct option_table *table, cons
 	return is_ambiguous ? NULL : found;
 }
 
-/* An optional argument must be attached with "=". */
+/* True if the option's argument is optional; such an argument must be attached with "=". */
 static bool is_optional(const struct option_row *row)
 {
 	return row->argument && !strncmp(row->argument, "[=", 2);
@@ -242,7 +247,10 @@ static int take_long(const struct option_table *table, void *values, char **argv
 	return take_option(table, values, *row, text, err) ? -EINVAL : used;
 }
 
-/* Parses "-v", "-vb3", or "-vb" and the next word. Returns the number of words used in argv. */
+/*
+ * Parses "-v", "-vb3", or "-vb" and its argument in the next word. Returns the number of words used
+ * in argv.
+ */
 static int take_letters(const struct option_table *table, void *values, char **argv,
 			const struct option_row **row, struct error *err)
 {
@@ -318,7 +326,7 @@ size_t options_count(char *const *words)
 	return count;
 }
 
-/* ---- what goes with what ---- */
+/* ---- required and excluded options ---- */
 
 const char **options_given(const struct option_table *table, void *values, const char *word,
 			   size_t length)
@@ -331,7 +339,10 @@ const char **options_given(const struct option_table *table, void *values, const
 	return NULL;
 }
 
-/* need: "report" or "report=tree", ended by "|" or NUL. The given argument may be a list. */
+/*
+ * True if the needed option was given: "report" or "report=tree", ended by "|" or NUL. The argument
+ * that was given may be a list of words.
+ */
 static bool is_met(const struct option_table *table, void *values, const char *need)
 {
 	size_t length = strcspn(need, "|"), word = strcspn(need, "=|");
@@ -394,7 +405,9 @@ int options_check(const struct option_table *table, void *values, struct error *
 #define COLUMN 28
 #define WIDTH  79
 
-/* Prints words, wrapped from column start on. The cursor is already at that column. */
+/*
+ * Prints words, wrapped, in the columns from start on. The cursor must be at that column already.
+ */
 static void print_wrapped(FILE *to, int start, const char *words)
 {
 	int column = start;

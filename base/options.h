@@ -3,21 +3,20 @@
 #define BASE_OPTIONS_H
 
 /*
- * The one parser of command lines. The options of a program or command are rows of a table
- * (*.def):
+ * The one parser of command lines. The options of a program or command are rows of a table (*.def):
  *
- *   OPTION(kind, name, "word", letter, "ARGUMENT", "with", "text")
- *   RENAMED("word", "what to write instead")    an old option, refused with this hint
+ * OPTION(kind, name, "word", letter, "ARGUMENT", "with", "text") RENAMED("word", "what to write
+ * instead")    an old option, refused with this hint
  *
  * "word": "" if the option has only a letter. kind: a member of enum option_kind. name: a member,
  * of type option_KIND, of the program's own struct, whose first member is a struct option_values.
- * letter: 0 if the option has none. "ARGUMENT": 0 for none; "[=N]" for an optional one; for kind
- * word the accepted words, "one|two". "with": the options that this one requires, "report" or
- * "report=tree|compress", or "!report", the option that excludes it; 0: it goes with all options.
- * "text": for --help; the part before the first ";" or "(" is its short form.
+ * letter: 0 if the option has none. "ARGUMENT": 0 if the option takes none; "[=N]" if it is
+ * optional; for kind word, the accepted words: "one|two". "with": the options of which this option
+ * requires one, "report" or "report=tree|compress", or the option that excludes it, "!report"; 0:
+ * no condition. "text": for --help; its short form ends before the first ";" or "(".
  *
- * Options and names (arguments that are not options) come in any order, "--" ends the options, an
- * option may be abbreviated while the prefix is unique, letters may be joined (-vb 3).
+ * Options and names (arguments that are not options) may come in any order. "--" ends the options.
+ * An option may be abbreviated to a unique prefix. Letters may be joined (-vb 3).
  */
 
 #include <stdbool.h>
@@ -47,7 +46,7 @@ typedef const char *option_text; /* NULL: not given */
 
 typedef struct {
 	const char *word; /* NULL: not given */
-	unsigned value;	  /* index among the words; 0 also if the option was not given */
+	unsigned value;	  /* index of the word; 0 if the option was not given */
 } option_word;
 
 typedef struct {
@@ -66,7 +65,7 @@ typedef struct {
 	size_t count, capacity;
 } option_list;
 
-/* The columns of a row. Those of settings.def have the same names. */
+/* The columns of a row. The rows of settings.def use the same struct. */
 struct option_row {
 	const char *option, *argument, *with, *text;
 	const char *value, *words, *environment; /* only in settings.def */
@@ -74,7 +73,7 @@ struct option_row {
 	enum option_kind kind;
 	size_t offset;	/* of the member in the program's struct */
 	bool is_filter; /* selects events */
-	bool is_own;	/* removed from argv, which goes to another program */
+	bool is_own;	/* removed from argv before argv is passed to another program */
 };
 
 #define OPTION_FIELDS(type, kind_, name, word_, letter_, argument_, with_, text_)     \
@@ -86,7 +85,10 @@ struct option_row {
 
 #define OPTIONS_MAX 96
 
-/* By row: its last argument, "" if it takes none; NULL: the option was not given. */
+/*
+ * Per row, the last argument given to the option, "" if it takes none; NULL: the option was not
+ * given.
+ */
 struct option_values {
 	const char *given[OPTIONS_MAX];
 };
@@ -94,18 +96,20 @@ struct option_values {
 struct option_table {
 	const struct option_row *rows;
 	size_t count;
-	bool ends_at_name;  /* the first name is a program, and the rest its arguments */
-	bool passes_others; /* argv goes to another program: unknown options stay in it */
-	const char *help;   /* the command that lists the options; NULL: the caller prints it */
-	/* Parses an option of kind other; text: its argument, or NULL. */
+	bool ends_at_name;  /* the first name is a program; all words after it are the program's
+			       arguments */
+	bool passes_others; /* argv is passed to another program: unknown options stay in it */
+	const char *help;   /* the command that lists the options, for error messages; NULL: the
+			       caller prints it */
+	/* Parses an option of kind OPTION_other. text: the argument of the option, or NULL. */
 	int (*take)(void *values, const struct option_row *row, const char *text,
 		    struct error *err);
 };
 
 /*
- * Parses argv, which ends with NULL, into values; values hold the defaults. Moves the options in
- * argv before the names. Returns the index of the first name in argv, or -EINVAL. Stored texts
- * point into argv.
+ * Parses argv, which ends with NULL, into values, which must hold the defaults. Moves the options
+ * in argv before the names. Returns the index of the first name in argv, or -EINVAL. Texts in
+ * values point into argv.
  */
 int options_read(const struct option_table *table, void *values, int argc, char **argv,
 		 struct error *err);
@@ -114,15 +118,21 @@ int options_read(const struct option_table *table, void *values, int argc, char 
 size_t options_count(char *const *words);
 
 /*
- * Returns -EINVAL if an option lacks one that it requires, or was given with one that excludes it.
+ * Returns 0, or -EINVAL if an option was given without an option that it requires, or together with
+ * one that excludes it.
  */
 int options_check(const struct option_table *table, void *values, struct error *err);
 
-/* True if the options that this one requires were given and none excludes it. */
+/*
+ * True if the row's option makes sense here: an option that it requires was given, and none that
+ * excludes it.
+ */
 bool options_is_of_use(const struct option_table *table, void *values,
 		       const struct option_row *row);
 
-/* The address of the argument of the option with this word of length letters, or NULL: unknown. */
+/*
+ * The entry in option_values of the option with this word (length letters); NULL: no such option.
+ */
 const char **options_given(const struct option_table *table, void *values, const char *word,
 			   size_t length);
 
@@ -137,12 +147,13 @@ void options_print_row(FILE *to, const struct option_row *row, enum option_form 
 /* Prints all options. */
 void options_print(FILE *to, const struct option_table *table, enum option_form form);
 
-/* Prints a word, and its text wrapped from that column on. */
+/* Prints a word, and after it the text, wrapped and indented to that column. */
 void options_print_word(FILE *to, const char *word, int column, const char *text);
 
 /*
- * For programs that are started by others: answers --help (prints usage, "Usage: PROGRAM ...") and
- * --version. Returns 0, 1 if the output cannot be written, or -1 if neither was given.
+ * Handles --help, which prints usage ("Usage: PROGRAM ..."), and --version, for programs that other
+ * programs start. Returns 0 if one of them was given, 1 if the output could not be written, or -1
+ * if neither was given.
  */
 int options_about(int argc, char **argv, const char *usage);
 

@@ -4,9 +4,10 @@
 
 /*
  * The result of a comparison function for qsort(): -1, 0 or 1. ORDER(a, b) sorts ascending,
- * ORDER(b, a) descending. With several keys, the next one decides when the previous are equal:
+ * ORDER(b, a) descending. With several keys, each further key decides if the ones before it are
+ * equal:
  *
- *   return ORDER(b->bytes, a->bytes) ?: ORDER(a->address, b->address);
+ * return ORDER(b->bytes, a->bytes) ?: ORDER(a->address, b->address);
  */
 #define ORDER(a, b) (((a) > (b)) - ((a) < (b)))
 

@@ -93,7 +93,8 @@ void out_signed(struct out *out, int64_t number)
 }
 
 /*
- * Writes the 8 hexadecimal digits of number: spreads the nibbles to bytes and converts all at once.
+ * Writes the 8 hexadecimal digits of number: spreads its nibbles to 8 bytes and converts them
+ * together.
  */
 static void hex_digits(char *text, uint32_t number)
 {
@@ -108,7 +109,10 @@ static void hex_digits(char *text, uint32_t number)
 	memcpy(text, &digits, sizeof(digits));
 }
 
-/* Addresses are most of a text trace: converts all 16 digits, then keeps the significant ones. */
+/*
+ * Most of a text trace is addresses, so this avoids a loop: converts 16 digits and keeps the
+ * significant ones.
+ */
 void out_hex(struct out *out, uint64_t number)
 {
 	unsigned digits = (67 - (unsigned)__builtin_clzll(number | 1)) / 4;
@@ -171,7 +175,10 @@ bool code_is_plain(uint32_t code)
 	       !(code >= 0xfff9 && code <= 0xfffb) && !(code >= 0xe0000 && code <= 0xe0fff);
 }
 
-/* Length of the character at text if it may be printed as it is; 0: escape its first byte. */
+/*
+ * Length of the character at text if it may be printed unchanged; 0: its first byte must be
+ * escaped.
+ */
 static unsigned plain_length(const char *text, size_t length, enum escape escape)
 {
 	unsigned char first = (unsigned char)*text;

@@ -27,8 +27,8 @@ struct out {
 };
 
 /*
- * How untrusted text is escaped: control characters, U+0080 to U+009F, invalid UTF-8 and
- * bidirectional formatting characters become \xNN, byte by byte.
+ * How untrusted text is escaped: each byte of control characters (also U+0080 to U+009F), invalid
+ * UTF-8 and bidirectional formatting characters becomes \xNN.
  */
 enum escape {
 	ESCAPE_LINES, /* keeps tabs, which separate words of a text trace */
@@ -46,7 +46,7 @@ int out_error(const struct out *out);
 /* Flushes and frees the buffer. Returns out_error(). */
 int out_close(struct out *out);
 
-/* The slow path of out_bytes(): the buffer is too full. */
+/* The slow path of out_bytes(): size bytes do not fit into the buffer. */
 void out_many_bytes(struct out *out, const void *bytes, size_t size);
 
 static inline void out_bytes(struct out *out, const void *bytes, size_t size)
@@ -71,15 +71,15 @@ void out_unsigned(struct out *out, uint64_t number);
 void out_signed(struct out *out, int64_t number);
 void out_hex(struct out *out, uint64_t number); /* without 0x */
 
-/* Padded with leading zeros to this number of digits. */
+/* Prints number with leading zeros, at least this many digits. */
 void out_padded(struct out *out, uint64_t number, unsigned digits);
 
 /* Prints untrusted text. */
 void out_name(struct out *out, const char *text, size_t length, enum escape escape);
 
 /*
- * Prints a message for people: formats it, escapes it as out_name() does (newlines, too) and ends
- * the line. before: a prefix, also escaped; may be empty. At most 8 KiB.
+ * Prints a message for people: formats it, escapes it as out_name() does, including newlines, and
+ * ends the line. A message has at most 8 KiB. before: a prefix, also escaped; may be empty.
  */
 void print_message(FILE *to, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void print_message_list(FILE *to, const char *before, const char *format, va_list list)
@@ -89,10 +89,9 @@ void print_message_list(FILE *to, const char *before, const char *format, va_lis
 size_t name_columns(const char *text, size_t length);
 
 /*
- * Prints untrusted text inside a quoted CSV cell and doubles its quotes. begins: this is the start
- * of the cell. A spreadsheet takes a cell that begins with = + - @ for a formula and runs it, so
- * such text gets a leading ' (OWASP, CSV injection). For text only: numbers are printed as they
- * are.
+ * Prints untrusted text inside a quoted CSV cell and doubles its quotes. begins: the text is the
+ * start of the cell. A spreadsheet runs a cell that begins with = + - @ as a formula, so such text
+ * gets a leading ' (OWASP, CSV injection). Numbers must not be printed by this function.
  */
 void out_cell(struct out *out, const char *text, size_t length, bool begins);
 
@@ -105,8 +104,8 @@ void out_format(struct out *out, const char *format, ...) __attribute__((format(
 bool code_is_plain(uint32_t code);
 
 /*
- * Length of the UTF-8 sequence at text (1 to 4); 0: invalid. length: bytes available, at least 1.
- * *code: set to the code point.
+ * Decodes the UTF-8 sequence at text into *code. Returns its length, 1 to 4 bytes; 0: invalid.
+ * length: bytes available, at least 1.
  */
 unsigned utf8_decode(const char *text, size_t length, uint32_t *code);
 

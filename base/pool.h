@@ -27,11 +27,15 @@ struct pool {
 /* The slow path of pool_alloc(): the newest chunk has no room. */
 void *pool_extend(struct pool *pool, size_t size);
 
-/* Counts memory that was allocated elsewhere against the limit; false: over the limit. */
+/*
+ * Counts memory that was not allocated from the pool towards its limit. Returns false if the limit
+ * would be exceeded.
+ */
 bool pool_charge(struct pool *pool, uint64_t size);
 
 /*
- * Allocates size bytes, uninitialised and aligned for any type; NULL: no memory, or over the limit.
+ * Allocates size bytes, uninitialised and aligned for any type. Returns NULL if no memory is left
+ * or the limit would be exceeded.
  */
 static inline void *pool_alloc(struct pool *pool, size_t size)
 {
@@ -45,18 +49,18 @@ static inline void *pool_alloc(struct pool *pool, size_t size)
 	return piece;
 }
 
-/* As pool_alloc(), zeroed. */
+/* As pool_alloc(), but the bytes are zeroed. */
 void *pool_zalloc(struct pool *pool, size_t size);
 
 /* Copies a text and terminates it with NUL. */
 char *pool_text(struct pool *pool, const char *text, size_t length);
 
-/* The latest copies, to share one copy of a text that recurs. Initialised with zeros. */
+/* The latest texts copied, so that a text that recurs is stored once. Initialise it with zeros. */
 struct pool_recent {
 	const char *texts[POOL_RECENT];
 };
 
-/* As pool_text(), but returns the earlier copy if it is among the recent ones. */
+/* As pool_text(), but returns an earlier copy of the same text if it is among the recent ones. */
 const char *pool_text_again(struct pool *pool, struct pool_recent *recent, const char *text);
 
 /* Frees all pieces; keeps the newest chunk for reuse. */

@@ -3,10 +3,10 @@
 #define BASE_PROTO_H
 
 /*
- * Writes protocol buffers: a message is built in memory, field by field, and then becomes a field
- * of an outer message or is written out. Knows no schema.
+ * Writes protocol buffers. A message is built in memory, field by field; then it becomes a field of
+ * an outer message or is written out. The schema is up to the caller.
  *
- *   proto_clear(&inner); proto_unsigned(&inner, 1, id); proto_message(&outer, 4, &inner);
+ * proto_clear(&inner); proto_unsigned(&inner, 1, id); proto_message(&outer, 4, &inner);
  */
 
 #include <stddef.h>
@@ -32,7 +32,7 @@ void proto_text(struct proto *proto, unsigned field, const char *text);
 /* Adds the inner message as a field. */
 void proto_message(struct proto *proto, unsigned field, const struct proto *inner);
 
-/* Adds a number to a packed field: a varint without a key. */
+/* Appends a number to the contents of a packed field: a varint without a key. */
 void proto_packed(struct proto *proto, uint64_t number);
 
 #endif

@@ -23,7 +23,8 @@ void resource_limits_begin(void)
 	struct rlimit limit;
 
 	if (fd >= 0 && write(fd, "1000", 4) < 0)
-		errno = 0; /* the process is then as likely to be killed as any other */
+		errno = 0; /* without permission, the process is as likely to be killed as any other
+			    */
 	memory = memory < MEMORY_LEAST ? MEMORY_LEAST : memory;
 	limit = (struct rlimit){ memory, memory };
 	if (!IS_SANITIZED)
@@ -33,6 +34,6 @@ void resource_limits_begin(void)
 	limit = (struct rlimit){ CPU_SECONDS, CPU_SECONDS };
 	setrlimit(RLIMIT_CPU, &limit);
 	signal(SIGPIPE, SIG_IGN);
-	/* without the collector no process would read the result or end this one */
+	/* if the collector ended, no process would read the result or kill this process */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 }

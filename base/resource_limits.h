@@ -3,8 +3,8 @@
 #define BASE_MODEST_H
 
 /*
- * Resource limits for programs that the collector starts next to a traced program: whatever input
- * they read, they must not use up the memory or the processors of the machine.
+ * Resource limits for programs that the collector starts on the machine of a traced program. No
+ * input may make them use up the machine's memory or processors.
  */
 
 /*

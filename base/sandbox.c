@@ -22,7 +22,7 @@
 #include <seccomp.h>
 #endif
 
-/* limit of written bytes if files are in memory only: decompressed data is written to a memfd */
+/* file size limit if no files can be written but memfds, which hold decompressed data */
 #define UNPACKED_MAX (256u << 20)
 
 /* ---- files ---- */
@@ -31,7 +31,10 @@
 
 #define READ (LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR)
 
-/* Landlock file rights by ABI version: 13 at first, then REFER, TRUNCATE, IOCTL_DEV. */
+/*
+ * The Landlock file rights of an ABI version: 13 in version 1; later versions add REFER, TRUNCATE
+ * and IOCTL_DEV.
+ */
 static uint64_t known_rights(int version)
 {
 	unsigned count = version < 2 ? 13 : version < 3 ? 14 : version < 5 ? 15 : 16;
@@ -39,7 +42,7 @@ static uint64_t known_rights(int version)
 	return (UINT64_C(1) << count) - 1;
 }
 
-/* The kernel's struct; the headers that we build with may have an older one. */
+/* The kernel's struct landlock_ruleset_attr; the system's headers may have an older version. */
 struct ruleset {
 	uint64_t files, network, scopes;
 };
@@ -72,7 +75,8 @@ static bool allow_directory(int ruleset, const char *directory, uint64_t rights)
 }
 
 /*
- * A process that may open files may read them everywhere: traces and debug files can be anywhere.
+ * Restricts access to files by Landlock. A process that may open files may read all files, because
+ * traces and debug files can be anywhere.
  */
 static bool close_files(const struct sandbox_options *options)
 {
@@ -82,7 +86,7 @@ static bool close_files(const struct sandbox_options *options)
 
 	if (ruleset < 0 || (!options->opens_nothing && !allow_directory(ruleset, "/", everywhere)))
 		return false;
-	/* only rights on files: the kernel refuses rights on directories here */
+	/* without rights for directories, which the kernel refuses for a file */
 	allow_directory(ruleset, "/dev/null",
 			LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE);
 	for (int i = 0; i < SANDBOX_WRITABLE_MAX && options->writable[i]; i++)
@@ -107,7 +111,7 @@ static bool close_files(const struct sandbox_options *options)
 
 #define NAME(name) SCMP_SYS(name)
 
-/* System calls that no reader of files needs. */
+/* System calls that are always forbidden: no reader of files needs them. */
 static const int never[] = {
 	NAME(ptrace),
 	NAME(process_vm_readv),
@@ -156,14 +160,20 @@ static int forbid_calls(scmp_filter_ctx filter, const int *calls, size_t count)
 {
 	int status = 0;
 
-	/* a call that this processor does not have fails without effect on the others */
+	/*
+	 * a rule for a call that this architecture does not have fails without effect on the other
+	 * rules
+	 */
 	for (size_t i = 0; i < count; i++)
 		if (seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), calls[i], 0) == -ENOMEM)
 			status = -ENOMEM;
 	return status;
 }
 
-/* Threads, and signals to them (abort() sends one), are allowed, but only in this process. */
+/*
+ * Forbids new processes and signals to other processes. New threads, and signals to threads of this
+ * process (abort() sends one), stay allowed.
+ */
 static int forbid_processes(scmp_filter_ctx filter)
 {
 	int status = forbid_calls(filter, processes, COUNT(processes));
@@ -172,7 +182,7 @@ static int forbid_processes(scmp_filter_ctx filter)
 		status = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), NAME(clone), 1,
 					  SCMP_A0(SCMP_CMP_MASKED_EQ, CLONE_THREAD, 0));
 	/*
-	 * its flags are in memory, which seccomp cannot read; with ENOSYS libc falls back to
+	 * the flags of clone3() are in memory, which seccomp cannot read; after ENOSYS libc uses
 	 * clone()
 	 */
 	if (!status)
@@ -183,7 +193,7 @@ static int forbid_processes(scmp_filter_ctx filter)
 	return status;
 }
 
-/* Without Landlock, a process that opens no files can at least not open files to write. */
+/* Forbids opening files for writing: the substitute for Landlock where the kernel lacks it. */
 static int forbid_writing(scmp_filter_ctx filter)
 {
 	static const int flags[] = { O_WRONLY, O_RDWR, O_CREAT, O_TRUNC };
@@ -195,7 +205,7 @@ static int forbid_writing(scmp_filter_ctx filter)
 
 		status = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EACCES), NAME(openat), 1,
 					  SCMP_A2(SCMP_CMP_MASKED_EQ, flag, flag));
-		/* some processors have only openat() */
+		/* some architectures have openat() only */
 		if (!status && seccomp_rule_add(filter, SCMP_ACT_ERRNO(EACCES), NAME(open), 1,
 						SCMP_A1(SCMP_CMP_MASKED_EQ, flag, flag)) == -ENOMEM)
 			status = -ENOMEM;
@@ -203,7 +213,7 @@ static int forbid_writing(scmp_filter_ctx filter)
 	return status;
 }
 
-/* TIOCSTI: input to the terminal of the user who started us. */
+/* Forbids TIOCSTI, which fakes input to the terminal of the user who started the program. */
 static int forbid_typing(scmp_filter_ctx filter)
 {
 	return seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), NAME(ioctl), 1,
@@ -259,7 +269,7 @@ static bool set_limit(int which, rlim_t most)
 	return setrlimit((__rlimit_resource_t)which, &limit) == 0;
 }
 
-/* files: whether writing to files other than those in memory is prevented by another wall. */
+/* files: another wall prevents writing to files, except memfds. */
 static bool limit_resources(const struct sandbox_options *options, bool files)
 {
 	bool done = set_limit(RLIMIT_CORE, 0);

@@ -2,7 +2,7 @@
 #ifndef BASE_SANITIZED_H
 #define BASE_SANITIZED_H
 
-/* True in builds whose shadow memory exceeds any memory limit (AddressSanitizer). */
+/* True in AddressSanitizer builds, whose shadow memory exceeds any memory limit. */
 
 #ifndef __has_feature /* only clang defines it */
 #define __has_feature(feature) 0

@@ -24,7 +24,8 @@ static int spill_fail(const struct spill_file *spill, const char *what, struct e
 }
 
 /*
- * For file systems without O_TMPFILE (NFS, old overlayfs): creates a name and unlinks it at once.
+ * Creates a named file and unlinks it at once, for file systems without O_TMPFILE (NFS, old
+ * overlayfs).
  */
 static int make_by_name(int directory)
 {

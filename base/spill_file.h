@@ -3,9 +3,9 @@
 #define BASE_SPILL_FILE_H
 
 /*
- * A spill file: a temporary file for data that does not fit into memory. Writes append, reads may
- * be anywhere. The file has no name and vanishes with the process; the first write creates it. The
- * first failure to write is kept and nothing is written after it, so that callers check once, with
+ * A spill file: a temporary file for data that does not fit into memory. Writes append; reads take
+ * any offset. The first write creates the file, which has no name and vanishes with the process.
+ * The first failed write is kept and later writes do nothing, so that callers check once, with
  * spill_error().
  */
 
@@ -17,13 +17,13 @@
 #define SPILL_TMPDIR (-1) /* the directory $TMPDIR, or /tmp */
 
 struct spill_file {
-	int directory; /* where it is created: the caller's descriptor, or SPILL_TMPDIR */
+	int directory; /* where the file is created: a descriptor of the caller, or SPILL_TMPDIR */
 	int fd;	       /* -1: not created yet */
 	uint64_t size;
 	struct error failure; /* number 0: none */
 };
 
-/* directory: stays open as long as the spill file. Creates nothing yet. */
+/* directory: must stay open as long as the spill file is used. Creates nothing yet. */
 void spill_init(struct spill_file *spill, int directory);
 
 /* Appends size bytes. Returns their offset. */
@@ -33,7 +33,7 @@ uint64_t spill_append(struct spill_file *spill, const void *bytes, size_t size);
 int spill_read(const struct spill_file *spill, uint64_t offset, void *bytes, size_t size,
 	       struct error *err);
 
-/* Returns 0, or the first failure as a negative errno and in *err. */
+/* Returns 0, or the negative errno of the first failure, which it copies to *err. */
 int spill_error(const struct spill_file *spill, struct error *err);
 
 /* Empties the file and releases its disk space. */

@@ -17,12 +17,12 @@ struct spill_head {
 	uint64_t size;
 };
 
-/* One buffer, sorted, in the spill file. */
+/* The sorted contents of one buffer in the spill file. */
 struct spill_run {
 	uint64_t at, end; /* the part that has not been read yet */
 	char *window;
 	size_t start, filled, capacity;
-	struct spill_head head; /* of the piece at `start` */
+	struct spill_head head; /* header of the piece at `start` */
 };
 
 void spill_sort_init(struct spill_sort *sort, int directory, size_t limit)
@@ -53,7 +53,7 @@ static void sort_strays(struct spill_sort *sort)
 		      compare_entries);
 }
 
-/* The first entry in order that was not returned yet, or NULL. */
+/* The next entry in key order, or NULL. */
 static const struct spill_entry *take_entry(struct spill_sort *sort)
 {
 	const struct spill_entry *straight = NULL, *stray = NULL;
@@ -138,7 +138,10 @@ void spill_sort_commit(struct spill_sort *sort, struct spill_key key, size_t siz
 
 /* ---- merging ---- */
 
-/* Makes `wanted` bytes of the run available in its window; the run must have that many. */
+/*
+ * Makes the next `wanted` bytes of the run available in its window. The run must have that many
+ * left.
+ */
 static bool run_need(struct spill_sort *sort, struct spill_run *run, size_t wanted)
 {
 	size_t left = run->filled - run->start, more;
@@ -171,7 +174,7 @@ static bool run_next(struct spill_sort *sort, struct spill_run *run)
 	return run_need(sort, run, sizeof(run->head) + run->head.size);
 }
 
-/* With equal keys the older run is first; within a run the pieces are already sorted. */
+/* True if the next piece of `one` comes first. If the keys are equal, the older run comes first. */
 static bool run_is_before(const struct spill_run *one, const struct spill_run *two)
 {
 	return (compare_keys(&one->head.key, &two->head.key) ?: ORDER(one, two)) < 0;
@@ -240,7 +243,10 @@ int spill_sort_next(struct spill_sort *sort, struct spill_piece *piece, struct e
 
 	if (!sort->heap)
 		return next_in_memory(sort, piece);
-	/* The piece that was returned last stays valid until now; straight_at: there is one. */
+	/*
+	 * Drops the piece that was returned last, if any (straight_at); it had to stay valid until
+	 * now.
+	 */
 	if (sort->straight_at) {
 		run = sort->heap[0];
 		run->start += sizeof(run->head) + run->head.size;

@@ -3,13 +3,13 @@
 #define BASE_SPILL_SORT_H
 
 /*
- * Sorts pieces of bytes, more than fit into memory. Input that is nearly sorted costs next to
- * nothing: only pieces that belong before an earlier one are sorted, and each full buffer goes to a
- * spill file as one sorted run. At the end the runs are merged. A failure of the spill file is kept
- * and returned at the end.
+ * Sorts pieces of bytes that together may exceed the memory. Nearly sorted input is cheap: only
+ * pieces that arrive out of order are sorted. Each full buffer is written to a spill file as one
+ * sorted run, and the runs are merged at the end. A failure of the spill file is kept and returned
+ * by spill_sort_finish() or spill_sort_next().
  *
- *   at = spill_sort_reserve(&sort, most); ... spill_sort_commit(&sort, key, size);
- *   spill_sort_finish(&sort, err); while (spill_sort_next(&sort, &piece, err) == 1) ...
+ * at = spill_sort_reserve(&sort, most); ... spill_sort_commit(&sort, key, size);
+ * spill_sort_finish(&sort, err); while (spill_sort_next(&sort, &piece, err) == 1) ...
  */
 
 #include <stdbool.h>
@@ -42,12 +42,13 @@ struct spill_run;
 struct spill_sort {
 	char *buffer;
 	size_t used, capacity, limit;
-	struct spill_list straight;    /* pieces that came in order */
-	struct spill_list strays;      /* pieces that did not */
-	size_t straight_at, strays_at; /* index of the next one to return */
+	struct spill_list straight;    /* pieces that arrived in order */
+	struct spill_list strays;      /* pieces that arrived out of order */
+	size_t straight_at, strays_at; /* index of the next piece to return */
 	struct spill_file spill;
 	ARRAY_OF(struct spill_run) runs;
-	struct spill_run **heap; /* runs with pieces left, first one first; NULL: none spilled */
+	struct spill_run **heap; /* runs with pieces left, the one with the first piece at the top;
+				    NULL: nothing was spilled */
 	size_t heap_count;
 };
 
@@ -57,13 +58,13 @@ struct spill_piece {
 	char *bytes; /* valid until the next call; may be modified */
 };
 
-/* directory: as of spill_init(). limit: bytes in memory; 0: the default. */
+/* directory: see spill_init(). limit: maximum size of the buffer in bytes; 0: SPILL_SORT_BUFFER. */
 void spill_sort_init(struct spill_sort *sort, int directory, size_t limit);
 
-/* A buffer for the next piece, of at most `most` bytes. */
+/* Returns a buffer for the next piece, which may have at most `most` bytes. */
 char *spill_sort_reserve(struct spill_sort *sort, size_t most);
 
-/* Adds the piece of size bytes that is in the reserved buffer. */
+/* Adds the piece that the caller has written to the reserved buffer. */
 void spill_sort_commit(struct spill_sort *sort, struct spill_key key, size_t size);
 
 /* Ends the input. Returns 0 or a negative errno. */

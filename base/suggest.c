@@ -11,8 +11,9 @@ static size_t least(size_t a, size_t b)
 }
 
 /*
- * How many letters are missing, too many, wrong or in the order of their neighbour (optimal string
- * alignment). Both have at most SUGGEST_WORD_MAX letters.
+ * The edit distance of two words: the number of letters that are missing, extra, wrong or swapped
+ * with their neighbour (optimal string alignment). Both words have at most SUGGEST_WORD_MAX
+ * letters.
  */
 static size_t count_mistakes(const char *a, size_t a_length, const char *b, size_t b_length)
 {
@@ -44,7 +45,10 @@ void suggest_begin(struct suggest *suggest, const char *typed, size_t length)
 	*suggest = (struct suggest){
 		.typed = typed,
 		.length = length,
-		/* short words are a few edits from any other: a third of the letters may differ */
+		/*
+		 * at most a third of the letters may differ: any short word is only a few edits
+		 * from any other
+		 */
 		.distance = (length < 6 ? 1 : length / 3) + 1,
 	};
 }

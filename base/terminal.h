@@ -2,7 +2,7 @@
 #ifndef TERMINAL_H
 #define TERMINAL_H
 
-/* Capabilities of the terminal, by the conventional environment variables. */
+/* The capabilities of the terminal, as the conventional environment variables state them. */
 
 #include <stdbool.h>
 
@@ -10,8 +10,8 @@
 #define TERMINAL_WIDTH_MAX 100000
 
 /*
- * True if output to fd should be coloured: never with NO_COLOR, always with CLICOLOR_FORCE (unless
- * "0"), else if fd is a terminal and TERM is not "dumb".
+ * True if output to fd should be coloured. NO_COLOR forbids colour, CLICOLOR_FORCE forces it unless
+ * it is "0". Otherwise output is coloured if fd is a terminal and TERM is not "dumb".
  */
 bool terminal_has_colour(int fd);
 

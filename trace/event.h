@@ -141,7 +141,7 @@ struct event {
 		*resource;	  /* never NULL for a call or note; see is_registered */
 	uint32_t context;	  /* bits of the entered contexts */
 	uint32_t time_ms;	  /* ms modulo 24 h; 0: not known */
-	enum call_type type;	  /* alloc: acquired object, of size; free: released object */
+	enum call_type type;	  /* alloc: the call acquired the object; free: it released it */
 	enum operation operation; /* from the tail, else from the function's hook, else from type */
 	uint64_t object;
 	uint64_t size;
