@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A newer collector may write kinds that this version does not know: they count as anonymous. */
+/* The kind with that name. Unknown kinds, which a newer collector may write, count as anonymous. */
 static enum before_kind kind_of(const char *word)
 {
 	for (enum before_kind kind = 0; word && kind < BEFORE_KINDS; kind++)

@@ -3,8 +3,8 @@
 #define ACCOUNT_BEFORE_H
 
 /*
- * What a process had mapped at the attach, as its ~mapped notes list it, and how many of these
- * bytes calls have unmapped or freed since.
+ * The ranges that a process had mapped when the recording attached to it, as its ~mapped notes list
+ * them, and how many of their bytes have been unmapped or freed since.
  */
 
 #include <stdbool.h>
@@ -16,12 +16,12 @@
 
 struct before_sum {
 	uint64_t ranges, bytes; /* at the attach */
-	uint64_t lost;		/* bytes of these that calls have unmapped or freed since */
+	uint64_t lost;		/* how many of these bytes calls have unmapped or freed since */
 };
 
 struct before {
 	struct before_sum sums[BEFORE_KINDS];
-	uint64_t calls;	      /* that unmapped or freed a part of it */
+	uint64_t calls;	      /* number of calls that unmapped or freed a part of these ranges */
 	struct mapped mapped; /* ranges that are still mapped; item: enum before_kind */
 };
 
@@ -29,8 +29,8 @@ struct before {
 int before_add(struct before *before, const struct event *note);
 
 /*
- * Removes a range that was unmapped (is_loss), or that a new mapping replaced (not is_loss: no call
- * unmapped the old one). Returns 0 or -ENOMEM.
+ * Removes a range. is_loss: a call unmapped or freed it; false: a new mapping replaced it, so no
+ * call unmapped it. Returns 0 or -ENOMEM.
  */
 int before_cut(struct before *before, uint64_t start, uint64_t end, bool is_loss);
 
@@ -39,7 +39,10 @@ void before_add_up(struct before_sum *sum, const struct before_sum *part);
 /* The mappings that the program made for itself: neither heap nor arenas nor stacks. */
 struct before_sum before_mappings(const struct before_sum *sums);
 
-/* The memory of libc's allocator, without its large blocks, which have mappings of their own. */
+/*
+ * The heap and the arenas of libc's allocator. Its large blocks are separate mappings and not
+ * included.
+ */
 struct before_sum before_heap(const struct before_sum *sums);
 
 void before_free(struct before *before);

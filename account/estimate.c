@@ -3,10 +3,13 @@
 
 #include <math.h>
 
-#define WIDTH_95  1.959964 /* quantile of a normal distribution: half of the interval of 95 % */
-#define UNSEEN_95 2.995732 /* -ln(0.05): a Poisson process of this mean is empty in 5 % */
+#define WIDTH_95  1.959964 /* half of the 95 % interval of a standard normal distribution */
+#define UNSEEN_95 2.995732 /* -ln(0.05): a Poisson variable of this mean is 0 in 5 % */
 
-/* Evenly spread in [0, 1), also for consecutive numbers (the finalizer of splitmix64). */
+/*
+ * Maps numbers to [0, 1), uniformly even if the numbers are consecutive (the finalizer of
+ * splitmix64).
+ */
 static double fraction_of(uint64_t number)
 {
 	number = (number ^ number >> 30) * 0xbf58476d1ce4e5b9ull;
@@ -34,11 +37,11 @@ uint64_t estimate_error(double variance)
 }
 
 /*
- * Small blocks have large weights and are few, so a normal distribution makes the interval too
- * short. The count is treated as that of count / weight events of the average weight, where blocks
- * with a larger weight weigh more in the average. The interval is that of a Poisson distribution:
- * half of the quantile of chi squared with 2 (events + 1) degrees of freedom, approximated after
- * Wilson and Hilferty.
+ * Few small blocks are sampled, each with a large weight, so the interval of a normal distribution
+ * would be too short. Instead, the count is treated as count / weight events of the same weight, an
+ * average to which blocks contribute in proportion to their weight. The number of events has a
+ * Poisson distribution. The upper end of its interval is half of the quantile of chi squared with 2
+ * (events + 1) degrees of freedom, in the approximation of Wilson and Hilferty.
  */
 uint64_t estimate_count_error(uint64_t count, double variance)
 {

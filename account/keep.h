@@ -3,8 +3,8 @@
 #define KEEP_H
 
 /*
- * Calls that a view keeps after their event, in as little memory as possible: functions, classes
- * and backtraces belong to the trace and live as long as the trace does.
+ * Compact copies of calls, for views that need them after the event. A copy points to functions,
+ * classes and backtraces, which live as long as the trace.
  */
 
 #include <stdint.h>
@@ -16,7 +16,7 @@ struct kept {
 	const struct function *function;
 	const struct resource_class *resource;
 	const struct backtrace *backtrace; /* may be NULL */
-	struct wire_value *arguments;	   /* one block with its texts; NULL: none */
+	struct wire_value *arguments;	   /* one block with their texts; NULL: none */
 	uint32_t context, time_ms;
 	uint32_t thread;
 	uint32_t section; /* of its process, see trace_section() */
@@ -26,12 +26,15 @@ struct kept {
 };
 
 /*
- * Copies the arguments of a call into one block, which the caller frees with free(). An argument
- * without a name follows the last one. NULL: no memory.
+ * Copies the arguments of a call into one block, which the caller frees with free(). The list ends
+ * with an argument whose name is NULL. Returns NULL if no memory is left.
  */
 struct wire_value *keep_arguments(const struct event *event);
 
-/* Makes an event of the call again. Of the fields of the packet's tail only the thread is set. */
+/*
+ * Makes an event from the copy of a call. Of the members that come from the packet's tail, only the
+ * thread is set.
+ */
 void keep_event(const struct kept *kept, const struct trace_process *process, struct event *event);
 
 #endif

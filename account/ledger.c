@@ -16,15 +16,18 @@
 
 #define COUNT_MAX	   0xffffffu
 #define THREADS_REMEMBERED 64u
-#define TURN_NEVER	   (1u << 31) /* of an object that was carried over: never temporary */
+#define TURN_NEVER	   (1u << 31) /* for ledger_carry(): never temporary */
 
-/* What the keys of the map are. Numbers below LEDGER_CLASSES are classes. */
+/*
+ * The kinds of keys in the map. A kind below LEDGER_CLASSES is a class: the key is an object, the
+ * value its item.
+ */
 enum {
 	OF_THREAD = LEDGER_CLASSES,
 	OF_JOIN,
 	OF_INHERITED,
-	OF_LAST_READER, /* of a lock: item of the reader that locked it last */
-	OF_READER,	/* plus the index of the thread: a lock that it shares with other readers */
+	OF_LAST_READER, /* key: a lock; value: item of the reader that locked it last */
+	OF_READER, /* plus the index of a thread; key: a lock that this thread holds as a reader */
 };
 
 struct listener {
@@ -32,7 +35,7 @@ struct listener {
 	void *user;
 };
 
-/* The last acquisition or the last release of a thread. */
+/* The last acquisition, or the last release, of a thread. */
 struct last {
 	uint64_t object, call;
 	uint32_t class;
@@ -41,67 +44,70 @@ struct last {
 struct thread {
 	uint32_t id;	/* of the kernel */
 	uint32_t index; /* in ledger->threads */
-	uint32_t turns; /* calls so far */
+	uint32_t turns; /* number of calls so far */
 	struct last acquisition, loss;
 };
 
-/* For functions that each event runs: inlined, so that the facts of a call stay in registers. */
+/*
+ * For functions that run for every event: inlined, so that the members of struct call stay in
+ * registers.
+ */
 #define inline_ static inline __attribute__((always_inline))
 
 /* A call that acquires (item is not 0) or releases an object. */
 struct call {
 	uint64_t object, time_ns;
-	size_t home; /* of the object in the map, if the call is in the queue */
+	size_t home; /* where the map has the object, if the call is in the queue */
 	uint32_t class, item, thread, turn;
 	bool is_plain; /* see is_plain(); a constant in each inlined copy */
 	bool is_no_call, is_join, is_again;
 	bool is_shared;		   /* a lock that is taken for reading */
-	const struct event *event; /* NULL: the call is in the queue, and there are no listeners */
+	const struct event *event; /* NULL: was in the queue (no listeners) */
 };
 
 /*
- * Without listeners, calls wait in a queue until the memory that they need has been fetched into
- * the cache: live objects are spread over more memory than a cache has.
+ * If there are no listeners, calls wait in a queue until the memory that they need was prefetched:
+ * live objects are usually spread over more memory than fits into a cache.
  */
 #define QUEUE_LENGTH 8u
-#define QUEUE_FROM   32768u /* live objects; fewer are in the cache anyway */
+#define QUEUE_FROM   32768u /* minimum live objects; fewer fit into the cache */
 
 struct ledger {
 	struct pool pool; /* names of classes */
 	struct ledger_class classes[LEDGER_CLASSES];
 	uint32_t class_count;
-	ARRAY_OF(uint8_t) class_of; /* by id of the trace's class: our class + 1; 0: not known */
-	const struct resource_class *memory; /* trace's class of plain calls; NULL: none */
-	uint32_t memory_class;		     /* the same class, as index of classes */
+	ARRAY_OF(uint8_t)
+	class_of; /* by the class's id: index in classes + 1; 0: unknown */
+	const struct resource_class *memory; /* class of plain calls, see is_plain(); NULL: none */
+	uint32_t memory_class;		     /* index of that class in classes */
 	struct listener listeners[LEDGER_LISTENERS];
 	unsigned listener_count;
 	bool keeps_all_arguments;
 
 	/* of the process */
 	struct ledger_sum sums[LEDGER_CLASSES];
-	struct map map; /* items of objects by class; threads; joins in progress */
+	struct map map;			    /* see the kinds of keys above */
 	ARRAY_OF(struct ledger_item) items; /* from 1 */
-	uint32_t spare;			    /* first of the free items; 0: none */
+	uint32_t spare;			    /* first item of the free list; 0: none */
 	struct mapped mapped;		    /* ranges of mappings, with their items */
 	struct before before;		    /* what the process had mapped at the attach */
 	struct sites sites;
 	ARRAY_OF(struct thread) threads;
-	uint32_t remembered[THREADS_REMEMBERED]; /* index + 1, by the kernel's id */
-	uint32_t last_id;			 /* the thread that was looked up last */
-	struct thread *last_thread;		 /* NULL: none was looked up */
+	uint32_t remembered[THREADS_REMEMBERED]; /* cache of threads: index + 1 */
+	uint32_t last_id;	    /* kernel's id of the thread that was looked up last */
+	struct thread *last_thread; /* NULL: none was looked up */
 	uint64_t inherited; /* descriptors that the program inherited and that are still open */
 	bool is_attached;   /* the process ran before the trace began */
-	uint64_t sample;   /* mean bytes between two samples of memory; 0: all of it was recorded */
-	bool is_contended; /* only locks that a thread had to wait for were recorded */
-	bool is_replaced;  /* by another program */
-	uint32_t sites_of_parent; /* sites before this index are the parent's: ledger_fork(); 0:
-				     none */
+	uint64_t sample; /* mean bytes between two samples of memory; 0: all blocks were recorded */
+	bool is_contended;	  /* only locks that a thread had to wait for were recorded */
+	bool is_replaced;	  /* the process executed another program */
+	uint32_t sites_of_parent; /* lower indices are sites of the parent; 0: none */
 	struct call queue[QUEUE_LENGTH];
 	unsigned queued, oldest;
-	size_t queue_from; /* live objects; SIZE_MAX: there are listeners */
+	size_t queue_from; /* QUEUE_FROM, or SIZE_MAX: there are listeners */
 	/*
-	 * The call that listeners are notified of. It is not on the stack: that would cost time
-	 * also where there are no listeners.
+	 * The call that is passed to listeners. If it were on the stack, the functions below would
+	 * be slower even without listeners.
 	 */
 	struct call told;
 	struct estimate told_of;
@@ -161,7 +167,9 @@ static uint32_t find_class(struct ledger *ledger, enum resource known, const cha
 	return ledger->class_count++;
 }
 
-/* Returns LEDGER_CLASSES if there is no memory. */
+/*
+ * Finds or adds the class of a resource of the trace. Returns LEDGER_CLASSES if no memory is left.
+ */
 static uint32_t learn_class(struct ledger *ledger, const struct resource_class *resource)
 {
 	uint8_t *place = ARRAY_AT(&ledger->class_of, resource->id);
@@ -221,7 +229,10 @@ static __attribute__((noinline)) struct thread *find_thread(struct ledger *ledge
 	return ledger->last_thread;
 }
 
-/* The pointer is valid until the next call of it. NULL: no memory. */
+/*
+ * The thread with this id, added if necessary. The pointer is valid until the next call of this
+ * function. NULL: no memory.
+ */
 inline_ struct thread *thread_of(struct ledger *ledger, uint32_t id)
 {
 	return ledger->last_thread && id == ledger->last_id ? ledger->last_thread
@@ -234,8 +245,9 @@ uint32_t ledger_thread(const struct ledger *ledger, uint32_t thread)
 }
 
 /*
- * reallocarray() calls realloc(), and both events free and allocate the same block. The inner call
- * reports its allocation first; that of the outer call, which has the lower number, repeats it.
+ * True if the event repeats the thread's last acquisition. reallocarray() calls realloc(), and
+ * events of both acquire the same block. The event of the inner call comes first; the outer call,
+ * which has the lower number, then repeats it.
  */
 static inline bool is_acquired_again(struct thread *thread, const struct event *event,
 				     uint32_t class)
@@ -249,7 +261,10 @@ static inline bool is_acquired_again(struct thread *thread, const struct event *
 	return false;
 }
 
-/* Likewise for a release, but here the outer call reports it first and the inner repeats it. */
+/*
+ * True if the event repeats the thread's last release. Here the event of the outer call comes
+ * first, and the inner call repeats it.
+ */
 static inline bool is_lost_again(struct thread *thread, const struct event *event, uint32_t class)
 {
 	const struct last *last = &thread->loss;
@@ -330,7 +345,7 @@ inline_ uint32_t add_item(struct ledger *ledger, const struct call *call)
 	return index;
 }
 
-/* For the second half of a mapping that was cut in two. */
+/* Copies the item of a mapping that was cut in two, for its second half. */
 static uint32_t copy_item(struct ledger *ledger, uint32_t original)
 {
 	uint32_t index = new_item(ledger);
@@ -379,7 +394,7 @@ const char *ledger_describe(const struct ledger_item *item, char *text, size_t s
 
 /* ---- moves ---- */
 
-/* How many objects and bytes the object represents: several if it was sampled. */
+/* How many objects and bytes the item represents. A sampled block may represent several. */
 inline_ struct estimate weigh(const struct ledger *ledger, uint32_t class,
 			      const struct ledger_item *item)
 {
@@ -418,7 +433,10 @@ static struct ledger_move move_of(const struct ledger *ledger, const struct call
 	};
 }
 
-/* Adds to the sums of the call's class. To subtract, pass unsigned numbers that wrap around. */
+/*
+ * Adds count and bytes to the sums of the call's class. To subtract, pass negative numbers
+ * converted to uint64_t.
+ */
 inline_ void sum_up(struct ledger *ledger, const struct call *call, uint64_t count, uint64_t bytes,
 		    double variance)
 {
@@ -463,7 +481,7 @@ inline_ void tell_loss(struct ledger *ledger, const struct call *call, uint32_t 
 {
 	struct ledger_sum *sum = &ledger->sums[call->class];
 
-	/* as sum_up(), but a smaller amount cannot be a new peak */
+	/* as in sum_up(), but without the peak: the amount only becomes smaller */
 	sum->count -= of.count;
 	sum->bytes -= of.bytes;
 	if (!call->is_plain)
@@ -501,7 +519,7 @@ inline_ int acquisition(struct ledger *ledger, const struct call *call, struct e
 		remove_item(ledger, call->item);
 		return held ? 0 : no_memory(err);
 	}
-	/* a robust mutex goes from a thread that has ended to the next thread */
+	/* the lock may be a robust mutex that passed from a thread that ended to this one */
 	if (before && !call->is_plain && ledger->classes[call->class].is_counted &&
 	    (ledger->classes[call->class].known != RESOURCE_LOCK ||
 	     ledger->items.items[before].thread == call->thread)) {
@@ -525,7 +543,7 @@ inline_ int acquisition(struct ledger *ledger, const struct call *call, struct e
 	return 0;
 }
 
-/* Returns true if the descriptor was an inherited one; from now on it no longer counts as such. */
+/* Returns true if the descriptor was inherited, and removes it from the inherited ones. */
 static bool disinherit(struct ledger *ledger, uint64_t fd)
 {
 	struct map_entry *inherited = map_find(&ledger->map, OF_INHERITED, fd);
@@ -537,7 +555,10 @@ static bool disinherit(struct ledger *ledger, uint64_t fd)
 	return true;
 }
 
-/* A sampled process reports only frees of sampled blocks and of blocks of a fork's parent. */
+/*
+ * True if only some calls of the class were recorded. A release whose acquisition is missing then
+ * means nothing.
+ */
 static inline bool is_sampled(const struct ledger *ledger, uint32_t class)
 {
 	enum resource known = ledger->classes[class].known;
@@ -582,8 +603,8 @@ static __attribute__((noinline)) void stray(struct ledger *ledger, uint32_t clas
 }
 
 /*
- * A new thread may get the same handle before the join returns, so the thread is released when the
- * join begins. A join that does not return until the end restores it: on_open().
+ * Releases a thread when a join of it begins, because a new thread may get the same handle before
+ * the join returns. If the join has not returned at the end, on_open() restores the thread.
  */
 static __attribute__((noinline)) int join_begins(struct ledger *ledger, uint32_t thread,
 						 uint32_t item, struct error *err)
@@ -597,8 +618,9 @@ static __attribute__((noinline)) int join_begins(struct ledger *ledger, uint32_t
 }
 
 /*
- * The map's entry of a lock that the thread unlocks and that no thread holds for writing: the entry
- * of this thread, or, if this thread holds no read lock, that of the reader which locked it last.
+ * Finds the entry of a lock that this thread unlocks and that no thread holds for writing: the
+ * entry of this thread, or, if this thread does not hold the lock, the entry of the reader that
+ * locked it last.
  */
 static __attribute__((noinline)) struct map_entry *find_reader(const struct ledger *ledger,
 							       uint32_t thread, uint64_t object)
@@ -617,7 +639,7 @@ inline_ int lose(struct ledger *ledger, const struct call *call, struct error *e
 {
 	struct map_entry *held = map_find(&ledger->map, call->class, call->object);
 	struct ledger_sum *sum = &ledger->sums[call->class];
-	/* each release that is recorded counts, and each call */
+	/* a release of an unknown object counts as 1, unless the class is sampled */
 	bool is_known = call->is_plain || !is_sampled(ledger, call->class);
 	struct estimate of = { .count = is_known };
 	struct ledger_item *lost;
@@ -677,7 +699,7 @@ int ledger_settle(struct ledger *ledger, struct error *err)
 }
 
 /*
- * Prefetches the map's entry of the newest call and the item of the call before it, whose entry is
+ * Prefetches the map entry of the newest call, and the item of an earlier call whose map entry is
  * in the cache by now.
  */
 static inline void prefetch_call(struct ledger *ledger)
@@ -699,7 +721,10 @@ static inline bool puts_off(const struct ledger *ledger)
 	return ledger->map.count >= ledger->queue_from;
 }
 
-/* Makes room for the next call: settles the oldest one, or all if the next call is not put off. */
+/*
+ * Makes room for the next call in the queue by settling the oldest call. If the next call is not
+ * put off, settles all calls, to keep their order.
+ */
 static inline int make_way(struct ledger *ledger, bool puts_off, struct error *err)
 {
 	if (!puts_off)
@@ -721,8 +746,8 @@ static inline int put_off(struct ledger *ledger, const struct call *call)
 /* ---- mappings ---- */
 
 /*
- * End of the range that the event unmaps. Pages are unmapped as a whole; size 0: the whole range
- * that begins at the address.
+ * End of the range that the event unmaps, rounded up to whole pages. An event with size 0 unmaps
+ * the whole range that begins at its address.
  */
 static uint64_t end_of_loss(const struct ledger *ledger, const struct event *event)
 {
@@ -770,7 +795,7 @@ static int add_mapping(struct ledger *ledger, struct call *call, struct error *e
 		ledger->sums[call->class].acquired++;
 		return 0;
 	}
-	/* ranges that were mapped there and whose end was not recorded */
+	/* removes older ranges at these addresses, whose unmapping was not recorded */
 	rc = remove_mapping(ledger, call, err);
 	if (rc == 0 && ledger->before.mapped.count)
 		rc = before_cut(&ledger->before, call->object, end, false) ? no_memory(err) : 0;
@@ -809,9 +834,9 @@ static __attribute__((noinline)) int map_or_unmap(struct ledger *ledger, struct 
 /* ---- events ---- */
 
 /*
- * A wait for a condition unlocks and locks a mutex, a join that times out restores its thread:
- * these events belong to the wait and count as no calls of their own. The function decides, since
- * old streams do not mark parts.
+ * True for an event that is part of a wait and not counted as a call: a wait for a condition
+ * unlocks its mutex and locks it again, and a join that times out restores its thread. The function
+ * of the event decides, since old streams do not mark parts.
  */
 static bool is_of_wait(enum resource known, const struct event *event)
 {
@@ -821,7 +846,10 @@ static bool is_of_wait(enum resource known, const struct event *event)
 	       hook->operation == OPERATION_WAIT;
 }
 
-/* pthread_tryjoin_np and the like release the thread by a join, not by detaching it. */
+/*
+ * True if the function releases a thread by joining it, as pthread_tryjoin_np() does, not by
+ * detaching it.
+ */
 static bool is_join(enum resource known, const struct event *event)
 {
 	const struct hook *hook = event->function->hook;
@@ -857,15 +885,16 @@ inline_ int acquire_or_release(struct ledger *ledger, struct call *call, struct 
 }
 
 /*
- * A block of memory that is allocated or freed, by a call outside other calls and in a process that
- * is not sampled. Nearly all calls are plain, and most conditions are constants for them.
+ * True if the event allocates or frees a block of memory, outside any other hooked call, in a
+ * process that is not sampled. Nearly all calls are plain, and for them most conditions are
+ * constants.
  */
 static inline bool is_plain(const struct ledger *ledger, const struct event *event)
 {
 	return event->resource == ledger->memory && event->is_simple && !event->depth;
 }
 
-/* Inlined together with its callees: this is most of the time that a report spends for an event. */
+/* Inlined together with its callees, because a report spends most of its time here. */
 inline_ int on_call(struct ledger *ledger, const struct event *event, bool is_plain, bool is_later,
 		    struct error *err)
 {
@@ -874,7 +903,7 @@ inline_ int on_call(struct ledger *ledger, const struct event *event, bool is_pl
 
 	if (!thread)
 		return no_memory(err);
-	/* A half or a part is one call with its other half, or with the call that it belongs to. */
+	/* Counts a call once, although it may have two halves and several parts. */
 	thread->turns += is_plain || (!event->part && event->moment != MOMENT_HALF);
 	if (!is_plain && (event->type == CALL_TYPE_NONE || event->flags & CALL_FAILED))
 		return 0;
@@ -891,7 +920,9 @@ inline_ int on_call(struct ledger *ledger, const struct event *event, bool is_pl
 		       : acquire_or_release(ledger, &call, thread, is_later, err);
 }
 
-/* Not inlined: the general case and the plain one each have a copy of on_call() of their own. */
+/*
+ * Not inlined, so that the general case and the plain case each have their own copy of on_call().
+ */
 static __attribute__((noinline)) int on_any_call(struct ledger *ledger, const struct event *event,
 						 struct error *err)
 {
@@ -916,7 +947,10 @@ static __attribute__((noinline)) int on_plain_call(struct ledger *ledger, const 
 	return on_call(ledger, event, true, false, err);
 }
 
-/* A call that has not returned at the end of the trace: a join has not released its thread. */
+/*
+ * Handles a call that has not returned at the end of the trace. If it is a join, restores its
+ * thread, which was not released.
+ */
 static int on_open(struct ledger *ledger, const struct event *event, struct error *err)
 {
 	const struct thread *by = thread_of(ledger, event->thread);
@@ -944,7 +978,10 @@ static void on_settings(struct ledger *ledger, const struct event *event)
 	const char *locks = event_argument(event, "locks");
 
 	ledger->is_contended = locks && !strcmp(locks, "contended");
-	/* the weights are those of the whole stream: ignored if blocks were counted before */
+	/*
+	 * ignored if blocks were counted before, since the weights must be the same in the whole
+	 * stream
+	 */
 	for (uint32_t i = 0; i < ledger->class_count; i++)
 		if (ledger->classes[i].known == RESOURCE_MEMORY && ledger->sums[i].acquired)
 			return;
@@ -1039,7 +1076,10 @@ static bool mapping_held(const struct ledger *ledger, size_t index, struct ledge
 	return true;
 }
 
-/* The next object at or after *at. In the order of the items, since that of the map is random. */
+/*
+ * Sets *result to the next live object at or after *at, in the order of the items, because the
+ * order of the map is random.
+ */
 static bool next_object(struct ledger *ledger, size_t *at, struct ledger_held *result)
 {
 	const struct ledger_item *item;
@@ -1054,7 +1094,7 @@ static bool next_object(struct ledger *ledger, size_t *at, struct ledger_held *r
 			return false;
 		item = &ledger->items.items[(*at)++];
 		site = sites_at(&ledger->sites, item->site);
-		/* each range of a mapping is listed by mapping_held() */
+		/* mappings are left to mapping_held(), which lists each of their ranges */
 	} while (!item->count || ledger->classes[site->class].known == RESOURCE_MAPPING);
 	*result = (struct ledger_held){
 		.item = item,
@@ -1173,7 +1213,9 @@ void ledger_clear(struct ledger *ledger)
 	ledger->sites_of_parent = 0;
 }
 
-/* The child's trace numbers classes and backtraces anew, so the child gets sites of its own. */
+/*
+ * In the child's trace, classes and backtraces have other numbers, so the child gets its own sites.
+ */
 int ledger_fork(struct ledger *ledger, struct error *err)
 {
 	int rc = ledger_settle(ledger, err);

@@ -3,19 +3,19 @@
 #define ACCOUNT_LEDGER_H
 
 /*
- * The live objects of a process, the call sites that acquired them, and when: the analyst's only
- * account of objects. It turns the calls of one process into moves, each the acquisition or the
- * release of an object at a call site, keeps the live objects, and notifies its listeners of each
- * move. It knows no names of symbols and prints nothing.
+ * The live objects of a process, where and when they were acquired. All reports use this ledger. It
+ * turns the calls of a process into moves, each of which is the acquisition or the release of an
+ * object at a call site. It stores the live objects and passes each move to its listeners. It
+ * neither resolves symbols nor prints.
  *
- * An object is live from its acquisition to its release; an object of a counted class until it was
- * released as often as it was acquired. A lock that several readers hold is live once for each of
- * them. A second acquisition of a live object of an uncounted class replaces the first. Parts of a
- * mapping may be released. If a hooked function acquires an object through another one
- * (reallocarray calls realloc), the object counts once. Where memory was sampled (--sample), each
- * recorded block represents those that were not recorded, and all sums of memory are estimates.
- * Memory grows with the number of distinct backtraces and of objects that are live at one time,
- * never with the number of events.
+ * An object is live from its acquisition to its release. An object of a counted class is live until
+ * it was released as often as it was acquired. A lock that several readers hold is live once for
+ * each of them. If a live object of an uncounted class is acquired again, the second acquisition
+ * replaces the first. Parts of a mapping can be released. If a hooked function acquires an object
+ * through another hooked function (reallocarray calls realloc), the object is counted once. If
+ * memory was sampled (--sample), a recorded block also represents blocks that were not recorded,
+ * and all sums of memory are estimates. Memory use grows with the number of distinct backtraces and
+ * of objects that are live at the same time, not with the number of events.
  */
 
 #include <stdbool.h>
@@ -32,7 +32,7 @@
 #include "trace/event.h"
 
 #define LEDGER_CLASSES	 48u /* the last one takes all classes that do not fit */
-#define LEDGER_LISTENERS 32u /* as many reports as may run at once */
+#define LEDGER_LISTENERS 32u /* maximum number of reports that run at once */
 
 struct ledger_class {
 	enum resource known; /* RESOURCE_NONE: a class of another tracer */
@@ -45,13 +45,13 @@ struct ledger_class {
 
 /* A live object, or a mapping, which may have several ranges. */
 struct ledger_item {
-	uint64_t object, size; /* of a mapping: those of its call */
-	uint64_t index;	       /* of the call that acquired it */
+	uint64_t object, size; /* for a mapping: address and size of its call */
+	uint64_t index;	       /* index of the call that acquired it */
 	uint64_t acquired_ns;
-	struct wire_value *arguments; /* of that call, see keep_arguments(); NULL: none */
-	uint32_t site;	 /* index in the process's sites; of a free item: the next free item */
-	uint32_t thread; /* that acquired it: index among the threads of the process */
-	uint32_t turn;	 /* calls of that thread up to then */
+	struct wire_value *arguments; /* arguments of that call, see keep_arguments(); NULL: none */
+	uint32_t site;		   /* index in ledger_sites(); in a free item: the next free item */
+	uint32_t thread;	   /* thread that acquired it, see ledger_thread() */
+	uint32_t turn;		   /* number of calls that the thread had made then */
 	uint32_t context, time_ms; /* of the call */
 	uint32_t count;		   /* times it was acquired and not yet released; 0: not live */
 };
@@ -61,9 +61,9 @@ _Static_assert(sizeof(void *) != 8 || sizeof(struct ledger_item) == 64,
 
 /* Sums of one class of a process. */
 struct ledger_sum {
-	uint64_t acquired;     /* calls that acquired, without waits that lock a mutex again */
-	uint64_t lost, joined; /* calls that released, likewise; that joined a thread */
-	uint64_t retaken;      /* mutexes that waits for conditions locked again */
+	uint64_t acquired;     /* calls that acquired, except waits that lock a mutex again */
+	uint64_t lost, joined; /* calls that released (without waits); calls that joined a thread */
+	uint64_t retaken;      /* times that a wait for a condition locked its mutex again */
 	uint64_t temporary; /* releases by the next call of the thread that acquired the object */
 	uint64_t strays;    /* releases of objects whose acquisition is not in the trace */
 	uint64_t earlier;   /* releases of objects that the process acquired before the attach */
@@ -71,7 +71,7 @@ struct ledger_sum {
 	uint64_t count, bytes; /* live now */
 	double variance;       /* of bytes; 0: bytes is exact */
 	double peak_variance, acquired_variance;
-	uint64_t peak, peak_ns; /* most that was live: bytes, or else objects; when */
+	uint64_t peak, peak_ns; /* maximum live at once (bytes or objects), and when */
 };
 
 struct ledger_move {
@@ -82,25 +82,25 @@ struct ledger_move {
 	bool is_no_call;     /* Do not count a call: a wait unlocks a mutex or locks it again, or a
 				descriptor stayed open over an exec. */
 	/*
-	 * Change of the number of objects: 1 or -1 (several for a sampled block). For a part of a
-	 * mapping 0, or 1 if the mapping was cut in two.
+	 * Change of the number of objects: 1 or -1, or more for a sampled block. If a part of a
+	 * mapping is released: 0, or 1 if the mapping was cut in two.
 	 */
 	int count;
-	uint64_t bytes;	 /* acquired or released, as is_acquisition says */
+	uint64_t bytes;	 /* bytes acquired or released */
 	double variance; /* of these bytes */
 	double count_variance;
 	const struct ledger_item *item;
-	uint32_t turn;	 /* calls of the event's thread so far */
-	uint32_t thread; /* of the event: index among the threads of the process */
+	uint32_t turn;	 /* number of calls that the event's thread has made so far */
+	uint32_t thread; /* thread of the event, see ledger_thread() */
 	const struct event *event;
 };
 
 struct ledger;
 
 /*
- * Whether the move releases an object that its own thread acquired at most `within` calls earlier
- * (0: one call). False for parts of other objects, for locks, threads and processes, whose lives
- * are usually short, and for samples, where the number of calls in between is not known.
+ * True if the move releases an object that the same thread acquired at most `within` calls earlier
+ * (0: one call). False for parts of other objects; for locks, threads and processes, whose lives
+ * are usually short; and for sampled blocks, since the number of calls in between is unknown.
  */
 bool ledger_move_is_temporary(const struct ledger *ledger, const struct ledger_move *move,
 			      uint64_t within);
@@ -109,13 +109,13 @@ typedef void ledger_listener(void *user, const struct ledger_move *move);
 
 /*
  * keeps_all_arguments: also keep the arguments of calls that allocate blocks of memory. Without
- * listeners, the ledger may process calls with a delay of some calls, when the memory that they
- * need is in the cache; all functions below process the delayed calls first.
+ * listeners, the ledger delays each call by a few calls, until the memory that it needs is in the
+ * cache. The functions that return results process the delayed calls first.
  */
 int ledger_create(struct ledger **ledger, bool keeps_all_arguments, struct error *err);
 void ledger_destroy(struct ledger *ledger);
 
-/* Only before the first event. */
+/* Adds a listener. Must precede the first event. */
 void ledger_listen(struct ledger *ledger, ledger_listener *listener, void *user);
 
 /* Processes an event, in the order of the stream. Returns 0 or -ENOMEM. */
@@ -127,102 +127,109 @@ uint64_t ledger_inherited(const struct ledger *ledger);
 bool ledger_has_inherited(const struct ledger *ledger, uint64_t fd);
 
 /*
- * An earlier program of the process opened the inherited descriptor that this note (~fd) lists, by
- * the call opened, whose backtrace belongs to an address map. From now on this ledger accounts for
- * the descriptor. All that opened points to must live until the ledger is cleared. Returns as
- * ledger_event().
+ * Adds an inherited descriptor, which the note `note` (~fd) lists, to the live objects. `opened` is
+ * the call by which an earlier program of the process opened it; its backtrace belongs to an
+ * address map. Everything that `opened` points to must live until the ledger is cleared. Returns 0
+ * or -ENOMEM.
  */
 int ledger_carry(struct ledger *ledger, const struct event *opened, const struct event *note,
 		 struct error *err);
 
-/* What the process had mapped at the attach, and how much of that was unmapped since. */
+/* The ranges that the process had mapped at the attach, and how much of them was unmapped since. */
 const struct before *ledger_before(const struct ledger *ledger);
 
-/* Processes the calls that were delayed, so that they cannot fail later. Returns 0 or -ENOMEM. */
+/*
+ * Processes the delayed calls, so that later functions cannot fail because of them. Returns 0 or
+ * -ENOMEM.
+ */
 int ledger_settle(struct ledger *ledger, struct error *err);
 
-/* Forgets the live objects, to free their memory. Sites and sums stay until ledger_clear(). */
+/* Drops the live objects to free their memory. Sites and sums stay until ledger_clear(). */
 void ledger_forget(struct ledger *ledger);
 
-/* The process has ended: forgets all but the classes. */
+/* Drops all data of a process that has ended, except the classes. */
 void ledger_clear(struct ledger *ledger);
 
 /*
- * Turns the ledger of a process at the moment of a fork into that of the child, whose stream is
- * read from another trace. The trace of the parent must stay open. Returns 0 or -ENOMEM.
+ * Turns the ledger of a process, at the moment of a fork, into the ledger of the child. The child's
+ * events then come from another trace, and the parent's trace must stay open. Returns 0 or -ENOMEM.
  */
 int ledger_fork(struct ledger *ledger, struct error *err);
 
 /*
- * The live object with this number, but for locks that readers share; NULL: not live. Valid until
- * the next event.
+ * The live object with this number (address, descriptor ...), valid until the next event; NULL: not
+ * live. Locks that readers hold are not found.
  */
 const struct ledger_item *ledger_find(struct ledger *ledger, enum resource known, uint64_t object);
 
-/* Whether the event releases a live object, or a part of a mapping. */
+/* True if the event releases a live object, or a part of a mapping. */
 bool ledger_releases(struct ledger *ledger, const struct event *event);
 
 /* A live object, or a range of a mapping. */
 struct ledger_held {
 	uint32_t site, class;
 	bool is_part;
-	bool is_of_parent; /* acquired before the fork that made the process: ledger_fork() */
+	bool is_of_parent; /* acquired by the parent before the fork: ledger_fork() */
 	uint64_t object;
 	uint64_t count;	 /* 1; a sampled block represents several */
-	uint64_t bytes;	 /* of memory that they take; 0 for classes without bytes */
+	uint64_t bytes;	 /* bytes of memory that the objects take; 0 for classes without bytes */
 	double variance; /* of bytes */
 	double count_variance;
-	uint64_t size; /* as its call had it; for a mapping, the size of this range */
+	uint64_t size; /* the size that the call states; for a mapping, the size of this range */
 	const struct ledger_item *item;
 };
 
 /*
- * Returns the next live object after *at (0 at first) in *held, in the same order at each reading
- * of a trace; false after the last. A process that has executed another program (~end says so) has
- * no live objects.
+ * Sets *held to the next live object and advances *at, which is 0 at the first call. Returns false
+ * after the last object. The order is the same each time that a trace is read. If the process
+ * executed another program (ledger_is_replaced()), it has no live objects.
  */
 bool ledger_held(struct ledger *ledger, size_t *at, struct ledger_held *held);
 
-/* The process has executed another program. */
+/* True if the process has executed another program, according to its ~end note. */
 bool ledger_is_replaced(const struct ledger *ledger);
 
 /*
- * As ledger_held(), for the descriptors that a process had open when it executed another program.
- * The kernel has closed those with FD_CLOEXEC; the ~fd notes of the next program list the others.
+ * As ledger_held(), but for the descriptors that the process had open when it executed another
+ * program. The kernel then closed those with FD_CLOEXEC; the ~fd notes of the next program list the
+ * others.
  */
 bool ledger_passed(struct ledger *ledger, size_t *at, struct ledger_held *held);
 
 /*
  * Describes an object by the arguments of its call: "/etc/passwd", or "port=80 address=1.2.3.4".
- * Returns text (size bytes), "" if there are no arguments.
+ * Fills and returns text, a buffer of size bytes; "" if there are no arguments.
  */
 const char *ledger_describe(const struct ledger_item *item, char *text, size_t size);
 
-/* The path or the name among the arguments, or NULL. */
+/* The argument "path" of the object's call, else its argument "name", else NULL. */
 const char *ledger_path(const struct ledger_item *item);
 
 /* The kernel's id of a thread of the process. */
 uint32_t ledger_thread(const struct ledger *ledger, uint32_t thread);
 
-/* Mean bytes between two samples of the process's memory; 0: all of it was recorded. */
+/* Mean bytes between two samples of the process's memory; 0: all blocks were recorded. */
 uint64_t ledger_sample(const struct ledger *ledger);
 
-/* The sites of the process, from 1. */
+/* The sites of the process; the first index is 1. */
 const struct sites *ledger_sites(const struct ledger *ledger);
 
 /*
- * Rank of a class in reports: one whose live objects are always a fault comes before one whose live
- * objects may be intended.
+ * Rank of a class in reports. Classes whose live objects at exit are certainly a fault come first;
+ * classes whose objects may stay live on purpose follow.
  */
 uint32_t ledger_rank(enum resource known);
 
 uint32_t ledger_class_count(const struct ledger *ledger);
 const struct ledger_class *ledger_class(const struct ledger *ledger, uint32_t class);
 
-/* Sums of the process, with the objects that are live now. */
+/* The sums of a class of the process, including the objects that are live now. */
 const struct ledger_sum *ledger_sum(struct ledger *ledger, uint32_t class);
 
-/* The class of a resource, for calls that neither acquire nor release an object. */
+/*
+ * The class of a resource, added if necessary, for calls that neither acquire nor release an
+ * object.
+ */
 uint32_t ledger_class_of(struct ledger *ledger, enum resource known);
 
 #endif

@@ -34,7 +34,7 @@ static const struct {
 /* ---- the expression ---- */
 
 struct place {
-	const char *option, *text, *at; /* the whole argument; where it is not understood */
+	const char *option, *text, *at; /* at: position in text */
 	struct error *err;
 };
 

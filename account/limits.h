@@ -3,8 +3,8 @@
 #define LIMITS_H
 
 /*
- * Limits that a run must keep, as in --fail-on=leak>0,peak>10MB: terms of limits.def, the same for
- * all commands. postproc/gate/checker.h decides whether a run keeps them.
+ * Parses limits such as --fail-on=leak>0,peak>10MB, whose names are in limits.def. All commands use
+ * this syntax. postproc/gate/checker.h decides whether a run exceeds them.
  */
 
 #include <stdbool.h>
@@ -18,11 +18,11 @@
 enum limit_unit { LIMIT_NUMBER, LIMIT_BYTES, LIMIT_NS };
 enum limit_live { LIMIT_HELD, LIMIT_PEAK, LIMIT_DROPPED, LIMIT_DEADLOCK, LIMIT_LATER };
 
-/* A row of limits.def, without its table's column and how it is added up. */
+/* A row of limits.def, without the members that only postproc/ needs. */
 struct limit_row {
 	const char *name;
 	enum limit_unit unit;
-	const char *table; /* of a report */
+	const char *table; /* a table of a report */
 	const char *class;
 	enum limit_live live;
 	const char *meaning;
@@ -32,9 +32,9 @@ extern const struct limit_row limit_rows[];
 
 struct limit {
 	const struct limit_row *row;
-	const char *text; /* as the user wrote it, length characters */
+	const char *text; /* the limit as the user wrote it, length characters */
 	size_t length;
-	bool is_equal_enough; /* ">=": the value itself breaks the limit */
+	bool is_equal_enough; /* written with ">=": a value equal to the limit breaks it, too */
 	uint64_t value;
 };
 
@@ -44,8 +44,8 @@ struct limits {
 };
 
 /*
- * Adds the terms of text, the argument of option, to the limits. Returns 0, or -EINVAL with the
- * position of the fault in err. text must outlive the limits.
+ * Adds the limits in text, the argument of option. text must outlive the limits. Returns 0, or
+ * -EINVAL with the position of the mistake in err.
  */
 int limits_parse(struct limits *limits, const char *option, const char *text, struct error *err);
 

@@ -13,7 +13,7 @@ void mapped_free(struct mapped *mapped)
 	*mapped = (struct mapped){ 0 };
 }
 
-/* Index of the first range that ends after the address. */
+/* Index of the first range whose end is above the address. */
 static size_t first_behind(const struct mapped *mapped, uint64_t address)
 {
 	size_t from = 0, to = mapped->count;

@@ -3,20 +3,21 @@
 #define ACCOUNT_MAPPED_H
 
 /*
- * The ranges that a process has mapped now, ordered by address, without overlaps. A part of a
- * range, or of several at once, can be unmapped; the rest keeps its item.
+ * The ranges that a process has mapped now, ordered by address, without overlaps. Any address range
+ * can be removed, even if it covers only parts of the ranges; what remains of a range keeps its
+ * item.
  */
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* Twice Linux's default limit for a process. Further ranges are not followed. */
+/* Twice Linux's default limit of mappings per process. mapped_add() refuses further ranges. */
 #define MAPPED_MAX 131072u
 
 struct mapped_range {
 	uint64_t start, end;
-	uint32_t item; /* belongs to the caller */
+	uint32_t item; /* for the caller's use */
 };
 
 struct mapped {
@@ -28,29 +29,28 @@ struct mapped {
 struct mapped_piece {
 	uint32_t item;
 	uint64_t bytes;
-	uint64_t end; /* of the piece; of a range cut in two, the second half begins there */
-	int ranges; /* change of the number of the item's ranges: -1, 0, or 1 if one was cut in two
-		     */
+	uint64_t end; /* end of the piece, and start of the second half if any */
+	int ranges;   /* change of the number of ranges: -1, 0 or 1 */
 };
 
 void mapped_free(struct mapped *mapped);
 
 /*
- * Adds a range, which is not empty and overlaps no other. Returns 0, -ENOMEM, or -E2BIG: there are
- * too many, and it was not added.
+ * Adds a range, which must not be empty and must not overlap another one. Returns 0, -ENOMEM, or
+ * -E2BIG if there are MAPPED_MAX ranges already.
  */
 int mapped_add(struct mapped *mapped, uint64_t start, uint64_t end, uint32_t item);
 
 /*
- * Removes the lowest mapped piece between start and end. Returns 1; 0: nothing is mapped there;
- * -ENOMEM.
+ * Removes the mapped piece with the lowest address between start and end. Returns 1, 0 if nothing
+ * is mapped there, or -ENOMEM.
  */
 int mapped_cut(struct mapped *mapped, uint64_t start, uint64_t end, struct mapped_piece *piece);
 
 /* The range that begins at start, or NULL. */
 struct mapped_range *mapped_at(const struct mapped *mapped, uint64_t start);
 
-/* Whether something is mapped between start and end. */
+/* True if something is mapped between start and end. */
 bool mapped_meets(const struct mapped *mapped, uint64_t start, uint64_t end);
 
 #endif

@@ -3,9 +3,8 @@
 #define ACCOUNT_PASSED_H
 
 /*
- * Descriptors without FD_CLOEXEC stay open when a process executes another program. Each program of
- * a process has a stream and a ledger of its own; where the ledgers of a whole run are kept,
- * passed_to() follows a descriptor from one to the next.
+ * Follows descriptors across exec: those without FD_CLOEXEC stay open when a process executes
+ * another program. Each program of a process has its own stream and ledger.
  */
 
 #include <stdbool.h>
@@ -20,9 +19,10 @@ struct passed_stream {
 };
 
 /*
- * Stream i passed a descriptor on (ledger_passed()). Returns the index of the stream in which it is
- * still open at the end, or count if it is not open. Descriptors 0 to 2 are not followed: a process
- * sets them up for its next program.
+ * Follows a descriptor that was open when the program of stream i executed the next program
+ * (ledger_passed()). Returns the index of the stream at whose end it is still open, or count if it
+ * was closed. Also returns count for descriptors 0 to 2: a process leaves them open for its next
+ * program on purpose.
  */
 size_t passed_to(const struct passed_stream *streams, size_t count, size_t i, uint64_t fd);
 

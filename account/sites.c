@@ -44,8 +44,8 @@ static bool make_room(struct sites *sites, size_t id)
 }
 
 /*
- * The stream, directory or shared memory object is the live object, and its descriptor a part of
- * it.
+ * True for the descriptor of a stream, directory or shared memory object: it is only a part of the
+ * live object.
  */
 static bool is_part(const struct event *event)
 {

@@ -4,7 +4,7 @@
 
 /*
  * The call sites of one process that acquired objects: one for each class, function and backtrace.
- * Found by the number of the backtrace: an event costs one look into an array, and no hash.
+ * They are found by the id of the backtrace, which costs an array access per event and no hash.
  */
 
 #include <stdbool.h>
@@ -20,13 +20,13 @@ struct site {
 	const struct resource_class *resource;
 	uint32_t next; /* next site with the same backtrace; 0: none */
 	uint8_t class;
-	bool is_part;	/* its objects are parts of others: the descriptor of a stream */
-	uint64_t index; /* of the last call */
+	bool is_part;	/* its objects are parts of others (descriptor of a stream) */
+	uint64_t index; /* index of the last call at this site */
 };
 
 struct sites {
 	ARRAY_OF(struct site) list; /* from 1 */
-	uint32_t *first; /* index into list, by number of backtrace + 1 (0: no backtrace) */
+	uint32_t *first; /* index into list, by id of the backtrace + 1; [0]: no backtrace */
 	size_t first_count;
 };
 
@@ -36,25 +36,27 @@ void sites_free(struct sites *sites);
 void sites_clear(struct sites *sites);
 
 /*
- * Keeps all sites, but sites_of() finds none of them again: the next events come from another
- * trace.
+ * Keeps all sites, but sites_of() will no longer find them. For events that come from another
+ * trace, which numbers backtraces anew.
  */
 void sites_seal(struct sites *sites);
 
 /*
- * Returns the index of the site of an event, and adds the site if it is new; 0: no memory. Pointers
- * to sites become invalid.
+ * Returns the index of the site of an event, which is added if it is new; 0: no memory. Invalidates
+ * pointers to sites.
  */
 uint32_t sites_of(struct sites *sites, uint8_t class, const struct event *event);
 
-/* As sites_of(), fast where the first site of the backtrace's list is the right one. */
+/*
+ * As sites_of(), but inline for the frequent case that the backtrace's first site is the right one.
+ */
 static inline uint32_t sites_of_again(struct sites *sites, uint8_t class, const struct event *event)
 {
 	size_t id = event->backtrace ? (size_t)event->backtrace->id + 1 : 0;
 	uint32_t index = id < sites->first_count ? sites->first[id] : 0;
 	struct site *site;
 
-	/* no list before the first site */
+	/* index 0: no site, or no list yet */
 	if (!index)
 		return sites_of(sites, class, event);
 	site = &sites->list.items[index];

@@ -64,7 +64,7 @@ uint32_t array_number(void *items, size_t *count, size_t *capacity, size_t size)
  * false; count if it is true at all of them. The condition must be true at all indices below some
  * index and false at all others.
  *
- * ARRAY_SEARCH(runs->count, at, runs->items[at].to <= address)
+ *   ARRAY_SEARCH(runs->count, at, runs->items[at].to <= address)
  */
 #define ARRAY_SEARCH(count, at, holds)                         \
 	__extension__({                                        \

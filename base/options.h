@@ -5,8 +5,8 @@
 /*
  * The one parser of command lines. The options of a program or command are rows of a table (*.def):
  *
- * OPTION(kind, name, "word", letter, "ARGUMENT", "with", "text") RENAMED("word", "what to write
- * instead")    an old option, refused with this hint
+ *   OPTION(kind, name, "word", letter, "ARGUMENT", "with", "text")
+ *   RENAMED("word", "what to write instead")    an old option, refused with this hint
  *
  * "word": "" if the option has only a letter. kind: a member of enum option_kind. name: a member,
  * of type option_KIND, of the program's own struct, whose first member is a struct option_values.
@@ -96,11 +96,9 @@ struct option_values {
 struct option_table {
 	const struct option_row *rows;
 	size_t count;
-	bool ends_at_name;  /* the first name is a program; all words after it are the program's
-			       arguments */
+	bool ends_at_name;  /* the first name is a program, which gets the words after it */
 	bool passes_others; /* argv is passed to another program: unknown options stay in it */
-	const char *help;   /* the command that lists the options, for error messages; NULL: the
-			       caller prints it */
+	const char *help;   /* command that lists the options; NULL: the caller prints it */
 	/* Parses an option of kind OPTION_other. text: the argument of the option, or NULL. */
 	int (*take)(void *values, const struct option_row *row, const char *text,
 		    struct error *err);

@@ -7,7 +7,7 @@
  * ORDER(b, a) descending. With several keys, each further key decides if the ones before it are
  * equal:
  *
- * return ORDER(b->bytes, a->bytes) ?: ORDER(a->address, b->address);
+ *   return ORDER(b->bytes, a->bytes) ?: ORDER(a->address, b->address);
  */
 #define ORDER(a, b) (((a) > (b)) - ((a) < (b)))
 

@@ -6,7 +6,7 @@
  * Writes protocol buffers. A message is built in memory, field by field; then it becomes a field of
  * an outer message or is written out. The schema is up to the caller.
  *
- * proto_clear(&inner); proto_unsigned(&inner, 1, id); proto_message(&outer, 4, &inner);
+ *   proto_clear(&inner); proto_unsigned(&inner, 1, id); proto_message(&outer, 4, &inner);
  */
 
 #include <stddef.h>

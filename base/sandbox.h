@@ -26,13 +26,11 @@ enum sandbox_wall {
  * descriptors.
  */
 struct sandbox_options {
-	bool opens_nothing; /* drops the right to read files, too: only open descriptors can be read
-			     */
+	bool opens_nothing; /* may not read files either, only open descriptors */
 	bool may_start;	    /* may start children and send them signals */
 	bool may_execute;   /* may execute programs */
 	bool may_grow;	    /* may write to open files without a size limit */
-	const char
-		*writable[SANDBOX_WRITABLE_MAX]; /* directories that it may write to, then NULL */
+	const char *writable[SANDBOX_WRITABLE_MAX]; /* directories, then NULL */
 };
 
 /* Drops the rights for good. Returns the walls that are set up. */

@@ -8,8 +8,8 @@
  * sorted run, and the runs are merged at the end. A failure of the spill file is kept and returned
  * by spill_sort_finish() or spill_sort_next().
  *
- * at = spill_sort_reserve(&sort, most); ... spill_sort_commit(&sort, key, size);
- * spill_sort_finish(&sort, err); while (spill_sort_next(&sort, &piece, err) == 1) ...
+ *   at = spill_sort_reserve(&sort, most); ... spill_sort_commit(&sort, key, size);
+ *   spill_sort_finish(&sort, err); while (spill_sort_next(&sort, &piece, err) == 1) ...
  */
 
 #include <stdbool.h>
@@ -47,8 +47,7 @@ struct spill_sort {
 	size_t straight_at, strays_at; /* index of the next piece to return */
 	struct spill_file spill;
 	ARRAY_OF(struct spill_run) runs;
-	struct spill_run **heap; /* runs with pieces left, the one with the first piece at the top;
-				    NULL: nothing was spilled */
+	struct spill_run **heap; /* runs with pieces left, by next piece; NULL: none spilled */
 	size_t heap_count;
 };
 

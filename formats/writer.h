@@ -3,9 +3,10 @@
 #define WRITER_H
 
 /*
- * The interface of output formats. A writer folds the selected events: begin once for each stream,
- * event for each event, end once. formats.def lists the writers. Writers print and views compute:
- * with -l and -c the calls go to views, and the writer prints the views' results at the end.
+ * The interface of output formats, which formats.def lists. A writer is called in this order:
+ * begin() at the start of each stream, event() for each selected event, end() once. Writers print;
+ * views compute. With -l and -c, calls go to the views, and the writer's end() prints the results
+ * of the views.
  */
 
 #include <stdbool.h>
@@ -23,8 +24,8 @@ struct heap_range;
 /* The results of the views; NULL if not requested. heap is updated with each event. */
 struct writer_views {
 	const struct heap_range *heap;
-	const struct leaks *leaks;	 /* -l: complete when end is called */
-	const struct compress *compress; /* -c: likewise; with -l, of the leaks only */
+	const struct leaks *leaks;	 /* with -l; complete when end() is called */
+	const struct compress *compress; /* with -c; with -l, only of the leaks */
 };
 
 struct writer_options {
@@ -32,11 +33,11 @@ struct writer_options {
 	const char *directory;	   /* -o; NULL: none */
 	bool force;		   /* -f: overwrite existing files */
 	bool is_merged;		   /* events are from several processes, see trace/merge.h */
-	bool is_single_renumbered; /* -R: if one class is left, it gets the number 1 */
-	bool is_reordered;	   /* calls come after all facts about their surroundings */
+	bool is_single_renumbered; /* -R: if only one class is left, its number is 1 */
+	bool is_reordered;	   /* all facts (mappings, classes ...) precede the calls */
 	int64_t depth;		   /* -b; -1: not given */
 	const struct writer_views *views;
-	const char *words; /* after the format's name, see format_has_word() */
+	const char *words; /* words after the format's name, see format_has_word(); NULL: none */
 };
 
 enum format_kind { FORMAT_STREAM, FORMAT_DIALECT, FORMAT_SCREEN, FORMAT_TABLES, FORMAT_VIEWER };
@@ -44,7 +45,7 @@ enum format_kind { FORMAT_STREAM, FORMAT_DIALECT, FORMAT_SCREEN, FORMAT_TABLES, 
 /* See formats.def. */
 enum format_flag {
 	FORMAT_MERGED = 1 << 0,
-	FORMAT_DIRECTORY = 1 << 1, /* needs -o DIR; not with -l, -c, -r */
+	FORMAT_DIRECTORY = 1 << 1, /* requires -o DIR and excludes -l, -c and -r */
 	FORMAT_REPEATS = 1 << 2,
 	FORMAT_TREES = 1 << 3,
 	FORMAT_PEOPLE = 1 << 4,
@@ -61,19 +62,19 @@ struct writer {
 	unsigned flags; /* enum format_flag */
 	/* TABLES: prints the tables of a report (postproc/print/tables.h). */
 	void (*print)(const struct tables_job *job);
-	/* STREAM and DIALECT: */
-	/* trace: for trace_mapping_at() and the like. Returns 0 or a negative errno. */
+	/* The functions of STREAM and DIALECT. Each returns 0 or a negative errno. */
+	/* trace: for lookups such as trace_mapping_at(). */
 	int (*begin)(void **state, const struct trace *trace, const struct writer_options *options,
 		     struct error *err);
-	/* Returns 0 or a negative errno. With -l or -c it gets all events except calls. */
+	/* With -l or -c, it is called for all events except calls. */
 	int (*event)(void *state, const struct event *event, struct error *err);
-	/* Writes the rest; frees nothing. */
+	/* Writes the rest of the output. Does not free the state. */
 	int (*end)(void *state, struct error *err);
-	/* Called whenever begin returned 0, after errors, too. */
+	/* Frees the state. Called if begin() returned 0, also after errors. */
 	void (*destroy)(void *state);
 };
 
-/* True if the format is made from a report, which covers a run instead of a stream. */
+/* True if the format shows a report, which covers a run instead of a stream. */
 static inline bool format_is_of_report(const struct writer *format)
 {
 	return format->kind == FORMAT_TABLES || format->kind == FORMAT_VIEWER;
@@ -86,11 +87,11 @@ const struct writer *writer_find(const char *name);
 const struct writer *writer_at(unsigned index);
 
 /*
- * The index-th format of reports: tables, or files for viewers; or NULL. The first is the default.
+ * The index-th format of reports (tables, or files for viewers), or NULL. The first is the default.
  */
 const struct writer *tables_at(unsigned index);
 
-/* The index-th of all formats, or NULL. */
+/* The index-th row of formats.def, or NULL. */
 const struct writer *format_at(unsigned index);
 
 /* A word that may follow the name of a format: a row of formats.def. */
@@ -102,10 +103,13 @@ struct format_word {
 /* The index-th word of the format, or NULL. */
 const struct format_word *format_word_at(const struct writer *format, unsigned index);
 
-/* True if words ("cas,no-thread-names"; NULL: none) contain this one. */
+/* True if words, such as "cas,no-thread-names", contain word. words may be NULL. */
 bool format_has_word(const char *words, const char *word);
 
-/* Returns -EINVAL if a word is not one of this format's. size: set to the value of a word SIZE. */
+/*
+ * Returns 0, or -EINVAL if the format does not have one of the words. Sets *size to the value of a
+ * word SIZE.
+ */
 int format_check_words(const struct writer *format, const char *words, uint64_t *size,
 		       struct error *err);
 

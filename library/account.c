@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The accounts of a trace: a ledger of live objects, locks, conditions and semaphores for each
- * process.
+ * The account of a trace: for each process, a ledger of its live objects, and its locks, conditions
+ * and semaphores.
  */
 #include "library/library.h"
 
@@ -24,7 +24,7 @@
 struct library_process {
 	const struct trace_process *of;
 	uint32_t section; /* from 0 */
-	uint64_t end_ns;  /* of its last event */
+	uint64_t end_ns;  /* time of its last event */
 	struct ledger *ledger;
 	struct locks locks;
 	struct wakes conditions, semaphores;
@@ -46,15 +46,15 @@ struct library_account {
 	bool has_failed;  /* an allocation failed: the account may only be freed */
 	ARRAY_OF(struct passed_stream) streams; /* by process */
 
-	/* the latest answers */
+	/* the latest results, which the caller of the library reads */
 	ARRAY_OF(struct holdtrace_object) held;
 	ARRAY_OF(struct holdtrace_site) places;
 	ARRAY_OF(struct holdtrace_wait) waits;
 };
 
 /*
- * Accounts do not check for allocations that fail: these jump to account_run(). Nothing but memory
- * of the account is acquired in between.
+ * The code of accounts does not check allocations: one that fails jumps to account_run(). That code
+ * acquires no resource but memory that belongs to the account.
  */
 static _Thread_local jmp_buf no_memory;
 
@@ -136,7 +136,9 @@ static int add_process(struct library_account *account, const struct trace_proce
 	return ledger_create(&process->ledger, false, err);
 }
 
-/* Events of a merged trace alternate between processes. */
+/*
+ * Makes `of` the current process, since the events of a merged trace alternate between processes.
+ */
 static int find_process(struct library_account *account, const struct trace_process *of,
 			struct error *err)
 {
@@ -149,7 +151,7 @@ static int find_process(struct library_account *account, const struct trace_proc
 	return ret;
 }
 
-/* Adds a call that has not returned: for a lock, or a wait for a semaphore. */
+/* Adds a call that has not returned: a call for a lock, or a wait for a semaphore. */
 static void on_open(struct library_account *account, const struct event *event)
 {
 	const char *call = event_argument(event, "call");
@@ -224,7 +226,10 @@ int library_account_ask(const struct holdtrace_trace *trace, struct error *err)
 		       : error_set(err, EINVAL, "the trace was opened without HOLDTRACE_ACCOUNT");
 }
 
-/* end_ns: of the process, or of the later program in it that has the object now. */
+/*
+ * Adds a live object to the result. end_ns: end of the process, or of its later program that has
+ * the object.
+ */
 static void add_held(struct library_account *account, const struct library_process *process,
 		     const struct ledger_held *object, uint64_t end_ns)
 {
@@ -249,7 +254,7 @@ static void add_held(struct library_account *account, const struct library_proce
 	};
 }
 
-/* Several objects of a call are ordered by address: the answer must not depend on hashes. */
+/* Orders objects of the same call by address, so that the result does not depend on hashes. */
 static int compare_held(const void *left, const void *right)
 {
 	const struct holdtrace_object *a = left, *b = right;
@@ -259,7 +264,7 @@ static int compare_held(const void *left, const void *right)
 		?: ORDER(a->object, b->object);
 }
 
-/* Adds descriptors that the process passed to a program that it executed. */
+/* Adds the descriptors that stayed open when the process executed another program. */
 static void add_passed(struct library_account *account, size_t number)
 {
 	struct library_process *const *processes = account->processes.items;
@@ -319,16 +324,16 @@ PUBLIC long holdtrace_trace_live(struct holdtrace_trace *trace,
 
 /* ---- by call site ---- */
 
-/* Call sites while they are collected. */
+/* The state of holdtrace_trace_sites() while it collects call sites. */
 struct places {
-	struct map index;	/* of sites, by class and backtrace in the address map */
+	struct map index;	/* site numbers, by class and by node of the address map */
 	uint32_t *last_process; /* by site */
 	size_t last_capacity;
 	const char **classes; /* by number - 1 */
 	size_t class_count, class_capacity;
 };
 
-/* The streams of a file have their own classes with the same names. */
+/* Numbers classes by name, since each stream of a file has its own classes with the same names. */
 static uint32_t class_number(struct places *places, const char *class)
 {
 	for (size_t i = 0; i < places->class_count; i++)
@@ -341,7 +346,7 @@ static uint32_t class_number(struct places *places, const char *class)
 	return (uint32_t)places->class_count;
 }
 
-/* Index of the site + 1; 0: no memory. */
+/* The number of the object's call site (index + 1), added if necessary; 0: no memory. */
 static uint32_t place_of(struct holdtrace_trace *trace, struct places *places,
 			 const struct holdtrace_object *held)
 {

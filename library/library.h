@@ -3,8 +3,8 @@
 #define LIBRARY_H
 
 /*
- * Shared by the parts of libholdtrace-trace, the components of the analyst behind a stable
- * interface.
+ * Internals of libholdtrace-trace, which gives other programs a stable interface to the components
+ * of the analyst.
  */
 
 #include <stdbool.h>
@@ -22,7 +22,7 @@
 struct library_names;
 struct library_account;
 
-/* Backtraces as arrays of frames, by id; NULL: not requested yet. */
+/* Backtraces as arrays of frames. Rows are indexed by id; NULL: not requested yet. */
 struct library_frames {
 	struct pool pool;
 	ARRAY_OF(const uint64_t *) rows;
@@ -31,30 +31,33 @@ struct library_frames {
 struct holdtrace_trace {
 	struct trace *trace;
 	char *root, *debug_directory; /* copies of the options */
-	const struct event *current;  /* returned last; NULL: none */
+	const struct event *current;  /* the event that was returned last; NULL: none */
 	struct holdtrace_event event;
 	ARRAY_OF(const char *) resources; /* by id */
 	struct library_frames *frames;
 	struct library_names *names;
 	struct library_account *account; /* NULL: not requested */
-	bool has_origin; /* the start of the run, from which times count, is known */
+	bool has_origin; /* the start of the run, to which times are relative, is known */
 	bool hands_out_notes;
 };
 
-/* options must outlive the result. NULL: no memory. */
+/* options must outlive the result. Returns NULL if no memory is left. */
 struct library_names *library_names_create(const struct holdtrace_options *options);
 void library_names_destroy(struct library_names *names);
 
-/* Adds a mapping of the trace, or a backtrace at its first event. Return 0 or -ENOMEM. */
+/*
+ * Adds the mapping of an event, or the backtrace of an event if it is new. Both return 0 or
+ * -ENOMEM.
+ */
 int library_names_map(struct library_names *names, const struct event *event);
 int library_names_meet(struct library_names *names, const struct event *event);
 
-/* The number of backtraces added; their ids are smaller. */
+/* The number of backtraces that were added; their ids are below this number. */
 size_t library_names_met(const struct library_names *names);
 
 /*
- * A backtrace that was added, as a node of the address map: equal for the same code in any process.
- * NULL: no memory.
+ * Converts a backtrace that was added to a node of the address map. The same code has the same node
+ * in all processes. Returns NULL if no memory is left.
  */
 const struct trace_node *library_names_place(struct library_names *names,
 					     const struct backtrace *backtrace);
@@ -70,7 +73,7 @@ int library_account_event(struct library_account *account, const struct event *e
 /* Checks that the trace has an account. Returns 0 or -EINVAL. */
 int library_account_ask(const struct holdtrace_trace *trace, struct error *err);
 
-/* Copies an error to the caller's. Returns its negative number. */
+/* Copies err to the error struct of the library's caller. Returns -err->number. */
 int library_fail(struct holdtrace_error *error, const struct error *err);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names of the backtraces of a trace. The trace says which files a process maps and when, so the
- * mappings of each process and the first event of each backtrace are recorded; names are resolved
- * only on request.
+ * Names of the frames of a trace's backtraces. Names are resolved only on request. For that, the
+ * mappings of each process are recorded, and the first event of each backtrace, which determines
+ * the mappings that apply to it.
  */
 #include "library/library.h"
 
@@ -29,8 +29,8 @@ struct library_names {
 	struct address_space space;
 	struct naming *naming; /* NULL: no names requested yet */
 	struct naming_files files;
-	uint32_t section; /* whose mappings the address map has */
-	size_t mapped;	  /* number of them */
+	uint32_t section; /* the process whose mappings the address map has */
+	size_t mapped;	  /* number of its mappings that were entered */
 };
 
 struct library_names *library_names_create(const struct holdtrace_options *options)
@@ -92,7 +92,7 @@ size_t library_names_met(const struct library_names *names)
 	return names->origins.count;
 }
 
-/* Enters the mappings of a process, as far as the trace was read, into the address map. */
+/* Enters the mappings of a process that were read so far into the address map. */
 static int enter_section(struct library_names *names, uint32_t number)
 {
 	const struct section *section = section_of(names, number);
@@ -112,7 +112,7 @@ static int enter_section(struct library_names *names, uint32_t number)
 
 #define SYMBOLS_MAX 2048
 
-/* A real frame may be several functions: inlined ones share its address. */
+/* Fills frames with functions. A frame yields several functions if some were inlined into it. */
 static long fill_frames(struct naming_symbol *symbols, size_t count,
 			const struct backtrace *backtrace, struct holdtrace_frame *frames,
 			size_t max)

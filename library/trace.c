@@ -47,7 +47,7 @@ static bool is_directory(const char *path)
 	return stat(path, &status) == 0 && S_ISDIR(status.st_mode);
 }
 
-/* Copies options that are needed later. */
+/* Copies the options that are needed after the trace was opened. */
 static int keep_options(struct holdtrace_trace *trace, const struct holdtrace_options *options,
 			struct error *err)
 {
@@ -151,7 +151,7 @@ static inline int keep_facts(struct holdtrace_trace *trace, const struct event *
 	return ret < 0 ? error_system(err, ENOMEM, "cannot store facts of the trace") : 0;
 }
 
-/* The next event for the caller: 1, 0 at the end, or a negative errno. */
+/* Finds the next event to return. Returns 1, 0 at the end, or a negative errno. */
 static inline int next_event(struct holdtrace_trace *trace, const struct event **event,
 			     struct error *err)
 {
@@ -176,7 +176,7 @@ static inline int next_event(struct holdtrace_trace *trace, const struct event *
 	} while (!((*event)->kind == EVENT_CALL ||
 		   ((*event)->kind == EVENT_NOTE && trace->hands_out_notes)));
 	trace->current = *event;
-	/* the trace has no table of classes, so their names are stored as they appear */
+	/* records the class's name by id, because the trace offers no lookup of classes */
 	resource = ARRAY_AT(&trace->resources, (*event)->resource->id);
 	if (!resource)
 		return error_system(err, ENOMEM, "cannot keep a class of resource");

@@ -8,7 +8,7 @@
 #include "base/array.h"
 #include "base/hash_table.h"
 
-#define SEARCH_BUDGET	  256u	   /* edges visited for each new one */
+#define SEARCH_BUDGET	  256u	   /* edges visited per search, one for each new edge */
 #define SEARCH_BUDGET_ALL 4000000u /* per process */
 
 void lock_order_init(struct lock_order *order)
@@ -136,7 +136,7 @@ static bool is_gated(const struct lock_order_way *a, const struct lock_order_way
 static bool is_cycle(const struct lock_order_way *const *ways, unsigned count)
 {
 	for (unsigned i = 0; i < count; i++) {
-		/* both the waiting and the holding thread are readers */
+		/* the waiting thread and the holding thread are both readers */
 		if (ways[i]->is_to_shared && ways[(i + 1) % count]->is_from_shared)
 			return false;
 		for (unsigned j = i + 1; j < count; j++)
@@ -146,7 +146,7 @@ static bool is_cycle(const struct lock_order_way *const *ways, unsigned count)
 	return true;
 }
 
-/* True if the sites of a equal those of b, starting at step turn of b. */
+/* True if the sites of a equal those of b when b is started at its step `turn`. */
 static bool is_turned(const struct lock_order_cycle *a, const struct lock_order_cycle *b,
 		      unsigned turn)
 {
@@ -197,7 +197,7 @@ static void note_cycle(struct lock_order *order, const uint32_t *edges,
 			.thread = ways[i]->thread,
 			.count = ways[i]->count,
 		};
-	/* independent of the step at which the cycle starts */
+	/* a sum, so that it does not depend on the step at which the cycle starts */
 	for (unsigned i = 0; i < count; i++)
 		cycle.signature += hash_two(0, cycle.steps[i].from_site, cycle.steps[i].to_site);
 	cycle.is_one_thread = is_one_thread(ways, count);
@@ -210,7 +210,7 @@ static void note_cycle(struct lock_order *order, const uint32_t *edges,
 		*ARRAY_ADD(&order->cycles) = cycle;
 }
 
-/* Closes cycles of two with all variants of the opposite edge. */
+/* Finds the cycles of two locks: this variant and each variant of the opposite edge. */
 static void close_two(struct lock_order *order, uint32_t index, uint32_t way)
 {
 	const struct lock_order_edge *edge = &order->edges.items[index];
@@ -233,7 +233,7 @@ struct search {
 	unsigned budget;
 };
 
-/* True if the lock is already in the cycle, except as its start. */
+/* True if the path already passed through the lock; its start does not count. */
 static bool is_passed(const struct search *search, uint32_t lock)
 {
 	for (unsigned i = 1; i < search->count; i++)
@@ -243,8 +243,8 @@ static bool is_passed(const struct search *search, uint32_t lock)
 }
 
 /*
- * Searches paths from the end of the last edge to the start of the first, using the latest variant
- * of each edge.
+ * Extends the path until it returns to its start, which closes a cycle. Only the latest variant of
+ * each further edge is tried.
  */
 static void search_on(struct search *search)
 {
@@ -286,7 +286,7 @@ static void close_more(struct lock_order *order, uint32_t index, uint32_t way)
 	order->searched += SEARCH_BUDGET - search.budget;
 }
 
-/* ---- what threads do ---- */
+/* ---- locks that threads take ---- */
 
 static bool is_same(const struct lock_order_way *a, const struct lock_order_way *b)
 {
@@ -296,7 +296,7 @@ static bool is_same(const struct lock_order_way *a, const struct lock_order_way 
 	       !memcmp(a->gates, b->gates, a->gate_count * sizeof(*a->gates));
 }
 
-/* The equal variant of the edge, moved to the front of the list; 0: none. */
+/* Finds the edge's variant that equals `wanted`, and moves it to the front of the list; 0: none. */
 static uint32_t find_way(struct lock_order *order, struct lock_order_edge *edge,
 			 const struct lock_order_way *wanted)
 {
@@ -352,7 +352,7 @@ static void lock_order_pass(struct lock_order *order, uint32_t index,
 	way->count++;
 	if (way->has_more_threads || way->thread == wanted->thread)
 		return;
-	/* A cycle of one thread's edges may now be one of two threads. */
+	/* a cycle whose edges were all made by one thread may now be one of two threads */
 	way->has_more_threads = true;
 	close_two(order, index, i);
 }

@@ -9,12 +9,12 @@
 #include "hook_table.h"
 
 #define PAGE_SHIFT    12
-#define PAGES_WALKED  16u	 /* of a new block, searched one by one; above, all locks are */
-#define HELD_MAX      8u	 /* locks held by a thread that enter the lock order: the newest */
-#define UNSEEN_NS     100000000u /* a longer call waited, even if no holder was seen */
+#define PAGES_WALKED  16u /* if a new block has more, all locks are compared */
+#define HELD_MAX      8u  /* held locks of a thread that enter the lock order, the newest ones */
+#define UNSEEN_NS     100000000u /* longer calls waited, even if no holder was seen */
 #define PAIRS_MAX     65536u
-#define HOLDERS_MAX   1024u	 /* readers of one lock that are tracked */
-#define RELEASE_CLASS LOCKS_WAYS /* of sites */
+#define HOLDERS_MAX   1024u	 /* holds of one lock that are tracked */
+#define RELEASE_CLASS LOCKS_WAYS /* class of the sites of releases */
 
 /* The kinds of keys in the index. */
 enum { OF_LOCK, OF_PAGE, OF_THREAD, OF_PAIR };
@@ -211,7 +211,10 @@ static void remove_hold(struct locks *locks, uint32_t index)
 	locks->spare_hold = index;
 }
 
-/* A thread that waited during the later hold was blocked longer by it than by the earlier one. */
+/*
+ * True if a wait that overlaps both holds, and still lasts, overlaps the later one at least as
+ * long.
+ */
 static bool outdoes(const struct locks_past *later, const struct locks_past *earlier)
 {
 	return later->until_ns - later->since_ns >= earlier->until_ns - earlier->since_ns &&
@@ -219,10 +222,10 @@ static bool outdoes(const struct locks_past *later, const struct locks_past *ear
 }
 
 /*
- * When a wait ends, the hold that overlaps it most is looked up. A past hold cannot be that hold
- * any more if a later one of the same thread outdoes it, or later ones of two different threads do
- * (a thread does not wait for itself). Few holds remain, because each is longer than those after
- * it.
+ * Drops past holds that no wait needs. A wait is attributed to the hold of another thread that
+ * overlaps it longest. A past hold can no longer be that hold if a later hold of the same thread
+ * outdoes it, or if later holds of two other threads do (one of them may be the waiting thread's
+ * own). Few holds remain, because each is longer than those that follow it.
  */
 static void drop_past(struct locks_lock *lock, const struct locks_past *later)
 {
@@ -249,7 +252,7 @@ static void drop_past(struct locks_lock *lock, const struct locks_past *later)
 	lock->past.count = count;
 }
 
-/* Remembers a hold that ended, for waits that have not ended yet. */
+/* Stores a hold that ended, since waits that have not ended yet may overlap it. */
 static void remember_hold(struct locks *locks, const struct locks_hold *hold, uint64_t until_ns)
 {
 	struct locks_lock *lock = &locks->locks.items[hold->lock];
@@ -281,7 +284,7 @@ static void tell_held(const struct locks *locks, const struct locks_hold *hold, 
 		locks->listener.held(locks->listener.user, &held);
 }
 
-/* release: the call that released the lock; NULL: none did. */
+/* Counts a hold that ended. release: the call that released the lock; NULL: no release was seen. */
 static void count_hold(struct locks *locks, uint32_t index, uint64_t until_ns,
 		       const struct event *release)
 {
@@ -313,13 +316,13 @@ static uint64_t overlap(const struct locks_past *past, const struct event *event
 	return to > from ? to - from : 0;
 }
 
-/* True if the hold could block a call of that thread: readers do not block readers. */
+/* True if the hold could block a call of that thread; a reader does not block readers. */
 static bool is_in_the_way(const struct locks_past *past, enum locks_way way, uint32_t thread)
 {
 	return past->site && past->thread != thread && !(past->is_shared && way == LOCKS_READ);
 }
 
-/* The hold that overlaps the call longest. site 0: none. */
+/* The hold that overlaps the call longest; its site is 0 if there is none. */
 static struct locks_past find_holder(const struct locks *locks, uint32_t index, enum locks_way way,
 				     uint32_t thread, const struct event *event)
 {
@@ -336,7 +339,7 @@ static struct locks_past find_holder(const struct locks *locks, uint32_t index, 
 			best = lock->past.items[i];
 		}
 	}
-	/* the call timed out, or still waits: current holders count, too */
+	/* if the call timed out or still waits, the current holders may have blocked it */
 	for (; next; next = locks->holds.items[next].of_lock.next) {
 		const struct locks_hold *hold = &locks->holds.items[next];
 		struct locks_past now = { .since_ns = hold->since_ns,
@@ -409,8 +412,8 @@ static void tell_wait(const struct locks *locks, uint32_t site, const struct loc
 }
 
 /*
- * With --locks=contended the call itself says whether the lock was busy. Waiting for one's own lock
- * is an error, not contention.
+ * True if the event says that the lock was busy, as it does with --locks=contended. A thread that
+ * waits for a lock of its own is an error, not contention.
  */
 static bool was_busy(const struct locks *locks, const struct event *event)
 {
@@ -493,7 +496,7 @@ static void add_order(struct locks *locks, const struct locks_hold *wanted)
 	lock_order_add(&locks->order, held, count, &taken, thread->id);
 }
 
-/* Another thread holds the lock now, so earlier holders whose release was not seen are dropped. */
+/* Ends the holds whose release was not seen: another thread has taken the lock by now. */
 static void drop_others(struct locks *locks, uint32_t lock, enum locks_way way)
 {
 	uint32_t next;
@@ -521,7 +524,7 @@ static void take_lock(struct locks *locks, const struct event *event)
 	if (!lock->born)
 		lock->born = wanted.site;
 	lock->is_rwlock |= wanted.way == LOCKS_READ || wanted.way == LOCKS_WRITE;
-	/* A part of a call: the mutex is taken again after a wait for a condition. */
+	/* an event that is a part is no call: a wait for a condition takes its mutex again */
 	if (!event->part)
 		add_call(locks, wanted.lock, wanted.site, wanted.way, wanted.thread, event);
 	again = find_hold(locks, wanted.lock, wanted.thread);
@@ -542,7 +545,7 @@ static void release_lock(struct locks *locks, const struct event *event)
 	uint32_t thread = map_get(&locks->index, OF_THREAD, event->thread);
 	uint32_t hold = lock && thread ? find_hold(locks, lock, thread) : 0;
 
-	/* a thread may release the lock of another one, if that is the only holder */
+	/* if the thread does not hold the lock and there is one holder, ends that thread's hold */
 	if (lock && !hold) {
 		hold = locks->locks.items[lock].first;
 		if (hold && locks->holds.items[hold].of_lock.next)
@@ -558,7 +561,7 @@ static void release_lock(struct locks *locks, const struct event *event)
 	remove_hold(locks, hold);
 }
 
-/* A call that did not take the lock: busy, or timed out. */
+/* Adds a call that did not take the lock because it was busy or the time was up. */
 static void refuse_lock(struct locks *locks, const struct event *event)
 {
 	enum locks_way way = way_of(event->function->hook);
@@ -584,12 +587,12 @@ void locks_open(struct locks *locks, const struct event *note, const struct hook
 	wanted.lock = lock_of(locks, call.object);
 	wanted.thread = thread_of(locks, call.thread);
 	wanted.site = sites_of(&locks->sites, wanted.way, &call);
-	/* set after sites_of(): a site keeps the function of its event */
+	/* must follow sites_of(), which stores the event's function in the site */
 	call.function = &waiting;
 	add_call(locks, wanted.lock, wanted.site, wanted.way, wanted.thread, &call);
 	if (!locks->locks.items[wanted.lock].born)
 		locks->locks.items[wanted.lock].born = wanted.site;
-	/* Taking a lock that the thread already holds makes no edge. */
+	/* A lock that the thread already holds makes no edge. */
 	if (locks->wants_order && !find_hold(locks, wanted.lock, wanted.thread))
 		add_order(locks, &wanted);
 }
@@ -629,7 +632,7 @@ static void forget_if_in(struct locks *locks, uint32_t index, uint64_t from, uin
 		forget_lock(locks, index);
 }
 
-/* A block was allocated: locks at its addresses no longer exist. */
+/* Ends the locks at the addresses of a block that was allocated: they no longer exist. */
 static void forget_in(struct locks *locks, uint64_t from, uint64_t size)
 {
 	uint64_t to = from + size;
@@ -649,7 +652,10 @@ static void forget_in(struct locks *locks, uint64_t from, uint64_t size)
 		}
 }
 
-/* A call that was left by longjmp() neither took the lock nor was refused it. */
+/*
+ * True if the call failed to take a lock. False for a call that was left by longjmp(), whose result
+ * is unknown.
+ */
 static bool is_refused(const struct event *event)
 {
 	return event->flags & CALL_FAILED && !(event->flags & (CALL_UNWOUND | CALL_OPEN)) &&
@@ -663,7 +669,7 @@ void locks_event(struct locks *locks, const struct event *event)
 	enum resource known = event->resource->known;
 	bool has_failed = event->flags & CALL_FAILED;
 
-	/* a failed call has no class in the stream: its hook has it */
+	/* in the stream, a failed call has no class, so that of its hook is used */
 	if (known == RESOURCE_LOCK || (has_failed && hook && hook->resource == RESOURCE_LOCK)) {
 		if (has_failed && is_refused(event))
 			refuse_lock(locks, event);

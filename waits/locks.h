@@ -3,14 +3,14 @@
 #define WAITS_LOCKS_H
 
 /*
- * The locks of the process that is being read: which thread took each lock, how long it waited, how
- * long it held the lock, and which thread held it during the wait. A wait for a condition releases
- * its mutex, so the time asleep is not part of a hold. Taking the mutex again starts a new hold,
- * but does not count as a call that asked for the lock.
+ * The locks of the process that is being read: which thread took each lock, how long that thread
+ * waited, which thread held the lock during the wait, and how long each thread held it. A wait for
+ * a condition releases its mutex, so the time asleep is not part of a hold. When the wait takes the
+ * mutex again, a new hold starts, but this is not counted as a call for the lock.
  *
- * An address identifies one lock until a lock is initialised or destroyed there, or until the
- * memory is allocated anew. Memory grows with the numbers of locks, sites, threads and current
- * holds, not with events.
+ * An address identifies one lock until a lock is initialised or destroyed at that address, or a
+ * block that contains it is allocated. Memory grows with the numbers of locks, sites, threads and
+ * current holds, not with the number of events.
  */
 
 #include <stdbool.h>
@@ -23,9 +23,9 @@
 #include "waits/lock_order.h"
 #include "trace/event.h"
 
-#define LOCKS_PAST_MAX 32u /* past holds kept per lock, to find who held it during a wait */
+#define LOCKS_PAST_MAX 32u /* past holds kept per lock, to find the holder during a wait */
 
-/* How a lock is taken; also the class of a site. */
+/* How a lock is taken. Sites use it as their class. */
 enum locks_way { LOCKS_MUTEX, LOCKS_READ, LOCKS_WRITE, LOCKS_SPIN, LOCKS_WAYS };
 
 /* "mutex", "read" ... */
@@ -33,47 +33,50 @@ const char *locks_way_name(unsigned way);
 
 struct locks_times {
 	uint64_t taken;
-	uint64_t asked;			     /* blocking calls, not attempts (trylock) */
-	uint64_t contended;		     /* calls during which another thread held the lock */
-	uint64_t refused;		     /* calls that did not take it: busy, or timed out */
-	uint64_t waited_ns, longest_wait_ns; /* of contended calls */
+	uint64_t asked;	    /* blocking calls, not attempts (trylock) */
+	uint64_t contended; /* blocking calls during which another thread held the lock */
+	uint64_t refused;   /* calls that did not take the lock: busy, or timed out */
+	uint64_t waited_ns, longest_wait_ns; /* time of contended calls */
 	uint64_t holds;
 	uint64_t held_ns, longest_hold_ns;
 };
 
-/* The statistics of the site with the same number. */
+/* The statistics of a site. The index is that of the site in locks->sites. */
 struct locks_site {
 	struct locks_times times;
-	/* its longest hold */
+	/* the longest hold that began at this site */
 	uint64_t since_ns, object;
 	uint32_t thread;
-	uint32_t released; /* site; 0: never released */
-	/* destroyed locks that were first taken at this site */
+	uint32_t released; /* site of the release; 0: never released */
+	/*
+	 * destroyed locks that were first taken at this site: their number, and the sums of their
+	 * times
+	 */
 	uint32_t gone;
 	struct locks_times gone_times[2];
 };
 
 struct locks_past {
 	uint64_t since_ns, until_ns;
-	uint32_t thread, site; /* that took the lock */
-	uint32_t outdone_by;   /* another thread with a later and longer hold; 0: none */
+	uint32_t thread, site; /* thread and site that took the lock */
+	uint32_t outdone_by;   /* a thread with a later and longer hold, see drop_past(); 0: none */
 	bool is_shared;
-	bool is_held; /* the hold has not ended: until_ns is the end of the call that waited */
+	bool is_held; /* the lock is still held: until_ns is the end of the waiting call */
 };
 
 struct locks_lock {
 	uint64_t object;
 	uint32_t serial; /* unique; 0: this entry is free */
-	uint32_t first;	 /* its newest hold; 0: not held */
+	uint32_t first;	 /* the newest hold of the lock; 0: not held */
 	uint32_t holders;
 	uint32_t born;		 /* site that first took it; 0: never taken */
-	uint32_t next, previous; /* in the list of its page; of a free entry: the next free one */
+	uint32_t next, previous; /* in the list of its page; next: also the free list */
 	bool is_rwlock;
 	struct {
 		struct locks_past *items; /* ordered by end */
 		size_t count, capacity;
-	} past; /* holds that may explain a wait that has not ended yet, see locks.c */
-	struct locks_times times[2]; /* exclusive, and shared with other readers */
+	} past; /* ended holds that may explain a wait that has not ended yet, see drop_past() */
+	struct locks_times times[2]; /* [0]: exclusive; [1]: shared with other readers */
 };
 
 struct locks_links {
@@ -85,29 +88,29 @@ struct locks_hold {
 	uint32_t lock, thread, site; /* thread: index in threads */
 	uint32_t count;		     /* recursion depth */
 	uint8_t way;
-	struct locks_links of_lock, of_thread; /* of a free entry: of_lock.next is the next one */
+	struct locks_links of_lock, of_thread; /* of_lock.next: also the free list */
 };
 
 struct locks_thread {
 	uint32_t id;	/* kernel's */
-	uint32_t first; /* its newest hold; 0: none */
+	uint32_t first; /* the newest hold of the thread; 0: none */
 };
 
 /* Waits at one site for locks that another thread had taken at another site. */
 struct locks_pair {
-	uint32_t waiter, holder; /* sites; holder 0: not seen */
+	uint32_t waiter, holder; /* sites; holder 0: the hold was not seen */
 	uint64_t count, ns, longest_ns;
 	/* the longest wait */
 	uint64_t object, since_ns;
 	uint32_t waiter_thread, holder_thread;
 };
 
-/* A contended call: another thread held the lock during it. */
+/* A contended call: another thread held the lock while the call waited. */
 struct locks_wait {
 	uint64_t object, since_ns, until_ns;
-	uint32_t thread, holder_thread; /* kernel's; 0: not seen */
+	uint32_t thread, holder_thread; /* kernel's ids; 0: not seen */
 	uint32_t site, holder_site;	/* holder_site 0: not seen */
-	const char *function;		/* the function that waited, or still waits */
+	const char *function;		/* name of the function that waited, or still waits */
 	uint64_t released_ns; /* when the holder released the lock; 0: still held, or not seen */
 	bool is_open;	      /* the call has not returned */
 };
@@ -116,17 +119,17 @@ struct locks_wait {
 struct locks_held {
 	uint64_t object, since_ns, until_ns;
 	uint32_t thread, site; /* thread: kernel's */
-	uint32_t serial;       /* of the lock; tells locks at one address apart */
+	uint32_t serial;       /* of the lock: distinguishes locks at the same address */
 };
 
-/* Called for each wait and each hold. NULL: not wanted. */
+/* Called for each wait and each hold that ends. A function may be NULL. */
 struct locks_listener {
 	void (*wait)(void *user, const struct locks_wait *wait);
 	void (*held)(void *user, const struct locks_held *held);
 	void *user;
 };
 
-/* Indices start at 1; 0: no item. wants_order: also look for cycles in the lock order. */
+/* Indices start at 1; 0: no item. wants_order: also search for cycles in the lock order. */
 struct locks {
 	struct locks_listener listener;
 	struct map index; /* numbers of locks, pages, threads and pairs */
@@ -138,7 +141,7 @@ struct locks {
 	struct sites sites;
 	struct lock_order order;
 	bool wants_order;
-	bool is_contended; /* the trace has only contended calls (--locks=contended) */
+	bool is_contended; /* only contended calls were recorded (--locks=contended) */
 	uint32_t spare_lock, spare_hold, serials;
 	uint32_t live; /* number of locks */
 	bool is_finished;
@@ -147,40 +150,43 @@ struct locks {
 void locks_init(struct locks *locks);
 void locks_free(struct locks *locks);
 
-/* Forgets everything: another process begins. */
+/* Drops all data, for use with another process. */
 void locks_clear(struct locks *locks);
 
 /* Adds a call, in stream order; ignores calls of other classes. */
 void locks_event(struct locks *locks, const struct event *event);
 
 /*
- * Adds a call that is still blocked at the end (~open): an unfinished wait for the holder of the
- * lock, and an attempted lock order. Ignores calls that are not for locks.
+ * Adds a call that is still blocked at the end (~open). It counts as a wait for the holder of the
+ * lock, and its lock order as if it had taken the lock. Ignores calls that are not for locks.
  */
 void locks_open(struct locks *locks, const struct event *note, const struct hook *hook);
 
 /* A thread that holds a lock now. */
 struct locks_holder {
 	uint32_t thread, site; /* thread: kernel's; site: where it took the lock */
-	bool is_shared;	       /* with other readers */
+	bool is_shared;	       /* shared with other readers */
 };
 
-/* The next holder of a lock: *at is 0 at first. false after the last one. */
+/*
+ * Sets *holder to the next holder of a lock. *at must be 0 at the first call. Returns false after
+ * the last holder.
+ */
 bool locks_holder(const struct locks *locks, uint64_t object, uint32_t *at,
 		  struct locks_holder *holder);
 
 /*
- * Ends the process: the remaining holds last until end_ns and keep their holders.
+ * Ends the process. The remaining holds are counted until end_ns; locks_holder() still finds them.
  */
 void locks_finish(struct locks *locks, uint64_t end_ns);
 
 /* The statistics of a site, or NULL if it has none. */
 const struct locks_site *locks_site(const struct locks *locks, uint32_t site);
 
-/* Adds up all sites of the process. */
+/* Sets *sum to the sums over all sites of the process. */
 void locks_sum(const struct locks *locks, struct locks_times *sum);
 
-/* The pair with the longest total wait; NULL: no call waited. */
+/* The pair whose waits took longest in total; NULL: no call waited. */
 const struct locks_pair *locks_hottest(const struct locks *locks);
 
 void locks_add_times(struct locks_times *sum, const struct locks_times *times);

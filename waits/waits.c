@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "waits/waits.h"
 
-#define AT_ONCE_NS 20000u /* longest time from the end of a wait to passing the object on */
+#define AT_ONCE_NS 20000u /* maximum delay of a thread that passes an object on */
 
 void waits_init(struct waits *waits)
 {
@@ -47,7 +47,7 @@ static unsigned step_of(uint64_t ns)
 	return step;
 }
 
-/* Bucket number: the octave, and the three bits after the leading one. */
+/* Bucket of a duration: its octave, subdivided by the three bits that follow the leading one. */
 static unsigned speed_of(uint64_t ns)
 {
 	unsigned octave;
@@ -90,8 +90,8 @@ static void add_wait(struct waits_class *class, struct waits_object *object,
 }
 
 /*
- * A thread that notifies soon after it was woken only passes the object on: the wait of the next
- * thread is attributed to the first notifier of the chain.
+ * If a thread notifies soon after it was woken, it only passes the object on. The wait of the next
+ * thread is then attributed to the first thread of the chain.
  */
 void waits_notify(struct waits_object *object, uint32_t site, uint32_t thread, uint64_t time_ns)
 {
@@ -136,7 +136,9 @@ const struct waits_object *waits_hottest(const struct waits *waits, uint32_t cla
 		uint64_t ns =
 			object && object->class == class ? waits_ns(&object->times, least_ns) : 0;
 
-		/* slots are in random order: the lower address wins */
+		/*
+		 * the order of the slots is random, so the lower address wins between equal times
+		 */
 		if (ns > most || (ns && ns == most && object->object < hottest->object)) {
 			most = ns;
 			hottest = object;

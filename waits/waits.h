@@ -3,11 +3,11 @@
 #define WAITS_WAITS_H
 
 /*
- * How long threads waited for semaphores, conditions and other threads. For a lock it is known
- * whether a call waited: another thread held the lock (locks.h). Other calls take some time even
- * without a wait, so the threshold is learnt from the trace: ten times the duration of the fastest
- * tenth of the calls, rounded up to 1, 2, 4 or 8 us. Until the threshold is known, the durations of
- * each object are summed by those steps.
+ * How long threads waited for semaphores, conditions and other threads. A call for a lock waited if
+ * another thread held the lock (locks.h). Other calls take some time even if they do not wait, so a
+ * call counts as a wait if it lasts longer than a threshold. The threshold is learnt from the
+ * trace: ten times the duration of the fastest tenth of the calls, rounded up to 1, 2, 4 or 8 us.
+ * Since it is known only at the end, durations are summed separately for each of these steps.
  */
 
 #include <stdbool.h>
@@ -16,9 +16,9 @@
 #include "base/pool.h"
 #include "base/hash_table.h"
 
-#define WAITS_STEPS	  5u /* below 1 us, 1 to 2, 2 to 4, 4 to 8, from 8 us */
+#define WAITS_STEPS	  5u /* below 1 us, 1 to 2 us, 2 to 4 us, 4 to 8 us, from 8 us on */
 #define WAITS_SPEEDS	  512u
-#define WAITS_OBJECTS_MAX 65536u /* per process; further objects count only in the totals */
+#define WAITS_OBJECTS_MAX 65536u /* per process; further objects count in the totals only */
 
 struct waits_times {
 	uint64_t count[WAITS_STEPS];
@@ -30,7 +30,7 @@ struct waits_times {
 struct waits_class {
 	struct waits_times times;
 	bool is_sure;		       /* times contains only waits */
-	uint64_t calls;		       /* including calls that did not wait */
+	uint64_t calls;		       /* number of calls, including those that did not wait */
 	uint64_t speeds[WAITS_SPEEDS]; /* histogram of durations: eight buckets per octave */
 };
 
@@ -39,15 +39,15 @@ struct waits_object {
 	uint64_t object;
 	struct waits_times times;
 	/* the following are sites of the process; 0: none */
-	uint32_t waiter, other; /* sites of the longest wait and its notification */
-	uint32_t first; /* of the longest wait: the site that started the chain of notifications */
+	uint32_t waiter, other; /* of the longest wait, and of its notification */
+	uint32_t first;		/* where the chain of notifications that led to it started */
 	/* the last notification */
 	uint32_t last;
 	uint32_t last_thread;
-	uint64_t last_ns; /* when the object was notified */
+	uint64_t last_ns; /* time of the last notification */
 	/*
-	 * if threads pass the object on: the site that notified first, and the thread that was
-	 * woken last
+	 * for chains of threads that pass the object on: the site of the first notification, and
+	 * the thread that was woken last, when, and how long it had waited
 	 */
 	uint32_t begun;
 	uint32_t woken_thread;
@@ -70,7 +70,10 @@ struct waits {
 void waits_init(struct waits *waits);
 void waits_free(struct waits *waits);
 
-/* The entry of an object, created if necessary. NULL: too many objects, or no memory. */
+/*
+ * The entry of an object, which is created if necessary. Returns NULL if there are too many objects
+ * or no memory is left.
+ */
 struct waits_object *waits_object(struct waits *waits, uint32_t class, uint64_t object);
 
 /* Adds a call to its class and its object; object may be NULL. */
@@ -80,18 +83,20 @@ void waits_add(struct waits_class *class, struct waits_object *object,
 /* Records that a thread notified the object: posted or signalled. */
 void waits_notify(struct waits_object *object, uint32_t site, uint32_t thread, uint64_t time_ns);
 
-/* Adds calls for locks, of which `waits` waited for ns in total. */
+/* Adds a number of calls for locks. `waits` of them are known to have waited, for ns in total. */
 void waits_add_sure(struct waits_class *class, uint64_t calls, uint64_t waits, uint64_t ns,
 		    uint64_t longest_ns);
 
-/* The object with the longest total of waits of at least least_ns each; NULL: none waited. */
+/*
+ * The object whose waits of at least least_ns took longest in total; NULL: there was no such wait.
+ */
 const struct waits_object *waits_hottest(const struct waits *waits, uint32_t class,
 					 uint64_t least_ns);
 
 /* The minimum duration of a wait: 1000, 2000, 4000 or 8000 ns; 0: any duration. */
 uint64_t waits_threshold(const struct waits_class *class);
 
-/* Number and total time of the waits from the threshold up. */
+/* Number and total time of the waits that lasted at least threshold_ns. */
 uint64_t waits_count(const struct waits_times *times, uint64_t threshold_ns);
 uint64_t waits_ns(const struct waits_times *times, uint64_t threshold_ns);
 

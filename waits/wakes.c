@@ -10,13 +10,13 @@
 #include "hook_table.h"
 
 #define PAIRS_MAX	65536u
-#define THRESHOLD_NS	8000u /* until it is learnt */
-#define THRESHOLD_CALLS 64u   /* minimum number of calls to learn it */
+#define THRESHOLD_NS	8000u /* threshold until it has been learnt */
+#define THRESHOLD_CALLS 64u   /* calls from which the threshold is learnt */
 
-/* Classes of sites: waits; posts and signals. */
+/* The classes of sites: OF_WAKES is for posts and signals. */
 enum { OF_WAITS, OF_WAKES };
 
-/* The kinds of keys in the index. Pairs have one kind for each end. */
+/* The kinds of keys in the index. Pairs use OF_PAIR + enum wakes_end. */
 enum { OF_OBJECT, OF_THREAD, OF_PAIR };
 
 const char *wakes_end_name(enum resource resource, unsigned end)
@@ -158,7 +158,7 @@ static struct wakes_token pop_token(struct wakes_object *object)
 	return token;
 }
 
-/* Drops the remaining tokens, which no wait took. */
+/* Drops the remaining tokens and counts them as posts that no wait took. */
 static void drop_tokens(struct wakes *wakes, struct wakes_object *object)
 {
 	while (object->tokens.count) {
@@ -308,7 +308,7 @@ static void semaphore_event(struct wakes *wakes, const struct event *event)
 
 /* ---- conditions ---- */
 
-/* Completes the last wait of a thread that was signalled, now that its next call is known. */
+/* Completes the thread's last signalled wait. was_for_nothing: the thread waits again at once. */
 static void settle_last(struct wakes *wakes, struct wakes_thread *thread, bool was_for_nothing)
 {
 	struct wakes_wait wait = thread->last;
@@ -320,7 +320,7 @@ static void settle_last(struct wakes *wakes, struct wakes_thread *thread, bool w
 		add_wait(wakes, &wait);
 }
 
-/* The first half of a wait, which releases the mutex; event->related is the condition. */
+/* Adds the first half of a wait, which releases the mutex. event->related is the condition. */
 static void fall_asleep(struct wakes *wakes, const struct event *event)
 {
 	uint32_t number = thread_of(wakes, event->thread);
@@ -342,7 +342,7 @@ static void fall_asleep(struct wakes *wakes, const struct event *event)
 	wakes->objects.items[object].waiting++;
 }
 
-/* Sets how a wait ended. was_asleep: the first half of the wait was seen. */
+/* Determines how a wait ended. was_asleep: the first half of the wait was recorded. */
 static void end_wait(struct wakes_object *object, struct wakes_wait *wait, bool was_asleep,
 		     const struct event *event)
 {
@@ -359,7 +359,7 @@ static void end_wait(struct wakes_object *object, struct wakes_wait *wait, bool 
 		wait->waker_thread = token.thread;
 		wait->woken_ns = token.time_ns;
 	}
-	/* Drops signals whose threads timed out before they could take them. */
+	/* Drops surplus signals: their threads timed out before they could take them. */
 	while (object->pending > object->waiting)
 		pop_token(object);
 }
@@ -421,7 +421,7 @@ static void condition_event(struct wakes *wakes, const struct event *event)
 		wake_up(wakes, event);
 	else if (event->operation == OPERATION_NOTIFY && !(event->flags & CALL_FAILED))
 		wake_waiters(wakes, event);
-	else if (event->operation == OPERATION_ALLOC && number) /* a new one at the same address */
+	else if (event->operation == OPERATION_ALLOC && number) /* a new condition */
 		wakes->objects.items[number].vain = (struct wakes_token){ 0 };
 }
 

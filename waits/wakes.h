@@ -6,15 +6,17 @@
  * Which threads wait for semaphores and conditions, and which threads wake them, in the process
  * that is being read.
  *
- * A post is a token that stays until a wait takes it, the oldest token first. If the wait began
- * before the post, the thread was woken by the post; otherwise no thread was waiting when it was
- * posted. Tokens of the initial value have no poster. A signal is for one thread that waits at that
- * moment and was not signalled yet, a broadcast is for all of them; if no thread waits, the signal
- * had no waiter. A wait for a condition that returns without a signal is spurious. If the thread
- * waits for the same condition again at once, it was woken for nothing.
+ * Semaphores: each post adds a token, and each wait takes the oldest token. If the wait began
+ * before the post, the post woke the thread; otherwise no thread was waiting for the post. The
+ * tokens of the initial value were posted by no thread.
  *
- * Memory grows with the numbers of objects, sites and threads; the number of tokens per semaphore
- * is limited.
+ * Conditions: a signal is for one thread that waits at that moment and was not signalled yet, a
+ * broadcast for all of them. If no such thread exists, the signal had no waiter. A wait that
+ * returns without a signal is spurious. A thread that was signalled but waits for the same
+ * condition again at once was woken for nothing.
+ *
+ * Memory grows with the numbers of objects, sites and threads. The number of tokens per object is
+ * limited.
  */
 
 #include <stddef.h>
@@ -30,30 +32,32 @@
 
 enum wakes_end {
 	WAKES_WOKEN,	/* waited until another thread posted or signalled */
-	WAKES_NOTHING,	/* condition: the same, but then waited again at once */
+	WAKES_NOTHING,	/* condition: the same, but the thread waited again at once */
 	WAKES_SPURIOUS, /* condition: returned without a signal */
-	WAKES_UNSEEN,	/* semaphore: waited, but the post was not seen */
+	WAKES_UNSEEN,	/* semaphore: waited, but the post was not recorded */
 	WAKES_AT_ONCE,	/* semaphore: a token was available */
 	WAKES_REFUSED,	/* semaphore: no token was available (sem_trywait) */
 	WAKES_TIMEOUT,
-	WAKES_LEFT,   /* cancelled, interrupted, failed */
+	WAKES_LEFT,   /* the wait was cancelled, interrupted, or failed */
 	WAKES_ASLEEP, /* condition: still waiting when the process ended */
 	WAKES_ENDS
 };
 
-/* For people: "posted" for a semaphore, "signalled" for a condition, and so on. */
+/*
+ * How the wait ended, for people: "posted" for a semaphore, "signalled" for a condition, and so on.
+ */
 const char *wakes_end_name(enum resource resource, unsigned end);
 
 /* One wait. */
 struct wakes_wait {
-	uint32_t waiter, waker; /* sites; waker 0: none, or not seen */
+	uint32_t waiter, waker; /* sites; waker 0: none, or not recorded */
 	uint8_t end;
 	uint64_t object, since_ns, ns;
 	uint32_t thread, waker_thread; /* kernel's */
-	uint64_t woken_ns;	       /* when it was posted or signalled; 0: never */
+	uint64_t woken_ns;	       /* time of the post or signal; 0: none */
 };
 
-/* Waits with the same site, end, and site of the post or signal. */
+/* All waits that have the same site, end, and site of the post or signal. */
 struct wakes_pair {
 	uint64_t count, ns;
 	struct wakes_wait longest;
@@ -62,9 +66,9 @@ struct wakes_pair {
 /* Posts or signals at a site. */
 struct wakes_site {
 	uint64_t count;
-	uint64_t woke;	/* threads that waited for it */
-	uint64_t vain;	/* no thread waited at the time */
-	uint64_t never; /* posts that no wait took later, either (semaphore) */
+	uint64_t woke;	/* threads that were waiting and that it woke */
+	uint64_t vain;	/* posts or signals at a time when no thread waited */
+	uint64_t never; /* semaphore: posts that no wait ever took */
 };
 
 struct wakes_token {
@@ -79,26 +83,26 @@ struct wakes_object {
 		struct wakes_token *items; /* a ring buffer */
 		size_t count, capacity, first;
 	} tokens;
-	struct wakes_token vain; /* the last signal if it had no waiter (condition) */
+	struct wakes_token vain; /* condition: the last signal, if it had no waiter */
 	uint64_t pending;	 /* number of tokens */
-	uint64_t waiting;	 /* number of threads (condition) */
+	uint64_t waiting;	 /* condition: number of threads that wait */
 };
 
 struct wakes_thread {
-	uint32_t object; /* condition that the thread waits for; 0: none */
+	uint32_t object; /* index of the condition that the thread waits for; 0: none */
 	struct wakes_wait now;
 	/*
-	 * the last wait that was signalled, until it is known whether the thread waits again at
-	 * once; last.waiter 0: none
+	 * the last wait that was signalled; it is withheld until the thread's next wait shows
+	 * whether the thread was woken for nothing. last.waiter is 0 if there is none
 	 */
 	struct wakes_wait last;
-	uint64_t last_call; /* number of the call */
+	uint64_t last_call; /* number of the call of `last` */
 };
 
 /* Indices start at 1; 0: no item. */
 struct wakes {
 	enum resource resource; /* RESOURCE_SEMAPHORE or RESOURCE_CONDITION */
-	/* Called for each wait when its end is known; NULL: not wanted. */
+	/* Called for each wait when it is known how the wait ended; may be NULL. */
 	void (*listener)(void *user, const struct wakes_wait *wait);
 	void *user;
 	struct map index; /* numbers of objects, threads and pairs */
@@ -114,13 +118,13 @@ struct wakes {
 void wakes_init(struct wakes *wakes, enum resource resource);
 void wakes_free(struct wakes *wakes);
 
-/* Forgets everything: another process begins. */
+/* Drops all data, for use with another process. */
 void wakes_clear(struct wakes *wakes);
 
 /* Adds a call, in stream order; ignores calls of other classes. */
 void wakes_event(struct wakes *wakes, const struct event *event);
 
-/* Ends the process. */
+/* Ends the process: counts the waits that have not ended and the posts that no wait took. */
 void wakes_finish(struct wakes *wakes, uint64_t end_ns);
 
 /* The last signal of a condition if it had no waiter, else NULL. */
