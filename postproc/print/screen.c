@@ -43,6 +43,9 @@ void line_cut(struct line *line, size_t length)
 }
 
 static void line_add_list(struct line *line, const char *format, va_list args)
+	__attribute__((format(printf, 2, 0)));
+
+static void line_add_list(struct line *line, const char *format, va_list args)
 {
 	size_t room = sizeof(line->text) - line->length;
 	int length = vsnprintf(line->text + line->length, room, format, args);
