@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "collect/bounds.h"
 
+#define KNOWN_LEAST (128u << 10) /* bytes: fewer are not worth a section */
+
 const struct bound_limits bounds[BOUND_COUNT] = {
 #define BOUND(name, of_user, of_others, in_all, what) { of_user, of_others, in_all },
 #include "collect/bounds.def"
@@ -23,4 +25,20 @@ void bounds_use(struct bounds_used *used, struct bounds_user *user, enum bound b
 	if (!user->is_owner)
 		used->by_others[bound] += (uint32_t)count;
 	user->used[bound] += (uint32_t)count;
+}
+
+void bounds_know(struct bounds_known *known, int32_t streams, int64_t bytes)
+{
+	for (; known; known = known->above) {
+		known->streams += (uint32_t)streams;
+		known->bytes += (uint64_t)bytes;
+	}
+}
+
+bool bounds_knows_too_much(const struct bounds_known *known, uint64_t bytes)
+{
+	for (; known && bytes > KNOWN_LEAST; known = known->above)
+		if (known->bytes > known->most && bytes >= known->bytes / known->streams)
+			return true;
+	return false;
 }

@@ -13,7 +13,8 @@ enum bound {
 };
 
 enum {
-#define KNOWN(of_user, in_all) KNOWN_OF_USER = of_user, KNOWN_IN_ALL = in_all
+#define KNOWN(of_user, of_others, in_all) \
+	KNOWN_OF_USER = of_user, KNOWN_OF_OTHERS = of_others, KNOWN_IN_ALL = in_all
 #include "collect/bounds.def"
 #undef KNOWN
 };
@@ -50,5 +51,25 @@ bool bounds_allow(const struct bounds_used *used, const struct bounds_user *user
 /* Adds count to what is in use; negative: subtracts. */
 void bounds_use(struct bounds_used *used, struct bounds_user *user, enum bound bound,
 		int32_t count);
+
+/*
+ * Bytes of memory for the backtraces and names that streams have defined: of a user's streams, of
+ * all users' but the owner's, or of all. When the sum exceeds its limit, streams that have at least
+ * their share begin a new section, without definitions.
+ */
+struct bounds_known {
+	uint64_t bytes, most;
+	uint32_t streams;
+	struct bounds_known *above; /* the sum that this one is a part of; NULL: none */
+};
+
+/* Adds to the sum, and to those above it, so many streams and bytes (negative: subtracts). */
+void bounds_know(struct bounds_known *known, int32_t streams, int64_t bytes);
+
+/*
+ * Whether a sum exceeds its limit, and a stream with these bytes has at least its share of it and
+ * more than a new section begins with.
+ */
+bool bounds_knows_too_much(const struct bounds_known *known, uint64_t bytes);
 
 #endif

@@ -453,6 +453,7 @@ static int start_parts(struct collector *collector, struct error *err)
 		.starves = starves,
 		.context = collector,
 	};
+	uint64_t known_most;
 	int ret;
 
 	copy_settings(collector);
@@ -461,9 +462,14 @@ static int start_parts(struct collector *collector, struct error *err)
 		control->clock = CONTROL_CLOCK_MONOTONIC;
 	ticks_measure(&collector->ticks, control->clock);
 	limit_rings(control);
-	collector->known.most = (uint64_t)KNOWN_IN_ALL << 20;
-	if (collector->known.most > budget_memory() / KNOWN_PART)
-		collector->known.most = budget_memory() / KNOWN_PART;
+	known_most = budget_memory() / KNOWN_PART;
+	if (known_most > (uint64_t)KNOWN_IN_ALL << 20)
+		known_most = (uint64_t)KNOWN_IN_ALL << 20;
+	collector->known.most = known_most;
+	collector->known_by_others = (struct bounds_known){
+		.most = known_most * KNOWN_OF_OTHERS / KNOWN_IN_ALL,
+		.above = &collector->known,
+	};
 	collector->merge = merge_create(control, &handler);
 	if (!collector->merge)
 		return error_system(err, ENOMEM, "cannot begin");

@@ -107,7 +107,7 @@ struct user {
 	uid_t uid;
 	struct bounds_user bounds;
 	struct merge_user merge;
-	struct stream_known known;
+	struct bounds_known known;
 };
 
 struct collector {
@@ -150,7 +150,7 @@ struct collector {
 	struct guest *requests;
 	struct user *users;
 	struct bounds_used used;
-	struct stream_known known;
+	struct bounds_known known, known_by_others;
 	uint64_t refused[REFUSAL_COUNT]; /* not yet written to any stream */
 	uint64_t schedule_ns;		 /* the time budget that the readings so far have used up */
 	struct schedule_place {

@@ -311,6 +311,7 @@ static struct user *find_user(struct collector *collector, uid_t uid)
 	user->bounds.is_owner = listener_is_owner(collector->listener, uid);
 	user->merge.is_bounded = !user->bounds.is_owner;
 	user->known.most = user->bounds.is_owner ? UINT64_MAX : (uint64_t)KNOWN_OF_USER << 20;
+	user->known.above = user->bounds.is_owner ? &collector->known : &collector->known_by_others;
 	collector->users = user;
 	return user;
 }
@@ -415,7 +416,7 @@ static struct member *make_member(struct collector *collector, const struct newc
 	member->process = merge_add(collector->merge, member, &user->merge);
 	member->stream = stream_create(
 		collector->settings.format == FORMAT_RTRACE_1_4 ? PROTOCOL_1_4 : PROTOCOL_2_0,
-		&collector->ticks, &user->known, &collector->known);
+		&collector->ticks, &user->known);
 	if (member->process && member->stream && add_chunk(collector, member, newcomer->chunk, why))
 		return member;
 	collect_give_back(collector, member);

@@ -8,27 +8,23 @@
 #define FLUSH_HTR_NS	1000000000u /* at most this is missing after a collector was killed */
 #define FLUSH_FIRST_NS	100000000u  /* a process that ends earlier has a single block */
 #define SYNC_NS		1000000000u
-#define KNOWN_LEAST	(128u << 10) /* bytes: fewer are not worth a section */
 
 static void set_known(struct stream *stream, uint64_t bytes)
 {
-	stream->known_by_user->bytes += bytes - stream->known_bytes;
-	stream->known_by_all->bytes += bytes - stream->known_bytes;
+	bounds_know(stream->known, 0, (int64_t)(bytes - stream->known_bytes));
 	stream->known_bytes = bytes;
 }
 
 struct stream *stream_create(enum setting_protocol protocol, const struct ticks *ticks,
-			     struct stream_known *of_user, struct stream_known *of_all)
+			     struct bounds_known *known)
 {
 	struct stream *stream = calloc(1, sizeof(*stream));
 
 	if (!stream)
 		return NULL;
 	stream->sink.fd = -1;
-	stream->known_by_user = of_user;
-	stream->known_by_all = of_all;
-	of_user->streams++;
-	of_all->streams++;
+	stream->known = known;
+	bounds_know(known, 1, 0);
 	encode_init(&stream->encoder, NULL, OUTPUT_BUFFER, protocol, ticks);
 	return stream;
 }
@@ -50,8 +46,7 @@ void stream_free(struct stream *stream)
 	if (!stream)
 		return;
 	set_known(stream, 0);
-	stream->known_by_user->streams--;
-	stream->known_by_all->streams--;
+	bounds_know(stream->known, -1, 0);
 	output_destroy(stream->output);
 	free_encoder(&stream->encoder);
 	free(stream);
@@ -160,16 +155,6 @@ void stream_section(struct stream *stream)
 	begin_section(stream);
 }
 
-/*
- * Whether the total exceeds its limit, and this stream has at least its share and more than a new
- * section begins with.
- */
-static bool knows_too_much(const struct stream_known *known, uint64_t bytes)
-{
-	return known->bytes > known->most && bytes >= known->bytes / known->streams &&
-	       bytes > KNOWN_LEAST;
-}
-
 /* Only between two events. */
 static void flush_between(struct stream *stream)
 {
@@ -177,8 +162,7 @@ static void flush_between(struct stream *stream)
 	if (stream->broken || !stream->encoder.htr)
 		return;
 	set_known(stream, htr_known_bytes(stream->encoder.htr));
-	if (knows_too_much(stream->known_by_user, stream->known_bytes) ||
-	    knows_too_much(stream->known_by_all, stream->known_bytes))
+	if (bounds_knows_too_much(stream->known, stream->known_bytes))
 		begin_section(stream);
 }
 

@@ -12,19 +12,10 @@
 #include <stdint.h>
 
 #include "collect/bundle.h"
+#include "collect/bounds.h"
 #include "collect/encode.h"
 #include "collect/output.h"
 #include "collect/sink.h"
-
-/*
- * Bytes of memory for the backtraces and names that streams have defined: of a user's streams, or
- * of all. When the total exceeds its limit, streams that have at least their share begin a new
- * section, without definitions.
- */
-struct stream_known {
-	uint64_t bytes, most;
-	uint32_t streams;
-};
 
 struct stream {
 	struct sink sink;
@@ -37,20 +28,17 @@ struct stream {
 	uint64_t unwritten;  /* events that were not written because the sink failed */
 	uint64_t flushed_ns; /* when the buffer was last emptied */
 	struct error failure;
-	uint32_t sections;				   /* begun so far */
-	uint64_t cut_calls;				   /* calls when the last section began */
-	uint64_t known_bytes;				   /* its part of these sums: */
-	struct stream_known *known_by_user, *known_by_all; /* NULL: not counted */
+	uint32_t sections;	    /* begun so far */
+	uint64_t cut_calls;	    /* calls when the last section began */
+	uint64_t known_bytes;	    /* its part of this sum: */
+	struct bounds_known *known; /* NULL: not counted */
 	/* a bit for each module number: already written */
 	uint64_t modules[1024];
 };
 
-/*
- * Allocates a stream without a sink. NULL: no memory. of_user, of_all: definitions of its user's
- * streams, and of all; or NULL.
- */
+/* Allocates a stream without a sink. NULL: no memory. known: see there. */
 struct stream *stream_create(enum setting_protocol protocol, const struct ticks *ticks,
-			     struct stream_known *of_user, struct stream_known *of_all);
+			     struct bounds_known *known);
 void stream_free(struct stream *stream);
 
 /* The sink could not be opened: all events are counted as unwritten. */

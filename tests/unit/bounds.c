@@ -58,6 +58,48 @@ static void test_users(enum bound bound, const char *word)
 	ok(bounds_allow(&used, &users[63], bound, 1), text);
 }
 
+/* ---- definitions of streams ---- */
+
+#define MIB (1ll << 20)
+
+/* The streams of a user with so many bytes, one each. */
+static void know(struct bounds_known *known, struct bounds_known *above, int64_t bytes)
+{
+	*known = (struct bounds_known){ .most = (uint64_t)KNOWN_OF_USER << 20, .above = above };
+	bounds_know(known, 1, bytes);
+}
+
+static void test_known(void)
+{
+	struct bounds_known all = { .most = (uint64_t)KNOWN_IN_ALL << 20 };
+	struct bounds_known others = { .most = (uint64_t)KNOWN_OF_OTHERS << 20, .above = &all };
+	struct bounds_known owner, users[KNOWN_IN_ALL / KNOWN_OF_USER];
+	unsigned int forced = 0;
+
+	know(&owner, &all, 100 * MIB);
+	owner.most = UINT64_MAX;
+	ok(!bounds_knows_too_much(&owner, 100 * MIB), "the owner has no limit of a user");
+	know(&users[0], &others, (KNOWN_OF_USER + 1) * MIB);
+	ok(bounds_knows_too_much(&users[0], (KNOWN_OF_USER + 1) * MIB),
+	   "another user's streams forget their definitions beyond the user's limit");
+	bounds_know(&users[0], 0, -MIB);
+	ok(!bounds_knows_too_much(&users[0], KNOWN_OF_USER * MIB), "... and not before");
+	/* each begins with as much as it may have, and forgets that where it is asked to */
+	for (unsigned int i = 1; i < sizeof(users) / sizeof(users[0]); i++) {
+		know(&users[i], &others, KNOWN_OF_USER * MIB);
+		if (!bounds_knows_too_much(&users[i], KNOWN_OF_USER * MIB))
+			continue;
+		bounds_know(&users[i], 0, -KNOWN_OF_USER * MIB);
+		forced++;
+	}
+	ok(forced && others.bytes <= others.most, "all other users together have a limit");
+	ok(!bounds_knows_too_much(&owner, 100 * MIB),
+	   "a crowd of other users does not make the owner's streams forget");
+	bounds_know(&users[0], -1, -KNOWN_OF_USER * MIB);
+	ok(users[0].streams == 0 && users[0].bytes == 0 && all.bytes == 100 * MIB + others.bytes,
+	   "what a stream leaves is subtracted from all sums");
+}
+
 /* ---- who waits to be taken in ---- */
 
 /* As another user: hands the same memory over so often. */
@@ -181,6 +223,7 @@ int main(void)
 {
 	test_users(BOUND_MEMBERS, "processes");
 	test_users(BOUND_THREADS, "threads");
+	test_known();
 	test_waiting();
 	return tap_end();
 }
