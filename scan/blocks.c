@@ -14,7 +14,10 @@
 #include "wire.h"
 
 #define PATH_SIZE 4400u
-/* Limit of a parent's stream, which each child's scan reads: it takes some seconds. */
+/*
+ * Limit of calls in a parent's stream: each child's scan reads that stream, which takes some
+ * seconds.
+ */
 #define PARENT_CALLS_MOST 10000000u
 #define GENERATIONS_MOST  64u	       /* limit of forks without an exec in between */
 #define COVERED_MOST	  (1ull << 30) /* larger blocks are not in a heap */
@@ -65,13 +68,16 @@ bool live_was_block(const struct live *live, uint64_t address)
 	return index && live->regions.items[index - 1].bits[bit / 64] >> bit % 64 & 1;
 }
 
-/* The streams stay open as long as the ledger, whose call sites point into them. */
+/*
+ * The streams of a process and its ancestors. They stay open as long as the ledger, whose call
+ * sites point into them.
+ */
 struct lineage {
 	struct live *live;
 	const struct live_reading *reading;
 	struct trace_options options;
 	struct ledger *ledger;
-	struct trace *traces[GENERATIONS_MOST]; /* of the process, its parent, ... */
+	struct trace *traces[GENERATIONS_MOST]; /* of the process, then of its parent, and so on */
 	unsigned count;
 	bool is_whole; /* the oldest stream begins with the start of a program */
 };
@@ -85,7 +91,10 @@ static bool note_says(const struct event *event, const char *name, const char *v
 	return found && !strcmp(found, value);
 }
 
-/* Does the list contain all memory functions? "memory,fd" does; names of functions may not. */
+/*
+ * Whether the list contains all memory functions. "memory,fd" contains them; names of single
+ * functions may not.
+ */
 static bool lists_memory(const char *list)
 {
 	for (size_t length; *list; list += length + (list[length] == ',')) {
@@ -98,7 +107,7 @@ static bool lists_memory(const char *list)
 	return false;
 }
 
-/* Returns 1 at the cut, 0, or a negative errno. */
+/* Returns 1 if the note is the cut, 0 for other notes, or a negative errno. */
 static int take_note(struct lineage *lineage, const struct event *event, unsigned cut,
 		     struct error *err)
 {
@@ -201,8 +210,9 @@ static int take_event(struct lineage *lineage, const struct event *event, unsign
 }
 
 /*
- * Reads the live objects of an ancestor at the fork. The event of fork comes when the call returns;
- * the child cannot be older than that call, so later events of the parent do not count.
+ * Reads the objects that were live in the parent at the fork. The event of fork is recorded when
+ * the call returns. The child cannot be older than the fork call, so later events of the parent do
+ * not count.
  */
 static int take_parent(struct lineage *lineage, const struct trace_process *child,
 		       struct error *err)
@@ -213,13 +223,13 @@ static int take_parent(struct lineage *lineage, const struct trace_process *chil
 	struct {
 		uint32_t thread;
 		uint64_t time_ns;
-	} frees[2] = { 0 }; /* the last ones of the two threads that freed memory most recently */
+	} frees[2] = { 0 }; /* the last frees of the two threads that freed memory most recently */
 	size_t length, own;
 	bool is_found = false;
 	const struct event *event;
 	int rc = 0;
 
-	/* the parent's stream is in the same file, or unknown */
+	/* the parent's stream is in the same file, or it is unknown */
 	if (bundle_split_name(lineage->reading->path, &length, &own) &&
 	    (size_t)snprintf(path, sizeof(path), "%.*s#%u", (int)length, lineage->reading->path,
 			     child->parent_stream) < sizeof(path))
@@ -236,7 +246,7 @@ static int take_parent(struct lineage *lineage, const struct trace_process *chil
 			unknown = "the trace of a parent is too long to be read for each child";
 			break;
 		}
-		/* a call with a single time may seem to start after the child did */
+		/* a call with a single time may seem to start after the child started */
 		if (is_about_child(event, child, CALL_TYPE_ALLOC) &&
 		    (event->enter_ns <= child->start_ns || event->enter_ns == event->leave_ns)) {
 			is_found = true;
@@ -268,7 +278,7 @@ static int take_parent(struct lineage *lineage, const struct trace_process *chil
 	return ledger_fork(lineage->ledger, err);
 }
 
-/* Returns 1 at the cut, 0 if the stream ends before it, or a negative errno. */
+/* Returns 1 at the cut, 0 if the stream ends before the cut, or a negative errno. */
 static int read_events(struct lineage *lineage, struct trace *trace, struct error *err)
 {
 	const struct event *event;

@@ -6,15 +6,16 @@
 
 #include "base/array.h"
 
-/* Layout of glibc 2.26 to 2.41, 64 bits: struct malloc_state, and heap_info before it. */
+/* Layout of glibc 2.26 to 2.41 with 64 bits: struct malloc_state, and the heap_info before it. */
 #define HEAP_SIZE   0x4000000ull
-#define ARENA_BINS  112u /* the first bin, minus the offset of a bin's links */
+#define ARENA_BINS  112u /* offset of the first bin, minus the offset of a bin's links */
 #define ARENA_COUNT 127u /* number of bins */
 #define ARENA_NEXT  2160u
 #define ARENA_SIZE  2200u
 
-#define DESCRIPTOR_SELF 16    /* x86-64: a thread's descriptor has its own address here, and at 0 */
-#define DESCRIPTOR_SIZE 2304u /* upper limit */
+#define DESCRIPTOR_SELF \
+	16 /* x86-64: a thread's descriptor contains its own address here and at 0 */
+#define DESCRIPTOR_SIZE 2304u /* upper limit of the size */
 #define LIST_MOST	100000u
 
 void dead_free(struct dead *dead)
@@ -35,7 +36,7 @@ static bool is_nameless(const struct mapping *mapping)
 
 /* ---- libc's allocator ---- */
 
-/* Whether this list, linked at offset next, leads to data of libc. */
+/* Whether this list, whose elements have their link at offset next, leads to data of libc. */
 static bool leads_to_libc(const struct process *process, uint64_t element, uint64_t next)
 {
 	for (unsigned i = 0; element && i < LIST_MOST; i++) {
@@ -50,9 +51,9 @@ static bool leads_to_libc(const struct process *process, uint64_t element, uint6
 }
 
 /*
- * Is this a heap of an arena? The arena is at the start of its first heap, and each of its heaps
- * points to it. Memory of the program may begin with such a pointer, too, but is not in libc's list
- * of arenas.
+ * Whether this is a heap of an arena. The arena is at the start of its first heap, and each of its
+ * heaps points to the arena. Memory of the program may begin with such a pointer, too, but is not
+ * in libc's list of arenas.
  */
 static bool is_heap(const struct process *process, uint64_t heap)
 {
@@ -86,8 +87,8 @@ static void find_heaps(struct dead *dead, const struct process *process)
 }
 
 /*
- * Finds the main arena, which is in libc's data: its bins lead to free memory. An empty bin points
- * to itself, like a free chunk whose header precedes it.
+ * Finds the main arena, which is in libc's data, and excludes it: its bins lead to free memory. An
+ * empty bin points to itself, as a free chunk would whose header precedes the bin.
  */
 static void find_main_arena(struct dead *dead, const struct process *process,
 			    const struct mapping *data)
@@ -111,7 +112,10 @@ static void find_main_arena(struct dead *dead, const struct process *process,
 	}
 }
 
-/* A large block has a mapping of its own, whose header and last bytes are not in use. */
+/*
+ * Excludes unused parts of the mappings of large blocks: each such block has its own mapping, of
+ * which the header and the bytes after the block are not in use.
+ */
 static void find_mapped_blocks(struct dead *dead, const struct process *process,
 			       const struct graph *graph)
 {
@@ -133,7 +137,7 @@ static void find_mapped_blocks(struct dead *dead, const struct process *process,
 
 /* ---- another allocator ---- */
 
-/* Path of the library whose code made a mapping; NULL: unknown. */
+/* The path of the library whose code made the mapping; NULL: unknown. */
 static const char *maker_of(const struct process *process, const struct live_mapping *mapping)
 {
 	const struct mapping *code = maps_at(&process->subject.maps, mapping->caller);
@@ -141,7 +145,7 @@ static const char *maker_of(const struct process *process, const struct live_map
 	return code && *code->path == '/' ? code->path : NULL;
 }
 
-/* The library that defines malloc, if it is not libc; NULL: none. */
+/* The library that defines malloc, if that is not libc; else NULL. */
 static const struct mapping *library_of_malloc(const struct process *process)
 {
 	const struct mapping *code = maps_at(&process->subject.maps, process->malloc_at);
@@ -170,7 +174,7 @@ static bool is_same(const char *one, const char *other)
 	return one && other && !strcmp(one, other);
 }
 
-/* Whether the library has blocks in memory that it mapped; else it gets them from libc. */
+/* Whether the library has blocks in memory that it mapped. If not, it allocates them from libc. */
 static bool has_blocks(const struct process *process, const struct live *live,
 		       const struct graph *graph, const char *path)
 {
@@ -187,8 +191,8 @@ static bool has_blocks(const struct process *process, const struct live *live,
 }
 
 /*
- * The allocator's mappings and data lead to all blocks, including free ones, so they are no roots.
- * If the library may be more than an allocator, its words are weak.
+ * The allocator's mappings and data lead to all blocks, including free ones, so they are not roots.
+ * If the library may be more than an allocator, words in its memory are weak.
  */
 static void find_allocator(struct dead *dead, const struct process *process,
 			   const struct live *live, const struct graph *graph)
@@ -228,7 +232,10 @@ static uint32_t thread_of(const struct process *process, uint64_t descriptor)
 	return DEAD_NOBODY;
 }
 
-/* libc links the descriptors of all stacks in doubly linked lists that begin in its data. */
+/*
+ * Whether libc lists this descriptor: libc links the descriptors of all stacks in doubly linked
+ * lists that begin in its data.
+ */
 static bool is_listed(const struct process *process, uint64_t descriptor)
 {
 	for (uint64_t at = descriptor; at < descriptor + DESCRIPTOR_SIZE; at += 8) {
@@ -242,8 +249,8 @@ static bool is_listed(const struct process *process, uint64_t descriptor)
 }
 
 /*
- * libc places a thread's descriptor at the top of its stack, and keeps both for a new thread after
- * the thread has ended.
+ * Finds the stack in a mapping. libc places a thread's descriptor at the top of the thread's stack,
+ * and keeps both for a new thread after the thread has ended.
  */
 static void find_stack_in(struct dead *dead, const struct process *process,
 			  const struct mapping *mapping)
@@ -278,7 +285,7 @@ static void find_unused_stacks(struct dead *dead, const struct process *process)
 			continue;
 		}
 		thread = &process->threads.items[stack->thread];
-		/* a thread that runs on another stack may return to this one */
+		/* a thread that now runs on another stack may return to this one */
 		if (thread->live_sp >= stack->from && thread->live_sp < stack->to)
 			ranges_add(thread->is_whole ? &dead->ranges : &dead->doubtful, stack->from,
 				   thread->live_sp);
@@ -312,15 +319,15 @@ void dead_find(struct dead *dead, const struct process *process, const struct li
 			find_main_arena(dead, process, &maps->items[i]);
 	find_mapped_blocks(dead, process, graph);
 	find_allocator(dead, process, live, graph);
-	/* our library's copies of stacks, and addresses of earlier times */
+	/* the copies of stacks and former addresses in our library's memory */
 	for (size_t i = 0; i < process->own.count; i++)
 		ranges_add(&dead->ranges, process->own.items[i].from, process->own.items[i].to);
 	for (size_t i = 1; i < maps->count; i++) {
 		const struct mapping *mapping = &maps->items[i], *guard = mapping - 1;
 
 		/*
-		 * The stacks that libc allocates have a guard below. A stack that the program
-		 * supplied may have none; it belongs to the program, and all of it counts.
+		 * A stack that libc allocates has a guard below it. A stack that the program
+		 * supplied may have none; all of its memory belongs to the program and counts.
 		 */
 		if (is_nameless(mapping) && guard->to == mapping->from && !*guard->path &&
 		    !(guard->flags & MAPPING_ACCESS) && !ranges_have(&dead->heaps, mapping->from))

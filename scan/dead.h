@@ -2,7 +2,10 @@
 #ifndef SCAN_DEAD_H
 #define SCAN_DEAD_H
 
-/* Finds memory of a process that is not in use, so it has no roots, and whose stack is whose. */
+/*
+ * Finds the memory of a process that is not in use and so has no roots, and the thread of each
+ * stack.
+ */
 
 #include "base/array.h"
 #include "scan/graph.h"
@@ -17,11 +20,12 @@ struct dead_stack {
 #define DEAD_NOBODY UINT32_MAX
 
 struct dead {
-	struct ranges ranges;	/* not in use */
-	struct ranges doubtful; /* maybe not in use: words there are weak */
-	struct ranges heaps;	/* of libc's allocator: only blocks count there … */
-	struct ranges given;	/* … and parts that the program got by calling brk itself */
-	ARRAY_OF(struct dead_stack) stacks; /* ascending addresses */
+	struct ranges ranges;	/* ranges that are not in use */
+	struct ranges doubtful; /* ranges that may not be in use: words in them are weak */
+	struct ranges
+		heaps; /* heaps of libc's allocator, in which only blocks and given ranges count */
+	struct ranges given; /* parts of heaps that the program mapped by calling brk itself */
+	ARRAY_OF(struct dead_stack) stacks; /* in ascending order of addresses */
 };
 
 void dead_find(struct dead *dead, const struct process *process, const struct live *live,
@@ -29,9 +33,8 @@ void dead_find(struct dead *dead, const struct process *process, const struct li
 void dead_free(struct dead *dead);
 
 /*
- * The library that defines malloc, if it is known to be only an allocator; NULL: not known to be
- * one. Another library, which wraps libc's malloc or has its own besides other functions, has data
- * of the program.
+ * The library that defines malloc, if it is known to be only an allocator; else NULL. A library
+ * that wraps libc's malloc, or defines malloc among other functions, also has data of the program.
  */
 const char *dead_allocator(const struct process *process);
 

@@ -2,7 +2,7 @@
 /*
  * Which block retains which: immediate dominators by semidominators and nearest common ancestors
  * (Georgiadis and Tarjan, "Finding dominators revisited", 2004), in nearly linear time for any
- * graph. An artificial start node leads to all roots and to the first block of each unreachable
+ * graph. An artificial start node leads to all roots, and to the first block of each unreachable
  * component.
  */
 #include "scan/graph.h"
@@ -12,7 +12,7 @@
 #include "base/cleanup.h"
 #include "base/memory.h"
 
-/* A node, numbered in the order of the depth-first search from 1. */
+/* A node, numbered from 1 in the order of a depth-first search. */
 struct place {
 	uint32_t node;
 	uint32_t parent, semi, label, dominator; /* places */
@@ -20,17 +20,17 @@ struct place {
 };
 
 struct lead {
-	uint32_t from, next; /* place; the next predecessor of the same target */
+	uint32_t from, next; /* place of the predecessor; index of the next lead */
 };
 
 struct search {
 	struct graph *graph;
-	uint32_t *place; /* by node; 0: not reached */
+	uint32_t *place; /* by node; 0: the node was not reached */
 	struct place *places;
 	uint32_t count, start; /* start: node */
 	ARRAY_OF(struct lead) leads;
-	size_t *next;	 /* by place: number of its next successor */
-	uint64_t *hits;	 /* by root: index of its first hit */
+	size_t *next;	 /* by place: the number of the node's next successor */
+	uint64_t *hits;	 /* by root: the index of the root's first hit */
 	uint32_t *begun; /* first blocks of the unreachable components */
 	uint32_t begun_count;
 	uint32_t *stack;
@@ -47,7 +47,7 @@ static bool edge_counts(const struct graph *graph, uint32_t block, uint32_t edge
 	return EDGE_STRENGTH(edge) != STRENGTH_WEAK || graph->classes[target] == GRAPH_WEAK;
 }
 
-/* Returns the successors of a node, one for each call; GRAPH_NONE: no further one. */
+/* Returns the next successor of a node at each call; GRAPH_NONE: there is no further one. */
 static uint32_t successor(const struct search *search, uint32_t node, size_t *next)
 {
 	const struct graph *graph = search->graph;
@@ -116,8 +116,8 @@ static void walk_graph(struct search *search)
 }
 
 /*
- * The place with the smallest semidominator between place and the linked part of the tree, which
- * starts at last. Compresses the path.
+ * Returns the place with the smallest semidominator on the path from place up to the linked part of
+ * the tree, which starts at last. Compresses the path.
  */
 static uint32_t evaluate(struct search *search, uint32_t place, uint32_t last)
 {
@@ -208,7 +208,7 @@ void graph_dominate(struct graph *graph)
 	graph->retained_count = memory_zalloc(nodes, sizeof(*graph->retained_count));
 	for (size_t i = 0; i < nodes; i++)
 		graph->dominators[i] = GRAPH_NONE;
-	/* hits are sorted by kind and then by root, and each root has one kind */
+	/* hits are sorted by kind and then by root, and all hits of a root have one kind */
 	for (uint32_t root = 0; root <= graph->root_count; root++) {
 		hits[root] = hit;
 		while (hit < graph->hits.count && graph->hits.items[hit].root == root)

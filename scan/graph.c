@@ -12,7 +12,7 @@
 
 #define PAGE_SHIFT 12
 #define SLACK_MOST 64u /* usable bytes after the requested size */
-#define PAGES_GAP  16u /* a larger gap between blocks starts another range of pages */
+#define PAGES_GAP  16u /* a larger gap between blocks starts a new range of pages */
 
 /* ---- blocks ---- */
 
@@ -23,7 +23,10 @@ static int by_address(const void *one, const void *two)
 	return ORDER(a->address, b->address) ?: ORDER(a->order, b->order);
 }
 
-/* They overlap if a thread of the parent was in malloc or free while another one forked. */
+/*
+ * Whether a parent's block overlaps an own one: this happens if another thread of the parent was in
+ * malloc or free during the fork.
+ */
 static bool is_overlapped(const struct graph_block *parents, const struct graph_block *own)
 {
 	return parents->order & GRAPH_OF_PARENT && !(own->order & GRAPH_OF_PARENT) &&
@@ -63,7 +66,7 @@ int graph_begin(struct graph *graph, struct graph_block *blocks, size_t count)
 			range = ARRAY_ADD(&graph->pages);
 			*range = (struct graph_page){ page, page, graph->page_first.count };
 		}
-		/* record for each page the first block that begins in it or later */
+		/* for each page, record the first block that begins in it or after it */
 		for (; range->to <= page; range->to++)
 			*ARRAY_ADD(&graph->page_first) = i;
 	}
@@ -100,7 +103,10 @@ uint64_t graph_end(const struct graph *graph, uint32_t block)
 	return end;
 }
 
-/* The last block of the page that begins at or before address, or the one before the page. */
+/*
+ * The last block that begins at or before address, which is in the page; if none in the page does,
+ * the last block before the page.
+ */
 static uint32_t last_in_page(const struct graph *graph, const struct graph_page *range,
 			     uint64_t page, uint64_t address)
 {
@@ -120,7 +126,7 @@ static uint32_t last_in_page(const struct graph *graph, const struct graph_page 
 	return low - 1;
 }
 
-/* The last block that begins at or before address; address is not below the first block. */
+/* The last block that begins at or before address, which is not below the first block. */
 static uint32_t last_before(const struct graph *graph, uint64_t address)
 {
 	uint64_t page = address >> PAGE_SHIFT;
@@ -144,8 +150,8 @@ static uint32_t last_before(const struct graph *graph, uint64_t address)
 }
 
 /*
- * The address one past the end of a block counts as inside (iterators), except for whole pages,
- * after which another mapping may begin.
+ * Whether the address is inside the block. The address just after a block counts as inside
+ * (iterators), except after whole pages, where another mapping may begin.
  */
 static bool is_inside(const struct graph *graph, uint32_t block, uint64_t address)
 {
@@ -198,7 +204,7 @@ static void connect_block(struct graph *graph, const struct words *words, uint32
 		if (address + 8 > end)
 			strength = STRENGTH_WEAK;
 		edge = target | (uint32_t)strength << 30;
-		/* equal neighbours, as in a table of pointers to one block, make one edge */
+		/* equal neighbours, as in a table of pointers to one block, are one edge */
 		if (graph->edges.count == graph->starts[block] ||
 		    graph->edges.items[graph->edges.count - 1] != edge)
 			*ARRAY_ADD(&graph->edges) = edge;
@@ -223,14 +229,16 @@ void graph_locate(struct graph *graph, const struct words *words)
 		uint64_t end = graph_end(graph, i) + SLACK_MOST, address, word;
 		struct words_walk walk = words_begin(words, graph->blocks[i].address, end);
 
-		/* most blocks have no edges */
+		/* blocks without edges are skipped; most have none */
 		if (graph->starts[i] == graph->starts[i + 1])
 			continue;
 		while (words_next(&walk, &address, &word)) {
 			enum strength strength;
 			uint32_t block = graph_find(graph, word, &strength);
 
-			/* is this the pointer by which the other block was reached? */
+			/*
+			 * this is the first pointer by which the other block can have been reached
+			 */
 			if (block != GRAPH_NONE && graph->parents[block] == i &&
 			    !graph->from[block] &&
 			    (graph->classes[block] >= GRAPH_LOST ||
@@ -260,9 +268,9 @@ void graph_hit(struct graph *graph, uint64_t word, const struct graph_hit *like)
 
 struct marking {
 	struct graph *graph;
-	uint32_t *queue; /* reached blocks in order */
+	uint32_t *queue; /* reached blocks, in the order in which they were reached */
 	uint32_t queued, done;
-	enum strength strength; /* weakest words that count in this round */
+	enum strength strength; /* the weakest words that count in this round */
 };
 
 static void reach_block(struct marking *marking, uint32_t block, uint32_t parent, uint64_t from,
@@ -294,8 +302,8 @@ static void flood(struct marking *marking)
 }
 
 /*
- * Starts at roots of lower kinds, so that the path shown begins at a named variable rather than at
- * a word of a stack.
+ * Starts at the roots, those of lower kinds first, so that the path shown begins at a named
+ * variable rather than at a word of a stack.
  */
 static void seed(struct marking *marking)
 {
@@ -322,21 +330,21 @@ static int by_kind(const void *one, const void *two)
 /*
  * ---- unreachable blocks ----
  *
- * Blocks that lead to each other are one component. In a component to which no other one leads, the
- * block that was allocated first is reported as the leak; blocks that it leads to are indirect
- * (Tarjan's algorithm, without recursion).
+ * Blocks that lead to each other are one component. If no other component leads to a component, its
+ * block that was allocated first is reported as the leak, and the blocks to which that one leads
+ * are indirect (Tarjan's algorithm, without recursion).
  */
 
 struct parting {
 	struct graph *graph;
 	uint32_t *number, *low; /* by block; number 0: not visited */
-	uint32_t *component;	/* by block, from 1; 0: unknown */
+	uint32_t *component;	/* by block, numbered from 1; 0: unknown */
 	uint32_t *open, opened; /* blocks that have no component yet */
-	uint32_t *path, steps;	/* from the block where the search began to the current one */
+	uint32_t *path, steps;	/* path of the search to the current block */
 	uint64_t *next;		/* by block: the next edge to visit */
 	uint32_t numbers, components;
 	uint32_t *leads;  /* by component: the block that was allocated first */
-	bool *is_pointed; /* by component: another one leads to it */
+	bool *is_pointed; /* by component: another component leads to it */
 };
 
 static bool is_lost(const struct graph *graph, uint32_t block)
@@ -352,7 +360,7 @@ static void visit_block(struct parting *parting, uint32_t block)
 	parting->path[parting->steps++] = block;
 }
 
-/* Completes a component with the blocks above this one on the stack. */
+/* Completes a component: the blocks from the top of the stack down to this one. */
 static void close_component(struct parting *parting, uint32_t block)
 {
 	const struct graph_block *blocks = parting->graph->blocks;
@@ -417,7 +425,7 @@ static void find_pointed(struct parting *parting)
 		}
 }
 
-/* Sets the parents, from the first blocks on: each other block gets a path to one of them. */
+/* Sets the parents of unreachable blocks: each of them gets a path from a first block. */
 static void name_parents(struct parting *parting)
 {
 	struct graph *graph = parting->graph;
@@ -445,7 +453,7 @@ static void name_parents(struct parting *parting)
 		}
 }
 
-/* Divides the unreachable blocks into components, and finds the first block of each. */
+/* Divides the unreachable blocks into components, and finds the first block of each component. */
 static void part_lost(struct graph *graph)
 {
 	size_t count = graph->count + 1ull;

@@ -3,9 +3,9 @@
 #define SCAN_GRAPH_H
 
 /*
- * Blocks of memory, and the pointers between them and from the roots: which blocks are reachable
- * and by which path, which are unreachable, and what each block retains (dominators). Independent
- * of processes and traces.
+ * The graph of blocks of memory and of the pointers between them and from the roots: which blocks
+ * are reachable, and by which path; which are unreachable; and what each block retains
+ * (dominators). Independent of processes and traces.
  */
 
 #include <stddef.h>
@@ -19,12 +19,12 @@
 
 struct graph_block {
 	uint64_t address, size;
-	uint64_t order; /* of its allocation; perhaps with GRAPH_OF_PARENT */
+	uint64_t order; /* order of the allocations; perhaps with GRAPH_OF_PARENT */
 };
 
 /*
- * Flag in order: allocated before the fork that made the process. Such a block leads to others but
- * is not counted.
+ * Flag in order: the block was allocated before the fork that made the process. Such a block leads
+ * to others but is not counted.
  */
 #define GRAPH_OF_PARENT (1ull << 63)
 
@@ -32,20 +32,21 @@ struct graph_block {
 enum strength { STRENGTH_START, STRENGTH_INSIDE, STRENGTH_WEAK, STRENGTHS };
 
 /*
- * The best path to a block: by pointers to the starts of blocks only; also by pointers into their
- * insides; also by words that may not be pointers (tagged, or after the requested size). Or none:
- * the first block of an unreachable component (lost), or a block reached from it.
+ * The class of a block by the best path to it: pointers to the starts of blocks only (KEPT); also
+ * pointers to their insides (INSIDE); also words that may not be pointers, because they are tagged
+ * or after the requested size (WEAK). Without a path: the first block of an unreachable component
+ * (LOST), or a block that is reached from it (INDIRECT).
  */
 enum graph_class { GRAPH_KEPT, GRAPH_INSIDE, GRAPH_WEAK, GRAPH_LOST, GRAPH_INDIRECT };
 
 /* A word of a root that leads to a block. */
 struct graph_hit {
-	uint64_t at; /* address of the word, or another position that its kind defines */
+	uint64_t at; /* address of the word, or another position, which depends on kind */
 	uint32_t block;
-	uint32_t root; /* set it before graph_mark() */
+	uint32_t root; /* to be set before graph_mark() */
 	uint8_t strength;
-	uint8_t kind;	/* lower kinds are followed first */
-	uint32_t owner; /* for the caller */
+	uint8_t kind;	/* roots of lower kinds are followed first */
+	uint32_t owner; /* for the caller's use */
 };
 
 /* A range of pages in which blocks begin. */
@@ -62,16 +63,17 @@ struct graph {
 
 	/* by block: results of graph_mark(). A parent is a block, count + a root, or GRAPH_NONE */
 	uint8_t *classes;
-	uint8_t *kinds; /* kind of the root where the path begins */
+	uint8_t *kinds; /* kind of the root at which the path begins */
 	uint32_t *parents;
-	uint64_t *from; /* address of the word in the parent that leads to the block; 0: not
-			 * found */
+	uint64_t
+		*from; /* address of the word in the parent that leads to the block; 0: not found */
 
 	/*
-	 * By block and then by root: results of graph_dominate(), the blocks that would become
-	 * unreachable without this one. Dominators are numbered like parents; GRAPH_NONE: several
-	 * roots retain the block, or none. Among roots, an earlier kind wins: a list that a
-	 * variable retains counts as the variable's, even if a word on a stack leads to it, too.
+	 * Results of graph_dominate(), by block and then by root. A dominator retains the blocks
+	 * that would become unreachable without it. Dominators are numbered like parents;
+	 * GRAPH_NONE: no root retains the block alone. Of roots of different kinds, only those of
+	 * the lowest kind count: a list that a variable retains is the variable's, even if a word
+	 * on a stack leads to it, too.
 	 */
 	uint32_t *dominators;
 	uint64_t *retained;
@@ -81,42 +83,42 @@ struct graph {
 	ARRAY_OF(struct graph_page) pages;
 	ARRAY_OF(uint32_t) page_first;
 	uint64_t *starts;
-	ARRAY_OF(uint32_t) edges; /* target, strength in the upper bits */
+	ARRAY_OF(uint32_t) edges; /* the target; its strength is in the upper bits */
 };
 
 /*
- * Owns blocks from now on, and sorts them; of two with the same address the newer one stays.
+ * Takes ownership of blocks and sorts them. If two have the same address, keeps the newer one.
  * Returns 0 or -E2BIG.
  */
 int graph_begin(struct graph *graph, struct graph_block *blocks, size_t count);
 void graph_free(struct graph *graph);
 
-/* The block that a word leads to, and how certain that is; GRAPH_NONE: no block. */
+/* The block that a word leads to; *strength: how certain that is. GRAPH_NONE: no block. */
 uint32_t graph_find(const struct graph *graph, uint64_t word, enum strength *strength);
 
-/* The end of a block: its start plus its size, or the start of the next block if earlier. */
+/* The end of a block: its start plus its size, or the start of the next block if that is lower. */
 uint64_t graph_end(const struct graph *graph, uint32_t block);
 
 /*
- * Finds the pointers between blocks. slack: the usable size of a block of this size, whose extra
- * bytes are searched, too.
+ * Finds the pointers between blocks. slack: returns the usable size of a block of the given size;
+ * the additional bytes are searched, too. NULL: there are none.
  */
 void graph_connect(struct graph *graph, const struct words *words,
 		   uint64_t (*slack)(uint64_t size));
 
-/* Adds a word of a root, which leads to at most one block. */
+/* Adds a word of a root, if it leads to a block. like: the other members of the hit. */
 void graph_hit(struct graph *graph, uint64_t word, const struct graph_hit *like);
 
-/* Marks all reachable blocks, starting at the hits, whose roots are set by now. */
+/* Marks all reachable blocks, starting at the hits, whose roots must be set. */
 void graph_mark(struct graph *graph, uint32_t root_count);
 
-/* Call it after graph_mark(). */
+/* Computes dominators, retained and retained_count. Call it after graph_mark(). */
 void graph_dominate(struct graph *graph);
 
-/* After graph_mark(): sets from where the parent is a block. */
+/* Sets `from` of the blocks whose parent is a block. Call it after graph_mark(). */
 void graph_locate(struct graph *graph, const struct words *words);
 
-/* A pointer in graph.edges. */
+/* The parts of an edge in graph.edges. */
 
 #define EDGE_TARGET(edge)   ((edge) & (GRAPH_BLOCKS_MAX - 1))
 #define EDGE_STRENGTH(edge) ((enum strength)((edge) >> 30))

@@ -9,7 +9,7 @@
 #include "base/order.h"
 #include "scan/dead.h"
 
-#define DESCRIPTOR_SIZE 4096u /* upper limit of libc's own description of a thread */
+#define DESCRIPTOR_SIZE 4096u /* upper limit of the size of libc's descriptor of a thread */
 
 struct judging {
 	struct live *live;
@@ -17,12 +17,15 @@ struct judging {
 	const struct process *process;
 	const struct roots *roots;
 	struct dead dead;
-	uint32_t *of_block; /* by block: index of the handle + 1; 0: not a handle's block */
+	uint32_t *of_block; /* by block: index of its handle + 1; 0: not a handle's block */
 };
 
 /* ---- streams and directories, by their blocks ---- */
 
-/* Finds the block of each handle. A handle that is not the start of a block counts as reachable. */
+/*
+ * Finds the block of each handle. A handle that does not point to the start of a block counts as
+ * reachable.
+ */
 static void find_blocks(struct judging *judging)
 {
 	for (size_t i = 0; i < judging->live->handles.count; i++) {
@@ -52,7 +55,10 @@ static void keep_handle(struct judging *judging, uint32_t block)
 		judging->live->handles.items[judging->of_block[block] - 1].is_lost = false;
 }
 
-/* libc's list of all streams begins at _IO_list_all and continues in the three standard streams. */
+/*
+ * Whether the root is in libc's list of all streams, which begins at _IO_list_all and contains the
+ * three standard streams.
+ */
 static bool is_list_of_streams(const struct root *root)
 {
 	static const char *const names[] = { "_IO_list_all", "_IO_2_1_stdin_", "_IO_2_1_stdout_",
@@ -117,7 +123,7 @@ static struct live_handle *thread_of(const struct judging *judging, uint64_t wor
 	return &live->handles.items[low];
 }
 
-/* Whether the address is in the thread's own description or used stack. */
+/* Whether the address is in the thread's own descriptor or in the used part of its stack. */
 static bool is_own(const struct judging *judging, uint64_t thread, uint64_t at)
 {
 	const struct process *process = judging->process;
@@ -131,7 +137,7 @@ static bool is_own(const struct judging *judging, uint64_t thread, uint64_t at)
 	return false;
 }
 
-/* Whether the word at an address belongs to reachable memory. */
+/* Whether the word at this address is in reachable memory. */
 static bool is_had(const struct judging *judging, uint64_t at)
 {
 	const struct graph *graph = judging->graph;

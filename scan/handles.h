@@ -3,9 +3,9 @@
 #define SCAN_HANDLES_H
 
 /*
- * Unreachable streams, directories and threads: nothing can close or join them any more. A stream
- * is in libc's list of all streams, which does not make it reachable; a thread's own stack and
- * descriptor contain its id, which does not either.
+ * Unreachable streams, directories and threads: the program can no longer close or join them. A
+ * stream is in libc's list of all streams, and a thread's own stack and descriptor contain its id;
+ * neither makes the handle reachable.
  */
 
 #include "scan/graph.h"
@@ -13,7 +13,9 @@
 #include "scan/moment.h"
 #include "scan/roots.h"
 
-/* After graph_mark(): sets is_lost of the handles of live. In doubt a handle is reachable. */
+/*
+ * Sets is_lost of the handles of live, after graph_mark(). In case of doubt, a handle is reachable.
+ */
 void handles_judge(struct live *live, const struct graph *graph, const struct process *process,
 		   const struct roots *roots);
 

@@ -24,8 +24,8 @@
 
 #define BEAT_NS	 20000000u
 #define RETRY_NS 20000000u
-#define RETRIES	 500  /* attempts to read the cut: 10 s */
-#define CUT_MS	 2000 /* limit of the stop while the collector is silent */
+#define RETRIES	 500  /* attempts to read the trace up to the cut: 10 s in all */
+#define CUT_MS	 2000 /* limit of the stop if the collector does not answer */
 
 static const char usage[] =
 	"Usage: holdtrace-scan PID NUMBER SOCKET RESULT EXITING\n"
@@ -39,7 +39,7 @@ static const char usage[] =
 
 struct scan {
 	unsigned number;
-	int exiting; /* tid; 0: no thread is at its end */
+	int exiting; /* id of the thread that ends the process; 0: none */
 	int socket, result;
 	uint64_t beat_ns, begun_ns, pause_ns;
 	struct process process;
@@ -59,7 +59,10 @@ static void send_message(const struct scan *scan, enum scan_message message, con
 
 	if (length >= (int)sizeof(bytes))
 		length = sizeof(bytes) - 1;
-	/* not send(), which the sandbox forbids; if the collector has ended no message is needed */
+	/*
+	 * write() instead of send(), which the sandbox forbids; if the collector has ended, no
+	 * message is needed
+	 */
 	if (write(scan->socket, bytes, (size_t)length + 1) < 0)
 		errno = 0;
 }
@@ -75,14 +78,14 @@ static void beat(void *user)
 	send_message(scan, SCAN_BEAT, "");
 }
 
-/* Waits for a message, at most most_ms (-1: without limit); leaves its text in scan->text. */
+/* Waits for a message for at most most_ms (-1: no limit). Stores its text in scan->text. */
 static int await_message(struct scan *scan, enum scan_message message, int most_ms,
 			 struct error *err)
 {
 	struct pollfd poller = { .fd = scan->socket, .events = POLLIN };
 	ssize_t got;
 
-	/* no signal has a handler here, so only the timeout ends this early */
+	/* no signal has a handler here, so only the timeout ends poll() early */
 	if (most_ms >= 0 && poll(&poller, 1, most_ms) == 0)
 		return error_set(err, ETIMEDOUT, "the collector does not answer");
 	do
@@ -112,13 +115,13 @@ static void take_own(struct scan *scan)
 	}
 }
 
-/* Stops the process and reads it. On any failure the process continues. */
+/* Stops the process, reads its memory, and lets it continue, even after a failure. */
 static int take_moment(struct scan *scan, struct error *err)
 {
 	uint64_t begun_ns = clock_ns();
 	int rc;
 
-	/* the stop for the scan begins here */
+	/* report progress: the stop begins here */
 	send_message(scan, SCAN_BEAT, "");
 	rc = stop_begin(&scan->process, err);
 	if (rc == 0) {
@@ -135,14 +138,19 @@ static int take_moment(struct scan *scan, struct error *err)
 	scan->pause_ns = clock_ns() - begun_ns;
 	if (rc)
 		return rc;
-	/* after the stop: a file system that the process serves could not answer during it */
+	/*
+	 * after the stop, because a file system that the process itself serves cannot answer during
+	 * it
+	 */
 	scan->names = names_open(&scan->process);
 	send_message(scan, SCAN_GOES_ON, "");
 	take_own(scan);
 	return 0;
 }
 
-/* Reads the live objects; the collector may take its time to write them. */
+/*
+ * Reads the live objects. Tries repeatedly, because the collector may take some time to write them.
+ */
 static int read_live(struct scan *scan, struct error *err)
 {
 	const struct timespec step = { .tv_nsec = RETRY_NS };
@@ -168,7 +176,10 @@ static uint64_t usable_size(uint64_t size)
 	return ((size + 8 + 15) & ~15ull) - 8;
 }
 
-/* The usable size of a block is known only for libc's allocator. */
+/*
+ * Finds reachable and unreachable blocks. The usable size of a block is known only for libc's
+ * allocator.
+ */
 static int analyse(struct scan *scan, struct error *err)
 {
 	const struct process *process = &scan->process;
@@ -245,7 +256,7 @@ static bool parse_arguments(int argc, char **argv, struct scan *scan)
 	return scan->process.pid > 0;
 }
 
-/* Global, because end_without_memory() has no other access to it. */
+/* Global, because end_without_memory() has no parameter. */
 static struct scan scan;
 
 static void end_without_memory(void)

@@ -18,7 +18,7 @@
 #include "process/proc.h"
 
 #define CHUNK	   (1u << 20)
-#define ENTRIES	   (CHUNK / WORDS_PAGE) /* of the page map, in one read */
+#define ENTRIES	   (CHUNK / WORDS_PAGE) /* entries of the page map that are read at once */
 #define KERNEL_MAX 1000000u
 
 #define PAGE_PRESENT (1ull << 63)
@@ -28,12 +28,12 @@
 #define REGIONS 1024
 
 #define OWN_FILE "/memfd:holdtrace"
-/* Larger mappings are not read without PAGEMAP_SCAN. */
+/* Limit of a mapping that is read without PAGEMAP_SCAN; larger ones are skipped. */
 #define SPARSE_MOST (64ull << 30)
 
 /* ---- mappings ---- */
 
-/* Drops [vsyscall], and with 57-bit addresses other mappings above ADDRESS_MAX. */
+/* Reads the mappings. Drops [vsyscall], and mappings above ADDRESS_MAX (57-bit addresses). */
 static int read_mappings(struct process *process, struct error *err)
 {
 	struct maps *maps = &process->subject.maps;
@@ -51,9 +51,9 @@ static int read_mappings(struct process *process, struct error *err)
 }
 
 /*
- * Finds the memory that our library shares with the collector, which has it mapped, too. The name
- * decides only if the collector's mappings cannot be read, because the program may use the same
- * name.
+ * Finds the memory that our library shares with the collector, by the inodes that the collector has
+ * mapped, too. The name alone decides only if the collector's mappings cannot be read, because the
+ * program may use the same name.
  */
 static void find_own_files(struct process *process)
 {
@@ -77,8 +77,9 @@ static bool is_own_file(const struct process *process, const struct mapping *map
 }
 
 /*
- * Reading a device may have effects; mappings of the kernel have no data of the program; our own
- * memory has all addresses that ever were.
+ * Whether a mapping is read. Not read are devices, because reading may have effects; mappings of
+ * the kernel, which have no data of the program; and our own memory, which contains addresses of
+ * freed blocks.
  */
 static bool is_of_interest(const struct process *process, const struct mapping *mapping)
 {
@@ -93,8 +94,9 @@ static bool is_of_interest(const struct process *process, const struct mapping *
 }
 
 /*
- * Whether the program may have written the memory, whatever its rights now. Unknown for a shared
- * file that is not writable; these are left out, because they are large and numerous.
+ * Whether the program may have written the memory, whatever its access rights now. This is unknown
+ * for a shared file that is not writable; such mappings are left out, because they are large and
+ * numerous.
  */
 static bool may_be_written(const struct mapping *mapping)
 {
@@ -108,7 +110,7 @@ static bool may_be_written(const struct mapping *mapping)
 
 /* ---- memory ---- */
 
-/* PAGEMAP_SCAN of Linux 6.7, which skips absent pages; missing in older headers. */
+/* The arguments of PAGEMAP_SCAN (Linux 6.7), which skips absent pages; older headers lack them. */
 struct scan_region {
 	uint64_t start, end, categories;
 };
@@ -132,7 +134,10 @@ struct reading {
 	struct scan_region regions[REGIONS];
 };
 
-/* Memory that the program itself may not read is read through /proc/PID/mem. */
+/*
+ * Reads whole pages through /proc/PID/mem, which also works for memory that the program itself may
+ * not read.
+ */
 static size_t read_bytes(const struct reading *reading, uint64_t from, size_t size)
 {
 	return subject_read(&reading->process->subject, from, reading->bytes, size) &
@@ -172,11 +177,11 @@ static void read_chunk(struct reading *reading, const struct mapping *mapping, u
 			    at);
 	known = got < 0 ? 0 : (size_t)got / sizeof(*reading->entries);
 	for (size_t i = 0, first = 0; i <= count; i++) {
-		/* without the page map, all writable pages count */
+		/* without the page map, all writable pages count as present */
 		uint64_t entry = i < known ? reading->entries[i] : is_written ? PAGE_PRESENT : 0;
 		bool is_present = entry & (PAGE_PRESENT | PAGE_SWAPPED);
 
-		/* in memory that is not writable, only pages count that were written before */
+		/* of memory that is not writable, only pages count that were written earlier */
 		if (i < count && is_present &&
 		    (is_written || (!(mapping->flags & MAPPING_SHARED) && !(entry & PAGE_OF_FILE))))
 			continue;
@@ -188,7 +193,7 @@ static void read_chunk(struct reading *reading, const struct mapping *mapping, u
 		reading->process->beat(reading->process->user);
 }
 
-/* Returns false if the kernel cannot list the present pages. */
+/* Reads the present pages. Returns false if the kernel cannot list them. */
 static bool read_present(struct reading *reading, const struct mapping *mapping)
 {
 	bool is_written = may_be_written(mapping);
@@ -212,7 +217,7 @@ static bool read_present(struct reading *reading, const struct mapping *mapping)
 		for (int i = 0; i < count; i++) {
 			const struct scan_region *region = &reading->regions[i];
 
-			/* one chunk after the other, to show progress */
+			/* one chunk after another, to report progress in between */
 			for (uint64_t at = region->start; at < region->end; at += CHUNK) {
 				uint64_t left = region->end - at;
 
@@ -325,7 +330,7 @@ static void read_timers(struct process *process)
 
 int process_read(struct process *process, struct error *err)
 {
-	enum { STACK_START = 28 }; /* a field of proc_pid_stat(5) */
+	enum { STACK_START = 28 }; /* number of a field of proc_pid_stat(5) */
 	char text[PROC_STAT_SIZE];
 	const char *field;
 	int rc;
@@ -353,7 +358,9 @@ int process_read(struct process *process, struct error *err)
 
 		if (!thread->tracee.tid)
 			continue;
-		/* copy the part of the stack that has frames; without it they have no names */
+		/*
+		 * copy the part of the stack that has frames; without the copy they have no names
+		 */
 		thread->live_sp = (thread->tracee.sp - PROCESS_RED_ZONE) & ~7ull;
 		subject_copy_stack(&process->subject, thread->tracee.sp, &thread->stack);
 	}

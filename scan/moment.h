@@ -30,21 +30,26 @@ struct process_thread {
 	uint64_t vectors[PROCESS_VECTORS_MAX];
 	unsigned vector_count;
 	struct subject_stack stack;
-	/* from frames_find(): the start of the used part of the stack */
+	/* start of the used part of the stack; frames_find() may change it */
 	uint64_t live_sp;
-	/* its frames reach the start of the stack without a gap, so no other part is in use */
+	/*
+	 * the frames reach the start of the stack without a gap, so no part below live_sp is in use
+	 */
 	bool is_whole;
 	struct process_frame *frames; /* innermost first */
 	unsigned frame_count;
 };
 
-/* A frame reaches from sp to the next frame's sp. */
+/* A frame of a stack, which reaches from sp to the next frame's sp. */
 struct process_frame {
 	uint64_t sp, pc;
 	const char *function; /* lives as long as the names */
 };
 
-/* A word that the kernel stores for the program and returns: epoll's data, a timer's value. */
+/*
+ * A word that the kernel stores for the program and returns to it: the data of epoll, the value of
+ * a timer.
+ */
 struct process_kernel_word {
 	uint64_t value;
 	const char *about;
@@ -58,10 +63,9 @@ struct process {
 	ARRAY_OF(struct process_kernel_word) kernel;
 	uint64_t malloc_at;	      /* address of malloc; 0: unknown */
 	struct ranges own;	      /* memory of holdtrace's library */
-	ARRAY_OF(uint64_t) own_files; /* inode numbers of memory shared by the library and the
-				       * collector */
+	ARRAY_OF(uint64_t) own_files; /* inodes of the memory shared with the collector */
 	uint64_t stack_start;	      /* address of the program's arguments; 0: unknown */
-	struct ranges targets;	      /* where blocks may lie */
+	struct ranges targets;	      /* ranges where blocks may be */
 	struct words words;
 	uint64_t read_bytes, unread_bytes;
 	/* called regularly while memory is read, to show that the scan makes progress */
@@ -70,8 +74,8 @@ struct process {
 };
 
 /*
- * Reads the stopped process: mappings, words, and words that the kernel stores. Returns 0 or a
- * negative errno.
+ * Reads the stopped process: mappings, words of its memory, and words that the kernel stores.
+ * Returns 0 or a negative errno.
  */
 int process_read(struct process *process, struct error *err);
 

@@ -14,7 +14,7 @@
 #define FRAMES_MAX  512u
 #define THREADS_MAX 2000u   /* threads whose stacks are walked */
 #define SYMBOLS_MAX 4000000 /* limit for one module */
-#define START_MOST  64u	    /* largest distance in bytes from the arguments to the first frame */
+#define START_MOST  64u	    /* largest distance in bytes from the first frame to the arguments */
 
 struct variable {
 	uint64_t from, to;
@@ -32,7 +32,7 @@ struct names {
 	struct pool pool; /* readable names */
 	struct frames *frames;
 	const struct process *process;
-	struct process_thread *thread; /* whose stack is being walked */
+	struct process_thread *thread; /* the thread whose stack is being walked */
 	ARRAY_OF(struct module) modules;
 };
 
@@ -47,7 +47,7 @@ struct names *names_open(const struct process *process)
 	return names;
 }
 
-/* The name as in the source; unchanged if it is not mangled. */
+/* The name as in the source; the same text if it is not mangled. */
 static const char *readable(struct names *names, const char *name)
 {
 	bool has_parameters;
@@ -88,7 +88,7 @@ static void read_variables(struct module *module)
 		      sizeof(*module->variables.items), by_start);
 }
 
-/* The last variable that begins at or before the address, if it contains the address. */
+/* The last variable that begins at or before the address, if it contains the address; else NULL. */
 static const struct variable *find_variable(const struct module *module, uint64_t address)
 {
 	const struct variable *items = module->variables.items;
@@ -97,7 +97,7 @@ static const struct variable *find_variable(const struct module *module, uint64_
 	return low && items[low - 1].to > address ? &items[low - 1] : NULL;
 }
 
-/* NULL: no known module. */
+/* Returns the module that contains the address; NULL: unknown. */
 static struct module *module_of(struct names *names, uint64_t address)
 {
 	Dwfl *all = frames_modules(names->frames);
@@ -134,7 +134,10 @@ bool names_find(struct names *names, uint64_t address, struct name *name)
 
 /* ---- frames ---- */
 
-/* At the caller of exit(): from here on only the registers that calls preserve count. */
+/*
+ * Called at the frame that called exit(): from here on, only the registers that calls preserve
+ * count.
+ */
 static void come_to_caller(struct process_thread *thread, Dwfl_Frame *frame, uint64_t sp)
 {
 	static const unsigned kept[] = REGISTERS_KEPT;
@@ -181,8 +184,8 @@ static int on_frame(Dwfl_Frame *frame, void *user)
 }
 
 /*
- * Whether a return address into libc is above the outermost frame: then the thread was started
- * there, and runs on another stack, which is inside a frame of its first one.
+ * Whether a return address into libc is above the outermost frame. If so, the thread was started
+ * there and now runs on another stack, which is inside a frame of its first stack.
  */
 static bool has_frames_above(const struct process *process, const struct process_thread *thread,
 			     uint64_t sp)
@@ -203,7 +206,8 @@ static bool has_frames_above(const struct process *process, const struct process
 
 /*
  * Whether the frames cover all of the stack that is in use. An array in a frame may itself be a
- * stack: of a coroutine or of signal handlers. The frames below it are not known then.
+ * stack (of a coroutine, or for signal handlers). The frames of the stack that contains it are not
+ * known then.
  */
 static bool is_whole(const struct process *process, const struct process_thread *thread)
 {

@@ -39,7 +39,7 @@ static void put_hex(struct out *out, const char *name, uint64_t number)
 	put_string(out, text);
 }
 
-/* Names come from files and kernels; cuts them to the size that a note can have. */
+/* Writes a pair with a text from a file or the kernel, cut to the size that a note can have. */
 static void put_text(struct out *out, const char *name, const char *text)
 {
 	char cut[NAME_MOST];
@@ -103,7 +103,7 @@ static const char *const classes[] = {
 	[GRAPH_LOST] = "unreachable", [GRAPH_INDIRECT] = "indirect",
 };
 
-/* "0x55d0" or "r12"; "-": no node. */
+/* Writes the name of a node: "0x55d0" for a block, "r12" for a root, "-" for no node. */
 static void name_node(const struct graph *graph, uint32_t node, char *text, size_t size)
 {
 	if (node == GRAPH_NONE)
@@ -119,7 +119,8 @@ static void put_block(struct out *out, const struct report *report, uint32_t blo
 	const struct graph *graph = report->graph;
 	char name[24], parent[24], dominator[24], text[160];
 	uint32_t above = graph->parents[block];
-	uint64_t start = UINT64_MAX, offset; /* of the pointer to the block in its parent */
+	uint64_t start = UINT64_MAX,
+		 offset; /* offset: of the pointer to the block, in the block's parent */
 
 	if (above != GRAPH_NONE)
 		start = above < graph->count ? graph->blocks[above].address
@@ -135,7 +136,9 @@ static void put_block(struct out *out, const struct report *report, uint32_t blo
 	put_string(out, text);
 }
 
-/* Marks a block and all above it, by parents or by dominators, up to a marked one. */
+/*
+ * Marks a block and all blocks above it, by parents or by dominators, up to the first marked one.
+ */
 static void mark_way(const struct graph *graph, uint8_t *marks, uint8_t mark, const uint32_t *above,
 		     uint32_t block)
 {
@@ -144,8 +147,8 @@ static void mark_way(const struct graph *graph, uint8_t *marks, uint8_t mark, co
 }
 
 /*
- * Writes the blocks of the process, and blocks from before the fork only if they lead to one:
- * otherwise each child would repeat all blocks of its parent.
+ * Writes the blocks of the process. Blocks from before the fork are written only if they lead to
+ * one of these: otherwise each child would repeat all blocks of its parent.
  */
 static void put_blocks(struct out *out, const struct report *report)
 {
@@ -175,7 +178,7 @@ static void put_blocks(struct out *out, const struct report *report)
 		end_note(out);
 }
 
-/* Writes only unreachable handles. */
+/* Writes the handles that are unreachable. */
 static void put_handles(struct out *out, const struct report *report)
 {
 	const struct live *live = report->live;

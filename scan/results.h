@@ -3,9 +3,9 @@
 #define SCAN_RESULTS_H
 
 /*
- * The result of a scan, as notes that the collector writes into the stream. Notes follow one
- * another; each is a name, then pairs of name and value, each string with its NUL, then an empty
- * string.
+ * The result of a scan, as notes that the collector writes into the stream. The notes follow one
+ * another. Each consists of a name, pairs of name and value, and an empty string; each string ends
+ * with a NUL.
  */
 
 #include "base/error.h"
@@ -16,7 +16,7 @@
 #include "scan/roots.h"
 
 struct report {
-	unsigned number; /* of the scan */
+	unsigned number; /* number of the scan */
 	const struct graph *graph;
 	const struct roots *roots;
 	const struct process *process;

@@ -28,7 +28,10 @@ static bool is_file(const struct mapping *mapping)
 	return *mapping->path == '/' && !(mapping->flags & MAPPING_SHARED);
 }
 
-/* The file of a mapping. Memory without a name directly after a file's data is its .bss. */
+/*
+ * The mapping of a file's data to which a mapping belongs; NULL: none. Memory without a name
+ * directly after a file's writable data is the file's .bss.
+ */
 static const struct mapping *file_of(const struct process *process, const struct mapping *mapping)
 {
 	if (is_file(mapping))
@@ -40,7 +43,10 @@ static const struct mapping *file_of(const struct process *process, const struct
 	return &mapping[-1];
 }
 
-/* Finds the thread whose stack or descriptor is in a mapping without a name, and which of both. */
+/*
+ * Finds the thread whose stack or descriptor is in a mapping without a name; returns which of the
+ * two.
+ */
 static enum root_kind kind_of_nameless(const struct finding *finding, const struct mapping *mapping,
 				       uint32_t *thread)
 {
@@ -60,7 +66,10 @@ static enum root_kind kind_of_nameless(const struct finding *finding, const stru
 	return ROOT_MAPPING;
 }
 
-/* *owner: index of the thread, else of the mapping. */
+/*
+ * Returns the kind of the roots in a mapping. *owner: index of the thread, if the kind has one,
+ * else of the mapping.
+ */
 static enum root_kind kind_of(const struct finding *finding, const struct mapping *mapping,
 			      uint32_t *owner)
 {
@@ -86,7 +95,9 @@ static enum root_kind kind_of(const struct finding *finding, const struct mappin
 
 /* ---- memory ---- */
 
-/* Whether an address above a stack is in the thread's data or descriptor, in either order. */
+/*
+ * Whether an address above a thread's stack is in the thread's data or descriptor, in either order.
+ */
 static bool is_own_data(const struct process_thread *thread, uint64_t at)
 {
 	if (!thread->tracee.tls || thread->tracee.sp >= thread->tracee.tls)
@@ -110,8 +121,8 @@ static void take_word(struct finding *finding, uint64_t at, uint64_t word,
 		return;
 	if (ranges_have(&finding->dead.heaps, at) && !ranges_have(&finding->dead.given, at)) {
 		/*
-		 * A freed block is not a root. Heap memory that was never a block may come from a
-		 * function that is not recorded, or from brk.
+		 * Memory of a freed block is not a root. Heap memory that was never a block may
+		 * have been allocated by a function that is not recorded, or by brk.
 		 */
 		if (!finding->live->doubt && live_was_block(finding->live, at))
 			return;
@@ -186,7 +197,7 @@ void roots_find(struct graph *graph, struct process *process, const struct live 
 
 /* ---- hits as roots: a variable, a frame of a stack, a thread, a mapping ---- */
 
-#define CLUSTER 64u /* words of unnamed data at most this many bytes apart belong to one root */
+#define CLUSTER 64u /* hits in unnamed data at most this many bytes apart belong to one root */
 
 static int by_place(const void *one, const void *two)
 {
@@ -199,14 +210,14 @@ static int by_place(const void *one, const void *two)
 	return (a->at > b->at) - (a->at < b->at);
 }
 
-/* The frame of a thread's stack that contains this address. */
+/* The frame of a thread's stack that contains this address; NULL: the frames are unknown. */
 static const struct process_frame *frame_at(const struct process_thread *thread, uint64_t at)
 {
 	const struct process_frame *found = NULL;
 
 	for (unsigned i = 0; i < thread->frame_count && thread->frames[i].sp <= at; i++)
 		found = &thread->frames[i];
-	/* the red zone below the first frame belongs to it */
+	/* the red zone below the innermost frame belongs to that frame */
 	if (!found && thread->frame_count)
 		found = &thread->frames[0];
 	return found;
@@ -215,8 +226,8 @@ static const struct process_frame *frame_at(const struct process_thread *thread,
 struct naming_roots {
 	struct names *names;
 	const struct process *process;
-	uint64_t until;	  /* hits before this address belong to the last root */
-	bool is_nameless; /* also hits near the previous hit belong to it */
+	uint64_t until;	  /* hits before this address belong to the current root */
+	bool is_nameless; /* the root has no name: hits near the previous hit belong to it, too */
 };
 
 static void describe_global(struct naming_roots *naming, struct root *root, uint64_t at)

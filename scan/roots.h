@@ -3,9 +3,9 @@
 #define SCAN_ROOTS_H
 
 /*
- * Roots: the memory from which a program can reach its blocks. All written memory counts, except
- * the blocks themselves and memory that is known to be unused: the allocator's own data, stacks of
- * ended threads, the parts of stacks below the stack pointer.
+ * Roots: the memory from which a program can reach its blocks. All memory that was written counts,
+ * except the blocks themselves and memory that is known to be unused: the allocator's own data,
+ * stacks of ended threads, and the parts of stacks below the stack pointer.
  */
 
 #include <stdint.h>
@@ -16,12 +16,12 @@
 #include "scan/blocks.h"
 #include "scan/moment.h"
 
-/* In the order in which paths are searched: roots with names come first. */
+/* The kinds of roots, in the order in which paths are searched: roots with names come first. */
 enum root_kind {
 	ROOT_GLOBAL,   /* data of a program or library */
 	ROOT_TLS,      /* data of a thread */
-	ROOT_STACK,    /* of a thread */
-	ROOT_REGISTER, /* of a thread */
+	ROOT_STACK,    /* stack of a thread */
+	ROOT_REGISTER, /* register of a thread */
 	ROOT_KERNEL,   /* words that the kernel stores for the program */
 	ROOT_MAPPING,  /* anonymous or shared mapping */
 	ROOT_OWN,      /* data of holdtrace's library, which buffers values of the program */
@@ -31,27 +31,32 @@ enum root_kind {
 
 extern const char *const root_words[ROOT_KINDS];
 
-/* The origin of one or more hits: a variable, a thread's registers, a frame of its stack. */
+/*
+ * The origin of one or more hits: a variable, a frame of a thread's stack, the registers of a
+ * thread.
+ */
 struct root {
 	enum root_kind kind;
-	uint64_t from;	      /* start address; for ROOT_KERNEL an index */
-	int thread;	      /* 0: of no thread */
-	const char *name;     /* of the variable, or what the kernel's word belongs to; NULL:
-			       * unknown */
-	const char *module;   /* path; NULL: no module */
-	uint64_t offset;      /* in the module, as its file counts addresses */
+	uint64_t from;	    /* start address; for ROOT_KERNEL, an index */
+	int thread;	    /* 0: the root belongs to no thread */
+	const char *name;   /* of the variable, or the owner of the kernel's word; NULL: unknown */
+	const char *module; /* path; NULL: no module */
+	uint64_t offset;    /* address in the module's file */
 	const char *function; /* function of the frame; NULL: unknown */
-	uint64_t pc;	      /* in that function; 0: unknown */
+	uint64_t pc;	      /* address in that function; 0: unknown */
 };
 
 struct roots {
 	ARRAY_OF(struct root) list;
 };
 
-/* Finds all hits of the graph, after frames_find(). */
+/* Finds all hits of the graph. Call it after frames_find(). */
 void roots_find(struct graph *graph, struct process *process, const struct live *live);
 
-/* Makes named roots from the hits, and sets their numbers there. names: NULL: no names. */
+/*
+ * Makes roots, with names, from the hits, and sets the number of its root in each hit. names: may
+ * be NULL; then variables have no names.
+ */
 struct names;
 void roots_name(struct roots *roots, struct graph *graph, const struct process *process,
 		struct names *names);

@@ -11,12 +11,12 @@
 #include "base/clock.h"
 #include "process/proc.h"
 
-#define OBJECT_NS   1000000000ull /* patience with threads that may not be stopped now */
+#define OBJECT_NS   1000000000ull /* how long to wait for threads that may not be stopped now */
 #define LOOK_NS	    2000000
 #define ROUNDS_MAX  1000 /* limit for a process that starts threads as fast as we stop them */
 #define THREADS_MAX 100000
 
-/* Returns 1, 0 if the thread ended before it could be stopped, or a negative errno. */
+/* Asks one thread to stop. Returns 1, 0 if the thread has already ended, or a negative errno. */
 static int ask_to_stop(struct process *process, int tid, struct error *err)
 {
 	struct stopping stopping;
@@ -59,7 +59,10 @@ static int ask_new(struct process *process, struct error *err)
 	return asked;
 }
 
-/* Waits for the stop. A thread that ended before has tid 0 from then on. */
+/*
+ * Waits until the thread stops, and reads its registers and name. If the thread has ended instead,
+ * its tid is 0 from then on.
+ */
 static int take_thread(struct process_thread *thread, struct error *err)
 {
 	struct tracee *tracee = &thread->tracee;
@@ -81,7 +84,10 @@ static int take_thread(struct process_thread *thread, struct error *err)
 	return 0;
 }
 
-/* Examines all threads. Returns why the first one may not be stopped; NULL: all may. */
+/*
+ * Examines all threads. Returns the reason why one of them may not be stopped; NULL: all may be
+ * stopped.
+ */
 static const char *find_objection(const struct process *process, struct stopping *stopping)
 {
 	size_t count;
@@ -132,7 +138,10 @@ int stop_begin(struct process *process, struct error *err)
 		}
 		if (process->beat)
 			process->beat(process->user);
-		/* look twice: a thread that was being created in the last round is visible now */
+		/*
+		 * look twice: a thread that was being created during the previous round is visible
+		 * now
+		 */
 		if (!has_new && process->threads.count)
 			return 0;
 		if (!has_new)

@@ -4,16 +4,16 @@
 
 /*
  * Stops all threads of a process, and lets them continue as if they had not been stopped: signals
- * are delivered, and no system call returns early. If this process dies in between, the kernel lets
- * them continue (ptrace(2)), so nothing must be undone.
+ * are delivered, and no system call returns early. If this program dies in between, the kernel lets
+ * the threads continue (ptrace(2)), so nothing has to be undone.
  */
 
 #include "scan/moment.h"
 
 /*
  * Waits at most one second until all threads may be stopped without harm (process/stopping.h).
- * Returns 0, or -EBUSY with the thread that may not be stopped. A process that is about to end does
- * not need it: its time limits no longer matter.
+ * Returns 0, or -EBUSY with a text that names the thread that may not be stopped. Not needed for a
+ * process that is about to end, because its time limits no longer matter.
  */
 int stop_await_consent(const struct process *process, struct error *err);
 

@@ -3,8 +3,8 @@
 #define SCAN_TARGETS_H
 
 /*
- * Address ranges that may contain blocks, and whether a word leads into one of them. Every word of
- * a stopped process is tested, so one comparison rejects most words.
+ * Ranges of addresses, among them those that may contain blocks, and the address in a word. Every
+ * word of a stopped process is tested, so one comparison rejects most words.
  */
 
 #include <stdbool.h>
@@ -23,13 +23,13 @@ struct range {
 	uint64_t from, to;
 };
 
-/* Ascending, without overlaps. All zero at first. */
+/* Ranges in ascending order, without overlaps. All members are zero at first. */
 struct ranges {
 	struct range *items;
 	size_t count, capacity;
 };
 
-/* Adds a range, in any order; call ranges_settle() before any search. */
+/* Adds a range. The order does not matter, but call ranges_settle() before any search. */
 void ranges_add(struct ranges *ranges, uint64_t from, uint64_t to);
 
 /* Sorts the ranges and merges those that touch or overlap. */
@@ -37,7 +37,7 @@ void ranges_settle(struct ranges *ranges);
 
 void ranges_free(struct ranges *ranges);
 
-/* Index of the first range that ends after address, or count. */
+/* The index of the first range that ends after address; count if there is none. */
 size_t ranges_after(const struct ranges *ranges, uint64_t address);
 
 static inline bool ranges_have(const struct ranges *ranges, uint64_t address)
@@ -48,8 +48,8 @@ static inline bool ranges_have(const struct ranges *ranges, uint64_t address)
 }
 
 /*
- * The address in a word without its tags; 0: not an address of the program, but one of the kernel
- * or a small negative number.
+ * The address in a word, without its tags; 0: the word is not an address of the program, but one of
+ * the kernel or a small negative number.
  */
 static inline uint64_t untagged(uint64_t word)
 {

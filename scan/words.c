@@ -20,7 +20,10 @@ static void add_page(struct words *words, const struct ranges *targets, const ch
 
 		memcpy(&word, bytes + i * 8, sizeof(word));
 		value = untagged(word);
-		/* the end of a block, one past its last byte, may be the end of its range */
+		/*
+		 * a pointer to the end of a block, one past its last byte, may be the end of the
+		 * block's range
+		 */
 		if (value < low || value > high)
 			continue;
 		if (value < last.from || value > last.to) {
@@ -67,7 +70,7 @@ static size_t find_run(const struct words *words, uint64_t address)
 	return ARRAY_SEARCH(words->runs.count, at, words->runs.items[at].to <= address);
 }
 
-/* Number of kept words of a page before this one. */
+/* The number of kept words of the page that precede this one. */
 static uint64_t count_before(const struct words_page *page, unsigned word)
 {
 	uint64_t count = 0;
@@ -104,7 +107,7 @@ struct words_walk words_begin(const struct words *words, uint64_t from, uint64_t
 	return (struct words_walk){ words, find_run(words, from), from, to };
 }
 
-/* Index of the next kept word of a page, from word on; PAGE_WORDS: no further one. */
+/* The index of the first kept word of a page from index word on; PAGE_WORDS: there is none. */
 static unsigned next_in_page(const struct words_page *page, unsigned word)
 {
 	uint64_t bits = page->bits[word / 64] >> word % 64 << word % 64;

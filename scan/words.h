@@ -3,8 +3,9 @@
 #define SCAN_WORDS_H
 
 /*
- * The words of a process's memory that may be addresses of blocks, with their positions. No other
- * memory is kept, because the process continues before its blocks are known.
+ * The words of a process's memory that may be addresses of blocks, with their positions. Other
+ * memory is not kept. The words are collected before the blocks are known, because the process has
+ * to continue.
  */
 
 #include <stdbool.h>
@@ -18,13 +19,13 @@
 
 struct words_page {
 	uint64_t bits[WORDS_PAGE / 8 / 64]; /* which words are kept */
-	uint64_t first;			    /* index of the value of the first kept word */
+	uint64_t first;			    /* index of the value of the page's first kept word */
 };
 
-/* Contiguous pages. */
+/* A run of contiguous pages. */
 struct words_run {
 	uint64_t from, to;
-	size_t first; /* index of its first page */
+	size_t first; /* index of the run's first page */
 };
 
 struct words {
@@ -34,15 +35,15 @@ struct words {
 };
 
 /*
- * Keeps the words of size bytes at address (both multiples of WORDS_PAGE) that lead into targets.
- * Call it with ascending addresses.
+ * Keeps those words of the size bytes at address (both multiples of WORDS_PAGE) that lead into
+ * targets. Call it with ascending addresses.
  */
 void words_add(struct words *words, const struct ranges *targets, uint64_t address,
 	       const void *bytes, size_t size);
 
 void words_free(struct words *words);
 
-/* The word at an address, a multiple of 8; 0: no word is kept there. */
+/* The word at an address, which is a multiple of 8; 0: no word is kept there. */
 uint64_t words_at(const struct words *words, uint64_t address);
 
 /* Iterates over the kept words of an address range. */
@@ -54,7 +55,7 @@ struct words_walk {
 
 struct words_walk words_begin(const struct words *words, uint64_t from, uint64_t to);
 
-/* The next word. Returns false after the last one. */
+/* Returns the next kept word and its address. Returns false after the last one. */
 bool words_next(struct words_walk *walk, uint64_t *address, uint64_t *value);
 
 #endif

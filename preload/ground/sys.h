@@ -149,7 +149,7 @@ static inline int sys_rt_sigprocmask(int how, const uint64_t *set, uint64_t *old
 
 /* Memory. */
 
-/* Set by ring_be_quiet(): the library then makes no more system calls. */
+/* Set by ring_be_quiet(): the library then stops making system calls. */
 extern bool sys_is_quiet __attribute__((visibility("hidden")));
 bool sys_is_quiet __attribute__((weak));
 

@@ -143,7 +143,7 @@ static inline void call_fill_open(struct call *call, struct arena_open *open, ui
 				  uint64_t related)
 {
 	/*
-	 * store frame first: a signal handler that uses this entry meanwhile clears it, which
+	 * store frame first: a signal handler that uses this entry before then clears it, which
 	 * call_open() detects
 	 */
 	open->frame = call->origin->cfa;

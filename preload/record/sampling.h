@@ -23,7 +23,7 @@
 /* The bytes to this thread's next sample; 0 before its first. */
 extern __thread uint64_t sampling_left;
 
-/* What is recorded of a call that allocates or moves a block; the last two may be combined. */
+/* The recorded part of a call that allocates or moves a block; the last two may be combined. */
 enum sampling_pick {
 	SAMPLING_OFF = 0,	  /* all memory is recorded */
 	SAMPLING_PASSES = 1 << 0, /* nothing */

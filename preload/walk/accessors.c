@@ -13,8 +13,8 @@
 #if ARCH_WALKS
 
 /*
- * libunwind's interface for remote unwinding, as it is since 1.4 (libunwind-*.so.8), without its
- * headers. A cursor is opaque and has at most 4 KiB on every processor.
+ * libunwind's interface for remote unwinding, as since version 1.4 (libunwind-*.so.8), declared
+ * here without its headers. A cursor is opaque and has at most 4 KiB on every processor.
  */
 #define CURSOR_SIZE	    4096u
 #define FORMAT_REMOTE_TABLE 2
@@ -39,7 +39,8 @@ struct accessors {
 	int (*memory)(void *space, uintptr_t address, uintptr_t *value, int is_write, void *walk);
 	int (*reg)(void *space, int number, uintptr_t *value, int is_write, void *walk);
 	/*
-	 * float registers, resume, procedure name: the arguments differ, but all three only refuse
+	 * float registers, resume, procedure name: their parameters differ, but all three only
+	 * refuse
 	 */
 	int (*refused[3])(void);
 	void *later_ones[16]; /* NULL: not provided */
@@ -63,14 +64,14 @@ static struct {
 		      int wants_info, void *walk);
 } library;
 
-/* State of one walk, on which our answers depend. */
+/* The state of one walk, on which our answers to libunwind depend. */
 struct walk {
 	uintptr_t reg[DWARF_REGISTERS];
 	uintptr_t pc;
 	uint64_t known;
 	const struct stack_bounds *stack;
 	uintptr_t low, high;	     /* range in which an unknown stack may be read */
-	const struct module *module; /* the module of the last table */
+	const struct module *module; /* the module whose table was found last */
 	bool was_refused;
 };
 
@@ -87,7 +88,7 @@ static bool is_stack(const struct walk *walk, uintptr_t address)
 	       sys_is_readable((const void *)(address & ~(uintptr_t)7));
 }
 
-/* Whether address is in code or unwind tables, which are mapped in whole pages. */
+/* Whether address is in the module's code or unwind tables, which are mapped in whole pages. */
 static bool is_module(const struct module *module, uintptr_t address)
 {
 	uintptr_t low = (uintptr_t)module->tables.low, high = (uintptr_t)module->tables.high;
@@ -97,7 +98,7 @@ static bool is_module(const struct module *module, uintptr_t address)
 
 /*
  * Reads one aligned word. libunwind reads a module's data only to find a personality routine, which
- * no walk needs: it gets 0.
+ * no walk needs; so it reads 0 there.
  */
 static int access_memory(void *space, uintptr_t address, uintptr_t *value, int is_write,
 			 void *context)
@@ -171,14 +172,15 @@ static int find_procedure(void *space, uintptr_t ip, void *procedure, int wants_
 	return library.search(space, ip, &table, procedure, wants_info, context);
 }
 
-/* libunwind frees what it made of a table by itself. */
+/* Does nothing: libunwind itself frees what it allocated for a table. */
 static void put_procedure(void *space, void *procedure, void *context)
 {
 	(void)space, (void)procedure, (void)context;
 }
 
 /*
- * Code that was generated at run time may be registered with another libunwind, not with this one.
+ * Refuses. Code that was generated at run time may be registered with another copy of libunwind,
+ * but not with this one.
  */
 static int find_list(void *space, uintptr_t *address, void *context)
 {
@@ -186,7 +188,7 @@ static int find_list(void *space, uintptr_t *address, void *context)
 	return NO_INFO;
 }
 
-/* Walks use none of these. */
+/* For functions that walks do not use. */
 static int refuse(void)
 {
 	return NOT_ALLOWED;
@@ -226,7 +228,10 @@ int remote_open(void)
 	return 0;
 }
 
-/* Like unw_step(). A signal frame may have led to another stack. */
+/*
+ * Like unw_step(). Moves the range of an unknown stack, because a signal frame may lead to another
+ * stack.
+ */
 static int step_by_libunwind(struct walk *walk, struct cursor *cursor, uintptr_t *ip, uintptr_t *sp)
 {
 	int result = library.step(cursor);
@@ -241,7 +246,7 @@ static int step_by_libunwind(struct walk *walk, struct cursor *cursor, uintptr_t
 	return *ip != 0;
 }
 
-/* Walks out of our own frames, up to the origin. */
+/* Walks from our own frames to the origin. Returns false if it does not reach the origin. */
 static bool reach_origin(struct walk *walk, struct cursor *cursor, const struct origin *origin)
 {
 	uintptr_t ip, sp;

@@ -3,30 +3,30 @@
 #define ACCESSORS_H
 
 /*
- * The walk by libunwind, with --unwind=libunwind. libunwind treats this process as if it were
- * another one: it asks us for every register, every word of memory and every unwind table. So it
- * opens no pipe, does not search the list of modules under the loader's lock, and reads only stack,
- * code and tables. It is loaded by dlopen, not linked.
+ * The walk by libunwind (--unwind=libunwind). libunwind treats this process as a remote one: it
+ * asks us for every register, every word of memory and every unwind table. So it opens no pipe,
+ * does not search the list of modules under the loader's lock, and reads only the stack, code and
+ * tables. It is loaded by dlopen, not linked.
  *
- * One effect is visible in the trace: libunwind's libraries have thread-local data, so glibc
- * allocates some bytes more for each thread in pthread_create, and when it reuses a stack it calls
+ * One effect is visible in the trace: libunwind's libraries have thread-local data. So glibc
+ * allocates some more bytes for each thread in pthread_create, and when it reuses a stack, it calls
  * free(NULL) for each of these libraries.
  */
 
 #include "capture.h"
 
 /*
- * Loads libunwind. Called once where dlopen is allowed (the library's start), never in a hook.
- * Returns 0; -ENOENT if it is not installed or has another interface; -ENOSYS on processors whose
- * registers we cannot pass to it.
+ * Loads libunwind. Called once, at the start of our library, where dlopen is allowed; never in a
+ * hook. Returns 0; -ENOENT if libunwind is not installed or has another interface; -ENOSYS on
+ * processors whose registers we cannot pass to it.
  */
 int remote_open(void);
 
 /*
- * Like capture_walk(), after remote_open() has returned 0. The caller must have been called by
- * origin's function, and our hooks must be off in this thread. libunwind blocks signals for
- * moments, and holds its locks only while they are blocked. Returns 1 and only origin's own address
- * if the walk does not reach the origin.
+ * Like capture_walk(), after remote_open() has returned 0. origin's function must be among the
+ * callers, and our hooks must be off in this thread. libunwind blocks signals for moments, and
+ * holds its locks only then. Returns 1, with only the origin's own address, if the walk does not
+ * reach the origin.
  */
 unsigned int remote_walk(const struct origin *origin, const struct stack_bounds *stack,
 			 uintptr_t *frames, unsigned int depth, enum capture_end *end);

@@ -3,19 +3,19 @@
 #define CAPTURE_H
 
 /*
- * The backtrace of a hooked call: a walk by our own rules (cfi.h) over the caller's stack. No
- * allocation, no lock, no libc, and in the steady state no system call; a signal handler may
- * interrupt a walk and walk itself.
+ * The backtrace of a hooked call: a walk over the caller's stack by our own rules (cfi.h). It needs
+ * no allocation, no lock and no libc; once the rules are known, it needs no system call. A signal
+ * handler may interrupt a walk and make a walk of its own.
  */
 
 #include <stdint.h>
 
 #define CAPTURE_DEPTH_MAX 500
 
-/* Where a walk starts: the state of the hook's caller just after the return. */
+/* Where a walk starts: the state of the hook's caller just after the hook returns. */
 struct origin {
 	uintptr_t ip;  /* return address into the caller */
-	uintptr_t cfa; /* the caller's stack pointer then */
+	uintptr_t cfa; /* the caller's stack pointer after the return */
 	uintptr_t fp;  /* the caller's frame pointer (rbp, x29) */
 };
 
@@ -29,15 +29,15 @@ struct stack_bounds {
 
 enum capture_end {
 	CAPTURE_COMPLETE, /* the outermost frame is marked as such */
-	CAPTURE_DEPTH,	  /* there are more frames than were asked for */
+	CAPTURE_DEPTH,	  /* there are more frames than the caller's limit */
 	CAPTURE_NO_RULE, /* the last frame's code has no unwind table, or one that we cannot read */
-	CAPTURE_LEFT_STACK, /* the next word to read is outside of the stack, or not readable */
-	CAPTURE_NOT_RISING  /* the next frame is not above the last one */
+	CAPTURE_LEFT_STACK, /* the next word to read is outside of the stack or not readable */
+	CAPTURE_NOT_RISING  /* the next frame is not above the previous one */
 };
 
 /*
- * The origin of the calling function, which gets a frame pointer by this. Only in a function that
- * is not inlined: the public stub itself.
+ * The origin of a call to the current function. Use it only in a function that is not inlined (the
+ * public stub), which it forces to have a frame pointer.
  */
 #define CAPTURE_ORIGIN()                                                                     \
 	{                                                                                    \
@@ -47,18 +47,19 @@ enum capture_end {
 	}
 
 /*
- * Walks from origin outwards. Stores the return addresses from the stack in frames, innermost
- * first; frames[0] is origin->ip. The pc of a function that a signal interrupted is exact. The
- * frames are those of libunwind's unw_step. depth: entries of frames, at least 1. Returns how many
- * were stored, at least 1; *end says why the walk ended. On an unknown stack a system call
- * checks each page except the one of the origin's cfa, at most 1 MiB above it.
+ * Walks from the origin outwards. Stores return addresses from the stack in frames, innermost
+ * first; frames[0] is origin->ip. For a function that a signal interrupted, it stores the exact pc.
+ * The frames are the same as those of libunwind's unw_step. depth: entries of frames, at least 1.
+ * Returns the number of stored frames, at least 1; *end says why the walk ended. On an unknown
+ * stack, the walk checks each page, except that of the origin's cfa, by a system call, up to 1 MiB
+ * above the origin.
  */
 unsigned int capture_walk(const struct origin *origin, const struct stack_bounds *stack,
 			  uintptr_t *frames, unsigned int depth, enum capture_end *end);
 
 /*
- * Maximal number of remembered frames: more than CAPTURE_DEPTH_MAX, so that a truncated backtrace
- * is not walked again after each call and return.
+ * Limit of remembered frames. It is larger than CAPTURE_DEPTH_MAX, so that a truncated backtrace is
+ * not walked again after each call and return.
  */
 #define CAPTURE_MEMORY_MAX 640
 #define CAPTURE_SLOTS_MAX  (2 * CAPTURE_MEMORY_MAX)
@@ -68,11 +69,11 @@ struct cfi_rule;
 /* A remembered frame, and the words that led outwards from it. */
 struct capture_frame {
 	uintptr_t ip, sp, fp; /* of the caller, just after the return into it */
-	uint32_t slots;	      /* the first this many slots decide what is outwards of it */
-	uint32_t needs_fp;    /* 1: its fp decides, too */
+	uint32_t slots;	      /* the first this many slots decide the frames outwards of it */
+	uint32_t needs_fp;    /* 1: its fp decides them, too */
 };
 
-/* A word of the stack that a walk has read, and its value then. */
+/* A word of the stack that a walk has read, and the value that it had. */
 struct capture_slot {
 	uintptr_t address, value;
 };
@@ -88,12 +89,12 @@ struct capture_step {
 #define CAPTURE_PATH_SLOTS  10
 
 /*
- * The frames that a walk found until it met a remembered one, and that one: for later walks from
- * the same start.
+ * The frames that a walk found before it met a remembered frame, and that remembered frame. Later
+ * walks from the same start use them.
  */
 struct capture_path {
-	uintptr_t ip, sp; /* start of the walk. sp 0: the path is unused */
-	uint32_t kept;	  /* remembered frames that it kept; outer is the innermost of them */
+	uintptr_t ip, sp; /* start of the walk; sp 0: the path is unused */
+	uint32_t kept;	  /* remembered frames that the walk kept; outer is the innermost one */
 	uint32_t generation;
 	uint16_t frame_count, slot_count;
 	struct capture_frame outer;
@@ -101,15 +102,15 @@ struct capture_path {
 	struct capture_slot slots[CAPTURE_PATH_SLOTS];
 };
 
-/* Two paths, by a hash of their start. */
+/* The state of the two paths that share a hash of their starts. */
 struct capture_place {
-	uint16_t way;  /* the path that was used last */
+	uint16_t way;  /* index of the path that was used last */
 	uint16_t idle; /* walks since a path was used */
 };
 
 /*
- * A thread's last backtrace with everything that decided it. If count is 0 nothing is remembered,
- * and other members do not matter, except places and paths, which must be zero at first.
+ * A thread's last backtrace, and all values that decided it. If count is 0, nothing is remembered
+ * and the other members do not matter, except places and paths, which must initially be zero.
  */
 struct capture_memory {
 	uint32_t count;
@@ -125,17 +126,17 @@ struct capture_memory {
 };
 
 /*
- * Like capture_walk(), with exactly the same result: the innermost depth frames of memory then, or
- * all if there are fewer. Walks only until it meets a remembered frame from which on nothing has
- * changed. Returns how many of memory's outermost frames have the same addresses as before. Not for
- * a signal handler that interrupted a walk with the same memory. If a writer of memory was left by
- * a jump, memory must be emptied (count = 0).
+ * Like capture_walk(), with exactly the same result, which is then in memory: the innermost depth
+ * frames, or all if there are fewer. The walk ends when it meets a remembered frame from which on
+ * nothing has changed. Returns how many of memory's outermost frames have the same addresses as
+ * before. Not for a signal handler that interrupted a walk with the same memory. If a jump has left
+ * a writer of memory, memory must be emptied (count = 0).
  */
 uint32_t capture_again(struct capture_memory *memory, const struct origin *origin,
 		       const struct stack_bounds *stack, unsigned int depth, enum capture_end *end);
 
 /*
- * Stores a backtrace from another walk, innermost frame first, as the remembered one; its frames
+ * Stores the backtrace of another walk, innermost frame first, as the remembered one; its frames
  * will not be reused. frames may be in memory->steps. Returns how many of the outermost frames have
  * the same addresses as before.
  */

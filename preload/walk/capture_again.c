@@ -47,11 +47,11 @@
 #include "step.h"
 
 /*
- * Frames beyond depth that are walked, too, so that they are known after a few returns.
+ * The number of frames beyond depth that are walked, too: they are then known after a few returns.
  */
 #define BEYOND 64u
 
-/* After this many walks without use of a path, fewer are kept. */
+/* After so many walks that used no path, fewer paths are kept. */
 #define PATHS_IDLE 6u
 
 struct recall {
@@ -67,7 +67,7 @@ struct recall {
 
 enum { RECALL_MET = WALK_DONE + 1 };
 
-/* Beyond all steps: no frame can be reused. */
+/* A position beyond all steps: no frame can be reused. */
 static struct capture_step *no_step(struct recall *recall)
 {
 	return recall->memory->steps + CAPTURE_MEMORY_MAX;
@@ -78,14 +78,14 @@ static inline uintptr_t slot_changed(const struct capture_slot *slot)
 	return *(const uintptr_t *)slot->address ^ slot->value;
 }
 
-/* Four independent loads and one branch. */
+/* Whether four slots are unchanged, by four independent loads and one branch. */
 static inline bool four_hold(const struct capture_slot *slot)
 {
 	return (slot_changed(slot) | slot_changed(slot + 1) | slot_changed(slot + 2) |
 		slot_changed(slot + 3)) == 0;
 }
 
-/* The first of the slots up to end whose word has changed; or end. */
+/* The first slot before end whose word has changed, or end. */
 static inline __attribute__((always_inline)) const struct capture_slot *
 first_changed(const struct capture_slot *slot, const struct capture_slot *end)
 {
@@ -94,7 +94,7 @@ first_changed(const struct capture_slot *slot, const struct capture_slot *end)
 	if (__builtin_expect(slot <= last, 1)) {
 		while (slot < last && four_hold(slot))
 			slot += 4;
-		/* the last four, of which some may be read twice */
+		/* the last four slots, some of which may be read twice */
 		if (slot >= last && four_hold(last))
 			return end;
 	}
@@ -104,10 +104,10 @@ first_changed(const struct capture_slot *slot, const struct capture_slot *end)
 }
 
 /*
- * A walk of `own` frames has arrived at remembered frame number i. Returns i + 1 if everything
- * outwards of that frame is unchanged, as far as the backtrace shows it: one that is cut off needs
- * only the words up to the first frame beyond the cut. Otherwise returns how many remembered frames
- * can still be met.
+ * Called when a walk of `own` frames has arrived at remembered frame number i. Returns i + 1 if
+ * everything outwards of that frame that the backtrace shows is unchanged; a truncated backtrace
+ * needs only the words up to the first frame that it does not show. Otherwise returns how many
+ * remembered frames can still be met.
  */
 static inline __attribute__((always_inline)) uint32_t count_meetable(const struct recall *recall,
 								     uint32_t i, uint32_t own)
@@ -118,7 +118,7 @@ static inline __attribute__((always_inline)) uint32_t count_meetable(const struc
 	if (__builtin_expect(total > recall->depth, 0)) {
 		uint32_t cut = total - recall->depth;
 
-		/* the slots after those of frame cut - 1 are of the step that led to it */
+		/* the slots after those of frame cut - 1 belong to the step that led to it */
 		from = cut > i ? to : memory->frames[cut - 1].slots;
 	} else if (__builtin_expect(memory->end == CAPTURE_DEPTH, 0)) {
 		return i;
@@ -133,7 +133,7 @@ static inline __attribute__((always_inline)) uint32_t count_meetable(const struc
 	return i;
 }
 
-/* Like walk_quick(), until it meets a remembered frame. */
+/* Like walk_quick(), but also ends when it meets a remembered frame. */
 static inline __attribute__((always_inline)) int
 recall_quick(struct recall *recall, struct window *window, enum capture_end *end)
 {
@@ -168,9 +168,9 @@ recall_quick(struct recall *recall, struct window *window, enum capture_end *end
 			state = stop_walk(CAPTURE_COMPLETE, end);
 			break;
 		}
+		/* the inner loop ends, because the outermost candidate is not below */
 		if (at.sp <= outermost)
-			while (candidate->sp <
-			       at.sp) /* ends, since the outermost candidate is not below */
+			while (candidate->sp < at.sp)
 				candidate--;
 		if (candidate->sp == at.sp && candidate->ip == at.ip &&
 		    (!candidate->needs_fp || candidate->fp == at.fp)) {
@@ -198,7 +198,7 @@ recall_quick(struct recall *recall, struct window *window, enum capture_end *end
 	return state;
 }
 
-/* Whether the rule depends on fp for anything but where fp was saved. */
+/* Whether the rule uses fp other than to find where fp was saved. */
 static inline bool uses_fp(const struct cfi_rule *rule)
 {
 	_Static_assert(CFI_FP_DEREF > CFI_FP && CFI_FP > CFI_SP, "the last two forms use fp");
@@ -216,9 +216,9 @@ static inline bool put_slot(struct capture_slot **slots, uintptr_t sp, uintptr_t
 }
 
 /*
- * Adds the words that the walk read to step from step's frame outwards to outer. *needs_fp: whether
- * outer's fp matters (if not, its word does not either); then set to whether step's fp matters.
- * Returns whether all words are above step's sp.
+ * Adds the words that the walk read when it stepped from step's frame outwards to outer. *needs_fp:
+ * whether outer's fp matters (if not, neither does the word in which it was saved); set to whether
+ * step's fp matters. Returns whether all of these words are above step's sp.
  */
 static inline __attribute__((always_inline)) bool put_slots(struct capture_slot **slots,
 							    const struct capture_step *step,
@@ -244,8 +244,8 @@ static inline __attribute__((always_inline)) bool put_slots(struct capture_slot 
 }
 
 /*
- * Whether every walk that arrives at this last frame ends in the same way, if the next step was
- * impossible: the upper end of the stack is constant, but the lower end is the origin's sp.
+ * Whether every walk that arrives at this outermost frame ends in the same way, if the next step
+ * was impossible. The upper end of the stack is constant, but its lower end is the origin's sp.
  */
 static bool end_is_same(const struct capture_step *last, enum capture_end end)
 {
@@ -263,7 +263,7 @@ static bool end_is_same(const struct capture_step *last, enum capture_end end)
 		(rule->fp_form != CFI_FP_AT_FP || last->fp + (uintptr_t)rule->fp >= last->sp));
 }
 
-/* Removes the outermost frames to make room for new ones. */
+/* Removes the outermost remembered frames to make space for new ones. */
 static __attribute__((noinline)) void forget_outer(struct capture_memory *memory, uint32_t frames,
 						   uint32_t rest)
 {
@@ -278,7 +278,10 @@ static __attribute__((noinline)) void forget_outer(struct capture_memory *memory
 	}
 }
 
-/* Adds the outermost frame of a walk that met none, with what decided how it ended. */
+/*
+ * Adds the outermost frame of a walk that met no remembered frame, with the words that decided how
+ * the walk ended.
+ */
 static void put_end(struct recall *recall, struct capture_slot **slots, bool *is_solid,
 		    bool *needs_fp)
 {
@@ -305,7 +308,7 @@ static inline __attribute__((always_inline)) void put_frame(struct capture_frame
 	frame->fp = step->fp;
 }
 
-/* How many of the walk's frames, from the outermost on, have the same addresses as before. */
+/* Counts the walk's frames, from the outermost on, that have the same addresses as before. */
 static inline __attribute__((always_inline)) uint32_t
 count_same(const struct recall *recall, const struct capture_frame *frame, uint32_t before)
 {
@@ -323,7 +326,7 @@ count_same(const struct recall *recall, const struct capture_frame *frame, uint3
 
 /*
  * Puts the frames of the walk in front of the `kept` outermost remembered ones. Returns how many
- * addresses are the same as before.
+ * frames, from the outermost on, have the same addresses as before.
  */
 static inline __attribute__((always_inline)) uint32_t put_walk(struct recall *recall, uint32_t kept)
 {
@@ -375,7 +378,7 @@ static inline __attribute__((always_inline)) uint32_t put_walk(struct recall *re
 	memory->solid = (uint32_t)(frame - memory->frames);
 	memory->generation = recall->generation;
 	memory->walked = fresh;
-	/* frames further in have only their addresses */
+	/* only the addresses of the remaining inner frames are valid */
 	if (__builtin_expect(memory->solid < memory->count, 0))
 		for (step = memory->steps + (memory->count - memory->solid); step > memory->steps;)
 			put_frame(frame++, --step);
@@ -398,7 +401,7 @@ uint32_t capture_take(struct capture_memory *memory, const uintptr_t *frames, ui
 	return same;
 }
 
-/* For a rule that needs more than sp and fp: the plain walk, whose frames cannot be reused. */
+/* Makes a plain walk, whose frames cannot be reused, if a rule needs more than sp and fp. */
 static __attribute__((noinline)) uint32_t
 put_plain(struct recall *recall, const struct origin *origin, const struct stack_bounds *stack)
 {
@@ -411,8 +414,8 @@ put_plain(struct recall *recall, const struct origin *origin, const struct stack
 }
 
 /*
- * Walks on through signal frames. Frames up to the interrupted function cannot be reused: a walk
- * cannot arrive there by rules of sp and fp.
+ * Continues the walk through signal frames. The frames up to the interrupted function cannot be
+ * reused, because a walk by rules of sp and fp cannot arrive there.
  */
 static inline __attribute__((always_inline)) int recall_on(struct recall *recall,
 							   struct window *window,
@@ -448,9 +451,9 @@ static inline uint32_t path_place(uintptr_t ip, uintptr_t sp)
 }
 
 /*
- * Keeps the frames that a walk has put in front of the kept ones as a path. All their words are
- * above the sp of the innermost frame and (checked here) below the sp of the frame that was met, so
- * they are readable if both frames are on the stack.
+ * Stores the frames that a walk has put in front of the kept ones as a path. All words of these
+ * frames are above the innermost frame's sp and (checked here) below the sp of the remembered frame
+ * that the walk met. So they are readable if both frames are on the stack.
  */
 static __attribute__((noinline)) void keep_path(struct capture_memory *memory, uint32_t kept,
 						uint32_t fresh)
@@ -465,13 +468,13 @@ static __attribute__((noinline)) void keep_path(struct capture_memory *memory, u
 	uint32_t idle = place->idle++;
 	bool is_below = true;
 
-	/* if no path was used for some time, one of eight is kept */
+	/* if no path was used for some time, one of eight is stored */
 	if ((idle >= PATHS_IDLE && idle & 7) || fresh > CAPTURE_PATH_FRAMES ||
 	    slot_count > CAPTURE_PATH_SLOTS || maps_is_loader(innermost->ip))
 		return;
 	place->way ^= 1;
 	path = &memory->paths[number][place->way];
-	/* a jump out of here must not leave half a path */
+	/* a jump out of this function must not leave half a path */
 	path->sp = 0;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);
 	path->ip = innermost->ip;
@@ -496,7 +499,7 @@ static __attribute__((noinline)) uint32_t recall_walk(struct capture_memory *mem
 						      const struct stack_bounds *stack,
 						      unsigned int depth, enum capture_end *end)
 {
-	struct recall recall; /* an initialiser would clear it first: 5 ns */
+	struct recall recall; /* without an initialiser, which would clear it first: 5 ns */
 	struct window window; /* apart from recall, because only its address is passed on */
 	uint32_t same, kept = 0;
 	int state;
@@ -530,7 +533,7 @@ static __attribute__((noinline)) uint32_t recall_walk(struct capture_memory *mem
 		*end = (enum capture_end)memory->end;
 		return same;
 	} else {
-		/* beyond depth we only want to know that there are more frames */
+		/* beyond depth it only matters that there are more frames */
 		memory->end = CAPTURE_DEPTH;
 	}
 	same = put_walk(&recall, kept);
@@ -542,8 +545,8 @@ static __attribute__((noinline)) uint32_t recall_walk(struct capture_memory *mem
 }
 
 /*
- * Whether a walk from the origin would take that path to the last of the kept frames, and continue
- * from there as remembered.
+ * Whether a walk from the origin would take this path to the innermost of the kept frames, and then
+ * continue as remembered.
  */
 static inline __attribute__((always_inline)) bool path_leads(const struct capture_memory *memory,
 							     const struct capture_path *path,
@@ -571,7 +574,10 @@ static inline __attribute__((always_inline)) bool path_leads(const struct captur
 	       first_changed(memory->slots, slots_end) == slots_end;
 }
 
-/* Puts a path in front of the frame to which it leads. Returns how many addresses are the same. */
+/*
+ * Puts a path in front of the frame to which it leads. Returns how many frames, from the outermost
+ * on, have the same addresses as before.
+ */
 static inline __attribute__((always_inline)) uint32_t put_path(struct capture_memory *memory,
 							       const struct capture_path *path)
 {
@@ -595,7 +601,7 @@ static inline __attribute__((always_inline)) uint32_t put_path(struct capture_me
 	return same;
 }
 
-/* Takes a path if one leads on, else walks. */
+/* Uses a path that leads from the origin to a remembered frame, if there is one; else walks. */
 static __attribute__((noinline)) uint32_t recall_path(struct capture_memory *memory,
 						      const struct origin *origin,
 						      const struct stack_bounds *stack,
@@ -605,7 +611,7 @@ static __attribute__((noinline)) uint32_t recall_path(struct capture_memory *mem
 	struct capture_place *place = &memory->places[number];
 	uint16_t way = place->way;
 
-	/* if no path was used for some time they are tried only soon after one was kept */
+	/* if no path was used for some time, paths are tried only soon after one was stored */
 	if ((place->idle >= PATHS_IDLE && place->idle & 4) || memory->end == CAPTURE_DEPTH ||
 	    origin->cfa - stack->low >= stack->high - stack->low ||
 	    memory->generation != __atomic_load_n(&maps_generation, __ATOMIC_RELAXED))
@@ -636,8 +642,9 @@ static inline __attribute__((always_inline)) bool is_ready(const struct capture_
 }
 
 /*
- * Whether a step from the origin by its own rule reads the words that the step from the innermost
- * remembered frame read, and leads to the same caller. If so sets whether the origin's fp matters.
+ * Whether a step from the origin by its own rule reads the same words as the step from the
+ * innermost remembered frame, and leads to the same caller. If so, sets *needs_fp to whether the
+ * origin's fp matters.
  */
 static inline __attribute__((always_inline)) bool
 is_sibling(const struct capture_memory *memory, const struct origin *origin, uint32_t *needs_fp)
@@ -666,8 +673,8 @@ is_sibling(const struct capture_memory *memory, const struct origin *origin, uin
 }
 
 /*
- * Handles the two most frequent cases itself: nothing has changed, and another call in the same
- * function. In both, the sp is that of the innermost remembered frame.
+ * Handles the two most frequent cases itself: nothing has changed, or there was another call in the
+ * same function. In both cases the origin's sp is that of the innermost remembered frame.
  */
 uint32_t capture_again(struct capture_memory *memory, const struct origin *origin,
 		       const struct stack_bounds *stack, unsigned int depth, enum capture_end *end)

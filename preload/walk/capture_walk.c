@@ -7,7 +7,8 @@
 struct walk {
 	uintptr_t *next, *end; /* space for further frames */
 	struct position at;
-	uintptr_t key; /* of the rule for at: at.ip, with CFI_EXACT if the pc is exact (cfi.h) */
+	uintptr_t
+		key; /* key of the rule for at: at.ip, with CFI_EXACT if the pc is exact (cfi.h) */
 	struct window window;
 };
 
@@ -27,14 +28,15 @@ store_frame(uintptr_t **next, const uintptr_t *room_end, uintptr_t ip, enum capt
 }
 
 /*
- * Walks on from the last stored frame by rules from the table. Each rule has hints of the rules
- * that followed it before, which mostly saves the search, and the processor does not wait for the
- * load of the return address.
+ * Continues the walk from the last stored frame by rules of the table. Each rule has hints of the
+ * rules that followed it before. A hint mostly saves the search, and then the processor does not
+ * wait for the load of the return address.
  */
 static enum walk_state walk_quick(struct walk *walk, enum capture_end *end)
 {
 	/*
-	 * Local copies: for the compiler, a store of a frame may change anything behind a pointer.
+	 * Local copies: the compiler must assume that a store to a frame changes anything that a
+	 * pointer leads to.
 	 */
 	struct cfi_table *table = cfi_table();
 	struct position at = walk->at;
@@ -56,7 +58,7 @@ static enum walk_state walk_quick(struct walk *walk, enum capture_end *end)
 	return state;
 }
 
-/* Walks on by rules, and through signal frames. */
+/* Continues the walk by rules, and through signal frames. */
 static enum walk_state walk_on(struct walk *walk, const struct stack_bounds *stack,
 			       enum capture_end *end)
 {
@@ -87,9 +89,9 @@ static enum dwarf_step step_fully(struct dwarf_frame *frame, struct window *wind
 }
 
 /*
- * The registers at the origin. We walk out of our own few frames to find them, because a rare rule
- * may need one that the origin does not have (the loader's resolver needs rbx). If that fails only
- * the origin's are known.
+ * The registers at the origin. They are found by walking from our own few frames to the origin,
+ * because a rare rule may need a register that struct origin does not contain (the loader's
+ * resolver needs rbx). If that walk fails, only the members of struct origin are known.
  */
 static __attribute__((noinline)) void registers_at(const struct origin *origin,
 						   struct dwarf_frame *frame)
@@ -127,14 +129,14 @@ static enum walk_state stop_step(enum dwarf_step step, enum capture_end *end)
 }
 
 /*
- * Like walk_on(), from the origin on. quick_from: once a frame beyond this one is stored, walk_on()
- * can take over if the frame permits it.
+ * Like walk_on(), from the origin on. quick_from: once a frame at or beyond this entry is stored,
+ * walk_on() may continue the walk if that frame permits it.
  */
 static enum walk_state walk_fully(struct walk *walk, const struct origin *origin,
 				  const struct stack_bounds *stack, const uintptr_t *quick_from,
 				  enum capture_end *end)
 {
-	/* after a return address a rule of the table needs only these */
+	/* the only registers that a rule of the table needs after a return address */
 	const uint64_t quick = (uint64_t)1 << DWARF_SP | (uint64_t)1 << DWARF_FP;
 	struct dwarf_frame frame;
 
@@ -146,7 +148,10 @@ static enum walk_state walk_fully(struct walk *walk, const struct origin *origin
 
 		if (result != DWARF_STEP_OK)
 			return stop_step(result, end);
-		/* only a signal frame changes the stack: the interrupted function may be on any */
+		/*
+		 * only a signal frame changes the stack: the interrupted function may be on any
+		 * stack
+		 */
 		if (frame.is_exact)
 			window_open(&walk->window, frame.reg[DWARF_SP],
 				    frame.reg[DWARF_SP] - ARCH_RED_ZONE, stack);

@@ -10,7 +10,7 @@
 
 #include "preload/ground/plain.h"
 
-#define SIZE_FIRST     1024u	  /* 32 KiB, untouched until used */
+#define SIZE_FIRST     1024u	  /* 32 KiB; its pages are untouched until they are used */
 #define SIZE_MAX_RULES (1u << 20) /* 32 MiB; twice what the largest known program needs */
 #define PROBES_MAX     32u
 
@@ -25,8 +25,8 @@ struct cfi_table *cfi_table_now = &first_table;
 
 #if defined(__x86_64__)
 /*
- * A PLT's expression: CFA = sp + 8 + (((ip & 15) >= n) << 3); n is the offset at which the entry
- * has pushed a word.
+ * Whether the row's CFA is the expression of a PLT: CFA = sp + 8 + (((ip & 15) >= n) << 3), where n
+ * is the offset in the entry at which a word has been pushed.
  */
 static bool is_plt(const struct dwarf_row *row, uintptr_t pc, int32_t *cfa)
 {
@@ -45,7 +45,8 @@ static bool is_plt(const struct dwarf_row *row, uintptr_t pc, int32_t *cfa)
 #endif
 
 /*
- * Decodes register + small offset (breg sleb), perhaps with deref; false for any other expression.
+ * Decodes the expression register + small offset (breg sleb), perhaps with deref; returns false for
+ * any other expression.
  */
 static bool is_register_plus(const struct dwarf_row *row, int32_t where, unsigned int number,
 			     bool is_deref, int32_t *offset)
@@ -107,8 +108,8 @@ static bool compile_fp(const struct dwarf_row *row, struct cfi_rule *rule)
 }
 
 /*
- * Whether a register is saved at sp + constant in a signal frame; glibc's table has an expression
- * for it.
+ * Whether a register is saved at sp + constant in a signal frame. glibc's table describes this by
+ * an expression.
  */
 static bool is_at_sp(const struct dwarf_row *row, unsigned int number, int32_t *offset)
 {
@@ -144,7 +145,7 @@ static void compile_row(const struct dwarf_row *row, uintptr_t pc, struct cfi_ru
 
 #ifdef ARCH_SIGNAL_FRAME
 
-/* Whether pc is the kernel's return from a signal handler, by its code. Sets *module. */
+/* Whether pc is in the kernel's code that returns from a signal handler. Sets *module. */
 static bool is_signal_return(uintptr_t pc, unsigned int *module)
 {
 	uint64_t code;
@@ -153,7 +154,8 @@ static bool is_signal_return(uintptr_t pc, unsigned int *module)
 		return false;
 	*module = maps_find(pc);
 	/*
-	 * The kernel's page may belong to no module; an unknown address may not be mapped at all.
+	 * The kernel's page may belong to no module, so the code must be read; an unknown address
+	 * may not be mapped at all.
 	 */
 	if (*module == MAPS_MODULE_NONE &&
 	    (!sys_is_readable((const void *)(pc & ~(uintptr_t)7)) ||
@@ -179,7 +181,7 @@ static void put_signal_row(struct dwarf_row *row)
 bool cfi_row(uintptr_t pc, bool is_exact, struct dwarf_row *row, unsigned int *module)
 {
 	/*
-	 * a return address may be that of the next function, if the call does not return; the byte
+	 * if a call does not return, its return address may belong to the next function; the byte
 	 * before it is in the call
 	 */
 	uintptr_t inside = is_exact ? pc : pc - 1;
@@ -198,9 +200,10 @@ bool cfi_row(uintptr_t pc, bool is_exact, struct dwarf_row *row, unsigned int *m
 	if (dwarf_find(tables, inside, row))
 		return true;
 	/*
-	 * A return address at the start of a function without a predecessor was not pushed by a
-	 * call: the kernel stored it for a signal, or it is at the bottom of a coroutine's stack,
-	 * which has no caller (glibc's __start_context, whose table does not say so).
+	 * A return address at the start of a function, with no function before it, was not pushed
+	 * by a call. Either the kernel stored it for a signal, or it is at the bottom of a
+	 * coroutine's stack, which has no caller (glibc's __start_context, whose table does not say
+	 * so).
 	 */
 	if (is_exact || !dwarf_find(tables, pc, row))
 		return false;
@@ -225,8 +228,8 @@ void cfi_compile(uintptr_t ip, struct cfi_rule *rule)
 /* The table of rules. */
 
 /*
- * Returns the rule; or NULL, with *place the entry where it can be added, table->size if there is
- * no room.
+ * Returns the rule; or NULL, with *place set to the entry where the rule can be added, or to
+ * table->size if there is no space.
  */
 static struct cfi_rule *look_up(const struct cfi_table *table, uintptr_t ip, uint32_t *place)
 {
@@ -249,8 +252,9 @@ static struct cfi_rule *look_up(const struct cfi_table *table, uintptr_t ip, uin
 }
 
 /*
- * Starts a larger, empty table. Rules are compiled again when they are needed (100 ns each), so no
- * thread copies what another one is writing. The old table stays for its readers.
+ * Starts a larger, empty table. Rules are compiled again when they are needed (100 ns each), so
+ * that no thread copies a rule that another thread is writing. The old table stays for the threads
+ * that read it.
  */
 static void grow_table(struct cfi_table *table)
 {
@@ -278,15 +282,15 @@ static struct cfi_rule *keep_rule(struct cfi_table *table, uint32_t place, struc
 	struct cfi_rule *kept = &table->rules[place];
 	uintptr_t expected = IP_FREE;
 
-	/* at half load nearly every rule is in its home slot or the next one */
+	/* up to half load, nearly every rule is in its home slot or the next one */
 	if (__atomic_load_n(&table->used, __ATOMIC_RELAXED) >= table->size / 2) {
 		grow_table(table);
 		return rule;
 	}
 	if (!__atomic_compare_exchange_n(&kept->ip, &expected, IP_TAKEN, false, __ATOMIC_ACQ_REL,
 					 __ATOMIC_RELAXED))
-		return rule; /* another thread has taken the entry; the next search finds or adds
-			      * the rule */
+		/* another thread has taken the entry; the next search finds or adds the rule */
+		return rule;
 	__atomic_fetch_add(&table->used, 1, __ATOMIC_RELAXED);
 	kept->cfa = rule->cfa;
 	kept->ra = rule->ra;
@@ -295,7 +299,7 @@ static struct cfi_rule *keep_rule(struct cfi_table *table, uint32_t place, struc
 	kept->form = rule->form;
 	kept->fp_form = rule->fp_form;
 	__atomic_store_n(&kept->ip, rule->ip, __ATOMIC_SEQ_CST);
-	/* the module was unloaded since then, and cfi_forget() may have passed this entry before */
+	/* if the module was unloaded since then, cfi_forget() may have passed this entry before */
 	if (__atomic_load_n(&maps_get(rule->module)->is_gone, __ATOMIC_SEQ_CST))
 		__atomic_store_n(&kept->ip, IP_TAKEN, __ATOMIC_RELEASE);
 	return kept;
@@ -310,7 +314,8 @@ struct cfi_rule *cfi_find(struct cfi_table *table, uintptr_t ip, struct cfi_rule
 		return rule;
 	cfi_compile(ip, scratch);
 	/*
-	 * code outside of all modules was generated at run time; a module may be loaded there later
+	 * code outside of all modules was generated at run time; a module may be loaded at its
+	 * address later
 	 */
 	if (scratch->module == MAPS_MODULE_NONE || ip <= IP_TAKEN)
 		return scratch;

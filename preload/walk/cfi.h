@@ -3,8 +3,8 @@
 #define CFI_H
 
 /*
- * Rules: from a return address to the caller's frame. A rule is compiled from .eh_frame when its
- * address is first seen, and kept in a lock-free table from which nothing is removed.
+ * Rules that lead from a return address to the caller's frame. A rule is compiled from .eh_frame
+ * when its address is first seen, and kept in a lock-free table from which no entry is removed.
  */
 
 #include <stdbool.h>
@@ -16,10 +16,9 @@ enum cfi_form {
 	CFI_NO_RULE, /* the module has no unwind table for this address, or an invalid one */
 	CFI_END,     /* the outermost frame: its return address is undefined */
 	CFI_FULL,    /* needs more than sp and fp: rare DWARF expressions (dwarf.h) */
-	CFI_SIGNAL, /* signal frame: sp saved at sp + cfa, pc at sp + ra, fp at sp + fp; pc is exact
-		     */
-	CFI_SP,	    /* CFA = sp + cfa */
-	CFI_FP,	    /* CFA = fp + cfa */
+	CFI_SIGNAL,  /* signal frame: sp saved at sp + cfa, exact pc at sp + ra, fp at sp + fp */
+	CFI_SP,	     /* CFA = sp + cfa */
+	CFI_FP,	     /* CFA = fp + cfa */
 	CFI_FP_DEREF /* CFA = *(fp + cfa): a function that realigned its stack */
 };
 
@@ -32,9 +31,9 @@ enum cfi_fp {
 /* Marks a rule's key that is the pc of an interrupted function; other keys are return addresses. */
 #define CFI_EXACT ((uintptr_t)1 << (sizeof(uintptr_t) * 8 - 1))
 
-/* 32 bytes, two in a cache line. Only the hints change once the rule is in the table. */
+/* 32 bytes: two in a cache line. Once the rule is in the table, only the hints change. */
 struct cfi_rule {
-	uintptr_t ip; /* the key. 0: free; 1: being written, or the module is unloaded */
+	uintptr_t ip; /* the key; 0: free; 1: being written, or its module was unloaded */
 	int32_t cfa;
 	int32_t ra; /* the return address is at CFA + ra */
 	int32_t fp;
@@ -65,19 +64,20 @@ static inline struct cfi_table *cfi_table(void)
  */
 struct cfi_rule *cfi_find(struct cfi_table *table, uintptr_t ip, struct cfi_rule *scratch);
 
-/* The entry in ip's home slot: its rule in nearly all cases, else that of another address. */
+/* The entry in ip's home slot: in nearly all cases ip's rule, else that of another address. */
 static inline struct cfi_rule *cfi_guess(const struct cfi_table *table, uintptr_t ip)
 {
 	return &table->rules[(uint32_t)((ip * 0x9e3779b97f4a7c15u) >> table->shift)];
 }
 
 /*
- * The whole row of the unwind table for pc. is_exact: pc is an instruction, not a return address.
- * module: receives the module's number, or MAPS_MODULE_NONE. Returns false if there is no row.
+ * The whole row of the unwind table for pc. is_exact: pc is that of an instruction, not a return
+ * address. *module: receives the module's number, or MAPS_MODULE_NONE. Returns false if there is no
+ * row.
  */
 bool cfi_row(uintptr_t pc, bool is_exact, struct dwarf_row *row, unsigned int *module);
 
-/* Compiles a rule without the table. For cfi_find() and tests. */
+/* Compiles a rule without using the table. For cfi_find() and tests. */
 void cfi_compile(uintptr_t ip, struct cfi_rule *rule);
 
 /* Removes the rules of an unloaded module. */

@@ -3,9 +3,9 @@
 #define DWARF_H
 
 /*
- * Reads call frame information, .eh_frame by way of .eh_frame_hdr: how to recover the caller's
- * registers at one code address. No state and no allocation; every length is checked against the
- * segment that contains the tables.
+ * Reads call frame information from .eh_frame, by way of .eh_frame_hdr: how to recover the caller's
+ * registers at one code address. It has no state and allocates nothing; every length is checked
+ * against the segment that contains the tables.
  */
 
 #include <stdbool.h>
@@ -15,32 +15,32 @@
 #include "preload/ground/arch.h"
 
 enum dwarf_how {
-	DWARF_SAME,	 /* the caller's value is the current one */
-	DWARF_UNDEFINED, /* not recoverable; for the return address: no caller */
+	DWARF_SAME,	 /* the register is unchanged */
+	DWARF_UNDEFINED, /* not recoverable; for the return address: there is no caller */
 	DWARF_AT_CFA,	 /* saved at CFA + where */
 	DWARF_CFA_PLUS,	 /* the value is CFA + where */
-	DWARF_REGISTER,	 /* in the register with number where */
+	DWARF_REGISTER,	 /* in the register number where */
 	DWARF_AT_VALUE,	 /* saved at the address that the expression computes */
 	DWARF_VALUE	 /* the value that the expression computes */
 };
 
 /* The row of the unwind table for one code address. */
 struct dwarf_row {
-	const uint8_t *expressions; /* base of expressions, which are at expressions + where:
-				     * length, then operations */
-	const uint8_t *end;	    /* of the segment */
+	const uint8_t
+		*expressions; /* each expression is at expressions + where: length, operations */
+	const uint8_t *end;   /* end of the segment */
 	int32_t where[DWARF_REGISTERS];
 	uint8_t how[DWARF_REGISTERS];
 	uint8_t cfa_register;
-	bool cfa_is_expression; /* then cfa_where is the expression; else CFA = register + cfa_where
-				 */
+	bool cfa_is_expression; /* else CFA = register + cfa_where */
 	bool is_signal;		/* a signal frame: the caller's pc is exact, not a return address */
 	bool ra_is_signed;	/* aarch64: the return address is signed in its upper bits */
 	int32_t cfa_where;
 };
 
 /*
- * The registers of one frame; known has a bit for each register with a value. Its pc is not in reg.
+ * The registers of one frame. known has a bit for each register whose value is known. The frame's
+ * pc is not in reg.
  */
 struct dwarf_frame {
 	uintptr_t reg[DWARF_REGISTERS];
@@ -49,20 +49,20 @@ struct dwarf_frame {
 	bool is_exact; /* pc is the current or next instruction, not a return address */
 };
 
-/* Reads one word of the stack; returns false if it may not. */
+/* Reads one word of the stack. Returns false if it may not be read. */
 struct dwarf_memory {
 	bool (*read)(struct dwarf_memory *memory, uintptr_t address, uintptr_t *value);
 };
 
-/* A segment in memory that contains tables; readable from low to before high. */
+/* A segment in memory that contains tables; readable from low up to, but not including, high. */
 struct dwarf_tables {
 	const uint8_t *low, *high;
 	const uint8_t *header; /* .eh_frame_hdr */
 };
 
 /*
- * Finds the row for pc; for a return address pass the address before it, which is in the call.
- * Returns false if the tables have no row, or one that we cannot read.
+ * Finds the row for pc; for a return address, pass the previous address, which is in the call.
+ * Returns false if the tables have no row for pc, or one that we cannot read.
  */
 bool dwarf_find(const struct dwarf_tables *tables, uintptr_t pc, struct dwarf_row *row);
 
@@ -73,7 +73,7 @@ enum dwarf_step {
 	DWARF_STEP_MEMORY   /* a word may not be read */
 };
 
-/* Replaces frame by its caller's. */
+/* Replaces frame by its caller's frame. */
 enum dwarf_step dwarf_step(const struct dwarf_row *row, struct dwarf_frame *frame,
 			   struct dwarf_memory *memory);
 

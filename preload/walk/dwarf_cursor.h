@@ -3,8 +3,8 @@
 #define DWARF_CURSOR_H
 
 /*
- * Numbers in the encodings of .eh_frame. Sources for dwarf_rows.c and dwarf_step.c: LSB 5.0 core,
- * chapter 10.6 "Exception Frames", and DWARF 5, sections 6.4 and 2.5.
+ * Reads numbers in the encodings of .eh_frame. Sources for dwarf_rows.c and dwarf_step.c: LSB 5.0
+ * core, chapter 10.6 "Exception Frames", and DWARF 5, sections 6.4 and 2.5.
  */
 
 #include <stdbool.h>
@@ -41,7 +41,7 @@ static inline int64_t take_signed(struct cursor *cursor, unsigned int size)
 	return (int64_t)(take(cursor, size) << unused_bits) >> unused_bits;
 }
 
-/* A LEB128 number without sign extension. *shift: bits that were read. */
+/* Reads a LEB128 number without sign extension. *shift: the number of bits read. */
 static inline uint64_t take_leb(struct cursor *cursor, unsigned int *shift, bool *is_negative)
 {
 	uint64_t value = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Finds the row of an address: the FDE in .eh_frame, by the search table of .eh_frame_hdr, and the
- * rules for the caller's registers that its instructions compute up to the address.
+ * Finds the row of an address: finds the FDE in .eh_frame, by the search table of .eh_frame_hdr,
+ * and runs its instructions, which compute the rules for the caller's registers, up to the address.
  */
 #include "dwarf.h"
 #include "dwarf_cursor.h"
@@ -18,7 +18,7 @@ bool dwarf_find(const struct dwarf_tables *tables, uintptr_t pc, struct dwarf_ro
 
 /* ---- entries ---- */
 
-/* What a CIE defines for its FDEs. */
+/* The definitions of a CIE that apply to its FDEs. */
 struct dwarf_common {
 	struct cursor instructions;
 	uint64_t code_factor;
@@ -28,14 +28,14 @@ struct dwarf_common {
 	bool is_signal;
 };
 
-/* An FDE, for the code from start on. */
+/* An FDE, which describes the code from start on. */
 struct dwarf_entry {
 	struct dwarf_common common;
 	struct cursor instructions;
 	uintptr_t start;
 };
 
-/* A pointer's encoding: format in the low four bits, base in the next three. */
+/* The encoding of a pointer: its format in the low four bits, its base in the next three. */
 enum {
 	PE_ABSOLUTE = 0x00,
 	PE_ULEB = 0x01,
@@ -94,8 +94,8 @@ static uintptr_t take_pointer(struct cursor *cursor, unsigned int encoding)
 }
 
 /*
- * Reads an entry's length and sets the cursor's end to the entry's. Entries of more than 4 GiB are
- * not supported.
+ * Reads an entry's length and sets the cursor's end to the entry's end. Entries of more than 4 GiB
+ * are not supported.
  */
 static bool enter_entry(struct cursor *cursor)
 {
@@ -131,8 +131,8 @@ static void take_augmentation(struct cursor *cursor, const char *letters,
 			common->is_signal = true;
 		else if (*letters != 'B' && *letters != 'G')
 			/*
-			 * the size tells where the instructions begin, but not what an unknown
-			 * letter would change
+			 * the size says where the instructions begin, but not how an unknown letter
+			 * would change them
 			 */
 			break;
 	}
@@ -168,14 +168,15 @@ static bool read_common(const struct dwarf_tables *tables, const uint8_t *at,
 	       return_column == DWARF_RA && (common->has_augmentation || letters[0] == 0);
 }
 
-/* The address if it is in the segment, else NULL. */
+/* Returns the address if it is in the segment, else NULL. */
 static const uint8_t *place_in_tables(const struct dwarf_tables *tables, const uint8_t *at)
 {
 	return at >= tables->low && at < tables->high ? at : NULL;
 }
 
 /*
- * The address of the FDE that may contain pc, by binary search in the header's table; or NULL.
+ * Returns the address of the FDE that may contain pc, by binary search in the header's table, or
+ * NULL.
  */
 static const uint8_t *search_table(const struct dwarf_tables *tables, uintptr_t pc)
 {
@@ -191,7 +192,7 @@ static const uint8_t *search_table(const struct dwarf_tables *tables, uintptr_t 
 	frame_encoding = (unsigned int)take(&cursor, 1);
 	count_encoding = (unsigned int)take(&cursor, 1);
 	/*
-	 * all linkers write this format; without the table the whole segment would have to be
+	 * all linkers write this format; without the table, the whole segment would have to be
 	 * searched
 	 */
 	if (take(&cursor, 1) != (PE_DATA | PE_S4) || count_encoding == PE_OMIT)
@@ -272,7 +273,7 @@ enum {
 	CFA_GNU_NEGATIVE_OFFSET = 0x2f
 };
 
-/* Compilers remember one state at a time. */
+/* Compilers remember only one state at a time. */
 #define REMEMBERED_MAX 4
 
 struct machine {
@@ -302,7 +303,7 @@ static int32_t take_factor(struct machine *machine, int64_t value)
 	return narrow_to_32(machine, product);
 }
 
-/* Rules for registers that no frame needs (vectors) are ignored. */
+/* Sets the rule of a register. Ignores registers that no walk needs (vectors). */
 static void set_rule(struct machine *machine, uint64_t number, enum dwarf_how how, int32_t where)
 {
 	if (number >= DWARF_REGISTERS)
@@ -434,7 +435,7 @@ static void run_extended(struct machine *machine, unsigned int operation)
 	}
 }
 
-/* Whether the operation advances the location. Sets *location. */
+/* Whether the operation advances the location. If so, sets *location. */
 static bool take_advance(struct machine *machine, unsigned int operation, uintptr_t *location)
 {
 	struct cursor *code = &machine->code;
@@ -453,7 +454,7 @@ static bool take_advance(struct machine *machine, unsigned int operation, uintpt
 	return true;
 }
 
-/* Runs instructions up to the row of pc, or to their end. */
+/* Runs the instructions up to the row of pc, or to their end. */
 static bool run_instructions(struct machine *machine, struct cursor code, uintptr_t pc)
 {
 	machine->code = code;
@@ -477,7 +478,7 @@ static bool run_instructions(struct machine *machine, struct cursor code, uintpt
 	return !machine->code.is_bad;
 }
 
-/* Runs the CIE's initial instructions, then the FDE's. */
+/* Runs the CIE's initial instructions, then those of the FDE. */
 bool dwarf_find(const struct dwarf_tables *tables, uintptr_t pc, struct dwarf_row *row)
 {
 	struct dwarf_entry entry;

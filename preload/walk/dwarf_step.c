@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Computes a caller's frame from a row and its expressions. */
+/* Computes the caller's frame from a row and its expressions. */
 #include "dwarf.h"
 #include "dwarf_cursor.h"
 
@@ -94,7 +94,7 @@ static uint64_t pop_operand(struct evaluation *evaluation)
 	return evaluation->operands[--evaluation->count];
 }
 
-/* Pushes a copy of the operand that is depth below the top. */
+/* Pushes a copy of the operand `depth` positions below the top. */
 static void pick_operand(struct evaluation *evaluation, uint64_t depth)
 {
 	if (depth >= evaluation->count)
@@ -117,7 +117,7 @@ static void push_register(struct evaluation *evaluation, uint64_t number, int64_
 		push_operand(evaluation, frame->reg[number] + (uint64_t)offset);
 }
 
-/* left was pushed first. */
+/* Applies a binary operation. left was pushed before right. */
 static uint64_t combine_operands(unsigned int operation, uint64_t left, uint64_t right)
 {
 	switch (operation) {
@@ -155,7 +155,7 @@ static uint64_t combine_operands(unsigned int operation, uint64_t left, uint64_t
 }
 
 /*
- * Operations on the stack's operands. Divisions, jumps and operations on objects do not occur in
+ * Executes an operation on the stack. Divisions, jumps and operations on objects do not occur in
  * call frame information.
  */
 static void operate_on_stack(struct evaluation *evaluation, unsigned int operation)
@@ -236,7 +236,7 @@ static void operate_on_stack(struct evaluation *evaluation, unsigned int operati
 	}
 }
 
-/* Pushes a constant; returns false for all other operations. */
+/* Pushes a constant. Returns false for any other operation. */
 static bool push_constant(struct evaluation *evaluation, unsigned int operation)
 {
 	struct cursor *code = &evaluation->code;
@@ -261,8 +261,8 @@ static bool push_constant(struct evaluation *evaluation, unsigned int operation)
 }
 
 /*
- * Evaluates the row's expression at where. cfa: pushed first; NULL for the expression of the CFA
- * itself.
+ * Evaluates the row's expression at where. cfa: the value that is pushed first; NULL for the
+ * expression of the CFA itself.
  */
 static enum dwarf_step evaluate_expression(const struct dwarf_row *row, int32_t where,
 					   const struct dwarf_frame *frame,
@@ -311,8 +311,8 @@ static void set_register(struct dwarf_frame *frame, unsigned int number, uintptr
 }
 
 /*
- * The caller's value of one register. An unknown one is an error only when it is needed, so the
- * result matters for the return address alone.
+ * Recovers the caller's value of one register. An unknown value is an error only if it is needed
+ * later, so the caller returns an error only for the return address.
  */
 static enum dwarf_step recover_register(const struct dwarf_row *row, unsigned int number,
 					const struct dwarf_frame *frame,
@@ -375,7 +375,7 @@ enum dwarf_step dwarf_step(const struct dwarf_row *row, struct dwarf_frame *fram
 	for (unsigned int number = 0; number < DWARF_REGISTERS; number++)
 		if (recover_register(row, number, frame, memory, cfa, &value) == DWARF_STEP_OK)
 			set_register(&caller, number, value);
-	/* without a rule the caller's stack pointer is the CFA */
+	/* if the stack pointer has no rule, its value in the caller is the CFA */
 	if (row->how[DWARF_SP] == DWARF_SAME)
 		set_register(&caller, DWARF_SP, cfa);
 	*frame = caller;

@@ -15,24 +15,27 @@
 #include "preload/ground/plain.h"
 
 /*
- * How we notice, without a question for each frame, that an address range belongs to another
- * module: when the loader unloads an object it frees the link map through the program's malloc,
- * which is our stub, after it has removed the object from _dl_find_object's table and while it
- * holds its own lock. At that call the module is surely absent. So capture_walk() runs maps_check()
- * for calls that the loader makes (start, dlopen, dlclose, a thread's TLS; 25 ns a module). With
- * malloc's hooks off, the hook of dlclose does it; what glibc then unloads by itself (iconv, NSS)
- * is noticed when a new address is seen in its range. Alternatives that were tried: the loader's
- * counters of loads can be read only under its lock (dl_iterate_phdr), the list of link maps may be
- * freed while we read it, and _dl_find_object for each frame costs 25 ns.
+ * How we notice, without asking the loader about each frame, that an address range belongs to
+ * another module by now. When the loader unloads an object, it frees the link map by the program's
+ * malloc, which is our stub. It does this after it has removed the object from _dl_find_object's
+ * table, and while it holds its own lock, so at that call the object is surely absent. Therefore
+ * capture_walk() runs maps_check() for calls that the loader makes (at the start, in dlopen and
+ * dlclose, for a thread's TLS; 25 ns a module). If malloc's hooks are off, the hook of dlclose runs
+ * it. Objects that glibc then unloads by itself (iconv, NSS) are noticed when a new address is seen
+ * in their range.
+ *
+ * Alternatives that were tried: the loader's counters of loads can be read only under its lock
+ * (dl_iterate_phdr), the list of link maps may be freed while we read it, and _dl_find_object for
+ * each frame costs 25 ns.
  */
 
 /* Memory that is never freed: modules and their paths. */
 
 #define REGION_SIZE  65536u
-#define REGION_FIRST 2048u /* enough for a program that needs libc only */
+#define REGION_FIRST 2048u /* enough for a program that needs only libc */
 
 struct region {
-	uint32_t used, size; /* of the bytes that follow */
+	uint32_t used, size; /* of the bytes that follow this struct */
 } __attribute__((aligned(8)));
 
 static struct {
@@ -52,7 +55,7 @@ static struct region *region_new(struct region *full)
 	if (sys_error(region) != 0)
 		return NULL;
 	region->size = REGION_SIZE - sizeof(*region);
-	/* another thread was faster: we use its region */
+	/* if another thread was faster, use its region */
 	if (!__atomic_compare_exchange_n(&region_now, &full, region, false, __ATOMIC_ACQ_REL,
 					 __ATOMIC_ACQUIRE)) {
 		sys_munmap(region, REGION_SIZE);
@@ -62,7 +65,10 @@ static struct region *region_new(struct region *full)
 	return region;
 }
 
-/* Allocates zeroed memory. Returns NULL on failure, or if size is too large for a region. */
+/*
+ * Allocates zeroed memory that is never freed. Returns NULL on failure, or if size is too large for
+ * a region.
+ */
 static void *keep_memory(size_t size)
 {
 	struct region *region = __atomic_load_n(&region_now, __ATOMIC_ACQUIRE);
@@ -87,7 +93,8 @@ static void *keep_memory(size_t size)
 #define PAGES_MAX	 63u /* so that no number equals MAPS_MODULE_NONE */
 
 /*
- * Pointers to the first modules are kept apart, so that most processes touch no page of the table.
+ * The number of modules whose pointers are kept apart, so that most processes touch no page of the
+ * table.
  */
 #define FEW 16u
 
@@ -111,7 +118,7 @@ const struct module *maps_get(unsigned int number)
 	return module_at(number);
 }
 
-/* The location of a module's pointer; NULL if the table is full. */
+/* Returns the location of a module's pointer; NULL if the table is full. */
 static struct module **place_of(unsigned int number)
 {
 	struct module **page, **expected = NULL;
@@ -150,12 +157,12 @@ static void retire_module(unsigned int number)
 }
 
 /*
- * The living module whose code holds address. Those that found shows to be something else by now
- * are retired.
+ * Finds the module, not yet unloaded, whose code contains address. Retires modules that `found`
+ * shows to be unloaded.
  */
 static unsigned int look_up(uintptr_t address, const struct dl_find_object *found)
 {
-	/* The last of a range is the living one. */
+	/* if several modules have had the range, the last one is the current one */
 	for (unsigned int number = maps_count(); number-- > 0;) {
 		const struct module *module = module_at(number);
 
@@ -170,8 +177,8 @@ static unsigned int look_up(uintptr_t address, const struct dl_find_object *foun
 }
 
 /*
- * Publishes a module under the next free number, unless another thread has just published the same
- * one.
+ * Publishes a module under the next free number. If another thread has just published the same
+ * module, returns its number instead.
  */
 static unsigned int append_module(struct module *module)
 {
@@ -185,8 +192,8 @@ static unsigned int append_module(struct module *module)
 		__atomic_compare_exchange_n(place, &expected, module, false, __ATOMIC_ACQ_REL,
 					    __ATOMIC_ACQUIRE);
 		/*
-		 * Every thread that finds the entry counts it, so that no thread waits for one that
-		 * was interrupted here.
+		 * Every thread that finds this entry counts it, so that no thread waits for one
+		 * that was interrupted here.
 		 */
 		__atomic_compare_exchange_n(&maps_number, &next, number + 1, false,
 					    __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
@@ -211,8 +218,8 @@ static const char *keep_text(const char *text)
 }
 
 /*
- * A program that opens "./plugin.so" gives it a relative name; the current directory is a good
- * guess.
+ * Makes a relative name absolute. A program that opens "./plugin.so" names it relative to a
+ * directory that is probably still the current one.
  */
 static const char *absolute_path(const char *name)
 {
@@ -240,7 +247,10 @@ static const char *path_of(const char *name)
 
 /* The ELF file in memory. */
 
-/* A page is readable as a whole, and no page is smaller than 4 KiB: two words tell. */
+/*
+ * Whether the range is readable. A page is readable as a whole, and no page is smaller than 4 KiB,
+ * so two words decide.
+ */
 static bool is_readable(uintptr_t from, size_t size)
 {
 	return sys_is_readable((const void *)from) &&
@@ -248,7 +258,7 @@ static bool is_readable(uintptr_t from, size_t size)
 		sys_is_readable((const void *)(from + size - 8)));
 }
 
-/* The program headers, which are in the first page of all files in use; or NULL. */
+/* Returns the program headers, which are in the first page of every file in practice; or NULL. */
 static const ElfW(Phdr) * headers_of(uintptr_t map_start, unsigned int *number)
 {
 	const ElfW(Ehdr) *elf = (const void *)map_start;
@@ -277,7 +287,7 @@ static uint64_t round_up(uint64_t size, uint64_t alignment)
 	return (size + alignment - 1) & ~(alignment - 1);
 }
 
-/* alignment: of the parts of a note; 8 if the segment has that, else 4. */
+/* alignment: that of the parts of a note; 8 if the segment's is 8, else 4. */
 static void read_build_id(struct module *module, uintptr_t from, size_t size, uint64_t alignment)
 {
 	while (size >= sizeof(ElfW(Nhdr))) {
@@ -300,7 +310,7 @@ static void read_build_id(struct module *module, uintptr_t from, size_t size, ui
 	}
 }
 
-/* Whether notes are in the same page as the headers, which is known to be readable. */
+/* Whether notes are in the same page as the headers, which are known to be readable. */
 static bool is_beside(uintptr_t from, size_t size, const void *known)
 {
 	uintptr_t page = (uintptr_t)known & ~(uintptr_t)4095;
@@ -320,10 +330,10 @@ static void read_header(struct module *module, const ElfW(Phdr) * header, uintpt
 		module->start = from;
 		module->end = from + header->p_memsz;
 		module->offset = header->p_offset;
-		/* a program at a fixed address starts where its file would */
+		/* a program at a fixed address begins where its file would be mapped */
 		module->base = module->bias ? module->bias : from - header->p_offset;
 	}
-	/* p_filesz: only zeroed memory follows it */
+	/* up to p_filesz: only zeroed memory follows it */
 	if (segment_holds(header, module->bias, (uintptr_t)module->tables.header) &&
 	    (header->p_flags & PF_R)) {
 		module->tables.low = (const uint8_t *)from;
@@ -332,9 +342,9 @@ static void read_header(struct module *module, const ElfW(Phdr) * header, uintpt
 }
 
 /*
- * Finds a module's headers. The loader knows where a module's memory begins, except with holes
- * between its segments (pages of 64 KiB or 2 MiB), where it reports one piece only: then the
- * headers are at the load address, or are the program's.
+ * Finds a module's headers. The loader knows where a module's memory begins, unless there are holes
+ * between the module's segments (pages of 64 KiB or 2 MiB). Then it reports only one of the pieces,
+ * and the headers are at the load address, or are found by the program's auxiliary vector.
  */
 static const ElfW(Phdr) * find_headers(const struct dl_find_object *found, unsigned int *number)
 {
@@ -350,7 +360,7 @@ static const ElfW(Phdr) * find_headers(const struct dl_find_object *found, unsig
 	return headers;
 }
 
-/* headers: of the module, or NULL if unknown. */
+/* headers: those of the module, or NULL if unknown. */
 static bool read_module(struct module *module, uintptr_t address,
 			const struct dl_find_object *found, const ElfW(Phdr) * headers,
 			unsigned int number)
@@ -369,14 +379,14 @@ static bool read_module(struct module *module, uintptr_t address,
 
 struct maps_loader maps_loader;
 
-/* Finds the loader's range. Several threads may do it at once, with the same result. */
+/* Finds the loader's range. Several threads may do this at the same time, with the same result. */
 static void find_loader(void)
 {
 	struct dl_find_object found;
 
 	/*
-	 * If the program has a copy relocation of this variable, the address is the program's,
-	 * which has no name.
+	 * If the program has a copy relocation of this variable, the address is in the program,
+	 * whose link map has no name.
 	 */
 	if (_dl_find_object(&__libc_stack_end, &found) != 0 || found.dlfo_link_map->l_name[0] == 0)
 		return;
@@ -388,7 +398,7 @@ static void find_loader(void)
 
 const char *maps_own_path;
 
-/* Whether the module was loaded by a descriptor: this library, or the injector's trigger. */
+/* Whether the module was loaded from a descriptor: this library, or the injector's trigger. */
 static bool is_from_memory(const struct link_map *map)
 {
 	return plain_begins(map->l_name, "/proc/self/fd/");

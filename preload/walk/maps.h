@@ -4,9 +4,9 @@
 
 /*
  * The modules that contain captured frames, in the order in which they were first seen. A module is
- * one executable segment of one ELF file while it is loaded at one address. The list is append-only
- * and lock-free: a reader that advances its own cursor up to maps_count() misses none. A child of
- * fork keeps it and reports it from 0.
+ * one executable segment of one ELF file, for as long as it is loaded at one address. The list is
+ * append-only and lock-free: a reader that advances its own index up to maps_count() misses no
+ * module. A child of fork keeps the list and reports it again from the start.
  */
 
 #include <stdbool.h>
@@ -19,22 +19,25 @@
 
 struct module {
 	const char *path; /* absolute; "[vdso]"; "" if unknown */
-	uintptr_t base;	  /* load base: the bias; if that is 0, start - offset */
-	uintptr_t start;  /* the executable segment in memory, from start to before end */
-	uintptr_t end;
-	uintptr_t bias;	 /* address in memory - address in the ELF file */
-	uint64_t offset; /* of the segment in the file */
+	uintptr_t base;	  /* load address: the bias; if the bias is 0, start - offset */
+	uintptr_t start;  /* start of the executable segment in memory */
+	uintptr_t end;	  /* end of the executable segment, exclusive */
+	uintptr_t bias;	  /* address in memory minus address in the ELF file */
+	uint64_t offset;  /* of the segment in the file */
 	uint8_t build_id[MAPS_BUILD_ID_MAX];
 	uint8_t build_id_size; /* 0: none */
 
-	/* The unwind tables and the readable segment that contains them. NULL: none. */
+	/*
+	 * The unwind tables, and the readable segment that contains them. NULL: the module has
+	 * none.
+	 */
 	struct dwarf_tables tables;
 
-	/* The result of _dl_find_object, to notice that the range has changed hands. */
+	/* The result of _dl_find_object, by which we notice that another module has the range. */
 	const void *link_map;
 	uintptr_t map_start, map_end;
-	bool is_gone; /* unloaded; only this member and the next one change */
-	bool is_told; /* maps_take_gone() has returned it */
+	bool is_gone; /* unloaded; only this member and is_told change */
+	bool is_told; /* maps_take_gone() has returned this module */
 };
 
 extern unsigned int maps_number;
@@ -45,26 +48,26 @@ static inline unsigned int maps_count(void)
 	return __atomic_load_n(&maps_number, __ATOMIC_ACQUIRE);
 }
 
-/* The module with this number, which is below maps_count(). Its address never changes. */
+/* The module with this number, which must be below maps_count(). Its address never changes. */
 const struct module *maps_get(unsigned int number);
 
-/* Changes whenever a module is found to be unloaded: older rules may be for its code. */
+/* Changes whenever a module is found to be unloaded: rules from before may be those of its code. */
 extern uint32_t maps_generation;
 
 /*
- * The number of the module whose code is at address; adds it if it is new. The address must be in
- * use (on a stack), so that the module cannot be unloaded. Returns MAPS_MODULE_NONE if
- * there is no module, its headers are invalid, or the table is full.
+ * Returns the number of the module whose code is at address, and adds the module if it is new. The
+ * address must be in use (on a stack), so that the module cannot be unloaded during the call.
+ * Returns MAPS_MODULE_NONE if there is no module, its headers are invalid, or the table is full.
  */
 unsigned int maps_find(uintptr_t address);
 
-/* The path of this library if the loader knows it by a descriptor only; else NULL. */
+/* The path of this library, if the loader knows the library only by a descriptor; else NULL. */
 extern const char *maps_own_path;
 
-/* Whether both addresses are in one module. Looks only into the loader's table. */
+/* Whether both addresses are in one module. Reads only the loader's table. */
 bool maps_are_one(uintptr_t one, uintptr_t other);
 
-/* Finds all loaded modules. At the start only, while no other thread loads any. */
+/* Finds all loaded modules. Call it only at the start, while no other thread loads modules. */
 void maps_find_all(void);
 
 /*
@@ -74,12 +77,12 @@ void maps_find_all(void);
 void maps_check(void);
 
 /*
- * Returns an unloaded module whose range nothing else has taken, each once; then NULL.
- * Concurrent callers get different modules.
+ * Returns an unloaded module whose range no other module has taken. Returns each of them once, then
+ * NULL. Concurrent callers get different modules.
  */
 const struct module *maps_take_gone(void);
 
-/* The dynamic loader's range; size is 0 until the first module has been found. */
+/* The dynamic loader's range; size is 0 until the first module is found. */
 extern struct maps_loader {
 	uintptr_t start, size;
 } maps_loader;

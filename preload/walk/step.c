@@ -74,8 +74,8 @@ bool step_out_of_signal(struct window *window, struct position *at,
 	    !window_read(window, sp + (uintptr_t)rule->cfa, &at->sp))
 		return false;
 	/*
-	 * The interrupted function may just have popped a register whose rule still refers to its
-	 * old stack slot, below sp. The kernel has not overwritten the red zone.
+	 * The interrupted function may just have popped a register whose rule still refers to the
+	 * register's stack slot, now below sp. The kernel has not overwritten the red zone.
 	 */
 	window_open(window, at->sp, at->sp - ARCH_RED_ZONE, stack);
 	return true;

@@ -3,9 +3,10 @@
 #define STEP_H
 
 /*
- * One step of a walk outwards: which stack memory may be read, a frame's caller by its rule, and
- * the rule of that caller. The plain walk (capture_walk.c) and the one that reuses frames
- * (capture_again.c) share this step. What runs for each frame is inlined, the rest is in step.c.
+ * One step of a walk outwards: which memory of the stack may be read, the caller of a frame by the
+ * frame's rule, and the rule of that caller. The plain walk (capture_walk.c) and the walk that
+ * reuses frames (capture_again.c) share this code. The code that runs for each frame is inlined;
+ * the rest is in step.c.
  */
 
 #include <stdbool.h>
@@ -19,14 +20,14 @@
 #define PAGE_SMALLEST	  4096u
 
 /*
- * The memory that a walk may read: words at low up to low + span. On a known stack this is the
- * whole stack above the walk's start, on an unknown stack the last page that was checked.
+ * The memory that a walk may read: the words from low to low + span. On a known stack, this is the
+ * whole stack above the start of the walk; on an unknown stack, it is the last page that was
+ * checked.
  */
 struct window {
 	struct dwarf_memory memory; /* first, so that window_read_memory() can cast it */
 	uintptr_t low, span;
-	uintptr_t ask_low, ask_high; /* range in which further pages may be checked; 0, 0 on a known
-				      * stack */
+	uintptr_t ask_low, ask_high; /* range of pages that may be checked; 0, 0 on a known stack */
 };
 
 /* The frame that a walk has reached. */
@@ -34,7 +35,10 @@ struct position {
 	uintptr_t ip, sp, fp;
 };
 
-/* Moves the window to the page of address, if it belongs to an unknown stack and is readable. */
+/*
+ * Moves the window to the page of address, if that page belongs to an unknown stack and is
+ * readable.
+ */
 bool window_move(struct window *window, uintptr_t address);
 
 /* Reads through the window, for dwarf_step(). */
@@ -53,11 +57,11 @@ static inline bool window_read(struct window *window, uintptr_t address, uintptr
 	return true;
 }
 
-/* Opens the window for a walk that starts at sp. Words below from are never read. */
+/* Opens the window for a walk that starts at sp. Words below `from` are never read. */
 static inline void window_open(struct window *window, uintptr_t sp, uintptr_t from,
 			       const struct stack_bounds *stack)
 {
-	/* On an unknown stack nothing is open yet; the window needs some valid word. */
+	/* on an unknown stack no word is open yet, but the window needs a valid address */
 	static const uintptr_t open_word;
 	bool is_known = from >= stack->low && sp < stack->high && stack->high - sp >= 8;
 
@@ -76,8 +80,8 @@ static inline bool window_is_known(const struct window *window)
 }
 
 /*
- * On an unknown stack: the page of the hook's caller needs no check, because the hook was just
- * called there. At a page boundary the page may be another's.
+ * On an unknown stack: opens the page of the hook's caller without a check, because the hook was
+ * just called there. If sp is at a page boundary, the page may be that of other memory.
  */
 static inline void window_open_first(struct window *window, uintptr_t sp)
 {
@@ -97,22 +101,30 @@ static inline enum walk_state stop_walk(enum capture_end why, enum capture_end *
 	return WALK_DONE;
 }
 
-/* The CFA of a rule other than sp + cfa. */
+/*
+ * Finds the CFA by a rule whose form is neither CFI_SP nor CFI_FP, or the reason why the walk ends.
+ */
 enum walk_state step_find_cfa(struct window *window, const struct cfi_rule *rule, uintptr_t fp,
 			      uintptr_t *cfa, enum capture_end *end);
 
-/* Finds a rule that is not in its home slot, or sets the hints of the last one. */
+/*
+ * Finds a rule that is neither in a hint nor in its home slot, and sets a hint of the last rule to
+ * it.
+ */
 struct cfi_rule *step_search_rule(struct cfi_table *table, uintptr_t ip, struct cfi_rule *last,
 				  struct cfi_rule *scratch);
 
 /*
- * Steps from a signal frame to the interrupted function, which may be on another stack; its pc is
- * exact. Returns false if the frame cannot be read.
+ * Steps from a signal frame to the interrupted function, which may be on another stack. The
+ * function's pc is exact. Returns false if the signal frame cannot be read.
  */
 bool step_out_of_signal(struct window *window, struct position *at,
 			const struct stack_bounds *stack);
 
-/* Steps one frame outwards by a rule of the table. Inlined: a backtrace costs little else. */
+/*
+ * Steps one frame outwards by a rule of the table. Inlined, because most of a backtrace's cost is
+ * here.
+ */
 static inline __attribute__((always_inline)) enum walk_state
 step_by_rule(struct window *window, const struct cfi_rule *rule, struct position *at,
 	     enum capture_end *end)
@@ -157,11 +169,12 @@ static inline struct cfi_rule *rule_at_hint(const struct cfi_table *table, const
 }
 
 /*
- * Finds the rule of ip, the caller of last's frame. last's hints lead to the rules that followed it
- * before, so that the processor does not wait until the return address is loaded; if both are
- * others, the rule's home slot is computed. The first hint is permanent, the second changes: a
- * recursive function has two callers. It is replaced once in 16 times only (sp serves as a random
- * number), or threads with several callers would send its cache line back and forth.
+ * Finds the rule of ip, which is the caller of last's frame. last's hints lead to the rules that
+ * followed it before, so the processor does not wait until the return address is loaded. If both
+ * hints are wrong, the rule's home slot is computed. The first hint is permanent; the second one
+ * changes: a recursive function has two callers. The second hint is replaced only once in 16 times
+ * (sp serves as a random number); otherwise threads with several callers would send its cache line
+ * back and forth.
  */
 static inline __attribute__((always_inline)) struct cfi_rule *
 step_find_rule(struct cfi_table *table, uintptr_t ip, uintptr_t sp, struct cfi_rule *last,
