@@ -3,21 +3,24 @@
 #define COLLECT_ASIDE_H
 
 /*
- * Packets that readers of sp-rtrace must not count: they would list events that neither acquire nor
- * release an object as leaks, and add them up. Such a packet is hidden after the two empty strings
- * of an OCFG packet, which every reader skips; trace/framing.c finds it there.
+ * Hides packets from readers of sp-rtrace. These readers would list events that neither acquire nor
+ * release an object as leaks, and would add up their sizes. A hidden packet follows the two empty
+ * strings of an OCFG packet, which every reader skips; trace/framing.c finds it there.
  */
 
 #include <stddef.h>
 #include <stdint.h>
 
 /*
- * Wraps each packet from `from` to `end`, in place; needs WIRE_ASIDE_SIZE further bytes for each.
- * Returns the new end.
+ * Wraps each packet from `from` to `end` in place. The buffer must have room for WIRE_ASIDE_SIZE
+ * further bytes for each packet. Returns the new end.
  */
 uint8_t *aside_wrap(uint8_t *from, uint8_t *end);
 
-/* The packet inside the packet at bytes (`left` bytes follow), or bytes itself. */
+/*
+ * If the packet at bytes is an OCFG packet that hides another packet, returns the hidden packet;
+ * otherwise returns bytes. `left`: bytes from there to the end of the buffer.
+ */
 const uint8_t *aside_packet(const uint8_t *bytes, size_t left);
 
 #endif

@@ -19,7 +19,7 @@ enum {
 #undef KNOWN
 };
 
-/* The bounds come first, each with its own number. */
+/* The bounds come first, so that each refusal of a bound has the number of the bound. */
 enum refusal {
 #define BOUND(name, of_user, of_others, in_all, what) REFUSED_##name,
 #define REFUSAL(name, why)			      REFUSED_##name,
@@ -40,7 +40,8 @@ struct bounds_used {
 
 /* Resources that one user has in use. */
 struct bounds_user {
-	bool is_owner; /* of the run, or root */
+	/* the user is root or owns the run: only the limit in_all applies */
+	bool is_owner;
 	uint32_t used[BOUND_COUNT];
 };
 
@@ -48,7 +49,7 @@ struct bounds_user {
 bool bounds_allow(const struct bounds_used *used, const struct bounds_user *user, enum bound bound,
 		  uint32_t count);
 
-/* Adds count to what is in use; negative: subtracts. */
+/* Adds count to the resources in use. A negative count releases resources. */
 void bounds_use(struct bounds_used *used, struct bounds_user *user, enum bound bound,
 		int32_t count);
 

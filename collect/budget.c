@@ -10,7 +10,10 @@
 
 #include "base/cleanup.h"
 
-/* The number in a file; UINT64_MAX if there is no file, or no number (the word max). */
+/*
+ * Returns the number in a file, or UINT64_MAX if there is no such file or it holds no number (the
+ * word max).
+ */
 static uint64_t read_limit(const char *directory, const char *name)
 {
 	char path[2 * PATH_MAX + 32], text[64];
@@ -26,7 +29,10 @@ static uint64_t read_limit(const char *directory, const char *name)
 	return end == text ? UINT64_MAX : value;
 }
 
-/* The limits of all groups up to the root apply (cgroups(7)). */
+/*
+ * Returns the smallest limit of the group and its parents up to the root: all of them apply
+ * (cgroups(7)).
+ */
 static uint64_t least_limit(char *directory, size_t root, const char *name)
 {
 	uint64_t least = UINT64_MAX;
@@ -43,7 +49,10 @@ static uint64_t least_limit(char *directory, size_t root, const char *name)
 	}
 }
 
-/* A line of /proc/self/cgroup: "0::/path" in version 2, "4:memory:/path" in version 1. */
+/*
+ * The limit of a line of /proc/self/cgroup, which is "0::/path" in version 2 and "4:memory:/path"
+ * in version 1.
+ */
 static uint64_t limit_of_line(char *line, const char *mount)
 {
 	char *kind = strchr(line, ':'), *path = kind ? strchr(kind + 1, ':') : NULL;

@@ -18,15 +18,19 @@
 #define SMALL (64u << 10) /* pieces up to this size are written together with their header */
 
 struct bundle {
-	/* copy of the sink at the start: the merge reads it while other threads write */
+	/*
+	 * copy of the sink as it was at the start: the merge reads the copy while other threads
+	 * write
+	 */
 	struct sink begun;
 	struct sink sink;
 	pthread_mutex_t lock;
-	/* guarded by the lock, as is the sink's position */
+	/* the lock guards the members from here to `less`, and the sink's position */
 	bool is_begun; /* the file has its header */
 	uint8_t buffer[HTR_SIZE_piece + SMALL];
-	ARRAY_OF(uint64_t) less; /* by stream: bytes of it that were left out of the file */
-	/* used by the merge only */
+	/* by stream: number of its bytes that were left out of the file */
+	ARRAY_OF(uint64_t) less;
+	/* only the merge uses these */
 	uint32_t streams;
 	bool is_live;
 };
@@ -61,7 +65,10 @@ const struct sink *bundle_sink(const struct bundle *bundle)
 	return &bundle->begun;
 }
 
-/* Writes all bytes. Adds to *written what must be removed again if this or a later part fails. */
+/*
+ * Writes all bytes. Adds the number of bytes that were written to *written, even on failure, so
+ * that the caller can remove them.
+ */
 static int bundle_append(struct bundle *bundle, const void *bytes, size_t size, size_t *written,
 			 struct error *err)
 {
@@ -162,8 +169,8 @@ static bool copy_bytes(int from, uint64_t at, int to, uint64_t end, uint64_t siz
 }
 
 /*
- * Copies the pieces that the shortened file lacks, with their places changed to fit it. Returns its
- * size; 0: failed.
+ * Copies the pieces that were written since the shortened file was made, and changes the places in
+ * their headers to fit that file. Returns the new size of the file, or 0 on failure.
  */
 static uint64_t copy_rest(int from, uint64_t to_end, int to, const struct keep_done *done,
 			  const struct keep_stream *streams)

@@ -3,9 +3,10 @@
 #define COLLECT_BUNDLE_H
 
 /*
- * One file for the streams of many processes (htr.def). Each stream writes pieces, in the order in
- * which they come; the header of a piece names its stream. A piece is in the file whole or not at
- * all, so the file stays readable if the collector is killed. Several threads may write.
+ * One file for the streams of many processes (htr.def). Each stream writes pieces; the file has
+ * them in the order in which they were written, and the header of each piece names its stream. The
+ * file never ends within a piece, so it stays readable if the collector is killed. Several threads
+ * may write.
  */
 
 #include <stdint.h>
@@ -18,12 +19,16 @@ struct bundle;
 
 /* A stream within a bundle. */
 struct bundle_stream {
-	struct bundle *bundle; /* NULL: the stream has a file of its own */
+	/* NULL: the stream has its own file */
+	struct bundle *bundle;
 	uint32_t number;
-	uint64_t place; /* bytes of the stream that were written */
+	uint64_t place; /* bytes of the stream that were written so far */
 };
 
-/* Takes over an open sink of a regular file. NULL: no memory, and the sink stays the caller's. */
+/*
+ * Makes a bundle of an open sink of a regular file and takes over the sink. Returns NULL without
+ * memory; the caller then keeps the sink.
+ */
 struct bundle *bundle_create(struct sink *sink);
 
 /* Adds a stream: from now on readers of the file wait for it. */
@@ -33,8 +38,8 @@ struct bundle_stream bundle_begin(struct bundle *bundle);
 void bundle_rest(struct bundle *bundle);
 
 /*
- * Writes the next piece of a stream. Returns 0, or a negative errno: then nothing of it was
- * written.
+ * Writes the next piece of a stream. Returns 0, or a negative errno if it failed; then no part of
+ * the piece remains in the file.
  */
 int bundle_write(struct bundle_stream *stream, const void *bytes, size_t size, struct error *err);
 
@@ -42,18 +47,18 @@ int bundle_write(struct bundle_stream *stream, const void *bytes, size_t size, s
 uint64_t bundle_size(struct bundle *bundle);
 
 /*
- * Replaces the file by `next`, from which unwanted pieces were left out. done: how far the old file
- * was copied; streams (done->streams of them): what became of each. Copies the pieces that were
- * written since. next is closed in any case. Returns 0, or a negative errno: then nothing has
- * changed.
+ * Replaces the file by `next`, a copy without the unwanted pieces. done->read: the size of the old
+ * file when the copy was made; streams[done->streams]: how much of each stream was left out. Copies
+ * the pieces that were written since. Closes `next` in any case. Returns 0, or a negative errno;
+ * then the old file remains.
  */
 int bundle_shorten(struct bundle *bundle, struct sink_next *next, const struct keep_done *done,
 		   const struct keep_stream *streams, struct error *err);
 
-/* The sink of the file, as it was given to bundle_create(). */
+/* The sink of the file, as bundle_create() received it. */
 const struct sink *bundle_sink(const struct bundle *bundle);
 
-/* All streams are complete: unlocks and closes the file. bundle may be NULL. */
+/* Unlocks and closes the file, when all streams are complete. bundle may be NULL. */
 void bundle_close(struct bundle *bundle);
 
 #endif

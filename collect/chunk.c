@@ -15,13 +15,14 @@
 
 #include "contract.h"
 
-#define KEPT_BYTES 8192u /* of a ring that is cleaned: they stay */
+/* bytes of a ring that chunk_clean_ring() leaves, from the page of the position on */
+#define KEPT_BYTES 8192u
 
 /*
- * Seals the size of the file, so that no process can make us read beyond its end. Accepts only
- * memory whose pages are always readable: a memfd on tmpfs. A memfd with huge pages (MFD_HUGETLB)
- * is refused, since these can run out. A descriptor without seals is not passed to fstatfs(): the
- * answer of its file system may never come.
+ * Seals the size of the file, so that no process can make the collector read beyond its end.
+ * Accepts only memory whose pages are always readable: a memfd on tmpfs. Refuses a memfd with huge
+ * pages (MFD_HUGETLB), since these can run out. Checks for seals first: fstatfs() of a descriptor
+ * on another file system may never return.
  */
 static int seal_memory(int fd, uint64_t *size, struct error *err)
 {
@@ -46,9 +47,10 @@ static int seal_memory(int fd, uint64_t *size, struct error *err)
 /* ---- memory that cannot be read ---- */
 
 /*
- * The kernel may fail to provide a page (no memory left, a bad page of a swap file). Empty memory
- * then replaces the whole chunk. Its readers find damage there, and all others continue. Only one
- * thread reads chunks and changes this list.
+ * All mapped chunks. The kernel may fail to provide a page of a chunk (no memory left, a bad page
+ * of a swap file). Then replace_lost() replaces the whole chunk by empty memory: the collector
+ * finds damage in this chunk and continues with all others. Only one thread reads chunks and
+ * changes this list.
  */
 static struct chunk *mapped;
 
@@ -65,7 +67,10 @@ static void replace_lost(int number, siginfo_t *info, void *context)
 			chunk->is_lost = true;
 			return;
 		}
-	/* not in a chunk: the default action ends us when the access is repeated */
+	/*
+	 * the address is in no chunk: with the default action, the repeated access ends the
+	 * collector
+	 */
 	signal(number, SIG_DFL);
 }
 
@@ -86,8 +91,8 @@ static void add_mapped(struct chunk *chunk)
 }
 
 /*
- * Allocates a chunk with everything that is known before it is mapped. NULL: it does not fit the
- * rest of the file.
+ * Allocates a chunk and fills the members that are known before it is mapped. Returns NULL if the
+ * sizes are not sound, the chunk does not fit the rest of the file, or there is no memory.
  */
 static struct chunk *allocate_chunk(uint32_t slots, uint32_t ring_size, uint32_t spares,
 				    uint64_t left, struct error *err)
@@ -191,8 +196,8 @@ uint32_t chunk_spares_used(const struct chunk *chunk)
 }
 
 /*
- * Maps the whole chunk again, since the process that made it may end before the one that has the
- * spare.
+ * Maps the whole chunk a second time for the spare, since the process that made the chunk may end
+ * before the process that uses the spare.
  */
 static struct chunk *map_spare(const struct chunk *family, uint32_t i)
 {

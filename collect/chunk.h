@@ -4,7 +4,8 @@
 
 /*
  * A chunk of a process's arena, as the collector maps it. The layout comes from the message that
- * the process sent with it and was checked once; the contents may change at any time.
+ * the process sent with the chunk; the collector checked it once. The contents may change at any
+ * time.
  */
 
 #include <stddef.h>
@@ -14,61 +15,64 @@
 #include "base/error.h"
 
 struct chunk {
-	/* in the list of all mapped chunks; the pointer that points here */
+	/* the list of all mapped chunks; `at` is the pointer that points to this chunk */
 	struct chunk *next, **at;
 	char *map;
-	/* mapped bytes: the chunk, and the link to the next one if there is room for a next one */
+	/*
+	 * mapped bytes: the chunk, and the link to the next chunk if the file has room for a link
+	 */
 	size_t size;
-	uint64_t left; /* bytes of the file from the start of the chunk on */
+	/* bytes from the start of this chunk to the end of the file */
+	uint64_t left;
 	struct arena *head;
 	char *slot_base, *rings;
 	uint32_t slots, ring_size;
 	/*
-	 * of a first chunk: the spare slots for children that can make no memory (sandboxed
-	 * processes)
+	 * number of spare slots in a first chunk, for child processes that cannot create memory
+	 * themselves (sandboxed processes)
 	 */
 	struct chunk_layout layout;
 	uint32_t spares;
-	/* a page could not be read (SIGBUS); empty pages have replaced it */
+	/* a page could not be read (SIGBUS), and empty pages have replaced the chunk */
 	volatile bool is_lost;
-	/* the spare that this chunk is, to be released at the end; NULL: not a spare */
+	/* if this chunk is a spare: the spare, which chunk_close() releases; NULL otherwise */
 	struct arena_spare *spare;
 };
 
 /*
- * From now on, memory of a chunk that can no longer be read (SIGBUS) only marks the chunk as
- * damaged and does not end the collector.
+ * Makes the collector survive SIGBUS in a chunk: from now on, memory that can no longer be read
+ * only marks its chunk as damaged.
  */
 void chunk_survive_losses(void);
 
 /*
- * Seals the size of the memory and maps it. The caller keeps the descriptor. Returns NULL if the
- * memory is not as the message says.
+ * Seals the size of the memory and maps it. The caller keeps the descriptor. Returns NULL, with the
+ * reason in err, if the memory does not have the properties that the message states.
  */
 struct chunk *chunk_open(int fd, const struct arena_hello *hello, struct error *err);
 
 /*
- * Maps the next chunk of the process's file. NULL without a text in err: there is none yet, or the
- * chunk is a spare, which has none.
+ * Maps the next chunk of the process's file. Returns NULL on failure. An empty text in err means
+ * that there is no next chunk yet, or that `last` is a spare, which never has a next chunk.
  */
 struct chunk *chunk_next(const struct chunk *last, struct error *err);
 
 /*
- * Opens spare i of this chunk, if a process has taken it, and copies what the process says about
- * itself to hello. NULL: not taken, or hello does not make sense.
+ * Opens spare i of this chunk, if a process has taken it, and copies that process's description of
+ * itself to hello. Returns NULL if no process has taken the spare, or hello is not sound.
  */
 struct chunk *chunk_take_spare(const struct chunk *family, uint32_t i, struct arena_hello *hello);
 
 /* How many spares of the chunk were ever taken. */
 uint32_t chunk_spares_used(const struct chunk *chunk);
 
-/* Unmaps the chunk. A spare is cleared for the next process. */
+/* Unmaps the chunk. If it is a spare, clears it for the next process. */
 void chunk_close(struct chunk *chunk);
 
-/* How many of its slots may be in use. */
+/* How many slots of the chunk may be in use. */
 uint32_t chunk_used(const struct chunk *chunk);
 
-/* Returns the pages of a ring to the system, except those that the next record may touch. */
+/* Returns the pages of ring i to the system, except those that the next record may touch. */
 void chunk_clean_ring(const struct chunk *chunk, uint32_t i, uint64_t position);
 
 static inline struct slot *chunk_slot_at(const struct chunk *chunk, uint32_t i)

@@ -16,28 +16,35 @@
 #include <unistd.h>
 
 /*
- * How the loop sleeps. A round that took BUSY_BYTES is followed by another at once. Otherwise the
- * length of the sleep is adapted so that a round takes ENOUGH_BYTES to MUCH_BYTES; a producer with
- * more than ARENA_WAKE_STEP in its ring wakes us, and these figures are below that, to spare the
- * traced program the wakes. Lagging a little is cheaper for the program than keeping up closely:
- * each round costs a membarrier, which interrupts it, takes a processor on which it could run, and
- * reads cache lines that are still being written.
+ * How the loop sleeps. After a round that took BUSY_BYTES, the next round follows at once.
+ * Otherwise the length of the sleep is adapted so that a round takes ENOUGH_BYTES to MUCH_BYTES. A
+ * producer with more than ARENA_WAKE_STEP in its ring wakes the collector; the figures here are
+ * lower, to spare the traced program these wakes. It costs the program less if the collector lags a
+ * little than if it keeps up closely: each round needs a membarrier, which interrupts the program,
+ * takes a processor on which the program could run, and reads cache lines that the program is still
+ * writing.
  */
 #define BUSY_BYTES   (192u << 10)
 #define MUCH_BYTES   (160u << 10)
 #define ENOUGH_BYTES (64u << 10)
 #define SLEEP_LEAST  (1 * MS)
 #define SLEEP_MOST   (32 * MS)
-/* between two checks of all processes, if there was no notification */
+/* time between two checks of all processes, if no notification arrives */
 #define POLL_NS (50 * MS)
-/* after the last process: a program may be about to attach after an exec */
+/*
+ * how long the collector waits after the last process: a program may be about to attach after an
+ * exec
+ */
 #define LINGER_NS (200 * MS)
-#define FIRST_NS  (10000 * MS) /* until the first process must have attached */
-/* after SIGTERM, which the programs may have received, too */
-#define LEAVE_NS   (3000 * MS)
-#define TIDY_NS	   (1000 * MS)
-#define RINGS_PART 16u /* an nth of the memory for all rings; an nth of that for one ring */
-#define KNOWN_PART 8u  /* an nth of the memory for the definitions of streams */
+/* how long the collector waits for the first process to attach */
+#define FIRST_NS (10000 * MS)
+/* how long programs may run after the collector got SIGTERM, which they may have got, too */
+#define LEAVE_NS (3000 * MS)
+#define TIDY_NS	 (1000 * MS)
+/* all rings may use 1/16 of the memory, and one ring 1/16 of that */
+#define RINGS_PART 16u
+/* the definitions of all streams may use 1/8 of the memory */
+#define KNOWN_PART 8u
 
 /* ---- members ---- */
 
@@ -50,14 +57,16 @@ void collect_tell_failure(struct collector *collector, const struct stream *stre
 	snprintf(collector->failure, sizeof(collector->failure),
 		 "%.400s: %" PRIu64 " events dropped", stream->failure.text, events);
 	shared_fail(&collector->shared, collector->failure);
-	/* A reader that closes its pipe does not want further data: no failure, as for other
-	 * programs. */
+	/*
+	 * If a reader closes its pipe, it does not want further data: as for other programs, this
+	 * is no failure.
+	 */
 	collector->has_failed |= stream->failure.number != EPIPE;
 }
 
 void collect_beat(struct collector *collector)
 {
-	/* atomic: the threads that write files move it, too */
+	/* atomic, since the threads that write files move the heartbeat, too */
 	__atomic_add_fetch(&collector->shared.control->heartbeat, 1, __ATOMIC_RELEASE);
 }
 
@@ -108,13 +117,16 @@ static bool starves(void *context, void *owner, int32_t thread, uint64_t *ran_ns
 
 static void on_growth(void *context, void *owner)
 {
-	collect_receive(context); /* it may be a spare */
+	collect_receive(context); /* the owner may be a spare */
 	collect_extend(context, owner);
 }
 
 /* ---- the end of a process ---- */
 
-/* Nothing remains to be done for the member, not even waiting for its command. */
+/*
+ * Removes a member for which nothing remains to be done; even the command that its sink writes to
+ * has ended.
+ */
 static void leave_run(struct collector *collector, uint32_t place)
 {
 	struct member *member = collector->active[place];
@@ -141,7 +153,10 @@ static void leave_run(struct collector *collector, uint32_t place)
 	free(member);
 }
 
-/* is_full: its last records remain in its rings. */
+/*
+ * Finishes the members that have ended. is_full: the file is full, so their last records still wait
+ * in their rings.
+ */
 static void finish_ended(struct collector *collector, bool is_full)
 {
 	for (uint32_t i = 0; i < collector->count;) {
@@ -158,8 +173,9 @@ static void finish_ended(struct collector *collector, bool is_full)
 }
 
 /*
- * Handles SIGTERM. Programs that got it, too, have LEAVE_NS to end, since their last events belong
- * to the trace. A second SIGTERM ends the collector at once; streams end with what they have.
+ * Handles SIGTERM. Programs that got the signal, too, have LEAVE_NS to end, since their last events
+ * belong to the trace. A second SIGTERM ends the collector at once: each stream ends with the
+ * records that are there.
  */
 static void heed_sigterm(struct collector *collector, uint64_t now_ns)
 {
@@ -168,7 +184,7 @@ static void heed_sigterm(struct collector *collector, uint64_t now_ns)
 	if (!collector->leave_ns || now_ns < collector->leave_ns)
 		return;
 	collector->leaving = true;
-	/* the next round is the last one before members finish */
+	/* the next round is the last one before members finish: it must take all records */
 	merge_hurry(collector->merge);
 	for (uint32_t i = 0; i < collector->count; i++) {
 		struct member *member = collector->active[i];
@@ -179,7 +195,10 @@ static void heed_sigterm(struct collector *collector, uint64_t now_ns)
 	}
 }
 
-/* Whether the launcher, whose program has ended, waits until all attached processes are known. */
+/*
+ * Whether the launcher waits until all attached processes are known. It waits after its program has
+ * ended.
+ */
 static bool must_settle(const struct collector *collector)
 {
 	const struct control_page *control = collector->shared.control;
@@ -187,7 +206,7 @@ static bool must_settle(const struct collector *collector)
 	return __atomic_load_n(&control->told_pid, __ATOMIC_ACQUIRE) && !control->settled;
 }
 
-/* Whether the library has declared that it records this process no longer. */
+/* Whether the library has declared that it no longer records this process. */
 static bool has_detached(struct member *member)
 {
 	if (!(__atomic_load_n(&member->chunks[0]->head->flags, __ATOMIC_ACQUIRE) &
@@ -217,7 +236,10 @@ static void look_around(struct collector *collector, uint64_t now_ns)
 		collect_beat(collector);
 		if (member->phase != PHASE_ALIVE)
 			continue;
-		/* checking the mappings of a process costs it time: only if it was silent */
+		/*
+		 * checking the mappings of a process slows it down, so only a silent process is
+		 * checked
+		 */
 		events = merge_counts(member->process)->events;
 		is_silent = events == member->seen;
 		member->seen = events;
@@ -241,7 +263,7 @@ static void look_around(struct collector *collector, uint64_t now_ns)
 
 /* ---- the loop ---- */
 
-/* Whether the process that was to attach first has ended. */
+/* Whether the process that was expected to attach first has ended. */
 static bool starter_is_dead(const struct collector *collector)
 {
 	struct pollfd poller = { .fd = collector->starter, .events = POLLIN };
@@ -260,7 +282,7 @@ static bool is_complete(struct collector *collector, uint64_t now_ns)
 		return false;
 	if (collector->leave_ns)
 		return true;
-	/* gone_ns may be later than now_ns: the last member may have left since now_ns was read */
+	/* now_ns may be before gone_ns: the last member may have left after now_ns was read */
 	if (now_ns < since + patience)
 		return false;
 	if (!shared_deserted(&collector->shared, true))
@@ -273,8 +295,8 @@ static bool is_complete(struct collector *collector, uint64_t now_ns)
 }
 
 /*
- * Sleeps until a producer wakes us, at most ns. is_full: records must wait, and are no reason to
- * stay awake.
+ * Sleeps for at most ns, or until a producer wakes the collector. is_full: no record can be taken
+ * now, so waiting records are no reason to stay awake.
  */
 static void sleep_for(struct collector *collector, uint64_t ns, bool is_full)
 {
@@ -284,7 +306,10 @@ static void sleep_for(struct collector *collector, uint64_t ns, bool is_full)
 
 	if (collect_scan_waits(collector))
 		return;
-	/* a producer that waits for space does not have to wake us: there is none */
+	/*
+	 * a producer that waits for space in its ring would wake the collector, which has no space
+	 * either
+	 */
 	if (is_full) {
 		poll(NULL, 0, (int)(ns / MS));
 		return;
@@ -404,7 +429,10 @@ static int open_first(struct collector *collector, struct error *err)
 		collector->inherited = -1;
 		return ret;
 	}
-	/* the descriptor was not open, or one of our own files got its number */
+	/*
+	 * the descriptor was not open at the start, or one of the collector's own files got its
+	 * number
+	 */
 	if (options.inherited >= 0 &&
 	    (options.inherited == collector->shared.fd || options.inherited == collector->reports))
 		return error_set(err, EBADF, "cannot write to %s: it is not open", out);
@@ -414,7 +442,7 @@ static int open_first(struct collector *collector, struct error *err)
 				 "file itself)",
 				 out);
 	ret = sink_open(&collector->first, &options, err);
-	/* the sink has a duplicate of it */
+	/* the sink has a duplicate of the inherited descriptor */
 	if (ret == 0 && collector->inherited > STDERR_FILENO)
 		close(collector->inherited);
 	collector->inherited = -1;
@@ -432,7 +460,10 @@ static uint64_t realtime_offset(void)
 	       (after - before) / 2;
 }
 
-/* The memory of all rings is charged to a group: in a small machine or group rings are smaller. */
+/*
+ * Limits the memory of all rings, which is charged to a control group: rings are smaller in a small
+ * machine or group.
+ */
 static void limit_rings(struct control_page *control)
 {
 	uint64_t budget = budget_memory() / RINGS_PART;
@@ -457,7 +488,7 @@ static int start_parts(struct collector *collector, struct error *err)
 	int ret;
 
 	copy_settings(collector);
-	/* an emulated program reads another counter than ours */
+	/* an emulated program reads a different counter than the collector */
 	if (control->machine != EM_NONE && control->machine != MACHINE_OWN)
 		control->clock = CONTROL_CLOCK_MONOTONIC;
 	ticks_measure(&collector->ticks, control->clock);
@@ -482,7 +513,7 @@ static int start_parts(struct collector *collector, struct error *err)
 	if (!control->collector)
 		control->collector = getpid();
 	collector->starter = collector->starter_pid ? watch_open(collector->starter_pid) : -1;
-	/* without memory for samples the run is traced without them */
+	/* if there is no memory for samples, the run is traced without samples */
 	if (collector->settings.sample_system > 0)
 		collector->sample = malloc(sizeof(*collector->sample));
 	collector->realtime_ns = realtime_offset();

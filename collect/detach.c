@@ -12,7 +12,9 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Raises our limits, which the program may have lowered for itself. */
+/*
+ * Raises the soft limits to the hard limits: the traced program may have lowered them for itself.
+ */
 static void raise_limits(void)
 {
 	static const int which[] = { RLIMIT_AS, RLIMIT_DATA, RLIMIT_CPU, RLIMIT_FSIZE,
@@ -28,8 +30,8 @@ static void raise_limits(void)
 }
 
 /*
- * Ctrl-C is meant for the program: the collector ends after it, when everything has been written.
- * SIGTERM stays blocked for detach_asked_to_end().
+ * Ctrl-C is meant for the traced program; the collector ends later, when everything is written.
+ * SIGTERM stays blocked, and detach_asked_to_end() checks for it.
  */
 static void ignore_signals(void)
 {
@@ -62,8 +64,8 @@ static int compare_numbers(const void *a, const void *b)
 }
 
 /*
- * Opens /dev/null in place of those of 0, 1 and 2 that the program had closed, so that no file of
- * ours gets their numbers.
+ * Opens /dev/null for each standard descriptor (0, 1, 2) that the program had closed, so that no
+ * file of the collector gets such a number.
  */
 static void fill_standard(void)
 {
@@ -77,8 +79,8 @@ static void fill_standard(void)
 }
 
 /*
- * Closes inherited descriptors: an inherited end of a pipe would keep the reader of the pipe
- * waiting.
+ * Closes inherited descriptors. If the collector kept the write end of a pipe open, the reader of
+ * the pipe would wait.
  */
 static void close_others(const int *keep, size_t count)
 {
@@ -102,7 +104,10 @@ static bool is_kept(const int *keep, size_t count, int fd)
 	return false;
 }
 
-/* Replaces what 0, 1 and 2 were open for: a reader may wait until it is closed. */
+/*
+ * Replaces the inherited standard descriptors (0, 1, 2) by /dev/null: a reader may wait until they
+ * are closed.
+ */
 static void occupy_standard(const int *keep, size_t count)
 {
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -120,7 +125,7 @@ void detach_begin(void)
 	raise_limits();
 	fill_standard();
 	ignore_signals();
-	/* a command that we start inherits none of the program's descriptors */
+	/* a command that the collector starts must not inherit the program's descriptors */
 	syscall(SYS_close_range, 3, ~0u, CLOSE_RANGE_CLOEXEC);
 }
 

@@ -3,26 +3,28 @@
 #define COLLECT_DETACH_H
 
 /*
- * The collector starts as a child of the traced program or of its launcher. These functions make it
- * a process of its own, which keeps nothing of its parent: neither the terminal nor limits nor
- * descriptors.
+ * The collector starts as a child of the traced program or of its launcher. These functions detach
+ * it: it keeps neither the terminal nor the limits nor the descriptors of its parent.
  */
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* To be called first, before anything is opened. */
+/* Must be called before anything is opened. */
 void detach_begin(void);
 
-/* Whether SIGTERM has come since the last call. It interrupts no system call. */
+/* Whether SIGTERM has arrived since the last call. The signal interrupts no system call. */
 bool detach_asked_to_end(void);
 
-/* Standard error if it is a regular file, so that no reader waits for it to be closed; else -1. */
+/*
+ * Returns standard error if it is a regular file, which no reader waits to see closed; otherwise
+ * -1.
+ */
 int detach_error_file(void);
 
 /*
- * To be called when everything is open: closes every descriptor but these (-1: none), and opens
- * /dev/null as 0, 1 and 2 where these are not among them. Sorts keep.
+ * Closes every descriptor except those of `keep` (-1: none), and opens /dev/null as 0, 1 and 2
+ * unless `keep` has them. Sorts `keep`. Must be called when everything is open.
  */
 void detach_end(int *keep, size_t count);
 

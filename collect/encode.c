@@ -16,12 +16,14 @@
 #define MS_NS  1000000u
 /* maximum length of a value's name; names of hooks' arguments are much shorter */
 #define VALUE_NAME_MAX 48
-#define PATH_CLIP      3800	 /* an MMAP packet cannot be divided into parts */
-#define KIND_KNOWN     (1u << 7) /* a bit of struct encode_kind's key that is set in all keys */
-/* offset of the name's text: in both protocols after four dwords */
+/* maximum length of a path: an MMAP packet cannot be divided into parts */
+#define PATH_CLIP 3800
+/* a bit that is set in every key of struct encode_kind, so that 0 is no key */
+#define KIND_KNOWN (1u << 7)
+/* offset of the name's text in a CALL packet: after four dwords in both protocols */
 #define CALL_NAME_TEXT (WIRE_HEADER_SIZE + 18)
 
-/* Writes CALL as in the document BINARY_PROTOCOL 1.4. */
+/* Writes a CALL packet as the document BINARY_PROTOCOL 1.4 describes it. */
 static uint8_t *put_call_1_4(uint8_t *at, const struct encode_packet_call *packet)
 {
 	uint8_t *start = at;
@@ -40,7 +42,10 @@ static uint8_t *put_call_1_4(uint8_t *at, const struct encode_packet_call *packe
 
 /* ---- packets that go into an htr ---- */
 
-/* Size of the first piece: a handshake, a packet, or the packets of one call (*is_call). */
+/*
+ * Size of the first piece: a handshake, a packet that belongs to no call, or all packets of one
+ * call (then sets *is_call).
+ */
 static size_t piece_size(const uint8_t *bytes, size_t left, bool *is_call)
 {
 	size_t size = 0;
@@ -80,7 +85,7 @@ static inline void hand_over(struct encoder *encoder)
 
 /* ---- start of a stream ---- */
 
-/* The names of hooks in the form of strings of CALL: the same for all streams. */
+/* The names of hooks, encoded as strings of CALL. They are the same for all streams. */
 static struct name {
 	uint8_t bytes[64];
 	uint32_t size;
@@ -129,7 +134,7 @@ static struct wire_text text_of(uint8_t *room, const char *text, size_t most)
 	return (struct wire_text){ room, lay_out(room, text, length < most ? length : most) };
 }
 
-/* A text from a record, which may lack its NUL. room: 256 bytes. */
+/* Encodes a text of a record, which may lack its NUL. room: 256 bytes. */
 static struct wire_text text_in(uint8_t *room, const char *text, size_t size)
 {
 	size_t length = strnlen(text, size);
@@ -137,7 +142,10 @@ static struct wire_text text_in(uint8_t *room, const char *text, size_t size)
 	return (struct wire_text){ room, lay_out(room, text, length < 250 ? length : 250) };
 }
 
-/* Registers a class: a packet that belongs to no call, but may have to be hidden, too. */
+/*
+ * Registers a class. The packet belongs to no call, but may have to be hidden from readers of
+ * sp-rtrace, too.
+ */
 static uint8_t *put_class(const struct encoder *encoder, uint8_t *at, uint32_t id)
 {
 	uint8_t type[64], description[256], *start = at;
@@ -149,7 +157,7 @@ static uint8_t *put_class(const struct encoder *encoder, uint8_t *at, uint32_t i
 	};
 
 	at = put_resource(at, &packet, encoder->tails);
-	/* readers of sp-rtrace see nothing of this class */
+	/* this class is hidden from readers of sp-rtrace */
 	if (id == RESOURCE_EVENT && encoder->tails && !encoder->htr)
 		at = aside_wrap(start, at);
 	return at;
@@ -215,7 +223,7 @@ inline_ void use_class(struct encoder *encoder, uint32_t id)
 
 /* ---- values ---- */
 
-/* Writes the digits of a number before `end`. Returns the first one. */
+/* Writes the digits of a number in front of `end`. Returns the first digit. */
 inline_ char *digits(char *end, uint64_t value, unsigned base)
 {
 	do {
@@ -322,7 +330,7 @@ static __attribute__((noinline)) uint8_t *put_new_values(struct encoder *encoder
 	return values.at;
 }
 
-/* Writes the arguments as packets at `at`, or, if htr is not NULL, passes them to it. */
+/* Writes the arguments as packets at `at`; if htr is not NULL, passes them to htr instead. */
 inline_ uint8_t *put_call_values(struct encoder *encoder, uint8_t *at, uint16_t number,
 				 struct raw_values raw, struct htr *htr)
 {
@@ -334,7 +342,10 @@ inline_ uint8_t *put_call_values(struct encoder *encoder, uint8_t *at, uint16_t 
 
 /* ---- events ---- */
 
-/* CLOCK_MONOTONIC in ms modulo a day. Never 0, which means that there is no timestamp. */
+/*
+ * Returns CLOCK_MONOTONIC in ms modulo a day. Never returns 0, which means that there is no
+ * timestamp.
+ */
 inline_ uint32_t timestamp(struct encoder *encoder, uint64_t ns)
 {
 	uint64_t ms;
@@ -350,8 +361,8 @@ inline_ uint32_t timestamp(struct encoder *encoder, uint64_t ns)
 }
 
 /*
- * The type of a call: whether it allocates or frees an object. Neither if it failed, or if it was
- * left by an exception before it acquired the object.
+ * The type of a call: whether it allocates or frees an object. It does neither if it failed, or if
+ * an exception ended it before it acquired the object.
  */
 inline_ uint32_t call_type(uint8_t operation, uint8_t flags)
 {
@@ -409,7 +420,9 @@ static bool put_htr_call(struct encoder *encoder, const struct merge_event *even
 	return true;
 }
 
-/* Makes the first event of a record with two: the object `related` was freed at entry. */
+/*
+ * Makes the first of the two events of a record of a move: the object `related` was freed at entry.
+ */
 static void make_moved_part(struct encode_packet_call *packet)
 {
 	packet->type = CALL_TYPE_FREE;
@@ -420,7 +433,10 @@ static void make_moved_part(struct encode_packet_call *packet)
 	packet->what.part = RECORD_MOVED_PART;
 }
 
-/* Ends an event whose packets end at `at`. is_aside: readers of sp-rtrace must not count it. */
+/*
+ * Ends an event; `at` is the end of its packets. is_aside: the event is hidden from readers of
+ * sp-rtrace.
+ */
 static void end_event(struct encoder *encoder, uint8_t *at, bool is_aside)
 {
 	if (is_aside && !encoder->htr)
@@ -448,7 +464,7 @@ static void make_kind(struct encoder *encoder, const struct fast_call *fast, str
 	htr_make_kind(kind, &packet, function_of(encoder, record->record.more));
 }
 
-/* The facts that make_kind() uses, except the error, as one number. */
+/* The facts that make_kind() uses, except the error, combined to one number. */
 inline_ uint64_t kind_key(const struct fast_call *fast)
 {
 	return (fast->record->form & (SHORT_OPERATION | SHORT_LEAVES)) |
@@ -456,7 +472,7 @@ inline_ uint64_t kind_key(const struct fast_call *fast)
 	       (uint64_t)fast->model->context << 32 | KIND_KNOWN;
 }
 
-/* The kind of a call, made if it is not known. NULL: the block is full. */
+/* Returns the kind of a call, and makes it if it is unknown. Returns NULL if the block is full. */
 static struct htr_kind *kind_of(struct encoder *encoder, const struct fast_call *fast, uint64_t key)
 {
 	struct encode_kind *known = &encoder->kinds[fast->record->record.more][fast->part];
@@ -470,7 +486,10 @@ static struct htr_kind *kind_of(struct encoder *encoder, const struct fast_call 
 	return &known->kind;
 }
 
-/* The duration of a call, computed as for whole records: as a difference of two times in ns. */
+/*
+ * The duration of a call. It is computed as for whole records, as the difference of two times in
+ * ns, so that the results agree.
+ */
 inline_ uint64_t lasted_ns(const struct ticks *ticks, const struct fast_call *fast,
 			   uint64_t time_ns)
 {
@@ -482,8 +501,8 @@ inline_ uint64_t lasted_ns(const struct ticks *ticks, const struct fast_call *fa
 }
 
 /*
- * As encode_fast(), for calls that took time, have arguments or failed, and for the first of a
- * kind.
+ * Does the work of encode_fast() for calls that took time, have arguments or failed, and for the
+ * first call of a kind.
  */
 static __attribute__((noinline)) bool encode_more(struct encoder *encoder,
 						  const struct fast_call *fast)
@@ -561,7 +580,10 @@ static void encode_call(struct encoder *encoder, const struct merge_event *event
 	if (encoder->htr && put_htr_call(encoder, event, &packet))
 		return;
 	at = put_any_call(encoder, at, &packet);
-	/* The document puts the arguments last, but the published readers expect them first. */
+	/*
+	 * The document puts the arguments after the backtrace. The published readers expect them
+	 * before it, as protocol 2.0 has them.
+	 */
 	if (!encoder->tails)
 		at = put_frames(at, event->frames, event->frame_count);
 	if (call->numbers || call->text)
@@ -571,7 +593,10 @@ static void encode_call(struct encoder *encoder, const struct merge_event *event
 	end_event(encoder, at, encoder->tails && packet.type == CALL_TYPE_NONE);
 }
 
-/* Writes the CALL of a note. For a note about an open call, its tail has the facts of that call. */
+/*
+ * Writes the CALL packet of a note. If the note is about an open call, the packet's tail has the
+ * facts of that call.
+ */
 static uint8_t *put_note_call(struct encoder *encoder, uint8_t *at, const struct encode_note *note)
 {
 	uint8_t name[64];
@@ -606,7 +631,7 @@ static uint8_t *put_note_call(struct encoder *encoder, uint8_t *at, const struct
 	return put_any_call(encoder, at, &packet);
 }
 
-/* The document knows no notes: they are written in protocol 2.0 only. */
+/* The document BINARY_PROTOCOL 1.4 defines no notes, so only protocol 2.0 has them. */
 static bool wants_notes(const struct encoder *encoder)
 {
 	return encoder->tails;
@@ -628,7 +653,7 @@ void encode_note(struct encoder *encoder, const struct encode_note *note)
 	hand_over(encoder);
 }
 
-/* The next text of a record, which may lack its NUL. */
+/* Returns the next text of a record and moves *at past it. The text may lack its NUL. */
 static const char *next_text(const char **at, const char *end, size_t *length)
 {
 	const char *text = *at;
@@ -717,7 +742,10 @@ static void encode_class(struct encoder *encoder, const struct record_name *reco
 	};
 	uint8_t *at;
 
-	/* Numbers below RESOURCE_COUNT are our own; readers have a table of RESOURCES_MAX. */
+	/*
+	 * Numbers below RESOURCE_COUNT are classes of holdtrace; readers have a table of
+	 * RESOURCES_MAX.
+	 */
 	if (record->id < RESOURCE_COUNT || record->id > RESOURCES_MAX)
 		return;
 	at = put_resource(encoder->buffer + encoder->used, &packet, encoder->tails);
@@ -765,7 +793,7 @@ void encode_event(struct encoder *encoder, const struct merge_event *event)
 		for (uint32_t i = 0; i < functions->count && i < HOOK_COUNT; i++)
 			encoder->addresses[i] = ((const uint64_t *)(functions + 1))[i];
 		break;
-	case RECORD_SHORT: /* expanded before */
+	case RECORD_SHORT: /* already expanded to RECORD_CALL */
 	case RECORD_PAD:
 	case RECORD_THREAD:
 		break;

@@ -3,8 +3,9 @@
 #define COLLECT_EXPAND_H
 
 /*
- * Expands short records to the whole records that they abbreviate. Both are our own copies: the
- * fields of the short one were read once, and are checked here.
+ * Expands short records to the whole records that they abbreviate. Both records are copies that the
+ * traced program cannot change: the fields of the short record were read once, and are checked
+ * here.
  */
 
 #include <stdbool.h>
@@ -14,14 +15,17 @@
 #include "arena.h"
 #include "hooks.h"
 
-/* The parts of a short record between its struct and its frames, as our own copy. */
+/* A copy of the parts of a short record between its struct and its frames. */
 struct expand_more {
 	struct short_more more;
 	uint64_t related;
-	uint64_t values[SHORT_VALUES_MAX / 8]; /* as many bytes as more says */
-	uint32_t size;			       /* bytes of all parts in the ring */
-	bool is_split;			       /* the record makes two events */
-	uint8_t part;			       /* 0 in a ring; set in each of the two events */
+	uint64_t values[SHORT_VALUES_MAX / 8]; /* the arguments; their size follows from `more` */
+	/* size of all these parts in the ring, in bytes */
+	uint32_t size;
+	/* whether the record makes two events */
+	bool is_split;
+	/* 0 in a record of a ring; differs for each of the two events */
+	uint8_t part;
 };
 
 static inline bool more_is_nothing(const struct short_more *more)
@@ -37,9 +41,8 @@ static inline uint32_t more_values_size(const struct short_more *more)
 }
 
 /*
- * Copies the parts between the struct and the frames. record is our own copy, at least as long as
- * its struct; afterwards its resource has no flag bits. False: the record is shorter than its
- * parts.
+ * Copies the parts between the struct and the frames. `record` is a copy of the struct; its
+ * resource loses its flag bits. Returns false if the record is too short for its parts.
  */
 static inline bool expand_read(struct record_short *record, const char *from,
 			       struct expand_more *more)
@@ -80,7 +83,7 @@ static inline bool expand_has_more(const struct record_short *record)
 	return (record->form & SHORT_RELATED) | (record->resource & (SHORT_MORE | SHORT_SPLIT));
 }
 
-/* Bytes of the whole record with its arguments and frames. */
+/* Bytes of the expanded record, including arguments and frames. */
 static inline uint32_t expand_size(const struct record_short *record,
 				   const struct expand_more *more)
 {
@@ -93,7 +96,10 @@ static inline bool expand_has_backtrace(const struct record_short *record)
 	return record->kept != SHORT_NO_BACKTRACE;
 }
 
-/* A record of two events must release one object at its entry and acquire another. */
+/*
+ * Whether a record that makes two events is sound: it must release one object at entry and acquire
+ * another one.
+ */
 static inline bool expand_is_split_soundly(const struct record_short *record,
 					   const struct expand_more *more)
 {
@@ -102,7 +108,10 @@ static inline bool expand_is_split_soundly(const struct record_short *record,
 	       !more->more.error;
 }
 
-/* Whether the record fits its length and tables, and the values that it leaves out are known. */
+/*
+ * Whether the record has the right length, its numbers are within their tables, and the model knows
+ * the values that a short record omits.
+ */
 static inline bool expand_is_sound(const struct record_short *record,
 				   const struct expand_more *more, const struct record_model *model)
 {
@@ -115,7 +124,9 @@ static inline bool expand_is_sound(const struct record_short *record,
 	       (!more->is_split || expand_is_split_soundly(record, more));
 }
 
-/* Keeps the values of a whole record (not an ASIDE one) that short records after it leave out. */
+/*
+ * Stores those values of a whole record (not an ASIDE record) that the short records after it omit.
+ */
 static inline void expand_note(struct record_model *model, const struct record_call *call)
 {
 	model->call = call->call;
@@ -128,13 +139,16 @@ static inline void expand_note(struct record_model *model, const struct record_c
 }
 
 /*
- * Expands a sound record. frames: its frames in the ring. Updates the model for the next short
- * record. Arguments and frames follow *call.
+ * Expands a sound record to *call, which the arguments and frames follow. frames: the frames of the
+ * record in the ring. Updates the model for the next short record.
  */
 static inline void expand(const struct record_short *record, const struct expand_more *more,
 			  const char *frames, struct record_model *model, struct record_call *call)
 {
-	/* each field by its name: clearing the whole struct first would cost more than the rest */
+	/*
+	 * sets each field by itself: to clear the whole struct first would cost more than all the
+	 * rest
+	 */
 	const struct short_more *said = &more->more;
 	char *at = (char *)(call + 1);
 	uint32_t size = more_values_size(said);

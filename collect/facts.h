@@ -2,7 +2,7 @@
 #ifndef COLLECT_FACTS_H
 #define COLLECT_FACTS_H
 
-/* The values of a note, with space for values that are formatted here. */
+/* The values of a note, with space for formatted values. */
 
 #include <inttypes.h>
 #include <stdarg.h>

@@ -3,9 +3,9 @@
 #define COLLECT_FAST_PATH_H
 
 /*
- * A call of the fast path: a short record (arena.h) in its order of time. The merge hands it to the
- * stream where nothing has to wait, and the encoder to htr.c. It has all facts of a whole record;
- * most calls are written this way and never become a record, an event or a packet.
+ * A call on the fast path: a short record (arena.h), at its place in the order of time. If no
+ * record has to wait, the merge passes the call directly to the stream, and the encoder passes it
+ * to htr.c. Most calls are written this way and never become a whole record, an event or a packet.
  */
 
 #include <stdbool.h>
@@ -14,20 +14,21 @@
 #include "arena.h"
 
 struct fast_call {
-	const struct record_short *record; /* a copy of our own, checked */
-	/* the values that the record leaves out; call and frame are those of this record */
+	/* a checked copy, which the traced program cannot change */
+	const struct record_short *record;
+	/* the values that short records omit; call and frame are already those of this record */
 	const struct record_model *model;
 	uint64_t pthread;
 	int32_t thread;
 	uint64_t related;
 	uint8_t part;
 	const struct short_more *more; /* NULL: all its values are 0 */
-	const uint64_t *values;	       /* the arguments, a copy of our own */
+	const uint64_t *values;	       /* a copy of the arguments */
 	const uint64_t *frames;	       /* innermost first */
 	uint32_t frame_count;
 	/*
-	 * How many outer frames are the same as in the previous call, if that was the previous turn
-	 * of the same memory of backtraces. memory NULL: not known.
+	 * How many outer frames are the same as in the previous call. Only valid if that call was
+	 * the previous turn of the same memory of backtraces. memory NULL: unknown.
 	 */
 	uint32_t kept;
 	const void *memory;
@@ -44,13 +45,13 @@ static inline bool fast_has_arguments(const struct fast_call *fast)
 	return fast->more && (fast->more->numbers | fast->more->text);
 }
 
-/* errno or another reason of the failure; 0: it did not fail */
+/* errno or another reason of the failure; 0: the call did not fail */
 static inline uint8_t fast_error(const struct fast_call *fast)
 {
 	return fast->more ? fast->more->error : 0;
 }
 
-/* enum call_flag */
+/* flags of enum call_flag */
 static inline uint8_t fast_flags(const struct fast_call *fast)
 {
 	return fast->model->flags | (fast_error(fast) ? CALL_FAILED : 0);

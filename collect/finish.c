@@ -7,9 +7,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#define WAITING_NS 1000000u /* shorter open calls are not reported as waits */
+/* an open call that is shorter is not reported as a wait */
+#define WAITING_NS 1000000u
 
-/* Writes a note with these values and the present time. */
+/* Writes a note with these values and the current time. */
 static void say_now(struct collector *collector, struct member *member, struct encode_note note,
 		    const struct facts *facts)
 {
@@ -17,7 +18,7 @@ static void say_now(struct collector *collector, struct member *member, struct e
 	facts_write(facts, member->stream, note);
 }
 
-/* A copy of an open call, since its thread may still change the slot. */
+/* A copy of an open call. A copy is needed because the thread may still change its slot. */
 struct open_call {
 	struct arena_open open;
 	uint32_t depth;
@@ -26,8 +27,8 @@ struct open_call {
 };
 
 /*
- * The backtrace of an open call, innermost first: the one that its thread left in the slot, else
- * the caller only.
+ * Copies the backtrace of an open call, innermost frame first. If the thread left no backtrace of
+ * this call in the slot, the result is the caller only. Returns the number of frames.
  */
 static uint32_t open_frames(const struct open_call *call, uint64_t *frames)
 {
@@ -43,13 +44,13 @@ static uint32_t open_frames(const struct open_call *call, uint64_t *frames)
 	return count;
 }
 
-/* Called for an open call. Returns true to end the visit. */
+/* Is called for each open call. Returns true to end the visit. */
 typedef bool open_visitor(struct collector *collector, struct member *member,
 			  const struct open_call *call);
 
 /*
- * Writes a note with this name and time, in ticks, about an open call, with count frames, innermost
- * first.
+ * Writes a note about an open call. name: name of the note; time: its time, in ticks;
+ * frames[count]: the backtrace, innermost frame first.
  */
 static void say_call(struct collector *collector, struct member *member,
 		     const struct open_call *call, const char *name, uint64_t time,
@@ -57,7 +58,7 @@ static void say_call(struct collector *collector, struct member *member,
 {
 	struct facts facts = { .count = 0 };
 
-	/* exit() never returns: not worth a note */
+	/* exit() never returns, so an open call of exit() is not worth a note */
 	if (call->open.hook >= HOOK_COUNT || call->open.hook == HOOK_exit)
 		return;
 	facts_add(&facts, "call", hook_table[call->open.hook].name);
@@ -75,7 +76,7 @@ static void say_call(struct collector *collector, struct member *member,
 					  .frame_count = count });
 }
 
-/* Writes a note about a call that had not returned when the process ended. */
+/* Writes a note about a call that was still open when the process ended. */
 static bool say_open(struct collector *collector, struct member *member,
 		     const struct open_call *call)
 {
@@ -87,8 +88,8 @@ static bool say_open(struct collector *collector, struct member *member,
 }
 
 /*
- * Whether the thread is still in the call that was copied: only then the copy and its backtrace
- * belong together.
+ * Whether the thread is still in the copied call. Only then do the copy and the backtrace belong to
+ * the same call.
  */
 static bool is_still(const struct open_call *call)
 {
@@ -102,8 +103,8 @@ static bool is_still(const struct open_call *call)
 }
 
 /*
- * Writes a note about a call that waits, in a process that runs on: as of the last event that was
- * handed out, since later ones are to follow.
+ * Writes a note about a call that is waiting, in a process that continues to run. The note has the
+ * time of the last event that was handed out, since later events will follow.
  */
 static bool say_waiting(struct collector *collector, struct member *member,
 			const struct open_call *call)
@@ -169,8 +170,8 @@ bool collect_is_forking(struct collector *collector, struct member *member)
 }
 
 /*
- * Writes what the thread dropped. Returns how many events that are: dropped notes are reported,
- * too, but are not counted as events.
+ * Writes notes about what the thread dropped. Returns the number of dropped events; dropped notes
+ * are reported, but are not events.
  */
 static uint64_t say_lost(struct collector *collector, struct member *member,
 			 const struct merge_thread *thread, const uint64_t *lost)
@@ -210,8 +211,9 @@ static uint64_t say_all_lost(struct collector *collector, struct member *member)
 }
 
 /*
- * Whether the call is an exec. A process that ends inside an exec was replaced: exec returns only
- * if it fails. The image that ended then was a later one, which may have attached or not.
+ * Whether the call is an exec. exec returns only if it fails, so a process that ended inside an
+ * exec was executing another program. A later image of the process ended, which may or may not have
+ * attached.
  */
 static bool is_exec(struct collector *collector, struct member *member,
 		    const struct open_call *call)
@@ -221,7 +223,7 @@ static bool is_exec(struct collector *collector, struct member *member,
 	return call->open.hook < HOOK_COUNT && hook_is_exec(&hook_table[call->open.hook]);
 }
 
-/* Writes the addresses of the functions that the process has called, several in each note. */
+/* Writes the addresses of the functions that the process called, FACTS_MAX in each note. */
 static void say_functions(struct collector *collector, struct member *member)
 {
 	const struct encoder *encoder = &member->stream->encoder;
@@ -240,14 +242,14 @@ static void say_functions(struct collector *collector, struct member *member)
 }
 
 /*
- * Why the next image was not traced. It may have ended too soon to be examined; then the old image
- * knows which environment it passed on.
+ * Why the next image was not traced. That image may have ended before it could be examined; then
+ * the flags of the old image show which environment the next image got.
  */
 static enum untraced why_untraced(const struct member *member)
 {
 	uint32_t flags = __atomic_load_n(&member->chunks[0]->head->flags, __ATOMIC_ACQUIRE);
 
-	/* a process in a spare could not reach us itself */
+	/* a process in a spare could not connect to the collector */
 	if (member->chunks[0]->spare || watch_is_elsewhere(&member->watch))
 		return UNTRACED_UNREACHED;
 	if (flags & PROCESS_HIDDEN)
@@ -260,8 +262,8 @@ static enum untraced why_untraced(const struct member *member)
 }
 
 /*
- * Locks acquired without waiting, which are only counted (--locks=contended). A slot has the sum of
- * all its threads.
+ * Counts locks that were acquired without waiting; --locks=contended does not record them
+ * otherwise. A slot has the sum for all threads that used it.
  */
 static uint64_t uncontended(const struct member *member)
 {
@@ -274,7 +276,7 @@ static uint64_t uncontended(const struct member *member)
 	return sum;
 }
 
-/* Adds the names of what the process did without a hooked function, separated by commas. */
+/* Adds the names of the operations that no hook saw, separated by commas. */
 static void add_past(struct facts *facts, uint32_t past)
 {
 	static const char *const words[] = {
@@ -298,7 +300,7 @@ void collect_say_past(struct collector *collector, struct member *member)
 
 	if (member->phase == PHASE_CLOSING)
 		return;
-	/* each bit once, whatever a forged head says */
+	/* reports each bit once, even if the program has overwritten the head */
 	past = __atomic_load_n(&member->chunks[0]->head->past, __ATOMIC_RELAXED) &
 	       ((1u << PAST_COUNT) - 1);
 	past |= member->said_past;
@@ -337,7 +339,7 @@ static void say_end(struct collector *collector, struct member *member, uint64_t
 	struct facts facts = { .count = 0 };
 	enum watch_end end = member->watch.end;
 
-	/* an exec may not have been recorded: then a successor shows that the process went on */
+	/* an exec may not have been recorded: a successor then shows that the process continued */
 	if (end != WATCH_EXEC && end != WATCH_LEFT && end != WATCH_DETACHED &&
 	    ((member->has_successor && !(flags & PROCESS_EXITED)) ||
 	     visit_open(collector, member, is_exec))) {
@@ -359,7 +361,7 @@ static void say_end(struct collector *collector, struct member *member, uint64_t
 		facts_number(&facts, "signal", (uint64_t)member->watch.status);
 	if (ended && end != WATCH_KILLED && ended <= ticks_now(collector->shared.control->clock))
 		facts_time(&facts, "at", ticks_ns(&collector->ticks, ended));
-	/* a fork's child inherits descriptors of its parent, which its stream does not list */
+	/* a fork's child inherits descriptors of its parent, and its stream does not list them */
 	if (end == WATCH_EXITED && descriptors && !(member->hello.flags & PROCESS_FORKED))
 		facts_number(&facts, "descriptors", descriptors);
 	if (end == WATCH_EXITED && left && left < sizeof(children) / sizeof(*children))
@@ -405,7 +407,7 @@ void collect_finish(struct collector *collector, struct member *member)
 
 	collect_beat(collector);
 	collect_hear_end_of(collector, member);
-	/* if the end was not seen: the status that its parent got from wait(2) */
+	/* if the collector did not see the end: uses the status that the parent got from wait(2) */
 	if (member->watch.end == WATCH_GONE &&
 	    __atomic_load_n(&control->told_pid, __ATOMIC_ACQUIRE) == member->watch.pid)
 		watch_learn(&member->watch, control->told_status);
@@ -425,7 +427,10 @@ void collect_finish(struct collector *collector, struct member *member)
 	member->process = NULL;
 	while (member->chunk_count)
 		chunk_close(member->chunks[--member->chunk_count]);
-	/* while other processes live, and none waits to attach, the next round comes soon enough */
+	/*
+	 * if other processes live, and none waits to attach, the next round comes soon enough
+	 * without a wake
+	 */
 	if (__atomic_load_n(&control->alive, __ATOMIC_RELAXED) &&
 	    !__atomic_load_n(&control->crowded, __ATOMIC_RELAXED))
 		member->stream->wake = NULL;

@@ -9,7 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define TURNS_MAX 64 /* of accepting: as many as can wait at a time (net.core.somaxconn) */
+/* limit of turns of accepting, as many as can wait at a time (net.core.somaxconn) */
+#define TURNS_MAX 64
 
 /* ---- the stream of a process ---- */
 
@@ -26,7 +27,7 @@ struct sink_options collect_options(const struct collector *collector)
 	};
 }
 
-/* Opens a sink for the stream, or begins a stream of the bundle that the first one has made. */
+/* Opens a sink for the stream, or begins a stream of the bundle that the first member created. */
 static void open_sink(struct collector *collector, struct member *member)
 {
 	struct sink_options options = collect_options(collector);
@@ -44,8 +45,10 @@ static void open_sink(struct collector *collector, struct member *member)
 	}
 	stream->sink.heartbeat = &collector->shared.control->heartbeat;
 	stream->wake = &collector->shared.control->sleeping;
-	/* a named file, or the default one, gets the whole run; in a directory each process has its
-	 * own */
+	/*
+	 * a named file, or the default file, gets the whole run; in a directory, each process gets
+	 * a file
+	 */
 	if (!collector->any && stream->sink.regular && stream->sink.is_htr &&
 	    (collector->place.form == SINK_FILE || !*collector->place.out))
 		collector->bundle = bundle_create(&stream->sink);
@@ -72,7 +75,10 @@ static bool same_key(const uint64_t a[2], const uint64_t b[2])
 	return a[0] == b[0] && a[1] == b[1];
 }
 
-/* The number of the parent's stream: by the child's own word or by its key; or unknown. */
+/*
+ * Finds the number of the parent's stream: either the child's message states it, or the child's
+ * message has the parent's key. WIRE_NO_STREAM: unknown.
+ */
 static uint32_t parent_stream(const struct collector *collector, const struct arena_hello *hello)
 {
 	const struct member *member = NULL;
@@ -91,7 +97,7 @@ static uint32_t parent_stream(const struct collector *collector, const struct ar
 	return WIRE_NO_STREAM;
 }
 
-/* Writes which events were selected, if not all. */
+/* Writes the settings that select events, if any event is excluded. */
 static void say_settings(const struct collector *collector, struct member *member)
 {
 	const struct settings *settings = &collector->settings;
@@ -153,7 +159,7 @@ static void begin_stream(struct collector *collector, struct member *member)
 	say_settings(collector, member);
 	if (collector->paused & 1)
 		stream_note(member->stream, &off);
-	/* from here on a file has a header, and tools recognize it */
+	/* writes the header, so that tools recognize the file from now on */
 	if (!collector->any || !collector->bundle)
 		stream_flush(member->stream);
 	else
@@ -163,8 +169,9 @@ static void begin_stream(struct collector *collector, struct member *member)
 /* ---- identity ---- */
 
 /*
- * A new image of a process that is known, or another process with the same pid: the older one has
- * ended. If they came by two ways (socket and spare), the older one may arrive later.
+ * Ends the member that was in the process before: the later member is a new image of the process,
+ * or another process with the same pid. If the two came by different ways (socket and spare), the
+ * older member may arrive later.
  */
 static void end_predecessor(struct collector *collector, struct member *later)
 {
@@ -178,11 +185,11 @@ static void end_predecessor(struct collector *collector, struct member *later)
 
 		if (member->phase == PHASE_CLOSING || member == later ||
 		    member->watch.our_pid != watch->our_pid ||
-		    /* a member in doubt ends only others in doubt that share its family's memory */
+		    /* a member in doubt ends only other members in doubt of the same family */
 		    (later->doubt && (!member->doubt || member->family != later->family)))
 			continue;
 		/*
-		 * a short program may be dead when it is accepted, and then the older one seems
+		 * a short program may be dead when it is accepted; then the older member seems
 		 * dead, too
 		 */
 		first->has_successor = true;
@@ -219,7 +226,9 @@ static bool has_room(struct collector *collector)
 
 /* ---- programs that --follow did not choose ---- */
 
-/* The entry of a name; names beyond LEFT_OUT_NAMES share the last entry. */
+/*
+ * Returns the entry of a name. All names after the first LEFT_OUT_NAMES - 1 share the last entry.
+ */
 static struct left_out *find_left_out(struct collector *collector, const char *name)
 {
 	for (int i = 0; i < LEFT_OUT_NAMES; i++) {
@@ -271,8 +280,8 @@ static void leave_out(struct collector *collector, const struct guest *guest)
 	find_left_out(collector, name)->count++;
 	count_unsaid(collector);
 	/*
-	 * the image that executed this program, if it was recorded, has ended; when in doubt,
-	 * another process than this one sent the message, or has the pid by now
+	 * Ends the image that executed the excluded program, if that image was recorded. If the
+	 * guest is in doubt, another process may have sent the message, or may have the pid by now.
 	 */
 	while (!guest->doubt && guest->pid &&
 	       (member = collect_find(collector, BY_OUR_PID, (uint32_t)guest->pid, member)) !=
@@ -374,20 +383,20 @@ static bool add_chunk(struct collector *collector, struct member *member, struct
 	return true;
 }
 
-/* A process that attaches, as far as the kernel identifies it. */
+/* The facts about a process that attaches. */
 struct newcomer {
 	const struct arena_hello *hello;
 	struct chunk *chunk;
 	struct watch_start start;
 	uid_t uid;
 	const char *doubt;
-	/* the member whose memory has the spare; NULL: the process brings its own memory */
+	/* the member that owns the spare's memory; NULL: the process sent its own memory */
 	const struct member *family;
 };
 
 /*
- * Makes a member with all memory that it needs, and takes over the chunk. NULL: it was refused, for
- * the reason *why.
+ * Creates a member with all memory that it needs, and takes over the chunk. Returns NULL if the
+ * member was refused; *why is the reason.
  */
 static struct member *make_member(struct collector *collector, const struct newcomer *newcomer,
 				  enum refusal *why)
@@ -427,7 +436,10 @@ static struct member *make_member(struct collector *collector, const struct newc
 	return NULL;
 }
 
-/* Makes a process a member. False: it was refused; chunk and pidfd remain the caller's. */
+/*
+ * Makes a process a member. Returns false if it was refused; the caller then keeps the chunk and
+ * the pidfd.
+ */
 static bool adopt(struct collector *collector, const struct newcomer *newcomer, enum refusal *why)
 {
 	struct member *member = make_member(collector, newcomer, why);
@@ -437,13 +449,16 @@ static bool adopt(struct collector *collector, const struct newcomer *newcomer, 
 	collect_beat(collector);
 	if (!member)
 		return false;
-	/* the starter's pidfd was opened early, since it may be dead when it attaches */
+	/*
+	 * the starter's pidfd was opened early, since the starter may be dead when its message
+	 * arrives
+	 */
 	if (known.pidfd < 0 && known.pid == collector->starter_pid) {
 		known.pidfd = collector->starter;
 		collector->starter = -1;
 	}
 	watch_begin(&member->watch, &collector->shared, &known);
-	/* a short process may be dead by now */
+	/* a process that runs for a short time may be dead by now */
 	if (member->watch.pidfd >= 0 && !watch_has_died(&member->watch))
 		listener_watch(collector->listener, member->watch.pidfd);
 	else
@@ -455,18 +470,18 @@ static bool adopt(struct collector *collector, const struct newcomer *newcomer, 
 	open_sink(collector, member);
 	begin_stream(collector, member);
 	say_doubt(member);
-	/* the launcher cannot know which name was still free */
+	/* reports the name: the launcher cannot know which file name was unused */
 	if (collector->reports >= 0)
 		dprintf(collector->reports, "%u %d %s\n", member->number, member->hello.pid,
 			member->stream->sink.regular ? member->stream->sink.name : "");
-	/* it may have ended: look_around() finds that out as for the others */
+	/* if the process has ended, look_around() will notice, as for other members */
 	collect_crowd(collector, member, true);
 	collector->any = true;
 	collector->active[collector->count++] = member;
 	__atomic_store_n(&newcomer->chunk->head->stream, member->number + 1, __ATOMIC_RELEASE);
 	__atomic_add_fetch(&control->alive, 1, __ATOMIC_RELEASE);
 	__atomic_add_fetch(&control->attached, 1, __ATOMIC_RELEASE);
-	/* a chunk with a stream of its own belongs to a process that runs on */
+	/* a further chunk that got its own stream belongs to a process that still runs */
 	if (!newcomer->hello->chunk)
 		end_predecessor(collector, member);
 	return true;
@@ -474,7 +489,7 @@ static bool adopt(struct collector *collector, const struct newcomer *newcomer, 
 
 /* ---- arrivals ---- */
 
-/* Counts a refusal for the trace, and puts its reason on the control page for the launcher. */
+/* Counts a refusal for the trace, and writes the reason to the control page for the launcher. */
 static void refuse(struct collector *collector, const struct arena_hello *hello, int pid,
 		   enum refusal refusal, const char *why)
 {
@@ -516,8 +531,8 @@ void collect_extend(struct collector *collector, struct member *member)
 }
 
 /*
- * Checks the pid that a process claims to have in its own namespace, which may differ from ours. It
- * is believed if the kernel confirms it. Returns NULL if it is right, else why it is in doubt.
+ * Checks the pid that a process claims to have in its own namespace, which may not be the
+ * collector's. Returns NULL if the kernel confirms the pid, otherwise the reason for doubt.
  */
 static const char *check_number(struct guest *guest)
 {
@@ -535,9 +550,9 @@ static const char *check_number(struct guest *guest)
 }
 
 /*
- * Adds a further chunk that was sent as a message. Usually further chunks are in the file of the
- * first one; they are sent where nothing can be mapped a second time (emulators), and then come
- * from the same process and user, as the kernel confirms.
+ * Adds a further chunk that the process sent as a message. Usually, further chunks are in the file
+ * of the first chunk. They are sent where memory cannot be mapped twice (emulators). Accepts the
+ * chunk only if the kernel confirms that the same process and user sent it.
  */
 static bool add_piece(struct collector *collector, const struct guest *guest, struct chunk *chunk,
 		      enum refusal *why)
@@ -588,9 +603,9 @@ static void admit(struct collector *collector, struct guest *guest)
 }
 
 /*
- * Whether all processes that can write to this member's spares belong to its user, and so may do
- * anything to each other: the member has no privileges by which a child could have become another
- * user's.
+ * Whether all processes that can write to this member's spares belong to the same user, so that a
+ * forged spare gives a process no new rights. This is so if the member has no privileges by which a
+ * child could have changed its user.
  */
 static bool has_spares_of_one_user(struct member *family)
 {
@@ -603,7 +618,10 @@ static bool has_spares_of_one_user(struct member *family)
 	return family->spares == SPARES_OF_ONE_USER;
 }
 
-/* The member to which the chunk in a spare belongs: one of the same family, by the key in it. */
+/*
+ * Finds the member to which a spare's chunk belongs: a member of the same family with the key of
+ * the spare.
+ */
 static struct member *find_relative(const struct collector *collector, const struct member *family,
 				    const struct arena_hello *hello)
 {
@@ -617,9 +635,9 @@ static struct member *find_relative(const struct collector *collector, const str
 }
 
 /*
- * Accepts a spare: it was taken by a sandboxed child, or by a thread of one. Everything known about
- * it is in memory to which any process of the family can write. So it becomes a part of another
- * member only if all of these belong to one user.
+ * Accepts a spare that a sandboxed child, or a thread of one, has taken. Every process of the
+ * family can write to all that is known about the spare. So the spare becomes a part of another
+ * member only if all these processes belong to one user.
  */
 static void take_spare(struct collector *collector, struct member *family, uint32_t i)
 {
@@ -698,7 +716,10 @@ void collect_receive(struct collector *collector)
 	for (unsigned turn = 0; has_more && turn < TURNS_MAX; turn++) {
 		struct guest *guests = listener_take(collector->listener, &has_more);
 
-		/* a process takes a spare before it executes the program that connects now */
+		/*
+		 * spares first: a process takes a spare before it executes the program that
+		 * connects now
+		 */
 		collect_receive_spares(collector);
 		while (guests) {
 			struct guest *guest = guests;

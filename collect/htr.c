@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#define EVENTS_MAX 24576u /* in a block, which makes about 256 KiB */
+/* maximum number of events in a block, which is then about 256 KiB */
+#define EVENTS_MAX 24576u
 
 inline_ bool is_full(const struct htr *htr)
 {
@@ -15,15 +16,16 @@ inline_ bool is_full(const struct htr *htr)
 
 /* ---- creation ---- */
 
-/* The largest column, others, determines the size of all. */
+/* All columns get the size that the largest column, others, needs. */
 #define COLUMN_ROOM (HTR_OTHERS_FULL + 2 * HTR_EVENT_MOST)
 _Static_assert(COLUMN_ROOM >= (EVENTS_MAX + 1) * 2 * HTR_VARINT_MAX, "numbers of all events fit");
 
 #define COLUMNS_ROOM ((HTR_COLUMN_COUNT + 1) * (size_t)COLUMN_ROOM)
 
 /*
- * Maps enough memory that no event has to check for room. malloc() could return pages that were
- * touched before; of a mapping, a short stream touches few.
+ * Maps enough memory for all columns, so that no event has to check for room. mmap() and not
+ * malloc(): a short stream touches few pages of a new mapping, but malloc() may return pages that
+ * were touched before.
  */
 static bool make_columns(struct htr *htr)
 {
@@ -120,7 +122,7 @@ void htr_destroy(struct htr *htr)
 
 /* ---- lookups ---- */
 
-/* How many outer frames are the same as in the thread's last event. */
+/* How many outer frames are the same as in the thread's previous event. */
 inline_ uint32_t common_frames(const struct model *model, const uint64_t *frames, uint32_t count)
 {
 	uint32_t most = count < model->path_count ? count : model->path_count;
@@ -141,8 +143,8 @@ inline_ uint32_t common_frames(const struct model *model, const uint64_t *frames
 }
 
 /*
- * Whether `node` is the backtrace of these frames on top of the node `from`. Enters the nodes that
- * it passes into the model.
+ * Whether the path from `node` to `from` has these frames. Enters the nodes that it passes into the
+ * model.
  */
 inline_ bool leads_to(const struct htr *htr, struct model *model, const uint64_t *frames,
 		      uint32_t fresh, uint32_t from, uint32_t node)
@@ -162,8 +164,9 @@ inline_ bool leads_to(const struct htr *htr, struct model *model, const uint64_t
 }
 
 /*
- * Finds the node of a backtrace; `same` outer frames are as in the thread's last event. likely: the
- * node that followed the last event's node the last time. Looks up changed frames only.
+ * Finds the node of a backtrace. same: number of outer frames that are the same as in the thread's
+ * previous event; only the other frames are looked up. likely: the node that followed the previous
+ * event's node the last time.
  */
 inline_ uint32_t find_path(struct htr *htr, struct model *model, const uint64_t *frames,
 			   uint32_t count, uint32_t same, uint32_t likely)
@@ -192,12 +195,12 @@ inline_ uint32_t find_path(struct htr *htr, struct model *model, const uint64_t 
 	return node;
 }
 
-/* The parts of an event's shape that depend on its values. */
+/* The parts of an event's shape that depend on the event's values. */
 struct draft {
 	uint32_t has, rules, depth;
 };
 
-/* A shape without the parts that depend on the values. */
+/* The key of a shape without the parts that depend on values. */
 inline_ struct htr_key key_of(const struct encode_packet_call *call, uint32_t function)
 {
 	return (struct htr_key){ {
@@ -239,7 +242,7 @@ static uint32_t shape_number(struct htr *htr, const struct draft *draft, struct 
 	recent = &htr->recent[(hash_shape(&key) >> 32) & 255];
 	if (__builtin_expect(*recent && same_shape(&(*recent)->key, &key), 1))
 		return (*recent)->id;
-	/* may move the shapes: then grow_shapes() has emptied the table of recent ones */
+	/* if this moves the shapes, grow_shapes() empties the table of recent shapes */
 	*recent = htr_find_shape(htr, &key, &is_new);
 	if (is_new)
 		define(htr, &key);
@@ -248,7 +251,10 @@ static uint32_t shape_number(struct htr *htr, const struct draft *draft, struct 
 
 _Static_assert(HTR_VALUE_COUNT <= 16 && HTR_RULE_COUNT <= 16, "struct htr_key has room");
 
-/* As shape_number(), for a call of the fast path: usually its kind has the shape already. */
+/*
+ * Returns the same as shape_number(), for a call on the fast path. Usually the kind has already
+ * stored the shape.
+ */
 inline_ uint32_t shape_of_kind(struct htr *htr, const struct draft *draft, struct htr_kind *kind)
 {
 	uint32_t own = draft->has | draft->rules << HTR_VALUE_COUNT |
@@ -267,8 +273,8 @@ _Static_assert(HTR_KIND_SHAPES == 1u << (32 - 28), "shape_of_kind() shifts so fa
 /* ---- events ---- */
 
 /*
- * put_value_time(htr, &draft, value) and so on, one for each row: write a value into its column.
- * The values of one column must be written in the order of the rows.
+ * put_value_time(htr, &draft, value) and so on, one function for each row: writes a value into its
+ * column. The values of one column must be written in the order of the rows.
  */
 #define VALUE(column, sign, name, description)                                              \
 	inline_ void put_value_##name(struct htr *htr, struct draft *draft, uint64_t value) \
@@ -287,8 +293,8 @@ _Static_assert(HTR_KIND_SHAPES == 1u << (32 - 28), "shape_of_kind() shifts so fa
 	} while (0)
 
 /*
- * A mask instead of a branch, for an unpredictable condition: a wrong prediction costs more than
- * the rest of a value. Compilers make branches of conditions, but not of masks.
+ * Returns a mask that replaces a branch on an unpredictable condition: a mispredicted branch costs
+ * more than the rest of a value. Compilers may turn conditions into branches, but not masks.
  */
 inline_ uint64_t mask_of(bool condition)
 {
@@ -374,7 +380,10 @@ inline_ void draft_related(struct htr *htr, struct draft *draft, uint64_t relate
 
 	if (!related)
 		return;
-	/* A second object is near the first; a number is not. */
+	/*
+	 * If `related` is a second object, its address is near the object's; if it is a number, it
+	 * is not.
+	 */
 	if (magnitude(step) <= magnitude(related))
 		draft->rules |= HTR_RELATED_NEAR;
 	else
@@ -419,7 +428,9 @@ inline_ struct model *model_of(struct htr *htr, uint32_t thread, uint64_t pthrea
 	return htr_change_thread(htr, thread, pthread);
 }
 
-/* The site of the thread's last event; its `next` is the node that followed it the last time. */
+/*
+ * The site of the thread's previous event. Its `next` is the node that followed it the last time.
+ */
 inline_ struct htr_site *last_site(struct model *model)
 {
 	return &model->model.sites[model->model.last];
@@ -451,8 +462,8 @@ inline_ void draft_call(struct htr *htr, struct draft *draft, struct htr_model *
 }
 
 /*
- * As draft_call(). Each value is read where it is needed: a copy of all would have to be read
- * again.
+ * Does the work of draft_call(). Reads each value where it is needed: a struct with copies of all
+ * values would have to be written and read again.
  */
 inline_ void draft_fast(struct htr *htr, struct draft *draft, struct htr_model *model,
 			struct htr_site *site, const struct htr_kind *kind,
@@ -482,7 +493,7 @@ bool htr_event(struct htr *htr, const struct htr_event *event)
 	struct htr_site *site;
 	struct model *model;
 
-	/* no event of our own has larger numbers, but one of another tool may */
+	/* no event of holdtrace has larger numbers, but an event of another tool may have */
 	if (__builtin_expect(htr->shape_count >= HTR_SHAPES_MAX || event->function >= 1u << 16 ||
 				     call->resource >= 1u << 8,
 			     0))
@@ -511,8 +522,8 @@ void htr_make_kind(struct htr_kind *kind, const struct encode_packet_call *call,
 }
 
 /*
- * How many outer frames are the same as in the thread's last event. No comparison is needed if this
- * is the next turn of the same memory.
+ * How many outer frames are the same as in the thread's previous event. No comparison is needed if
+ * the call is the next turn of the same memory of backtraces.
  */
 inline_ uint32_t kept_frames(const struct model *model, const struct fast_call *fast)
 {
@@ -557,17 +568,17 @@ void htr_packets(struct htr *htr, const uint8_t *bytes, size_t size, bool is_cal
 /* ---- arguments ---- */
 
 /*
- * The arguments of calls, in the column `others`. They are added one by one, as texts. The result
- * for a call is remembered by the bytes of its record: a server often opens the same files and
- * accepts connections in the same way.
+ * The arguments of calls, in the column `others`. They are added one by one, as texts. The encoded
+ * list is remembered together with the bytes of its record, since a server often opens the same
+ * files and accepts connections in the same way.
  */
 #define LIST_BITS 5    /* log2 of the number of remembered lists */
-#define GIVEN_MAX 112u /* bytes of a record */
-#define LIST_MAX  120u /* bytes in the column */
+#define GIVEN_MAX 112u /* maximum bytes of a record's arguments */
+#define LIST_MAX  120u /* maximum bytes in the column */
 
 struct htr_list {
 	uint32_t tag;
-	uint16_t given_size, size; /* size 0: not known */
+	uint16_t given_size, size; /* size 0: no list is remembered */
 	uint8_t given[GIVEN_MAX], bytes[LIST_MAX];
 };
 
@@ -576,7 +587,7 @@ inline_ bool has_room(const struct column *column, size_t size)
 	return column_size(column) + size <= HTR_OTHERS_FULL + HTR_EVENT_MOST;
 }
 
-/* The place in `lists` for arguments with these bytes. */
+/* The entry of `lists` for arguments with these bytes. */
 inline_ struct htr_list *list_of(struct htr *htr, uint32_t tag, const uint8_t *given, size_t size)
 {
 	uint64_t hash = tag, word = 0;
@@ -622,7 +633,7 @@ void htr_argument(struct htr *htr, uint32_t name, const char *value, size_t leng
 {
 	struct column *to = &htr->columns[HTR_COLUMN_others];
 
-	/* arguments of hooks are much shorter; those of a converted stream may not be */
+	/* a hook's arguments always fit; those of a converted stream may not */
 	if (!has_room(to, HTR_VARINT_MAX + length)) {
 		htr->list = NULL;
 		return;

@@ -3,9 +3,9 @@
 #define COLLECT_HTR_H
 
 /*
- * Encodes events as varints of their difference to earlier ones, and the names in them as
- * definitions: the contents of the blocks of an .htr container (htr.def). It knows nothing of
- * compression and files: collect/pack makes the bytes of a block.
+ * Encodes the contents of the blocks of an .htr container (htr.def): events as varints of their
+ * difference to earlier events, names as definitions. Neither compresses nor writes: collect/pack
+ * makes the bytes of a block.
  */
 
 #include <stdbool.h>
@@ -19,16 +19,19 @@
 
 struct htr;
 
-/* One CALL packet with our tail. The number `function` replaces its name. */
+/*
+ * One CALL packet with the tail of protocol 2.0. The number `function` replaces the name in the
+ * packet.
+ */
 struct htr_event {
 	const struct encode_packet_call *call;
-	uint32_t function; /* of htr_function() */
+	uint32_t function; /* a number that htr_function() returned */
 	bool has_arguments;
 	const uint64_t *frames; /* innermost first */
 	uint32_t frame_count;
 };
 
-/* All fields of struct htr_shape, packed so that they are compared at once. */
+/* All fields of struct htr_shape, packed for a fast comparison. */
 struct htr_key {
 	uint64_t words[3];
 };
@@ -36,79 +39,87 @@ struct htr_key {
 #define HTR_KIND_SHAPES 16u
 
 /*
- * The facts that calls of the fast path have in common: a key in which values, rules and depth are
- * still 0, and the last shapes that were made from it.
+ * The facts that calls on the fast path have in common: a key whose values, rules and depth are
+ * still 0, and the last shapes that were made from the key.
  */
 struct htr_kind {
 	struct htr_key key;
-	/* values, rules and depth << 32 | number of the shape; 0: none */
+	/* each: values, rules and depth << 32 | number of the shape; 0: none */
 	uint64_t shapes[HTR_KIND_SHAPES];
 };
 
-/* The contents of a block, freed as a whole by free(). */
+/* The contents of a block. free() frees all of it. */
 struct htr_block_parts {
-	struct htr_block header; /* without sizes in the file and checksums */
+	struct htr_block header; /* sizes in the file and checksums are not set */
 	uint8_t bytes[];	 /* definitions, then events */
 };
 
-/* NULL: no memory. */
+/* Returns NULL if there is no memory. */
 struct htr *htr_create(void);
 void htr_destroy(struct htr *htr);
 
-/* An htr without definitions, which continues the counts of another one, which is empty. */
+/*
+ * Creates an htr without definitions, which continues the counts of the htr `before`. All blocks of
+ * `before` must have been taken.
+ */
 struct htr *htr_next(const struct htr *before);
 
-/* How many calls this htr and those before it have taken. */
+/* Number of calls that this htr and its predecessors have encoded. */
 uint64_t htr_calls(const struct htr *htr);
 
-/* Bytes of memory for its definitions, which only grow. */
+/* Bytes of memory that the htr uses for its definitions, which only grow. */
 size_t htr_known_bytes(const struct htr *htr);
 
-/* The number of a function. Defines it if it is new. */
+/* Returns the number of a function. Defines the function if it is new. */
 uint32_t htr_function(struct htr *htr, const char *name, size_t length);
 
 /*
- * Adds an event. If has_arguments, the arguments follow by htr_argument(), ended by
- * htr_arguments_end(). False: too many shapes; the event must be passed as packets instead.
+ * Adds an event. If has_arguments, the caller then adds the arguments by htr_argument(), and ends
+ * them by htr_arguments_end(). Returns false if there are too many shapes, a number is too large,
+ * or there is no memory; the caller must then pass the event as packets.
  */
 bool htr_event(struct htr *htr, const struct htr_event *event);
 
 void htr_make_kind(struct htr_kind *kind, const struct encode_packet_call *call, uint32_t function);
 
 /*
- * Adds an event by the fast path, while the block is not full. The result is the same as of
- * htr_event(); arguments follow in the same way. False where htr_event() returns false.
+ * Adds an event by the fast path, while the block is not full. The encoded bytes are the same as
+ * for htr_event(); arguments follow in the same way. Returns false if the block is full, or where
+ * htr_event() returns false.
  */
 bool htr_fast(struct htr *htr, struct htr_kind *kind, const struct fast_call *fast,
 	      uint64_t time_ns, uint64_t lasted_ns);
 
-/* The number of an argument's name. Defines it if it is new. */
+/* Returns the number of an argument's name. Defines the name if it is new. */
 uint32_t htr_argument_name(struct htr *htr, const char *name, size_t length);
 
 void htr_argument(struct htr *htr, uint32_t name, const char *value, size_t length);
 void htr_arguments_end(struct htr *htr);
 
 /*
- * Adds all arguments of a call, and their end, again as for the last call whose record had the same
- * bytes; tag says what the bytes are. False: there was no such call, so the caller must add the
- * arguments one by one, and they are remembered.
+ * Adds all arguments of a call, and their end, if the same bytes were encoded before. tag
+ * identifies the function and its number of arguments. Returns false if the bytes are new: the
+ * caller must then add the arguments one by one, and they are remembered.
  */
 bool htr_arguments_again(struct htr *htr, uint32_t tag, const void *given, size_t size);
 
 /*
- * Adds bytes that have no other form: a handshake, one packet, or a CALL with its ARGS and BTRC
- * (is_call).
+ * Adds bytes that can only be encoded as they are: a handshake, one packet, or a CALL with its ARGS
+ * and BTRC (is_call).
  */
 void htr_packets(struct htr *htr, const uint8_t *bytes, size_t size, bool is_call);
 
-/* Whether the block should be taken before the next event. */
+/* Whether the caller should take the block before it adds the next event. */
 bool htr_is_full(const struct htr *htr);
 bool htr_is_empty(const struct htr *htr);
 
-/* Whether memory ran out: events since then are incomplete. */
+/* Whether there was no memory at some time; later events may be incomplete. */
 bool htr_has_failed(const struct htr *htr);
 
-/* Ends the block and begins the next one. NULL: no memory, or the block is empty. */
+/*
+ * Ends the block, returns its contents and begins the next block. Returns NULL if there is no
+ * memory, or the block is empty.
+ */
 struct htr_block_parts *htr_take(struct htr *htr);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The definitions of an .htr: names, threads, backtraces and shapes, each with a number. */
+/* The definitions of an .htr: names, threads, backtraces and shapes. Each has a number. */
 #include "collect/htr_parts.h"
 
 #include <stdlib.h>
@@ -13,7 +13,7 @@ static bool name_equal(const void *item, const void *key)
 	return one->length == two->length && !memcmp(one->text, two->text, two->length);
 }
 
-/* Finds or adds a name. *is_new: it was added. NULL: no memory. */
+/* Finds or adds a name. *is_new: whether it was added. Returns NULL if there is no memory. */
 static const struct name *find_name(struct names *names, const char *text, size_t length,
 				    bool *is_new)
 {
@@ -123,7 +123,7 @@ static struct thread *find_thread(struct htr *htr, uint32_t number, uint64_t pth
 	return thread;
 }
 
-/* The thread's model in this block, taken if it has none yet. NULL: no memory. */
+/* Returns the thread's model in this block, and assigns one if it has none yet. NULL: no memory. */
 static struct model *take_model(struct htr *htr, struct thread *thread)
 {
 	struct model *model;
@@ -173,7 +173,9 @@ static inline uint32_t *node_place(const struct htr *htr, uint32_t parent, uint6
 	}
 }
 
-/* Grows the table to four times its size: on average each node is moved a third of a time. */
+/*
+ * Grows the table to four times its size, so that on average each node is moved a third of a time.
+ */
 static bool grow_node_table(struct htr *htr)
 {
 	uint64_t mask = htr->node_mask * 4 + 3;

@@ -3,9 +3,9 @@
 #define HTR_PARTS_H
 
 /*
- * Internals of htr.h: htr.c writes events and their arguments into the columns of a block,
- * htr_known.c numbers and defines what events have in common. Other files do not include this
- * header.
+ * Internals of htr.h. htr.c writes events and their arguments into the columns of a block;
+ * htr_known.c numbers and defines the parts that events have in common. Only these two files
+ * include this header.
  */
 
 #include <endian.h>
@@ -14,20 +14,21 @@
 #include "collect/htr.h"
 
 #define PATH_MAX_FRAMES WIRE_FRAMES_MAX
-#define HTR_OTHERS_FULL                                                                         \
-	(192u << 10)		    /* bytes of others or of definitions that end a block early \
-				     */
-#define HTR_EVENT_MOST (320u << 10) /* the most that one event, or one piece of packets, adds */
+#define HTR_OTHERS_FULL \
+	(192u << 10) /* a block ends early at this size of its others or of its definitions */
+/* maximum bytes that one event, or one piece of packets, adds */
+#define HTR_EVENT_MOST (320u << 10)
 
 /*
- * A frame with its callers: a node of a tree of backtraces, by the number of its parent and its
- * address. Each node remembers two of the children that were found under it last: a stack often
- * takes the same path again, and the child is looked at next anyway.
+ * A frame with its callers: a node of the tree of backtraces, identified by its parent's
+ * number and its address. Each node remembers two of the children that were last found
+ * under it: a stack often takes the same path again, and the lookup reads the child next
+ * anyway.
  */
 struct node {
 	uint64_t address;
 	uint32_t parent;
-	uint32_t children[2]; /* by a bit of the child's address; 0: none yet */
+	uint32_t children[2]; /* chosen by a bit of the child's address; 0: none yet */
 };
 
 struct name {
@@ -46,22 +47,23 @@ struct thread {
 	uint32_t id;
 	uint32_t number;
 	uint64_t pthread;
-	uint32_t block; /* the block in which model belongs to it */
+	uint32_t block; /* the block for which the thread's `model` is valid */
 	uint32_t model;
 };
 
 struct shape {
 	struct htr_key key;
-	uint32_t id; /* 0: free */
+	uint32_t id; /* 0: the entry is free */
 };
 
 /*
- * The state that readers have of a thread in this block, and its last backtrace: addresses and
- * nodes, the outermost frame last, as the merge has its frames.
+ * The state that a reader has of a thread in this block, and the thread's last backtrace: addresses
+ * and nodes, the outermost frame last, in the order of the merge's frames.
  */
 struct model {
 	struct htr_model model;
-	const void *memory; /* whose backtrace it is, and in which turn of it; NULL: not known */
+	/* the memory of backtraces that has the last backtrace, and its turn; NULL: unknown */
+	const void *memory;
 	uint64_t turn;
 	uint32_t path_count;
 	uint64_t addresses[PATH_MAX_FRAMES];
@@ -75,32 +77,34 @@ struct column {
 struct htr {
 	struct column columns[HTR_COLUMN_COUNT];
 	struct column definitions;
-	struct htr_block header; /* of the block that is being filled */
-	uint64_t last_ns;	 /* time of its last event */
-	uint64_t node_address;	 /* of the last node defined in it */
+	struct htr_block header; /* header of the block that is being filled */
+	uint64_t last_ns;	 /* time of the last event in the block */
+	uint64_t node_address;	 /* address of the last node that was defined in the block */
 	struct htr_stamp stamp;
-	uint32_t block; /* its number, from 1 */
+	uint32_t block; /* number of the block, from 1 */
 	bool has_failed;
 	struct names functions, argument_names;
 
-	struct node *nodes; /* by number; number 0 is no frame */
+	struct node *nodes; /* by number; node 0 is the root, not a frame */
 	uint32_t node_room, node_count;
-	uint32_t *node_table; /* numbers, by parent and address; 0: free */
+	uint32_t *node_table; /* numbers of nodes, by parent and address; 0: free */
 	uint64_t node_mask;
 
 	struct shape *shapes;
 	uint32_t shape_mask, shape_count;
 	struct shape *recent[256];
 
-	struct thread *thread_table; /* by number and pthread_t */
+	struct thread *thread_table; /* threads by number and pthread_t */
 	uint32_t thread_mask, thread_count;
-	struct thread *thread; /* of the last event; NULL: the block has no events */
+	struct thread *thread; /* thread of the last event; NULL: the block has no events yet */
 	struct model *models[HTR_MODELS];
-	uint32_t model_count; /* in use in this block */
+	uint32_t model_count; /* models in use in this block */
 
-	struct htr_list *lists; /* of arguments, by their bytes; NULL: none yet */
-	struct htr_list *list;	/* to be remembered when it is complete */
-	size_t list_begin;	/* offset in the column */
+	/* remembered lists of arguments, by the bytes of the record; NULL: none yet */
+	struct htr_list *lists;
+	/* the list that is being added, remembered when it is complete; NULL: not remembered */
+	struct htr_list *list;
+	size_t list_begin; /* where the list begins, as an offset in the column */
 };
 
 inline_ uint8_t *put_varint(uint8_t *at, uint64_t value)
@@ -123,16 +127,16 @@ inline_ void put_difference(struct column *to, uint64_t value)
 	to->at = put_varint(to->at, htr_zigzag(value));
 }
 
-/* Shifts the bits from `bit` on by one: a varint has seven bits of the value in each byte. */
+/* Shifts the bits from `bit` on by one, since each byte of a varint has seven bits of the value. */
 inline_ uint32_t spread(uint32_t value, int bit)
 {
 	return value + (value & ~0u << bit);
 }
 
 /*
- * These two write a value of unpredictable size (0: no bytes) without a branch, since a wrong
- * prediction would cost more than the rest. They always store four bytes, or two; bytes beyond the
- * value's size are overwritten by the next value.
+ * put_any() and put_little() write a value of unpredictable size (0: no bytes) without a branch,
+ * since a mispredicted branch would cost more than all the rest. put_any() always stores four
+ * bytes, put_little() two; the next value overwrites the bytes beyond the value's size.
  */
 inline_ void put_any(struct column *to, uint64_t value)
 {
@@ -143,8 +147,8 @@ inline_ void put_any(struct column *to, uint64_t value)
 		return;
 	}
 	/*
-	 * number of bytes * 8: from the highest set bit of 2 * bytes + 1, which is bit 0 for no
-	 * bytes
+	 * number of bytes * 8, computed from the highest set bit of 2 * bytes + 1: for a value
+	 * without bytes this is bit 0
 	 */
 	bits = (70u - (uint32_t)__builtin_clzll((uint64_t)bytes << 1 | 1)) & 56;
 	bytes = htole32(bytes | 0x808080u >> ((32 - bits) & 31));
@@ -200,16 +204,22 @@ inline_ size_t column_size(const struct column *column)
 
 void htr_free_names(struct names *names);
 
-/* Switches to the thread of the next event. NULL: no memory. */
+/* Switches to the thread of the next event and returns its model. NULL: no memory. */
 struct model *htr_change_thread(struct htr *htr, uint32_t number, uint64_t pthread);
 
-/* The child of a node with this address, added if it is new; 0: no memory. */
+/* Returns the child of node `parent` with this address, and adds it if it is new. 0: no memory. */
 uint32_t htr_find_node(struct htr *htr, uint32_t parent, uint64_t address);
 
-/* Finds or adds a shape that is not in the table of recent ones. */
+/*
+ * Finds or adds a shape. *is_new: whether it was added. The caller has searched the table of recent
+ * shapes.
+ */
 struct shape *htr_find_shape(struct htr *htr, const struct htr_key *key, bool *is_new);
 
-/* Where a node remembers a child with this address. Calls are never adjacent: no low bits. */
+/*
+ * Where a node remembers a child with this address. The lowest bit is ignored, since two calls are
+ * never adjacent.
+ */
 inline_ uint32_t *htr_child(struct node *node, uint64_t address)
 {
 	return &node->children[(address ^ address >> 3) >> 1 & 1];

@@ -17,20 +17,30 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-/* A section is a fourth of the time to keep. A file with half as much again is shortened. */
-#define SECTIONS  4u
-#define TIME_MOST 6u /* sections */
 /*
- * For sizes. While one file is made from the other, both exist, and new data goes to both. Live
- * objects are in both, too; the more there are, the less often the file is rewritten, so that it
- * becomes longer.
+ * A section is a quarter of the time to keep. The file is shortened when it has TIME_MOST sections,
+ * which is one and a half times the time to keep.
  */
-#define SIZE_PART 32u /* a section is this part of the size */
-#define SIZE_MOST 36u /* hundredths of the size at which the file is shortened … */
-#define SIZE_KEPT 20u /* … to this many */
-/* nothing is taken from the rings until the file is shorter, for at most PATIENCE_NS: … */
-#define SIZE_FULL   48u
-#define SIZE_HELD   9u /* … more live objects than this, and both files together exceed the size */
+#define SECTIONS 4u
+/* in sections */
+#define TIME_MOST 6u
+/*
+ * Limits for --keep=SIZE. While the shortened file is made from the current file, both exist; both
+ * contain the live objects and the new data. More live objects raise these limits (part_of()): then
+ * the file is shortened less often and becomes longer.
+ */
+#define SIZE_PART 32u /* a section is 1/32 of the size */
+/* the file is shortened when it reaches this percentage of the size */
+#define SIZE_MOST 36u
+/* percentage of the size that the shortened file keeps */
+#define SIZE_KEPT 20u
+/*
+ * at this percentage, nothing is taken from the rings until the file is shorter, for at most
+ * PATIENCE_NS
+ */
+#define SIZE_FULL 48u
+/* if live objects take more than this percentage, both files together exceed the size */
+#define SIZE_HELD   9u
 #define PATIENCE_NS (10000 * MS)
 #define RETRY_NS    (10000 * MS)
 
@@ -39,13 +49,15 @@ enum keep_state { KEEP_WRITING, KEEP_CUTTING, KEEP_SHORTENING };
 struct keeper {
 	struct keep_options options;
 	enum keep_state state;
-	uint64_t cut_ns, cut_size; /* when and at which size the last sections were begun */
-	uint64_t oldest_ns;	   /* the file begins then or earlier */
-	uint64_t grown_ns, seen;   /* when the file last grew; its size at the last look */
+	uint64_t cut_ns, cut_size; /* time and file size when the last sections were begun */
+	uint64_t oldest_ns; /* time at which the kept part of the file begins, or a later time */
+	uint64_t grown_ns,
+		seen; /* when the file last grew, and its size when it was last checked */
 	uint64_t retry_ns, started_ns;
-	uint64_t held; /* bytes in the file for objects that were live when the kept part begins */
-	uint64_t gone; /* processes whose events are no longer in the file */
-	bool has_told; /* reported that the file exceeds its size */
+	/* bytes in the file for objects that were live at the beginning of the kept part */
+	uint64_t held;
+	uint64_t gone; /* number of processes whose events are no longer in the file */
+	bool has_told; /* whether it was reported that the file exceeds its size */
 	pid_t pid;
 	struct sink_next next;
 	int exchange;
@@ -86,7 +98,9 @@ int collect_keep_begin(struct collector *collector, struct error *err)
 
 /* ---- sections ---- */
 
-/* Hundredths of the size to keep, plus the bytes for live objects and a fifth of these. */
+/*
+ * This percentage of the size to keep, plus the bytes for live objects and a fifth of these bytes.
+ */
 static uint64_t part_of(const struct keeper *keeper, uint32_t hundredths)
 {
 	return keeper->options.bytes / 100 * hundredths + keeper->held + keeper->held / 5;
@@ -143,7 +157,10 @@ static void keep_stop(struct collector *collector)
 	keeper->state = KEEP_WRITING;
 }
 
-/* The file stays as it is, and grows. */
+/*
+ * Reports why the file was not shortened. The file stays as it is and grows; the next attempt is
+ * RETRY_NS later.
+ */
 static void keep_fail(struct collector *collector, uint64_t now_ns, const char *why)
 {
 	keep_report(collector, "the trace is not made shorter", why);
@@ -152,8 +169,8 @@ static void keep_fail(struct collector *collector, uint64_t now_ns, const char *
 }
 
 /*
- * Reads the answer of holdtrace-keep from the exchange file, as one block. NULL: it does not make
- * sense.
+ * Reads the answer of holdtrace-keep from the exchange file, as one block. Returns NULL if the size
+ * of the answer is wrong, or there is no memory.
  */
 static struct keep_done *read_answer(int exchange)
 {
@@ -211,8 +228,8 @@ static void keep_take(struct collector *collector, uint64_t now_ns)
 }
 
 /*
- * Why holdtrace-keep failed. Without KEEP_SAID, the exchange file has its input or an answer, but
- * no text.
+ * Why holdtrace-keep failed. The exchange file contains a text only if the exit status is
+ * KEEP_SAID.
  */
 static void tell_why(const struct keeper *keeper, int status, char *why, size_t room)
 {
@@ -277,7 +294,9 @@ static void go_on(struct collector *collector, uint64_t now_ns)
 			    !stream_has_sections(collector->active[i]->stream))
 				return;
 		keeper->state = KEEP_WRITING;
-		/* without new data since the file begins, nothing more can be removed */
+		/*
+		 * if the file has not grown since its kept part began, nothing more can be removed
+		 */
 		if (now_ns < keeper->retry_ns ||
 		    (keeper->options.ns ? keeper->oldest_ns >= keeper->grown_ns ||
 						  now_ns - keeper->oldest_ns <
@@ -328,7 +347,7 @@ void collect_keep_leave(struct collector *collector, const struct member *member
 
 	if (!ended)
 		return;
-	/* its events can be removed as a whole */
+	/* counts as growth, since all events of this process can be removed later */
 	collector->keeper->grown_ns = trace_now(collector);
 	*ended = (struct keep_ended){ .stream = member->stream->bundle.number,
 				      .ended_ns = trace_now(collector) };

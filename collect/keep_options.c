@@ -7,8 +7,9 @@
 
 #include "base/human.h"
 
-#define LEAST_NS    1000000000u
-#define MOST_NS	    (UINT64_MAX / 4) /* so that sums of such times do not overflow */
+#define LEAST_NS 1000000000u
+/* low enough that sums of such times do not overflow */
+#define MOST_NS	    (UINT64_MAX / 4)
 #define LEAST_BYTES 10000000u
 
 int keep_parse(struct keep_options *options, const char *text, struct error *err)
@@ -21,7 +22,7 @@ int keep_parse(struct keep_options *options, const char *text, struct error *err
 		return 0;
 	if (unit != text && number > 0 && number < 1e12 && human_unit(unit, strlen(unit)))
 		options->bytes = (uint64_t)(number * (double)human_unit(unit, strlen(unit)));
-	/* a number without a unit could be either */
+	/* a number without a unit could be a time or a size, so it is an error */
 	else if (!*unit || !human_duration(&options->ns, text))
 		options->ns = 0;
 	else if (options->ns > MOST_NS)

@@ -53,8 +53,9 @@ static int look_at(struct dl_phdr_info *module, size_t size, void *user)
 }
 
 /*
- * Offset of the default version of a function. A function that selects its variant at run time
- * (STT_GNU_IFUNC) is left out: the address that dlsym() returns is not that of its symbol.
+ * Returns the offset of the default version of a function, or 0. A function that selects its
+ * variant at run time (STT_GNU_IFUNC) has no offset: dlsym() returns the address of the variant and
+ * not of the symbol.
  */
 static uint32_t place_of(void *handle, const struct libc *libc, const char *name)
 {

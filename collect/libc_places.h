@@ -3,15 +3,16 @@
 #define COLLECT_LIBC_PLACES_H
 
 /*
- * Finds the addresses of the hooked functions in our own libc. Programs of the run usually have the
- * same libc, and looking up 240 names costs each of them more than the rest of its start.
+ * Finds the offsets of the hooked functions in the collector's libc. Programs of the run usually
+ * have the same libc, and looking up 240 names would cost each program more than the rest of its
+ * start.
  */
 
 #include "arena.h"
 
 /*
- * Leaves places empty if they cannot be found: no libc with glibc's name, or one without a
- * build-id.
+ * Leaves `places` empty if the offsets cannot be found: there is no libc with glibc's name, or it
+ * has no build-id.
  */
 void libc_places_find(struct libc_places *places);
 

@@ -26,7 +26,7 @@
 #include "contract.h"
 
 #ifndef SO_PEERPIDFD
-#define SO_PEERPIDFD 77 /* Linux 6.5 */
+#define SO_PEERPIDFD 77 /* since Linux 6.5 */
 #endif
 
 /* A connection that has not sent its message yet. The list is in the order of arrival. */
@@ -35,45 +35,52 @@ struct visitor {
 	int connection, pidfd;
 	pid_t pid;
 	uid_t uid;
-	const char *doubt; /* as in struct guest */
-	bool is_stranger;  /* the process that now has its pid does not belong to the run */
+	const char *doubt; /* see struct guest */
+	/* the process that now has the visitor's pid does not belong to the run */
+	bool is_stranger;
 };
 
-#define VISITORS_MOST 256 /* connections of the owner, and of all other users together; … */
-#define VISITORS_USER 64  /* … of each other user */
-#define OTHERS_TURN   64  /* connections of other users that are accepted in one turn */
-#define CROWD	      128 /* waiting guests and ended processes, from which on newcomers wait */
+/* maximum of open connections of the owner, and of all other users together */
+#define VISITORS_MOST 256
+/* maximum of open connections of each user other than the owner */
+#define VISITORS_USER 64
+#define OTHERS_TURN   64 /* maximum of connections of other users that are accepted in one turn */
+/* from this sum of waiting guests and unfinished ended processes on, newcomers wait */
+#define CROWD 128
 /*
- * waiting guests of a user other than the owner, with memory and with a message only; users whose
- * ids have the same remainder share it
+ * Maximum of waiting guests of a user other than the owner: guests with memory (GUESTS_USER),
+ * guests with a message only (SAYINGS_USER). Users whose ids have the same remainder modulo USERS
+ * share a maximum.
  */
 #define GUESTS_USER   512
 #define SAYINGS_USER  16384
 #define USERS	      256
 #define CLOSINGS_MOST 8
-#define EVENTS_MOST   16      /* that epoll_wait() returns at once */
-#define PAUSE_NS      2000000 /* between two turns of the thread */
+#define EVENTS_MOST   16      /* maximum of events that one epoll_wait() returns */
+#define PAUSE_NS      2000000 /* pause between two turns of the thread */
 #define NOBODY	      65534   /* kernel/sys.c, overflowuid */
-#define LIMIT_COMFORT 64      /* with fewer descriptors there are only the necessary ones */
+/* with a lower limit of descriptors, only the necessary ones are opened */
+#define LIMIT_COMFORT 64
 
 struct listener {
 	struct shared *shared;
 	int epoll;
 	int by_name, by_path, by_guest; /* listening sockets */
 	int path;			/* O_PATH descriptor of by_path */
-	/* closed when no other descriptor is left, to accept a connection */
+	/* open descriptors that are closed to accept a connection when no other is left */
 	int reserve[2];
-	bool is_tight;	     /* too few descriptors for a thread */
-	bool sees_all_users; /* each user has a distinct uid here */
+	bool is_tight;	     /* the limit of descriptors is too low for a thread */
+	bool sees_all_users; /* in this user namespace, each user has a distinct uid */
 	uid_t owner;
 	uint32_t noticed, guest_count;
-	pthread_mutex_t lock; /* guards all members below, and accept_and_receive() */
+	pthread_mutex_t lock; /* guards the next two lines, and accept_and_receive() */
 	struct visitor *visitors;
 	struct guest *first, **last;
-	/* waiting guests by uid: those with memory, and those with a message only */
+	/* waiting guests by uid: guests with memory, guests with a message only; atomic */
 	uint32_t waiting_of[2][USERS];
-	uint32_t crowd[2];		 /* of the owner, and of other users: atomic */
-	uint64_t refused[REFUSAL_COUNT]; /* atomic */
+	/* waiting guests and unfinished ended processes: of the owner, of other users; atomic */
+	uint32_t crowd[2];
+	uint64_t refused[REFUSAL_COUNT]; /* atomic; read and reset by listener_refused() */
 };
 
 /* ---- opening ---- */
@@ -106,8 +113,8 @@ static int listen_by_name(const char *session)
 }
 
 /*
- * Binds a socket in a directory and removes its name at once: programs reach it by our descriptor
- * in /proc. Programs of other users may connect, too, if they have the path.
+ * Binds a socket in a directory and removes its name at once: programs connect by the collector's
+ * descriptor in /proc. Programs of other users may connect, too, if they know the path.
  */
 static bool listen_in(struct listener *listener, const char *directory)
 {
@@ -138,7 +145,10 @@ static void watch_socket(struct listener *listener, int fd)
 		epoll_ctl(listener->epoll, EPOLL_CTL_ADD, fd, &event);
 }
 
-/* A new connection needs two descriptors: its own and that of the memory that comes with it. */
+/*
+ * Opens the reserve. A new connection needs two descriptors: one for itself and one for the memory
+ * that is sent with it.
+ */
 static bool take_reserve(struct listener *listener)
 {
 	for (int i = 0; i < 2; i++)
@@ -157,9 +167,9 @@ static void give_reserve(struct listener *listener)
 }
 
 /*
- * Listens by the same abstract name in the network namespace of the process that is attached to,
- * since a socket belongs to the namespace in which it was made. Does nothing if it is our own
- * namespace, or if we may not enter it.
+ * Listens by the same abstract name in the network namespace of the process that holdtrace attaches
+ * to, since a socket belongs to the namespace in which it was created. Does nothing if that is the
+ * collector's namespace, or if the collector may not enter it.
  */
 static void listen_in_network_of(struct listener *listener, int32_t pid)
 {
@@ -174,12 +184,15 @@ static void listen_in_network_of(struct listener *listener, int32_t pid)
 	    ours.st_ino == theirs.st_ino || setns(guest, CLONE_NEWNET))
 		return;
 	listener->by_guest = listen_by_name(listener->shared->session);
-	/* a process that could enter the namespace can also return */
+	/* a process with the right to enter the namespace also has the right to return */
 	while (setns(own, CLONE_NEWNET) && errno == EINTR)
 		;
 }
 
-/* Opens the socket by path and starts watching, if there are descriptors enough. */
+/*
+ * Opens the socket by path and starts watching the sockets, if the limit of descriptors is high
+ * enough.
+ */
 static void open_comfort(struct listener *listener)
 {
 	static const char *const directories[] = { "/dev/shm", "/tmp", "/var/tmp", "." };
@@ -201,8 +214,8 @@ static void open_comfort(struct listener *listener)
 }
 
 /*
- * Whether we are in the initial user namespace. In others, users without a mapping all have the uid
- * of nobody.
+ * Whether the collector is in the initial user namespace. In other namespaces, all users without a
+ * mapping have the same uid, that of nobody.
  */
 static bool sees_all_users(void)
 {
@@ -273,8 +286,9 @@ static void hand_over(int connection, const char *bytes, size_t size, int fd)
 }
 
 /*
- * Sends the control page by an open file description of its own. The flock by which a process shows
- * that it is attached belongs to the description, and a lock in ours would outlive the process.
+ * Sends the control page by a new open file description. A process holds a flock to show that it is
+ * attached, and this lock belongs to the description: if the collector shared the description, the
+ * lock would outlive the process.
  */
 static void give_control(const struct listener *listener, int connection)
 {
@@ -300,7 +314,8 @@ static bool knows_secret(const struct listener *listener, uint64_t contract,
 _Static_assert(sizeof(struct arena_hello) != sizeof(struct control_request),
 	       "messages are distinguished by their size");
 
-static uint32_t closings; /* threads that close a descriptor */
+/* number of threads that are closing a descriptor */
+static uint32_t closings;
 
 static void *close_one(void *argument)
 {
@@ -311,7 +326,8 @@ static void *close_one(void *argument)
 
 /*
  * Closes a descriptor that a program sent. Closing a file may wait for its file system, which may
- * be a program (FUSE) that never answers. So only memory is closed here, and all else by a thread.
+ * be a program (FUSE) that never answers. So this function itself closes only a memfd, and a new
+ * thread closes any other file.
  */
 static void close_foreign(int fd)
 {
@@ -328,7 +344,10 @@ static void close_foreign(int fd)
 		pthread_detach(thread);
 }
 
-/* Returns the first descriptor of a message, or -1; the sender's pid, or 0, in *sender. */
+/*
+ * Returns the first descriptor of a message, or -1 if it has none. *sender: pid of the sender, or 0
+ * if the message has none.
+ */
 static int take_control(struct msghdr *message, pid_t *sender)
 {
 	int memory = -1;
@@ -362,8 +381,8 @@ static int take_control(struct msghdr *message, pid_t *sender)
 }
 
 /*
- * Receives a visitor's message. Returns its length, or 0 or less if there is none (not yet:
- * -EAGAIN).
+ * Receives a visitor's message. Returns its length, -EAGAIN if it has not arrived yet, or 0 or
+ * another negative errno if no message will be accepted from this visitor.
  */
 static ssize_t listen_to(const struct listener *listener, struct visitor *visitor,
 			 struct guest *guest)
@@ -382,8 +401,8 @@ static ssize_t listen_to(const struct listener *listener, struct visitor *visito
 	if (got < 0)
 		return -errno;
 	/*
-	 * Messages of strangers are never received: their descriptors are not installed here, and
-	 * go with the connection.
+	 * A message without the run's secret is never received: its descriptors are not installed
+	 * in the collector, and the kernel closes them with the connection.
 	 */
 	if (got == sizeof(guest->hello)
 		    ? !knows_secret(listener, guest->hello.contract, guest->hello.secret)
@@ -416,7 +435,7 @@ void listener_crowd(struct listener *listener, uid_t uid, int more)
 		__atomic_and_fetch(bits, ~bit, __ATOMIC_RELAXED);
 }
 
-/* How many guests of its kind and user wait. */
+/* The number of waiting guests of the same kind and user. */
 static uint32_t *waiting_like(struct listener *listener, const struct guest *guest)
 {
 	return &listener->waiting_of[guest->memory < 0][guest->uid % USERS];
@@ -438,7 +457,9 @@ static void refuse(struct listener *listener, enum refusal why)
 	__atomic_add_fetch(&listener->refused[why], 1, __ATOMIC_RELAXED);
 }
 
-/* Whether the guest is refused because `most` guests of its kind and user wait already. */
+/*
+ * Whether the guest is refused because `most` guests of the same kind and user are already waiting.
+ */
 static bool is_turned_away(struct listener *listener, const struct guest *guest, uint32_t most)
 {
 	if (listener_is_owner(listener, guest->uid) ||
@@ -449,8 +470,8 @@ static bool is_turned_away(struct listener *listener, const struct guest *guest,
 }
 
 /*
- * Whether a request is not obeyed: only owners control the run. It is answered at once, so that it
- * holds no descriptor of ours until the collector's next round.
+ * Whether a control request is refused: only owners control the run. Answers it at once, so that it
+ * does not use a descriptor of the collector until the next round.
  */
 static bool is_refused(struct listener *listener, const struct visitor *visitor,
 		       const struct guest *guest)
@@ -474,7 +495,10 @@ static void add_guest(struct listener *listener, struct guest *guest)
 	__atomic_add_fetch(&listener->guest_count, 1, __ATOMIC_RELEASE);
 }
 
-/* Makes the visitor a guest. True: its connection and descriptors belong to the guest now. */
+/*
+ * Makes the visitor a guest. Returns true if the guest has taken over the visitor's connection and
+ * descriptors.
+ */
 static bool let_in(struct listener *listener, struct visitor *visitor, struct guest *guest,
 		   size_t size)
 {
@@ -486,14 +510,16 @@ static bool let_in(struct listener *listener, struct visitor *visitor, struct gu
 		if (size != sizeof(guest->hello) || is_turned_away(listener, guest, GUESTS_USER))
 			return false;
 		guest->pidfd = visitor->pidfd;
-		/* of no interest for a control request, where only the user counts */
+		/* a control request needs no check of the process, only of the user */
 		if (visitor->is_stranger && !guest->doubt)
 			guest->doubt = "the process that has its number by now is not of the run";
 		visitor->pidfd = -1;
 		add_guest(listener, guest);
 		return true;
 	}
-	/* the kernel found no number for the descriptor that came with it */
+	/*
+	 * a hello without memory: the kernel could not install the descriptor that was sent with it
+	 */
 	if (size == sizeof(guest->hello))
 		refuse(listener, REFUSED_MEMORY);
 	if (size != sizeof(guest->request))
@@ -504,7 +530,10 @@ static bool let_in(struct listener *listener, struct visitor *visitor, struct gu
 	}
 	if (is_refused(listener, visitor, guest) || is_turned_away(listener, guest, SAYINGS_USER))
 		return false;
-	/* a program that only reports something gets no answer and holds no descriptor of ours */
+	/*
+	 * a program that only reports something gets no answer and uses no descriptor of the
+	 * collector
+	 */
 	if (guest->request.command != CONTROL_LEFT_OUT) {
 		guest->connection = visitor->connection;
 		visitor->connection = -1;
@@ -513,7 +542,7 @@ static bool let_in(struct listener *listener, struct visitor *visitor, struct gu
 	return true;
 }
 
-/* Returns true when nothing more is expected from this visitor. */
+/* Returns true if no message is expected from this visitor any more. */
 static bool receive_visitor(struct listener *listener, struct visitor *visitor)
 {
 	struct guest *guest = calloc(1, sizeof(*guest));
@@ -535,7 +564,10 @@ static void forget_visitor(struct visitor **at)
 	struct visitor *visitor = *at;
 
 	*at = visitor->next;
-	/* close() also removes it from epoll; a guest's connection is answered later */
+	/*
+	 * close() also removes the connection from epoll; the connection of a guest is no longer
+	 * here
+	 */
 	if (visitor->connection >= 0)
 		close(visitor->connection);
 	if (visitor->pidfd >= 0)
@@ -544,9 +576,9 @@ static void forget_visitor(struct visitor **at)
 }
 
 /*
- * Receives messages, of all users or only of one user and of owners, so that a crowd of other users
- * costs this one nothing. In the order of arrival: a process that executes another program has sent
- * its message before that program connects.
+ * Receives messages of all users (`only` is NULL), or of one user and of owners, so that a crowd of
+ * other users does not delay that user. Receives in the order of arrival: a process that executes
+ * another program has sent its message before that program connects.
  */
 static void receive_all(struct listener *listener, const uid_t *only)
 {
@@ -564,8 +596,8 @@ static void receive_all(struct listener *listener, const uid_t *only)
 }
 
 /*
- * Before Linux 6.5 the pidfd has to be opened by pid, which another process may have by now: only a
- * process that maps the control page belongs to the run.
+ * Before Linux 6.5 the pidfd has to be opened by pid, and another process may have that pid by now.
+ * A process that does not map the control page does not belong to the run.
  */
 static void open_pidfd(const struct listener *listener, struct visitor *visitor)
 {
@@ -581,7 +613,7 @@ static void open_pidfd(const struct listener *listener, struct visitor *visitor)
 		visitor->is_stranger = true;
 }
 
-/* Accepts a connection. If all descriptors are in use, the reserve makes room for it. */
+/* Accepts a connection. If all descriptors are in use, closes the reserve to get free ones. */
 static int accept_one(struct listener *listener, int socket)
 {
 	int connection = accept4(socket, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -592,7 +624,7 @@ static int accept_one(struct listener *listener, int socket)
 	return accept4(socket, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 }
 
-/* Watches the connection if its message has not arrived yet. */
+/* Watches the connection if its visitor is still in the list: its message has not arrived yet. */
 static void watch_visitor(struct listener *listener, int connection)
 {
 	for (const struct visitor *visitor = listener->visitors; visitor; visitor = visitor->next)
@@ -601,8 +633,8 @@ static void watch_visitor(struct listener *listener, int connection)
 }
 
 /*
- * Makes room for a new connection. Any program can connect and send nothing, so the oldest one has
- * to go if there are too many. Each user has a share, so that no user keeps others out.
+ * Removes a connection if there are too many. Any program can connect and send nothing, so the
+ * oldest connection is closed. Each user has a share, so that no user keeps others out.
  */
 static void make_place(struct listener *listener, uid_t uid)
 {
@@ -627,8 +659,8 @@ static void make_place(struct listener *listener, uid_t uid)
 }
 
 /*
- * Accepts the next connection. False: no connection waits. others: counts connections of users
- * other than the owner.
+ * Accepts the next connection. Returns false if no connection is waiting. Adds 1 to *others if the
+ * connection is not an owner's.
  */
 static bool accept_visitor(struct listener *listener, int socket, unsigned *others)
 {
@@ -666,7 +698,10 @@ static bool accept_visitor(struct listener *listener, int socket, unsigned *othe
 	return true;
 }
 
-/* Returns whether more connections may wait, which arrive faster than they are accepted. */
+/*
+ * Returns whether more connections may be waiting, because they arrive faster than they are
+ * accepted.
+ */
 static bool accept_and_receive(struct listener *listener)
 {
 	unsigned others = 0;
@@ -732,12 +767,15 @@ void listener_dismiss(struct guest *guest)
 
 /* ---- the thread ---- */
 
-/* epoll's data for a pidfd: not its number, which may have been reused by then. */
+/*
+ * epoll's data for every pidfd. The number of a pidfd is not used: it may have been reused when the
+ * event arrives.
+ */
 #define PROCESS_ENDED UINT64_MAX
 
 /*
- * The thread pauses after each turn. A process that connects or ends during the pause does not wake
- * the thread, which would cost a short process time; and serving several at once is cheaper.
+ * The thread pauses after each turn. Events in the pause do not wake the thread, since a wake would
+ * delay a process that runs for a short time; to serve several at once is cheaper, too.
  */
 static void *listener_thread(void *argument)
 {
@@ -786,7 +824,7 @@ int listener_start(struct listener *listener, struct error *err)
 
 void listener_watch(struct listener *listener, int pidfd)
 {
-	/* EPOLLONESHOT: reported once; closing the descriptor ends the watch */
+	/* EPOLLONESHOT: the end is reported once; closing the descriptor ends the watch */
 	struct epoll_event event = { .events = EPOLLIN | EPOLLONESHOT, .data.u64 = PROCESS_ENDED };
 
 	epoll_ctl(listener->epoll, EPOLL_CTL_ADD, pidfd, &event);
@@ -799,7 +837,7 @@ bool listener_noticed(struct listener *listener)
 
 void listener_close(struct listener *listener)
 {
-	/* not freed: the thread may be answering a request, and the program ends now */
+	/* not freed: the thread may be serving a request, and the collector exits now */
 	if (listener->by_name >= 0)
 		shutdown(listener->by_name, SHUT_RDWR);
 	if (listener->by_path >= 0)

@@ -3,11 +3,12 @@
 #define COLLECT_LISTENER_H
 
 /*
- * The listener: a socket to which programs send their memory and holdtrace ctl its requests. It is
- * named by the session's id, and has a path, too, for programs in another network namespace. A
- * message must have the run's secret; the sender's identity comes from the kernel, never from the
- * message. The listener has a thread of its own, so that no program waits while the collector is
- * busy. The thread wakes the collector, also when a watched process has ended.
+ * The listener: a socket to which programs send their memory, and holdtrace ctl its requests. Its
+ * name contains the session's id; for programs in another network namespace, it also has a path.
+ * Each message must contain the run's secret. The sender's identity comes from the kernel, never
+ * from the message. The listener has its own thread, so that no program has to wait while the
+ * collector is busy. The thread wakes the collector for each message, and when a watched process
+ * has ended.
  */
 
 #include <stdbool.h>
@@ -19,15 +20,25 @@
 
 struct listener;
 
-/* A program that has connected, in the order of arrival. Freed by listener_dismiss(). */
+/*
+ * A program that has connected and sent its message. The list is in the order of arrival.
+ * listener_dismiss() frees a guest.
+ */
 struct guest {
 	struct guest *next;
-	pid_t pid;	   /* in our namespace; 0: it is in a namespace that we do not see */
-	uid_t uid;	   /* its effective user when it connected */
-	const char *doubt; /* why its identity is not certain; NULL: it is certain */
+	/*
+	 * in the collector's namespace; 0: the program is in a namespace that the collector does
+	 * not see
+	 */
+	pid_t pid;
+	/* effective user of the program when it connected */
+	uid_t uid;
+	const char *doubt; /* why the program's identity is uncertain; NULL: it is certain */
 	int pidfd;	   /* of the program; -1: none */
-	int memory;	   /* -1: the message is a control request */
-	int connection;	   /* on which a request is answered; -1: none */
+	/* descriptor of the program's memory; -1: the message is a control request */
+	int memory;
+	/* connection for the answer to a request; -1: none */
+	int connection;
 	union {
 		struct arena_hello hello;
 		struct control_request request;
@@ -35,28 +46,28 @@ struct guest {
 };
 
 /*
- * Opens the socket. From then on connections queue up, so none is refused before listener_start().
- * NULL: failed.
+ * Opens the socket. From then on connections are queued, so none is refused before
+ * listener_start(). Returns NULL on failure.
  */
 struct listener *listener_open(struct shared *shared, struct error *err);
 
-/* Its descriptors, for a caller that closes all others. */
+/* The descriptors of the listener, for a caller that closes all others. */
 #define LISTENER_DESCRIPTORS 7
 void listener_descriptors(const struct listener *listener, int descriptors[LISTENER_DESCRIPTORS]);
 
-/* Starts the thread. Without it, connections wait until listener_take(). */
+/* Starts the thread. Without the thread, connections wait for listener_take(). */
 int listener_start(struct listener *listener, struct error *err);
 
 /*
- * Takes the guests that have arrived, including those that the thread has not yet seen. has_more:
- * not all connections of a crowd of other users were accepted yet.
+ * Takes the guests that have arrived, including those that the thread has not seen yet. *has_more:
+ * connections of a crowd of other users may still be waiting.
  */
 struct guest *listener_take(struct listener *listener, bool *has_more);
 
-/* Whether a guest is known to have arrived since listener_take(). */
+/* Whether a guest has arrived since the last listener_take(), as far as the thread has noticed. */
 bool listener_has_guests(const struct listener *listener);
 
-/* Whether there is no thread, so that only listener_take() looks for connections. */
+/* Whether there is no thread, so that only listener_take() accepts connections. */
 bool listener_is_unwatched(const struct listener *listener);
 
 /* Whether this user owns the run and may control it: the user who started it, or root. */
@@ -65,27 +76,29 @@ bool listener_is_owner(const struct listener *listener, uid_t uid);
 /* Answers a control request. */
 void listener_answer(struct guest *guest, const char *text);
 
-/* Likewise, and sends a descriptor with the answer. */
+/* Answers a control request, and sends a descriptor with the answer. */
 void listener_answer_with(struct guest *guest, const char *text, int fd);
 
 /* The guest is being served and no longer counts as waiting. */
 void listener_attend(struct listener *listener, const struct guest *guest);
 
 /*
- * This many further processes of the user have just begun, or have ended without being finished
- * (negative: fewer). If these and the waiting ones are many, newcomers wait before they connect
- * (control page.crowded).
+ * Adds `more` (which may be negative) to the number of the user's processes that have just begun,
+ * or have ended and are not yet finished. If these and the waiting guests are many, newcomers wait
+ * before they connect (control page.crowded).
  */
 void listener_crowd(struct listener *listener, uid_t uid, int more);
 
 /*
- * How many guests the listener has refused since the last call: too many of their user waited
- * (REFUSED_MEMBERS), they do not own the run (REFUSED_ORDER), or no descriptor was left for their
- * memory (REFUSED_MEMORY).
+ * How many guests the listener has refused for this reason since the last call. REFUSED_MEMBERS:
+ * too many guests of the user were waiting; REFUSED_ORDER: the user does not own the run;
+ * REFUSED_MEMORY: no descriptor was left for the guest's memory.
  */
 uint64_t listener_refused(struct listener *listener, enum refusal why);
 
-/* Closes the descriptors of the guest that were not taken (set to -1), and frees it. */
+/*
+ * Frees the guest and closes its descriptors, except those that the caller has taken and set to -1.
+ */
 void listener_dismiss(struct guest *guest);
 
 /* Wakes the collector when this pidfd reports that its process has ended. */
@@ -94,7 +107,7 @@ void listener_watch(struct listener *listener, int pidfd);
 /* Whether a watched process has ended since the last call. */
 bool listener_noticed(struct listener *listener);
 
-/* Closes the socket. The thread ends with the program. */
+/* Shuts the socket down. The thread continues until the collector exits. */
 void listener_close(struct listener *listener);
 
 #endif

@@ -25,7 +25,7 @@ static const char usage[] =
 	"      --help     print this text and exit\n"
 	"      --version  print the version and exit\n";
 
-/* Reads the number of a descriptor, or -1 for none. Returns false if it is neither. */
+/* Parses the number of a descriptor; -1: none. Returns false if the text is neither. */
 static bool parse_descriptor(const char *text, int *fd)
 {
 	char *end;
@@ -45,8 +45,8 @@ static int refuse(const char *why, const char *what)
 }
 
 /*
- * Without the launcher, no other program reports a failure after the start. Standard error was kept
- * open only if it is a file; a terminal is opened again.
+ * Reports a failure after the start, which no other program does if there is no launcher. Standard
+ * error was kept open only if it is a file; a terminal is opened again.
  */
 static void say_failure(const char *failure, const char *terminal)
 {

@@ -16,10 +16,10 @@
 #include "machine.h"
 
 /*
- * Finds the name of a standard descriptor, but only of devices in /dev. Programs look the name up
- * before they run, and any other directory may be on a network file system, a FUSE server or an
- * automounter that does not answer. Pipes and sockets are named by their numbers, which need no
- * lookup.
+ * Finds the name of a standard descriptor if it is a device in /dev. Programs look this name up
+ * before they run; a name in another directory may be on a network file system, a FUSE server or an
+ * automounter that does not answer. Pipes and sockets need no name: they are compared by their
+ * numbers.
  */
 static void find_standard(int fd, char name[CONTROL_STANDARD_MAX])
 {
@@ -31,7 +31,7 @@ static void find_standard(int fd, char name[CONTROL_STANDARD_MAX])
 		return;
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
 	length = readlink(link, name, CONTROL_STANDARD_MAX - 1);
-	/* a truncated name would lead elsewhere */
+	/* a truncated name would be the name of another file */
 	name[length > 0 && length < CONTROL_STANDARD_MAX - 1 ? length : 0] = 0;
 	if (strncmp(name, "/dev/", 5))
 		name[0] = 0;
@@ -56,7 +56,10 @@ static int fill(struct control_page *control, struct error *err)
 	return 0;
 }
 
-/* Gives the memfd its size. RLIMIT_FSIZE applies, too, and exceeding it would send SIGXFSZ. */
+/*
+ * Sets the size of the memfd. RLIMIT_FSIZE applies, too: a size beyond the soft limit would send
+ * SIGXFSZ.
+ */
 static int set_size(int fd, uint64_t size)
 {
 	struct rlimit before, most;

@@ -3,16 +3,17 @@
 #define COLLECT_MAKE_H
 
 /*
- * Makes the control page of a run that the launcher starts (the library alone makes its own, by raw
- * system calls).
+ * Creates the control page of a run that the launcher starts. Without the launcher, the library
+ * creates the control page itself, by raw system calls.
  */
 
 #include "arena.h"
 #include "base/error.h"
 
 /*
- * Makes a new control page in *fd (close-on-exec), mapped for writing, with default settings and a
- * random session. The caller still fills in the settings, and starts a collector with it.
+ * Creates a control page with default settings and a random session, maps it for writing to
+ * *control, and opens it as *fd (close-on-exec). The caller then changes the settings and starts a
+ * collector.
  */
 int make_control(struct control_page **control, int *fd, struct error *err);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Writes the mappings that a process had before an attach to its stream. The process is not stopped
- * for this: the mappings are read before the library is loaded into it, and again when its
- * recording has begun. Only those that are there both times are written. This leaves out new ones,
- * which the stream may have a call for, and those of the library itself.
+ * for this. The mappings are read before the library is loaded, and again when the recording has
+ * begun; only those that exist both times are written. So neither new mappings, for which the
+ * stream may have a call, nor mappings of the library are written.
  */
 #include "collect/collect_parts.h"
 #include "collect/facts.h"
@@ -18,8 +18,10 @@
 #include "notes.h"
 #include "process/maps.h"
 
-#define RANGES_MOST 65536u	 /* Linux's default limit for a process */
-#define ARENA_SPAN  0x4000000ull /* of libc's allocator, on 64 bits */
+/* Linux's default limit of mappings for a process */
+#define RANGES_MOST 65536u
+/* size of an arena of libc's allocator on 64-bit machines */
+#define ARENA_SPAN  0x4000000ull
 #define GUARD_MOST  65536u
 #define PAGES	    (~0xfffull)
 #define STACK_LEAST 16384u
@@ -29,7 +31,7 @@ enum use { USE_TOLD, USE_MODULE, USE_NOTHING };
 struct range {
 	struct mapping mapping;
 	uint8_t use, kind;
-	bool joins; /* is one mapping with the range before it */
+	bool joins; /* the range belongs to the same mapping as the range before it */
 };
 
 struct collect_before {
@@ -68,8 +70,9 @@ static bool add_range(struct collect_before *before, const struct mapping *mappi
 }
 
 /*
- * Adds the next mapping. A mapping may be one with the arena above it: then it is split at the
- * start of the arena, whose reserve follows and ends where the arena ends.
+ * Adds the next mapping. If this is the reserve of an arena, the mapping before it may contain the
+ * used part of the arena together with other memory; it is then split where the arena begins,
+ * ARENA_SPAN before the end of the reserve.
  */
 static bool add_part(struct collect_before *before, const struct mapping *mapping)
 {
@@ -87,7 +90,7 @@ static bool add_part(struct collect_before *before, const struct mapping *mappin
 	return add_range(before, &arena) && add_range(before, mapping);
 }
 
-/* NULL: the mappings cannot be read, or there is no memory. */
+/* Returns NULL if the mappings cannot be read, or there is no memory. */
 static struct collect_before *read_ranges(int32_t pid)
 {
 	struct collect_before *before = calloc(1, sizeof(*before));
@@ -120,7 +123,7 @@ static bool is_program_file(const struct mapping *mapping)
 	return *mapping->path == '/' && !begins(mapping->path, "/memfd:");
 }
 
-/* Marks the mappings of modules: all mappings of a file that is mapped for execution somewhere. */
+/* Marks the mappings of modules. A module is a file of which any part is mapped for execution. */
 static int find_modules(struct collect_before *before)
 {
 	ARRAY_OF(struct mapping) executed = { 0 };
@@ -154,7 +157,7 @@ static int find_modules(struct collect_before *before)
 
 /*
  * Whether the mapping is the used part of an arena: it begins at a multiple of ARENA_SPAN, and the
- * reserve of the arena follows.
+ * arena's reserve follows.
  */
 static bool is_arena(const struct mapping *mapping, const struct mapping *next)
 {
@@ -171,7 +174,7 @@ static bool is_guard(const struct mapping *mapping, const struct mapping *next)
 	       next->to - next->from >= STACK_LEAST;
 }
 
-/* Decides the kind of a range by its own line. */
+/* Decides the kind of a range by its line in the maps file alone. */
 static void classify(struct range *range)
 {
 	const char *path = range->mapping.path;
@@ -189,19 +192,19 @@ static void classify(struct range *range)
 		range->kind = BEFORE_FILE;
 }
 
-/* Decides the kind by the neighbours. */
+/* Decides the kind of a range, or of the next one, by how the two are adjacent. */
 static void classify_by_neighbours(struct range *range, struct range *next)
 {
 	const struct mapping *mapping = &range->mapping, *behind = next ? &next->mapping : NULL;
 
 	if (range->use != USE_TOLD && next && behind->from == mapping->to && is_nameless(behind) &&
 	    mapping->flags & MAPPING_WRITE && *mapping->path == '/')
-		next->use = range->use; /* the .bss of a module, beyond its file */
+		next->use = range->use; /* the .bss of a module, which extends beyond its file */
 	if (range->use || range->kind != BEFORE_ANONYMOUS)
 		return;
 	if (is_arena(mapping, behind)) {
 		range->kind = BEFORE_ARENA;
-		next->use = USE_NOTHING; /* reserved addresses without memory */
+		next->use = USE_NOTHING; /* the reserve: addresses without memory */
 	} else if (is_guard(mapping, behind)) {
 		range->kind = next->kind = BEFORE_STACK;
 		next->joins = true;
@@ -241,14 +244,14 @@ void collect_look_before(struct collector *collector)
 
 /* ---- comparison ---- */
 
-/* The piece that is written next: adjacent pieces of a range are joined. */
+/* The piece to be written next. Adjacent pieces of a range are joined to one. */
 struct telling {
 	const struct member *member;
-	/* memory of the library, in whole pages; a copy of what the process says */
+	/* memory of the library, rounded to whole pages; a copy of what the process reported */
 	struct arena_own own[ARENA_OWN];
-	const struct range *range; /* whose piece it is; NULL: no piece */
+	const struct range *range; /* the range that the piece is part of; NULL: no piece */
 	uint64_t from, to;
-	uint64_t time; /* of the notes */
+	uint64_t time; /* time of the notes */
 };
 
 static void say_piece(struct telling *telling)
@@ -282,7 +285,7 @@ static void add_piece(struct telling *telling, const struct range *range, uint64
 	telling->to = to;
 }
 
-/* Adds a piece without the memory that an earlier attach has left there: the library's own. */
+/* Adds a piece, except the library's own memory in it, which an earlier attach left there. */
 static void add_foreign(struct telling *telling, const struct range *range, uint64_t from,
 			uint64_t to)
 {
@@ -304,7 +307,7 @@ static void add_foreign(struct telling *telling, const struct range *range, uint
 	}
 }
 
-/* Adds the parts of a range that are still mapped now. */
+/* Adds those parts of a range that are still mapped in `now`. */
 static void add_both(struct telling *telling, const struct mapping *mapping,
 		     const struct range *first, const struct collect_before *now)
 {

@@ -60,7 +60,10 @@ static void hear_end(struct collector *collector, const struct member *parent, u
 	struct member *member = NULL;
 
 	while ((member = collect_find(collector, BY_PID, pid, member)) != NULL) {
-		/* a process in another pid namespace may have the same pid */
+		/*
+		 * the parent pid must match, too: a process in another pid namespace may have the
+		 * same pid
+		 */
 		if (member->phase == PHASE_CLOSING || (uint32_t)member->hello.pid != pid ||
 		    member->hello.parent_pid != parent->hello.pid ||
 		    (parent->user != member->user &&

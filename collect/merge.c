@@ -11,21 +11,36 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define STUCK_NS   200000000u	/* a low watermark that is older does not hold events back */
-#define STARVED_NS 10000000000u /* nor that of a thread that has had no processor for this time */
-#define ASK_NS	   50000000u	/* between two checks whether it has one */
-/* a thread that ran for this time would have published, were it still in the call */
+/*
+ * a low watermark that has not changed for this time holds no events back, unless its thread
+ * starves; ...
+ */
+#define STUCK_NS 200000000u
+/* ... after this time, not even if its thread starves */
+#define STARVED_NS 10000000000u
+/* time between two checks whether a thread starves */
+#define ASK_NS 50000000u
+/*
+ * if a thread has run for this time and were still in its call, it would have published the record
+ */
 #define RAN_NS 2000000u
 #define ROUND_NS_MAX \
-	20000000u /* at most this much of the time of a round counts: we may have been stopped */
-#define BATCHES_MAX	 4096u	    /* 256 MiB: see merge.batches_most */
-#define BATCHES_PART	 8u	    /* or this part of the memory that we may use */
-#define CLOCK_SLACK	 (1u << 22) /* ticks, about 1 ms: processors' clocks differ by less */
-#define BARRIER_SLACK_NS 200000u    /* without membarrier: every store is visible after this time */
-#define USER_NS		 5000000u   /* in a round, for all processes of a bounded user … */
-#define OTHERS_NS	 20000000u  /* … and for those of all bounded users */
-#define MISSING_NS	 50000000u  /* how long memory is waited for that a process has made */
-#define RUNS_BEAT	 256u	    /* the heartbeat moves after this many runs */
+	20000000u /* a round counts as no longer than this: the collector may have been stopped */
+/* maximum of merge.batches_most: 256 MiB */
+#define BATCHES_MAX 4096u
+/* the records of a user may use 1/8 of the memory budget */
+#define BATCHES_PART 8u
+/* in ticks, about 1 ms: the clocks of two processors differ by less */
+#define CLOCK_SLACK (1u << 22)
+/* without membarrier: every store is visible to the collector after this time */
+#define BARRIER_SLACK_NS 200000u
+/* processor time in a round for all processes of a bounded user, ... */
+#define USER_NS 5000000u
+/* ... and for the processes of all bounded users */
+#define OTHERS_NS 20000000u
+/* how long the merge waits for memory that a process has created but not yet sent */
+#define MISSING_NS 50000000u
+#define RUNS_BEAT  256u /* the heartbeat moves once in this many runs */
 
 struct merge *merge_create(struct control_page *control, const struct merge_handler *handler)
 {
@@ -187,7 +202,7 @@ static const struct merge_thread *entry_thread(const struct process *process, ui
 
 /* ---- entries to the handler ---- */
 
-/* Sets the backtrace of the next entry. Updates the remembered one if needed. */
+/* Sets the backtrace of an event. Updates the remembered backtrace if the record changes it. */
 static void event_frames(struct reader *reader, const struct entry *entry,
 			 struct merge_event *event)
 {
@@ -241,8 +256,8 @@ static bool reader_is_before(const struct reader *a, const struct reader *b)
 }
 
 /*
- * Restores the heap after the reader at `top` has changed. The gap moves down to a leaf first, and
- * the reader up from there: its next record is usually later than those of the others.
+ * Restores the heap after the reader at `top` has changed. First the gap moves down to a leaf, then
+ * the reader moves up from there: usually not far, since its next record is later than most others.
  */
 static void sift_down(struct reader **heap, uint32_t count, uint32_t top)
 {
@@ -266,7 +281,7 @@ static void sift_down(struct reader **heap, uint32_t count, uint32_t top)
 	heap[at] = reader;
 }
 
-/* Makes a heap of the readers with a record before the limit. Returns how many they are. */
+/* Makes a heap of the readers whose next record is before the limit. Returns their number. */
 static uint32_t make_heap(struct reader **heap, uint32_t count, uint64_t limit)
 {
 	uint32_t ready = 0;
@@ -280,8 +295,9 @@ static uint32_t make_heap(struct reader **heap, uint32_t count, uint64_t limit)
 }
 
 /*
- * Several readers have a record at the same time. The order of entries is known, so those records
- * that are still in a ring become entries. False: all are entries.
+ * Is called if several readers have a record at the same time. Makes entries of those that are
+ * still in a ring, since the order of entries is known. Returns false if all of them are entries
+ * already.
  */
 static bool part_ties(struct merge *merge, uint32_t count)
 {
@@ -301,8 +317,8 @@ static bool part_ties(struct merge *merge, uint32_t count)
 }
 
 /*
- * Hands out the records of one reader that are before the next one of another reader, or before the
- * limit.
+ * Hands out the records of the reader `first` up to the next record of the reader `second`, or up
+ * to the limit if there is no second reader.
  */
 static void hand_out_run(struct merge *merge, struct reader *first, const struct reader *second)
 {
@@ -332,7 +348,10 @@ static bool is_over(const struct merge *merge)
 	       ticks_clock_ns() >= merge->deadline_ns;
 }
 
-/* The rest has its turn in a later round: notes of the present must precede it. */
+/*
+ * Leaves the remaining records to a later round. Sets the limit so that notes that are written now
+ * precede these records.
+ */
 static void leave_rest(struct merge *merge, struct process *process)
 {
 	process->has_more = true;
@@ -340,7 +359,7 @@ static void leave_rest(struct merge *merge, struct process *process)
 	merge->leaves = true;
 }
 
-/* Hands out all records before the process's limit, directly from the rings where possible. */
+/* Hands out all records before the process's limit, directly from the rings if possible. */
 static void pass_on(struct merge *merge, struct process *process)
 {
 	struct reader **heap = merge->heap;
@@ -376,20 +395,23 @@ static void pass_on(struct merge *merge, struct process *process)
 
 /* ---- a round ---- */
 
-/* A time before which threads that had no low watermark afterwards can publish nothing more. */
+/*
+ * Returns a time: if a thread has no low watermark when its slot is read afterwards, it can publish
+ * no further record before this time.
+ */
 static uint64_t horizon(struct merge *merge)
 {
 	uint64_t now = ticks_now(merge->clock);
 
 	if (merge->barrier && syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0) == 0)
 		return now;
-	/* 1 tick is at most 4 ns on every known machine without membarrier */
+	/* 1 ns has at most 4 ticks on every known machine without membarrier */
 	return now - BARRIER_SLACK_NS * 4;
 }
 
 /*
  * Whether a thread with an old low watermark gets no processor. A thread that has jumped out of its
- * call runs on without publishing; one that was preempted in the middle of a record has not run
+ * call runs without publishing; a thread that was preempted in the middle of a record has not run
  * since.
  */
 static bool starves(struct merge *merge, struct reader *reader, const struct process *process)
@@ -412,9 +434,10 @@ static bool starves(struct merge *merge, struct reader *reader, const struct pro
 }
 
 /*
- * Whether the process holds enough batches that its low watermarks are ignored. Each process of an
- * owner has a limit, and a part of one for all of them. All other users share one such limit;
- * beyond it, their processes with more than an equal part of it hold too much.
+ * Whether the process holds so many batches that its low watermarks are ignored. For an owner,
+ * batches_most is the limit of each process; if all processes of the owner together exceed it, the
+ * limit of each is a sixteenth. All other users share one limit of batches_most; if they exceed it,
+ * an equal part is the limit of each of their processes.
  */
 static bool overrules(struct merge *merge, struct process *process)
 {
@@ -450,7 +473,10 @@ static void note_watermark(struct merge *merge, struct reader *reader, struct pr
 		process->limit = watermark;
 }
 
-/* Takes over the size of the ring, as its thread gives it. An impossible size closes the reader. */
+/*
+ * Takes over the ring's size from the head that the thread has written. Returns false if the size
+ * is impossible, and closes the reader.
+ */
 static bool note_ring(struct reader *reader, uint64_t head)
 {
 	uint64_t bytes = ring_bytes(head);
@@ -465,7 +491,7 @@ static bool note_ring(struct reader *reader, uint64_t head)
 	return true;
 }
 
-/* The reader of a slot in use. NULL: the slot is not in use, or there is no memory. */
+/* Returns the reader of a slot, or NULL if the slot is unused or there is no memory. */
 static inline struct reader *open_reader(struct merge *merge, struct process *process,
 					 const struct piece *piece, uint32_t i)
 {
@@ -481,8 +507,8 @@ static inline struct reader *open_reader(struct merge *merge, struct process *pr
 }
 
 /*
- * Reads a slot: its low watermark, then its head, in this order, so that the head includes all
- * records that the low watermark no longer covers. Records are taken once all low watermarks are
+ * Reads a slot: first its low watermark, then its head. In this order, the head includes all
+ * records that the low watermark no longer covers. Records are taken when all low watermarks are
  * known.
  */
 static void look_at_slot(struct merge *merge, struct process *process, struct reader *reader)
@@ -500,9 +526,9 @@ static void look_at_slot(struct merge *merge, struct process *process, struct re
 }
 
 /*
- * A process may have made memory after we looked for it, and a thread there may have begun a record
- * before now: for a while, events of other threads since then must wait for it. Memory that does
- * not come is looked for again each MISSING_NS only.
+ * Looks for memory that the process has created and the merge does not have yet. A thread there may
+ * have begun a record before now, so later events of other threads must wait for up to MISSING_NS.
+ * If the memory has not arrived by then, the merge looks for it only every MISSING_NS.
  */
 static void note_missing(struct merge *merge, struct process *process)
 {
@@ -551,8 +577,8 @@ void merge_beat(const struct merge *merge)
 }
 
 /*
- * Finds the next record of each reader, and copies what must be copied for that. With thousands of
- * readers this takes long. False: the time was over.
+ * Finds the next record of each reader, and makes entries of the records that must be copied for
+ * that. Returns false if the time ran out: this takes long with thousands of readers.
  */
 static bool begin_all(struct merge *merge, struct process *process)
 {
@@ -571,7 +597,7 @@ static bool begin_all(struct merge *merge, struct process *process)
 	return true;
 }
 
-/* Runs a round of one process. Returns the bytes taken. */
+/* Runs a round for one process. Returns the bytes taken from its rings. */
 static uint64_t pass_through(struct merge *merge, struct process *process)
 {
 	uint64_t taken = 0;
@@ -585,7 +611,7 @@ static uint64_t pass_through(struct merge *merge, struct process *process)
 	for (struct reader *reader = process->first; reader; reader = reader->next) {
 		taken += reader->scanned;
 		merge_release(reader);
-		/* records that still wait have been copied */
+		/* records that still wait have been copied, so the ring is free */
 		if (has_entries(reader))
 			continue;
 		reader->begin = reader->end = 0;
@@ -598,8 +624,8 @@ static uint64_t pass_through(struct merge *merge, struct process *process)
 }
 
 /*
- * Likewise, within the time that its user has in a round. *late: the first process for which no
- * time was left.
+ * Runs a round for one process within the processor time of its user. Returns the bytes taken.
+ * *late: the first process for which no time was left.
  */
 static uint64_t pass_in_time(struct merge *merge, struct process *process, struct process **late)
 {
@@ -635,22 +661,22 @@ uint64_t merge_round(struct merge *merge)
 	merge->round++;
 	merge->spent_ns = 0;
 	/*
-	 * Only time during which we run counts: a low watermark must not look stuck because we were
-	 * stopped, when its thread may have waited for us.
+	 * Counts only time in which the collector runs. A low watermark must not look stuck because
+	 * the collector was stopped: its thread may have waited for the collector.
 	 */
 	merge->clock_ns += step < ROUND_NS_MAX ? step : ROUND_NS_MAX;
 	merge->round_ns += step;
 	now = horizon(merge);
 	merge->horizon = now;
 	merge->leaves = false;
-	/* after horizon(): a slot that is not in use yet has no event before it */
+	/* after horizon(): a slot that is unused now has no event before the horizon */
 	for (struct process *process = merge->processes; process; process = process->next)
 		look_into(merge, process, now);
 	for (struct process *process = merge->processes; process; process = process->next) {
 		taken += pass_in_time(merge, process, &late);
 		last = process;
 	}
-	/* the next round begins with the first process that had no turn */
+	/* the next round begins with the first process for which no time was left */
 	if (late && late != merge->processes) {
 		last->next = merge->processes;
 		last->next->at = &last->next;
@@ -668,13 +694,16 @@ void merge_cut(struct merge *merge, struct process *process)
 	process->is_stopped = true;
 	merge_round(merge);
 	process->is_stopped = false;
-	/* so that notes of this moment follow the events before it, and precede those after it */
+	/*
+	 * so that notes with this time follow the events before the cut, and precede the events
+	 * after it
+	 */
 	if (process->last_time < merge->horizon)
 		process->last_time = merge->horizon;
 	process->cut_time = process->limit = process->last_time;
 }
 
-/* Whether enough new data is in a slot's ring for a round. */
+/* Whether a slot's ring has enough new data for a round. */
 static bool is_much(const struct slot *slot, const struct reader *reader)
 {
 	uint64_t head = __atomic_load_n(&slot->head, __ATOMIC_ACQUIRE);
@@ -723,8 +752,8 @@ bool merge_is_holding(const struct merge *merge)
 /* ---- resources no longer needed ---- */
 
 /*
- * Cleans the ring of a thread that has ended, or runs its last destructors. A new thread waits for
- * the slot until this is done.
+ * Cleans the ring of a thread that has ended or is running its last destructors. A new thread must
+ * wait for the slot until this is done.
  */
 static void clean_slot(const struct piece *piece, uint32_t i)
 {
@@ -743,7 +772,7 @@ static void clean_slot(const struct piece *piece, uint32_t i)
 	reader->room = 0;
 }
 
-/* Cleans a reader's ring once, when nothing was added since the last look. */
+/* Cleans a reader's ring if no record was taken since the last call. */
 static void tidy_slot(const struct piece *piece, uint32_t i)
 {
 	struct reader *reader = piece->readers[i];
@@ -772,7 +801,10 @@ void merge_end(struct process *process)
 
 const struct merge_counts *merge_counts(struct process *process)
 {
-	/* empty memory has replaced it, which reports nothing */
+	/*
+	 * counts each chunk once that was replaced by empty memory: that memory itself reports no
+	 * damage
+	 */
 	for (uint32_t i = 0; i < process->piece_count; i++) {
 		struct piece *piece = &process->pieces[i];
 

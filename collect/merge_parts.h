@@ -4,10 +4,10 @@
 
 /*
  * The merge's internals, shared by its files: merge_take.c copies records from a ring and makes
- * entries of them; merge.c brings the entries of all rings into one order and hands them out.
+ * entries of them; merge.c puts the entries of all rings into one order and hands them out.
  *
- * The traced program can write anything into a ring and its slot, at any time. So each byte of them
- * is read once, and everything later reads our own copy.
+ * The traced program can write anything into a ring and its slot at any time. So each byte there is
+ * read once, and all later steps read the collector's copy.
  */
 
 #include <stdbool.h>
@@ -17,14 +17,14 @@
 #include "collect/merge.h"
 
 /*
- * Our own memory, to which records are copied one after another. It is reused when the last entry
- * with a record in it is gone.
+ * Memory of the collector to which records are copied one after another. It is reused when no entry
+ * has its record in it any more.
  */
 struct batch {
 	struct batch *next; /* in the list of unused batches */
 	struct process *process;
-	uint32_t used;	  /* bytes */
-	uint32_t entries; /* that have their records here */
+	uint32_t used;	  /* in bytes */
+	uint32_t entries; /* number of entries whose records are in this batch */
 	uint64_t records[];
 };
 
@@ -34,8 +34,9 @@ struct batch {
 _Static_assert(BATCH_ROOM >= ARENA_RECORD_MAX, "any record fits");
 
 /*
- * The order at equal times, in different threads: first releases, then records that acquire one
- * object and release another, then acquisitions. Within a thread the ring's order stays.
+ * The order of records of different threads at equal times: first releases, then records that
+ * acquire one object and release another, then acquisitions. Records of one thread stay in the
+ * order of the ring.
  */
 enum rank { RANK_LOSES, RANK_GAINS_FIRST, RANK_GAINS };
 
@@ -44,56 +45,73 @@ struct entry {
 	uint64_t time;
 	const struct record *record; /* in the batch */
 	struct batch *batch;
-	uint64_t *frames; /* its backtrace, count first; NULL: it follows from the entry before */
-	uint32_t thread;  /* index into its process's threads */
-	uint8_t rank;	  /* enum rank */
+	/*
+	 * backtrace of the entry, with the number of frames first; NULL: it follows from the
+	 * previous record
+	 */
+	uint64_t *frames;
+	uint32_t thread; /* index into its process's threads */
+	uint8_t rank;	 /* enum rank */
 	bool is_moved_part;
-	bool is_clamped; /* its own time was later than now */
+	/* whether the record's time was in the future */
+	bool is_clamped;
 };
 
 #define NO_THREAD UINT32_MAX
 #define NOTHING	  UINT64_MAX
 
 /*
- * The records of one slot, in the order of time. Entries without frames are the last ones and in
- * the order of the ring, so handing them out in turn also updates the remembered backtrace. Frames
- * are at the end of stack, the innermost first.
+ * The records of one slot. Entries are in the order of time; those with frames come first. The
+ * entries without frames are in the order of the ring, so that handing them out in turn also
+ * updates the remembered backtrace: the last frame_count items of `stack`, innermost frame first.
  */
 struct reader {
-	uint32_t number;    /* index in its process */
-	struct slot *place; /* memory that only its thread and we should write */
+	uint32_t number; /* index in its process */
+	/* memory of the program, which only the slot's thread and the collector should write */
+	struct slot *place;
 	const char *ring;
-	uint64_t ring_most; /* bytes that it can grow to */
-	uint64_t ring_size; /* bytes that it has now */
+	uint64_t ring_most; /* size to which the ring can grow, in bytes */
+	uint64_t ring_size; /* current size of the ring, in bytes */
 	struct process *process;
-	uint32_t thread; /* NO_THREAD: not known yet */
-	bool is_closed;	 /* its records do not make sense: events are only counted */
-	uint64_t head;	 /* in this round, without the ring's level */
-	uint64_t seen;	 /* likewise, whether or not it makes sense */
+	/* NO_THREAD: not yet known */
+	uint32_t thread;
+	/* whether the records are unsound: then events are only counted */
+	bool is_closed;
+	/* end of the ring's records in this round, without the level of the ring */
+	uint64_t head;
+	/* the head as it was read in this round, even if it is unsound */
+	uint64_t seen;
 	/* position at which this round stops: the head, or a record that has to wait */
 	uint64_t until;
-	uint64_t time;	   /* of its next record, in ticks; NOTHING */
-	uint8_t rank;	   /* of its next record: enum rank */
-	uint64_t scanned;  /* position up to which records were taken */
-	uint64_t released; /* the tail that the producer knows */
-	uint64_t latest;   /* ticks: no record in the ring is later */
+	uint64_t time;	   /* time of the next record, in ticks, or NOTHING */
+	uint8_t rank;	   /* enum rank of the next record */
+	uint64_t scanned;  /* position up to which records were taken from the ring */
+	uint64_t released; /* the last tail that was written to the slot */
+	uint64_t latest;   /* in ticks; later times in the ring are in the future */
 	uint64_t tidied;   /* position at the last merge_tidy() */
 	uint64_t watermark;
 	uint64_t watermark_since;
-	/* when we asked whether its thread starves, and for how long it had run */
+	/*
+	 * when the collector last asked whether the thread starves, and for how long the thread had
+	 * run when first asked
+	 */
 	uint64_t asked_ns, ran_ns;
 	bool is_starving;
-	struct batch *batch; /* being filled; NULL: none */
+	struct batch *batch; /* the batch that is being filled; NULL: none */
 	struct entry *entries;
 	uint32_t begin, end, room;
-	/* first in the chain of earlier threads whose entries may still wait; NO_THREAD: none */
+	/*
+	 * the first of the chain of earlier threads whose entries may still wait; NO_THREAD: none
+	 */
 	uint32_t retired;
-	uint32_t told; /* frames that are remembered after all records that were taken */
+	/* number of remembered frames after all records that were taken so far */
+	uint32_t told;
 	uint32_t frame_count;
-	uint64_t turn;		   /* how often the stack was updated */
-	struct record_model model; /* for short records */
+	uint64_t turn;		   /* how often `stack` was updated */
+	struct record_model model; /* values that short records omit */
 	uint64_t lost[LOSS_COUNT];
-	struct reader *next; /* in the list of this round, of the same process */
+	/* next reader of the process in this round */
+	struct reader *next;
 	uint64_t stack[ARENA_MEMORY_MAX];
 };
 
@@ -101,30 +119,38 @@ struct reader {
 struct piece {
 	const struct chunk *chunk;
 	struct reader **readers;
-	bool is_counted; /* the loss of its memory was counted */
+	bool is_counted; /* whether the loss of the chunk's memory was counted */
 };
 
 struct process {
-	struct process *next, **at; /* in the list of all processes; the pointer that points here */
+	/* the list of all processes; `at` is the pointer that points to this process */
+	struct process *next, **at;
 	void *owner;
 	struct piece *pieces;
 	uint32_t piece_count, reader_count;
 	struct merge_counts counts;
 	uint64_t last_time;
 	uint64_t limit;
-	/* since when it has had memory that we do not have yet; 0: we have all */
-	uint64_t growth_ns; /* when memory that is missing was last looked for */
+	/* when the merge last looked for missing memory */
+	uint64_t growth_ns;
+	/*
+	 * since when the process has memory that the merge does not have yet; 0: the merge has all
+	 */
 	uint64_t missing_since;
 	struct merge_thread *threads;
-	uint32_t *thread_next; /* chains of threads that are retired or free */
+	uint32_t *thread_next; /* chains of retired and of free threads */
 	uint32_t thread_count, thread_room, thread_free;
-	uint32_t batches; /* in use */
+	uint32_t batches; /* number of batches in use */
 	struct merge_user *user;
-	struct reader *first; /* in the list of this round */
+	/* first reader in the list of this round */
+	struct reader *first;
 	bool ended;
-	bool has_more;	   /* its user's time ran out before all was handed out that could be */
-	bool is_stopped;   /* this round waits for no low watermark of it */
-	bool is_overruled; /* likewise, because it holds too much memory */
+	/* whether the user's time ran out before all ready records were handed out */
+	bool has_more;
+	/* whether this round ignores the process's low watermarks */
+	bool is_stopped;
+	/* whether they are ignored because the process holds too much memory */
+	bool is_overruled;
 	uint64_t cut_time; /* time of the last event before a cut; 0: there was no cut */
 };
 
@@ -133,44 +159,51 @@ struct merge {
 	struct merge_handler handler;
 	enum control_clock clock;
 	bool barrier;
-	uint64_t clock_ns; /* our own active time, which does not pass while we are stopped */
+	/*
+	 * time in which the collector was running; it does not pass while the collector is stopped
+	 */
+	uint64_t clock_ns;
 	uint64_t round_ns;
-	uint64_t horizon; /* of the round */
-	uint64_t held;	  /* entries that wait */
-	/* in this round, records that cannot be handed out yet stay in their ring */
+	uint64_t horizon; /* horizon of this round */
+	uint64_t held;	  /* number of entries that wait */
+	/* whether records that cannot be handed out yet stayed in their ring in this round */
 	bool leaves;
 	struct batch *spare; /* unused batches */
 	uint32_t spare_count;
 	/*
-	 * Limit of a user's batches, and of those of all bounded users together: beyond it, the
-	 * merge stops waiting for their low watermarks.
+	 * The limit of a user's batches, and of the batches of all bounded users together. Beyond
+	 * it, the merge stops waiting for low watermarks (see overrules()).
 	 */
 	uint32_t batches_most;
 	uint32_t batches_of_others, processes_of_others;
-	uint64_t ended_waits; /* waits that this ended, since merge_ended_waits() */
+	uint64_t ended_waits; /* number of waits that the limit ended, for merge_ended_waits() */
 	uint64_t round;
-	uint64_t spent_ns;    /* in this round, by bounded users */
-	bool hurries;	      /* merge_hurry() */
-	uint64_t deadline_ns; /* of the process that is being processed; UINT64_MAX: none */
+	/* processor time of bounded users in this round */
+	uint64_t spent_ns;
+	/* whether merge_hurry() was called */
+	bool hurries;
+	/* when the time of the current process ends; UINT64_MAX: never */
+	uint64_t deadline_ns;
 	struct process *processes;
 	struct reader **heap;
 	uint32_t heap_room;
 };
 
 /*
- * Frees the entries in the table of threads of those that have ended and whose records are all
- * handed out.
+ * Frees the reader's retired threads in the table of threads, if their dropped events were
+ * reported. Must be called when no entry of the reader waits.
  */
 void merge_retire(struct reader *reader);
 
-/* Begins a round for the reader, whose ring has no record later than `latest`, in ticks. */
+/* Begins a round for the reader. latest: times after this, in ticks, are in the future. */
 void merge_begin(struct merge *merge, struct reader *reader, uint64_t latest);
 
 /*
- * Finds the reader's next record: its first entry, or, if it has none, the short record at its
- * position in the ring, if no later one in the ring is earlier in time. Makes entries of all
- * records before that one. Stops at a record that is still being written, unless its thread
- * cannot finish it any more, and where all that follows has to wait while the ring has room.
+ * Finds the reader's next record. This is its first entry; without entries, it is the short record
+ * at the reader's position in the ring, if no later record in the ring has an earlier time. Makes
+ * entries of all records before that position. Stops at a record that is still being written,
+ * unless its thread can no longer finish it, and where the remaining records have to wait while the
+ * ring has room.
  */
 void merge_find_next(struct merge *merge, struct reader *reader);
 
@@ -190,28 +223,34 @@ static inline void merge_look_at_entry(struct reader *reader)
 void merge_take(struct merge *merge, struct reader *reader);
 
 /*
- * For a reader whose next record is in its ring: hands it out, and those after it as long as they
- * are in order and before a time, at most the process's limit. Makes an entry of a record that has
- * changed since it was found. Then finds the reader's next record.
+ * Hands out the reader's next record, which is in the ring, and the records after it that are in
+ * order and before the time `before`. Makes an entry of a record that has changed since it was
+ * found. Then finds the reader's next record. before: at most the process's limit.
  */
 void merge_hand_out_in_place(struct merge *merge, struct reader *reader, uint64_t before);
 
-/* Hands out a record that is next in the order of time. It does not have to be an entry. */
+/*
+ * Hands out a record that is the next in the order of time. The entry does not have to be in the
+ * list of entries.
+ */
 void merge_hand_out(struct merge *merge, struct reader *reader, const struct entry *entry);
 
 /*
- * The ring's contents do not make sense, for example after a wild store of the traced program.
- * Nothing that this thread writes from now on is used; its events are counted as dropped.
+ * Closes the reader of a ring with unsound contents, for example after a wild store of the traced
+ * program. Nothing that this thread writes from now on is used; its events are counted as dropped.
  */
 void merge_close(struct reader *reader);
 
-/* Returns the space of taken records to the producer, and wakes it if it waits for space. */
+/*
+ * Releases the space of taken records to the producer, and wakes the producer if it is waiting for
+ * space.
+ */
 void merge_release(struct reader *reader);
 
-/* Moves the heartbeat: a thread may wait for space, and we are at work. */
+/* Moves the heartbeat, so that a thread that waits for space sees that the collector is running. */
 void merge_beat(const struct merge *merge);
 
-/* Puts a batch on the list of unused ones. batch may be NULL. */
+/* Puts a batch on the list of unused batches. batch may be NULL. */
 void merge_give_back(struct merge *merge, struct batch *batch);
 
 /* Releases the record of an entry. */
@@ -225,20 +264,20 @@ static inline void merge_drop(struct merge *merge, struct reader *reader, struct
 		merge_give_back(merge, batch);
 }
 
-/* Adds the events that the slot dropped since the last call to its present thread. */
+/* Adds the events that the slot dropped since the last call to the counts of its current thread. */
 void merge_collect_lost(struct reader *reader);
 
 /* ---- the remembered backtrace ---- */
 
-/* Whether the call's frames go into the remembered backtrace. */
+/* Whether the call's frames update the remembered backtrace. */
 static inline bool changes_backtrace(const struct record_call *call)
 {
 	return !(call->flags & (RECORD_ASIDE | CALL_NO_BACKTRACE));
 }
 
 /*
- * Updates the reader's backtrace by one record, in the order of the ring. The record was checked.
- * The backtrace ends at the end of the array.
+ * Updates the remembered backtrace by one checked record, in the order of the ring. The backtrace
+ * ends at the end of the array.
  */
 static inline void apply_frames(struct reader *reader, const struct record_call *call,
 				const uint64_t *fresh)
@@ -252,7 +291,7 @@ static inline void apply_frames(struct reader *reader, const struct record_call 
 	reader->turn++;
 }
 
-/* The number of frames of the record's backtrace, which may be fewer than are remembered. */
+/* The number of frames in the record's backtrace, which may be fewer than the remembered frames. */
 static inline uint32_t shown_frames(const struct reader *reader, const struct record_call *call)
 {
 	return call->cut && call->cut < reader->frame_count ? call->cut : reader->frame_count;

@@ -8,20 +8,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define RELEASE_STEP (64u << 10) /* space of the ring is released in portions of this size … */
-#define RELEASE_PART 8u		 /* … or of this part of the ring, whichever is less */
-/* one of this many parts of a ring is kept free of records that cannot be handed out yet */
+/* space of the ring is released in portions of this size, ... */
+#define RELEASE_STEP (64u << 10)
+/* ... or of 1/8 of the ring if that is less */
+#define RELEASE_PART 8u
+/* a quarter of the ring is kept free of records that cannot be handed out yet */
 #define STAY_PARTS 4u
 
 /*
- * For objects that are written by vector stores and read by field soon after: a store that crosses
- * a cache line must reach the cache before it can be read, which costs as much as the rest.
+ * For objects that are written by vector stores and read field by field soon afterwards. A store
+ * that crosses a cache line must reach the cache before its data can be read, which would cost as
+ * much as all the rest.
  */
 #define ONE_LINE __attribute__((aligned(64)))
 
 /* ---- memory of our own ---- */
 
-#define SPARE_MOST 16u /* unused batches that are kept */
+#define SPARE_MOST 16u /* maximum of unused batches that are not freed */
 
 static void count_batches(struct merge *merge, struct process *process, int32_t more)
 {
@@ -65,7 +68,7 @@ static struct batch *next_batch(struct merge *merge, struct reader *reader)
 	return batch;
 }
 
-/* Where a record of this length may be copied to. NULL if there is no memory. */
+/* Returns where a record of this length can be copied to, or NULL if there is no memory. */
 static inline struct record *next_place(struct merge *merge, struct reader *reader, uint32_t length)
 {
 	struct batch *batch = reader->batch;
@@ -101,7 +104,7 @@ static bool save_frames(struct reader *reader, struct entry *entry)
 	return true;
 }
 
-/* Gives each waiting entry its own backtrace, so that entries can be reordered. */
+/* Copies the backtrace of each waiting entry to the entry, so that entries can be reordered. */
 static bool settle_frames(struct reader *reader)
 {
 	for (uint32_t i = reader->begin; i < reader->end; i++) {
@@ -123,7 +126,10 @@ static enum rank record_rank(const struct record *record)
 		       : RANK_LOSES;
 }
 
-/* Makes room for two entries, the most that one record makes. False if there is no memory. */
+/*
+ * Makes room for two entries, since a record makes at most two. Returns false if there is no
+ * memory.
+ */
 static bool make_room(struct reader *reader)
 {
 	uint32_t count = reader->end - reader->begin;
@@ -151,8 +157,9 @@ static inline bool has_room(struct reader *reader)
 }
 
 /*
- * The entry at `at` releases an object. Acquisitions before it in its thread, at the same time, get
- * a rank before those of other threads, which may acquire the object that is released here.
+ * The entry at `at` releases an object. Acquisitions of the same thread that precede it at the same
+ * time get a rank before the acquisitions of other threads, since another thread may acquire the
+ * object that is released here.
  */
 static void hurry_gains(struct reader *reader, uint32_t at)
 {
@@ -165,14 +172,15 @@ static void hurry_gains(struct reader *reader, uint32_t at)
 		reader->entries[at].rank = RANK_GAINS_FIRST;
 }
 
-/* Moves the newest entry, which is not the latest, to its place in the order of time. */
+/* Moves the newest entry, whose time is not the latest, to its position in the order of time. */
 static void bring_forward(struct reader *reader)
 {
 	uint32_t at = reader->end - 1;
 	struct entry moved;
 
 	if (!settle_frames(reader))
-		return; /* no memory: it stays the last one, and is handed out late */
+		/* no memory: the entry stays the last one, and is handed out late */
+		return;
 	moved = reader->entries[at];
 	for (; at > reader->begin && reader->entries[at - 1].time > moved.time; at--)
 		reader->entries[at] = reader->entries[at - 1];
@@ -181,9 +189,9 @@ static void bring_forward(struct reader *reader)
 }
 
 /*
- * Adds an entry for a record in the order of time: nearly always as the last one, and after those
- * of the same time. The caller has made room. A time later than now is set to now, or the entry
- * would wait forever; clocks may differ by a little.
+ * Adds an entry for a record in the order of time: after entries of the same time, and so nearly
+ * always as the last one. The caller has made room. A time in the future is set to reader->latest,
+ * since clocks may differ a little, and since the entry would otherwise have to wait.
  */
 static inline void insert(struct merge *merge, struct reader *reader, const struct record *record,
 			  uint64_t time, enum rank rank, bool is_moved_part)
@@ -230,7 +238,7 @@ static bool grow_threads(struct process *process)
 	return true;
 }
 
-/* Returns NO_THREAD if there is no memory. */
+/* Returns the index of the new thread, or NO_THREAD if there is no memory. */
 static uint32_t add_thread(struct process *process, int32_t thread, uint64_t pthread)
 {
 	uint32_t place = process->thread_free;
@@ -258,13 +266,14 @@ void merge_retire(struct reader *reader)
 		for (int i = 0; i < LOSS_COUNT; i++)
 			has_lost |= process->threads[place].lost[i] != 0;
 		if (has_lost)
-			continue; /* its counts have not been written yet */
+			/* its dropped events have not been reported yet */
+			continue;
 		process->thread_next[place] = process->thread_free;
 		process->thread_free = place;
 	}
 }
 
-/* The counts of the slot's thread; NULL if the thread is not known. */
+/* The counts of dropped events of the slot's thread. NULL if the thread is unknown. */
 static uint64_t *lost_of(const struct reader *reader)
 {
 	const struct process *process = reader->process;
@@ -280,7 +289,7 @@ void merge_collect_lost(struct reader *reader)
 	for (int i = 0; lost && i < LOSS_COUNT; i++) {
 		uint64_t said = __atomic_load_n(&reader->place->lost[i], __ATOMIC_RELAXED);
 
-		/* the count only grows */
+		/* the library's counts only grow; a smaller number is damage */
 		if (said > reader->lost[i])
 			lost[i] += said - reader->lost[i];
 		reader->lost[i] = said;
@@ -288,8 +297,8 @@ void merge_collect_lost(struct reader *reader)
 }
 
 /*
- * Another thread takes the slot. Entries of the previous one that still wait keep backtraces of
- * their own.
+ * Another thread takes the slot. First gives each waiting entry of the previous thread a copy of
+ * its backtrace.
  */
 static bool take_thread(struct reader *reader, const struct record_thread *record)
 {
@@ -308,8 +317,8 @@ static bool take_thread(struct reader *reader, const struct record_thread *recor
 }
 
 /*
- * A slot may have records before the record of its thread: then they are of the thread that the
- * slot names now.
+ * Finds the thread of a slot. A slot may have records before the record of its thread; they belong
+ * to the thread that the slot names now.
  */
 static inline bool has_thread(struct reader *reader)
 {
@@ -340,7 +349,7 @@ void merge_close(struct reader *reader)
 
 /* ---- records ---- */
 
-/* Whether the backtrace of a call follows from that of the previous call. */
+/* Whether the backtrace of a call can be rebuilt from that of the previous call. */
 static bool follows(struct reader *reader, const struct record *record)
 {
 	const struct record_call *call = (const struct record_call *)record;
@@ -354,8 +363,8 @@ static bool follows(struct reader *reader, const struct record *record)
 }
 
 /*
- * Makes entries of a record. If it has two events, its frames are applied twice, with the same
- * result.
+ * Makes one or two entries of a record. For a record with two events, applying its frames twice
+ * gives the same result.
  */
 static inline void enter_record(struct merge *merge, struct reader *reader,
 				const struct record *record)
@@ -380,7 +389,9 @@ union header {
 
 _Static_assert(sizeof(union header) == 8 && offsetof(struct record, time) == 8, "as in a record");
 
-/* Takes a finished record. False if there is no memory: the record stays in the ring. */
+/*
+ * Takes a finished record. Returns false if there is no memory; the record then stays in the ring.
+ */
 static bool take_record(struct merge *merge, struct reader *reader, union header header,
 			const char *from)
 {
@@ -405,7 +416,7 @@ static bool take_record(struct merge *merge, struct reader *reader, union header
 	else if (header.kind == RECORD_THREAD)
 		return take_thread(reader, (const struct record_thread *)record);
 	else {
-		/* short records after a call leave out values of it */
+		/* later short records omit values that are the same as in this call */
 		if (record->kind == RECORD_CALL &&
 		    !(((const struct record_call *)record)->flags & RECORD_ASIDE))
 			expand_note(&reader->model, (const struct record_call *)record);
@@ -416,7 +427,7 @@ static bool take_record(struct merge *merge, struct reader *reader, union header
 
 /* ---- short records ---- */
 
-/* Whether the record's backtrace follows from the remembered one. */
+/* Whether the record's backtrace can be rebuilt from the remembered backtrace. */
 static inline bool follows_short(struct reader *reader, const struct record_short *record)
 {
 	if (!expand_has_backtrace(record))
@@ -427,7 +438,10 @@ static inline bool follows_short(struct reader *reader, const struct record_shor
 	return true;
 }
 
-/* Makes an entry of a finished short record. False if there is no memory: it stays in the ring. */
+/*
+ * Makes an entry of a finished short record. Returns false if there is no memory; the record then
+ * stays in the ring.
+ */
 static inline bool take_short(struct merge *merge, struct reader *reader, union header header,
 			      const char *from)
 {
@@ -460,7 +474,7 @@ static inline bool take_short(struct merge *merge, struct reader *reader, union 
 	return true;
 }
 
-/* Whether a header is valid. left: contiguous bytes up to the head, or to the end of the ring. */
+/* Whether a header is sound. left: contiguous bytes up to the head or the end of the ring. */
 static bool header_is_sound(union header header, uint64_t left)
 {
 	if (header.length % 8 || header.length > left)
@@ -478,15 +492,15 @@ void merge_release(struct reader *reader)
 	if (reader->released == reader->scanned)
 		return;
 	reader->released = reader->scanned;
-	/* the producer sets waiting and then checks the tail once more */
+	/* SEQ_CST: the producer sets `waiting`, and then checks the tail once more */
 	__atomic_store_n(&slot->tail, reader->scanned, __ATOMIC_SEQ_CST);
 	if (__atomic_load_n(&slot->waiting, __ATOMIC_SEQ_CST))
 		shared_futex_wake(shared_low_word(&slot->tail));
 }
 
 /*
- * Makes an entry of the next record in the ring. False: no record can be taken now, or the ring was
- * damaged.
+ * Makes an entry of the next record in the ring. Returns false if no record can be taken now, or
+ * the ring is damaged.
  */
 static bool take_next(struct merge *merge, struct reader *reader)
 {
@@ -502,7 +516,8 @@ static bool take_next(struct merge *merge, struct reader *reader)
 		return false;
 	}
 	if (header.kind == RECORD_PAD || header.state == RECORD_ABANDONED)
-		; /* its own thread has counted it */
+		/* the thread itself has counted the abandoned record */
+		;
 	else if (header.state == RECORD_FILLING && reader->process->ended)
 		count_lost(reader, LOSS_ABANDONED);
 	else if (header.state == RECORD_FILLING)
@@ -515,8 +530,8 @@ static bool take_next(struct merge *merge, struct reader *reader)
 }
 
 /*
- * Space is released in portions, so that a thread that waits for it does not wait for the whole
- * round.
+ * The bytes after which space is released: in portions, so that a thread does not have to wait for
+ * space until the end of the round.
  */
 static inline uint64_t release_bytes(const struct reader *reader)
 {
@@ -536,8 +551,8 @@ static inline void release_part(struct merge *merge, struct reader *reader)
 /* ---- records handed out directly from the ring ---- */
 
 /*
- * Reads the header of the next record. False: it is not a finished short record that is contiguous
- * and ends before the head.
+ * Reads the header of the next record. Returns false unless it is a finished short record that is
+ * contiguous and ends before the head.
  */
 static inline bool see_short(const struct reader *reader, const char *from, uint64_t offset,
 			     union header *header)
@@ -550,15 +565,18 @@ static inline bool see_short(const struct reader *reader, const char *from, uint
 }
 
 /*
- * Whether no later record in the ring is earlier in time, and the record is not later than now
- * (insert() corrects that).
+ * Whether no later record in the ring has an earlier time, and the record's time is not in the
+ * future (which insert() would correct).
  */
 static inline bool is_in_place(const struct reader *reader, const struct record_short *record)
 {
 	return record->form & SHORT_CLOSES && record->record.time <= reader->latest;
 }
 
-/* Sets the reader's next record to one in its ring. False: it is too late for this round. */
+/*
+ * Makes a record in the ring the reader's next record. Returns false if its time is after the limit
+ * of this round.
+ */
 static inline bool note_next(struct reader *reader, const struct record_short *record)
 {
 	reader->time = record->record.time;
@@ -567,10 +585,10 @@ static inline bool note_next(struct reader *reader, const struct record_short *r
 }
 
 /*
- * Whether the ring continues with a record that is in order and later than all entries: then it is
- * the reader's next record. For equal times, insert() decides. A record that is too late for the
- * round, and so all after it, stays in the ring while the ring has room: records that wait for a
- * thread without a processor, in the middle of a call, are then not copied.
+ * Whether the next record in the ring is in order and later than all entries; if so, makes it the
+ * reader's next record. For equal times, insert() decides the order. If the record is after the
+ * limit of this round, it and all later records stay in the ring while the ring has room. So these
+ * records are not copied while a thread in the middle of a call gets no processor.
  */
 static bool finds_place(struct merge *merge, struct reader *reader)
 {
@@ -608,8 +626,8 @@ static inline void walk_on(struct reader *reader, const struct record_short *rec
 }
 
 /*
- * Hands out a record, which is sound and in order, by the fast path. False: the handler did not
- * take it.
+ * Hands out a sound record, which is in order, by the fast path. Returns false if the handler did
+ * not take it.
  */
 static inline __attribute__((always_inline)) bool
 hand_out_fast(struct merge *merge, struct reader *reader, struct fast_call *fast,
@@ -647,8 +665,8 @@ hand_out_fast(struct merge *merge, struct reader *reader, struct fast_call *fast
 }
 
 /*
- * Hands out a record as a whole one that does not become an entry. False: it does not make sense,
- * or there is no memory.
+ * Expands a record and hands it out without making an entry. Returns false if the record is
+ * unsound, or there is no memory.
  */
 static bool hand_out_whole(struct merge *merge, struct reader *reader,
 			   const struct record_short *record, const struct expand_more *more,
@@ -667,7 +685,10 @@ static bool hand_out_whole(struct merge *merge, struct reader *reader,
 	return true;
 }
 
-/* Whether the record can take the fast path: it is not late, and its whole backtrace fits. */
+/*
+ * Whether the record can take the fast path: there is one, the record is not late, and its whole
+ * backtrace fits.
+ */
 static inline bool is_fast(const struct merge *merge, const struct reader *reader,
 			   const struct record_short *record)
 {
@@ -676,7 +697,7 @@ static inline bool is_fast(const struct merge *merge, const struct reader *reade
 	       record->kept + (uint32_t)record->fresh <= ARENA_FRAMES_MAX;
 }
 
-/* Hands out one event. False: as of hand_out_whole(). */
+/* Hands out one event. Returns false where hand_out_whole() does. */
 static inline __attribute__((always_inline)) bool
 hand_out_one(struct merge *merge, struct reader *reader, struct fast_call *fast,
 	     const struct record_short *record, const struct expand_more *more, const char *frames)
@@ -686,7 +707,7 @@ hand_out_one(struct merge *merge, struct reader *reader, struct fast_call *fast,
 	       hand_out_whole(merge, reader, record, more, frames);
 }
 
-/* Hands out the first event of two: the object `related` was freed at entry. */
+/* Hands out the first of two events: the object `related` was freed at entry. */
 static bool hand_out_loss(struct merge *merge, struct reader *reader, struct fast_call *fast,
 			  const struct record_short *record, struct expand_more *more,
 			  const char *frames)
@@ -706,7 +727,7 @@ static bool hand_out_loss(struct merge *merge, struct reader *reader, struct fas
 	return is_done;
 }
 
-/* Turns a record of two events into its second event, after the first one was handed out. */
+/* Turns a record with two events into its second event, after the first event was handed out. */
 static void leave_acquisition(struct record_short *record, const struct expand_more *more)
 {
 	record->record.time += more->more.lasted;
@@ -720,9 +741,9 @@ static void leave_acquisition(struct record_short *record, const struct expand_m
 }
 
 /*
- * Hands out both events of a record, if no other event comes between them; else the second one
- * becomes an entry. False: the record is later than now, which insert() corrects, or as of
- * hand_out_whole(); then neither was handed out.
+ * Hands out both events of a record. If an event of another thread may come between them, the
+ * second event becomes an entry. Returns false if neither was handed out: the record's time is in
+ * the future (which insert() corrects), or hand_out_one() returned false.
  */
 static bool hand_out_split(struct merge *merge, struct reader *reader, struct fast_call *fast,
 			   struct record_short *record, struct expand_more *more,
@@ -731,7 +752,7 @@ static bool hand_out_split(struct merge *merge, struct reader *reader, struct fa
 	uint32_t size = expand_size(record, more);
 	struct record_call *call;
 
-	/* there must be memory for the second event once the first one was handed out */
+	/* after the first event, there must be memory for the second event */
 	if (record->record.time + more->more.lasted > reader->latest || !has_room(reader) ||
 	    !next_place(merge, reader, size) ||
 	    !hand_out_loss(merge, reader, fast, record, more, frames))
@@ -746,8 +767,8 @@ static bool hand_out_split(struct merge *merge, struct reader *reader, struct fa
 }
 
 /*
- * Hands out a record that has parts besides its frames. False: it does not make sense, or as of
- * hand_out_one().
+ * Hands out a record that has parts other than frames. Returns false if the record is unsound, or
+ * where hand_out_split() or hand_out_one() does.
  */
 static __attribute__((noinline)) bool hand_out_more(struct merge *merge, struct reader *reader,
 						    struct fast_call *fast,
@@ -763,7 +784,7 @@ static __attribute__((noinline)) bool hand_out_more(struct merge *merge, struct 
 			     : hand_out_one(merge, reader, fast, record, &more, from);
 }
 
-/* Hands out a record that has no parts besides its frames. */
+/* Hands out a record whose only parts are frames. */
 static inline __attribute__((always_inline)) bool
 hand_out_plain(struct merge *merge, struct reader *reader, struct fast_call *fast,
 	       const struct record_short *record, const char *from)
@@ -775,9 +796,9 @@ hand_out_plain(struct merge *merge, struct reader *reader, struct fast_call *fas
 }
 
 /*
- * Hands out records from the ring, up to the position stop, while they are in order and before a
- * time, and no record has become an entry. True: the record at that position is in order, too, and
- * was set as the reader's next one.
+ * Hands out records from the ring, up to the position `stop`, while they are in order, before the
+ * time `before`, and none has become an entry. Returns true if it stopped at a record that is in
+ * order and was made the reader's next record.
  */
 static bool hand_out_part(struct merge *merge, struct reader *reader, uint64_t before,
 			  uint64_t stop)

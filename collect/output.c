@@ -13,12 +13,12 @@
 #include <stdlib.h>
 #include <time.h>
 
-#define SPARE_MAX  4 /* used buffers that are kept */
-#define IDLE_MAX   8 /* threads that wait for a stream */
+#define SPARE_MAX  4 /* maximum of used buffers that are not freed */
+#define IDLE_MAX   8 /* maximum of threads that wait for a stream */
 #define STACK_SIZE (256u << 10)
-/* less than this is copied, since the queue may become long */
+/* packets of fewer bytes are copied, so that a long queue does not keep large buffers */
 #define SMALL	  (OUTPUT_BUFFER / 8)
-#define LEVEL	  1 /* of zstd */
+#define LEVEL	  1 /* compression level of zstd */
 #define MOST_PART 8u
 
 enum job_kind { JOB_PACKETS, JOB_BLOCK, JOB_SECTION, JOB_CLOSE };
@@ -26,47 +26,50 @@ enum job_kind { JOB_PACKETS, JOB_BLOCK, JOB_SECTION, JOB_CLOSE };
 struct job {
 	struct job *next;
 	enum job_kind kind;
-	size_t used; /* of packets */
-	size_t size; /* bytes of memory */
+	size_t used; /* bytes of packets */
+	size_t size; /* bytes of memory that the job keeps */
 	uint8_t *packets;
 	struct htr_block_parts *parts;
-	bool is_copy; /* packets is a copy, not a buffer of OUTPUT_BUFFER bytes */
+	bool is_copy; /* whether packets is a copy, and not a buffer of OUTPUT_BUFFER bytes */
 };
 
 struct output {
 	struct sink *sink;
 	struct bundle_stream bundle;
-	struct pack *pack;  /* NULL until the first block */
-	struct pack **kept; /* the thread's, from its previous stream; NULL: it has none */
+	struct pack *pack; /* NULL until the first block */
+	/*
+	 * where the thread has the pack of its previous stream (*kept may be NULL); NULL: no thread
+	 */
+	struct pack **kept;
 	uint32_t *wake;
 	bool has_thread;
 	pthread_mutex_t lock;
 	pthread_cond_t work, done;
-	/* guarded by the lock */
+	/* the lock guards all members below */
 	struct job *first, **last;
 	bool is_busy, is_closed;
 	uint32_t sections;
 	uint8_t *spare[SPARE_MAX];
 	int spare_count;
 	bool has_failed;
-	uint64_t lost; /* events */
+	uint64_t lost; /* number of dropped events */
 	struct error failure;
 	bool is_closing;
-	uint64_t stalled_ns; /* for how long the disk had no space */
+	uint64_t stalled_ns; /* for how long the disk had no space, in ns */
 };
 
 /*
- * How long a flight recorder waits for space on the disk: in general, after its end, and between
- * two attempts.
+ * how long a flight recorder waits for space on the disk (shorter when the stream is ending), and
+ * how long between two attempts
  */
 #define ROOM_NS	       60000000000u
 #define ROOM_AT_END_NS 3000000000u
 #define ROOM_STEP_NS   50000000
 
-/* Bytes in all queues, and their limit. */
+/* bytes in the queues of all streams, and the limit */
 static uint64_t queued, queued_most;
 
-/* Called once: limits of control groups are read from files. */
+/* Sets the limit. Is called once, since it reads the limits of control groups from files. */
 static void find_most(void)
 {
 	uint64_t part = budget_memory() / MOST_PART;
@@ -107,7 +110,9 @@ void output_destroy(struct output *output)
 	if (!output)
 		return;
 	if (output->has_thread) {
-		/* the thread's last access to the output is that it unlocks it */
+		/*
+		 * the thread no longer uses the output after it has set is_closed and unlocked it
+		 */
 		cleanup_unlock pthread_mutex_t *lock = lock_mutex(&output->lock);
 
 		while (!output->is_closed)
@@ -134,7 +139,7 @@ static void output_fail(struct output *output, const struct error *err, uint64_t
 	output->lost += events;
 }
 
-/* Writes packets. After a failure, the file keeps the whole packets that were written. */
+/* Writes packets. After a failure, the file keeps those packets that were written completely. */
 static void write_packets(struct output *output, const struct job *job)
 {
 	struct error err = { 0 };
@@ -170,8 +175,8 @@ static bool is_closing(struct output *output)
 }
 
 /*
- * Writes a piece. A flight recorder survives a disk that is full for a time: it tries again, so
- * that the file has no gap. Programs count the events that they must drop in the meantime.
+ * Writes a piece. A flight recorder survives a full disk: it tries again for some time, so that the
+ * file has no gap. While it waits, programs count the events that they must drop.
  */
 static int write_piece(struct output *output, struct pack_piece piece, struct error *err)
 {
@@ -278,7 +283,7 @@ static struct job *take_job(struct output *output)
 static bool end_job(struct output *output, struct job *job)
 {
 	bool is_last = job->kind == JOB_CLOSE, is_section = job->kind == JOB_SECTION;
-	/* output->wake was set before the last job was added */
+	/* output_close() set output->wake before it added the last job */
 	uint32_t *wake = is_last ? output->wake : NULL;
 
 	pthread_mutex_lock(&output->lock);
@@ -296,8 +301,8 @@ static bool end_job(struct output *output, struct job *job)
 /* ---- threads that wait for a stream ---- */
 
 /*
- * A thread without a stream. Most streams belong to short processes and need a thread for some µs:
- * a thread that has finished one takes the next.
+ * A thread without a stream. Most streams belong to short processes and need a thread for some µs,
+ * so a thread that has finished a stream waits for the next one.
  */
 struct idle {
 	struct idle *next;
@@ -309,7 +314,7 @@ static pthread_mutex_t idle_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct idle *idle_first;
 static int idle_count;
 
-/* Returns NULL if enough threads wait already. */
+/* Returns the next stream for this thread, or NULL if enough threads are waiting already. */
 static struct output *wait_for_output(struct idle *self)
 {
 	cleanup_unlock pthread_mutex_t *lock = lock_mutex(&idle_lock);
@@ -379,8 +384,8 @@ static void start_thread(struct output *output)
 }
 
 /*
- * Adds a job. An empty queue takes one job, whatever the other queues hold, so that a stuck stream
- * does not stop the others.
+ * Adds a job. Waits while the queues are full, except if this queue is empty, so that a stuck
+ * stream does not stop the others.
  */
 static void add_job(struct output *output, struct job *job)
 {
@@ -402,7 +407,7 @@ static void add_job(struct output *output, struct job *job)
 	pthread_mutex_unlock(&output->lock);
 }
 
-/* Adds a copy of the job. Without memory it waits until earlier jobs have freed some. */
+/* Adds a copy of the job. If there is no memory, waits until earlier jobs have freed some. */
 static void output_add(struct output *output, const struct job *job)
 {
 	struct job *copy = malloc(sizeof(*copy));

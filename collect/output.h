@@ -3,10 +3,10 @@
 #define COLLECT_OUTPUT_H
 
 /*
- * The output queue of a stream, and a thread that compresses and writes, so that a slow sink does
- * not stop the merge. The queues of all streams together hold at most OUTPUT_MOST bytes; beyond
- * that, adding to a queue waits. After the first failure nothing more is written, and events are
- * counted.
+ * The output queue of a stream, and a thread that compresses and writes the data, so that a slow
+ * sink does not stop the merge. The queues of all streams together hold at most OUTPUT_MOST bytes;
+ * beyond that, the caller waits when it adds to a queue. After the first failure nothing more is
+ * written, and dropped events are counted.
  */
 
 #include <stdbool.h>
@@ -18,54 +18,59 @@
 #include "collect/htr.h"
 #include "collect/sink.h"
 
-#define OUTPUT_MOST (256u << 20) /* or an eighth of the memory that we may use */
+/* limit of all queues, or 1/8 of the memory budget if that is less */
+#define OUTPUT_MOST (256u << 20)
 
 struct output;
 
 /*
- * sink: open, and used by the thread alone until output_finished(); or not open, if the stream goes
- * to a bundle: then only its name is used. NULL: no memory.
+ * Creates the output of a stream. An open sink is used only by the thread until output_finished().
+ * If the stream goes to a bundle, the sink is not open, and only its name is used. Returns NULL if
+ * there is no memory.
  */
 struct output *output_create(struct sink *sink, struct bundle_stream bundle);
 
-/* Frees it. If it was closed, waits for its end. */
+/* Frees the output. If it was closed, waits until the thread has finished. */
 void output_destroy(struct output *output);
 
-/* Returns a buffer of OUTPUT_BUFFER bytes, which may be a used one. NULL: no memory. */
+/* Returns a buffer of OUTPUT_BUFFER bytes, which may contain old data. NULL: no memory. */
 #define OUTPUT_BUFFER (512u << 10)
 uint8_t *output_buffer(struct output *output);
 
-/* Queues whole packets; takes over the buffer. */
+/* Adds whole packets to the queue, and takes over the buffer. */
 void output_packets(struct output *output, uint8_t *buffer, size_t used);
 
-/* Queues a block of an .htr; takes it over. */
+/* Adds a block of an .htr to the queue, and takes it over. */
 void output_block(struct output *output, struct htr_block_parts *parts);
 
-/* Begins a section of an .htr: the blocks that follow need none of those before. */
+/* Begins a section of an .htr: the blocks after it are readable without the blocks before it. */
 void output_section(struct output *output);
 
-/* How many sections were begun this way. */
+/* Number of sections that output_section() has begun and the thread has written. */
 uint32_t output_sections(struct output *output);
 
 /*
- * Ends the stream and closes the sink; nothing may be added any more. wake: the word control
- * page.sleeping of the collector that waits for the end; or NULL.
+ * Ends the stream and closes the sink. No other function may add to the queue afterwards. wake: the
+ * word control page.sleeping of the collector that waits for the end; may be NULL.
  */
 void output_close(struct output *output, uint32_t *wake);
 
 /* Whether a closed output has finished. */
 bool output_finished(struct output *output);
 
-/* Whether everything up to now was written, or has failed. */
+/* Whether all queued data was written, or has failed. */
 bool output_is_idle(struct output *output);
 
-/* Waits until output_is_idle(), at most timeout_ns. */
+/* Waits until output_is_idle(), but at most timeout_ns. */
 void output_wait(struct output *output, uint64_t timeout_ns);
 
-/* For how long nothing could be written since the last call, because the disk was full. */
+/* Returns for how long nothing could be written since the last call, because the disk was full. */
 uint64_t output_stalled_ns(struct output *output);
 
-/* Whether it has failed: sets *failure, and how many events this has cost since the last call. */
+/*
+ * Whether the output has failed. If so, sets *failure. *events: number of events that were dropped
+ * since the last call.
+ */
 bool output_failed(struct output *output, struct error *failure, uint64_t *events);
 
 #endif

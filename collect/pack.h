@@ -3,8 +3,8 @@
 #define COLLECT_PACK_H
 
 /*
- * The bytes of an .htr container: its start, its blocks compressed by zstd, its index. Each piece
- * must be written whole; a file that lacks later pieces is readable.
+ * Makes the bytes of an .htr container: its start, its blocks compressed by zstd, its index. The
+ * caller must write each piece completely. A file that lacks its last pieces is still readable.
  */
 
 #include <stddef.h>
@@ -16,22 +16,25 @@
 struct pack;
 
 struct pack_piece {
-	const uint8_t *bytes; /* valid until the next call */
+	const uint8_t *bytes; /* valid until the next call with this pack */
 	size_t size;
 };
 
-/* NULL: no memory. level: of zstd. */
+/* Returns NULL if there is no memory. level: compression level of zstd. */
 struct pack *pack_create(int level);
 void pack_destroy(struct pack *pack);
 
-/* The start of a stream, before the first block. */
+/* Begins a stream: returns the header of the file, which precedes the first block. */
 struct pack_piece pack_start(struct pack *pack);
 
-/* Compresses a block, which stays the caller's. Returns 0, or a negative errno. */
+/* Compresses a block to *piece. The caller keeps the block. Returns 0, or a negative errno. */
 int pack_block(struct pack *pack, const struct htr_block_parts *parts, struct pack_piece *piece,
 	       struct error *err);
 
-/* The index and the end of the stream. Size 0: no memory; the stream is readable without them. */
+/*
+ * Returns the index and the end of the stream. Size 0: there is no memory; the stream is readable
+ * without the index.
+ */
 struct pack_piece pack_end(struct pack *pack);
 
 #endif

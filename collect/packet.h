@@ -3,8 +3,8 @@
 #define COLLECT_PACKET_H
 
 /*
- * Functions that write the packets of wire.def: put_call(at, &packet, tails) and so on. They write
- * at `at` and return the end; the caller makes sure that there is room.
+ * Functions that write the packets of wire.def: put_call(at, &packet, tails) and so on. Each writes
+ * its packet at `at` and returns the end. The caller must make sure that there is enough room.
  */
 
 #include <stdbool.h>
@@ -13,16 +13,17 @@
 
 #include "wire.h"
 
-#define PACKET_NAME_COPY 32 /* strings up to this size are copied by two vector moves */
+/* a string of up to this size is copied by two vector moves */
+#define PACKET_NAME_COPY 32
 #define inline_		 static inline __attribute__((always_inline))
 
-/* A string in its form on the wire: length, text, padding. */
+/* A string as it is on the wire: length, text, padding. */
 struct wire_text {
 	const void *bytes;
 	uint32_t size;
 };
 
-/* The packets' structs again, with strings in the form of the wire. */
+/* The structs of the packets, with strings as they are on the wire. */
 typedef uint32_t encode_dword;
 typedef uint64_t encode_qword;
 typedef uint64_t encode_pointer;
@@ -67,7 +68,10 @@ inline_ uint8_t *put_flags(uint8_t *at, struct wire_flags value)
 	return at + 4;
 }
 
-/* Short strings are copied with a fixed size: the next field overwrites the excess bytes. */
+/*
+ * Copies a short string with a fixed size, which is faster. The next field overwrites the excess
+ * bytes.
+ */
 inline_ uint8_t *put_string(uint8_t *at, struct wire_text text)
 {
 	if (__builtin_expect(text.size <= PACKET_NAME_COPY, 1))
@@ -77,7 +81,7 @@ inline_ uint8_t *put_string(uint8_t *at, struct wire_text text)
 	return at + text.size;
 }
 
-/* Only the count: the caller writes the list itself. */
+/* Writes only the count; the caller writes the list. */
 inline_ uint8_t *put_values(uint8_t *at, struct wire_values values)
 {
 	return put_dword(at, values.count);
@@ -89,7 +93,7 @@ inline_ uint8_t *put_addresses(uint8_t *at, struct wire_addresses addresses)
 	uint32_t left = addresses.count;
 
 	at = put_dword(at, left);
-	/* inline: for so few bytes a call of memcpy costs more than the copy */
+	/* inline: for so few bytes, a call of memcpy() costs more than the copy */
 	for (; sizeof(uintptr_t) == 8 && left >= 4; left -= 4, item += 4, at += 32)
 		memcpy(at, item, 32);
 	for (; left; left--)
@@ -98,8 +102,9 @@ inline_ uint8_t *put_addresses(uint8_t *at, struct wire_addresses addresses)
 }
 
 /*
- * Converts a text to a string of the wire. to: has room for length rounded up, plus 4. Writing the
- * packet may read PACKET_NAME_COPY bytes of it, whatever its size.
+ * Converts a text to a string of the wire, and returns the size of the string. `to` must have room
+ * for the length rounded up, plus 4. The function that writes the packet may read PACKET_NAME_COPY
+ * bytes of `to`, even if the string is shorter.
  */
 static inline uint32_t lay_out(uint8_t *to, const char *text, size_t length)
 {
@@ -108,7 +113,7 @@ static inline uint32_t lay_out(uint8_t *to, const char *text, size_t length)
 	if (length > WIRE_STRING_MAX)
 		length = WIRE_STRING_MAX;
 	size = (uint32_t)(length + 2 + 3) & ~3u;
-	/* "" has length 2 and two NULs: length 0 means that there is no string */
+	/* "" is encoded as length 2 and two NULs, since length 0 means that there is no string */
 	if (size < 4)
 		size = 4;
 	memset(to + size - 4, 0, 4);
@@ -139,7 +144,7 @@ static inline uint32_t lay_out(uint8_t *to, const char *text, size_t length)
 	put_dword(start + 4, (uint32_t)(at - start) - WIRE_HEADER_SIZE); \
 	return at;                                                       \
 	}
-/* No file uses all of them. */
+/* no file uses all of these functions */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wunused-function"
 #include "wire.def"

@@ -11,13 +11,18 @@
 #include <time.h>
 #include <unistd.h>
 
-/* reading PSS makes the kernel walk all pages of the process: not for shorter intervals */
+/*
+ * PSS is not read at shorter intervals than this, in ms: the kernel walks all pages of the process
+ */
 #define SAMPLE_PSS_MS 100
 
 #define CATCH_UP_NS	 (300 * MS)
 #define CATCH_UP_STEP_NS 100000
 
-/* time: position of the note in the stream. The time of the sample is one of its values. */
+/*
+ * Writes a sample of a process. time: position of the note in the stream; the time of the sample is
+ * one of the values.
+ */
 static void say_sample(struct collector *collector, struct member *member, uint64_t time)
 {
 	struct sample *sample = collector->sample;
@@ -55,7 +60,10 @@ void collect_sample(struct collector *collector, uint64_t now_ns)
 	}
 }
 
-/* Writes a note to all streams, after the events that were handed out and before those to come. */
+/*
+ * Writes a note to all streams: after all events that were handed out, before all events that
+ * follow.
+ */
 static void say_everywhere(struct collector *collector, const char *name, const char *value_name,
 			   const char *value)
 {
@@ -77,7 +85,10 @@ static void say_recording(struct collector *collector, bool on)
 	say_everywhere(collector, NOTE_RECORDING, "state", on ? "on" : "off");
 }
 
-/* Stops recording before its note, and resumes it after its note: no event is outside. */
+/*
+ * Stops recording before it writes the note "off", and resumes it after the note "on", so that no
+ * event is between the two.
+ */
 static void pause_run(struct collector *collector, bool paused)
 {
 	struct control_page *control = collector->shared.control;
@@ -104,7 +115,7 @@ void collect_toggle(struct collector *collector)
 		struct member *member = collector->active[i];
 		uint32_t toggles;
 
-		/* a toggle pauses the whole run: a program of another user may not do that */
+		/* a toggle pauses the whole run, and a program of another user must not do that */
 		if (member->phase == PHASE_CLOSING || member->doubt ||
 		    !listener_is_owner(collector->listener, member->user->uid))
 			continue;
@@ -112,23 +123,24 @@ void collect_toggle(struct collector *collector)
 		count += toggles - member->toggles;
 		member->toggles = toggles;
 	}
-	/* an even number of toggles restores the state: one change and its reverse */
+	/* an even number of toggles restores the state: makes one change and reverses it */
 	if (count > 2)
 		count = 2 - count % 2;
 	while (count--)
 		pause_run(collector, !(collector->paused & 1));
 }
 
-#define LEFT_OUT_MAX 16u /* bytes of the line with the number of paths that did not fit */
+/* bytes of the line that has the number of paths that did not fit */
+#define LEFT_OUT_MAX 16u
 
-/* Paths, each followed by a newline. */
+/* An answer of paths. Each path is followed by a newline. */
 struct answer {
 	char text[CONTROL_ANSWER_MAX];
 	size_t used;
 	unsigned left_out;
 };
 
-/* Adds the present path of a stream's file. */
+/* Adds the current path of a stream's file. */
 static void add_path(struct answer *answer, const struct sink *sink)
 {
 	char link[32], path[PATH_MAX];
@@ -148,7 +160,7 @@ static void add_path(struct answer *answer, const struct sink *sink)
 	answer->used += (size_t)length + 1;
 }
 
-/* Whether all events published before a time were handed out. */
+/* Whether all events that were published before this time were handed out. */
 static bool has_caught_up(const struct collector *collector, uint64_t time)
 {
 	for (uint32_t i = 0; i < collector->count; i++) {
@@ -162,9 +174,9 @@ static bool has_caught_up(const struct collector *collector, uint64_t time)
 }
 
 /*
- * Waits for the present: a user who asks for a snapshot has seen what the program did up to then,
- * and expects it in the snapshot. A thread that was stopped in the middle of a call is not waited
- * for longer than the merge waits.
+ * Waits until all events up to now were handed out. A user who requests a snapshot has seen what
+ * the program did until then, and expects it in the snapshot. A thread that was stopped in the
+ * middle of a call delays the snapshot no longer than it delays the merge.
  */
 static void catch_up(struct collector *collector)
 {
@@ -184,7 +196,7 @@ static void flush_streams(struct collector *collector, int32_t pid, struct answe
 	catch_up(collector);
 	if (collector->bundle)
 		add_path(answer, bundle_sink(collector->bundle));
-	/* the path of the named process first, then those of the others */
+	/* the path of the named process first, then the paths of the others */
 	for (int named = 1; named >= 0; named--)
 		for (uint32_t i = 0; i < collector->count; i++) {
 			struct member *member = collector->active[i];
@@ -214,8 +226,8 @@ static void tell_files(struct collector *collector, struct guest *guest)
 }
 
 /*
- * Answers with the pid and a pidfd of the process of a stream, if the kernel confirmed its
- * identity. The answer is empty for a process that has ended.
+ * Answers with the pid of a stream's process and its pidfd, if the kernel confirmed the identity of
+ * the process. The answer is empty if the process has ended.
  */
 static void tell_process(const struct collector *collector, struct guest *guest)
 {
@@ -271,7 +283,7 @@ void collect_obey(struct collector *collector)
 		struct guest *guest = collector->requests;
 
 		collector->requests = guest->next;
-		/* answered when the scan is done */
+		/* the guest gets its answer when the scan is done */
 		if (guest->request.command == CONTROL_SCAN) {
 			collect_scan_asked(collector, guest);
 			continue;

@@ -15,7 +15,7 @@
 
 #define LINE_MOST 160
 
-/* Adds a value with its name; does nothing if it does not fit. */
+/* Adds a value with a name, unless it does not fit. */
 static void sample_add(struct sample *sample, const char *name, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 static void sample_add(struct sample *sample, const char *name, const char *format, ...)
@@ -38,7 +38,7 @@ static void sample_add(struct sample *sample, const char *name, const char *form
 	sample->used += name_size + (size_t)length + 1;
 }
 
-/* Reads as much of a file as fits text, and ends it with NUL. False: nothing was read. */
+/* Reads as much of a file as fits into text, and adds a NUL. Returns false if nothing was read. */
 static bool read_text(const char *path, char *text, size_t size)
 {
 	cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -95,7 +95,7 @@ static void add_cpus(struct sample *sample, char *text, size_t size)
 			add_cpu(sample, line);
 }
 
-/* The number after a word; 0 if the word is missing. */
+/* Returns the number that follows a word, or 0 if the text does not have the word. */
 static uint64_t number_after(const char *text, const char *word)
 {
 	const char *found = strstr(text, word);
@@ -111,7 +111,7 @@ static void add_memory(struct sample *sample, char *text, size_t size)
 				   << 10);
 }
 
-/* Whether it is a disk: not a partition, nor a device whose data is on another disk. */
+/* Whether the device is a disk: neither a partition nor a device whose data is on another disk. */
 static bool is_disk(const char *name)
 {
 	static const char *const others[] = { "loop", "ram", "zram", "dm-", "md", NULL };
@@ -192,8 +192,8 @@ struct task {
 };
 
 /*
- * Reads a stat file of proc(5). The name in it may contain blanks and parentheses, so parsing
- * begins after the last one.
+ * Reads a stat file of proc(5). The name in this file may contain blanks and parentheses, so
+ * parsing begins at the last parenthesis.
  */
 static bool read_task(const char *path, struct task *task)
 {
@@ -269,7 +269,7 @@ static void add_threads(struct sample *sample, int32_t pid)
 		closedir(directory);
 }
 
-/* Removes the values of a process, which follow those of the machine. */
+/* Removes the values of a process, which follow the values of the machine. */
 static void forget_process(struct sample *sample)
 {
 	for (uint32_t i = 0; i < sample->count; i++) {

@@ -38,8 +38,8 @@ struct sample {
 void sample_machine(struct sample *sample, uint64_t now_ns);
 
 /*
- * Adds the values of a process, in place of those of the process before; the values of the machine
- * stay. with_pss: read PSS, too.
+ * Adds the values of a process, which replace those of the previous process. The values of the
+ * machine stay. with_pss: whether PSS is read, too.
  */
 void sample_process(struct sample *sample, int32_t pid, bool with_pss);
 

@@ -6,7 +6,7 @@
 
 #include "notes.h"
 
-/* The next text of the result; NULL: it has no NUL, or is too long. */
+/* Returns the next text of the result, or NULL if it has no NUL or is too long. */
 static const char *next_text(struct scan_result *result)
 {
 	size_t left = result->size - result->at;
@@ -19,7 +19,7 @@ static const char *next_text(struct scan_result *result)
 	return text;
 }
 
-/* The note with this name, if a scanner may write it to a stream. */
+/* Returns the note with this name, or NULL if a scanner must not write such a note to a stream. */
 static const char *note_named(const char *name)
 {
 	static const char *const names[] = { NOTE_SCAN, NOTE_ROOT, NOTE_BLOCK, NOTE_HANDLE };

@@ -3,9 +3,9 @@
 #define COLLECT_SCAN_RESULT_H
 
 /*
- * Parses what a scanner wrote (scan.h): notes, one after another. A note is a name and pairs of
- * names and values, each with its NUL, and ends with an empty text. The scanner has read memory
- * that the traced program controls, so the result is not trusted.
+ * Parses the result of a scanner (scan.h), a sequence of notes. A note is a name, followed by pairs
+ * of a name and a value; an empty text ends it. Each text ends with a NUL. The scanner has read
+ * memory that the traced program controls, so the result is not trusted.
  */
 
 #include <stddef.h>
@@ -15,17 +15,19 @@
 #include "wire.h"
 
 struct scan_result {
-	const char *bytes; /* that do not change while they are read */
+	/* these bytes must not change while they are read */
+	const char *bytes;
 	size_t size, at;
 };
 
 struct scan_note {
-	const char *name; /* of notes.def */
+	/* a name of notes.def */
+	const char *name;
 	struct wire_value values[SCAN_NOTE_PAIRS];
 	uint32_t count;
 };
 
-/* Reads the next note. Returns 1, 0 at the end, or -EBADMSG: the rest does not make sense. */
+/* Reads the next note. Returns 1, 0 at the end, or -EBADMSG if the rest is invalid. */
 int scan_result_next(struct scan_result *result, struct scan_note *note);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Scans of memory: a helper program (scan/) stops a process and reads its memory. While the process
- * is stopped, the collector takes all its records and writes a note to its stream at this point,
- * the cut. Later it writes the scanner's findings to the stream.
+ * Scans of memory. A scanner (the program of scan/) stops a process and reads its memory. While the
+ * process is stopped, the collector takes all its records and writes a note to its stream; this
+ * point of the stream is the cut. Later the collector writes the scanner's findings to the stream.
  */
 #include "collect/collect_parts.h"
 #include "collect/facts.h"
@@ -26,8 +26,8 @@
 #include "machine.h"
 
 /*
- * A scanner that sends nothing for this time is killed: before the stop, while the process is
- * stopped, after it.
+ * A scanner that sends nothing for this time is killed. START_NS: before it stops the process;
+ * HELD_NS: while the process may be stopped; SILENT_NS: after that.
  */
 #define START_NS      (3000 * MS)
 #define HELD_NS	      (1000 * MS)
@@ -40,20 +40,24 @@ enum scan_state {
 	SCAN_STOPPING, /* the process may be stopped */
 	SCAN_HELD,     /* the process is stopped */
 	SCAN_CUT_MADE,
-	SCAN_READING, /* the process runs again; the scanner waits for the stream, or computes */
-	SCAN_WRITING, /* the result is written as notes */
+	/* the process runs again; the scanner waits for the stream, or computes the result */
+	SCAN_READING,
+	SCAN_WRITING, /* the result is being written as notes */
 };
 
 struct scan {
 	enum scan_state state;
-	bool is_at_exit, is_told; /* told: the scanner knows that it can read the stream */
+	/* is_told: the scanner was told that it can read the stream */
+	bool is_at_exit, is_told;
 	pid_t pid;
 	int socket, result;
 	uint64_t heard_ns; /* when the scanner last sent a message */
-	uint64_t forked;   /* time in ticks when no ancestor was inside fork any more; 0: not yet */
+	/* time in ticks when no ancestor was inside a fork any more; 0: not yet */
+	uint64_t forked;
 	uint32_t number;
-	struct guest *guests;	  /* that wait for the answer */
-	struct scan_result found; /* the result, mapped */
+	/* guests that wait for an answer */
+	struct guest *guests;
+	struct scan_result found; /* the result of the scanner, mapped to memory */
 	char failure[SCAN_TEXT_MAX];
 };
 
@@ -111,7 +115,9 @@ static uint64_t lost_so_far(struct member *member)
 	return sum;
 }
 
-/* The process is stopped: writes all its events to the stream, and then the note of the cut. */
+/*
+ * While the process is stopped: writes all its events to the stream, and then the note of the cut.
+ */
 static void say_cut(struct collector *collector, struct member *member)
 {
 	struct facts facts = { .count = 0 };
@@ -128,12 +134,12 @@ static void say_cut(struct collector *collector, struct member *member)
 
 /* ---- the process ---- */
 
-/* Lets a process continue that waits in exit for its scan. */
+/* Lets a process continue that waits in exit() for its scan. */
 static void scan_release(struct member *member)
 {
 	uint32_t *released = &member->chunks[0]->head->released;
 
-	/* a scan that was asked for must not release a later wait in exit */
+	/* a requested scan must not release a process that waits in exit() for a later scan */
 	if (!member->is_scanned_at_end)
 		return;
 	__atomic_store_n(released, 1, __ATOMIC_SEQ_CST);
@@ -152,8 +158,8 @@ static void scan_send(const struct scan *scan, enum scan_message message, const 
 }
 
 /*
- * Reports the memory of the library itself, as much as fits: the scanner takes the rest for the
- * program's.
+ * Sends the scanner the memory of the library, as much as fits. The scanner regards the rest as
+ * memory of the program.
  */
 static void tell_cut(const struct scan *scan, const struct member *member)
 {
@@ -191,7 +197,7 @@ static int start_scanner(struct scan *scan, const struct member *member, int soc
 
 /* ---- beginning ---- */
 
-/* Why this process cannot be scanned; NULL: it can be. */
+/* Returns why this process cannot be scanned, or NULL if it can be. */
 static const char *scan_obstacle(const struct collector *collector, const struct member *member)
 {
 	const struct control_page *control = collector->shared.control;
@@ -229,7 +235,10 @@ static int scan_spawn(struct scan *scan, struct member *member)
 	return rc;
 }
 
-/* Ends a scan. failure: written to the stream in place of a result; NULL: it succeeded. */
+/*
+ * Ends a scan. failure: why it failed, which is written to the stream instead of a result; NULL:
+ * the scan succeeded.
+ */
 static void scan_finish(struct collector *collector, struct member *member, const char *failure)
 {
 	struct scan *scan = member->scan;
@@ -249,7 +258,8 @@ static void scan_finish(struct collector *collector, struct member *member, cons
 		listener_dismiss(guest);
 	}
 	member->scan = NULL;
-	spawn_end(&scan->pid); /* the kernel lets the process that it traced continue */
+	/* ends the scanner; the kernel then lets the process continue that the scanner traced */
+	spawn_end(&scan->pid);
 	if (scan->found.bytes)
 		munmap((void *)(uintptr_t)scan->found.bytes, scan->found.size);
 	if (scan->socket >= 0)
@@ -297,8 +307,8 @@ void collect_scan_asked(struct collector *collector, struct guest *guest)
 		guest->next = NULL;
 		if (!member->scan) {
 			/*
-			 * scan_start() answers by itself only if there are guests: a failure is
-			 * answered here
+			 * scan_start() sends its answer only to guests of the scan, and this guest
+			 * is not one yet
 			 */
 			const char *why = scan_obstacle(collector, member);
 
@@ -339,7 +349,10 @@ static void write_some(struct collector *collector, struct member *member)
 		scan_finish(collector, member, rc ? "the scanner's result is invalid" : NULL);
 }
 
-/* Maps the result. The scanner has ended by now, so no process writes to it any more. */
+/*
+ * Maps the result. The scanner has ended by now, and the result is sealed, so no process can change
+ * it.
+ */
 static bool map_result(struct scan *scan)
 {
 	off_t size = lseek(scan->result, 0, SEEK_END);
@@ -372,7 +385,10 @@ static void on_message(struct collector *collector, struct member *member, const
 		scan_release(member);
 		break;
 	case SCAN_DONE:
-		/* the scanner exits now; the kernel lets the process that it traced continue */
+		/*
+		 * the scanner exits now; the kernel then lets the process continue that the scanner
+		 * traced
+		 */
 		spawn_end(&scan->pid);
 		if (map_result(scan))
 			scan->state = SCAN_WRITING;
@@ -393,7 +409,7 @@ static void on_message(struct collector *collector, struct member *member, const
 	}
 }
 
-/* Receives all messages that have arrived. False: the scan is over. */
+/* Receives all messages that have arrived. Returns false if the scan is over. */
 static bool scan_receive(struct collector *collector, struct member *member, uint64_t now_ns)
 {
 	char message[SCAN_TEXT_MAX];
@@ -416,7 +432,7 @@ static bool scan_receive(struct collector *collector, struct member *member, uin
 	return member->scan != NULL;
 }
 
-/* Tells the scanner the stream: FILE, or FILE#N in a file with several streams. */
+/* Sends the scanner the name of the stream: FILE, or FILE#N if the file has several streams. */
 static void tell_path(const struct collector *collector, const struct member *member)
 {
 	const struct sink *sink =
@@ -442,7 +458,7 @@ static struct member *member_of_stream(const struct collector *collector, uint32
 	return NULL;
 }
 
-/* The number of the stream of the process that forked the process of this stream. */
+/* Returns the number of the parent's stream, if the process of this stream was forked. */
 static uint32_t parent_of_stream(const struct collector *collector, uint32_t number)
 {
 	const struct member *member = member_of_stream(collector, number);
@@ -454,10 +470,10 @@ static uint32_t parent_of_stream(const struct collector *collector, uint32_t num
 }
 
 /*
- * Whether the streams of all ancestors are written as far as the scanner needs them. A forked child
- * has blocks that its ancestors allocated, so their streams must be in the file up to the calls of
- * fork. A stream has such a call at the time of its return, which may be later than anything that
- * the child did.
+ * Whether the streams of all ancestors have the events that the scanner needs. A forked child has
+ * blocks that its ancestors allocated, so the file must have the ancestors' streams up to the calls
+ * of fork. Such a call is in the stream at the time of its return, which may be later than any
+ * event of the child.
  */
 static bool has_written_ancestors(struct collector *collector, const struct member *member)
 {
@@ -465,7 +481,7 @@ static bool has_written_ancestors(struct collector *collector, const struct memb
 	uint32_t number = member->parent_stream;
 	bool is_written = scan->forked != 0, is_forking = false;
 
-	/* bounded: a hostile process may have made a stream its own ancestor */
+	/* the loop is bounded, since a hostile process may have made a stream its own ancestor */
 	for (unsigned i = 0; number != WIRE_NO_STREAM && i < ANCESTORS; i++) {
 		struct member *parent = member_of_stream(collector, number);
 
@@ -523,7 +539,7 @@ void collect_scan(struct collector *collector, uint64_t now_ns)
 
 		if (member->phase == PHASE_CLOSING)
 			continue;
-		/* a process that waits in exit for a scan that has not begun */
+		/* the process waits in exit() for a scan, and the scan has not begun */
 		if (!member->scan && collector->settings.scan == SCAN_EXIT &&
 		    member->phase == PHASE_ALIVE && !member->is_scanned_at_end &&
 		    __atomic_load_n(&member->chunks[0]->head->ending, __ATOMIC_ACQUIRE))

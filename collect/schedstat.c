@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Measures for how long each thread ran, waited for a processor and was blocked, by the kernel's
- * figures, and samples in which calls it was blocked. A report then says how much of the blocked
- * time the recorded waits explain.
+ * Measures for how long each thread ran, waited for a processor and was blocked, from the figures
+ * of the kernel. Samples in which calls it was blocked, so that a report can say how much of the
+ * blocked time the recorded waits explain.
  *
- * The kernel's figures of a thread are gone when it ends: what a thread does after its last reading
- * is not measured. So readings are frequent, but limited to one in TOKEN_NS on average for all
- * threads of a run: with many threads, each is read less often. The traced program does nothing for
- * this.
+ * The kernel's figures of a thread disappear when the thread ends, so the time after its last
+ * reading is not measured. Therefore readings are frequent, but for all threads of a run they are
+ * limited to one in TOKEN_NS on average: the more threads there are, the less often each is read.
+ * The traced program does nothing for a reading.
  */
 #include "collect/collect_parts.h"
 #include "collect/facts.h"
@@ -23,17 +23,21 @@
 #include "process/proc.h"
 
 #define READ_NS	  (16 * MS) /* minimum time between two readings of a thread */
-#define YOUNG_NS  (4 * MS)  /* a younger thread is not worth a reading */
-#define TOKEN_NS  (4 * MS)  /* average time between two readings */
+#define YOUNG_NS  (4 * MS)  /* a younger thread is not read */
+#define TOKEN_NS  (4 * MS)  /* average time between two readings of any threads */
 #define BURST	  8u	    /* maximum number of readings in a round */
 #define SLOTS_MAX 64u	    /* maximum number of slots that a round checks */
 
-/* Where a thread is when it is read. */
+/* The state in which a reading found a thread. */
 enum sleep {
-	SLEEP_NONE,	/* it runs, or the kernel does not tell */
-	SLEEP_RECORDED, /* in a hooked call that may block */
-	SLEEP_FUTEX,	/* it waits for another thread, outside of hooked calls */
-	SLEEP_OTHER,	/* in another system call, or waits for a page */
+	/* the thread runs, or the kernel does not say whether it sleeps */
+	SLEEP_NONE,
+	/* the thread is in a hooked call that may block */
+	SLEEP_RECORDED,
+	/* the thread waits for another thread, but not in a hooked call */
+	SLEEP_FUTEX,
+	/* the thread is in another system call, or waits for a page */
+	SLEEP_OTHER,
 	SLEEPS
 };
 
@@ -42,17 +46,18 @@ struct reading {
 	enum sleep sleep;
 };
 
-/* The readings of the thread in a slot. */
+/* The readings of one thread, the current thread of a slot. */
 struct schedule {
-	int32_t thread; /* 0: none */
+	int32_t thread; /* 0: no thread */
 	uint64_t pthread;
-	uint64_t next_ns;	    /* when it is due for a reading */
-	struct reading first, last; /* that are reported; ticks 0: never read */
+	uint64_t next_ns; /* when the next reading is due */
+	/* the readings that are reported; ticks 0: the thread was never read */
+	struct reading first, last;
 	struct reading latest;
 	uint64_t slept_ns[SLEEPS];
 };
 
-/* Reads as much of a file of /proc as fits text. False: it cannot be read. */
+/* Reads as much of a file in /proc as fits into text. Returns false if the file cannot be read. */
 static bool read_task(const struct watch *watch, int32_t thread, const char *name, char *text,
 		      size_t size)
 {
@@ -68,7 +73,7 @@ static bool read_times(const struct collector *collector, const struct watch *wa
 {
 	char text[96];
 
-	/* the thread's number in another pid namespace is not its number here */
+	/* the number of a thread in another pid namespace is not its number in this namespace */
 	if (!watch->our_pid || watch->foreign ||
 	    !read_task(watch, thread, "schedstat", text, sizeof(text)))
 		return false;
@@ -91,7 +96,9 @@ static bool is_in_recorded_call(const struct slot *slot)
 	return false;
 }
 
-/* Decides by the kernel function that the thread sleeps in; "0": it runs, or is not ours to read.
+/*
+ * Finds the state of a thread from the kernel function in which it sleeps. The function is "0" if
+ * the thread runs, or the collector may not read it.
  */
 static enum sleep find_sleep(const struct watch *watch, const struct slot *slot, int32_t thread)
 {
@@ -114,8 +121,8 @@ static uint64_t blocked_between(const struct reading *first, const struct readin
 }
 
 /*
- * Attributes half of the blocked time between two readings to the state of each; all of it to one
- * of them if the thread did not sleep at the other.
+ * Adds the blocked time between two readings: half of it to the state that each reading found. If
+ * one reading found the thread not sleeping, adds all of it to the state of the other reading.
  */
 static void add_sleep(struct schedule *schedule, const struct reading *next)
 {
@@ -134,7 +141,7 @@ static void read_thread(struct collector *collector, struct member *member,
 	if (!read_times(collector, &member->watch, schedule->thread, &next))
 		return;
 	next.sleep = find_sleep(&member->watch, slot, schedule->thread);
-	/* smaller figures than before: another thread has the number by now */
+	/* if a figure has become smaller, another thread has the number by now */
 	if (next.ran_ns < schedule->latest.ran_ns || next.queued_ns < schedule->latest.queued_ns)
 		return;
 	if (schedule->first.ticks)
@@ -143,8 +150,9 @@ static void read_thread(struct collector *collector, struct member *member,
 		schedule->first = schedule->last = next;
 	schedule->latest = next;
 	/*
-	 * The kernel adds the time since a thread was last scheduled later. Until then this time
-	 * would count as blocked: such a reading of a running thread is not reported.
+	 * The kernel adds the time since a thread was last scheduled at a later time. Until then
+	 * this time would be reported as blocked, so such a reading of a running thread is not
+	 * reported.
 	 */
 	if (next.sleep ||
 	    blocked_between(&schedule->last, &next) <= (next.ns - schedule->last.ns) / 16)
@@ -193,7 +201,10 @@ static void say_schedule(struct collector *collector, struct member *member,
 		(struct encode_note){ .name = NOTE_SCHEDULED, .thread = &thread, .time = time });
 }
 
-/* Checks one slot: its thread may have ended, be new, or be due. Returns whether it was read. */
+/*
+ * Checks one slot: reports its thread if that has ended, begins to measure a new thread, and reads
+ * a thread that is due. Returns whether it read a thread.
+ */
 static bool visit_thread(struct collector *collector, struct member *member, uint32_t chunk_number,
 			 uint32_t number, uint64_t now_ns)
 {
@@ -228,7 +239,7 @@ static bool visit_thread(struct collector *collector, struct member *member, uin
 	return true;
 }
 
-/* Moves to the next slot of all processes; to the first one after the last. */
+/* Moves to the next slot of any process; after the last slot, moves to the first. */
 static void step_to_next(struct collector *collector)
 {
 	struct schedule_place *at = &collector->schedule_at;

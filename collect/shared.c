@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* end of the members whose layout is the same in all builds: magic, contract, state, failure */
+/* end of the members that have the same layout in all builds: magic, contract, state, failure */
 #define HEAD_SIZE offsetof(struct control_page, paused)
 
 static int check_control(struct shared *shared, uint64_t size, struct error *err)
@@ -42,7 +42,10 @@ static int check_control(struct shared *shared, uint64_t size, struct error *err
 	return 0;
 }
 
-/* Processes that have it mapped for writing may write on, but no other process can map it so. */
+/*
+ * Seals the control page against new writable mappings. Processes that have already mapped it for
+ * writing can still write.
+ */
 static int seal_page(int fd, struct error *err)
 {
 	int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_FUTURE_WRITE | F_SEAL_SEAL;
@@ -77,7 +80,7 @@ int shared_open(struct shared *shared, int fd, struct error *err)
 		return ret;
 	shared->device = st.st_dev;
 	shared->inode = st.st_ino;
-	/* upper half first, as numbers are written */
+	/* upper half first, as in a number */
 	snprintf(shared->session, sizeof(shared->session), "%016" PRIx64 "%016" PRIx64,
 		 shared->control->session[1], shared->control->session[0]);
 	return 0;
@@ -139,7 +142,7 @@ void shared_wake(uint32_t *sleeping)
 {
 	uint32_t sleep = __atomic_load_n(sleeping, __ATOMIC_SEQ_CST);
 
-	/* if it was only about to sleep, the changed word prevents that */
+	/* if the collector was only about to sleep, the changed word prevents that */
 	if (sleep & 1)
 		__atomic_compare_exchange_n(sleeping, &sleep, sleep + 1, false, __ATOMIC_SEQ_CST,
 					    __ATOMIC_RELAXED);

@@ -3,8 +3,8 @@
 #define COLLECT_SHARED_H
 
 /*
- * The collector's access to the control page: maps, verifies and seals it, sets its state, and
- * finds out by a lock on the memfd whether a process is still attached.
+ * The collector's access to the control page. Maps, checks and seals the page, sets its state, and
+ * tries a lock on its memfd to find out whether any process is still attached.
  */
 
 #include <stdbool.h>
@@ -16,47 +16,52 @@
 
 struct shared {
 	struct control_page *control;
-	int fd;	      /* the inherited memfd; other processes know its number */
-	int lock;     /* the same memfd opened again, for flock, while the lock is held */
-	dev_t device; /* of the memfd, to find its mappings in /proc/PID/maps */
+	/* the inherited memfd; other processes know its number */
+	int fd;
+	/* a second descriptor of the memfd, which has the flock while it is held */
+	int lock;
+	dev_t device; /* device and inode of the memfd, to find its mappings in /proc/PID/maps */
 	ino_t inode;
-	char session[33]; /* the id as 32 hexadecimal digits */
+	char session[33]; /* the session's id as 32 hexadecimal digits */
 };
 
 /*
- * Maps the control page of fd, checks that it is one and was made by this build, and seals it:
- * after that no process can map it for writing. A control page of another build gets the error
- * text, too.
+ * Maps the control page of fd, checks that this build made it, and seals it, so that from then on
+ * no process can map it for writing. If another build made the control page, writes the error text
+ * there, too.
  */
 int shared_open(struct shared *shared, int fd, struct error *err);
 
 /* Sets the state on the control page and wakes the processes that wait for it. */
 void shared_state(struct shared *shared, enum control_state state);
 
-/* Puts an error text on the control page, in place of an earlier one. */
+/* Writes an error text to the control page, and replaces an earlier text. */
 void shared_fail(struct shared *shared, const char *sentence);
 
-/* Opens the control page again, read-only. Returns -1 and sets errno; ENOENT without /proc. */
+/*
+ * Opens the control page again, read-only. Returns -1 and sets errno on failure, to ENOENT if there
+ * is no /proc.
+ */
 int shared_description(const struct shared *shared);
 
 /*
- * Whether no process has the control page mapped any more. Without /proc this cannot be found out,
- * and the caller must rely on the processes that are known to have ended. keep: keep the lock if
- * so, so that no process can attach from now on; otherwise the lock is released again.
+ * Whether no process has the control page mapped any more. Without /proc this is unknown, so the
+ * function returns true, and the caller must rely on the ends that it has seen. keep: if it is so,
+ * keeps the lock, so that no process can attach from now on; otherwise the lock is released again.
  */
 bool shared_deserted(struct shared *shared, bool keep);
 
 /* Releases the lock that shared_deserted() kept. */
 void shared_release(struct shared *shared);
 
-/* Wakes the collector if it sleeps: control page.sleeping. */
+/* Wakes the collector if it sleeps. sleeping: control page.sleeping. */
 void shared_wake(uint32_t *sleeping);
 
-/* The futex system call on a word that other processes map. Waiting may end early. */
+/* The futex system call on a word that other processes map, too. A wait may end early. */
 void shared_futex_wake(uint32_t *word);
 void shared_futex_wait(uint32_t *word, uint32_t expected, uint64_t timeout_ns);
 
-/* The word of a 64-bit counter that a futex compares: its lower half. */
+/* Returns the lower half of a 64-bit counter, the word that a futex compares. */
 static inline uint32_t *shared_low_word(uint64_t *counter)
 {
 #if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__

@@ -18,11 +18,14 @@
 #include <unistd.h>
 #include <zstd.h>
 
-#define PORTION	      (64u << 10) /* written at once: the heartbeat moves after each portion */
-#define NUMBERS_MAX   10000	  /* file names tried: .1, .2 … */
-#define FIFO_PATIENCE 2000	  /* how long a named pipe may be without a reader, in ms */
-#define LOCK_STEPS    40	  /* of 10 ms, to wait for another collector to end */
-#define ZSTD_LEVEL    1
+/* maximum bytes of one write; the heartbeat moves after each portion */
+#define PORTION	    (64u << 10)
+#define NUMBERS_MAX 10000 /* limit of the numbers that are tried in a file's name: .1, .2 ... */
+/* how long the collector waits for a reader of a named pipe, in ms */
+#define FIFO_PATIENCE 2000
+/* how often the collector waits 10 ms for another collector to end */
+#define LOCK_STEPS 40
+#define ZSTD_LEVEL 1
 
 extern char **environ;
 
@@ -73,7 +76,7 @@ static bool is_compressed(const char *out)
 	return ends_in(out, ".zst");
 }
 
-/* The format that a file's name asks for has precedence over the setting. */
+/* Whether the sink is an .htr. The ending of a file's name has precedence over the setting. */
 static bool wants_htr(const struct sink_options *options)
 {
 	const char *out = options->place->out;
@@ -85,8 +88,8 @@ static bool wants_htr(const struct sink_options *options)
 }
 
 /*
- * Makes a program's name fit to be part of a file's name: the program may have chosen any name, and
- * people read it in listings.
+ * Replaces characters that must not be in a file's name, or do not print, by _: a program may have
+ * chosen any name, and people read it in listings.
  */
 static void clean_name(char *to, size_t size, const char *program)
 {
@@ -130,7 +133,7 @@ bool sink_path(const struct sink_options *options, char *path, size_t size)
 	return length > 0 && (size_t)length < size;
 }
 
-/* The part of a path after the directory. */
+/* Returns the last component of a path. */
 static const char *file_part(const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -197,10 +200,10 @@ static bool look_at_name(const struct sink *sink, struct stat *st)
 }
 
 /*
- * Whether a file in a directory that all users may write to (/tmp) may be a trap: another user put
- * it there so that a process that uses its name follows, reads or writes it. Linux has the same
- * rule if fs.protected_symlinks, protected_fifos and protected_regular are set, which is not so on
- * all systems.
+ * Whether a file in a directory to which all users may write (/tmp) may be a trap. Another user may
+ * have put it there, so that a process that uses this name follows, reads or writes it. Linux
+ * applies the same rule if fs.protected_symlinks, protected_fifos and protected_regular are set,
+ * which is not so on all systems.
  */
 static bool is_trap(const struct sink *sink, const struct stat *st)
 {
@@ -212,7 +215,10 @@ static bool is_trap(const struct sink *sink, const struct stat *st)
 	       directory.st_mode & S_ISVTX && directory.st_mode & S_IWOTH;
 }
 
-/* Opens a named pipe. One without a reader must not block the program forever. */
+/*
+ * Opens a named pipe. Gives up after FIFO_PATIENCE, so that a pipe without a reader does not block
+ * the program forever.
+ */
 static int open_fifo(struct sink *sink)
 {
 	for (int waited = 0;; waited += 10) {
@@ -228,7 +234,7 @@ static int open_fifo(struct sink *sink)
 	}
 }
 
-/* Creates a file under its name, or, if that is taken, under the name with a number. */
+/* Creates a file under its name. If that name exists, adds a number to it. */
 static int open_new(struct sink *sink, struct error *err)
 {
 	size_t length = strlen(sink->name);
@@ -249,7 +255,7 @@ static int open_new(struct sink *sink, struct error *err)
 	return 0;
 }
 
-/* Replaces a file that is not ours by a new one, if we may remove it. */
+/* Replaces a file that does not belong to this user alone by a new file, if it may be removed. */
 static int open_instead(struct sink *sink, struct error *err)
 {
 	close(sink->fd);
@@ -266,8 +272,8 @@ static int open_instead(struct sink *sink, struct error *err)
 }
 
 /*
- * Whether the name still leads to the open file: another run may have replaced it. flags: of
- * fstatat().
+ * Whether the name still leads to the open file, which another run may have replaced. flags: flags
+ * for fstatat().
  */
 static bool has_its_name(const struct sink *sink, int flags)
 {
@@ -279,11 +285,11 @@ static bool has_its_name(const struct sink *sink, int flags)
 }
 
 /*
- * Opens and locks an existing file. Another collector may be about to end: its launcher waits only
- * for its streams. The time for this is shorter than programs wait for a collector that makes no
- * progress. A collector that puts a shorter file there (--keep) closes the file that was opened,
- * and writes on to the new one, so the file is opened again. Returns 0 or -errno; -EBUSY: it is
- * being written.
+ * Opens and locks an existing file. Another collector may have locked it and be about to end, since
+ * its launcher does not wait for its exit. So this function waits for the lock, but for less time
+ * than programs wait for a collector without progress. If another collector replaces the file by a
+ * shorter one (--keep), it writes to the new file, so the name is opened again. Returns 0 or a
+ * negative errno; -EBUSY: another collector is writing the file.
  */
 static int open_soon(struct sink *sink, bool follow)
 {
@@ -303,7 +309,9 @@ static int open_soon(struct sink *sink, bool follow)
 	}
 }
 
-/* Overwrites a file, unless another collector still writes it. follow: also through a link. */
+/*
+ * Overwrites a file, unless another collector is writing it. follow: also through a symbolic link.
+ */
 static int open_over(struct sink *sink, bool follow, struct error *err)
 {
 	int rc = open_soon(sink, follow);
@@ -315,7 +323,7 @@ static int open_over(struct sink *sink, bool follow, struct error *err)
 				 sink->name);
 	if (rc < 0)
 		return error_system(err, -rc, "cannot create %s", sink->name);
-	/* a regular file of ours, without a second name */
+	/* only a regular file of this user without a second name is overwritten in place */
 	if (fstat(sink->fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_uid != geteuid() ||
 	    st.st_nlink != 1)
 		return open_instead(sink, err);
@@ -339,7 +347,7 @@ static int open_named(struct sink *sink, const struct sink_options *options, str
 						   "users may write into its directory",
 						   sink->name)
 				       : open_new(sink, err);
-		/* a device or a named pipe is written as it is */
+		/* a device or a named pipe is opened as it is */
 		if (fstatat(sink->directory, file_part(sink->name), &target, 0) == 0 &&
 		    !S_ISREG(target.st_mode) && !S_ISDIR(target.st_mode)) {
 			sink->is_htr = ends_in(options->place->out, ".htr");
@@ -366,11 +374,13 @@ static int open_file(struct sink *sink, const struct sink_options *options, stru
 	sink->is_htr = wants_htr(options);
 	if (options->place->form == SINK_FILE && options->first)
 		return open_named(sink, options, err);
-	/* other users can foresee a name that is made up here: only a file of ours is overwritten
+	/*
+	 * other users can foresee a generated name, so only a regular file of this user is
+	 * overwritten
 	 */
 	if (options->force && look_at_name(sink, &st) && S_ISREG(st.st_mode) &&
 	    st.st_uid == geteuid() &&
-	    /* a process that executes a program of the same name has two streams of this name */
+	    /* a process that executes a program of the same name has two streams with this name */
 	    (options->first || !options->begun || st.st_mtime < options->begun))
 		return open_over(sink, false, err);
 	return open_new(sink, err);
@@ -386,7 +396,7 @@ static int open_descriptor(struct sink *sink, const struct sink_options *options
 		return error_set(err, EINVAL, "cannot write to %s: not a number of a descriptor",
 				 options->place->out);
 	snprintf(sink->name, sizeof(sink->name), "%s", options->place->out);
-	/* not 0, 1 or 2, which become /dev/null */
+	/* not 0, 1 or 2, which are replaced by /dev/null later */
 	sink->fd = fcntl(from, F_DUPFD_CLOEXEC, 3);
 	if (sink->fd < 0)
 		return error_system(err, errno, "cannot write to %s", options->place->out);
@@ -396,8 +406,8 @@ static int open_descriptor(struct sink *sink, const struct sink_options *options
 }
 
 /*
- * Our environment without the variables that would make the command traced. The caller frees it;
- * NULL: no memory.
+ * Returns the collector's environment without the variables that would make the command a traced
+ * program. The caller frees it. NULL: no memory.
  */
 static char **clean_environment(void)
 {
@@ -413,7 +423,7 @@ static char **clean_environment(void)
 	return clean;
 }
 
-/* Starts /bin/sh -c line with its input from fd and default signal dispositions. */
+/* Starts /bin/sh -c LINE with input from fd and default signal dispositions. */
 static int start_command(struct sink *sink, const char *line, int fd, struct error *err)
 {
 	char *const arguments[] = { (char *)"sh", (char *)"-c", (char *)(uintptr_t)line, NULL };
@@ -462,7 +472,7 @@ static int start_zstd(struct sink *sink, struct error *err)
 
 static void let_go(struct sink *sink)
 {
-	/* the process that gave us the descriptor has it, too, and with it the lock */
+	/* the process that passed the descriptor shares the open file, and with it the lock */
 	if (sink->locked)
 		flock(sink->fd, LOCK_UN);
 	if (sink->fd >= 0)
@@ -482,7 +492,7 @@ int sink_open(struct sink *sink, const struct sink_options *options, struct erro
 	memset(sink, 0, sizeof(*sink));
 	sink->fd = sink->directory = -1;
 	sink->waits_for_room = options->waits_for_room;
-	/* a pipe can take one stream: readers stop at a second handshake */
+	/* a pipe can have only one stream: readers stop at a second handshake */
 	if (options->first && options->place->form == SINK_DESCRIPTOR)
 		ret = open_descriptor(sink, options, err);
 	else if (options->first && options->place->form == SINK_COMMAND)
@@ -504,7 +514,10 @@ static void sink_beat(struct sink *sink)
 		__atomic_add_fetch(sink->heartbeat, 1, __ATOMIC_RELAXED);
 }
 
-/* Another process may have made the pipe non-blocking. */
+/*
+ * Writes at most PORTION bytes. Waits if the pipe is full, since another process may have made it
+ * non-blocking.
+ */
 static ssize_t write_some(int fd, const char *bytes, size_t size)
 {
 	for (;;) {
@@ -535,7 +548,7 @@ static int write_plain(struct sink *sink, const void *bytes, size_t size, size_t
 	return 0;
 }
 
-/* Compresses and writes; mode: ZSTD_e_flush or ZSTD_e_end. */
+/* Compresses and writes data. mode: ZSTD_e_flush or ZSTD_e_end. */
 static int write_packed(struct sink *sink, const void *bytes, size_t size, ZSTD_EndDirective mode)
 {
 	ZSTD_inBuffer in = { .src = bytes, .size = size };
@@ -607,8 +620,8 @@ int sink_close(struct sink *sink, struct error *err)
 }
 
 /*
- * A name in the same directory. The caller tries numbers until a name is free: existing files are
- * not ours.
+ * Makes a name in the same directory. The caller tries numbers until a name is unused: existing
+ * files may belong to other programs.
  */
 static void name_next(const struct sink *sink, struct sink_next *next, int number)
 {
@@ -635,7 +648,10 @@ int sink_make_next(const struct sink *sink, struct sink_next *next, struct error
 	char directory[32];
 
 	*next = (struct sink_next){ .fd = -1 };
-	/* the directory was opened with O_PATH */
+	/*
+	 * the directory has to be opened by its path in /proc, since its descriptor is an O_PATH
+	 * one
+	 */
 	snprintf(directory, sizeof(directory), "/proc/self/fd/%d", sink->directory);
 	next->fd = open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 	if (next->fd < 0)
@@ -655,7 +671,7 @@ void sink_forget_next(const struct sink *sink, struct sink_next *next)
 	*next = (struct sink_next){ .fd = -1 };
 }
 
-/* Gives the file a temporary name, from which it is renamed. */
+/* Creates a temporary name for the file, if it has none, so that it can be renamed. */
 static int link_next(const struct sink *sink, struct sink_next *next)
 {
 	char path[32];
@@ -675,8 +691,8 @@ static int link_next(const struct sink *sink, struct sink_next *next)
 }
 
 /*
- * Opens the file again by its name: /proc shows one that was made without a name as deleted
- * forever.
+ * Opens the file again by its name: for a descriptor of a file that was created without a name,
+ * /proc would always show the file as deleted.
  */
 static void open_next(const struct sink *sink, struct sink_next *next)
 {
@@ -700,7 +716,7 @@ static int replace_file(struct sink *sink, struct sink_next *next, uint64_t size
 	if (link_next(sink, next))
 		return error_system(err, errno, "cannot replace %s", sink->name);
 	open_next(sink, next);
-	/* cannot fail: no other process knows the file yet */
+	/* cannot fail: no other process has opened the file yet */
 	if (lock && flock(next->fd, LOCK_EX | LOCK_NB) < 0)
 		return error_system(err, errno, "cannot lock the next file of %s", sink->name);
 	if (renameat(sink->directory, next->name, sink->directory, file_part(sink->name)))

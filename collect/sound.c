@@ -3,7 +3,10 @@
 
 #define BUILD_ID_MAX 64u
 
-/* Ends a text of size bytes, which follows a record's struct, with NUL as its last byte. */
+/*
+ * Makes NUL the last byte of a text of `size` bytes in a record. Returns false if the text is
+ * empty.
+ */
 static bool end_text(char *text, uint32_t size)
 {
 	if (!size)
@@ -52,7 +55,7 @@ bool other_is_sound(struct record *record)
 		       functions->count <= (length - sizeof(*functions)) / 8;
 	}
 	case RECORD_CALL:
-	case RECORD_SHORT: /* checked in expand.h */
+	case RECORD_SHORT: /* checked by expand_is_sound() */
 	case RECORD_PAD:
 		break;
 	}

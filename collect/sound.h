@@ -3,8 +3,9 @@
 #define COLLECT_SOUND_H
 
 /*
- * Checks records. The traced program can write anything into a ring, so a record is copied once and
- * the copy is checked here. A sound record needs no further checks of its own limits.
+ * Checks records. The traced program can write anything into a ring, so each record is copied once,
+ * and the copy is checked here. The users of a sound record need no further checks of its sizes and
+ * numbers.
  */
 
 #include <stdbool.h>
@@ -13,19 +14,22 @@
 #include "arena.h"
 #include "hooks.h"
 
-/* Bytes of the arguments that follow a call. */
+/* Bytes of the arguments that follow a call's struct. */
 static inline uint32_t call_values_size(const struct record_call *call)
 {
 	return values_size(call->numbers, call->text);
 }
 
-/* The fresh frames of a call. */
+/* The call's new frames, which follow the arguments. */
 static inline const uint64_t *call_fresh(const struct record_call *call)
 {
 	return (const uint64_t *)((const char *)(call + 1) + call_values_size(call));
 }
 
-/* For calls, the most frequent kind. The sums cannot overflow: all terms have at most 16 bits. */
+/*
+ * Whether a call, the most frequent kind of record, is sound. The sums cannot overflow, since all
+ * terms have at most 16 bits.
+ */
 static inline bool call_is_sound(struct record_call *call)
 {
 	uint32_t length = call->record.length;
@@ -40,13 +44,13 @@ static inline bool call_is_sound(struct record_call *call)
 	       call->kept + call->fresh <= ARENA_MEMORY_MAX && call->cut <= ARENA_FRAMES_MAX;
 }
 
-/* For all other kinds. */
+/* Whether a record of any other kind is sound. */
 bool other_is_sound(struct record *record);
 
 /*
  * Whether all sizes and numbers in the copy of a record fit its length and the tables: texts,
- * number of frames, hook, operation, class. Ends texts that have no NUL. record->length bytes must
- * be readable.
+ * number of frames, hook, operation, class. Adds a NUL to texts that have none. record->length
+ * bytes must be readable.
  */
 static inline bool record_is_sound(struct record *record)
 {

@@ -2,23 +2,26 @@
 #ifndef COLLECT_SPAWN_H
 #define COLLECT_SPAWN_H
 
-/* Starts our helper programs, which are found beside our own binary, built or installed. */
+/*
+ * Starts the collector's helper programs. They are in the directory of the collector's own program.
+ */
 
 #include <spawn.h>
 #include <sys/types.h>
 
-#define SPAWN_FIRST 3 /* number of the first descriptor that a helper is given */
+#define SPAWN_FIRST 3 /* the helper's descriptors have numbers from this one on */
 #define SPAWN_MAX   4
 
 /*
- * Starts a helper with these descriptors and without any other state of ours; argv[0] becomes its
- * name. Every signal can end it. Returns 0 or a positive errno.
+ * Starts a helper. It inherits these descriptors, but neither others nor the environment. argv[0]
+ * is set to the helper's name. The helper can be ended by any signal. Returns 0 or a positive
+ * errno.
  */
 int spawn_start(pid_t *pid, const char *name, char **argv, const int *descriptors, int count);
 
 /*
- * Starts a program with an empty signal mask and default signal dispositions. environment: NULL:
- * none. Returns 0 or a positive errno.
+ * Starts a program with an empty signal mask and default signal dispositions. environment: NULL for
+ * an empty one. Returns 0 or a positive errno.
  */
 int spawn_clean(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions,
 		char *const *argv, char *const *environment);

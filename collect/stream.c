@@ -4,10 +4,13 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define FLUSH_PACKED_NS 500000000u  /* zstd compresses little data badly */
-#define FLUSH_HTR_NS	1000000000u /* at most this is missing after a collector was killed */
-#define FLUSH_FIRST_NS	100000000u  /* a process that ends earlier has a single block */
-#define SYNC_NS		1000000000u
+/* zstd compresses badly if it gets little data at a time */
+#define FLUSH_PACKED_NS 500000000u
+/* events of at most this time are missing if the collector is killed */
+#define FLUSH_HTR_NS 1000000000u
+/* a process that ends before this time has a single block */
+#define FLUSH_FIRST_NS 100000000u
+#define SYNC_NS	       1000000000u
 
 static void set_known(struct stream *stream, uint64_t bytes)
 {
@@ -29,7 +32,7 @@ struct stream *stream_create(enum setting_protocol protocol, const struct ticks 
 	return stream;
 }
 
-/* The buffer of all encoders with an htr, which takes its contents at once. */
+/* The buffer of all encoders with an htr: the htr takes the contents at once. */
 static uint8_t handed[OUTPUT_BUFFER];
 
 static void free_encoder(struct encoder *encoder)
@@ -59,7 +62,7 @@ void stream_break(struct stream *stream, const struct error *err)
 	stream->broken = true;
 }
 
-/* Takes over failures of the output. */
+/* Takes over the failure of the output and its number of dropped events. */
 static void look_back(struct stream *stream)
 {
 	struct error err;
@@ -129,13 +132,14 @@ void stream_sync(struct stream *stream)
 	look_back(stream);
 }
 
-/* Only after a flush. */
+/* Begins a section. The caller must have flushed the stream. */
 static void begin_section(struct stream *stream)
 {
 	struct encoder *encoder = &stream->encoder;
 	struct htr *next = stream->broken ? NULL : htr_next(encoder->htr);
 
-	if (!next) /* no memory: perhaps later */
+	/* no memory: a later call tries again */
+	if (!next)
 		return;
 	htr_destroy(encoder->htr);
 	encode_to(encoder, next);
@@ -155,7 +159,10 @@ void stream_section(struct stream *stream)
 	begin_section(stream);
 }
 
-/* Only between two events. */
+/*
+ * Flushes the stream, and begins a section if it has too many definitions. Must not be called in
+ * the middle of an event.
+ */
 static void flush_between(struct stream *stream)
 {
 	stream_flush(stream);
@@ -180,7 +187,7 @@ static inline void make_room(struct stream *stream)
 		flush_between(stream);
 }
 
-/* Creates the output, and everything else that depends on the sink. */
+/* Creates the output and the encoder's buffer or htr. */
 static void begin_output(struct stream *stream)
 {
 	stream->output = output_create(&stream->sink, stream->bundle);
@@ -205,7 +212,7 @@ void stream_begin(struct stream *stream, const struct encode_process *process)
 		encode_start(&stream->encoder, process);
 }
 
-/* Whether the module is in the stream already: each thread reports each module. */
+/* Whether the module is already in the stream: several threads may report the same module. */
 static bool is_told(struct stream *stream, const struct record *record)
 {
 	uint64_t bit = 1ull << (record->more & 63);
@@ -248,7 +255,9 @@ void stream_idle(struct stream *stream, uint64_t now_ns)
 	look_back(stream);
 	if (!stream->output || !output_is_idle(stream->output))
 		return;
-	/* only while no job is in progress: the writing thread may close the sink */
+	/*
+	 * the sink is only read while no job is in progress, since the writing thread may close it
+	 */
 	if (!stream->encoder.htr)
 		patience_ns = stream->sink.zstd ? FLUSH_PACKED_NS : 0;
 	if (now_ns - stream->flushed_ns < patience_ns)
@@ -272,7 +281,7 @@ void stream_close(struct stream *stream)
 	struct error err = { 0 };
 
 	stream_flush(stream);
-	/* free memory early: the stream's end may have to wait for other writes */
+	/* frees the encoder early, since the end of the stream may have to wait for other writes */
 	free_encoder(&stream->encoder);
 	set_known(stream, 0);
 	if (stream->output)

@@ -3,9 +3,9 @@
 #define COLLECT_STREAM_H
 
 /*
- * The stream of one process: events go through the encoder into packets or the blocks of an .htr,
- * and a thread of the stream writes these to the sink. When the sink fails, the stream ends with a
- * whole packet or block, and later events are counted.
+ * The stream of one process. The encoder turns events into packets or into the blocks of an .htr,
+ * and a thread of the stream writes these to the sink. If the sink fails, the stream ends with a
+ * complete packet or block, and later events are counted.
  */
 
 #include <stdbool.h>
@@ -19,67 +19,81 @@
 
 struct stream {
 	struct sink sink;
-	struct bundle_stream bundle; /* where the bytes go instead, if set */
+	/* the bundle that the bytes are written to; not set: the stream has its own file */
+	struct bundle_stream bundle;
 	struct encoder encoder;
-	struct output *output; /* NULL: not begun */
+	struct output *output; /* NULL: the stream has not begun, or the sink failed */
 	/* control page.sleeping of the collector that waits for the stream's end; may be NULL */
 	uint32_t *wake;
 	bool broken;
-	uint64_t unwritten;  /* events that were not written because the sink failed */
+	uint64_t unwritten;  /* number of events that were not written because the sink failed */
 	uint64_t flushed_ns; /* when the buffer was last emptied */
 	struct error failure;
-	uint32_t sections;	    /* begun so far */
-	uint64_t cut_calls;	    /* calls when the last section began */
-	uint64_t known_bytes;	    /* its part of this sum: */
+	uint32_t sections; /* number of sections that were begun */
+	/* number of calls before the current section */
+	uint64_t cut_calls;
+	/* bytes of this stream's definitions, as counted in the next sum */
+	uint64_t known_bytes;
 	struct bounds_known *known; /* NULL: not counted */
-	/* a bit for each module number: already written */
+	/* a bit for each number of a module: whether the module was written */
 	uint64_t modules[1024];
 };
 
-/* Allocates a stream without a sink. NULL: no memory. known: see there. */
+/*
+ * Allocates a stream without a sink. Returns NULL if there is no memory. known: the sum of the
+ * definitions of the user's streams, or NULL.
+ */
 struct stream *stream_create(enum setting_protocol protocol, const struct ticks *ticks,
 			     struct bounds_known *known);
 void stream_free(struct stream *stream);
 
-/* The sink could not be opened: all events are counted as unwritten. */
+/*
+ * Marks the stream as failed, for example because the sink could not be opened. Later events are
+ * counted as unwritten.
+ */
 void stream_break(struct stream *stream, const struct error *err);
 
 void stream_begin(struct stream *stream, const struct encode_process *process);
 void stream_event(struct stream *stream, const struct merge_event *event);
 
-/* The fast path. False: pass the call to stream_event(). */
+/*
+ * Writes a call by the fast path. Returns false if that is not possible; the caller must then pass
+ * the call to stream_event().
+ */
 bool stream_fast(struct stream *stream, const struct fast_call *fast);
 
 void stream_note(struct stream *stream, const struct encode_note *note);
 
-/* Passes all buffered data on to the sink's thread. */
+/* Passes all buffered data to the thread that writes. */
 void stream_flush(struct stream *stream);
 
-/* Likewise, and waits until it is written, if that does not take long. */
+/*
+ * Passes all buffered data to the thread that writes, and waits up to a second until it is written.
+ */
 void stream_sync(struct stream *stream);
 
 /*
- * Begins a section, which can be read without those before it. Does nothing if there were no calls
- * since the last section began.
+ * Begins a section, which is readable without the sections before it. Does nothing if no call was
+ * written since the last section began.
  */
 void stream_section(struct stream *stream);
 
-/* Whether the file has the sections that were begun. */
+/* Whether the start of each section was written to the file. */
 bool stream_has_sections(const struct stream *stream);
 
-/* The first bytes of an .htr that has just begun may be written a little later. */
+/* Postpones the first write of an .htr that has just begun. */
 void stream_postpone(struct stream *stream, uint64_t now_ns);
 
-/* For how long it could not be written since the last call. */
+/* Returns for how long the stream could not be written since the last call, in ns. */
 uint64_t stream_stalled_ns(struct stream *stream);
 
-/* Empties the buffer if that is due; called when there is nothing else to do. */
+/* Empties the buffer if that is due. Is called when the collector has nothing else to do. */
 void stream_idle(struct stream *stream, uint64_t now_ns);
 
-/* Ends the stream. Data may remain to be written: see stream_finished(). */
+/* Ends the stream. Its last data may still have to be written: see stream_finished(). */
 void stream_close(struct stream *stream);
 
-/* Whether a closed stream is written (or has finally failed), and its command has ended. */
+/* Whether a closed stream was written (or its sink has failed), and its command has ended. */
 bool stream_finished(struct stream *stream);
 
 #endif

@@ -3,14 +3,19 @@
 
 #include <string.h>
 
-#define FIRST_BASE_NS 300000u  /* shortest interval for the first factor */
-#define FIRST_STEP_NS 1000000u /* until the first comparison after that; doubles each time */
+#define FIRST_BASE_NS 300000u /* shortest interval for which the first factor is computed */
+/* time until the first comparison after that; it doubles with each comparison */
+#define FIRST_STEP_NS 1000000u
 #define LAST_STEP_NS  1000000000u
-#define ERROR_NS      300 /* a larger error, now or at the next step, begins a new line */
-#define PAIR_TRIES    8
-#define ONE	      ((double)(1ull << 32))
+/* a new line begins if the error is larger, now or at the next comparison */
+#define ERROR_NS   300
+#define PAIR_TRIES 8
+#define ONE	   ((double)(1ull << 32))
 
-/* Reads the clock between two reads of the counter, several times, and takes the closest pair. */
+/*
+ * Reads the clock between two reads of the counter, several times, and returns the pair with the
+ * shortest distance between these reads.
+ */
 static struct ticks_pair measure_pair(void)
 {
 	struct ticks_pair best = { .width = UINT64_MAX };
@@ -39,7 +44,10 @@ void ticks_measure(struct ticks *ticks, uint32_t clock)
 		ticks->first = measure_pair();
 }
 
-/* ns of a tick between two pairs, times 2^32; 0 if they do not allow that. */
+/*
+ * Returns the ns of a tick between two pairs, times 2^32, or 0 if one of the clocks did not
+ * advance.
+ */
 static double slope(const struct ticks_pair *from, const struct ticks_pair *to)
 {
 	if (to->ticks <= from->ticks || to->ns <= from->ns)
@@ -64,8 +72,9 @@ void ticks_begin(struct ticks *ticks)
 }
 
 /*
- * Begins a new line at the present value of the old one, which meets the measured time one step
- * later: an error is reduced gradually, never by a jump. The slope changes by a tenth at most.
+ * Begins a new line at the current value of the old line. The new line meets the measured time one
+ * step later, so that an error is reduced gradually and times never jump. The error changes the
+ * slope by at most a tenth.
  */
 void ticks_correct(struct ticks *ticks, const struct ticks_pair *pair)
 {
@@ -103,7 +112,7 @@ void ticks_compare(struct ticks *ticks, uint64_t now_ns)
 	if (ticks->step_ns < LAST_STEP_NS)
 		ticks->step_ns *= 2;
 	ticks_correct(ticks, &pair);
-	/* users and NTP adjust the clock's rate: a factor from an hour ago is of no use */
+	/* users and NTP adjust the clock's rate, so the interval must not begin too long ago */
 	if (pair.ns - ticks->first.ns > 64ull * LAST_STEP_NS)
 		ticks->first = pair;
 	ticks->next_ns = pair.ns + ticks->step_ns;

@@ -4,8 +4,8 @@
 
 /*
  * Converts the arena's ticks to CLOCK_MONOTONIC in ns. The processor's counter is compared with the
- * clock again and again. Where the two drift apart, a new straight line begins at the present,
- * joined to the last one, so that times stay continuous and never run backwards.
+ * clock repeatedly. If the two drift apart, a new straight line begins at the current end of the
+ * last line, so that times are continuous and never decrease.
  */
 
 #include <stdbool.h>
@@ -17,14 +17,14 @@
 
 #define TICKS_LINES 64u
 
-/* From start on: ns + (ticks - start) * factor / 2^32. */
+/* From `start` on, the time is ns + (ticks - start) * factor / 2^32. */
 struct ticks_line {
 	uint64_t start;
 	uint64_t ns;
 	uint64_t factor;
 };
 
-/* One instant by both clocks. */
+/* The same moment in both clocks. */
 struct ticks_pair {
 	uint64_t ticks;
 	uint64_t ns;
@@ -34,8 +34,8 @@ struct ticks_pair {
 struct ticks {
 	bool identity;
 	uint32_t count;
-	struct ticks_pair first; /* the first end of the measured interval */
-	uint64_t next_ns;	 /* when to compare again */
+	struct ticks_pair first; /* the start of the interval over which the factor is measured */
+	uint64_t next_ns;	 /* when the next comparison is due */
 	uint64_t step_ns;
 	struct ticks_line lines[TICKS_LINES]; /* oldest first */
 };
@@ -48,28 +48,28 @@ static inline uint64_t ticks_clock_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* The present in ticks of a clock (enum control_clock). */
+/* The current time in ticks of a clock (enum control_clock). */
 static inline uint64_t ticks_now(uint32_t clock)
 {
 	return clock == CONTROL_CLOCK_COUNTER ? counter_read_ordered() : ticks_clock_ns();
 }
 
-/* Begins the measurement. Cheap; conversions work after ticks_begin(). */
+/* Begins the first measurement, which takes little time. Conversions work after ticks_begin(). */
 void ticks_measure(struct ticks *ticks, uint32_t clock);
 
 /*
- * Ends the first measurement, at least a third of a millisecond after ticks_measure(): waits for
- * that time if necessary. From now on ticks_ns() works.
+ * Ends the first measurement. Waits if ticks_measure() was called less than FIRST_BASE_NS ago. From
+ * now on ticks_ns() works.
  */
 void ticks_begin(struct ticks *ticks);
 
-/* Compares the clocks if a comparison is due. now_ns: CLOCK_MONOTONIC as the caller read it. */
+/* Compares the clocks if a comparison is due. now_ns: CLOCK_MONOTONIC. */
 void ticks_compare(struct ticks *ticks, uint64_t now_ns);
 
-/* As ticks_compare(), with the caller's pair: this part reads no clock. */
+/* Corrects the conversion by a pair that the caller has measured. Reads no clock. */
 void ticks_correct(struct ticks *ticks, const struct ticks_pair *pair);
 
-/* Converts ticks before the last line but one; called by ticks_ns(). */
+/* Converts ticks that may be before the last line. Is called by ticks_ns(). */
 uint64_t ticks_ns_old(const struct ticks *ticks, uint64_t when);
 
 static inline uint64_t ticks_on_line(const struct ticks_line *line, uint64_t when)
@@ -87,7 +87,7 @@ static inline uint64_t ticks_ns(const struct ticks *ticks, uint64_t when)
 
 	if (__builtin_expect(ticks->identity, 0))
 		return when;
-	/* most are on the last line: one unsigned multiplication */
+	/* most ticks are on the last line, where one unsigned multiplication is enough */
 	if (__builtin_expect(when >= line->start && !(delta >> 63), 1))
 		return line->ns + (uint64_t)((unsigned __int128)delta * line->factor >> 32);
 	return ticks_ns_old(ticks, when);

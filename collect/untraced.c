@@ -31,7 +31,7 @@ static bool gains_rights(int32_t pid)
 	return false;
 }
 
-/* Why the program's file cannot be traced. */
+/* Returns why the program's file cannot be traced, or UNTRACED_UNKNOWN. */
 static enum untraced look_at_file(int32_t pid)
 {
 	cleanup_fd int fd = proc_open(pid, 0, "exe");
@@ -60,10 +60,7 @@ static enum untraced look_at_file(int32_t pid)
 	return UNTRACED_STATIC;
 }
 
-/*
- * Finds the library's path in a value of LD_PRELOAD, whose parts are separated by spaces and
- * colons.
- */
+/* Finds the library's path in a value of LD_PRELOAD. Spaces and colons separate the paths in it. */
 static bool find_library(char *entry, char **path)
 {
 	char *rest = NULL;
@@ -94,7 +91,7 @@ static enum untraced look_at_environment(int32_t pid)
 		    !find_library(entry + sizeof(name) - 1, &library))
 			continue;
 		snprintf(inside, sizeof(inside), "/proc/%d/root%s", (int)pid, library);
-		/* the loader decides where it looks for other names */
+		/* other names are searched by the loader, so the file cannot be checked */
 		return *library == '/' && !strchr(library, '$') && access(inside, R_OK)
 			       ? UNTRACED_HIDDEN
 			       : UNTRACED_GIVEN;

@@ -2,7 +2,7 @@
 #ifndef COLLECT_UNTRACED_H
 #define COLLECT_UNTRACED_H
 
-/* Why a process that is alive but no longer recorded was not traced after its exec. */
+/* The reasons why a process was not traced after an exec, although it is alive. */
 
 #include <stdint.h>
 
@@ -14,7 +14,7 @@ enum untraced {
 
 extern const char *const untraced_words[];
 
-/* Decides by what /proc shows of the process; UNTRACED_UNKNOWN if that does not tell. */
+/* Finds the reason from the files in /proc. UNTRACED_UNKNOWN: they do not show it. */
 enum untraced untraced_find(int32_t pid);
 
 #endif

@@ -9,24 +9,28 @@
 
 #include "collect/htr.h"
 
-/* ARGS packets under construction: a new one begins where the next value would not fit. */
+/* ARGS packets under construction. A new packet begins if the next value does not fit. */
 struct values {
-	struct htr *htr; /* NULL: packets at `at` */
+	/* where the values go; NULL: packets at `at` */
+	struct htr *htr;
 	/*
-	 * where to keep the number in htr + 1 of the next value's name (0: not yet known); NULL:
-	 * nowhere
+	 * where to store the number in htr, plus 1, of the next value's name (0: not yet known);
+	 * NULL: it is not stored
 	 */
 	uint32_t *known;
 	uint8_t *at, *end;
-	uint8_t *packet; /* NULL: no packet begun */
+	uint8_t *packet; /* the start of the packet under construction; NULL: none */
 	uint32_t count;
 };
 
-/* Adds one value, which must be short enough for one packet (see values_put_text()). */
+/* Adds one value, which must fit into one packet (see values_put_text()). */
 void values_put(struct values *values, const char *name, size_t name_length, const char *value,
 		size_t length);
 
-/* Adds a text of any length; one that does not fit one packet as parts name, name+1, name+2 ... */
+/*
+ * Adds a text of any length. A text that does not fit into one packet is divided into parts with
+ * the names NAME, NAME+1, NAME+2 ...
+ */
 void values_put_text(struct values *values, const char *name, const char *value, size_t length);
 
 void values_end(struct values *values);

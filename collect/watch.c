@@ -16,10 +16,14 @@
 #include "process/maps.h"
 #include "process/proc.h"
 
-#define LOOK_NS	  1000000000u /* between two checks whether a process still maps the control page */
-#define MISSED_NS 1000000000u /* time in which a program must attach again after an exec */
+#define LOOK_NS 1000000000u /* between two checks whether a process still maps the control page */
+/* time in which a program must attach again after an exec */
+#define MISSED_NS 1000000000u
 
-/* The pid in our namespace of a process of another one; 0: not found. */
+/*
+ * Returns the pid in the collector's namespace of a process that has this pid in another namespace,
+ * or 0 if it is not found.
+ */
 static int32_t find_foreign(int32_t pid, const struct shared *shared)
 {
 	DIR *directory = opendir("/proc");
@@ -41,13 +45,13 @@ static int32_t find_foreign(int32_t pid, const struct shared *shared)
 
 int watch_open(int32_t pid)
 {
-	/* pidfd_open sets FD_CLOEXEC */
+	/* the kernel sets FD_CLOEXEC */
 	return (int)syscall(SYS_pidfd_open, pid, 0);
 }
 
-#define EXITING 4u /* the kernel's PF_EXITING, in the flags of proc(5) */
+#define EXITING 4u /* PF_EXITING of the kernel, a bit of the flags in proc(5) */
 
-/* Reads the state of a process's first thread. False if there is no such process. */
+/* Reads the state of a process's first thread. Returns false if there is no such process. */
 static bool read_stat(int32_t pid, char *state, int *code, unsigned *flags)
 {
 	char text[PROC_STAT_SIZE];
@@ -64,7 +68,7 @@ static bool read_stat(int32_t pid, char *state, int *code, unsigned *flags)
 	return true;
 }
 
-/* When a process started, in ticks since boot; 0 if there is no such process. */
+/* Returns when a process started, in ticks since boot, or 0 if there is no such process. */
 static uint64_t read_start(int32_t pid)
 {
 	enum { STARTTIME = 22 };
@@ -74,7 +78,10 @@ static uint64_t read_start(int32_t pid)
 	return field ? strtoull(field, NULL, 10) : 0;
 }
 
-/* A zombie has no mappings any more, and its parent has not waited for it yet. */
+/*
+ * Whether the process is a zombie: it has ended and has no mappings, but its parent has not waited
+ * for it yet.
+ */
 static bool is_zombie(int32_t pid)
 {
 	char text[PROC_STAT_SIZE];
@@ -84,10 +91,10 @@ static bool is_zombie(int32_t pid)
 }
 
 /*
- * Finds the process for a pid that only the process itself has reported. If it is in a pid
- * namespace of its own, another process has this pid here (1 is init, which never ends). A process
- * of the run maps the control page. Where we may not check that, a process of the run is at least
- * as young as the run.
+ * Finds the process for a pid that only the process itself has reported. If the process is in
+ * another pid namespace, a different process has this pid in the collector's namespace (1 is init,
+ * which never ends). A process of the run maps the control page. If the collector must not check
+ * that, it compares ages: a process of the run is not older than the run.
  */
 static void find_out(struct watch *watch, const struct shared *shared,
 		     const struct watch_start *start)
@@ -97,7 +104,7 @@ static void find_out(struct watch *watch, const struct shared *shared,
 
 	if (mapped > 0)
 		return;
-	/* only the first process of a run can be older than its collector */
+	/* only the first process of a run can be older than the collector */
 	if (!found && !start->foreign &&
 	    (start->pid == shared->control->starter ||
 	     read_start(start->pid) >= read_start(getpid())) &&
@@ -122,7 +129,7 @@ void watch_begin(struct watch *watch, const struct shared *shared, const struct 
 		watch->pidfd = watch_open(watch->our_pid);
 }
 
-/* linux/pidfd.h of 6.15. exit_code is set once the process has been reaped. */
+/* From linux/pidfd.h of Linux 6.15. The kernel sets exit_code when the process was reaped. */
 struct pidfd_info_64 {
 	uint64_t mask;
 	uint64_t cgroup;
@@ -159,7 +166,10 @@ bool watch_starves(const struct watch *watch, int32_t thread, uint64_t *ran_ns)
 		return false;
 	fields = proc_stat(watch->our_pid, (int32_t)thread, text);
 	state = fields ? fields[0] : 0;
-	/* runs or waits for a processor, waits for a page, was stopped, is held by a debugger */
+	/*
+	 * the thread runs or waits for a processor (R), waits for a page (D), or was stopped (T) or
+	 * is traced (t)
+	 */
 	return state && strchr("RDTt", state);
 }
 
@@ -201,7 +211,7 @@ bool watch_has_died(const struct watch *watch)
 	return watch->pidfd >= 0 && poll(&poller, 1, 0) != 0;
 }
 
-/* Whether it is dead, reaped or not. */
+/* Whether the process is dead, and may have been reaped. */
 static bool is_dead(struct watch *watch)
 {
 	unsigned flags;
@@ -217,12 +227,15 @@ static bool is_dead(struct watch *watch)
 	}
 	known = read_stat(watch->our_pid, &state, &code, &flags);
 	if (known && state != 'Z' && state != 'X') {
-		/* without a pidfd it is alive; with one, another process has its pid by now */
+		/*
+		 * without a pidfd, the process is alive; with one, another process has the pid by
+		 * now
+		 */
 		if (watch->pidfd < 0)
 			return false;
 		known = false;
 	}
-	/* it may have been reaped since */
+	/* the process may have been reaped after the first call of reaped_code() */
 	if (!known)
 		known = reaped_code(watch->pidfd, &code);
 	set_end(watch, known, code);
@@ -239,7 +252,7 @@ bool watch_is_dead(struct watch *watch)
 	return watch->our_pid && is_dead(watch);
 }
 
-/* Whether a live process no longer runs the image that attached. */
+/* Whether the process is alive, but no longer runs the image that attached. */
 static bool has_left(struct watch *watch, const struct shared *shared, uint64_t now_ns)
 {
 	unsigned flags = 0;
@@ -247,10 +260,10 @@ static bool has_left(struct watch *watch, const struct shared *shared, uint64_t 
 	int code;
 
 	/*
-	 * No conclusion from missing mappings in three cases. If the first thread called
-	 * pthread_exit, it is a zombie while others live, and shows no mappings. A process that
-	 * ends has none while the kernel frees its memory. A process that was stopped, or is held
-	 * by a debugger, may be at the first instruction of an image that has not attached yet.
+	 * Missing mappings prove nothing in three cases. If the first thread called pthread_exit(),
+	 * it is a zombie without mappings while other threads live. A process that is ending has no
+	 * mappings while the kernel frees its memory. A process that was stopped, or is held by a
+	 * debugger, may be at the first instruction of an image that has not attached yet.
 	 */
 	if (maps_have(watch->our_pid, shared->device, shared->inode) ||
 	    !read_stat(watch->our_pid, &state, &code, &flags) || strchr("ZTt", state) ||

@@ -3,8 +3,8 @@
 #define COLLECT_WATCH_H
 
 /*
- * Whether a traced process still runs, and how it ended: found out by its pidfd, by /proc, and by
- * whether it still has the control page mapped.
+ * Finds out whether a traced process still runs, and how it ended: from its pidfd, from /proc, and
+ * from whether it still has the control page mapped.
  */
 
 #include <stdbool.h>
@@ -15,15 +15,18 @@
 
 enum watch_end {
 	WATCH_ALIVE,
-	WATCH_EXITED,	/* status: exit status */
-	WATCH_KILLED,	/* status: signal */
-	WATCH_EXEC,	/* another image replaced it; status: enum watch_exec */
-	WATCH_LEFT,	/* it was running when the collector was asked to end */
-	WATCH_DETACHED, /* it runs on without us */
-	WATCH_GONE,	/* it is not known how */
+	WATCH_EXITED, /* status: the exit status */
+	WATCH_KILLED, /* status: the signal */
+	/* another image replaced this image; status: enum watch_exec */
+	WATCH_EXEC,
+	/* the process was running when the collector was asked to end */
+	WATCH_LEFT,
+	WATCH_DETACHED, /* the process continues without being recorded */
+	/* the process has ended; it is unknown how */
+	WATCH_GONE,
 };
 
-/* What became of an image that executed another program: status of WATCH_EXEC. */
+/* What the program is that a process executed: the status of WATCH_EXEC. */
 enum watch_exec {
 	WATCH_EXEC_TRACED,
 	WATCH_EXEC_UNTRACED,
@@ -31,63 +34,79 @@ enum watch_exec {
 };
 
 struct watch {
-	int32_t pid;	    /* in its own namespace */
-	int32_t our_pid;    /* in our namespace; 0: not found yet */
-	int pidfd;	    /* -1: none */
-	bool foreign;	    /* it lives in another pid namespace */
-	uint64_t next_ns;   /* when to look for its mapping again */
-	uint64_t missed_ns; /* since when it no longer maps the control page; 0: it does */
+	int32_t pid; /* the pid in the namespace of the process */
+	/* the pid in the collector's namespace; 0: not found yet */
+	int32_t our_pid;
+	int pidfd;    /* -1: none */
+	bool foreign; /* the process is in another pid namespace */
+	/* when to check next whether the process maps the control page */
+	uint64_t next_ns;
+	/* since when the process does not map the control page any more; 0: it does */
+	uint64_t missed_ns;
 	enum watch_end end;
 	int status;
-	enum untraced why; /* WATCH_EXEC_UNTRACED */
+	/* why the next image is not traced, for WATCH_EXEC_UNTRACED */
+	enum untraced why;
 };
 
-/* A pidfd of a process of our own namespace; -1: it has ended, or the kernel has no pidfds. */
+/*
+ * Opens a pidfd of a process in the collector's namespace. Returns -1 if the process has ended, or
+ * the kernel has no pidfds.
+ */
 int watch_open(int32_t pid);
 
-/* The facts about a process that begins. */
+/* The facts about a process that the watch begins with. */
 struct watch_start {
-	int32_t pid;	 /* in its own namespace */
-	int32_t our_pid; /* by the kernel; 0: the kernel was not asked */
-	/* if our_pid is 0: signs (of its parent) that it is in another pid namespace */
+	int32_t pid; /* the pid in the namespace of the process */
+	/*
+	 * the pid in the collector's namespace, as the kernel reported it; 0: the kernel was not
+	 * asked
+	 */
+	int32_t our_pid;
+	/*
+	 * if our_pid is 0: whether the process is probably in another pid namespace, since its
+	 * parent is
+	 */
 	bool foreign;
-	int pidfd; /* opened earlier, which the watch takes over, or -1 */
+	/* already open: the watch takes ownership; -1: the watch opens one itself */
+	int pidfd;
 };
 
 void watch_begin(struct watch *watch, const struct shared *shared, const struct watch_start *start);
 
 /*
- * Whether it has ended; watch->end then says how. now_ns: CLOCK_MONOTONIC. Without closely, checks
- * only what costs one system call.
+ * Whether the process has ended, or executed another program; watch->end then says how. now_ns:
+ * CLOCK_MONOTONIC. closely: also checks its mappings, which costs more than one system call.
  */
 bool watch_has_ended(struct watch *watch, const struct shared *shared, uint64_t now_ns,
 		     bool closely);
 
-/* It has ended, and its parent has not waited for it yet. */
+/* Whether the process has ended, and its parent has not waited for it yet. */
 bool watch_is_zombie(const struct watch *watch);
 
-/* Whether its pidfd reports that it is dead. */
+/* Whether the pidfd reports that the process is dead. False without a pidfd. */
 bool watch_has_died(const struct watch *watch);
 
-/* Whether it is certainly dead; then watch->end says how. */
+/* Whether the process is certainly dead; watch->end then says how it ended. */
 bool watch_is_dead(struct watch *watch);
 
 /*
- * Whether a thread of the process waits for a processor or for a page, or was stopped. *ran_ns: for
- * how long it has run in its life. Also false if this cannot be found out.
+ * Whether a thread of the process runs or waits for a processor or for a page, or was stopped.
+ * *ran_ns: for how long the thread has run since its start. Returns false if this cannot be found
+ * out.
  */
 bool watch_starves(const struct watch *watch, int32_t thread, uint64_t *ran_ns);
 
-/* Takes over how it ended, as its parent saw it. status: as of wait(2). */
+/* Sets how the process ended, as its parent saw it. status: the status from wait(2). */
 void watch_learn(struct watch *watch, int status);
 
 /*
- * Whether it lives in another network namespace and another user namespace: a program that it
- * executes there sees neither our socket's name nor our descriptors.
+ * Whether the process is in another network namespace and in another user namespace. A program that
+ * it executes there finds neither the collector's socket nor its descriptors.
  */
 bool watch_is_elsewhere(const struct watch *watch);
 
-/* It has executed a program that --follow did not choose. */
+/* The process has executed a program that --follow excluded. */
 void watch_left_out(struct watch *watch);
 
 void watch_stop(struct watch *watch);

@@ -23,17 +23,21 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define MEMORY_NAME    "/memfd:" CONTROL_NAME " (deleted)"
-#define ANSWER_SECONDS 5   /* time limit for the collector's answer … */
-#define SCAN_SECONDS   660 /* … and a scan */
+#define MEMORY_NAME "/memfd:" CONTROL_NAME " (deleted)"
+/* time limit for the collector's answer, ... */
+#define ANSWER_SECONDS 5
+#define SCAN_SECONDS   660 /* ... and for a scan */
 
-/* The control page of a run, as the list of a process's mappings identifies it. */
+/* The identity of a run's control page, as /proc/PID/maps shows it. */
 struct memory {
 	dev_t device;
 	ino_t inode;
 };
 
-/* Reading another user's mappings is refused at open() or at read(). */
+/*
+ * Sets the error for mappings that cannot be read. The kernel refuses another user's mappings at
+ * open() or at read().
+ */
 static int refuse_mappings(int number, int pid, struct error *err)
 {
 	if (number == ENOENT || number == ESRCH)
@@ -47,8 +51,8 @@ static int refuse_mappings(int number, int pid, struct error *err)
 }
 
 /*
- * Finds the control page in the mappings, not in the environment: a fork's child has the mappings,
- * too, and a program cannot remove them by accident.
+ * Finds the control page in the mappings of a process. The environment is not used: a program may
+ * change it, but a program does not unmap the page by accident, and a fork's child has it, too.
  */
 static int find_memory(int pid, struct memory *memory, struct error *err)
 {
@@ -72,7 +76,10 @@ bool ctl_is_process(const char *word)
 	       atoi(word) > 0;
 }
 
-/* Opens the control page through a descriptor of this process; -1 if it has none. */
+/*
+ * Opens the control page through a descriptor of this process. Returns -1 if the process has no
+ * such descriptor.
+ */
 static int open_through(const char *pid, const struct memory *memory)
 {
 	char path[PATH_MAX], target[64];
@@ -100,8 +107,8 @@ static int open_through(const char *pid, const struct memory *memory)
 }
 
 /*
- * Opens the control page through any process: traced programs keep no descriptor of it, but their
- * collector does.
+ * Opens the control page through the descriptor of any process. Traced programs keep none, but
+ * their collector does.
  */
 static int open_memory(int pid, const struct memory *memory, int *fd, struct error *err)
 {
@@ -138,7 +145,7 @@ static int read_control(int fd, struct control_page *control, struct error *err)
 	return 0;
 }
 
-/* Connects to the collector, with a time limit for its answer. */
+/* Connects to the collector, and sets a time limit for the answer. */
 static int connect_collector(const struct control_page *control, enum control_command command,
 			     int *fd, struct error *err)
 {
@@ -165,7 +172,7 @@ static int connect_collector(const struct control_page *control, enum control_co
 	return 0;
 }
 
-/* Receives the collector's answer, and in *handle the descriptor that comes with it, or -1. */
+/* Receives the collector's answer. *handle: the descriptor that was sent with the answer, or -1. */
 static ssize_t receive_answer(int socket, char *text, int *handle)
 {
 	union {
@@ -187,8 +194,8 @@ static ssize_t receive_answer(int socket, char *text, int *handle)
 }
 
 /*
- * Sends a request and waits for the answer: lines, ended by NUL, which the caller frees. *handle: a
- * descriptor that came with the answer, or -1.
+ * Sends a request and waits for the answer. *answer: a text of lines, which the caller frees.
+ * *handle: a descriptor that was sent with the answer, or -1.
  */
 static int ask_collector(const struct control_page *control, struct control_request *request,
 			 char **answer, int *handle, struct error *err)

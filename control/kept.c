@@ -17,11 +17,12 @@
 
 #define NUMBERS_MAX 10000
 
-/* How far each stream has been written. */
+/* By stream: the position up to which its pieces were read. */
 struct places {
 	struct place {
 		uint64_t next;
-		bool is_begun, is_ended; /* its last piece was an index */
+		/* is_ended: the last piece of the stream was an index */
+		bool is_begun, is_ended;
 	} * items;
 	size_t count, capacity;
 };
@@ -42,7 +43,7 @@ static bool take_piece(struct places *places, int fd, uint64_t at, const struct 
 	return true;
 }
 
-/* The end of the last complete piece; the size of a file that has no pieces. */
+/* Returns the end of the last complete piece. If the file is no bundle, returns its size. */
 static uint64_t find_end(int fd, struct places *places)
 {
 	uint8_t bytes[HTR_SIZE_piece];
@@ -104,8 +105,8 @@ static bool copy_start(int from, int to, uint64_t size)
 }
 
 /*
- * Writes an index without entries: it marks the stream as complete so far, without an end of its
- * process.
+ * Writes an index without entries. It marks the stream as complete up to here, although the process
+ * has not ended.
  */
 static bool end_stream(int to, uint32_t stream, uint64_t next)
 {
@@ -128,7 +129,7 @@ static bool end_stream(int to, uint32_t stream, uint64_t next)
 	return write_all(to, bytes, sizeof(bytes));
 }
 
-/* Creates "t.kept-1.htr" for "t.htr", or the next free number. */
+/* Creates "t.kept-1.htr" for "t.htr", or a file with the next unused number. */
 static int open_free(const char *path, char **name)
 {
 	size_t length = strlen(path);
@@ -149,9 +150,10 @@ static int open_free(const char *path, char **name)
 }
 
 /*
- * Copies a trace in its present state, so that the copy stays when its writer continues: for a
- * flight recorder, the kept time up to now. to: path of the copy; NULL: a free name in the same
- * directory. *name: the path, which the caller frees. Returns 0 or a negative errno.
+ * Copies a trace in its current state. The copy does not change when the collector continues to
+ * write; for a flight recorder, it has the time to keep up to now. to: path of the copy; NULL: an
+ * unused name in the same directory. *name: the path of the copy, which the caller frees. Returns 0
+ * or a negative errno.
  */
 static int kept_copy(const char *path, const char *to, char **name, struct error *err)
 {
@@ -178,14 +180,14 @@ static int kept_copy(const char *path, const char *to, char **name, struct error
 			is_whole = end_stream(output, (uint32_t)i, places.items[i].next);
 	if (!is_whole)
 		rc = error_system(err, errno ? errno : EIO, "cannot write %s", *name);
-	/* an incomplete copy would pass for a whole one */
+	/* an incomplete copy would look like a complete one */
 	if (rc)
 		unlink(*name);
 	free(places.items);
 	return rc;
 }
 
-/* Copies each file of the run. to: the name, for a single file. */
+/* Copies each file of the run. to: name of the copy, if there is a single file; otherwise NULL. */
 static int keep_files(char *paths, const char *to, struct error *err)
 {
 	int left_out = ctl_cut(paths, err), rc = 0;

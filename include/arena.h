@@ -56,202 +56,245 @@
 #include "settings.h"
 #include "terms.h"
 
-#define CONTROL_MAGIC	    0x6472616f62617468ull /* "htaboard" */
+#define CONTROL_MAGIC	    0x6472616f62617468ull /* the text "htaboard" */
 #define CONTROL_ENVIRONMENT "HOLDTRACE_ARENA"
 /*
- * "IDSECRET:PID:FD": session id and secret as 32 hex digits each, the collector's pid, its
- * descriptor of the control page. CONTROL_FIRST follows in the environment of the program with
- * which the run begins.
+ * The value is "IDSECRET:PID:FD": the session id and the secret as 32 hex digits each, the
+ * collector's pid, and the number of its descriptor of the control page. For the first program of
+ * the run, CONTROL_FIRST follows.
  */
-#define CONTROL_FIRST	      '!'
-#define CONTROL_SOCKET_PREFIX "holdtrace-" /* abstract socket: this prefix and the id */
+#define CONTROL_FIRST '!'
+/* the abstract socket's name is this prefix and the session id */
+#define CONTROL_SOCKET_PREFIX "holdtrace-"
 #define CONTROL_NAME	      "holdtrace"
 #define ARENA_NAME	      "holdtrace-arena"
 
-#define ARENA_RING_LEAST (64u << 10) /* initial size of a ring … */
-#define ARENA_RING_MOST	 (1u << 20)  /* … which grows fourfold each time, up to this, … */
+/* initial size of a ring, ... */
+#define ARENA_RING_LEAST (64u << 10)
+/* ... which grows fourfold each time, up to this size, ... */
+#define ARENA_RING_MOST (1u << 20)
 /*
- * … within this budget for all rings of a process, divided by its threads. A lone thread that fills
- * its ring all the time waits less with 256 KiB than with 64, and hardly less with 1 MiB. Four
- * threads that share a lock, and the one that created them, have 1 MiB each: a thread that waits
- * for space with the lock held makes all others wait, and they wait a quarter as often as with 256
- * KiB, and wake the collector a third as often. More threads profit less: with eight or more that
- * fill their rings all the time, smaller rings cost less, because they stay in the caches. A thread
- * without space waits, so no event is dropped.
+ * ... within this budget for all rings of a process, divided by its threads. A single thread that
+ * fills its ring all the time waits less with 256 KiB than with 64, and hardly less with 1 MiB.
+ * Four threads that share a lock, and the thread that created them, get 1 MiB each: a thread that
+ * waits for space while it has the lock makes all others wait; with 1 MiB they wait a quarter as
+ * often as with 256 KiB, and wake the collector a third as often. More threads profit less: with
+ * eight or more that fill their rings all the time, smaller rings are faster, because they stay in
+ * the caches. A thread without space waits, so no event is dropped.
  */
 #define ARENA_RINGS_BUDGET (6u << 20)
-#define ARENA_SLOTS_FIRST  2u	/* slots of a first chunk; each further chunk has twice as many */
-#define ARENA_SLOTS_MOST   512u /* of one chunk */
-#define ARENA_CHUNKS	   64u	/* of one process */
-#define ARENA_SPARES	   64u	/* of a first chunk */
-#define ARENA_SPARES_MOST  512u
-#define ARENA_FRAMES_MAX   500u
-#define ARENA_MEMORY_MAX   640u /* kept and new frames of a record, with those that are cut off */
-#define ARENA_OPEN_MAX	   64u
+#define ARENA_SLOTS_FIRST  2u /* slots of a first chunk; each further chunk has twice as many */
+/* maximum of slots of one chunk */
+#define ARENA_SLOTS_MOST  512u
+#define ARENA_CHUNKS	  64u /* maximum of chunks of one process */
+#define ARENA_SPARES	  64u /* spares of a first chunk, unless the process needs more */
+#define ARENA_SPARES_MOST 512u
+#define ARENA_FRAMES_MAX  500u
+/* maximum of kept and new frames of a record, including frames that are cut off */
+#define ARENA_MEMORY_MAX 640u
+#define ARENA_OPEN_MAX	 64u
 /*
- * Producers check after this many bytes, or a quarter of their ring, whether the collector sleeps.
+ * Producers check whether the collector sleeps each time they have written this many bytes, or a
+ * quarter of their ring.
  */
 #define ARENA_WAKE_STEP (256u << 10)
 #define ARENA_TOLD	32u
 
 enum control_state {
-	CONTROL_STARTING, /* the collector has not reported yet */
-	CONTROL_RUNNING,  /* the output exists; events are accepted */
+	CONTROL_STARTING, /* the collector has not yet set a state */
+	CONTROL_RUNNING,  /* the output was opened; events are accepted */
 	CONTROL_FAILED,	  /* the collector could not start; the library records nothing */
-	CONTROL_COMPLETE, /* everything has been written; no process is attached any more */
+	CONTROL_COMPLETE, /* everything was written, and no process is attached any more */
 };
 
-/* The unit of ticks; one for all processes of a run. */
+/* The clock whose unit is a tick. All processes of a run use the same clock. */
 enum control_clock {
 	CONTROL_CLOCK_MONOTONIC, /* CLOCK_MONOTONIC in ns */
 	CONTROL_CLOCK_COUNTER,	 /* the processor's counter: invariant TSC, cntvct */
 };
 
-/*
- * Facts about a run. Its maker and the collector map it before it is sealed against further
- * writers; programs map it read-only.
- */
 #define LIBC_ID_MAX 32
 
 /*
- * Addresses of the hooked functions in a libc, which its build-id identifies, so that processes
- * with the same libc do not look them up.
+ * Addresses of the hooked functions in a libc with this build-id. Processes with the same libc use
+ * them and do not look them up.
  */
 struct libc_places {
-	uint32_t id_size; /* 0: not known */
+	uint32_t id_size; /* 0: unknown */
 	uint8_t id[LIBC_ID_MAX];
 	uint32_t place[HOOK_COUNT]; /* offset from libc's load address; 0: unknown */
 };
 
-/* Names of the maker's descriptors 0, 1 and 2; longer names are left out. */
+/*
+ * Names of the descriptors 0, 1 and 2 of the process that made the control page. Names that are too
+ * long are omitted.
+ */
 #define CONTROL_STANDARDS    3
 #define CONTROL_STANDARD_MAX 128
 
+/*
+ * The control page: facts about a run. The process that makes it and the collector map it for
+ * writing before it is sealed; programs map it read-only.
+ */
 struct control_page {
 	uint64_t magic;
-	uint64_t contract;   /* hash of the tables: two builds never misread each other */
-	uint64_t size;	     /* bytes of the memfd */
+	/* hash of the tables, so that two builds never misread each other's memory */
+	uint64_t contract;
+	uint64_t size;	     /* size of the memfd in bytes */
 	uint64_t session[2]; /* random */
-	uint64_t secret[2];  /* random; proves that a process belongs to the run */
+	uint64_t secret[2];  /* random; proves to the collector that a process belongs to the run */
 	uint32_t clock;	     /* enum control_clock; final once state is CONTROL_RUNNING */
 	uint32_t machine;    /* ELF machine number of the traced programs */
-	/* collector */
+	/* written by the collector */
 	uint32_t state __attribute__((aligned(64))); /* enum control_state; futex */
-	int32_t collector;			     /* its pid as its parent sees it */
-	uint64_t heartbeat;   /* changes whenever the collector took something, or looked and found
-			       * nothing */
-	uint64_t rounds;      /* rounds through all rings */
-	uint32_t sleeping;    /* odd: the collector sleeps on this word; the value identifies the
-			       * sleep; futex */
-	uint32_t detached;    /* futex: streams completed so far */
-	uint32_t attached;    /* streams begun so far */
-	uint32_t alive;	      /* of these, processes that have not ended */
-	uint32_t left_out;    /* processes that --follow did not choose */
-	uint32_t left_unsaid; /* of these, processes that no stream mentions */
-	uint32_t settled;     /* 1: all processes that attached before told_pid was set are counted;
-			       * futex */
-	int32_t listener;     /* descriptor of a listening socket with a path, for other network
-			       * namespaces; -1: none */
-	uint32_t crowded;     /* enum crowd: new processes should wait for a moment */
-	uint32_t ring_most;   /* bytes up to which a ring may grow */
+	int32_t collector;			     /* the collector's pid as its parent sees it */
+	/* changes each time that the collector has taken something, or has found nothing to take */
+	uint64_t heartbeat;
+	uint64_t rounds; /* number of rounds through all rings */
+	/* odd: the collector sleeps on this word, and the value identifies the sleep; futex */
+	uint32_t sleeping;
+	uint32_t detached; /* number of streams completed so far; futex */
+	uint32_t attached; /* number of streams begun so far */
+	/* number of attached processes that have not ended */
+	uint32_t alive;
+	uint32_t left_out;    /* number of processes that --follow excluded */
+	uint32_t left_unsaid; /* how many of these no stream mentions yet */
+	/* 1: all processes that attached before told_pid was set are counted; futex */
+	uint32_t settled;
+	/*
+	 * descriptor of a listening socket with a path, for processes in other network namespaces;
+	 * -1: none
+	 */
+	int32_t listener;
+	/* enum crowd: new processes of these users should wait for a moment */
+	uint32_t crowded;
+	uint32_t ring_most; /* maximum size of a ring in bytes */
 	uint32_t rings_budget;
-	char failure[512]; /* error text; set before CONTROL_FAILED, or while running */
-	uint32_t paused __attribute__((aligned(64))); /* changes with each pause; odd: new calls are
-						       * not recorded; futex */
-	/* maker, before the collector starts: names the first file; 0: the first attach makes it */
-	int32_t guest;	       /* a process in whose network namespace the collector listens, too;
-				* 0: none */
+	/* error text; set before CONTROL_FAILED, or while the run continues */
+	char failure[512];
+	/* changes with each pause and each resumption; odd: new calls are not recorded; futex */
+	uint32_t paused __attribute__((aligned(64)));
+	/*
+	 * written by the maker before the collector starts; starter and its name determine the name
+	 * of the first file; 0: the name is determined at the first attach
+	 */
+	/* a process in whose network namespace the collector also listens; 0: none */
+	int32_t guest;
 	int32_t starter;       /* pid of the first process */
 	char starter_name[64]; /* like arena_hello.name */
 	struct libc_places libc;
-	char standard[CONTROL_STANDARDS][CONTROL_STANDARD_MAX]; /* empty: unknown */
-	int32_t maker; /* pid of the maker, to ask for other names of its descriptors; 0: none */
-	/* launcher: status of its child (wait(2)), noted before any program could consume it */
+	/* names of the maker's descriptors; empty: unknown */
+	char standard[CONTROL_STANDARDS][CONTROL_STANDARD_MAX];
+	/* pid of the maker, to find other names of its descriptors; 0: none */
+	int32_t maker;
+	/*
+	 * written by the launcher: the status of its child, noted before another program could
+	 * consume it with wait(2)
+	 */
 	int32_t told_status;
-	int32_t told_pid; /* set last; 0: it has not ended */
+	int32_t told_pid; /* pid of this child; set last; 0: it has not ended */
 	struct settings settings;
 };
 
-/* Whose processes exceed what the collector can finish with; bits of control page.crowded. */
+/* Users with more processes than the collector can keep up with: bits of control page.crowded. */
 enum crowd {
 	CROWD_OF_OWNER = 1 << 0, /* the run's owner and root */
 	CROWD_OF_OTHERS = 1 << 1,
 };
 
 enum process_flag {
-	PROCESS_FORKED = 1 << 0,   /* made by fork, without an exec of its own */
+	PROCESS_FORKED = 1 << 0,   /* created by fork; no exec since then */
 	PROCESS_EXITED = 1 << 1,   /* exit() has completed */
-	PROCESS_ATTACHED = 1 << 2, /* it ran before, without the library */
-	PROCESS_DETACHED = 1 << 3, /* it continues without the library */
-	PROCESS_DROPPED = 1 << 4,  /* the program that it executes has no library in LD_PRELOAD */
-	PROCESS_GIVEN = 1 << 5,	   /* the program that it executes has one */
-	PROCESS_HIDDEN = 1 << 6,   /* the program has one, but the file is not visible there */
+	PROCESS_ATTACHED = 1 << 2, /* the process ran before, without the library */
+	PROCESS_DETACHED = 1 << 3, /* the process continues without being recorded */
+	/* the process executes a program whose LD_PRELOAD does not contain the library */
+	PROCESS_DROPPED = 1 << 4,
+	/* the process executes a program whose LD_PRELOAD contains the library */
+	PROCESS_GIVEN = 1 << 5,
+	/* the program's LD_PRELOAD contains the library, but the program cannot see the file */
+	PROCESS_HIDDEN = 1 << 6,
 };
 
 /*
- * A process sends this to the collector's socket with the descriptor of its memory, without waiting
- * for an answer; or stores it beside a spare that it took.
+ * A process sends this message to the collector's socket, together with the descriptor of its
+ * memory, and does not wait for an answer. A process that uses a spare writes it to the spare
+ * instead.
  */
 struct arena_hello {
 	uint64_t contract;
 	uint64_t secret[2];
-	uint64_t key[2];	/* identifies the image: its start in ticks, and its pid */
-	uint64_t parent[2];	/* key of the process that forked it; 0: none */
-	uint32_t parent_stream; /* number of that process's stream, if it is known, or
-				   WIRE_NO_STREAM */
-	uint32_t chunk;		/* 0: a new image; else the number of a further chunk */
+	uint64_t key[2];    /* identifies the process image: its start in ticks, and its pid */
+	uint64_t parent[2]; /* key of the process that forked this process; 0: none */
+	/* number of the parent's stream, or WIRE_NO_STREAM if it is unknown */
+	uint32_t parent_stream;
+	/* 0: a new image; otherwise the number of a further chunk */
+	uint32_t chunk;
 	uint32_t slots;
 	uint32_t ring_size; /* bytes of address space for each ring */
 	uint32_t spares;
-	int32_t pid; /* in its own pid namespace */
+	int32_t pid; /* pid in the pid namespace of the process */
 	int32_t parent_pid;
 	uint32_t flags; /* enum process_flag */
-	uint64_t start; /* ticks */
-	char name[64];	/* last component of argv[0] or of the executable, truncated to fit */
+	uint64_t start; /* in ticks */
+	char name[64]; /* last component of argv[0] or of the executable's path, truncated to fit */
 };
 
-/* An open call, for threads that are killed or blocked. Written by its thread. */
+/*
+ * An open call, so that the calls of threads that are blocked, or were killed, are known. Written
+ * by the thread.
+ */
 struct arena_open {
 	uint16_t hook;
-	uint16_t half;	 /* class of what its first half released, and may acquire again */
-	uint32_t serial; /* of slot.stack, if that still is the call's backtrace */
+	/* class of the object that the call's first half released and the call may acquire again */
+	uint16_t half;
+	/*
+	 * serial number of the call's backtrace; slot.stack has it if slot.stack_serial is the same
+	 */
+	uint32_t serial;
 	uint64_t object;
 	uint64_t related;
-	uint64_t enter; /* ticks */
+	uint64_t enter; /* in ticks */
 	uint64_t frame; /* caller's stack pointer after the return */
 	uint64_t call;
 	uint64_t ip; /* return address in the caller */
 };
 
-/* A thread's slot; its ring is elsewhere (chunk_ring). */
+/* A thread's slot. Its ring is in another part of the chunk (struct chunk_layout). */
 struct slot {
-	/* the producer's cache lines */
+	/* written by the producer */
 	/*
-	 * The low watermark: lower bound of the time of everything that this thread has not
-	 * published yet; 0: nothing. Stored before the clock is read; the collector's membarrier
-	 * replaces the fence between the two.
+	 * The low watermark: a lower bound of the times of all records that this thread has not
+	 * published yet; 0: there are none. It is stored before the clock is read; the collector's
+	 * membarrier replaces the fence between the two.
 	 */
 	uint64_t watermark;
 	/*
-	 * Bytes reserved so far whose headers are written. Records are multiples of 8 bytes long;
-	 * the low bits are the size of the ring (ring_bytes()). The ring grows only when every
-	 * unread byte has the same place in the larger ring.
+	 * Bytes that were reserved and whose headers are written. Records are multiples of 8 bytes
+	 * long; the low bits are the size of the ring (ring_bytes()). The ring grows only when
+	 * every unread byte has the same place in the larger ring.
 	 */
 	uint64_t head;
 	uint64_t pthread;
-	int32_t thread;		   /* kernel's thread id */
-	uint32_t state;		   /* enum slot_state */
-	uint64_t lost[LOSS_COUNT]; /* written by the thread alone; accumulates over the slot's
-				      threads */
-	uint64_t uncontended;	   /* likewise: locks acquired without a wait (--locks=contended) */
-	/* the collector's cache line */
+	int32_t thread; /* the kernel's id of the thread */
+	uint32_t state; /* enum slot_state */
+	/*
+	 * dropped events by reason: a sum for all threads that have used the slot; written by the
+	 * thread
+	 */
+	uint64_t lost[LOSS_COUNT];
+	/* locks that were acquired without a wait (--locks=contended): such a sum, too */
+	uint64_t uncontended;
+	/* written by the collector, except `waiting` */
 	uint64_t tail
-		__attribute__((aligned(64))); /* bytes consumed so far; futex of a full ring */
-	uint32_t waiting; /* producer: 1 while it sleeps on tail; then the collector wakes it */
-	/* open calls, innermost last */
+		/* bytes that were consumed so far; futex of a producer with a full ring */
+		__attribute__((aligned(64)));
+	/* written by the producer: 1 while it sleeps on tail, and the collector must wake it */
+	uint32_t waiting;
+	/* open calls, the innermost call last */
 	uint32_t open_count __attribute__((
-		aligned(64))); /* may exceed ARENA_OPEN_MAX; further calls are not shown */
-	/* the thread's current backtrace, outermost frame first, and its serial number */
+		/* may exceed ARENA_OPEN_MAX; the calls beyond it are not in open[] */
+		aligned(64)));
+	/* the thread's last copied backtrace, outermost frame first, and its serial number */
 	uint32_t stack_serial;
 	uint32_t stack_count;
 	struct arena_open open[ARENA_OPEN_MAX];
@@ -263,98 +306,115 @@ _Static_assert(sizeof(struct slot) <= ARENA_SLOT_SIZE, "a slot has two pages");
 
 enum slot_state {
 	SLOT_UNUSED,
-	SLOT_TAKEN,    /* the collector may read it */
-	SLOT_LEFT,     /* its thread is about to end, or has ended */
-	SLOT_CLEANING, /* collector: frees the pages of its ring; no thread may take it */
+	SLOT_TAKEN, /* the collector may read it */
+	SLOT_LEFT,  /* the thread is about to end, or has ended */
+	/* the collector is freeing the pages of the ring; no thread may take the slot */
+	SLOT_CLEANING,
 };
 
 struct arena_own {
 	uint64_t from, to;
 };
 
-#define ARENA_OWN 20u /* ranges; most processes have some ten */
+#define ARENA_OWN 20u /* number of ranges; most processes use about ten */
 
-/* What children a process had when it ended. */
+/* The children that a process had when it ended. */
 enum arena_children {
 	CHILDREN_UNKNOWN,
 	CHILDREN_NONE,
-	CHILDREN_RUNNING, /* and none has ended */
-	CHILDREN_ENDED,	  /* at least one has ended that the process has not waited for */
+	CHILDREN_RUNNING, /* there were children, and none had ended */
+	/* at least one child had ended, and the process had not waited for it */
+	CHILDREN_ENDED,
 };
 
-/* What a process did past all hooks, as far as the library noticed; a bit each. */
+/* Operations of a process that no hook saw, as far as the library noticed. A bit for each. */
 enum arena_past {
-	PAST_NAMESPACE, /* the loader made another link namespace, whose libraries have a libc of
-			 * their own */
-	PAST_MEMORY,	/* syscall(2): memory mapped that an allocator may use */
-	PAST_MAPPING,	/* syscall(2), like all that follow */
+	/* the loader created another link namespace, whose libraries have a libc of their own */
+	PAST_NAMESPACE,
+	/* syscall(2) mapped memory that an allocator may use */
+	PAST_MEMORY,
+	PAST_MAPPING, /* by syscall(2), as are all that follow */
 	PAST_FD,
 	PAST_PROCESS,
 	PAST_COUNT
 };
 
 /*
- * The head of a chunk. Except for used, slots, ring_size and own_*, members count in the first
- * chunk only.
+ * The head of a chunk. Only used, slots, ring_size and own_* are used in every chunk; the other
+ * members are used in the first chunk only.
  */
 struct arena {
-	uint32_t used;	  /* one more than the highest slot ever taken */
-	uint32_t chunks;  /* chunks that exist; incremented before the last of them is used */
-	uint32_t flags;	  /* enum process_flag, set later; atomic or */
-	uint32_t toggles; /* pauses and resumes that the signal asked for; atomic */
-	uint32_t stream;  /* collector: number of the stream, plus 1 */
-	uint32_t refused; /* collector: number of the first chunk that it does not read, plus 1; 0:
-			   * it reads all */
-	uint64_t ended;	  /* ticks: when the process reported its end or exec; 0: it has not */
-	uint64_t lost[LOSS_COUNT]; /* atomic adds: events that belong to no slot */
-	uint32_t descriptors;	   /* open in the kernel at the process's end; 0: unknown */
-	uint32_t children;	   /* enum arena_children, likewise */
-	uint32_t past;		   /* a bit for each enum arena_past; atomic or */
+	uint32_t used; /* highest index of a slot that was ever taken, plus 1 */
+	/* number of chunks that exist; incremented before the newest chunk is used */
+	uint32_t chunks;
+	uint32_t flags;	  /* enum process_flag, set after the attach; atomic or */
+	uint32_t toggles; /* number of pauses and resumptions that the signal requested; atomic */
+	uint32_t stream;  /* written by the collector: number of the stream, plus 1 */
 	/*
-	 * Status of ended children, as wait(2) gave it to this process: the newest ones, with the
-	 * pid in the upper half.
+	 * written by the collector: number of the first chunk that it does not read, plus 1; 0: it
+	 * reads all chunks
+	 */
+	uint32_t refused;
+	/* when the process reported its end or exec, in ticks; 0: it has not */
+	uint64_t ended;
+	uint64_t lost[LOSS_COUNT]; /* dropped events that belong to no slot; atomic adds */
+	/* number of descriptors that were open in the kernel at the process's end; 0: unknown */
+	uint32_t descriptors;
+	uint32_t children; /* enum arena_children, at the process's end */
+	uint32_t past;	   /* a bit for each enum arena_past; atomic or */
+	/*
+	 * The statuses of ended children that this process got from wait(2): the newest ARENA_TOLD,
+	 * with the pid in the upper half.
 	 */
 	uint32_t told_count;
 	uint64_t told[ARENA_TOLD];
 	/*
-	 * At its end the process may wait to be scanned: the thread that waits, 0: none. The
-	 * collector changes scan_beat while the scan makes progress, and sets released when the
-	 * process may go on; futex.
+	 * A process may wait at its end until it was scanned. ending: the thread that waits, or 0.
+	 * The collector changes scan_beat while the scan makes progress, and sets released when the
+	 * process may continue; futex.
 	 */
 	int32_t ending;
 	uint32_t scan_beat, released;
 	/*
-	 * Of each chunk: range of the library's private memory, which remembers words of stacks; it
-	 * keeps no block reachable.
+	 * In each chunk: the range of the library's private memory. This memory has copies of words
+	 * of stacks, so a scan must not read it: it keeps no block reachable.
 	 */
 	uint64_t own_from, own_to;
 	/*
-	 * Of a further chunk, written before chunks counts it: number of its slots, bytes of a
-	 * ring.
+	 * In a further chunk, written before `chunks` counts the chunk: number of its slots, size
+	 * of a ring in bytes.
 	 */
 	uint32_t slots, ring_size;
-	/* Other private memory that an earlier attach has left, a range each; 0: none. */
+	/* Ranges of other private memory of the library, which an earlier attach left; 0: none. */
 	struct arena_own own[ARENA_OWN];
 };
 
-/* A process with one thread and no calls touches one page with head and slots. */
+/*
+ * Small enough that the head and the first slots are on one page, which is all that a process with
+ * one thread and no calls touches.
+ */
 #define ARENA_HEAD_SIZE 1024u
 _Static_assert(sizeof(struct arena) <= ARENA_HEAD_SIZE, "slots lie behind the head");
 
 enum spare_state {
 	SPARE_FREE,
-	SPARE_FILLING, /* claimed by compare-and-swap */
-	SPARE_READY,   /* process: the collector may read it */
-	SPARE_KNOWN,   /* collector; becomes free again when its process has ended */
+	SPARE_FILLING, /* the process claims it by compare-and-swap */
+	SPARE_READY,   /* set by the process: the collector may read the spare */
+	/* set by the collector; the spare becomes free again when its process has ended */
+	SPARE_KNOWN,
 };
 
 /*
- * Memory for a process that can make or hand over none, such as a child of fork under a seccomp
- * filter: one slot and one small ring, after the first chunk of its nearest ancestor that could
- * make memory. The only part of that memory that the ancestor's children keep.
+ * Memory for a process that can neither create nor send memory, such as a child of fork under a
+ * seccomp filter: one slot and one small ring. Spares follow the first chunk of the nearest
+ * ancestor that could create memory; they are the only part of that memory that its children keep.
  */
 struct arena_spare {
-	uint32_t used;	/* in the entry before the first: 1 + the highest number ever taken */
+	/*
+	 * only in the entry before the first spare: highest number of a spare that was ever taken,
+	 * plus 1
+	 */
+	uint32_t used;
 	uint32_t state; /* enum spare_state */
 	struct arena head;
 	struct arena_hello hello;
@@ -364,9 +424,9 @@ struct arena_spare {
 _Static_assert(sizeof(struct arena_spare) <= ARENA_SPARE_SIZE, "spares are counted by it");
 
 /*
- * All chunks of a process are in one sparse file, whose size is set once. Both sides map a chunk
- * together with the beginning of the next one. From there mremap() maps the next one, without a
- * descriptor.
+ * All chunks of a process are in one sparse file, whose size is set once. The process and the
+ * collector map each chunk together with the beginning of the next one. From this beginning,
+ * mremap() maps the next chunk without a descriptor.
  */
 #define ARENA_FILE_MOST (64ull << 30)
 #define ARENA_LINK	ARENA_RING_LEAST
@@ -396,22 +456,25 @@ static inline struct chunk_layout chunk_lay_out(uint32_t slots, uint32_t ring_si
 	return layout;
 }
 
-/* The bits of a head that give the size of the ring. */
+/* The bits of a head that contain the size of the ring. */
 #define RING_LEVEL 7ull
 
-/* Size of the ring at this head, in bytes; if above ARENA_RING_MOST the head is invalid. */
+/*
+ * The size of the ring that this head contains, in bytes. If it exceeds ARENA_RING_MOST, the head
+ * is invalid.
+ */
 static inline uint64_t ring_bytes(uint64_t head)
 {
 	return (uint64_t)ARENA_RING_LEAST << 2 * (head & RING_LEVEL);
 }
 
-/* Producers check after this many bytes whether the collector sleeps. */
+/* Producers check whether the collector sleeps each time they have written this many bytes. */
 static inline uint64_t ring_step(uint64_t bytes)
 {
 	return bytes / 4 < ARENA_WAKE_STEP ? bytes / 4 : ARENA_WAKE_STEP;
 }
 
-/* Whether a chunk may have this geometry; checked before it is used. */
+/* Whether a chunk may have these numbers; they are checked before they are used. */
 static inline bool chunk_is_sound(uint32_t slots, uint32_t ring_size, uint32_t spares)
 {
 	return slots && slots <= ARENA_SLOTS_MOST && ring_size >= ARENA_RING_LEAST &&
@@ -424,51 +487,57 @@ static inline struct slot *chunk_slot(char *chunk, uint32_t i)
 	return (struct slot *)(void *)(chunk + ARENA_HEAD_SIZE + (uint64_t)i * ARENA_SLOT_SIZE);
 }
 
-/* Whether this many bytes leave most of the address space to a process with this RLIMIT_AS. */
+/* Whether a process with this RLIMIT_AS keeps most of its address space if it maps `size` bytes. */
 static inline bool arena_leaves_room(uint64_t size, uint64_t limit)
 {
 	return size <= limit / 8;
 }
 
-/* Requests of `holdtrace ctl` and others, for the whole run. */
+/* Requests of `holdtrace ctl` and of the library. Most apply to the whole run. */
 enum control_command {
 	CONTROL_NONE,
-	CONTROL_START,	  /* start to record */
-	CONTROL_STOP,	  /* stop recording */
-	CONTROL_MARK,	  /* write text into all streams */
-	CONTROL_SNAPSHOT, /* make everything recorded so far readable in the files */
-	CONTROL_SCAN, /* scan the named process for unreachable blocks and for owners of the others
-		       */
-	CONTROL_LEFT_OUT, /* a program that --follow did not choose reports its name and goes on */
-	CONTROL_PROCESS,  /* return the number here and the pidfd of the process whose stream has
-			   * the number in text */
-	CONTROL_CONTROL, /* return the control page's descriptor to a program that cannot open it */
+	CONTROL_START, /* resume recording */
+	CONTROL_STOP,  /* pause recording */
+	CONTROL_MARK,  /* write a text to all streams */
+	/* make all events up to now readable in the files */
+	CONTROL_SNAPSHOT,
+	/* scan the process `pid` for unreachable blocks, and for owners of the other blocks */
+	CONTROL_SCAN,
+	/* report the name of a program that --follow excluded; there is no answer */
+	CONTROL_LEFT_OUT,
+	/* return the pid and the pidfd of the process whose stream has the number in `text` */
+	CONTROL_PROCESS,
+	/* return a descriptor of the control page to a program that cannot open it */
+	CONTROL_CONTROL,
 };
 
 /*
- * A request, sent to the socket without a descriptor. The answer: paths, one a line; "+N" replaces
- * N more that did not fit.
+ * A request, sent to the socket without a descriptor. The answer to CONTROL_SNAPSHOT is a list of
+ * paths, one a line; a last line "+N" replaces N further paths that did not fit.
  */
 struct control_request {
 	uint64_t contract;
 	uint64_t secret[2];
 	uint32_t command; /* enum control_command */
-	int32_t pid;	  /* of the named process: its stream comes first in the answer */
+	int32_t pid;	  /* the named process; its stream is the first in the answer */
 	char text[1024];
 };
 
-/* One packet of a socket. The kernel's buffer for it is somewhat larger. */
+/*
+ * Maximum size of an answer, which is one packet of a socket. The kernel's buffer for a packet is
+ * somewhat larger.
+ */
 #define CONTROL_ANSWER_MAX 131072u
 
 enum record_kind {
 	RECORD_PAD,	  /* padding up to the end of the ring */
 	RECORD_CALL,	  /* struct record_call */
-	RECORD_THREAD,	  /* struct record_thread: another thread takes the slot */
+	RECORD_THREAD,	  /* struct record_thread: the thread that uses the slot from now on */
 	RECORD_MODULE,	  /* struct record_module */
-	RECORD_NOTE,	  /* struct record_note: a ~ call */
+	RECORD_NOTE,	  /* struct record_note: an event that is not a call */
 	RECORD_HEAP,	  /* struct record_heap */
-	RECORD_CONTEXT,	  /* struct record_name: a context of the program */
-	RECORD_CLASS,	  /* struct record_name: a class of resource of the program */
+	RECORD_CONTEXT,	  /* struct record_name: a context that the program defined */
+	RECORD_CLASS,	  /* struct record_name: a class of resource that the program defined */
 	RECORD_FUNCTIONS, /* struct record_functions */
 	RECORD_SHORT,	  /* struct record_short */
 };
@@ -481,29 +550,30 @@ enum record_state {
 
 /* The header of every record. Records are multiples of 8 bytes long. */
 struct record {
-	uint32_t length; /* bytes of the whole record */
+	uint32_t length; /* length of the whole record in bytes */
 	uint8_t state;	 /* enum record_state */
 	uint8_t kind;	 /* enum record_kind */
-	uint16_t more;	 /* depends on kind */
-	uint64_t time;	 /* ticks: when it happened; records are ordered by it */
+	uint16_t more;	 /* its meaning depends on kind */
+	uint64_t time;	 /* in ticks: when the event happened; records are sorted by this time */
 };
 
 /*
- * One event of a call. The struct is followed by the hook's arguments, both kinds in their order:
- * `numbers` numbers of 8 bytes, then `text` bytes of texts, each NUL-terminated, together padded to
- * 8; then by `fresh` frames of 8 bytes. A record without arguments (both 0) is for a part or a
- * half.
+ * One event of a call. After the struct come the hook's arguments, numbers and texts each in their
+ * order: `numbers` numbers of 8 bytes, then `text` bytes of texts, each NUL-terminated, together
+ * padded to 8. Then come `fresh` frames of 8 bytes. A record of a further part or half of a call
+ * has no arguments (both are 0).
  *
- * The thread's backtrace consists of the `kept` outermost frames of the last record and the fresh
- * ones, innermost first. If cut is not 0 only the innermost cut frames count, and the others are
- * for later records. A record with CALL_NO_BACKTRACE has no backtrace and does not change the
- * thread's. A record with RECORD_ASIDE (from a signal handler in the middle of another record) has
- * its whole backtrace in fresh, and does not change the thread's either.
+ * The thread's backtrace consists of the new frames, innermost first, and the `kept` outermost
+ * frames of the last record. If cut is not 0, the call's backtrace is only the innermost `cut`
+ * frames; the other frames are for later records. A record with CALL_NO_BACKTRACE has no backtrace
+ * and does not change the thread's. A record with RECORD_ASIDE (from a signal handler in the middle
+ * of another record) has its whole backtrace in its new frames, and does not change the thread's
+ * either.
  */
 struct record_call {
-	struct record record; /* more: hook */
-	uint64_t enter;	      /* ticks */
-	uint64_t leave;	      /* ticks; 0 in a first half */
+	struct record record; /* more: the hook's number */
+	uint64_t enter;	      /* in ticks */
+	uint64_t leave;	      /* in ticks; 0 in a first half */
 	uint64_t call;	      /* number of the call in its thread, from 1 */
 	uint64_t object;
 	uint64_t related;
@@ -516,46 +586,51 @@ struct record_call {
 	uint16_t fresh;
 	uint16_t text;
 	uint8_t operation; /* enum operation */
-	uint8_t moment;	   /* MOMENT_ENTER, LEAVE, HALF, or SPLIT (RECORD_MOVED_PART) */
+	/* enum moment: ENTER, LEAVE, HALF, or SPLIT (see RECORD_MOVED_PART) */
+	uint8_t moment;
 	uint8_t part;
-	uint8_t flags;	  /* enum call_flag, and RECORD_ASIDE */
-	uint8_t resource; /* enum resource of this part, if it succeeded */
-	uint8_t numbers;  /* arguments that are not texts; ARGUMENT_TIME takes two: s, ns */
-	uint16_t cut;	  /* not 0: number of frames in the backtrace */
-	int32_t cpu;	  /* -1: unknown */
+	uint8_t flags; /* enum call_flag, and RECORD_ASIDE */
+	/* enum resource of this part, if the call succeeded */
+	uint8_t resource;
+	/* number of 8-byte arguments; ARGUMENT_TIME takes two: s, ns */
+	uint8_t numbers;
+	/* number of frames in the backtrace; 0: all */
+	uint16_t cut;
+	int32_t cpu; /* -1: unknown */
 	uint32_t context;
 };
 
 #define RECORD_ASIDE 0x80u
 
 /*
- * The record of most calls: it has one part, and values that it does not have are those of the last
- * record of a call in the ring (struct record_model), or 0. With SHORT_RELATED the related object
- * follows, in 8 bytes; with SHORT_MORE, struct short_more; then `fresh` frames. The backtrace is as
- * in record_call; kept is SHORT_NO_BACKTRACE for a record without one. A record with SHORT_SPLIT is
- * what a record with MOMENT_SPLIT is: it is SHORT_RELATED and succeeded, and its time is that of
- * its first event, the entry.
+ * The record of most calls, which have one part. Values that it omits are 0, or those of the last
+ * record of a call in the ring (struct record_model). After the struct come: with SHORT_RELATED,
+ * the related object in 8 bytes; with SHORT_MORE, struct short_more and the arguments; then `fresh`
+ * frames. The backtrace is as in record_call; without a backtrace, kept is SHORT_NO_BACKTRACE.
+ * SHORT_SPLIT has the meaning of MOMENT_SPLIT: the record is SHORT_RELATED, the call succeeded, and
+ * the time is that of the first event, the entry.
  */
 struct record_short {
-	struct record record; /* more: hook */
+	struct record record; /* more: the hook's number */
 	uint64_t object;
 	uint32_t size;
-	int32_t frame; /* minus the model's */
+	int32_t frame; /* difference to the model's frame */
 	uint16_t kept;
 	uint16_t fresh;
-	uint8_t call; /* minus the model's */
+	uint8_t call; /* difference to the model's call */
 	uint8_t depth;
 	uint8_t form;	  /* operation, and enum short_form */
-	uint8_t resource; /* and SHORT_MORE, SHORT_SPLIT */
+	uint8_t resource; /* enum resource, SHORT_MORE and SHORT_SPLIT */
 };
 
 enum short_form {
 	SHORT_OPERATION = 15,  /* the bits of the operation */
-	SHORT_LEAVES = 1 << 4, /* MOMENT_LEAVE; else MOMENT_ENTER */
-	SHORT_MADE = 1 << 5,   /* the result is the object; else 0 */
+	SHORT_LEAVES = 1 << 4, /* MOMENT_LEAVE; otherwise MOMENT_ENTER */
+	SHORT_MADE = 1 << 5,   /* the result is the object; otherwise 0 */
 	SHORT_RELATED = 1 << 6,
 	/*
-	 * no call was open when this one began: later records in the ring are not earlier in time
+	 * no other call was open when this call began, so no later record in the ring has an
+	 * earlier time
 	 */
 	SHORT_CLOSES = 1 << 7,
 };
@@ -566,19 +641,21 @@ enum short_form {
 _Static_assert(RESOURCES_MAX < SHORT_SPLIT, "bits of their own");
 
 /*
- * Part of the short record of a call with a duration or arguments, or that failed; if it is missing
- * all are 0. The arguments follow as in record_call, padded to 8 bytes, at most SHORT_VALUES_MAX.
+ * The part of a short record for a call that took time, has arguments or failed. If it is missing,
+ * all its values are 0. The arguments follow as in record_call, padded to 8 bytes, at most
+ * SHORT_VALUES_MAX bytes.
  */
 struct short_more {
-	uint32_t lasted; /* ticks from entry to return; the record's time is one of the two */
+	/* ticks from entry to return; record.time is the one or the other */
+	uint32_t lasted;
 	uint16_t text;
 	uint8_t numbers;
-	uint8_t error; /* not 0: it failed */
+	uint8_t error; /* not 0: the call failed */
 };
 
 #define SHORT_VALUES_MAX 512u
 
-/* Bytes of the arguments of a call. */
+/* Bytes of a call's arguments. */
 static inline uint32_t values_size(uint32_t numbers, uint32_t text)
 {
 	return (numbers * 8 + text + 7) & ~7u;
@@ -591,8 +668,9 @@ static inline uint32_t short_size(uint8_t form)
 }
 
 /*
- * What both sides remember of the last record of a call in a ring, RECORD_CALL or RECORD_SHORT,
- * without RECORD_ASIDE. Not known for a new thread, or after a writer was left by a jump.
+ * The values of the last record of a call in a ring (RECORD_CALL without RECORD_ASIDE, or
+ * RECORD_SHORT), which the library and the collector both remember. They are unknown for a new
+ * thread, or after a jump out of a function that was writing a record.
  */
 struct record_model {
 	uint64_t call;
@@ -605,25 +683,30 @@ struct record_model {
 };
 
 /*
- * A record with MOMENT_SPLIT is two events: `related` was released at entry, as this part of the
- * call, and `object` was acquired at return. So realloc costs one record.
+ * The part of a call whose record has MOMENT_SPLIT. Such a record is two events: `related` was
+ * released at entry, as this part of the call, and `object` was acquired at return. So a realloc()
+ * needs only one record.
  */
 #define RECORD_MOVED_PART 1u
 
-/* From here on records are this thread's; its remembered backtrace is empty. */
+/* The thread that wrote the following records. Its remembered backtrace is empty. */
 struct record_thread {
 	struct record record;
 	int32_t thread;
 	int32_t creator_thread;
 	uint64_t pthread;
-	uint64_t creator; /* number of the pthread_create call that made it, 0: unknown */
+	/* number of the pthread_create call that created the thread; 0: unknown */
+	uint64_t creator;
 };
 
-/* A module, before the first event that has a frame in it. Its path and build-id follow. */
+/*
+ * A module, written before the first event with a frame in it. The module's path and its build-id
+ * follow the struct.
+ */
 struct record_module {
 	struct record record;
-	uint64_t base;	/* start of the executable mapping - its file offset */
-	uint64_t start; /* executable mapping */
+	uint64_t base;	/* start of the executable mapping, minus its file offset */
+	uint64_t start; /* start of the executable mapping */
 	uint64_t end;
 	uint64_t offset;
 	uint16_t path_size; /* including the NUL */
@@ -631,23 +714,26 @@ struct record_module {
 	uint32_t pad;
 };
 
-/* A note as texts, each NUL-terminated: its name, then pairs of names and values. */
+/*
+ * A note. Its texts follow, each NUL-terminated: the name of the note, then pairs of names and
+ * values.
+ */
 struct record_note {
-	struct record record; /* more: number of pairs */
-	uint32_t text;	      /* bytes of text that follow */
+	struct record record; /* more: the number of pairs */
+	uint32_t text;	      /* bytes of the texts that follow */
 	uint32_t pad;
 };
 
-/* The heap of brk(2) at exit. */
+/* The heap of brk(2), as it was at exit. */
 struct record_heap {
 	struct record record;
 	uint64_t bottom, top;
 };
 
 /*
- * Addresses of the hooks' real functions in this process, indexed by hook: count numbers of 8 bytes
- * follow. Not written to the stream; at the end the collector writes those of functions that were
- * called.
+ * Addresses of the hooks' real functions in this process, by hook: `count` numbers of 8 bytes
+ * follow. They are not written to the stream as they are: at the end, the collector writes the
+ * addresses of the functions that were called.
  */
 struct record_functions {
 	struct record record;
@@ -655,19 +741,19 @@ struct record_functions {
 	uint32_t pad;
 };
 
-/* A name that the program defined. The name and its description follow, each NUL-terminated. */
+/* A name that the program defined. The name and a description follow, each NUL-terminated. */
 struct record_name {
 	struct record record;
-	uint32_t id;	    /* a context's bit, or a class's ordinal */
-	uint32_t flags;	    /* flags of RESR */
+	uint32_t id;	    /* a context's bit, or a class's number */
+	uint32_t flags;	    /* flags of the RESR packet */
 	uint16_t name_size; /* including the NUL */
 	uint16_t description_size;
 	uint32_t pad;
 };
 
 /*
- * Maximal bytes of a record: a call with all frames and two paths. Producers truncate each text to
- * ARENA_TEXT_MAX.
+ * Maximum size of a record in bytes: a call with all frames and two paths. Producers truncate each
+ * text to ARENA_TEXT_MAX bytes.
  */
 #define ARENA_TEXT_MAX	 4096u
 #define ARENA_RECORD_MAX 16384u

@@ -3,21 +3,20 @@
 #define BEFORE_KINDS_H
 
 /*
- * Kinds of mappings that a process had before it was attached to, as the collector distinguishes
- * them.
+ * The kinds of mappings that a process had before an attach, as the collector distinguishes them.
  */
 
 enum before_kind {
 	BEFORE_ANONYMOUS,
 	BEFORE_FILE,
 	BEFORE_SHARED,
-	BEFORE_HEAP,  /* brk's heap */
-	BEFORE_ARENA, /* of libc's allocator for further threads */
-	BEFORE_STACK, /* of a thread */
+	BEFORE_HEAP,  /* the heap of brk(2) */
+	BEFORE_ARENA, /* an arena of libc's allocator, which further threads use */
+	BEFORE_STACK, /* the stack of a thread */
 	BEFORE_KINDS
 };
 
-/* Its name in a ~mapped note. */
+/* The word for a kind in a ~mapped note. */
 static inline const char *before_word(enum before_kind kind)
 {
 	static const char *const words[BEFORE_KINDS] = {

@@ -11,27 +11,29 @@
 #include <stdint.h>
 
 /*
- * This many ticks are 1 ns or more on every known processor. A larger number would be wrong where a
- * tick is 40 ns.
+ * This many ticks take at least 1 ns on every known processor. The number must not be larger than
+ * needed, since on some processors a tick is 40 ns.
  */
 #if defined(__x86_64__)
 #define COUNTER_TICKS_OF_NS 8u /* up to 8 GHz */
 #else
-#define COUNTER_TICKS_OF_NS 2u /* most are below 1 GHz, some slightly above */
+/* most counters are below 1 GHz, some slightly above */
+#define COUNTER_TICKS_OF_NS 2u
 #endif
 
 #if defined(__x86_64__)
 #include <cpuid.h>
 
-/* The read may be executed a few ns before earlier instructions have finished. */
+/* Reads the counter. The processor may do so a few ns before earlier instructions have finished. */
 static inline uint64_t counter_read(void)
 {
 	return __builtin_ia32_rdtsc();
 }
 
 /*
- * Reads the counter after all earlier instructions have finished: plain rdtsc runs ahead of the
- * atomic instruction that acquired a lock, and two owners of one mutex would seem to overlap.
+ * Reads the counter after all earlier instructions have finished. With a plain rdtsc, the read
+ * could precede the atomic instruction that acquired a lock, and two owners of one mutex would seem
+ * to overlap.
  */
 static inline uint64_t counter_read_ordered(void)
 {
@@ -39,7 +41,10 @@ static inline uint64_t counter_read_ordered(void)
 	return __builtin_ia32_rdtsc();
 }
 
-/* Whether the counter runs at one rate in all states of the processor (CPUID 0x80000007, EDX 8). */
+/*
+ * Whether the counter has the same rate in all states of the processor (CPUID 0x80000007, EDX bit
+ * 8).
+ */
 static inline bool counter_is_invariant(void)
 {
 	unsigned int a, b, c, d;
@@ -65,7 +70,7 @@ static inline uint64_t counter_read_ordered(void)
 	return value;
 }
 
-/* guaranteed by the architecture */
+/* the architecture guarantees this */
 static inline bool counter_is_invariant(void)
 {
 	return true;

@@ -3,8 +3,8 @@
 #define EACH_H
 
 /*
- * Turns lists of (type, name) pairs, as hooks.def writes parameters, into parameters, names or
- * types. A function without parameters has (void).
+ * Turns lists of (type, name) pairs, as hooks.def has them for parameters, into parameters, names
+ * or types. A function without parameters has the list (void).
  */
 
 #define EACH_JOIN_(a, b)					a##b

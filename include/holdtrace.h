@@ -3,8 +3,8 @@
 #define HOLDTRACE_H
 
 /*
- * What a program can report about itself: contexts, marks, and resources of its own; see
- * holdtrace(3). The program links nothing for it: if libholdtrace.so is not loaded, every
+ * Functions by which a program can report contexts, marks and its own resources; see holdtrace(3).
+ * The program does not have to be linked with a library: if libholdtrace.so is not loaded, every
  * function here does nothing and returns 0.
  */
 
@@ -14,7 +14,7 @@
 extern "C" {
 #endif
 
-/* The library's side. An undefined weak symbol is NULL. */
+/* The functions of the library. If it is not loaded, these weak symbols are NULL. */
 #ifdef HOLDTRACE_LIBRARY
 #define HOLDTRACE_WEAK
 #else
@@ -34,13 +34,16 @@ void holdtrace_lib_released(unsigned kind, const void *object) HOLDTRACE_WEAK;
 
 #ifndef HOLDTRACE_LIBRARY
 
-/* Always inline, so that a backtrace begins in the calling function even without optimisation. */
+/*
+ * The functions are always inlined, so that a backtrace begins in the calling function even without
+ * optimization.
+ */
 #define HOLDTRACE_INLINE \
 	static __inline__ __attribute__((__always_inline__, __artificial__, __unused__))
 
 /*
- * In code at a fixed address (-no-pie) the linker resolves an undefined weak symbol to NULL; only a
- * reference through the global offset table is left to the loader.
+ * In code at a fixed address (-no-pie), the linker resolves an undefined weak symbol to NULL. Only
+ * if the reference uses the global offset table, the linker leaves it to the loader.
  */
 #if defined(__x86_64__) && !defined(__ILP32__) && !defined(__PIC__)
 #define HOLDTRACE_FIND(name)                                                    \
@@ -61,8 +64,9 @@ void holdtrace_lib_released(unsigned kind, const void *object) HOLDTRACE_WEAK;
 	} while (0)
 
 /*
- * Returns the bit of the context with this name, which is created if it is new; 0 if there are 32
- * already. Events that are recorded while a context is entered have its bit.
+ * Returns the bit of the context with this name, and creates the context if it does not exist.
+ * Returns 0 if there are already 32 contexts. Events that are recorded while a thread is in the
+ * context have its bit.
  */
 HOLDTRACE_INLINE unsigned holdtrace_context_create(const char *name)
 {
@@ -72,8 +76,8 @@ HOLDTRACE_INLINE unsigned holdtrace_context_create(const char *name)
 }
 
 /*
- * The calling thread enters or leaves contexts. Bits can be combined. Entering twice is like
- * entering once.
+ * The calling thread enters or leaves contexts. `bits` may combine several contexts. To enter a
+ * context twice is the same as to enter it once.
  */
 HOLDTRACE_INLINE void holdtrace_context_enter(unsigned bits)
 {
@@ -85,7 +89,7 @@ HOLDTRACE_INLINE void holdtrace_context_exit(unsigned bits)
 	HOLDTRACE_CALL(holdtrace_lib_context_exit, (bits));
 }
 
-/* The whole process enters or leaves contexts: all threads, including later ones. */
+/* All threads of the process, including those that start later, enter or leave contexts. */
 HOLDTRACE_INLINE void holdtrace_context_enter_all(unsigned bits)
 {
 	HOLDTRACE_CALL(holdtrace_lib_context_enter_all, (bits));
@@ -96,16 +100,17 @@ HOLDTRACE_INLINE void holdtrace_context_exit_all(unsigned bits)
 	HOLDTRACE_CALL(holdtrace_lib_context_exit_all, (bits));
 }
 
-/* Writes a line of text into the trace, with this time and thread. */
+/* Writes a line of text to the trace, with the current time and thread. */
 HOLDTRACE_INLINE void holdtrace_mark(const char *text)
 {
 	HOLDTRACE_CALL(holdtrace_lib_mark, (text));
 }
 
 /*
- * Returns the class of resources with this name, which is created if it is new, for the two
- * functions below. counted: an object may be acquired several times and is live until it was
- * released as often. Returns 0 if there are 32 classes already, including holdtrace's own.
+ * Returns the class of resources with this name, and creates the class if it does not exist, for
+ * the two functions below. counted: an object may be acquired several times, and is live until it
+ * was released the same number of times. Returns 0 if there are already 32 classes, including those
+ * of holdtrace.
  */
 HOLDTRACE_INLINE unsigned holdtrace_class_create(const char *name, const char *description,
 						 int counted)
@@ -115,13 +120,19 @@ HOLDTRACE_INLINE unsigned holdtrace_class_create(const char *name, const char *d
 		       : 0;
 }
 
-/* The program has acquired an object; called afterwards. size: in the unit of the class. */
+/*
+ * Reports that the program has acquired an object. Call it after the acquisition. size: in the unit
+ * of the class.
+ */
 HOLDTRACE_INLINE void holdtrace_acquired(unsigned kind, const void *object, size_t size)
 {
 	HOLDTRACE_CALL(holdtrace_lib_acquired, (kind, object, size));
 }
 
-/* The program releases an object; called before any other thread can acquire it. */
+/*
+ * Reports that the program releases an object. Call it before any other thread can acquire the
+ * object.
+ */
 HOLDTRACE_INLINE void holdtrace_released(unsigned kind, const void *object)
 {
 	HOLDTRACE_CALL(holdtrace_lib_released, (kind, object));

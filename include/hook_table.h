@@ -3,9 +3,9 @@
 #define HOOK_TABLE_H
 
 /*
- * hooks.def, resources.def and operations.def as constant tables for readers of events:
+ * The rows of hooks.def, resources.def and operations.def as constant tables for readers of events:
  * hook_table[enum hook_number], resource_table[enum resource], operation_table[enum operation].
- * Included by the few .c files that need a table; stubs have the same facts in their code.
+ * Only the .c files that need a table include this header; in a stub, these facts are code.
  */
 
 #include <stdbool.h>
@@ -23,11 +23,13 @@ struct hook {
 	const char *name;
 	enum resource resource;
 	enum operation operation;
-	enum hook_when at;	 /* WHEN_DEFAULT: the operation's; read by hook_at() */
-	enum hook_blocks blocks; /* BLOCKS_DEFAULT: the operation's; read by hook_blocks() */
+	/* WHEN_DEFAULT: as for the operation; use hook_at() */
+	enum hook_when at;
+	/* BLOCKS_DEFAULT: as for the operation; use hook_blocks() */
+	enum hook_blocks blocks;
 	enum hook_how how;
 	struct hook_argument
-		arguments[HOOK_ARGUMENTS_MAX]; /* an entry without a name ends the list */
+		arguments[HOOK_ARGUMENTS_MAX]; /* a list; an entry without a name ends it */
 };
 
 struct resource_facts {
@@ -37,13 +39,13 @@ struct resource_facts {
 };
 
 struct operation_facts {
-	const char *name; /* in capitals, as in operations.def */
+	const char *name; /* name in capitals, as in operations.def */
 	enum effect effect;
 	enum hook_when at;
 	enum hook_blocks blocks;
 };
 
-/* Columns of a row. */
+/* The columns of a row. */
 /* clang-format off */
 #define VALUES(...)	.arguments = { __VA_ARGS__ },
 #define NAMED(kind, name, value) { #name, ARGUMENT_##kind }
@@ -61,7 +63,7 @@ struct operation_facts {
 			__VA_ARGS__ },
 static const struct hook hook_table[HOOK_COUNT] __attribute__((unused)) = {
 #include "hooks.def"
-	/* their class is the program's own, which the record has */
+	/* the class is one that the program defined; the record has it */
 	[HOOK_holdtrace_acquired] = { .name = "holdtrace_acquired", .resource = RESOURCE_EVENT,
 				    .operation = OPERATION_ALLOC },
 	[HOOK_holdtrace_released] = { .name = "holdtrace_released", .resource = RESOURCE_EVENT,
@@ -91,7 +93,7 @@ static const struct operation_facts operation_table[OPERATION_COUNT] __attribute
 
 /* clang-format on */
 
-/* WHEN_ENTRY, WHEN_RETURN or WHEN_BOTH. */
+/* Returns WHEN_ENTRY, WHEN_RETURN or WHEN_BOTH. */
 static inline enum hook_when hook_at(const struct hook *hook)
 {
 	if (hook->blocks == BLOCKS_GIVES_BACK_FIRST)
@@ -99,13 +101,16 @@ static inline enum hook_when hook_at(const struct hook *hook)
 	return hook->at ? hook->at : operation_table[hook->operation].at;
 }
 
-/* BLOCKS_NO, BLOCKS_YES or BLOCKS_GIVES_BACK_FIRST. */
+/* Returns BLOCKS_NO, BLOCKS_YES or BLOCKS_GIVES_BACK_FIRST. */
 static inline enum hook_blocks hook_blocks(const struct hook *hook)
 {
 	return hook->blocks ? hook->blocks : operation_table[hook->operation].blocks;
 }
 
-/* Whether the hook is an exec: its first half is recorded before the process is replaced. */
+/*
+ * Whether the hook is an exec. The first half of an exec is recorded before the process is
+ * replaced.
+ */
 static inline bool hook_is_exec(const struct hook *hook)
 {
 	return hook->resource == RESOURCE_EVENT && hook->operation == OPERATION_END &&
@@ -117,7 +122,7 @@ static inline bool hook_may_sleep(const struct hook *hook)
 	return hook_blocks(hook) != BLOCKS_NO;
 }
 
-/* The row with that name, or NULL. */
+/* Returns the row with that name, or NULL. */
 static inline const struct hook *hook_find(const char *name)
 {
 	for (unsigned i = 0; i < HOOK_COUNT; i++)

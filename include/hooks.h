@@ -3,15 +3,15 @@
 #define HOOKS_H
 
 /*
- * hooks.def as an enum. The number of a hook is private to a build (library and collector compare
- * the hash of the tables); across builds a hook is identified by its name. hook_table.h has the
- * facts.
+ * The rows of hooks.def as an enum. The number of a hook is valid in one build only: the library
+ * and the collector compare the hash of the tables. In traces, the name identifies a hook.
+ * hook_table.h has the facts of the rows.
  */
 
 enum hook_number {
 #define HOOK(name, ...) HOOK_##name,
 #include "hooks.def"
-	/* functions of holdtrace.h: recorded like hooks, but without a real function */
+	/* functions of holdtrace.h; they are recorded like hooks, but have no real function */
 	HOOK_holdtrace_acquired,
 	HOOK_holdtrace_released,
 	HOOK_COUNT

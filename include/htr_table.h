@@ -4,14 +4,14 @@
 
 /*
  * The .htr container in C: the structs of htr.def's rows, and the predictions of the next event,
- * which writer and reader must compute alike. collect/htr and collect/pack write it, trace/read_htr
- * reads it.
+ * which the writer and the reader must compute in the same way. collect/htr and collect/pack write
+ * the container, trace/read_htr reads it.
  */
 
 #include <stdint.h>
 #include <string.h>
 
-#define HTR_MAGIC	   0x0a1a0a0d52544889ull /* 89 "HTR" CR LF 1a LF, lowest byte first */
+#define HTR_MAGIC	   0x0a1a0a0d52544889ull /* 89 "HTR" CR LF 1a LF, with the lowest byte first */
 #define HTR_MAGIC_BUNDLE   0x0a1a0a0d53544889ull /* 89 "HTS" CR LF 1a LF */
 #define HTR_MAGIC_PIECE	   0x50525448u		 /* "HTRP" */
 #define HTR_MAGIC_BLOCK	   0x42525448u		 /* "HTRB" */
@@ -19,19 +19,23 @@
 #define HTR_MAGIC_END	   0x45525448u		 /* "HTRE" */
 #define HTR_VERSION	   1u
 #define HTR_BUNDLE_VERSION 1u
-#define HTR_PART_MAX	   (2u << 20) /* definitions or events of a block, uncompressed */
-#define HTR_PACKED_MAX	   (HTR_PART_MAX + (64u << 10))
-#define HTR_SHAPES_MAX	   (1u << 16) /* a writer that would need more writes packets */
-#define HTR_MODELS	   256u	      /* most threads in one block */
-#define HTR_DEPTH_MAX	   15u	      /* of a shape */
-#define HTR_VARINT_MAX	   10u
-#define HTR_DAY_MS	   86400000u
+/* maximum size of the definitions, or of the events, of a block without compression */
+#define HTR_PART_MAX   (2u << 20)
+#define HTR_PACKED_MAX (HTR_PART_MAX + (64u << 10))
+/* if more shapes would be needed, events are written as packets */
+#define HTR_SHAPES_MAX (1u << 16)
+/* maximum number of threads in one block */
+#define HTR_MODELS 256u
+/* maximum depth in a shape */
+#define HTR_DEPTH_MAX  15u
+#define HTR_VARINT_MAX 10u
+#define HTR_DAY_MS     86400000u
 
 /* The C type of each kind of field. */
 typedef uint32_t htr_dword;
 typedef uint64_t htr_qword;
 typedef uint64_t htr_number;
-typedef uint64_t htr_difference; /* the number itself, not its zigzag form */
+typedef uint64_t htr_difference; /* the value itself, not its zigzag form */
 typedef const char *htr_text;
 typedef struct htr_bytes {
 	const uint8_t *at;
@@ -70,13 +74,13 @@ enum htr_value {
 	HTR_VALUE_COUNT
 };
 
-/* Bits of a shape's values. */
+/* Bits of a shape's `values`. */
 enum htr_has {
 #define VALUE(column, sign, name, description) HTR_HAS_##name = 1 << HTR_VALUE_##name,
 #include "htr.def"
 };
 
-/* The values that an event has of its own. */
+/* The values of an event that are not in its shape. */
 struct htr_values {
 #define VALUE(column, sign, name, description) uint64_t name;
 #include "htr.def"
@@ -88,7 +92,7 @@ enum htr_rule_row {
 	HTR_RULE_COUNT
 };
 
-/* Bits of a shape's rules. */
+/* Bits of a shape's `rules`. */
 enum htr_rule {
 #define RULE(name, description) HTR_##name = 1 << HTR_RULE_##name,
 #include "htr.def"
@@ -104,7 +108,7 @@ enum htr_size {
 #include "htr.def"
 };
 
-/* htr_put_block(bytes, &block), htr_get_block(bytes, &block) and so on. */
+/* The functions htr_put_block(bytes, &block), htr_get_block(bytes, &block) and so on. */
 static inline void htr_put_qword(uint8_t **at, uint64_t value)
 {
 	for (int i = 0; i < 8; i++)
@@ -160,8 +164,9 @@ static inline uint64_t htr_unzigzag(uint64_t number)
 }
 
 /*
- * What both sides remember of a thread within a block, and of the call sites of its events: a site
- * is a backtrace; it replaces another one with the same number modulo HTR_SITES.
+ * The values of a thread that the writer and the reader both remember within a block, and those of
+ * the call sites of its events. A site is a backtrace. It replaces a site whose backtrace has the
+ * same number modulo HTR_SITES.
  */
 #define HTR_SITES    256u
 #define HTR_CLASSES  33u
@@ -169,15 +174,16 @@ static inline uint64_t htr_unzigzag(uint64_t number)
 
 struct htr_site {
 	uint32_t node;
-	uint32_t next; /* backtrace of the thread's event after the last one from this site */
+	/* backtrace of the event that followed the last event of this site in the thread */
+	uint32_t next;
 	uint64_t object, size, frame;
 };
 
 struct htr_model {
-	uint64_t call;	/* of the thread's last event */
+	uint64_t call;	/* number of the thread's last call */
 	uint64_t frame; /* stack pointer at the thread's last event */
 	uint32_t cpu;
-	uint32_t last; /* index in sites of the last event's site */
+	uint32_t last; /* index in `sites` of the last event's site */
 	uint64_t objects[HTR_CLASSES];
 	struct htr_site sites[HTR_SITES];
 };
@@ -188,7 +194,7 @@ static inline void htr_model_begin(struct htr_model *model)
 	model->cpu = HTR_CPU_NONE;
 }
 
-/* The site of a backtrace; a new one is initialised from the thread. */
+/* Returns the site of a backtrace. If it is new, initializes it from the thread. */
 static inline struct htr_site *htr_model_site(struct htr_model *model, uint32_t node)
 {
 	struct htr_site *site = &model->sites[node % HTR_SITES];
@@ -207,7 +213,10 @@ static inline uint64_t *htr_model_object(struct htr_model *model, uint64_t resou
 	return &model->objects[resource < HTR_CLASSES ? resource : 0];
 }
 
-/* Computes CALL's timestamp of a time. Remembers the millisecond of the last one. */
+/*
+ * Computes the timestamp of a CALL packet from a time. The struct remembers the millisecond of the
+ * last timestamp.
+ */
 struct htr_stamp {
 	uint64_t ms_start;
 	uint32_t stamp;

@@ -4,15 +4,17 @@
 
 /*
  * The interface between holdtrace-inject and the library that it loads into a running program. The
- * injector finds the entry point by its mark in the library's file. The order is in memory that the
- * injector has made; the library executes it under the loader's lock.
+ * injector finds the library's entry point by its mark in the library's file. It writes an order to
+ * memory that it has allocated in the program, and the library executes the order while it holds
+ * the loader's lock.
  */
 
 #include <stdint.h>
 
-#define LATE_LIBRARY  "holdtrace-library" /* name of the library's memfd */
-#define LATE_TRIGGER  "holdtrace-trigger"
-#define LATE_STUCK    "holdtrace-gave-up" /* name after a call within the loader was given up */
+#define LATE_LIBRARY "holdtrace-library" /* name of the library's memfd */
+#define LATE_TRIGGER "holdtrace-trigger"
+/* name of the memfd after the injector gave up a call inside the loader */
+#define LATE_STUCK    "holdtrace-gave-up"
 #define LATE_TEXT_MAX 256u
 #define LATE_PATH_MAX 1024u
 
@@ -30,35 +32,46 @@ enum late_command {
 enum late_result {
 	LATE_UNSAID, /* the order was not executed */
 	LATE_DONE,
-	LATE_IS_ON,  /* attach: already recording */
-	LATE_IS_OFF, /* detach: not attached */
-	LATE_NO_RUN, /* the collector cannot be reached, or memory is missing; nothing was changed
-		      */
-	LATE_NO_MALLOC, /* no allocator found among the program's functions */
+	LATE_IS_ON,  /* attach: the library is already recording */
+	LATE_IS_OFF, /* detach: the library is not attached */
+	/* the collector cannot be reached, or there is no memory; nothing was changed */
+	LATE_NO_RUN,
+	LATE_NO_MALLOC, /* the program's functions include no allocator */
 };
 
 struct late_order {
-	uint32_t command;   /* enum late_command */
-	uint32_t result;    /* library: enum late_result, stored last */
-	int32_t file;	    /* descriptor from which the library was loaded; library: closes it and
-			     * stores -1 */
-	uint32_t modules;   /* library: modules searched */
-	uint32_t slots;	    /* library: slots changed */
-	uint32_t symbols;   /* library: symbols changed */
-	uint32_t unchanged; /* library: slots that lead elsewhere, or cannot be written */
-	uint64_t threads;   /* what the process had before the attach: for ~attached */
-	uint64_t resident;  /* bytes */
+	uint32_t command; /* enum late_command */
+	uint32_t result;  /* written by the library: enum late_result, stored last */
+	/* descriptor from which the library was loaded; the library closes it and stores -1 */
+	int32_t file;
+	uint32_t modules; /* written by the library: number of modules that it searched */
+	uint32_t slots;	  /* written by the library: number of slots that it changed */
+	uint32_t symbols; /* written by the library: number of symbols that it changed */
+	/*
+	 * written by the library: number of slots that lead to other functions, or cannot be
+	 * written
+	 */
+	uint32_t unchanged;
+	/*
+	 * number of threads before the attach; this and the next two members are for the note
+	 * ~attached
+	 */
+	uint64_t threads;
+	uint64_t resident; /* resident memory before the attach, in bytes */
 	uint64_t age_ms;
-	char run[LATE_TEXT_MAX];     /* as in CONTROL_ENVIRONMENT */
-	char name[64];		     /* of the program */
-	char library[LATE_PATH_MAX]; /* for the LD_PRELOAD of programs that it executes; "": they
-				      * are not followed */
+	char run[LATE_TEXT_MAX]; /* in the form of CONTROL_ENVIRONMENT */
+	char name[64];		 /* name of the program */
+	/*
+	 * path for the LD_PRELOAD of programs that the process executes; "": these programs are not
+	 * followed
+	 */
+	char library[LATE_PATH_MAX];
 };
 
 struct late_entry {
 	char mark[16];
 	uint64_t contract;
-	uint64_t order; /* set in the injected copy: address of the first order */
+	uint64_t order; /* address of the first order; set in the injected copy */
 	void (*obey)(struct late_order *);
 };
 

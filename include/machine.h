@@ -3,9 +3,9 @@
 #define MACHINE_H
 
 /*
- * The ELF machine number of the processor that this code is compiled for, and the names of machines
- * as uname(2) returns them, which streams contain. An emulated program (qemu-user) may have a
- * collector for another machine.
+ * The ELF machine number of the processor that this code is compiled for. The names of machines,
+ * which streams contain, are those that uname(2) returns. The collector of an emulated program
+ * (qemu-user) may run on another machine.
  */
 
 #include <stddef.h>
@@ -27,7 +27,10 @@
 #define MACHINE_OWN EM_NONE
 #endif
 
-/* NULL if uname has to be asked: for our own machine (ppc64 or ppc64le), and for unknown ones. */
+/*
+ * Returns the name of a machine. Returns NULL for the machine of this build (where uname(2)
+ * distinguishes ppc64 and ppc64le), and for unknown machines; the caller must then ask uname(2).
+ */
 static inline const char *machine_name(uint32_t machine)
 {
 	if (machine == MACHINE_OWN)

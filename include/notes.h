@@ -3,7 +3,7 @@
 #define NOTES_H
 
 /*
- * notes.def as constants: NOTE_PROCESS is "~process". Writers and readers of notes use these names.
+ * The names of notes.def as constants for writers and readers of notes: NOTE_PROCESS is "~process".
  */
 
 #define NOTE(name, text, values, description) \

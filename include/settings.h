@@ -3,9 +3,9 @@
 #define SETTINGS_H
 
 /*
- * The settings as a struct, made from settings.def. The maker of the control page fills it from its
- * environment, other processes read it there. Freestanding, because the library parses it before
- * libc is ready.
+ * The settings as a struct, made from settings.def. The process that makes the control page fills
+ * the struct from its environment; other processes read it on the control page. The functions here
+ * do not use libc, because the library calls them before libc is ready.
  */
 
 #include <signal.h>
@@ -20,12 +20,16 @@ typedef int64_t setting_bytes;
 typedef int64_t setting_word;
 typedef char setting_text[SETTINGS_TEXT_MAX];
 typedef int64_t setting_signal; /* 0: none */
-typedef int64_t setting_set;	/* bit i is set if the list has its i-th word */
+/* bit i is set if the list has word number i of the row's words */
+typedef int64_t setting_set;
 
-/* Backtraces: maximal frames, which calls get one, and the only sizes that do. */
+/*
+ * Which backtraces are taken: the maximum of frames, the calls that get a backtrace, and, if not
+ * empty, the only sizes of acquisitions that do.
+ */
 typedef struct {
 	int64_t depth, which;
-	int64_t sizes[SETTINGS_SIZES_MAX + 1]; /* count, then the sizes */
+	int64_t sizes[SETTINGS_SIZES_MAX + 1]; /* number of sizes, then the sizes */
 } setting_frames;
 
 typedef struct {
@@ -72,7 +76,7 @@ static inline int settings_take_number(int64_t *number, const char *value, const
 	return SETTINGS_TAKEN;
 }
 
-/* 512KiB, 2M or 4096: units are powers of 1024. */
+/* Parses 512KiB, 2M or 4096. Units are powers of 1024. */
 static inline int settings_take_bytes(int64_t *bytes, const char *value, const char *words)
 {
 	static const char units[] = "KMG";
@@ -129,8 +133,8 @@ static inline int settings_take_text(char *text, const char *value, const char *
 }
 
 /*
- * Takes the next item of a comma-separated list; items are not empty. Returns the rest, or NULL if
- * the list is invalid.
+ * Copies the next item of a comma-separated list to `item`. Items are not empty. Returns the rest
+ * of the list, or NULL if the list is invalid.
  */
 static inline const char *settings_next(const char *value, char *item, int room)
 {
@@ -144,7 +148,7 @@ static inline const char *settings_next(const char *value, char *item, int room)
 	return value;
 }
 
-/* Words of a comma-separated list, which may be empty. */
+/* Parses a comma-separated list of words. The list may be empty. */
 static inline int settings_take_set(int64_t *bits, const char *value, const char *words)
 {
 	int64_t found = 0, index;
@@ -161,14 +165,14 @@ static inline int settings_take_set(int64_t *bits, const char *value, const char
 }
 
 /*
- * "20", "alloc", "20,alloc", "sizes:64,128". The default number of frames stays if the value has
- * none.
+ * Parses "20", "alloc", "20,alloc" or "sizes:64,128". If the value has no number of frames, the
+ * default stays.
  */
 static inline int settings_take_frames(setting_frames *frames, const char *value, const char *words)
 {
 	static const char prefix[] = "sizes:";
 	int64_t depth = frames->depth, which = BACKTRACE_ALL, sizes[SETTINGS_SIZES_MAX + 1] = { 0 };
-	int64_t *number = &depth; /* what the next number is */
+	int64_t *number = &depth; /* where the next number is stored */
 	char item[20];
 
 	if (!*value)
@@ -209,8 +213,9 @@ static inline int settings_take_patience(setting_patience *patience, const char 
 }
 
 /*
- * A signal that can be sent to a program without harm, by number or by name, with or without SIG.
- * KILL and STOP cannot have a handler, 32 and 33 are glibc's own.
+ * Parses a signal that can be sent to a program without harm: a number, or a name with or without
+ * SIG. KILL and STOP are excluded since they cannot have a handler, 32 and 33 since glibc uses
+ * them.
  */
 static inline int settings_take_signal(int64_t *number, const char *value, const char *words)
 {
@@ -246,7 +251,7 @@ static inline int settings_take_signal(int64_t *number, const char *value, const
 	return SETTINGS_TAKEN;
 }
 
-/* Returns what follows NAME= in name_value, or NULL if it has another name. */
+/* Returns the value in a string "NAME=value", or NULL if the string has another name. */
 static inline const char *settings_value(const char *name_value, const char *name)
 {
 	while (*name && *name == *name_value) {
@@ -276,9 +281,10 @@ static inline void settings_default(struct settings *settings)
 }
 
 #define SETTINGS_SAMPLE_PRODUCTION (512 << 10)
-#define SETTINGS_SAMPLE_MAX	   (1u << 30) /* an estimate from rarer samples would be useless */
+/* an estimate from rarer samples would be useless */
+#define SETTINGS_SAMPLE_MAX (1u << 30)
 
-/* Applies settings that imply others, after all have been taken. */
+/* Applies settings that imply others. Must be called after all settings were taken. */
 static inline void settings_finish(struct settings *settings)
 {
 	if (settings->sample > SETTINGS_SAMPLE_MAX)
@@ -291,8 +297,9 @@ static inline void settings_finish(struct settings *settings)
 }
 
 /*
- * Takes one "NAME=value" string of an environment. Returns whether it is one of our variables with
- * a valid value. An invalid value leaves a number or word unchanged.
+ * Takes one "NAME=value" string of an environment. Returns whether NAME is one of holdtrace's
+ * variables, and whether its value is valid (enum settings_taken). An invalid value does not change
+ * a number or a word.
  */
 static inline int settings_take(struct settings *settings, const char *name_value)
 {

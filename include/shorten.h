@@ -3,39 +3,49 @@
 #define SHORTEN_H
 
 /*
- * The interface between the collector and holdtrace-keep, which the collector starts when a file of
- * --keep is too long: holdtrace-keep OLD NEW EXCHANGE since|bytes NUMBER. The first three are
- * descriptors. NUMBER is the time (ns, in the trace's clock) from which on everything is kept, or
- * the maximal number of bytes. EXCHANGE is a memfd: the collector stores struct keep_ended of each
- * stream that has ended in it, and finds the result there, both without gaps.
+ * The interface between the collector and holdtrace-keep. The collector starts this program when a
+ * file of --keep is too long:
+ *
+ *   holdtrace-keep OLD NEW EXCHANGE since|bytes NUMBER
+ *
+ * OLD, NEW and EXCHANGE are descriptors. NUMBER is the time (in ns of the trace's clock) from which
+ * on everything is kept, or the maximum number of bytes. EXCHANGE is a memfd. The collector stores
+ * an array of struct keep_ended there, one for each stream that has ended; holdtrace-keep replaces
+ * it by the result.
  */
 
 #include <stdint.h>
 
-/* Exit status after a failure; the reason is in EXCHANGE. */
+/* Exit status after a failure whose reason is in EXCHANGE. */
 #define KEEP_SAID 3
 
-/* A stream that has ended, which can be dropped as a whole. */
+/* A stream that has ended. If it ended before the kept part, the whole stream is dropped. */
 struct keep_ended {
 	uint32_t stream, reserved;
 	uint64_t ended_ns;
 };
 
-/* The result; one struct keep_stream follows for each remaining stream. */
+/* The result. An array of struct keep_stream follows, one for each stream of the new file. */
 struct keep_done {
-	uint64_t read; /* bytes of the old file that were processed; the rest was not. 0: nothing
-			* was made, the old file stays */
-	uint64_t size; /* of the new file */
-	uint64_t held; /* of these, bytes from before since_ns: calls that acquired objects that
-			* were live then */
-	uint64_t since_ns; /* the file is complete from then on */
+	/*
+	 * bytes of the old file that were processed; 0: no new file was made, and the old file
+	 * stays
+	 */
+	uint64_t read;
+	uint64_t size; /* size of the new file */
+	/*
+	 * bytes of the new file from before since_ns: the calls that acquired objects that were
+	 * live then
+	 */
+	uint64_t held;
+	uint64_t since_ns; /* time from which on the file is complete */
 	uint64_t streams;
 };
 
 struct keep_stream {
 	uint32_t stream, reserved;
-	uint64_t less; /* what to subtract from a place in the old file to get the place in the new
-			  one */
+	/* the difference between a place in the old file and the same place in the new file */
+	uint64_t less;
 };
 
 #endif

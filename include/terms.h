@@ -3,9 +3,8 @@
 #define TERMS_H
 
 /*
- * Operations, resources and other terms as enums, most of them made from operations.def and
- * resources.def. Their numbers are written to streams (wire.def), so they never change their
- * meaning.
+ * Operations, resources and other terms as enums. Most of them are made from operations.def and
+ * resources.def. Their numbers are written to streams (wire.def), so their meanings never change.
  */
 
 enum operation {
@@ -25,57 +24,60 @@ enum resource {
 };
 
 /*
- * sp-rtrace has a mask with one bit for each class. The bits that our classes leave are for the
- * program's own classes.
+ * sp-rtrace has a mask with one bit for each class. The bits that holdtrace's classes do not use
+ * are for classes that programs define.
  */
 #define RESOURCES_MAX 32
 _Static_assert(RESOURCE_COUNT - 1 <= RESOURCES_MAX, "the stream has room for 32 classes");
 
 /*
- * When the operations of a hook happen. Releases happen at entry, acquisitions at return, so that a
- * free sorts before the next alloc of the same address in any thread.
+ * When the operations of a hook happen. Releases happen at entry and acquisitions at return, so
+ * that a free precedes the next allocation of the same address in any thread.
  */
 enum hook_when {
-	WHEN_DEFAULT, /* as operations.def says */
+	WHEN_DEFAULT, /* as in operations.def */
 	WHEN_ENTRY,
 	WHEN_RETURN,
-	WHEN_BOTH, /* it may release something at entry and acquires something at return */
+	WHEN_BOTH, /* the call may release an object at entry, and acquires one at return */
 };
 
-/* Whether a hook may sleep for any length: the collector must not wait for its record then. */
+/* Whether a hook may sleep for a long time. If so, the collector must not wait for its record. */
 enum hook_blocks {
-	BLOCKS_DEFAULT, /* as operations.def says */
+	BLOCKS_DEFAULT, /* as in operations.def */
 	BLOCKS_NO,
 	BLOCKS_YES,
-	BLOCKS_GIVES_BACK_FIRST, /* it releases something, which is recorded as a half of its own,
-				  * and then sleeps */
-	BLOCKS_IF_BUSY,		 /* for stubs: tries first, and sleeps if that fails */
+	/* the call releases an object, which is recorded as a separate half, and then sleeps */
+	BLOCKS_GIVES_BACK_FIRST,
+	/* in stubs only: the stub tries first, and sleeps if that fails */
+	BLOCKS_IF_BUSY,
 };
 
-/* Properties of a hook that its operation does not imply, for programs that add events up. */
+/* Properties of a hook that do not follow from its operation, for programs that evaluate events. */
 enum hook_how {
 	HOW_PLAIN,
-	HOW_JOINS,     /* the released object was waited for, not detached */
-	HOW_WAKES_ALL, /* wakes all waiting threads */
-	HOW_READS,     /* acquires a lock together with others */
-	HOW_WRITES,    /* acquires such a lock alone */
-	HOW_SHARES,    /* releases such a lock */
+	/* the released thread was joined, not detached */
+	HOW_JOINS,
+	HOW_WAKES_ALL, /* the call wakes all waiting threads */
+	HOW_READS,     /* the call acquires a lock that other readers may hold, too */
+	HOW_WRITES,    /* the call acquires such a lock exclusively */
+	HOW_SHARES,    /* the call releases such a lock */
 	HOW_SPINS,
 };
 
-/* When an event happened. Numbers of the stream; 3 is unused. */
+/* When an event happened. The numbers are those in streams; 3 is unused. */
 enum moment {
 	MOMENT_ENTER = 1,
 	MOMENT_LEAVE = 2,
-	MOMENT_SPLIT = 4, /* in records only: at return; `related` was released at entry */
-	MOMENT_HALF = 5,  /* at entry, published before the call sleeps */
+	/* only in records: the event happened at return, and `related` was released at entry */
+	MOMENT_SPLIT = 4,
+	MOMENT_HALF = 5, /* at entry; the event was published before the call slept */
 };
 
 enum effect { EFFECT_NEITHER, EFFECT_ACQUIRES, EFFECT_RELEASES };
 
 /*
- * The properties of each operation as constants: when its events happen, whether its calls sleep,
- * whether it acquires.
+ * The properties of each operation as constants: when its events happen, whether its calls may
+ * sleep, whether it acquires.
  */
 
 enum {
@@ -87,51 +89,66 @@ enum {
 };
 
 /*
- * CALL's type in the sp-rtrace stream (sp_rtrace_proto.h: 1 free, 2 alloc; any other number is
+ * The type in a CALL packet of sp-rtrace (sp_rtrace_proto.h: 1 free, 2 alloc; any other number is
  * neither).
  */
 enum call_type { CALL_TYPE_NONE, CALL_TYPE_FREE, CALL_TYPE_ALLOC };
 
-/* How the value of an argument is written. */
+/* How the value of an argument is recorded and written. */
 enum argument_kind {
 	ARGUMENT_NONE,
-	ARGUMENT_DECIMAL, /* signed */
-	ARGUMENT_HEX,	  /* 0x… */
-	ARGUMENT_OCTAL,	  /* 0…, file modes */
+	ARGUMENT_DECIMAL, /* a signed number */
+	ARGUMENT_HEX,	  /* 0x and hexadecimal digits */
+	ARGUMENT_OCTAL,	  /* 0 and octal digits, for file modes */
 	ARGUMENT_TEXT,	  /* a C string, copied */
-	ARGUMENT_TIME,	  /* a struct timespec, as seconds with nine decimals */
+	ARGUMENT_TIME,	  /* a struct timespec, written as seconds with nine decimals */
 };
 
-/* Properties of one record or event; bits. */
+/* Properties of one record or event, as bits. */
 enum call_flag {
 	CALL_FAILED = 1 << 0, /* the function reported an error: nothing was acquired or released */
-	CALL_UNWOUND = 1 << 1, /* never returned: longjmp, exception, cancellation, thread exit */
-	CALL_OPEN = 1 << 2,    /* still open when the trace ended */
-	CALL_LATE = 1 << 3, /* arrived after later events had been written; its time is clamped */
-	CALL_CUT = 1 << 4,  /* the backtrace ends early: no rule, or the depth limit */
-	CALL_NO_BACKTRACE = 1 << 5, /* none was taken */
-	CALL_OF_CHILD = 1 << 6,	    /* made by a child of vfork in our memory: its descriptors,
-				     * directory and end are its own */
+	CALL_UNWOUND =
+		1 << 1, /* the call never returned: longjmp, exception, cancellation, thread exit */
+	/* the call was still open when the trace ended */
+	CALL_OPEN = 1 << 2,
+	/*
+	 * the event arrived after later events were written; its time was changed to keep the order
+	 */
+	CALL_LATE = 1 << 3,
+	/*
+	 * the backtrace is incomplete: there was no unwinding rule, or the depth limit was reached
+	 */
+	CALL_CUT = 1 << 4,
+	CALL_NO_BACKTRACE = 1 << 5, /* no backtrace was taken */
+	/*
+	 * a child of vfork made the call in this process's memory; the descriptors, the directory
+	 * and the end are those of the child
+	 */
+	CALL_OF_CHILD = 1 << 6,
 };
 
 /*
- * With --locks=contended, in `related` of a call that acquires a lock: the lock was busy. The lower
- * bits are its owner.
+ * A bit of `related` for a call that acquires a lock, with --locks=contended: the lock was busy.
+ * The lower bits are the lock's owner.
  */
 #define RELATED_BUSY (1ull << 32)
 
 /* Why an event was dropped. */
 enum loss {
-	LOSS_NO_SLOT,	/* more threads than slots */
-	LOSS_FULL,	/* ring full, and the collector made no progress */
-	LOSS_ABANDONED, /* a record that was never completed (siglongjmp, kill) */
-	LOSS_SEALED,	/* system calls that recording needs are forbidden (seccomp), or two tasks
-			 * share a TLS */
-	LOSS_SAMPLE,	/* a block should have been recorded, but its address did not fit into the
-			   table */
-	LOSS_DAMAGED,	/* the ring's contents were invalid: a wild store of the program hit it */
-	LOSS_NOTE, /* like LOSS_FULL, for a record that is not an event: a name, the end of a thread
-		    */
+	LOSS_NO_SLOT,	/* there were more threads than slots */
+	LOSS_FULL,	/* the ring was full, and the collector made no progress */
+	LOSS_ABANDONED, /* the record was never completed (siglongjmp, kill) */
+	/* seccomp forbids system calls that recording needs, or two tasks share a TLS */
+	LOSS_SEALED,
+	/*
+	 * the table of sampled blocks was full, so a block that belongs to the sample was not
+	 * recorded
+	 */
+	LOSS_SAMPLE,
+	/* the contents of the ring were invalid, for example after a wild store of the program */
+	LOSS_DAMAGED,
+	/* like LOSS_FULL, for a record that is not an event: a name, the end of a thread */
+	LOSS_NOTE,
 	LOSS_COUNT
 };
 

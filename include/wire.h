@@ -9,24 +9,30 @@
 
 #include <stdint.h>
 
-#define WIRE_HANDSHAKE	 0xf0
-#define WIRE_MAJOR	 2
-#define WIRE_MINOR	 0
-#define WIRE_PACKET_MAX	 4096u	    /* sp-rtrace 1.8 reads 4 KiB at a time into 8 KiB */
-#define WIRE_READ_MAX	 (1u << 20) /* a longer packet counts as damage */
+#define WIRE_HANDSHAKE 0xf0
+#define WIRE_MAJOR     2
+#define WIRE_MINOR     0
+/* sp-rtrace 1.8 reads 4 KiB at a time into a buffer of 8 KiB */
+#define WIRE_PACKET_MAX	 4096u
+#define WIRE_READ_MAX	 (1u << 20) /* a longer packet is treated as damage */
 #define WIRE_STRING_MAX	 65534u
 #define WIRE_TAIL_MARKER 0x314c5448u /* "HTL1" */
 #define WIRE_NO_STREAM	 0xffffffffu
 #define WIRE_HEADER_SIZE 8u
-#define WIRE_ASIDE_SIZE	 16u /* before a packet inside OCFG: its header and two empty strings */
-/* Maximal frames whose BTRC fits a packet, even inside OCFG: header, count, 8 bytes each. */
+/* bytes before a packet that is hidden in an OCFG packet: a header and two empty strings */
+#define WIRE_ASIDE_SIZE 16u
+/*
+ * Maximum of frames whose BTRC packet fits, even inside an OCFG packet: header, count, 8 bytes a
+ * frame.
+ */
 #define WIRE_FRAMES_MAX ((WIRE_PACKET_MAX - WIRE_ASIDE_SIZE - WIRE_HEADER_SIZE - 4) / 8)
 
 /* The four one-byte fields of CALL's tail. */
 struct wire_flags {
 	uint8_t operation; /* enum operation */
 	uint8_t moment;	   /* enum moment: ENTER, LEAVE or HALF */
-	uint8_t part; /* 0: the call itself; 1, 2 …: other objects that it acquired or released */
+	/* 0: the call itself; 1, 2 ...: further objects that the call acquired or released */
+	uint8_t part;
 	uint8_t bits; /* enum call_flag */
 };
 
@@ -45,7 +51,7 @@ struct wire_addresses {
 	const uint64_t *items; /* widened to 64 bits on every machine */
 };
 
-/* The C type of each kind of field. Strings end with NUL; pointers refer to the reader's memory. */
+/* The C type of each kind of field. Strings end with NUL. Pointers lead to the reader's memory. */
 typedef uint32_t wire_dword;
 typedef uint64_t wire_qword;
 typedef uint64_t wire_pointer;
@@ -68,7 +74,7 @@ enum wire_packet {
 	WIRE_PACKET_COUNT
 };
 
-/* A tag's letters as a dword of either byte order: 'C' is the lowest byte. */
+/* The letters of a tag as a dword in the machine's byte order: 'C' is the lowest byte. */
 #define WIRE_TAG(text)                                                                \
 	((uint32_t)(text)[0] | (uint32_t)(text)[1] << 8 | (uint32_t)(text)[2] << 16 | \
 	 (uint32_t)(text)[3] << 24)

@@ -18,8 +18,8 @@
 #include "keep/writer.h"
 #include "shorten.h"
 
-#define ROUNDS_MAX 20		/* rounds of copying what was written in the meantime … */
-#define SMALL	   (256u << 10) /* … until less than this is left */
+#define ROUNDS_MAX 20 /* limit of rounds that copy the data written since the last round ... */
+#define SMALL	   (256u << 10) /* ... which end when a round copied no more than this */
 
 static const char usage[] =
 	"Usage: holdtrace-keep OLD NEW EXCHANGE since|bytes NUMBER\n"
@@ -78,7 +78,7 @@ static int later_first(const void *one, const void *two)
 	return ORDER(b->last_ns, a->last_ns);
 }
 
-/* Finds the time from which on the sections have this many bytes. */
+/* Finds the time from which on the sections have this many bytes, and sets done.since_ns. */
 static void find_since(struct keep *keep, uint64_t bytes)
 {
 	ARRAY_OF(struct section) sections = { 0 };
@@ -109,7 +109,10 @@ static void find_since(struct keep *keep, uint64_t bytes)
 
 /* ---- a stream ---- */
 
-/* How many of the stream's first pieces are left out: sections that end before the kept part. */
+/*
+ * Returns how many of the stream's first pieces are left out: the pieces of sections that end
+ * before the kept part.
+ */
 static size_t count_old(const struct keep *keep, const struct piece *pieces, size_t count)
 {
 	size_t old = 0;
@@ -161,7 +164,7 @@ static int put_stream(struct keep *keep, const struct piece *pieces, size_t coun
 	return rc;
 }
 
-/* Index of the first piece after those of the stream that begins at first. */
+/* Returns the index of the first piece after the pieces of the stream that begins at `first`. */
 static size_t stream_end(const struct pieces *pieces, size_t first)
 {
 	size_t end = first + 1;
@@ -184,7 +187,7 @@ static bool is_anything_old(const struct keep *keep)
 	return false;
 }
 
-/* Copies what was written since. */
+/* Copies the pieces that the collector wrote in the meantime, until few are left. */
 static int catch_up(struct keep *keep, struct error *err)
 {
 	uint64_t added = UINT64_MAX;
@@ -242,9 +245,12 @@ static int make_shorter(struct keep *keep, int to, const char *how, uint64_t num
 	return rc ? rc : write_answer(keep, err);
 }
 
-static int answers_to; /* keep.exchange */
+static int answers_to; /* a copy of keep.exchange */
 
-/* No process reads our standard error: the exchange file takes the error text to the collector. */
+/*
+ * Writes the error text to the exchange file, where the collector reads it. No process reads this
+ * program's standard error.
+ */
 static void write_error(const char *text)
 {
 	if (ftruncate(answers_to, 0) || pwrite(answers_to, text, strlen(text), 0) < 0)
@@ -272,8 +278,8 @@ int main(int argc, char **argv)
 	}
 	resource_limits_begin();
 	/*
-	 * the trace is hostile: a program has made the collector write it. All files are open by
-	 * now.
+	 * The trace is hostile input: programs decide what the collector writes. All files were
+	 * opened before the sandbox.
 	 */
 	sandbox_enter(&(struct sandbox_options){ .may_grow = true });
 	keep.old = atoi(argv[1]);
@@ -286,6 +292,6 @@ int main(int argc, char **argv)
 	writer_free(&keep.writer);
 	free(keep.ended.items);
 	free(keep.streams.items);
-	/* the leak checker of a build with sanitizers cannot run in the sandbox */
+	/* with sanitizers, the leak checker cannot run in the sandbox, so it is skipped */
 	_exit(rc ? KEEP_SAID : 0);
 }

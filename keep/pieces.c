@@ -11,7 +11,7 @@
 #include "base/order.h"
 #include "htr_table.h"
 
-/* Reads the needed fields from the start of a piece. */
+/* Reads the fields of struct piece that are at the start of the piece's contents. */
 static void look_inside(struct piece *piece, const uint8_t *bytes, size_t size)
 {
 	const unsigned char *at = bytes;
@@ -25,7 +25,7 @@ static void look_inside(struct piece *piece, const uint8_t *bytes, size_t size)
 		piece->last_ns = block.last_ns;
 }
 
-/* Reads the piece at an offset. Returns 1; 0: it is not complete yet; or a negative errno. */
+/* Reads the piece at an offset. Returns 1, 0 if it is not complete yet, or a negative errno. */
 static int read_piece(struct piece *piece, int fd, uint64_t offset, uint64_t size,
 		      struct error *err)
 {

@@ -3,9 +3,10 @@
 #define KEEP_PIECES_H
 
 /*
- * The pieces of a file with several streams: where they are, and the time of their events. A stream
- * consists of sections. Each can be read without those before it, except for the identity of the
- * process, its classes and its mappings. Our writers make a piece of each start, block and index.
+ * The pieces of a file with several streams: where they are, and the latest time of their events. A
+ * stream consists of sections. Each section is readable without the sections before it, except for
+ * the identity of the process, its classes and its mappings. The collector and this program write
+ * each start, block and index as a separate piece.
  */
 
 #include <stdbool.h>
@@ -16,21 +17,23 @@
 
 struct piece {
 	uint32_t stream, size;
-	uint64_t offset;  /* of its contents, after the header */
-	uint64_t place;	  /* offset in its stream */
-	uint64_t last_ns; /* latest time of its events; 0: no events */
-	bool begins;	  /* it is the start of a section */
+	/* offset of the contents, which follow the piece's header */
+	uint64_t offset;
+	uint64_t place;	  /* offset of the piece in its stream */
+	uint64_t last_ns; /* latest time of the piece's events; 0: no events */
+	bool begins;	  /* whether the piece is the start of a section */
 };
 
 struct pieces {
-	struct piece *items; /* after pieces_sort(): by stream, then by offset */
+	/* in the order of the file; after pieces_sort(), by stream, then by offset */
+	struct piece *items;
 	size_t count, capacity;
 	uint64_t read; /* end of the last complete piece in the file */
 };
 
 /*
- * Reads the pieces of the file from the start (from 0) or from the end of an earlier piece. Returns
- * 0 or a negative errno.
+ * Reads the pieces of the file: from the start if `from` is 0, otherwise from the end of an earlier
+ * piece. Adds them to the list. Returns 0 or a negative errno.
  */
 int pieces_read(struct pieces *pieces, int fd, uint64_t from, struct error *err);
 void pieces_sort(struct pieces *pieces);

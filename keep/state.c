@@ -22,15 +22,16 @@
 #define PART_SIZE (256u << 10)
 
 /*
- * The notes of pauses (~recording) explain why an object whose release fell into a pause seems to
- * be live forever. They are kept up to this number: there may be one each second for days. Each
- * second note ends a pause.
+ * The notes of pauses (~recording) explain why an object seems to be live forever: its release was
+ * in a pause. The first RECORDING_MOST of these notes are kept, since there may be one each second
+ * for days; and the last. The number is even because each second note ends a pause.
  */
 #define RECORDING_MOST 100
 
 /*
- * Keys of the map. The first five have the number of the last note, or call, of this kind about a
- * thread, a descriptor or the name of a thread. The others are about descriptors, by event index.
+ * The kinds of keys in the map. For the first five, the value is the number of the last note or
+ * call of this kind: about a thread (OF_THREAD, OF_NAME), a descriptor (OF_FD, OF_ADDRESS), or the
+ * process (OF_RECORDING). The others are about descriptors, and the values are indices of events.
  */
 enum {
 	OF_THREAD = 1,
@@ -38,13 +39,22 @@ enum {
 	OF_NAME,
 	OF_RECORDING,
 	OF_ADDRESS,
-	OF_GAIN,     /* by descriptor: the event that opened it last */
-	OF_ORIGINAL, /* by the event that made a copy: the event that opened the original */
-	OF_LOSS, /* by the event that opened an original: the one that closed it; 1: still open */
-	OF_STAY, /* events that are kept for this reason */
+	/* key: a descriptor; value: the event that opened it last */
+	OF_GAIN,
+	/* key: the event that made a copy; value: the event that opened the original */
+	OF_ORIGINAL,
+	/*
+	 * key: the event that opened an original; value: the event that closed it, or 1: still open
+	 */
+	OF_LOSS,
+	/* key: an event that is kept because it opened or closed an original */
+	OF_STAY,
 };
 
-/* A call that acquired an object that is still live: once for each range of a mapping. */
+/*
+ * A call that acquired a live object. A mapping that was partly unmapped has one entry for each
+ * remaining range.
+ */
 struct acquisition {
 	uint64_t index, object, size;
 	uint32_t count;
@@ -57,16 +67,18 @@ struct state {
 	uint64_t since_ns;
 	struct ledger *ledger;
 	struct map last;
-	uint32_t notes, recordings; /* notes so far; those of them that are ~recording */
-	uint64_t calls, all;	    /* calls so far; in all pieces */
-	uint64_t before;	    /* calls that earlier shortenings left out */
-	uint64_t stay;		    /* calls that are kept */
-	/* numbers of the last two scans that were completed; 0: none */
+	/* number of notes so far; number of ~recording notes among them */
+	uint32_t notes, recordings;
+	uint64_t calls, all; /* number of calls so far; number of calls in all pieces */
+	uint64_t before;     /* number of calls that earlier shortenings left out */
+	uint64_t stay;	     /* number of calls that are kept */
+	/* numbers of the last and of the second last completed scan; 0: none */
 	uint64_t scanned, scanned_before;
-	ARRAY_OF(struct acquisition) gains; /* ordered by index */
-	size_t next;			    /* index of the next one */
+	ARRAY_OF(struct acquisition) gains; /* sorted by index */
+	size_t next;			    /* index in gains of the next entry to write */
 	void *writer;
-	bool has_told; /* the note about the calls that are left out was written */
+	/* whether the note about the calls that are left out was written */
+	bool has_told;
 };
 
 typedef int on_event(struct state *state, const struct event *event, struct error *err);
@@ -135,7 +147,10 @@ static int read_all(struct state *state, int input, on_event *function, struct e
 	return rc;
 }
 
-/* Passes all events of the pieces to the function. */
+/*
+ * Passes all events of the pieces to a function. A thread writes the pieces to a pipe, from which
+ * they are read as a stream.
+ */
 static int replay(struct state *state, on_event *function, struct error *err)
 {
 	struct pump context = { .state = state };
@@ -174,7 +189,7 @@ static uint64_t number_of(const struct event *event, const char *name)
 	return text ? strtoull(text, NULL, 0) : 0;
 }
 
-/* The call names a thread: another one or its own. */
+/* Whether the call names a thread: the calling thread or another one. */
 static bool names_thread(const struct event *event)
 {
 	const char *name = event->function->name;
@@ -188,7 +203,7 @@ static uint64_t named(const struct event *event)
 	return event->object ? event->object : event->pthread;
 }
 
-/* bind and connect say where a socket leads. */
+/* Whether the call shows the address of a socket: bind() or connect(). */
 static bool names_socket(const struct event *event)
 {
 	const struct hook *hook = event->function->hook;
@@ -199,7 +214,7 @@ static bool names_socket(const struct event *event)
 	       (!(event->flags & CALL_FAILED) || event->error == EINPROGRESS);
 }
 
-/* The call changes which descriptors the process has. */
+/* Whether the call opens or closes a descriptor of the process. */
 static bool is_of_descriptor(const struct event *event)
 {
 	return event->resource->known == RESOURCE_FD && event->type != CALL_TYPE_NONE &&
@@ -207,8 +222,8 @@ static bool is_of_descriptor(const struct event *event)
 }
 
 /*
- * Follows copies of descriptors. Only the call that opened the original says what a copy leads to,
- * and the original may be closed by now.
+ * Follows copies of descriptors. Only the call that opened the original shows what a copy refers
+ * to, and the original may have been closed since.
  */
 static void learn_descriptor(struct state *state, const struct event *event)
 {
@@ -234,7 +249,9 @@ static void learn_descriptor(struct state *state, const struct event *event)
 	map_set(&state->last, OF_GAIN, event->object, index);
 }
 
-/* A call that is kept unless another one of the same kind about the same object follows. */
+/*
+ * Remembers a call that is kept unless a later call of the same kind about the same object follows.
+ */
 static void learn_last(struct state *state, uint32_t kind, uint64_t key)
 {
 	state->stay += !map_find(&state->last, kind, key);
@@ -298,8 +315,8 @@ static int learn(struct state *state, const struct event *event, struct error *e
 }
 
 /*
- * Keeps the calls that opened and closed the original of a live descriptor, and its original in
- * turn.
+ * Keeps the calls that opened and closed the original of a live descriptor. If the original is
+ * itself a copy, continues with the original of that copy.
  */
 static void keep_originals(struct state *state, uint64_t index)
 {
@@ -307,8 +324,10 @@ static void keep_originals(struct state *state, uint64_t index)
 		uint32_t original = map_get(&state->last, OF_ORIGINAL, index);
 		uint32_t loss = original ? map_get(&state->last, OF_LOSS, original) : 0;
 
-		/* an original that is still open is live itself; one that was never closed stays
-		 * with its stream */
+		/*
+		 * an original that is still open is a live object, and its calls are kept for that
+		 * reason
+		 */
 		if (loss <= 1 || map_find(&state->last, OF_STAY, original))
 			return;
 		map_set(&state->last, OF_STAY, original, 1);
@@ -349,7 +368,9 @@ static int state_write(struct state *state, const struct event *event, struct er
 	return write_htr_event(state->writer, event, err);
 }
 
-/* Writes how many calls are left out, after the first note, with its time and class. */
+/*
+ * Writes how many calls are left out. The note follows the first note, and has its time and class.
+ */
 static int tell_left_out(struct state *state, const struct event *event, struct error *err)
 {
 	const struct function function = { .name = NOTE_KEPT, .length = strlen(NOTE_KEPT) };
@@ -370,7 +391,7 @@ static int tell_left_out(struct state *state, const struct event *event, struct 
 	return state_write(state, &note, err);
 }
 
-/* Whether a note is about a state that still exists, and that no later note repeats. */
+/* Whether a note is about a state that still exists, and no later note replaces it. */
 static bool is_lasting(const struct state *state, const struct event *event)
 {
 	static const char *const lasting[] = { NOTE_PROCESS,  NOTE_ATTACHED, NOTE_SETTINGS,
@@ -387,7 +408,9 @@ static bool is_lasting(const struct state *state, const struct event *event)
 	if (!strcmp(name, NOTE_RECORDING))
 		return state->recordings <= RECORDING_MOST ||
 		       map_get(&state->last, OF_RECORDING, 0) == state->notes;
-	/* the last two completed scans, to compare them, and one that may be in progress */
+	/*
+	 * keeps the last two completed scans, for a comparison, and a scan that may be in progress
+	 */
 	if (is_of_scan(event))
 		return number_of(event, "number") >= state->scanned_before;
 	for (size_t i = 0; i < sizeof(lasting) / sizeof(*lasting); i++)

@@ -49,7 +49,7 @@ uint64_t writer_place(const struct writer *writer, uint32_t stream)
 	return stream < writer->places.count ? writer->places.items[stream] : 0;
 }
 
-/* Copies size bytes from an offset as a piece, with a new header. */
+/* Copies `size` bytes at an offset of the file `from` as a piece with a new header. */
 static int writer_put(struct writer *writer, uint32_t stream, int from, uint64_t offset,
 		      uint32_t size, struct error *err)
 {
@@ -81,7 +81,10 @@ int writer_copy(struct writer *writer, int from, const struct piece *piece, stru
 	return writer_put(writer, piece->stream, from, piece->offset, piece->size, err);
 }
 
-/* Size of the part at an offset: a start, a block, or the index with all that follows. */
+/*
+ * Returns the size of the part at an offset: a start, a block, or the index and everything after
+ * it.
+ */
 static uint64_t part_size(int from, uint64_t offset, uint64_t left)
 {
 	uint8_t bytes[HTR_SIZE_block] = { 0 };

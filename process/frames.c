@@ -13,15 +13,16 @@
 struct frames {
 	const struct subject *subject;
 	Dwfl *dwfl;
-	int *files; /* by mapping at the time of frames_open(); -1: no file */
+	int *files; /* a descriptor for each mapping that existed at frames_open(); -1: no file */
 	size_t file_count;
 	bool is_attached;
-	const struct frames_thread *thread; /* whose stack is walked */
+	/* the thread whose stack is being walked */
+	const struct frames_thread *thread;
 };
 
 /* ---- files ---- */
 
-/* The kernel's code in the process belongs to no file. */
+/* Copies the vdso, the kernel's code in the process, to a memfd, since it belongs to no file. */
 static int copy_vdso(const struct subject *subject, const struct mapping *mapping)
 {
 	uint8_t bytes[VDSO_MAX];
@@ -63,7 +64,7 @@ static int find_no_elf(Dwfl_Module *module, void **user, const char *name, Dwarf
 	return -1;
 }
 
-/* The unwinding rules are in the files themselves. */
+/* Finds no debug files, since the unwinding rules are in the files themselves. */
 static int find_no_debuginfo(Dwfl_Module *module, void **user, const char *name, Dwarf_Addr base,
 			     const char *file, const char *link, GElf_Word crc, char **path)
 {
@@ -148,7 +149,7 @@ Dwfl *frames_modules(struct frames *frames)
 	for (size_t i = 0; i < frames->file_count; i++) {
 		const struct mapping *mapping = &maps->items[i];
 
-		/* on success the descriptor belongs to libdw */
+		/* on success, libdw takes ownership of the descriptor */
 		if (frames->files[i] >= 0 &&
 		    dwfl_report_elf(frames->dwfl, mapping->path, mapping->path, frames->files[i],
 				    mapping->from, false))

@@ -3,10 +3,11 @@
 #define PROCESS_FRAMES_H
 
 /*
- * Walks the stacks of threads, by the unwinding rules of the files that a process has mapped.
- * frames_open() opens the files; they are read at the first walk, which should be in a sandbox,
- * because they may be hostile. Ends the program if memory runs out (base/memory.h). Stacks are
- * copies, or are read from the subject while its threads are stopped.
+ * Walks the stacks of threads by the unwinding rules in the files that a process has mapped.
+ * frames_open() opens the files. They are read at the first walk; because they may be hostile, that
+ * should happen in a sandbox. These functions end the program if there is no memory
+ * (base/memory.h). The stacks are copies, or are read from the subject while its threads are
+ * stopped.
  */
 
 #include <elfutils/libdwfl.h>
@@ -22,21 +23,26 @@ struct frames;
 struct frames_thread {
 	int tid;
 	uint64_t pc;
-	uint64_t registers[REGISTERS_COUNT + 1]; /* by DWARF number */
-	bool has_registers;			 /* else only the stack pointer is known */
-	struct subject_stack stack;		 /* without bytes: memory is read from the
-						  * subject */
+	/* by DWARF number */
+	uint64_t registers[REGISTERS_COUNT + 1];
+	/* false: only the program counter and the stack pointer are known */
+	bool has_registers;
+	/* if it has no bytes, the stack is read from the subject */
+	struct subject_stack stack;
 };
 
-/* The subject must outlive the frames. */
+/* Opens the mapped files of the subject, which must live longer than the frames. */
 struct frames *frames_open(const struct subject *subject);
 void frames_close(struct frames *frames);
 
-/* The modules, for other questions; the first call reads the mapped files. NULL: no memory. */
+/*
+ * Returns the modules of libdw, for other uses. The first call reads the mapped files. NULL: no
+ * memory.
+ */
 Dwfl *frames_modules(struct frames *frames);
 
 /*
- * Calls take for each frame, innermost first, until it returns a value other than DWARF_CB_OK.
+ * Calls `take` for each frame, innermost first, until it returns a value other than DWARF_CB_OK.
  * Returns whether the walk reached the end of the stack.
  */
 bool frames_walk(struct frames *frames, const struct frames_thread *thread,

@@ -16,7 +16,10 @@
 #include "base/cleanup.h"
 #include "process/proc.h"
 
-/* If the first thread has ended by pthread_exit(), its maps are empty; other threads are tried. */
+/*
+ * Reads the maps file. If the first thread has ended by pthread_exit(), its file is empty, so the
+ * other threads are tried.
+ */
 static char *read_text(int32_t pid)
 {
 	char *text = proc_text(pid, 0, "maps");
@@ -32,7 +35,7 @@ static char *read_text(int32_t pid)
 	return text;
 }
 
-/* Ends the path in place, because sscanf() measures its whole input each time. */
+/* Parses a line. First ends it with NUL, because sscanf() measures its whole input in each call. */
 static bool parse_mapping(char *line, size_t length, struct mapping *mapping)
 {
 	unsigned high, low;
@@ -97,7 +100,10 @@ const struct mapping *maps_named(const struct maps *maps, const char *name)
 	return NULL;
 }
 
-/* Programs may generate code in place of their file's, so a part of the code has no file. */
+/*
+ * A program may map generated code over the code of its file, so executable memory without a file
+ * may follow.
+ */
 bool maps_begins_module(const struct maps *maps, const struct mapping *mapping)
 {
 	if (!mapping->inode || mapping->offset || !strncmp(mapping->path, "/dev/", 5))
@@ -163,7 +169,7 @@ int mapping_open(const struct mapping *mapping, int32_t pid)
 	return open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 }
 
-/* Reads line by line: a connecting process may have any number of mappings. */
+/* Reads line by line, since a process may have any number of mappings. */
 int maps_have(int32_t pid, dev_t device, ino_t inode)
 {
 	int fd = proc_open(pid, 0, "maps");
@@ -176,7 +182,7 @@ int maps_have(int32_t pid, dev_t device, ino_t inode)
 		unsigned high, low;
 		unsigned long number;
 
-		/* the rest of a long path does not match */
+		/* if a path is longer than the buffer, the rest of the line does not match */
 		if (sscanf(line, "%*x-%*x %*4s %*x %x:%x %lu", &high, &low, &number) == 3 &&
 		    number == inode && high == major(device) && low == minor(device))
 			return 1;

@@ -13,7 +13,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 
-#define TEXT_MAX (128u << 20) /* enough for a million mappings */
+#define TEXT_MAX (128u << 20) /* maximum size of a file in /proc: enough for a million mappings */
 
 int proc_open(int32_t pid, int32_t thread, const char *name)
 {
@@ -114,7 +114,7 @@ const char *proc_stat(int32_t pid, int32_t thread, char text[PROC_STAT_SIZE])
 	if (got < 0)
 		return NULL;
 	text[got] = '\0';
-	/* the second field is a name in parentheses that may contain any character */
+	/* the second field is a name in parentheses, which may contain any character */
 	at = strrchr(text, ')');
 	return at && at[1] == ' ' && at[2] ? at + 2 : NULL;
 }
@@ -136,7 +136,7 @@ const char *proc_field(const char *stat, int number)
 	return stat;
 }
 
-/* The last number of the NSpid line. */
+/* Returns the last number of the NSpid line, which is the one in the innermost namespace. */
 int32_t proc_own_number(int32_t pid, int32_t thread)
 {
 	cleanup_free char *text = proc_text(pid, thread, "status");

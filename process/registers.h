@@ -2,7 +2,7 @@
 #ifndef PROCESS_REGISTERS_H
 #define PROCESS_REGISTERS_H
 
-/* The registers of a stopped thread by DWARF number, for each processor. */
+/* The registers of a stopped thread by DWARF number, for each type of processor. */
 
 #include <elf.h>
 #include <stdint.h>
@@ -10,11 +10,11 @@
 
 #if defined(__x86_64__)
 
-/* System V ABI, AMD64 supplement, figure 3.36; 16: the return address */
+/* numbers of the System V ABI, AMD64 supplement, figure 3.36; 16 is the return address */
 #define REGISTERS_COUNT 17
 #define REGISTERS_STACK 7
 #define REGISTERS_PC	16
-/* preserved by a call: rbx, rbp, r12 to r15 */
+/* the registers that a call preserves: rbx, rbp, r12 to r15 */
 #define REGISTERS_KEPT               \
 	{                            \
 		3, 6, 12, 13, 14, 15 \
@@ -52,15 +52,17 @@ static inline void registers_copy(const registers_native *from, uint64_t *to)
 
 #elif defined(__aarch64__)
 
-#define REGISTERS_COUNT 32 /* DWARF for the Arm 64-bit Architecture: X0 to X30, SP */
+/* numbers of "DWARF for the Arm 64-bit Architecture": X0 to X30, SP */
+#define REGISTERS_COUNT 32
 #define REGISTERS_STACK 31
-#define REGISTERS_PC	32 /* not among them: kept apart */
+#define REGISTERS_PC	32 /* no register of this table has the program counter */
 #define REGISTERS_KEPT                                     \
 	{                                                  \
 		19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29 \
 	}
 #define REGISTERS_VECTORS NT_PRFPREG
-#define REGISTERS_TLS	  0x401 /* NT_ARM_TLS: another register set */
+/* NT_ARM_TLS: the thread pointer is in a separate register set */
+#define REGISTERS_TLS	  0x401
 
 typedef struct user_regs_struct registers_native;
 
@@ -89,7 +91,7 @@ static inline void registers_copy(const registers_native *from, uint64_t *to)
 
 #else
 
-/* unknown processor: only the innermost function of a thread is found */
+/* for an unknown processor, only the innermost function of a thread is found */
 #define REGISTERS_COUNT 0
 #define REGISTERS_STACK 0
 #define REGISTERS_PC	0

@@ -28,9 +28,11 @@
 #endif
 
 #define FUTEX_LOCK_PI2_NUMBER 13
-#define PIPE_WHOLE	      4096    /* PIPE_BUF: a write of this size is not split */
-#define YOUNG_NS	      2000000 /* a limit may end this much later without harm */
-#define LATE_NS		      1000000 /* an error of a limit that justifies no longer stop */
+#define PIPE_WHOLE	      4096 /* PIPE_BUF: a write of this size is not split */
+/* a call that has slept for less than this may start its time limit again */
+#define YOUNG_NS 2000000
+/* an error of a time limit that does not justify a longer stop */
+#define LATE_NS 1000000
 
 enum result { EXACT, BLOCK, REWRITTEN, ENDED, ANEW, RECEIVES, SENDS };
 enum form { NEVER, MS, SPEC, VAL };
@@ -57,14 +59,15 @@ static const struct call *find_call(int64_t number)
 /* ---- duration of the sleep ---- */
 
 /*
- * The clock of each processor lacks other amounts of time, which interrupts and other virtual
- * machines took, so this thread moves to the other thread's processor to read the same clock. Time
- * taken during the sleep is missing, too: the result is never too long.
+ * Returns for how long a thread has slept, or 0 if that is unknown. The clocks of processors
+ * differ, since each lacks the time that interrupts and other virtual machines took. So the calling
+ * thread moves to the processor of the sleeping thread and reads the same clock. This clock also
+ * lacks such time during the sleep, so the result is never too long.
  */
 static uint64_t asleep_ns(pid_t pid, pid_t tid)
 {
 	uint64_t theirs = proc_ran_ns(pid, tid), ours = 0;
-	enum { PROCESSOR = 39 }; /* a field of proc_pid_stat(5) */
+	enum { PROCESSOR = 39 }; /* number of a field in proc_pid_stat(5) */
 	char text[PROC_STAT_SIZE];
 	const char *field = proc_field(proc_stat(pid, tid, text), PROCESSOR);
 	int processor = field ? atoi(field) : -1;
@@ -89,7 +92,10 @@ static void find_age(struct stopping *stopping)
 	stopping->looked_ns = clock_ns();
 }
 
-/* The effect on a call with a limit of ms milliseconds in a register. */
+/*
+ * Finds the effect of a stop on a call whose time limit of `ms` milliseconds is in a register.
+ * other: the effect if the remaining time cannot be set.
+ */
 static enum stopping_effect judge_ms(struct stopping *stopping, int64_t ms,
 				     enum stopping_effect other)
 {
@@ -103,7 +109,7 @@ static enum stopping_effect judge_ms(struct stopping *stopping, int64_t ms,
 		return other;
 	/*
 	 * libc's wrapper returns after the system call and does not use the registers of the
-	 * arguments again, so one of them may be changed.
+	 * arguments again, so the register with the limit may be changed.
 	 */
 	code = maps_read(&maps, stopping->pid) ? NULL : maps_at(&maps, stopping->call.pc);
 	if (code && mapping_is_libc(code, false))
@@ -114,7 +120,9 @@ static enum stopping_effect judge_ms(struct stopping *stopping, int64_t ms,
 
 /* ---- descriptors ---- */
 
-/* Queries a copy of the socket: does it have a time limit, does it transfer whole messages? */
+/*
+ * Queries a copy of the socket: whether it has a time limit, and whether a transfer may be partial.
+ */
 static enum stopping_effect judge_socket(pid_t pid, int fd, bool sends, bool waits_for_all)
 {
 	cleanup_fd int process = (int)syscall(SYS_pidfd_open, pid, 0);
@@ -148,8 +156,8 @@ static enum stopping_effect judge_file(const struct stopping *stopping, bool sen
 
 	snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)stopping->pid, fd);
 	/*
-	 * only its type, without synchronisation: a file system that the program itself serves
-	 * might not answer
+	 * Queries only the type, without synchronization: if the program itself serves the file
+	 * system, it may not answer.
 	 */
 	if (statx(AT_FDCWD, path, AT_STATX_DONT_SYNC, STATX_TYPE, &status))
 		return STOPPING_UNKNOWN;
@@ -161,20 +169,21 @@ static enum stopping_effect judge_file(const struct stopping *stopping, bool sen
 		return !sends || (call->number == SYS_write && call->argument[2] <= PIPE_WHOLE)
 			       ? STOPPING_NONE
 			       : STOPPING_PARTIAL;
-	/* terminals: Documentation/admin-guide/devices.txt */
+	/* terminals, by major number: Documentation/admin-guide/devices.txt */
 	if (S_ISCHR(status.stx_mode) &&
 	    (status.stx_rdev_major == 4 || status.stx_rdev_major == 5 ||
 	     (status.stx_rdev_major >= 136 && status.stx_rdev_major <= 143)))
 		return sends ? STOPPING_PARTIAL : STOPPING_NONE;
-	/* eventfd, timerfd, inotify ... have no file type */
+	/* eventfd, timerfd, inotify and others have no file type */
 	return status.stx_mode & S_IFMT ? STOPPING_UNKNOWN : STOPPING_NONE;
 }
 
 /* ---- calls ---- */
 
 /*
- * If both time arguments are the same memory, the kernel writes the remaining time where the
- * repeated call reads it.
+ * Finds the effect on a call that the kernel continues by restart_syscall(2). If the limit and the
+ * remaining time are the same memory, the kernel writes the remaining time where the repeated call
+ * reads its limit.
  */
 static enum stopping_effect judge_block(struct stopping *stopping)
 {
@@ -259,12 +268,18 @@ void stopping_look(struct stopping *stopping, pid_t pid, pid_t tid)
 	*stopping = (struct stopping){ .pid = pid, .tid = tid, .looked_ns = clock_ns() };
 	read_status(stopping);
 	proc_call(pid, tid, &stopping->call);
-	/* a sleep for a disk is not interrupted, and a stopped thread already was */
+	/*
+	 * a stop does not interrupt a sleep for a disk, and the sleep of a stopped thread was
+	 * already interrupted
+	 */
 	if (strchr("DTt", stopping->state))
 		return;
 	stopping->effect = judge_call(stopping);
 #ifdef __aarch64__
-	/* when the thread has stopped, the kernel has already chosen restart_syscall(2) */
+	/*
+	 * on aarch64, the kernel chooses restart_syscall(2) before the stop, so the tracer cannot
+	 * change that
+	 */
 	if (stopping->is_filtered && stopping->effect == STOPPING_AGAIN &&
 	    find_call(stopping->call.number)->result == BLOCK)
 		stopping->effect = STOPPING_KEPT;
@@ -305,8 +320,10 @@ const char *stopping_objection(const struct stopping *stopping)
 
 #if defined(__x86_64__)
 
-#define AGAIN	 (-514) /* ERESTARTNOHAND: repeat the call unless a handler runs */
-#define BY_BLOCK (-516) /* ERESTART_RESTARTBLOCK */
+/* ERESTARTNOHAND: the kernel repeats the call unless a signal handler runs */
+#define AGAIN (-514)
+/* ERESTART_RESTARTBLOCK: the kernel continues the call by restart_syscall(2) */
+#define BY_BLOCK (-516)
 
 static void call_of(const registers_native *registers, struct proc_call *call)
 {
@@ -335,13 +352,19 @@ static void set_limit(registers_native *registers, int argument, uint64_t ms)
 
 #else
 
-/* The kernel has forgotten the call: the pc is at its instruction or after it. */
+/*
+ * The kernel no longer reports the call; only the stack pointer and the pc are known. The pc is at
+ * the call's instruction or after it.
+ */
 static void call_of(const registers_native *registers, struct proc_call *call)
 {
 	*call = (struct proc_call){ .number = -1, .sp = registers->sp, .pc = registers->pc };
 }
 
-/* The pc is after the call's instruction, or at it to repeat it. */
+/*
+ * Whether the thread is still in the call that was found before. The pc is after the call's
+ * instruction, or at it if the call will be repeated.
+ */
 bool stopping_is_in_call(const struct stopping *stopping, const registers_native *registers)
 {
 	return stopping->call.number == (int64_t)registers->regs[8] &&
@@ -355,7 +378,7 @@ static void set_limit(registers_native *registers, int argument, uint64_t ms)
 
 #endif
 
-/* Whether the kernel has written the remaining time to the program's memory. */
+/* Whether the kernel has written the remaining time to memory of the program. */
 static bool is_limit_in_memory(const struct stopping *stopping, const struct call *call)
 {
 	return call && (stopping->effect == STOPPING_REWRITTEN ||
@@ -377,8 +400,8 @@ void stopping_stopped(struct stopping *stopping, const registers_native *registe
 #endif
 	if (!stopping->is_fresh && stopping->effect == STOPPING_REMAINING) {
 		/*
-		 * equal arguments may belong to a new call; it is the same call if only our stop
-		 * woke the thread
+		 * A new call may have the same arguments. It is the same call if the thread was
+		 * woken only once, by this stop.
 		 */
 		read_status(&now);
 		stopping->is_fresh = now.switches != stopping->switches + 1;
@@ -391,8 +414,9 @@ void stopping_stopped(struct stopping *stopping, const registers_native *registe
 			stopping->effect = STOPPING_TIMED;
 	}
 	/*
-	 * We may notice the stop late; the thread last ran when it stopped. Reading that time means
-	 * waiting for its processor while it is stopped, so it is read only if it matters.
+	 * The tracer may notice the stop late, so the time of the stop is when the thread last ran.
+	 * To read that time, the tracer has to wait for the thread's processor while the thread is
+	 * stopped, so it is read only if it matters.
 	 */
 	if (is_limit_in_memory(stopping, find_call(stopping->call.number)) &&
 	    stopping->stopped_ns - stopping->looked_ns > LATE_NS) {
@@ -404,7 +428,7 @@ void stopping_stopped(struct stopping *stopping, const registers_native *registe
 
 /* ---- after the stop ---- */
 
-/* Sets the register to the remaining time, in ms. */
+/* Sets the register with the limit to the remaining time, in ms. */
 static void shorten_register(const struct stopping *stopping, registers_native *registers)
 {
 	int argument = find_call(stopping->call.number)->argument;
@@ -414,7 +438,7 @@ static void shorten_register(const struct stopping *stopping, registers_native *
 	set_limit(registers, argument, gone < limit ? limit - gone : 0);
 }
 
-/* Whether a pending signal is about to end the call, as the stop did. */
+/* Whether a pending signal will interrupt the call, as the stop did. */
 static bool has_signal(const struct stopping *stopping)
 {
 	cleanup_free char *text = proc_text(stopping->pid, stopping->tid, "status");
@@ -442,7 +466,7 @@ bool stopping_settle(const struct stopping *stopping, registers_native *register
 		    use != STOPPING_DISTURBED)
 			return false;
 	} else if (stopping->effect == STOPPING_NONE || stopping->effect == STOPPING_UNKNOWN ||
-		   /* otherwise the kernel repeats the call, by this code */
+		   /* without a signal, the kernel itself repeats the call, by the same code */
 		   (use == STOPPING_DISTURBED && has_signal(stopping))) {
 		return false;
 	}
@@ -492,7 +516,7 @@ bool stopping_settle(const struct stopping *stopping, registers_native *register
 
 #endif
 
-/* Subtracts the duration of the stop from a limit in memory. */
+/* Subtracts the duration of the stop from a limit in memory of the program. */
 static void shorten_memory(pid_t pid, uint64_t address, enum form form, uint64_t stood_ns)
 {
 	uint64_t unit = form == VAL ? 1000 : 1, time[2], left;
@@ -507,7 +531,8 @@ static void shorten_memory(pid_t pid, uint64_t address, enum form form, uint64_t
 	time[0] = left / NS_OF_SECOND;
 	time[1] = left % NS_OF_SECOND / unit;
 	if (process_vm_writev(pid, &ours, 1, &theirs, 1, 0) < 0)
-		return; /* then the thread sleeps longer by that duration */
+		/* the limit was not changed, so the thread sleeps longer by this duration */
+		return;
 }
 
 void stopping_shorten(const struct stopping *stopping, const registers_native *registers)

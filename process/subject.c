@@ -12,7 +12,7 @@
 #include "base/cleanup.h"
 #include "process/proc.h"
 
-#define STACK_MAX (256u << 10) /* limit of a copied stack in bytes */
+#define STACK_MAX (256u << 10) /* maximum size of the copy of a stack, in bytes */
 
 static size_t read_running(const struct subject *subject, uint64_t address, void *bytes,
 			   size_t size)
@@ -57,7 +57,7 @@ void subject_end(struct subject *subject)
 	subject->memory = -1;
 }
 
-/* Files that only the process's directory has are opened there. */
+/* Opens a file of the thread, or of the process if the thread's directory has no such file. */
 int subject_open(const struct subject *subject, const char *name)
 {
 	int fd = proc_open(subject->pid, subject->thread, name);

@@ -11,12 +11,18 @@
 #include <sys/wait.h>
 #include <time.h>
 
-/* Timeout for a thread that may not stop: vfork's parent, a thread that waits for a dead disk. */
+/*
+ * Time limit for a thread that may not stop: the parent in a vfork, or a thread that waits for a
+ * dead disk.
+ */
 #define STUCK_NS 200000000ull
-/* Timeout for other threads: the tracer that has stopped one of them must let it go first. */
+/* Time limit for other threads. Another tracer may hold a thread, and must release it first. */
 #define STOP_NS 5000000000ull
 #define STEP_NS 50000
-/* Polls without a pause: the stop takes only an interrupt of another processor. */
+/*
+ * The first polls are without a pause, since a stop usually takes only an interrupt of another
+ * processor.
+ */
 #define SPIN 20
 
 int tracee_ask(struct tracee *tracee, const struct stopping *stopping)
@@ -30,7 +36,7 @@ int tracee_ask(struct tracee *tracee, const struct stopping *stopping)
 
 #if REGISTERS_COUNT > 0
 
-/* Returns the number of bytes, or a negative errno. */
+/* Reads a register set. Returns the number of bytes, or a negative errno. */
 static ssize_t get_set(const struct tracee *tracee, int type, void *to, size_t size)
 {
 	struct iovec part = { to, size };
@@ -40,7 +46,7 @@ static ssize_t get_set(const struct tracee *tracee, int type, void *to, size_t s
 		       : (ssize_t)part.iov_len;
 }
 
-/* Sets the registers with which the thread continues. */
+/* Computes the registers with which the thread must continue, and sets them if they differ. */
 static void settle_registers(const struct tracee *tracee, registers_native *registers)
 {
 	struct iovec part = { registers, sizeof(*registers) };
@@ -50,7 +56,10 @@ static void settle_registers(const struct tracee *tracee, registers_native *regi
 		ptrace(PTRACE_SETREGSET, tracee->tid, (void *)(uintptr_t)NT_PRSTATUS, &part);
 }
 
-/* Settles the registers at once, so the thread continues correctly even if we are killed. */
+/*
+ * Reads the registers, and at once sets those with which the thread must continue, so that it
+ * continues correctly even if this process is killed.
+ */
 static int read_registers(struct tracee *tracee)
 {
 	registers_native *registers = &tracee->registers, settled;
@@ -72,7 +81,7 @@ static int read_registers(struct tracee *tracee)
 
 unsigned tracee_vectors(const struct tracee *tracee, uint64_t *words, unsigned max)
 {
-	/* the kernel cuts a set that is larger than the buffer */
+	/* the kernel truncates a register set that is larger than the buffer */
 	ssize_t got = tracee->is_in_call ? 0 : get_set(tracee, REGISTERS_VECTORS, words, max * 8ul);
 
 	return got < 0 ? 0 : (unsigned)(got / 8);
@@ -133,7 +142,7 @@ int tracee_await(struct tracee *tracee)
 	tracee->is_stopped = true;
 	tracee->signal = status >> 16 ? 0 : WSTOPSIG(status);
 	rc = read_registers(tracee);
-	/* the leader may have ended alone (pthread_exit): a zombie has no registers */
+	/* the first thread may have ended alone (pthread_exit()): a zombie has no registers */
 	if (rc == -ESRCH) {
 		tracee->tid = 0;
 		return 0;

@@ -3,9 +3,9 @@
 #define PROCESS_TRACEE_H
 
 /*
- * A thread that is stopped by ptrace to be read, and then continues as if it had not been stopped:
- * it gets all signals, and no system call returns early (process/stopping.h). If the tracer dies,
- * the kernel lets the thread continue (ptrace(2)), so nothing must be undone.
+ * A thread that is stopped by ptrace and read, and then continues as if it had not been stopped: it
+ * gets all signals, and no system call returns early (process/stopping.h). If the tracer dies, the
+ * kernel lets the thread continue (ptrace(2)), and nothing has to be undone.
  */
 
 #include <stdbool.h>
@@ -16,24 +16,29 @@
 
 struct tracee {
 	pid_t tid;		    /* 0: the thread has ended */
-	struct stopping stopping;   /* the call in which it sleeps */
-	registers_native registers; /* at the moment of the stop */
+	struct stopping stopping;   /* the call in which the thread sleeps */
+	registers_native registers; /* the registers at the moment of the stop */
 	uint64_t pc, sp, tls;
-	bool is_in_call; /* it is in a system call, where vector registers have no meaning */
+	/* the thread is in a system call, so its vector registers have no meaning */
+	bool is_in_call;
 	bool is_stopped;
-	int signal; /* to be delivered to it */
+	int signal; /* the signal that the thread gets when it continues; 0: none */
 };
 
 /* Asks a thread to stop, after stopping_look(). Returns 0 or a negative errno. */
 int tracee_ask(struct tracee *tracee, const struct stopping *stopping);
 
 /*
- * Waits until the thread has stopped, and reads its registers. Returns 0, also if it has ended
- * instead; -EBUSY: it does not stop in time; -ENOSYS: unknown registers on this processor.
+ * Waits until the thread has stopped, and reads its registers. Returns 0, also if the thread has
+ * ended (then tid is 0); -EBUSY if it does not stop in time; -ENOSYS if the registers of this
+ * processor are unknown; or another negative errno.
  */
 int tracee_await(struct tracee *tracee);
 
-/* Reads the words of its vector registers, if they have a meaning; returns how many. */
+/*
+ * Reads the vector registers as words. Returns the number of words; 0 if the registers have no
+ * meaning.
+ */
 unsigned tracee_vectors(const struct tracee *tracee, uint64_t *words, unsigned max);
 
 /* Lets the thread continue. */
