@@ -16,7 +16,7 @@
 #define NEW_SUFFIX   ".new"
 #define NEW_NAME_MAX 300
 
-/* Lists the directory's names, or returns NULL. */
+/* Opens the directory again, to list its names. Returns NULL if that fails. */
 static DIR *list_names(int fd)
 {
 	int copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -72,7 +72,7 @@ int outdir_create(struct outdir *outdir, const char *name, struct out *out, stru
 
 	*place = memory_text(name);
 	new_name(path, name);
-	unlinkat(outdir->fd, path, 0); /* left by a run that was killed */
+	unlinkat(outdir->fd, path, 0); /* a run that was killed may have left the file */
 	fd = openat(outdir->fd, path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
 	if (fd < 0)
 		return error_system(err, errno, "%s/%s: cannot make the file", outdir->path, name);

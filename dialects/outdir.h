@@ -3,8 +3,8 @@
 #define WRITERS_OUTDIR_H
 
 /*
- * A directory of files that appear together or not at all: each is written under a temporary name
- * (NAME.new), and all are renamed at the end.
+ * An output directory whose files appear either all together or not at all: each file is written
+ * under a temporary name (NAME.new), and all are renamed at the end.
  */
 
 #include <stdbool.h>
@@ -15,14 +15,14 @@
 
 struct outdir {
 	int fd;
-	const char *path;	/* the caller's; NULL: not open */
-	bool was_made;		/* by outdir_open(): removed again if nothing was committed */
+	const char *path; /* the caller's string; NULL: not open */
+	bool was_made;	  /* outdir_open() created it; removed again if nothing was committed */
 	ARRAY_OF(char *) names; /* final names, in order of creation */
 };
 
 /*
- * Opens or creates the directory. Refuses one that contains files (-EEXIST), unless force. path
- * must outlive the outdir. Returns 0 or a negative errno.
+ * Opens or creates the directory. Unless force is set, fails with -EEXIST if the directory contains
+ * files. path must outlive the outdir. Returns 0 or a negative errno.
  */
 int outdir_open(struct outdir *outdir, const char *path, bool force, struct error *err);
 
@@ -30,12 +30,12 @@ int outdir_open(struct outdir *outdir, const char *path, bool force, struct erro
 int outdir_create(struct outdir *outdir, const char *name, struct out *out, struct error *err);
 
 /*
- * Ends the file that was started last. rc: an earlier failure to write it, which is returned. Else
- * returns 0 or a negative errno; err names the file.
+ * Ends the file that was started last. rc: 0, or an earlier failure to write the file, which is
+ * then returned. Otherwise returns 0 or a negative errno. err names the file.
  */
 int outdir_finish(struct outdir *outdir, struct out *out, int rc, struct error *err);
 
-/* Removes the files of an older run, whose names start and end with these texts. */
+/* Removes the files, left by an older run, whose names start and end with these texts. */
 void outdir_remove(const struct outdir *outdir, const char *start, const char *end);
 
 /*

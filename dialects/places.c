@@ -93,7 +93,10 @@ void places_join(const struct places *places, int64_t dirfd, const char *text, s
 	path_append(path, text, strlen(text));
 }
 
-/* The start of the part before `to`: after its slash, not before that of the root. */
+/*
+ * The start of the last part of the path that ends at `to`; at least `start`, which follows the
+ * root's slash.
+ */
 static char *part_before(char *start, char *to)
 {
 	if (to > start)
@@ -115,7 +118,7 @@ void path_clean(struct path *path)
 		size_t length = strcspn(from, "/");
 		char *next = from + length + 1;
 
-		is_last = !from[length]; /* the NUL may be overwritten below */
+		is_last = !from[length]; /* read now, because the NUL may be overwritten below */
 
 		if (length == 2 && !memcmp(from, "..", 2)) {
 			to = part_before(start, to);

@@ -3,8 +3,9 @@
 #define PLACES_H
 
 /*
- * The directory of a process and the paths of its descriptors, as far as the trace has them, to
- * make paths absolute. Does not look at file systems, so links are not resolved.
+ * The working directory of a process and the paths of its descriptors, as far as they are in the
+ * trace. They are used to make paths absolute. File systems are not accessed, so links are not
+ * resolved.
  */
 
 #include <stddef.h>
@@ -28,24 +29,27 @@ void places_free(struct places *places);
 /* Copies the parent's state after a fork. */
 void places_copy(struct places *places, const struct places *from);
 
-/* Forgets everything: the notes of a new image follow. */
+/* Drops all data, before the notes of a new program image. */
 void places_clear(struct places *places);
 
 void places_set_directory(struct places *places, const char *path);
 
-/* Sets the path of a descriptor; ignores fd numbers out of bounds. path NULL: it is closed. */
+/*
+ * Sets the path of a descriptor; NULL: the descriptor was closed. Ignores descriptors out of
+ * bounds.
+ */
 void places_set_fd(struct places *places, uint64_t fd, const char *path);
 
 /* The path of a descriptor, or NULL. */
 const char *places_fd(const struct places *places, uint64_t fd);
 
 /*
- * Joins the directory of dirfd (AT_FDCWD: of the process) and text, without cleaning; text alone if
- * it is absolute or the directory is unknown.
+ * Sets *path to the directory of dirfd (AT_FDCWD: of the process), a slash and text, without
+ * path_clean(). If text is absolute or the directory is unknown, sets it to text alone.
  */
 void places_join(const struct places *places, int64_t dirfd, const char *text, struct path *path);
 
-/* Removes empty parts, `.` and `..`, lexically. */
+/* Removes empty parts, `.` and `..` from the text of the path, without looking at files. */
 void path_clean(struct path *path);
 
 void path_set(struct path *path, const char *text, size_t length);

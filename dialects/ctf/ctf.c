@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Writes a trace in the Common Trace Format 1.8, with the events of LTTng's wrappers for libc and
- * pthreads, for tools that read those: memory with sizes, mutexes, and the modules of backtraces.
- * Other calls are events of our own. Readers want events ordered by time, so they pass through a
- * temporary file; the output is one stream of packets.
+ * Writes a trace in the Common Trace Format 1.8. Blocks of memory, mutexes and mapped modules are
+ * written as the events of LTTng's wrappers for libc and pthreads, which existing tools read. Other
+ * calls are holdtrace's own events. Readers require events in order of time, so events are sorted
+ * in a temporary file. The output is one stream of packets.
  */
 #include "formats/writers.h"
 
@@ -50,10 +50,10 @@ struct ctf {
 	struct spill_sort sort;
 	const struct trace_process *first;
 	uint64_t last_ns; /* time of the last event, used for events without one */
-	/* an event, or the events of a packet */
+	/* the event, or the packet of events, that is being built */
 	unsigned char *bytes;
 	size_t used, capacity;
-	/* of the stream */
+	/* output of the stream, and the times of its first and last event */
 	struct out out;
 	uint64_t begin_ns, end_ns;
 };
@@ -174,7 +174,7 @@ static void put_call(struct ctf *ctf, const struct event *event)
 	end_event(ctf, event->time_ns);
 }
 
-/* Adds a call as LTTng's event for it, or as our own. */
+/* Adds a call as LTTng's event if there is one for it, else as holdtrace's own event. */
 static void on_call(struct ctf *ctf, const struct event *event)
 {
 	const char *name = event->function->name;
@@ -233,7 +233,7 @@ int write_ctf_event(void *state, const struct event *event, struct error *err)
 
 /* ---- files ---- */
 
-/* Derived from the session, so that the same trace gets the same UUID. */
+/* Makes a UUID from the session, so that the same trace always has the same UUID. */
 static void make_uuid(const struct ctf *ctf, unsigned char *uuid)
 {
 	const struct trace_process *process = ctf->first;

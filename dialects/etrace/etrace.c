@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * etrace (the output format document of its tracer): lines of text about what the processes of a
- * run do with files, descriptors and each other. Each line has a task, a processor and a time.
- * Where the document is unclear: tasks are threads, numbered as the tracer does; markers end in
- * `|`; times increase with every line of the file; the lines of a call are consecutive.
+ * Writes etrace, whose format is defined by its tracer's document: lines of text about how the
+ * processes of a run use files and descriptors, and create and end each other. Each line has a
+ * task, a processor and a time. Where the document is unclear, this writer assumes that tasks are
+ * threads with the tracer's numbers, that markers end in `|`, that times increase with every line
+ * of the file, and that the lines of a call are consecutive.
  */
 #include "dialects/etrace/etrace.h"
 
@@ -21,9 +22,9 @@
 
 /* ---- arguments ---- */
 
-#define PART_LEAST 3000 /* bytes: all parts except the last are at least that long */
+#define PART_LEAST 3000 /* bytes; only the last part may be shorter */
 
-/* The number-th continuation of a long text: NAME, NAME+1, NAME+2. */
+/* Part of a long text, which consists of the arguments NAME, NAME+1, NAME+2 and so on. */
 static const char *part_of(const struct event *event, const char *name, unsigned number)
 {
 	char part[64];
@@ -103,7 +104,7 @@ static void set_path(struct path *path, const char *text)
 	path_set(path, text ? text : "", text ? strlen(text) : 0);
 }
 
-/* Sets the file that was executed, and the one that runs: the interpreter of a script. */
+/* Sets the file that was executed and, if that is a script, its interpreter. */
 static void take_program(struct etrace *etrace, const struct etrace_call *call)
 {
 	const struct event *event = call->event;
@@ -136,7 +137,7 @@ static void begin_image(struct etrace *etrace, const struct etrace_call *call)
 	etrace->image.count = 0;
 }
 
-/* Adds argvN, or its parts argvN+1 and so on, which come in order. */
+/* Adds the argument argvN, or one of its further parts argvN+1 and so on, which come in order. */
 static void take_argument(struct etrace *etrace, const struct wire_value *value)
 {
 	struct path *list = &etrace->image.arguments;
@@ -150,7 +151,10 @@ static void take_argument(struct etrace *etrace, const struct wire_value *value)
 	path_append(list, value->value, strlen(value->value) + 1);
 }
 
-/* ~process: the first one identifies the program, the others have further arguments. */
+/*
+ * Converts a ~process note. The first one identifies the program, further ones have more of its
+ * arguments.
+ */
 static void take_process(struct etrace *etrace, const struct etrace_call *call)
 {
 	const struct event *event = call->event;
@@ -166,7 +170,10 @@ static void take_process(struct etrace *etrace, const struct etrace_call *call)
 
 /* ---- events ---- */
 
-/* When the process or thread ended by its own account, else when the collector noticed. */
+/*
+ * The time at which the process or thread announced its end, or else at which the collector noticed
+ * the end.
+ */
 static uint64_t end_of(const struct event *event)
 {
 	uint64_t seconds, ns;
@@ -178,7 +185,10 @@ static uint64_t end_of(const struct event *event)
 	return seconds * 1000000000 + ns;
 }
 
-/* ~file: the kernel's name for the file of the task's next call. */
+/*
+ * Stores the path of a ~file note: that of the file that the task's next call opens, according to
+ * the kernel.
+ */
 static void take_file(struct etrace *etrace, const struct etrace_call *call)
 {
 	const char *path = etrace_value(etrace, call->event, "path");
@@ -219,7 +229,7 @@ static void take_call(struct etrace *etrace, struct etrace_call *call)
 	const struct event *event = call->event;
 	bool is_close;
 
-	/* finds the row of the function, once per function */
+	/* looks up the row of each new function */
 	while (etrace->rows.count <= event->function->id) {
 		const struct function *next =
 			trace_function(etrace->trace, (uint32_t)etrace->rows.count);
@@ -289,7 +299,10 @@ int write_etrace_end(void *state, struct error *err)
 
 	put_image(etrace);
 	tasks_finish(&etrace->tasks);
-	/* CAS's reader skips the first line; the prefix of the others replaces ftrace's columns */
+	/*
+	 * the reader of CAS skips the first line; in the others, the prefix replaces ftrace's
+	 * columns
+	 */
 	if (etrace->is_framed) {
 		out_text(etrace->out, "INITCWD=");
 		for (size_t i = 0; i < directory->length; i++)

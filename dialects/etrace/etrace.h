@@ -3,8 +3,8 @@
 #define ETRACE_H
 
 /*
- * Shared by the parts of the etrace writer: etrace.c folds the events, etrace_calls.c converts the
- * calls.
+ * Shared by the files of the etrace writer: etrace.c processes the events, and etrace_calls.c
+ * converts calls to lines.
  */
 
 #include "base/array.h"
@@ -26,8 +26,8 @@ struct etrace_call {
 struct etrace_row {
 	const char *name;
 	void (*take)(struct etrace *etrace, const struct etrace_call *call);
-	const char *before;   /* prefix of a path that the function composes itself, or NULL */
-	uint32_t flags, mode; /* of an open, if the call does not have them */
+	const char *before;   /* directory in which the function itself puts the file, or NULL */
+	uint32_t flags, mode; /* for an open whose call has no such arguments */
 };
 
 struct etrace {
@@ -37,32 +37,35 @@ struct etrace {
 	bool has_names; /* not --format=etrace:no-thread-names */
 	struct tasks tasks;
 	struct etrace_lines lines;
-	ARRAY_OF(const struct etrace_row *) rows; /* by function; NULL: not converted */
+	ARRAY_OF(const struct etrace_row *) rows; /* by id of the function; NULL: not converted */
 	struct path one, two, value;		  /* scratch, for the current call */
 	struct {
 		struct task_process *process; /* NULL: none */
 		uint64_t time_ns, size;
 		uint32_t cpu;
-		struct path program, interpreter, directory, arguments; /* arguments: with NULs */
+		struct path program, interpreter, directory, arguments; /* each ends with NUL */
 		unsigned count;
-	} image;		     /* a new program, until all its arguments were read */
+	} image;		     /* a new program whose arguments have not all been read */
 	struct path first_directory; /* initial directory of the run */
 	struct {
 		const struct task *task; /* NULL: none */
 		struct path path;
-		uint64_t fd; /* UINT64_MAX: of a link */
-	} file;		     /* the kernel's name for the file of the task's next call */
+		uint64_t fd; /* UINT64_MAX: path is that of a link */
+	} file;		     /* the file that the task's next call opens, from the kernel */
 };
 
-/* The row of a function, or NULL: then only descriptors that it closes matter. */
+/*
+ * The row of a function. NULL: the function is not converted; if it closes descriptors,
+ * etrace_close() is.
+ */
 const struct etrace_row *etrace_row_of(const char *function);
 
-/* Converts a descriptor that any function closed. */
+/* Writes the line of a descriptor that was closed, by whichever function. */
 void etrace_close(struct etrace *etrace, const struct etrace_call *call);
 
 /*
- * Stores the whole value of an argument in etrace->value and returns its text; NULL: no such
- * argument.
+ * Copies the whole value of an argument, which the trace may hold in parts, to etrace->value and
+ * returns it. NULL: no such argument.
  */
 const char *etrace_value(struct etrace *etrace, const struct event *event, const char *name);
 
@@ -70,8 +73,8 @@ const char *etrace_value(struct etrace *etrace, const struct event *event, const
 int64_t etrace_number(const struct event *event, const char *name, int64_t otherwise);
 
 /*
- * Converts the end of a process; how: from ~end. Its threads end with the status of the process.
- * Nothing is written if the status is unknown or a signal ended the process.
+ * Converts the end of a process. how: the argument of ~end. All its threads get the exit status of
+ * the process. If the status is unknown or a signal ended the process, writes nothing.
  */
 void etrace_end_process(struct etrace *etrace, const struct etrace_call *call, const char *how,
 			uint64_t time_ns);

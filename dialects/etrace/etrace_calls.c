@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Converts hooked functions to etrace lines. Only successful calls are converted, except those
- * whose failures have a line of their own. Paths are made absolute with the directories in the
- * trace; links are not resolved, since the file system was not asked while the program ran.
+ * Converts calls of hooked functions to etrace lines. Failed calls are converted only if the format
+ * has a line for the failure. Paths are made absolute with the directories in the trace. Links are
+ * not resolved, because that was only possible while the program ran.
  */
 #include "dialects/etrace/etrace.h"
 
@@ -13,8 +13,8 @@
 #include <string.h>
 
 /*
- * Starts the block of a call. A line about another task (its new name) must precede that task's
- * end.
+ * Starts the block of a call. Sets the task's last event first: the call may be about another task
+ * (a new name), and its line must precede that task's end.
  */
 static void begin_block(struct etrace *etrace, const struct etrace_call *call)
 {
@@ -28,20 +28,23 @@ static bool has_failed(const struct event *event)
 	return event->flags & CALL_FAILED;
 }
 
-/* The descriptors of vfork's child differ from its parent's; they are not tracked. */
+/*
+ * Sets the path of a descriptor, except in a child of vfork: its descriptors differ from its
+ * parent's and are not tracked.
+ */
 static void set_fd(const struct etrace_call *call, uint64_t fd, const char *path)
 {
 	if (!(call->event->flags & CALL_OF_CHILD))
 		places_set_fd(&call->process->places, fd, path);
 }
 
-/* False for NULL and unreadable texts: a trace has "" for the former and "*" for the latter. */
+/* True if a call had this text. In a trace, "" means a NULL pointer and "*" an unreadable text. */
 static bool is_there(const char *text)
 {
 	return text && *text && strcmp(text, "*") != 0;
 }
 
-/* Makes the argument's path absolute; empty if the call has none. */
+/* Sets *path to the absolute path of an argument; empty if the call has no such argument. */
 static void take_path(struct etrace *etrace, const struct etrace_call *call, const char *name,
 		      int64_t dirfd, struct path *path)
 {
@@ -52,7 +55,7 @@ static void take_path(struct etrace *etrace, const struct etrace_call *call, con
 		places_join(&call->process->places, dirfd, text, path);
 }
 
-/* The same, cleaned as the kernel would print it. */
+/* Sets *path in the same way, and cleans it as the kernel would print it. */
 static void take_clean_path(struct etrace *etrace, const struct etrace_call *call, const char *name,
 			    int64_t dirfd, struct path *path)
 {
@@ -63,7 +66,7 @@ static void take_clean_path(struct etrace *etrace, const struct etrace_call *cal
 
 /* ---- open and other functions that open files by name ---- */
 
-/* The flags that fopen() derives from its mode (glibc, fileops.c). */
+/* The open() flags of an fopen() mode, as in glibc's fileops.c. */
 static uint32_t flags_of_mode(const char *mode)
 {
 	uint32_t flags = *mode == 'w'	? O_WRONLY | O_CREAT | O_TRUNC
@@ -78,7 +81,10 @@ static uint32_t flags_of_mode(const char *mode)
 	return flags;
 }
 
-/* The path of the opened file: the kernel's if known, else the given one, cleaned. */
+/*
+ * The path of the opened file: the one from the kernel if it is known, else the given path,
+ * cleaned.
+ */
 static void take_file(struct etrace *etrace, const struct etrace_call *call, uint64_t fd,
 		      struct path *path, const struct path *given)
 {
@@ -140,7 +146,7 @@ static void call_fopen(struct etrace *etrace, const struct etrace_call *call)
 	put_open(etrace, call, flags_of_mode(mode ? mode : ""), 0666);
 }
 
-/* shm_open, tmpfile and others that choose the directory themselves. */
+/* Converts shm_open, tmpfile and other functions that choose the directory themselves. */
 static void call_open_there(struct etrace *etrace, const struct etrace_call *call)
 {
 	const struct event *event = call->event;
@@ -168,8 +174,8 @@ void etrace_close(struct etrace *etrace, const struct etrace_call *call)
 }
 
 /*
- * dup2's line includes the descriptor that it closes. A descriptor that is duplicated to itself
- * stays.
+ * Converts dup, dup2 and the like. The line of dup2 includes the descriptor that it closes. A
+ * descriptor that is duplicated to itself is not closed.
  */
 static void call_dup(struct etrace *etrace, const struct etrace_call *call)
 {
@@ -187,7 +193,10 @@ static void call_dup(struct etrace *etrace, const struct etrace_call *call)
 		set_fd(call, event->object, path);
 }
 
-/* Each end is an event; that of the first descriptor comes last and names the other. */
+/*
+ * Converts pipe. Each end of the pipe is an event; the event of the first descriptor comes last and
+ * names the other one.
+ */
 static void call_pipe(struct etrace *etrace, const struct etrace_call *call)
 {
 	const struct event *event = call->event;
@@ -221,7 +230,7 @@ static void call_fchdir(struct etrace *etrace, const struct etrace_call *call)
 
 /* ---- names of files ---- */
 
-/* True if the kernel had resolved the first path when the call failed. */
+/* True if, according to errno, the kernel had resolved the first path before the call failed. */
 static bool is_first_known(const struct etrace *etrace, const struct event *event)
 {
 	switch (event->error) {
@@ -286,7 +295,7 @@ static void call_link(struct etrace *etrace, const struct etrace_call *call)
 	put_names(etrace, call, &form);
 }
 
-/* The target's resolved path is known if it was recorded and exists. */
+/* Converts symlink. The resolved path of the target is known if it was recorded and exists. */
 static void call_symlink(struct etrace *etrace, const struct etrace_call *call)
 {
 	const struct event *event = call->event;
@@ -320,7 +329,7 @@ static void call_symlink(struct etrace *etrace, const struct etrace_call *call)
 
 /* ---- mounts ---- */
 
-/* Cleans a source, which may be something else than a path. NULL: none. */
+/* The source of a mount, cleaned if it is a path; NULL: none. */
 static const char *take_source(struct etrace *etrace, const struct etrace_call *call)
 {
 	const char *text = etrace_value(etrace, call->event, "source");
@@ -406,7 +415,7 @@ static void call_fork(struct etrace *etrace, const struct etrace_call *call)
 		tasks_forked(&etrace->tasks, call->task, call->event, -1);
 }
 
-/* Threads that the program creates by clone() are tasks, too. */
+/* Converts clone: a thread that the program creates by it is a task, too. */
 static void call_clone(struct etrace *etrace, const struct etrace_call *call)
 {
 	int64_t flags = etrace_number(call->event, "flags", 0);
@@ -431,7 +440,7 @@ static void call_join(struct etrace *etrace, const struct etrace_call *call)
 		task_exits(ended.task, call->event->time_ns, 0, call->event->cpu);
 }
 
-/* If a child was not traced, only the wait for it shows its end. */
+/* Converts a wait for a child. If the child was not traced, only this shows its end. */
 static void call_wait(struct etrace *etrace, const struct etrace_call *call)
 {
 	const struct event *event = call->event;
@@ -445,7 +454,10 @@ static void call_wait(struct etrace *etrace, const struct etrace_call *call)
 		task_exits(child, event->time_ns, status >> 8, UINT32_MAX);
 }
 
-/* Stores the status; handlers and destructors still run. The child of vfork ends at once. */
+/*
+ * Converts exit. Only stores the status, because handlers and destructors still run; a child of
+ * vfork ends here.
+ */
 static void call_exit(struct etrace *etrace, const struct etrace_call *call)
 {
 	uint64_t status = (uint64_t)etrace_number(call->event, "status", 0);
@@ -470,7 +482,7 @@ void etrace_end_process(struct etrace *etrace, const struct etrace_call *call, c
 		etrace_number(event, "status", process->has_status ? (int64_t)process->status : -1);
 
 	if (is_exec)
-		status = 0; /* of the other threads, which exec ends */
+		status = 0; /* the status of the other threads, which exec ends */
 	for (struct task *task = process->tasks; task; task = task->next) {
 		if (task->has_ended || task->owner != process || (is_exec && task->is_leader))
 			continue;

@@ -15,7 +15,7 @@
 
 #define BUFFER_MAX (1u << 20)
 #define FORMAT_MAX 300 /* bytes of a formatted line: keys and numbers */
-#define PART_MAX   900 /* bytes of text per line; texts from this length on are split */
+#define PART_MAX   900 /* bytes of text per line; a text that is at least as long is split */
 
 void etrace_lines_init(struct etrace_lines *lines)
 {
@@ -89,7 +89,7 @@ void etrace_line(struct etrace_lines *lines, const char *format, ...)
 
 /* ---- strings ---- */
 
-/* Ends lines that started at a newline of the text. */
+/* Writes the end marker of a text with newlines, if it had any so far. */
 static void end_continuation(struct etrace_lines *lines, bool *is_continued)
 {
 	if (*is_continued)
@@ -105,7 +105,10 @@ static void put_index(struct etrace_lines *lines, const char *tag, unsigned inde
 	lines_add(lines, head, (size_t)length);
 }
 
-/* Adds a text line by line, each in parts. index: of the first part, or of all parts. */
+/*
+ * Adds the lines of a text, each in parts. index: number of the first part if is_counting,
+ * otherwise of all parts.
+ */
 static void put_parts(struct etrace_lines *lines, const char *tag, unsigned index, bool is_counting,
 		      const char *text, size_t length)
 {
@@ -176,16 +179,19 @@ struct printer {
 	struct out *out;
 	const char *prefix;
 	uint64_t last_ns;     /* of the previous line */
-	uint64_t serial;      /* of the task named last */
-	uint64_t *names;      /* upids by task; 0: not named yet */
+	uint64_t serial;      /* serial number of the task that was named last */
+	uint64_t *names;      /* by task: its upid; 0: not named yet */
 	size_t births, exits; /* number printed */
 	uint64_t head_name, head_second;
 	uint32_t head_cpu;
 	size_t head_length;
-	char head[96]; /* of the previous line, up to the nanoseconds */
+	char head[96]; /* start of the previous line, up to its nanoseconds */
 };
 
-/* The tracer's rule: a serial number, above the 22 bits of a pid. */
+/*
+ * The name (upid) of a task, as the tracer forms it: a serial number, shifted by 22 bits, and the
+ * pid.
+ */
 static uint64_t name_of(struct printer *printer, uint32_t number)
 {
 	const struct task *task = tasks_true(printer->tasks, number);
@@ -196,7 +202,7 @@ static uint64_t name_of(struct printer *printer, uint32_t number)
 	return *name;
 }
 
-/* Everything before the nanoseconds; consecutive lines often share it. */
+/* Formats the part of a line before its nanoseconds, which consecutive lines often share. */
 static void make_head(struct printer *printer, uint64_t name, uint32_t cpu, uint64_t second)
 {
 	printer->head_name = name;
@@ -254,8 +260,8 @@ static void print_birth(struct printer *printer, const struct task_birth *birth)
 }
 
 /*
- * Prints births up to that time and exits before it: at equal times births come first and exits
- * last.
+ * Prints the births until time_ns, inclusive, and the exits before it: at equal times, births come
+ * before other lines and exits after them.
  */
 static void print_lives(struct printer *printer, uint64_t time_ns)
 {
@@ -285,7 +291,7 @@ static void print_lives(struct printer *printer, uint64_t time_ns)
 	}
 }
 
-/* Prints the blocks of a piece of the spill file, with the births and exits before them. */
+/* Prints the blocks in a piece of the spill file, and the births and exits that precede each. */
 static void print_piece(struct printer *printer, const char *text, size_t size)
 {
 	struct etrace_block block;
@@ -300,7 +306,7 @@ static void print_piece(struct printer *printer, const char *text, size_t size)
 	}
 }
 
-/* Length of the whole blocks at the start of a piece. */
+/* Total length of the complete blocks at the start of a piece. */
 static size_t whole_blocks(const char *text, size_t size)
 {
 	struct etrace_block block;
@@ -316,8 +322,8 @@ static size_t whole_blocks(const char *text, size_t size)
 }
 
 /*
- * Reads the spill file through the buffer, which is free now. Each piece contains at least one
- * block, since the buffer once held the longest block.
+ * Prints the spill file piece by piece. The pieces are read into lines->buffer, which is no longer
+ * needed for new lines. It is large enough for the longest block, since it once held that block.
  */
 static int print_spilled(struct etrace_lines *lines, struct printer *printer, struct error *err)
 {

@@ -3,10 +3,10 @@
 #define ETRACE_LINES_H
 
 /*
- * Collects the lines of an etrace text until their heads are known: births of tasks become known
- * late, and the names of tasks depend on the order of all. The lines of one call form a block and
- * stay together. Blocks are buffered and spilled to a temporary file, so memory does not grow with
- * them.
+ * Collects the lines of an etrace text until they can be printed. At the start of each line is the
+ * name of its task, which depends on the order of all births of tasks, and some births become known
+ * only at the end. The lines of one call form a block and stay together. Blocks are spilled to a
+ * temporary file, so memory does not grow with their number.
  */
 
 #include <stddef.h>
@@ -41,15 +41,18 @@ void etrace_block(struct etrace_lines *lines, const struct task *task, uint64_t 
 void etrace_line(struct etrace_lines *lines, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* Adds a text with a tag, in parts if it is long or contains newlines. */
+/*
+ * Adds a text as a line with a tag. A text that is long or contains newlines is split into several
+ * lines.
+ */
 void etrace_text(struct etrace_lines *lines, const char *tag, const char *text, size_t length);
 
-/* Adds argument number n of a program likewise, without an end marker. */
+/* Adds an argument of a program, split in the same way, but without the line that marks the end. */
 void etrace_argument(struct etrace_lines *lines, unsigned number, const char *text, size_t length);
 
 /*
- * Prints all blocks and the births of tasks ordered by time; times increase by at least 1 ns from
- * line to line. prefix: before each line. Returns 0 or a negative errno.
+ * Prints all blocks, births and exits of tasks by time. Times increase by at least 1 ns from line
+ * to line. prefix: printed at the start of each line. Returns 0 or a negative errno.
  */
 int etrace_lines_print(struct etrace_lines *lines, struct tasks *tasks, struct out *out,
 		       const char *prefix, struct error *err);

@@ -8,7 +8,9 @@
 #include "base/array.h"
 #include "base/order.h"
 
-/* The kinds of keys in the index. The last two have a process's number above them. */
+/*
+ * The kinds of keys in the index. OF_TID and OF_HANDLE are combined with the process by kind_of().
+ */
 enum { OF_STREAM, OF_NUMBER, OF_PID, OF_TID, OF_HANDLE, KIND_COUNT };
 
 void tasks_init(struct tasks *tasks)
@@ -37,7 +39,7 @@ static struct task *task_at(const struct tasks *tasks, uint32_t kind, uint64_t k
 	return number ? tasks->list.items[number - 1] : NULL;
 }
 
-/* The kind of the tids or handles of one process. */
+/* The kind of key for the tids, or handles, of one process. */
 static uint32_t kind_of(const struct task_process *process, uint32_t kind)
 {
 	return process->number * KIND_COUNT + kind;
@@ -76,8 +78,8 @@ static void tell_birth(struct tasks *tasks, const struct task_birth *birth, stru
 		return;
 	place->child = child->number;
 	/*
-	 * The child's first event may be earlier: clocks of two processors differ, and vfork is
-	 * recorded at its return.
+	 * The child's first event may precede the call: vfork is recorded at its return, and the
+	 * clocks of two processors differ.
 	 */
 	if (child->first_ns && child->first_ns < place->time_ns)
 		place->time_ns = child->first_ns;
@@ -99,7 +101,7 @@ static uint64_t number_key(const uint64_t *session, uint32_t stream)
 	return hash_two(0, session[0] ^ session[1], stream);
 }
 
-/* Finds the parent by its stream number, since a pid may have been reused. */
+/* Finds the parent process by its stream number, because its pid may have been reused. */
 static struct task_process *find_parent(struct tasks *tasks, const struct trace_process *facts)
 {
 	struct task_process *parent;
@@ -131,7 +133,10 @@ static void adopt_task(struct tasks *tasks, struct task *task, struct task_proce
 	map_set(&tasks->index, kind_of(process, OF_TID), task->tid, task->number + 1);
 }
 
-/* The first task: from a recorded fork, continued after an exec, or new. */
+/*
+ * Finds the first task of a new process: the child of a recorded fork, the task that called exec,
+ * or a new one.
+ */
 static void begin_leader(struct tasks *tasks, struct task_process *process, uint64_t first_ns)
 {
 	const struct trace_process *facts = process->facts;
@@ -189,7 +194,7 @@ struct task_process *tasks_process(struct tasks *tasks, const struct event *even
 
 /* ---- threads ---- */
 
-/* Valid until the next call. */
+/* The entry of a handle, added if necessary, valid until the next call. */
 static struct task_handle *find_handle(struct tasks *tasks, const struct task_process *process,
 				       uint64_t pthread)
 {
@@ -200,7 +205,7 @@ static struct task_handle *find_handle(struct tasks *tasks, const struct task_pr
 	return &tasks->handles.items[entry->value];
 }
 
-/* Gives a thread its handle, at its first event. */
+/* Records the handle of a thread at the thread's first event. */
 static void take_handle(struct tasks *tasks, struct task *task, uint64_t pthread)
 {
 	struct task_handle *handle = find_handle(tasks, task->owner, pthread);
@@ -270,7 +275,7 @@ struct task *tasks_joined(struct tasks *tasks, struct task_process *process, uin
 	struct task_handle *handle = known_handle(tasks, process, pthread);
 	struct task *task = handle && !handle->has_create ? handle->last : NULL;
 
-	/* The thread made no hooked calls; the next one with this handle is another. */
+	/* if the thread had no events, a later thread with this handle is another one */
 	if (handle)
 		handle->has_create = false;
 	if (!task || task->has_ended || task->is_leader)
@@ -289,7 +294,10 @@ void tasks_end(struct tasks *tasks, struct task *task)
 	tasks->last_task = NULL;
 }
 
-/* glibc's pthread_create: VM FS FILES SIGHAND THREAD SYSVSEM SETTLS PARENT_SETTID CHILD_CLEARTID */
+/*
+ * flags of glibc's pthread_create: VM FS FILES SIGHAND THREAD SYSVSEM SETTLS PARENT_SETTID
+ * CHILD_CLEARTID
+ */
 #define CLONE_FLAGS_PTHREAD 4001536u
 
 void tasks_cloned(struct tasks *tasks, struct task *parent, const struct event *event)
@@ -315,8 +323,8 @@ void tasks_cloned(struct tasks *tasks, struct task *parent, const struct event *
 }
 
 /*
- * Merges the calls of vfork's child before its number was known; its stream may have started by
- * now.
+ * Merges the task that made the calls of vfork's child, before its pid was known, with the child.
+ * The child's stream may have started by now.
  */
 static void name_vfork_child(struct task *parent, struct task *child)
 {
@@ -343,7 +351,7 @@ void tasks_forked(struct tasks *tasks, struct task *parent, const struct event *
 	struct task_birth birth = birth_by(parent, event);
 	uint32_t pid = (uint32_t)event->object;
 	struct task *child = task_at(tasks, OF_PID, pid);
-	/* vfork is recorded at its return, when its child may already have ended. */
+	/* vfork is recorded at its return; the child may have ended before */
 	uint64_t since_ns = strcmp(event->function->name, "vfork") ? birth.time_ns : 0;
 
 	birth.has_flags = flags >= 0;
@@ -394,7 +402,7 @@ static int compare_exits(const void *one, const void *two)
 	return ORDER(a->time_ns, b->time_ns) ?: ORDER(a->task, b->task);
 }
 
-/* Lists exits; no exit is earlier than the task's last event. */
+/* Lists the exits. An exit is not placed before the task's last event. */
 static void list_exits(struct tasks *tasks)
 {
 	for (size_t i = 0; i < tasks->list.count; i++) {

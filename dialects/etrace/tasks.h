@@ -3,11 +3,11 @@
 #define TASKS_H
 
 /*
- * The tasks of a run in the kernel's sense, and their parents. A process is a stream; its tasks are
- * its threads, the first of which has the process's number. A task survives exec, the stream does
- * not. Task numbers and thread handles are reused, so a number means its latest user. The call that
- * created a task may come before or after the task's first event, or never; each birth is recorded
- * once.
+ * The tasks of a run, in the kernel's sense, and their parents. Each stream is a task_process. Its
+ * tasks are its threads; the id of the first thread is that of the process. A task survives exec, a
+ * stream does not. The kernel's ids and thread handles are reused, so each refers to its latest
+ * user. The call that created a task may precede or follow the task's first event in the trace, or
+ * be missing. Each birth is recorded once.
  */
 
 #include <stdbool.h>
@@ -26,29 +26,31 @@ struct task_process;
 
 struct task {
 	uint32_t number;  /* from 0, in order of discovery */
-	uint32_t tid;	  /* the kernel's; 0: unknown (vfork's child) */
+	uint32_t tid;	  /* kernel's id; 0: unknown (a child of vfork) */
 	uint32_t same_as; /* number of the identical older task, or TASK_NONE */
-	bool is_born;	  /* its birth was recorded */
-	bool is_leader;	  /* the first of its process */
+	bool is_born;	  /* its birth is in tasks.births */
+	bool is_leader;	  /* the first task of its process */
 	bool has_ended;
 	bool has_exit;		    /* its exit status is known */
 	uint64_t first_ns, last_ns; /* times of its first and last event */
-	uint64_t end_ns;	    /* when it announced its end; 0: it did not */
-	uint64_t exit_ns, status;   /* of the exit, as far as known */
+	uint64_t end_ns; /* when it announced its end, by exit() or the like; 0: it did not */
+	uint64_t exit_ns, status; /* time and status of the exit, as far as known */
 	uint32_t exit_cpu;
-	uint64_t pthread;    /* its handle; 0: unknown */
-	struct task *parent; /* the assumed creator if no call shows one; NULL: not in this trace */
-	struct task *vfork_child;   /* runs in its memory and has no number yet, or NULL */
-	struct task *next;	    /* of the same process */
-	struct task_process *owner; /* runs its image; NULL: no events so far */
+	uint64_t pthread;    /* its thread handle; 0: unknown */
+	struct task *parent; /* the task assumed to have created it, if no call shows its birth;
+				NULL: not in this trace */
+	struct task *vfork_child;   /* child of vfork that runs in its memory and whose pid is
+				       unknown, or NULL */
+	struct task *next;	    /* next task of the same process */
+	struct task_process *owner; /* process whose program it runs; NULL: no events so far */
 };
 
 struct task_process {
 	const struct trace_process *facts;
 	struct task *leader;
 	struct task *tasks;   /* newest first */
-	struct places places; /* its directory and descriptors */
-	bool has_status;      /* it announced its exit status */
+	struct places places; /* working directory and descriptors */
+	bool has_status;      /* the process announced its exit status */
 	uint64_t status;
 	uint32_t number; /* from 1 */
 };
@@ -67,11 +69,11 @@ struct task_exit {
 	uint32_t task, cpu;
 };
 
-/* The threads that had a handle in turn. */
+/* The threads that have used a handle, one after the other. */
 struct task_handle {
 	struct task *last;
-	struct task *unborn;	  /* has events, but the call that created it has not come */
-	struct task_birth create; /* a creation whose thread has no events yet */
+	struct task *unborn;	  /* has events, but the call that created it was not read yet */
+	struct task_birth create; /* the call that created a thread without events so far */
 	bool has_create;
 };
 
@@ -83,58 +85,67 @@ struct tasks {
 	ARRAY_OF(struct task *) list;		   /* by number */
 	ARRAY_OF(struct task_birth) births;
 	ARRAY_OF(struct task_exit) exits;
-	struct task_process *last_process; /* of the last event */
+	struct task_process *last_process; /* process of the last event */
 	struct task *last_task;
 };
 
 void tasks_init(struct tasks *tasks);
 void tasks_free(struct tasks *tasks);
 
-/* The process of an event, created with its first event. */
+/* The process of an event, added at its first event. */
 struct task_process *tasks_process(struct tasks *tasks, const struct event *event);
 
-/* The task that made a call. A child of vfork in its parent's memory is a task, too. */
+/*
+ * The task that made a call. A child of vfork that runs in its parent's memory is a task of its
+ * own.
+ */
 struct task *tasks_of(struct tasks *tasks, struct task_process *process, const struct event *event);
 
 /*
- * fork, vfork, posix_spawn, clone: parent created the child with pid event->object, or failed.
- * flags: of clone; -1: another call.
+ * Adds a call of fork, vfork, posix_spawn or clone, by which the parent created the child with pid
+ * event->object, or failed to. flags: those of clone; -1: another call.
  */
 void tasks_forked(struct tasks *tasks, struct task *parent, const struct event *event,
 		  int64_t flags);
 
-/* pthread_create: parent created the thread with handle event->object, or failed. */
+/*
+ * Adds a call of pthread_create, by which the parent created the thread with handle event->object,
+ * or failed to.
+ */
 void tasks_cloned(struct tasks *tasks, struct task *parent, const struct event *event);
 
 /* The latest thread of the process with that handle, or NULL. */
 struct task *tasks_by_handle(const struct tasks *tasks, const struct task_process *process,
 			     uint64_t pthread);
 
-/* A thread was joined, so it has ended. Returns it; NULL: it had no events. */
+/* Ends a thread that was joined. Returns its task; NULL: the thread had no events. */
 struct task *tasks_joined(struct tasks *tasks, struct task_process *process, uint64_t pthread);
 
-/* Ends a task: its numbers may be reused. */
+/* Ends a task, whose tid and handle may then be reused. */
 void tasks_end(struct tasks *tasks, struct task *task);
 
 /*
- * Records an exit status, and the latest possible time of the exit. The task may have announced an
- * earlier one.
+ * Records an exit status. time_ns: the latest possible time of the exit; if the task announced its
+ * end earlier, that time is used.
  */
 void task_exits(struct task *task, uint64_t time_ns, uint64_t status, uint32_t cpu);
 
 /*
- * A wait for the child with that pid returned, so it had ended. Returns the child if it had no
- * events, because it was not traced; else NULL.
+ * Ends a child for which a wait has returned. Returns its task if it has no events, because it was
+ * not traced; else NULL.
  */
 struct task *tasks_waited(struct tasks *tasks, uint32_t pid, uint64_t time_ns);
 
 /*
- * After the last event: adds the missing births, by the parent, at the child's first event, and
- * sorts births and exits by time.
+ * To be called after the last event. Adds the births whose call is missing, as made by the assumed
+ * parent at the time of the child's first event. Sorts births and exits by time.
  */
 void tasks_finish(struct tasks *tasks);
 
-/* The task that this one finally is. */
+/*
+ * The task with that number or, if it turned out to be the same as an older one (same_as), the
+ * older one.
+ */
 struct task *tasks_true(const struct tasks *tasks, uint32_t number);
 
 #endif

@@ -3,9 +3,10 @@
 #define VIEWS_CALLEES_H
 
 /*
- * Functions by the file that called them, numbered independently of the run: files in order of
- * their mapping, with the executable as 0, functions of a file by name. The numbers are known only
- * at the end; until then functions are identified by symbols.
+ * The functions that were called, grouped by the file that called them, with numbers that do not
+ * depend on the run. The executable is file 0, other files are numbered in order of their mapping,
+ * and the functions of a file by name. These numbers are known only at the end; until then a
+ * function is identified by its symbol, an index.
  */
 
 #include <stdint.h>
@@ -16,16 +17,16 @@
 #include "trace/event.h"
 
 struct callee_file {
-	const char *path;      /* "": unknown */
-	uint32_t number;       /* in order of appearance; at the end, 0 is the executable */
-	uint32_t first, count; /* its functions in `sorted`; set at the end */
+	const char *path; /* "": unknown */
+	uint32_t number;  /* in order of appearance; after callees_finish(), 0 is the executable */
+	uint32_t first, count; /* its functions in `sorted`; set by callees_finish() */
 };
 
 /* A function and the file that called it. */
 struct callee {
 	const char *name;
 	struct callee_file *file;
-	uint32_t number; /* in its file, from 0; set at the end */
+	uint32_t number; /* in its file, from 0; set by callees_finish() */
 	uint32_t symbol;
 };
 
@@ -35,7 +36,7 @@ struct callees {
 	ARRAY_OF(struct callee_file *) files;	 /* by number */
 	ARRAY_OF(struct callee *) list;		 /* by symbol */
 	ARRAY_OF(struct callee_file *) mappings; /* by id of the mapping */
-	struct callee **sorted; /* set at the end: by number of the file, then by name */
+	struct callee **sorted; /* by number of the file, then by name; set by callees_finish() */
 	struct callee_file *first_mapped;
 	const char *executable; /* NULL: unknown */
 };
@@ -56,7 +57,7 @@ void callees_set_executable(struct callees *callees, const char *path);
 uint32_t callees_add(struct callees *callees, const struct trace_mapping *mapping,
 		     const char *name);
 
-/* As callees_add(), with the path of the file, "" if it is unknown. */
+/* As callees_add(), but for the file with that path; "" if the file is unknown. */
 uint32_t callees_add_path(struct callees *callees, const char *path, const char *name);
 
 /*
@@ -64,7 +65,7 @@ uint32_t callees_add_path(struct callees *callees, const char *path, const char 
  */
 void callees_finish(struct callees *callees, const char *fallback);
 
-/* The function with that name in a file, or NULL; after callees_finish(). */
+/* The function with that name in a file, or NULL. Requires callees_finish(). */
 const struct callee *callees_find(const struct callees *callees, const struct callee_file *file,
 				  const char *name);
 

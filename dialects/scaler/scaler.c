@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Scaler's invocation trees (its data format document of July 2021): for each thread a file
- * thread_0x<pthread_t>.bin, which lists its hooked calls breadth-first after a root, and two JSON
- * files with names. Where the document is unclear: fileID is the calling file (or, as an option,
- * the called one); funcID numbers a file's functions by name; a call that did not return ends with
- * the trace; all threads with the same pthread_t share a file; siblings are ordered by time, oldest
- * first; empty fields are 0. All numbers are little-endian. With several processes each gets its
- * own directory.
+ * Writes Scaler's invocation trees, according to its data format document of July 2021. The output
+ * is a file thread_0x<pthread_t>.bin per thread, which contains a root record and the thread's
+ * hooked calls in breadth-first order, and two JSON files with names. All numbers are
+ * little-endian. If there are several processes, each has its own directory.
+ *
+ * Where the document is unclear, this writer does the following. fileID is the calling file, or
+ * with an option the called file. funcID numbers the functions of a file by name. A call that did
+ * not return ends with the trace. All threads with the same pthread_t share a file. Siblings are
+ * ordered by time, oldest first. Empty fields are 0.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -39,17 +41,17 @@ struct function_facts {
 /* Suffix of the name of a function that was not hooked, but is in backtraces. */
 #define SCALER_INFERRED " [inferred]"
 
-/* A backtrace of the trace: its number in `ways`, from 1; 0: not seen yet. */
+/* The state of a backtrace of the trace. way: its number in `ways`, from 1; 0: not entered yet. */
 struct scaler_seen {
 	uint32_t way;
-	size_t mappings; /* number of mappings known when it was entered */
+	size_t mappings; /* number of mappings known when the backtrace was entered */
 };
 
 struct scaler_frames {
 	struct address_space space;
 	ARRAY_OF(const struct trace_node *) ways; /* distinct backtraces */
 	ARRAY_OF(struct scaler_seen) by_id;	  /* by id of the trace's backtrace */
-	struct calltree_path *paths;		  /* of `ways`; set at the end */
+	struct calltree_path *paths;		  /* paths of `ways`; set at the end */
 };
 
 struct scaler {
@@ -66,7 +68,10 @@ struct scaler {
 	struct function_facts *facts; /* by symbol */
 };
 
-/* The processes that this program has written so far: a second one moves the files of the first. */
+/*
+ * The processes whose files were written so far. When a second process is written, the files of the
+ * first move to a directory of their own.
+ */
 static struct {
 	ARRAY_OF(uint32_t) processes; /* process ids */
 } run;
@@ -74,9 +79,8 @@ static struct {
 /* ---- backtraces ---- */
 
 /*
- * --format=scaler:frames: backtraces become paths through the program's own functions, as nodes
- * between the hooked calls. These functions were neither timed nor counted, so their names end with
- * SCALER_INFERRED.
+ * With --format=scaler:frames, the functions in backtraces become nodes between the hooked calls.
+ * These functions were neither timed nor counted, so their names end with SCALER_INFERRED.
  */
 
 #define INLINED_MAX 8 /* functions per frame, the maximum of naming_symbols() */
@@ -111,7 +115,7 @@ static void scaler_frames_see(struct scaler_frames *frames, const struct event *
 	seen = ARRAY_AT(&frames->by_id, event->backtrace->id);
 	if (!seen->way || seen->mappings != mappings) {
 		backtrace = space_backtrace(&frames->space, event->backtrace, event->index);
-		/* Most new mappings do not affect this backtrace. */
+		/* Most new mappings do not affect the backtrace, which then stays the same. */
 		if (!seen->way || frames->ways.items[seen->way - 1] != backtrace) {
 			place = ARRAY_ADD(&frames->ways);
 			*place = backtrace;
@@ -136,10 +140,13 @@ static void find_steps(struct naming *naming, struct callees *callees,
 		const char *slash = frame->module ? strrchr(frame->module, '/') : NULL;
 		cleanup_free char *name = NULL;
 
-		/* holdtrace's library is between a hooked call and the functions that it calls */
+		/*
+		 * skips frames of holdtrace's library, which are between a hooked function and
+		 * functions that it calls
+		 */
 		if (slash && !strncmp(slash + 1, "libholdtrace.so", 15))
 			continue;
-		/* a function without a name is named by its offset in the file */
+		/* a function without a name gets its offset in the file as its name */
 		name = frame->function ? memory_format("%s" SCALER_INFERRED, frame->function)
 				       : memory_format("0x%" PRIx64 SCALER_INFERRED, frame->offset);
 		path->steps[path->count++] = (struct calltree_step){
@@ -175,7 +182,7 @@ static int scaler_frames_resolve(struct scaler_frames *frames, struct callees *c
 
 /* Scaler's names: the type and the number of each function, and the two files that list them. */
 
-/* Scaler's own lists, in the order in which it lists the ids. */
+/* The functions that Scaler lists itself, in its order. */
 static const char *const pthread_functions[] = {
 	"pthread_create",
 	"pthread_join",
@@ -211,7 +218,10 @@ static const char *const semaphore_functions[] = {
 	"sem_wait", "sem_timedwait", "sem_clockwait", "sem_trywait", "sem_post", NULL,
 };
 
-/* The document's patterns, which include more than Scaler hooked: trylock, init, destroy. */
+/*
+ * The patterns in the document. They match more functions than Scaler hooks: trylock, init,
+ * destroy.
+ */
 static const char *const pthread_prefixes[] = { "pthread_mutex_",   "pthread_rwlock_",
 						"pthread_cond_",    "pthread_spin_",
 						"pthread_barrier_", NULL };
@@ -323,7 +333,7 @@ static void put_symbols(const struct scaler *scaler, struct json *json,
 	json_end(json);
 }
 
-/* Adds an id to an array; without ids it will be null. */
+/* Adds an id to an array. The first id starts the array; without ids, the caller writes null. */
 static void put_id(struct json *json, bool *is_begun, uint32_t number)
 {
 	if (!*is_begun)
@@ -332,7 +342,10 @@ static void put_id(struct json *json, bool *is_begun, uint32_t number)
 	json_unsigned(json, number);
 }
 
-/* Lists Scaler's own functions first, in its order, then the others by name. */
+/*
+ * Writes the ids of a file's functions of one type: first the functions in Scaler's own list, in
+ * its order, then the others by name.
+ */
 static void put_ids(const struct scaler *scaler, struct json *json, const struct callee_file *file,
 		    enum scaler_type type, const char *const *list)
 {
@@ -400,7 +413,7 @@ static int write_json(const struct scaler *scaler, struct outdir *directory, con
 
 /* ---- threads ---- */
 
-/* Scaler's threads: a file of records for each, breadth-first after a root. */
+/* One file per thread: a root record, then the records of its calls in breadth-first order. */
 
 #define RECORD_MAX 65 /* bytes of a record of TYPE_PTHREAD */
 
@@ -532,8 +545,8 @@ static int refuse_trace(struct error *err)
 }
 
 /*
- * The mapping that the call came from. The return address may be after the end of the caller's
- * mapping, hence -1.
+ * The mapping of the caller's code. Looks up the return address minus 1, because the return address
+ * may lie just after the end of the mapping.
  */
 static const struct trace_mapping *caller_of(const struct scaler *scaler, const struct event *event)
 {
@@ -547,7 +560,7 @@ static const struct trace_mapping *caller_of(const struct scaler *scaler, const 
 	return mapping ? mapping : trace_mapping_at(scaler->trace, address);
 }
 
-/* All hooked functions are in the C library. */
+/* True for the C library, which contains all hooked functions. */
 static bool is_libc(const struct trace_mapping *mapping)
 {
 	const char *slash = strrchr(mapping->path, '/');
@@ -563,7 +576,10 @@ static void take_call(struct scaler *scaler, const struct event *event, const ch
 
 	if (!*name)
 		name = "func0"; /* Scaler's name for a function without one */
-	/* For a wait, the lock is a separate part, with the condition as the related object. */
+	/*
+	 * In a wait for a condition, the mutex is a separate part, whose related object is the
+	 * condition.
+	 */
 	if (event->part && event->resource->known == RESOURCE_LOCK) {
 		extra[0] = event->related;
 		extra[1] = event->object;
@@ -607,7 +623,8 @@ static int take_event(struct scaler *scaler, const struct event *event, struct e
 		if (scaler->has_frames)
 			space_map(&scaler->frames.space, event->mapping);
 		callees_map(&scaler->callees, event->mapping);
-	} else if (event->kind == EVENT_NOTE && event->has_tail) { /* else damaged */
+	} else if (event->kind == EVENT_NOTE &&
+		   event->has_tail) { /* without a tail, the event is damaged */
 		take_note(scaler, event);
 	} else if (event->kind == EVENT_CALL && event->has_tail) {
 		take_call(scaler, event, event->function->name);
@@ -642,13 +659,13 @@ static int write_files(struct scaler *scaler, struct outdir *directory, struct e
 		rc = write_json(scaler, directory, "symbol.json", put_symbols, err);
 	if (rc)
 		return rc;
-	/* Trees of an older run would not match the new names. */
+	/* removes the trees of an older run, which would not match the new names */
 	if (scaler->force)
 		outdir_remove(directory, "thread_0x", ".bin");
 	return outdir_commit(directory, err);
 }
 
-/* The directory of the number-th process if there are several. */
+/* The directory of the process with that number, if there are several processes. */
 static void name_directory(const struct scaler *scaler, size_t number, char *path, size_t size)
 {
 	uint32_t pid = run.processes.items[number];

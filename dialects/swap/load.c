@@ -25,7 +25,7 @@ void load_free(struct load *load)
 	ledger_destroy(load->ledger);
 }
 
-/* A counter that decreased has restarted. */
+/* The increase of a counter. A counter that decreased has restarted: 0. */
 static uint64_t difference(uint64_t now, uint64_t before)
 {
 	return now > before ? now - before : 0;
@@ -36,7 +36,7 @@ static float percent_of(uint64_t part, uint64_t whole)
 	return whole ? (float)(100.0 * (double)part / (double)whole) : 0;
 }
 
-/* The percentage of one processor: ticks of a clock with that frequency in ns nanoseconds. */
+/* The load of one processor in percent: ticks, at hertz ticks per second, within ns nanoseconds. */
 static float percent_of_time(uint64_t ticks, uint64_t hertz, uint64_t ns)
 {
 	return hertz && ns ? (float)(100e9 * (double)ticks / ((double)hertz * (double)ns)) : 0;
@@ -134,7 +134,7 @@ static void take_value(struct load *load, const struct wire_value *pair, uint64_
 		take_counters(load, LOAD_SENT, 2, pair->value);
 }
 
-/* Makes the current threads those of the previous sample. */
+/* Moves the threads of the current sample to those of the previous one. */
 static void keep_threads(struct load *load)
 {
 	struct load_thread *items = load->threads.before;

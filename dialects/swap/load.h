@@ -3,9 +3,9 @@
 #define VIEWS_LOAD_H
 
 /*
- * The state of the machine and the process in the samples of a trace (~sample, by --sample-system):
- * counters as differences to the previous sample, processor times in percent. In the first sample
- * loads and differences are 0.
+ * The state of the machine and of the process, from the ~sample notes that --sample-system records.
+ * Counters are also kept as differences from the previous sample, and processor times as
+ * percentages. At the first sample, differences and percentages are 0.
  */
 
 #include <stddef.h>
@@ -41,20 +41,20 @@ enum load_counter {
 };
 
 struct load {
-	uint64_t samples; /* so far; 0: samples were not recorded, and nothing below is kept */
-	uint64_t time_ns; /* when the last sample was taken */
+	uint64_t samples; /* number of samples so far; 0: the other members are unused */
+	uint64_t time_ns; /* time of the last sample */
 	ARRAY_OF(struct load_cpu) cpus;
 	struct {
-		struct load_thread *items, *before; /* by id; the latest two samples */
+		struct load_thread *items, *before; /* ordered by id; before: the previous sample */
 		size_t count, before_count, capacity, before_capacity;
 	} threads;
 	uint64_t memory_bytes, drive_mib;
 	uint64_t counters[LOAD_COUNTERS];    /* as the machine counts them */
 	uint64_t differences[LOAD_COUNTERS]; /* since the previous sample */
 	uint64_t ticks;
-	float percent; /* of the process; above 100 with several processors */
+	float percent; /* load of the process in percent; above 100 if it uses several processors */
 	uint64_t virtual_bytes, resident_bytes, shared_bytes, pss_bytes;
-	uint64_t held_bytes;   /* memory live, of that allocated since the first sample */
+	uint64_t held_bytes;   /* live memory, without what was allocated before the first sample */
 	struct ledger *ledger; /* created at the first sample */
 };
 

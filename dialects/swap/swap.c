@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * SWAP messages (the data channel's document of the Tizen SWAP tools): holdtrace-swap(5). Events
- * become messages in any order; sequence numbers are assigned after sorting by time.
+ * Writes SWAP messages, see holdtrace-swap(5). The format is defined by the document of the Tizen
+ * SWAP tools about their data channel. Messages are added in any order, then sorted by time, then
+ * numbered.
  */
 #include "dialects/swap/swap.h"
 
@@ -44,7 +45,7 @@ int write_swap_begin(void **state, const struct trace *trace, const struct write
 	return 0;
 }
 
-/* A stream without tails starts at the time in its header. */
+/* Start of a process, in ns since 1970. Without tails, it is the time in the stream's header. */
 static uint64_t start_of(const struct trace_process *process)
 {
 	if (process->has_tails)
@@ -122,10 +123,13 @@ void swap_new(struct swap *swap, struct swap_process *process, struct swap_messa
 {
 	char *room = spill_sort_reserve(&swap->sort, SWAP_HEADER_SIZE + most);
 
-	/* PROCESS_INFO comes first, although clocks are measured and may differ by some ns. */
+	/* No message may precede PROCESS_INFO, although measured clocks may differ by some ns. */
 	if (*unix_ns < process->start_ns)
 		*unix_ns = process->start_ns;
-	/* exec ended the image before the collector noticed. */
+	/*
+	 * No message may follow the end of an image, which exec replaced before the collector
+	 * noticed.
+	 */
 	if (process->has_ended && *unix_ns > process->last_ns)
 		*unix_ns = process->last_ns;
 	if (process->last_ns < *unix_ns)
@@ -161,9 +165,10 @@ static void swap_miss(struct swap *swap, struct swap_process *process, const cha
 /* ---- marks, contexts and samples ---- */
 
 /*
- * PROBE_CUSTOM: marks and contexts of the program. A mark is SWAP's da_mark. Contexts are functions
- * of ours, with the context's bit as handle; entering or leaving is not an event, so it is written
- * with the next call of the thread.
+ * PROBE_CUSTOM: the marks and contexts of the program. A mark is written as SWAP's da_mark.
+ * Entering or leaving a context is written as a call of a function of holdtrace
+ * (SWAP_CONTEXT_ENTER, _LEAVE), with the context's bit as the handle. The trace has no event for
+ * it, so it is written when the thread makes its next call.
  */
 
 struct custom {
@@ -238,9 +243,9 @@ static void swap_context_change(struct swap *swap, struct swap_process *process,
 }
 
 /*
- * MSG_SYSTEM and MSG_SAMPLE from the state that load.h keeps. Facts that only Tizen devices have
- * (WiFi, brightness, voltage ...) and energy are 0; other processes are not covered. The message
- * does not contain the number of processors; the JSON file does.
+ * MSG_SYSTEM and MSG_SAMPLE, from the state in load.h. Energy and values that only Tizen devices
+ * have (WiFi, brightness, voltage ...) are 0. Other processes are not included. The number of
+ * processors is not in the message but in the JSON file.
  */
 
 #define DEVICE_WORDS 13 /* WiFi, BT, GPS, brightness, camera ... DNet */
@@ -292,7 +297,10 @@ static void add_system(struct swap *swap, struct swap_process *process, uint64_t
 	swap_add(swap, &message, unix_ns, SWAP_RANK_EVENT);
 }
 
-/* The program counter is 0: only a timer inside the program could know it. */
+/*
+ * Adds a MSG_SAMPLE. Its program counter is 0, because only a timer inside the program could record
+ * it.
+ */
 static void add_sample(struct swap *swap, struct swap_process *process, uint64_t unix_ns,
 		       const struct load_thread *thread)
 {
@@ -377,7 +385,7 @@ static void note_recording(struct swap *swap, struct swap_process *process,
 			   : "recording was started");
 }
 
-/* Writes the messages about a process when all facts about its start were read. */
+/* Writes the messages about a process. Called when all facts about its start were read. */
 static void write_start(struct swap *swap, struct swap_process *process, uint64_t time_ns)
 {
 	if (process->has_started) {
@@ -393,8 +401,8 @@ static void write_start(struct swap *swap, struct swap_process *process, uint64_
 }
 
 /*
- * Another program starts in the same process, by exec. The collector notices the end of the
- * previous one later.
+ * Ends the previous image of a process that has executed another program: the collector noticed the
+ * end of that image only later.
  */
 static void end_image_before(struct swap *swap, struct swap_process *process)
 {
@@ -424,7 +432,10 @@ static void note_file(struct swap *swap, struct swap_process *process, const str
 	path_set(&thread->file.path, path ? path : "", path ? strlen(path) : 0);
 }
 
-/* Ends the process when it announced its end, else when the collector noticed it. */
+/*
+ * Ends the process at the time at which it announced its end, or else at which the collector
+ * noticed the end.
+ */
 static void note_end(struct swap *swap, struct swap_process *process, const struct event *event)
 {
 	const char *at = event_argument(event, "at");
@@ -471,7 +482,7 @@ static void take_note(struct swap *swap, struct swap_process *process, const str
 
 static void take_call(struct swap *swap, struct swap_process *process, const struct event *event)
 {
-	/* Times in ms restart each day. */
+	/* times in ms restart at midnight */
 	if (!event->has_tail && event->time_ns + DAY_NS / 2 < process->previous_ns)
 		process->day_ns += DAY_NS;
 	if (!event->has_tail)
@@ -488,7 +499,10 @@ int write_swap_event(void *state, const struct event *event, struct error *err)
 	struct swap *swap = state;
 	struct swap_process *process = process_of(swap, event->process);
 
-	/* The process is known only after its packet, which follows the start of the stream. */
+	/*
+	 * The facts of a process are known only after its packet, which follows the start of the
+	 * stream.
+	 */
 	if (!process->has_started)
 		see_start(process, event->process);
 	if (swap->is_merged && process->kin == SWAP_KIN_UNKNOWN && event->process->has_process)
@@ -517,7 +531,7 @@ int write_swap_end(void *state, struct error *err)
 		return 0; /* already reported */
 	if (!swap->processes.count)
 		return error_set(err, ENODATA, "contains no process");
-	/* Before TERMINATE messages, which come last. */
+	/* These messages must be added before the TERMINATE messages, which come last. */
 	for (size_t i = 0; i < swap->processes.count; i++) {
 		struct swap_process *process = swap->processes.items[i];
 

@@ -2,7 +2,7 @@
 #ifndef SWAP_H
 #define SWAP_H
 
-/* Shared by the files of the SWAP writer: its state, and the process of a message. */
+/* Shared by the files of the SWAP writer: its state and the processes that messages belong to. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -28,13 +28,13 @@ enum swap_rank { SWAP_RANK_PROCESS, SWAP_RANK_STATUS, SWAP_RANK_EVENT, SWAP_RANK
 /* The state of a thread. */
 struct swap_thread {
 	uint32_t id;
-	uint32_t context; /* bits, as of its last event */
-	uint64_t fd_call; /* the call that had a descriptor as a part */
+	uint32_t context; /* context bits of its last event */
+	uint64_t fd_call; /* number of the last call that had a descriptor as a part */
 	uint64_t fd;
 	struct {
 		uint64_t fd, size;
 		struct path path; /* empty: none */
-	} file; /* the file opened by the call before its event, named by the kernel */
+	} file;			  /* the file opened by the thread's next call, from the kernel */
 };
 
 struct swap_fd {
@@ -45,7 +45,7 @@ struct swap_fd {
 
 /* The address of a function in a process. */
 struct swap_function {
-	uint32_t id; /* of its API */
+	uint32_t id; /* id of its API */
 	uint64_t address;
 };
 
@@ -57,23 +57,23 @@ struct swap_process {
 	const struct trace_mapping *main; /* the executable's; NULL: unknown */
 	char *executable;
 	ARRAY_OF(char *) arguments;			 /* argv */
-	ARRAY_OF(struct swap_fd) fds;			 /* open at the start */
+	ARRAY_OF(struct swap_fd) fds;			 /* open when the process started */
 	ARRAY_OF(const struct trace_mapping *) mappings; /* currently mapped */
-	ARRAY_OF(const struct trace_mapping *) gone;	 /* reported, and unmapped since */
-	ARRAY_OF(struct swap_function) functions;	 /* of ~functions, at the end */
+	ARRAY_OF(const struct trace_mapping *) gone;	 /* reported, but unmapped since */
+	ARRAY_OF(struct swap_function) functions;	 /* from ~functions notes, at the end */
 	uint32_t number;				 /* index in swap.processes */
 	ARRAY_OF(struct swap_thread *) threads;
 	struct hash_table by_thread;
 	ARRAY_OF(char *) contexts; /* names, by bit */
 	struct load load;
 	enum swap_kin kin;    /* in merged traces */
-	struct places places; /* likewise */
+	struct places places; /* in merged traces */
 	bool has_started;     /* its first call was seen */
 	bool has_ended;
-	size_t mapped;		      /* mappings that were reported */
-	uint64_t start_ns, last_ns;   /* since 1970, of its messages */
-	uint64_t least_ns;	      /* when the previous image, ended by exec, was last seen */
-	uint64_t zero_ns;	      /* start of the process in the time of the stream */
+	size_t mapped;		      /* number of mappings that were reported */
+	uint64_t start_ns, last_ns;   /* times of its messages, since 1970 */
+	uint64_t least_ns;	      /* last time of the previous image, which exec replaced */
+	uint64_t zero_ns;	      /* start of the process, in the time of the stream */
 	uint64_t day_ns, previous_ns; /* times in ms restart each day */
 };
 
@@ -91,7 +91,7 @@ struct swap {
 	ARRAY_OF(struct swap_api *) strangers;	     /* functions without a hook */
 	struct {
 		struct pool pool;
-		struct hash_table paths; /* used by the target */
+		struct hash_table paths; /* files that the target used */
 		struct path path;	 /* scratch */
 	} shared;
 	uint64_t messages; /* number written */
@@ -103,8 +103,8 @@ struct swap {
 };
 
 /*
- * Starts a message with at most `most` bytes of payload; clamps *unix_ns to the lifetime of the
- * process. swap_add() adds the message.
+ * Starts a message, whose payload may have at most `most` bytes. Clamps *unix_ns to the lifetime of
+ * the process. The caller fills the message and passes it to swap_add().
  */
 void swap_new(struct swap *swap, struct swap_process *process, struct swap_message *message,
 	      enum swap_id id, uint64_t *unix_ns, size_t most);
@@ -117,16 +117,20 @@ uint64_t swap_unix(const struct swap_process *process, uint64_t time_ns);
 /* The entry of a thread, added if necessary. */
 struct swap_thread *swap_thread(struct swap_process *process, uint32_t id);
 
-/* swap_calls.c: the messages of a call, of an unfinished call (~open), and of a thread. */
+/*
+ * swap_calls.c: add the messages of a call, of an unfinished call (~open), and of a thread's start
+ * and end.
+ */
 void swap_call(struct swap *swap, struct swap_process *process, const struct event *event);
 void swap_open_call(struct swap *swap, struct swap_process *process, const struct event *event);
 void swap_thread_start(struct swap *swap, struct swap_process *process, const struct event *event);
 void swap_thread_end(struct swap *swap, struct swap_process *process, const struct event *event);
 
 /*
- * swap_shared.c: files of merged processes. swap_shared_see() is called with each event before it
- * is converted, swap_shared_after() with each event of a call afterwards. fd: of the call, or
- * SWAP_FD_UNKNOWN. Without merged processes they do nothing.
+ * swap_shared.c: files that several merged processes use. swap_shared_see() must be called with
+ * each event before it is converted, swap_shared_after() with each event of a call after that. fd:
+ * the descriptor of the call, or SWAP_FD_UNKNOWN. The functions do nothing if no processes are
+ * merged.
  */
 void swap_shared_init(struct swap *swap);
 void swap_shared_free(struct swap *swap);
@@ -135,16 +139,16 @@ void swap_shared_after(struct swap *swap, struct swap_process *process, const st
 		       uint64_t fd);
 
 /*
- * *path: the file that a call touches, if the call is a descendant's and the target has used the
- * file; else NULL. Valid until the next call of these functions.
+ * Sets *path to the file that a call uses, if a descendant of the target made the call and the
+ * target has used the file, too; else to NULL. Valid until the next call of these functions.
  */
 void swap_shared_path(struct swap *swap, struct swap_process *process, const struct event *event,
 		      uint64_t fd, const char **path);
 
-/* swap_process.c: the messages about a process. */
+/* swap_process.c: add the messages about a process. */
 void swap_process_info(struct swap *swap, struct swap_process *process);
 void swap_process_maps(struct swap *swap, struct swap_process *process, uint64_t unix_ns);
-/* A ~unmap note; and a call from code that may have been unmapped and mapped again. */
+/* Handle a ~unmap note, and a call from code that may have been unmapped and mapped again. */
 void swap_process_unmap(struct swap *swap, struct swap_process *process, const struct event *event);
 void swap_process_return(struct swap *swap, struct swap_process *process, uint64_t caller,
 			 uint64_t unix_ns);
@@ -154,14 +158,18 @@ void swap_terminate(struct swap *swap, struct swap_process *process, uint64_t un
 int swap_write_files(struct swap *swap, struct error *err);
 
 /*
- * swap_files.c: FUNCTION_* messages contain the function's address, which the trace has only at
- * its end. Until then they contain a mark, which identifies the process and the function.
+ * swap_files.c: FUNCTION_* messages contain the address of the function, which the trace states
+ * only at its end. Until then, the messages contain a mark instead, which identifies the process
+ * and the function.
  */
 uint64_t swap_function_mark(const struct swap_process *process, uint32_t id);
 void swap_functions_take(struct swap *swap, struct swap_process *process,
 			 const struct event *event);
 
-/* True if this process has written files, so the directory may contain them. */
+/*
+ * True if this program has already written files of another process, so that the output directory
+ * is not empty.
+ */
 bool swap_has_written(void);
 
 #endif

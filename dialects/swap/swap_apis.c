@@ -30,11 +30,14 @@ struct parameter {
 	char letter;
 };
 
-/* The columns of a hook's row that only the stubs need and hook_table.h lacks. */
+/*
+ * The columns of a hook's row that hook_table.h does not contain, because otherwise only the stubs
+ * need them.
+ */
 struct prototype {
 	char result;
-	struct parameter parameters[HOOK_ARGUMENTS_MAX + 1]; /* ends with a nameless one */
-	const char *of, *makes, *size; /* the expressions of these columns; NULL: none */
+	struct parameter parameters[HOOK_ARGUMENTS_MAX + 1]; /* the last one has no name */
+	const char *of, *makes, *size; /* expressions in the columns with these names; NULL: none */
 };
 
 /* clang-format off */
@@ -101,7 +104,7 @@ static const struct known {
 
 #define COUNT_OF(array) (sizeof(array) / sizeof(*(array)))
 
-/* FNV-1a: the hash only numbers names, so it needs no secret seed. */
+/* FNV-1a. The hash only numbers names, so it does not need a random seed. */
 uint32_t swap_api_id(const char *name)
 {
 	uint32_t hash = 2166136261u;
@@ -146,7 +149,7 @@ static bool find_value(const struct hook *hook, const struct prototype *prototyp
 		}
 	argument->source =
 		is_object(prototype, parameter->name) ? SWAP_FROM_OBJECT : SWAP_FROM_SIZE;
-	/* A string that was not recorded as a text is not available. */
+	/* The text of a string is available only if it was recorded as an argument. */
 	return argument->letter != 's' &&
 	       (argument->source == SWAP_FROM_OBJECT ||
 		(prototype->size && !strcmp(prototype->size, parameter->name)));
@@ -162,7 +165,7 @@ static void init_api(struct swap_api *api, const struct hook *hook,
 	api->name = hook->name;
 	if (!api->id)
 		api->id = swap_api_id(hook->name);
-	/* true for exec, too, which is recorded at its entry */
+	/* also true for exec, which is recorded at entry */
 	api->is_last = hook->operation == OPERATION_END && hook_at(hook) != WHEN_RETURN;
 	api->result = prototype->result == 's' ? 'p' : prototype->result;
 	for (size_t i = 0; i < HOOK_ARGUMENTS_MAX && prototype->parameters[i].name; i++)

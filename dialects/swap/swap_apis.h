@@ -3,8 +3,8 @@
 #define SWAP_APIS_H
 
 /*
- * The hooked functions as SWAP sees them: number, probe, letters of arguments and result, and where
- * the values are in an event. Made from hooks.def and swap_apis.def.
+ * The hooked functions in SWAP's terms: number, probe, letters of the arguments and the result, and
+ * where an event has the values. The table is made from hooks.def and swap_apis.def.
  */
 
 #include <stdbool.h>
@@ -49,7 +49,7 @@ enum swap_type {
 
 /* Types of objects of PROBE_SYNC. */
 enum swap_object {
-	SWAP_OBJECT_0 = 0, /* of the other probes */
+	SWAP_OBJECT_0 = 0, /* for the other probes */
 	SWAP_OBJECT_SEMAPHORE = 2,
 	SWAP_OBJECT_MUTEX = 3,
 	SWAP_OBJECT_CONDITION = 4,
@@ -79,7 +79,7 @@ enum swap_source {
 struct swap_argument {
 	char letter; /* SWAP's: d, x, p or s */
 	uint8_t source;
-	uint8_t index;	  /* for SWAP_FROM_ARGUMENT: in the row of the hook */
+	uint8_t index;	  /* for SWAP_FROM_ARGUMENT: index in the row of the hook */
 	const char *name; /* for SWAP_FROM_ARGUMENT */
 };
 
@@ -88,8 +88,8 @@ struct swap_api {
 	uint32_t id;
 	uint8_t probe, object_type, start, end; /* the enums above */
 	bool is_each;				/* one message per descriptor, not per call */
-	bool is_last;				/* does not return; the message precedes the call */
-	char result;				/* letter; v: none */
+	bool is_last; /* the function does not return, so its message comes at entry */
+	char result;  /* letter of the result; v: none */
 	uint8_t count;
 	struct swap_argument arguments[HOOK_ARGUMENTS_MAX];
 };
@@ -98,20 +98,18 @@ struct swap_apis {
 	struct swap_api hooks[HOOK_COUNT];
 };
 
-/* SWAP's numbers of its own functions. */
+/* The numbers of SWAP's own functions. */
 #define SWAP_API_MARK	     2u	  /* da_mark */
 #define SWAP_API_THREAD_END  480u /* _da_cleanup_handler */
 #define SWAP_API_THREAD_PROC 481u /* _da_ThreadProc */
 
-/* holdtrace's own, numbered by swap_api_id(). */
+/* holdtrace's own functions, numbered by swap_api_id(). */
 #define SWAP_CONTEXT_ENTER "~context-enter"
 #define SWAP_CONTEXT_LEAVE "~context-leave"
 
 void swap_apis_init(struct swap_apis *apis);
 
-/*
- * A number for functions that SWAP does not number: at least 0x10000000, independent of other rows.
- */
+/* The number of a function that SWAP does not number: a hash of its name, at least 0x10000000. */
 uint32_t swap_api_id(const char *name);
 
 #endif

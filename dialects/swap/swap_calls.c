@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The messages of calls. A call that waits has one at its entry and one at its return; other calls
- * have one when they acquire or release. A hook without a SWAP probe has FUNCTION_ENTRY and
- * FUNCTION_EXIT. The arguments are those with values in the trace, in the function's order.
+ * The messages of calls. A call that waits has a message at its entry and one at its return. Other
+ * calls have a message when they acquire or release. A hook without a SWAP probe has FUNCTION_ENTRY
+ * and FUNCTION_EXIT. Messages contain the arguments whose values are in the trace, in the order of
+ * the function's parameters.
  */
 #include "dialects/swap/swap.h"
 
@@ -17,19 +18,19 @@
 
 #define FIXED_MOST 512 /* bytes of a message without its texts */
 
-/* A message of a call while it is written. */
+/* A message of a call that is being written. */
 struct part {
 	const struct event *event;
 	const struct swap_api *api;
 	uint64_t fd;
 	bool is_start;			  /* at entry: result and effect are not known yet */
-	const struct swap_thread *thread; /* for FILE: has the facts of an opened file */
-	const char *path; /* for FILE_FUNCTION: of the file; NULL: another message */
+	const struct swap_thread *thread; /* for FILE: has the opened file */
+	const char *path; /* for FILE_FUNCTION: path of the file; NULL: another message */
 };
 
 /* ---- fields of all probes ---- */
 
-/* Maximum size of the arguments: texts occur once, paths twice. */
+/* Maximum size of a call's messages: a text occurs at most once in them, a path twice. */
 static size_t most_of(const struct event *event)
 {
 	size_t most = FIXED_MOST;
@@ -39,7 +40,7 @@ static size_t most_of(const struct event *event)
 	return most;
 }
 
-/* Parses a number of the trace's arguments: "0x1f", "0644", "-1". */
+/* Parses a number as the trace's arguments have it: "0x1f", "0644", "-1". */
 static uint64_t number_of(const char *text)
 {
 	return *text == '-' ? (uint64_t)strtoll(text, NULL, 10) : strtoull(text, NULL, 0);
@@ -63,7 +64,10 @@ static uint64_t member_of(const struct event *event, enum swap_source source)
 	return source == SWAP_FROM_RELATED ? event->related : event->size;
 }
 
-/* The argument is at its position in the hook's row, unless a long text in parts shifted it. */
+/*
+ * The value of an argument. It is at its position in the hook's row, unless a long text, which is
+ * split into parts, has shifted it.
+ */
 static const char *text_of(const struct event *event, const struct swap_argument *argument)
 {
 	if (argument->index < event->argument_count &&
@@ -107,7 +111,10 @@ static void put_arguments(struct swap_message *message, const struct part *part)
 	message->at = end;
 }
 
-/* The document has no letter for void, and its reader could not skip one: writes 0 as an int. */
+/*
+ * Writes the result of a call. The document has no letter for void, and a reader could not skip an
+ * unknown letter, so no result is written as the int 0.
+ */
 static void put_result(struct swap_message *message, const struct part *part)
 {
 	char letter = part->api->result;
@@ -124,7 +131,10 @@ static uint64_t caller_of(const struct event *event)
 	return event->backtrace && event->backtrace->count ? event->backtrace->node->address : 0;
 }
 
-/* The type of a call by its caller: 0: unknown; 1: another library; 2: the program itself. */
+/*
+ * The type of a call, by the code that made it: 0: unknown; 1: another library; 2: the program
+ * itself.
+ */
 static uint32_t find_call_type(const struct swap *swap, const struct swap_process *process,
 			       uint64_t caller)
 {
@@ -180,7 +190,7 @@ static void put_memory(struct swap_message *message, const struct part *part)
 	swap_put_u64(message, part->event->object);
 }
 
-/* The path by which the descriptor was opened. */
+/* The path with which a call opened a descriptor; "" for other calls. */
 static const char *path_of(const struct part *part)
 {
 	const char *path;
@@ -242,7 +252,7 @@ static void put_network(struct swap_message *message, const struct part *part)
 	const char *listening = part->is_start ? event_argument(part->event, "sockfd") : NULL;
 
 	swap_put_u64(message, 0);
-	/* Before accept() returns, the only descriptor is the listening one. */
+	/* at the entry of accept(), the only descriptor is the listening one */
 	swap_put_u64(message, listening ? number_of(listening) : part->fd);
 	swap_put_u32(message, part->is_start ? part->api->start : part->api->end);
 	put_address(message, part->is_start ? NULL : event_argument(part->event, "address"));
@@ -340,7 +350,10 @@ static struct swap_api *add_stranger(struct swap *swap, const struct function *f
 	return api;
 }
 
-/* By name, since the hook numbers of this build may differ from the trace's. */
+/*
+ * The API of a function. It is found by name, because the hooks of the trace may have other numbers
+ * than those of this build.
+ */
 static const struct swap_api *api_of(struct swap *swap, const struct function *function)
 {
 	const struct swap_api **place = ARRAY_AT(&swap->functions, function->id);
@@ -353,7 +366,7 @@ static const struct swap_api *api_of(struct swap *swap, const struct function *f
 	return *place;
 }
 
-/* Remembers a descriptor that was recorded as a part, before the call itself. */
+/* Stores a descriptor that was recorded as a part of a call, since the part precedes the call. */
 static void remember_fd(struct swap_process *process, const struct event *event)
 {
 	struct swap_thread *thread;
@@ -365,7 +378,9 @@ static void remember_fd(struct swap_process *process, const struct event *event)
 	thread->fd = event->object;
 }
 
-/* The descriptor of a call: its object, or that of its stream. */
+/*
+ * The descriptor of a call: its object or, for calls with a stream, the descriptor of the stream.
+ */
 static uint64_t fd_of(struct swap_process *process, const struct event *event,
 		      const struct swap_api *api)
 {
@@ -420,7 +435,7 @@ static void add_entry(struct swap *swap, struct swap_process *process, struct pa
 		add_message(swap, process, part, true, part->event->enter_ns);
 }
 
-/* The thread with facts about the file that the call opened, or NULL. */
+/* The thread, if it has facts about the file that the call opened; else NULL. */
 static const struct swap_thread *opened_by(struct swap_process *process, const struct part *part)
 {
 	struct swap_thread *thread = swap_thread(process, part->event->thread);
@@ -432,7 +447,10 @@ static const struct swap_thread *opened_by(struct swap_process *process, const s
 	return thread->file.fd == part->fd ? thread : NULL;
 }
 
-/* An exec was recorded at its entry, since it returns only if it failed. */
+/*
+ * True if the entry was already written: exec is recorded at its entry, and returns only if it
+ * fails.
+ */
 static bool has_begun(const struct event *event)
 {
 	return event->operation == OPERATION_END && event->function->hook &&
@@ -454,7 +472,10 @@ void swap_call(struct swap *swap, struct swap_process *process, const struct eve
 		swap_shared_after(swap, process, event, SWAP_FD_UNKNOWN);
 		return;
 	}
-	/* A message per descriptor: the call itself may concern none (close_range). */
+	/*
+	 * If there is a message per descriptor, the call itself becomes a function without a probe:
+	 * it may concern no descriptor (close_range).
+	 */
 	function.probe = SWAP_FUNCTION;
 	if (api->is_each && !is_one_of_several)
 		part.api = &function;
@@ -476,7 +497,8 @@ void swap_call(struct swap *swap, struct swap_process *process, const struct eve
 }
 
 /*
- * The function is an argument of ~open. Calls that are recorded at entry already have their event.
+ * Writes the entry of a call that has not returned. The function is an argument of ~open. A call
+ * that is recorded at entry is skipped, since it has an event of its own.
  */
 void swap_open_call(struct swap *swap, struct swap_process *process, const struct event *event)
 {
@@ -490,7 +512,7 @@ void swap_open_call(struct swap *swap, struct swap_process *process, const struc
 			part.api = &swap->apis.hooks[i];
 	if (!part.api || part.api->is_last)
 		return;
-	/* Only arguments that are members of the event are known. */
+	/* Of the arguments, only those that are members of the event are known. */
 	function = *part.api;
 	function.count = 0;
 	for (uint8_t i = 0; i < part.api->count; i++)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The files of the format, for each stream: PID.swap contains the messages; PID.apis the numbers of
- * the functions, as SWAP's host receives them (count, then number and name); PID.json the facts
- * that a host receives on its control channel or not at all.
+ * The files of the format, for each stream. PID.swap contains the messages. PID.apis contains the
+ * numbers of the functions, in the form in which SWAP's host receives them: a count, then numbers
+ * and names. PID.json contains facts that a host receives over its control channel, or does not
+ * receive.
  */
 #include "dialects/swap/swap.h"
 
@@ -37,8 +38,8 @@ void swap_functions_take(struct swap *swap, struct swap_process *process, const 
 }
 
 /*
- * Replaces the mark in a complete message by the address; if that is unknown by the function's
- * number, which is below all addresses of code.
+ * Replaces the mark in a complete message by the address of the function. If the address is
+ * unknown, writes the number of the function, which is lower than any address of code.
  */
 static void swap_functions_settle(const struct swap *swap, char *message)
 {
@@ -63,7 +64,7 @@ static void swap_functions_settle(const struct swap *swap, char *message)
 
 /* ---- files ---- */
 
-/* Process ids of the files written by this process: a pid may occur twice. */
+/* The pids of the files that were written so far; a pid may occur twice. */
 static ARRAY_OF(uint32_t) written;
 
 bool swap_has_written(void)
@@ -156,7 +157,10 @@ static void put_function(void *user, uint32_t id, const char *name)
 		}
 }
 
-/* Resolves the addresses of FUNCTION_* without the files of the libraries. */
+/*
+ * Lists the functions with their addresses, so that readers of FUNCTION_* messages do not need the
+ * libraries' files.
+ */
 static void put_functions(const struct swap *swap, struct json *json,
 			  const struct swap_process *process)
 {

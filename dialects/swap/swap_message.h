@@ -3,8 +3,8 @@
 #define SWAP_MESSAGE_H
 
 /*
- * The encoding of SWAP messages: packed, little-endian; texts end with NUL and have no length. The
- * sequence number is set after sorting.
+ * Encodes SWAP messages: packed and little-endian; texts end with NUL and have no length field. The
+ * sequence number is set later, after messages were sorted.
  */
 
 #include <endian.h>
@@ -40,10 +40,10 @@ enum swap_id {
 	SWAP_PROBE_NETWORK = 0x0111,
 };
 
-/* What follows the path of FILE_FUNCTION_ENTRY. */
+/* The arguments that follow the path in FILE_FUNCTION_ENTRY. */
 enum swap_file_argument { SWAP_FILE_ARGUMENT_NONE, SWAP_FILE_ARGUMENT_OPEN };
 
-/* A message in a buffer that is large enough. */
+/* A message that is being built. The buffer must be large enough for it. */
 struct swap_message {
 	char *start, *at;
 	enum swap_dialect dialect;
@@ -85,7 +85,8 @@ static inline void swap_put_text(struct swap_message *message, const char *text)
 }
 
 /*
- * ns since 1970: seconds in the upper half of 8 bytes, or in the lower half as the producers did.
+ * Adds a time: 4 bytes of seconds and 4 of ns. The document puts the seconds into the upper half of
+ * the 8 bytes, SWAP's producers put them into the lower half.
  */
 static inline void swap_put_time(struct swap_message *message, uint64_t unix_ns)
 {

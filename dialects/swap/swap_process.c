@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The messages about a process: PROCESS_INFO and PROCESS_STATUS_INFO at its first call, PROCESS_MAP
- * for each new mapping, PROCESS_UNMAP for mappings that a new one replaces, TERMINATE.
+ * for each new mapping, PROCESS_UNMAP for each mapping that a new one replaces, and TERMINATE at
+ * its end.
  */
 #include "dialects/swap/swap.h"
 
@@ -35,7 +36,10 @@ static const char *last_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* The document has the command line; the producers wrote the kernel's task name. */
+/*
+ * Writes the command: the command line, as in the document, or the kernel's task name, as SWAP's
+ * producers did.
+ */
 static void put_command(struct swap_message *message, const struct swap_process *process)
 {
 	const char *path =
@@ -65,7 +69,7 @@ static void put_range(struct swap_message *message, const struct trace_mapping *
 	swap_put_u64(message, mapping ? mapping->to : 0);
 }
 
-/* The producers also listed the executable as a library. */
+/* True if a mapping is listed as a library. SWAP's producers also listed the executable. */
 static bool is_listed(const struct swap *swap, const struct swap_process *process,
 		      const struct trace_mapping *mapping)
 {
@@ -90,7 +94,9 @@ static void put_libraries(struct swap *swap, struct swap_message *message,
 	}
 }
 
-/* The mapping of the executable, else the first one. */
+/*
+ * Sets process->main to the mapping of the executable or, if there is none, to the first mapping.
+ */
 static void find_main(struct swap_process *process)
 {
 	process->main = NULL;
@@ -120,7 +126,10 @@ static void add_info(struct swap *swap, struct swap_process *process)
 	swap_add(swap, &message, unix_ns, SWAP_RANK_PROCESS);
 }
 
-/* The thread that opened inherited descriptors is unknown: the first thread is used. */
+/*
+ * Adds PROCESS_STATUS_INFO. The thread that opened an inherited descriptor is unknown, so the first
+ * thread is written.
+ */
 static void add_status(struct swap *swap, struct swap_process *process)
 {
 	uint64_t unix_ns = process->start_ns;
@@ -186,7 +195,10 @@ static void forget_mapping(struct swap_process *process, size_t number)
 	process->mapped--;
 }
 
-/* Remembers the mapping, since the trace does not repeat one that is mapped again. */
+/*
+ * Moves the mapping to process->gone, because the trace does not repeat a mapping that is mapped
+ * again.
+ */
 void swap_process_unmap(struct swap *swap, struct swap_process *process, const struct event *event)
 {
 	const char *from = event_argument(event, "from"), *to = event_argument(event, "to");
@@ -206,7 +218,7 @@ void swap_process_unmap(struct swap *swap, struct swap_process *process, const s
 	}
 }
 
-/* Reports a mapping again, because its code runs. */
+/* Reports a mapping of process->gone again, because its code made a call. */
 static void add_again(struct swap *swap, struct swap_process *process, size_t number,
 		      uint64_t unix_ns)
 {
@@ -234,7 +246,10 @@ void swap_process_return(struct swap *swap, struct swap_process *process, uint64
 		}
 }
 
-/* Drops mappings that a new one overlaps: they were unmapped, even without a note. */
+/*
+ * Drops the mappings that a new one overlaps: they must have been unmapped, even if no note says
+ * so.
+ */
 static void drop_overlapped(struct swap *swap, struct swap_process *process,
 			    const struct trace_mapping *mapping, uint64_t unix_ns)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Merged processes: the first is SWAP's target. The use of the target's files by its descendants is
- * written as FILE_FUNCTION_ENTRY and FILE_FUNCTION_EXIT. Paths come from the directories and
- * descriptors in the trace; links are not resolved.
+ * Files that merged processes share. The first process is SWAP's target. If a descendant of the
+ * target uses a file that the target has used, this is written as FILE_FUNCTION_ENTRY and
+ * FILE_FUNCTION_EXIT. Paths come from the directories and descriptors in the trace; links are not
+ * resolved.
  */
 #include "dialects/swap/swap.h"
 
@@ -60,14 +61,17 @@ static const struct swap_process *newest_of(const struct swap *swap, uint32_t pi
 	return NULL;
 }
 
-/* A program executed in the target's process is the target, too. */
+/*
+ * The relation of a process to the target. A program that the target's process executed is the
+ * target, too.
+ */
 static enum swap_kin kin_of(const struct swap *swap, const struct swap_process *process)
 {
 	uint32_t target = swap->processes.items[0]->process->pid;
 
 	if (process->process->pid == target)
 		return SWAP_KIN_TARGET;
-	/* A chain of parents is not longer than the number of processes. */
+	/* the limit prevents an endless loop: pids may be reused */
 	for (size_t i = 0; process && i <= swap->processes.count; i++) {
 		if (process->process->parent_pid == target)
 			return SWAP_KIN_DESCENDANT;
@@ -89,7 +93,10 @@ static const struct swap_process *forked_from(const struct swap *swap,
 	return NULL;
 }
 
-/* The child of a fork inherits program, directory and descriptors. */
+/*
+ * Initialises a process. The child of a fork inherits the program, directory and descriptors of its
+ * parent.
+ */
 static void begin_process(struct swap *swap, struct swap_process *process)
 {
 	const struct swap_process *parent = forked_from(swap, process->process);
@@ -119,7 +126,7 @@ static int64_t number_of(const struct event *event, const char *name, int64_t ot
 	return text ? (int64_t)strtoll(text, NULL, 0) : otherwise;
 }
 
-/* Stores the absolute path of a call's argument in shared.path; empty: none. */
+/* Stores the absolute path of a call's argument in shared.path; empty if the call has no path. */
 static void take_path(struct swap *swap, const struct swap_process *process,
 		      const struct event *event)
 {
@@ -177,7 +184,7 @@ void swap_shared_see(struct swap *swap, struct swap_process *process, const stru
 
 /* ---- calls ---- */
 
-/* The path of a descriptor that a call created. */
+/* The path of the file of a descriptor that a call created, or NULL. */
 static const char *made_path(const struct swap *swap, const struct swap_process *process,
 			     const struct event *event)
 {
@@ -199,7 +206,7 @@ void swap_shared_after(struct swap *swap, struct swap_process *process, const st
 		change_directory(swap, process, event);
 		return;
 	}
-	/* A part precedes its call, which still needs the path. */
+	/* A part precedes its call, which still needs the descriptor's path. */
 	if (event->operation == OPERATION_FREE && fd == SWAP_FD_UNKNOWN && event->part)
 		return;
 	if (event->operation == OPERATION_FREE && (is_fd || fd != SWAP_FD_UNKNOWN)) {
