@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The numbers of the screen that a run ends with. As text it is that screen. */
+/*
+ * The report summary: the numbers of the screen at the end of a run. As text it prints that screen.
+ */
 
 #include "postproc/report/report.h"
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Call sites by number of acquisitions, and by bytes, whether released or not. */
+/*
+ * The report on call sites by number of acquisitions and by bytes, whether or not the objects were
+ * released.
+ */
 
 #include "postproc/report/report.h"
 

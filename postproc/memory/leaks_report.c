@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Objects that were never released, by the call site that acquired them. */
+/* The report on objects that were never released, by the call site that acquired them. */
 #include <stdlib.h>
 #include <inttypes.h>
 #include <stdio.h>

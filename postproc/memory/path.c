@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What retains one block: each step of the path from the root to it. */
+/* The path from a root to one block: which blocks on the way retain it. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The objects held at the peak, by call site; see postproc/totals/peaks.h. */
+/* The report on the objects held at the peak, by call site; see postproc/totals/peaks.h. */
 
 #include "postproc/totals/peaks.h"
 #include "postproc/report/report.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The sizes of allocated blocks: a histogram by powers of two. */
+/* The report on the sizes of allocated blocks: a histogram by powers of two. */
 
 #include "postproc/report/report.h"
 

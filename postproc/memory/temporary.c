@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Temporary allocations: the thread that acquired them released them at once, so they are often
- * unnecessary.
+ * The report on temporary allocations: the thread that acquired an object released it at once, so
+ * the allocation is often unnecessary.
  */
 
 #include "postproc/report/report.h"

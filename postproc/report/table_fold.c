@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Joins rows that a reader cannot tell apart: an unrolled loop is one call site to them. */
+/*
+ * Joins rows that look the same without addresses: the copies of a call in an unrolled loop, for
+ * example, are one call site to a reader.
+ */
 #include <errno.h>
 #include <string.h>
 
 #include "base/hash_table.h"
 #include "table.h"
 
-/* A row, and its text without numbers. */
+/* A row and its text without numbers. */
 struct reading {
 	struct table_cell *row;
 	const char *text;

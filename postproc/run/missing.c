@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What the trace lacks: every reason why another report may be wrong, and the remedy. */
+/*
+ * The report on missing data: every reason why other reports may be wrong, with a remedy where
+ * there is one.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The processes in a trace. */
+/* The report on the processes of a run, and on the programs that --follow left out. */
 #include <inttypes.h>
 #include <string.h>
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Live objects over time: bytes, descriptors, threads and locks. As text it is a chart. */
+/*
+ * The report on live objects over time: bytes of memory, descriptors, threads and locks. As text it
+ * is a chart.
+ */
 #include <string.h>
 
 #include "postproc/report/report.h"

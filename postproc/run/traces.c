@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The traces in directories, from their first bytes. */
+/* The list of the traces in directories, from their first bytes. */
 #include <inttypes.h>
 #include <time.h>
 

@@ -10,11 +10,13 @@
 #include "naming/runtime.h"
 #include "summary_fold.h"
 
-#define PLACES_MAX 256u /* mapping call sites that are looked at */
-#define FRAMES_MAX 32u	/* from the call outwards */
+#define PLACES_MAX 256u /* maximum number of call sites that map memory and are examined */
+/* maximum number of frames that are examined, from the innermost outwards */
+#define FRAMES_MAX 32u
 
 /*
- * Smaller amounts are left out, and those below this part of the largest amount that the hooks saw.
+ * Mapped memory is not reported if it is less than MAPPED_LEAST bytes, or less than 1 /
+ * MAPPED_PARTS of the process's peak of recorded memory.
  */
 #define MAPPED_LEAST 65536u
 #define MAPPED_PARTS 10u
@@ -53,7 +55,10 @@ static uint64_t argument(const struct ledger_held *held, const char *name)
 	return at && at->name ? strtoull(at->value, NULL, 0) : 0;
 }
 
-/* Memory that blocks may be in: not of a file, shared with another process, a stack, or code. */
+/*
+ * Whether blocks may be allocated in the mapped memory: it belongs to no file, is neither shared
+ * nor a stack, and has no code.
+ */
 static bool is_memory(const struct ledger_held *held, const struct hook *hook)
 {
 	uint64_t flags = argument(held, "flags"), prot = argument(held, "prot");
@@ -80,8 +85,9 @@ static bool is_heap(const struct space_module *module)
 }
 
 /*
- * Whether the recorded malloc maps memory here: for a call of it, at its start, or in a thread of
- * its own. The same file may also export functions that the program calls to map memory.
+ * Whether the recorded malloc maps this memory: module is its file, and the function that called
+ * into this file is not the program. (The same file may also export functions that the program
+ * calls to map memory.)
  */
 static bool is_of_malloc(const struct summary *summary, const struct trace_node *place,
 			 const struct space_module *module)
@@ -97,7 +103,7 @@ static bool is_of_malloc(const struct summary *summary, const struct trace_node 
 
 struct own_memory {
 	uint64_t bytes, largest;
-	const char *by; /* the file that mapped the most; NULL: none */
+	const char *by; /* file that mapped the largest piece; NULL: not known */
 };
 
 static void take_mapping(struct summary *summary, const struct ledger_held *held,
@@ -134,7 +140,7 @@ void allocators_process(struct summary *summary)
 	struct own_memory mapped = { 0 };
 	struct ledger_held held;
 
-	/* a malloc of the program's own is already reported as not recorded */
+	/* if the program has a malloc of its own, that is already reported as not recorded */
 	if (process->allocator || !class ||
 	    !ledger_sum(summary->ledger, (uint32_t)(class - summary->classes))->count)
 		return;

@@ -3,22 +3,28 @@
 #define TOTALS_ALLOCATORS_H
 
 /*
- * Allocators without hooks: linked into the program or into a library (perhaps loaded later), or an
+ * Finds allocators without hooks, which may be linked into the program or into a library, or be an
  * arena of the program itself. The trace does not have their blocks, but it has their calls of mmap
- * and sbrk. A known allocator is found by a function on the stack of these calls (allocators.def);
- * of others, and in stripped files, only the mapped bytes are known.
+ * and sbrk. A known allocator is recognised by a function on the stack of such a call
+ * (allocators.def). Of other allocators, and in stripped files, only the mapped bytes are known.
  */
 
 #include "naming/naming.h"
 #include "summary.h"
 
-/* A note of the process that says where its allocation functions are. */
+/* Takes the note with the addresses of the process's allocation functions. */
 void allocators_note(struct summary *summary, const struct event *note);
 
-/* The process has ended: adds up what it has mapped and not unmapped. */
+/*
+ * Call it when the process has ended: adds up the memory that the process has mapped and not
+ * unmapped.
+ */
 void allocators_process(struct summary *summary);
 
-/* After summary_end(): sets summary->inner. naming NULL: finds no names. */
+/*
+ * Call it after summary_end(): sets the name and module of summary->inner. If naming is NULL, finds
+ * none.
+ */
 void allocators_find(struct summary *summary, struct naming *naming);
 
 #endif

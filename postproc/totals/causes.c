@@ -9,7 +9,8 @@
 #include "base/pool.h"
 #include "base/hash_table.h"
 
-#define PLACES_READ 4096u /* of the largest sums; only their call sites are named */
+/* only this many places, with the largest sums, are joined by call site */
+#define PLACES_READ 4096u
 
 /* ---- moves of memory ---- */
 
@@ -40,7 +41,7 @@ void causes_event(struct causes *causes, const struct event *event)
 	enum descriptor_misuse misuse;
 	struct descriptor *of;
 
-	/* Most calls are about memory, which has no misuses of descriptors. */
+	/* Most calls are about memory; these are skipped quickly. */
 	if (event->resource->known == RESOURCE_MEMORY)
 		return;
 	descriptors_event(&causes->descriptors, event, &misuse, &of);
@@ -116,7 +117,7 @@ static bool is_called(const void *item, const void *call_site)
 	return !strcmp(((const struct named *)item)->call_site, call_site);
 }
 
-/* Remaining entries move to the front, so the array stays in place. */
+/* Joins places with the same call site. The joined places are moved to the front of the array. */
 static void fold_sites(struct causes_top *top, struct naming *naming)
 {
 	size_t count = top->places.count < PLACES_READ ? top->places.count : PLACES_READ, kept = 0;
@@ -158,7 +159,7 @@ void causes_fold(struct causes *causes, struct naming *naming)
 {
 	fold_sites(&causes->peak, naming);
 	fold_sites(&causes->temp, naming);
-	/* naming's progress is reset: nothing was shown yet */
+	/* these names were not shown, so reset the counts of shown frames */
 	naming_restart(naming);
 }
 

@@ -3,9 +3,9 @@
 #define TOTALS_CAUSES_H
 
 /*
- * The causes behind the sums: the call sites at the peak of memory, those of temporary blocks, and
- * the misuses of descriptors. For the screen that a run ends with; the reports peak, temp and fds
- * have the details.
+ * The causes of the sums on the screen at the end of a run: the call sites that held memory at its
+ * peak, the call sites of temporary blocks, and the misuses of descriptors. The reports peak,
+ * allocations and fds have the details.
  */
 
 #include <stddef.h>
@@ -19,8 +19,8 @@
 
 /* All backtraces with the same call site. */
 struct causes_place {
-	const struct trace_node *backtrace; /* of the largest sum */
-	uint64_t count, bytes;		    /* bytes: at the peak */
+	const struct trace_node *backtrace; /* the one with the largest sum */
+	uint64_t count, bytes;		    /* number of blocks; bytes: at the peak */
 	uint64_t sites;			    /* number of backtraces */
 };
 
@@ -39,21 +39,21 @@ struct causes {
 	struct causes_top peak, temp;
 };
 
-/* Before the first event. */
+/* Call it before the first event. */
 void causes_create(struct causes **causes, struct ledger *ledger, struct tallies *tallies);
 void causes_destroy(struct causes *causes);
 
-/* A call, or a note. */
+/* Take a call, and a note. */
 void causes_event(struct causes *causes, const struct event *event);
 void causes_note(struct causes *causes, const struct event *event);
 
-/* The process has ended; call it before the process's tallies are closed. */
+/* Call it when the process has ended, before its tallies are closed. */
 void causes_process(struct causes *causes, uint32_t pid, const char *program);
 
-/* All processes have ended. */
+/* Call it when all processes have ended: fills misuses, peak and temp. */
 void causes_run(struct causes *causes);
 
-/* Joins entries with the same call site. */
+/* Joins the entries of peak and of temp that have the same call site. */
 void causes_fold(struct causes *causes, struct naming *naming);
 
 #endif

@@ -37,8 +37,8 @@ static struct coverage_thread *find_thread(const struct coverage *coverage, uint
 }
 
 /*
- * The thread of an event. The main thread (tid = pid) is as old as the recording; another thread
- * without a birth event ran before an attach.
+ * The thread of an event. The main thread (tid = pid) begins with the recording. Another thread
+ * without a birth event was running before an attach.
  */
 static struct coverage_thread *thread_of(struct coverage *coverage, const struct event *event)
 {
@@ -106,9 +106,10 @@ void coverage_note(struct coverage *coverage, const struct event *event)
 }
 
 /*
- * The time of a thread that was not measured. Before its birth event a thread is queued for the
- * first time; the main thread, or one that was attached to, also ran before. Of the time before the
- * first reading, up to as much as was run and queued by then is unknown.
+ * Computes the times of a thread. Times that a reading reports may include time before the thread's
+ * birth event: time in the queue for a new thread, and also time on a processor for the main thread
+ * or a thread that was attached to. How much is not known, so as much of the time before the first
+ * reading counts as unmeasured.
  */
 static void measure(const struct coverage_thread *thread, uint64_t end_ns, struct coverage_sum *sum)
 {
@@ -126,8 +127,8 @@ static void measure(const struct coverage_thread *thread, uint64_t end_ns, struc
 		sum->unmeasured = minus(sum->unmeasured, minus(to, born)) + doubtful;
 	}
 	/*
-	 * Recorded waits that exceed the measured blocked time were in unmeasured time. A woken
-	 * thread that is queued for a processor is still in its recorded wait.
+	 * If recorded waits exceed the measured blocked time, the excess was in unmeasured time. A
+	 * thread that was woken and is queued for a processor is still in its recorded wait.
 	 */
 	outside = least(sum->unmeasured, minus(thread->recorded_ns, sum->blocked + sum->queued));
 	sum->blocked += outside;
@@ -152,7 +153,7 @@ static void measure_in_process(const struct coverage *coverage,
 			       struct coverage_sum *sum)
 {
 	measure(thread, end_ns, sum);
-	/* a process of one thread waits for no other thread */
+	/* the only thread of a process waits for no other thread */
 	if (coverage->threads.count > 1 && sum->unmeasured > COVERAGE_SLACK_NS)
 		sum->worst += sum->unmeasured;
 	if (coverage->is_partial)

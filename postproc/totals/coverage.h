@@ -3,12 +3,14 @@
 #define TOTALS_COVERAGE_H
 
 /*
- * How much of the blocked time of a process's threads the trace explains. The collector writes
- * (~scheduled) for how long each thread had run and had been queued for a processor when it was
- * last read; for the rest of its life until then the thread was blocked. Later it was blocked at
- * least for the recorded waits that do not fit into that time. Blocked time less recorded waits is
- * divided by the samples of the thread that the collector took at each reading: in other system
- * calls, or in futexes that no hook saw. Without such samples all of it counts as not observed.
+ * How much of the blocked time of a process's threads the trace explains. The collector reads from
+ * time to time how long each thread has run and has been queued for a processor. The note
+ * ~scheduled has the numbers of the last reading; for the rest of its life until then the thread
+ * was blocked. After the last reading it was blocked at least for those recorded waits that do not
+ * fit into the time before. At each reading the collector also samples what the thread does.
+ * Blocked time that no recorded wait explains is divided in the ratio of these samples: into other
+ * system calls, and futexes that no hook saw. If there are no samples, all of this time counts as
+ * not observed.
  */
 
 #include <stdbool.h>
@@ -21,35 +23,38 @@
 /* A thread's unmeasured time counts as not observed if it is longer than this. */
 #define COVERAGE_SLACK_NS 100000000u
 /*
- * No sum is more exact than this: the kernel updates the numbers of a running thread every few ms.
+ * The sums are not more exact than this, because the kernel updates the numbers of a running thread
+ * only every few ms.
  */
 #define COVERAGE_EXACT_NS 10000000u
 
-/* Of one thread, or of several. Times in ns. */
+/* Times of a thread or of several threads, in ns. */
 struct coverage_sum {
-	uint64_t ran, queued; /* while the thread was measured */
-	uint64_t blocked;     /* likewise; equals recorded + other + unobserved */
-	uint64_t recorded;    /* in recorded waits */
-	uint64_t other;	      /* in system calls that are not recorded, and page faults */
-	uint64_t unobserved;  /* in futexes that no hook sees */
-	uint64_t unmeasured;  /* after the last reading or before the first one */
-	/* maximum for which one thread may have been blocked without being observed */
+	/* time on a processor and in its queue, while the thread was measured */
+	uint64_t ran, queued;
+	uint64_t blocked;    /* blocked time; equals recorded + other + unobserved */
+	uint64_t recorded;   /* in recorded waits */
+	uint64_t other;	     /* in system calls that are not recorded, and page faults */
+	uint64_t unobserved; /* in futexes that no hook sees */
+	uint64_t unmeasured; /* time before the first and after the last reading */
+	/* for how long, at most, a single thread may have been blocked without being observed */
 	uint64_t worst;
 };
 
 struct coverage_thread {
 	uint32_t tid;
 	uint64_t born_ns;     /* birth, or start of its recording; 0: not known */
-	uint64_t ended_ns;    /* 0: it ended with its process */
+	uint64_t ended_ns;    /* end of the thread; 0: it ended with its process */
 	uint64_t recorded_ns; /* recorded waits, over its whole life */
 	bool is_main, is_read;
-	uint64_t from, from_ran, from_queued, to, ran, queued, futex, other; /* ~scheduled */
+	/* members of ~scheduled */
+	uint64_t from, from_ran, from_queued, to, ran, queued, futex, other;
 };
 
 struct coverage {
 	ARRAY_OF(struct coverage_thread) threads; /* of the current process */
-	struct map by_number; /* by tid: index + 1 of the last thread that had it */
-	bool is_partial;      /* filters removed some of the waits: only `worst` is known */
+	struct map by_number; /* by tid: index + 1 of the last thread with that tid */
+	bool is_partial;      /* filters removed some waits, so only `worst` can be computed */
 };
 
 void coverage_init(struct coverage *coverage);
@@ -57,15 +62,15 @@ void coverage_init(struct coverage *coverage);
 /* Removes all threads, for another process. */
 void coverage_clear(struct coverage *coverage);
 
-/* A call, or a note. */
+/* Take a call, and a note. */
 void coverage_event(struct coverage *coverage, const struct event *event);
 void coverage_note(struct coverage *coverage, const struct event *event);
 
-/* end_ns: end of the process, or the last known time. */
+/* Sums up all threads of the process. end_ns: end of the process, or the last known time. */
 void coverage_of_process(const struct coverage *coverage, uint64_t end_ns,
 			 struct coverage_sum *sum);
 
-/* The last thread with that tid; all 0 if none was seen. */
+/* Sets sum to the times of the last thread with that tid; all 0 if there was none. */
 void coverage_of_thread(const struct coverage *coverage, uint32_t tid, uint64_t end_ns,
 			struct coverage_sum *sum);
 
@@ -75,7 +80,7 @@ void coverage_add(struct coverage_sum *a, const struct coverage_sum *b);
 /* Whether more than a tenth of the blocked time was not observed. */
 bool coverage_is_low(const struct coverage_sum *sum);
 
-/* "blocked 12.3 s in all threads: 3.1 s in recorded waits, ..." Returns text. */
+/* Makes a text like "blocked 12.3 s in all threads: 3.1 s in recorded waits, ...". Returns text. */
 #define COVERAGE_TEXT_SIZE 256u
 const char *coverage_say(const struct coverage_sum *sum, char text[COVERAGE_TEXT_SIZE]);
 

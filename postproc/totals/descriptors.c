@@ -15,8 +15,8 @@
 #define WHAT_MAX 200u
 
 /*
- * The kind of descriptor that a function creates (NULL: a copy, or not known), or that has this
- * path in /proc/PID/fd.
+ * The kind of a descriptor. is_path: name is its path in /proc/PID/fd; else name is the function
+ * that created it, and the result is NULL for a copy or an unknown function.
  */
 static const char *kind_of(const char *name, bool is_path)
 {
@@ -65,7 +65,7 @@ static void set_what(struct descriptor *descriptor, const char *text)
 	descriptor->what = text && *text ? memory_text_part(text, WHAT_MAX) : NULL;
 }
 
-/* step: NULL: it was inherited */
+/* Marks the descriptor as open. step: the call that opened it; NULL: it was inherited. */
 static void open_descriptor(struct descriptors *descriptors, struct descriptor *descriptor,
 			    const struct descriptor_step *step)
 {
@@ -91,7 +91,7 @@ static struct descriptor_step step_of(const struct event *event)
 
 /* ---- the object behind a descriptor ---- */
 
-/* Reads an argument as a number; false: the call does not have it. */
+/* Reads an argument as a number. Returns false if the call does not have it, or it is negative. */
 static bool number_of(const struct event *event, const char *name, uint64_t *number)
 {
 	const char *text = event_argument(event, name);
@@ -105,7 +105,8 @@ static bool number_of(const struct event *event, const char *name, uint64_t *num
 }
 
 /*
- * A copy has the kind and text of its original. The array may have moved: both are looked up again.
+ * If the call made a copy (dup), takes the kind and text of the original. Returns false if it did
+ * not.
  */
 static bool take_over(struct descriptors *descriptors, struct descriptor *descriptor,
 		      const struct event *event)
@@ -126,7 +127,10 @@ static bool take_over(struct descriptors *descriptors, struct descriptor *descri
 	return true;
 }
 
-/* From the arguments that describe an object without a path, each with its prefix. */
+/*
+ * Describes the descriptor by the first argument of the call that says what it refers to, with a
+ * prefix.
+ */
 static void describe(struct descriptor *descriptor, const struct event *event)
 {
 	static const char *const names[][2] = {
@@ -156,10 +160,10 @@ static void identify(struct descriptors *descriptors, struct descriptor *descrip
 		descriptor->kind = kind;
 	if (!take_over(descriptors, descriptor, event))
 		describe(descriptor, event);
-	/* A path may show a more exact kind: a terminal, a device. */
+	/* the path may show a more exact kind: a terminal, a device */
 	if (descriptor->what && !strcmp(descriptor->kind, "file") && *descriptor->what == '/')
 		descriptor->kind = kind_of(descriptor->what, true);
-	/* the call may have opened a stream with its descriptor */
+	/* the call may have opened a stream together with its descriptor */
 	descriptor->stream = !hook				    ? NULL
 			     : hook->resource == RESOURCE_DIRECTORY ? "DIR"
 			     : hook->resource == RESOURCE_FILE	    ? "FILE"
@@ -167,7 +171,7 @@ static void identify(struct descriptors *descriptors, struct descriptor *descrip
 	descriptor->stream_object = event->related;
 }
 
-/* bind, connect: the address describes the socket. */
+/* For bind() and connect(): describes the socket by the address. */
 static void name_socket(struct descriptor *descriptor, const struct event *event)
 {
 	const char *address = event_argument(event, "address");
@@ -181,7 +185,7 @@ static void name_socket(struct descriptor *descriptor, const struct event *event
 	set_what(descriptor, text);
 }
 
-/* fdopen, fdopendir: a stream over an existing descriptor. */
+/* For fdopen() and fdopendir(), which make a stream that uses an existing descriptor. */
 static void name_stream(struct descriptors *descriptors, const struct event *event)
 {
 	struct descriptor *descriptor;
@@ -218,8 +222,8 @@ void descriptors_note(struct descriptors *descriptors, const struct event *event
 }
 
 /*
- * A call that acquired and released nothing has the class event; its hook has the class of the
- * object.
+ * The class of a call's object. A call that neither acquired nor released an object has the class
+ * "event"; then the class of its hook is used.
  */
 static enum resource class_of(const struct event *event)
 {
@@ -228,7 +232,7 @@ static enum resource class_of(const struct event *event)
 		       : event->resource->known;
 }
 
-/* The descriptor that a failed call was about. */
+/* Sets *number to the descriptor that a failed call was about. Returns false if there is none. */
 static bool number_used(const struct event *event, uint64_t *number)
 {
 	static const char *const names[] = { "sockfd", "oldfd", "fd", "dirfd" };
@@ -248,7 +252,7 @@ static void on_failure(struct descriptors *descriptors, const struct event *even
 	if (!number_used(event, &number))
 		return;
 	*of = descriptors_find(descriptors, number);
-	/* connect() in progress: the socket has its address already. */
+	/* connect() is in progress, so the socket has its address already */
 	if (event->error == EINPROGRESS && *of)
 		name_socket(*of, event);
 	if (event->error != EBADF)

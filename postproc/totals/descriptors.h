@@ -3,9 +3,9 @@
 #define TOTALS_DESCRIPTORS_H
 
 /*
- * The descriptors of one process, by number: what each refers to, which call opened it, and, if it
- * is closed, which call closed it last. Reports uses and closes of descriptors that are not open.
- * Memory grows with the numbers that a process used, which the kernel reuses.
+ * The descriptors of one process, by number: what each refers to, which call opened it and, if it
+ * is closed, which call closed it last. Finds calls that use or close a descriptor that is not
+ * open. Memory grows with the number of different descriptor numbers, which the kernel reuses.
  */
 
 #include <stdbool.h>
@@ -21,7 +21,7 @@
 /* The call that opened or closed a descriptor. Pointers are valid as long as the trace. */
 struct descriptor_step {
 	const struct backtrace *backtrace; /* NULL: not known */
-	const struct function *function;   /* NULL: nothing is known of the call */
+	const struct function *function;   /* NULL: the call is not known */
 	uint64_t index, time_ns;
 	uint32_t thread;
 };
@@ -29,10 +29,10 @@ struct descriptor_step {
 struct descriptor {
 	uint64_t number;
 	bool is_open;
-	bool is_inherited; /* open at the start of the process; the step opened is not known */
+	bool is_inherited; /* open at the start of the process, so the member opened is not known */
 	const char *kind;
-	char *what;	    /* path, peer or another description, or NULL */
-	const char *stream; /* "FILE" or "DIR" of the stream over it, or NULL */
+	char *what;	    /* a path, a peer or another description; NULL: not known */
+	const char *stream; /* "FILE" or "DIR" if a stream uses the descriptor, else NULL */
 	uint64_t stream_object;
 	struct descriptor_step opened, closed;
 };
@@ -40,14 +40,15 @@ struct descriptor {
 struct descriptors {
 	struct map by_number; /* index + 1 */
 	ARRAY_OF(struct descriptor) list;
-	uint64_t open; /* now */
+	uint64_t open; /* number of open descriptors */
 };
 
 enum descriptor_misuse {
 	DESCRIPTOR_GOOD,
 	DESCRIPTOR_CLOSED_TWICE, /* close() of a closed descriptor */
 	DESCRIPTOR_USED_CLOSED,	 /* another call on a closed descriptor */
-	DESCRIPTOR_GONE,	 /* not open although no recorded call closed it */
+	/* a call found it closed, although no recorded call has closed it */
+	DESCRIPTOR_GONE,
 };
 
 void descriptors_init(struct descriptors *descriptors);
@@ -55,14 +56,14 @@ void descriptors_init(struct descriptors *descriptors);
 /* Removes all descriptors, for another process. */
 void descriptors_clear(struct descriptors *descriptors);
 
-/* A note: ~fd describes an inherited descriptor. */
+/* Takes a note: ~fd describes an inherited descriptor. */
 void descriptors_note(struct descriptors *descriptors, const struct event *event);
 
-/* A call. *misuse: what it did wrong; *of: the descriptor before the call. */
+/* Takes a call. *misuse: what the call did wrong; *of: the descriptor that was misused. */
 void descriptors_event(struct descriptors *descriptors, const struct event *event,
 		       enum descriptor_misuse *misuse, struct descriptor **of);
 
-/* The descriptor with that number, open or closed; NULL: it was never seen. */
+/* The descriptor with that number, open or closed; NULL: the process has not used the number. */
 struct descriptor *descriptors_find(const struct descriptors *descriptors, uint64_t number);
 
 /*
@@ -81,7 +82,7 @@ struct misuse_step {
 struct misuse {
 	enum descriptor_misuse kind;
 	uint64_t count;
-	/* the first time */
+	/* the following members are about the first time */
 	uint64_t number;
 	uint32_t pid;
 	const char *what; /* description of the descriptor, or NULL */
@@ -98,11 +99,11 @@ struct misuses {
 void misuses_init(struct misuses *misuses, struct address_space *space);
 void misuses_free(struct misuses *misuses);
 
-/* The event misused that descriptor. */
+/* Adds a misuse of that descriptor by the call of the event. */
 void misuses_add(struct misuses *misuses, const struct event *event, enum descriptor_misuse kind,
 		 const struct descriptor *descriptor);
 
-/* The most frequent first. */
+/* Sorts the list, the most frequent misuse first. */
 void misuses_sort(struct misuses *misuses);
 
 #endif

@@ -17,8 +17,8 @@ void peaks_merge(void *user, void *of_run, const void *of_process)
 	if (!class->is_best)
 		return;
 	/*
-	 * A process reaches its peak in its last epoch; an entry that did not change since then
-	 * still has the amount of the peak.
+	 * The last epoch began at the peak. An entry that has not changed in this epoch still has
+	 * its amount at the peak.
 	 */
 	amount = process->epoch == class->epoch ? process->saved : process->now;
 	if (run->epoch != class->run.generation)
@@ -39,7 +39,9 @@ static void begin_process(struct peaks *peaks)
 	for (uint32_t i = 0; i < LEDGER_CLASSES; i++) {
 		struct peaks_class *class = &peaks->classes[i];
 
-		/* Entries start in epoch 0, in which nothing is saved. */
+		/*
+		 * Entries start in epoch 0, so that they save their amount at their first change.
+		 */
 		*class = (struct peaks_class){ .epoch = 1, .run = class->run };
 	}
 	peaks->is_over = false;
@@ -51,7 +53,7 @@ static void add_move(struct peaks_amount *amount, const struct ledger_move *move
 	amount->bytes += move->is_acquisition ? move->bytes : -move->bytes;
 	amount->variance += move->is_acquisition ? move->variance : -move->variance;
 	if (!amount->count)
-		amount->variance = 0; /* of rounding errors */
+		amount->variance = 0; /* remove rounding errors */
 }
 
 void peaks_move(void *user, const struct ledger_move *move)

@@ -3,10 +3,10 @@
 #define TOTALS_PEAKS_H
 
 /*
- * The amounts at the peak, by class and by call site. Nothing is copied at a new maximum: each
- * maximum starts an epoch, and an entry that changes for the first time in an epoch saves its
- * amount before the change. An entry that saved nothing since the last maximum has not changed
- * since.
+ * The amounts at the peak, by class and by call site. To make a new maximum cheap, no entries are
+ * copied at that time. Instead each maximum starts an epoch, and the first time that an entry
+ * changes in an epoch, it saves its amount before the change. At the end, the amount of an entry at
+ * the peak is the saved one or, if the entry has not changed in the last epoch, the present one.
  */
 
 #include <stdbool.h>
@@ -20,10 +20,13 @@ struct peaks_amount {
 	double variance; /* of bytes */
 };
 
-/* Entry of the tally, for a site of the process or a place of the run. */
+/* An entry of the tally, for a site of the process or a place of the run. */
 struct peaks_entry {
 	struct peaks_amount now, saved;
-	/* of the process: in which it was saved; of the run: the generation of its peak */
+	/*
+	 * entry of the process: the epoch in which it saved its amount; entry of the run: the
+	 * generation of the peak
+	 */
 	uint64_t epoch;
 	uint32_t class;
 };
@@ -32,28 +35,31 @@ struct peaks_entry {
 struct peaks_run {
 	struct peaks_amount most;
 	uint64_t at_ns;
-	/* counts the processes that reached a new greatest peak; 0: none had any */
+	/*
+	 * number of times that a process exceeded the peak of all processes before it; 0: there was
+	 * no peak
+	 */
 	uint64_t generation;
 	uint32_t pid;
 	const char *program;
 };
 
-/* Of a class, in the current process. */
+/* The amounts of a class in the current process. */
 struct peaks_class {
 	struct peaks_amount now, most;
 	uint64_t epoch, at_ns;
-	bool is_best; /* the peak of this process exceeds those of all processes before */
+	bool is_best; /* the peak of this process exceeds the peaks of all processes before it */
 	struct peaks_run run;
 };
 
 struct peaks {
 	const struct ledger *ledger;
-	struct tally *tally; /* of struct peaks_entry, merged by peaks_merge() */
+	struct tally *tally; /* entries are struct peaks_entry, merged by peaks_merge() */
 	struct peaks_class classes[LEDGER_CLASSES];
 	bool is_over; /* the process that classes describes has ended */
 };
 
-/* Set the tally before the first event. */
+/* Initialises peaks. The caller sets the tally before the first event. */
 void peaks_init(struct peaks *peaks, const struct ledger *ledger);
 
 /* Callbacks of the tally and of the ledger; user: struct peaks. */
@@ -61,15 +67,18 @@ void peaks_merge(void *user, void *of_run, const void *of_process);
 void peaks_move(void *user, const struct ledger_move *move);
 
 /*
- * The process has ended; call it before the process's tallies are closed. program: lives as long as
- * peaks.
+ * Call it when the process has ended, before its tallies are closed. program: must be valid as long
+ * as peaks.
  */
 void peaks_process(struct peaks *peaks, uint32_t pid, const char *program);
 
-/* An amount in the unit of the class: bytes, or else objects. */
+/* The amount in bytes if the class has bytes, else in objects. */
 uint64_t peaks_weight(const struct peaks *peaks, uint32_t class, struct peaks_amount amount);
 
-/* What a place of the run held at the peak of its class; false: nothing. */
+/*
+ * Sets *amount to what a place of the run held at the peak of its class. Returns false if it held
+ * nothing.
+ */
 bool peaks_at(const struct peaks *peaks, uint32_t class, uint32_t place,
 	      struct peaks_amount *amount);
 

@@ -55,7 +55,7 @@ void scanned_free(struct scanned *scanned)
 
 /* ---- notes ---- */
 
-/* NULL: the note does not say it. */
+/* A copy of an argument of the note; NULL: the note does not have it. */
 static const char *text_of(struct scanned *scanned, const struct event *event, const char *name)
 {
 	const char *text = event_argument(event, name);
@@ -63,7 +63,9 @@ static const char *text_of(struct scanned *scanned, const struct event *event, c
 	return text && *text ? pool_text(&scanned->pool, text, strlen(text)) : NULL;
 }
 
-/* Remembers the unreachable blocks of this scan: the next scan does not report them as new. */
+/*
+ * Remembers the unreachable blocks of this scan, so that the next scan does not report them as new.
+ */
 static void keep_lost(struct scanned *scanned)
 {
 	if (!scanned->is_done)
@@ -77,7 +79,8 @@ static void keep_lost(struct scanned *scanned)
 }
 
 /*
- * Whether the note belongs to the current result; a note with a new number starts the next result.
+ * Whether the note belongs to the scan of the last cut. If it is the first note of that scan,
+ * starts a new result.
  */
 static bool is_of_result(struct scanned *scanned, const struct event *event)
 {
@@ -121,7 +124,7 @@ static void take_scan(struct scanned *scanned, const struct event *event)
 	scanned->unread_bytes = event_number(event, "unread");
 }
 
-/* Roots are numbered in order; any other number is damage. */
+/* Adds a root. Roots are numbered in order; a root with another number is ignored as damaged. */
 static void take_root(struct scanned *scanned, const struct event *event)
 {
 	struct scanned_root *root;
@@ -253,8 +256,8 @@ static struct scanned_block *parent_of(struct scanned *scanned, const struct sca
 }
 
 /*
- * Follows the parents up to a block whose end is known, then a second time to set the end of all
- * blocks on the path.
+ * Finds the end of a block's path. Follows the parents up to a block whose end is known, then
+ * follows them again to set the end of all blocks on the path.
  */
 static void walk(struct scanned *scanned, struct scanned_block *first)
 {
@@ -265,7 +268,7 @@ static void walk(struct scanned *scanned, struct scanned_block *first)
 		const struct scanned_node *parent = &block->parent;
 		bool has_root = parent->is_root && parent->root < scanned->roots.count;
 
-		/* for the time being; it stays so if the path is a cycle */
+		/* a preliminary end, which ends a cycle; the second loop replaces it */
 		block->is_walked = true;
 		block->end = has_root ? parent->root + 1 : 0;
 		block->steps = 0;

@@ -3,9 +3,10 @@
 #define TOTALS_SCANNED_H
 
 /*
- * The result of the last scan of a process's memory (~scan, ~root, ~block): for each block that was
- * allocated then, whether it is reachable, which block or root points to it, and what it retains.
- * The stream is not trusted: a path may end nowhere, or be a cycle.
+ * The result of the last scan of a process's memory (notes ~scan, ~root and ~block). For each block
+ * that was allocated at the time of the scan, it has whether the block is reachable, which block or
+ * root points to it, and what it retains. The stream is not trusted: a path may end without a root,
+ * or be a cycle.
  */
 
 #include <stdbool.h>
@@ -19,16 +20,17 @@
 #include "trace/event.h"
 
 enum scanned_fate {
-	SCANNED_NOT, /* not allocated then, or nothing was scanned */
+	/* the block was not allocated at the time of the scan, or memory was not scanned */
+	SCANNED_NOT,
 	SCANNED_KEPT,
-	SCANNED_INSIDE, /* only by interior pointers */
-	SCANNED_WEAK,	/* only by words that may not be pointers */
+	SCANNED_INSIDE, /* reachable, but only by pointers into the middle of blocks */
+	SCANNED_WEAK,	/* reachable, but only by words that may not be pointers */
 	SCANNED_LOST,
 	SCANNED_INDIRECT, /* unreachable, and another unreachable block points to it */
 	SCANNED_FATES,
 };
 
-/* What points to a block, or is its dominator: a block, a root, or nothing. */
+/* The parent (what points to a block) or the dominator of a block: a block, a root, or nothing. */
 struct scanned_node {
 	bool is_block, is_root; /* neither: nothing */
 	uint64_t block;		/* address */
@@ -39,12 +41,12 @@ struct scanned_block {
 	uint64_t address;
 	enum scanned_fate fate;
 	struct scanned_node parent, dominator;
-	uint64_t offset; /* of the pointer in the parent */
+	uint64_t offset; /* offset of the pointer in the parent */
 	uint64_t retained;
 	uint32_t retained_count;
-	/* private to scanned.c: the end of the block's path, once it was asked for */
+	/* private to scanned.c: the end of the block's path; valid if is_walked */
 	bool is_walked;
-	uint32_t end, steps; /* end: index of the root + 1; 0: nowhere */
+	uint32_t end, steps; /* end: index of the root + 1; 0: the path does not end at a root */
 };
 
 struct scanned_root {
@@ -55,16 +57,17 @@ struct scanned_root {
 };
 
 struct scanned {
-	bool is_done;	   /* there is a result */
-	const char *doubt; /* why unreachable blocks may be reachable in a way that the scan did not
-			      see; NULL: no doubt */
+	bool is_done; /* there is a result */
+	/* why unreachable blocks may be reachable nevertheless; NULL: no doubt */
+	const char *doubt;
 	const char *failure; /* error of the last scan; NULL: it did not fail */
-	uint64_t cut;	     /* index of the note at which the process was stopped */
+	/* index of the note that marks when the process was stopped for the scan */
+	uint64_t cut;
 	uint64_t pause_ns, took_ns, read_bytes, unread_bytes;
 	bool has_before; /* there was a successful scan before this one */
 	/* private to scanned.c: */
 	uint64_t cut_before;
-	struct map lost_before; /* by address */
+	struct map lost_before; /* unreachable blocks of the previous scan, by address */
 	struct map handles;	/* unreachable handles, by class and object */
 	uint64_t number, next, next_cut;
 	bool has_next;
@@ -80,31 +83,37 @@ void scanned_free(struct scanned *scanned);
 /* Removes the result, for another process. */
 void scanned_clear(struct scanned *scanned);
 
-/* Any note, in the order of the stream. */
+/* Takes a note. All notes must be passed, in the order of the stream. */
 void scanned_note(struct scanned *scanned, const struct event *event);
 
-/* The block at an address, if the call with this index allocated it; or NULL. */
+/*
+ * The scanned block at an address, for a block that the call with this index allocated; NULL: that
+ * block was allocated after the scan, or was not scanned.
+ */
 const struct scanned_block *scanned_find(const struct scanned *scanned, uint64_t address,
 					 uint64_t index);
 
-/* Whether an unreachable block was not unreachable in the scan before. */
+/* Whether an unreachable block became unreachable after the previous scan. */
 bool scanned_is_new(const struct scanned *scanned, uint64_t address, uint64_t index);
 
-/* Whether a stream, directory or thread that the call with this index created is unreachable. */
+/*
+ * Whether the handle of a stream, directory or thread, created by the call with this index, is
+ * unreachable.
+ */
 bool scanned_handle_is_lost(const struct scanned *scanned, enum resource class, uint64_t object,
 			    uint64_t index);
 
-/* The block at an address, whichever call allocated it. */
+/* The scanned block at an address, or NULL. */
 const struct scanned_block *scanned_at(const struct scanned *scanned, uint64_t address);
 
 /*
- * The root at the end of a block's path; NULL: the block is unreachable, or the path has no end.
- * *steps: number of blocks in between. The path of each block is followed once.
+ * The root at the end of a block's path; NULL: the block is unreachable, or its path does not end
+ * at a root. *steps: number of blocks between the two. The result for each block is kept.
  */
 const struct scanned_root *scanned_root_of(struct scanned *scanned,
 					   const struct scanned_block *block, uint32_t *steps);
 
-/* A root as text: "pool (server)", "stack of worker (4711) in serve". */
+/* A root as text: "pool (server)", "stack of thread worker (4711) in serve". Returns text. */
 const char *scanned_root_text(const struct scanned_root *root, char *text, size_t size);
 
 extern const char *const scanned_words[SCANNED_FATES];

@@ -2,18 +2,18 @@
 #ifndef TOTALS_SELECTION_H
 #define TOTALS_SELECTION_H
 
-/* What filters left of the calls of a run (postproc/engine/select.h), for reports on the rest. */
+/* How many calls of a run the filters kept (postproc/engine/select.h). */
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* How many calls of one or several streams the filters kept. */
+/* Numbers of calls of one or several streams, before and after the filters. */
 struct select_tally {
 	const char *filters; /* as the user wrote them; NULL: none */
 	uint64_t seen, kept;
 };
 
-/* Whether filters removed every call. tally may be NULL. */
+/* Whether filters removed every call. tally: NULL: there are no filters. */
 static inline bool select_is_empty(const struct select_tally *tally)
 {
 	return tally && tally->filters && !tally->kept;

@@ -26,7 +26,7 @@ static uint64_t duration_of(const struct event *event)
 	return event->leave_ns > event->enter_ns ? event->leave_ns - event->enter_ns : 0;
 }
 
-/* A call that waited or may have waited. */
+/* Adds a call that waited or may have waited. */
 static void add_wait(struct summary *summary, uint32_t index, const struct event *event)
 {
 	struct summary_fold *fold = summary->fold;
@@ -41,7 +41,10 @@ static void add_wait(struct summary *summary, uint32_t index, const struct event
 		  &call);
 }
 
-/* A call that neither acquired nor released; its hook says which class it uses. */
+/*
+ * Takes a call that neither acquired nor released an object. The hook says which class the call is
+ * about.
+ */
 static void use(struct summary *summary, const struct event *event)
 {
 	const struct hook *hook = event->function->hook;
@@ -77,7 +80,10 @@ static void use(struct summary *summary, const struct event *event)
 
 /* ---- calls ---- */
 
-/* A thread made a call; the call that created it may have been seen, or may follow. */
+/*
+ * Counts a thread that makes its first call. The call that created the thread may be recorded
+ * before or after this call.
+ */
 static void add_thread(struct summary_fold *fold, const struct event *event)
 {
 	fold->thread_cache[event->thread % FOLD_THREAD_CACHE] = event->thread;
@@ -95,7 +101,10 @@ static void add_thread(struct summary_fold *fold, const struct event *event)
 	map_set(&fold->threads, OF_SILENT, event->pthread, 0);
 }
 
-/* Without tails no packet says when a process started: its first event does. */
+/*
+ * In a trace without tails no packet has the start of the process, so it starts with its first
+ * event.
+ */
 static void note_start(struct summary_process *process, const struct event *event)
 {
 	if (!process->start_ns)
@@ -119,19 +128,25 @@ void summary_count(struct summary *summary, const struct event *event)
 		add_thread(fold, event);
 	if (event->type == CALL_TYPE_ALLOC && event->resource->known == RESOURCE_THREAD &&
 	    event->pthread && !event->part) {
-		/* The new thread is silent until it makes a call. */
+		/*
+		 * The new thread is silent until it makes a call, which may have been recorded
+		 * already.
+		 */
 		bool is_early = map_get(&fold->threads, OF_EARLY, event->object) != 0;
 
 		fold->silent += !is_early;
 		map_set(&fold->threads, is_early ? OF_EARLY : OF_SILENT, event->object, !is_early);
 	}
-	/* The first half of an exec names the program, before it happens. */
+	/* The first half of an exec call, recorded before the program is replaced, has the path. */
 	if (event->type == CALL_TYPE_NONE && event->moment == MOMENT_HALF &&
 	    !(event->flags & CALL_OF_CHILD) && hook && hook_is_exec(hook))
 		process->became = copy(summary, event_argument(event, "path"));
 }
 
-/* vfork's child executes before vfork returns, in the thread that called it. */
+/*
+ * Notes a child that was created by vfork or posix_spawn, with its program. The child of a vfork
+ * executes the program before vfork returns, under the tid of the thread that called vfork.
+ */
 static void note_spawned(struct summary *summary, const struct event *event)
 {
 	struct summary_fold *fold = summary->fold;
@@ -320,13 +335,13 @@ static void note_open(struct summary *summary, const struct event *event)
 	struct summary_fold *fold = summary->fold;
 	const char *call = event_argument(event, "call");
 	const struct hook *hook = call ? hook_find(call) : NULL;
-	/* An exec or exit that does not return is no wait. */
+	/* An exec or exit that has not returned is not a wait. */
 	bool may_block = !hook || (hook_may_sleep(hook) && hook->operation != OPERATION_END);
 	struct fold_open *open;
 
 	if (event->time_ns > fold->process.end_ns)
 		fold->process.end_ns = event->time_ns;
-	/* The thread may not have finished a call before. */
+	/* This may be the first event of the thread. */
 	if (event->pthread)
 		map_set(&fold->threads, OF_HANDLE, event->pthread, event->thread);
 	if (!call || fold->open.count >= SUMMARY_BLOCKED_MAX || !may_block)
@@ -387,7 +402,7 @@ static void note_kept(struct summary *summary, const struct event *event)
 	process->cut_calls = event_number(event, "calls");
 }
 
-/* Why a program was not traced, as the end of a sentence. */
+/* Why a program was not traced, as the second part of a sentence. */
 static const char *sentence_of(const char *followed)
 {
 	static const struct {
@@ -404,8 +419,10 @@ static const char *sentence_of(const char *followed)
 	return reasons[0].sentence;
 }
 
-/* What the process did past all hooks, by a snapshot or by its end: a later note repeats an earlier
- * one. */
+/*
+ * Takes what the process has done past all hooks so far. Comes with a snapshot and with the end of
+ * the process; a later note includes the earlier ones.
+ */
 static void note_past(struct summary *summary, const struct event *event)
 {
 	struct summary_process *process = &summary->fold->process;
@@ -415,7 +432,10 @@ static void note_past(struct summary *summary, const struct event *event)
 	process->past = copy(summary, past);
 }
 
-/* Its time is when the collector saw the process end. */
+/*
+ * Takes the end of the process. The time of the event is when the collector noticed the end; the
+ * argument "at" is the time of the process itself.
+ */
 static void note_end(struct summary *summary, const struct event *event)
 {
 	struct summary_fold *fold = summary->fold;
@@ -456,14 +476,15 @@ static void note_end(struct summary *summary, const struct event *event)
 	process->has_no_zombie = children && !process->has_zombie;
 	note_past(summary, event);
 	process->uncontended = event_number(event, "uncontended");
-	/* only the calls themselves say which of the late ones were written */
+	/* which calls are late is only known from the calls themselves */
 	summary->wants_calls |= event_number(event, "late") != 0;
 	end_pause(process, event->time_ns);
 }
 
 /*
- * The last successful scan counts if the trace has its cut. Without the cut (outside the selected
- * time, or left out by a flight recorder) it is not known which blocks the scan examined.
+ * Takes a note about a scan. The last successful scan is used if its start (cut) is in the trace.
+ * Otherwise the cut is outside the selected time, or a flight recorder left it out, and it is not
+ * known which blocks the scan examined.
  */
 static void note_scan(struct summary *summary, const struct event *event)
 {
@@ -492,7 +513,10 @@ static void note_thread_end(struct summary *summary, const struct event *event)
 	map_set(&summary->fold->threads, OF_THREAD, event->thread, FOLD_ENDED);
 }
 
-/* The call in an earlier program of the process that opened an inherited descriptor, or NULL. */
+/*
+ * Finds the call that opened an inherited descriptor in an earlier program of this process; NULL:
+ * not known.
+ */
 static const struct event *opened_before(const struct summary *summary, const struct event *note)
 {
 	const struct summary_process *process = &summary->fold->process;
@@ -548,7 +572,7 @@ static void on_note(struct summary *summary, const struct event *event, struct e
 
 /* ---- streams ---- */
 
-/* PINF, or the header of a text trace, has been read. */
+/* Takes the facts from PINF or from the header of a text trace. */
 static void on_process(struct summary *summary, const struct event *event)
 {
 	struct summary_process *process = &summary->fold->process;
@@ -628,8 +652,9 @@ void summary_open(struct summary *summary, const char *path)
 }
 
 /*
- * The file was read to its last byte and only its end is missing: a copy of a file that is still
- * being written, or the collector was killed. Such a trace is incomplete, not damaged.
+ * Whether the trace is damaged. If the file was read to its last byte and only the end is missing,
+ * the trace is incomplete, not damaged: the file is still being written, or the collector was
+ * killed.
  */
 static bool is_damaged(const struct trace_tally *tally)
 {
@@ -639,9 +664,9 @@ static bool is_damaged(const struct trace_tally *tally)
 }
 
 /*
- * Calls that were not read: the index gives their number, which must agree with the end of the
- * stream. Facts that only these calls have are missing: which thread created which, what the
- * process executed, and which earlier blocks it freed.
+ * Takes the number of skipped calls from the index. Sets wants_calls if the number differs from
+ * that at the end of the stream, or if facts are missing that only calls have: which thread created
+ * which, which program the process executed, and which earlier blocks it freed.
  */
 static void take_skipped(struct summary *summary, const struct trace_tally *tally)
 {
@@ -663,7 +688,7 @@ void summary_close(struct summary *summary, const struct trace_tally *tally, uin
 {
 	struct summary_process *process = &summary->fold->process;
 
-	/* its children were read at its end, which is later than until_ns */
+	/* zombies were counted at the end of the process, which is after until_ns */
 	if (until_ns < process->ended_ns)
 		process->has_no_zombie = process->has_zombie = false;
 	if (tally && tally->skipped)
@@ -764,7 +789,10 @@ void summary_join_children(struct summary_children *children, uint32_t *first, u
 	*first = second;
 }
 
-/* A busy collector sees several ends at once; the processes' own times have the right order. */
+/*
+ * The end of a process, preferably by its own clock: a busy collector notices the end of several
+ * processes at the same time.
+ */
 static uint64_t end_of(const struct summary_process *process)
 {
 	return process->ended_ns ? process->ended_ns : process->end_ns;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The end of a process, and of the run: what the summary keeps of them. */
+/* The second half of the summary: its sums at the end of a process and at the end of the run. */
 #include <stdlib.h>
 
 #include "base/array.h"
@@ -15,20 +15,23 @@
 
 /* ---- objects that a process still holds ---- */
 
-/* Objects held at the end, of one place. */
+/* Objects of a site or a place that are held at the end. */
 struct held {
 	uint64_t count, bytes;
 	uint32_t processes;
 	uint32_t last;	  /* number of the last process that was merged, from 1 */
-	uint64_t amount;  /* of that process: bytes, or else objects */
-	uint32_t process; /* number of the process that holds most */
+	uint64_t amount;  /* amount of that process: bytes if the class has bytes, else objects */
+	uint32_t process; /* number of the process that holds the most */
 	uint64_t most;	  /* amount of that process */
 	const char *example;
 	bool has_more_examples;
-	uint32_t children; /* that no process waited for */
+	uint32_t children; /* list of children that were not waited for */
 };
 
-/* Whether the path is a better example than the current one, in whatever order they come. */
+/*
+ * Whether the path is a better example than the current one: shorter, or alphabetically first. So
+ * the result does not depend on the order of the calls.
+ */
 static bool is_example(struct held *held, const char *path)
 {
 	const char *old = held->example;
@@ -84,7 +87,10 @@ static void add_held(struct summary *summary, const struct ledger_held *object)
 		class->held_parts++;
 		class->parts_of |= hook ? 1u << hook->resource : 0;
 	}
-	/* Sizes describe blocks well enough, threads describe locks. */
+	/*
+	 * Blocks and locks need no example: reports show the sizes of blocks and the threads that
+	 * hold locks.
+	 */
 	if (summary_has_bytes(class) || class->known == RESOURCE_NONE ||
 	    class->known == RESOURCE_LOCK)
 		return;
@@ -129,7 +135,7 @@ static void pass_descriptor(struct summary *summary, const struct ledger_held *h
 	passed->pid = summary->fold->process.pid;
 	passed->arguments = keep_arguments(&call);
 	passed->function = *site->function;
-	passed->function.hook = NULL; /* the hook of a stream would be a dangling pointer */
+	passed->function.hook = NULL; /* the hook belongs to the stream, which ends before this */
 	passed->function.name =
 		pool_text(&summary->pool, site->function->name, site->function->length);
 	passed->backtrace = (struct backtrace){
@@ -152,7 +158,8 @@ static void pass_descriptor(struct summary *summary, const struct ledger_held *h
 }
 
 /*
- * Removes this process's entries of the first count: they were taken over, or closed by the exec.
+ * Of the first count entries, removes those of this process: the executed program has taken them
+ * over, or exec has closed them.
  */
 static void forget_passed(struct summary *summary, uint32_t pid, size_t count)
 {
@@ -226,7 +233,7 @@ static void close_class(struct summary *summary, uint32_t index)
 	class->unkept_bytes += process->unkept_bytes;
 }
 
-/* The backtrace of a site in the address map; NULL: there is none. */
+/* The backtrace of a site in the address map; NULL: index is 0. */
 static const struct trace_node *place_of(struct summary *summary, const struct sites *sites,
 					 uint32_t index)
 {
@@ -285,8 +292,8 @@ static void close_locks(struct summary *summary)
 	uint32_t index;
 
 	/*
-	 * Locks that were acquired without a wait are only counted (as in the table lock_waits);
-	 * when they were released is not known.
+	 * With --locks=contended, locks that were acquired without a wait are only counted. When
+	 * they were released is not known.
 	 */
 	if (uncontended) {
 		index = ledger_class_of(summary->ledger, RESOURCE_LOCK);
@@ -311,7 +318,7 @@ static void close_locks(struct summary *summary)
 
 /* ---- waits at the end ---- */
 
-/* The call in which a thread waits at the end, or NULL. */
+/* The call in which a thread waits for a lock or a thread at the end; NULL: none. */
 static struct fold_open *open_of(const struct summary_fold *fold, uint64_t thread)
 {
 	for (size_t i = 0; i < fold->open.count; i++)
@@ -330,8 +337,9 @@ static bool has_way(const struct fold_open *open, enum hook_how how)
 }
 
 /*
- * The next thread after *at (0 at first) that a call waits for; 0: there is none. A writer waits
- * for all readers. If only readers hold the lock, a reader waits for a waiting writer.
+ * Returns the threads that a call waits for one by one, starting with *at 0; 0 after the last. A
+ * writer waits for all holders. A reader waits for a holder that writes or, if only readers hold
+ * the lock, for the writers that wait for it.
  */
 static uint32_t next_blocker(const struct summary *summary, const struct fold_open *open,
 			     uint32_t *at)
@@ -361,7 +369,7 @@ static uint32_t next_blocker(const struct summary *summary, const struct fold_op
 	return 0;
 }
 
-/* Whether the call waits directly or indirectly for its own thread; visits each call once. */
+/* Whether the call waits directly or indirectly for its own thread. Visits each open call once. */
 static bool is_deadlock(const struct summary *summary, const struct fold_open *first)
 {
 	const struct fold_open *next[SUMMARY_BLOCKED_MAX] = { first };
@@ -386,7 +394,7 @@ static bool is_deadlock(const struct summary *summary, const struct fold_open *f
 	return false;
 }
 
-/* A thread that holds the lock: one that itself waits for the waiter, or else any. */
+/* Finds a thread that holds the lock, preferably one that is part of the same deadlock. */
 static bool find_holder(const struct summary *summary, const struct fold_open *open,
 			struct locks_holder *found)
 {
@@ -406,8 +414,9 @@ static bool find_holder(const struct summary *summary, const struct fold_open *o
 }
 
 /*
- * A program that was ended by a signal, or left running, hung in its waits; otherwise only a wait
- * of the main thread counts: idle threads of a pool wait without harm.
+ * Whether the wait may have kept the program from ending: the program was killed or left running,
+ * or the main thread waits. If the program ended by itself, other threads may be idle threads of a
+ * pool.
  */
 static bool kept_from_end(const struct summary *summary, const struct fold_open *open)
 {
@@ -417,7 +426,9 @@ static bool kept_from_end(const struct summary *summary, const struct fold_open 
 	       process->end == SUMMARY_DETACHED || open->thread == process->pid;
 }
 
-/* The last signal before the wait, if no thread waited when it was sent. */
+/*
+ * If no thread waited when the last signal before the wait was sent, adds that signal to blocked.
+ */
 static void find_vain(struct summary *summary, const struct fold_open *open,
 		      struct summary_blocked *blocked)
 {
@@ -453,9 +464,9 @@ static void find_notify(struct summary *summary, const struct fold_open *open,
 }
 
 /*
- * A lock whose holder has ended is never released. Other waits may have been idle in a program that
- * ended by itself; in one that was killed, or left running, they may be hangs. A wait with a
- * timeout ends by itself.
+ * Whether the wait is a hang. A lock whose holder has ended is never released. Other waits may be
+ * hangs if the program was killed or left running; if it ended by itself, they may belong to idle
+ * threads. A wait with a timeout ends by itself, so it is not a hang.
  */
 static bool is_hung(const struct summary *summary, const struct fold_open *open,
 		    const struct summary_blocked *blocked)
@@ -507,8 +518,8 @@ static void add_blocked(struct summary *summary, const struct fold_open *open)
 }
 
 /*
- * Several threads in the same call for the same object are one entry. first: the first entry of
- * this process.
+ * Adds an open call to the blocked ones. If several threads wait in the same function for the same
+ * object, they share an entry. first: index of the first entry of this process.
  */
 static void close_open(struct summary *summary, const struct fold_open *open, size_t first)
 {
@@ -575,7 +586,7 @@ static void keep_process(struct summary *summary)
 	summary->inherited += process->inherited;
 }
 
-/* A process that executed another program holds nothing, and its other threads were ended. */
+/* A process that executed another program holds nothing, and exec has ended its other threads. */
 void summary_close_process(struct summary *summary, struct error *err)
 {
 	struct summary_process *process = &summary->fold->process;
@@ -604,17 +615,14 @@ void summary_close_process(struct summary *summary, struct error *err)
 		close_open(summary, &open[i], blocked);
 	touched_process(&summary->touched, &summary->space);
 	/*
-	 * Descriptors above 2 without FD_CLOEXEC are open in the next program, whose ~fd notes list
-	 * them. 0, 1 and 2 are set up for that program, which inherits them.
+	 * Keep the descriptors for the next program, whose ~fd notes list those that it inherited.
+	 * 0, 1 and 2 were probably opened for that program, so they count as inherited there.
 	 */
 	if (was_replaced && process->has_end && !process->untraced)
 		for (size_t at = 0; ledger_passed(summary->ledger, &at, &held);)
 			if (held.object > 2)
 				pass_descriptor(summary, &held);
-	/*
-	 * The backtraces of the process are no longer needed: this frees space for the places of
-	 * the run.
-	 */
+	/* Free the backtraces of the process first, to have space for the places of the run. */
 	ledger_forget(summary->ledger);
 	tallies_close(&summary->tallies, ledger_sites(summary->ledger));
 	keep_process(summary);
@@ -647,7 +655,7 @@ static int compare_blocked(const void *left, const void *right)
 	       ?: ORDER(b->longest_ns, a->longest_ns);
 }
 
-/* The root first, then in the order of their start. */
+/* Sorts processes by their start, so the first process of the run is first. */
 static int compare_processes(const void *left, const void *right)
 {
 	const struct summary_process *a = left, *b = right;
@@ -676,16 +684,16 @@ static void sum_processes(struct summary *summary)
 		if (process->end_ns > summary->end_ns)
 			summary->end_ns = process->end_ns;
 		/*
-		 * Beyond this number pids are assumed to be distinct: the search would be
-		 * quadratic.
+		 * The search is quadratic, so the pids of processes after the first 4096 are
+		 * assumed to be distinct.
 		 */
 		is_first = true;
 		for (size_t k = 0; i < 4096 && k < i && is_first; k++)
 			is_first = summary->processes.items[k].pid != process->pid;
 		summary->pids += is_first;
 		/*
-		 * An exec goes on in a thread that is counted already. A thread without calls
-		 * counts, too.
+		 * After an exec, the process continues in a thread that is counted already. A
+		 * process without calls has one thread, too.
 		 */
 		if (process->has_tails)
 			summary->threads += (process->threads ? process->threads : 1) - !is_first;
@@ -693,8 +701,8 @@ static void sum_processes(struct summary *summary)
 }
 
 /*
- * Whether a child's own trace would be among those that were read. A child in another pid namespace
- * has another number there.
+ * Whether the child, if it was traced, would be among the processes that were read. This is not
+ * certain if there is another pid namespace, where the child has another pid.
  */
 static bool would_be_read(const struct summary *summary, const struct summary_spawned *spawned)
 {
@@ -707,7 +715,7 @@ static bool would_be_read(const struct summary *summary, const struct summary_sp
 	       !(summary->selection && summary->selection->filters);
 }
 
-/* Makes the sites of the places that hold something. */
+/* Makes a site for each place that holds something. */
 static void make_sites(struct summary *summary)
 {
 	for (uint32_t i = 0; summary->held && i < tallies_count(&summary->tallies); i++) {
@@ -754,7 +762,8 @@ void summary_close_run(struct summary *summary)
 			summary->spawned.items[untraced++] = summary->spawned.items[i];
 	summary->spawned.count = untraced;
 	/*
-	 * children that outlived their parent are not held: no process could have waited for them
+	 * children that outlived their parent do not count as held: the parent could not have
+	 * waited for them
 	 */
 	for (uint32_t i = 0; i < summary->class_count; i++)
 		if (summary->classes[i].known == RESOURCE_PROCESS)
@@ -785,7 +794,7 @@ void summary_close_run(struct summary *summary)
 /* ---- the sites to show ---- */
 
 /*
- * How many sites of a class other than memory are shown: fewer of objects that need not be
+ * How many sites of a class other than memory are shown: fewer if its objects need not be
  * destroyed.
  */
 static size_t share_of(const struct summary *summary, uint32_t class)
@@ -793,7 +802,7 @@ static size_t share_of(const struct summary *summary, uint32_t class)
 	return ledger_rank(summary->classes[class].known) <= 9 ? 3 : 1;
 }
 
-/* The sites are grouped by class: the index of the first of the next class. */
+/* The index of the first row of the next class. Rows are grouped by class. */
 static size_t end_of_class(const uint32_t *classes, size_t count, size_t from)
 {
 	size_t to = from;
@@ -818,7 +827,9 @@ size_t summary_share(const struct summary *summary, const uint32_t *classes, siz
 	if (reserved > room / 2)
 		reserved = room / 2;
 	for (size_t from = 0, to; from < all && count < room; from = to) {
-		/* loaders and allocators map a lot, which alone is not worth reporting */
+		/*
+		 * if there is no memory, show only few mappings: loaders and allocators make many
+		 */
 		bool is_plenty = from || summary->classes[classes[from]].known == RESOURCE_MAPPING;
 		size_t share = is_plenty ? share_of(summary, classes[from]) : room - reserved;
 

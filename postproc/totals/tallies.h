@@ -3,9 +3,9 @@
 #define TOTALS_TALLIES_H
 
 /*
- * Sums by call site. A report adds up its values for each site of the current process; when the
- * process has ended, its sites become places of the run, and the sums are merged into the sums of
- * the places. Memory grows with the number of distinct backtraces.
+ * Sums by call site. A report adds up its values for each site of the current process. When the
+ * process has ended, its sites become places of the run, and the sums of the sites are merged into
+ * the sums of the places. Memory grows with the number of distinct backtraces.
  */
 
 #include <stdbool.h>
@@ -20,24 +20,28 @@
 
 /* A place of the run: acquisitions of one class with one backtrace, in any process. */
 struct tally_place {
-	const struct trace_node *backtrace; /* never NULL; count may be 0 */
-	const char *function;		    /* of the first call */
-	uint32_t next;			    /* index + 1 of another place with that backtrace */
-	uint8_t class;			    /* ledger_class() */
+	const struct trace_node *backtrace; /* never NULL; may be empty (count 0) */
+	const char *function;		    /* the function of the first call */
+	/* index + 1 of the next place with the same backtrace; 0: none */
+	uint32_t next;
+	uint8_t class; /* ledger_class() */
 	bool is_part;
 };
 
-#define TALLY_ENTRIES 256u /* in a chunk */
+#define TALLY_ENTRIES 256u /* number of entries in a chunk */
 
 /*
- * The values of a report for each place. merge adds an entry of the process to an entry of the run;
- * both start as zeros.
+ * The values of a report for each site of the process and each place of the run. merge() adds an
+ * entry of the process to an entry of the run. Entries start as zeros.
  */
 struct tally {
 	size_t size; /* of an entry */
 	void (*merge)(void *user, void *run, const void *process);
 	void *user;
-	/* of the process by site, of the run by place; NULL: no entry in it was made */
+	/*
+	 * chunks of entries: of the process by site, of the run by place; NULL: the chunk has no
+	 * entry yet
+	 */
 	ARRAY_OF(char *) chunks[2];
 };
 
@@ -48,10 +52,18 @@ struct tallies {
 	struct pool pool;
 	struct pool_recent recent; /* names of functions */
 	ARRAY_OF(struct tally_place) places;
-	uint32_t *first; /* by number of a node of the address map: index + 1 of a place; 0: none */
+	/*
+	 * by number of a node of the address map: index + 1 of the first place with that backtrace;
+	 * 0: none
+	 */
+	uint32_t *first;
 	size_t first_count;
 	struct tally list[LEDGER_LISTENERS +
-			  4]; /* 4 more: the summary and leaks have tallies of their own */
+			  /*
+			   * 4 more than listeners, because the summary and leaks have tallies
+			   * without listeners
+			   */
+			  4];
 	unsigned count;
 };
 
@@ -59,16 +71,15 @@ void tallies_init(struct tallies *tallies, struct address_space *space);
 void tallies_free(struct tallies *tallies);
 
 /*
- * Call it before the first event; at most one for each possible listener. The tallies own the
- * result.
+ * Adds a tally with entries of that size, which belongs to tallies. Call it before the first event.
  */
 struct tally *tallies_add(struct tallies *tallies, size_t size,
 			  void (*merge)(void *user, void *run, const void *process), void *user);
 
-/* The entry; makes it if it does not exist. */
+/* Finds or makes an entry. whose: TALLY_OF_PROCESS or TALLY_OF_RUN; index: of the site or place. */
 void *tally_make(struct tally *tally, int whose, uint32_t index);
 
-/* The entry; NULL: it was not made. */
+/* Finds an entry; NULL: it was not made. */
 static inline void *tally_find(const struct tally *tally, int whose, uint32_t index)
 {
 	uint32_t chunk = index / TALLY_ENTRIES;
@@ -78,7 +89,7 @@ static inline void *tally_find(const struct tally *tally, int whose, uint32_t in
 	return entries ? entries + index % TALLY_ENTRIES * tally->size : NULL;
 }
 
-/* The entry for a site of the process; makes it if it does not exist. */
+/* Finds or makes the entry of a site of the process. */
 static inline void *tally_entry(struct tally *tally, uint32_t site)
 {
 	void *entry = tally_find(tally, TALLY_OF_PROCESS, site);
@@ -87,12 +98,12 @@ static inline void *tally_entry(struct tally *tally, uint32_t site)
 }
 
 /*
- * The process has ended: its sites become places of the run, and entries are merged. Call it before
- * the address map gets another process.
+ * Call it when the process has ended, before the address map gets another process: turns the sites
+ * into places of the run, and merges the entries.
  */
 void tallies_close(struct tallies *tallies, const struct sites *sites);
 
-/* Places of the run, from 0. */
+/* Number of places of the run. */
 static inline uint32_t tallies_count(const struct tallies *tallies)
 {
 	return (uint32_t)tallies->places.count;
@@ -103,7 +114,7 @@ static inline const struct tally_place *tallies_place(const struct tallies *tall
 	return &tallies->places.items[place];
 }
 
-/* The entry for a place of the run; NULL: it was not made. */
+/* Finds the entry of a place of the run; NULL: it was not made. */
 static inline void *tally_of_place(const struct tally *tally, uint32_t place)
 {
 	return tally_find(tally, TALLY_OF_RUN, place);

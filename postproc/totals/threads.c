@@ -18,7 +18,7 @@ static uint32_t find_by(const struct map *map, uint64_t key)
 	return place ? place - 1 : THREAD_NONE;
 }
 
-/* Index of a new thread. tid and pthread may be 0. */
+/* Adds a thread and returns its index. tid and pthread may be 0. */
 static uint32_t add_life(struct threads *threads, uint32_t tid, uint64_t pthread, uint64_t time_ns)
 {
 	struct thread_life *thread = ARRAY_ADD(&threads->list);
@@ -40,8 +40,8 @@ static uint32_t add_life(struct threads *threads, uint32_t tid, uint64_t pthread
 }
 
 /*
- * The thread of an event. A new thread without events is known by its pthread_t only; its tid may
- * have been that of an earlier thread.
+ * The index of the event's thread. A new thread without events is known only by its pthread_t; its
+ * tid may have been that of an earlier thread.
  */
 static uint32_t look_up(struct threads *threads, const struct event *event)
 {
@@ -73,7 +73,7 @@ static uint32_t thread_of(struct threads *threads, const struct event *event)
 
 /* ---- waits ---- */
 
-/* For each class of hooks: its enum thread_wait + 1; 0: no wait. */
+/* By class of the hook: enum thread_wait + 1; 0: no wait. */
 static const unsigned char waits[RESOURCE_COUNT] = {
 	[RESOURCE_LOCK] = THREAD_WAIT_LOCK + 1,
 	[RESOURCE_SEMAPHORE] = THREAD_WAIT_SEMAPHORE + 1,
@@ -93,7 +93,7 @@ bool threads_waits(const struct hook *hook, const struct event *event, enum thre
 	    !waits[hook->resource])
 		return false;
 	*wait = (enum thread_wait)(waits[hook->resource] - 1);
-	/* the time of a nested call belongs to the call around it */
+	/* the time of such a nested call belongs to the enclosing call */
 	return *wait != THREAD_WAIT_OTHER || event->depth == 0;
 }
 
@@ -122,14 +122,14 @@ const struct thread_life *threads_of_handle(const struct threads *threads, uint6
 	return index != THREAD_NONE ? &threads->list.items[index] : NULL;
 }
 
-/* A successful call on a thread. */
+/* Takes a successful call about a thread. */
 static void on_thread(struct threads *threads, uint32_t caller, const struct event *event)
 {
 	uint32_t index = find_by(&threads->by_handle, event->object);
 	struct thread_life *thread = index != THREAD_NONE ? &threads->list.items[index] : NULL;
 
 	if (event->type == CALL_TYPE_ALLOC) {
-		/* A failed join writes the thread back as an acquisition that is a part. */
+		/* A join that failed has a part that acquires the thread again. */
 		if (event->part)
 			return;
 		index = add_life(threads, 0, event->object, event->time_ns);
@@ -145,7 +145,9 @@ static void on_thread(struct threads *threads, uint32_t caller, const struct eve
 		return;
 	} else if (event->operation == OPERATION_WAIT || event->function->hook->how == HOW_JOINS) {
 		thread->is_joined = true;
-		/* A joiner that did not have to wait does not know when the thread had ended. */
+		/*
+		 * If the join did not have to wait, the thread had ended at an unknown time before.
+		 */
 		if (event->leave_ns >= event->enter_ns + THREADS_WAIT_NS)
 			thread->ended_ns = event->leave_ns;
 	} else if (event->operation == OPERATION_FREE) {
@@ -176,7 +178,10 @@ void threads_event(struct threads *threads, const struct event *event)
 	on_thread(threads, caller, event);
 }
 
-/* ~open: a call that had not returned at the end; ~process: there is a first thread. */
+/*
+ * Takes the notes ~open (a call that had not returned at the end) and ~process (from the first
+ * thread).
+ */
 void threads_note(struct threads *threads, const struct event *event)
 {
 	const char *name = event->function->name, *call = event_argument(event, "call");

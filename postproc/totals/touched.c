@@ -5,7 +5,7 @@
 
 #include "base/array.h"
 
-/* A deeper recursion adds no other modules. */
+/* Only this many frames are examined: deeper ones are recursion, which adds no modules. */
 #define FRAMES_MAX 256
 
 void touched_free(struct touched *touched)
@@ -61,8 +61,8 @@ void touched_process(struct touched *touched, const struct address_space *space)
 		touched->backtraces.items[number].events = 0;
 	}
 	/*
-	 * Backtraces of the next process have new ids, so cleaning up the ids that were met costs
-	 * enough.
+	 * Clear the array only if most of it was used: ids of backtraces of the next process are
+	 * new.
 	 */
 	if (touched->met.count > touched->backtraces.count / 2)
 		ARRAY_CLEAR(&touched->backtraces);

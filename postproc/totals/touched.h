@@ -3,8 +3,9 @@
 #define TOTALS_TOUCHED_H
 
 /*
- * The number of events in which each module has a frame: the weight of modules without names.
- * Events are counted by backtrace; each backtrace is examined once, at the end of its process.
+ * Counts the events in whose backtraces each module has a frame. This shows how important a module
+ * without names is. Events are counted by backtrace, and each backtrace is examined once, at the
+ * end of its process.
  */
 
 #include "base/array.h"
@@ -15,30 +16,34 @@ struct touched {
 	struct {
 		struct touched_backtrace {
 			const struct backtrace *backtrace;
-			uint64_t events; /* of the current process */
-			uint64_t index;	 /* of the first call */
-		} * items;		 /* by number */
+			uint64_t events; /* number of events of the current process */
+			uint64_t index;	 /* index of the first call */
+		} * items;		 /* by id of the backtrace */
 		size_t count, capacity;
 	} backtraces;
 	ARRAY_OF(uint32_t) met; /* ids of backtraces that have events */
 	struct {
 		struct touched_module {
-			uint64_t events, last; /* last: the backtrace that was counted last */
-		} * items;		       /* by number in the address map */
+			/* last: number of the backtrace that was counted last */
+			uint64_t events, last;
+		} * items; /* by number in the address map */
 		size_t count, capacity;
 	} modules;
-	uint64_t looked; /* backtraces examined in all processes */
+	uint64_t looked; /* number of backtraces examined in all processes */
 };
 
 void touched_free(struct touched *touched);
 
-/* A call. */
+/* Takes a call. */
 void touched_event(struct touched *touched, const struct event *event);
 
-/* The process was read to its end; the address map still has its mappings. */
+/* Call it when the process was read to its end, while the address map still has its mappings. */
 void touched_process(struct touched *touched, const struct address_space *space);
 
-/* Events of all processes so far that have a frame in the module, and their percentage of all. */
+/*
+ * The number of events of all processes so far that have a frame in the module; and their
+ * percentage of `all` events.
+ */
 uint64_t touched_events(const struct touched *touched, const struct space_module *module);
 double touched_percent(const struct touched *touched, const struct space_module *module,
 		       uint64_t all);

@@ -37,7 +37,7 @@ void chains_free(struct chains *chains)
 
 /* ---- links ---- */
 
-/* 0: there is no backtrace. */
+/* The number of a call site; 0: backtrace is NULL. */
 static uint32_t place_of(struct chains *chains, const struct trace_node *backtrace)
 {
 	struct map_entry *entry =
@@ -50,7 +50,7 @@ static uint32_t place_of(struct chains *chains, const struct trace_node *backtra
 	return entry->value;
 }
 
-/* Steps are found by the key (place, place), then by (that number, next). */
+/* The key of a link: the number of its pair of call sites, and the number of the next link. */
 static uint64_t key_of(struct chains *chains, const struct chains_link *link)
 {
 	uint64_t pair =
@@ -73,13 +73,13 @@ static uint32_t add_link(struct chains *chains, const struct chains_link *wanted
 	number = ARRAY_NUMBER(&chains->links);
 	map_set(&chains->index, kind, key, number);
 	chains->links.items[number] = *wanted;
-	if (wanted->function) /* names of functions are freed with their process */
+	if (wanted->function) /* the name is freed with its process, so copy it */
 		chains->links.items[number].function =
 			pool_text(&chains->names, wanted->function, strlen(wanted->function));
 	return number;
 }
 
-/* The step of a wait that precedes the steps of next. */
+/* Finds or makes the link for a wait. next: the link of the following step; 0: none. */
 static uint32_t link_of(struct chains *chains, const struct lane_wait *wait, uint32_t next,
 			bool is_cycle)
 {
@@ -144,7 +144,10 @@ static void add_part(struct chains_thread *thread, const struct chains_part *par
 
 /* ---- waits ---- */
 
-/* Adds a part of the wait, during which the waker itself waited as next says. */
+/*
+ * Adds a part of a wait. next: the chain of the waker's own wait during this part; 0: the waker did
+ * not wait.
+ */
 static void put_part(struct chains *chains, const struct lane_wait *wait, uint32_t pid,
 		     struct chains_part part, uint32_t next)
 {
@@ -166,7 +169,10 @@ static void put_part(struct chains *chains, const struct lane_wait *wait, uint32
 	link->waker_thread = wait->waker_thread;
 }
 
-/* The waits of the waker are sorted by their ends; where two overlap, the earlier one counts. */
+/*
+ * Divides a wait into parts by the waits of the waker (other). These are sorted by their ends;
+ * where two overlap, the earlier one is used.
+ */
 static void split(struct chains *chains, const struct lane_wait *wait, uint32_t pid,
 		  const struct chains_thread *other)
 {
@@ -217,7 +223,9 @@ void chains_add(struct chains *chains, const struct lane_wait *wait, uint32_t pi
 		add_wait(chains, wait, pid);
 		return;
 	}
-	/* Waits that have not ended are kept until all are known: a chain may go through several.
+	/*
+	 * Keep the wait until all waits that have not ended are known: a chain may go through
+	 * several of them.
 	 */
 	*ARRAY_ADD(&chains->open) = *wait;
 	make_thread(chains, wait->thread)->open = chains->open.count;
@@ -226,8 +234,8 @@ void chains_add(struct chains *chains, const struct lane_wait *wait, uint32_t pi
 /* ---- the end of a process ---- */
 
 /*
- * Waits that form a cycle: each thread waits for the next one, the last for the first. While all of
- * them wait, each wait is attributed to the next thread.
+ * Adds open waits that form a cycle: each thread waits for the next one, and the last thread for
+ * the first. For the time in which all of them wait, each wait is attributed to the next thread.
  */
 static void take_cycle(struct chains *chains, const size_t *way, size_t count, uint32_t pid)
 {
@@ -249,7 +257,7 @@ static void take_cycle(struct chains *chains, const size_t *way, size_t count, u
 	}
 }
 
-/* Adds a wait after the wait of its waker. */
+/* Adds an open wait, but first the open waits of its waker, of that thread's waker, and so on. */
 static void take_open(struct chains *chains, size_t first, uint32_t pid, size_t *way)
 {
 	size_t count = 0, cycle = 0;
@@ -264,10 +272,10 @@ static void take_open(struct chains *chains, size_t first, uint32_t pid, size_t 
 			break;
 		thread->open = 0;
 		way[count++] = (size_t)at - 1;
-		/* the waker's own wait that has not ended, if it is still to be added */
+		/* go on with the waker's open wait, if it was not added yet */
 		at = waker ? waker->open : 0;
 	}
-	/* the last one waits for one of these */
+	/* if the last thread waits for one of these threads, they form a cycle */
 	cycle = count;
 	at = count ? chains->open.items[way[count - 1]].waker_thread : 0;
 	while (cycle && chains->open.items[way[cycle - 1]].thread != at)

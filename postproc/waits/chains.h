@@ -3,16 +3,16 @@
 #define WAITS_CHAINS_H
 
 /*
- * Attributes the time that threads waited for locks. The holder of a lock may itself wait for
- * another thread, and that part of the wait is attributed to the other thread. So each wait is
- * divided into parts, and each part has a chain: the waiter, the thread it waited for, the thread
- * that this one waited for ..., up to a thread that did not wait. The parts of a wait add up to it.
- * In a cycle of waits that have not ended every thread waits: there each wait is attributed to the
- * thread whose lock it waits for.
+ * Attributes the times for which threads waited for locks to other threads. While a thread waits
+ * for a lock, the holder of the lock may itself wait for a third thread; that part of the wait is
+ * attributed to the third thread. So each wait is divided into parts, and each part has a chain:
+ * the waiter, the thread that it waited for, the thread that this one waited for, and so on, up to
+ * a thread that did not wait. The parts add up to the wait. In a cycle of waits that have not
+ * ended, every thread waits; there each wait is attributed to the thread that holds the lock.
  *
- * Of each thread the last CHAINS_PARTS parts of its own waits are known; before these it counts as
- * not waiting. Chains longer than CHAINS_STEPS end there. Both are counted. Memory grows with call
- * sites, threads and distinct chains, never with waits.
+ * Only the last CHAINS_PARTS parts of each thread's waits are kept; before these, the thread counts
+ * as not waiting. Chains end after CHAINS_STEPS steps. Waits that meet one of these limits are
+ * counted. Memory grows with call sites, threads and distinct chains, not with waits.
  */
 
 #include <stdint.h>
@@ -24,21 +24,25 @@
 
 #define CHAINS_PARTS 64u
 #define CHAINS_STEPS 16u
-#define CHAINS_MOST  65536u /* links; later chains end after their first step */
+/* maximum number of links; after that, new chains end after their first step */
+#define CHAINS_MOST 65536u
 
-/* One step: a thread waited at waiter for a thread at waker, which itself waited as next says. */
+/*
+ * A step of a chain: a thread waited at the call site waiter for a thread, which was at the call
+ * site waker and waited as the link next says.
+ */
 struct chains_link {
 	const struct trace_node *waiter;
-	/* call site of the thread it waits for; NULL: not known, or no thread */
+	/* NULL: not known, or no thread */
 	const struct trace_node *waker;
-	uint32_t next; /* 0: that thread did not wait, or is_cycle */
-	bool is_cycle; /* that thread waits directly or indirectly for the waiter */
+	uint32_t next; /* 0: that thread did not wait, or is_cycle is set */
+	bool is_cycle; /* that thread waits, directly or indirectly, for the waiter */
 	uint32_t steps;
 	enum lane_kind kind;
-	const char *function; /* that the waiter called */
-	/* waits for a lock that begin with this step */
+	const char *function; /* the function that the waiter called */
+	/* sums of the waits for locks whose chains begin with this step */
 	uint64_t count, ns, longest_ns;
-	uint32_t pid, thread, waker_thread; /* of the longest wait */
+	uint32_t pid, thread, waker_thread; /* from the longest wait */
 };
 
 struct chains_part {
@@ -48,35 +52,37 @@ struct chains_part {
 };
 
 struct chains_thread {
-	uint32_t first, count; /* a ring */
-	/* parts that ended before this time are no longer known; 0: all are known */
+	uint32_t first, count; /* index of the first part in the ring, and number of parts */
+	/* parts that ended before this time were overwritten; 0: none */
 	uint64_t forgotten_ns;
-	uint64_t open; /* index + 1 of its wait that has not ended */
+	uint64_t open; /* index + 1 of its wait that has not ended, in chains.open; 0: none */
 	struct chains_part parts[CHAINS_PARTS];
 };
 
 struct chains {
-	struct map places;    /* by backtrace, and pairs of them */
-	struct map index;     /* of links */
-	struct map by_number; /* of threads */
+	struct map places;    /* numbers of backtraces and of pairs of call sites */
+	struct map index;     /* numbers of links, by key_of() */
+	struct map by_number; /* numbers of threads, by tid */
 	uint32_t place_count;
 	struct pool names;
 	ARRAY_OF(struct chains_link) links;	  /* from 1 */
-	ARRAY_OF(struct chains_thread *) threads; /* from 1; of the process */
+	ARRAY_OF(struct chains_thread *) threads; /* from 1; of the current process */
 	ARRAY_OF(struct lane_wait) open;
-	uint64_t cut; /* waits with a part that is no longer known, or with a longer chain */
+	uint64_t cut; /* number of waits whose chain is incomplete because of a limit */
 };
 
 void chains_init(struct chains *chains);
 void chains_free(struct chains *chains);
 
-/* A wait that has ended, or was under way at the end. */
+/* Adds a wait that has ended, or that was going on when the process ended. */
 void chains_add(struct chains *chains, const struct lane_wait *wait, uint32_t pid);
 
-/* The process has ended: adds its waits that have not ended, and removes its threads. */
+/*
+ * Call it when the process has ended: adds the waits that have not ended, and removes the threads.
+ */
 void chains_process(struct chains *chains, uint32_t pid);
 
-/* The last step of a chain. */
+/* The last step of the chain that begins with link. */
 const struct chains_link *chains_end(const struct chains *chains, const struct chains_link *link);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * To which call sites waits are attributed, along which chains; the critical path of each process;
- * and which thread woke which.
+ * The report on chains of waits: the call sites that waits are attributed to, the longest chains,
+ * the critical path of each process, and which call sites ended which waits.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,10 +17,10 @@
 
 #define CHAINS_SHOWN 20u /* the default for --top */
 
-/* A pair of call sites, in all processes. */
+/* Sums of the waits with a pair of call sites, in all processes. */
 struct wakers {
 	const struct trace_node *waiter, *waker;
-	const char *function; /* in which the thread waited */
+	const char *function; /* the function in which the thread waited */
 	enum lane_kind kind;
 	uint64_t count, ns, longest_ns;
 };
@@ -33,13 +33,14 @@ struct step {
 	uint64_t count, ns, first_ns;
 };
 
-/* The time that is attributed to a place. */
+/* The waiting time that is attributed to a call site. */
 struct owed {
 	const struct trace_node *backtrace;
-	bool is_unseen;	      /* the holder is not known */
-	bool has_thread;      /* the holding thread is known */
-	bool is_cycle;	      /* it waits for the thread whose wait is attributed to it */
-	const char *function; /* in which it waited without a known holder; NULL: it did not wait */
+	bool is_unseen;	 /* the holder is not known */
+	bool has_thread; /* the holding thread is known */
+	bool is_cycle;	 /* its thread is in a cycle of waits */
+	/* the function in which its thread waited, if the waker is not known; else NULL */
+	const char *function;
 	uint64_t waits, waited_ns, passed_ns, owed_ns;
 };
 
@@ -49,19 +50,23 @@ struct chains_state {
 	struct chains chains;
 	struct critical critical;
 	uint32_t pid;
-	/* names of functions: those in waits are freed with their process */
+	/* copies of names of functions, because those in waits are freed with their process */
 	struct pool names;
-	struct map index;		/* of wakers and steps */
+	struct map index;		/* numbers of backtraces, threads, wakers, steps and owed */
 	ARRAY_OF(struct wakers) wakers; /* from 1 */
 	ARRAY_OF(struct step) steps;	/* from 1 */
 	ARRAY_OF(struct owed) owed;	/* from 1 */
-	bool is_partial;		/* a critical path begins later than its process */
+	/* at least one critical path does not go back to the start of its process */
+	bool is_partial;
 };
 
-/* Key spaces of the index; backtraces are numbered first, and the others use their numbers. */
+/*
+ * The kinds of keys in the index. Keys of OF_OWED, OF_STEP and OF_WAKERS are made of numbers of
+ * backtraces and threads.
+ */
 enum { OF_BACKTRACE, OF_THREAD, OF_OWED, OF_STEP, OF_WAKERS = OF_STEP + 3 };
 
-/* The number of a pointer or of a pair of numbers. */
+/* The number of a key: of a pointer, or of a pair of numbers. */
 static uint32_t number_of(struct chains_state *state, uint32_t kind, uint64_t key)
 {
 	struct map_entry *entry = map_put(&state->index, kind, key);
@@ -71,7 +76,7 @@ static uint32_t number_of(struct chains_state *state, uint32_t kind, uint64_t ke
 	return entry->value;
 }
 
-/* Copies the name; NULL: there is none. */
+/* Copies a name, which may be NULL. */
 static void keep_name(struct chains_state *state, const char *name, const char **kept)
 {
 	*kept = name ? pool_text(&state->names, name, strlen(name)) : NULL;
@@ -79,7 +84,7 @@ static void keep_name(struct chains_state *state, const char *name, const char *
 
 /* ---- waits ---- */
 
-/* The index of the row for waits of this kind with these call sites. */
+/* Finds or adds the row for waits of this kind with these call sites. Returns its index. */
 static uint32_t wakers_of(struct chains_state *state, const struct lane_wait *wait)
 {
 	uint64_t waiter = number_of(state, OF_BACKTRACE, (uintptr_t)wait->waiter);
@@ -130,7 +135,7 @@ static void chains_report_note(void *user, const struct event *event)
 
 /* ---- the critical path ---- */
 
-/* The index of the row. */
+/* Finds or adds the row for a part of the path. Returns its index. */
 static uint32_t step_of(struct chains_state *state, const struct critical_part *part)
 {
 	uint64_t place = number_of(state, OF_BACKTRACE, (uintptr_t)part->backtrace);
@@ -159,7 +164,7 @@ static void on_part(void *user, const struct critical_part *part)
 
 	step->count++;
 	step->ns += part->until_ns - part->since_ns;
-	step->first_ns = part->since_ns; /* the path is walked backwards */
+	step->first_ns = part->since_ns; /* the path is followed backwards */
 }
 
 static void chains_report_process(void *user)
@@ -236,7 +241,7 @@ static int by_time(const void *left, const void *right)
 	return ORDER(b->ns, a->ns);
 }
 
-/* The steps of a chain, then the thread that did not wait. */
+/* Adds a row for each step of a chain, and one for the thread at its end. */
 static void put_chain(struct chains_state *state, struct table *table,
 		      const struct chains_link *first, uint32_t rank)
 {
@@ -275,7 +280,10 @@ static void put_chain(struct chains_state *state, struct table *table,
 	}
 }
 
-/* Chains of one step are the rows of lock_waits. */
+/*
+ * Adds the chains that took the longest, without those of one step, which are in the table
+ * lock_waits.
+ */
 static void put_chains(struct chains_state *state, struct tables *tables)
 {
 	size_t top = state->run->options->top ? state->run->options->top : CHAINS_SHOWN, count = 0;

@@ -6,7 +6,7 @@
 #include "base/array.h"
 #include "base/order.h"
 
-#define CALL_LEAST 10000u /* ns: shorter calls are no noticeable waits */
+#define CALL_LEAST 10000u /* ns: shorter calls of LANE_OTHER are ignored */
 
 void critical_event(struct critical *critical, const struct event *event)
 {
@@ -38,7 +38,7 @@ void critical_free(struct critical *critical)
 
 /* ---- the walk ---- */
 
-/* By thread, then by end. */
+/* Sorts waits by thread, then by their end. */
 static int compare(const void *left, const void *right)
 {
 	const struct lane_wait *a = left, *b = right;
@@ -46,7 +46,7 @@ static int compare(const void *left, const void *right)
 	return ORDER(a->thread, b->thread) ?: ORDER(a->until_ns, b->until_ns);
 }
 
-/* The last wait of the thread that ended by that time and began before, or NULL. */
+/* The last wait of the thread that ended at until_ns or before; NULL: none. */
 static const struct lane_wait *last_wait(const struct critical *critical, uint32_t thread,
 					 uint64_t until_ns)
 {
@@ -63,10 +63,10 @@ struct walk {
 	const struct threads *threads;
 	void (*tell)(void *user, const struct critical_part *part);
 	void *user;
-	struct critical_part ran; /* ends where the walk is; its start is not known yet */
+	struct critical_part ran; /* the part at the present position; its start is not known yet */
 };
 
-/* The thread ran since that time: completes the part. */
+/* Completes the part in which the thread ran: it began at since_ns. */
 static void ran_since(struct walk *walk, uint64_t since_ns)
 {
 	walk->ran.since_ns = since_ns;
@@ -82,7 +82,10 @@ static void go_on(struct walk *walk, uint32_t thread, uint64_t until_ns,
 	};
 }
 
-/* When the waker ended the wait; 0: not known. A joined thread's end is when it was seen. */
+/*
+ * When the waker ended the wait; 0: not known. For a join, the end of the wait is taken as the end
+ * of the joined thread.
+ */
 static uint64_t woken_at(const struct lane_wait *wait)
 {
 	if (!wait->waker_thread || wait->waker_thread == wait->thread)
@@ -113,7 +116,7 @@ static void pass_wait(struct walk *walk, const struct lane_wait *wait)
 		go_on(walk, wait->thread, part.since_ns, wait->waiter);
 }
 
-/* The thread that created this one, and when; NULL: not within the path. */
+/* The thread that created the present one. *born_ns: when. NULL: not known, or outside the path. */
 static const struct thread_life *maker_of(const struct walk *walk, uint64_t *born_ns)
 {
 	uint32_t number = map_get(&walk->threads->by_number, 0, walk->ran.thread);
@@ -128,7 +131,10 @@ static const struct thread_life *maker_of(const struct walk *walk, uint64_t *bor
 	return &walk->threads->list.items[life->creator];
 }
 
-/* True: the walk goes on before the thread's last wait, or in the thread that created it. */
+/*
+ * Goes back to the thread's last wait or, if there is none, to the thread that created it. Returns
+ * false at the start of the path.
+ */
 static bool step_back(struct walk *walk)
 {
 	const struct critical *critical = walk->critical;
@@ -152,11 +158,14 @@ void critical_process(struct critical *critical, const struct threads *threads,
 		      void (*tell)(void *user, const struct critical_part *part), void *user)
 {
 	struct walk walk = { .critical = critical, .threads = threads, .tell = tell, .user = user };
-	/* No wait is passed twice, except in a damaged trace: then this ends the walk. */
+	/* A wait can be passed twice only in a damaged trace; this limit then ends the loop. */
 	size_t steps = critical->waits.count + threads->list.count + 1;
 	uint64_t first_ns = UINT64_MAX;
 
-	/* Waits that were overwritten in the ring were earlier; the path is known from there on. */
+	/*
+	 * If waits were overwritten in the ring, the path begins at the end of the earliest one
+	 * that is left.
+	 */
 	for (size_t i = 0; critical->next && i < critical->waits.count; i++)
 		if (critical->waits.items[i].until_ns < first_ns)
 			first_ns = critical->waits.items[i].until_ns;

@@ -23,7 +23,10 @@ static void tell(const struct lanes *lanes, const struct lane_wait *wait)
 		lanes->listener.wait(lanes->listener.user, wait);
 }
 
-/* The backtrace of a site; index 0: none. *function: may be NULL. */
+/*
+ * The backtrace of a site; NULL if index is 0. function: may be NULL; gets the name of the
+ * function.
+ */
 static const struct trace_node *backtrace_of(const struct lanes *lanes, const struct sites *sites,
 					     uint32_t index, const char **function)
 {
@@ -183,7 +186,7 @@ void lanes_note(struct lanes *lanes, const struct event *event)
 	threads_note(&lanes->threads, event);
 	if (!hook || !threads_waits(hook, event, &wait))
 		return;
-	/* Locks and conditions have listeners of their own. */
+	/* waits for locks and conditions that have not ended come from the listeners of these */
 	if (wait != THREAD_WAIT_LOCK && wait != THREAD_WAIT_CONDITION)
 		tell_call(lanes, hook,
 			  wait == THREAD_WAIT_SEMAPHORE ? LANE_SEMAPHORE

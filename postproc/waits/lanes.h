@@ -3,9 +3,10 @@
 #define WAITS_LANES_H
 
 /*
- * Every wait of a thread, with the thread that ended it; and every time for which a lock was held.
- * The component waits/ and the threads' totals decide what a wait is, so that sums equal those of
- * the reports locks, conds, sems and threads. Keeps no state but theirs.
+ * Calls a listener for every wait of a thread, with the thread that ended the wait, and for every
+ * time for which a lock was held. The component waits/ and totals/threads.h decide which calls are
+ * waits, so that sums equal those of the reports on waits and threads. Has no other state than
+ * theirs.
  */
 
 #include "postproc/report/report.h"
@@ -14,27 +15,27 @@
 #include "waits/wakes.h"
 
 enum lane_kind {
-	LANE_LOCK,	/* contended */
-	LANE_CONDITION, /* all: every such wait sleeps */
-	LANE_SEMAPHORE, /* those that had to wait and did not fail */
-	LANE_JOIN,	/* threads, processes, barriers */
-	LANE_OTHER,	/* open, accept, connect and the like */
+	LANE_LOCK,	/* waits for contended locks */
+	LANE_CONDITION, /* all waits for conditions, since all of them sleep */
+	LANE_SEMAPHORE, /* waits for semaphores that had to wait and did not fail */
+	LANE_JOIN,	/* waits for threads, processes and barriers */
+	LANE_OTHER,	/* waits in open, accept, connect and the like */
 	LANE_KINDS
 };
 
-/* "lock", "condition" ... */
+/* A word for the object of such a wait: "lock", "condition" ... */
 const char *lane_word(enum lane_kind kind);
 
 /* A wait in the current process. */
 struct lane_wait {
 	enum lane_kind kind;
 	const char *function; /* the function called; NULL: not known */
-	const char *end;      /* "signalled", "timed out"; "": nothing to say */
+	const char *end;      /* how the wait ended: "timed out", "spurious"; "": not known */
 	uint64_t object, since_ns, until_ns;
 	uint32_t thread, waker_thread;		 /* tids; 0: not known */
 	uint64_t woken_ns;			 /* when the waker ended the wait; 0: not known */
-	bool is_open;				 /* it had not ended when the process ended */
-	const struct trace_node *waiter, *waker; /* waker NULL: not known */
+	bool is_open;				 /* the wait had not ended when the process ended */
+	const struct trace_node *waiter, *waker; /* call sites; waker NULL: not known */
 };
 
 /* A time for which a thread held a lock. */
@@ -45,7 +46,7 @@ struct lane_hold {
 	const struct trace_node *holder;
 };
 
-/* NULL: not wanted. */
+/* A member that is NULL is not called.. */
 struct lanes_listener {
 	void (*wait)(void *user, const struct lane_wait *wait);
 	void (*hold)(void *user, const struct lane_hold *hold);
@@ -55,21 +56,24 @@ struct lanes_listener {
 struct lanes {
 	struct report_run *run;
 	struct lanes_listener listener;
-	struct locks_listener next; /* the previous listener, which is called, too */
+	struct locks_listener next; /* the listener that was set before, which is called, too */
 	struct wakes conditions, semaphores;
 	struct threads threads; /* of the current process */
 };
 
 /*
- * For begin(), event(), note() and process() of a report with wants_summary. Several reports of one
- * run may each have lanes.
+ * For begin(), event(), note() and process() of a fold with wants_summary. Several folds of a run
+ * may have lanes.
  */
 void lanes_begin(struct lanes *lanes, struct report_run *run,
 		 const struct lanes_listener *listener);
 void lanes_event(struct lanes *lanes, const struct event *event);
 void lanes_note(struct lanes *lanes, const struct event *event);
 
-/* Reports the waits that were under way. Only lanes_clear() removes the threads. */
+/*
+ * Reports the waits that had not ended when the process ended. The threads stay until
+ * lanes_clear().
+ */
 void lanes_process(struct lanes *lanes);
 void lanes_clear(struct lanes *lanes);
 void lanes_free(struct lanes *lanes);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Locks: where threads wait, which threads hold the locks, and what can deadlock. The view
- * has one process at a time; this adds up the call sites of all processes.
+ * The report on locks: where threads wait, which threads hold the locks, and which locks can
+ * deadlock. The summary's struct locks (view) has the current process; this file adds up the call
+ * sites of all processes.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,22 +23,22 @@ struct place {
 	/* the longest hold */
 	uint64_t since_ns, object;
 	uint32_t pid, thread;
-	const struct trace_node *released; /* NULL: never */
-	/* locks that were first acquired there and were destroyed */
+	const struct trace_node *released; /* NULL: it was never released */
+	/* number and times of the locks that were first acquired here and have been destroyed */
 	uint64_t gone;
 	bool gone_are_rwlocks;
 	struct locks_times gone_times[2];
 };
 
 struct pair {
-	uint32_t waiter, holder; /* places; holder 0: not known */
+	uint32_t waiter, holder; /* indices of places; holder 0: not known */
 	struct locks_pair sum;
 	uint32_t pid;
 };
 
 /* A lock that existed when its process ended. */
 struct lock {
-	uint32_t pid, born; /* born: place */
+	uint32_t pid, born; /* born: index of the place where it was first acquired */
 	uint64_t object;
 	bool is_rwlock;
 	struct locks_times times[2];
@@ -50,23 +51,25 @@ struct cycle {
 };
 
 /*
- * Mutexes and spin locks released by a thread that did not hold them: another thread did, or the
- * call failed with EPERM. Reader-writer locks are left out: several threads may hold one. Equal
- * misuses at equal call sites, in all processes of a run, are one entry with a count.
+ * A misuse: a thread released a mutex or spin lock that it did not hold. Another thread held the
+ * lock, or no thread did; the call may have failed with EPERM. Reader-writer locks are left out,
+ * because several threads may hold one. Misuses with the same call sites, in all processes of the
+ * run, share an entry.
  */
 struct unlock {
 	uint64_t count;
-	/* the first time */
+	/* the following members are about the first time */
 	uint64_t object, time_ns;
-	uint32_t pid, thread, holder;		/* holder 0: no thread held it */
-	const struct trace_node *taken, *given; /* taken: NULL if no thread held it */
+	uint32_t pid, thread, holder; /* holder 0: no thread held it */
+	/* call sites of the acquisition (NULL: no thread held the lock) and of the release */
+	const struct trace_node *taken, *given;
 };
 
 struct locks_state {
 	struct report_run *run;
-	struct locks *view; /* the summary's */
+	struct locks *view; /* the locks of the summary */
 	ARRAY_OF(struct unlock) unlocks;
-	struct map index;	       /* of places (by backtrace) and pairs */
+	struct map index;	       /* numbers of places (by backtrace) and of pairs */
 	ARRAY_OF(struct place) places; /* from 1 */
 	ARRAY_OF(struct pair) pairs;   /* from 1 */
 	ARRAY_OF(struct lock) locks;
@@ -78,7 +81,7 @@ enum { OF_PAIR = LOCKS_WAYS };
 
 /* ---- locks released by another thread ---- */
 
-/* Objects that several threads hold at a time, and any thread may release. */
+/* Whether several threads may hold the object at a time, so that any thread may release it. */
 static bool is_shared(const struct event *event)
 {
 	const struct hook *hook = event->function->hook;
@@ -121,7 +124,10 @@ static void on_move(void *user, const struct ledger_move *move)
 {
 	struct locks_state *state = user;
 
-	/* A thread that waits for a condition holds the mutex, or the wait fails. */
+	/*
+	 * Only releases are checked: a wait for a condition fails if the thread does not hold the
+	 * mutex.
+	 */
 	if (move->is_acquisition || move->item->thread == move->thread ||
 	    move->event->operation != OPERATION_RELEASE || move->event->flags & CALL_OF_CHILD ||
 	    is_shared(move->event))
@@ -164,7 +170,10 @@ static uint32_t place_of(struct locks_state *state, uint32_t site)
 	return number;
 }
 
-/* A call that has not returned has waited, and acquired nothing. */
+/*
+ * Whether calls used the lock. `contended` is for calls that have not returned: these have waited,
+ * but acquired nothing.
+ */
 static bool was_used(const struct locks_times *times)
 {
 	return times->taken || times->contended || times->refused || times->holds;
@@ -321,7 +330,10 @@ static void put_cycle(struct table *table, const struct cycle *cycle, uint32_t r
 	}
 }
 
-/* Cycles of several threads come before those of one, short ones before long ones. */
+/*
+ * Adds the cycles: those of several threads before those of one thread, and short ones before long
+ * ones.
+ */
 static void put_cycles(struct locks_state *state, struct tables *tables)
 {
 	struct table *table = state->cycles.count ? tables_begin(tables, TABLE_lock_cycles) : NULL;
@@ -380,7 +392,7 @@ static void put_pair(struct locks_state *state, struct table *table, const struc
 			     "thread %u; which thread had it is unknown", sum->waiter_thread);
 		return;
 	}
-	if (!pair->holder) { /* --locks=contended: the lock named its owner */
+	if (!pair->holder) { /* with --locks=contended, the lock itself has the tid of its holder */
 		table_format(table, CELL(row, lock_waits, longest_threads),
 			     "thread %u waited while thread %u had it, acquired by a call that was "
 			     "not recorded",
@@ -394,7 +406,10 @@ static void put_pair(struct locks_state *state, struct table *table, const struc
 		     sum->holder_thread);
 }
 
-/* The cells that locks and lock_sites share, starting with the column taken. */
+/*
+ * Fills the columns that the tables locks and lock_sites share. taken: the cell of the first one,
+ * "locked".
+ */
 static void put_times(struct table_cell *taken, const struct locks_times *times)
 {
 	struct table_cell *row = taken - (COLUMN_locks_locked - FIRST_locks);
@@ -419,7 +434,7 @@ static void put_times(struct table_cell *taken, const struct locks_times *times)
 	}
 }
 
-/* A row for shared use by readers, and one for exclusive use. */
+/* Adds a row for the use of a lock. shared: use by readers; otherwise exclusive use. */
 static struct table_cell *put_lock_row(struct table *table, const struct place *born,
 				       bool is_rwlock, unsigned shared,
 				       const struct locks_times *times)
@@ -479,7 +494,7 @@ static void put_hold(struct locks_state *state, struct table *table, const struc
 	table_backtrace(CELL(row, longest_holds, backtrace), place->backtrace);
 }
 
-/* Places without waits are sorted by the time for which locks were held. */
+/* Sorts places by the time for which locks were held. Places with equal waits keep this order. */
 static int compare_places(const void *left, const void *right, void *state)
 {
 	const struct place *places = ((const struct locks_state *)state)->places.items;

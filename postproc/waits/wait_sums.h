@@ -2,7 +2,7 @@
 #ifndef WAITS_WAIT_SUMS_H
 #define WAITS_WAIT_SUMS_H
 
-/* Sums of the waits of a run by kind, by the call site of the waiter and by that of the waker. */
+/* Sums of the waits of a run, by kind, call site of the waiter, and call site of the waker. */
 
 #include "base/array.h"
 #include "base/pool.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Conditions and semaphores: where threads wait, where they are signalled or posted, and which
- * signals and posts found no waiter. Sums over all processes of the run, by call site.
+ * The reports on conditions and semaphores: where threads wait, where conditions are signalled and
+ * semaphores are posted, and which signals and posts had no waiter. Sums over all processes of the
+ * run, by call site.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -15,12 +16,12 @@
 /* A call site of waits or wakes, in any process. */
 struct wakes_place {
 	const struct trace_node *backtrace;
-	const char *function; /* of the first call */
+	const char *function; /* the function of the first call */
 	struct wakes_site wakes;
 };
 
 struct wakes_ends {
-	uint32_t waiter, waker; /* places; waker 0: none, or not known */
+	uint32_t waiter, waker; /* indices of places; waker 0: none, or not known */
 	uint8_t end;
 	struct wakes_pair sum;
 };
@@ -28,13 +29,16 @@ struct wakes_ends {
 struct wakes_report {
 	struct report_run *run;
 	struct wakes view;
-	struct pool pool;		     /* of names */
-	struct map index;		     /* of places (by backtrace) and pairs */
+	struct pool pool;		     /* copies of names */
+	struct map index;		     /* numbers of places (by backtrace) and of pairs */
 	ARRAY_OF(struct wakes_place) places; /* from 1 */
 	ARRAY_OF(struct wakes_ends) pairs;   /* from 1 */
 };
 
-/* Key spaces of the index: places by the class of their sites, pairs by their end. */
+/*
+ * The kinds of keys in the index: OF_PLACE plus the class of a site, OF_PAIR plus the end of a
+ * wait.
+ */
 enum { OF_PLACE, OF_PAIR = 2 };
 
 static int begin_of(void *user, enum resource resource)
@@ -116,7 +120,7 @@ static void close_site(struct wakes_report *state, uint32_t index)
 	place->wakes.never += site->never;
 }
 
-/* Returns the index of the pair. */
+/* Finds or adds a pair. Returns its index. */
 static uint32_t ends_of(struct wakes_report *state, uint32_t waiter, uint32_t waker, uint8_t end)
 {
 	uint64_t key = (uint64_t)waiter << 32 | waker;
@@ -209,7 +213,10 @@ static void end_conditions(void *user, struct tables *tables)
 	}
 }
 
-/* Calls that had not returned when their process ended: the view does not get them. */
+/*
+ * Adds the waits for semaphores that had not ended when their process ended. The view does not have
+ * these calls.
+ */
 static void put_asleep(const struct summary *run, struct table *table)
 {
 	for (size_t i = 0; i < run->blocked.count; i++) {
@@ -261,7 +268,7 @@ const struct report report_conds = {
 };
 
 const struct report report_sems = {
-	.wants_summary = true, /* for calls under way at the end */
+	.wants_summary = true, /* for put_asleep() */
 	.state_size = sizeof(struct wakes_report),
 	.begin = begin_semaphores,
 	.event = wakes_report_event,
