@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "collect/bounds.h"
 
-#define KNOWN_LEAST (128u << 10) /* bytes: fewer are not worth a section */
+#define KNOWN_LEAST (128u << 10) /* in bytes; a new section would hardly reduce less */
 
 const struct bound_limits bounds[BOUND_COUNT] = {
 #define BOUND(name, of_user, of_others, in_all, what) { of_user, of_others, in_all },

@@ -54,22 +54,22 @@ void bounds_use(struct bounds_used *used, struct bounds_user *user, enum bound b
 		int32_t count);
 
 /*
- * Bytes of memory for the backtraces and names that streams have defined: of a user's streams, of
- * all users' but the owner's, or of all. When the sum exceeds its limit, streams that have at least
- * their share begin a new section, without definitions.
+ * Bytes of memory for the backtraces and names that streams have defined: the streams of one user,
+ * of all users except the owner, or of all users. If the sum exceeds its limit, each stream with at
+ * least an equal part of it begins a new section without definitions.
  */
 struct bounds_known {
 	uint64_t bytes, most;
 	uint32_t streams;
-	struct bounds_known *above; /* the sum that this one is a part of; NULL: none */
+	struct bounds_known *above; /* the larger sum that includes this one; NULL: none */
 };
 
-/* Adds to the sum, and to those above it, so many streams and bytes (negative: subtracts). */
+/* Adds streams and bytes to the sum and to the larger sums; negative numbers subtract. */
 void bounds_know(struct bounds_known *known, int32_t streams, int64_t bytes);
 
 /*
- * Whether a sum exceeds its limit, and a stream with these bytes has at least its share of it and
- * more than a new section begins with.
+ * Whether a sum exceeds its limit, a stream with these bytes has at least an equal part of the sum,
+ * and a new section would reduce the bytes of the stream.
  */
 bool bounds_knows_too_much(const struct bounds_known *known, uint64_t bytes);
 

@@ -3,18 +3,18 @@
 #define COLLECT_SAMPLE_H
 
 /*
- * The state of the machine and of processes, from /proc, as the values of a ~sample note. Counters
- * are those of the kernel; readers of the trace compute differences and percentages.
+ * Reads the state of the machine and of processes from /proc, as values of a ~sample note. Counters
+ * are written as the kernel has them; readers of the trace compute differences and percentages.
  *
  *   at       time of the sample: CLOCK_MONOTONIC in ns
- *   hertz    clock ticks a second, the unit of times below
- *   cpu0...  KHZ BUSY TOTAL: frequency (0: not known), busy and all time since boot
+ *   hertz    clock ticks a second; one tick is the unit of the times below
+ *   cpu0...  KHZ BUSY TOTAL: frequency (0: unknown), busy time and all time since boot
  *   memory   bytes in use on the machine
  *   drive    MiB in use on the file system of /
- *   disk     READS SECTORS WRITES SECTORS: of all disks since boot
- *   net      SENT RECEIVED: bytes of all interfaces but lo since boot
- *   process  TICKS VIRTUAL RESIDENT SHARED PSS DESCRIPTORS: processor time, bytes (PSS 0: not
- *            read, since reading it costs the process time), open descriptors
+ *   disk     READS SECTORS WRITES SECTORS: sums for all disks since boot
+ *   net      SENT RECEIVED: bytes of all interfaces except lo since boot
+ *   process  TICKS VIRTUAL RESIDENT SHARED PSS DESCRIPTORS: processor time, sizes in bytes, number
+ *            of open descriptors. PSS is 0 if it was not read, since reading it slows the process
  *   thread   ID TICKS STATE CPU: one for each thread
  */
 

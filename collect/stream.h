@@ -22,7 +22,7 @@ struct stream {
 	/* the bundle that the bytes are written to; not set: the stream has its own file */
 	struct bundle_stream bundle;
 	struct encoder encoder;
-	struct output *output; /* NULL: the stream has not begun, or the sink failed */
+	struct output *output; /* NULL: the stream has not begun, or could not begin */
 	/* control page.sleeping of the collector that waits for the stream's end; may be NULL */
 	uint32_t *wake;
 	bool broken;

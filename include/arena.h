@@ -4,14 +4,14 @@
 
 /*
  * The memory that traced programs share with the collector. A run has one *control page*, which the
- * collector writes and every program reads. A process image has an *arena*, which it makes and
- * hands to the collector: chunks of memory, each a sealed memfd with a page for its head, slots,
- * and a ring for each slot. Every field says who writes it; a field has two writers only where that
- * is stated.
+ * collector writes and every program reads. Each process image has an *arena*, which it creates and
+ * sends to the collector: chunks of memory in a sealed memfd, each with a page for its head, slots,
+ * and a ring for each slot. The comment of a field names the process that writes it; a field has
+ * two writers only if its comment names two.
  *
- * No side trusts what another one may write. The producer keeps its positions in private memory and
- * reads from a slot only the tail, which it checks. The collector knows the geometry from the
- * message that came with the memory, and copies a record before it checks it.
+ * Neither side trusts memory that the other side can write. The producer keeps its positions in
+ * private memory and reads only the tail of a slot, which it checks. The collector takes the
+ * geometry from the message that was sent with the memory, and copies a record before it checks it.
  *
  * A record is published by a store of its state with release, after its bytes; the collector loads
  * the state with acquire. The head is stored with release, after the header of the newest record.
@@ -19,10 +19,11 @@
  *
  * The order of records, and the low watermark
  *
- * A ring is in order of completion, not of time: a thread publishes the record of a call when the
- * call returns, but its time may be that of the entry. So when the collector sees a record, another
- * thread may still publish an earlier one. Each slot therefore has a low watermark: no record that
- * its thread has not published yet is older; 0: the thread has nothing to publish.
+ * The records of a ring are in the order of completion, not of time: a thread publishes the record
+ * of a call when the call returns, but the time of the record may be that of the entry. So when the
+ * collector sees a record, another thread may still publish an earlier one. Therefore each slot has
+ * a low watermark: a time before which the thread publishes no further record. 0 means that the
+ * thread has nothing to publish.
  *
  *   thread, for each call                        collector, in each round
  *   ------------------------------------         ----------------------------------------------
@@ -45,8 +46,8 @@
  * thread reads the clock after the membarrier, so t >= now >= limit. tests/model/order.pml checks
  * this protocol, and that it fails if one of its steps is left out.
  *
- * A call that sleeps clears the low watermark before the sleep and sets it again afterwards; what
- * it did before the sleep is then a record of its own (MOMENT_HALF).
+ * A call that sleeps clears the low watermark before the sleep and sets it again afterwards. Its
+ * effect before the sleep is then a separate record (MOMENT_HALF).
  */
 
 #include <stdbool.h>
@@ -87,7 +88,7 @@
 /* maximum of slots of one chunk */
 #define ARENA_SLOTS_MOST  512u
 #define ARENA_CHUNKS	  64u /* maximum of chunks of one process */
-#define ARENA_SPARES	  64u /* spares of a first chunk, unless the process needs more */
+#define ARENA_SPARES	  64u /* spares of a first chunk */
 #define ARENA_SPARES_MOST 512u
 #define ARENA_FRAMES_MAX  500u
 /* maximum of kept and new frames of a record, including frames that are cut off */
