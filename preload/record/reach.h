@@ -20,7 +20,7 @@ void reach_owner(uint32_t user);
 
 /*
  * Whether the control page's owner has full control of this process anyway: it is the same user, or
- * root. False for the user id `nobody`, which stands for every user that this namespace does not
+ * root. False for the user id `nobody`, which represents every user that this namespace does not
  * map.
  */
 bool reach_is_trusted(void);

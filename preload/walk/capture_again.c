@@ -51,7 +51,7 @@
  */
 #define BEYOND 64u
 
-/* After so many walks that used no path, fewer paths are kept. */
+/* After this many walks that used no path, fewer paths are kept. */
 #define PATHS_IDLE 6u
 
 struct recall {
