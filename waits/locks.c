@@ -396,7 +396,7 @@ static void tell_wait(const struct locks *locks, uint32_t site, const struct loc
 		.thread = event->thread,
 		.site = site,
 		.holder_site = holder->site,
-		.function = event->function->name,
+		.function = event_argument(event, "call") ?: event->function->name,
 		.is_open = (event->flags & CALL_OPEN) != 0,
 	};
 

@@ -13,10 +13,11 @@
 #include "notes.h"
 #include "postproc/waits/lanes.h"
 #include "postproc/report/report.h"
+#include "postproc/run/highs.h"
 #include "postproc/run/spans.h"
 
 #define SPANS_MOST 200000u /* if the request gives no limit */
-#define WAIT_LEAST 10000u  /* ns: shorter waits are ignored */
+#define WAIT_LEAST 10000u  /* ns: shorter waits are not among the longest */
 #define LONG_MOST  2000u   /* rows for waits, and for holds of locks */
 #define A_LONG_ONE 100u	   /* one long wait, and one long hold, for this many spans */
 
@@ -30,10 +31,13 @@ struct number {
 	uint32_t place, process;
 };
 
-/* A waiter. */
+/* Waits of a process at a call site, for objects of a kind. */
 struct waiter {
 	const struct trace_node *backtrace;
+	const char *function;
+	enum lane_kind kind;
 	uint32_t process;
+	bool is_open; /* they had not ended when the process ended */
 };
 
 struct mark {
@@ -44,6 +48,7 @@ struct mark {
 /* One of the longest waits, or of the longest holds of locks. */
 struct stay {
 	uint32_t pid, thread, waker; /* waker 0: unknown, or a hold */
+	bool is_open;		     /* it had not ended when the process ended */
 	enum lane_kind kind;
 	const char *function;
 	uint64_t object, since_ns, length_ns;
@@ -64,13 +69,15 @@ struct model_state {
 	struct pool pool; /* names of functions */
 	ARRAY_OF(const char *) names;
 	struct tally *tally;
-	struct spans spans, waits;	 /* waits: their count, and ns in place of bytes */
+	struct spans spans, waits;
+	struct highs highs;
 	struct spans drawn, drawn_waits; /* the spans that fit the limit */
 	ARRAY_OF(struct number) numbers; /* by number of a site */
 	uint32_t processes;		 /* number of processes that spans distinguish; 1: none */
 	uint32_t first;			 /* number of the process's first site */
 	ARRAY_OF(struct waiter) waiters; /* by number of a wait's site */
-	struct map waiter_index;	 /* by process and address of the backtrace: number + 1 */
+	/* by process, kind and is_open, and by address of the backtrace: number + 1 */
+	struct map waiter_index;
 	ARRAY_OF(struct mark) marks;
 };
 
@@ -107,6 +114,9 @@ static void model_move(void *user, const struct ledger_move *move)
 	uint64_t acquired = move->item->acquired_ns, now = move->event->time_ns;
 	uint64_t start = summary_current(state->run->summary)->start_ns;
 
+	highs_change(&state->highs, move->class, report_process(state->run) - 1, now, count,
+		     move->is_acquisition ? bytes : -bytes);
+
 	/* Before an exec, an inherited descriptor belonged to the previous program. */
 	if (acquired < start)
 		acquired = start;
@@ -120,44 +130,45 @@ static void model_move(void *user, const struct ledger_move *move)
 	spans_add(&state->spans, entry->number, acquired, now, -count, bytes);
 }
 
-/* A wait for a condition includes the release and the acquisition of its mutex: it counts once. */
-static bool is_wait(const struct event *event)
+/* A copy of a name that outlives the process; NULL: no name. */
+static const char *kept_name(struct model_state *state, const char *name)
 {
-	return !event->part && event->moment != MOMENT_HALF &&
-	       (event->operation == OPERATION_ACQUIRE || event->operation == OPERATION_WAIT ||
-		event->operation == OPERATION_END) &&
-	       event->leave_ns > event->enter_ns && event->leave_ns - event->enter_ns >= WAIT_LEAST;
+	const char **kept;
+
+	for (size_t i = 0; name && i < state->names.count; i++)
+		if (!strcmp(state->names.items[i], name))
+			return state->names.items[i];
+	name = name ? pool_text(&state->pool, name, strlen(name)) : NULL;
+	kept = name ? ARRAY_ADD(&state->names) : NULL;
+	if (kept)
+		*kept = name;
+	return kept ? name : NULL;
 }
 
-/* The number of an event's waiter. */
-static uint32_t waiter_number(struct model_state *state, const struct event *event)
+/* The number of a wait's waiter. */
+static uint32_t waiter_number(struct model_state *state, const struct lane_wait *wait)
 {
-	struct address_space *space = &state->run->summary->space;
 	uint32_t process = report_process(state->run) - 1;
-	const struct trace_node *backtrace = space_backtrace(space, event->backtrace, event->index);
+	uint64_t group = ((uint64_t)process * LANE_KINDS + wait->kind) * 2 + wait->is_open;
 	struct map_entry *entry =
-		map_put(&state->waiter_index, process, (uint64_t)(uintptr_t)backtrace);
-	struct waiter *waiter;
+		map_put(&state->waiter_index, group, (uint64_t)(uintptr_t)wait->waiter);
 
 	if (entry->value)
 		return entry->value - 1;
-	waiter = ARRAY_ADD(&state->waiters);
-	entry->value = (uint32_t)state->waiters.count + !waiter;
-	*waiter = (struct waiter){ backtrace, process };
-	return (uint32_t)state->waiters.count - 1;
+	*ARRAY_ADD(&state->waiters) = (struct waiter){ .backtrace = wait->waiter,
+						       .function = kept_name(state, wait->function),
+						       .kind = wait->kind,
+						       .process = process,
+						       .is_open = wait->is_open };
+	entry->value = (uint32_t)state->waiters.count;
+	return entry->value - 1;
 }
 
 static void model_event(void *user, const struct event *event)
 {
 	struct model_state *state = user;
-	uint32_t number;
 
 	lanes_event(&state->lanes, event);
-	if (!is_wait(event))
-		return;
-	number = waiter_number(state, event);
-	spans_add(&state->waits, number, event->leave_ns, SPANS_NEVER, 1,
-		  (int64_t)(event->leave_ns - event->enter_ns));
 }
 
 static void model_note(void *user, const struct event *event)
@@ -174,21 +185,6 @@ static void model_note(void *user, const struct event *event)
 }
 
 /* ---- the longest waits and holds ---- */
-
-/* A copy of a name that outlives the process; NULL: no name. */
-static const char *kept_name(struct model_state *state, const char *name)
-{
-	const char **kept;
-
-	for (size_t i = 0; name && i < state->names.count; i++)
-		if (!strcmp(state->names.items[i], name))
-			return state->names.items[i];
-	name = name ? pool_text(&state->pool, name, strlen(name)) : NULL;
-	kept = name ? ARRAY_ADD(&state->names) : NULL;
-	if (kept)
-		*kept = name;
-	return kept ? name : NULL;
-}
 
 /* Ties are in the order of time, so that a trace always gives the same page. */
 static int by_length(const void *left, const void *right)
@@ -231,6 +227,9 @@ static void on_lane_wait(void *user, const struct lane_wait *wait)
 {
 	struct model_state *state = user;
 
+	if (wait->until_ns > wait->since_ns)
+		spans_add_wait(&state->waits, waiter_number(state, wait), wait->since_ns,
+			       wait->until_ns);
 	if (wait->until_ns < wait->since_ns + WAIT_LEAST)
 		return;
 	add_stay(state, &state->long_waits,
@@ -238,6 +237,7 @@ static void on_lane_wait(void *user, const struct lane_wait *wait)
 			 .thread = wait->thread,
 			 .waker = wait->waker_thread,
 			 .kind = wait->kind,
+			 .is_open = wait->is_open,
 			 .function = wait->function,
 			 .object = wait->object,
 			 .since_ns = wait->since_ns,
@@ -264,17 +264,21 @@ static void on_lane_hold(void *user, const struct lane_hold *hold)
 		 });
 }
 
-/* An exec releases what the previous program held. */
+/* An exec releases what the previous program held. An end does not, but then it is gone. */
 static void model_process(void *user)
 {
 	struct model_state *state = user;
 	const struct summary_process *process = summary_current(state->run->summary);
+	bool is_exec = process->end == SUMMARY_EXEC;
 
 	lanes_process(&state->lanes);
 	lanes_clear(&state->lanes);
 	spans_reach(&state->spans, process->end_ns);
-	if (process->end == SUMMARY_EXEC)
-		spans_release(&state->spans, state->first, process->end_ns);
+	if (is_exec)
+		highs_release(&state->highs, report_process(state->run) - 1, process->end_ns);
+	if (summary_has_ended(process))
+		spans_release(&state->spans, state->first, process->end_ns, !is_exec);
+	highs_begin_process(&state->highs);
 	state->first = (uint32_t)state->numbers.count;
 }
 
@@ -420,27 +424,59 @@ static void put_spans(const struct model_state *state, struct table *table)
 			table_number(CELL(row, spans, process), span->site % state->processes);
 		table_number(CELL(row, spans, acquired_step), span->acquired - state->drawn.first);
 		if (span->lost != SPANS_NEVER)
-			table_number(CELL(row, spans, released_step),
+			table_number(span->is_left ? CELL(row, spans, ended_step)
+						   : CELL(row, spans, released_step),
 				     span->lost - state->drawn.first);
 		table_number(CELL(row, spans, count), (uint64_t)span->count);
 		table_number(CELL(row, spans, bytes), (uint64_t)span->bytes);
 	}
 }
 
+static void put_highs(struct model_state *state, struct table *table)
+{
+	struct highs *highs = &state->highs;
+
+	highs_widen(highs, state->drawn.shift);
+	for (size_t i = 0; i < highs->list.count; i++) {
+		const struct high *high = &highs->list.items[i];
+		int64_t count = high->most[HIGHS_COUNT] - high->end[HIGHS_COUNT];
+		int64_t bytes = high->most[HIGHS_BYTES] - high->end[HIGHS_BYTES];
+		struct table_cell *row;
+
+		if (!count && !bytes)
+			continue;
+		row = table_add(table);
+		table_text(table, CELL(row, highs, class),
+			   ledger_class(state->run->ledger, high->class)->type);
+		table_number(CELL(row, highs, process), high->process);
+		table_number(CELL(row, highs, step), high->step - state->drawn.first);
+		table_number(CELL(row, highs, count), (uint64_t)count);
+		table_number(CELL(row, highs, bytes), (uint64_t)bytes);
+	}
+}
+
 static void put_waits(const struct model_state *state, struct table *table)
 {
-	for (size_t i = 0; i < state->drawn_waits.list.count; i++) {
-		const struct span *wait = state->drawn_waits.list.items[i];
-		struct table_cell *row = table_add(table);
+	const struct spans *waits = &state->drawn_waits;
 
-		table_number(CELL(row, waits_by_step, step),
-			     spans_step(&state->drawn, wait->acquired << state->drawn_waits.shift));
+	for (size_t i = 0; i < waits->list.count; i++) {
+		const struct span *wait = waits->list.items[i];
+		const struct waiter *waiter = &state->waiters.items[wait->site];
+		struct table_cell *row = table_add(table);
+		uint64_t begin_ns = wait->acquired << waits->shift;
+
+		table_number(CELL(row, waits_by_step, step), wait->acquired - state->drawn.first);
+		table_number(CELL(row, waits_by_step, end_step), wait->lost - state->drawn.first);
+		table_number(CELL(row, waits_by_step, offset),
+			     wait->since_ns - (uint64_t)wait->count * begin_ns);
 		table_number(CELL(row, waits_by_step, count), (uint64_t)wait->count);
 		table_number(CELL(row, waits_by_step, wait_time), (uint64_t)wait->bytes);
-		table_backtrace(CELL(row, waits_by_step, backtrace),
-				state->waiters.items[wait->site].backtrace);
-		table_number(CELL(row, waits_by_step, process),
-			     state->waiters.items[wait->site].process);
+		table_backtrace(CELL(row, waits_by_step, backtrace), waiter->backtrace);
+		table_number(CELL(row, waits_by_step, process), waiter->process);
+		table_text(table, CELL(row, waits_by_step, object_kind), lane_word(waiter->kind));
+		table_text(table, CELL(row, waits_by_step, function), waiter->function);
+		if (waiter->is_open)
+			table_number(CELL(row, waits_by_step, is_open), 1);
 	}
 }
 
@@ -499,6 +535,8 @@ static void put_long_waits(struct model_state *state, struct table *table)
 
 		put_stay(state, table, row, stay);
 		table_text(table, CELL(row, longest_waits, object_kind), lane_word(stay->kind));
+		if (stay->is_open)
+			table_number(CELL(row, longest_waits, is_open), 1);
 		if (stay->waker)
 			table_number(CELL(row, longest_waits, waker), stay->waker);
 		if (stay->waker_backtrace)
@@ -568,12 +606,13 @@ static void model_end(void *user, struct tables *tables)
 	spans_free(&state->drawn);
 	spans_free(&state->drawn_waits);
 	spans_settle(&state->spans, folding.renumber, most_spans(state), &state->drawn);
-	/* Waits are distinguished by waiter; only a page with a size limit has longer steps. */
-	spans_settle(&state->waits, NULL, state->run->detail ? most_spans(state) : SIZE_MAX,
-		     &state->drawn_waits);
+	spans_settle(&state->waits, NULL, most_spans(state), &state->drawn_waits);
+	spans_widen(&state->drawn, state->drawn_waits.shift);
+	spans_widen(&state->drawn_waits, state->drawn.shift);
 	put_bins(state, tables_begin(tables, TABLE_bins));
 	put_places(state, &folding, tables_begin(tables, TABLE_sites));
 	put_spans(state, tables_begin(tables, TABLE_spans));
+	put_highs(state, tables_begin(tables, TABLE_highs));
 	put_owners(state, tables_begin(tables, TABLE_process_list));
 	put_waits(state, tables_begin(tables, TABLE_waits_by_step));
 	put_marks(state, tables_begin(tables, TABLE_marks));
@@ -593,6 +632,7 @@ static int model_begin(void *user, struct report_run *run, struct error *err)
 	(void)err;
 	spans_init(&state->spans);
 	spans_init(&state->waits);
+	highs_init(&state->highs);
 	map_init(&state->waiter_index);
 	lanes_begin(&state->lanes, run,
 		    &(struct lanes_listener){ on_lane_wait, on_lane_hold, state });
@@ -621,6 +661,7 @@ static void model_destroy(void *user)
 	spans_free(&state->drawn_waits);
 	spans_free(&state->waits);
 	spans_free(&state->spans);
+	highs_free(&state->highs);
 }
 
 const struct report report_model = {

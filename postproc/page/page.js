@@ -40,13 +40,15 @@ function sheet(name) {
 
 const text = i => i === null || i === undefined || i < 0 ? '' : page.strings[i];
 const M = { bins: sheet('bins'), sites: sheet('sites'), spans: sheet('spans'), waits: sheet('waits_by_step'), owners: sheet('process_list'),
-	marks: sheet('marks'), longWaits: sheet('longest_waits'), longHolds: sheet('long_holds') };
+	marks: sheet('marks'), highs: sheet('highs'), longWaits: sheet('longest_waits'), longHolds: sheet('long_holds') };
 const BINS = M.bins.rows - 1;
 const edges = M.bins.time;
 const NEVER = 1 << 30;
 for (const name of ['site', 'acquired_step', 'count', 'bytes'])
 	M.spans[name] = Float64Array.from(M.spans[name] || []);
 M.spans.released_step = Int32Array.from(M.spans.released_step || [], step => step === null ? NEVER : step);
+/* From this step on it is not live: it was released, or its process has ended before. */
+M.spans.gone_step = M.spans.released_step.map((step, i) => step !== NEVER || M.spans.ended_step[i] === null ? step : M.spans.ended_step[i] + 1);
 
 /* Units of columns whose rows have different units. */
 const UNITS = ['count', 'bytes', 'ns'];
@@ -183,23 +185,34 @@ function counts(cost, gain, loss, a, b, peak) {
 	return false;
 }
 
-/* The live amount of a class at the end of each bin. */
+/* Adds up changes by bin: what is live at the end of each. */
+function addUp(change) {
+	for (let i = 1; i <= BINS; i++)
+		change[i] += change[i - 1];
+	return change.subarray(0, BINS);
+}
+
+/* Adds the objects of a span to changes by bin. */
+function addSpan(change, i, values) {
+	change[M.spans.acquired_step[i]] += values[i];
+	if (M.spans.gone_step[i] <= BINS)
+		change[M.spans.gone_step[i]] -= values[i];
+}
+
+/* The most of a class that was live in each bin; of several processes, the sum of the most of each. */
 function liveCurve(number, by) {
 	return once(`live ${number} ${by} ${state.process}`, () => curveOf(number, by));
 }
 function curveOf(number, by) {
-	const change = new Float64Array(BINS + 1), values = M.spans[by === 'size' ? 'bytes' : 'count'];
-	for (let i = 0; i < M.spans.rows; i++) {
-		const site = M.spans.site[i];
-		if (M.sites.number[site] !== number || !isOfChosen(i))
-			continue;
-		change[Math.max(M.spans.acquired_step[i], 0)] += values[i];
-		if (M.spans.released_step[i] !== NEVER)
-			change[M.spans.released_step[i]] -= values[i];
-	}
-	for (let i = 1; i <= BINS; i++)
-		change[i] += change[i - 1];
-	return change.subarray(0, BINS);
+	const change = new Float64Array(BINS + 1), key = by === 'size' ? 'bytes' : 'count';
+	for (let i = 0; i < M.spans.rows; i++)
+		if (M.sites.number[M.spans.site[i]] === number && isOfChosen(i))
+			addSpan(change, i, M.spans[key]);
+	const curve = addUp(change);
+	for (let i = 0; i < M.highs.rows; i++)
+		if (text(M.highs.class[i]) === classes[number].name && (!state.process || M.highs.process[i] === state.process - 1))
+			curve[M.highs.step[i]] += M.highs[key][i];
+	return curve;
 }
 
 function peakBin(curve, a, b) {
@@ -254,14 +267,67 @@ function allCosts(number, a, b) {
 	return all;
 }
 
+/*
+ * The report on peaks has what was live at the peak of one process. It is asked if that moment is in
+ * the window; else the end of the bin in which most was live is the best that bins can tell.
+ */
+const PEAKS = sheet('peaks'), PEAK_SITES = sheet('peak_sites');
+function hasPeak() {
+	const row = (PEAKS.class || []).findIndex(each => text(each) === classes[state.class].name);
+	return row >= 0 && PEAKS.time[row] >= edges[state.from] && PEAKS.time[row] <= edges[state.to] && isChosenPid(PEAKS.pid[row]);
+}
+
+/* ---- waits ---- */
+
+/*
+ * The part of waits that is in a window from one edge to another. A row has waits that began in the
+ * same bin and ended in the same bin; offset is the sum of their beginnings from the edge of the
+ * first bin.
+ */
+function waitedIn(i, from, to) {
+	const W = M.waits, began = W.count[i] * edges[W.step[i]] + W.offset[i];
+	if (W.end_step[i] < from || W.step[i] >= to)
+		return 0;
+	return (W.end_step[i] >= to ? W.count[i] * edges[to] : began + W.wait_time[i]) -
+		(W.step[i] < from ? W.count[i] * edges[from] : began);
+}
+
+/* Time waited in each bin. */
+function waitCurve() {
+	return once(`waits ${state.process}`, () => {
+		const waited = new Float64Array(BINS), full = new Float64Array(BINS + 1), W = M.waits;
+		for (let i = 0; i < W.rows; i++) {
+			if (!isWaitOfChosen(i))
+				continue;
+			const first = W.step[i], last = Math.min(W.end_step[i], BINS - 1);
+			waited[first] += waitedIn(i, first, first + 1);
+			if (last > first)
+				waited[last] += waitedIn(i, last, last + 1);
+			full[Math.min(first + 1, last)] += W.count[i];
+			full[last] -= W.count[i];
+		}
+		for (let bin = 0, waiting = 0; bin < BINS; bin++) {
+			waiting += full[bin];
+			waited[bin] += waiting * (edges[bin + 1] - edges[bin]);
+		}
+		return waited;
+	});
+}
+
 /* Sums by node of the call tree: [node, value] pairs. */
 function nodeCosts(cost) {
 	const sums = new Map();
 	const add = (node, value) => value && sums.set(node, (sums.get(node) || 0) + value);
 	if (isWait(cost)) {
 		for (let i = 0; i < M.waits.rows; i++)
-			if (M.waits.step[i] >= state.from && M.waits.step[i] < state.to && isWaitOfChosen(i))
-				add(M.waits.backtrace[i], M.waits.wait_time[i]);
+			if (isWaitOfChosen(i))
+				add(M.waits.backtrace[i], waitedIn(i, state.from, state.to));
+		return sums;
+	}
+	if (cost === 'peak' && hasPeak()) {
+		for (let i = 0; i < PEAK_SITES.rows; i++)
+			if (text(PEAK_SITES.class[i]) === classes[state.class].name)
+				add(PEAK_SITES.backtrace[i], inBytes() ? PEAK_SITES.amount[i] : PEAK_SITES.count[i]);
 		return sums;
 	}
 	const { size, times } = siteCosts(cost, state.class, state.from, state.to);
@@ -271,13 +337,13 @@ function nodeCosts(cost) {
 	return sums;
 }
 
-/* Frames of a node, outermost first. */
+/* Frames of a node, outermost first. All views share them. */
 function framesOf(node) {
 	return once('frames' + node, () => {
 		const frames = [];
-		for (; node >= 0; node = page.nodes.parent[node])
+		for (; node !== null && node >= 0; node = page.nodes.parent[node])
 			frames.push(page.nodes.frame[node]);
-		return frames.reverse();
+		return Object.freeze(frames.reverse());
 	});
 }
 
@@ -362,7 +428,7 @@ function stack(node, title) {
 	if (node === null || node < 0)
 		return make('div', {}, title ? make('h3', {}, title) : null, make('span', { class: 'faint' }, 'not known'));
 	const list = make('ul', { class: 'stack mono' });
-	for (const frame of framesOf(node).reverse())
+	for (const frame of framesOf(node).slice().reverse())
 		list.append(make('li', { class: page.frames.own[frame] ? undefined : 'outside' },
 			functionOf(frame), ' ', make('span', { class: 'faint' }, placeOf(frame))));
 	return make('div', {}, title ? make('strong', {}, title) : null, list);
@@ -435,7 +501,7 @@ function layers() {
 		const site = M.spans.site[i];
 		if (M.sites.number[site] !== state.class || !isOfChosen(i))
 			continue;
-		const life = (M.spans.released_step[i] === NEVER ? BINS : M.spans.released_step[i]) - M.spans.acquired_step[i];
+		const life = Math.min(M.spans.gone_step[i], BINS) - M.spans.acquired_step[i];
 		totals.set(site, (totals.get(site) || 0) + M.spans[by][i] * life);
 	}
 	const largest = [...totals].sort((a, b) => b[1] - a[1]).slice(0, LARGEST).map(entry => entry[0]);
@@ -444,14 +510,9 @@ function layers() {
 		const site = M.spans.site[i];
 		if (M.sites.number[site] !== state.class || !isOfChosen(i))
 			continue;
-		const curve = curves.get(site) || curves.get(-1);
-		curve[M.spans.acquired_step[i]] += M.spans[by][i];
-		if (M.spans.released_step[i] !== NEVER)
-			curve[M.spans.released_step[i]] -= M.spans[by][i];
+		addSpan(curves.get(site) || curves.get(-1), i, M.spans[by]);
 	}
-	for (const curve of curves.values())
-		for (let i = 1; i < BINS; i++)
-			curve[i] += curve[i - 1];
+	curves.forEach(addUp);
 	return curves;
 }
 
@@ -461,11 +522,9 @@ function drawTimeline() {
 	const { context, width, height } = paper($('timeline'));
 	const bottom = height - 18, plot = width - LEFT - 6;
 	const x = edge => LEFT + plot * edges[edge] / edges[BINS];
-	const curves = once(`layers ${state.class} ${inBytes()} ${state.process}`, layers), sum = new Float64Array(BINS);
-	for (const curve of curves.values())
-		for (let i = 0; i < BINS; i++)
-			sum[i] += curve[i];
-	const most = Math.max(1e-9, ...sum), y = value => bottom - (bottom - 8) * value / most;
+	const curves = once(`layers ${state.class} ${inBytes()} ${state.process}`, layers);
+	const highest = liveCurve(state.class, inBytes() ? 'size' : 'count');
+	const most = Math.max(1e-9, ...highest), y = value => bottom - (bottom - 8) * value / most;
 	const base = new Float64Array(BINS);
 	context.lineWidth = 1;
 	for (const [site, curve] of curves) {
@@ -483,6 +542,11 @@ function drawTimeline() {
 		for (let i = 0; i < BINS; i++)
 			base[i] += curve[i];
 	}
+	/* what was live for a part of the bin only, at least a pixel wide */
+	context.fillStyle = colour('faint');
+	for (let i = 0; i < BINS; i++)
+		if (highest[i] > base[i])
+			context.fillRect(x(i), y(highest[i]), Math.max(1, x(i + 1) - x(i)), Math.max(1, y(base[i]) - y(highest[i])));
 	drawWaiting(context, x, bottom);
 	context.fillStyle = colour('faint');
 	context.textAlign = 'right';
@@ -516,10 +580,7 @@ function drawTimeline() {
 
 /* Draws how many threads waited, as red bars at the bottom: the height is the share of the time. */
 function drawWaiting(context, x, bottom) {
-	const waited = new Float64Array(BINS);
-	for (let i = 0; i < M.waits.rows; i++)
-		if (isWaitOfChosen(i))
-			waited[M.waits.step[i]] += M.waits.wait_time[i];
+	const waited = waitCurve();
 	context.fillStyle = colour('wait');
 	for (let i = 0; i < BINS; i++) {
 		const share = waited[i] / (edges[i + 1] - edges[i]);
@@ -560,7 +621,7 @@ function listenTimeline() {
 		}
 		const curve = liveCurve(state.class, inBytes() ? 'size' : 'count');
 		showTip(event, `${time(edges[bin])} to ${time(edges[bin + 1])}\n${classes[state.class].name}: ` +
-			(inBytes() ? bytes(curve[bin]) : count(curve[bin])) + ' live at its end');
+			(inBytes() ? bytes(curve[bin]) : count(curve[bin])) + ' at most');
 	});
 	canvas.addEventListener('pointerup', event => {
 		if (begun >= 0 && binAt(event) === begun)
@@ -601,7 +662,7 @@ function drawWindows() {
 		row.append(make('span', { class: 'faint' }, 'processes are not distinguished; for one: holdtrace report --format=html --process='));
 	}
 	button('whole run', 0, BINS);
-	button('up to the peak', 0, peakBin(curve, 0, BINS) + 1, 'live');
+	button('up to the peak', 0, peakBin(curve, 0, BINS) + 1, 'peak');
 	/* a generation is the time between two marks */
 	const binOf = at => Math.max(0, edges.findIndex(edge => edge >= at));
 	for (let i = 0; i + 1 < Math.min(M.marks.rows, 8); i++) {
@@ -619,6 +680,8 @@ function grow(paths) {
 	for (const [frames, value] of paths) {
 		let at = root;
 		root.value += value;
+		if (!frames.length)
+			root.rest = (root.rest || 0) + value;
 		for (const frame of frames) {
 			let child = at.children.get(frame);
 			if (!child)
@@ -675,7 +738,9 @@ function callTree(sums) {
 			return children;
 		}
 	}
-	return new Branch(-1);
+	const root = new Branch(-1);
+	root.rest = values[values.length - 1];
+	return root;
 }
 
 const ROW = 19, DEPTH_MOST = 400;
@@ -699,14 +764,23 @@ function layOut(tree, width, { value, order }) {
 			matched += value(node);
 		depth = Math.max(depth, level);
 		boxes.push({ node, x, w, level, name, isMatch });
-		let at = x;
+		let at = x, small = 0, smallSum = node.rest || 0;
 		for (const child of [...node.children.values()].sort((a, b) => order(b) - order(a))) {
 			const part = w * value(child) / value(node);
-			if (part < 0.5 || level >= DEPTH_MOST)
+			if (part < 0.5 || level >= DEPTH_MOST) {
+				small++;
+				smallSum += value(child);
 				continue;
+			}
 			box(child, at, part, level + 1, inMatch || isMatch);
 			at += part;
 		}
+		/* what is too small to be drawn, together, and call sites that the model has only sums of */
+		const part = w * smallSum / value(node);
+		if (part >= 0.5)
+			boxes.push({ node, x: at, w: part, level: level + 1, rest: smallSum,
+				name: (node.rest ? 'smaller call sites' : `${count(small)} smaller`) + `: ${amount(smallSum)}` });
+		depth = Math.max(depth, level + (part >= 0.5));
 	};
 	if (value(tree) > 0)
 		box(tree, 0, width, 0, false);
@@ -716,8 +790,8 @@ function layOut(tree, width, { value, order }) {
 function drawTree(canvas, tree, pick, way = PLAIN, share = 1) {
 	const { boxes, matched, depth } = layOut(tree, (canvas.clientWidth || 600) * share, way);
 	const { context } = paper(canvas, (depth + 1) * ROW + 2);
-	for (const { node, x, w, level, name, isMatch } of boxes) {
-		context.fillStyle = isMatch ? colour('busy') : node.frame < 0 ? colour('panel')
+	for (const { node, x, w, level, name, isMatch, rest } of boxes) {
+		context.fillStyle = isMatch ? colour('busy') : rest ? colour('line') : node.frame < 0 ? colour('panel')
 			: way.fill(node);
 		context.fillRect(x, level * ROW, Math.max(w - 0.5, 0.5), ROW - 1);
 		if (w > 30) {
@@ -733,8 +807,8 @@ function drawTree(canvas, tree, pick, way = PLAIN, share = 1) {
 	};
 	canvas.onpointermove = event => {
 		const found = find(event);
-		showTip(event, found && `${found.name}\n${found.node.frame < 0 ? '' : placeOf(found.node.frame) + '\n'}` +
-			way.said(found.node, tree));
+		showTip(event, found && (found.rest ? found.name : `${found.name}\n${found.node.frame < 0 ? '' : placeOf(found.node.frame) + '\n'}` +
+			way.said(found.node, tree)));
 	};
 	canvas.onpointerleave = event => showTip(event, '');
 	canvas.onclick = event => {
@@ -892,17 +966,10 @@ function sparkPath(site) {
 	const change = new Float64Array(BINS + 1), values = M.spans[inBytes() ? 'bytes' : 'count'];
 	for (let at = spansOf[site]; at < spansOf[site + 1]; at++) {
 		const i = bySite[at];
-		if (!isOfChosen(i))
-			continue;
-		change[M.spans.acquired_step[i]] += values[i];
-		if (M.spans.released_step[i] !== NEVER)
-			change[M.spans.released_step[i]] -= values[i];
+		if (isOfChosen(i))
+			addSpan(change, i, values);
 	}
-	let sum = 0, most = 0;
-	for (let i = 0; i < BINS; i++) {
-		sum = change[i] += sum;
-		most = Math.max(most, sum);
-	}
+	const most = Math.max(0, ...addUp(change));
 	/*
 	 * one step for each pixel where the value changes: hundreds of curves are drawn in a frame
 	 */
@@ -1012,6 +1079,14 @@ function waitedDuring(hold) {
 		.filter(([i, from, to]) => to > from && W.thread[i] !== H.thread[hold]);
 }
 
+/* How a wait ended, or why it did not. */
+function wakerText(i) {
+	const { is_open: isOpen, waker, object_kind: kind } = M.longWaits;
+	if (!isOpen[i])
+		return waker[i] === null ? 'the thread that ended it is unknown' : `ended by thread ${waker[i]}`;
+	return 'it has not ended' + (waker[i] === null ? '' : text(kind[i]) === 'lock' ? `: thread ${waker[i]} has the lock` : `: thread ${waker[i]} has not ended`);
+}
+
 function drawLanes(canvas, lanes, a, b, pick) {
 	const { context, width } = paper(canvas, lanes.length * LANE + 4), boxes = [];
 	const left = 130, plot = width - left - 6;
@@ -1040,7 +1115,7 @@ function drawLanes(canvas, lanes, a, b, pick) {
 	for (const i of all.length <= 60 ? all : []) {
 		const from = rowOf.get(M.longWaits.pid[i] + '.' + M.longWaits.waker[i]), to = rowOf.get(M.longWaits.pid[i] + '.' + M.longWaits.thread[i]);
 		const end = M.longWaits.since[i] + M.longWaits.wait_time[i];
-		if (from === undefined || from === to || end > b)
+		if (from === undefined || from === to || end > b || M.longWaits.is_open[i])
 			continue;
 		const at = x(end), y = to * LANE + LANE / 2, tip = from < to ? -4 : 4;
 		context.beginPath();
@@ -1059,7 +1134,7 @@ function drawLanes(canvas, lanes, a, b, pick) {
 		const found = find(event), of = found && (found.kind === 'wait' ? M.longWaits : M.longHolds), i = found && found.index;
 		showTip(event, !found ? '' : found.kind === 'wait'
 			? `thread ${of.thread[i]} waits ${time(of.wait_time[i])} in ${text(of.function[i])}\n${siteName(of.backtrace[i])}\n` +
-				(of.waker[i] === null ? 'the thread that ended it is unknown' : `for thread ${of.waker[i]}: ${siteName(of.waker_backtrace[i])}`)
+				wakerText(i) + (of.waker[i] === null ? '' : ': ' + siteName(of.waker_backtrace[i]))
 			: `thread ${of.thread[i]} holds 0x${of.object[i].toString(16)} for ${time(of.hold_time[i])}\n${siteName(of.backtrace[i])}`);
 	};
 	canvas.onpointerleave = event => showTip(event, '');
@@ -1088,7 +1163,7 @@ function viewLanes(view) {
 			const of = found.kind === 'wait' ? W : M.longHolds, i = found.index;
 			clear(chosen).append(stack(of.backtrace[i], found.kind === 'wait' ? `thread ${of.thread[i]} waits here, ${time(of.wait_time[i])}` : `thread ${of.thread[i]} locked it here, for ${time(of.hold_time[i])}`));
 			if (found.kind === 'wait')
-				chosen.append(stack(of.waker_backtrace[i], of.waker[i] === null ? 'ended by an unknown thread' : `ended by thread ${of.waker[i]}`));
+				chosen.append(stack(of.waker_backtrace[i], wakerText(i)));
 		});
 	else
 		canvas.remove();
@@ -1096,19 +1171,23 @@ function viewLanes(view) {
 		view.append(make('p', { class: 'faint' }, `${count(lanes.length - LANES_MOST)} threads more that waited less.`));
 	const sums = new Map();
 	for (let i = 0; i < M.waits.rows; i++) {
-		if (M.waits.step[i] < state.from || M.waits.step[i] >= state.to || !isWaitOfChosen(i) || !matches(M.waits.backtrace[i]))
+		const waited = isWaitOfChosen(i) ? waitedIn(i, state.from, state.to) : 0;
+		if (!waited || !matches(M.waits.backtrace[i], text(M.waits.function[i])))
 			continue;
-		const sum = sums.get(M.waits.backtrace[i]) || { count: 0, waited: 0 };
+		const key = [M.waits.backtrace[i], M.waits.object_kind[i], M.waits.is_open[i]].join();
+		const sum = sums.get(key) || { count: 0, waited: 0, row: i };
 		sum.count += M.waits.count[i];
-		sum.waited += M.waits.wait_time[i];
-		sums.set(M.waits.backtrace[i], sum);
+		sum.waited += waited;
+		sums.set(key, sum);
 	}
-	view.append(make('h2', {}, 'Call sites that waited: calls that returned in the window'));
+	const rows = [...sums.values()], where = sum => M.waits.backtrace[sum.row];
+	view.append(make('h2', {}, 'Call sites that waited in the window'));
 	view.append(table('waiters', [
-		{ name: 'waited', number: true, value: node => sums.get(node).waited, text: node => time(sums.get(node).waited) },
-		{ name: 'calls', number: true, value: node => sums.get(node).count, text: node => count(sums.get(node).count) },
-		{ name: 'at', value: siteName, draw: node => make('span', { class: 'mono' }, siteName(node)) },
-	], [...sums.keys()], node => stack(node)));
+		{ name: 'waited', number: true, value: sum => sum.waited, text: sum => time(sum.waited) },
+		{ name: 'waits', number: true, value: sum => sum.count, text: sum => count(sum.count) },
+		{ name: 'for a', value: sum => text(M.waits.object_kind[sum.row]) + (M.waits.is_open[sum.row] ? ', has not ended' : '') },
+		{ name: 'at', value: sum => siteName(where(sum)), draw: sum => make('span', { class: 'mono' }, siteName(where(sum))) },
+	], rows, sum => stack(where(sum))));
 }
 
 /* ---- findings: sentences that link to the views that show them ---- */

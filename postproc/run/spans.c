@@ -31,7 +31,8 @@ static bool is_span(const void *item, const void *key)
 {
 	const struct span *a = item, *b = key;
 
-	return a->site == b->site && a->acquired == b->acquired && a->lost == b->lost;
+	return a->site == b->site && a->acquired == b->acquired && a->lost == b->lost &&
+	       a->is_left == b->is_left;
 }
 
 static void put_span(struct spans *spans, const struct span *wanted)
@@ -42,6 +43,7 @@ static void put_span(struct spans *spans, const struct span *wanted)
 	if (span) {
 		span->count += wanted->count;
 		span->bytes += wanted->bytes;
+		span->since_ns += wanted->since_ns;
 		return;
 	}
 	span = pool_alloc(&spans->pool, sizeof(*span));
@@ -89,6 +91,12 @@ static void coarsen(struct spans *spans, unsigned by)
 	rebuild(spans);
 }
 
+void spans_widen(struct spans *spans, unsigned shift)
+{
+	if (shift > spans->shift)
+		coarsen(spans, shift - spans->shift);
+}
+
 void spans_reach(struct spans *spans, uint64_t time_ns)
 {
 	uint64_t step = time_ns >> spans->shift, first = step, last = step;
@@ -106,6 +114,20 @@ void spans_reach(struct spans *spans, uint64_t time_ns)
 		coarsen(spans, by);
 }
 
+/*
+ * Limits the number of spans while the trace is read, so that memory does not grow with places
+ * times steps.
+ */
+static void limit_spans(struct spans *spans)
+{
+	if (spans->list.count <= spans->most)
+		return;
+	while (spans->list.count > spans->most / 2 && spans->last - spans->first >= STEPS_LEAST)
+		coarsen(spans, 1);
+	while (spans->list.count > spans->most / 2)
+		spans->most *= 2;
+}
+
 void spans_add(struct spans *spans, uint32_t site, uint64_t acquired_ns, uint64_t lost_ns,
 	       int64_t count, int64_t bytes)
 {
@@ -119,28 +141,36 @@ void spans_add(struct spans *spans, uint32_t site, uint64_t acquired_ns, uint64_
 					.lost = is_lost ? lost_ns >> spans->shift : SPANS_NEVER,
 					.count = count,
 					.bytes = bytes });
-	if (spans->list.count <= spans->most)
-		return;
-	/*
-	 * Limit the number of spans while the trace is read, so that memory does not grow with
-	 * places times steps.
-	 */
-	while (spans->list.count > spans->most / 2 && spans->last - spans->first >= STEPS_LEAST)
-		coarsen(spans, 1);
-	while (spans->list.count > spans->most / 2)
-		spans->most *= 2;
+	limit_spans(spans);
 }
 
-void spans_release(struct spans *spans, uint32_t from_site, uint64_t lost_ns)
+void spans_add_wait(struct spans *spans, uint32_t site, uint64_t since_ns, uint64_t until_ns)
+{
+	spans_reach(spans, since_ns);
+	spans_reach(spans, until_ns);
+	put_span(spans, &(struct span){ .site = site,
+					.acquired = since_ns >> spans->shift,
+					.lost = until_ns >> spans->shift,
+					.count = 1,
+					.bytes = (int64_t)(until_ns - since_ns),
+					.since_ns = since_ns });
+	limit_spans(spans);
+}
+
+/* Spans of these sites are the last of the list. Their new keys are looked for no more. */
+void spans_release(struct spans *spans, uint32_t from_site, uint64_t lost_ns, bool is_left)
 {
 	spans_reach(spans, lost_ns);
-	for (size_t i = 0; i < spans->list.count; i++) {
+	for (size_t i = spans->list.count; i-- > 0;) {
 		struct span *span = spans->list.items[i];
 
-		if (span->site >= from_site && span->lost == SPANS_NEVER)
-			span->lost = lost_ns >> spans->shift;
+		if (span->site < from_site)
+			break;
+		if (span->lost != SPANS_NEVER)
+			continue;
+		span->lost = lost_ns >> spans->shift;
+		span->is_left = is_left;
 	}
-	rebuild(spans);
 }
 
 void spans_settle(const struct spans *spans, const uint32_t *renumber, size_t most,

@@ -25,7 +25,9 @@ struct span {
 	/* steps of the acquisition and the release; lost: SPANS_NEVER if not released */
 	uint64_t acquired, lost;
 	uint32_t site;
+	bool is_left; /* not released: lost is the step in which the process ended */
 	int64_t count, bytes;
+	uint64_t since_ns; /* of waits: the sum of the times when they began, modulo 2^64 */
 };
 
 struct spans {
@@ -48,10 +50,14 @@ void spans_free(struct spans *spans);
 void spans_add(struct spans *spans, uint32_t site, uint64_t acquired_ns, uint64_t lost_ns,
 	       int64_t count, int64_t bytes);
 
+/* Adds a wait, whose length takes the part of bytes. */
+void spans_add_wait(struct spans *spans, uint32_t site, uint64_t since_ns, uint64_t until_ns);
+
 /*
- * Sets the release of all objects that are still held to lost_ns, for the sites from from_site on.
+ * At lost_ns ends what sites with at least that number have not released yet: by a release, or
+ * (is_left) by the end of their process. No more is added for these sites afterwards.
  */
-void spans_release(struct spans *spans, uint32_t from_site, uint64_t lost_ns);
+void spans_release(struct spans *spans, uint32_t from_site, uint64_t lost_ns, bool is_left);
 
 /* Extends the steps to that time. */
 void spans_reach(struct spans *spans, uint64_t time_ns);
@@ -64,12 +70,7 @@ void spans_reach(struct spans *spans, uint64_t time_ns);
 void spans_settle(const struct spans *spans, const uint32_t *renumber, size_t most,
 		  struct spans *settled);
 
-/* The index of the step that contains a time, from 0. */
-static inline uint64_t spans_step(const struct spans *spans, uint64_t time_ns)
-{
-	uint64_t step = time_ns >> spans->shift;
-
-	return step > spans->first ? step - spans->first : 0;
-}
+/* Makes steps 1 << shift ns long, if they are shorter. */
+void spans_widen(struct spans *spans, unsigned shift);
 
 #endif

@@ -204,7 +204,7 @@ static void firefox_process(void *state)
 			  threads->list.items[i].name);
 	lanes_clear(&file->lanes);
 	if (process->end == SUMMARY_EXEC)
-		spans_release(&file->spans, file->first, process->end_ns);
+		spans_release(&file->spans, file->first, process->end_ns, false);
 	if (summary_has_ended(process) && file->curve.has_begun)
 		curve_add(&file->curve, process->end_ns, 0);
 	keep_curve(file, process->pid);

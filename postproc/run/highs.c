@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT */
+#include "highs.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "spans.h"
+
+#define SHIFT_FIRST 12u /* 4 us */
+
+void highs_init(struct highs *highs)
+{
+	*highs = (struct highs){ .shift = SHIFT_FIRST, .first = UINT64_MAX };
+}
+
+void highs_free(struct highs *highs)
+{
+	free(highs->list.items);
+	*highs = (struct highs){ 0 };
+}
+
+void highs_begin_process(struct highs *highs)
+{
+	memset(highs->newest, 0, sizeof(highs->newest));
+	memset(highs->live, 0, sizeof(highs->live));
+}
+
+static void raise_most(struct high *high, const int64_t *live)
+{
+	for (int unit = 0; unit < HIGHS_UNITS; unit++)
+		if (live[unit] > high->most[unit])
+			high->most[unit] = live[unit];
+}
+
+/* Entries of a class are in the order of time within a process, and processes one after another. */
+void highs_widen(struct highs *highs, unsigned shift)
+{
+	size_t newest[LEDGER_CLASSES] = { 0 }, count = highs->list.count;
+	unsigned by = shift > highs->shift ? shift - highs->shift : 0;
+	struct high *items = highs->list.items;
+
+	if (!by)
+		return;
+	highs->list.count = 0;
+	for (size_t i = 0; i < count; i++) {
+		struct high high = items[i];
+		struct high *before = newest[high.class] ? &items[newest[high.class] - 1] : NULL;
+
+		high.step >>= by;
+		if (before && before->process == high.process && before->step == high.step) {
+			raise_most(before, high.most);
+			memcpy(before->end, high.end, sizeof(high.end));
+		} else {
+			items[highs->list.count++] = high;
+			newest[high.class] = highs->list.count;
+		}
+	}
+	for (size_t class = 0; class < LEDGER_CLASSES; class ++)
+		highs->newest[class] = highs->newest[class] ? newest[class] : 0;
+	highs->first >>= by;
+	highs->last >>= by;
+	highs->shift = shift;
+}
+
+/* The step of a time. */
+static uint64_t reach(struct highs *highs, uint64_t time_ns)
+{
+	uint64_t step = time_ns >> highs->shift;
+	unsigned by = 0;
+
+	if (highs->first > highs->last)
+		highs->first = highs->last = step;
+	if (step < highs->first)
+		highs->first = step;
+	if (step > highs->last)
+		highs->last = step;
+	while ((highs->last >> by) - (highs->first >> by) >= SPANS_STEPS)
+		by++;
+	highs_widen(highs, highs->shift + by);
+	return time_ns >> highs->shift;
+}
+
+void highs_change(struct highs *highs, uint32_t class, uint32_t process, uint64_t time_ns,
+		  int64_t count, int64_t bytes)
+{
+	uint64_t step = reach(highs, time_ns);
+	int64_t *live = highs->live[class];
+	size_t newest = highs->newest[class];
+	struct high *high = newest ? &highs->list.items[newest - 1] : NULL;
+
+	if (!high || high->step < step) {
+		high = ARRAY_ADD(&highs->list);
+		*high = (struct high){ .step = step, .class = class, .process = process };
+		raise_most(high, live);
+		highs->newest[class] = highs->list.count;
+	}
+	live[HIGHS_COUNT] += count;
+	live[HIGHS_BYTES] += bytes;
+	raise_most(high, live);
+	memcpy(high->end, live, sizeof(high->end));
+}
+
+void highs_release(struct highs *highs, uint32_t process, uint64_t time_ns)
+{
+	for (uint32_t class = 0; class < LEDGER_CLASSES; class ++)
+		if (highs->newest[class])
+			highs_change(highs, class, process, time_ns,
+				     -highs->live[class][HIGHS_COUNT],
+				     -highs->live[class][HIGHS_BYTES]);
+}
