@@ -46,7 +46,7 @@ static bool is_asked(const struct choice *choice, const struct report_row *row)
 	return false;
 }
 
-/* Adds each fold once, even if several reports ask for it. */
+/* Adds a fold, unless an earlier report has added it. */
 static int add_fold(struct choice *choice, const struct report *fold, struct error *err)
 {
 	if (has_fold(choice, fold))

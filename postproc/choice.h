@@ -19,10 +19,12 @@ struct choice {
 	unsigned row_count;
 	const struct report *folds[CHOICE_MAX];
 	unsigned count;
-	/* number of folds, at the beginning, that are shown; the others serve limits only */
+	/*
+	 * number of folds, counted from the first, whose tables are shown; limits need the others
+	 */
 	unsigned shown;
 	bool tables[TABLE_ID_COUNT]; /* by table_id: whether the table is printed */
-	bool is_of_tables;	     /* --table named them */
+	bool is_of_tables;	     /* the tables were selected by --table */
 	/* whether at least one fold has this member of struct report */
 	bool wants_ledger, wants_summary, wants_directories, wants_base, takes_by;
 	bool skips_calls; /* whether all folds have it */

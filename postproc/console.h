@@ -35,7 +35,7 @@ struct console {
 	struct progress progress;
 	struct bundles *bundles;
 	struct jail jail;
-	bool has_failed; /* an input could not be read */
+	bool has_failed; /* at least one input could not be read */
 };
 
 void console_begin(struct console *console, const struct options *options,

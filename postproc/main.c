@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* holdtrace-postproc: reads traces, prints sp-rtrace text, other formats or reports. */
+/*
+ * The program holdtrace-postproc: reads traces, and prints them as sp-rtrace text or in other
+ * formats, or prints reports on them.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -31,7 +34,7 @@ enum status {
 
 static volatile sig_atomic_t stop;
 static int status_without_memory = STATUS_FAILED;
-static const struct output *volatile written; /* the output that is open; NULL: none */
+static const struct output *volatile written; /* the output that is being written; NULL: none */
 static pid_t writer_pid;
 
 /*
@@ -230,7 +233,7 @@ static int failure(const struct options *options, bool is_damaged)
 	return options->fail_on || (options->strict && is_damaged) ? STATUS_DAMAGED : STATUS_FAILED;
 }
 
-/* The exit status of a printed report. */
+/* The exit status after printing reports. */
 static int report_status(const struct options *options, const struct report_plan *plan,
 			 const struct reporting_result *result)
 {

@@ -25,7 +25,7 @@ struct entry { /* sums of a site or a place */
 	uint32_t processes, last;
 };
 
-/* The sums of a process. */
+/* Numbers of descriptors of a process. */
 struct total {
 	const char *program;
 	uint32_t pid;
@@ -54,8 +54,8 @@ struct fds_state {
 	struct descriptors descriptors;
 	struct pool pool;
 	uint32_t acquired_site;	 /* site of the acquisition by the current event; 0: none */
-	uint64_t acquired_index; /* index of that event */
-	struct total total;	 /* of the current process */
+	uint64_t acquired_index; /* index of the event that acquired */
+	struct total total;	 /* numbers of the current process */
 	ARRAY_OF(struct total) totals;
 	ARRAY_OF(struct rest) rests;
 	struct hash_table inherited_by_name;

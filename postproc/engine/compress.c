@@ -24,7 +24,7 @@
 struct compress {
 	bool with_arguments;
 	struct spill_file spill;
-	struct hash_table table; /* of struct compress_group, by backtrace */
+	struct hash_table table; /* the groups, by backtrace */
 	struct pool pool;
 	ARRAY_OF(struct compress_group *) groups;
 };

@@ -11,7 +11,7 @@ struct engine {
 	const struct engine_options *options;
 	const struct engine_listener *listener;
 	struct engine_result *result;
-	/* the trace that is being read */
+	/* the following members are about the trace that is being read */
 	struct trace *trace;
 	struct select *select;
 	/* the first process that was read of the latest run; has_tails false: no run was read */

@@ -43,7 +43,7 @@ struct engine_listener {
 struct engine_options {
 	struct trace_options trace;
 	struct select_options select;
-	bool is_merged; /* all paths are one trace, see trace/merge.h */
+	bool is_merged; /* merge all paths into one trace, see trace/merge.h */
 	/* a signal handler sets it: reading then stops and the result has the events read so far */
 	const volatile sig_atomic_t *stop;
 	/*
@@ -54,7 +54,7 @@ struct engine_options {
 };
 
 struct engine_result {
-	bool has_found;	 /* a selected stream was found */
+	bool has_found;	 /* at least one stream was selected */
 	bool is_damaged; /* a trace was damaged or could not be read, or events were dropped */
 	size_t unread;	 /* traces that could not be read to their end */
 	struct instant_base run; /* start of the first run in the traces; 0: not known */

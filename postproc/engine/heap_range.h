@@ -10,7 +10,7 @@
 #include "trace/event.h"
 
 struct heap_range {
-	uint64_t lowest, highest; /* addresses; both 0 before the first block */
+	uint64_t lowest, highest; /* both 0 before the first block */
 };
 
 static inline void heap_range_event(struct heap_range *range, const struct event *event)

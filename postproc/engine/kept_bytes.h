@@ -12,7 +12,7 @@
 
 #include "account/keep.h"
 
-/* The number of bytes that kept_put() writes. */
+/* The number of bytes that kept_put() writes for this event. */
 size_t kept_size(const struct event *event, bool with_arguments);
 
 /* Writes the call. bytes: kept_size() bytes of space, with any alignment. */

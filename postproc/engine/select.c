@@ -31,7 +31,7 @@ enum answer { ANSWER_UNKNOWN, ANSWER_NO, ANSWER_YES };
 /* --function: which functions match. The answer for each function is kept. */
 struct select_function {
 	struct globs globs;
-	ARRAY_OF(uint8_t) known; /* enum answer, by id of the function */
+	ARRAY_OF(uint8_t) known; /* by id of the function: an enum answer */
 };
 
 struct module_range {
@@ -47,7 +47,7 @@ struct module_range {
 struct select_module {
 	struct globs globs;
 	ARRAY_OF(struct module_range) ranges; /* addresses of all mappings, the newest last */
-	ARRAY_OF(uint8_t) known;	      /* enum answer, by id of the backtrace */
+	ARRAY_OF(uint8_t) known;	      /* by id of the backtrace: an enum answer */
 };
 
 struct named_thread {
@@ -79,8 +79,8 @@ struct select_size {
  * Memory grows with the number of objects held at one time.
  */
 struct select_held {
-	ARRAY_OF(struct ledger *) ledgers; /* one for each process */
-	struct map by_section;		   /* index + 1 */
+	ARRAY_OF(struct ledger *) ledgers; /* one ledger for each process */
+	struct map by_section;		   /* by section of the process: index + 1 in ledgers */
 	struct ledger *current;
 	uint32_t section; /* number of the process that `current` belongs to */
 };
@@ -106,14 +106,14 @@ struct select {
 	struct select_held held;
 	uint64_t seen, kept;   /* number of calls */
 	bool is_paired;	       /* a release is kept if its acquisition was kept */
-	bool is_other;	       /* the process of the stream is not selected */
-	bool keeps_calls;      /* all calls are kept, unchanged */
+	bool is_other;	       /* the current process is not selected */
+	bool keeps_calls;      /* no filter is given that removes or changes calls */
 	struct event event;    /* a copy with a cut backtrace */
-	struct pool pool;      /* of cut backtraces */
+	struct pool pool;      /* memory of cut backtraces */
 	struct hash_table cut; /* the same backtraces, by their frames */
 	/* by the id of a backtrace: the cut backtrace; NULL: not cut yet */
 	ARRAY_OF(const struct backtrace *) by_id;
-	struct trace_nodes nodes;  /* of the cut backtraces */
+	struct trace_nodes nodes;  /* frames of the cut backtraces */
 	ARRAY_OF(uint64_t) frames; /* frames of the backtrace that is being cut */
 };
 

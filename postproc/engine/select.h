@@ -27,19 +27,20 @@ struct select;
 struct select_options {
 	struct select_tally *tally; /* select_destroy() adds to it; may be NULL */
 	bool has_contexts;
-	const char *classes; /* patterns of names, or a mask (bit 0 is class 1); or NULL */
+	/* patterns of names of classes, or a mask (bit 0 is class 1); NULL: all */
+	const char *classes;
 	uint64_t contexts;
-	int64_t depth; /* maximum number of frames; -1: all */
+	int64_t depth; /* maximum number of frames of a backtrace; -1: all */
 	/*
 	 * file with the indices of the calls to keep, or, after "!", of those to leave out; or NULL
 	 */
 	const char *calls;
-	const char *functions; /* patterns of names, or NULL */
+	const char *functions; /* patterns of names of functions, or NULL */
 	/* patterns of paths or file names, perhaps followed by :START+SIZE; or NULL */
 	const char *modules;
-	const char *thread;  /* an id, or patterns of names, or NULL */
+	const char *thread;  /* a tid, or patterns of names of threads, or NULL */
 	const char *size;    /* range of sizes of acquired objects, A..B; or NULL */
-	const char *process; /* a number, or patterns of names; or NULL */
+	const char *process; /* a pid, or patterns of names of programs, or NULL */
 	/*
 	 * Minimum time for which an object was held. The time is known only at the release or at
 	 * the end, so the selection ignores this member; the views that list held objects apply it.

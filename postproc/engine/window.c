@@ -193,7 +193,8 @@ static int narrow(struct window *window, struct trace_options *trace, struct err
 	if (rc)
 		return rc;
 	if (until->is_found)
-		trace->until_ns = until->ns + !until->ns; /* 0 would mean no end */
+		/* at least 1, because 0 would mean that there is no end */
+		trace->until_ns = until->ns + !until->ns;
 	if (since->is_found && since->ns > window->base.start_ns)
 		trace->since_ns = since->ns + 1;
 	return until->is_found && trace->since_ns > trace->until_ns ? refuse_order(window, err) : 0;

@@ -20,7 +20,7 @@ struct judge {
 	struct baseline *learned;
 	bool is_so_far; /* the run is still going on: its present state is taken as its end */
 	bool is_empty;	/* the filters removed all events */
-	size_t unread;	/* traces that could not be read, completely or in part */
+	size_t unread;	/* number of traces that could not be read completely */
 	/* the result: numbers of limits */
 	size_t broken, unknown;
 };

@@ -20,7 +20,7 @@ struct branch {
 	uint64_t total;
 	uint64_t self;			      /* sum of the amounts of the paths that end here */
 	double total_variance, self_variance; /* variance of the sums, if they are estimates */
-	void *user;			      /* belongs to the report; NULL at first */
+	void *user;			      /* for the report; NULL at first */
 	/* number of the branch in the order of first appearance */
 	uint64_t order;
 	/* number of functions on the path to it; 0: the root, which is no function */

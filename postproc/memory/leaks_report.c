@@ -9,7 +9,7 @@
 #include "postproc/totals/scanned.h"
 #include "postproc/report/suppress.h"
 
-#define EXAMPLE_MAX 200u /* bytes */
+#define EXAMPLE_MAX 200u /* maximum length of an example, in bytes */
 #define KEEPER_MAX  300u
 #define NOTE_MAX    600u
 
@@ -43,7 +43,7 @@ struct found {
 	 * compared: unreachable blocks of processes with an earlier scan; since: those of them that
 	 * were not unreachable in the earlier scan
 	 */
-	uint64_t handles; /* unreachable handles */
+	uint64_t handles; /* number of unreachable handles */
 	uint64_t compared[FATES], since[FATES], since_bytes[FATES];
 	/* owner of the largest reachable block; the first one if several are equally large */
 	const char *keeper;
@@ -66,7 +66,7 @@ struct leaks_state {
 	 */
 	uint64_t scans, scanned_count, unscanned, doubts;
 	uint64_t pause_ns;
-	bool has_handles;	     /* unreachable handles */
+	bool has_handles;	     /* there are unreachable handles */
 	const char *failure, *doubt; /* the first one of all scans; NULL: none */
 	struct tally *tally, *found;
 	struct tally *curves; /* NULL: --growing is not given */

@@ -12,7 +12,7 @@
 
 struct bucket {
 	uint64_t count, bytes;
-	double variance; /* of bytes */
+	double variance; /* variance of bytes */
 };
 
 struct lifetimes_state {

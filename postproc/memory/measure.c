@@ -43,7 +43,7 @@ struct measure {
 	uint64_t sample[2]; /* the largest sampling interval of all processes */
 	/* for MEASURE_WAIT */
 	struct sites sites;
-	ARRAY_OF(struct entry) of_process; /* by site of the process */
+	ARRAY_OF(struct entry) of_process; /* sums of the current process, by site */
 	struct pool pool;
 	struct hash_table table;
 	ARRAY_OF(struct wait *) waits;

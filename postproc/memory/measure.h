@@ -17,7 +17,7 @@ enum measure_kind {
 	MEASURE_WAIT,  /* time spent in calls that may wait */
 };
 
-/* A place and its sum: bytes, ns or a number. */
+/* A place and its sums in bytes, ns or objects. */
 struct measure_place {
 	const char *class;
 	uint32_t rank; /* position of the class in reports */
@@ -26,7 +26,7 @@ struct measure_place {
 	const char *function; /* the function that the first call called */
 	/* [0]: of the run; [1]: of the run that it is compared with */
 	uint64_t amount[2], count[2];
-	double variance[2]; /* of the amounts; 0: exact */
+	double variance[2]; /* variance of the amounts; 0: the amount is exact */
 	uint64_t sample[2]; /* sampling interval, see ledger_sample(); 0: not sampled */
 };
 

@@ -45,7 +45,7 @@ struct holders_state {
 	struct map index; /* of the current process, by holder and site: index in `below`, plus 1 */
 	ARRAY_OF(struct holder) holders;
 	ARRAY_OF(struct below) below;
-	uint32_t first; /* the first holder of the current process */
+	uint32_t first; /* index of the first holder of the current process */
 	uint64_t blocks, lost, lost_bytes, pause_ns, scans;
 };
 

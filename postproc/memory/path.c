@@ -53,7 +53,7 @@ static void path_note(void *user, const struct event *event)
 	scanned_note(&state->scanned, event);
 }
 
-/* The live block that contains the address. */
+/* Finds the live block that contains the address. */
 static const struct ledger_item *find_around(const struct way_state *state, uint64_t address)
 {
 	struct ledger *ledger = state->run->ledger;

@@ -3,11 +3,11 @@
 
 #include "postproc/report/report.h"
 
-#define BUCKETS 65u /* 0, 1, 2 to 3, 4 to 7, ... */
+#define BUCKETS 65u /* blocks of 0 bytes, of 1, of 2 to 3, of 4 to 7, ... */
 
 struct bucket {
 	uint64_t count, bytes, held;
-	double variance; /* of bytes */
+	double variance; /* variance of bytes */
 };
 
 struct sizes_state {

@@ -82,7 +82,7 @@ static void add_place(struct tree_state *state, const struct measure_place *plac
 /* ---- the table ---- */
 
 struct line {
-	uint64_t id;	/* from 1 */
+	uint64_t id;	/* number of the line, from 1 */
 	uint32_t depth; /* number of lines that lead to it */
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "curve.h"
 
-#define SHIFT_FIRST 12u /* 4 us */
+#define SHIFT_FIRST 12u /* the first steps are 4 us long */
 
 /* Merges a later step into *step. */
 static void merge_step(struct curve_step *step, const struct curve_step *later)

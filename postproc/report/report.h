@@ -27,7 +27,7 @@ struct report_options {
 	uint64_t within;
 	/* for leaks: minimum time for which a listed object was held */
 	uint64_t min_age_ns;
-	const char *const *suppression_files; /* for leaks */
+	const char *const *suppression_files; /* files of --suppress, for leaks */
 	size_t suppression_count;
 	bool has_limits;    /* --fail-on is given */
 	const char *object; /* for history: the argument of --object */
@@ -41,10 +41,10 @@ struct report_options {
 	unsigned rises; /* a curve grows if it rises in this many windows */
 };
 
-/* The state that all reports of a run share. */
+/* The state that all folds of a run share. */
 struct report_run {
 	const struct report_options *options;
-	const char *const *paths; /* traces, or directories */
+	const char *const *paths; /* paths of the traces or directories */
 	size_t path_count;
 	const struct trace_options *reading; /* options for opening the traces */
 	/*
@@ -148,7 +148,7 @@ const char *report_renamed(const char *name, size_t length);
 const struct report_row *report_of(enum table_id id);
 const struct report *report_fold(enum table_id id);
 
-/* The table with that name, or TABLE_ID_COUNT. */
+/* The table with that name; TABLE_ID_COUNT: there is none. */
 enum table_id report_table(const char *name, size_t length);
 
 /* Converts a time to ns since the start of the run. The start must be known already. */

@@ -19,7 +19,7 @@ static const struct report_row rows[] = {
 static const struct {
 	const struct report *fold; /* NULL: the same as in the previous row */
 	bool begins_report;
-	int table; /* -1: none */
+	int table; /* enum table_id of a TABLE row; -1: another row */
 } entries[] = {
 #define REPORT(name, question, next)	 { NULL, true, -1 },
 #define COMMAND(name, question, instead) { NULL, true, -1 },

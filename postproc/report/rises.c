@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "rises.h"
 
-#define SHIFT_FIRST 12u /* 4 us */
+#define SHIFT_FIRST 12u /* the first windows are 4 us long */
 
 /*
  * The number of the window with a time. As with --since and --until, a window excludes its start

@@ -26,7 +26,7 @@ struct rises_axis {
 
 /* The windows of one place. All zeros at the start. */
 struct rises {
-	uint64_t first; /* the number of the window at index 0 */
+	uint64_t first; /* number of the window at index 0 */
 	unsigned shift;
 	unsigned changed; /* bit i: the amount changed in window i */
 	int64_t now;

@@ -89,7 +89,7 @@ enum table_column_id {
 	TABLE_COLUMN_COUNT
 };
 
-/* The cell of a row: CELL(row, leaks, bytes). */
+/* A cell of a row, by table and column: CELL(row, leaks, bytes). */
 #define CELL(row, table, column) (&(row)[COLUMN_##table##_##column - FIRST_##table])
 
 struct table_column {
@@ -154,7 +154,7 @@ struct table {
 	size_t made;
 	size_t limit; /* if rows.count reaches this number, leave_out() removes rows */
 	ARRAY_OF(struct table_group) left_out; /* groups with the sums of rows that were left out */
-	struct {			       /* set by tables_finish() */
+	struct {			       /* the groups, which tables_finish() makes */
 		struct table_group *items;
 		size_t count, capacity;
 	} groups;

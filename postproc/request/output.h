@@ -27,7 +27,7 @@ struct output {
 	/* the following members are set while the output is open */
 	bool is_open;
 	bool is_over;	/* replace an existing file */
-	bool is_spoilt; /* the writer failed: the file is removed */
+	bool is_spoilt; /* the writer has failed, so output_close() removes the file */
 	struct out out;
 	int file; /* descriptor of the file; -1: standard output */
 	int pipe; /* descriptor of the pipe to the child; -1: none */

@@ -21,13 +21,13 @@ struct calls_sum {
 	uint64_t count, timed, total_ns, min_ns, max_ns;
 };
 
-/* All calls with one path. */
+/* The sums of all calls with one path. */
 struct calls {
 	struct calls_sum tally;
 	/* number of threads; last_thread: the thread that was counted last */
 	uint64_t threads, last_thread;
 	uint64_t id;	/* number of its row, from 1 */
-	uint32_t depth; /* number of rows above it */
+	uint32_t depth; /* number of rows on the path to its row */
 };
 
 /*
@@ -36,12 +36,12 @@ struct calls {
  * recorded before it. If a call is recorded at its entry, it must wait for the thread's next event.
  */
 struct thread {
-	struct thread *next; /* the next one in order of appearance */
+	struct thread *next; /* the next thread in the order of appearance */
 	uint64_t handle;     /* handle of calltree_next_thread() */
 	uint64_t number;
 	/* newest call that was counted immediately; further events of this call are ignored */
 	uint64_t counted;
-	uint64_t in_tree; /* newest call with an event in the tree */
+	uint64_t in_tree; /* number of the newest call that has an event in the tree */
 	bool has_nested;  /* calls were recorded that may be inside the next outermost call */
 	bool has_waiting;
 	struct event waiting;
@@ -70,8 +70,8 @@ struct calls_state {
 		struct wave *items;
 		size_t count, capacity, first;
 	} waves;
-	struct pool pool;	       /* of struct thread */
-	struct hash_table threads;     /* of the current process, by handle */
+	struct pool pool;	       /* memory of struct thread */
+	struct hash_table threads;     /* threads of the current process, by handle */
 	struct thread *first, *newest; /* the same threads, in order of appearance */
 	struct thread *last;	       /* result of the last lookup; NULL: none */
 	uint64_t thread_count, timed;

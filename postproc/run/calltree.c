@@ -19,7 +19,8 @@ struct calltree_thread {
 	uint32_t handle; /* number of its handle */
 	bool is_announced;
 	uint64_t pthread;
-	uint64_t newest_call, last_ns; /* of the current life */
+	/* newest number of a call, and latest time, in the current life */
+	uint64_t newest_call, last_ns;
 };
 
 struct handle {

@@ -25,13 +25,13 @@
 
 /* Calls nested deeper than this become siblings of the innermost call within the limit. */
 #define CALLTREE_LEVELS 4096u
-#define CALLTREE_BLOCK	128u /* nodes that a level holds in memory */
+#define CALLTREE_BLOCK	128u /* number of nodes of a level that are kept in memory */
 
-#define CALLTREE_NEVER UINT64_MAX /* a time: the call has not returned */
+#define CALLTREE_NEVER UINT64_MAX /* in place of a time: the call has not returned */
 
 /* How complete a record is. If a call has several records, the first one in this order is used. */
 enum calltree_rank {
-	CALLTREE_CALL, /* the call itself, returned */
+	CALLTREE_CALL, /* the call itself, which has returned */
 	/* another object that the call acquired or released, known after its return */
 	CALLTREE_PART,
 	CALLTREE_OPEN, /* the call, which has not returned */
@@ -101,20 +101,20 @@ struct calltree_thread; /* see calltree.c */
 
 struct calltree {
 	struct pool pool;
-	struct hash_table threads;	/* by tid */
-	struct hash_table handles;	/* by pthread_t */
-	ARRAY_OF(uint64_t) handle_list; /* by number of the handle: the pthread_t */
+	struct hash_table threads;	/* struct calltree_thread, by tid */
+	struct hash_table handles;	/* struct handle, by pthread_t */
+	ARRAY_OF(uint64_t) handle_list; /* the pthread_t of each handle, by number of the handle */
 	uint32_t lives;
-	uint64_t last_ns; /* latest time seen */
+	uint64_t last_ns; /* latest time of all events */
 	/*
 	 * Paths by number from 1, or NULL. The steps of a call's path become nodes between the call
 	 * and the enclosing call. Set it before calltree_next_thread(). It must outlive the tree.
 	 */
 	const struct calltree_path *paths;
-	struct spill_sort sort; /* of struct calltree_record */
+	struct spill_sort sort; /* sorts struct calltree_record */
 
 	/* the following members are about the thread that is being returned */
-	struct calltree_record record; /* the next one */
+	struct calltree_record record; /* the next record */
 	bool has_record;
 	uint64_t place;
 	struct calltree_open *open; /* outermost first */

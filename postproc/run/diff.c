@@ -15,7 +15,7 @@
 
 /* number of innermost functions that must match if another function was renamed */
 #define INNER	  2u
-#define WAITED_NS 1000000u /* smaller differences are ignored */
+#define WAITED_NS 1000000u /* ns: smaller sums of waits are ignored */
 
 /* All places of both runs with the same path. */
 struct spot {

@@ -34,7 +34,7 @@ struct history_state {
 	bool has_base;
 	/* number of the first call since the object was last acquired or released */
 	uint64_t life;
-	struct history_call *calls; /* a ring */
+	struct history_call *calls; /* the newest calls, as a ring */
 	uint64_t count;
 };
 

@@ -5,7 +5,7 @@
 
 #include "base/array.h"
 
-#define SHIFT_FIRST 12u /* 4 us */
+#define SHIFT_FIRST 12u /* the first steps are 4 us long */
 #define STEPS_LEAST 32u /* minimum number of steps: a curve needs that many */
 /*
  * first limit for the number of spans, several times the number that remains after sites are merged

@@ -18,7 +18,7 @@
 #include "base/hash_table.h"
 
 #define SPANS_STEPS   256u
-#define SPANS_NEVER   UINT64_MAX /* not released */
+#define SPANS_NEVER   UINT64_MAX /* in place of a step: not released */
 #define SPANS_A_PLACE 40u	 /* spans of a model for each place that may have a row */
 
 struct span {

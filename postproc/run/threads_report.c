@@ -25,7 +25,7 @@ struct line {
 	const struct trace_node *backtrace; /* NULL: the creation was not recorded */
 };
 
-/* A thread in the tree of its process. */
+/* The node of a thread in the tree of its process. */
 struct node {
 	/* first child, next sibling, in the order of creation; THREAD_NONE: none */
 	uint32_t first, next;

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#define SHIFT_FIRST 12u /* 4 us */
+#define SHIFT_FIRST 12u /* the first steps are 4 us long */
 
 static void raise_step(struct timeline_step *step, const struct timeline_step *other)
 {

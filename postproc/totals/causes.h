@@ -17,7 +17,7 @@
 #include "peaks.h"
 #include "tallies.h"
 
-/* All backtraces with the same call site. */
+/* Sums of all backtraces with the same call site. */
 struct causes_place {
 	const struct trace_node *backtrace; /* the one with the largest sum */
 	uint64_t count, bytes;		    /* number of blocks; bytes: at the peak */

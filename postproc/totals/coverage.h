@@ -20,7 +20,7 @@
 #include "base/map.h"
 #include "trace/event.h"
 
-/* A thread's unmeasured time counts as not observed if it is longer than this. */
+/* If a thread's unmeasured time is longer than this, it counts as not observed. */
 #define COVERAGE_SLACK_NS 100000000u
 /*
  * The sums are not more exact than this, because the kernel updates the numbers of a running thread
@@ -32,10 +32,11 @@
 struct coverage_sum {
 	/* time on a processor and in its queue, while the thread was measured */
 	uint64_t ran, queued;
-	uint64_t blocked;    /* blocked time; equals recorded + other + unobserved */
-	uint64_t recorded;   /* in recorded waits */
-	uint64_t other;	     /* in system calls that are not recorded, and page faults */
-	uint64_t unobserved; /* in futexes that no hook sees */
+	uint64_t blocked;  /* blocked time; equals recorded + other + unobserved */
+	uint64_t recorded; /* the part of blocked in recorded waits */
+	/* the part in system calls that are not recorded, and in page faults */
+	uint64_t other;
+	uint64_t unobserved; /* the part in futexes that no hook sees */
 	uint64_t unmeasured; /* time before the first and after the last reading */
 	/* for how long, at most, a single thread may have been blocked without being observed */
 	uint64_t worst;
@@ -45,21 +46,21 @@ struct coverage_thread {
 	uint32_t tid;
 	uint64_t born_ns;     /* birth, or start of its recording; 0: not known */
 	uint64_t ended_ns;    /* end of the thread; 0: it ended with its process */
-	uint64_t recorded_ns; /* recorded waits, over its whole life */
+	uint64_t recorded_ns; /* sum of its recorded waits */
 	bool is_main, is_read;
 	/* members of ~scheduled */
 	uint64_t from, from_ran, from_queued, to, ran, queued, futex, other;
 };
 
 struct coverage {
-	ARRAY_OF(struct coverage_thread) threads; /* of the current process */
+	ARRAY_OF(struct coverage_thread) threads; /* threads of the current process */
 	struct map by_number; /* by tid: index + 1 of the last thread with that tid */
 	bool is_partial;      /* filters removed some waits, so only `worst` can be computed */
 };
 
 void coverage_init(struct coverage *coverage);
 
-/* Removes all threads, for another process. */
+/* Removes all threads, before the next process. */
 void coverage_clear(struct coverage *coverage);
 
 /* Take a call, and a note. */

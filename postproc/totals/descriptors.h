@@ -38,7 +38,7 @@ struct descriptor {
 };
 
 struct descriptors {
-	struct map by_number; /* index + 1 */
+	struct map by_number; /* by number of the descriptor: index + 1 in list */
 	ARRAY_OF(struct descriptor) list;
 	uint64_t open; /* number of open descriptors */
 };
@@ -53,7 +53,7 @@ enum descriptor_misuse {
 
 void descriptors_init(struct descriptors *descriptors);
 
-/* Removes all descriptors, for another process. */
+/* Removes all descriptors, before the next process. */
 void descriptors_clear(struct descriptors *descriptors);
 
 /* Takes a note: ~fd describes an inherited descriptor. */
@@ -67,8 +67,8 @@ void descriptors_event(struct descriptors *descriptors, const struct event *even
 struct descriptor *descriptors_find(const struct descriptors *descriptors, uint64_t number);
 
 /*
- * Misuses of descriptors in all processes of a run. Equal misuses with equal backtraces are one
- * entry with a count, so memory grows with the number of distinct backtraces.
+ * Misuses of descriptors in all processes of a run. Misuses of the same kind with the same
+ * backtraces share an entry with a count, so memory grows with the number of distinct backtraces.
  */
 enum { MISUSE_OPENED, MISUSE_CLOSED, MISUSE_AGAIN, MISUSE_STEPS };
 

@@ -17,7 +17,7 @@
 
 struct peaks_amount {
 	uint64_t count, bytes;
-	double variance; /* of bytes */
+	double variance; /* variance of bytes */
 };
 
 /* An entry of the tally, for a site of the process or a place of the run. */
@@ -56,7 +56,7 @@ struct peaks {
 	const struct ledger *ledger;
 	struct tally *tally; /* entries are struct peaks_entry, merged by peaks_merge() */
 	struct peaks_class classes[LEDGER_CLASSES];
-	bool is_over; /* the process that classes describes has ended */
+	bool is_over; /* the process that `classes` is about has ended */
 };
 
 /* Initialises peaks. The caller sets the tally before the first event. */

@@ -26,14 +26,14 @@ enum scanned_fate {
 	SCANNED_INSIDE, /* reachable, but only by pointers into the middle of blocks */
 	SCANNED_WEAK,	/* reachable, but only by words that may not be pointers */
 	SCANNED_LOST,
-	SCANNED_INDIRECT, /* unreachable, and another unreachable block points to it */
+	SCANNED_INDIRECT, /* unreachable, but another unreachable block points to it */
 	SCANNED_FATES,
 };
 
 /* The parent (what points to a block) or the dominator of a block: a block, a root, or nothing. */
 struct scanned_node {
-	bool is_block, is_root; /* neither: nothing */
-	uint64_t block;		/* address */
+	bool is_block, is_root; /* neither is set: nothing */
+	uint64_t block;		/* address of the block, if is_block */
 	uint32_t root;
 };
 
@@ -57,7 +57,7 @@ struct scanned_root {
 };
 
 struct scanned {
-	bool is_done; /* there is a result */
+	bool is_done; /* a scan was successful: its result is below */
 	/* why unreachable blocks may be reachable nevertheless; NULL: no doubt */
 	const char *doubt;
 	const char *failure; /* error of the last scan; NULL: it did not fail */
@@ -72,7 +72,7 @@ struct scanned {
 	uint64_t number, next, next_cut;
 	bool has_next;
 	struct pool pool;
-	struct map by_address; /* index + 1 */
+	struct map by_address; /* by address of a block: index + 1 in blocks */
 	ARRAY_OF(struct scanned_block) blocks;
 	ARRAY_OF(struct scanned_root) roots;
 };
@@ -80,7 +80,7 @@ struct scanned {
 void scanned_init(struct scanned *scanned);
 void scanned_free(struct scanned *scanned);
 
-/* Removes the result, for another process. */
+/* Removes the result, before the next process. */
 void scanned_clear(struct scanned *scanned);
 
 /* Takes a note. All notes must be passed, in the order of the stream. */

@@ -9,7 +9,7 @@
 
 /* Numbers of calls of one or several streams, before and after the filters. */
 struct select_tally {
-	const char *filters; /* as the user wrote them; NULL: none */
+	const char *filters; /* the filters, as the user wrote them; NULL: none */
 	uint64_t seen, kept;
 };
 

@@ -68,9 +68,10 @@ struct summary_class {
 	uint64_t bad_closes, bad_uses;
 	/* the part of notified for which no thread waited (conditions) */
 	uint64_t vain;
-	uint64_t held, held_bytes;     /* objects and bytes held at the end of their processes */
-	bool is_estimate;	       /* computed from samples */
-	double held_variance;	       /* of held_bytes */
+	uint64_t held, held_bytes; /* objects and bytes held at the end of their processes */
+	/* numbers of the class are estimates, computed from samples */
+	bool is_estimate;
+	double held_variance;	       /* variance of held_bytes */
 	uint64_t killed, killed_bytes; /* the part of held in processes that were killed */
 	uint64_t unkept, unkept_bytes; /* blocks that the last scan found unreachable */
 	/* the part of held that are parts of other objects: for example the descriptor of a FILE */
@@ -94,8 +95,8 @@ struct summary_site {
 	uint64_t count, bytes;
 	uint32_t processes;
 	uint32_t process;    /* number of the process that holds the most */
-	uint32_t order;	     /* order of first appearance, for ties */
-	const char *example; /* path of one of them, or NULL */
+	uint32_t order;	     /* number in the order of first appearance, to sort equal sites */
+	const char *example; /* path of one of the objects, or NULL */
 	bool has_more_examples;
 };
 
@@ -107,7 +108,7 @@ struct summary_blocked {
 	const char *function;
 	enum resource resource;
 	uint64_t object, related;
-	uint32_t pid, thread; /* the first thread */
+	uint32_t pid, thread; /* tid of the first thread */
 	uint32_t threads;
 	uint64_t longest_ns;
 	const struct trace_node *backtrace; /* backtrace of the first thread */
@@ -139,9 +140,9 @@ struct summary_blocked {
 };
 
 enum summary_end {
-	SUMMARY_UNKNOWN, /* not known */
-	SUMMARY_EXITED,	 /* status */
-	SUMMARY_KILLED,	 /* status: signal */
+	SUMMARY_UNKNOWN, /* how the process ended is not known */
+	SUMMARY_EXITED,	 /* it has exited; status: the exit status */
+	SUMMARY_KILLED,	 /* it was killed; status: the signal */
 	SUMMARY_EXEC,
 	SUMMARY_LEFT,	  /* it was still running when the collector ended */
 	SUMMARY_DETACHED, /* it was still running when holdtrace detached from it */
@@ -150,7 +151,7 @@ enum summary_end {
 struct summary_process {
 	const char *name, *executable, *command;
 	const char *path; /* path of the trace */
-	uint32_t number;  /* in the order of the traces, from 0 */
+	uint32_t number;  /* number in the order of the traces, from 0 */
 	uint32_t pid, parent_pid, stream, parent_stream;
 	uint64_t session[2];
 	bool has_tails;
@@ -174,7 +175,7 @@ struct summary_process {
 	bool is_in_run;
 	bool is_damaged;
 	uint64_t damages;
-	const char *damage; /* description of the first damage */
+	const char *damage; /* text about the first damage */
 	/*
 	 * Of a flight recorder: it kept all events since kept_ns, and left out cut_calls earlier
 	 * calls.
@@ -201,8 +202,8 @@ struct summary_process {
 	 */
 	const char *past;
 	bool has_namespace; /* libraries in another link namespace call a libc of their own */
-	uint64_t held[RESOURCE_COUNT]; /* objects at the end */
-	uint64_t held_bytes;	       /* of memory */
+	uint64_t held[RESOURCE_COUNT]; /* number of live objects at the end */
+	uint64_t held_bytes;	       /* bytes of live memory at the end */
 	uint64_t peak_bytes;
 	/* path of the file whose malloc the program uses instead of that of libc; NULL: none */
 	const char *allocator;
@@ -227,7 +228,7 @@ struct summary_process {
 	const char *unscanned;
 	uint64_t pauses, pause_ns;    /* how often, and for how long, recording was paused */
 	uint64_t pause_since_ns;      /* start of the current pause; 0: it is being recorded */
-	struct coverage_sum coverage; /* of the blocked time of its threads */
+	struct coverage_sum coverage; /* how the blocked time of its threads divides */
 };
 
 struct summary_loss {
@@ -239,8 +240,8 @@ struct summary_loss {
 struct summary_bypass {
 	const char *path, *example; /* example: one of the functions; NULL: not known */
 	uint64_t functions;	    /* number of functions: the maximum over the processes */
-	uint32_t process;	    /* number of the first process with it */
-	uint32_t processes;	    /* number of processes with it */
+	uint32_t process;	    /* number of the first process that has the module */
+	uint32_t processes;	    /* number of processes that have the module */
 };
 
 /*
@@ -276,7 +277,7 @@ struct summary_child {
 };
 
 struct summary_children {
-	struct summary_child *items; /* the first is unused */
+	struct summary_child *items; /* index 0 is unused */
 	size_t count, capacity;
 };
 
@@ -321,7 +322,7 @@ struct summary {
 	const char *follow; /* the argument of --follow; NULL: all programs were recorded */
 	uint64_t events, lost, late, threads;
 	uint64_t start_ns, end_ns; /* of the run */
-	uint32_t pids;		   /* number of distinct pids */
+	uint32_t pids;		   /* number of different pids */
 	uint64_t inherited;
 	uint64_t deadlocked;	 /* number of deadlocked threads */
 	uint64_t lost_wakeups;	 /* number of entries of blocked with is_lost_wakeup */
@@ -329,7 +330,7 @@ struct summary {
 	uint64_t namespaces;	 /* processes with libraries in another link namespace */
 	uint64_t damaged;	 /* number of damaged traces */
 	uint64_t earlier_blocks; /* blocks allocated before the attach and freed after it */
-	uint64_t earlier_others; /* the same for all other classes except mappings */
+	uint64_t earlier_others; /* the same for objects of all other classes except mappings */
 	uint64_t pauses;	 /* maximum over the processes */
 	uint64_t pause_ns;	 /* the longest time for which one process was not recorded */
 	bool has_times;		 /* the trace has times in ns, so waits and peaks have times */
@@ -342,7 +343,7 @@ struct summary {
 	/* objects held at the end, by place; NULL unless summary_watch() was called */
 	struct tally *held;
 	struct locks locks;   /* of the current process */
-	struct wakes signals; /* of conditions in the current process */
+	struct wakes signals; /* signals of conditions in the current process */
 	struct {
 		ARRAY_OF(const struct trace_node *) places; /* call sites that map memory */
 		const char *name, *module;
@@ -359,7 +360,7 @@ struct summary {
 	struct causes *causes;		  /* NULL: not requested */
 	struct touched touched;
 	struct summary_children children;
-	uint32_t unwaited; /* first of the list of all children */
+	uint32_t unwaited; /* index of the first entry of the list of all children */
 	/* after summary_end(): only those whose programs were not traced */
 	ARRAY_OF(struct summary_spawned) spawned;
 	/* after summary_end(), by pid: index + 1 of the last image of the process */

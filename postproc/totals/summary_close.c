@@ -22,7 +22,7 @@ struct held {
 	uint32_t last;	  /* number of the last process that was merged, from 1 */
 	uint64_t amount;  /* amount of that process: bytes if the class has bytes, else objects */
 	uint32_t process; /* number of the process that holds the most */
-	uint64_t most;	  /* amount of that process */
+	uint64_t most;	  /* amount held by that process */
 	const char *example;
 	bool has_more_examples;
 	uint32_t children; /* list of children that were not waited for */

@@ -24,7 +24,7 @@ struct tally_place {
 	const char *function;		    /* the function of the first call */
 	/* index + 1 of the next place with the same backtrace; 0: none */
 	uint32_t next;
-	uint8_t class; /* ledger_class() */
+	uint8_t class; /* index for ledger_class() */
 	bool is_part;
 };
 
@@ -35,7 +35,7 @@ struct tally_place {
  * entry of the process to an entry of the run. Entries start as zeros.
  */
 struct tally {
-	size_t size; /* of an entry */
+	size_t size; /* size of an entry in bytes */
 	void (*merge)(void *user, void *run, const void *process);
 	void *user;
 	/*

@@ -43,7 +43,7 @@ struct thread_life {
 	char name[THREAD_NAME_SIZE]; /* "": it has no name */
 	uint64_t events;
 	uint64_t waited_ns[THREAD_WAITS];
-	bool is_first; /* the first thread of the process */
+	bool is_first; /* it is the first thread of the process */
 	bool is_detached, is_joined;
 	bool has_ended;	   /* it has called pthread_exit() */
 	uint64_t ended_ns; /* when a thread that waited in a join saw its end; 0: not known */
@@ -60,7 +60,7 @@ struct threads {
 
 void threads_init(struct threads *threads);
 
-/* Removes all threads, for another process. */
+/* Removes all threads, before the next process. */
 void threads_clear(struct threads *threads);
 
 /*

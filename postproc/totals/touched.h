@@ -26,7 +26,7 @@ struct touched {
 		struct touched_module {
 			/* last: number of the backtrace that was counted last */
 			uint64_t events, last;
-		} * items; /* by number in the address map */
+		} * items; /* by id of the module in the address map */
 		size_t count, capacity;
 	} modules;
 	uint64_t looked; /* number of backtraces examined in all processes */

@@ -15,7 +15,7 @@
 #include "critical.h"
 #include "postproc/report/report.h"
 
-#define CHAINS_SHOWN 20u /* the default for --top */
+#define CHAINS_SHOWN 20u /* default number of chains that are shown, without --top */
 
 /* Sums of the waits with a pair of call sites, in all processes. */
 struct wakers {
@@ -36,8 +36,8 @@ struct step {
 /* The waiting time that is attributed to a call site. */
 struct owed {
 	const struct trace_node *backtrace;
-	bool is_unseen;	 /* the holder is not known */
-	bool has_thread; /* the holding thread is known */
+	bool is_unseen;	 /* the call site of the holder is not known */
+	bool has_thread; /* the tid of the holder is known */
 	bool is_cycle;	 /* its thread is in a cycle of waits */
 	/* the function in which its thread waited, if the waker is not known; else NULL */
 	const char *function;

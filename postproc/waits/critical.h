@@ -34,7 +34,7 @@ struct critical_part {
 };
 
 struct critical {
-	ARRAY_OF(struct lane_wait) waits; /* a ring of CRITICAL_WAITS */
+	ARRAY_OF(struct lane_wait) waits; /* the last CRITICAL_WAITS waits, as a ring */
 	size_t next;			  /* index of the next wait in the full ring */
 	/* start of the first call and end of the last one; first_ns 0: there was no call */
 	uint64_t first_ns, last_ns;

@@ -26,14 +26,14 @@ enum lane_kind {
 /* A word for the object of such a wait: "lock", "condition" ... */
 const char *lane_word(enum lane_kind kind);
 
-/* A wait in the current process. */
+/* A wait of a thread of the current process. */
 struct lane_wait {
 	enum lane_kind kind;
 	const char *function; /* the function called; NULL: not known */
 	const char *end;      /* how the wait ended: "timed out", "spurious"; "": not known */
 	uint64_t object, since_ns, until_ns;
 	uint32_t thread, waker_thread;		 /* tids; 0: not known */
-	uint64_t woken_ns;			 /* when the waker ended the wait; 0: not known */
+	uint64_t woken_ns;			 /* when the waker woke the thread; 0: not known */
 	bool is_open;				 /* the wait had not ended when the process ended */
 	const struct trace_node *waiter, *waker; /* call sites; waker NULL: not known */
 };

@@ -15,12 +15,12 @@
 #include "postproc/report/report.h"
 #include "waits/locks.h"
 
-/* A call site that acquires locks, in any process. */
+/* Sums of a call site that acquires locks, over all processes. */
 struct place {
 	const struct trace_node *backtrace;
 	uint8_t way;
 	struct locks_times times;
-	/* the longest hold */
+	/* the following members are about the longest hold */
 	uint64_t since_ns, object;
 	uint32_t pid, thread;
 	const struct trace_node *released; /* NULL: it was never released */

@@ -13,7 +13,7 @@
 #include "postproc/report/report.h"
 #include "waits/wakes.h"
 
-/* A call site of waits or wakes, in any process. */
+/* Sums of a call site of waits or wakes, over all processes. */
 struct wakes_place {
 	const struct trace_node *backtrace;
 	const char *function; /* the function of the first call */
