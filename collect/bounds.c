@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "collect/bounds.h"
 
-#define KNOWN_LEAST (128u << 10) /* in bytes; a new section would hardly reduce less */
+/* in bytes; a new section would hardly reduce a smaller amount */
+#define KNOWN_LEAST (128u << 10)
 
 const struct bound_limits bounds[BOUND_COUNT] = {
 #define BOUND(name, of_user, of_others, in_all, what) { of_user, of_others, in_all },

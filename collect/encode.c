@@ -420,9 +420,7 @@ static bool put_htr_call(struct encoder *encoder, const struct merge_event *even
 	return true;
 }
 
-/*
- * Makes the first of the two events of a record of a move: the object `related` was freed at entry.
- */
+/* Makes the first event of a record with two events: the object `related` was freed at entry. */
 static void make_moved_part(struct encode_packet_call *packet)
 {
 	packet->type = CALL_TYPE_FREE;

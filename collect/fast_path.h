@@ -27,8 +27,9 @@ struct fast_call {
 	const uint64_t *frames;	       /* innermost first */
 	uint32_t frame_count;
 	/*
-	 * How many outer frames are the same as in the previous call. Only valid if that call was
-	 * the previous turn of the same memory of backtraces. memory NULL: unknown.
+	 * How many outer frames are the same as in the previous call. `memory` identifies a
+	 * remembered backtrace, and `turn` counts its updates: kept is valid only if the previous
+	 * call had the same memory and the previous turn. memory NULL: unknown.
 	 */
 	uint32_t kept;
 	const void *memory;

@@ -523,7 +523,7 @@ void htr_make_kind(struct htr_kind *kind, const struct encode_packet_call *call,
 
 /*
  * How many outer frames are the same as in the thread's previous event. No comparison is needed if
- * the call is the next turn of the same memory of backtraces.
+ * the call is the next update of the same remembered backtrace.
  */
 inline_ uint32_t kept_frames(const struct model *model, const struct fast_call *fast)
 {

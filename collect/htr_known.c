@@ -173,9 +173,7 @@ static inline uint32_t *node_place(const struct htr *htr, uint32_t parent, uint6
 	}
 }
 
-/*
- * Grows the table to four times its size, so that on average each node is moved a third of a time.
- */
+/* Grows the table to four times its size, so that a node is moved 1/3 times on average. */
 static bool grow_node_table(struct htr *htr)
 {
 	uint64_t mask = htr->node_mask * 4 + 3;

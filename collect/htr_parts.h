@@ -15,7 +15,7 @@
 
 #define PATH_MAX_FRAMES WIRE_FRAMES_MAX
 #define HTR_OTHERS_FULL \
-	(192u << 10) /* a block ends early at this size of its others or of its definitions */
+	(192u << 10) /* a block ends when its column `others` or its definitions are this large */
 /* maximum bytes that one event, or one piece of packets, adds */
 #define HTR_EVENT_MOST (320u << 10)
 
@@ -62,7 +62,10 @@ struct shape {
  */
 struct model {
 	struct htr_model model;
-	/* the memory of backtraces that has the last backtrace, and its turn; NULL: unknown */
+	/*
+	 * identity of the remembered backtrace that was copied, and its number of updates (struct
+	 * fast_call); NULL: unknown
+	 */
 	const void *memory;
 	uint64_t turn;
 	uint32_t path_count;

@@ -22,7 +22,7 @@
  */
 #define ONE_LINE __attribute__((aligned(64)))
 
-/* ---- memory of our own ---- */
+/* ---- batches ---- */
 
 #define SPARE_MOST 16u /* maximum of unused batches that are not freed */
 

@@ -18,7 +18,7 @@ struct shared {
 	struct control_page *control;
 	/* the inherited memfd; other processes know its number */
 	int fd;
-	/* a second descriptor of the memfd, which has the flock while it is held */
+	/* a second descriptor of the memfd, open only while it holds the flock */
 	int lock;
 	dev_t device; /* device and inode of the memfd, to find its mappings in /proc/PID/maps */
 	ino_t inode;
