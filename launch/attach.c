@@ -26,15 +26,16 @@
 #include <time.h>
 
 #define LOOK_MS	    100
-#define LIMIT_LEAST 1000 /* ms between two checks of the limits, … */
-#define LIMIT_SHARE 10	 /* … and at least 10 times the duration of a check */
+#define LIMIT_LEAST 1000 /* minimum time between two checks of the limits, in ms */
+#define LIMIT_SHARE \
+	10 /* a check that took N ms adds N times this to the time until the next check */
 
 /* ---- the injector ---- */
 
 /*
- * Runs holdtrace-inject with these arguments, in a process group of its own: Ctrl-C is handled
- * here. Writes its output to line, with_errors: including its standard error. Returns its exit
- * status.
+ * Runs holdtrace-inject with these arguments in its own process group, because only this process
+ * handles Ctrl-C. Writes its standard output to line; with_errors: also its standard error. Returns
+ * its exit status.
  */
 static int inject(char **words, bool with_errors, char *line, size_t room, struct error *err)
 {
@@ -60,7 +61,7 @@ static int inject(char **words, bool with_errors, char *line, size_t room, struc
 		_exit(STATUS_NOT_FOUND);
 	}
 	close(ends[1]);
-	/* a message may arrive in several reads */
+	/* the pipe may return one message in several reads */
 	memset(line, 0, room);
 	while ((got = read(ends[0], line + used, room - 1 - used)) > 0 ||
 	       (got < 0 && errno == EINTR))
@@ -88,7 +89,9 @@ static int inject_command(const char *command, const char *pid, const char *libr
 
 /* ---- the process ---- */
 
-/* The process's argv[0] without directories; if that is empty, the name of its executable. */
+/*
+ * Reads the process's argv[0] without directories; if argv[0] is empty, the name of its executable.
+ */
 static void read_name(int pid, char *name, size_t room)
 {
 	char path[64], text[PATH_MAX] = "";
@@ -128,7 +131,9 @@ static int64_t now_ms(void)
 	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* Whether the run breaks a limit by now, as the post-processor finds from its files. */
+/*
+ * Runs the post-processor over the trace files so far. Returns true if it reports a broken limit.
+ */
 static bool is_broken(const struct run *run, int pid)
 {
 	cleanup_free char *limits = memory_format("--fail-on=%s", run->until), *trace = NULL;
@@ -145,8 +150,8 @@ static bool is_broken(const struct run *run, int pid)
 }
 
 /*
- * Waits until the user ends the run, the time is over, or a limit is broken. Returns the reason
- * ("": the user), or NULL if there is nothing left to detach from.
+ * Waits until the user ends the run, --time is over, or a limit is broken. Returns the reason as
+ * text, "" if the user ended the run, or NULL if the process has ended or left the run.
  */
 static const char *wait_for_end(const struct run *run, int pid, int64_t time_ms)
 {
@@ -206,8 +211,8 @@ static int end_run(struct run *run, int pid, const char *text, const char *name,
 	if (why && *why && !run->quiet)
 		say("%s: detaching", why);
 	/*
-	 * Also if the process seems to have left the run; if it has, its error message is not
-	 * shown.
+	 * Detach even if the process seems to have left the run. In that case (why is NULL) the
+	 * injector may fail; its error message and its status are ignored.
 	 */
 	words[3] = run->session.library;
 	if (why || kill(pid, 0) == 0)
@@ -247,7 +252,7 @@ static int attach_to(struct run *run, const char *text, struct error *err)
 	status = inject_command("attach", text, run->session.library, where, name, line,
 				sizeof(line), err);
 	if (status) {
-		/* The process will not come: the collector must not wait for it. */
+		/* The injection failed: the collector must not wait for the process to connect. */
 		session_tell(&run->session, -1, 0);
 		return status;
 	}
@@ -290,7 +295,10 @@ int detach(const char *pid, struct error *err)
 
 /* ---- doctor ---- */
 
-/* Prints one line: a check, and the advice if it failed. Returns is_well. */
+/*
+ * Prints the result of a check on one line, followed by the advice if the check failed. Returns
+ * is_well.
+ */
 static bool report_check(bool is_well, const char *what, const char *advice)
 {
 	print_message(stdout, "%s  %s%s%s", is_well ? "ok" : "NO", what, is_well ? "" : ": ",
@@ -339,7 +347,7 @@ static bool check_yama(void)
 		"--start=off`");
 }
 
-/* Prints limits that attaching to this process has and that the user cannot change. */
+/* Prints what attaching to this process cannot record, for reasons that the user cannot change. */
 static void describe_process(int pid)
 {
 	cleanup_free char *library = NULL, *path = NULL;

@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 
-/* Exit statuses; the last three are those of env(1) and timeout(1). */
+/* Exit statuses of holdtrace. The last three have the values that env(1) and timeout(1) use. */
 enum {
 	STATUS_USAGE = 2,
 	STATUS_UNKNOWN = 3, /* the recording cannot say whether a limit is kept */
@@ -30,12 +30,13 @@ enum {
 int detach(const char *pid, struct error *err);
 
 /*
- * Becomes the post-processor, which prints the question and the options of the report what, or for
- * "list" all reports. help: "--help" or "--help=all". Returns only if that fails.
+ * Executes the post-processor, which prints the question that a report answers and the options of
+ * the report. what: name of the report, or "list" for all reports; help: "--help" or "--help=all".
+ * Returns only if the post-processor cannot be executed.
  */
 int report_print_help(const char *what, const char *help, struct error *err);
 
-/* Prints one line on standard error, after the program's name. Only main.c writes it. */
+/* Prints the program's name and a message as one line on standard error. Defined in main.c. */
 void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 #endif

@@ -29,7 +29,7 @@ static int find_word(const char *text)
 	return -1;
 }
 
-/* PID WORD [TEXT], or WORD PID [TEXT]. */
+/* Takes the arguments PID WORD [TEXT]; PID and WORD may be swapped. */
 int command_ctl(int argc, char **argv, struct error *err)
 {
 	bool is_swapped = argc > 2 && !ctl_is_process(argv[1]) && ctl_is_process(argv[2]);
@@ -50,7 +50,10 @@ int command_ctl(int argc, char **argv, struct error *err)
 	if (is_detach)
 		return detach(process, err);
 	status = ctl_find(pid, &run, err);
-	/* the collector takes no part in copying files */
+	/*
+	 * ctl_keep() copies the files in this process; every other word is a request to the
+	 * collector
+	 */
 	if (!status && is_keep)
 		status = ctl_keep(run, pid, text, err);
 	else if (!status)

@@ -54,7 +54,10 @@ static unsigned read_headers(int fd, const Elf64_Ehdr *header, Elf64_Phdr *heade
 	return count;
 }
 
-/* Reads the dynamic string table: names that each end in NUL. To be freed; NULL: none. */
+/*
+ * Reads the dynamic string table: strings that each end in NUL. The caller frees it. Returns NULL
+ * if the file has none.
+ */
 static char *read_names(int fd, const Elf64_Ehdr *header, size_t *size)
 {
 	Elf64_Phdr headers[HEADERS_MAX];
@@ -90,9 +93,10 @@ static char *read_names(int fd, const Elf64_Ehdr *header, size_t *size)
 }
 
 /*
- * A sanitizer replaces malloc too, and must be the first library: AddressSanitizer ends the program
- * otherwise. A sanitizer that is compiled into a program precedes any library. Both kinds are known
- * by an entry point that the program imports or exports.
+ * Refuses programs built with a sanitizer. A sanitizer also replaces malloc and must be the first
+ * library: otherwise AddressSanitizer ends the program. If a sanitizer is compiled into the
+ * program, it precedes every library. Both kinds are recognized by an entry point that the program
+ * imports or exports.
  */
 static int check_sanitizers(const char *path, int fd, const Elf64_Ehdr *header, struct error *err)
 {
@@ -137,7 +141,10 @@ static int check_loader(const char *path, int fd, const Elf64_Ehdr *header, bool
 			size = 0;
 		interpreter[size] = 0;
 	}
-	/* The loader itself has a dynamic section and no interpreter; it honours LD_PRELOAD. */
+	/*
+	 * The dynamic loader itself has a dynamic section but no interpreter; it honours
+	 * LD_PRELOAD.
+	 */
 	if (!interpreter[0] && is_dynamic && strstr(path, "/ld-"))
 		return 0;
 	is_musl = strstr(interpreter, "ld-musl") != NULL; /* see preload/hooks/hand_musl.c */

@@ -3,8 +3,8 @@
 #define INSPECT_H
 
 /*
- * Inspects a program before it runs: a program that no library can be preloaded into is reported,
- * with the reason, instead of giving an empty trace.
+ * Inspects a program before it runs. If no library can be preloaded into it, the user gets the
+ * reason instead of an empty trace.
  */
 
 #include <stdbool.h>
@@ -12,9 +12,10 @@
 #include "base/error.h"
 
 /*
- * path: the file; for a script, its interpreter is inspected. Returns 0 if the program can be
- * traced or the file cannot be read, else -ENOTSUP with the reason and advice. *ignores: the
- * program can be run with LD_PRELOAD set: it ignores the variable and passes it on to its children.
+ * path: the program's file; for a script, its interpreter is inspected. Returns 0 if the program
+ * can be traced or the file cannot be read, else -ENOTSUP with the reason and advice in err. Sets
+ * *ignores if the program ignores LD_PRELOAD but can run with it set, and passes it on to its
+ * children.
  */
 int inspect_program(const char *path, bool *ignores, struct error *err);
 

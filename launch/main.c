@@ -15,7 +15,7 @@
 
 #define PROGRAM "holdtrace"
 
-static const char help_all[] = "--help=all"; /* with the whole text of each option */
+static const char help_all[] = "--help=all"; /* prints the complete description of each option */
 
 struct command {
 	const char *name;
@@ -61,7 +61,7 @@ static const struct command *find_command(const char *name)
 	return NULL;
 }
 
-/* What replaces a renamed command; NULL: no command had this name. */
+/* Returns the new name of a renamed command, or NULL if no command ever had this name. */
 static const char *find_instead(const char *name)
 {
 	for (size_t i = 0; i < sizeof(renamed) / sizeof(renamed[0]); i++)
@@ -86,7 +86,7 @@ static const char *suggest_command(struct suggest *suggest, const char *word)
 	return suggest_text(suggest);
 }
 
-/* Prints help that fits one screen; is_all: with every option of run. */
+/* Prints help that fits on one screen; is_all: with every option of run. */
 static void print_overview(FILE *to, bool is_all)
 {
 	fprintf(to,
@@ -173,8 +173,8 @@ static bool is_help(const char *word)
 }
 
 /*
- * Whether a command is asked for its help. Commands that run programs parse their own options,
- * since --help may be an argument of the program.
+ * Whether the arguments ask for the command's help. The commands that run programs parse their own
+ * options, because --help may be an argument of the program.
  */
 static bool asks_help(const struct command *command, int argc, char **argv)
 {
@@ -250,7 +250,7 @@ int main(int argc, char **argv)
 	status = asks_help(command, argc - used, argv + used)
 			 ? help_of(command, argc - used, argv + used, &err)
 			 : command->function(argc - used, argv + used, &err);
-	/* a program that was not found may have been meant for a command or a report */
+	/* if no such program was found, the user may have meant a command or a report */
 	if (status == STATUS_NOT_FOUND && !used && is_report(argv[1]))
 		say("%s: did you mean `%s report %s'?", err.text, PROGRAM, argv[1]);
 	else if (err.number)

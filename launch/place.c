@@ -24,8 +24,10 @@ static const struct {
 };
 
 /*
- * A file beside this program was built or installed with it, unless other users can write to the
- * directory (such as a copy in /tmp): then it must belong to a trusted user.
+ * Whether a file in the directory of this program can be trusted. It was built or installed with
+ * the program, unless other users can write to that directory (such as /tmp). So the file must
+ * belong to the program's owner, to root or to this user, and other users must not be able to write
+ * to it.
  */
 static bool is_ours(const char *path)
 {

@@ -13,8 +13,9 @@
 #include <string.h>
 
 /*
- * Becomes a part of holdtrace that parses the arguments of a command. It runs under our name, which
- * begins its messages. first, second: arguments before those of argv; second may be NULL.
+ * Executes the part of holdtrace that parses the arguments of a command. argv[0] of the part is our
+ * own name, so its messages begin with that name. first, second: inserted before the arguments of
+ * argv; second may be NULL.
  */
 static int become_part(enum part part, const char *first, const char *second, char **argv,
 		       struct error *err)

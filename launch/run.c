@@ -57,8 +57,8 @@ const struct option_table attach_options = {
 };
 
 /*
- * Options that the one-screen help lists; the others are rarely needed, or are for work on
- * holdtrace.
+ * Whether the one-screen help lists the option. The other options are rarely needed, or are for
+ * development of holdtrace.
  */
 static bool is_usual(const struct option_row *row)
 {
@@ -79,7 +79,7 @@ void run_print_options(FILE *to, bool is_all)
 					  is_all ? OPTION_FULL : OPTION_SHORT);
 }
 
-/* Takes an option of settings.def. An option without an argument is a switch. */
+/* Stores an option of settings.def. An option without an argument is a switch. */
 static int take_setting(void *values, const struct option_row *row, const char *text,
 			struct error *err)
 {
@@ -92,7 +92,7 @@ static int take_setting(void *values, const struct option_row *row, const char *
 			 row->option, text, row->argument);
 }
 
-/* Refuses the variable of a renamed option: it would have no effect. */
+/* Refuses the environment variable of a renamed option, which would silently have no effect. */
 static int check_old_variable(const struct option_row *row, struct error *err)
 {
 	char name[40];
@@ -162,7 +162,7 @@ static int check_output(const char *out, struct error *err)
 	char *end;
 	long fd;
 
-	/* If this fails, the collector reports why. */
+	/* if mkdir() fails, the collector reports the error when it opens the output */
 	if (length && *out != '|' && out[length - 1] == '/')
 		mkdir(out, 0777);
 	if (strncmp(out, "fd:", 3) != 0)
@@ -170,13 +170,15 @@ static int check_output(const char *out, struct error *err)
 	fd = strtol(out + 3, &end, 10);
 	if (end == out + 3 || *end || fd < 0)
 		return error_set(err, EINVAL, "--output=%s: not the number of a descriptor", out);
-	/* a descriptor that is closed on exec is not the caller's */
+	/* a descriptor with FD_CLOEXEC was opened by this process, not passed by the caller */
 	if (fcntl((int)fd, F_GETFD) != 0)
 		return error_set(err, EBADF, "--output=%s: descriptor %ld is not open", out, fd);
 	return 0;
 }
 
-/* --keep replaces its file from time to time, so it needs a single .htr file. */
+/*
+ * Checks --keep, which replaces the trace file from time to time and so needs a single .htr file.
+ */
 static int check_keep(const struct settings *settings, struct error *err)
 {
 	const char *out = settings->out;
@@ -193,7 +195,7 @@ static int check_keep(const struct settings *settings, struct error *err)
 			 settings->keep);
 }
 
-/* Checks that a row of settings.def cannot express. */
+/* Checks the settings for what a row of settings.def cannot express. */
 static int check_settings(const struct settings *settings, struct error *err)
 {
 	bool has_directory = strchr(settings->follow, '/') != NULL;
@@ -203,7 +205,7 @@ static int check_settings(const struct settings *settings, struct error *err)
 				 (long long)settings->backtrace.depth, ARENA_FRAMES_MAX);
 	if (check_output(settings->out, err))
 		return -EINVAL;
-	/* --follow chooses programs by the name of their file, in any directory */
+	/* --follow matches the file name of a program without its directory */
 	if (!*settings->follow || has_directory)
 		return error_set(
 			err, EINVAL, "--follow=%s: expected all, no, or names of programs%s",
@@ -229,9 +231,9 @@ static int check_directory(const char *path, struct error *err)
 }
 
 /*
- * Checks before the program runs that FILE can be written, so that the user need not wait for its
- * end to learn otherwise. The file is touched only when there is something to write. is_replaced: a
- * new file will be renamed to it.
+ * Checks that the file of --report can be written, before the program runs: otherwise the user
+ * would only learn at the end of the run. Creates or truncates nothing. is_replaced: a new file
+ * will be renamed to this path.
  */
 static int check_result(const char *path, bool is_replaced, struct error *err)
 {
@@ -255,7 +257,10 @@ static int check_result(const char *path, bool is_replaced, struct error *err)
 								: refuse_result(path, errno, err);
 }
 
-/* Sorts the --report files into the screen and the page, at most one of each. */
+/*
+ * Sets the path of the screen and the path of the HTML page from the --report options. Each may be
+ * given once.
+ */
 static int take_reports(struct run *run, struct error *err)
 {
 	for (size_t i = 0; i < run->reports.count; i++) {
@@ -341,10 +346,7 @@ int run_become(enum part part, char **argv, struct error *err)
 	return STATUS_OWN_FAILURE;
 }
 
-/*
- * The post-processor knows the limits, so it checks them: a wrong one is reported before the
- * program runs.
- */
+/* Has the post-processor, which knows all limits, check them before the program runs. */
 int run_check_limits(const char *limits, struct error *err)
 {
 	cleanup_free char *option = memory_format("--fail-on=%s", limits);
@@ -362,8 +364,9 @@ static bool is_readable(const struct session_stream *stream)
 }
 
 /*
- * Runs the post-processor over all traces of the run. what: its first argument; more: up to five
- * others and a NULL, or NULL. Returns its exit status, or -ENODATA if no trace is in a file.
+ * Runs the post-processor over all trace files of the run. what: its first argument; more: up to
+ * five further arguments that end with a NULL, or NULL itself; to: its standard output. Returns its
+ * exit status, or -ENODATA if no trace went to a file.
  */
 static int run_over_traces(const struct run *run, const char *what, char *const *more, int to)
 {
@@ -391,8 +394,8 @@ static int run_over_traces(const struct run *run, const char *what, char *const 
 }
 
 /*
- * The descriptor of the screen: standard error, -1 for none, or the file of --report, which is
- * created readable by its owner alone. -ENOENT: it cannot be opened.
+ * Returns the descriptor to print the screen to: standard error, the file of --report (created with
+ * mode 0600), or -1 if no screen is wanted. Returns -ENOENT if the file cannot be opened.
  */
 static int open_screen(const struct run *run)
 {
@@ -407,8 +410,8 @@ static int open_screen(const struct run *run)
 }
 
 /*
- * Prints limits and screen; with --quiet only the limits, and only if one is broken or unknown.
- * Returns the post-processor's status: 1 if a limit is broken.
+ * Prints the results of the limits and the screen. With --quiet, prints only the limits, and only
+ * if one is broken or unknown. Returns the post-processor's status: 1 if a limit is broken.
  */
 static int show_screen(const struct run *run, int to)
 {
@@ -423,7 +426,7 @@ static int show_screen(const struct run *run, int to)
 	if (!run->fail_on)
 		return run_over_traces(run, "--format=summary", NULL, to);
 	words[0] = limits = memory_format("--fail-on=%s", run->fail_on);
-	/* the processes of an attach may still run */
+	/* after an attach the processes may still run */
 	words[1] = run->takes_process ? now : NULL;
 	status = run_over_traces(run, is_quiet ? "--report=check" : "--report=check,summary", words,
 				 is_quiet ? quiet : to);
@@ -436,7 +439,10 @@ static int show_screen(const struct run *run, int to)
 	return STATUS_UNKNOWN;
 }
 
-/* A broken limit takes precedence over a file that cannot be written. */
+/*
+ * Writes the screen and returns the exit status. A broken limit takes precedence over a file that
+ * cannot be written.
+ */
 static int write_screen(const struct run *run)
 {
 	int to = open_screen(run), status = show_screen(run, to == -ENOENT ? -1 : to);
@@ -473,7 +479,10 @@ static int tell_no_page(const struct run *run)
 	return run->html ? STATUS_OWN_FAILURE : 0;
 }
 
-/* Nothing was recorded: returns the status for limits that are unknown, or for the missing page. */
+/*
+ * Called if nothing was recorded. Returns STATUS_UNKNOWN if --fail-on was given, else a failure if
+ * a page was requested, else 0.
+ */
 static int tell_nothing(const struct run *run)
 {
 	int page = tell_no_page(run);
@@ -544,7 +553,10 @@ static int status_of(int number)
 	return number == -ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_RUNNABLE;
 }
 
-/* A limit on events that were not recorded is reported as unknown, not as kept. */
+/*
+ * The exit status of --fail-on for a program that ran untraced: if its events were not recorded,
+ * the limits are unknown, not kept.
+ */
 static int limits_status(const struct run *run, int found)
 {
 	if (!run->fail_on || !run->is_untraced)

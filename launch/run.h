@@ -25,7 +25,7 @@ struct run {
 #undef SETTING
 #undef RENAMED
 	const char *screen, *html; /* paths from --report; NULL: not requested */
-	const char *command;	   /* its name, for help */
+	const char *command;	   /* name of the command, for its help */
 	bool takes_process;	   /* attach: the run records a process that runs already */
 	struct session session;
 	bool is_shown;	  /* print the screen at the end */
@@ -33,32 +33,32 @@ struct run {
 };
 
 /*
- * Reads the options into a run whose session was created. Returns the index of the first word after
- * them, 0 if nothing else is to be done (--help), or a negative errno.
+ * Reads the options into a run whose session was created. Returns the index of the first argument
+ * after the options, 0 if help was printed and nothing else is to be done, or a negative errno.
  */
 int run_read_options(struct run *run, int argc, char **argv, struct error *err);
 
 /*
- * Waits for the traces, then prints the reports or the traces' names. program: its name. Returns an
- * exit status.
+ * Waits until the traces are complete, then prints the reports or the names of the traces. program:
+ * name of the traced program. Returns an exit status.
  */
 int run_tell(struct run *run, const char *program);
 
 /*
- * Runs a part of holdtrace with standard output to a descriptor; -1: /dev/null. Returns its exit
- * status.
+ * Runs a part of holdtrace with standard output to the descriptor to, or to /dev/null if that is
+ * -1. Returns the exit status of the part.
  */
 int run_part(enum part part, char **argv, int to, struct error *err);
 
-/* Becomes a part of holdtrace. Returns an exit status if that fails. */
+/* Executes a part of holdtrace in this process. Returns an exit status only if that fails. */
 int run_become(enum part part, char **argv, struct error *err);
 
 /* Checks the names and values of limits; 0 if they are valid, else an exit status. */
 int run_check_limits(const char *limits, struct error *err);
 
 /*
- * Prints the options of run and record; is_all: all of them with their whole text, else the usual
- * ones.
+ * Prints the options of run and record. is_all: every option with its complete description;
+ * otherwise only the usual options.
  */
 void run_print_options(FILE *to, bool is_all);
 

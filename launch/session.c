@@ -21,7 +21,8 @@
 #define SETTLE_STEPS 100 /* of 20 ms */
 
 /*
- * Moves a descriptor above 2: if 0, 1 or 2 was closed for us, the program must find it closed, too.
+ * Moves a descriptor above 2. If the caller closed 0, 1 or 2, the traced program must find it
+ * closed, too.
  */
 static int move_above_standard(int *fd, struct error *err)
 {
@@ -47,7 +48,10 @@ int session_create(struct session *session, struct error *err)
 	return status ? status : move_above_standard(&session->fd, err);
 }
 
-/* In the child: passes descriptors to the collector under their present numbers. Never returns. */
+/*
+ * In the child: executes the collector, which inherits the descriptors under their current numbers.
+ * Never returns.
+ */
 static void become_collector(const char *path, int control, int sink, int report)
 {
 	char control_text[16], sink_text[16], report_text[16];
@@ -94,7 +98,10 @@ int session_collect(struct session *session, struct error *err)
 		sink = STDOUT_FILENO;
 	else if (strncmp(out, "fd:", 3) == 0 && out[3])
 		sink = atoi(out + 3);
-	/* Not a pipe, which would fill: it is read only when the program has ended. */
+	/*
+	 * a memfd instead of a pipe: the list is read only after the program has ended, and a pipe
+	 * would fill up
+	 */
 	session->reports = memfd_create("holdtrace-reports", MFD_CLOEXEC);
 	if (session->reports < 0)
 		return error_system(err, errno, "cannot make the list of traces");
@@ -122,8 +129,8 @@ void session_name(const struct session *session, char text[SESSION_TEXT_MAX])
 }
 
 /*
- * In the child; session NULL: untraced. Never returns; if the program cannot be executed, writes
- * the errno to the pipe.
+ * In the child: executes the program; session NULL: untraced. Never returns. If the program cannot
+ * be executed, writes the errno to the pipe tell.
  */
 static void become_program(const struct session *session, const char *path, char **argv, int tell)
 {
@@ -144,8 +151,8 @@ static void become_program(const struct session *session, const char *path, char
 			dup2(STDERR_FILENO, STDOUT_FILENO);
 	}
 	/*
-	 * execvp runs a file without a #! line by the shell; it searches nothing, as path has a
-	 * slash
+	 * execvp() runs a file without a #! line with the shell. It does not search PATH, because
+	 * path contains a slash.
 	 */
 	execvp(path, argv);
 	if (write(tell, &errno, sizeof(errno)) < 0)
@@ -178,7 +185,7 @@ pid_t session_start(const struct session *session, const char *path, char **argv
 	return error_system(err, number, "%s: cannot be run", argv[0]);
 }
 
-/* Whether the path is already listed: all streams of a bundle name the same file. */
+/* Whether the previous stream has the same path: all streams of a bundle are in one file. */
 static bool is_known(const struct session *session, const char *path)
 {
 	size_t count = session->stream_count, length = strcspn(path, "\n");
@@ -208,7 +215,8 @@ unsigned session_left_unsaid(const struct session *session)
 }
 
 /*
- * Sleeps until the word changes, or 20 ms. False if the collector has ended and cannot change it.
+ * Sleeps until the word differs from value, at most 20 ms. Returns false if the collector has ended
+ * and so cannot change the word.
  */
 static bool wait_for_word(const struct session *session, const uint32_t *word, uint32_t value)
 {
@@ -227,14 +235,20 @@ void session_tell(struct session *session, pid_t pid, int status)
 	control->told_status = status;
 	__atomic_store_n(&control->told_pid, (int32_t)pid, __ATOMIC_SEQ_CST);
 	shared_wake(&control->sleeping);
-	/* a stopped collector is given 2 s: its counts may then be incomplete */
+	/*
+	 * waits at most 2 s, in case the collector is stopped (SIGSTOP); its counts may then be
+	 * incomplete
+	 */
 	for (int i = 0; i < SETTLE_STEPS && !session->has_ended &&
 			!__atomic_load_n(&control->settled, __ATOMIC_ACQUIRE);
 	     i++)
 		session->has_ended = !wait_for_word(session, &control->settled, 0);
 }
 
-/* Reads the collector's list: lines of number, pid, path. */
+/*
+ * Reads the list that the collector writes: on each line the number of a stream, its pid and its
+ * path.
+ */
 static int read_streams(struct session *session, struct error *err)
 {
 	cleanup_file FILE *reports = fdopen(dup(session->reports), "r");
@@ -268,7 +282,7 @@ int session_wait(struct session *session, struct error *err)
 	bool is_alive = !session->has_ended;
 	uint32_t complete;
 
-	/* A process is counted in detached when its stream is complete. */
+	/* the collector counts a process in `detached' when its stream is complete */
 	while (is_alive && (complete = __atomic_load_n(&control->detached, __ATOMIC_ACQUIRE)) <
 				   session_attached(session) - session_running(session))
 		is_alive = wait_for_word(session, &control->detached, complete);

@@ -14,7 +14,10 @@
 #include "arena.h"
 #include "base/error.h"
 
-/* A stream that was begun; if several share a file, the first of them. */
+/*
+ * A stream that the collector began. If a file has several streams, only the first of them is
+ * listed.
+ */
 struct session_stream {
 	unsigned number;
 	int pid;
@@ -25,11 +28,11 @@ struct session {
 	struct control_page *control;
 	int fd; /* the control page's memfd */
 	pid_t collector;
-	int reports; /* a memfd: the collector lists the streams and their files there */
+	int reports; /* memfd in which the collector lists the streams and their files */
 	char *library;
 	struct session_stream *streams;
 	size_t stream_count;
-	bool has_ended; /* the collector ended too early */
+	bool has_ended; /* the collector ended before the run did */
 };
 
 /* Creates the control page, whose settings may be changed until session_collect(). */
@@ -42,9 +45,10 @@ int session_create(struct session *session, struct error *err);
 int session_collect(struct session *session, struct error *err);
 
 /*
- * Starts the program with the library first in LD_PRELOAD; session NULL: untraced, and the
- * program's environment does not mention the run. path: the file; argv: as the program will see it.
- * Returns its process id, or a negative errno if the program was not executed.
+ * Starts the program with the library first in LD_PRELOAD. session NULL: runs it untraced, without
+ * any variable of the run in its environment. path: the file to execute; argv: the arguments that
+ * the program sees. Returns the process id, or a negative errno if the program could not be
+ * executed.
  */
 pid_t session_start(const struct session *session, const char *path, char **argv,
 		    struct error *err);
@@ -60,12 +64,15 @@ void session_name(const struct session *session, char text[SESSION_TEXT_MAX]);
 int session_wait(struct session *session, struct error *err);
 
 /*
- * Reports to the collector how the program ended; pid -1: unknown. After this the counts below
- * include every process that the program created.
+ * Reports the program's pid and exit status to the collector; pid -1: unknown. After this call, the
+ * counts below include every process that the program created.
  */
 void session_tell(struct session *session, pid_t pid, int status);
 
-/* Processes that --follow did not choose; and how many of those no trace mentions. */
+/*
+ * session_left_out(): the number of processes that --follow did not choose. session_left_unsaid():
+ * the number of those processes that no trace mentions.
+ */
 unsigned session_left_out(const struct session *session);
 unsigned session_left_unsaid(const struct session *session);
 

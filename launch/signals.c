@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A signal does not say whether it was sent to a process or to its group. So a child of the
- * launcher, the witness, stays in the launcher's group with all signals blocked: a signal to the
- * group is pending there, too. The kernel delivers a signal to the newest member of a group first,
- * so the witness has it before the launcher sees it.
+ * Forwards signals from the launcher to the program. A signal does not carry whether it was sent to
+ * one process or to its process group. So the launcher keeps a child in its group, the witness,
+ * with all signals blocked. A signal to the group is then also pending in the witness. The kernel
+ * delivers a signal to the newest member of a group first, so it is pending in the witness before
+ * the launcher receives it.
  */
 #include "launch/signals.h"
 
@@ -18,8 +19,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#define SECOND_LOOK_NS 5000000 /* timeout(1) sends to the launcher first, and then to its group */
-#define ANCESTORS_MAX  100
+#define SECOND_LOOK_NS                                                                            \
+	5000000 /* delay before the second check: timeout(1) signals the launcher first, then its \
+		   group */
+#define ANCESTORS_MAX 100
 
 static const int kinds[] = { SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGINT, SIGQUIT };
 
@@ -47,7 +50,8 @@ static bool take_pending(int number)
 }
 
 /*
- * Otherwise pkill(1) would match the witness by the launcher's name or arguments, and signal both.
+ * Renames the witness: otherwise pkill(1) would find it by the launcher's name or arguments, too,
+ * and signal both.
  */
 static void rename_process(void)
 {
@@ -65,8 +69,8 @@ static void rename_process(void)
 }
 
 /*
- * The witness: reads signal numbers and answers whether that signal was pending, until the launcher
- * ends.
+ * The main loop of the witness: reads a signal number and answers whether that signal is pending.
+ * Ends when the launcher ends.
  */
 static void be_witness(int socket, int other)
 {
@@ -78,7 +82,8 @@ static void be_witness(int socket, int other)
 	rename_process();
 	close(other);
 	dup2(socket, STDIN_FILENO);
-	close_range(STDIN_FILENO + 1, ~0u, 0); /* a pipe of the caller ends when the program does */
+	close_range(STDIN_FILENO + 1, ~0u,
+		    0); /* keep no pipe of the caller open after the program has ended */
 	while (read(STDIN_FILENO, &word, 1) == 1) {
 		word = take_pending(word);
 		if (write(STDIN_FILENO, &word, 1) != 1)
@@ -95,7 +100,7 @@ static bool was_for_group(int number)
 	if (witness < 0)
 		return false;
 	kill(witness,
-	     SIGCONT); /* the group may have been stopped, and the launcher alone continued */
+	     SIGCONT); /* the whole group may have been stopped but only the launcher continued */
 	return send(asked, &word, 1, MSG_NOSIGNAL) == 1 && read(asked, &word, 1) == 1 && word;
 }
 
@@ -109,7 +114,10 @@ void signals_hold(void)
 	for (size_t i = 0; i < KINDS; i++) {
 		struct sigaction before;
 
-		/* A signal that is ignored (nohup) stays ignored, for both. */
+		/*
+		 * a signal that the launcher ignores (nohup) stays ignored, for the launcher and
+		 * the program
+		 */
 		if (sigaction(kinds[i], NULL, &before) || before.sa_handler == SIG_IGN)
 			continue;
 		sigaction(kinds[i], &nothing, NULL);
@@ -151,9 +159,9 @@ static bool is_of_run(pid_t pid, pid_t program)
 }
 
 /*
- * Takes this signal from the launcher and the witness. As in the kernel, a signal that is already
- * pending merges with it. Both are asked until neither has it: a signal to the group may arrive in
- * between.
+ * Whether the signal was sent to the group. Removes it from the pending signals of the launcher and
+ * the witness. Repeats until it is pending in neither, because a signal to the group may arrive
+ * between the two checks. As in the kernel, signals that are pending at the same time merge.
  */
 static bool has_group_signal(int number)
 {

@@ -8,7 +8,10 @@
 #include "base/cleanup.h"
 #include "base/memory.h"
 
-/* Above all addresses of processes, so a frame without a mapping is never inside a module. */
+/*
+ * above all addresses of processes: an address outside of all mappings, which stays as it is, can
+ * never be inside a module
+ */
 #define SPACE_BASE	  (1ull << 62)
 #define SPACE_MODULES_MAX (1u << 20)
 
@@ -59,7 +62,10 @@ bool space_is_program(const struct address_space *space, const char *path)
 	return hash_table_find(&space->programs, hash_program(space, path), is_text, path);
 }
 
-/* With its slash, so that a directory never equals a program. */
+/*
+ * Returns the directory of a path with its final slash, so that the text never equals the path of a
+ * program.
+ */
 static char *directory_of(const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -93,7 +99,7 @@ int space_add_program(struct address_space *space, const char *path)
 		       : 0;
 }
 
-/* The module as it would be if it were added next. */
+/* Describes the module of a mapping, with the id and addresses that it gets if it is new. */
 static struct space_module next_module(const struct address_space *space,
 				       const struct trace_mapping *mapping)
 {
@@ -170,8 +176,9 @@ int space_map(struct address_space *space, const struct trace_mapping *mapping)
 }
 
 /*
- * Converts an address by the newest mapping older than the call, else by the oldest later one. Sets
- * *is_certain to false (if not NULL) where another call could have another mapping.
+ * Converts an address of the process to the address map. Uses the newest mapping that is older than
+ * the call, or the oldest later mapping if there is none. Sets *is_certain (if not NULL) to false
+ * if several mappings contain the address, so that other calls may convert it differently.
  */
 static uint64_t map_address(const struct address_space *space, uint64_t address, uint64_t index,
 			    bool *is_certain)
@@ -181,7 +188,7 @@ static uint64_t map_address(const struct address_space *space, uint64_t address,
 	for (size_t i = 0; i < space->mappings.count; i++) {
 		const struct space_mapping *mapping = &space->mappings.items[i];
 
-		/* A call that never returns has its return address at the very end. */
+		/* the end counts: it is the return address of a final call that never returns */
 		if (address < mapping->start || address > mapping->end)
 			continue;
 		if (found && is_certain)
@@ -194,7 +201,9 @@ static uint64_t map_address(const struct address_space *space, uint64_t address,
 	return found ? address + found->move : address;
 }
 
-/* Where the memo has the frame's number in the map. NULL: no memory. */
+/*
+ * The memo's entry for a frame, which has the number of the converted frame, or 0. NULL: no memory.
+ */
 static uint32_t *memo_of(struct address_space *space, const struct trace_node *node)
 {
 	uint32_t index = node->number - 1, at = index % SPACE_MEMO;
@@ -209,8 +218,9 @@ static uint32_t *memo_of(struct address_space *space, const struct trace_node *n
 }
 
 /*
- * Lists the frames that must be converted, from node outwards to the first one in the memo. Returns
- * that one's node in the map; NULL: no memory.
+ * Lists in pending the frames that are not in the memo, from node outwards, up to the first frame
+ * that is. Returns the converted node of that first frame, or the empty node if no frame is in the
+ * memo. NULL: no memory.
  */
 static const struct trace_node *look_for(struct address_space *space, const struct trace_node *node)
 {

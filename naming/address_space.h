@@ -3,10 +3,10 @@
 #define SPACE_H
 
 /*
- * The address map: the modules of many processes in one address space. Every file gets a range of
- * its own there, wherever the processes mapped it. So a line of a program has the same address in
- * all processes, their backtraces can be compared, and one resolver serves all. What the map stores
- * outlives the trace it came from.
+ * The address map: one address space for the modules of many processes. Every file has its own
+ * range in the map, no matter where each process mapped the file. So a line of a program has the
+ * same address in all processes, their backtraces can be compared, and one resolver serves all of
+ * them. Objects in the map outlive the trace that they came from.
  */
 
 #include <stdbool.h>
@@ -25,7 +25,7 @@ struct space_module {
 	uint32_t id;
 	const char *path;
 	const char *build_id;	 /* hexadecimal digits, "": none */
-	bool has_tail;		 /* code and offset are known; from is the load base */
+	bool has_tail;		 /* code and offset are known, and from is the load base */
 	uint64_t from, to, code; /* in the address map */
 	uint64_t offset;
 };
@@ -33,65 +33,76 @@ struct space_module {
 /* A mapping of the current process. */
 struct space_mapping {
 	uint64_t start, end;
-	uint64_t since; /* see struct trace_mapping */
+	uint64_t since; /* number of the call before the mapping was made, see struct trace_mapping
+			 */
 	uint64_t move;	/* process address + move = address in the map */
 };
 
 #define SPACE_MEMO 64u
 
-/* Addresses in the map of frames whose mapping never changes, by number of the frame. */
+/*
+ * Caches the conversion of SPACE_MEMO consecutive frames of a trace, except of those that later
+ * calls may convert differently.
+ */
 struct space_memo {
-	uintptr_t from; /* address where the tree's first frame would be; tells trees apart */
+	uintptr_t from; /* address of the first of these frames in memory, which identifies the
+			   trace's tree */
 	uint32_t age;
-	uint32_t to[SPACE_MEMO]; /* numbers of the map's nodes; 0: unknown */
+	uint32_t to[SPACE_MEMO]; /* by frame: number of the converted node; 0: unknown */
 };
 
 struct address_space {
 	struct pool pool;
 	struct hash_table modules;
-	struct trace_nodes nodes; /* of addresses in the map: equal backtraces are the same node */
-	struct hash_table programs; /* paths of executables, and of their directories with a / */
+	struct trace_nodes nodes;   /* converted backtraces: equal backtraces are the same node */
+	struct hash_table programs; /* paths of executables, and their directories with a final / */
 	ARRAY_OF(struct space_module *) module_list;
 	ARRAY_OF(struct space_mapping) mappings; /* in the order of the trace */
-	/* frames of a trace that have still to be converted */
+	/* frames of the backtrace that is being converted, which are not in the memo */
 	ARRAY_OF(const struct trace_node *) pending;
-	ARRAY_OF(struct space_memo) memo; /* of the current process */
-	uint32_t age;			  /* entries of the memo with another age are invalid */
+	ARRAY_OF(struct space_memo) memo; /* caches of the current process */
+	uint32_t age; /* changes with each mapping; caches with another age are invalid */
 };
 
 void space_init(struct address_space *space);
 void space_free(struct address_space *space);
 
-/* Starts another process: it has no mappings yet. */
+/* Starts the next process, which has no mappings yet. */
 void space_begin_process(struct address_space *space);
 
-/* All traces are read: frees the caches, which would be filled again if needed. */
+/* Frees the caches. Call it when all traces were read; a later conversion would fill them again. */
 void space_rest(struct address_space *space);
 
-/* The process runs this program, whose functions are shown alone. Returns 0 or -ENOMEM. */
+/*
+ * Adds the path of a process's program, whose functions are shown without a module name. Returns 0
+ * or -ENOMEM.
+ */
 int space_add_program(struct address_space *space, const char *path);
 
-/* Is the path the program of a process? */
+/* Whether this is the path of a process's program. */
 bool space_is_program(const struct address_space *space, const char *path);
 
-/* Does the file lie in the directory of a process's program? */
+/* Whether the file is in the directory of a process's program. */
 bool space_is_beside_program(const struct address_space *space, const char *path);
 
-/* Adds a mapping of the current process. Ignores an impossible one. Returns 0 or -ENOMEM. */
+/*
+ * Adds a mapping of the current process. Ignores a mapping that cannot exist. Returns 0 or -ENOMEM.
+ */
 int space_map(struct address_space *space, const struct trace_mapping *mapping);
 
 /*
- * Converts a backtrace of the current process, by the mappings at the call with that index. A frame
- * outside of all mappings keeps its address. NULL: no memory.
+ * Converts a backtrace of the current process. index: number of the call, which decides between
+ * mappings of the same address. A frame outside of all mappings keeps its address. Returns NULL if
+ * there is no memory.
  */
 const struct trace_node *space_backtrace(struct address_space *space,
 					 const struct backtrace *backtrace, uint64_t index);
 
-/* The same for frames that belong to no trace. */
+/* The same as space_backtrace(), for frames that are not part of a trace's tree. */
 const struct trace_node *space_frames(struct address_space *space, const uint64_t *frames,
 				      size_t count, uint64_t index);
 
-/* The module at an address of the current process, at the call with that index; or NULL. */
+/* The module at an address of the current process at the time of call number index, or NULL. */
 const struct space_module *space_module_of(const struct address_space *space, uint64_t address,
 					   uint64_t index);
 
