@@ -90,7 +90,9 @@ static inline int64_t arch_number(const struct arch_state *state)
 	return state->is_at_call ? (int64_t)state->regs.regs[8] : -1;
 }
 
-/* A leaf function's return address is in the link register, perhaps not on the stack. */
+/*
+ * The link register: it has the return address of a leaf function, which may not be on the stack.
+ */
 static inline uint64_t arch_link(const struct arch_state *state)
 {
 	return state->regs.regs[30];

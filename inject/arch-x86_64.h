@@ -18,7 +18,7 @@
 
 static const uint8_t arch_syscall_code[] = { 0x0f, 0x05, 0xc3 }; /* syscall; ret */
 #define ARCH_SYSCALL_LENGTH 2u
-/* libc's restorer of signal frames: mov $rt_sigreturn, %rax; syscall */
+/* libc's code that returns from a signal handler: mov $rt_sigreturn, %rax; syscall */
 static const uint8_t arch_restorer_code[] = { 0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05 };
 
 /*
@@ -94,7 +94,7 @@ static inline uint64_t arch_plain(uint64_t word)
 	return word;
 }
 
-/* Whether the thread uses registers that neither the vector set nor a signal frame holds. */
+/* Whether the thread uses registers that are neither in the vector set nor in a signal frame. */
 static inline bool arch_has_more(pid_t thread)
 {
 	(void)thread;

@@ -30,7 +30,7 @@ struct arch_state {
 	uint64_t thread_pointer;
 };
 
-/* A function or system call to be made. */
+/* A call to be made. function: the address of a function, or the number of a system call. */
 struct arch_call {
 	uint64_t function;
 	uint64_t argument[6];

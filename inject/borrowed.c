@@ -37,13 +37,13 @@
 #define LOCK_MS	       20    /* interval of examining a call for a wait for the loader's lock */
 #define SELF_MS	       1000  /* after this, also for a wait for a lock that its thread owns */
 #define CALL_MS	       30000 /* limit of a whole call */
-#define LOCK_CONTENDED 2     /* futex of a libc mutex with waiters */
-#define MUTEX_KINDS    512   /* no mutex kind of libc is larger */
+#define LOCK_CONTENDED 2     /* value of a libc mutex's futex that has waiters */
+#define MUTEX_KINDS    512   /* libc's mutex kinds are smaller */
 #define HELD_MOST      64    /* limit of threads that stay traced until we exit */
 #define HOLD_MS	       2000  /* limit for a held thread to be scheduled */
 #define HEAL_SECONDS   2     /* a thread waits this long for us before it restores itself */
 #define SPIN	       20
-#define STEP_NS	       20000	/* between two reads of a call's word */
+#define STEP_NS	       20000	/* pause between two reads of a call's word */
 #define AWAIT_NS       50000000 /* waitpid() is repeated after this, in case SIGCHLD was lost */
 #define TCB_WORDS      1024	/* words around the thread pointer that may point to our stack */
 #define TCB_BELOW      512
@@ -106,7 +106,7 @@ static int get_regs(struct remote *remote, struct arch_state *state)
 		return -errno;
 	if (!ARCH_FORGETS_CALLS)
 		return 0;
-	/* state that the registers do not contain */
+	/* the rest of the state is not in the general registers */
 	state->is_at_call =
 		!subject_get(&remote->target->subject, arch_pc(state) - 4, code, sizeof(code)) &&
 		(!memcmp(code[0], arch_syscall_code, 4) || !memcmp(code[1], arch_syscall_code, 4));
@@ -266,7 +266,7 @@ int remote_stop(struct remote *remote, const struct target *target, const struct
 		return set_regs(remote, &settled) ? -EAGAIN : 0;
 	}
 	if (status == -EAGAIN)
-		/* it has not stopped, so it cannot be detached; our exit does that */
+		/* a thread that has not stopped cannot be detached; our exit does it */
 		return error_set(
 			err, ETIMEDOUT,
 			"thread %d does not stop (it sleeps in the kernel, or the machine is "
@@ -380,7 +380,7 @@ static void find_loan(const struct remote *remote, struct loan *loan)
 	size_t size = make_frame(remote, 0, loan->bytes);
 	uint64_t top = arch_sp(&remote->state) - ARCH_RED_ZONE;
 
-	/* the position of the vectors in the frame depends on its address, by less than 64 bytes */
+	/* the position of the vectors in the frame varies with the address by less than 64 bytes */
 	loan->frame = (top - size - 64) & ~63ull;
 	loan->low = loan->frame - ARCH_RETURN_ON_STACK;
 	loan->size = size + 64 + ARCH_RETURN_ON_STACK;
@@ -570,7 +570,10 @@ static int look_after(struct remote *remote, const uint64_t *before, bool is_lat
 	return ptrace(PTRACE_CONT, remote->thread, 0, 0) ? -ESRCH : 0;
 }
 
-/* Reads the word until the call has returned. Returns 0; -EAGAIN: not yet. */
+/*
+ * Reads the words until the call has returned. Returns 0, -EAGAIN if it does not return within ms,
+ * or another negative errno.
+ */
 static int poll_word(struct remote *remote, struct remote_word *word, uint64_t ms)
 {
 	const struct timespec step = { .tv_nsec = STEP_NS };

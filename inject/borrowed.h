@@ -21,7 +21,7 @@ struct remote {
 	const struct target *target;
 	pid_t thread;
 	struct arch_state state;  /* registers at the stop */
-	struct stopping stopping; /* the call in which it slept */
+	struct stopping stopping; /* the system call in which the thread slept */
 	uint64_t begun_ns;	  /* time of the stop */
 	uint64_t scratch;	  /* our memory in the target; 0: none yet */
 	bool is_suspended;	  /* the seccomp filter is suspended while we trace the thread */
@@ -99,7 +99,10 @@ void remote_leave_page(struct remote *remote, const char *name);
 size_t remote_find_files(pid_t pid, int *files, size_t most);
 void remote_close_file(struct remote *remote, int file);
 
-/* Creates a file in the target's memory. Returns its descriptor there, or -errno. */
+/*
+ * Creates a file in memory (memfd) with these bytes in the target. Returns its descriptor in the
+ * target, or -errno.
+ */
 int remote_file(struct remote *remote, const char *name, const void *bytes, size_t size);
 
 #endif

@@ -28,8 +28,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define PATIENCE_NS   10000000000ull /* to find a thread that may be borrowed */
-#define LEADER_NS     5000000000ull  /* for so long, only the first thread is tried */
+#define PATIENCE_NS   10000000000ull /* limit for finding a thread that may be borrowed */
+#define LEADER_NS     5000000000ull  /* at first, only the process's first thread is tried */
 #define RETRY_NS      20000000
 #define LIBRARY_MOST  (64u << 20)
 #define SEGMENTS_MOST 32
@@ -40,7 +40,7 @@ struct library {
 	uint8_t *bytes;
 	size_t size, used;  /* used: bytes that are loaded */
 	size_t entry_point; /* offset in the file */
-	uint64_t address;   /* of the entry point, relative to the library's base */
+	uint64_t address;   /* of the entry point; relative to the library's base */
 };
 
 struct work {
@@ -52,7 +52,7 @@ struct work {
 	uint64_t entry_point; /* address in the target; 0: the library is not loaded */
 	uint64_t function;    /* the library's function that obeys orders */
 	unsigned round;
-	int left[LEFT_MOST]; /* files of earlier attaches that did not finish */
+	int left[LEFT_MOST]; /* descriptors that unfinished attaches left open */
 	size_t left_count;
 };
 
@@ -189,7 +189,10 @@ static bool has_arena_threads(pid_t pid)
 	return found;
 }
 
-/* Stops the thread. Returns 0 if it may be borrowed, -EAGAIN if not; it continues then. */
+/*
+ * Stops the thread. Returns 0 if it may be borrowed; otherwise lets it continue and returns -EAGAIN
+ * or another negative errno.
+ */
 static int try_thread(struct work *work, struct remote *remote, const struct stopping *stopping,
 		      const char **where, struct error *err)
 {
@@ -337,7 +340,7 @@ static void make_trigger(uint8_t image[TRIGGER_SIZE], uint64_t function, uint64_
 			    .e_ehsize = sizeof(Elf64_Ehdr),
 			    .e_phentsize = sizeof(Elf64_Phdr),
 			    .e_phnum = 4 },
-		.hash = { 1, 1, 0, 0 }, /* one bucket, one symbol: the empty one */
+		.hash = { 1, 1, 0, 0 }, /* one bucket and one symbol, the empty one */
 	};
 
 	put_segments(page.segments, sizeof(dynamic) / sizeof(dynamic[0]));

@@ -25,7 +25,7 @@ struct safe {
 	const struct target *target;
 	struct frames *frames;
 	bool wants_frames;
-	const char *found; /* result of the frames walked so far */
+	const char *found; /* forbidden code in the frames walked so far; NULL: none */
 	uint64_t words[STACK_WORDS];
 };
 
@@ -57,7 +57,7 @@ static int look_at_frame(Dwfl_Frame *frame, void *argument)
 	return safe->found ? DWARF_CB_ABORT : DWARF_CB_OK;
 }
 
-/* True: all frames were walked, and none of them is in a forbidden range. */
+/* Whether all frames were walked and none of them is in a forbidden range. */
 static bool frames_are_safe(struct safe *safe, const struct remote *remote)
 {
 	struct frames_thread start = { .tid = remote->thread,

@@ -3,9 +3,9 @@
 #define INJECT_SAFE_H
 
 /*
- * Whether a stopped thread may be made to call the loader: it must not be in an allocator, in the
- * loader, or in fork and the like, nor may any of its callers. The words of its stack are tested
- * first; if one is doubtful, its frames are walked.
+ * Whether a stopped thread may be made to call the loader: neither the thread nor any of its
+ * callers may be in an allocator, in the loader, or in fork and similar functions. The words of its
+ * stack are tested first; if one is doubtful, its frames are walked.
  */
 
 #include "inject/borrowed.h"

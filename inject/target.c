@@ -212,7 +212,10 @@ static void forbid_list(struct target *target, const struct symbols *symbols,
 	}
 }
 
-/* Adds functions that hold a lock which dlopen may need, and those that are creating a process. */
+/*
+ * Forbids libc's allocator, functions that hold a lock that dlopen may need, and functions that
+ * create a process.
+ */
 static void forbid_libc(struct target *target, const struct symbols *libc)
 {
 	static const char *const functions[] = {
@@ -317,15 +320,18 @@ static void read_module(struct target *target, const struct mapping *map, bool i
 	}
 	if (has_malloc && is_program) {
 		/*
-		 * An allocator in the program may hold a lock for which the loader, called by us,
-		 * would wait. Only its exported functions show where it is.
+		 * An allocator in the program may hold a lock for which the loader, if we called
+		 * it, would wait. Only the allocator's exported functions show where it is.
 		 */
 		forbid_list(target, &symbols, allocators,
 			    sizeof(allocators) / sizeof(allocators[0]));
 		forbid_list(target, &symbols, others, sizeof(others) / sizeof(others[0]));
 		forbid_operators(target, &symbols);
 	} else if (has_malloc) {
-		/* all of the allocator is in this library, so all its code is forbidden */
+		/*
+		 * all of the allocator is in this library, so all of the library's code is
+		 * forbidden
+		 */
 		target->has_allocator = true;
 		forbid_range(target, symbols.low, symbols.high, "the allocator");
 	}
@@ -356,7 +362,7 @@ static void read_modules(struct target *target)
 
 /* ---- refusals ---- */
 
-/* The text for a process that the kernel does not let us examine. */
+/* Sets the error for a process that the kernel does not let us examine. */
 static int refuse_rights(pid_t pid, int number, struct error *err)
 {
 	char path[64], scope = proc_yama();

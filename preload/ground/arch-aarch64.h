@@ -3,8 +3,8 @@
 #define ARCH_AARCH64_H
 
 /*
- * aarch64, as arch.h describes it. Register numbers are those of "DWARF for the Arm 64-bit
- * Architecture", section 4.1.
+ * The definitions that arch.h lists, for aarch64. Register numbers are those of "DWARF for the Arm
+ * 64-bit Architecture", section 4.1.
  */
 
 static inline long arch_call6(long number, long a, long b, long c, long d, long e, long f)
@@ -79,7 +79,10 @@ static inline uintptr_t arch_plain_address(uintptr_t address)
 	return x30;
 }
 
-/* A callee may keep its return address anywhere, so its absence from the stack proves nothing. */
+/*
+ * A callee may keep its return address anywhere, so it is no evidence if the address is not on the
+ * stack.
+ */
 static inline bool arch_returns_to(uintptr_t frame, uintptr_t ip)
 {
 	(void)frame, (void)ip;

@@ -2,7 +2,7 @@
 #ifndef ARCH_OTHER_H
 #define ARCH_OTHER_H
 
-/* A processor without a header of its own: only what libc and the compiler know. */
+/* The fallback for a processor without its own header. It uses only libc and the compiler. */
 
 #include <errno.h>
 #include <stdbool.h>
@@ -28,7 +28,10 @@ static inline long arch_call3(long number, long a, long b, long c)
 	return arch_call6(number, a, b, c, 0, 0, 0);
 }
 
-/* No walker, and no register numbers for libunwind: a backtrace is the caller alone. */
+/*
+ * There is no walker, and there are no register numbers for libunwind: a backtrace is the caller
+ * alone.
+ */
 #define ARCH_WALKS	0
 #define DWARF_REGISTERS 1
 #define DWARF_FP	0

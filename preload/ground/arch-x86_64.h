@@ -2,7 +2,10 @@
 #ifndef ARCH_X86_64_H
 #define ARCH_X86_64_H
 
-/* x86-64, as arch.h describes it. Register numbers are those of the psABI, figure 3.36. */
+/*
+ * The definitions that arch.h lists, for x86-64. Register numbers are those of the psABI, figure
+ * 3.36.
+ */
 
 static inline long arch_call6(long number, long a, long b, long c, long d, long e, long f)
 {

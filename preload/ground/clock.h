@@ -44,8 +44,8 @@ static inline uint64_t clock_now_ordered(void)
 }
 
 /*
- * The end of a call, at least 1 ns after its begin: some counters advance in steps of 10 ns, and
- * every duration is greater than 0.
+ * The end of a call: `end`, but at least 1 ns after begin. Some counters advance in steps of 10 ns,
+ * and every duration must be greater than 0.
  */
 static inline uint64_t clock_after(uint64_t begin, uint64_t end)
 {
@@ -56,8 +56,8 @@ static inline uint64_t clock_after(uint64_t begin, uint64_t end)
 
 /*
  * glibc's flag for a process with one thread (sys/single_threaded.h), if libc has it. glibc does
- * not count threads that were made by a bare clone(2); its own allocator is not safe for those
- * either.
+ * not count threads that were made by a bare clone(2); glibc's allocator is not safe with such
+ * threads either.
  */
 extern char __libc_single_threaded __attribute__((weak));
 

@@ -116,7 +116,7 @@ static bool is_default(const struct linkage *linkage, uint32_t number)
 	       !(linkage->versions && linkage->versions[number] & HIDDEN_VERSION);
 }
 
-/* Asks the Bloom filter, which precedes the buckets. */
+/* Whether the Bloom filter, which precedes the buckets, permits that the module has the symbol. */
 static bool may_have(const uint32_t *head, uint32_t hash)
 {
 	const uint64_t *bloom = (const void *)(head + 4);

@@ -38,7 +38,7 @@ struct linkage {
 	const char *names;
 	const uint32_t *hash; /* DT_GNU_HASH; NULL: none */
 	const uint16_t *versions;
-	const ElfW(Rela) * relocations[2]; /* of data, of calls */
+	const ElfW(Rela) * relocations[2]; /* [0]: those of data; [1]: those of calls */
 	size_t relocation_count[2];
 };
 
@@ -55,7 +55,7 @@ bool linkage_read(struct linkage *linkage, const struct link_map *map);
 bool linkage_is_own(const struct linkage *linkage);
 bool linkage_is_loader(const struct linkage *linkage);
 
-/* False: the module surely defines no symbol of this name. */
+/* Returns false if the module certainly defines no symbol of this name. */
 bool linkage_may_define(const struct linkage *linkage, const char *name);
 
 /* The default version of a function that the module defines, or NULL. */

@@ -97,7 +97,7 @@ static inline size_t plain_word(const char *text, uint64_t *word)
 	return ends ? (size_t)__builtin_ctzll(ends) / 8 : PLAIN_WORD;
 }
 
-/* The length of a text, at most `most` bytes, as strnlen(). */
+/* Like strnlen(): the length of a text, but at most `most` bytes. */
 static inline size_t plain_length_most(const char *text, size_t most)
 {
 	size_t n = 0;

@@ -354,8 +354,8 @@ static bool may_be_missing(const char *name)
 
 /*
  * Looks up all functions by dlsym. The allocator's functions come into use only when all are known,
- * so that dlsym's own allocations come from the pool from first to last; the others come into use
- * at once. dlerror() is cleared, so that the program does not see our failed look-ups.
+ * so that all of dlsym's own allocations come from the pool; the other functions come into use at
+ * once. dlerror() is cleared, so that the program does not see our failed look-ups.
  */
 static void ask_for_all(void **found)
 {
@@ -398,7 +398,7 @@ void real_find(const struct libc_places *known)
 
 /*
  * Finds the first definition in link order. In a library that was loaded late, dlsym(RTLD_NEXT)
- * finds libc's function only, and the program may have another allocator.
+ * finds only libc's function, but the program may have another allocator.
  */
 static void *find_linked(const char *name)
 {

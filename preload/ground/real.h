@@ -3,8 +3,8 @@
 #define REAL_H
 
 /*
- * The real functions of the hooks: the next definition in the search order, which is libc's, or
- * that of another allocator that was preloaded or linked.
+ * The real functions of the hooks: the next definitions in the search order, which are libc's, or
+ * those of another allocator that was preloaded or linked.
  */
 
 #include <dirent.h>
@@ -87,13 +87,13 @@ struct real {
 };
 
 /*
- * Before real_find() is done the pointers are NULL, except for malloc, calloc, realloc, free and
- * the aligned functions, which then allocate from the pool. A stub may use them after stub_begin()
- * or real_ready().
+ * Until real_find() has returned, the pointers are NULL, except for malloc, calloc, realloc, free
+ * and the aligned functions, which then allocate from the pool. A stub may use all pointers after
+ * stub_begin() or real_ready().
  */
 extern struct real real;
 
-/* The name of a hook, or of a further row of real.def. */
+/* The name of a hook or, for higher numbers, of a row of real.def. */
 const char *real_name(unsigned int hook);
 
 /* The real function of a hook. */
@@ -137,7 +137,7 @@ void real_tell(uint64_t *addresses);
 void *pool_malloc(size_t size);
 bool pool_owns(const void *address);
 
-/* Bytes of a block of the pool. */
+/* The size of a block of the pool. */
 size_t pool_size(const void *block);
 
 #endif

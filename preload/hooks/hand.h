@@ -60,7 +60,7 @@ enum hand_blocks {
 
 #include "effects.h"
 
-/* stub_begin() with the row's constants. */
+/* Calls stub_begin() with the row's constants. */
 #define BEGIN_CALL(call, name, origin, object, related)                                        \
 	stub_begin(call, HOOK_##name, AT_OF(name), (enum hook_blocks)BLOCKS_OF_##name, origin, \
 		   WORD(object), WORD(related))

@@ -6,7 +6,10 @@
 #include "hand.h"
 #include "preload/record/sampling.h"
 
-/* free(NULL) frees nothing and does not fail: it is a use of no object. */
+/*
+ * Records a free. free(NULL) frees nothing and does not fail: it is recorded as a use without an
+ * object.
+ */
 static void end_free(struct call *call, void *block)
 {
 	call_returned_early(call);

@@ -484,7 +484,7 @@ EXPORT int prctl(int option, ...)
 	BEGIN(prctl, 0, 0, real.prctl(option, a, b, c, d))
 	result = real.prctl(option, a, b, c, d);
 	call_returned(&call);
-	/* The kernel reads at most a name's maximal length. */
+	/* The kernel reads at most this many bytes of a name. */
 	for (size_t i = 0; !result && i < sizeof(name) - 1 && ((const char *)a)[i]; i++)
 		name[i] = ((const char *)a)[i];
 	call_event(&call, &EVENT_OF(prctl, .moment = MOMENT_LEAVE, .failed = result != 0,

@@ -40,7 +40,10 @@ void set_controlled(struct call *call, struct call_event *event, bool is_removed
 		event->operation = OPERATION_USE;
 }
 
-/* Whether the program's list of operations is readable before the kernel has checked it. */
+/*
+ * Whether the program's list of operations is readable, although the kernel may not have checked
+ * it.
+ */
 static bool can_read_operations(const struct call *call, const struct sembuf *operations,
 				size_t count)
 {

@@ -25,7 +25,7 @@ static inline bool stub_begin(struct call *call, enum hook_number hook, enum hoo
 	return stub_is_armed(hook) && call_begin(call, hook, at, blocks, origin, object, related);
 }
 
-/* Pointers, descriptors and handles as the 64 bits of a record. */
+/* A pointer, descriptor or handle as the 64 bits that a record has for it. */
 #define WORD(value) ((uint64_t)(uintptr_t)(value))
 
 /* The errno that corresponds to a result of C11's threads.h; 0 for thrd_error, which has none. */

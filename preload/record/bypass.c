@@ -84,7 +84,7 @@ static const char *passes_by(const struct linkage *linkage, const ElfW(Rela) * e
 	target = __atomic_load_n((const uintptr_t *)place, __ATOMIC_RELAXED);
 	if (!real_has(target))
 		return NULL;
-	/* calls within libc, or within an allocator */
+	/* ignore calls within libc or within an allocator */
 	if (_dl_find_object((void *)target, &found) || found.dlfo_link_map == linkage->map)
 		return NULL;
 	symbol = linkage->symbols + symbol_of(entry);

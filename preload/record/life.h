@@ -22,7 +22,7 @@ struct life {
 	uint64_t sample; /* mean bytes between two samples of memory; 0: all memory is recorded */
 	bool one_time;	 /* calls that do not wait have one time, and no duration */
 	enum setting_backtrace backtrace;
-	const int64_t *monitored; /* count, then the only sizes that get a backtrace */
+	const int64_t *monitored; /* a count, then the only block sizes that get a backtrace */
 	bool records_children;	  /* children of fork are recorded, too */
 	bool is_off;		  /* detached: the control page is a private copy */
 	volatile uint32_t

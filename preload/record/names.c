@@ -110,7 +110,7 @@ void names_tell(struct thread *thread)
 
 void names_mark(struct thread *thread, const char *text)
 {
-	static const char head[] = "~mark\0text"; /* names of the note and of its value */
+	static const char head[] = "~mark\0text"; /* name of the note, name of its value */
 	size_t length = plain_length(text) + 1;
 	uint32_t size = (uint32_t)sizeof(head) +
 			(uint32_t)(length < ARENA_TEXT_MAX ? length : ARENA_TEXT_MAX);

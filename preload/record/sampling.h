@@ -84,7 +84,7 @@ static inline enum sampling_pick sampling_pick(uint8_t armed, uintptr_t old, siz
 	return pick ? (enum sampling_pick)pick : SAMPLING_PASSES;
 }
 
-/* Whether this is the free of a block that is not recorded. */
+/* Whether this call frees a block that is not recorded. */
 static inline bool sampling_passes_free(uint8_t armed, const void *block)
 {
 	return unlikely(armed & LIFE_SAMPLES) && !sampling_take((uintptr_t)block);

@@ -54,7 +54,7 @@ struct thread *call_attach(void)
 bool call_is_of_thread(struct thread *thread, uintptr_t cfa)
 {
 	uint64_t piece = cfa >> ASKED_SHIFT;
-	/* the turn distinguishes entries of the block's earlier threads */
+	/* the turn distinguishes the entries from those of the block's earlier threads */
 	uint64_t wanted = piece | (uint64_t)thread->turn << PIECE_BITS;
 	/* the set of the cache in which this piece would be */
 	uint64_t *places =
@@ -123,7 +123,7 @@ bool call_owns_mutex(const struct thread *thread, uint64_t mutex)
 {
 	const pthread_mutex_t *asked = (const pthread_mutex_t *)(uintptr_t)mutex;
 
-	/* the owner is in the second half of the first 16 bytes on every processor */
+	/* on every processor, the mutex's owner is in its second eight bytes */
 	return sys_is_readable(asked) && sys_is_readable((const char *)asked + 8) &&
 	       asked->__data.__owner == thread->owner->thread;
 }
@@ -310,7 +310,10 @@ static bool is_part(const struct thread *thread, const struct origin *origin, en
 		maps_are_one(origin->ip, (uintptr_t)call_settle));
 }
 
-/* Returns false if the call is not recorded: it is part of another call, or libunwind makes it. */
+/*
+ * Checks the thread's open calls. Returns false if this call is not recorded: another task makes
+ * it, libunwind makes it, or it is part of another call.
+ */
 bool call_settle(struct thread *thread, const struct origin *origin, enum hook_number hook,
 		 uint64_t object)
 {

@@ -47,24 +47,24 @@ struct thread {
 	uint32_t ring_most;  /* ring: bytes up to which it may grow */
 	struct owner *owner;
 	uint64_t pthread;
-	uint32_t stack_serial;	   /* as in the slot */
-	uint32_t told;		   /* outer frames of memory that the collector knows */
-	uint32_t shown;		   /* outer frames of memory that slot.stack has */
-	uint32_t shown_all;	   /* all frames that slot.stack has */
-	uint32_t serial;	   /* of memory; changes when its addresses change */
+	uint32_t stack_serial; /* as in the slot */
+	uint32_t told;	       /* number of memory's outermost frames that the collector knows */
+	uint32_t shown;	       /* number of memory's outermost frames that slot.stack has */
+	uint32_t shown_all;    /* number of all frames that slot.stack has */
+	uint32_t serial;       /* of memory; changes when its addresses change */
 	struct record_model model; /* the values that short records leave out */
 	uint64_t last;		   /* the newest time of the thread */
 	uint64_t calls;		   /* calls so far */
 	int *error;		   /* this thread's errno */
 	uint32_t mark; /* life.fork_mark at the attach; if it has changed, another life has begun */
 	struct busy busy;
-	uint32_t modules;     /* modules reported so far */
+	uint32_t modules;     /* number of modules reported so far */
 	uint32_t taken_count; /* recorded locks that the thread holds: contended.h */
 	uint64_t taken[THREAD_TAKEN_MAX];
 	bool in_libunwind; /* libunwind walks for this thread, so its calls are not events */
 	struct stack_bounds stack;
 	uintptr_t asked; /* the last checked piece of another stack: call_is_of_thread() */
-	uint32_t turn;	 /* threads that have used this block so far */
+	uint32_t turn;	 /* number of threads that have used this block */
 	uintptr_t
 		vfork_return; /* where the parent of vfork continues; 0: no child uses our memory */
 	uint32_t vfork_open;  /* number of open calls that is restored then */

@@ -293,7 +293,7 @@ static void put_end(struct recall *recall, struct capture_slot **slots, bool *is
 	if (!*is_solid || end == CAPTURE_DEPTH)
 		return;
 	if (end == CAPTURE_COMPLETE && step->rule->form != CFI_END)
-		/* a return address of 0 */
+		/* the walk ended at a return address of 0 */
 		*is_solid = put_slots(slots, step, &recall->at, needs_fp);
 	else
 		*is_solid = end_is_same(step, end);

@@ -125,7 +125,7 @@ static void take_augmentation(struct cursor *cursor, const char *letters,
 		else if (*letters == 'L')
 			take(cursor, 1);
 		else if (*letters == 'P')
-			/* the personality routine is only skipped */
+			/* skip the personality routine's address */
 			take_format(cursor, (unsigned int)take(cursor, 1));
 		else if (*letters == 'S')
 			common->is_signal = true;

@@ -23,7 +23,7 @@ struct module {
 	uintptr_t start;  /* start of the executable segment in memory */
 	uintptr_t end;	  /* end of the executable segment, exclusive */
 	uintptr_t bias;	  /* address in memory minus address in the ELF file */
-	uint64_t offset;  /* of the segment in the file */
+	uint64_t offset;  /* offset of the segment in the file */
 	uint8_t build_id[MAPS_BUILD_ID_MAX];
 	uint8_t build_id_size; /* 0: none */
 

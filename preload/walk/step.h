@@ -41,7 +41,7 @@ struct position {
  */
 bool window_move(struct window *window, uintptr_t address);
 
-/* Reads through the window, for dwarf_step(). */
+/* Reads a word through the window: the callback of dwarf_step(). */
 bool window_read_memory(struct dwarf_memory *memory, uintptr_t address, uintptr_t *value);
 
 static inline bool window_is_open(const struct window *window, uintptr_t address)
