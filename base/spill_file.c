@@ -53,6 +53,11 @@ static void spill_create(struct spill_file *spill)
 	if (directory < 0)
 		directory = opened =
 			open(path && *path ? path : "/tmp", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (directory < 0) {
+		error_system(&spill->failure, errno, "%s: cannot create temporary files there",
+			     path && *path ? path : "/tmp");
+		return;
+	}
 	spill->fd = openat(directory, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 	if (spill->fd < 0 && (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL))
 		spill->fd = make_by_name(directory);

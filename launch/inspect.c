@@ -34,7 +34,7 @@ static int check_rights(const char *path, const struct stat *status, struct erro
 	if (!sets_user && !sets_group && !has_capabilities)
 		return 0;
 	return error_set(err, ENOTSUP,
-			 "%s acquires privileges when it starts (%s), and the loader then ignores "
+			 "%s gets more privileges when it starts (%s), and the loader then ignores "
 			 "LD_PRELOAD: run holdtrace as that user, or trace a copy without them",
 			 path,
 			 sets_user    ? "set-user-id"

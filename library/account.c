@@ -70,15 +70,17 @@ static int account_run(struct library_account *account, account_work *work,
 		       const struct event *event, struct error *err)
 {
 	memory_end *before = memory_set_thread_end(jump_out);
-	int ret;
+	int ret = 0;
 
-	if (account->has_failed || setjmp(no_memory)) {
-		account->has_failed = true;
-		ret = error_system(err, ENOMEM, "cannot account for live objects and waits");
-	} else {
-		ret = work(account, event, err);
+	if (!account->has_failed) {
+		if (setjmp(no_memory))
+			account->has_failed = true;
+		else
+			ret = work(account, event, err);
 	}
 	memory_set_thread_end(before);
+	if (account->has_failed)
+		return error_system(err, ENOMEM, "cannot account for live objects and waits");
 	return ret;
 }
 

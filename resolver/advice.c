@@ -74,6 +74,7 @@ static char *debug_symbols(const struct entry *entry, const char *build_id,
 	cleanup_free char *path = memory_format("%s/var/lib/dpkg/info", root);
 	cleanup_free char *package = NULL;
 	DIR *lists = path ? opendir(path) : NULL;
+	bool has_lists = lists != NULL;
 	const char *servers = options->debuginfod ? "" : ", or ask a server with --debuginfod=URL";
 
 	if (lists) {
@@ -85,7 +86,7 @@ static char *debug_symbols(const struct entry *entry, const char *build_id,
 		return memory_format("install %s%s%s", package,
 				     strcmp(package, "libc6") == 0 ? "-dbg" : "-dbgsym",
 				     *build_id ? servers : "");
-	if (*build_id && !lists)
+	if (*build_id && !has_lists)
 		return memory_format("install /usr/lib/debug/.build-id/%.2s/%s.debug (dnf and "
 				     "zypper know it by that name)%s",
 				     build_id, build_id + 2, servers);

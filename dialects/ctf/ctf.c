@@ -36,7 +36,7 @@
 	  "uint8_t _has_debug_link;")                                                             \
 	_(CALL, "holdtrace:call",                                                                 \
 	  "string _function; string _class; ptr_t _object; uint64_t _size; uint64_t _duration; "  \
-	  "uint8_t _gains; uint8_t _loses; uint8_t _fails;")
+	  "uint8_t _acquires; uint8_t _releases; uint8_t _fails;")
 
 enum ctf_event {
 #define EVENT(name, text, fields) CTF_##name,

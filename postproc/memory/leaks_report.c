@@ -397,8 +397,9 @@ static void say_scan(const struct leaks_state *state, struct table *table)
 			"(coded, packed, in a pipe) are not seen",
 			state->scanned_count);
 	if (state->doubt)
-		used += (size_t)snprintf(text + used, sizeof(text) - used, "%sunsure where %.100s",
-					 used ? "; " : "", state->doubt);
+		used += (size_t)snprintf(text + used, sizeof(text) - used,
+					 "%suncertain where %.100s", used ? "; " : "",
+					 state->doubt);
 	if (state->failure)
 		used += (size_t)snprintf(text + used, sizeof(text) - used, "%snot scanned: %.200s",
 					 used ? "; " : "", state->failure);

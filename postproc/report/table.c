@@ -39,14 +39,6 @@ struct table_facts table_facts(enum table_id id)
 	};
 }
 
-int table_column(const struct table_facts *facts, const char *name)
-{
-	for (unsigned i = 0; i < facts->column_count; i++)
-		if (!strcmp(facts->columns[i].name, name))
-			return (int)i;
-	return TABLE_COLUMN_NONE;
-}
-
 /* The unit in the key of a column of that kind: bytes, ns or percent; "" if there is none. */
 static const char *unit_of_kind(enum table_kind kind)
 {
@@ -80,6 +72,15 @@ struct table_key table_key(const struct table_column *column)
 	snprintf(key.text, sizeof(key.text), "%s%s%s", column->name, has_suffix ? "_" : "",
 		 has_suffix ? unit : "");
 	return key;
+}
+
+int table_column(const struct table_facts *facts, const char *name)
+{
+	for (unsigned i = 0; i < facts->column_count; i++)
+		if (!strcmp(facts->columns[i].name, name) ||
+		    !strcmp(table_key(&facts->columns[i]).text, name))
+			return (int)i;
+	return TABLE_COLUMN_NONE;
 }
 
 static bool has_unit_of_row(enum table_kind kind)

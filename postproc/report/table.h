@@ -93,7 +93,7 @@ enum table_column_id {
 #define CELL(row, table, column) (&(row)[COLUMN_##table##_##column - FIRST_##table])
 
 struct table_column {
-	const char *name; /* the word of --by; JSON and CSV use table_key() instead */
+	const char *name; /* without a unit; --by also takes table_key(), as JSON and CSV print */
 	enum table_kind kind;
 	const char *heading, *meaning;
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/spill_sort.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -169,6 +170,17 @@ static void edge_tests(void)
 		   piece.bytes[10 * SMALL - 1] == 1 && spill_sort_next(&sort, &piece, &err) == 0,
 	   "the later of two pieces that are larger than the memory comes second");
 	spill_sort_free(&sort);
+
+	setenv("TMPDIR", "/nonexistent", 1);
+	spill_sort_init(&sort, -1, SMALL);
+	memset(spill_sort_reserve(&sort, 10 * SMALL), 1, 10 * SMALL);
+	spill_sort_commit(&sort, (struct spill_key){ .first = 5 }, 10 * SMALL);
+	memset(spill_sort_reserve(&sort, 10 * SMALL), 2, 10 * SMALL);
+	spill_sort_commit(&sort, (struct spill_key){ .first = 4 }, 10 * SMALL);
+	ok(spill_sort_finish(&sort, &err) == -ENOENT && strstr(err.text, "/nonexistent"),
+	   "a missing directory for temporary files is reported with its path and cause");
+	spill_sort_free(&sort);
+	unsetenv("TMPDIR");
 
 	spill_sort_init(&sort, directory, SMALL);
 	for (uint32_t number = 0; number < 1000; number++)
