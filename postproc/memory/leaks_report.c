@@ -166,7 +166,7 @@ static uint64_t age_of(const struct leaks_state *state, const struct ledger_item
 	return end_ns > item->acquired_ns ? end_ns - item->acquired_ns : 0;
 }
 
-/* Sets found->keeper to the root of the largest block: "pool (server), through 3 blocks". */
+/* Describes the root of the largest reachable block: "pool (server), through 3 blocks". */
 static void name_keeper(struct leaks_state *state, struct found *found)
 {
 	const struct scanned_block *block = &state->scanned.blocks.items[found->kept - 1];
