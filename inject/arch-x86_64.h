@@ -81,7 +81,10 @@ static inline int64_t arch_syscall_result(const struct arch_state *state)
 	return (int64_t)state->regs.rax;
 }
 
-/* The return address of a leaf function, which may not be on the stack; 0: it always is. */
+/*
+ * The return address of a leaf function, if it may not be on the stack; 0: all return addresses are
+ * on the stack.
+ */
 static inline uint64_t arch_link(const struct arch_state *state)
 {
 	(void)state;

@@ -34,10 +34,10 @@
 
 #define STOP_MS	       5000 /* a thread that needs longer is in an uninterruptible sleep */
 #define SYSCALL_MS     5000
-#define LOCK_MS	       20    /* interval of examining a call for a wait for the loader's lock */
-#define SELF_MS	       1000  /* after this, also for a wait for a lock that its thread owns */
+#define LOCK_MS	       20    /* how often a call is checked for a wait for the loader's lock */
+#define SELF_MS	       1000  /* after this, also for a wait for a lock of its own thread */
 #define CALL_MS	       30000 /* limit of a whole call */
-#define LOCK_CONTENDED 2     /* value of a libc mutex's futex that has waiters */
+#define LOCK_CONTENDED 2     /* a libc mutex's futex has this value if threads wait */
 #define MUTEX_KINDS    512   /* libc's mutex kinds are smaller */
 #define HELD_MOST      64    /* limit of threads that stay traced until we exit */
 #define HOLD_MS	       2000  /* limit for a held thread to be scheduled */

@@ -93,7 +93,8 @@ static int run_order(struct late_order *order, int pid, const char *library)
 }
 
 /*
- * Ends the injector without memory. A thread that is borrowed restores itself (inject/borrowed.h).
+ * Called when memory runs out: ends the injector. A borrowed thread then restores itself
+ * (inject/borrowed.h).
  */
 static void end_without_memory(void)
 {

@@ -146,7 +146,7 @@ static const char *judge_jumps(const struct remote *remote)
 	for (size_t i = 0; i < sizeof(about_memory) / sizeof(about_memory[0]); i++)
 		if (about_memory[i] == arch_number(&remote->state))
 			return "a system call, perhaps of an allocator";
-	/* in a system call or just after it: what the function did before is complete */
+	/* in or just after a system call: the function's work before the call is complete */
 	if (ARCH_FORGETS_CALLS && remote->state.is_at_call)
 		return NULL;
 	if (!subject_get(&target->subject, pc - sizeof(code), code, sizeof(code)) &&

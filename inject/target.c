@@ -258,8 +258,8 @@ static void forbid_libc(struct target *target, const struct symbols *libc)
 /* ---- allocators that are not libc's ---- */
 
 /*
- * Forbids all global forms of operator new and delete. The mangled operator of a class begins with
- * the class, and does not match.
+ * Forbids all global forms of operator new and delete. The mangled name of a class's operator
+ * begins with the class, so it does not match.
  */
 static void forbid_operators(struct target *target, const struct symbols *symbols)
 {

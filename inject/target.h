@@ -27,9 +27,10 @@ struct target {
 	ARRAY_OF(struct range) ranges;
 	uint64_t lowest, highest;	   /* bounds of all ranges */
 	uint64_t dlopen, dlclose, dlerror; /* functions of libc */
-	uint64_t syscall, restorer;   /* addresses of instructions: in libc; in libc or the vDSO */
-	uint64_t code_low, code_high; /* libc's code */
-	uint8_t *code;		      /* a copy of it */
+	uint64_t syscall,
+		restorer; /* instructions; syscall: in libc; restorer: in libc or the vDSO */
+	uint64_t code_low, code_high;	    /* libc's code */
+	uint8_t *code;			    /* a copy of it */
 	uint64_t program_low, program_high; /* the program's own code */
 	bool has_malloc;		    /* the program defines malloc */
 	bool has_allocator;		    /* a library other than libc defines malloc */

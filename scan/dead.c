@@ -87,8 +87,8 @@ static void find_heaps(struct dead *dead, const struct process *process)
 }
 
 /*
- * Finds the main arena, which is in libc's data, and excludes it: its bins lead to free memory. An
- * empty bin points to itself, as a free chunk would whose header precedes the bin.
+ * Finds the main arena, which is in libc's data, and excludes it: its bins lead to free memory.
+ * Both links of an empty bin point 16 bytes before the bin, as if it were a free chunk.
  */
 static void find_main_arena(struct dead *dead, const struct process *process,
 			    const struct mapping *data)

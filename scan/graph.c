@@ -24,8 +24,8 @@ static int by_address(const void *one, const void *two)
 }
 
 /*
- * Whether a parent's block overlaps an own one: this happens if another thread of the parent was in
- * malloc or free during the fork.
+ * Whether a block of the parent overlaps one of the process itself. This happens if another thread
+ * of the parent was in malloc or free during the fork.
  */
 static bool is_overlapped(const struct graph_block *parents, const struct graph_block *own)
 {

@@ -71,9 +71,9 @@ struct graph {
 	/*
 	 * Results of graph_dominate(), by block and then by root. A dominator retains the blocks
 	 * that would become unreachable without it. Dominators are numbered like parents;
-	 * GRAPH_NONE: no root retains the block alone. Of roots of different kinds, only those of
-	 * the lowest kind count: a list that a variable retains is the variable's, even if a word
-	 * on a stack leads to it, too.
+	 * GRAPH_NONE: several roots retain the block, or none does. Of roots of different kinds,
+	 * only those of the lowest kind count: a list that a variable retains is the variable's,
+	 * even if a word on a stack leads to it, too.
 	 */
 	uint32_t *dominators;
 	uint64_t *retained;

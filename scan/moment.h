@@ -33,7 +33,7 @@ struct process_thread {
 	/* start of the used part of the stack; frames_find() may change it */
 	uint64_t live_sp;
 	/*
-	 * the frames reach the start of the stack without a gap, so no part below live_sp is in use
+	 * the frames reach the start of the stack without a gap, so no other part of it is in use
 	 */
 	bool is_whole;
 	struct process_frame *frames; /* innermost first */

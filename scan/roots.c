@@ -96,7 +96,8 @@ static enum root_kind kind_of(const struct finding *finding, const struct mappin
 /* ---- memory ---- */
 
 /*
- * Whether an address above a thread's stack is in the thread's data or descriptor, in either order.
+ * Whether an address is in the thread's TLS data or descriptor, which are above its stack in either
+ * order.
  */
 static bool is_own_data(const struct process_thread *thread, uint64_t at)
 {

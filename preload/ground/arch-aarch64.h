@@ -80,8 +80,8 @@ static inline uintptr_t arch_plain_address(uintptr_t address)
 }
 
 /*
- * A callee may keep its return address anywhere, so it is no evidence if the address is not on the
- * stack.
+ * Always true: a callee may keep its return address anywhere, so the stack does not show whether
+ * the call is still open.
  */
 static inline bool arch_returns_to(uintptr_t frame, uintptr_t ip)
 {

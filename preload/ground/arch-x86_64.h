@@ -78,8 +78,8 @@ static inline uintptr_t arch_plain_address(uintptr_t address)
 }
 
 /*
- * Whether a call's return address ip is still in its stack slot. Any function that the caller
- * called since has overwritten the slot. frame: the caller's stack pointer after the return.
+ * Whether a call's return address ip is still in its stack slot. Any function that the caller has
+ * called since then has overwritten the slot. frame: the caller's stack pointer after the return.
  */
 static inline bool arch_returns_to(uintptr_t frame, uintptr_t ip)
 {

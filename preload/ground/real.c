@@ -194,9 +194,9 @@ static bool read_libc(struct linkage *libc)
 }
 
 /*
- * If another module's function precedes libc's function of the same name, and so is the hook's real
- * one: returns the address of libc's function; else 0. Only modules that are bound to libc before
- * all others call libc's function then.
+ * The address of libc's own function, if another module's function of the same name precedes it and
+ * so is the hook's real function; else 0. Only modules that are bound to libc before all other
+ * modules then call libc's own function.
  */
 static uintptr_t hidden_of(const struct linkage *libc, unsigned int i)
 {

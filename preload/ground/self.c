@@ -32,7 +32,8 @@ uintptr_t self_auxiliary(unsigned long type)
 static bool is_as_told;
 
 /*
- * Whether the program has not run yet: only the program itself precedes this library in the list.
+ * Whether the program has not run yet: only the program itself precedes this library in the
+ * loader's list.
  */
 static bool is_at_exec(void)
 {

@@ -66,8 +66,8 @@ enum hand_blocks {
 		   WORD(object), WORD(related))
 
 /*
- * Begins every body: defines `origin` and `call`. If the call is not recorded, returns the
- * expression after related.
+ * Begins every body: defines `origin` and `call`. If the call is not recorded, returns the value of
+ * the last argument.
  */
 #define BEGIN(name, object, related, ...)                         \
 	const struct origin origin = CAPTURE_ORIGIN();            \

@@ -5,16 +5,16 @@
 #include <sys/shm.h>
 
 /*
- * The descriptors that shm_open opened: only this table shows close() that it must record such a
- * descriptor in its second class. A descriptor with a higher number is recorded as a plain one.
+ * The descriptors that shm_open opened: for these, close() is also recorded in shm_open's class. A
+ * descriptor with a higher number is recorded as a plain one.
  */
 #define NOTED_MAX (64u << 10)
 
 static SPARSE uint32_t noted[NOTED_MAX / 32];
 
 /*
- * Whether the table is valid for the descriptor: not in a child of vfork, which has descriptors of
- * its own but its parent's memory.
+ * Whether the table applies to the descriptor. It does not in a child of vfork, which has its own
+ * descriptors but shares its parent's memory.
  */
 static bool is_noted_here(const struct call *call, int fd)
 {

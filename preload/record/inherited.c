@@ -145,8 +145,8 @@ static bool is_makers(char *path, uint32_t fd, const struct statx *file)
 }
 
 /*
- * Whether the descriptor is one by which an injector loads the library. The injector closes it
- * afterwards; it is never the program's own.
+ * Whether the descriptor is one by which an injector loads the library. It is closed after the
+ * load, and never the program's own.
  */
 static bool is_injector(const char *path)
 {
@@ -254,8 +254,8 @@ static __attribute__((noinline)) void tell_listed(struct search *search, uint32_
 
 /*
  * Whether no descriptor from number FEW on is open. select() ignores numbers beyond the end of the
- * descriptor table (select(2), BUGS). If one of its numbers is within the table but not open, it
- * fails before it asks any file.
+ * descriptor table (select(2), BUGS). If a number is within the table but not open, select() fails
+ * before it asks any file.
  */
 static bool has_few(void)
 {

@@ -162,7 +162,7 @@ static bool is_named(const struct name *name, const char *text)
 
 /*
  * The index of the name, or of a new entry that the caller fills in; -1: the table is full. If two
- * threads add the same name at the same time, it may get two entries.
+ * threads add the same name at the same time, the name may get two entries.
  */
 static int find_name(struct name *names, unsigned int count, const char *text, bool *is_new)
 {

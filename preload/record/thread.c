@@ -17,7 +17,7 @@
 #include "ring.h"
 
 #define BIRTHS	      1024
-#define BLOCK_TOP_MAX (1u << 20) /* limit from a thread's first frame to its descriptor */
+#define BLOCK_TOP_MAX (1u << 20) /* limit of bytes from the first frame to the descriptor */
 
 /*
  * The TLS model is initial-exec, because other models may call malloc in the middle of a hook. It

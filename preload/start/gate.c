@@ -72,8 +72,8 @@ static bool is_listed(const char *list, const char *name)
 }
 
 /*
- * Whether the name that was passed to exec is the program's, perhaps by a link. A script's name is
- * not.
+ * Whether the name that was passed to exec leads to the running program, perhaps by a link. The
+ * name of a script does not: it leads to a file that an interpreter runs.
  */
 static bool is_program(const char *path)
 {

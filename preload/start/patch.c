@@ -101,7 +101,7 @@ static void close_pages(struct opened *opened)
 
 /* ---- slots ---- */
 
-/* Finds the hook of this name, if value is its address that is to be replaced. */
+/* Finds the hook of this name, if value is the address that is to be replaced. */
 static bool find_hook(bool on, const char *name, uintptr_t value, unsigned int *hook)
 {
 	for (unsigned int i = 0; i < HOOK_holdtrace_acquired; i++)

@@ -127,7 +127,7 @@ static void arm_hooks(void)
 		armed[i] = LIFE_RECORDS;
 		if (settings->detail & DETAIL_PATHS && names_file(i))
 			armed[i] |= LIFE_FOLLOWS;
-		/* mappings are not sampled: they are few, and as large as a sample */
+		/* mappings are not sampled: they are few, and most would contain a sample */
 		if (life.sample && resource == RESOURCE_MEMORY)
 			armed[i] |= LIFE_SAMPLES;
 		if (settings->locks == LOCKS_CONTENDED && resource == RESOURCE_LOCK)
@@ -303,7 +303,8 @@ static void start_once(int argc, char **argv, char **environment)
 
 /*
  * The first hooked call may precede every constructor, even ours: ld.so or the program's preinit
- * functions make it. Then the arguments and environment are read from where the kernel stored them.
+ * functions may make it. Then the arguments and environment are read from where the kernel stored
+ * them.
  */
 bool start_wake(enum hook_number hook)
 {

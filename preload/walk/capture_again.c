@@ -198,7 +198,7 @@ recall_quick(struct recall *recall, struct window *window, enum capture_end *end
 	return state;
 }
 
-/* Whether the rule uses fp other than to find where fp was saved. */
+/* Whether the rule computes the CFA, or the position of the saved fp, from fp. */
 static inline bool uses_fp(const struct cfi_rule *rule)
 {
 	_Static_assert(CFI_FP_DEREF > CFI_FP && CFI_FP > CFI_SP, "the last two forms use fp");
@@ -499,7 +499,7 @@ static __attribute__((noinline)) uint32_t recall_walk(struct capture_memory *mem
 						      const struct stack_bounds *stack,
 						      unsigned int depth, enum capture_end *end)
 {
-	struct recall recall; /* without an initialiser, which would clear it first: 5 ns */
+	struct recall recall; /* no initialiser: clearing the struct first would cost 5 ns */
 	struct window window; /* apart from recall, because only its address is passed on */
 	uint32_t same, kept = 0;
 	int state;

@@ -333,7 +333,7 @@ static void read_header(struct module *module, const ElfW(Phdr) * header, uintpt
 		/* a program at a fixed address begins where its file would be mapped */
 		module->base = module->bias ? module->bias : from - header->p_offset;
 	}
-	/* up to p_filesz: only zeroed memory follows it */
+	/* p_filesz, not p_memsz: the memory after it is only zeroed */
 	if (segment_holds(header, module->bias, (uintptr_t)module->tables.header) &&
 	    (header->p_flags & PF_R)) {
 		module->tables.low = (const uint8_t *)from;

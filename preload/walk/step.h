@@ -3,10 +3,10 @@
 #define STEP_H
 
 /*
- * One step of a walk outwards: which memory of the stack may be read, the caller of a frame by the
- * frame's rule, and the rule of that caller. The plain walk (capture_walk.c) and the walk that
- * reuses frames (capture_again.c) share this code. The code that runs for each frame is inlined;
- * the rest is in step.c.
+ * One step of a walk outwards: checks which memory of the stack may be read, computes the caller of
+ * a frame by the frame's rule, and finds the caller's rule. The plain walk (capture_walk.c) and the
+ * walk that reuses frames (capture_again.c) share this code. The code that runs for each frame is
+ * inlined; the rest is in step.c.
  */
 
 #include <stdbool.h>
@@ -81,7 +81,7 @@ static inline bool window_is_known(const struct window *window)
 
 /*
  * On an unknown stack: opens the page of the hook's caller without a check, because the hook was
- * just called there. If sp is at a page boundary, the page may be that of other memory.
+ * just called there. Opens nothing if sp is at a page boundary, where other memory may begin.
  */
 static inline void window_open_first(struct window *window, uintptr_t sp)
 {
@@ -108,8 +108,8 @@ enum walk_state step_find_cfa(struct window *window, const struct cfi_rule *rule
 			      uintptr_t *cfa, enum capture_end *end);
 
 /*
- * Finds a rule that is neither in a hint nor in its home slot, and sets a hint of the last rule to
- * it.
+ * Finds the rule of ip by a search, and sets a hint of the last rule to it: the first hint if that
+ * is unset, else the second one.
  */
 struct cfi_rule *step_search_rule(struct cfi_table *table, uintptr_t ip, struct cfi_rule *last,
 				  struct cfi_rule *scratch);
