@@ -196,22 +196,41 @@ static bool stop_and_read(const struct live_process *process, struct live_thread
 	return true;
 }
 
-size_t live_read_stacks(struct live_process *process, bool stops)
+/* The work of live_read_stacks(). */
+struct stacks {
+	struct live_process *process;
+	bool stops;
+	size_t count;
+};
+
+static void *read_stacks(void *argument)
 {
-	size_t count = 0;
+	struct stacks *stacks = argument;
+	struct live_process *process = stacks->process;
 
 	for (size_t i = 0; i < process->thread_count; i++) {
 		struct live_thread *thread = &process->threads[i];
 
 		if (thread->call.number < 0 || thread->is_whole)
 			continue;
-		if (stops && !stop_and_read(process, thread))
+		if (stacks->stops && !stop_and_read(process, thread))
 			continue;
 		subject_copy_stack(&process->subject, thread->start.stack.from,
 				   &thread->start.stack);
-		count++;
+		stacks->count++;
 	}
-	return count;
+	return NULL;
+}
+
+size_t live_read_stacks(struct live_process *process, bool stops)
+{
+	struct stacks stacks = { .process = process, .stops = stops };
+
+	if (stops)
+		tracee_apart(read_stacks, &stacks);
+	else
+		read_stacks(&stacks);
+	return stacks.count;
 }
 
 #define UNWIND_SECONDS 20 /* limit for all threads */

@@ -5,6 +5,7 @@
 
 #include <elf.h>
 #include <errno.h>
+#include <pthread.h>
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/uio.h>
@@ -150,4 +151,12 @@ int tracee_await(struct tracee *tracee)
 	if (rc)
 		tracee_release(tracee);
 	return rc;
+}
+
+int tracee_apart(void *(*work)(void *), void *argument)
+{
+	pthread_t tracer;
+	int rc = pthread_create(&tracer, NULL, work, argument);
+
+	return rc ? -rc : -pthread_join(tracer, NULL);
 }

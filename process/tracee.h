@@ -44,4 +44,11 @@ unsigned tracee_vectors(const struct tracee *tracee, uint64_t *words, unsigned m
 /* Lets the thread continue. */
 void tracee_release(struct tracee *tracee);
 
+/*
+ * Calls a function that stops threads and releases them, in a thread of its own: the kernel lets go
+ * of a thread that did not stop in time (-EBUSY), which nobody else can do, when its tracer ends.
+ * For programs that run on. Returns 0, or a negative errno if there is no thread for it.
+ */
+int tracee_apart(void *(*work)(void *), void *argument);
+
 #endif
