@@ -15,7 +15,7 @@
 #include "trace/event.h"
 
 struct before_sum {
-	uint64_t ranges, bytes; /* at the attach */
+	uint64_t ranges, bytes; /* number and total size of the ranges at the attach */
 	uint64_t lost;		/* how many of these bytes calls have unmapped or freed since */
 };
 

@@ -14,7 +14,7 @@
 
 struct estimate {
 	uint64_t count, bytes;
-	double variance; /* of the bytes; 0: they are exact */
+	double variance; /* variance of bytes; 0: bytes is exact */
 	double count_variance;
 };
 

@@ -15,12 +15,12 @@ struct kept {
 	uint64_t index, object, size, time_ns;
 	const struct function *function;
 	const struct resource_class *resource;
-	const struct backtrace *backtrace; /* may be NULL */
+	const struct backtrace *backtrace; /* NULL: the call has none */
 	struct wire_value *arguments;	   /* one block with their texts; NULL: none */
 	uint32_t context, time_ms;
 	uint32_t thread;
-	uint32_t section; /* of its process, see trace_section() */
-	uint32_t count;	  /* for the view's use; 1 at first */
+	uint32_t section; /* section of its process, see trace_section() */
+	uint32_t count;	  /* for the view's use; initially 1 */
 	uint16_t argument_count;
 	uint8_t type; /* enum call_type */
 };

@@ -42,7 +42,7 @@ struct last {
 };
 
 struct thread {
-	uint32_t id;	/* of the kernel */
+	uint32_t id;	/* kernel's id */
 	uint32_t index; /* in ledger->threads */
 	uint32_t turns; /* number of calls so far */
 	struct last acquisition, loss;
@@ -73,7 +73,7 @@ struct call {
 #define QUEUE_FROM   32768u /* minimum live objects; fewer fit into the cache */
 
 struct ledger {
-	struct pool pool; /* names of classes */
+	struct pool pool; /* for the names of classes */
 	struct ledger_class classes[LEDGER_CLASSES];
 	uint32_t class_count;
 	ARRAY_OF(uint8_t)
@@ -97,7 +97,7 @@ struct ledger {
 	uint32_t last_id;	    /* kernel's id of the thread that was looked up last */
 	struct thread *last_thread; /* NULL: none was looked up */
 	uint64_t inherited; /* descriptors that the program inherited and that are still open */
-	bool is_attached;   /* the process ran before the trace began */
+	bool is_attached;   /* the recording attached to the process after it had started */
 	uint64_t sample; /* mean bytes between two samples of memory; 0: all blocks were recorded */
 	bool is_contended;	  /* only locks that a thread had to wait for were recorded */
 	bool is_replaced;	  /* the process executed another program */

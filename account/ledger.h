@@ -31,15 +31,15 @@
 #include "base/pool.h"
 #include "trace/event.h"
 
-#define LEDGER_CLASSES	 48u /* the last one takes all classes that do not fit */
+#define LEDGER_CLASSES	 48u /* the last class contains all that do not fit */
 #define LEDGER_LISTENERS 32u /* maximum number of reports that run at once */
 
 struct ledger_class {
-	enum resource known; /* RESOURCE_NONE: a class of another tracer */
+	enum resource known; /* RESOURCE_NONE: a class that another tracer defined */
 	const char *type, *description;
 	bool is_counted;
 	bool has_bytes;	  /* the sizes of its objects are bytes of memory */
-	bool is_estimate; /* the process was sampled */
+	bool is_estimate; /* the process was sampled, so its sums are estimates */
 	uint32_t rank;	  /* see ledger_rank() */
 };
 
@@ -52,7 +52,7 @@ struct ledger_item {
 	uint32_t site;		   /* index in ledger_sites(); in a free item: the next free item */
 	uint32_t thread;	   /* thread that acquired it, see ledger_thread() */
 	uint32_t turn;		   /* number of calls that the thread had made then */
-	uint32_t context, time_ms; /* of the call */
+	uint32_t context, time_ms; /* context and time_ms of the call */
 	uint32_t count;		   /* times it was acquired and not yet released; 0: not live */
 };
 
@@ -64,10 +64,10 @@ struct ledger_sum {
 	uint64_t acquired;     /* calls that acquired, except waits that lock a mutex again */
 	uint64_t lost, joined; /* calls that released (without waits); calls that joined a thread */
 	uint64_t retaken;      /* times that a wait for a condition locked its mutex again */
-	uint64_t temporary; /* releases by the next call of the thread that acquired the object */
+	uint64_t temporary; /* objects released by the next call of the thread that acquired them */
 	uint64_t strays;    /* releases of objects whose acquisition is not in the trace */
 	uint64_t earlier;   /* releases of objects that the process acquired before the attach */
-	uint64_t replaced;  /* acquisitions of objects that were live already */
+	uint64_t replaced;  /* acquisitions of objects that were already live */
 	uint64_t count, bytes; /* live now */
 	double variance;       /* of bytes; 0: bytes is exact */
 	double peak_variance, acquired_variance;
@@ -77,8 +77,8 @@ struct ledger_sum {
 struct ledger_move {
 	uint32_t site;	     /* the call site: index in ledger_sites() */
 	uint32_t class;	     /* ledger_class() */
-	bool is_acquisition; /* an acquisition, else a release */
-	bool is_part;	     /* the object belongs to another one: the descriptor of a stream */
+	bool is_acquisition; /* true: an acquisition; false: a release */
+	bool is_part;	     /* the object is part of another one: the descriptor of a stream */
 	bool is_no_call;     /* Do not count a call: a wait unlocks a mutex or locks it again, or a
 				descriptor stayed open over an exec. */
 	/*
@@ -87,7 +87,7 @@ struct ledger_move {
 	 */
 	int count;
 	uint64_t bytes;	 /* bytes acquired or released */
-	double variance; /* of these bytes */
+	double variance; /* variance of these bytes */
 	double count_variance;
 	const struct ledger_item *item;
 	uint32_t turn;	 /* number of calls that the event's thread has made so far */
@@ -171,7 +171,7 @@ struct ledger_held {
 	bool is_part;
 	bool is_of_parent; /* acquired by the parent before the fork: ledger_fork() */
 	uint64_t object;
-	uint64_t count;	 /* 1; a sampled block represents several */
+	uint64_t count;	 /* 1, or more for a sampled block */
 	uint64_t bytes;	 /* bytes of memory that the objects take; 0 for classes without bytes */
 	double variance; /* of bytes */
 	double count_variance;

@@ -18,7 +18,7 @@ struct site {
 	const struct backtrace *backtrace; /* NULL: no backtrace was taken */
 	const struct function *function;
 	const struct resource_class *resource;
-	uint32_t next; /* next site with the same backtrace; 0: none */
+	uint32_t next; /* next site of the same backtrace; 0: none */
 	uint8_t class;
 	bool is_part;	/* its objects are parts of others (descriptor of a stream) */
 	uint64_t index; /* index of the last call at this site */

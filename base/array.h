@@ -35,13 +35,16 @@ int array_grow(void *items, size_t *capacity, size_t size);
 /* Extends the array with zeroed items until index is valid. Returns 0 or -ENOMEM. */
 int array_reach(void *items, size_t *count, size_t *capacity, size_t size, size_t index);
 
-/* True if index is valid, after extending the array if necessary; false: no memory. */
+/* Extends the array if necessary, so that index is valid. False if no memory is left. */
 #define ARRAY_REACH(array, index)                                          \
 	((index) < (array)->count ||                                       \
 	 array_reach(&(array)->items, &(array)->count, &(array)->capacity, \
 		     sizeof(*(array)->items), index) == 0)
 
-/* The address of the item at index; new items are zeroed. NULL: no memory. */
+/*
+ * The address of the item at index. Extends the array with zeroed items if necessary. NULL if no
+ * memory is left.
+ */
 #define ARRAY_AT(array, index) (ARRAY_REACH(array, index) ? &(array)->items[index] : NULL)
 
 /* Empties the array for reuse. Frees its memory if that is more than 1 MiB. */
@@ -51,8 +54,8 @@ void array_clear(void *items, size_t *count, size_t *capacity, size_t size);
 	array_clear(&(array)->items, &(array)->count, &(array)->capacity, sizeof(*(array)->items))
 
 /*
- * For arrays whose first index is 1, so that 0 can mean "none": appends a zeroed item. Returns its
- * index, or 0: no memory.
+ * Appends a zeroed item to an array whose first index is 1, so that 0 can mean "none". Returns the
+ * index of the item, or 0 if no memory is left.
  */
 uint32_t array_number(void *items, size_t *count, size_t *capacity, size_t size);
 

@@ -3,8 +3,8 @@
 #define BASE_CLEANUP_H
 
 /*
- * Attributes for local variables that are released at the end of their block: cleanup_free,
- * cleanup_file and cleanup_fd precede a declaration with an initialiser.
+ * Attributes that release a local variable at the end of its block: cleanup_free, cleanup_file and
+ * cleanup_fd. Put them before a declaration that has an initialiser.
  */
 
 #include <stdio.h>

@@ -2,7 +2,9 @@
 #ifndef BASE_GLOBS_H
 #define BASE_GLOBS_H
 
-/* A list of shell patterns, "malloc,c?lloc,*memalign", of which any may match. */
+/*
+ * A list of shell patterns such as "malloc,c?lloc,*memalign". A text matches if any pattern does.
+ */
 
 #include <stdbool.h>
 #include <stddef.h>

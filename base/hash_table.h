@@ -85,7 +85,7 @@ static inline uint64_t hash_words(uint64_t seed, const void *words, size_t count
 	const unsigned char *at = words;
 	uint64_t hash = seed ^ count, other = seed * 0x9e3779b97f4a7c15ull, one, two;
 
-	/* Two independent lanes, so that one multiplication does not wait for the other. */
+	/* two independent lanes, so that their multiplications run in parallel */
 	for (; count >= 4; count -= 4, at += 32) {
 		memcpy(&one, at, 8);
 		memcpy(&two, at + 8, 8);

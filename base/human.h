@@ -3,9 +3,9 @@
 #define BASE_HUMAN_H
 
 /*
- * Numbers for people: thousands are separated by commas, sizes use powers of 1000 (KB, MB, GB, as
- * in heaptrack and for disks), times use the unit that needs few digits. Each function fills and
- * returns its first argument.
+ * Formats numbers for people. Thousands are separated by commas. Sizes use powers of 1000 (KB, MB,
+ * GB), as heaptrack and disks do. Times use a unit that needs few digits. Each formatting function
+ * fills its first argument and returns the text.
  */
 
 #include <stdbool.h>

@@ -3,8 +3,8 @@
 #define INVOCATION_H
 
 /*
- * The name by which this program was called. `holdtrace report` runs the post-processor under its
- * own name; the post-processor then prints errors as holdtrace and suggests commands of holdtrace.
+ * The name by which this program was called. If `holdtrace report` runs the post-processor, the
+ * post-processor prints errors under the name holdtrace and suggests holdtrace commands.
  */
 
 #include <stdbool.h>

@@ -3,8 +3,8 @@
 #define BASE_JSON_H
 
 /*
- * Writes JSON. Commas, quotes and escapes are added here, so the output is valid for any input. In
- * an object, json_key() precedes each value.
+ * Writes JSON. The functions add commas, quotes and escapes, so the output is valid for any input.
+ * In an object, call json_key() before each value.
  *
  *   json_begin(&json, '{'); json_key(&json, "pid"); json_unsigned(&json, 7); json_end(&json);
  */

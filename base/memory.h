@@ -12,7 +12,10 @@
 
 #include <stddef.h>
 
-/* Ends the program and must not return. Runs in any thread, before anything is released. */
+/*
+ * A handler for failed allocations. It must not return. It may run in any thread, and nothing has
+ * been released before.
+ */
 typedef void memory_end(void);
 
 void memory_set_end(memory_end *end);

@@ -17,7 +17,7 @@ static bool is_word(const char *word, const char *text, size_t length)
 }
 
 #ifndef PACKAGE_VERSION
-#define PACKAGE_VERSION "unknown" /* unit tests are built without config.h */
+#define PACKAGE_VERSION "unknown" /* for unit tests, which are built without config.h */
 #endif
 
 /* Writes "one, two or three" for "one|two|three", each word with the prefix. */

@@ -33,12 +33,12 @@ enum option_kind {
 	OPTION_number,	/* decimal */
 	OPTION_count,	/* at least 1 */
 	OPTION_mask,	/* hexadecimal */
-	OPTION_maybe,	/* an optional number */
-	OPTION_size,	/* 500KB, 2MiB, in bytes */
-	OPTION_time,	/* 30s, 250ms, in ns */
-	OPTION_list,	/* texts, or pairs "OLD=NEW"; the option may be repeated */
-	OPTION_other,	/* parsed by the table's take() */
-	OPTION_renamed, /* refused; text: what to write instead */
+	OPTION_maybe,	/* a number that may be left out */
+	OPTION_size,	/* a size in bytes: 500KB, 2MiB */
+	OPTION_time,	/* a time in ns: 30s, 250ms */
+	OPTION_list,	/* a list of texts, or of pairs "OLD=NEW"; the option may be repeated */
+	OPTION_other,	/* parsed by take() of the table */
+	OPTION_renamed, /* a former name: refused; text: what to write instead */
 };
 
 typedef bool option_flag;
@@ -68,10 +68,10 @@ typedef struct {
 /* The columns of a row. The rows of settings.def use the same struct. */
 struct option_row {
 	const char *option, *argument, *with, *text;
-	const char *value, *words, *environment; /* only in settings.def */
+	const char *value, *words, *environment; /* for rows of settings.def only */
 	int letter;
 	enum option_kind kind;
-	size_t offset;	/* of the member in the program's struct */
+	size_t offset;	/* offset of the member in the program's struct */
 	bool is_filter; /* selects events */
 	bool is_own;	/* removed from argv before argv is passed to another program */
 };
@@ -137,7 +137,7 @@ const char **options_given(const struct option_table *table, void *values, const
 enum option_form {
 	OPTION_SHORT, /* the text before the first ";" or "(" */
 	OPTION_PLAIN,
-	OPTION_FULL, /* with its requirements, its default and its environment variable */
+	OPTION_FULL, /* text with its requirements, default and environment variable */
 };
 
 void options_print_row(FILE *to, const struct option_row *row, enum option_form form);

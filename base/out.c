@@ -166,11 +166,11 @@ bool code_is_plain(uint32_t code)
 {
 	if (code < 0x20 || (code >= 0x7f && code < 0xa0))
 		return false;
-	/* Characters that reorder displayed text (CVE-2021-42574). */
+	/* characters that change the order of displayed text (CVE-2021-42574) */
 	if (code == 0x061c || code == 0x200e || code == 0x200f ||
 	    (code >= 0x202a && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069))
 		return false;
-	/* Line separators and invisible characters: tags, byte order mark. */
+	/* line separators, and invisible characters such as tags and the byte order mark */
 	return code != 0x2028 && code != 0x2029 && code != 0xfeff &&
 	       !(code >= 0xfff9 && code <= 0xfffb) && !(code >= 0xe0000 && code <= 0xe0fff);
 }

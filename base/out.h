@@ -40,7 +40,7 @@ int out_open(struct out *out, int fd, struct error *err);
 
 void out_flush(struct out *out);
 
-/* 0, or the first error as a negative errno. */
+/* Returns 0, or the first error as a negative errno. */
 int out_error(const struct out *out);
 
 /* Flushes and frees the buffer. Returns out_error(). */
@@ -99,7 +99,8 @@ void out_cell(struct out *out, const char *text, size_t length, bool begins);
 void out_format(struct out *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /*
- * True for code points without side effects: no control and no bidirectional formatting characters.
+ * True for code points that can be printed without side effects: neither control characters nor
+ * bidirectional formatting characters.
  */
 bool code_is_plain(uint32_t code);
 

@@ -3,7 +3,7 @@
 #define BASE_POOL_H
 
 /*
- * An arena allocator: many small pieces that are freed together. A limit stops hostile input
+ * An arena allocator, for many small pieces that are freed together. Its limit stops hostile input
  * before the machine runs out of memory.
  */
 
@@ -18,9 +18,9 @@ struct pool_chunk;
 
 struct pool {
 	struct pool_chunk *chunks; /* newest first */
-	unsigned char *at;	   /* free part of the newest chunk */
-	size_t left;		   /* bytes free there, a multiple of POOL_ALIGN */
-	uint64_t total;		   /* bytes allocated from the system */
+	unsigned char *at;	   /* start of the free part of the newest chunk */
+	size_t left;		   /* free bytes in it, a multiple of POOL_ALIGN */
+	uint64_t total;		   /* number of bytes allocated from the system */
 	uint64_t limit;		   /* maximum of total; 0: none */
 };
 

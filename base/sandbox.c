@@ -59,8 +59,8 @@ static int make_ruleset(const struct sandbox_options *options, uint64_t *rights)
 	*rights = known_rights(version);
 	rules = (struct ruleset){
 		.files = *rights,
-		.network = 3,			      /* TCP bind and connect */
-		.scopes = options->may_start ? 0 : 3, /* abstract sockets, signals */
+		.network = 3,			      /* forbids TCP bind and connect */
+		.scopes = options->may_start ? 0 : 3, /* forbids abstract sockets and signals */
 	};
 	return (int)syscall(SYS_landlock_create_ruleset, &rules, size, 0);
 }

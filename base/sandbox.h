@@ -27,7 +27,7 @@ enum sandbox_wall {
  */
 struct sandbox_options {
 	bool opens_nothing; /* may not read files either, only open descriptors */
-	bool may_start;	    /* may start children and send them signals */
+	bool may_start;	    /* may create child processes and send signals to them */
 	bool may_execute;   /* may execute programs */
 	bool may_grow;	    /* may write to open files without a size limit */
 	const char *writable[SANDBOX_WRITABLE_MAX]; /* directories, then NULL */

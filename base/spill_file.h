@@ -14,13 +14,13 @@
 
 #include "base/error.h"
 
-#define SPILL_TMPDIR (-1) /* the directory $TMPDIR, or /tmp */
+#define SPILL_TMPDIR (-1) /* stands for $TMPDIR, or /tmp */
 
 struct spill_file {
 	int directory; /* where the file is created: a descriptor of the caller, or SPILL_TMPDIR */
 	int fd;	       /* -1: not created yet */
 	uint64_t size;
-	struct error failure; /* number 0: none */
+	struct error failure; /* first failed write; number is 0 if none failed */
 };
 
 /* directory: must stay open as long as the spill file is used. Creates nothing yet. */

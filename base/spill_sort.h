@@ -22,14 +22,14 @@
 
 #define SPILL_SORT_BUFFER (32u << 20)
 
-/* Pieces with equal keys keep the order of their insertion. */
+/* The key of a piece. Pieces with equal keys stay in the order in which they were added. */
 struct spill_key {
 	uint64_t first, second, third;
 };
 
 struct spill_entry {
 	struct spill_key key;
-	size_t offset, size; /* in the buffer */
+	size_t offset, size; /* position in the buffer */
 };
 
 struct spill_list {
@@ -54,7 +54,7 @@ struct spill_sort {
 struct spill_piece {
 	struct spill_key key;
 	size_t size;
-	char *bytes; /* valid until the next call; may be modified */
+	char *bytes; /* valid until the next spill_sort_next(); may be modified */
 };
 
 /* directory: see spill_init(). limit: maximum size of the buffer in bytes; 0: SPILL_SORT_BUFFER. */

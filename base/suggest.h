@@ -19,7 +19,7 @@ struct suggest {
 /* typed must outlive suggest. */
 void suggest_begin(struct suggest *suggest, const char *typed, size_t length);
 
-/* Offers a valid word. */
+/* Considers a valid word as the suggestion. */
 void suggest_try(struct suggest *suggest, const char *word);
 
 /* " (did you mean WORD?)", to append to a message; "" if no word is close enough. */

@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-#define TERMINAL_WIDTH	   80 /* if neither COLUMNS nor a terminal gives a width */
+#define TERMINAL_WIDTH	   80 /* used if neither COLUMNS nor a terminal states a width */
 #define TERMINAL_WIDTH_MAX 100000
 
 /*

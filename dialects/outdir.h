@@ -35,12 +35,12 @@ int outdir_create(struct outdir *outdir, const char *name, struct out *out, stru
  */
 int outdir_finish(struct outdir *outdir, struct out *out, int rc, struct error *err);
 
-/* Removes the files, left by an older run, whose names start and end with these texts. */
+/* Removes the files of an older run, whose names start with `start` and end with `end`. */
 void outdir_remove(const struct outdir *outdir, const char *start, const char *end);
 
 /*
- * Moves the files whose names start and end with these texts into another directory. Returns 0 or a
- * negative errno.
+ * Moves the files whose names start with `start` and end with `end` to another directory. Returns 0
+ * or a negative errno.
  */
 int outdir_move(const struct outdir *outdir, const struct outdir *to, const char *start,
 		const char *end, struct error *err);

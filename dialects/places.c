@@ -10,7 +10,7 @@
 #include "base/array.h"
 #include "base/memory.h"
 
-#define FD_MAX (1u << 20) /* the kernel's default of fs.nr_open */
+#define FD_MAX (1u << 20) /* the default of fs.nr_open */
 
 void places_clear(struct places *places)
 {

@@ -15,7 +15,7 @@
 
 struct places {
 	char *directory;	/* NULL: unknown */
-	ARRAY_OF(char *) paths; /* by descriptor; NULL: unknown */
+	ARRAY_OF(char *) paths; /* index: the descriptor; NULL: unknown */
 };
 
 /* A path in a buffer that grows; text ends with NUL. */

@@ -21,7 +21,9 @@ struct leaks;
 struct compress;
 struct heap_range;
 
-/* The results of the views; NULL if not requested. heap is updated with each event. */
+/*
+ * The results of the views; NULL for a view that was not requested. heap is updated at each event.
+ */
 struct writer_views {
 	const struct heap_range *heap;
 	const struct leaks *leaks;	 /* with -l; complete when end() is called */
@@ -30,12 +32,12 @@ struct writer_views {
 
 struct writer_options {
 	struct out *out;	   /* for text; NULL for formats that write directories */
-	const char *directory;	   /* -o; NULL: none */
+	const char *directory;	   /* -o; NULL: the option was not given */
 	bool force;		   /* -f: overwrite existing files */
 	bool is_merged;		   /* events are from several processes, see trace/merge.h */
 	bool is_single_renumbered; /* -R: if only one class is left, its number is 1 */
 	bool is_reordered;	   /* all facts (mappings, classes ...) precede the calls */
-	int64_t depth;		   /* -b; -1: not given */
+	int64_t depth;		   /* -b; -1: the option was not given */
 	const struct writer_views *views;
 	const char *words; /* words after the format's name, see format_has_word(); NULL: none */
 };

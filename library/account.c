@@ -30,7 +30,7 @@ struct library_process {
 	struct wakes conditions, semaphores;
 };
 
-/* A wait for a semaphore that was blocked at the end. */
+/* A wait for a semaphore that had not returned at the end. */
 struct library_asleep {
 	uint32_t section, thread, backtrace;
 	uint64_t object, since_ns, ns;
@@ -38,12 +38,12 @@ struct library_asleep {
 
 struct library_account {
 	ARRAY_OF(struct library_process *) processes;
-	struct map by_section; /* index + 1 */
+	struct map by_section; /* index in processes + 1 */
 	struct library_process *current;
 	const struct trace_process *of; /* the process of current */
 	ARRAY_OF(struct library_asleep) asleep;
 	bool is_finished; /* the waits of all processes are complete */
-	bool has_failed;  /* an allocation failed: the account may only be freed */
+	bool has_failed;  /* an allocation failed: the account can only be freed */
 	ARRAY_OF(struct passed_stream) streams; /* by process */
 
 	/* the latest results, which the caller of the library reads */
@@ -331,7 +331,7 @@ struct places {
 	struct map index;	/* site numbers, by class and by node of the address map */
 	uint32_t *last_process; /* by site */
 	size_t last_capacity;
-	const char **classes; /* by number - 1 */
+	const char **classes; /* index: number - 1 */
 	size_t class_count, class_capacity;
 };
 
@@ -403,7 +403,10 @@ static int compare_places(const void *left, const void *right)
 		?: ORDER(a->backtrace, b->backtrace);
 }
 
-/* Groups objects by process, since the address map holds one process's mappings at a time. */
+/*
+ * Orders objects by process, because the address map contains the mappings of one process at a
+ * time.
+ */
 static int compare_processes(const void *left, const void *right)
 {
 	const struct holdtrace_object *a = left, *b = right;

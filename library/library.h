@@ -36,7 +36,7 @@ struct holdtrace_trace {
 	ARRAY_OF(const char *) resources; /* by id */
 	struct library_frames *frames;
 	struct library_names *names;
-	struct library_account *account; /* NULL: not requested */
+	struct library_account *account; /* NULL: no account was requested */
 	bool has_origin; /* the start of the run, to which times are relative, is known */
 	bool hands_out_notes;
 };

@@ -12,7 +12,7 @@
 #include "base/array.h"
 #include "naming/naming.h"
 
-/* The first event of a backtrace, which determines the meaning of its addresses. */
+/* The first event of a backtrace. It determines the mappings that apply to the addresses. */
 struct origin {
 	uint64_t index;
 	uint32_t section;
@@ -25,7 +25,7 @@ struct section {
 
 struct library_names {
 	ARRAY_OF(struct origin) origins;   /* by backtrace */
-	ARRAY_OF(struct section) sections; /* by section, from 0 */
+	ARRAY_OF(struct section) sections; /* index: section, from 0 */
 	struct address_space space;
 	struct naming *naming; /* NULL: no names requested yet */
 	struct naming_files files;

@@ -136,7 +136,7 @@ PUBLIC void holdtrace_trace_close(struct holdtrace_trace *trace)
 
 /* ---- events ---- */
 
-/* Records the facts that later requests for names and ids need. */
+/* Stores the event's mapping, or its backtrace if it is new, for later requests for names. */
 static inline int keep_facts(struct holdtrace_trace *trace, const struct event *event,
 			     struct error *err)
 {
@@ -196,7 +196,7 @@ static uint32_t backtrace_of(const struct event *event)
 	return event->backtrace ? event->backtrace->id : HOLDTRACE_NO_ID;
 }
 
-/* The members of an event and their values: X(member, value). */
+/* X(member, value) for each member of an event. */
 #define EVENT_MEMBERS(X)                         \
 	X(index, event->index)                   \
 	X(time_ns, event->time_ns)               \

@@ -20,8 +20,8 @@ struct bundle_stream {
 	uint32_t number;     /* stream number; a stream without pieces has no entry */
 	size_t first, count; /* extents[first] to extents[first + count - 1] */
 	uint64_t size;	     /* bytes present */
-	bool has_start;	     /* its first byte is present */
-	uint64_t missing;    /* bytes missing between pieces */
+	bool has_start;	     /* the first byte of the stream is present */
+	uint64_t missing;    /* number of bytes missing between its pieces */
 	uint64_t missing_at; /* file offset of the first piece that follows a gap */
 };
 

@@ -3,9 +3,9 @@
 #define DECODE_H
 
 /*
- * Decodes the contents of packets by the rows of wire.def. A cursor knows the end of the contents,
- * the byte order and the pointer size; its first failure is permanent. Every length is checked
- * against the remaining bytes before it is used.
+ * Decodes the contents of packets according to the rows of wire.def. A cursor holds the position,
+ * the end, the byte order and the pointer size of the contents. After its first failure, it stays
+ * failed. Every length is checked against the remaining bytes before it is used.
  */
 
 #include <stdbool.h>
@@ -23,8 +23,8 @@ struct cursor {
 	bool is_swapped; /* the stream has the other byte order */
 	bool has_failed;
 	uint8_t pointer_size; /* 4 or 8 */
-	struct pool *pool;    /* for strings and lists of values */
-	uint64_t *frames;     /* for addresses: DECODE_FRAMES_MAX items */
+	struct pool *pool;    /* where strings and lists of values are allocated */
+	uint64_t *frames;     /* buffer for addresses, of DECODE_FRAMES_MAX items */
 };
 
 enum decoded {
@@ -38,8 +38,8 @@ enum decoded {
 #define ABSENT_RESOURCE_FLAGS (1u << 1) /* before 1.3 */
 
 /*
- * decode_call(&cursor, absent, wants_tail, &packet) and so on, one function for each PACKET of
- * wire.def. Bytes after the known fields are ignored. The cursor is not moved.
+ * Declares decode_call(&cursor, absent, wants_tail, &packet) and so on, one function for each
+ * PACKET of wire.def. Bytes that follow the known fields are ignored. The cursor is not moved.
  */
 #define PACKET(name, tag, description)                                                            \
 	enum decoded decode_##name(const struct cursor *cursor, unsigned absent, bool wants_tail, \

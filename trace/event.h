@@ -3,9 +3,8 @@
 #define EVENT_H
 
 /*
- * The contents of a trace, in any format. Calls come in the order of the stream; facts about their
- * surroundings (mappings, classes of resources, ...) are events, too, at the position where the
- * stream states them.
+ * The contents of a trace, in any format. Events come in the order of the stream. They are calls,
+ * and facts that later calls refer to (mappings, classes of resources ...).
  *
  * Lifetime: an event, its arguments and its comment live until the next trace_next(). Everything
  * else that an event points to (function, resource, backtrace, mapping ...) lives as long as the
@@ -43,9 +42,9 @@ _Static_assert(EVENT_CALL == EVENT_NOTE + 1, "event_is_call() is one comparison"
 struct trace_process {
 	unsigned section;      /* number of the stream in its file, from 1 */
 	bool is_text;	       /* the stream is text, and headers holds its first line */
-	bool has_tails;	       /* written by holdtrace: the members after "tail" are set */
+	bool has_tails;	       /* written by holdtrace: the members below "tail" are set */
 	const char *arch;      /* "x86_64" */
-	unsigned major, minor; /* of the stream */
+	unsigned major, minor; /* version of the stream */
 	unsigned pointer_size; /* 4 or 8; 0: not known (text) */
 	bool is_big_endian;
 	bool has_process; /* the stream has a PINF packet or a text header */
@@ -57,7 +56,7 @@ struct trace_process {
 	const struct wire_value *headers;
 	size_t header_count;
 	/* tail */
-	uint64_t session[2]; /* lower and upper half */
+	uint64_t session[2]; /* lower and upper half of the id */
 	uint32_t stream, parent_stream, parent_pid;
 	uint64_t start_ns;    /* CLOCK_MONOTONIC */
 	uint64_t realtime_ns; /* add it to a time of the stream to get ns since 1970 */
@@ -118,7 +117,7 @@ struct backtrace {
 	uint32_t count;
 	uint32_t epoch; /* in another epoch, the same addresses may lead to other code */
 	bool has_row;	/* internal to the registry: an array of the frames follows this struct */
-	const struct trace_node *node; /* the innermost frame */
+	const struct trace_node *node; /* node of the innermost frame */
 	const char *const *texts;      /* NULL, or per frame the text after its address or NULL */
 };
 
@@ -139,7 +138,7 @@ struct event {
 	const struct function *function;
 	const struct resource_class
 		*resource;	  /* never NULL for a call or note; see is_registered */
-	uint32_t context;	  /* bits of the entered contexts */
+	uint32_t context;	  /* bits of the contexts that were entered */
 	uint32_t time_ms;	  /* ms modulo 24 h; 0: not known */
 	enum call_type type;	  /* alloc: the call acquired the object; free: it released it */
 	enum operation operation; /* from the tail, else from the function's hook, else from type */
@@ -153,7 +152,7 @@ struct event {
 	/* calls and notes; without has_tail 0, except time_ns, computed from time_ms */
 	bool has_tail;
 	uint8_t moment;	 /* enum moment: ENTER, LEAVE or HALF */
-	uint8_t part;	 /* 0: the call itself; 1, 2 ...: its further objects */
+	uint8_t part;	 /* 0: the call itself; 1, 2 ...: a further object of the call */
 	uint8_t flags;	 /* enum call_flag */
 	uint32_t thread; /* kernel's thread id */
 	uint32_t cpu;	 /* 0xffffffff: not known */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The blocks of an .htr: finds, checks and decompresses them. A block is read and checked as a
- * whole before its bytes are used. After damage the next block is searched for. The index only
- * saves reading unwanted blocks.
+ * Finds, checks and decompresses the blocks of an .htr. A block is read and checked as a whole
+ * before its bytes are used. After damage, reading continues at the next block. The index is only
+ * used to skip unwanted blocks.
  */
 #include "trace/htr_container.h"
 
@@ -15,7 +15,7 @@
 
 #define INDEX_MAX (1u << 24) /* entries; a larger index is ignored */
 
-/* Decompresses to size bytes, followed by zeros. */
+/* Decompresses a part of a block, which must yield size bytes. Zeros follow it in the buffer. */
 static enum got unpack_part(struct container *container, struct part *part, const uint8_t *bytes,
 			    size_t packed, size_t size)
 {
@@ -58,7 +58,7 @@ static bool is_wanted(const struct trace *trace, uint64_t first_ns, uint64_t las
 	       last_ns >= trace->since_ns;
 }
 
-/* Checks and reads the definitions at bytes. */
+/* Checks, decompresses and reads the definitions of a block. bytes: the compressed definitions. */
 static enum got open_definitions(struct trace *trace, const uint8_t *bytes)
 {
 	struct container *container = trace->container;
@@ -92,7 +92,7 @@ static enum got open_events(struct container *container, const uint8_t *bytes)
 	return GOT_IT;
 }
 
-/* Reads a block's header; false: the bytes are not one. */
+/* Reads the header of a block. Returns false if the bytes are not a valid header. */
 static bool get_block(const uint8_t *bytes, struct htr_block *block)
 {
 	htr_get_block(bytes, block);

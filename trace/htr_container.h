@@ -78,7 +78,7 @@ struct container {
 	LIST(struct shape) shapes;
 	LIST(struct node) nodes; /* number 1 is the first */
 	LIST(uint32_t) made; /* numbers of the nodes whose backtrace was created in this epoch */
-	uint32_t epoch;	     /* of the registry */
+	uint32_t epoch;	     /* latest epoch of the registry that was seen */
 
 	/* the block that is being read */
 	struct htr_block block;

@@ -12,7 +12,7 @@
 #include "hook_table.h"
 
 #define NAMES_GAP (1u << 16) /* maximum number of names or shapes in lost blocks */
-#define NODES_GAP (1u << 22) /* of nodes or threads */
+#define NODES_GAP (1u << 22) /* maximum number of nodes or threads in lost blocks */
 
 #define DEFINITION(name, description)                             \
 	static struct htr_##name take_##name(struct bytes *bytes) \

@@ -19,7 +19,7 @@ int instant_parse_length(uint64_t *ns, const char *text, struct error *err)
 		"%s: expected a length of time: seconds, or 250ms, 10us, 5ns, 2min, 1h, 7d", text);
 }
 
-/* "19:20", "19:20:31", "19:20:31.5": ns since midnight. */
+/* Parses a time of day, "19:20", "19:20:31" or "19:20:31.5", as ns since midnight. */
 static bool parse_clock(uint64_t *ns, const char *text)
 {
 	uint64_t hours, minutes, seconds = 0;

@@ -32,12 +32,14 @@ struct instant_base {
 };
 
 /*
- * "1.5", "250ms" (since the start), "@1700000000.25" (since 1970), "19:20:31.5" or
- * "2026-11-21 19:20:31" (local time). Returns 0 or -EINVAL.
+ * Parses an instant: "1.5" or "250ms" since the start, "@1700000000.25" since 1970, "19:20:31.5" or
+ * "2026-11-21 19:20:31" in local time. Returns 0 or -EINVAL.
  */
 int instant_parse(struct instant *instant, const char *text, struct error *err);
 
-/* Parses a duration: "1.5" or "1.5s", "250ms", "10us", "5ns", "2min", "1h". Returns as above. */
+/*
+ * Parses a duration: "1.5" or "1.5s", "250ms", "10us", "5ns", "2min", "1h". Returns 0 or -EINVAL.
+ */
 int instant_parse_length(uint64_t *ns, const char *text, struct error *err);
 
 /* Converts the instant to the time of the streams. Returns 0 if that time would be negative. */

@@ -44,7 +44,7 @@ struct part {
 	bool has_clock;
 	const struct event *event; /* the next event of the part */
 	uint64_t key;		   /* time of the event since 1970; never decreases */
-	size_t number;		   /* decides between equal keys */
+	size_t number;		   /* decides between events with equal keys */
 	struct merge_ids ids;
 };
 
@@ -52,7 +52,7 @@ struct merge {
 	struct trace_options options;
 	ARRAY_OF(struct part *) parts; /* ordered by start */
 	size_t waiting;		       /* index of the first part that was not opened yet */
-	ARRAY_OF(struct part *) live;  /* a heap, the earliest event first */
+	ARRAY_OF(struct part *) live;  /* a heap, with the earliest event at the top */
 	struct part *last;	       /* the part whose event was returned and not yet replaced */
 	struct part *current; /* as `last`, but never reset: the part of the returned event */
 	struct merge_classes classes;

@@ -3,9 +3,9 @@
 #define TRACE_NODES_H
 
 /*
- * Backtraces as a tree that stores each frame once: a node is a return address and the node of the
- * caller's frame, so backtraces share their common outer frames. Nodes neither move nor change.
- * Equal backtraces of one tree are the same node.
+ * Backtraces as a tree that stores each frame once. A node consists of a return address and the
+ * node of the caller's frame, so backtraces share their common outer frames. Nodes neither move nor
+ * change. In one tree, equal backtraces are the same node.
  *
  *   for (const struct trace_node *at = backtrace->node; at->count; at = at->caller)
  *           use(at->address);
@@ -20,7 +20,7 @@
 struct trace_node {
 	const struct trace_node *caller; /* NULL only in trace_no_node */
 	uint64_t address;		 /* return address */
-	uint32_t count;			 /* frames from this one to the outermost */
+	uint32_t count;			 /* number of frames from this one to the outermost */
 	uint32_t number;		 /* in its tree, from 1; 0: not a frame */
 };
 
@@ -31,7 +31,7 @@ struct trace_nodes {
 	struct pool *pool; /* where nodes are allocated; its limit applies to them */
 	ARRAY_OF(struct trace_node *) chunks;
 	uint32_t count;
-	uint32_t *slots; /* numbers by hash */
+	uint32_t *slots; /* numbers of nodes, by hash */
 	uint8_t *marks;	 /* per slot: MARKED and some bits of the hash; 0: the slot is free */
 	size_t mask;
 	uint32_t most; /* number of nodes at which the slots grow */
@@ -56,7 +56,10 @@ const struct trace_node *trace_nodes_add(struct trace_nodes *nodes, const struct
 /* The node with that number, from 1 to count. */
 const struct trace_node *trace_nodes_at(const struct trace_nodes *nodes, uint32_t number);
 
-/* As trace_nodes_add() for count frames, innermost first. */
+/*
+ * The node of a backtrace with count frames, innermost first, added if necessary. NULL as for
+ * trace_nodes_add().
+ */
 const struct trace_node *trace_nodes_of(struct trace_nodes *nodes, const uint64_t *frames,
 					size_t count);
 

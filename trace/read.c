@@ -66,7 +66,7 @@ int trace_wait(int fd, const char *path, const struct trace_options *options, bo
 		if (errno == EINTR || (errno == EWOULDBLOCK && nanosleep(&pause, NULL) != 0))
 			return error_set(err, EINTR, "interrupted while its writer is at work");
 		if (errno != EWOULDBLOCK)
-			return 0; /* the file system has no locks */
+			return 0; /* the file system does not support locks */
 		if (i == TRACE_SECONDS_TO_WORD * 100 && options->waiting)
 			options->waiting(options->user, path);
 	}
@@ -252,7 +252,7 @@ int trace_open(struct trace **trace, const char *path, const struct trace_option
 	return trace_start(trace, fd, true, file ? file : path, stream, options, err);
 }
 
-/* Converts the window to the stream's time. From here on, calls outside are not returned. */
+/* Converts the window to the stream's time. From then on, calls outside it are not returned. */
 static void trace_place_window(struct trace *trace, const struct instant_base *base)
 {
 	struct trace_window *window = &trace->window;

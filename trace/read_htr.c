@@ -202,7 +202,10 @@ static inline void set_event(struct trace *trace, struct htr_site *site, struct 
 	event->pthread = container->thread->pthread;
 }
 
-/* The shape of the next event; switches threads if necessary. NULL: damage. */
+/*
+ * The shape of the next event. Switches to another thread if the block says so. NULL: the block is
+ * damaged.
+ */
 static inline struct shape *take_shape_of(struct container *container, struct columns *columns)
 {
 	uint64_t number = column_number(columns, HTR_COLUMN_shapes);
@@ -340,7 +343,7 @@ static int go_on(struct trace *trace, struct error *err)
 				.backtrace = NULL;
 		container->epoch = trace->registry.epoch;
 	} else if (!is_done) {
-		rc = drop_events(trace); /* without a process, events belong to no stream */
+		rc = drop_events(trace); /* their stream has not stated its process */
 	} else {
 		container->has_events = false;
 		if (container->next_packet == container->packets.count)

@@ -28,8 +28,8 @@ struct reader {
 	ARRAY_OF(uint64_t) frames;
 	ARRAY_OF(const char *) texts;
 	bool has_texts;
-	ARRAY_OF(struct wire_value) arguments; /* of the last call in the queue */
-	uint64_t index;			       /* of the last call */
+	ARRAY_OF(struct wire_value) arguments; /* arguments of the last call in the queue */
+	uint64_t index;			       /* index of the last call */
 	ARRAY_OF(const struct resource_class *) classes;
 	bool has_content; /* the stream has a header or other lines, so a further header starts the
 			     next stream */
@@ -394,7 +394,7 @@ static int add_header(struct trace *trace, const struct text_header *header, str
 		if (rc)
 			return rc;
 	}
-	/* If another header follows, this stream is empty. */
+	/* the stream counts as started, so a further header starts another one */
 	reader->has_content = true;
 	if (!keep_header(trace, header) || !queue_add(trace, EVENT_PROCESS))
 		return trace_no_memory(trace, err);
@@ -498,7 +498,7 @@ static void skip_line(struct trace *trace, struct slice line)
 		trace_add_damage(trace, trace->source.offset, 0, "a line is longer than %u bytes",
 				 LINE_MAX_BYTES);
 	} else if (!has_newline) {
-		/* The line may be cut. */
+		/* without a newline, the line may be incomplete */
 		trace_add_damage(trace, trace->source.offset, 0, "the last line has no end");
 		trace->tally.is_truncated = true;
 	}

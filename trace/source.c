@@ -122,7 +122,10 @@ uint64_t source_size(const struct source *source)
 									: 0;
 }
 
-/* Decompresses some bytes. Returns their number, 0 at the end (or damage), or a negative errno. */
+/*
+ * Decompresses up to size bytes. Returns their number, 0 at the end or at damage, or a negative
+ * errno.
+ */
 static int source_unpack(struct source *source, unsigned char *bytes, size_t size,
 			 struct error *err)
 {

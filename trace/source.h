@@ -23,14 +23,14 @@ struct source_extent {
 struct source {
 	int fd;
 	const struct source_extent *extents; /* NULL: the whole file */
-	size_t extent_count, extent;	     /* the current one */
+	size_t extent_count, extent;	     /* extent: index of the current one */
 	uint64_t extent_at;		     /* bytes read from the current extent */
 	unsigned char *buffer;
 	size_t start, end, capacity; /* unread bytes are buffer[start .. end) */
 	uint64_t offset;	     /* offset of buffer[start] in the (decompressed) input */
-	bool is_finished;	     /* no bytes follow buffer[end) */
+	bool is_finished;	     /* the input ends at buffer[end) */
 	struct source_zstd *zstd;    /* NULL: not compressed */
-	uint64_t packed_offset;	     /* compressed bytes read */
+	uint64_t packed_offset;	     /* number of compressed bytes read */
 	const char *damage;	     /* why the compressed input ended early, or NULL */
 	uint64_t *taken;	     /* set to `read` before each read(); NULL: not wanted */
 	uint64_t read;		     /* bytes read */
@@ -43,8 +43,8 @@ struct source {
 int source_open(struct source *source, int fd, struct error *err);
 
 /*
- * As source_open() for the concatenation of parts of a regular file, which are never compressed.
- * extents must outlive the source.
+ * As source_open(), but for parts of a regular file, which are read as if they were one input. They
+ * are never compressed. extents must outlive the source.
  */
 int source_open_parts(struct source *source, int fd, const struct source_extent *extents,
 		      size_t count, struct error *err);

@@ -22,8 +22,8 @@ struct trace_window {
 	uint64_t since_ns, until_ns;
 	struct instant since, until;
 	const struct trace_process *process; /* the stream to whose time the window was converted */
-	uint64_t run_start;		     /* ns since 1970; 0: the stream's own start */
-	uint64_t session[2];		     /* the run to which run_start applies; 0: any run */
+	uint64_t run_start;  /* start of the run in ns since 1970; 0: that of the stream */
+	uint64_t session[2]; /* the run to which run_start applies; 0: any run */
 };
 
 struct trace {
@@ -39,13 +39,13 @@ struct trace {
 	void (*progress)(void *user, const struct trace *trace);
 	void *user;
 	unsigned until_progress; /* events since the last call of progress() */
-	struct trace *part;	 /* merged trace: the trace of the last event */
-	struct event event;	 /* returned by trace_next() */
+	struct trace *part;	 /* in a merged trace, the trace of the last event */
+	struct event event;	 /* the event that trace_next() returned */
 	struct pool scratch;	 /* where that event's strings are allocated */
 	int (*next)(struct trace *trace, const struct event **event, struct error *err);
 	void (*close)(struct trace *trace);
 	void *reader;	 /* state of next() and close() */
-	void *container; /* state of the container of the packets, or NULL */
+	void *container; /* state of the reader of containers, or NULL */
 	struct waiting waiting;
 	bool wants_repeats, skips_calls;
 	bool has_window;	     /* only the calls from since_ns to until_ns are wanted */

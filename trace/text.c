@@ -7,7 +7,9 @@
 /* no linker writes longer build-ids */
 #define BUILD_ID_DIGITS 128
 
-/* Parsers of parts of a line; each moves `line` past what it parsed. */
+/*
+ * Parsers of parts of a line. Each moves the start of `line` to the end of the part that it parsed.
+ */
 
 struct slice slice_of(const char *text)
 {
@@ -44,7 +46,10 @@ static bool take_decimal(struct slice *line, uint64_t *number)
 	return i > 0;
 }
 
-/* The value of a digit plus 1: a table, because the order of digits defeats branch prediction. */
+/*
+ * The value of each digit plus 1. A table avoids branches, which would be mispredicted because
+ * digits are random.
+ */
 static const unsigned char hex_digits[256] = {
 	['0'] = 1,  ['1'] = 2,	['2'] = 3,  ['3'] = 4,	['4'] = 5,  ['5'] = 6,
 	['6'] = 7,  ['7'] = 8,	['8'] = 9,  ['9'] = 10, ['a'] = 11, ['b'] = 12,

@@ -134,7 +134,7 @@ void text_print_frame(struct out *out, const struct text_frame *frame);
 bool text_is_passing_comment(struct slice line);
 void text_print_comment(struct out *out, struct slice line);
 
-/* Comments that sp-rtrace prints for packets; not parsed. */
+/* Prints the comments that sp-rtrace writes for some packets. There is no parser for them. */
 void text_print_tracer(struct out *out, uint32_t id, uint32_t version, const char *name);
 void text_print_heap(struct out *out, const struct wire_heap *heap, uint64_t lowest,
 		     uint64_t highest);

@@ -24,7 +24,7 @@ struct bundles;
 #define TRACE_PROGRESS_EVENTS 65536u
 
 struct trace_options {
-	uint64_t memory_max; /* bytes for names and backtraces; 0: TRACE_MEMORY_MAX */
+	uint64_t memory_max; /* maximum bytes for names and backtraces; 0: TRACE_MEMORY_MAX */
 	/*
 	 * If the file is still being written, read what it contains now instead of waiting for its
 	 * writer. Its early end is then not damage.
@@ -60,10 +60,10 @@ struct trace_options {
 	void *user;
 };
 
-/* Counts of the whole trace so far. */
+/* What was read of the whole trace so far. */
 struct trace_tally {
 	uint64_t bytes;	  /* bytes read from the (decompressed) input */
-	uint64_t packets; /* packets, or lines of a text trace */
+	uint64_t packets; /* packets of a binary trace, or lines of a text trace */
 	uint64_t calls;	  /* without notes */
 	uint64_t notes;
 	uint64_t sections;	  /* number of streams */
@@ -77,10 +77,10 @@ struct trace_tally {
 	char damage_text[120];	/* what was wrong at damage_offset */
 	bool is_truncated;	/* the input ends inside a packet */
 	bool is_growing;	/* the file is still being written */
-	uint64_t lost;		/* events that the tracer dropped (~lost) */
+	uint64_t lost;		/* events that the tracer dropped, from ~dropped notes */
 	uint64_t lost_notes;	/* dropped notes: names, ends of threads and the like */
 	bool has_ended;		/* the last stream is complete: it has a ~end note */
-	uint64_t skipped;	/* events that were not read, according to the index */
+	uint64_t skipped;	/* events that were not read; their number is from the index */
 	uint64_t skipped_last_ns;
 	uint32_t skipped_threads; /* number of threads that had skipped events */
 	bool skipped_makers;	  /* a function of the skipped events creates threads */
@@ -143,7 +143,7 @@ const struct trace_mapping *trace_mapping_at(const struct trace *trace, uint64_t
 const struct trace_mapping *trace_mapping_of(const struct trace *trace,
 					     const struct backtrace *backtrace, uint64_t address);
 
-/* True if any address of the stream has had different code at different times. */
+/* True if the code at any address of the stream changed over time. */
 bool trace_has_contests(const struct trace *trace);
 
 /* Each returns the object with that id, or NULL if the id is unknown. */

@@ -24,7 +24,7 @@ void waiting_free(struct waiting *waiting);
 /* Adds a ~waiting note. Returns 0 or -ENOMEM. */
 int waiting_add(struct waiting *waiting, const struct event *note);
 
-/* Drops the calls that another event shows to be over. */
+/* Drops the calls that have ended according to another event. */
 void waiting_forget(struct waiting *waiting, const struct event *event);
 
 /*

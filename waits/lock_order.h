@@ -20,9 +20,9 @@
 #include "base/map.h"
 
 #define LOCK_ORDER_GATES   7u	/* other locks held at an edge; further ones are ignored */
-#define LOCK_ORDER_WAYS	   16u	/* variants of an edge, by sites and gates */
-#define LOCK_ORDER_STEPS   4u	/* locks in a cycle */
-#define LOCK_ORDER_CIRCLES 256u /* distinct cycles of a process */
+#define LOCK_ORDER_WAYS	   16u	/* variants stored per edge */
+#define LOCK_ORDER_STEPS   4u	/* maximum number of locks in a cycle */
+#define LOCK_ORDER_CIRCLES 256u /* distinct cycles stored per process */
 
 struct lock_order_held {
 	uint32_t lock;	 /* index of the lock, which may be reused after lock_order_forget() */
@@ -32,7 +32,7 @@ struct lock_order_held {
 	bool is_shared;
 };
 
-/* A variant of an edge: its sites, gates and modes. */
+/* A variant of an edge. Variants differ in their sites, gates or modes (shared or not). */
 struct lock_order_way {
 	uint32_t next; /* next variant of the same edge; 0: none */
 	uint32_t from_site, to_site;
@@ -78,7 +78,7 @@ struct lock_order_cycle {
 };
 
 struct lock_order {
-	struct map index;			/* numbers of edges */
+	struct map index;			/* (from, to) -> index in edges */
 	ARRAY_OF(struct lock_order_node) nodes; /* by lock */
 	ARRAY_OF(struct lock_order_edge) edges; /* from 1 */
 	ARRAY_OF(struct lock_order_way) ways;	/* from 1 */

@@ -33,7 +33,7 @@ const char *locks_way_name(unsigned way);
 
 struct locks_times {
 	uint64_t taken;
-	uint64_t asked;	    /* blocking calls, not attempts (trylock) */
+	uint64_t asked;	    /* blocking calls, without attempts (trylock) */
 	uint64_t contended; /* blocking calls during which another thread held the lock */
 	uint64_t refused;   /* calls that did not take the lock: busy, or timed out */
 	uint64_t waited_ns, longest_wait_ns; /* time of contended calls */
@@ -105,14 +105,14 @@ struct locks_pair {
 	uint32_t waiter_thread, holder_thread;
 };
 
-/* A contended call: another thread held the lock while the call waited. */
+/* A contended call, which waited while another thread held the lock. */
 struct locks_wait {
 	uint64_t object, since_ns, until_ns;
 	uint32_t thread, holder_thread; /* kernel's ids; 0: not seen */
 	uint32_t site, holder_site;	/* holder_site 0: not seen */
 	const char *function;		/* name of the function that waited, or still waits */
-	uint64_t released_ns; /* when the holder released the lock; 0: still held, or not seen */
-	bool is_open;	      /* the call has not returned */
+	uint64_t released_ns;		/* time of the release; 0: still held, or not seen */
+	bool is_open;			/* the call has not returned at the end */
 };
 
 /* A hold that has ended. */
@@ -132,7 +132,7 @@ struct locks_listener {
 /* Indices start at 1; 0: no item. wants_order: also search for cycles in the lock order. */
 struct locks {
 	struct locks_listener listener;
-	struct map index; /* numbers of locks, pages, threads and pairs */
+	struct map index; /* indices of locks, pages, threads and pairs */
 	ARRAY_OF(struct locks_lock) locks;
 	ARRAY_OF(struct locks_hold) holds;
 	ARRAY_OF(struct locks_thread) threads;
@@ -143,7 +143,7 @@ struct locks {
 	bool wants_order;
 	bool is_contended; /* only contended calls were recorded (--locks=contended) */
 	uint32_t spare_lock, spare_hold, serials;
-	uint32_t live; /* number of locks */
+	uint32_t live; /* number of locks at present */
 	bool is_finished;
 };
 

@@ -29,7 +29,7 @@ struct waits_times {
 /* All calls of one class. */
 struct waits_class {
 	struct waits_times times;
-	bool is_sure;		       /* times contains only waits */
+	bool is_sure;		       /* times contains only calls that are known to have waited */
 	uint64_t calls;		       /* number of calls, including those that did not wait */
 	uint64_t speeds[WAITS_SPEEDS]; /* histogram of durations: eight buckets per octave */
 };

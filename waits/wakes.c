@@ -275,7 +275,7 @@ static void post_token(struct wakes *wakes, struct wakes_object *object, const s
 	push_token(object, &token);
 }
 
-/* Sets the initial value; sem_open() has one only if it created the semaphore. */
+/* Sets the initial value of a semaphore. sem_open() sets it only if it created the semaphore. */
 static void begin_semaphore(struct wakes *wakes, struct wakes_object *object,
 			    const struct event *event)
 {

@@ -36,7 +36,7 @@ enum wakes_end {
 	WAKES_SPURIOUS, /* condition: returned without a signal */
 	WAKES_UNSEEN,	/* semaphore: waited, but the post was not recorded */
 	WAKES_AT_ONCE,	/* semaphore: a token was available */
-	WAKES_REFUSED,	/* semaphore: no token was available (sem_trywait) */
+	WAKES_REFUSED,	/* semaphore: no token was available to sem_trywait() */
 	WAKES_TIMEOUT,
 	WAKES_LEFT,   /* the wait was cancelled, interrupted, or failed */
 	WAKES_ASLEEP, /* condition: still waiting when the process ended */
@@ -72,7 +72,7 @@ struct wakes_site {
 };
 
 struct wakes_token {
-	uint64_t time_ns; /* 0: initial value */
+	uint64_t time_ns; /* time of the post or signal; 0: a token of the initial value */
 	uint64_t count;
 	uint32_t site, thread; /* kernel's */
 };
@@ -84,7 +84,7 @@ struct wakes_object {
 		size_t count, capacity, first;
 	} tokens;
 	struct wakes_token vain; /* condition: the last signal, if it had no waiter */
-	uint64_t pending;	 /* number of tokens */
+	uint64_t pending;	 /* number of tokens that no wait has taken yet */
 	uint64_t waiting;	 /* condition: number of threads that wait */
 };
 
@@ -105,13 +105,13 @@ struct wakes {
 	/* Called for each wait when it is known how the wait ended; may be NULL. */
 	void (*listener)(void *user, const struct wakes_wait *wait);
 	void *user;
-	struct map index; /* numbers of objects, threads and pairs */
+	struct map index; /* indices of objects, threads and pairs */
 	ARRAY_OF(struct wakes_object) objects;
 	ARRAY_OF(struct wakes_thread) threads;
 	ARRAY_OF(struct wakes_pair) pairs;
 	ARRAY_OF(struct wakes_site) stats; /* by site */
 	struct sites sites;
-	struct waits_class speeds; /* learns the threshold of WAKES_UNSEEN */
+	struct waits_class speeds; /* durations of calls, from which the threshold is learnt */
 	uint64_t threshold_ns;
 };
 

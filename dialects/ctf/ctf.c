@@ -22,7 +22,7 @@
 #define TEXT_MAX   4096u /* maximum bytes of a string */
 #define HEAD_SIZE  (4u + 16 + 4 + 5 * 8 + 4)
 
-/* Number, name and fields of each event. */
+/* The constant, name and fields of each event. */
 #define CTF_EVENTS(_)                                                                             \
 	_(MALLOC, "lttng_ust_libc:malloc", "uint64_t _size; ptr_t _ptr;")                         \
 	_(CALLOC, "lttng_ust_libc:calloc", "uint64_t _nmemb; uint64_t _size; ptr_t _ptr;")        \
@@ -49,7 +49,7 @@ struct ctf {
 	struct outdir directory;
 	struct spill_sort sort;
 	const struct trace_process *first;
-	uint64_t last_ns; /* time of the last event, used for events without one */
+	uint64_t last_ns; /* time of the last event; events without a time use it */
 	/* the event, or the packet of events, that is being built */
 	unsigned char *bytes;
 	size_t used, capacity;
@@ -106,7 +106,7 @@ static void put_text(struct ctf *ctf, const char *text)
 
 /* ---- events ---- */
 
-/* Adds the header and the context. */
+/* Adds the header and the context of an event. */
 static void begin_event(struct ctf *ctf, enum ctf_event number, const struct event *event,
 			uint64_t time_ns)
 {

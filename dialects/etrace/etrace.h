@@ -46,7 +46,7 @@ struct etrace {
 		struct path program, interpreter, directory, arguments; /* each ends with NUL */
 		unsigned count;
 	} image;		     /* a new program whose arguments have not all been read */
-	struct path first_directory; /* initial directory of the run */
+	struct path first_directory; /* directory in which the run started */
 	struct {
 		const struct task *task; /* NULL: none */
 		struct path path;
@@ -69,7 +69,7 @@ void etrace_close(struct etrace *etrace, const struct etrace_call *call);
  */
 const char *etrace_value(struct etrace *etrace, const struct event *event, const char *name);
 
-/* The value of an argument as a number in C notation, or otherwise. */
+/* The value of an argument, a number in C notation; `otherwise` if there is no such number. */
 int64_t etrace_number(const struct event *event, const char *name, int64_t otherwise);
 
 /*

@@ -21,7 +21,7 @@
 struct etrace_block {
 	uint64_t time_ns;
 	uint32_t task, cpu;
-	uint32_t length, pad; /* bytes of the lines that follow, each with its newline */
+	uint32_t length, pad; /* length: bytes of the lines that follow, with their newlines */
 };
 
 struct etrace_lines {

@@ -27,7 +27,7 @@ struct task_process;
 struct task {
 	uint32_t number;  /* from 0, in order of discovery */
 	uint32_t tid;	  /* kernel's id; 0: unknown (a child of vfork) */
-	uint32_t same_as; /* number of the identical older task, or TASK_NONE */
+	uint32_t same_as; /* number of the older task that is the same one, or TASK_NONE */
 	bool is_born;	  /* its birth is in tasks.births */
 	bool is_leader;	  /* the first task of its process */
 	bool has_ended;
@@ -59,9 +59,9 @@ struct task_birth {
 	uint64_t time_ns;
 	uint32_t parent, child; /* numbers of tasks */
 	uint32_t cpu;
-	uint32_t flags; /* of clone, if has_flags */
+	uint32_t flags; /* flags of clone, if has_flags */
 	bool has_flags;
-	bool has_failed; /* there is no child */
+	bool has_failed; /* the call failed, so there is no child */
 };
 
 struct task_exit {
@@ -80,7 +80,7 @@ struct task_handle {
 struct tasks {
 	struct pool pool;
 	struct map index;			   /* numbers of tasks and handles, see tasks.c */
-	ARRAY_OF(struct task_process *) processes; /* by number - 1 */
+	ARRAY_OF(struct task_process *) processes; /* index: number - 1 */
 	ARRAY_OF(struct task_handle) handles;	   /* from 1 */
 	ARRAY_OF(struct task *) list;		   /* by number */
 	ARRAY_OF(struct task_birth) births;

@@ -35,7 +35,7 @@ struct callees {
 	struct hash_table paths, symbols;
 	ARRAY_OF(struct callee_file *) files;	 /* by number */
 	ARRAY_OF(struct callee *) list;		 /* by symbol */
-	ARRAY_OF(struct callee_file *) mappings; /* by id of the mapping */
+	ARRAY_OF(struct callee_file *) mappings; /* index: id of the mapping */
 	struct callee **sorted; /* by number of the file, then by name; set by callees_finish() */
 	struct callee_file *first_mapped;
 	const char *executable; /* NULL: unknown */

@@ -35,7 +35,7 @@ enum scaler_type { TYPE_NORMAL = 1, TYPE_PTHREAD = 2, TYPE_SEMAPHORE = 3 };
 struct function_facts {
 	int64_t file, function;
 	enum scaler_type type;
-	bool has_second; /* the second extra field is used */
+	bool has_second; /* the second of the extra fields is used */
 };
 
 /* Suffix of the name of a function that was not hooked, but is in backtraces. */
@@ -50,7 +50,7 @@ struct scaler_seen {
 struct scaler_frames {
 	struct address_space space;
 	ARRAY_OF(const struct trace_node *) ways; /* distinct backtraces */
-	ARRAY_OF(struct scaler_seen) by_id;	  /* by id of the trace's backtrace */
+	ARRAY_OF(struct scaler_seen) by_id;	  /* index: id of the trace's backtrace */
 	struct calltree_path *paths;		  /* paths of `ways`; set at the end */
 };
 
@@ -180,7 +180,7 @@ static int scaler_frames_resolve(struct scaler_frames *frames, struct callees *c
 
 /* ---- names ---- */
 
-/* Scaler's names: the type and the number of each function, and the two files that list them. */
+/* The two JSON files, which list the functions with their types and numbers. */
 
 /* The functions that Scaler lists itself, in its order. */
 static const char *const pthread_functions[] = {
@@ -285,7 +285,7 @@ static int compare_as_text(const void *one, const void *two)
 	return strcmp(texts[0], texts[1]);
 }
 
-/* The numbers below count, sorted as text: 0, 1, 10, 2. */
+/* The numbers from 0 to count - 1, sorted as text: 0, 1, 10, 2. */
 static uint32_t *sorted_numbers(size_t count)
 {
 	uint32_t *numbers = memory_alloc((count + 1) * sizeof(*numbers));
@@ -476,7 +476,7 @@ static int put_nodes(struct scaler *scaler, struct out *out, struct error *err)
 			return rc;
 		put_node(scaler, out, &node);
 		if (out_error(out))
-			return 0; /* outdir_finish() reports it */
+			return 0; /* outdir_finish() reports the error */
 	}
 }
 
@@ -575,7 +575,7 @@ static void take_call(struct scaler *scaler, const struct event *event, const ch
 	uint32_t symbol, way = 0;
 
 	if (!*name)
-		name = "func0"; /* Scaler's name for a function without one */
+		name = "func0"; /* Scaler's name for a function that has no name */
 	/*
 	 * In a wait for a condition, the mutex is a separate part, whose related object is the
 	 * condition.

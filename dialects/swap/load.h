@@ -19,14 +19,14 @@
 #define LOAD_CPUS_MAX 1024u
 
 struct load_cpu {
-	float khz, percent; /* of one processor */
+	float khz, percent; /* percent: load of this processor */
 	uint64_t busy, total;
 };
 
 struct load_thread {
 	uint32_t id, cpu;
 	char state;    /* R, S, D ... as in proc(5) */
-	float percent; /* of one processor */
+	float percent; /* load, in percent of one processor */
 	uint64_t ticks;
 };
 
@@ -49,13 +49,13 @@ struct load {
 		size_t count, before_count, capacity, before_capacity;
 	} threads;
 	uint64_t memory_bytes, drive_mib;
-	uint64_t counters[LOAD_COUNTERS];    /* as the machine counts them */
-	uint64_t differences[LOAD_COUNTERS]; /* since the previous sample */
+	uint64_t counters[LOAD_COUNTERS];    /* as of the last sample */
+	uint64_t differences[LOAD_COUNTERS]; /* increase since the previous sample */
 	uint64_t ticks;
 	float percent; /* load of the process in percent; above 100 if it uses several processors */
 	uint64_t virtual_bytes, resident_bytes, shared_bytes, pss_bytes;
 	uint64_t held_bytes;   /* live memory, without what was allocated before the first sample */
-	struct ledger *ledger; /* created at the first sample */
+	struct ledger *ledger; /* live memory; created at the first sample */
 };
 
 void load_init(struct load *load);

@@ -155,7 +155,7 @@ static void swap_error(struct swap *swap, struct swap_process *process, uint64_t
 	swap_add(swap, &message, unix_ns, SWAP_RANK_EVENT);
 }
 
-/* Adds a sentence about something missing to the messages and to the JSON file. */
+/* Reports missing facts: adds the sentence to the messages and to the JSON file. */
 static void swap_miss(struct swap *swap, struct swap_process *process, const char *text)
 {
 	*ARRAY_ADD(&swap->missing) = memory_text(text);
@@ -293,7 +293,7 @@ static void add_system(struct swap *swap, struct swap_process *process, uint64_t
 	put_counters(&message, load);
 	for (int i = 0; i < DEVICE_WORDS; i++)
 		swap_put_u32(&message, 0);
-	swap_put_u32(&message, 0); /* energy; no devices follow */
+	swap_put_u32(&message, 0); /* energy; no values of devices follow */
 	swap_add(swap, &message, unix_ns, SWAP_RANK_EVENT);
 }
 

@@ -20,7 +20,7 @@
 #include "dialects/swap/swap_message.h"
 #include "trace/trace.h"
 
-/* The order of messages with the same time. */
+/* The order of messages that have the same time. */
 enum swap_rank { SWAP_RANK_PROCESS, SWAP_RANK_STATUS, SWAP_RANK_EVENT, SWAP_RANK_END };
 
 #define SWAP_FD_UNKNOWN UINT64_MAX
@@ -49,12 +49,12 @@ struct swap_function {
 	uint64_t address;
 };
 
-/* Relation to the first of several merged processes. */
+/* The relation of a process to the target, which is the first of the merged processes. */
 enum swap_kin { SWAP_KIN_UNKNOWN, SWAP_KIN_TARGET, SWAP_KIN_DESCENDANT, SWAP_KIN_NONE };
 
 struct swap_process {
 	const struct trace_process *process;
-	const struct trace_mapping *main; /* the executable's; NULL: unknown */
+	const struct trace_mapping *main; /* mapping of the executable; NULL: unknown */
 	char *executable;
 	ARRAY_OF(char *) arguments;			 /* argv */
 	ARRAY_OF(struct swap_fd) fds;			 /* open when the process started */
@@ -64,7 +64,7 @@ struct swap_process {
 	uint32_t number;				 /* index in swap.processes */
 	ARRAY_OF(struct swap_thread *) threads;
 	struct hash_table by_thread;
-	ARRAY_OF(char *) contexts; /* names, by bit */
+	ARRAY_OF(char *) contexts; /* names of contexts; index: the bit */
 	struct load load;
 	enum swap_kin kin;    /* in merged traces */
 	struct places places; /* in merged traces */
@@ -85,7 +85,7 @@ struct swap {
 	struct spill_sort sort;
 	struct swap_apis apis;
 	ARRAY_OF(struct swap_process *) processes;
-	struct swap_process *last; /* of the last event */
+	struct swap_process *last; /* process of the last event */
 	ARRAY_OF(char *) missing;  /* sentences about facts that the trace lacks */
 	ARRAY_OF(const struct swap_api *) functions; /* by id of the function; NULL: not seen yet */
 	ARRAY_OF(struct swap_api *) strangers;	     /* functions without a hook */

@@ -12,7 +12,7 @@
 
 #include "hooks.h"
 
-/* Types of messages per probe; NONE: no such message. */
+/* The types of messages of each probe. SWAP_NONE: there is no such message. */
 enum swap_type {
 	SWAP_MEMORY_ALLOC = 0,
 	SWAP_MEMORY_FREE = 1,
@@ -47,7 +47,7 @@ enum swap_type {
 	SWAP_NONE = 255,
 };
 
-/* Types of objects of PROBE_SYNC. */
+/* The types of objects in messages of PROBE_SYNC. */
 enum swap_object {
 	SWAP_OBJECT_0 = 0, /* for the other probes */
 	SWAP_OBJECT_SEMAPHORE = 2,
@@ -77,7 +77,7 @@ enum swap_source {
 };
 
 struct swap_argument {
-	char letter; /* SWAP's: d, x, p or s */
+	char letter; /* letter in SWAP: d, x, p or s */
 	uint8_t source;
 	uint8_t index;	  /* for SWAP_FROM_ARGUMENT: index in the row of the hook */
 	const char *name; /* for SWAP_FROM_ARGUMENT */
@@ -86,8 +86,8 @@ struct swap_argument {
 struct swap_api {
 	const char *name;
 	uint32_t id;
-	uint8_t probe, object_type, start, end; /* the enums above */
-	bool is_each;				/* one message per descriptor, not per call */
+	uint8_t probe, object_type, start, end; /* see the enums above */
+	bool is_each; /* one message per descriptor instead of one per call */
 	bool is_last; /* the function does not return, so its message comes at entry */
 	char result;  /* letter of the result; v: none */
 	uint8_t count;

@@ -23,7 +23,7 @@ struct part {
 	const struct event *event;
 	const struct swap_api *api;
 	uint64_t fd;
-	bool is_start;			  /* at entry: result and effect are not known yet */
+	bool is_start; /* the message is for the entry: result and effect are not known yet */
 	const struct swap_thread *thread; /* for FILE: has the opened file */
 	const char *path; /* for FILE_FUNCTION: path of the file; NULL: another message */
 };

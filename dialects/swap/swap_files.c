@@ -83,7 +83,7 @@ static void put_messages(struct swap *swap, struct out *out, int *rc, struct err
 		swap_put_u32(&message, (uint32_t)swap->messages++);
 		swap_functions_settle(swap, piece.bytes);
 		out_bytes(out, piece.bytes, piece.size);
-		*rc = out_error(out) ? -EIO : 0; /* outdir_finish() reports it */
+		*rc = out_error(out) ? -EIO : 0; /* outdir_finish() reports the error */
 	}
 	if (out_error(out))
 		*rc = 0;
@@ -226,7 +226,7 @@ static int write_file(struct swap *swap, const char *stem, const char *ending, p
 	return outdir_finish(&swap->directory, &out, rc, err);
 }
 
-/* "PID", or "PID-2" for its second stream. */
+/* The name of the files of a stream: "PID", or "PID-2" for the second stream of the process. */
 static void name_files(uint32_t pid, char *stem, size_t size)
 {
 	unsigned times = 1;
