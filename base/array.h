@@ -6,7 +6,7 @@
  * Arrays that grow. A zeroed struct is an empty array; free(items) releases it.
  *
  *   ARRAY_OF(struct thing) things;
- *   struct thing *thing = ARRAY_ADD(&things);   NULL: no memory; else an uninitialised item
+ *   struct thing *thing = ARRAY_ADD(&things);   an uninitialised item, or NULL: no memory
  *
  * The macros also accept any struct that has these members.
  */

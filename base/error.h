@@ -4,8 +4,8 @@
 
 /*
  * Errors as values. A function that can fail returns 0 or a negative errno value and takes a struct
- * error as its last parameter. The function that detects the failure fills the struct, its callers
- * pass it on to theirs, and only main() prints it.
+ * error as its last parameter. The function that detects a failure fills the struct, each caller
+ * returns it to its own caller, and only main() prints it.
  */
 
 #define ERROR_TEXT_MAX 1024

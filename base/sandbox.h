@@ -26,7 +26,7 @@ enum sandbox_wall {
  * descriptors.
  */
 struct sandbox_options {
-	bool opens_nothing; /* may not read files either, only open descriptors */
+	bool opens_nothing; /* may not open files either, only use open descriptors */
 	bool may_start;	    /* may create child processes and send signals to them */
 	bool may_execute;   /* may execute programs */
 	bool may_grow;	    /* may write to open files without a size limit */

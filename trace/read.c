@@ -260,7 +260,7 @@ static void trace_place_window(struct trace *trace, const struct instant_base *b
 
 	if (window->since.kind != INSTANT_NONE)
 		since = instant_at(&window->since, base);
-	/* an event at exactly `since` belongs to the window that ends there */
+	/* an event at exactly `since` belongs to the preceding window */
 	since += since > base->start_ns;
 	if (window->until.kind != INSTANT_NONE)
 		until = instant_at(&window->until, base);

@@ -46,8 +46,7 @@ struct registry {
 	/* the current stream */
 	struct hash_table resources;		      /* by ordinal */
 	struct resource_class *small[REGISTRY_SMALL]; /* by ordinal, to avoid a search */
-	ARRAY_OF(struct mapping_range)
-		ranges; /* ranges of code, ordered by address, without overlaps */
+	ARRAY_OF(struct mapping_range) ranges;	      /* of code, by address, without overlaps */
 	ARRAY_OF(struct contest) contests; /* in order of appearance, at most CONTESTS_MAX */
 	struct {
 		uint64_t from, to; /* range that covers the mappings of all older contests */

@@ -49,7 +49,7 @@ struct trace {
 	struct waiting waiting;
 	bool wants_repeats, skips_calls;
 	bool has_window;	     /* only the calls from since_ns to until_ns are wanted */
-	uint64_t since_ns, until_ns; /* in the time of the current stream */
+	uint64_t since_ns, until_ns; /* the window, in the time of the current stream */
 	struct trace_window window;
 	bool has_ended;
 	int result; /* result of the last trace_next() */

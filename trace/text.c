@@ -135,7 +135,7 @@ static size_t key_length(const char *text, size_t length)
 	return i < length && text[i] == '=' ? i : 0;
 }
 
-/* Values may contain commas and blanks: a value ends before ", key=" or at the end of the line. */
+/* Length of a value, which may contain commas. It ends before ", key=" or with the line. */
 static size_t value_length(struct slice line)
 {
 	for (size_t i = 0; i < line.length; i++) {

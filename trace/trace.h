@@ -83,7 +83,7 @@ struct trace_tally {
 	uint64_t skipped;	/* events that were not read; their number is from the index */
 	uint64_t skipped_last_ns;
 	uint32_t skipped_threads; /* number of threads that had skipped events */
-	bool skipped_makers;	  /* a function of the skipped events creates threads */
+	bool skipped_makers;	  /* the skipped events include a function that creates threads */
 };
 
 /*

@@ -52,7 +52,7 @@ struct lock_order_edge {
 	uint32_t from, to;	  /* locks */
 	uint32_t ways, way_count; /* list of variants, the one seen last comes first */
 	uint64_t from_object, to_object;
-	struct lock_order_links out, in; /* in a free entry, out.next is the next free entry */
+	struct lock_order_links out, in; /* out.next: also the free list */
 };
 
 struct lock_order_node {

@@ -55,8 +55,8 @@ struct etrace {
 };
 
 /*
- * The row of a function. NULL: the function is not converted; if it closes descriptors,
- * etrace_close() is.
+ * The row of a function. NULL: its calls are not converted, except that etrace_close() converts the
+ * descriptors that they close.
  */
 const struct etrace_row *etrace_row_of(const char *function);
 

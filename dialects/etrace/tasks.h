@@ -5,9 +5,9 @@
 /*
  * The tasks of a run, in the kernel's sense, and their parents. Each stream is a task_process. Its
  * tasks are its threads; the id of the first thread is that of the process. A task survives exec, a
- * stream does not. The kernel's ids and thread handles are reused, so each refers to its latest
- * user. The call that created a task may precede or follow the task's first event in the trace, or
- * be missing. Each birth is recorded once.
+ * stream does not. The kernel's ids and thread handles are reused; each refers to the task that got
+ * it last. In the trace, the call that created a task may come before or after the task's first
+ * event, or be missing. Each birth is recorded once.
  */
 
 #include <stdbool.h>

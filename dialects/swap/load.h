@@ -54,7 +54,7 @@ struct load {
 	uint64_t ticks;
 	float percent; /* load of the process in percent; above 100 if it uses several processors */
 	uint64_t virtual_bytes, resident_bytes, shared_bytes, pss_bytes;
-	uint64_t held_bytes;   /* live memory, without what was allocated before the first sample */
+	uint64_t held_bytes;   /* live memory that was allocated after the first sample */
 	struct ledger *ledger; /* live memory; created at the first sample */
 };
 

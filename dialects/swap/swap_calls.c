@@ -131,10 +131,7 @@ static uint64_t caller_of(const struct event *event)
 	return event->backtrace && event->backtrace->count ? event->backtrace->node->address : 0;
 }
 
-/*
- * The type of a call, by the code that made it: 0: unknown; 1: another library; 2: the program
- * itself.
- */
+/* The type of a call: which code made it. 0: unknown; 1: a library; 2: the program itself. */
 static uint32_t find_call_type(const struct swap *swap, const struct swap_process *process,
 			       uint64_t caller)
 {
