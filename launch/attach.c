@@ -26,9 +26,8 @@
 #include <time.h>
 
 #define LOOK_MS	    100
-#define LIMIT_LEAST 1000 /* minimum time between two checks of the limits, in ms */
-#define LIMIT_SHARE \
-	10 /* a check that took N ms adds N times this to the time until the next check */
+#define LIMIT_LEAST 1000 /* ms between two checks of the limits */
+#define LIMIT_SHARE 10	 /* plus this multiple of a check's duration */
 
 /* ---- the injector ---- */
 

@@ -19,10 +19,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define SECOND_LOOK_NS                                                                            \
-	5000000 /* delay before the second check: timeout(1) signals the launcher first, then its \
-		   group */
-#define ANCESTORS_MAX 100
+#define SECOND_LOOK_NS 5000000 /* timeout(1) signals the launcher first, then its group */
+#define ANCESTORS_MAX  100
 
 static const int kinds[] = { SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGINT, SIGQUIT };
 
@@ -82,8 +80,7 @@ static void be_witness(int socket, int other)
 	rename_process();
 	close(other);
 	dup2(socket, STDIN_FILENO);
-	close_range(STDIN_FILENO + 1, ~0u,
-		    0); /* keep no pipe of the caller open after the program has ended */
+	close_range(STDIN_FILENO + 1, ~0u, 0); /* keep no pipe of the caller open */
 	while (read(STDIN_FILENO, &word, 1) == 1) {
 		word = take_pending(word);
 		if (write(STDIN_FILENO, &word, 1) != 1)

@@ -19,11 +19,11 @@
 /* The process that broke a limit. */
 struct breaker {
 	int pid;
-	int handle;	    /* pidfd; -1: the process has ended */
-	struct error doubt; /* number 0: the collector has identified the process */
+	int handle;	    /* pidfd; -1: the process has ended, or was not identified */
+	struct error doubt; /* why the process was not identified for certain; number 0: it was */
 };
 
-/* The actions. with: argument after the action's word, or "". */
+/* The actions. with: the text that follows the action's word, or "". */
 static int take_snapshot(const struct act *act, const struct breaker *breaker, const char *with,
 			 struct error *err)
 {
@@ -55,7 +55,7 @@ static int stop_recording(const struct act *act, const struct breaker *breaker, 
 	return ctl_ask(act->run, 0, CONTROL_STOP, "", &answer, err);
 }
 
-/* Names as in kill(1), with and without SIG. */
+/* Returns the number of a signal by its name as in kill(1), with or without SIG. */
 static int find_signal(const char *name)
 {
 	if (!strncmp(name, "SIG", 3))
@@ -77,7 +77,7 @@ static int send_signal(const struct act *act, const struct breaker *breaker, con
 		       : 0;
 }
 
-/* The command finds the process id in the variable PID. */
+/* Runs a shell command with the process id in the environment variable PID. */
 static int run_command(const struct act *act, const struct breaker *breaker, const char *with,
 		       struct error *err)
 {
@@ -97,7 +97,10 @@ static int run_command(const struct act *act, const struct breaker *breaker, con
 	return 0;
 }
 
-/* If the process has ended, another process of its run leads to the run. */
+/*
+ * Prints the report of the run. If the process that broke the limit has ended, the process id of
+ * the command line leads to the run.
+ */
 static int print_report(const struct act *act, const struct breaker *breaker, const char *with,
 			struct error *err)
 {
@@ -126,7 +129,7 @@ static const struct action {
 	const char *word;
 	int (*function)(const struct act *act, const struct breaker *breaker, const char *with,
 			struct error *err);
-	bool needs_process; /* does nothing if the process was not identified for certain */
+	bool needs_process; /* refuses to act if the process was not identified for certain */
 } actions[] = {
 	{ "snapshot", take_snapshot, false }, { "keep", keep_traces, false },
 	{ "report", print_report, false },    { "stop", stop_recording, false },
@@ -155,8 +158,8 @@ static int take_action(struct step *step, const char *text, struct error *err)
 }
 
 /*
- * Identifies the process. Its pid in the trace may be forged or from another pid namespace; the
- * collector has it from the kernel.
+ * Asks the collector, which has the pid from the kernel, for the process of a stream. The pid in
+ * the trace may be forged or from another pid namespace.
  */
 static struct breaker identify_process(const struct act *act, int pid, uint32_t stream)
 {
@@ -191,7 +194,7 @@ int act_on(const struct act *act, uint32_t pid, uint32_t stream)
 	struct breaker breaker = identify_process(act, (int)pid, stream);
 	int status = LIVE_FOUND;
 
-	signal(SIGPIPE, SIG_DFL); /* commands expect the default */
+	signal(SIGPIPE, SIG_DFL); /* the command of --then expects the default action */
 	for (size_t i = 0; i < act->count; i++) {
 		const struct step *step = &act->steps[i];
 		struct error err = breaker.doubt;

@@ -25,8 +25,8 @@ int act_plan(struct act *act, int pid, const char *analyst, const option_list *t
 	     struct error *err);
 
 /*
- * Performs all steps, even if one fails. pid, stream: the process that broke the limit. Returns an
- * exit status.
+ * Performs all actions in order, even if one fails. pid, stream: the process that broke the limit.
+ * Returns an exit status.
  */
 int act_on(const struct act *act, uint32_t pid, uint32_t stream);
 

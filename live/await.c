@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 
-#define MUTEX_KINDS 512u /* no mutex kind of glibc is larger */
+#define MUTEX_KINDS 512u /* upper bound of the value that glibc stores as the kind of a mutex */
 
 static const char *const words[] = {
 	[AWAIT_NOTHING] = "runs",
@@ -37,7 +37,10 @@ const char *await_word(enum await_kind kind)
 
 /* ---- system calls ---- */
 
-/* Calls that may sleep for long, with the kind of wait; a descriptor is their first argument. */
+/*
+ * System calls that may sleep for long, with the kind of wait. If a call works on a descriptor,
+ * that is its first argument.
+ */
 static const struct {
 	long call;
 	enum await_kind kind;
@@ -82,7 +85,10 @@ static const struct {
 
 /* ---- locks of pthreads ---- */
 
-/* Prefixes of public functions that wait; glibc's own names have underscores before them. */
+/*
+ * Prefixes of public functions that wait. The names of glibc's internal functions have underscores
+ * before the prefix.
+ */
 static const struct {
 	const char *prefix;
 	enum await_kind kind;
@@ -101,7 +107,7 @@ static const struct {
 	{ "thrd_join", AWAIT_JOIN },
 	{ "pthread_once", AWAIT_ONCE },
 	{ "call_once", AWAIT_ONCE },
-	/* after a stop, these and futex(2) with a timeout all appear as restart_syscall(2) */
+	/* after a stop, these calls and futex(2) with a timeout all appear as restart_syscall(2) */
 	{ "nanosleep", AWAIT_TIME },
 	{ "clock_nanosleep", AWAIT_TIME },
 	{ "poll", AWAIT_FILES },
@@ -146,8 +152,8 @@ static const struct live_thread *thread_by(const struct live_process *process, u
 }
 
 /*
- * Whether a thread id is in glibc's descriptor of a thread, which on x86-64 begins with its own
- * address, twice, and has the id at offset 720.
+ * Whether address is the address of the thread id in a struct pthread of glibc. On x86-64 that
+ * structure has its own address at offsets 0 and 16, and the thread id at offset 720.
  */
 static bool is_in_descriptor(const struct live_process *process, uint64_t address)
 {
@@ -164,9 +170,10 @@ static bool is_in_descriptor(const struct live_process *process, uint64_t addres
 }
 
 /*
- * Whether the thread is in pthread_join: it waits for the word that the kernel clears when a thread
- * ends, by a shared futex, because the kernel wakes it. The symbol is usually missing. A word of
- * the program may have the same value, especially if thread ids are small (in containers).
+ * Whether the thread is in pthread_join(), whose symbol is usually missing. pthread_join() waits
+ * for the kernel to clear the thread id of the joined thread, with a futex without
+ * FUTEX_PRIVATE_FLAG. A word of the program may have the same value as a thread id, especially if
+ * thread ids are small (in containers), so the word must be in a struct pthread.
  */
 static bool is_join(const struct live_process *process, const struct live_thread *thread)
 {
@@ -174,7 +181,7 @@ static bool is_join(const struct live_process *process, const struct live_thread
 	uint32_t value = (uint32_t)thread->call.argument[2];
 
 #ifdef __x86_64__
-	/* glibc before 2.34 */
+	/* glibc before 2.34 waits with FUTEX_WAIT */
 	if (operation == FUTEX_WAIT)
 		operation = FUTEX_WAIT_BITSET;
 #endif
@@ -191,10 +198,10 @@ static bool is_plain_wait(const struct live_thread *thread)
 }
 
 /*
- * Whether the futex is a mutex. A wait for a condition ends with locking its mutex, and lock
- * functions jump to functions whose names are missing without debug information. The futex of a
- * locked mutex with waiters is 2, that of a robust one the owner's id with a flag; a locked mutex
- * has an owner, users and a kind.
+ * Whether the futex is a mutex. The names of the frames are not enough: pthread_cond_wait() ends
+ * with locking its mutex, and lock functions jump to functions without a symbol. So this looks at
+ * the memory of the mutex. While threads wait, the futex is 2; in a robust mutex it is the owner's
+ * thread id with FUTEX_WAITERS. A locked mutex also has an owner, a number of users and a kind.
  */
 static bool is_mutex(const struct live_process *process, const struct live_thread *thread)
 {
@@ -208,10 +215,11 @@ static bool is_mutex(const struct live_process *process, const struct live_threa
 }
 
 /*
- * Whether the futex is a semaphore. sem_wait() and its relatives jump to functions whose names are
- * missing without debug information. struct new_sem of 64-bit glibc: the value, which is the futex
- * and 0 while threads wait; the number of waiters; 128 if processes share it. The futex of a
- * condition may look the same, but pthread_cond_wait() has a frame with its name.
+ * Whether the futex is a semaphore. sem_wait() and its relatives jump to functions without a
+ * symbol, so this looks at the memory of struct new_sem of 64-bit glibc: the value, which is the
+ * futex and is 0 while threads wait; the number of waiters; and 128 if processes share the
+ * semaphore. The futex of a condition variable may look the same, but pthread_cond_wait() has a
+ * frame with its name.
  */
 static bool is_semaphore(const struct live_process *process, const struct live_thread *thread)
 {
@@ -234,7 +242,7 @@ static enum await_kind kind_of_futex(const struct live_process *process,
 		return AWAIT_MUTEX;
 	if (thread->call.number != SYS_futex || !process->is_glibc)
 		return kind == AWAIT_FUTEX && thread->call.number != SYS_futex ? AWAIT_CALL : kind;
-	/* the program's own wait: in its own code, or by syscall(2) */
+	/* the program itself calls futex(2), from its own code or through syscall(2) */
 	if (!count || (names[0] && !strcmp(names[0], "syscall")))
 		return kind;
 	if (kind == AWAIT_FUTEX && is_join(process, thread))
@@ -244,7 +252,7 @@ static enum await_kind kind_of_futex(const struct live_process *process,
 	return kind == AWAIT_FUTEX && is_semaphore(process, thread) ? AWAIT_SEMAPHORE : kind;
 }
 
-/* Reads the owner from the lock, which has the layout of 64-bit glibc. */
+/* Reads the owner of the lock from its memory, in the layout of 64-bit glibc. */
 static void find_owner(struct await *await, const struct live_process *process,
 		       const struct live_thread *thread)
 {
@@ -263,23 +271,24 @@ static void find_owner(struct await *await, const struct live_process *process,
 		/*
 		 * struct __pthread_rwlock_arch_t: readers, writers, the futexes of the two phases
 		 * (third and fourth word), two unused words, the writer's thread id. The lowest
-		 * three bits of readers are flags. A lock that prefers writers waits on readers
-		 * itself, whose value is greater than the phases' flags.
+		 * three bits of readers are flags. If the lock prefers writers, a thread may also
+		 * wait on the word readers; its value is then greater than the flags of the phases.
 		 */
 		await->address -= (uint32_t)thread->call.argument[2] > 3 ? 0 : futex & 4 ? 12 : 8;
 		await->owner = (int)word_at(process, await->address + 24);
 		if (!await->owner)
 			await->readers = word_at(process, await->address) >> 3;
 	} else if (await->kind == AWAIT_JOIN) {
-		/* when the thread ends, the kernel clears its id and wakes */
+		/* when the joined thread ends, the kernel clears its id and wakes this thread */
 		await->address = 0;
 		await->owner = (int)word_at(process, futex);
 	}
 }
 
 /*
- * Finds out whether the owner is in this process or another one that shares the lock. In another
- * pid namespace the owner's process is unknown. A private futex has no owner in another process.
+ * Finds the process of the owner, which may be another process that shares the lock. In another pid
+ * namespace that process cannot be found. The owner of a private futex is always in this process,
+ * so if it is not among the threads, it has ended.
  */
 static void place_owner(struct await *await, const struct live_process *process,
 			const struct live_thread *thread)
@@ -313,7 +322,10 @@ void await_find(struct await *await, const struct live_process *process,
 	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
 		if (calls[i].call == thread->call.number)
 			await->kind = calls[i].kind;
-	/* fcntl() sleeps only for locks; the descriptor of epoll says little, and poll has many */
+	/*
+	 * fcntl() sleeps only for locks. The descriptors of epoll_wait() and poll() are left out:
+	 * an epoll descriptor says little, and poll() may have many.
+	 */
 	if (await->kind == AWAIT_FILE || await->kind == AWAIT_FILE_LOCK) {
 		await->fd = (int)thread->call.argument[0];
 		snprintf(path, sizeof(path), "/proc/%d/fd/%d", process->subject.pid, await->fd);

@@ -14,32 +14,34 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
-#define PROCESSES_MAX	4096   /* no descriptors are read if there are more */
-#define DESCRIPTORS_MAX 100000 /* limit for all processes */
+#define PROCESSES_MAX	4096   /* if there are more processes, no descriptors are read */
+#define DESCRIPTORS_MAX 100000 /* limit of descriptors that are read, of all processes together */
 
-/* A lock that a process holds, or that a thread waits for. */
+/* A file lock that a process holds or that a thread waits for. */
 struct file_lock {
 	enum { FLOCK, OF_PROCESS, OF_OPEN_FILE, KINDS } kind;
 	bool is_write;
 	unsigned high, low;	  /* device */
 	uint64_t inode, from, to; /* to: last byte */
-	int taker;		  /* process that locked the file; -1: an open file description owns
-				   * the lock */
-	int pid;		  /* process that holds it; 0: unknown */
-	int fd;			  /* its descriptor; -1: known only from proc_locks(5) */
+	int taker; /* process that locked the file; -1: the lock belongs to an open file description
+		    */
+	int pid;   /* process that holds the lock; 0: unknown */
+	int fd; /* descriptor of the file in that process; -1: the lock was found in proc_locks(5)
+		 */
 };
 
 struct file_locks {
 	struct file_lock *items;
 	size_t count, capacity;
-	size_t left; /* descriptors that may still be read; 0: some were skipped */
+	size_t left; /* number of descriptors that may still be read; 0: some descriptors were not
+			read */
 };
 
 /* ---- held locks ---- */
 
 /*
- * Adds a line of proc_locks(5) or of /proc/PID/fdinfo. Lines of waiters have an arrow in place of
- * the kind and are skipped, like leases.
+ * Adds the lock in a line of proc_locks(5) or /proc/PID/fdinfo. Skips leases, and lines of waiters,
+ * which have an arrow instead of the kind.
  */
 static void add_lock(struct file_locks *locks, const char *line, int pid, int fd)
 {
@@ -97,7 +99,10 @@ static void read_locks(struct file_locks *locks, bool scans)
 
 /* ---- the lock that a thread waits for: the whole file by flock(), a range by fcntl() ---- */
 
-/* The byte range of a lock (fcntl(2)); the whole file if it is unknown. */
+/*
+ * Sets the byte range of a lock of fcntl(2). If the range cannot be computed, it stays the whole
+ * file.
+ */
 static void find_range(const struct flock *lock, int64_t size, struct file_lock *wanted)
 {
 	int64_t start = lock->l_whence == SEEK_END ? size : 0;
@@ -105,7 +110,10 @@ static void find_range(const struct flock *lock, int64_t size, struct file_lock 
 	char name[32];
 
 	if (lock->l_whence == SEEK_CUR) {
-		/* the range is counted from the descriptor's position, as by lockf(3) */
+		/*
+		 * the range starts relative to the position of the descriptor, for example with
+		 * lockf(3)
+		 */
 		snprintf(name, sizeof(name), "fdinfo/%d", wanted->fd);
 		text = proc_text(wanted->pid, 0, name);
 		if (!text || sscanf(text, "pos: %" SCNd64, &start) != 1)
@@ -135,7 +143,7 @@ static bool find_wanted(const struct live_process *process, const struct proc_ca
 				      .pid = process->subject.pid,
 				      .fd = (int)call->argument[0] };
 	snprintf(path, sizeof(path), "/proc/%d/fd/%d", wanted->pid, wanted->fd);
-	/* not stat(): the server of a network file system or of FUSE may never answer */
+	/* not stat(), which may block forever on a network file system or FUSE */
 	if (statx(AT_FDCWD, path, AT_STATX_DONT_SYNC, STATX_INO | STATX_SIZE, &status) != 0)
 		return false;
 	wanted->inode = status.stx_ino;
@@ -167,14 +175,17 @@ static const struct file_lock *find_holder(const struct file_locks *locks,
 	for (size_t i = 0; i < locks->count; i++) {
 		const struct file_lock *lock = &locks->items[i];
 
-		/* locks of the same process and kind count as compatible */
+		/* locks of the same kind and process do not conflict */
 		bool conflicts = is_same_file(lock, wanted) &&
 				 (lock->kind == FLOCK) == (wanted->kind == FLOCK) &&
 				 lock->from <= wanted->to && wanted->from <= lock->to &&
 				 (lock->is_write || wanted->is_write) &&
 				 (lock->kind == FLOCK || lock->kind != wanted->kind ||
 				  lock->pid != wanted->pid);
-		/* prefer locks found by a descriptor, then the process that locked the file */
+		/*
+		 * prefer a holder that was found by its descriptor, then the process that locked
+		 * the file
+		 */
 		int rank = 1 + (lock->fd >= 0 ? 2 : 0) + (lock->pid == lock->taker);
 
 		if (lock->pid && conflicts && rank > best) {
@@ -182,11 +193,11 @@ static const struct file_lock *find_holder(const struct file_locks *locks,
 			best = rank;
 		}
 	}
-	/* it may have ended, and other processes have its open file */
+	/* a process from proc_locks(5) may have ended while others still have its open file */
 	return found && (found->fd >= 0 || !kill(found->pid, 0) || errno == EPERM) ? found : NULL;
 }
 
-/* Returns whether no other process holds the lock. */
+/* Finds the process that holds the lock. Returns true if it certainly is the only holder. */
 static bool find_owner(const struct file_locks *locks, const struct live_process *process,
 		       const struct live_thread *thread, struct await *await)
 {
@@ -201,7 +212,10 @@ static bool find_owner(const struct file_locks *locks, const struct live_process
 	for (size_t i = 0; i < locks->count; i++) {
 		const struct file_lock *lock = &locks->items[i];
 
-		/* read locks of different open file descriptions may look the same */
+		/*
+		 * another process holds an equal lock: read locks of two open file descriptions may
+		 * look the same
+		 */
 		if (lock->pid != held->pid && lock->fd >= 0 && is_same_file(lock, held) &&
 		    lock->kind == held->kind && lock->is_write == held->is_write &&
 		    lock->from == held->from && lock->to == held->to && lock->taker == held->taker)
@@ -228,7 +242,7 @@ void file_locks_find_owners(const struct live_process *process, struct await *aw
 
 /* ---- deadlock cycles ---- */
 
-/* Returns the only process that can let this one continue; 0: none. */
+/* Returns the process that this process waits for, if no other process can end the wait; else 0. */
 static int next_in_ring(const struct file_locks *locks, int pid, uint64_t *switches)
 {
 	struct await await = { 0 };

@@ -39,14 +39,15 @@ static int write_all(struct follow_stream *stream, const uint8_t *bytes, size_t 
 
 		if (wrote < 0 && errno == EINTR)
 			continue;
-		if (wrote < 0) /* its reader has found damage and reports it */
+		if (wrote < 0) /* the reader closed the pipe because of damage in the stream, which
+				  it reports */
 			return -errno;
 		done += (size_t)wrote;
 	}
 	return 0;
 }
 
-/* Passes on size bytes from the current offset; the file has them. */
+/* Writes the next size bytes of the file, which must exist, to the pipe of the stream. */
 static int pass_on(struct follow *follow, size_t number, uint64_t size, struct error *err)
 {
 	struct follow_stream *stream =
@@ -72,8 +73,8 @@ static int pass_on(struct follow *follow, size_t number, uint64_t size, struct e
 }
 
 /*
- * Reads the header of the piece at the current offset. Returns 1 if the whole piece is there, 0 if
- * not yet, or a negative errno.
+ * Reads the header of the piece at the current offset. Returns 1 if the whole piece is in the file,
+ * 0 if not yet, or a negative errno.
  */
 static int look_at_piece(const struct follow *follow, uint64_t size, struct htr_piece *piece,
 			 struct error *err)
@@ -147,14 +148,14 @@ int follow_open(struct follow *follow, const char *path, struct error *err)
 
 int follow_pump(struct follow *follow, struct error *err)
 {
-	/* the writer keeps the file locked until it is complete */
+	/* the writer holds a lock on the file until the file is complete */
 	bool is_complete = flock(follow->fd, LOCK_SH | LOCK_NB) == 0;
 	struct stat status;
 	int result = 0;
 
 	if (is_complete)
 		flock(follow->fd, LOCK_UN);
-	/* after the lock: if the file is complete now, its size is final */
+	/* called after flock(): if the file was complete then, this size is final */
 	if (fstat(follow->fd, &status))
 		return error_system(err, errno, "trace");
 	if (!follow->is_known)

@@ -3,8 +3,8 @@
 #define LIVE_LIVE_H
 
 /*
- * The sub-commands about running processes, one function and file each. Each returns the exit
- * status, 125 with err filled if it failed.
+ * The sub-commands about running processes; each has its own function and file. Each returns the
+ * exit status; if it failed, it returns 125 and fills err.
  */
 
 #include <stdint.h>
@@ -17,7 +17,7 @@
 #define LIVE_UNKNOWN 3
 #define LIVE_FAILURE 125
 
-/* Their options, for help. */
+/* The options of the sub-commands, for help. */
 extern const struct option_table live_top_options, live_waits_options, live_watch_options;
 
 int live_top(int argc, char **argv, struct error *err);

@@ -11,8 +11,8 @@
 #include <string.h>
 #include <time.h>
 
-#define SYMBOLS_MAX 12	      /* frames in which the public function of a wait is searched */
-#define SETTLE_NS   100000000 /* a cycle whose threads have not moved for this time is a deadlock */
+#define SYMBOLS_MAX 12	      /* frames that are searched for the public function of a wait */
+#define SETTLE_NS   100000000 /* a cycle without a running thread in this time is a deadlock */
 
 static void map_modules(struct look *look)
 {
@@ -38,7 +38,7 @@ static void map_modules(struct look *look)
 	}
 }
 
-/* Whether the path is the C library, of any version. */
+/* Whether the path is that of a C library, in any version. */
 static bool is_libc(const char *path)
 {
 	static const char *const starts[] = { "libc.so.6", "libc-2.", "libpthread",
@@ -52,7 +52,10 @@ static bool is_libc(const char *path)
 	return false;
 }
 
-/* Only functions of libc name a wait: a program may have functions with the same names. */
+/*
+ * Describes the waits of all threads. Only names of libc's functions are used, because a program
+ * may have functions with the same names.
+ */
 static void find_awaits(struct look *look)
 {
 	struct naming_symbol symbols[SYMBOLS_MAX];
@@ -74,7 +77,10 @@ static void find_awaits(struct look *look)
 	}
 }
 
-/* Finds a cycle of processes that wait for file locks: found twice, and none has run in between. */
+/*
+ * Finds a cycle of processes that wait for file locks. Searches twice: the cycle is a deadlock if
+ * none of its processes has run in between.
+ */
 static void find_file_ring(struct look *look)
 {
 	int pid = look->process.subject.pid;
@@ -97,7 +103,7 @@ static void find_rings(struct look *look, bool stopped)
 	cleanup_free size_t *ring = memory_zalloc(count, sizeof(*ring));
 	bool may_be = false;
 
-	/* threads that we stopped have gone back to sleep by then */
+	/* wait until the threads that were stopped sleep again */
 	if (stopped)
 		nanosleep(&(struct timespec){ .tv_nsec = SETTLE_NS / 10 }, NULL);
 	file_locks_find_owners(&look->process, look->awaits, stopped);
@@ -113,7 +119,9 @@ static void find_rings(struct look *look, bool stopped)
 		size_t length = await_ring(&look->process, look->awaits, i, ring, count);
 		bool stands = length > 0;
 
-		/* a cycle counts once, for its first thread, and only if none of its threads moves
+		/*
+		 * counts a cycle only for the thread with the lowest index, and only if none of its
+		 * threads has run
 		 */
 		for (size_t k = 0; stands && k < length; k++)
 			stands = ring[k] >= ring[0] &&
@@ -161,7 +169,7 @@ int look_take(struct look *look, int pid, bool stops, struct error *err)
 		return status;
 	live_read_stacks(&look->process, false);
 	status = live_unwind(&look->process, err);
-	/* functions with a frame pointer cannot be walked by the stack pointer alone */
+	/* without registers, the stack of a function that uses a frame pointer cannot be walked */
 	if (!status && stops && live_read_stacks(&look->process, true))
 		status = live_unwind(&look->process, err);
 	return status ? status : name_all(look, stops, err);
@@ -252,7 +260,7 @@ static void put_owner(struct out *out, const struct look *look, const struct awa
 	}
 }
 
-/* Writes the part between "thread 7 "name"" and the owner. */
+/* Writes what a thread waits for: the text between `thread 7 "name"' and the owner. */
 static void put_await(struct out *out, const struct await *await, const struct live_thread *thread)
 {
 	static const char *const verbs[] = {

@@ -19,40 +19,43 @@ struct look {
 	struct naming *naming;
 	struct naming_files files;
 	bool *is_in_ring;	    /* by thread */
-	size_t rings;		    /* deadlock cycles: none of their threads has moved */
-	struct file_ring file_ring; /* cycle of processes with one thread each; count 0: none */
+	size_t rings;		    /* number of deadlock cycles */
+	struct file_ring file_ring; /* deadlock cycle of single-threaded processes; count 0: none */
 };
 
 /*
- * stops: threads may be stopped for a moment (live/running.h) and the descriptors of all processes
- * read; without it some backtraces are short and cycles across processes are not found. Returns 0
- * or a negative errno; call look_free() in any case.
+ * Takes the state of a process. stops: threads may be stopped for a moment (live/running.h), and
+ * the descriptors of all processes are read; otherwise some backtraces are incomplete and cycles
+ * across processes are not found. Returns 0 or a negative errno; call look_free() in any case.
  */
 int look_take(struct look *look, int pid, bool stops, struct error *err);
 void look_free(struct look *look);
 
 /*
- * Whether the process is traced. A pid in a trace may be from another pid namespace and name
- * another process here.
+ * Whether the process has the control page of a run mapped, so that it is traced. A pid from a
+ * trace may come from another pid namespace and so belong to an untraced process here.
  */
 bool look_is_traced(const struct look *look);
 
-/* Whether it waits for a lock that is held. */
+/* Whether the thread waits for a lock that a thread or process holds. */
 bool look_is_held_up(const struct await *await);
 
 /* Whether the holder of the lock has ended, so that the lock will never be released. */
 bool look_is_orphaned(const struct await *await);
 
-/* The number of threads whose wait matches. */
+/* The number of threads for whose wait is_one() returns true. */
 size_t look_count(const struct look *look, bool (*is_one)(const struct await *await));
 
-/* The owner, if it is a thread of this process, or NULL. */
+/* Returns the owner of the lock if it is a thread of this process, else NULL. */
 const struct live_thread *look_owner(const struct look *look, const struct await *await);
 
-/* thread 7 "name" waits for mutex 0x1234, held by thread 8 "other", asleep for 3.1 s */
+/*
+ * Writes, for example: thread 7 "name" waits for mutex 0x1234, held by thread 8 "other", asleep for
+ * 3.1 s
+ */
 void look_put_thread(struct out *out, const struct look *look, size_t i);
 
-/* The lines of its backtrace, indented by four spaces. */
+/* Writes the backtrace of thread i, each line indented by four spaces. */
 void look_put_backtrace(struct out *out, const struct look *look, size_t i);
 
 #endif

@@ -12,7 +12,9 @@
 
 #define STATUS_USAGE 2
 
-/* The sub-commands; holdtrace runs this program with the word as its first argument. */
+/*
+ * The sub-commands. holdtrace runs this program with the name of the sub-command as first argument.
+ */
 static const struct {
 	const char *word;
 	int (*function)(int argc, char **argv, struct error *err);
@@ -40,7 +42,7 @@ int main(int argc, char **argv)
 	struct error err = { 0 };
 	int about = options_about(argc, argv, usage);
 
-	/* writing reports that the reader has gone */
+	/* if the reader of standard output is gone, write() fails with EPIPE */
 	signal(SIGPIPE, SIG_IGN);
 	if (about >= 0)
 		return about ? LIVE_FAILURE : 0;

@@ -17,9 +17,9 @@
 #include <unistd.h>
 
 #define SETTLE_NS 2000000
-#define LIST_PART 4096		/* bytes of the list that are read at once */
-#define LOOK_NS	  1000000000ull /* between two checks for replaced files */
-#define LIST_MS	  1000		/* between two requests for new files */
+#define LIST_PART 4096		/* bytes of the list that one read() returns at most */
+#define LOOK_NS	  1000000000ull /* time between two checks for replaced files */
+#define LIST_MS	  1000		/* time between two requests to the collector for new files */
 
 static int start_reader(void *user, int output, void **reader, struct error *err)
 {
@@ -38,7 +38,7 @@ static int start_reader(void *user, int output, void **reader, struct error *err
 
 /* ---- files ---- */
 
-/* Whether the path is another file now: --keep replaces its output from time to time. */
+/* Whether another file has the path now: --keep replaces its output from time to time. */
 static bool has_moved(const struct run_file *file)
 {
 	struct stat facts;
@@ -91,14 +91,17 @@ static bool is_number(const char *text)
 	return *text && !text[strspn(text, "0123456789")];
 }
 
-/* Adds the file with a path of this length, or handles "+N". */
+/*
+ * Adds the file whose path is the first length bytes of text. Handles "+N", which is the number of
+ * further files.
+ */
 static int add_file(struct run *run, const char *text, size_t length, struct error *err)
 {
 	char *path = memory_text_part(text, length);
 	struct run_file *file;
 	int status;
 
-	/* the number of files whose names were not sent */
+	/* "+N": the number of files whose names the collector could not send */
 	if (*path == '+' && is_number(path + 1))
 		run->unnamed = strtoull(path + 1, NULL, 10);
 	if ((*path == '+' && is_number(path + 1)) || is_known(run, path)) {
@@ -130,8 +133,9 @@ struct lister {
 };
 
 /*
- * Thread that asks the collector, which may take seconds: writes the path of each file of the run,
- * one a line, until the run has ended or the list is no longer read.
+ * Function of the thread that asks the collector for the files of the run, because the answer may
+ * take seconds. Writes the paths to the pipe, one a line, when the list has changed. Ends when the
+ * run ends or the reader closes the pipe.
  */
 static void *list_files(void *user)
 {
@@ -210,7 +214,7 @@ int run_open(struct run *run, char *const *names, struct error *err)
 	if (names[0] && !names[1] && ctl_is_process(names[0]))
 		return open_process(run, atoi(names[0]), err);
 	for (; !status && *names; names++) {
-		const char *mark = strrchr(*names, '#'); /* of FILE#N */
+		const char *mark = strrchr(*names, '#'); /* the # of FILE#N */
 
 		status = add_file(run, *names,
 				  mark && is_number(mark + 1) ? (size_t)(mark - *names)
@@ -222,7 +226,10 @@ int run_open(struct run *run, char *const *names, struct error *err)
 
 /* ---- new files ---- */
 
-/* Adds new files. Those that are gone or cannot be followed are skipped. */
+/*
+ * Adds the files that list_files() has written to the pipe. Skips files that no longer exist or
+ * cannot be followed.
+ */
 static void read_list(struct run *run)
 {
 	while (run->list >= 0) {
@@ -289,7 +296,10 @@ uint64_t run_left_out(const struct run *run)
 	return count;
 }
 
-/* Whether the reader has processed all that was passed on, or has finished. */
+/*
+ * Whether the reader has processed all bytes of the stream that were written to its pipe, or has
+ * ended.
+ */
 static bool is_settled(const struct follow_stream *stream)
 {
 	struct watched *watched = stream->reader;

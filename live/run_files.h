@@ -2,7 +2,10 @@
 #ifndef LIVE_RUN_FILES_H
 #define LIVE_RUN_FILES_H
 
-/* The files of a running trace, followed while they grow, and the processes recorded in them. */
+/*
+ * The trace files of a run, which are read while they grow, and the processes that are recorded in
+ * them.
+ */
 
 #include <sys/types.h>
 
@@ -25,8 +28,7 @@ struct run_file {
 struct run {
 	struct run_file *files[RUN_FILES_MAX];
 	size_t file_count;
-	ARRAY_OF(char *) left_out; /* paths of files that are not followed: more than
-				    * RUN_FILES_MAX */
+	ARRAY_OF(char *) left_out; /* paths of files beyond RUN_FILES_MAX */
 	uint64_t unnamed;	   /* number of files whose names the collector could not send */
 	ARRAY_OF(struct watched *) processes;
 	int list; /* descriptor from which the names of new files are read while the run goes on;
@@ -34,29 +36,30 @@ struct run {
 	char *heard;
 	size_t heard_size;
 	uint64_t looked_ns;
-	/* files that were replaced; pointers to their old processes are invalid */
+	/* how many files were replaced; pointers to processes in replaced files are invalid */
 	uint64_t restarts;
 };
 
 /*
- * names: list of traces, up to a NULL, in which FILE#N means FILE; or one process id, which means
- * all files of its run. Returns 0 or a negative errno; call run_free() in any case.
+ * Opens traces. names ends with a NULL: either paths of traces, where FILE#N means FILE, or one
+ * process id, which means all files of the run that the process belongs to. Returns 0 or a negative
+ * errno; call run_free() in any case.
  */
 int run_open(struct run *run, char *const *names, struct error *err);
 
-/* Reads new bytes of the files, and new files. */
+/* Passes new bytes of the files on to the readers of their streams, and opens new files. */
 int run_pump(struct run *run, struct error *err);
 
 /* Whether all files are complete. */
 bool run_is_complete(const struct run *run);
 
-/* Number of files, and of streams of files, that are not followed because there are too many. */
+/* The number of files and of streams that are not followed because of the limits. */
 uint64_t run_left_out(const struct run *run);
 
-/* Waits until the readers have read all that was passed on. */
+/* Waits until the readers have processed all bytes that were passed on. */
 void run_settle(struct run *run);
 
-/* Closes all streams and waits for their readers. */
+/* Closes all streams, waits until their readers have ended, and frees the run. */
 void run_free(struct run *run);
 
 #endif

@@ -113,7 +113,10 @@ static int read_threads(struct live_process *process, struct error *err)
 	return status ? refuse_process(-status, process->subject.pid, err) : 0;
 }
 
-/* Numbers of system calls and layouts of locks are known only for programs of our own word size. */
+/*
+ * Refuses a program of another word size, because only the system calls and lock layouts of this
+ * program's word size are known.
+ */
 static int check_class(const struct live_process *process, struct error *err)
 {
 	unsigned char head[EI_NIDENT] = { 0 };
@@ -235,7 +238,7 @@ size_t live_read_stacks(struct live_process *process, bool stops)
 
 #define UNWIND_SECONDS 20 /* limit for all threads */
 
-/* The child's result for a thread, in shared memory. */
+/* The backtrace of a thread, which the child writes to shared memory. */
 struct answer {
 	unsigned frame_count;
 	bool is_whole;
@@ -255,7 +258,9 @@ static int take_frame(Dwfl_Frame *frame, void *context)
 	return DWARF_CB_OK;
 }
 
-/* Whether the unwinding rules say that the function has no caller: _start, clone(). */
+/*
+ * Whether the unwinding rules mark the function as outermost, which has no caller: _start, clone().
+ */
 static bool has_no_caller(Dwfl *dwfl, uint64_t pc)
 {
 	Dwfl_Module *module = dwfl_addrmodule(dwfl, pc);
@@ -275,7 +280,10 @@ static bool has_no_caller(Dwfl *dwfl, uint64_t pc)
 	return has_none;
 }
 
-/* Opens the files outside of the sandbox and reads them inside. */
+/*
+ * Unwinds the stacks of all threads in the child. The files are opened before the sandbox is
+ * entered, and read inside.
+ */
 static void walk_all(const struct live_process *process, struct answer *answers)
 {
 	struct frames *frames = frames_open(&process->subject);
@@ -287,9 +295,9 @@ static void walk_all(const struct live_process *process, struct answer *answers)
 		struct answer *answer = &answers[i];
 
 		/*
-		 * For libdw, a caller that is found through an unread register looks like no
-		 * caller. So only a thread that was stopped, or a function without callers, proves
-		 * that the walk is complete.
+		 * If a caller can only be found through a register that was not read, libdw reports
+		 * that there is no caller. So the walk is proven complete only if the thread's
+		 * registers were read, or if the outermost function has no caller.
 		 */
 		answer->is_whole = start->stack.bytes &&
 				   frames_walk(frames, start, take_frame, answer) &&
@@ -322,7 +330,7 @@ int live_unwind(struct live_process *process, struct error *err)
 		thread->is_whole = answers[i].is_whole;
 		thread->frame_count = frames < LIVE_FRAMES_MAX ? frames : LIVE_FRAMES_MAX;
 		memcpy(thread->frames, answers[i].frames, sizeof(thread->frames));
-		/* without a result at least the innermost frame is known */
+		/* if the child returned no frame, the innermost frame is still known */
 		if (!thread->frame_count && thread->call.number >= 0) {
 			thread->frames[0] = thread->start.pc;
 			thread->frame_count = 1;

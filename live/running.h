@@ -3,10 +3,11 @@
 #define LIVE_RUNNING_H
 
 /*
- * A running process as /proc and ptrace show it; nothing is loaded into it. Threads are stopped
- * only if their stack cannot be walked by the stack pointer alone, one after the other, each while
- * its registers are read, and only if there is no objection (process/stopping.h). Names, memory and
- * stacks are under the control of the process and are not trusted.
+ * Reads the state of a running process from /proc and through ptrace; nothing is loaded into the
+ * process. A thread is stopped only if its stack cannot be walked by the stack pointer alone, and
+ * only if there is no objection to stopping it (process/stopping.h). Threads are stopped one after
+ * the other, each only while its registers are read. The process controls its names, its memory and
+ * its stacks, so they are not trusted.
  */
 
 #include <stdbool.h>
@@ -25,59 +26,67 @@
 
 struct live_thread {
 	int tid;     /* in our pid namespace */
-	int own_tid; /* in the process's own */
+	int own_tid; /* in the pid namespace of the process */
 	char name[LIVE_NAME_MAX];
-	char state;	       /* of proc_pid_stat(5): R S D T Z ... */
-	struct proc_call call; /* the call in which it sleeps */
-	uint64_t asleep_ns;    /* since it last ran; 0: unknown */
-	uint64_t switches;     /* context switches */
+	char state;	       /* state in proc_pid_stat(5): R S D T Z ... */
+	struct proc_call call; /* the system call in which the thread sleeps */
+	uint64_t asleep_ns;    /* time since the thread last ran; 0: unknown */
+	uint64_t switches;     /* number of context switches */
 
 	struct frames_thread start; /* where the walk of its stack begins */
 
 	uint64_t frames[LIVE_FRAMES_MAX]; /* innermost first */
 	unsigned frame_count;
 	bool is_whole; /* the walk reached the outermost frame */
-	/* why it was not stopped for a better walk: what it is in; NULL: no objection */
+	/* the reason why the thread was not stopped to read its registers; NULL: none */
 	const char *objection;
 };
 
 struct live_process {
 	struct subject subject;
 	char name[LIVE_NAME_MAX];
-	char *program;	      /* path of the executable in the process's root; NULL: unknown */
-	char *root;	      /* our path to its root directory: "/proc/PID/root"; NULL: the same as
-			       * ours */
-	bool has_our_numbers; /* it is in our pid namespace */
-	bool is_glibc;	      /* its locks have the layout of glibc's */
+	char *program; /* path of the executable, below the root directory of the process; NULL:
+			  unknown */
+	char *root; /* path to the root directory of the process, "/proc/PID/root"; NULL: its root
+		       directory is ours */
+	bool has_our_numbers; /* the process is in our pid namespace */
+	bool is_glibc;	      /* the process uses glibc, so its locks have glibc's layout */
 	struct live_thread *threads;
 	size_t thread_count;
-	size_t left_out; /* threads beyond LIVE_THREADS_MAX */
+	size_t left_out; /* number of threads beyond LIVE_THREADS_MAX, which are left out */
 };
 
 /* Reads the state of a process. Returns 0, -ESRCH, or -EACCES with advice in err. */
 int live_look(struct live_process *process, int pid, struct error *err);
 void live_free(struct live_process *process);
 
-/* The name of a thread (tid 0: of the process); "": unknown. */
+/* Reads the name of a thread, or of the process if tid is 0; "": unknown. */
 void live_read_name(int pid, int tid, char name[LIVE_NAME_MAX]);
 
 /*
- * Copies the stacks of sleeping threads whose walk is not complete; stops: only of those that may
- * be stopped, with their registers. Returns the number of stacks copied.
+ * Copies the stacks of sleeping threads whose backtrace is not complete. stops: stops each such
+ * thread to read its registers, too, and skips threads that must not be stopped. Returns the number
+ * of copied stacks.
  */
 size_t live_read_stacks(struct live_process *process, bool stops);
 
 /*
- * Fills in the frames of all threads whose stacks were copied, by the unwinding rules of the mapped
- * files. These may be hostile, so a child in a sandbox reads them; a thread for which it fails
- * keeps its innermost frame. Returns 0 or a negative errno.
+ * Sets the frames of all threads whose stacks were copied, by the unwinding rules of the mapped
+ * files. These files may be hostile, so a child reads them in a sandbox. If the child fails for a
+ * thread, only its innermost frame is known. Returns 0 or a negative errno.
  */
 int live_unwind(struct live_process *process, struct error *err);
 
-/* Reads a thread's context switches again, because looking may have woken it. */
+/*
+ * Reads the number of a thread's context switches again, because stopping the thread may have woken
+ * it.
+ */
 void live_look_again(int pid, struct live_thread *thread);
 
-/* Whether a thread still sleeps in the same call and has not run since the last look. */
+/*
+ * Whether a thread still sleeps in the same call and has not run since its context switches were
+ * read.
+ */
 bool live_is_unmoved(int pid, const struct live_thread *thread);
 
 #endif

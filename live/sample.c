@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PLACE_FRAMES 6 /* limit of the frames that name a call site */
+#define PLACE_FRAMES 6 /* limit of the frames in the text of a call site */
 
 /* ---- rates ---- */
 
@@ -23,8 +23,9 @@ static void tick_process(struct watched *watched, double seconds)
 	double passed = (double)(watched->time_ns - watched->seen_ns) / 1e9;
 
 	/*
-	 * The file may be up to a second behind, so events of one second may be read in the next.
-	 * If the time of the events advanced about as far as ours, it is the better measure.
+	 * The file may lag by up to a second, so events of one second may be read only in the next.
+	 * If the events advanced by about the same time as our clock, the rate uses the time of the
+	 * events.
 	 */
 	if (watched->seen_ns && passed > seconds / 2 && passed < seconds * 2)
 		seconds = passed;
@@ -168,8 +169,8 @@ static void name_row(struct sample_row *row)
 }
 
 /*
- * Names the first rows, and merges those with the same text: processes of the same program have the
- * same call sites.
+ * Writes the texts of the rows' call sites and merges rows with equal texts, because processes of
+ * the same program have the same call sites. Returns the number of rows that are left.
  */
 static size_t merge_rows(struct sample_row *rows, size_t count)
 {
@@ -225,7 +226,7 @@ static void add_process(struct sample *sample, struct list *list, struct watched
 	sample->running += !watched->has_ended && !watched->is_finished;
 	if (ledger_sample(watched->ledger) > sample->sample)
 		sample->sample = ledger_sample(watched->ledger);
-	/* the run's age: from the start of its first process to the last event */
+	/* the age of the run is the time from the start of its first process to the last event */
 	if (watched->start_ns && (!sample->start_ns || watched->start_ns < sample->start_ns))
 		sample->start_ns = watched->start_ns;
 	if (watched->time_ns > sample->end_ns)
@@ -260,7 +261,7 @@ void sample_take(struct sample *sample, struct watched *const *processes, size_t
 	list.count = kept;
 	if (list.count)
 		qsort_r(list.items, list.count, sizeof(*list.items), by_weight, &order);
-	/* twice the rows, because some will be merged */
+	/* names twice as many rows as requested, because some of them will be merged */
 	sample->row_count = merge_rows(
 		list.items, list.count < 2 * options->rows ? list.count : 2 * options->rows);
 	if (sample->row_count)

@@ -2,7 +2,10 @@
 #ifndef LIVE_SAMPLE_H
 #define LIVE_SAMPLE_H
 
-/* The live objects of a run's processes at one moment, by class and by call site, as numbers. */
+/*
+ * Takes samples: numbers of live objects of a run's processes at one moment, by class and by call
+ * site.
+ */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,7 +22,7 @@ enum sample_order { SAMPLE_HELD, SAMPLE_GROWTH, SAMPLE_RATE, SAMPLE_OBJECTS, SAM
 struct sample_options {
 	const char *class; /* name of the class; NULL: all classes */
 	enum sample_order order;
-	bool since_base; /* live counts only what was acquired since the baseline */
+	bool since_base; /* the live numbers are the change since the baseline */
 	size_t rows;	 /* limit of rows, at most SAMPLE_ROWS_MAX */
 };
 
@@ -31,12 +34,12 @@ struct sample_row {
 	int64_t count, bytes; /* live now, or the change since the baseline, which may be
 			       * negative */
 	double variance;      /* of bytes, where they are estimates */
-	double acquired_rate, growth_rate; /* for each second: calls; bytes, or objects for a class
-					    * without bytes */
-	uint64_t peak; /* of a class: sum of the peaks of all processes, which may have been at
-			* different times */
+	double acquired_rate, growth_rate; /* per second: acquisitions; growth in bytes, or in
+					      objects if the class has no bytes */
+	uint64_t peak; /* of a class: the sum of the peaks of all processes, which may be peaks at
+			  different times */
 	char site_text[SAMPLE_SITE_MAX]; /* "leaky demo.c:12 <- main demo.c:30"; "" for a class */
-	struct watched *watched;	 /* one of the processes that have the call site */
+	struct watched *watched;	 /* a process that has the call site */
 	uint32_t site;
 };
 
@@ -50,10 +53,10 @@ struct sample {
 	size_t running, ended;
 	uint64_t sample; /* largest sampling interval of memory, in bytes; 0: all memory is
 			  * recorded */
-	uint64_t start_ns, end_ns; /* of the part of the run that was read; 0: unknown */
+	uint64_t start_ns, end_ns; /* times of the part of the run that was read; 0: unknown */
 };
 
-/* Duration of the part of the run that was read. */
+/* The duration of the part of the run that was read. */
 static inline uint64_t sample_age_ns(const struct sample *sample)
 {
 	return sample->start_ns && sample->end_ns > sample->start_ns
@@ -61,10 +64,12 @@ static inline uint64_t sample_age_ns(const struct sample *sample)
 		       : 0;
 }
 
-/* Computes rates since the last tick, which was seconds ago; 0: the first tick. */
+/*
+ * Computes the rates since the previous tick. seconds: time since that tick; 0: this is the first.
+ */
 void sample_tick(struct watched *const *processes, size_t count, double seconds);
 
-/* Also looks up the names of the rows. */
+/* Fills a sample from the processes, and looks up the names of its rows. */
 void sample_take(struct sample *sample, struct watched *const *processes, size_t count,
 		 const struct sample_options *options);
 void sample_free(struct sample *sample);
@@ -72,7 +77,7 @@ void sample_free(struct sample *sample);
 /* Sets the baseline to this moment. */
 void sample_set_base(struct watched *const *processes, size_t count);
 
-/* The full backtrace of a row, in lines of at most NAMING_TEXT_MAX bytes; returns how many. */
+/* Writes the full backtrace of a row, at most max lines. Returns their number. */
 size_t sample_backtrace(const struct sample_row *row, struct naming_line *lines, size_t max);
 
 #endif

@@ -10,7 +10,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-/* ECMA-48, and xterm's alternate screen. */
+/* Control sequences of ECMA-48, and of xterm for its alternate screen. */
 #define OTHER_SCREEN "\033[?1049h\033[?25l"
 #define FIRST_SCREEN "\033[?25h\033[?1049l"
 #define HOME	     "\033[H"
@@ -34,7 +34,7 @@ static void put_bytes(const char *text)
 {
 	ssize_t wrote = write(STDOUT_FILENO, text, strlen(text));
 
-	(void)wrote; /* a terminal that is gone is noticed when reading keys */
+	(void)wrote; /* if the terminal is gone, the next read of a key fails */
 }
 
 static void measure_terminal(struct screen *screen)
@@ -83,7 +83,7 @@ void screen_restore(void)
 	shown = NULL;
 }
 
-/* Decodes ESC [ A and the like. A lone ESC ends the program. */
+/* Decodes the bytes of one key, for example ESC [ A. A lone ESC ends the program. */
 static int decode(const char *bytes, ssize_t count)
 {
 	if (count <= 0)

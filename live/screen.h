@@ -2,7 +2,7 @@
 #ifndef LIVE_SCREEN_H
 #define LIVE_SCREEN_H
 
-/* The terminal as a full screen: reads keys, and draws pictures made of lines. */
+/* Uses the whole terminal as a screen: reads keys, and draws pictures that consist of lines. */
 
 #include <stdbool.h>
 #include <termios.h>
@@ -16,7 +16,7 @@ enum screen_key {
 	KEY_PAGE_UP,
 	KEY_PAGE_DOWN,
 	KEY_RESIZE, /* or another reason to redraw */
-	KEY_END,    /* end of input, or a signal that asks to end */
+	KEY_END,    /* end of input, or a signal that ends the program */
 };
 
 struct screen {
@@ -28,15 +28,18 @@ struct screen {
 int screen_begin(struct screen *screen);
 void screen_end(struct screen *screen);
 
-/* Restores the terminal if a screen is active; for a program that must exit at once. */
+/* Restores the terminal if a screen is active. For a caller that exits at once. */
 void screen_restore(void);
 
-/* The next key: a character or a value of enum screen_key; KEY_NONE after timeout_ms. */
+/*
+ * Returns the next key as a character or a value of enum screen_key, or KEY_NONE after timeout_ms.
+ */
 int screen_key(struct screen *screen, int timeout_ms);
 
 /*
- * A picture: lines from the top; the rest of the screen is cleared. Lines are cut at the width of
- * the screen, counting one column for each character; control characters are escaped.
+ * Draws a picture line by line from the top; screen_draw_end() clears the rest of the screen. Lines
+ * are cut at the width of the screen, at one column for each character; control characters are
+ * escaped.
  */
 void screen_draw_begin(struct screen *screen, struct out *out);
 void screen_draw_line(struct screen *screen, struct out *out, const char *text, bool is_marked);

@@ -17,7 +17,7 @@
 
 #define ROWS_DEFAULT	    20u
 #define LOOKS_MAX	    16u /* limit of processes whose threads are examined */
-#define PUMP_MS		    200 /* between two reads of the files */
+#define PUMP_MS		    200 /* ms between two reads of the files */
 #define INTERVAL_DEFAULT_NS 1000000000u
 #define INTERVAL_LEAST_NS   100000000u
 #define INTERVAL_MOST_NS    86400000000000u
@@ -56,7 +56,7 @@ static void add_wait(struct top_picture *picture, const struct look *look, size_
 	};
 	snprintf(wait->text, sizeof(wait->text), "%.*s", (int)(text.used ? text.used - 1 : 0),
 		 text.buffer);
-	text.used = 0; /* discard it */
+	text.used = 0; /* empties the buffer */
 	out_close(&text);
 	picture->wait_count++;
 }
@@ -119,7 +119,7 @@ static void take_picture(struct top *top)
 		    &top->options);
 }
 
-/* Draws the text line by line, as far as the screen has space. */
+/* Draws the picture line by line, until the screen is full. */
 static int draw_picture(struct top *top, struct out *out, struct error *err)
 {
 	size_t marked = 0, lines = 0;
@@ -144,7 +144,7 @@ static int draw_picture(struct top *top, struct out *out, struct error *err)
 
 /* ---- without a terminal ---- */
 
-/* Reads the files for this time. */
+/* Reads the files for length_ns, or until they are complete. */
 static int follow_for(struct top *top, uint64_t length_ns, struct error *err)
 {
 	uint64_t end = clock_ns() + length_ns;
@@ -163,7 +163,7 @@ static int follow_for(struct top *top, uint64_t length_ns, struct error *err)
 
 static int run_batch(struct top *top, struct out *out, struct error *err)
 {
-	/* Rates need two ticks: without them no order by rates can be shown. */
+	/* an order by rates needs a second tick: the first one has no rates */
 	bool is_blind = top->options.order == SAMPLE_GROWTH || top->options.order == SAMPLE_RATE;
 	bool is_complete = false;
 
@@ -197,7 +197,7 @@ static int run_batch(struct top *top, struct out *out, struct error *err)
 
 /* ---- with a terminal ---- */
 
-/* Selects the next class with objects; after the last one, all classes. */
+/* Selects the next class that has objects, and all classes after the last class. */
 static void next_class(struct top *top)
 {
 	const struct sample *sample = &top->picture.sample;
@@ -261,7 +261,10 @@ static int run_screen(struct top *top, struct out *out, struct error *err)
 		bool is_due = clock_ns() >= next && !top->picture.is_frozen;
 
 		status = run_pump(&top->run, err);
-		/* a frozen picture refers to processes that no longer exist */
+		/*
+		 * if a file was replaced, even a frozen picture is drawn again, because its
+		 * processes no longer exist
+		 */
 		is_due |= top->run.restarts != restarts;
 		restarts = top->run.restarts;
 		if (is_due) {
@@ -322,7 +325,10 @@ static int take_options(struct top *top, int argc, char **argv, struct error *er
 	return first;
 }
 
-/* Checks that the class is one of ours, or defined by a program of the run (holdtrace.h). */
+/*
+ * Checks that the class is a class of holdtrace or one that a program of the run has defined
+ * (holdtrace.h).
+ */
 static int check_class(struct top *top, struct error *err)
 {
 	const char *word = top->options.class;

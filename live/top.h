@@ -2,7 +2,7 @@
 #ifndef LIVE_TOP_H
 #define LIVE_TOP_H
 
-/* The output of `holdtrace top`: one picture of a run in three formats. */
+/* The output of `holdtrace top`: writes a picture of a run in one of three formats. */
 
 #include "base/out.h"
 #include "live/sample.h"
@@ -10,7 +10,7 @@
 
 #define TOP_WAITS_MAX 64u
 
-/* A thread that waits for a lock that another one holds. */
+/* A thread that waits for a lock, while another thread holds it. */
 struct top_wait {
 	int pid;
 	bool is_in_ring, is_orphaned;
@@ -20,22 +20,26 @@ struct top_wait {
 struct top_picture {
 	struct sample sample;
 	const struct sample_options *options;
-	uint64_t left_out; /* files and streams that are not followed */
+	uint64_t left_out; /* number of files and streams that are not followed */
 	bool is_frozen, has_waits;
 	struct top_wait waits[TOP_WAITS_MAX];
 	size_t wait_count, held_up, rings;
-	size_t selected; /* index of the row */
+	size_t selected; /* index of the selected row */
 	bool shows_backtrace;
 };
 
 /*
- * Writes lines of text; *marked: the number of the selected line. A call site that does not fit
- * beside its numbers gets a line of its own. width: of the terminal; 0: no terminal.
+ * Writes a picture as lines of text. *marked: set to the number of the line of the selected row. A
+ * call site that does not fit beside the numbers of its row gets its own line. width: of the
+ * terminal; 0: no terminal.
  */
 void top_put_text(struct out *out, const struct top_picture *picture, size_t width, size_t *marked);
 void top_put_json(struct out *out, const struct top_picture *picture);
 
-/* OpenMetrics, as prometheus' node_exporter reads from its textfile directory. */
+/*
+ * Writes a picture as OpenMetrics, for a file in the textfile directory of the Prometheus
+ * node_exporter.
+ */
 void top_put_metrics(struct out *out, const struct top_picture *picture);
 
 #endif

@@ -11,13 +11,13 @@
 
 #define LINES_MAX     40
 #define WAITS_SHOWN   5
-#define NUMBERS_WIDTH 53u /* columns of a row before its call site */
+#define NUMBERS_WIDTH 53u /* columns of the numbers in a row, before the call site */
 
 static const char *const orders[SAMPLE_ORDERS] = { "live", "growth", "rate", "objects" };
 
 /* ---- text ---- */
 
-/* A size with its sign: +1.2 KB, -3, 0. */
+/* Writes a change as a size or a count with its sign: +1.2 KB, -3, 0. */
 static const char *human_change(struct human *human, double amount, bool is_bytes)
 {
 	const char *sign = amount > 0 ? "+" : "-";
@@ -32,7 +32,7 @@ static const char *human_change(struct human *human, double amount, bool is_byte
 	return human->text;
 }
 
-/* A size that may be negative. */
+/* Writes a size or a count, which may be negative. */
 static const char *human_amount(struct human *human, int64_t number, bool is_bytes)
 {
 	if (number < 0)
@@ -84,7 +84,10 @@ static void put_text_classes(struct out *out, const struct sample *sample)
 	}
 }
 
-/* The columns have no space for the error of each number. */
+/*
+ * Writes the error of the estimates in one line, because the columns have no space for the error of
+ * each number.
+ */
 static void put_text_error(struct out *out, const struct sample *sample)
 {
 	struct human every, error;
@@ -108,7 +111,7 @@ static void put_text_waits(struct out *out, const struct top_picture *picture)
 	out_format(out, "waiting for a lock that is held: %zu thread%s%s\n", picture->held_up,
 		   picture->held_up == 1 ? "" : "s", picture->rings ? "  DEADLOCK (!)" : "");
 	for (size_t i = 0; i < picture->wait_count && i < WAITS_SHOWN; i++)
-		/* short, so that the holder fits into 80 columns */
+		/* nothing else, so that the holder of the lock fits into 80 columns */
 		out_format(out, "%s%s\n", picture->waits[i].is_in_ring ? "! " : "  ",
 			   picture->waits[i].text);
 }
@@ -227,7 +230,7 @@ void top_put_json(struct out *out, const struct top_picture *picture)
 
 /* ---- OpenMetrics ---- */
 
-/* Writes the value of a label, escaped as in OpenMetrics 1.0, as ASCII. */
+/* Writes a label with its value in ASCII, escaped as in OpenMetrics 1.0. */
 static void put_label(struct out *out, const char *name, const char *value)
 {
 	out_format(out, "%s=\"", name);

@@ -62,7 +62,7 @@ static void put_head(struct out *out, const struct look *look)
 static void put_text(struct out *out, const struct look *look)
 {
 	put_head(out, look);
-	/* first the threads in a cycle, then those that wait for a held lock, then the rest */
+	/* order: threads in a cycle, threads that wait for a held lock, all others */
 	for (unsigned wanted = 0; wanted < 3; wanted++)
 		for (size_t i = 0; i < look->process.thread_count; i++) {
 			bool is_held_up = look_is_held_up(&look->awaits[i]);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Waits until a process of a run breaks a limit (account/limits.def). The sums here are cheap, and
- * only decide when to run the checker: whether the limit is broken, kept or unknown is the result
- * of `holdtrace check --now` for the process.
+ * Waits until a process of a run breaks a limit (account/limits.def). The sums in this file are
+ * cheap and only decide when to run the checker. Whether the limit is broken, kept or unknown is
+ * the result of the checker: `holdtrace check --now` for the process.
  */
 #include "live/live.h"
 
@@ -25,9 +25,9 @@
 #include <unistd.h>
 
 #define PUMP_NS	   200000000
-#define LOOK_NS	   1000000000ull /* between two examinations of threads */
-#define ASK_NS	   1000000000ull /* between two runs of the checker, … */
-#define ASK_SHARE  4		 /* … plus this multiple of its duration */
+#define LOOK_NS	   1000000000ull /* time between two examinations of threads */
+#define ASK_NS	   1000000000ull /* time between two runs of the checker */
+#define ASK_SHARE  4		 /* plus this multiple of the checker's duration */
 #define ANSWER_MAX 65536
 
 enum verdict { KEPT, UNKNOWN, BROKEN };
@@ -43,8 +43,8 @@ struct watch {
 	struct run run;
 	struct limits limits;
 	char *fail_on;	   /* the limits as an option of the post-processor */
-	uint64_t left_out; /* number of files that was last reported as left out */
-	size_t next;	   /* process that is examined first */
+	uint64_t left_out; /* number of left-out files in the last message about them */
+	size_t next;	   /* index of the process that is examined first */
 	uint64_t ask_ns;   /* time of the next check */
 	uint64_t look_ns;  /* time of the next examination of threads */
 };
@@ -65,7 +65,7 @@ const struct option_table live_watch_options = {
 
 /* ---- when to run the checker ---- */
 
-/* The amount of the limit's class, or of all classes. */
+/* The live amount of the class that the limit applies to, or of all classes. */
 static uint64_t amount_of(struct watched *watched, const struct limit_row *row)
 {
 	uint64_t amount = 0;
@@ -108,8 +108,8 @@ static bool may_break(struct watched *watched, const struct limit *limit, bool l
 /* ---- the checker's result ---- */
 
 /*
- * Runs the checker for one process; answer receives its tables as CSV. Returns the length, or a
- * negative errno if it cannot be run.
+ * Runs the checker for one process and writes its tables to answer, in CSV. Returns the length of
+ * the answer, or a negative errno if the checker cannot be run.
  */
 static ssize_t run_checker(const struct watch *watch, uint32_t pid, char *answer, struct error *err)
 {
@@ -140,7 +140,7 @@ static ssize_t run_checker(const struct watch *watch, uint32_t pid, char *answer
 		_exit(LIVE_FAILURE);
 	}
 	close(ends[1]);
-	/* the limits are its first table */
+	/* reads until the end, but keeps only ANSWER_MAX bytes: the limits are the first table */
 	while ((got = read(ends[0], length + 1 < ANSWER_MAX ? answer + length : rest,
 			   length + 1 < ANSWER_MAX ? ANSWER_MAX - 1 - length : sizeof(rest))) > 0)
 		length += length + 1 < ANSWER_MAX ? (size_t)got : 0;
@@ -167,7 +167,10 @@ static char *cell_of(char **line)
 	return cell;
 }
 
-/* Parses limits,LIMIT,RESULT,UNIT,VALUE,ERROR,BASELINE,WHY. */
+/*
+ * Parses a line of the checker, limits,LIMIT,RESULT,UNIT,VALUE,ERROR,BASELINE,WHY, and reports a
+ * broken limit, or once an unknown one.
+ */
 static enum verdict read_line(const struct watch *watch, char *line, struct watched *watched)
 {
 	char *table = cell_of(&line), *text = cell_of(&line), *word = cell_of(&line);
@@ -191,7 +194,7 @@ static enum verdict read_line(const struct watch *watch, char *line, struct watc
 	cell_of(&line);
 	cell_of(&line);
 	why = cell_of(&line);
-	/* an unknown result is reported only if the value breaks the limit */
+	/* an unknown result matters only if the value breaks the limit */
 	if (verdict == UNKNOWN && !limit_is_broken(limit, value))
 		return KEPT;
 	if (verdict == UNKNOWN && watched->told_unknown & 1u << i)
@@ -206,7 +209,10 @@ static enum verdict read_line(const struct watch *watch, char *line, struct watc
 	return verdict;
 }
 
-/* Runs the checker; *worst: the worst result of all limits. Broken limits come first. */
+/*
+ * Runs the checker for one process. *worst: the worst result of its limits. The checker lists
+ * broken limits first.
+ */
 static int check_process(struct watch *watch, struct watched *watched, enum verdict *worst,
 			 struct error *err)
 {
@@ -233,7 +239,10 @@ static int check_process(struct watch *watch, struct watched *watched, enum verd
 
 /* ---- the run ---- */
 
-/* Checks one process that may have broken a limit; at the end of the run, each such process. */
+/*
+ * Runs the checker for the next process that may have broken a limit; at the end of the run, for
+ * each such process.
+ */
 static int watch_processes(struct watch *watch, bool is_complete, bool *is_broken,
 			   struct error *err)
 {
@@ -341,7 +350,9 @@ static int watch_process(struct watch *watch, char **names, struct error *err)
 	return status < 0 ? LIVE_FAILURE : status;
 }
 
-/* Returns 1 if a limit was broken; at the end of the run 0, or 3 if a result was unknown. */
+/*
+ * Returns 1 if a limit was broken. At the end of the run, returns 0, or 3 if a result was unknown.
+ */
 int live_watch(int argc, char **argv, struct error *err)
 {
 	static struct watch watch = { .run.list = -1 };

@@ -73,7 +73,10 @@ static int on_event(struct watched *watched, const struct event *event, struct e
 	return event_is_call(event) ? ledger_event(watched->ledger, event, err) : 0;
 }
 
-/* Takes one event. The lock is not held while waiting for it, so that other threads can get it. */
+/*
+ * Reads and processes one event. Holds the lock only to process it, so that other threads can take
+ * the lock while this one waits for the event.
+ */
 static int take_event(struct watched *watched, struct error *err)
 {
 	const struct event *event;
@@ -81,7 +84,10 @@ static int take_event(struct watched *watched, struct error *err)
 
 	if (status <= 0)
 		return status;
-	/* let waiting threads go first: a mutex that is locked again at once starves them */
+	/*
+	 * let threads that wait for the mutex run first: they would starve if this thread locked it
+	 * again at once
+	 */
 	while (__atomic_load_n(&watched->lookers, __ATOMIC_RELAXED))
 		sched_yield();
 	pthread_mutex_lock(&watched->mutex);

@@ -3,8 +3,9 @@
 #define LIVE_WATCHED_H
 
 /*
- * One process of a run, up to the last event of its stream. A thread reads the stream and keeps the
- * ledger; other threads access the members between watched_lock() and watched_unlock().
+ * One process of a run, with the state after the last event of its stream. A thread reads the
+ * stream and updates the ledger; other threads access the members between watched_lock() and
+ * watched_unlock().
  */
 
 #include <pthread.h>
@@ -17,16 +18,16 @@
 #include "naming/naming.h"
 #include "trace/trace.h"
 
-/* Sums of a call site of the process. */
+/* The sums of a call site in the process. */
 struct watched_site {
 	uint64_t acquired;	/* calls since the start */
 	uint64_t count, bytes;	/* live now */
 	double variance;	/* of bytes, where they are estimates */
-	uint64_t seen_acquired; /* values at the last tick (sample.h), and the rates from
-				 * it */
+	uint64_t seen_acquired; /* seen_...: values at the previous tick (sample.h); ..._rate: rates
+				   since that tick */
 	uint64_t seen_count, seen_bytes;
-	float acquired_rate, growth_rate; /* for each second: calls; bytes, or objects for a class
-					   * without bytes */
+	float acquired_rate, growth_rate; /* per second: acquisitions; growth in bytes, or in
+					     objects if the class has no bytes */
 	uint64_t base_count, base_bytes;  /* live at the baseline */
 };
 
@@ -35,26 +36,28 @@ struct watched {
 	unsigned lookers; /* threads that wait for the mutex */
 	pthread_t thread;
 	int input;
-	const void *owner; /* of the caller; not used here */
+	const void *owner; /* for the caller; not used in watched.c */
 	struct trace *trace;
 	struct ledger *ledger;
 	struct address_space space;
 	struct naming *naming;
 	ARRAY_OF(struct watched_site) sites; /* by call site of the ledger */
 	uint32_t pid, stream;
-	bool is_unproven; /* the pid in the stream may be another process's */
+	bool is_unproven; /* the collector has not confirmed that the pid in the stream is the
+			     process's */
 	char name[64];
 	uint64_t events, seen_events, lost;
 	uint64_t start_ns;	   /* start of the process; 0: unknown */
-	uint64_t time_ns, seen_ns; /* of the last event */
+	uint64_t time_ns, seen_ns; /* time_ns: of the last event; seen_ns: of the last event at the
+				      previous tick */
 	double event_rate;
 	uint64_t damages;
 	uint64_t taken;	       /* bytes of the input that were processed completely */
 	uint32_t told_unknown; /* bit set of limits that were reported as unknown */
 	bool is_unknown;       /* result of the last check: a limit is unknown */
-	bool has_ended;	       /* according to its stream */
+	bool has_ended;	       /* the process has ended, according to the stream */
 	bool is_finished;      /* the stream has ended */
-	struct error error;    /* why, if the end is not a regular one */
+	struct error error;    /* why reading the stream ended, if not at its regular end */
 };
 
 /* Starts to read a stream from a descriptor, which it then owns. Returns 0 or a negative errno. */

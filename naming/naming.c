@@ -18,18 +18,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A function at an address, and the properties of its frame. */
+/* A function that an address belongs to, and the properties of its frame. */
 struct naming_frame {
 	struct naming_symbol symbol;
 	const struct space_module *module; /* NULL: no module */
-	/* set by classify_frame(), like symbol.is_runtime: */
-	bool is_c_library; /* the C library's; its names without a leading underscore are public */
-	bool is_own;	   /* of the library that records, whose names an attach does not load */
-	bool is_start;	   /* this frame alone shows that it starts the program or thread */
-	bool is_library;   /* of a system library: not the program's own code */
+	/* classify_frame() sets these and symbol.is_runtime: */
+	bool is_c_library; /* the C library; only its names without a leading underscore are public
+			    */
+	bool is_own;	   /* libholdtrace.so; after an attach, a trace has no names for it */
+	bool is_start; /* its name alone proves that it is on the path to main() or to the thread's
+			  function */
+	bool is_library; /* a system library, which is not the program's own code */
 };
 
-/* The functions at an address: one, and the calls inlined there. */
+/* The function at an address, and the calls that are inlined there. */
 struct naming_found {
 	uint64_t address;
 	uint32_t count;
@@ -43,11 +45,11 @@ struct naming_counts {
 struct naming {
 	const struct address_space *space;
 	struct resolve *resolve;
-	/* frames of each mapped module of the address map */
+	/* by module of the address map: how many of its frames were shown */
 	ARRAY_OF(struct naming_counts) modules;
 	struct pool pool;
 	struct hash_table found; /* struct naming_found, by address */
-	uint32_t ids;		 /* ids given so far */
+	uint32_t ids;		 /* the last id of a symbol */
 	/* a bit for each node of the address map: naming_expect() was called for it */
 	ARRAY_OF(uint64_t) expected;
 };
@@ -88,10 +90,11 @@ static bool is_module(const struct naming_frame *frame, const char *start)
 }
 
 /*
- * Finds the frames between the start of the program or thread and its own code. A stripped C
- * library has no names for them, and a stripped program none for main, so the modules of the
- * surrounding frames decide. *main: the frame that must be main, or count. glibc calls main through
- * two functions of its own, and constructors from the outer one.
+ * Returns the number of frames without those between the start of the program or thread and its own
+ * code. A stripped C library has no names for these frames, and a stripped program has none for
+ * main, so the modules of the surrounding frames decide. *main: index of the frame that must be
+ * main, or count. glibc calls main through two of its own functions, and constructors through only
+ * one.
  */
 static size_t fold_start(const struct naming_frame *const *frames, size_t count, size_t *main)
 {
@@ -167,7 +170,7 @@ static void count_frame(struct naming *naming, const struct naming_frame *frame)
 	naming->modules.items[frame->module->id].unnamed += !frame->symbol.function;
 }
 
-/* Sets the properties of a frame whose file, function and module are set. */
+/* Derives the properties of a frame from its file, function and module. */
 static void classify_frame(const struct naming *naming, struct naming_frame *frame)
 {
 	struct naming_symbol *symbol = &frame->symbol;
@@ -180,7 +183,7 @@ static void classify_frame(const struct naming *naming, struct naming_frame *fra
 		frame->is_own || (symbol->function &&
 				  (!strcmp(symbol->function, "_start") ||
 				   (frame->is_c_library && is_start_function(symbol->function))));
-	/* libraries that a program brings along are in its directory */
+	/* libraries that are part of a program are in the program's directory */
 	frame->is_library = frame->module && runtime_has(RUNTIME_LIBRARY, frame->module->path) &&
 			    !runtime_has(RUNTIME_SCRIPTS, base_name(frame->module->path)) &&
 			    !space_is_beside_program(naming->space, frame->module->path);
@@ -193,7 +196,7 @@ static void classify_frame(const struct naming *naming, struct naming_frame *fra
 static void fill_frame(struct naming *naming, struct naming_frame *frame, uint64_t address,
 		       const struct symbol *symbol)
 {
-	/* The call before the return address decides. */
+	/* the address is a return address: the call before it decides which module it is in */
 	const struct space_module *module = space_module_at(naming->space, address - 1);
 
 	*frame = (struct naming_frame){
@@ -220,7 +223,7 @@ static const struct naming_found *known_functions(const struct naming *naming, u
 			       &address);
 }
 
-/* The functions at a return address, with the calls inlined there. NULL: no memory. */
+/* Looks up the function at a return address and the calls inlined there, once. NULL: no memory. */
 static const struct naming_found *find_functions(struct naming *naming, uint64_t address)
 {
 	const struct naming_found *known = known_functions(naming, address);
@@ -261,7 +264,7 @@ void naming_expect(struct naming *naming, const struct trace_node *backtrace)
 		uint64_t bit = UINT64_C(1) << backtrace->number % 64;
 
 		if (word && *word & bit)
-			return; /* this frame and its callers were announced before */
+			return; /* an earlier call announced this frame and so all its callers */
 		if (word)
 			*word |= bit;
 		queue_address(naming, backtrace->address);
@@ -269,9 +272,9 @@ void naming_expect(struct naming *naming, const struct trace_node *backtrace)
 }
 
 /*
- * Looks up a backtrace from the innermost frame. Fills at most max frames and returns how many.
- * *end: how many remain without the functions that start the program or thread. *main: the frame
- * that must be main, or the number returned.
+ * Looks up the frames of a backtrace, innermost first. Fills at most max frames and returns their
+ * number. *end: their number without the outermost frames that start the program or thread. *main:
+ * index of the frame that must be main, or the number returned.
  */
 static size_t look_up_backtrace(struct naming *naming, const struct trace_node *backtrace,
 				const struct naming_frame **frames, size_t max, size_t *end,
@@ -283,7 +286,10 @@ static size_t look_up_backtrace(struct naming *naming, const struct trace_node *
 	for (; at->count && count < max; at = at->caller) {
 		const struct naming_found *found = known_functions(naming, at->address);
 
-		/* The first unknown address also queues those after it. */
+		/*
+		 * at the first unknown address, queue it and all outer ones, to look them up
+		 * together
+		 */
 		if (!found) {
 			const struct trace_node *next = at;
 
@@ -296,7 +302,7 @@ static size_t look_up_backtrace(struct naming *naming, const struct trace_node *
 		for (uint32_t i = 0; found && i < found->count && count < max; i++)
 			frames[count++] = &found->frames[i];
 	}
-	/* A truncated backtrace lacks its outermost frames. */
+	/* only a complete backtrace has the frames that start the program or thread */
 	*end = *main = count;
 	if (!at->count)
 		*end = fold_start(frames, count, main);
@@ -326,13 +332,16 @@ size_t naming_symbols(struct naming *naming, const struct trace_node *backtrace,
 	return count;
 }
 
-#define LOOK_MAX 192 /* limit of frames of a backtrace, from the innermost */
-/* Frames of the program in a call site; a wrapper of malloc alone says little. */
+#define LOOK_MAX 192 /* frames that are looked up, from the innermost; outer ones are left out */
+/*
+ * Frames of the program in a call site. One frame would not be enough, because it may be a wrapper
+ * of malloc().
+ */
 #define SITE_FRAMES 3
 
 /* ---- one frame ---- */
 
-/* Functions of the program itself are shown without the module. */
+/* Writes a frame as text. For a function of the program itself, the module is left out. */
 static void write_frame(const struct naming *naming, char *text, const struct naming_frame *frame)
 {
 	const struct naming_symbol *symbol = &frame->symbol;
@@ -406,7 +415,7 @@ static void add_line(struct naming *naming, struct shown *shown, const struct na
 
 /*
  * Adds the function of the runtime or of a library that the program called, unless its name is
- * internal. A library without names is shown by its own name.
+ * internal. If the library has no names, adds the name of the library.
  */
 static void show_called(struct naming *naming, struct shown *shown,
 			const struct naming_frame *frame)
@@ -430,7 +439,10 @@ static void show_called(struct naming *naming, struct shown *shown,
 	shown->lines[0].is_called = true;
 }
 
-/* Adds a line for a backtrace without frames of the program: the runtime acts for itself. */
+/*
+ * Adds a line for a backtrace without a frame of the program, such as one of the runtime's own
+ * threads.
+ */
 static void show_runtime(struct naming *naming, struct shown *shown,
 			 const struct naming_frame *frame)
 {
@@ -447,7 +459,10 @@ static void show_runtime(struct naming *naming, struct shown *shown,
 	add_line(naming, shown, frame, text);
 }
 
-/* Index of the first frame outside of the language's runtime and, if asked for, of libraries. */
+/*
+ * Returns the index of the first frame that belongs to neither the language's runtime nor, with
+ * skips_libraries, a library.
+ */
 static size_t skip_runtime(const struct naming_frame *const *frames, size_t end,
 			   bool skips_libraries)
 {
@@ -468,7 +483,7 @@ static size_t write_lines(struct naming *naming, const struct trace_node *backtr
 
 	look_up_backtrace(naming, backtrace, frames, LOOK_MAX, &end, &main);
 	first = skip_runtime(frames, end, skips_libraries);
-	/* A thread that a library started for itself has no frame of the program. */
+	/* a thread that a library started has no frame of the program: show the library's frames */
 	if (first == end)
 		first = skip_runtime(frames, end, false);
 	if (end && first == end) {
@@ -515,13 +530,16 @@ bool naming_read_site(struct naming *naming, const struct trace_node *backtrace,
 	return used < size;
 }
 
-/* Is the byte inside a UTF-8 character? */
+/* Whether the byte continues a UTF-8 character. */
 static bool is_inside(char byte)
 {
 	return ((unsigned char)byte & 0xc0) == 0x80;
 }
 
-/* Keeps the start of the function's name and the line number after it, but not the module. */
+/*
+ * Cuts within the function's name. Keeps the start of the name and the line number after it, but
+ * not the module.
+ */
 void naming_cut(char *text, size_t columns)
 {
 	static const char dots[] = "...";
@@ -533,7 +551,7 @@ void naming_cut(char *text, size_t columns)
 	to = blank && blank[1] != '(' ? (size_t)(blank - text) : length;
 	while (is_inside(text[to]) || name_columns(text + to, length - to) > columns / 2)
 		to++;
-	/* An escaped character is shorter in the text than on the terminal. */
+	/* can happen because an escaped character is shorter in the text than on the terminal */
 	if (to < strlen(dots))
 		return;
 	room = columns - strlen(dots) - name_columns(text + to, length - to);
@@ -601,7 +619,7 @@ size_t naming_missing(const struct naming *naming, struct naming_missing *list, 
 			continue;
 		strncat(missing.build_id, missing.module->build_id, sizeof(missing.build_id) - 1);
 		add_reason(naming, &missing);
-		/* insert it in order; a full list drops its last entry */
+		/* inserts it in order; if the list is full, its last entry is dropped */
 		while (place && (list[place - 1].is_exhausted != missing.is_exhausted
 					 ? list[place - 1].is_exhausted
 					 : list[place - 1].unnamed < missing.unnamed)) {

@@ -3,10 +3,10 @@
 #define NAMING_H
 
 /*
- * An address to a text for people. Backtraces of an address map become functions, files and lines,
- * and short lines of text: the program's own functions first, without the functions that start
- * every program and thread, and without the internals of the language's runtime. Only addresses
- * that are asked for are looked up, each once.
+ * Converts addresses to text for people. Backtraces of an address map become functions, files and
+ * lines, and short lines of text: these show the program's own functions first, without the
+ * functions that start every program and thread and without the internals of the language's
+ * runtime. Only addresses that a caller asks for are looked up, each once.
  */
 
 #include <stdbool.h>
@@ -21,7 +21,9 @@
 
 struct naming;
 
-/* Where modules and their debug files are; all zero: at the paths of the traces. */
+/*
+ * Where to find modules and their debug files. If all members are zero, at the paths in the traces.
+ */
 struct naming_files {
 	const char *root, *debug_dir; /* as in struct resolve_options */
 	const char *const *maps;
@@ -29,8 +31,8 @@ struct naming_files {
 };
 
 /*
- * space and the strings of files must outlive the naming; space may grow. files may be NULL.
- * Returns 0 or -ENOMEM.
+ * space and the strings in files must outlive the naming; modules may be added to space later.
+ * files may be NULL. Returns 0 or -ENOMEM.
  */
 int naming_create(struct naming **naming, const struct address_space *space,
 		  const struct naming_files *files, struct error *err);
@@ -38,28 +40,30 @@ void naming_destroy(struct naming *naming);
 
 /* ---- for programs ---- */
 
-/* A function that a frame lies in. Strings live as long as the naming. */
+/* A function that a frame belongs to. Its strings are valid as long as the naming. */
 struct naming_symbol {
-	uint64_t address; /* in the address map; 0: in no module */
-	uint64_t offset;  /* from the module's load base; without a module the address itself */
+	uint64_t address; /* in the address map; 0: the frame is in no module */
+	uint64_t offset; /* from the module's load base, or the address itself if the frame is in no
+			    module */
 	const char *function, *file, *module; /* NULL: unknown */
-	unsigned line;			      /* 0: unknown, or several */
-	uint32_t id;	 /* counted from 1; 0: not looked up, or known only by its backtrace */
-	bool is_inlined; /* into the next symbol */
+	unsigned line;			      /* 0: unknown, or the function has several */
+	uint32_t id;	 /* from 1; 0: not looked up, or named only because of its position in the
+			    backtrace */
+	bool is_inlined; /* the function is inlined into the function of the next symbol */
 	bool is_runtime; /* belongs to the language's runtime, not to the program */
-	bool is_start;	 /* on the path from the start of the program or thread to the program's own
-			  * code */
+	bool is_start; /* lies between the start of the program or thread and the program's own code
+			*/
 };
 
 /*
- * Announces backtraces that will be asked for. All that is announced before the first question is
- * looked up together, as many modules at a time as there are processors. backtrace may be NULL.
+ * Announces a backtrace whose names will be requested; NULL is ignored. All backtraces that are
+ * announced before the first request are looked up together, several modules in parallel.
  */
 void naming_expect(struct naming *naming, const struct trace_node *backtrace);
 
 /*
- * All functions of a backtrace, innermost first, complete and unabridged. Fills at most max and
- * returns how many. A main function whose name was stripped still gets the name main.
+ * Lists all functions of a backtrace, innermost first, with complete names. Fills at most max
+ * symbols and returns their number. A main function whose name was stripped is named main.
  */
 size_t naming_symbols(struct naming *naming, const struct trace_node *backtrace,
 		      struct naming_symbol *symbols, size_t max);
@@ -69,44 +73,51 @@ size_t naming_symbols(struct naming *naming, const struct trace_node *backtrace,
 /* A frame as text: `leaky demo.c:12`, `jv_string (libjq.so.1)`, `jq+0x1f20`. */
 struct naming_line {
 	char text[NAMING_TEXT_MAX];
-	uint32_t times; /* equal lines in a row: recursion */
-	bool is_called; /* a function of another module that the program called; the program's own
-			 * code follows */
+	uint32_t times; /* how many equal lines in a row this line replaces (recursion) */
+	bool is_called; /* the program called this function of another module; the lines after it
+			   are the program's own code */
 };
 
-/* Fills at most max lines, innermost first, and returns how many. backtrace may be NULL. */
+/*
+ * Writes the lines of a backtrace, innermost first. Fills at most max lines and returns their
+ * number. backtrace may be NULL.
+ */
 size_t naming_lines(struct naming *naming, const struct trace_node *backtrace,
 		    struct naming_line *lines, size_t max);
 
 /*
- * The same, but starts at the program's own code: of the frames inside a system library only the
- * function that the program called is listed. The first *length lines are the call site, by which
- * rows are folded: the call, and a few functions of the program.
+ * Like naming_lines(), but starts at the program's own code: of the inner frames in system
+ * libraries, only the function that the program called is listed. The first *length lines are the
+ * call site, which is the call and the innermost functions of the program; rows with equal call
+ * sites are merged.
  */
 size_t naming_site(struct naming *naming, const struct trace_node *backtrace,
 		   struct naming_line *lines, size_t max, size_t *length);
 
-/* The call site as a text that is unique to it. Returns false if it is longer than size bytes. */
+/*
+ * Writes the call site as a text that is different for each call site. Returns false if the text is
+ * longer than size bytes.
+ */
 #define NAMING_SITE_MAX 768
 bool naming_read_site(struct naming *naming, const struct trace_node *backtrace, char *text,
 		      size_t size);
 
-/* Cuts a text of naming_text() to this number of columns, at the end of the function's name. */
+/* Cuts a text of naming_text() to this number of terminal columns, within the function's name. */
 void naming_cut(char *text, size_t columns);
 
 /*
- * Cuts a line to this number of terminal columns, at the end of the function's name. has_times: the
- * line shows how often it is repeated.
+ * Cuts a line to this number of terminal columns, within the function's name. has_times: also
+ * appends how often the line is repeated, if it is.
  */
 void naming_fit(struct naming_line *line, bool has_times, size_t columns);
 
 /*
- * The file name of a module, or "" for a program of the address map and for NULL. Another build of
- * a program has another path, but is the same program.
+ * Returns the file name of a module, or "" if the module is NULL or the program of a traced
+ * process. So two builds of a program, which have different paths, get the same name.
  */
 const char *naming_program(const struct naming *naming, const char *module);
 
-/* A single function as naming_lines() shows it; text has NAMING_TEXT_MAX bytes. */
+/* Writes one function as naming_lines() does. text has room for NAMING_TEXT_MAX bytes. */
 void naming_text(struct naming *naming, const struct naming_symbol *symbol, char *text);
 
 /* ---- missing names ---- */
@@ -114,15 +125,15 @@ void naming_text(struct naming *naming, const struct naming_symbol *symbol, char
 /* A module with frames that were shown without names. */
 struct naming_missing {
 	const struct space_module *module;
-	char build_id[17];	   /* its first digits; "": unknown */
+	char build_id[17];	   /* the first 16 digits; "": unknown */
 	uint64_t shown, unnamed;   /* frames */
-	const char *text, *advice; /* reason and next step; NULL: none */
-	bool is_exhausted;	   /* no file could add names: the module has all its symbols */
+	const char *text, *advice; /* the reason, and what the user can do; NULL: unknown */
+	bool is_exhausted;	   /* the module has all its symbols: no file would add names */
 };
 
 /*
- * The modules with unnamed frames, those first whose symbols would name most frames; exhausted ones
- * last. Fills at most max and returns how many there are.
+ * Lists the modules with unnamed frames, the module with the most unnamed frames first, modules
+ * with is_exhausted last. Fills at most max entries and returns the number of such modules.
  */
 size_t naming_missing(const struct naming *naming, struct naming_missing *missing, size_t max);
 

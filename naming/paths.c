@@ -8,7 +8,7 @@
 #include "base/array.h"
 #include "base/memory.h"
 
-/* limit of functions of a backtrace, with inlined ones; outer ones are left out */
+/* limit of functions in a path, including inlined ones; outer functions are left out */
 #define PATH_MAX_FUNCTIONS 2048u
 
 int paths_init(struct paths *paths, struct naming *naming)
@@ -31,7 +31,10 @@ void paths_free(struct paths *paths)
 
 /* ---- functions ---- */
 
-/* A function without a name is known by its address, which is the same only in the same build. */
+/*
+ * Whether two functions are equal: by name and program, or, if they have no name, by address.
+ * Addresses are equal only within the same build of a program.
+ */
 static bool is_function(const void *item, const void *key)
 {
 	const struct path_function *known = item, *wanted = key;
@@ -43,7 +46,7 @@ static bool is_function(const void *item, const void *key)
 	return !strcmp(name, wanted->symbol.function) && !strcmp(known->program, wanted->program);
 }
 
-/* The known function that equals this one, or a copy that is known from now on. NULL: no memory. */
+/* Returns the stored function that equals this one, or stores a copy. NULL: no memory. */
 static struct path_function *find_or_keep(struct paths *paths, const struct path_function *wanted)
 {
 	const char *name = wanted->symbol.function, *program = wanted->program;
@@ -89,7 +92,10 @@ size_t paths_make(struct paths *paths, const struct trace_node *backtrace, const
 					 PATH_MAX_FUNCTIONS);
 	while (symbols && paths->symbols[symbols - 1].is_start)
 		symbols--;
-	/* the runtime's function that the program called; at least the outermost frame remains */
+	/*
+	 * starts at the runtime's function that the program called, or at the outermost frame if
+	 * the backtrace has only frames of the runtime
+	 */
 	while (first < symbols && paths->symbols[first].is_runtime)
 		first++;
 	first -= first > 0;
@@ -103,7 +109,10 @@ size_t paths_make(struct paths *paths, const struct trace_node *backtrace, const
 
 		if (!function)
 			return 0;
-		/* a function that is in the path already is entered again */
+		/*
+		 * the function is already in the path (recursion): continue after its first
+		 * occurrence
+		 */
 		if (function->place < count && paths->path[function->place] == function)
 			count = function->place;
 		function->place = count;

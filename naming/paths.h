@@ -3,10 +3,11 @@
 #define PATHS_H
 
 /*
- * Backtraces as lists of functions, without addresses: two builds of a program, and two calls in
- * one function, have the same path. A path leaves out the functions that start every program, and
- * of the language's runtime keeps only the function that the program called. Where a function is
- * entered again, the path continues from its first entry.
+ * Backtraces as lists of functions, without addresses, so that two builds of a program, and two
+ * calls in one function, have the same path. A path leaves out the functions that start every
+ * program. Of the language's runtime it has only the function that the program called. Recursion is
+ * folded: if a function calls itself, also through others, the path continues from its first
+ * occurrence.
  */
 
 #include <stddef.h>
@@ -16,12 +17,14 @@
 #include "base/hash_table.h"
 #include "naming/naming.h"
 
-/* A function of a module. Equal ones are the same pointer. */
+/*
+ * A function of a module. Each function is stored once, so equal functions have the same address.
+ */
 struct path_function {
-	struct naming_symbol symbol; /* line: 0 unless all occurrences have the same */
+	struct naming_symbol symbol; /* line: 0 unless it is the same in all occurrences */
 	const char *program;	     /* file name of the module; "": the program itself */
 	uint32_t number;	     /* from 0, in the order of occurrence */
-	size_t place;		     /* index in the path that is being made */
+	size_t place;		     /* its index in the path that paths_make() builds */
 };
 
 struct paths {
@@ -38,13 +41,13 @@ int paths_init(struct paths *paths, struct naming *naming);
 void paths_free(struct paths *paths);
 
 /*
- * The path of a backtrace, outermost function first, in paths->path until the next call. called:
- * the name of the one function of an empty backtrace. Returns the number of functions, at least
- * one; 0: no memory.
+ * Makes the path of a backtrace in paths->path, outermost function first; the next call overwrites
+ * it. called: name of the only function of the path if the backtrace is empty. Returns the number
+ * of functions, or 0 if there is no memory.
  */
 size_t paths_make(struct paths *paths, const struct trace_node *backtrace, const char *called);
 
-/* The function with this name and no module. NULL: no memory. */
+/* Returns the function with this name that belongs to no module. NULL: no memory. */
 struct path_function *paths_function(struct paths *paths, const char *name);
 
 #endif

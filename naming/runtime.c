@@ -24,7 +24,10 @@ static bool is_listed(enum runtime_kind kind, const char *text)
 	return false;
 }
 
-/* The type itself: core::fmt::Debug of `<&mut dyn core::fmt::Debug as ...`. */
+/*
+ * Returns the type without its decoration: `core::fmt::Debug as ...` for `<&mut dyn
+ * core::fmt::Debug as ...`.
+ */
 static const char *skip_decoration(const char *type)
 {
 	static const char *const words[] = { "<",    "&",	"[",	 "(",	  "mut ",
@@ -46,7 +49,9 @@ bool runtime_has(enum runtime_kind kind, const char *text)
 	if (kind != RUNTIME_FUNCTION)
 		return is_listed(kind, text);
 	type = skip_decoration(text);
-	/* if the type has no path (u8, T), its trait decides: `<T as core::convert::Into<U>>::into`
+	/*
+	 * if the type of a method has no path (u8, T), match its trait: `<T as
+	 * core::convert::Into<U>>::into`
 	 */
 	as = strstr(type, " as ");
 	path = strstr(type, "::");

@@ -11,14 +11,16 @@
 
 enum runtime_kind {
 	RUNTIME_MODULE,	  /* name of a mapped file, without directories */
-	RUNTIME_FUNCTION, /* demangled name; of a Rust method also its type */
+	RUNTIME_FUNCTION, /* demangled name of a function; a Rust method is also matched by the name
+			     of its type */
 	RUNTIME_FILE,	  /* source file in the debug information */
-	RUNTIME_LIBRARY,  /* path of a library that the program did not bring along */
+	RUNTIME_LIBRARY,  /* path of a system library */
 	RUNTIME_PROGRAM,  /* path of a system program */
-	RUNTIME_SCRIPTS,  /* name of a file that runs scripts: counts as the program's own */
+	RUNTIME_SCRIPTS,  /* file name of an interpreter of scripts, which is treated as the
+			     program's own code */
 };
 
-/* Whether a row of the kind matches. */
+/* Whether a row of runtime.def of this kind matches the text. */
 bool runtime_has(enum runtime_kind kind, const char *text);
 
 #endif

@@ -8,7 +8,7 @@
 
 /* ---- C++ and Rust ---- */
 
-/* to must not be longer than from. */
+/* Replaces from by to everywhere in the name; to must not be longer than from. */
 static void replace_all(char *name, const char *from, const char *to)
 {
 	size_t length = strlen(from), less = strlen(to);
@@ -27,7 +27,7 @@ static void replace_all(char *name, const char *from, const char *to)
 	*end = '\0';
 }
 
-/* Removes the hash of Rust's old mangling: ::h and 16 hexadecimal digits. */
+/* Removes the hash at the end of a name in Rust's old mangling: ::h and 16 hexadecimal digits. */
 static void remove_hash(char *name)
 {
 	size_t length = strlen(name);
@@ -41,7 +41,10 @@ static void remove_hash(char *name)
 	*at = '\0';
 }
 
-/* The brackets in operator<, operator-> and the like enclose no parameters. */
+/*
+ * Whether the bracket is part of an operator's name (operator<, operator->) and so encloses no
+ * parameters.
+ */
 static bool is_operator(const char *name, const char *at)
 {
 	for (int i = 0; i < 3 && at > name && strchr("<>-=(", at[-1]); i++)
@@ -49,7 +52,10 @@ static bool is_operator(const char *name, const char *at)
 	return at - name >= 8 && !strncmp(at - 8, "operator", 8);
 }
 
-/* -1: closes, 1: opens, 0: neither, like the arrow of Fn() -> T. */
+/*
+ * Returns 1 if the character opens an angle bracket, -1 if it closes one, else 0, for example for
+ * the arrow of Fn() -> T.
+ */
 static int bracket_at(const char *name, const char *at)
 {
 	if ((*at != '<' && *at != '>') || is_operator(name, at))
@@ -59,7 +65,10 @@ static int bracket_at(const char *name, const char *at)
 	return *at == '<' ? 1 : -1;
 }
 
-/* Removes all text inside <>; in a name like <T as U>::f only from the second level. */
+/*
+ * Removes all text inside <>. In a name that begins with < (<T as U>::f), the outermost brackets of
+ * that first part are kept with their text.
+ */
 static void remove_parameters(char *name)
 {
 	long depth = 0, kept = *name == '<';
@@ -82,7 +91,7 @@ static void remove_parameters(char *name)
 	*to = '\0';
 }
 
-/* Where the bracket at the start of the name is closed, or NULL. */
+/* Returns the end of the bracket that the name begins with, or NULL. */
 static char *closing_of(char *name)
 {
 	for (char *at = name + 1; *name == '<' && *at; at++)
@@ -91,7 +100,7 @@ static char *closing_of(char *name)
 	return NULL;
 }
 
-/* Makes T::f of <T>::f and, if drops_trait, of <T as U>::f. */
+/* Shortens <T>::f to T::f and, if drops_trait, <T as U>::f to T::f. */
 static void unwrap(char *name, bool drops_trait)
 {
 	char *closing = closing_of(name);
@@ -110,8 +119,8 @@ static bool is_long(const char *name)
 }
 
 /*
- * Cuts before a namespace, keeping the end of the name; if no part is short enough, keeps the
- * start, cut between two characters.
+ * Keeps the end of the name from a namespace on. If even the last part is too long, keeps the start
+ * of the name, cut between two characters.
  */
 static void cut_name(char *name)
 {
@@ -140,7 +149,7 @@ void shorten_name(char *name)
 	remove_parameters(name);
 	replace_all(name, "::<>", "");
 	replace_all(name, "<>", "");
-	/* operator<< <char> */
+	/* removing the parameters of `operator<< <char>` leaves a blank at the end */
 	while (*name && name[strlen(name) - 1] == ' ')
 		name[strlen(name) - 1] = '\0';
 	unwrap(name, is_long(name));
@@ -165,7 +174,7 @@ void shorten_public(char *name)
 	bool goes_on = true;
 	size_t end;
 
-	/* versions: pthread_create@GLIBC_2.2.5, __pthread_create_2_1 */
+	/* remove versions: pthread_create@GLIBC_2.2.5, __pthread_create_2_1 */
 	name[strcspn(name, "@")] = '\0';
 	end = strlen(name);
 	if (end > 4 && name[end - 4] == '_' && isdigit((unsigned char)name[end - 3]) &&

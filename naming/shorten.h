@@ -2,13 +2,13 @@
 #ifndef SHORTEN_H
 #define SHORTEN_H
 
-/* Short names of functions. Both functions work in place and never lengthen the name. */
+/* Shortens names of functions in place. Neither function makes a name longer. */
 
 #define SHORTEN_MAX 60 /* limit of the result in characters */
 
 /*
- * Shortens a C++ or Rust name: no template parameters, no std::__cxx11, no hashes. A name that is
- * still too long loses first the trait that it implements, then its outer namespaces.
+ * Shortens a C++ or Rust name: removes template parameters, std::__cxx11 and hashes. If the name is
+ * still too long, removes first the trait that a Rust method implements, then outer namespaces.
  */
 void shorten_name(char *name);
 

@@ -46,7 +46,7 @@ static const struct option_row rows[] = {
 #undef OPTION
 };
 
-/* All other options are passed on to the post-processor. */
+/* The options that this program reads; the post-processor gets all others. */
 static const struct option_table table = {
 	.rows = rows,
 	.count = sizeof(rows) / sizeof(rows[0]),
@@ -56,7 +56,7 @@ static const struct option_table table = {
 static const struct viewer {
 	const char *format, *name, *type, *origin, *address;
 	uint16_t port;
-	size_t offset; /* of its option in struct asked */
+	size_t offset; /* offset of the viewer's option in struct asked */
 } viewers[] = {
 #define VIEWER(word, format, name, type, port, origin, address, sentence) \
 	{ format, name, type, origin, address, port, offsetof(struct asked, word) },
@@ -65,7 +65,7 @@ static const struct viewer {
 };
 
 /*
- * Has the post-processor write the run to fd in the viewer's format. Returns 0 if it wrote
+ * Runs the post-processor, which writes the run to fd in the viewer's format. Returns 0 if it wrote
  * something, else its exit status.
  */
 static int write_run(const struct viewer *viewer, char **argv, int fd)
@@ -98,7 +98,10 @@ static int write_run(const struct viewer *viewer, char **argv, int fd)
 	return status ? status : STATUS_FAILURE;
 }
 
-/* RFC 3986, 2.1: encodes all but unreserved characters. to: room for three times the text. */
+/*
+ * Percent-encodes all but unreserved characters (RFC 3986, section 2.1). to has room for three
+ * times the length of text.
+ */
 static void percent_encode(const char *text, char *to)
 {
 	for (; *text; text++) {
@@ -110,7 +113,7 @@ static void percent_encode(const char *text, char *to)
 	*to = 0;
 }
 
-/* Runs xdg-open(1) if there is a desktop. The child is not waited for. */
+/* Runs xdg-open(1) if there is a desktop, and does not wait for it. */
 static void open_browser(const char *address)
 {
 	sigset_t none;
@@ -119,8 +122,8 @@ static void open_browser(const char *address)
 	if ((!getenv("DISPLAY") && !getenv("WAYLAND_DISPLAY")) || fork() != 0)
 		return;
 	/*
-	 * The browser may outlive this program: it must not keep the run's descriptors, the
-	 * terminal, or a pipe of ours open, and gets default signal actions.
+	 * The browser may outlive this program. So it must not keep open the run's descriptors, the
+	 * terminal or the caller's pipes, and its signal actions are reset.
 	 */
 	setsid();
 	syscall(SYS_close_range, 0u, ~0u, 0u);
@@ -146,7 +149,7 @@ static void end_without_memory(void)
 	_exit(STATUS_FAILURE);
 }
 
-/* holdtrace-view POST-PROCESSOR WORD...; `holdtrace view` starts it. */
+/* Usage: holdtrace-view POST-PROCESSOR WORD...; `holdtrace view` runs it. */
 int main(int argc, char **argv)
 {
 	static const char usage[] =

@@ -20,7 +20,7 @@
 struct serve {
 	const struct serve_options *options;
 	struct MHD_Daemon *daemon;
-	char host[32], other_host[32]; /* our address:port as browsers write it */
+	char host[32], other_host[32]; /* the two values of the Host header that name this server */
 	char path[128];		       /* "/SECRET/NAME" */
 	char address[192];
 };
@@ -34,7 +34,7 @@ static void add_headers(const struct serve *serve, struct MHD_Response *response
 		return;
 	MHD_add_response_header(response, MHD_HTTP_HEADER_ACCESS_CONTROL_ALLOW_ORIGIN,
 				serve->options->origin);
-	/* a public page may read from this machine (Private Network Access, a draft) */
+	/* lets a page from the Internet read from this machine (Private Network Access, a draft) */
 	MHD_add_response_header(response, "Access-Control-Allow-Private-Network", "true");
 }
 
@@ -77,7 +77,7 @@ static enum MHD_Result send_file(const struct serve *serve, struct MHD_Connectio
 	return result;
 }
 
-/* An MHD_AccessHandlerCallback. Requests with a body are refused. */
+/* Answers a request (MHD_AccessHandlerCallback). Refuses requests with a body. */
 static enum MHD_Result answer_request(void *context, struct MHD_Connection *connection,
 				      const char *url, const char *method, const char *version,
 				      const char *data, size_t *size, void **state)
@@ -89,7 +89,7 @@ static enum MHD_Result answer_request(void *context, struct MHD_Connection *conn
 	(void)version;
 	(void)data;
 	(void)state;
-	/* a foreign page may resolve its host name to this machine (DNS rebinding) */
+	/* a malicious page may make its own host name resolve to this machine (DNS rebinding) */
 	if (*size || !host ||
 	    (strcmp(host, serve->host) != 0 && strcmp(host, serve->other_host) != 0))
 		return send_status(connection, MHD_HTTP_FORBIDDEN);

@@ -3,8 +3,8 @@
 #define SERVE_SERVE_H
 
 /*
- * Serves one file to one browser of this machine: on the loopback address alone, under a random
- * path, and to pages of one origin. Uses libmicrohttpd.
+ * Serves one file over HTTP to a browser on this machine: only on the loopback address, only under
+ * a random path, and only to pages of one origin. Uses libmicrohttpd.
  */
 
 #include <stdint.h>
@@ -14,16 +14,18 @@
 struct serve;
 
 struct serve_options {
-	int fd;		    /* a regular file at any offset; the caller closes it */
-	const char *name;   /* file name in the address */
+	int fd; /* a regular file, which is served from its start whatever its offset; the caller
+		   closes it */
+	const char *name;   /* the file's name in the URL */
 	const char *type;   /* media type */
-	const char *origin; /* of the page that may read it; NULL: the file itself is the page */
+	const char *origin; /* origin of the page that may read the file; NULL: the file itself is
+			       the page */
 	uint16_t port;	    /* 0: any */
 };
 
 /*
- * Serves in a new thread until serve_end(); options must live as long. Returns 0, -EADDRINUSE or
- * another negative errno.
+ * Starts a thread that serves the file until serve_end(). options must be valid until then. Returns
+ * 0, -EADDRINUSE or another negative errno.
  */
 int serve_begin(struct serve **serve, const struct serve_options *options, struct error *err);
 
