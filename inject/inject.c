@@ -40,7 +40,7 @@ struct library {
 	uint8_t *bytes;
 	size_t size, used;  /* used: bytes that are loaded */
 	size_t entry_point; /* offset in the file */
-	uint64_t address;   /* of the entry point; relative to the library's base */
+	uint64_t address;   /* address of the entry point, relative to the library's base */
 };
 
 struct work {

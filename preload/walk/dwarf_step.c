@@ -311,8 +311,8 @@ static void set_register(struct dwarf_frame *frame, unsigned int number, uintptr
 }
 
 /*
- * Recovers the caller's value of one register. An unknown value is an error only if it is needed
- * later, so the caller returns an error only for the return address.
+ * Recovers the caller's value of one register. dwarf_step() fails only if the return address is
+ * unknown; any other unknown value is an error only if a later step needs it.
  */
 static enum dwarf_step recover_register(const struct dwarf_row *row, unsigned int number,
 					const struct dwarf_frame *frame,
