@@ -14,7 +14,7 @@
 
 #include "base/error.h"
 
-#define SPILL_TMPDIR (-1) /* stands for $TMPDIR, or /tmp */
+#define SPILL_TMPDIR (-1) /* means $TMPDIR, or /tmp if it is unset */
 
 struct spill_file {
 	int directory; /* where the file is created: a descriptor of the caller, or SPILL_TMPDIR */
