@@ -61,7 +61,8 @@ struct member {
 	const char *doubt;
 	/*
 	 * Number of the stream whose process created the memory that this member uses. This is
-	 * usually the member's own stream; it is another one if the member uses a spare.
+	 * usually the member's own stream; for a spare, it is the stream of the process that
+	 * provided the spare.
 	 */
 	uint32_t family;
 	/* for the child of a fork: number of the parent's stream; otherwise WIRE_NO_STREAM */
@@ -200,7 +201,7 @@ void collect_beat(struct collector *collector);
 void collect_look_before(struct collector *collector);
 
 /*
- * Writes those of these mappings that still exist, after the note that says where the recording of
+ * Writes the mappings of these that still exist, after the note that says where the recording of
  * the process begins.
  */
 void collect_heed_note(struct collector *collector, struct member *member,
@@ -312,8 +313,8 @@ void collect_give_back(struct collector *collector, const struct member *member)
 void collect_receive_spares(struct collector *collector);
 
 /*
- * Counts the member among those that a new process may have to wait for, or removes it from the
- * count.
+ * Counts the member among the processes that make new processes wait (listener_crowd()), or removes
+ * it from the count.
  */
 void collect_crowd(struct collector *collector, struct member *member, bool is_of_crowd);
 

@@ -73,7 +73,7 @@ struct listener {
 	bool sees_all_users; /* in this user namespace, each user has a distinct uid */
 	uid_t owner;
 	uint32_t noticed, guest_count;
-	pthread_mutex_t lock; /* guards the next two lines, and accept_and_receive() */
+	pthread_mutex_t lock; /* guards visitors, first and last, and accept_and_receive() */
 	struct visitor *visitors;
 	struct guest *first, **last;
 	/* waiting guests by uid: guests with memory, guests with a message only; atomic */

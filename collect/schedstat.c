@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Measures for how long each thread ran, waited for a processor and was blocked, from the figures
- * of the kernel. Samples in which calls it was blocked, so that a report can say how much of the
- * blocked time the recorded waits explain.
+ * of the kernel. Also samples the calls in which it was blocked, so that a report can say how much
+ * of the blocked time the recorded waits explain.
  *
  * The kernel's figures of a thread disappear when the thread ends, so the time after its last
  * reading is not measured. Therefore readings are frequent, but for all threads of a run they are
@@ -150,9 +150,9 @@ static void read_thread(struct collector *collector, struct member *member,
 		schedule->first = schedule->last = next;
 	schedule->latest = next;
 	/*
-	 * The kernel adds the time since a thread was last scheduled at a later time. Until then
-	 * this time would be reported as blocked, so such a reading of a running thread is not
-	 * reported.
+	 * The kernel's figures lack the time since the thread was last scheduled; the kernel adds
+	 * it later. Until then this time would be reported as blocked, so such a reading of a
+	 * running thread is not reported.
 	 */
 	if (next.sleep ||
 	    blocked_between(&schedule->last, &next) <= (next.ns - schedule->last.ns) / 16)

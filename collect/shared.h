@@ -46,8 +46,9 @@ int shared_description(const struct shared *shared);
 
 /*
  * Whether no process has the control page mapped any more. Without /proc this is unknown, so the
- * function returns true, and the caller must rely on the ends that it has seen. keep: if it is so,
- * keeps the lock, so that no process can attach from now on; otherwise the lock is released again.
+ * function returns true, and the caller must rely on the ends that it has seen. keep: whether to
+ * keep the lock in this case, so that no process can attach from now on; otherwise the lock is
+ * released again.
  */
 bool shared_deserted(struct shared *shared, bool keep);
 

@@ -9,7 +9,7 @@
 #include <spawn.h>
 #include <sys/types.h>
 
-#define SPAWN_FIRST 3 /* the helper's descriptors have numbers from this one on */
+#define SPAWN_FIRST 3 /* number of the helper's first descriptor */
 #define SPAWN_MAX   4
 
 /*

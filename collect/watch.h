@@ -26,7 +26,7 @@ enum watch_end {
 	WATCH_GONE,
 };
 
-/* What the program is that a process executed: the status of WATCH_EXEC. */
+/* Whether the next image of a process is traced: the status of WATCH_EXEC. */
 enum watch_exec {
 	WATCH_EXEC_TRACED,
 	WATCH_EXEC_UNTRACED,

@@ -283,7 +283,10 @@ struct slot {
 	 * thread
 	 */
 	uint64_t lost[LOSS_COUNT];
-	/* locks that were acquired without a wait (--locks=contended): such a sum, too */
+	/*
+	 * locks that were acquired without a wait (--locks=contended): also a sum for all threads
+	 * that have used the slot
+	 */
 	uint64_t uncontended;
 	/* written by the collector, except `waiting` */
 	uint64_t tail
@@ -647,7 +650,7 @@ _Static_assert(RESOURCES_MAX < SHORT_SPLIT, "bits of their own");
  * SHORT_VALUES_MAX bytes.
  */
 struct short_more {
-	/* ticks from entry to return; record.time is the one or the other */
+	/* ticks from entry to return; record.time is one of these two times */
 	uint32_t lasted;
 	uint16_t text;
 	uint8_t numbers;

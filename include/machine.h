@@ -3,9 +3,9 @@
 #define MACHINE_H
 
 /*
- * The ELF machine number of the processor that this code is compiled for. The names of machines,
- * which streams contain, are those that uname(2) returns. The collector of an emulated program
- * (qemu-user) may run on another machine.
+ * The ELF machine number of the processor that this code is compiled for. The names of machines in
+ * streams are the names that uname(2) returns. An emulated program (qemu-user) and its collector
+ * may be compiled for different machines.
  */
 
 #include <stddef.h>

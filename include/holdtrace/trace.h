@@ -155,7 +155,7 @@ long holdtrace_trace_read(struct holdtrace_trace *trace, const struct holdtrace_
 /*
  * These functions report on the events that were read so far. To find out what was live at a time,
  * open the trace with this time as until, and read all of it (holdtrace_trace_skip()). For a
- * process that had ended by then, the objects are reported that were live at its end. Arrays are
+ * process that had ended by then, they report the objects that were live at its end. Arrays are
  * valid until the same function is called again or the trace is closed. Errors: -EINVAL (the trace
  * was opened without HOLDTRACE_ACCOUNT), -ENOMEM.
  */
