@@ -362,7 +362,8 @@ int etrace_lines_print(struct etrace_lines *lines, struct tasks *tasks, struct o
 		rc = print_spilled(lines, &printer, err);
 	else if (rc == 0)
 		print_piece(&printer, lines->buffer.items, lines->buffer.count);
-	print_lives(&printer, UINT64_MAX);
+	if (rc == 0)
+		print_lives(&printer, UINT64_MAX);
 	free(printer.names);
 	return rc;
 }

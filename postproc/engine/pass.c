@@ -236,7 +236,7 @@ static int on_event(void *user, const struct event *event, struct error *err)
 	if (!fold->is_sorting || (!event->process->is_text && (fold->leaks || fold->compress)))
 		return tell_call(fold, event, err);
 	hold_back(fold, event);
-	return 0;
+	return spill_error(&fold->sort.spill, err);
 }
 
 static struct engine_listener listen(struct fold *fold)
