@@ -4,7 +4,7 @@
 
 /*
  * The ranges that a process has mapped now, ordered by address, without overlaps. Any address range
- * can be removed, even if it covers only parts of the ranges; what remains of a range keeps its
+ * can be removed, even if it covers only parts of ranges. The remaining parts of a range keep its
  * item.
  */
 

@@ -5,7 +5,7 @@
 /*
  * A hash map from (kind, key) to a non-zero number, with open addressing: 16 bytes per entry, at
  * most half full. Most maps of the analyst lead from an address, an id or a pair of numbers to an
- * index; kind separates several such maps in one. The seed is random, so that no input can cause
+ * index. One map can contain several kinds of keys. The seed is random, so that no input can cause
  * collisions on purpose.
  */
 

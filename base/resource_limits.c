@@ -23,7 +23,7 @@ void resource_limits_begin(void)
 	struct rlimit limit;
 
 	if (fd >= 0 && write(fd, "1000", 4) < 0)
-		errno = 0; /* not permitted: as likely to be killed as any process */
+		errno = 0; /* not permitted: the OOM killer then treats it like any process */
 	memory = memory < MEMORY_LEAST ? MEMORY_LEAST : memory;
 	limit = (struct rlimit){ memory, memory };
 	if (!IS_SANITIZED)

@@ -101,7 +101,10 @@ static bool end_arguments(struct trace *trace)
 	return true;
 }
 
-/* Completes the calls in the queue. is_whole: an empty line ended them, so nothing was cut. */
+/*
+ * Completes the calls in the queue. is_whole: an empty line ended them, so a backtrace without
+ * frames is empty and not missing.
+ */
 static bool end_calls(struct trace *trace, bool is_whole)
 {
 	struct reader *reader = trace->reader;

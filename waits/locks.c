@@ -9,7 +9,7 @@
 #include "hook_table.h"
 
 #define PAGE_SHIFT    12
-#define PAGES_WALKED  16u /* if a new block has more, all locks are compared */
+#define PAGES_WALKED  16u /* for a new block with more, all locks are searched */
 #define HELD_MAX      8u  /* held locks of a thread that enter the lock order, the newest ones */
 #define UNSEEN_NS     100000000u /* longer calls waited, even if no holder was seen */
 #define PAIRS_MAX     65536u

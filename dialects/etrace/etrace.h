@@ -60,7 +60,7 @@ struct etrace {
  */
 const struct etrace_row *etrace_row_of(const char *function);
 
-/* Writes the line of a descriptor that was closed, by whichever function. */
+/* Writes the line of a descriptor that was closed, by any function. */
 void etrace_close(struct etrace *etrace, const struct etrace_call *call);
 
 /*

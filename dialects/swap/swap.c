@@ -248,7 +248,7 @@ static void swap_context_change(struct swap *swap, struct swap_process *process,
  * processors is not in the message but in the JSON file.
  */
 
-#define DEVICE_WORDS 13 /* WiFi, BT, GPS, brightness, camera ... DNet */
+#define DEVICE_WORDS 13 /* number of words for WiFi, BT, GPS, brightness ... DNet */
 
 static void put_counters(struct swap_message *message, const struct load *load)
 {
