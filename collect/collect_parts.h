@@ -201,8 +201,8 @@ void collect_beat(struct collector *collector);
 void collect_look_before(struct collector *collector);
 
 /*
- * Writes the mappings of these that still exist, after the note that says where the recording of
- * the process begins.
+ * Writes the mappings that collect_look_before() has read and that still exist, after the note that
+ * says where the recording of the process begins.
  */
 void collect_heed_note(struct collector *collector, struct member *member,
 		       const struct merge_event *event);

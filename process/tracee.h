@@ -45,9 +45,10 @@ unsigned tracee_vectors(const struct tracee *tracee, uint64_t *words, unsigned m
 void tracee_release(struct tracee *tracee);
 
 /*
- * Calls a function that stops threads and releases them, in a thread of its own: the kernel lets go
- * of a thread that did not stop in time (-EBUSY), which nobody else can do, when its tracer ends.
- * For programs that run on. Returns 0, or a negative errno if there is no thread for it.
+ * Calls a function that stops and releases threads, in a new thread, for programs that continue to
+ * run. A tracer cannot release a thread that did not stop in time (-EBUSY), but the kernel releases
+ * it when its tracer, the new thread, ends. Returns 0, or a negative errno if no thread can be
+ * created.
  */
 int tracee_apart(void *(*work)(void *), void *argument);
 
