@@ -434,7 +434,7 @@ static bool starves(struct merge *merge, struct reader *reader, const struct pro
 }
 
 /*
- * Whether the process holds so many batches that its low watermarks are ignored. For an owner,
+ * Whether the process holds too many batches, so that its low watermarks are ignored. For an owner,
  * batches_most is the limit of each process; if all processes of the owner together exceed it, the
  * limit of each is a sixteenth. All other users share one limit of batches_most; if they exceed it,
  * an equal part is the limit of each of their processes.

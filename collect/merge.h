@@ -115,7 +115,7 @@ uint64_t merge_round(struct merge *merge);
  */
 void merge_cut(struct merge *merge, struct process *process);
 
-/* Whether any ring has so many new records that the collector should not sleep. */
+/* Whether any ring has enough new records that the collector should not sleep. */
 bool merge_is_behind(const struct merge *merge);
 
 /*

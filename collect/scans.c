@@ -47,7 +47,7 @@ enum scan_state {
 
 struct scan {
 	enum scan_state state;
-	/* is_told: the scanner was told that it can read the stream */
+	/* is_told: the scanner has got the message that it can read the stream */
 	bool is_at_exit, is_told;
 	pid_t pid;
 	int socket, result;

@@ -75,7 +75,7 @@ struct state {
 	/* numbers of the last and of the second last completed scan; 0: none */
 	uint64_t scanned, scanned_before;
 	ARRAY_OF(struct acquisition) gains; /* sorted by index */
-	size_t next;			    /* index in gains of the next entry to write */
+	size_t next;			    /* index of the next acquisition to write */
 	void *writer;
 	/* whether the note about the calls that are left out was written */
 	bool has_told;
