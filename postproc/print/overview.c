@@ -80,7 +80,7 @@ static bool are_complete(const struct summary *summary)
 	return true;
 }
 
-/* Adds how a process ended. after_ns: when, 0: do not print it. */
+/* Adds how a process ended, and after what time; after_ns 0: leaves the time out. */
 static void add_end(const struct summary *summary, struct line *line,
 		    const struct summary_process *process, uint64_t after_ns)
 {
@@ -145,7 +145,7 @@ static void add_counts(struct line *line, const struct summary *summary)
 		line_add(line, "%s%s %s%s", i ? ", " : " (", summary->losses.items[i].reason,
 			 COUNT(summary->losses.items[i].count),
 			 i + 1 == summary->losses.count ? ")" : "");
-	/* Printed after the numbers: none of them includes the damaged part. */
+	/* after the numbers, because no number includes the damaged part */
 	if (summary->damaged && summary->processes.count > 1)
 		line_add(line, ", %s of %zu traces DAMAGED", COUNT(summary->damaged),
 			 summary->processes.count);
@@ -247,7 +247,7 @@ static void print_processes(struct overview *overview)
 	cleanup_free bool *is_chosen = memory_zalloc(count, sizeof(*is_chosen));
 	struct line line = { .length = 0 };
 
-	/* the headline describes a single process */
+	/* a single process is described in the headline */
 	if (count < 2)
 		return;
 	room += room == 1;
@@ -285,7 +285,7 @@ static void print_lost(struct overview *overview)
 	const struct summary *summary = overview->summary;
 	bool was_full = false;
 
-	/* Waiting for the collector helps only if a ring was full. */
+	/* --patience=forever is only advised if events were dropped because a ring was full */
 	for (size_t i = 0; i < summary->losses.count; i++)
 		was_full |= !strcmp(summary->losses.items[i].reason, "full");
 	if (summary->lost)
@@ -301,7 +301,7 @@ static void print_lost(struct overview *overview)
 			   COUNT(summary->late), PLURAL(summary->late));
 }
 
-/* Allocators whose calls are not recorded. */
+/* Warns of allocators whose calls are not recorded. */
 static void print_allocators(struct overview *overview)
 {
 	const struct summary *summary = overview->summary;
@@ -333,7 +333,7 @@ static void print_allocators(struct overview *overview)
 			   summary->inner.mapper ? summary->inner.mapper : "the program");
 }
 
-/* Modules whose acquisitions and releases are not recorded. */
+/* Warns of modules whose acquisitions and releases are not recorded. */
 static void print_modules(struct overview *overview)
 {
 	const struct summary *summary = overview->summary;
@@ -434,7 +434,7 @@ static void print_untraced(struct overview *overview)
 	}
 }
 
-/* Adds what the process had before it was attached to. */
+/* Adds the threads, memory and mappings that the process had when it was attached to. */
 static void add_had(struct line *line, const struct summary_process *process)
 {
 	struct before_sum mappings = before_mappings(process->had);
@@ -451,8 +451,8 @@ static void add_had(struct line *line, const struct summary_process *process)
 }
 
 /*
- * Adds how much of that was released since: memory and others are of all processes, mappings of
- * this one.
+ * Adds how much of what the process had before was released since. memory, others: numbers of
+ * released blocks and other objects of all processes; the mappings are those of this process.
  */
 static void add_released(struct line *line, const struct summary_process *process, uint64_t memory,
 			 uint64_t others)
@@ -494,7 +494,7 @@ static void print_attached(struct overview *overview)
 	}
 }
 
-/* The part that a flight recorder dropped. */
+/* Prints which events --keep dropped. */
 static void print_kept(struct overview *overview)
 {
 	const struct summary *summary = overview->summary;
@@ -522,7 +522,7 @@ static void print_kept(struct overview *overview)
 			   COUNT(gone), PLURAL(gone), gone == 1 ? "was" : "were");
 }
 
-/* Processes that --follow did not choose. */
+/* Prints the processes that --follow did not choose. */
 static void print_unchosen(struct overview *overview)
 {
 	const struct summary *summary = overview->summary;
@@ -571,7 +571,10 @@ static void print_incomplete(struct overview *overview)
 	}
 }
 
-/* Modules whose names can be obtained, the most useful first. */
+/*
+ * Lists the modules whose missing names the user can obtain, the module with the most unnamed
+ * frames first.
+ */
 static void print_missing(struct overview *overview)
 {
 	const struct summary *summary = overview->summary;
@@ -580,7 +583,10 @@ static void print_missing(struct overview *overview)
 	size_t count = naming_missing(overview->naming, missing, most);
 
 	for (size_t i = 0; i < count && i < most && !missing[i].is_exhausted; i++) {
-		/* In how many events the module has a frame: that matters for every report. */
+		/*
+		 * the share of events with a frame of the module: the missing names affect every
+		 * report
+		 */
 		double percent =
 			touched_percent(&summary->touched, missing[i].module, summary->events);
 		struct line line = { .length = 0 };
@@ -604,7 +610,7 @@ static void print_missing(struct overview *overview)
 
 /* ---- the last lines ---- */
 
-/* Adds "holdtrace report" as the user has to call it. */
+/* Adds the command for a report, in the form in which the user called this program. */
 static void add_report(struct line *line, const char *what)
 {
 	const char *own = program_invocation_name, *end = strstr(own, "-postproc");
@@ -617,7 +623,10 @@ static void add_report(struct line *line, const char *what)
 		 what);
 }
 
-/* The length of the file's part of a trace's path: streams of a bundle have a number after it. */
+/*
+ * Returns the length of a trace's path without the number of a stream, which follows the path of a
+ * bundle.
+ */
 static size_t file_length(const char *path)
 {
 	size_t length, stream;
@@ -626,7 +635,10 @@ static size_t file_length(const char *path)
 									       : strlen(path);
 }
 
-/* The path of a process's file, of that length; NULL: the file of the process before. */
+/*
+ * Returns the path of the file with the process's stream, whose length is *length; NULL: the
+ * process before has the same file.
+ */
 static const char *file_of(const struct summary *summary, size_t index, size_t *length)
 {
 	const char *path = summary->processes.items[index].path;
@@ -637,7 +649,7 @@ static const char *file_of(const struct summary *summary, size_t index, size_t *
 											   : path;
 }
 
-/* Streams of a file are adjacent. */
+/* Counts the trace files. The streams of a file follow one another in the list of processes. */
 static size_t count_files(const struct summary *summary)
 {
 	size_t count = 0, length;
@@ -647,7 +659,10 @@ static size_t count_files(const struct summary *summary)
 	return count;
 }
 
-/* Length of the path of the directory that all files of the run are in; 0: they are in several. */
+/*
+ * Returns the length of the path of the directory that contains all files of the run, or 0 if they
+ * are in several directories.
+ */
 static size_t common_directory(const struct summary *summary)
 {
 	const char *first = summary->processes.items[0].path, *slash = strrchr(first, '/');
@@ -664,7 +679,10 @@ static size_t common_directory(const struct summary *summary)
 	return length;
 }
 
-/* Adds a file, in a new line after a backslash if this line is too long. */
+/*
+ * Adds the name of a file. If the line would be too long, ends it with a backslash and adds the
+ * name to a new line.
+ */
 static void add_file(struct overview *overview, struct line *line, const char *path, size_t length)
 {
 	cleanup_free char *name = memory_text_part(path, length);
@@ -682,8 +700,8 @@ static void add_file(struct overview *overview, struct line *line, const char *p
 }
 
 /*
- * Names the trace of the first call site with live objects; of the newest run all files, or their
- * directory.
+ * Prints the next command. path: trace of the first call site with live objects. If the traces are
+ * the newest run, the command names all its files or their directory.
  */
 static void print_next(struct overview *overview, const char *path)
 {
@@ -728,7 +746,10 @@ static void print_traces(struct overview *overview)
 
 /* ---- all of it ---- */
 
-/* Lines below the sites are made before them, so that sites get the remaining room. */
+/*
+ * Builds all lines of the screen. The lines below the call sites are built first, so that the call
+ * sites get the remaining lines.
+ */
 static void compose_screen(struct overview *overview)
 {
 	const struct summary *summary = overview->summary;
@@ -737,7 +758,7 @@ static void compose_screen(struct overview *overview)
 
 	print_headline(overview);
 	print_selection(overview);
-	/* Precedes the first number, as no number includes the damaged part. */
+	/* before the first number, because no number includes the damaged part */
 	if (summary->damaged)
 		screen_say(&overview->screen, 9,
 			   "DAMAGED  a part of %s could not be read, and is in no number here",
@@ -765,7 +786,10 @@ static void compose_screen(struct overview *overview)
 	print_incomplete(overview);
 	bottom = overview->screen;
 	overview->screen = top;
-	/* The last two lines, and two that print_missing() may add after the sites are named. */
+	/*
+	 * + 2: the last two lines; + 4: lines that print_missing() may add after the call sites
+	 * have names
+	 */
 	used = top.count + bottom.count + 2 + 4;
 	overview_sites(overview, used + 3 < OVERVIEW_LINES_MAX ? OVERVIEW_LINES_MAX - used : 3);
 	screen_move(&overview->screen, &bottom);
@@ -774,8 +798,8 @@ static void compose_screen(struct overview *overview)
 }
 
 /*
- * Sizes the lists for a terminal of usual width: other widths show the same rows in more or fewer
- * lines.
+ * Prints the screen. The length of the lists is chosen for a terminal of usual width; on other
+ * terminals the same rows take more or fewer lines.
  */
 static void print_screen(struct overview *overview, size_t width, struct out *out)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The table of classes, and the call sites whose objects are live at exit. */
+/* Prints the table of classes, and the call sites whose objects are live at exit. */
 #include "overview_parts.h"
 
 #include <inttypes.h>
@@ -13,12 +13,12 @@
 #include "hook_table.h"
 #include "naming/runtime.h"
 
-#define OTHERS_MAX 4  /* classes of other tracers */
-#define WORDS_MIN  16 /* least columns of the terminal for the last cell of a row */
+#define OTHERS_MAX 4  /* limit of classes of other tracers in the table */
+#define WORDS_MIN  16 /* minimum width of the last cell of a row */
 
 /* ---- the table ---- */
 
-/* The words of a class for acquired and for live objects. */
+/* The words for acquired and for live objects of a class. */
 static const struct {
 	const char *used, *held;
 } words[RESOURCE_COUNT] = {
@@ -70,7 +70,8 @@ static void fill_used(struct line *line, const struct summary_class *class)
 		line_add(line, "%s%s alloc%s", class->is_estimate ? "about " : "",
 			 COUNT(class->acquired), PLURAL(class->acquired));
 	else if (!class->acquired &&
-		 class->waited) /* a static initialiser made it, without a call */
+		 /* the objects were initialized statically, without a recorded call */
+		 class->waited)
 		line_add(line, "%s wait%s", COUNT(class->waited), PLURAL(class->waited));
 	else if (!class->acquired && class->notified)
 		line_add(line, "%s %s%s", COUNT(class->notified),
@@ -78,12 +79,15 @@ static void fill_used(struct line *line, const struct summary_class *class)
 			 PLURAL(class->notified));
 	else
 		line_add(line, "%s %s", COUNT(class->acquired), words[class->known].used);
-	/* Failed opens and busy locks are normal. */
+	/* not for other classes: failed opens and busy locks are normal */
 	if (class->failed && (class->known == RESOURCE_MEMORY || class->known == RESOURCE_THREAD))
 		line_add(line, ", %s FAILED", COUNT(class->failed));
 }
 
-/* The common peak of several processes is unknown, as they are read one by one. */
+/*
+ * Fills the cell of the peak: that of the process with the highest peak. The peak of all processes
+ * together is unknown, because processes are read one after the other.
+ */
 static void fill_peak(const struct overview *overview, struct line *line,
 		      const struct summary_class *class)
 {
@@ -96,7 +100,7 @@ static void fill_peak(const struct overview *overview, struct line *line,
 		add_bytes(line, class, class->peak.amount, class->peak.variance);
 	else
 		line_add(line, "%s", COUNT(class->peak.amount));
-	/* The peak counts joinable threads; a detached thread may still run. */
+	/* detached threads are not in the peak, because their end is unknown */
 	if (class->known == RESOURCE_THREAD && class->lost)
 		line_add(line, " joinable");
 	if (overview->summary->pids > 1 && process)
@@ -105,7 +109,9 @@ static void fill_peak(const struct overview *overview, struct line *line,
 		line_add(line, " at %s", DURATION(class->peak.time_ns));
 }
 
-/* Adds the classes whose objects own descriptors. */
+/*
+ * Adds the number of descriptors that belong to live objects of other classes, and these classes.
+ */
 static void add_parts(struct line *line, const struct summary_class *class)
 {
 	const char *between = " by ";
@@ -135,10 +141,10 @@ static void fill_held(const struct overview *overview, struct line *line,
 		line_add(line, "none");
 	if (is_fd)
 		add_parts(line, class);
-	/* The size of another tracer's class means something only if it exceeds the count. */
+	/* the unit of the size is unknown; if every object has size 1, it only repeats the count */
 	if (class->known == RESOURCE_NONE && class->held_bytes > class->held)
 		line_add(line, ", %s in size", COUNT(class->held_bytes));
-	/* Live objects of killed processes may not be leaks. */
+	/* live objects of killed processes may not be leaks, so they are counted separately */
 	if (class->killed && overview->summary->pids > 1)
 		line_add(line, ", %s in killed processes",
 			 has_bytes ? BYTES(class->killed_bytes) : COUNT(class->killed));
@@ -155,7 +161,7 @@ static void fill_held(const struct overview *overview, struct line *line,
 
 static bool was_used(const struct overview *overview, const struct summary_class *class)
 {
-	/* Programs probe for missing files, and close the streams that they started with. */
+	/* not if opens only failed or inherited streams were closed: most programs do that */
 	if (class->known == RESOURCE_FD || class->known == RESOURCE_FILE)
 		return class->acquired ||
 		       (class->known == RESOURCE_FD && images_last(overview->summary)->inherited);
@@ -171,7 +177,10 @@ static void fill_row(const struct overview *overview, struct row *row,
 	fill_held(overview, &row->cells[3], class);
 }
 
-/* Known classes in the order of resources.def, then a few classes of other tracers. */
+/*
+ * Fills the rows of the table: known classes in the order of resources.def, then a few classes of
+ * other tracers.
+ */
 static size_t fill_rows(const struct overview *overview, struct row *rows)
 {
 	const struct summary *summary = overview->summary;
@@ -193,7 +202,7 @@ static size_t fill_rows(const struct overview *overview, struct row *rows)
 	return count;
 }
 
-/* On a narrow terminal, the cells of a row are printed below each other. */
+/* Prints the cells of a row below each other, for a narrow terminal. */
 static void print_stack(struct overview *overview, const struct row *row)
 {
 	static const char *const names[CELLS] = { "", "", "peak ", "live " };
@@ -236,7 +245,7 @@ void overview_table(struct overview *overview)
 			if (columns[cell] + rows[i].cells[cell].length + 3 > columns[cell + 1])
 				columns[cell + 1] = columns[cell] + rows[i].cells[cell].length + 3;
 	narrow = is_narrow(overview, rows, count, columns[CELLS - 1]);
-	/* the first row is the headings */
+	/* row 0 has the headings */
 	for (size_t i = narrow; i < count; i++) {
 		struct line line = { .length = 0 };
 
@@ -258,16 +267,17 @@ void overview_table(struct overview *overview)
 #define COLUMN_AMOUNT	 6
 #define AMOUNT_WIDTH_MAX 34
 #define EXAMPLE_SHORT	 16 /* an example up to this length follows the amount */
-#define WIDTH_BESIDE	 64 /* columns of a terminal that has amounts and backtraces in one line */
+/* minimum width of the terminal for an amount and its backtrace in one line */
+#define WIDTH_BESIDE 64
 
 #define SITES_MAX 10
 
-/* A row of the list: all sites of a class and a process with the same call site. */
+/* A row of the list: all backtraces of a class and a process that have the same call site. */
 struct entry {
 	const struct summary_site *site; /* the largest */
 	uint64_t count, bytes, sites;
 	bool has_more_examples;
-	bool is_foreign; /* of a system program that the run started */
+	bool is_foreign; /* the process is a system program that the run started */
 	char *call_site;
 };
 
@@ -316,7 +326,7 @@ static void add_amount(const struct overview *overview, struct line *line,
 		line_add(line, " %s", entry->site->example);
 }
 
-/* The column of the backtraces: after the widest amount. */
+/* Returns the column where backtraces begin: after the widest amount. */
 static size_t find_column(const struct overview *overview, const struct entry *entries,
 			  size_t count)
 {
@@ -334,7 +344,7 @@ static size_t find_column(const struct overview *overview, const struct entry *e
 	return overview->screen.width < WIDTH_BESIDE ? COLUMN_AMOUNT : column;
 }
 
-/* Whether a process is a system program (true, sed) that the run started, not its main program. */
+/* Whether the process runs a system program (true, sed) other than the main program of the run. */
 static bool is_foreign(const struct summary *summary, uint32_t number)
 {
 	const struct summary_process *process = summary_process_at(summary, number);
@@ -354,7 +364,7 @@ static bool is_same_entry(const void *item, const void *key)
 	       !strcmp(entry->call_site, wanted->call_site);
 }
 
-/* Adds a site to the row of its call site. */
+/* Adds a backtrace to the row of its call site, or makes a new row. */
 static void add_site(struct overview *overview, struct entries *entries,
 		     const struct summary_site *site)
 {
@@ -384,7 +394,8 @@ static void add_site(struct overview *overview, struct entries *entries,
 }
 
 /*
- * The program's own sites first, by class; within a class by size, which joining may have changed.
+ * Order of the rows: system programs last, then by class, then by size, which merging backtraces
+ * may have changed.
  */
 static int compare_entries(const void *left, const void *right)
 {
@@ -397,7 +408,10 @@ static int compare_entries(const void *left, const void *right)
 	return ORDER(b->bytes, a->bytes) ?: ORDER(b->count, a->count) ?: ORDER(a->site, b->site);
 }
 
-/* Joins the sites that are not suppressed (--suppress=none suppresses none). */
+/*
+ * Makes the rows of all backtraces that are not suppressed. With --suppress=none, no backtrace is
+ * suppressed.
+ */
 static void collect_entries(struct overview *overview, struct entries *entries)
 {
 	const struct summary *summary = overview->summary;
@@ -495,7 +509,9 @@ void overview_sites(struct overview *overview, size_t room)
 			overview->leaks.blocks = entries.items[i].count;
 	for (; entries.count && wanted; wanted--) {
 		overview->screen = (struct screen){ .width = above.width };
-		/* Counts missing names only for sites that are on the screen. */
+		/*
+		 * print_missing() must count only the frames of call sites that are on the screen
+		 */
 		naming_restart(overview->naming);
 		print_entries(overview, &entries, wanted);
 		if (overview->has_rows || overview->screen.count <= room || wanted == 1)

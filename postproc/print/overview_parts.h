@@ -16,34 +16,37 @@
 #include "naming/naming.h"
 #include "screen.h"
 
-#define OVERVIEW_COLUMN 14 /* column after the first word of most rows */
+#define OVERVIEW_COLUMN 14 /* column where the text of most rows begins, after their first word */
 
-/* The last of the steps in which lists are shortened. */
+/* The highest value of tight. */
 #define OVERVIEW_TIGHTEST 2
 
 struct overview {
 	const struct summary *summary;
 	struct naming *naming;
 	struct screen screen;
-	unsigned tight; /* 0: everything; each step halves the lists */
+	unsigned tight; /* 0: lists have their full length; each increment halves them */
 	bool has_colour;
-	bool is_newest;		  /* the traces are those that a command without a file reads */
+	/* the traces are the newest run, which a command without a file reads */
+	bool is_newest;
 	struct suppress suppress; /* the suppressions of report leaks */
 	bool has_no_leaks;	  /* all live objects are suppressed */
-	uint32_t first;		  /* number of the process whose site is shown first */
+	uint32_t first;		  /* number of the process whose call site is shown first */
 	struct findings_leaks leaks;
-	bool has_rows; /* rows is known: as many sites as fit the usual width */
+	bool has_rows; /* rows is set: the number of call sites that fit at the usual width */
 	size_t rows;
 };
 
-/* For numbers that are printed at once. */
+/*
+ * Formats of numbers. The texts are temporary, so they are only valid within the calling statement.
+ */
 #define COUNT(number)  human_count(&(struct human){ { 0 } }, number)
 #define BYTES(number)  human_bytes(&(struct human){ { 0 } }, number)
 #define EXACT(number)  human_exact_bytes(&(struct human){ { 0 } }, number)
 #define DURATION(ns)   human_time(&(struct human){ { 0 } }, ns)
 #define PLURAL(number) ((number) == 1 ? "" : "s")
 
-/* How many rows of a list may be shown. */
+/* The limit of a list's rows at the current value of tight. most: the limit at tight 0. */
 static inline size_t overview_limit(const struct overview *overview, size_t most)
 {
 	return most >> overview->tight ? most >> overview->tight : 1;
@@ -58,8 +61,9 @@ const char *overview_held(const struct overview *overview);
 const char *overview_name(const struct summary_process *process);
 
 /*
- * Adds a call site, then a text. sites: how many backtraces have it; if it is one, its callers
- * follow while the line stays within height lines of the screen.
+ * Adds the frames of a call site, then the text behind. sites: the number of backtraces with this
+ * call site. If there is only one, its callers follow as long as the line does not exceed height
+ * lines of the screen.
  */
 void overview_frames(struct overview *overview, struct line *line, size_t indent, size_t height,
 		     const struct trace_node *backtrace, uint64_t sites, const char *behind);
@@ -74,7 +78,10 @@ void overview_sites(struct overview *overview, size_t room);
 
 /* ---- overview_waits.c ---- */
 
-/* Prints how long calls waited; the calls that still wait; and findings that no sum shows. */
+/*
+ * overview_waits() prints how long calls waited, overview_blocked() the calls that still wait, and
+ * overview_unusual() findings that no sum shows.
+ */
 void overview_waits(struct overview *overview);
 void overview_blocked(struct overview *overview);
 void overview_unusual(struct overview *overview);

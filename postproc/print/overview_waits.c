@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Waits, calls that still wait, and findings that the sums of the screen do not show. */
+/* Prints waits, calls that still wait, and findings that the sums on the screen do not show. */
 #include "overview_parts.h"
 
 #include <inttypes.h>
@@ -25,7 +25,7 @@ static void print_frames(struct overview *overview, size_t column, size_t indent
 
 /* ---- waits ---- */
 
-/* Classes that calls wait for, with their names here. */
+/* The classes that calls wait for, and their names on this screen. */
 static const struct {
 	enum resource resource;
 	const char *name;
@@ -100,7 +100,7 @@ static const char *object_word(enum resource resource, const char *function)
 	return hook && strstr(hook->name, "file") ? "stream" : "mutex";
 }
 
-/* Whether the class's objects are known by number, not by address. */
+/* Whether objects of the class are identified by a number instead of an address. */
 static bool is_number(enum resource resource)
 {
 	return resource == RESOURCE_FD || resource == RESOURCE_SHM_FD ||
@@ -125,7 +125,7 @@ static void print_holder(struct overview *overview, const struct summary_blocked
 	print_frames(overview, 6, 8, 2, text, blocked->holder_backtrace);
 }
 
-/* The last post or signal for the object: without one the wait never ends. */
+/* Prints the last post or signal for the object, because the wait only ends with another one. */
 static void print_notify(struct overview *overview, const struct summary_blocked *blocked)
 {
 	bool is_semaphore = blocked->resource == RESOURCE_SEMAPHORE;
@@ -182,7 +182,7 @@ void overview_blocked(struct overview *overview)
 
 	if (!count)
 		return;
-	/* The waits are those at the program's end, or in a snapshot of a running program. */
+	/* without a recorded end, the trace is a snapshot of a running program */
 	for (size_t i = 0; i < summary->processes.count; i++)
 		if (summary->processes.items[i].has_end)
 			when = "waiting when it ended";
@@ -237,7 +237,7 @@ static void say_short(struct line *line, const struct summary_class *class)
 
 /* ---- call sites of a finding ---- */
 
-/* Adds frames to a line below a row. */
+/* Adds the frames of a backtrace to a line that is indented below its row. */
 static void print_place(struct overview *overview, struct line *line,
 			const struct trace_node *backtrace, uint64_t sites)
 {
@@ -271,7 +271,7 @@ static void name_top(struct overview *overview, enum finding finding)
 	}
 }
 
-/* The most frequent misuse, from the opening to the wrong call. */
+/* Prints the most frequent misuse: the calls from the opening to the wrong call. */
 static void name_closed(struct overview *overview, enum finding finding)
 {
 	const struct misuses *misuses = &overview->summary->causes->misuses;
@@ -306,7 +306,7 @@ static void name_closed(struct overview *overview, enum finding finding)
 
 static const struct {
 	void (*say)(struct line *line, const struct summary_class *class);
-	/* prints its call sites; NULL: only the report has them */
+	/* prints the call sites of the finding; NULL: only the report has call sites */
 	void (*name)(struct overview *overview, enum finding finding);
 } findings[FINDINGS] = {
 	[FINDING_CLOSED] = { say_closed, name_closed }, [FINDING_LOST] = { say_lost, NULL },

@@ -12,7 +12,7 @@
 #include "base/human.h"
 #include "base/memory.h"
 
-/* In this many columns before the end of a line, a comma or bracket is a good place for a break. */
+/* A line is broken at a comma or bracket if one is in this many columns before its end. */
 #define COMMA_NEAR 24
 
 void screen_free(struct screen *screen)
@@ -87,7 +87,7 @@ void line_to(struct line *line, size_t column)
 	line_add(line, "%*s", (int)blanks, "");
 }
 
-/* Whether a shell takes this byte unquoted. */
+/* Whether the byte needs no quotes in a shell. */
 static bool is_plain(char byte)
 {
 	return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
@@ -140,7 +140,10 @@ void screen_add(struct screen *screen, struct line *line)
 	line_begin(line);
 }
 
-/* Where to break the text so that its first part fits; its length if there is no such place. */
+/*
+ * Returns where to break the text so that its first part fits into width, or length if it need not
+ * or cannot be broken.
+ */
 static size_t break_of(const char *text, size_t length, size_t indent, size_t width)
 {
 	size_t blank = 0, comma = 0, arrow = 0;
@@ -161,7 +164,10 @@ static size_t break_of(const char *text, size_t length, size_t indent, size_t wi
 			comma = at;
 		blank = at;
 	}
-	/* Keeps a function and its line together, and a number and its unit. */
+	/*
+	 * breaks at an arrow or a comma first, which keeps a function and its line, or a number and
+	 * its unit, together
+	 */
 	if (arrow)
 		return arrow;
 	if (comma)
@@ -182,7 +188,7 @@ size_t line_height(const struct screen *screen, const struct line *line, size_t 
 		if (at > screen->width)
 			return SIZE_MAX;
 		next += strspn(next, " ");
-		/* as screen_wrap() will indent it */
+		/* indented like the lines that screen_wrap() continues */
 		rest.length = indent + strlen(next);
 		memmove(rest.text + indent, next, strlen(next) + 1);
 		memset(rest.text, ' ', indent);
@@ -231,7 +237,7 @@ void screen_move(struct screen *to, struct screen *from)
 
 #define LEAKS "live at" /* exit or detach */
 
-/* The colour of a line by its first word; NULL: none. */
+/* Returns the colour of a line, which depends on its first word. NULL: none. */
 static const char *colour_of(const struct screen *screen, enum screen_colours colours, size_t index)
 {
 	static const struct {

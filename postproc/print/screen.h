@@ -3,8 +3,8 @@
 #define PRINT_SCREEN_H
 
 /*
- * Lines of a screen, built piece by piece, so that they can be counted, aligned and wrapped before
- * they are printed. Only printable text reaches the terminal, whatever they contain.
+ * Lines of a screen, which are built piece by piece so that they can be counted, aligned and
+ * wrapped before they are printed. All bytes that are not printable are escaped.
  */
 
 #include <stdbool.h>
@@ -29,7 +29,10 @@ struct line {
 	size_t length;
 };
 
-/* The width to use for a terminal: wide enough for the numbers, not too wide to read. */
+/*
+ * Returns the width to use on a terminal with this number of columns: limited at both ends, so that
+ * the numbers fit and lines are easy to read.
+ */
 size_t screen_width(size_t columns);
 
 /* Frees the lines; the width stays. */
@@ -41,34 +44,37 @@ void line_add(struct line *line, const char *format, ...) __attribute__((format(
 /* Removes all but the first length bytes. */
 void line_cut(struct line *line, size_t length);
 
-/* Adds blanks up to the column, at least two after text. */
+/* Adds blanks up to the column; after text at least two. */
 void line_to(struct line *line, size_t column);
 
 /*
- * Adds a word for the shell. screen_print() writes bytes that are not printable ASCII as \x..,
- * which $'' accepts.
+ * Adds a word, quoted for a shell if necessary. screen_print() writes bytes that are not printable
+ * ASCII as \x.., which $'' accepts.
  */
 void line_add_word(struct line *line, const char *text);
 
 struct select_tally;
 
-/* Adds "12 of 31 events (--function=malloc)", or nothing without filters. */
+/*
+ * Adds the selected share of the events, such as "12 of 31 events (--function=malloc)", if there
+ * are filters.
+ */
 void line_add_selection(struct line *line, const struct select_tally *selection);
 
-/* How many lines screen_wrap() would make; SIZE_MAX: a line would be too long. */
+/* The number of lines that screen_wrap() would add; SIZE_MAX if a line would be too long. */
 size_t line_height(const struct screen *screen, const struct line *line, size_t indent);
 
 /* Adds the line to the screen and clears it. */
 void screen_add(struct screen *screen, struct line *line);
 
 /*
- * As screen_add(), but a line longer than the width continues in further lines, broken at blanks
- * and indented to the column. A word that is longer than a line, such as a path, stays whole.
- * Returns the number of lines.
+ * Adds the line to the screen and clears it, like screen_add(). A line longer than the width is
+ * broken at blanks, and the further lines are indented to the column. A word that is longer than a
+ * line, such as a path, is not broken. Returns the number of lines.
  */
 size_t screen_wrap(struct screen *screen, struct line *line, size_t indent);
 
-/* Adds a text as screen_wrap() does. */
+/* Formats a text and adds it with screen_wrap(). */
 void screen_say(struct screen *screen, size_t indent, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 

@@ -3,8 +3,8 @@
 #define PRINT_TABLES_H
 
 /*
- * Prints tables: as text for people, as JSON and CSV for programs, trees as lines for flame graphs.
- * The printers know kinds of columns and no report.
+ * Prints tables: as text for people, as JSON and CSV for programs, and trees as lines for flame
+ * graphs. The printers know only the kinds of columns, not the reports.
  */
 
 #include <stdbool.h>
@@ -17,29 +17,33 @@
 
 struct tables_style {
 	const struct writer *format; /* of tables_at() */
-	/* of text */
+	/* for text: */
 	unsigned width; /* columns of the terminal; 0: 80 */
 	bool has_colour;
 	bool has_blocks;  /* the terminal shows Unicode, which charts then use */
 	bool is_verbose;  /* print whole names and backtraces */
-	bool shows_empty; /* each table without a row has its own line */
+	bool shows_empty; /* print a separate line for each table without rows */
 	/*
-	 * The command for the next report is before_next, the report, behind_next: "holdtrace
-	 * report ", " FILE". NULL: unknown.
+	 * The command for the next report is before_next, the report's name and behind_next:
+	 * "holdtrace report ", " FILE". before_next NULL: no such command is printed.
 	 */
 	const char *before_next, *behind_next;
-	const struct baseline *learned; /* for baseline: the run's value of each limit */
+	/* for --format=baseline: the value of each limit in this run */
+	const struct baseline *learned;
 };
 
 /*
- * Prints tables in a format. rows: the count reports that were requested; 0: the tables are only a
- * part of the output, without the last lines. out keeps errors.
+ * Prints tables in a format. rows: the requested reports; count: their number, 0: the tables are
+ * only a part of the output, so the last lines are left out. An error of the output stays in out.
  */
 void tables_print(const struct tables *tables, const struct report_run *run, struct naming *naming,
 		  const struct report_row *const *rows, unsigned count,
 		  const struct tables_style *style, struct out *out);
 
-/* Whether a format can print these tables: false if it is for trees and no table has one. */
+/*
+ * Whether a format can print these tables. Returns false if the format is for trees and none of the
+ * tables is a tree.
+ */
 bool tables_fit(const struct tables *tables, const struct writer *format);
 
 /* The arguments of tables_print_NAME (formats.def). */
@@ -54,20 +58,20 @@ struct tables_job {
 };
 
 /*
- * For text, after tables_finish(): joins rows of the same call site. by and top as for
+ * For text, after tables_finish(): merges rows with the same call site. by, top: as for
  * tables_finish().
  */
 int tables_fold_same(struct tables *tables, struct naming *naming, const char *by, size_t top,
 		     struct error *err);
 
 /*
- * For text: whether a table has curves, and the printing of its chart. The table must have rows,
- * and a first column of kind TIME.
+ * For text: tables_is_chart() returns whether a table has curves, tables_print_chart() prints its
+ * chart. The table must have rows, and a first column of kind TIME.
  */
 bool tables_is_chart(const struct table *table);
 void tables_print_chart(const struct tables_job *job, const struct table *table);
 
-/* For JSON, CSV and HTML: the form of a cell of each kind. */
+/* The form of a cell in JSON, CSV and HTML; it depends on the kind of the column. */
 enum tables_shape {
 	SHAPE_TEXT,
 	SHAPE_BACKTRACE,

@@ -17,8 +17,8 @@ bool tables_is_left(enum table_kind kind)
 }
 
 /*
- * Writes a digit from 0 to 8 for each step, relative to the largest; 0 only for nothing.
- * tables_text.c draws them.
+ * Writes each step of a curve as a digit from 0 to 8, relative to the largest step; 0 is only for a
+ * step without an amount. tables_text.c draws the digits.
  */
 static void format_steps(char *text, const struct table_cell *cell)
 {
@@ -43,7 +43,7 @@ static const char *format_amount(struct human *human, const struct table_cell *c
 	return cell->has_bytes ? human_exact_bytes(human, number) : human_count(human, number);
 }
 
-/* "+12", "-3". */
+/* Formats a change with its sign: "+12", "-3". */
 static const char *format_change(struct human *human, const struct table_cell *cell)
 {
 	bool is_less = (int64_t)cell->number < 0;

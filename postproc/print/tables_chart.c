@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Prints a table of curves as a chart: rows go from left to right, each curve has a few lines, and
- * a mark is above its highest point. If there are more rows than columns of the terminal, a column
- * shows the maximum of its rows, so that every peak is visible.
+ * Prints a table of curves as a chart. The rows of the table go from left to right. Each curve has
+ * a few lines, with a mark above its highest point. If the table has more rows than the terminal
+ * has columns, a column of the chart shows the maximum of several rows, so that every peak is
+ * visible.
  */
 #include <stdio.h>
 #include <string.h>
@@ -15,7 +16,7 @@
 #define CHART_MIN   40u
 #define POINTS_MAX  400u
 
-/* Eighths of a character cell; in ASCII three levels. */
+/* Characters for 0 to 8 eighths of a character cell; in ASCII, only three levels differ. */
 static const char *const blocks[9] = { " ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█" };
 static const char *const plain[9] = { " ", ".", ".", ".", ":", ":", ":", "#", "#" };
 
@@ -23,11 +24,11 @@ struct curve {
 	const struct tables_job *job;
 	const struct table *table;
 	unsigned column;
-	unsigned width; /* points */
+	unsigned width; /* number of points in a line */
 	unsigned lines;
 	uint64_t points[POINTS_MAX];
 	uint64_t most;
-	size_t most_row; /* the first row with this value */
+	size_t most_row; /* the first row with the value most */
 };
 
 static uint64_t value_of(const struct curve *curve, size_t row)
@@ -66,7 +67,7 @@ static const char *format_number(struct human *human, const struct curve *curve,
 		       : human_count(human, value);
 }
 
-/* Whether a column has the error of the column before it, which is not a curve. */
+/* Whether a column contains the errors of the column before it, so that it is not a curve. */
 static bool is_error(const struct table *table, unsigned column)
 {
 	return column < table->facts.column_count &&
@@ -99,13 +100,16 @@ static void print_mark(const struct curve *curve)
 		   curve->job->style->has_blocks ? "▾" : "v");
 }
 
-/* How many eighths of a line are full; the line begins the given number of eighths above 0. */
+/*
+ * Returns how many eighths of a point's cell in a line are filled. below: height in eighths at
+ * which the line begins.
+ */
 static unsigned level_of(const struct curve *curve, unsigned point, unsigned below)
 {
 	unsigned levels = curve->lines * 8;
 	unsigned level = (unsigned)((double)curve->points[point] * levels / (double)curve->most);
 
-	/* A value above 0 must be visible. */
+	/* a value above 0 gets at least one eighth, to be visible */
 	if (!level && curve->points[point])
 		level = 1;
 	level = level > below ? level - below : 0;
@@ -135,7 +139,7 @@ static void print_curve(struct curve *curve)
 	measure_curve(curve);
 	if (!curve->most)
 		return;
-	/* A small count gets a line for each. */
+	/* a maximum below LINES_MAX gets one line for each unit */
 	curve->lines = curve->most < LINES_MAX ? (unsigned)curve->most : LINES_MAX;
 	print_title(curve);
 	print_mark(curve);
@@ -144,7 +148,7 @@ static void print_curve(struct curve *curve)
 	out_char(curve->job->out, '\n');
 }
 
-/* Prints the first and the last time. */
+/* Prints the time axis: the first and the last time. */
 static void print_axis(const struct curve *curve)
 {
 	const struct table *table = curve->table;

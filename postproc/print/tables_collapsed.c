@@ -11,16 +11,16 @@
 #define FRAMES_MAX 256
 
 /*
- * Prints trees as flamegraph.pl, speedscope and others read them: for each branch with a number of
- * its own a line with its functions from the root on, separated by semicolons, and the number. That
- * is column "self", or in a tree without it "count" of the branch alone. In groups, the group's
- * name is the first function. A comparison of two runs has two numbers, as difffolded.pl prints
- * them.
+ * Prints trees in the format that flamegraph.pl, speedscope and others read. Each branch with a
+ * number of its own gets a line: its functions from the root on, separated by semicolons, and the
+ * number. The number is column "self"; in a tree without that column, it is "count" of the branch
+ * without its children. If the table has groups, the group's name is the first function. A
+ * comparison of two runs has two numbers, as difffolded.pl prints them.
  */
 struct walk {
 	const struct tables_job *job;
 	int branch, value;			     /* columns */
-	ARRAY_OF(const struct table_branch *) above; /* by depth: the callers of a row */
+	ARRAY_OF(const struct table_branch *) above; /* by depth: the callers of the current row */
 };
 
 static int branch_column(const struct table_facts *facts)
@@ -42,7 +42,7 @@ bool tables_fit(const struct tables *tables, const struct writer *format)
 	return false;
 }
 
-/* Prints a name; a semicolon, which separates functions, becomes a colon. */
+/* Prints a name. Replaces semicolons by colons, because semicolons separate functions. */
 static void print_name(struct out *out, const char *name)
 {
 	while (*name) {
@@ -56,7 +56,10 @@ static void print_name(struct out *out, const char *name)
 	}
 }
 
-/* Notes sampling in the first function, which every reader of these lines shows. */
+/*
+ * Prints the class as the first function, with a note if memory was sampled, because every reader
+ * of these lines shows this function.
+ */
 static void print_class(const struct walk *walk, const char *class)
 {
 	uint64_t sample = walk->job->run->summary->sample;
@@ -94,7 +97,10 @@ static void print_path(const struct walk *walk, const struct table_group *group,
 		}
 }
 
-/* Rows are in pre-order: the callers of a row are at smaller depths. */
+/*
+ * Updates the callers for a row. Rows are in pre-order, so the callers of a row are the last rows
+ * at smaller depths.
+ */
 static bool enter_branch(struct walk *walk, const struct table_branch *branch)
 {
 	const struct table_branch **place;

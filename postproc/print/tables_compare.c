@@ -9,7 +9,7 @@
 
 #define FRAMES_MAX 256
 
-/* A row with its functions, outermost first; each has a name. */
+/* A row of the table, with the functions of its backtrace, outermost first. Each has a name. */
 struct path {
 	const struct table_cell *row;
 	size_t count;
@@ -22,7 +22,9 @@ bool tables_is_comparison(const struct table_facts *facts)
 	       table_column(facts, "backtrace") >= 0;
 }
 
-/* Reads the functions of a row, without those before main. A row without a backtrace has one frame.
+/*
+ * Reads the functions of a row without the functions that call main(). A row without a backtrace
+ * gets one function, "no backtrace".
  */
 static void read_path(struct path *path, struct pool *pool, struct naming *naming,
 		      const struct table_cell *row, int backtrace)
@@ -47,7 +49,7 @@ static void read_path(struct path *path, struct pool *pool, struct naming *namin
 	}
 }
 
-/* How many outermost functions two paths have in common. */
+/* Returns the number of outermost functions that two paths have in common. */
 static size_t in_common(const struct path *one, const struct path *two)
 {
 	size_t least = one->count < two->count ? one->count : two->count, same = 0;
@@ -68,8 +70,8 @@ static int by_names(const void *a, const void *b)
 }
 
 /*
- * Adds the steps of a path that differ from the previous path; before: NULL for the first. Equal
- * paths share their steps.
+ * Adds the steps of a path, except for the outermost steps that it shares with the previous path.
+ * before: the previous path, or NULL. Equal paths share all steps.
  */
 static void add_path(struct tables_steps *steps, const struct path *path, const struct path *before,
 		     const struct table_facts *facts)

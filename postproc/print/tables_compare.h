@@ -2,7 +2,7 @@
 #ifndef PRINT_TABLES_COMPARE_H
 #define PRINT_TABLES_COMPARE_H
 
-/* A comparison of two runs as a tree: the rows of report diff by function. */
+/* Turns a comparison of two runs into a tree: the rows of report diff, arranged by function. */
 
 #include "base/array.h"
 #include "base/pool.h"
@@ -11,8 +11,8 @@
 enum tables_run { TABLES_OLD, TABLES_NEW, TABLES_RUNS };
 
 /*
- * A function; its callers are the last steps of smaller depths. amounts: without those of its
- * callees.
+ * A function in the tree. Its callers are the last steps before it at smaller depths. amounts: its
+ * own amounts, without its callees.
  */
 struct tables_step {
 	struct table_branch *branch;
@@ -28,7 +28,7 @@ struct tables_steps {
 /* Whether a table has columns backtrace, old and new. */
 bool tables_is_comparison(const struct table_facts *facts);
 
-/* Replaces steps by those of a group of such a table. */
+/* Replaces steps by the tree of one group of a comparison. */
 void tables_compare(struct tables_steps *steps, const struct tables_job *job,
 		    const struct table *table, const struct table_group *group);
 

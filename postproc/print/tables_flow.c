@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Prints the last column of a table. It gets the rest of the line and continues in the next lines,
- * broken only between frames or words.
+ * Prints the last column of a table. A cell gets the rest of the line and continues in the next
+ * lines; it is broken only between frames or words.
  */
 #include "tables_text.h"
 
@@ -10,20 +10,21 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#define FRAMES_MAX    12 /* of a backtrace on the screen */
+#define FRAMES_MAX    12 /* limit of frames of a backtrace without -v */
 #define FRAMES_WHOLE  256
-#define LINES_MAX     3 /* of the last column of a row */
+#define LINES_MAX     3 /* limit of lines of the last column in a row */
 #define BRANCH_INDENT 2u
-#define BRANCH_FRAMES 4u /* of a row of a tree: half from its start, half from its end */
+/* frames of a row of a tree that are shown: half of them outermost, half innermost */
+#define BRANCH_FRAMES 4u
 
 struct flow {
 	const struct layout *layout;
-	size_t begin; /* where its lines begin */
-	size_t at;    /* column of the terminal */
+	size_t begin; /* column where each line of the cell begins */
+	size_t at;    /* current column of the terminal */
 	unsigned lines;
 };
 
-/* Prints an unbroken piece. Returns false if there is no room for it. */
+/* Prints a piece that must not be broken. Returns false if the limit of lines is reached. */
 static bool flow_piece(struct flow *flow, const char *between, const char *text)
 {
 	struct out *out = flow->layout->job->out;
@@ -50,8 +51,9 @@ static bool flow_piece(struct flow *flow, const char *between, const char *text)
 }
 
 /*
- * Prints the frames of the call site, by which rows are joined: they are the same at every width.
- * sites: how many backtraces have it; if it is one, callers follow as far as there is room.
+ * Prints the frames of the call site in full, at every width, because rows are merged by call site.
+ * sites: the number of backtraces with this call site. If there is only one, its callers follow as
+ * far as there is room.
  */
 static void flow_frames(struct flow *flow, const struct trace_node *backtrace, uint64_t sites)
 {
@@ -77,7 +79,7 @@ static void flow_words(struct flow *flow, const char *text)
 	for (size_t length; *text; text += length + strspn(text + length, " ")) {
 		length = strcspn(text, " ");
 		snprintf(word, sizeof(word), "%.*s", (int)length, text);
-		/* a sentence is never cut */
+		/* resets the limit of lines: a sentence is never cut */
 		flow->lines = 0;
 		if (!flow_piece(flow, " ", word))
 			break;
@@ -85,8 +87,8 @@ static void flow_words(struct flow *flow, const char *text)
 }
 
 /*
- * Prints a branch. The middle of a long one is left out, since start and end say most. Very deep
- * branches share one indentation.
+ * Prints a branch of a tree. If it is long, its middle is left out, because its start and end say
+ * most. All branches beyond a certain depth have the same indentation.
  */
 static void flow_branch(struct flow *flow, const struct table_branch *branch)
 {
@@ -117,7 +119,7 @@ static void flow_branch(struct flow *flow, const struct table_branch *branch)
 	}
 }
 
-/* With -v: one whole frame a line. */
+/* With -v: prints each frame in full, on its own line. */
 static void print_whole(const struct layout *layout, const struct trace_node *backtrace)
 {
 	struct out *out = layout->job->out;

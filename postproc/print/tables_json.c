@@ -8,12 +8,12 @@
 #include "base/memory.h"
 
 #define FRAMES_MAX 256
-#define KEPT	   1024u /* frames whose JSON is cached */
+#define KEPT	   1024u /* number of frames whose JSON is cached */
 #define KEPT_MAX   504u	 /* bytes of a cached frame */
 #define SCHEMA	   1	 /* version of this format; see holdtrace-report(1) */
 
 /*
- * The JSON of a frame of backtraces: most frames occur in many backtraces, at one depth of the
+ * The cached JSON of a frame. Most frames occur in many backtraces, always at the same depth of the
  * JSON.
  */
 struct kept_frame {
@@ -59,7 +59,7 @@ static bool keep_frame(struct printer *printer, struct kept_frame *kept,
 	aside->used = 0;
 	aside->error = 0;
 	json.out = aside;
-	json.has_key = true; /* no comma before it */
+	json.has_key = true; /* suppresses the comma before the frame */
 	print_frame(&json, frame);
 	if (out_error(aside) || aside->used > sizeof(kept->text))
 		return false;
@@ -154,7 +154,7 @@ static void print_row(struct printer *printer, const struct table *table,
 	json_end(json);
 }
 
-/* Prints when each step of the curves ends, if a report has curves. */
+/* Prints the times at which the steps of the curves end, if a report has curves. */
 static void print_windows(const struct tables_job *job, struct json *json)
 {
 	const struct rises_axis *axis = &job->run->windows;
@@ -179,7 +179,7 @@ static void print_run(const struct tables_job *job, struct json *json)
 	json_add_unsigned(json, "processes", run->processes.count);
 	json_add_unsigned(json, "events", run->events);
 	json_key(json, "dropped");
-	/* in a trace without its end, the number of dropped events is unknown */
+	/* if the end of a trace is missing, the number of dropped events is unknown */
 	if (run->lost || !(gaps.incomplete || gaps.damaged))
 		json_unsigned(json, run->lost);
 	else

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Lays out the columns of a table: each is as wide as its widest cell, and a column without cells
- * is left out. The last column begins on its own line if too little of the row's line is left.
+ * Lays out the columns of a table. Each column is as wide as its widest cell; a column without
+ * cells is left out. If too little of the line is left for the last column, that column begins on a
+ * new line.
  */
 #include "tables_text.h"
 
@@ -57,7 +58,7 @@ static void measure_row(struct layout *layout, const struct table_cell *row)
 	}
 }
 
-/* Measures the columns that have cells, and their headings. */
+/* Sets the widths of all columns that have cells, from the cells and the heading. */
 static void measure_columns(struct layout *layout)
 {
 	const struct table *table = layout->table;
@@ -76,7 +77,7 @@ static void measure_columns(struct layout *layout)
 	}
 }
 
-/* The width to which a text may be cut if the line is too short. */
+/* The minimum width to which a column of texts may be cut. */
 static size_t least_text(const struct layout *layout)
 {
 	size_t third = tables_width(layout->job) / 3;
@@ -85,8 +86,8 @@ static size_t least_text(const struct layout *layout)
 }
 
 /*
- * The least width of the last column: of a flowing column some room, of a text enough for LINES_MAX
- * lines, else its own width.
+ * The minimum width of the last column: a constant for backtraces and branches, enough for
+ * LINES_MAX lines for texts, the full width for other kinds.
  */
 static size_t least_last(const struct layout *layout)
 {
@@ -116,7 +117,7 @@ static size_t width_before_last(const struct layout *layout)
 	return width;
 }
 
-/* Cuts texts as far as needed for the columns before the last one to fit into the room. */
+/* Narrows the columns of texts until all columns before the last one fit into the room. */
 static void narrow_texts(struct layout *layout, size_t room)
 {
 	size_t width = width_before_last(layout), least = least_text(layout);
@@ -133,7 +134,7 @@ static void narrow_texts(struct layout *layout, size_t room)
 	}
 }
 
-/* If a line is too short for the numbers alone, they continue in further lines. */
+/* If the columns of numbers do not fit into a line, continues them in further lines. */
 static void fold_numbers(struct layout *layout, size_t width)
 {
 	size_t at = INDENT;
@@ -146,7 +147,10 @@ static void fold_numbers(struct layout *layout, size_t width)
 	}
 }
 
-/* Leaves out curves that would add a line to each row, unless they were requested. */
+/*
+ * Leaves out columns of curves that would make each row one line longer, unless --growing was
+ * given.
+ */
 static void spare_curves(struct layout *layout, size_t width)
 {
 	const struct table_facts *facts = &layout->table->facts;
@@ -159,7 +163,7 @@ static void spare_curves(struct layout *layout, size_t width)
 		}
 }
 
-/* The last column moves below before anything is cut. */
+/* If the line is too short, the last column moves to a new line; only then are texts cut. */
 void tables_lay_out(struct layout *layout)
 {
 	size_t width = tables_width(layout->job);
@@ -169,7 +173,7 @@ void tables_lay_out(struct layout *layout)
 	spare_curves(layout, width);
 	if (layout->last_at + least_last(layout) <= width)
 		return;
-	/* a number is printed with the others, under its heading */
+	/* a last column of numbers stays with the others, under its heading */
 	if (!tables_is_left(layout->table->facts.columns[layout->last].kind))
 		layout->last = layout->table->facts.column_count;
 	layout->last_at = 3 * INDENT;

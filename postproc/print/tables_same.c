@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Joins rows of a table that have the same call site on a screen. */
+/* Merges the rows of a table that have the same call site on the screen. */
 #include "tables_text.h"
 
 struct reader {
@@ -8,8 +8,8 @@ struct reader {
 };
 
 /*
- * Reads the texts and call sites of a row, the key by which rows are joined; their numbers are
- * added up. NULL: too long to compare.
+ * Writes the texts and call sites of a row as the key by which rows are merged; the numbers of
+ * merged rows are added up. Returns NULL if the key is too long.
  */
 static const char *read_row(void *user, const struct table *table, const struct table_cell *row)
 {
@@ -36,7 +36,7 @@ int tables_fold_same(struct tables *tables, struct naming *naming, const char *b
 	struct reader reader = { .naming = naming };
 	int rc = tables_fold(tables, by, top, read_row, &reader, err);
 
-	/* The names that were read are not on the screen yet. */
+	/* the names were only read to compare rows, not shown: resets their counts */
 	naming_restart(naming);
 	return rc;
 }

@@ -13,8 +13,8 @@ static bool is_inside(char byte)
 }
 
 /*
- * Cuts a text to width columns: a path keeps its end, all other text its start. text has room for
- * CELL_MAX.
+ * Cuts a text to width columns: of a path it keeps the end, of other texts the start. text has room
+ * for CELL_MAX bytes.
  */
 static void cut_text(char *text, size_t width)
 {
@@ -38,7 +38,7 @@ static void cut_text(char *text, size_t width)
 	}
 }
 
-/* Draws the digits of tables_format_cell() as a curve of one line. */
+/* Draws the digits that tables_format_cell() wrote for a curve, as a curve of one line. */
 static void draw_steps(const struct tables_job *job, const char *digits)
 {
 	static const char *const blocks[] = { " ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█" };
@@ -54,7 +54,10 @@ static void draw_steps(const struct tables_job *job, const char *digits)
 	}
 }
 
-/* Prints a cell. Adds its columns of the terminal to *at; *gap: blanks before the next cell. */
+/*
+ * Prints a cell and adds its width to *at. *gap: number of blanks that are still to be printed
+ * before the next cell.
+ */
 static void print_cell(const struct layout *layout, unsigned column, char *text, size_t *at,
 		       size_t *gap)
 {
@@ -85,7 +88,10 @@ static void print_cell(const struct layout *layout, unsigned column, char *text,
 	*at += width;
 }
 
-/* Prints words that continue in the next line, indented. at: the column of the first word. */
+/*
+ * Prints words, continued in the next lines with this indentation. at: the column of the first
+ * word.
+ */
 static void print_words_at(const struct tables_job *job, const char *colour, size_t at,
 			   size_t indent, const char *text)
 {
@@ -164,7 +170,7 @@ static void print_row(const struct layout *layout, const struct table_cell *row)
 		}
 	}
 	if (is_folded)
-		at = SIZE_MAX; /* nothing follows them */
+		at = SIZE_MAX; /* the last column begins a new line after them */
 	if (layout->last < facts->column_count)
 		tables_print_last(layout, at, gap, &row[layout->last]);
 	out_char(out, '\n');
@@ -179,7 +185,7 @@ static void end_headings(const struct tables_job *job, struct line *headings)
 	line_begin(headings);
 }
 
-/* The last column has a heading only if it is in the same line. */
+/* Prints the headings. The last column gets one only if its cells are in the row's first line. */
 static void print_headings(const struct layout *layout)
 {
 	const struct tables_job *job = layout->job;
@@ -229,7 +235,7 @@ static void add_sums(struct line *line, const struct layout *layout, const struc
 	}
 }
 
-/* Prints the name of a group. A sentence without sums may take several lines. */
+/* Prints the name of a group with its sums. A sentence without sums may take several lines. */
 static void print_group_name(const struct layout *layout, const struct table_group *group)
 {
 	const struct tables_job *job = layout->job;
@@ -274,7 +280,7 @@ static void print_group(const struct layout *layout, const struct table_group *g
 	print_words_at(job, COLOUR_NOTE, 1, 2 * INDENT, rest.text);
 }
 
-/* Whether its numbers may be estimates. */
+/* Whether the table has a column of errors, so that its numbers may be estimates. */
 static bool has_error(const struct table_facts *facts)
 {
 	for (unsigned i = 0; i < facts->column_count; i++)
@@ -284,8 +290,8 @@ static bool has_error(const struct table_facts *facts)
 }
 
 /*
- * The word for an empty table. It is not "nothing" where nothing was looked for or only samples
- * were recorded.
+ * The word that is printed for an empty table: "nothing", but not if the table could not be made or
+ * if only samples of memory were recorded.
  */
 static const char *word_of_nothing(const struct tables_job *job, const struct table *table)
 {
@@ -296,7 +302,7 @@ static const char *word_of_nothing(const struct tables_job *job, const struct ta
 		       : "nothing";
 }
 
-/* Whether a table has no row and no explanation. */
+/* Whether a table has neither a row nor a note, so that one line for all such tables is enough. */
 static bool is_quiet(const struct tables_job *job, const struct table *table)
 {
 	return !table->rows.count && !table->note &&
@@ -333,7 +339,7 @@ static void print_table(const struct tables_job *job, const struct table *table)
 
 /* ---- the last lines ---- */
 
-/* Adds "1 trace damaged", "2 of 5 traces damaged". */
+/* Adds a gap of the recording: "1 trace damaged", "2 of 5 traces damaged". */
 static void add_gap(struct line *line, uint64_t number, uint64_t all, const char *thing,
 		    const char *what)
 {
@@ -347,7 +353,7 @@ static void add_gap(struct line *line, uint64_t number, uint64_t all, const char
 	line_add(line, " %s%s %s", thing, number == 1 && all <= 1 ? "" : "s", what);
 }
 
-/* Adds the dropped events with their share, which decides how much they matter. */
+/* Adds the number of dropped events and their share of all events. */
 static void add_lost(struct line *line, const struct report_gaps *gaps)
 {
 	struct table_cell cell = { 0 };
@@ -375,7 +381,7 @@ static void add_unnamed(const struct tables_job *job, struct line *line)
 		line_add(line, ": %s", missing.advice);
 }
 
-/* Explains the estimates of sampled memory, and memory that is in no sample. */
+/* Prints that memory was sampled, and how exact the estimates are. */
 static void print_sample(const struct tables_job *job)
 {
 	uint64_t sample = job->run->summary->sample;
@@ -394,7 +400,7 @@ static void print_sample(const struct tables_job *job)
 	print_words(job, "", strlen("estimates:"), text.text);
 }
 
-/* Prints in one line what all numbers above may lack. */
+/* Prints in one line what is missing in the numbers above. */
 static void print_gaps(const struct tables_job *job)
 {
 	struct report_gaps gaps;
@@ -421,7 +427,7 @@ static void print_gaps(const struct tables_job *job)
 	print_words(job, "", strlen("missing:"), text.text);
 }
 
-/* Prints the filters, if not all events are in the numbers above. */
+/* Prints the filters if they excluded events from the numbers above. */
 static void print_selection(const struct tables_job *job)
 {
 	struct line text = { .length = 0 };
@@ -445,8 +451,8 @@ static bool has_table(const struct tables_job *job, const char *names)
 }
 
 /*
- * Whether a report was requested: "leaks", or "waits --table=signals,posts", of which the first
- * table counts.
+ * Whether a report was requested. report: "leaks" or "waits --table=signals,posts"; of several
+ * tables, only the first is compared.
  */
 static bool is_asked(const struct tables_job *job, const char *report)
 {
@@ -463,7 +469,10 @@ static bool is_asked(const struct tables_job *job, const char *report)
 	return false;
 }
 
-/* Prints the next report: on what is missing, else the one that the report recommends. */
+/*
+ * Prints the command for the next report. If something is missing in the recording, it is the
+ * report about that, otherwise the report that the requested reports recommend.
+ */
 static void print_next(const struct tables_job *job)
 {
 	const struct tables_style *style = job->style;
@@ -471,7 +480,10 @@ static void print_next(const struct tables_job *job)
 	size_t count = job->run->summary->processes.count;
 	const char *next = "";
 
-	/* the report that the last of the requested reports recommends, or an earlier one */
+	/*
+	 * a recommendation of the last requested report takes precedence over those of earlier
+	 * reports
+	 */
 	for (unsigned i = job->count; i-- > 0 && !*next;)
 		if (!is_asked(job, job->rows[i]->next))
 			next = job->rows[i]->next;
@@ -492,7 +504,7 @@ static void print_next(const struct tables_job *job)
 	out_char(job->out, '\n');
 }
 
-/* Precedes the first number: no number includes the part that could not be read. */
+/* Warns of a damaged trace before the first number, because no number includes the damaged part. */
 static void print_damage(const struct tables_job *job)
 {
 	struct report_gaps gaps;
@@ -518,7 +530,7 @@ void tables_print_text(const struct tables_job *job)
 	unsigned printed = 0, joined = 0;
 
 	print_damage(job);
-	/* empty tables share a line */
+	/* all empty tables share one line */
 	for (unsigned i = 0; i < job->tables->count; i++)
 		joined += is_quiet(job, &job->tables->list[i]);
 	if (job->style->shows_empty || joined == job->tables->count)

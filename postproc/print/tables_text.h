@@ -3,9 +3,9 @@
 #define PRINT_TABLES_TEXT_H
 
 /*
- * Shared by the parts that print a table as text: tables_cells.c formats cells, tables_layout.c
- * sets widths, tables_flow.c prints the last column, tables_text.c all else. No other file includes
- * this.
+ * Shared by the files that print a table as text: tables_cells.c formats cells, tables_layout.c
+ * sets widths, tables_flow.c prints the last column, tables_text.c prints everything else. No other
+ * file includes this one.
  */
 
 #include <stdbool.h>
@@ -19,13 +19,13 @@
 #define CELL_MAX    1024
 #define INDENT	    2u
 #define GAP	    2u
-#define FOLD_INDENT 4u /* of the further lines of a row */
+#define FOLD_INDENT 4u /* indentation of a row's further lines */
 
-/* Of the last column, if it flows. */
+/* Minimum widths of the last column if it contains backtraces or branches. */
 #define LAST_WIDTH_MIN	 28
 #define BRANCH_WIDTH_MIN 20
 
-/* A few colours by meaning, from the palette of the terminal. */
+/* Colours by meaning; they come from the palette of the terminal. */
 #define COLOUR_TITLE "\033[1m"
 #define COLOUR_GROUP "\033[1;36m"
 #define COLOUR_HEAD  "\033[2m"
@@ -42,12 +42,12 @@ struct layout {
 	const struct tables_job *job;
 	const struct table *table;
 	size_t widths[COLUMNS_MAX]; /* 0: not shown */
-	size_t words[COLUMNS_MAX];  /* the longest word that must not be broken; paths may be longer
-				     */
-	unsigned last;		    /* the last column */
-	int by;			    /* the column that the rows are sorted by, or -1 */
-	size_t last_at;		    /* where the last column begins */
-	bool begins[COLUMNS_MAX];   /* the column begins a new line of the row */
+	/* width of the longest word, which is not broken; a path may be wider */
+	size_t words[COLUMNS_MAX];
+	unsigned last;		  /* number of the last column */
+	int by;			  /* the column that the rows are sorted by, or -1 */
+	size_t last_at;		  /* column of the terminal where the last column begins */
+	bool begins[COLUMNS_MAX]; /* the column begins a new line of the row */
 };
 
 static inline void text_colour(const struct tables_job *job, const char *code)
@@ -79,20 +79,23 @@ void tables_format_cell(char *text, enum table_kind kind, const struct table_cel
 /* The width of the terminal. */
 unsigned tables_width(const struct tables_job *job);
 
-/* Whether a column is printed below the row: of two backtraces, all but the last. */
+/*
+ * Whether a column is printed below the row. If a table has several backtraces, all but the last
+ * are printed there.
+ */
 bool tables_is_below(const struct layout *layout, unsigned column);
 
-/* Fills widths, last and last_at for the rows that are shown. */
+/* Sets widths, last and last_at from the rows that are shown. */
 void tables_lay_out(struct layout *layout);
 
 /*
- * Prints the last column of a row. at: columns of the line so far, including gap blanks that are
- * not printed yet.
+ * Prints the last column of a row. at: the current column of the terminal, counting also the gap
+ * blanks that are not printed yet.
  */
 void tables_print_last(const struct layout *layout, size_t at, size_t gap,
 		       const struct table_cell *cell);
 
-/* Prints a backtrace below its row, after its heading and aligned to it. */
+/* Prints a backtrace in a line below its row, after the heading of its column. */
 void tables_print_below(const struct layout *layout, const char *heading,
 			const struct trace_node *backtrace);
 
