@@ -21,7 +21,7 @@ struct htr_writer {
 	struct packets packets;
 	struct htr *htr;
 	struct pack *pack;
-	/* by function id: its number in htr, + 1; 0: none yet */
+	/* by function id: number of the function in the .htr file, + 1; 0: it has none yet */
 	ARRAY_OF(uint32_t) functions;
 	uint64_t frames[DECODE_FRAMES_MAX];
 };

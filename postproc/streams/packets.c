@@ -8,7 +8,7 @@
 #include "collect/values.h"
 
 #define ROOM	  (256u << 10)
-#define TEXT_CLIP 3800u /* bytes of a text in a packet that cannot be split */
+#define TEXT_CLIP 3800u /* limit of a text's bytes, in a packet that cannot be split */
 #define TEXT_ROOM (TEXT_CLIP + 8 + PACKET_NAME_COPY)
 
 void packets_open(struct packets *packets, bool has_asides)
@@ -85,7 +85,7 @@ static uint8_t *put_mapping_of(uint8_t *at, const struct trace_mapping *mapping)
 	return put_mapping(at, &packet, mapping->has_tail);
 }
 
-/* The packet has two texts: each gets half of the room. */
+/* Writes the packet of a resource class. It has two texts, each with half of the room. */
 static uint8_t *put_resource_of(uint8_t *at, const struct resource_class *resource)
 {
 	uint8_t type[TEXT_ROOM], description[TEXT_ROOM];

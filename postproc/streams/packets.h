@@ -3,8 +3,8 @@
 #define STREAMS_PACKETS_H
 
 /*
- * Turns events back into packets: those of a collector that writes packets, byte for byte, in this
- * machine's byte order and pointer size.
+ * Turns events back into packets. For packets that a collector wrote on a machine with this byte
+ * order and pointer size, the result is byte for byte the same.
  */
 
 #include <stddef.h>
@@ -16,20 +16,20 @@
 struct packets {
 	uint8_t *bytes; /* room for the packets of one event */
 	size_t room;
-	uint64_t frames[WIRE_FRAMES_MAX]; /* of its backtrace */
-	bool has_asides; /* put what sp-rtrace's readers must not count aside (collect/aside.h) */
+	uint64_t frames[WIRE_FRAMES_MAX]; /* frames of the event's backtrace */
+	bool has_asides; /* hide events that sp-rtrace's readers must not count (collect/aside.h) */
 };
 
 void packets_open(struct packets *packets, bool has_asides);
 void packets_close(struct packets *packets);
 
 /*
- * Makes the packets of an event in packets->bytes. Returns their size in bytes; 0: the event has
- * none.
+ * Writes the packets of an event to packets->bytes. Returns their size in bytes; 0: the event has
+ * no packet.
  */
 size_t packets_of(struct packets *packets, const struct event *event);
 
-/* The CALL packet of a call, without the function's name. */
+/* Returns the CALL packet of a call, without the name of its function. */
 struct encode_packet_call packet_of_call(const struct event *event);
 
 #endif

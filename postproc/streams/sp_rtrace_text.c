@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * sp-rtrace text, byte for byte as sp-rtrace 1.8 prints it. Events before the first call are
- * gathered, since the order of their lines and the <type> of calls depend on all of them. Later
- * events are printed in place; with --format=text:sp-rtrace all of them precede the first call.
+ * Writes sp-rtrace text, byte for byte as sp-rtrace 1.8 prints it. Events before the first call are
+ * gathered, because the order of their lines, and whether calls have a <type>, depend on all of
+ * them. Later events are printed where they occur; with --format=text:sp-rtrace all of them precede
+ * the first call.
  */
 #include "formats/writers.h"
 
@@ -26,9 +27,10 @@ struct text_writer {
 	const struct trace_process *process; /* of the first stream */
 	bool has_begun;			     /* the lines before the first call were printed */
 	ARRAY_OF(struct event) gathered;
-	size_t comment_at; /* in gathered: comments before it are printed */
-	ARRAY_OF(const struct resource_class *) classes; /* registered, and selected */
-	/* mappings that were printed again, after all others */
+	size_t comment_at; /* index in gathered: comments before this index were printed */
+	/* the registered classes that the filters select */
+	ARRAY_OF(const struct resource_class *) classes;
+	/* mappings that were printed once more, after all others */
 	ARRAY_OF(const struct trace_mapping *) again;
 };
 
@@ -59,7 +61,10 @@ static void add_pair(struct text_header *header, const char *key, const char *va
 			(struct text_pair){ slice_of(key), slice_of(value) };
 }
 
-/* Names the filters in the order leaks, compress, resolve. Groups of the input no longer exist. */
+/*
+ * Writes the names of the filters in the order leaks, compress, resolve. Groups in the input are
+ * not preserved.
+ */
 static void make_filter(const struct text_writer *writer, struct header_words *words)
 {
 	const struct writer_views *views = writer->options.views;
@@ -73,7 +78,7 @@ static void make_filter(const struct text_writer *writer, struct header_words *w
 		 views->compress ? "|compress" : "", strstr(old, "resolve") ? "|resolve" : "");
 }
 
-/* Month and day without leading zeros, in local time, as sp-rtrace prints them. */
+/* Writes the start time as sp-rtrace does: month and day without leading zeros, in local time. */
 static void make_time(const struct trace_process *process, struct header_words *words)
 {
 	time_t seconds = process->seconds;
@@ -85,7 +90,7 @@ static void make_time(const struct trace_process *process, struct header_words *
 		 tm.tm_mon + 1, tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec);
 }
 
-/* Escapes commas, which separate the header's pairs. */
+/* Writes the name of the process. Escapes commas, because they separate the pairs of the header. */
 static void make_name(const char *name, struct header_words *words)
 {
 	size_t used = 0;
@@ -123,7 +128,7 @@ static void header_of_packets(const struct trace_process *process, struct header
 	add_pair(header, "origin", "holdtrace " PACKAGE_VERSION);
 }
 
-/* The pairs of the input, with the changes that the options make. */
+/* Makes the header from the pairs of the input's header, with the changes of the options. */
 static void header_of_text(const struct trace_process *process, struct header_words *words)
 {
 	struct text_header *header = &words->header;
@@ -232,7 +237,7 @@ static void print_other(struct text_writer *writer, const struct event *event)
 	}
 }
 
-/* Prints comments that followed a call of a lower index and were not printed yet. */
+/* Prints the comments with an index below this one that were not printed yet. */
 static void print_comments(struct text_writer *writer, uint64_t index)
 {
 	for (; writer->comment_at < writer->gathered.count; writer->comment_at++) {
@@ -246,7 +251,10 @@ static void print_comments(struct text_writer *writer, uint64_t index)
 	}
 }
 
-/* Prints sections in sp-rtrace's order, which texts from other programs may not have. */
+/*
+ * Prints the gathered events by section in sp-rtrace's order, because texts of other programs may
+ * have another order.
+ */
 static void print_gathered(struct text_writer *writer)
 {
 	static const enum event_kind sections[] = {
@@ -285,14 +293,16 @@ static void print_line(struct text_writer *writer, const struct event *event)
 	if (writer->options.is_reordered)
 		print_comments(writer, event->index);
 	/*
-	 * A single class is not named, except one of holdtrace's, which may register more classes
-	 * later.
+	 * If there is only one class, calls do not name it, except in a trace of holdtrace, where
+	 * more classes may be registered later.
 	 */
 	if (writer->classes.count > 1 ||
 	    (writer->process->has_tails && !writer->options.is_single_renumbered))
 		line.type = slice_of(event->resource->type);
 	text_print_call(writer->out, &line);
-	/* With several processes in one text, an argument names the process: there is no field. */
+	/*
+	 * the format has no field for the process, so with several processes an argument names it
+	 */
 	if (writer->options.is_merged) {
 		int length = snprintf(pid, sizeof(pid), "%" PRIu32, event->process->pid);
 
@@ -309,7 +319,8 @@ static void print_line(struct text_writer *writer, const struct event *event)
 }
 
 /*
- * The empty line ends a call even without frames: otherwise it would share those of the next call.
+ * Prints the frames of a call and an empty line. A call without frames needs the empty line, too:
+ * otherwise readers would give it the frames of the next call.
  */
 static void print_backtrace(struct text_writer *writer, const struct backtrace *backtrace)
 {
@@ -329,7 +340,7 @@ static void print_backtrace(struct text_writer *writer, const struct backtrace *
 
 /* mappings again */
 
-/* The mapping that a reader of the text so far assumes at an address. */
+/* Returns the mapping that a reader of the text so far assumes at an address. */
 static const struct trace_mapping *last_printed(const struct text_writer *writer, uint64_t address)
 {
 	for (size_t i = writer->again.count; i-- > 0;)
@@ -338,7 +349,7 @@ static const struct trace_mapping *last_printed(const struct text_writer *writer
 	return trace_mapping_at(writer->trace, address);
 }
 
-/* Drops mappings that the new one covers, which keeps the list short. */
+/* Prints a mapping once more. Removes mappings that it covers from the list, which stays short. */
 static void print_again(struct text_writer *writer, const struct trace_mapping *mapping)
 {
 	const struct trace_mapping **place;
@@ -355,8 +366,9 @@ static void print_again(struct text_writer *writer, const struct trace_mapping *
 }
 
 /*
- * When the mappings precede all calls, the last one of an address counts. A backtrace that was
- * taken while another mapping was there gets that mapping printed again.
+ * Prints the mappings of a backtrace once more if necessary. If mappings precede all calls, readers
+ * use the last mapping of an address. So if another mapping was there when the backtrace was taken,
+ * that mapping is printed again.
  */
 static void print_mappings_of(struct text_writer *writer, const struct backtrace *backtrace)
 {
@@ -393,7 +405,7 @@ int write_sp_rtrace_text_event(void *state, const struct event *event, struct er
 	if (!writer->process)
 		writer->process = event->process;
 	for (size_t i = 0; is_resource && i < writer->classes.count && !place; i++) {
-		/* Each process registers the same classes. */
+		/* every process registers the same classes: print each once */
 		if (writer->options.is_merged && writer->classes.items[i] == resource)
 			return 0;
 		if (writer->classes.items[i]->ordinal == resource->ordinal)
@@ -441,7 +453,7 @@ static int print_groups(struct text_writer *writer, const struct compress *compr
 		text_print_group(writer->out, group->count, group->bytes);
 		print_backtrace(writer, group->backtrace);
 	}
-	/* The owner of the output reports its errors. */
+	/* an error of the output itself is reported by the owner of the output */
 	return rc == out_error(writer->out) ? 0 : rc;
 }
 
@@ -459,7 +471,7 @@ static void print_leaks(struct text_writer *writer, const struct leaks *leaks)
 	}
 }
 
-/* The counts above are those of the samples. */
+/* Prints the estimated sums, because the counts above are those of the samples only. */
 static void print_estimate(struct out *out, const struct leaks_total *sum)
 {
 	if (sum->is_estimate)
@@ -469,7 +481,10 @@ static void print_estimate(struct out *out, const struct leaks_total *sum)
 			   sum->all_count, sum->all_bytes, sum->error);
 }
 
-/* Classes in order of registration; an unregistered class is named by its number. */
+/*
+ * Prints the sums of each class in order of registration. A class that was not registered is named
+ * by its number.
+ */
 static void print_leak_summary(struct text_writer *writer, const struct leaks *leaks)
 {
 	const struct leaks_total *total;

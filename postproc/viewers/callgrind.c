@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Callgrind's profile format (Valgrind manual, "Callgrind Format Specification"): the own cost of
- * each line of a function, and for each call there the inclusive cost of the callee. A function
- * that occurs several times in a backtrace counts once.
+ * Callgrind's profile format (Valgrind manual, "Callgrind Format Specification"): for each line of
+ * a function its own cost, and for each call in that line the inclusive cost of the callee. A
+ * function that occurs several times in a backtrace is counted once.
  */
 #include <stdio.h>
 #include <inttypes.h>
@@ -15,12 +15,12 @@
 #include "profile.h"
 #include "viewers.h"
 
-/* The cost of a line of a function: its own, or that of a call. */
+/* The cost of a line of a function, or of a call in that line. */
 struct cell {
-	uint32_t function, callee; /* numbers; callee 0: own cost */
+	uint32_t function, callee; /* numbers of functions; callee 0: the line's own cost */
 	unsigned line;
-	uint64_t calls;	   /* number of backtraces, as the calls themselves are unknown */
-	uint64_t values[]; /* one for each column of the profile */
+	uint64_t calls;	   /* allocations and waits, because the number of calls is not recorded */
+	uint64_t values[]; /* one value for each column of the profile */
 };
 
 struct callgrind {
@@ -29,11 +29,11 @@ struct callgrind {
 	struct pool pool;
 	struct hash_table table;
 	ARRAY_OF(struct cell *) cells;
-	ARRAY_OF(struct cell *) met; /* cells of the backtrace that is being added */
+	ARRAY_OF(struct cell *) met; /* cells that the current backtrace was already added to */
 	size_t columns;
-	uint64_t *sum;	  /* of each column */
-	bool *has_name;	  /* by function number: the name was written */
-	struct map names; /* of files and modules: number by address of the text */
+	uint64_t *sum;	  /* sum of each column */
+	bool *has_name;	  /* by function number: whether the name was written */
+	struct map names; /* numbers of files and modules, by address of their names */
 	uint32_t name_count;
 };
 
@@ -63,7 +63,10 @@ static struct cell *cell_of(struct callgrind *file, const struct cell *wanted)
 	return cell;
 }
 
-/* Counts allocations and waits instead of calls between functions, which no recording has. */
+/*
+ * Adds the values of a backtrace to a cell, once for each backtrace. The number of calls is that of
+ * allocations and waits, because calls between functions are not recorded.
+ */
 static void add_cell(struct callgrind *file, struct cell *cell, const uint64_t *values)
 {
 	uint64_t calls = values[COST_ALLOC_OBJECTS] + values[COST_CONTENTIONS];
@@ -132,7 +135,7 @@ static void put_name(struct callgrind *file, const char *name)
 	out_name(file->out, name, strlen(name), ESCAPE_ALL);
 }
 
-/* Writes "fl=(3) main.c" at first, then "fl=(3)". */
+/* Writes a name: "fl=(3) main.c" for the first time, then only "fl=(3)". */
 static void put_place(struct callgrind *file, const char *key, const char *name)
 {
 	struct map_entry *entry = map_put(&file->names, 0, (uintptr_t)name);
@@ -165,8 +168,8 @@ static void put_function(struct callgrind *file, uint32_t number, bool is_callee
 }
 
 /*
- * The column at a position of the file. KCachegrind first shows and sorts by the first column: live
- * bytes. Columns of other classes keep their order.
+ * Returns the profile's column for a position in the file. KCachegrind shows the first column and
+ * sorts by it, so that is the one of live bytes. Columns of other classes keep their order.
  */
 static size_t column_at(size_t position)
 {
@@ -178,7 +181,7 @@ static size_t column_at(size_t position)
 	return position < COST_OTHERS ? order[position] : position;
 }
 
-/* Zeros at the end of a line may be omitted. */
+/* Writes values. Zeros at the end of a line are omitted, as the format allows. */
 static void put_values(struct callgrind *file, const char *before, const uint64_t *values)
 {
 	size_t count = file->columns;

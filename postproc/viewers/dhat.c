@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * DHAT's JSON, version 2 (valgrind, dhat/dh_main.c): for each call site the memory that it
- * allocated, had live at the peak and at exit, and for how long. Times are in microseconds.
+ * DHAT's JSON, version 2 (valgrind, dhat/dh_main.c): for each call site how much memory it
+ * allocated, how much of it was live at the peak and at exit, and how long it was live. Times are
+ * in microseconds.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -41,7 +42,7 @@ static void put_place(struct dhat *file, const struct costs_place *place)
 	json_end(json);
 }
 
-/* Writes frames as "0x1149: read_config (demo.c:12)"; frame 0 is the root. */
+/* Writes all frames, as "0x1149: read_config (demo.c:12)". Frame 0 is the root. */
 static void put_frames(struct dhat *file)
 {
 	const struct stacks *stacks = &file->profile->stacks;
@@ -77,7 +78,7 @@ static void put_head(struct dhat *file)
 	json_add_text(json, "tu", "µs");
 	json_add_text(json, "Mtu", "s");
 	json_add_unsigned(json, "tuth", 10);
-	/* The viewer shows no other text, so the note on sampling is added to the command. */
+	/* the viewer shows no text but the command, so the note on sampling is appended to it */
 	summary_say_samples(run, samples);
 	snprintf(command, sizeof(command), "%.250s%s%s%s", profile_command(file->profile),
 		 *samples ? " [" : "", samples, *samples ? "]" : "");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Collects what the Firefox Profiler shows: allocations and frees of call sites by steps of time,
- * live memory of processes, and waits of threads. Bounded: the longest waits are shown one by one,
- * all others are added up.
+ * Collects what the Firefox Profiler shows: allocations and frees of call sites by time step, live
+ * memory of processes, and waits of threads. The number of waits is limited: the longest are shown
+ * individually, and all others are added up.
  */
 #include "firefox.h"
 
@@ -17,7 +17,7 @@
 
 /* ---- memory ---- */
 
-/* The number of a site's call site in file->places. */
+/* Returns the index of a site's backtrace in file->places, or 0. */
 static uint32_t place_of(struct firefox *file, uint32_t index)
 {
 	struct map_entry *entry = map_put(&file->numbers, 0, index);
@@ -75,7 +75,7 @@ static bool is_shorter(const struct firefox_wait *a, const struct firefox_wait *
 	return firefox_length_ns(&a->facts) < firefox_length_ns(&b->facts);
 }
 
-/* Moves the item at an index of the heap down to where it belongs. */
+/* Moves the item at an index down until the heap is ordered again. */
 static void sift_down(struct firefox *file, size_t at)
 {
 	struct firefox_wait *items = file->waits.items, item = items[at];
@@ -107,7 +107,7 @@ static bool is_text(const void *item, const void *key)
 	return !strcmp(item, key);
 }
 
-/* Returns the one copy of a text. */
+/* Returns the stored copy of a text; equal texts share one copy. */
 static const char *keep_text(struct firefox *file, const char *text)
 {
 	uint64_t hash = hash_bytes(file->texts.seed, text, strlen(text));
@@ -250,7 +250,7 @@ static void expect_names(const struct firefox *file)
 	}
 }
 
-/* Merges the same call site of several processes. */
+/* Merges equal call sites of several processes. */
 static void settle_places(struct firefox *file)
 {
 	uint32_t *renumber = memory_zalloc(file->places.count, sizeof(*renumber));

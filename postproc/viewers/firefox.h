@@ -13,7 +13,7 @@
 
 /* A wait that is shown. */
 struct firefox_wait {
-	struct lane_wait facts; /* its texts are in the pool, or constant */
+	struct lane_wait facts; /* its texts are constants or in the pool */
 	uint32_t pid;
 };
 
@@ -41,24 +41,27 @@ struct firefox {
 	struct pool pool;
 	struct hash_table texts;
 	/* memory */
-	struct spans spans, drawn;		    /* drawn: at most SPANS_MOST, by call site */
-	struct map numbers;			    /* of the process: index in places by site */
+	/* drawn: at most SPANS_MOST spans, sorted by call site */
+	struct spans spans, drawn;
+	/* for the current process: index in places, by site */
+	struct map numbers;
 	ARRAY_OF(const struct trace_node *) places; /* index 0 is unused */
-	uint32_t first;				    /* index of the process's first call site */
+	/* index of the first call site of the current process */
+	uint32_t first;
 	struct curve curve;
 	uint64_t now;
 	ARRAY_OF(struct firefox_counter) counters;
 	ARRAY_OF(struct firefox_name) names; /* sorted when the file is written */
-	/* waits: a heap, the shortest on top */
+	/* waits: a heap with the shortest wait on top */
 	ARRAY_OF(struct firefox_wait) waits;
 	uint64_t left_out, left_out_ns, wall_ns;
-	/* of a thread of the file */
+	/* state of the thread that is being written */
 	struct json json;
-	uint32_t threads;	      /* written so far */
-	struct map main_threads;      /* by pid: the number of its first thread in the file, + 1 */
-	struct map nodes, frames;     /* nodes: stack by prefix and frame; frames: index in
-				       * frame_list, + 1 */
-	ARRAY_OF(uint64_t) node_list; /* prefix + 1 and frame of each stack */
+	uint32_t threads;	 /* number of threads written so far */
+	struct map main_threads; /* by pid: the number of its first thread in the file, + 1 */
+	/* nodes: number of a stack, by prefix and frame; frames: index in frame_list, + 1 */
+	struct map nodes, frames;
+	ARRAY_OF(uint64_t) node_list; /* for each stack: prefix + 1 and frame */
 	ARRAY_OF(const struct stacks_frame *) frame_list;
 };
 
@@ -67,7 +70,7 @@ static inline uint64_t firefox_length_ns(const struct lane_wait *wait)
 	return wait->until_ns > wait->since_ns ? wait->until_ns - wait->since_ns : 0;
 }
 
-/* Writes the file. Spans are settled before. */
+/* Writes the file. Call spans_settle() before. */
 void firefox_write(struct firefox *file, struct out *out);
 
 #endif

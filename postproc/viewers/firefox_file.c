@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The Firefox Profiler's processed profile (firefox-devtools/profiler, docs-developer and
- * src/types/profile.js), version 48: a thread "memory" with the allocations and frees of call
- * sites, and for each thread that waited a thread with its waits as markers and as a call tree.
+ * The Firefox Profiler's processed profile format (firefox-devtools/profiler, docs-developer and
+ * src/types/profile.js), version 48. A thread "memory" has the allocations and frees of call sites.
+ * Each thread that waited has its waits as markers and as a call tree.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -78,7 +78,7 @@ static void put_known(struct firefox *file, bool is_known, uint64_t number)
 		json_null(&file->json);
 }
 
-/* Writes a column of a table: put is evaluated for each i. */
+/* Writes a column of a table: evaluates put for each i. */
 #define COLUMN(file, key, count, put)                \
 	do {                                         \
 		begin_list(file, key);               \
@@ -102,7 +102,7 @@ static uint32_t frame_of(struct firefox *file, const struct stacks_frame *frame)
 	return entry->value;
 }
 
-/* The index of a backtrace in the thread's table. */
+/* Returns the index of a backtrace in the thread's table of stacks. */
 static uint32_t stack_of(struct firefox *file, const struct trace_node *backtrace,
 			 const char *called)
 {
@@ -140,7 +140,10 @@ static void put_stack_table(struct firefox *file)
 	json_end(&file->json);
 }
 
-/* Each frame is a function with the same index: strings 2i and 2i + 1 are its name and file. */
+/*
+ * Writes the tables of frames and functions. Each frame is a function with the same index; strings
+ * 2i and 2i + 1 are its name and its file.
+ */
 static void put_frame_tables(struct firefox *file)
 {
 	size_t count = file->frame_list.count;
@@ -189,7 +192,10 @@ static void put_empty(struct firefox *file, const char *key, const char *const *
 	json_end(&file->json);
 }
 
-/* Marker names follow the strings of functions and files. */
+/*
+ * Writes the remaining tables. In the table of strings, the names of markers follow those of
+ * functions and files.
+ */
 static void put_tables(struct firefox *file)
 {
 	static const char *const resources[] = { "lib", "name", "host", "type", NULL };
@@ -225,7 +231,7 @@ static int by_number(const void *a, const void *b)
 	return ORDER(x->pid, y->pid) ?: ORDER(x->tid, y->tid);
 }
 
-/* The name of a process (tid 0) or of a thread; NULL: none. */
+/* Returns the name of a thread, or of the process if tid is 0. NULL: unknown. */
 static const char *name_of(const struct firefox *file, uint32_t pid, uint32_t tid)
 {
 	struct firefox_name wanted = { .pid = pid, .tid = tid };
@@ -237,7 +243,10 @@ static const char *name_of(const struct firefox *file, uint32_t pid, uint32_t ti
 	return found ? found->name : NULL;
 }
 
-/* The first thread of a process in the file is its main thread, which has the counters. */
+/*
+ * Begins a thread in the file. The first thread of a process is its main thread, to which the
+ * counters belong.
+ */
 static void begin_thread(struct firefox *file, const char *name, uint32_t pid, uint32_t tid)
 {
 	struct map_entry *main_thread = map_put(&file->main_threads, 0, pid);
@@ -304,7 +313,10 @@ static void put_marker(struct firefox *file, const struct firefox_wait *wait, ui
 	json_end(&file->json);
 }
 
-/* Marker names follow those of functions and files, whose number is known once all stacks are. */
+/*
+ * Writes waits as markers. The numbers of the markers' names follow those of functions and files,
+ * so all stacks must have been numbered before.
+ */
 static void put_markers(struct firefox *file, const struct firefox_wait *waits, size_t count,
 			const uint32_t *stacks)
 {
@@ -321,7 +333,10 @@ static void put_markers(struct firefox *file, const struct firefox_wait *waits, 
 	json_end(&file->json);
 }
 
-/* Writes waits as samples weighted by their duration, which gives a call tree of waits. */
+/*
+ * Writes waits as samples whose weight is their duration, so that the viewer shows a call tree of
+ * waits.
+ */
 static void put_samples(struct firefox *file, const struct firefox_wait *waits, size_t count,
 			const uint32_t *stacks)
 {
@@ -383,7 +398,10 @@ static int by_time(const void *a, const void *b)
 		?: ORDER(y->bytes, x->bytes);
 }
 
-/* Each span becomes an allocation and, if it ended, a free. The address only pairs the two. */
+/*
+ * Makes the steps of the thread "memory": each span becomes an allocation and, if it ended, a free.
+ * The address only connects the free with its allocation.
+ */
 static struct step *make_steps(struct firefox *file, size_t *count)
 {
 	const struct spans *spans = &file->drawn;
@@ -440,7 +458,10 @@ static void put_memory(struct firefox *file)
 	free(steps);
 }
 
-/* A process with a counter and no wait: the counter needs a thread of that process. */
+/*
+ * Writes an empty thread for each process that has a counter but no thread that waited, because a
+ * counter needs a thread of its process.
+ */
 static void put_idle_processes(struct firefox *file)
 {
 	for (size_t i = 0; i < file->counters.count; i++) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * heaptrack's data file, version 3 (KDE's heaptrack, src/interpret and src/analyze): strings,
- * instructions, traces and sizes, then each allocation and free in the order of time. Those go
- * through a temporary file, because names come first in the file but are known last. All numbers
- * are hexadecimal.
+ * instructions, traces and sizes, then all allocations and frees in the order of time. The
+ * allocations and frees go through a temporary file, because names precede them in the file but are
+ * known only at the end. All numbers are hexadecimal.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -20,13 +20,13 @@
 
 #define PROGRAM_VERSION 0x10400u
 #define FILE_VERSION	3u
-#define NAME_MOST	(64u << 10) /* bytes of a string */
+#define NAME_MOST	(64u << 10) /* limit of a string's bytes */
 
 /* Allocations of one size by one call site. */
 struct heap_info {
 	const struct trace_node *backtrace;
 	uint64_t size;
-	uint64_t live; /* live blocks of the process that is being read */
+	uint64_t live; /* number of live blocks in the process that is being read */
 	const char *function;
 };
 
@@ -35,20 +35,25 @@ struct heap_step {
 	bool is_acquisition;
 };
 
-enum { OF_STRING, OF_FRAME, OF_TRACE }; /* kinds of numbers in the maps below */
+enum { OF_STRING, OF_FRAME, OF_TRACE }; /* kinds of keys in the maps numbers and traces */
 
 struct heaptrack {
 	struct report_run *run;
 	struct stacks stacks;
 	struct spill_sort sort;
-	uint64_t last_ns;      /* time of the process's last step: its steps keep their order */
-	struct map of_process; /* by site and size: index in infos, + 1 */
-	struct map of_run;     /* by number of the backtrace and size: the same */
-	struct map backtraces; /* by address: number */
+	/*
+	 * time of the process's last step: no later step gets an earlier time, so steps keep their
+	 * order
+	 */
+	uint64_t last_ns;
+	struct map of_process; /* for the current process: index in infos, + 1, by site and size */
+	/* for the run: index in infos, + 1, by number of the backtrace and size */
+	struct map of_run;
+	struct map backtraces; /* number of a backtrace, by address */
 	uint32_t backtrace_count;
 	ARRAY_OF(struct heap_info) infos;
 	struct pool pool;
-	/* of the file */
+	/* for writing the file: */
 	struct packed packed;
 	struct map numbers, traces;
 	uint32_t string_count, trace_count;
@@ -56,7 +61,7 @@ struct heaptrack {
 
 /* ---- the fold ---- */
 
-/* The index in infos, + 1, of a call site of the run and a size. */
+/* Returns the index in infos, + 1, for the backtrace of a site and a size. */
 static uint32_t info_of_run(struct heaptrack *file, const struct site *site, uint64_t size)
 {
 	const struct trace_node *backtrace =
@@ -111,7 +116,7 @@ static void heaptrack_process(void *state)
 		struct heap_step step = { .info = i };
 		uint64_t *live = &file->infos.items[i].live;
 
-		/* An exec frees the memory of the program that it replaced. */
+		/* exec() frees the memory of the program that it replaces */
 		for (; process->end == SUMMARY_EXEC && *live; --*live)
 			put_step(file, &step, process->end_ns);
 		*live = 0;
@@ -153,7 +158,10 @@ static void heaptrack_destroy(void *state)
 
 /* ---- the file ---- */
 
-/* Control characters become question marks, as a string ends with its line. */
+/*
+ * Writes a string. Replaces control characters by question marks, because a line break ends a
+ * string.
+ */
 static void put_string(struct heaptrack *file, const char *text)
 {
 	size_t length = strnlen(text, NAME_MOST);
@@ -168,7 +176,10 @@ static void put_string(struct heaptrack *file, const char *text)
 	free(copy);
 }
 
-/* The number of a string, from 1; "" is 0. Equal addresses are equal strings. */
+/*
+ * Returns the number of a string, from 1, and writes it if it is new; "" is 0. Strings are compared
+ * by address.
+ */
 static uint32_t string_of(struct heaptrack *file, const char *text)
 {
 	struct map_entry *entry =
@@ -182,7 +193,7 @@ static uint32_t string_of(struct heaptrack *file, const char *text)
 	return entry->value;
 }
 
-/* Writes new frames, each as an instruction with the frame's number. */
+/* Writes the frames from index from on, each as an instruction with the frame's number. */
 static void put_frames(struct heaptrack *file, size_t from)
 {
 	for (size_t i = from; i < file->stacks.frame_list.count; i++) {
@@ -200,8 +211,8 @@ static void put_frames(struct heaptrack *file, size_t from)
 }
 
 /*
- * The number of a backtrace's trace, which has its frames from the outermost in, each after its
- * caller.
+ * Returns the number of the trace for a backtrace. A trace is written as a frame and the number of
+ * its caller's trace, so the frames are written from the outermost inwards.
  */
 static uint32_t trace_of(struct heaptrack *file, const struct heap_info *info)
 {
@@ -242,9 +253,10 @@ static void put_head(struct heaptrack *file)
 }
 
 /*
- * heaptrack remembers the last allocation by the number of its info; 0 means none, so frees of info
- * 0 would all count as temporary. So info 0 belongs to no allocation. It repeats the first
- * backtrace, since heaptrack lists every backtrace that an info names.
+ * Writes the allocations' infos. heaptrack remembers the last allocation by the number of its info,
+ * and 0 means none, so it would report each free of info 0 as temporary. So no allocation uses info
+ * 0. It repeats the first backtrace, because heaptrack lists every backtrace that an info refers
+ * to.
  */
 static void put_infos(struct heaptrack *file)
 {

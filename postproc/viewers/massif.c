@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Massif's output file (valgrind, massif/ms_main.c): live memory of the process with the highest
- * peak, over time in milliseconds. Its call sites are listed at the peak and at the ends of
- * windows: viewers draw a call site from one such snapshot to the next, so with the peak alone all
- * would seem to rise. A run of several processes has no common peak with known call sites, since
- * its processes are read one after the other.
+ * Massif's output file (valgrind, massif/ms_main.c): live memory over time of the process with the
+ * highest peak; times are in milliseconds. Snapshots with call sites are written at the peak and at
+ * the ends of windows: viewers draw the curve of a call site through these snapshots, so if only
+ * the peak had call sites, the memory of every call site would seem to rise up to it. For all
+ * processes together, no peak with call sites is known, because processes are read one after the
+ * other.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -18,40 +19,41 @@
 #include "postproc/memory/costs.h"
 #include "postproc/report/curve.h"
 
-#define THRESHOLD 100u /* smaller parts than 1/THRESHOLD share one line */
+#define THRESHOLD 100u /* call sites with less than 1/THRESHOLD of the memory share one line */
 
 struct massif {
 	struct report_run *run;
 	struct costs costs;
 	struct stacks stacks;
 	struct curve curve,
-		best; /* of the process that is being read; of the process with the peak */
+		/* curve: of the process that is being read; best: of the process with the peak */
+		best;
 	uint64_t now;
 	uint32_t process; /* number of the process with the peak */
-	uint64_t last;	  /* its live memory at exit */
-	bool is_best;	  /* the process that ended last has the peak */
+	uint64_t last;	  /* live memory of that process at exit */
+	bool is_best;	  /* the process that ended last has the highest peak so far */
 	struct tally *tally;
 	struct rises_axis windows; /* of the process with the peak */
 };
 
 /*
- * The live memory of a call site over time: in the process that is read, or in the one with the
- * peak.
+ * The live memory of a call site over time: in the process that is being read, or in the process
+ * with the peak.
  */
 struct held {
 	struct rises rises;
 	uint32_t process; /* number + 1 */
 };
 
-/* The time of a tree. */
-enum { AT_PEAK = -1 }; /* else the number of a window: its end */
+/* The time of a tree: AT_PEAK, or the number of a window, at whose end it is. */
+enum { AT_PEAK = -1 };
 
 /* A frame of the tree, which grows from the allocating functions to main. */
 struct node {
 	const struct stacks_frame *frame; /* NULL: the root */
 	struct node *children, *next;
 	uint64_t bytes;
-	uint32_t count; /* children */
+	uint32_t count; /* number of children */
 };
 
 /* ---- the fold ---- */
@@ -69,7 +71,10 @@ static void massif_move(void *user, const struct ledger_move *move)
 	curve_add(&massif->curve, move->event->time_ns, massif->now);
 }
 
-/* The process of the entries has ended, and process() was called. */
+/*
+ * Called when a process has ended, after massif_process(): keeps the call sites of the process with
+ * the peak.
+ */
 static void massif_merge(void *user, void *of_run, const void *of_process)
 {
 	const struct massif *massif = user;
@@ -187,7 +192,10 @@ static void put_indent(struct out *out, unsigned depth)
 		out_char(out, ' ');
 }
 
-/* Sorts the children, the largest first. *shown: how many have a line of their own. */
+/*
+ * Returns the children sorted by size, the largest first. *shown: how many of them get their own
+ * line.
+ */
 static struct node **sort_children(const struct node *node, uint64_t least, uint32_t *shown)
 {
 	struct node **list = memory_zalloc(node->count + 1, sizeof(struct node *));
@@ -198,7 +206,7 @@ static struct node **sort_children(const struct node *node, uint64_t least, uint
 	qsort(list, count, sizeof(struct node *), by_bytes);
 	for (*shown = 0; *shown < count && list[*shown]->bytes >= least; ++*shown)
 		;
-	/* A line for one folded call site is as long as its own. */
+	/* a single call site left over gets its own line: folding it would save no line */
 	if (*shown + 1 == count)
 		++*shown;
 	return list;
@@ -250,7 +258,7 @@ static void put_snapshot(struct out *out, uint64_t number, uint64_t ns, uint64_t
 		   number, (double)ns / 1e6, bytes, tree);
 }
 
-/* Writes a snapshot with its tree, whose sum is its size. */
+/* Writes a snapshot with a tree. The size of the snapshot is the sum of the tree. */
 static void put_tree(struct massif *massif, struct out *out, int when, uint64_t number,
 		     uint64_t time_ns)
 {
@@ -277,7 +285,7 @@ static void put_windows(struct massif *massif, struct out *out, unsigned *window
 			 rises_end(&massif->windows, *window));
 }
 
-/* Writes the snapshots, from an empty one. The first time of the highest value is the peak. */
+/* Writes all snapshots; the first one is empty. The peak is the first time of the highest value. */
 static void put_snapshots(struct massif *massif, const struct summary_process *shown,
 			  struct out *out)
 {

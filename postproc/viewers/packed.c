@@ -6,7 +6,7 @@
 
 #include "base/memory.h"
 
-#define WINDOW	   (15 + 16) /* the largest window, with a gzip header */
+#define WINDOW	   (15 + 16) /* zlib's largest window (15), and 16 to request a gzip header */
 #define MEMORY	   8
 #define PIECE_MAX  (1u << 30) /* zlib counts in unsigned int */
 #define FORMAT_MAX 1024u
@@ -20,7 +20,7 @@ void packed_begin(struct packed *packed, struct out *out)
 		memory_none();
 }
 
-/* Compresses the given bytes; with Z_FINISH, writes all that remains. */
+/* Compresses the bytes that zlib was given. flush Z_FINISH: also ends the stream. */
 static void packed_deflate(struct packed *packed, int flush)
 {
 	int state;

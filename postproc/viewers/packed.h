@@ -2,7 +2,9 @@
 #ifndef VIEWERS_PACKED_H
 #define VIEWERS_PACKED_H
 
-/* Writes a gzip file piece by piece. It has no time stamp, so equal bytes give equal files. */
+/*
+ * Writes a gzip file piece by piece, without a time stamp, so that equal contents give equal files.
+ */
 
 #include <stddef.h>
 #include <zlib.h>

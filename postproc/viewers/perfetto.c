@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Perfetto's trace format: a track for each thread with its waits, arrows from the thread that
- * released a lock or woke another, and that thread among the wait's facts; a track for each lock
- * with its holders; counters of live objects; and the live memory by call site at the peak and at
- * exit.
+ * Perfetto's trace format. Each thread has a track with its waits. An arrow connects the thread
+ * that released the lock, or woke the waiting thread, with the end of the wait; it is also among
+ * the wait's annotations. Each lock has a track with its holders. Counters show the live objects,
+ * and heap dumps the live memory by call site at the peak and at exit.
  */
 #include "perfetto.h"
 
@@ -20,18 +20,21 @@
 #include "postproc/report/curve.h"
 #include "postproc/waits/lanes.h"
 
-#define HOLD_LEAST 10000u /* ns: shorter holds are not shown, as there may be millions */
-#define LOCKS_MOST 2000u  /* at most this many tracks of locks */
+#define HOLD_LEAST 10000u /* ns; shorter holds are left out, because there may be millions */
+#define LOCKS_MOST 2000u  /* limit of tracks of locks */
 
-/* Kinds of keys in tracks: tracks of threads and locks, and threads that were described. */
+/*
+ * The kinds of keys in `tracks'. The values of OF_THREAD and OF_LOCK are tracks; OF_DESCRIBED marks
+ * threads whose track was described.
+ */
 enum { OF_THREAD, OF_LOCK, OF_DESCRIBED };
 
-/* Of a call site of the process. */
+/* Memory of a call site in the current process. */
 struct heap_entry {
 	struct peaks_amount acquired, held;
 };
 
-/* Allocations and live memory of a backtrace, in a dump. */
+/* A sample of a heap dump: allocations and live memory of a backtrace. */
 struct sample {
 	uint32_t stack;
 	struct peaks_amount acquired, held;
@@ -49,12 +52,13 @@ struct perfetto {
 	uint32_t locks;
 	uint64_t flows;
 	uint64_t wall_ns;
-	struct curve *curves[LEDGER_CLASSES]; /* of the process; NULL: no such object */
+	/* for the current process, by class; NULL: no object of the class */
+	struct curve *curves[LEDGER_CLASSES];
 	struct peaks_amount now[LEDGER_CLASSES];
 	struct map images;		 /* by pid: index in last_dumps, + 1 */
 	ARRAY_OF(uint64_t) last_dumps;	 /* times in ns */
 	struct map dumped;		 /* by number of a backtrace: index in samples, + 1 */
-	ARRAY_OF(struct sample) samples; /* of the dump that is being made */
+	ARRAY_OF(struct sample) samples; /* samples of the dump that is being built */
 };
 
 /* ---- tracks ---- */
@@ -76,7 +80,7 @@ static uint64_t thread_track(struct perfetto *file, uint32_t thread)
 	return entry->value;
 }
 
-/* Sets *track to the track of a lock; 0: there are too many. */
+/* Sets *track to the track of a lock, or to 0 if LOCKS_MOST locks have tracks already. */
 static void lock_track(struct perfetto *file, const struct lane_hold *hold, uint64_t *track)
 {
 	struct map_entry *entry = map_find(&file->tracks, OF_LOCK, hold->serial);
@@ -153,7 +157,7 @@ static void put_name(struct perfetto *file, const char *before, const struct lan
 	proto_text(&file->packets.body, EVENT_NAME, name);
 }
 
-/* Adds the text of a backtrace as a fact. */
+/* Adds the text of a backtrace as an annotation. */
 static void note_stack(struct perfetto *file, const char *name, uint32_t stack)
 {
 	perfetto_note(&file->packets, name, ANNOTATION_TEXT_ID, stack);
@@ -183,8 +187,8 @@ static void put_slice(struct perfetto *file, const struct lane_wait *wait, uint6
 }
 
 /*
- * Draws an arrow from the thread that released or woke to the instant after the wait. An arrow to
- * the end of the slice itself would be drawn backwards.
+ * Draws an arrow from the thread that released the lock, or woke the waiting thread, to an instant
+ * after the wait. An arrow to the end of the slice itself would be drawn backwards.
  */
 static void put_flow(struct perfetto *file, const struct lane_wait *wait, uint64_t track,
 		     uint64_t until_ns)
@@ -208,7 +212,7 @@ static void perfetto_on_wait(void *user, const struct lane_wait *wait)
 {
 	struct perfetto *file = user;
 	uint64_t track = thread_track(file, wait->thread);
-	/* A slice of no length would end before it begins. */
+	/* a wait without duration gets 1 ns: at equal times, its end would precede its beginning */
 	uint64_t until_ns = wait->until_ns > wait->since_ns ? wait->until_ns : wait->since_ns + 1;
 
 	put_slice(file, wait, track, until_ns);
@@ -297,7 +301,7 @@ static void put_curve(struct perfetto *file, const struct ledger_class *class,
 	perfetto_track_end(&file->packets);
 	while (curve_next(curve, &at, &time_ns, &amount))
 		put_count(file, track, time_ns, amount);
-	/* Extends the line to the end of the process; then nothing is live. */
+	/* extends the line to the end of the process, after which no object is live */
 	if (process->end_ns > curve->first << curve->shift)
 		put_count(file, track, process->end_ns, amount);
 	if (summary_has_ended(process))
@@ -325,7 +329,10 @@ static void begin_dump(struct perfetto *file)
 	file->samples.count = 0;
 }
 
-/* Merges samples with the same backtrace: readers would use only the last of them. */
+/*
+ * Adds to the sample of a backtrace. A dump has only one sample for each backtrace, because readers
+ * would use only the last one.
+ */
 static void add_sample(struct perfetto *file, const struct trace_node *backtrace,
 		       struct peaks_amount acquired, struct peaks_amount held)
 {
@@ -353,7 +360,9 @@ static void put_sample(struct perfetto *file, const struct sample *sample)
 	proto_unsigned(inner, SAMPLE_ALLOCATED, sample->acquired.bytes);
 	proto_unsigned(inner, SAMPLE_FREED, sample->acquired.bytes - sample->held.bytes);
 	proto_unsigned(inner, SAMPLE_ALLOCATIONS, sample->acquired.count);
-	/* a mapping with holes is live in more pieces than there were calls */
+	/*
+	 * the difference may be negative: unmapping the middle of a mapping leaves two live parts
+	 */
 	proto_unsigned(inner, SAMPLE_FREES,
 		       sample->acquired.count > sample->held.count
 			       ? sample->acquired.count - sample->held.count
@@ -379,7 +388,7 @@ static void end_dump(struct perfetto *file, const char *heap, uint32_t pid, uint
 	perfetto_dump(&file->packets, time_ns);
 }
 
-/* Dumps what the call sites of a class allocated, and what is live now. */
+/* Dumps the allocations and the live memory of a class by call site. */
 static void dump_class(struct perfetto *file, uint32_t class, uint32_t pid, uint64_t time_ns)
 {
 	const struct sites *sites = ledger_sites(file->run->ledger);
@@ -401,8 +410,8 @@ static void dump_class(struct perfetto *file, uint32_t class, uint32_t pid, uint
 }
 
 /*
- * The time of a process's dumps: its end, but after those of earlier programs with the same pid. To
- * readers they are one process, whose last dump counts.
+ * Sets the time of a process's dumps: the end of the process, but later than the dumps of earlier
+ * programs with the same pid. For readers these are one process, of which they show the last dump.
  */
 static void time_of_dumps(struct perfetto *file, const struct summary_process *process,
 			  uint64_t *time_ns)
@@ -439,8 +448,8 @@ static void dump_process(struct perfetto *file, const struct summary_process *pr
 }
 
 /*
- * Dumps the peak of a class in the process that had it, as a separate heap: a peak is not a sum
- * since the start.
+ * Dumps the peak of a class, of the process with the highest one. The dump is a separate heap,
+ * because the values of a peak are not sums since the start.
  */
 static void dump_peak(struct perfetto *file, uint32_t class)
 {
@@ -513,7 +522,7 @@ static void perfetto_process(void *state)
 	dump_process(file, process);
 	put_curves(file, process);
 	describe_process(file, process);
-	/* Thread ids may be reused: the last thread with an id names its track. */
+	/* thread ids may be reused: the last thread with an id gives the track its name */
 	for (size_t i = file->lanes.threads.list.count; i; i--)
 		describe_thread(file, process, &file->lanes.threads.list.items[i - 1]);
 	lanes_clear(&file->lanes);

@@ -4,8 +4,8 @@
 
 /*
  * Packets of a Perfetto trace (protos/perfetto/trace of google/perfetto). Events go through a
- * temporary file that sorts them by time, since names of their backtraces are known only when the
- * run has been read. Interned data and tracks precede them in the trace.
+ * temporary file that sorts them by time, because the names in their backtraces are known only when
+ * the whole run was read. In the trace, interned data and tracks precede the events.
  */
 
 #include "base/array.h"
@@ -26,7 +26,7 @@ enum {
 	PACKET_TRACK = 60,
 };
 
-/* TrackDescriptor and its messages */
+/* Fields of TrackDescriptor and of its messages. */
 enum {
 	TRACK_ID = 1,
 	TRACK_NAME = 2,
@@ -74,17 +74,17 @@ enum {
 	SAMPLE_FREES = 6
 };
 
-/* At equal times, ends precede begins. */
+/* The order of events with equal times: ends precede begins. */
 enum packet_rank { RANK_END, RANK_WOKEN, RANK_WAKES, RANK_BEGIN };
 
 struct perfetto_packets {
 	struct spill_sort sort;
 	struct proto packet, body, inner, innermost;
-	struct map stacks;				/* number by address of a backtrace */
-	ARRAY_OF(const struct trace_node *) stack_list; /* by number - 1 */
-	struct proto head;				/* descriptions of tracks, which precede
-							 * their events */
-	uint64_t tracks;				/* number of the last track */
+	struct map stacks;				/* number of a backtrace, by address */
+	ARRAY_OF(const struct trace_node *) stack_list; /* by number of the backtrace - 1 */
+	/* the descriptions of tracks, which precede events */
+	struct proto head;
+	uint64_t tracks; /* number of the last track */
 };
 
 void perfetto_open(struct perfetto_packets *packets);
@@ -94,8 +94,8 @@ void perfetto_close(struct perfetto_packets *packets);
 uint32_t perfetto_stack(struct perfetto_packets *packets, const struct trace_node *backtrace);
 
 /*
- * Begins the description of a track in packets->body; perfetto_track_end() writes it. track:
- * ++packets->tracks. parent 0, name NULL: none.
+ * Begins the description of a track in packets->body; perfetto_track_end() writes it. track: a new
+ * number, ++packets->tracks; parent: 0 if there is none; name: NULL if there is none.
  */
 void perfetto_track(struct perfetto_packets *packets, uint64_t track, uint64_t parent,
 		    const char *name);
@@ -105,17 +105,17 @@ void perfetto_track_end(struct perfetto_packets *packets);
 void perfetto_event(struct perfetto_packets *packets, unsigned type, uint64_t track);
 void perfetto_event_end(struct perfetto_packets *packets, uint64_t time_ns, enum packet_rank rank);
 
-/* Adds a fact to the event, unless number is 0 or text is NULL or "". */
+/* Adds an annotation to the event, unless number is 0 or text is NULL or "". */
 void perfetto_note(struct perfetto_packets *packets, const char *name, unsigned kind,
 		   uint64_t number);
 void perfetto_note_text(struct perfetto_packets *packets, const char *name, const char *text);
 
-/* Writes packets->body, the process_dumps of a heap dump; its index is added. */
+/* Writes a heap dump: packets->body has its process_dumps, and its index is added. */
 void perfetto_dump(struct perfetto_packets *packets, uint64_t time_ns);
 
 /*
- * Writes the whole trace. wall_ns: added to a time it gives ns since 1970; 0: unknown. Fails if the
- * temporary file failed.
+ * Writes the whole trace. wall_ns: offset from times of the trace to ns since 1970; 0: unknown.
+ * Fails if the temporary file failed.
  */
 int perfetto_print(struct perfetto_packets *packets, struct stacks *stacks,
 		   const struct address_space *space, uint64_t start_ns, uint64_t wall_ns,

@@ -10,7 +10,7 @@
 #define SEQUENCE     1 /* all packets have the same writer */
 #define STATE_BEGIN  1 /* flag: earlier interned data is invalid */
 #define STATE_NEEDED 2 /* flag: the packet uses interned data */
-#define NUMBER_SIZE  5 /* bytes of a varint whose value is set later */
+#define NUMBER_SIZE  5 /* size of a varint whose value is set later */
 #define NUMBER_LATER (1u << 28)
 #define PIECE	     (256u << 10) /* approximate bytes of a packet of interned data */
 
@@ -114,7 +114,10 @@ void perfetto_note_text(struct perfetto_packets *packets, const char *name, cons
 	proto_message(&packets->body, EVENT_ANNOTATION, &packets->inner);
 }
 
-/* Precedes a packet in the temporary file. A dump ends with its index. */
+/*
+ * The byte before a packet in the temporary file. A dump ends with its index, whose value is set
+ * when it is written to the trace.
+ */
 enum piece_kind { PIECE_EVENT, PIECE_DUMP };
 
 static void sort_in(struct perfetto_packets *packets, enum piece_kind kind, uint64_t time_ns,
@@ -148,7 +151,10 @@ void perfetto_dump(struct perfetto_packets *packets, uint64_t time_ns)
 	sort_in(packets, PIECE_DUMP, time_ns, RANK_END);
 }
 
-/* Numbers dumps in the order of time: readers skip a dump that is out of order. */
+/*
+ * Writes a packet of the temporary file to the trace. Dumps get their index here, in the order of
+ * time: readers skip a dump whose index is out of order.
+ */
 static void put_piece(const struct spill_piece *piece, uint64_t *dumps, struct out *out)
 {
 	unsigned char *number = (unsigned char *)piece->bytes + piece->size - NUMBER_SIZE;
@@ -166,10 +172,10 @@ static void put_piece(const struct spill_piece *piece, uint64_t *dumps, struct o
 
 struct interned {
 	struct perfetto_packets *packets;
-	struct proto data; /* InternedData that is being built */
+	struct proto data; /* the InternedData message that is being built */
 	struct stacks *stacks;
 	const struct address_space *space;
-	struct map numbers; /* of modules and source files */
+	struct map numbers; /* numbers of modules and source files */
 	uint32_t sources;
 	struct out *out;
 	bool has_begun;
@@ -211,7 +217,7 @@ static void add_text(struct interned *interned, unsigned field, uint64_t number,
 	add_interned(interned, field, entry);
 }
 
-/* Mapping 1 is for frames that are in no module; modules begin at 2. */
+/* Adds a mapping. Mapping 1 is for frames that are in no module; modules begin at 2. */
 static uint32_t add_mapping(struct interned *interned, uint32_t number, const char *path,
 			    const struct space_module *module)
 {
@@ -243,7 +249,7 @@ static uint32_t mapping_of(struct interned *interned, const struct stacks_frame 
 	return entry->value;
 }
 
-/* The number of a source file; 0: none. */
+/* Returns the number of a source file; 0: the file is unknown. */
 static uint32_t source_of(struct interned *interned, const char *file)
 {
 	struct map_entry *entry =
@@ -277,8 +283,8 @@ static void add_frame(struct interned *interned, const struct stacks_frame *fram
 }
 
 /*
- * Adds a backtrace: its frames from the outermost in, its text as a fact, its innermost function as
- * a name.
+ * Adds a backtrace: its frames from the outermost inwards, its text as an annotation, and its
+ * innermost function as a name of events.
  */
 static void add_stack(struct interned *interned, uint64_t number,
 		      const struct trace_node *backtrace)
@@ -320,8 +326,9 @@ static void add_all(struct interned *interned)
 /* ---- the trace ---- */
 
 /*
- * Times are those of CLOCK_MONOTONIC, which is given as every clock except the wall clock: the
- * reader drops the heap dumps if clocks that it expects are missing.
+ * Writes the clocks. All times are of CLOCK_MONOTONIC; it is declared to equal every other clock
+ * except the wall clock, because the reader drops the heap dumps if a clock that it expects is
+ * missing.
  */
 static void put_clocks(struct perfetto_packets *packets, uint64_t start_ns, uint64_t wall_ns,
 		       struct out *out)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * pprof's profile.proto (github.com/google/pprof, proto/profile.proto): one sample for all costs of
- * a call site, and one for the waits of each pair of waiter and waker. A gzip file whose parts are
- * written when they are known: samples first, then the strings, functions and locations that they
- * use.
+ * a call site, and one for the waits of each pair of waiter and waker. The gzip file is written as
+ * its parts become known: samples first, then the strings, functions and locations that they refer
+ * to.
  */
 #include <string.h>
 
@@ -53,7 +53,7 @@ struct pprof {
 	struct pool pool;
 	struct hash_table texts;
 	uint64_t text_count;
-	struct map mappings; /* number by module id + 1 */
+	struct map mappings; /* number of a module, by its id + 1 */
 	uint32_t mapping_count;
 };
 
@@ -72,7 +72,7 @@ static bool is_text(const void *item, const void *key)
 	return !strcmp(((const struct text *)item)->text, key);
 }
 
-/* The number of a string, which is written at its first use; "" is 0. */
+/* Returns the number of a string, and writes the string when it is first used; "" is 0. */
 static uint64_t text_of(struct pprof *pprof, const char *text)
 {
 	uint64_t hash = hash_bytes(pprof->texts.seed, text, strlen(text));
@@ -159,7 +159,7 @@ static void put_samples(struct pprof *pprof)
 
 /* ---- locations ---- */
 
-/* The number of a module, which is written at its first use; 0: no module. */
+/* Returns the number of a module, and writes the module when it is first used; 0: no module. */
 static uint32_t mapping_of(struct pprof *pprof, const struct space_module *module)
 {
 	struct map_entry *entry = module ? map_put(&pprof->mappings, 0, module->id + 1ull) : NULL;
@@ -210,7 +210,10 @@ static void put_function(struct pprof *pprof, const struct stacks_function *func
 	put_field(pprof, PROFILE_FUNCTION, &pprof->sample);
 }
 
-/* Writes the program first: readers take the first mapping for it. */
+/*
+ * Writes the mapping of the program before all others, because readers assume that the first
+ * mapping is the program.
+ */
 static void put_program(struct pprof *pprof)
 {
 	const struct summary *run = pprof->profile->run->summary;

@@ -78,7 +78,10 @@ const char *profile_command(const struct profile *profile)
 	return first && first->name ? first->name : "";
 }
 
-/* prefix: "" for memory, else the name of the class, which a program may choose. */
+/*
+ * Adds a column. prefix: "" for memory, otherwise the name of the class, which a traced program may
+ * choose.
+ */
 static void add_column(struct profile *profile, const char *prefix, const char *name,
 		       const char *unit, const char *title)
 {
@@ -96,7 +99,7 @@ static void add_column(struct profile *profile, const char *prefix, const char *
 	column->title[0] = (char)toupper((unsigned char)column->title[0]);
 }
 
-/* Memory has the names that readers of pprof know. */
+/* Adds the columns of memory, whose names readers of pprof know. */
 static void add_memory(struct profile *profile)
 {
 	static const struct {
@@ -114,7 +117,10 @@ static void add_memory(struct profile *profile)
 		add_column(profile, "", costs[i].name, costs[i].unit, costs[i].title);
 }
 
-/* The other classes have those of the reports: fd_opened, fd_open, mapping_live_bytes. */
+/*
+ * Adds the columns of another class, with the names in the reports: fd_opened, fd_open,
+ * mapping_live_bytes.
+ */
 static void add_class(struct profile *profile, const struct ledger_class *class)
 {
 	bool is_opened = class->known == RESOURCE_FD || class->known == RESOURCE_FILE ||

@@ -3,10 +3,10 @@
 #define VIEWERS_PROFILE_H
 
 /*
- * The common part of formats that show call sites: it folds the run by call site and by wait, and
- * numbers the frames. A format NAME adds NAME_print() and a row of formats.def:
+ * The common part of the formats that show call sites: adds up the run by call site and by wait,
+ * and numbers the frames. To add a format NAME, write NAME_print() and a row of formats.def:
  *
- * VIEWER_OF_PROFILE(pprof)     after pprof_print(void *state, struct out *out, struct error *err)
+ * VIEWER_OF_PROFILE(pprof) after pprof_print(void *state, struct out *out, struct error *err)
  */
 
 #include "stacks.h"
@@ -15,9 +15,9 @@
 #include "postproc/waits/wait_sums.h"
 
 /*
- * The costs of a sample. Each class of resources has columns of its own, since bytes of memory and
- * of mappings, or the peaks of two classes, have no meaningful sum. Columns of memory come first,
- * by the names that pprof's readers know; then waits; then other classes.
+ * The columns of a sample. Each class of resources has separate columns, because adding bytes of
+ * memory to bytes of mappings, or the peaks of two classes, gives no meaningful sum. The columns of
+ * memory come first, with the names that pprof's readers know, then waits, then other classes.
  */
 enum profile_cost {
 	COST_ALLOC_OBJECTS,
@@ -33,7 +33,7 @@ enum profile_cost {
 
 struct profile_column {
 	char name[64];	  /* as in pprof: "inuse_space", "fd_open" */
-	const char *unit; /* pprof's */
+	const char *unit; /* unit as in pprof */
 	char title[64];	  /* as in callgrind: "LiveBytes", "FdLiveObjects" */
 };
 
@@ -45,14 +45,17 @@ struct profile {
 	struct stacks stacks;
 	/* set by profile_columns() */
 	ARRAY_OF(struct profile_column) columns;
-	uint32_t first[LEDGER_CLASSES]; /* by class: its first column, or 0 */
-	uint64_t *values;		/* columns.count values */
+	uint32_t first[LEDGER_CLASSES]; /* by class: index of its first column, or 0 */
+	uint64_t *values;		/* values of the current sample: columns.count numbers */
 };
 
-/* Makes the columns of the classes that the run has. */
+/* Makes the columns: those of memory and waits, and those of other classes in the run. */
 void profile_columns(struct profile *profile);
 
-/* The columns.count values of a call site or wait, valid until the next call. */
+/*
+ * Return the values of a call site or of a wait, columns.count numbers that are valid until the
+ * next call.
+ */
 const uint64_t *profile_values(struct profile *profile, const struct costs_place *place);
 const uint64_t *profile_wait_values(struct profile *profile, const struct wait_sum *wait);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * speedscope's own format (file-format-schema.json of the npm package): a profile for each cost of
- * each class, and one for each kind of wait. Frames follow the profiles that use them; the order of
- * JSON members does not matter.
+ * speedscope's own format (file-format-schema.json of its npm package): a profile for each cost of
+ * each class, and one for each kind of wait. The list of frames follows the profiles that refer to
+ * it, because the order of JSON members does not matter.
  */
 #include <stdio.h>
 
@@ -12,13 +12,13 @@
 
 #define SCHEMA "https://www.speedscope.app/file-format-schema.json"
 
-/* The costs of a class that have a profile. */
+/* The costs of a class; each of them is a profile. */
 enum view { VIEW_HELD, VIEW_PEAK, VIEW_GAINED, VIEW_GAINS, VIEW_COUNT };
 
 struct speedscope {
 	struct profile *profile;
 	struct json json;
-	unsigned count, shown; /* number of profiles; index of the first to be shown */
+	unsigned count, shown; /* number of profiles; index of the profile that is shown first */
 };
 
 static uint64_t weight_of(const struct costs_place *place, enum view view)
@@ -69,7 +69,10 @@ static void end_profile(struct speedscope *file, uint64_t sum)
 	json_end(&file->json);
 }
 
-/* Writes the weights after the samples and returns their sum, which is written last. */
+/*
+ * Writes the weights of the samples. Returns their sum, which the format has at the end of the
+ * profile.
+ */
 static uint64_t put_weights(struct speedscope *file, uint32_t class, enum view view)
 {
 	struct costs_place place;
@@ -183,7 +186,7 @@ static int speedscope_print(void *state, struct out *out, struct error *err)
 	profile_expect(state);
 	json_begin(json, '{');
 	json_add_text(json, "$schema", SCHEMA);
-	/* The viewer shows only the name, so the note on sampling is added to it. */
+	/* the viewer shows no other text, so the note on sampling is appended to the name */
 	summary_say_samples(file.profile->run->summary, samples);
 	snprintf(name, sizeof(name), "%.250s%s%s", profile_command(file.profile),
 		 *samples ? ": " : "", samples);

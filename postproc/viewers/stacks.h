@@ -3,8 +3,9 @@
 #define VIEWERS_STACKS_H
 
 /*
- * Numbers the functions, frames and backtraces of a run, as viewers' files do: each is written once
- * and then referred to by its number. Memory grows with distinct frames.
+ * Numbers the functions, frames and backtraces of a run, for files of viewers in which each of them
+ * is written once and then referred to by its number. Memory use grows with the number of distinct
+ * frames.
  */
 
 #include <stddef.h>
@@ -16,9 +17,12 @@
 #include "base/hash_table.h"
 #include "naming/naming.h"
 
-#define STACKS_DEPTH_MAX 1024u /* frames of a backtrace; outer ones are left out */
+#define STACKS_DEPTH_MAX 1024u /* limit of frames of a backtrace; outer frames are left out */
 
-/* A function of a module. Equal names in two modules are two functions. */
+/*
+ * A function of a module. Functions of different modules are different, even if their names are
+ * equal.
+ */
 struct stacks_function {
 	const char *name;	   /* as shown; never NULL */
 	const char *file, *module; /* "": not known */
@@ -46,13 +50,13 @@ struct stacks {
 	ARRAY_OF(char) line;
 };
 
-/* */
 void stacks_init(struct stacks *stacks, struct naming *naming);
 void stacks_free(struct stacks *stacks);
 
 /*
- * Writes the frames of a backtrace, innermost first, to stacks->stack, valid until the next call.
- * called: the function to show if there are no frames. Returns their number, at least 1.
+ * Writes the frames of a backtrace to stacks->stack, innermost first, valid until the next call.
+ * called: function to show if the backtrace has no frames. Returns the number of frames, at least
+ * 1.
  */
 size_t stacks_of(struct stacks *stacks, const struct trace_node *backtrace, const char *called);
 
@@ -60,7 +64,9 @@ size_t stacks_of(struct stacks *stacks, const struct trace_node *backtrace, cons
 const char *stacks_line(struct stacks *stacks, const struct trace_node *backtrace,
 			const char *called);
 
-/* A frame as valgrind writes it, "0x1149: read_config (demo.c:12)"; to be freed. */
+/*
+ * Describes a frame as valgrind does: "0x1149: read_config (demo.c:12)". The caller frees the text.
+ */
 char *stacks_describe(const struct stacks_frame *frame);
 
 #endif

@@ -3,14 +3,14 @@
 #define VIEWERS_VIEWERS_H
 
 /*
- * Files for other tools' viewers. Each is a row of formats.def and a file that defines viewer_NAME:
- * a report of the whole run that prints itself. Numbers come from folds; a viewer only decides
- * their names and fields.
+ * Files for the viewers of other tools. Each is a row of formats.def and a source file that defines
+ * viewer_NAME, a report of the whole run that prints itself. The numbers come from the engine's
+ * folds; a viewer only chooses their names and fields.
  */
 
 #include "postproc/report/report.h"
 
-/* The viewer for a format; NULL: the format is not a viewer's. */
+/* Returns the viewer for a format. NULL: the format is not written by a viewer. */
 const struct report *viewer_find(const char *format);
 
 #define FORMAT(kind, name, ...) FORMAT_VIEWER_OF_##kind(name)
