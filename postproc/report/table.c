@@ -121,8 +121,8 @@ void tables_free(struct tables *tables)
 }
 
 /*
- * At how many rows to leave rows out, if `kept` of them are needed: rarely enough that sorting
- * costs little per row.
+ * The number of rows at which leave_out() is called next, if it has kept `kept` rows: so large that
+ * sorting costs little per row.
  */
 static size_t limit_of(const struct table_bound *bound, size_t kept)
 {

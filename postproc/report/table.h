@@ -93,7 +93,11 @@ enum table_column_id {
 #define CELL(row, table, column) (&(row)[COLUMN_##table##_##column - FIRST_##table])
 
 struct table_column {
-	const char *name; /* without a unit; --by also takes table_key(), as JSON and CSV print */
+	/*
+	 * the name without a unit; --by takes this name and that of table_key(), which JSON and CSV
+	 * use
+	 */
+	const char *name;
 	enum table_kind kind;
 	const char *heading, *meaning;
 };

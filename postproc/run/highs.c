@@ -6,7 +6,7 @@
 
 #include "spans.h"
 
-#define SHIFT_FIRST 12u /* 4 us */
+#define SHIFT_FIRST 12u /* the first steps are 4 us long */
 
 void highs_init(struct highs *highs)
 {
@@ -32,7 +32,10 @@ static void raise_most(struct high *high, const int64_t *live)
 			high->most[unit] = live[unit];
 }
 
-/* Entries of a class are in the order of time within a process, and processes one after another. */
+/*
+ * Entries that now have the same step are neighbours in their class: the list is in the order of
+ * processes, and within a process in the order of time.
+ */
 void highs_widen(struct highs *highs, unsigned shift)
 {
 	size_t newest[LEDGER_CLASSES] = { 0 }, count = highs->list.count;
@@ -62,7 +65,7 @@ void highs_widen(struct highs *highs, unsigned shift)
 	highs->shift = shift;
 }
 
-/* The step of a time. */
+/* Extends the steps to a time, and returns its step. */
 static uint64_t reach(struct highs *highs, uint64_t time_ns)
 {
 	uint64_t step = time_ns >> highs->shift;

@@ -3,9 +3,9 @@
 #define RUN_HIGHS_H
 
 /*
- * The most objects and bytes of each class that were live within steps of time, where that is more
- * than at the end of the step: what sums by steps (spans.h) do not show of a short peak. Steps
- * become longer as time goes on, like those of spans.
+ * The most objects and bytes of each class that were live within each step of time. The sums of
+ * spans.h give only the amounts at the ends of steps, so they do not show a short peak. As time
+ * goes on, pairs of steps are merged, as in spans.h.
  */
 
 #include "account/ledger.h"
@@ -17,14 +17,18 @@ enum highs_unit { HIGHS_COUNT, HIGHS_BYTES, HIGHS_UNITS };
 struct high {
 	uint64_t step;
 	uint32_t class, process;
-	int64_t most[HIGHS_UNITS], end[HIGHS_UNITS]; /* end: live at the end of the step */
+	/* maximum in the step, and amount at its end */
+	int64_t most[HIGHS_UNITS], end[HIGHS_UNITS];
 };
 
 struct highs {
 	unsigned shift;	      /* a step is 1 << shift ns */
-	uint64_t first, last; /* steps in use; first > last: none yet */
+	uint64_t first, last; /* range of the steps in use; first > last: no step yet */
 	ARRAY_OF(struct high) list;
-	/* of the current process, by class: its last entry + 1, or 0; and what is live */
+	/*
+	 * of the current process, by class: index of its newest entry + 1 (0: none), and the live
+	 * amount
+	 */
 	size_t newest[LEDGER_CLASSES];
 	int64_t live[LEDGER_CLASSES][HIGHS_UNITS];
 };
@@ -32,17 +36,17 @@ struct highs {
 void highs_init(struct highs *highs);
 void highs_free(struct highs *highs);
 
-/* Events of another process follow. */
+/* Call it before the first event of each process. */
 void highs_begin_process(struct highs *highs);
 
-/* Objects of a class were acquired, or (negative numbers) released. */
+/* Adds objects of a class that were acquired or, with negative numbers, released at time_ns. */
 void highs_change(struct highs *highs, uint32_t class, uint32_t process, uint64_t time_ns,
 		  int64_t count, int64_t bytes);
 
-/* The process released everything at that time, by executing another program. */
+/* The process executed another program at time_ns, which released all its objects. */
 void highs_release(struct highs *highs, uint32_t process, uint64_t time_ns);
 
-/* Makes steps that long, if they are shorter. */
+/* Makes steps 1 << shift ns long, if they are shorter. */
 void highs_widen(struct highs *highs, unsigned shift);
 
 #endif

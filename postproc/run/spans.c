@@ -157,7 +157,10 @@ void spans_add_wait(struct spans *spans, uint32_t site, uint64_t since_ns, uint6
 	limit_spans(spans);
 }
 
-/* Spans of these sites are the last of the list. Their new keys are looked for no more. */
+/*
+ * The spans of these sites are the last ones in the list. Their changed keys are never looked up
+ * again, so the table need not be rebuilt.
+ */
 void spans_release(struct spans *spans, uint32_t from_site, uint64_t lost_ns, bool is_left)
 {
 	spans_reach(spans, lost_ns);

@@ -25,9 +25,10 @@ struct span {
 	/* steps of the acquisition and the release; lost: SPANS_NEVER if not released */
 	uint64_t acquired, lost;
 	uint32_t site;
-	bool is_left; /* not released: lost is the step in which the process ended */
+	/* the objects were not released; lost is then the step in which their process ended */
+	bool is_left;
 	int64_t count, bytes;
-	uint64_t since_ns; /* of waits: the sum of the times when they began, modulo 2^64 */
+	uint64_t since_ns; /* sum of the start times of waits, modulo 2^64 */
 };
 
 struct spans {
@@ -50,12 +51,13 @@ void spans_free(struct spans *spans);
 void spans_add(struct spans *spans, uint32_t site, uint64_t acquired_ns, uint64_t lost_ns,
 	       int64_t count, int64_t bytes);
 
-/* Adds a wait, whose length takes the part of bytes. */
+/* Adds a wait. The bytes of its span are the duration of the wait in ns. */
 void spans_add_wait(struct spans *spans, uint32_t site, uint64_t since_ns, uint64_t until_ns);
 
 /*
- * At lost_ns ends what sites with at least that number have not released yet: by a release, or
- * (is_left) by the end of their process. No more is added for these sites afterwards.
+ * Ends, at lost_ns, the spans of all objects that are still held, for the sites from from_site on.
+ * is_left: the process has ended; otherwise the objects were released. Nothing may be added for
+ * these sites afterwards.
  */
 void spans_release(struct spans *spans, uint32_t from_site, uint64_t lost_ns, bool is_left);
 

@@ -215,7 +215,8 @@ struct summary_process {
 	const char *doubt;
 	/* the stream has only some threads of another stream's process */
 	bool is_part;
-	bool is_contended;	       /* locks were recorded only where a thread waited */
+	/* only locks for which a thread waited were recorded (--locks=contended) */
+	bool is_contended;
 	uint64_t unkept, unkept_bytes; /* blocks that the last scan found unreachable */
 	/* number of the last scan whose start (cut) is in the trace; 0: none */
 	uint64_t scan_cut;
