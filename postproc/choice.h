@@ -20,7 +20,8 @@ struct choice {
 	const struct report *folds[CHOICE_MAX];
 	unsigned count;
 	/*
-	 * number of folds, counted from the first, whose tables are shown; limits need the others
+	 * number of folds whose tables are shown: the first ones. The tables of the others are only
+	 * needed for limits
 	 */
 	unsigned shown;
 	bool tables[TABLE_ID_COUNT]; /* by table_id: whether the table is printed */

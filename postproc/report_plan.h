@@ -15,7 +15,7 @@ struct report_plan {
 	struct baseline baseline, learned;
 	const char *const *paths; /* paths of the traces */
 	size_t count;
-	/* they own the memory of `paths` and how.base if the traces were found in a directory */
+	/* newest owns `paths` and old owns how.base, if the traces were found in a directory */
 	struct newest newest, old;
 	/*
 	 * if no file was named and the directory has files of several runs: the trace that was

@@ -62,7 +62,7 @@ struct select_thread {
 	bool has_id;
 	uint32_t id;
 	struct globs globs;
-	struct hash_table table; /* of struct named_thread */
+	struct hash_table table; /* named threads, by pthread_t and process */
 	struct pool pool;
 	const struct trace_process *process; /* the process that is_process applies to */
 	bool is_process;
@@ -110,7 +110,7 @@ struct select {
 	bool keeps_calls;      /* no filter is given that removes or changes calls */
 	struct event event;    /* a copy with a cut backtrace */
 	struct pool pool;      /* memory of cut backtraces */
-	struct hash_table cut; /* the same backtraces, by their frames */
+	struct hash_table cut; /* the cut backtraces, by their frames */
 	/* by the id of a backtrace: the cut backtrace; NULL: not cut yet */
 	ARRAY_OF(const struct backtrace *) by_id;
 	struct trace_nodes nodes;  /* frames of the cut backtraces */

@@ -24,7 +24,8 @@ struct window {
 	/* a mark or the peak must be found by reading the traces first */
 	bool wants_mark, wants_peak;
 	struct instant_base base; /* start of the run's first process */
-	struct ledger *ledger;	  /* of the current process, if a landmark is the peak; else NULL */
+	/* ledger of the current process, if a landmark is the peak; else NULL */
+	struct ledger *ledger;
 	uint64_t peak;
 };
 

@@ -20,7 +20,7 @@ struct entry {
 	 * amounts at the peaks of those processes in which the place grew.
 	 */
 	uint64_t count, bytes;
-	double variance;  /* of bytes */
+	double variance;  /* variance of bytes */
 	uint64_t at_step; /* amount at the end of the previous step */
 	/* number of the step with the last change, plus 1; 0: no change yet */
 	uint64_t step;

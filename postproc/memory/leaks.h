@@ -23,7 +23,7 @@ struct leaks_total {
 	bool is_estimate;
 	uint64_t all_count, all_bytes;
 	double variance; /* variance of all_bytes */
-	uint64_t error;	 /* of all_bytes: half the width of the 95 % confidence interval */
+	uint64_t error;	 /* error of all_bytes: half the width of the 95 % confidence interval */
 };
 
 /* with_arguments: also keep the arguments of the acquiring calls. */

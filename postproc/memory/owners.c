@@ -42,7 +42,7 @@ struct holders_state {
 	struct report_run *run;
 	struct scanned scanned;
 	struct pool pool;
-	struct map index; /* of the current process, by holder and site: index in `below`, plus 1 */
+	struct map index; /* by holder and site of the current process: index in `below`, plus 1 */
 	ARRAY_OF(struct holder) holders;
 	ARRAY_OF(struct below) below;
 	uint32_t first; /* index of the first holder of the current process */

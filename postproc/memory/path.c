@@ -24,7 +24,7 @@ struct way_state {
 	struct scanned scanned;
 	struct pool pool;
 	bool has_scan;
-	ARRAY_OF(struct step) steps; /* from the block to its root */
+	ARRAY_OF(struct step) steps; /* the steps from the block to its root */
 };
 
 static void path_destroy(void *user)

@@ -111,8 +111,8 @@ struct table_facts {
 
 struct table_cell {
 	bool is_set : 1;    /* false: there is no value, or it is not known */
-	bool has_bytes : 1; /* TABLE_AMOUNT and the like: the number is in bytes */
-	bool has_ns : 1;    /* likewise, in ns */
+	bool has_bytes : 1; /* for TABLE_AMOUNT and the like: the number is in bytes */
+	bool has_ns : 1;    /* for TABLE_AMOUNT and the like: the number is in ns */
 	/*
 	 * For an average or a percentage: the divisor. TABLE_BACKTRACE: number of rows that were
 	 * folded into this one. TABLE_STEPS: number of steps. TABLE_GROUP: rank of the group.
@@ -133,7 +133,7 @@ _Static_assert(sizeof(struct table_cell) == 16, "there may be a row of them for 
 struct table_group {
 	const char *name; /* NULL: the table has no groups */
 	size_t first;	  /* index of its first row */
-	size_t shown;	  /* the first rows of these are printed */
+	size_t shown;	  /* number of these rows that are printed, from the first */
 	size_t kept;	  /* number of its rows that the table has */
 	size_t count;	  /* number of its rows with those that were left out, see tables_bound() */
 	/*

@@ -26,7 +26,7 @@ struct highs {
 	uint64_t first, last; /* range of the steps in use; first > last: no step yet */
 	ARRAY_OF(struct high) list;
 	/*
-	 * of the current process, by class: index of its newest entry + 1 (0: none), and the live
+	 * by class, for the current process: index of the newest entry + 1 (0: none), and the live
 	 * amount
 	 */
 	size_t newest[LEDGER_CLASSES];

@@ -44,7 +44,7 @@ struct threads_state {
 	struct report_run *run;
 	struct threads threads;
 	struct pool pool;
-	struct node *nodes; /* of the current process, by index of the thread */
+	struct node *nodes; /* nodes of the current process, by index of the thread */
 	ARRAY_OF(struct line) lines;
 	uint64_t forgotten; /* number of threads that were neither joined nor detached */
 };

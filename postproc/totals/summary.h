@@ -32,7 +32,7 @@
 
 /* The most that one process held at one time. */
 struct summary_peak {
-	double variance;  /* of bytes */
+	double variance;  /* variance of the amount, if it is in bytes */
 	uint64_t amount;  /* bytes if summary_has_bytes(), else objects */
 	uint64_t time_ns; /* since the start of the run */
 	uint32_t process; /* number of the process */
@@ -322,7 +322,7 @@ struct summary {
 	uint64_t sample;    /* sampling interval of memory in bytes; 0: no sampling */
 	const char *follow; /* the argument of --follow; NULL: all programs were recorded */
 	uint64_t events, lost, late, threads;
-	uint64_t start_ns, end_ns; /* of the run */
+	uint64_t start_ns, end_ns; /* start and end of the run */
 	uint32_t pids;		   /* number of different pids */
 	uint64_t inherited;
 	uint64_t deadlocked;	 /* number of deadlocked threads */
@@ -339,11 +339,11 @@ struct summary {
 	bool begins_late;	 /* acquisitions before --since were not read */
 	/* how many calls the filters kept; NULL: there are no filters */
 	const struct select_tally *selection;
-	struct ledger *ledger;	/* of the current process */
+	struct ledger *ledger;	/* ledger of the current process */
 	struct tallies tallies; /* sums by place; reports use them, too */
 	/* objects held at the end, by place; NULL unless summary_watch() was called */
 	struct tally *held;
-	struct locks locks;   /* of the current process */
+	struct locks locks;   /* locks of the current process */
 	struct wakes signals; /* signals of conditions in the current process */
 	struct {
 		ARRAY_OF(const struct trace_node *) places; /* call sites that map memory */
@@ -357,7 +357,7 @@ struct summary {
 		const char *mapper;
 	} inner; /* an allocator without hooks, see allocators.h; name NULL: none was found */
 	struct coverage coverage;	  /* times of the threads of the current process */
-	struct coverage_sum blocked_time; /* of the run */
+	struct coverage_sum blocked_time; /* times of the threads of all processes of the run */
 	struct causes *causes;		  /* NULL: not requested */
 	struct touched touched;
 	struct summary_children children;

@@ -18,7 +18,7 @@ struct touched {
 			const struct backtrace *backtrace;
 			uint64_t events; /* number of events of the current process */
 			uint64_t index;	 /* index of the first call */
-		} * items;		 /* by id of the backtrace */
+		} * items;		 /* entries by id of the backtrace */
 		size_t count, capacity;
 	} backtraces;
 	ARRAY_OF(uint32_t) met; /* ids of backtraces that have events */
@@ -26,7 +26,7 @@ struct touched {
 		struct touched_module {
 			/* last: number of the backtrace that was counted last */
 			uint64_t events, last;
-		} * items; /* by id of the module in the address map */
+		} * items; /* entries by id of the module in the address map */
 		size_t count, capacity;
 	} modules;
 	uint64_t looked; /* number of backtraces examined in all processes */

@@ -42,7 +42,7 @@ struct chains_link {
 	const char *function; /* the function that the waiter called */
 	/* sums of the waits for locks whose chains begin with this step */
 	uint64_t count, ns, longest_ns;
-	uint32_t pid, thread, waker_thread; /* from the longest wait */
+	uint32_t pid, thread, waker_thread; /* tids in the longest wait */
 };
 
 struct chains_part {
@@ -65,8 +65,9 @@ struct chains {
 	struct map by_number; /* numbers of threads, by tid */
 	uint32_t place_count;
 	struct pool names;
-	ARRAY_OF(struct chains_link) links;	  /* from 1 */
-	ARRAY_OF(struct chains_thread *) threads; /* from 1; of the current process */
+	ARRAY_OF(struct chains_link) links; /* index 0 is unused */
+	/* threads of the current process; index 0 is unused */
+	ARRAY_OF(struct chains_thread *) threads;
 	ARRAY_OF(struct lane_wait) open;
 	uint64_t cut; /* number of waits whose chain is incomplete because of a limit */
 };

@@ -53,9 +53,9 @@ struct chains_state {
 	/* copies of names of functions, because those in waits are freed with their process */
 	struct pool names;
 	struct map index;		/* numbers of backtraces, threads, wakers, steps and owed */
-	ARRAY_OF(struct wakers) wakers; /* from 1 */
-	ARRAY_OF(struct step) steps;	/* from 1 */
-	ARRAY_OF(struct owed) owed;	/* from 1 */
+	ARRAY_OF(struct wakers) wakers; /* index 0 is unused */
+	ARRAY_OF(struct step) steps;	/* index 0 is unused */
+	ARRAY_OF(struct owed) owed;	/* index 0 is unused */
 	/* at least one critical path does not go back to the start of its process */
 	bool is_partial;
 };

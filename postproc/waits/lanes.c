@@ -186,7 +186,10 @@ void lanes_note(struct lanes *lanes, const struct event *event)
 	threads_note(&lanes->threads, event);
 	if (!hook || !threads_waits(hook, event, &wait))
 		return;
-	/* waits for locks and conditions that have not ended come from the listeners of these */
+	/*
+	 * on_lock_wait() and on_condition() report the waits for locks and conditions that have not
+	 * ended
+	 */
 	if (wait != THREAD_WAIT_LOCK && wait != THREAD_WAIT_CONDITION)
 		tell_call(lanes, hook,
 			  wait == THREAD_WAIT_SEMAPHORE ? LANE_SEMAPHORE

@@ -58,7 +58,7 @@ struct lanes {
 	struct lanes_listener listener;
 	struct locks_listener next; /* the listener that was set before, which is called, too */
 	struct wakes conditions, semaphores;
-	struct threads threads; /* of the current process */
+	struct threads threads; /* threads of the current process */
 };
 
 /*

@@ -70,8 +70,8 @@ struct locks_state {
 	struct locks *view; /* the locks of the summary */
 	ARRAY_OF(struct unlock) unlocks;
 	struct map index;	       /* numbers of places (by backtrace) and of pairs */
-	ARRAY_OF(struct place) places; /* from 1 */
-	ARRAY_OF(struct pair) pairs;   /* from 1 */
+	ARRAY_OF(struct place) places; /* index 0 is unused */
+	ARRAY_OF(struct pair) pairs;   /* index 0 is unused */
 	ARRAY_OF(struct lock) locks;
 	ARRAY_OF(struct cycle) cycles;
 	uint64_t cycles_left_out;

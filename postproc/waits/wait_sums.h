@@ -19,7 +19,7 @@ struct wait_sum {
 struct wait_sums {
 	struct pool pool;
 	struct hash_table table;
-	ARRAY_OF(struct wait_sum *) list; /* in order of appearance */
+	ARRAY_OF(struct wait_sum *) list; /* the sums in the order of their first waits */
 };
 
 void wait_sums_init(struct wait_sums *sums);

@@ -31,8 +31,8 @@ struct wakes_report {
 	struct wakes view;
 	struct pool pool;		     /* copies of names */
 	struct map index;		     /* numbers of places (by backtrace) and of pairs */
-	ARRAY_OF(struct wakes_place) places; /* from 1 */
-	ARRAY_OF(struct wakes_ends) pairs;   /* from 1 */
+	ARRAY_OF(struct wakes_place) places; /* index 0 is unused */
+	ARRAY_OF(struct wakes_ends) pairs;   /* index 0 is unused */
 };
 
 /*
