@@ -230,8 +230,9 @@ static void look_around(struct collector *collector, uint64_t now_ns)
 	for (uint32_t i = 0; i < collector->count; i++) {
 		struct member *member = collector->active[i];
 		int32_t our_pid = member->watch.our_pid;
+		struct merge_user *user = &member->user->merge;
 		bool is_silent, is_over;
-		uint64_t events;
+		uint64_t events, begun;
 
 		collect_beat(collector);
 		if (member->phase != PHASE_ALIVE)
@@ -243,8 +244,12 @@ static void look_around(struct collector *collector, uint64_t now_ns)
 		events = merge_counts(member->process)->events;
 		is_silent = events == member->seen;
 		member->seen = events;
+		begun = ticks_clock_ns();
 		is_over = has_detached(member) ||
-			  watch_has_ended(&member->watch, &collector->shared, now_ns, is_silent);
+			  watch_has_ended(&member->watch, &collector->shared, now_ns,
+					  (is_silent || !our_pid) &&
+						  merge_has_time(collector->merge, user));
+		merge_charge(collector->merge, user, ticks_clock_ns() - begun);
 		if (member->watch.our_pid != our_pid)
 			collect_index(collector, member);
 		if (!is_over) {

@@ -445,6 +445,7 @@ static bool adopt(struct collector *collector, const struct newcomer *newcomer, 
 	struct member *member = make_member(collector, newcomer, why);
 	struct control_page *control = collector->shared.control;
 	struct watch_start known = newcomer->start;
+	uint64_t begun;
 
 	collect_beat(collector);
 	if (!member)
@@ -457,7 +458,10 @@ static bool adopt(struct collector *collector, const struct newcomer *newcomer, 
 		known.pidfd = collector->starter;
 		collector->starter = -1;
 	}
-	watch_begin(&member->watch, &collector->shared, &known);
+	begun = ticks_clock_ns();
+	watch_begin(&member->watch, &collector->shared, &known,
+		    merge_has_time(collector->merge, &member->user->merge));
+	merge_charge(collector->merge, &member->user->merge, ticks_clock_ns() - begun);
 	/* a process that runs for a short time may be dead by now */
 	if (member->watch.pidfd >= 0 && !watch_has_died(&member->watch))
 		listener_watch(collector->listener, member->watch.pidfd);

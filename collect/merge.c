@@ -623,6 +623,30 @@ static uint64_t pass_through(struct merge *merge, struct process *process)
 	return taken;
 }
 
+/* Pays back, from what was spent for a user, the time of the rounds that have begun since. */
+static void pay_back(const struct merge *merge, struct merge_user *user)
+{
+	uint64_t rounds = merge->round - user->round;
+
+	user->round = merge->round;
+	user->spent_ns = rounds > user->spent_ns / USER_NS ? 0 : user->spent_ns - rounds * USER_NS;
+}
+
+bool merge_has_time(const struct merge *merge, struct merge_user *user)
+{
+	pay_back(merge, user);
+	return !user->is_bounded || (user->spent_ns < USER_NS && merge->spent_ns < OTHERS_NS);
+}
+
+void merge_charge(struct merge *merge, struct merge_user *user, uint64_t ns)
+{
+	if (!user->is_bounded)
+		return;
+	pay_back(merge, user);
+	user->spent_ns += ns;
+	merge->spent_ns += ns;
+}
+
 /*
  * Runs a round for one process within the processor time of its user. Returns the bytes taken.
  * *late: the first process for which no time was left.
@@ -630,16 +654,13 @@ static uint64_t pass_through(struct merge *merge, struct process *process)
 static uint64_t pass_in_time(struct merge *merge, struct process *process, struct process **late)
 {
 	struct merge_user *user = process->user;
-	uint64_t begun, taken, spent;
+	uint64_t begun, taken;
 
 	process->has_more = false;
 	merge->deadline_ns = UINT64_MAX;
 	if (!user->is_bounded || process->is_stopped || merge->hurries)
 		return pass_through(merge, process);
-	if (user->round != merge->round)
-		user->spent_ns = 0;
-	user->round = merge->round;
-	if (user->spent_ns >= USER_NS || merge->spent_ns >= OTHERS_NS) {
+	if (!merge_has_time(merge, user)) {
 		*late = *late ? *late : process;
 		leave_rest(merge, process);
 		return 0;
@@ -647,9 +668,7 @@ static uint64_t pass_in_time(struct merge *merge, struct process *process, struc
 	begun = ticks_clock_ns();
 	merge->deadline_ns = begun + USER_NS - user->spent_ns;
 	taken = pass_through(merge, process);
-	spent = ticks_clock_ns() - begun;
-	user->spent_ns += spent;
-	merge->spent_ns += spent;
+	merge_charge(merge, user, ticks_clock_ns() - begun);
 	return taken;
 }
 
@@ -659,7 +678,7 @@ uint64_t merge_round(struct merge *merge)
 	uint64_t step = ticks_clock_ns() - merge->round_ns, taken = 0, now;
 
 	merge->round++;
-	merge->spent_ns = 0;
+	merge->spent_ns -= merge->spent_ns < OTHERS_NS ? merge->spent_ns : OTHERS_NS;
 	/*
 	 * Counts only time in which the collector runs. A low watermark must not look stuck because
 	 * the collector was stopped: its thread may have waited for the collector.

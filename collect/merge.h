@@ -83,7 +83,7 @@ void merge_destroy(struct merge *merge);
 struct merge_user {
 	bool is_bounded;
 	uint32_t batches;
-	uint64_t round, spent_ns; /* processor time used in this round */
+	uint64_t round, spent_ns; /* processor time used by that round; each one pays a part back */
 };
 
 /*
@@ -130,6 +130,14 @@ uint64_t merge_ended_waits(struct merge *merge);
  * time.
  */
 void merge_hurry(struct merge *merge);
+
+/*
+ * Time that the collector has spent on processes of a user outside of rounds: it is missing in the
+ * next rounds. merge_has_time(): whether the user has time left for that. Users without bounds
+ * always have.
+ */
+void merge_charge(struct merge *merge, struct merge_user *user, uint64_t ns);
+bool merge_has_time(const struct merge *merge, struct merge_user *user);
 
 /*
  * Whether the last round ended before it had handed out all records of this process that were

@@ -178,7 +178,7 @@ struct merge {
 	uint32_t batches_of_others, processes_of_others;
 	uint64_t ended_waits; /* number of waits that the limit ended, for merge_ended_waits() */
 	uint64_t round;
-	/* processor time of bounded users in this round */
+	/* processor time used by bounded users; each round pays a part back */
 	uint64_t spent_ns;
 	/* whether merge_hurry() was called */
 	bool hurries;

@@ -97,10 +97,10 @@ static bool is_zombie(int32_t pid)
  * that, it compares ages: a process of the run is not older than the run.
  */
 static void find_out(struct watch *watch, const struct shared *shared,
-		     const struct watch_start *start)
+		     const struct watch_start *start, bool may_search)
 {
 	int mapped = maps_have(start->pid, shared->device, shared->inode);
-	int32_t found = mapped > 0 ? 0 : find_foreign(start->pid, shared);
+	int32_t found = mapped > 0 || !may_search ? 0 : find_foreign(start->pid, shared);
 
 	if (mapped > 0)
 		return;
@@ -114,7 +114,8 @@ static void find_out(struct watch *watch, const struct shared *shared,
 	watch->our_pid = found;
 }
 
-void watch_begin(struct watch *watch, const struct shared *shared, const struct watch_start *start)
+void watch_begin(struct watch *watch, const struct shared *shared, const struct watch_start *start,
+		 bool may_search)
 {
 	memset(watch, 0, sizeof(*watch));
 	watch->pid = start->pid;
@@ -124,7 +125,7 @@ void watch_begin(struct watch *watch, const struct shared *shared, const struct 
 	if (watch->pidfd >= 0)
 		return;
 	if (!start->our_pid)
-		find_out(watch, shared, start);
+		find_out(watch, shared, start, may_search);
 	if (watch->our_pid)
 		watch->pidfd = watch_open(watch->our_pid);
 }
@@ -285,7 +286,7 @@ bool watch_has_ended(struct watch *watch, const struct shared *shared, uint64_t 
 		     bool closely)
 {
 	if (!watch->our_pid) {
-		if (now_ns < watch->next_ns)
+		if (!closely || now_ns < watch->next_ns)
 			return false;
 		watch->next_ns = now_ns + LOOK_NS;
 		watch->our_pid = find_foreign(watch->pid, shared);

@@ -72,7 +72,12 @@ struct watch_start {
 	int pidfd;
 };
 
-void watch_begin(struct watch *watch, const struct shared *shared, const struct watch_start *start);
+/*
+ * may_search: a pid that only the process itself has reported may be looked for among those of all
+ * processes, which takes long. Without it such a process may be found later.
+ */
+void watch_begin(struct watch *watch, const struct shared *shared, const struct watch_start *start,
+		 bool may_search);
 
 /*
  * Whether the process has ended, or executed another program; watch->end then says how. now_ns:

@@ -8,6 +8,7 @@
 #include "tests/lib/tap.h"
 
 #include "collect/merge_parts.h"
+#include "collect/ticks.h"
 #include "collect/watch.h"
 
 #include <pthread.h>
@@ -211,6 +212,48 @@ static void test_shares(void)
 	   "and nothing more is expected");
 }
 
+/* What the collector does for a user between rounds is paid for in the next ones. */
+static void test_charge(void)
+{
+	struct merge_user owner = { .is_bounded = false }, other = { .is_bounded = true };
+	struct merge_user third = { .is_bounded = true };
+	struct merge_handler handler = { .event = count_slowly };
+	static struct share share;
+	int fd, rounds = 0;
+	struct control_page *control = producer_control(&fd);
+	struct merge *merge = merge_create(control, &handler);
+
+	fill_share(&share, merge, control, &other);
+	merge_charge(merge, &owner, 1000000000);
+	merge_charge(merge, &other, 12000000);
+	ok(merge_has_time(merge, &owner) && !merge_has_time(merge, &other) &&
+		   merge_has_time(merge, &third),
+	   "a user for whom 12 ms were spent between rounds has no time left, other users have");
+	for (; !share.events && rounds < 10; rounds++)
+		merge_round(merge);
+	ok(rounds == 2, "a user for whom 12 ms were spent misses a round");
+	merge_charge(merge, &third, 100000000);
+	ok(!merge_has_time(merge, &other), "100 ms for one user are the time of all others, too");
+	for (rounds = 0; !merge_has_time(merge, &third) && rounds < 100; rounds++)
+		merge_round(merge);
+	ok(rounds >= 19 && rounds < 100, "100 ms are paid back in 20 rounds");
+}
+
+/* A process that cannot be found is looked for when its user has time. */
+static void test_search(void)
+{
+	struct shared shared = { .device = 0 };
+	struct watch_start start = { .pid = INT32_MAX, .pidfd = -1, .foreign = true };
+	struct watch watch;
+	uint64_t now = ticks_clock_ns();
+
+	watch_begin(&watch, &shared, &start, false);
+	ok(!watch.our_pid && !watch_has_ended(&watch, &shared, now, false),
+	   "a process that was not looked for is not taken for one that has ended");
+	ok(watch_has_ended(&watch, &shared, now, true) && watch.end == WATCH_GONE,
+	   "a process that was looked for and does not exist has ended");
+}
+
 static void test_hurry(void)
 {
 	struct merge_user other = { .is_bounded = true };
@@ -343,6 +386,8 @@ static void test_memory(void)
 int main(void)
 {
 	test_shares();
+	test_charge();
+	test_search();
 	test_hurry();
 	test_missing();
 	test_memory();
