@@ -15,7 +15,7 @@
 
 /* ---- the Debian package of a file, from the lists of dpkg; no program is run ---- */
 
-/* Does the list have a line that equals one of the paths? */
+/* Whether the list has a line that equals one of the paths. */
 static bool list_has(int directory, const char *name, const char *const *paths)
 {
 	cleanup_fd int fd = openat(directory, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -42,17 +42,17 @@ static bool list_has(int directory, const char *name, const char *const *paths)
 	return found;
 }
 
-/* Returns the name of the package with this file, to be freed, or NULL. */
+/* Returns the name of the package that contains this file, or NULL. The caller frees it. */
 static char *find_package(DIR *lists, const char *path)
 {
 	bool is_in_usr = strncmp(path, "/usr/", 5) == 0;
 	cleanup_free char *merged = is_in_usr ? NULL : memory_format("/usr%s", path);
-	/* where /lib is a symbolic link to /usr/lib, lists may have either path */
+	/* if /lib is a symbolic link to /usr/lib, the lists may have either path */
 	const char *paths[] = { path, is_in_usr ? path + 4 : merged, NULL };
 	struct dirent *file;
 
 	while (path[0] == '/' && (file = readdir(lists)) != NULL) {
-		/* NAME.list or NAME:ARCHITECTURE.list */
+		/* the file is NAME.list or NAME:ARCHITECTURE.list */
 		const char *end = strrchr(file->d_name, '.'), *colon = strchr(file->d_name, ':');
 
 		if (!end || strcmp(end, ".list") != 0 ||
@@ -66,7 +66,7 @@ static char *find_package(DIR *lists, const char *path)
 
 /* ---- advice ---- */
 
-/* How to get debug symbols. */
+/* Advises the user how to get debug symbols. */
 static char *debug_symbols(const struct entry *entry, const char *build_id,
 			   const struct resolve_options *options)
 {
@@ -81,7 +81,7 @@ static char *debug_symbols(const struct entry *entry, const char *build_id,
 		package = find_package(lists, entry->file_path);
 		closedir(lists);
 	}
-	/* libc6 is the only package that kept the old suffix */
+	/* the debug package of libc6 is the only one that kept the old suffix -dbg */
 	if (package)
 		return memory_format("install %s%s%s", package,
 				     strcmp(package, "libc6") == 0 ? "-dbg" : "-dbgsym",
@@ -98,7 +98,7 @@ static char *debug_symbols(const struct entry *entry, const char *build_id,
 char *advice_for(const struct entry *entry, enum resolve_reason reason,
 		 const struct resolve_options *options)
 {
-	/* of the trace, else of the file */
+	/* the build-id in the trace, or if it has none, in the file */
 	const struct facts *facts = &entry->facts;
 	const uint8_t *bytes = entry->build_id_size ? entry->build_id : facts->build_id;
 	unsigned size = entry->build_id_size ? entry->build_id_size : facts->build_id_size;
@@ -127,7 +127,7 @@ char *advice_for(const struct entry *entry, enum resolve_reason reason,
 	case RESOLVE_WRONG_MACHINE:
 		return memory_text("name a copy of the traced machine's files with --map=DIR");
 	case RESOLVE_NO_SYMBOLS:
-		/* The file has symbols but none here: padding, or not code; nothing can be done. */
+		/* if the file has symbols, the address is in padding or data: no advice */
 		return entry->facts.has_symbols ? NULL : debug_symbols(entry, build_id, options);
 	case RESOLVE_FINE:
 	case RESOLVE_SPECIAL:

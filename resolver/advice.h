@@ -2,11 +2,11 @@
 #ifndef ADVICE_H
 #define ADVICE_H
 
-/* What a user can do about a module without names. */
+/* Advises the user about a module without names. */
 
 #include "resolver/workers.h"
 
-/* The next step for the user, to be freed, or NULL. */
+/* Returns what the user can do next, or NULL. The caller frees it. */
 char *advice_for(const struct entry *entry, enum resolve_reason reason,
 		 const struct resolve_options *options);
 

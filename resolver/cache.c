@@ -14,7 +14,7 @@
 
 #define CACHE_SIZE_MAX (256u << 20)
 
-/* First bytes of each file. Files of another version or byte order are not read but replaced. */
+/* The first bytes of each file. A file of another version or byte order is ignored and replaced. */
 static const uint64_t mark = UINT64_C(0x0002736d616e7468);
 
 int cache_open(const char *directory, struct error *err)
@@ -32,7 +32,10 @@ int cache_open(const char *directory, struct error *err)
 	return 0;
 }
 
-/* The module's file for this style of names, or NULL if its answers are not kept. */
+/*
+ * Returns the path of the module's file for this style of names, or NULL if the module's answers
+ * are not cached. The caller frees it.
+ */
 static char *path_of(const struct workers *workers, const struct entry *entry)
 {
 	const struct resolve_options *options = &workers->options;
@@ -49,7 +52,7 @@ static char *path_of(const struct workers *workers, const struct entry *entry)
 			     options->full_path ? 'p' : 'b');
 }
 
-/* Returns the bytes of the file, to be freed, or NULL. */
+/* Returns the contents of the file, or NULL. The caller frees them. */
 static char *read_whole(const char *path, size_t *size)
 {
 	cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY);
@@ -80,7 +83,10 @@ void cache_load(struct workers *workers, struct entry *entry)
 	struct answer *answer;
 	struct facts facts;
 
-	/* If the trace has no build-id, the cache can be read once the file's own is known. */
+	/*
+	 * if the build-id is neither in the trace nor known from the file, tries again when it is
+	 * known
+	 */
 	entry->is_cached = path || entry->facts.is_known || entry->is_given_up;
 	if (path)
 		bytes = read_whole(path, &size);
@@ -94,7 +100,7 @@ void cache_load(struct workers *workers, struct entry *entry)
 			entry->facts = facts;
 }
 
-/* Creates the new file beside the old one. Returns its name, to be freed, in *fresh. */
+/* Creates a new file in the directory of the old one. *fresh: its name, which the caller frees. */
 static FILE *begin_file(const char *path, char **fresh)
 {
 	FILE *file;
@@ -144,7 +150,7 @@ void cache_save(const struct workers *workers, struct entry *const *entries, siz
 		struct entry *entry = entries[i];
 		cleanup_free char *path = path_of(workers, entry);
 
-		/* Without a child there are no new answers. */
+		/* only if a child was started can there be new answers */
 		if (path && entry->is_employed && entry->facts.reason == RESOLVE_FINE &&
 		    !entry->facts.layout.is_debug)
 			save_module(workers, entry, path);

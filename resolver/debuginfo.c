@@ -15,16 +15,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Namespaces and blocks nest a few levels in real programs; hostile ones have no end. */
+/*
+ * Limit of nested namespaces and blocks. Real programs have a few levels; a hostile file may have
+ * any number.
+ */
 #define NESTING_MAX 64
-/* Inlined calls at one address. */
+/* Limit of nested inlined calls at one address. */
 #define CHAIN_MAX 256
-/* Limit of nested blocks and inlined calls. */
+/* Limit of nested blocks and inlined calls together. */
 #define SCOPES_MAX 512
 
 struct function {
 	Dwarf_Die die;
-	const char *name; /* valid once is_named */
+	const char *name; /* valid if is_named */
 	uint64_t entry;
 	bool is_named, is_linkage;
 };
@@ -32,10 +35,10 @@ struct function {
 struct unit {
 	Dwarf_Off offset; /* of its first DIE */
 	Dwarf_Die die;
-	Dwarf_Die tree; /* where its functions are: die, or that of its .dwo file */
+	Dwarf_Die tree; /* the DIE with its functions: die, or the unit's DIE in its .dwo file */
 	bool is_scanned, is_deep, is_mangling;
-	uint64_t size;	      /* bytes; no unit has more DIEs than bytes, so this bounds a hostile
-			       * tree */
+	/* in bytes; bounds the walk of a hostile tree, because a unit has fewer DIEs than bytes */
+	uint64_t size;
 	struct ranges ranges; /* item: index into functions */
 	ARRAY_OF(struct function) functions;
 };
@@ -43,8 +46,8 @@ struct unit {
 struct debuginfo {
 	Dwarf *dwarf, *alternate;
 	struct elffile *package; /* the .dwp file of -gsplit-dwarf, or NULL */
-	struct dwp *dwp;	 /* NULL until a unit needs it */
-	bool is_split;		 /* a unit has needed it */
+	struct dwp *dwp;	 /* NULL until a split unit is read */
+	bool is_split;		 /* a split unit was read, so package was looked for */
 	const struct elffile *file, *code;
 	const struct file_opener *opener;
 	ARRAY_OF(struct unit) units; /* ascending offsets */
@@ -91,12 +94,12 @@ static void add_units(struct debuginfo *debuginfo)
 
 static void add_range(struct debuginfo *debuginfo, size_t unit, uint64_t from, uint64_t to)
 {
-	/* Linkers keep ranges of removed functions, at 0, 1 or -1. */
+	/* linkers keep the ranges of removed functions, which then begin at 0, 1 or -1 */
 	if (layout_is_code(&debuginfo->code->layout, from))
 		ranges_add(&debuginfo->ranges, from, to, (uint32_t)unit, 0);
 }
 
-/* Adds ranges from .debug_aranges, where the file has it. */
+/* Adds the ranges of all units in .debug_aranges, and sets is_covered for these units. */
 static void add_aranges(struct debuginfo *debuginfo, bool *is_covered)
 {
 	const struct unit *units = debuginfo->units.items;
@@ -140,7 +143,7 @@ int debuginfo_create(struct debuginfo **debuginfo, const struct elffile *file,
 	add_units(created);
 	is_covered = memory_zalloc(created->units.count, sizeof(*is_covered));
 	add_aranges(created, is_covered);
-	/* clang writes no .debug_aranges, which libdw before 0.191 needs */
+	/* units without .debug_aranges, which clang does not write: add their own ranges */
 	for (size_t i = 0; i < created->units.count; i++) {
 		Dwarf_Die *die = &created->units.items[i].die;
 		Dwarf_Addr base, from, to;
@@ -206,7 +209,7 @@ static uint64_t number_of(Dwarf_Die *die, unsigned attribute, unsigned older)
 	return dwarf_formudata(&found, &value) == 0 ? value : 0;
 }
 
-/* The part of a unit that is not in its .dwo file; version 0 if the unit is not split. */
+/* Reads the part of a split unit that is not in its .dwo file. Version 0: the unit is not split. */
 static struct dwp_skeleton skeleton_of(Dwarf_Die *die)
 {
 	struct dwp_skeleton skeleton = { 0 };
@@ -227,8 +230,9 @@ static struct dwp_skeleton skeleton_of(Dwarf_Die *die)
 }
 
 /*
- * Steps to the next sibling, which a hostile DW_AT_sibling may place anywhere. budget: steps that
- * are left, at first the unit's size; bounds the walk of a cyclic tree.
+ * Moves die to its next sibling, which may be any DIE if a hostile file has a wrong DW_AT_sibling.
+ * *budget: number of further steps, initially the size of the unit; it ends the walk of a cyclic
+ * tree.
  */
 static bool next_sibling(uint64_t *budget, Dwarf_Die *die)
 {
@@ -247,7 +251,7 @@ static void add_function(struct unit *unit, Dwarf_Die *die)
 	ptrdiff_t next = 0;
 
 	while ((next = dwarf_ranges(die, next, &base, &from, &to)) > 0) {
-		/* Functions that the linker removed are at 0. */
+		/* the linker has removed a function at 0 */
 		if (!from)
 			continue;
 		ranges_add(&unit->ranges, from, to, (uint32_t)unit->functions.count, 0);
@@ -258,7 +262,7 @@ static void add_function(struct unit *unit, Dwarf_Die *die)
 		*ARRAY_ADD(&unit->functions) = (struct function){ .die = *die, .entry = entry };
 }
 
-/* Can functions with code of their own be below a DIE with this tag? */
+/* Whether a DIE with this tag may contain functions with code. */
 static bool holds_functions(const struct unit *unit, int tag)
 {
 	switch (tag) {
@@ -286,7 +290,7 @@ static const char *string_of(Dwarf_Die *die, unsigned attribute)
 	return dwarf_attr(die, attribute, &found) ? dwarf_formstring(&found) : NULL;
 }
 
-/* Looks beside the program, then in the directory of the compilation. */
+/* Opens the .dwo file: in the directory of the program, then in that of the compilation. */
 static bool find_file(const struct debuginfo *debuginfo, size_t index, const char *name,
 		      const char *directory, Dwarf_Die *split, uint64_t *size)
 {
@@ -304,7 +308,7 @@ static bool find_file(const struct debuginfo *debuginfo, size_t index, const cha
 	return fd >= 0 && dwp_take(debuginfo->dwp, index, fd, split, size);
 }
 
-/* Finds the rest of a unit compiled with -gsplit-dwarf, in a package or a .dwo file. */
+/* Finds the rest of a unit that was compiled with -gsplit-dwarf, in a package or a .dwo file. */
 static void find_split(struct debuginfo *debuginfo, struct unit *unit)
 {
 	const char *name = string_of(&unit->die, DW_AT_dwo_name);
@@ -341,7 +345,7 @@ static void find_split(struct debuginfo *debuginfo, struct unit *unit)
 	unit->size = size;
 }
 
-/* Finds the functions with code below a unit's first DIE. */
+/* Lists the functions with code below the unit's first DIE. */
 static void scan_functions(struct unit *unit)
 {
 	Dwarf_Die path[NESTING_MAX];
@@ -370,8 +374,8 @@ static void scan_functions(struct unit *unit)
 }
 
 /*
- * Reads the unit's functions; is_deep: also functions inside functions, where gcc puts lambdas.
- * That visits every DIE, so it is done only if an address is not found without it.
+ * Reads the functions of a unit. is_deep: also functions inside functions, where gcc puts lambdas.
+ * Since a deep scan visits every DIE, it is only done if an address was not found without it.
  */
 static void scan_unit(struct debuginfo *debuginfo, struct unit *unit, bool is_deep)
 {
@@ -386,7 +390,7 @@ static void scan_unit(struct debuginfo *debuginfo, struct unit *unit, bool is_de
 	ranges_sort(&unit->ranges);
 }
 
-/* The function around address, or NULL. */
+/* Returns the function that contains address, or NULL. */
 static struct function *find_function(struct debuginfo *debuginfo, struct unit *unit,
 				      uint64_t address)
 {
@@ -402,7 +406,9 @@ static struct function *find_function(struct debuginfo *debuginfo, struct unit *
 	return range ? &unit->functions.items[range->item] : NULL;
 }
 
-/* Search for the inlined calls around an address, from the function inwards. */
+/*
+ * The state of a search for the inlined calls that contain an address, from the function inwards.
+ */
 struct chain_search {
 	uint64_t address, budget;
 	unsigned count, best;	    /* length of the current path, and of the longest one so far */
@@ -410,7 +416,7 @@ struct chain_search {
 	Dwarf_Die *chain;	    /* the longest path */
 };
 
-/* Whether the DIE may contain address. Blocks without ranges are searched, too. */
+/* Whether the DIE may contain address. A block without ranges may contain any address. */
 static bool may_hold(Dwarf_Die *die, uint64_t address)
 {
 	switch (dwarf_tag(die)) {
@@ -427,8 +433,8 @@ static bool may_hold(Dwarf_Die *die, uint64_t address)
 }
 
 /*
- * Finds the longest path of inlined calls. Ranges of sibling blocks may overlap, because gcc moves
- * code between them; so each block that contains the address is searched.
+ * Finds the longest path of inlined calls that contain the address. Searches every block that
+ * contains the address: gcc moves code between sibling blocks, so their ranges may overlap.
  */
 static void search_scope(struct chain_search *search, Dwarf_Die *scope, unsigned nesting)
 {
@@ -452,7 +458,10 @@ static void search_scope(struct chain_search *search, Dwarf_Die *scope, unsigned
 	} while (next_sibling(&search->budget, &die));
 }
 
-/* An empty name, which damaged files have, counts as none. */
+/*
+ * Returns a string attribute of the DIE or its origin. An empty string, which damaged files have,
+ * is treated as a missing one.
+ */
 static const char *integrated_string(Dwarf_Die *die, unsigned attribute)
 {
 	Dwarf_Attribute found;
@@ -488,7 +497,7 @@ static void name_frame(const struct unit *unit, struct function *function, Dwarf
 	frame->is_linkage = function->is_linkage;
 }
 
-/* The source line of the inlined call. */
+/* Sets the file and line of the inlined call. */
 static void find_call(struct unit *unit, Dwarf_Die *inlined, struct debug_frame *frame)
 {
 	Dwarf_Attribute attribute;
@@ -499,7 +508,7 @@ static void find_call(struct unit *unit, Dwarf_Die *inlined, struct debug_frame 
 	if (dwarf_attr(inlined, DW_AT_call_line, &attribute) &&
 	    dwarf_formudata(&attribute, &value) == 0)
 		frame->line = (unsigned)value;
-	/* A .dwo file may have no table of files; the skeleton's is used then. */
+	/* if the .dwo file has no table of files, the skeleton's table is used */
 	if (dwarf_attr(inlined, DW_AT_call_file, &attribute) &&
 	    dwarf_formudata(&attribute, &value) == 0 &&
 	    (dwarf_getsrcfiles(&unit->tree, &files, &count) == 0 ||

@@ -10,13 +10,16 @@ char *demangle(const char *name, enum demangle style, bool *has_parameters)
 	char *text;
 
 	*has_parameters = false;
-	/* All known manglings begin with an underscore; calling the demangler is expensive. */
+	/*
+	 * all known manglings begin with an underscore; without this check the expensive demangler
+	 * would be called for every name
+	 */
 	if (style == DEMANGLE_NO || name[0] != '_' || strlen(name) > DEMANGLE_NAME_MAX)
 		return NULL;
 	if (style == DEMANGLE_FULL)
 		flags |= DMGL_PARAMS | DMGL_ANSI;
 	text = cplus_demangle(name, flags);
-	/* Rust names have no parameters in any style, nor do _Z names of vtables and the like. */
+	/* no style shows parameters of Rust names, or of _Z names of vtables and similar objects */
 	if (text && style == DEMANGLE_FULL)
 		*has_parameters = strchr(text, '(') != NULL && strncmp(name, "_R", 2) != 0;
 	return text;

@@ -3,24 +3,26 @@
 #define RESOLVER_DEMANGLE_H
 
 /*
- * Linker names to source names: C++, and Rust in both its manglings, by libiberty; the results
- * equal those of addr2line -C.
+ * Converts linker names of C++, and of Rust in both manglings, to source names. Uses libiberty, so
+ * the results equal those of addr2line -C.
  */
 
 #include <stdbool.h>
 
 #include "resolver/symbol.h"
 
-/* Longer linker names are left as they are: the demangler's time has no bound by their length. */
+/*
+ * Longer linker names are not demangled: the time of the demangler is not bounded by their length.
+ */
 #define DEMANGLE_NAME_MAX 16384
 
 /*
- * Returns the readable name, to be freed, or NULL if name stays as it is (not mangled, style
- * DEMANGLE_NO, no memory). *has_parameters: the result ends with a parameter list.
+ * Returns the readable name, which the caller frees, or NULL if the name stays as it is (not
+ * mangled, style DEMANGLE_NO, no memory). *has_parameters: the result ends with a parameter list.
  */
 char *demangle(const char *name, enum demangle style, bool *has_parameters);
 
-/* Skips a leading IA__ (the prefix of aliases in GTK's libraries). */
+/* Skips IA__ at the start of a name, the prefix of aliases in GTK's libraries. */
 const char *demangle_plain(const char *name);
 
 #endif

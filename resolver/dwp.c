@@ -14,17 +14,23 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Limits in bytes of one unit and of all: hostile rows may all refer to the same bytes. */
+/*
+ * Limits in bytes of one unit and of all units. Without them, a hostile index could refer to the
+ * same bytes any number of times.
+ */
 #define UNIT_SIZE_MAX  (64u << 20)
 #define UNITS_SIZE_MAX (UINT64_C(1) << 30)
 
-/* Bytes of the largest skeleton that is written: 36 and two names. */
+/* Size of the largest skeleton that put_skeleton() writes: 36 bytes and two names. */
 #define SKELETON_SIZE_MAX 96
 
-/* The sections of a .dwo file, with the column of the index that locates them in the package. */
+/*
+ * The sections of a .dwo file, and the column of the index that gives their position in the
+ * package.
+ */
 static const struct {
 	const char *name;
-	uint32_t column; /* 0: no column, all units share the section */
+	uint32_t column; /* 0: no column, because all units share the section */
 } parts[] = {
 	{ ".debug_info.dwo", 1 }, { ".debug_abbrev.dwo", 3 },	   { ".debug_line.dwo", 4 },
 	{ ".debug_str.dwo", 0 },  { ".debug_str_offsets.dwo", 6 }, { ".debug_rnglists.dwo", 8 },
@@ -45,7 +51,7 @@ struct piece {
 	uint64_t size;
 };
 
-/* The parsed index; its tables follow one another in memory. */
+/* The parsed index. Its tables are adjacent in memory. */
 struct index {
 	uint32_t version, columns, units, slots;
 	const uint8_t *ids, *rows, *names, *offsets, *sizes;
@@ -56,13 +62,15 @@ struct dwp {
 	bool is_big_endian, has_package;
 	struct index index;
 	struct piece sections[PARTS];
-	uint64_t *ids;	   /* of the skeletons */
-	Dwarf_Off *places; /* of their first DIEs in the file that we made */
-	int fd;		   /* the file with our skeletons */
-	int shown;	   /* descriptor by whose name in /proc libdw opens the .dwo file */
+	uint64_t *ids; /* the ids of the skeletons */
+	/* offsets of the skeletons' first DIEs in the file that write_skeletons() made */
+	Dwarf_Off *places;
+	int fd; /* descriptor of the file that write_skeletons() made */
+	/* libdw opens the .dwo file as /proc/self/fd/N, where N is this descriptor */
+	int shown;
 	Elf *elf;
 	Dwarf *dwarf;
-	uint64_t used; /* bytes of memory for units so far */
+	uint64_t used; /* bytes of memory used for units so far */
 };
 
 static uint64_t read_number(const struct dwp *dwp, const uint8_t *bytes, unsigned size)
@@ -74,7 +82,7 @@ static uint64_t read_number(const struct dwp *dwp, const uint8_t *bytes, unsigne
 	return value;
 }
 
-/* Returns the address after the number. */
+/* Writes a number in the program's byte order. Returns the address after it. */
 static uint8_t *write_number(const struct dwp *dwp, uint8_t *bytes, uint64_t value, unsigned size)
 {
 	for (unsigned i = 0; i < size; i++)
@@ -92,7 +100,7 @@ static bool read_index(struct dwp *dwp, const Elf_Data *data)
 
 	if (!at || data->d_size < 16)
 		return false;
-	/* DWARF 5 split the four-byte version into two bytes of version and two of padding. */
+	/* in DWARF 5 the version has two bytes and two bytes of padding, before that four bytes */
 	index->version = (uint32_t)read_number(dwp, at, 4);
 	if (index->version != 2)
 		index->version = (uint32_t)read_number(dwp, at, 2);
@@ -114,7 +122,7 @@ static bool read_index(struct dwp *dwp, const Elf_Data *data)
 	return true;
 }
 
-/* The row of the unit with this id, from 1; 0: not in the index. */
+/* Returns the row of the unit with this id, from 1; 0: the index does not have it. */
 static uint32_t find_row(const struct dwp *dwp, uint64_t id)
 {
 	const struct index *index = &dwp->index;
@@ -132,7 +140,10 @@ static uint32_t find_row(const struct dwp *dwp, uint64_t id)
 	return 0;
 }
 
-/* Where the row's unit has this section. Empty if the row has none or exceeds the section. */
+/*
+ * Returns the part of a section that belongs to the row's unit; empty if the row has none or it
+ * exceeds the section.
+ */
 static struct piece part_of_unit(const struct dwp *dwp, uint32_t row, unsigned part)
 {
 	const struct index *index = &dwp->index;
@@ -152,7 +163,7 @@ static struct piece part_of_unit(const struct dwp *dwp, uint32_t row, unsigned p
 
 /* ---- strings ---- */
 
-/* The strings of one unit, and the offset of each. */
+/* The strings of one unit, and the table of their offsets. */
 struct strings {
 	uint8_t *offsets;
 	char *text;
@@ -165,7 +176,9 @@ static void free_strings(struct strings *strings)
 	free(strings->text);
 }
 
-/* Copies the unit's strings: those of the whole package may be many times larger. */
+/*
+ * Copies the strings that the unit uses: the strings of the whole package may be many times larger.
+ */
 static void copy_strings(const struct dwp *dwp, const struct piece *offsets,
 			 struct strings *strings)
 {
@@ -185,7 +198,7 @@ static void copy_strings(const struct dwp *dwp, const struct piece *offsets,
 	for (uint64_t i = head, end = 0; i + each <= offsets->size; i += each) {
 		const struct piece *all = &dwp->sections[PART_STR];
 		uint64_t from = read_number(dwp, offsets->bytes + i, each);
-		struct piece string = { (const uint8_t *)"", 1 }; /* if it has no end */
+		struct piece string = { (const uint8_t *)"", 1 }; /* if its final NUL is missing */
 		const uint8_t *last =
 			from < all->size ? memchr(all->bytes + from, 0, all->size - from) : NULL;
 
@@ -242,11 +255,14 @@ static bool put_sections(Elf *elf, const struct section *sections, unsigned coun
 			return false;
 		used += strlen(section->name) + 1;
 	}
-	/* The names must be alive while this writes them. */
+	/* the names of the sections must still be allocated here */
 	return elf_update(elf, ELF_C_WRITE) >= 0;
 }
 
-/* Writes an ELF file of the program's class and byte order. Returns its descriptor, or -1. */
+/*
+ * Writes an ELF file in memory, with the program's class and byte order. Returns its descriptor, or
+ * -1.
+ */
 static int write_file(const struct dwp *dwp, const struct section *sections, unsigned count)
 {
 	const GElf_Ehdr *like = &dwp->program->header;
@@ -278,7 +294,10 @@ static int write_file(const struct dwp *dwp, const struct section *sections, uns
 
 /* ---- skeletons ---- */
 
-/* For DWARF 5 and for GNU's older form; both end with the file's name. */
+/*
+ * The abbreviations of skeletons in DWARF 5 and in GNU's older form. In both, the last attributes
+ * are the names of the file and its directory.
+ */
 static const uint8_t abbreviations[] = {
 	/* clang-format off */
 	1, DW_TAG_skeleton_unit, DW_CHILDREN_no,
@@ -293,7 +312,10 @@ static const uint8_t abbreviations[] = {
 	/* clang-format on */
 };
 
-/* Writes a skeleton that refers to the file at our descriptor. Returns its end. */
+/*
+ * Writes a skeleton whose .dwo file is the descriptor dwp->shown. *die: address of its DIE. Returns
+ * the address after it.
+ */
 static uint8_t *put_skeleton(const struct dwp *dwp, uint8_t *start,
 			     const struct dwp_skeleton *skeleton, uint8_t **die)
 {
@@ -329,7 +351,7 @@ static struct piece section_of(const struct elffile *file, const char *name)
 				   : (struct piece){ 0 };
 }
 
-/* Writes the file with our skeletons. */
+/* Writes a file with skeletons whose .dwo files are all dwp->shown. */
 static void write_skeletons(struct dwp *dwp, const struct dwp_skeleton *skeletons, size_t count)
 {
 	cleanup_free uint8_t *units = memory_alloc(count * SKELETON_SIZE_MAX);
@@ -366,7 +388,7 @@ static void open_package(struct dwp *dwp, const struct elffile *package)
 		return;
 	dwp->has_package = true;
 	for (unsigned i = 0; i < PARTS; i++) {
-		/* Before DWARF 5 this column had another meaning. */
+		/* before DWARF 5 this column had another meaning */
 		if (i != PART_RNGLISTS || dwp->index.version >= 5)
 			dwp->sections[i] = section_of(package, parts[i].name);
 	}
@@ -410,7 +432,7 @@ void dwp_destroy(struct dwp *dwp)
 
 /* ---- units ---- */
 
-/* Makes the .dwo file available where the skeleton says, and has libdw read it. */
+/* Moves the .dwo file to the descriptor that the skeleton refers to, and lets libdw read it. */
 static bool show_file(struct dwp *dwp, size_t index, int file, uint64_t size, Dwarf_Die *unit)
 {
 	Dwarf_Die skeleton;
@@ -457,7 +479,7 @@ bool dwp_take(struct dwp *dwp, size_t index, int file, Dwarf_Die *unit, uint64_t
 	struct stat status;
 	ssize_t done = 1;
 
-	/* The size of the file's first unit is not known yet. */
+	/* the limit is used as size, because the size of the file's first unit is not known yet */
 	*size = UNIT_SIZE_MAX;
 	if (copy < 0 || !dwp->places[index] || fstat(original, &status) != 0 ||
 	    !has_room(dwp, (uint64_t)status.st_size))

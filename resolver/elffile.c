@@ -118,7 +118,7 @@ static uint32_t crc_step(uint32_t crc, const uint8_t *bytes, size_t size)
 	return crc;
 }
 
-/* The checksum of .gnu_debuglink, over the whole file. Returns 0 or -EIO. */
+/* Computes the checksum that .gnu_debuglink has, over the whole file. Returns 0 or -EIO. */
 static int sum_up(const struct elffile *file, uint32_t *crc)
 {
 	uint8_t bytes[16384];
@@ -141,7 +141,10 @@ static int sum_up(const struct elffile *file, uint32_t *crc)
 	return 0;
 }
 
-/* Is this the wanted file? If one of both has no build-id, the checksum decides. */
+/*
+ * Whether this is the wanted file. Compares the build-id, or the checksum if the file or the
+ * request has no build-id.
+ */
 static bool is_wanted(const struct elffile *file, const struct file_want *want,
 		      const uint32_t *expected)
 {
@@ -149,7 +152,7 @@ static bool is_wanted(const struct elffile *file, const struct file_want *want,
 
 	if (want->kind == FILE_PACKAGE)
 		return true;
-	/* dwz writes a relocatable file. */
+	/* files that dwz wrote are relocatable */
 	if (want->kind != FILE_ALTERNATE && file->header.e_type != ET_DYN &&
 	    file->header.e_type != ET_EXEC)
 		return false;

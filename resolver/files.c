@@ -21,12 +21,15 @@
 #include <unistd.h>
 
 #define DEBUG_DIRECTORY "/usr/lib/debug"
-/* Bytes. Larger files are refused: they cannot be mapped on every machine. */
+/* In bytes. Larger files are refused, because they cannot be mapped on every machine. */
 #define SIZE_MAX_BYTES (UINT64_C(4) << 30)
-/* For a first look: opening some devices has effects, and the writer of a FIFO would notice. */
+/*
+ * Flags to examine a file without opening it: opening some devices has effects, and the writer of a
+ * FIFO would notice.
+ */
 #define LOOK_FLAGS (O_PATH | O_CLOEXEC)
 
-/* Opens path as a process would whose root directory is root. */
+/* Opens path with O_PATH, as a process with this root directory would. */
 static int look_in_root(const char *root, const char *path)
 {
 	struct open_how how = { .flags = LOOK_FLAGS,
@@ -39,8 +42,8 @@ static int look_in_root(const char *root, const char *path)
 		return -1;
 	fd = (int)syscall(SYS_openat2, directory, path, &how, sizeof(how));
 	/*
-	 * Before Linux 5.6, or in a container that filters openat2(): absolute symbolic links then
-	 * lead outside of root.
+	 * Without openat2() (before Linux 5.6, or in a container that filters it), absolute
+	 * symbolic links lead outside of root.
 	 */
 	if (fd >= 0 || (errno != ENOSYS && errno != EPERM))
 		return fd;
@@ -70,7 +73,9 @@ static int open_regular(const char *root, const char *path, struct error *err)
 	return fd < 0 ? error_system(err, errno, "cannot be opened") : fd;
 }
 
-/* Copies the vdso: at most four pages, with the section headers at the end. */
+/*
+ * Copies this process's vdso to a memfd: at most four pages, with the section headers at the end.
+ */
 static int open_vdso(struct error *err)
 {
 	const ElfW(Ehdr) *header = (const void *)getauxval(AT_SYSINFO_EHDR);
@@ -91,7 +96,10 @@ static int open_vdso(struct error *err)
 
 int files_open_module(const struct resolve_options *options, const char *path, struct error *err)
 {
-	/* The vdso is the same in all processes of a kernel, which the build-id proves. */
+	/*
+	 * all processes of a kernel have the same vdso; the build-id proves that it is the same
+	 * kernel
+	 */
 	if (strcmp(path, "[vdso]") == 0)
 		return open_vdso(err);
 	return open_regular(options->root, path, err);
@@ -105,7 +113,7 @@ static char *debug_path(const char *directory, const char *path, const char *dig
 
 	if (want->number == 0)
 		return memory_format("%s/.build-id/%.2s/%s.debug", directory, digits, digits + 2);
-	/* .gnu_debuglink never has a path, which could lead anywhere. */
+	/* the name in .gnu_debuglink must not be a path, which could lead anywhere */
 	if (!want->name[0] || strchr(want->name, '/'))
 		return NULL;
 	switch (want->number) {
@@ -127,7 +135,10 @@ static char *named_path(const struct file_want *want)
 				    : memory_format("%s/%s", want->directory, want->name);
 }
 
-/* Beside the program, beside its debug file, and below the directory of debug files. */
+/*
+ * Returns the path of the package for place want->number: next to the program, next to its debug
+ * file, then below the directory of debug files.
+ */
 static char *package_path(const char *directory, const char *path, const char *digits,
 			  const struct file_want *want)
 {
@@ -152,9 +163,9 @@ static char *package_path(const char *directory, const char *path, const char *d
 /*
  * ---- debuginfod servers ----
  *
- * libdebuginfod is loaded on first use, so that a program that does not ask the network does not
- * depend on it. The program sets DEBUGINFOD_URLS and its relatives, which name the servers and the
- * time limits. These are declarations of elfutils' debuginfod.h.
+ * libdebuginfod is loaded when it is first used, so that a program that does not use the network
+ * does not depend on it. The program sets DEBUGINFOD_URLS and related variables, which name the
+ * servers and the time limits. The declarations are copied from elfutils' debuginfod.h.
  */
 struct client;
 typedef int find_function(struct client *client, const unsigned char *build_id, int size,
@@ -171,12 +182,12 @@ struct library {
 };
 
 struct download {
-	const char *module; /* path */
+	const char *module; /* path of the module */
 	const struct resolve_options *options;
-	time_t told; /* last report, in seconds */
+	time_t told; /* time of the last progress report, in seconds */
 };
 
-/* Loaded once; the same for all callers. */
+/* The functions of libdebuginfod, which is loaded once. */
 static struct library library;
 
 static void *find_symbol(void *handle, const char *name)
@@ -219,9 +230,9 @@ static int report_progress(struct client *client, long done, long all)
 }
 
 /*
- * Fetches FILE_EXECUTABLE_FETCHED or FILE_DEBUG_FETCHED. module: its path, for the progress, which
- * is reported about once a second. Returns a descriptor of the file in the user's cache, or a
- * negative errno value.
+ * Fetches a file of kind FILE_EXECUTABLE_FETCHED or FILE_DEBUG_FETCHED. module: path of the module
+ * for the progress, which is reported about once a second. Returns a descriptor of the file in the
+ * user's cache, or a negative errno value.
  */
 static int fetch_file(const struct file_want *want, const char *module,
 		      const struct resolve_options *options)
@@ -247,7 +258,7 @@ int files_open(const struct resolve_options *options, const char *path,
 	       const struct file_want *want)
 {
 	const char *directory = options->debug_dir ? options->debug_dir : DEBUG_DIRECTORY;
-	/* Root for the directory of debug files; --debug-dir is not below the root. */
+	/* the root of the directory of debug files; --debug-dir is not below the root */
 	const char *debug_root = options->debug_dir ? NULL : options->root, *root = debug_root;
 	char digits[2 * FILES_BUILD_ID_MAX + 1] = "";
 	cleanup_free char *found = NULL;
@@ -286,7 +297,7 @@ int files_open(const struct resolve_options *options, const char *path,
 	}
 	if (!found)
 		return -ERANGE;
-	/* A build-id of a size that no linker makes names no file. */
+	/* this place is named by the build-id, but no build-id of a valid size is known */
 	if (want->kind != FILE_SPLIT && number == (want->kind == FILE_PACKAGE ? 2 : 0) &&
 	    strlen(digits) < 4)
 		return -ENOENT;

@@ -25,11 +25,11 @@ enum line_kind {
 	LINE_END, /* empty line after a backtrace */
 };
 
-/* A line in the input buffer that is not written yet. */
+/* A line in the input buffer that was not written yet. */
 struct line {
 	enum line_kind kind;
-	size_t begin, size; /* with its newline, which only the last line may lack */
-	size_t used;	    /* of a frame: bytes up to the end of its address */
+	size_t begin, size; /* size includes the newline, which only the last line may lack */
+	size_t used;	    /* of a frame: number of bytes up to the end of its address */
 	const struct resolve_ask *ask;
 };
 
@@ -43,17 +43,20 @@ struct filter {
 		size_t size, capacity;
 	} in;
 	ARRAY_OF(struct line) lines;
-	uint64_t calls;	   /* events for which a backtrace has still to come */
-	bool is_backtrace; /* inside a backtrace */
-	bool is_begun;	   /* the first line has been seen */
-	bool is_passing;   /* inside a line that is too long */
-	bool is_known;	   /* a line of an sp-rtrace text has been seen */
-	size_t passed;	   /* bytes so far of a line that is too long */
-	uint64_t line;	   /* lines that have ended */
-	char *path;	   /* of the current mapping */
+	uint64_t calls;	   /* number of events whose backtrace was not read yet */
+	bool is_backtrace; /* the previous line was a frame */
+	bool is_begun;	   /* the first line was read */
+	bool is_passing;   /* the input is inside a line that is too long */
+	bool is_known;	   /* a line of an sp-rtrace text was read */
+	size_t passed;	   /* number of bytes so far of a line that is too long */
+	uint64_t line;	   /* number of complete lines */
+	char *path;	   /* path of the current mapping */
 };
 
-/* Architectures as uname -m names them. A longer name precedes its own prefix. */
+/*
+ * Architectures by their names in uname -m. They are compared as prefixes, so a longer name
+ * precedes its own prefix.
+ */
 static const struct {
 	const char *name;
 	unsigned machine;
@@ -82,8 +85,8 @@ static bool begins_with(const char *line, size_t size, const char *start)
 }
 
 /*
- * The last `key=` of a header at its start or after a comma. Returns the offset of the key, or
- * size. The last one, because the process's name may contain commas and keys.
+ * Finds the last `key=` of a header, at its start or after a comma: the name of the process may
+ * contain commas and keys, too. Returns the offset of the key, or size if there is none.
  */
 static size_t find_key(const char *line, size_t size, const char *key)
 {
@@ -126,7 +129,10 @@ static void take_architecture(struct filter *filter, const char *name, size_t si
 		 (int)size, name);
 }
 
-/* The passes that write filters: 0 leaks, 1 compress, 2 unknown ones; none: "resolve". */
+/*
+ * Whether put_filters() writes this filter in this pass: 0 "leaks", 1 "compress", 2 unknown
+ * filters. "resolve" is in no pass.
+ */
 static bool is_in_pass(const char *word, size_t length, unsigned pass)
 {
 	static const char *const known[] = { "leaks", "compress", "resolve" };
@@ -139,7 +145,7 @@ static bool is_in_pass(const char *word, size_t length, unsigned pass)
 	return length > 0 && place == pass;
 }
 
-/* Writes filter= with the filters that were applied before, and ours. */
+/* Writes filter= with the filters of the input, and "resolve". */
 static void put_filters(struct out *out, const char *value, size_t size)
 {
 	const char *end = value + size;
@@ -161,7 +167,10 @@ static void put_filters(struct out *out, const char *value, size_t size)
 	out_text(out, "resolve");
 }
 
-/* Inserts filter= where sp-rtrace writes it: after pid, before backtrace depth and origin. */
+/*
+ * Inserts filter= at the position where sp-rtrace writes it: after pid, before backtrace depth and
+ * origin.
+ */
 static void insert_filters(struct out *out, const char *line, size_t size)
 {
 	size_t place = find_key(line, size, "backtrace depth");
@@ -234,7 +243,9 @@ static int hex_digit(char c)
 	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/* Reads 0x and hexadecimal digits. Returns the number of bytes read, 0 if it is not a number. */
+/*
+ * Reads a number of 0x and hexadecimal digits. Returns the number of bytes read; 0: not a number.
+ */
 static size_t read_number(const char *text, size_t size, uint64_t *number)
 {
 	size_t used = 2;
@@ -253,7 +264,10 @@ static size_t read_number(const char *text, size_t size, uint64_t *number)
 	return used > 2 ? used : 0;
 }
 
-/* Reads " build-id=HEX", an extension of holdtrace. Returns its size in bytes, 0 for other text. */
+/*
+ * Reads " build-id=HEX", an extension of holdtrace. Returns the size of the build-id in bytes; 0:
+ * the text is something else.
+ */
 static unsigned read_build_id(const char *text, size_t size, uint8_t *build_id, size_t max)
 {
 	static const char key[] = " build-id=";
@@ -271,7 +285,7 @@ static unsigned read_build_id(const char *text, size_t size, uint8_t *build_id, 
 	return (unsigned)count;
 }
 
-/* ": PATH => 0xFROM-0xTO"; the path may contain blanks and arrows. */
+/* Takes a mapping, ": PATH => 0xFROM-0xTO". The path may contain blanks and arrows. */
 static void take_mapping(struct filter *filter, const char *line, size_t size)
 {
 	struct resolve_module module = { 0 };
@@ -297,7 +311,7 @@ static void take_mapping(struct filter *filter, const char *line, size_t size)
 	module.path = filter->path;
 	module.build_id = build_id;
 	module.build_id_size = read_build_id(rest + used, left - used, build_id, sizeof(build_id));
-	/* An empty range maps nothing and is not an error. */
+	/* an empty range (-EINVAL) maps nothing and is not an error */
 	(void)resolve_map(filter->resolve, &module);
 }
 
@@ -332,8 +346,8 @@ static void put_symbol(struct out *out, const struct symbol *symbol)
 }
 
 /*
- * A frame: its address, then perhaps names. size includes the newline; without it the file was cut
- * off here, perhaps inside the number.
+ * Queues the address of a frame, which names may follow. A line without its newline is left alone:
+ * the file was cut off there, perhaps inside the number.
  */
 static void take_frame(struct filter *filter, const char *text, struct line *line)
 {
@@ -353,7 +367,7 @@ static void take_frame(struct filter *filter, const char *text, struct line *lin
 	line->ask = resolve_ask(filter->resolve, address, false);
 }
 
-/* `12. ` begins a call. */
+/* Whether the line is a call, which begins with an index such as `12. `. */
 static bool is_call(const char *text, size_t size)
 {
 	size_t digits = 0;
@@ -363,14 +377,14 @@ static bool is_call(const char *text, size_t size)
 	return digits > 0 && begins_with(text + digits, size - digits, ". ");
 }
 
-/* Classifies the line, and queues its address. */
+/* Classifies a line, and queues its address if it is a frame. */
 static void take_line(struct filter *filter, const char *text, struct line *line)
 {
 	bool is_first = !filter->is_begun;
 	size_t size, length = line->size - (text[line->size - 1] == '\n');
 
 	filter->is_begun = true;
-	/* comments do not count: other texts have them, too */
+	/* comments are not proof: other texts have them, too */
 	if (!filter->is_known)
 		filter->is_known =
 			begins_with(text, length, "\t0x") || begins_with(text, length, ": ") ||
@@ -396,8 +410,8 @@ static void take_line(struct filter *filter, const char *text, struct line *line
 }
 
 /*
- * Parses all complete lines of the input buffer, at the end of input also a last one without a
- * newline. Returns the number of bytes parsed, or -EBADMSG.
+ * Parses all complete lines of the input buffer; is_end: also a last line without a newline.
+ * Returns the number of bytes parsed, or -EBADMSG.
  */
 static ssize_t take_lines(struct filter *filter, bool is_end)
 {
@@ -433,7 +447,7 @@ static ssize_t take_lines(struct filter *filter, bool is_end)
 	return (ssize_t)begin;
 }
 
-/* A backtrace belongs to the events whose lines precede it. */
+/* Counts the events that share the next backtrace: it belongs to all calls that precede it. */
 static void count_events(struct filter *filter, enum line_kind kind)
 {
 	if (kind == LINE_PASSES || kind == LINE_HEADER)
@@ -484,12 +498,15 @@ static int check_start(const struct filter *filter, struct error *err)
 	size_t size = filter->in.size;
 	const unsigned char *newline = memchr(bytes, '\n', size);
 
-	/* packets, .htr or compressed data */
+	/* the first bytes of packets, .htr or zstd */
 	if (size && (bytes[0] == 0xf0 || bytes[0] == 0x89 ||
 		     (size >= sizeof(zstd) && memcmp(bytes, zstd, sizeof(zstd)) == 0)))
 		return error_set(err, EBADMSG, "%s: a binary trace: holdtrace-postproc -r reads it",
 				 filter->options->input_name);
-	/* no text begins with control characters, bytes beyond ASCII, or a line with a zero byte */
+	/*
+	 * a text has neither a control character nor a byte beyond ASCII at its start, nor a zero
+	 * byte in its first line
+	 */
 	if (size && (bytes[0] >= 0x7f || (bytes[0] < ' ' && !strchr("\t\r\n", bytes[0])) ||
 		     memchr(bytes, 0, newline ? (size_t)(newline - bytes) : size)))
 		return error_set(err, EBADMSG,
@@ -519,7 +536,9 @@ static int copy_text(struct filter *filter, int input, struct error *err)
 		failure = is_first ? check_start(filter, err) : 0;
 		if (failure)
 			return failure;
-		/* one buffer: all its addresses are looked up together */
+		/*
+		 * parses the whole buffer first, so that all its addresses are looked up together
+		 */
 		taken = take_lines(filter, size == 0);
 		if (taken < 0)
 			return error_set(err, EBADMSG,
@@ -532,7 +551,10 @@ static int copy_text(struct filter *filter, int input, struct error *err)
 			put_line(filter, &filter->lines.items[i]);
 		filter->in.size -= (size_t)taken;
 		memmove(filter->in.bytes, filter->in.bytes + taken, filter->in.size);
-		/* a short read: the next one may block, and our reader should have these lines */
+		/*
+		 * after a short read the next read() may block, and our reader should have these
+		 * lines by then
+		 */
 		if (size < READ_SIZE)
 			out_flush(&filter->out);
 		if (out_error(&filter->out) != 0)

@@ -12,11 +12,14 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Answers are sent together: after at most this many nanoseconds, or bytes. */
+/* Answers are sent in groups: after at most this many nanoseconds or bytes. */
 #define SEND_NS	  200000000
 #define SEND_SIZE (32 << 10)
 
-/* A linker name and its readable form. The key is the address of the name in the mapped file. */
+/*
+ * A linker name and its readable form. The hash table's key is the address of the linker name in
+ * the mapped file.
+ */
 struct name {
 	const char *mangled;
 	const char *text;
@@ -41,7 +44,10 @@ static uint64_t now_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-/* If the parent has closed the socket, no answer is needed any more. */
+/*
+ * Sends the answers. Ends the process if the parent has closed the socket, because it needs no
+ * further answer.
+ */
 static void send_out(struct lookup *lookup)
 {
 	lookup->sent_ns = now_ns();
@@ -88,7 +94,7 @@ static void read_name(const struct lookup *lookup, struct name *name)
 	const char *version = strchr(name->mangled, '@');
 
 	name->owned = demangle(name->mangled, style, &name->has_parameters);
-	/* Symbol tables may have memcpy@@GLIBC_2.14. */
+	/* removes the version, which symbol tables may have: memcpy@@GLIBC_2.14 */
 	if (!name->owned && version && version > name->mangled) {
 		char *plain = memory_text_part(name->mangled, (size_t)(version - name->mangled));
 
@@ -170,5 +176,5 @@ void lookup_run(int socket, int file, const void *job)
 			answer_address(&lookup, addresses[i]);
 		send_out(&lookup);
 	}
-	/* The process ends here, which frees everything. */
+	/* nothing is freed: the process ends when this returns */
 }

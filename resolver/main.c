@@ -25,7 +25,10 @@
 #define STATUS_FAILURE 1
 #define STATUS_USAGE   2
 
-/* Defaults of libdebuginfod's time limits in seconds: without any data, and for one file. */
+/*
+ * Defaults of libdebuginfod's time limits in seconds: for a server that sends no data, and for one
+ * file.
+ */
 #define SERVER_TIMEOUT "10"
 #define SERVER_MAXTIME "600"
 
@@ -42,7 +45,7 @@ struct settings {
 	struct asked asked;
 	struct resolve_options resolve;
 	struct filter_options filter;
-	double require; /* percent */
+	double require; /* share of frames that must have names, in percent */
 };
 
 static const struct option_row rows[] = {
@@ -81,8 +84,8 @@ static int print_help(void)
 }
 
 /*
- * Puts the servers into the environment, where libdebuginfod reads them. known: the value that
- * main() removed from it.
+ * Puts the servers into the environment, where libdebuginfod reads them. asked: argument of
+ * --debuginfod; known: the value of DEBUGINFOD_URLS before main() removed it.
  */
 static int take_servers(const char *asked, const char *known, struct error *err)
 {
@@ -133,7 +136,10 @@ static int read_options(struct asked *asked, int argc, char **argv, struct error
 	return at < 0 ? at : 0;
 }
 
-/* Opens the file, or returns standard if there is no path. Returns -1 after a complaint. */
+/*
+ * Opens the file, or returns the descriptor standard if path is NULL. On failure, prints the error
+ * and returns -1.
+ */
 static int open_or(const char *path, int flags, int standard)
 {
 	int fd;
@@ -152,7 +158,7 @@ static void end_without_memory(void)
 	_exit(STATUS_FAILURE);
 }
 
-/* Shows the current download on one line of a terminal. */
+/* Shows the progress of the current download on one line of a terminal. */
 static void show_progress(void *context, const char *text)
 {
 	struct out out;
@@ -166,7 +172,7 @@ static void show_progress(void *context, const char *text)
 	out_close(&out);
 }
 
-/* Does a sufficient share of the frames have names? Returns the exit status. */
+/* Checks that the share of frames with names is at least --require. Returns the exit status. */
 static int check_names(const struct settings *settings, const struct resolve *resolve)
 {
 	struct resolve_totals totals = resolve_totals(resolve);
@@ -179,7 +185,7 @@ static int check_names(const struct settings *settings, const struct resolve *re
 	return STATUS_FAILURE;
 }
 
-/* Was the input a text that can be resolved? Returns the exit status. */
+/* Checks that the input was sp-rtrace text. Returns the exit status. */
 static int check_text(const struct settings *settings, const struct filter_result *result)
 {
 	if (result->long_lines && !settings->asked.quiet)
@@ -203,7 +209,7 @@ static void put_escaped(struct out *out, const char *before, const char *text)
 	out_name(out, text, strlen(text), ESCAPE_ALL);
 }
 
-/* Prints the module's line. events: of the whole run. */
+/* Prints the line of a module. events: number of events in the whole run. */
 static void put_module(struct out *out, const struct resolve_state *state, uint64_t events)
 {
 	uint64_t permille = (uint64_t)(events ? (double)state->events * 1000 / (double)events : 0);
@@ -338,7 +344,9 @@ int main(int argc, char **argv)
 	cleanup_fd int input = -1;
 	int output, status;
 
-	/* libraries would find the servers: the network is used only if an option says so */
+	/*
+	 * the network must be used only if an option says so, but libraries would use these servers
+	 */
 	unsetenv("DEBUGINFOD_URLS");
 	if (read_options(asked, argc, argv, &err))
 		return report_usage(&err);

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Mappings do not overlap: a later one cuts earlier ones. */
+/* A mapping of a range of addresses. Mappings never overlap: a later mapping cuts earlier ones. */
 struct mapping {
 	uint64_t from, last;
 	const struct place *place;
@@ -48,7 +48,9 @@ static const struct place *find_place(struct mappings *mappings, const struct pl
 	return NULL;
 }
 
-/* Mappings that overlap compare as equal, so a search finds any overlapping one. */
+/*
+ * Compares ranges. Ranges that overlap are equal, so that a search finds any overlapping mapping.
+ */
 static int by_range(const void *left, const void *right)
 {
 	const struct mapping *a = left, *b = right;
@@ -78,7 +80,7 @@ static int add_mapping(struct mappings *mappings, uint64_t from, uint64_t last,
 	return -ENOMEM;
 }
 
-/* Inserts a mapping: overlapping parts of earlier ones are removed, the rest is kept. */
+/* Inserts a mapping. Removes the parts of earlier mappings that it overlaps, and keeps the rest. */
 static int insert_mapping(struct mappings *mappings, uint64_t from, uint64_t last,
 			  const struct place *place)
 {
@@ -105,7 +107,7 @@ int mappings_add(struct mappings *mappings, const struct resolve_module *module,
 	const struct place *known;
 	struct place place;
 
-	/* Clears the padding, too: places are compared and hashed as bytes. */
+	/* clears also the padding, because places are compared and hashed as bytes */
 	memset(&place, 0, sizeof(place));
 	place.entry = entry;
 	place.start = module->from;

@@ -2,7 +2,7 @@
 #ifndef MAPPINGS_H
 #define MAPPINGS_H
 
-/* Which module is mapped where, according to the trace so far. */
+/* The mappings of modules, according to the trace so far. */
 
 #include "base/hash_table.h"
 #include "resolver/layout.h"
@@ -10,15 +10,15 @@
 
 struct entry;
 
-/* One way in which a module was mapped; equal ones are stored once. */
+/* A mapping of a module as the trace describes it; equal ones are stored once. */
 struct place {
 	struct entry *entry;
-	uint64_t start, size;			/* the range as the trace has it */
+	uint64_t start, size;			/* the range in the trace */
 	uint64_t exec_start, exec_size, offset; /* 0: unknown */
 };
 
 struct mappings {
-	void *tree; /* of struct mapping, see tsearch(3) */
+	void *tree; /* a tree of struct mapping, see tsearch(3) */
 	struct hash_table places;
 };
 
@@ -32,10 +32,13 @@ int mappings_add(struct mappings *mappings, const struct resolve_module *module,
 /* The mapping that covers address, or NULL. */
 const struct place *mappings_find(const struct mappings *mappings, uint64_t address);
 
-/* Can the file have been mapped like that? If not, it is not the file that was traced. */
+/* Whether the file can have been mapped like this. If not, it is not the file that was traced. */
 bool place_fits(const struct place *place, const struct layout *layout);
 
-/* Converts address to one of the module's file. Returns false if the file has no code there. */
+/*
+ * Converts an address in memory to an address in the module's file. Returns false if the file has
+ * no code there.
+ */
 bool place_address(const struct place *place, const struct layout *layout, uint64_t address,
 		   uint64_t *found);
 

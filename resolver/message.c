@@ -7,13 +7,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Messages travel between processes of one program, in the byte order of the machine. */
+/*
+ * The start of each message, in the byte order of the machine: messages are exchanged only between
+ * processes of one program.
+ */
 struct header {
-	uint32_t size; /* of the body */
+	uint32_t size; /* size of the body */
 	uint32_t kind;
 };
 
-/* Starts the body of an answer; a number for each symbol and their strings follow. */
+/* The start of an answer's body. A number for each symbol and the symbols' strings follow. */
 struct answer_head {
 	uint64_t address, count;
 };
@@ -114,7 +117,7 @@ int message_get_want(const struct message *message, struct file_want *want)
 	return 0;
 }
 
-/* Returns the string at *at and advances *at; NULL: the string has no end. */
+/* Returns the string at *at and advances *at. NULL: the string has no final NUL. */
 static const char *take_text(const char **at, const char *end)
 {
 	const char *text = *at, *stop = memchr(text, 0, (size_t)(end - text));
@@ -136,7 +139,7 @@ int message_get_answer(const struct message *message, struct answer **result)
 	if (head.count == 0 || head.count > RESOLVE_FRAMES_MAX ||
 	    message->size - sizeof(head) < head.count * sizeof(uint64_t))
 		return -EBADMSG;
-	/* The strings are copied to the end of the answer. */
+	/* the strings are stored after the symbols of the answer */
 	strings = message->size - sizeof(head) - head.count * sizeof(uint64_t);
 	answer = memory_alloc(sizeof(*answer) + head.count * sizeof(struct symbol) + strings);
 	if (!answer)

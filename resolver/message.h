@@ -3,9 +3,9 @@
 #define MESSAGE_H
 
 /*
- * Messages of a process that reads ELF files, about one module: its facts, then one answer for each
- * address. A hostile file may have taken over that process, and answers are also kept in files; so
- * each message is checked like a trace.
+ * Messages from a process that reads ELF files, about one module: first facts, then one answer for
+ * each address. A hostile file may have taken control of that process, and answers are also stored
+ * in files, so each message is checked like a trace.
  */
 
 #include <stdbool.h>
@@ -24,51 +24,54 @@
 enum message_kind {
 	MESSAGE_FACTS = 1, /* struct facts */
 	MESSAGE_ANSWER,	   /* see message_put_answer() */
-	MESSAGE_WANT,	   /* struct file_want: asks the parent for a descriptor */
+	MESSAGE_WANT,	   /* requests a descriptor from the parent */
 };
 
 struct message {
 	uint32_t kind, size;
-	const char *body; /* inside the buffer */
+	const char *body; /* points into the buffer */
 };
 
-/* Facts about a module, known before any address is looked up. Sent as these bytes. */
+/*
+ * Facts about a module, which are sent before any address is looked up. The message consists of the
+ * bytes of this structure.
+ */
 struct facts {
 	uint32_t is_known;
-	uint32_t reason;      /* enum resolve_reason */
-	uint32_t has_symbols; /* more than dynamic symbols */
+	uint32_t reason;      /* a value of enum resolve_reason */
+	uint32_t has_symbols; /* the file has more than dynamic symbols */
 	uint32_t build_id_size;
 	uint8_t build_id[FILES_BUILD_ID_MAX];
 	struct layout layout;
-	char text[MESSAGE_TEXT_MAX]; /* the reason for the user, or empty */
+	char text[MESSAGE_TEXT_MAX]; /* text of the reason for the user, or "" */
 };
 
 /* The answer for one address of one module. */
 struct answer {
-	const void *owner; /* the module, where answers of several modules are kept together */
+	const void *owner; /* the module, in a collection with answers of several modules */
 	uint64_t address;
 	unsigned count; /* at least one */
 	struct symbol symbols[];
 };
 
-/* Write one message. An error is left in the file's error indicator (ferror()). */
+/* Writes one message. An error is reported by ferror(). */
 void message_put(FILE *to, enum message_kind kind, const void *body, size_t size);
-/* Frames beyond RESOLVE_FRAMES_MAX are left out. */
+/* Writes an answer. Leaves out frames beyond RESOLVE_FRAMES_MAX. */
 void message_put_answer(FILE *to, uint64_t address, const struct symbol *symbols, unsigned count);
 
 /*
- * Returns the message at *used and advances *used, if it is complete. Returns 1, 0 if more bytes
- * are needed, or -EBADMSG.
+ * Reads the message at *used and advances *used. Returns 1, 0 if the message is not complete yet,
+ * or -EBADMSG.
  */
 int message_next(const char *bytes, size_t count, size_t *used, struct message *message);
 
-/* Returns 0 or -EBADMSG. */
+/* Read the contents of a message. They return 0 or -EBADMSG. */
 int message_get_facts(const struct message *message, struct facts *facts);
 int message_get_want(const struct message *message, struct file_want *want);
 
 /*
- * Allocates the answer with its strings, which the caller frees in one piece; symbol.module is left
- * NULL. Returns 0, -EBADMSG or -ENOMEM.
+ * Reads an answer. The answer and its strings are one allocation, which the caller frees.
+ * symbol.module stays NULL. Returns 0, -EBADMSG or -ENOMEM.
  */
 int message_get_answer(const struct message *message, struct answer **answer);
 

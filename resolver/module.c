@@ -11,10 +11,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* Limit of .gnu_debugdata in bytes; larger ones are ignored. */
+/* Limit of the size of .gnu_debugdata in bytes; a larger section is ignored. */
 #define PACKED_MAX (64 << 20)
 
-/* Finds a file by its build-id alone. */
+/* Finds a file only by its build-id. */
 static struct elffile *find_by_id(const struct module *module, enum file_kind kind,
 				  const uint8_t *build_id, size_t size)
 {
@@ -31,9 +31,9 @@ static bool has_debug_info(const struct elffile *file)
 }
 
 /*
- * Adds the file with common parts that dwz made; without it some names are missing. Returns false
- * if the debug information must not be used: libdw looks for a missing file itself and opens
- * whatever has that path, even a FIFO.
+ * Adds the file to which dwz moved common parts; without it, some names are missing. Returns false
+ * if the debug information must not be used: libdw looks for a missing file itself and opens any
+ * file with that path, even a FIFO.
  */
 static bool add_alternate(struct module *module, const struct elffile *debug)
 {
@@ -72,7 +72,9 @@ static void add_debuginfo(struct module *module)
 	}
 }
 
-/* Adds the symbols of .gnu_debugdata, a small ELF file in xz, which libdw decompresses. */
+/*
+ * Adds the symbols of .gnu_debugdata, a small ELF file compressed with xz; libdw decompresses it.
+ */
 static void add_packed(struct module *module)
 {
 	Elf_Data *data = elffile_section(module->file, ".gnu_debugdata");
@@ -88,7 +90,10 @@ static void add_packed(struct module *module)
 		symtab_add(&module->symtab, small, SHT_SYMTAB, module->file);
 }
 
-/* Adds the full symbol table of either file, else the dynamic one and .gnu_debugdata. */
+/*
+ * Adds the full symbol table of the debug file or of the module's own file. If neither has one,
+ * adds the dynamic symbol table and .gnu_debugdata.
+ */
 static void add_symbols(struct module *module)
 {
 	const struct elffile *code = module_file(module);
@@ -104,7 +109,7 @@ static void add_symbols(struct module *module)
 	symtab_sort(&module->symtab);
 }
 
-/* Opens the module's own file, if it is the one that was traced. */
+/* Opens the module's own file, if it is the file that was traced. */
 static int take_file(struct module *module, enum resolve_reason *reason, struct error *err)
 {
 	const struct module_request *request = module->request;
@@ -127,7 +132,7 @@ static int take_file(struct module *module, enum resolve_reason *reason, struct 
 	} else if (wanted != EM_NONE && found != wanted &&
 		   !(wanted == EM_X86_64 && found == EM_386) &&
 		   !(wanted == EM_AARCH64 && found == EM_ARM)) {
-		/* 32-bit programs run on 64-bit machines, too */
+		/* 32-bit programs also run on 64-bit machines */
 		*reason = RESOLVE_WRONG_MACHINE;
 		failure = error_set(err, EMEDIUMTYPE,
 				    "is made for another kind of processor than the trace");
@@ -139,7 +144,10 @@ static int take_file(struct module *module, enum resolve_reason *reason, struct 
 	return failure;
 }
 
-/* The module's own file is missing: looks for other files with its build-id, the only proof. */
+/*
+ * Called if the module's own file is missing: looks for other files with its build-id. Only the
+ * build-id proves that they belong to the module.
+ */
 static bool open_elsewhere(struct module *module)
 {
 	const uint8_t *build_id = module->request->build_id;
@@ -226,7 +234,7 @@ unsigned module_find(struct module *module, uint64_t address, struct debug_frame
 	const char *symbol;
 	unsigned count = 0;
 
-	/* Reading the tables is slow, so it waits for the first address. */
+	/* reading the tables is slow, so they are read when the first address is looked up */
 	if (!module->is_loaded) {
 		module->is_loaded = true;
 		add_debuginfo(module);
@@ -241,7 +249,7 @@ unsigned module_find(struct module *module, uint64_t address, struct debug_frame
 	if (count > max)
 		return count;
 	outer = &frames[count - 1];
-	/* In C++ a name without a linker name is incomplete: f, not ns::f(int). */
+	/* without a linker name, a C++ name is incomplete: f instead of ns::f(int) */
 	if (outer->name && (outer->is_linkage || !outer->is_mangling))
 		return count;
 	symbol = symtab_find(&module->symtab, address, &symbol_entry);

@@ -3,9 +3,9 @@
 #define MODULE_H
 
 /*
- * One module of a trace as a set of files: its ELF file, its debug file (found by build-id or
- * .gnu_debuglink), the file with common parts that dwz made, its symbols. All addresses are those
- * of the file; resolver/mappings.h knows where it was mapped.
+ * One module of a trace, which consists of several files: its ELF file, its debug file (found by
+ * build-id or .gnu_debuglink), the file to which dwz moved common parts, and its symbols. All
+ * addresses are those in the file; resolver/mappings.h knows where the file was mapped.
  */
 
 #include <stdbool.h>
@@ -18,10 +18,10 @@
 #include "resolver/symtab.h"
 
 struct module {
-	struct elffile *file; /* NULL where only a debug file was found */
+	struct elffile *file; /* NULL if only a debug file was found */
 	struct elffile *debug, *alternate;
-	struct elffile *small; /* from .gnu_debugdata: symbols that Fedora leaves in stripped
-				* files */
+	/* .gnu_debugdata: the symbols that Fedora leaves in stripped files */
+	struct elffile *small;
 	struct debuginfo *debuginfo;
 	struct symtab symtab;
 	bool is_loaded;
@@ -29,34 +29,37 @@ struct module {
 };
 
 struct module_request {
-	int file;		    /* descriptor of the module's own file, or -1 … */
-	enum resolve_reason reason; /* … for this reason */
-	const char *why;	    /* reason for the user */
+	int file;		    /* descriptor of the module's own file; -1: it cannot be used */
+	enum resolve_reason reason; /* why file is -1 */
+	const char *why;	    /* text of the reason for the user */
 	const uint8_t *build_id;
 	unsigned build_id_size;
 	unsigned machine; /* EM_NONE: any */
-	bool is_special;  /* a module of the kernel ([vdso]): no other files of it exist */
+	bool is_special;  /* a module of the kernel ([vdso]), which has no other files */
 	struct resolve_options options;
 	struct file_opener opener;
 };
 
 /*
- * Opens the module's other files and becomes the owner of the descriptor; the request must outlive
- * the module. On failure *reason has the kind and err the text. Returns 0 or a negative errno
- * value.
+ * Opens the module's other files. Takes ownership of the descriptor in the request, which must
+ * outlive the module. On failure, sets *reason to the reason and err to its text. Returns 0 or a
+ * negative errno value.
  */
 int module_open(struct module **module, const struct module_request *request,
 		enum resolve_reason *reason, struct error *err);
 
 void module_close(struct module *module);
 
-/* The file whose segments and build-id count as the module's. */
+/* Returns the file whose segments and build-id are used for the module. */
 const struct elffile *module_file(const struct module *module);
 
-/* Does the module have more than dynamic symbols? */
+/* Whether the module has more than dynamic symbols. */
 bool module_has_symbols(const struct module *module);
 
-/* Like debuginfo_find(), with names from the symbol table where debug information has none. */
+/*
+ * Like debuginfo_find(), but if the debug information has no name, the name comes from the symbol
+ * table.
+ */
 unsigned module_find(struct module *module, uint64_t address, struct debug_frame *frames,
 		     unsigned max);
 

@@ -17,7 +17,10 @@ static int by_start(const void *left, const void *right)
 {
 	const struct range *a = left, *b = right;
 
-	/* Of two that begin together the wider one first, because a search takes the last match. */
+	/*
+	 * if two ranges begin at the same address, the larger one is first, because a search takes
+	 * the last match
+	 */
 	return ORDER(a->from, b->from) ?: ORDER(b->to, a->to)
 		?: ORDER(a->rank, b->rank) ?: ORDER(b->item, a->item);
 }

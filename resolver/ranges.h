@@ -4,8 +4,8 @@
 
 /*
  * Address ranges that may nest and overlap, each with an item (an index into a table of the
- * caller's). They are added, sorted once, and then searched for the innermost range around an
- * address. Ends the process if memory runs out (base/memory.h).
+ * caller). After all ranges were added and sorted once, a search finds the innermost range that
+ * contains an address. Ends the process if memory runs out (base/memory.h).
  */
 
 #include <stddef.h>
@@ -15,7 +15,7 @@ struct range {
 	uint64_t from, to; /* to is the first address after the range */
 	uint64_t reach;	   /* greatest `to` of this range and of all ranges before it */
 	uint32_t item;
-	uint32_t rank; /* of two equal ranges the one with the higher rank is found */
+	uint32_t rank; /* if two ranges are equal, the one with the higher rank is found */
 };
 
 struct ranges {
@@ -23,16 +23,21 @@ struct ranges {
 	size_t count, capacity;
 };
 
-/* Empty ranges are ignored. */
+/* Adds a range; an empty range is ignored. */
 void ranges_add(struct ranges *ranges, uint64_t from, uint64_t to, uint32_t item, uint32_t rank);
 
-/* Call it after the last ranges_add() and before the first search. */
+/* Sorts the ranges. Call it after the last ranges_add() and before the first search. */
 void ranges_sort(struct ranges *ranges);
 
-/* The range around address that begins last (the smallest of several), or NULL. */
+/*
+ * Returns the range that contains address and begins last; if several do, the smallest. NULL: none.
+ */
 const struct range *ranges_find(const struct ranges *ranges, uint64_t address);
 
-/* The last range that begins at or before address, even if it ends before address, or NULL. */
+/*
+ * Returns the last range that begins at or before address, whether it contains address or not.
+ * NULL: none.
+ */
 const struct range *ranges_before(const struct ranges *ranges, uint64_t address);
 
 void ranges_free(struct ranges *ranges);

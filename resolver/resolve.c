@@ -18,7 +18,7 @@ struct resolve {
 	ARRAY_OF(struct entry *) entries; /* in the order of the trace */
 	struct mappings mappings;
 	struct hash_table by_path, asks;
-	struct resolve_ask nowhere; /* the answer for addresses outside of all mappings */
+	struct resolve_ask nowhere; /* the result for addresses outside of all mappings */
 	struct resolve_totals totals;
 	uint64_t backtrace, backtrace_events;
 };
@@ -93,7 +93,9 @@ const char *resolve_root(const char *const *maps, size_t count)
 	return NULL;
 }
 
-/* The path where --map finds the file; the last map that matches counts. */
+/*
+ * Returns the path of a module's file after --map was applied; the last map that matches is used.
+ */
 static char *file_path_of(const struct resolve_options *options, const char *path)
 {
 	for (size_t i = options->map_count; i > 0; i--) {
@@ -124,7 +126,10 @@ static struct entry *new_entry(const struct resolve *resolve, const struct resol
 	if (module->build_id_size)
 		memcpy(entry->build_id, module->build_id, module->build_id_size);
 	entry->build_id_size = module->build_id_size;
-	/* No files, except the kernel's vdso if its build-id proves that it is ours. */
+	/*
+	 * [vdso] and similar mappings have no file; but if the trace has a build-id of the vdso,
+	 * the vdso of this process may be the same one
+	 */
 	if (entry->path[0] == '[' && !(entry->build_id_size && !strcmp(entry->path, "[vdso]")))
 		entry->facts = (struct facts){ .is_known = true, .reason = RESOLVE_SPECIAL };
 	return entry;
@@ -156,7 +161,7 @@ int resolve_map(struct resolve *resolve, const struct resolve_module *module)
 	struct resolve_module known = *module;
 	struct entry *entry;
 
-	/* A build-id of a size that no linker makes proves nothing. */
+	/* a build-id of an impossible size is ignored */
 	if (known.build_id_size > FILES_BUILD_ID_MAX)
 		known.build_id_size = 0;
 	entry = find_entry(resolve, &known);
@@ -208,7 +213,7 @@ static enum resolve_reason reason_of(const struct entry *entry)
 {
 	if (entry->is_given_up)
 		return RESOLVE_BROKEN;
-	/* The vdso of another kernel. */
+	/* the vdso is that of another kernel */
 	if (entry->path[0] == '[' && entry->facts.reason != RESOLVE_FINE)
 		return RESOLVE_SPECIAL;
 	return entry->facts.reason;

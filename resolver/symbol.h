@@ -4,7 +4,7 @@
 
 /*
  * The input and the results of the resolver: types that all its files share. Includes no other
- * header of the component; resolve.h is its public interface.
+ * header of the component. resolve.h is the public interface.
  */
 
 #include <stdbool.h>
@@ -21,20 +21,24 @@ enum demangle {
 };
 
 struct resolve_options {
-	const char *root;  /* read modules and their debug files below this directory, or NULL */
-	bool full_path;	   /* symbol.file with its directories, not the base name */
-	bool symbols_only; /* ELF symbol tables only: no lines, no inlined calls */
-	bool inlines;	   /* also one frame for each inlined call */
+	const char *root;  /* open modules and their debug files below this directory; or NULL */
+	bool full_path;	   /* symbol.file has its directories, instead of only the base name */
+	bool symbols_only; /* use only ELF symbol tables: neither lines nor inlined calls */
+	bool inlines;	   /* return one frame for each inlined call, too */
 	enum demangle demangle;
-	const char *debug_dir; /* instead of /usr/lib/debug; does not lie below root */
-	/* OLD=NEW: paths of the trace at or below OLD are opened at NEW; the last match counts */
+	/* directory to use instead of /usr/lib/debug; not below root; or NULL */
+	const char *debug_dir;
+	/*
+	 * OLD=NEW: paths in the trace that are OLD or below OLD are opened at NEW; the last match
+	 * is used
+	 */
 	const char *const *maps;
 	size_t map_count;
-	bool debuginfod;   /* ask the servers of DEBUGINFOD_URLS for missing files */
-	const char *cache; /* directory that keeps answers from run to run, or NULL */
-	unsigned jobs;	   /* modules that are read at the same time; 0: one for each processor, at
-			    * most 8 */
-	/* called about downloads, or NULL; text may contain terminal escapes */
+	bool debuginfod;   /* request missing files from the servers of DEBUGINFOD_URLS */
+	const char *cache; /* directory to store answers in for later runs; or NULL */
+	/* number of modules that are read at the same time; 0: one for each processor, at most 8 */
+	unsigned jobs;
+	/* called with the progress of downloads; or NULL. text may contain terminal escapes */
 	void (*progress)(void *context, const char *text);
 	void *progress_context;
 };
@@ -43,14 +47,14 @@ struct symbol {
 	const char *function; /* without "()" unless has_parameters; NULL: unknown */
 	const char *file;     /* source file, NULL: unknown */
 	unsigned line;	      /* 0: unknown */
-	const char *module;   /* path as in the mapping, NULL: the address lies in no mapping */
-	bool has_parameters;  /* function ends with a parameter list: a C++ signature */
+	const char *module;   /* path in the mapping; NULL: the address is in no mapping */
+	bool has_parameters;  /* function ends with a parameter list, like C++ signatures */
 	bool is_missing;      /* the module's file could not be used (resolve_state()) */
 };
 
 /*
- * A mapped file. from may be the load bias or the start of the executable mapping, with or without
- * its file offset subtracted: writers differ, and the file decides (layout_bias()).
+ * A mapped file. from may be the load bias, or the start of the executable mapping with or without
+ * its file offset subtracted. Writers of traces differ; layout_bias() finds out from the file.
  */
 struct resolve_module {
 	const char *path;
@@ -66,10 +70,11 @@ enum resolve_reason {
 	RESOLVE_SPECIAL,    /* [vdso] and similar mappings without a file */
 	RESOLVE_MISSING,    /* file not found or not readable */
 	RESOLVE_REFUSED,    /* not a regular file, too large, not ELF, or damaged */
-	RESOLVE_WRONG_FILE, /* another build-id: the file was replaced since the trace */
+	RESOLVE_WRONG_FILE, /* the build-id differs: the file was replaced after the recording */
 	RESOLVE_WRONG_MACHINE,
-	RESOLVE_NO_SYMBOLS, /* readable, but no table covers the address */
-	RESOLVE_BROKEN,	    /* reading the file or its debug information crashed or did not end */
+	RESOLVE_NO_SYMBOLS, /* the file is readable, but no table covers the address */
+	/* reading the file or its debug information crashed or did not end in time */
+	RESOLVE_BROKEN,
 };
 
 #endif

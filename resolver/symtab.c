@@ -13,7 +13,10 @@ static bool find_section(const struct elffile *file, const GElf_Sym *symbol, GEl
 	return section && gelf_getshdr(section, header);
 }
 
-/* gcc's LTO leaves labels in .debug_info (`json.c.0bdbb24f`), whose values look like addresses. */
+/*
+ * Whether the symbol is in code. gcc's LTO leaves labels in .debug_info (`json.c.0bdbb24f`), whose
+ * values look like addresses of code.
+ */
 static bool is_function(const struct elffile *file, const GElf_Sym *symbol)
 {
 	unsigned type = GELF_ST_TYPE(symbol->st_info);
@@ -27,8 +30,8 @@ static bool is_function(const struct elffile *file, const GElf_Sym *symbol)
 }
 
 /*
- * Order of several names for one address: functions before labels, global before weak before local,
- * then the name with the fewest leading underscores, which is the public one.
+ * Ranks the names of one address: functions above labels, global above weak above local, then the
+ * name with the fewest leading underscores, which is the public one.
  */
 static uint32_t rank_of(const GElf_Sym *symbol, const char *name)
 {
@@ -45,7 +48,7 @@ static uint32_t rank_of(const GElf_Sym *symbol, const char *name)
 	       (7 - underscores);
 }
 
-/* A label without a size reaches to the end of its section. */
+/* Adds a symbol. A label without a size extends to the end of its section. */
 static void add_symbol(struct symtab *symtab, const struct elffile *file, const GElf_Sym *symbol,
 		       const char *name)
 {
@@ -85,7 +88,10 @@ void symtab_add(struct symtab *symtab, const struct elffile *file, unsigned type
 			    !layout_is_code(&code->layout, symbol.st_value))
 				continue;
 			name = elf_strptr(file->elf, header.sh_link, symbol.st_name);
-			/* $a, $d, $x: labels of ARM and RISC-V assemblers for code and data. */
+			/*
+			 * skips $a, $d, $x: labels with which ARM and RISC-V assemblers mark code
+			 * and data
+			 */
 			if (name && name[0] && name[0] != '$')
 				add_symbol(symtab, file, &symbol, name);
 		}
@@ -107,7 +113,7 @@ const char *symtab_find(const struct symtab *symtab, uint64_t address, uint64_t 
 		range = ranges_before(&symtab->unsized, address);
 		if (!range || range->to <= address)
 			return NULL;
-		/* The label also ends where a function with a size begins. */
+		/* a label also ends at the start of the next function with a size */
 		before = ranges_before(&symtab->sized, address);
 		if (before && before->from >= range->from)
 			return NULL;

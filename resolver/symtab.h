@@ -2,7 +2,7 @@
 #ifndef SYMTAB_H
 #define SYMTAB_H
 
-/* The functions of an ELF file's symbol tables, ordered by address. */
+/* The functions in the symbol tables of a module's files, sorted by address. */
 
 #include "base/array.h"
 #include "resolver/elffile.h"
@@ -10,22 +10,22 @@
 
 struct symtab {
 	struct ranges sized, unsized; /* item: index into names */
-	ARRAY_OF(const char *) names; /* owned by the ELF files */
+	ARRAY_OF(const char *) names; /* strings in the ELF files */
 };
 
 /*
- * Adds the functions of file's section of this type (SHT_SYMTAB or SHT_DYNSYM). code: the file
- * whose segments say what is code (those of a debug file may not).
+ * Adds the functions in the section of this type (SHT_SYMTAB or SHT_DYNSYM) of file. code: the file
+ * whose segments contain the code (the segments of a debug file may be wrong).
  */
 void symtab_add(struct symtab *symtab, const struct elffile *file, unsigned type,
 		const struct elffile *code);
 
-/* Call it after the last symtab_add(). */
+/* Sorts the functions. Call it after the last symtab_add(). */
 void symtab_sort(struct symtab *symtab);
 
 /*
- * The function around address, else the preceding label without a size (assembly), or NULL. The
- * name may have a version after an @. *entry: where the function begins.
+ * Returns the name of the function that contains address, or of the preceding label without a size
+ * (assembly), or NULL. The name may have a version after an @. *entry: start of the function.
  */
 const char *symtab_find(const struct symtab *symtab, uint64_t address, uint64_t *entry);
 

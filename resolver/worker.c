@@ -30,8 +30,8 @@ static void end_without_memory(void)
 }
 
 /*
- * Drops inherited descriptors: a process that waits for the end of our output must not wait for a
- * child. Returns false on failure.
+ * Closes inherited descriptors except the socket and the file: a process that waits for the end of
+ * our output must not have to wait for a child. Returns false on failure.
  */
 static bool drop_descriptors(int *socket, int *file)
 {
@@ -40,7 +40,7 @@ static bool drop_descriptors(int *socket, int *file)
 
 	if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0)
 		return false;
-	/* Standard error may be a pipe, too, but a sanitizer reports there. */
+	/* also standard error, which may be a pipe, except for a sanitizer, which reports there */
 	if (!IS_SANITIZED && dup2(null, STDERR_FILENO) < 0)
 		return false;
 	if (high < 0 || dup2(high, 3) < 0 || (*file >= 0 && (given < 0 || dup2(given, 4) < 0)))
@@ -51,18 +51,18 @@ static bool drop_descriptors(int *socket, int *file)
 	return true;
 }
 
-/* Resets the parent's signal handling, above all its handlers, which a child must not run. */
+/* Resets all signal actions, because a child must not run the handlers of the parent. */
 static void restore_signals(void)
 {
 	sigset_t none;
 
 	sigemptyset(&none);
 	for (int number = 1; number < 32; number++) {
-		/* A sanitizer keeps the signals that it reports. */
+		/* a sanitizer keeps its handlers for the signals that it reports */
 		if (!IS_SANITIZED || number == SIGPROF || number == SIGPIPE)
 			signal(number, SIG_DFL);
 	}
-	/* The parent decides what an interrupt from the terminal does. */
+	/* only the parent handles interrupts from the terminal */
 	signal(SIGINT, SIG_IGN);
 	signal(SIGQUIT, SIG_IGN);
 	sigprocmask(SIG_SETMASK, &none, NULL);
@@ -117,15 +117,15 @@ int worker_ask(struct worker *worker, const uint64_t *addresses, size_t count)
 
 	memcpy(question + 1, addresses, count * sizeof(*addresses));
 	/*
-	 * The request fits if the child has read all earlier ones; a child that does not read is
-	 * not waited for.
+	 * If the child has read all earlier requests, this one fits into the socket's buffer. If it
+	 * has not, sending fails instead of waiting for the child.
 	 */
 	return send(worker->socket, question, size, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)size
 		       ? 0
 		       : -EPIPE;
 }
 
-/* A message of one number, with space for a descriptor. */
+/* A message with one number and optionally a descriptor. */
 struct parcel {
 	int64_t number;
 	struct iovec bytes;
@@ -177,7 +177,7 @@ int worker_take(int socket)
 	return file;
 }
 
-/* Makes space after the bytes that the child has sent. Returns false if memory runs out. */
+/* Makes room for more bytes from the child. Returns false if memory runs out. */
 static bool make_room(struct worker *worker)
 {
 	char *in;
@@ -206,8 +206,8 @@ int worker_next(struct worker *worker, struct message *message)
 		if (!make_room(worker))
 			return -EPIPE;
 		/*
-		 * A stop signal interrupts recv(); the time limit then starts anew, because the
-		 * child was stopped, too.
+		 * a stop signal interrupts recv(); restarting it restarts the time limit, which is
+		 * right because the child was stopped, too
 		 */
 		do
 			size = recv(worker->socket, worker->in + worker->count, READ_SIZE, 0);
@@ -240,7 +240,10 @@ void worker_end(struct worker *worker, char *why, size_t size)
 	pid_t ended = 0;
 
 	if (worker->pid > 0) {
-		/* a child that closed its socket is about to end of its own cause of death */
+		/*
+		 * a child that closed its socket is about to end: waits up to 20 ms for its exit
+		 * status instead of killing it
+		 */
 		for (int i = 0; why && i < 20 && ended == 0; i++) {
 			ended = waitpid(worker->pid, &status, WNOHANG);
 			if (ended == 0)

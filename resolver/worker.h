@@ -3,9 +3,9 @@
 #define WORKER_H
 
 /*
- * A child process that reads the files of one module. The bytes of a file decide what libelf and
- * libdw do; if they crash, loop or allocate without end, only this child is affected. It has limits
- * on memory and on the time for one address, no descriptors but those that it is given, and a
+ * A child process that reads the files of one module. The contents of a file control what libelf
+ * and libdw do; if they crash, loop or allocate without limit, only this child is affected. It has
+ * a memory limit, a time limit for each address, only the descriptors that it is given, and a
  * sandbox (base/sandbox.h).
  */
 
@@ -13,37 +13,43 @@
 
 #include "resolver/message.h"
 
-/* Memory of one child in bytes, without the files that it maps. */
+/* Limit of a child's memory in bytes, without the files that it maps. */
 #define WORKER_MEMORY_MAX (UINT64_C(2) << 30)
-/* Processor time for one address, or for opening the files, in seconds. */
+/* Limit of processor time for one address, or for opening the files, in seconds. */
 #define WORKER_SECONDS_MAX 30
 /*
  * A child that sends nothing for this many seconds is killed. It must be blocked, because
- * WORKER_SECONDS_MAX bounds what it computes.
+ * WORKER_SECONDS_MAX limits its processor time.
  */
 #define WORKER_SILENCE_MAX 120
-/* Addresses in one request: these fit into the socket's buffer even if nothing reads it. */
+/*
+ * Limit of addresses in one request. They fit into the socket's buffer even if the child reads
+ * nothing.
+ */
 #define WORKER_BATCH_MAX 2048
 
 struct worker {
 	pid_t pid; /* 0: no child */
 	int socket;
-	char *in; /* bytes that the child has sent */
+	char *in; /* buffer of bytes that the child has sent */
 	size_t count, capacity;
-	size_t used; /* bytes of in that were processed */
+	size_t used; /* number of processed bytes in the buffer */
 };
 
 /*
- * The function of the child: reads requests from the socket, answers them there, returns at the end
- * of input. file: the descriptor that worker_start() was given, or -1; job: as it was in the parent
- * at the fork.
+ * The function that the child runs: reads requests from the socket, answers them there, and returns
+ * at the end of input. file: the descriptor that worker_start() was given, or -1; job: the parent's
+ * job at the time of the fork.
  */
 typedef void worker_run(int socket, int file, const void *job);
 
 /* Starts a child. file: a descriptor, or -1. Returns 0 or a negative errno value. */
 int worker_start(struct worker *worker, worker_run *run, int file, const void *job);
 
-/* Sends count addresses, at most WORKER_BATCH_MAX. The child answers them in order. */
+/*
+ * Requests the answers for count addresses, at most WORKER_BATCH_MAX. The child answers in this
+ * order.
+ */
 int worker_ask(struct worker *worker, const uint64_t *addresses, size_t count);
 
 /* Sends the descriptor that the child waits for, or the negative errno value of opening it. */
@@ -56,15 +62,18 @@ int worker_give(struct worker *worker, int file);
 int worker_next(struct worker *worker, struct message *message);
 
 /*
- * Kills the child if it runs, and frees the worker's memory. why: NULL, or buffer for the cause of
- * its death, for the user.
+ * Kills the child if it runs, and frees the worker's memory. why: buffer for a text about the cause
+ * of its death, or NULL.
  */
 void worker_end(struct worker *worker, char *why, size_t size);
 
-/* In the child: reads the next request into addresses. Returns their count, 0 at the end. */
+/*
+ * In the child: reads the addresses of the next request. Returns their number; 0: there is no
+ * further request.
+ */
 size_t worker_question(int socket, uint64_t addresses[WORKER_BATCH_MAX]);
 
-/* In the child: waits for the descriptor that it asked for. Returns it or a negative errno. */
+/* In the child: waits for the descriptor that it requested. Returns it or a negative errno. */
 int worker_take(int socket);
 
 /* In the child: restarts the time limit for one address. */

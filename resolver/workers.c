@@ -15,7 +15,10 @@
 
 #define JOBS_MAX     64
 #define RESTARTS_MAX 3
-/* Limit of files that one module may ask for: split debug information has thousands. */
+/*
+ * Limit of files that the child of a module may request. Split debug information has thousands of
+ * files.
+ */
 #define WANTS_MAX 65536
 
 void workers_init(struct workers *workers, const struct resolve_options *options)
@@ -32,7 +35,10 @@ void workers_init(struct workers *workers, const struct resolve_options *options
 	hash_table_init(&workers->answers);
 }
 
-/* Ends the entry's child, if it has one. why: NULL, or buffer for the cause of its death. */
+/*
+ * Ends the child of a module, if it has one. why: buffer for a text about the cause of its death,
+ * or NULL.
+ */
 static void end_child(struct workers *workers, struct entry *entry, char *why, size_t size)
 {
 	size_t left = 0;
@@ -103,7 +109,7 @@ void workers_add_answer(struct workers *workers, const struct entry *entry, stru
 		free(answer);
 }
 
-/* Ends the oldest child that is not working. Returns false if all work. */
+/* Ends the oldest child that is not working. Returns false if all children work. */
 static bool dismiss_oldest(struct workers *workers)
 {
 	for (size_t i = 0; i < workers->staff.count; i++) {
@@ -118,8 +124,9 @@ static bool dismiss_oldest(struct workers *workers)
 static const char deleted[] = " (deleted)";
 
 /*
- * Opens the module's file. For a module that was deleted or replaced while the program ran, only a
- * build-id can prove that the file at its path is the same.
+ * Opens the module's file. If the module was deleted or replaced while the program ran ("
+ * (deleted)"), opens the file at its former path, but only if a build-id can prove that it is the
+ * same file.
  */
 static int open_module(const struct workers *workers, struct entry *entry, struct error *err)
 {
@@ -134,7 +141,10 @@ static int open_module(const struct workers *workers, struct entry *entry, struc
 	return files_open_module(&workers->options, entry->file_path, err);
 }
 
-/* Starts the module's child, which first sends the facts. Returns 0 or a negative errno value. */
+/*
+ * Starts the child of a module. Its first message has the facts. Returns 0 or a negative errno
+ * value.
+ */
 static int start_child(struct workers *workers, struct entry *entry)
 {
 	struct error err = { 0 };
@@ -151,7 +161,7 @@ static int start_child(struct workers *workers, struct entry *entry)
 	struct entry **place;
 
 	request.options.symbols_only |= entry->is_symbols_only;
-	/* No file to read, unless a build-id leads to a debug file. */
+	/* without a file there is nothing to read, unless a build-id leads to a debug file */
 	if (file < 0 && (request.is_special || entry->build_id_size == 0)) {
 		entry->facts.is_known = true;
 		entry->facts.reason = request.reason;
@@ -173,7 +183,7 @@ static int start_child(struct workers *workers, struct entry *entry)
 	return -EAGAIN;
 }
 
-/* Marks the module as unreadable, for this reason. */
+/* Gives the module up. why: the reason, for the user. */
 static void give_up(struct entry *entry, const char *why)
 {
 	entry->is_given_up = true;
@@ -181,7 +191,6 @@ static void give_up(struct entry *entry, const char *why)
 	entry->broken = memory_text(why);
 }
 
-/* Fills the batch with file addresses of unanswered requests, ascending, each once. */
 static int by_address(const void *left, const void *right)
 {
 	const uint64_t *a = left, *b = right;
@@ -189,6 +198,7 @@ static int by_address(const void *left, const void *right)
 	return ORDER(*a, *b);
 }
 
+/* Fills the batch with the file addresses of unanswered requests, in ascending order, each once. */
 static void make_batch(struct entry *entry)
 {
 	size_t count = 0;
@@ -204,7 +214,7 @@ static void make_batch(struct entry *entry)
 	}
 }
 
-/* Removes requests that are answered or never will be. */
+/* Removes requests that are answered or cannot be answered. */
 static void remove_settled(const struct workers *workers, struct entry *entry)
 {
 	struct resolve_ask **place = &entry->asks;
@@ -226,7 +236,10 @@ static void remove_settled(const struct workers *workers, struct entry *entry)
 	}
 }
 
-/* The child has died or sent nonsense: falls back to the symbol table, or gives up. */
+/*
+ * Called if the child has died or sent an invalid message: starts again with only the symbol table,
+ * or gives the module up.
+ */
 static void fall_back(struct workers *workers, struct entry *entry)
 {
 	bool is_last = entry->is_symbols_only || !entry->facts.is_known;
@@ -242,7 +255,7 @@ static void fall_back(struct workers *workers, struct entry *entry)
 	entry->broken = memory_format("its debug information is not used: %s", why);
 }
 
-/* Waits for the next message; answers requests for files in between. */
+/* Waits for the next message other than a request for a file; such requests are answered. */
 static int receive_message(const struct workers *workers, struct entry *entry,
 			   struct message *message)
 {
@@ -263,8 +276,8 @@ static int receive_message(const struct workers *workers, struct entry *entry,
 }
 
 /*
- * The three steps of one round. All modules take a step before any takes the next one, so the
- * working children read at the same time. First step: starts a child if needed.
+ * First of the three steps of a round: starts the child of a module if needed. Each step is done
+ * for all modules before the next step, so that the children read at the same time.
  */
 static void prepare_child(struct workers *workers, struct entry *entry, size_t others)
 {
@@ -279,11 +292,11 @@ static void prepare_child(struct workers *workers, struct entry *entry, size_t o
 	entry->is_working = entry->worker.pid;
 	if (entry->is_working)
 		return;
-	/* If no further process can be started, ends idle children until it can. */
+	/* if no process can be started, ends idle children one by one and tries again */
 	do
 		failure = start_child(workers, entry);
 	while (failure && dismiss_oldest(workers));
-	/* Working children will finish; from now on only as many run. */
+	/* at least the working children will finish: limits the number of children to theirs */
 	if (failure && others)
 		workers->options.jobs = (unsigned)others;
 	else if (failure)
@@ -306,7 +319,7 @@ static void request_answers(struct workers *workers, struct entry *entry)
 			return;
 		}
 		entry->is_open = true;
-		/* A module's second child has no new facts. */
+		/* the facts from a module's second child are the same as from its first */
 		if (!entry->facts.is_known)
 			entry->facts = facts;
 		if (!entry->is_cached)
@@ -322,7 +335,7 @@ static void request_answers(struct workers *workers, struct entry *entry)
 	make_batch(entry);
 	if (worker_ask(&entry->worker, entry->batch, entry->batch_count) == 0)
 		return;
-	/* A child that died while idle is not the fault of the file. */
+	/* the child died while it was idle, which is not caused by the file: starts another one */
 	entry->batch_count = 0;
 	end_child(workers, entry, NULL, 0);
 	if (entry->restarts++ == RESTARTS_MAX)

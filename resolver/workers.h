@@ -3,9 +3,9 @@
 #define WORKERS_H
 
 /*
- * The worker pool: child processes that look addresses up, one for each module, several at a time.
- * If a child dies, its module is read once more without debug information, for its symbol table
- * alone; if that fails, too, the module is given up.
+ * The worker pool: child processes that look up addresses, one for each module, several at a time.
+ * If a child dies, another child reads the module without debug information, only for its symbol
+ * table. If that fails, too, the module is given up.
  */
 
 #include "base/array.h"
@@ -14,36 +14,38 @@
 #include "resolver/message.h"
 #include "resolver/worker.h"
 
-/* ---- a module of the trace: its identity, the facts about its files, its unanswered addresses
- * ---- */
+/* ---- a module of the trace ---- */
 
-/* One address under one mapping. */
+/* A request for an address under a mapping. */
 struct resolve_ask {
 	const struct place *place; /* NULL: no mapping covers the address */
-	uint64_t address;	   /* in memory; the address that is looked up */
-	uint64_t found;		   /* the same address as the file counts */
+	uint64_t address;	   /* the address in memory that is looked up */
+	uint64_t found;		   /* the same address in the file */
 	const struct answer *answer;
 	struct resolve_ask *next; /* next unanswered address of the same module */
 };
 
-/* The same path with another build-id is another entry. */
+/*
+ * A module: its identity, facts about its files, and its unanswered requests. A file with the same
+ * path but another build-id is another module.
+ */
 struct entry {
-	char *path;	 /* as in the trace */
-	char *file_path; /* where the file is opened */
+	char *path;	 /* path in the trace */
+	char *file_path; /* path at which the file is opened */
 	uint8_t build_id[FILES_BUILD_ID_MAX];
-	unsigned build_id_size; /* in the trace; 0: the trace has none */
+	unsigned build_id_size; /* size of the build-id in the trace; 0: it has none */
 	struct facts facts;
-	char *advice; /* what the user can do; made when it is first asked for */
+	char *advice; /* what the user can do; made on the first request */
 	char *broken; /* how its children failed, or NULL */
 	bool is_symbols_only, is_given_up;
-	bool is_misfit; /* the mapping in the trace cannot be one of this file */
+	bool is_misfit; /* the mapping in the trace cannot be a mapping of this file */
 
-	struct resolve_ask *asks; /* not answered yet */
+	struct resolve_ask *asks; /* unanswered requests */
 	struct worker worker;
 	uint64_t *batch; /* addresses that the child is looking up */
 	size_t batch_count;
 	unsigned restarts;
-	unsigned wants;	  /* files that the child asked for */
+	unsigned wants;	  /* number of files that its children have requested */
 	bool is_cached;	  /* the cache was read */
 	bool is_employed; /* a child was started for it */
 	bool is_open;	  /* its child has sent the facts */
@@ -53,7 +55,7 @@ struct entry {
 	uint64_t backtrace; /* the last backtrace counted in events */
 };
 
-/* Idle children that are kept for further addresses. */
+/* Limit of idle children, which are kept for further addresses. */
 #define WORKERS_KEPT_MAX 16
 
 struct workers {
@@ -67,13 +69,13 @@ struct workers {
 void workers_init(struct workers *workers, const struct resolve_options *options);
 void workers_free(struct workers *workers);
 
-/* Queues the address. */
+/* Queues a request. */
 void workers_ask(struct workers *workers, struct resolve_ask *ask);
 
-/* Answers all queued addresses. Where that is not possible, answer stays NULL. */
+/* Answers all queued requests. If a request cannot be answered, its answer stays NULL. */
 void workers_wait(struct workers *workers);
 
-/* Stores an answer, which the pool then owns. A second answer for the same address is freed. */
+/* Stores an answer and takes ownership of it. A second answer for the same address is freed. */
 void workers_add_answer(struct workers *workers, const struct entry *entry, struct answer *answer);
 
 #endif

@@ -25,9 +25,7 @@ struct massif {
 	struct report_run *run;
 	struct costs costs;
 	struct stacks stacks;
-	struct curve curve,
-		/* curve: of the process that is being read; best: of the process with the peak */
-		best;
+	struct curve curve, best; /* of the current process; of the process with the peak */
 	uint64_t now;
 	uint32_t process; /* number of the process with the peak */
 	uint64_t last;	  /* live memory of that process at exit */
