@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The commands attach and doctor, and ctl's detach: recording a process that runs already. */
+/* The commands attach and doctor, and `ctl PID detach', for processes that run already. */
 #include "control/control.h"
 #include "launch/command.h"
 #include "launch/run.h"
@@ -102,7 +102,7 @@ static void read_name(int pid, char *name, size_t room)
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	length = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
 	text[length > 0 ? length : 0] = '\0';
-	text[strcspn(text, " :")] = '\0'; /* "postgres: checkpointer" */
+	text[strcspn(text, " :")] = '\0'; /* a title such as "postgres: checkpointer" */
 	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
 	if (!*text || text[strlen(text) - 1] == '/') {
 		length = readlink(path, text, sizeof(text) - 1);

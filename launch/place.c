@@ -65,7 +65,7 @@ int place_find(enum part part, char **path, struct error *err)
 			 parts[part].name, own, parts[part].directory);
 }
 
-/* Returns 0 if path is a file that can be executed. */
+/* Returns 0 if path is a file that can be executed, else a negative errno. */
 static int check_program(const char *path)
 {
 	struct stat status;
@@ -78,8 +78,8 @@ static int check_program(const char *path)
 }
 
 /*
- * Searches PATH as execvp(3) does: a file that cannot be executed is skipped, and -EACCES is
- * returned if no other is found.
+ * Searches PATH as execvp(3) does. Skips files that cannot be executed; if only such files are
+ * found, returns -EACCES.
  */
 static int search_path(const char *word, char **path)
 {

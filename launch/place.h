@@ -3,8 +3,8 @@
 #define PLACE_H
 
 /*
- * Finds the other parts of holdtrace: beside this program (build tree), or where they are
- * installed.
+ * Finds the other parts of holdtrace: in the directory of this program (build tree), or where they
+ * are installed.
  */
 
 #include "base/error.h"
@@ -19,13 +19,14 @@ enum part {
 };
 
 /*
- * Finds the absolute path of a part, to be freed. Returns 0, or -ENOENT with the directories that
- * were searched.
+ * Finds the absolute path of a part, which the caller frees. Returns 0, or -ENOENT with the
+ * directories that were searched.
  */
 int place_find(enum part part, char **path, struct error *err);
 
 /*
- * Finds the file that a shell would run for this word, to be freed. Returns 0, -ENOENT or -EACCES.
+ * Finds the file that a shell would execute for this word. The caller frees the path. Returns 0,
+ * -ENOENT or -EACCES.
  */
 int place_program(const char *word, char **path, struct error *err);
 

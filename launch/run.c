@@ -566,8 +566,8 @@ static int limits_status(const struct run *run, int found)
 }
 
 /*
- * Runs a program without the library: with it in the environment, neither the program nor its
- * children would run.
+ * Runs a program without the library. If the environment had LD_PRELOAD, neither the program nor
+ * its children would run.
  */
 static int run_alone(const struct run *run, const char *path, char **argv, struct error *err)
 {
@@ -611,7 +611,7 @@ static int run_program(struct run *run, char **argv, struct error *err)
 	pid = session_start(&run->session, path, argv, err);
 	if (pid < 0)
 		return status_of(pid);
-	/* The collector learns the program's status here, before wait_for_child() reaps it. */
+	/* report the status to the collector before wait_for_child() reaps the program */
 	session_tell(&run->session, pid, signals_wait(pid));
 	status = wait_for_child(pid);
 	found = run_tell(run, argv[0]);

@@ -3,7 +3,8 @@
 #define RUN_H
 
 /*
- * The commands run and record: run a program under the tracer, with or without a screen at its end.
+ * The commands run and record: they run a program under the tracer, with or without a screen at the
+ * end.
  */
 
 #include <stdbool.h>
@@ -53,7 +54,7 @@ int run_part(enum part part, char **argv, int to, struct error *err);
 /* Executes a part of holdtrace in this process. Returns an exit status only if that fails. */
 int run_become(enum part part, char **argv, struct error *err);
 
-/* Checks the names and values of limits; 0 if they are valid, else an exit status. */
+/* Checks the names and values of limits. Returns 0 if they are valid, else an exit status. */
 int run_check_limits(const char *limits, struct error *err);
 
 /*

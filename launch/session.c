@@ -18,7 +18,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#define SETTLE_STEPS 100 /* of 20 ms */
+#define SETTLE_STEPS 100 /* steps of 20 ms */
 
 /*
  * Moves a descriptor above 2. If the caller closed 0, 1 or 2, the traced program must find it
@@ -145,8 +145,7 @@ static void become_program(const struct session *session, const char *path, char
 				     others ? others : ""),
 		       1);
 		setenv(CONTROL_ENVIRONMENT, run, 1);
-		/* The packets use standard output, so the program's output goes to standard error.
-		 */
+		/* packets go to standard output, so the program's output goes to standard error */
 		if (strcmp(session->control->settings.out, "stdout") == 0)
 			dup2(STDERR_FILENO, STDOUT_FILENO);
 	}

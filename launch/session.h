@@ -21,12 +21,12 @@
 struct session_stream {
 	unsigned number;
 	int pid;
-	char *path; /* "" if it did not go to a file */
+	char *path; /* path of its file; "": it did not go to a file */
 };
 
 struct session {
 	struct control_page *control;
-	int fd; /* the control page's memfd */
+	int fd; /* memfd of the control page */
 	pid_t collector;
 	int reports; /* memfd in which the collector lists the streams and their files */
 	char *library;
@@ -39,8 +39,8 @@ struct session {
 int session_create(struct session *session, struct error *err);
 
 /*
- * Starts the collector and waits until the output is open. Returns 0, or a negative errno with the
- * collector's message.
+ * Starts the collector and waits until it has opened the output. Returns 0, or a negative errno
+ * with the collector's message.
  */
 int session_collect(struct session *session, struct error *err);
 
@@ -78,7 +78,7 @@ unsigned session_left_unsaid(const struct session *session);
 
 unsigned session_attached(const struct session *session);
 
-/* The number of processes of the run that still run. */
+/* Returns the number of the run's processes that have not ended. */
 unsigned session_running(const struct session *session);
 
 void session_destroy(struct session *session);

@@ -28,7 +28,7 @@ static const int kinds[] = { SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGINT, SIGQUIT 
 
 static const struct sigaction by_default = { .sa_handler = SIG_DFL };
 static sigset_t held, mask_before;
-static struct sigaction child_before; /* action before signals_hold() */
+static struct sigaction child_before; /* action of SIGCHLD before signals_hold() */
 static pid_t witness = -1;
 static int asked = -1; /* socket to the witness */
 
@@ -89,7 +89,7 @@ static void be_witness(int socket, int other)
 	_exit(0);
 }
 
-/* Whether this signal was sent to the group since the last call. */
+/* Whether this signal was sent to the group since the last call for it. */
 static bool was_for_group(int number)
 {
 	unsigned char word = (unsigned char)number;
@@ -141,7 +141,8 @@ void signals_give_back(void)
 }
 
 /*
- * Whether pid is the program or its descendant. A process whose parent has ended is not recognized.
+ * Whether pid is the program or a descendant of it. A descendant is not recognized if a process
+ * between the two has ended.
  */
 static bool is_of_run(pid_t pid, pid_t program)
 {

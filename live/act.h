@@ -13,7 +13,7 @@ struct step {
 };
 
 struct act {
-	int pid; /* a process of the run, from the command line */
+	int pid; /* process id of the command line */
 	struct ctl_run *run;
 	const char *analyst; /* path of the post-processor */
 	struct step *steps;

@@ -40,7 +40,7 @@ struct await {
 	char owner_name[LIVE_NAME_MAX]; /* name of the process that holds a file's lock */
 	uint32_t readers;		/* number of threads that hold a read-write lock */
 	int fd;				/* -1: none */
-	char path[256];			/* the file of fd */
+	char path[256];			/* path of the file of fd */
 };
 
 /*

@@ -21,8 +21,8 @@
 struct file_lock {
 	enum { FLOCK, OF_PROCESS, OF_OPEN_FILE, KINDS } kind;
 	bool is_write;
-	unsigned high, low;	  /* device */
-	uint64_t inode, from, to; /* to: last byte */
+	unsigned high, low;	  /* major and minor number of the device */
+	uint64_t inode, from, to; /* from, to: first and last byte of the range */
 	int taker; /* process that locked the file; -1: the lock belongs to an open file description
 		    */
 	int pid;   /* process that holds the lock; 0: unknown */

@@ -31,7 +31,7 @@ static int refuse_process(int number, int pid, struct error *err)
 	return error_system(err, number, "cannot examine process %d", pid);
 }
 
-/* The target of a link in /proc/PID, to be freed; NULL: unknown. */
+/* Returns the target of a link in /proc/PID, or NULL if it is unknown. The caller frees it. */
 static char *read_link(int pid, const char *name)
 {
 	char path[64], target[PATH_MAX];

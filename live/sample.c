@@ -249,7 +249,7 @@ void sample_take(struct sample *sample, struct watched *const *processes, size_t
 	for (size_t i = 0; i < list.count; i++) {
 		const struct sample_row *row = &list.items[i];
 
-		/* the rates of a class are the sums over all its call sites */
+		/* the rates of a class are the sums of the rates of all its call sites */
 		for (size_t k = 0; k < sample->class_count; k++)
 			if (!strcmp(sample->classes[k].type, row->type)) {
 				sample->classes[k].acquired_rate += row->acquired_rate;

@@ -30,10 +30,10 @@ struct sample_options {
 struct sample_row {
 	const char *type;
 	bool has_bytes;
-	uint64_t acquired;    /* since the start */
+	uint64_t acquired;    /* number of acquisitions since the start */
 	int64_t count, bytes; /* live now, or the change since the baseline, which may be
 			       * negative */
-	double variance;      /* of bytes, where they are estimates */
+	double variance;      /* variance of bytes, if they are estimates */
 	double acquired_rate, growth_rate; /* per second: acquisitions; growth in bytes, or in
 					      objects if the class has no bytes */
 	uint64_t peak; /* of a class: the sum of the peaks of all processes, which may be peaks at

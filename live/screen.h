@@ -15,7 +15,7 @@ enum screen_key {
 	KEY_DOWN,
 	KEY_PAGE_UP,
 	KEY_PAGE_DOWN,
-	KEY_RESIZE, /* or another reason to redraw */
+	KEY_RESIZE, /* the picture must be drawn again */
 	KEY_END,    /* end of input, or a signal that ends the program */
 };
 

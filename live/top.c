@@ -211,7 +211,7 @@ static void next_class(struct top *top)
 	top->options.class = sample->class_count ? sample->classes[0].type : NULL;
 }
 
-/* Returns false for the keys that end the program. */
+/* Handles a key. Returns false if the key ends the program. */
 static bool take_key(struct top *top, int key)
 {
 	struct top_picture *picture = &top->picture;

@@ -42,7 +42,7 @@ struct watch {
 	const struct watched *broken; /* process that has broken a limit */
 	struct run run;
 	struct limits limits;
-	char *fail_on;	   /* the limits as an option of the post-processor */
+	char *fail_on;	   /* the limits as an argument of the post-processor */
 	uint64_t left_out; /* number of left-out files in the last message about them */
 	size_t next;	   /* index of the process that is examined first */
 	uint64_t ask_ns;   /* time of the next check */
@@ -151,7 +151,7 @@ static ssize_t run_checker(const struct watch *watch, uint32_t pid, char *answer
 	return child > 0 ? (ssize_t)length : error_system(err, errno, "check");
 }
 
-/* Cuts off and returns the next cell of a CSV line. */
+/* Removes the next cell from a CSV line and returns it. */
 static char *cell_of(char **line)
 {
 	char *cell = *line, *to = cell, *from = cell;

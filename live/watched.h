@@ -20,9 +20,9 @@
 
 /* The sums of a call site in the process. */
 struct watched_site {
-	uint64_t acquired;	/* calls since the start */
+	uint64_t acquired;	/* number of acquisitions since the start */
 	uint64_t count, bytes;	/* live now */
-	double variance;	/* of bytes, where they are estimates */
+	double variance;	/* variance of bytes, if they are estimates */
 	uint64_t seen_acquired; /* seen_...: values at the previous tick (sample.h); ..._rate: rates
 				   since that tick */
 	uint64_t seen_count, seen_bytes;
@@ -41,7 +41,7 @@ struct watched {
 	struct ledger *ledger;
 	struct address_space space;
 	struct naming *naming;
-	ARRAY_OF(struct watched_site) sites; /* by call site of the ledger */
+	ARRAY_OF(struct watched_site) sites; /* indexed by call site of the ledger */
 	uint32_t pid, stream;
 	bool is_unproven; /* the collector has not confirmed that the pid in the stream is the
 			     process's */
@@ -53,17 +53,20 @@ struct watched {
 	double event_rate;
 	uint64_t damages;
 	uint64_t taken;	       /* bytes of the input that were processed completely */
-	uint32_t told_unknown; /* bit set of limits that were reported as unknown */
+	uint32_t told_unknown; /* one bit for each limit that was reported as unknown */
 	bool is_unknown;       /* result of the last check: a limit is unknown */
 	bool has_ended;	       /* the process has ended, according to the stream */
 	bool is_finished;      /* the stream has ended */
 	struct error error;    /* why reading the stream ended, if not at its regular end */
 };
 
-/* Starts to read a stream from a descriptor, which it then owns. Returns 0 or a negative errno. */
+/*
+ * Starts a thread that reads a stream from a descriptor. Takes ownership of the descriptor. Returns
+ * 0 or a negative errno.
+ */
 int watched_start(struct watched **watched, int input, struct error *err);
 
-/* Waits for the reader; the stream must have ended. */
+/* Waits until the reader has ended, and frees the process. The stream must have ended. */
 void watched_free(struct watched *watched);
 
 void watched_lock(struct watched *watched);

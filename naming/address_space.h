@@ -24,7 +24,7 @@
 struct space_module {
 	uint32_t id;
 	const char *path;
-	const char *build_id;	 /* hexadecimal digits, "": none */
+	const char *build_id;	 /* hexadecimal digits; "": unknown */
 	bool has_tail;		 /* code and offset are known, and from is the load base */
 	uint64_t from, to, code; /* in the address map */
 	uint64_t offset;
@@ -57,7 +57,7 @@ struct address_space {
 	struct trace_nodes nodes;   /* converted backtraces: equal backtraces are the same node */
 	struct hash_table programs; /* paths of executables, and their directories with a final / */
 	ARRAY_OF(struct space_module *) module_list;
-	ARRAY_OF(struct space_mapping) mappings; /* in the order of the trace */
+	ARRAY_OF(struct space_mapping) mappings; /* mappings in the order of the trace */
 	/* frames of the backtrace that is being converted, which are not in the memo */
 	ARRAY_OF(const struct trace_node *) pending;
 	ARRAY_OF(struct space_memo) memo; /* caches of the current process */
@@ -102,11 +102,13 @@ const struct trace_node *space_backtrace(struct address_space *space,
 const struct trace_node *space_frames(struct address_space *space, const uint64_t *frames,
 				      size_t count, uint64_t index);
 
-/* The module at an address of the current process at the time of call number index, or NULL. */
+/*
+ * Returns the module that an address of the current process was in at call number index, or NULL.
+ */
 const struct space_module *space_module_of(const struct address_space *space, uint64_t address,
 					   uint64_t index);
 
-/* The module at an address of the map, or NULL. */
+/* Returns the module at an address of the address map, or NULL. */
 const struct space_module *space_module_at(const struct address_space *space, uint64_t address);
 
 #endif

@@ -50,11 +50,11 @@ struct naming {
 	struct pool pool;
 	struct hash_table found; /* struct naming_found, by address */
 	uint32_t ids;		 /* the last id of a symbol */
-	/* a bit for each node of the address map: naming_expect() was called for it */
+	/* one bit for each node of the address map: naming_expect() was called for the node */
 	ARRAY_OF(uint64_t) expected;
 };
 
-/* The part of the path after the last slash. */
+/* Returns the part of the path after the last slash. */
 static const char *base_name(const char *path)
 {
 	const char *slash = strrchr(path, '/');

@@ -25,7 +25,7 @@ struct naming;
  * Where to find modules and their debug files. If all members are zero, at the paths in the traces.
  */
 struct naming_files {
-	const char *root, *debug_dir; /* as in struct resolve_options */
+	const char *root, *debug_dir; /* see struct resolve_options */
 	const char *const *maps;
 	size_t map_count;
 };

@@ -33,7 +33,7 @@ struct function {
 };
 
 struct unit {
-	Dwarf_Off offset; /* of its first DIE */
+	Dwarf_Off offset; /* offset of the unit's first DIE */
 	Dwarf_Die die;
 	Dwarf_Die tree; /* the DIE with its functions: die, or the unit's DIE in its .dwo file */
 	bool is_scanned, is_deep, is_mangling;
@@ -411,7 +411,7 @@ static struct function *find_function(struct debuginfo *debuginfo, struct unit *
  */
 struct chain_search {
 	uint64_t address, budget;
-	unsigned count, best;	    /* length of the current path, and of the longest one so far */
+	unsigned count, best;	    /* lengths of the current path and of the longest path so far */
 	Dwarf_Die calls[CHAIN_MAX]; /* outermost first */
 	Dwarf_Die *chain;	    /* the longest path */
 };

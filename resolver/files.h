@@ -24,8 +24,8 @@ enum file_kind {
 	 * the file to which dwz moved common parts; directory: that of the file that refers to it
 	 */
 	FILE_ALTERNATE,
-	FILE_PACKAGE, /* .dwp; name: the path of the file with the skeletons */
-	FILE_SPLIT,   /* .dwo; name: relative to directory */
+	FILE_PACKAGE, /* the .dwp file; name: path of the file with the skeletons */
+	FILE_SPLIT,   /* a .dwo file; name: its path, relative to directory */
 	/* fetched by build-id from debuginfod servers, if an option allows it */
 	FILE_EXECUTABLE_FETCHED,
 	FILE_DEBUG_FETCHED,

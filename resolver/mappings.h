@@ -25,11 +25,14 @@ struct mappings {
 void mappings_init(struct mappings *mappings);
 void mappings_free(struct mappings *mappings);
 
-/* Maps module over earlier mappings. Returns 0, -EINVAL for an empty range, or -ENOMEM. */
+/*
+ * Adds a mapping of module, which replaces earlier mappings where they overlap. Returns 0, -EINVAL
+ * for an empty range, or -ENOMEM.
+ */
 int mappings_add(struct mappings *mappings, const struct resolve_module *module,
 		 struct entry *entry);
 
-/* The mapping that covers address, or NULL. */
+/* Returns the mapping that covers address, or NULL. */
 const struct place *mappings_find(const struct mappings *mappings, uint64_t address);
 
 /* Whether the file can have been mapped like this. If not, it is not the file that was traced. */

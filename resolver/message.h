@@ -50,7 +50,7 @@ struct facts {
 struct answer {
 	const void *owner; /* the module, in a collection with answers of several modules */
 	uint64_t address;
-	unsigned count; /* at least one */
+	unsigned count; /* number of symbols, at least one */
 	struct symbol symbols[];
 };
 

@@ -82,7 +82,7 @@ void resolve_backtrace(struct resolve *resolve, uint64_t events);
 unsigned resolve_take(struct resolve *resolve, const struct resolve_ask *ask,
 		      struct symbol *symbols, unsigned max);
 
-/* resolve_ask(), resolve_wait() and resolve_take() for a single address. */
+/* Calls resolve_ask(), resolve_wait() and resolve_take() for a single address. */
 unsigned resolve_address(struct resolve *resolve, uint64_t address, bool is_exact,
 			 struct symbol *symbols, unsigned max);
 

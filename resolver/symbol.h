@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Limit of inlined calls that are listed for one address; further ones are left out. */
+/* Limit of the frames that are listed for one address; further inlined calls are left out. */
 #define RESOLVE_FRAMES_MAX 64
 
 enum demangle {
@@ -44,7 +44,7 @@ struct resolve_options {
 };
 
 struct symbol {
-	const char *function; /* without "()" unless has_parameters; NULL: unknown */
+	const char *function; /* the name, without "()" unless has_parameters; NULL: unknown */
 	const char *file;     /* source file, NULL: unknown */
 	unsigned line;	      /* 0: unknown */
 	const char *module;   /* path in the mapping; NULL: the address is in no mapping */

@@ -52,7 +52,10 @@ int worker_start(struct worker *worker, worker_run *run, int file, const void *j
  */
 int worker_ask(struct worker *worker, const uint64_t *addresses, size_t count);
 
-/* Sends the descriptor that the child waits for, or the negative errno value of opening it. */
+/*
+ * Sends the descriptor that the child requested, or the negative errno value if it could not be
+ * opened.
+ */
 int worker_give(struct worker *worker, int file);
 
 /*

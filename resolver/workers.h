@@ -42,17 +42,17 @@ struct entry {
 
 	struct resolve_ask *asks; /* unanswered requests */
 	struct worker worker;
-	uint64_t *batch; /* addresses that the child is looking up */
+	uint64_t *batch; /* addresses that were sent to the child */
 	size_t batch_count;
 	unsigned restarts;
 	unsigned wants;	  /* number of files that its children have requested */
 	bool is_cached;	  /* the cache was read */
 	bool is_employed; /* a child was started for it */
-	bool is_open;	  /* its child has sent the facts */
-	bool is_working;  /* its child must not be ended now */
+	bool is_open;	  /* the child has sent the facts */
+	bool is_working;  /* the child is working and must not be ended */
 
 	uint64_t asked, unresolved, unlined, events;
-	uint64_t backtrace; /* the last backtrace counted in events */
+	uint64_t backtrace; /* number of the last backtrace that was counted in events */
 };
 
 /* Limit of idle children, which are kept for further addresses. */

@@ -29,7 +29,7 @@ struct serve_options {
  */
 int serve_begin(struct serve **serve, const struct serve_options *options, struct error *err);
 
-/* "http://127.0.0.1:PORT/SECRET/NAME", valid until serve_end(). */
+/* Returns the URL, "http://127.0.0.1:PORT/SECRET/NAME", valid until serve_end(). */
 const char *serve_address(const struct serve *serve);
 
 void serve_end(struct serve *serve);

@@ -24,7 +24,7 @@
 
 /* ---- shared by the parts ---- */
 
-/* The last component of a path. */
+/* Returns the last component of a path. */
 static const char *file_name(const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -372,7 +372,7 @@ static void print_doubts(struct overview *overview)
 
 	print_allocators(overview);
 	print_modules(overview);
-	/* Without this line, a screen without waits would look as if no thread had waited. */
+	/* without this line, a screen without waits would mean that no thread waited */
 	if (coverage_is_low(&summary->blocked_time))
 		screen_say(&overview->screen, 8, "UNSEEN  waits: %s",
 			   coverage_say(&summary->blocked_time, text));

@@ -53,7 +53,7 @@ struct row {
 	struct line cells[CELLS];
 };
 
-/* "12.3 MB", or with sampling "about 12.3 MB +- 0.4 MB". */
+/* Adds a number of bytes: "12.3 MB", or if memory was sampled "about 12.3 MB +- 0.4 MB". */
 static void add_bytes(struct line *line, const struct summary_class *class, uint64_t bytes,
 		      double variance)
 {
@@ -274,7 +274,7 @@ void overview_table(struct overview *overview)
 
 /* A row of the list: all backtraces of a class and a process that have the same call site. */
 struct entry {
-	const struct summary_site *site; /* the largest */
+	const struct summary_site *site; /* the largest of these backtraces */
 	uint64_t count, bytes, sites;
 	bool has_more_examples;
 	bool is_foreign; /* the process is a system program that the run started */
@@ -284,8 +284,8 @@ struct entry {
 struct entries {
 	struct entry *items;
 	size_t count;
-	uint64_t sites;		 /* number of sites in the entries */
-	struct hash_table table; /* by class, process and call site */
+	uint64_t sites;		 /* number of backtraces in all entries */
+	struct hash_table table; /* entries by class, process and call site */
 };
 
 static const char *thing_of(const struct summary_class *class, uint64_t count)

@@ -54,10 +54,10 @@ static inline size_t overview_limit(const struct overview *overview, size_t most
 
 /* ---- overview.c ---- */
 
-/* The heading of live objects: at exit, or at detach. */
+/* Returns the heading of live objects: "live at exit" or "live at detach". */
 const char *overview_held(const struct overview *overview);
 
-/* The name of a process: the last component of its path. */
+/* Returns the name of a process, which is the last component of its path. */
 const char *overview_name(const struct summary_process *process);
 
 /*
@@ -73,7 +73,7 @@ void overview_frames(struct overview *overview, struct line *line, size_t indent
 /* Prints a row for each class: acquired, peak and live objects. */
 void overview_table(struct overview *overview);
 
-/* Prints as many call sites with live objects as fit into room lines, at least one. */
+/* Prints the call sites with live objects: as many as fit into room lines, at least one. */
 void overview_sites(struct overview *overview, size_t room);
 
 /* ---- overview_waits.c ---- */

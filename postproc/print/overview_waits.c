@@ -9,7 +9,7 @@
 #include "postproc/findings/findings.h"
 
 #define BLOCKED_MAX 4
-#define PLACES	    3 /* call sites shown for a finding */
+#define PLACES	    3 /* limit of call sites that are shown for a finding */
 
 /* Adds a line of text and the frames of a backtrace. */
 static void print_frames(struct overview *overview, size_t column, size_t indent, size_t height,
@@ -74,7 +74,7 @@ void overview_waits(struct overview *overview)
 		if (threshold)
 			line_add(&line, " (counting waits over %s)", DURATION(threshold));
 		screen_wrap(&overview->screen, &line, OVERVIEW_COLUMN);
-		/* Long waits of joins and barriers are normal. */
+		/* not for joins and barriers, which normally wait long */
 		if ((class->known == RESOURCE_LOCK || class->known == RESOURCE_SEMAPHORE ||
 		     class->known == RESOURCE_CONDITION) &&
 		    overview->tight < OVERVIEW_TIGHTEST &&

@@ -35,7 +35,7 @@ struct line {
  */
 size_t screen_width(size_t columns);
 
-/* Frees the lines; the width stays. */
+/* Frees the lines, but keeps the width. */
 void screen_free(struct screen *screen);
 
 void line_begin(struct line *line);
@@ -83,7 +83,9 @@ void screen_move(struct screen *to, struct screen *from);
 
 enum screen_colours { SCREEN_PLAIN, SCREEN_COLOURS, SCREEN_COLOURS_OF_LEAKS };
 
-/* Prints the lines. In colour, the first line and headings are bold, alarms and leaks red. */
+/*
+ * Prints the lines. With colours, the first line and headings are bold, and alarms and leaks red.
+ */
 void screen_print(const struct screen *screen, enum screen_colours colours, struct out *out);
 
 #endif

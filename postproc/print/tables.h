@@ -16,11 +16,11 @@
 #include "naming/naming.h"
 
 struct tables_style {
-	const struct writer *format; /* of tables_at() */
+	const struct writer *format; /* the format, as tables_at() returns it */
 	/* for text: */
-	unsigned width; /* columns of the terminal; 0: 80 */
+	unsigned width; /* columns of the terminal; 0: unknown, 80 are used */
 	bool has_colour;
-	bool has_blocks;  /* the terminal shows Unicode, which charts then use */
+	bool has_blocks;  /* the terminal shows Unicode block characters, which charts then use */
 	bool is_verbose;  /* print whole names and backtraces */
 	bool shows_empty; /* print a separate line for each table without rows */
 	/*

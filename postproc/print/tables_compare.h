@@ -21,11 +21,11 @@ struct tables_step {
 
 struct tables_steps {
 	struct pool pool;
-	ARRAY_OF(struct tables_step) steps; /* in pre-order, sorted by name */
+	ARRAY_OF(struct tables_step) steps; /* the tree in pre-order, siblings sorted by name */
 	bool has_bytes, has_ns;
 };
 
-/* Whether a table has columns backtrace, old and new. */
+/* Whether a table is a comparison: it has the columns backtrace, old and new. */
 bool tables_is_comparison(const struct table_facts *facts);
 
 /* Replaces steps by the tree of one group of a comparison. */

@@ -9,7 +9,7 @@
 
 #define FRAMES_MAX 256
 #define KEPT	   1024u /* number of frames whose JSON is cached */
-#define KEPT_MAX   504u	 /* bytes of a cached frame */
+#define KEPT_MAX   504u	 /* limit of the bytes of a cached frame */
 #define SCHEMA	   1	 /* version of this format; see holdtrace-report(1) */
 
 /*
@@ -24,7 +24,7 @@ struct kept_frame {
 struct printer {
 	const struct tables_job *job;
 	struct json json;
-	struct kept_frame *kept; /* by id */
+	struct kept_frame *kept; /* indexed by id of the frame */
 	struct out aside;	 /* a buffer without a file */
 };
 

@@ -41,7 +41,7 @@
 struct layout {
 	const struct tables_job *job;
 	const struct table *table;
-	size_t widths[COLUMNS_MAX]; /* 0: not shown */
+	size_t widths[COLUMNS_MAX]; /* 0: the column is not shown */
 	/* width of the longest word, which is not broken; a path may be wider */
 	size_t words[COLUMNS_MAX];
 	unsigned last;		  /* number of the last column */

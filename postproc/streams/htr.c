@@ -14,7 +14,8 @@
 #include "packets.h"
 #include "trace/decode.h"
 
-#define LEVEL 3 /* of zstd; no program waits for this writer */
+/* compression level of zstd, higher than the collector's: no program waits for this writer */
+#define LEVEL 3
 
 struct htr_writer {
 	struct out *out;

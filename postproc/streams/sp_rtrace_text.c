@@ -24,7 +24,7 @@ struct text_writer {
 	struct writer_options options;
 	struct out *out;
 	const struct trace *trace;
-	const struct trace_process *process; /* of the first stream */
+	const struct trace_process *process; /* the process of the first stream */
 	bool has_begun;			     /* the lines before the first call were printed */
 	ARRAY_OF(struct event) gathered;
 	size_t comment_at; /* index in gathered: comments before this index were printed */

@@ -27,7 +27,7 @@ struct massif {
 	struct stacks stacks;
 	struct curve curve, best; /* of the current process; of the process with the peak */
 	uint64_t now;
-	uint32_t process; /* number of the process with the peak */
+	uint32_t process; /* number of the process with the highest peak */
 	uint64_t last;	  /* live memory of that process at exit */
 	bool is_best;	  /* the process that ended last has the highest peak so far */
 	struct tally *tally;
@@ -40,7 +40,7 @@ struct massif {
  */
 struct held {
 	struct rises rises;
-	uint32_t process; /* number + 1 */
+	uint32_t process; /* number of the process + 1 */
 };
 
 /* The time of a tree: AT_PEAK, or the number of a window, at whose end it is. */
@@ -270,7 +270,7 @@ static void put_tree(struct massif *massif, struct out *out, int when, uint64_t 
 	pool_free(&pool);
 }
 
-/* Writes trees for the ends of windows from *window to until_ns. */
+/* Writes a tree for the end of each window from *window on, up to until_ns. */
 static void put_windows(struct massif *massif, struct out *out, unsigned *window, uint64_t until_ns,
 			uint64_t *number)
 {

@@ -24,7 +24,7 @@ void packed_bytes(struct packed *packed, const void *bytes, size_t size);
 void packed_format(struct packed *packed, const char *format, ...)
 	__attribute__((format(printf, 2, 3))); /* at most 1 KiB */
 
-/* Writes the rest and frees the stream. */
+/* Writes the remaining compressed bytes and frees the stream. */
 void packed_end(struct packed *packed);
 
 #endif

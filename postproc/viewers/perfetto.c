@@ -55,9 +55,9 @@ struct perfetto {
 	/* for the current process, by class; NULL: no object of the class */
 	struct curve *curves[LEDGER_CLASSES];
 	struct peaks_amount now[LEDGER_CLASSES];
-	struct map images;		 /* by pid: index in last_dumps, + 1 */
-	ARRAY_OF(uint64_t) last_dumps;	 /* times in ns */
-	struct map dumped;		 /* by number of a backtrace: index in samples, + 1 */
+	struct map images;		 /* index in last_dumps, + 1, by pid */
+	ARRAY_OF(uint64_t) last_dumps;	 /* times of the last dumps in ns */
+	struct map dumped;		 /* index in samples, + 1, by number of the backtrace */
 	ARRAY_OF(struct sample) samples; /* samples of the dump that is being built */
 };
 

@@ -90,7 +90,7 @@ struct perfetto_packets {
 void perfetto_open(struct perfetto_packets *packets);
 void perfetto_close(struct perfetto_packets *packets);
 
-/* The number of a backtrace, from 1. */
+/* Returns the number of a backtrace, from 1. */
 uint32_t perfetto_stack(struct perfetto_packets *packets, const struct trace_node *backtrace);
 
 /*

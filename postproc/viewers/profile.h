@@ -65,10 +65,10 @@ void profile_note(void *state, const struct event *event);
 void profile_process(void *state);
 void profile_destroy(void *state);
 
-/* Requests all names, so that they are looked up together. */
+/* Announces all backtraces, so that their names are looked up together. */
 void profile_expect(const struct profile *profile);
 
-/* The command line of the first process, or its name. */
+/* Returns the command line of the first process, or its name. */
 const char *profile_command(const struct profile *profile);
 
 #define VIEWER_OF_PROFILE(name)                       \

@@ -24,7 +24,7 @@
  * equal.
  */
 struct stacks_function {
-	const char *name;	   /* as shown; never NULL */
+	const char *name;	   /* the name that is shown; never NULL */
 	const char *file, *module; /* "": not known */
 	uint32_t number;	   /* from 1 */
 };
@@ -33,7 +33,7 @@ struct stacks_function {
 struct stacks_frame {
 	const struct stacks_function *function;
 	uint64_t address; /* in the address map of the run; 0: in no module */
-	uint64_t offset;  /* in the module */
+	uint64_t offset;  /* offset in the module */
 	unsigned line;	  /* 0: not known */
 	bool is_inlined;
 	uint32_t number; /* from 1 */
@@ -60,7 +60,10 @@ void stacks_free(struct stacks *stacks);
  */
 size_t stacks_of(struct stacks *stacks, const struct trace_node *backtrace, const char *called);
 
-/* The functions of a backtrace as "main;serve;take", outermost first, valid until the next call. */
+/*
+ * Returns the functions of a backtrace, outermost first, as "main;serve;take"; valid until the next
+ * call.
+ */
 const char *stacks_line(struct stacks *stacks, const struct trace_node *backtrace,
 			const char *called);
 
