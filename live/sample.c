@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PLACE_FRAMES 6 /* limit of the frames in the text of a call site */
+#define PLACE_FRAMES 6 /* limit of frames in the text of a call site */
 
 /* ---- rates ---- */
 

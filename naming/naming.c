@@ -48,7 +48,7 @@ struct naming {
 	/* by module of the address map: how many of its frames were shown */
 	ARRAY_OF(struct naming_counts) modules;
 	struct pool pool;
-	struct hash_table found; /* struct naming_found, by address */
+	struct hash_table found; /* the functions found so far (struct naming_found), by address */
 	uint32_t ids;		 /* the last id of a symbol */
 	/* one bit for each node of the address map: naming_expect() was called for the node */
 	ARRAY_OF(uint64_t) expected;
@@ -264,7 +264,7 @@ void naming_expect(struct naming *naming, const struct trace_node *backtrace)
 		uint64_t bit = UINT64_C(1) << backtrace->number % 64;
 
 		if (word && *word & bit)
-			return; /* an earlier call announced this frame and so all its callers */
+			return; /* this frame was announced before, and so were all its callers */
 		if (word)
 			*word |= bit;
 		queue_address(naming, backtrace->address);

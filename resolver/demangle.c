@@ -10,10 +10,7 @@ char *demangle(const char *name, enum demangle style, bool *has_parameters)
 	char *text;
 
 	*has_parameters = false;
-	/*
-	 * all known manglings begin with an underscore; without this check the expensive demangler
-	 * would be called for every name
-	 */
+	/* demangling is expensive, and all known manglings begin with an underscore */
 	if (style == DEMANGLE_NO || name[0] != '_' || strlen(name) > DEMANGLE_NAME_MAX)
 		return NULL;
 	if (style == DEMANGLE_FULL)

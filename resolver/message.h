@@ -54,7 +54,7 @@ struct answer {
 	struct symbol symbols[];
 };
 
-/* Writes one message. An error is reported by ferror(). */
+/* Writes one message. After an error, ferror(to) is true. */
 void message_put(FILE *to, enum message_kind kind, const void *body, size_t size);
 /* Writes an answer. Leaves out frames beyond RESOLVE_FRAMES_MAX. */
 void message_put_answer(FILE *to, uint64_t address, const struct symbol *symbols, unsigned count);

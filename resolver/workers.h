@@ -61,7 +61,7 @@ struct entry {
 struct workers {
 	struct resolve_options options;
 	unsigned machine;
-	struct hash_table answers;	/* struct answer, by entry and address */
+	struct hash_table answers;	/* all answers (struct answer), by entry and address */
 	ARRAY_OF(struct entry *) line;	/* modules with unanswered addresses */
 	ARRAY_OF(struct entry *) staff; /* modules with a child, oldest first */
 };

@@ -175,7 +175,7 @@ static void print_header(struct text_writer *writer)
 	text_print_header(writer->out, &words.header);
 }
 
-/* surroundings */
+/* lines other than calls */
 
 static void print_mapping(struct text_writer *writer, const struct trace_mapping *mapping)
 {
@@ -338,7 +338,7 @@ static void print_backtrace(struct text_writer *writer, const struct backtrace *
 	out_char(writer->out, '\n');
 }
 
-/* mappings again */
+/* mappings that are printed once more */
 
 /* Returns the mapping that a reader of the text so far assumes at an address. */
 static const struct trace_mapping *last_printed(const struct text_writer *writer, uint64_t address)
