@@ -158,4 +158,29 @@ static inline bool arch_returns_to(uintptr_t frame, uintptr_t ip)
 	"	.cfi_endproc\n"               \
 	".size dlopen, .-dlopen\n"
 
+#define ARCH_DLMOPEN                    \
+	".text\n"                       \
+	".globl dlmopen\n"              \
+	".type dlmopen, %function\n"    \
+	"dlmopen:\n"                    \
+	"	.cfi_startproc\n"             \
+	"	hint #34\n" /* bti c */ \
+	"	stp x29, x30, [sp, #-48]!\n"  \
+	"	.cfi_adjust_cfa_offset 48\n"  \
+	"	.cfi_rel_offset x29, 0\n"     \
+	"	.cfi_rel_offset x30, 8\n"     \
+	"	stp x0, x1, [sp, #16]\n"      \
+	"	str x2, [sp, #32]\n"          \
+	"	bl hand_dlmopen_enter\n"      \
+	"	mov x16, x0\n"                \
+	"	ldr x2, [sp, #32]\n"          \
+	"	ldp x0, x1, [sp, #16]\n"      \
+	"	ldp x29, x30, [sp], #48\n"    \
+	"	.cfi_adjust_cfa_offset -48\n" \
+	"	.cfi_restore x29\n"           \
+	"	.cfi_restore x30\n"           \
+	"	br x16\n"                     \
+	"	.cfi_endproc\n"               \
+	".size dlmopen, .-dlmopen\n"
+
 #endif

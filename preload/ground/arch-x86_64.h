@@ -143,4 +143,27 @@ static inline bool arch_returns_to(uintptr_t frame, uintptr_t ip)
 	"	.cfi_endproc\n"              \
 	".size dlopen, .-dlopen\n"
 
+#define ARCH_DLMOPEN                   \
+	".text\n"                      \
+	".globl dlmopen\n"             \
+	".type dlmopen, @function\n"   \
+	"dlmopen:\n"                   \
+	"	.cfi_startproc\n"            \
+	"	pushq %rdi\n"                \
+	"	.cfi_adjust_cfa_offset 8\n"  \
+	"	pushq %rsi\n"                \
+	"	.cfi_adjust_cfa_offset 8\n"  \
+	"	pushq %rdx\n"                \
+	"	.cfi_adjust_cfa_offset 8\n"  \
+	"	call hand_dlmopen_enter\n"   \
+	"	popq %rdx\n"                 \
+	"	.cfi_adjust_cfa_offset -8\n" \
+	"	popq %rsi\n"                 \
+	"	.cfi_adjust_cfa_offset -8\n" \
+	"	popq %rdi\n"                 \
+	"	.cfi_adjust_cfa_offset -8\n" \
+	"	jmp *%rax\n"                 \
+	"	.cfi_endproc\n"              \
+	".size dlmopen, .-dlmopen\n"
+
 #endif

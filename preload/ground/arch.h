@@ -24,6 +24,7 @@
  *   ARCH_VFORK                 the stub of vfork (if absent, vfork is not recorded)
  *   ARCH_DLOPEN                the stub of dlopen (if absent, calls of modules that were loaded
  *                              with RTLD_DEEPBIND are not recorded)
+ *   ARCH_DLMOPEN               the stub of dlmopen, where there is one of dlopen
  *
  * and, with ARCH_SIGNAL_FRAME, where the kernel's signal frame has the registers (for kernels whose
  * return from a signal has no unwind table).

@@ -27,6 +27,24 @@ __attribute__((used)) open_function hand_dlopen_enter(const char *path, int mode
 }
 
 __asm__(ARCH_DLOPEN);
+
+/*
+ * Likewise dlmopen(3): what a library in another link namespace does is not recorded, which a limit
+ * must know while the process runs.
+ */
+typedef __typeof__(dlmopen) *open_in_function;
+
+open_in_function hand_dlmopen_enter(Lmid_t space);
+
+__attribute__((used)) open_in_function hand_dlmopen_enter(Lmid_t space)
+{
+	real_ready();
+	if (space != LM_ID_BASE)
+		life_note_past(1u << PAST_NAMESPACE);
+	return real.dlmopen;
+}
+
+__asm__(ARCH_DLMOPEN);
 #endif
 
 /*

@@ -462,6 +462,13 @@ static void namespace(void)
 		_exit(99);
 }
 
+/* Likewise, while the process goes on. */
+static void namespace_waits(void)
+{
+	namespace();
+	pause_ms(60000);
+}
+
 static void raw_wait(void)
 {
 	pid_t pid = fork();
@@ -630,6 +637,7 @@ static const struct {
 	{ "raw-fork", raw_fork },
 	{ "raw-fork-killed", raw_fork_killed },
 	{ "past-waits", past_waits },
+	{ "namespace-waits", namespace_waits },
 	{ "raw-event-killed", raw_event_killed },
 	{ "vfork-raw-killed", vfork_raw_killed },
 	{ "namespace", namespace },
