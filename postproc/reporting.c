@@ -471,6 +471,15 @@ static int finish(struct fold *fold, struct out *out, struct error *err)
 
 /* ---- begin and end ---- */
 
+/* Whether a fold shows what is wrong with the run: as a screen, or in its tables. */
+static bool wants_findings(const struct fold *fold)
+{
+	for (unsigned i = 0; i < fold->choice->shown; i++)
+		if (fold->choice->folds[i]->is_screen)
+			return true;
+	return false;
+}
+
 static int fold_begin(struct fold *fold, const struct reporting_options *options,
 		      const char *const *paths, size_t count, struct reporting_result *result,
 		      struct error *err)
@@ -491,7 +500,7 @@ static int fold_begin(struct fold *fold, const struct reporting_options *options
 	fold->run.detail = fold->options->report.max_bytes ? UINT32_MAX : 0;
 	rc = naming_create(&fold->run.naming, &fold->run.summary->space, &fold->options->files,
 			   err);
-	if (has_screen(fold))
+	if (wants_findings(fold))
 		summary_watch(fold->run.summary);
 	fold->run.ledger = fold->run.summary->ledger;
 	for (unsigned i = 0; rc == 0 && i < fold->choice->count; i++)

@@ -137,35 +137,11 @@ static uint64_t waited_for(const struct summary *summary, enum resource resource
 	return waits_ns(&class->waits.times, waits_threshold(&class->waits));
 }
 
-/* The report on waits if all threads together waited for longer than least_ns, else NULL. */
-static const char *report_of_waits(const struct summary *summary, uint64_t least_ns)
-{
-	uint64_t locks_ns = waited_for(summary, RESOURCE_LOCK);
-	uint64_t semaphores_ns = waited_for(summary, RESOURCE_SEMAPHORE);
-
-	if (locks_ns <= least_ns && semaphores_ns <= least_ns)
-		return NULL;
-	return locks_ns >= semaphores_ns ? "waits" : "waits --table=sem_waits,posts";
-}
-
 static uint64_t held_of(const struct summary *summary, enum resource resource)
 {
 	const struct summary_class *class = summary_class_of(summary, resource);
 
 	return class ? class->held - class->held_parts : 0;
-}
-
-/*
- * The report on live objects of one kind if there are many: then they were probably not left at
- * exit on purpose, but each call of some function leaks one.
- */
-static const char *report_of_piles(const struct summary *summary)
-{
-	if (held_of(summary, RESOURCE_THREAD) >= PILE_OBJECTS)
-		return "threads";
-	if (held_of(summary, RESOURCE_FD) >= PILE_OBJECTS)
-		return "fds";
-	return held_of(summary, RESOURCE_PROCESS) >= PILE_OBJECTS ? "leaks" : NULL;
 }
 
 /*
@@ -185,43 +161,113 @@ static bool is_less_than_leaks(const struct summary *summary, enum finding findi
 		leaks->class->known != RESOURCE_MEMORY || leaks->class->held_bytes >= PEAK_BYTES);
 }
 
-static const char *report_of_worst(const struct summary *summary,
-				   const struct findings_leaks *leaks, enum finding from,
-				   enum finding to)
+struct list {
+	struct findings_item *items;
+	size_t count;
+};
+
+/* Adds an item, unless the list has one of that kind and class. */
+static void list_add(struct list *list, struct findings_item item)
 {
-	for (enum finding i = from; i < to; i++)
+	for (size_t i = 0; i < list->count; i++)
+		if (list->items[i].kind == item.kind && list->items[i].class == item.class &&
+		    list->items[i].finding == item.finding)
+			return;
+	list->items[list->count++] = item;
+}
+
+static void list_wrong(struct list *list, const struct summary *summary, enum finding finding)
+{
+	const struct summary_class *class = finding_class(summary, finding);
+
+	if (class)
+		list_add(list, (struct findings_item){ FINDINGS_WRONG, finding, class,
+						       findings[finding].report });
+}
+
+/* Adds the waits for locks or semaphores, if all threads together waited longer than least_ns. */
+static void list_waits(struct list *list, const struct summary *summary, enum resource resource,
+		       uint64_t least_ns)
+{
+	const char *report = resource == RESOURCE_LOCK ? "waits" : "waits --table=sem_waits,posts";
+
+	if (waited_for(summary, resource) > least_ns)
+		list_add(list, (struct findings_item){ .kind = FINDINGS_WAITS,
+						       .class = summary_class_of(summary, resource),
+						       .report = report });
+}
+
+static void list_all_waits(struct list *list, const struct summary *summary, uint64_t least_ns)
+{
+	bool is_locks =
+		waited_for(summary, RESOURCE_LOCK) >= waited_for(summary, RESOURCE_SEMAPHORE);
+
+	list_waits(list, summary, is_locks ? RESOURCE_LOCK : RESOURCE_SEMAPHORE, least_ns);
+	list_waits(list, summary, is_locks ? RESOURCE_SEMAPHORE : RESOURCE_LOCK, least_ns);
+}
+
+/*
+ * Adds the live objects of one kind if there are many: then they were probably not left at exit on
+ * purpose, but each call of some function leaks one.
+ */
+static void list_pile(struct list *list, const struct summary *summary, enum resource resource,
+		      const char *report)
+{
+	if (held_of(summary, resource) >= PILE_OBJECTS)
+		list_add(list, (struct findings_item){ .kind = FINDINGS_LIVE,
+						       .class = summary_class_of(summary, resource),
+						       .report = report });
+}
+
+size_t findings_list(const struct summary *summary, const struct findings_leaks *leaks,
+		     struct findings_item *items)
+{
+	uint64_t length_ns = summary->end_ns - summary->start_ns;
+	const char *hang = report_of_hang(summary);
+	struct list list = { items, 0 };
+
+	if (hang)
+		list_add(&list,
+			 (struct findings_item){ .kind = summary->deadlocked ? FINDINGS_DEADLOCK
+									     : FINDINGS_HANG,
+						 .report = hang });
+	for (enum finding i = 0; i < FINDING_PEAK; i++)
+		list_wrong(&list, summary, i);
+	list_all_waits(&list, summary, length_ns);
+	list_pile(&list, summary, RESOURCE_THREAD, "threads");
+	list_pile(&list, summary, RESOURCE_FD, "fds");
+	list_pile(&list, summary, RESOURCE_PROCESS, "leaks");
+	list_all_waits(&list, summary, length_ns / 10);
+	for (enum finding i = FINDING_PEAK; i < FINDINGS; i++)
 		if (finding_class(summary, i) && !is_less_than_leaks(summary, i, leaks))
-			return findings[i].report;
-	return NULL;
+			list_wrong(&list, summary, i);
+	/* that table names the libraries; without them no leak is certain */
+	if (summary->bypasses.count || summary->namespaces)
+		list_add(&list, (struct findings_item){ .kind = FINDINGS_MISSING,
+							.report = "info --table=missing" });
+	if (leaks->class)
+		list_add(&list, (struct findings_item){ .kind = FINDINGS_LIVE,
+							.class = leaks->class,
+							.report = leaks->class->known == RESOURCE_FD
+									  ? "fds"
+									  : "leaks" });
+	for (enum finding i = FINDING_PEAK; i < FINDINGS; i++)
+		list_wrong(&list, summary, i);
+	return list.count;
 }
 
 const char *findings_report(const struct summary *summary, const struct findings_leaks *leaks)
 {
-	uint64_t length_ns = summary->end_ns - summary->start_ns;
-	const char *report = report_of_hang(summary)
-		?: report_of_worst(summary, leaks, 0, FINDING_PEAK)
-		?: report_of_waits(summary, length_ns)
-		?: report_of_piles(summary)
-		?: report_of_waits(summary, length_ns / 10)
-		?: report_of_worst(summary, leaks, FINDING_PEAK, FINDINGS);
-
+	struct findings_item items[FINDINGS_ITEMS];
 	bool has_untraced = summary->spawned.count != 0;
 
-	if (report)
-		return report;
-	/*
-	 * leaks are uncertain because calls of some libraries are missing: the table names the
-	 * libraries
-	 */
-	if (summary->bypasses.count || summary->namespaces)
-		return "info --table=missing";
-	/* A program that a process executed was not traced: its objects are not known. */
+	if (findings_list(summary, leaks, items))
+		return items[0].report;
+	/* A program ran without the library: its objects are not known. */
 	for (size_t i = 0; i < summary->processes.count; i++)
 		has_untraced |= summary->processes.items[i].end == SUMMARY_EXEC &&
 				summary->processes.items[i].untraced;
-	if (!leaks->class)
-		return has_untraced ? "info --table=missing" : "allocations";
-	return leaks->class->known == RESOURCE_FD ? "fds" : "leaks";
+	return has_untraced ? "info --table=missing" : "allocations";
 }
 
 /* ---- lines worth showing ---- */

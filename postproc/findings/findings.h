@@ -25,6 +25,29 @@ struct findings_leaks {
 	uint64_t blocks;		   /* the largest number of blocks from one call site */
 };
 
+/* What can be wrong with a run. */
+enum findings_kind {
+	FINDINGS_DEADLOCK,
+	FINDINGS_HANG,	/* a wait kept the program from ending */
+	FINDINGS_WRONG, /* one of enum finding */
+	FINDINGS_WAITS,
+	FINDINGS_LIVE, /* objects are live at exit */
+	FINDINGS_MISSING,
+};
+
+struct findings_item {
+	enum findings_kind kind;
+	enum finding finding;		   /* of FINDINGS_WRONG */
+	const struct summary_class *class; /* NULL: it is about no class */
+	const char *report;		   /* the report that shows more */
+};
+
+#define FINDINGS_ITEMS 16
+
+/* Lists what is wrong, the worst damage first; returns how many items, at most FINDINGS_ITEMS. */
+size_t findings_list(const struct summary *summary, const struct findings_leaks *leaks,
+		     struct findings_item *items);
+
 /* The name of the report on the problem that does the most damage, perhaps followed by --table=. */
 const char *findings_report(const struct summary *summary, const struct findings_leaks *leaks);
 

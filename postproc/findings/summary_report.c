@@ -3,7 +3,7 @@
  * The report summary: the numbers of the screen at the end of a run. As text it prints that screen.
  */
 
-#include "postproc/report/report.h"
+#include "findings_table.h"
 
 static void summary_report_put(struct table *table, const struct summary_class *class)
 {
@@ -60,8 +60,10 @@ static void summary_report_end(void *state, struct tables *tables)
 {
 	const struct report_run *run = state;
 	const struct summary *summary = run->summary;
-	struct table *table = tables_begin(tables, TABLE_classes);
+	struct table *table = tables_begin(tables, TABLE_findings);
 
+	findings_put(run, table);
+	table = tables_begin(tables, TABLE_classes);
 	for (enum resource known = RESOURCE_NONE + 1; known < RESOURCE_COUNT; known++) {
 		const struct summary_class *class = summary_class_of(summary, known);
 

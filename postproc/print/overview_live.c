@@ -272,22 +272,6 @@ void overview_table(struct overview *overview)
 
 #define SITES_MAX 10
 
-/* A row of the list: all backtraces of a class and a process that have the same call site. */
-struct entry {
-	const struct summary_site *site; /* the largest of these backtraces */
-	uint64_t count, bytes, sites;
-	bool has_more_examples;
-	bool is_foreign; /* the process is a system program that the run started */
-	char *call_site;
-};
-
-struct entries {
-	struct entry *items;
-	size_t count;
-	uint64_t sites;		 /* number of backtraces in all entries */
-	struct hash_table table; /* entries by class, process and call site */
-};
-
 static const char *thing_of(const struct summary_class *class, uint64_t count)
 {
 	static const char *const things[RESOURCE_COUNT][2] = {
@@ -303,14 +287,14 @@ static const char *thing_of(const struct summary_class *class, uint64_t count)
 	return things[class->known][count != 1];
 }
 
-static bool has_short_example(const struct entry *entry)
+static bool has_short_example(const struct live_row *entry)
 {
 	return entry->site->example && strlen(entry->site->example) <= EXAMPLE_SHORT &&
 	       !entry->has_more_examples;
 }
 
 static void add_amount(const struct overview *overview, struct line *line,
-		       const struct entry *entry)
+		       const struct live_row *entry)
 {
 	const struct summary_class *class = &overview->summary->classes[entry->site->class];
 	const char *thing = thing_of(class, entry->count);
@@ -327,7 +311,7 @@ static void add_amount(const struct overview *overview, struct line *line,
 }
 
 /* Returns the column where backtraces begin: after the widest amount. */
-static size_t find_column(const struct overview *overview, const struct entry *entries,
+static size_t find_column(const struct overview *overview, const struct live_row *entries,
 			  size_t count)
 {
 	size_t column = 20;
@@ -344,93 +328,9 @@ static size_t find_column(const struct overview *overview, const struct entry *e
 	return overview->screen.width < WIDTH_BESIDE ? COLUMN_AMOUNT : column;
 }
 
-/* Whether the process runs a system program (true, sed) other than the main program of the run. */
-static bool is_foreign(const struct summary *summary, uint32_t number)
-{
-	const struct summary_process *process = summary_process_at(summary, number);
-	const struct summary_process *own = images_last(summary);
-	const char *path = process ? process->executable : NULL;
-
-	return path && own->executable && strcmp(path, own->executable) != 0 &&
-	       runtime_has(RUNTIME_PROGRAM, path);
-}
-
-static bool is_same_entry(const void *item, const void *key)
-{
-	const struct entry *entry = item, *wanted = key;
-
-	return entry->site->class == wanted->site->class &&
-	       entry->site->process == wanted->site->process &&
-	       !strcmp(entry->call_site, wanted->call_site);
-}
-
-/* Adds a backtrace to the row of its call site, or makes a new row. */
-static void add_site(struct overview *overview, struct entries *entries,
-		     const struct summary_site *site)
-{
-	char text[NAMING_SITE_MAX];
-	struct entry wanted = { .site = site, .call_site = text }, *entry;
-	const char *example, *other = site->example;
-	uint64_t hash;
-
-	naming_read_site(overview->naming, site->backtrace, text, sizeof(text));
-	hash = hash_bytes(entries->table.seed ^ site->class ^ (uint64_t)site->process << 32, text,
-			  strlen(text));
-	entry = hash_table_find(&entries->table, hash, is_same_entry, &wanted);
-	if (!entry) {
-		entry = &entries->items[entries->count++];
-		*entry = (struct entry){ .site = site,
-					 .is_foreign = is_foreign(overview->summary, site->process),
-					 .call_site = memory_text(text) };
-		hash_table_add(&entries->table, hash, entry);
-	}
-	example = entry->site->example;
-	entry->has_more_examples |=
-		site->has_more_examples || (example && other && strcmp(example, other) != 0);
-	entry->count += site->count;
-	entry->bytes += site->bytes;
-	entry->sites++;
-	entries->sites++;
-}
-
-/*
- * Order of the rows: system programs last, then by class, then by size, which merging backtraces
- * may have changed.
- */
-static int compare_entries(const void *left, const void *right)
-{
-	const struct entry *a = left, *b = right;
-
-	if (a->is_foreign != b->is_foreign)
-		return a->is_foreign - b->is_foreign;
-	if (a->site->class != b->site->class)
-		return ORDER(a->site, b->site);
-	return ORDER(b->bytes, a->bytes) ?: ORDER(b->count, a->count) ?: ORDER(a->site, b->site);
-}
-
-/*
- * Makes the rows of all backtraces that are not suppressed. With --suppress=none, no backtrace is
- * suppressed.
- */
-static void collect_entries(struct overview *overview, struct entries *entries)
-{
-	const struct summary *summary = overview->summary;
-
-	hash_table_init(&entries->table);
-	entries->items = memory_zalloc(summary->sites.count + 1, sizeof(*entries->items));
-	for (size_t i = 0; i < summary->sites.count; i++) {
-		const struct summary_site *site = &summary->sites.items[i];
-
-		if (!site->is_part &&
-		    !suppress_find(&overview->suppress, overview->naming, site->backtrace))
-			add_site(overview, entries, site);
-	}
-	qsort(entries->items, entries->count, sizeof(*entries->items), compare_entries);
-}
-
 /* ---- the list ---- */
 
-static void print_entry(struct overview *overview, const struct entry *entry, size_t rank,
+static void print_entry(struct overview *overview, const struct live_row *entry, size_t rank,
 			size_t column)
 {
 	const struct summary *summary = overview->summary;
@@ -465,25 +365,25 @@ static void print_entry(struct overview *overview, const struct entry *entry, si
 	screen_add(&overview->screen, &line);
 }
 
-static void print_entries(struct overview *overview, const struct entries *entries, size_t wanted)
+static void print_entries(struct overview *overview, const struct live *live, size_t wanted)
 {
-	cleanup_free uint32_t *classes = memory_zalloc(entries->count + 1, sizeof(*classes));
-	struct entry shown[SITES_MAX];
+	cleanup_free uint32_t *classes = memory_zalloc(live->count + 1, sizeof(*classes));
+	struct live_row shown[SITES_MAX];
 	uint32_t chosen[SITES_MAX];
 	struct line line = { .length = 0 };
 	size_t column, count;
 	uint64_t sites = 0;
 
-	for (size_t i = 0; i < entries->count; i++)
-		classes[i] = entries->items[i].site->class;
-	count = summary_share(overview->summary, classes, entries->count, wanted, chosen);
+	for (size_t i = 0; i < live->count; i++)
+		classes[i] = live->items[i].site->class;
+	count = summary_share(overview->summary, classes, live->count, wanted, chosen);
 	for (size_t i = 0; i < count; i++) {
-		shown[i] = entries->items[chosen[i]];
+		shown[i] = live->items[chosen[i]];
 		sites += shown[i].sites;
 	}
 	line_add(&line, "%s, by call site", overview_held(overview));
-	if (entries->sites > sites)
-		line_add(&line, " (%s of %s sites)", COUNT(sites), COUNT(entries->sites));
+	if (live->sites > sites)
+		line_add(&line, " (%s of %s sites)", COUNT(sites), COUNT(live->sites));
 	screen_wrap(&overview->screen, &line, 2);
 	column = find_column(overview, shown, count);
 	for (size_t i = 0; i < count; i++)
@@ -493,38 +393,28 @@ static void print_entries(struct overview *overview, const struct entries *entri
 void overview_sites(struct overview *overview, size_t room)
 {
 	struct screen above = overview->screen;
-	struct entries entries = { 0 };
+	struct live live;
 	size_t wanted = overview->has_rows ? overview->rows : SITES_MAX;
 
-	collect_entries(overview, &entries);
-	overview->leaks = (struct findings_leaks){ 0 };
-	if (entries.count) {
-		overview->first = entries.items[0].site->process;
-		overview->leaks.class = &overview->summary->classes[entries.items[0].site->class];
-	}
-	for (size_t i = 0; i < entries.count; i++)
-		if (overview->summary->classes[entries.items[i].site->class].known ==
-			    RESOURCE_MEMORY &&
-		    entries.items[i].count > overview->leaks.blocks)
-			overview->leaks.blocks = entries.items[i].count;
-	for (; entries.count && wanted; wanted--) {
+	live_collect(&live, overview->summary, overview->naming, &overview->suppress);
+	overview->leaks = live.leaks;
+	if (live.count)
+		overview->first = live.items[0].site->process;
+	for (; live.count && wanted; wanted--) {
 		overview->screen = (struct screen){ .width = above.width };
 		/*
 		 * print_missing() must count only the frames of call sites that are on the screen
 		 */
 		naming_restart(overview->naming);
-		print_entries(overview, &entries, wanted);
+		print_entries(overview, &live, wanted);
 		if (overview->has_rows || overview->screen.count <= room || wanted == 1)
 			break;
 		screen_free(&overview->screen);
 	}
-	if (entries.count) {
+	if (live.count) {
 		screen_move(&above, &overview->screen);
 		overview->screen = above;
 		overview->rows = wanted;
 	}
-	for (size_t i = 0; i < entries.count; i++)
-		free(entries.items[i].call_site);
-	hash_table_free(&entries.table);
-	free(entries.items);
+	live_free(&live);
 }

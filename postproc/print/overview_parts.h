@@ -10,6 +10,7 @@
 
 #include "postproc/findings/findings.h"
 #include "postproc/findings/images.h"
+#include "postproc/findings/live.h"
 #include "postproc/totals/summary.h"
 #include "postproc/report/suppress.h"
 #include "base/human.h"

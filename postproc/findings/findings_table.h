@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef FINDINGS_TABLE_H
+#define FINDINGS_TABLE_H
+
+#include "postproc/report/report.h"
+
+/* Fills the table findings: what is wrong with the run, as sentences, the worst damage first. */
+void findings_put(const struct report_run *run, struct table *table);
+
+#endif
