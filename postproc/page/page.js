@@ -48,7 +48,7 @@ for (const name of ['site', 'acquired_step', 'count', 'bytes'])
 	M.spans[name] = Float64Array.from(M.spans[name] || []);
 M.spans.released_step = Int32Array.from(M.spans.released_step || [], step => step === null ? NEVER : step);
 /* From this step on it is not live: it was released, or its process has ended before. */
-M.spans.gone_step = M.spans.released_step.map((step, i) => step !== NEVER || M.spans.ended_step[i] === null ? step : M.spans.ended_step[i] + 1);
+M.spans.gone_step = M.spans.released_step.map((step, i) => step !== NEVER ? step : (M.spans.ended_step[i] ?? NEVER) + 1);
 
 /* Units of columns whose rows have different units. */
 const UNITS = ['count', 'bytes', 'ns'];
@@ -124,12 +124,16 @@ function readState() {
 	state.cost = said.get('cost') in COSTS ? said.get('cost') : 'live';
 	state.by = said.get('by') === 'count' ? 'count' : 'size';
 	state.tab = TABS.some(tab => tab.id === said.get('tab')) ? said.get('tab') : TABS[0].id;
+	/* an address without a state shows the first finding */
+	if (!location.hash.slice(1) && FINDINGS.rows)
+		Object.assign(state, pictureOf(0), { tab: TABS.some(tab => tab.id === pictureOf(0).tab) ? pictureOf(0).tab : state.tab });
 	state.tree = ['down', 'up', 'both'].includes(said.get('tree')) ? said.get('tree') : 'down';
 	state.search = said.get('search') || '';
 	state.zoom = said.get('zoom') || '';
 }
 
-const INITIAL = { ...state };
+/* The tab is always said: an address without a state is that of the first finding. */
+const INITIAL = { ...state, tab: '' };
 
 function addressOf(chosen) {
 	const said = new URLSearchParams();
@@ -146,23 +150,27 @@ function choose(changes, replace) {
 	draw();
 }
 
-/* ---- numbers as people read them ---- */
+/* ---- numbers as people read them: as the text reports have them (base/human.c) ---- */
 
 function bytes(n) {
-	const units = ['B', 'kB', 'MB', 'GB', 'TB'];
+	const units = ['B', 'KB', 'MB', 'GB', 'TB', 'PB', 'EB'];
 	let i = 0;
-	while (Math.abs(n) >= 1000 && i < units.length - 1) {
+	while (Math.abs(n) >= (i ? 999.95 : 1000) && i < units.length - 1) {
 		n /= 1000;
 		i++;
 	}
-	return (i && Math.abs(n) < 100 ? n.toFixed(1) : Math.round(n)) + ' ' + units[i];
+	return (i ? n.toFixed(1) : Math.round(n)) + ' ' + units[i];
 }
 function time(ns) {
-	if (ns >= 1e9)
-		return (ns / 1e9).toFixed(ns < 1e10 ? 2 : 1) + ' s';
-	if (ns >= 1e6)
-		return (ns / 1e6).toFixed(ns < 1e7 ? 2 : 1) + ' ms';
-	return (ns / 1e3).toFixed(ns < 1e4 ? 1 : 0) + ' µs';
+	if (ns < 1000)
+		return Math.round(ns) + ' ns';
+	for (const [below, unit, word] of [[1e5, 1e3, 'us'], [1e9, 1e6, 'ms'], [12e10, 1e9, 's']]) {
+		const tenths = Math.floor((ns + unit / 20) / (unit / 10));
+		if (ns < below)
+			return (tenths / 10).toFixed(tenths < 1000 && tenths % 10 ? 1 : 0) + ' ' + word;
+	}
+	const seconds = Math.floor(ns / 1e9), minutes = Math.floor(seconds / 60);
+	return minutes < 60 ? `${minutes} min ${seconds % 60} s` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
 const count = n => Math.round(n).toLocaleString('en');
 const isWait = cost => !!COSTS[cost].isWait;
@@ -292,12 +300,15 @@ function waitedIn(i, from, to) {
 		(W.step[i] < from ? W.count[i] * edges[from] : began);
 }
 
-/* Time waited in each bin. */
-function waitCurve() {
-	return once(`waits ${state.process}`, () => {
+const KINDS_OF_WAITS = ['lock', 'semaphore', 'condition', 'thread', 'call'].filter(kind =>
+	(M.waits.object_kind || []).some(each => text(each) === kind));
+
+/* Time waited in each bin, by kind. */
+function waitCurve(kind) {
+	return once(`waits ${kind} ${state.process}`, () => {
 		const waited = new Float64Array(BINS), full = new Float64Array(BINS + 1), W = M.waits;
 		for (let i = 0; i < W.rows; i++) {
-			if (!isWaitOfChosen(i))
+			if (!isWaitOfChosen(i) || text(W.object_kind[i]) !== kind)
 				continue;
 			const first = W.step[i], last = Math.min(W.end_step[i], BINS - 1);
 			waited[first] += waitedIn(i, first, first + 1);
@@ -516,11 +527,27 @@ function layers() {
 	return curves;
 }
 
-const LEFT = 66;
+const LEFT = 150;
+
+/* Draws a grid of round times, and their names below it. */
+function drawTicks(context, from, to, x, bottom) {
+	const least = (to - from) / Math.max(2, (x(to) - x(from)) / 110), power = 10 ** Math.floor(Math.log10(least));
+	const step = [1, 2, 5, 10].map(each => each * power).find(each => each >= least);
+	context.textAlign = 'left';
+	for (let at = Math.ceil(from / step) * step; at <= to; at += step) {
+		context.fillStyle = colour('line');
+		context.fillRect(x(at), 4, 1, bottom - 4);
+		context.fillStyle = colour('faint');
+		const words = at ? time(at) : '0';
+		if (x(at) + context.measureText(words).width < x(to))
+			context.fillText(words, x(at), bottom + 10);
+	}
+}
 
 function drawTimeline() {
-	const { context, width, height } = paper($('timeline'));
-	const bottom = height - 18, plot = width - LEFT - 6;
+	const waiting = KINDS_OF_WAITS.length ? 56 : 0;
+	const { context, width, height } = paper($('timeline'), (innerWidth < 600 ? 110 : 150) + waiting);
+	const bottom = height - 18 - waiting, plot = width - LEFT - 6;
 	const x = edge => LEFT + plot * edges[edge] / edges[BINS];
 	const curves = once(`layers ${state.class} ${inBytes()} ${state.process}`, layers);
 	const highest = liveCurve(state.class, inBytes() ? 'size' : 'count');
@@ -544,20 +571,20 @@ function drawTimeline() {
 	}
 	/* what was live for a part of the bin only, at least a pixel wide */
 	context.fillStyle = colour('faint');
+	context.globalAlpha = 0.5;
 	for (let i = 0; i < BINS; i++)
 		if (highest[i] > base[i])
 			context.fillRect(x(i), y(highest[i]), Math.max(1, x(i + 1) - x(i)), Math.max(1, y(base[i]) - y(highest[i])));
-	drawWaiting(context, x, bottom);
+	context.globalAlpha = 1;
+	if (waiting)
+		drawWaiting(context, x, bottom + 10, height - 18);
 	context.fillStyle = colour('faint');
 	context.textAlign = 'right';
 	context.fillText(inBytes() ? bytes(most) : count(most), LEFT - 6, 12);
+	context.fillText(classes[state.class].name, LEFT - 6, 28);
 	context.fillText('0', LEFT - 6, bottom - 4);
 	context.textAlign = 'left';
-	const steps = width < 600 ? 2 : 4;
-	for (let i = 0; i <= steps; i++) {
-		const at = edges[BINS] * i / steps, words = time(at);
-		context.fillText(words, Math.min(LEFT + plot * i / steps, width - 8 - context.measureText(words).width), height - 8);
-	}
+	drawTicks(context, 0, edges[BINS], at => LEFT + plot * at / edges[BINS], height - 18);
 	for (let i = 0; i < M.marks.rows; i++) {
 		const at = LEFT + plot * M.marks.time[i] / edges[BINS];
 		context.fillStyle = colour('accent');
@@ -566,11 +593,11 @@ function drawTimeline() {
 	}
 	if (state.from > 0 || state.to < BINS) {
 		context.fillStyle = colour('select');
-		context.fillRect(x(state.from), 0, x(state.to) - x(state.from), bottom);
+		context.fillRect(x(state.from), 0, x(state.to) - x(state.from), height - 18);
 	}
 	context.fillStyle = colour('accent');
-	context.fillRect(x(state.from) - 1, 0, 2, bottom);
-	context.fillRect(x(state.to) - 1, 0, 2, bottom);
+	context.fillRect(x(state.from) - 1, 0, 2, height - 18);
+	context.fillRect(x(state.to) - 1, 0, 2, height - 18);
 	const slider = $('timeline');
 	slider.setAttribute('aria-valuetext', windowText());
 	slider.setAttribute('aria-valuemin', 0);
@@ -578,15 +605,27 @@ function drawTimeline() {
 	slider.setAttribute('aria-valuenow', state.from);
 }
 
-/* Draws how many threads waited, as red bars at the bottom: the height is the share of the time. */
-function drawWaiting(context, x, bottom) {
-	const waited = waitCurve();
-	context.fillStyle = colour('wait');
+/* Draws how many threads waited on average in each bin, by kind. */
+function drawWaiting(context, x, top, bottom) {
+	const curves = KINDS_OF_WAITS.map(waitCurve), length = i => edges[i + 1] - edges[i];
+	let most = 0;
+	for (let i = 0; i < BINS; i++)
+		most = Math.max(most, curves.reduce((sum, curve) => sum + curve[i], 0) / length(i));
+	const scale = (bottom - top) / Math.max(most, 1e-9);
 	for (let i = 0; i < BINS; i++) {
-		const share = waited[i] / (edges[i + 1] - edges[i]);
-		if (share > 0)
-			context.fillRect(x(i), bottom, Math.max(1, x(i + 1) - x(i)), -Math.min(24, 2 + share * 6));
+		let base = bottom;
+		for (const [k, curve] of curves.entries()) {
+			const height = scale * curve[i] / length(i);
+			context.fillStyle = colour('wait-' + KINDS_OF_WAITS[k]);
+			if (height > 0)
+				context.fillRect(x(i), base - height, Math.max(1, x(i + 1) - x(i)), height);
+			base -= height;
+		}
 	}
+	context.fillStyle = colour('faint');
+	context.textAlign = 'right';
+	context.fillText('waiting threads', LEFT - 6, top + 6);
+	context.fillText((most < 9.95 ? most.toFixed(1).replace('.0', '') : count(most)) + ' at most', LEFT - 6, top + 22);
 }
 
 function binAt(event) {
@@ -670,6 +709,8 @@ function drawWindows() {
 		button(`${text(M.marks.text[i])} … ${text(M.marks.text[i + 1])}`, from, Math.min(to, BINS));
 	}
 	row.append(make('span', { class: 'faint push' }, windowText()));
+	if (KINDS_OF_WAITS.length)
+		row.append(make('span', {}, 'waits for a', ...KINDS_OF_WAITS.flatMap(kind => [make('span', { class: 'key key-' + kind }), kind])));
 }
 
 /* ---- flame graph ---- */
@@ -723,22 +764,27 @@ function callTree(sums) {
 			values[parents[i]] += values[i];
 		else
 			all += values[i];
+	/* Nodes of one function, which the same callers called, are one branch. */
+	const same = once('same frames', sameFrames);
 	class Branch {
-		constructor(node, parent) {
-			this.node = node;
+		constructor(nodes, parent) {
+			this.nodes = nodes;
 			this.parent = parent;
-			this.frame = node < 0 ? -1 : page.nodes.frame[node];
-			this.value = node < 0 ? all : values[node];
+			this.frame = nodes[0] < 0 ? -1 : same[page.nodes.frame[nodes[0]]];
+			this.value = nodes[0] < 0 ? all : nodes.reduce((sum, node) => sum + values[node], 0);
 		}
 		get children() {
-			const children = new Map();
-			for (let at = first[this.node + 1]; at < first[this.node + 2]; at++)
-				if (values[list[at]] > 0)
-					children.set(page.nodes.frame[list[at]], new Branch(list[at], this));
-			return children;
+			const groups = new Map();
+			for (const node of this.nodes)
+				for (let at = first[node + 1]; at < first[node + 2]; at++) {
+					const frame = same[page.nodes.frame[list[at]]];
+					if (values[list[at]] > 0)
+						groups.set(frame, (groups.get(frame) || []).concat(list[at]));
+				}
+			return new Map([...groups].map(([frame, nodes]) => [frame, new Branch(nodes, this)]));
 		}
 	}
-	const root = new Branch(-1);
+	const root = new Branch([-1]);
 	root.rest = values[values.length - 1];
 	return root;
 }
@@ -782,16 +828,22 @@ function layOut(tree, width, { value, order }) {
 				name: (node.rest ? 'smaller call sites' : `${count(small)} smaller`) + `: ${amount(smallSum)}` });
 		depth = Math.max(depth, level + (part >= 0.5));
 	};
+	/* the way to the tree stays above it, and leads back */
+	const above = [];
+	for (let node = tree.parent; node; node = node.parent)
+		above.unshift(node);
+	above.forEach((node, level) => boxes.push({ node, x: 0, w: width, level, isAbove: true,
+		name: node.frame < 0 ? `all: ${amount(value(node))}` : functionOf(node.frame) }));
 	if (value(tree) > 0)
-		box(tree, 0, width, 0, false);
+		box(tree, 0, width, above.length, false);
 	return { boxes, matched, depth };
 }
 
 function drawTree(canvas, tree, pick, way = PLAIN, share = 1) {
 	const { boxes, matched, depth } = layOut(tree, (canvas.clientWidth || 600) * share, way);
 	const { context } = paper(canvas, (depth + 1) * ROW + 2);
-	for (const { node, x, w, level, name, isMatch, rest } of boxes) {
-		context.fillStyle = isMatch ? colour('busy') : rest ? colour('line') : node.frame < 0 ? colour('panel')
+	for (const { node, x, w, level, name, isMatch, rest, isAbove } of boxes) {
+		context.fillStyle = isMatch ? colour('busy') : rest ? colour('line') : isAbove ? colour('panel') : node.frame < 0 ? colour('panel')
 			: way.fill(node);
 		context.fillRect(x, level * ROW, Math.max(w - 0.5, 0.5), ROW - 1);
 		if (w > 30) {
@@ -891,9 +943,61 @@ function viewFlame(view) {
 	const shown = follow(tree, state.tree === 'both' ? '' : state.zoom);
 	const matched = drawTree(canvas, shown, node => state.tree === 'both'
 		? node.frame >= 0 && choose({ zoom: String(node.frame) })
-		: choose({ zoom: node === shown && node.parent ? pathOf(node.parent) : pathOf(node) }));
+		: choose({ zoom: pathOf(node) }));
+	if (shown.frame >= 0 && state.tree === 'down')
+		view.append(framePanel(shown, tree));
 	said.textContent = `${amount(total)}` + (state.search ? `, ${(100 * matched / shown.value).toFixed(1)} % matches` : '') +
-		(state.tree === 'both' ? '; click a function' : shown.frame >= 0 ? '; click the top to go back' : '');
+		(state.tree === 'both' ? '; click a function' : '');
+}
+
+/* ---- what can be copied ---- */
+
+/* A button that puts words on the clipboard; a page of file: may have no clipboard, but a selection. */
+function copyButton(name, words) {
+	const button = make('button', { type: 'button', title: words, onclick: async () => {
+		const area = make('textarea', { readonly: true }, words);
+		document.body.append(area);
+		area.select();
+		const isCopied = document.execCommand('copy');
+		area.remove();
+		button.textContent = isCopied ? `${name}: copied` : words;
+	} }, name);
+	return button;
+}
+
+/* What a shell reads as one word. */
+const quoted = word => /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
+
+/* The options of a report that give it the selected range and process. */
+function selection() {
+	let options = state.process ? ` --process=${M.owners.pid[state.process - 1]}` : '';
+	if (state.from > 0)
+		options += ` --since=${(edges[state.from] / 1e9).toFixed(9)}s`;
+	if (state.to < BINS)
+		options += ` --until=${(edges[state.to] / 1e9).toFixed(9)}s`;
+	return options;
+}
+
+/* The command that shows the numbers of a flame graph in a terminal. */
+const REPORTS = { live: 'leaks --suppress=none', kept: 'leaks --suppress=none', peak: 'peak', wait_time: 'waits --table=wakers',
+	temporary: 'allocations --table=temporary' };
+function commandOf(cost) {
+	return `holdtrace report ${REPORTS[cost] || 'allocations'}${selection()} ${quoted(page.trace)}`;
+}
+
+/* The backtrace of a zoomed function, with its share and buttons that copy it. */
+function framePanel(shown, tree) {
+	const path = [];
+	for (let node = shown; node && node.frame >= 0; node = node.parent)
+		path.push(node.frame);
+	const lines = path.map(frame => `${functionOf(frame)} ${placeOf(frame)}`);
+	const list = make('ul', { class: 'stack mono' });
+	for (const [i, frame] of path.entries())
+		list.append(make('li', { class: page.frames.own[frame] ? undefined : 'outside' }, functionOf(frame), ' ',
+			make('span', { class: 'faint' }, placeOf(frame) + (i ? '' : `: ${PLAIN.said(shown, tree)}`))));
+	return make('div', { class: 'panel' }, make('div', { class: 'row' }, copyButton('copy the backtrace', lines.join('\n')),
+		isWait(state.cost) ? null : copyButton('copy a suppression', `leak:${functionOf(shown.frame)}`),
+		copyButton('copy the command', commandOf(state.cost))), list);
 }
 
 /* ---- two runs, side by side ---- */
@@ -1006,7 +1110,7 @@ function matches(node, ...words) {
 
 function searchBox() {
 	return make('input', { type: 'search', id: 'search', placeholder: 'search functions and files ( / )', value: state.search,
-		'aria-label': 'search functions and files', oninput: event => { choose({ search: event.target.value }, true); $('search').focus(); } });
+		'aria-label': 'search functions and files', oninput: event => { choose({ search: event.target.value }, true); } });
 }
 
 function viewSites(view) {
@@ -1038,7 +1142,86 @@ function viewSites(view) {
 	view.append(table(`sites ${number} ${isNarrow}`, columns, rows, site => stack(M.sites.backtrace[site])));
 }
 
+/* ---- a deadlock: a cycle of threads and locks ---- */
+
+const BLOCKED = sheet('blocked_at_exit');
+const DEADLOCK = [...(BLOCKED.state || []).keys()].filter(i => text(BLOCKED.state[i]) === 'deadlock');
+
+/* The waits of a cycle, each for a lock of the thread of the next one. */
+function cycleFrom(first) {
+	const cycle = [];
+	for (let i = first; i !== undefined && !cycle.includes(i);
+		i = DEADLOCK.find(each => BLOCKED.pid[each] === BLOCKED.pid[i] && BLOCKED.thread[each] === BLOCKED.holder[i]))
+		cycle.push(i);
+	return cycle;
+}
+
+function svg(name, attributes, ...children) {
+	const element = document.createElementNS('http://www.w3.org/2000/svg', name);
+	for (const [key, value] of Object.entries(attributes))
+		element.setAttribute(key, value);
+	element.append(...children);
+	return element;
+}
+
+/* Threads on a circle; between two of them the lock that the first waits for and the second has. */
+function drawCycle(cycle) {
+	const width = 640, height = cycle.length < 3 ? 190 : 330, middle = [width / 2, height / 2], parts = [];
+	const at = turn => [middle[0] + (width / 2 - 110) * Math.cos(turn), middle[1] + (height / 2 - 34) * Math.sin(turn)];
+	const turnOf = i => Math.PI + 2 * Math.PI * i / cycle.length;
+	const picture = svg('svg', { viewBox: `0 0 ${width} ${height}`, role: 'img', class: 'cycle',
+		'aria-label': cycle.map(i => `thread ${BLOCKED.thread[i]} waits for a lock of thread ${BLOCKED.holder[i]}`).join('; ') },
+	svg('defs', {}, svg('marker', { id: 'tip-of-arrow', viewBox: '0 0 8 8', refX: 7, refY: 4, markerWidth: 8, markerHeight: 8, orient: 'auto' },
+		svg('path', { d: 'M0 0L8 4L0 8Z' }))));
+	const node = (turn, kind, words) => {
+		const [x, y] = at(turn);
+		parts.push(svg('g', { class: kind }, svg('rect', { x: x - 95, y: y - 17, width: 190, height: 34, rx: kind === 'thread' ? 17 : 3 }),
+			svg('text', { x, y: y + 4, 'text-anchor': 'middle' }, words)));
+	};
+	const arrow = (from, to, words) => {
+		const points = [0.3, 0.5, 0.7].map(share => at(from + (to - from) * share));
+		picture.append(svg('path', { class: 'arrow', d: `M${points[0]}Q${points[1]} ${points[2]}`, 'marker-end': 'url(#tip-of-arrow)' }));
+		parts.push(svg('text', { x: points[1][0], y: points[1][1] + (points[1][1] < middle[1] ? -8 : 18), 'text-anchor': 'middle', class: 'words' }, words));
+	};
+	cycle.forEach((i, place) => {
+		const from = turnOf(place), to = turnOf(place + 1), half = (from + to) / 2;
+		node(from, 'thread', threadName(BLOCKED.pid[i], BLOCKED.thread[i]));
+		node(half, 'lock', `lock 0x${BLOCKED.object[i].toString(16)}`);
+		arrow(from, half, 'waits for');
+		arrow(half, to, 'held by');
+	});
+	picture.append(...parts);
+	return picture;
+}
+
+function drawDeadlock() {
+	const view = make('div', {}), seen = new Set();
+	for (const first of DEADLOCK) {
+		const cycle = cycleFrom(first);
+		if (cycle.some(i => seen.has(i)))
+			continue;
+		cycle.forEach(i => seen.add(i));
+		const stacks = make('div', { class: 'two' });
+		for (const i of cycle)
+			stacks.append(make('div', {}, make('h3', {}, threadName(BLOCKED.pid[i], BLOCKED.thread[i])),
+				stack(BLOCKED.backtrace[i], `waits here for ${time(BLOCKED.wait_time[i])}, for 0x${BLOCKED.object[i].toString(16)}`),
+				stack(BLOCKED.holder_backtrace[i], `which thread ${BLOCKED.holder[i]} locked here`)));
+		view.append(make('h2', {}, `Deadlock of ${cycle.length} thread${cycle.length === 1 ? '' : 's'}`), drawCycle(cycle), stacks);
+	}
+	return view;
+}
+
 /* ---- waits: lanes of threads ---- */
+
+const THREADS = sheet('threads');
+
+/* The name of a thread; of a first thread, that of its program. */
+function threadName(pid, thread) {
+	const names = once('names of threads', () => new Map([...(THREADS.tid || []).keys()]
+		.map(i => [THREADS.pid[i] + '.' + THREADS.tid[i], text(THREADS.thread[i]).trim()])));
+	const name = names.get(pid + '.' + thread);
+	return name && name !== '(no name)' ? `${name} ${thread}` : `${pid === thread ? 'main' : 'thread'} ${thread}`;
+}
 
 const LANE = 17, LANES_MOST = 40;
 
@@ -1088,8 +1271,8 @@ function wakerText(i) {
 }
 
 function drawLanes(canvas, lanes, a, b, pick) {
-	const { context, width } = paper(canvas, lanes.length * LANE + 4), boxes = [];
-	const left = 130, plot = width - left - 6;
+	const { context, width } = paper(canvas, lanes.length * LANE + 22), boxes = [];
+	const left = LEFT, plot = width - left - 6;
 	const x = at => left + plot * (Math.max(a, Math.min(b, at)) - a) / (b - a);
 	const box = (kind, row, from, to, index) => {
 		context.fillStyle = colour(kind);
@@ -1097,10 +1280,11 @@ function drawLanes(canvas, lanes, a, b, pick) {
 		if (index >= 0)
 			boxes.push({ kind, row, from: x(from), to: Math.max(x(to), x(from) + 2), index });
 	};
+	drawTicks(context, a, b, x, lanes.length * LANE + 4);
 	const rowOf = new Map(lanes.map((lane, row) => [lane.pid + '.' + lane.thread, row]));
 	lanes.forEach((lane, row) => {
 		context.fillStyle = colour('faint');
-		context.fillText(`${lane.pid === lane.thread ? 'main' : lane.thread}  ${time(lane.waited)}`.slice(0, Math.floor(left / 7.4)), 2, row * LANE + LANE / 2);
+		context.fillText(threadName(lane.pid, lane.thread).slice(0, Math.floor(left / 7.4)), 2, row * LANE + LANE / 2);
 		for (const i of lane.holds) {
 			box('hold', row, M.longHolds.since[i], M.longHolds.since[i] + M.longHolds.hold_time[i], i);
 			for (const [, from, to] of waitedDuring(i))
@@ -1158,6 +1342,8 @@ function viewLanes(view) {
 	const canvas = make('canvas', { role: 'img', 'aria-label': 'threads over time: locks that they hold, and waits' });
 	const chosen = make('div', { class: 'two' });
 	view.append(canvas, chosen);
+	if (DEADLOCK.length)
+		canvas.before(drawDeadlock());
 	if (lanes.length)
 		drawLanes(canvas, lanes.slice(0, LANES_MOST), a, b, found => {
 			const of = found.kind === 'wait' ? W : M.longHolds, i = found.index;
@@ -1190,60 +1376,53 @@ function viewLanes(view) {
 	], rows, sum => stack(where(sum))));
 }
 
-/* ---- findings: sentences that link to the views that show them ---- */
+/* ---- findings: the sentences of the summary, each with its picture ---- */
 
-function verdicts() {
-	const said = [], add = (mood, sentence, changes) => said.push({ mood, sentence, changes });
-	const most = (name, by) => {
-		const of = sheet(name);
-		let best = -1;
-		for (let i = 0; i < of.rows; i++)
-			if (best < 0 || of[by][i] > of[by][best])
-				best = i;
-		return best;
-	};
-	const sum = values => (values || []).reduce((n, each) => n + (each || 0), 0);
-	const blocked = sheet('blocked_at_exit'), dead = (blocked.state || []).filter(each => text(each) === 'deadlock').length;
-	if (dead)
-		add('bad', `Deadlock: ${count(dead)} wait${dead === 1 ? 's' : ''} of threads for each other`, { tab: 'waits' });
-	const misuses = new Set((sheet('fd_misuses').misuse || []).filter(each => each !== null));
-	if (misuses.size)
-		add('bad', `${count(misuses.size)} misuse${misuses.size === 1 ? '' : 's'} of descriptors: closed twice, or used when closed`, { tab: 'fds' });
-	const cycles = new Set(sheet('lock_cycles').cycle || []);
-	if (cycles.size)
-		add('warn', `${count(cycles.size)} cycle${cycles.size === 1 ? '' : 's'} in the order of locks: a possible deadlock`, { tab: 'waits' });
-	const leaks = sheet('leaks');
-	for (const [number, { name, isBytes }] of classes.entries()) {
-		const rows = [...(leaks.class || []).keys()].filter(i => text(leaks.class[i]) === name);
-		if (!rows.length)
-			continue;
-		const amounts = rows.map(i => leaks.amount[i]), first = rows[amounts.indexOf(Math.max(...amounts))];
-		add(isBytes ? 'bad' : 'warn', `Live at exit: ${isBytes ? bytes(sum(amounts)) + ' of ' : count(sum(amounts)) + ' '}${name} from ${count(rows.length)} call site${rows.length === 1 ? '' : 's'}, most of it from ${siteName(leaks.backtrace[first])}`,
-			{ tab: 'sites', class: number, from: 0, to: BINS, search: '' });
+const FINDINGS = sheet('findings'), FINDINGS_MOST = 4;
+
+/* The state that shows a finding. */
+function pictureOf(row) {
+	const name = text(FINDINGS.class[row]), number = classes.findIndex(each => each.name === name);
+	const whole = { from: 0, to: BINS, search: '', zoom: '', process: 0, class: Math.max(0, number), by: 'size', tree: 'down' };
+	switch (text(FINDINGS.kind[row])) {
+	case 'deadlock':
+	case 'hang':
+	case 'waits':
+		return { ...whole, tab: 'lanes' };
+	case 'peak':
+		return { ...whole, tab: 'flame', cost: 'peak' };
+	case 'temporary':
+		return { ...whole, tab: 'flame', cost: 'temporary', by: 'count' };
+	case 'misuse':
+		return { ...whole, tab: 'fds' };
+	case 'signals':
+		return { ...whole, tab: 'waits' };
+	case 'missing':
+		return { ...whole, tab: 'info' };
 	}
-	const peaks = sheet('peaks');
-	for (const [number, { name, isBytes }] of classes.entries()) {
-		const i = (peaks.class || []).findIndex(each => text(each) === name);
-		if (i >= 0 && isBytes)
-			add('plain', `At most ${bytes(peaks.peak[i])} of ${name} at a time, ${time(peaks.time[i])} after the start`,
-				{ tab: 'flame', class: number, cost: 'peak', by: 'size', tree: 'down', zoom: '', search: '', from: 0, to: BINS });
-	}
-	const contention = sheet('lock_waits'), delays = sheet('delayed_by'), worst = most('delayed_by', 'delay');
-	if (contention.rows)
-		add('warn', `${time(sum(contention.wait_time))} waited for locks` + (worst >= 0 && delays.backtrace[worst] !== null
-			? `, ${Math.round(100 * delays.delay[worst] / (sum(delays.delay) || 1))} % of it caused by ${siteName(delays.backtrace[worst])}` : ''),
-		{ tab: 'waits', search: '' });
-	const missing = sheet('missing');
-	if (missing.rows)
-		add('warn', `Not recorded: ${[...new Set(missing.kind.map(text))].join(', ')}`, { tab: 'info', search: '' });
-	return said;
+	return { ...whole, tab: number >= 0 && classes[number].isBytes ? 'flame' : 'sites', cost: 'live' };
 }
 
-function drawVerdict() {
-	const cards = $('verdict');
-	for (const { mood, sentence, changes } of verdicts())
-		cards.append(make('a', { class: 'card ' + mood, href: addressOf({ ...state, ...changes }) }, sentence));
-	cards.hidden = !cards.children.length;
+const MOODS = { deadlock: 'bad', hang: 'bad', misuse: 'bad', unreachable: 'bad', waits: 'warn', live: 'warn', missing: 'warn' };
+
+function drawFindings() {
+	const list = $('verdict'), missing = sheet('missing');
+	const link = (row, name) => make('a', { class: `${name} ${MOODS[text(FINDINGS.kind[row])] || ''}`,
+		href: addressOf({ ...INITIAL, ...pictureOf(row) }) }, text(FINDINGS.finding[row]));
+	if (page.sheets.every(each => each.name !== 'findings'))
+		return;
+	list.append(make('p', { class: 'headline' }, FINDINGS.rows ? link(0, 'finding') : 'Nothing unusual was found.'));
+	const others = make('ul');
+	for (let row = 1; row < Math.min(FINDINGS.rows, FINDINGS_MOST); row++)
+		others.append(make('li', {}, link(row, 'finding')));
+	if (FINDINGS.rows > FINDINGS_MOST)
+		others.append(make('li', {}, make('a', { href: addressOf({ ...INITIAL, tab: 'summary' }) }, `and ${FINDINGS.rows - FINDINGS_MOST} more`)));
+	if (missing.rows)
+		others.append(make('li', {}, make('a', { class: 'finding warn', href: addressOf({ ...INITIAL, tab: 'info' }) },
+			`Not recorded, or not certain: ${[...new Set(missing.kind.map(text))].join(', ')}`)));
+	if (others.children.length)
+		list.append(others);
+	list.hidden = false;
 }
 
 /* ---- tables of all other reports ---- */
@@ -1301,8 +1480,7 @@ function viewReport(report) {
 	return view => {
 		if (state.from > 0 || state.to < BINS || state.process)
 			view.append(make('p', { class: 'faint' }, 'These tables show the whole run. For the selection: ',
-				make('code', {}, `holdtrace report ${report}` + (state.process ? ` --process=${M.owners.pid[state.process - 1]}` : '') +
-					(state.from > 0 || state.to < BINS ? ` --since=${(edges[state.from] / 1e9).toFixed(6)}s --until=${(edges[state.to] / 1e9).toFixed(6)}s` : ''))));
+				make('code', {}, `holdtrace report ${report}${selection()} ${quoted(page.trace)}`)));
 		view.append(make('div', { class: 'row' }, searchBox()));
 		for (const found of page.sheets.filter(each => each.report === report))
 			drawSheet(view, found);
@@ -1313,19 +1491,57 @@ function viewReport(report) {
 const OWN = ['model'];
 /* Two runs have no common time, so nothing is drawn over time. */
 const IS_DIFF = page.sheets.some(each => each.report === 'diff');
+const hasRows = report => page.sheets.some(each => each.report === report && each.values.length && each.values[0].length);
+
+/*
+ * The views, in groups by question. Each report has one, if its tables have rows; reports that no
+ * group names come with the first.
+ */
+const GROUPS = [
+	{ name: 'Overview', views: ['summary'] }, { name: 'Memory', views: ['flame', 'sites', 'leaks', 'peak', 'allocations'] },
+	{ name: 'Waits', views: ['lanes', 'waits'] }, { name: 'Descriptors', views: ['fds'] },
+	{ name: 'Threads', views: ['threads', 'functions'] }, { name: 'About this trace', views: ['info'] },
+];
+const NAMES = { summary: 'Overview', leaks: 'Never released', peak: 'At the peak', allocations: 'Temporary', waits: 'Tables of waits',
+	fds: 'Descriptors', info: 'About this trace' };
 const TABS = [
 	...(IS_DIFF && D.rows ? [{ id: 'flames', name: 'Flame graphs', draw: viewFlames }] : []),
-	...(IS_DIFF ? [] : [{ id: 'flame', name: 'Flame graph', draw: viewFlame }, { id: 'sites', name: 'Live, by site', draw: viewSites }]),
-	...(!IS_DIFF && (M.longWaits.rows || M.longHolds.rows || M.waits.rows) ? [{ id: 'lanes', name: 'Waits', draw: viewLanes }] : []),
-	...[...new Set(page.sheets.map(each => each.report))].filter(report => !OWN.includes(report))
-		.map(report => ({ id: report, name: report[0].toUpperCase() + report.slice(1), draw: viewReport(report) })),
+	...(IS_DIFF || !M.sites.rows ? [] : [{ id: 'flame', name: 'Flame graph', draw: viewFlame }, { id: 'sites', name: 'Live, by site', draw: viewSites }]),
+	...(!IS_DIFF && (M.longWaits.rows || M.longHolds.rows || M.waits.rows) ? [{ id: 'lanes', name: 'Threads over time', draw: viewLanes }] : []),
+	...[...new Set(page.sheets.map(each => each.report))].filter(report => !OWN.includes(report) && hasRows(report))
+		.map(report => ({ id: report, name: NAMES[report] || report[0].toUpperCase() + report.slice(1), draw: viewReport(report) })),
 ];
+if (!TABS.length)
+	TABS.push({ id: 'nothing', name: 'Nothing', draw: view => view.append(make('p', { class: 'faint' }, 'The trace has nothing to show.')) });
+const groupOf = tab => Math.max(0, GROUPS.findIndex(group => group.views.includes(tab.id)));
 
 function drawTabs() {
-	const tabs = clear($('tabs'));
-	for (const tab of TABS)
-		tabs.append(make('button', { type: 'button', role: 'tab', 'aria-selected': String(tab.id === state.tab),
-			onclick: () => choose({ tab: tab.id }) }, tab.name));
+	const tabs = clear($('tabs')), views = clear($('views')), chosen = groupOf(TABS.find(tab => tab.id === state.tab));
+	const button = (name, isChosen, first, more) => make('button', { type: 'button', ...more, onclick: () => choose({ tab: first.id }) }, name);
+	GROUPS.forEach((group, i) => {
+		const members = TABS.filter(tab => groupOf(tab) === i);
+		if (!members.length)
+			return;
+		tabs.append(button(IS_DIFF && !i ? 'Comparison' : group.name, i === chosen, members.find(tab => tab.id === state.tab) || members[0],
+			{ role: 'tab', id: 'tab' + i, 'aria-selected': String(i === chosen), 'aria-controls': 'view', tabindex: i === chosen ? 0 : -1 }));
+		if (i === chosen && members.length > 1)
+			for (const tab of members)
+				views.append(button(tab.name, tab.id === state.tab, tab, { 'aria-pressed': String(tab.id === state.tab) }));
+	});
+	$('view').setAttribute('aria-labelledby', 'tab' + chosen);
+}
+
+/* Arrows go from tab to tab, as in all lists of tabs. */
+function moveTab(event) {
+	const tabs = [...$('tabs').children], at = tabs.indexOf(event.target);
+	const to = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: tabs.length - 1 }[event.key];
+	if (at < 0 || to === undefined)
+		return;
+	event.preventDefault();
+	event.stopPropagation();
+	tabs[(to + tabs.length) % tabs.length].click();
+	drawNow();
+	document.querySelector('#tabs [aria-selected=true]').focus();
 }
 
 /* ---- drawing, at most once a frame ---- */
@@ -1343,19 +1559,30 @@ function drawNow() {
 	document.documentElement.dataset.work = (performance.now() - begun).toFixed(1);
 }
 
+/* Drawing makes elements anew; the one that has the focus is found again by its name. */
+const nameOf = element => element.tagName + (element.getAttribute('aria-label') || element.textContent.replace(/ [▾▴]$/, ''));
+function keepFocus(change) {
+	const before = document.activeElement, root = before && before.parentElement && before.parentElement.closest('[id]');
+	const id = before && before.id, name = before && nameOf(before), at = id === 'search' ? before.selectionStart : -1;
+	change();
+	if (!root || before.isConnected)
+		return;
+	const after = id ? $(id) : [...(root.isConnected ? root : document).querySelectorAll(before.tagName)].find(each => nameOf(each) === name);
+	if (!after)
+		return;
+	after.focus({ preventScroll: true });
+	if (at >= 0)
+		after.setSelectionRange(at, at);
+}
+
 let isDue = false;
 function draw() {
 	if (isDue)
 		return;
 	isDue = true;
 	requestAnimationFrame(() => {
-		const focused = document.activeElement && document.activeElement.id === 'search' ? $('search').selectionStart : -1;
 		isDue = false;
-		drawNow();
-		if (focused >= 0 && $('search')) {
-			$('search').focus();
-			$('search').setSelectionRange(focused, focused);
-		}
+		keepFocus(drawNow);
 	});
 }
 
@@ -1428,12 +1655,13 @@ addEventListener('keydown', event => {
 		showKeys();
 	} else if (event.key === 'Escape') {
 		choose(state.zoom ? { zoom: '' } : { from: 0, to: BINS });
-	} else if (event.key >= '1' && event.key <= String(Math.min(TABS.length, 9))) {
-		choose({ tab: TABS[event.key - 1].id });
+	} else if (event.key >= '1' && event.key <= String(Math.min($('tabs').children.length, 9))) {
+		$('tabs').children[event.key - 1].click();
 	}
 });
 readState();
-drawVerdict();
+drawFindings();
+$('tabs').addEventListener('keydown', moveTab);
 listenTimeline();
 draw();
 

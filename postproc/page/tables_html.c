@@ -403,6 +403,7 @@ static void print_about(struct page *page)
 		  : first->command && *first->command ? first->command
 						      : first->name);
 	print_key(page, "about", about);
+	print_key(page, "trace", page->job->run->paths[0]);
 }
 
 static void print_model(struct page *page, struct out *out)

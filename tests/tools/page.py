@@ -42,19 +42,21 @@ def model(trace):
 
 
 def as_bytes(number):
-    """As the page and the screen print bytes."""
-    units = ["B", "kB", "MB", "GB"]
+    """As base/human.c prints bytes."""
+    units = ["B", "KB", "MB", "GB"]
     at = 0
-    while number >= 1000 and at + 1 < len(units):
+    while number >= (999.95 if at else 1000) and at + 1 < len(units):
         number, at = number / 1000, at + 1
-    return f"{number:.1f} {units[at]}" if at and number < 100 else f"{round(number)} {units[at]}"
+    return f"{number:.1f} {units[at]}" if at else f"{number} B"
 
 
 def as_time(ns):
-    for unit, size in ("s", 1e9), ("ms", 1e6):
-        if ns >= size:
-            return f"{ns / size:.2f} {unit}" if ns < 10 * size else f"{ns / size:.1f} {unit}"
-    return f"{ns / 1e3:.1f} µs" if ns < 1e4 else f"{ns / 1e3:.0f} µs"
+    """As base/human.c prints times below two minutes."""
+    if ns < 1000:
+        return f"{ns} ns"
+    below, unit, word = next(step for step in ((1e5, 1e3, "us"), (1e9, 1e6, "ms"), (12e10, 1e9, "s")) if ns < step[0])
+    tenths = int((ns + unit / 20) // (unit / 10))
+    return f"{tenths / 10:.{int(tenths < 1000 and tenths % 10 > 0)}f} {word}"
 
 
 # What a pointer that moves over the timeline is told, without repetitions: text after the class's name.
@@ -145,7 +147,65 @@ def remainder(browser):
     holds("it has no blank area", blank < 0.01, f"{100 * blank:.0f} % is blank")
 
 
+def findings(browser, trace, what, tab, picture):
+    """The page opens with the first finding and its picture."""
+    tap.NAME = what
+    browser.open(path(trace + ".html"))
+    said = [row["finding"] for row in report(trace, "summary")["findings"]]
+    same("the headline is the first finding of report summary",
+         browser.eval("document.querySelector('.headline').innerText"), said[0])
+    same("at most three more follow, in the order of the report",
+         browser.eval("[...document.querySelectorAll('#verdict li .finding')].map(each => each.innerText)")[:3], said[1:4])
+    same("it opens with the first finding's view", browser.eval("document.querySelector('[aria-selected=true]').innerText"), tab)
+    holds("and with its picture", browser.eval(f"!!document.querySelector({json.dumps(picture)})"))
+    tabs = browser.eval("[...document.querySelectorAll('[role=tab]')].map(each => each.innerText)")
+    holds("it has at most six tabs", 0 < len(tabs) <= 6, tabs)
+
+
+def deadlock(browser):
+    findings(browser, "deadlock", "a deadlock", "Waits", "svg.cycle")
+    waits_at_exit = [row for row in report("deadlock", "waits")["blocked_at_exit"] if row["state"] == "deadlock"]
+    nodes = browser.eval("[...document.querySelectorAll('.cycle .thread text')].map(each => each.textContent.split(' ').pop())")
+    same("the cycle has the threads of report waits", sorted(nodes), sorted(str(row["thread"]) for row in waits_at_exit))
+
+
+# A click on the box of the flame graph that has this level.
+LEVEL = "(({ left, top }) => [left + 40, top + 19 * %d + 9])(document.querySelector('#view canvas').getBoundingClientRect())"
+
+
+def zoom(browser):
+    tap.NAME = "a zoomed flame graph"
+    browser.open(path("spike.html"), "tab=flame&cost=live")
+    browser.click(*browser.eval(LEVEL % 5))
+    panel = "document.querySelector('.panel .stack').innerText"
+    holds("it has the whole backtrace of the frame, with lines",
+          re.match(r"grow [^ ]*spike.c:\d+.*\nmain [^ ]*spike.c:\d+.*\n_start", browser.eval(panel), re.S), browser.eval(panel))
+    copied = {each[0]: each[1] for each in browser.eval("[...document.querySelectorAll('.panel button')].map(b => [b.innerText, b.title])")}
+    same("the suppression names the function", copied["copy a suppression"], "leak:grow")
+    command = copied["copy the command"].replace("holdtrace", "./holdtrace", 1) + " --format=json"
+    rows = json.loads(subprocess.run(command, shell=True, check=True, capture_output=True).stdout)["leaks"]
+    shown = browser.eval("document.querySelector('#view .push').textContent")
+    same("the command that it offers gives its number", as_bytes(sum(row["amount"] for row in rows)), shown)
+    browser.click(*browser.eval(LEVEL % 4))
+    holds("the callers stay above it, and lead back", "grow" not in browser.eval(panel) and "main" in browser.eval(panel),
+          browser.eval(panel))
+
+
+def keyboard(browser):
+    tap.NAME = "the keyboard"
+    browser.open(path("spike.html"), "tab=flame")
+    browser.eval("document.querySelector('[role=tab][aria-selected=true]').focus()")
+    browser.key("ArrowRight")
+    holds("arrows go from tab to tab", browser.eval("document.activeElement.getAttribute('aria-selected')") == "true" and
+          browser.eval("document.activeElement.innerText") != "Memory", browser.eval("document.activeElement.outerHTML"))
+
+
 with Browser() as opened:
+    deadlock(opened)
+    findings(opened, "contention", "contention", "Waits", "#view canvas")
+    findings(opened, "spike", "a peak", "Memory", "#view canvas")
+    zoom(opened)
+    keyboard(opened)
     peak(opened)
     curve(opened, "loop", "a shell loop")
     backtraces(opened)
