@@ -646,7 +646,9 @@ int naming_create(struct naming **result, const struct address_space *space,
 		.root = !files	      ? NULL
 			: files->root ? files->root
 				      : resolve_root(files->maps, files->map_count),
-		.debug_dir = files ? files->debug_dir : NULL,
+		.debug_dir = !files		? NULL
+			     : files->debug_dir ? files->debug_dir
+						: resolve_debug_dir(files->maps, files->map_count),
 		.maps = files ? files->maps : NULL,
 		.map_count = files ? files->map_count : 0,
 	};

@@ -109,7 +109,7 @@ static void print_help(bool is_all)
 	request_print_help(stdout, is_all ? OPTION_FULL : OPTION_SHORT);
 	printf("\nExit status: 0 all is well, 1 cannot read or write, 2 wrong usage,\n"
 	       "3 damaged input or dropped events (--strict).\n\n"
-	       "Example: holdtrace record ./prog; holdtrace-postproc -lcr holdtrace.prog.*\n");
+	       "Example: holdtrace record ./prog; holdtrace-postproc -lc holdtrace.prog.*\n");
 }
 
 static int status_of_print(void)

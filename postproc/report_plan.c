@@ -241,8 +241,7 @@ int report_plan(struct report_plan *plan, const struct writer *screen, struct se
 					err);
 	if (rc)
 		return rc;
-	how->files = (struct naming_files){ .debug_dir = options->debug_dir,
-					    .maps = options->maps.items,
+	how->files = (struct naming_files){ .maps = options->maps.items,
 					    .map_count = options->maps.count };
 	how->report.top = options->top.is_set			     ? (size_t)options->top.value
 			  : how->style.format->flags & FORMAT_PEOPLE ? TOP_OF_TEXT

@@ -90,9 +90,10 @@ static char *debug_symbols(const struct entry *entry, const char *build_id,
 		return memory_format("install /usr/lib/debug/.build-id/%.2s/%s.debug (dnf and "
 				     "zypper know it by that name)%s",
 				     build_id, build_id + 2, servers);
-	return memory_format("build it with -g%s", *build_id ? ", or name the directory of its "
-							       "debug file with --debug-dir=DIR"
-							     : "");
+	return memory_format("build it with -g%s",
+			     *build_id ? ", or name the directory of its "
+					 "debug file with --map=/usr/lib/debug=DIR"
+				       : "");
 }
 
 char *advice_for(const struct entry *entry, enum resolve_reason reason,
@@ -122,7 +123,7 @@ char *advice_for(const struct entry *entry, enum resolve_reason reason,
 					   "copy of the old files with --map=DIR");
 		return memory_format("the trace needs build-id %s: install that version again, "
 				     "name a copy of the old files with --map=DIR, or its debug "
-				     "files with --debug-dir=DIR",
+				     "files with --map=/usr/lib/debug=DIR",
 				     build_id);
 	case RESOLVE_WRONG_MACHINE:
 		return memory_text("name a copy of the traced machine's files with --map=DIR");

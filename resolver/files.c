@@ -20,7 +20,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#define DEBUG_DIRECTORY "/usr/lib/debug"
 /* In bytes. Larger files are refused, because they cannot be mapped on every machine. */
 #define SIZE_MAX_BYTES (UINT64_C(4) << 30)
 /*
@@ -257,8 +256,8 @@ static int fetch_file(const struct file_want *want, const char *module,
 int files_open(const struct resolve_options *options, const char *path,
 	       const struct file_want *want)
 {
-	const char *directory = options->debug_dir ? options->debug_dir : DEBUG_DIRECTORY;
-	/* the root of the directory of debug files; --debug-dir is not below the root */
+	const char *directory = options->debug_dir ? options->debug_dir : RESOLVE_DEBUG_DIRECTORY;
+	/* the root of the directory of debug files; a named one is not below the root */
 	const char *debug_root = options->debug_dir ? NULL : options->root, *root = debug_root;
 	char digits[2 * FILES_BUILD_ID_MAX + 1] = "";
 	cleanup_free char *found = NULL;

@@ -310,7 +310,7 @@ static void plan_settings(struct settings *settings)
 		.symbols_only = asked->method.value == 1,
 		.inlines = asked->inlines.value == 1,
 		.demangle = (enum demangle)asked->demangle.value,
-		.debug_dir = asked->debug_dir,
+		.debug_dir = resolve_debug_dir(asked->maps.items, asked->maps.count),
 		.maps = asked->maps.items,
 		.map_count = asked->maps.count,
 		.debuginfod = asked->debuginfod != NULL,

@@ -93,6 +93,16 @@ const char *resolve_root(const char *const *maps, size_t count)
 	return NULL;
 }
 
+const char *resolve_debug_dir(const char *const *maps, size_t count)
+{
+	static const char old[] = RESOLVE_DEBUG_DIRECTORY "=";
+
+	for (size_t i = count; i > 0; i--)
+		if (!strncmp(maps[i - 1], old, strlen(old)))
+			return maps[i - 1] + strlen(old);
+	return NULL;
+}
+
 /*
  * Returns the path of a module's file after --map was applied; the last map that matches is used.
  */

@@ -45,6 +45,9 @@ int resolve_create(struct resolve **resolve, const struct resolve_options *optio
  */
 const char *resolve_root(const char *const *maps, size_t count);
 
+/* The last map of /usr/lib/debug, the directory of separate debug files; NULL: none. */
+const char *resolve_debug_dir(const char *const *maps, size_t count);
+
 /* Ends the child processes and saves answers in the cache. */
 void resolve_destroy(struct resolve *resolve);
 

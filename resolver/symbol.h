@@ -20,6 +20,8 @@ enum demangle {
 	DEMANGLE_NO,	/* _ZN2ns1fIiEEvT_PKc */
 };
 
+#define RESOLVE_DEBUG_DIRECTORY "/usr/lib/debug"
+
 struct resolve_options {
 	const char *root;  /* open modules and their debug files below this directory; or NULL */
 	bool full_path;	   /* symbol.file has its directories, instead of only the base name */

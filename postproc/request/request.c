@@ -12,8 +12,10 @@
 #include "postproc/report/report.h"
 
 static const struct option_row rows[] = {
-#define OPTION(...)  { OPTION_FIELDS(struct options, __VA_ARGS__) },
-#define FILTER(...)  { OPTION_FIELDS(struct options, __VA_ARGS__), .is_filter = true },
+#define OPTION(...) { OPTION_FIELDS(struct options, __VA_ARGS__) },
+#define FILTER(...) { OPTION_FIELDS(struct options, __VA_ARGS__), .is_filter = true },
+#define LETTER(kind, name, letter, with) \
+	{ OPTION_FIELDS(struct options, kind, name, "", letter, 0, with, 0) },
 #define RENAMED(...) { OPTION_RENAMED_FIELDS(__VA_ARGS__) },
 #include "postproc/options.def"
 #undef OPTION
@@ -57,7 +59,8 @@ static void name_reports(struct options *options)
 	}
 }
 
-/* Splits the format NAME:WORD,WORD. The words names and no-args set the options -r and -a. */
+/* Splits the format NAME:WORD,WORD. The words names and no-args set the options of the letters r
+ * and a. */
 static void split_format(struct options *options)
 {
 	size_t length = options->format ? strcspn(options->format, ":") : 0;
@@ -174,7 +177,8 @@ void request_print_report_help(FILE *file, const char *report, enum option_form 
 	if (!strcmp(report, "check"))
 		*options_given(&table, &asked, "fail-on", strlen("fail-on")) = "";
 	for (size_t i = 0; i < ROWS; i++)
-		if (rows[i].kind != OPTION_renamed && is_of_report(&rows[i], &asked))
+		if (rows[i].text && rows[i].kind != OPTION_renamed &&
+		    is_of_report(&rows[i], &asked))
 			options_print_row(file, &rows[i], form);
 }
 

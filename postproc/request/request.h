@@ -20,6 +20,7 @@ struct options {
 	/* the filters that are given, "--function=f --since=1"; truncated if too long */
 	char filters[240];
 #define OPTION(kind, name, word, letter, argument, with, text) option_##kind name;
+#define LETTER(kind, name, letter, with)		       option_##kind name;
 #define RENAMED(word, instead)
 #include "postproc/options.def"
 #undef OPTION
