@@ -69,7 +69,6 @@ static void free_reader(struct merge *merge, struct reader *reader)
 {
 	if (!reader)
 		return;
-	merge->held -= reader->end - reader->begin;
 	for (uint32_t i = reader->begin; i < reader->end; i++)
 		free_entry(merge, reader, &reader->entries[i]);
 	merge_give_back(merge, reader->batch);
@@ -334,7 +333,6 @@ static void hand_out_run(struct merge *merge, struct reader *first, const struct
 		merge_hand_out(merge, first, entry);
 		free_entry(merge, first, entry);
 		first->begin++;
-		merge->held--;
 		if (has_entries(first))
 			merge_look_at_entry(first);
 		else
@@ -352,11 +350,10 @@ static bool is_over(const struct merge *merge)
  * Leaves the remaining records to a later round. Sets the limit so that notes that are written now
  * precede these records.
  */
-static void leave_rest(struct merge *merge, struct process *process)
+static void leave_rest(struct process *process)
 {
 	process->has_more = true;
 	process->limit = process->last_time;
-	merge->leaves = true;
 }
 
 /* Hands out all records before the process's limit, directly from the rings if possible. */
@@ -387,7 +384,7 @@ static void pass_on(struct merge *merge, struct process *process)
 		if (runs % RUNS_BEAT == 0)
 			merge_beat(merge);
 		if (count && is_over(merge)) {
-			leave_rest(merge, process);
+			leave_rest(process);
 			return;
 		}
 	}
@@ -607,7 +604,7 @@ static uint64_t pass_through(struct merge *merge, struct process *process)
 	if (begin_all(merge, process))
 		pass_on(merge, process);
 	else
-		leave_rest(merge, process);
+		leave_rest(process);
 	for (struct reader *reader = process->first; reader; reader = reader->next) {
 		taken += reader->scanned;
 		merge_release(reader);
@@ -662,7 +659,7 @@ static uint64_t pass_in_time(struct merge *merge, struct process *process, struc
 		return pass_through(merge, process);
 	if (!merge_has_time(merge, user)) {
 		*late = *late ? *late : process;
-		leave_rest(merge, process);
+		leave_rest(process);
 		return 0;
 	}
 	begun = ticks_clock_ns();
@@ -687,7 +684,6 @@ uint64_t merge_round(struct merge *merge)
 	merge->round_ns += step;
 	now = horizon(merge);
 	merge->horizon = now;
-	merge->leaves = false;
 	/* after horizon(): a slot that is unused now has no event before the horizon */
 	for (struct process *process = merge->processes; process; process = process->next)
 		look_into(merge, process, now);
@@ -761,11 +757,6 @@ void merge_hurry(struct merge *merge)
 bool merge_has_more(const struct process *process)
 {
 	return process->has_more;
-}
-
-bool merge_is_holding(const struct merge *merge)
-{
-	return merge->held != 0 || merge->leaves;
 }
 
 /* ---- resources no longer needed ---- */

@@ -145,9 +145,6 @@ bool merge_has_time(const struct merge *merge, struct merge_user *user);
  */
 bool merge_has_more(const struct process *process);
 
-/* Whether records are waiting for a later round. */
-bool merge_is_holding(const struct merge *merge);
-
 /*
  * Frees resources that ended threads no longer need. The caller should call it from time to time.
  */

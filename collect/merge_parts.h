@@ -164,10 +164,7 @@ struct merge {
 	 */
 	uint64_t clock_ns;
 	uint64_t round_ns;
-	uint64_t horizon; /* horizon of this round */
-	uint64_t held;	  /* number of entries that wait */
-	/* whether records that cannot be handed out yet stayed in their ring in this round */
-	bool leaves;
+	uint64_t horizon;    /* horizon of this round */
 	struct batch *spare; /* unused batches */
 	uint32_t spare_count;
 	/*

@@ -193,8 +193,8 @@ static void bring_forward(struct reader *reader)
  * always as the last one. The caller has made room. A time in the future is set to reader->latest,
  * since clocks may differ a little, and since the entry would otherwise have to wait.
  */
-static inline void insert(struct merge *merge, struct reader *reader, const struct record *record,
-			  uint64_t time, enum rank rank, bool is_moved_part)
+static inline void insert(struct reader *reader, const struct record *record, uint64_t time,
+			  enum rank rank, bool is_moved_part)
 {
 	uint32_t at = reader->end++;
 	struct entry *entry = &reader->entries[at];
@@ -210,7 +210,6 @@ static inline void insert(struct merge *merge, struct reader *reader, const stru
 				 .is_moved_part = is_moved_part,
 				 .is_clamped = is_clamped };
 	reader->batch->entries++;
-	merge->held++;
 	if (at == reader->begin || entry[-1].time < time)
 		return;
 	if (entry[-1].time == time)
@@ -366,15 +365,14 @@ static bool follows(struct reader *reader, const struct record *record)
  * Makes one or two entries of a record. For a record with two events, applying its frames twice
  * gives the same result.
  */
-static inline void enter_record(struct merge *merge, struct reader *reader,
-				const struct record *record)
+static inline void enter_record(struct reader *reader, const struct record *record)
 {
 	const struct record_call *call = (const struct record_call *)record;
 
 	reader->batch->used += record->length;
 	if (record->kind == RECORD_CALL && __builtin_expect(call->moment == MOMENT_SPLIT, 0))
-		insert(merge, reader, record, call->enter, RANK_LOSES, true);
-	insert(merge, reader, record, record->time, record_rank(record), false);
+		insert(reader, record, call->enter, RANK_LOSES, true);
+	insert(reader, record, record->time, record_rank(record), false);
 }
 
 /* The header of a record, copied by one read. */
@@ -420,7 +418,7 @@ static bool take_record(struct merge *merge, struct reader *reader, union header
 		if (record->kind == RECORD_CALL &&
 		    !(((const struct record_call *)record)->flags & RECORD_ASIDE))
 			expand_note(&reader->model, (const struct record_call *)record);
-		enter_record(merge, reader, record);
+		enter_record(reader, record);
 	}
 	return true;
 }
@@ -470,7 +468,7 @@ static inline bool take_short(struct merge *merge, struct reader *reader, union 
 	if (!call)
 		return false;
 	expand(&record, &more, from + sizeof(record) + more.size, &reader->model, call);
-	enter_record(merge, reader, &call->record);
+	enter_record(reader, &call->record);
 	return true;
 }
 
@@ -590,7 +588,7 @@ static inline bool note_next(struct reader *reader, const struct record_short *r
  * limit of this round, it and all later records stay in the ring while the ring has room. So these
  * records are not copied while a thread in the middle of a call gets no processor.
  */
-static bool finds_place(struct merge *merge, struct reader *reader)
+static bool finds_place(struct reader *reader)
 {
 	uint64_t offset = reader->scanned & (reader->ring_size - 1);
 	const char *from = reader->ring + offset;
@@ -608,7 +606,6 @@ static bool finds_place(struct merge *merge, struct reader *reader)
 		return true;
 	if (reader->head - reader->scanned > reader->ring_size / STAY_PARTS * (STAY_PARTS - 1))
 		return false;
-	merge->leaves = true;
 	reader->until = reader->scanned;
 	return true;
 }
@@ -762,7 +759,7 @@ static bool hand_out_split(struct merge *merge, struct reader *reader, struct fa
 		return hand_out_one(merge, reader, fast, record, more, frames);
 	call = (struct record_call *)next_place(merge, reader, size);
 	expand(record, more, frames, &reader->model, call);
-	enter_record(merge, reader, &call->record);
+	enter_record(reader, &call->record);
 	return true;
 }
 
@@ -860,7 +857,7 @@ void merge_take(struct merge *merge, struct reader *reader)
 void merge_find_next(struct merge *merge, struct reader *reader)
 {
 	reader->time = NOTHING;
-	while (reader->scanned != reader->until && !finds_place(merge, reader))
+	while (reader->scanned != reader->until && !finds_place(reader))
 		merge_take(merge, reader);
 	if (has_entries(reader))
 		merge_look_at_entry(reader);
