@@ -371,9 +371,30 @@ static void ask_for_all(void **found)
 	dlerror();
 }
 
+/* Fails as a function whose system call the kernel lacks. */
+static int not_there(void)
+{
+	errno = ENOSYS;
+	return -1;
+}
+
+#define STAND_IN(name)  \
+	if (!real.name) \
+	real.name = (__typeof__(real.name))(void (*)(void))not_there
+
+void real_stand_in(void)
+{
+	STAND_IN(pidfd_open);
+	STAND_IN(pidfd_getfd);
+	STAND_IN(open_tree);
+	STAND_IN(fspick);
+	STAND_IN(fsopen);
+	STAND_IN(fsmount);
+}
+
 /*
- * The pointer to a function that this libc lacks stays NULL. The program can reach the stub of such
- * a function only by a weak reference or dlsym().
+ * The pointer to a function that this libc lacks stays NULL, unless real_stand_in() sets it. The
+ * program can reach the stub of such a function only by a weak reference or dlsym().
  */
 void real_find(const struct libc_places *known)
 {
@@ -393,6 +414,7 @@ void real_find(const struct libc_places *known)
 		ask_for_all(found);
 	for (unsigned int i = 0; i < NAMES; i++)
 		*where_is(i) = found[i];
+	real_stand_in();
 	__atomic_store_n(&real_is_found, true, __ATOMIC_RELEASE);
 }
 
@@ -425,6 +447,7 @@ bool real_find_late(void)
 		*where_is(i) = find_linked(real_name(i));
 	if (!real.malloc || !real.free || !real.pthread_mutex_lock)
 		return false;
+	real_stand_in();
 	__atomic_store_n(&real_is_found, true, __ATOMIC_RELEASE);
 	return true;
 }

@@ -113,6 +113,12 @@ void real_find(const struct libc_places *known);
  */
 bool real_find_late(void);
 
+/*
+ * Sets the pointers to functions of newer libcs that only make a system call, and that this libc
+ * lacks: such a call fails with ENOSYS.
+ */
+void real_stand_in(void);
+
 extern bool real_is_found;
 
 /* A stub that uses real functions but does not record calls this first. */

@@ -5,6 +5,7 @@
  * for their addresses by name. Mixed versions of pthread_cond_* corrupt memory.
  */
 #include <dlfcn.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -65,6 +66,25 @@ static void check_all(void)
 	ok(sure == HOOK_holdtrace_acquired, "all hooked functions are found without dlsym");
 	ok(!behind_find("no_such_function", &(bool){ 0 }),
 	   "a function that no module defines is not found");
+}
+
+/* glibc 2.35 has no such functions, and a program may find ours by dlsym(). */
+static void check_stand_ins(void)
+{
+	__typeof__(real.pidfd_open) pidfd = real.pidfd_open;
+	__typeof__(real.fsopen) fs = real.fsopen;
+
+	real.pidfd_open = NULL;
+	real.fsopen = NULL;
+	real_stand_in();
+	errno = 0;
+	ok(real.pidfd_open && real.pidfd_open(getpid(), 0) == -1 && errno == ENOSYS,
+	   "a function that libc lacks fails as one whose system call the kernel lacks");
+	errno = 0;
+	ok(real.fsopen && real.fsopen("tmpfs", 0) == -1 && errno == ENOSYS,
+	   "so does one with other parameters");
+	real.pidfd_open = pidfd;
+	real.fsopen = fs;
 }
 
 /* What the maker of a run finds is what each process would find. */
@@ -130,6 +150,7 @@ int main(int argc, char **argv)
 {
 	if (argc > 1)
 		return look_behind_another();
+	check_stand_ins();
 	check_known();
 	check_behind_another(argv[0]);
 	ok(behind_begin(NULL) && behind_is_first(), "the modules after this one are found");
