@@ -27,15 +27,21 @@
 #define WORDS_MAX  3 /* functions of a backtrace that are shown in a row */
 #define NONE	   UINT32_MAX
 
-/* page.html, page.css and page.js as they are. */
+/* page.html, page.css and the files of the script, as they are. */
+/* clang-format off */
+#define SCRIPT(name) ".incbin \"postproc/page/" name ".js\"\n"
 extern const char html_page[], html_style[], html_script[];
 __asm__(".section .rodata\n"
 	".global html_page, html_style, html_script\n"
 	".hidden html_page, html_style, html_script\n"
 	"html_page: .incbin \"postproc/page/page.html\"\n.byte 0\n"
 	"html_style: .incbin \"postproc/page/page.css\"\n.byte 0\n"
-	"html_script: .incbin \"postproc/page/page.js\"\n.byte 0\n"
+	"html_script:\n"
+	SCRIPT("model") SCRIPT("state") SCRIPT("sums") SCRIPT("parts") SCRIPT("timeline")
+	SCRIPT("flames") SCRIPT("sites") SCRIPT("waits") SCRIPT("tables") SCRIPT("main")
+	".byte 0\n"
 	".previous\n");
+/* clang-format on */
 
 struct text {
 	const char *text;

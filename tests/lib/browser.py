@@ -23,7 +23,7 @@ class Browser:
     """One Chromium with one tab, whose console messages and exceptions are in `messages`."""
 
     def __init__(self, width=1280, height=900):
-        self.profile = tempfile.TemporaryDirectory(prefix="holdtrace-chromium.")
+        self.profile = tempfile.TemporaryDirectory(prefix="holdtrace-chromium.", ignore_cleanup_errors=True)
         requests, self.to = os.pipe()
         self.answers, replies = os.pipe()
         # Chromium reads requests from descriptor 3 and writes its answers to descriptor 4
@@ -121,9 +121,11 @@ class Browser:
             file.write(base64.b64decode(data))
 
     def close(self):
-        os.close(self.to)
-        self.process.terminate()
+        """Ends it, with all its processes: they write to the profile until then."""
+        self.session = None
+        self.call("Browser.close")
         self.process.wait()
+        os.close(self.to)
         os.close(self.answers)
         self.profile.cleanup()
 

@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: MIT */
+/* Flame graphs, of one run and of two, and what can be copied from them. Part of one function: see model.js. */
+
+/* ---- flame graph ---- */
+
+/* A tree of { frame, value, children: Map } from backtraces with values. */
+function grow(paths) {
+	const root = { frame: -1, value: 0, children: new Map() };
+	for (const [frames, value] of paths) {
+		let at = root;
+		root.value += value;
+		if (!frames.length)
+			root.rest = (root.rest || 0) + value;
+		for (const frame of frames) {
+			let child = at.children.get(frame);
+			if (!child)
+				at.children.set(frame, child = { frame, value: 0, children: new Map(), parent: at });
+			child.value += value;
+			at = child;
+		}
+	}
+	return root;
+}
+
+/*
+ * Nodes by their parent, which precedes them: list[first[p + 1]] up to list[first[p + 2]] have
+ * parent p.
+ */
+function nodesByParent() {
+	const parents = page.nodes.parent, first = new Uint32Array(parents.length + 3), list = new Uint32Array(parents.length);
+	for (const parent of parents)
+		first[parent + 3]++;
+	for (let i = 1; i < first.length; i++)
+		first[i] += first[i - 1];
+	for (let i = 0; i < parents.length; i++)
+		list[first[parents[i] + 2]++] = i;
+	return { first, list };
+}
+
+/*
+ * The call tree with sums, callers first. The children of a branch are made when they are asked
+ * for.
+ */
+function callTree(sums) {
+	const parents = page.nodes.parent, values = new Float64Array(parents.length + 1);
+	const { first, list } = once('nodes by parent', nodesByParent);
+	for (const [node, value] of sums)
+		values[node === null ? values.length - 1 : node] += value;
+	let all = values[values.length - 1];
+	for (let i = parents.length; i-- > 0;)
+		if (parents[i] >= 0)
+			values[parents[i]] += values[i];
+		else
+			all += values[i];
+	/* Nodes of one function, which the same callers called, are one branch. */
+	const same = once('same frames', sameFrames);
+	class Branch {
+		constructor(nodes, parent) {
+			this.nodes = nodes;
+			this.parent = parent;
+			this.frame = nodes[0] < 0 ? -1 : same[page.nodes.frame[nodes[0]]];
+			this.value = nodes[0] < 0 ? all : nodes.reduce((sum, node) => sum + values[node], 0);
+		}
+		get children() {
+			const groups = new Map();
+			for (const node of this.nodes)
+				for (let at = first[node + 1]; at < first[node + 2]; at++) {
+					const frame = same[page.nodes.frame[list[at]]];
+					if (values[list[at]] > 0)
+						groups.set(frame, (groups.get(frame) || []).concat(list[at]));
+				}
+			return new Map([...groups].map(([frame, nodes]) => [frame, new Branch(nodes, this)]));
+		}
+	}
+	const root = new Branch([-1]);
+	root.rest = values[values.length - 1];
+	return root;
+}
+
+const ROW = 19, DEPTH_MOST = 400;
+
+/* How a tree is drawn: its numbers, colours, and the text of a function. */
+const PLAIN = {
+	value: node => node.value,
+	order: node => node.value,
+	fill: node => hue(text(page.frames.module[node.frame]) || functionOf(node.frame), state.search ? 8 : 55),
+	said: (node, tree) => `${amount(node.value)}, ${(100 * node.value / tree.value).toFixed(1)} % of the tree`,
+};
+
+/* Lays out the boxes that are wide enough to be seen, outermost first. */
+function layOut(tree, width, { value, order }) {
+	const boxes = [], wanted = state.search.toLowerCase();
+	let matched = 0, depth = 0;
+	const box = (node, x, w, level, inMatch) => {
+		const name = node.frame < 0 ? `all: ${amount(value(node))}` : functionOf(node.frame);
+		const isMatch = wanted && node.frame >= 0 && (name + ' ' + placeOf(node.frame)).toLowerCase().includes(wanted);
+		if (isMatch && !inMatch)
+			matched += value(node);
+		depth = Math.max(depth, level);
+		boxes.push({ node, x, w, level, name, isMatch });
+		let at = x, small = 0, smallSum = node.rest || 0;
+		for (const child of [...node.children.values()].sort((a, b) => order(b) - order(a))) {
+			const part = w * value(child) / value(node);
+			if (part < 0.5 || level >= DEPTH_MOST) {
+				small++;
+				smallSum += value(child);
+				continue;
+			}
+			box(child, at, part, level + 1, inMatch || isMatch);
+			at += part;
+		}
+		/* what is too small to be drawn, together, and call sites that the model has only sums of */
+		const part = w * smallSum / value(node);
+		if (part >= 0.5)
+			boxes.push({ node, x: at, w: part, level: level + 1, rest: smallSum,
+				name: (node.rest ? 'smaller call sites' : `${count(small)} smaller`) + `: ${amount(smallSum)}` });
+		depth = Math.max(depth, level + (part >= 0.5));
+	};
+	/* the way to the tree stays above it, and leads back */
+	const above = [];
+	for (let node = tree.parent; node; node = node.parent)
+		above.unshift(node);
+	above.forEach((node, level) => boxes.push({ node, x: 0, w: width, level, isAbove: true,
+		name: node.frame < 0 ? `all: ${amount(value(node))}` : functionOf(node.frame) }));
+	if (value(tree) > 0)
+		box(tree, 0, width, above.length, false);
+	return { boxes, matched, depth };
+}
+
+function drawTree(canvas, tree, pick, way = PLAIN, share = 1) {
+	const { boxes, matched, depth } = layOut(tree, (canvas.clientWidth || 600) * share, way);
+	const { context } = paper(canvas, (depth + 1) * ROW + 2);
+	for (const { node, x, w, level, name, isMatch, rest, isAbove } of boxes) {
+		context.fillStyle = isMatch ? colour('busy') : rest ? colour('line') : isAbove ? colour('panel') : node.frame < 0 ? colour('panel')
+			: way.fill(node);
+		context.fillRect(x, level * ROW, Math.max(w - 0.5, 0.5), ROW - 1);
+		if (w > 30) {
+			context.fillStyle = isMatch ? '#000' : colour('ink');
+			const room = Math.floor((w - 8) / 7.3);
+			context.fillText(name.length > room ? name.slice(0, Math.max(room - 1, 1)) + '…' : name, x + 4, level * ROW + ROW / 2);
+		}
+	}
+	const find = event => {
+		const area = canvas.getBoundingClientRect(), x = event.clientX - area.left;
+		const level = Math.floor((event.clientY - area.top) / ROW);
+		return boxes.find(b => b.level === level && x >= b.x && x < b.x + b.w);
+	};
+	canvas.onpointermove = event => {
+		const found = find(event);
+		showTip(event, found && (found.rest ? found.name : `${found.name}\n${found.node.frame < 0 ? '' : placeOf(found.node.frame) + '\n'}` +
+			way.said(found.node, tree)));
+	};
+	canvas.onpointerleave = event => showTip(event, '');
+	canvas.onclick = event => {
+		const found = find(event);
+		if (found)
+			pick(found.node);
+	};
+	return matched;
+}
+
+function pathOf(node) {
+	const path = [];
+	for (; node && node.frame >= 0; node = node.parent)
+		path.push(node.frame);
+	return path.reverse().join('.');
+}
+
+function follow(tree, path) {
+	for (const frame of path ? path.split('.').map(Number) : []) {
+		const next = tree.children.get(frame);
+		if (!next)
+			return tree;
+		tree = next;
+	}
+	return tree;
+}
+
+/* The callers of a function, and its callees. */
+function sandwich(sums, frame) {
+	const up = [], down = [], name = page.frames.function[frame];
+	for (const [node, value] of sums) {
+		const frames = framesOf(node), first = frames.findIndex(f => page.frames.function[f] === name);
+		if (first < 0)
+			continue;
+		up.push([frames.slice(0, first + 1).reverse(), value]);
+		down.push([frames.slice(first), value]);
+	}
+	return { up: grow(up), down: grow(down) };
+}
+
+function viewFlame(view) {
+	const sums = nodeCosts(state.cost);
+	const total = [...sums.values()].reduce((a, b) => a + b, 0);
+	const controls = make('div', { class: 'row' });
+	const costs = make('select', { 'aria-label': 'cost', onchange: event => choose({ cost: event.target.value, zoom: '' }) });
+	for (const cost in COSTS)
+		costs.append(make('option', { value: cost, selected: cost === state.cost }, COSTS[cost].name));
+	controls.append(costs);
+	if (classes[state.class].isBytes && !isWait(state.cost))
+		for (const by of ['size', 'count'])
+			controls.append(make('button', { type: 'button', 'aria-pressed': String(state.by === by), onclick: () => choose({ by }) },
+				by === 'size' ? 'bytes' : 'number'));
+	for (const [tree, words] of [['down', 'callers first'], ['up', 'callees first'], ['both', 'sandwich']])
+		controls.append(make('button', { type: 'button', 'aria-pressed': String(state.tree === tree),
+			onclick: () => choose({ tree, zoom: '' }) }, words));
+	controls.append(searchBox());
+	const said = make('span', { class: 'faint push' });
+	controls.append(said);
+	const canvas = make('canvas', { role: 'img', 'aria-label': 'flame graph: ' + COSTS[state.cost].name });
+	view.append(controls, canvas);
+	if (total === 0) {
+		canvas.remove();
+		view.append(make('p', { class: 'faint' }, `Nothing: ${COSTS[state.cost].name}, ${windowText()}.`));
+		return;
+	}
+	if (state.tree === 'both' && state.zoom) {
+		const { up, down } = sandwich(sums, Number(state.zoom.split('.').pop()));
+		view.append(make('h2', {}, 'and what it calls'));
+		const below = make('canvas', {});
+		view.append(below);
+		const pick = node => node.frame >= 0 && choose({ zoom: String(node.frame) });
+		drawTree(canvas, up, pick);
+		drawTree(below, down, pick);
+		view.prepend(make('p', {}, functionOf(Number(state.zoom.split('.').pop())), ' ', make('span', { class: 'faint' }, `${amount(up.value)}; above: its callers`)));
+		return;
+	}
+	const tree = state.tree === 'up'
+		? grow([...sums].map(([node, value]) => [framesOf(node).slice().reverse(), value]))
+		: callTree(sums);
+	const shown = follow(tree, state.tree === 'both' ? '' : state.zoom);
+	const matched = drawTree(canvas, shown, node => state.tree === 'both'
+		? node.frame >= 0 && choose({ zoom: String(node.frame) })
+		: choose({ zoom: pathOf(node) }));
+	if (shown.frame >= 0 && state.tree === 'down')
+		view.append(framePanel(shown, tree));
+	said.textContent = `${amount(total)}` + (state.search ? `, ${(100 * matched / shown.value).toFixed(1)} % matches` : '') +
+		(state.tree === 'both' ? '; click a function' : '');
+}
+
+/* ---- what can be copied ---- */
+
+/* A button that puts words on the clipboard; a page of file: may have no clipboard, but a selection. */
+function copyButton(name, words) {
+	const button = make('button', { type: 'button', title: words, onclick: async () => {
+		const area = make('textarea', { readonly: true }, words);
+		document.body.append(area);
+		area.select();
+		const isCopied = document.execCommand('copy');
+		area.remove();
+		button.textContent = isCopied ? `${name}: copied` : words;
+	} }, name);
+	return button;
+}
+
+/* What a shell reads as one word. */
+const quoted = word => /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
+
+/* The options of a report that give it the selected range and process. */
+function selection() {
+	let options = state.process ? ` --process=${M.owners.pid[state.process - 1]}` : '';
+	if (state.from > 0)
+		options += ` --since=${(edges[state.from] / 1e9).toFixed(9)}s`;
+	if (state.to < BINS)
+		options += ` --until=${(edges[state.to] / 1e9).toFixed(9)}s`;
+	return options;
+}
+
+/* The command that shows the numbers of a flame graph in a terminal. */
+const REPORTS = { live: 'leaks --suppress=none', kept: 'leaks --suppress=none', peak: 'peak', wait_time: 'waits --table=wakers',
+	temporary: 'allocations --table=temporary' };
+function commandOf(cost) {
+	return `holdtrace report ${REPORTS[cost] || 'allocations'}${selection()} ${quoted(page.trace)}`;
+}
+
+/* The backtrace of a zoomed function, with its share and buttons that copy it. */
+function framePanel(shown, tree) {
+	const path = [];
+	for (let node = shown; node && node.frame >= 0; node = node.parent)
+		path.push(node.frame);
+	const lines = path.map(frame => `${functionOf(frame)} ${placeOf(frame)}`);
+	const list = make('ul', { class: 'stack mono' });
+	for (const [i, frame] of path.entries())
+		list.append(make('li', { class: page.frames.own[frame] ? undefined : 'outside' }, functionOf(frame), ' ',
+			make('span', { class: 'faint' }, placeOf(frame) + (i ? '' : `: ${PLAIN.said(shown, tree)}`))));
+	return make('div', { class: 'panel' }, make('div', { class: 'row' }, copyButton('copy the backtrace', lines.join('\n')),
+		isWait(state.cost) ? null : copyButton('copy a suppression', `leak:${functionOf(shown.frame)}`),
+		copyButton('copy the command', commandOf(state.cost))), list);
+}
+
+/* ---- two runs, side by side ---- */
+
+/* Frames of both runs in the same function and module are represented by the first of them. */
+function sameFrames() {
+	const first = new Map();
+	return page.frames.function.map((name, i) => {
+		const key = name === null || name < 0 ? 'frame ' + i : name + ' ' + page.frames.module[i];
+		if (!first.has(key))
+			first.set(key, i);
+		return first.get(key);
+	});
+}
+
+/* A tree of { frame, was, is, children } of the differences in a class. */
+function growBoth(number) {
+	const same = once('same frames', sameFrames), root = { frame: -1, was: 0, is: 0, children: new Map() };
+	for (let row = 0; row < D.rows; row++) {
+		if (D.number[row] !== number)
+			continue;
+		let at = root;
+		root.was += D.old[row];
+		root.is += D.new[row];
+		for (const frame of D.backtrace[row] === null ? [] : framesOf(D.backtrace[row]).map(each => same[each])) {
+			if (!at.children.has(frame))
+				at.children.set(frame, { frame, was: 0, is: 0, children: new Map(), parent: at });
+			at = at.children.get(frame);
+			at.was += D.old[row];
+			at.is += D.new[row];
+		}
+	}
+	return root;
+}
+
+/* Red grew, blue fell, the more saturated the larger the change; grey is unchanged. */
+function changeColour({ was, is }) {
+	const part = (is - was) / Math.max(is, was, 1), light = isDark() ? 34 : 76;
+	return `hsl(${part > 0 ? 4 : 212} ${Math.round(20 + 60 * Math.abs(part)) * (part !== 0)}% ${light}%)`;
+}
+
+function viewFlames(view) {
+	const tree = follow(once('both ' + state.class, () => growBoth(state.class)), state.zoom), most = Math.max(tree.was, tree.is);
+	const chooser = make('select', { 'aria-label': 'class', onchange: event => choose({ class: Number(event.target.value), zoom: '' }) });
+	classes.forEach((c, i) => chooser.append(make('option', { value: i, selected: i === state.class }, c.name)));
+	view.append(make('div', { class: 'row' }, chooser, searchBox(), make('span', { class: 'push faint' },
+		make('span', { class: 'key key-grew' }), 'more or new', make('span', { class: 'key key-fell' }), 'less or gone')));
+	view.append(make('p', { class: 'faint' }, `Call sites that differ, ${text(DIFF.note)}, with the same scale. Equal parts of both runs are not drawn.`));
+	const sides = make('div', { class: 'two' });
+	view.append(sides);
+	const said = node => `${amount(node.was)}, then ${amount(node.is)}: ${node.is < node.was ? '-' : '+'}${amount(Math.abs(node.is - node.was))}`;
+	const pick = node => choose({ zoom: pathOf(node === tree && node.parent ? node.parent : node) });
+	const order = node => Math.max(node.was, node.is);
+	const runs = [['old', node => node.was], ['new', node => node.is]].map(([name, value]) => {
+		const canvas = make('canvas', { role: 'img', 'aria-label': `flame graph of the ${name} run` });
+		sides.append(make('div', {}, make('h2', {}, `${name} run: ${amount(value(tree))}`), canvas));
+		return { canvas, value };
+	});
+	for (const { canvas, value } of runs) {
+		if (value(tree) > 0)
+			drawTree(canvas, tree, pick, { value, order, fill: changeColour, said }, value(tree) / most);
+		else
+			canvas.replaceWith(make('p', { class: 'faint' }, 'nothing'));
+	}
+}
+

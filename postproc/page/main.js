@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+/* Tabs, drawing and keys. Part of one function: see model.js. */
+
+/* ---- drawing, at most once a frame ---- */
+
+function drawNow() {
+	const begun = performance.now();
+	style.clear();
+	if (!IS_DIFF) {
+		drawWindows();
+		drawTimeline();
+	}
+	drawTabs();
+	TABS.find(tab => tab.id === state.tab).draw(clear($('view')));
+	document.documentElement.dataset.drawn = state.tab;
+	document.documentElement.dataset.work = (performance.now() - begun).toFixed(1);
+}
+
+/* Drawing makes elements anew; the one that has the focus is found again by its name. */
+const nameOf = element => element.tagName + (element.getAttribute('aria-label') || element.textContent.replace(/ [▾▴]$/, ''));
+function keepFocus(change) {
+	const before = document.activeElement, root = before && before.parentElement && before.parentElement.closest('[id]');
+	const id = before && before.id, name = before && nameOf(before), at = id === 'search' ? before.selectionStart : -1;
+	change();
+	if (!root || before.isConnected)
+		return;
+	const after = id ? $(id) : [...(root.isConnected ? root : document).querySelectorAll(before.tagName)].find(each => nameOf(each) === name);
+	if (!after)
+		return;
+	after.focus({ preventScroll: true });
+	if (at >= 0)
+		after.setSelectionRange(at, at);
+}
+
+let isDue = false;
+function draw() {
+	if (isDue)
+		return;
+	isDue = true;
+	requestAnimationFrame(() => {
+		isDue = false;
+		keepFocus(drawNow);
+	});
+}
+
+/* ---- keys ---- */
+
+const KEYS = [
+	['/', 'search functions and files'], ['1 … 9', 'the views, in the order of their tabs'],
+	['← →', 'start of the window, on the timeline; with shift its end'], ['[ ]', 'move the window a step earlier, later'],
+	['Esc', 'leave a function, then the window'], ['i', 'callers first, callees first, sandwich'],
+	['d', 'dark or light'], ['?', 'these keys'],
+];
+
+function showKeys() {
+	const list = $('keys');
+	list.hidden = !list.hidden;
+	if (list.children.length)
+		return;
+	for (const [key, words] of KEYS)
+		list.append(make('dt', {}, key), make('dd', {}, words));
+}
+
+function moveWindow(steps) {
+	const moved = Math.max(-state.from, Math.min(BINS - state.to, steps));
+	choose({ from: state.from + moved, to: state.to + moved }, true);
+}
+
+function changeTheme() {
+	document.documentElement.dataset.theme = isDark() ? 'light' : 'dark';
+	draw();
+}
+
+document.title = 'holdtrace: ' + page.title;
+$('title').textContent = IS_DIFF ? 'Comparison of two runs; the old run: ' + page.title : page.title;
+$('timeline').parentNode.hidden = IS_DIFF;
+$('about').textContent = page.about;
+$('theme').addEventListener('click', changeTheme);
+$('help').addEventListener('click', showKeys);
+addEventListener('popstate', () => { readState(); draw(); });
+/* Printing uses the light theme. */
+let screenTheme;
+addEventListener('beforeprint', () => {
+	screenTheme = document.documentElement.dataset.theme;
+	document.documentElement.dataset.theme = 'light';
+	drawNow();
+});
+addEventListener('afterprint', () => {
+	if (screenTheme)
+		document.documentElement.dataset.theme = screenTheme;
+	else
+		delete document.documentElement.dataset.theme;
+	draw();
+});
+addEventListener('resize', draw);
+addEventListener('keydown', event => {
+	if (event.target.matches('input, select') || event.ctrlKey || event.metaKey || event.altKey)
+		return;
+	if (event.key === '/' && $('search')) {
+		event.preventDefault();
+		$('search').focus();
+	} else if (event.key === '?') {
+		showKeys();
+	} else if (event.key === 'd') {
+		changeTheme();
+	} else if (event.key === 'i' && !IS_DIFF) {
+		const trees = ['down', 'up', 'both'];
+		choose({ tab: 'flame', zoom: '', tree: trees[(trees.indexOf(state.tree) + 1) % trees.length] });
+	} else if (event.key === '[' || event.key === ']') {
+		moveWindow(event.key === '[' ? -1 : 1);
+	} else if (event.key === 'Escape' && !$('keys').hidden) {
+		showKeys();
+	} else if (event.key === 'Escape') {
+		choose(state.zoom ? { zoom: '' } : { from: 0, to: BINS });
+	} else if (event.key >= '1' && event.key <= String(Math.min($('tabs').children.length, 9))) {
+		$('tabs').children[event.key - 1].click();
+	}
+});
+readState();
+drawFindings();
+$('tabs').addEventListener('keydown', moveTab);
+listenTimeline();
+draw();
+
+})();

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The page of a run. The model (tables of --format=model) holds sums: the acquisitions and releases
+ * of each site by bins of time. Each view computes its numbers from these sums for the chosen
+ * window, so a brush over the timeline filters all of them. Names are hostile: they are only ever
+ * inserted as text.
+ *
+ * The files of the script (tables_html.c lists them) are one function, which this file begins and
+ * main.js ends.
+ */
+'use strict';
+(async function () {
+
+/* ---- the model ---- */
+
+async function unpack(text) {
+	const bytes = Uint8Array.from(atob(text.trim()), c => c.charCodeAt(0));
+	const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('gzip'));
+	return JSON.parse(await new Response(stream).text());
+}
+
+const $ = id => document.getElementById(id);
+let page;
+try {
+	page = await unpack($('model').textContent);
+} catch (error) {
+	$('about').textContent = 'This page is damaged: its data cannot be read (' + error.message + ').';
+	return;
+}
+
+/*
+ * The page has the tables of reports, column by column: { name, title, note, columns: [{ name,
+ * kind, heading, meaning }], values: [[...]] }. A text is an index into strings, a backtrace the
+ * index of a node of the call tree, an unknown value null.
+ */
+function sheet(name) {
+	const found = page.sheets.find(each => each.name === name);
+	const columns = { rows: found && found.values.length ? found.values[0].length : 0 };
+	for (const [i, column] of (found ? found.columns : []).entries())
+		columns[column.name] = found.values[i];
+	return columns;
+}
+
+const text = i => i === null || i === undefined || i < 0 ? '' : page.strings[i];
+const M = { bins: sheet('bins'), sites: sheet('sites'), spans: sheet('spans'), waits: sheet('waits_by_step'), owners: sheet('process_list'),
+	marks: sheet('marks'), highs: sheet('highs'), longWaits: sheet('longest_waits'), longHolds: sheet('long_holds') };
+const BINS = M.bins.rows - 1;
+const edges = M.bins.time;
+const NEVER = 1 << 30;
+for (const name of ['site', 'acquired_step', 'count', 'bytes'])
+	M.spans[name] = Float64Array.from(M.spans[name] || []);
+M.spans.released_step = Int32Array.from(M.spans.released_step || [], step => step === null ? NEVER : step);
+/* From this step on it is not live: it was released, or its process has ended before. */
+M.spans.gone_step = M.spans.released_step.map((step, i) => step !== NEVER ? step : (M.spans.ended_step[i] ?? NEVER) + 1);
+
+/* Units of columns whose rows have different units. */
+const UNITS = ['count', 'bytes', 'ns'];
+
+/* Classes are numbered as they appear, and have units. */
+const classes = [];
+M.sites.number = (M.sites.class || []).map((name, i) => {
+	let number = classes.findIndex(each => each.name === text(name));
+	if (number < 0)
+		number = classes.push({ name: text(name), isBytes: !!M.sites.has_bytes[i] }) - 1;
+	return number;
+});
+/* A comparison of two runs has the classes that differ. */
+const D = sheet('diff'), DIFF = page.sheets.find(each => each.name === 'diff');
+D.number = (D.class || []).map((name, row) => {
+	const { kind, units } = DIFF.columns.find(each => each.name === 'new'), unit = units ? UNITS[units[row]] : kind;
+	let number = classes.findIndex(each => each.name === text(name));
+	if (number < 0)
+		number = classes.push({ name: text(name), isBytes: unit === 'bytes', isTime: unit === 'ns' }) - 1;
+	return number;
+});
+if (!classes.length)
+	classes.push({ name: 'nothing', isBytes: false });
+
+/* Spans by site: bySite[spansOf[site]] up to bySite[spansOf[site + 1]]. */
+const spansOf = new Uint32Array(M.sites.rows + 2), bySite = new Uint32Array(M.spans.rows);
+for (let i = 0; i < M.spans.rows; i++)
+	spansOf[M.spans.site[i] + 2]++;
+for (let site = 2; site < spansOf.length; site++)
+	spansOf[site] += spansOf[site - 1];
+for (let i = 0; i < M.spans.rows; i++)
+	bySite[spansOf[M.spans.site[i] + 1]++] = i;
+
+/* If spans distinguish processes, one can be chosen: 0: all; else a row of owners, + 1. */
+const PROCESSES = (M.spans.process || []).some(each => each !== null) ? M.owners.rows : 0;
+const isOfChosen = span => !state.process || M.spans.process[span] === state.process - 1;
+const isWaitOfChosen = wait => !state.process || M.waits.process[wait] === state.process - 1;
+const isChosenPid = pid => !state.process || pid === M.owners.pid[state.process - 1];
+
+/* Caches a result that follows from the model alone. */
+const known = new Map();
+function once(key, compute) {
+	if (!known.has(key))
+		known.set(key, compute());
+	return known.get(key);
+}
+
+const COSTS = {
+	live: { name: 'live at the end of the window' },
+	kept: { name: 'allocated in the window and live at its end' },
+	peak: { name: 'live at the peak of the window' },
+	acquired: { name: 'allocated in the window' },
+	temporary: { name: 'allocated and freed in the window' },
+	released: { name: 'freed in the window' },
+	wait_time: { name: 'time waited', isWait: true },
+};
+

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+/* The table of call sites. Part of one function: see model.js. */
+
+/* ---- sites ---- */
+
+function sparkPath(site) {
+	const change = new Float64Array(BINS + 1), values = M.spans[inBytes() ? 'bytes' : 'count'];
+	for (let at = spansOf[site]; at < spansOf[site + 1]; at++) {
+		const i = bySite[at];
+		if (isOfChosen(i))
+			addSpan(change, i, values);
+	}
+	const most = Math.max(0, ...addUp(change));
+	/*
+	 * one step for each pixel where the value changes: hundreds of curves are drawn in a frame
+	 */
+	let path = '', before = -1;
+	for (let x = 0; x < 90; x++) {
+		let highest = 0;
+		for (let i = Math.floor(x * BINS / 90); i < (x + 1) * BINS / 90; i++)
+			highest = Math.max(highest, change[i]);
+		const y = 19 - Math.round(36 * highest / (most || 1)) / 2;
+		if (y !== before)
+			path += `H${x}V${y}`;
+		before = y;
+	}
+	return path;
+}
+
+function spark(site) {
+	const svg = document.createElementNS('http://www.w3.org/2000/svg', 'svg'), path = document.createElementNS(svg.namespaceURI, 'path');
+	svg.setAttribute('class', 'spark');
+	svg.setAttribute('viewBox', '0 0 90 20');
+	path.setAttribute('d', `M0 20${once(`spark ${site} ${inBytes()} ${state.process}`, () => sparkPath(site))}H90V20Z`);
+	svg.append(path);
+	return svg;
+}
+
+/* Whether the search matches a function or file of a backtrace, or one of the words. */
+function matches(node, ...words) {
+	const wanted = state.search.toLowerCase();
+	if (!wanted || words.some(each => each.toLowerCase().includes(wanted)))
+		return true;
+	return node !== null && node !== undefined && node >= 0 &&
+		framesOf(node).some(frame => (functionOf(frame) + ' ' + placeOf(frame)).toLowerCase().includes(wanted));
+}
+
+function searchBox() {
+	return make('input', { type: 'search', id: 'search', placeholder: 'search functions and files ( / )', value: state.search,
+		'aria-label': 'search functions and files', oninput: event => { choose({ search: event.target.value }, true); } });
+}
+
+function viewSites(view) {
+	const a = state.from, b = state.to, number = state.class, isBytes = classes[number].isBytes;
+	const all = allCosts(number, a, b);
+	const rows = [];
+	for (let site = 0; site < M.sites.rows; site++)
+		if (M.sites.number[site] === number && (all.live.times[site] || all.acquired.times[site] || all.released.times[site]) &&
+				matches(M.sites.backtrace[site], text(M.sites.function[site])))
+			rows.push(site);
+	const column = (cost, name) => isBytes
+		? { name, number: true, value: site => all[cost].size[site], text: site => bytes(all[cost].size[site]) }
+		: { name, number: true, value: site => all[cost].times[site], text: site => count(all[cost].times[site]) };
+	const columns = [column('live', 'live')];
+	if (isBytes)
+		columns.push({ name: 'in', number: true, value: site => all.live.times[site], text: site => count(all.live.times[site]) });
+	columns.push({ name: 'over time', value: () => 0, draw: spark }, column('kept', 'kept'), column('acquired', 'allocated'),
+		column('temporary', 'temporary'), column('released', 'freed'),
+		{ name: 'by', value: site => siteName(M.sites.backtrace[site]), draw: site => make('span', { class: 'mono' },
+			text(M.sites.function[site]), ' ← ', siteName(M.sites.backtrace[site])) });
+	/* on a narrow screen, the call site comes before columns that do not fit */
+	const isNarrow = innerWidth < 600;
+	if (isNarrow)
+		columns.splice(columns.findIndex(each => each.name === 'kept'), 0, columns.pop());
+	const sum = (cost, by) => rows.reduce((n, site) => n + all[cost][by][site], 0);
+	view.append(make('div', { class: 'row' }, searchBox()));
+	view.append(make('p', {}, `${classes[number].name}: `, isBytes ? `${bytes(sum('live', 'size'))} in ${count(sum('live', 'times'))} blocks` : count(sum('live', 'times')),
+		` live at the end of ${windowText()}; kept: allocated in the window and live at its end.`));
+	view.append(table(`sites ${number} ${isNarrow}`, columns, rows, site => stack(M.sites.backtrace[site])));
+}
+

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/* What is shown: the state in the address, and the caches of what follows from it. Part of one function: see model.js. */
+
+/* ---- the state, which is in the URL, so that it can be sent ---- */
+
+const state = { from: 0, to: BINS, tab: 'flame', cost: 'live', by: 'size', class: 0, process: 0, tree: 'down',
+	search: '', zoom: '' };
+
+function readState() {
+	const said = new URLSearchParams(location.hash.slice(1));
+	const number = (key, least, most, otherwise) => {
+		const value = parseInt(said.get(key), 10);
+		return value >= least && value <= most ? value : otherwise;
+	};
+	state.from = number('from', 0, BINS - 1, 0);
+	state.to = number('to', state.from + 1, BINS, BINS);
+	state.class = number('class', 0, classes.length - 1, 0);
+	state.process = number('process', 0, PROCESSES, 0);
+	state.cost = said.get('cost') in COSTS ? said.get('cost') : 'live';
+	state.by = said.get('by') === 'count' ? 'count' : 'size';
+	state.tab = TABS.some(tab => tab.id === said.get('tab')) ? said.get('tab') : TABS[0].id;
+	/* an address without a state shows the first finding */
+	if (!location.hash.slice(1) && FINDINGS.rows)
+		Object.assign(state, pictureOf(0), { tab: TABS.some(tab => tab.id === pictureOf(0).tab) ? pictureOf(0).tab : state.tab });
+	state.tree = ['down', 'up', 'both'].includes(said.get('tree')) ? said.get('tree') : 'down';
+	state.search = said.get('search') || '';
+	state.zoom = said.get('zoom') || '';
+}
+
+/* The tab is always said: an address without a state is that of the first finding. */
+const INITIAL = { ...state, tab: '' };
+
+function addressOf(chosen) {
+	const said = new URLSearchParams();
+	for (const key in INITIAL)
+		if (chosen[key] !== INITIAL[key])
+			said.set(key, chosen[key]);
+	return '#' + said;
+}
+
+function choose(changes, replace) {
+	Object.assign(state, changes);
+	if (replace !== 'not yet') /* while a brush is drawn: browsers refuse hundreds of states */
+		history[replace ? 'replaceState' : 'pushState'](null, '', addressOf(state));
+	draw();
+}
+

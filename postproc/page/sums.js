@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: MIT */
+/* Numbers: how people read them, and the sums over the window. Part of one function: see model.js. */
+
+/* ---- numbers as people read them: as the text reports have them (base/human.c) ---- */
+
+function bytes(n) {
+	const units = ['B', 'KB', 'MB', 'GB', 'TB', 'PB', 'EB'];
+	let i = 0;
+	while (Math.abs(n) >= (i ? 999.95 : 1000) && i < units.length - 1) {
+		n /= 1000;
+		i++;
+	}
+	return (i ? n.toFixed(1) : Math.round(n)) + ' ' + units[i];
+}
+function time(ns) {
+	if (ns < 1000)
+		return Math.round(ns) + ' ns';
+	for (const [below, unit, word] of [[1e5, 1e3, 'us'], [1e9, 1e6, 'ms'], [12e10, 1e9, 's']]) {
+		const tenths = Math.floor((ns + unit / 20) / (unit / 10));
+		if (ns < below)
+			return (tenths / 10).toFixed(tenths < 1000 && tenths % 10 ? 1 : 0) + ' ' + word;
+	}
+	const seconds = Math.floor(ns / 1e9), minutes = Math.floor(seconds / 60);
+	return minutes < 60 ? `${minutes} min ${seconds % 60} s` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+}
+const count = n => Math.round(n).toLocaleString('en');
+const isWait = cost => !!COSTS[cost].isWait;
+const inBytes = () => classes[state.class].isBytes && state.by === 'size';
+const amount = n => isWait(state.cost) || classes[state.class].isTime ? time(n) : inBytes() ? bytes(n) : count(n);
+
+/* ---- sums over the window ---- */
+
+/* Whether a span counts for a cost in the window [a, b) of bins; peak: the bin of the peak. */
+function counts(cost, gain, loss, a, b, peak) {
+	const lives = loss === NEVER || loss >= b;
+	switch (cost) {
+	case 'live': return gain < b && lives;
+	case 'kept': return gain >= a && gain < b && lives;
+	case 'peak': return gain <= peak && (loss === NEVER || loss > peak);
+	case 'acquired': return gain >= a && gain < b;
+	case 'temporary': return gain >= a && loss !== NEVER && loss < b;
+	case 'released': return loss !== NEVER && loss >= a && loss < b;
+	}
+	return false;
+}
+
+/* Adds up changes by bin: what is live at the end of each. */
+function addUp(change) {
+	for (let i = 1; i <= BINS; i++)
+		change[i] += change[i - 1];
+	return change.subarray(0, BINS);
+}
+
+/* Adds the objects of a span to changes by bin. */
+function addSpan(change, i, values) {
+	change[M.spans.acquired_step[i]] += values[i];
+	if (M.spans.gone_step[i] <= BINS)
+		change[M.spans.gone_step[i]] -= values[i];
+}
+
+/* The most of a class that was live in each bin; of several processes, the sum of the most of each. */
+function liveCurve(number, by) {
+	return once(`live ${number} ${by} ${state.process}`, () => curveOf(number, by));
+}
+function curveOf(number, by) {
+	const change = new Float64Array(BINS + 1), key = by === 'size' ? 'bytes' : 'count';
+	for (let i = 0; i < M.spans.rows; i++)
+		if (M.sites.number[M.spans.site[i]] === number && isOfChosen(i))
+			addSpan(change, i, M.spans[key]);
+	const curve = addUp(change);
+	for (let i = 0; i < M.highs.rows; i++)
+		if (text(M.highs.class[i]) === classes[number].name && (!state.process || M.highs.process[i] === state.process - 1))
+			curve[M.highs.step[i]] += M.highs[key][i];
+	return curve;
+}
+
+function peakBin(curve, a, b) {
+	let best = a;
+	for (let i = a; i < b; i++)
+		if (curve[i] > curve[best])
+			best = i;
+	return best;
+}
+
+/* The cost of each site of the class in the window, by size and by number. */
+function siteCosts(cost, number, a, b) {
+	const size = new Float64Array(M.sites.rows), times = new Float64Array(size.length);
+	const peak = cost === 'peak' ? peakBin(liveCurve(number, 'size'), a, b) : 0;
+	const spans = M.spans;
+	for (let i = 0; i < spans.rows; i++) {
+		const site = spans.site[i];
+		if (M.sites.number[site] !== number || !isOfChosen(i) || !counts(cost, spans.acquired_step[i], spans.released_step[i], a, b, peak))
+			continue;
+		size[site] += spans.bytes[i];
+		times[site] += spans.count[i];
+	}
+	return { size, times };
+}
+
+/* All costs of the table of sites, in one pass. */
+function allCosts(number, a, b) {
+	const all = {}, { site: sites, acquired_step: acquired, released_step: released, bytes, count } = M.spans;
+	for (const cost of ['live', 'kept', 'acquired', 'released', 'temporary'])
+		all[cost] = { size: new Float64Array(M.sites.rows), times: new Float64Array(M.sites.rows) };
+	for (let i = 0; i < M.spans.rows; i++) {
+		const site = sites[i];
+		if (M.sites.number[site] !== number || !isOfChosen(i))
+			continue;
+		const isLive = acquired[i] < b && released[i] >= b, isAcquired = acquired[i] >= a && acquired[i] < b;
+		const isReleased = released[i] >= a && released[i] < b;
+		const add = cost => {
+			cost.size[site] += bytes[i];
+			cost.times[site] += count[i];
+		};
+		if (isLive)
+			add(all.live);
+		if (isAcquired)
+			add(all.acquired);
+		if (isAcquired && isLive)
+			add(all.kept);
+		if (isReleased)
+			add(all.released);
+		if (isReleased && acquired[i] >= a)
+			add(all.temporary);
+	}
+	return all;
+}
+
+/*
+ * The report on peaks has what was live at the peak of one process. It is asked if that moment is in
+ * the window; else the end of the bin in which most was live is the best that bins can tell.
+ */
+const PEAKS = sheet('peaks'), PEAK_SITES = sheet('peak_sites');
+const peakRow = () => (PEAKS.class || []).findIndex((each, i) => text(each) === classes[state.class].name && isChosenPid(PEAKS.pid[i]));
+function hasPeak() {
+	const row = peakRow();
+	return row >= 0 && PEAKS.time[row] >= edges[state.from] && PEAKS.time[row] <= edges[state.to];
+}
+
+/* ---- waits ---- */
+
+/*
+ * The part of waits that is in a window from one edge to another. A row has waits that began in the
+ * same bin and ended in the same bin; offset is the sum of their beginnings from the edge of the
+ * first bin.
+ */
+function waitedIn(i, from, to) {
+	const W = M.waits, began = W.count[i] * edges[W.step[i]] + W.offset[i];
+	if (W.end_step[i] < from || W.step[i] >= to)
+		return 0;
+	return (W.end_step[i] >= to ? W.count[i] * edges[to] : began + W.wait_time[i]) -
+		(W.step[i] < from ? W.count[i] * edges[from] : began);
+}
+
+const KINDS_OF_WAITS = ['lock', 'semaphore', 'condition', 'thread', 'call'].filter(kind =>
+	(M.waits.object_kind || []).some(each => text(each) === kind));
+
+/* Time waited in each bin, by kind. */
+function waitCurve(kind) {
+	return once(`waits ${kind} ${state.process}`, () => {
+		const waited = new Float64Array(BINS), full = new Float64Array(BINS + 1), W = M.waits;
+		for (let i = 0; i < W.rows; i++) {
+			if (!isWaitOfChosen(i) || text(W.object_kind[i]) !== kind)
+				continue;
+			const first = W.step[i], last = Math.min(W.end_step[i], BINS - 1);
+			waited[first] += waitedIn(i, first, first + 1);
+			if (last > first)
+				waited[last] += waitedIn(i, last, last + 1);
+			full[Math.min(first + 1, last)] += W.count[i];
+			full[last] -= W.count[i];
+		}
+		for (let bin = 0, waiting = 0; bin < BINS; bin++) {
+			waiting += full[bin];
+			waited[bin] += waiting * (edges[bin + 1] - edges[bin]);
+		}
+		return waited;
+	});
+}
+
+/* Sums by node of the call tree: [node, value] pairs. */
+function nodeCosts(cost) {
+	const sums = new Map();
+	const add = (node, value) => value && sums.set(node, (sums.get(node) || 0) + value);
+	if (isWait(cost)) {
+		for (let i = 0; i < M.waits.rows; i++)
+			if (isWaitOfChosen(i))
+				add(M.waits.backtrace[i], waitedIn(i, state.from, state.to));
+		return sums;
+	}
+	if (cost === 'peak' && hasPeak()) {
+		for (let i = 0; i < PEAK_SITES.rows; i++)
+			if (text(PEAK_SITES.class[i]) === classes[state.class].name)
+				add(PEAK_SITES.backtrace[i], inBytes() ? PEAK_SITES.amount[i] : PEAK_SITES.count[i]);
+		return sums;
+	}
+	const { size, times } = siteCosts(cost, state.class, state.from, state.to);
+	const values = inBytes() ? size : times;
+	for (let site = 0; site < values.length; site++)
+		add(M.sites.backtrace[site], values[site]);
+	return sums;
+}
+
+/* Frames of a node, outermost first. All views share them. */
+function framesOf(node) {
+	return once('frames' + node, () => {
+		const frames = [];
+		for (; node !== null && node >= 0; node = page.nodes.parent[node])
+			frames.push(page.nodes.frame[node]);
+		return Object.freeze(frames.reverse());
+	});
+}
+
+const functionOf = frame => text(page.frames.function[frame]) || '?';
+function placeOf(frame) {
+	const file = text(page.frames.file[frame]), module = text(page.frames.module[frame]);
+	return file ? file + (page.frames.line[frame] ? ':' + page.frames.line[frame] : '') : module;
+}
+
+/* The window as words. */
+function windowText() {
+	const from = edges[state.from], to = edges[state.to];
+	return state.from === 0 && state.to === BINS ? 'the whole run, ' + time(to)
+		: time(from) + ' to ' + time(to);
+}
+

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: MIT */
+/* Deadlocks as cycles, and threads over time. Part of one function: see model.js. */
+
+/* ---- a deadlock: a cycle of threads and locks ---- */
+
+const BLOCKED = sheet('blocked_at_exit');
+const DEADLOCK = [...(BLOCKED.state || []).keys()].filter(i => text(BLOCKED.state[i]) === 'deadlock');
+
+/* The waits of a cycle, each for a lock of the thread of the next one. */
+function cycleFrom(first) {
+	const cycle = [];
+	for (let i = first; i !== undefined && !cycle.includes(i);
+		i = DEADLOCK.find(each => BLOCKED.pid[each] === BLOCKED.pid[i] && BLOCKED.thread[each] === BLOCKED.holder[i]))
+		cycle.push(i);
+	return cycle;
+}
+
+function svg(name, attributes, ...children) {
+	const element = document.createElementNS('http://www.w3.org/2000/svg', name);
+	for (const [key, value] of Object.entries(attributes))
+		element.setAttribute(key, value);
+	element.append(...children);
+	return element;
+}
+
+/* Threads on a circle; between two of them the lock that the first waits for and the second has. */
+function drawCycle(cycle) {
+	const width = 640, height = cycle.length < 3 ? 190 : 330, middle = [width / 2, height / 2], parts = [];
+	const at = turn => [middle[0] + (width / 2 - 110) * Math.cos(turn), middle[1] + (height / 2 - 34) * Math.sin(turn)];
+	const turnOf = i => Math.PI + 2 * Math.PI * i / cycle.length;
+	const picture = svg('svg', { viewBox: `0 0 ${width} ${height}`, role: 'img', class: 'cycle',
+		'aria-label': cycle.map(i => `thread ${BLOCKED.thread[i]} waits for a lock of thread ${BLOCKED.holder[i]}`).join('; ') },
+	svg('defs', {}, svg('marker', { id: 'tip-of-arrow', viewBox: '0 0 8 8', refX: 7, refY: 4, markerWidth: 8, markerHeight: 8, orient: 'auto' },
+		svg('path', { d: 'M0 0L8 4L0 8Z' }))));
+	const node = (turn, kind, words) => {
+		const [x, y] = at(turn);
+		parts.push(svg('g', { class: kind }, svg('rect', { x: x - 95, y: y - 17, width: 190, height: 34, rx: kind === 'thread' ? 17 : 3 }),
+			svg('text', { x, y: y + 4, 'text-anchor': 'middle' }, words)));
+	};
+	const arrow = (from, to, words) => {
+		const points = [0.3, 0.5, 0.7].map(share => at(from + (to - from) * share));
+		picture.append(svg('path', { class: 'arrow', d: `M${points[0]}Q${points[1]} ${points[2]}`, 'marker-end': 'url(#tip-of-arrow)' }));
+		parts.push(svg('text', { x: points[1][0], y: points[1][1] + (points[1][1] < middle[1] ? -8 : 18), 'text-anchor': 'middle', class: 'words' }, words));
+	};
+	cycle.forEach((i, place) => {
+		const from = turnOf(place), to = turnOf(place + 1), half = (from + to) / 2;
+		node(from, 'thread', threadName(BLOCKED.pid[i], BLOCKED.thread[i]));
+		node(half, 'lock', `lock 0x${BLOCKED.object[i].toString(16)}`);
+		arrow(from, half, 'waits for');
+		arrow(half, to, 'held by');
+	});
+	picture.append(...parts);
+	return picture;
+}
+
+function drawDeadlock() {
+	const view = make('div', {}), seen = new Set();
+	for (const first of DEADLOCK) {
+		const cycle = cycleFrom(first);
+		if (cycle.some(i => seen.has(i)))
+			continue;
+		cycle.forEach(i => seen.add(i));
+		const stacks = make('div', { class: 'two' });
+		for (const i of cycle)
+			stacks.append(make('div', {}, make('h3', {}, threadName(BLOCKED.pid[i], BLOCKED.thread[i])),
+				stack(BLOCKED.backtrace[i], `waits here for ${time(BLOCKED.wait_time[i])}, for 0x${BLOCKED.object[i].toString(16)}`),
+				stack(BLOCKED.holder_backtrace[i], `which thread ${BLOCKED.holder[i]} locked here`)));
+		view.append(make('h2', {}, `Deadlock of ${cycle.length} thread${cycle.length === 1 ? '' : 's'}`), drawCycle(cycle), stacks);
+	}
+	return view;
+}
+
+/* ---- waits: lanes of threads ---- */
+
+const THREADS = sheet('threads');
+
+/* The name of a thread; of a first thread, that of its program. */
+function threadName(pid, thread) {
+	const names = once('names of threads', () => new Map([...(THREADS.tid || []).keys()]
+		.map(i => [THREADS.pid[i] + '.' + THREADS.tid[i], text(THREADS.thread[i]).trim()])));
+	const name = names.get(pid + '.' + thread);
+	return name && name !== '(no name)' ? `${name} ${thread}` : `${pid === thread ? 'main' : 'thread'} ${thread}`;
+}
+
+const LANE = 17, LANES_MOST = 40;
+
+/* The threads that waited longest in the window, each with its waits and holds. */
+function lanesIn(a, b) {
+	const lanes = new Map(), W = M.longWaits, H = M.longHolds;
+	const lane = (pid, thread) => {
+		const key = pid + '.' + thread;
+		if (!lanes.has(key))
+			lanes.set(key, { pid, thread, waits: [], holds: [], waited: 0 });
+		return lanes.get(key);
+	};
+	for (let i = 0; i < W.rows; i++) {
+		if (!isChosenPid(W.pid[i]) || W.since[i] >= b || W.since[i] + W.wait_time[i] <= a || !matches(W.backtrace[i], text(W.function[i])))
+			continue;
+		const each = lane(W.pid[i], W.thread[i]);
+		each.waits.push(i);
+		each.waited += Math.min(b, W.since[i] + W.wait_time[i]) - Math.max(a, W.since[i]);
+	}
+	for (let i = 0; i < H.rows; i++)
+		if (isChosenPid(H.pid[i]) && H.since[i] < b && H.since[i] + H.hold_time[i] > a)
+			lane(H.pid[i], H.thread[i]).holds.push(i);
+	return [...lanes.values()].sort((x, y) => y.waited - x.waited);
+}
+
+/* Waits for a lock during a hold of it: [wait, from, to]. */
+function waitedDuring(hold) {
+	const H = M.longHolds, W = M.longWaits, until = H.since[hold] + H.hold_time[hold];
+	return (once('waits by lock', () => {
+		const found = new Map();
+		for (let i = 0; i < W.rows; i++) {
+			const key = W.pid[i] + '.' + W.object[i];
+			found.set(key, (found.get(key) || []).concat(i));
+		}
+		return found;
+	}).get(H.pid[hold] + '.' + H.object[hold]) || [])
+		.map(i => [i, Math.max(W.since[i], H.since[hold]), Math.min(W.since[i] + W.wait_time[i], until)])
+		.filter(([i, from, to]) => to > from && W.thread[i] !== H.thread[hold]);
+}
+
+/* How a wait ended, or why it did not. */
+function wakerText(i) {
+	const { is_open: isOpen, waker, object_kind: kind } = M.longWaits;
+	if (!isOpen[i])
+		return waker[i] === null ? 'the thread that ended it is unknown' : `ended by thread ${waker[i]}`;
+	return 'it has not ended' + (waker[i] === null ? '' : text(kind[i]) === 'lock' ? `: thread ${waker[i]} has the lock` : `: thread ${waker[i]} has not ended`);
+}
+
+function drawLanes(canvas, lanes, a, b, pick) {
+	const { context, width } = paper(canvas, lanes.length * LANE + 22), boxes = [];
+	const plot = width - left() - 6;
+	const x = at => left() + plot * (Math.max(a, Math.min(b, at)) - a) / (b - a);
+	const box = (kind, row, from, to, index) => {
+		context.fillStyle = colour(kind);
+		context.fillRect(x(from), row * LANE + (kind === 'wait' ? 6 : 3), Math.max(1, x(to) - x(from)), LANE - (kind === 'wait' ? 10 : 5));
+		if (index >= 0)
+			boxes.push({ kind, row, from: x(from), to: Math.max(x(to), x(from) + 2), index });
+	};
+	drawTicks(context, a, b, x, lanes.length * LANE + 4);
+	const rowOf = new Map(lanes.map((lane, row) => [lane.pid + '.' + lane.thread, row]));
+	lanes.forEach((lane, row) => {
+		context.fillStyle = colour('faint');
+		context.fillText(threadName(lane.pid, lane.thread).slice(0, Math.floor(left() / 7.4)), 2, row * LANE + LANE / 2);
+		for (const i of lane.holds) {
+			box('hold', row, M.longHolds.since[i], M.longHolds.since[i] + M.longHolds.hold_time[i], i);
+			for (const [, from, to] of waitedDuring(i))
+				box('busy', row, from, to, -1);
+		}
+		for (const i of lane.waits)
+			box('wait', row, M.longWaits.since[i], M.longWaits.since[i] + M.longWaits.wait_time[i], i);
+	});
+	/* arrows from the thread that ended a wait to the waiter, unless there are many */
+	const all = lanes.flatMap(lane => lane.waits);
+	context.strokeStyle = context.fillStyle = colour('ink');
+	for (const i of all.length <= 60 ? all : []) {
+		const from = rowOf.get(M.longWaits.pid[i] + '.' + M.longWaits.waker[i]), to = rowOf.get(M.longWaits.pid[i] + '.' + M.longWaits.thread[i]);
+		const end = M.longWaits.since[i] + M.longWaits.wait_time[i];
+		if (from === undefined || from === to || end > b || M.longWaits.is_open[i])
+			continue;
+		const at = x(end), y = to * LANE + LANE / 2, tip = from < to ? -4 : 4;
+		context.beginPath();
+		context.moveTo(at, from * LANE + LANE / 2);
+		context.lineTo(at, y);
+		context.moveTo(at - 3, y + tip);
+		context.lineTo(at, y);
+		context.lineTo(at + 3, y + tip);
+		context.stroke();
+	}
+	const find = event => {
+		const area = canvas.getBoundingClientRect(), at = event.clientX - area.left, row = Math.floor((event.clientY - area.top) / LANE);
+		return boxes.filter(each => each.row === row && at >= each.from && at <= each.to).pop();
+	};
+	canvas.onpointermove = event => {
+		const found = find(event), of = found && (found.kind === 'wait' ? M.longWaits : M.longHolds), i = found && found.index;
+		showTip(event, !found ? '' : found.kind === 'wait'
+			? `thread ${of.thread[i]} waits ${time(of.wait_time[i])} in ${text(of.function[i])}\n${siteName(of.backtrace[i])}\n` +
+				wakerText(i) + (of.waker[i] === null ? '' : ': ' + siteName(of.waker_backtrace[i]))
+			: `thread ${of.thread[i]} holds 0x${of.object[i].toString(16)} for ${time(of.hold_time[i])}\n${siteName(of.backtrace[i])}`);
+	};
+	canvas.onpointerleave = event => showTip(event, '');
+	canvas.onclick = event => {
+		const found = find(event);
+		if (found)
+			pick(found);
+	};
+}
+
+function viewLanes(view) {
+	const a = edges[state.from], b = edges[state.to], lanes = lanesIn(a, b), W = M.longWaits;
+	view.append(make('div', { class: 'row' }, searchBox(), make('span', { class: 'faint' }, windowText()),
+		make('span', { class: 'push' }, ...[['hold', 'holds a lock'], ['busy', 'holds it while others wait'], ['wait', 'waits']]
+			.flatMap(([kind, words]) => [make('span', { class: 'key key-' + kind }), words]))));
+	for (const name of ['longest_waits', 'long_holds']) {
+		const found = page.sheets.find(each => each.name === name);
+		if (found && found.note !== null)
+			view.append(make('p', { class: 'faint' }, text(found.note)));
+	}
+	const canvas = make('canvas', { role: 'img', 'aria-label': 'threads over time: locks that they hold, and waits' });
+	const chosen = make('div', { class: 'two' });
+	view.append(canvas, chosen);
+	if (DEADLOCK.length)
+		canvas.before(drawDeadlock());
+	if (lanes.length)
+		drawLanes(canvas, lanes.slice(0, LANES_MOST), a, b, found => {
+			const of = found.kind === 'wait' ? W : M.longHolds, i = found.index;
+			clear(chosen).append(stack(of.backtrace[i], found.kind === 'wait' ? `thread ${of.thread[i]} waits here, ${time(of.wait_time[i])}` : `thread ${of.thread[i]} locked it here, for ${time(of.hold_time[i])}`));
+			if (found.kind === 'wait')
+				chosen.append(stack(of.waker_backtrace[i], wakerText(i)));
+		});
+	else
+		canvas.remove();
+	if (lanes.length > LANES_MOST)
+		view.append(make('p', { class: 'faint' }, `${count(lanes.length - LANES_MOST)} threads more that waited less.`));
+	const sums = new Map();
+	for (let i = 0; i < M.waits.rows; i++) {
+		const waited = isWaitOfChosen(i) ? waitedIn(i, state.from, state.to) : 0;
+		if (!waited || !matches(M.waits.backtrace[i], text(M.waits.function[i])))
+			continue;
+		const key = [M.waits.backtrace[i], M.waits.object_kind[i], M.waits.is_open[i]].join();
+		const sum = sums.get(key) || { count: 0, waited: 0, row: i };
+		sum.count += M.waits.count[i];
+		sum.waited += waited;
+		sums.set(key, sum);
+	}
+	const rows = [...sums.values()], where = sum => M.waits.backtrace[sum.row];
+	view.append(make('h2', {}, 'Call sites that waited in the window'));
+	view.append(table('waiters', [
+		{ name: 'waited', number: true, value: sum => sum.waited, text: sum => time(sum.waited) },
+		{ name: 'waits', number: true, value: sum => sum.count, text: sum => count(sum.count) },
+		{ name: 'for a', value: sum => text(M.waits.object_kind[sum.row]) + (M.waits.is_open[sum.row] ? ', has not ended' : '') },
+		{ name: 'at', value: sum => siteName(where(sum)), draw: sum => make('span', { class: 'mono' }, siteName(where(sum))) },
+	], rows, sum => stack(where(sum))));
+}
+
