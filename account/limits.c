@@ -31,6 +31,25 @@ static const struct {
 #undef RENAMED
 };
 
+const char *limit_also(const struct limit_row *row)
+{
+	static const struct {
+		const char *name, *table;
+	} also[] = {
+#define RENAMED(name, instead)
+#define LIMIT(name, unit, report, table, column, class, how, when, kinds, live, meaning)
+#define ALSO(name, table, column, class) { #name, #table },
+#include "account/limits.def"
+#undef LIMIT
+#undef RENAMED
+	};
+
+	for (size_t i = 0; i < sizeof(also) / sizeof(*also); i++)
+		if (!strcmp(also[i].name, row->name))
+			return also[i].table;
+	return NULL;
+}
+
 /* ---- the expression ---- */
 
 struct place {

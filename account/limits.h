@@ -49,6 +49,9 @@ struct limits {
  */
 int limits_parse(struct limits *limits, const char *option, const char *text, struct error *err);
 
+/* Another table whose rows count for the limit, too; or NULL. */
+const char *limit_also(const struct limit_row *row);
+
 bool limit_is_broken(const struct limit *limit, uint64_t value);
 
 #endif

@@ -9,6 +9,7 @@
 #include "base/pool.h"
 #include "injected.h"
 #include "naming/runtime.h"
+#include "naming/waiters.h"
 #include "naming/shorten.h"
 
 #include <ctype.h>
@@ -189,7 +190,8 @@ static void classify_frame(const struct naming *naming, struct naming_frame *fra
 			    !space_is_beside_program(naming->space, frame->module->path);
 	symbol->is_runtime =
 		(frame->module && runtime_has(RUNTIME_MODULE, base_name(frame->module->path))) ||
-		(symbol->function && runtime_has(RUNTIME_FUNCTION, symbol->function)) ||
+		(symbol->function && (runtime_has(RUNTIME_FUNCTION, symbol->function) ||
+				      waiters_find(symbol->function))) ||
 		(symbol->function && symbol->file && runtime_has(RUNTIME_FILE, symbol->file));
 }
 

@@ -266,9 +266,13 @@ int choice_make(struct choice *choice, const struct choice_request *request, str
 	choice->shown = choice->count;
 	/* limits are checked against tables: add the folds that fill those */
 	for (size_t i = 0; rc == 0 && request->limits && i < request->limits->count; i++) {
-		const char *table = request->limits->items[i].row->table;
+		const struct limit_row *row = request->limits->items[i].row;
+		const char *also = limit_also(row);
 
-		rc = add_fold(choice, report_fold(report_table(table, strlen(table))), err);
+		rc = add_fold(choice, report_fold(report_table(row->table, strlen(row->table))),
+			      err);
+		if (rc == 0 && also)
+			rc = add_fold(choice, report_fold(report_table(also, strlen(also))), err);
 	}
 	return rc;
 }

@@ -12,6 +12,7 @@
 #define PAIRS_MAX	65536u
 #define THRESHOLD_NS	8000u /* threshold until it has been learnt */
 #define THRESHOLD_CALLS 64u   /* calls from which the threshold is learnt */
+#define WAKES_KEPT	256u  /* of a futex: wakes may be for threads that are not traced */
 
 /* The classes of sites: OF_WAKES is for posts and signals. */
 enum { OF_WAITS, OF_WAKES };
@@ -32,6 +33,8 @@ const char *wakes_end_name(enum resource resource, unsigned end)
 		[WAKES_ASLEEP] = "asleep",
 	};
 
+	if (end == WAKES_WOKEN && resource == RESOURCE_FUTEX)
+		return "woken";
 	if (end == WAKES_WOKEN)
 		return resource == RESOURCE_SEMAPHORE ? "posted" : "signalled";
 	return names[end];
@@ -306,6 +309,80 @@ static void semaphore_event(struct wakes *wakes, const struct event *event)
 		drop_tokens(wakes, object);
 }
 
+/* ---- futexes ---- */
+
+/* Takes one thread from the wake that ended a wait since since_ns. Returns false if none did. */
+static bool take_wake(struct wakes_object *object, uint64_t since_ns, struct wakes_token *wake)
+{
+	struct wakes_token *items = object->tokens.items;
+	size_t first = object->tokens.first, capacity = object->tokens.capacity, at = 0;
+
+	while (at < object->tokens.count && items[(first + at) % capacity].until_ns < since_ns)
+		at++;
+	if (at == object->tokens.count)
+		return false;
+	*wake = items[(first + at) % capacity];
+	object->pending--;
+	if (--items[(first + at) % capacity].count)
+		return true;
+	for (; at; at--) /* the older ones move over it */
+		items[(first + at) % capacity] = items[(first + at - 1) % capacity];
+	object->tokens.first = (first + 1) % capacity;
+	object->tokens.count--;
+	return true;
+}
+
+static void wait_futex(struct wakes *wakes, struct wakes_object *object, const struct event *event)
+{
+	struct wakes_wait wait = {
+		.waiter = sites_of(&wakes->sites, OF_WAITS, event),
+		.object = event->object,
+		.since_ns = event->enter_ns,
+		.ns = duration_of(event),
+		.thread = event->thread,
+		.end = WAKES_UNSEEN,
+	};
+	struct wakes_token wake;
+
+	if (event->flags & CALL_FAILED) {
+		wait.end = (uint8_t)failure_of(event);
+	} else if (take_wake(object, event->enter_ns, &wake)) {
+		wait.end = WAKES_WOKEN;
+		wait.waker = wake.site;
+		wait.waker_thread = wake.thread;
+		wait.woken_ns = wake.time_ns;
+	}
+	add_wait(wakes, &wait);
+}
+
+static void futex_event(struct wakes *wakes, const struct event *event)
+{
+	uint32_t number = object_of(wakes, event->object);
+	struct wakes_object *object = &wakes->objects.items[number];
+	struct wakes_token wake = {
+		.time_ns = event->time_ns,
+		.until_ns = event->leave_ns,
+		.count = event->size,
+		.thread = event->thread,
+	};
+
+	if (event->operation == OPERATION_WAIT) {
+		wait_futex(wakes, object, event);
+		return;
+	}
+	if (event->operation != OPERATION_NOTIFY || event->flags & CALL_FAILED)
+		return;
+	wake.site = sites_of(&wakes->sites, OF_WAKES, event);
+	stats_of(wakes, wake.site)->count++;
+	stats_of(wakes, wake.site)->woke += event->size;
+	if (object->tokens.count >= WAKES_KEPT) {
+		object->pending -= object->tokens.items[object->tokens.first].count;
+		object->tokens.first = (object->tokens.first + 1) % object->tokens.capacity;
+		object->tokens.count--;
+	}
+	push_token(object, &wake);
+}
+
 /* ---- conditions ---- */
 
 /* Completes the thread's last signalled wait. was_for_nothing: the thread waits again at once. */
@@ -435,6 +512,8 @@ void wakes_event(struct wakes *wakes, const struct event *event)
 		return;
 	if (wakes->resource == RESOURCE_SEMAPHORE && !event->part)
 		semaphore_event(wakes, event);
+	else if (wakes->resource == RESOURCE_FUTEX && !event->part)
+		futex_event(wakes, event);
 	else if (wakes->resource == RESOURCE_CONDITION && !event->part)
 		condition_event(wakes, event);
 	else if (wakes->resource == RESOURCE_CONDITION && event->operation == OPERATION_RELEASE)

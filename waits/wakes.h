@@ -3,8 +3,8 @@
 #define WAITS_WAKES_H
 
 /*
- * Which threads wait for semaphores and conditions, and which threads wake them, in the process
- * that is being read.
+ * Which threads wait for semaphores, conditions and futexes, and which threads wake them, in the
+ * process that is being read.
  *
  * Semaphores: each post adds a token, and each wait takes the oldest token. If the wait began
  * before the post, the post woke the thread; otherwise no thread was waiting for the post. The
@@ -14,6 +14,10 @@
  * broadcast for all of them. If no such thread exists, the signal had no waiter. A wait that
  * returns without a signal is spurious. A thread that was signalled but waits for the same
  * condition again at once was woken for nothing.
+ *
+ * Futexes: only waits that slept and wakes that woke threads are recorded, the latter with the
+ * number of these threads. The kernel wakes the thread that waited first. So a wait was ended by
+ * the oldest wake that was not over when the wait began and that has a thread left to wake.
  *
  * Memory grows with the numbers of objects, sites and threads. The number of tokens per object is
  * limited.
@@ -34,7 +38,7 @@ enum wakes_end {
 	WAKES_WOKEN,	/* waited until another thread posted or signalled */
 	WAKES_NOTHING,	/* condition: the same, but the thread waited again at once */
 	WAKES_SPURIOUS, /* condition: returned without a signal */
-	WAKES_UNSEEN,	/* semaphore: waited, but the post was not recorded */
+	WAKES_UNSEEN,	/* semaphore, futex: waited, but the post or wake was not recorded */
 	WAKES_AT_ONCE,	/* semaphore: a token was available */
 	WAKES_REFUSED,	/* semaphore: no token was available to sem_trywait() */
 	WAKES_TIMEOUT,
@@ -44,7 +48,8 @@ enum wakes_end {
 };
 
 /*
- * How the wait ended, for people: "posted" for a semaphore, "signalled" for a condition, and so on.
+ * How the wait ended, for people: "posted" for a semaphore, "signalled" for a condition, "woken"
+ * for a futex, and so on.
  */
 const char *wakes_end_name(enum resource resource, unsigned end);
 
@@ -72,7 +77,8 @@ struct wakes_site {
 };
 
 struct wakes_token {
-	uint64_t time_ns; /* time of the post or signal; 0: a token of the initial value */
+	uint64_t time_ns;  /* time of the post or signal; 0: a token of the initial value */
+	uint64_t until_ns; /* when the call that woke returned (futex) */
 	uint64_t count;
 	uint32_t site, thread; /* kernel's */
 };
@@ -101,7 +107,7 @@ struct wakes_thread {
 
 /* Indices start at 1; 0: no item. */
 struct wakes {
-	enum resource resource; /* RESOURCE_SEMAPHORE or RESOURCE_CONDITION */
+	enum resource resource; /* RESOURCE_SEMAPHORE, RESOURCE_CONDITION or RESOURCE_FUTEX */
 	/* Called for each wait when it is known how the wait ended; may be NULL. */
 	void (*listener)(void *user, const struct wakes_wait *wait);
 	void *user;

@@ -116,6 +116,8 @@ static const char *report_of_hang(const struct summary *summary)
 			return "waits --table=sem_waits,posts";
 		if (waited == RESOURCE_CONDITION)
 			return "waits --table=cond_waits,signals";
+		if (waited == RESOURCE_FUTEX)
+			return "waits --table=futex_waits";
 	}
 	return NULL;
 }
@@ -185,25 +187,38 @@ static void list_wrong(struct list *list, const struct summary *summary, enum fi
 						       findings[finding].report });
 }
 
-/* Adds the waits for locks or semaphores, if all threads together waited longer than least_ns. */
-static void list_waits(struct list *list, const struct summary *summary, enum resource resource,
-		       uint64_t least_ns)
-{
-	const char *report = resource == RESOURCE_LOCK ? "waits" : "waits --table=sem_waits,posts";
-
-	if (waited_for(summary, resource) > least_ns)
-		list_add(list, (struct findings_item){ .kind = FINDINGS_WAITS,
-						       .class = summary_class_of(summary, resource),
-						       .report = report });
-}
-
+/*
+ * Adds the waits for locks, semaphores and futexes, the longest first: each if all threads together
+ * waited longer than least_ns.
+ */
 static void list_all_waits(struct list *list, const struct summary *summary, uint64_t least_ns)
 {
-	bool is_locks =
-		waited_for(summary, RESOURCE_LOCK) >= waited_for(summary, RESOURCE_SEMAPHORE);
+	static const struct {
+		enum resource resource;
+		const char *report;
+	} rows[] = {
+		{ RESOURCE_LOCK, "waits" },
+		{ RESOURCE_SEMAPHORE, "waits --table=sem_waits,posts" },
+		{ RESOURCE_FUTEX, "waits --table=futex_waits" },
+	};
+	const size_t count = sizeof(rows) / sizeof(*rows);
+	uint64_t waited[sizeof(rows) / sizeof(*rows)];
 
-	list_waits(list, summary, is_locks ? RESOURCE_LOCK : RESOURCE_SEMAPHORE, least_ns);
-	list_waits(list, summary, is_locks ? RESOURCE_SEMAPHORE : RESOURCE_LOCK, least_ns);
+	for (size_t i = 0; i < count; i++)
+		waited[i] = waited_for(summary, rows[i].resource);
+	for (;;) {
+		size_t most = 0;
+
+		for (size_t i = 1; i < count; i++)
+			most = waited[i] > waited[most] ? i : most;
+		if (waited[most] <= least_ns)
+			return;
+		list_add(list, (struct findings_item){
+				       .kind = FINDINGS_WAITS,
+				       .class = summary_class_of(summary, rows[most].resource),
+				       .report = rows[most].report });
+		waited[most] = 0;
+	}
 }
 
 /*

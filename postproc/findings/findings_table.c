@@ -139,8 +139,9 @@ static void say_waits(struct sentence *sentence, const struct summary_class *cla
 	uint64_t threshold_ns = waits_threshold(&class->waits);
 	uint64_t count = waits_count(&class->waits.times, threshold_ns);
 
-	say(sentence, "%s wait%s for %ss took %s in all, in a run of %s", COUNT(count),
-	    PLURAL(count), class->type, DURATION(waits_ns(&class->waits.times, threshold_ns)),
+	say(sentence, "%s wait%s for %s%s took %s in all, in a run of %s", COUNT(count),
+	    PLURAL(count), class->type, class->known == RESOURCE_FUTEX ? "es" : "s",
+	    DURATION(waits_ns(&class->waits.times, threshold_ns)),
 	    DURATION(summary->end_ns - summary->start_ns));
 	if (!class->hot.waiter)
 		return;
@@ -148,8 +149,9 @@ static void say_waits(struct sentence *sentence, const struct summary_class *cla
 	say_site(sentence, class->hot.waiter);
 	if (!class->hot.other)
 		return;
-	say(sentence,
-	    class->known == RESOURCE_LOCK ? ", for a lock taken at " : ", until the post at ");
+	say(sentence, class->known == RESOURCE_LOCK    ? ", for a lock taken at "
+		      : class->known == RESOURCE_FUTEX ? ", until the wake at "
+						       : ", until the post at ");
 	say_site(sentence, class->hot.other);
 }
 

@@ -41,6 +41,26 @@ static const struct source *source_of(const struct limit_row *row)
 	return &sources[row - limit_rows];
 }
 
+/* Rows of a table that count for a limit. */
+struct part {
+	enum table_id table;
+	int column;
+	const char *class; /* "": all */
+};
+
+static const struct {
+	const char *name;
+	struct part part;
+} also[] = {
+#define RENAMED(name, instead)
+#define LIMIT(name, unit, report, table, column, class, how, when, kinds, live, meaning)
+#define ALSO(name, table, column, class) \
+	{ #name, { TABLE_##table, COLUMN_##table##_##column - FIRST_##table, class } },
+#include "account/limits.def"
+#undef LIMIT
+#undef RENAMED
+};
+
 /* ---- rows ---- */
 
 static const struct table *table_of(const struct tables *tables, enum table_id id)
@@ -81,15 +101,15 @@ static bool has_text(const struct table *table)
 	return kind == TABLE_GROUP || kind == TABLE_TEXT;
 }
 
-static bool is_of_class(const struct limit_row *row, const struct table_cell *cells)
+static bool is_of_class(const struct part *part, const struct table_cell *cells)
 {
 	size_t length;
 	const char *class;
 
-	if (!*row->class)
+	if (!*part->class)
 		return true;
 	class = class_of(&cells[0], &length);
-	return strlen(row->class) == length && !strncmp(row->class, class, length);
+	return strlen(part->class) == length && !strncmp(part->class, class, length);
 }
 
 /* Whether the row is the first row of its group. The rows of a group are adjacent. */
@@ -274,9 +294,10 @@ static void add(struct value *value, enum limit_how how, uint64_t counts, uint64
  * The number of a row. For LIMIT_GROUPS and LIMIT_ROWS it is 1: measure() counts a group once if
  * any of its rows is not in the baseline.
  */
-static uint64_t number_of(const struct limit_row *row, const struct table *table, size_t index)
+static uint64_t number_of(const struct limit_row *row, const struct part *part,
+			  const struct table *table, size_t index)
 {
-	const struct table_cell *cell = &table->rows.items[index][source_of(row)->column];
+	const struct table_cell *cell = &table->rows.items[index][part->column];
 
 	if (source_of(row)->how == LIMIT_GROUPS || source_of(row)->how == LIMIT_ROWS)
 		return 1;
@@ -292,20 +313,20 @@ static int error_column(const struct table *table, int column)
 	return has_error ? column + 1 : TABLE_COLUMN_NONE;
 }
 
-static void measure(const struct judge *judge, struct paths *paths, const struct limit_row *row,
-		    const struct table *table, struct value *value)
+static void measure_part(const struct judge *judge, struct paths *paths,
+			 const struct limit_row *row, const struct part *part, struct value *value)
 {
-	int error = table ? error_column(table, source_of(row)->column) : TABLE_COLUMN_NONE;
+	const struct table *one = table_of(judge->one, part->table);
+	const struct table *table = one ? one : table_of(judge->other, part->table);
+	int error = table ? error_column(table, part->column) : TABLE_COLUMN_NONE;
 	bool group_counts = false;
 
-	for (size_t i = 0; judge->baseline && i < judge->baseline->entries.count; i++)
-		judge->baseline->entries.items[i]->left = judge->baseline->entries.items[i]->number;
 	for (size_t i = 0; table && i < table->rows.count; i++) {
 		const struct table_cell *cells = table->rows.items[i];
-		uint64_t all = number_of(row, table, i), counts = all;
+		uint64_t all = number_of(row, part, table, i), counts = all;
 		int site = (int)table->facts.column_count - 1;
 
-		if (!is_of_class(row, cells) || !all)
+		if (!is_of_class(part, cells) || !all)
 			continue;
 		weigh(judge, paths, row, table, cells, &counts,
 		      error > 0 && cells[error].is_set ? cells[error].number : 0, value);
@@ -321,6 +342,19 @@ static void measure(const struct judge *judge, struct paths *paths, const struct
 		if (i + 1 == table->rows.count || begins_group(table, i + 1))
 			add(value, source_of(row)->how, group_counts, 1);
 	}
+}
+
+static void measure(const struct judge *judge, struct paths *paths, const struct limit_row *row,
+		    struct value *value)
+{
+	struct part part = { source_of(row)->table, source_of(row)->column, row->class };
+
+	for (size_t i = 0; judge->baseline && i < judge->baseline->entries.count; i++)
+		judge->baseline->entries.items[i]->left = judge->baseline->entries.items[i]->number;
+	measure_part(judge, paths, row, &part, value);
+	for (size_t i = 0; i < sizeof(also) / sizeof(*also); i++)
+		if (!strcmp(also[i].name, row->name))
+			measure_part(judge, paths, row, &also[i].part, value);
 }
 
 /* ---- reasons ---- */
@@ -476,11 +510,11 @@ static bool is_within_error(const struct judge *judge, const struct limit *limit
 }
 
 static void judge_one(struct judge *judge, struct paths *paths, const struct limit *limit,
-		      const struct table *table, struct sentence *sentence)
+		      struct sentence *sentence)
 {
 	enum unseen effect;
 
-	measure(judge, paths, limit->row, table, &sentence->value);
+	measure(judge, paths, limit->row, &sentence->value);
 	effect = find_unseen(judge, limit, sentence->why, sizeof(sentence->why));
 	if (effect == NONE && is_within_error(judge, limit, &sentence->value)) {
 		effect = EITHER;
@@ -507,13 +541,10 @@ void judge_limits(struct judge *judge, const struct tables *one, const struct ta
 	judge->broken = judge->unknown = 0;
 	if (judge->learned)
 		judge->learned->sample = judge->run->summary->sample;
-	for (size_t i = 0; i < limits->count; i++) {
-		enum table_id id = source_of(limits->items[i].row)->table;
-		const struct table *from = table_of(one, id);
-
-		judge_one(judge, &paths, &limits->items[i], from ? from : table_of(other, id),
-			  &sentences[i]);
-	}
+	judge->one = one;
+	judge->other = other;
+	for (size_t i = 0; i < limits->count; i++)
+		judge_one(judge, &paths, &limits->items[i], &sentences[i]);
 	for (enum verdict verdict = BROKEN; verdict < VERDICTS; verdict++)
 		for (size_t i = 0; i < limits->count; i++)
 			if (sentences[i].verdict == verdict)

@@ -21,6 +21,7 @@ struct judge {
 	bool is_so_far; /* the run is still going on: its present state is taken as its end */
 	bool is_empty;	/* the filters removed all events */
 	size_t unread;	/* number of traces that could not be read completely */
+	const struct tables *one, *other; /* where values are; judge_limits() sets them */
 	/* the result: numbers of limits */
 	size_t broken, unknown;
 };

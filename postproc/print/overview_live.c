@@ -31,6 +31,7 @@ static const struct {
 	[RESOURCE_MUTEX] = { "created", "not destroyed" },
 	[RESOURCE_CONDITION] = { "created", "not destroyed" },
 	[RESOURCE_SEMAPHORE] = { "created", "not destroyed" },
+	[RESOURCE_FUTEX] = { "waits", "held" },
 	[RESOURCE_DIRECTORY] = { "opened", "open" },
 	[RESOURCE_RWLOCK] = { "created", "not destroyed" },
 	[RESOURCE_SPINLOCK] = { "created", "not destroyed" },
@@ -75,7 +76,9 @@ static void fill_used(struct line *line, const struct summary_class *class)
 		line_add(line, "%s wait%s", COUNT(class->waited), PLURAL(class->waited));
 	else if (!class->acquired && class->notified)
 		line_add(line, "%s %s%s", COUNT(class->notified),
-			 class->known == RESOURCE_SEMAPHORE ? "post" : "signal",
+			 class->known == RESOURCE_SEMAPHORE ? "post"
+			 : class->known == RESOURCE_FUTEX   ? "wake"
+							    : "signal",
 			 PLURAL(class->notified));
 	else
 		line_add(line, "%s %s", COUNT(class->acquired), words[class->known].used);

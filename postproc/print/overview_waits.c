@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "hook_table.h"
+#include "naming/waiters.h"
 #include "postproc/findings/findings.h"
 
 #define BLOCKED_MAX 4
@@ -30,9 +31,10 @@ static const struct {
 	enum resource resource;
 	const char *name;
 } waited[] = {
-	{ RESOURCE_LOCK, "locks" },	  { RESOURCE_SEMAPHORE, "semaphores" },
-	{ RESOURCE_SEMSET, "semsets" },	  { RESOURCE_CONDITION, "conditions" },
-	{ RESOURCE_BARRIER, "barriers" }, { RESOURCE_THREAD, "joins" },
+	{ RESOURCE_LOCK, "locks" },	{ RESOURCE_SEMAPHORE, "semaphores" },
+	{ RESOURCE_SEMSET, "semsets" }, { RESOURCE_CONDITION, "conditions" },
+	{ RESOURCE_FUTEX, "futexes" },	{ RESOURCE_BARRIER, "barriers" },
+	{ RESOURCE_THREAD, "joins" },
 };
 
 static void print_longest(struct overview *overview, const struct summary_class *class)
@@ -76,7 +78,7 @@ void overview_waits(struct overview *overview)
 		screen_wrap(&overview->screen, &line, OVERVIEW_COLUMN);
 		/* not for joins and barriers, which normally wait long */
 		if ((class->known == RESOURCE_LOCK || class->known == RESOURCE_SEMAPHORE ||
-		     class->known == RESOURCE_CONDITION) &&
+		     class->known == RESOURCE_CONDITION || class->known == RESOURCE_FUTEX) &&
 		    overview->tight < OVERVIEW_TIGHTEST &&
 		    findings_waits_long(overview->summary, waits_ns(times, threshold)))
 			print_longest(overview, class);
@@ -129,6 +131,7 @@ static void print_holder(struct overview *overview, const struct summary_blocked
 static void print_notify(struct overview *overview, const struct summary_blocked *blocked)
 {
 	bool is_semaphore = blocked->resource == RESOURCE_SEMAPHORE;
+	bool is_futex = blocked->resource == RESOURCE_FUTEX;
 	char text[160];
 
 	if (blocked->vain_backtrace) {
@@ -139,16 +142,22 @@ static void print_notify(struct overview *overview, const struct summary_blocked
 		print_frames(overview, 6, 8, 3, text, blocked->vain_backtrace);
 		return;
 	}
-	if (!is_semaphore && blocked->resource != RESOURCE_CONDITION)
+	if (!is_semaphore && !is_futex && blocked->resource != RESOURCE_CONDITION)
 		return;
 	if (!blocked->notify_backtrace) {
-		screen_say(&overview->screen, 8, "      no thread %s it",
-			   is_semaphore ? "posted" : "signalled");
+		/* a lock that no thread waits for is released without a wake */
+		if (is_futex)
+			screen_say(&overview->screen, 8, "      no wake of it was recorded");
+		else
+			screen_say(&overview->screen, 8, "      no thread %s it",
+				   is_semaphore ? "posted" : "signalled");
 		return;
 	}
 	snprintf(text, sizeof(text), "the last %s came %s before the end: thread %" PRIu32 " at ",
-		 is_semaphore ? "post" : "signal", DURATION(blocked->notify_ns),
-		 blocked->notify_thread);
+		 is_semaphore ? "post"
+		 : is_futex   ? "wake"
+			      : "signal",
+		 DURATION(blocked->notify_ns), blocked->notify_thread);
 	print_frames(overview, 6, 8, 3, text, blocked->notify_backtrace);
 }
 
@@ -165,7 +174,10 @@ static void print_blocked(struct overview *overview, const struct summary_blocke
 	if (blocked->object)
 		line_add(&line,
 			 is_number(blocked->resource) ? " for %s %" PRIu64 : " for %s 0x%" PRIx64,
-			 object_word(blocked->resource, blocked->function), blocked->object);
+			 blocked->resource == RESOURCE_FUTEX
+				 ? waiters_kind(overview->naming, blocked->backtrace)
+				 : object_word(blocked->resource, blocked->function),
+			 blocked->object);
 	line_add(&line, " for %s", DURATION(blocked->longest_ns));
 	screen_wrap(&overview->screen, &line, 6);
 	print_frames(overview, 6, 8, 2, "at ", blocked->backtrace);

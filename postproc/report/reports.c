@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "naming/waiters.h"
 #include "postproc/totals/selection.h"
 #include "report.h"
 
@@ -255,6 +256,24 @@ static uint64_t report_gone(const struct summary *summary)
 		if (summary->processes.items[i].gone > gone)
 			gone = summary->processes.items[i].gone;
 	return gone;
+}
+
+/*
+ * The number of threads that wait for a futex of a lock, or of unknown kind, at the end. They may
+ * wait for each other.
+ */
+static uint64_t report_ownerless(const struct report_run *run)
+{
+	uint64_t threads = 0;
+
+	for (size_t i = 0; i < run->summary->blocked.count; i++) {
+		const struct summary_blocked *blocked = &run->summary->blocked.items[i];
+
+		if (blocked->resource == RESOURCE_FUTEX && !blocked->related &&
+		    waiters_is_lock(waiters_kind(run->naming, blocked->backtrace)))
+			threads += blocked->threads;
+	}
+	return threads;
 }
 
 /* Whether a list like that of --events ("memory,fd") has the class. */

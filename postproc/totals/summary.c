@@ -37,6 +37,8 @@ static void add_wait(struct summary *summary, uint32_t index, const struct event
 		.site = sites_of(&fold->sites, (uint8_t)index, event),
 	};
 
+	/* a call for a futex is recorded only if it waited */
+	summary->classes[index].waits.is_sure |= event->function->hook->resource == RESOURCE_FUTEX;
 	waits_add(&summary->classes[index].waits, waits_object(&fold->waits, index, event->object),
 		  &call);
 }

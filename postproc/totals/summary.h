@@ -111,6 +111,7 @@ struct summary_blocked {
 	uint32_t pid, thread; /* tid of the first thread */
 	uint32_t threads;
 	uint64_t longest_ns;
+	uint64_t waited_ns;		    /* sum of the waits of these threads */
 	const struct trace_node *backtrace; /* backtrace of the first thread */
 	bool has_holder;
 	uint32_t holder; /* thread that holds the lock */

@@ -451,7 +451,8 @@ static void find_notify(struct summary *summary, const struct fold_open *open,
 	struct summary_fold *fold = summary->fold;
 	const struct waits_object *object;
 
-	if (open->resource != RESOURCE_SEMAPHORE && open->resource != RESOURCE_CONDITION)
+	if (open->resource != RESOURCE_SEMAPHORE && open->resource != RESOURCE_CONDITION &&
+	    open->resource != RESOURCE_FUTEX)
 		return;
 	object = waits_object(&fold->waits, ledger_class_of(summary->ledger, open->resource),
 			      open->object);
@@ -480,7 +481,8 @@ static bool is_hung(const struct summary *summary, const struct fold_open *open,
 	return open->resource != RESOURCE_NONE && !strstr(open->function, "timed") &&
 	       !strstr(open->function, "clock") &&
 	       (open->resource == RESOURCE_THREAD || open->resource == RESOURCE_CONDITION ||
-		open->resource == RESOURCE_SEMAPHORE || open->resource == RESOURCE_BARRIER) &&
+		open->resource == RESOURCE_SEMAPHORE || open->resource == RESOURCE_BARRIER ||
+		(open->resource == RESOURCE_FUTEX && !open->related)) &&
 	       (end == SUMMARY_KILLED || end == SUMMARY_LEFT || end == SUMMARY_DETACHED);
 }
 
@@ -500,6 +502,7 @@ static void add_blocked(struct summary *summary, const struct fold_open *open)
 		.thread = open->thread,
 		.threads = 1,
 		.longest_ns = open->waited_ns,
+		.waited_ns = open->waited_ns,
 		.backtrace = space_backtrace(&summary->space, open->backtrace, open->index),
 		.has_holder = has_holder,
 		.holder = holder.thread,
@@ -530,6 +533,7 @@ static void close_open(struct summary *summary, const struct fold_open *open, si
 		    blocked->is_deadlock || open->is_deadlock)
 			continue;
 		blocked->threads++;
+		blocked->waited_ns += open->waited_ns;
 		if (open->waited_ns > blocked->longest_ns)
 			blocked->longest_ns = open->waited_ns;
 		return;

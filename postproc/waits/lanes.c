@@ -10,8 +10,8 @@ const char *lane_word(enum lane_kind kind)
 {
 	static const char *const words[LANE_KINDS] = {
 		[LANE_LOCK] = "lock",		[LANE_CONDITION] = "condition",
-		[LANE_SEMAPHORE] = "semaphore", [LANE_JOIN] = "thread",
-		[LANE_OTHER] = "call",
+		[LANE_SEMAPHORE] = "semaphore", [LANE_FUTEX] = "futex",
+		[LANE_JOIN] = "thread",		[LANE_OTHER] = "call",
 	};
 
 	return words[kind];
@@ -87,7 +87,7 @@ static void on_held(void *user, const struct locks_held *held)
 		lanes->listener.hold(lanes->listener.user, &hold);
 }
 
-/* ---- conditions and semaphores ---- */
+/* ---- conditions, semaphores and futexes ---- */
 
 static const char *const ends[WAKES_ENDS] = {
 	[WAKES_WOKEN] = "woken",	  [WAKES_NOTHING] = "waited again",
@@ -134,6 +134,13 @@ static void on_semaphore(void *user, const struct wakes_wait *wait)
 	on_wake(lanes, &lanes->semaphores, LANE_SEMAPHORE, wait);
 }
 
+static void on_futex(void *user, const struct wakes_wait *wait)
+{
+	const struct lanes *lanes = user;
+
+	on_wake(lanes, &lanes->futexes, LANE_FUTEX, wait);
+}
+
 /* ---- other waits ---- */
 
 static void tell_call(const struct lanes *lanes, const struct hook *hook, enum lane_kind kind,
@@ -169,6 +176,7 @@ void lanes_event(struct lanes *lanes, const struct event *event)
 	threads_event(&lanes->threads, event);
 	wakes_event(&lanes->conditions, event);
 	wakes_event(&lanes->semaphores, event);
+	wakes_event(&lanes->futexes, event);
 	if (event->part || event->moment == MOMENT_HALF || !threads_waits(hook, event, &wait))
 		return;
 	if (wait != THREAD_WAIT_JOIN && wait != THREAD_WAIT_OTHER)
@@ -193,6 +201,7 @@ void lanes_note(struct lanes *lanes, const struct event *event)
 	if (wait != THREAD_WAIT_LOCK && wait != THREAD_WAIT_CONDITION)
 		tell_call(lanes, hook,
 			  wait == THREAD_WAIT_SEMAPHORE ? LANE_SEMAPHORE
+			  : wait == THREAD_WAIT_FUTEX	? LANE_FUTEX
 			  : wait == THREAD_WAIT_JOIN	? LANE_JOIN
 							: LANE_OTHER,
 			  event, true);
@@ -211,6 +220,9 @@ void lanes_begin(struct lanes *lanes, struct report_run *run, const struct lanes
 	wakes_init(&lanes->semaphores, RESOURCE_SEMAPHORE);
 	lanes->semaphores.listener = on_semaphore;
 	lanes->semaphores.user = lanes;
+	wakes_init(&lanes->futexes, RESOURCE_FUTEX);
+	lanes->futexes.listener = on_futex;
+	lanes->futexes.user = lanes;
 	threads_init(&lanes->threads);
 	run->summary->locks.listener = (struct locks_listener){ on_lock_wait, on_held, lanes };
 }
@@ -222,12 +234,14 @@ void lanes_process(struct lanes *lanes)
 	locks_finish(&lanes->run->summary->locks, end_ns);
 	wakes_finish(&lanes->conditions, end_ns);
 	wakes_finish(&lanes->semaphores, end_ns);
+	wakes_finish(&lanes->futexes, end_ns);
 }
 
 void lanes_clear(struct lanes *lanes)
 {
 	wakes_clear(&lanes->conditions);
 	wakes_clear(&lanes->semaphores);
+	wakes_clear(&lanes->futexes);
 	threads_clear(&lanes->threads);
 }
 
@@ -235,5 +249,6 @@ void lanes_free(struct lanes *lanes)
 {
 	wakes_free(&lanes->conditions);
 	wakes_free(&lanes->semaphores);
+	wakes_free(&lanes->futexes);
 	threads_clear(&lanes->threads);
 }

@@ -18,6 +18,7 @@ enum lane_kind {
 	LANE_LOCK,	/* waits for contended locks */
 	LANE_CONDITION, /* all waits for conditions, since all of them sleep */
 	LANE_SEMAPHORE, /* waits for semaphores that had to wait and did not fail */
+	LANE_FUTEX,	/* all waits for futexes, since all of them slept */
 	LANE_JOIN,	/* waits for threads, processes and barriers */
 	LANE_OTHER,	/* waits in open, accept, connect and the like */
 	LANE_KINDS
@@ -57,7 +58,7 @@ struct lanes {
 	struct report_run *run;
 	struct lanes_listener listener;
 	struct locks_listener next; /* the listener that was set before, which is called, too */
-	struct wakes conditions, semaphores;
+	struct wakes conditions, semaphores, futexes;
 	struct threads threads; /* threads of the current process */
 };
 

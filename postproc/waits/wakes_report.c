@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The reports on conditions and semaphores: where threads wait, where conditions are signalled and
- * semaphores are posted, and which signals and posts had no waiter. Sums over all processes of the
- * run, by call site.
+ * The reports on conditions, semaphores and futexes: where threads wait, where conditions are
+ * signalled, semaphores are posted and threads are woken, and which signals and posts had no
+ * waiter. Sums over all processes of the run, by call site.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +10,7 @@
 #include "base/array.h"
 #include "base/map.h"
 #include "base/pool.h"
+#include "naming/waiters.h"
 #include "postproc/report/report.h"
 #include "waits/wakes.h"
 
@@ -62,6 +63,13 @@ static int begin_semaphores(void *user, struct report_run *run, struct error *er
 	(void)run;
 	(void)err;
 	return begin_of(user, RESOURCE_SEMAPHORE);
+}
+
+static int begin_futexes(void *user, struct report_run *run, struct error *err)
+{
+	(void)run;
+	(void)err;
+	return begin_of(user, RESOURCE_FUTEX);
 }
 
 static void wakes_report_destroy(void *user)
@@ -163,12 +171,33 @@ static void wakes_report_process(void *user)
 
 /* ---- tables ---- */
 
+/*
+ * Begins a row; what its call waited for is known by its functions if the class is futex. Returns
+ * the cell of the column ended.
+ */
+static struct table_cell *add_row(const struct report_run *run, enum resource resource,
+				  struct table *table, const struct trace_node *backtrace)
+{
+	struct table_cell *row = table_add(table);
+
+	_Static_assert(FIRST_futex_waits == COLUMN_futex_waits_ended - 1,
+		       "the column kind is before those that the tables share");
+	if (resource != RESOURCE_FUTEX)
+		return row;
+	table_text(table, CELL(row, futex_waits, kind), waiters_kind(run->naming, backtrace));
+	return CELL(row, futex_waits, ended);
+}
+
 static void put_ends(const struct wakes_report *state, struct table *table,
 		     const struct wakes_ends *ends)
 {
 	const struct wakes_pair *sum = &ends->sum;
-	struct table_cell *row = table_add(table);
+	struct table_cell *row = add_row(state->run, state->view.resource, table,
+					 state->places.items[ends->waiter].backtrace);
 
+	_Static_assert(COLUMN_cond_waits_backtrace - COLUMN_cond_waits_ended ==
+			       COLUMN_futex_waits_backtrace - COLUMN_futex_waits_ended,
+		       "the tables have the same columns");
 	_Static_assert(COLUMN_cond_waits_backtrace - FIRST_cond_waits ==
 			       COLUMN_sem_waits_backtrace - FIRST_sem_waits,
 		       "both tables have the same columns");
@@ -214,22 +243,22 @@ static void end_conditions(void *user, struct tables *tables)
 }
 
 /*
- * Adds the waits for semaphores that had not ended when their process ended. The view does not have
- * these calls.
+ * Adds the waits for objects of the class that had not ended when their process ended. The view
+ * does not have these calls.
  */
-static void put_asleep(const struct summary *run, struct table *table)
+static void put_asleep(const struct report_run *run, enum resource resource, struct table *table)
 {
-	for (size_t i = 0; i < run->blocked.count; i++) {
-		const struct summary_blocked *blocked = &run->blocked.items[i];
+	for (size_t i = 0; i < run->summary->blocked.count; i++) {
+		const struct summary_blocked *blocked = &run->summary->blocked.items[i];
 		struct table_cell *row;
 
-		if (blocked->resource != RESOURCE_SEMAPHORE)
+		if (blocked->resource != resource)
 			continue;
-		row = table_add(table);
+		row = add_row(run, resource, table, blocked->backtrace);
 		table_text(table, CELL(row, sem_waits, ended),
-			   wakes_end_name(RESOURCE_SEMAPHORE, WAKES_ASLEEP));
+			   wakes_end_name(resource, WAKES_ASLEEP));
 		table_number(CELL(row, sem_waits, waits), blocked->threads);
-		table_number(CELL(row, sem_waits, wait_time), blocked->longest_ns);
+		table_number(CELL(row, sem_waits, wait_time), blocked->waited_ns);
 		table_number(CELL(row, sem_waits, longest), blocked->longest_ns);
 		table_number(CELL(row, sem_waits, object), blocked->object);
 		table_backtrace(CELL(row, sem_waits, backtrace), blocked->backtrace);
@@ -241,7 +270,7 @@ static void end_semaphores(void *user, struct tables *tables)
 	const struct wakes_report *state = user;
 	struct table *table = tables_begin(tables, TABLE_sem_waits);
 
-	put_asleep(state->run->summary, table);
+	put_asleep(state->run, RESOURCE_SEMAPHORE, table);
 	put_waits(state, table);
 	table = tables_begin(tables, TABLE_posts);
 	for (size_t i = 1; i < state->places.count; i++) {
@@ -257,6 +286,28 @@ static void end_semaphores(void *user, struct tables *tables)
 		table_backtrace(CELL(row, posts, backtrace), place->backtrace);
 	}
 }
+
+static void end_futexes(void *user, struct tables *tables)
+{
+	const struct wakes_report *state = user;
+	struct table *table = tables_begin(tables, TABLE_futex_waits);
+
+	for (size_t i = 1; i < state->pairs.count; i++)
+		naming_expect(state->run->naming,
+			      state->places.items[state->pairs.items[i].waiter].backtrace);
+	put_asleep(state->run, RESOURCE_FUTEX, table);
+	put_waits(state, table);
+}
+
+const struct report report_futexes = {
+	.wants_summary = true, /* for calls under way at the end */
+	.state_size = sizeof(struct wakes_report),
+	.begin = begin_futexes,
+	.event = wakes_report_event,
+	.process = wakes_report_process,
+	.end = end_futexes,
+	.destroy = wakes_report_destroy,
+};
 
 const struct report report_conds = {
 	.state_size = sizeof(struct wakes_report),

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * syscall(2) has a stub, but is not a hook: its calls are not recorded. The stub looks for two
- * kinds of calls. A program may install a seccomp filter by it (libseccomp does), and from then on
- * a system call of ours could kill the program; under syscall user dispatch (Wine, emulators) the
- * program would receive ours as SIGSYS. And calls that acquire or release what hooks are about are
- * noted, so that limits on those become unknown. Otherwise the stub does what libc's function does.
- * It is left out where our own system calls go through libc's function.
+ * Hooked by hand: syscall(2). Of its calls futexes alone are recorded. The hook also looks for two
+ * other kinds of calls. A program may install a seccomp filter by it (libseccomp does), and from
+ * then on a system call of ours could kill the program; under syscall user dispatch (Wine,
+ * emulators) the program would receive ours as SIGSYS. And calls that acquire or release what other
+ * hooks are about are noted, so that limits on those become unknown. Otherwise it does what libc's
+ * function does. It is left out where our own system calls go through libc's function.
  */
 #include "hand.h"
 
@@ -13,6 +13,7 @@
 #include "preload/record/memory.h"
 #include "preload/record/ring.h"
 
+#include <linux/futex.h>
 #include <linux/seccomp.h>
 #include <stdarg.h>
 #include <sys/prctl.h>
@@ -84,9 +85,95 @@ static uint32_t past_of(long number, const long *argument, long result)
 	}
 }
 
+/* ---- futexes ---- */
+
+/* Linux 6.7; the numbers are the same on all processors. */
+#ifndef __NR_futex_wake
+#define __NR_futex_wake 454
+#define __NR_futex_wait 455
+#endif
+#ifndef FUTEX_LOCK_PI2
+#define FUTEX_LOCK_PI2 13
+#endif
+
+enum futex_does { FUTEX_OTHER, FUTEX_WAITS, FUTEX_WAKES };
+
+/*
+ * What the call does. Threads that are moved to another word (FUTEX_REQUEUE) are not woken: calls
+ * that move them are not recorded.
+ */
+static enum futex_does futex_does(long number, long operation)
+{
+	if (number == __NR_futex_wait)
+		return FUTEX_WAITS;
+	if (number == __NR_futex_wake)
+		return FUTEX_WAKES;
+	if (number != __NR_futex)
+		return FUTEX_OTHER;
+	switch (operation & FUTEX_CMD_MASK) {
+	case FUTEX_WAIT:
+	case FUTEX_WAIT_BITSET:
+	case FUTEX_LOCK_PI:
+	case FUTEX_LOCK_PI2:
+		return FUTEX_WAITS;
+	case FUTEX_WAKE:
+	case FUTEX_WAKE_BITSET:
+	case FUTEX_WAKE_OP:
+		return FUTEX_WAKES;
+	default:
+		return FUTEX_OTHER;
+	}
+}
+
+static long call_kernel(long number, const long *argument)
+{
+	return sys_call6(number, argument[0], argument[1], argument[2], argument[3], argument[4],
+			 argument[5]);
+}
+
+/* Records a wait that slept and a wake that woke threads. Returns what the kernel did. */
+static __attribute__((noinline)) long call_futex(const struct origin *origin, enum futex_does does,
+						 long number, const long *argument)
+{
+	bool is_wait = does == FUTEX_WAITS;
+	/* of an open call: whether it ends by itself */
+	bool has_limit = !is_wait || argument[number == __NR_futex ? 3 : 4];
+	struct call_event event;
+	struct call call;
+	long result;
+
+	if (!stub_begin(&call, HOOK_syscall, is_wait ? WHEN_RETURN : WHEN_ENTRY,
+			is_wait ? BLOCKS_YES : BLOCKS_NO, origin, WORD(argument[0]), has_limit))
+		return call_kernel(number, argument);
+	if (is_wait)
+		call_sleeps(&call);
+	result = call_kernel(number, argument);
+	if (is_wait)
+		call_returned(&call);
+	else
+		call_returned_early(&call);
+	call.error = result < 0 ? (int)-result : 0;
+	event = (struct call_event){
+		.resource = RESOURCE_FUTEX,
+		.operation = is_wait ? OPERATION_WAIT : OPERATION_NOTIFY,
+		.moment = is_wait ? MOMENT_LEAVE : MOMENT_ENTER,
+		.failed = result < 0,
+		.object = WORD(argument[0]),
+		.size = is_wait ? 0 : (uint64_t)result,
+		.arguments = VALUES_FOR(syscall, DECIMAL(number), DECIMAL(argument[1]),
+					DECIMAL(argument[2])),
+	};
+	if (is_wait ? !result || result == -ETIMEDOUT || result == -EINTR : result > 0)
+		call_event(&call, &event);
+	call_end(&call);
+	return result;
+}
+
 EXPORT long syscall(long number, ...)
 {
+	const struct origin origin = CAPTURE_ORIGIN();
 	long argument[6], result;
+	enum futex_does does;
 	va_list list;
 
 	va_start(list, number);
@@ -97,8 +184,8 @@ EXPORT long syscall(long number, ...)
 		memory_prepare();
 		ring_be_quiet();
 	}
-	result = sys_call6(number, argument[0], argument[1], argument[2], argument[3], argument[4],
-			   argument[5]);
+	does = futex_does(number, argument[1]);
+	result = does ? call_futex(&origin, does, number, argument) : call_kernel(number, argument);
 	if ((unsigned long)result <= -4096ul) {
 		life_note_past(past_of(number, argument, result));
 		return result;

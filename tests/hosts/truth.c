@@ -9,6 +9,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <malloc.h>
 #include <mntent.h>
 #include <mqueue.h>
@@ -37,6 +38,7 @@
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -661,7 +663,7 @@ static void meetings(void)
 
 static void semaphores(void)
 {
-	struct timespec late = { .tv_sec = time(NULL) + 100 };
+	struct timespec late = { .tv_sec = time(NULL) + 100 }, soon = { .tv_nsec = 1 };
 	struct sembuf post = { 0, 1, 0 }, wait = { 0, -1, 0 };
 	sem_t sem, *named;
 	char name[40];
@@ -676,6 +678,7 @@ static void semaphores(void)
 	DO(sem_getvalue, &sem, &value);
 	expect(value == 1, "sem_getvalue");
 	DO(sem_destroy, &sem);
+	expect(DO(syscall, SYS_futex, &value, FUTEX_WAIT, value, &soon, NULL, 0) == -1, "syscall");
 	snprintf(name, sizeof(name), "/holdtrace-truth-%d", (int)getpid());
 	named = DO(sem_open, name, O_CREAT, 0600, 0);
 	DO(sem_close, named);

@@ -1,0 +1,55 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""futexes.py REPORT TRUTH: whether the table futex_waits (JSON) has the waits that a program
+(tests/hosts/futexes.c) counted itself: their number, their time and the functions that ended them.
+futexes.py REPORT FUNCTION=KIND...: whether FUNCTION waited, for that kind of object."""
+import json
+import sys
+
+
+def names(backtrace):
+    """The functions of a backtrace, innermost first."""
+    return [frame.get('function') for frame in backtrace or []]
+
+
+def rows_of(rows, function):
+    """The rows of waits in that function."""
+    return [row for row in rows if function in names(row['backtrace'])]
+
+
+def check_truth(rows, path):
+    """Each line of the truth is in the rows, and they have nothing else."""
+    with open(path, encoding='ascii') as lines:
+        truth = [line.split() for line in lines]
+    for function, ended, waits, time, waker in truth:
+        waits, time = int(waits), int(time)
+        found = rows_of(rows, function)
+        print(function, waits, time, [(row['ended'], row['waits'], row['wait_time_ns']) for row in found])
+        assert waits
+        assert {row['ended'] for row in found} == {ended.replace('-', ' ')}
+        assert sum(row['waits'] for row in found) == waits
+        # the recorded call is inside what the program measured
+        recorded = sum(row['wait_time_ns'] for row in found)
+        assert time * 0.95 - 5_000_000 <= recorded <= time
+        for row in found:
+            assert row['kind'] == 'futex'
+            assert waker == '-' or waker in names(row['waker_backtrace']), row
+    assert sum(row['waits'] for row in rows) == sum(int(line[2]) for line in truth)
+
+
+def check_kinds(rows, wanted):
+    """Each function waited for its kind, and a wake ended that."""
+    for word in wanted:
+        function, kind = word.split('=')
+        found = [row for row in rows if any(function in (name or '') for name in names(row['backtrace']))]
+        print(function, kind, [(row['kind'], row['ended'], names(row['backtrace'])) for row in found])
+        assert {row['kind'] for row in found} == {kind}
+        assert {row['ended'] for row in found} == {'woken'}
+
+
+with open(sys.argv[1], encoding='utf-8') as file:
+    table = json.load(file)['futex_waits']
+if '=' in sys.argv[2]:
+    check_kinds(table, sys.argv[2:])
+else:
+    check_truth(table, sys.argv[2])
