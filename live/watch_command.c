@@ -108,8 +108,8 @@ static bool may_break(struct watched *watched, const struct limit *limit, bool l
 /* ---- the checker's result ---- */
 
 /*
- * Runs the checker for one process and writes its tables to answer, in CSV. Returns the length of
- * the answer, or a negative errno if the checker cannot be run.
+ * Runs the checker for one process (0: all) and writes its tables to answer, in CSV. Returns the
+ * length of the answer, or a negative errno if the checker cannot be run.
  */
 static ssize_t run_checker(const struct watch *watch, uint32_t pid, char *answer, struct error *err)
 {
@@ -122,13 +122,15 @@ static ssize_t run_checker(const struct watch *watch, uint32_t pid, char *answer
 
 	if (pipe(ends))
 		return error_system(err, errno, "check");
-	snprintf(process, sizeof(process), "--process=%u", pid);
 	words[count++] = (char *)"holdtrace";
 	words[count++] = (char *)"--report=check";
 	words[count++] = (char *)"--now";
 	words[count++] = (char *)"--format=csv";
 	words[count++] = watch->fail_on;
-	words[count++] = process;
+	if (pid) {
+		snprintf(process, sizeof(process), "--process=%u", pid);
+		words[count++] = process;
+	}
 	for (size_t i = 0; i < watch->run.file_count; i++)
 		words[count++] = watch->run.files[i]->path;
 	child = fork();
@@ -274,6 +276,29 @@ static int watch_processes(struct watch *watch, bool is_complete, bool *is_broke
 	return status;
 }
 
+/*
+ * Asks the checker about the whole run, which has ended and in which nothing was seen to break.
+ * Prints the limits that are unknown: not all was recorded that counts for them.
+ */
+static int check_run(const struct watch *watch, bool *is_unknown, struct error *err)
+{
+	cleanup_free char *answer = memory_alloc(ANSWER_MAX);
+	ssize_t length = run_checker(watch, 0, answer, err);
+	char *save = NULL, *line = length < 0 ? NULL : strtok_r(answer, "\n", &save);
+
+	for (; line; line = strtok_r(NULL, "\n", &save)) {
+		char *table = cell_of(&line), *text = cell_of(&line), *word = cell_of(&line);
+
+		if (strcmp(table, "limits") != 0 || strcmp(word, "unknown") != 0)
+			continue;
+		for (int i = 0; i < 4; i++)
+			cell_of(&line);
+		print_message(stdout, "unknown  %s: %s", text, cell_of(&line));
+		*is_unknown = true;
+	}
+	return length < 0 ? (int)length : 0;
+}
+
 static bool is_unknown(const struct watch *watch)
 {
 	for (size_t i = 0; i < watch->run.processes.count; i++)
@@ -329,7 +354,7 @@ static int take_limits(struct watch *watch, struct error *err)
 
 static int watch_process(struct watch *watch, char **names, struct error *err)
 {
-	bool is_broken = false;
+	bool is_broken = false, has_unknown = false;
 	uint32_t pid = 0, stream = 0;
 	int status = ctl_find(watch->act.pid, &watch->act.run, err);
 
@@ -342,6 +367,10 @@ static int watch_process(struct watch *watch, char **names, struct error *err)
 		stream = watch->broken->stream;
 	}
 	if (!status && !is_broken && is_unknown(watch))
+		status = LIVE_UNKNOWN;
+	else if (!status && !is_broken)
+		status = check_run(watch, &has_unknown, err);
+	if (!status && has_unknown)
 		status = LIVE_UNKNOWN;
 	run_free(&watch->run);
 	if (!status && is_broken)
