@@ -206,7 +206,7 @@ function viewFlame(view) {
 			onclick: () => choose({ tree, zoom: '' }) }, words));
 	controls.append(searchBox());
 	const said = make('span', { class: 'faint push' });
-	controls.append(said);
+	controls.append(said, saveButton(`${classes[state.class].name}: ${COSTS[state.cost].name}`));
 	const canvas = make('canvas', { role: 'img', 'aria-label': 'flame graph: ' + COSTS[state.cost].name });
 	view.append(controls, canvas);
 	if (total === 0) {
@@ -251,6 +251,30 @@ function copyButton(name, words) {
 		button.textContent = isCopied ? `${name}: copied` : words;
 	} }, name);
 	return button;
+}
+
+/*
+ * A button that saves the view as a picture that can be understood by itself: with the program, the
+ * first finding, what it shows, and the window.
+ */
+function saveButton(what) {
+	return make('button', { type: 'button', onclick: () => {
+		const shown = document.querySelector('#view canvas'), scale = devicePixelRatio || 1, line = 20 * scale, margin = 12 * scale;
+		if (!shown)
+			return;
+		const lines = [page.title, FINDINGS.rows ? text(FINDINGS.finding[0]) : page.about, `${what}; ${windowText()}`];
+		const picture = make('canvas', { width: shown.width + 2 * margin, height: shown.height + line * lines.length + 2 * margin });
+		const context = picture.getContext('2d');
+		context.fillStyle = colour('paper');
+		context.fillRect(0, 0, picture.width, picture.height);
+		context.fillStyle = colour('ink');
+		lines.forEach((words, i) => {
+			context.font = `${i ? '' : 'bold '}${13 * scale}px system-ui, "DejaVu Sans", sans-serif`;
+			context.fillText(words, margin, margin + line * (i + 0.7), picture.width - 2 * margin);
+		});
+		context.drawImage(shown, margin, margin + line * lines.length);
+		make('a', { href: picture.toDataURL(), download: 'holdtrace.png' }).click();
+	} }, 'save as a picture');
 }
 
 /* What a shell reads as one word. */

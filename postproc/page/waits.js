@@ -134,7 +134,7 @@ function drawLanes(canvas, lanes, a, b, pick) {
 	const plot = width - left() - 6;
 	const x = at => left() + plot * (Math.max(a, Math.min(b, at)) - a) / (b - a);
 	const box = (kind, row, from, to, index) => {
-		context.fillStyle = colour(kind);
+		context.fillStyle = colour(kind === 'wait' ? 'wait-' + text(M.longWaits.object_kind[index]) : kind);
 		context.fillRect(x(from), row * LANE + (kind === 'wait' ? 6 : 3), Math.max(1, x(to) - x(from)), LANE - (kind === 'wait' ? 10 : 5));
 		if (index >= 0)
 			boxes.push({ kind, row, from: x(from), to: Math.max(x(to), x(from) + 2), index });
@@ -191,8 +191,8 @@ function drawLanes(canvas, lanes, a, b, pick) {
 function viewLanes(view) {
 	const a = edges[state.from], b = edges[state.to], lanes = lanesIn(a, b), W = M.longWaits;
 	view.append(make('div', { class: 'row' }, searchBox(), make('span', { class: 'faint' }, windowText()),
-		make('span', { class: 'push' }, ...[['hold', 'holds a lock'], ['busy', 'holds it while others wait'], ['wait', 'waits']]
-			.flatMap(([kind, words]) => [make('span', { class: 'key key-' + kind }), words]))));
+		make('span', { class: 'push' }, ...[['hold', 'holds a lock'], ['busy', 'holds it while others wait'], ...KINDS_OF_WAITS.map(kind => [kind, `waits for a ${kind}`])]
+			.flatMap(([kind, words]) => [make('span', { class: 'key key-' + kind }), words])), saveButton('threads over time')));
 	for (const name of ['longest_waits', 'long_holds']) {
 		const found = page.sheets.find(each => each.name === name);
 		if (found && found.note !== null)

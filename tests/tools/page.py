@@ -191,6 +191,25 @@ def zoom(browser):
           browser.eval(panel))
 
 
+def saved(browser):
+    tap.NAME = "a saved picture"
+    browser.open(path("contention.html"))
+    browser.eval("HTMLAnchorElement.prototype.click = function () { window.saved = [this.download, this.href]; }")
+    browser.eval("[...document.querySelectorAll('#view button')].find(each => each.innerText === 'save as a picture').click()")
+    name, address = browser.eval("window.saved")
+    same("it is a file", name, "holdtrace.png")
+    kind, data = address.split(",", 1)
+    width = int.from_bytes(base64.b64decode(data)[16:20], "big") if kind == "data:image/png;base64" else 0
+    holds("it is a PNG that is wider than the view", width > browser.eval("document.querySelector('#view canvas').width"), width)
+
+
+def semaphores(browser):
+    findings(browser, "sems", "waits for semaphores", "Waits", "#view canvas")
+    said = browser.eval("document.querySelector('.headline').innerText")
+    holds("the headline speaks of them, and of the post",
+          re.search("waits? for semaphores? took .* until the post at main ", said), said)
+
+
 def keyboard(browser):
     tap.NAME = "the keyboard"
     browser.open(path("spike.html"), "tab=flame")
@@ -204,7 +223,9 @@ with Browser() as opened:
     deadlock(opened)
     findings(opened, "contention", "contention", "Waits", "#view canvas")
     findings(opened, "spike", "a peak", "Memory", "#view canvas")
+    semaphores(opened)
     zoom(opened)
+    saved(opened)
     keyboard(opened)
     peak(opened)
     curve(opened, "loop", "a shell loop")
