@@ -150,7 +150,7 @@ static int wait_interrupted(struct remote *remote, struct error *err)
 		if (WSTOPSIG(status) == SIGTRAP)
 			return 0;
 		ptrace(PTRACE_DETACH, remote->thread, 0, 0);
-		return error_set(err, EBUSY, "it is stopped: `kill -CONT %d` first",
+		return error_set(err, EBUSY, "the process is stopped: run `kill -CONT %d` first",
 				 (int)remote->target->subject.pid);
 	}
 }
@@ -247,8 +247,8 @@ int remote_stop(struct remote *remote, const struct target *target, const struct
 		if (suspends && number == EINVAL)
 			return -EAGAIN;
 		return error_set(err, number,
-				 "the kernel does not let us trace it (%s): do it as root, or "
-				 "start it by `holdtrace record --start=off`",
+				 "the kernel does not allow tracing the process (%s): attach as "
+				 "root, or start the program by `holdtrace record --start=off`",
 				 strerror(number));
 	}
 	remote->begun_ns = clock_ns();
@@ -267,11 +267,10 @@ int remote_stop(struct remote *remote, const struct target *target, const struct
 	}
 	if (status == -EAGAIN)
 		/* a thread that has not stopped cannot be detached; our exit does it */
-		return error_set(
-			err, ETIMEDOUT,
-			"thread %d does not stop (it sleeps in the kernel, or the machine is "
-			"too busy): try again",
-			(int)thread);
+		return error_set(err, ETIMEDOUT,
+				 "thread %d does not stop (it sleeps in the kernel without "
+				 "interruption, or the machine is too busy): try again",
+				 (int)thread);
 	ptrace(PTRACE_DETACH, thread, 0, 0);
 	return -EAGAIN;
 }
@@ -670,12 +669,13 @@ int remote_call(struct remote *remote, const struct arch_call *call, uint64_t *r
 	if (status == -ENOTRECOVERABLE)
 		return error_set(
 			err, ENOTRECOVERABLE,
-			"thread %d holds a lock that loading a library needs (of an unknown "
-			"allocator): it continues, but the loader stays locked, and process %d "
-			"cannot load libraries any more: restart it when possible",
+			"thread %d holds a lock that loading a library needs (that of an unknown "
+			"allocator): the thread continues, but the loader stays locked and process "
+			"%d cannot load libraries any more; restart the program when possible",
 			(int)remote->thread, (int)remote->target->subject.pid);
 	if (status && status != -EDEADLK && status != -ECANCELED)
-		return error_set(err, -status, "a call in process %d did not return (%s)",
+		return error_set(err, -status,
+				 "a function that was called in process %d did not return (%s)",
 				 (int)remote->target->subject.pid, strerror(-status));
 	return status;
 }
@@ -690,14 +690,14 @@ int remote_begin(struct remote *remote, struct error *err)
 					       MAP_PRIVATE | MAP_ANONYMOUS, (uint64_t)-1, 0 } });
 
 	if (at < 0 && at > -(int64_t)PAGE)
-		return error_system(err, (int)-at, "it cannot map memory");
+		return error_system(err, (int)-at, "the process cannot map memory");
 	remote->scratch = (uint64_t)at;
 	if (target_write(remote->target, remote->scratch + REMOTE_CODE, arch_call_code,
 			 sizeof(arch_call_code)) ||
 	    remote_syscall(remote, &(struct arch_call){ SYS_mprotect,
 							{ remote->scratch + REMOTE_CODE, PAGE,
 							  PROT_READ | PROT_EXEC } }))
-		return error_set(err, EPERM, "it may not map executable memory");
+		return error_set(err, EPERM, "the process may not map executable memory");
 	return 0;
 }
 

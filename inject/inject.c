@@ -73,7 +73,7 @@ static int read_library(struct library *library, const char *path, struct error 
 		ssize_t got = read(fd, library->bytes + done, library->size - done);
 
 		if (got <= 0)
-			return error_set(err, EIO, "%s cannot be read", path);
+			return error_set(err, EIO, "cannot read %s", path);
 		done += (size_t)got;
 	}
 	return 0;
@@ -90,7 +90,7 @@ static int find_entry(struct library *library, struct error *err)
 	if (!at || header->e_phentsize != sizeof(Elf64_Phdr) ||
 	    header->e_phoff > library->size - SEGMENTS_MOST * sizeof(Elf64_Phdr) ||
 	    header->e_phnum > SEGMENTS_MOST || offset > library->size - sizeof(struct late_entry))
-		return error_set(err, ENOEXEC, "libholdtrace.so has no entry point for an attach");
+		return error_set(err, ENOEXEC, "libholdtrace.so has no entry point for attaching");
 	library->entry_point = offset;
 	library->used = 0;
 	for (unsigned i = 0; i < header->e_phnum; i++) {
@@ -108,7 +108,7 @@ static int find_entry(struct library *library, struct error *err)
 	}
 	return library->address ? 0
 				: error_set(err, ENOEXEC,
-					    "libholdtrace.so has no entry point for an attach");
+					    "libholdtrace.so has no entry point for attaching");
 }
 
 /* ---- the library if it is loaded ---- */
@@ -132,9 +132,10 @@ static int find_loaded(struct work *work, struct error *err)
 				&entry_point, sizeof(entry_point)) ||
 		    memcmp(entry_point.mark, late_mark, sizeof(late_mark)) != 0 ||
 		    entry_point.contract != CONTRACT_HASH)
-			return error_set(err, EPROTO,
-					 "it has the library of another build of holdtrace: attach "
-					 "with that one, or restart it");
+			return error_set(
+				err, EPROTO,
+				"the process has loaded the library of another build of holdtrace: "
+				"attach with that build, or restart the program");
 		work->entry_point = map->from + work->library.address;
 		work->function = (uint64_t)(uintptr_t)entry_point.obey;
 		return 0;
@@ -258,10 +259,11 @@ static int choose_thread(struct work *work, struct remote *remote, struct error 
 	while ((status = choose_once(work, remote, wants_leader, &where, err)) == -EAGAIN) {
 		wants_leader &= clock_ns() - begun < LEADER_NS;
 		if (clock_ns() - begun > PATIENCE_NS)
-			return error_set(err, EAGAIN,
-					 "no thread of process %d could be borrowed within 10 "
-					 "seconds (the last one was in %s): try again",
-					 (int)work->target.subject.pid, where);
+			return error_set(
+				err, EAGAIN,
+				"no thread of process %d could be borrowed within 10 seconds (the "
+				"last thread that was tried was in %s): try again",
+				(int)work->target.subject.pid, where);
 		/* vary the pause, so that a thread in a loop is stopped at different points */
 		pause_ns((work->result->stops ? 50000 : 1000000) +
 			 (long)(work->round++ % 7) * 130000);
@@ -379,7 +381,7 @@ static int tell_loader(struct work *work, struct remote *remote, struct error *e
 		subject_get(&work->target.subject, at, text, sizeof(text) - 1);
 	text[sizeof(text) - 1] = 0;
 	return error_set(err, ELIBACC,
-			 "its loader refuses the library: %s; start it by "
+			 "the process's loader refuses the library: %s; start the program by "
 			 "`holdtrace record --start=off`",
 			 *text ? text : "no reason given");
 }
@@ -403,7 +405,7 @@ static int load_library(struct work *work, struct remote *remote, const char *na
 
 	*handle = 0;
 	if (fd < 0)
-		return error_system(err, -fd, "it may not create a file in memory");
+		return error_system(err, -fd, "the process may not create a file in memory");
 	order->result = LATE_UNSAID;
 	order->file = fd;
 	write_path(path, sizeof(path), fd);
@@ -534,8 +536,8 @@ int inject_order(int pid, const char *library, struct late_order *order,
 		}
 	if (status == -EDEADLK)
 		error_set(err, EDEADLK,
-			  "its loader was busy all the time: a library that is being loaded waits "
-			  "for something (try again)");
+			  "the process's loader was locked all the time, because another thread is "
+			  "loading a library and waits: try again");
 	safe_destroy(work.safe);
 	free(work.library.bytes);
 	target_close(&work.target);
@@ -548,7 +550,7 @@ static int check_jail(const struct target *target, struct error *err)
 	size_t count;
 	cleanup_free int32_t *threads = proc_threads(target->subject.pid, &count);
 	int status = -EAGAIN;
-	const char *where = "a sleep that nothing interrupts";
+	const char *where = "a sleep that cannot be interrupted";
 	int64_t filters;
 
 	if (proc_status(target->subject.pid, 0, "Seccomp", 10) <= 0)

@@ -32,7 +32,7 @@
 #define JAIL_ARCH AUDIT_ARCH_AARCH64
 #endif
 
-#define UNREADABLE   "that only root may read, or that cannot be read from here"
+#define UNREADABLE   "that only root may read, or that the kernel does not let holdtrace read"
 #define FILTERS_MOST 64
 #define STEPS_MOST   65536u
 
@@ -237,8 +237,9 @@ static const char *find_forbidden(const struct sock_filter *filter, uint32_t cou
 static int refuse_filter(struct error *err, const char *why)
 {
 	return error_set(err, EPERM,
-			 "it has a filter of system calls (seccomp) %s: start it by `holdtrace "
-			 "record --start=off`, which loads the library before the filter",
+			 "the process has a filter of system calls (seccomp) %s: start the program "
+			 "by `holdtrace record --start=off`, which loads the library before the "
+			 "filter is installed",
 			 why);
 }
 
@@ -300,7 +301,8 @@ int jail_look(pid_t pid, pid_t thread, int64_t *filters, struct error *err)
 	if (mode <= SECCOMP_MODE_DISABLED)
 		return 0;
 	if (mode != SECCOMP_MODE_FILTER)
-		return refuse_filter(err, "that allows nothing but read and write");
+		return refuse_filter(
+			err, "that allows only the basic calls of strict mode (read, write, exit)");
 	if (!jail_is_open())
 		return refuse_filter(err, UNREADABLE);
 	*filters = count_filters(pid, thread);
@@ -311,7 +313,8 @@ int jail_is_unknown(const char *where, struct error *err)
 {
 	char why[192];
 
-	snprintf(why, sizeof(why), "that cannot be read without harm, because it is in %s", where);
+	snprintf(why, sizeof(why), "that cannot be read without harm, because a thread is in %s",
+		 where);
 	return refuse_filter(err, why);
 }
 
@@ -326,7 +329,7 @@ int jail_check(const struct remote *remote, int64_t filters, struct error *err)
 	for (long i = 0; !status && !is_last && i < FILTERS_MOST; i++)
 		status = check_filter(remote, i, &is_last, err);
 	if (!status && filters != proc_status(pid, remote->thread, "Seccomp_filters", 10))
-		return refuse_filter(err, "that not all of its threads have");
+		return refuse_filter(err, "that differs between its threads");
 	return status;
 }
 

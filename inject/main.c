@@ -36,15 +36,17 @@ static const char *words_of(uint32_t result)
 	case LATE_DONE:
 		return NULL;
 	case LATE_IS_ON:
-		return "it is being recorded already: use `holdtrace ctl` for that run";
+		return "the process is being recorded already: use `holdtrace ctl` to control that "
+		       "run";
 	case LATE_IS_OFF:
-		return "it is not attached";
+		return "the process is not attached";
 	case LATE_NO_RUN:
-		return "it cannot reach the collector, or has no memory left: nothing was changed";
+		return "the process cannot reach the collector, or has no memory left; it was not "
+		       "changed";
 	case LATE_NO_MALLOC:
-		return "no allocator was found among its functions: nothing was changed";
+		return "no allocator was found in the process; it was not changed";
 	default:
-		return "the library was loaded but did not follow the order";
+		return "the library was loaded but did not execute the command";
 	}
 }
 

@@ -142,10 +142,10 @@ static const char *judge_jumps(const struct remote *remote)
 	if (!target->has_malloc && !target->has_allocator)
 		return NULL;
 	if (map && strstr(map->path, "holdtrace"))
-		return "the library, perhaps on behalf of an allocator";
+		return "holdtrace's library, perhaps called by an allocator";
 	for (size_t i = 0; i < sizeof(about_memory) / sizeof(about_memory[0]); i++)
 		if (about_memory[i] == arch_number(&remote->state))
-			return "a system call, perhaps of an allocator";
+			return "a system call that an allocator may have made";
 	/* in or just after a system call: the function's work before the call is complete */
 	if (ARCH_FORGETS_CALLS && remote->state.is_at_call)
 		return NULL;
@@ -153,9 +153,9 @@ static const char *judge_jumps(const struct remote *remote)
 	    !memcmp(code, arch_syscall_code, sizeof(code)))
 		return NULL;
 	if (pc >= target->code_low && pc < target->code_high)
-		return "libc, perhaps on behalf of an allocator";
+		return "libc, perhaps called by an allocator";
 	return target->has_malloc && pc >= target->program_low && pc < target->program_high
-		       ? "a program with an allocator of its own"
+		       ? "the code of a program that contains its own allocator"
 		       : NULL;
 }
 
@@ -172,7 +172,7 @@ const char *safe_judge(struct safe *safe, const struct remote *remote)
 	if (!ptrace(PTRACE_GET_SYSCALL_USER_DISPATCH_CONFIG, remote->thread, sizeof(config),
 		    config) &&
 	    config[0])
-		return "a program that dispatches its own system calls";
+		return "a program that handles its system calls itself (syscall user dispatch)";
 	if (arch_has_more(remote->thread))
 		return "a computation with vector registers that a signal frame cannot hold";
 	found = target_forbids(safe->target, arch_pc(&remote->state));

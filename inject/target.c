@@ -111,14 +111,16 @@ static int read_code(struct target *target, struct error *err)
 		target->code_high = map->to;
 		target->code = memory_alloc(map->to - map->from);
 		if (subject_get(&target->subject, map->from, target->code, map->to - map->from))
-			return error_set(err, EIO, "the code of its libc cannot be read");
+			return error_set(err, EIO, "the code of the process's libc cannot be read");
 	}
 	if (!target->code)
-		return error_set(err, ENOEXEC, "its libc has no code");
+		return error_set(err, ENOEXEC, "the process's libc has no code");
 	target->syscall = find_code(target, arch_syscall_code, sizeof(arch_syscall_code));
 	target->restorer = find_restorer(target);
-	return target->syscall ? 0
-			       : error_set(err, ENOEXEC, "its libc has no system call to borrow");
+	return target->syscall
+		       ? 0
+		       : error_set(err, ENOEXEC,
+				   "no system call instruction was found in the process's libc");
 }
 #endif
 
@@ -376,13 +378,13 @@ static int refuse_rights(pid_t pid, int number, struct error *err)
 	if (scope != '0' && status.st_uid == geteuid())
 		return error_set(err, EPERM,
 				 "only its parents and root may attach to process %d "
-				 "(kernel.yama.ptrace_scope is %c): do it as root, or `sysctl "
+				 "(kernel.yama.ptrace_scope is %c): attach as root, run `sysctl "
 				 "kernel.yama.ptrace_scope=0`, or start the program by `holdtrace "
 				 "record --start=off`",
 				 (int)pid, scope);
 	return error_set(err, EPERM,
-			 "process %d is another user's, or cannot be examined (it has changed "
-			 "its privileges): attach as root or with CAP_SYS_PTRACE, or start the "
+			 "process %d is another user's, or has changed its privileges, so it "
+			 "cannot be examined: attach as root or with CAP_SYS_PTRACE, or start the "
 			 "program by `holdtrace record --start=off`",
 			 (int)pid);
 }
@@ -403,9 +405,10 @@ static int check_machine(const struct target *target, struct error *err)
 #if ARCH_INJECTS
 	if (read(fd, head, sizeof(head)) != sizeof(head) || head[EI_CLASS] != ELFCLASS64 ||
 	    head[18] != (ARCH_MACHINE & 0xff) || head[19] != ARCH_MACHINE >> 8)
-		return error_set(err, ENOTSUP,
-				 "it is not a 64-bit program for this processor, and holdtrace has "
-				 "no library for it");
+		return error_set(
+			err, ENOTSUP,
+			"the process does not run a 64-bit program for this processor, and "
+			"holdtrace has no library for other programs");
 	return 0;
 #else
 	(void)head;
@@ -421,17 +424,18 @@ static int check_state(pid_t pid, struct error *err)
 
 	if (tracer > 0)
 		return error_set(err, EBUSY,
-				 "it is being traced by process %d (a debugger, strace?): end that "
-				 "first",
+				 "the process is being traced by process %d (a debugger, strace?): "
+				 "end that process first",
 				 (int)tracer);
 	if (status_has(pid, "State", "T (stopped)"))
-		return error_set(err, EBUSY, "it is stopped: `kill -CONT %d` first", (int)pid);
+		return error_set(err, EBUSY, "the process is stopped: run `kill -CONT %d` first",
+				 (int)pid);
 	if (status_has(pid, "State", "Z (zombie)"))
 		return error_set(err, ESRCH, "process %d has ended", (int)pid);
 	if (status_has(pid, "x86_Thread_features", "shstk"))
 		return error_set(err, ENOTSUP,
-				 "it has a shadow stack, which forbids what attaching needs: start "
-				 "it by `holdtrace record --start=off`");
+				 "the process has a shadow stack, which does not permit attaching: "
+				 "start the program by `holdtrace record --start=off`");
 	return 0;
 }
 
@@ -439,24 +443,24 @@ static int check_modules(const struct target *target, struct error *err)
 {
 	if (maps_named(&target->subject.maps, "ld-musl"))
 		return error_set(err, ENOTSUP,
-				 "its libc is musl, which holdtrace does not support");
+				 "the process's libc is musl, which holdtrace does not support");
 	if (target->has_sanitizer || maps_named(&target->subject.maps, "libasan.so") ||
 	    maps_named(&target->subject.maps, "libtsan.so") ||
 	    maps_named(&target->subject.maps, "libmsan.so") ||
 	    maps_named(&target->subject.maps, "libclang_rt."))
 		return error_set(err, ENOTSUP,
-				 "it is built with a sanitizer, which has the same functions as "
-				 "holdtrace: run one without");
+				 "the program is built with a sanitizer, which replaces the same "
+				 "functions as holdtrace: use a build without it");
 	if (maps_named(&target->subject.maps, "memfd:" LATE_STUCK))
 		return error_set(err, ENOTRECOVERABLE,
-				 "an attach was abandoned inside its loader, so it cannot load "
-				 "libraries any more: restart it");
+				 "an earlier attach was abandoned inside the process's loader, so "
+				 "the process cannot load libraries any more: restart the program");
 	if (!maps_named(&target->subject.maps, "libc.so.6") ||
 	    !(maps_named(&target->subject.maps, "ld-linux") ||
 	      maps_named(&target->subject.maps, "ld64")))
 		return error_set(err, ENOTSUP,
-				 "it is statically linked, or has not started its libc yet: no "
-				 "library can be loaded into it");
+				 "the program is statically linked, or has not started its libc "
+				 "yet, so no library can be loaded into it");
 	return 0;
 }
 
@@ -468,7 +472,7 @@ static int read_libc(struct target *target, struct error *err)
 	uint64_t offset;
 
 	if (symbols_read(&libc, target, map))
-		return error_set(err, EIO, "the symbols of its libc cannot be read");
+		return error_set(err, EIO, "the symbols of the process's libc cannot be read");
 	target->dlopen = symbols_address(&libc, "dlopen");
 	target->dlclose = symbols_address(&libc, "dlclose");
 	target->dlerror = symbols_address(&libc, "dlerror");
@@ -476,9 +480,10 @@ static int read_libc(struct target *target, struct error *err)
 	is_old = !symbols_address(&libc, "_dl_find_object");
 	symbols_free(&libc);
 	if (!target->dlopen || !target->dlclose)
-		return error_set(err, ENOTSUP,
-				 "its libc is older than 2.34, and no library can be loaded "
-				 "safely: start it by `holdtrace record --start=off`");
+		return error_set(
+			err, ENOTSUP,
+			"the process's libc is older than 2.34, so no library can be loaded "
+			"safely: start the program by `holdtrace record --start=off`");
 	map = maps_named(&target->subject.maps, "ld-linux");
 	if (map && !symbols_read(&loader, target, map)) {
 		offset = symbols_address(&loader, "__rseq_offset");
@@ -487,8 +492,9 @@ static int read_libc(struct target *target, struct error *err)
 		symbols_free(&loader);
 	}
 	if (is_old)
-		return error_set(err, ENOTSUP,
-				 "its libc is older than 2.35, which the library needs");
+		return error_set(
+			err, ENOTSUP,
+			"the process's libc is older than 2.35; libholdtrace.so needs 2.35");
 	return 0;
 }
 
@@ -512,10 +518,10 @@ static int examine_target(struct target *target, struct error *err)
 	/* the target opens the library by a path below /proc */
 	proc_path(path, sizeof(path), target->subject.pid, "root/proc/meminfo");
 	if (!status && access(path, F_OK) != 0)
-		status = error_set(
-			err, ENOTSUP,
-			"its root directory has no /proc (chroot?), which loading the library "
-			"needs: mount it there, or start it by `holdtrace record --start=off`");
+		status = error_set(err, ENOTSUP,
+				   "the process's root directory has no /proc (chroot?), which is "
+				   "needed to load the library: mount /proc there, or start the "
+				   "program by `holdtrace record --start=off`");
 	if (!status)
 		status = read_libc(target, err);
 #if ARCH_INJECTS
@@ -532,7 +538,9 @@ int target_open(struct target *target, pid_t pid, struct error *err)
 	memset(target, 0, sizeof(*target));
 	subject_begin(&target->subject, pid);
 	if (pid == getpid() || pid <= 0)
-		return error_set(err, EINVAL, "process %d cannot be attached to", (int)pid);
+		return error_set(err, EINVAL,
+				 "cannot attach to process %d: expected the id of another process",
+				 (int)pid);
 	if (proc_status(pid, 0, "Pid", 10) < 0)
 		return error_set(err, ESRCH, "process %d does not exist", (int)pid);
 	status = examine_target(target, err);

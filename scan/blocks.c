@@ -129,7 +129,7 @@ static int take_note(struct lineage *lineage, const struct event *event, unsigne
 		value = event_argument(event, "events");
 		if (value && !lists_memory(value))
 			return error_set(err, ENODATA,
-					 "its memory calls are not recorded (--events)");
+					 "the process's memory calls are not recorded (--events)");
 	} else if (!strcmp(name, NOTE_PROCESS)) {
 		lineage->is_whole = true;
 	} else if (!strcmp(name, NOTE_ATTACHED)) {
@@ -217,7 +217,8 @@ static int take_event(struct lineage *lineage, const struct event *event, unsign
 static int take_parent(struct lineage *lineage, const struct trace_process *child,
 		       struct error *err)
 {
-	const char *unknown = "the objects of the parent before the fork are unknown";
+	const char *unknown =
+		"the objects that the parent had allocated before the fork are unknown";
 	char path[PATH_SIZE];
 	struct trace *trace = NULL;
 	struct {
@@ -254,7 +255,7 @@ static int take_parent(struct lineage *lineage, const struct trace_process *chil
 			 * call */
 			if (frees[frees[0].thread == event->thread].time_ns >= event->enter_ns)
 				lineage->live->doubt =
-					"another thread freed memory while it was forked";
+					"another thread freed memory during the fork";
 		}
 		if (event_is_free(event) && event->resource->known == RESOURCE_MEMORY) {
 			if (frees[0].thread != event->thread)

@@ -29,10 +29,10 @@
 
 static const char usage[] =
 	"Usage: holdtrace-scan PID NUMBER SOCKET RESULT EXITING\n"
-	"Finds the unreachable blocks of a traced program, and what retains the others.\n"
+	"Finds the unreachable blocks of a traced program, and the owners of the other blocks.\n"
 	"\n"
-	"The collector starts this program; it is not run by hand. `holdtrace report leaks PID`\n"
-	"asks for it.\n"
+	"The collector starts this program for `holdtrace report leaks --scan PID`; do not run it\n"
+	"by hand.\n"
 	"\n"
 	"      --help     print this and exit\n"
 	"      --version  print the version and exit\n";
@@ -94,7 +94,9 @@ static int await_message(struct scan *scan, enum scan_message message, int most_
 	scan->text[got > 0 ? got : 0] = '\0';
 	if (got <= 0)
 		return error_set(err, EPIPE, "the collector has ended");
-	return scan->text[0] == (char)message ? 0 : error_set(err, EPROTO, "the collector refused");
+	return scan->text[0] == (char)message
+		       ? 0
+		       : error_set(err, EPROTO, "the collector refused the scan");
 }
 
 /* ---- the process ---- */
@@ -168,7 +170,8 @@ static int read_live(struct scan *scan, struct error *err)
 		beat(scan);
 		nanosleep(&step, NULL);
 	}
-	return error_set(err, ETIMEDOUT, "its live objects are not in its trace yet");
+	return error_set(err, ETIMEDOUT,
+			 "the live objects of the process are not in its trace yet");
 }
 
 static uint64_t usable_size(uint64_t size)
@@ -189,7 +192,7 @@ static int analyse(struct scan *scan, struct error *err)
 
 	live->blocks.items = NULL;
 	if (rc)
-		return error_system(err, -rc, "%zu blocks", live->blocks.count);
+		return error_system(err, -rc, "cannot examine %zu blocks", live->blocks.count);
 	frames_find(scan->names, &scan->process);
 	beat(scan);
 	graph_connect(graph, &process->words, dead_allocator(process) ? NULL : usable_size);
@@ -262,7 +265,7 @@ static struct scan scan;
 static void end_without_memory(void)
 {
 	stop_end(&scan.process);
-	send_message(&scan, SCAN_FAILED, "no memory is left for its scan");
+	send_message(&scan, SCAN_FAILED, "no memory is left for the scan");
 	_exit(1);
 }
 

@@ -40,7 +40,7 @@ static int read_mappings(struct process *process, struct error *err)
 	int rc = maps_read(maps, process->pid);
 
 	if (rc)
-		return error_system(err, -rc, "mappings");
+		return error_system(err, -rc, "cannot read the mappings of the process");
 	for (; maps->count && maps->items[maps->count - 1].to - 1 > ADDRESS_MAX; maps->count--) {
 		const struct mapping *mapping = &maps->items[maps->count - 1];
 
@@ -261,7 +261,9 @@ static int read_memory(struct process *process, struct error *err)
 	*reading = (struct reading){ .process = process, .pagemap = pagemap, .bytes = bytes };
 	for (size_t i = 0; i < process->subject.maps.count; i++)
 		read_mapping(reading, &process->subject.maps.items[i]);
-	return process->words.pages.count ? 0 : error_set(err, EPERM, "its memory cannot be read");
+	return process->words.pages.count
+		       ? 0
+		       : error_set(err, EPERM, "the memory of the process cannot be read");
 }
 
 /* ---- words that the kernel stores ---- */

@@ -252,5 +252,5 @@ int report_write(const struct report *report, int fd, struct error *err)
 	put_handles(&out, report);
 	put_end(&out, report);
 	rc = out_close(&out);
-	return rc ? error_system(err, -rc, "what was found") : 0;
+	return rc ? error_system(err, -rc, "cannot write the results of the scan") : 0;
 }

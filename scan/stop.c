@@ -30,7 +30,7 @@ static int ask_to_stop(struct process *process, int tid, struct error *err)
 			       ? 0
 			       : error_system(err, -rc, "thread %d cannot be stopped", tid);
 	if (process->threads.count == THREADS_MAX)
-		return error_set(err, EBUSY, "it has more than %d threads", THREADS_MAX);
+		return error_set(err, EBUSY, "the process has more than %d threads", THREADS_MAX);
 	*ARRAY_ADD(&process->threads) = (struct process_thread){ .tracee = tracee };
 	return 1;
 }
@@ -71,7 +71,8 @@ static int take_thread(struct process_thread *thread, struct error *err)
 	if (rc == -EBUSY)
 		return error_set(err, EBUSY, "thread %d does not stop", tracee->tid);
 	if (rc)
-		return error_system(err, -rc, "registers of thread %d", tracee->tid);
+		return error_system(err, -rc, "cannot read the registers of thread %d",
+				    tracee->tid);
 	if (!tracee->tid)
 		return 0;
 	thread->register_count = sizeof(tracee->registers) / sizeof(*thread->registers);
@@ -111,7 +112,8 @@ int stop_await_consent(const struct process *process, struct error *err)
 	while ((found = find_objection(process, &stopping)) != NULL) {
 		if (clock_ns() > until_ns)
 			return error_set(err, EBUSY,
-					 "it was not stopped: thread %d is in %s (system call %d)",
+					 "the process was not stopped, because thread %d is in %s "
+					 "(system call %d)",
 					 stopping.tid, found, (int)stopping.call.number);
 		if (process->beat)
 			process->beat(process->user);
@@ -147,7 +149,7 @@ int stop_begin(struct process *process, struct error *err)
 		if (!has_new)
 			return error_system(err, ESRCH, "process %d", process->pid);
 	}
-	return error_set(err, EBUSY, "it creates threads faster than they can be stopped");
+	return error_set(err, EBUSY, "the process creates threads faster than they can be stopped");
 }
 
 void stop_end(struct process *process)

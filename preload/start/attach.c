@@ -428,7 +428,7 @@ static bool adopts_orphans(void)
 {
 	static const char text[] =
 		"holdtrace: not tracing: this process adopts orphans (it is pid 1 "
-		"or a subreaper); start it with `holdtrace PROGRAM`\n";
+		"or a subreaper); start the program with `holdtrace PROGRAM`\n";
 	int subreaper = 0;
 
 	sys_prctl(PR_GET_CHILD_SUBREAPER, (unsigned long)&subreaper, 0, 0, 0);
