@@ -30,16 +30,17 @@ static int seal_memory(int fd, uint64_t *size, struct error *err)
 	struct stat st;
 
 	if (fcntl(fd, F_GET_SEALS) < 0)
-		return error_set(err, EBADMSG, "a program's memory is not a memfd");
+		return error_set(err, EBADMSG, "its shared memory is not a memfd");
 	if (fstatfs(fd, &system) < 0)
-		return error_system(err, errno, "a program's memory has no file system");
+		return error_system(err, errno, "cannot find the file system of its shared memory");
 	if (system.f_type != TMPFS_MAGIC || system.f_bsize != sysconf(_SC_PAGESIZE))
-		return error_set(err, EBADMSG, "a program's memory has pages of %ld bytes",
+		return error_set(err, EBADMSG,
+				 "its shared memory has pages of %ld bytes instead of normal pages",
 				 (long)system.f_bsize);
 	if (fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) < 0)
-		return error_system(err, errno, "a program's memory cannot be sealed");
+		return error_system(err, errno, "cannot seal its shared memory");
 	if (fstat(fd, &st) < 0)
-		return error_system(err, errno, "a program's memory has no size");
+		return error_system(err, errno, "cannot find the size of its shared memory");
 	*size = (uint64_t)st.st_size;
 	return 0;
 }
@@ -100,13 +101,15 @@ static struct chunk *allocate_chunk(uint32_t slots, uint32_t ring_size, uint32_t
 	struct chunk *chunk;
 
 	if (!chunk_is_sound(slots, ring_size, spares)) {
-		error_set(err, EBADMSG, "a program's memory has %u slots with rings of %u bytes",
-			  slots, ring_size);
+		error_set(
+			err, EBADMSG,
+			"its shared memory has an invalid layout: %u slots with rings of %u bytes",
+			slots, ring_size);
 		return NULL;
 	}
 	chunk = calloc(1, sizeof(*chunk));
 	if (!chunk) {
-		error_system(err, ENOMEM, "no memory for a program's memory");
+		error_system(err, ENOMEM, "cannot map its shared memory");
 		return NULL;
 	}
 	chunk->layout = chunk_lay_out(slots, ring_size, spares);
@@ -118,7 +121,8 @@ static struct chunk *allocate_chunk(uint32_t slots, uint32_t ring_size, uint32_t
 		chunk->layout.size + ARENA_LINK < left ? chunk->layout.size + ARENA_LINK : left;
 	if (left >= chunk->layout.size)
 		return chunk;
-	error_set(err, EBADMSG, "a program's memory has %" PRIu64 " bytes and not %" PRIu64, left,
+	error_set(err, EBADMSG,
+		  "its shared memory has %" PRIu64 " bytes, and its layout needs %" PRIu64, left,
 		  chunk->layout.size);
 	free(chunk);
 	return NULL;
@@ -127,7 +131,7 @@ static struct chunk *allocate_chunk(uint32_t slots, uint32_t ring_size, uint32_t
 static struct chunk *set_places(struct chunk *chunk, void *map, struct error *err)
 {
 	if (map == MAP_FAILED) {
-		error_system(err, errno, "cannot map a program's memory");
+		error_system(err, errno, "cannot map its shared memory");
 		free(chunk);
 		return NULL;
 	}

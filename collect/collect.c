@@ -443,7 +443,7 @@ static int open_first(struct collector *collector, struct error *err)
 		return error_set(err, EBADF, "cannot write to %s: it is not open", out);
 	if (*collector->settings.keep && options.force && sink_is_link(&collector->place))
 		return error_set(err, EINVAL,
-				 "cannot keep %s short: it is a link (-o needs the name of the "
+				 "--keep cannot replace %s: it is a link (-o needs the name of the "
 				 "file itself)",
 				 out);
 	ret = sink_open(&collector->first, &options, err);
@@ -508,7 +508,7 @@ static int start_parts(struct collector *collector, struct error *err)
 	};
 	collector->merge = merge_create(control, &handler);
 	if (!collector->merge)
-		return error_system(err, ENOMEM, "cannot begin");
+		return error_system(err, ENOMEM, "cannot start the collector");
 	ret = open_first(collector, err);
 	if (ret < 0)
 		return ret;
@@ -556,7 +556,7 @@ struct collector *collect_start(const struct collect_fds *fds, struct error *err
 	struct error ignored;
 
 	if (!collector) {
-		error_system(err, ENOMEM, "cannot begin");
+		error_system(err, ENOMEM, "cannot start the collector");
 		return NULL;
 	}
 	collector->inherited = fds->sink;

@@ -296,9 +296,9 @@ static void leave_out(struct collector *collector, const struct guest *guest)
 /* ---- bounds ---- */
 
 static const char *const refusals[] = {
-#define BOUND(name, of_user, of_others, in_all, what)            \
-	what ": more than " #of_user " of one user, " #of_others \
-	     " of all but the owner, or " #in_all,
+#define BOUND(name, of_user, of_others, in_all, what)         \
+	what " (limits: " #of_user " for a user, " #of_others \
+	     " for all users except the owner, " #in_all " in all)",
 #define REFUSAL(name, why) why,
 #include "collect/bounds.def"
 #undef BOUND
@@ -500,8 +500,8 @@ static void refuse(struct collector *collector, const struct arena_hello *hello,
 	char sentence[ERROR_TEXT_MAX + 128];
 
 	collector->refused[refusal]++;
-	snprintf(sentence, sizeof(sentence), "process %d%s: %.400s: not traced", pid,
-		 hello->chunk ? ", some of its threads" : "", why);
+	snprintf(sentence, sizeof(sentence), "process %d%s not traced: %.400s", pid,
+		 hello->chunk ? ": some threads are" : " is", why);
 	shared_fail(&collector->shared, sentence);
 	collector->has_failed = true;
 }
@@ -550,7 +550,7 @@ static const char *check_number(struct guest *guest)
 	if (!own)
 		return "it had ended before its pid could be checked";
 	guest->hello.pid = own;
-	return "it said that it has the number of another process";
+	return "it reported the pid of another process";
 }
 
 /*
@@ -656,12 +656,11 @@ static void take_spare(struct collector *collector, struct member *family, uint3
 		.chunk = chunk,
 		.start = { .pid = hello.pid, .foreign = family->watch.foreign, .pidfd = -1 },
 		.uid = family->user->uid,
-		.doubt =
-			is_of_one_user
-				? "it could not reach the collector, and left its events in memory "
-				  "that it shares with others of its user"
-				: "it could not reach the collector, and left its events in memory "
-				  "that processes of other users may have written, too",
+		.doubt = is_of_one_user
+				 ? "it could not connect to the collector, and wrote its events to "
+				   "memory that other processes of its user share"
+				 : "it could not connect to the collector, and wrote its events to "
+				   "memory that processes of other users may have changed",
 		.family = family,
 	};
 	enum refusal why;

@@ -89,7 +89,7 @@ int collect_keep_begin(struct collector *collector, struct error *err)
 		return ret;
 	collector->keeper = calloc(1, sizeof(*collector->keeper));
 	if (!collector->keeper)
-		return error_system(err, ENOMEM, "cannot begin");
+		return error_system(err, ENOMEM, "cannot start the flight recorder");
 	*collector->keeper = (struct keeper){
 		.options = options, .next.fd = -1, .exchange = -1, .oldest_ns = trace_now(collector)
 	};
@@ -135,7 +135,7 @@ static int keep_start(struct collector *collector, uint64_t now_ns, struct error
 		return rc;
 	keeper->exchange = memfd_create("holdtrace-keep", MFD_CLOEXEC);
 	if (keeper->exchange < 0 || pwrite(keeper->exchange, keeper->ended.items, size, 0) < 0)
-		return error_system(err, errno, "cannot make a file in memory");
+		return error_system(err, errno, "cannot create a memfd");
 	for (int i = 0; i < 3; i++)
 		snprintf(texts[i], sizeof(texts[i]), "%d", SPAWN_FIRST + i);
 	snprintf(texts[3], sizeof(texts[3]), "%" PRIu64, number);
@@ -163,7 +163,7 @@ static void keep_stop(struct collector *collector)
  */
 static void keep_fail(struct collector *collector, uint64_t now_ns, const char *why)
 {
-	keep_report(collector, "the trace is not made shorter", why);
+	keep_report(collector, "cannot shorten the trace", why);
 	collector->keeper->retry_ns = now_ns + RETRY_NS;
 	keep_stop(collector);
 }
@@ -197,7 +197,7 @@ static void keep_take(struct collector *collector, uint64_t now_ns)
 	struct error err = { 0 };
 
 	if (!done) {
-		keep_fail(collector, now_ns, "no answer of holdtrace-keep");
+		keep_fail(collector, now_ns, "holdtrace-keep has returned no valid result");
 		return;
 	}
 	if (done->read && bundle_shorten(collector->bundle, &keeper->next, done,
@@ -322,7 +322,7 @@ void collect_keep(struct collector *collector)
 		go_on(collector, trace_now(collector));
 		return;
 	}
-	keep_report(collector, "only a file in .htr can be kept short", "");
+	keep_report(collector, "only an .htr file can be shortened", "");
 	free(collector->keeper);
 	collector->keeper = NULL;
 }

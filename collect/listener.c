@@ -476,7 +476,7 @@ static bool is_turned_away(struct listener *listener, const struct guest *guest,
 static bool is_refused(struct listener *listener, const struct visitor *visitor,
 		       const struct guest *guest)
 {
-	static const char answer[] = "!the run is another user's";
+	static const char answer[] = "!the run belongs to another user";
 
 	if (guest->request.command == CONTROL_LEFT_OUT ||
 	    (!guest->doubt && listener_is_owner(listener, guest->uid)))
@@ -512,7 +512,8 @@ static bool let_in(struct listener *listener, struct visitor *visitor, struct gu
 		guest->pidfd = visitor->pidfd;
 		/* a control request needs no check of the process, only of the user */
 		if (visitor->is_stranger && !guest->doubt)
-			guest->doubt = "the process that has its number by now is not of the run";
+			guest->doubt =
+				"the process that now has its pid does not belong to the run";
 		visitor->pidfd = -1;
 		add_guest(listener, guest);
 		return true;

@@ -15,12 +15,12 @@
 
 static const char usage[] =
 	"Usage: holdtrace-collect CONTROL [SINK [REPORTS]]\n"
-	"Collects what the programs traced by libholdtrace.so record.\n"
+	"Collects the events that libholdtrace.so records in traced programs.\n"
 	"\n"
 	"The library or `holdtrace` starts this program; users do not start it themselves.\n"
-	"The arguments are numbers of open descriptors: of the run's control page, of the\n"
-	"output if it is `stdout` or `fd:N` (-1: it is not), and of a pipe that gets a line\n"
-	"for each stream that begins.\n"
+	"The arguments are numbers of open descriptors: the run's control page; the output\n"
+	"if it is `stdout` or `fd:N`, otherwise -1; and a pipe that gets a line for each\n"
+	"stream that begins.\n"
 	"\n"
 	"      --help     print this text and exit\n"
 	"      --version  print the version and exit\n";
@@ -70,7 +70,7 @@ int main(int argc, char **argv)
 	if (about >= 0)
 		return about;
 	if (argc < 2 || argc > 4)
-		return refuse("one to three descriptors are needed", "");
+		return refuse("expected one to three descriptors", "");
 	for (int i = 1; i < argc; i++)
 		if (!parse_descriptor(argv[i], where[i - 1]))
 			return refuse("not a descriptor: ", argv[i]);

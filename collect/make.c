@@ -41,7 +41,7 @@ static int fill(struct control_page *control, struct error *err)
 {
 	if (getrandom(control->session, sizeof(control->session), 0) != sizeof(control->session) ||
 	    getrandom(control->secret, sizeof(control->secret), 0) != sizeof(control->secret))
-		return error_system(err, errno, "no random session id");
+		return error_system(err, errno, "cannot create a random session id");
 	control->size = sizeof(*control);
 	control->contract = CONTRACT_HASH;
 	control->clock = counter_is_invariant() ? CONTROL_CLOCK_COUNTER : CONTROL_CLOCK_MONOTONIC;
@@ -83,7 +83,7 @@ int make_control(struct control_page **control, int *fd, struct error *err)
 
 	*fd = memfd_create(CONTROL_NAME, MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (*fd < 0)
-		return error_system(err, errno, "cannot make the shared memory");
+		return error_system(err, errno, "cannot create the shared memory");
 	status = set_size(*fd, sizeof(**control));
 	if (!status) {
 		memory = mmap(NULL, sizeof(**control), PROT_READ | PROT_WRITE, MAP_SHARED, *fd, 0);
@@ -95,5 +95,6 @@ int make_control(struct control_page **control, int *fd, struct error *err)
 	}
 	close(*fd);
 	*fd = -1;
-	return error_system(err, -status, "cannot get shared memory (ulimit -v, ulimit -f)");
+	return error_system(err, -status,
+			    "cannot create shared memory (limits: ulimit -v, ulimit -f)");
 }

@@ -97,7 +97,7 @@ void collect_say_unscanned(struct collector *collector, struct member *member)
 		snprintf(reason, sizeof(reason), "the process was ended by signal %d",
 			 member->watch.status);
 	else
-		snprintf(reason, sizeof(reason), "the process ended without a call of exit");
+		snprintf(reason, sizeof(reason), "the process ended without calling exit()");
 	say_failed(collector, member, ++member->scans, reason);
 }
 
@@ -205,16 +205,17 @@ static const char *scan_obstacle(const struct collector *collector, const struct
 		collector->bundle ? bundle_sink(collector->bundle) : &member->stream->sink;
 
 	if (!member->watch.our_pid)
-		return "its pid is not known here";
+		return "the collector does not know its pid";
 	if (member->doubt)
 		return member->doubt;
 	if (control->machine != EM_NONE && control->machine != MACHINE_OWN)
-		return "it is made for another processor";
+		return "its program is for another processor";
 	if (!sink->regular)
-		return "its trace goes to no file, from which to learn what it holds";
+		return "its trace is not in a file, from which the scanner could read its live "
+		       "objects";
 	if (collector->settings.sample)
-		return "its memory is recorded by samples, and a block may be kept by one that "
-		       "is in no sample";
+		return "its memory is recorded by samples, and a block that is in no sample may "
+		       "retain others";
 	if (collector->settings.format == FORMAT_RTRACE_1_4)
 		return "its trace has no notes (--format=rtrace-1.4)";
 	return NULL;
@@ -289,7 +290,8 @@ static void scan_start(struct collector *collector, struct member *member, bool 
 	member->scan = scan;
 	rc = why ? 0 : scan_spawn(scan, member);
 	if (rc)
-		snprintf(scan->failure, sizeof(scan->failure), "the scanner: %s", strerror(rc));
+		snprintf(scan->failure, sizeof(scan->failure), "cannot start the scanner: %s",
+			 strerror(rc));
 	if (why || rc)
 		scan_finish(collector, member, why ? why : scan->failure);
 }
@@ -318,7 +320,7 @@ void collect_scan_asked(struct collector *collector, struct guest *guest)
 				char answer[256];
 
 				snprintf(answer, sizeof(answer), "!%s",
-					 why ? why : "the scanner cannot be started");
+					 why ? why : "cannot start the scanner");
 				listener_answer(guest, answer);
 				listener_dismiss(guest);
 				return;
@@ -393,7 +395,7 @@ static void on_message(struct collector *collector, struct member *member, const
 		if (map_result(scan))
 			scan->state = SCAN_WRITING;
 		else
-			scan_finish(collector, member, "the scanner's result cannot be read");
+			scan_finish(collector, member, "cannot read the scanner's result");
 		break;
 	case SCAN_FAILED:
 		snprintf(scan->failure, sizeof(scan->failure), "%s", message + 1);

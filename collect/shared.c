@@ -31,14 +31,14 @@ static int check_control(struct shared *shared, uint64_t size, struct error *err
 	}
 	if (control->contract != CONTRACT_HASH)
 		return error_set(err, EPROTO,
-				 "the library and the collector are not of the same build");
+				 "the library and the collector belong to different builds");
 	if (size < sizeof(*control) || control->size != size)
 		return error_set(err, EBADMSG,
-				 "the control page says that it has %" PRIu64
-				 " bytes and has %" PRIu64,
+				 "the control page should have %" PRIu64 " bytes, but has %" PRIu64,
 				 control->size, size);
 	if (control->clock > CONTROL_CLOCK_COUNTER)
-		return error_set(err, EBADMSG, "the control page has no clock %u", control->clock);
+		return error_set(err, EBADMSG, "the control page names an unknown clock: %u",
+				 control->clock);
 	return 0;
 }
 
@@ -65,7 +65,8 @@ int shared_open(struct shared *shared, int fd, struct error *err)
 	shared->fd = fd;
 	shared->lock = -1;
 	if (fstat(fd, &st) < 0)
-		return error_system(err, errno, "descriptor %d is not a control page", fd);
+		return error_system(err, errno, "cannot read the control page from descriptor %d",
+				    fd);
 	if (!S_ISREG(st.st_mode) || (uint64_t)st.st_size < HEAD_SIZE)
 		return error_set(err, EBADMSG, "descriptor %d is not a control page of holdtrace",
 				 fd);

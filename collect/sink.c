@@ -248,7 +248,8 @@ static int open_new(struct sink *sink, struct error *err)
 		snprintf(sink->name + length, sizeof(sink->name) - length, ".%d", number);
 	}
 	if (sink->fd < 0)
-		return error_set(err, EEXIST, "cannot create %s: too many of that name exist",
+		return error_set(err, EEXIST,
+				 "cannot create %s: too many numbered files with this name exist",
 				 sink->name);
 	flock(sink->fd, LOCK_EX | LOCK_NB);
 	sink->regular = true;
@@ -261,7 +262,8 @@ static int open_instead(struct sink *sink, struct error *err)
 	close(sink->fd);
 	sink->fd = -1;
 	if (unlinkat(sink->directory, file_part(sink->name), 0) < 0)
-		return error_system(err, errno, "cannot write over %s, which is not ours alone",
+		return error_system(err, errno,
+				    "cannot replace %s, which does not belong to this user alone",
 				    sink->name);
 	sink->fd = open_at(sink, O_WRONLY | O_CREAT | O_EXCL);
 	if (sink->fd < 0)
@@ -328,7 +330,7 @@ static int open_over(struct sink *sink, bool follow, struct error *err)
 	    st.st_nlink != 1)
 		return open_instead(sink, err);
 	if (ftruncate(sink->fd, 0) < 0 || fchmod(sink->fd, 0600) < 0)
-		return error_system(err, errno, "cannot write over %s", sink->name);
+		return error_system(err, errno, "cannot overwrite %s", sink->name);
 	sink->regular = true;
 	return 0;
 }
@@ -393,7 +395,8 @@ static int open_descriptor(struct sink *sink, const struct sink_options *options
 	struct stat st;
 
 	if (from < 0)
-		return error_set(err, EINVAL, "cannot write to %s: not a number of a descriptor",
+		return error_set(err, EINVAL,
+				 "cannot write to %s: expected fd: and the number of a descriptor",
 				 options->place->out);
 	snprintf(sink->name, sizeof(sink->name), "%s", options->place->out);
 	/* not 0, 1 or 2, which are replaced by /dev/null later */
@@ -659,7 +662,8 @@ int sink_make_next(const struct sink *sink, struct sink_next *next, struct error
 	if (next->fd >= 0)
 		return 0;
 	*next->name = '\0';
-	return error_system(err, errno, "cannot make the next file of %s", sink->name);
+	return error_system(err, errno, "cannot create the shorter file that replaces %s",
+			    sink->name);
 }
 
 void sink_forget_next(const struct sink *sink, struct sink_next *next)
@@ -718,7 +722,8 @@ static int replace_file(struct sink *sink, struct sink_next *next, uint64_t size
 	open_next(sink, next);
 	/* cannot fail: no other process has opened the file yet */
 	if (lock && flock(next->fd, LOCK_EX | LOCK_NB) < 0)
-		return error_system(err, errno, "cannot lock the next file of %s", sink->name);
+		return error_system(err, errno, "cannot lock the shorter file that replaces %s",
+				    sink->name);
 	if (renameat(sink->directory, next->name, sink->directory, file_part(sink->name)))
 		return error_system(err, errno, "cannot replace %s", sink->name);
 	*next->name = '\0';

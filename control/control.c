@@ -44,10 +44,10 @@ static int refuse_mappings(int number, int pid, struct error *err)
 		return error_set(err, ESRCH, "process %d does not exist", pid);
 	if (number == EACCES || number == EPERM)
 		return error_set(err, EACCES,
-				 "process %d is another user's, or changed its user: not permitted "
-				 "but to root",
+				 "process %d belongs to another user, or has changed its user: "
+				 "only root is permitted to do this",
 				 pid);
-	return error_system(err, number, "cannot see the mappings of process %d", pid);
+	return error_system(err, number, "cannot read the mappings of process %d", pid);
 }
 
 /*
@@ -123,11 +123,10 @@ static int open_memory(int pid, const struct memory *memory, int *fd, struct err
 		closedir(directory);
 	if (*fd >= 0)
 		return 0;
-	return error_set(
-		err, ENOENT,
-		"the collector of process %d is gone, or is another user's: nothing can be "
-		"asked of it",
-		pid);
+	return error_set(err, ENOENT,
+			 "the collector of process %d has ended, or belongs to another user, so it "
+			 "cannot be sent a request",
+			 pid);
 }
 
 /* Reads the control page from its descriptor. */
@@ -137,7 +136,7 @@ static int read_control(int fd, struct control_page *control, struct error *err)
 
 	if (got != sizeof(*control) || control->magic != CONTROL_MAGIC)
 		return error_set(err, EBADMSG,
-				 "what the run shares is not a control page of holdtrace");
+				 "the run's shared memory is not a control page of holdtrace");
 	if (control->contract != CONTRACT_HASH)
 		return error_set(err, EPROTO, "the run belongs to another build of holdtrace");
 	if (control->state != CONTROL_RUNNING)
@@ -160,12 +159,13 @@ static int connect_collector(const struct control_page *control, enum control_co
 
 	*fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	if (*fd < 0)
-		return error_system(err, errno, "cannot make a socket");
+		return error_system(err, errno, "cannot create a socket");
 	setsockopt(*fd, SOL_SOCKET, SO_RCVTIMEO, &most, sizeof(most));
 	setsockopt(*fd, SOL_SOCKET, SO_SNDTIMEO, &most, sizeof(most));
 	if (connect(*fd, (struct sockaddr *)&address,
 		    (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)length)) < 0)
-		return error_set(err, ESRCH, "the collector is gone, or in another network");
+		return error_set(err, ESRCH,
+				 "the collector has ended, or is in another network namespace");
 	if (getsockopt(*fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) < 0 ||
 	    peer.pid != control->collector)
 		return error_set(err, EPERM, "the process that answers is not the collector");
@@ -212,7 +212,7 @@ static int ask_collector(const struct control_page *control, struct control_requ
 	request->contract = CONTRACT_HASH;
 	memcpy(request->secret, control->secret, sizeof(request->secret));
 	if (send(fd, request, sizeof(*request), MSG_NOSIGNAL) < 0)
-		return error_system(err, errno, "cannot ask the collector");
+		return error_system(err, errno, "cannot send a request to the collector");
 	got = receive_answer(fd, text, handle);
 	if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
 		return error_set(err, ETIMEDOUT, "the collector does not answer");
@@ -222,7 +222,7 @@ static int ask_collector(const struct control_page *control, struct control_requ
 		return error_set(err, EIO, "process %d was not scanned: %s", request->pid,
 				 text + 1);
 	if (*text == '!')
-		return error_set(err, EPERM, "the collector refuses it: %s", text + 1);
+		return error_set(err, EPERM, "the collector has refused the request: %s", text + 1);
 	*answer = text;
 	text = NULL;
 	return 0;
@@ -238,7 +238,7 @@ int ctl_find(int pid, struct ctl_run **run, struct error *err)
 	struct ctl_run *found = calloc(1, sizeof(*found));
 	cleanup_fd int fd = -1;
 	int status = found ? find_memory(pid, &found->memory, err)
-			   : error_system(err, ENOMEM, "process %d", pid);
+			   : error_system(err, ENOMEM, "cannot find the run of process %d", pid);
 
 	if (!status)
 		status = open_memory(pid, &found->memory, &fd, err);
@@ -325,7 +325,7 @@ int ctl_snapshot(int pid, char **paths, struct error *err)
 		return status;
 	status = ctl_cut(*paths, err);
 	if (!status && !**paths)
-		status = error_set(err, ENOENT, "the traces of process %d's run are in no file",
+		status = error_set(err, ENOENT, "no trace of process %d's run is written to a file",
 				   pid);
 	if (status) {
 		free(*paths);

@@ -194,8 +194,8 @@ static int keep_files(char *paths, const char *to, struct error *err)
 
 	if (to && strchr(paths, '\n') != paths + strlen(paths) - 1)
 		return error_set(err, EINVAL,
-				 "the run has several files: leave %s out, and each gets a copy "
-				 "beside it",
+				 "the run has several files: omit %s, and each file gets a copy "
+				 "in its directory",
 				 to);
 	for (char *save = NULL, *path = strtok_r(paths, "\n", &save); !rc && path;
 	     path = strtok_r(NULL, "\n", &save)) {
@@ -214,6 +214,7 @@ int ctl_keep(const struct ctl_run *run, int pid, const char *to, struct error *e
 	int rc = ctl_paths(run, pid, &paths, err);
 
 	if (!rc && !*paths)
-		rc = error_set(err, ENOENT, "the traces of process %d's run are in no file", pid);
+		rc = error_set(err, ENOENT, "no trace of process %d's run is written to a file",
+			       pid);
 	return rc ? rc : keep_files(paths, to, err);
 }

@@ -21,14 +21,14 @@
 #define ROUNDS_MAX 20 /* limit of rounds that copy the data written since the last round ... */
 #define SMALL	   (256u << 10) /* ... which end when a round copied no more than this */
 
-static const char usage[] =
-	"Usage: holdtrace-keep OLD NEW EXCHANGE since|bytes NUMBER\n"
-	"Shortens a trace of --keep: keeps its last part, and the objects live when that began.\n"
-	"\n"
-	"The collector starts this program; users do not start it themselves.\n"
-	"\n"
-	"      --help     print this text and exit\n"
-	"      --version  print the version and exit\n";
+static const char usage[] = "Usage: holdtrace-keep OLD NEW EXCHANGE since|bytes NUMBER\n"
+			    "Shortens a trace of --keep: keeps its last part, and objects that "
+			    "were live when it began.\n"
+			    "\n"
+			    "The collector starts this program; users do not start it themselves.\n"
+			    "\n"
+			    "      --help     print this text and exit\n"
+			    "      --version  print the version and exit\n";
 
 struct keep {
 	int old, exchange;
@@ -49,7 +49,7 @@ static int read_ended(struct keep *keep, struct error *err)
 	struct stat facts;
 
 	if (fstat(keep->exchange, &facts))
-		return error_system(err, errno, "cannot read");
+		return error_system(err, errno, "cannot read the list of streams that have ended");
 	keep->ended.items = memory_alloc((size_t)facts.st_size);
 	if (pread(keep->exchange, keep->ended.items, (size_t)facts.st_size, 0) != facts.st_size)
 		return error_set(err, EIO, "cannot read the list of streams that have ended");
@@ -130,7 +130,7 @@ static int put_state(struct keep *keep, const struct piece *pieces, size_t count
 	int rc;
 
 	if (section < 0)
-		return error_system(err, errno, "cannot make a section");
+		return error_system(err, errno, "cannot create a section");
 	rc = state_make(keep->old, pieces, count, keep->done.since_ns, section, err);
 	if (rc == 0)
 		rc = writer_take(&keep->writer, pieces->stream, section, err);
@@ -214,7 +214,7 @@ static int write_answer(struct keep *keep, struct error *err)
 	if (ftruncate(keep->exchange, 0) ||
 	    pwrite(keep->exchange, &keep->done, sizeof(keep->done), 0) != sizeof(keep->done) ||
 	    pwrite(keep->exchange, keep->streams.items, size, sizeof(keep->done)) != (ssize_t)size)
-		return error_system(err, errno ? errno : EIO, "cannot answer");
+		return error_system(err, errno ? errno : EIO, "cannot write the result");
 	return 0;
 }
 

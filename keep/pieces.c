@@ -34,13 +34,13 @@ static int read_piece(struct piece *piece, int fd, uint64_t offset, uint64_t siz
 	struct htr_piece header;
 
 	if (got < 0)
-		return error_system(err, errno, "cannot read");
+		return error_system(err, errno, "cannot read the trace");
 	if (got < HTR_SIZE_piece)
 		return 0;
 	htr_get_piece(bytes, &header);
 	if (header.magic != HTR_MAGIC_PIECE ||
 	    header.check != checksum(0, bytes + 8, HTR_SIZE_piece - 8))
-		return error_set(err, EBADMSG, "is damaged at byte %llu",
+		return error_set(err, EBADMSG, "the trace is damaged at byte %llu",
 				 (unsigned long long)offset);
 	/* the file may have grown since its size was read */
 	if (size < offset + HTR_SIZE_piece || header.size > size - offset - HTR_SIZE_piece)
@@ -63,7 +63,7 @@ int pieces_read(struct pieces *pieces, int fd, uint64_t from, struct error *err)
 
 	pieces->read = from ? from : HTR_SIZE_bundle;
 	if (fstat(fd, &facts))
-		return error_system(err, errno, "cannot read");
+		return error_system(err, errno, "cannot read the trace");
 	while ((rc = read_piece(&piece, fd, pieces->read, (uint64_t)facts.st_size, err)) > 0) {
 		*ARRAY_ADD(pieces) = piece;
 		pieces->read = piece.offset + piece.size;

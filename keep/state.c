@@ -158,7 +158,7 @@ static int replay(struct state *state, on_event *function, struct error *err)
 	int ends[2], rc;
 
 	if (pipe(ends))
-		return error_system(err, errno, "cannot make a pipe");
+		return error_system(err, errno, "cannot create a pipe");
 	context.output = ends[1];
 	rc = pthread_create(&thread, NULL, pump, &context);
 	if (rc) {

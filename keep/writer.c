@@ -19,7 +19,8 @@ static int write_all(struct writer *writer, const uint8_t *bytes, size_t size, s
 		if (wrote < 0 && errno == EINTR)
 			continue;
 		if (wrote <= 0)
-			return error_system(err, wrote ? errno : EIO, "cannot write");
+			return error_system(err, wrote ? errno : EIO,
+					    "cannot write the shorter trace");
 		writer->size += (uint64_t)wrote;
 		bytes += wrote;
 		size -= (size_t)wrote;
@@ -65,7 +66,7 @@ static int writer_put(struct writer *writer, uint32_t stream, int from, uint64_t
 				    (off_t)(offset + done));
 
 		if (got <= 0)
-			return error_system(err, got ? errno : EIO, "cannot read");
+			return error_system(err, got ? errno : EIO, "cannot read a piece");
 		done += (size_t)got;
 	}
 	header.place = *place;
@@ -105,7 +106,7 @@ static uint64_t part_size(int from, uint64_t offset, uint64_t left)
 int writer_take(struct writer *writer, uint32_t stream, int from, struct error *err)
 {
 	struct stat facts;
-	int rc = fstat(from, &facts) ? error_system(err, errno, "cannot read") : 0;
+	int rc = fstat(from, &facts) ? error_system(err, errno, "cannot read a new section") : 0;
 
 	for (uint64_t offset = 0; rc == 0 && offset < (uint64_t)facts.st_size;) {
 		uint64_t left = (uint64_t)facts.st_size - offset;

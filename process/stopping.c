@@ -296,8 +296,8 @@ const char *stopping_objection(const struct stopping *stopping)
 {
 	switch (stopping->is_young ? STOPPING_NONE : stopping->effect) {
 	case STOPPING_KEPT:
-		return stopping->is_filtered ? "a sleep that its filter of system calls (seccomp) "
-					       "may not let continue after a stop"
+		return stopping->is_filtered ? "a sleep that its system call filter (seccomp) "
+					       "may not allow to continue after a stop"
 					     : NULL;
 	case STOPPING_TIMED:
 		return "a wait whose time limit a stop would change";
