@@ -115,7 +115,8 @@ struct ledger {
 
 static int no_memory(struct error *err)
 {
-	return error_set(err, ENOMEM, "no memory for the live objects: select less, see --class");
+	return error_set(err, ENOMEM,
+			 "no memory for the live objects: select fewer classes with --class");
 }
 
 /* ---- classes ---- */

@@ -60,9 +60,9 @@ struct place {
 static int refuse_at(const struct place *place, const char *expected)
 {
 	if (!*place->at)
-		return error_set(place->err, EINVAL, "%s=%s ends at character %zu: expected %s",
-				 place->option, place->text, (size_t)(place->at - place->text) + 1,
-				 expected);
+		return error_set(place->err, EINVAL,
+				 "%s=%s: at the end, character %zu: expected %s", place->option,
+				 place->text, (size_t)(place->at - place->text) + 1, expected);
 	return error_set(place->err, EINVAL, "%s: at \"%.30s\", character %zu: expected %s",
 			 place->option, place->at, (size_t)(place->at - place->text) + 1, expected);
 }
@@ -87,20 +87,21 @@ static int parse_value(struct limit *limit, size_t name, struct place *place, si
 	double number;
 
 	if (!length || length >= sizeof(text) || *place->at < '0' || *place->at > '9')
-		return refuse_at(place, "a number, as in 10, 1.5MB or 100ms");
+		return refuse_at(place, "a number such as 10, 1.5MB or 100ms");
 	memcpy(text, place->at, length);
 	text[length] = '\0';
 	number = strtod(text, &end);
 	bytes = human_unit(end, strlen(end));
 	limit->row = find_row(limit->text, name, *end, bytes ? LIMIT_BYTES : LIMIT_NS);
 	if (!limit->row)
-		return refuse_at(place, bytes ? "no unit of bytes for this" : "another unit");
+		return refuse_at(place, bytes ? "no unit of bytes for this limit"
+					      : "another unit for this limit");
 	if (limit->row->unit == LIMIT_NS && *end)
 		return instant_parse_length(&limit->value, text, place->err)
-			       ? refuse_at(place, "a time, as in 100ms or 2s")
+			       ? refuse_at(place, "a time such as 100ms or 2s")
 			       : 0;
 	if (limit->row->unit == LIMIT_NS && number > 0)
-		return refuse_at(place, "a unit of time after the number: us, ms, s");
+		return refuse_at(place, "a unit of time (us, ms or s) after the number");
 	number *= bytes ? (double)bytes : 1;
 	if (number >= 1e19)
 		return refuse_at(place, "a smaller number");
@@ -115,17 +116,17 @@ static int refuse_name(const struct place *place, size_t length)
 	for (size_t i = 0; i < sizeof(renamed) / sizeof(*renamed); i++)
 		if (strlen(renamed[i].name) == length &&
 		    !strncmp(renamed[i].name, place->at, length))
-			return error_set(
-				place->err, EINVAL,
-				"%s: at \"%.30s\", character %zu: \"%s\" cannot be limited; "
-				"write %s",
-				place->option, place->at, (size_t)(place->at - place->text) + 1,
-				renamed[i].name, renamed[i].instead);
+			return error_set(place->err, EINVAL,
+					 "%s: at \"%.30s\", character %zu: \"%s\" is not the name "
+					 "of a limit; write %s",
+					 place->option, place->at,
+					 (size_t)(place->at - place->text) + 1, renamed[i].name,
+					 renamed[i].instead);
 	suggest_begin(&suggest, place->at, length);
 	for (size_t i = 0; i < ROWS; i++)
 		suggest_try(&suggest, limit_rows[i].name);
 	return error_set(place->err, EINVAL,
-			 "%s: at \"%.30s\", character %zu: \"%.*s\" cannot be limited%s; "
+			 "%s: at \"%.30s\", character %zu: \"%.*s\" is not the name of a limit%s; "
 			 "holdtrace-report(1) lists all limits",
 			 place->option, place->at, (size_t)(place->at - place->text) + 1,
 			 (int)length, place->at, suggest_text(&suggest));

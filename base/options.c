@@ -125,14 +125,14 @@ static int take_option(const struct option_table *table, void *values, const str
 		return number->value
 			       ? 0
 			       : error_set(err, EINVAL,
-					   "--%s=%s: expected a size, as 500KB, 2MiB or 500000",
+					   "--%s=%s: expected a size such as 500KB, 2MiB or 500000",
 					   row->option, text);
 	case OPTION_time:
 		number->is_set = true;
 		return human_duration(&number->value, text)
 			       ? 0
 			       : error_set(err, EINVAL,
-					   "--%s=%s: expected a time, as 30s, 5m or 500ms",
+					   "--%s=%s: expected a time such as 30s, 5m or 500ms",
 					   row->option, text);
 	case OPTION_list:
 		return take_item(member, row, text, err);
@@ -395,7 +395,7 @@ int options_check(const struct option_table *table, void *values, struct error *
 		return error_set(err, EINVAL, "-%s%.*s %s %s", *row->option ? "-" : "",
 				 *row->option ? INT_MAX : 1,
 				 *row->option ? row->option : (char[]){ (char)row->letter },
-				 is_not ? "does not go with" : "goes with", with);
+				 is_not ? "cannot be used with" : "requires", with);
 	}
 	return 0;
 }

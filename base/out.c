@@ -15,7 +15,7 @@ int out_open(struct out *out, int fd, struct error *err)
 	out->fd = fd;
 	out->buffer = memory_alloc(OUT_SIZE);
 	if (!out->buffer)
-		return error_system(err, ENOMEM, "buffer for output");
+		return error_system(err, ENOMEM, "cannot allocate the output buffer");
 	return 0;
 }
 

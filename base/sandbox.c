@@ -321,10 +321,10 @@ static void describe_privileges(const struct sandbox_options *options, char *lin
 static void describe_files(const struct sandbox_options *options, char *line, size_t size)
 {
 	int at = snprintf(line, size, "%s",
-			  options->opens_nothing ? "no files are opened" : "files are only read");
+			  options->opens_nothing ? "no files are opened" : "files are read-only");
 
 	for (int i = 0; i < SANDBOX_WRITABLE_MAX && options->writable[i] && at < (int)size; i++)
-		at += snprintf(line + at, size - (size_t)at, "%s %s", i ? "," : ", but in",
+		at += snprintf(line + at, size - (size_t)at, "%s %s", i ? "," : ", except in",
 			       options->writable[i]);
 	if (at < (int)size)
 		snprintf(line + at, size - (size_t)at, " (Landlock)");
@@ -342,7 +342,7 @@ static void describe_limits(const struct sandbox_options *options, char *line, s
 		 options->may_start ? "no core file"
 		 : options->writable[0] || options->may_grow
 			 ? "limits on descriptors"
-			 : "limits on descriptors and written bytes");
+			 : "limits on descriptors and file sizes");
 }
 
 static const struct {
@@ -352,7 +352,7 @@ static const struct {
 } walls_known[] = {
 	{ SANDBOX_PRIVILEGES, describe_privileges, "the kernel has no no_new_privs" },
 	{ SANDBOX_FILES, describe_files,
-	  "the kernel has no Landlock (5.13, in lsm=), or forbids it here" },
+	  "the kernel has no Landlock (Linux 5.13 or later, enabled by lsm=), or forbids it here" },
 #ifdef HAVE_SECCOMP
 	{ SANDBOX_CALLS, describe_calls,
 	  "the kernel has no seccomp filters, or forbids them here" },

@@ -46,7 +46,7 @@ int outdir_open(struct outdir *outdir, const char *path, bool force, struct erro
 	memset(outdir, 0, sizeof(*outdir));
 	outdir->was_made = mkdir(path, 0777) == 0;
 	if (!outdir->was_made && errno != EEXIST)
-		return error_system(err, errno, "%s: cannot make the directory", path);
+		return error_system(err, errno, "%s: cannot create the directory", path);
 	outdir->fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (outdir->fd < 0)
 		return error_system(err, errno, "%s: cannot open the directory", path);
@@ -54,10 +54,10 @@ int outdir_open(struct outdir *outdir, const char *path, bool force, struct erro
 	if (force || outdir->was_made || is_empty(outdir->fd))
 		return 0;
 	outdir_close(outdir);
-	return error_set(
-		err, EEXIST,
-		"%s: is not empty; name another directory, or write over its files with --force",
-		path);
+	return error_set(err, EEXIST,
+			 "%s: the directory is not empty; name another one, or overwrite its files "
+			 "with --force",
+			 path);
 }
 
 static void new_name(char *to, const char *name)
@@ -75,7 +75,8 @@ int outdir_create(struct outdir *outdir, const char *name, struct out *out, stru
 	unlinkat(outdir->fd, path, 0); /* a run that was killed may have left the file */
 	fd = openat(outdir->fd, path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
 	if (fd < 0)
-		return error_system(err, errno, "%s/%s: cannot make the file", outdir->path, name);
+		return error_system(err, errno, "%s/%s: cannot create the file", outdir->path,
+				    name);
 	out_open(out, fd, err);
 	return 0;
 }
@@ -125,8 +126,8 @@ int outdir_move(const struct outdir *outdir, const struct outdir *to, const char
 	while (rc == 0 && (entry = readdir(list)) != NULL)
 		if (is_named_so(entry->d_name, start, end) &&
 		    renameat(outdir->fd, entry->d_name, to->fd, entry->d_name) < 0)
-			rc = error_system(err, errno, "%s/%s: cannot move to %s", outdir->path,
-					  entry->d_name, to->path);
+			rc = error_system(err, errno, "%s/%s: cannot move the file to %s",
+					  outdir->path, entry->d_name, to->path);
 	closedir(list);
 	return rc;
 }
@@ -144,7 +145,7 @@ int outdir_commit(struct outdir *outdir, struct error *err)
 
 			while (i-- > 0)
 				unlinkat(outdir->fd, outdir->names.items[i], 0);
-			return error_system(err, number, "%s/%s: cannot give the file its name",
+			return error_system(err, number, "%s/%s: cannot rename the finished file",
 					    outdir->path, name);
 		}
 	}

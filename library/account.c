@@ -80,7 +80,7 @@ static int account_run(struct library_account *account, account_work *work,
 	}
 	memory_set_thread_end(before);
 	if (account->has_failed)
-		return error_system(err, ENOMEM, "cannot account for live objects and waits");
+		return error_system(err, ENOMEM, "cannot store live objects and waits");
 	return ret;
 }
 

@@ -63,7 +63,8 @@ static int keep_options(struct holdtrace_trace *trace, const struct holdtrace_op
 	if (options->flags & HOLDTRACE_ACCOUNT) {
 		if (options->since)
 			return error_set(err, EINVAL,
-					 "since=%s: live objects are known only from the start on",
+					 "since=%s: live objects can be determined only from the "
+					 "start of the trace",
 					 options->since);
 		trace->account = library_account_create();
 		if (!trace->account)
@@ -148,7 +149,7 @@ static inline int keep_facts(struct holdtrace_trace *trace, const struct event *
 	else if (event_is_call(event) && backtrace &&
 		 backtrace->id >= library_names_met(trace->names))
 		ret = library_names_meet(trace->names, event);
-	return ret < 0 ? error_system(err, ENOMEM, "cannot store facts of the trace") : 0;
+	return ret < 0 ? error_system(err, ENOMEM, "cannot store mappings and backtraces") : 0;
 }
 
 /* Finds the next event to return. Returns 1, 0 at the end, or a negative errno. */
@@ -179,7 +180,7 @@ static inline int next_event(struct holdtrace_trace *trace, const struct event *
 	/* records the class's name by id, because the trace offers no lookup of classes */
 	resource = ARRAY_AT(&trace->resources, (*event)->resource->id);
 	if (!resource)
-		return error_system(err, ENOMEM, "cannot keep a class of resource");
+		return error_system(err, ENOMEM, "cannot store a class of resources");
 	*resource = (*event)->resource->type;
 	return 1;
 }

@@ -96,7 +96,7 @@ static int search_piece(struct search *search, struct error *err)
 {
 	static const char magic[] = { 'H', 'T', 'R', 'P' };
 	uint8_t *window = memory_alloc(WINDOW);
-	int rc = window ? 0 : error_system(err, ENOMEM, "list of streams");
+	int rc = window ? 0 : error_system(err, ENOMEM, "cannot store the list of streams");
 
 	for (search->offset++; rc == 0 && search->offset < search->size;) {
 		ssize_t got = pread(search->fd, window, WINDOW, (off_t)search->offset);
@@ -140,7 +140,7 @@ static int search_file(struct search *search, struct error *err)
 			return 0;
 		size = piece.size < left ? piece.size : left;
 		if (size && take_piece(search, &piece, size))
-			return error_system(err, ENOMEM, "list of streams");
+			return error_system(err, ENOMEM, "cannot store the list of streams");
 		search->offset += HTR_SIZE_piece + size;
 	}
 	return 0;
@@ -186,7 +186,7 @@ static int bundle_make(struct bundle *bundle, struct search *search, struct erro
 	bundle->extents = memory_zalloc(count, sizeof(*bundle->extents));
 	bundle->streams = memory_zalloc(search->places.count, sizeof(*bundle->streams));
 	if (!bundle->extents || !bundle->streams)
-		return error_system(err, ENOMEM, "list of streams");
+		return error_system(err, ENOMEM, "cannot store the list of streams");
 	bundle_fill(bundle, search);
 	return 0;
 }
@@ -204,10 +204,11 @@ int bundle_read(struct bundle *bundle, int fd, bool is_live, struct error *err)
 		return error_system(err, errno ? errno : EIO, "cannot read");
 	htr_get_bundle(bytes, &start);
 	if (start.version != HTR_BUNDLE_VERSION)
-		return error_set(err, EPROTO,
-				 "is a file of streams of version %u, and version %u is known: "
-				 "use the holdtrace-postproc of what wrote it",
-				 start.version, HTR_BUNDLE_VERSION);
+		return error_set(
+			err, EPROTO,
+			"has several streams in a format of version %u, but only version %u is "
+			"supported: use the holdtrace-postproc of the version that wrote it",
+			start.version, HTR_BUNDLE_VERSION);
 	search.size = (uint64_t)facts.st_size;
 	rc = search_file(&search, err);
 	if (rc == 0)
@@ -275,14 +276,14 @@ static int bundle_learn(struct bundles *bundles, int fd, bool is_live, const str
 {
 	struct known *known = memory_zalloc(1, sizeof(*known)), **place;
 	int rc = known ? bundle_read(&known->bundle, fd, is_live, err)
-		       : error_system(err, ENOMEM, "list of streams");
+		       : error_system(err, ENOMEM, "cannot store the list of streams");
 
 	place = rc == 0 ? ARRAY_ADD(bundles) : NULL;
 	if (!place) {
 		if (rc == 0)
 			bundle_free(&known->bundle);
 		free(known);
-		return rc ? rc : error_system(err, ENOMEM, "list of streams");
+		return rc ? rc : error_system(err, ENOMEM, "cannot store the list of streams");
 	}
 	known->device = facts->st_dev;
 	known->inode = facts->st_ino;

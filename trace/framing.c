@@ -261,7 +261,7 @@ int framing_step_over_unknown(struct trace *trace, const struct framing *framing
 	if (rc)
 		return rc;
 	if (!is_next)
-		return framing_resynchronise(trace, framing, "no packet begins there", err);
+		return framing_resynchronise(trace, framing, "no packet starts there", err);
 	if (tally->unknown_packets++ == 0)
 		for (int i = 0; i < 4; i++)
 			tally->unknown_tag[i] = (char)(frame->tag >> 8 * i);

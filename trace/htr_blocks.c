@@ -128,7 +128,7 @@ static int read_block(struct trace *trace, struct error *err)
 	if (rc)
 		return rc;
 	if (source_left(source) < whole)
-		return end_early(trace, "a block is cut", err);
+		return end_early(trace, "a block is incomplete", err);
 	container->number++;
 	container->packets.count = container->next_packet = 0;
 	container->next_event = 0;
@@ -138,14 +138,14 @@ static int read_block(struct trace *trace, struct error *err)
 		return trace_no_memory(trace, err);
 	if (got == GOT_DAMAGE)
 		trace_add_damage(trace, source->offset, block->definitions_packed,
-				 "definitions of a block are damaged");
+				 "the definitions of a block are damaged");
 	got = wanted ? open_events(container, source_at(source) + size) : GOT_DAMAGE;
 	if (got == GOT_NO_MEMORY)
 		return trace_no_memory(trace, err);
 	container->has_events = got == GOT_IT;
 	if (wanted && !container->has_events)
 		trace_add_damage(trace, source->offset + size, block->events_packed,
-				 "events of a block are damaged");
+				 "the events of a block are damaged");
 	source_skip(source, whole);
 	return wanted ? 0 : source_skip_far(source, block->events_packed, err);
 }
@@ -178,7 +178,7 @@ static int resynchronise(struct trace *trace, struct error *err)
 		found = at && !memcmp(source_at(source), magic, sizeof(magic)) &&
 			get_block(source_at(source), &block);
 	} while (!found);
-	trace_add_damage(trace, start, source->offset - start, "no block begins there");
+	trace_add_damage(trace, start, source->offset - start, "no block starts there");
 	return 0;
 }
 
@@ -192,13 +192,13 @@ static int step_over_index(struct trace *trace, struct error *err)
 	if (rc)
 		return rc;
 	if (source_left(source) < HTR_SIZE_index)
-		return end_early(trace, "the index is cut", err);
+		return end_early(trace, "the index is incomplete", err);
 	((struct container *)trace->container)->is_open = false;
 	htr_get_index(source_at(source), &index);
 	size += (uint64_t)index.entries * HTR_SIZE_entry;
 	rc = source_skip_far(source, size, err);
 	if (rc == 0 && source->offset - start < size) {
-		trace_add_damage(trace, start, source->offset - start, "the index is cut");
+		trace_add_damage(trace, start, source->offset - start, "the index is incomplete");
 		trace->tally.is_truncated = true;
 	}
 	return rc;
@@ -225,12 +225,12 @@ int container_begin_section(struct trace *trace, struct error *err)
 	if (rc)
 		return rc;
 	if (source_left(&trace->source) < HTR_SIZE_file)
-		return end_early(trace, "the start of a stream is cut", err);
+		return end_early(trace, "the start of a stream is incomplete", err);
 	htr_get_file(source_at(&trace->source), &file);
 	if (file.version != HTR_VERSION)
 		return error_set(err, EPROTO,
-				 "is an .htr of version %u, and version %u is known: "
-				 "use the holdtrace-postproc of what wrote it",
+				 "is an .htr of version %u, but only version %u is supported: use "
+				 "the holdtrace-postproc of the version that wrote it",
 				 file.version, HTR_VERSION);
 	end_section(trace);
 	container->is_open = true;
@@ -295,7 +295,7 @@ int container_next_block(struct trace *trace, struct error *err)
 		else if ((uint32_t)magic == HTR_MAGIC_INDEX)
 			rc = step_over_index(trace, err);
 		else if (source_left(source) < HTR_SIZE_block)
-			rc = end_early(trace, "a block is cut", err);
+			rc = end_early(trace, "a block is incomplete", err);
 		else if (get_block(source_at(source), &container->block))
 			return read_block(trace, err);
 		else

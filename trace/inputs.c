@@ -15,7 +15,7 @@
 
 static int no_memory(struct error *err)
 {
-	return error_system(err, ENOMEM, "list of inputs");
+	return error_system(err, ENOMEM, "cannot store the list of inputs");
 }
 
 static int inputs_add(struct inputs *inputs, const char *path, struct error *err)

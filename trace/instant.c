@@ -14,9 +14,9 @@ int instant_parse_length(uint64_t *ns, const char *text, struct error *err)
 {
 	if (human_duration(ns, text))
 		return 0;
-	return error_set(
-		err, EINVAL,
-		"%s: expected a length of time: seconds, or 250ms, 10us, 5ns, 2min, 1h, 7d", text);
+	return error_set(err, EINVAL,
+			 "%s: expected a duration: seconds, or 250ms, 10us, 5ns, 2min, 1h, 7d",
+			 text);
 }
 
 /* Parses a time of day, "19:20", "19:20:31" or "19:20:31.5", as ns since midnight. */
@@ -79,7 +79,7 @@ int instant_parse(struct instant *instant, const char *text, struct error *err)
 	if (human_duration(&instant->ns, text))
 		return 0;
 	return error_set(err, EINVAL,
-			 "%s: expected seconds since the start, 250ms, @SECONDS since 1970, "
+			 "%s: expected seconds or 250ms since the start, @SECONDS since 1970, "
 			 "19:20:31 or \"2026-11-21 19:20:31\"",
 			 text);
 }

@@ -200,7 +200,7 @@ static int add_directory(struct merge *merge, const char *path, struct error *er
 	}
 	free(names);
 	if (rc == 0 && merge->parts.count == before)
-		rc = error_set(err, ENOENT, "%s: no traces are in this directory", path);
+		rc = error_set(err, ENOENT, "%s: the directory contains no traces", path);
 	return rc;
 }
 

@@ -64,7 +64,8 @@ int trace_wait(int fd, const char *path, const struct trace_options *options, bo
 		if (*is_live)
 			return 0;
 		if (errno == EINTR || (errno == EWOULDBLOCK && nanosleep(&pause, NULL) != 0))
-			return error_set(err, EINTR, "interrupted while its writer is at work");
+			return error_set(err, EINTR,
+					 "interrupted while waiting for the end of the recording");
 		if (errno != EWOULDBLOCK)
 			return 0; /* the file system does not support locks */
 		if (i == TRACE_SECONDS_TO_WORD * 100 && options->waiting)
@@ -89,12 +90,12 @@ static int recognise(struct trace *trace, struct error *err)
 		return rc;
 	if (bundle_recognises(source_at(&trace->source), source_left(&trace->source)))
 		return error_set(err, ESPIPE,
-				 "is a trace of a run, which cannot be read through a pipe: name "
-				 "its file, or save the input to a file first");
+				 "contains several streams, so it cannot be read through a pipe: "
+				 "name the file, or save the input to a file first");
 	if (!read_text_recognises(source_at(&trace->source), source_left(&trace->source)))
-		return error_set(
-			err, EBADMSG,
-			"not a trace: expected .htr, sp-rtrace packets or text, plain or zstd");
+		return error_set(err, EBADMSG,
+				 "not a trace: expected .htr, sp-rtrace packets or text, plain or "
+				 "compressed by zstd");
 	return read_text_open(trace, err);
 }
 
@@ -163,14 +164,14 @@ static int open_source(struct trace *trace, size_t stream, const struct trace_op
 	if (!bundles)
 		bundles = trace->bundles = bundles_create();
 	if (!bundles)
-		return error_system(err, ENOMEM, "list of streams");
+		return error_system(err, ENOMEM, "cannot store the list of streams");
 	rc = bundles_find(bundles, trace->fd, trace->is_live, &bundle, err);
 	if (rc)
 		return rc;
 	if (bundle)
 		return open_parts(trace, bundle, stream, err);
 	if (stream != ALL_STREAMS)
-		return error_set(err, ENOENT, "does not hold several streams");
+		return error_set(err, ENOENT, "is not a file of several streams");
 	rc = source_open(&trace->source, trace->fd, err);
 	trace->source.taken = options->taken;
 	return rc;
@@ -674,7 +675,8 @@ void trace_count_note(struct trace *trace, const struct event *event)
 	trace->tally.notes++;
 	if (is_former_note(event))
 		trace_add_damage(trace, trace->source.offset, 0,
-				 "%s is of a version before the first release: record again",
+				 "%s comes from a version before the first release: record the "
+				 "program again",
 				 event->function->name);
 	if (!strcmp(event->function->name, NOTE_END))
 		trace->tally.has_ended = true;

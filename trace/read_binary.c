@@ -366,10 +366,11 @@ static int begin_stream(struct trace *trace, const unsigned char *bytes, struct 
 	if (!process->arch)
 		return trace_no_memory(trace, err);
 	if (process->major < 1 || process->major > WIRE_MAJOR)
-		return error_set(err, EPROTO,
-				 "is a stream of version %u.%u, and versions 1 and 2 are known: "
-				 "use the holdtrace-postproc of what wrote it",
-				 process->major, process->minor);
+		return error_set(
+			err, EPROTO,
+			"is a stream of version %u.%u, but only versions 1 and 2 are supported: "
+			"use the holdtrace-postproc of the version that wrote it",
+			process->major, process->minor);
 	binary->framing.cursor.is_swapped =
 		process->is_big_endian != (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__);
 	binary->framing.cursor.pointer_size = (uint8_t)process->pointer_size;
@@ -408,7 +409,7 @@ static int read_packet(struct trace *trace, const struct frame *frame, struct er
 	if (taken == TAKEN_NO_MEMORY)
 		return trace_no_memory(trace, err);
 	if (taken == TAKEN_DAMAGED) {
-		snprintf(what, sizeof(what), "contents of a %s packet are damaged",
+		snprintf(what, sizeof(what), "the contents of a %s packet are damaged",
 			 framing_tag(frame));
 		return framing_step_over(trace, &binary->framing, frame, what, err);
 	}
@@ -436,7 +437,8 @@ static int read_frame(struct trace *trace, const struct frame *frame, struct err
 	case FRAME_END:
 		return -ENODATA;
 	case FRAME_CUT:
-		return framing_step_over_rest(trace, &binary->framing, "a packet is cut", err);
+		return framing_step_over_rest(trace, &binary->framing, "a packet is incomplete",
+					      err);
 	case FRAME_HANDSHAKE:
 		rc = begin_stream(trace, source_at(&trace->source), err);
 		source_skip(&trace->source, rc ? 0 : frame->size);
@@ -447,7 +449,7 @@ static int read_frame(struct trace *trace, const struct frame *frame, struct err
 	case FRAME_DAMAGED:
 		break;
 	}
-	return framing_resynchronise(trace, &binary->framing, "no packet begins there", err);
+	return framing_resynchronise(trace, &binary->framing, "no packet starts there", err);
 }
 
 static int next_binary(struct trace *trace, const struct event **result, struct error *err)
@@ -533,7 +535,7 @@ int read_binary_piece(struct trace *trace, const unsigned char *bytes, size_t si
 	}
 	if (taken == TAKEN_DAMAGED)
 		trace_add_damage(trace, trace->source.offset, size,
-				 "contents of a packet are damaged");
+				 "the contents of a packet are damaged");
 	return piece_ends(trace, taken, err);
 }
 
@@ -542,7 +544,7 @@ int read_binary_begin(struct trace *trace, struct error *err)
 	struct binary *binary = memory_zalloc(1, sizeof(*binary));
 
 	if (!binary)
-		return error_system(err, ENOMEM, "reader of packets");
+		return error_system(err, ENOMEM, "cannot create the reader of packets");
 	framing_begin(&binary->framing);
 	trace->reader = binary;
 	return 0;

@@ -422,7 +422,7 @@ int read_htr_open(struct trace *trace, struct error *err)
 	if (container)
 		container->zstd = ZSTD_createDCtx();
 	if (rc || !container || !container->zstd)
-		return error_system(err, ENOMEM, "reader of .htr");
+		return error_system(err, ENOMEM, "cannot create the reader of .htr files");
 	if (trace->has_window || trace->skips_calls)
 		container_read_index(trace);
 	rc = source_need(&trace->source, HTR_SIZE_file + HTR_SIZE_block, err);

@@ -502,7 +502,7 @@ static void skip_line(struct trace *trace, struct slice line)
 				 LINE_MAX_BYTES);
 	} else if (!has_newline) {
 		/* without a newline, the line may be incomplete */
-		trace_add_damage(trace, trace->source.offset, 0, "the last line has no end");
+		trace_add_damage(trace, trace->source.offset, 0, "the last line has no newline");
 		trace->tally.is_truncated = true;
 	}
 	source_skip(&trace->source, line.length + has_newline);
@@ -576,7 +576,7 @@ int read_text_open(struct trace *trace, struct error *err)
 	int rc;
 
 	if (!reader)
-		return error_system(err, ENOMEM, "reader of text");
+		return error_system(err, ENOMEM, "cannot create the reader of text");
 	trace->reader = reader;
 	trace->next = next_text;
 	trace->close = close_text;

@@ -67,7 +67,7 @@ static int source_open_zstd(struct source *source, struct error *err)
 		zstd->packed = memory_alloc(zstd->capacity);
 	}
 	if (!zstd || !zstd->stream || !zstd->packed)
-		return error_system(err, ENOMEM, "buffers for zstd");
+		return error_system(err, ENOMEM, "cannot allocate buffers for zstd");
 	memcpy(zstd->packed, source_at(source), source_left(source));
 	zstd->input.src = zstd->packed;
 	zstd->input.size = source_left(source);
@@ -97,7 +97,7 @@ int source_open(struct source *source, int fd, struct error *err)
 	if (rc)
 		return rc;
 	if (source_left(source) == 0)
-		return error_set(err, ENODATA, "is compressed and holds nothing%s%s",
+		return error_set(err, ENODATA, "is compressed, but contains no data%s%s",
 				 source->damage ? ": " : "", source->damage ? source->damage : "");
 	return 0;
 }
@@ -142,7 +142,7 @@ static int source_unpack(struct source *source, unsigned char *bytes, size_t siz
 				return count;
 			if (count == 0) {
 				if (zstd->hint)
-					source->damage = "compressed data end inside a frame";
+					source->damage = "the compressed data end inside a frame";
 				return 0;
 			}
 			zstd->input.size = (size_t)count;
@@ -151,7 +151,7 @@ static int source_unpack(struct source *source, unsigned char *bytes, size_t siz
 		}
 		hint = ZSTD_decompressStream(zstd->stream, &output, &zstd->input);
 		if (ZSTD_isError(hint)) {
-			source->damage = "compressed data are damaged";
+			source->damage = "the compressed data are damaged";
 			return (int)output.pos;
 		}
 		zstd->hint = hint;
@@ -178,7 +178,8 @@ static int source_make_room(struct source *source, size_t wanted, struct error *
 		unsigned char *grown = memory_resize(source->buffer, capacity);
 
 		if (!grown)
-			return error_system(err, ENOMEM, "buffer of %zu bytes", capacity);
+			return error_system(err, ENOMEM, "cannot allocate a buffer of %zu bytes",
+					    capacity);
 		source->buffer = grown;
 		source->capacity = capacity;
 	}

@@ -537,11 +537,10 @@ int write_scaler_begin(void **state, const struct trace *trace,
 
 static int refuse_trace(struct error *err)
 {
-	return error_set(
-		err, ENOTSUP,
-		"has no call trees: its calls say neither their thread nor their depth, "
-		"entry and return, which only holdtrace writes (as protocol 2.0, not 1.4); "
-		"record the program with holdtrace");
+	return error_set(err, ENOTSUP,
+			 "has no call trees: its calls lack threads, depths, and times of entry "
+			 "and return, which only holdtrace records (with protocol 2.0, not 1.4); "
+			 "record the program with holdtrace");
 }
 
 /*

@@ -381,7 +381,7 @@ static void note_recording(struct swap *swap, struct swap_process *process,
 
 	swap_error(swap, process, swap_unix(process, event->time_ns),
 		   state && !strcmp(state, "off")
-			   ? "recording was stopped: no call is seen from here on"
+			   ? "recording was stopped: later calls were not recorded"
 			   : "recording was started");
 }
 
@@ -396,8 +396,9 @@ static void write_start(struct swap *swap, struct swap_process *process, uint64_
 	swap_process_info(swap, process);
 	if (!process->process->has_tails)
 		swap_miss(swap, process,
-			  "the trace was not recorded by holdtrace: it has no threads, processors, "
-			  "results and errors of calls, and times in ms; waits have no start");
+			  "the trace was not recorded by holdtrace: it lacks threads, processors, "
+			  "and the results and errors of calls; times are in ms, and waits have no "
+			  "start");
 }
 
 /*

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Traces of holdtrace as Python reads them.
+"""Reads traces of holdtrace.
 
     import holdtrace
 
@@ -13,16 +13,16 @@ A trace is read once, from its beginning to its end, event by event or in column
         for columns in trace.columns("bytes", "effect"):
             total += sum(columns["bytes"])          # memoryviews; numpy.asarray() takes them as they are
 
-What is live at a time, what leaked and which thread waited for whom are questions to the trace as a whole:
+Live objects, leaks and waits are computed from the whole trace:
 
     with holdtrace.open("run.htr") as trace:
         objects = trace.live(at="1.5")          # 1.5 s after the start; each row an object
         leaks = trace.leaks()                   # each row a call site, most bytes first
         for site in leaks[:5]:
             print(site.bytes, site.resource, *leaks.names(site.backtrace), sep="\n  ")
-        trace.waits().to_pandas()               # where pandas is there
+        trace.waits().to_pandas()               # if pandas is installed
 
-The library libholdtrace-trace does the reading; see holdtrace-trace(3) for what each member means.
+The library libholdtrace-trace reads the traces; holdtrace-trace(3) describes each member.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class Frame(NamedTuple):
 
 
 class Object(NamedTuple):
-    """A live object, or each remaining part of a mapping that was unmapped in parts."""
+    """A live object, or one of the parts that remain of a partly unmapped mapping."""
 
     object: int
     bytes: int
@@ -112,7 +112,7 @@ class Object(NamedTuple):
 
 
 class Site(NamedTuple):
-    """The live objects of one class and one call site: the same code in any process."""
+    """The live objects of one class and one call site. The same code in several processes is one call site."""
 
     count: int  # type: ignore[assignment]
     bytes: int
@@ -141,7 +141,7 @@ class Wait(NamedTuple):
 
 
 class Process(NamedTuple):
-    """A process of the trace, or another program in it after exec."""
+    """A process of the trace. A program that a process executes (exec) is a further Process."""
 
     pid: int
     parent_pid: int
@@ -152,7 +152,7 @@ class Process(NamedTuple):
 
 
 class Tally(NamedTuple):
-    """What was read, and what could not be read."""
+    """How much was read, and how much could not be read."""
 
     events: int
     dropped: int
@@ -248,7 +248,8 @@ class _Tally(ctypes.Structure):
 
 
 def _load() -> ctypes.CDLL:
-    """Loads the library that HOLDTRACE_TRACE_LIBRARY names (a build that is not installed), or that ld.so finds."""
+    """Loads the library that HOLDTRACE_TRACE_LIBRARY names, for a build that is not installed, or else the library
+    that ld.so finds."""
     library = ctypes.CDLL(os.environ.get("HOLDTRACE_TRACE_LIBRARY") or "libholdtrace-trace.so.0")
     pointer = ctypes.c_void_p
     number = ctypes.c_uint32
@@ -312,14 +313,14 @@ def _id(number: int) -> Optional[int]:
     return None if number == NO_ID else number
 
 
-# ---- answers ----
+# ---- results ----
 
 _Row = TypeVar("_Row", bound=Tuple[Any, ...])
 
 
 class Rows(List[_Row]):
-    """A list of rows. Their ids (backtrace, process) are valid for the methods of this list, not for those of
-    the trace that was asked."""
+    """A list of rows. The ids in it (backtrace, process) are valid for the methods of this list, but not for those
+    of the trace that returned it."""
 
     def __init__(self, rows: Iterable[_Row], members: Tuple[str, ...], trace: "Trace") -> None:
         super().__init__(rows)
@@ -416,9 +417,9 @@ class Trace:
     # -- events
 
     def columns(self, *wanted: str, chunk: int = _CHUNK) -> Iterator[Dict[str, memoryview]]:
-        """The rest of the trace in columns of at most chunk rows: a memoryview of unsigned integers for
-        each wanted member of Event (none: all). Functions, resources and operations are ids here: see
-        function(), resource() and operation(). The views stay valid."""
+        """Yields the rest of the trace in columns of at most chunk rows: a dict with a memoryview of unsigned integers
+        for each wanted member of Event, or for all members if none is named. Functions, resources and operations are
+        ids, see function(), resource() and operation(). The views stay valid."""
         members = wanted or Event._fields
         unknown = set(members) - set(Event._fields)
         if unknown:
@@ -457,7 +458,7 @@ class Trace:
             yield from map(Event._make, zip(*lists))
 
     def to_pandas(self, *wanted: str) -> Any:
-        """The rest of the trace as a pandas.DataFrame; names are categories."""
+        """The rest of the trace as a pandas.DataFrame, with names as categories."""
         import numpy
         import pandas
 
@@ -482,7 +483,7 @@ class Trace:
     # -- live objects, and waits
 
     def _account(self, at: Optional[str]) -> "Trace":
-        """The same trace, opened again and read from its start to that time, with an account."""
+        """Opens the same trace again, with an account, and reads it from its start to that time."""
         self._open()
         found = self._accounts.get(at)
         if found is None:
@@ -493,16 +494,17 @@ class Trace:
         return found
 
     def _ask(self, question: Any, row: Any) -> Any:
-        """The array that a function of the library returns."""
+        """Calls a function of the library that returns an array, and returns the array."""
         rows = ctypes.POINTER(row)()
         error = _ErrorText()
         count = _check(question(self._open(), ctypes.byref(rows), ctypes.byref(error)), error)
         return rows[:count]
 
     def live(self, at: Optional[str] = None) -> Rows[Object]:
-        """All objects that are live at an instant ("1.5", "250ms" after the start, "19:20:31"; None: the end, or
-        until), in the order of acquisition. For a process that had ended by then: the objects live at its end. Reads
-        the trace again from its start; the events of this one can still be read."""
+        """All objects that are live at an instant, in the order of acquisition. at: seconds after the start ("1.5"),
+        "250ms", or a time of day ("19:20:31"); None: the end of the trace, or `until`. If a process has ended by
+        then, the objects that were live at its end are included. Reads the trace again from its start; iterating over
+        this trace is not affected."""
         account = self._account(at or self._until)
         return Rows(
             (
@@ -524,8 +526,8 @@ class Trace:
         )
 
     def sites(self, at: Optional[str] = None) -> Rows[Site]:
-        """Objects that are live at an instant (None: the end), by call site, most bytes first. Objects that are
-        part of another object, such as the descriptor of a stream, are left out."""
+        """Objects that are live at an instant (see live()), by call site, most bytes first. Objects that are part of
+        another object, such as the descriptor of a stream, are left out."""
         account = self._account(at or self._until)
         return Rows(
             (
@@ -544,7 +546,8 @@ class Trace:
         )
 
     def leaks(self) -> Rows[Site]:
-        """Objects that were never released, by call site: the numbers of `holdtrace report leaks --suppress=none`."""
+        """Objects that were never released, by call site, with the same numbers as `holdtrace report leaks
+        --suppress=none`."""
         return self.sites()
 
     def waits(self) -> Rows[Wait]:
@@ -572,15 +575,15 @@ class Trace:
     # -- the meaning of ids
 
     def function(self, id: int) -> str:
-        """The name of a function, "malloc"."""
+        """The name of a function, such as "malloc"."""
         return self._functions[id]
 
     def resource(self, id: int) -> str:
-        """The name of a class of resources, "memory"."""
+        """The name of a class of resources, such as "memory"."""
         return self._resources[id]
 
     def operation(self, id: int) -> str:
-        """The name of an operation, "ALLOC"."""
+        """The name of an operation, such as "ALLOC"."""
         return self._operations[id]
 
     def backtrace(self, id: Optional[int]) -> Tuple[int, ...]:
@@ -592,7 +595,7 @@ class Trace:
         return tuple(frames[:count])
 
     def names(self, id: Optional[int]) -> Tuple[Frame, ...]:
-        """The functions of a backtrace, innermost first, according to the modules on this machine."""
+        """The functions of a backtrace, innermost first. Names come from the modules on this machine."""
         frames = (_Frame * _FRAMES_MAX)()
         error = _ErrorText()
         if id is None:
@@ -639,7 +642,7 @@ class Trace:
 
     @property
     def tally(self) -> Tally:
-        """What was read so far, and what could not be read."""
+        """How much was read so far, and how much could not be read."""
         tally = _Tally()
         _library.holdtrace_trace_tally(self._open(), ctypes.byref(tally))
         return Tally(tally.events, tally.dropped, tally.damages, tally.damaged_bytes, tally.is_complete != 0)
@@ -654,10 +657,10 @@ def open(
     root: Optional[_Path] = None,
     debug_directory: Optional[_Path] = None,
 ) -> Trace:
-    """Opens traces: files, or directories with the traces of a run; several are read as one, ordered by
-    time. since and until are instants in the syntax of `holdtrace report --since` ("1.5", "250ms"). notes:
-    return notes (~mark, ~end ...), too. now: do not wait for the writer of a file that is still being
-    written. root, debug_directory: directories of modules and of their debug files, if not those in the trace."""
+    """Opens traces. paths: files, or directories with the traces of a run. Several traces are read as one, ordered
+    by time. since and until: instants in the syntax of `holdtrace report --since` ("1.5", "250ms"). notes: also
+    return notes (~mark, ~end ...). now: if a file is still being written, do not wait for its writer. root,
+    debug_directory: where to find modules and their debug files, if not at the paths in the trace."""
     return Trace(
         paths,
         since=since,

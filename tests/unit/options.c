@@ -118,15 +118,16 @@ static void test_refused_values(void)
 	refuses("--width=0", "--width=0: expected 1 or more", "a count of 0 is refused");
 	refuses("--top=1 --order=left", "--order=left: expected up or down",
 		"a word that is none of the expected ones is refused");
-	refuses("--max-size=much", "--max-size=much: expected a size, as 500KB, 2MiB or 500000",
+	refuses("--max-size=much", "--max-size=much: expected a size such as 500KB, 2MiB or 500000",
 		"a size that is none is refused");
-	refuses("--max-time=soon", "--max-time=soon: expected a time, as 30s, 5m or 500ms",
+	refuses("--max-time=soon", "--max-time=soon: expected a time such as 30s, 5m or 500ms",
 		"a time that is none is refused");
-	refuses("--order=up", "--order goes with --format=text or --top",
-		"an option without what it goes with is refused");
-	ok(reads("--order=up --format=json,text"), "one item of a list is what it goes with");
-	refuses("--width=3 -v", "--width does not go with --verbose",
-		"an option with what it does not go with is refused");
+	refuses("--order=up", "--order requires --format=text or --top",
+		"an option without the option that it requires is refused");
+	ok(reads("--order=up --format=json,text"),
+	   "one item of a list satisfies an option that requires it");
+	refuses("--width=3 -v", "--width cannot be used with --verbose",
+		"an option is refused together with one that excludes it");
 }
 
 static void test_names(void)
