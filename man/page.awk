@@ -93,13 +93,31 @@ function cell(s)
 	return "\"" roff(s) "\""
 }
 
+# Puts each sentence of a text on a line of its own, as mdoc wants it.
+function sentences(s,    lines)
+{
+	while (match(s, /[a-z0-9)][.] [A-Z]/)) {
+		lines = lines substr(s, 1, RSTART + 1) "\n"
+		s = substr(s, RSTART + 3)
+	}
+	return lines s
+}
+
+# The last cell of a row: further sentences are on lines of their own.
+function last_cell(s,    lines, end)
+{
+	lines = sentences(roff(s))
+	end = index(lines, "\n")
+	return end ? "\"" substr(lines, 1, end - 1) "\"" substr(lines, end) : cell(s)
+}
+
 # Makes a sentence of a description: adds a full stop, and a capital letter unless it begins with a value.
 function sentence(s)
 {
 	s = roff(s)
 	if (s ~ /^[a-z]+ /)
 		s = toupper(substr(s, 1, 1)) substr(s, 2)
-	return s (s ~ /[.!]$/ ? "" : ".")
+	return sentences(s) (s ~ /[.!]$/ ? "" : ".")
 }
 
 function when(at, blocks, operation)
@@ -273,7 +291,7 @@ function packets(file,    i, count, offset, tail)
 			if (macro[i] == "TAIL" && !tail++)
 				print ".It Ta Ta Ta Em \"tail:\""
 			print ".It " (offset == "" ? "" : offset) " Ta " field(i, 1) " Ta " \
-				cell(field(i, 2)) " Ta " cell(text(field(i, 3)))
+				cell(field(i, 2)) " Ta " last_cell(text(field(i, 3)))
 			offset = next_offset(offset, field(i, 1))
 		}
 	}
@@ -292,10 +310,10 @@ function container(file,    i, count, offset, number)
 				".It Em kind Ta Em name Ta Em description"
 			offset = 0
 		} else if (macro[i] == "FIXED") {
-			print ".It " offset " Ta " field(i, 1) " Ta " cell(field(i, 2)) " Ta " cell(text(field(i, 3)))
+			print ".It " offset " Ta " field(i, 1) " Ta " cell(field(i, 2)) " Ta " last_cell(text(field(i, 3)))
 			offset += field(i, 1) == "qword" ? 8 : 4
 		} else if (macro[i] == "FIELD") {
-			print ".It " field(i, 1) " Ta " cell(field(i, 2)) " Ta " cell(text(field(i, 3)))
+			print ".It " field(i, 1) " Ta " cell(field(i, 2)) " Ta " last_cell(text(field(i, 3)))
 		} else if (macro[i] ~ /_END$/) {
 			print ".El"
 		}
@@ -311,9 +329,9 @@ function container_rows(file, which,    i, count, bit, names)
 		if (macro[i] != which)
 			continue
 		if (which == "VALUE")
-			print ".It " bit " Ta " cell(field(i, 3)) " Ta " field(i, 1) " Ta " field(i, 2) " Ta " cell(text(field(i, 4)))
+			print ".It " bit " Ta " cell(field(i, 3)) " Ta " field(i, 1) " Ta " field(i, 2) " Ta " last_cell(text(field(i, 4)))
 		else if (which == "RULE")
-			print ".It " bit " Ta " cell(field(i, 1)) " Ta " cell(text(field(i, 2)))
+			print ".It " bit " Ta " cell(field(i, 1)) " Ta " last_cell(text(field(i, 2)))
 		else
 			names = names (names == "" ? "" : ", ") field(i, 1)
 		bit *= 2
