@@ -23,10 +23,11 @@ static int refuse(const char *word, size_t length, struct error *err)
 		suggest_try(&suggest, report_at(i)->name);
 	if (invocation_is_launcher())
 		return error_set(err, EINVAL,
-				 "report %.*s: no such report%s; `holdtrace report list` lists "
-				 "them, and a file of that name is given as ./%.*s",
+				 "report %.*s: no such report%s; `holdtrace report list` lists all "
+				 "reports. For a file with that name write ./%.*s",
 				 (int)length, word, suggest_text(&suggest), (int)length, word);
-	return error_set(err, EINVAL, "--report=%.*s: no such report%s; --report=list lists them",
+	return error_set(err, EINVAL,
+			 "--report=%.*s: no such report%s; --report=list lists all reports",
 			 (int)length, word, suggest_text(&suggest));
 }
 
@@ -88,14 +89,15 @@ static int refuse_table(const struct choice *choice, const char *name, size_t le
 	struct suggest suggest;
 
 	if (id < TABLE_ID_COUNT)
-		return error_set(err, EINVAL, "--table=%.*s: is of the report %s, not of %s",
+		return error_set(err, EINVAL,
+				 "--table=%.*s: this table belongs to the report %s, not to %s",
 				 (int)length, name, report_of(id)->name, choice->rows[0]->name);
 	suggest_begin(&suggest, name, length);
 	for (id = 0; id < TABLE_ID_COUNT; id++)
 		if (!choice->row_count || is_asked(choice, report_of(id)))
 			suggest_try(&suggest, table_facts(id).name);
 	return error_set(err, EINVAL,
-			 "--table=%.*s: no such table%s; holdtrace-report(5) lists them",
+			 "--table=%.*s: no such table%s; holdtrace-report(5) lists all tables",
 			 (int)length, name, suggest_text(&suggest));
 }
 
@@ -164,15 +166,15 @@ static int check_named(const struct choice *choice, const struct choice_request 
 			continue;
 		return error_set(err, EINVAL, "--table=%s: %s", table_facts(id).name,
 				 fold->wants_directories
-					 ? "is of a directory, not of a trace: ask for it alone, "
-					   "and name a directory"
+					 ? "this table is about a directory, not about a trace: "
+					   "request no other table, and name a directory"
 				 : fold->wants_object
-					 ? "is of one object, which --object=ADDRESS names"
+					 ? "this table is about one object: add --object=ADDRESS"
 				 : request->has_object
-					 ? "is of all objects, not of the one of --object: ask for "
-					   "it without the others"
-					 : "is of a trace, not of a directory: ask for it without "
-					   "the others");
+					 ? "this table is about all objects: request it without "
+					   "--object and the tables about one object"
+					 : "this table is about a trace, not about a directory: "
+					   "request it without the tables about directories");
 	}
 	return 0;
 }
@@ -213,10 +215,10 @@ static int check_whole(const struct choice_request *request, struct error *err)
 	if (is_whole ||
 	    (request->format->kind != FORMAT_VIEWER && !(request->format->flags & FORMAT_MODEL)))
 		return 0;
-	return error_set(err, EINVAL, "--format=%s is of a whole run, not of the report %s: %s",
+	return error_set(err, EINVAL, "--format=%s shows a whole run, not the report %s: %s",
 			 request->format->name, request->words,
-			 invocation_is_launcher() ? "leave that word out"
-						  : "ask for --report=summary");
+			 invocation_is_launcher() ? "leave out the name of the report"
+						  : "use --report=summary");
 }
 
 static int add_tables(struct choice *choice, const struct choice_request *request,
@@ -240,11 +242,12 @@ static int add_tables(struct choice *choice, const struct choice_request *reques
 	if (rc == 0 && !choice->count && request->tables)
 		rc = add_folds(choice, request, true, err);
 	if (rc == 0 && !choice->count)
-		rc = error_set(err, EINVAL, "no report is named: %s lists them",
+		rc = error_set(err, EINVAL, "no report is named; %s lists all reports",
 			       invocation_is_launcher() ? "`holdtrace report list`"
 							: "--report=list");
 	if (rc == 0 && choice->wants_directories && choice->count > 1)
-		rc = error_set(err, EINVAL, "--table=traces is of directories: ask for it alone");
+		rc = error_set(err, EINVAL,
+			       "--table=traces is about directories: request no other table");
 	if (rc == 0)
 		rc = check_named(choice, request, err);
 	if (rc == 0 && request->format->flags & FORMAT_PAGE && !choice->wants_directories)

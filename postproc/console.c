@@ -62,14 +62,15 @@ static void say_waiting(void *user, const char *path)
 {
 	(void)user;
 	print_message(stderr,
-		      "%s: %s: waiting until its program has ended; --now reads what there is",
+		      "%s: %s: waiting until the traced program has ended; --now reads the events "
+		      "recorded so far",
 		      console_program(), path);
 }
 
 static void say_wall(void *user, const char *line)
 {
 	(void)user;
-	print_message(stderr, "%s: a trace of another user: %s", console_program(), line);
+	print_message(stderr, "%s: a trace belongs to another user: %s", console_program(), line);
 }
 
 /* Called when a file was opened. Enters the jail before the first trace of another user is read. */
@@ -107,12 +108,12 @@ static void say_damage(const char *path, const struct trace_tally *tally)
 	if (tally->damages && !is_at_end)
 		say(path,
 		    "damaged at byte %" PRIu64 ": %s; %" PRIu64 " bytes skipped in %" PRIu64
-		    " places: the rest was used",
+		    " places; the rest of the trace was used",
 		    tally->damage_offset, tally->damage_text, tally->damaged_bytes, tally->damages);
 	if (is_at_end)
 		say(path,
-		    "ends early, at byte %" PRIu64 " (%s): what is before it was used; "
-		    "was the recording killed, or the disk full?",
+		    "ends early, at byte %" PRIu64 " (%s); everything before was used. Was the "
+		    "recording killed, or the disk full?",
 		    tally->damage_offset, tally->damage_text);
 	else if (tally->is_truncated)
 		say(path, "ends early, too");
@@ -123,10 +124,11 @@ static void say_unread(const char *path, const struct trace_tally *tally)
 	if (tally->unknown_packets)
 		say(path,
 		    "%" PRIu64 " packets of unknown kinds skipped, first %s: "
-		    "a newer %s may know them",
+		    "a newer %s may be able to read them",
 		    tally->unknown_packets, tally->unknown_tag, console_program());
 	if (tally->misplaced)
-		say(path, "%" PRIu64 " backtraces or arguments without a call ignored",
+		say(path,
+		    "%" PRIu64 " backtraces or arguments ignored because they belong to no call",
 		    tally->misplaced);
 }
 
@@ -145,13 +147,14 @@ static void warn(const struct console *console, const char *path, const struct t
 		    tally->lost);
 	if (tally->lost_notes)
 		say(path,
-		    "%" PRIu64 " notes were dropped while recording: names, or how threads ended",
+		    "%" PRIu64 " notes were dropped while recording, so names of threads, or how "
+		    "threads ended, may be missing",
 		    tally->lost_notes);
 	if (process && process->has_tails && !tally->has_ended && !trace_is_damaged(trace))
-		say(path, "has no end: the recording was killed, or is still going on");
+		say(path, "has no end: the recording was killed or is still going on");
 	if (tally->calls == 0 && !trace_is_damaged(trace) && !*console->options->filters)
 		say(path,
-		    "no events: the program called nothing that is hooked, or tracing never began");
+		    "no events: the program called no hooked function, or tracing never began");
 }
 
 void console_warn(void *user, const char *path, const struct trace *trace)
@@ -173,7 +176,8 @@ void console_warn(void *user, const char *path, const struct trace *trace)
 	warn(console, path, trace);
 	/* A trace of sp-rtrace (protocol 1.4) lacks some fields of this format. */
 	if (*console->writer->missing && process && !process->has_tails)
-		say(path, "not recorded by holdtrace: %s", console->writer->missing);
+		say(path, "not recorded by holdtrace, so these facts are missing: %s",
+		    console->writer->missing);
 }
 
 void console_warn_empty(const struct console *console, const struct select_tally *tally)
@@ -181,10 +185,11 @@ void console_warn_empty(const struct console *console, const struct select_tally
 	if (console->options->quiet || !select_is_empty(tally))
 		return;
 	if (tally->seen)
-		print_message(stderr, "%s: %s left none of %" PRIu64 " events", console_program(),
-			      tally->filters, tally->seen);
+		print_message(stderr, "%s: the filters %s removed all %" PRIu64 " events",
+			      console_program(), tally->filters, tally->seen);
 	else
-		print_message(stderr, "%s: %s left no event", console_program(), tally->filters);
+		print_message(stderr, "%s: no event matches the filters %s", console_program(),
+			      tally->filters);
 }
 
 /* ---- begin and end ---- */

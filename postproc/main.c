@@ -61,8 +61,8 @@ static void end_without_memory(void)
 	if (written)
 		output_drop(written);
 	fprintf(stderr,
-		"%s: no memory left: read less (--class, --since, --process) or raise the limit of "
-		"this process (ulimit -v)\n",
+		"%s: out of memory: read less (--class, --since, --process) or raise the memory "
+		"limit (ulimit -v)\n",
 		console_program());
 	_exit(status_without_memory);
 }
@@ -107,7 +107,7 @@ static void print_help(bool is_all)
 	printf("Usage: holdtrace-postproc [OPTION]... [FILE]...\n"
 	       "Print traces of holdtrace or sp-rtrace, packets or text, as text or a report.\n\n");
 	request_print_help(stdout, is_all ? OPTION_FULL : OPTION_SHORT);
-	printf("\nExit status: 0 all is well, 1 cannot read or write, 2 wrong usage,\n"
+	printf("\nExit status: 0 success, 1 cannot read or write, 2 wrong usage,\n"
 	       "3 damaged input or dropped events (--strict).\n\n"
 	       "Example: holdtrace record ./prog; holdtrace-postproc -lc holdtrace.prog.*\n");
 }
@@ -169,7 +169,7 @@ static int print_report_help(const struct options *options)
 		puts("Reports:");
 		list_reports(true);
 	}
-	printf("\nOptions%s:\n", is_all ? "" : " (--help=all says more about each)");
+	printf("\nOptions%s:\n", is_all ? "" : " (--help=all has the full text of each)");
 	request_print_report_help(stdout, row ? row->name : "list",
 				  is_all ? OPTION_PLAIN : OPTION_SHORT);
 	puts("\nholdtrace-report(5) explains the columns; `holdtrace-postproc --help` lists the\n"
@@ -202,7 +202,7 @@ static int check_inputs(const struct options *options, struct error *err)
 {
 	return !options->inputs.count && !options->newest && isatty(STDIN_FILENO)
 		       ? error_set(err, EINVAL,
-				   "no input: name a trace, or send one through a pipe")
+				   "no input: name a trace, or pipe one to standard input")
 		       : 0;
 }
 
@@ -218,9 +218,10 @@ static int check_output(const struct report_plan *plan, const char *path, struct
 	for (size_t i = 0; i < plan->count; i++)
 		if (stat(plan->paths[i], &input) == 0 && S_ISREG(input.st_mode) &&
 		    input.st_dev == output.st_dev && input.st_ino == output.st_ino)
-			return error_set(err, EEXIST,
-					 "%s: is a trace that is read: -o wants another name",
-					 path);
+			return error_set(
+				err, EEXIST,
+				"%s: is one of the traces to read: choose another name for -o",
+				path);
 	return 0;
 }
 
@@ -292,7 +293,7 @@ static int close_output(struct output *output, int rc, struct error *err)
 	output->is_spoilt = rc != 0;
 	closed = output_close(output, &closing);
 	if (rc == -EINTR && output->fresh[0])
-		error_set(err, EINTR, "%s: interrupted: is not written", output->path);
+		error_set(err, EINTR, "%s: interrupted, so the file was not written", output->path);
 	else if (rc == -EINTR)
 		error_set(err, EINTR, "interrupted: the result is partial");
 	if (rc || !closed)
@@ -352,7 +353,7 @@ static int run_reports(struct console *console, struct error *err)
 	if (rc == 0)
 		rc = window_plan(&plan.how.reading, plan.paths, plan.count, options, err);
 	if (rc == 0 && plan.guessed && !options->quiet)
-		fprintf(stderr, "%s: no FILE was named: %s (%s, pid %" PRIu32 ") is read\n",
+		fprintf(stderr, "%s: no FILE was named: reading %s (%s, pid %" PRIu32 ")\n",
 			console_program(), plan.guessed->path, plan.guessed->name,
 			plan.guessed->pid);
 	if (rc == 0) {

@@ -17,11 +17,13 @@ int plan_check_directory(const struct output *output, const struct writer *write
 	if (!output->directory || writer->flags & FORMAT_DIRECTORY)
 		return 0;
 	if (stat(output->directory, &facts) != 0)
-		return error_system(err, errno, "-o %s: make the directory first",
+		return error_system(err, errno, "-o %s: create the directory first",
 				    output->directory);
 	if (!S_ISDIR(facts.st_mode))
-		return error_set(err, ENOTDIR, "-o %s: is no directory; use > for a file",
-				 output->directory);
+		return error_set(
+			err, ENOTDIR,
+			"-o %s: not a directory; to write a file, redirect the output with >",
+			output->directory);
 	return 0;
 }
 
@@ -43,7 +45,7 @@ static const char *select_problem(const struct options *options, const struct wr
 	if (options->merge && !(writer->flags & FORMAT_MERGED))
 		return "this format describes one process: remove --merge";
 	if (options->merge && options->resolve)
-		return "-r resolves one process at a time: leave --merge out";
+		return "-r resolves one process at a time: remove --merge";
 	return NULL;
 }
 
@@ -74,14 +76,16 @@ static int refuse_format(const char *word, struct error *err)
 
 	for (unsigned i = 0; tables_at(i); i++)
 		if (!strcmp(tables_at(i)->name, word))
-			return error_set(err, EINVAL, "--format=%s: for reports: add --report=%s",
+			return error_set(err, EINVAL,
+					 "--format=%s: this format is for reports: add --report=%s",
 					 word,
 					 tables_at(i)->kind == FORMAT_VIEWER ? "summary" : "WHAT");
 	suggest_begin(&suggest, word, strlen(word));
 	for (unsigned i = 0; writer_at(i); i++)
 		suggest_try(&suggest, writer_at(i)->name);
-	return error_set(err, EINVAL, "--format=%s: no such format%s; --format=list lists them",
-			 word, suggest_text(&suggest));
+	return error_set(err, EINVAL,
+			 "--format=%s: no such format%s; --format=list lists all formats", word,
+			 suggest_text(&suggest));
 }
 
 int plan_writer(const struct writer **writer, const struct options *options, struct error *err)

@@ -28,8 +28,8 @@ static void add_word(char *list, size_t size, const struct writer *format, const
 	const char *before = *of;
 
 	*of = format->kind == FORMAT_VIEWER || format->flags & FORMAT_MODEL
-		      ? "; of a whole run also"
-	      : format->flags & FORMAT_TREES ? "; of trees and diff also"
+		      ? "; for a whole run also"
+	      : format->flags & FORMAT_TREES ? "; for trees and diff also"
 					     : "";
 	snprintf(list + at, size - at, "%s %s",
 		 !at			    ? ""
@@ -52,7 +52,8 @@ static int plan_format(struct tables_style *style, const struct options *options
 			return 0;
 		add_word(list, sizeof(list), style->format, &of);
 	}
-	return error_set(err, EINVAL, "--format=%s: a report is%s", options->format, list);
+	return error_set(err, EINVAL, "--format=%s: not a format for reports; these are%s",
+			 options->format, list);
 }
 
 static int plan_limits(struct report_plan *plan, const struct options *options, struct error *err)
@@ -62,8 +63,7 @@ static int plan_limits(struct report_plan *plan, const struct options *options, 
 	if (!options->fail_on)
 		return is_baseline
 			       ? error_set(err, EINVAL,
-					   "--format=baseline goes with --fail-on, whose limits "
-					   "it is about")
+					   "--format=baseline needs limits: add --fail-on=LIMIT")
 			       : 0;
 	plan->how.style.learned = is_baseline ? &plan->learned : NULL;
 	plan->how.learned = is_baseline ? &plan->learned : NULL;
@@ -130,7 +130,7 @@ static int plan_run(struct newest *newest, const struct trace_options *reading,
 		return 0;
 	rc = newest_scan(newest, *path, reading, err);
 	if (rc == 0 && !newest->count)
-		return error_set(err, ENOENT, "%s: no trace in this directory", *path);
+		return error_set(err, ENOENT, "%s: this directory has no trace", *path);
 	if (rc == 0)
 		rc = newest_run(newest, true, found, count, err);
 	*paths = *found;
@@ -174,8 +174,8 @@ static int plan_comparison(struct report_plan *plan, const struct options *optio
 
 	if (options->inputs.count != 2)
 		return error_set(err, EINVAL,
-				 "diff needs two runs, OLD and NEW: each a trace, or a directory "
-				 "whose newest run is taken");
+				 "diff needs two runs, OLD and NEW; each is a trace, or a "
+				 "directory with traces, of which the newest run is used");
 	rc = plan_run(&plan->old, &plan->how.reading.trace, &options->inputs.items[0],
 		      &plan->old_found, &plan->how.base, &plan->how.base_count, err);
 	return rc ? rc
@@ -253,14 +253,14 @@ int report_plan(struct report_plan *plan, const struct writer *screen, struct se
 	if (options->growing.value > RISES_MOST)
 		rc = error_set(err, EINVAL,
 			       "--growing=%" PRIu64
-			       ": expected 0 to %u, as a run has at most %u windows",
+			       ": expected 0 to %u, because a run has at most %u windows",
 			       options->growing.value, RISES_MOST, RISES_WINDOWS);
 	if (rc == 0)
 		rc = plan_limits(plan, options, err);
 	if (rc == 0)
 		rc = plan_choice(how, options, screen, err);
 	if (rc == 0 && how->choice.wants_directories && *options->filters)
-		rc = error_set(err, EINVAL, "%s: a list of traces has no such choice",
+		rc = error_set(err, EINVAL, "%s: filters cannot be used with a list of traces",
 			       options->filters);
 	if (rc == 0)
 		rc = how->choice.wants_base ? plan_comparison(plan, options, err)

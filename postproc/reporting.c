@@ -242,7 +242,8 @@ static int finish_tables(struct fold *fold, struct tables *tables, struct error 
 	int rc = tables_finish(tables, by, options->report.top, err);
 
 	if (rc == 0 && !tables_fit(tables, options->style.format))
-		rc = error_set(err, EINVAL, "--format=%s is for trees: tree, call_tree, diff",
+		rc = error_set(err, EINVAL,
+			       "--format=%s is only for trees: the tables tree, call_tree and diff",
 			       options->style.format->name);
 	if (rc == 0 && has_flag(fold, FORMAT_PEOPLE) && !options->style.is_verbose)
 		rc = tables_fold_same(tables, fold->run.naming, by, options->report.top, err);
@@ -397,7 +398,7 @@ static int print_limited(struct fold *fold, const struct tables *tables, struct 
 		if (rc == 0 && small.size > page.most_bytes)
 			rc = error_set(err, EFBIG,
 				       "--format=html:%" PRIu64
-				       ": the least that works is %" PRIu64,
+				       ": the minimum for this run is %" PRIu64,
 				       page.most_bytes, small.size);
 		if (rc == 0)
 			rc = approach(&page, &small, &all, err);

@@ -79,7 +79,9 @@ static int add_call(struct spill_buffer *buffer, struct spill_file *spill, size_
 	size_t size = kept_size(event, with_arguments);
 
 	if (size > UINT32_MAX / 4)
-		return error_set(err, EFBIG, "a call too large to be grouped: select less");
+		return error_set(err, EFBIG,
+				 "a call is too large to be grouped; leave out arguments (-a) or "
+				 "cut backtraces (-b)");
 	if (buffer->size && buffer->size + size > chunk)
 		spill_chunk(buffer, spill, chunk);
 	make_room(buffer, size);

@@ -40,11 +40,10 @@ static int name_landmark(struct window *window, int which, const char *option, c
 	if (!text)
 		return 0;
 	if (!length || length >= sizeof(landmark->name))
-		return error_set(
-			err, EINVAL,
-			"--%s=%s: expected a time (1.5, 250ms, 19:20:31), a mark's text or "
-			"peak",
-			option, text);
+		return error_set(err, EINVAL,
+				 "--%s=%s: expected a time (1.5, 250ms, 19:20:31), the text of a "
+				 "mark, or peak",
+				 option, text);
 	memcpy(landmark->name, text, length);
 	landmark->is_peak = !strcmp(landmark->name, "peak");
 	landmark->is_time =
@@ -125,10 +124,9 @@ static int on_open(void *user, const struct trace *trace, const char *path, stru
 	(void)user;
 	(void)trace;
 	if (path && !strcmp(path, "-"))
-		return error_set(
-			err, EINVAL,
-			"--since and --until read a trace twice for a mark or the peak: name a "
-			"file");
+		return error_set(err, EINVAL,
+				 "to find a mark or the peak, --since and --until read a trace "
+				 "twice: name a file");
 	return 0;
 }
 
@@ -167,10 +165,9 @@ static int place(const struct window *window, struct landmark *landmark, struct 
 	if (landmark->is_found || !*landmark->name)
 		return 0;
 	return error_set(err, EINVAL,
-			 landmark->is_peak
-				 ? "%s: no memory was recorded, so there is no peak"
-				 : "%s: the run has no such mark, nor is it a time (1.5, 250ms, "
-				   "19:20:31)",
+			 landmark->is_peak ? "%s: no memory was recorded, so there is no peak"
+					   : "%s: the run has no mark with this text, and it is "
+					     "not a time (1.5, 250ms, 19:20:31)",
 			 landmark->name);
 }
 

@@ -86,8 +86,8 @@ static int take_line(struct baseline *baseline, char *line, size_t number, const
 	value = rest ? strtoull(amount + 1, &end, 10) : 0;
 	if (!rest || end != rest || end == amount + 1 || errno)
 		return error_set(err, EINVAL,
-				 "%s: line %zu: expected NAME, a number and functions, separated "
-				 "by tabs",
+				 "%s: line %zu: expected the name of a limit, a number and "
+				 "functions, separated by tabs",
 				 path, number);
 	key = memory_format("%.*s%s", (int)(amount - line), line, rest);
 	baseline_add(baseline, key, value, false);

@@ -12,7 +12,7 @@ static int check_begin(void *user, struct report_run *run, struct error *err)
 	(void)user;
 	if (run->options->has_limits)
 		return 0;
-	return error_set(err, EINVAL, "check needs limits: --fail-on='leak>0,fd>0'");
+	return error_set(err, EINVAL, "check needs limits: add --fail-on='leak>0,fd>0'");
 }
 
 const struct report report_check = {

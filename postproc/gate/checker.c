@@ -519,7 +519,7 @@ static void judge_one(struct judge *judge, struct paths *paths, const struct lim
 	if (effect == NONE && is_within_error(judge, limit, &sentence->value)) {
 		effect = EITHER;
 		snprintf(sentence->why, sizeof(sentence->why),
-			 "within the error: memory was recorded by samples");
+			 "memory was sampled, and the value is too close to the limit");
 	}
 	sentence->is_empty = judge->is_empty;
 	sentence->verdict = decide(limit, sentence->value.counts, effect);

@@ -390,12 +390,11 @@ static void say_scan(const struct leaks_state *state, struct table *table)
 
 	text[0] = '\0';
 	if (state->scans)
-		used = (size_t)snprintf(
-			text, sizeof(text),
-			"%" PRIu64
-			" of the blocks that are held were scanned; pointers that are hidden "
-			"(coded, packed, in a pipe) are not seen",
-			state->scanned_count);
+		used = (size_t)snprintf(text, sizeof(text),
+					"%" PRIu64
+					" of the live blocks were scanned; a scan does not see "
+					"hidden pointers (encoded, packed, or in a pipe)",
+					state->scanned_count);
 	if (state->doubt)
 		used += (size_t)snprintf(text + used, sizeof(text) - used,
 					 "%suncertain where %.100s", used ? "; " : "",
@@ -494,7 +493,8 @@ static void leaks_report_end(void *user, struct tables *tables)
 	if (state->curves && rises) {
 		table->facts.title = "Live at exit, and growing";
 		if (!table->rows.count)
-			table_note(table, "nothing rose in %u window%s of the run (--growing)",
+			table_note(table,
+				   "no live amount rose in %u window%s of the run (--growing)",
 				   rises, rises == 1 ? "" : "s");
 	}
 	put_suppressed(state, tables);

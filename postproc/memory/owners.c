@@ -100,7 +100,7 @@ static void add_holders(struct holders_state *state)
 
 		*holder = (struct holder){
 			.text = is_root ? copy(state, scanned_root_text(root, text, sizeof(text)))
-					: "several together",
+					: "several owners together",
 			.kind = is_root ? copy(state, root->kind) : NULL,
 			.module = is_root ? copy(state, root->module) : NULL,
 			.program = copy(state, process->name),
@@ -321,12 +321,12 @@ static void owners_end(void *user, struct tables *tables)
 
 	if (state->scans)
 		table_note(table,
-			   "of %" PRIu64 " blocks scanned %" PRIu64 " are unreachable (%" PRIu64
-			   " B): see report leaks",
+			   "%" PRIu64 " blocks were scanned; %" PRIu64 " of them (%" PRIu64
+			   " B) are unreachable: see report leaks",
 			   state->blocks, state->lost, state->lost_bytes);
 	else
-		table_note(table, "nothing was scanned: record with --scan=exit, or holdtrace "
-				  "report leaks --scan PID");
+		table_note(table, "memory was not scanned: record with --scan=exit, or run "
+				  "`holdtrace report leaks --scan PID`");
 	for (size_t i = 0; i < state->holders.count; i++)
 		if (state->holders.items[i].count)
 			put_holder(table, &state->holders.items[i]);

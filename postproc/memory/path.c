@@ -154,10 +154,9 @@ static void path_end(void *user, struct tables *tables)
 			table_backtrace(CELL(row, path, backtrace), step->backtrace);
 	}
 	if (!state->steps.count)
-		table->note = !state->run->options->object
-				      ? "--object names the block: --object=ADDRESS"
-			      : state->has_scan ? "no block that was scanned has this address"
-						: "nothing was scanned: record with --scan=exit";
+		table->note = !state->run->options->object ? "name the block by --object=ADDRESS"
+			      : state->has_scan ? "no scanned block contains this address"
+						: "memory was not scanned: record with --scan=exit";
 }
 
 const struct report report_path = {

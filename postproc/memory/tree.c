@@ -116,13 +116,13 @@ static void tree_put(struct tree_state *state, struct table *table, const struct
 static void put_note(struct tree_state *state, struct table *table)
 {
 	static const char *const what[] = {
-		[MEASURE_BYTES] = "bytes acquired, released or not",
+		[MEASURE_BYTES] = "bytes acquired, whether or not they were released",
 		[MEASURE_COUNT] = "calls that acquired an object",
 		[MEASURE_HELD] = "bytes or objects that were live at exit",
 		[MEASURE_PEAK] = "bytes or objects that were live at the peak of the class",
 		[MEASURE_TEMP] = "temporary objects (--within), in bytes or objects",
 		[MEASURE_HOLD] = "time for which locks were held",
-		[MEASURE_WAIT] = "time in calls that may wait, whether they had to or not",
+		[MEASURE_WAIT] = "time in calls that may wait, whether or not they had to",
 	};
 	enum measure_kind kind = measure_kind(state->measure);
 	uint64_t left_out = 0;

@@ -254,9 +254,9 @@ void report_note_samples(const struct report_run *run, struct table *table, cons
  */
 void report_note_coverage(const struct report_run *run, struct table *table);
 
-#define REPORT_SAMPLED_CALLS   "of the calls for it those for samples alone are here"
-#define REPORT_SAMPLED_AMOUNTS "what it amounts to are estimates"
-#define REPORT_SAMPLED_TEMP    "which of its blocks were temporary is unknown"
+#define REPORT_SAMPLED_CALLS   "of the calls for memory, only those for samples are included"
+#define REPORT_SAMPLED_AMOUNTS "the amounts are estimates"
+#define REPORT_SAMPLED_TEMP    "which blocks were temporary is unknown"
 
 #define FOLD(name) extern const struct report report_##name;
 #include "postproc/reports.def"

@@ -160,7 +160,7 @@ void report_note_samples(const struct report_run *run, struct table *table, cons
 	if (!run->summary->sample)
 		return;
 	table->is_unknown = true;
-	table_note(table, "%s%smemory was recorded by samples: %s", table->note ? table->note : "",
+	table_note(table, "%s%smemory was sampled: %s", table->note ? table->note : "",
 		   table->note ? "; " : "", words);
 }
 

@@ -236,11 +236,11 @@ static int read_file(struct suppress *suppress, const char *path, struct error *
 	int rc = 0;
 
 	if (!file)
-		return error_system(err, errno, "--suppress=%s: cannot open", path);
+		return error_system(err, errno, "--suppress=%s: cannot open the file", path);
 	for (unsigned number = 1; rc == 0 && getline(&line, &room, file) >= 0; number++)
 		rc = read_line(suppress, path, number, line, err);
 	if (rc == 0 && ferror(file))
-		rc = error_system(err, EIO, "--suppress=%s: cannot read", path);
+		rc = error_system(err, EIO, "--suppress=%s: cannot read the file", path);
 	return rc;
 }
 

@@ -518,9 +518,10 @@ static int refuse_column(const struct tables *tables, const char *by, struct err
 	for (unsigned i = 0; i < tables->count; i++)
 		for (unsigned c = 0; c < tables->list[i].facts.column_count; c++)
 			suggest_try(&suggest, tables->list[i].facts.columns[c].name);
-	return error_set(err, EINVAL,
-			 "--by=%s: no such column in this report%s; holdtrace-report(5) lists them",
-			 by, suggest_text(&suggest));
+	return error_set(
+		err, EINVAL,
+		"--by=%s: no such column in this report%s; holdtrace-report(5) lists the columns",
+		by, suggest_text(&suggest));
 }
 
 int tables_finish(struct tables *tables, const char *by, size_t top, struct error *err)

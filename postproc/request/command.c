@@ -73,20 +73,21 @@ static int take_what(struct options *options, char **names, struct error *err)
 	if (!other || !are_reports(*other) || access(*other, F_OK) == 0)
 		return 0;
 	return error_set(err, EINVAL,
-			 "report: several reports are joined by commas: holdtrace report %s,%s",
+			 "report: join several reports by commas: holdtrace report %s,%s",
 			 options->report, *other);
 }
 
 static int check_view(const struct options *options, struct error *err)
 {
 	if (options->format)
-		return error_set(err, EINVAL,
-				 "view: --format does not go with it: report --format=NAME -o FILE "
-				 "writes a file, holdtrace help view names the viewers");
+		return error_set(
+			err, EINVAL,
+			"view: --format cannot be used here: `holdtrace report --format=NAME -o "
+			"FILE` writes a file, and `holdtrace help view` lists the viewers");
 	if (options->directory)
 		return error_set(err, EINVAL,
-				 "view: -o does not go with it: report --format=NAME -o FILE "
-				 "writes a file");
+				 "view: -o cannot be used here: `holdtrace report --format=NAME -o "
+				 "FILE` writes a file");
 	return 0;
 }
 
@@ -99,8 +100,9 @@ static int add_inputs(struct options *options, char **names, struct error *err)
 		process++;
 	process = *process ? process : NULL;
 	if (options->scan && !process)
-		return error_set(err, EINVAL,
-				 "--scan: a process id is needed: report leaks --scan 4711");
+		return error_set(
+			err, EINVAL,
+			"--scan needs the pid of a running process: report leaks --scan 4711");
 	if (options->scan && ctl_scan(atoi(*process), err))
 		return -err->number;
 	options->now |= process != NULL;
@@ -122,9 +124,10 @@ int command_take(const char *command, struct options *options, char **names, str
 	int rc = 0;
 
 	if (options->report)
-		return error_set(err, EINVAL,
-				 "--report=%s: is not an option here; write: holdtrace report %s",
-				 options->report, options->report);
+		return error_set(
+			err, EINVAL,
+			"--report=%s: not an option of this command; write: holdtrace report %s",
+			options->report, options->report);
 	options->newest = true;
 	for (size_t i = 0; i < sizeof(commands) / sizeof(*commands); i++)
 		if (!strcmp(commands[i].command, command)) {

@@ -128,13 +128,13 @@ int newest_run(const struct newest *newest, bool takes_written, const char ***pa
 		first++;
 	if (first == end && newest->count)
 		return error_set(err, ENOENT,
-				 "%s is still written by %s (pid %" PRIu32
-				 "): name it to wait for its end, or ask with --now",
+				 "%s is still being written by %s (pid %" PRIu32
+				 "): name the file to wait for its end, or add --now",
 				 newest->items->path, newest->items->name, newest->items->pid);
 	if (first == end)
-		return error_set(
-			err, ENOENT,
-			"no trace here: make one with `holdtrace PROGRAM`, or name a FILE");
+		return error_set(err, ENOENT,
+				 "no trace in this directory: record one with `holdtrace PROGRAM`, "
+				 "or name a FILE");
 	*paths = memory_zalloc(newest->count, sizeof(**paths));
 	*count = 0;
 	traces = memory_zalloc(newest->count, sizeof(*traces));

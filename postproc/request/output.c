@@ -42,7 +42,7 @@ static int open_file(struct output *output, const struct trace_process *process,
 			break;
 	}
 	if (errno == ENOENT || errno == ENOTDIR)
-		return error_set(err, errno, "%s: no such directory: make it first",
+		return error_set(err, errno, "%s: no such directory: create it first",
 				 output->directory);
 	return error_system(err, errno, "%s: cannot be made", output->path);
 }
@@ -75,7 +75,8 @@ static int finish_file(struct output *output, int rc, struct error *err)
 	if (!*output->fresh)
 		return rc;
 	if (rc == 0 && !output->is_spoilt && !give_name(output))
-		rc = error_system(err, errno, "%s: cannot be given its name", output->path);
+		rc = error_system(err, errno, "%s: cannot rename the file to its final name",
+				  output->path);
 	if (rc || output->is_spoilt)
 		unlink(output->fresh);
 	output->is_fresh = 0;
@@ -125,7 +126,7 @@ static int spawn(struct output *output, int input, struct error *err)
 	posix_spawn_file_actions_destroy(&actions);
 	posix_spawnattr_destroy(&attributes);
 	if (rc)
-		return error_system(err, rc, "cannot run %s: leave -r out, or install it", path);
+		return error_system(err, rc, "cannot run %s: install it, or remove -r", path);
 	return 0;
 }
 
@@ -200,9 +201,10 @@ static int open_fresh(struct output *output, struct error *err)
 	bool is_there = lstat(output->path, &facts) == 0;
 
 	if (is_there && S_ISLNK(facts.st_mode))
-		return error_set(err, EEXIST, "%s: is a link: name the file itself", output->path);
+		return error_set(err, EEXIST, "%s: is a symbolic link: name the file itself",
+				 output->path);
 	if (is_there && !output->is_over)
-		return error_set(err, EEXIST, "%s: is there already: -f writes over it",
+		return error_set(err, EEXIST, "%s: exists already: add -f to replace it",
 				 output->path);
 	memcpy(stpcpy(output->fresh, output->path), ".XXXXXX", sizeof(".XXXXXX"));
 	output->file = mkostemp(output->fresh, O_CLOEXEC);
@@ -223,8 +225,9 @@ static int open_path(struct output *output, struct error *err)
 		return error_set(err, EISDIR, "%s: is a directory: name a file in it",
 				 output->path);
 	output->file = open(output->path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
-	return output->file < 0 ? error_system(err, errno, "%s: cannot be written", output->path)
-				: 0;
+	return output->file < 0
+		       ? error_system(err, errno, "%s: cannot open for writing", output->path)
+		       : 0;
 }
 
 int output_open_file(struct output *output, const char *path, bool is_over, struct error *err)
@@ -238,7 +241,7 @@ int output_open_file(struct output *output, const char *path, bool is_over, stru
 	}
 	output->is_over = is_over;
 	if (!*path)
-		return error_set(err, EINVAL, "-o: the name of a file is needed");
+		return error_set(err, EINVAL, "-o needs the name of a file");
 	if (strlen(path) >= sizeof(output->path) - sizeof(".XXXXXX"))
 		return error_set(err, ENAMETOOLONG, "%s: the name is too long", path);
 	strcpy(output->path, path);
@@ -255,7 +258,7 @@ int output_error(const struct output *output, struct error *err)
 	if (rc == 0)
 		return 0;
 	if (rc == -EPIPE)
-		return error_set(err, EPIPE, "its reader has closed it");
+		return error_set(err, EPIPE, "the reader has closed the pipe");
 	return error_system(err, -rc, "%s: cannot write", output->path);
 }
 

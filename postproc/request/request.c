@@ -82,8 +82,8 @@ static int check_memory(struct options *options, struct error *err)
 	if (!most->is_set || most->value >= MEMORY_MIN)
 		return 0;
 	return error_set(err, EINVAL,
-			 "--max-memory=%s: less than 1MiB; a number without a unit is bytes: write "
-			 "512MiB or 2GiB",
+			 "--max-memory=%s: the minimum is 1MiB. A number without a unit is in "
+			 "bytes: write 512MiB or 2GiB",
 			 *options_given(&table, options, "max-memory", strlen("max-memory")));
 }
 

@@ -380,12 +380,13 @@ static void put_note(const struct calls_state *state, struct table *table)
 	char more[64] = "";
 
 	if (left_out)
-		snprintf(more, sizeof(more), "; %" PRIu64 " rarer ones are not shown (--top=0)",
+		snprintf(more, sizeof(more), "; %" PRIu64 " rarer paths are not shown (--top=0)",
 			 left_out);
 	if (state->timed < all)
 		table_note(table,
-			   "%" PRIu64 " of %" PRIu64 " calls have no duration: "
-			   "--detail=durations records it of those that cannot wait, too%s",
+			   "%" PRIu64 " of %" PRIu64
+			   " calls have no duration: with --detail=durations, the durations of "
+			   "calls that cannot wait are recorded, too%s",
 			   all - state->timed, all, more);
 	else
 		table_note(table, "all calls have a duration%s", more);

@@ -317,14 +317,14 @@ static void put_total(struct diff_state *state, struct table *table, uint32_t cl
 static void put_note(const struct diff_state *state, struct table *table, size_t left_out)
 {
 	static const char *const notes[] = {
-		[MEASURE_BYTES] = "by bytes: bytes acquired, released or not",
+		[MEASURE_BYTES] = "by bytes: bytes acquired, whether or not they were released",
 		[MEASURE_COUNT] = "by count: calls that acquired an object",
 		[MEASURE_HELD] = "by live: bytes or objects that were live at exit",
 		[MEASURE_TEMP] = "by temporary: temporary objects (--within), in bytes or objects",
-		[MEASURE_HOLD] =
-			"by hold_time: time for which locks were held, where it doubled or halved",
-		[MEASURE_WAIT] =
-			"by wait_time: time in calls that may wait, where it doubled or halved",
+		[MEASURE_HOLD] = "by hold_time: time for which locks were held, for call sites "
+				 "where it doubled or halved",
+		[MEASURE_WAIT] = "by wait_time: time in calls that may wait, for call sites where "
+				 "it doubled or halved",
 	};
 	enum measure_kind kind = measure_kind(state->measure);
 	bool have_calls_changed = false;
@@ -334,11 +334,11 @@ static void put_note(const struct diff_state *state, struct table *table, size_t
 		have_calls_changed |= differs(GAINED, &state->totals[i][GAINED]);
 	table->note = notes[kind];
 	if (kind == MEASURE_HELD && !table->rows.count && have_calls_changed)
-		table->note = "by live: what was live at exit has not changed, but calls have: "
-			      "--by=count says which, --by=temporary of what was freed at once";
+		table->note = "by live: live amounts at exit have not changed, but the number of "
+			      "calls has: see --by=count, or --by=temporary for temporary objects";
 	snprintf(words, sizeof(words),
-		 "amounts are estimates, and whether %zu more place%s changed is unknown, by no "
-		 "more than twice the error",
+		 "amounts are estimates; %zu more call site%s may have changed, but by less than "
+		 "twice the error",
 		 left_out, left_out == 1 ? "" : "s");
 	if (kind == MEASURE_TEMP)
 		report_note_samples(state->run, table, REPORT_SAMPLED_TEMP);

@@ -192,9 +192,9 @@ static void history_end(void *user, struct tables *tables)
 	for (uint64_t i = first; i < state->count; i++)
 		history_put(state, table, &state->calls[i % CALLS_MAX]);
 	if (!state->count)
-		table->note = "no recorded call was about this object";
+		table->note = "no recorded call used this object";
 	if (first)
-		table->note = "of more than 10,000 calls the last ones";
+		table->note = "only the last 10,000 calls are listed";
 	if (!state->is_fd)
 		report_note_samples(state->run, table, REPORT_SAMPLED_CALLS);
 }
@@ -207,17 +207,17 @@ static int parse(struct history_state *state, const char *text, struct error *er
 
 	if (!text)
 		return error_set(err, EINVAL,
-				 "which object? --object=ADDRESS or --object=fd:NUMBER");
+				 "name the object by --object=ADDRESS or --object=fd:NUMBER");
 	if (!strncmp(text, "fd", 2) && text[2] && !text[2 + strspn(text + 2, "0123456789")])
-		return error_set(err, EINVAL,
-				 "--object=%s: descriptor %s is fd:%s; an address is 0x%s", text,
-				 text + 2, text + 2, text);
+		return error_set(
+			err, EINVAL,
+			"--object=%s: for descriptor %s write fd:%s; for an address write 0x%s",
+			text, text + 2, text + 2, text);
 	state->is_fd = !strncmp(text, "fd:", 3);
 	state->wanted = strtoull(text + (state->is_fd ? 3 : 0), &end, state->is_fd ? 10 : 16);
 	if (*end || end == text || end[-1] == ':')
 		return error_set(err, EINVAL,
-				 "--object=%s: an object is an address (0x7f12...) or fd:NUMBER",
-				 text);
+				 "--object=%s: expected an address (0x7f12...) or fd:NUMBER", text);
 	return 0;
 }
 

@@ -48,12 +48,13 @@ static const char *cause_of(const char *reason)
 	} causes[] = {
 		{ "full", "the collector was too slow (--patience=forever helps)" },
 		{ "no-slot", "there was no room for more threads" },
-		{ "note", "there was no room for what is said besides: names, ends of threads" },
-		{ "abandoned", "a thread was killed, or jumped away, while it recorded" },
-		{ "sealed", "the program was forbidden the calls that recording needs, or "
-			    "shared a thread's memory with another process" },
-		{ "sample", "there was no room for the address of a block that is a sample" },
-		{ "damaged", "what its thread had written made no sense" },
+		{ "note", "there was no room for notes: names and ends of threads" },
+		{ "abandoned", "a thread was killed, or left the hook by longjmp or an exception, "
+			       "while it recorded an event" },
+		{ "sealed", "the program was not allowed to make the calls that recording needs, "
+			    "or shared the memory of a thread with another process" },
+		{ "sample", "there was no room for the address of a sampled block" },
+		{ "damaged", "a thread had written malformed data" },
 	};
 
 	for (size_t i = 0; i < sizeof(causes) / sizeof(*causes); i++)
@@ -66,7 +67,7 @@ static const char *cause_of(const char *reason)
 static void put_lost(struct table *table, const struct summary *summary,
 		     const struct summary_process *process)
 {
-	char reason[1024] = "what seems to be live may have been released";
+	char reason[1024] = "objects that seem to be live may have been released";
 	size_t length = strlen(reason);
 
 	for (size_t i = 0; i < summary->losses.count && length < sizeof(reason); i++)
@@ -85,20 +86,20 @@ static void put_process(struct table *table, const struct summary *summary,
 		put_lost(table, summary, process);
 	if (process->is_damaged)
 		missing_put(table, "damaged", process, process->damages,
-			    process->damage ? process->damage : "what is good was used");
+			    process->damage ? process->damage : "the undamaged parts were used");
 	if (report_is_incomplete(process))
 		missing_put(table, "incomplete", process, 0,
-			    "the trace has no end: the recording was cut off, or still goes on");
+			    "the trace has no end: the recording was cut off or is still going on");
 	if (report_is_untraced(process)) {
-		snprintf(reason, sizeof(reason), "the program that it ran was not traced: %s",
+		snprintf(reason, sizeof(reason),
+			 "the program that the process executed was not traced: %s",
 			 process->untraced);
 		missing_put(table, "untraced", process, 0, reason);
 	}
 	if (process->stalled_s > 0) {
-		snprintf(
-			reason, sizeof(reason),
-			"the disk was full for %.1f s: events of that time are among those dropped",
-			process->stalled_s);
+		snprintf(reason, sizeof(reason),
+			 "the disk was full for %.1f s: events from that time were dropped",
+			 process->stalled_s);
 		missing_put(table, "stalled", process, 0, reason);
 	}
 	if (process->doubt)
@@ -106,29 +107,30 @@ static void put_process(struct table *table, const struct summary *summary,
 			    process->doubt);
 	if (process->cut_calls)
 		missing_put(table, "cut", process, process->cut_calls,
-			    "left out by --keep: what was acquired and released before");
+			    "--keep left out objects that were acquired and released earlier");
 	if (report_is_unhooked(summary, process))
-		missing_put(table, "unobserved", process, 0,
-			    "descriptors were opened or closed past all hooks: at its end it had "
-			    "another "
-			    "number of them than its calls explain");
-	if (report_has_unseen_zombie(summary, process))
-		missing_put(table, "unobserved", process, 0,
-			    "a child was made past all hooks: it had ended and was not waited for");
-	if (process->has_namespace)
 		missing_put(
 			table, "unobserved", process, 0,
-			"libraries in a link namespace of their own (dlmopen) call a libc of their "
-			"own: nothing of that is recorded");
+			"descriptors were opened or closed past all hooks: the number that were "
+			"open at the end of the process differs from that of the recorded calls");
+	if (report_has_unseen_zombie(summary, process))
+		missing_put(table, "unobserved", process, 0,
+			    "a child was created past all hooks: it has ended, and its parent did "
+			    "not wait for it");
+	if (process->has_namespace)
+		missing_put(table, "unobserved", process, 0,
+			    "libraries in another link namespace (dlmopen) call a libc of their "
+			    "own: these calls are not recorded");
 	if (report_made_directly(process))
 		missing_put(table, "unobserved", process, 0,
-			    "calls by syscall(2) acquired or released objects: nothing of that is "
+			    "calls by syscall(2) acquired or released objects: these calls are not "
 			    "recorded");
 	if (process->unscanned)
 		missing_put(table, "unscanned", process, 0, process->unscanned);
 	if (process->late)
 		missing_put(table, "late", process, process->late,
-			    "came after later events had been written: their times are not exact");
+			    "these events arrived after later events had been written: their times "
+			    "are not exact");
 }
 
 /* Adds a row that is not about a process with a trace. count 0: the row has no count. */
@@ -152,12 +154,10 @@ static void put_run(struct table *table, const struct report_run *run)
 
 	if (summary->inner.name) {
 		row = put_for_run(table, "unobserved", 0, NULL);
-		table_format(
-			table, CELL(row, missing, reason),
-			"blocks of %s in %s: it is called by names of its own, which no hook has",
-			summary->inner.name,
-			summary->inner.module ? summary->inner.module
-					      : "a module that is not known");
+		table_format(table, CELL(row, missing, reason),
+			     "blocks of %s in %s: its functions have names that are not hooked",
+			     summary->inner.name,
+			     summary->inner.module ? summary->inner.module : "an unknown module");
 	}
 	/* processes that the collector refused, which have no stream */
 	for (size_t i = 0; i < summary->refused.count; i++)
@@ -166,17 +166,16 @@ static void put_run(struct table *table, const struct report_run *run)
 	report_find_gaps(run, KIND_ALL, 0, &gaps);
 	if (gaps.gone)
 		put_for_run(table, "gone", gaps.gone,
-			    "programs that had ended before the time that --keep keeps");
+			    "programs that ended before the time span of --keep");
 	if (!summary->sample)
 		return;
 	row = put_for_run(table, "sampled", 0, NULL);
-	table_format(
-		table, CELL(row, missing, reason),
-		"memory was recorded by samples, one in %" PRIu64
-		" bytes: its numbers are estimates; of a place that had no sample up to %" PRIu64
-		" bytes may be live (95 of 100 times); temporary blocks, double frees and "
-		"frees of what was not allocated are unknown",
-		summary->sample, estimate_unseen(summary->sample));
+	table_format(table, CELL(row, missing, reason),
+		     "memory was sampled, one sample in %" PRIu64
+		     " bytes: its numbers are estimates; a call site without a sample may have up "
+		     "to %" PRIu64 " live bytes (in 95 of 100 cases); temporary blocks, double "
+		     "frees and frees of blocks that were not allocated are unknown",
+		     summary->sample, estimate_unseen(summary->sample));
 }
 
 /* Adds a row for a module that bypassed the library, with the first process that it was in. */
@@ -189,8 +188,8 @@ static void put_bypass(struct table *table, const struct summary *summary,
 	if (!process)
 		return;
 	reason = memory_format(
-		"%s calls %s%s past the library, because of dlopen with RTLD_DEEPBIND: what it "
-		"acquired is not counted, what it released seems to be live",
+		"%s calls %s%s past the library, because of dlopen with RTLD_DEEPBIND: objects "
+		"that it acquired are not counted, and objects that it released seem to be live",
 		bypass->path, bypass->example ? bypass->example : "hooked functions",
 		bypass->functions > 1 ? " and others" : "");
 	missing_put(table, "unobserved", process, bypass->functions, reason);
@@ -205,7 +204,7 @@ static void put_unnamed(struct table *table, const struct naming_missing *unname
 	table_number(CELL(row, unnamed_modules, frames), unnamed->shown);
 	table_number(CELL(row, unnamed_modules, unnamed), unnamed->unnamed);
 	table_format(table, CELL(row, unnamed_modules, reason), "%s%s%s",
-		     unnamed->text ? unnamed->text : "no name for these addresses",
+		     unnamed->text ? unnamed->text : "these addresses have no names",
 		     unnamed->advice ? "; " : "", unnamed->advice ? unnamed->advice : "");
 }
 
@@ -232,7 +231,7 @@ static void missing_end(void *state, struct tables *tables)
 	for (size_t i = 0; i < run->summary->spawned.count; i++) {
 		const struct summary_spawned *spawned = &run->summary->spawned.items[i];
 		struct table_cell *row =
-			put_for_run(missing, "untraced", 0, "it ran untraced: " UNTRACED_CHILD);
+			put_for_run(missing, "untraced", 0, "it was not traced: " UNTRACED_CHILD);
 
 		table_number(CELL(row, missing, pid), spawned->pid);
 		table_text(missing, CELL(row, missing, program), spawned->path);

@@ -343,8 +343,10 @@ static void threads_report_end(void *user, struct tables *tables)
 	/* if there are no rows, no thread was measured, or filters removed some waits */
 	blocked->is_unknown = true;
 	if (state->forgotten)
-		table_note(table, "%llu neither joined nor detached: what they had is not freed",
-			   (unsigned long long)state->forgotten);
+		table_note(
+			table,
+			"%llu threads were neither joined nor detached: their memory is not freed",
+			(unsigned long long)state->forgotten);
 	report_note_samples(state->run, table, REPORT_SAMPLED_CALLS);
 }
 

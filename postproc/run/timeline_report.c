@@ -70,7 +70,7 @@ static void timeline_report_end(void *user, struct tables *tables)
 	for (uint32_t i = 0; i < state->all.count; i++)
 		timeline_report_put(state, table, i);
 	if (state->run->summary->processes.count > 1)
-		table->note = "of all processes: of each the most that it had in a step of time";
+		table->note = "sums over all processes: each adds its maximum in the step of time";
 }
 
 const struct report report_timeline = {

@@ -831,13 +831,13 @@ const char *summary_say_samples(const struct summary *summary, char *text)
 		if (summary->classes[i].is_estimate && summary->classes[i].acquired)
 			memory = &summary->classes[i];
 	used = snprintf(text, SUMMARY_SAMPLES_MAX,
-			"numbers of memory are estimates: it was recorded by samples, one in "
-			"%" PRIu64 " bytes",
+			"memory was sampled, one sample in %" PRIu64
+			" bytes, so its numbers are estimates",
 			summary->sample);
 	if (memory)
 		snprintf(text + used, SUMMARY_SAMPLES_MAX - (size_t)used,
-			 "; in 95 of 100 cases held at the end %" PRIu64 " +- %" PRIu64
-			 " bytes; the most of a process %" PRIu64 " +- %" PRIu64 " bytes",
+			 "; in 95 of 100 cases: held at the end %" PRIu64 " +- %" PRIu64
+			 " bytes, peak of one process %" PRIu64 " +- %" PRIu64 " bytes",
 			 memory->held_bytes, estimate_error(memory->held_variance),
 			 memory->peak.amount, estimate_error(memory->peak.variance));
 	return text;

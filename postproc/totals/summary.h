@@ -298,7 +298,7 @@ struct summary_spawned {
 	const char *path;
 };
 
-#define UNTRACED_CHILD "it is static or set-user-id, or LD_PRELOAD was dropped from its environment"
+#define UNTRACED_CHILD "it is static or set-user-id, or its environment had no LD_PRELOAD"
 
 struct summary {
 	struct address_space space;

@@ -223,8 +223,9 @@ static void put_owed(struct table *table, const struct owed *owed)
 	table_backtrace(CELL(row, delayed_by, backtrace), owed->backtrace);
 	if (owed->is_unseen)
 		table_text(table, CELL(row, delayed_by, state),
-			   owed->has_thread ? "had it, acquired by a call that was not recorded"
-					    : "which thread had it is unknown");
+			   owed->has_thread ? "held the lock, which it had locked by a call that "
+					      "was not recorded"
+					    : "the holder is unknown");
 	else if (owed->is_cycle)
 		table_text(table, CELL(row, delayed_by, state), "waits in a cycle");
 	else if (owed->function)
@@ -256,7 +257,8 @@ static void put_chain(struct chains_state *state, struct table *table,
 
 		table_group(table, CELL(row, wait_chains, chain), name, rank);
 		table_format(table, CELL(row, wait_chains, step), "%s %s",
-			     step ? "who waits for a" : "waits for a", lane_word(link->kind));
+			     step ? "that thread waits for a" : "waits for a",
+			     lane_word(link->kind));
 		if (!step) {
 			table_number(CELL(row, wait_chains, wait_time), first->ns);
 			table_number(CELL(row, wait_chains, longest), first->longest_ns);
@@ -275,7 +277,8 @@ static void put_chain(struct chains_state *state, struct table *table,
 
 		table_group(table, CELL(row, wait_chains, chain), name, rank);
 		table_text(table, CELL(row, wait_chains, step),
-			   last->is_cycle ? "who waits in the same cycle" : "who does not wait");
+			   last->is_cycle ? "that thread waits in the same cycle"
+					  : "that thread does not wait");
 		table_backtrace(CELL(row, wait_chains, holder_backtrace), last->waker);
 	}
 }
@@ -302,7 +305,7 @@ static void put_chains(struct chains_state *state, struct tables *tables)
 	for (size_t i = 0; i < count && i < top; i++)
 		put_chain(state, table, order[i], (uint32_t)i);
 	if (table && count > top)
-		table->note = "There are more, of which these took the longest.";
+		table->note = "Only the longest chains are shown.";
 	free(order);
 }
 
@@ -315,7 +318,7 @@ static void put_step(struct chains_state *state, struct table *table, const stru
 			     step->function ? step->function : "a call");
 	else
 		table_text(table, CELL(row, critical_path, step),
-			   step->step == CRITICAL_WOKEN ? "was woken, did not run yet"
+			   step->step == CRITICAL_WOKEN ? "was woken, but did not run yet"
 			   : step->backtrace		? "ran, until"
 							: "ran");
 	table_number(CELL(row, critical_path, time), step->ns);
@@ -353,16 +356,16 @@ static void chains_report_end(void *user, struct tables *tables)
 	for (size_t i = 1; i < state->owed.count; i++)
 		put_owed(table, &state->owed.items[i]);
 	if (state->chains.cut)
-		table->note = "Of some waits a part is not followed: the chain is too long, or too "
-			      "far back.";
+		table->note = "Some waits are not followed to their end: the chain is too long, or "
+			      "its waits are too long ago.";
 	put_chains(state, tables);
 	if (state->steps.count) {
 		table = tables_begin(tables, TABLE_critical_path);
 		for (size_t i = 1; i < state->steps.count; i++)
 			put_step(state, table, &state->steps.items[i]);
 		if (state->is_partial)
-			table->note = "There were too many waits to follow the path to the "
-				      "beginning.";
+			table->note =
+				"The paths do not go back to the start: there were too many waits.";
 	}
 	put_wakers(state, tables_begin(tables, TABLE_wakers));
 }

@@ -349,7 +349,7 @@ static void put_cycles(struct locks_state *state, struct tables *tables)
 					put_cycle(table, cycle, rank++);
 			}
 	if (table && state->cycles_left_out)
-		table->note = "There are more, of which these are the first.";
+		table->note = "There are more cycles; only the first ones are shown.";
 }
 
 static void put_unlocks(struct locks_state *state, struct tables *tables)
@@ -389,20 +389,20 @@ static void put_pair(struct locks_state *state, struct table *table, const struc
 	table_backtrace(CELL(row, lock_waits, backtrace), waiter->backtrace);
 	if (!pair->holder && !sum->holder_thread) {
 		table_format(table, CELL(row, lock_waits, longest_threads),
-			     "thread %u; which thread had it is unknown", sum->waiter_thread);
+			     "thread %u waited; the holder is unknown", sum->waiter_thread);
 		return;
 	}
 	if (!pair->holder) { /* with --locks=contended, the lock itself has the tid of its holder */
 		table_format(table, CELL(row, lock_waits, longest_threads),
-			     "thread %u waited while thread %u had it, acquired by a call that was "
-			     "not recorded",
+			     "thread %u waited for thread %u, which had locked it by a call that "
+			     "was not recorded",
 			     sum->waiter_thread, sum->holder_thread);
 		return;
 	}
 	table_backtrace(CELL(row, lock_waits, holder_backtrace),
 			state->places.items[pair->holder].backtrace);
 	table_format(table, CELL(row, lock_waits, longest_threads),
-		     "thread %u waited while thread %u had it", sum->waiter_thread,
+		     "thread %u waited while thread %u held it", sum->waiter_thread,
 		     sum->holder_thread);
 }
 
@@ -540,8 +540,8 @@ static void put_locks(struct locks_state *state, struct tables *tables)
 		uncontended += state->run->summary->processes.items[i].uncontended;
 	if (uncontended)
 		table_note(table,
-			   "%llu more locks were taken without a wait: they are counted, but not "
-			   "recorded (--locks=contended)",
+			   "%llu more locks were acquired without a wait: these are counted, but "
+			   "not recorded (--locks=contended)",
 			   (unsigned long long)uncontended);
 }
 
