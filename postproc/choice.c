@@ -17,7 +17,8 @@ static int refuse(const char *word, size_t length, struct error *err)
 	struct suggest suggest;
 
 	if (instead)
-		return error_set(err, EINVAL, "report %.*s: now %s", (int)length, word, instead);
+		return error_set(err, EINVAL, "report %.*s: use %s instead", (int)length, word,
+				 instead);
 	suggest_begin(&suggest, word, length);
 	for (unsigned i = 0; report_at(i); i++)
 		suggest_try(&suggest, report_at(i)->name);

@@ -160,7 +160,7 @@ static int print_report_help(const struct options *options)
 	struct error err;
 
 	if (instead) {
-		error_set(&err, EINVAL, "report %s: now %s", report, instead);
+		error_set(&err, EINVAL, "report %s: use %s instead", report, instead);
 		return usage(options, &err);
 	}
 	if (row) {

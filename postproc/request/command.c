@@ -65,7 +65,7 @@ static int take_what(struct options *options, char **names, struct error *err)
 	for (size_t at = 0, length; (*place)[at]; at += length + ((*place)[at + length] == ',')) {
 		length = strcspn(*place + at, ",");
 		if (report_renamed(*place + at, length))
-			return error_set(err, EINVAL, "report %.*s: now %s", (int)length,
+			return error_set(err, EINVAL, "report %.*s: use %s instead", (int)length,
 					 *place + at, report_renamed(*place + at, length));
 	}
 	memmove(place, place + 1, (options_count(place + 1) + 1) * sizeof(*place));
