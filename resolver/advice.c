@@ -88,7 +88,7 @@ static char *debug_symbols(const struct entry *entry, const char *build_id,
 				     *build_id ? servers : "");
 	if (*build_id && !has_lists)
 		return memory_format("install /usr/lib/debug/.build-id/%.2s/%s.debug (dnf and "
-				     "zypper know it by that name)%s",
+				     "zypper install it by this path)%s",
 				     build_id, build_id + 2, servers);
 	return memory_format("build it with -g%s",
 			     *build_id ? ", or name the directory of its "
@@ -112,19 +112,21 @@ char *advice_for(const struct entry *entry, enum resolve_reason reason,
 		if (!options->root)
 			return memory_text("resolve on the machine that made the trace, or name a "
 					   "copy of its files with --map=DIR or --map=OLD=NEW");
-		return memory_format("put it under %s, as the traced machine has it%s",
-				     options->root,
-				     entry->build_id_size && !options->debuginfod
-					     ? ", or ask a server with --debuginfod=URL"
-					     : "");
+		return memory_format(
+			"put it under %s, at the path that it has on the traced machine%s",
+			options->root,
+			entry->build_id_size && !options->debuginfod
+				? ", or ask a server with --debuginfod=URL"
+				: "");
 	case RESOLVE_WRONG_FILE:
 		if (!entry->build_id_size)
-			return memory_text("install the version again that was traced, or name a "
-					   "copy of the old files with --map=DIR");
-		return memory_format("the trace needs build-id %s: install that version again, "
-				     "name a copy of the old files with --map=DIR, or its debug "
-				     "files with --map=/usr/lib/debug=DIR",
-				     build_id);
+			return memory_text("reinstall the version that was traced, or name a copy "
+					   "of the old files with --map=DIR");
+		return memory_format(
+			"the trace needs build-id %s: reinstall that version, name a copy of the "
+			"old files with --map=DIR, or name its debug files with "
+			"--map=/usr/lib/debug=DIR",
+			build_id);
 	case RESOLVE_WRONG_MACHINE:
 		return memory_text("name a copy of the traced machine's files with --map=DIR");
 	case RESOLVE_NO_SYMBOLS:

@@ -501,7 +501,8 @@ static int check_start(const struct filter *filter, struct error *err)
 	/* the first bytes of packets, .htr or zstd */
 	if (size && (bytes[0] == 0xf0 || bytes[0] == 0x89 ||
 		     (size >= sizeof(zstd) && memcmp(bytes, zstd, sizeof(zstd)) == 0)))
-		return error_set(err, EBADMSG, "%s: a binary trace: holdtrace-postproc -r reads it",
+		return error_set(err, EBADMSG,
+				 "%s: a binary trace: use holdtrace-postproc -r instead",
 				 filter->options->input_name);
 	/*
 	 * a text has neither a control character nor a byte beyond ASCII at its start, nor a zero

@@ -129,8 +129,8 @@ static int read_options(struct asked *asked, int argc, char **argv, struct error
 	int at = options_read(&table, asked, argc, argv, err);
 
 	if (at > 0 && argv[at])
-		return error_set(err, EINVAL, "%s: unexpected: name the input with -i %s", argv[at],
-				 argv[at]);
+		return error_set(err, EINVAL, "%s: unexpected argument: name the input with -i %s",
+				 argv[at], argv[at]);
 	if (at > 0 && asked->jobs.value > 64)
 		return error_set(err, EINVAL, "--jobs: expected a number from 0 to 64");
 	return at < 0 ? at : 0;
@@ -189,13 +189,13 @@ static int check_names(const struct settings *settings, const struct resolve *re
 static int check_text(const struct settings *settings, const struct filter_result *result)
 {
 	if (result->long_lines && !settings->asked.quiet)
-		complain("%s: line %" PRIu64 ": longer than %d MiB, as %" PRIu64
-			 " lines are: copied without being parsed",
+		complain("%s: line %" PRIu64 ": longer than %d MiB, like %" PRIu64
+			 " lines in all: copied without being parsed",
 			 settings->filter.input_name, result->first_long, FILTER_LINE_MAX >> 20,
 			 result->long_lines);
 	if (!result->is_foreign)
 		return 0;
-	complain("%s: no line of it is sp-rtrace text: holdtrace-postproc makes such a text from a "
+	complain("%s: has no line of sp-rtrace text: holdtrace-postproc makes such a text from a "
 		 "trace",
 		 settings->filter.input_name);
 	return STATUS_FAILURE;
@@ -375,7 +375,7 @@ int main(int argc, char **argv)
 	/* truncating the output would destroy the input */
 	if (output != STDOUT_FILENO && fstat(input, &from) == 0 && fstat(output, &to) == 0 &&
 	    S_ISREG(to.st_mode) && from.st_dev == to.st_dev && from.st_ino == to.st_ino) {
-		complain("%s: is the input, too: name another file", asked->output);
+		complain("%s: is also the input: name another output file", asked->output);
 		return STATUS_USAGE;
 	}
 	if (output != STDOUT_FILENO)

@@ -134,8 +134,9 @@ static int take_file(struct module *module, enum resolve_reason *reason, struct 
 		   !(wanted == EM_AARCH64 && found == EM_ARM)) {
 		/* 32-bit programs also run on 64-bit machines */
 		*reason = RESOLVE_WRONG_MACHINE;
-		failure = error_set(err, EMEDIUMTYPE,
-				    "is made for another kind of processor than the trace");
+		failure =
+			error_set(err, EMEDIUMTYPE,
+				  "is built for another kind of processor than the traced program");
 	}
 	if (failure)
 		elffile_close(file);

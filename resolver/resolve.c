@@ -296,7 +296,8 @@ static const char *text_of(const struct entry *entry, enum resolve_reason reason
 	case RESOLVE_SPECIAL:
 		return "has no file";
 	case RESOLVE_NO_SYMBOLS:
-		return entry->facts.has_symbols ? "has no symbol there" : "is stripped";
+		return entry->facts.has_symbols ? "has no symbol at these addresses"
+						: "is stripped";
 	case RESOLVE_BROKEN:
 		return entry->broken ? entry->broken : "could not be read";
 	case RESOLVE_WRONG_FILE:

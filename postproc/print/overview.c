@@ -120,7 +120,7 @@ static void add_end(const struct summary *summary, struct line *line,
 	if (after_ns)
 		line_add(line, " after %s", DURATION(after_ns));
 	if (process->end == SUMMARY_UNKNOWN && process->has_end)
-		line_add(line, ", how is unknown");
+		line_add(line, ", exit status unknown");
 }
 
 /* ---- the first line ---- */
@@ -198,7 +198,7 @@ static void print_nothing(struct overview *overview)
 	if (has_filters(overview))
 		text = "No event passed the filters.";
 	else if (summary->sample)
-		text = "No events: memory was sampled, and no block had a sample.";
+		text = "No events: memory was sampled, and no block was in the sample.";
 	else if (was_paused)
 		text = "No events: recording was off (--start=off, holdtrace ctl stop); `holdtrace "
 		       "ctl PID start` starts it.";
@@ -206,12 +206,13 @@ static void print_nothing(struct overview *overview)
 		text = "No events and no end: recording never began, or was cut off before the "
 		       "first event was written.";
 	else if (is_attached)
-		text = "No events since it was attached to: it called no hooked function, or not "
-		       "through the C library, or none of those that --events selects.";
+		text = "No events since the process was attached to: it called no hooked function, "
+		       "it did not call them through the C library, or --events selects none of "
+		       "them.";
 	else
-		text = "No events, although it was traced from start to end: it called no hooked "
-		       "function, or not through the C library, or none of those that --events "
-		       "selects.";
+		text = "No events, although the program was traced from start to end: it called no "
+		       "hooked function, it did not call them through the C library, or --events "
+		       "selects none of them.";
 	screen_say(&overview->screen, 2, "%s", text);
 }
 
@@ -296,8 +297,8 @@ static void print_lost(struct overview *overview)
 				    : "report info says why");
 	if (summary->late)
 		screen_say(&overview->screen, 6,
-			   "LATE  %s event%s came after later ones had been written: objects that "
-			   "were released and acquired again may be in the wrong order",
+			   "LATE  %s event%s arrived after later events had been written: releases "
+			   "and acquisitions of the same object may be in the wrong order",
 			   COUNT(summary->late), PLURAL(summary->late));
 }
 
@@ -327,8 +328,8 @@ static void print_allocators(struct overview *overview)
 			   summary->inner.module ? summary->inner.module : "");
 	else if (summary->inner.bytes)
 		screen_say(&overview->screen, 8,
-			   "UNSEEN  blocks in %s that %s maps: if it allocates them there, they "
-			   "are not counted here",
+			   "UNSEEN  blocks that may be in %s of mappings by %s: they are not "
+			   "counted here",
 			   BYTES(summary->inner.bytes),
 			   summary->inner.mapper ? summary->inner.mapper : "the program");
 }
@@ -379,7 +380,7 @@ static void print_doubts(struct overview *overview)
 	if (summary->pauses)
 		screen_say(&overview->screen, 8,
 			   "PAUSED  nothing was recorded for %s (%s pause%s): objects that were "
-			   "released then seem to be live",
+			   "released in that time seem to be live",
 			   DURATION(summary->pause_ns), COUNT(summary->pauses),
 			   PLURAL(summary->pauses));
 	if (summary->sample)
@@ -458,7 +459,7 @@ static void add_released(struct line *line, const struct summary_process *proces
 			 uint64_t others)
 {
 	struct before_sum mappings = before_mappings(process->had);
-	const char *between = "; of that it released ";
+	const char *between = "; since then it released ";
 
 	if (memory) {
 		line_add(line, "%s%s block%s of memory", between, COUNT(memory), PLURAL(memory));
@@ -487,7 +488,7 @@ static void print_attached(struct overview *overview)
 		line_add(&line, "ATTACHED  %s (pid %" PRIu32 ") had run for %s, with ",
 			 overview_name(process), process->pid, DURATION(process->had_ns));
 		add_had(&line, process);
-		line_add(&line, ": objects from before are in no list");
+		line_add(&line, ": objects from before the attach are in no list");
 		add_released(&line, process, memory, others);
 		memory = others = 0;
 		screen_wrap(&overview->screen, &line, 10);
@@ -562,7 +563,7 @@ static void print_incomplete(struct overview *overview)
 		line_add(&line, "INCOMPLETE  %s (pid %" PRIu32 "): ", overview_name(process),
 			 process->pid);
 		if (process->is_damaged)
-			line_add(&line, "the trace is damaged (%s), all the rest was used",
+			line_add(&line, "the trace is damaged (%s); all other parts were used",
 				 process->damage ? process->damage : "?");
 		else
 			line_add(&line, "the trace has no end: recording was cut off or still "
@@ -761,7 +762,7 @@ static void compose_screen(struct overview *overview)
 	/* before the first number, because no number includes the damaged part */
 	if (summary->damaged)
 		screen_say(&overview->screen, 9,
-			   "DAMAGED  a part of %s could not be read, and is in no number here",
+			   "DAMAGED  a part of %s could not be read: no number here includes it",
 			   summary->processes.count > 1 ? "the traces" : "the trace");
 	if (!summary->events)
 		print_nothing(overview);

@@ -50,7 +50,7 @@ static void print_longest(struct overview *overview, const struct summary_class 
 		     class->known == RESOURCE_LOCK ? "held by: " : "woken by: ", class->hot.other);
 	if (class->known == RESOURCE_SEMAPHORE && class->hot.first != class->hot.other)
 		print_frames(overview, column, column + 2, 1,
-			     "the last of a chain that began at: ", class->hot.first);
+			     "at the end of a chain that began at: ", class->hot.first);
 }
 
 void overview_waits(struct overview *overview)
@@ -116,8 +116,9 @@ static void print_holder(struct overview *overview, const struct summary_blocked
 
 	if (blocked->joined)
 		screen_say(&overview->screen, 8,
-			   blocked->joined == blocked->thread ? "      which is itself"
-							      : "      which is thread %" PRIu32,
+			   blocked->joined == blocked->thread
+				   ? "      which is the waiting thread itself"
+				   : "      which is thread %" PRIu32,
 			   blocked->joined);
 	if (!blocked->has_holder)
 		return;
@@ -136,8 +137,8 @@ static void print_notify(struct overview *overview, const struct summary_blocked
 
 	if (blocked->vain_backtrace) {
 		snprintf(text, sizeof(text),
-			 "the last signal came %s before, when no thread waited: thread %" PRIu32
-			 " at ",
+			 "the last signal came %s before this wait, when no thread waited: thread "
+			 "%" PRIu32 " at ",
 			 DURATION(blocked->vain_ns), blocked->vain_thread);
 		print_frames(overview, 6, 8, 3, text, blocked->vain_backtrace);
 		return;
@@ -197,7 +198,7 @@ void overview_blocked(struct overview *overview)
 	/* without a recorded end, the trace is a snapshot of a running program */
 	for (size_t i = 0; i < summary->processes.count; i++)
 		if (summary->processes.items[i].has_end)
-			when = "waiting when it ended";
+			when = "waiting when the program ended";
 	if (summary->deadlocked)
 		line_add(&line, "DEADLOCK of %s thread%s; ", COUNT(summary->deadlocked),
 			 PLURAL(summary->deadlocked));

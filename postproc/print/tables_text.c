@@ -408,7 +408,7 @@ static void print_gaps(const struct tables_job *job)
 
 	report_find_gaps(job->run, KIND_ALL, 0, &gaps);
 	add_lost(&text, &gaps);
-	add_gap(&text, gaps.late, gaps.events, "event", "too late to be certain of its order");
+	add_gap(&text, gaps.late, gaps.events, "event", "in uncertain order");
 	add_gap(&text, gaps.incomplete, gaps.traces, "trace", "without end");
 	add_gap(&text, gaps.damaged, gaps.traces, "trace", "damaged");
 	add_gap(&text, gaps.untraced + gaps.spawned, gaps.untraced + gaps.spawned, "program",
@@ -514,8 +514,8 @@ static void print_damage(const struct tables_job *job)
 	if (!gaps.damaged || !job->count)
 		return;
 	line_add(&text,
-		 "a part of %s could not be read, and is in no number here: objects that were "
-		 "acquired or released there are unknown",
+		 "a part of %s could not be read: no number here includes it, and objects that "
+		 "were acquired or released there are unknown",
 		 gaps.traces > 1 ? "the traces" : "the trace");
 	text_colour(job, COLOUR_WARN);
 	out_text(job->out, "DAMAGED:");
