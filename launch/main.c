@@ -72,7 +72,8 @@ static const char *find_instead(const char *name)
 
 static int refuse_renamed(const char *name)
 {
-	say("the command %s was renamed: write `%s`; for a program of that name: holdtrace run %s",
+	say("the command %s was renamed: write `%s`; to run a program of that name: holdtrace run "
+	    "%s",
 	    name, find_instead(name), name);
 	return STATUS_USAGE;
 }
