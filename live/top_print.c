@@ -282,7 +282,7 @@ static void put_class_metrics(struct out *out, const struct sample *sample)
 			   "Memory is estimated: bytes from one sample to the next.",
 			   sample->sample);
 		put_family(out, "holdtrace_live_bytes_error", "gauge",
-			   "Error of the live bytes in 95 of 100 cases.");
+			   "Error of the live bytes that is not exceeded in 95 of 100 cases.");
 		for (class = sample->classes; class < end; class ++)
 			if (estimate_error(class->variance))
 				put_class_metric(out, "holdtrace_live_bytes_error", class,

@@ -207,7 +207,7 @@ int main(int argc, char **argv)
 		 *viewer->address ? encoded : serve_address(serve));
 	print_message(stdout, "%s", address);
 	fflush(stdout);
-	fprintf(stderr, PROGRAM ": served on this machine alone until Ctrl-C\n");
+	fprintf(stderr, PROGRAM ": served only on this machine until Ctrl-C\n");
 	if (!asked.no_open)
 		open_browser(address);
 	sigwait(&signals, &number);

@@ -385,9 +385,9 @@ static void print_doubts(struct overview *overview)
 			   PLURAL(summary->pauses));
 	if (summary->sample)
 		screen_say(&overview->screen, 9,
-			   "SAMPLED  memory, one sample in %s: its numbers are estimates, +- is "
-			   "their error in 95 of 100 cases; temporary blocks, double frees and "
-			   "frees of unallocated memory are unknown",
+			   "SAMPLED  memory, one sample in %s: its numbers are estimates, whose "
+			   "error is at most +- in 95 of 100 cases; temporary blocks, double frees "
+			   "and frees of unallocated memory are unknown",
 			   BYTES(summary->sample));
 }
 

@@ -112,7 +112,7 @@ static bool is_number(enum resource resource)
 
 static void print_holder(struct overview *overview, const struct summary_blocked *blocked)
 {
-	char text[100] = "held by itself: locked at ";
+	char text[100] = "held by the waiting thread itself: locked at ";
 
 	if (blocked->joined)
 		screen_say(&overview->screen, 8,

@@ -391,8 +391,8 @@ static void print_sample(const struct tables_job *job)
 	if (!sample)
 		return;
 	line_add(&text,
-		 "memory was sampled, one sample in %s: its numbers are estimates, +- is their "
-		 "error in 95 of 100 cases; a call site without a sample may have up to %s",
+		 "memory was sampled, one sample in %s: its numbers are estimates, whose error is "
+		 "at most +- in 95 of 100 cases; a call site without a sample may have up to %s",
 		 human_bytes(&every, sample), human_bytes(&unseen, estimate_unseen(sample)));
 	text_colour(job, COLOUR_WARN);
 	out_text(job->out, "estimates:");
