@@ -300,8 +300,8 @@ static int heaptrack_print(void *state, struct out *out, struct error *err)
 
 	if (run->sample)
 		return error_set(err, EINVAL,
-				 "--format=heaptrack cannot contain sampled memory; use pprof, "
-				 "dhat or perfetto");
+				 "--format=heaptrack cannot contain memory that was recorded by "
+				 "samples; use pprof, dhat or perfetto");
 	rc = spill_sort_finish(&file->sort, err);
 	if (rc)
 		return rc;
