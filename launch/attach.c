@@ -163,7 +163,7 @@ static const char *wait_for_end(const struct run *run, int pid, int64_t time_ms)
 		int step = LOOK_MS;
 
 		if (time_ms >= 0 && now - begun >= time_ms)
-			return "the time is over";
+			return "the time limit is reached";
 		if (time_ms >= 0 && time_ms - (now - begun) < step)
 			step = (int)(time_ms - (now - begun));
 		if ((session_attached(&run->session) && !session_running(&run->session)) ||
@@ -273,7 +273,7 @@ int command_attach(int argc, char **argv, struct error *err)
 		status = next < 0 ? STATUS_USAGE : 0;
 	}
 	if (!status && next && !(argv[next] && ctl_is_process(argv[next]) && !argv[next + 1])) {
-		say("attach: one process id is needed: holdtrace attach PID [OPTION]...");
+		say("attach: expected one process id: holdtrace attach PID [OPTION]...");
 		status = STATUS_USAGE;
 	} else if (!status && next) {
 		status = attach_to(&run, argv[next], err);
@@ -318,8 +318,8 @@ static bool check_parts(void)
 		is_well = place_find(parts[i], &path, &err) == 0;
 		free(path);
 	}
-	return report_check(is_well, "library, collector, injector and post-processor are there",
-			    err.text);
+	return report_check(
+		is_well, "library, collector, injector and post-processor are installed", err.text);
 }
 
 static bool check_memory(void)
@@ -327,8 +327,8 @@ static bool check_memory(void)
 	int fd = memfd_create("holdtrace-doctor", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	char advice[128];
 
-	snprintf(advice, sizeof(advice), "%s: a filter of system calls (a container's?) forbids it",
-		 strerror(errno));
+	snprintf(advice, sizeof(advice),
+		 "%s: a filter of system calls forbids it (in a container?)", strerror(errno));
 	if (fd >= 0)
 		close(fd);
 	return report_check(fd >= 0, "memory can be shared (memfd_create)", advice);
@@ -338,12 +338,11 @@ static bool check_yama(void)
 {
 	char scope = proc_yama();
 
-	return report_check(
-		scope == '0' || (geteuid() == 0 && scope != '3'),
-		"the kernel lets this user attach to programs of the same user",
-		"kernel.yama.ptrace_scope permits it only to root: attach as root, `sysctl "
-		"kernel.yama.ptrace_scope=0`, or start programs by `holdtrace record "
-		"--start=off`");
+	return report_check(scope == '0' || (geteuid() == 0 && scope != '3'),
+			    "the kernel allows this user to attach to programs of the same user",
+			    "kernel.yama.ptrace_scope permits it only to root: attach as root, run "
+			    "`sysctl kernel.yama.ptrace_scope=0`, or start programs with "
+			    "`holdtrace record --start=off`");
 }
 
 /* Prints what attaching to this process cannot record, for reasons that the user cannot change. */
@@ -352,13 +351,14 @@ static void describe_process(int pid)
 	cleanup_free char *library = NULL, *path = NULL;
 
 	if (proc_is_elsewhere(pid, "net") && geteuid() != 0)
-		puts("--  it is in another network namespace: only root can collect from there");
+		puts("--  it is in another network namespace: only root can record it");
 	if (proc_is_elsewhere(pid, "pid"))
-		puts("--  it is in another pid namespace: its trace has the numbers of that one");
+		puts("--  it is in another pid namespace: its trace has the process ids of that "
+		     "namespace");
 	if (place_find(PART_LIBRARY, &library, NULL) == 0 &&
 	    access(path = memory_format("/proc/%d/root%s", pid, library), R_OK))
-		puts("--  the library's file is not visible to it: programs that it executes are "
-		     "not recorded");
+		puts("--  it cannot see the library's file: programs that it executes are not "
+		     "recorded");
 }
 
 static bool check_process(const char *text)
@@ -383,7 +383,7 @@ int command_doctor(int argc, char **argv, struct error *err)
 
 	(void)err;
 	if (argc > 2 || (argc == 2 && !ctl_is_process(argv[1]))) {
-		say("doctor: one process id, or nothing: holdtrace doctor [PID]");
+		say("doctor: expected one process id or no argument: holdtrace doctor [PID]");
 		return STATUS_USAGE;
 	}
 	is_well = check_parts();

@@ -43,8 +43,8 @@ int command_ctl(int argc, char **argv, struct error *err)
 
 	if (argc > 4 || !ctl_is_process(process) || (word < 0 && !is_keep && !is_detach) ||
 	    ((word >= 0 || is_detach) && (word >= 0 && words[word].takes_text) != (text != NULL))) {
-		say("ctl: one process id and start, stop, mark TEXT, snapshot, keep [FILE], scan "
-		    "or detach are needed: holdtrace ctl 4711 snapshot");
+		say("ctl: expected one process id, and start, stop, mark TEXT, snapshot, keep "
+		    "[FILE], scan or detach: holdtrace ctl 4711 snapshot");
 		return STATUS_USAGE;
 	}
 	if (is_detach)

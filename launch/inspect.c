@@ -33,13 +33,14 @@ static int check_rights(const char *path, const struct stat *status, struct erro
 
 	if (!sets_user && !sets_group && !has_capabilities)
 		return 0;
-	return error_set(err, ENOTSUP,
-			 "%s gets more privileges when it starts (%s), and the loader then ignores "
-			 "LD_PRELOAD: run holdtrace as that user, or trace a copy without them",
-			 path,
-			 sets_user    ? "set-user-id"
-			 : sets_group ? "set-group-id"
-				      : "file capabilities");
+	return error_set(
+		err, ENOTSUP,
+		"%s runs with more privileges than you have (%s), so the loader ignores "
+		"LD_PRELOAD: run holdtrace with the same privileges, or trace a copy without them",
+		path,
+		sets_user    ? "set-user-id"
+		: sets_group ? "set-group-id"
+			     : "file capabilities");
 }
 
 /* Reads the program headers, at most HEADERS_MAX. Returns their number. */
@@ -114,8 +115,8 @@ static int check_sanitizers(const char *path, int fd, const Elf64_Ehdr *header, 
 		if (memmem(names, size + 1, sanitizers[i].entry, strlen(sanitizers[i].entry) + 1))
 			return error_set(err, ENOTSUP,
 					 "%s is built with %s, which has its own malloc and must "
-					 "be the first "
-					 "library: build it without to trace it",
+					 "be the first library: to trace the program, build it "
+					 "without the sanitizer",
 					 path, sanitizers[i].name);
 	return 0;
 }
@@ -157,8 +158,8 @@ static int check_loader(const char *path, int fd, const Elf64_Ehdr *header, bool
 	if (is_musl)
 		return error_set(
 			err, ENOTSUP,
-			"%s uses the musl C library (%s), and this library is made for glibc", path,
-			interpreter);
+			"%s uses the musl C library (%s), but libholdtrace.so is built for glibc",
+			path, interpreter);
 	return check_sanitizers(path, fd, header, err);
 }
 
@@ -208,13 +209,13 @@ int inspect_program(const char *path, bool *ignores, struct error *err)
 				return result;
 			if (header.e_ident[EI_CLASS] != ELFCLASS64)
 				return error_set(err, ENOTSUP,
-						 "%s is a 32-bit program, and this library is "
-						 "64-bit: it could not be loaded",
+						 "%s is a 32-bit program, but libholdtrace.so is "
+						 "64-bit and cannot be loaded into it",
 						 path);
 			if (header.e_machine != MACHINE_OWN)
 				return error_set(
 					err, ENOTSUP,
-					"%s is made for another processor (ELF machine %u)", path,
+					"%s is built for another processor (ELF machine %u)", path,
 					header.e_machine);
 			return check_loader(path, fd, &header, ignores, err);
 		}

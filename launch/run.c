@@ -88,8 +88,8 @@ static int take_setting(void *values, const struct option_row *row, const char *
 
 	if (settings_take(&run->session.control->settings, entry) == SETTINGS_TAKEN)
 		return 0;
-	return error_set(err, EINVAL, "--%s=%s: expected %s; `holdtrace help run` says more",
-			 row->option, text, row->argument);
+	return error_set(err, EINVAL, "--%s=%s: expected %s; see `holdtrace help run`", row->option,
+			 text, row->argument);
 }
 
 /* Refuses the environment variable of a renamed option, which would silently have no effect. */
@@ -201,7 +201,7 @@ static int check_settings(const struct settings *settings, struct error *err)
 	bool has_directory = strchr(settings->follow, '/') != NULL;
 
 	if (settings->backtrace.depth > ARENA_FRAMES_MAX)
-		return error_set(err, EINVAL, "--backtrace=%lld: 0 to %u frames are possible",
+		return error_set(err, EINVAL, "--backtrace=%lld: expected 0 to %u frames",
 				 (long long)settings->backtrace.depth, ARENA_FRAMES_MAX);
 	if (check_output(settings->out, err))
 		return -EINVAL;
@@ -270,8 +270,9 @@ static int take_reports(struct run *run, struct error *err)
 		const char **place = is_page ? &run->html : &run->screen;
 
 		if (*place)
-			return error_set(err, EINVAL, "--report=%s: the %s goes to %s already",
-					 path, is_page ? "page" : "screen", *place);
+			return error_set(err, EINVAL,
+					 "--report=%s: the %s is already written to %s", path,
+					 is_page ? "page" : "screen", *place);
 		*place = path;
 		if (check_result(path, is_page, err))
 			return -EINVAL;
@@ -435,7 +436,7 @@ static int show_screen(const struct run *run, int to)
 			;
 	if (status != -ENODATA)
 		return status;
-	say("--fail-on: the trace is not in a file: the limits are unknown");
+	say("--fail-on: the trace is not in a file, so the limits are unknown");
 	return STATUS_UNKNOWN;
 }
 
@@ -475,7 +476,7 @@ static int write_page(const struct run *run)
 static int tell_no_page(const struct run *run)
 {
 	if (run->html)
-		say("--report=%s: nothing was recorded: no page", run->html);
+		say("--report=%s: no page, because nothing was recorded", run->html);
 	return run->html ? STATUS_OWN_FAILURE : 0;
 }
 
@@ -513,7 +514,8 @@ int run_tell(struct run *run, const char *program)
 		return tell_nothing(run);
 	}
 	if (!session_attached(session) && session->has_ended && control->state == CONTROL_RUNNING) {
-		say("the collector was killed before %s reached it: nothing was recorded", program);
+		say("the collector was killed before %s connected to it: nothing was recorded",
+		    program);
 		return tell_nothing(run);
 	}
 	state = proc_stat(session->collector, 0, text);
@@ -537,7 +539,7 @@ int run_tell(struct run *run, const char *program)
 		say("%u of the run's processes still run; their traces are not complete yet",
 		    session_running(session));
 	if (session_left_unsaid(session) && !run->quiet)
-		say("--follow=%s left out %u more when the last trace had ended",
+		say("--follow=%s left out %u more processes after the last trace had ended",
 		    control->settings.follow, session_left_unsaid(session));
 	page = write_page(run);
 	if (is_screen)
@@ -561,7 +563,7 @@ static int limits_status(const struct run *run, int found)
 {
 	if (!run->fail_on || !run->is_untraced)
 		return found;
-	say("--fail-on: the program was not traced: the limits are unknown");
+	say("--fail-on: the program was not traced, so the limits are unknown");
 	return STATUS_UNKNOWN;
 }
 

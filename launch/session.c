@@ -29,7 +29,7 @@ static int move_above_standard(int *fd, struct error *err)
 	int moved = *fd > STDERR_FILENO ? *fd : fcntl(*fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
 
 	if (moved < 0)
-		return error_system(err, errno, "cannot keep the shared memory");
+		return error_system(err, errno, "cannot move the descriptor of the shared memory");
 	if (moved != *fd)
 		close(*fd);
 	*fd = moved;
@@ -81,7 +81,7 @@ static int wait_until_ready(struct session *session, struct error *err)
 			return 0;
 		if (waitpid(session->collector, &status, WNOHANG) == session->collector &&
 		    __atomic_load_n(&control->state, __ATOMIC_ACQUIRE) == CONTROL_STARTING)
-			return error_set(err, EIO, "the collector ended before it began");
+			return error_set(err, EIO, "the collector ended before it was ready");
 		syscall(SYS_futex, &control->state, FUTEX_WAIT, CONTROL_STARTING, &step, NULL, 0);
 	}
 }
@@ -286,7 +286,7 @@ int session_wait(struct session *session, struct error *err)
 				   session_attached(session) - session_running(session))
 		is_alive = wait_for_word(session, &control->detached, complete);
 	if (!is_alive && control->state == CONTROL_RUNNING)
-		return error_set(err, EIO, "the collector was killed: the traces end where it did");
+		return error_set(err, EIO, "the collector was killed: the traces end at that time");
 	return read_streams(session, err);
 }
 

@@ -122,7 +122,7 @@ static int print_report(const struct act *act, const struct breaker *breaker, co
 		return error_system(err, errno, "report");
 	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
 		;
-	return status ? error_set(err, EIO, "no report could be made") : 0;
+	return status ? error_set(err, EIO, "the report failed") : 0;
 }
 
 static const struct action {

@@ -310,8 +310,10 @@ void look_put_backtrace(struct out *out, const struct look *look, size_t i)
 		out_char(out, '\n');
 	}
 	if (look->process.threads[i].objection)
-		out_format(out, "    (read without a stop, may be short: it is in %s)\n",
-			   look->process.threads[i].objection);
+		out_format(
+			out,
+			"    (read without stopping the thread, may be incomplete: it is in %s)\n",
+			look->process.threads[i].objection);
 }
 
 void look_put_thread(struct out *out, const struct look *look, size_t i)

@@ -194,7 +194,8 @@ static int open_process(struct run *run, int pid, struct error *err)
 	if (!status)
 		status = ctl_paths(lister.run, pid, &lister.told, err);
 	if (!status && !*lister.told)
-		status = error_set(err, ENOENT, "the run of process %d writes no trace file", pid);
+		status = error_set(err, ENOENT,
+				   "the run of process %d does not write to a trace file", pid);
 	for (const char *at = lister.told, *end; !status && (end = strchr(at, '\n')); at = end + 1)
 		status = add_file(run, at, (size_t)(end - at), err);
 	if (!status)

@@ -24,10 +24,11 @@ static int refuse_process(int number, int pid, struct error *err)
 	if (number == ENOENT || number == ESRCH)
 		return error_set(err, ESRCH, "process %d does not exist", pid);
 	if (number == EACCES || number == EPERM)
-		return error_set(err, EACCES,
-				 "process %d cannot be examined: it is another user's, or "
-				 "/proc/sys/kernel/yama/ptrace_scope is not 0: do it as root",
-				 pid);
+		return error_set(
+			err, EACCES,
+			"process %d cannot be examined: it belongs to another user, or "
+			"/proc/sys/kernel/yama/ptrace_scope is not 0: run holdtrace as root",
+			pid);
 	return error_system(err, number, "cannot examine process %d", pid);
 }
 
@@ -185,8 +186,8 @@ static bool stop_and_read(const struct live_process *process, struct live_thread
 	struct tracee tracee;
 
 	stopping_look(&stopping, process->subject.pid, thread->tid);
-	thread->objection = stopping.state == 'D' ? "a sleep that nothing interrupts"
-						  : stopping_objection(&stopping);
+	thread->objection =
+		stopping.state == 'D' ? "an uninterruptible sleep" : stopping_objection(&stopping);
 	if (!REGISTERS_COUNT || thread->objection)
 		return false;
 	if (tracee_ask(&tracee, &stopping) || tracee_await(&tracee) || !tracee.tid)

@@ -317,7 +317,7 @@ static int take_options(struct top *top, int argc, char **argv, struct error *er
 		return error_set(err, EINVAL, "--top: expected 1 to %u", SAMPLE_ROWS_MAX);
 	if (!argv[first])
 		return error_set(err, EINVAL,
-				 "a process id or a trace is needed: holdtrace top PID or FILE");
+				 "expected a process id or a trace: holdtrace top PID or FILE");
 	top->options.order = (enum sample_order)top->order.value;
 	top->options.class = top->class && strcmp(top->class, "all") != 0 ? top->class : NULL;
 	top->options.rows = (size_t)top->rows.value;
@@ -357,9 +357,10 @@ static int check_class(struct top *top, struct error *err)
 		if (is_there)
 			return 0;
 	}
-	return error_set(err, EINVAL,
-			 "--class=%s: the run has no such class, and those of holdtrace are %s",
-			 word, list);
+	return error_set(
+		err, EINVAL,
+		"--class=%s: neither a class of the run nor of holdtrace, whose classes are %s",
+		word, list);
 }
 
 static int run_top(struct top *top, struct error *err)

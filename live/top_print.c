@@ -279,7 +279,7 @@ static void put_class_metrics(struct out *out, const struct sample *sample)
 					 (uint64_t) class->bytes);
 	if (sample->sample) {
 		put_metric(out, "holdtrace_sample_bytes", "gauge",
-			   "Memory is estimated: bytes from one sample to the next.",
+			   "Sampling interval of memory in bytes; live bytes are estimates.",
 			   sample->sample);
 		put_family(out, "holdtrace_live_bytes_error", "gauge",
 			   "Error of the live bytes that is not exceeded in 95 of 100 cases.");
@@ -309,7 +309,7 @@ void top_put_metrics(struct out *out, const struct top_picture *picture)
 	}
 	put_class_metrics(out, sample);
 	put_family(out, "holdtrace_site_live_bytes", "gauge",
-		   "Bytes of live objects, of the first call sites.");
+		   "Bytes of live objects, by call site, of the largest call sites.");
 	for (size_t i = 0; i < sample->row_count; i++) {
 		const struct sample_row *row = &sample->rows[i];
 

@@ -167,7 +167,7 @@ int live_waits(int argc, char **argv, struct error *err)
 	struct out out;
 
 	if (first > 0 && !(argv[first] && ctl_is_process(argv[first]) && !argv[first + 1]))
-		first = error_set(err, EINVAL, "a process id is needed: holdtrace waits PID");
+		first = error_set(err, EINVAL, "expected a process id: holdtrace waits PID");
 	if (first < 0)
 		return LIVE_USAGE;
 	if (look_take(&look, atoi(argv[first]), true, err) || out_open(&out, STDOUT_FILENO, err)) {

@@ -391,7 +391,7 @@ int live_watch(int argc, char **argv, struct error *err)
 	if (first > 0 &&
 	    (!watch.when.count || !watch.check || !*names || !ctl_is_process(*names) || names[1]))
 		first = error_set(err, EINVAL,
-				  "--when=LIMIT and a process of the run are needed: holdtrace "
+				  "expected --when=LIMIT and one process id of the run: holdtrace "
 				  "watch --when='fd>900' PID");
 	if (first > 0 && take_limits(&watch, err) == 0 &&
 	    act_plan(&watch.act, atoi(*names), watch.check, &watch.then, err) == 0)
