@@ -19,7 +19,7 @@ enum await_kind {
 	AWAIT_BARRIER,
 	AWAIT_JOIN,
 	AWAIT_ONCE,
-	AWAIT_FUTEX, /* a futex that is none of the above */
+	AWAIT_FUTEX, /* another futex */
 	AWAIT_FILE_LOCK,
 	AWAIT_FILE,  /* input or output of a descriptor */
 	AWAIT_FILES, /* several descriptors */

@@ -23,7 +23,7 @@ function svg(name, attributes, ...children) {
 	return element;
 }
 
-/* Threads on a circle; between two of them the lock that the first waits for and the second has. */
+/* Threads around a ring; between two neighbours, the lock that the first waits for and the second holds. */
 function drawCycle(cycle) {
 	const width = 640, height = cycle.length < 3 ? 190 : 330, middle = [width / 2, height / 2], parts = [];
 	const at = turn => [middle[0] + (width / 2 - 110) * Math.cos(turn), middle[1] + (height / 2 - 34) * Math.sin(turn)];
