@@ -18,8 +18,8 @@
 uint8_t *aside_wrap(uint8_t *from, uint8_t *end);
 
 /*
- * If the packet at bytes is an OCFG packet that hides another packet, returns the hidden packet;
- * otherwise returns bytes. `left`: bytes from there to the end of the buffer.
+ * If the packet at `bytes` is an OCFG packet that hides another packet, returns the hidden packet;
+ * otherwise returns `bytes`. `left`: number of bytes from `bytes` to the end of the buffer.
  */
 const uint8_t *aside_packet(const uint8_t *bytes, size_t left);
 

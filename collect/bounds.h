@@ -49,7 +49,7 @@ struct bounds_user {
 bool bounds_allow(const struct bounds_used *used, const struct bounds_user *user, enum bound bound,
 		  uint32_t count);
 
-/* Adds count to the resources in use. A negative count releases resources. */
+/* Adds `count` to the resources in use. A negative `count` releases resources. */
 void bounds_use(struct bounds_used *used, struct bounds_user *user, enum bound bound,
 		int32_t count);
 
@@ -64,12 +64,12 @@ struct bounds_known {
 	struct bounds_known *above; /* the larger sum that includes this one; NULL: none */
 };
 
-/* Adds streams and bytes to the sum and to the larger sums; negative numbers subtract. */
+/* Adds `streams` and `bytes` to this sum and to the larger sums; negative numbers subtract. */
 void bounds_know(struct bounds_known *known, int32_t streams, int64_t bytes);
 
 /*
- * Whether a sum exceeds its limit, a stream with these bytes has at least an equal part of the sum,
- * and a new section would reduce the bytes of the stream.
+ * Whether a stream whose definitions use `bytes` must begin a new section: a sum exceeds its limit,
+ * the stream has at least an equal part of that sum, and the new section would reduce its bytes.
  */
 bool bounds_knows_too_much(const struct bounds_known *known, uint64_t bytes);
 

@@ -34,7 +34,10 @@ struct bundle *bundle_create(struct sink *sink);
 /* Adds a stream: from now on readers of the file wait for it. */
 struct bundle_stream bundle_begin(struct bundle *bundle);
 
-/* All streams that were begun are complete: readers may read the file. More streams may follow. */
+/*
+ * Marks the bundle as complete for now, when all streams that were begun are complete: readers may
+ * read the file. More streams may follow.
+ */
 void bundle_rest(struct bundle *bundle);
 
 /*
@@ -58,7 +61,7 @@ int bundle_shorten(struct bundle *bundle, struct sink_next *next, const struct k
 /* The sink of the file, as bundle_create() received it. */
 const struct sink *bundle_sink(const struct bundle *bundle);
 
-/* Unlocks and closes the file, when all streams are complete. bundle may be NULL. */
+/* Unlocks and closes the file, when all streams are complete. `bundle` may be NULL. */
 void bundle_close(struct bundle *bundle);
 
 #endif

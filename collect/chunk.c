@@ -15,7 +15,7 @@
 
 #include "contract.h"
 
-/* bytes of a ring that chunk_clean_ring() leaves, from the page of the position on */
+/* chunk_clean_ring() keeps this many bytes of a ring, beginning with the page of `position` */
 #define KEPT_BYTES 8192u
 
 /*

@@ -40,8 +40,8 @@ struct chunk {
 };
 
 /*
- * Makes the collector survive SIGBUS in a chunk: from now on, memory that can no longer be read
- * only marks its chunk as damaged.
+ * Makes the collector survive SIGBUS in a chunk: from now on, if a page of a chunk cannot be read,
+ * the collector only marks that chunk as damaged.
  */
 void chunk_survive_losses(void);
 
@@ -52,14 +52,15 @@ void chunk_survive_losses(void);
 struct chunk *chunk_open(int fd, const struct arena_hello *hello, struct error *err);
 
 /*
- * Maps the next chunk of the process's file. Returns NULL on failure. An empty text in err means
- * that there is no next chunk yet, or that `last` is a spare, which never has a next chunk.
+ * Maps the next chunk of the process's file. Returns NULL on failure. If the text in `err` is
+ * empty, there is no next chunk yet, or `last` is a spare, which never has a next chunk.
  */
 struct chunk *chunk_next(const struct chunk *last, struct error *err);
 
 /*
- * Opens spare i of this chunk, if a process has taken it, and copies that process's description of
- * itself to hello. Returns NULL if no process has taken the spare, or hello is not sound.
+ * Opens spare `i` of the chunk `family`, if a process has taken it, and copies to `hello` how that
+ * process describes itself. Returns NULL if no process has taken the spare, or if the description
+ * is not sound.
  */
 struct chunk *chunk_take_spare(const struct chunk *family, uint32_t i, struct arena_hello *hello);
 
@@ -69,10 +70,13 @@ uint32_t chunk_spares_used(const struct chunk *chunk);
 /* Unmaps the chunk. If it is a spare, clears it for the next process. */
 void chunk_close(struct chunk *chunk);
 
-/* How many slots of the chunk may be in use. */
+/* One more than the highest index of a slot of the chunk that was ever taken. */
 uint32_t chunk_used(const struct chunk *chunk);
 
-/* Returns the pages of ring i to the system, except those that the next record may touch. */
+/*
+ * Returns the pages of ring `i` to the system, except the pages that the next record may touch.
+ * `position`: where the next record begins.
+ */
 void chunk_clean_ring(const struct chunk *chunk, uint32_t i, uint64_t position);
 
 static inline struct slot *chunk_slot_at(const struct chunk *chunk, uint32_t i)

@@ -16,13 +16,13 @@
 #include <unistd.h>
 
 /*
- * How the loop sleeps. After a round that took BUSY_BYTES, the next round follows at once.
+ * How the loop sleeps. After a round that took BUSY_BYTES, the next round follows immediately.
  * Otherwise the length of the sleep is adapted so that a round takes ENOUGH_BYTES to MUCH_BYTES. A
- * producer with more than ARENA_WAKE_STEP in its ring wakes the collector; the figures here are
- * lower, to spare the traced program these wakes. It costs the program less if the collector lags a
- * little than if it keeps up closely: each round needs a membarrier, which interrupts the program,
- * takes a processor on which the program could run, and reads cache lines that the program is still
- * writing.
+ * producer with more than ARENA_WAKE_STEP in its ring wakes the collector; the numbers here are
+ * lower, so that the traced program seldom has to do so. It costs the program less if the collector
+ * lags a little than if it keeps up closely: each round needs a membarrier, which interrupts the
+ * program, takes a processor on which the program could run, and reads cache lines that the program
+ * is still writing.
  */
 #define BUSY_BYTES   (192u << 10)
 #define MUCH_BYTES   (160u << 10)
@@ -154,8 +154,8 @@ static void leave_run(struct collector *collector, uint32_t place)
 }
 
 /*
- * Finishes the members that have ended. is_full: the file is full, so their last records still wait
- * in their rings.
+ * Finishes the members that have ended. If `is_full` (the file is full), finishes none: their last
+ * records still wait in their rings.
  */
 static void finish_ended(struct collector *collector, bool is_full)
 {
@@ -174,7 +174,7 @@ static void finish_ended(struct collector *collector, bool is_full)
 
 /*
  * Handles SIGTERM. Programs that got the signal, too, have LEAVE_NS to end, since their last events
- * belong to the trace. A second SIGTERM ends the collector at once: each stream ends with the
+ * belong to the trace. A second SIGTERM ends the collector immediately: each stream ends with the
  * records that are there.
  */
 static void heed_sigterm(struct collector *collector, uint64_t now_ns)
@@ -312,8 +312,8 @@ static void sleep_for(struct collector *collector, uint64_t ns, bool is_full)
 	if (collect_scan_waits(collector))
 		return;
 	/*
-	 * a producer that waits for space in its ring would wake the collector, which has no space
-	 * either
+	 * a producer that waits for space in its ring would wake the collector, which cannot take
+	 * records either
 	 */
 	if (is_full) {
 		poll(NULL, 0, (int)(ns / MS));

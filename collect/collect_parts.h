@@ -75,7 +75,7 @@ struct member {
 	uint32_t chunk_count, slots;
 	/* a further chunk was refused; later chunks of this member are refused, too */
 	bool is_cut_off;
-	/* values of these counters in the head of the arena that were processed so far */
+	/* values that these counters in the head of the arena had when they were last processed */
 	uint32_t toggles, told;
 	/* number of the member's events when its mapping of the control page was last checked */
 	uint64_t seen;
@@ -295,9 +295,9 @@ void collect_index(struct collector *collector, struct member *member);
 void collect_index_remove(struct collector *collector, struct member *member);
 
 /*
- * Iterates over the members with this number or key. `last`: the member that the last call
- * returned, or NULL to begin. Returns NULL at the end. May also return other members with the same
- * hash, so the caller must compare.
+ * Iterates over the members whose value in `index` is `value`. `last`: the member that the last
+ * call returned, or NULL to begin. Returns NULL at the end. May also return members that only have
+ * the same hash, so the caller must compare the values.
  */
 struct member *collect_find(const struct collector *collector, enum member_index index,
 			    uint64_t value, const struct member *last);
@@ -318,7 +318,10 @@ void collect_receive_spares(struct collector *collector);
  */
 void collect_crowd(struct collector *collector, struct member *member, bool is_of_crowd);
 
-/* The process has ended or executed another program: its remaining records are passed on. */
+/*
+ * Called when the process has ended or executed another program. The next rounds pass on its
+ * remaining records.
+ */
 void collect_end_member(struct collector *collector, struct member *member);
 
 /* Reads how children of traced processes ended, as wait(2) reported it to their parents. */
@@ -349,8 +352,8 @@ void collect_say_waiting(struct collector *collector, struct member *member);
 void collect_say_past(struct collector *collector, struct member *member);
 
 /*
- * Writes the last notes of a process that has ended, releases its slots and closes its stream, when
- * all its records were passed on. From now on its phase is PHASE_CLOSING.
+ * Called for a process that has ended, when all its records were passed on. Writes its last notes,
+ * releases its slots and closes its stream. From then on its phase is PHASE_CLOSING.
  */
 void collect_finish(struct collector *collector, struct member *member);
 

@@ -10,7 +10,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Must be called before anything is opened. */
+/*
+ * Leaves the terminal, raises the limits and ignores signals. Must be called before the collector
+ * opens anything.
+ */
 void detach_begin(void);
 
 /* Whether SIGTERM has arrived since the last call. The signal interrupts no system call. */
@@ -23,8 +26,8 @@ bool detach_asked_to_end(void);
 int detach_error_file(void);
 
 /*
- * Closes every descriptor except those of `keep` (-1: none), and opens /dev/null as 0, 1 and 2
- * unless `keep` has them. Sorts `keep`. Must be called when everything is open.
+ * Closes every descriptor except those in `keep` (-1: none), and opens /dev/null as 0, 1 and 2
+ * unless `keep` contains these numbers. Sorts `keep`. Must be called when everything is open.
  */
 void detach_end(int *keep, size_t count);
 

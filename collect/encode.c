@@ -134,7 +134,7 @@ static struct wire_text text_of(uint8_t *room, const char *text, size_t most)
 	return (struct wire_text){ room, lay_out(room, text, length < most ? length : most) };
 }
 
-/* Encodes a text of a record, which may lack its NUL. room: 256 bytes. */
+/* Encodes a text of a record. The text may lack its NUL. `room`: a buffer of 256 bytes. */
 static struct wire_text text_in(uint8_t *room, const char *text, size_t size)
 {
 	size_t length = strnlen(text, size);
@@ -330,7 +330,7 @@ static __attribute__((noinline)) uint8_t *put_new_values(struct encoder *encoder
 	return values.at;
 }
 
-/* Writes the arguments as packets at `at`; if htr is not NULL, passes them to htr instead. */
+/* Writes the arguments as packets at `at`; if `htr` is not NULL, passes them to `htr` instead. */
 inline_ uint8_t *put_call_values(struct encoder *encoder, uint8_t *at, uint16_t number,
 				 struct raw_values raw, struct htr *htr)
 {
@@ -361,8 +361,8 @@ inline_ uint32_t timestamp(struct encoder *encoder, uint64_t ns)
 }
 
 /*
- * The type of a call: whether it allocates or frees an object. It does neither if it failed, or if
- * an exception ended it before it acquired the object.
+ * The type of a call: whether it allocates or frees an object. A call that failed does neither, nor
+ * does a call that an exception ended before it acquired the object.
  */
 inline_ uint32_t call_type(uint8_t operation, uint8_t flags)
 {

@@ -35,7 +35,10 @@ struct encoder {
 	size_t used, room;
 	/* true: protocol 2.0; false: protocol 1.4, exactly as in its document */
 	bool tails;
-	/* where events go instead of the buffer; NULL: events become packets; set by encode_to() */
+	/*
+	 * the htr to which events are passed instead of the buffer; NULL: events become packets;
+	 * set by encode_to()
+	 */
 	struct htr *htr;
 	const struct ticks *ticks;
 	uint64_t ms_start; /* start of the millisecond of `timestamp`, in ns */
@@ -82,7 +85,7 @@ struct encode_note {
 	uint32_t frame_count;
 };
 
-/* buffer has `room` bytes, at least twice ENCODE_MOST. The caller keeps it. */
+/* `buffer` has `room` bytes, at least twice ENCODE_MOST. The caller frees it. */
 void encode_init(struct encoder *encoder, void *buffer, size_t room, enum setting_protocol protocol,
 		 const struct ticks *ticks);
 
@@ -117,7 +120,7 @@ void encode_hand_over(struct htr *htr, const uint8_t *bytes, size_t size);
 
 /*
  * Returns how many of the first `size` bytes of a buffer are whole packets. *calls: number of
- * calls, without notes, in the rest of the buffer. The buffer may begin with a handshake.
+ * calls, without notes, in the rest of its `used` bytes. The buffer may begin with a handshake.
  */
 size_t encode_whole(const uint8_t *buffer, size_t used, size_t size, uint64_t *calls);
 

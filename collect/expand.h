@@ -41,8 +41,9 @@ static inline uint32_t more_values_size(const struct short_more *more)
 }
 
 /*
- * Copies the parts between the struct and the frames. `record` is a copy of the struct; its
- * resource loses its flag bits. Returns false if the record is too short for its parts.
+ * Copies the parts between the struct and the frames from the ring, where they begin at `from`.
+ * `record` is a copy of the struct; its member `resource` loses its flag bits. Returns false if the
+ * record is too short for its parts.
  */
 static inline bool expand_read(struct record_short *record, const char *from,
 			       struct expand_more *more)

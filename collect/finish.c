@@ -141,7 +141,7 @@ static bool visit_slot(struct collector *collector, struct member *member,
 	return false;
 }
 
-/* Visits the open calls of a process until visit returns true. */
+/* Visits the open calls of a process until `visit` returns true. */
 static bool visit_open(struct collector *collector, struct member *member, open_visitor *visit)
 {
 	for (uint32_t i = 0; i < member->chunk_count; i++) {
@@ -170,8 +170,8 @@ bool collect_is_forking(struct collector *collector, struct member *member)
 }
 
 /*
- * Writes notes about what the thread dropped. Returns the number of dropped events; dropped notes
- * are reported, but are not events.
+ * Writes notes about the events and notes that the thread dropped. Returns the number of dropped
+ * events, without dropped notes.
  */
 static uint64_t say_lost(struct collector *collector, struct member *member,
 			 const struct merge_thread *thread, const uint64_t *lost)
@@ -212,8 +212,8 @@ static uint64_t say_all_lost(struct collector *collector, struct member *member)
 
 /*
  * Whether the call is an exec. exec returns only if it fails, so a process that ended inside an
- * exec was executing another program. A later image of the process ended, which may or may not have
- * attached.
+ * exec was executing another program. Then a later image of the process ended, and that image may
+ * not have attached.
  */
 static bool is_exec(struct collector *collector, struct member *member,
 		    const struct open_call *call)
@@ -361,7 +361,7 @@ static void say_end(struct collector *collector, struct member *member, uint64_t
 		facts_number(&facts, "signal", (uint64_t)member->watch.status);
 	if (ended && end != WATCH_KILLED && ended <= ticks_now(collector->shared.control->clock))
 		facts_time(&facts, "at", ticks_ns(&collector->ticks, ended));
-	/* a fork's child inherits descriptors of its parent, and its stream does not list them */
+	/* the stream of a fork's child does not list the descriptors that the child inherited */
 	if (end == WATCH_EXITED && descriptors && !(member->hello.flags & PROCESS_FORKED))
 		facts_number(&facts, "descriptors", descriptors);
 	if (end == WATCH_EXITED && left && left < sizeof(children) / sizeof(*children))

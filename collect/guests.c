@@ -9,7 +9,10 @@
 #include <string.h>
 #include <unistd.h>
 
-/* limit of turns of accepting, as many as can wait at a time (net.core.somaxconn) */
+/*
+ * maximum number of turns in which guests are accepted: as many as can wait at a time
+ * (net.core.somaxconn)
+ */
 #define TURNS_MAX 64
 
 /* ---- the stream of a process ---- */
@@ -169,9 +172,9 @@ static void begin_stream(struct collector *collector, struct member *member)
 /* ---- identity ---- */
 
 /*
- * Ends the member that was in the process before: the later member is a new image of the process,
- * or another process with the same pid. If the two came by different ways (socket and spare), the
- * older member may arrive later.
+ * Ends the member that was in the process before `later`, which is a new image of the process, or
+ * another process with the same pid. If one member came through the socket and the other through a
+ * spare, `later` may be the older one; then it is ended.
  */
 static void end_predecessor(struct collector *collector, struct member *later)
 {
@@ -640,8 +643,8 @@ static struct member *find_relative(const struct collector *collector, const str
 
 /*
  * Accepts a spare that a sandboxed child, or a thread of one, has taken. Every process of the
- * family can write to all that is known about the spare. So the spare becomes a part of another
- * member only if all these processes belong to one user.
+ * family can overwrite everything that is known about the spare. So the spare becomes a part of
+ * another member only if all these processes belong to one user.
  */
 static void take_spare(struct collector *collector, struct member *family, uint32_t i)
 {

@@ -16,7 +16,7 @@ inline_ bool is_full(const struct htr *htr)
 
 /* ---- creation ---- */
 
-/* All columns get the size that the largest column, others, needs. */
+/* All columns get the size that the largest column, `others`, needs. */
 #define COLUMN_ROOM (HTR_OTHERS_FULL + 2 * HTR_EVENT_MOST)
 _Static_assert(COLUMN_ROOM >= (EVENTS_MAX + 1) * 2 * HTR_VARINT_MAX, "numbers of all events fit");
 
@@ -165,8 +165,8 @@ inline_ bool leads_to(const struct htr *htr, struct model *model, const uint64_t
 
 /*
  * Finds the node of a backtrace. same: number of outer frames that are the same as in the thread's
- * previous event; only the other frames are looked up. likely: the node that followed the previous
- * event's node the last time.
+ * previous event; only the other frames are looked up. likely: the node of the event that came next
+ * when the previous event's node last occurred.
  */
 inline_ uint32_t find_path(struct htr *htr, struct model *model, const uint64_t *frames,
 			   uint32_t count, uint32_t same, uint32_t likely)
@@ -294,7 +294,7 @@ _Static_assert(HTR_KIND_SHAPES == 1u << (32 - 28), "shape_of_kind() shifts so fa
 
 /*
  * Returns a mask that replaces a branch on an unpredictable condition: a mispredicted branch costs
- * more than the rest of a value. Compilers may turn conditions into branches, but not masks.
+ * more than all other work on a value. Compilers may turn conditions into branches, but not masks.
  */
 inline_ uint64_t mask_of(bool condition)
 {
@@ -381,8 +381,8 @@ inline_ void draft_related(struct htr *htr, struct draft *draft, uint64_t relate
 	if (!related)
 		return;
 	/*
-	 * If `related` is a second object, its address is near the object's; if it is a number, it
-	 * is not.
+	 * The address of a second object is usually near the first object's address; a number in
+	 * `related` is not.
 	 */
 	if (magnitude(step) <= magnitude(related))
 		draft->rules |= HTR_RELATED_NEAR;
@@ -429,7 +429,8 @@ inline_ struct model *model_of(struct htr *htr, uint32_t thread, uint64_t pthrea
 }
 
 /*
- * The site of the thread's previous event. Its `next` is the node that followed it the last time.
+ * The site of the thread's previous event. Its member `next` is the node of the event that came
+ * next when this site last occurred.
  */
 inline_ struct htr_site *last_site(struct model *model)
 {
@@ -633,7 +634,10 @@ void htr_argument(struct htr *htr, uint32_t name, const char *value, size_t leng
 {
 	struct column *to = &htr->columns[HTR_COLUMN_others];
 
-	/* a hook's arguments always fit; those of a converted stream may not */
+	/*
+	 * a hook's arguments always fit; an argument of a converted stream that does not fit is
+	 * omitted
+	 */
 	if (!has_room(to, HTR_VARINT_MAX + length)) {
 		htr->list = NULL;
 		return;

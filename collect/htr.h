@@ -4,8 +4,8 @@
 
 /*
  * Encodes the contents of the blocks of an .htr container (htr.def): events as varints of their
- * difference to earlier events, names as definitions. Neither compresses nor writes: collect/pack
- * makes the bytes of a block.
+ * differences from earlier events, names as definitions. Neither compresses nor writes:
+ * collect/pack makes the bytes of a block.
  */
 
 #include <stdbool.h>
@@ -74,9 +74,10 @@ size_t htr_known_bytes(const struct htr *htr);
 uint32_t htr_function(struct htr *htr, const char *name, size_t length);
 
 /*
- * Adds an event. If has_arguments, the caller then adds the arguments by htr_argument(), and ends
- * them by htr_arguments_end(). Returns false if there are too many shapes, a number is too large,
- * or there is no memory; the caller must then pass the event as packets.
+ * Adds an event. If event->has_arguments is set, the caller then adds the arguments by
+ * htr_argument(), and ends them by htr_arguments_end(). Returns false if there are too many shapes,
+ * a number is too large, or there is no memory; the caller must then pass the event to
+ * htr_packets().
  */
 bool htr_event(struct htr *htr, const struct htr_event *event);
 
@@ -84,8 +85,8 @@ void htr_make_kind(struct htr_kind *kind, const struct encode_packet_call *call,
 
 /*
  * Adds an event by the fast path, while the block is not full. The encoded bytes are the same as
- * for htr_event(); arguments follow in the same way. Returns false if the block is full, or where
- * htr_event() returns false.
+ * for htr_event(); arguments follow in the same way. Returns false if the block is full, or for the
+ * reasons for which htr_event() returns false.
  */
 bool htr_fast(struct htr *htr, struct htr_kind *kind, const struct fast_call *fast,
 	      uint64_t time_ns, uint64_t lasted_ns);
@@ -97,15 +98,15 @@ void htr_argument(struct htr *htr, uint32_t name, const char *value, size_t leng
 void htr_arguments_end(struct htr *htr);
 
 /*
- * Adds all arguments of a call, and their end, if the same bytes were encoded before. tag
+ * Adds all arguments of a call, and their end, if the same bytes were encoded before. `tag`
  * identifies the function and its number of arguments. Returns false if the bytes are new: the
- * caller must then add the arguments one by one, and they are remembered.
+ * caller must then add the arguments one by one, and the list is remembered.
  */
 bool htr_arguments_again(struct htr *htr, uint32_t tag, const void *given, size_t size);
 
 /*
- * Adds bytes that can only be encoded as they are: a handshake, one packet, or a CALL with its ARGS
- * and BTRC (is_call).
+ * Adds bytes that can only be encoded as they are. is_call: they are a CALL with its ARGS and BTRC;
+ * otherwise they are a handshake or one packet.
  */
 void htr_packets(struct htr *htr, const uint8_t *bytes, size_t size, bool is_call);
 
@@ -113,7 +114,7 @@ void htr_packets(struct htr *htr, const uint8_t *bytes, size_t size, bool is_cal
 bool htr_is_full(const struct htr *htr);
 bool htr_is_empty(const struct htr *htr);
 
-/* Whether there was no memory at some time; later events may be incomplete. */
+/* Whether an allocation has ever failed; events after that may be incomplete. */
 bool htr_has_failed(const struct htr *htr);
 
 /*

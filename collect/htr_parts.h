@@ -130,16 +130,19 @@ inline_ void put_difference(struct column *to, uint64_t value)
 	to->at = put_varint(to->at, htr_zigzag(value));
 }
 
-/* Shifts the bits from `bit` on by one, since each byte of a varint has seven bits of the value. */
+/*
+ * Shifts the bits of `value` from number `bit` on left by one, since each byte of a varint has
+ * seven bits of the value.
+ */
 inline_ uint32_t spread(uint32_t value, int bit)
 {
 	return value + (value & ~0u << bit);
 }
 
 /*
- * put_any() and put_little() write a value of unpredictable size (0: no bytes) without a branch,
- * since a mispredicted branch would cost more than all the rest. put_any() always stores four
- * bytes, put_little() two; the next value overwrites the bytes beyond the value's size.
+ * put_any() and put_little() write a value whose size is unpredictable (the value 0 has no bytes)
+ * without a branch, since a mispredicted branch would cost more than all the rest. put_any() always
+ * stores four bytes, put_little() two; the next value overwrites the bytes beyond the value's size.
  */
 inline_ void put_any(struct column *to, uint64_t value)
 {

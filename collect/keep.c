@@ -99,7 +99,8 @@ int collect_keep_begin(struct collector *collector, struct error *err)
 /* ---- sections ---- */
 
 /*
- * This percentage of the size to keep, plus the bytes for live objects and a fifth of these bytes.
+ * Returns `hundredths` percent of the size to keep, plus the bytes for live objects and a fifth of
+ * these bytes.
  */
 static uint64_t part_of(const struct keeper *keeper, uint32_t hundredths)
 {
@@ -347,7 +348,10 @@ void collect_keep_leave(struct collector *collector, const struct member *member
 
 	if (!ended)
 		return;
-	/* counts as growth, since all events of this process can be removed later */
+	/*
+	 * the end of a process counts as growth, since all events of the process can be removed
+	 * later
+	 */
 	collector->keeper->grown_ns = trace_now(collector);
 	*ended = (struct keep_ended){ .stream = member->stream->bundle.number,
 				      .ended_ns = trace_now(collector) };

@@ -45,7 +45,9 @@ struct visitor {
 /* maximum of open connections of each user other than the owner */
 #define VISITORS_USER 64
 #define OTHERS_TURN   64 /* maximum of connections of other users that are accepted in one turn */
-/* from this sum of waiting guests and unfinished ended processes on, newcomers wait */
+/*
+ * newcomers wait while the sum of waiting guests and of unfinished ended processes is at least this
+ */
 #define CROWD 128
 /*
  * Maximum of waiting guests of a user other than the owner: guests with memory (GUESTS_USER),
@@ -113,8 +115,8 @@ static int listen_by_name(const char *session)
 }
 
 /*
- * Binds a socket in a directory and removes its name at once: programs connect by the collector's
- * descriptor in /proc. Programs of other users may connect, too, if they know the path.
+ * Binds a socket in a directory and removes the socket's name immediately: programs connect by the
+ * collector's descriptor in /proc. Programs of other users may connect, too, if they know the path.
  */
 static bool listen_in(struct listener *listener, const char *directory)
 {
@@ -168,8 +170,8 @@ static void give_reserve(struct listener *listener)
 
 /*
  * Listens by the same abstract name in the network namespace of the process that holdtrace attaches
- * to, since a socket belongs to the namespace in which it was created. Does nothing if that is the
- * collector's namespace, or if the collector may not enter it.
+ * to, since a socket belongs to the namespace in which it was created. Does nothing if the process
+ * is in the collector's namespace, or if the collector may not enter its namespace.
  */
 static void listen_in_network_of(struct listener *listener, int32_t pid)
 {
@@ -190,8 +192,8 @@ static void listen_in_network_of(struct listener *listener, int32_t pid)
 }
 
 /*
- * Opens the socket by path and starts watching the sockets, if the limit of descriptors is high
- * enough.
+ * Opens the socket that has a path and starts watching the sockets, if the limit of descriptors is
+ * high enough.
  */
 static void open_comfort(struct listener *listener)
 {
@@ -215,7 +217,7 @@ static void open_comfort(struct listener *listener)
 
 /*
  * Whether the collector is in the initial user namespace. In other namespaces, all users without a
- * mapping have the same uid, that of nobody.
+ * mapping have the same uid (overflowuid).
  */
 static bool sees_all_users(void)
 {
@@ -435,7 +437,7 @@ void listener_crowd(struct listener *listener, uid_t uid, int more)
 		__atomic_and_fetch(bits, ~bit, __ATOMIC_RELAXED);
 }
 
-/* The number of waiting guests of the same kind and user. */
+/* Returns the counter of the waiting guests that have the same kind and user as `guest`. */
 static uint32_t *waiting_like(struct listener *listener, const struct guest *guest)
 {
 	return &listener->waiting_of[guest->memory < 0][guest->uid % USERS];
@@ -457,9 +459,7 @@ static void refuse(struct listener *listener, enum refusal why)
 	__atomic_add_fetch(&listener->refused[why], 1, __ATOMIC_RELAXED);
 }
 
-/*
- * Whether the guest is refused because `most` guests of the same kind and user are already waiting.
- */
+/* Whether the guest is refused because `most` guests of its kind and user are already waiting. */
 static bool is_turned_away(struct listener *listener, const struct guest *guest, uint32_t most)
 {
 	if (listener_is_owner(listener, guest->uid) ||
@@ -470,8 +470,8 @@ static bool is_turned_away(struct listener *listener, const struct guest *guest,
 }
 
 /*
- * Whether a control request is refused: only owners control the run. Answers it at once, so that it
- * does not use a descriptor of the collector until the next round.
+ * Whether a control request is refused: only owners control the run. Answers a refused request
+ * immediately, so that it does not use a descriptor of the collector until the next round.
  */
 static bool is_refused(struct listener *listener, const struct visitor *visitor,
 		       const struct guest *guest)
@@ -543,7 +543,10 @@ static bool let_in(struct listener *listener, struct visitor *visitor, struct gu
 	return true;
 }
 
-/* Returns true if no message is expected from this visitor any more. */
+/*
+ * Receives a visitor's message, if it has arrived. Returns true if no further message is expected
+ * from the visitor.
+ */
 static bool receive_visitor(struct listener *listener, struct visitor *visitor)
 {
 	struct guest *guest = calloc(1, sizeof(*guest));
@@ -566,8 +569,8 @@ static void forget_visitor(struct visitor **at)
 
 	*at = visitor->next;
 	/*
-	 * close() also removes the connection from epoll; the connection of a guest is no longer
-	 * here
+	 * close() also removes the connection from epoll; if the visitor became a guest, the guest
+	 * has taken over the connection
 	 */
 	if (visitor->connection >= 0)
 		close(visitor->connection);
@@ -625,7 +628,9 @@ static int accept_one(struct listener *listener, int socket)
 	return accept4(socket, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 }
 
-/* Watches the connection if its visitor is still in the list: its message has not arrived yet. */
+/*
+ * Watches a connection whose visitor is still in the list because its message has not arrived yet.
+ */
 static void watch_visitor(struct listener *listener, int connection)
 {
 	for (const struct visitor *visitor = listener->visitors; visitor; visitor = visitor->next)
@@ -700,8 +705,8 @@ static bool accept_visitor(struct listener *listener, int socket, unsigned *othe
 }
 
 /*
- * Returns whether more connections may be waiting, because they arrive faster than they are
- * accepted.
+ * Accepts connections and receives messages. Returns whether more connections may be waiting,
+ * because they arrive faster than they are accepted.
  */
 static bool accept_and_receive(struct listener *listener)
 {
@@ -776,7 +781,8 @@ void listener_dismiss(struct guest *guest)
 
 /*
  * The thread pauses after each turn. Events in the pause do not wake the thread, since a wake would
- * delay a process that runs for a short time; to serve several at once is cheaper, too.
+ * delay a process that runs for a short time; it is also cheaper to serve several connections in
+ * one turn.
  */
 static void *listener_thread(void *argument)
 {

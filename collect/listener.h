@@ -79,7 +79,7 @@ void listener_answer(struct guest *guest, const char *text);
 /* Answers a control request, and sends a descriptor with the answer. */
 void listener_answer_with(struct guest *guest, const char *text, int fd);
 
-/* The guest is being served and no longer counts as waiting. */
+/* Called when the guest is served: from then on it does not count as waiting. */
 void listener_attend(struct listener *listener, const struct guest *guest);
 
 /*

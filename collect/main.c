@@ -25,7 +25,7 @@ static const char usage[] =
 	"      --help     print this text and exit\n"
 	"      --version  print the version and exit\n";
 
-/* Parses the number of a descriptor; -1: none. Returns false if the text is neither. */
+/* Parses the number of a descriptor, or -1 for no descriptor. Returns false for any other text. */
 static bool parse_descriptor(const char *text, int *fd)
 {
 	char *end;
@@ -45,8 +45,8 @@ static int refuse(const char *why, const char *what)
 }
 
 /*
- * Reports a failure after the start, which no other program does if there is no launcher. Standard
- * error was kept open only if it is a file; a terminal is opened again.
+ * Reports a failure that happened after the start. Without a launcher, no other program reports it.
+ * Standard error was kept open only if it is a file; a terminal is opened again.
  */
 static void say_failure(const char *failure, const char *terminal)
 {

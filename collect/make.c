@@ -57,8 +57,8 @@ static int fill(struct control_page *control, struct error *err)
 }
 
 /*
- * Sets the size of the memfd. RLIMIT_FSIZE applies, too: a size beyond the soft limit would send
- * SIGXFSZ.
+ * Sets the size of the memfd. RLIMIT_FSIZE applies to a memfd, too: at a size beyond the soft
+ * limit, the kernel would send SIGXFSZ. So the soft limit is raised during the call.
  */
 static int set_size(int fd, uint64_t size)
 {

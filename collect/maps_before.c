@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Writes the mappings that a process had before an attach to its stream. The process is not stopped
- * for this. The mappings are read before the library is loaded, and again when the recording has
- * begun; only those that exist both times are written. So neither new mappings, for which the
- * stream may have a call, nor mappings of the library are written.
+ * Writes the mappings that a process had before an attach to the stream of the process. The process
+ * is not stopped for this. The mappings are read before the library is loaded, and again when the
+ * recording has begun; only mappings that exist both times are written. So neither new mappings,
+ * for which the stream may have a call, nor mappings of the library are written.
  */
 #include "collect/collect_parts.h"
 #include "collect/facts.h"
@@ -70,9 +70,9 @@ static bool add_range(struct collect_before *before, const struct mapping *mappi
 }
 
 /*
- * Adds the next mapping. If this is the reserve of an arena, the mapping before it may contain the
- * used part of the arena together with other memory; it is then split where the arena begins,
- * ARENA_SPAN before the end of the reserve.
+ * Adds the next mapping. If `mapping` is the reserve of an arena, the mapping before it may contain
+ * the used part of the arena together with other memory; that mapping is then split where the arena
+ * begins, ARENA_SPAN before the end of the reserve.
  */
 static bool add_part(struct collect_before *before, const struct mapping *mapping)
 {
@@ -285,7 +285,9 @@ static void add_piece(struct telling *telling, const struct range *range, uint64
 	telling->to = to;
 }
 
-/* Adds a piece, except the library's own memory in it, which an earlier attach left there. */
+/*
+ * Adds a piece without those parts that are memory of the library, left there by an earlier attach.
+ */
 static void add_foreign(struct telling *telling, const struct range *range, uint64_t from,
 			uint64_t to)
 {

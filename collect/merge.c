@@ -13,15 +13,16 @@
 
 /*
  * a low watermark that has not changed for this time holds no events back, unless its thread
- * starves; ...
+ * starves
  */
 #define STUCK_NS 200000000u
-/* ... after this time, not even if its thread starves */
+/* after this time, it holds no events back even if its thread starves */
 #define STARVED_NS 10000000000u
 /* time between two checks whether a thread starves */
 #define ASK_NS 50000000u
 /*
- * if a thread has run for this time and were still in its call, it would have published the record
+ * a thread that has run for this time since the first check would have published its record, if it
+ * were still in its call
  */
 #define RAN_NS 2000000u
 #define ROUND_NS_MAX \
@@ -34,13 +35,13 @@
 #define CLOCK_SLACK (1u << 22)
 /* without membarrier: every store is visible to the collector after this time */
 #define BARRIER_SLACK_NS 200000u
-/* processor time in a round for all processes of a bounded user, ... */
+/* processor time in a round for all processes of a bounded user */
 #define USER_NS 5000000u
-/* ... and for the processes of all bounded users */
+/* processor time in a round for the processes of all bounded users */
 #define OTHERS_NS 20000000u
 /* how long the merge waits for memory that a process has created but not yet sent */
 #define MISSING_NS 50000000u
-#define RUNS_BEAT  256u /* the heartbeat moves once in this many runs */
+#define RUNS_BEAT  256u /* the heartbeat moves once in this many calls of hand_out_run() */
 
 struct merge *merge_create(struct control_page *control, const struct merge_handler *handler)
 {
@@ -280,7 +281,7 @@ static void sift_down(struct reader **heap, uint32_t count, uint32_t top)
 	heap[at] = reader;
 }
 
-/* Makes a heap of the readers whose next record is before the limit. Returns their number. */
+/* Makes a heap of the readers whose next record is before `limit`. Returns their number. */
 static uint32_t make_heap(struct reader **heap, uint32_t count, uint64_t limit)
 {
 	uint32_t ready = 0;
@@ -294,9 +295,9 @@ static uint32_t make_heap(struct reader **heap, uint32_t count, uint64_t limit)
 }
 
 /*
- * Is called if several readers have a record at the same time. Makes entries of those that are
- * still in a ring, since the order of entries is known. Returns false if all of them are entries
- * already.
+ * Is called if several readers have their next record at the same time. Makes entries of those
+ * records that are still in a ring, since the order of entries is known. Returns false if all these
+ * records are entries already.
  */
 static bool part_ties(struct merge *merge, uint32_t count)
 {
@@ -317,7 +318,7 @@ static bool part_ties(struct merge *merge, uint32_t count)
 
 /*
  * Hands out the records of the reader `first` up to the next record of the reader `second`, or up
- * to the limit if there is no second reader.
+ * to the process's limit if `second` is NULL.
  */
 static void hand_out_run(struct merge *merge, struct reader *first, const struct reader *second)
 {
@@ -393,8 +394,8 @@ static void pass_on(struct merge *merge, struct process *process)
 /* ---- a round ---- */
 
 /*
- * Returns a time: if a thread has no low watermark when its slot is read afterwards, it can publish
- * no further record before this time.
+ * Returns the current time, or a time shortly before it. A thread whose slot is read after this
+ * call and has no low watermark cannot publish a record with an earlier time any more.
  */
 static uint64_t horizon(struct merge *merge)
 {
@@ -523,9 +524,10 @@ static void look_at_slot(struct merge *merge, struct process *process, struct re
 }
 
 /*
- * Looks for memory that the process has created and the merge does not have yet. A thread there may
- * have begun a record before now, so later events of other threads must wait for up to MISSING_NS.
- * If the memory has not arrived by then, the merge looks for it only every MISSING_NS.
+ * Looks for memory that the process has created and the merge does not have yet. A thread that uses
+ * this memory may have begun a record before now, so later events of other threads must wait for up
+ * to MISSING_NS. If the memory has not arrived by then, the merge looks for it only every
+ * MISSING_NS.
  */
 static void note_missing(struct merge *merge, struct process *process)
 {
@@ -574,8 +576,8 @@ void merge_beat(const struct merge *merge)
 }
 
 /*
- * Finds the next record of each reader, and makes entries of the records that must be copied for
- * that. Returns false if the time ran out: this takes long with thousands of readers.
+ * Finds the next record of each reader, and makes entries of the records that must be copied to
+ * find it. Returns false if the time ran out, since this work takes long with thousands of readers.
  */
 static bool begin_all(struct merge *merge, struct process *process)
 {
@@ -620,7 +622,9 @@ static uint64_t pass_through(struct merge *merge, struct process *process)
 	return taken;
 }
 
-/* Pays back, from what was spent for a user, the time of the rounds that have begun since. */
+/*
+ * Reduces the time spent for a user by USER_NS for each round that has begun since the last call.
+ */
 static void pay_back(const struct merge *merge, struct merge_user *user)
 {
 	uint64_t rounds = merge->round - user->round;
@@ -645,8 +649,8 @@ void merge_charge(struct merge *merge, struct merge_user *user, uint64_t ns)
 }
 
 /*
- * Runs a round for one process within the processor time of its user. Returns the bytes taken.
- * *late: the first process for which no time was left.
+ * Runs a round for one process within the processor time of its user. Returns the bytes taken. If
+ * no time is left and *late is NULL, sets *late to the process.
  */
 static uint64_t pass_in_time(struct merge *merge, struct process *process, struct process **late)
 {
@@ -812,8 +816,8 @@ void merge_end(struct process *process)
 const struct merge_counts *merge_counts(struct process *process)
 {
 	/*
-	 * counts each chunk once that was replaced by empty memory: that memory itself reports no
-	 * damage
+	 * counts each chunk that was replaced by empty memory, but only once; the empty memory
+	 * itself shows no damage
 	 */
 	for (uint32_t i = 0; i < process->piece_count; i++) {
 		struct piece *piece = &process->pieces[i];

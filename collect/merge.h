@@ -83,7 +83,11 @@ void merge_destroy(struct merge *merge);
 struct merge_user {
 	bool is_bounded;
 	uint32_t batches;
-	uint64_t round, spent_ns; /* processor time used by that round; each one pays a part back */
+	/*
+	 * `round`: the last round in which spent_ns was updated; spent_ns: processor time that was
+	 * used and that later rounds have not paid back yet
+	 */
+	uint64_t round, spent_ns;
 };
 
 /*
@@ -108,10 +112,10 @@ uint64_t merge_round(struct merge *merge);
 
 /*
  * Runs a round for a stopped process. The round ignores the process's low watermarks and hands out
- * all records that it has published. A record that a thread was about to publish follows later with
- * the same time, although it is older. Neither can be the cause of the other: a release is
- * published before it happens, and no other thread knows an object whose acquisition is not yet
- * published.
+ * all records that the process has published. A record that a thread was about to publish follows
+ * later with the same time, although it may be older. Such a record and the records before the cut
+ * cannot depend on each other: a release is published before it happens, and no other thread knows
+ * an object whose acquisition is not yet published.
  */
 void merge_cut(struct merge *merge, struct process *process);
 
@@ -132,9 +136,9 @@ uint64_t merge_ended_waits(struct merge *merge);
 void merge_hurry(struct merge *merge);
 
 /*
- * Time that the collector has spent on processes of a user outside of rounds: it is missing in the
- * next rounds. merge_has_time(): whether the user has time left for that. Users without bounds
- * always have.
+ * Charges a user for time that the collector has spent on the user's processes outside of rounds:
+ * the next rounds have less time for the user. merge_has_time(): whether the user has time left for
+ * such work. Users without bounds always have time.
  */
 void merge_charge(struct merge *merge, struct merge_user *user, uint64_t ns);
 bool merge_has_time(const struct merge *merge, struct merge_user *user);

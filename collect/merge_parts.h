@@ -17,8 +17,8 @@
 #include "collect/merge.h"
 
 /*
- * Memory of the collector to which records are copied one after another. It is reused when no entry
- * has its record in it any more.
+ * Memory of the collector to which records are copied one after another. A batch is reused when it
+ * contains no entry's record any more.
  */
 struct batch {
 	struct batch *next; /* in the list of unused batches */
@@ -93,7 +93,7 @@ struct reader {
 	uint64_t watermark_since;
 	/*
 	 * when the collector last asked whether the thread starves, and for how long the thread had
-	 * run when first asked
+	 * run when the collector asked for the first time
 	 */
 	uint64_t asked_ns, ran_ns;
 	bool is_starving;
@@ -149,7 +149,9 @@ struct process {
 	bool has_more;
 	/* whether this round ignores the process's low watermarks */
 	bool is_stopped;
-	/* whether they are ignored because the process holds too much memory */
+	/*
+	 * whether this round ignores the low watermarks because the process holds too much memory
+	 */
 	bool is_overruled;
 	uint64_t cut_time; /* time of the last event before a cut; 0: there was no cut */
 };
@@ -192,7 +194,7 @@ struct merge {
  */
 void merge_retire(struct reader *reader);
 
-/* Begins a round for the reader. latest: times after this, in ticks, are in the future. */
+/* Begins a round for the reader. A time after `latest` (in ticks) is in the future. */
 void merge_begin(struct merge *merge, struct reader *reader, uint64_t latest);
 
 /*
@@ -247,7 +249,7 @@ void merge_release(struct reader *reader);
 /* Moves the heartbeat, so that a thread that waits for space sees that the collector is running. */
 void merge_beat(const struct merge *merge);
 
-/* Puts a batch on the list of unused batches. batch may be NULL. */
+/* Puts a batch on the list of unused batches. `batch` may be NULL. */
 void merge_give_back(struct merge *merge, struct batch *batch);
 
 /* Releases the record of an entry. */

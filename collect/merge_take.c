@@ -8,9 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* space of the ring is released in portions of this size, ... */
+/*
+ * space of the ring is released in portions of this size, or of 1/RELEASE_PART of the ring if that
+ * is less
+ */
 #define RELEASE_STEP (64u << 10)
-/* ... or of 1/8 of the ring if that is less */
 #define RELEASE_PART 8u
 /* a quarter of the ring is kept free of records that cannot be handed out yet */
 #define STAY_PARTS 4u
@@ -157,9 +159,9 @@ static inline bool has_room(struct reader *reader)
 }
 
 /*
- * The entry at `at` releases an object. Acquisitions of the same thread that precede it at the same
- * time get a rank before the acquisitions of other threads, since another thread may acquire the
- * object that is released here.
+ * The entry at `at` releases an object, which another thread may then acquire at the same time. So
+ * acquisitions of the same thread that precede this entry at the same time get a rank before the
+ * acquisitions of other threads.
  */
 static void hurry_gains(struct reader *reader, uint32_t at)
 {
@@ -296,8 +298,8 @@ void merge_collect_lost(struct reader *reader)
 }
 
 /*
- * Another thread takes the slot. First gives each waiting entry of the previous thread a copy of
- * its backtrace.
+ * Handles the record by which another thread takes the slot. First gives each waiting entry of the
+ * previous thread a copy of its backtrace.
  */
 static bool take_thread(struct reader *reader, const struct record_thread *record)
 {
@@ -316,8 +318,8 @@ static bool take_thread(struct reader *reader, const struct record_thread *recor
 }
 
 /*
- * Finds the thread of a slot. A slot may have records before the record of its thread; they belong
- * to the thread that the slot names now.
+ * Finds the thread of a slot. A slot may have records before the record that names its thread; they
+ * belong to the thread that the slot names now.
  */
 static inline bool has_thread(struct reader *reader)
 {
@@ -362,8 +364,8 @@ static bool follows(struct reader *reader, const struct record *record)
 }
 
 /*
- * Makes one or two entries of a record. For a record with two events, applying its frames twice
- * gives the same result.
+ * Makes one or two entries of a record. A record with two events updates the remembered backtrace
+ * twice, with the same result.
  */
 static inline void enter_record(struct reader *reader, const struct record *record)
 {
@@ -694,7 +696,7 @@ static inline bool is_fast(const struct merge *merge, const struct reader *reade
 	       record->kept + (uint32_t)record->fresh <= ARENA_FRAMES_MAX;
 }
 
-/* Hands out one event. Returns false where hand_out_whole() does. */
+/* Hands out one event. Returns false for the same reasons as hand_out_whole(). */
 static inline __attribute__((always_inline)) bool
 hand_out_one(struct merge *merge, struct reader *reader, struct fast_call *fast,
 	     const struct record_short *record, const struct expand_more *more, const char *frames)
@@ -765,7 +767,7 @@ static bool hand_out_split(struct merge *merge, struct reader *reader, struct fa
 
 /*
  * Hands out a record that has parts other than frames. Returns false if the record is unsound, or
- * where hand_out_split() or hand_out_one() does.
+ * if hand_out_split() or hand_out_one() returned false.
  */
 static __attribute__((noinline)) bool hand_out_more(struct merge *merge, struct reader *reader,
 						    struct fast_call *fast,
@@ -793,9 +795,9 @@ hand_out_plain(struct merge *merge, struct reader *reader, struct fast_call *fas
 }
 
 /*
- * Hands out records from the ring, up to the position `stop`, while they are in order, before the
- * time `before`, and none has become an entry. Returns true if it stopped at a record that is in
- * order and was made the reader's next record.
+ * Hands out records from the ring, up to the position `stop`, while they are in order and before
+ * the time `before`, and until one of them becomes an entry. Returns true if it stopped at a record
+ * that is in order and was made the reader's next record.
  */
 static bool hand_out_part(struct merge *merge, struct reader *reader, uint64_t before,
 			  uint64_t stop)

@@ -38,7 +38,8 @@ struct output {
 	struct bundle_stream bundle;
 	struct pack *pack; /* NULL until the first block */
 	/*
-	 * where the thread has the pack of its previous stream (*kept may be NULL); NULL: no thread
+	 * where the thread has the pack of its previous stream; the pack may be NULL; if `kept` is
+	 * NULL, there is no thread
 	 */
 	struct pack **kept;
 	uint32_t *wake;
@@ -59,8 +60,8 @@ struct output {
 };
 
 /*
- * how long a flight recorder waits for space on the disk (shorter when the stream is ending), and
- * how long between two attempts
+ * a flight recorder waits this long for space on the disk, shorter when the stream is ending, with
+ * ROOM_STEP_NS between two attempts
  */
 #define ROOM_NS	       60000000000u
 #define ROOM_AT_END_NS 3000000000u
@@ -111,7 +112,8 @@ void output_destroy(struct output *output)
 		return;
 	if (output->has_thread) {
 		/*
-		 * the thread no longer uses the output after it has set is_closed and unlocked it
+		 * the thread unlocks the output after it has set is_closed, and then does not use
+		 * the output any more
 		 */
 		cleanup_unlock pthread_mutex_t *lock = lock_mutex(&output->lock);
 
@@ -384,8 +386,8 @@ static void start_thread(struct output *output)
 }
 
 /*
- * Adds a job. Waits while the queues are full, except if this queue is empty, so that a stuck
- * stream does not stop the others.
+ * Adds a job. Waits while the queues of all streams are full. If the queue of this stream is empty,
+ * does not wait, so that a stuck stream does not stop the others.
  */
 static void add_job(struct output *output, struct job *job)
 {

@@ -38,7 +38,9 @@ static void sample_add(struct sample *sample, const char *name, const char *form
 	sample->used += name_size + (size_t)length + 1;
 }
 
-/* Reads as much of a file as fits into text, and adds a NUL. Returns false if nothing was read. */
+/*
+ * Reads as much of a file as fits into `text`, and adds a NUL. Returns false if nothing was read.
+ */
 static bool read_text(const char *path, char *text, size_t size)
 {
 	cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC);

@@ -57,7 +57,9 @@ struct schedule {
 	uint64_t slept_ns[SLEEPS];
 };
 
-/* Reads as much of a file in /proc as fits into text. Returns false if the file cannot be read. */
+/*
+ * Reads as much of a file in /proc as fits into `text`. Returns false if the file cannot be read.
+ */
 static bool read_task(const struct watch *watch, int32_t thread, const char *name, char *text,
 		      size_t size)
 {

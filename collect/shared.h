@@ -26,9 +26,9 @@ struct shared {
 };
 
 /*
- * Maps the control page of fd, checks that this build made it, and seals it, so that from then on
+ * Maps the control page of `fd`, checks that this build made it, and seals it, so that from then on
  * no process can map it for writing. If another build made the control page, writes the error text
- * there, too.
+ * to the page, too.
  */
 int shared_open(struct shared *shared, int fd, struct error *err);
 
@@ -46,9 +46,9 @@ int shared_description(const struct shared *shared);
 
 /*
  * Whether no process has the control page mapped any more. Without /proc this is unknown, so the
- * function returns true, and the caller must rely on the ends that it has seen. keep: whether to
- * keep the lock in this case, so that no process can attach from now on; otherwise the lock is
- * released again.
+ * function returns true, and the caller must rely on the ends that it has seen. If no process has
+ * it mapped, `keep` says whether to keep the lock, so that no process can attach from now on;
+ * otherwise the lock is released again.
  */
 bool shared_deserted(struct shared *shared, bool keep);
 

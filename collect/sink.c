@@ -274,8 +274,8 @@ static int open_instead(struct sink *sink, struct error *err)
 }
 
 /*
- * Whether the name still leads to the open file, which another run may have replaced. flags: flags
- * for fstatat().
+ * Whether the name still leads to the open file. Another run may have replaced the file. `flags`:
+ * flags for fstatat().
  */
 static bool has_its_name(const struct sink *sink, int flags)
 {
@@ -475,7 +475,10 @@ static int start_zstd(struct sink *sink, struct error *err)
 
 static void let_go(struct sink *sink)
 {
-	/* the process that passed the descriptor shares the open file, and with it the lock */
+	/*
+	 * close() would not remove the lock: the process that passed the descriptor shares the open
+	 * file
+	 */
 	if (sink->locked)
 		flock(sink->fd, LOCK_UN);
 	if (sink->fd >= 0)

@@ -16,7 +16,7 @@
 
 #include "base/error.h"
 
-/* The kinds of value of the setting out. */
+/* The kinds of value of the setting `out`. */
 enum sink_form { SINK_FILE, SINK_DIRECTORY, SINK_DESCRIPTOR, SINK_COMMAND };
 
 /*
@@ -70,12 +70,12 @@ struct sink {
 	size_t packed_room;
 	uint64_t size;	 /* bytes in the file so far */
 	int directory;	 /* directory of the file */
-	char name[5120]; /* the path, or the setting out, for messages */
+	char name[5120]; /* the path, or the setting `out`, for messages */
 	/* is incremented after each portion that is written; may be NULL */
 	uint64_t *heartbeat;
 };
 
-/* Returns the descriptor that the setting out names (stdout, fd:N), or -1 if it names none. */
+/* Returns the descriptor that the setting `out` names (stdout, fd:N), or -1 if it names none. */
 int sink_descriptor(const char *out);
 
 /*
@@ -96,18 +96,18 @@ void sink_place_close(struct sink_place *place);
 
 /*
  * Opens the requested sink. On failure, no file or descriptor is left. The user may give the name
- * of a device, a named pipe or a link; a link or a pipe that another user may have put as a trap
- * into a directory to which all users may write is not opened. A generated name is used only for a
- * regular file of this user. Only the owner may read the files, since a trace contains arguments
- * and paths.
+ * of a device, a named pipe or a link. In a directory to which all users may write, a link or a
+ * pipe that another user may have put there as a trap is not opened. A generated name is used only
+ * for a regular file of this user. Only the owner may read the files, since a trace contains
+ * arguments and paths.
  */
 int sink_open(struct sink *sink, const struct sink_options *options, struct error *err);
 
 /*
  * Writes all bytes. If the sink compresses, flushes zstd, so that a reader can decompress all
- * bytes. *written: number of bytes that were written. After an error, the file ends with these
- * bytes; a compressed file ends with the previous write. Returns 0, or a negative errno such as
- * -ENOSPC or -EPIPE; the error text names the sink.
+ * bytes. *written: number of bytes that were written. After an error, the file ends with the last
+ * of these bytes; a compressed file ends with the previous write. Returns 0, or a negative errno
+ * such as -ENOSPC or -EPIPE; the error text names the sink.
  */
 int sink_write(struct sink *sink, const void *bytes, size_t size, size_t *written,
 	       struct error *err);

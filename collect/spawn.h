@@ -13,9 +13,9 @@
 #define SPAWN_MAX   4
 
 /*
- * Starts a helper. It inherits these descriptors, but neither others nor the environment. argv[0]
- * is set to the helper's name. The helper can be ended by any signal. Returns 0 or a positive
- * errno.
+ * Starts a helper. The helper inherits these descriptors, but no others, and not the environment.
+ * argv[0] is set to the helper's name. The helper can be ended by any signal. Returns 0 or a
+ * positive errno.
  */
 int spawn_start(pid_t *pid, const char *name, char **argv, const int *descriptors, int count);
 

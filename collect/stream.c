@@ -6,7 +6,7 @@
 
 /* zstd compresses badly if it gets little data at a time */
 #define FLUSH_PACKED_NS 500000000u
-/* events of at most this time are missing if the collector is killed */
+/* if the collector is killed, at most the events of this time are missing */
 #define FLUSH_HTR_NS 1000000000u
 /* a process that ends before this time has a single block */
 #define FLUSH_FIRST_NS 100000000u
@@ -32,7 +32,7 @@ struct stream *stream_create(enum setting_protocol protocol, const struct ticks 
 	return stream;
 }
 
-/* The buffer of all encoders with an htr: the htr takes the contents at once. */
+/* The buffer of all encoders with an htr: the htr takes the contents immediately. */
 static uint8_t handed[OUTPUT_BUFFER];
 
 static void free_encoder(struct encoder *encoder)

@@ -32,10 +32,10 @@ struct stream {
 	uint32_t sections; /* number of sections that were begun */
 	/* number of calls before the current section */
 	uint64_t cut_calls;
-	/* bytes of this stream's definitions, as counted in the next sum */
+	/* bytes of this stream's definitions that are counted in *known */
 	uint64_t known_bytes;
 	struct bounds_known *known; /* NULL: not counted */
-	/* a bit for each number of a module: whether the module was written */
+	/* a bit for each number of a module: whether the stream has the module */
 	uint64_t modules[1024];
 };
 

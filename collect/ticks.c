@@ -4,10 +4,12 @@
 #include <string.h>
 
 #define FIRST_BASE_NS 300000u /* shortest interval for which the first factor is computed */
-/* time until the first comparison after that; it doubles with each comparison */
+/* time from the first factor to the first comparison; it doubles with each comparison */
 #define FIRST_STEP_NS 1000000u
 #define LAST_STEP_NS  1000000000u
-/* a new line begins if the error is larger, now or at the next comparison */
+/*
+ * a new line begins if the error of the old line is larger than this, now or at the next comparison
+ */
 #define ERROR_NS   300
 #define PAIR_TRIES 8
 #define ONE	   ((double)(1ull << 32))

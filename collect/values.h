@@ -11,7 +11,7 @@
 
 /* ARGS packets under construction. A new packet begins if the next value does not fit. */
 struct values {
-	/* where the values go; NULL: packets at `at` */
+	/* the htr that gets the values; NULL: the values become packets at `at` */
 	struct htr *htr;
 	/*
 	 * where to store the number in htr, plus 1, of the next value's name (0: not yet known);

@@ -93,8 +93,8 @@ static bool is_zombie(int32_t pid)
 /*
  * Finds the process for a pid that only the process itself has reported. If the process is in
  * another pid namespace, a different process has this pid in the collector's namespace (1 is init,
- * which never ends). A process of the run maps the control page. If the collector must not check
- * that, it compares ages: a process of the run is not older than the run.
+ * which never ends). A process of the run maps the control page. If the collector is not allowed to
+ * check the mappings, it compares ages: a process of the run is not older than the run.
  */
 static void find_out(struct watch *watch, const struct shared *shared,
 		     const struct watch_start *start, bool may_search)

@@ -73,15 +73,17 @@ struct watch_start {
 };
 
 /*
- * may_search: a pid that only the process itself has reported may be looked for among those of all
- * processes, which takes long. Without it such a process may be found later.
+ * Begins to watch a process. may_search: a pid that only the process itself has reported may be
+ * searched for among the pids of all processes, which takes long. Without may_search, such a
+ * process may be found later.
  */
 void watch_begin(struct watch *watch, const struct shared *shared, const struct watch_start *start,
 		 bool may_search);
 
 /*
  * Whether the process has ended, or executed another program; watch->end then says how. now_ns:
- * CLOCK_MONOTONIC. closely: also checks its mappings, which costs more than one system call.
+ * CLOCK_MONOTONIC. closely: also checks the mappings of the process, which costs more than one
+ * system call.
  */
 bool watch_has_ended(struct watch *watch, const struct shared *shared, uint64_t now_ns,
 		     bool closely);
@@ -96,9 +98,8 @@ bool watch_has_died(const struct watch *watch);
 bool watch_is_dead(struct watch *watch);
 
 /*
- * Whether a thread of the process runs or waits for a processor or for a page, or was stopped.
- * *ran_ns: for how long the thread has run since its start. Returns false if this cannot be found
- * out.
+ * Whether the thread runs, waits for a processor or for a page, or was stopped. *ran_ns: for how
+ * long the thread has run since its start. Returns false if this state cannot be read.
  */
 bool watch_starves(const struct watch *watch, int32_t thread, uint64_t *ran_ns);
 
@@ -111,7 +112,7 @@ void watch_learn(struct watch *watch, int status);
  */
 bool watch_is_elsewhere(const struct watch *watch);
 
-/* The process has executed a program that --follow excluded. */
+/* Notes that the process has executed a program that --follow excluded. */
 void watch_left_out(struct watch *watch);
 
 void watch_stop(struct watch *watch);
