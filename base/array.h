@@ -21,7 +21,7 @@
 	}
 
 /*
- * Makes room for one more item of size bytes. items: address of the pointer to the items. Returns
+ * Makes room for one more item of `size` bytes. items: address of the pointer to the items. Returns
  * 0, or -ENOMEM without a change to the array.
  */
 int array_grow(void *items, size_t *capacity, size_t size);
@@ -32,17 +32,20 @@ int array_grow(void *items, size_t *capacity, size_t size);
 		 ? &(array)->items[(array)->count++]                                           \
 		 : NULL)
 
-/* Extends the array with zeroed items until index is valid. Returns 0 or -ENOMEM. */
+/* Extends the array with zeroed items until `index` is valid. Returns 0 or -ENOMEM. */
 int array_reach(void *items, size_t *count, size_t *capacity, size_t size, size_t index);
 
-/* Extends the array if necessary, so that index is valid. False if no memory is left. */
+/*
+ * Extends the array with zeroed items if necessary, so that `index` is valid. False if no memory is
+ * left.
+ */
 #define ARRAY_REACH(array, index)                                          \
 	((index) < (array)->count ||                                       \
 	 array_reach(&(array)->items, &(array)->count, &(array)->capacity, \
 		     sizeof(*(array)->items), index) == 0)
 
 /*
- * The address of the item at index. Extends the array with zeroed items if necessary. NULL if no
+ * The address of the item at `index`. Extends the array with zeroed items if necessary. NULL if no
  * memory is left.
  */
 #define ARRAY_AT(array, index) (ARRAY_REACH(array, index) ? &(array)->items[index] : NULL)
@@ -63,9 +66,9 @@ uint32_t array_number(void *items, size_t *count, size_t *capacity, size_t size)
 	array_number(&(array)->items, &(array)->count, &(array)->capacity, sizeof(*(array)->items))
 
 /*
- * Binary search: the first index below count at which the condition, an expression of `at`, is
- * false; count if it is true at all of them. The condition must be true at all indices below some
- * index and false at all others.
+ * Binary search: the first index below `count` at which the condition `holds`, an expression of
+ * `at`, is false; `count` if the condition is true at all of them. The condition must be true at
+ * all indices below some index and false at all others.
  *
  *   ARRAY_SEARCH(runs->count, at, runs->items[at].to <= address)
  */

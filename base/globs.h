@@ -14,7 +14,7 @@ struct globs {
 	size_t count, capacity;
 };
 
-/* Splits text at commas; NULL makes an empty list. Returns 0 or -ENOMEM. */
+/* Splits `text` at commas; if it is NULL, the list is empty. Returns 0 or -ENOMEM. */
 int globs_parse(struct globs *globs, const char *text);
 
 bool globs_match(const struct globs *globs, const char *text);

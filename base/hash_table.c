@@ -17,8 +17,8 @@ void hash_table_init(struct hash_table *table)
 		struct timespec now;
 
 		/*
-		 * without getrandom(), as in early boot or in a sandbox: less random, but not
-		 * constant
+		 * getrandom() failed, as in early boot or in a sandbox: this seed is less random,
+		 * but not constant
 		 */
 		clock_gettime(CLOCK_MONOTONIC, &now);
 		table->seed = hash_two((uint64_t)getpid(), (uint64_t)now.tv_nsec,
@@ -63,7 +63,7 @@ int hash_table_add(struct hash_table *table, uint64_t hash, void *item)
 {
 	size_t size = table->slots ? table->mask + 1 : 0;
 
-	/* At most two thirds full. */
+	/* Keeps the table at most two thirds full. */
 	if (table->count + 1 > size / 3 * 2) {
 		int rc = hash_table_resize(table, size ? size * 2 : HASH_TABLE_SLOTS_MIN);
 

@@ -24,7 +24,7 @@ struct hash_table {
 	uint64_t seed;
 };
 
-/* True if item has the key. */
+/* True if `item` has the key `key`. */
 typedef bool hash_table_equal(const void *item, const void *key);
 
 /* Initialises an empty table with a new seed. Does not allocate. */
@@ -79,7 +79,7 @@ static inline uint64_t hash_two(uint64_t seed, uint64_t a, uint64_t b)
 			0xe7037ed1a0b428dbull ^ seed);
 }
 
-/* Hash of count 64-bit words, which may be unaligned. */
+/* Hash of `count` 64-bit words, which may be unaligned. */
 static inline uint64_t hash_words(uint64_t seed, const void *words, size_t count)
 {
 	const unsigned char *at = words;
@@ -107,7 +107,7 @@ static inline uint64_t hash_words(uint64_t seed, const void *words, size_t count
 	return hash_mix(hash, 0xe7037ed1a0b428dbull ^ seed);
 }
 
-/* Hash of length bytes. */
+/* Hash of `length` bytes. */
 static inline uint64_t hash_bytes(uint64_t seed, const void *bytes, size_t length)
 {
 	const unsigned char *at = bytes;

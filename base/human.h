@@ -31,18 +31,22 @@ const char *human_exact_bytes(struct human *human, uint64_t bytes);
 /* 250 ns, 12.3 us, 0.8 ms, 12.3 s, 3 min 12 s, 2 h 5 min */
 const char *human_time(struct human *human, uint64_t ns);
 
-/* 0.031 s. Always in seconds, so that a column of times is aligned; below 1 ms: 31.4 us. */
+/*
+ * 0.031 s. Always in seconds from 1 ms on, so that a column of times is aligned; a shorter time is
+ * formatted by human_time(): 31.4 us.
+ */
 const char *human_moment(struct human *human, uint64_t ns);
 
 /*
- * The number of bytes in a unit such as B, KB or MiB; 0: unknown unit. unit has length characters.
+ * The number of bytes in a unit such as B, KB or MiB; 0: unknown unit. `unit` has `length`
+ * characters.
  */
 uint64_t human_unit(const char *unit, size_t length);
 
 /*
- * Parses a decimal number and multiplies it by unit. The result is exact, unlike a double, which
+ * Parses a decimal number and multiplies it by `unit`. The result is exact, unlike a double, which
  * cannot hold the nanoseconds of a time since 1970. Returns the text after the number, or NULL if
- * text is not a number or the product overflows.
+ * `text` is not a number or the product overflows.
  */
 const char *human_decimal(const char *text, uint64_t unit, uint64_t *value);
 

@@ -22,7 +22,7 @@ bool invocation_is_sp_rtrace(void);
 /*
  * Writes the start of a command that prints a report: "holdtrace report " or "holdtrace-postproc
  * --report=", with the directory that the user typed. The report's name is to be appended. text: a
- * buffer of size bytes.
+ * buffer of `size` bytes.
  */
 void invocation_of_report(char *text, size_t size);
 

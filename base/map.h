@@ -3,7 +3,7 @@
 #define BASE_MAP_H
 
 /*
- * A hash map from (kind, key) to a non-zero number, with open addressing: 16 bytes per entry, at
+ * A hash map from (kind, key) to a non-zero value, with open addressing: 16 bytes per entry, at
  * most half full. Most maps of the analyst lead from an address, an id or a pair of numbers to an
  * index. One map can contain several kinds of keys. The seed is random, so that no input can cause
  * collisions on purpose.
@@ -52,7 +52,7 @@ static inline struct map_entry *map_find(const struct map *map, uint32_t kind, u
 	}
 }
 
-/* The number of a key; 0: the key is not in the map. */
+/* The value of a key; 0: the key is not in the map. */
 static inline uint32_t map_get(const struct map *map, uint32_t kind, uint64_t key)
 {
 	const struct map_entry *entry = map_find(map, kind, key);
@@ -62,11 +62,11 @@ static inline uint32_t map_get(const struct map *map, uint32_t kind, uint64_t ke
 
 /*
  * The entry of a key, which is added if necessary. A new entry has value 0, which the caller must
- * set at once. Returns NULL if no memory is left.
+ * set before it uses the map again. Returns NULL if no memory is left.
  */
 struct map_entry *map_put(struct map *map, uint32_t kind, uint64_t key);
 
-/* Sets the number of a key; value 0 removes the key. Returns 0 or -ENOMEM. */
+/* Sets the value of a key; value 0 removes the key. Returns 0 or -ENOMEM. */
 int map_set(struct map *map, uint32_t kind, uint64_t key, uint32_t value);
 
 /* Removes an entry. Like map_put() and map_set(), this invalidates pointers to entries. */

@@ -3,9 +3,9 @@
 #define BASE_MEMORY_H
 
 /*
- * Handling of failed allocations. Programs set a handler that prints an error and exits; the
- * functions of base/ then never return because of a failed allocation, and callers do not check.
- * The installed library sets no handler, so each function returns the failure, except while a
+ * Handling of failed allocations. Programs set a handler that prints an error and exits, so the
+ * functions of base/ do not return after a failed allocation, and their callers do not check for
+ * one. The installed library sets no handler, so each function returns the failure, except while a
  * thread of the library works on an account (library/account.c). An allocation above a caller's own
  * limit (pool_alloc() with a limit) always returns the failure.
  */
@@ -13,8 +13,8 @@
 #include <stddef.h>
 
 /*
- * A handler for failed allocations. It must not return. It may run in any thread, and nothing has
- * been released before.
+ * A handler for failed allocations. It must not return. It may run in any thread. When it runs, the
+ * program has released nothing.
  */
 typedef void memory_end(void);
 

@@ -73,7 +73,8 @@ static int take_number(uint64_t *value, const struct option_row *row, const char
 }
 
 /*
- * Adds an item to a list. "OLD=NEW" requires OLD and "="; "[OLD=]NEW" allows an item without both.
+ * Adds an item to a list. If the argument of the row is "OLD=NEW", an item must have OLD and "=";
+ * if it is "[OLD=]NEW", an item may lack both.
  */
 static int take_item(option_list *list, const struct option_row *row, const char *text,
 		     struct error *err)
@@ -340,8 +341,8 @@ const char **options_given(const struct option_table *table, void *values, const
 }
 
 /*
- * True if the needed option was given: "report" or "report=tree", ended by "|" or NUL. The argument
- * that was given may be a list of words.
+ * True if the option that `need` names was given. `need` is "report" or "report=tree", ended by "|"
+ * or NUL. The given argument may be a list of words, one of which must be the word in `need`.
  */
 static bool is_met(const struct option_table *table, void *values, const char *need)
 {
@@ -406,7 +407,8 @@ int options_check(const struct option_table *table, void *values, struct error *
 #define WIDTH  79
 
 /*
- * Prints words, wrapped, in the columns from start on. The cursor must be at that column already.
+ * Prints `words`, wrapped, in the columns from `start` on. The cursor must be at this column
+ * already.
  */
 static void print_wrapped(FILE *to, int start, const char *words)
 {

@@ -11,9 +11,10 @@
  * "word": "" if the option has only a letter. kind: a member of enum option_kind. name: a member,
  * of type option_KIND, of the program's own struct, whose first member is a struct option_values.
  * letter: 0 if the option has none. "ARGUMENT": 0 if the option takes none; "[=N]" if it is
- * optional; for kind word, the accepted words: "one|two". "with": the options of which this option
- * requires one, "report" or "report=tree|compress", or the option that excludes it, "!report"; 0:
- * no condition. "text": for --help; its short form ends before the first ";" or "(".
+ * optional; for kind word, the accepted words: "one|two". "with": options of which at least one
+ * must be given ("report" or "report=tree|compress"), or an option that must not be given
+ * ("!report"); 0: no condition. "text": for --help; its short form ends before the first ";" or
+ * "(".
  *
  * Options and names (arguments that are not options) may come in any order. "--" ends the options.
  * An option may be abbreviated to a unique prefix. Letters may be joined (-vb 3).
@@ -98,16 +99,16 @@ struct option_table {
 	size_t count;
 	bool ends_at_name;  /* the first name is a program, which gets the words after it */
 	bool passes_others; /* argv is passed to another program: unknown options stay in it */
-	const char *help;   /* command that lists the options; NULL: the caller prints it */
+	const char *help;   /* command that lists the options; NULL: errors do not name it */
 	/* Parses an option of kind OPTION_other. text: the argument of the option, or NULL. */
 	int (*take)(void *values, const struct option_row *row, const char *text,
 		    struct error *err);
 };
 
 /*
- * Parses argv, which ends with NULL, into values, which must hold the defaults. Moves the options
- * in argv before the names. Returns the index of the first name in argv, or -EINVAL. Texts in
- * values point into argv.
+ * Parses `argv`, which ends with NULL, into `values`, in which the caller has set the defaults.
+ * Moves the options in `argv` before the names, except those with is_own, which it removes. Returns
+ * the index of the first name in `argv`, or -EINVAL. Texts in `values` point into `argv`.
  */
 int options_read(const struct option_table *table, void *values, int argc, char **argv,
 		 struct error *err);
@@ -122,15 +123,13 @@ size_t options_count(char *const *words);
 int options_check(const struct option_table *table, void *values, struct error *err);
 
 /*
- * True if the row's option makes sense here: an option that it requires was given, and none that
- * excludes it.
+ * True if the condition of the row's option is met: it has none, one of the options that it
+ * requires was given, or the option that excludes it was not.
  */
 bool options_is_of_use(const struct option_table *table, void *values,
 		       const struct option_row *row);
 
-/*
- * The entry in option_values of the option with this word (length letters); NULL: no such option.
- */
+/* The entry in option_values of the option `word` (`length` letters); NULL: no such option. */
 const char **options_given(const struct option_table *table, void *values, const char *word,
 			   size_t length);
 
@@ -145,7 +144,7 @@ void options_print_row(FILE *to, const struct option_row *row, enum option_form 
 /* Prints all options. */
 void options_print(FILE *to, const struct option_table *table, enum option_form form);
 
-/* Prints a word, and after it the text, wrapped and indented to that column. */
+/* Prints a word, and after it the text, wrapped and indented to `column`. */
 void options_print_word(FILE *to, const char *word, int column, const char *text);
 
 /*

@@ -93,7 +93,7 @@ void out_signed(struct out *out, int64_t number)
 }
 
 /*
- * Writes the 8 hexadecimal digits of number: spreads its nibbles to 8 bytes and converts them
+ * Writes the 8 hexadecimal digits of `number`: spreads its nibbles to 8 bytes and converts them
  * together.
  */
 static void hex_digits(char *text, uint32_t number)
@@ -176,7 +176,7 @@ bool code_is_plain(uint32_t code)
 }
 
 /*
- * Length of the character at text if it may be printed unchanged; 0: its first byte must be
+ * Length of the character at `text` if it may be printed unchanged; 0: its first byte must be
  * escaped.
  */
 static unsigned plain_length(const char *text, size_t length, enum escape escape)

@@ -46,7 +46,7 @@ int out_error(const struct out *out);
 /* Flushes and frees the buffer. Returns out_error(). */
 int out_close(struct out *out);
 
-/* The slow path of out_bytes(): size bytes do not fit into the buffer. */
+/* The slow path of out_bytes(): `size` bytes do not fit into the buffer. */
 void out_many_bytes(struct out *out, const void *bytes, size_t size);
 
 static inline void out_bytes(struct out *out, const void *bytes, size_t size)
@@ -71,7 +71,7 @@ void out_unsigned(struct out *out, uint64_t number);
 void out_signed(struct out *out, int64_t number);
 void out_hex(struct out *out, uint64_t number); /* without 0x */
 
-/* Prints number with leading zeros, at least this many digits. */
+/* Prints a number with leading zeros, at least `digits` digits. */
 void out_padded(struct out *out, uint64_t number, unsigned digits);
 
 /* Prints untrusted text. */
@@ -99,13 +99,13 @@ void out_cell(struct out *out, const char *text, size_t length, bool begins);
 void out_format(struct out *out, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /*
- * True for code points that can be printed without side effects: neither control characters nor
- * bidirectional formatting characters.
+ * True for code points that can be printed without side effects: no control characters,
+ * bidirectional formatting characters, line separators or invisible characters.
  */
 bool code_is_plain(uint32_t code);
 
 /*
- * Decodes the UTF-8 sequence at text into *code. Returns its length, 1 to 4 bytes; 0: invalid.
+ * Decodes the UTF-8 sequence at `text` into *code. Returns its length, 1 to 4 bytes; 0: invalid.
  * length: bytes available, at least 1.
  */
 unsigned utf8_decode(const char *text, size_t length, uint32_t *code);

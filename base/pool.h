@@ -19,7 +19,7 @@ struct pool_chunk;
 struct pool {
 	struct pool_chunk *chunks; /* newest first */
 	unsigned char *at;	   /* start of the free part of the newest chunk */
-	size_t left;		   /* free bytes in it, a multiple of POOL_ALIGN */
+	size_t left;		   /* free bytes in this chunk, a multiple of POOL_ALIGN */
 	uint64_t total;		   /* number of bytes allocated from the system */
 	uint64_t limit;		   /* maximum of total; 0: none */
 };
@@ -34,7 +34,7 @@ void *pool_extend(struct pool *pool, size_t size);
 bool pool_charge(struct pool *pool, uint64_t size);
 
 /*
- * Allocates size bytes, uninitialised and aligned for any type. Returns NULL if no memory is left
+ * Allocates `size` bytes, uninitialised and aligned for any type. Returns NULL if no memory is left
  * or the limit would be exceeded.
  */
 static inline void *pool_alloc(struct pool *pool, size_t size)

@@ -23,7 +23,8 @@ void resource_limits_begin(void)
 	struct rlimit limit;
 
 	if (fd >= 0 && write(fd, "1000", 4) < 0)
-		errno = 0; /* not permitted: the OOM killer then treats it like any process */
+		/* not permitted: the OOM killer then treats this process like any other */
+		errno = 0;
 	memory = memory < MEMORY_LEAST ? MEMORY_LEAST : memory;
 	limit = (struct rlimit){ memory, memory };
 	if (!IS_SANITIZED)

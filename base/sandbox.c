@@ -22,7 +22,9 @@
 #include <seccomp.h>
 #endif
 
-/* file size limit if no files can be written but memfds, which hold decompressed data */
+/*
+ * maximum file size if the process can write no files except memfds, which hold decompressed data
+ */
 #define UNPACKED_MAX (256u << 20)
 
 /* ---- files ---- */

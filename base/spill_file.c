@@ -24,7 +24,7 @@ static int spill_fail(const struct spill_file *spill, const char *what, struct e
 }
 
 /*
- * Creates a named file and unlinks it at once, for file systems without O_TMPFILE (NFS, old
+ * Creates a named file and immediately unlinks it, for file systems without O_TMPFILE (NFS, old
  * overlayfs).
  */
 static int make_by_name(int directory)

@@ -5,8 +5,8 @@
 /*
  * A spill file: a temporary file for data that does not fit into memory. Writes append; reads take
  * any offset. The first write creates the file, which has no name and vanishes with the process.
- * The first failed write is kept and later writes do nothing, so that callers check once, with
- * spill_error().
+ * The error of the first failed write is kept and later writes do nothing, so that callers check
+ * once, with spill_error().
  */
 
 #include <stddef.h>
@@ -26,10 +26,10 @@ struct spill_file {
 /* directory: must stay open as long as the spill file is used. Creates nothing yet. */
 void spill_init(struct spill_file *spill, int directory);
 
-/* Appends size bytes. Returns their offset. */
+/* Appends `size` bytes. Returns their offset. */
 uint64_t spill_append(struct spill_file *spill, const void *bytes, size_t size);
 
-/* Reads size bytes, all of which were written before. Returns 0 or a negative errno. */
+/* Reads `size` bytes, all of which were written before. Returns 0 or a negative errno. */
 int spill_read(const struct spill_file *spill, uint64_t offset, void *bytes, size_t size,
 	       struct error *err);
 

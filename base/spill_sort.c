@@ -7,9 +7,9 @@
 #include "base/memory.h"
 #include "base/order.h"
 
-#define WINDOW_MAX (256u << 10) /* bytes of a run that are read at once */
+#define WINDOW_MAX (256u << 10) /* maximum bytes of a run per read */
 #define WINDOW_MIN (16u << 10)
-#define BLOCK_SIZE (1u << 20) /* bytes that are written at once */
+#define BLOCK_SIZE (1u << 20) /* bytes per write */
 
 /* Precedes each piece in the spill file. */
 struct spill_head {
@@ -164,7 +164,7 @@ static bool run_need(struct spill_sort *sort, struct spill_run *run, size_t want
 			   &sort->spill.failure);
 }
 
-/* Reads the next piece of a run. False at its end, or after a failure. */
+/* Reads the next piece of a run. False at the end of the run, or after a failure. */
 static bool run_next(struct spill_sort *sort, struct spill_run *run)
 {
 	if ((run->start == run->filled && run->at == run->end) ||
@@ -244,8 +244,8 @@ int spill_sort_next(struct spill_sort *sort, struct spill_piece *piece, struct e
 	if (!sort->heap)
 		return next_in_memory(sort, piece);
 	/*
-	 * Drops the piece that was returned last, if any (straight_at); it had to stay valid until
-	 * now.
+	 * Drops the piece that the previous call returned, which had to stay valid until now. After
+	 * spill_sort_finish(), straight_at only says whether there is such a piece.
 	 */
 	if (sort->straight_at) {
 		run = sort->heap[0];

@@ -47,7 +47,11 @@ struct spill_sort {
 	size_t straight_at, strays_at; /* index of the next piece to return */
 	struct spill_file spill;
 	ARRAY_OF(struct spill_run) runs;
-	struct spill_run **heap; /* runs with pieces left, by next piece; NULL: none spilled */
+	/*
+	 * heap of the runs with pieces left, ordered by their next pieces; NULL: nothing was
+	 * spilled
+	 */
+	struct spill_run **heap;
 	size_t heap_count;
 };
 
@@ -69,7 +73,10 @@ void spill_sort_commit(struct spill_sort *sort, struct spill_key key, size_t siz
 /* Ends the input. Returns 0 or a negative errno. */
 int spill_sort_finish(struct spill_sort *sort, struct error *err);
 
-/* The next piece in order. Returns 1, 0 after the last one, or a negative errno. */
+/*
+ * Reads the next piece in order. Returns 1 and sets *piece; returns 0 after the last piece, or a
+ * negative errno.
+ */
 int spill_sort_next(struct spill_sort *sort, struct spill_piece *piece, struct error *err);
 
 void spill_sort_free(struct spill_sort *sort);

@@ -10,13 +10,13 @@
 
 struct suggest {
 	const char *typed;
-	size_t length;			 /* of typed */
+	size_t length;			 /* length of `typed` */
 	size_t distance;		 /* edit distance of the best word so far */
 	char word[SUGGEST_WORD_MAX + 1]; /* the best so far; "": no word is close enough */
 	char text[SUGGEST_WORD_MAX + 24];
 };
 
-/* typed must outlive suggest. */
+/* `typed` must outlive `suggest`. */
 void suggest_begin(struct suggest *suggest, const char *typed, size_t length);
 
 /* Considers a valid word as the suggestion. */

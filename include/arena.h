@@ -5,9 +5,9 @@
 /*
  * The memory that traced programs share with the collector. A run has one *control page*, which the
  * collector writes and every program reads. Each process image has an *arena*, which it creates and
- * sends to the collector: chunks of memory in a sealed memfd, each with a page for its head, slots,
- * and a ring for each slot. The comment of a field names the process that writes it; a field has
- * two writers only if its comment names two.
+ * sends to the collector: chunks of memory in a sealed memfd, each with a head, slots, and a ring
+ * for each slot. The comment of a field names the process that writes it; a field has two writers
+ * only if its comment names two.
  *
  * Neither side trusts memory that the other side can write. The producer keeps its positions in
  * private memory and reads only the tail of a slot, which it checks. The collector takes the
@@ -60,9 +60,9 @@
 #define CONTROL_MAGIC	    0x6472616f62617468ull /* the text "htaboard" */
 #define CONTROL_ENVIRONMENT "HOLDTRACE_ARENA"
 /*
- * The value is "IDSECRET:PID:FD": the session id and the secret as 32 hex digits each, the
- * collector's pid, and the number of its descriptor of the control page. For the first program of
- * the run, CONTROL_FIRST follows.
+ * The value of CONTROL_ENVIRONMENT is "IDSECRET:PID:FD": the session id and the secret as 32 hex
+ * digits each, the collector's pid, and the number of its descriptor of the control page. For the
+ * first program of the run, CONTROL_FIRST follows.
  */
 #define CONTROL_FIRST '!'
 /* the abstract socket's name is this prefix and the session id */
@@ -70,18 +70,18 @@
 #define CONTROL_NAME	      "holdtrace"
 #define ARENA_NAME	      "holdtrace-arena"
 
-/* initial size of a ring, ... */
+/* initial size of a ring; a ring grows fourfold each time */
 #define ARENA_RING_LEAST (64u << 10)
-/* ... which grows fourfold each time, up to this size, ... */
+/* maximum size of a ring */
 #define ARENA_RING_MOST (1u << 20)
 /*
- * ... within this budget for all rings of a process, divided by its threads. A single thread that
- * fills its ring all the time waits less with 256 KiB than with 64, and hardly less with 1 MiB.
- * Four threads that share a lock, and the thread that created them, get 1 MiB each: a thread that
- * waits for space while it has the lock makes all others wait; with 1 MiB they wait a quarter as
- * often as with 256 KiB, and wake the collector a third as often. More threads profit less: with
- * eight or more that fill their rings all the time, smaller rings are faster, because they stay in
- * the caches. A thread without space waits, so no event is dropped.
+ * Maximum of the sizes of all rings of a process together, shared equally by its threads. A single
+ * thread that fills its ring all the time waits less with 256 KiB than with 64 KiB, and hardly less
+ * with 1 MiB. Four threads that share a lock, and the thread that created them, get 1 MiB each: a
+ * thread that waits for space while it has the lock makes all others wait; with 1 MiB they wait a
+ * quarter as often as with 256 KiB, and wake the collector a third as often. More threads profit
+ * less: with eight or more that fill their rings all the time, smaller rings are faster, because
+ * they stay in the caches. A thread without space waits, so no event is dropped.
  */
 #define ARENA_RINGS_BUDGET (6u << 20)
 #define ARENA_SLOTS_FIRST  2u /* slots of a first chunk; each further chunk has twice as many */
@@ -149,7 +149,10 @@ struct control_page {
 	/* written by the collector */
 	uint32_t state __attribute__((aligned(64))); /* enum control_state; futex */
 	int32_t collector;			     /* the collector's pid as its parent sees it */
-	/* changes each time that the collector has taken something, or has found nothing to take */
+	/*
+	 * changes each time that the collector has read or written something, or has found nothing
+	 * to read
+	 */
 	uint64_t heartbeat;
 	uint64_t rounds; /* number of rounds through all rings */
 	/* odd: the collector sleeps on this word, and the value identifies the sleep; futex */
@@ -159,7 +162,7 @@ struct control_page {
 	/* number of attached processes that have not ended */
 	uint32_t alive;
 	uint32_t left_out;    /* number of processes that --follow excluded */
-	uint32_t left_unsaid; /* how many of these no stream mentions yet */
+	uint32_t left_unsaid; /* number of these processes that no stream mentions yet */
 	/* 1: all processes that attached before told_pid was set are counted; futex */
 	uint32_t settled;
 	/*
@@ -175,13 +178,14 @@ struct control_page {
 	char failure[512];
 	/* changes with each pause and each resumption; odd: new calls are not recorded; futex */
 	uint32_t paused __attribute__((aligned(64)));
-	/*
-	 * written by the maker before the collector starts; starter and its name determine the name
-	 * of the first file; 0: the name is determined at the first attach
-	 */
+	/* the following members are written by the maker of the page before the collector starts */
 	/* a process in whose network namespace the collector also listens; 0: none */
 	int32_t guest;
-	int32_t starter;       /* pid of the first process */
+	/*
+	 * pid of the first process; with starter_name, it determines the name of the first file; 0:
+	 * the first attach determines this name
+	 */
+	int32_t starter;
 	char starter_name[64]; /* like arena_hello.name */
 	struct libc_places libc;
 	/* names of the maker's descriptors; empty: unknown */
@@ -197,7 +201,7 @@ struct control_page {
 	struct settings settings;
 };
 
-/* Users with more processes than the collector can keep up with: bits of control page.crowded. */
+/* Users with more processes than the collector can keep up with: bits of control_page.crowded. */
 enum crowd {
 	CROWD_OF_OWNER = 1 << 0, /* the run's owner and root */
 	CROWD_OF_OTHERS = 1 << 1,
@@ -212,14 +216,14 @@ enum process_flag {
 	PROCESS_DROPPED = 1 << 4,
 	/* the process executes a program whose LD_PRELOAD contains the library */
 	PROCESS_GIVEN = 1 << 5,
-	/* the program's LD_PRELOAD contains the library, but the program cannot see the file */
+	/* like PROCESS_GIVEN, but the program cannot see the library's file */
 	PROCESS_HIDDEN = 1 << 6,
 };
 
 /*
  * A process sends this message to the collector's socket, together with the descriptor of its
- * memory, and does not wait for an answer. A process that uses a spare writes it to the spare
- * instead.
+ * memory, and does not wait for an answer. A process that uses a spare writes the message to the
+ * spare instead.
  */
 struct arena_hello {
 	uint64_t contract;
@@ -241,15 +245,16 @@ struct arena_hello {
 };
 
 /*
- * An open call, so that the calls of threads that are blocked, or were killed, are known. Written
- * by the thread.
+ * A call that has not returned yet, written by the thread. From these entries, the collector knows
+ * in which calls threads are blocked, or were killed.
  */
 struct arena_open {
 	uint16_t hook;
 	/* class of the object that the call's first half released and the call may acquire again */
 	uint16_t half;
 	/*
-	 * serial number of the call's backtrace; slot.stack has it if slot.stack_serial is the same
+	 * serial number of the call's backtrace; slot.stack is this backtrace if slot.stack_serial
+	 * is the same number
 	 */
 	uint32_t serial;
 	uint64_t object;
@@ -272,7 +277,7 @@ struct slot {
 	/*
 	 * Bytes that were reserved and whose headers are written. Records are multiples of 8 bytes
 	 * long; the low bits are the size of the ring (ring_bytes()). The ring grows only when
-	 * every unread byte has the same place in the larger ring.
+	 * every unread byte has the same offset in the larger ring.
 	 */
 	uint64_t head;
 	uint64_t pthread;
@@ -292,7 +297,7 @@ struct slot {
 	uint64_t tail
 		/* bytes that were consumed so far; futex of a producer with a full ring */
 		__attribute__((aligned(64)));
-	/* written by the producer: 1 while it sleeps on tail, and the collector must wake it */
+	/* written by the producer: 1 while it sleeps on `tail`, and the collector must wake it */
 	uint32_t waiting;
 	/* open calls, the innermost call last */
 	uint32_t open_count __attribute__((
@@ -331,21 +336,25 @@ enum arena_children {
 	CHILDREN_ENDED,
 };
 
-/* Operations of a process that no hook saw, as far as the library noticed. A bit for each. */
+/*
+ * Kinds of operations that no hook saw, but that the library noticed. arena.past has a bit for
+ * each.
+ */
 enum arena_past {
 	/* the loader created another link namespace, whose libraries have a libc of their own */
 	PAST_NAMESPACE,
 	/* syscall(2) mapped memory that an allocator may use */
 	PAST_MEMORY,
-	PAST_MAPPING, /* by syscall(2), as are all that follow */
+	/* an operation on a mapping by syscall(2); all kinds below are by syscall(2), too */
+	PAST_MAPPING,
 	PAST_FD,
 	PAST_PROCESS,
 	PAST_COUNT
 };
 
 /*
- * The head of a chunk. Only used, slots, ring_size and own_* are used in every chunk; the other
- * members are used in the first chunk only.
+ * The head of a chunk. `used`, `slots`, `ring_size`, `own_from` and `own_to` are valid in every
+ * chunk, the other members in the first chunk only.
  */
 struct arena {
 	uint32_t used; /* highest index of a slot that was ever taken, plus 1 */
@@ -381,7 +390,7 @@ struct arena {
 	uint32_t scan_beat, released;
 	/*
 	 * In each chunk: the range of the library's private memory. This memory has copies of words
-	 * of stacks, so a scan must not read it: it keeps no block reachable.
+	 * of stacks. A scan must not read it, because these copies must not keep blocks reachable.
 	 */
 	uint64_t own_from, own_to;
 	/*
@@ -394,8 +403,8 @@ struct arena {
 };
 
 /*
- * Small enough that the head and the first slots are on one page, which is all that a process with
- * one thread and no calls touches.
+ * Small enough that the head and the start of the first slot are on one page, the only page that a
+ * process with one thread and no calls touches.
  */
 #define ARENA_HEAD_SIZE 1024u
 _Static_assert(sizeof(struct arena) <= ARENA_HEAD_SIZE, "slots lie behind the head");
@@ -411,7 +420,7 @@ enum spare_state {
 /*
  * Memory for a process that can neither create nor send memory, such as a child of fork under a
  * seccomp filter: one slot and one small ring. Spares follow the first chunk of the nearest
- * ancestor that could create memory; they are the only part of that memory that its children keep.
+ * ancestor that could create memory. A child of fork keeps no other part of its parent's arena.
  */
 struct arena_spare {
 	/*
@@ -464,7 +473,7 @@ static inline struct chunk_layout chunk_lay_out(uint32_t slots, uint32_t ring_si
 #define RING_LEVEL 7ull
 
 /*
- * The size of the ring that this head contains, in bytes. If it exceeds ARENA_RING_MOST, the head
+ * The size of the ring in bytes, from the low bits of `head`. If it exceeds ARENA_RING_MOST, `head`
  * is invalid.
  */
 static inline uint64_t ring_bytes(uint64_t head)
@@ -472,7 +481,10 @@ static inline uint64_t ring_bytes(uint64_t head)
 	return (uint64_t)ARENA_RING_LEAST << 2 * (head & RING_LEVEL);
 }
 
-/* Producers check whether the collector sleeps each time they have written this many bytes. */
+/*
+ * The producer of a ring of `bytes` bytes checks whether the collector sleeps each time it has
+ * written this many bytes.
+ */
 static inline uint64_t ring_step(uint64_t bytes)
 {
 	return bytes / 4 < ARENA_WAKE_STEP ? bytes / 4 : ARENA_WAKE_STEP;
@@ -491,7 +503,10 @@ static inline struct slot *chunk_slot(char *chunk, uint32_t i)
 	return (struct slot *)(void *)(chunk + ARENA_HEAD_SIZE + (uint64_t)i * ARENA_SLOT_SIZE);
 }
 
-/* Whether a process with this RLIMIT_AS keeps most of its address space if it maps `size` bytes. */
+/*
+ * Whether a process whose RLIMIT_AS is `limit` keeps most of its address space if it maps `size`
+ * bytes.
+ */
 static inline bool arena_leaves_room(uint64_t size, uint64_t limit)
 {
 	return size <= limit / 8;

@@ -70,7 +70,7 @@ static inline uint64_t counter_read_ordered(void)
 	return value;
 }
 
-/* the architecture guarantees this */
+/* the architecture guarantees a constant rate */
 static inline bool counter_is_invariant(void)
 {
 	return true;

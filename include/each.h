@@ -40,7 +40,7 @@
 	t n = { 0 };            \
 	EACH_LOCAL_2(__VA_ARGS__)
 
-/* (mode_t, mode) → mode = va_arg(list, mode_t); */
+/* (mode_t, mode) → mode = va_arg(rest, mode_t); */
 #define EACH_TAKE(list)	  EACH_JOIN(EACH_TAKE_, EACH_COUNT list) list
 #define EACH_TAKE_2(t, n) n = va_arg(rest, t);
 #define EACH_TAKE_4(t, n, ...) \

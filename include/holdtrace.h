@@ -42,8 +42,8 @@ void holdtrace_lib_released(unsigned kind, const void *object) HOLDTRACE_WEAK;
 	static __inline__ __attribute__((__always_inline__, __artificial__, __unused__))
 
 /*
- * In code at a fixed address (-no-pie), the linker resolves an undefined weak symbol to NULL. Only
- * if the reference uses the global offset table, the linker leaves it to the loader.
+ * In code at a fixed address (-no-pie), the linker resolves an undefined weak symbol to NULL. The
+ * linker leaves the reference to the loader only if it uses the global offset table.
  */
 #if defined(__x86_64__) && !defined(__ILP32__) && !defined(__PIC__)
 #define HOLDTRACE_FIND(name)                                                    \

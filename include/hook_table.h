@@ -3,9 +3,10 @@
 #define HOOK_TABLE_H
 
 /*
- * The rows of hooks.def, resources.def and operations.def as constant tables for readers of events:
- * hook_table[enum hook_number], resource_table[enum resource], operation_table[enum operation].
- * Only the .c files that need a table include this header; in a stub, these facts are code.
+ * The rows of hooks.def, resources.def and operations.def as constant tables for code that reads
+ * events: hook_table[enum hook_number], resource_table[enum resource], operation_table[enum
+ * operation]. Only the .c files that need a table include this header; in the stubs, the same facts
+ * are compiled into the code.
  */
 
 #include <stdbool.h>
@@ -63,7 +64,7 @@ struct operation_facts {
 			__VA_ARGS__ },
 static const struct hook hook_table[HOOK_COUNT] __attribute__((unused)) = {
 #include "hooks.def"
-	/* the class is one that the program defined; the record has it */
+	/* the program defined the class of the object; the record has the number of this class */
 	[HOOK_holdtrace_acquired] = { .name = "holdtrace_acquired", .resource = RESOURCE_EVENT,
 				    .operation = OPERATION_ALLOC },
 	[HOOK_holdtrace_released] = { .name = "holdtrace_released", .resource = RESOURCE_EVENT,

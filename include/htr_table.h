@@ -165,8 +165,8 @@ static inline uint64_t htr_unzigzag(uint64_t number)
 
 /*
  * The values of a thread that the writer and the reader both remember within a block, and those of
- * the call sites of its events. A site is a backtrace. It replaces a site whose backtrace has the
- * same number modulo HTR_SITES.
+ * the call sites of its events. A site is a backtrace. A new site replaces the site whose backtrace
+ * has the same number modulo HTR_SITES.
  */
 #define HTR_SITES    256u
 #define HTR_CLASSES  33u
@@ -194,7 +194,7 @@ static inline void htr_model_begin(struct htr_model *model)
 	model->cpu = HTR_CPU_NONE;
 }
 
-/* Returns the site of a backtrace. If it is new, initializes it from the thread. */
+/* Returns the site of a backtrace. A new site gets the stack pointer of the thread's last event. */
 static inline struct htr_site *htr_model_site(struct htr_model *model, uint32_t node)
 {
 	struct htr_site *site = &model->sites[node % HTR_SITES];
@@ -214,8 +214,8 @@ static inline uint64_t *htr_model_object(struct htr_model *model, uint64_t resou
 }
 
 /*
- * Computes the timestamp of a CALL packet from a time. The struct remembers the millisecond of the
- * last timestamp.
+ * The millisecond of the last timestamp. htr_stamp_at() computes the timestamp of a CALL packet
+ * from a time.
  */
 struct htr_stamp {
 	uint64_t ms_start;

@@ -36,7 +36,7 @@ enum late_result {
 	LATE_IS_OFF, /* detach: the library is not attached */
 	/* the collector cannot be reached, or there is no memory; nothing was changed */
 	LATE_NO_RUN,
-	LATE_NO_MALLOC, /* the program's functions include no allocator */
+	LATE_NO_MALLOC, /* no allocator was found in the program; nothing was changed */
 };
 
 struct late_order {

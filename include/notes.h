@@ -3,7 +3,8 @@
 #define NOTES_H
 
 /*
- * The names of notes.def as constants for writers and readers of notes: NOTE_PROCESS is "~process".
+ * The names of notes.def as constants for code that writes or reads notes: NOTE_PROCESS is
+ * "~process".
  */
 
 #define NOTE(name, text, values, description) \

@@ -10,7 +10,10 @@
 enum scan_message {
 	/* from the scanner */
 	SCAN_BEAT = 'b', /* the scanner is alive */
-	/* the process is stopped: take all its records and write the cut */
+	/*
+	 * the process is stopped: take all its records and write the cut (the note ~scan, state
+	 * cut)
+	 */
 	SCAN_STOPPED = 's',
 	/* the process runs again; the scanner has copied all that it needs */
 	SCAN_GOES_ON = 'g',

@@ -24,8 +24,8 @@ typedef int64_t setting_signal; /* 0: none */
 typedef int64_t setting_set;
 
 /*
- * Which backtraces are taken: the maximum of frames, the calls that get a backtrace, and, if not
- * empty, the only sizes of acquisitions that do.
+ * Which backtraces are taken: the maximum of frames, the calls that get a backtrace, and, if this
+ * list is not empty, the only sizes of acquisitions that get one.
  */
 typedef struct {
 	int64_t depth, which;
@@ -165,8 +165,8 @@ static inline int settings_take_set(int64_t *bits, const char *value, const char
 }
 
 /*
- * Parses "20", "alloc", "20,alloc" or "sizes:64,128". If the value has no number of frames, the
- * default stays.
+ * Parses "20", "alloc", "20,alloc" or "sizes:64,128". If the value has no number of frames, the old
+ * number stays.
  */
 static inline int settings_take_frames(setting_frames *frames, const char *value, const char *words)
 {
@@ -298,8 +298,9 @@ static inline void settings_finish(struct settings *settings)
 
 /*
  * Takes one "NAME=value" string of an environment. Returns whether NAME is one of holdtrace's
- * variables, and whether its value is valid (enum settings_taken). An invalid value does not change
- * a number or a word.
+ * variables, and whether its value is valid (enum settings_taken). After an invalid value, a
+ * setting keeps its old value, with two exceptions: a text that is too long is truncated, and
+ * patience is not "forever".
  */
 static inline int settings_take(struct settings *settings, const char *name_value)
 {

@@ -34,8 +34,8 @@ struct keep_done {
 	uint64_t read;
 	uint64_t size; /* size of the new file */
 	/*
-	 * bytes of the new file from before since_ns: the calls that acquired objects that were
-	 * live then
+	 * bytes of the new file for calls before since_ns, which acquired objects that were live at
+	 * this time
 	 */
 	uint64_t held;
 	uint64_t since_ns; /* time from which on the file is complete */
@@ -44,7 +44,9 @@ struct keep_done {
 
 struct keep_stream {
 	uint32_t stream, reserved;
-	/* the difference between a place in the old file and the same place in the new file */
+	/*
+	 * the offset of a byte in the old file, minus the offset of the same byte in the new file
+	 */
 	uint64_t less;
 };
 

@@ -58,9 +58,9 @@ enum hook_how {
 	/* the released thread was joined, not detached */
 	HOW_JOINS,
 	HOW_WAKES_ALL, /* the call wakes all waiting threads */
-	HOW_READS,     /* the call acquires a lock that other readers may hold, too */
-	HOW_WRITES,    /* the call acquires such a lock exclusively */
-	HOW_SHARES,    /* the call releases such a lock */
+	HOW_READS,  /* the call acquires a reader-writer lock, which other readers may hold, too */
+	HOW_WRITES, /* the call acquires a reader-writer lock exclusively */
+	HOW_SHARES, /* the call releases a reader-writer lock */
 	HOW_SPINS,
 };
 

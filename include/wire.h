@@ -22,8 +22,8 @@
 /* bytes before a packet that is hidden in an OCFG packet: a header and two empty strings */
 #define WIRE_ASIDE_SIZE 16u
 /*
- * Maximum of frames whose BTRC packet fits, even inside an OCFG packet: header, count, 8 bytes a
- * frame.
+ * Maximum number of frames in a BTRC packet (header, count, 8 bytes a frame), so that the packet
+ * fits even into an OCFG packet.
  */
 #define WIRE_FRAMES_MAX ((WIRE_PACKET_MAX - WIRE_ASIDE_SIZE - WIRE_HEADER_SIZE - 4) / 8)
 

@@ -84,7 +84,7 @@ static inline uint64_t arch_thread_pointer(const struct arch_state *state)
 	return state->thread_pointer;
 }
 
-/* The system call whose instruction is at the pc or just before it; -1: none. */
+/* The number of the system call whose instruction is at the pc or just before it; -1: none. */
 static inline int64_t arch_number(const struct arch_state *state)
 {
 	return state->is_at_call ? (int64_t)state->regs.regs[8] : -1;
@@ -104,7 +104,10 @@ static inline uint64_t arch_plain(uint64_t word)
 	return word & 0xffffffffffffu;
 }
 
-/* Whether the thread uses SVE registers or SME modes, which a system call in it would clear. */
+/*
+ * Whether the thread uses SVE registers or SME modes, which a system call of the thread would
+ * clear.
+ */
 static inline bool arch_has_more(pid_t thread)
 {
 	static const int sets[] = { 0x405 /* NT_ARM_SVE */, 0x40b /* NT_ARM_SSVE */ };

@@ -23,10 +23,10 @@ static const uint8_t arch_restorer_code[] = { 0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0
 
 /*
  * Calls the function in rax, stores its result at rbx + 8, sets the word at rbx to 1, and sleeps
- * for the time at rbx + 16. During the sleep the injector stops the thread and restores it; if it
- * does not, the thread restores itself from the frame at its stack pointer. The sleep is a
- * pselect6, which leaves no restart state in the kernel and so keeps that of the program's own
- * interrupted call.
+ * for the time at rbx + 16. During the sleep the injector stops the thread and restores its
+ * registers; if the injector does not, the thread restores them itself from the frame at its stack
+ * pointer. The sleep is a pselect6, which leaves no restart state in the kernel and so keeps that
+ * of the program's own interrupted call.
  */
 static const uint8_t arch_call_code[] = {
 	0xff, 0xd0,			    /* call *%rax */
@@ -70,7 +70,7 @@ static inline uint64_t arch_thread_pointer(const struct arch_state *state)
 	return state->regs.fs_base;
 }
 
-/* The system call that the thread is in; -1: none. */
+/* The number of the system call that the thread is in; -1: none. */
 static inline int64_t arch_number(const struct arch_state *state)
 {
 	return (int64_t)state->regs.orig_rax;
@@ -123,8 +123,8 @@ static inline bool arch_is_behind_call(const uint8_t *at)
 #define ARCH_CALL_LENGTH 7u
 
 /*
- * Sets the registers so that the thread runs arch_call_code at address code. word: address of the
- * struct remote_word that the code uses.
+ * Sets the registers so that the thread runs the copy of arch_call_code at address `code`. word:
+ * address of the struct remote_word that the code uses.
  */
 static inline void arch_begin_call(struct arch_state *state, uint64_t code, uint64_t sp,
 				   uint64_t word, const struct arch_call *call)
@@ -145,9 +145,9 @@ static inline void arch_begin_call(struct arch_state *state, uint64_t code, uint
 }
 
 /*
- * Sets the registers so that the thread makes a system call by the instruction at this address in
- * libc. restorer: the address to which that code returns if the injector dies; it is stored below
- * the frame.
+ * Sets the registers so that the thread makes a system call by the instruction at address
+ * `instruction` in libc. restorer: the address to which the code after this instruction returns if
+ * the injector dies; on this processor, the caller has stored it below the frame.
  */
 static inline void arch_begin_syscall(struct arch_state *state, uint64_t instruction, uint64_t sp,
 				      uint64_t restorer, const struct arch_call *call)
@@ -191,8 +191,8 @@ static inline bool arch_disturbs(const struct arch_state *state)
 }
 
 /*
- * Writes a signal frame from which rt_sigreturn restores all of state if the stack pointer is `at`.
- * Returns the frame's size in bytes; buffer has ARCH_FRAME_MAX bytes.
+ * Writes a signal frame from which rt_sigreturn restores all of `state` if the stack pointer is
+ * `at`. Returns the frame's size in bytes; `buffer` has ARCH_FRAME_MAX bytes.
  */
 static inline size_t arch_write_frame(const struct arch_state *state, uint64_t at, uint8_t *buffer)
 {

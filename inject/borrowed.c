@@ -32,22 +32,24 @@
 #error "memfd_create(2) is needed"
 #endif
 
-#define STOP_MS	       5000 /* a thread that needs longer is in an uninterruptible sleep */
-#define SYSCALL_MS     5000
-#define LOCK_MS	       20    /* how often a call is checked for a wait for the loader's lock */
-#define SELF_MS	       1000  /* after this, also for a wait for a lock of its own thread */
+#define STOP_MS	   5000 /* a thread that needs longer is in an uninterruptible sleep */
+#define SYSCALL_MS 5000
+#define LOCK_MS	   20 /* interval between checks whether a call waits for the loader's lock */
+/* after this time, a lock that the thread itself owns is checked, too */
+#define SELF_MS	       1000
 #define CALL_MS	       30000 /* limit of a whole call */
 #define LOCK_CONTENDED 2     /* a libc mutex's futex has this value if threads wait */
 #define MUTEX_KINDS    512   /* libc's mutex kinds are smaller */
 #define HELD_MOST      64    /* limit of threads that stay traced until we exit */
-#define HOLD_MS	       2000  /* limit for a held thread to be scheduled */
-#define HEAL_SECONDS   2     /* a thread waits this long for us before it restores itself */
-#define SPIN	       20
-#define STEP_NS	       20000	/* pause between two reads of a call's word */
-#define AWAIT_NS       50000000 /* waitpid() is repeated after this, in case SIGCHLD was lost */
-#define TCB_WORDS      1024	/* words around the thread pointer that may point to our stack */
-#define TCB_BELOW      512
-#define PAGE	       4096u
+#define HOLD_MS	       2000  /* how long continue_traced() waits at most */
+/* a thread waits this long for us before it restores its registers itself */
+#define HEAL_SECONDS 2
+#define SPIN	     20
+#define STEP_NS	     20000    /* pause between two reads of a call's word */
+#define AWAIT_NS     50000000 /* waitpid() is repeated after this, in case SIGCHLD was lost */
+#define TCB_WORDS    1024     /* words around the thread pointer that may point to our stack */
+#define TCB_BELOW    512
+#define PAGE	     4096u
 
 /* Signals that must not be blocked: the thread's own instructions raise them. */
 #define SYNCHRONOUS                                                             \
@@ -70,9 +72,9 @@ void remote_prepare(void)
 }
 
 /*
- * Waits for the thread's next stop. Returns the status from waitpid(), -EAGAIN if the thread does
- * not stop within the limit, or -ESRCH if it is gone. SIGCHLD wakes us at once; sched_yield(2)
- * would let all other threads of a busy machine run first.
+ * Waits for the thread's next stop, at most `ms` milliseconds. Returns the status from waitpid(),
+ * -EAGAIN if the thread does not stop in this time, or -ESRCH if it is gone. SIGCHLD wakes us
+ * immediately; sched_yield(2) would let all other threads of a busy machine run first.
  */
 static int wait_stop(pid_t thread, uint64_t ms)
 {
@@ -261,12 +263,12 @@ int remote_stop(struct remote *remote, const struct target *target, const struct
 		struct arch_state settled = remote->state;
 
 		stopping_stopped(&remote->stopping, &remote->state.regs);
-		/* set them now, so that the thread continues correctly if we are killed */
+		/* set the registers now, so that the thread continues correctly if we are killed */
 		settle_registers(remote, &settled);
 		return set_regs(remote, &settled) ? -EAGAIN : 0;
 	}
 	if (status == -EAGAIN)
-		/* a thread that has not stopped cannot be detached; our exit does it */
+		/* a thread that has not stopped cannot be detached; our exit detaches it */
 		return error_set(err, ETIMEDOUT,
 				 "thread %d does not stop (it sleeps in the kernel without "
 				 "interruption, or the machine is too busy): try again",
@@ -347,7 +349,7 @@ static int run_to_syscall(struct remote *remote, uint64_t ms)
 }
 
 /*
- * Builds the signal frame, for this address, from which the thread restores itself. Returns the
+ * Builds the signal frame from which the thread restores itself, for the address `at`. Returns the
  * frame's size.
  */
 static size_t make_frame(const struct remote *remote, uint64_t at, uint8_t buffer[ARCH_FRAME_MAX])
@@ -444,7 +446,7 @@ int64_t remote_syscall(struct remote *remote, const struct arch_call *call)
 
 /* ---- waits for the loader's lock ---- */
 
-/* Whether address is in the loader's data, where its locks are. */
+/* Whether `address` is in the loader's data, where its locks are. */
 static bool is_loaders(const struct target *target, uint64_t address)
 {
 	const struct mapping *map = maps_at(&target->subject.maps, address);
@@ -458,9 +460,9 @@ static bool is_loaders(const struct target *target, uint64_t address)
 }
 
 /*
- * Whether the thread owns one of the two locks that precede this one, for which it waits, or the
- * owner cannot be read. The loader's locks are adjacent and are taken in the order of their
- * addresses. The call of a thread that already owns one cannot be undone.
+ * Whether the thread, which waits for the lock at address `lock`, owns one of the two locks before
+ * it, or their owners cannot be read. The loader's locks are adjacent and are taken in the order of
+ * their addresses. If the thread already owns one of them, its call cannot be undone.
  */
 static bool has_taken(const struct remote *remote, uint64_t lock)
 {
@@ -541,9 +543,9 @@ static int stop_now(struct remote *remote)
 
 /*
  * Examines what the thread waits for, after its call has not returned for a while. is_late: the
- * call takes so long that a wait for a lock of its own is no coincidence. Returns 0 if the call
- * continues, -EDEADLK if the thread waits for the loader's lock, -ENOTRECOVERABLE if it waits for a
- * lock that it owns, or another negative errno.
+ * call has taken so long that it is also checked for a wait for a lock that the thread itself owns.
+ * Returns 0 if the call continues, -EDEADLK if the thread waits for the loader's lock,
+ * -ENOTRECOVERABLE if it waits for a lock that it owns, or another negative errno.
  */
 static int look_after(struct remote *remote, const uint64_t *before, bool is_late)
 {
@@ -555,7 +557,10 @@ static int look_after(struct remote *remote, const uint64_t *before, bool is_lat
 	if (status)
 		return status;
 	remote->was_disturbed |= arch_disturbs(&state);
-	/* a lock of the loader whose owner may wait for this thread; it has no other one yet */
+	/*
+	 * a lock of the loader whose owner may wait for this thread, which has no other lock of the
+	 * loader yet
+	 */
 	if (arch_number(&state) == SYS_futex &&
 	    is_loaders(remote->target, arch_argument(&state, 0)) &&
 	    !has_taken(remote, arch_argument(&state, 0)))
@@ -570,8 +575,8 @@ static int look_after(struct remote *remote, const uint64_t *before, bool is_lat
 }
 
 /*
- * Reads the words until the call has returned. Returns 0, -EAGAIN if it does not return within ms,
- * or another negative errno.
+ * Reads *word from the target until the call has returned. Returns 0, -EAGAIN if the call does not
+ * return within `ms` milliseconds, or another negative errno.
  */
 static int poll_word(struct remote *remote, struct remote_word *word, uint64_t ms)
 {

@@ -43,7 +43,7 @@ enum {
 	REMOTE_SIZE = REMOTE_FRAME + 32768,
 };
 
-/* Call it once before the first stop: blocks SIGCHLD, which announces stops. */
+/* Blocks SIGCHLD, which announces stops. Call it once, before the first stop. */
 void remote_prepare(void);
 
 /* Whether the stack of a stopped thread has space for one signal frame. */
@@ -84,7 +84,7 @@ int64_t remote_syscall(struct remote *remote, const struct arch_call *call);
  * -ECANCELED, and the result: we were too slow, and the thread has restored itself
  * -ETIMEDOUT: the call takes too long and is left to finish by itself
  * -ENOTRECOVERABLE: the call would never return; it was abandoned inside the loader
- * another one, with a text.
+ * another errno, with a text.
  */
 int remote_call(struct remote *remote, const struct arch_call *call, uint64_t *result,
 		struct error *err);

@@ -153,8 +153,9 @@ static void pause_ns(long ns)
 }
 
 /*
- * The pass in which a thread is tried: 0: it sleeps in a call that can simply be repeated; 1: it
- * sleeps in another call, whose remaining time only the kernel knows; 2: it runs; -1: never.
+ * The pass of choose_once() in which a thread is tried: 0: it sleeps in a call that can simply be
+ * repeated; 1: it sleeps in another call, whose remaining time only the kernel knows; 2: it runs;
+ * -1: never.
  */
 static int turn_of(const struct stopping *stopping, const char **where)
 {
@@ -173,8 +174,8 @@ static int turn_of(const struct stopping *stopping, const char **where)
 
 /*
  * Whether the process has background threads of jemalloc. jemalloc gives each thread that allocates
- * an arena, and may start a background thread for the arena, which would remain. The first thread
- * already has an arena; the others may not.
+ * an arena, and may start a background thread for the arena, which would remain after the attach.
+ * The first thread already has an arena; the others may not.
  */
 static bool has_arena_threads(pid_t pid)
 {
@@ -218,8 +219,8 @@ static int try_thread(struct work *work, struct remote *remote, const struct sto
 }
 
 /*
- * Tries all threads once. Returns 0 if it has stopped one that may be borrowed, -EAGAIN if there is
- * none, or another negative errno.
+ * Tries all threads once. Returns 0 and leaves a thread stopped that may be borrowed, -EAGAIN if
+ * there is no such thread, or another negative errno.
  */
 static int choose_once(struct work *work, struct remote *remote, bool wants_leader,
 		       const char **where, struct error *err)
@@ -391,8 +392,8 @@ static int tell_loader(struct work *work, struct remote *remote, struct error *e
 _Static_assert(PATH_ROOM + sizeof(struct late_order) <= REMOTE_DATA_SIZE, "both fit");
 
 /*
- * Loads bytes as a library, whose constructor obeys the order at order_at. Closes the library's
- * file, unless the constructor has closed it.
+ * Loads `bytes` as a library. Its constructor executes the order at `order_at`. Closes the
+ * library's file, unless the constructor has closed it.
  */
 static int load_library(struct work *work, struct remote *remote, const char *name,
 			const void *bytes, size_t size, int flags, uint64_t *handle,
@@ -475,8 +476,8 @@ static int with_thread(struct work *work, struct remote *remote, struct error *e
 				      RTLD_NOW | RTLD_NODELETE, &handle, err);
 	}
 	/*
-	 * A thread that is still in a call needs the scratch memory, and an abandoned loader may
-	 * need it; a thread that has restored itself cannot unmap it.
+	 * Leaves the scratch memory mapped: a thread that is still in a call needs it, an abandoned
+	 * loader may need it, and a thread that has restored itself cannot be made to unmap it.
 	 */
 	if (remote->is_left || status == -ESRCH || status == -ETIMEDOUT ||
 	    status == -ENOTRECOVERABLE)

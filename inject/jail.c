@@ -214,7 +214,7 @@ static uint32_t run_filter(const struct sock_filter *filter, uint32_t count,
 	return SECCOMP_RET_KILL_PROCESS;
 }
 
-/* The first call that the filter does not allow; NULL: it allows all. */
+/* The name of the first needed call that the filter does not allow; NULL: it allows all of them. */
 static const char *find_forbidden(const struct sock_filter *filter, uint32_t count,
 				  uint64_t instruction)
 {

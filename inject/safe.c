@@ -107,7 +107,10 @@ static const char *judge_words(struct safe *safe, const struct remote *remote)
 
 /* ---- the thread ---- */
 
-/* Whether the thread is in a restartable sequence, which new registers would abort. */
+/*
+ * Whether the thread is in a restartable sequence, which the kernel would abort if we changed the
+ * registers.
+ */
 static bool is_in_rseq(const struct remote *remote)
 {
 	struct {
@@ -126,8 +129,9 @@ static bool is_in_rseq(const struct remote *remote)
 
 /*
  * Returns a text if the thread may be in an allocator that its stack does not show, else NULL. A
- * function that ends with a jump to another one leaves no word on the stack: free() may be in
- * libc's unlock code, or in another function of the program's allocator.
+ * function that ends with a jump to another one leaves no return address on the stack: at the end
+ * of free(), the thread may be in libc's unlock code, or in another function of the program's
+ * allocator.
  */
 static const char *judge_jumps(const struct remote *remote)
 {
@@ -138,7 +142,10 @@ static const char *judge_jumps(const struct remote *remote)
 	const struct mapping *map = maps_at(&target->subject.maps, pc);
 	uint8_t code[ARCH_SYSCALL_LENGTH];
 
-	/* libc's own allocator unlocks within its range of code, which is forbidden */
+	/*
+	 * There is only libc's allocator, which releases its locks in its own code. safe_judge()
+	 * has already tested whether the pc is in this code.
+	 */
 	if (!target->has_malloc && !target->has_allocator)
 		return NULL;
 	if (map && strstr(map->path, "holdtrace"))
@@ -146,7 +153,10 @@ static const char *judge_jumps(const struct remote *remote)
 	for (size_t i = 0; i < sizeof(about_memory) / sizeof(about_memory[0]); i++)
 		if (about_memory[i] == arch_number(&remote->state))
 			return "a system call that an allocator may have made";
-	/* in or just after a system call: the function's work before the call is complete */
+	/*
+	 * in or just after a system call: unlock code makes its call (futex) only after it has
+	 * released the lock
+	 */
 	if (ARCH_FORGETS_CALLS && remote->state.is_at_call)
 		return NULL;
 	if (!subject_get(&target->subject, pc - sizeof(code), code, sizeof(code)) &&

@@ -4,8 +4,8 @@
 
 /*
  * Whether a stopped thread may be made to call the loader: neither the thread nor any of its
- * callers may be in an allocator, in the loader, or in fork and similar functions. The words of its
- * stack are tested first; if one is doubtful, its frames are walked.
+ * callers may be in an allocator, in the loader, or in fork and similar functions. The words of the
+ * thread's stack are tested first; if a word is doubtful, the frames are walked.
  */
 
 #include "inject/borrowed.h"
@@ -16,7 +16,7 @@ struct safe;
 struct safe *safe_create(const struct target *target);
 void safe_destroy(struct safe *safe);
 
-/* Returns NULL if the thread may be borrowed, else a text that says what it is in. */
+/* Returns NULL if the thread may be borrowed, else a text that says in which code it is. */
 const char *safe_judge(struct safe *safe, const struct remote *remote);
 
 /*

@@ -323,7 +323,7 @@ static void read_module(struct target *target, const struct mapping *map, bool i
 	if (has_malloc && is_program) {
 		/*
 		 * An allocator in the program may hold a lock for which the loader, if we called
-		 * it, would wait. Only the allocator's exported functions show where it is.
+		 * it, would wait. Only the allocator's exported functions show where its code is.
 		 */
 		forbid_list(target, &symbols, allocators,
 			    sizeof(allocators) / sizeof(allocators[0]));
@@ -351,8 +351,8 @@ static void read_modules(struct target *target)
 		if (is_loader(map) && map->flags & MAPPING_EXECUTE)
 			forbid_range(target, map->from, map->to, "the loader");
 		/*
-		 * our own library defines malloc, too, but its stubs are among the callers of every
-		 * thread
+		 * our own library defines malloc, too, but frames of its stubs are in the backtrace
+		 * of every thread
 		 */
 		if (map == program || (maps_begins_module(&target->subject.maps, map) &&
 				       !is_loader(map) && strncmp(name, "libc.so.6", 9) != 0 &&

@@ -30,7 +30,7 @@ struct target {
 	uint64_t syscall,
 		restorer; /* instructions; syscall: in libc; restorer: in libc or the vDSO */
 	uint64_t code_low, code_high;	    /* libc's code */
-	uint8_t *code;			    /* a copy of it */
+	uint8_t *code;			    /* a copy of libc's code */
 	uint64_t program_low, program_high; /* the program's own code */
 	bool has_malloc;		    /* the program defines malloc */
 	bool has_allocator;		    /* a library other than libc defines malloc */

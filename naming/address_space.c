@@ -9,8 +9,8 @@
 #include "base/memory.h"
 
 /*
- * above all addresses of processes: an address outside of all mappings, which stays as it is, can
- * never be inside a module
+ * The address map begins above all addresses of processes: an address outside of all mappings is
+ * not converted, and so is never inside a module.
  */
 #define SPACE_BASE	  (1ull << 62)
 #define SPACE_MODULES_MAX (1u << 20)
@@ -99,7 +99,9 @@ int space_add_program(struct address_space *space, const char *path)
 		       : 0;
 }
 
-/* Describes the module of a mapping, with the id and addresses that it gets if it is new. */
+/*
+ * Describes the module of a mapping, with the id and addresses that the module gets if it is new.
+ */
 static struct space_module next_module(const struct address_space *space,
 				       const struct trace_mapping *mapping)
 {
@@ -178,7 +180,7 @@ int space_map(struct address_space *space, const struct trace_mapping *mapping)
 /*
  * Converts an address of the process to the address map. Uses the newest mapping that is older than
  * the call, or the oldest later mapping if there is none. Sets *is_certain (if not NULL) to false
- * if several mappings contain the address, so that other calls may convert it differently.
+ * if several mappings contain the address, so that it may be converted differently for other calls.
  */
 static uint64_t map_address(const struct address_space *space, uint64_t address, uint64_t index,
 			    bool *is_certain)
@@ -188,7 +190,10 @@ static uint64_t map_address(const struct address_space *space, uint64_t address,
 	for (size_t i = 0; i < space->mappings.count; i++) {
 		const struct space_mapping *mapping = &space->mappings.items[i];
 
-		/* the end counts: it is the return address of a final call that never returns */
+		/*
+		 * the end of a mapping counts, too: it is the return address of a final call that
+		 * never returns
+		 */
 		if (address < mapping->start || address > mapping->end)
 			continue;
 		if (found && is_certain)
@@ -218,9 +223,9 @@ static uint32_t *memo_of(struct address_space *space, const struct trace_node *n
 }
 
 /*
- * Lists in pending the frames that are not in the memo, from node outwards, up to the first frame
- * that is. Returns the converted node of that first frame, or the empty node if no frame is in the
- * memo. NULL: no memory.
+ * Lists in space->pending the frames from `node` outwards, up to the first frame that is in the
+ * memo. Returns the converted node of this frame, or the empty node if no frame is in the memo.
+ * NULL: no memory.
  */
 static const struct trace_node *look_for(struct address_space *space, const struct trace_node *node)
 {

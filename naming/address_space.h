@@ -25,7 +25,7 @@ struct space_module {
 	uint32_t id;
 	const char *path;
 	const char *build_id;	 /* hexadecimal digits; "": unknown */
-	bool has_tail;		 /* code and offset are known, and from is the load base */
+	bool has_tail;		 /* `code` and `offset` are known, and `from` is the load base */
 	uint64_t from, to, code; /* in the address map */
 	uint64_t offset;
 };
@@ -33,16 +33,16 @@ struct space_module {
 /* A mapping of the current process. */
 struct space_mapping {
 	uint64_t start, end;
-	uint64_t since; /* number of the call before the mapping was made, see struct trace_mapping
-			 */
-	uint64_t move;	/* process address + move = address in the map */
+	/* number of the last call before the mapping was made, see struct trace_mapping */
+	uint64_t since;
+	uint64_t move; /* process address + move = address in the map */
 };
 
 #define SPACE_MEMO 64u
 
 /*
- * Caches the conversion of SPACE_MEMO consecutive frames of a trace, except of those that later
- * calls may convert differently.
+ * Caches the conversion of SPACE_MEMO consecutive frames of a trace, except frames that may be
+ * converted differently for later calls.
  */
 struct space_memo {
 	uintptr_t from; /* address of the first of these frames in memory, which identifies the
@@ -79,7 +79,7 @@ void space_rest(struct address_space *space);
  */
 int space_add_program(struct address_space *space, const char *path);
 
-/* Whether this is the path of a process's program. */
+/* Whether `path` is the path of a process's program. */
 bool space_is_program(const struct address_space *space, const char *path);
 
 /* Whether the file is in the directory of a process's program. */
@@ -103,7 +103,8 @@ const struct trace_node *space_frames(struct address_space *space, const uint64_
 				      size_t count, uint64_t index);
 
 /*
- * Returns the module that an address of the current process was in at call number index, or NULL.
+ * Returns the module in which an address of the current process was at the call with number
+ * `index`, or NULL.
  */
 const struct space_module *space_module_of(const struct address_space *space, uint64_t address,
 					   uint64_t index);

@@ -93,9 +93,9 @@ static bool is_module(const struct naming_frame *frame, const char *start)
 /*
  * Returns the number of frames without those between the start of the program or thread and its own
  * code. A stripped C library has no names for these frames, and a stripped program has none for
- * main, so the modules of the surrounding frames decide. *main: index of the frame that must be
- * main, or count. glibc calls main through two of its own functions, and constructors through only
- * one.
+ * main, so the modules of the surrounding frames decide. *main: index of the frame without a name
+ * that must be main, or `count`. glibc calls main through two of its own functions, and
+ * constructors through only one.
  */
 static size_t fold_start(const struct naming_frame *const *frames, size_t count, size_t *main)
 {
@@ -129,7 +129,7 @@ static unsigned parse_build_id(const char *text, uint8_t *bytes, unsigned max)
 	return count;
 }
 
-/* Maps modules that were added to the address map since the last time. Returns 0 or -ENOMEM. */
+/* Maps modules that were added to the address map since the last call. Returns 0 or -ENOMEM. */
 static int map_modules(struct naming *naming)
 {
 	const struct address_space *space = naming->space;
@@ -198,7 +198,10 @@ static void classify_frame(const struct naming *naming, struct naming_frame *fra
 static void fill_frame(struct naming *naming, struct naming_frame *frame, uint64_t address,
 		       const struct symbol *symbol)
 {
-	/* the address is a return address: the call before it decides which module it is in */
+	/*
+	 * the address is a return address: the call before it decides to which module the frame
+	 * belongs
+	 */
 	const struct space_module *module = space_module_at(naming->space, address - 1);
 
 	*frame = (struct naming_frame){
@@ -274,9 +277,9 @@ void naming_expect(struct naming *naming, const struct trace_node *backtrace)
 }
 
 /*
- * Looks up the frames of a backtrace, innermost first. Fills at most max frames and returns their
- * number. *end: their number without the outermost frames that start the program or thread. *main:
- * index of the frame that must be main, or the number returned.
+ * Looks up the frames of a backtrace, innermost first. Fills at most `max` frames and returns their
+ * number. *end: this number without the outermost frames, which start the program or thread. *main:
+ * index of the frame without a name that must be main, or the returned number.
  */
 static size_t look_up_backtrace(struct naming *naming, const struct trace_node *backtrace,
 				const struct naming_frame **frames, size_t max, size_t *end,
@@ -621,7 +624,7 @@ size_t naming_missing(const struct naming *naming, struct naming_missing *list, 
 			continue;
 		strncat(missing.build_id, missing.module->build_id, sizeof(missing.build_id) - 1);
 		add_reason(naming, &missing);
-		/* inserts it in order; if the list is full, its last entry is dropped */
+		/* inserts the module in order; if the list is full, its last entry is dropped */
 		while (place && (list[place - 1].is_exhausted != missing.is_exhausted
 					 ? list[place - 1].is_exhausted
 					 : list[place - 1].unnamed < missing.unnamed)) {

@@ -22,7 +22,8 @@
 struct naming;
 
 /*
- * Where to find modules and their debug files. If all members are zero, at the paths in the traces.
+ * Where to find modules and their debug files. If all members are zero, they are read from the
+ * paths in the traces.
  */
 struct naming_files {
 	const char *root, *debug_dir; /* see struct resolve_options */
@@ -31,8 +32,8 @@ struct naming_files {
 };
 
 /*
- * space and the strings in files must outlive the naming; modules may be added to space later.
- * files may be NULL. Returns 0 or -ENOMEM.
+ * `space` and the strings in `files` must outlive *naming; modules may be added to `space` later.
+ * `files` may be NULL. Returns 0 or -ENOMEM.
  */
 int naming_create(struct naming **naming, const struct address_space *space,
 		  const struct naming_files *files, struct error *err);
@@ -46,7 +47,7 @@ struct naming_symbol {
 	uint64_t offset; /* from the module's load base, or the address itself if the frame is in no
 			    module */
 	const char *function, *file, *module; /* NULL: unknown */
-	unsigned line;			      /* 0: unknown, or the function has several */
+	unsigned line;			      /* 0: unknown, or several lines */
 	uint32_t id;	 /* from 1; 0: not looked up, or named only because of its position in the
 			    backtrace */
 	bool is_inlined; /* the function is inlined into the function of the next symbol */
@@ -62,7 +63,7 @@ struct naming_symbol {
 void naming_expect(struct naming *naming, const struct trace_node *backtrace);
 
 /*
- * Lists all functions of a backtrace, innermost first, with complete names. Fills at most max
+ * Lists all functions of a backtrace, innermost first, with complete names. Fills at most `max`
  * symbols and returns their number. A main function whose name was stripped is named main.
  */
 size_t naming_symbols(struct naming *naming, const struct trace_node *backtrace,
@@ -79,8 +80,8 @@ struct naming_line {
 };
 
 /*
- * Writes the lines of a backtrace, innermost first. Fills at most max lines and returns their
- * number. backtrace may be NULL.
+ * Writes the lines of a backtrace, innermost first. Fills at most `max` lines and returns their
+ * number. `backtrace` may be NULL.
  */
 size_t naming_lines(struct naming *naming, const struct trace_node *backtrace,
 		    struct naming_line *lines, size_t max);
@@ -88,36 +89,36 @@ size_t naming_lines(struct naming *naming, const struct trace_node *backtrace,
 /*
  * Like naming_lines(), but starts at the program's own code: of the inner frames in system
  * libraries, only the function that the program called is listed. The first *length lines are the
- * call site, which is the call and the innermost functions of the program; rows with equal call
- * sites are merged.
+ * call site, which is the function that the program called and the innermost functions of the
+ * program; rows with equal call sites are merged.
  */
 size_t naming_site(struct naming *naming, const struct trace_node *backtrace,
 		   struct naming_line *lines, size_t max, size_t *length);
 
 /*
  * Writes the call site as a text that is different for each call site. Returns false if the text is
- * longer than size bytes.
+ * longer than `size` bytes.
  */
 #define NAMING_SITE_MAX 768
 bool naming_read_site(struct naming *naming, const struct trace_node *backtrace, char *text,
 		      size_t size);
 
-/* Cuts a text of naming_text() to this number of terminal columns, within the function's name. */
+/* Cuts a text of naming_text() to `columns` terminal columns, within the function's name. */
 void naming_cut(char *text, size_t columns);
 
 /*
- * Cuts a line to this number of terminal columns, within the function's name. has_times: also
- * appends how often the line is repeated, if it is.
+ * Cuts a line to `columns` terminal columns, within the function's name. has_times: also appends
+ * the number of repetitions, " (3x)", if the line is repeated.
  */
 void naming_fit(struct naming_line *line, bool has_times, size_t columns);
 
 /*
- * Returns the file name of a module, or "" if the module is NULL or the program of a traced
- * process. So two builds of a program, which have different paths, get the same name.
+ * Returns the file name of a module, or "" if `module` is NULL or the program of a traced process.
+ * So two builds of a program, which have different paths, get the same name.
  */
 const char *naming_program(const struct naming *naming, const char *module);
 
-/* Writes one function as naming_lines() does. text has room for NAMING_TEXT_MAX bytes. */
+/* Writes one function as naming_lines() does. `text` has room for NAMING_TEXT_MAX bytes. */
 void naming_text(struct naming *naming, const struct naming_symbol *symbol, char *text);
 
 /* ---- missing names ---- */
@@ -133,7 +134,8 @@ struct naming_missing {
 
 /*
  * Lists the modules with unnamed frames, the module with the most unnamed frames first, modules
- * with is_exhausted last. Fills at most max entries and returns the number of such modules.
+ * with is_exhausted last. Fills at most `max` entries and returns the number of modules with
+ * unnamed frames.
  */
 size_t naming_missing(const struct naming *naming, struct naming_missing *missing, size_t max);
 

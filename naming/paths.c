@@ -46,7 +46,7 @@ static bool is_function(const void *item, const void *key)
 	return !strcmp(name, wanted->symbol.function) && !strcmp(known->program, wanted->program);
 }
 
-/* Returns the stored function that equals this one, or stores a copy. NULL: no memory. */
+/* Returns the stored function that equals `wanted`, or stores a copy. NULL: no memory. */
 static struct path_function *find_or_keep(struct paths *paths, const struct path_function *wanted)
 {
 	const char *name = wanted->symbol.function, *program = wanted->program;

@@ -8,7 +8,7 @@
 
 /* ---- C++ and Rust ---- */
 
-/* Replaces from by to everywhere in the name; to must not be longer than from. */
+/* Replaces `from` by `to` everywhere in the name; `to` must not be longer than `from`. */
 static void replace_all(char *name, const char *from, const char *to)
 {
 	size_t length = strlen(from), less = strlen(to);

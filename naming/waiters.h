@@ -2,7 +2,10 @@
 #ifndef WAITERS_H
 #define WAITERS_H
 
-/* What a wait for a futex is for, by the functions that wait: rows of waiters.def. */
+/*
+ * Kinds of objects for which a thread waits by a futex, recognised by the function that waits: rows
+ * of waiters.def.
+ */
 
 #include <stdbool.h>
 
@@ -14,14 +17,14 @@ enum waiter_kind {
 	WAITER_RWLOCK,
 	WAITER_CONDITION,
 	WAITER_SEMAPHORE,
-	WAITER_BARRIER, /* until all threads have come */
-	WAITER_PARK,	/* until another thread wakes this one */
+	WAITER_BARRIER, /* the thread waits until all threads have arrived */
+	WAITER_PARK,	/* the thread waits until another thread wakes it */
 };
 
 /* The kind of the first row that matches the demangled name of a function. */
 enum waiter_kind waiters_find(const char *function);
 
-/* "mutex", "condition" ...; "futex": not known. backtrace: of the wait. */
+/* "mutex", "condition" ...; "futex": not known. backtrace: that of the wait. */
 const char *waiters_kind(struct naming *naming, const struct trace_node *backtrace);
 
 /* Whether a wait of that kind may be for a lock, which a thread holds. */

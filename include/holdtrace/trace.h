@@ -37,7 +37,7 @@ struct holdtrace_trace;
 enum holdtrace_open_flag {
 	HOLDTRACE_NOTES = 1 << 0, /* return notes (~process, ~mark, ~end ...) as events, too */
 	HOLDTRACE_NOW = 1 << 1,	  /* do not wait until the writer of a file has finished */
-	/* keep account of live objects and waits; cannot be combined with since */
+	/* keep account of live objects and waits; cannot be combined with `since` */
 	HOLDTRACE_ACCOUNT = 1 << 2,
 };
 
@@ -57,15 +57,16 @@ struct holdtrace_options {
 
 /*
  * Opens the traces of a run. paths: `count` files or directories (all traces in them). Several
- * traces are read as one, in the order of time. options may be NULL. After success, the caller must
- * close *trace. Returns 0, or: -ENOENT and other errors of the file; -ENODATA: a file is empty;
- * -EBADMSG: a file is not a trace; -EPROTO: this library does not know the version of a file;
- * -EINVAL: since or until is invalid, or since was combined with HOLDTRACE_ACCOUNT; -ENOMEM.
+ * traces are read as one, in the order of time. `options` may be NULL. After success, the caller
+ * must close *trace. Returns 0, or: -ENOENT and other errors of the file; -ENODATA: a file is
+ * empty; -EBADMSG: a file is not a trace; -EPROTO: this library does not know the version of a
+ * file; -EINVAL: `since` or `until` is invalid, or `since` was combined with HOLDTRACE_ACCOUNT;
+ * -ENOMEM.
  */
 int holdtrace_trace_open(struct holdtrace_trace **trace, const char *const *paths, size_t count,
 			 const struct holdtrace_options *options, struct holdtrace_error *error);
 
-/* Frees the trace and everything that it returned. trace may be NULL. */
+/* Frees the trace and everything that its functions returned. `trace` may be NULL. */
 void holdtrace_trace_close(struct holdtrace_trace *trace);
 
 /* ---- events ---- */
@@ -73,7 +74,7 @@ void holdtrace_trace_close(struct holdtrace_trace *trace);
 /* The effect of an event on its object. holdtrace-hooks(7) describes the operations. */
 enum holdtrace_effect {
 	HOLDTRACE_NEITHER,
-	/* from now on, the object is live, with its bytes */
+	/* from now on, the object is live, with the size `bytes` */
 	HOLDTRACE_ACQUIRES,
 	HOLDTRACE_RELEASES, /* from now on, the object is no longer live */
 };
@@ -130,8 +131,8 @@ int holdtrace_trace_next(struct holdtrace_trace *trace, const struct holdtrace_e
 			 struct holdtrace_error *error);
 
 /*
- * Returns the value of an argument ("path", "flags") of the last event that was read, or NULL if it
- * has none with this name.
+ * Returns the value of an argument ("path", "flags") of the last event that was read, or NULL if
+ * the event has no argument with this name.
  */
 const char *holdtrace_trace_argument(const struct holdtrace_trace *trace, const char *name);
 
@@ -154,7 +155,7 @@ long holdtrace_trace_read(struct holdtrace_trace *trace, const struct holdtrace_
 
 /*
  * These functions report on the events that were read so far. To find out what was live at a time,
- * open the trace with this time as until, and read all of it (holdtrace_trace_skip()). For a
+ * open the trace with this time as `until`, and read all of it (holdtrace_trace_skip()). For a
  * process that had ended by then, they report the objects that were live at its end. Arrays are
  * valid until the same function is called again or the trace is closed. Errors: -EINVAL (the trace
  * was opened without HOLDTRACE_ACCOUNT), -ENOMEM.
