@@ -139,8 +139,8 @@ static bool is_due(const struct report *fold, const struct report_row *row,
 }
 
 /*
- * Adds the folds that fill the requested tables. always: also the folds that do not apply to the
- * input.
+ * Adds the folds that fill the requested tables. If `always` is set, also adds the folds that do
+ * not apply to the input.
  */
 static int add_folds(struct choice *choice, const struct choice_request *request, bool always,
 		     struct error *err)
@@ -155,7 +155,7 @@ static int add_folds(struct choice *choice, const struct choice_request *request
 	return rc;
 }
 
-/* Refuses a table that --table names and that no chosen fold fills. */
+/* Refuses a table of --table that is filled by none of the chosen folds. */
 static int check_named(const struct choice *choice, const struct choice_request *request,
 		       struct error *err)
 {
@@ -237,8 +237,8 @@ static int add_tables(struct choice *choice, const struct choice_request *reques
 	if (rc == 0)
 		rc = add_folds(choice, request, false, err);
 	/*
-	 * only tables of directories or of one object were requested: add their folds, for
-	 * check_named() to refuse
+	 * only tables of directories or of one object were requested: add their folds, so that
+	 * check_named() names the table in its error
 	 */
 	if (rc == 0 && !choice->count && request->tables)
 		rc = add_folds(choice, request, true, err);
@@ -268,7 +268,7 @@ int choice_make(struct choice *choice, const struct choice_request *request, str
 		     ? add_fold(choice, viewer_find(request->format->name), err)
 		     : add_tables(choice, request, err);
 	choice->shown = choice->count;
-	/* limits are checked against tables: add the folds that fill those */
+	/* limits are checked against tables: add the folds that fill these tables */
 	for (size_t i = 0; rc == 0 && request->limits && i < request->limits->count; i++) {
 		const struct limit_row *row = request->limits->items[i].row;
 		const char *also = limit_also(row);

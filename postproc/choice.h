@@ -20,15 +20,15 @@ struct choice {
 	const struct report *folds[CHOICE_MAX];
 	unsigned count;
 	/*
-	 * number of folds whose tables are shown: the first ones. The tables of the others are only
+	 * the tables of the first `shown` folds are printed; those of the other folds are only
 	 * needed for limits
 	 */
 	unsigned shown;
 	bool tables[TABLE_ID_COUNT]; /* by table_id: whether the table is printed */
 	bool is_of_tables;	     /* the tables were selected by --table */
-	/* whether at least one fold has this member of struct report */
+	/* whether at least one fold sets this member of struct report */
 	bool wants_ledger, wants_summary, wants_directories, wants_base, takes_by;
-	bool skips_calls; /* whether all folds have it */
+	bool skips_calls; /* whether all folds set it */
 };
 
 struct choice_request {

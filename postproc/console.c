@@ -132,7 +132,7 @@ static void say_unread(const char *path, const struct trace_tally *tally)
 		    tally->misplaced);
 }
 
-/* path: name of the trace in the warnings. */
+/* Prints the warnings about a trace. path: name of the trace in the warnings. */
 static void warn(const struct console *console, const char *path, const struct trace *trace)
 {
 	const struct trace_tally *tally = trace_tally(trace);
@@ -174,7 +174,7 @@ void console_warn(void *user, const char *path, const struct trace *trace)
 	path = strcmp(path, "-") ? path : "standard input";
 	process = trace_process(trace);
 	warn(console, path, trace);
-	/* A trace of sp-rtrace (protocol 1.4) lacks some fields of this format. */
+	/* A trace of sp-rtrace (protocol 1.4) lacks some fields of the output format. */
 	if (*console->writer->missing && process && !process->has_tails)
 		say(path, "not recorded by holdtrace, so these facts are missing: %s",
 		    console->writer->missing);

@@ -42,7 +42,7 @@ void console_begin(struct console *console, const struct options *options,
 		   const volatile sig_atomic_t *stop);
 void console_end(struct console *console);
 
-/* Fills reading except its members select, is_merged and read. */
+/* Fills `reading`, except for its members `select`, `is_merged` and `read`. */
 void console_plan(struct console *console, struct engine_options *reading);
 
 /*

@@ -30,7 +30,10 @@ void jail_plan(struct jail *jail, const struct options *options, const struct wr
  */
 bool jail_is_needed(const struct jail *jail, int fd);
 
-/* Enters the jail, until the process ends. With --verbose, calls say() for each restriction. */
+/*
+ * Enters the jail for the rest of the process's life. With --verbose, calls say() for each
+ * restriction.
+ */
 void jail_enter(struct jail *jail, void (*say)(void *context, const char *line), void *context);
 
 #endif

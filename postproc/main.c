@@ -28,7 +28,7 @@ enum status {
 	STATUS_USAGE = 2,
 	STATUS_DAMAGED = 3,
 	STATUS_UNKNOWN = 3,	  /* a limit cannot be checked */
-	STATUS_OWN_FAILURE = 125, /* the run of the process that was named cannot be read */
+	STATUS_OWN_FAILURE = 125, /* a request to a running process failed */
 	STATUS_INTERRUPTED = 130,
 };
 
@@ -331,7 +331,7 @@ static int print_reports(struct console *console, struct report_plan *plan, stru
 			return STATUS_INTERRUPTED;
 		return rc == -EINVAL ? STATUS_USAGE : failure(options, result.reading.is_damaged);
 	}
-	/* If filters left no event, text says so itself. */
+	/* If filters left no event, the format "text" says so itself. */
 	if (!(plan->how.style.format->flags & FORMAT_PEOPLE))
 		console_warn_empty(console, plan->how.reading.select.tally);
 	return report_status(options, plan, &result);

@@ -81,7 +81,10 @@ void pager_begin(struct options *options)
 		execl("/bin/sh", "sh", "-c", pager, (char *)NULL);
 		_exit(127);
 	}
-	/* Ctrl-C must not end this process: the report ends by it, and the pager handles it */
+	/*
+	 * This process must survive Ctrl-C, to wait for the others: the child that writes the
+	 * report ends by it, and the pager handles it.
+	 */
 	signal(SIGINT, SIG_IGN);
 	close(ends[0]);
 	close(ends[1]);

@@ -12,7 +12,9 @@
 #include "postproc/engine/pass.h"
 #include "postproc/engine/select.h"
 
-/* Fills select from the options. tally: where the selection counts calls; belongs to the caller. */
+/*
+ * Fills `select` from the options. tally: where the selection counts calls; belongs to the caller.
+ */
 void plan_selection(struct select_options *select, struct select_tally *tally,
 		    const struct options *options);
 
@@ -23,7 +25,7 @@ void plan_selection(struct select_options *select, struct select_tally *tally,
 int plan_writer(const struct writer **writer, const struct options *options, struct error *err);
 
 /*
- * Fills pass except its writer, which the caller has set, and reading.trace, which console_plan()
+ * Fills `pass` except its writer, which the caller has set, and reading.trace, which console_plan()
  * sets. output and tally belong to the caller. Returns 0 or -EINVAL.
  */
 int plan_pass(struct pass_options *pass, struct output *output, struct select_tally *tally,

@@ -19,8 +19,8 @@
 #define TOP_OF_TEXT 20
 
 /*
- * Appends a format to a list like " text, json, csv; of trees and diff also collapsed, svg". *of:
- * the heading of the previous format in the list, which is replaced.
+ * Appends a format to a list like " text, json, csv; for trees and diff also collapsed, svg". *of:
+ * the heading under which the previous format was listed; it is replaced by that of this format.
  */
 static void add_word(char *list, size_t size, const struct writer *format, const char **of)
 {
@@ -116,7 +116,7 @@ static void plan_next(struct report_plan *plan, const struct options *options)
 	plan->how.style.behind_next = plan->behind;
 }
 
-/* Sets *paths to the files of the newest run if path is a directory, else to path itself. */
+/* Sets *paths to the files of the newest run if `path` is a directory, else to `path` itself. */
 static int plan_run(struct newest *newest, const struct trace_options *reading,
 		    const char *const *path, const char ***found, const char *const **paths,
 		    size_t *count, struct error *err)
@@ -229,8 +229,8 @@ int report_plan(struct report_plan *plan, const struct writer *screen, struct se
 			options->growing.has_value ? (unsigned)options->growing.value : RISES_LEAST,
 	};
 	/*
-	 * For the screen the launcher names the files of the newest run; for a report nothing was
-	 * named.
+	 * Without a named file, the newest run is read. For the screen, the launcher has named the
+	 * files of the newest run.
 	 */
 	how->is_newest = options->newest && !(options->report && options->inputs.count);
 	baseline_init(&plan->baseline);

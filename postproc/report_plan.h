@@ -15,7 +15,9 @@ struct report_plan {
 	struct baseline baseline, learned;
 	const char *const *paths; /* paths of the traces */
 	size_t count;
-	/* newest owns `paths` and old owns how.base, if the traces were found in a directory */
+	/*
+	 * `newest` owns `paths`, and `old` owns how.base, if the traces were found in a directory
+	 */
 	struct newest newest, old;
 	/*
 	 * if no file was named and the directory has files of several runs: the trace that was
@@ -29,8 +31,9 @@ struct report_plan {
 
 /*
  * Fills the plan except how.reading.trace, which console_plan() has set. screen: writer of the
- * screen, which names the report if the options name none. tally: where the selection counts calls;
- * belongs to the caller. Returns 0, -EINVAL (wrong usage), or the error of looking for traces.
+ * screen; if the options name no report, its name is that of the report. tally: where the selection
+ * counts calls; belongs to the caller. Returns 0, -EINVAL (wrong usage), or the error of looking
+ * for traces.
  */
 int report_plan(struct report_plan *plan, const struct writer *screen, struct select_tally *tally,
 		const struct options *options, struct error *err);

@@ -23,7 +23,7 @@ struct fold {
 	const struct reporting_options *options;
 	struct report_run run;
 	const struct choice *choice;
-	void *states[CHOICE_MAX]; /* one for each fold of choice */
+	void *states[CHOICE_MAX]; /* one for each fold of `choice` */
 	struct reporting_result *result;
 };
 
@@ -180,8 +180,8 @@ static int end_reports(struct fold *fold, struct tables *tables, struct tables *
 }
 
 /*
- * Checks the limits. Text gets the result at once, before the reports; in other formats it is the
- * first table.
+ * Checks the limits. In text, prints the result before the reports; in other formats, the result is
+ * the first table.
  */
 static int judge(struct fold *fold, struct tables *tables, struct tables *others, struct out *out,
 		 struct error *err)
@@ -345,8 +345,8 @@ static int copy_attempt(const struct attempt *made, struct out *out, struct erro
 }
 
 /*
- * Searches for a larger page that fits. At first small fits and large does not; in the end small is
- * the largest attempt that fits.
+ * Searches for a larger page that fits. At first `small` fits and `large` does not; in the end
+ * `small` is the largest attempt that fits.
  */
 static int approach(const struct page *page, struct attempt *small, struct attempt *large,
 		    struct error *err)
@@ -472,7 +472,7 @@ static int finish(struct fold *fold, struct out *out, struct error *err)
 
 /* ---- begin and end ---- */
 
-/* Whether a fold shows what is wrong with the run: as a screen, or in its tables. */
+/* Whether a fold shows the findings: as a screen, or in its tables. */
 static bool wants_findings(const struct fold *fold)
 {
 	for (unsigned i = 0; i < fold->choice->shown; i++)
@@ -541,7 +541,7 @@ static int read_and_print(struct fold *fold, struct out *out, struct error *err)
 	return printed;
 }
 
-/* Whether the reports need only facts about processes, so that calls need not be read. */
+/* Whether the reports use only facts about processes, so that the calls can be skipped. */
 static bool can_skip(const char *const *paths, size_t count,
 		     const struct reporting_options *options)
 {

@@ -45,7 +45,7 @@ struct reporting_result {
 };
 
 /*
- * Prints the reports; if out is NULL, checks the limits and prints nothing. Returns 0, -EINTR if
+ * Prints the reports; if `out` is NULL, checks the limits and prints nothing. Returns 0, -EINTR if
  * reading was stopped (the events read so far are reported), -EINVAL if --by names an unknown
  * column, or another negative errno.
  */

@@ -12,7 +12,9 @@
 #include "postproc/totals/descriptors.h"
 #include "postproc/report/report.h"
 
-/* a place is reported if it had this many open at a time, even if all were closed */
+/*
+ * a call site is reported if it had this many descriptors open at a time, even if all were closed
+ */
 #define MANY 8u
 
 struct entry { /* sums of a site or a place */
@@ -44,7 +46,10 @@ struct rest {
 struct inherited {
 	uint64_t number;
 	const char *kind, *what;
-	/* number of processes that inherited it, and of those in which it was open at the end */
+	/*
+	 * number of processes that inherited the descriptor, and of those that had it open at the
+	 * end
+	 */
 	uint64_t processes, open;
 };
 
@@ -224,8 +229,8 @@ static void keep_rest(struct fds_state *state, const struct descriptor *descript
 }
 
 /*
- * If the process executed another program, closes the descriptors that the program inherited (those
- * without FD_CLOEXEC).
+ * If the process executed another program, marks the descriptors that this program inherited (those
+ * without FD_CLOEXEC) as closed: they are counted in its own image.
  */
 static void pass_on(struct fds_state *state)
 {
@@ -259,8 +264,8 @@ static void look_at_places(struct fds_state *state)
 		entry = tally_entry(state->tally, held.site);
 		descriptor = descriptors_find(&state->descriptors, held.object);
 		/*
-		 * The ledger knows the call: an earlier program of this process opened the
-		 * descriptor.
+		 * The ledger has the call that opened the descriptor: an earlier program of this
+		 * process made it.
 		 */
 		if (descriptor && descriptor->is_inherited) {
 			descriptor->is_inherited = false;
@@ -374,7 +379,8 @@ static void put_total(struct fds_state *state, struct table *table, const struct
 	table_number(CELL(row, fd_peaks, peak), total->most);
 	table_number(CELL(row, fd_peaks, time), report_time(state->run, total->most_ns));
 	/*
-	 * the child of a fork does not record which descriptors it has inherited, so 0 is not known
+	 * the child of a fork does not record which descriptors it has inherited, so 0 means
+	 * unknown and is not printed
 	 */
 	if (total->inherited)
 		table_number(CELL(row, fd_peaks, inherited), total->inherited);

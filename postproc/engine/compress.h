@@ -15,7 +15,7 @@
 
 struct compress;
 
-/* The argument of --by, for -c. */
+/* Order of the groups: the argument of --by with -c. */
 enum sort_order {
 	SORT_SIZE,     /* largest groups first */
 	SORT_SIZE_ASC, /* smallest groups first: sp-rtrace's default */
@@ -35,7 +35,10 @@ struct spill_buffer {
 	uint64_t older;
 };
 
-/* Groups of equal size or count stay in the order of their first calls. */
+/*
+ * Calls with the same backtrace. Groups of equal size or count stay in the order of their first
+ * calls.
+ */
 struct compress_group {
 	const struct backtrace *backtrace; /* NULL: the calls have no backtrace */
 	uint64_t count;			   /* number of calls */

@@ -14,7 +14,7 @@ struct engine {
 	/* the following members are about the trace that is being read */
 	struct trace *trace;
 	struct select *select;
-	/* the first process that was read of the latest run; has_tails false: no run was read */
+	/* first process of the latest run that was read; has_tails false: no run was read */
 	struct trace_process first;
 	/* the EVENT_STREAM for begin() of the listener; process NULL: no stream has begun */
 	struct event stream;
@@ -22,8 +22,8 @@ struct engine {
 };
 
 /*
- * Returns the first of two errors: rc, or later_rc if rc is 0. Sets err to later in the second
- * case.
+ * Returns the first of two errors: rc, or later_rc if rc is 0. In the second case, copies `later`
+ * to `err`.
  */
 static int first_of(int rc, int later_rc, const struct error *later, struct error *err)
 {

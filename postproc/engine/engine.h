@@ -22,8 +22,8 @@ struct engine_listener {
 	/* A trace was opened. path: "-" for standard input, NULL for a merged trace. */
 	int (*open)(void *user, const struct trace *trace, const char *path, struct error *err);
 	/*
-	 * A stream of a selected process begins. event: the EVENT_STREAM, which is held back until
-	 * the process is known. A merged trace is one stream.
+	 * A stream of a selected process begins. event: the EVENT_STREAM, which the engine holds
+	 * back until the process is known. A merged trace is one stream.
 	 */
 	int (*begin)(void *user, const struct event *event, struct error *err);
 	/*

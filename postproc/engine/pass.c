@@ -230,8 +230,7 @@ static int on_event(void *user, const struct event *event, struct error *err)
 		return fold_write(fold, event, err);
 	heap_range_event(&fold->heap, event);
 	/*
-	 * Calls of packets are not held back for a view, which takes them in the order of the
-	 * stream.
+	 * A view takes the calls of packets in the order of the stream, so they are not held back.
 	 */
 	if (!fold->is_sorting || (!event->process->is_text && (fold->leaks || fold->compress)))
 		return tell_call(fold, event, err);

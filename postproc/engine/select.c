@@ -97,7 +97,7 @@ struct select {
 	uint64_t pid;  /* pid of the selected process, if it is not given by name */
 	char *module;  /* patterns of paths, if a range in these modules is given; else NULL */
 	uint64_t start, size;
-	/* where that range is mapped in this stream */
+	/* addresses at which that range is mapped in this stream */
 	ARRAY_OF(struct code_range) ranges;
 	struct select_function functions;
 	struct select_module modules;
@@ -643,8 +643,8 @@ static bool select_call(struct select *select, const struct event **event)
 }
 
 /*
- * Decides whether the process of the stream is selected. It becomes known with the PINF packet or
- * with the header of a text; a stream that has neither is not selected.
+ * Decides whether the process of the stream is selected. The process becomes known with the PINF
+ * packet or with the header of a text; a stream with neither is not selected.
  */
 static void select_process(struct select *select, const struct event *event)
 {

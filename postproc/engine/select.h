@@ -67,8 +67,8 @@ int select_create(struct select **select, const struct select_options *options, 
 bool select_event(struct select *select, const struct event **event);
 
 /*
- * Whether the selection keeps all calls unchanged and need not count them: the caller may then skip
- * select_event() for calls.
+ * Whether the selection keeps all calls unchanged and does not have to count them: the caller may
+ * then skip select_event() for calls.
  */
 bool select_keeps_calls(const struct select *select);
 

@@ -21,7 +21,7 @@ enum { SINCE, UNTIL, LANDMARKS };
 
 struct window {
 	struct landmark list[LANDMARKS]; /* name: "" if the option is not given */
-	/* a mark or the peak must be found by reading the traces first */
+	/* finding the mark or the peak requires a first reading of the traces */
 	bool wants_mark, wants_peak;
 	struct instant_base base; /* start of the run's first process */
 	/* ledger of the current process, if a landmark is the peak; else NULL */

@@ -3,7 +3,10 @@
 
 #include "images.h"
 
-/* a peak is not reported if it exceeds the amount at the end by less than this */
+/*
+ * the peak of memory is reported if it exceeds the amount at the end by at least PEAK_BYTES, and is
+ * at least PEAK_TIMES that amount
+ */
 #define PEAK_BYTES   1000000u
 #define PEAK_TIMES   4u
 #define BLOCKS_MIN   1000u
@@ -32,7 +35,9 @@ static const struct summary_class *lost_blocks(const struct summary *summary)
 	return class && class->unkept ? class : NULL;
 }
 
-/* The peak of memory is at least PEAK_BYTES and PEAK_TIMES above the amount at the end. */
+/*
+ * Returns the class of memory if its peak is reported (see PEAK_BYTES and PEAK_TIMES), else NULL.
+ */
 static const struct summary_class *high_peak(const struct summary *summary)
 {
 	const struct summary_class *class = summary_class_of(summary, RESOURCE_MEMORY);
@@ -44,8 +49,9 @@ static const struct summary_class *high_peak(const struct summary *summary)
 }
 
 /*
- * Many signals had no waiter. Not reported if no thread ever waits for a condition: then a library
- * that supports threads is used by a program with one thread.
+ * Returns the class of conditions if many signals had no waiter, else NULL. Also returns NULL if no
+ * thread ever waits for a condition: then a program with one thread uses a library that supports
+ * threads.
  */
 static const struct summary_class *vain_signals(const struct summary *summary)
 {
@@ -92,8 +98,8 @@ const struct summary_class *finding_class(const struct summary *summary, enum fi
  */
 
 /*
- * The report on waits that kept the program from ending: a deadlock, a lost wakeup, or a wait that
- * the main thread of a killed program was in.
+ * Returns the report on a wait that kept the program from ending: a deadlock, a lost wakeup or, if
+ * the program was killed, a wait of its main thread.
  */
 static const char *report_of_hang(const struct summary *summary)
 {
@@ -188,8 +194,8 @@ static void list_wrong(struct list *list, const struct summary *summary, enum fi
 }
 
 /*
- * Adds the waits for locks, semaphores and futexes, the longest first: each if all threads together
- * waited longer than least_ns.
+ * Adds the waits for locks, semaphores and futexes, the longest first. A class is added only if its
+ * waits, summed over all threads, took longer than least_ns.
  */
 static void list_all_waits(struct list *list, const struct summary *summary, uint64_t least_ns)
 {
@@ -222,8 +228,8 @@ static void list_all_waits(struct list *list, const struct summary *summary, uin
 }
 
 /*
- * Adds the live objects of one kind if there are many: then they were probably not left at exit on
- * purpose, but each call of some function leaks one.
+ * Adds the live objects of one kind if there are many. They were probably not left at exit on
+ * purpose; rather, some function leaks one in each call.
  */
 static void list_pile(struct list *list, const struct summary *summary, enum resource resource,
 		      const char *report)
@@ -256,7 +262,10 @@ size_t findings_list(const struct summary *summary, const struct findings_leaks 
 	for (enum finding i = FINDING_PEAK; i < FINDINGS; i++)
 		if (finding_class(summary, i) && !is_less_than_leaks(summary, i, leaks))
 			list_wrong(&list, summary, i);
-	/* that table names the libraries; without them no leak is certain */
+	/*
+	 * calls of some libraries were not recorded, so reported leaks may be false: suggest
+	 * first the table that names these libraries
+	 */
 	if (summary->bypasses.count || summary->namespaces)
 		list_add(&list, (struct findings_item){ .kind = FINDINGS_MISSING,
 							.report = "info --table=missing" });

@@ -44,7 +44,10 @@ struct findings_item {
 
 #define FINDINGS_ITEMS 16
 
-/* Lists what is wrong, the worst damage first; returns how many items, at most FINDINGS_ITEMS. */
+/*
+ * Lists the problems, those with the worst damage first. Returns their number, at most
+ * FINDINGS_ITEMS.
+ */
 size_t findings_list(const struct summary *summary, const struct findings_leaks *leaks,
 		     struct findings_item *items);
 

@@ -13,7 +13,9 @@
 #define FRAMES	      2 /* of a call site in a sentence */
 #define SENTENCE_SIZE 1024
 
-/* For numbers that are printed at once. */
+/*
+ * Formats of numbers. The texts are temporary, so they are only valid within the calling statement.
+ */
 #define COUNT(number)  human_count(&(struct human){ { 0 } }, number)
 #define BYTES(number)  human_bytes(&(struct human){ { 0 } }, number)
 #define DURATION(ns)   human_time(&(struct human){ { 0 } }, ns)
@@ -74,7 +76,10 @@ static void say_deadlock(struct sentence *sentence)
 	say_site(sentence, blocked->holder_backtrace);
 }
 
-/* The wait that kept the program from ending: of the main thread, or one that missed a signal. */
+/*
+ * Finds the wait that kept the program from ending: a lost wakeup, or a wait of the main
+ * thread.
+ */
 static const struct summary_blocked *find_hang(const struct summary *summary)
 {
 	const struct summary_blocked *items = summary->blocked.items;
@@ -155,7 +160,7 @@ static void say_waits(struct sentence *sentence, const struct summary_class *cla
 	say_site(sentence, class->hot.other);
 }
 
-/* What the program did not do with objects that are live at exit. */
+/* The word for a release of the class, as in "never freed". */
 static const char *release_of(const struct summary_class *class)
 {
 	static const char *const words[RESOURCE_COUNT] = {
@@ -185,7 +190,7 @@ static void say_live(struct sentence *sentence, const struct summary_class *clas
 		bytes += row->bytes;
 		rows++;
 	}
-	/* all are suppressed */
+	/* all live objects of the class are suppressed */
 	if (!first)
 		return;
 	if (summary_has_bytes(class))
@@ -207,7 +212,7 @@ static void say_missing(struct sentence *sentence)
 		say(sentence, "Calls of libraries in another link namespace were not recorded");
 }
 
-/* The word of a finding in the table. */
+/* The kind of a finding as the table shows it. */
 static const char *word_of(const struct findings_item *item)
 {
 	static const char *const kinds[] = {

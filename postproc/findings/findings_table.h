@@ -4,7 +4,10 @@
 
 #include "postproc/report/report.h"
 
-/* Fills the table findings: what is wrong with the run, as sentences, the worst damage first. */
+/*
+ * Fills the table findings: the problems of the run as sentences, those with the worst damage
+ * first.
+ */
 void findings_put(const struct report_run *run, struct table *table);
 
 #endif

@@ -18,14 +18,15 @@ const struct summary_process *images_next(const struct summary *summary,
 
 /*
  * Sets is_chosen[index] for up to `room` images: the last image of the first process, then those
- * that hold the most memory (up to half of room), then those with problems (damaged, killed,
+ * that hold the most memory (up to half of `room`), then those with problems (damaged, killed,
  * failed), then the rest.
  */
 void images_choose(const struct summary *summary, size_t room, bool *is_chosen);
 
 /*
- * Counts the images that executed the same program as this image does, where this program was not
- * traced for the same reason. 0: the program was traced, or the count belongs to an earlier image.
+ * If the image executed a program that was not traced, returns how many images executed the same
+ * program, untraced for the same reason. Returns 0 if an earlier image has this number, or if the
+ * program was traced.
  */
 uint64_t images_untraced(const struct summary *summary, size_t index);
 

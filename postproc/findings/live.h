@@ -18,8 +18,8 @@ struct live_row {
 };
 
 struct live {
-	struct live_row
-		*items; /* the program's own first, by class; the largest of a class first */
+	/* sorted: system programs last, then by class, then by size, the largest first */
+	struct live_row *items;
 	size_t count;
 	uint64_t sites;		 /* number of backtraces in all rows */
 	struct hash_table table; /* rows by class, process and call site */

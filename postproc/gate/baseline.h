@@ -20,7 +20,8 @@
 
 struct baseline_entry {
 	uint64_t number;
-	uint64_t left; /* the part of number that is left while a run is checked */
+	/* the part of `number` that has not been subtracted yet while a run is checked */
+	uint64_t left;
 	const char *key;
 };
 
@@ -35,8 +36,8 @@ void baseline_init(struct baseline *baseline);
 void baseline_free(struct baseline *baseline);
 
 /*
- * Adds number to the entry with this key, which is made if needed. is_largest: the entry keeps the
- * maximum of the numbers instead.
+ * Adds `number` to the entry with this key, or makes the entry. If `is_largest` is set, the entry
+ * keeps the maximum of the numbers instead of their sum.
  */
 void baseline_add(struct baseline *baseline, const char *key, uint64_t number, bool is_largest);
 

@@ -304,7 +304,7 @@ static uint64_t number_of(const struct limit_row *row, const struct part *part,
 	return cell->is_set ? cell->number : 0;
 }
 
-/* The column with the errors of another column, or TABLE_COLUMN_NONE. */
+/* Returns the number of the column with the errors of `column`, or TABLE_COLUMN_NONE. */
 static int error_column(const struct table *table, int column)
 {
 	bool has_error = (unsigned)column + 1 < table->facts.column_count &&

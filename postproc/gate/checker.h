@@ -21,14 +21,14 @@ struct judge {
 	bool is_so_far; /* the run is still going on: its present state is taken as its end */
 	bool is_empty;	/* the filters removed all events */
 	size_t unread;	/* number of traces that could not be read completely */
-	const struct tables *one, *other; /* where values are; judge_limits() sets them */
+	const struct tables *one, *other; /* tables to look values up in; set by judge_limits() */
 	/* the result: numbers of limits */
 	size_t broken, unknown;
 };
 
 /*
  * Fills TABLE_limits: broken limits first, then unknown ones, then kept ones. The values are looked
- * up in `one` and then in `other`. tables_finish() need not have been called for these.
+ * up in `one` and then in `other`. tables_finish() may be called for these tables later.
  */
 void judge_limits(struct judge *judge, const struct tables *one, const struct tables *other,
 		  struct table *table);

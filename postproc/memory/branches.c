@@ -88,8 +88,8 @@ static bool is_continued(const struct branch *branch)
 }
 
 /*
- * Leaves out all but the first top lines. A parent is sorted before its children, so the remaining
- * branches form a tree.
+ * Leaves out all but the first `top` lines. A parent is sorted before its children, so the
+ * remaining branches form a tree.
  */
 static void leave_out(struct branches *branches, struct branch **sorted, size_t top)
 {

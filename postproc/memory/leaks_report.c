@@ -14,7 +14,8 @@
 #define NOTE_MAX    600u
 
 /*
- * results of a scan for a block: enum scanned_fate and UNSURE, for blocks that may be unreachable
+ * Results for a block in a scan: those of enum scanned_fate, and UNSURE for a block that may be
+ * unreachable.
  */
 enum { UNSURE = SCANNED_FATES, FATES };
 
@@ -23,7 +24,10 @@ struct leak {
 	uint64_t count, bytes;
 	double variance, count_variance;
 	uint64_t oldest_ns; /* age of the oldest object; 0: not known */
-	/* number of processes that hold some; last: number of the process that was counted last */
+	/*
+	 * number of processes with such objects at the end; `last`: number of the process that was
+	 * counted last
+	 */
 	uint32_t processes, last;
 	const char *example; /* description of the oldest object; NULL: none */
 	uint32_t children;   /* list of children that their parents did not wait for */
@@ -35,8 +39,8 @@ struct leak {
  */
 struct found {
 	/*
-	 * numbers of blocks by result, their bytes, and the bytes that they retain; only processes
-	 * that were scanned
+	 * by result: number of blocks, their bytes, and the bytes that they retain (`with`), in the
+	 * processes that were scanned
 	 */
 	uint64_t fates[FATES], fate_bytes[FATES], with[FATES];
 	/*
@@ -61,8 +65,8 @@ struct leaks_state {
 	struct report_run *run;
 	struct scanned scanned;
 	/*
-	 * numbers of processes that were scanned, were not scanned, or have doubtful results;
-	 * scanned_count: number of blocks
+	 * scans, unscanned, doubts: numbers of processes that were scanned, were not scanned, or
+	 * have doubtful results; scanned_count: number of blocks in the scans
 	 */
 	uint64_t scans, scanned_count, unscanned, doubts;
 	uint64_t pause_ns;
@@ -248,7 +252,10 @@ static void add_held(struct leaks_state *state, const struct ledger_held *held)
 		leak->example = pool_text(&state->pool, text, strlen(text));
 }
 
-/* Returns before if it is set, else a copy of text that outlives the scan; NULL if text is NULL. */
+/*
+ * Returns `before` if it is set, else a copy of `text` that outlives the scan; NULL if `text` is
+ * NULL.
+ */
 static const char *leaks_report_keep(struct leaks_state *state, const char *text,
 				     const char *before)
 {
@@ -295,7 +302,10 @@ static void leaks_report_process(void *user)
 	close_scan(state);
 }
 
-/* Whether scans have examined some blocks of the place, and no result is UNSURE. */
+/*
+ * Whether the scans found a result for some blocks of the place, and none of these results is
+ * UNSURE.
+ */
 static bool is_judged(const struct found *found)
 {
 	uint64_t looked_at = 0;

@@ -250,7 +250,7 @@ uint64_t measure_error(const struct measure_place *place, int run)
 							: estimate_error(place->variance[run]);
 }
 
-/* The sums of a place; false: it has none by this measure. */
+/* Computes the sums of a place. Returns false if the measure counts nothing for it. */
 static bool sums_of(const struct measure *measure, uint32_t index, struct entry *sums)
 {
 	const struct tally_place *place = tallies_place(&measure->run->summary->tallies, index);
@@ -327,7 +327,7 @@ static int parse(const char *word, bool has_base, enum measure_kind *kind, struc
 }
 
 /*
- * Registers for the moves that the measure needs. The others need none: waits are counted from
+ * Registers for the moves that the measure needs. Other measures need none: waits are counted from
  * events, and objects held at the end are read from the ledger.
  */
 static void listen(struct measure *measure)

@@ -23,7 +23,7 @@ struct measure_place {
 	uint32_t rank; /* position of the class in reports */
 	bool has_bytes, has_ns;
 	const struct trace_node *backtrace;
-	const char *function; /* the function that the first call called */
+	const char *function; /* the hooked function of the first call at the place */
 	/* [0]: of the run; [1]: of the run that it is compared with */
 	uint64_t amount[2], count[2];
 	double variance[2]; /* variance of the amounts; 0: the amount is exact */
@@ -33,7 +33,7 @@ struct measure_place {
 struct measure;
 
 /*
- * Makes a measure from run->options->by, or from fallback if that is NULL, and registers it with
+ * Makes a measure from run->options->by, or from `fallback` if that is NULL, and registers it with
  * run->ledger. has_base: two runs are compared, so peaks are refused. Returns 0 or -EINVAL.
  */
 int measure_begin(struct measure **measure, struct report_run *run, enum measure_kind fallback,

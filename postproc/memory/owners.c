@@ -31,8 +31,8 @@ struct below {
 	const struct trace_node *backtrace; /* NULL: not known */
 	uint64_t bytes, count, largest, first;
 	/*
-	 * number, in the scan of its process, of the largest block; of several equally large blocks
-	 * the first
+	 * the largest block, as its number in the scan of its process; the first one if several are
+	 * equally large
 	 */
 	uint32_t kept;
 	const char *way; /* the path from the root to that block */
@@ -115,7 +115,7 @@ static void add_holders(struct holders_state *state)
 
 /*
  * For each block: index + 1 of the root that alone retains it, or number of roots + 1 if several
- * roots retain it. Each path of dominators is walked once for all blocks on it.
+ * roots retain it. Each path of dominators is walked only once, for all blocks on it.
  */
 static uint32_t *find_keepers(const struct scanned *scanned)
 {

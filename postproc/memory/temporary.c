@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The report on temporary allocations: the thread that acquired an object released it at once, so
- * the allocation is often unnecessary.
+ * The report on temporary allocations: the next call, or one of the next calls (--within), of the
+ * thread that acquired an object released it, so the allocation is often unnecessary.
  */
 
 #include "postproc/report/report.h"

@@ -83,12 +83,12 @@ static void add_place(struct tree_state *state, const struct measure_place *plac
 
 struct line {
 	uint64_t id;	/* number of the line, from 1 */
-	uint32_t depth; /* number of lines that lead to it */
+	uint32_t depth; /* depth in the tree, in lines; 0: a line without a parent */
 };
 
 /*
- * Adds a row for the branches from branch to end. id: number of the row in the trees of all
- * classes.
+ * Adds a row for the branches from `branch` to `end`, which share a line. id: number of the row in
+ * the trees of all classes.
  */
 static void tree_put(struct tree_state *state, struct table *table, const struct plant *plant,
 		     struct branch *branch, struct branch *end, uint64_t id)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sums of a run by call site and time, from which the page answers for any window what was live,
- * allocated, kept and waited for. Their size does not grow with the number of events.
+ * Sums of a run by call site and time. From these the page computes, for any window, how much was
+ * allocated, live and kept, and how long calls waited. Their size does not grow with the number of
+ * events.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -19,14 +20,17 @@
 #define SPANS_MOST 200000u /* if the request gives no limit */
 #define WAIT_LEAST 10000u  /* ns: shorter waits are not among the longest */
 #define LONG_MOST  2000u   /* rows for waits, and for holds of locks */
-#define A_LONG_ONE 100u	   /* one long wait, and one long hold, for this many spans */
+/* number of spans for each long wait, and for each long hold, that is listed */
+#define A_LONG_ONE 100u
 
 /* A call site of the run, or a site of the process that is being read. */
 struct entry {
 	uint32_t number; /* from 1; 0: none yet */
 };
 
-/* The call site and the process of a site, by number. */
+/*
+ * For a site, by its number: the number of the first site at the same call site, and the process.
+ */
 struct number {
 	uint32_t place, process;
 };
@@ -92,7 +96,7 @@ static uint32_t add_number(struct model_state *state)
 	return number->place;
 }
 
-/* Sites of several processes at one call site get the number of the first. */
+/* Sites of several processes at one call site get the number of the first of these sites. */
 static void model_merge(void *user, void *of_run, const void *of_process)
 {
 	struct model_state *state = user;
@@ -145,7 +149,7 @@ static const char *kept_name(struct model_state *state, const char *name)
 	return kept ? name : NULL;
 }
 
-/* The number of a wait's waiter. */
+/* Finds or adds the waiter of a wait. Returns its number. */
 static uint32_t waiter_number(struct model_state *state, const struct lane_wait *wait)
 {
 	uint32_t process = report_process(state->run) - 1;
@@ -264,7 +268,10 @@ static void on_lane_hold(void *user, const struct lane_hold *hold)
 		 });
 }
 
-/* An exec releases what the previous program held. An end does not, but then it is gone. */
+/*
+ * Ends the process. If it executed another program, its live objects are counted as released now;
+ * otherwise they are counted as never released, but live only until now.
+ */
 static void model_process(void *user)
 {
 	struct model_state *state = user;
@@ -330,7 +337,7 @@ static uint32_t add_row(struct folding *folding, const struct tally_place *place
 	return folding->count++;
 }
 
-/* Call sites by number of a site; NULL where nothing was acquired. */
+/* Returns the call sites, each at the number of its first site. The other elements are NULL. */
 static const struct tally_place **find_places(const struct model_state *state)
 {
 	const struct tallies *tallies = &state->run->summary->tallies;
@@ -507,7 +514,7 @@ static void put_stay(const struct model_state *state, struct table *table, struc
 	table_text(table, CELL(row, longest_waits, function), stay->function);
 }
 
-/* How many of the longest waits or holds have rows. */
+/* Returns how many of the longest waits or holds get rows. */
 static size_t drawn_stays(const struct model_state *state, struct stays *stays)
 {
 	size_t most = most_spans(state) / A_LONG_ONE;
@@ -559,8 +566,8 @@ static void put_long_holds(struct model_state *state, struct table *table)
 }
 
 /*
- * Distinguishes spans of a call site by process, unless that makes more of them than the limit
- * allows: then the steps of time would have to be longer.
+ * Counts the spans of a call site separately for each process, unless this makes their number
+ * exceed the limit: the steps of time would then have to be longer.
  */
 static void split_processes(struct model_state *state, struct folding *folding)
 {
@@ -595,7 +602,7 @@ static void model_end(void *user, struct tables *tables)
 	const struct spans *waits = &state->waits;
 	struct folding folding = { .count = 0 };
 
-	/* waits and live objects have the same time line */
+	/* waits and live objects have the same time line: extend it to the first and last wait */
 	if (waits->first <= waits->last) {
 		spans_reach(&state->spans, waits->first << waits->shift);
 		spans_reach(&state->spans, waits->last << waits->shift);

@@ -79,7 +79,7 @@ static bool is_text(const void *item, const void *key)
 	return strcmp(((const struct text *)item)->text, key) == 0;
 }
 
-/* The number of a text; NONE if words is NULL. */
+/* The number of a text; NONE if `words` is NULL. */
 static uint32_t text_number(struct page *page, const char *words)
 {
 	uint64_t hash;
@@ -161,8 +161,8 @@ static uint32_t words_of(struct page *page, const struct trace_node *backtrace)
 }
 
 /*
- * The node of a backtrace; NONE: it has no frames. Equal backtraces of an address map are one
- * pointer.
+ * The node of a backtrace; NONE: it has no frames. Equal backtraces of an address map have the same
+ * address.
  */
 static uint32_t backtrace_number(struct page *page, const struct trace_node *backtrace)
 {
@@ -221,7 +221,10 @@ static const char *kind_word(enum table_kind kind, const struct table_cell *cell
 	return kind == TABLE_NUMBER ? "number" : "count";
 }
 
-/* A cell of the column that is set, for the unit of its number; NULL: none. */
+/*
+ * Returns the first cell of a column that is set, which has the unit of the column. NULL: no cell
+ * is set.
+ */
 static const struct table_cell *first_set(const struct table *table, unsigned column)
 {
 	for (size_t i = 0; i < table->rows.count; i++)
@@ -490,10 +493,7 @@ static int print_gzip(int fd, struct out *out)
 
 /* ---- the page ---- */
 
-/*
- * Prints the model. It goes through a memfd, because its strings are known only when it has been
- * written.
- */
+/* Prints the model. It is written to a memfd first, and then packed. */
 static int print_packed(struct page *page, struct out *out)
 {
 	cleanup_fd int fd = memfd_create("holdtrace-page", MFD_CLOEXEC);

@@ -12,12 +12,12 @@
  * Prints trees as flame graphs in one file that loads nothing: a graph for each group, callers
  * below callees. It is a complete picture without its script, which zooms and searches. A
  * comparison of two runs has two graphs for each group, the old run's first, with the same scale
- * and order: red grew or came, blue fell or went.
+ * and order: red functions grew or are new, blue ones shrank or are gone.
  */
 #define WIDTH	    1200.0
 #define ROW	    17u	  /* height of a function */
 #define HEAD	    24u	  /* height of a graph's title, and of the file's */
-#define LETTER	    6.6	  /* width of one */
+#define LETTER	    6.6	  /* width of a letter */
 #define NARROWEST   0.1	  /* narrower functions are left out */
 #define NAME_LENGTH 4096u /* bytes of a name that are shown */
 
@@ -28,23 +28,25 @@ __asm__(".section .rodata\n"
 	"flame_script: .incbin \"postproc/page/flame.js\"\n.byte 0\n"
 	".previous\n");
 
-/* A row of a table: a function and those that only it calls. */
+/*
+ * A row of a tree: a function, or several, each of which is the only callee of the one before it.
+ */
 struct bar {
 	const struct table_branch *branch;
-	uint64_t total, used; /* used: by the rows above it that were placed */
+	uint64_t total, used; /* used: sum of the callees that have been placed so far */
 	uint64_t other;	      /* the total in the other run */
 	uint64_t from;
 	uint32_t depth; /* in functions */
-	size_t parent;	/* its number + 1; 0: none */
+	size_t parent;	/* number of the parent + 1; 0: none */
 };
 
 struct graph {
 	const struct tables_job *job;
 	const struct table_group *group;
 	ARRAY_OF(struct bar) bars;
-	ARRAY_OF(size_t) above; /* by depth: the last row there */
+	ARRAY_OF(size_t) above; /* by depth: the last row at that depth, as its number + 1 */
 	struct tables_steps steps;
-	enum tables_run run; /* of a comparison */
+	enum tables_run run; /* which run of a comparison is being drawn */
 	bool is_comparison;
 	uint64_t total, other;
 	uint64_t scale;	 /* the value that is as wide as the picture */
@@ -79,7 +81,10 @@ static bool add_bar(struct graph *graph, const struct table_branch *branch, uint
 	return true;
 }
 
-/* Rows are in pre-order, callees after their caller, so sums are made from the end. */
+/*
+ * Adds up the totals, from the last row to the first because callees follow their caller. Then sets
+ * the position of each bar.
+ */
 static void place_bars(struct graph *graph)
 {
 	struct bar *bars = graph->bars.items;
@@ -103,7 +108,10 @@ static void place_bars(struct graph *graph)
 	}
 }
 
-/* Reads a row's own number: column "self", or "count" where rows do not include each other. */
+/*
+ * Reads the row's own amount: from column "self", or from "count" in a table whose rows do not
+ * include each other.
+ */
 static void add_rows(struct graph *graph, const struct table *table)
 {
 	int branch = column_of(&table->facts, TABLE_BRANCH);
@@ -139,8 +147,8 @@ static void add_steps(struct graph *graph, const struct table *table)
 }
 
 /*
- * Reads the rows of a group. Returns false if there is nothing to draw. Of two runs, an empty one
- * gets a title alone.
+ * Reads the rows of a group. Returns false if there is nothing to draw. In a comparison of two
+ * runs, an empty run gets only a title.
  */
 static bool read_group(struct graph *graph, const struct table *table)
 {
@@ -197,7 +205,7 @@ static size_t length_of(const char *name, size_t most)
 	return length;
 }
 
-/* Writes a warm colour, of one hue for the functions of a module. */
+/* Writes a warm colour; the functions of a module have the same hue. */
 static void put_colour(struct out *out, const char *module, const char *name)
 {
 	uint32_t hue = 5381, shade = 5381;
@@ -336,8 +344,8 @@ static void put_graph(struct out *out, struct graph *graph, const char *title, d
 /* ---- the file ---- */
 
 /*
- * Draws the graphs of a group below each other, from top on. out NULL: only adds up heights.
- * Returns the end.
+ * Draws the graphs of a group below each other, beginning at `top`. out NULL: only adds up heights.
+ * Returns the position below the last graph.
  */
 static double walk_group(struct graph *graph, const struct table *table, struct out *out,
 			 double top)

@@ -262,7 +262,7 @@ static void print_processes(struct overview *overview)
 			print_process(overview, &summary->processes.items[i]);
 }
 
-/* ---- what the numbers lack ---- */
+/* ---- gaps in the numbers ---- */
 
 static void print_left_out(struct overview *overview)
 {
@@ -452,8 +452,9 @@ static void add_had(struct line *line, const struct summary_process *process)
 }
 
 /*
- * Adds how much of what the process had before was released since. memory, others: numbers of
- * released blocks and other objects of all processes; the mappings are those of this process.
+ * Adds how many of the objects from before the attach the process has released since. memory,
+ * others: numbers of released blocks and other objects of all processes; the mappings are those of
+ * this process.
  */
 static void add_released(struct line *line, const struct summary_process *process, uint64_t memory,
 			 uint64_t others)
@@ -637,8 +638,8 @@ static size_t file_length(const char *path)
 }
 
 /*
- * Returns the path of the file with the process's stream, whose length is *length; NULL: the
- * process before has the same file.
+ * Returns the path of the file with the process's stream, whose length is *length; NULL: the file
+ * is the same as that of the previous process.
  */
 static const char *file_of(const struct summary *summary, size_t index, size_t *length)
 {

@@ -164,7 +164,10 @@ static void fill_held(const struct overview *overview, struct line *line,
 
 static bool was_used(const struct overview *overview, const struct summary_class *class)
 {
-	/* not if opens only failed or inherited streams were closed: most programs do that */
+	/*
+	 * the class has no row if opens only failed or inherited streams were closed, as in most
+	 * programs
+	 */
 	if (class->known == RESOURCE_FD || class->known == RESOURCE_FILE)
 		return class->acquired ||
 		       (class->known == RESOURCE_FD && images_last(overview->summary)->inherited);

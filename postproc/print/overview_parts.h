@@ -19,7 +19,7 @@
 
 #define OVERVIEW_COLUMN 14 /* column where the text of most rows begins, after their first word */
 
-/* The highest value of tight. */
+/* The highest value of `tight`. */
 #define OVERVIEW_TIGHTEST 2
 
 struct overview {
@@ -30,7 +30,7 @@ struct overview {
 	bool has_colour;
 	/* the traces are the newest run, which a command without a file reads */
 	bool is_newest;
-	struct suppress suppress; /* the suppressions of report leaks */
+	struct suppress suppress; /* the suppressions of the report leaks */
 	bool has_no_leaks;	  /* all live objects are suppressed */
 	uint32_t first;		  /* number of the process whose call site is shown first */
 	struct findings_leaks leaks;
@@ -47,7 +47,7 @@ struct overview {
 #define DURATION(ns)   human_time(&(struct human){ { 0 } }, ns)
 #define PLURAL(number) ((number) == 1 ? "" : "s")
 
-/* The limit of a list's rows at the current value of tight. most: the limit at tight 0. */
+/* The limit of a list's rows at the current value of `tight`. most: the limit if `tight` is 0. */
 static inline size_t overview_limit(const struct overview *overview, size_t most)
 {
 	return most >> overview->tight ? most >> overview->tight : 1;
@@ -62,8 +62,8 @@ const char *overview_held(const struct overview *overview);
 const char *overview_name(const struct summary_process *process);
 
 /*
- * Adds the frames of a call site, then the text behind. sites: the number of backtraces with this
- * call site. If there is only one, its callers follow as long as the line does not exceed height
+ * Adds the frames of a call site, then the text `behind`. sites: the number of backtraces with this
+ * call site. If there is only one, its callers follow as long as the line does not exceed `height`
  * lines of the screen.
  */
 void overview_frames(struct overview *overview, struct line *line, size_t indent, size_t height,
@@ -74,7 +74,7 @@ void overview_frames(struct overview *overview, struct line *line, size_t indent
 /* Prints a row for each class: acquired, peak and live objects. */
 void overview_table(struct overview *overview);
 
-/* Prints the call sites with live objects: as many as fit into room lines, at least one. */
+/* Prints the call sites with live objects: as many as fit into `room` lines, at least one. */
 void overview_sites(struct overview *overview, size_t room);
 
 /* ---- overview_waits.c ---- */

@@ -128,7 +128,9 @@ static void print_holder(struct overview *overview, const struct summary_blocked
 	print_frames(overview, 6, 8, 2, text, blocked->holder_backtrace);
 }
 
-/* Prints the last post or signal for the object, because the wait only ends with another one. */
+/*
+ * Prints the last post or signal for the object: the wait could only have ended with another one.
+ */
 static void print_notify(struct overview *overview, const struct summary_blocked *blocked)
 {
 	bool is_semaphore = blocked->resource == RESOURCE_SEMAPHORE;

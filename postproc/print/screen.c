@@ -141,8 +141,8 @@ void screen_add(struct screen *screen, struct line *line)
 }
 
 /*
- * Returns where to break the text so that its first part fits into width, or length if it need not
- * or cannot be broken.
+ * Returns where to break the text so that its first part fits into `width`. Returns `length` if the
+ * whole text fits, or has no blank.
  */
 static size_t break_of(const char *text, size_t length, size_t indent, size_t width)
 {

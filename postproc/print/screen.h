@@ -41,10 +41,10 @@ void screen_free(struct screen *screen);
 void line_begin(struct line *line);
 void line_add(struct line *line, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Removes all but the first length bytes. */
+/* Removes all but the first `length` bytes. */
 void line_cut(struct line *line, size_t length);
 
-/* Adds blanks up to the column; after text at least two. */
+/* Adds blanks up to the column. Adds at least two blanks if the line already contains text. */
 void line_to(struct line *line, size_t column);
 
 /*
@@ -78,7 +78,7 @@ size_t screen_wrap(struct screen *screen, struct line *line, size_t indent);
 void screen_say(struct screen *screen, size_t indent, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* Moves all lines of from to the end of to. */
+/* Moves all lines of `from` to the end of `to`. */
 void screen_move(struct screen *to, struct screen *from);
 
 enum screen_colours { SCREEN_PLAIN, SCREEN_COLOURS, SCREEN_COLOURS_OF_LEAKS };

@@ -28,7 +28,7 @@ struct curve {
 	unsigned lines;
 	uint64_t points[POINTS_MAX];
 	uint64_t most;
-	size_t most_row; /* the first row with the value most */
+	size_t most_row; /* the first row with the value `most` */
 };
 
 static uint64_t value_of(const struct curve *curve, size_t row)
@@ -101,8 +101,8 @@ static void print_mark(const struct curve *curve)
 }
 
 /*
- * Returns how many eighths of a point's cell in a line are filled. below: height in eighths at
- * which the line begins.
+ * Returns how many eighths of a character cell are filled: that of a point, in the line that begins
+ * at the height `below`, also in eighths.
  */
 static unsigned level_of(const struct curve *curve, unsigned point, unsigned below)
 {

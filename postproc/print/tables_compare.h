@@ -28,7 +28,7 @@ struct tables_steps {
 /* Whether a table is a comparison: it has the columns backtrace, old and new. */
 bool tables_is_comparison(const struct table_facts *facts);
 
-/* Replaces steps by the tree of one group of a comparison. */
+/* Replaces the contents of `steps` by the tree of one group of a comparison. */
 void tables_compare(struct tables_steps *steps, const struct tables_job *job,
 		    const struct table *table, const struct table_group *group);
 

@@ -22,7 +22,7 @@ static void print_text(struct out *out, const char *text)
 		out_char(out, '"');
 }
 
-/* Prints a frame in a cell; begins: the first frame of the cell. */
+/* Prints a frame in a cell; begins: it is the first frame of the cell. */
 static void print_frame(struct out *out, const struct naming_symbol *frame, bool begins)
 {
 	if (frame->function)

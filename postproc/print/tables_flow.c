@@ -79,7 +79,7 @@ static void flow_words(struct flow *flow, const char *text)
 	for (size_t length; *text; text += length + strspn(text + length, " ")) {
 		length = strcspn(text, " ");
 		snprintf(word, sizeof(word), "%.*s", (int)length, text);
-		/* resets the limit of lines: a sentence is never cut */
+		/* a sentence is never cut, so the limit of lines does not apply */
 		flow->lines = 0;
 		if (!flow_piece(flow, " ", word))
 			break;
@@ -88,7 +88,7 @@ static void flow_words(struct flow *flow, const char *text)
 
 /*
  * Prints a branch of a tree. If it is long, its middle is left out, because its start and end say
- * most. All branches beyond a certain depth have the same indentation.
+ * most. The indentation is limited to half of the space.
  */
 static void flow_branch(struct flow *flow, const struct table_branch *branch)
 {

@@ -117,7 +117,7 @@ static size_t width_before_last(const struct layout *layout)
 	return width;
 }
 
-/* Narrows the columns of texts until all columns before the last one fit into the room. */
+/* Narrows the columns of texts until all columns before the last one fit into `room`. */
 static void narrow_texts(struct layout *layout, size_t room)
 {
 	size_t width = width_before_last(layout), least = least_text(layout);

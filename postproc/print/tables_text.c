@@ -13,8 +13,8 @@ static bool is_inside(char byte)
 }
 
 /*
- * Cuts a text to width columns: of a path it keeps the end, of other texts the start. text has room
- * for CELL_MAX bytes.
+ * Cuts `text` to `width` columns. Keeps the end of a path, and the start of any other text. `text`
+ * has room for CELL_MAX bytes.
  */
 static void cut_text(char *text, size_t width)
 {
@@ -170,7 +170,7 @@ static void print_row(const struct layout *layout, const struct table_cell *row)
 		}
 	}
 	if (is_folded)
-		at = SIZE_MAX; /* the last column begins a new line after them */
+		at = SIZE_MAX; /* the last column then begins a new line */
 	if (layout->last < facts->column_count)
 		tables_print_last(layout, at, gap, &row[layout->last]);
 	out_char(out, '\n');
@@ -290,7 +290,7 @@ static bool has_error(const struct table_facts *facts)
 }
 
 /*
- * The word that is printed for an empty table: "nothing", but not if the table could not be made or
+ * The word to print for an empty table. It is not just "nothing" if the table could not be made, or
  * if only samples of memory were recorded.
  */
 static const char *word_of_nothing(const struct tables_job *job, const struct table *table)
@@ -470,8 +470,8 @@ static bool is_asked(const struct tables_job *job, const char *report)
 }
 
 /*
- * Prints the command for the next report. If something is missing in the recording, it is the
- * report about that, otherwise the report that the requested reports recommend.
+ * Prints the command for the next report. If events are missing in the recording, it is the report
+ * on these; otherwise the report that the requested reports recommend.
  */
 static void print_next(const struct tables_job *job)
 {

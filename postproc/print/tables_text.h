@@ -85,11 +85,11 @@ unsigned tables_width(const struct tables_job *job);
  */
 bool tables_is_below(const struct layout *layout, unsigned column);
 
-/* Sets widths, last and last_at from the rows that are shown. */
+/* Sets `widths`, `last` and `last_at` from the rows that are shown. */
 void tables_lay_out(struct layout *layout);
 
 /*
- * Prints the last column of a row. at: the current column of the terminal, counting also the gap
+ * Prints the last column of a row. at: the current column of the terminal, including the `gap`
  * blanks that are not printed yet.
  */
 void tables_print_last(const struct layout *layout, size_t at, size_t gap,

@@ -53,11 +53,8 @@ struct report_run {
 	 */
 	uint32_t detail;
 	bool is_base; /* the older run of a comparison (diff) is being read */
-	struct summary
-		/*
-		 * the processes and the address map; also the classes if a fold has wants_summary
-		 */
-		*summary;
+	/* the processes and the address map; also the classes if a fold has wants_summary */
+	struct summary *summary;
 	struct ledger *ledger;
 	struct naming *naming; /* resolves names of the address map; NULL: there are no names */
 	/*
@@ -100,8 +97,9 @@ struct report {
 	/* A note (EVENT_NOTE); may be NULL. */
 	void (*note)(void *state, const struct event *event);
 	/*
-	 * A process has ended. The ledger still has its live objects, and summary_current() its
-	 * facts; it is added to the run after this. May be NULL.
+	 * A process has ended. The ledger still has the live objects of the process, and
+	 * summary_current() its facts. The process is added to the run after this call. May be
+	 * NULL.
 	 */
 	void (*process)(void *state);
 	/*
@@ -140,7 +138,8 @@ const struct report_row *report_at(unsigned index);
 const struct report_row *report_find(const char *name, size_t length);
 
 /*
- * If name is a former name of a report or the name of a command: what to write instead. Else NULL.
+ * If `name` is a former name of a report or the name of a command, returns the text that says what
+ * to write instead; else NULL.
  */
 const char *report_renamed(const char *name, size_t length);
 
@@ -187,8 +186,8 @@ enum report_kind {
 };
 
 /*
- * Reasons why numbers may be wrong: a member for each reason counts the events, processes or the
- * like that it affects. events and traces are the totals.
+ * Reasons why numbers may be wrong: a member for each reason counts the events, processes or other
+ * things that the reason affects. `events` and `traces` are totals.
  */
 struct report_gaps {
 	uint64_t events; /* all events, recorded or dropped */
@@ -242,7 +241,7 @@ void report_places(const struct report_run *run, struct table *table,
 		   void (*put)(void *state, struct table *table, uint32_t place), void *state);
 
 /*
- * If memory was sampled, appends a sentence that ends with words to the table's note, and sets
+ * If memory was sampled, appends a sentence that ends with `words` to the table's note, and sets
  * is_unknown, so that a lack of rows is not read as zero.
  */
 void report_note_samples(const struct report_run *run, struct table *table, const char *words);

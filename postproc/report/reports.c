@@ -245,8 +245,8 @@ static bool report_is_unscanned(const struct summary_process *process)
 }
 
 /*
- * The number of processes that a flight recorder left out. Each process has the number so far at
- * its end.
+ * The number of processes that a flight recorder left out. Each process has a count that was taken
+ * at its end; the counts never decrease, so the largest is the total.
  */
 static uint64_t report_gone(const struct summary *summary)
 {
@@ -276,7 +276,7 @@ static uint64_t report_ownerless(const struct report_run *run)
 	return threads;
 }
 
-/* Whether a list like that of --events ("memory,fd") has the class. */
+/* Whether a list in the form of --events ("memory,fd") includes the class. */
 static bool is_listed(const char *list, const char *class)
 {
 	size_t size = strlen(class);
@@ -308,8 +308,8 @@ static unsigned report_unrecorded(const struct summary_process *process)
 }
 
 /*
- * If the kernel reported the descriptors or zombies at the end, report_is_unhooked() and
- * report_has_unseen_zombie() compare these numbers, so that the kind is not listed here.
+ * Leaves out descriptors and zombies if the kernel reported them at the end: report_is_unhooked()
+ * and report_has_unseen_zombie() then compare these numbers.
  */
 unsigned report_made_directly(const struct summary_process *process)
 {

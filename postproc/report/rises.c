@@ -44,7 +44,7 @@ static void add_window(struct rises *to, unsigned at, const struct rises *from, 
 	to->changed |= bit;
 }
 
-/* Converts rises to the windows of the axis, which may be longer or begin earlier. */
+/* Converts `rises` to the windows of the axis, which may be longer or begin earlier. */
 static void fit_windows(struct rises *rises, const struct rises_axis *axis)
 {
 	struct rises before = *rises;

@@ -14,7 +14,7 @@
 #define RISES_WINDOWS 16u
 /* default of --growing: number of windows in which a growing place rises */
 #define RISES_LEAST 4u
-/* maximum of --growing: the first window has none before it to rise from */
+/* maximum of --growing: the first window cannot rise, because no window precedes it */
 #define RISES_MOST (RISES_WINDOWS - 1)
 
 /* The range of windows in use. All zeros at the start. */
@@ -35,10 +35,12 @@ struct rises {
 	int64_t lows[RISES_WINDOWS];
 };
 
-/* Extends the range of windows to that time. */
+/* Extends the range of windows up to this time. */
 void rises_reach(struct rises_axis *axis, uint64_t time_ns);
 
-/* Adds amount, which may be negative, from that time on. Call rises_reach() for that time first. */
+/*
+ * Adds `amount`, which may be negative, from this time on. Call rises_reach() for the time first.
+ */
 void rises_add(struct rises *rises, const struct rises_axis *axis, uint64_t time_ns,
 	       int64_t amount);
 

@@ -119,7 +119,7 @@ static uint64_t *place_of(struct suppress *suppress, uint32_t id)
 
 /*
  * The bits of the patterns that match a symbol. Patterns are matched once for each symbol. Symbols
- * without an id share one entry, which has the bits of the latest.
+ * without an id share one entry, which has the bits of the latest such symbol.
  */
 static const uint64_t *match_symbol(struct suppress *suppress, const struct naming_symbol *symbol)
 {
@@ -127,7 +127,8 @@ static const uint64_t *match_symbol(struct suppress *suppress, const struct nami
 	uint64_t *bits = place_of(suppress, symbol->id);
 	const struct naming_symbol *last = &suppress->last;
 	/*
-	 * a symbol without an id must also equal the latest: for example main in a stripped program
+	 * a symbol without an id must also equal the latest such symbol: for example main in a
+	 * stripped program
 	 */
 	bool is_same = symbol->id || (last->function == symbol->function &&
 				      last->file == symbol->file && last->module == symbol->module);
@@ -149,7 +150,7 @@ static const uint64_t *match_symbol(struct suppress *suppress, const struct nami
  */
 struct suppress_sum {
 	uint64_t first, any, all;
-	uint64_t called; /* all frames up to one of the loader */
+	uint64_t called; /* all frames that a frame of the loader called */
 };
 
 static struct suppress_pattern *choose(struct suppress *suppress, const struct suppress_sum *sums)

@@ -32,7 +32,10 @@ enum suppress_kind {
 struct suppress_pattern {
 	enum suppress_kind kind;
 	const char *text, *about;
-	/* what the pattern has left out; the caller of suppress_find() counts */
+	/*
+	 * number of the call sites and objects that the pattern left out, and their bytes; counted
+	 * by the caller of suppress_find()
+	 */
 	uint64_t sites, count, bytes;
 };
 

@@ -135,7 +135,8 @@ struct table_group {
 	size_t first;	  /* index of its first row */
 	size_t shown;	  /* number of these rows that are printed, from the first */
 	size_t kept;	  /* number of its rows that the table has */
-	size_t count;	  /* number of its rows with those that were left out, see tables_bound() */
+	/* number of its rows, including those that were left out, see tables_bound() */
+	size_t count;
 	/*
 	 * By column, for columns that can be added up: `sums` of all rows, `rest` of the rows that
 	 * are not printed.
@@ -146,7 +147,8 @@ struct table_group {
 /* How many rows of a group are needed: see tables_bound(). */
 struct table_bound {
 	const char *by;
-	size_t most; /* number of rows of a group, the first by that column; 0: all */
+	/* number of rows of a group: the first ones in the order of column `by`; 0: all */
+	size_t most;
 };
 
 struct table {
@@ -209,7 +211,7 @@ int tables_failure(const struct tables *tables, struct error *err);
 
 /*
  * Limits memory: announces that tables_finish() and tables_fold() will be called with these values
- * of by and top (not 0). A sorted table then keeps only as many rows of each group as these
+ * of `by` and `top` (not 0). A sorted table then keeps only as many rows of each group as these
  * functions examine, and sums up the others. Call it before tables_begin().
  */
 void tables_bound(struct tables *tables, const char *by, size_t top);
@@ -222,12 +224,12 @@ struct table_cell *table_add(struct table *table);
 
 void table_number(struct table_cell *cell, uint64_t number);
 void table_amount(struct table_cell *cell, uint64_t number, bool has_bytes);
-/* Sets an average: total / count. If count is 0, the cell stays unset. */
+/* Sets an average: total / count. If `count` is 0, the cell stays unset. */
 void table_average(struct table_cell *cell, uint64_t total, uint64_t count);
 void table_percent(struct table_cell *cell, uint64_t part, uint64_t whole);
 void table_backtrace(struct table_cell *cell, const struct trace_node *backtrace);
 
-/* Copies the steps. If count is 0, the cell stays unset. */
+/* Copies the steps. If `count` is 0, the cell stays unset. */
 void table_steps(struct table *table, struct table_cell *cell, const uint64_t *steps,
 		 unsigned count);
 
@@ -249,12 +251,16 @@ void table_group(struct table *table, struct table_cell *cell, const char *name,
 
 /*
  * Completes all tables: sorts the rows, by the column that `by` names if the table has it (else, or
- * if by is NULL, by the table's own column), makes the groups and their sums, and marks the first
- * top rows of each group to be printed (0: all). Returns 0, or -EINVAL if no table has the column.
+ * if `by` is NULL, by the table's own column), makes the groups and their sums, and marks the first
+ * `top` rows of each group to be printed (0: all). Returns 0, or -EINVAL if no table has the
+ * column.
  */
 int tables_finish(struct tables *tables, const char *by, size_t top, struct error *err);
 
-/* Adds a cell to a sum. kind: of their column. Of errors (TABLE_ERROR) the squares are added. */
+/*
+ * Adds a cell to a sum. kind: the kind of their column. For errors (TABLE_ERROR) the sum is the
+ * square root of the sum of the squares.
+ */
 void table_add_to(enum table_kind kind, struct table_cell *sum, const struct table_cell *cell);
 
 /* Sets the error of an estimate from its variance. If the variance is 0, the cell stays unset. */

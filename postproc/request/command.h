@@ -10,9 +10,9 @@
 #include "request.h"
 
 /*
- * Adds to options which reports of which traces a command prints. names: the arguments that are not
- * options, up to a NULL; options already has the others. Returns 0, -EINVAL (wrong usage), or the
- * error of a request to a process that was named.
+ * Sets in `options` which reports the command prints, and of which traces. names: the arguments
+ * that are not options, followed by NULL; the other arguments are in `options` already. Returns 0,
+ * -EINVAL (wrong usage), or the error of a request to a process that was named.
  */
 int command_take(const char *command, struct options *options, char **names, struct error *err);
 

@@ -38,8 +38,8 @@ int newest_scan(struct newest *newest, const char *directory, const struct trace
 
 /*
  * Finds the traces of all processes of the newest run, in the order in which the processes started.
- * takes_written: the run may still be being written. The caller frees *paths; the strings are valid
- * until newest_free(). Returns 0, -ENOENT (there is none) or another negative errno.
+ * takes_written: accepts a run that is still being written. The caller frees *paths; the strings
+ * are valid until newest_free(). Returns 0, -ENOENT (there is none) or another negative errno.
  */
 int newest_run(const struct newest *newest, bool takes_written, const char ***paths, size_t *count,
 	       struct error *err);

@@ -59,8 +59,10 @@ static void name_reports(struct options *options)
 	}
 }
 
-/* Splits the format NAME:WORD,WORD. The words names and no-args set the options of the letters r
- * and a. */
+/*
+ * Splits the format NAME:WORD,WORD. The words `names` and `no-args` set the options of the letters
+ * r and a.
+ */
 static void split_format(struct options *options)
 {
 	size_t length = options->format ? strcspn(options->format, ":") : 0;
@@ -114,7 +116,7 @@ int request_read(struct options *options, int argc, char **argv, struct error *e
 		argc--;
 		argv++;
 	}
-	/* the launcher, at the end of a run: only options and files follow */
+	/* started by the launcher at the end of a run: only options and files follow */
 	if (options->command && !strcmp(options->command, "run")) {
 		options->command = NULL;
 		options->newest = options->is_screen = true;
@@ -154,7 +156,9 @@ void request_print_help(FILE *file, enum option_form form)
 	options_print(file, &table, form);
 }
 
-/* Whether the help for a report lists the option. asked: has the report. */
+/*
+ * Whether the help for a report lists the option. asked: options in which only this report is set.
+ */
 static bool is_of_report(const struct option_row *row, struct options *asked)
 {
 	static const char choices[] =

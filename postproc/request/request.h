@@ -28,8 +28,8 @@ struct options {
 };
 
 /*
- * Fills options, which are all 0, from the command line. Texts point into argv. Returns 0, -EINVAL
- * (wrong usage, or options that cannot be combined), or the error of a request to a running
+ * Fills `options`, which are all 0, from the command line. Texts point into argv. Returns 0,
+ * -EINVAL (wrong usage, or options that cannot be combined), or the error of a request to a running
  * process.
  */
 int request_read(struct options *options, int argc, char **argv, struct error *err);

@@ -48,7 +48,7 @@ struct thread {
 	ARRAY_OF(struct calls_sum) alone; /* calls counted immediately, by number of the function */
 };
 
-/* This many calls of the next level are inside a call with the path of parent. */
+/* `count` calls of the next level are inside calls with the path of `parent`. */
 struct wave {
 	struct branch *parent;
 	uint64_t count;
@@ -59,7 +59,7 @@ struct calls_state {
 	struct paths paths;
 	struct branches branches;
 	struct error failure; /* first error of the temporary files */
-	bool is_open;	      /* tree is in use: the current process has calls in it */
+	bool is_open;	      /* `tree` is in use: the current process has calls in it */
 	struct calltree tree;
 	struct {
 		/* number of the function + 1, by its id in the trace; 0: none yet */
@@ -193,7 +193,7 @@ static void put_in_tree(struct calls_state *state, struct thread *thread, const 
 	calltree_add(&state->tree, event, number - 1, 0, extra);
 }
 
-/* A call that is or may be inside the waiting call: puts both into the tree. */
+/* Takes a call that is or may be inside the waiting call. Puts both calls into the tree. */
 static void on_nested(struct calls_state *state, struct thread *thread, const struct event *event)
 {
 	if (thread->has_waiting)
@@ -203,7 +203,7 @@ static void on_nested(struct calls_state *state, struct thread *thread, const st
 	put_in_tree(state, thread, event);
 }
 
-/* An outermost call with a single, complete event. */
+/* Takes an outermost call with a single, complete event. */
 static void on_outer(struct calls_state *state, struct thread *thread, const struct event *event)
 {
 	bool has_nested = thread->has_nested || thread->in_tree == event->call;

@@ -362,8 +362,8 @@ static uint32_t skip_outer(const struct calltree_path *path, const struct calltr
 }
 
 /*
- * Opens nodes for the steps of the record's path. A step lasts until a call with other steps,
- * because how often the step itself was called is not known.
+ * Opens nodes for the steps of the record's path. A step lasts until the next call that has other
+ * steps, because it is not known how often the step itself was called.
  */
 static void open_steps(struct calltree *tree, const struct calltree_record *record)
 {
@@ -376,7 +376,10 @@ static void open_steps(struct calltree *tree, const struct calltree_record *reco
 		at--;
 	if (at)
 		i = skip_outer(path, path_of(tree, tree->open[at - 1].path));
-	/* The steps have the depth of the enclosing call. At the root, adding 1 must give 0. */
+	/*
+	 * The steps get the depth of the enclosing call. Without one they get UINT32_MAX, so that a
+	 * call of unknown depth inside them gets depth 0.
+	 */
 	depth = at ? tree->open[at - 1].depth : UINT32_MAX;
 	while (at < tree->open_count && i < path->count &&
 	       tree->open[at].node.symbol == path->steps[i].symbol) {

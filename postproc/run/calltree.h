@@ -136,8 +136,8 @@ void calltree_init(struct calltree *tree, int directory);
 
 /*
  * Adds an event of a call, or a note about a call that has not returned. The event must have a
- * tail. symbol and extra are returned in the node. path: number of the call's path from 1; 0: none.
- * If a call has several events, the most complete one is used.
+ * tail. `symbol` and `extra` are returned in the node. path: number of the call's path from 1; 0:
+ * none. If a call has several events, the most complete one is used.
  */
 void calltree_add(struct calltree *tree, const struct event *event, uint32_t symbol, uint32_t path,
 		  const uint64_t extra[2]);
@@ -148,7 +148,7 @@ void calltree_begin_thread(struct calltree *tree, const struct event *event);
 /* Takes the time of an event. Calls that never return end at the latest of these times. */
 void calltree_see_time(struct calltree *tree, uint64_t time_ns);
 
-/* After the last event. Returns 0 or a negative errno. */
+/* Call it after the last event. Returns 0 or a negative errno. */
 int calltree_finish(struct calltree *tree, struct error *err);
 
 /*

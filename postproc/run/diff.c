@@ -178,8 +178,8 @@ static bool is_renamed(const void *item, const void *key)
 }
 
 /*
- * Joins pairs of spots that differ only in a renamed function. The table has the spots that are in
- * one run only and have no match so far.
+ * Joins pairs of spots that differ only in a renamed function. The table `lone` has the spots that
+ * are in one run only and have no match so far.
  */
 static void join_renamed(struct diff_state *state)
 {
@@ -234,7 +234,7 @@ static bool is_changed(const struct measure_place *place)
 	return new != old || place->count[0] != place->count[1];
 }
 
-/* The error of the change of an amount; 0: exact. */
+/* The error of the difference between the two amounts; 0: exact. */
 static uint64_t error_of(const struct measure_place *place)
 {
 	struct table_cell sum = { .number = measure_error(place, 0) };
@@ -313,7 +313,10 @@ static void put_total(struct diff_state *state, struct table *table, uint32_t cl
 	put_amount(CELL(row, totals, new), amounts[0], &as);
 }
 
-/* left_out: number of places that are not listed because their change may be due to chance. */
+/*
+ * Sets the note. left_out: number of places that are not listed because their change may be due to
+ * chance.
+ */
 static void put_note(const struct diff_state *state, struct table *table, size_t left_out)
 {
 	static const char *const notes[] = {

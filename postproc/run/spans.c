@@ -115,8 +115,8 @@ void spans_reach(struct spans *spans, uint64_t time_ns)
 }
 
 /*
- * Limits the number of spans while the trace is read, so that memory does not grow with places
- * times steps.
+ * Limits the number of spans while the trace is read, so that memory does not grow with the product
+ * of places and steps.
  */
 static void limit_spans(struct spans *spans)
 {
@@ -159,7 +159,7 @@ void spans_add_wait(struct spans *spans, uint32_t site, uint64_t since_ns, uint6
 
 /*
  * The spans of these sites are the last ones in the list. Their changed keys are never looked up
- * again, so the table need not be rebuilt.
+ * again, so the table is not rebuilt.
  */
 void spans_release(struct spans *spans, uint32_t from_site, uint64_t lost_ns, bool is_left)
 {

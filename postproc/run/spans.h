@@ -17,9 +17,10 @@
 #include "base/pool.h"
 #include "base/hash_table.h"
 
-#define SPANS_STEPS   256u
-#define SPANS_NEVER   UINT64_MAX /* in place of a step: not released */
-#define SPANS_A_PLACE 40u	 /* spans of a model for each place that may have a row */
+#define SPANS_STEPS 256u
+#define SPANS_NEVER UINT64_MAX /* in place of a step: not released */
+/* number of spans of a model for each call site with a row of its own */
+#define SPANS_A_PLACE 40u
 
 struct span {
 	/* steps of the acquisition and the release; lost: SPANS_NEVER if not released */
@@ -46,7 +47,7 @@ void spans_free(struct spans *spans);
 
 /*
  * Adds objects of a site that were acquired at acquired_ns and released at lost_ns (SPANS_NEVER:
- * not released). Negative numbers cancel an earlier addition.
+ * not released). Negative `count` and `bytes` cancel an earlier addition.
  */
 void spans_add(struct spans *spans, uint32_t site, uint64_t acquired_ns, uint64_t lost_ns,
 	       int64_t count, int64_t bytes);
@@ -65,7 +66,7 @@ void spans_release(struct spans *spans, uint32_t from_site, uint64_t lost_ns, bo
 void spans_reach(struct spans *spans, uint64_t time_ns);
 
 /*
- * Copies spans to settled, which must be zeroed or freed. Replaces each site by renumber[site]
+ * Copies `spans` to `settled`, which must be zeroed or freed. Replaces each site by renumber[site]
  * (NULL: unchanged), and doubles the length of steps until at most `most` spans are left or there
  * are too few steps. The caller frees both by spans_free().
  */

@@ -44,7 +44,10 @@ void timeline_advance(struct timeline *timeline, uint64_t time_ns);
 void timeline_change(struct timeline *timeline, enum timeline_level level, int64_t change,
 		     double variance, uint64_t time_ns);
 
-/* Adds the steps of other, whose steps may be merged. */
+/*
+ * Adds the steps of `other`. First makes the steps of both timelines equally long, by merging pairs
+ * of steps.
+ */
 void timeline_add(struct timeline *timeline, struct timeline *other);
 
 #endif

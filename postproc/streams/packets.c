@@ -85,7 +85,7 @@ static uint8_t *put_mapping_of(uint8_t *at, const struct trace_mapping *mapping)
 	return put_mapping(at, &packet, mapping->has_tail);
 }
 
-/* Writes the packet of a resource class. It has two texts, each with half of the room. */
+/* Writes the packet of a resource class. Each of its two texts is limited to half of TEXT_CLIP. */
 static uint8_t *put_resource_of(uint8_t *at, const struct resource_class *resource)
 {
 	uint8_t type[TEXT_ROOM], description[TEXT_ROOM];
