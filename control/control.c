@@ -24,9 +24,9 @@
 #include <unistd.h>
 
 #define MEMORY_NAME "/memfd:" CONTROL_NAME " (deleted)"
-/* time limit for the collector's answer, ... */
+/* time limit for the answer of the collector, except for a scan */
 #define ANSWER_SECONDS 5
-#define SCAN_SECONDS   660 /* ... and for a scan */
+#define SCAN_SECONDS   660 /* time limit for the answer to a scan */
 
 /* The identity of a run's control page, as /proc/PID/maps shows it. */
 struct memory {

@@ -36,9 +36,9 @@ int ctl_process(const struct ctl_run *run, uint32_t stream, int *pid, int *handl
 		struct error *err);
 
 /*
- * Does the work of ctl_snapshot() for a run that was found. The trace of pid is the first path;
- * *paths is "" if no file is being written. A last line "+N" means that N further paths did not
- * fit.
+ * Does the work of ctl_snapshot() for a run that was found. The trace of process `pid` is the first
+ * path; *paths is "" if no file is being written. A last line "+N" means that N further paths did
+ * not fit.
  */
 int ctl_paths(const struct ctl_run *run, int pid, char **paths, struct error *err);
 

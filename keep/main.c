@@ -18,8 +18,9 @@
 #include "keep/writer.h"
 #include "shorten.h"
 
-#define ROUNDS_MAX 20 /* limit of rounds that copy the data written since the last round ... */
-#define SMALL	   (256u << 10) /* ... which end when a round copied no more than this */
+/* limit of rounds, each of which copies the data that was written since the last round */
+#define ROUNDS_MAX 20
+#define SMALL	   (256u << 10) /* no further round follows if a round copied at most this */
 
 static const char usage[] = "Usage: holdtrace-keep OLD NEW EXCHANGE since|bytes NUMBER\n"
 			    "Shortens a trace of --keep: keeps its last part, and objects that "
@@ -78,7 +79,10 @@ static int later_first(const void *one, const void *two)
 	return ORDER(b->last_ns, a->last_ns);
 }
 
-/* Finds the time from which on the sections have this many bytes, and sets done.since_ns. */
+/*
+ * Sets done.since_ns so that the sections with events from that time on have at most `bytes` bytes
+ * together; at least one section remains.
+ */
 static void find_since(struct keep *keep, uint64_t bytes)
 {
 	ARRAY_OF(struct section) sections = { 0 };
@@ -187,7 +191,10 @@ static bool is_anything_old(const struct keep *keep)
 	return false;
 }
 
-/* Copies the pieces that the collector wrote in the meantime, until few are left. */
+/*
+ * Copies the pieces that the collector wrote in the meantime, until a round copies at most SMALL
+ * bytes.
+ */
 static int catch_up(struct keep *keep, struct error *err)
 {
 	uint64_t added = UINT64_MAX;

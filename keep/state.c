@@ -23,8 +23,8 @@
 
 /*
  * The notes of pauses (~recording) explain why an object seems to be live forever: its release was
- * in a pause. The first RECORDING_MOST of these notes are kept, since there may be one each second
- * for days; and the last. The number is even because each second note ends a pause.
+ * in a pause. There may be such a note each second for days, so only the first RECORDING_MOST of
+ * these notes and the last one are kept. The number is even because each second note ends a pause.
  */
 #define RECORDING_MOST 100
 
@@ -369,7 +369,8 @@ static int state_write(struct state *state, const struct event *event, struct er
 }
 
 /*
- * Writes how many calls are left out. The note follows the first note, and has its time and class.
+ * Writes how many calls are left out. This note follows the first note, and has the time and class
+ * of that note.
  */
 static int tell_left_out(struct state *state, const struct event *event, struct error *err)
 {
@@ -409,7 +410,8 @@ static bool is_lasting(const struct state *state, const struct event *event)
 		return state->recordings <= RECORDING_MOST ||
 		       map_get(&state->last, OF_RECORDING, 0) == state->notes;
 	/*
-	 * keeps the last two completed scans, for a comparison, and a scan that may be in progress
+	 * keeps the notes of the last two completed scans, for a comparison, and of a scan that may
+	 * be in progress
 	 */
 	if (is_of_scan(event))
 		return number_of(event, "number") >= state->scanned_before;

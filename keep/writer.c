@@ -50,7 +50,7 @@ uint64_t writer_place(const struct writer *writer, uint32_t stream)
 	return stream < writer->places.count ? writer->places.items[stream] : 0;
 }
 
-/* Copies `size` bytes at an offset of the file `from` as a piece with a new header. */
+/* Copies `size` bytes at `offset` of the file `from` as a piece with a new header. */
 static int writer_put(struct writer *writer, uint32_t stream, int from, uint64_t offset,
 		      uint32_t size, struct error *err)
 {
@@ -83,8 +83,7 @@ int writer_copy(struct writer *writer, int from, const struct piece *piece, stru
 }
 
 /*
- * Returns the size of the part at an offset: a start, a block, or the index and everything after
- * it.
+ * Returns the size of the part at `offset`: a start, a block, or the index and everything after it.
  */
 static uint64_t part_size(int from, uint64_t offset, uint64_t left)
 {

@@ -27,14 +27,14 @@
 
 #define LOOK_MS	    100
 #define LIMIT_LEAST 1000 /* ms between two checks of the limits */
-#define LIMIT_SHARE 10	 /* plus this multiple of a check's duration */
+#define LIMIT_SHARE 10	 /* added to LIMIT_LEAST: this multiple of a check's duration */
 
 /* ---- the injector ---- */
 
 /*
- * Runs holdtrace-inject with these arguments in its own process group, because only this process
- * handles Ctrl-C. Writes its standard output to line; with_errors: also its standard error. Returns
- * its exit status.
+ * Runs holdtrace-inject with these arguments in its own process group, because only the launcher
+ * handles Ctrl-C. Writes the standard output of holdtrace-inject to `line`; with_errors: also its
+ * standard error. Returns its exit status.
  */
 static int inject(char **words, bool with_errors, char *line, size_t room, struct error *err)
 {
@@ -89,7 +89,8 @@ static int inject_command(const char *command, const char *pid, const char *libr
 /* ---- the process ---- */
 
 /*
- * Reads the process's argv[0] without directories; if argv[0] is empty, the name of its executable.
+ * Reads the process's argv[0] without directories; if argv[0] is empty, reads the name of the
+ * executable.
  */
 static void read_name(int pid, char *name, size_t room)
 {
@@ -102,7 +103,8 @@ static void read_name(int pid, char *name, size_t room)
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	length = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
 	text[length > 0 ? length : 0] = '\0';
-	text[strcspn(text, " :")] = '\0'; /* a title such as "postgres: checkpointer" */
+	/* keeps the first word of a title such as "postgres: checkpointer" */
+	text[strcspn(text, " :")] = '\0';
 	snprintf(path, sizeof(path), "/proc/%d/exe", pid);
 	if (!*text || text[strlen(text) - 1] == '/') {
 		length = readlink(path, text, sizeof(text) - 1);
@@ -131,7 +133,8 @@ static int64_t now_ms(void)
 }
 
 /*
- * Runs the post-processor over the trace files so far. Returns true if it reports a broken limit.
+ * Runs the post-processor over the trace of the process so far. Returns true if it reports a broken
+ * limit.
  */
 static bool is_broken(const struct run *run, int pid)
 {
@@ -149,8 +152,8 @@ static bool is_broken(const struct run *run, int pid)
 }
 
 /*
- * Waits until the user ends the run, --time is over, or a limit is broken. Returns the reason as
- * text, "" if the user ended the run, or NULL if the process has ended or left the run.
+ * Waits until the user ends the run, the time of --for is over, or a limit is broken. Returns the
+ * reason as text, "" if the user ended the run, or NULL if the process has ended or left the run.
  */
 static const char *wait_for_end(const struct run *run, int pid, int64_t time_ms)
 {
@@ -296,7 +299,7 @@ int detach(const char *pid, struct error *err)
 
 /*
  * Prints the result of a check on one line, followed by the advice if the check failed. Returns
- * is_well.
+ * `is_well`.
  */
 static bool report_check(bool is_well, const char *what, const char *advice)
 {

@@ -200,8 +200,7 @@ int inspect_program(const char *path, bool *ignores, struct error *err)
 			memcpy(&header, buffer,
 			       (size_t)length < sizeof(header) ? (size_t)length : sizeof(header));
 			/*
-			 * The kernel honours the set-id bits of programs and ignores those of
-			 * scripts.
+			 * The kernel honours the set-id bits of programs, but not those of scripts.
 			 */
 			result = check_rights(path, &status, err);
 			*ignores = result;

@@ -12,10 +12,10 @@
 #include "base/error.h"
 
 /*
- * path: the program's file; for a script, its interpreter is inspected. Returns 0 if the program
- * can be traced or the file cannot be read, else -ENOTSUP with the reason and advice in err. Sets
- * *ignores if the program ignores LD_PRELOAD but can run with it set, and passes it on to its
- * children.
+ * Inspects the program at `path`; if it is a script, inspects its interpreter. Returns 0 if the
+ * program can be traced or the file cannot be read, else -ENOTSUP with the reason and advice in
+ * `err`. Sets *ignores if the program ignores LD_PRELOAD but can run with it set, and passes it on
+ * to its children.
  */
 int inspect_program(const char *path, bool *ignores, struct error *err);
 

@@ -251,7 +251,9 @@ int main(int argc, char **argv)
 	status = asks_help(command, argc - used, argv + used)
 			 ? help_of(command, argc - used, argv + used, &err)
 			 : command->function(argc - used, argv + used, &err);
-	/* if no such program was found, the user may have meant a command or a report */
+	/*
+	 * if no such program was found, the first word may have been meant as a command or a report
+	 */
 	if (status == STATUS_NOT_FOUND && !used && is_report(argv[1]))
 		say("%s: did you mean `%s report %s'?", err.text, PROGRAM, argv[1]);
 	else if (err.number)

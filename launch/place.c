@@ -65,7 +65,7 @@ int place_find(enum part part, char **path, struct error *err)
 			 parts[part].name, own, parts[part].directory);
 }
 
-/* Returns 0 if path is a file that can be executed, else a negative errno. */
+/* Returns 0 if `path` is a file that can be executed, else a negative errno. */
 static int check_program(const char *path)
 {
 	struct stat status;

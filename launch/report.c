@@ -14,8 +14,8 @@
 
 /*
  * Executes the part of holdtrace that parses the arguments of a command. argv[0] of the part is our
- * own name, so its messages begin with that name. first, second: inserted before the arguments of
- * argv; second may be NULL.
+ * own name, so its messages begin with that name. `first` and `second` are inserted before the
+ * arguments of `argv`; `second` may be NULL.
  */
 static int become_part(enum part part, const char *first, const char *second, char **argv,
 		       struct error *err)

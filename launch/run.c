@@ -366,8 +366,8 @@ static bool is_readable(const struct session_stream *stream)
 
 /*
  * Runs the post-processor over all trace files of the run. what: its first argument; more: up to
- * five further arguments that end with a NULL, or NULL itself; to: its standard output. Returns its
- * exit status, or -ENODATA if no trace went to a file.
+ * five further arguments, with a NULL at the end, or NULL for none; to: its standard output.
+ * Returns its exit status, or -ENODATA if no trace went to a file.
  */
 static int run_over_traces(const struct run *run, const char *what, char *const *more, int to)
 {
@@ -492,8 +492,8 @@ static int tell_nothing(const struct run *run)
 }
 
 /*
- * Prints what is wrong with the recording before its results. Returns an exit status: not 0 if a
- * limit is broken or unknown.
+ * Prints the problems of the recording, then its results. Returns an exit status: not 0 if a limit
+ * is broken or unknown.
  */
 int run_tell(struct run *run, const char *program)
 {

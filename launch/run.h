@@ -46,8 +46,8 @@ int run_read_options(struct run *run, int argc, char **argv, struct error *err);
 int run_tell(struct run *run, const char *program);
 
 /*
- * Runs a part of holdtrace with standard output to the descriptor to, or to /dev/null if that is
- * -1. Returns the exit status of the part.
+ * Runs a part of holdtrace with its standard output to the descriptor `to`, or to /dev/null if `to`
+ * is -1. Returns the exit status of the part.
  */
 int run_part(enum part part, char **argv, int to, struct error *err);
 

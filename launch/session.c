@@ -130,7 +130,7 @@ void session_name(const struct session *session, char text[SESSION_TEXT_MAX])
 
 /*
  * In the child: executes the program; session NULL: untraced. Never returns. If the program cannot
- * be executed, writes the errno to the pipe tell.
+ * be executed, writes the errno to the pipe `tell`.
  */
 static void become_program(const struct session *session, const char *path, char **argv, int tell)
 {
@@ -214,8 +214,8 @@ unsigned session_left_unsaid(const struct session *session)
 }
 
 /*
- * Sleeps until the word differs from value, at most 20 ms. Returns false if the collector has ended
- * and so cannot change the word.
+ * Sleeps until the word differs from `value`, at most 20 ms. Returns false if the collector has
+ * ended and so cannot change the word.
  */
 static bool wait_for_word(const struct session *session, const uint32_t *word, uint32_t value)
 {

@@ -158,8 +158,9 @@ static bool is_of_run(pid_t pid, pid_t program)
 
 /*
  * Whether the signal was sent to the group. Removes it from the pending signals of the launcher and
- * the witness. Repeats until it is pending in neither, because a signal to the group may arrive
- * between the two checks. As in the kernel, signals that are pending at the same time merge.
+ * the witness. Repeats until the signal is pending in neither process, because a signal to the
+ * group may arrive between the two checks. As in the kernel, signals that are pending at the same
+ * time merge.
  */
 static bool has_group_signal(int number)
 {

@@ -19,8 +19,9 @@
 /* The process that broke a limit. */
 struct breaker {
 	int pid;
-	int handle;	    /* pidfd; -1: the process has ended, or was not identified */
-	struct error doubt; /* why the process was not identified for certain; number 0: it was */
+	int handle; /* pidfd; -1: the process has ended, or was not identified */
+	/* why the process was not identified for certain; number 0: it was identified */
+	struct error doubt;
 };
 
 /* The actions. with: the text that follows the action's word, or "". */

@@ -38,8 +38,8 @@ const char *await_word(enum await_kind kind)
 /* ---- system calls ---- */
 
 /*
- * System calls that may sleep for long, with the kind of wait. If a call works on a descriptor,
- * that is its first argument.
+ * System calls that may sleep for long, with the kind of wait. If a call works on a descriptor, the
+ * descriptor is its first argument.
  */
 static const struct {
 	long call;
@@ -152,7 +152,7 @@ static const struct live_thread *thread_by(const struct live_process *process, u
 }
 
 /*
- * Whether address is the address of the thread id in a struct pthread of glibc. On x86-64 that
+ * Whether `address` is the address of the thread id in a struct pthread of glibc. On x86-64 that
  * structure has its own address at offsets 0 and 16, and the thread id at offset 720.
  */
 static bool is_in_descriptor(const struct live_process *process, uint64_t address)
@@ -199,9 +199,10 @@ static bool is_plain_wait(const struct live_thread *thread)
 
 /*
  * Whether the futex is a mutex. The names of the frames are not enough: pthread_cond_wait() ends
- * with locking its mutex, and lock functions jump to functions without a symbol. So this looks at
- * the memory of the mutex. While threads wait, the futex is 2; in a robust mutex it is the owner's
- * thread id with FUTEX_WAITERS. A locked mutex also has an owner, a number of users and a kind.
+ * with locking its mutex, and lock functions jump to functions without a symbol. So this function
+ * looks at the memory of the mutex. While threads wait, the futex is 2; in a robust mutex it is the
+ * owner's thread id with FUTEX_WAITERS. A locked mutex also has an owner, a number of users and a
+ * kind.
  */
 static bool is_mutex(const struct live_process *process, const struct live_thread *thread)
 {
@@ -216,8 +217,8 @@ static bool is_mutex(const struct live_process *process, const struct live_threa
 
 /*
  * Whether the futex is a semaphore. sem_wait() and its relatives jump to functions without a
- * symbol, so this looks at the memory of struct new_sem of 64-bit glibc: the value, which is the
- * futex and is 0 while threads wait; the number of waiters; and 128 if processes share the
+ * symbol, so this function looks at the memory of struct new_sem of 64-bit glibc: the value, which
+ * is the futex and is 0 while threads wait; the number of waiters; and 128 if processes share the
  * semaphore. The futex of a condition variable may look the same, but pthread_cond_wait() has a
  * frame with its name.
  */
@@ -269,10 +270,11 @@ static void find_owner(struct await *await, const struct live_process *process,
 						   : word_at(process, futex + 8));
 	} else if (await->kind == AWAIT_RWLOCK) {
 		/*
-		 * struct __pthread_rwlock_arch_t: readers, writers, the futexes of the two phases
-		 * (third and fourth word), two unused words, the writer's thread id. The lowest
-		 * three bits of readers are flags. If the lock prefers writers, a thread may also
-		 * wait on the word readers; its value is then greater than the flags of the phases.
+		 * struct __pthread_rwlock_arch_t: `readers`, `writers`, the futexes of the two
+		 * phases (third and fourth word), two unused words, the writer's thread id. The
+		 * lowest three bits of `readers` are flags. If the lock prefers writers, a thread
+		 * may also wait on the word `readers`; the value of that word is then greater than
+		 * the flags of the phases.
 		 */
 		await->address -= (uint32_t)thread->call.argument[2] > 3 ? 0 : futex & 4 ? 12 : 8;
 		await->owner = (int)word_at(process, await->address + 24);

@@ -175,7 +175,7 @@ static const struct file_lock *find_holder(const struct file_locks *locks,
 	for (size_t i = 0; i < locks->count; i++) {
 		const struct file_lock *lock = &locks->items[i];
 
-		/* locks of the same kind and process do not conflict */
+		/* two locks of fcntl(2) do not conflict if they have the same kind and process */
 		bool conflicts = is_same_file(lock, wanted) &&
 				 (lock->kind == FLOCK) == (wanted->kind == FLOCK) &&
 				 lock->from <= wanted->to && wanted->from <= lock->to &&
@@ -193,7 +193,10 @@ static const struct file_lock *find_holder(const struct file_locks *locks,
 			best = rank;
 		}
 	}
-	/* a process from proc_locks(5) may have ended while others still have its open file */
+	/*
+	 * a process from proc_locks(5) may have ended while other processes still have its open
+	 * file
+	 */
 	return found && (found->fd >= 0 || !kill(found->pid, 0) || errno == EPERM) ? found : NULL;
 }
 

@@ -39,15 +39,18 @@ static int write_all(struct follow_stream *stream, const uint8_t *bytes, size_t 
 
 		if (wrote < 0 && errno == EINTR)
 			continue;
-		if (wrote < 0) /* the reader closed the pipe because of damage in the stream, which
-				  it reports */
+		/* the reader found damage in the stream, which it reports, and closed the pipe */
+		if (wrote < 0)
 			return -errno;
 		done += (size_t)wrote;
 	}
 	return 0;
 }
 
-/* Writes the next size bytes of the file, which must exist, to the pipe of the stream. */
+/*
+ * Writes the next `size` bytes of the file to the pipe of the stream. The file must have these
+ * bytes.
+ */
 static int pass_on(struct follow *follow, size_t number, uint64_t size, struct error *err)
 {
 	struct follow_stream *stream =

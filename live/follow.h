@@ -40,7 +40,10 @@ struct follow {
 	void *user;
 };
 
-/* Opens the file; begins and user must be set before. Returns 0 or a negative errno. */
+/*
+ * Opens the file. The members `begins` and `user` must be set before. Returns 0 or a negative
+ * errno.
+ */
 int follow_open(struct follow *follow, const char *path, struct error *err);
 
 /*

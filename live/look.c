@@ -103,7 +103,7 @@ static void find_rings(struct look *look, bool stopped)
 	cleanup_free size_t *ring = memory_zalloc(count, sizeof(*ring));
 	bool may_be = false;
 
-	/* wait until the threads that were stopped sleep again */
+	/* wait until the threads that were stopped are asleep again */
 	if (stopped)
 		nanosleep(&(struct timespec){ .tv_nsec = SETTLE_NS / 10 }, NULL);
 	file_locks_find_owners(&look->process, look->awaits, stopped);
@@ -120,7 +120,7 @@ static void find_rings(struct look *look, bool stopped)
 		bool stands = length > 0;
 
 		/*
-		 * counts a cycle only for the thread with the lowest index, and only if none of its
+		 * counts a cycle only for its thread with the lowest index, and only if none of its
 		 * threads has run
 		 */
 		for (size_t k = 0; stands && k < length; k++)

@@ -92,8 +92,8 @@ static bool is_number(const char *text)
 }
 
 /*
- * Adds the file whose path is the first length bytes of text. Handles "+N", which is the number of
- * further files.
+ * Adds the file whose path is the first `length` bytes of `text`. If the text is "+N", stores the
+ * number of further files.
  */
 static int add_file(struct run *run, const char *text, size_t length, struct error *err)
 {

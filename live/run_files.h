@@ -41,9 +41,9 @@ struct run {
 };
 
 /*
- * Opens traces. names ends with a NULL: either paths of traces, where FILE#N means FILE, or one
- * process id, which means all files of the run that the process belongs to. Returns 0 or a negative
- * errno; call run_free() in any case.
+ * Opens traces. `names` ends with a NULL and has either paths of traces, where FILE#N means FILE,
+ * or one process id, which means all files of the run that the process belongs to. Returns 0 or a
+ * negative errno; call run_free() in any case.
  */
 int run_open(struct run *run, char *const *names, struct error *err);
 

@@ -77,7 +77,7 @@ void sample_free(struct sample *sample);
 /* Sets the baseline to this moment. */
 void sample_set_base(struct watched *const *processes, size_t count);
 
-/* Writes the full backtrace of a row, at most max lines. Returns their number. */
+/* Writes the full backtrace of a row, at most `max` lines. Returns the number of lines. */
 size_t sample_backtrace(const struct sample_row *row, struct naming_line *lines, size_t max);
 
 #endif

@@ -28,7 +28,7 @@ struct screen {
 int screen_begin(struct screen *screen);
 void screen_end(struct screen *screen);
 
-/* Restores the terminal if a screen is active. For a caller that exits at once. */
+/* Restores the terminal if a screen is active. For a caller that exits immediately. */
 void screen_restore(void);
 
 /*

@@ -111,7 +111,9 @@ static void put_text_waits(struct out *out, const struct top_picture *picture)
 	out_format(out, "waiting for a lock that is held: %zu thread%s%s\n", picture->held_up,
 		   picture->held_up == 1 ? "" : "s", picture->rings ? "  DEADLOCK (!)" : "");
 	for (size_t i = 0; i < picture->wait_count && i < WAITS_SHOWN; i++)
-		/* nothing else, so that the holder of the lock fits into 80 columns */
+		/*
+		 * only the mark and the text, so that the holder of the lock fits into 80 columns
+		 */
 		out_format(out, "%s%s\n", picture->waits[i].is_in_ring ? "! " : "  ",
 			   picture->waits[i].text);
 }

@@ -2,7 +2,7 @@
 /*
  * Waits until a process of a run breaks a limit (account/limits.def). The sums in this file are
  * cheap and only decide when to run the checker. Whether the limit is broken, kept or unknown is
- * the result of the checker: `holdtrace check --now` for the process.
+ * decided by the checker: `holdtrace check --now` for the process.
  */
 #include "live/live.h"
 
@@ -24,10 +24,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#define PUMP_NS	   200000000
-#define LOOK_NS	   1000000000ull /* time between two examinations of threads */
-#define ASK_NS	   1000000000ull /* time between two runs of the checker */
-#define ASK_SHARE  4		 /* plus this multiple of the checker's duration */
+#define PUMP_NS 200000000
+#define LOOK_NS 1000000000ull /* time between two examinations of threads */
+#define ASK_NS	1000000000ull /* time between two runs of the checker */
+/* added to ASK_NS: this multiple of the duration of the last check */
+#define ASK_SHARE  4
 #define ANSWER_MAX 65536
 
 enum verdict { KEPT, UNKNOWN, BROKEN };
@@ -108,7 +109,7 @@ static bool may_break(struct watched *watched, const struct limit *limit, bool l
 /* ---- the checker's result ---- */
 
 /*
- * Runs the checker for one process (0: all) and writes its tables to answer, in CSV. Returns the
+ * Runs the checker for one process (0: all) and writes its tables to `answer`, in CSV. Returns the
  * length of the answer, or a negative errno if the checker cannot be run.
  */
 static ssize_t run_checker(const struct watch *watch, uint32_t pid, char *answer, struct error *err)
@@ -170,8 +171,8 @@ static char *cell_of(char **line)
 }
 
 /*
- * Parses a line of the checker, limits,LIMIT,RESULT,UNIT,VALUE,ERROR,BASELINE,WHY, and reports a
- * broken limit, or once an unknown one.
+ * Parses a line of the checker, limits,LIMIT,RESULT,UNIT,VALUE,ERROR,BASELINE,WHY. Reports each
+ * broken limit; reports an unknown limit only the first time.
  */
 static enum verdict read_line(const struct watch *watch, char *line, struct watched *watched)
 {
@@ -277,8 +278,8 @@ static int watch_processes(struct watch *watch, bool is_complete, bool *is_broke
 }
 
 /*
- * Asks the checker about the whole run, which has ended and in which nothing was seen to break.
- * Prints the limits that are unknown: not all was recorded that counts for them.
+ * Runs the checker for the whole run, which has ended without a broken limit. Prints the limits
+ * that are unknown because not all events that they count were recorded.
  */
 static int check_run(const struct watch *watch, bool *is_unknown, struct error *err)
 {

@@ -86,7 +86,7 @@ static int take_event(struct watched *watched, struct error *err)
 		return status;
 	/*
 	 * let threads that wait for the mutex run first: they would starve if this thread locked it
-	 * again at once
+	 * again immediately
 	 */
 	while (__atomic_load_n(&watched->lookers, __ATOMIC_RELAXED))
 		sched_yield();

@@ -43,8 +43,8 @@ struct watched {
 	struct naming *naming;
 	ARRAY_OF(struct watched_site) sites; /* indexed by call site of the ledger */
 	uint32_t pid, stream;
-	bool is_unproven; /* the collector has not confirmed that the pid in the stream is the
-			     process's */
+	/* the collector has not confirmed that the pid in the stream is the pid of the process */
+	bool is_unproven;
 	char name[64];
 	uint64_t events, seen_events, lost;
 	uint64_t start_ns;	   /* start of the process; 0: unknown */

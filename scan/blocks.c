@@ -92,8 +92,8 @@ static bool note_says(const struct event *event, const char *name, const char *v
 }
 
 /*
- * Whether the list contains all memory functions. "memory,fd" contains them; names of single
- * functions may not.
+ * Whether the list contains all memory functions: it has the word memory or all. A list of single
+ * functions counts as incomplete.
  */
 static bool lists_memory(const char *list)
 {

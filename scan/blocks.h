@@ -47,8 +47,8 @@ struct live {
 };
 
 /*
- * Reads the stream at path up to the cut with this number, and calls beat(user) regularly. Returns
- * 0, -EAGAIN if the stream does not contain the cut yet, or another negative errno.
+ * Reads the stream at `path` up to the cut with the number `cut`, and calls beat(user) regularly.
+ * Returns 0, -EAGAIN if the stream does not contain the cut yet, or another negative errno.
  */
 struct live_reading {
 	const char *path;

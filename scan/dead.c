@@ -14,11 +14,13 @@
 #define ARENA_SIZE  2200u
 
 #define DESCRIPTOR_SELF \
-	16 /* x86-64: a thread's descriptor contains its own address here and at 0 */
+/* x86-64: a thread's descriptor contains its own address at this offset and at offset 0 */
+16
 #define DESCRIPTOR_SIZE 2304u /* upper limit of the size */
 #define LIST_MOST	100000u
 
-void dead_free(struct dead *dead)
+	void
+	dead_free(struct dead *dead)
 {
 	ranges_free(&dead->ranges);
 	ranges_free(&dead->doubtful);
@@ -36,7 +38,10 @@ static bool is_nameless(const struct mapping *mapping)
 
 /* ---- libc's allocator ---- */
 
-/* Whether this list, whose elements have their link at offset next, leads to data of libc. */
+/*
+ * Whether the list that begins with `element` leads to data of libc. `next`: offset of the link in
+ * each element.
+ */
 static bool leads_to_libc(const struct process *process, uint64_t element, uint64_t next)
 {
 	for (unsigned i = 0; element && i < LIST_MOST; i++) {
@@ -51,9 +56,9 @@ static bool leads_to_libc(const struct process *process, uint64_t element, uint6
 }
 
 /*
- * Whether this is a heap of an arena. The arena is at the start of its first heap, and each of its
- * heaps points to the arena. Memory of the program may begin with such a pointer, too, but is not
- * in libc's list of arenas.
+ * Whether the memory at `heap` is a heap of an arena. The arena is at the start of its first heap,
+ * and each of its heaps points to the arena. Memory of the program may begin with such a pointer,
+ * too, but is not in libc's list of arenas.
  */
 static bool is_heap(const struct process *process, uint64_t heap)
 {
@@ -88,7 +93,7 @@ static void find_heaps(struct dead *dead, const struct process *process)
 
 /*
  * Finds the main arena, which is in libc's data, and excludes it: its bins lead to free memory.
- * Both links of an empty bin point 16 bytes before the bin, as if it were a free chunk.
+ * Both links of an empty bin point to 16 bytes before the bin, as if a free chunk began there.
  */
 static void find_main_arena(struct dead *dead, const struct process *process,
 			    const struct mapping *data)
@@ -319,7 +324,7 @@ void dead_find(struct dead *dead, const struct process *process, const struct li
 			find_main_arena(dead, process, &maps->items[i]);
 	find_mapped_blocks(dead, process, graph);
 	find_allocator(dead, process, live, graph);
-	/* the copies of stacks and former addresses in our library's memory */
+	/* our library's memory contains copies of stacks and former addresses of blocks */
 	for (size_t i = 0; i < process->own.count; i++)
 		ranges_add(&dead->ranges, process->own.items[i].from, process->own.items[i].to);
 	for (size_t i = 1; i < maps->count; i++) {

@@ -23,7 +23,10 @@ struct dead {
 	struct ranges ranges;	/* ranges that are not in use */
 	struct ranges doubtful; /* ranges that may not be in use: words in them are weak */
 	struct ranges
-		heaps; /* heaps of libc's allocator, in which only blocks and given ranges count */
+		/*
+		 * heaps of libc's allocator, in which only blocks and the ranges in `given` count
+		 */
+		heaps;
 	struct ranges given; /* parts of heaps that the program mapped by calling brk itself */
 	ARRAY_OF(struct dead_stack) stacks; /* in ascending order of addresses */
 };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which block retains which: immediate dominators by semidominators and nearest common ancestors
- * (Georgiadis and Tarjan, "Finding dominators revisited", 2004), in nearly linear time for any
- * graph. An artificial start node leads to all roots, and to the first block of each unreachable
- * component.
+ * Finds the blocks that each block retains: immediate dominators by semidominators and nearest
+ * common ancestors (Georgiadis and Tarjan, "Finding dominators revisited", 2004), in nearly linear
+ * time for any graph. An artificial start node leads to all roots, and to the first block of each
+ * unreachable component.
  */
 #include "scan/graph.h"
 
@@ -116,8 +116,8 @@ static void walk_graph(struct search *search)
 }
 
 /*
- * Returns the place with the smallest semidominator on the path from place up to the linked part of
- * the tree, which starts at last. Compresses the path.
+ * Returns the place with the smallest semidominator on the path from `place` up to the linked part
+ * of the tree, which starts at `last`. Compresses the path.
  */
 static uint32_t evaluate(struct search *search, uint32_t place, uint32_t last)
 {

@@ -104,8 +104,8 @@ uint64_t graph_end(const struct graph *graph, uint32_t block)
 }
 
 /*
- * The last block that begins at or before address, which is in the page; if none in the page does,
- * the last block before the page.
+ * The last block that begins at or before `address`, which is in `page`; if no block in the page
+ * does, the last block before the page.
  */
 static uint32_t last_in_page(const struct graph *graph, const struct graph_page *range,
 			     uint64_t page, uint64_t address)
@@ -126,7 +126,10 @@ static uint32_t last_in_page(const struct graph *graph, const struct graph_page 
 	return low - 1;
 }
 
-/* The last block that begins at or before address, which is not below the first block. */
+/*
+ * The last block that begins at or before `address`. The first block must begin at or before
+ * `address`, too.
+ */
 static uint32_t last_before(const struct graph *graph, uint64_t address)
 {
 	uint64_t page = address >> PAGE_SHIFT;
@@ -150,8 +153,9 @@ static uint32_t last_before(const struct graph *graph, uint64_t address)
 }
 
 /*
- * Whether the address is inside the block. The address just after a block counts as inside
- * (iterators), except after whole pages, where another mapping may begin.
+ * Whether the address is inside the block. The address just after a block counts as inside, since
+ * iterators may point there. After a block of whole pages it does not, since another mapping may
+ * begin there.
  */
 static bool is_inside(const struct graph *graph, uint32_t block, uint64_t address)
 {
@@ -237,7 +241,7 @@ void graph_locate(struct graph *graph, const struct words *words)
 			uint32_t block = graph_find(graph, word, &strength);
 
 			/*
-			 * this is the first pointer by which the other block can have been reached
+			 * the first pointer by which graph_mark() can have reached the other block
 			 */
 			if (block != GRAPH_NONE && graph->parents[block] == i &&
 			    !graph->from[block] &&

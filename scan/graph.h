@@ -41,7 +41,7 @@ enum graph_class { GRAPH_KEPT, GRAPH_INSIDE, GRAPH_WEAK, GRAPH_LOST, GRAPH_INDIR
 
 /* A word of a root that leads to a block. */
 struct graph_hit {
-	uint64_t at; /* address of the word, or another position, which depends on kind */
+	uint64_t at; /* address of the word, or another position that depends on `kind` */
 	uint32_t block;
 	uint32_t root; /* to be set before graph_mark() */
 	uint8_t strength;
@@ -61,7 +61,10 @@ struct graph {
 	ARRAY_OF(struct graph_hit) hits;
 	uint32_t root_count;
 
-	/* by block: results of graph_mark(). A parent is a block, count + a root, or GRAPH_NONE */
+	/*
+	 * by block: results of graph_mark(). A parent is a block, `count` plus the number of a
+	 * root, or GRAPH_NONE
+	 */
 	uint8_t *classes;
 	uint8_t *kinds; /* kind of the root at which the path begins */
 	uint32_t *parents;
@@ -87,8 +90,8 @@ struct graph {
 };
 
 /*
- * Takes ownership of blocks and sorts them. If two have the same address, keeps the newer one.
- * Returns 0 or -E2BIG.
+ * Takes ownership of `blocks` and sorts them. If two blocks have the same address, keeps the newer
+ * one. Returns 0 or -E2BIG.
  */
 int graph_begin(struct graph *graph, struct graph_block *blocks, size_t count);
 void graph_free(struct graph *graph);
@@ -100,13 +103,13 @@ uint32_t graph_find(const struct graph *graph, uint64_t word, enum strength *str
 uint64_t graph_end(const struct graph *graph, uint32_t block);
 
 /*
- * Finds the pointers between blocks. slack: returns the usable size of a block of the given size;
- * the additional bytes are searched, too. NULL: there are none.
+ * Finds the pointers between blocks. slack(): returns the usable size of a block of the given size;
+ * the bytes beyond the requested size are searched, too. NULL: there are no such bytes.
  */
 void graph_connect(struct graph *graph, const struct words *words,
 		   uint64_t (*slack)(uint64_t size));
 
-/* Adds a word of a root, if it leads to a block. like: the other members of the hit. */
+/* Adds a word of a root, if it leads to a block. `like` has the other members of the hit. */
 void graph_hit(struct graph *graph, uint64_t word, const struct graph_hit *like);
 
 /* Marks all reachable blocks, starting at the hits, whose roots must be set. */

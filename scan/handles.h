@@ -14,7 +14,8 @@
 #include "scan/roots.h"
 
 /*
- * Sets is_lost of the handles of live, after graph_mark(). In case of doubt, a handle is reachable.
+ * Sets is_lost of the handles of `live`, after graph_mark(). In case of doubt, a handle is
+ * reachable.
  */
 void handles_judge(struct live *live, const struct graph *graph, const struct process *process,
 		   const struct roots *roots);

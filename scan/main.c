@@ -142,7 +142,7 @@ static int take_moment(struct scan *scan, struct error *err)
 		return rc;
 	/*
 	 * after the stop, because a file system that the process itself serves cannot answer during
-	 * it
+	 * the stop
 	 */
 	scan->names = names_open(&scan->process);
 	send_message(scan, SCAN_GOES_ON, "");
@@ -151,7 +151,8 @@ static int take_moment(struct scan *scan, struct error *err)
 }
 
 /*
- * Reads the live objects. Tries repeatedly, because the collector may take some time to write them.
+ * Reads the live objects. Tries repeatedly, because the collector may take some time to write the
+ * events.
  */
 static int read_live(struct scan *scan, struct error *err)
 {

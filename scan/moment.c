@@ -18,7 +18,7 @@
 #include "process/proc.h"
 
 #define CHUNK	   (1u << 20)
-#define ENTRIES	   (CHUNK / WORDS_PAGE) /* entries of the page map that are read at once */
+#define ENTRIES	   (CHUNK / WORDS_PAGE) /* entries of the page map that one read returns */
 #define KERNEL_MAX 1000000u
 
 #define PAGE_PRESENT (1ull << 63)
@@ -77,9 +77,9 @@ static bool is_own_file(const struct process *process, const struct mapping *map
 }
 
 /*
- * Whether a mapping is read. Not read are devices, because reading may have effects; mappings of
- * the kernel, which have no data of the program; and our own memory, which contains addresses of
- * freed blocks.
+ * Whether a mapping is read. Devices are not read, because reading may have effects; nor are
+ * mappings of the kernel, which have no data of the program, and our own memory, which contains
+ * addresses of freed blocks.
  */
 static bool is_of_interest(const struct process *process, const struct mapping *mapping)
 {
@@ -94,7 +94,7 @@ static bool is_of_interest(const struct process *process, const struct mapping *
 }
 
 /*
- * Whether the program may have written the memory, whatever its access rights now. This is unknown
+ * Whether the program may have written the memory, even if it cannot write it now. This is unknown
  * for a shared file that is not writable; such mappings are left out, because they are large and
  * numerous.
  */
@@ -181,7 +181,9 @@ static void read_chunk(struct reading *reading, const struct mapping *mapping, u
 		uint64_t entry = i < known ? reading->entries[i] : is_written ? PAGE_PRESENT : 0;
 		bool is_present = entry & (PAGE_PRESENT | PAGE_SWAPPED);
 
-		/* of memory that is not writable, only pages count that were written earlier */
+		/*
+		 * of memory that is not writable, only the pages that were written earlier are read
+		 */
 		if (i < count && is_present &&
 		    (is_written || (!(mapping->flags & MAPPING_SHARED) && !(entry & PAGE_OF_FILE))))
 			continue;
@@ -361,7 +363,8 @@ int process_read(struct process *process, struct error *err)
 		if (!thread->tracee.tid)
 			continue;
 		/*
-		 * copy the part of the stack that has frames; without the copy they have no names
+		 * copy the part of the stack that has frames; without the copy the frames have no
+		 * names
 		 */
 		thread->live_sp = (thread->tracee.sp - PROCESS_RED_ZONE) & ~7ull;
 		subject_copy_stack(&process->subject, thread->tracee.sp, &thread->stack);

@@ -135,8 +135,8 @@ bool names_find(struct names *names, uint64_t address, struct name *name)
 /* ---- frames ---- */
 
 /*
- * Called at the frame that called exit(): from here on, only the registers that calls preserve
- * count.
+ * Called at the frame that called exit(). From this frame on, only the registers that calls
+ * preserve count.
  */
 static void come_to_caller(struct process_thread *thread, Dwfl_Frame *frame, uint64_t sp)
 {
@@ -184,8 +184,8 @@ static int on_frame(Dwfl_Frame *frame, void *user)
 }
 
 /*
- * Whether a return address into libc is above the outermost frame. If so, the thread was started
- * there and now runs on another stack, which is inside a frame of its first stack.
+ * Whether a return address into libc is above the outermost frame. If so, the thread has older
+ * frames there: it now runs on another stack, which is inside a frame of its first stack.
  */
 static bool has_frames_above(const struct process *process, const struct process_thread *thread,
 			     uint64_t sp)
@@ -206,8 +206,8 @@ static bool has_frames_above(const struct process *process, const struct process
 
 /*
  * Whether the frames cover all of the stack that is in use. An array in a frame may itself be a
- * stack (of a coroutine, or for signal handlers). The frames of the stack that contains it are not
- * known then.
+ * stack (of a coroutine, or for signal handlers). If a thread runs on such an array, the frames of
+ * the stack that contains the array are not known.
  */
 static bool is_whole(const struct process *process, const struct process_thread *thread)
 {

@@ -30,7 +30,7 @@ struct name {
 	const char *name; /* NULL: unknown */
 	const char *module;
 	uint64_t from, to; /* addresses; without a name both are the address that was looked up */
-	uint64_t offset;   /* address of from in the module's file */
+	uint64_t offset;   /* address of `from` in the module's file */
 };
 
 /*

@@ -147,8 +147,8 @@ static void mark_way(const struct graph *graph, uint8_t *marks, uint8_t mark, co
 }
 
 /*
- * Writes the blocks of the process. Blocks from before the fork are written only if they lead to
- * one of these: otherwise each child would repeat all blocks of its parent.
+ * Writes the blocks of the process. A block from before the fork is written only if it leads to a
+ * block from after the fork: otherwise each child would repeat all blocks of its parent.
  */
 static void put_blocks(struct out *out, const struct report *report)
 {

@@ -44,8 +44,8 @@ static const struct mapping *file_of(const struct process *process, const struct
 }
 
 /*
- * Finds the thread whose stack or descriptor is in a mapping without a name; returns which of the
- * two.
+ * Finds the thread whose stack or descriptor is in a mapping without a name. Returns the kind: a
+ * stack or a descriptor.
  */
 static enum root_kind kind_of_nameless(const struct finding *finding, const struct mapping *mapping,
 				       uint32_t *thread)
@@ -67,8 +67,8 @@ static enum root_kind kind_of_nameless(const struct finding *finding, const stru
 }
 
 /*
- * Returns the kind of the roots in a mapping. *owner: index of the thread, if the kind has one,
- * else of the mapping.
+ * Returns the kind of the roots in a mapping. *owner: index of the thread, if roots of this kind
+ * belong to a thread, else of the mapping.
  */
 static enum root_kind kind_of(const struct finding *finding, const struct mapping *mapping,
 			      uint32_t *owner)

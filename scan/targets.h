@@ -37,7 +37,7 @@ void ranges_settle(struct ranges *ranges);
 
 void ranges_free(struct ranges *ranges);
 
-/* The index of the first range that ends after address; count if there is none. */
+/* The index of the first range that ends after `address`; `count` if there is none. */
 size_t ranges_after(const struct ranges *ranges, uint64_t address);
 
 static inline bool ranges_have(const struct ranges *ranges, uint64_t address)

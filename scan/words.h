@@ -35,8 +35,8 @@ struct words {
 };
 
 /*
- * Keeps those words of the size bytes at address (both multiples of WORDS_PAGE) that lead into
- * targets. Call it with ascending addresses.
+ * Keeps those of the `size` bytes' words at `address` that lead into `targets`. `size` and
+ * `address` are multiples of WORDS_PAGE. Call it with ascending addresses.
  */
 void words_add(struct words *words, const struct ranges *targets, uint64_t address,
 	       const void *bytes, size_t size);

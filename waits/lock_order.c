@@ -136,7 +136,10 @@ static bool is_gated(const struct lock_order_way *a, const struct lock_order_way
 static bool is_cycle(const struct lock_order_way *const *ways, unsigned count)
 {
 	for (unsigned i = 0; i < count; i++) {
-		/* the waiting thread and the holding thread are both readers */
+		/*
+		 * the waiting thread and the holding thread are both readers, which do not block
+		 * each other
+		 */
 		if (ways[i]->is_to_shared && ways[(i + 1) % count]->is_from_shared)
 			return false;
 		for (unsigned j = i + 1; j < count; j++)
@@ -146,7 +149,7 @@ static bool is_cycle(const struct lock_order_way *const *ways, unsigned count)
 	return true;
 }
 
-/* True if the sites of a equal those of b when b is started at its step `turn`. */
+/* True if the sites of `a` equal those of `b` when `b` is started at its step `turn`. */
 static bool is_turned(const struct lock_order_cycle *a, const struct lock_order_cycle *b,
 		      unsigned turn)
 {

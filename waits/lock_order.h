@@ -5,9 +5,9 @@
 /*
  * The order in which threads take locks. If a thread takes a lock while it holds another one, an
  * edge leads from the held lock to the lock taken. A cycle of edges is a possible deadlock, even if
- * it did not happen, with two exceptions: a further lock that was held on all edges (a gate)
- * prevents the deadlock, and so does a lock that both the thread that holds it and the thread that
- * waits for it use as readers. An attempt that cannot block (trylock) makes no edge.
+ * it did not happen, with two exceptions. A further lock that was held on all edges (a gate)
+ * prevents the deadlock. So does a lock of the cycle if both the thread that holds it and the
+ * thread that waits for it are readers. An attempt that cannot block (trylock) makes no edge.
  *
  * All cycles of two locks are found, within LOCK_ORDER_WAYS variants of each edge. Longer cycles
  * are searched, with a budget, when an edge is added.
@@ -62,7 +62,7 @@ struct lock_order_node {
 struct lock_order_step {
 	uint64_t from_object, to_object;
 	uint32_t from_site, to_site;
-	uint32_t thread; /* kernel's */
+	uint32_t thread; /* the kernel's thread id */
 	uint64_t count;	 /* how often the edge had been seen when the cycle was found */
 };
 
@@ -101,7 +101,7 @@ void lock_order_clear(struct lock_order *order);
 void lock_order_add(struct lock_order *order, const struct lock_order_held *held, unsigned count,
 		    const struct lock_order_held *taken, uint32_t thread);
 
-/* Removes the edges of a lock that was destroyed. Cycles found before stay. */
+/* Removes the edges of a lock that was destroyed. Cycles that were found before stay. */
 void lock_order_forget(struct lock_order *order, uint32_t lock);
 
 #endif

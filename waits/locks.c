@@ -8,12 +8,13 @@
 #include "base/array.h"
 #include "hook_table.h"
 
-#define PAGE_SHIFT    12
-#define PAGES_WALKED  16u /* for a new block with more, all locks are searched */
-#define HELD_MAX      8u  /* held locks of a thread that enter the lock order, the newest ones */
-#define UNSEEN_NS     100000000u /* longer calls waited, even if no holder was seen */
+#define PAGE_SHIFT   12
+#define PAGES_WALKED 16u /* if a new block has more pages, all locks are searched */
+/* how many held locks of a thread, the newest ones, enter the lock order */
+#define HELD_MAX      8u
+#define UNSEEN_NS     100000000u /* a longer call counts as a wait, even if no holder was seen */
 #define PAIRS_MAX     65536u
-#define HOLDERS_MAX   1024u	 /* holds of one lock that are tracked */
+#define HOLDERS_MAX   1024u	 /* limit of holds of one lock that are tracked */
 #define RELEASE_CLASS LOCKS_WAYS /* class of the sites of releases */
 
 /* The kinds of keys in the index. */
@@ -412,7 +413,7 @@ static void tell_wait(const struct locks *locks, uint32_t site, const struct loc
 }
 
 /*
- * True if the event says that the lock was busy, as it does with --locks=contended. A thread that
+ * True if the event says that the lock was busy, as events do with --locks=contended. A thread that
  * waits for a lock of its own is an error, not contention.
  */
 static bool was_busy(const struct locks *locks, const struct event *event)
@@ -524,7 +525,7 @@ static void take_lock(struct locks *locks, const struct event *event)
 	if (!lock->born)
 		lock->born = wanted.site;
 	lock->is_rwlock |= wanted.way == LOCKS_READ || wanted.way == LOCKS_WRITE;
-	/* an event that is a part is no call: a wait for a condition takes its mutex again */
+	/* with event->part, the event is no call: a wait for a condition takes its mutex again */
 	if (!event->part)
 		add_call(locks, wanted.lock, wanted.site, wanted.way, wanted.thread, event);
 	again = find_hold(locks, wanted.lock, wanted.thread);
@@ -669,7 +670,7 @@ void locks_event(struct locks *locks, const struct event *event)
 	enum resource known = event->resource->known;
 	bool has_failed = event->flags & CALL_FAILED;
 
-	/* in the stream, a failed call has no class, so that of its hook is used */
+	/* in the stream, a failed call has no class, so the class of its hook is used */
 	if (known == RESOURCE_LOCK || (has_failed && hook && hook->resource == RESOURCE_LOCK)) {
 		if (has_failed && is_refused(event))
 			refuse_lock(locks, event);

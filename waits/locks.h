@@ -92,7 +92,7 @@ struct locks_hold {
 };
 
 struct locks_thread {
-	uint32_t id;	/* kernel's */
+	uint32_t id;	/* the kernel's thread id */
 	uint32_t first; /* the newest hold of the thread; 0: none */
 };
 
@@ -108,7 +108,7 @@ struct locks_pair {
 /* A contended call, which waited while another thread held the lock. */
 struct locks_wait {
 	uint64_t object, since_ns, until_ns;
-	uint32_t thread, holder_thread; /* kernel's ids; 0: not seen */
+	uint32_t thread, holder_thread; /* the kernel's thread ids; 0: not seen */
 	uint32_t site, holder_site;	/* holder_site 0: not seen */
 	const char *function;		/* name of the function that waited, or still waits */
 	uint64_t released_ns;		/* time of the release; 0: still held, or not seen */
@@ -118,7 +118,7 @@ struct locks_wait {
 /* A hold that has ended. */
 struct locks_held {
 	uint64_t object, since_ns, until_ns;
-	uint32_t thread, site; /* thread: kernel's */
+	uint32_t thread, site; /* thread: the kernel's id */
 	uint32_t serial;       /* of the lock: distinguishes locks at the same address */
 };
 
@@ -164,7 +164,7 @@ void locks_open(struct locks *locks, const struct event *note, const struct hook
 
 /* A thread that holds a lock now. */
 struct locks_holder {
-	uint32_t thread, site; /* thread: kernel's; site: where it took the lock */
+	uint32_t thread, site; /* thread: the kernel's id; site: where it took the lock */
 	bool is_shared;	       /* shared with other readers */
 };
 

@@ -40,7 +40,8 @@ struct waits_object {
 	struct waits_times times;
 	/* the following are sites of the process; 0: none */
 	uint32_t waiter, other; /* of the longest wait, and of its notification */
-	uint32_t first;		/* where the chain of notifications that led to it started */
+	/* where the chain of notifications that ends with `other` started */
+	uint32_t first;
 	/* the last notification */
 	uint32_t last;
 	uint32_t last_thread;
@@ -76,14 +77,14 @@ void waits_free(struct waits *waits);
  */
 struct waits_object *waits_object(struct waits *waits, uint32_t class, uint64_t object);
 
-/* Adds a call to its class and its object; object may be NULL. */
+/* Adds a call to its class and its object; `object` may be NULL. */
 void waits_add(struct waits_class *class, struct waits_object *object,
 	       const struct waits_call *call);
 
 /* Records that a thread notified the object: posted or signalled. */
 void waits_notify(struct waits_object *object, uint32_t site, uint32_t thread, uint64_t time_ns);
 
-/* Adds a number of calls for locks. `waits` of them are known to have waited, for ns in total. */
+/* Adds `calls` calls for locks. `waits` of them are known to have waited, for `ns` in total. */
 void waits_add_sure(struct waits_class *class, uint64_t calls, uint64_t waits, uint64_t ns,
 		    uint64_t longest_ns);
 

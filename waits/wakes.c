@@ -12,7 +12,8 @@
 #define PAIRS_MAX	65536u
 #define THRESHOLD_NS	8000u /* threshold until it has been learnt */
 #define THRESHOLD_CALLS 64u   /* calls from which the threshold is learnt */
-#define WAKES_KEPT	256u  /* of a futex: wakes may be for threads that are not traced */
+/* limit of the wakes of a futex that are kept; they may have woken threads that are not traced */
+#define WAKES_KEPT 256u
 
 /* The classes of sites: OF_WAKES is for posts and signals. */
 enum { OF_WAITS, OF_WAKES };
@@ -311,7 +312,10 @@ static void semaphore_event(struct wakes *wakes, const struct event *event)
 
 /* ---- futexes ---- */
 
-/* Takes one thread from the wake that ended a wait since since_ns. Returns false if none did. */
+/*
+ * Takes one thread from the wake that ended a wait which began at since_ns. Returns false if no
+ * wake can have ended it.
+ */
 static bool take_wake(struct wakes_object *object, uint64_t since_ns, struct wakes_token *wake)
 {
 	struct wakes_token *items = object->tokens.items;
@@ -325,7 +329,7 @@ static bool take_wake(struct wakes_object *object, uint64_t since_ns, struct wak
 	object->pending--;
 	if (--items[(first + at) % capacity].count)
 		return true;
-	for (; at; at--) /* the older ones move over it */
+	for (; at; at--) /* the older wakes move over the removed one */
 		items[(first + at) % capacity] = items[(first + at - 1) % capacity];
 	object->tokens.first = (first + 1) % capacity;
 	object->tokens.count--;
@@ -385,7 +389,9 @@ static void futex_event(struct wakes *wakes, const struct event *event)
 
 /* ---- conditions ---- */
 
-/* Completes the thread's last signalled wait. was_for_nothing: the thread waits again at once. */
+/*
+ * Completes the thread's last signalled wait. was_for_nothing: the thread waits again immediately.
+ */
 static void settle_last(struct wakes *wakes, struct wakes_thread *thread, bool was_for_nothing)
 {
 	struct wakes_wait wait = thread->last;

@@ -12,8 +12,8 @@
  *
  * Conditions: a signal is for one thread that waits at that moment and was not signalled yet, a
  * broadcast for all of them. If no such thread exists, the signal had no waiter. A wait that
- * returns without a signal is spurious. A thread that was signalled but waits for the same
- * condition again at once was woken for nothing.
+ * returns without a signal is spurious. A thread that was signalled but immediately waits for the
+ * same condition again was woken for nothing.
  *
  * Futexes: only waits that slept and wakes that woke threads are recorded, the latter with the
  * number of these threads. The kernel wakes the thread that waited first. So a wait was ended by
@@ -36,7 +36,7 @@
 
 enum wakes_end {
 	WAKES_WOKEN,	/* waited until another thread posted or signalled */
-	WAKES_NOTHING,	/* condition: the same, but the thread waited again at once */
+	WAKES_NOTHING,	/* condition: the same, but the thread immediately waited again */
 	WAKES_SPURIOUS, /* condition: returned without a signal */
 	WAKES_UNSEEN,	/* semaphore, futex: waited, but the post or wake was not recorded */
 	WAKES_AT_ONCE,	/* semaphore: a token was available */
@@ -58,7 +58,7 @@ struct wakes_wait {
 	uint32_t waiter, waker; /* sites; waker 0: none, or not recorded */
 	uint8_t end;
 	uint64_t object, since_ns, ns;
-	uint32_t thread, waker_thread; /* kernel's */
+	uint32_t thread, waker_thread; /* the kernel's thread ids */
 	uint64_t woken_ns;	       /* time of the post or signal; 0: none */
 };
 
@@ -71,16 +71,16 @@ struct wakes_pair {
 /* Posts or signals at a site. */
 struct wakes_site {
 	uint64_t count;
-	uint64_t woke;	/* threads that were waiting and that it woke */
+	uint64_t woke;	/* waiting threads that these posts or signals woke */
 	uint64_t vain;	/* posts or signals at a time when no thread waited */
 	uint64_t never; /* semaphore: posts that no wait ever took */
 };
 
 struct wakes_token {
 	uint64_t time_ns;  /* time of the post or signal; 0: a token of the initial value */
-	uint64_t until_ns; /* when the call that woke returned (futex) */
+	uint64_t until_ns; /* futex: when the wake call returned */
 	uint64_t count;
-	uint32_t site, thread; /* kernel's */
+	uint32_t site, thread; /* thread: the kernel's id */
 };
 
 struct wakes_object {
