@@ -14,13 +14,11 @@
 #define ARENA_SIZE  2200u
 
 #define DESCRIPTOR_SELF \
-/* x86-64: a thread's descriptor contains its own address at this offset and at offset 0 */
-16
+	16 /* x86-64: a thread's descriptor has its own address at this offset and at 0 */
 #define DESCRIPTOR_SIZE 2304u /* upper limit of the size */
 #define LIST_MOST	100000u
 
-	void
-	dead_free(struct dead *dead)
+void dead_free(struct dead *dead)
 {
 	ranges_free(&dead->ranges);
 	ranges_free(&dead->doubtful);

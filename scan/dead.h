@@ -22,11 +22,8 @@ struct dead_stack {
 struct dead {
 	struct ranges ranges;	/* ranges that are not in use */
 	struct ranges doubtful; /* ranges that may not be in use: words in them are weak */
-	struct ranges
-		/*
-		 * heaps of libc's allocator, in which only blocks and the ranges in `given` count
-		 */
-		heaps;
+	/* heaps of libc's allocator, in which only blocks and the ranges in `given` count */
+	struct ranges heaps;
 	struct ranges given; /* parts of heaps that the program mapped by calling brk itself */
 	ARRAY_OF(struct dead_stack) stacks; /* in ascending order of addresses */
 };
