@@ -22,8 +22,8 @@ void allocators_note(struct summary *summary, const struct event *note);
 void allocators_process(struct summary *summary);
 
 /*
- * Call it after summary_end(): sets the name and module of summary->inner. If naming is NULL, finds
- * none.
+ * Call it after summary_end(): sets the name and module of summary->inner. If `naming` is NULL,
+ * finds no allocator.
  */
 void allocators_find(struct summary *summary, struct naming *naming);
 

@@ -43,17 +43,17 @@ struct causes {
 void causes_create(struct causes **causes, struct ledger *ledger, struct tallies *tallies);
 void causes_destroy(struct causes *causes);
 
-/* Take a call, and a note. */
+/* causes_event() takes a call, causes_note() a note. */
 void causes_event(struct causes *causes, const struct event *event);
 void causes_note(struct causes *causes, const struct event *event);
 
 /* Call it when the process has ended, before its tallies are closed. */
 void causes_process(struct causes *causes, uint32_t pid, const char *program);
 
-/* Call it when all processes have ended: fills misuses, peak and temp. */
+/* Call it when all processes have ended: fills `misuses`, `peak` and `temp`. */
 void causes_run(struct causes *causes);
 
-/* Joins the entries of peak and of temp that have the same call site. */
+/* Joins the entries of `peak`, and those of `temp`, that have the same call site. */
 void causes_fold(struct causes *causes, struct naming *naming);
 
 #endif

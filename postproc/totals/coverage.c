@@ -108,8 +108,8 @@ void coverage_note(struct coverage *coverage, const struct event *event)
 /*
  * Computes the times of a thread. Times that a reading reports may include time before the thread's
  * birth event: time in the queue for a new thread, and also time on a processor for the main thread
- * or a thread that was attached to. How much is not known, so as much of the time before the first
- * reading counts as unmeasured.
+ * or a thread that was attached to. How much is not known, so an equal part of the time between the
+ * birth and the first reading counts as unmeasured.
  */
 static void measure(const struct coverage_thread *thread, uint64_t end_ns, struct coverage_sum *sum)
 {

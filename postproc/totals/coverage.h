@@ -5,12 +5,12 @@
 /*
  * How much of the blocked time of a process's threads the trace explains. The collector reads from
  * time to time how long each thread has run and has been queued for a processor. The note
- * ~scheduled has the numbers of the last reading; for the rest of its life until then the thread
- * was blocked. After the last reading it was blocked at least for those recorded waits that do not
- * fit into the time before. At each reading the collector also samples what the thread does.
- * Blocked time that no recorded wait explains is divided in the ratio of these samples: into other
- * system calls, and futexes that no hook saw. If there are no samples, all of this time counts as
- * not observed.
+ * ~scheduled has the numbers of the last reading; for the rest of its life up to that reading, the
+ * thread was blocked. After the reading it was blocked at least for those recorded waits that do
+ * not fit into the blocked time before. At each reading the collector also samples what the thread
+ * does. Blocked time that no recorded wait explains is divided in the ratio of these samples: into
+ * other system calls, and futexes that no hook saw. If there are no samples, all of this time
+ * counts as not observed.
  */
 
 #include <stdbool.h>
@@ -33,10 +33,10 @@ struct coverage_sum {
 	/* time on a processor and in its queue, while the thread was measured */
 	uint64_t ran, queued;
 	uint64_t blocked;  /* blocked time; equals recorded + other + unobserved */
-	uint64_t recorded; /* the part of blocked in recorded waits */
-	/* the part in system calls that are not recorded, and in page faults */
+	uint64_t recorded; /* the part of `blocked` in recorded waits */
+	/* the part of `blocked` in system calls that are not recorded, and in page faults */
 	uint64_t other;
-	uint64_t unobserved; /* the part in futexes that no hook sees */
+	uint64_t unobserved; /* the part of `blocked` in futexes that no hook sees */
 	uint64_t unmeasured; /* time before the first and after the last reading */
 	/* for how long, at most, a single thread may have been blocked without being observed */
 	uint64_t worst;
@@ -63,7 +63,7 @@ void coverage_init(struct coverage *coverage);
 /* Removes all threads, before the next process. */
 void coverage_clear(struct coverage *coverage);
 
-/* Take a call, and a note. */
+/* coverage_event() takes a call, coverage_note() a note. */
 void coverage_event(struct coverage *coverage, const struct event *event);
 void coverage_note(struct coverage *coverage, const struct event *event);
 
@@ -71,11 +71,11 @@ void coverage_note(struct coverage *coverage, const struct event *event);
 void coverage_of_process(const struct coverage *coverage, uint64_t end_ns,
 			 struct coverage_sum *sum);
 
-/* Sets sum to the times of the last thread with that tid; all 0 if there was none. */
+/* Sets `sum` to the times of the last thread with this tid; all 0 if there was none. */
 void coverage_of_thread(const struct coverage *coverage, uint32_t tid, uint64_t end_ns,
 			struct coverage_sum *sum);
 
-/* Adds b to a. */
+/* Adds `b` to `a`. */
 void coverage_add(struct coverage_sum *a, const struct coverage_sum *b);
 
 /* Whether more than a tenth of the blocked time was not observed. */

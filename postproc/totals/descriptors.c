@@ -15,8 +15,8 @@
 #define WHAT_MAX 200u
 
 /*
- * The kind of a descriptor. is_path: name is its path in /proc/PID/fd; else name is the function
- * that created it, and the result is NULL for a copy or an unknown function.
+ * The kind of a descriptor. If `is_path` is set, `name` is its path in /proc/PID/fd. Otherwise
+ * `name` is the function that created it, and the result is NULL for a copy or an unknown function.
  */
 static const char *kind_of(const char *name, bool is_path)
 {
@@ -105,8 +105,8 @@ static bool number_of(const struct event *event, const char *name, uint64_t *num
 }
 
 /*
- * If the call made a copy (dup), takes the kind and text of the original. Returns false if it did
- * not.
+ * If the call made a copy (dup), takes the kind and text of the original. Returns false if the call
+ * did not make a copy.
  */
 static bool take_over(struct descriptors *descriptors, struct descriptor *descriptor,
 		      const struct event *event)

@@ -29,7 +29,7 @@ struct descriptor_step {
 struct descriptor {
 	uint64_t number;
 	bool is_open;
-	bool is_inherited; /* open at the start of the process, so the member opened is not known */
+	bool is_inherited; /* open at the start of the process, so `opened` is not known */
 	const char *kind;
 	char *what;	    /* a path, a peer or another description; NULL: not known */
 	const char *stream; /* "FILE" or "DIR" if a stream uses the descriptor, else NULL */
@@ -82,7 +82,7 @@ struct misuse_step {
 struct misuse {
 	enum descriptor_misuse kind;
 	uint64_t count;
-	/* the following members are about the first time */
+	/* the following members are about the first misuse of the entry */
 	uint64_t number;
 	uint32_t pid;
 	const char *what; /* description of the descriptor, or NULL */

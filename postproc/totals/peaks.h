@@ -59,7 +59,7 @@ struct peaks {
 	bool is_over; /* the process that `classes` is about has ended */
 };
 
-/* Initialises peaks. The caller sets the tally before the first event. */
+/* Initialises `peaks`. The caller sets the tally before the first event. */
 void peaks_init(struct peaks *peaks, const struct ledger *ledger);
 
 /* Callbacks of the tally and of the ledger; user: struct peaks. */
@@ -68,7 +68,7 @@ void peaks_move(void *user, const struct ledger_move *move);
 
 /*
  * Call it when the process has ended, before its tallies are closed. program: must be valid as long
- * as peaks.
+ * as `peaks`.
  */
 void peaks_process(struct peaks *peaks, uint32_t pid, const char *program);
 

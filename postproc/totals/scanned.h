@@ -4,9 +4,9 @@
 
 /*
  * The result of the last scan of a process's memory (notes ~scan, ~root and ~block). For each block
- * that was allocated at the time of the scan, it has whether the block is reachable, which block or
- * root points to it, and what it retains. The stream is not trusted: a path may end without a root,
- * or be a cycle.
+ * that was allocated at the time of the scan, it says whether the block is reachable, which block
+ * or root points to the block, and how many bytes the block retains. The stream is not trusted: a
+ * path may end without a root, or be a cycle.
  */
 
 #include <stdbool.h>
@@ -87,8 +87,8 @@ void scanned_clear(struct scanned *scanned);
 void scanned_note(struct scanned *scanned, const struct event *event);
 
 /*
- * The scanned block at an address, for a block that the call with this index allocated; NULL: that
- * block was allocated after the scan, or was not scanned.
+ * Returns the scanned block at an address. index: of the call that allocated the block. NULL: this
+ * call was after the scan, or the block was not scanned.
  */
 const struct scanned_block *scanned_find(const struct scanned *scanned, uint64_t address,
 					 uint64_t index);

@@ -13,7 +13,7 @@ struct select_tally {
 	uint64_t seen, kept;
 };
 
-/* Whether filters removed every call. tally: NULL: there are no filters. */
+/* Whether filters removed every call. tally NULL: there are no filters. */
 static inline bool select_is_empty(const struct select_tally *tally)
 {
 	return tally && tally->filters && !tally->kept;

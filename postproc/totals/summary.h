@@ -48,7 +48,7 @@ struct summary_hot {
 	uint64_t ns; /* sum of these waits */
 	/* call sites of the longest wait; NULL: not known */
 	const struct trace_node *waiter, *other;
-	/* the call site that began the chain of wakes that ended with `other`; may equal other */
+	/* the call site that began the chain of wakes that ended with `other`; may equal `other` */
 	const struct trace_node *first;
 };
 
@@ -66,15 +66,17 @@ struct summary_class {
 	uint64_t temporary; /* objects released by the next call of the thread that acquired them */
 	/* calls on closed descriptors (EBADF): close() and other calls */
 	uint64_t bad_closes, bad_uses;
-	/* the part of notified for which no thread waited (conditions) */
+	/* the part of `notified` for which no thread waited (conditions) */
 	uint64_t vain;
 	uint64_t held, held_bytes; /* objects and bytes held at the end of their processes */
 	/* numbers of the class are estimates, computed from samples */
 	bool is_estimate;
 	double held_variance;	       /* variance of held_bytes */
-	uint64_t killed, killed_bytes; /* the part of held in processes that were killed */
+	uint64_t killed, killed_bytes; /* the part of `held` in processes that were killed */
 	uint64_t unkept, unkept_bytes; /* blocks that the last scan found unreachable */
-	/* the part of held that are parts of other objects: for example the descriptor of a FILE */
+	/*
+	 * the part of `held` that are parts of other objects: for example the descriptor of a FILE
+	 */
 	uint64_t held_parts;
 	/* the classes of these other objects, a bit for each enum resource */
 	uint32_t parts_of;
@@ -327,12 +329,12 @@ struct summary {
 	uint32_t pids;		   /* number of different pids */
 	uint64_t inherited;
 	uint64_t deadlocked;	 /* number of deadlocked threads */
-	uint64_t lost_wakeups;	 /* number of entries of blocked with is_lost_wakeup */
+	uint64_t lost_wakeups;	 /* number of entries of `blocked` with is_lost_wakeup */
 	uint64_t allocators;	 /* processes with a malloc of their own */
 	uint64_t namespaces;	 /* processes with libraries in another link namespace */
 	uint64_t damaged;	 /* number of damaged traces */
 	uint64_t earlier_blocks; /* blocks allocated before the attach and freed after it */
-	uint64_t earlier_others; /* the same for objects of all other classes except mappings */
+	uint64_t earlier_others; /* the same for objects of all other classes, except mappings */
 	uint64_t pauses;	 /* maximum over the processes */
 	uint64_t pause_ns;	 /* the longest time for which one process was not recorded */
 	bool has_times;		 /* the trace has times in ns, so waits and peaks have times */
@@ -376,7 +378,7 @@ struct summary {
 void summary_add_child(struct summary_children *children, uint32_t *first, uint32_t parent,
 		       uint32_t pid);
 
-/* Inserts the list that begins at second at the front of the list that begins at *first. */
+/* Inserts the list that begins at index `second` before the list that begins at index *first. */
 void summary_join_children(struct summary_children *children, uint32_t *first, uint32_t second);
 
 /*
@@ -416,8 +418,8 @@ void summary_count(struct summary *summary, const struct event *event);
 const struct summary_process *summary_current(const struct summary *summary);
 
 /*
- * Ends a trace, which may be closed after this. tally: may be NULL. until_ns: see trace_until_ns();
- * later events were not read.
+ * Ends a trace, which the caller may close afterwards. tally: may be NULL. until_ns: see
+ * trace_until_ns(); later events were not read.
  */
 void summary_close(struct summary *summary, const struct trace_tally *tally, uint64_t until_ns,
 		   struct error *err);
@@ -441,12 +443,12 @@ const struct summary_class *summary_class_of(const struct summary *summary, enum
 
 /*
  * Chooses at most `room` sites to show: mostly those of memory with the most bytes, but also some
- * of each other class. Writes their indices to chosen, and returns their number.
+ * of each other class. Writes their indices to `chosen`, and returns their number.
  */
 size_t summary_top(const struct summary *summary, size_t room, uint32_t *chosen);
 
 /*
- * Chooses in the same way from any rows that are sorted by class. classes: the class of each row.
+ * Chooses in the same way among any rows that are sorted by class. classes: the class of each row.
  */
 size_t summary_share(const struct summary *summary, const uint32_t *classes, size_t count,
 		     size_t room, uint32_t *chosen);

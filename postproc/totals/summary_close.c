@@ -30,7 +30,7 @@ struct held {
 
 /*
  * Whether the path is a better example than the current one: shorter, or alphabetically first. So
- * the result does not depend on the order of the calls.
+ * the choice does not depend on the order of the calls.
  */
 static bool is_example(struct held *held, const char *path)
 {
@@ -135,7 +135,8 @@ static void pass_descriptor(struct summary *summary, const struct ledger_held *h
 	passed->pid = summary->fold->process.pid;
 	passed->arguments = keep_arguments(&call);
 	passed->function = *site->function;
-	passed->function.hook = NULL; /* the hook belongs to the stream, which ends before this */
+	/* the hook belongs to the stream, which ends before this copy is used */
+	passed->function.hook = NULL;
 	passed->function.name =
 		pool_text(&summary->pool, site->function->name, site->function->length);
 	passed->backtrace = (struct backtrace){
@@ -158,8 +159,8 @@ static void pass_descriptor(struct summary *summary, const struct ledger_held *h
 }
 
 /*
- * Of the first count entries, removes those of this process: the executed program has taken them
- * over, or exec has closed them.
+ * Removes the entries of this process that are among the first `count` entries of summary->passed:
+ * the executed program has taken over these descriptors, or exec has closed them.
  */
 static void forget_passed(struct summary *summary, uint32_t pid, size_t count)
 {
@@ -427,7 +428,7 @@ static bool kept_from_end(const struct summary *summary, const struct fold_open 
 }
 
 /*
- * If no thread waited when the last signal before the wait was sent, adds that signal to blocked.
+ * If no thread waited when the last signal before the wait was sent, adds that signal to `blocked`.
  */
 static void find_vain(struct summary *summary, const struct fold_open *open,
 		      struct summary_blocked *blocked)
@@ -521,7 +522,7 @@ static void add_blocked(struct summary *summary, const struct fold_open *open)
 }
 
 /*
- * Adds an open call to the blocked ones. If several threads wait in the same function for the same
+ * Adds an open call to summary->blocked. If several threads wait in the same function for the same
  * object, they share an entry. first: index of the first entry of this process.
  */
 static void close_open(struct summary *summary, const struct fold_open *open, size_t first)
@@ -798,8 +799,8 @@ void summary_close_run(struct summary *summary)
 /* ---- the sites to show ---- */
 
 /*
- * How many sites of a class other than memory are shown: fewer if its objects need not be
- * destroyed.
+ * Returns how many sites of a class other than memory are shown: fewer if its objects do not have
+ * to be destroyed.
  */
 static size_t share_of(const struct summary *summary, uint32_t class)
 {

@@ -24,7 +24,7 @@ struct fold_open {
 	bool is_deadlock; /* set by summary_close_process() */
 };
 
-/* The kinds of keys in the map of threads: what a value is found by, and what it is. */
+/* The kinds of entries in the map of threads: key and value. */
 enum fold_of {
 	OF_THREAD, /* by tid: an enum fold_life */
 	OF_HANDLE, /* by pthread_t: the tid */
@@ -55,7 +55,7 @@ struct summary_fold {
 	const struct space_module *malloc;
 };
 
-/* Makes the summary list sites. Call it before the first event. */
+/* Makes the summary keep a list of sites. Call it before the first event. */
 void summary_list_sites(struct summary *summary);
 
 /* Adds the current process, which has ended, to the summary, and clears the state. */

@@ -58,12 +58,9 @@ struct tallies {
 	 */
 	uint32_t *first;
 	size_t first_count;
-	struct tally list[LEDGER_LISTENERS +
-			  /*
-			   * 4 more than listeners, because the summary and leaks have tallies
-			   * without listeners
-			   */
-			  4];
+	/* 4 more than listeners: the summary and the report `leaks` have tallies without listeners
+	 */
+	struct tally list[LEDGER_LISTENERS + 4];
 	unsigned count;
 };
 
@@ -71,7 +68,8 @@ void tallies_init(struct tallies *tallies, struct address_space *space);
 void tallies_free(struct tallies *tallies);
 
 /*
- * Adds a tally with entries of that size, which belongs to tallies. Call it before the first event.
+ * Adds a tally with entries of `size` bytes. It belongs to `tallies`. Call it before the first
+ * event.
  */
 struct tally *tallies_add(struct tallies *tallies, size_t size,
 			  void (*merge)(void *user, void *run, const void *process), void *user);

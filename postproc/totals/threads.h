@@ -73,7 +73,7 @@ bool threads_waits(const struct hook *hook, const struct event *event, enum thre
 /* The last thread with this pthread_t, or NULL. */
 const struct thread_life *threads_of_handle(const struct threads *threads, uint64_t handle);
 
-/* Take a call, and a note, in the order of the stream. */
+/* threads_event() takes a call, threads_note() a note; both in the order of the stream. */
 void threads_event(struct threads *threads, const struct event *event);
 void threads_note(struct threads *threads, const struct event *event);
 

@@ -78,7 +78,7 @@ static void put_known(struct firefox *file, bool is_known, uint64_t number)
 		json_null(&file->json);
 }
 
-/* Writes a column of a table: evaluates put for each i. */
+/* Writes a column of a table: evaluates `put` for each `i`. */
 #define COLUMN(file, key, count, put)                \
 	do {                                         \
 		begin_list(file, key);               \

@@ -35,19 +35,20 @@ struct heap_step {
 	bool is_acquisition;
 };
 
-enum { OF_STRING, OF_FRAME, OF_TRACE }; /* kinds of keys in the maps numbers and traces */
+enum { OF_STRING, OF_FRAME, OF_TRACE }; /* kinds of keys in the maps `numbers` and `traces` */
 
 struct heaptrack {
 	struct report_run *run;
 	struct stacks stacks;
 	struct spill_sort sort;
 	/*
-	 * time of the process's last step: no later step gets an earlier time, so steps keep their
-	 * order
+	 * time of the process's last step: no later step gets an earlier time, so that sorting
+	 * keeps the order of the steps
 	 */
 	uint64_t last_ns;
-	struct map of_process; /* for the current process: index in infos, + 1, by site and size */
-	/* for the run: index in infos, + 1, by number of the backtrace and size */
+	/* for the current process: index in `infos`, + 1, by site and size */
+	struct map of_process;
+	/* for the run: index in `infos`, + 1, by number of the backtrace and size */
 	struct map of_run;
 	struct map backtraces; /* number of a backtrace, by address */
 	uint32_t backtrace_count;
@@ -61,7 +62,7 @@ struct heaptrack {
 
 /* ---- the fold ---- */
 
-/* Returns the index in infos, + 1, for the backtrace of a site and a size. */
+/* Returns the index in `infos`, + 1, for the backtrace of a site and a size. */
 static uint32_t info_of_run(struct heaptrack *file, const struct site *site, uint64_t size)
 {
 	const struct trace_node *backtrace =
@@ -193,7 +194,9 @@ static uint32_t string_of(struct heaptrack *file, const char *text)
 	return entry->value;
 }
 
-/* Writes the frames from index from on, each as an instruction with the frame's number. */
+/*
+ * Writes the frames whose index is at least `from`, each as an instruction with the frame's number.
+ */
 static void put_frames(struct heaptrack *file, size_t from)
 {
 	for (size_t i = from; i < file->stacks.frame_list.count; i++) {

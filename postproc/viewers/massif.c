@@ -43,7 +43,7 @@ struct held {
 	uint32_t process; /* number of the process + 1 */
 };
 
-/* The time of a tree: AT_PEAK, or the number of a window, at whose end it is. */
+/* The time of a tree: AT_PEAK, or the end of the window with this number. */
 enum { AT_PEAK = -1 };
 
 /* A frame of the tree, which grows from the allocating functions to main. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Perfetto's trace format. Each thread has a track with its waits. An arrow connects the thread
- * that released the lock, or woke the waiting thread, with the end of the wait; it is also among
- * the wait's annotations. Each lock has a track with its holders. Counters show the live objects,
- * and heap dumps the live memory by call site at the peak and at exit.
+ * that released the lock, or woke the waiting thread, with the end of the wait; this thread is also
+ * an annotation of the wait. Each lock has a track with its holders. Counters show the live
+ * objects, and heap dumps the live memory by call site at the peak and at exit.
  */
 #include "perfetto.h"
 
@@ -24,7 +24,7 @@
 #define LOCKS_MOST 2000u  /* limit of tracks of locks */
 
 /*
- * The kinds of keys in `tracks'. The values of OF_THREAD and OF_LOCK are tracks; OF_DESCRIBED marks
+ * The kinds of keys in `tracks`. The values of OF_THREAD and OF_LOCK are tracks; OF_DESCRIBED marks
  * threads whose track was described.
  */
 enum { OF_THREAD, OF_LOCK, OF_DESCRIBED };
@@ -330,8 +330,8 @@ static void begin_dump(struct perfetto *file)
 }
 
 /*
- * Adds to the sample of a backtrace. A dump has only one sample for each backtrace, because readers
- * would use only the last one.
+ * Adds to the sample of a backtrace. A dump has only one sample for each backtrace, because
+ * programs that read the trace would use only the last one.
  */
 static void add_sample(struct perfetto *file, const struct trace_node *backtrace,
 		       struct peaks_amount acquired, struct peaks_amount held)
@@ -411,7 +411,7 @@ static void dump_class(struct perfetto *file, uint32_t class, uint32_t pid, uint
 
 /*
  * Sets the time of a process's dumps: the end of the process, but later than the dumps of earlier
- * programs with the same pid. For readers these are one process, of which they show the last dump.
+ * programs with the same pid. Viewers take these programs for one process, and show its last dump.
  */
 static void time_of_dumps(struct perfetto *file, const struct summary_process *process,
 			  uint64_t *time_ns)

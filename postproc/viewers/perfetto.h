@@ -105,7 +105,7 @@ void perfetto_track_end(struct perfetto_packets *packets);
 void perfetto_event(struct perfetto_packets *packets, unsigned type, uint64_t track);
 void perfetto_event_end(struct perfetto_packets *packets, uint64_t time_ns, enum packet_rank rank);
 
-/* Adds an annotation to the event, unless number is 0 or text is NULL or "". */
+/* Adds an annotation to the event, unless `number` is 0 or `text` is NULL or "". */
 void perfetto_note(struct perfetto_packets *packets, const char *name, unsigned kind,
 		   uint64_t number);
 void perfetto_note_text(struct perfetto_packets *packets, const char *name, const char *text);

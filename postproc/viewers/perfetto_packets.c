@@ -153,7 +153,7 @@ void perfetto_dump(struct perfetto_packets *packets, uint64_t time_ns)
 
 /*
  * Writes a packet of the temporary file to the trace. Dumps get their index here, in the order of
- * time: readers skip a dump whose index is out of order.
+ * time: programs that read the trace skip a dump whose index is out of order.
  */
 static void put_piece(const struct spill_piece *piece, uint64_t *dumps, struct out *out)
 {

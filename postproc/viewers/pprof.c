@@ -211,8 +211,8 @@ static void put_function(struct pprof *pprof, const struct stacks_function *func
 }
 
 /*
- * Writes the mapping of the program before all others, because readers assume that the first
- * mapping is the program.
+ * Writes the mapping of the program before all others, because programs that read pprof files
+ * assume that the first mapping is the program.
  */
 static void put_program(struct pprof *pprof)
 {

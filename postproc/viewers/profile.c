@@ -99,7 +99,7 @@ static void add_column(struct profile *profile, const char *prefix, const char *
 	column->title[0] = (char)toupper((unsigned char)column->title[0]);
 }
 
-/* Adds the columns of memory, whose names readers of pprof know. */
+/* Adds the columns of memory, with the names that pprof itself uses. */
 static void add_memory(struct profile *profile)
 {
 	static const struct {

@@ -17,7 +17,7 @@
 /*
  * The columns of a sample. Each class of resources has separate columns, because adding bytes of
  * memory to bytes of mappings, or the peaks of two classes, gives no meaningful sum. The columns of
- * memory come first, with the names that pprof's readers know, then waits, then other classes.
+ * memory come first, with the names that pprof itself uses, then waits, then other classes.
  */
 enum profile_cost {
 	COST_ALLOC_OBJECTS,

@@ -37,7 +37,7 @@ void chains_free(struct chains *chains)
 
 /* ---- links ---- */
 
-/* The number of a call site; 0: backtrace is NULL. */
+/* The number of a call site; 0 if `backtrace` is NULL. */
 static uint32_t place_of(struct chains *chains, const struct trace_node *backtrace)
 {
 	struct map_entry *entry =
@@ -170,8 +170,8 @@ static void put_part(struct chains *chains, const struct lane_wait *wait, uint32
 }
 
 /*
- * Divides a wait into parts by the waits of the waker (other). These are sorted by their ends;
- * where two overlap, the earlier one is used.
+ * Divides a wait into parts by the waits of the waker (`other`). The waits of the waker are sorted
+ * by their ends; where two overlap, the earlier one is used.
  */
 static void split(struct chains *chains, const struct lane_wait *wait, uint32_t pid,
 		  const struct chains_thread *other)
@@ -257,7 +257,10 @@ static void take_cycle(struct chains *chains, const size_t *way, size_t count, u
 	}
 }
 
-/* Adds an open wait, but first the open waits of its waker, of that thread's waker, and so on. */
+/*
+ * Adds the open wait with index `first`, but before it the open waits of its waker, of that
+ * thread's waker, and so on.
+ */
 static void take_open(struct chains *chains, size_t first, uint32_t pid, size_t *way)
 {
 	size_t count = 0, cycle = 0;

@@ -10,9 +10,9 @@
  * a thread that did not wait. The parts add up to the wait. In a cycle of waits that have not
  * ended, every thread waits; there each wait is attributed to the thread that holds the lock.
  *
- * Only the last CHAINS_PARTS parts of each thread's waits are kept; before these, the thread counts
- * as not waiting. Chains end after CHAINS_STEPS steps. Waits that meet one of these limits are
- * counted. Memory grows with call sites, threads and distinct chains, not with waits.
+ * Only the last CHAINS_PARTS parts of each thread's waits are kept; before these parts, the thread
+ * counts as not waiting. Chains end after CHAINS_STEPS steps. Waits that meet one of these limits
+ * are counted. Memory grows with call sites, threads and distinct chains, not with waits.
  */
 
 #include <stdint.h>
@@ -28,15 +28,15 @@
 #define CHAINS_MOST 65536u
 
 /*
- * A step of a chain: a thread waited at the call site waiter for a thread, which was at the call
- * site waker and waited as the link next says.
+ * A step of a chain: a thread waited at the call site `waiter` for another thread, which was at the
+ * call site `waker`. The link `next` says how that other thread waited.
  */
 struct chains_link {
 	const struct trace_node *waiter;
-	/* NULL: not known, or no thread */
+	/* NULL: not known, or there is no other thread */
 	const struct trace_node *waker;
-	uint32_t next; /* 0: that thread did not wait, or is_cycle is set */
-	bool is_cycle; /* that thread waits, directly or indirectly, for the waiter */
+	uint32_t next; /* 0: the other thread did not wait, or is_cycle is set */
+	bool is_cycle; /* the other thread waits, directly or indirectly, for the waiter */
 	uint32_t steps;
 	enum lane_kind kind;
 	const char *function; /* the function that the waiter called */
@@ -83,7 +83,7 @@ void chains_add(struct chains *chains, const struct lane_wait *wait, uint32_t pi
  */
 void chains_process(struct chains *chains, uint32_t pid);
 
-/* The last step of the chain that begins with link. */
+/* The last step of the chain that begins with `link`. */
 const struct chains_link *chains_end(const struct chains *chains, const struct chains_link *link);
 
 #endif

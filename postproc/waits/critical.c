@@ -83,8 +83,8 @@ static void go_on(struct walk *walk, uint32_t thread, uint64_t until_ns,
 }
 
 /*
- * When the waker ended the wait; 0: not known. For a join, the end of the wait is taken as the end
- * of the joined thread.
+ * Returns when the waker ended the wait; 0: not known. For a join, the end of the wait is taken as
+ * the end of the joined thread.
  */
 static uint64_t woken_at(const struct lane_wait *wait)
 {
@@ -116,7 +116,10 @@ static void pass_wait(struct walk *walk, const struct lane_wait *wait)
 		go_on(walk, wait->thread, part.since_ns, wait->waiter);
 }
 
-/* The thread that created the present one. *born_ns: when. NULL: not known, or outside the path. */
+/*
+ * Returns the thread that created the current one; NULL: not known, or it was created outside the
+ * path. *born_ns: time of the creation.
+ */
 static const struct thread_life *maker_of(const struct walk *walk, uint64_t *born_ns)
 {
 	uint32_t number = map_get(&walk->threads->by_number, 0, walk->ran.thread);

@@ -41,7 +41,7 @@ struct critical {
 	uint32_t last_thread;
 };
 
-/* Take a call of the process, and a wait. */
+/* critical_event() takes a call of the process, critical_add() a wait. */
 void critical_event(struct critical *critical, const struct event *event);
 void critical_add(struct critical *critical, const struct lane_wait *wait);
 

@@ -5,8 +5,8 @@
 /*
  * Calls a listener for every wait of a thread, with the thread that ended the wait, and for every
  * time for which a lock was held. The component waits/ and totals/threads.h decide which calls are
- * waits, so that sums equal those of the reports on waits and threads. Has no other state than
- * theirs.
+ * waits, so that sums equal those of the reports on waits and threads. This component keeps no
+ * state but theirs.
  */
 
 #include "postproc/report/report.h"
@@ -47,7 +47,7 @@ struct lane_hold {
 	const struct trace_node *holder;
 };
 
-/* A member that is NULL is not called.. */
+/* A member that is NULL is not called. */
 struct lanes_listener {
 	void (*wait)(void *user, const struct lane_wait *wait);
 	void (*hold)(void *user, const struct lane_hold *hold);
@@ -57,7 +57,7 @@ struct lanes_listener {
 struct lanes {
 	struct report_run *run;
 	struct lanes_listener listener;
-	struct locks_listener next; /* the listener that was set before, which is called, too */
+	struct locks_listener next; /* the previous listener, which is called, too */
 	struct wakes conditions, semaphores, futexes;
 	struct threads threads; /* threads of the current process */
 };

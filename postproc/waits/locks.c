@@ -58,7 +58,7 @@ struct cycle {
  */
 struct unlock {
 	uint64_t count;
-	/* the following members are about the first time */
+	/* the following members are about the first misuse of the entry */
 	uint64_t object, time_ns;
 	uint32_t pid, thread, holder; /* holder 0: no thread held it */
 	/* call sites of the acquisition (NULL: no thread held the lock) and of the release */
@@ -125,8 +125,8 @@ static void on_move(void *user, const struct ledger_move *move)
 	struct locks_state *state = user;
 
 	/*
-	 * Only releases are checked: a wait for a condition fails if the thread does not hold the
-	 * mutex.
+	 * Only calls that just release are checked. A wait for a condition also releases the mutex,
+	 * but it fails if the thread does not hold it.
 	 */
 	if (move->is_acquisition || move->item->thread == move->thread ||
 	    move->event->operation != OPERATION_RELEASE || move->event->flags & CALL_OF_CHILD ||
@@ -392,7 +392,7 @@ static void put_pair(struct locks_state *state, struct table *table, const struc
 			     "thread %u waited; the holder is unknown", sum->waiter_thread);
 		return;
 	}
-	if (!pair->holder) { /* with --locks=contended, the lock itself has the tid of its holder */
+	if (!pair->holder) { /* with --locks=contended, only the tid of the holder is known */
 		table_format(table, CELL(row, lock_waits, longest_threads),
 			     "thread %u waited for thread %u, which had locked it by a call that "
 			     "was not recorded",

@@ -172,8 +172,8 @@ static void wakes_report_process(void *user)
 /* ---- tables ---- */
 
 /*
- * Begins a row; what its call waited for is known by its functions if the class is futex. Returns
- * the cell of the column ended.
+ * Begins a row. For futexes, derives from the functions of the backtrace what the call waited for.
+ * Returns the cell of the column `ended`.
  */
 static struct table_cell *add_row(const struct report_run *run, enum resource resource,
 				  struct table *table, const struct trace_node *backtrace)
@@ -243,8 +243,8 @@ static void end_conditions(void *user, struct tables *tables)
 }
 
 /*
- * Adds the waits for objects of the class that had not ended when their process ended. The view
- * does not have these calls.
+ * Adds the waits for objects of the class that had not ended when their process ended. `view` does
+ * not have these calls.
  */
 static void put_asleep(const struct report_run *run, enum resource resource, struct table *table)
 {
@@ -300,7 +300,7 @@ static void end_futexes(void *user, struct tables *tables)
 }
 
 const struct report report_futexes = {
-	.wants_summary = true, /* for calls under way at the end */
+	.wants_summary = true, /* for calls that had not returned at the end */
 	.state_size = sizeof(struct wakes_report),
 	.begin = begin_futexes,
 	.event = wakes_report_event,
