@@ -16,7 +16,7 @@
 
 struct before_sum {
 	uint64_t ranges, bytes; /* number and total size of the ranges at the attach */
-	uint64_t lost;		/* how many of these bytes calls have unmapped or freed since */
+	uint64_t lost;		/* bytes of these ranges that calls have unmapped or freed since */
 };
 
 struct before {
@@ -29,8 +29,8 @@ struct before {
 int before_add(struct before *before, const struct event *note);
 
 /*
- * Removes a range. is_loss: a call unmapped or freed it; false: a new mapping replaced it, so no
- * call unmapped it. Returns 0 or -ENOMEM.
+ * Removes the bytes from `start` to `end`. is_loss: true if a call unmapped or freed them; false if
+ * a new mapping replaced them. Returns 0 or -ENOMEM.
  */
 int before_cut(struct before *before, uint64_t start, uint64_t end, bool is_loss);
 

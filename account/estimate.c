@@ -38,10 +38,11 @@ uint64_t estimate_error(double variance)
 
 /*
  * Few small blocks are sampled, each with a large weight, so the interval of a normal distribution
- * would be too short. Instead, the count is treated as count / weight events of the same weight, an
- * average to which blocks contribute in proportion to their weight. The number of events has a
- * Poisson distribution. The upper end of its interval is half of the quantile of chi squared with 2
- * (events + 1) degrees of freedom, in the approximation of Wilson and Hilferty.
+ * would be too short. Instead, `count` is treated as the total weight of events with equal weights.
+ * Their weight is an average to which each block contributes in proportion to its own weight. The
+ * number of events, `count` / weight, has a Poisson distribution. The upper end of its interval is
+ * half of the quantile of chi squared with 2 (events + 1) degrees of freedom, in the approximation
+ * of Wilson and Hilferty.
  */
 uint64_t estimate_count_error(uint64_t count, double variance)
 {

@@ -14,14 +14,14 @@
 
 struct estimate {
 	uint64_t count, bytes;
-	double variance; /* variance of bytes; 0: bytes is exact */
+	double variance; /* variance of `bytes`; 0: `bytes` is exact */
 	double count_variance;
 };
 
 /*
  * sample: mean bytes between two samples, not 0. index: any number that identifies the block. A
- * weight of 1.58 becomes a count of 1 for some blocks and 2 for others. index determines which, so
- * that a block always has the same count.
+ * weight of 1.58 becomes a count of 1 for some blocks and 2 for others. `index` decides between the
+ * two, so that the same block always has the same count.
  */
 struct estimate estimate_block(uint64_t sample, uint64_t size, uint64_t index);
 

@@ -16,7 +16,7 @@
 
 #define COUNT_MAX	   0xffffffu
 #define THREADS_REMEMBERED 64u
-#define TURN_NEVER	   (1u << 31) /* for ledger_carry(): never temporary */
+#define TURN_NEVER	   (1u << 31) /* turn of objects that are never temporary, ledger_carry() */
 
 /*
  * The kinds of keys in the map. A kind below LEDGER_CLASSES is a class: the key is an object, the
@@ -27,7 +27,7 @@ enum {
 	OF_JOIN,
 	OF_INHERITED,
 	OF_LAST_READER, /* key: a lock; value: item of the reader that locked it last */
-	OF_READER, /* plus the index of a thread; key: a lock that this thread holds as a reader */
+	OF_READER,	/* + index of a thread; key: a lock that this thread holds for reading */
 };
 
 struct listener {
@@ -57,12 +57,12 @@ struct thread {
 /* A call that acquires (item is not 0) or releases an object. */
 struct call {
 	uint64_t object, time_ns;
-	size_t home; /* where the map has the object, if the call is in the queue */
+	size_t home; /* position of the object in the map, if the call is in the queue */
 	uint32_t class, item, thread, turn;
 	bool is_plain; /* see is_plain(); a constant in each inlined copy */
 	bool is_no_call, is_join, is_again;
 	bool is_shared;		   /* a lock that is taken for reading */
-	const struct event *event; /* NULL: was in the queue (no listeners) */
+	const struct event *event; /* NULL: the call was in the queue (no listeners) */
 };
 
 /*
@@ -84,13 +84,13 @@ struct ledger {
 	unsigned listener_count;
 	bool keeps_all_arguments;
 
-	/* of the process */
+	/* the current process */
 	struct ledger_sum sums[LEDGER_CLASSES];
 	struct map map;			    /* see the kinds of keys above */
 	ARRAY_OF(struct ledger_item) items; /* from 1 */
 	uint32_t spare;			    /* first item of the free list; 0: none */
 	struct mapped mapped;		    /* ranges of mappings, with their items */
-	struct before before;		    /* what the process had mapped at the attach */
+	struct before before;		    /* ranges that the process had mapped at the attach */
 	struct sites sites;
 	ARRAY_OF(struct thread) threads;
 	uint32_t remembered[THREADS_REMEMBERED]; /* cache of threads: index + 1 */
@@ -101,7 +101,7 @@ struct ledger {
 	uint64_t sample; /* mean bytes between two samples of memory; 0: all blocks were recorded */
 	bool is_contended;	  /* only locks that a thread had to wait for were recorded */
 	bool is_replaced;	  /* the process executed another program */
-	uint32_t sites_of_parent; /* lower indices are sites of the parent; 0: none */
+	uint32_t sites_of_parent; /* sites below this index are the parent's; 0: none */
 	struct call queue[QUEUE_LENGTH];
 	unsigned queued, oldest;
 	size_t queue_from; /* QUEUE_FROM, or SIZE_MAX: there are listeners */
@@ -435,7 +435,7 @@ static struct ledger_move move_of(const struct ledger *ledger, const struct call
 }
 
 /*
- * Adds count and bytes to the sums of the call's class. To subtract, pass negative numbers
+ * Adds `count` and `bytes` to the sums of the call's class. To subtract, pass negative numbers
  * converted to uint64_t.
  */
 inline_ void sum_up(struct ledger *ledger, const struct call *call, uint64_t count, uint64_t bytes,
@@ -520,7 +520,10 @@ inline_ int acquisition(struct ledger *ledger, const struct call *call, struct e
 		remove_item(ledger, call->item);
 		return held ? 0 : no_memory(err);
 	}
-	/* the lock may be a robust mutex that passed from a thread that ended to this one */
+	/*
+	 * Counts a repeated acquisition. A lock that another thread held is not repeated: it may be
+	 * a robust mutex whose owner has ended.
+	 */
 	if (before && !call->is_plain && ledger->classes[call->class].is_counted &&
 	    (ledger->classes[call->class].known != RESOURCE_LOCK ||
 	     ledger->items.items[before].thread == call->thread)) {
@@ -544,7 +547,7 @@ inline_ int acquisition(struct ledger *ledger, const struct call *call, struct e
 	return 0;
 }
 
-/* Returns true if the descriptor was inherited, and removes it from the inherited ones. */
+/* If the descriptor is one of the inherited ones, removes it from them and returns true. */
 static bool disinherit(struct ledger *ledger, uint64_t fd)
 {
 	struct map_entry *inherited = map_find(&ledger->map, OF_INHERITED, fd);
@@ -796,7 +799,7 @@ static int add_mapping(struct ledger *ledger, struct call *call, struct error *e
 		ledger->sums[call->class].acquired++;
 		return 0;
 	}
-	/* removes older ranges at these addresses, whose unmapping was not recorded */
+	/* removes the older ranges at these addresses: their unmapping was not recorded */
 	rc = remove_mapping(ledger, call, err);
 	if (rc == 0 && ledger->before.mapped.count)
 		rc = before_cut(&ledger->before, call->object, end, false) ? no_memory(err) : 0;
@@ -980,8 +983,8 @@ static void on_settings(struct ledger *ledger, const struct event *event)
 
 	ledger->is_contended = locks && !strcmp(locks, "contended");
 	/*
-	 * ignored if blocks were counted before, since the weights must be the same in the whole
-	 * stream
+	 * ignores `sample` if blocks were counted before, since the weights must be the same in the
+	 * whole stream
 	 */
 	for (uint32_t i = 0; i < ledger->class_count; i++)
 		if (ledger->classes[i].known == RESOURCE_MEMORY && ledger->sums[i].acquired)

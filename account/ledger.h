@@ -69,7 +69,7 @@ struct ledger_sum {
 	uint64_t earlier;   /* releases of objects that the process acquired before the attach */
 	uint64_t replaced;  /* acquisitions of objects that were already live */
 	uint64_t count, bytes; /* live now */
-	double variance;       /* of bytes; 0: bytes is exact */
+	double variance;       /* of `bytes`; 0: `bytes` is exact */
 	double peak_variance, acquired_variance;
 	uint64_t peak, peak_ns; /* maximum live at once (bytes or objects), and when */
 };
@@ -173,7 +173,7 @@ struct ledger_held {
 	uint64_t object;
 	uint64_t count;	 /* 1, or more for a sampled block */
 	uint64_t bytes;	 /* bytes of memory that the objects take; 0 for classes without bytes */
-	double variance; /* of bytes */
+	double variance; /* of `bytes` */
 	double count_variance;
 	uint64_t size; /* the size that the call states; for a mapping, the size of this range */
 	const struct ledger_item *item;
@@ -198,7 +198,7 @@ bool ledger_passed(struct ledger *ledger, size_t *at, struct ledger_held *held);
 
 /*
  * Describes an object by the arguments of its call: "/etc/passwd", or "port=80 address=1.2.3.4".
- * Fills and returns text, a buffer of size bytes; "" if there are no arguments.
+ * Fills and returns `text`, a buffer of `size` bytes; "" if there are no arguments.
  */
 const char *ledger_describe(const struct ledger_item *item, char *text, size_t size);
 

@@ -53,7 +53,7 @@ const char *limit_also(const struct limit_row *row)
 /* ---- the expression ---- */
 
 struct place {
-	const char *option, *text, *at; /* at: position in text */
+	const char *option, *text, *at; /* `at`: position in `text` */
 	struct error *err;
 };
 
@@ -79,7 +79,7 @@ static const struct limit_row *find_row(const char *name, size_t length, bool ha
 	return NULL;
 }
 
-/* Parses a number and an optional unit, length characters. */
+/* Parses a number and an optional unit, which take `length` characters. */
 static int parse_value(struct limit *limit, size_t name, struct place *place, size_t length)
 {
 	char text[64], *end;
@@ -132,7 +132,7 @@ static int refuse_name(const struct place *place, size_t length)
 			 (int)length, place->at, suggest_text(&suggest));
 }
 
-/* Parses NAME>VALUE or NAME>=VALUE, length characters. */
+/* Parses NAME>VALUE or NAME>=VALUE, which takes `length` characters. */
 static int parse_limit(struct limit *limit, struct place *place, size_t length)
 {
 	const char *end = place->at + length;

@@ -32,7 +32,7 @@ extern const struct limit_row limit_rows[];
 
 struct limit {
 	const struct limit_row *row;
-	const char *text; /* the limit as the user wrote it, length characters */
+	const char *text; /* the limit as the user wrote it, `length` characters */
 	size_t length;
 	bool is_equal_enough; /* written with ">=": a value equal to the limit breaks it, too */
 	uint64_t value;
@@ -44,12 +44,12 @@ struct limits {
 };
 
 /*
- * Adds the limits in text, the argument of option. text must outlive the limits. Returns 0, or
- * -EINVAL with the position of the mistake in err.
+ * Adds the limits in `text`, the argument of the option `option`. `text` must outlive the limits.
+ * Returns 0, or -EINVAL with the position of the mistake in err.
  */
 int limits_parse(struct limits *limits, const char *option, const char *text, struct error *err);
 
-/* Another table whose rows count for the limit, too; or NULL. */
+/* Another table whose rows count for the limit, too; NULL: none. */
 const char *limit_also(const struct limit_row *row);
 
 bool limit_is_broken(const struct limit *limit, uint64_t value);

@@ -42,15 +42,15 @@ void mapped_free(struct mapped *mapped);
 int mapped_add(struct mapped *mapped, uint64_t start, uint64_t end, uint32_t item);
 
 /*
- * Removes the mapped piece with the lowest address between start and end. Returns 1, 0 if nothing
- * is mapped there, or -ENOMEM.
+ * Removes the mapped piece with the lowest address between `start` and `end`. Returns 1, 0 if
+ * nothing is mapped there, or -ENOMEM.
  */
 int mapped_cut(struct mapped *mapped, uint64_t start, uint64_t end, struct mapped_piece *piece);
 
-/* The range that begins at start, or NULL. */
+/* The range that begins at `start`, or NULL. */
 struct mapped_range *mapped_at(const struct mapped *mapped, uint64_t start);
 
-/* True if something is mapped between start and end. */
+/* True if any byte between `start` and `end` is mapped. */
 bool mapped_meets(const struct mapped *mapped, uint64_t start, uint64_t end);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "account/passed.h"
 
-/* Index of the stream of the process's next program; count: there is no such stream. */
+/* Index of the stream of the process's next program; `count`: there is no such stream. */
 static size_t next_program(const struct passed_stream *streams, size_t count, size_t i)
 {
 	const struct trace_process *before = streams[i].process;

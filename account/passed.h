@@ -19,10 +19,10 @@ struct passed_stream {
 };
 
 /*
- * Follows a descriptor that was open when the program of stream i executed the next program
- * (ledger_passed()). Returns the index of the stream at whose end it is still open, or count if it
- * was closed. Also returns count for descriptors 0 to 2: a process leaves them open for its next
- * program on purpose.
+ * Follows a descriptor that was open when the program of stream `i` executed the next program
+ * (ledger_passed()). Returns the index of the stream at whose end the descriptor is still open, or
+ * `count` if it was closed. Also returns `count` for descriptors 0 to 2: a process leaves them open
+ * for its next program on purpose.
  */
 size_t passed_to(const struct passed_stream *streams, size_t count, size_t i, uint64_t fd);
 

@@ -99,7 +99,7 @@ static char *debug_symbols(const struct entry *entry, const char *build_id,
 char *advice_for(const struct entry *entry, enum resolve_reason reason,
 		 const struct resolve_options *options)
 {
-	/* the build-id in the trace, or if it has none, in the file */
+	/* the build-id in the trace or, if the trace has none, in the file */
 	const struct facts *facts = &entry->facts;
 	const uint8_t *bytes = entry->build_id_size ? entry->build_id : facts->build_id;
 	unsigned size = entry->build_id_size ? entry->build_id_size : facts->build_id_size;

@@ -33,8 +33,8 @@ int cache_open(const char *directory, struct error *err)
 }
 
 /*
- * Returns the path of the module's file for this style of names, or NULL if the module's answers
- * are not cached. The caller frees it.
+ * Returns the path of the cache file for this module and the style of names that the options
+ * select, or NULL if the module's answers are not cached. The caller frees it.
  */
 static char *path_of(const struct workers *workers, const struct entry *entry)
 {
@@ -84,8 +84,8 @@ void cache_load(struct workers *workers, struct entry *entry)
 	struct facts facts;
 
 	/*
-	 * if the build-id is neither in the trace nor known from the file, tries again when it is
-	 * known
+	 * if the build-id is not known yet, neither from the trace nor from the file, a later call
+	 * tries again
 	 */
 	entry->is_cached = path || entry->facts.is_known || entry->is_given_up;
 	if (path)
@@ -100,7 +100,7 @@ void cache_load(struct workers *workers, struct entry *entry)
 			entry->facts = facts;
 }
 
-/* Creates a new file in the directory of the old one. *fresh: its name, which the caller frees. */
+/* Creates a file beside the old one. Sets *fresh to its path, which the caller frees. */
 static FILE *begin_file(const char *path, char **fresh)
 {
 	FILE *file;
@@ -150,7 +150,7 @@ void cache_save(const struct workers *workers, struct entry *const *entries, siz
 		struct entry *entry = entries[i];
 		cleanup_free char *path = path_of(workers, entry);
 
-		/* only if a child was started can there be new answers */
+		/* there are new answers only if a child was started */
 		if (path && entry->is_employed && entry->facts.reason == RESOLVE_FINE &&
 		    !entry->facts.layout.is_debug)
 			save_module(workers, entry, path);

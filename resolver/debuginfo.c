@@ -35,7 +35,7 @@ struct function {
 struct unit {
 	Dwarf_Off offset; /* offset of the unit's first DIE */
 	Dwarf_Die die;
-	Dwarf_Die tree; /* the DIE with its functions: die, or the unit's DIE in its .dwo file */
+	Dwarf_Die tree; /* the DIE with its functions: `die`, or the unit's DIE in its .dwo file */
 	bool is_scanned, is_deep, is_mangling;
 	/* in bytes; bounds the walk of a hostile tree, because a unit has fewer DIEs than bytes */
 	uint64_t size;
@@ -47,7 +47,7 @@ struct debuginfo {
 	Dwarf *dwarf, *alternate;
 	struct elffile *package; /* the .dwp file of -gsplit-dwarf, or NULL */
 	struct dwp *dwp;	 /* NULL until a split unit is read */
-	bool is_split;		 /* a split unit was read, so package was looked for */
+	bool is_split;		 /* a split unit was read, so the package was searched for */
 	const struct elffile *file, *code;
 	const struct file_opener *opener;
 	ARRAY_OF(struct unit) units; /* ascending offsets */
@@ -230,9 +230,9 @@ static struct dwp_skeleton skeleton_of(Dwarf_Die *die)
 }
 
 /*
- * Moves die to its next sibling, which may be any DIE if a hostile file has a wrong DW_AT_sibling.
- * *budget: number of further steps, initially the size of the unit; it ends the walk of a cyclic
- * tree.
+ * Moves `die` to its next sibling, which may be any DIE if a hostile file has a wrong
+ * DW_AT_sibling. *budget: number of further steps, initially the size of the unit; it ends the walk
+ * of a cyclic tree.
  */
 static bool next_sibling(uint64_t *budget, Dwarf_Die *die)
 {
@@ -251,7 +251,7 @@ static void add_function(struct unit *unit, Dwarf_Die *die)
 	ptrdiff_t next = 0;
 
 	while ((next = dwarf_ranges(die, next, &base, &from, &to)) > 0) {
-		/* the linker has removed a function at 0 */
+		/* a range at 0 belongs to a function that the linker removed */
 		if (!from)
 			continue;
 		ranges_add(&unit->ranges, from, to, (uint32_t)unit->functions.count, 0);
@@ -290,7 +290,9 @@ static const char *string_of(Dwarf_Die *die, unsigned attribute)
 	return dwarf_attr(die, attribute, &found) ? dwarf_formstring(&found) : NULL;
 }
 
-/* Opens the .dwo file: in the directory of the program, then in that of the compilation. */
+/*
+ * Opens the .dwo file. Tries the directory of the program, then the directory of the compilation.
+ */
 static bool find_file(const struct debuginfo *debuginfo, size_t index, const char *name,
 		      const char *directory, Dwarf_Die *split, uint64_t *size)
 {
@@ -390,7 +392,7 @@ static void scan_unit(struct debuginfo *debuginfo, struct unit *unit, bool is_de
 	ranges_sort(&unit->ranges);
 }
 
-/* Returns the function that contains address, or NULL. */
+/* Returns the function that contains the address, or NULL. */
 static struct function *find_function(struct debuginfo *debuginfo, struct unit *unit,
 				      uint64_t address)
 {
@@ -416,7 +418,7 @@ struct chain_search {
 	Dwarf_Die *chain;	    /* the longest path */
 };
 
-/* Whether the DIE may contain address. A block without ranges may contain any address. */
+/* Whether the DIE may contain the address. A block without ranges may contain any address. */
 static bool may_hold(Dwarf_Die *die, uint64_t address)
 {
 	switch (dwarf_tag(die)) {

@@ -49,7 +49,7 @@ bool debuginfo_needs_alternate(struct debuginfo *debuginfo, const char **name,
 int debuginfo_set_alternate(struct debuginfo *debuginfo, const struct elffile *file);
 
 /*
- * Looks up an address. Fills at most max frames, innermost inlined call first. Returns the number
+ * Looks up an address. Fills at most `max` frames, innermost inlined call first. Returns the number
  * of frames, or 0 if no unit covers the address. A frame may have a line but no function. *entry:
  * start of the function that is not inlined; 0: unknown.
  */

@@ -82,7 +82,7 @@ static uint64_t read_number(const struct dwp *dwp, const uint8_t *bytes, unsigne
 	return value;
 }
 
-/* Writes a number in the program's byte order. Returns the address after it. */
+/* Writes a number in the program's byte order. Returns the address after the number. */
 static uint8_t *write_number(const struct dwp *dwp, uint8_t *bytes, uint64_t value, unsigned size)
 {
 	for (unsigned i = 0; i < size; i++)
@@ -100,7 +100,7 @@ static bool read_index(struct dwp *dwp, const Elf_Data *data)
 
 	if (!at || data->d_size < 16)
 		return false;
-	/* in DWARF 5 the version has two bytes and two bytes of padding, before that four bytes */
+	/* the version has four bytes; in DWARF 5, it has two, and two bytes of padding follow */
 	index->version = (uint32_t)read_number(dwp, at, 4);
 	if (index->version != 2)
 		index->version = (uint32_t)read_number(dwp, at, 2);
@@ -141,8 +141,8 @@ static uint32_t find_row(const struct dwp *dwp, uint64_t id)
 }
 
 /*
- * Returns the part of a section that belongs to the row's unit; empty if the row has none or it
- * exceeds the section.
+ * Returns the part of a section that belongs to the row's unit; empty if the row has no such part,
+ * or if the part exceeds the section.
  */
 static struct piece part_of_unit(const struct dwp *dwp, uint32_t row, unsigned part)
 {
@@ -255,7 +255,7 @@ static bool put_sections(Elf *elf, const struct section *sections, unsigned coun
 			return false;
 		used += strlen(section->name) + 1;
 	}
-	/* the names of the sections must still be allocated here */
+	/* elf_update() reads `names`, which must therefore still exist */
 	return elf_update(elf, ELF_C_WRITE) >= 0;
 }
 
@@ -313,8 +313,8 @@ static const uint8_t abbreviations[] = {
 };
 
 /*
- * Writes a skeleton whose .dwo file is the descriptor dwp->shown. *die: address of its DIE. Returns
- * the address after it.
+ * Writes a skeleton whose .dwo file is the descriptor dwp->shown. Sets *die to the address of its
+ * DIE. Returns the address after the skeleton.
  */
 static uint8_t *put_skeleton(const struct dwp *dwp, uint8_t *start,
 			     const struct dwp_skeleton *skeleton, uint8_t **die)
@@ -351,7 +351,7 @@ static struct piece section_of(const struct elffile *file, const char *name)
 				   : (struct piece){ 0 };
 }
 
-/* Writes a file with skeletons whose .dwo files are all dwp->shown. */
+/* Writes a file with skeletons, all of which name dwp->shown as their .dwo file. */
 static void write_skeletons(struct dwp *dwp, const struct dwp_skeleton *skeletons, size_t count)
 {
 	cleanup_free uint8_t *units = memory_alloc(count * SKELETON_SIZE_MAX);

@@ -37,14 +37,14 @@ struct dwp *dwp_create(const struct elffile *package, const struct elffile *prog
 void dwp_destroy(struct dwp *dwp);
 
 /*
- * Finds the unit of the index-th skeleton in the package. *unit: its first DIE; *size: its size in
- * bytes. Returns false if the package does not have it.
+ * Finds the unit of the index-th skeleton in the package. *unit: the unit's first DIE; *size: the
+ * unit's size in bytes. Returns false if the package does not have the unit.
  */
 bool dwp_find(struct dwp *dwp, size_t index, Dwarf_Die *unit, uint64_t *size);
 
 /*
- * Like dwp_find(), for the unit in a .dwo file, whose descriptor it closes. Call it at most once
- * for each skeleton.
+ * Like dwp_find(), but for the unit in a .dwo file. Closes `file`, the descriptor of that file.
+ * Call it at most once for each skeleton.
  */
 bool dwp_take(struct dwp *dwp, size_t index, int file, Dwarf_Die *unit, uint64_t *size);
 

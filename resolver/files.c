@@ -257,7 +257,7 @@ int files_open(const struct resolve_options *options, const char *path,
 	       const struct file_want *want)
 {
 	const char *directory = options->debug_dir ? options->debug_dir : RESOLVE_DEBUG_DIRECTORY;
-	/* the root of the directory of debug files; a named one is not below the root */
+	/* the root of `directory`; a directory from --map is not below options->root */
 	const char *debug_root = options->debug_dir ? NULL : options->root, *root = debug_root;
 	char digits[2 * FILES_BUILD_ID_MAX + 1] = "";
 	cleanup_free char *found = NULL;
@@ -296,7 +296,7 @@ int files_open(const struct resolve_options *options, const char *path,
 	}
 	if (!found)
 		return -ERANGE;
-	/* this place is named by the build-id, but no build-id of a valid size is known */
+	/* the path of this place contains the build-id, but no build-id of a valid size is known */
 	if (want->kind != FILE_SPLIT && number == (want->kind == FILE_PACKAGE ? 2 : 0) &&
 	    strlen(digits) < 4)
 		return -ENOENT;

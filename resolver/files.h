@@ -20,9 +20,7 @@
 enum file_kind {
 	/* found by build-id, or by the name in .gnu_debuglink as gdb does */
 	FILE_DEBUG,
-	/*
-	 * the file to which dwz moved common parts; directory: that of the file that refers to it
-	 */
+	/* the file to which dwz moved common parts; directory: directory of the referring file */
 	FILE_ALTERNATE,
 	FILE_PACKAGE, /* the .dwp file; name: path of the file with the skeletons */
 	FILE_SPLIT,   /* a .dwo file; name: its path, relative to directory */
@@ -55,8 +53,9 @@ int files_open(const struct resolve_options *options, const char *path,
 	       const struct file_want *want);
 
 /*
- * Opens the module's own file; for "[vdso]", a copy of this process's vdso. Returns a descriptor,
- * or with a text in err -ENOEXEC for a file that must not be used, or another negative errno.
+ * Opens the module's own file; for "[vdso]", a copy of this process's vdso. Returns a descriptor.
+ * On failure, sets err and returns -ENOEXEC for a file that must not be used, or another negative
+ * errno.
  */
 int files_open_module(const struct resolve_options *options, const char *path, struct error *err);
 

@@ -86,7 +86,7 @@ static bool begins_with(const char *line, size_t size, const char *start)
 
 /*
  * Finds the last `key=` of a header, at its start or after a comma: the name of the process may
- * contain commas and keys, too. Returns the offset of the key, or size if there is none.
+ * contain commas and keys, too. Returns the offset of the key, or `size` if there is none.
  */
 static size_t find_key(const char *line, size_t size, const char *key)
 {
@@ -384,7 +384,7 @@ static void take_line(struct filter *filter, const char *text, struct line *line
 	size_t size, length = line->size - (text[line->size - 1] == '\n');
 
 	filter->is_begun = true;
-	/* comments are not proof: other texts have them, too */
+	/* a comment does not show that this is an sp-rtrace text: other texts have comments, too */
 	if (!filter->is_known)
 		filter->is_known =
 			begins_with(text, length, "\t0x") || begins_with(text, length, ": ") ||
@@ -553,8 +553,8 @@ static int copy_text(struct filter *filter, int input, struct error *err)
 		filter->in.size -= (size_t)taken;
 		memmove(filter->in.bytes, filter->in.bytes + taken, filter->in.size);
 		/*
-		 * after a short read the next read() may block, and our reader should have these
-		 * lines by then
+		 * after a short read, the next read() may block; the reader of the output gets
+		 * these lines before that
 		 */
 		if (size < READ_SIZE)
 			out_flush(&filter->out);

@@ -33,9 +33,9 @@ struct filter_result {
 };
 
 /*
- * Copies input to output until the end of input, and resolves frames by the mappings in the text.
- * Ends the program if memory runs out. Returns 0, -EPIPE if the reader of output is gone, -EBADMSG
- * if the input cannot be sp-rtrace text, or another negative errno value.
+ * Copies `input` to `output` until the end of `input`, and resolves frames by the mappings in the
+ * text. Ends the program if memory runs out. Returns 0, -EPIPE if the reader of `output` is gone,
+ * -EBADMSG if the input cannot be sp-rtrace text, or another negative errno value.
  */
 int filter_text(struct resolve *resolve, int input, int output,
 		const struct filter_options *options, struct filter_result *result,

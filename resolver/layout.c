@@ -33,8 +33,8 @@ static uint64_t round_down(uint64_t value, uint64_t page)
 }
 
 /*
- * Whether a trace may have `from' as start of a segment that was loaded with this bias. Writers
- * differ: from is the bias itself (holdtrace), the address of the start of the file (older
+ * Whether a trace may have `from` as the start of a segment that was loaded with this bias. Writers
+ * differ: `from` is the bias itself (holdtrace), the address of the start of the file (older
  * holdtrace), or that of the code or its first page (sp-rtrace).
  */
 static bool bias_fits(const struct layout *layout, const struct segment *segment, uint64_t from,

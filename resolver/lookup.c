@@ -176,5 +176,5 @@ void lookup_run(int socket, int file, const void *job)
 			answer_address(&lookup, addresses[i]);
 		send_out(&lookup);
 	}
-	/* nothing is freed: the process ends when this returns */
+	/* nothing is freed: the process ends when this function returns */
 }

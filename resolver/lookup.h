@@ -9,7 +9,7 @@
 
 #include "resolver/module.h"
 
-/* A worker_run function. job: a struct module_request; file replaces the descriptor in it. */
+/* A worker_run function. job: a struct module_request, in which `file` replaces the descriptor. */
 void lookup_run(int socket, int file, const void *job);
 
 #endif

@@ -137,8 +137,8 @@ static int read_options(struct asked *asked, int argc, char **argv, struct error
 }
 
 /*
- * Opens the file, or returns the descriptor standard if path is NULL. On failure, prints the error
- * and returns -1.
+ * Opens the file, or returns the descriptor `standard` if `path` is NULL or "-". On failure, prints
+ * the error and returns -1.
  */
 static int open_or(const char *path, int flags, int standard)
 {

@@ -26,13 +26,13 @@ void mappings_init(struct mappings *mappings);
 void mappings_free(struct mappings *mappings);
 
 /*
- * Adds a mapping of module, which replaces earlier mappings where they overlap. Returns 0, -EINVAL
- * for an empty range, or -ENOMEM.
+ * Adds a mapping of `module`. It replaces earlier mappings where it overlaps them. Returns 0,
+ * -EINVAL for an empty range, or -ENOMEM.
  */
 int mappings_add(struct mappings *mappings, const struct resolve_module *module,
 		 struct entry *entry);
 
-/* Returns the mapping that covers address, or NULL. */
+/* Returns the mapping that covers the address, or NULL. */
 const struct place *mappings_find(const struct mappings *mappings, uint64_t address);
 
 /* Whether the file can have been mapped like this. If not, it is not the file that was traced. */

@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 struct range {
-	uint64_t from, to; /* to is the first address after the range */
+	uint64_t from, to; /* `to` is the first address after the range */
 	uint64_t reach;	   /* greatest `to` of this range and of all ranges before it */
 	uint32_t item;
 	uint32_t rank; /* if two ranges are equal, the one with the higher rank is found */
@@ -30,13 +30,14 @@ void ranges_add(struct ranges *ranges, uint64_t from, uint64_t to, uint32_t item
 void ranges_sort(struct ranges *ranges);
 
 /*
- * Returns the range that contains address and begins last; if several do, the smallest. NULL: none.
+ * Returns the range that begins last of all that contain the address. If several begin there,
+ * returns the smallest. NULL: none.
  */
 const struct range *ranges_find(const struct ranges *ranges, uint64_t address);
 
 /*
- * Returns the last range that begins at or before address, whether it contains address or not.
- * NULL: none.
+ * Returns the last range that begins at or before the address, whether it contains the address or
+ * not. NULL: none.
  */
 const struct range *ranges_before(const struct ranges *ranges, uint64_t address);
 

@@ -103,9 +103,7 @@ const char *resolve_debug_dir(const char *const *maps, size_t count)
 	return NULL;
 }
 
-/*
- * Returns the path of a module's file after --map was applied; the last map that matches is used.
- */
+/* Returns the path at which a module's file is opened: applies the last --map that matches. */
 static char *file_path_of(const struct resolve_options *options, const char *path)
 {
 	for (size_t i = options->map_count; i > 0; i--) {

@@ -52,8 +52,7 @@ const char *resolve_debug_dir(const char *const *maps, size_t count);
 void resolve_destroy(struct resolve *resolve);
 
 /*
- * From now on, accepts only files for this machine (EM_X86_64 …) or its 32-bit variant. EM_NONE:
- * any.
+ * From now on, accepts only files for `machine` (EM_X86_64 …) or its 32-bit variant. EM_NONE: any.
  */
 void resolve_expect_machine(struct resolve *resolve, unsigned machine);
 
@@ -64,9 +63,9 @@ void resolve_expect_machine(struct resolve *resolve, unsigned machine);
 int resolve_map(struct resolve *resolve, const struct resolve_module *module);
 
 /*
- * Queues an address under the current mappings, to be looked up together with others. address: a
- * return address, of which the call before it is looked up; is_exact: look up the address itself.
- * The result is for resolve_take() and is valid as long as the resolver. NULL: no memory.
+ * Queues an address under the current mappings, to be looked up together with others. is_exact:
+ * look up the address itself; otherwise it is a return address, and the call before it is looked
+ * up. Pass the result to resolve_take(); it is valid as long as the resolver. NULL: no memory.
  */
 struct resolve_ask;
 const struct resolve_ask *resolve_ask(struct resolve *resolve, uint64_t address, bool is_exact);
@@ -74,13 +73,15 @@ const struct resolve_ask *resolve_ask(struct resolve *resolve, uint64_t address,
 /* Looks up all queued addresses. */
 void resolve_wait(struct resolve *resolve);
 
-/* The frames that are taken from now on belong to a backtrace that this number of events has. */
+/*
+ * Starts a backtrace, which `events` events share: the next calls of resolve_take() are its frames.
+ */
 void resolve_backtrace(struct resolve *resolve, uint64_t events);
 
 /*
- * Returns the names of an address after resolve_wait(); each call is counted as one frame. Fills at
- * most max symbols, innermost inlined call first. Returns how many there are: at least one, which
- * may be empty. The strings are valid as long as the resolver.
+ * Gets the names of an address after resolve_wait(); each call counts one frame. Fills at most
+ * `max` symbols, innermost inlined call first. Returns the number of symbols that the address has:
+ * at least one, which may be empty. The strings are valid as long as the resolver.
  */
 unsigned resolve_take(struct resolve *resolve, const struct resolve_ask *ask,
 		      struct symbol *symbols, unsigned max);
@@ -90,8 +91,8 @@ unsigned resolve_address(struct resolve *resolve, uint64_t address, bool is_exac
 			 struct symbol *symbols, unsigned max);
 
 /*
- * Returns the result for the index-th module of which an address was looked up; false after the
- * last one.
+ * Sets *state to the result for the index-th module of which an address was looked up. Returns
+ * false after the last module.
  */
 bool resolve_state(struct resolve *resolve, unsigned index, struct resolve_state *state);
 

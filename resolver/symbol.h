@@ -40,7 +40,7 @@ struct resolve_options {
 	const char *cache; /* directory to store answers in for later runs; or NULL */
 	/* number of modules that are read at the same time; 0: one for each processor, at most 8 */
 	unsigned jobs;
-	/* called with the progress of downloads; or NULL. text may contain terminal escapes */
+	/* called with the progress of downloads; or NULL. `text` may contain terminal escapes */
 	void (*progress)(void *context, const char *text);
 	void *progress_context;
 };
@@ -55,8 +55,9 @@ struct symbol {
 };
 
 /*
- * A mapped file. from may be the load bias, or the start of the executable mapping with or without
- * its file offset subtracted. Writers of traces differ; layout_bias() finds out from the file.
+ * A mapped file. `from` may be the load bias, or the start of the executable mapping with or
+ * without its file offset subtracted. Writers of traces differ; layout_bias() determines from the
+ * file which of these it is.
  */
 struct resolve_module {
 	const char *path;

@@ -24,8 +24,8 @@ void symtab_add(struct symtab *symtab, const struct elffile *file, unsigned type
 void symtab_sort(struct symtab *symtab);
 
 /*
- * Returns the name of the function that contains address, or of the preceding label without a size
- * (assembly), or NULL. The name may have a version after an @. *entry: start of the function.
+ * Returns the name of the function that contains the address, or of the preceding label without a
+ * size (assembly), or NULL. The name may have a version after an @. *entry: start of the function.
  */
 const char *symtab_find(const struct symtab *symtab, uint64_t address, uint64_t *entry);
 

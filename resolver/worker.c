@@ -30,8 +30,8 @@ static void end_without_memory(void)
 }
 
 /*
- * Closes inherited descriptors except the socket and the file: a process that waits for the end of
- * our output must not have to wait for a child. Returns false on failure.
+ * Closes inherited descriptors except the socket and the file: a process that reads the parent's
+ * output to its end must not wait for a child. Returns false on failure.
  */
 static bool drop_descriptors(int *socket, int *file)
 {

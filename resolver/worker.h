@@ -47,8 +47,8 @@ typedef void worker_run(int socket, int file, const void *job);
 int worker_start(struct worker *worker, worker_run *run, int file, const void *job);
 
 /*
- * Requests the answers for count addresses, at most WORKER_BATCH_MAX. The child answers in this
- * order.
+ * Requests the answers for `count` addresses, at most WORKER_BATCH_MAX. The child answers in the
+ * order of the addresses.
  */
 int worker_ask(struct worker *worker, const uint64_t *addresses, size_t count);
 

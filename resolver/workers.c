@@ -296,7 +296,7 @@ static void prepare_child(struct workers *workers, struct entry *entry, size_t o
 	do
 		failure = start_child(workers, entry);
 	while (failure && dismiss_oldest(workers));
-	/* at least the working children will finish: limits the number of children to theirs */
+	/* the working children will finish: allows no more children than those */
 	if (failure && others)
 		workers->options.jobs = (unsigned)others;
 	else if (failure)
@@ -335,7 +335,10 @@ static void request_answers(struct workers *workers, struct entry *entry)
 	make_batch(entry);
 	if (worker_ask(&entry->worker, entry->batch, entry->batch_count) == 0)
 		return;
-	/* the child died while it was idle, which is not caused by the file: starts another one */
+	/*
+	 * the child died while it was idle, so the file is not the cause: another child will be
+	 * started
+	 */
 	entry->batch_count = 0;
 	end_child(workers, entry, NULL, 0);
 	if (entry->restarts++ == RESTARTS_MAX)

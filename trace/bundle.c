@@ -68,7 +68,7 @@ static bool get_piece(const uint8_t *bytes, struct htr_piece *piece)
 	       piece->stream < STREAMS_MAX;
 }
 
-/* Adds a piece; ignores one that overlaps earlier pieces of its stream. */
+/* Adds a piece, unless it overlaps an earlier piece of its stream. */
 static int take_piece(struct search *search, const struct htr_piece *piece, uint64_t size)
 {
 	struct found *found;

@@ -68,9 +68,9 @@ struct trace_tracer {
 };
 
 struct trace_mapping {
-	uint64_t from, to; /* from: its meaning is in holdtrace-text(5) */
+	uint64_t from, to; /* holdtrace-text(5) defines the meaning of `from` */
 	const char *path;
-	uint64_t since;	       /* index of the call before it; 0: valid from the start */
+	uint64_t since;	       /* valid after the call with this index; 0: from the start */
 	uint32_t id;	       /* from 0, in order of appearance in the whole trace */
 	bool has_tail;	       /* the following members are set */
 	uint64_t code, offset; /* start of the executable mapping and its offset in the file */
@@ -118,7 +118,8 @@ struct backtrace {
 	uint32_t epoch; /* in another epoch, the same addresses may lead to other code */
 	bool has_row;	/* internal to the registry: an array of the frames follows this struct */
 	const struct trace_node *node; /* node of the innermost frame */
-	const char *const *texts;      /* NULL, or per frame the text after its address or NULL */
+	/* for each frame, the text after its address or NULL; without any text, the list is NULL */
+	const char *const *texts;
 };
 
 struct event {
@@ -134,7 +135,7 @@ struct event {
 	const struct trace_process *process; /* never NULL: the stream of the event */
 
 	/* calls and notes */
-	uint64_t index; /* from 1, or from the text trace; comment: that of the previous call */
+	uint64_t index; /* from 1, or from the text trace; for a comment, the previous call's */
 	const struct function *function;
 	const struct resource_class
 		*resource;	  /* never NULL for a call or note; see is_registered */
@@ -147,9 +148,9 @@ struct event {
 	uint32_t argument_count;
 	bool is_simple; /* true: complete and successful, with an object, without arguments */
 	const struct wire_value *arguments;
-	const struct backtrace *backtrace; /* NULL: the call has none; count may be 0, too */
+	const struct backtrace *backtrace; /* NULL: the call has none; `count` may be 0, too */
 
-	/* calls and notes; without has_tail 0, except time_ns, computed from time_ms */
+	/* calls and notes; without a tail, all but time_ns (computed from time_ms) are 0 */
 	bool has_tail;
 	uint8_t moment;	 /* enum moment: ENTER, LEAVE or HALF */
 	uint8_t part;	 /* 0: the call itself; 1, 2 ...: a further object of the call */
@@ -159,7 +160,7 @@ struct event {
 	uint32_t depth;	 /* number of hooked calls that the thread was inside at entry */
 	uint32_t error;	 /* errno after the call */
 	uint64_t pthread;
-	uint64_t call;	  /* number of the call in its thread, also of its halves and parts */
+	uint64_t call;	  /* number of the call in its thread; shared by its halves and parts */
 	uint64_t time_ns; /* time of the operation: enter_ns or leave_ns, depending on moment */
 	uint64_t enter_ns, leave_ns;
 	uint64_t related;
@@ -186,7 +187,8 @@ static inline bool event_is_free(const struct event *event)
 const char *event_argument(const struct event *event, const char *name);
 
 /*
- * The value of that argument as a number, decimal or with 0x; 0 if the event has no such argument.
+ * The value of the argument with that name, a decimal number or a hexadecimal one with 0x; 0 if the
+ * event has no such argument.
  */
 uint64_t event_number(const struct event *event, const char *name);
 

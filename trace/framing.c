@@ -70,9 +70,9 @@ static uint32_t get_dword(const struct framing *framing, const unsigned char *at
 }
 
 /*
- * All readers skip OCFG packets. holdtrace hides packets in them, after two empty strings, that the
- * readers of sp-rtrace must not count. Changes *frame to the hidden packet if there is one. at:
- * WIRE_ASIDE_SIZE bytes and the header of the hidden packet.
+ * All readers skip OCFG packets. After two empty strings in an OCFG packet, holdtrace hides a
+ * packet that sp-rtrace's readers must not count. Changes *frame to the hidden packet if there is
+ * one. at: WIRE_ASIDE_SIZE bytes and the header of the hidden packet.
  */
 static void look_aside(const struct framing *framing, const unsigned char *at, struct frame *frame)
 {
@@ -173,8 +173,8 @@ int framing_look(struct trace *trace, const struct framing *framing, size_t dist
 }
 
 /*
- * Sets *answer to true if a packet could end at that position: it is the end of the input, or a
- * plausible item starts there.
+ * Sets *answer to true if a packet could end `distance` bytes after the source's position: it is
+ * the end of the input, or a plausible item starts there.
  */
 static int is_boundary(struct trace *trace, const struct framing *framing, size_t distance,
 		       bool *answer, struct error *err)

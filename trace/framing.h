@@ -41,8 +41,8 @@ struct frame {
 	enum wire_packet packet;
 	uint32_t tag;
 	uint32_t size;	/* including the header */
-	uint32_t aside; /* bytes of an OCFG packet that precede the packet inside it; 0: no packet
-			   inside */
+	uint32_t aside; /* bytes of an OCFG packet before the packet that is hidden in it; 0: none
+			   is hidden */
 };
 
 /* Sets the fields that have the same value for all streams. */
@@ -51,7 +51,7 @@ void framing_begin(struct framing *framing);
 /* The tag of the packet for messages, or "unknown". */
 const char *framing_tag(const struct frame *frame);
 
-/* The size of the handshake at bytes; 0: not a handshake. */
+/* The size of the handshake that starts at `bytes`; 0: not a handshake. */
 size_t framing_handshake_size(const unsigned char *bytes, size_t left);
 
 /*
@@ -88,8 +88,8 @@ int framing_step_over_unknown(struct trace *trace, const struct framing *framing
 			      const struct frame *frame, struct error *err);
 
 /*
- * Classifies bytes in memory instead of the source's. Returns true if they start with a whole
- * packet that has a known tag.
+ * Classifies an item that is in memory, not in the source. Returns true if `bytes` start with a
+ * whole packet that has a known tag.
  */
 bool framing_at(const struct framing *framing, const unsigned char *bytes, size_t left,
 		struct frame *frame);

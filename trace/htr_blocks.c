@@ -15,7 +15,10 @@
 
 #define INDEX_MAX (1u << 24) /* entries; a larger index is ignored */
 
-/* Decompresses a part of a block, which must yield size bytes. Zeros follow it in the buffer. */
+/*
+ * Decompresses a part of a block to `size` bytes, which zeros follow in the buffer. Any other
+ * number of bytes is damage.
+ */
 static enum got unpack_part(struct container *container, struct part *part, const uint8_t *bytes,
 			    size_t packed, size_t size)
 {
@@ -150,7 +153,7 @@ static int read_block(struct trace *trace, struct error *err)
 	return wanted ? 0 : source_skip_far(source, block->events_packed, err);
 }
 
-/* Skips damage to the next block. */
+/* Skips damaged bytes up to the next block. */
 static int resynchronise(struct trace *trace, struct error *err)
 {
 	static const uint8_t magic[] = { 'H', 'T', 'R', 'B' };
@@ -204,7 +207,10 @@ static int step_over_index(struct trace *trace, struct error *err)
 	return rc;
 }
 
-/* Ends a stream. If its index is missing, its writer was stopped early. */
+/*
+ * Ends a stream. A missing index is damage: the writer was stopped before it wrote the index, which
+ * comes last.
+ */
 static void end_section(struct trace *trace)
 {
 	struct container *container = trace->container;
@@ -242,7 +248,7 @@ int container_begin_section(struct trace *trace, struct error *err)
 	return 0;
 }
 
-/* If there is an index, skips to the next wanted block. */
+/* If there is an index, skips blocks that have neither definitions nor wanted events. */
 static int go_on(struct trace *trace, struct error *err)
 {
 	struct container *container = trace->container;
@@ -282,7 +288,8 @@ int container_next_block(struct trace *trace, struct error *err)
 		if (source_left(source) == 0) {
 			end_section(trace);
 			/*
-			 * Nothing refers to the nodes after the end, and they may take much memory.
+			 * After the end of the input, nothing refers to the nodes, which may take
+			 * much memory.
 			 */
 			ARRAY_CLEAR(&container->nodes);
 			ARRAY_CLEAR(&container->made);

@@ -19,7 +19,7 @@
 #include "trace/event.h"
 #include "trace/state.h"
 
-#define COLUMNS_SLACK 256u /* bytes readable after the columns: one event, one 8-byte load */
+#define COLUMNS_SLACK 256u /* bytes readable after the columns: one event and an 8-byte load */
 
 _Static_assert(COLUMNS_SLACK >= (HTR_VALUE_COUNT + 3) * HTR_VARINT_MAX + 8, "one event fits");
 
@@ -87,7 +87,7 @@ struct container {
 	size_t next_packet;
 	uint32_t next_event;
 	bool has_events; /* the block has events that are wanted */
-	uint32_t stop;	 /* the event at which a packet or the next block must be read first */
+	uint32_t stop;	 /* event before which a packet or the next block must be read */
 	uint64_t calls;	 /* number of calls before the next event */
 	struct part definitions, events;
 	const uint8_t *columns[HTR_COLUMN_COUNT], *ends[HTR_COLUMN_COUNT];

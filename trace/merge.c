@@ -15,7 +15,7 @@
 #include "trace/inputs.h"
 #include "trace/state.h"
 
-#define SAME_CLOCK_NS 1000000000ull /* realtime offsets that differ less are taken as equal */
+#define SAME_CLOCK_NS 1000000000ull /* realtime offsets that differ by less count as equal */
 
 /* Translates the ids of a part to objects of the merged trace. Each object is looked up once. */
 struct merge_list {
@@ -43,8 +43,8 @@ struct part {
 	uint64_t clock; /* add it to a time of the part to get ns since 1970 */
 	bool has_clock;
 	const struct event *event; /* the next event of the part */
-	uint64_t key;		   /* time of the event since 1970; never decreases */
-	size_t number;		   /* decides between events with equal keys */
+	uint64_t key;		   /* time of the event in ns since 1970; never decreases */
+	size_t number;		   /* decides the order of events with equal keys */
 	struct merge_ids ids;
 };
 
@@ -57,7 +57,7 @@ struct merge {
 	struct part *current; /* as `last`, but never reset: the part of the returned event */
 	struct merge_classes classes;
 	uint64_t index, run_start;
-	uint64_t session[2], clock; /* the first clock seen */
+	uint64_t session[2], clock; /* of the first part whose clock is known */
 	bool has_clock;
 };
 
@@ -223,8 +223,9 @@ static int add_inputs(struct merge *merge, const char *const *paths, size_t coun
 /* one part */
 
 /*
- * If the clock of a part is of the same session as the first, or nearly equal to it, uses the first
- * one, so that a step of the realtime clock does not reorder events.
+ * Sets the clock of a part: the merge's clock if both are of the same session or nearly equal,
+ * otherwise `clock`. Thus a step of the realtime clock does not reorder events. The first part's
+ * clock becomes the merge's.
  */
 static void learn_clock(struct merge *merge, struct part *part, uint64_t clock)
 {

@@ -62,7 +62,7 @@ static inline struct trace_node *node_at(const struct trace_nodes *nodes, uint32
 	return &nodes->chunks.items[chunk][(index - SMALL) % CHUNK];
 }
 
-/* Hashes the pointer to the caller, not the node that it points to, which is seldom in a cache. */
+/* Hashes the pointer `caller` without reading the node there, which is seldom in a cache. */
 static inline uint64_t hash_of(const struct trace_nodes *nodes, const struct trace_node *caller,
 			       uint64_t address)
 {

@@ -43,7 +43,9 @@ void trace_nodes_init(struct trace_nodes *nodes, struct pool *pool);
 /* Frees the tables; the pool's owner frees the nodes. */
 void trace_nodes_free(struct trace_nodes *nodes);
 
-/* Frees the hash table while no nodes are added; the next trace_nodes_add() rebuilds it. */
+/*
+ * Frees the hash table, which is needed only to add nodes; the next trace_nodes_add() rebuilds it.
+ */
 void trace_nodes_rest(struct trace_nodes *nodes);
 
 /*
@@ -53,17 +55,17 @@ void trace_nodes_rest(struct trace_nodes *nodes);
 const struct trace_node *trace_nodes_add(struct trace_nodes *nodes, const struct trace_node *caller,
 					 uint64_t address);
 
-/* The node with that number, from 1 to count. */
+/* The node with that number, from 1 to nodes->count. */
 const struct trace_node *trace_nodes_at(const struct trace_nodes *nodes, uint32_t number);
 
 /*
- * The node of a backtrace with count frames, innermost first, added if necessary. NULL as for
+ * The node of a backtrace with `count` frames, innermost first, added if necessary. NULL as for
  * trace_nodes_add().
  */
 const struct trace_node *trace_nodes_of(struct trace_nodes *nodes, const uint64_t *frames,
 					size_t count);
 
-/* Stores at most max frames, innermost first. Returns their number. */
+/* Stores at most `max` frames, innermost first. Returns their number. */
 size_t trace_node_frames(const struct trace_node *node, uint64_t *frames, size_t max);
 
 #endif

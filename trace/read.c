@@ -25,8 +25,8 @@
 #define ALL_STREAMS	      SIZE_MAX
 
 /*
- * A flight recorder replaces its file by a new one. If the file of fd was unlinked, replaces fd by
- * the file that now has the name. "-" is not a name. Returns true if fd was replaced.
+ * A flight recorder replaces its file by a new one. If the file of `fd` was unlinked, makes `fd`
+ * refer to the file that now has the name. "-" is not a name. Returns true if `fd` was changed.
  */
 static bool follow_name(int fd, const char *path)
 {
@@ -330,10 +330,10 @@ static bool is_of_its_time(const struct event *note)
 }
 
 /*
- * Decides whether a note that follows the window is kept. A fact about the whole process is kept,
- * and its time becomes the end of the window. A note of something that happened or was found at its
- * own time is dropped, and so is a call that began after the window. Readers' events must not
- * change, so the note is copied to trace->event.
+ * Returns true if a note after the end of the window is kept. A note about the whole process is
+ * kept, and its time becomes the end of the window. A note that applies only to its own time (a
+ * mark, a sample ...) is dropped, and so is the ~open note of a call that began after the window. A
+ * reader's event must not be changed, so *event is set to a changed copy in trace->event.
  */
 static bool keep_late_note(struct trace *trace, const struct event **event)
 {
@@ -380,7 +380,7 @@ static int end_trace(struct trace *trace, int rc)
 		trace_add_damage(trace, trace->source.offset, 0, "%s", trace->source.damage);
 		tally->is_truncated = true;
 	}
-	/* the early end of a file that is still being written is not damage; it was counted last */
+	/* the early end of a file that is still being written is not damage: subtracts it */
 	tally->is_growing = trace->is_live;
 	if (trace->is_live && tally->is_truncated) {
 		tally->is_truncated = false;
@@ -652,7 +652,8 @@ bool trace_lost_notes(const struct event *event)
 }
 
 /*
- * True for notes under names, or with arguments, from before the first release. Nothing reads them.
+ * True for notes with names or arguments that only versions before the first release wrote. Nothing
+ * reads them.
  */
 static bool is_former_note(const struct event *event)
 {

@@ -560,7 +560,8 @@ int read_binary_open(struct trace *trace, struct error *err)
 	binary = trace->reader;
 	trace->next = next_binary;
 	trace->close = close_binary;
-	binary->framing.is_known = true; /* so framing_look() accepts only a handshake here */
+	/* framing_learn() must not be called before the handshake */
+	binary->framing.is_known = true;
 	rc = source_need(&trace->source, 2, err);
 	if (rc == 0 && source_left(&trace->source) >= 2)
 		rc = source_need(&trace->source, source_at(&trace->source)[1] + 2u, err);

@@ -14,7 +14,7 @@
 #include "base/array.h"
 #include "base/memory.h"
 
-/* Reads a block's columns for one event. left is negative if a column was read beyond its end. */
+/* Reads a block's columns for one event. `left` is negative if a column was read beyond its end. */
 struct columns {
 	const uint8_t **at;
 	const uint8_t *const *ends;
@@ -41,8 +41,8 @@ static inline const uint8_t *step_number(const uint8_t *at, uint64_t *value)
 
 /*
  * Decodes a varint without a branch between one and two bytes: both are equally likely for times,
- * so that the branch would often be mispredicted. Three to eight bytes are decoded at once, by
- * joining 7 bits to 14, 28 and then 56.
+ * so that the branch would often be mispredicted. Three to eight bytes are decoded together, by
+ * joining groups of 7 bits to groups of 14, 28 and then 56.
  */
 static inline const uint8_t *jump_number(const uint8_t *at, uint64_t *value)
 {
@@ -284,8 +284,8 @@ static enum got take_event(struct trace *trace, const struct event **result)
 }
 
 /*
- * Reads the packets before the next event. If the block's events are not read, reads the next
- * packet and moves on to its position.
+ * Reads the next packet of the block. If the block's events are not wanted, skips the events before
+ * the packet. Returns the same as read_binary_piece().
  */
 static int next_packets(struct trace *trace, struct error *err)
 {
@@ -325,7 +325,8 @@ static int drop_events(struct trace *trace)
 }
 
 /*
- * Reads the packets or the block that precede the next event. Returns the same as next_packets().
+ * Reads the packet or the block that precedes the next event. Returns the same as next_packets(),
+ * or -ENODATA at the end.
  */
 static int go_on(struct trace *trace, struct error *err)
 {

@@ -67,7 +67,7 @@ const char *registry_text(struct registry *registry, const char *text, size_t le
 const struct function *registry_function(struct registry *registry, const char *name,
 					 size_t length);
 
-/* texts: NULL, or count items that are NULL or from registry_text(). */
+/* texts: NULL, or `count` items, each NULL or from registry_text(). */
 const struct backtrace *registry_backtrace(struct registry *registry, const uint64_t *frames,
 					   const char *const *texts, uint32_t count);
 
@@ -116,8 +116,8 @@ const struct trace_mapping *registry_add_mapping(struct registry *registry,
 const struct trace_mapping *registry_mapping_at(const struct registry *registry, uint64_t address);
 
 /*
- * The mapping that was at the address at the time of the backtrace, which must be of the current
- * stream.
+ * The mapping that contained the address when the backtrace was taken. The backtrace must be of the
+ * current stream.
  */
 const struct trace_mapping *registry_mapping_of(const struct registry *registry,
 						const struct backtrace *backtrace,

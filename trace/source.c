@@ -123,7 +123,7 @@ uint64_t source_size(const struct source *source)
 }
 
 /*
- * Decompresses up to size bytes. Returns their number, 0 at the end or at damage, or a negative
+ * Decompresses up to `size` bytes. Returns their number, 0 at the end or at damage, or a negative
  * errno.
  */
 static int source_unpack(struct source *source, unsigned char *bytes, size_t size,
@@ -187,8 +187,8 @@ static int source_make_room(struct source *source, size_t wanted, struct error *
 }
 
 /*
- * True if size bytes can be skipped by lseek(). False if the file is shorter, as its contents may
- * claim any size.
+ * True if lseek() can skip `size` bytes. False if the file ends earlier: a hostile trace may state
+ * any size.
  */
 static bool source_can_seek(const struct source *source, uint64_t size)
 {
@@ -219,7 +219,7 @@ int source_fill(struct source *source, size_t wanted, struct error *err)
 	return 0;
 }
 
-/* Skips size bytes of the extents, at most to the end of the last extent. */
+/* Skips `size` bytes of the extents, at most to the end of the last extent. */
 static void skip_parts(struct source *source, uint64_t size)
 {
 	while (size && source->extent < source->extent_count) {

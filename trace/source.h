@@ -59,7 +59,7 @@ uint64_t source_size(const struct source *source);
 int source_fill(struct source *source, size_t wanted, struct error *err);
 
 /*
- * Skips size bytes, without reading them if the input is seekable. Returns 0 or a negative errno;
+ * Skips `size` bytes, without reading them if the input is seekable. Returns 0 or a negative errno;
  * the input may end earlier.
  */
 int source_skip_far(struct source *source, uint64_t size, struct error *err);

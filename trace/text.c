@@ -81,8 +81,8 @@ static bool take_hex(struct slice *line, uint64_t *number)
 }
 
 /*
- * Cuts *line at the first occurrence of text, or at the last one if is_last. Sets *before to the
- * part before text and *line to the part after it.
+ * Splits *line at the first occurrence of `text`, or at the last one if is_last. Sets *before to
+ * the part before `text` and *line to the part after it. Returns false if `text` does not occur.
  */
 static bool split(struct slice *line, const char *text, bool is_last, struct slice *before)
 {
@@ -122,8 +122,8 @@ static void print_hex(struct out *out, uint64_t number)
 /* header */
 
 /*
- * Length of the key at text, which consists of lower-case letters, '_' and blanks and ends before a
- * '='; 0: not a key.
+ * Length of the key at `text`. A key consists of lower-case letters, '_' and blanks and ends before
+ * a '='; 0: not a key.
  */
 static size_t key_length(const char *text, size_t length)
 {
@@ -574,7 +574,7 @@ void text_print_heap(struct out *out, const struct wire_heap *heap, uint64_t low
 
 	uint32_t known = 0;
 
-	/* traces of holdtrace contain only the first number */
+	/* in traces of holdtrace, all numbers but the first are 0 */
 	for (size_t i = 1; i < sizeof(numbers) / sizeof(*numbers); i++)
 		known |= numbers[i].number;
 	out_text(out, "## heap status information:\n");

@@ -117,7 +117,7 @@ struct text_argument {
 bool text_parse_argument(struct slice line, struct text_argument *argument);
 void text_print_argument(struct out *out, const struct text_argument *argument);
 
-/* `\t0x401136 main() at demo.c:12`; text is what follows the address and a blank */
+/* `\t0x401136 main() at demo.c:12`; `text` follows the address and a blank */
 struct text_frame {
 	uint64_t address;
 	bool has_text;

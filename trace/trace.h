@@ -60,7 +60,7 @@ struct trace_options {
 	void *user;
 };
 
-/* What was read of the whole trace so far. */
+/* Facts about the part of the trace that was read so far. */
 struct trace_tally {
 	uint64_t bytes;	  /* bytes read from the (decompressed) input */
 	uint64_t packets; /* packets of a binary trace, or lines of a text trace */
@@ -127,7 +127,7 @@ bool trace_is_whole(const struct trace *trace);
 /* The current stream; not NULL after the first event. */
 const struct trace_process *trace_process(const struct trace *trace);
 
-/* The process whose section number this is, or NULL if its stream has not started yet. */
+/* The process with this section number, or NULL if its stream has not started yet. */
 const struct trace_process *trace_section(const struct trace *trace, unsigned section);
 
 /*
@@ -163,8 +163,8 @@ uint64_t trace_until_ns(const struct trace *trace);
 void trace_close(struct trace *trace);
 
 /*
- * Call it before the first event. since and until are then relative to the start of process
- * `first`, if the trace is of the same run.
+ * Call it before the first event. `since` and `until` of the options are then relative to the start
+ * of process `first`, if the trace is of the same run.
  */
 void trace_count_from(struct trace *trace, const struct trace_process *first);
 

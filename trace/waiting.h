@@ -3,9 +3,10 @@
 #define WAITING_H
 
 /*
- * Calls that were blocked when a snapshot was taken (~waiting notes). If no later event of its
- * thread follows and the stream has no end, a call is assumed to be still blocked. After the last
- * event of the stream, it is returned as the ~open note that the end would have contained.
+ * Calls that were blocked when a snapshot was taken (~waiting notes). If the stream has no end and
+ * no later event shows that such a call or its thread has ended, the call is assumed to be still
+ * blocked. After the last event of the stream, it is returned as the ~open note that the end would
+ * have contained.
  */
 
 #include "trace/event.h"
@@ -24,7 +25,7 @@ void waiting_free(struct waiting *waiting);
 /* Adds a ~waiting note. Returns 0 or -ENOMEM. */
 int waiting_add(struct waiting *waiting, const struct event *note);
 
-/* Drops the calls that have ended according to another event. */
+/* Drops the calls that have ended according to `event`. */
 void waiting_forget(struct waiting *waiting, const struct event *event);
 
 /*
