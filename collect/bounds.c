@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "collect/bounds.h"
 
-/* in bytes; a new section would hardly reduce a smaller amount */
+/* a stream with at most this many bytes begins no new section, which would hardly reduce them */
 #define KNOWN_LEAST (128u << 10)
 
 const struct bound_limits bounds[BOUND_COUNT] = {

@@ -54,9 +54,9 @@ void bounds_use(struct bounds_used *used, struct bounds_user *user, enum bound b
 		int32_t count);
 
 /*
- * Bytes of memory for the backtraces and names that streams have defined: the streams of one user,
- * of all users except the owner, or of all users. If the sum exceeds its limit, each stream with at
- * least an equal part of it begins a new section without definitions.
+ * Bytes of memory for the backtraces and names that streams have defined. The sum is over the
+ * streams of one user, of all users except the owner, or of all users. If a sum exceeds its limit,
+ * each stream that has at least an equal part of the sum begins a new section without definitions.
  */
 struct bounds_known {
 	uint64_t bytes, most;

@@ -11,8 +11,8 @@
 #include "base/cleanup.h"
 
 /*
- * Returns the number in a file, or UINT64_MAX if there is no such file or it holds no number (the
- * word max).
+ * Returns the number in a file. Returns UINT64_MAX if the file does not exist or contains no
+ * number, but the word max.
  */
 static uint64_t read_limit(const char *directory, const char *name)
 {

@@ -26,8 +26,8 @@ struct bundle_stream {
 };
 
 /*
- * Makes a bundle of an open sink of a regular file and takes over the sink. Returns NULL without
- * memory; the caller then keeps the sink.
+ * Makes a bundle of an open sink of a regular file and takes over the sink. Returns NULL if there
+ * is no memory; the caller then keeps the sink.
  */
 struct bundle *bundle_create(struct sink *sink);
 
@@ -35,8 +35,8 @@ struct bundle *bundle_create(struct sink *sink);
 struct bundle_stream bundle_begin(struct bundle *bundle);
 
 /*
- * Marks the bundle as complete for now, when all streams that were begun are complete: readers may
- * read the file. More streams may follow.
+ * Called when all streams that were begun are complete: from then on, readers may read the file.
+ * More streams may follow.
  */
 void bundle_rest(struct bundle *bundle);
 

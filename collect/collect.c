@@ -19,10 +19,10 @@
  * How the loop sleeps. After a round that took BUSY_BYTES, the next round follows immediately.
  * Otherwise the length of the sleep is adapted so that a round takes ENOUGH_BYTES to MUCH_BYTES. A
  * producer with more than ARENA_WAKE_STEP in its ring wakes the collector; the numbers here are
- * lower, so that the traced program seldom has to do so. It costs the program less if the collector
- * lags a little than if it keeps up closely: each round needs a membarrier, which interrupts the
- * program, takes a processor on which the program could run, and reads cache lines that the program
- * is still writing.
+ * lower, so that the traced program seldom has to wake the collector. It costs the program less if
+ * the collector lags a little than if it keeps up closely: each round needs a membarrier, which
+ * interrupts the program, takes a processor on which the program could run, and reads cache lines
+ * that the program is still writing.
  */
 #define BUSY_BYTES   (192u << 10)
 #define MUCH_BYTES   (160u << 10)
@@ -32,8 +32,8 @@
 /* time between two checks of all processes, if no notification arrives */
 #define POLL_NS (50 * MS)
 /*
- * how long the collector waits after the last process: a program may be about to attach after an
- * exec
+ * how long the collector waits after the last process has ended: a program may be about to attach
+ * after an exec
  */
 #define LINGER_NS (200 * MS)
 /* how long the collector waits for the first process to attach */
@@ -117,7 +117,7 @@ static bool starves(void *context, void *owner, int32_t thread, uint64_t *ran_ns
 
 static void on_growth(void *context, void *owner)
 {
-	collect_receive(context); /* the owner may be a spare */
+	collect_receive(context); /* if the owner uses a spare, its new memory is another spare */
 	collect_extend(context, owner);
 }
 

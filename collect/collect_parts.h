@@ -29,7 +29,7 @@
 enum phase { PHASE_ALIVE, PHASE_ENDED, PHASE_CLOSING };
 
 /*
- * The keys by which members are found. The indexes keep this fast for any number of members
+ * The keys by which members are found. The indexes keep the search fast for any number of members
  * (members.c).
  */
 enum member_index {
@@ -171,15 +171,19 @@ struct collector {
 	uint64_t sampled_ns;
 	uint32_t next_stream;
 	struct ancestor ancestors[ANCESTORS];
-	struct left_out left_out[LEFT_OUT_NAMES]; /* counts that no stream has yet */
+	struct left_out left_out[LEFT_OUT_NAMES]; /* counts that were not written to a stream yet */
 	/* control requests of holdtrace ctl that still need an answer */
 	struct guest *requests;
 	struct user *users;
 	struct bounds_used used;
 	struct bounds_known known, known_by_others;
-	/* by reason: refusals that no stream has yet */
+	/* by reason: refusals that were not written to a stream yet */
 	uint64_t refused[REFUSAL_COUNT];
-	uint64_t schedule_ns; /* time that the readings of the schedule may have used up so far */
+	/*
+	 * the readings have used their share of time up to this time; each reading advances it by
+	 * TOKEN_NS
+	 */
+	uint64_t schedule_ns;
 	struct schedule_place {
 		uint32_t member, chunk, slot;
 	} schedule_at; /* the slot that was read last */
@@ -236,7 +240,10 @@ void collect_obey(struct collector *collector);
 void collect_schedule(struct collector *collector, uint64_t now_ns);
 /* Reads the kernel's last figures of the first thread of a zombie process. */
 void collect_schedule_last(struct collector *collector, struct member *member);
-/* Writes the figures of the threads of a process. _end is called when the process has ended. */
+/*
+ * Writes the figures of the threads of a process. collect_schedule_end(): does so when the process
+ * has ended, and frees the readings.
+ */
 void collect_schedule_say(struct collector *collector, struct member *member);
 void collect_schedule_end(struct collector *collector, struct member *member);
 
@@ -288,8 +295,8 @@ static inline uint64_t collect_note_time(const struct collector *collector,
 }
 
 /*
- * Adds a member to the indexes, or updates the indexes when its pid has changed. _remove: the
- * member leaves.
+ * Adds a member to the indexes, or updates the indexes when its pid has changed.
+ * collect_index_remove(): removes a member that leaves.
  */
 void collect_index(struct collector *collector, struct member *member);
 void collect_index_remove(struct collector *collector, struct member *member);
@@ -328,7 +335,7 @@ void collect_end_member(struct collector *collector, struct member *member);
 void collect_hear_ends(struct collector *collector);
 
 /*
- * Like collect_hear_ends(), but reads only the records of the member's parent and of the member,
+ * Like collect_hear_ends(), but reads only the reports of the member's parent and of the member,
  * before the member is forgotten.
  */
 void collect_hear_end_of(struct collector *collector, struct member *member);
@@ -336,7 +343,7 @@ void collect_hear_end_of(struct collector *collector, struct member *member);
 /* Writes the reason why streams are incomplete to the control page, where the launcher reads it. */
 void collect_tell_failure(struct collector *collector, const struct stream *stream);
 
-/* The options for opening a sink. `first` is set if no process has attached yet. */
+/* The options for opening a sink. Their member `first` is set if no process has attached yet. */
 struct sink_options collect_options(const struct collector *collector);
 
 /* Writes for how long the member's stream could not be written, if that has happened. */

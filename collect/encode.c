@@ -143,8 +143,8 @@ static struct wire_text text_in(uint8_t *room, const char *text, size_t size)
 }
 
 /*
- * Registers a class. The packet belongs to no call, but may have to be hidden from readers of
- * sp-rtrace, too.
+ * Registers a class. The packet belongs to no call, but may have to be hidden from programs that
+ * read the sp-rtrace format, too.
  */
 static uint8_t *put_class(const struct encoder *encoder, uint8_t *at, uint32_t id)
 {
@@ -157,7 +157,7 @@ static uint8_t *put_class(const struct encoder *encoder, uint8_t *at, uint32_t i
 	};
 
 	at = put_resource(at, &packet, encoder->tails);
-	/* this class is hidden from readers of sp-rtrace */
+	/* this class is hidden from programs that read the sp-rtrace format */
 	if (id == RESOURCE_EVENT && encoder->tails && !encoder->htr)
 		at = aside_wrap(start, at);
 	return at;
@@ -223,7 +223,7 @@ inline_ void use_class(struct encoder *encoder, uint32_t id)
 
 /* ---- values ---- */
 
-/* Writes the digits of a number in front of `end`. Returns the first digit. */
+/* Writes the digits of a number before `end`. Returns the first digit. */
 inline_ char *digits(char *end, uint64_t value, unsigned base)
 {
 	do {
@@ -432,8 +432,8 @@ static void make_moved_part(struct encode_packet_call *packet)
 }
 
 /*
- * Ends an event; `at` is the end of its packets. is_aside: the event is hidden from readers of
- * sp-rtrace.
+ * Ends an event; `at` is the end of its packets. is_aside: the event is hidden from programs that
+ * read the sp-rtrace format.
  */
 static void end_event(struct encoder *encoder, uint8_t *at, bool is_aside)
 {
@@ -579,8 +579,8 @@ static void encode_call(struct encoder *encoder, const struct merge_event *event
 		return;
 	at = put_any_call(encoder, at, &packet);
 	/*
-	 * The document puts the arguments after the backtrace. The published readers expect them
-	 * before it, as protocol 2.0 has them.
+	 * The document BINARY_PROTOCOL 1.4 puts the arguments after the backtrace. The published
+	 * readers expect the arguments before it, as protocol 2.0 has them.
 	 */
 	if (!encoder->tails)
 		at = put_frames(at, event->frames, event->frame_count);
@@ -742,7 +742,7 @@ static void encode_class(struct encoder *encoder, const struct record_name *reco
 
 	/*
 	 * Numbers below RESOURCE_COUNT are classes of holdtrace; readers have a table of
-	 * RESOURCES_MAX.
+	 * RESOURCES_MAX classes.
 	 */
 	if (record->id < RESOURCE_COUNT || record->id > RESOURCES_MAX)
 		return;

@@ -24,7 +24,7 @@ struct expand_more {
 	uint32_t size;
 	/* whether the record makes two events */
 	bool is_split;
-	/* 0 in a record of a ring; differs for each of the two events */
+	/* RECORD_MOVED_PART for the first of two events, otherwise 0 */
 	uint8_t part;
 };
 
@@ -140,8 +140,8 @@ static inline void expand_note(struct record_model *model, const struct record_c
 }
 
 /*
- * Expands a sound record to *call, which the arguments and frames follow. frames: the frames of the
- * record in the ring. Updates the model for the next short record.
+ * Expands a sound record to *call; the arguments and frames follow the struct. frames: the frames
+ * of the record in the ring. Updates the model for the next short record.
  */
 static inline void expand(const struct record_short *record, const struct expand_more *more,
 			  const char *frames, struct record_model *model, struct record_call *call)

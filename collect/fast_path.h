@@ -16,7 +16,9 @@
 struct fast_call {
 	/* a checked copy, which the traced program cannot change */
 	const struct record_short *record;
-	/* the values that short records omit; call and frame are already those of this record */
+	/*
+	 * the values that short records omit; `call` and `frame` are already those of this record
+	 */
 	const struct record_model *model;
 	uint64_t pthread;
 	int32_t thread;
@@ -28,8 +30,8 @@ struct fast_call {
 	uint32_t frame_count;
 	/*
 	 * How many outer frames are the same as in the previous call. `memory` identifies a
-	 * remembered backtrace, and `turn` counts its updates: kept is valid only if the previous
-	 * call had the same memory and the previous turn. memory NULL: unknown.
+	 * remembered backtrace, and `turn` counts its updates: `kept` is valid only if the previous
+	 * call had the same `memory` and the previous `turn`. memory NULL: unknown.
 	 */
 	uint32_t kept;
 	const void *memory;

@@ -262,8 +262,8 @@ static enum untraced why_untraced(const struct member *member)
 }
 
 /*
- * Counts locks that were acquired without waiting; --locks=contended does not record them
- * otherwise. A slot has the sum for all threads that used it.
+ * Returns how often locks were acquired without waiting. With --locks=contended, such calls are
+ * only counted, not recorded. A slot has the sum for all threads that used it.
  */
 static uint64_t uncontended(const struct member *member)
 {

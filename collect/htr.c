@@ -143,7 +143,7 @@ inline_ uint32_t common_frames(const struct model *model, const uint64_t *frames
 }
 
 /*
- * Whether the path from `node` to `from` has these frames. Enters the nodes that it passes into the
+ * Whether the path from `node` up to `from` has these frames. Enters the nodes of the path into the
  * model.
  */
 inline_ bool leads_to(const struct htr *htr, struct model *model, const uint64_t *frames,

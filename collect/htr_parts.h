@@ -57,7 +57,7 @@ struct shape {
 };
 
 /*
- * The state that a reader has of a thread in this block, and the thread's last backtrace: addresses
+ * The state that a reader of this block has of a thread, and the thread's last backtrace: addresses
  * and nodes, the outermost frame last, in the order of the merge's frames.
  */
 struct model {

@@ -50,7 +50,8 @@ struct keeper {
 	struct keep_options options;
 	enum keep_state state;
 	uint64_t cut_ns, cut_size; /* time and file size when the last sections were begun */
-	uint64_t oldest_ns; /* time at which the kept part of the file begins, or a later time */
+	/* the file has all events from this time on, and perhaps earlier ones */
+	uint64_t oldest_ns;
 	uint64_t grown_ns,
 		seen; /* when the file last grew, and its size when it was last checked */
 	uint64_t retry_ns, started_ns;

@@ -6,9 +6,9 @@
  * The flight recorder keeps the last part of a trace (a duration or a number of bytes), and the
  * objects that were live when that part began. Streams are written as sections, which are readable
  * without the sections before them. When the file is too long, the program holdtrace-keep (keep/)
- * writes another file with the last sections and the objects that the older sections left live.
- * That file then replaces the first one under its name, so the name always leads to a complete
- * trace.
+ * writes another file with the last sections and the objects that were live at the end of the older
+ * sections. That file then replaces the first one under its name, so the name always leads to a
+ * complete trace.
  */
 
 #include <stdint.h>

@@ -69,7 +69,9 @@ struct listener {
 	int epoll;
 	int by_name, by_path, by_guest; /* listening sockets */
 	int path;			/* O_PATH descriptor of by_path */
-	/* open descriptors that are closed to accept a connection when no other is left */
+	/*
+	 * open descriptors that are closed to accept a connection when no free descriptor is left
+	 */
 	int reserve[2];
 	bool is_tight;	     /* the limit of descriptors is too low for a thread */
 	bool sees_all_users; /* in this user namespace, each user has a distinct uid */

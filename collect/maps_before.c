@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Writes the mappings that a process had before an attach to the stream of the process. The process
- * is not stopped for this. The mappings are read before the library is loaded, and again when the
- * recording has begun; only mappings that exist both times are written. So neither new mappings,
- * for which the stream may have a call, nor mappings of the library are written.
+ * Writes to the stream of a process the mappings that the process had before holdtrace attached to
+ * it. The process is not stopped for this. The mappings are read before the library is loaded, and
+ * again when the recording has begun; only mappings that exist both times are written. So neither
+ * new mappings, for which the stream may have a call, nor mappings of the library are written.
  */
 #include "collect/collect_parts.h"
 #include "collect/facts.h"
@@ -174,7 +174,7 @@ static bool is_guard(const struct mapping *mapping, const struct mapping *next)
 	       next->to - next->from >= STACK_LEAST;
 }
 
-/* Decides the kind of a range by its line in the maps file alone. */
+/* Decides the kind of a range from its own line in the maps file. */
 static void classify(struct range *range)
 {
 	const char *path = range->mapping.path;
@@ -192,7 +192,10 @@ static void classify(struct range *range)
 		range->kind = BEFORE_FILE;
 }
 
-/* Decides the kind of a range, or of the next one, by how the two are adjacent. */
+/*
+ * Decides the kind of a range, or of the next range, from both ranges and whether they are
+ * adjacent.
+ */
 static void classify_by_neighbours(struct range *range, struct range *next)
 {
 	const struct mapping *mapping = &range->mapping, *behind = next ? &next->mapping : NULL;

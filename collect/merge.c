@@ -16,7 +16,7 @@
  * starves
  */
 #define STUCK_NS 200000000u
-/* after this time, it holds no events back even if its thread starves */
+/* after this time, such a low watermark holds no events back even if its thread starves */
 #define STARVED_NS 10000000000u
 /* time between two checks whether a thread starves */
 #define ASK_NS 50000000u
@@ -434,8 +434,8 @@ static bool starves(struct merge *merge, struct reader *reader, const struct pro
 /*
  * Whether the process holds too many batches, so that its low watermarks are ignored. For an owner,
  * batches_most is the limit of each process; if all processes of the owner together exceed it, the
- * limit of each is a sixteenth. All other users share one limit of batches_most; if they exceed it,
- * an equal part is the limit of each of their processes.
+ * limit of each is a sixteenth of batches_most. All other users share one limit of batches_most; if
+ * they exceed it, the limit of each of their processes is an equal part of it.
  */
 static bool overrules(struct merge *merge, struct process *process)
 {

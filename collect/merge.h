@@ -77,8 +77,8 @@ void merge_destroy(struct merge *merge);
 
 /*
  * The resources that the processes of a user take from the merge: batches for their records, and,
- * if is_bounded, processor time in a round. Each has a limit for the user, and one for all bounded
- * users together.
+ * if is_bounded, processor time in a round. Each resource has a limit for the user, and one for all
+ * bounded users together.
  */
 struct merge_user {
 	bool is_bounded;
@@ -119,7 +119,7 @@ uint64_t merge_round(struct merge *merge);
  */
 void merge_cut(struct merge *merge, struct process *process);
 
-/* Whether any ring has enough new records that the collector should not sleep. */
+/* Whether any ring has enough new records to keep the collector awake. */
 bool merge_is_behind(const struct merge *merge);
 
 /*
@@ -156,7 +156,7 @@ void merge_tidy(struct merge *merge);
 
 /*
  * Tells the merge that the process has certainly ended. The next round hands out all its remaining
- * records, and counts those that will never be finished.
+ * records, and counts the records that will never be finished as dropped events.
  */
 void merge_end(struct process *process);
 
@@ -173,8 +173,8 @@ const struct merge_thread *merge_slot_thread(const struct process *process,
 					     const struct chunk *chunk, uint32_t slot);
 
 /*
- * Returns a time, in ticks, that is not before any event of the process that was handed out, and
- * not after any event that will follow. A note with this time is in order. Returns 0 if records are
+ * Returns a time, in ticks, that is not before any event of the process handed out so far, and not
+ * after any event that will follow. A note with this time is in order. Returns 0 if records are
  * waiting and none was handed out yet.
  */
 uint64_t merge_limit(const struct merge *merge, const struct process *process);

@@ -201,8 +201,8 @@ void merge_begin(struct merge *merge, struct reader *reader, uint64_t latest);
  * Finds the reader's next record. This is its first entry; without entries, it is the short record
  * at the reader's position in the ring, if no later record in the ring has an earlier time. Makes
  * entries of all records before that position. Stops at a record that is still being written,
- * unless its thread can no longer finish it, and where the remaining records have to wait while the
- * ring has room.
+ * unless its thread can no longer finish it. Also stops where the remaining records have to wait,
+ * while the ring has room for them.
  */
 void merge_find_next(struct merge *merge, struct reader *reader);
 
@@ -229,8 +229,8 @@ void merge_take(struct merge *merge, struct reader *reader);
 void merge_hand_out_in_place(struct merge *merge, struct reader *reader, uint64_t before);
 
 /*
- * Hands out a record that is the next in the order of time. The entry does not have to be in the
- * list of entries.
+ * Hands out the record of an entry, the next record in the order of time. The entry does not have
+ * to be in the list of entries.
  */
 void merge_hand_out(struct merge *merge, struct reader *reader, const struct entry *entry);
 
@@ -263,7 +263,9 @@ static inline void merge_drop(struct merge *merge, struct reader *reader, struct
 		merge_give_back(merge, batch);
 }
 
-/* Adds the events that the slot dropped since the last call to the counts of its current thread. */
+/*
+ * Adds to the counts of the slot's current thread the events that were dropped since the last call.
+ */
 void merge_collect_lost(struct reader *reader);
 
 /* ---- the remembered backtrace ---- */
@@ -276,7 +278,7 @@ static inline bool changes_backtrace(const struct record_call *call)
 
 /*
  * Updates the remembered backtrace by one checked record, in the order of the ring. The backtrace
- * ends at the end of the array.
+ * ends at the end of the array `stack`.
  */
 static inline void apply_frames(struct reader *reader, const struct record_call *call,
 				const uint64_t *fresh)

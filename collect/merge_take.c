@@ -530,8 +530,8 @@ static bool take_next(struct merge *merge, struct reader *reader)
 }
 
 /*
- * The bytes after which space is released: in portions, so that a thread does not have to wait for
- * space until the end of the round.
+ * Returns after how many bytes space is released. Space is released in portions, so that a thread
+ * does not have to wait for space until the end of the round.
  */
 static inline uint64_t release_bytes(const struct reader *reader)
 {
@@ -685,8 +685,8 @@ static bool hand_out_whole(struct merge *merge, struct reader *reader,
 }
 
 /*
- * Whether the record can take the fast path: there is one, the record is not late, and its whole
- * backtrace fits.
+ * Whether the record can take the fast path: the handler has one, the record is not late, and its
+ * whole backtrace fits.
  */
 static inline bool is_fast(const struct merge *merge, const struct reader *reader,
 			   const struct record_short *record)

@@ -133,7 +133,7 @@ void collect_toggle(struct collector *collector)
 /* bytes of the line that has the number of paths that did not fit */
 #define LEFT_OUT_MAX 16u
 
-/* An answer of paths. Each path is followed by a newline. */
+/* An answer that is a list of paths. Each path is followed by a newline. */
 struct answer {
 	char text[CONTROL_ANSWER_MAX];
 	size_t used;

@@ -139,7 +139,7 @@ static void scan_release(struct member *member)
 {
 	uint32_t *released = &member->chunks[0]->head->released;
 
-	/* a requested scan must not release a process that waits in exit() for a later scan */
+	/* a requested scan must not release a process that waits in exit() for its final scan */
 	if (!member->is_scanned_at_end)
 		return;
 	__atomic_store_n(released, 1, __ATOMIC_SEQ_CST);

@@ -143,7 +143,7 @@ static void read_thread(struct collector *collector, struct member *member,
 	if (!read_times(collector, &member->watch, schedule->thread, &next))
 		return;
 	next.sleep = find_sleep(&member->watch, slot, schedule->thread);
-	/* if a figure has become smaller, another thread has the number by now */
+	/* if a figure has become smaller, another thread has the thread id by now */
 	if (next.ran_ns < schedule->latest.ran_ns || next.queued_ns < schedule->latest.queued_ns)
 		return;
 	if (schedule->first.ticks)

@@ -256,7 +256,10 @@ static int open_new(struct sink *sink, struct error *err)
 	return 0;
 }
 
-/* Replaces a file that does not belong to this user alone by a new file, if it may be removed. */
+/*
+ * Replaces a file that does not belong to this user alone by a new file, if the old file may be
+ * removed.
+ */
 static int open_instead(struct sink *sink, struct error *err)
 {
 	close(sink->fd);

@@ -3,9 +3,9 @@
 #define COLLECT_SINK_H
 
 /*
- * The destination of one stream: a file, an inherited descriptor or the input of a command. It is
- * compressed by zstd if the name says so. The sink knows neither packets nor blocks, only which of
- * the two it receives.
+ * The destination of one stream: a file, an inherited descriptor or the input of a command. The
+ * output is compressed by zstd if the name says so. The sink knows neither packets nor blocks, only
+ * which of the two it receives.
  */
 
 #include <stdbool.h>
@@ -137,8 +137,8 @@ int sink_succeed(struct sink *sink, struct sink_next *next, uint64_t size, bool 
 		 struct error *err);
 
 /*
- * Whether the user's name is a symbolic link. The target of a link can be written, but not
- * replaced.
+ * Whether the name that the user gave is a symbolic link. The target of a link can be written, but
+ * not replaced.
  */
 bool sink_is_link(const struct sink_place *place);
 

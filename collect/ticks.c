@@ -47,8 +47,8 @@ void ticks_measure(struct ticks *ticks, uint32_t clock)
 }
 
 /*
- * Returns the ns of a tick between two pairs, times 2^32, or 0 if one of the clocks did not
- * advance.
+ * Returns how many ns a tick lasted between two pairs, times 2^32, or 0 if one of the clocks did
+ * not advance.
  */
 static double slope(const struct ticks_pair *from, const struct ticks_pair *to)
 {

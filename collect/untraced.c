@@ -91,7 +91,7 @@ static enum untraced look_at_environment(int32_t pid)
 		    !find_library(entry + sizeof(name) - 1, &library))
 			continue;
 		snprintf(inside, sizeof(inside), "/proc/%d/root%s", (int)pid, library);
-		/* other names are searched by the loader, so the file cannot be checked */
+		/* the loader searches for other names, so the file cannot be checked */
 		return *library == '/' && !strchr(library, '$') && access(inside, R_OK)
 			       ? UNTRACED_HIDDEN
 			       : UNTRACED_GIVEN;

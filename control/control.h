@@ -23,7 +23,7 @@ int ctl_snapshot(int pid, char **paths, struct error *err);
 struct ctl_run;
 
 /*
- * Finds the run of process pid. The caller frees *run with free(). Returns 0 or a negative errno.
+ * Finds the run of process `pid`. The caller frees *run with free(). Returns 0 or a negative errno.
  */
 int ctl_find(int pid, struct ctl_run **run, struct error *err);
 

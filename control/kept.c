@@ -105,8 +105,8 @@ static bool copy_start(int from, int to, uint64_t size)
 }
 
 /*
- * Writes an index without entries. It marks the stream as complete up to here, although the process
- * has not ended.
+ * Writes an index without entries. The index marks the stream as complete up to here, although the
+ * process has not ended.
  */
 static bool end_stream(int to, uint32_t stream, uint64_t next)
 {
@@ -151,9 +151,9 @@ static int open_free(const char *path, char **name)
 
 /*
  * Copies a trace in its current state. The copy does not change when the collector continues to
- * write; for a flight recorder, it has the time to keep up to now. to: path of the copy; NULL: an
- * unused name in the same directory. *name: the path of the copy, which the caller frees. Returns 0
- * or a negative errno.
+ * write; the copy of a flight recorder's trace ends with the last events before now. to: path of
+ * the copy; NULL: an unused name in the same directory. *name: the path of the copy, which the
+ * caller frees. Returns 0 or a negative errno.
  */
 static int kept_copy(const char *path, const char *to, char **name, struct error *err)
 {

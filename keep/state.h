@@ -6,7 +6,7 @@
  * Makes a section that replaces the first sections of a stream. It has the identity of the process,
  * its classes and mappings, and the calls that acquired the objects that were live at the end of
  * these sections. A reader of the new section and the sections after it finds the same live
- * objects, and which calls acquired them, as a reader of the whole stream.
+ * objects, acquired by the same calls, as a reader of the whole stream.
  */
 
 #include "keep/pieces.h"

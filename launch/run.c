@@ -195,7 +195,7 @@ static int check_keep(const struct settings *settings, struct error *err)
 			 settings->keep);
 }
 
-/* Checks the settings for what a row of settings.def cannot express. */
+/* Checks the settings for errors that a row of settings.def cannot describe. */
 static int check_settings(const struct settings *settings, struct error *err)
 {
 	bool has_directory = strchr(settings->follow, '/') != NULL;
@@ -232,8 +232,8 @@ static int check_directory(const char *path, struct error *err)
 
 /*
  * Checks that the file of --report can be written, before the program runs: otherwise the user
- * would only learn at the end of the run. Creates or truncates nothing. is_replaced: a new file
- * will be renamed to this path.
+ * would see the error only at the end of the run. Creates or truncates nothing. is_replaced: a new
+ * file will be renamed to this path.
  */
 static int check_result(const char *path, bool is_replaced, struct error *err)
 {

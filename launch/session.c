@@ -151,7 +151,7 @@ static void become_program(const struct session *session, const char *path, char
 	}
 	/*
 	 * execvp() runs a file without a #! line with the shell. It does not search PATH, because
-	 * path contains a slash.
+	 * `path` contains a slash.
 	 */
 	execvp(path, argv);
 	if (write(tell, &errno, sizeof(errno)) < 0)

@@ -89,7 +89,7 @@ static void be_witness(int socket, int other)
 	_exit(0);
 }
 
-/* Whether this signal was sent to the group since the last call for it. */
+/* Whether this signal was sent to the group since the last call for the same signal. */
 static bool was_for_group(int number)
 {
 	unsigned char word = (unsigned char)number;
@@ -141,7 +141,7 @@ void signals_give_back(void)
 }
 
 /*
- * Whether pid is the program or a descendant of it. A descendant is not recognized if a process
+ * Whether `pid` is the program or a descendant of it. A descendant is not recognized if a process
  * between the two has ended.
  */
 static bool is_of_run(pid_t pid, pid_t program)

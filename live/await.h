@@ -56,7 +56,7 @@ const char *await_word(enum await_kind kind);
 /*
  * Finds the deadlock cycle that begins with threads[start]. Each thread of the cycle waits for a
  * lock of the next thread, and the last thread for a lock of the first. Writes the threads' indexes
- * to ring. Returns the length of the cycle, or 0 if there is none.
+ * to `ring`. Returns the length of the cycle, or 0 if there is none.
  */
 size_t await_ring(const struct live_process *process, const struct await *awaits, size_t start,
 		  size_t *ring, size_t max);

@@ -4,8 +4,8 @@
 
 /*
  * Reads a trace file while it is being written, and writes the bytes of each of its streams to a
- * pipe of that stream. A reader of a pipe blocks until more bytes arrive, so each needs its own
- * thread.
+ * pipe of that stream. A reader of a pipe blocks until more bytes arrive, so each reader needs its
+ * own thread.
  */
 
 #include <stdbool.h>

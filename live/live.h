@@ -3,8 +3,8 @@
 #define LIVE_LIVE_H
 
 /*
- * The sub-commands about running processes; each has its own function and file. Each returns the
- * exit status; if it failed, it returns 125 and fills err.
+ * The sub-commands about running processes; each has its own function and file. Each function
+ * returns the exit status; on failure, it returns 125 and fills `err`.
  */
 
 #include <stdint.h>

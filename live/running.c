@@ -283,7 +283,7 @@ static bool has_no_caller(Dwfl *dwfl, uint64_t pc)
 
 /*
  * Unwinds the stacks of all threads in the child. The files are opened before the sandbox is
- * entered, and read inside.
+ * entered, and read inside it.
  */
 static void walk_all(const struct live_process *process, struct answer *answers)
 {

@@ -197,7 +197,7 @@ static int run_batch(struct top *top, struct out *out, struct error *err)
 
 /* ---- with a terminal ---- */
 
-/* Selects the next class that has objects, and all classes after the last class. */
+/* Selects the next class that has objects; after the last class, selects all classes. */
 static void next_class(struct top *top)
 {
 	const struct sample *sample = &top->picture.sample;

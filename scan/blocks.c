@@ -69,8 +69,8 @@ bool live_was_block(const struct live *live, uint64_t address)
 }
 
 /*
- * The streams of a process and its ancestors. They stay open as long as the ledger, whose call
- * sites point into them.
+ * The streams of a process and its ancestors. The streams stay open as long as the ledger, whose
+ * call sites point into them.
  */
 struct lineage {
 	struct live *live;

@@ -43,7 +43,7 @@ struct process_thread {
 /* A frame of a stack, which reaches from sp to the next frame's sp. */
 struct process_frame {
 	uint64_t sp, pc;
-	const char *function; /* valid as long as the names */
+	const char *function; /* valid as long as the result of names_open() */
 };
 
 /*

@@ -25,7 +25,7 @@ struct names *names_open(const struct process *process);
  */
 void frames_find(struct names *names, struct process *process);
 
-/* A variable. Its name and module stay valid as long as names. */
+/* A variable. Its name and module stay valid as long as the result of names_open(). */
 struct name {
 	const char *name; /* NULL: unknown */
 	const char *module;

@@ -35,8 +35,8 @@ struct words {
 };
 
 /*
- * Keeps those of the `size` bytes' words at `address` that lead into `targets`. `size` and
- * `address` are multiples of WORDS_PAGE. Call it with ascending addresses.
+ * Keeps the words in `bytes` that lead into `targets`. `bytes` has `size` bytes, which were read at
+ * `address`; both numbers are multiples of WORDS_PAGE. Call it with ascending addresses.
  */
 void words_add(struct words *words, const struct ranges *targets, uint64_t address,
 	       const void *bytes, size_t size);

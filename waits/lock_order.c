@@ -8,8 +8,9 @@
 #include "base/array.h"
 #include "base/hash_table.h"
 
-#define SEARCH_BUDGET	  256u	   /* edges visited per search, one for each new edge */
-#define SEARCH_BUDGET_ALL 4000000u /* per process */
+/* limit of edges visited in a search; the first variant of each edge starts a search */
+#define SEARCH_BUDGET	  256u
+#define SEARCH_BUDGET_ALL 4000000u /* limit of edges visited in all searches of a process */
 
 void lock_order_init(struct lock_order *order)
 {
@@ -236,7 +237,10 @@ struct search {
 	unsigned budget;
 };
 
-/* True if the path already passed through the lock; its start does not count. */
+/*
+ * True if the path already passed through the lock. The lock at the start of the path does not
+ * count.
+ */
 static bool is_passed(const struct search *search, uint32_t lock)
 {
 	for (unsigned i = 1; i < search->count; i++)

@@ -85,7 +85,7 @@ struct lock_order {
 	uint32_t spare_edge, spare_way;
 	ARRAY_OF(struct lock_order_cycle) cycles;
 	uint64_t cycles_left_out;
-	uint64_t searched; /* edges visited in searches for cycles of more than two locks */
+	uint64_t searched; /* edges visited so far in searches for cycles of more than two locks */
 };
 
 void lock_order_init(struct lock_order *order);

@@ -525,7 +525,9 @@ static void take_lock(struct locks *locks, const struct event *event)
 	if (!lock->born)
 		lock->born = wanted.site;
 	lock->is_rwlock |= wanted.way == LOCKS_READ || wanted.way == LOCKS_WRITE;
-	/* with event->part, the event is no call: a wait for a condition takes its mutex again */
+	/*
+	 * if event->part is set, the event is no call: a wait for a condition takes its mutex again
+	 */
 	if (!event->part)
 		add_call(locks, wanted.lock, wanted.site, wanted.way, wanted.thread, event);
 	again = find_hold(locks, wanted.lock, wanted.thread);

@@ -158,7 +158,8 @@ void locks_event(struct locks *locks, const struct event *event);
 
 /*
  * Adds a call that is still blocked at the end (~open). It counts as a wait for the holder of the
- * lock, and its lock order as if it had taken the lock. Ignores calls that are not for locks.
+ * lock, and enters the lock order as if it had taken the lock. Ignores calls that are not for
+ * locks.
  */
 void locks_open(struct locks *locks, const struct event *note, const struct hook *hook);
 
