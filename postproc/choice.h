@@ -3,8 +3,8 @@
 #define CHOICE_H
 
 /*
- * Which reports and folds a run needs: those that the user requested, and those that limits or an
- * HTML page need.
+ * Which reports and folds a run needs: those that the user requested, and those needed for limits
+ * or for an HTML page.
  */
 
 #include "base/error.h"

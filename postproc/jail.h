@@ -21,12 +21,12 @@ struct jail {
 	bool is_verbose, is_entered;
 };
 
-/* Plans which rights remain. jail keeps pointers into options. */
+/* Plans which rights remain. `jail` keeps pointers into `options`. */
 void jail_plan(struct jail *jail, const struct options *options, const struct writer *writer);
 
 /*
- * Whether the file belongs to another user, or its owner is unknown, and the jail was not entered
- * yet.
+ * Whether the jail must be entered before the file is read: it was not entered yet, and the file
+ * belongs to another user or its owner is unknown.
  */
 bool jail_is_needed(const struct jail *jail, int fd);
 

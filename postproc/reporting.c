@@ -412,7 +412,7 @@ static int print_limited(struct fold *fold, const struct tables *tables, struct 
 	return rc;
 }
 
-/* ---- all of it ---- */
+/* ---- all output ---- */
 
 static int print(struct fold *fold, struct tables *tables, struct out *out, struct error *err)
 {

@@ -23,7 +23,10 @@ struct entry { /* sums of a site or a place */
 	const char *example;
 	uint64_t opened, now, most;
 	uint64_t age_ns; /* age of the oldest open descriptor */
-	/* number of processes; last: number of the process that was counted last */
+	/*
+	 * number of processes with such descriptors; `last`: number of the process that was counted
+	 * last
+	 */
 	uint32_t processes, last;
 };
 

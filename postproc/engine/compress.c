@@ -72,7 +72,7 @@ static void spill_chunk(struct spill_buffer *buffer, struct spill_file *spill, s
 	}
 }
 
-/* chunk: maximum bytes of the group's calls in memory. */
+/* Adds a call to its group. chunk: maximum bytes of the group's calls in memory. */
 static int add_call(struct spill_buffer *buffer, struct spill_file *spill, size_t chunk,
 		    const struct event *event, bool with_arguments, struct error *err)
 {
@@ -185,7 +185,7 @@ const struct compress_group *compress_at(const struct compress *compress, size_t
 	return compress->groups.items[i];
 }
 
-/* ---- reading them again ---- */
+/* ---- reading the calls again ---- */
 
 static int print_chunk(const unsigned char *bytes, size_t size,
 		       int (*print)(void *user, struct kept *kept), void *user)

@@ -59,9 +59,9 @@ size_t compress_count(const struct compress *compress);
 const struct compress_group *compress_at(const struct compress *compress, size_t i);
 
 /*
- * Calls print() for each call of the group, in the order of the trace; kept is valid until print()
- * returns. Stops at the first result of print() that is not 0. Returns that result, 0 or a negative
- * errno.
+ * Calls print() for each call of the group, in the order of the trace; `kept` is valid until
+ * print() returns. Stops at the first result of print() that is not 0. Returns that result, 0 or a
+ * negative errno.
  */
 int compress_each(const struct compress *compress, const struct compress_group *group,
 		  int (*print)(void *user, struct kept *kept), void *user, struct error *err);

@@ -342,8 +342,8 @@ static void select_live_acquisitions(struct select_held *part, const struct even
 	struct event loss = *event;
 
 	/*
-	 * If an acquisition that is not selected has the address of a selected object, that object
-	 * is gone: release it.
+	 * If an acquisition that is not selected has the address of a selected object, the release
+	 * of that object was not recorded: release it now.
 	 */
 	loss.type = CALL_TYPE_FREE;
 	if (is_kept)

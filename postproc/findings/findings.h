@@ -25,7 +25,7 @@ struct findings_leaks {
 	uint64_t blocks;		   /* the largest number of blocks from one call site */
 };
 
-/* What can be wrong with a run. */
+/* Kinds of problems that a run can have. */
 enum findings_kind {
 	FINDINGS_DEADLOCK,
 	FINDINGS_HANG,	/* a wait kept the program from ending */

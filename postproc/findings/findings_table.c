@@ -10,7 +10,7 @@
 #include "base/human.h"
 #include "live.h"
 
-#define FRAMES	      2 /* of a call site in a sentence */
+#define FRAMES	      2 /* number of frames of a call site that a sentence names */
 #define SENTENCE_SIZE 1024
 
 /*
@@ -25,7 +25,7 @@ struct sentence {
 	const struct report_run *run;
 	const struct live *live;
 	size_t length;
-	const struct trace_node *backtrace; /* of the call site that it names first */
+	const struct trace_node *backtrace; /* of the call site that the sentence names first */
 	char text[SENTENCE_SIZE];
 };
 
@@ -294,7 +294,7 @@ void findings_put(const struct report_run *run, struct table *table)
 	struct live live;
 	size_t count;
 
-	/* A file of suppressions that cannot be read is an error of the report leaks. */
+	/* If a file of suppressions cannot be read, the report `leaks` has the error. */
 	if (summary->processes.count && suppress_fill(&suppress, run->options, &err) == 0) {
 		live_collect(&live, summary, run->naming, &suppress);
 		count = findings_list(summary, &live.leaks, items);

@@ -39,7 +39,7 @@ struct branches {
 void branches_init(struct branches *branches);
 void branches_free(struct branches *branches);
 
-/* Finds or adds the branch of a function below parent (NULL: the root). */
+/* Finds or adds the branch of a function below `parent` (NULL: the root). */
 struct branch *branches_child(struct branches *branches, struct branch *parent,
 			      const struct path_function *function);
 
@@ -65,8 +65,8 @@ struct branch *branches_next(const struct branches *branches, const struct branc
 struct branch *branches_end(struct branch *branch);
 
 /*
- * Fills a cell with the functions from branch to end, which are one line. depth: number of lines
- * above it on the way from the root. is_outwards: callers follow their callees.
+ * Fills a cell with the functions from `branch` to `end`, which share a line. depth: number of
+ * lines above it on the way from the root. is_outwards: callers follow their callees.
  */
 void branches_cell(struct table *table, struct table_cell *cell, const struct branch *branch,
 		   const struct branch *end, uint32_t depth, bool is_outwards);

@@ -5,7 +5,7 @@
 /*
  * All measures of each place of a run: the amounts acquired, held at the end and held at the peak,
  * and the times for which objects were held. For formats that show several costs of a place. The
- * numbers equal those of the reports allocations, leaks (without suppressions) and peak.
+ * numbers equal those of the reports `allocations`, `leaks` (without suppressions) and `peak`.
  */
 
 #include "postproc/totals/peaks.h"
@@ -28,7 +28,7 @@ struct costs_place {
 };
 
 /*
- * For begin() and process() of a fold with wants_ledger. costs must not be moved in memory until
+ * For begin() and process() of a fold with wants_ledger. `costs` must not be moved in memory until
  * the run has ended.
  */
 void costs_begin(struct costs *costs, struct report_run *run);

@@ -43,11 +43,11 @@ struct found {
 	 * processes that were scanned
 	 */
 	uint64_t fates[FATES], fate_bytes[FATES], with[FATES];
-	/*
-	 * compared: unreachable blocks of processes with an earlier scan; since: those of them that
-	 * were not unreachable in the earlier scan
-	 */
 	uint64_t handles; /* number of unreachable handles */
+	/*
+	 * compared: number of unreachable blocks in processes with an earlier scan; since: those of
+	 * these blocks that were not unreachable in the earlier scan
+	 */
 	uint64_t compared[FATES], since[FATES], since_bytes[FATES];
 	/* owner of the largest reachable block; the first one if several are equally large */
 	const char *keeper;
@@ -204,7 +204,7 @@ static void add_fate(struct leaks_state *state, const struct ledger_held *held)
 	found->fates[fate]++;
 	found->fate_bytes[fate] += held->bytes;
 	state->scanned_count++;
-	/* retained includes the unreachable blocks that only this block leads to */
+	/* block->retained includes the unreachable blocks that only this block leads to */
 	if (block->fate == SCANNED_LOST)
 		found->with[fate] += block->retained;
 	if (fate >= SCANNED_LOST && state->scanned.has_before) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The owners of memory: roots, sorted by how much they retain, and for each root the blocks that it
- * retains, by the call site that allocated them.
+ * The owners of memory: the roots, sorted by the bytes that they retain. For each root, the blocks
+ * that it retains, by the call site that allocated these blocks.
  */
 #include <inttypes.h>
 #include <stdio.h>

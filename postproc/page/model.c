@@ -20,7 +20,7 @@
 #define SPANS_MOST 200000u /* if the request gives no limit */
 #define WAIT_LEAST 10000u  /* ns: shorter waits are not among the longest */
 #define LONG_MOST  2000u   /* rows for waits, and for holds of locks */
-/* number of spans for each long wait, and for each long hold, that is listed */
+/* one long wait, and one long hold, is listed for this many spans */
 #define A_LONG_ONE 100u
 
 /* A call site of the run, or a site of the process that is being read. */

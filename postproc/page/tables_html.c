@@ -221,10 +221,7 @@ static const char *kind_word(enum table_kind kind, const struct table_cell *cell
 	return kind == TABLE_NUMBER ? "number" : "count";
 }
 
-/*
- * Returns the first cell of a column that is set, which has the unit of the column. NULL: no cell
- * is set.
- */
+/* Returns the first set cell of a column; its unit is that of the column. NULL: no cell is set. */
 static const struct table_cell *first_set(const struct table *table, unsigned column)
 {
 	for (size_t i = 0; i < table->rows.count; i++)

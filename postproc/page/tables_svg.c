@@ -217,7 +217,7 @@ static void put_colour(struct out *out, const char *module, const char *name)
 	out_format(out, "hsl(%u,%u%%,%u%%)", hue % 60, 65 + shade % 20, 58 + shade / 32 % 12);
 }
 
-/* Writes a colour that is the more saturated the more has changed, as on the page. */
+/* Writes a colour, as on the HTML page: the larger the change, the more saturated. */
 static void put_change_colour(struct out *out, const struct graph *graph, const struct bar *bar)
 {
 	double now = (double)(graph->run == TABLES_NEW ? bar->total : bar->other);

@@ -746,7 +746,7 @@ static void print_traces(struct overview *overview)
 	screen_wrap(&overview->screen, &line, 7);
 }
 
-/* ---- all of it ---- */
+/* ---- the whole screen ---- */
 
 /*
  * Builds all lines of the screen. The lines below the call sites are built first, so that the call

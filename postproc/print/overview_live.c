@@ -82,7 +82,7 @@ static void fill_used(struct line *line, const struct summary_class *class)
 			 PLURAL(class->notified));
 	else
 		line_add(line, "%s %s", COUNT(class->acquired), words[class->known].used);
-	/* not for other classes: failed opens and busy locks are normal */
+	/* failures are not shown for other classes: failed opens and busy locks are normal */
 	if (class->failed && (class->known == RESOURCE_MEMORY || class->known == RESOURCE_THREAD))
 		line_add(line, ", %s FAILED", COUNT(class->failed));
 }

@@ -34,7 +34,7 @@ struct tables_style {
 
 /*
  * Prints tables in a format. rows: the requested reports; count: their number, 0: the tables are
- * only a part of the output, so the last lines are left out. An error of the output stays in out.
+ * only a part of the output, so the last lines are left out. An error of the output stays in `out`.
  */
 void tables_print(const struct tables *tables, const struct report_run *run, struct naming *naming,
 		  const struct report_row *const *rows, unsigned count,
@@ -66,7 +66,7 @@ int tables_fold_same(struct tables *tables, struct naming *naming, const char *b
 
 /*
  * For text: tables_is_chart() returns whether a table has curves, tables_print_chart() prints its
- * chart. The table must have rows, and a first column of kind TIME.
+ * chart. The table must have rows, and a first column of the kind TABLE_TIME.
  */
 bool tables_is_chart(const struct table *table);
 void tables_print_chart(const struct tables_job *job, const struct table *table);

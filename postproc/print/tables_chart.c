@@ -101,8 +101,8 @@ static void print_mark(const struct curve *curve)
 }
 
 /*
- * Returns how many eighths of a character cell are filled: that of a point, in the line that begins
- * at the height `below`, also in eighths.
+ * Returns how many eighths of a character cell are filled. point: column of the cell; below: the
+ * height, in eighths, at which the line of the cell begins.
  */
 static unsigned level_of(const struct curve *curve, unsigned point, unsigned below)
 {

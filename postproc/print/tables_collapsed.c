@@ -11,10 +11,10 @@
 #define FRAMES_MAX 256
 
 /*
- * Prints trees in the format that flamegraph.pl, speedscope and others read. Each branch with a
- * number of its own gets a line: its functions from the root on, separated by semicolons, and the
- * number. The number is column "self"; in a tree without that column, it is "count" of the branch
- * without its children. If the table has groups, the group's name is the first function. A
+ * Prints trees in the format that flamegraph.pl, speedscope and other programs read. Each branch
+ * with a number of its own gets a line: its functions from the root on, separated by semicolons,
+ * and the number. The number is column "self"; in a tree without that column, it is "count" of the
+ * branch without its children. If the table has groups, the group's name is the first function. A
  * comparison of two runs has two numbers, as difffolded.pl prints them.
  */
 struct walk {
@@ -57,8 +57,8 @@ static void print_name(struct out *out, const char *name)
 }
 
 /*
- * Prints the class as the first function, with a note if memory was sampled, because every reader
- * of these lines shows this function.
+ * Prints the class as the first function, with a note if memory was sampled, because every program
+ * that reads these lines shows this function.
  */
 static void print_class(const struct walk *walk, const char *class)
 {

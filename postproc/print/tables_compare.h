@@ -2,7 +2,9 @@
 #ifndef PRINT_TABLES_COMPARE_H
 #define PRINT_TABLES_COMPARE_H
 
-/* Turns a comparison of two runs into a tree: the rows of report diff, arranged by function. */
+/*
+ * Turns a comparison of two runs into a tree: the rows of the report `diff`, arranged by function.
+ */
 
 #include "base/array.h"
 #include "base/pool.h"
@@ -25,7 +27,7 @@ struct tables_steps {
 	bool has_bytes, has_ns;
 };
 
-/* Whether a table is a comparison: it has the columns backtrace, old and new. */
+/* Whether a table is a comparison: it has the columns `backtrace`, `old` and `new`. */
 bool tables_is_comparison(const struct table_facts *facts);
 
 /* Replaces the contents of `steps` by the tree of one group of a comparison. */

@@ -470,8 +470,8 @@ static bool is_asked(const struct tables_job *job, const char *report)
 }
 
 /*
- * Prints the command for the next report. If events are missing in the recording, it is the report
- * on these; otherwise the report that the requested reports recommend.
+ * Prints the command for the next report. If the recording lacks events, it is the report on
+ * missing data; otherwise the report that the requested reports recommend.
  */
 static void print_next(const struct tables_job *job)
 {

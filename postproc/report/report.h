@@ -109,7 +109,7 @@ struct report {
 	void (*end)(void *state, struct tables *tables);
 	/*
 	 * Instead of end(), for the format of a viewer: writes the file. Errors of writing are
-	 * stored in out.
+	 * stored in `out`.
 	 */
 	int (*print)(void *state, struct out *out, struct error *err);
 	/* Frees the members of the state. Also called if begin() has failed. May be NULL. */
@@ -207,7 +207,7 @@ void report_find_gaps(const struct report_run *run, unsigned kinds, uint64_t lim
 bool report_is_incomplete(const struct summary_process *process);
 bool report_is_untraced(const struct summary_process *process);
 
-/* The kinds of events that the process caused by syscall(2) and that are therefore not recorded. */
+/* The kinds of events that are not recorded because the process caused them by syscall(2). */
 unsigned report_made_directly(const struct summary_process *process);
 
 bool report_is_unhooked(const struct summary *summary, const struct summary_process *process);

@@ -3,9 +3,9 @@
 #define REPORT_SUPPRESS_H
 
 /*
- * Suppressions: patterns that select live objects which the report leaks leaves out. They are read
- * from files in LeakSanitizer's syntax, or built in (suppressions.def). The report lists how much
- * each pattern has left out.
+ * Suppressions: patterns that select live objects, which the report `leaks` then leaves out. They
+ * are read from files in LeakSanitizer's syntax, or built in (suppressions.def). The report lists
+ * how much each pattern has left out.
  */
 
 #include <stddef.h>
@@ -48,7 +48,7 @@ struct suppress {
 	 */
 	uint64_t *matches;
 	struct naming_symbol last; /* the latest symbol without an id */
-	/* matches has space for that many symbols, with that many words for each */
+	/* `matches` has space for `symbols` symbols, with `words` words for each */
 	size_t symbols, words;
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Joins rows that look the same without addresses: the copies of a call in an unrolled loop, for
- * example, are one call site to a reader.
+ * Joins rows that look the same without addresses: for example, the copies of a call in an unrolled
+ * loop are one call site for the user.
  */
 #include <errno.h>
 #include <string.h>

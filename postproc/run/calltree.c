@@ -238,7 +238,7 @@ int calltree_finish(struct calltree *tree, struct error *err)
 	return spill_error(&tree->sort.spill, err);
 }
 
-/* ---- one thread: pre-order in, a queue for each level out ---- */
+/* ---- one thread: from pre-order to a queue for each level ---- */
 
 static void put_node(struct calltree *tree, uint32_t depth, const struct calltree_node *node)
 {
@@ -316,8 +316,8 @@ static void open_call(struct calltree *tree, const struct calltree_record *recor
 }
 
 /*
- * How many of the open calls contain the record. Includes the steps inside the innermost of these
- * calls.
+ * Returns how many of the open calls contain the call of the record. Also counts the steps inside
+ * the innermost of these calls.
  */
 static uint32_t count_around(const struct calltree *tree, const struct calltree_record *record)
 {

@@ -178,7 +178,10 @@ static void put_run(struct table *table, const struct report_run *run)
 		     summary->sample, estimate_unseen(summary->sample));
 }
 
-/* Adds a row for a module that bypassed the library, with the first process that it was in. */
+/*
+ * Adds a row for a module that bypassed the library. The row names the first process that had the
+ * module.
+ */
 static void put_bypass(struct table *table, const struct summary *summary,
 		       const struct summary_bypass *bypass)
 {

@@ -19,7 +19,7 @@
 
 #define SPANS_STEPS 256u
 #define SPANS_NEVER UINT64_MAX /* in place of a step: not released */
-/* number of spans of a model for each call site with a row of its own */
+/* a model may have this many spans for each call site with its own row */
 #define SPANS_A_PLACE 40u
 
 struct span {

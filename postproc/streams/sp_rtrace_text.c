@@ -320,7 +320,7 @@ static void print_line(struct text_writer *writer, const struct event *event)
 
 /*
  * Prints the frames of a call and an empty line. A call without frames needs the empty line, too:
- * otherwise readers would give it the frames of the next call.
+ * otherwise programs that read the text would give it the frames of the next call.
  */
 static void print_backtrace(struct text_writer *writer, const struct backtrace *backtrace)
 {
@@ -340,7 +340,7 @@ static void print_backtrace(struct text_writer *writer, const struct backtrace *
 
 /* mappings that are printed once more */
 
-/* Returns the mapping that a reader of the text so far assumes at an address. */
+/* Returns the mapping that a program which reads the text up to this line assumes at an address. */
 static const struct trace_mapping *last_printed(const struct text_writer *writer, uint64_t address)
 {
 	for (size_t i = writer->again.count; i-- > 0;)
@@ -349,7 +349,10 @@ static const struct trace_mapping *last_printed(const struct text_writer *writer
 	return trace_mapping_at(writer->trace, address);
 }
 
-/* Prints a mapping once more. Removes mappings that it covers from the list, which stays short. */
+/*
+ * Prints a mapping once more. Removes the mappings that it covers from the list, so that the list
+ * stays short.
+ */
 static void print_again(struct text_writer *writer, const struct trace_mapping *mapping)
 {
 	const struct trace_mapping **place;
@@ -366,9 +369,9 @@ static void print_again(struct text_writer *writer, const struct trace_mapping *
 }
 
 /*
- * Prints the mappings of a backtrace once more if necessary. If mappings precede all calls, readers
- * use the last mapping of an address. So if another mapping was there when the backtrace was taken,
- * that mapping is printed again.
+ * Prints the mappings of a backtrace once more if necessary. If mappings precede all calls,
+ * programs that read the text use the last mapping of an address. So if another mapping was there
+ * when the backtrace was taken, that mapping is printed again.
  */
 static void print_mappings_of(struct text_writer *writer, const struct backtrace *backtrace)
 {

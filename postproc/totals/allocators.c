@@ -85,9 +85,9 @@ static bool is_heap(const struct space_module *module)
 }
 
 /*
- * Whether the recorded malloc maps this memory: module is its file, and the function that called
- * into this file is not the program. (The same file may also export functions that the program
- * calls to map memory.)
+ * Whether the recorded malloc maps this memory: `module` is the file of malloc, and the function
+ * that called into this file is not the program. (The same file may also export functions that the
+ * program calls to map memory.)
  */
 static bool is_of_malloc(const struct summary *summary, const struct trace_node *place,
 			 const struct space_module *module)

@@ -4,8 +4,8 @@
 
 /*
  * The causes of the sums on the screen at the end of a run: the call sites that held memory at its
- * peak, the call sites of temporary blocks, and the misuses of descriptors. The reports peak,
- * allocations and fds have the details.
+ * peak, the call sites of temporary blocks, and the misuses of descriptors. The reports `peak`,
+ * `allocations` and `fds` have the details.
  */
 
 #include <stddef.h>

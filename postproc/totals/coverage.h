@@ -81,7 +81,9 @@ void coverage_add(struct coverage_sum *a, const struct coverage_sum *b);
 /* Whether more than a tenth of the blocked time was not observed. */
 bool coverage_is_low(const struct coverage_sum *sum);
 
-/* Makes a text like "blocked 12.3 s in all threads: 3.1 s in recorded waits, ...". Returns text. */
+/*
+ * Makes a text like "blocked 12.3 s in all threads: 3.1 s in recorded waits, ...". Returns `text`.
+ */
 #define COVERAGE_TEXT_SIZE 256u
 const char *coverage_say(const struct coverage_sum *sum, char text[COVERAGE_TEXT_SIZE]);
 

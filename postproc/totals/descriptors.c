@@ -128,8 +128,8 @@ static bool take_over(struct descriptors *descriptors, struct descriptor *descri
 }
 
 /*
- * Describes the descriptor by the first argument of the call that says what it refers to, with a
- * prefix.
+ * Describes the descriptor by an argument of the call, with a prefix: by the first of `names` that
+ * the call has.
  */
 static void describe(struct descriptor *descriptor, const struct event *event)
 {

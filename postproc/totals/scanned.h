@@ -113,7 +113,7 @@ const struct scanned_block *scanned_at(const struct scanned *scanned, uint64_t a
 const struct scanned_root *scanned_root_of(struct scanned *scanned,
 					   const struct scanned_block *block, uint32_t *steps);
 
-/* A root as text: "pool (server)", "stack of thread worker (4711) in serve". Returns text. */
+/* A root as text: "pool (server)", "stack of thread worker (4711) in serve". Returns `text`. */
 const char *scanned_root_text(const struct scanned_root *root, char *text, size_t size);
 
 extern const char *const scanned_words[SCANNED_FATES];

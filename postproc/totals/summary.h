@@ -75,7 +75,8 @@ struct summary_class {
 	uint64_t killed, killed_bytes; /* the part of `held` in processes that were killed */
 	uint64_t unkept, unkept_bytes; /* blocks that the last scan found unreachable */
 	/*
-	 * the part of `held` that are parts of other objects: for example the descriptor of a FILE
+	 * the part of `held` in objects that are parts of other objects: for example the descriptor
+	 * of a FILE
 	 */
 	uint64_t held_parts;
 	/* the classes of these other objects, a bit for each enum resource */
@@ -193,7 +194,7 @@ struct summary_process {
 	bool is_attached;
 	uint64_t had_threads, had_bytes, had_ns;
 	struct before_sum had[BEFORE_KINDS]; /* memory mapped at the attach, by kind */
-	/* number of calls that have unmapped some of that memory */
+	/* number of calls that unmapped some of this memory */
 	uint64_t unmapped;
 	uint64_t inherited;   /* descriptors open at the start and not closed since */
 	uint64_t descriptors; /* number open at its end according to the kernel; 0: not known */
@@ -431,7 +432,7 @@ void summary_free(struct summary *summary);
 
 /*
  * If memory was sampled, makes a sentence that says so and how exact the numbers are, for formats
- * without a field for errors; otherwise "". Returns text, which has SUMMARY_SAMPLES_MAX bytes.
+ * without a field for errors; otherwise "". Returns `text`, which has SUMMARY_SAMPLES_MAX bytes.
  */
 #define SUMMARY_SAMPLES_MAX 320
 const char *summary_say_samples(const struct summary *summary, char *text);

@@ -130,7 +130,7 @@ static void on_thread(struct threads *threads, uint32_t caller, const struct eve
 	struct thread_life *thread = index != THREAD_NONE ? &threads->list.items[index] : NULL;
 
 	if (event->type == CALL_TYPE_ALLOC) {
-		/* A join that failed has a part that acquires the thread again. */
+		/* A join that failed has a further event, in which it acquires the thread again. */
 		if (event->part)
 			return;
 		index = add_life(threads, 0, event->object, event->time_ns);
@@ -146,9 +146,7 @@ static void on_thread(struct threads *threads, uint32_t caller, const struct eve
 		return;
 	} else if (event->operation == OPERATION_WAIT || event->function->hook->how == HOW_JOINS) {
 		thread->is_joined = true;
-		/*
-		 * If the join did not have to wait, the thread had ended at an unknown time before.
-		 */
+		/* If the join did not wait, the thread had ended before it, at an unknown time. */
 		if (event->leave_ns >= event->enter_ns + THREADS_WAIT_NS)
 			thread->ended_ns = event->leave_ns;
 	} else if (event->operation == OPERATION_FREE) {

@@ -168,8 +168,8 @@ static void put_function(struct callgrind *file, uint32_t number, bool is_callee
 }
 
 /*
- * Returns the profile's column for a position in the file. KCachegrind shows the first column and
- * sorts by it, so that is the one of live bytes. Columns of other classes keep their order.
+ * Returns the profile's column for a position in the file. KCachegrind sorts by the column at
+ * position 0, so live bytes are there. Columns of other classes keep their order.
  */
 static size_t column_at(size_t position)
 {

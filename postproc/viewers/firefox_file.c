@@ -334,8 +334,8 @@ static void put_markers(struct firefox *file, const struct firefox_wait *waits, 
 }
 
 /*
- * Writes waits as samples whose weight is their duration, so that the viewer shows a call tree of
- * waits.
+ * Writes waits as samples, each with its duration as weight, so that the viewer shows a call tree
+ * of waits.
  */
 static void put_samples(struct firefox *file, const struct firefox_wait *waits, size_t count,
 			const uint32_t *stacks)

@@ -284,7 +284,7 @@ static void put_chain(struct chains_state *state, struct table *table,
 }
 
 /*
- * Adds the chains that took the longest, without those of one step, which are in the table
+ * Adds the chains that took the longest. Leaves out chains of one step, which are in the table
  * lock_waits.
  */
 static void put_chains(struct chains_state *state, struct tables *tables)

@@ -5,7 +5,7 @@
 /*
  * Calls a listener for every wait of a thread, with the thread that ended the wait, and for every
  * time for which a lock was held. The component waits/ and totals/threads.h decide which calls are
- * waits, so that sums equal those of the reports on waits and threads. This component keeps no
+ * waits, so that the sums equal those of the reports on waits and threads. This component keeps no
  * state but theirs.
  */
 
