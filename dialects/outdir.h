@@ -15,8 +15,8 @@
 
 struct outdir {
 	int fd;
-	const char *path; /* the caller's string; NULL: not open */
-	bool was_made;	  /* outdir_open() created it; removed again if nothing was committed */
+	const char *path;	/* the caller's string; NULL: not open */
+	bool was_made;		/* outdir_open() created it, and no file is committed yet */
 	ARRAY_OF(char *) names; /* final names, in order of creation */
 };
 

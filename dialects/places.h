@@ -44,8 +44,8 @@ void places_set_fd(struct places *places, uint64_t fd, const char *path);
 const char *places_fd(const struct places *places, uint64_t fd);
 
 /*
- * Sets *path to the directory of dirfd (AT_FDCWD: of the process), a slash and text, without
- * path_clean(). If text is absolute or the directory is unknown, sets it to text alone.
+ * Sets *path to the directory of dirfd (AT_FDCWD: of the process), a slash and `text`, without
+ * path_clean(). If `text` is absolute or the directory is unknown, sets *path to `text` alone.
  */
 void places_join(const struct places *places, int64_t dirfd, const char *text, struct path *path);
 

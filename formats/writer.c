@@ -27,7 +27,7 @@ const struct writer *format_at(unsigned index)
 	return index < sizeof(formats) / sizeof(*formats) ? &formats[index] : NULL;
 }
 
-/* The index-th of the formats that show reports, or of the others. */
+/* The index-th format that shows reports if is_of_report, else the index-th other format. */
 static const struct writer *nth(bool is_of_report, unsigned index)
 {
 	for (unsigned i = 0; format_at(i); i++)

@@ -105,12 +105,12 @@ struct format_word {
 /* The index-th word of the format, or NULL. */
 const struct format_word *format_word_at(const struct writer *format, unsigned index);
 
-/* True if words, such as "cas,no-thread-names", contain word. words may be NULL. */
+/* True if `words`, such as "cas,no-thread-names", contain `word`. `words` may be NULL. */
 bool format_has_word(const char *words, const char *word);
 
 /*
- * Returns 0, or -EINVAL if the format does not have one of the words. Sets *size to the value of a
- * word SIZE.
+ * Returns 0, or -EINVAL if one of the words is not a word of the format. If one of the words is a
+ * SIZE, sets *size to its value.
  */
 int format_check_words(const struct writer *format, const char *words, uint64_t *size,
 		       struct error *err);

@@ -53,8 +53,9 @@ struct library_account {
 };
 
 /*
- * The code of accounts does not check allocations: one that fails jumps to account_run(). That code
- * acquires no resource but memory that belongs to the account.
+ * The code of accounts does not check allocations: if an allocation fails, a jump leads back to
+ * account_run(). For this reason, that code acquires only memory that belongs to the account, and
+ * no other resource.
  */
 static _Thread_local jmp_buf no_memory;
 

@@ -46,8 +46,7 @@ struct library_names *library_names_create(const struct holdtrace_options *optio
 void library_names_destroy(struct library_names *names);
 
 /*
- * Adds the mapping of an event, or the backtrace of an event if it is new. Both return 0 or
- * -ENOMEM.
+ * Adds the mapping of an event, or its backtrace if the backtrace is new. Both return 0 or -ENOMEM.
  */
 int library_names_map(struct library_names *names, const struct event *event);
 int library_names_meet(struct library_names *names, const struct event *event);

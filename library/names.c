@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names of the frames of a trace's backtraces. Names are resolved only on request. For that, the
- * mappings of each process are recorded, and the first event of each backtrace, which determines
- * the mappings that apply to it.
+ * Names of the frames of a trace's backtraces. Names are resolved only on request. Until then, the
+ * mappings of each process and the first event of each backtrace are stored. The first event
+ * determines the mappings that apply to the backtrace.
  */
 #include "library/library.h"
 
@@ -112,7 +112,10 @@ static int enter_section(struct library_names *names, uint32_t number)
 
 #define SYMBOLS_MAX 2048
 
-/* Fills frames with functions. A frame yields several functions if some were inlined into it. */
+/*
+ * Fills `frames` with functions. A frame of the backtrace yields several functions if some were
+ * inlined into it.
+ */
 static long fill_frames(struct naming_symbol *symbols, size_t count,
 			const struct backtrace *backtrace, struct holdtrace_frame *frames,
 			size_t max)

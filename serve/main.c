@@ -99,8 +99,8 @@ static int write_run(const struct viewer *viewer, char **argv, int fd)
 }
 
 /*
- * Percent-encodes all but unreserved characters (RFC 3986, section 2.1). to has room for three
- * times the length of text.
+ * Percent-encodes all but unreserved characters (RFC 3986, section 2.1). `to` must have room for
+ * three times the length of `text`, and a NUL.
  */
 static void percent_encode(const char *text, char *to)
 {

@@ -14,7 +14,7 @@
 struct serve;
 
 struct serve_options {
-	int fd; /* a regular file, which is served from its start whatever its offset; the caller
+	int fd; /* a regular file, which is served from its start, not from its offset; the caller
 		   closes it */
 	const char *name;   /* the file's name in the URL */
 	const char *type;   /* media type */

@@ -186,8 +186,8 @@ static uint64_t end_of(const struct event *event)
 }
 
 /*
- * Stores the path of a ~file note: that of the file that the task's next call opens, according to
- * the kernel.
+ * Stores the path of a ~file note: the kernel's path of the file that the task's next call will
+ * open.
  */
 static void take_file(struct etrace *etrace, const struct etrace_call *call)
 {
@@ -300,8 +300,8 @@ int write_etrace_end(void *state, struct error *err)
 	put_image(etrace);
 	tasks_finish(&etrace->tasks);
 	/*
-	 * the reader of CAS skips the first line; in the others, the prefix replaces ftrace's
-	 * columns
+	 * the reader of CAS skips the first line, and expects a prefix in place of ftrace's columns
+	 * in all further lines
 	 */
 	if (etrace->is_framed) {
 		out_text(etrace->out, "INITCWD=");

@@ -60,7 +60,7 @@ struct etrace {
  */
 const struct etrace_row *etrace_row_of(const char *function);
 
-/* Writes the line of a descriptor that was closed, by any function. */
+/* Writes the line of a descriptor that a call of any function closed. */
 void etrace_close(struct etrace *etrace, const struct etrace_call *call);
 
 /*
@@ -73,8 +73,8 @@ const char *etrace_value(struct etrace *etrace, const struct event *event, const
 int64_t etrace_number(const struct event *event, const char *name, int64_t otherwise);
 
 /*
- * Converts the end of a process. how: the argument of ~end. All its threads get the exit status of
- * the process. If the status is unknown or a signal ended the process, writes nothing.
+ * Converts the end of a process. how: the argument of ~end. All threads of the process get its exit
+ * status. If the status is unknown or a signal ended the process, writes nothing.
  */
 void etrace_end_process(struct etrace *etrace, const struct etrace_call *call, const char *how,
 			uint64_t time_ns);

@@ -13,8 +13,9 @@
 #include <string.h>
 
 /*
- * Starts the block of a call. Sets the task's last event first: the call may be about another task
- * (a new name), and its line must precede that task's end.
+ * Starts the block of call->task, which may be another task than the caller (pthread_setname_np()
+ * renames it). First updates the time of the last event of call->task, because its end must follow
+ * the block.
  */
 static void begin_block(struct etrace *etrace, const struct etrace_call *call)
 {
@@ -55,7 +56,7 @@ static void take_path(struct etrace *etrace, const struct etrace_call *call, con
 		places_join(&call->process->places, dirfd, text, path);
 }
 
-/* Sets *path in the same way, and cleans it as the kernel would print it. */
+/* As take_path(), but removes empty parts, `.` and `..` from the path, as the kernel does. */
 static void take_clean_path(struct etrace *etrace, const struct etrace_call *call, const char *name,
 			    int64_t dirfd, struct path *path)
 {
@@ -82,8 +83,8 @@ static uint32_t flags_of_mode(const char *mode)
 }
 
 /*
- * The path of the opened file: the one from the kernel if it is known, else the given path,
- * cleaned.
+ * Sets *path to the path of the opened file: the path from the kernel if it is known, else `given`
+ * after path_clean().
  */
 static void take_file(struct etrace *etrace, const struct etrace_call *call, uint64_t fd,
 		      struct path *path, const struct path *given)
@@ -415,7 +416,7 @@ static void call_fork(struct etrace *etrace, const struct etrace_call *call)
 		tasks_forked(&etrace->tasks, call->task, call->event, -1);
 }
 
-/* Converts clone: a thread that the program creates by it is a task, too. */
+/* Converts clone. A thread that the program creates with clone is a task, too. */
 static void call_clone(struct etrace *etrace, const struct etrace_call *call)
 {
 	int64_t flags = etrace_number(call->event, "flags", 0);
@@ -440,7 +441,9 @@ static void call_join(struct etrace *etrace, const struct etrace_call *call)
 		task_exits(ended.task, call->event->time_ns, 0, call->event->cpu);
 }
 
-/* Converts a wait for a child. If the child was not traced, only this shows its end. */
+/*
+ * Converts a wait for a child. If the child was not traced, only this wait shows the child's end.
+ */
 static void call_wait(struct etrace *etrace, const struct etrace_call *call)
 {
 	const struct event *event = call->event;
@@ -455,8 +458,8 @@ static void call_wait(struct etrace *etrace, const struct etrace_call *call)
 }
 
 /*
- * Converts exit. Only stores the status, because handlers and destructors still run; a child of
- * vfork ends here.
+ * Converts exit. Only stores the status, because the process still runs handlers and destructors. A
+ * child of vfork, however, ends with this call.
  */
 static void call_exit(struct etrace *etrace, const struct etrace_call *call)
 {

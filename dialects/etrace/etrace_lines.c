@@ -29,7 +29,7 @@ void etrace_lines_free(struct etrace_lines *lines)
 	free(lines->buffer.items);
 }
 
-/* Makes room for size bytes. */
+/* Makes room for `size` bytes. Returns their address. */
 static char *lines_reserve(struct etrace_lines *lines, size_t size)
 {
 	while (lines->buffer.capacity - lines->buffer.count < size)
@@ -89,7 +89,7 @@ void etrace_line(struct etrace_lines *lines, const char *format, ...)
 
 /* ---- strings ---- */
 
-/* Writes the end marker of a text with newlines, if it had any so far. */
+/* If lines of a continued text were written, writes its end marker. */
 static void end_continuation(struct etrace_lines *lines, bool *is_continued)
 {
 	if (*is_continued)
@@ -106,8 +106,8 @@ static void put_index(struct etrace_lines *lines, const char *tag, unsigned inde
 }
 
 /*
- * Adds the lines of a text, each in parts. index: number of the first part if is_counting,
- * otherwise of all parts.
+ * Adds the lines of a text, each in parts. index: the number of all parts or, if is_counting, the
+ * number of the first part, which increases from part to part.
  */
 static void put_parts(struct etrace_lines *lines, const char *tag, unsigned index, bool is_counting,
 		      const char *text, size_t length)

@@ -3,10 +3,10 @@
 #define ETRACE_LINES_H
 
 /*
- * Collects the lines of an etrace text until they can be printed. At the start of each line is the
- * name of its task, which depends on the order of all births of tasks, and some births become known
- * only at the end. The lines of one call form a block and stay together. Blocks are spilled to a
- * temporary file, so memory does not grow with their number.
+ * Collects the lines of an etrace text until they can be printed. Each line starts with the name of
+ * its task. The name depends on the order of all births of tasks, and some births become known only
+ * at the end. The lines of one call form a block and stay together. Blocks are spilled to a
+ * temporary file, so the memory does not grow with the number of blocks.
  */
 
 #include <stddef.h>

@@ -402,7 +402,7 @@ static int compare_exits(const void *one, const void *two)
 	return ORDER(a->time_ns, b->time_ns) ?: ORDER(a->task, b->task);
 }
 
-/* Lists the exits. An exit is not placed before the task's last event. */
+/* Lists the exits. An exit is not listed before the task's last event. */
 static void list_exits(struct tasks *tasks)
 {
 	for (size_t i = 0; i < tasks->list.count; i++) {

@@ -5,9 +5,9 @@
 /*
  * The tasks of a run, in the kernel's sense, and their parents. Each stream is a task_process. Its
  * tasks are its threads; the id of the first thread is that of the process. A task survives exec, a
- * stream does not. The kernel's ids and thread handles are reused; each refers to the task that got
- * it last. In the trace, the call that created a task may come before or after the task's first
- * event, or be missing. Each birth is recorded once.
+ * stream does not. The kernel's ids and thread handles are reused; an id or handle refers to the
+ * last task that got it. In the trace, the call that created a task may come before or after the
+ * task's first event, or be missing. Each birth is recorded once.
  */
 
 #include <stdbool.h>
@@ -103,14 +103,14 @@ struct task *tasks_of(struct tasks *tasks, struct task_process *process, const s
 
 /*
  * Adds a call of fork, vfork, posix_spawn or clone, by which the parent created the child with pid
- * event->object, or failed to. flags: those of clone; -1: another call.
+ * event->object, or failed to create a child. flags: those of clone; -1: another call.
  */
 void tasks_forked(struct tasks *tasks, struct task *parent, const struct event *event,
 		  int64_t flags);
 
 /*
  * Adds a call of pthread_create, by which the parent created the thread with handle event->object,
- * or failed to.
+ * or failed to create a thread.
  */
 void tasks_cloned(struct tasks *tasks, struct task *parent, const struct event *event);
 
@@ -137,15 +137,12 @@ void task_exits(struct task *task, uint64_t time_ns, uint64_t status, uint32_t c
 struct task *tasks_waited(struct tasks *tasks, uint32_t pid, uint64_t time_ns);
 
 /*
- * To be called after the last event. Adds the births whose call is missing, as made by the assumed
- * parent at the time of the child's first event. Sorts births and exits by time.
+ * To be called after the last event. If the call that created a task is missing, adds the birth
+ * with the assumed parent, at the time of the child's first event. Sorts births and exits by time.
  */
 void tasks_finish(struct tasks *tasks);
 
-/*
- * The task with that number or, if it turned out to be the same as an older one (same_as), the
- * older one.
- */
+/* The task with that number or, if it is the same as an older task (same_as), the older task. */
 struct task *tasks_true(const struct tasks *tasks, uint32_t number);
 
 #endif

@@ -31,7 +31,7 @@
 
 enum scaler_type { TYPE_NORMAL = 1, TYPE_PTHREAD = 2, TYPE_SEMAPHORE = 3 };
 
-/* The properties of a function in its records. */
+/* The properties of a function that determine its records. */
 struct function_facts {
 	int64_t file, function;
 	enum scaler_type type;
@@ -41,7 +41,10 @@ struct function_facts {
 /* Suffix of the name of a function that was not hooked, but is in backtraces. */
 #define SCALER_INFERRED " [inferred]"
 
-/* The state of a backtrace of the trace. way: its number in `ways`, from 1; 0: not entered yet. */
+/*
+ * The state of a backtrace of the trace. way: its number in `ways`, from 1; 0: it is not in `ways`
+ * yet.
+ */
 struct scaler_seen {
 	uint32_t way;
 	size_t mappings; /* number of mappings known when the backtrace was entered */
@@ -285,7 +288,7 @@ static int compare_as_text(const void *one, const void *two)
 	return strcmp(texts[0], texts[1]);
 }
 
-/* The numbers from 0 to count - 1, sorted as text: 0, 1, 10, 2. */
+/* The numbers from 0 to `count` - 1, sorted as text: 0, 1, 10, 2. */
 static uint32_t *sorted_numbers(size_t count)
 {
 	uint32_t *numbers = memory_alloc((count + 1) * sizeof(*numbers));

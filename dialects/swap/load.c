@@ -25,7 +25,7 @@ void load_free(struct load *load)
 	ledger_destroy(load->ledger);
 }
 
-/* The increase of a counter. A counter that decreased has restarted: 0. */
+/* The increase of a counter; 0 if the counter decreased, because then it has restarted. */
 static uint64_t difference(uint64_t now, uint64_t before)
 {
 	return now > before ? now - before : 0;
@@ -36,7 +36,10 @@ static float percent_of(uint64_t part, uint64_t whole)
 	return whole ? (float)(100.0 * (double)part / (double)whole) : 0;
 }
 
-/* The load of one processor in percent: ticks, at hertz ticks per second, within ns nanoseconds. */
+/*
+ * The load of one processor in percent. It worked for `ticks`, `hertz` of which make a second,
+ * within `ns` nanoseconds.
+ */
 static float percent_of_time(uint64_t ticks, uint64_t hertz, uint64_t ns)
 {
 	return hertz && ns ? (float)(100e9 * (double)ticks / ((double)hertz * (double)ns)) : 0;

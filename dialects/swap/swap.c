@@ -127,8 +127,8 @@ void swap_new(struct swap *swap, struct swap_process *process, struct swap_messa
 	if (*unix_ns < process->start_ns)
 		*unix_ns = process->start_ns;
 	/*
-	 * No message may follow the end of an image, which exec replaced before the collector
-	 * noticed.
+	 * No message may follow the end of an image. The collector notices an exec late, so notes
+	 * about the replaced image may have later times.
 	 */
 	if (process->has_ended && *unix_ns > process->last_ns)
 		*unix_ns = process->last_ns;
@@ -168,7 +168,7 @@ static void swap_miss(struct swap *swap, struct swap_process *process, const cha
  * PROBE_CUSTOM: the marks and contexts of the program. A mark is written as SWAP's da_mark.
  * Entering or leaving a context is written as a call of a function of holdtrace
  * (SWAP_CONTEXT_ENTER, _LEAVE), with the context's bit as the handle. The trace has no event for
- * it, so it is written when the thread makes its next call.
+ * such a change, so the change is written when the thread makes its next call.
  */
 
 struct custom {

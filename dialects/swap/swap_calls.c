@@ -40,7 +40,7 @@ static size_t most_of(const struct event *event)
 	return most;
 }
 
-/* Parses a number as the trace's arguments have it: "0x1f", "0644", "-1". */
+/* Parses a number in the form of the trace's arguments: "0x1f", "0644", "-1". */
 static uint64_t number_of(const char *text)
 {
 	return *text == '-' ? (uint64_t)strtoll(text, NULL, 10) : strtoull(text, NULL, 0);
@@ -113,7 +113,7 @@ static void put_arguments(struct swap_message *message, const struct part *part)
 
 /*
  * Writes the result of a call. The document has no letter for void, and a reader could not skip an
- * unknown letter, so no result is written as the int 0.
+ * unknown letter, so the int 0 is written for a function without a result.
  */
 static void put_result(struct swap_message *message, const struct part *part)
 {
@@ -494,8 +494,8 @@ void swap_call(struct swap *swap, struct swap_process *process, const struct eve
 }
 
 /*
- * Writes the entry of a call that has not returned. The function is an argument of ~open. A call
- * that is recorded at entry is skipped, since it has an event of its own.
+ * Writes the entry of a call that has not returned. The name of the function is an argument of the
+ * ~open note. A call that is recorded at entry is skipped, since it has an event of its own.
  */
 void swap_open_call(struct swap *swap, struct swap_process *process, const struct event *event)
 {
@@ -509,7 +509,7 @@ void swap_open_call(struct swap *swap, struct swap_process *process, const struc
 			part.api = &swap->apis.hooks[i];
 	if (!part.api || part.api->is_last)
 		return;
-	/* Of the arguments, only those that are members of the event are known. */
+	/* The only known arguments are those that are members of the event. */
 	function = *part.api;
 	function.count = 0;
 	for (uint8_t i = 0; i < part.api->count; i++)

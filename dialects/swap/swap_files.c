@@ -2,8 +2,8 @@
 /*
  * The files of the format, for each stream. PID.swap contains the messages. PID.apis contains the
  * numbers of the functions, in the form in which SWAP's host receives them: a count, then numbers
- * and names. PID.json contains facts that a host receives over its control channel, or does not
- * receive.
+ * and names. PID.json contains facts that are not in the messages: a host receives some of them
+ * over its control channel and does not receive the others.
  */
 #include "dialects/swap/swap.h"
 

@@ -196,7 +196,7 @@ static void forget_mapping(struct swap_process *process, size_t number)
 }
 
 /*
- * Moves the mapping to process->gone, because the trace does not repeat a mapping that is mapped
+ * Moves the mapping to process->gone, because the trace does not repeat the mapping if it is mapped
  * again.
  */
 void swap_process_unmap(struct swap *swap, struct swap_process *process, const struct event *event)

@@ -4,7 +4,7 @@
 "use strict";
 const svg = document.documentElement;
 const width = Number(svg.getAttribute("data-width"));
-const letter = 6.6; // width of one of the font
+const letter = 6.6; // width of one character
 const hits = document.getElementById("hits");
 
 function number(frame, name) {
@@ -26,7 +26,8 @@ function place(frame, x, size) {
 	label(frame, size);
 }
 
-// Zooms: the function and its callers fill the width, its callees share it, all others are hidden.
+// Zooms to a function. It and its callers fill the width, its callees share the width, and all other
+// functions are hidden.
 function zoom(chosen) {
 	const from = number(chosen, "x"), share = number(chosen, "w"), depth = number(chosen, "d");
 	const tiny = 1e-9;
@@ -43,7 +44,8 @@ function zoom(chosen) {
 	}
 }
 
-// Marks functions whose name contains words, and shows the share of each graph that they and their callees cover.
+// Marks the functions whose name contains `words`, and shows which share of each graph they and their
+// callees cover.
 function search(words) {
 	const found = [];
 	for (const graph of document.querySelectorAll(".graph")) {

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Flame graphs, of one run and of two, and what can be copied from them. Part of one function: see model.js. */
+/*
+ * Flame graphs of one run and of two, and buttons that copy texts and pictures from them. Part of one
+ * function: see model.js.
+ */
 
 /* ---- flame graph ---- */
 
-/* A tree of { frame, value, children: Map } from backtraces with values. */
+/* Makes a tree of { frame, value, children: Map, parent } from pairs of a backtrace and a value. */
 function grow(paths) {
 	const root = { frame: -1, value: 0, children: new Map() };
 	for (const [frames, value] of paths) {
@@ -23,8 +26,8 @@ function grow(paths) {
 }
 
 /*
- * Nodes by their parent, which precedes them: list[first[p + 1]] up to list[first[p + 2]] have
- * parent p.
+ * Groups the nodes by parent. The children of node p (-1: the roots) are in `list`, from index first[p + 1]
+ * to index first[p + 2] - 1. A parent precedes its children.
  */
 function nodesByParent() {
 	const parents = page.nodes.parent, first = new Uint32Array(parents.length + 3), list = new Uint32Array(parents.length);
@@ -37,10 +40,7 @@ function nodesByParent() {
 	return { first, list };
 }
 
-/*
- * The call tree with sums, callers first. The children of a branch are made when they are asked
- * for.
- */
+/* The call tree with sums, callers first. The children of a branch are created when `children` is read. */
 function callTree(sums) {
 	const parents = page.nodes.parent, values = new Float64Array(parents.length + 1);
 	const { first, list } = once('nodes by parent', nodesByParent);
@@ -52,7 +52,7 @@ function callTree(sums) {
 			values[parents[i]] += values[i];
 		else
 			all += values[i];
-	/* Nodes of one function, which the same callers called, are one branch. */
+	/* Nodes of the same function with the same callers become one branch. */
 	const same = once('same frames', sameFrames);
 	class Branch {
 		constructor(nodes, parent) {
@@ -79,7 +79,7 @@ function callTree(sums) {
 
 const ROW = 19, DEPTH_MOST = 400;
 
-/* How a tree is drawn: its numbers, colours, and the text of a function. */
+/* How the tree of one run is drawn: the width, order, colour and tip of a function. */
 const PLAIN = {
 	value: node => node.value,
 	order: node => node.value,
@@ -109,14 +109,17 @@ function layOut(tree, width, { value, order }) {
 			box(child, at, part, level + 1, inMatch || isMatch);
 			at += part;
 		}
-		/* what is too small to be drawn, together, and call sites that the model has only sums of */
+		/*
+		 * one box for all children that are too small to be drawn, and for call sites of which the
+		 * model has only sums
+		 */
 		const part = w * smallSum / value(node);
 		if (part >= 0.5)
 			boxes.push({ node, x: at, w: part, level: level + 1, rest: smallSum,
 				name: (node.rest ? 'smaller call sites' : `${count(small)} smaller`) + `: ${amount(smallSum)}` });
 		depth = Math.max(depth, level + (part >= 0.5));
 	};
-	/* the way to the tree stays above it, and leads back */
+	/* the callers of a zoomed function stay above it; a click on one of them zooms out */
 	const above = [];
 	for (let node = tree.parent; node; node = node.parent)
 		above.unshift(node);
@@ -176,7 +179,7 @@ function follow(tree, path) {
 	return tree;
 }
 
-/* The callers of a function, and its callees. */
+/* Two trees of a function: its callers, and its callees. */
 function sandwich(sums, frame) {
 	const up = [], down = [], name = page.frames.function[frame];
 	for (const [node, value] of sums) {
@@ -238,9 +241,12 @@ function viewFlame(view) {
 		(state.tree === 'both' ? '; click a function' : '');
 }
 
-/* ---- what can be copied ---- */
+/* ---- buttons that copy ---- */
 
-/* A button that puts words on the clipboard; a page of file: may have no clipboard, but a selection. */
+/*
+ * A button that copies `words`. A page from a file: URL may have no clipboard interface, so a selection is
+ * copied.
+ */
 function copyButton(name, words) {
 	const button = make('button', { type: 'button', title: words, onclick: async () => {
 		const area = make('textarea', { readonly: true }, words);
@@ -254,8 +260,8 @@ function copyButton(name, words) {
 }
 
 /*
- * A button that saves the view as a picture that can be understood by itself: with the program, the
- * first finding, what it shows, and the window.
+ * A button that saves the view as a picture. Lines above it name the program, the first finding, what the
+ * picture shows, and the window.
  */
 function saveButton(what) {
 	return make('button', { type: 'button', onclick: () => {
@@ -277,10 +283,10 @@ function saveButton(what) {
 	} }, 'save as a picture');
 }
 
-/* What a shell reads as one word. */
+/* Quotes a word for the shell if necessary. */
 const quoted = word => /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 
-/* The options of a report that give it the selected range and process. */
+/* The options that limit a report to the selected range and process. */
 function selection() {
 	let options = state.process ? ` --process=${M.owners.pid[state.process - 1]}` : '';
 	if (state.from > 0)
@@ -290,14 +296,20 @@ function selection() {
 	return options;
 }
 
-/* The command that shows the numbers of a flame graph in a terminal. */
+/*
+ * The reports that show the numbers of a flame graph in a terminal, by cost. The other costs are in
+ * `allocations`.
+ */
 const REPORTS = { live: 'leaks --suppress=none', kept: 'leaks --suppress=none', peak: 'peak', wait_time: 'waits --table=wakers',
 	temporary: 'allocations --table=temporary' };
 function commandOf(cost) {
 	return `holdtrace report ${REPORTS[cost] || 'allocations'}${selection()} ${quoted(page.trace)}`;
 }
 
-/* The backtrace of a zoomed function, with its share and buttons that copy it. */
+/*
+ * The backtrace of a zoomed function, with its share, and buttons that copy the backtrace, a suppression
+ * and a command.
+ */
 function framePanel(shown, tree) {
 	const path = [];
 	for (let node = shown; node && node.frame >= 0; node = node.parent)
@@ -314,7 +326,10 @@ function framePanel(shown, tree) {
 
 /* ---- two runs, side by side ---- */
 
-/* Frames of both runs in the same function and module are represented by the first of them. */
+/*
+ * For each frame of both runs, the number of the first frame in the same function and module, which
+ * represents it.
+ */
 function sameFrames() {
 	const first = new Map();
 	return page.frames.function.map((name, i) => {
@@ -325,7 +340,7 @@ function sameFrames() {
 	});
 }
 
-/* A tree of { frame, was, is, children } of the differences in a class. */
+/* Makes a tree of { frame, was, is, children, parent } from the call sites of a class that differ. */
 function growBoth(number) {
 	const same = once('same frames', sameFrames), root = { frame: -1, was: 0, is: 0, children: new Map() };
 	for (let row = 0; row < D.rows; row++) {
@@ -345,7 +360,9 @@ function growBoth(number) {
 	return root;
 }
 
-/* Red grew, blue fell, the more saturated the larger the change; grey is unchanged. */
+/*
+ * Red: the value grew; blue: it fell; grey: it is unchanged. A larger change has a more saturated colour.
+ */
 function changeColour({ was, is }) {
 	const part = (is - was) / Math.max(is, was, 1), light = isDark() ? 34 : 76;
 	return `hsl(${part > 0 ? 4 : 212} ${Math.round(20 + 60 * Math.abs(part)) * (part !== 0)}% ${light}%)`;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Tabs, drawing and keys. Part of one function: see model.js. */
 
-/* ---- drawing, at most once a frame ---- */
+/* ---- drawing, at most once per frame of the screen ---- */
 
 function drawNow() {
 	const begun = performance.now();
@@ -16,7 +16,7 @@ function drawNow() {
 	document.documentElement.dataset.work = (performance.now() - begun).toFixed(1);
 }
 
-/* Drawing makes elements anew; the one that has the focus is found again by its name. */
+/* Drawing replaces all elements. The focus then moves to the new element with the old one's name. */
 const nameOf = element => element.tagName + (element.getAttribute('aria-label') || element.textContent.replace(/ [▾▴]$/, ''));
 function keepFocus(change) {
 	const before = document.activeElement, root = before && before.parentElement && before.parentElement.closest('[id]');

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The page of a run. The model (tables of --format=model) holds sums: the acquisitions and releases
- * of each site by bins of time. Each view computes its numbers from these sums for the chosen
- * window, so a brush over the timeline filters all of them. Names are hostile: they are only ever
- * inserted as text.
+ * The page of a run. The model (tables of --format=model) holds sums: the acquisitions and releases of each
+ * site by bins of time. Each view computes its numbers from these sums for the window that is selected on
+ * the timeline. Names may be hostile, so they are inserted only as text.
  *
  * The files of the script (tables_html.c lists them) are one function, which this file begins and
  * main.js ends.
@@ -29,9 +28,10 @@ try {
 }
 
 /*
- * The page has the tables of reports, column by column: { name, title, note, columns: [{ name,
- * kind, heading, meaning }], values: [[...]] }. A text is an index into strings, a backtrace the
- * index of a node of the call tree, an unknown value null.
+ * page.sheets has the tables of the reports, column by column: { name, title, note, columns: [{ name, kind,
+ * heading, meaning }], values: [[...]] }. A text is an index into page.strings, a backtrace is the index of
+ * a node of the call tree, and an unknown value is null. Returns the columns of a table by name, and its
+ * number of rows.
  */
 function sheet(name) {
 	const found = page.sheets.find(each => each.name === name);
@@ -50,13 +50,13 @@ const NEVER = 1 << 30;
 for (const name of ['site', 'acquired_step', 'count', 'bytes'])
 	M.spans[name] = Float64Array.from(M.spans[name] || []);
 M.spans.released_step = Int32Array.from(M.spans.released_step || [], step => step === null ? NEVER : step);
-/* From this step on it is not live: it was released, or its process has ended before. */
+/* From this step on, the objects of a span are not live: they were released, or their process had ended. */
 M.spans.gone_step = M.spans.released_step.map((step, i) => step !== NEVER ? step : (M.spans.ended_step[i] ?? NEVER) + 1);
 
-/* Units of columns whose rows have different units. */
+/* The units of a column whose rows have different units, by number. */
 const UNITS = ['count', 'bytes', 'ns'];
 
-/* Classes are numbered as they appear, and have units. */
+/* The classes in the order of their appearance; isBytes and isTime state their units. */
 const classes = [];
 M.sites.number = (M.sites.class || []).map((name, i) => {
 	let number = classes.findIndex(each => each.name === text(name));
@@ -64,7 +64,7 @@ M.sites.number = (M.sites.class || []).map((name, i) => {
 		number = classes.push({ name: text(name), isBytes: !!M.sites.has_bytes[i] }) - 1;
 	return number;
 });
-/* A comparison of two runs has the classes that differ. */
+/* The page of a comparison of two runs has only the classes that differ. */
 const D = sheet('diff'), DIFF = page.sheets.find(each => each.name === 'diff');
 D.number = (D.class || []).map((name, row) => {
 	const { kind, units } = DIFF.columns.find(each => each.name === 'new'), unit = units ? UNITS[units[row]] : kind;
@@ -76,7 +76,7 @@ D.number = (D.class || []).map((name, row) => {
 if (!classes.length)
 	classes.push({ name: 'nothing', isBytes: false });
 
-/* Spans by site: bySite[spansOf[site]] up to bySite[spansOf[site + 1]]. */
+/* The spans of a site are bySite[spansOf[site]] to bySite[spansOf[site + 1] - 1]. */
 const spansOf = new Uint32Array(M.sites.rows + 2), bySite = new Uint32Array(M.spans.rows);
 for (let i = 0; i < M.spans.rows; i++)
 	spansOf[M.spans.site[i] + 2]++;
@@ -85,7 +85,10 @@ for (let site = 2; site < spansOf.length; site++)
 for (let i = 0; i < M.spans.rows; i++)
 	bySite[spansOf[M.spans.site[i] + 1]++] = i;
 
-/* If spans distinguish processes, one can be chosen: 0: all; else a row of owners, + 1. */
+/*
+ * The number of processes to choose from; 0: spans do not distinguish them. state.process: 0: all; else a
+ * row of M.owners + 1.
+ */
 const PROCESSES = (M.spans.process || []).some(each => each !== null) ? M.owners.rows : 0;
 const isOfChosen = span => !state.process || M.spans.process[span] === state.process - 1;
 const isWaitOfChosen = wait => !state.process || M.waits.process[wait] === state.process - 1;

@@ -35,7 +35,7 @@ function showTip(event, words) {
 	tip.style.top = (event.clientY + 18 + height > innerHeight ? event.clientY - height - 8 : event.clientY + 18) + 'px';
 }
 
-/* Sizes a canvas to a height in CSS pixels, sharp on every screen. */
+/* Sets the height of a canvas in CSS pixels, and its resolution to that of the screen. */
 function paper(canvas, height) {
 	const scale = devicePixelRatio || 1, width = canvas.clientWidth || 600;
 	if (height)
@@ -75,13 +75,13 @@ function stack(node, title) {
 	return make('div', {}, title ? make('strong', {}, title) : null, list);
 }
 
-/* A backtrace as text reports print it: the program's own functions first. */
+/* A backtrace in the form of the text reports: the program's own functions first. */
 const siteName = node => node === null ? '' : text(page.words[node]) || functionOf(page.nodes.frame[node]);
 
 /*
- * A table that sorts by its headings. columns: { name, value(row), text(row), number }.
- * detail(row): shown below a row when it is opened. Rows after the first hundred are added on
- * request.
+ * Makes a table; a click on a heading sorts it. columns: { name, value(row), text(row), number }.
+ * detail(row): the element that is shown below a row when the row is opened. Rows after the first hundred
+ * are added on request.
  */
 const sorting = {};
 function table(id, columns, rows, detail, isSorted) {

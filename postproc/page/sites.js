@@ -12,7 +12,8 @@ function sparkPath(site) {
 	}
 	const most = Math.max(0, ...addUp(change));
 	/*
-	 * one step for each pixel where the value changes: hundreds of curves are drawn in a frame
+	 * adds a step only at pixels where the value changes, because hundreds of curves are drawn at a
+	 * time
 	 */
 	let path = '', before = -1;
 	for (let x = 0; x < 90; x++) {
@@ -36,7 +37,7 @@ function spark(site) {
 	return svg;
 }
 
-/* Whether the search matches a function or file of a backtrace, or one of the words. */
+/* Whether the search matches a function or file of the backtrace, or one of `words`. */
 function matches(node, ...words) {
 	const wanted = state.search.toLowerCase();
 	if (!wanted || words.some(each => each.toLowerCase().includes(wanted)))

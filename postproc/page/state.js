@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What is shown: the state in the address, and the caches of what follows from it. Part of one function: see model.js. */
+/* The state of the page, which its address contains. Part of one function: see model.js. */
 
-/* ---- the state, which is in the URL, so that it can be sent ---- */
+/* ---- the state, which is in the URL, so that a link shows the same view ---- */
 
 const state = { from: 0, to: BINS, tab: 'flame', cost: 'live', by: 'size', class: 0, process: 0, tree: 'down',
 	search: '', zoom: '' };
@@ -27,7 +27,10 @@ function readState() {
 	state.zoom = said.get('zoom') || '';
 }
 
-/* The tab is always said: an address without a state is that of the first finding. */
+/*
+ * No tab has the id '', so addressOf() always writes the tab: an address without a state shows the first
+ * finding.
+ */
 const INITIAL = { ...state, tab: '' };
 
 function addressOf(chosen) {
@@ -40,7 +43,7 @@ function addressOf(chosen) {
 
 function choose(changes, replace) {
 	Object.assign(state, changes);
-	if (replace !== 'not yet') /* while a brush is drawn: browsers refuse hundreds of states */
+	if (replace !== 'not yet') /* not during a drag: browsers refuse hundreds of states */
 		history[replace ? 'replaceState' : 'pushState'](null, '', addressOf(state));
 	draw();
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Numbers: how people read them, and the sums over the window. Part of one function: see model.js. */
+/* Numbers for people, and sums over the window. Part of one function: see model.js. */
 
-/* ---- numbers as people read them: as the text reports have them (base/human.c) ---- */
+/* ---- numbers for people, in the form of the text reports (base/human.c) ---- */
 
 function bytes(n) {
 	const units = ['B', 'KB', 'MB', 'GB', 'TB', 'PB', 'EB'];
@@ -30,7 +30,10 @@ const amount = n => isWait(state.cost) || classes[state.class].isTime ? time(n) 
 
 /* ---- sums over the window ---- */
 
-/* Whether a span counts for a cost in the window [a, b) of bins; peak: the bin of the peak. */
+/*
+ * Whether a span counts towards a cost in the bins from `a` to `b` - 1. gain, loss: the bins in which its
+ * objects were acquired and released; peak: the bin of the peak.
+ */
 function counts(cost, gain, loss, a, b, peak) {
 	const lives = loss === NEVER || loss >= b;
 	switch (cost) {
@@ -44,21 +47,23 @@ function counts(cost, gain, loss, a, b, peak) {
 	return false;
 }
 
-/* Adds up changes by bin: what is live at the end of each. */
+/* Turns the change in each bin into the amount that is live at the end of the bin. */
 function addUp(change) {
 	for (let i = 1; i <= BINS; i++)
 		change[i] += change[i - 1];
 	return change.subarray(0, BINS);
 }
 
-/* Adds the objects of a span to changes by bin. */
+/* Adds the objects of span `i` to the change in each bin. */
 function addSpan(change, i, values) {
 	change[M.spans.acquired_step[i]] += values[i];
 	if (M.spans.gone_step[i] <= BINS)
 		change[M.spans.gone_step[i]] -= values[i];
 }
 
-/* The most of a class that was live in each bin; of several processes, the sum of the most of each. */
+/*
+ * The largest live amount of a class in each bin; for several processes, the sum of their largest amounts.
+ */
 function liveCurve(number, by) {
 	return once(`live ${number} ${by} ${state.process}`, () => curveOf(number, by));
 }
@@ -82,7 +87,7 @@ function peakBin(curve, a, b) {
 	return best;
 }
 
-/* The cost of each site of the class in the window, by size and by number. */
+/* The cost of each site of a class in the window: its size, and its number of objects (`times`). */
 function siteCosts(cost, number, a, b) {
 	const size = new Float64Array(M.sites.rows), times = new Float64Array(size.length);
 	const peak = cost === 'peak' ? peakBin(liveCurve(number, 'size'), a, b) : 0;
@@ -97,7 +102,7 @@ function siteCosts(cost, number, a, b) {
 	return { size, times };
 }
 
-/* All costs of the table of sites, in one pass. */
+/* All costs that the table of sites shows, computed in one pass. */
 function allCosts(number, a, b) {
 	const all = {}, { site: sites, acquired_step: acquired, released_step: released, bytes, count } = M.spans;
 	for (const cost of ['live', 'kept', 'acquired', 'released', 'temporary'])
@@ -127,8 +132,9 @@ function allCosts(number, a, b) {
 }
 
 /*
- * The report on peaks has what was live at the peak of one process. It is asked if that moment is in
- * the window; else the end of the bin in which most was live is the best that bins can tell.
+ * The report `peak` has the objects that were live at the peak of one process. They are shown if that peak
+ * is in the window. Otherwise, the objects are shown that were live at the end of the bin with the largest
+ * amount, because the model has no finer times.
  */
 const PEAKS = sheet('peaks'), PEAK_SITES = sheet('peak_sites');
 const peakRow = () => (PEAKS.class || []).findIndex((each, i) => text(each) === classes[state.class].name && isChosenPid(PEAKS.pid[i]));
@@ -140,9 +146,9 @@ function hasPeak() {
 /* ---- waits ---- */
 
 /*
- * The part of waits that is in a window from one edge to another. A row has waits that began in the
- * same bin and ended in the same bin; offset is the sum of their beginnings from the edge of the
- * first bin.
+ * The time that the waits of row `i` lasted between the edges `from` and `to`. All waits of a row began in
+ * one bin, W.step, and ended in one bin, W.end_step. W.offset is the sum of the times from the start of the
+ * first bin to the start of each wait.
  */
 function waitedIn(i, from, to) {
 	const W = M.waits, began = W.count[i] * edges[W.step[i]] + W.offset[i];
@@ -177,7 +183,7 @@ function waitCurve(kind) {
 	});
 }
 
-/* Sums by node of the call tree: [node, value] pairs. */
+/* A Map from nodes of the call tree to their cost in the window. */
 function nodeCosts(cost) {
 	const sums = new Map();
 	const add = (node, value) => value && sums.set(node, (sums.get(node) || 0) + value);
@@ -200,7 +206,7 @@ function nodeCosts(cost) {
 	return sums;
 }
 
-/* Frames of a node, outermost first. All views share them. */
+/* The frames of a node, outermost first. All views share the array, so it is frozen. */
 function framesOf(node) {
 	return once('frames' + node, () => {
 		const frames = [];
@@ -216,7 +222,7 @@ function placeOf(frame) {
 	return file ? file + (page.frames.line[frame] ? ':' + page.frames.line[frame] : '') : module;
 }
 
-/* The window as words. */
+/* The window in words. */
 function windowText() {
 	const from = edges[state.from], to = edges[state.to];
 	return state.from === 0 && state.to === BINS ? 'the whole run, ' + time(to)

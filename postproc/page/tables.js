@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* The findings, and the tables of the reports. Part of one function: see model.js. */
 
-/* ---- findings: the sentences of the summary, each with its picture ---- */
+/* ---- findings: the sentences of the summary; each links to a view ---- */
 
 const FINDINGS = sheet('findings'), FINDINGS_MOST = 4;
 
-/* The state that shows a finding. */
+/* The state of the page that shows a finding. */
 function pictureOf(row) {
 	const name = text(FINDINGS.class[row]), number = classes.findIndex(each => each.name === name);
 	const whole = { from: 0, to: BINS, search: '', zoom: '', process: 0, class: Math.max(0, number), by: 'size', tree: 'down' };
@@ -59,7 +59,7 @@ const KINDS = {
 };
 const isNumber = kind => kind !== 'text' && kind !== 'backtrace';
 
-/* The text of a column's cells, and the value that they are sorted by. */
+/* Makes a column for table(): the texts of the cells, and the values by which they are sorted. */
 function column(values, { heading, kind, meaning, units }) {
 	const value = row => values[row];
 	const said = row => {
@@ -74,7 +74,7 @@ function column(values, { heading, kind, meaning, units }) {
 		text: row => value(row) === null ? '' : said(row) };
 }
 
-/* The whole backtraces of a row, side by side: waiter and holder. */
+/* All backtraces of a row in full, side by side, such as those of a waiter and a holder. */
 function backtraces(found, row) {
 	const parts = make('div', { class: 'two' });
 	for (const [i, each] of found.columns.entries())
@@ -113,15 +113,15 @@ function viewReport(report) {
 	};
 }
 
-/* The model's tables are shown as the drawn views. */
+/* Reports without a view of their own: the other views draw their tables. */
 const OWN = ['model'];
 /* Two runs have no common time, so nothing is drawn over time. */
 const IS_DIFF = page.sheets.some(each => each.report === 'diff');
 const hasRows = report => page.sheets.some(each => each.report === report && each.values.length && each.values[0].length);
 
 /*
- * The views, in groups by question. Each report has one, if its tables have rows; reports that no
- * group names come with the first.
+ * The views, in groups. Each report whose tables have rows has a view. A report that is in no group is
+ * shown in the first one.
  */
 const GROUPS = [
 	{ name: 'Overview', views: ['summary'] }, { name: 'Memory', views: ['flame', 'sites', 'leaks', 'peak', 'allocations'] },
@@ -157,7 +157,7 @@ function drawTabs() {
 	$('view').setAttribute('aria-labelledby', 'tab' + chosen);
 }
 
-/* Arrows go from tab to tab, as in all lists of tabs. */
+/* The arrow keys, Home and End move from tab to tab. */
 function moveTab(event) {
 	const tabs = [...$('tabs').children], at = tabs.indexOf(event.target);
 	const to = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: tabs.length - 1 }[event.key];

@@ -3,10 +3,13 @@
 
 /* ---- timeline ---- */
 
-/* Colours that also colour-blind readers can tell apart; a layer for each (Paul Tol's light scheme). */
+/* The colours of the layers, which colour-blind people can tell apart, too (Paul Tol's light scheme). */
 const LAYERS = ['#77aadd', '#ee8866', '#eedd88', '#44bb99', '#ffaabb', '#99ddff', '#bbcc33', '#aaaa00'];
 
-/* The largest sites of the class as layers, and a layer for the rest. */
+/*
+ * The curves of the largest sites of the class, one for each layer, and the curve of all other sites (key:
+ * -1).
+ */
 function layers() {
 	const by = inBytes() ? 'bytes' : 'count', totals = new Map();
 	for (let i = 0; i < M.spans.rows; i++) {
@@ -28,10 +31,10 @@ function layers() {
 	return curves;
 }
 
-/* Where the axes of time begin: the same in all pictures. */
+/* The x coordinate at which time axes begin, the same in all pictures. */
 const left = () => innerWidth < 600 ? 96 : 150;
 
-/* Draws a grid of round times, and their names below it. */
+/* Draws a grid at round times, and the times below it. */
 function drawTicks(context, from, to, x, bottom) {
 	const least = (to - from) / Math.max(2, (x(to) - x(from)) / 110), power = 10 ** Math.floor(Math.log10(least));
 	const step = [1, 2, 5, 10].map(each => each * power).find(each => each >= least);
@@ -46,7 +49,7 @@ function drawTicks(context, from, to, x, bottom) {
 	}
 }
 
-/* Names the layers, the largest first. */
+/* Shows the legend: the names of the layers, largest first. */
 function drawLegend(curves) {
 	const legend = clear($('legend'));
 	for (const [layer, site] of [...curves.keys()].entries())
@@ -56,7 +59,7 @@ function drawLegend(curves) {
 				site < 0 ? 'all others' : siteName(M.sites.backtrace[site]).split(' <- ').slice(0, 2).join(' <- ') || text(M.sites.function[site])));
 }
 
-/* A flag at the peak of one process. */
+/* Marks the time of the peak, if it is known, and writes the peak's value beside it. */
 function drawPeak(context, x, bottom) {
 	const row = peakRow();
 	if (row < 0)
@@ -94,7 +97,7 @@ function drawTimeline() {
 		for (let i = 0; i < BINS; i++)
 			base[i] += curve[i];
 	}
-	/* what was live for a part of the bin only, at least a pixel wide */
+	/* the amount that was live in only a part of the bin, at least one pixel wide and high */
 	context.fillStyle = colour('faint');
 	context.globalAlpha = 0.5;
 	for (let i = 0; i < BINS; i++)

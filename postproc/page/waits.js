@@ -6,7 +6,7 @@
 const BLOCKED = sheet('blocked_at_exit');
 const DEADLOCK = [...(BLOCKED.state || []).keys()].filter(i => text(BLOCKED.state[i]) === 'deadlock');
 
-/* The waits of a cycle, each for a lock of the thread of the next one. */
+/* The rows of a cycle: each thread waits for a lock that the thread of the next row holds. */
 function cycleFrom(first) {
 	const cycle = [];
 	for (let i = first; i !== undefined && !cycle.includes(i);
@@ -23,7 +23,10 @@ function svg(name, attributes, ...children) {
 	return element;
 }
 
-/* Threads around a ring; between two neighbours, the lock that the first waits for and the second holds. */
+/*
+ * Draws threads around a ring, and between two neighbours the lock that the first waits for and the second
+ * holds.
+ */
 function drawCycle(cycle) {
 	const width = 640, height = cycle.length < 3 ? 190 : 330, middle = [width / 2, height / 2], parts = [];
 	const at = turn => [middle[0] + (width / 2 - 110) * Math.cos(turn), middle[1] + (height / 2 - 34) * Math.sin(turn)];
@@ -74,7 +77,7 @@ function drawDeadlock() {
 
 const THREADS = sheet('threads');
 
-/* The name of a thread; of a first thread, that of its program. */
+/* The name of a thread and its id; "main" or "thread" if it has no name. */
 function threadName(pid, thread) {
 	const names = once('names of threads', () => new Map([...(THREADS.tid || []).keys()]
 		.map(i => [THREADS.pid[i] + '.' + THREADS.tid[i], text(THREADS.thread[i]).trim()])));
@@ -84,7 +87,9 @@ function threadName(pid, thread) {
 
 const LANE = 17, LANES_MOST = 40;
 
-/* The threads that waited longest in the window, each with its waits and holds. */
+/*
+ * The threads with waits or holds in the window, the longest waiting first, each with its waits and holds.
+ */
 function lanesIn(a, b) {
 	const lanes = new Map(), W = M.longWaits, H = M.longHolds;
 	const lane = (pid, thread) => {
@@ -106,7 +111,7 @@ function lanesIn(a, b) {
 	return [...lanes.values()].sort((x, y) => y.waited - x.waited);
 }
 
-/* Waits for a lock during a hold of it: [wait, from, to]. */
+/* The waits of other threads for the lock of a hold, clipped to the time of the hold: [wait, from, to]. */
 function waitedDuring(hold) {
 	const H = M.longHolds, W = M.longWaits, until = H.since[hold] + H.hold_time[hold];
 	return (once('waits by lock', () => {
@@ -121,7 +126,7 @@ function waitedDuring(hold) {
 		.filter(([i, from, to]) => to > from && W.thread[i] !== H.thread[hold]);
 }
 
-/* How a wait ended, or why it did not. */
+/* How a wait ended, or why it has not ended. */
 function wakerText(i) {
 	const { is_open: isOpen, waker, object_kind: kind } = M.longWaits;
 	if (!isOpen[i])
@@ -152,7 +157,7 @@ function drawLanes(canvas, lanes, a, b, pick) {
 		for (const i of lane.waits)
 			box('wait', row, M.longWaits.since[i], M.longWaits.since[i] + M.longWaits.wait_time[i], i);
 	});
-	/* arrows from the thread that ended a wait to the waiter, unless there are many */
+	/* draws arrows from the thread that ended a wait to the waiter, unless there are many waits */
 	const all = lanes.flatMap(lane => lane.waits);
 	context.strokeStyle = context.fillStyle = colour('ink');
 	for (const i of all.length <= 60 ? all : []) {
