@@ -45,7 +45,7 @@ struct bounds_user {
 	uint32_t used[BOUND_COUNT];
 };
 
-/* Whether the user may use `count` more. */
+/* Whether the user may use `count` more of the resource `bound`. */
 bool bounds_allow(const struct bounds_used *used, const struct bounds_user *user, enum bound bound,
 		  uint32_t count);
 

@@ -31,7 +31,7 @@ struct bundle_stream {
  */
 struct bundle *bundle_create(struct sink *sink);
 
-/* Adds a stream: from now on readers of the file wait for it. */
+/* Adds a stream: from now on readers of the file wait until the stream is complete. */
 struct bundle_stream bundle_begin(struct bundle *bundle);
 
 /*

@@ -80,7 +80,7 @@ static void fill_standard(void)
 
 /*
  * Closes inherited descriptors. If the collector kept the write end of a pipe open, the reader of
- * the pipe would wait.
+ * the pipe would wait for the collector to end.
  */
 static void close_others(const int *keep, size_t count)
 {
@@ -105,8 +105,8 @@ static bool is_kept(const int *keep, size_t count, int fd)
 }
 
 /*
- * Replaces the inherited standard descriptors (0, 1, 2) by /dev/null: a reader may wait until they
- * are closed.
+ * Replaces the inherited standard descriptors (0, 1, 2) by /dev/null: the reader of a pipe may wait
+ * until they are closed.
  */
 static void occupy_standard(const int *keep, size_t count)
 {

@@ -579,8 +579,8 @@ static void encode_call(struct encoder *encoder, const struct merge_event *event
 		return;
 	at = put_any_call(encoder, at, &packet);
 	/*
-	 * The document BINARY_PROTOCOL 1.4 puts the arguments after the backtrace. The published
-	 * readers expect the arguments before it, as protocol 2.0 has them.
+	 * Protocol 1.4 follows its document, which puts the arguments after the backtrace. The
+	 * published readers expect the arguments first, as protocol 2.0 has them.
 	 */
 	if (!encoder->tails)
 		at = put_frames(at, event->frames, event->frame_count);

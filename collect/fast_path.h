@@ -31,7 +31,8 @@ struct fast_call {
 	/*
 	 * How many outer frames are the same as in the previous call. `memory` identifies a
 	 * remembered backtrace, and `turn` counts its updates: `kept` is valid only if the previous
-	 * call had the same `memory` and the previous `turn`. memory NULL: unknown.
+	 * call had the same `memory` and the previous `turn`. If `memory` is NULL, `kept` is
+	 * unknown.
 	 */
 	uint32_t kept;
 	const void *memory;

@@ -575,7 +575,7 @@ void htr_packets(struct htr *htr, const uint8_t *bytes, size_t size, bool is_cal
  */
 #define LIST_BITS 5    /* log2 of the number of remembered lists */
 #define GIVEN_MAX 112u /* maximum bytes of a record's arguments */
-#define LIST_MAX  120u /* maximum bytes in the column */
+#define LIST_MAX  120u /* maximum bytes of a remembered list in the column */
 
 struct htr_list {
 	uint32_t tag;

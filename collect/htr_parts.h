@@ -63,8 +63,8 @@ struct shape {
 struct model {
 	struct htr_model model;
 	/*
-	 * identity of the remembered backtrace that was copied, and its number of updates (struct
-	 * fast_call); NULL: unknown
+	 * `memory` and `turn` of the thread's last call on the fast path (struct fast_call); memory
+	 * NULL: unknown
 	 */
 	const void *memory;
 	uint64_t turn;

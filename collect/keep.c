@@ -22,7 +22,7 @@
  * which is one and a half times the time to keep.
  */
 #define SECTIONS 4u
-/* in sections */
+/* the file is shortened when it has this many sections */
 #define TIME_MOST 6u
 /*
  * Limits for --keep=SIZE. While the shortened file is made from the current file, both exist; both

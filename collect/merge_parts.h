@@ -50,7 +50,7 @@ struct entry {
 	 * previous record
 	 */
 	uint64_t *frames;
-	uint32_t thread; /* index into its process's threads */
+	uint32_t thread; /* index in the threads of the process */
 	uint8_t rank;	 /* enum rank */
 	bool is_moved_part;
 	/* whether the record's time was in the future */
@@ -66,7 +66,7 @@ struct entry {
  * updates the remembered backtrace: the last frame_count items of `stack`, innermost frame first.
  */
 struct reader {
-	uint32_t number; /* index in its process */
+	uint32_t number; /* number of the reader in its process */
 	/* memory of the program, which only the slot's thread and the collector should write */
 	struct slot *place;
 	const char *ring;

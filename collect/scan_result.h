@@ -4,8 +4,8 @@
 
 /*
  * Parses the result of a scanner (scan.h), a sequence of notes. A note is a name, followed by pairs
- * of a name and a value; an empty text ends it. Each text ends with a NUL. The scanner has read
- * memory that the traced program controls, so the result is not trusted.
+ * of a name and a value, and an empty text at its end. Each text ends with a NUL. The scanner has
+ * read memory that the traced program controls, so the result is not trusted.
  */
 
 #include <stddef.h>

@@ -4,7 +4,10 @@
 #include <string.h>
 
 #define FIRST_BASE_NS 300000u /* shortest interval for which the first factor is computed */
-/* time from the first factor to the first comparison; it doubles with each comparison */
+/*
+ * time from the first factor to the first comparison; the time between comparisons then doubles
+ * each time
+ */
 #define FIRST_STEP_NS 1000000u
 #define LAST_STEP_NS  1000000000u
 /*

@@ -14,7 +14,7 @@ enum untraced {
 
 extern const char *const untraced_words[];
 
-/* Finds the reason from the files in /proc. UNTRACED_UNKNOWN: they do not show it. */
+/* Finds the reason from the files in /proc. UNTRACED_UNKNOWN: the files do not show the reason. */
 enum untraced untraced_find(int32_t pid);
 
 #endif

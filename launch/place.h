@@ -19,8 +19,8 @@ enum part {
 };
 
 /*
- * Finds the absolute path of a part, which the caller frees. Returns 0, or -ENOENT with the
- * directories that were searched.
+ * Finds the absolute path of a part, which the caller frees. Returns 0, or -ENOENT with a text that
+ * names the directories that were searched.
  */
 int place_find(enum part part, char **path, struct error *err);
 

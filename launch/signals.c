@@ -96,8 +96,8 @@ static bool was_for_group(int number)
 
 	if (witness < 0)
 		return false;
-	kill(witness,
-	     SIGCONT); /* the whole group may have been stopped but only the launcher continued */
+	/* the whole group may have been stopped, and only the launcher may have been continued */
+	kill(witness, SIGCONT);
 	return send(asked, &word, 1, MSG_NOSIGNAL) == 1 && read(asked, &word, 1) == 1 && word;
 }
 

@@ -4,8 +4,8 @@
 
 /*
  * Finds the processes that hold file locks. proc_locks(5) lists all locks. But for a lock of an
- * open file description (F_OFD_SETLKW) it names no process, and for flock(2) only the process that
- * locked the file, which may have passed the open file on. All holders are found through the
+ * open file description (F_OFD_SETLKW) the list names no process, and for flock(2) only the process
+ * that locked the file, which may have passed the open file on. All holders are found through the
  * descriptors (/proc/PID/fdinfo) of the processes that this user may read.
  */
 

@@ -200,7 +200,7 @@ static bool stop_and_read(const struct live_process *process, struct live_thread
 	return true;
 }
 
-/* The work of live_read_stacks(). */
+/* The parameters and the result of read_stacks(). */
 struct stacks {
 	struct live_process *process;
 	bool stops;
@@ -237,7 +237,7 @@ size_t live_read_stacks(struct live_process *process, bool stops)
 	return stacks.count;
 }
 
-#define UNWIND_SECONDS 20 /* limit for all threads */
+#define UNWIND_SECONDS 20 /* limit for unwinding all threads */
 
 /* The backtrace of a thread, which the child writes to shared memory. */
 struct answer {

@@ -13,8 +13,8 @@
 #include "scan/moment.h"
 
 struct dead_stack {
-	uint64_t from, to; /* to: the thread's descriptor */
-	uint32_t thread;   /* index; DEAD_NOBODY: the thread has ended */
+	uint64_t from, to; /* to: address of the thread's descriptor */
+	uint32_t thread;   /* index of the thread; DEAD_NOBODY: the thread has ended */
 };
 
 #define DEAD_NOBODY UINT32_MAX

@@ -15,7 +15,7 @@
 /* A node, numbered from 1 in the order of a depth-first search. */
 struct place {
 	uint32_t node;
-	uint32_t parent, semi, label, dominator; /* places */
+	uint32_t parent, semi, label, dominator; /* numbers of places */
 	uint32_t first;				 /* head of the list of predecessors */
 };
 
@@ -27,7 +27,7 @@ struct search {
 	struct graph *graph;
 	uint32_t *place; /* by node; 0: the node was not reached */
 	struct place *places;
-	uint32_t count, start; /* start: node */
+	uint32_t count, start; /* start: the artificial start node */
 	ARRAY_OF(struct lead) leads;
 	size_t *next;	 /* by place: the number of the node's next successor */
 	uint64_t *hits;	 /* by root: the index of the root's first hit */

@@ -47,7 +47,7 @@ struct scan {
 	struct graph graph;
 	struct roots roots;
 	struct names *names;
-	char text[SCAN_TEXT_MAX]; /* of the last message */
+	char text[SCAN_TEXT_MAX]; /* text of the last message */
 };
 
 /* ---- messages ---- */

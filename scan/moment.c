@@ -128,7 +128,7 @@ struct scan_arguments {
 struct reading {
 	struct process *process;
 	int pagemap;	  /* -1: cannot be opened */
-	char *bytes;	  /* one chunk */
+	char *bytes;	  /* buffer for one chunk */
 	bool cannot_scan; /* the kernel has no PAGEMAP_SCAN */
 	uint64_t entries[ENTRIES];
 	struct scan_region regions[REGIONS];

@@ -18,7 +18,7 @@
 #include "scan/words.h"
 
 #define PROCESS_REGISTERS_MAX 48u
-#define PROCESS_VECTORS_MAX   512u /* in words */
+#define PROCESS_VECTORS_MAX   512u /* limit of the words of a thread's vector registers */
 #define PROCESS_RED_ZONE      128u /* bytes below the stack pointer that leaf functions may use */
 
 struct process_thread {

@@ -13,7 +13,7 @@
 
 #define FRAMES_MAX  512u
 #define THREADS_MAX 2000u   /* threads whose stacks are walked */
-#define SYMBOLS_MAX 4000000 /* limit for one module */
+#define SYMBOLS_MAX 4000000 /* limit of the symbols of one module */
 #define START_MOST  64u	    /* largest distance in bytes from the first frame to the arguments */
 
 struct variable {

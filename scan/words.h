@@ -50,7 +50,7 @@ uint64_t words_at(const struct words *words, uint64_t address);
 struct words_walk {
 	const struct words *words;
 	size_t run;
-	uint64_t at, to; /* next address; end */
+	uint64_t at, to; /* at: the next address; to: the end of the range */
 };
 
 struct words_walk words_begin(const struct words *words, uint64_t from, uint64_t to);

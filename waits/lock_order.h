@@ -26,7 +26,7 @@
 
 struct lock_order_held {
 	uint32_t lock;	 /* index of the lock, which may be reused after lock_order_forget() */
-	uint32_t serial; /* unique */
+	uint32_t serial; /* a number that no other lock of the process has */
 	uint32_t site;
 	uint64_t object;
 	bool is_shared;
@@ -49,10 +49,10 @@ struct lock_order_links {
 };
 
 struct lock_order_edge {
-	uint32_t from, to;	  /* locks */
+	uint32_t from, to;	  /* indices of locks */
 	uint32_t ways, way_count; /* list of variants, the one seen last comes first */
 	uint64_t from_object, to_object;
-	struct lock_order_links out, in; /* out.next: also the free list */
+	struct lock_order_links out, in; /* out.next also links the free list */
 };
 
 struct lock_order_node {
@@ -80,8 +80,8 @@ struct lock_order_cycle {
 struct lock_order {
 	struct map index;			/* (from, to) -> index in edges */
 	ARRAY_OF(struct lock_order_node) nodes; /* by lock */
-	ARRAY_OF(struct lock_order_edge) edges; /* from 1 */
-	ARRAY_OF(struct lock_order_way) ways;	/* from 1 */
+	ARRAY_OF(struct lock_order_edge) edges; /* indices start at 1 */
+	ARRAY_OF(struct lock_order_way) ways;	/* indices start at 1 */
 	uint32_t spare_edge, spare_way;
 	ARRAY_OF(struct lock_order_cycle) cycles;
 	uint64_t cycles_left_out;

@@ -213,8 +213,8 @@ static void remove_hold(struct locks *locks, uint32_t index)
 }
 
 /*
- * True if a wait that overlaps both holds, and still lasts, overlaps the later one at least as
- * long.
+ * True if a wait that overlaps both holds and still lasts overlaps the hold `later` at least as
+ * long as the hold `earlier`.
  */
 static bool outdoes(const struct locks_past *later, const struct locks_past *earlier)
 {

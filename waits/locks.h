@@ -28,12 +28,12 @@
 /* How a lock is taken. Sites use it as their class. */
 enum locks_way { LOCKS_MUTEX, LOCKS_READ, LOCKS_WRITE, LOCKS_SPIN, LOCKS_WAYS };
 
-/* "mutex", "read" ... */
+/* Returns the name of a way: "mutex", "read" ... */
 const char *locks_way_name(unsigned way);
 
 struct locks_times {
 	uint64_t taken;
-	uint64_t asked;	    /* blocking calls, without attempts (trylock) */
+	uint64_t asked;	    /* number of blocking calls; attempts (trylock) do not count */
 	uint64_t contended; /* blocking calls during which another thread held the lock */
 	uint64_t refused;   /* calls that did not take the lock: busy, or timed out */
 	uint64_t waited_ns, longest_wait_ns; /* time of contended calls */
@@ -69,8 +69,9 @@ struct locks_lock {
 	uint32_t serial; /* unique; 0: this entry is free */
 	uint32_t first;	 /* the newest hold of the lock; 0: not held */
 	uint32_t holders;
-	uint32_t born;		 /* site that first took it; 0: never taken */
-	uint32_t next, previous; /* in the list of its page; next: also the free list */
+	uint32_t born; /* site that first took it; 0: never taken */
+	/* links in the list of the lock's page; `next` also links the free list */
+	uint32_t next, previous;
 	bool is_rwlock;
 	struct {
 		struct locks_past *items; /* ordered by end */
@@ -88,7 +89,7 @@ struct locks_hold {
 	uint32_t lock, thread, site; /* thread: index in threads */
 	uint32_t count;		     /* recursion depth */
 	uint8_t way;
-	struct locks_links of_lock, of_thread; /* of_lock.next: also the free list */
+	struct locks_links of_lock, of_thread; /* of_lock.next also links the free list */
 };
 
 struct locks_thread {
@@ -112,7 +113,7 @@ struct locks_wait {
 	uint32_t site, holder_site;	/* holder_site 0: not seen */
 	const char *function;		/* name of the function that waited, or still waits */
 	uint64_t released_ns;		/* time of the release; 0: still held, or not seen */
-	bool is_open;			/* the call has not returned at the end */
+	bool is_open;			/* the call has not returned at the end of the trace */
 };
 
 /* A hold that has ended. */

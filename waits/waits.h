@@ -42,7 +42,7 @@ struct waits_object {
 	uint32_t waiter, other; /* of the longest wait, and of its notification */
 	/* where the chain of notifications that ends with `other` started */
 	uint32_t first;
-	/* the last notification */
+	/* site and thread of the last notification */
 	uint32_t last;
 	uint32_t last_thread;
 	uint64_t last_ns; /* time of the last notification */

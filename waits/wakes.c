@@ -18,7 +18,9 @@
 /* The classes of sites: OF_WAKES is for posts and signals. */
 enum { OF_WAITS, OF_WAKES };
 
-/* The kinds of keys in the index. Pairs use OF_PAIR + enum wakes_end. */
+/*
+ * The kinds of keys in the index. Pairs with the end E (enum wakes_end) have the kind OF_PAIR + E.
+ */
 enum { OF_OBJECT, OF_THREAD, OF_PAIR };
 
 const char *wakes_end_name(enum resource resource, unsigned end)
