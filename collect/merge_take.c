@@ -574,7 +574,7 @@ static inline bool is_in_place(const struct reader *reader, const struct record_
 }
 
 /*
- * Makes a record in the ring the reader's next record. Returns false if its time is after the limit
+ * Makes a record in the ring the reader's next record. Returns whether its time is before the limit
  * of this round.
  */
 static inline bool note_next(struct reader *reader, const struct record_short *record)

@@ -24,7 +24,7 @@
 
 #define READ_NS	  (16 * MS) /* minimum time between two readings of a thread */
 #define YOUNG_NS  (4 * MS)  /* a younger thread is not read */
-#define TOKEN_NS  (4 * MS)  /* average time between two readings of any threads */
+#define TOKEN_NS  (4 * MS)  /* average time between two readings in the run */
 #define BURST	  8u	    /* maximum number of readings in a round */
 #define SLOTS_MAX 64u	    /* maximum number of slots that a round checks */
 

@@ -20,7 +20,7 @@ struct place {
 };
 
 struct lead {
-	uint32_t from, next; /* place of the predecessor; index of the next lead */
+	uint32_t from, next; /* from: place of the predecessor; next: index of the next lead */
 };
 
 struct search {

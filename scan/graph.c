@@ -364,7 +364,7 @@ static void visit_block(struct parting *parting, uint32_t block)
 	parting->path[parting->steps++] = block;
 }
 
-/* Completes a component: the blocks from the top of the stack down to this one. */
+/* Completes a component: the blocks from the top of the stack down to `block`. */
 static void close_component(struct parting *parting, uint32_t block)
 {
 	const struct graph_block *blocks = parting->graph->blocks;
