@@ -226,7 +226,7 @@ static int add_tables(struct choice *choice, const struct choice_request *reques
 		      struct error *err)
 {
 	bool is_whole = !strcmp(request->words, report_whole) && !request->tables;
-	/* If no report was named, some formats replace the default report. */
+	/* If no report was named, some formats have a default report of their own. */
 	const char *words = is_whole && request->format->flags & FORMAT_TREES	? "tree"
 			    : is_whole && request->format->flags & FORMAT_MODEL ? "model"
 										: request->words;

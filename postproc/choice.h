@@ -28,7 +28,7 @@ struct choice {
 	bool is_of_tables;	     /* the tables were selected by --table */
 	/* whether at least one fold sets this member of struct report */
 	bool wants_ledger, wants_summary, wants_directories, wants_base, takes_by;
-	bool skips_calls; /* whether all folds set it */
+	bool skips_calls; /* whether all folds set skips_calls */
 };
 
 struct choice_request {
@@ -42,7 +42,7 @@ struct choice_request {
 };
 
 /*
- * Fills choice. Returns 0, or -EINVAL if a report or table does not exist or cannot be combined
+ * Fills `choice`. Returns 0, or -EINVAL if a report or table does not exist or cannot be combined
  * with the others.
  */
 int choice_make(struct choice *choice, const struct choice_request *request, struct error *err);

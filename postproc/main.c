@@ -183,7 +183,9 @@ static void print_formats(bool is_of_report)
 	const struct format_word *word;
 	const struct writer *format;
 
-	/* A format for streams with the same name is listed already. */
+	/*
+	 * Skip a format for reports if a format for streams with the same name was listed already.
+	 */
 	for (unsigned i = 0; (format = is_of_report ? tables_at(i) : format_at(i)) != NULL; i++) {
 		if (!is_of_report && format->kind == FORMAT_TABLES && writer_find(format->name))
 			continue;

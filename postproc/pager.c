@@ -82,8 +82,8 @@ void pager_begin(struct options *options)
 		_exit(127);
 	}
 	/*
-	 * This process must survive Ctrl-C, to wait for the others: the child that writes the
-	 * report ends by it, and the pager handles it.
+	 * Ignore Ctrl-C, to wait for both child processes: it ends the one that writes the report,
+	 * and the pager handles it.
 	 */
 	signal(SIGINT, SIG_IGN);
 	close(ends[0]);

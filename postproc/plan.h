@@ -26,7 +26,7 @@ int plan_writer(const struct writer **writer, const struct options *options, str
 
 /*
  * Fills `pass` except its writer, which the caller has set, and reading.trace, which console_plan()
- * sets. output and tally belong to the caller. Returns 0 or -EINVAL.
+ * sets. `output` and `tally` belong to the caller. Returns 0 or -EINVAL.
  */
 int plan_pass(struct pass_options *pass, struct output *output, struct select_tally *tally,
 	      const struct options *options, struct error *err);

@@ -31,9 +31,8 @@ struct report_plan {
 
 /*
  * Fills the plan except how.reading.trace, which console_plan() has set. screen: writer of the
- * screen; if the options name no report, its name is that of the report. tally: where the selection
- * counts calls; belongs to the caller. Returns 0, -EINVAL (wrong usage), or the error of looking
- * for traces.
+ * screen; its name is the report if the options name none. tally: where the selection counts calls;
+ * belongs to the caller. Returns 0, -EINVAL (wrong usage), or the error of looking for traces.
  */
 int report_plan(struct report_plan *plan, const struct writer *screen, struct select_tally *tally,
 		const struct options *options, struct error *err);

@@ -36,7 +36,7 @@ struct reporting_options {
 	bool is_strict; /* --strict: all events are read, so that any damage is found */
 };
 
-/* What determines the exit status. */
+/* The facts that determine the exit status. */
 struct reporting_result {
 	struct engine_result reading;
 	/* how many limits are broken, and how many cannot be checked */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The report on descriptors: which calls opened them and how many are still open, the maximum open
- * at a time, each descriptor open at the end, inherited descriptors, and descriptors that were
- * closed twice or used after they were closed.
+ * The report on descriptors: which calls opened them and how many are still open, the maximum
+ * number open at a time, each descriptor open at the end, inherited descriptors, and descriptors
+ * that were closed twice or used after they were closed.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -62,7 +62,7 @@ struct fds_state {
 	struct descriptors descriptors;
 	struct pool pool;
 	uint32_t acquired_site;	 /* site of the acquisition by the current event; 0: none */
-	uint64_t acquired_index; /* index of the event that acquired */
+	uint64_t acquired_index; /* index of the event of this acquisition */
 	struct total total;	 /* numbers of the current process */
 	ARRAY_OF(struct total) totals;
 	ARRAY_OF(struct rest) rests;
@@ -233,7 +233,7 @@ static void keep_rest(struct fds_state *state, const struct descriptor *descript
 
 /*
  * If the process executed another program, marks the descriptors that this program inherited (those
- * without FD_CLOEXEC) as closed: they are counted in its own image.
+ * without FD_CLOEXEC) as closed: they are counted for the executed program.
  */
 static void pass_on(struct fds_state *state)
 {

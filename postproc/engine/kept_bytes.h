@@ -19,8 +19,8 @@ size_t kept_size(const struct event *event, bool with_arguments);
 void kept_put(unsigned char *bytes, const struct event *event, bool with_arguments);
 
 /*
- * Reads a call that kept_put() wrote; *size: the number of bytes read. The caller frees
- * kept->arguments, which is one block; its texts point into bytes.
+ * Reads a call that kept_put() wrote. *size: the number of bytes read. The caller frees
+ * kept->arguments as one block; the texts in it point into `bytes`.
  */
 void kept_get(const unsigned char *bytes, struct kept *kept, size_t *size);
 

@@ -21,7 +21,7 @@ struct pass_options {
 	bool remove_arguments; /* print calls without arguments */
 	bool is_reordered;     /* print calls in the order of sp-rtrace's tools */
 	bool force;
-	const char *words; /* after the format's name and its colon; NULL: none */
+	const char *words; /* the words after the format's name and its colon; NULL: none */
 	struct output *output;
 };
 

@@ -52,7 +52,7 @@ struct select_module {
 
 struct named_thread {
 	const struct trace_process *process;
-	uint32_t id; /* 0: only pthread is known so far */
+	uint32_t id; /* 0: only `pthread` is known so far */
 	uint64_t pthread;
 	bool is_wanted;
 };
@@ -80,7 +80,7 @@ struct select_size {
  */
 struct select_held {
 	ARRAY_OF(struct ledger *) ledgers; /* one ledger for each process */
-	struct map by_section;		   /* by section of the process: index + 1 in ledgers */
+	struct map by_section;		   /* by section of the process: index + 1 in `ledgers` */
 	struct ledger *current;
 	uint32_t section; /* number of the process that `current` belongs to */
 };
@@ -108,7 +108,7 @@ struct select {
 	bool is_paired;	       /* a release is kept if its acquisition was kept */
 	bool is_other;	       /* the current process is not selected */
 	bool keeps_calls;      /* no filter is given that removes or changes calls */
-	struct event event;    /* a copy with a cut backtrace */
+	struct event event;    /* copy of an event, with a cut backtrace */
 	struct pool pool;      /* memory of cut backtraces */
 	struct hash_table cut; /* the cut backtraces, by their frames */
 	/* by the id of a backtrace: the cut backtrace; NULL: not cut yet */
@@ -143,8 +143,8 @@ static bool thread_equal(const void *item, const void *key)
 }
 
 /*
- * Finds a thread by its pthread_t: pthread_setname_np() does not have the tid of the thread that it
- * names.
+ * Finds a thread by its pthread_t: a call of pthread_setname_np() has the pthread_t of the thread
+ * that it names, but not the tid.
  */
 static struct named_thread *find_thread(const struct select_thread *part, const struct event *event,
 					uint64_t pthread, uint64_t *hash)
@@ -703,8 +703,8 @@ bool select_keeps_calls(const struct select *select)
 	const struct select_tally *tally = select->options.tally;
 
 	/*
-	 * With filters, select_event() must count the calls even if none of the filters removes
-	 * any: the reader applies --since and --until.
+	 * With filters, select_event() must count the calls even if the selection itself removes
+	 * none: the reader applies --since and --until.
 	 */
 	return select->keeps_calls && !(tally && tally->filters);
 }

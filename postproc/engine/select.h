@@ -49,7 +49,7 @@ struct select_options {
 	/*
 	 * For views and streams: the filters for contexts and for a range of a module also keep the
 	 * releases of kept acquisitions, and filters for calls keep all notes. False for the format
-	 * text, which selects what sp-rtrace selects.
+	 * `text`, which selects what sp-rtrace selects.
 	 */
 	bool is_whole;
 };

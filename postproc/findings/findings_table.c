@@ -294,7 +294,7 @@ void findings_put(const struct report_run *run, struct table *table)
 	struct live live;
 	size_t count;
 
-	/* If a file of suppressions cannot be read, the report `leaks` has the error. */
+	/* An unreadable file of suppressions is an error in the report `leaks` only. */
 	if (summary->processes.count && suppress_fill(&suppress, run->options, &err) == 0) {
 		live_collect(&live, summary, run->naming, &suppress);
 		count = findings_list(summary, &live.leaks, items);

@@ -5,7 +5,7 @@
 #include "postproc/report/report.h"
 
 /*
- * Fills the table findings: the problems of the run as sentences, those with the worst damage
+ * Fills the table `findings`: the problems of the run as sentences, those with the worst damage
  * first.
  */
 void findings_put(const struct report_run *run, struct table *table);

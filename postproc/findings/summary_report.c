@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The report summary: the numbers of the screen at the end of a run. As text it prints that screen.
+ * The report `summary`: the numbers of the screen at the end of a run. As text it is that screen.
  */
 
 #include "findings_table.h"

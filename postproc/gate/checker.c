@@ -233,8 +233,8 @@ static uint64_t newer(const struct judge *judge, const struct limit_row *row, co
 
 /*
  * Adds the error of a call site's number to the value. The excess over a baseline has the errors of
- * both runs; and a call site that is not in a sampled baseline may have existed then without being
- * sampled. error: error of this run's number. key NULL: there is no baseline.
+ * both runs; and a call site that is not in a sampled baseline may have existed in the older run
+ * without being sampled. error: error of this run's number. key NULL: there is no baseline.
  */
 static void doubt(const struct judge *judge, bool is_memory, const char *key, uint64_t counts,
 		  uint64_t error, struct value *value)
@@ -253,7 +253,7 @@ static void doubt(const struct judge *judge, bool is_memory, const char *key, ui
 }
 
 /*
- * Subtracts the baseline from *number, adds the errors to value, and records the number for a new
+ * Subtracts the baseline from *number, adds the errors to `value`, and records the number for a new
  * baseline. error: error of *number; 0: exact.
  */
 static void weigh(const struct judge *judge, struct paths *paths, const struct limit_row *row,

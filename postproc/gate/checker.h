@@ -22,7 +22,7 @@ struct judge {
 	bool is_empty;	/* the filters removed all events */
 	size_t unread;	/* number of traces that could not be read completely */
 	const struct tables *one, *other; /* tables to look values up in; set by judge_limits() */
-	/* the result: numbers of limits */
+	/* the result: how many limits are broken, and how many are unknown */
 	size_t broken, unknown;
 };
 

@@ -66,7 +66,7 @@ struct branch *branches_end(struct branch *branch);
 
 /*
  * Fills a cell with the functions from `branch` to `end`, which share a line. depth: number of
- * lines above it on the way from the root. is_outwards: callers follow their callees.
+ * lines above this line on the way from the root. is_outwards: callers follow their callees.
  */
 void branches_cell(struct table *table, struct table_cell *cell, const struct branch *branch,
 		   const struct branch *end, uint32_t depth, bool is_outwards);

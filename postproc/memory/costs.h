@@ -28,8 +28,8 @@ struct costs_place {
 };
 
 /*
- * For begin() and process() of a fold with wants_ledger. `costs` must not be moved in memory until
- * the run has ended.
+ * Call these functions from begin() and process() of a fold with wants_ledger. `costs` must not be
+ * moved in memory until the run has ended.
  */
 void costs_begin(struct costs *costs, struct report_run *run);
 void costs_process(struct costs *costs);

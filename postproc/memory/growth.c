@@ -24,7 +24,8 @@ struct entry {
 	uint64_t at_step; /* amount at the end of the previous step */
 	/* number of the step with the last change, plus 1; 0: no change yet */
 	uint64_t step;
-	uint64_t rises, fallen; /* number of steps in which the amount rose; sum of all falls */
+	/* rises: number of steps in which the amount rose; fallen: sum of all falls */
+	uint64_t rises, fallen;
 	/*
 	 * first_ns: first acquisition; last_ns: last acquisition before the peak; acquired_ns: last
 	 * acquisition so far

@@ -23,7 +23,7 @@ struct result {
 struct leaks {
 	bool with_arguments;
 	ARRAY_OF(struct passed_stream) processes;
-	struct map by_section; /* by section of the process: index + 1 in processes */
+	struct map by_section; /* by section of the process: index + 1 in `processes` */
 	struct passed_stream current;
 	uint64_t last_ns; /* time of the last event */
 	uint64_t min_age_ns, until_ns;

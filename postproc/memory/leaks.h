@@ -17,7 +17,7 @@ struct leaks_total {
 	const struct resource_class *resource;
 	uint64_t count, bytes;
 	/*
-	 * memory was sampled: count and bytes are those of the samples, all_count and all_bytes
+	 * memory was sampled: `count` and `bytes` are those of the samples, all_count and all_bytes
 	 * estimate the total
 	 */
 	bool is_estimate;

@@ -70,8 +70,9 @@ struct leaks_state {
 	 */
 	uint64_t scans, scanned_count, unscanned, doubts;
 	uint64_t pause_ns;
-	bool has_handles;	     /* there are unreachable handles */
-	const char *failure, *doubt; /* the first one of all scans; NULL: none */
+	bool has_handles; /* there are unreachable handles */
+	/* the first failure and the first doubt in all scans; NULL: none */
+	const char *failure, *doubt;
 	struct tally *tally, *found;
 	struct tally *curves; /* NULL: --growing is not given */
 	struct pool pool;     /* for texts */

@@ -12,9 +12,10 @@ enum measure_kind {
 	MEASURE_COUNT, /* number of acquisitions */
 	MEASURE_HELD,  /* bytes or objects held at the end */
 	MEASURE_PEAK,  /* bytes or objects held at the peak of the class; not for comparisons */
-	MEASURE_TEMP,  /* bytes or objects that the thread's next call released */
-	MEASURE_HOLD,  /* time for which locks were held */
-	MEASURE_WAIT,  /* time spent in calls that may wait */
+	/* bytes or objects released by the next call of the thread that acquired them */
+	MEASURE_TEMP,
+	MEASURE_HOLD, /* time for which locks were held */
+	MEASURE_WAIT, /* time spent in calls that may wait */
 };
 
 /* A place and its sums in bytes, ns or objects. */
@@ -39,7 +40,7 @@ struct measure;
 int measure_begin(struct measure **measure, struct report_run *run, enum measure_kind fallback,
 		  bool has_base, struct error *err);
 
-/* For event() and process() of a fold. */
+/* Call these functions from event() and process() of a fold. */
 void measure_event(struct measure *measure, const struct event *event);
 void measure_process(struct measure *measure);
 

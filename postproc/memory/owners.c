@@ -130,7 +130,7 @@ static uint32_t *find_keepers(const struct scanned *scanned)
 
 		while (block && !keepers[block - scanned->blocks.items]) {
 			path[steps] = (uint32_t)(block - scanned->blocks.items);
-			/* replaced below, except in a cycle */
+			/* a preliminary value, which ends the walk of a cycle; replaced below */
 			keepers[path[steps++]] = (uint32_t)scanned->roots.count + 1;
 			if (block->dominator.is_root && block->dominator.root < keeper - 1)
 				keeper = block->dominator.root + 1;

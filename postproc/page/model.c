@@ -51,7 +51,7 @@ struct mark {
 
 /* One of the longest waits, or of the longest holds of locks. */
 struct stay {
-	uint32_t pid, thread, waker; /* waker 0: unknown, or a hold */
+	uint32_t pid, thread, waker; /* waker: 0 if not known, and for holds */
 	bool is_open;		     /* it had not ended when the process ended */
 	enum lane_kind kind;
 	const char *function;
@@ -77,7 +77,10 @@ struct model_state {
 	struct highs highs;
 	struct spans drawn, drawn_waits; /* the spans that fit the limit */
 	ARRAY_OF(struct number) numbers; /* by number of a site */
-	uint32_t processes;		 /* number of processes that spans distinguish; 1: none */
+	/*
+	 * number of processes for which spans are counted separately; 1: all are counted together
+	 */
+	uint32_t processes;
 	uint32_t first;			 /* number of the process's first site */
 	ARRAY_OF(struct waiter) waiters; /* by number of a wait's site */
 	/* by process, kind and is_open, and by address of the backtrace: number + 1 */
@@ -121,7 +124,7 @@ static void model_move(void *user, const struct ledger_move *move)
 	highs_change(&state->highs, move->class, report_process(state->run) - 1, now, count,
 		     move->is_acquisition ? bytes : -bytes);
 
-	/* Before an exec, an inherited descriptor belonged to the previous program. */
+	/* A descriptor acquired before an exec counts for the new program from its start. */
 	if (acquired < start)
 		acquired = start;
 	if (!entry->number)
@@ -609,7 +612,10 @@ static void model_end(void *user, struct tables *tables)
 	}
 	fold_places(state, &folding);
 	split_processes(state, &folding);
-	/* may be called again, with another limit */
+	/*
+	 * model_end() may be called again, with another limit: free the results of the previous
+	 * call
+	 */
 	spans_free(&state->drawn);
 	spans_free(&state->drawn_waits);
 	spans_settle(&state->spans, folding.renumber, most_spans(state), &state->drawn);

@@ -49,7 +49,7 @@ struct graph {
 	enum tables_run run; /* which run of a comparison is being drawn */
 	bool is_comparison;
 	uint64_t total, other;
-	uint64_t scale;	 /* the value that is as wide as the picture */
+	uint64_t scale;	 /* the value that takes the whole width of the picture */
 	uint32_t height; /* in functions */
 	bool has_bytes, has_ns;
 	uint64_t left_out;

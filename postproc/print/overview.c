@@ -638,8 +638,8 @@ static size_t file_length(const char *path)
 }
 
 /*
- * Returns the path of the file with the process's stream, whose length is *length; NULL: the file
- * is the same as that of the previous process.
+ * Returns the path of the file with the process's stream, and sets *length to the length of this
+ * path. NULL: the file is the same as that of the previous process.
  */
 static const char *file_of(const struct summary *summary, size_t index, size_t *length)
 {

@@ -30,11 +30,12 @@ struct overview {
 	bool has_colour;
 	/* the traces are the newest run, which a command without a file reads */
 	bool is_newest;
-	struct suppress suppress; /* the suppressions of the report leaks */
+	struct suppress suppress; /* the suppressions of the report `leaks` */
 	bool has_no_leaks;	  /* all live objects are suppressed */
 	uint32_t first;		  /* number of the process whose call site is shown first */
 	struct findings_leaks leaks;
-	bool has_rows; /* rows is set: the number of call sites that fit at the usual width */
+	/* `rows` is set: it is the number of call sites that fit at the usual width */
+	bool has_rows;
 	size_t rows;
 };
 

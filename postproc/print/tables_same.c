@@ -36,7 +36,7 @@ int tables_fold_same(struct tables *tables, struct naming *naming, const char *b
 	struct reader reader = { .naming = naming };
 	int rc = tables_fold(tables, by, top, read_row, &reader, err);
 
-	/* the names were only read to compare rows, not shown: resets their counts */
+	/* the names were only used to compare rows, not shown: reset the counts of shown names */
 	naming_restart(naming);
 	return rc;
 }

@@ -65,7 +65,7 @@ struct report_run {
 };
 
 struct report {
-	/* the class that all its tables are about; NULL: there are several classes */
+	/* the class that all tables of the report are about; NULL: there are several classes */
 	const char *about;
 	bool wants_ledger;  /* run->ledger must receive all calls */
 	bool wants_summary; /* run->summary must receive all calls */
@@ -85,16 +85,16 @@ struct report {
 	 * the struct report_run instead.
 	 */
 	size_t state_size;
-	/* Before the first event. Returns 0 or a negative errno; may be NULL. */
+	/* Called before the first event. Returns 0 or a negative errno; may be NULL. */
 	int (*begin)(void *state, struct report_run *run, struct error *err);
 	/*
 	 * Receives each move of the ledger. NULL: the fold needs no moves, or calls
 	 * report_listen().
 	 */
 	ledger_listener *move;
-	/* A call, after the ledger has processed it; may be NULL. */
+	/* Receives a call after the ledger has processed it; may be NULL. */
 	void (*event)(void *state, const struct event *event);
-	/* A note (EVENT_NOTE); may be NULL. */
+	/* Receives a note (EVENT_NOTE); may be NULL. */
 	void (*note)(void *state, const struct event *event);
 	/*
 	 * A process has ended. The ledger still has the live objects of the process, and
@@ -219,8 +219,8 @@ bool report_has_unseen_zombie(const struct summary *summary, const struct summar
 struct table_cell *report_add(const struct report_run *run, struct table *table, uint32_t class);
 
 /*
- * For begin(): makes a tally with entries of that size, and passes each move of the ledger to
- * on_move(). merge() and on_move() receive state as their first argument.
+ * For begin(): makes a tally with entries of `size` bytes, and passes each move of the ledger to
+ * on_move(). merge() and on_move() receive `state` as their first argument.
  */
 struct tally *report_listen(struct report_run *run, size_t size,
 			    void (*merge)(void *state, void *run, const void *process),
@@ -232,7 +232,7 @@ struct tally *report_listen(struct report_run *run, size_t size,
  */
 void report_hold(struct report_run *run, struct rises *rises, const struct ledger_move *move);
 
-/* Puts the curve of a place into a cell. If rises is NULL, the cell stays unset. */
+/* Puts the curve of a place into a cell. If `rises` is NULL, the cell stays unset. */
 void report_curve(const struct report_run *run, struct table *table, struct table_cell *cell,
 		  const struct rises *rises);
 

@@ -4,8 +4,8 @@
 #define SHIFT_FIRST 12u /* the first windows are 4 us long */
 
 /*
- * The number of the window with a time. As with --since and --until, a window excludes its start
- * and includes its end.
+ * Returns the number of the window that contains a time. As with --since and --until, a window
+ * excludes its start and includes its end.
  */
 static uint64_t window_of(uint64_t time_ns, unsigned shift)
 {

@@ -94,8 +94,8 @@ enum table_column_id {
 
 struct table_column {
 	/*
-	 * the name without a unit; --by takes this name and that of table_key(), which JSON and CSV
-	 * use
+	 * the name without a unit. --by accepts this name, and also the key of table_key(), which
+	 * has the unit
 	 */
 	const char *name;
 	enum table_kind kind;
@@ -133,7 +133,7 @@ _Static_assert(sizeof(struct table_cell) == 16, "there may be a row of them for 
 struct table_group {
 	const char *name; /* NULL: the table has no groups */
 	size_t first;	  /* index of its first row */
-	size_t shown;	  /* number of these rows that are printed, from the first */
+	size_t shown;	  /* number of rows that are printed, from the first on */
 	size_t kept;	  /* number of its rows that the table has */
 	/* number of its rows, including those that were left out, see tables_bound() */
 	size_t count;

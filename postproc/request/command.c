@@ -33,8 +33,8 @@ static bool are_reports(const char *what)
 
 /*
  * Finds the first name that is a list of reports; else the first name that may be a misspelt report
- * because no such file exists; else returns NULL. To read a file that has the name of a report, the
- * user writes ./leaks.
+ * because no file has this name; else returns NULL. To read a file that has the name of a report,
+ * the user writes ./leaks.
  */
 static char **find_what(char **names)
 {

@@ -21,7 +21,7 @@ struct newest_trace {
 	uint64_t start_ns;   /* start of the process; 0: not known */
 	uint32_t pid;
 	char name[64];	 /* name of the program */
-	bool is_written; /* the collector has not completed it */
+	bool is_written; /* the collector has not completed the file */
 };
 
 struct newest {
@@ -31,7 +31,7 @@ struct newest {
 
 /*
  * Finds all traces in the directory: files with a name like holdtrace.*, *.htr* or *.rtrace* whose
- * content is a trace. reading: opened() is called for each file. Returns 0 or a negative errno.
+ * content is a trace. Calls reading->opened() for each file. Returns 0 or a negative errno.
  */
 int newest_scan(struct newest *newest, const char *directory, const struct trace_options *reading,
 		struct error *err);

@@ -83,7 +83,10 @@ static int finish_file(struct output *output, int rc, struct error *err)
 	return rc;
 }
 
-/* Finds the resolver in the directory of this program, else leaves it to PATH. */
+/*
+ * Sets `path` to the resolver if it is in the directory of this program. Otherwise PATH is searched
+ * later.
+ */
 static void find_resolver(char *path, size_t size)
 {
 	ssize_t length = readlink("/proc/self/exe", path, size - sizeof(RESOLVER) - 1);

@@ -5,7 +5,7 @@
 /*
  * The destination of text: standard output, a new file in a directory, or a file with a given name.
  * The text may pass through a child process, holdtrace-resolve. The output is opened and closed
- * once for each stream or for all reports. A file gets its final name when it is complete.
+ * once for each stream, or once for all reports. A file gets its final name when it is complete.
  */
 
 #include <signal.h>
@@ -56,8 +56,8 @@ void output_drop(const struct output *output);
 bool output_is_named(const char *path);
 
 /*
- * Returns 0 or the first error of writing. The caller does not report -EPIPE: the reader has closed
- * the pipe.
+ * Returns 0 or the first error of writing. -EPIPE means that the reader has closed the pipe; the
+ * caller does not report this as an error.
  */
 int output_error(const struct output *output, struct error *err);
 

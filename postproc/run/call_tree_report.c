@@ -33,7 +33,8 @@ struct calls {
 /*
  * A thread. Most calls are neither nested nor enclose another call: these are counted immediately
  * and never sorted. If a call is recorded at its return, it encloses no call unless one was
- * recorded before it. If a call is recorded at its entry, it must wait for the thread's next event.
+ * recorded before it. A call that is recorded at its entry is kept in `waiting` until the thread's
+ * next event.
  */
 struct thread {
 	struct thread *next; /* the next thread in the order of appearance */

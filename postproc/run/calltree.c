@@ -107,7 +107,7 @@ static void begin_life(struct calltree *tree, struct calltree_thread *thread, ui
 
 /*
  * The thread of the event. If the pthread_t differs from that of the known thread, the tid was
- * reused: begins another life.
+ * reused: begins another life of the tid.
  */
 static struct calltree_thread *thread_of(struct calltree *tree, const struct event *event)
 {

@@ -75,7 +75,7 @@ struct calltree_path {
 };
 
 struct calltree_level {
-	/* the last nodes, fewer than CALLTREE_BLOCK, which are not in a block */
+	/* the newest nodes, fewer than CALLTREE_BLOCK, which are not in a block yet */
 	struct calltree_node *nodes;
 	uint64_t count;
 	ARRAY_OF(uint64_t) blocks; /* offsets of full blocks in the spill file */

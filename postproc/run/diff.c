@@ -246,7 +246,7 @@ static uint64_t error_of(const struct measure_place *place)
 
 /*
  * Whether a difference of estimates may be due to chance. The limit is twice the error: with a
- * smaller limit, some of hundreds of unchanged places would be listed.
+ * smaller limit, some unchanged places would be listed, because there are hundreds.
  */
 static bool is_within(uint64_t one, uint64_t other, uint64_t error)
 {

@@ -137,7 +137,7 @@ static void on_event(void *user, const struct event *event)
 
 	if (!*stat)
 		*stat = find_stat(state, event);
-	/* Other halves and parts are further events of a call that is counted once. */
+	/* A call may have several events (halves and parts), but is counted once. */
 	if (!event->part && event->moment != MOMENT_HALF)
 		add_call(*stat, event);
 	if (event_is_alloc(event) &&

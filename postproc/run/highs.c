@@ -33,8 +33,8 @@ static void raise_most(struct high *high, const int64_t *live)
 }
 
 /*
- * Entries that now have the same step are neighbours in their class: the list is in the order of
- * processes, and within a process in the order of time.
+ * Merges entries that now have the same step. These follow each other among the entries of their
+ * class: the list is in the order of processes, and within a process in the order of time.
  */
 void highs_widen(struct highs *highs, unsigned shift)
 {

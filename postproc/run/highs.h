@@ -43,7 +43,7 @@ void highs_begin_process(struct highs *highs);
 void highs_change(struct highs *highs, uint32_t class, uint32_t process, uint64_t time_ns,
 		  int64_t count, int64_t bytes);
 
-/* The process executed another program at time_ns, which released all its objects. */
+/* Call it when the process executed another program at time_ns: releases all its objects. */
 void highs_release(struct highs *highs, uint32_t process, uint64_t time_ns);
 
 /* Makes steps 1 << shift ns long, if they are shorter. */

@@ -26,7 +26,7 @@ struct span {
 	/* steps of the acquisition and the release; lost: SPANS_NEVER if not released */
 	uint64_t acquired, lost;
 	uint32_t site;
-	/* the objects were not released; lost is then the step in which their process ended */
+	/* the objects were not released; `lost` is then the step in which their process ended */
 	bool is_left;
 	int64_t count, bytes;
 	uint64_t since_ns; /* sum of the start times of waits, modulo 2^64 */
@@ -56,9 +56,9 @@ void spans_add(struct spans *spans, uint32_t site, uint64_t acquired_ns, uint64_
 void spans_add_wait(struct spans *spans, uint32_t site, uint64_t since_ns, uint64_t until_ns);
 
 /*
- * Ends, at lost_ns, the spans of all objects that are still held, for the sites from from_site on.
- * is_left: the process has ended; otherwise the objects were released. Nothing may be added for
- * these sites afterwards.
+ * Ends, at lost_ns, the spans of all objects that are still held, for the sites with the number
+ * from_site or above. is_left: the process has ended; otherwise the objects were released. Nothing
+ * may be added for these sites afterwards.
  */
 void spans_release(struct spans *spans, uint32_t from_site, uint64_t lost_ns, bool is_left);
 

@@ -31,8 +31,8 @@ struct node {
 	uint32_t first, next;
 	uint32_t last; /* last child */
 	/*
-	 * similar siblings: the first of them and the next one; only in the first one: the last one
-	 * and their number
+	 * for similar siblings: the first of them, and the next one; only in the first one: the
+	 * last one, and their number
 	 */
 	uint32_t alike, next_alike;
 	uint32_t last_alike, count; /* count: includes the first one */

@@ -2,7 +2,7 @@
 /*
  * Writes sp-rtrace text, byte for byte as sp-rtrace 1.8 prints it. Events before the first call are
  * gathered, because the order of their lines, and whether calls have a <type>, depend on all of
- * them. Later events are printed where they occur; with --format=text:sp-rtrace all of them precede
+ * them. Later events are printed where they occur; with --format=text:sp-rtrace these, too, precede
  * the first call.
  */
 #include "formats/writers.h"
@@ -27,7 +27,7 @@ struct text_writer {
 	const struct trace_process *process; /* the process of the first stream */
 	bool has_begun;			     /* the lines before the first call were printed */
 	ARRAY_OF(struct event) gathered;
-	size_t comment_at; /* index in gathered: comments before this index were printed */
+	size_t comment_at; /* index in `gathered`: comments before this index were printed */
 	/* the registered classes that the filters select */
 	ARRAY_OF(const struct resource_class *) classes;
 	/* mappings that were printed once more, after all others */

@@ -20,8 +20,9 @@
 /* Sums of all backtraces with the same call site. */
 struct causes_place {
 	const struct trace_node *backtrace; /* the one with the largest sum */
-	uint64_t count, bytes;		    /* number of blocks; bytes: at the peak */
-	uint64_t sites;			    /* number of backtraces */
+	/* count: number of blocks; bytes: their bytes at the peak */
+	uint64_t count, bytes;
+	uint64_t sites; /* number of backtraces */
 };
 
 struct causes_top {

@@ -38,7 +38,7 @@ struct descriptor {
 };
 
 struct descriptors {
-	struct map by_number; /* by number of the descriptor: index + 1 in list */
+	struct map by_number; /* by number of the descriptor: index + 1 in `list` */
 	ARRAY_OF(struct descriptor) list;
 	uint64_t open; /* number of open descriptors */
 };
@@ -47,7 +47,7 @@ enum descriptor_misuse {
 	DESCRIPTOR_GOOD,
 	DESCRIPTOR_CLOSED_TWICE, /* close() of a closed descriptor */
 	DESCRIPTOR_USED_CLOSED,	 /* another call on a closed descriptor */
-	/* a call found it closed, although no recorded call has closed it */
+	/* a call found the descriptor closed, although no recorded call has closed it */
 	DESCRIPTOR_GONE,
 };
 
@@ -99,7 +99,7 @@ struct misuses {
 void misuses_init(struct misuses *misuses, struct address_space *space);
 void misuses_free(struct misuses *misuses);
 
-/* Adds a misuse of that descriptor by the call of the event. */
+/* Adds a misuse: the call of the event misused `descriptor`. */
 void misuses_add(struct misuses *misuses, const struct event *event, enum descriptor_misuse kind,
 		 const struct descriptor *descriptor);
 

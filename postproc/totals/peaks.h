@@ -76,8 +76,8 @@ void peaks_process(struct peaks *peaks, uint32_t pid, const char *program);
 uint64_t peaks_weight(const struct peaks *peaks, uint32_t class, struct peaks_amount amount);
 
 /*
- * Sets *amount to what a place of the run held at the peak of its class. Returns false if it held
- * nothing.
+ * Sets *amount to the amount that a place of the run held at the peak of its class. Returns false
+ * if the place held nothing.
  */
 bool peaks_at(const struct peaks *peaks, uint32_t class, uint32_t place,
 	      struct peaks_amount *amount);

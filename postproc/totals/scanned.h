@@ -30,7 +30,10 @@ enum scanned_fate {
 	SCANNED_FATES,
 };
 
-/* The parent (what points to a block) or the dominator of a block: a block, a root, or nothing. */
+/*
+ * The parent of a block (the block or root that points to it), or its dominator: a block, a root,
+ * or nothing.
+ */
 struct scanned_node {
 	bool is_block, is_root; /* neither is set: nothing */
 	uint64_t block;		/* address of the block, if is_block */
@@ -72,7 +75,7 @@ struct scanned {
 	uint64_t number, next, next_cut;
 	bool has_next;
 	struct pool pool;
-	struct map by_address; /* by address of a block: index + 1 in blocks */
+	struct map by_address; /* by address of a block: index + 1 in `blocks` */
 	ARRAY_OF(struct scanned_block) blocks;
 	ARRAY_OF(struct scanned_root) roots;
 };
@@ -108,7 +111,8 @@ const struct scanned_block *scanned_at(const struct scanned *scanned, uint64_t a
 
 /*
  * The root at the end of a block's path; NULL: the block is unreachable, or its path does not end
- * at a root. *steps: number of blocks between the two. The result for each block is kept.
+ * at a root. *steps: number of blocks between the block and the root. The result for each block is
+ * cached.
  */
 const struct scanned_root *scanned_root_of(struct scanned *scanned,
 					   const struct scanned_block *block, uint32_t *steps);

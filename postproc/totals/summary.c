@@ -104,8 +104,8 @@ static void add_thread(struct summary_fold *fold, const struct event *event)
 }
 
 /*
- * In a trace without tails no packet has the start of the process, so the time of its first event
- * is used.
+ * In a trace without tails no packet has the start of the process, so the time of the process's
+ * first event is used.
  */
 static void note_start(struct summary_process *process, const struct event *event)
 {
@@ -422,9 +422,9 @@ static const char *sentence_of(const char *followed)
 }
 
 /*
- * Takes the classes of the objects that the process has acquired or released past all hooks. The
- * note comes with each snapshot and with the end of the process; a later note includes the earlier
- * ones.
+ * Takes the classes of the objects that the process has acquired or released without calling a
+ * hooked function. The note comes with each snapshot and with the end of the process; a later note
+ * includes the earlier ones.
  */
 static void note_past(struct summary *summary, const struct event *event)
 {

@@ -3,11 +3,11 @@
 #define TOTALS_SUMMARY_H
 
 /*
- * The summary of a run: what it used, still holds and waited for, as the screen at the end of a run
- * shows it. The traces of a run (streams of one session) are added one after the other; the summary
- * outlives them. Memory grows with the number of distinct backtraces and the number of objects held
- * at one time. The ledger has the held objects. Objects that a process held when it executed
- * another program do not count as held at the end.
+ * The summary of a run: the objects that it used and those that it still holds, and its waits, as
+ * the screen at the end of a run shows them. The traces of a run (streams of one session) are added
+ * one after the other; the summary outlives them. Memory grows with the number of distinct
+ * backtraces and the number of objects held at one time. The ledger has the held objects. Objects
+ * that a process held when it executed another program do not count as held at the end.
  */
 
 #include <stdbool.h>
@@ -89,7 +89,7 @@ struct summary_class {
 	struct summary_hot hot;
 };
 
-/* Objects held at the end by all processes of the run and acquired with the same backtrace. */
+/* Objects of all processes that were held at the end and were acquired with the same backtrace. */
 struct summary_site {
 	uint32_t class;
 	bool is_part;
@@ -196,8 +196,9 @@ struct summary_process {
 	struct before_sum had[BEFORE_KINDS]; /* memory mapped at the attach, by kind */
 	/* number of calls that unmapped some of this memory */
 	uint64_t unmapped;
-	uint64_t inherited;   /* descriptors open at the start and not closed since */
-	uint64_t descriptors; /* number open at its end according to the kernel; 0: not known */
+	uint64_t inherited; /* descriptors open at the start and not closed since */
+	/* number of descriptors open at the end, according to the kernel; 0: not known */
+	uint64_t descriptors;
 	/* at its end it had no zombie, according to the kernel */
 	bool has_no_zombie;
 	bool has_zombie; /* it had a zombie */
@@ -353,9 +354,9 @@ struct summary {
 		ARRAY_OF(const struct trace_node *) places; /* call sites that map memory */
 		const char *name, *module;
 		/*
-		 * At the end of a process: the bytes mapped by other code than malloc, and the file
-		 * that mapped the most of them. From the process with the most; bytes 0: not
-		 * significant.
+		 * From the process in which code other than malloc had mapped the most bytes at the
+		 * end: the number of these bytes, and the file that mapped most of them. bytes 0:
+		 * not significant.
 		 */
 		uint64_t bytes;
 		const char *mapper;

@@ -319,7 +319,7 @@ static void close_locks(struct summary *summary)
 
 /* ---- waits at the end ---- */
 
-/* The call in which a thread waits for a lock or a thread at the end; NULL: none. */
+/* The call in which a thread waits, at the end, for a lock or for another thread; NULL: none. */
 static struct fold_open *open_of(const struct summary_fold *fold, uint64_t thread)
 {
 	for (size_t i = 0; i < fold->open.count; i++)
@@ -706,8 +706,8 @@ static void sum_processes(struct summary *summary)
 }
 
 /*
- * Whether the child, if it was traced, would be among the processes that were read. This is not
- * certain if there is another pid namespace, where the child has another pid.
+ * Whether the child, if it had been traced, would certainly be among the processes that were read.
+ * This is not certain if a process has pid 1: in another pid namespace, the child has another pid.
  */
 static bool would_be_read(const struct summary *summary, const struct summary_spawned *spawned)
 {

@@ -18,7 +18,7 @@ static uint32_t find_by(const struct map *map, uint64_t key)
 	return place ? place - 1 : THREAD_NONE;
 }
 
-/* Adds a thread and returns its index. tid and pthread may be 0. */
+/* Adds a thread and returns its index. `tid` and `pthread` may be 0. */
 static uint32_t add_life(struct threads *threads, uint32_t tid, uint64_t pthread, uint64_t time_ns)
 {
 	struct thread_life *thread = ARRAY_ADD(&threads->list);

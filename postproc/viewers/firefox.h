@@ -43,7 +43,7 @@ struct firefox {
 	/* memory */
 	/* drawn: at most SPANS_MOST spans, sorted by call site */
 	struct spans spans, drawn;
-	/* for the current process: index in places, by site */
+	/* for the current process: index in `places`, by site */
 	struct map numbers;
 	ARRAY_OF(const struct trace_node *) places; /* index 0 is unused */
 	/* index of the first call site of the current process */

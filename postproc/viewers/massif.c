@@ -25,7 +25,8 @@ struct massif {
 	struct report_run *run;
 	struct costs costs;
 	struct stacks stacks;
-	struct curve curve, best; /* of the current process; of the process with the peak */
+	/* curves of the current process, and of the process with the peak */
+	struct curve curve, best;
 	uint64_t now;
 	uint32_t process; /* number of the process with the highest peak */
 	uint64_t last;	  /* live memory of that process at exit */
@@ -270,7 +271,9 @@ static void put_tree(struct massif *massif, struct out *out, int when, uint64_t 
 	pool_free(&pool);
 }
 
-/* Writes a tree for the end of each window from *window on, up to until_ns. */
+/*
+ * Writes trees for the ends of windows: from the window with index *window up to the time until_ns.
+ */
 static void put_windows(struct massif *massif, struct out *out, unsigned *window, uint64_t until_ns,
 			uint64_t *number)
 {

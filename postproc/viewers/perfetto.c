@@ -57,7 +57,7 @@ struct perfetto {
 	struct peaks_amount now[LEDGER_CLASSES];
 	struct map images;		 /* index in last_dumps, + 1, by pid */
 	ARRAY_OF(uint64_t) last_dumps;	 /* times of the last dumps in ns */
-	struct map dumped;		 /* index in samples, + 1, by number of the backtrace */
+	struct map dumped;		 /* index in `samples`, + 1, by number of the backtrace */
 	ARRAY_OF(struct sample) samples; /* samples of the dump that is being built */
 };
 

@@ -110,7 +110,7 @@ void perfetto_note(struct perfetto_packets *packets, const char *name, unsigned 
 		   uint64_t number);
 void perfetto_note_text(struct perfetto_packets *packets, const char *name, const char *text);
 
-/* Writes a heap dump: packets->body has its process_dumps, and its index is added. */
+/* Writes the heap dump whose process_dumps are in packets->body, and adds its index. */
 void perfetto_dump(struct perfetto_packets *packets, uint64_t time_ns);
 
 /*

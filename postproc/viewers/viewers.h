@@ -3,9 +3,9 @@
 #define VIEWERS_VIEWERS_H
 
 /*
- * Files for the viewers of other tools. Each is a row of formats.def and a source file that defines
- * viewer_NAME, a report of the whole run that prints itself. The numbers come from the engine's
- * folds; a viewer only chooses their names and fields.
+ * Files for the viewers of other tools. Each viewer has a row in formats.def, and a source file
+ * that defines viewer_NAME, a report of the whole run that prints itself. The numbers come from the
+ * engine's folds; a viewer only chooses the names and fields.
  */
 
 #include "postproc/report/report.h"

@@ -52,7 +52,8 @@ struct chains_state {
 	uint32_t pid;
 	/* copies of names of functions, because those in waits are freed with their process */
 	struct pool names;
-	struct map index;		/* numbers of backtraces, threads, wakers, steps and owed */
+	/* numbers of backtraces, threads, and items of `wakers`, `steps` and `owed` */
+	struct map index;
 	ARRAY_OF(struct wakers) wakers; /* index 0 is unused */
 	ARRAY_OF(struct step) steps;	/* index 0 is unused */
 	ARRAY_OF(struct owed) owed;	/* index 0 is unused */

@@ -63,8 +63,8 @@ struct lanes {
 };
 
 /*
- * For begin(), event(), note() and process() of a fold with wants_summary. Several folds of a run
- * may have lanes.
+ * Call these functions from begin(), event(), note() and process() of a fold with wants_summary.
+ * Several folds of a run may have lanes.
  */
 void lanes_begin(struct lanes *lanes, struct report_run *run,
 		 const struct lanes_listener *listener);

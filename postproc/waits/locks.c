@@ -125,8 +125,8 @@ static void on_move(void *user, const struct ledger_move *move)
 	struct locks_state *state = user;
 
 	/*
-	 * Only calls that just release are checked. A wait for a condition also releases the mutex,
-	 * but it fails if the thread does not hold it.
+	 * Only unlock calls are checked. A wait for a condition also releases the mutex, but it
+	 * fails if the thread does not hold it.
 	 */
 	if (move->is_acquisition || move->item->thread == move->thread ||
 	    move->event->operation != OPERATION_RELEASE || move->event->flags & CALL_OF_CHILD ||
@@ -407,8 +407,8 @@ static void put_pair(struct locks_state *state, struct table *table, const struc
 }
 
 /*
- * Fills the columns that the tables locks and lock_sites share. taken: the cell of the first one,
- * "locked".
+ * Fills the columns that the tables `locks` and `lock_sites` share. taken: the cell of the first of
+ * these columns, "locked".
  */
 static void put_times(struct table_cell *taken, const struct locks_times *times)
 {
