@@ -104,7 +104,7 @@ struct ledger {
 	uint32_t sites_of_parent; /* sites below this index are the parent's; 0: none */
 	struct call queue[QUEUE_LENGTH];
 	unsigned queued, oldest;
-	size_t queue_from; /* QUEUE_FROM, or SIZE_MAX: there are listeners */
+	size_t queue_from; /* QUEUE_FROM; SIZE_MAX if there are listeners */
 	/*
 	 * The call that is passed to listeners. If it were on the stack, the functions below would
 	 * be slower even without listeners.
@@ -547,7 +547,7 @@ inline_ int acquisition(struct ledger *ledger, const struct call *call, struct e
 	return 0;
 }
 
-/* If the descriptor is one of the inherited ones, removes it from them and returns true. */
+/* If `fd` is an inherited descriptor, forgets it and returns true. */
 static bool disinherit(struct ledger *ledger, uint64_t fd)
 {
 	struct map_entry *inherited = map_find(&ledger->map, OF_INHERITED, fd);
@@ -560,8 +560,8 @@ static bool disinherit(struct ledger *ledger, uint64_t fd)
 }
 
 /*
- * True if only some calls of the class were recorded. A release whose acquisition is missing then
- * means nothing.
+ * True if only some calls of the class were recorded. It is then normal that the acquisition of a
+ * released object is missing.
  */
 static inline bool is_sampled(const struct ledger *ledger, uint32_t class)
 {
@@ -607,8 +607,9 @@ static __attribute__((noinline)) void stray(struct ledger *ledger, uint32_t clas
 }
 
 /*
- * Releases a thread when a join of it begins, because a new thread may get the same handle before
- * the join returns. If the join has not returned at the end, on_open() restores the thread.
+ * Releases a thread when its join begins, because a new thread may get the same handle before the
+ * join returns. If the join has not returned at the end of the trace, on_open() restores the
+ * thread.
  */
 static __attribute__((noinline)) int join_begins(struct ledger *ledger, uint32_t thread,
 						 uint32_t item, struct error *err)
@@ -726,8 +727,9 @@ static inline bool puts_off(const struct ledger *ledger)
 }
 
 /*
- * Makes room for the next call in the queue by settling the oldest call. If the next call is not
- * put off, settles all calls, to keep their order.
+ * Prepares the queue for the next call. If the call will be put off and the queue is full, settles
+ * the oldest call. If the call will not be put off, settles all calls in the queue, to keep the
+ * order.
  */
 static inline int make_way(struct ledger *ledger, bool puts_off, struct error *err)
 {
@@ -952,8 +954,8 @@ static __attribute__((noinline)) int on_plain_call(struct ledger *ledger, const 
 }
 
 /*
- * Handles a call that has not returned at the end of the trace. If it is a join, restores its
- * thread, which was not released.
+ * Handles a call that has not returned at the end of the trace. If it is a join, restores the
+ * thread that it waits for, which was not released.
  */
 static int on_open(struct ledger *ledger, const struct event *event, struct error *err)
 {

@@ -31,8 +31,8 @@
 #include "base/pool.h"
 #include "trace/event.h"
 
-#define LEDGER_CLASSES	 48u /* the last class contains all that do not fit */
-#define LEDGER_LISTENERS 32u /* maximum number of reports that run at once */
+#define LEDGER_CLASSES	 48u /* the last one contains all classes that do not fit */
+#define LEDGER_LISTENERS 32u /* maximum number of reports that run at the same time */
 
 struct ledger_class {
 	enum resource known; /* RESOURCE_NONE: a class that another tracer defined */
@@ -71,16 +71,16 @@ struct ledger_sum {
 	uint64_t count, bytes; /* live now */
 	double variance;       /* of `bytes`; 0: `bytes` is exact */
 	double peak_variance, acquired_variance;
-	uint64_t peak, peak_ns; /* maximum live at once (bytes or objects), and when */
+	uint64_t peak, peak_ns; /* maximum live at the same time (bytes or objects), and when */
 };
 
 struct ledger_move {
 	uint32_t site;	     /* the call site: index in ledger_sites() */
 	uint32_t class;	     /* ledger_class() */
 	bool is_acquisition; /* true: an acquisition; false: a release */
-	bool is_part;	     /* the object is part of another one: the descriptor of a stream */
-	bool is_no_call;     /* Do not count a call: a wait unlocks a mutex or locks it again, or a
-				descriptor stayed open over an exec. */
+	bool is_part;	     /* the object is part of another object: the descriptor of a stream */
+	bool is_no_call; /* The move does not count as a call: a wait unlocks a mutex or locks it
+			    again, or a descriptor stayed open over an exec. */
 	/*
 	 * Change of the number of objects: 1 or -1, or more for a sampled block. If a part of a
 	 * mapping is released: 0, or 1 if the mapping was cut in two.
@@ -139,8 +139,8 @@ int ledger_carry(struct ledger *ledger, const struct event *opened, const struct
 const struct before *ledger_before(const struct ledger *ledger);
 
 /*
- * Processes the delayed calls, so that later functions cannot fail because of them. Returns 0 or
- * -ENOMEM.
+ * Processes the delayed calls, so that the functions that return results cannot fail because of
+ * them. Returns 0 or -ENOMEM.
  */
 int ledger_settle(struct ledger *ledger, struct error *err);
 

@@ -18,7 +18,7 @@ struct places {
 	ARRAY_OF(char *) paths; /* index: the descriptor; NULL: unknown */
 };
 
-/* A path in a buffer that grows; text ends with NUL. */
+/* A path in a buffer that grows; `text` ends with NUL. */
 struct path {
 	char *text;
 	size_t length, capacity;

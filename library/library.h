@@ -55,8 +55,8 @@ int library_names_meet(struct library_names *names, const struct event *event);
 size_t library_names_met(const struct library_names *names);
 
 /*
- * Converts a backtrace that was added to a node of the address map. The same code has the same node
- * in all processes. Returns NULL if no memory is left.
+ * Returns the node of the address map for a backtrace that was added before. The same code has the
+ * same node in all processes. Returns NULL if no memory is left.
  */
 const struct trace_node *library_names_place(struct library_names *names,
 					     const struct backtrace *backtrace);

@@ -25,7 +25,7 @@
 #define SKELETON_SIZE_MAX 96
 
 /*
- * The sections of a .dwo file, and the column of the index that gives their position in the
+ * The sections of a .dwo file, each with the column of the index that gives its position in the
  * package.
  */
 static const struct {
@@ -198,7 +198,8 @@ static void copy_strings(const struct dwp *dwp, const struct piece *offsets,
 	for (uint64_t i = head, end = 0; i + each <= offsets->size; i += each) {
 		const struct piece *all = &dwp->sections[PART_STR];
 		uint64_t from = read_number(dwp, offsets->bytes + i, each);
-		struct piece string = { (const uint8_t *)"", 1 }; /* if its final NUL is missing */
+		/* used if the string has no final NUL */
+		struct piece string = { (const uint8_t *)"", 1 };
 		const uint8_t *last =
 			from < all->size ? memchr(all->bytes + from, 0, all->size - from) : NULL;
 

@@ -96,8 +96,8 @@ static int open_vdso(struct error *err)
 int files_open_module(const struct resolve_options *options, const char *path, struct error *err)
 {
 	/*
-	 * all processes of a kernel have the same vdso; the build-id proves that it is the same
-	 * kernel
+	 * all processes of a kernel have the same vdso; the build-id proves that the traced program
+	 * ran on this kernel
 	 */
 	if (strcmp(path, "[vdso]") == 0)
 		return open_vdso(err);

@@ -447,7 +447,7 @@ static ssize_t take_lines(struct filter *filter, bool is_end)
 	return (ssize_t)begin;
 }
 
-/* Counts the events that share the next backtrace: it belongs to all calls that precede it. */
+/* Counts the events that share the next backtrace: all calls since the previous backtrace. */
 static void count_events(struct filter *filter, enum line_kind kind)
 {
 	if (kind == LINE_PASSES || kind == LINE_HEADER)

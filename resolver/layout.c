@@ -35,7 +35,7 @@ static uint64_t round_down(uint64_t value, uint64_t page)
 /*
  * Whether a trace may have `from` as the start of a segment that was loaded with this bias. Writers
  * differ: `from` is the bias itself (holdtrace), the address of the start of the file (older
- * holdtrace), or that of the code or its first page (sp-rtrace).
+ * holdtrace), or the address of the code or of its first page (sp-rtrace).
  */
 static bool bias_fits(const struct layout *layout, const struct segment *segment, uint64_t from,
 		      uint64_t bias, uint64_t page)

@@ -34,8 +34,8 @@ bool layout_offset_address(const struct layout *layout, uint64_t offset, uint64_
 /*
  * Finds the load bias (address in memory minus address in the file) of code for which a trace has
  * only this range. Writers begin the range at different points, but all end it with the code or its
- * last page, so the file shows which rule was used. Returns false if no rule fits: this is not the
- * file that was mapped.
+ * last page, so the file shows which rule was used. Returns false if no rule fits: the file is not
+ * the one that was mapped.
  */
 bool layout_bias(const struct layout *layout, uint64_t from, uint64_t to, uint64_t *bias);
 

@@ -107,7 +107,7 @@ int mappings_add(struct mappings *mappings, const struct resolve_module *module,
 	const struct place *known;
 	struct place place;
 
-	/* clears also the padding, because places are compared and hashed as bytes */
+	/* also clears the padding, because places are compared and hashed as bytes */
 	memset(&place, 0, sizeof(place));
 	place.entry = entry;
 	place.start = module->from;

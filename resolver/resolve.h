@@ -33,7 +33,7 @@ struct resolve_state {
 };
 
 /*
- * Creates a resolver. Copies options; everything that they point to must outlive the resolver.
+ * Creates a resolver. Copies `*options`; everything that it points to must outlive the resolver.
  * Returns 0, or a negative errno if the directory of the cache cannot be used.
  */
 int resolve_create(struct resolve **resolve, const struct resolve_options *options,

@@ -50,7 +50,7 @@ struct symbol {
 	const char *file;     /* source file, NULL: unknown */
 	unsigned line;	      /* 0: unknown */
 	const char *module;   /* path in the mapping; NULL: the address is in no mapping */
-	bool has_parameters;  /* function ends with a parameter list, like C++ signatures */
+	bool has_parameters;  /* `function` ends with a parameter list, like C++ signatures */
 	bool is_missing;      /* the module's file could not be used (resolve_state()) */
 };
 

@@ -18,7 +18,7 @@
 /* Limit of processor time for one address, or for opening the files, in seconds. */
 #define WORKER_SECONDS_MAX 30
 /*
- * A child that sends nothing for this many seconds is killed. It must be blocked, because
+ * A child that sends nothing for this many seconds is killed. Such a child must be blocked, because
  * WORKER_SECONDS_MAX limits its processor time.
  */
 #define WORKER_SILENCE_MAX 120

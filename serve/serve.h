@@ -24,8 +24,8 @@ struct serve_options {
 };
 
 /*
- * Starts a thread that serves the file until serve_end(). options must be valid until then. Returns
- * 0, -EADDRINUSE or another negative errno.
+ * Starts a thread that serves the file until serve_end(). `options` must be valid until then.
+ * Returns 0, -EADDRINUSE or another negative errno.
  */
 int serve_begin(struct serve **serve, const struct serve_options *options, struct error *err);
 

@@ -56,7 +56,7 @@ static struct wire_values cursor_values(struct cursor *cursor)
 	uint32_t count = cursor_dword(cursor);
 	struct wire_value *items;
 
-	/* A pair takes at least 8 bytes, or 6 if the padding of the last one is missing. */
+	/* A pair takes at least 8 bytes; the last pair takes 6 if its padding is missing. */
 	if (count > DECODE_ARGUMENTS_MAX || count > (size_t)(cursor->end - cursor->at) / 6) {
 		cursor->has_failed = true;
 		return values;

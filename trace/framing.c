@@ -46,8 +46,8 @@ size_t framing_handshake_size(const unsigned char *bytes, size_t left)
 }
 
 /*
- * The size of the handshake that starts a further stream. Returns 0 for anything but a handshake of
- * a readable version; the caller treats it as damage.
+ * The size of the handshake that starts a further stream. Returns 0, which the caller treats as
+ * damage, for anything but a handshake of a readable version.
  */
 static size_t next_handshake_size(const unsigned char *bytes, size_t left)
 {

@@ -6,7 +6,7 @@
  * Divides a stream into packets and handshakes. Streams differ in byte order and in the position of
  * a packet's size: before version 2.0 it precedes the tag. After damage, reading continues at the
  * next position that has a known packet followed by another one. Only the reader of packets
- * includes this.
+ * includes this header.
  */
 
 #include <stdbool.h>
@@ -81,8 +81,8 @@ int framing_step_over(struct trace *trace, const struct framing *framing, const 
 		      const char *what, struct error *err);
 
 /*
- * Skips a packet with an unknown tag. If a plausible item follows, it counts as a packet of a newer
- * version, otherwise as damage.
+ * Skips a packet with an unknown tag. The skipped packet counts as one of a newer version if a
+ * plausible item follows, otherwise as damage.
  */
 int framing_step_over_unknown(struct trace *trace, const struct framing *framing,
 			      const struct frame *frame, struct error *err);

@@ -313,8 +313,8 @@ int container_next_block(struct trace *trace, struct error *err)
 }
 
 /*
- * True if the index at the end covers the whole file. In a file with several sections it does not.
- * In a file with one section, the last block ends where the index starts.
+ * True if the index at the end covers the whole file, as it does if the file has only one section.
+ * The last block in the index then ends where the index starts.
  */
 static bool is_of_all(struct trace *trace, const uint8_t *entries, uint32_t count, uint64_t back)
 {

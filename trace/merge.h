@@ -24,9 +24,9 @@
 /*
  * paths: files, "-", or directories, which are replaced by all traces in them (*.htr, *.rtrace,
  * *.rtrace.zst). A file that cannot be read is reported to options->failed and left out; if
- * options->failed is NULL, it makes the function fail. The function also fails if no file can be
- * read. memory_max applies to each file separately. `since` and `until` are relative to the start
- * of the first process. Returns the same as trace_open().
+ * options->failed is NULL, such a file makes the function fail. The function also fails if no file
+ * can be read. memory_max applies to each file separately. `since` and `until` are relative to the
+ * start of the first process. Returns the same as trace_open().
  */
 int trace_merge_open(struct trace **trace, const char *const *paths, size_t count,
 		     const struct trace_options *options, struct error *err);

@@ -2,7 +2,7 @@
 /*
  * Makes events from a stream of sp-rtrace packets: a handshake, then packets. They come from the
  * source or from a block of a container. Three things vary: the position of the size (framing.h),
- * the field order of CALL (that of sp-rtrace or that of its document for 1.4) and whether
+ * the field order of CALL (sp-rtrace's own, or the order in its document for 1.4) and whether
  * holdtrace's tails are present. A call is complete when the next packet cannot belong to it.
  */
 #include <errno.h>

@@ -397,7 +397,7 @@ static int add_header(struct trace *trace, const struct text_header *header, str
 		if (rc)
 			return rc;
 	}
-	/* the stream counts as started, so a further header starts another one */
+	/* the stream counts as started, so a further header starts another stream */
 	reader->has_content = true;
 	if (!keep_header(trace, header) || !queue_add(trace, EVENT_PROCESS))
 		return trace_no_memory(trace, err);

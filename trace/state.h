@@ -22,7 +22,7 @@ struct trace_window {
 	uint64_t since_ns, until_ns;
 	struct instant since, until;
 	const struct trace_process *process; /* the stream to whose time the window was converted */
-	uint64_t run_start;  /* start of the run in ns since 1970; 0: that of the stream */
+	uint64_t run_start;  /* start of the run in ns since 1970; 0: start of the stream */
 	uint64_t session[2]; /* the run to which run_start applies; 0: any run */
 };
 

@@ -26,7 +26,7 @@ struct bundles;
 struct trace_options {
 	uint64_t memory_max; /* maximum bytes for names and backtraces; 0: TRACE_MEMORY_MAX */
 	/*
-	 * If the file is still being written, read what it contains now instead of waiting for its
+	 * If the file is still being written, read its present contents instead of waiting for its
 	 * writer. Its early end is then not damage.
 	 */
 	bool no_wait;

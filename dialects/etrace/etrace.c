@@ -137,7 +137,7 @@ static void begin_image(struct etrace *etrace, const struct etrace_call *call)
 	etrace->image.count = 0;
 }
 
-/* Adds the argument argvN, or one of its further parts argvN+1 and so on, which come in order. */
+/* Adds the argument argvN or, if it was recorded in parts, its next part (argvN+1, argvN+2 ...). */
 static void take_argument(struct etrace *etrace, const struct wire_value *value)
 {
 	struct path *list = &etrace->image.arguments;

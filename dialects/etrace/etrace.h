@@ -27,7 +27,7 @@ struct etrace_row {
 	const char *name;
 	void (*take)(struct etrace *etrace, const struct etrace_call *call);
 	const char *before;   /* directory in which the function itself puts the file, or NULL */
-	uint32_t flags, mode; /* for an open whose call has no such arguments */
+	uint32_t flags, mode; /* flags to add to the call's, and the mode if the call has none */
 };
 
 struct etrace {
@@ -50,7 +50,7 @@ struct etrace {
 	struct {
 		const struct task *task; /* NULL: none */
 		struct path path;
-		uint64_t fd; /* UINT64_MAX: path is that of a link */
+		uint64_t fd; /* UINT64_MAX: `path` is the target of a link */
 	} file;		     /* the file that the task's next call opens, from the kernel */
 };
 

@@ -195,8 +195,8 @@ static void call_dup(struct etrace *etrace, const struct etrace_call *call)
 }
 
 /*
- * Converts pipe. Each end of the pipe is an event; the event of the first descriptor comes last and
- * names the other one.
+ * Converts pipe. Each end of the pipe has an event; the event of the first descriptor comes last
+ * and names the other one.
  */
 static void call_pipe(struct etrace *etrace, const struct etrace_call *call)
 {
@@ -296,7 +296,10 @@ static void call_link(struct etrace *etrace, const struct etrace_call *call)
 	put_names(etrace, call, &form);
 }
 
-/* Converts symlink. The resolved path of the target is known if it was recorded and exists. */
+/*
+ * Converts symlink. The resolved path of the target is known if the target existed and a ~file note
+ * recorded its path.
+ */
 static void call_symlink(struct etrace *etrace, const struct etrace_call *call)
 {
 	const struct event *event = call->event;

@@ -351,7 +351,7 @@ void tasks_forked(struct tasks *tasks, struct task *parent, const struct event *
 	struct task_birth birth = birth_by(parent, event);
 	uint32_t pid = (uint32_t)event->object;
 	struct task *child = task_at(tasks, OF_PID, pid);
-	/* vfork is recorded at its return; the child may have ended before */
+	/* vfork is recorded when it returns; by then, the child may have ended */
 	uint64_t since_ns = strcmp(event->function->name, "vfork") ? birth.time_ns : 0;
 
 	birth.has_flags = flags >= 0;

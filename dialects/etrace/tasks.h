@@ -4,8 +4,8 @@
 
 /*
  * The tasks of a run, in the kernel's sense, and their parents. Each stream is a task_process. Its
- * tasks are its threads; the id of the first thread is that of the process. A task survives exec, a
- * stream does not. The kernel's ids and thread handles are reused; an id or handle refers to the
+ * tasks are its threads; the id of the first thread is the id of the process. A task survives exec,
+ * a stream does not. The kernel's ids and thread handles are reused; an id or handle refers to the
  * last task that got it. In the trace, the call that created a task may come before or after the
  * task's first event, or be missing. Each birth is recorded once.
  */
@@ -27,7 +27,7 @@ struct task_process;
 struct task {
 	uint32_t number;  /* from 0, in order of discovery */
 	uint32_t tid;	  /* kernel's id; 0: unknown (a child of vfork) */
-	uint32_t same_as; /* number of the older task that is the same one, or TASK_NONE */
+	uint32_t same_as; /* number of an older task that is in fact this task, or TASK_NONE */
 	bool is_born;	  /* its birth is in tasks.births */
 	bool is_leader;	  /* the first task of its process */
 	bool has_ended;

@@ -137,7 +137,7 @@ static void take_value(struct load *load, const struct wire_value *pair, uint64_
 		take_counters(load, LOAD_SENT, 2, pair->value);
 }
 
-/* Moves the threads of the current sample to those of the previous one. */
+/* Makes the threads of the current sample the threads of the previous sample. */
 static void keep_threads(struct load *load)
 {
 	struct load_thread *items = load->threads.before;

@@ -402,7 +402,7 @@ static void write_start(struct swap *swap, struct swap_process *process, uint64_
 }
 
 /*
- * Ends the previous image of a process that has executed another program: the collector noticed the
+ * Ends the previous image of a process that has executed another program: the collector notices the
  * end of that image only later.
  */
 static void end_image_before(struct swap *swap, struct swap_process *process)

@@ -31,8 +31,8 @@ struct parameter {
 };
 
 /*
- * The columns of a hook's row that hook_table.h does not contain, because otherwise only the stubs
- * need them.
+ * The columns of a hook's row that hook_table.h does not contain, because apart from this file only
+ * the stubs need them.
  */
 struct prototype {
 	char result;

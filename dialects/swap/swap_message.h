@@ -4,7 +4,7 @@
 
 /*
  * Encodes SWAP messages: packed and little-endian; texts end with NUL and have no length field. The
- * sequence number is set later, after messages were sorted.
+ * sequence number is set later, after the messages were sorted.
  */
 
 #include <endian.h>

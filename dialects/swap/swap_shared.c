@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Files that merged processes share. The first process is SWAP's target. If a descendant of the
- * target uses a file that the target has used, this is written as FILE_FUNCTION_ENTRY and
+ * target uses a file that the target has used, the use is written as FILE_FUNCTION_ENTRY and
  * FILE_FUNCTION_EXIT. Paths come from the directories and descriptors in the trace; links are not
  * resolved.
  */
