@@ -46,7 +46,8 @@ static inline long arch_call3(long number, long a, long b, long c)
 #define ARCH_RED_ZONE 128u
 
 /*
- * Stores the call-preserved registers, sp and the pc. Returns a bit for each register that is set.
+ * Stores the call-preserved registers, sp and the pc. Returns a bit for each register that it has
+ * stored.
  */
 static inline __attribute__((always_inline)) uint64_t arch_registers(uintptr_t *reg, uintptr_t *pc)
 {
@@ -78,8 +79,9 @@ static inline uintptr_t arch_plain_address(uintptr_t address)
 }
 
 /*
- * Whether a call's return address ip is still in its stack slot. Any function that the caller has
- * called since then has overwritten the slot. frame: the caller's stack pointer after the return.
+ * Whether the return address `ip` of a call is still in its stack slot. Any function that the
+ * caller has called after this call has overwritten the slot. frame: the caller's stack pointer
+ * after the return.
  */
 static inline bool arch_returns_to(uintptr_t frame, uintptr_t ip)
 {

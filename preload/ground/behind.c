@@ -172,8 +172,8 @@ static bool is_defined(const ElfW(Sym) * symbol)
 
 /*
  * Looks up a name without asking for a version, as glibc's check_match() does. *count: the number
- * of versions that match. *is_hidden: whether there is a version that is found only if it is asked
- * for.
+ * of versions that match. *is_hidden: whether the module has another version of the symbol, which
+ * is found only by the name of the version.
  */
 static const ElfW(Sym) * find_in(const struct module *module, const char *name, uint32_t hash,
 				 unsigned int *count, bool *is_hidden)

@@ -13,9 +13,9 @@
 struct libc_places;
 
 /*
- * Reads the list of modules that follow. known: the addresses of the functions in a known libc, or
- * NULL. Returns false if only dlsym finds symbols reliably: this library was loaded by dlopen,
- * there are too many modules, or a module has no DT_GNU_HASH. Not thread-safe.
+ * Reads the list of modules that follow this library. known: the addresses of the functions in a
+ * known libc, or NULL. Returns false if only dlsym finds symbols reliably: this library was loaded
+ * by dlopen, there are too many modules, or a module has no DT_GNU_HASH. Not thread-safe.
  */
 bool behind_begin(const struct libc_places *known);
 
@@ -23,8 +23,8 @@ bool behind_begin(const struct libc_places *known);
 bool behind_is_first(void);
 
 /*
- * Returns the symbol's default version, or NULL if no module that follows defines the symbol.
- * *is_sure is false if only dlsym finds the right one (ifuncs, several versions).
+ * Returns the symbol's default version, or NULL if no module that follows this library defines the
+ * symbol. *is_sure is false if only dlsym finds the right definition (ifuncs, several versions).
  */
 void *behind_find(const char *name, bool *is_sure);
 

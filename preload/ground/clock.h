@@ -5,7 +5,7 @@
 /*
  * The clock of a run: the processor's counter where it is reliable, else CLOCK_MONOTONIC in ns,
  * which libc reads through the vDSO without a system call. All processes use the clock that the
- * first one chose.
+ * first process chose.
  */
 
 #include <stdbool.h>
@@ -44,8 +44,8 @@ static inline uint64_t clock_now_ordered(void)
 }
 
 /*
- * The end of a call: `end`, but at least 1 ns after begin. Some counters advance in steps of 10 ns,
- * and every duration must be greater than 0.
+ * The end of a call: `end`, but at least 1 ns after `begin`. Some counters advance in steps of 10
+ * ns, and every duration must be greater than 0.
  */
 static inline uint64_t clock_after(uint64_t begin, uint64_t end)
 {

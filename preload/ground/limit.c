@@ -18,7 +18,8 @@ uint64_t limit_lift(int which, struct rlimit *before)
 	if (before->rlim_cur == most.rlim_cur)
 		return before->rlim_max;
 	/*
-	 * another thread could use the raised limit, or set a limit that limit_restore() would undo
+	 * keeps the limit: another thread could use the raised limit, or set a limit that
+	 * limit_restore() would undo
 	 */
 	if (!__libc_single_threaded) {
 		uint64_t limit = before->rlim_cur;

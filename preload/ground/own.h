@@ -4,7 +4,7 @@
 
 /*
  * The ranges of memory that the library maps for itself. The memory of an earlier attach is still
- * mapped at a later one; only this list shows that it is not the program's.
+ * mapped at a later one; only this list shows that this memory is not the program's.
  */
 
 #include <stddef.h>

@@ -59,7 +59,9 @@ static inline const char *plain_last_part(const char *path)
 	return part;
 }
 
-/* Copies at most room - 1 bytes and ends them with NUL. Returns the bytes written, NUL included. */
+/*
+ * Copies at most `room` - 1 bytes and ends them with NUL. Returns the bytes written, NUL included.
+ */
 static inline size_t plain_copy(char *to, const char *from, size_t room)
 {
 	size_t n = 0;
@@ -75,9 +77,9 @@ static inline size_t plain_copy(char *to, const char *from, size_t room)
 #define PLAIN_WORD 8u
 
 /*
- * Whether the text can be read by words from here on. An aligned word crosses neither a page nor a
- * granule of tagged memory, so it can be read beyond the NUL; memcheck accepts the read, too. Needs
- * a little-endian processor.
+ * Whether a text can be read word by word from `text` on. An aligned word crosses neither a page
+ * nor a granule of tagged memory, so it can be read beyond the NUL; memcheck accepts the read, too.
+ * Needs a little-endian processor.
  */
 static inline bool plain_is_word(const char *text)
 {
@@ -85,7 +87,8 @@ static inline bool plain_is_word(const char *text)
 }
 
 /*
- * Loads a word of text. Returns how many of its bytes precede the NUL; PLAIN_WORD if it has none.
+ * Loads a word of text. Returns how many of its bytes precede the NUL; PLAIN_WORD if the word has
+ * none.
  */
 static inline size_t plain_word(const char *text, uint64_t *word)
 {
@@ -117,7 +120,7 @@ static inline size_t plain_length_most(const char *text, size_t most)
 	return n;
 }
 
-/* Stores the first size bytes of a word; size is less than PLAIN_WORD. */
+/* Stores the first `size` bytes of a word; `size` is less than PLAIN_WORD. */
 static inline void plain_put(char *to, uint64_t word, size_t size)
 {
 	if (size & 4) {
@@ -162,7 +165,7 @@ static inline size_t plain_copy_words(char *to, const char *from, size_t room)
 	return n + 1;
 }
 
-/* Writes number in base 10 or 16 and a NUL; returns the end. to has room for 21 bytes. */
+/* Writes a number in base 10 or 16, and a NUL. Returns the end. `to` has room for 21 bytes. */
 static inline char *plain_number(char *to, uint64_t number, unsigned int base)
 {
 	char digits[20];
@@ -195,7 +198,10 @@ static inline const char *plain_parse(const char *text, unsigned int base, uint6
 	}
 }
 
-/* Changes the state `from` to `to`. Returns whether this thread made the change. */
+/*
+ * Changes *state from the value `from` to the value `to`. Returns whether this thread made the
+ * change.
+ */
 static inline bool plain_claim(uint32_t *state, uint32_t from, uint32_t to)
 {
 	return __atomic_load_n(state, __ATOMIC_RELAXED) == from &&

@@ -156,7 +156,7 @@ void *real_of(enum hook_number hook)
 /*
  * The addresses of real functions, as an open-addressed hash table: a search of a module's
  * relocations makes thousands of look-ups. The first search fills it; several threads may fill it
- * at once, with the same values in the same order.
+ * at the same time, with the same values in the same order.
  */
 #define ADDRESSES_BITS 10
 
@@ -195,8 +195,8 @@ static bool read_libc(struct linkage *libc)
 
 /*
  * The address of libc's own function, if another module's function of the same name precedes it and
- * so is the hook's real function; else 0. Only modules that are bound to libc before all other
- * modules then call libc's own function.
+ * so is the hook's real function; else 0. Then only modules that look up names in libc before all
+ * other modules call libc's own function.
  */
 static uintptr_t hidden_of(const struct linkage *libc, unsigned int i)
 {
@@ -318,7 +318,7 @@ static void *find_bound(const char *name)
 
 /*
  * Finds the same function as find_bound(), without dlsym. Clears *is_sure if only dlsym finds the
- * right one.
+ * right function.
  */
 static void *find_behind(unsigned int i, bool *is_sure)
 {
@@ -354,8 +354,8 @@ static bool may_be_missing(const char *name)
 
 /*
  * Looks up all functions by dlsym. The allocator's functions come into use only when all are known,
- * so that all of dlsym's own allocations come from the pool; the other functions come into use at
- * once. dlerror() is cleared, so that the program does not see our failed look-ups.
+ * so that all of dlsym's own allocations come from the pool; the other functions come into use
+ * immediately. dlerror() is cleared, so that the program does not see our failed look-ups.
  */
 static void ask_for_all(void **found)
 {
@@ -419,8 +419,8 @@ void real_find(const struct libc_places *known)
 }
 
 /*
- * Finds the first definition in link order. In a library that was loaded late, dlsym(RTLD_NEXT)
- * finds only libc's function, but the program may have another allocator.
+ * Finds the first definition of a function in link order. In a library that was loaded late,
+ * dlsym(RTLD_NEXT) finds only libc's function, but the program may have another allocator.
  */
 static void *find_linked(const char *name)
 {

@@ -49,9 +49,9 @@ static bool is_at_exec(void)
 }
 
 /*
- * Whether the running file has this name. It has another name if the program is an interpreter
- * (then the name is that of the script, which is also an argument), or a loader that was started as
- * a command (which has no loader itself).
+ * Whether `name` is the name of the running file. It is not if the running file is an interpreter
+ * (`name` is then that of the script, which is also an argument), or a loader that was started as a
+ * command (which has no loader itself).
  */
 static bool is_own_name(const char *name)
 {
@@ -77,8 +77,8 @@ struct way {
 };
 
 /*
- * Replaces the link by its target, followed by the rest of the path. Returns false if that is too
- * long.
+ * Replaces the link by its target, followed by the rest of the path. Returns false if the result is
+ * too long or there are too many links.
  */
 static bool enter_link(struct way *way, const char *target, const char *rest)
 {

@@ -12,8 +12,9 @@
 extern void *__libc_stack_end;
 
 /*
- * The path of the file that this process runs, as in /proc/self/exe; "" if unknown. The gate has it
- * determined once, at the start: a child of fork runs the same file.
+ * The path of the file that this process runs, as in /proc/self/exe; "" if unknown. It is
+ * determined only once, because a child of fork runs the same file; the gate calls this function
+ * first, at the start.
  */
 const char *self_path(void);
 

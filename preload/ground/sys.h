@@ -108,9 +108,9 @@ static inline __attribute__((noreturn)) void sys_exit_group(int status)
 /* Waiting and order. */
 
 /*
- * Sleeps while *word equals value, at most for timeout (relative; NULL: no limit). shared: other
- * processes use the word, too. Returns 0 when woken, -EAGAIN if the word has another value,
- * -ETIMEDOUT, or -EINTR.
+ * Sleeps while *word equals `value`, at most for the time in `timeout` (relative; NULL: no limit).
+ * shared: other processes use the word, too. Returns 0 when woken, -EAGAIN if the word has another
+ * value, -ETIMEDOUT, or -EINTR.
  */
 static inline int sys_futex_wait(const uint32_t *word, uint32_t value,
 				 const struct timespec *timeout, int shared)
@@ -121,7 +121,7 @@ static inline int sys_futex_wait(const uint32_t *word, uint32_t value,
 			      (long)value, (long)timeout);
 }
 
-/* Wakes at most count sleepers. Returns the number of sleepers that it woke. */
+/* Wakes at most `count` sleepers. Returns the number of sleepers that it woke. */
 static inline int sys_futex_wake(const uint32_t *word, int count, int shared)
 {
 	enum { FUTEX_WAKE_ = 1, FUTEX_PRIVATE_ = 128 };
@@ -141,7 +141,7 @@ static inline void sys_sleep(long ns)
 	sys_call6(__NR_pselect6, 0, 0, 0, 0, (long)time, 0);
 }
 
-/* The kernel's signal sets have 64 bits; signal 1 is bit 0. set or old may be NULL. */
+/* The kernel's signal sets have 64 bits; signal 1 is bit 0. `set` or `old` may be NULL. */
 static inline int sys_rt_sigprocmask(int how, const uint64_t *set, uint64_t *old)
 {
 	return (int)sys_call4(__NR_rt_sigprocmask, how, (long)set, (long)old, sizeof(*set));
@@ -154,7 +154,7 @@ extern bool sys_is_quiet __attribute__((visibility("hidden")));
 bool sys_is_quiet __attribute__((weak));
 
 /*
- * Whether the 8 bytes at address can be read; false if the library may not make system calls. The
+ * Whether the 8 bytes at `address` can be read; false if the library may not make system calls. The
  * kernel copies the signal set before it rejects the invalid `how` with EINVAL; EFAULT means that
  * the bytes are unreadable. The call needs no descriptor and changes nothing (Abseil's
  * AddressIsReadable() uses it, too).
@@ -237,7 +237,7 @@ static inline long sys_fcntl(int fd, int command, long argument)
 	return sys_call3(__NR_fcntl, fd, command, argument);
 }
 
-/* Returns the length, at most size. The text has no final NUL. */
+/* Returns the length, at most `size`. The text has no final NUL. */
 static inline long sys_readlinkat(int directory, const char *path, char *text, size_t size)
 {
 	return sys_call4(__NR_readlinkat, directory, (long)path, (long)text, (long)size);

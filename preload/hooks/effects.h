@@ -33,7 +33,7 @@ struct spare {
 	char family[ADDRESS_FAMILY_MAX], text[ADDRESS_TEXT_MAX];
 };
 
-/* If the condition holds, the call acquired no new object: it used an existing one. */
+/* If `condition` is true, the call acquired no new object: it used an existing one. */
 static inline void only_used(struct call *call, struct call_event *event, bool condition)
 {
 	(void)call;
@@ -83,13 +83,14 @@ static inline void fd_acquired(struct call *call, uint8_t part, int fd, uint64_t
 
 /*
  * Records that the call closed a descriptor together with `related`; does nothing if fd is
- * negative. If shm_open opened the descriptor, the next part closes it in that class, too. moment:
- * ENTER, or HALF if the call then sleeps.
+ * negative. If shm_open opened the descriptor, the next part records the close in shm_open's class,
+ * too. moment: ENTER, or HALF if the call then sleeps.
  */
 void fd_lost(struct call *call, enum moment moment, uint8_t part, int fd, uint64_t related);
 
 /*
- * Records only the part in shm_open's class; does nothing if shm_open did not open the descriptor.
+ * Like fd_lost(), but records only the part in shm_open's class; does nothing if shm_open did not
+ * open the descriptor.
  */
 void fd_lost_shm(struct call *call, enum moment moment, uint8_t part, int fd, uint64_t related);
 
@@ -195,8 +196,8 @@ void child_told(struct call *call, struct call_event *event, const siginfo_t *in
 void exec_begins(struct call *call, struct call_event *event);
 
 /*
- * The real functions. They add to the environment the variables by which the new program is
- * recorded (late_environment()).
+ * Call the real functions. They first add to the environment the variables by which the new program
+ * is recorded (late_environment()).
  */
 int exec_path(const char *path, char *const *argv, char *const *environment);
 int exec_word(const char *word, char *const *argv, char *const *environment);
@@ -211,7 +212,7 @@ int spawn_word(pid_t *pid, const char *word, const posix_spawn_file_actions_t *a
 	       const posix_spawnattr_t *attributes, char *const *argv, char *const *environment);
 void exec_failed(struct call *call, struct call_event *event);
 
-/* Where wait stores the status: in spare if the program passes NULL. */
+/* Where wait stores the status: in `spare` if the program passes NULL. */
 static inline int *wait_status(int *status, struct spare *spare)
 {
 	spare->number = 0;

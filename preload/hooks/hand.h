@@ -4,8 +4,8 @@
 
 /*
  * For the bodies of HOOK_BY_HAND rows. These functions cannot be described by a row: they take a
- * variable argument list, return twice or not at all, or start a thread or a program. Everything
- * that the row does state is taken from the row.
+ * variable argument list, return twice or not at all, or start a thread or a program. All facts
+ * that the row states are taken from the row.
  */
 
 #include "each.h"

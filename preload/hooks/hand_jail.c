@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Hooked by hand: syscall(2). Of its calls futexes alone are recorded. The hook also looks for two
- * other kinds of calls. A program may install a seccomp filter by it (libseccomp does), and from
- * then on a system call of ours could kill the program; under syscall user dispatch (Wine,
- * emulators) the program would receive ours as SIGSYS. And calls that acquire or release what other
- * hooks are about are noted, so that limits on those become unknown. Otherwise it does what libc's
- * function does. It is left out where our own system calls go through libc's function.
+ * Hooked by hand: syscall(2). Only its futex calls are recorded. The hook also recognises two other
+ * kinds of calls. First, calls after which we must not make system calls: under a seccomp filter
+ * (which libseccomp installs by syscall()), our system call could kill the program; under syscall
+ * user dispatch (Wine, emulators), the program would receive our system call as SIGSYS. Second,
+ * calls that acquire or release objects of other hooks' classes: they are noted (enum arena_past),
+ * so that limits on these classes are reported as unknown. In all other respects the hook does the
+ * same as libc's function. The hook does not exist where our own system calls go through libc's
+ * function.
  */
 #include "hand.h"
 
@@ -27,7 +29,7 @@ static bool puts_filter_on(long number, long first)
 		(first == PR_SET_SECCOMP || first == PR_SET_SYSCALL_USER_DISPATCH));
 }
 
-/* Bits of enum arena_past for a call that succeeded. For a fork only in the parent. */
+/* Bits of enum arena_past for a call that succeeded. A fork has its bit only in the parent. */
 static uint32_t past_of(long number, const long *argument, long result)
 {
 	switch (number) {
@@ -99,8 +101,8 @@ static uint32_t past_of(long number, const long *argument, long result)
 enum futex_does { FUTEX_OTHER, FUTEX_WAITS, FUTEX_WAKES };
 
 /*
- * What the call does. Threads that are moved to another word (FUTEX_REQUEUE) are not woken: calls
- * that move them are not recorded.
+ * Whether the call waits or wakes. Threads that are moved to another word (FUTEX_REQUEUE) are not
+ * woken: calls that move them are not recorded.
  */
 static enum futex_does futex_does(long number, long operation)
 {
@@ -131,12 +133,12 @@ static long call_kernel(long number, const long *argument)
 			 argument[5]);
 }
 
-/* Records a wait that slept and a wake that woke threads. Returns what the kernel did. */
+/* Records a wait that slept and a wake that woke threads. Returns the kernel's result. */
 static __attribute__((noinline)) long call_futex(const struct origin *origin, enum futex_does does,
 						 long number, const long *argument)
 {
 	bool is_wait = does == FUTEX_WAITS;
-	/* of an open call: whether it ends by itself */
+	/* visible while the call is open: whether it ends by itself */
 	bool has_limit = !is_wait || argument[number == __NR_futex ? 3 : 4];
 	struct call_event event;
 	struct call call;

@@ -29,8 +29,8 @@ __attribute__((used)) open_function hand_dlopen_enter(const char *path, int mode
 __asm__(ARCH_DLOPEN);
 
 /*
- * Likewise dlmopen(3): what a library in another link namespace does is not recorded, which a limit
- * must know while the process runs.
+ * Likewise dlmopen(3). Calls of a library in another link namespace are not recorded. This is noted
+ * here, because limits that are checked while the process runs depend on it.
  */
 typedef __typeof__(dlmopen) *open_in_function;
 

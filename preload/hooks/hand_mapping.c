@@ -21,8 +21,8 @@ void mapping_covered(struct call *call, struct call_event *event, bool is_fixed)
 }
 
 /*
- * Records what mremap unmapped. It leaves the old range mapped if the length is 0 (a second
- * mapping) or with MREMAP_DONTUNMAP.
+ * Records the ranges that mremap unmapped. It leaves the old range mapped if the length is 0 (a
+ * second mapping) or with MREMAP_DONTUNMAP.
  */
 void mapping_moved(struct call *call, struct call_event *event, void *old, size_t length, int flags)
 {

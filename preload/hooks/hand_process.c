@@ -16,7 +16,10 @@
 #include <sched.h>
 #include <sys/prctl.h>
 
-/* Checks for unwind rules and modules that dlclose made stale, whether or not it is recorded. */
+/*
+ * Checks for unwind rules and modules that dlclose made stale, whether or not the call of dlclose
+ * is recorded.
+ */
 int close_library(void *handle)
 {
 	int result;
@@ -92,7 +95,7 @@ EXPORT int forkpty(int *master, char *name, const struct termios *terminal,
 
 /*
  * Notes a wait for a child. The child is released if wait reports its end, but not if it reports a
- * stop or a continuation, or if the child stays waitable (stays).
+ * stop or a continuation, or if the child stays waitable (`stays`).
  */
 static void note_child(struct call_event *event, pid_t pid, int status, bool stays)
 {
@@ -462,8 +465,8 @@ EXPORT int prctl(int option, ...)
 	va_end(list);
 	if (option != PR_SET_NAME) {
 		/*
-		 * After the call, even reading the processor's counter is fatal, and the vDSO reads
-		 * it, too.
+		 * After a call that seals, even reading the processor's counter is fatal, and the
+		 * vDSO reads it, too.
 		 */
 		bool seals = (option == PR_SET_SECCOMP && a == SECCOMP_MODE_STRICT) ||
 			     (option == PR_SET_TSC && a == PR_TSC_SIGSEGV);

@@ -84,8 +84,8 @@ static void tell_operations(struct call *call, int id, const struct sembuf *oper
 	bool readable = !result || can_read_operations(call, operations, count);
 
 	/*
-	 * The kernel does all operations of a list or none: if it failed, only the last one is
-	 * recorded.
+	 * The kernel does all operations of a list or none: if the call failed, only the last
+	 * operation is recorded.
 	 */
 	for (size_t i = result || !count ? count : 1; i <= count; i++) {
 		const struct sembuf *done = readable && count ? &operations[i - 1] : &none;

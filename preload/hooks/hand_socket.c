@@ -29,8 +29,8 @@ static char *put_text(char *to, const char *text)
 }
 
 /*
- * Writes the address as text. The name of an abstract socket begins with a NUL and may contain
- * more.
+ * Writes the address as text. The name of an abstract socket begins with a NUL and may contain more
+ * NULs.
  */
 static void put_local(char *to, const struct sockaddr_un *address, size_t length)
 {
@@ -103,7 +103,10 @@ static void put_v6(char *to, const struct sockaddr_in6 *address)
 	plain_number(to, __builtin_bswap16(address->sin6_port), 10);
 }
 
-/* Writes an address of length bytes as text; NULL or a truncated one becomes empty text. */
+/*
+ * Writes an address of `length` bytes as text. The text is empty if the address is NULL or too
+ * short to have a family.
+ */
 static void describe_address(struct spare *to, const struct sockaddr *given, size_t length)
 {
 	union address address = { .bytes = { 0 } };

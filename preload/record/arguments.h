@@ -55,7 +55,7 @@ arguments_measure(const struct call *call, bool is_proven, const struct call_arg
 
 	for (; argument && argument->kind != ARGUMENT_NONE; argument++) {
 		if (argument->kind == ARGUMENT_TEXT)
-			/* reads at most what fits a record */
+			/* reads at most as many bytes as fit into a record */
 			size.text += (uint32_t)plain_length_most(
 					     arguments_text(call, is_proven, argument),
 					     ARENA_TEXT_MAX - 1) +

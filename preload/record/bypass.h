@@ -18,7 +18,7 @@ struct bypass {
 	const struct link_map
 		*map; /* the module; NULL before the first and after the last result */
 	const struct link_map *next;
-	bool is_one; /* the search ends after next */
+	bool is_one; /* the search ends after `next` */
 	unsigned int
 		functions;   /* number of hooked functions that the module calls past their stubs */
 	const char *example; /* the name of one of these functions */

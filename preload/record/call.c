@@ -122,8 +122,8 @@ static inline bool is_fast(const struct call *call, const struct call_event *eve
 }
 
 /*
- * Fills struct short_more for a call with a duration, a failure or arguments. Returns false if it
- * does not fit.
+ * Fills struct short_more for a call with a duration, a failure or arguments. Returns false if the
+ * values do not fit.
  */
 static bool note_more(struct short_more *more, const struct call *call,
 		      const struct call_event *event)
@@ -153,8 +153,8 @@ static bool note_more(struct short_more *more, const struct call *call,
 }
 
 /*
- * Counts the dropped events of a call, after ring_reserve() has found the ring full and counted
- * one. Returns false.
+ * Counts the dropped events of a call, after ring_reserve() has found the ring full and counted one
+ * of them. Returns false.
  */
 static __attribute__((noinline)) bool drop_full(struct thread *thread,
 						const struct call_event *event)
@@ -319,7 +319,10 @@ walk_by_libunwind(const struct call *call, uintptr_t *frames, enum capture_end *
 	return count;
 }
 
-/* Makes the thread's remembered backtrace that of this call, unless it already is. */
+/*
+ * Replaces the thread's remembered backtrace by that of this call, unless it is this call's
+ * already.
+ */
 static inline __attribute__((always_inline)) void walk_and_remember(struct call *call)
 {
 	struct thread *thread = call->thread;
@@ -411,7 +414,7 @@ void call_event(struct call *call, const struct call_event *event)
 	/* we are in a child, or the library was detached and attached again since the call began */
 	if (unlikely(thread != thread_self || call->mark != *life.fork_mark))
 		return;
-	/* if the call never returns, it acquires this class again: close_unwound() */
+	/* if the call never returns, close_unwound() records an acquisition of this class */
 	if (unlikely(event->part) && call->depth < ARENA_OPEN_MAX)
 		thread->slot->open[call->depth].half =
 			event->moment == MOMENT_HALF ? (uint16_t)event->resource : RESOURCE_NONE;
@@ -451,7 +454,10 @@ static void show_backtrace(struct thread *thread)
 	thread->shown = cut ? 0 : count;
 }
 
-/* Shows the backtrace of a call that may never return, for readers of a blocked program. */
+/*
+ * Copies the backtrace of a call that may never return into the slot, where the collector can read
+ * it while the thread is blocked.
+ */
 void call_show_waiting(struct call *call)
 {
 	struct thread *thread = call->thread;

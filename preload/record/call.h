@@ -40,8 +40,8 @@ struct call {
 	bool has_one_time;  /* the clock is read once, when the operation happens */
 	bool is_undated;    /* until it returns, it has the time of the thread's last event */
 	bool walked;	    /* the thread's remembered backtrace is this call's */
-	uint8_t walk_flags; /* CALL_CUT or 0, if walked */
-	uint32_t serial;    /* walked is valid as long as the thread's serial is this */
+	uint8_t walk_flags; /* CALL_CUT or 0, if `walked` */
+	uint32_t serial;    /* `walked` is valid as long as thread->serial equals this */
 };
 
 /* A recorded value; a row's list ends with kind ARGUMENT_NONE. */
@@ -109,9 +109,10 @@ void call_give_up(struct thread *thread);
 bool call_owns_mutex(const struct thread *thread, uint64_t mutex);
 
 /*
- * Whether a call at cfa, which is not on the thread's own stack, is the thread's: made in a
- * coroutine or a signal handler. Otherwise another task made it: a task in our memory without a TLS
- * of its own, which the program created by the bare system call. Such a call is counted as dropped.
+ * Whether a call at `cfa`, which is not on the thread's own stack, is a call of the thread, in a
+ * coroutine or a signal handler. Otherwise another task made the call: a task in our memory without
+ * a TLS of its own, which the program created by the bare system call. Such a call is counted as
+ * dropped.
  */
 bool call_is_of_thread(struct thread *thread, uintptr_t cfa);
 
@@ -183,8 +184,8 @@ static inline void call_open(struct call *call, uint64_t object, uint64_t relate
 }
 
 /*
- * The time now, or the thread's last time if that is later: clock_after() may have put it ahead of
- * the clock.
+ * `now`, or the thread's last time if that is later: clock_after() may have set the last time ahead
+ * of the clock.
  */
 static inline uint64_t call_not_before_last(const struct call *call, uint64_t now)
 {
@@ -226,9 +227,9 @@ static inline void call_note_entry(struct call *call, enum hook_blocks blocks)
 }
 
 /*
- * Whether a call without a time of entry may use its return as its entry. An object that it
- * released must not be acquired again before that time. That could happen if there is another
- * thread by now, or if a signal handler has made calls.
+ * Whether a call without a time of entry may use the time of its return for its entry. An object
+ * that the call released must not be acquired again before this time. That could happen if there is
+ * another thread by now, or if a signal handler has made calls.
  */
 static inline bool call_happens_at_once(const struct call *call)
 {

@@ -184,9 +184,9 @@ static const struct link_map *find_allocator(const struct link_map *own)
 
 /*
  * Adds the file of an allocator that precedes our stub. If the program, or a library before ours,
- * defines malloc, no call of malloc reaches our stub and no memory is recorded; readers of the
- * trace must know this. After a late attach our stub precedes even the first definition, unless
- * that is the program's: calls within the program use no linkage table.
+ * defines malloc, no call of malloc reaches our stub and no memory is recorded; the trace must say
+ * so. After a late attach our stub precedes even the first definition, unless this definition is in
+ * the program: calls within the program use no linkage table.
  */
 static void note_add_allocator(struct note *note)
 {
@@ -410,7 +410,10 @@ void facts_tell_process(int argc, char **argv)
 	thread_set_watermark(thread_self, 0);
 }
 
-/* Begins a note outside of a call; its time is that of the thread's last event, or now. */
+/*
+ * Begins a note outside of a call; its time is that of the thread's last event or, with is_now, the
+ * current time.
+ */
 static void begin_alone(struct thread *thread, bool is_now)
 {
 	thread_set_watermark(thread, thread->last);
@@ -471,7 +474,7 @@ void facts_tell_thread_end(void)
 	end_alone(thread_self);
 }
 
-/* The start of brk's heap; 0: the library came after the heap had grown. */
+/* The start of brk's heap; 0: the library was loaded after the heap had grown. */
 static uint64_t first_break;
 
 /*

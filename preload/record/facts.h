@@ -12,7 +12,10 @@
 #include "preload/walk/maps.h"
 #include "thread.h"
 
-/* Called before all others: remembers a value that would need a slow read later. */
+/*
+ * Called before all other functions of this file: remembers a value that would need a slow read
+ * later.
+ */
 void facts_begin(void);
 
 /* Reports executable, arguments, directory, and inherited descriptors. */
