@@ -27,7 +27,7 @@ struct frames_thread {
 	uint64_t registers[REGISTERS_COUNT + 1];
 	/* false: only the program counter and the stack pointer are known */
 	bool has_registers;
-	/* if it has no bytes, the stack is read from the subject */
+	/* if this copy has no bytes, the stack is read from the subject */
 	struct subject_stack stack;
 };
 

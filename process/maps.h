@@ -46,7 +46,8 @@ const struct mapping *maps_at(const struct maps *maps, uint64_t address);
 const struct mapping *maps_named(const struct maps *maps, const char *name);
 
 /*
- * Whether this mapping is the start of a file, and code follows: of this file, or without a file.
+ * Whether this mapping is the start of a file, and is followed by executable memory of this file or
+ * without a file.
  */
 bool maps_begins_module(const struct maps *maps, const struct mapping *mapping);
 
@@ -73,7 +74,7 @@ int mapping_open(const struct mapping *mapping, int32_t pid);
 
 /*
  * Whether the process maps the file. Returns 1 if it does; 0 if it does not, or has ended; -EACCES
- * if this process may not know.
+ * if this process may not read the mappings.
  */
 int maps_have(int32_t pid, dev_t device, ino_t inode);
 

@@ -416,7 +416,7 @@ void stopping_stopped(struct stopping *stopping, const registers_native *registe
 	/*
 	 * The tracer may notice the stop late, so the time of the stop is when the thread last ran.
 	 * To read that time, the tracer has to wait for the thread's processor while the thread is
-	 * stopped, so it is read only if it matters.
+	 * stopped, so the time is read only if it matters.
 	 */
 	if (is_limit_in_memory(stopping, find_call(stopping->call.number)) &&
 	    stopping->stopped_ns - stopping->looked_ns > LATE_NS) {
@@ -531,7 +531,10 @@ static void shorten_memory(pid_t pid, uint64_t address, enum form form, uint64_t
 	time[0] = left / NS_OF_SECOND;
 	time[1] = left % NS_OF_SECOND / unit;
 	if (process_vm_writev(pid, &ours, 1, &theirs, 1, 0) < 0)
-		/* the limit was not changed, so the thread sleeps longer by this duration */
+		/*
+		 * the limit was not changed, so the thread sleeps longer by the duration of the
+		 * stop
+		 */
 		return;
 }
 

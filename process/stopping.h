@@ -7,7 +7,8 @@
  * the stop. A stop interrupts the system call in which a thread sleeps. The kernel repeats most
  * calls. Some calls end with EINTR; some continue by restart_syscall(2), for which a seccomp filter
  * may kill the program; some would sleep too long. Therefore a tracer examines a thread before the
- * stop, does not stop it if there is an objection, and corrects its registers before it continues.
+ * stop, does not stop it if there is an objection, and corrects the thread's registers before the
+ * thread continues.
  */
 
 #include <stdbool.h>
@@ -45,9 +46,9 @@ struct stopping {
 	bool is_young;	    /* the call has just started, and may start anew */
 	bool is_fresh;	    /* the interrupted call began after stopping_look() */
 	uint64_t looked_ns; /* time of stopping_look(), in CLOCK_MONOTONIC */
-	/* for how long the thread had slept at that time; 0: unknown or not needed */
+	/* for how long the thread had slept at looked_ns; 0: unknown or not needed */
 	uint64_t asleep_ns;
-	/* number of voluntary context switches at that time */
+	/* number of voluntary context switches at looked_ns */
 	uint64_t switches;
 	uint64_t blocked;    /* signals that the thread blocks */
 	uint64_t stopped_ns; /* when the thread stopped */
@@ -68,7 +69,10 @@ const char *stopping_objection(const struct stopping *stopping);
  */
 bool stopping_is_in_call(const struct stopping *stopping, const registers_native *registers);
 
-/* Must be called as soon as the thread has stopped, before its registers are used. */
+/*
+ * Finds out whether the thread was stopped in the call that stopping_look() found, and when. Must
+ * be called as soon as the thread has stopped, before its registers are used.
+ */
 void stopping_stopped(struct stopping *stopping, const registers_native *registers);
 
 /* How the tracer used the thread during the stop. */
@@ -89,7 +93,8 @@ bool stopping_settle(const struct stopping *stopping, registers_native *register
 
 /*
  * If the kernel has written the remaining time to memory of the program, subtracts the duration of
- * the stop from it. Must be called once, with the corrected registers, before the thread continues.
+ * the stop from this time. Must be called once, with the corrected registers, before the thread
+ * continues.
  */
 void stopping_shorten(const struct stopping *stopping, const registers_native *registers);
 

@@ -27,8 +27,8 @@ struct subject {
 void subject_begin(struct subject *subject, int32_t pid);
 
 /*
- * Opens the memory file. With it, subject_read() also reads pages that the process itself must not
- * read. mode: O_RDONLY or O_RDWR. Returns 0 or a negative errno.
+ * Opens /proc/PID/mem. Then subject_read() also reads pages that the process itself must not read.
+ * mode: O_RDONLY or O_RDWR. Returns 0 or a negative errno.
  */
 int subject_open_memory(struct subject *subject, int mode);
 void subject_end(struct subject *subject);
@@ -42,10 +42,10 @@ int subject_open(const struct subject *subject, const char *name);
  */
 size_t subject_read(const struct subject *subject, uint64_t address, void *bytes, size_t size);
 
-/* Reads exactly size bytes. Returns 0 or -EFAULT. */
+/* Reads exactly `size` bytes. Returns 0 or -EFAULT. */
 int subject_get(const struct subject *subject, uint64_t address, void *bytes, size_t size);
 
-/* The copy of a stack, of limited size. It can be walked when the process has continued. */
+/* The copy of a stack, of limited size. It can be walked after the process has continued. */
 struct subject_stack {
 	uint8_t *bytes; /* the caller frees it */
 	uint64_t from, size;

@@ -58,7 +58,7 @@ static void settle_registers(const struct tracee *tracee, registers_native *regi
 }
 
 /*
- * Reads the registers, and at once sets those with which the thread must continue, so that it
+ * Reads the registers, and immediately sets those with which the thread must continue, so that it
  * continues correctly even if this process is killed.
  */
 static int read_registers(struct tracee *tracee)

@@ -17,7 +17,7 @@
 
 #define KNOWN_MAX  4   /* remembered paths: 0, 1 and 2 are often the same file */
 #define KNOWN_PATH 128 /* size of a remembered path; longer paths are read again */
-#define GAP_MAX	   16  /* numbers to try after an open one before the rest is listed */
+#define GAP_MAX	   16  /* after this many closed numbers in a row, the rest is listed */
 #define FEW	   64  /* size of a small descriptor table */
 #define PATH_SHORT 256 /* longer paths get a larger buffer */
 
@@ -52,7 +52,9 @@ static bool look_at_file(int directory, const char *path, int flags, struct stat
 			  STATX_TYPE | STATX_NLINK | STATX_INO | STATX_SIZE | STATX_MNT_ID, file);
 }
 
-/* Whether both are the same path: an inode with one link that is seen on one mount has one path. */
+/*
+ * Whether both files have the same path: an inode with one link, seen on one mount, has one path.
+ */
 static bool is_same(const struct statx *one, const struct statx *two)
 {
 	return one->stx_ino == two->stx_ino && one->stx_dev_major == two->stx_dev_major &&
@@ -108,8 +110,8 @@ static __attribute__((noinline)) void tell_long(const struct search *search,
 }
 
 /*
- * Whether the descriptor still is the file that it was at the start of the run. Comparing it with
- * the file of that name costs a quarter of reading its name.
+ * Whether the descriptor refers to the same file as at the start of the run. Comparing it with the
+ * file of the name from then costs a quarter of reading its name.
  */
 static bool is_standard(char *path, uint32_t fd, const struct statx *file)
 {
@@ -145,8 +147,8 @@ static bool is_makers(char *path, uint32_t fd, const struct statx *file)
 }
 
 /*
- * Whether the descriptor is one by which an injector loads the library. It is closed after the
- * load, and never the program's own.
+ * Whether the descriptor is one by which an injector loads the library. Such a descriptor is closed
+ * after the load, and is never the program's own.
  */
 static bool is_injector(const char *path)
 {

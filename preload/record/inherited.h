@@ -13,12 +13,15 @@
 
 struct inherited {
 	uint32_t fd;
-	bool has_size; /* it is a regular file */
+	bool has_size; /* the descriptor refers to a regular file */
 	uint64_t size;
 	const char *path; /* as in /proc/self/fd; "" if unknown */
 };
 
-/* Calls tell() for each of them. Only at the start of a process: needs 10 KiB of the stack. */
+/*
+ * Calls tell() for each inherited descriptor. Call it only at the start of a process: it needs 10
+ * KiB of the stack.
+ */
 void inherited_tell(void (*tell)(void *context, const struct inherited *inherited), void *context);
 
 #endif

@@ -188,7 +188,7 @@ static const struct thread *busy_thread(const struct call *call)
 
 int life_child_of(int pid, const struct call *call)
 {
-	/* a handler of pthread_atfork() may have forsaken the memory already */
+	/* a handler of pthread_atfork() may have caused a call of memory_forsake() already */
 	if (!pid && life.control && !life.is_off && !*life.fork_mark) {
 		memory_forsake(busy_thread(call));
 		sampling_forked();
@@ -198,7 +198,7 @@ int life_child_of(int pid, const struct call *call)
 
 void life_forked(void)
 {
-	/* not done yet if no hook has seen the creation of this child */
+	/* life_child_of() has not done this if no hook has seen the creation of this child */
 	memory_forsake(busy_thread(NULL));
 	thread_forget();
 	names_forked();

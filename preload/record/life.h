@@ -17,16 +17,15 @@
 struct life {
 	const struct control_page *control; /* NULL: nothing is recorded */
 	int32_t pid;
-	uint32_t depth;	 /* maximal frames of a backtrace */
+	uint32_t depth;	 /* maximum number of frames of a backtrace */
 	bool is_remote;	 /* libunwind walks the stack (accessors.h) */
 	uint64_t sample; /* mean bytes between two samples of memory; 0: all memory is recorded */
 	bool one_time;	 /* calls that do not wait have one time, and no duration */
 	enum setting_backtrace backtrace;
-	const int64_t *monitored; /* a count, then the only block sizes that get a backtrace */
-	bool records_children;	  /* children of fork are recorded, too */
-	bool is_off;		  /* detached: the control page is a private copy */
-	volatile uint32_t
-		*fork_mark; /* a word that is 0 in a process that was forked since it was set */
+	const int64_t *monitored;     /* a count, then the only block sizes that get a backtrace */
+	bool records_children;	      /* children of fork are recorded, too */
+	bool is_off;		      /* detached: the control page is a private copy */
+	volatile uint32_t *fork_mark; /* a word that the kernel sets to 0 in each new child */
 };
 
 extern struct life life;
@@ -60,8 +59,8 @@ bool life_is_unborn(void);
 bool life_begin(void);
 
 /*
- * Like life_begin(), for a process that is silent or was never started. Returns false if it
- * records.
+ * Like life_begin(), for a process in which recording has stopped or has never started. Returns
+ * false if the process records.
  */
 bool life_begin_again(void);
 
@@ -84,8 +83,8 @@ bool life_is_running(void);
 void life_silence(void);
 
 /*
- * on: seals the process: the library no longer even reads the clock, and calls of armed hooks are
- * counted as dropped. Otherwise removes the seal, because the program's call failed.
+ * If `on`, seals the process: the library no longer even reads the clock, and calls of armed hooks
+ * are counted as dropped. Otherwise removes the seal, because the program's call failed.
  */
 void life_seal(bool on);
 
@@ -115,10 +114,10 @@ void life_tell_end(int32_t pid, int status);
  */
 void life_note_end(bool is_over);
 
-/* Notes what this process did that no hook saw. past: bits of enum arena_past. */
+/* Notes operations of this process that no hook saw. past: bits of enum arena_past. */
 void life_note_past(uint32_t past);
 
-/* Notes it if the loader has made another link namespace. */
+/* Notes PAST_NAMESPACE if the loader has made another link namespace. */
 void life_note_namespaces(void);
 
 /* Counts a dropped event that belongs to no slot. */

@@ -59,7 +59,7 @@ static struct arena_hello self;
 
 /*
  * The first chunk of this process, or of the ancestor whose spares this process may use. In the
- * latter case the addresses before the spares may be reserved only.
+ * latter case, empty private pages may have replaced the memory before the spares.
  */
 static struct chunk family;
 static bool is_vacant; /* new memory may be mapped over the family's addresses */
@@ -103,7 +103,7 @@ static uint64_t limit_of(int which)
 }
 
 /*
- * Sets the size of the memfd to all that the process may ever need, or to its limit if that is
+ * Sets the size of the memfd to all that the process may ever need, or to RLIMIT_FSIZE if that is
  * lower.
  */
 static int set_size(int fd, uint64_t least, uint64_t *size)
@@ -156,9 +156,9 @@ static int map_shared(struct chunk *chunk, int fd, uint64_t file_size, char *at)
 }
 
 /*
- * Maps a further chunk of the memfd by mremap, without a descriptor. Other threads of the program
- * open and close descriptors at any time. Closing a descriptor table of our own would have effects
- * (mq_notify(3) ends, FUSE and NFS write back).
+ * Maps a further chunk of the memfd by mremap, without a descriptor: other threads of the program
+ * open and close descriptors at any time, even ours. A descriptor table of our own is no
+ * alternative, because closing it would have effects (mq_notify(3) ends, FUSE and NFS write back).
  */
 static int map_further(struct chunk *chunk, char *at)
 {
@@ -278,9 +278,9 @@ static struct arena_hello hello_of(const struct chunk *chunk, uint32_t number)
 }
 
 /*
- * Hands the memory of a chunk to the collector. at: the chunk is to replace mapped memory that is
- * still needed, so it is mapped only if the collector has received it; NULL: it is mapped first.
- * Returns 0 or -errno.
+ * Hands the memory of a chunk to the collector. at: address of mapped memory that the chunk
+ * replaces; this memory is needed until the collector has received the chunk, so the chunk is
+ * mapped after that. NULL: the chunk is mapped first, at any address. Returns 0 or -errno.
  */
 static int share_chunk(struct chunk *chunk, uint32_t number, int fd, char *at)
 {
@@ -402,7 +402,7 @@ static int take_spare(struct chunk *chunk, uint32_t number)
 /*
  * The number of chunks from before a detach. Private pages have replaced their memory. Their blocks
  * still belong to the threads that had them, and these threads may still be in a call. So each
- * chunk is made again at its old address, and no thread gets the block of another living one.
+ * chunk is made again at its old address, and no thread gets the block of another living thread.
  */
 static uint32_t resumable;
 
@@ -650,7 +650,7 @@ bool memory_begin(const struct memory_image *image)
 	return true;
 }
 
-/* ---- what a child leaves to its parent ---- */
+/* ---- a child leaves its parent's memory ---- */
 
 static bool has_block(const struct chunk *chunk, const struct thread *thread)
 {
@@ -660,7 +660,7 @@ static bool has_block(const struct chunk *chunk, const struct thread *thread)
 
 /*
  * Replaces memory by empty private pages. Code that a fork or a signal handler interrupted may be
- * about to write there, even if no member shows it; in the child it continues without effect.
+ * about to write there, even if no variable shows this; in the child it continues without effect.
  */
 static void put_empty(char *at, uint64_t size)
 {
@@ -694,7 +694,7 @@ void memory_forsake(const struct thread *thread)
 		if (!chunk->is_ready)
 			continue;
 		if (ring_is_quiet()) {
-			/* even this system call is forbidden, so the memory stays mapped */
+			/* even mmap is forbidden, so the memory stays mapped */
 			is_vacant = false;
 			if (!has_block(chunk, thread))
 				keep_blocks(&chunk->blocks);

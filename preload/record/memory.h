@@ -25,7 +25,7 @@ struct owner {
 
 enum owner_state {
 	OWNER_NONE,
-	OWNER_TAKING, /* the new thread is preparing it */
+	OWNER_TAKING, /* the new thread is preparing the block */
 	OWNER_TAKEN,
 	OWNER_LEFT, /* its thread is about to end; the block is reused once the thread is dead */
 };

@@ -6,7 +6,7 @@
 #include "ring.h"
 
 #define CONTEXTS	32u				       /* bits of a record's context */
-#define CLASSES		(RESOURCES_MAX - (RESOURCE_COUNT - 1)) /* beyond ours */
+#define CLASSES		(RESOURCES_MAX - (RESOURCE_COUNT - 1)) /* classes beyond ours */
 #define CLASS_BIT	32u /* first bit of the classes in untold */
 #define NAME_SIZE	128u
 #define DESCRIPTION_MAX 256u
@@ -31,8 +31,8 @@ static SPARSE struct name classes[CLASSES];
 static uint64_t untold;
 
 /*
- * The writing of records that are not calls: their time, and whether it set the low watermark, by
- * which the collector waits for them.
+ * State of writing records that are not calls: their time, and whether begin_statement() has set
+ * the low watermark, which makes the collector wait for them.
  */
 struct statement {
 	uint64_t time;

@@ -36,7 +36,7 @@ uint32_t names_class(const char *name, const char *description, bool counted);
 /* Whether the program made this class and its events are to be recorded. */
 bool names_class_is_listed(uint32_t ordinal);
 
-/* Reports names that were not reported yet. Does nothing if thread is NULL. */
+/* Reports names that were not reported yet. Does nothing if `thread` is NULL. */
 void names_tell(struct thread *thread);
 
 /* Writes a line of text into the trace. */

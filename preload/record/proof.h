@@ -4,8 +4,9 @@
 
 /*
  * Whether memory of the program is readable, although neither the kernel nor libc has read it: it
- * is on the thread's own stack, or the kernel says so, which is asked once for each page. Under a
- * seccomp filter the kernel is not asked, and memory outside of the stack counts as unreadable.
+ * is on the thread's own stack, or the kernel, which is asked once for each page, can read it.
+ * Under a seccomp filter the kernel is not asked, and memory outside of the stack counts as
+ * unreadable.
  */
 
 #include <stdbool.h>

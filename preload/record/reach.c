@@ -58,7 +58,7 @@ char *reach_path(char *path, uint64_t pid, uint64_t fd)
 
 /*
  * Connects, and tries again while the collector's queue is full: many programs of a run may start
- * at once, and the collector may be slow to accept.
+ * at the same time, and the collector may be slow to accept.
  */
 static int connect_in_time(int socket, const struct sockaddr_un *address, unsigned int size,
 			   int64_t patience_ms)
@@ -163,8 +163,8 @@ long reach_say(int socket, const void *data, size_t size, const int *fd)
 
 /*
  * Waits while short processes end faster than the collector can finish with them. The owner's
- * processes wait only for the owner's, so that no other user can delay them. If the collector makes
- * no progress, no process waits: it may have been killed or stopped.
+ * processes wait only for other processes of the owner, so that no other user can delay them. If
+ * the collector makes no progress, no process waits: it may have been killed or stopped.
  */
 static void wait_for_crowd(void)
 {

@@ -25,7 +25,7 @@ void reach_owner(uint32_t user);
  */
 bool reach_is_trusted(void);
 
-/* Writes "/proc/PID/fd/FD" to path, which has 64 bytes. Returns its end. */
+/* Writes "/proc/PID/fd/FD" to `path`, which has 64 bytes. Returns its end. */
 char *reach_path(char *path, uint64_t pid, uint64_t fd);
 
 /*

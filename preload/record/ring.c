@@ -249,7 +249,7 @@ static bool wait_for_room(struct thread *thread, uint64_t tail)
 }
 
 /*
- * Makes the ring four times as large, if every unread byte keeps its place in the larger ring: all
+ * Makes the ring four times as large, if every unread byte keeps its offset in the larger ring: all
  * unread bytes must be within the first quarter of a lap of the larger ring. Returns whether the
  * ring is larger now, even if a signal handler enlarged it.
  */
@@ -266,7 +266,7 @@ static bool grow_ring(struct thread *thread, uint64_t reserved)
 	return true;
 }
 
-/* The bytes to skip so that the next length bytes are contiguous. */
+/* The bytes to skip so that the next `length` bytes are contiguous. */
 static inline uint32_t padding(uint64_t bytes, uint64_t at, uint32_t length)
 {
 	uint32_t left = (uint32_t)(bytes - (at & (bytes - 1)));
@@ -274,7 +274,7 @@ static inline uint32_t padding(uint64_t bytes, uint64_t at, uint32_t length)
 	return left < length ? left : 0;
 }
 
-/* Whether the ring has space up to position end, now or after a wait. */
+/* Whether the ring has space up to position `end`, now or after a wait. */
 static bool has_room(struct thread *thread, uint64_t end, uint64_t bytes)
 {
 	uint64_t tail;
@@ -289,8 +289,8 @@ static bool has_room(struct thread *thread, uint64_t end, uint64_t bytes)
 }
 
 /*
- * Advances the reservation by length bytes and padding. Returns the old reservation, which contains
- * the ring's level, or UINT64_MAX if there is no space.
+ * Advances the reservation by `length` bytes and padding. Returns the old reservation, which
+ * contains the ring's level, or UINT64_MAX if there is no space.
  */
 static inline uint64_t reserve_bytes(struct thread *thread, uint32_t length, uint32_t *pad)
 {

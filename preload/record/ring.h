@@ -17,9 +17,9 @@
 struct thread;
 
 /*
- * Reserves length bytes (a multiple of 8, at most ARENA_RECORD_MAX) and writes the record's header
- * with state RECORD_FILLING. Waits while the ring is full and the collector makes progress. Returns
- * NULL if there is no space; the event is then counted as dropped.
+ * Reserves `length` bytes (a multiple of 8, at most ARENA_RECORD_MAX) and writes the record's
+ * header with state RECORD_FILLING. Waits while the ring is full and the collector makes progress.
+ * Returns NULL if there is no space; the event is then counted as dropped.
  */
 struct record *ring_reserve(struct thread *thread, enum record_kind kind, uint32_t length);
 
@@ -37,8 +37,8 @@ static inline void ring_publish(struct record *record)
 uint32_t ring_settle(struct thread *thread);
 
 /*
- * Makes the library stop using system calls: a filter that the program installed may kill it for
- * one. A thread then waits for space in a full ring in a busy loop.
+ * Makes the library stop using system calls: a filter that the program has installed may kill the
+ * program for a system call. A thread then waits for space in a full ring in a busy loop.
  */
 void ring_be_quiet(void);
 bool ring_is_quiet(void);

@@ -28,8 +28,8 @@ static uint64_t seed_generator(void)
 }
 
 /*
- * -log2(number / 2^64) as a fixed-point number with 32 fractional bits; number is not 0. Computed
- * with integers, because the program can see which floating-point exceptions were raised.
+ * -log2(`number` / 2^64) as a fixed-point number with 32 fractional bits; `number` is not 0.
+ * Computed with integers, because the program can see which floating-point exceptions were raised.
  */
 static uint64_t bits_below(uint64_t number)
 {

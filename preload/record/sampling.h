@@ -20,7 +20,7 @@
 #include "life.h"
 #include "preload/ground/plain.h"
 
-/* The bytes to this thread's next sample; 0 before its first. */
+/* The bytes to this thread's next sample; 0 before the first one. */
 extern __thread uint64_t sampling_left;
 
 /* The recorded part of a call that allocates or moves a block; the last two may be combined. */
@@ -68,8 +68,8 @@ static inline bool sampling_wants(size_t size)
 }
 
 /*
- * Decides at entry what is recorded of a call that allocates a block (old: 0) or moves one. armed:
- * the hook's enum life_arm.
+ * Decides at entry which part is recorded of a call that allocates a block (old: 0) or moves one.
+ * armed: the hook's enum life_arm.
  */
 static inline enum sampling_pick sampling_pick(uint8_t armed, uintptr_t old, size_t size)
 {

@@ -42,7 +42,8 @@ struct thread *call_attach(void)
 	return thread;
 }
 
-#define ASKED_SHIFT 14 /* address bits of a piece: a stack address in it is checked once */
+/* bits of an address within a piece of a stack; each piece is checked once */
+#define ASKED_SHIFT 14
 #define PIECE_BITS \
 	43 /* bits of a piece's number, for addresses of 57 bits; the turn is above them */
 
@@ -129,10 +130,10 @@ bool call_owns_mutex(const struct thread *thread, uint64_t mutex)
 }
 
 /*
- * Closes a call that did not return. Records that it acquires again what its first half released: a
- * thread whose join was cancelled still exists; and a thread that is cancelled while it waits for a
- * condition holds the mutex again before its first cleanup handler runs. (A thread that jumped out
- * of the wait does not hold it.)
+ * Closes a call that did not return. Records an acquisition of the object that the first half of
+ * the call released: a thread whose join was cancelled still exists; and a thread that is cancelled
+ * while it waits for a condition holds the mutex again before its first cleanup handler runs. (A
+ * thread that jumped out of the wait does not hold the mutex.)
  */
 static void close_unwound(struct thread *thread, const struct arena_open *open, uint32_t depth)
 {
@@ -170,7 +171,7 @@ static void drop_left_writer(struct thread *thread)
 	thread->model.is_known = false;
 }
 
-/* Whether the call is in the current backtrace. True if the backtrace is incomplete. */
+/* Whether the call is in the current backtrace. Also true if the backtrace is incomplete. */
 static bool led_here(const struct thread *thread, const struct arena_open *open,
 		     const struct origin *origin)
 {
@@ -194,8 +195,8 @@ static bool is_left(const struct thread *thread, const struct arena_open *open,
 		    const struct origin *origin)
 {
 	/*
-	 * read it only once: other processes may write this table, and we are about to read that
-	 * address
+	 * read the frame only once: other processes may write this table, and we are about to read
+	 * memory at this address
 	 */
 	uintptr_t frame = __atomic_load_n(&open->frame, __ATOMIC_RELAXED);
 

@@ -18,7 +18,7 @@
 #include "preload/walk/capture.h"
 
 /*
- * The event that a thread is writing. frame is set last and cleared first, because a signal may
+ * The event that a thread is writing. `frame` is set last and cleared first, because a signal may
  * arrive between the stores.
  */
 struct busy {
@@ -29,7 +29,7 @@ struct busy {
 
 #define THREAD_TAKEN_MAX 16
 
-/* Cache of pieces of other stacks (of coroutines) on which this thread runs. */
+/* Cache of pieces of other stacks, such as those of coroutines, on which this thread runs. */
 #define THREAD_PIECES_BITS 6
 #define THREAD_PIECES_WAYS 4
 
@@ -44,14 +44,14 @@ struct thread {
 	uint64_t tail_seen;  /* ring: the collector's tail when last read */
 	uint64_t given_up;   /* ring: tail at the last wait that was given up, plus 1; 0: none */
 	uint32_t unseen;     /* ring: records after one without a header, complete or not */
-	uint32_t ring_most;  /* ring: bytes up to which it may grow */
+	uint32_t ring_most;  /* ring: maximum size in bytes */
 	struct owner *owner;
 	uint64_t pthread;
 	uint32_t stack_serial; /* as in the slot */
-	uint32_t told;	       /* number of memory's outermost frames that the collector knows */
-	uint32_t shown;	       /* number of memory's outermost frames that slot.stack has */
+	uint32_t told;	       /* number of outermost frames in `memory` that the collector knows */
+	uint32_t shown;	       /* number of outermost frames in `memory` that slot.stack has */
 	uint32_t shown_all;    /* number of all frames that slot.stack has */
-	uint32_t serial;       /* of memory; changes when its addresses change */
+	uint32_t serial;       /* serial number of `memory`; changes when its addresses change */
 	struct record_model model; /* the values that short records leave out */
 	uint64_t last;		   /* the newest time of the thread */
 	uint64_t calls;		   /* calls so far */
@@ -70,7 +70,7 @@ struct thread {
 	uint32_t vfork_open;  /* number of open calls that is restored then */
 	struct capture_memory memory;
 	uintptr_t aside[CAPTURE_DEPTH_MAX]; /* frames of a signal handler that interrupts a walk */
-	uint64_t own_pieces[1 << THREAD_PIECES_BITS][THREAD_PIECES_WAYS]; /* of other stacks */
+	uint64_t own_pieces[1 << THREAD_PIECES_BITS][THREAD_PIECES_WAYS]; /* checked */
 };
 
 _Static_assert(CAPTURE_DEPTH_MAX <= ARENA_FRAMES_MAX, "a whole backtrace fits a slot");
@@ -146,7 +146,7 @@ static inline void thread_set_open(struct thread *thread, uint32_t count)
 }
 
 /*
- * From here to thread_busy_end(), this thread writes an event of the hook at origin. Returns the
+ * From here to thread_busy_end(), this thread writes an event of the hook at `origin`. Returns the
  * previous state.
  */
 static inline struct busy thread_busy_begin(struct thread *thread, const struct origin *origin)

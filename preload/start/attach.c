@@ -379,7 +379,7 @@ static int quiet_child(void)
 }
 
 /*
- * Starts the collector in a grandchild. The child ends at once, so the collector is not the
+ * Starts the collector in a grandchild. The child ends immediately, so the collector is not the
  * program's child. Signals are blocked until then, because a handler of the program could run in
  * the child.
  */

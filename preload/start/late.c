@@ -97,8 +97,8 @@ static const char *look_through(char *const *environment, size_t *count)
 #define NO_PAGE (~(uintptr_t)0)
 
 /*
- * Whether the aligned word at address is readable. page: the page last found readable, which is not
- * checked again; NO_PAGE: none.
+ * Whether the aligned word at `address` is readable. page: the page last found readable, which is
+ * not checked again; NO_PAGE: none.
  */
 static bool can_read(const void *address, uintptr_t *page)
 {
@@ -192,9 +192,10 @@ static const char *find_own(const char *value, size_t *length)
 }
 
 /*
- * Whether the loader will not find that part of LD_PRELOAD. Names without a slash, which the loader
- * searches for in several directories, and names with $, which it expands, are never reported as
- * missing. The copy on the stack is no longer than the name, because this may be a signal stack.
+ * Whether the loader will not find the file that `own` names, which is a part of LD_PRELOAD. Names
+ * without a slash, which the loader searches for in several directories, and names with $, which it
+ * expands, are never reported as missing. The copy of the name has no spare bytes, because the
+ * stack may be a small signal stack.
  */
 static bool is_missing(const char *own, size_t length)
 {

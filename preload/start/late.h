@@ -18,7 +18,7 @@
 size_t late_room(char *const *environment);
 
 /*
- * Returns the changed environment, which is stored in room. room: as many bytes as late_room()
+ * Returns the changed environment, which is stored in `room`. room: as many bytes as late_room()
  * returned, aligned as pointers are.
  */
 char *const *late_environment(void *room, char *const *environment);

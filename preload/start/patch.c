@@ -20,7 +20,7 @@
 static SPARSE uintptr_t stubs[HOOK_COUNT];
 static struct linkage self;
 
-/* Fills in stubs. self is set last, so a child that is forked before then begins again. */
+/* Fills in `stubs`. `self` is set last, so a child that is forked before then begins again. */
 static bool find_stubs(void)
 {
 	struct dl_find_object own;
@@ -43,7 +43,7 @@ static bool find_stubs(void)
 
 /* ---- pages ---- */
 
-/* The access rights of the segment at address, from the program headers; 0: in no segment. */
+/* The access rights of the segment at `address`, from the program headers; 0: in no segment. */
 static uint32_t rights_of(const struct linkage *linkage, uintptr_t address)
 {
 	for (unsigned int i = 0; i < linkage->segment_count; i++) {
@@ -58,7 +58,7 @@ static uint32_t rights_of(const struct linkage *linkage, uintptr_t address)
 }
 
 /*
- * Whether address is in memory that the loader makes read-only after relocation. That memory
+ * Whether `address` is in memory that the loader makes read-only after relocation. That memory
  * consists of whole pages, as in the loader.
  */
 static bool is_relro(const struct linkage *linkage, uintptr_t address, uintptr_t *from,
@@ -101,7 +101,7 @@ static void close_pages(struct opened *opened)
 
 /* ---- slots ---- */
 
-/* Finds the hook of this name, if value is the address that is to be replaced. */
+/* Finds the hook of this name, if `value` is the address that is to be replaced. */
 static bool find_hook(bool on, const char *name, uintptr_t value, unsigned int *hook)
 {
 	for (unsigned int i = 0; i < HOOK_holdtrace_acquired; i++)

@@ -3,11 +3,11 @@
 #define PATCH_H
 
 /*
- * Redirects the calls of hooked functions in a running program to our stubs, and back. It changes
- * the slots of all modules that contain a real function's address, and the symbol in the module
- * that defines the function, to which later modules are bound. It runs under the loader's lock
- * while other threads run on, so slots are changed by compare-and-swap, and read-only pages are
- * writable only for a moment.
+ * Redirects the calls of hooked functions in a running program to our stubs, and back. In all
+ * modules, it changes the slots that contain the address of a real function; in the module that
+ * defines the function, it changes the symbol, to which later modules are bound. It runs under the
+ * loader's lock while other threads run on, so slots are changed by compare-and-swap, and read-only
+ * pages are writable only for a moment.
  */
 
 #include <stdbool.h>
@@ -20,7 +20,7 @@ struct patch_counts {
 	uint32_t unchanged; /* slots of hooked functions that could not be changed */
 };
 
-/* on: redirects calls to our stubs; else back to the real functions. */
+/* If `on`, redirects calls to our stubs, else back to the real functions. */
 void patch_all(bool on, struct patch_counts *counts);
 
 /*

@@ -233,8 +233,8 @@ static bool start_tracing(int argc, char **argv, char **environment)
 	const struct control_page *control = NULL;
 
 	/*
-	 * neither of these needs the real functions, and the control page may contain their
-	 * addresses
+	 * neither of these two functions needs the real functions, and the control page may contain
+	 * their addresses
 	 */
 	if (!gate_is_closed()) {
 		life.pid = sys_getpid();
@@ -352,7 +352,9 @@ __attribute__((constructor)) static void start_construct(int argc, char **argv, 
 		return;
 	if (life.control->settings.unwind == UNWIND_LIBUNWIND) {
 		life.is_remote = open_quietly(remote_open) == 0;
-		/* without libunwind, backtraces may differ from those that the user asked for */
+		/*
+		 * without libunwind, backtraces may differ from those that the user has requested
+		 */
 		if (life.depth)
 			facts_tell_walker(life.is_remote);
 	}

@@ -39,8 +39,8 @@ struct accessors {
 	int (*memory)(void *space, uintptr_t address, uintptr_t *value, int is_write, void *walk);
 	int (*reg)(void *space, int number, uintptr_t *value, int is_write, void *walk);
 	/*
-	 * float registers, resume, procedure name: their parameters differ, but all three only
-	 * refuse
+	 * for float registers, resuming, and names of procedures: their parameters differ, but all
+	 * three functions only refuse
 	 */
 	int (*refused[3])(void);
 	void *later_ones[16]; /* NULL: not provided */
@@ -88,7 +88,7 @@ static bool is_stack(const struct walk *walk, uintptr_t address)
 	       sys_is_readable((const void *)(address & ~(uintptr_t)7));
 }
 
-/* Whether address is in the module's code or unwind tables, which are mapped in whole pages. */
+/* Whether `address` is in the module's code or unwind tables, which are mapped in whole pages. */
 static bool is_module(const struct module *module, uintptr_t address)
 {
 	uintptr_t low = (uintptr_t)module->tables.low, high = (uintptr_t)module->tables.high;

@@ -47,12 +47,12 @@ enum capture_end {
 	}
 
 /*
- * Walks from the origin outwards. Stores return addresses from the stack in frames, innermost
+ * Walks from the origin outwards. Stores return addresses from the stack in `frames`, innermost
  * first; frames[0] is origin->ip. For a function that a signal interrupted, it stores the exact pc.
- * The frames are the same as those of libunwind's unw_step. depth: entries of frames, at least 1.
- * Returns the number of stored frames, at least 1; *end says why the walk ended. On an unknown
- * stack, the walk checks each page, except that of the origin's cfa, by a system call, up to 1 MiB
- * above the origin.
+ * The frames are the same as those of libunwind's unw_step. depth: number of entries of `frames`,
+ * at least 1. Returns the number of stored frames, at least 1; *end says why the walk ended. On an
+ * unknown stack, the walk checks each page, except that of the origin's cfa, by a system call, up
+ * to 1 MiB above the origin.
  */
 unsigned int capture_walk(const struct origin *origin, const struct stack_bounds *stack,
 			  uintptr_t *frames, unsigned int depth, enum capture_end *end);
@@ -69,8 +69,9 @@ struct cfi_rule;
 /* A remembered frame, and the words that led outwards from it. */
 struct capture_frame {
 	uintptr_t ip, sp, fp; /* of the caller, just after the return into it */
-	uint32_t slots;	      /* the first this many slots decide the frames outwards of it */
-	uint32_t needs_fp;    /* 1: its fp decides them, too */
+	/* number of slots, from the first on, that decide the frames outwards of this frame */
+	uint32_t slots;
+	uint32_t needs_fp; /* 1: fp of this frame decides them, too */
 };
 
 /* A word of the stack that a walk has read, and the value that it had. */
@@ -94,7 +95,7 @@ struct capture_step {
  */
 struct capture_path {
 	uintptr_t ip, sp; /* start of the walk; sp 0: the path is unused */
-	uint32_t kept;	  /* remembered frames that the walk kept; outer is the innermost one */
+	uint32_t kept;	  /* remembered frames that the walk kept; `outer` is the innermost one */
 	uint32_t generation;
 	uint16_t frame_count, slot_count;
 	struct capture_frame outer;
@@ -109,13 +110,13 @@ struct capture_place {
 };
 
 /*
- * A thread's last backtrace, and all values that decided it. If count is 0, nothing is remembered
- * and the other members do not matter, except places and paths, which must initially be zero.
+ * A thread's last backtrace, and all values that decided it. If `count` is 0, nothing is remembered
+ * and the other members do not matter, except `places` and `paths`, which must initially be zero.
  */
 struct capture_memory {
 	uint32_t count;
 	uint32_t solid;	     /* outermost frames that can be reused */
-	uint32_t generation; /* of the modules (maps.h) */
+	uint32_t generation; /* generation of the modules (maps.h) */
 	uint32_t end;	     /* enum capture_end of the outermost frame */
 	uint32_t walked;     /* frames that the last capture had to walk */
 	struct capture_frame frames[CAPTURE_MEMORY_MAX]; /* outermost first */
@@ -126,19 +127,20 @@ struct capture_memory {
 };
 
 /*
- * Like capture_walk(), with exactly the same result, which is then in memory: the innermost depth
- * frames, or all if there are fewer. The walk ends when it meets a remembered frame from which on
- * nothing has changed. Returns how many of memory's outermost frames have the same addresses as
- * before. Not for a signal handler that interrupted a walk with the same memory. If a jump has left
- * a writer of memory, memory must be emptied (count = 0).
+ * Like capture_walk(), with exactly the same result, which is then in *memory: the innermost
+ * `depth` frames, or all if there are fewer. The walk ends when it meets a remembered frame from
+ * which on nothing has changed. Returns how many of the outermost frames in *memory have the same
+ * addresses as before. A signal handler that interrupted a walk with the same *memory must not call
+ * this. If a jump has left a function that was writing *memory, *memory must be emptied (count =
+ * 0).
  */
 uint32_t capture_again(struct capture_memory *memory, const struct origin *origin,
 		       const struct stack_bounds *stack, unsigned int depth, enum capture_end *end);
 
 /*
  * Stores the backtrace of another walk, innermost frame first, as the remembered one; its frames
- * will not be reused. frames may be in memory->steps. Returns how many of the outermost frames have
- * the same addresses as before.
+ * will not be reused. `frames` may be in memory->steps. Returns how many of the outermost frames
+ * have the same addresses as before.
  */
 uint32_t capture_take(struct capture_memory *memory, const uintptr_t *frames, uint32_t count,
 		      enum capture_end end);

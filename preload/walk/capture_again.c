@@ -47,7 +47,8 @@
 #include "step.h"
 
 /*
- * The number of frames beyond depth that are walked, too: they are then known after a few returns.
+ * The number of frames beyond `depth` that are walked, too, so that they are known after a few
+ * returns.
  */
 #define BEYOND 64u
 
@@ -85,7 +86,7 @@ static inline bool four_hold(const struct capture_slot *slot)
 		slot_changed(slot + 3)) == 0;
 }
 
-/* The first slot before end whose word has changed, or end. */
+/* The first slot before `end` whose word has changed, or `end`. */
 static inline __attribute__((always_inline)) const struct capture_slot *
 first_changed(const struct capture_slot *slot, const struct capture_slot *end)
 {
@@ -205,7 +206,7 @@ static inline bool uses_fp(const struct cfi_rule *rule)
 	return rule->form >= CFI_FP || rule->fp_form == CFI_FP_AT_FP;
 }
 
-/* Adds a word that the walk has read. Returns whether it is above sp. */
+/* Adds a word that the walk has read. Returns whether the word is above sp. */
 static inline bool put_slot(struct capture_slot **slots, uintptr_t sp, uintptr_t address,
 			    uintptr_t value)
 {
@@ -216,9 +217,10 @@ static inline bool put_slot(struct capture_slot **slots, uintptr_t sp, uintptr_t
 }
 
 /*
- * Adds the words that the walk read when it stepped from step's frame outwards to outer. *needs_fp:
- * whether outer's fp matters (if not, neither does the word in which it was saved); set to whether
- * step's fp matters. Returns whether all of these words are above step's sp.
+ * Adds the words that the walk read when it stepped from the frame of `step` outwards to `outer`.
+ * *needs_fp: whether the fp of `outer` matters (if not, neither does the word in which it was
+ * saved); set to whether the fp of `step` matters. Returns whether all of these words are above the
+ * sp of `step`.
  */
 static inline __attribute__((always_inline)) bool put_slots(struct capture_slot **slots,
 							    const struct capture_step *step,
@@ -263,7 +265,10 @@ static bool end_is_same(const struct capture_step *last, enum capture_end end)
 		(rule->fp_form != CFI_FP_AT_FP || last->fp + (uintptr_t)rule->fp >= last->sp));
 }
 
-/* Removes the outermost remembered frames to make space for new ones. */
+/*
+ * Removes the `frames` outermost remembered frames to make space for new ones. rest: number of
+ * frames to keep.
+ */
 static __attribute__((noinline)) void forget_outer(struct capture_memory *memory, uint32_t frames,
 						   uint32_t rest)
 {
@@ -451,9 +456,9 @@ static inline uint32_t path_place(uintptr_t ip, uintptr_t sp)
 }
 
 /*
- * Stores the frames that a walk has put in front of the kept ones as a path. All words of these
- * frames are above the innermost frame's sp and (checked here) below the sp of the remembered frame
- * that the walk met. So they are readable if both frames are on the stack.
+ * Stores the frames that a walk has put in front of the `kept` remembered ones as a path. All words
+ * of these frames are above the innermost frame's sp and (checked here) below the sp of the
+ * remembered frame that the walk met. So they are readable if both frames are on the stack.
  */
 static __attribute__((noinline)) void keep_path(struct capture_memory *memory, uint32_t kept,
 						uint32_t fresh)
@@ -500,7 +505,8 @@ static __attribute__((noinline)) uint32_t recall_walk(struct capture_memory *mem
 						      unsigned int depth, enum capture_end *end)
 {
 	struct recall recall; /* no initialiser: clearing the struct first would cost 5 ns */
-	struct window window; /* apart from recall, because only its address is passed on */
+	/* not in `recall`, because only the address of the window is passed on */
+	struct window window;
 	uint32_t same, kept = 0;
 	int state;
 
@@ -533,7 +539,7 @@ static __attribute__((noinline)) uint32_t recall_walk(struct capture_memory *mem
 		*end = (enum capture_end)memory->end;
 		return same;
 	} else {
-		/* beyond depth it only matters that there are more frames */
+		/* beyond `depth` it only matters that there are more frames */
 		memory->end = CAPTURE_DEPTH;
 	}
 	same = put_walk(&recall, kept);

@@ -8,7 +8,8 @@ struct walk {
 	uintptr_t *next, *end; /* space for further frames */
 	struct position at;
 	uintptr_t
-		key; /* key of the rule for at: at.ip, with CFI_EXACT if the pc is exact (cfi.h) */
+		/* key of the rule for `at`: at.ip, with CFI_EXACT if the pc is exact (cfi.h) */
+		key;
 	struct window window;
 };
 

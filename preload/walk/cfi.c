@@ -299,7 +299,10 @@ static struct cfi_rule *keep_rule(struct cfi_table *table, uint32_t place, struc
 	kept->form = rule->form;
 	kept->fp_form = rule->fp_form;
 	__atomic_store_n(&kept->ip, rule->ip, __ATOMIC_SEQ_CST);
-	/* if the module was unloaded since then, cfi_forget() may have passed this entry before */
+	/*
+	 * if the module was unloaded since the look-up, cfi_forget() may have passed this entry too
+	 * early
+	 */
 	if (__atomic_load_n(&maps_get(rule->module)->is_gone, __ATOMIC_SEQ_CST))
 		__atomic_store_n(&kept->ip, IP_TAKEN, __ATOMIC_RELEASE);
 	return kept;

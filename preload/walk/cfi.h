@@ -25,7 +25,7 @@ enum cfi_form {
 enum cfi_fp {
 	CFI_FP_SAME,   /* the caller's frame pointer is unchanged */
 	CFI_FP_AT_CFA, /* saved at CFA + fp */
-	CFI_FP_AT_FP   /* saved at the callee's fp + fp */
+	CFI_FP_AT_FP   /* saved at the callee's frame pointer + fp */
 };
 
 /* Marks a rule's key that is the pc of an interrupted function; other keys are return addresses. */

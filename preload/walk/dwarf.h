@@ -17,9 +17,9 @@
 enum dwarf_how {
 	DWARF_SAME,	 /* the register is unchanged */
 	DWARF_UNDEFINED, /* not recoverable; for the return address: there is no caller */
-	DWARF_AT_CFA,	 /* saved at CFA + where */
-	DWARF_CFA_PLUS,	 /* the value is CFA + where */
-	DWARF_REGISTER,	 /* in the register number where */
+	DWARF_AT_CFA,	 /* saved at CFA + `where` */
+	DWARF_CFA_PLUS,	 /* the value is CFA + `where` */
+	DWARF_REGISTER,	 /* in the register with number `where` */
 	DWARF_AT_VALUE,	 /* saved at the address that the expression computes */
 	DWARF_VALUE	 /* the value that the expression computes */
 };
@@ -27,8 +27,9 @@ enum dwarf_how {
 /* The row of the unwind table for one code address. */
 struct dwarf_row {
 	const uint8_t
-		*expressions; /* each expression is at expressions + where: length, operations */
-	const uint8_t *end;   /* end of the segment */
+		/* each expression is at `expressions` + `where`: length, operations */
+		*expressions;
+	const uint8_t *end; /* end of the segment */
 	int32_t where[DWARF_REGISTERS];
 	uint8_t how[DWARF_REGISTERS];
 	uint8_t cfa_register;
@@ -39,8 +40,8 @@ struct dwarf_row {
 };
 
 /*
- * The registers of one frame. known has a bit for each register whose value is known. The frame's
- * pc is not in reg.
+ * The registers of one frame. `known` has a bit for each register whose value is known. The frame's
+ * pc is not in `reg`.
  */
 struct dwarf_frame {
 	uintptr_t reg[DWARF_REGISTERS];
@@ -54,7 +55,9 @@ struct dwarf_memory {
 	bool (*read)(struct dwarf_memory *memory, uintptr_t address, uintptr_t *value);
 };
 
-/* A segment in memory that contains tables; readable from low up to, but not including, high. */
+/*
+ * A segment in memory that contains tables; readable from `low` up to, but not including, `high`.
+ */
 struct dwarf_tables {
 	const uint8_t *low, *high;
 	const uint8_t *header; /* .eh_frame_hdr */
@@ -73,7 +76,7 @@ enum dwarf_step {
 	DWARF_STEP_MEMORY   /* a word may not be read */
 };
 
-/* Replaces frame by its caller's frame. */
+/* Replaces *frame by its caller's frame. */
 enum dwarf_step dwarf_step(const struct dwarf_row *row, struct dwarf_frame *frame,
 			   struct dwarf_memory *memory);
 

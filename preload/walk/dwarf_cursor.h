@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Reading stops at end: a read beyond it returns 0 and sets is_bad. */
+/* Reading stops at `end`: a read beyond it returns 0 and sets `is_bad`. */
 struct cursor {
 	const uint8_t *at, *end;
 	bool is_bad;

@@ -28,7 +28,7 @@ struct dwarf_common {
 	bool is_signal;
 };
 
-/* An FDE, which describes the code from start on. */
+/* An FDE, which describes the code from `start` on. */
 struct dwarf_entry {
 	struct dwarf_common common;
 	struct cursor instructions;
@@ -131,8 +131,8 @@ static void take_augmentation(struct cursor *cursor, const char *letters,
 			common->is_signal = true;
 		else if (*letters != 'B' && *letters != 'G')
 			/*
-			 * the size says where the instructions begin, but not how an unknown letter
-			 * would change them
+			 * the size of the augmentation says where the instructions begin, but not
+			 * how an unknown letter would change them
 			 */
 			break;
 	}
@@ -327,7 +327,7 @@ static void set_cfa_register(struct machine *machine, uint64_t number)
 	machine->row.cfa_is_expression = false;
 }
 
-/* Returns the offset of an expression and skips it. */
+/* Returns the offset of an expression, and skips the expression. */
 static int32_t take_expression(struct machine *machine)
 {
 	int32_t where = narrow_to_32(machine, machine->code.at - machine->tables->low);

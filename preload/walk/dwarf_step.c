@@ -117,7 +117,7 @@ static void push_register(struct evaluation *evaluation, uint64_t number, int64_
 		push_operand(evaluation, frame->reg[number] + (uint64_t)offset);
 }
 
-/* Applies a binary operation. left was pushed before right. */
+/* Applies a binary operation. `left` was pushed before `right`. */
 static uint64_t combine_operands(unsigned int operation, uint64_t left, uint64_t right)
 {
 	switch (operation) {
@@ -261,8 +261,8 @@ static bool push_constant(struct evaluation *evaluation, unsigned int operation)
 }
 
 /*
- * Evaluates the row's expression at where. cfa: the value that is pushed first; NULL for the
- * expression of the CFA itself.
+ * Evaluates the expression at offset `where` of row->expressions. cfa: the CFA, which is pushed
+ * first; NULL for the expression that computes the CFA itself.
  */
 static enum dwarf_step evaluate_expression(const struct dwarf_row *row, int32_t where,
 					   const struct dwarf_frame *frame,

@@ -21,8 +21,8 @@
  * table, and while it holds its own lock, so at that call the object is surely absent. Therefore
  * capture_walk() runs maps_check() for calls that the loader makes (at the start, in dlopen and
  * dlclose, for a thread's TLS; 25 ns a module). If malloc's hooks are off, the hook of dlclose runs
- * it. Objects that glibc then unloads by itself (iconv, NSS) are noticed when a new address is seen
- * in their range.
+ * maps_check(). Objects that glibc then unloads by itself (iconv, NSS) are noticed when a new
+ * address is seen in their range.
  *
  * Alternatives that were tried: the loader's counters of loads can be read only under its lock
  * (dl_iterate_phdr), the list of link maps may be freed while we read it, and _dl_find_object for
@@ -66,8 +66,8 @@ static struct region *region_new(struct region *full)
 }
 
 /*
- * Allocates zeroed memory that is never freed. Returns NULL on failure, or if size is too large for
- * a region.
+ * Allocates zeroed memory that is never freed. Returns NULL on failure, or if `size` is too large
+ * for a region.
  */
 static void *keep_memory(size_t size)
 {
@@ -157,7 +157,7 @@ static void retire_module(unsigned int number)
 }
 
 /*
- * Finds the module, not yet unloaded, whose code contains address. Retires modules that `found`
+ * Finds the module, not yet unloaded, whose code contains `address`. Retires modules that `found`
  * shows to be unloaded.
  */
 static unsigned int look_up(uintptr_t address, const struct dl_find_object *found)
@@ -192,8 +192,8 @@ static unsigned int append_module(struct module *module)
 		__atomic_compare_exchange_n(place, &expected, module, false, __ATOMIC_ACQ_REL,
 					    __ATOMIC_ACQUIRE);
 		/*
-		 * Every thread that finds this entry counts it, so that no thread waits for one
-		 * that was interrupted here.
+		 * Every thread that finds this entry counts it, so that no thread waits for a
+		 * thread that was interrupted here.
 		 */
 		__atomic_compare_exchange_n(&maps_number, &next, number + 1, false,
 					    __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
@@ -310,7 +310,7 @@ static void read_build_id(struct module *module, uintptr_t from, size_t size, ui
 	}
 }
 
-/* Whether notes are in the same page as the headers, which are known to be readable. */
+/* Whether notes are in the same page as `known`, a header that is known to be readable. */
 static bool is_beside(uintptr_t from, size_t size, const void *known)
 {
 	uintptr_t page = (uintptr_t)known & ~(uintptr_t)4095;
@@ -333,7 +333,7 @@ static void read_header(struct module *module, const ElfW(Phdr) * header, uintpt
 		/* a program at a fixed address begins where its file would be mapped */
 		module->base = module->bias ? module->bias : from - header->p_offset;
 	}
-	/* p_filesz, not p_memsz: the memory after it is only zeroed */
+	/* p_filesz, not p_memsz: the memory after p_filesz bytes is only zeroed */
 	if (segment_holds(header, module->bias, (uintptr_t)module->tables.header) &&
 	    (header->p_flags & PF_R)) {
 		module->tables.low = (const uint8_t *)from;

@@ -51,12 +51,15 @@ static inline unsigned int maps_count(void)
 /* The module with this number, which must be below maps_count(). Its address never changes. */
 const struct module *maps_get(unsigned int number);
 
-/* Changes whenever a module is found to be unloaded: rules from before may be those of its code. */
+/*
+ * Changes whenever a module is found to be unloaded: rules that were found before may be those of
+ * its code.
+ */
 extern uint32_t maps_generation;
 
 /*
- * Returns the number of the module whose code is at address, and adds the module if it is new. The
- * address must be in use (on a stack), so that the module cannot be unloaded during the call.
+ * Returns the number of the module whose code is at `address`, and adds the module if it is new.
+ * The address must be in use (on a stack), so that the module cannot be unloaded during the call.
  * Returns MAPS_MODULE_NONE if there is no module, its headers are invalid, or the table is full.
  */
 unsigned int maps_find(uintptr_t address);
@@ -87,7 +90,7 @@ extern struct maps_loader {
 	uintptr_t start, size;
 } maps_loader;
 
-/* Whether address lies in the dynamic loader. */
+/* Whether `address` is in the dynamic loader. */
 static inline bool maps_is_loader(uintptr_t address)
 {
 	return address - __atomic_load_n(&maps_loader.start, __ATOMIC_RELAXED) <

@@ -20,8 +20,8 @@
 #define PAGE_SMALLEST	  4096u
 
 /*
- * The memory that a walk may read: the words from low to low + span. On a known stack, this is the
- * whole stack above the start of the walk; on an unknown stack, it is the last page that was
+ * The memory that a walk may read: the words from `low` to `low` + `span`. On a known stack, this
+ * is the whole stack above the start of the walk; on an unknown stack, it is the last page that was
  * checked.
  */
 struct window {
@@ -36,7 +36,7 @@ struct position {
 };
 
 /*
- * Moves the window to the page of address, if that page belongs to an unknown stack and is
+ * Moves the window to the page of `address`, if that page belongs to an unknown stack and is
  * readable.
  */
 bool window_move(struct window *window, uintptr_t address);
@@ -108,8 +108,8 @@ enum walk_state step_find_cfa(struct window *window, const struct cfi_rule *rule
 			      uintptr_t *cfa, enum capture_end *end);
 
 /*
- * Finds the rule of ip by a search, and sets a hint of the last rule to it: the first hint if that
- * is unset, else the second one.
+ * Finds the rule of ip by a search, and makes a hint of the rule `last` lead to it: the first hint
+ * if that is unset, else the second one.
  */
 struct cfi_rule *step_search_rule(struct cfi_table *table, uintptr_t ip, struct cfi_rule *last,
 				  struct cfi_rule *scratch);
@@ -169,12 +169,12 @@ static inline struct cfi_rule *rule_at_hint(const struct cfi_table *table, const
 }
 
 /*
- * Finds the rule of ip, which is the caller of last's frame. last's hints lead to the rules that
- * followed it before, so the processor does not wait until the return address is loaded. If both
- * hints are wrong, the rule's home slot is computed. The first hint is permanent; the second one
- * changes: a recursive function has two callers. The second hint is replaced only once in 16 times
- * (sp serves as a random number); otherwise threads with several callers would send its cache line
- * back and forth.
+ * Finds the rule of ip, the return address that a step by the rule `last` has found. The hints of
+ * `last` lead to the rules that followed it before, so the processor does not wait until the return
+ * address is loaded. If both hints are wrong, the rule's home slot is computed. The first hint is
+ * permanent; the second one changes: a recursive function has two callers. The second hint is
+ * replaced only once in 16 times (sp serves as a random number); otherwise threads with several
+ * callers would send its cache line back and forth.
  */
 static inline __attribute__((always_inline)) struct cfi_rule *
 step_find_rule(struct cfi_table *table, uintptr_t ip, uintptr_t sp, struct cfi_rule *last,
