@@ -77,9 +77,9 @@ struct ledger {
 	struct ledger_class classes[LEDGER_CLASSES];
 	uint32_t class_count;
 	ARRAY_OF(uint8_t)
-	class_of; /* by the class's id: index in classes + 1; 0: unknown */
+	class_of; /* by the class's id: index in `classes` + 1; 0: unknown */
 	const struct resource_class *memory; /* class of plain calls, see is_plain(); NULL: none */
-	uint32_t memory_class;		     /* index of that class in classes */
+	uint32_t memory_class;		     /* index of that class in `classes` */
 	struct listener listeners[LEDGER_LISTENERS];
 	unsigned listener_count;
 	bool keeps_all_arguments;
@@ -93,7 +93,7 @@ struct ledger {
 	struct before before;		    /* ranges that the process had mapped at the attach */
 	struct sites sites;
 	ARRAY_OF(struct thread) threads;
-	uint32_t remembered[THREADS_REMEMBERED]; /* cache of threads: index + 1 */
+	uint32_t remembered[THREADS_REMEMBERED]; /* cache: index in `threads` + 1 */
 	uint32_t last_id;	    /* kernel's id of the thread that was looked up last */
 	struct thread *last_thread; /* NULL: none was looked up */
 	uint64_t inherited; /* descriptors that the program inherited and that are still open */

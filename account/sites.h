@@ -26,7 +26,7 @@ struct site {
 
 struct sites {
 	ARRAY_OF(struct site) list; /* from 1 */
-	uint32_t *first; /* index into list, by id of the backtrace + 1; [0]: no backtrace */
+	uint32_t *first; /* index into `list`, by id of the backtrace + 1; [0]: no backtrace */
 	size_t first_count;
 };
 

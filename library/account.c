@@ -38,9 +38,9 @@ struct library_asleep {
 
 struct library_account {
 	ARRAY_OF(struct library_process *) processes;
-	struct map by_section; /* index in processes + 1 */
+	struct map by_section; /* index in `processes` + 1 */
 	struct library_process *current;
-	const struct trace_process *of; /* the process of current */
+	const struct trace_process *of; /* the process of `current` */
 	ARRAY_OF(struct library_asleep) asleep;
 	bool is_finished; /* the waits of all processes are complete */
 	bool has_failed;  /* an allocation failed: the account can only be freed */

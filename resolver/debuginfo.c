@@ -39,7 +39,7 @@ struct unit {
 	bool is_scanned, is_deep, is_mangling;
 	/* in bytes; bounds the walk of a hostile tree, because a unit has fewer DIEs than bytes */
 	uint64_t size;
-	struct ranges ranges; /* item: index into functions */
+	struct ranges ranges; /* item: index into `functions` */
 	ARRAY_OF(struct function) functions;
 };
 
@@ -51,7 +51,7 @@ struct debuginfo {
 	const struct elffile *file, *code;
 	const struct file_opener *opener;
 	ARRAY_OF(struct unit) units; /* ascending offsets */
-	struct ranges ranges;	     /* item: index into units */
+	struct ranges ranges;	     /* item: index into `units` */
 };
 
 static bool is_mangling_language(int language)
@@ -209,7 +209,10 @@ static uint64_t number_of(Dwarf_Die *die, unsigned attribute, unsigned older)
 	return dwarf_formudata(&found, &value) == 0 ? value : 0;
 }
 
-/* Reads the part of a split unit that is not in its .dwo file. Version 0: the unit is not split. */
+/*
+ * Reads the part of a split unit that is not in its .dwo file. The result has version 0 if the unit
+ * is not split.
+ */
 static struct dwp_skeleton skeleton_of(Dwarf_Die *die)
 {
 	struct dwp_skeleton skeleton = { 0 };

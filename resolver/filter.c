@@ -48,7 +48,7 @@ struct filter {
 	bool is_begun;	   /* the first line was read */
 	bool is_passing;   /* the input is inside a line that is too long */
 	bool is_known;	   /* a line of an sp-rtrace text was read */
-	size_t passed;	   /* number of bytes so far of a line that is too long */
+	size_t passed;	   /* number of bytes read so far of a line that is too long */
 	uint64_t line;	   /* number of complete lines */
 	char *path;	   /* path of the current mapping */
 };

@@ -9,7 +9,7 @@
 #include "resolver/ranges.h"
 
 struct symtab {
-	struct ranges sized, unsized; /* item: index into names */
+	struct ranges sized, unsized; /* item: index into `names` */
 	ARRAY_OF(const char *) names; /* strings in the ELF files */
 };
 

@@ -52,7 +52,7 @@ struct entry {
 	bool is_working;  /* the child is working and must not be ended */
 
 	uint64_t asked, unresolved, unlined, events;
-	uint64_t backtrace; /* number of the last backtrace that was counted in events */
+	uint64_t backtrace; /* number of the last backtrace that was counted in `events` */
 };
 
 /* Limit of idle children, which are kept for further addresses. */

@@ -57,7 +57,7 @@ struct search {
 	uint64_t size, offset; /* size of the file, and the current position in it */
 	ARRAY_OF(struct found) pieces;
 	ARRAY_OF(uint64_t)
-	places; /* indexed by stream: where in the stream its next piece must start */
+	places; /* by stream: the offset in the stream at which its next piece must start */
 };
 
 static bool get_piece(const uint8_t *bytes, struct htr_piece *piece)

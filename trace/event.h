@@ -22,8 +22,8 @@
 struct hook; /* hook_table.h */
 
 enum event_kind {
-	EVENT_STREAM,	  /* a stream starts, the first or a concatenated one; indices, classes,
-			     contexts and mappings start anew */
+	EVENT_STREAM,	  /* the first or an appended stream starts; indices, classes, contexts and
+			     mappings start anew */
 	EVENT_PROCESS,	  /* event->process is now known, from a PINF packet or a text header */
 	EVENT_TRACER,	  /* event->tracer */
 	EVENT_MAPPING,	  /* event->mapping */
@@ -41,7 +41,7 @@ _Static_assert(EVENT_CALL == EVENT_NOTE + 1, "event_is_call() is one comparison"
 /* The process of a stream. Strings that the stream does not contain are NULL. */
 struct trace_process {
 	unsigned section;      /* number of the stream in its file, from 1 */
-	bool is_text;	       /* the stream is text, and headers holds its first line */
+	bool is_text;	       /* the stream is text, and `headers` holds its first line */
 	bool has_tails;	       /* written by holdtrace: the members below "tail" are set */
 	const char *arch;      /* "x86_64" */
 	unsigned major, minor; /* version of the stream */

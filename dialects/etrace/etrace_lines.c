@@ -106,8 +106,8 @@ static void put_index(struct etrace_lines *lines, const char *tag, unsigned inde
 }
 
 /*
- * Adds the lines of a text, each in parts. index: the number of all parts or, if is_counting, the
- * number of the first part, which increases from part to part.
+ * Adds the lines of a text, each in parts. index: if is_counting, the number of the first part,
+ * which increases from part to part; otherwise every part gets this number.
  */
 static void put_parts(struct etrace_lines *lines, const char *tag, unsigned index, bool is_counting,
 		      const char *text, size_t length)

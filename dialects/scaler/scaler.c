@@ -73,7 +73,7 @@ struct scaler {
 
 /*
  * The processes whose files were written so far. When a second process is written, the files of the
- * first move to a directory of their own.
+ * first process are moved to a directory of their own.
  */
 static struct {
 	ARRAY_OF(uint32_t) processes; /* process ids */
