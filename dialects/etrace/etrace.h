@@ -51,7 +51,7 @@ struct etrace {
 		const struct task *task; /* NULL: none */
 		struct path path;
 		uint64_t fd; /* UINT64_MAX: `path` is the target of a link */
-	} file;		     /* the file that the task's next call opens, from the kernel */
+	} file;		     /* the file that the task's next call opens, as the kernel names it */
 };
 
 /*

@@ -39,9 +39,9 @@ struct task {
 	uint64_t pthread;    /* its thread handle; 0: unknown */
 	struct task *parent; /* the task assumed to have created it, if no call shows its birth;
 				NULL: not in this trace */
-	struct task *vfork_child;   /* child of vfork that runs in its memory and whose pid is
-				       unknown, or NULL */
-	struct task *next;	    /* next task of the same process */
+	struct task *vfork_child; /* child of vfork that runs in this task's memory and whose pid is
+				     unknown; or NULL */
+	struct task *next;	  /* next task of the same process */
 	struct task_process *owner; /* process whose program it runs; NULL: no events so far */
 };
 

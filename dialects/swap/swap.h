@@ -34,7 +34,7 @@ struct swap_thread {
 	struct {
 		uint64_t fd, size;
 		struct path path; /* empty: none */
-	} file;			  /* the file opened by the thread's next call, from the kernel */
+	} file; /* the file that the thread's next call opens, as the kernel names it */
 };
 
 struct swap_fd {
