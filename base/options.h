@@ -148,9 +148,9 @@ void options_print(FILE *to, const struct option_table *table, enum option_form 
 void options_print_word(FILE *to, const char *word, int column, const char *text);
 
 /*
- * Handles --help, which prints usage ("Usage: PROGRAM ..."), and --version, for programs that other
- * programs start. Returns 0 if one of them was given, 1 if the output could not be written, or -1
- * if neither was given.
+ * Handles --help, which prints `usage` ("Usage: PROGRAM ..."), and --version, for programs that
+ * other programs start. Returns 0 if one of them was given, 1 if the output could not be written,
+ * or -1 if neither was given.
  */
 int options_about(int argc, char **argv, const char *usage);
 

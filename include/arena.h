@@ -625,7 +625,7 @@ struct record_call {
  * The record of most calls, which have one part. Values that it omits are 0, or those of the last
  * record of a call in the ring (struct record_model). After the struct come: with SHORT_RELATED,
  * the related object in 8 bytes; with SHORT_MORE, struct short_more and the arguments; then `fresh`
- * frames. The backtrace is as in record_call; without a backtrace, kept is SHORT_NO_BACKTRACE.
+ * frames. The backtrace is as in record_call; without a backtrace, `kept` is SHORT_NO_BACKTRACE.
  * SHORT_SPLIT has the meaning of MOMENT_SPLIT: the record is SHORT_RELATED, the call succeeded, and
  * the time is that of the first event, the entry.
  */

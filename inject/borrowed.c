@@ -46,7 +46,7 @@
 #define HEAL_SECONDS 2
 #define SPIN	     20
 #define STEP_NS	     20000    /* pause between two reads of a call's word */
-#define AWAIT_NS     50000000 /* waitpid() is repeated after this, in case SIGCHLD was lost */
+#define AWAIT_NS     50000000 /* waitpid() is repeated after this time, in case SIGCHLD was lost */
 #define TCB_WORDS    1024     /* words around the thread pointer that may point to our stack */
 #define TCB_BELOW    512
 #define PAGE	     4096u
@@ -542,10 +542,10 @@ static int stop_now(struct remote *remote)
 }
 
 /*
- * Examines what the thread waits for, after its call has not returned for a while. is_late: the
- * call has taken so long that it is also checked for a wait for a lock that the thread itself owns.
- * Returns 0 if the call continues, -EDEADLK if the thread waits for the loader's lock,
- * -ENOTRECOVERABLE if it waits for a lock that it owns, or another negative errno.
+ * Examines what the thread waits for, after its call has not returned for a while. is_late: also
+ * checks for a wait for a lock that the thread itself owns. Returns 0 if the call continues,
+ * -EDEADLK if the thread waits for the loader's lock, -ENOTRECOVERABLE if it waits for a lock that
+ * it owns, or another negative errno.
  */
 static int look_after(struct remote *remote, const uint64_t *before, bool is_late)
 {

@@ -278,8 +278,8 @@ static int choose_thread(struct work *work, struct remote *remote, struct error 
 #define TRIGGER_SIZE 8192u
 
 /*
- * The trigger's first page, which is executable. The second page is writable, because older loaders
- * write to the dynamic section in it.
+ * The trigger's first page, which is executable. The second page is writable, because it has the
+ * dynamic section, to which older loaders write.
  */
 struct code_page {
 	Elf64_Ehdr header;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * holdtrace-inject: started by `holdtrace attach` and `holdtrace ctl PID detach` to enter a
- * program. It is a separate program, so that no other one needs the right to trace processes.
+ * program. It is a separate program, so that no other program needs the right to trace processes.
  */
 #include "base/error.h"
 #include "base/memory.h"

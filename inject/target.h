@@ -40,7 +40,7 @@ struct target {
 
 /*
  * Examines the process and opens its memory. Returns 0, or a negative errno with a sentence that
- * says why it was not touched and what to do instead.
+ * says why the process was not touched and what to do instead.
  */
 int target_open(struct target *target, pid_t pid, struct error *err);
 void target_close(struct target *target);

@@ -136,7 +136,7 @@ const char *proc_field(const char *stat, int number)
 	return stat;
 }
 
-/* Returns the last number of the NSpid line, which is the one in the innermost namespace. */
+/* Returns the last number of the NSpid line, which is the id in the innermost namespace. */
 int32_t proc_own_number(int32_t pid, int32_t thread)
 {
 	cleanup_free char *text = proc_text(pid, thread, "status");

@@ -114,8 +114,8 @@ void real_find(const struct libc_places *known);
 bool real_find_late(void);
 
 /*
- * Sets the pointers to functions of newer libcs that only make a system call, and that this libc
- * lacks: such a call fails with ENOSYS.
+ * Some functions of newer libcs only make a new system call. If this libc lacks such a function,
+ * sets its pointer to a function that fails with ENOSYS.
  */
 void real_stand_in(void);
 

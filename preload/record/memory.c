@@ -357,8 +357,8 @@ static void shape_to_limit(struct chunk *chunk, uint32_t slots, uint32_t spares)
 /* ---- spares ---- */
 
 /*
- * A place in the table of spares. Place 0 counts the used spares; the spares themselves begin at
- * place 1.
+ * An entry of the table of spares. Entry 0 counts the used spares; the spares themselves begin at
+ * entry 1.
  */
 static struct arena_spare *spare_place(uint64_t place)
 {

@@ -75,8 +75,8 @@ void memory_refund(uint64_t from, uint64_t to);
 void memory_prepare(void);
 
 /*
- * Called in a child of fork before anything else: leaves the parent's memory. thread: the one that
- * forked, if it was writing; the interrupted code continues without effect.
+ * Called in a child of fork before anything else: leaves the parent's memory. thread: the thread
+ * that forked, if it was writing, else NULL; the interrupted code continues without effect.
  */
 void memory_forsake(const struct thread *thread);
 

@@ -186,10 +186,10 @@ struct wait {
 };
 
 /*
- * Whether a wait should end: if the collector makes no progress for --patience; if it looks into
- * all rings for longer than that but takes nothing from this one; or if the wait lasts twenty times
- * --patience. With --patience=forever a wait ends only if the collector is dead, or has no stream
- * for this process although it has looked into all rings.
+ * Whether a wait should end: if the collector makes no progress for --patience; if it has looked
+ * into all rings for longer than --patience, but has taken nothing from this ring; or if the wait
+ * lasts twenty times --patience. With --patience=forever a wait ends only if the collector is dead,
+ * or has no stream for this process although it has looked into all rings.
  */
 static bool has_waited_enough(struct wait *wait)
 {

@@ -207,7 +207,7 @@ static bool is_left(const struct thread *thread, const struct arena_open *open,
 	return open->half && !led_here(thread, open, origin);
 }
 
-/* Closes the open calls that the stack has left; all of them if origin is NULL. */
+/* Closes the open calls that the stack has left; all of them if `origin` is NULL. */
 static void close_left(struct thread *thread, const struct origin *origin)
 {
 	while (thread->open_count) {

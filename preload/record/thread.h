@@ -70,7 +70,8 @@ struct thread {
 	uint32_t vfork_open;  /* number of open calls that is restored then */
 	struct capture_memory memory;
 	uintptr_t aside[CAPTURE_DEPTH_MAX]; /* frames of a signal handler that interrupts a walk */
-	uint64_t own_pieces[1 << THREAD_PIECES_BITS][THREAD_PIECES_WAYS]; /* checked */
+	/* pieces of other stacks that were checked: call_is_of_thread() */
+	uint64_t own_pieces[1 << THREAD_PIECES_BITS][THREAD_PIECES_WAYS];
 };
 
 _Static_assert(CAPTURE_DEPTH_MAX <= ARENA_FRAMES_MAX, "a whole backtrace fits a slot");

@@ -55,7 +55,7 @@ static bool parse_number(const char *text, uint64_t number[2])
 }
 
 /*
- * Parses the run. Removes CONTROL_FIRST from the environment: programs that this one starts or
+ * Parses the run. Removes CONTROL_FIRST from the environment: programs that this program starts or
  * executes are not the run's first program.
  */
 static bool parse_run(char *text, struct run *run)
@@ -280,7 +280,7 @@ static char *write_digits(char *at, const uint64_t number[2])
 }
 
 /*
- * Names the run in the environment for the programs that this one executes. The block that the
+ * Names the run in the environment for the programs that this program executes. The block that the
  * kernel made has no room for a new entry, so the entry replaces one of our settings, which are no
  * longer needed. If there is no such setting, those programs start runs of their own.
  */

@@ -275,8 +275,8 @@ void patch_before_deep(void)
 	int32_t own = sys_getpid(), before = __atomic_load_n(&patcher, __ATOMIC_ACQUIRE);
 
 	/*
-	 * after a fork, patcher may be the pid of the parent, whose patching thread does not exist
-	 * in this process
+	 * after a fork, `patcher` may be the pid of the parent, whose patching thread does not
+	 * exist in this process
 	 */
 	if (before != PATCHED && before != own &&
 	    __atomic_compare_exchange_n(&patcher, &before, own, false, __ATOMIC_ACQUIRE,

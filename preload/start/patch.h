@@ -24,10 +24,10 @@ struct patch_counts {
 void patch_all(bool on, struct patch_counts *counts);
 
 /*
- * In a program that was started with the library, all calls lead to stubs, except those of
- * libraries that dlopen opens with RTLD_DEEPBIND, which are bound to libc first. So this changes
- * the symbols of libc, and those of an allocator, before such a dlopen. Has an effect only once;
- * needs no lock.
+ * In a program that was started with the library, all calls lead to stubs. Only libraries that
+ * dlopen opens with RTLD_DEEPBIND are bound to libc first. So this function changes the symbols of
+ * libc, and those of an allocator, before such a dlopen. It has an effect only once, and needs no
+ * lock.
  */
 void patch_before_deep(void);
 

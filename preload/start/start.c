@@ -248,8 +248,8 @@ static bool start_tracing(int argc, char **argv, char **environment)
 		return false;
 	if (!gate_follows(life.control->settings.follow, attach_is_first())) {
 		/*
-		 * the control page stays mapped: the collector waits for processes that this one
-		 * may start
+		 * the control page stays mapped: the collector waits for processes that this
+		 * process may start
 		 */
 		reach_leave_out(name);
 		return false;

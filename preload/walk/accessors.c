@@ -223,7 +223,10 @@ int remote_open(void)
 	library.space = create(&accessors, 0);
 	if (library.space == NULL)
 		return -ENOENT;
-	/* libunwind's cache locks for each frame and keeps rules of unloaded modules. */
+	/*
+	 * No cache: that of libunwind takes a lock for each frame, and keeps rules of unloaded
+	 * modules.
+	 */
 	set_caching(library.space, CACHE_NONE);
 	return 0;
 }

@@ -6,8 +6,8 @@
  * When is a frame reused? A walk by rules of sp and fp is a function of its start (ip, sp, fp), of
  * the rules, and of the words of the stack that it reads. If a walk arrives at the ip, sp and fp of
  * a remembered frame, with the same modules loaded, and every word that the last walk read from
- * there outwards still has its value, it would continue as the last walk did. So all frames from
- * there outwards are kept, without a look at rules. Equal words alone prove nothing, because a
+ * there outwards still has its value, the walk would continue as the last walk did. So all frames
+ * from there outwards are kept, without a look at rules. Equal words alone prove nothing, because a
  * function that has returned leaves its words on the stack: the walk must arrive at the frame by
  * itself. All those words are above the sp of the frame for which they were read, so any walk that
  * arrives may read them.
@@ -105,10 +105,10 @@ first_changed(const struct capture_slot *slot, const struct capture_slot *end)
 }
 
 /*
- * Called when a walk of `own` frames has arrived at remembered frame number i. Returns i + 1 if
- * everything outwards of that frame that the backtrace shows is unchanged; a truncated backtrace
- * needs only the words up to the first frame that it does not show. Otherwise returns how many
- * remembered frames can still be met.
+ * Called when a walk of `own` frames has arrived at remembered frame number i. Returns i + 1 if no
+ * word from that frame outwards has changed; for a truncated backtrace, only the words up to the
+ * first frame that is not shown count. Otherwise returns how many remembered frames can still be
+ * met.
  */
 static inline __attribute__((always_inline)) uint32_t count_meetable(const struct recall *recall,
 								     uint32_t i, uint32_t own)
@@ -119,7 +119,9 @@ static inline __attribute__((always_inline)) uint32_t count_meetable(const struc
 	if (__builtin_expect(total > recall->depth, 0)) {
 		uint32_t cut = total - recall->depth;
 
-		/* the slots after those of frame cut - 1 belong to the step that led to it */
+		/*
+		 * the slots after those of frame cut - 1 belong to the step that led to that frame
+		 */
 		from = cut > i ? to : memory->frames[cut - 1].slots;
 	} else if (__builtin_expect(memory->end == CAPTURE_DEPTH, 0)) {
 		return i;

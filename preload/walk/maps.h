@@ -5,8 +5,8 @@
 /*
  * The modules that contain captured frames, in the order in which they were first seen. A module is
  * one executable segment of one ELF file, for as long as it is loaded at one address. The list is
- * append-only and lock-free: a reader that advances its own index up to maps_count() misses no
- * module. A child of fork keeps the list and reports it again from the start.
+ * append-only and lock-free: code that reads it up to maps_count(), by an index of its own, misses
+ * no module. A child of fork keeps the list and reports it again from the start.
  */
 
 #include <stdbool.h>
