@@ -22,10 +22,7 @@ const char *human_count(struct human *human, uint64_t number);
 /* 512 B, 50.2 KB, 1.3 MB */
 const char *human_bytes(struct human *human, uint64_t bytes);
 
-/*
- * Like human_bytes(), but exact below a million, so that a reader can recognise blocks of equal
- * size.
- */
+/* Like human_bytes(), but exact below a million, so that blocks of equal size can be recognised. */
 const char *human_exact_bytes(struct human *human, uint64_t bytes);
 
 /* 250 ns, 12.3 us, 0.8 ms, 12.3 s, 3 min 12 s, 2 h 5 min */

@@ -53,7 +53,7 @@ static inline void json_open(struct json *json, const char *key, char bracket)
 	json_begin(json, bracket);
 }
 
-/* A key and its value. */
+/* Each of the following functions writes a key and its value. */
 static inline void json_add_text(struct json *json, const char *key, const char *text)
 {
 	json_key(json, key);

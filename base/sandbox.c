@@ -113,7 +113,7 @@ static bool close_files(const struct sandbox_options *options)
 
 #define NAME(name) SCMP_SYS(name)
 
-/* System calls that are always forbidden: no reader of files needs them. */
+/* System calls that are always forbidden: no program that reads files needs them. */
 static const int never[] = {
 	NAME(ptrace),
 	NAME(process_vm_readv),

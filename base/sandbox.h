@@ -42,7 +42,7 @@ unsigned sandbox_enter(const struct sandbox_options *options);
  */
 unsigned sandbox_probe(void);
 
-/* Calls say() with one line per wall: what the wall prevents or, if it is missing, why. */
+/* Calls say() with one line per wall: its effect, whether it is set up, and if not, why. */
 void sandbox_describe(unsigned walls, const struct sandbox_options *options,
 		      void (*say)(void *context, const char *line), void *context);
 

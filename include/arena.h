@@ -482,15 +482,18 @@ static inline uint64_t ring_bytes(uint64_t head)
 }
 
 /*
- * The producer of a ring of `bytes` bytes checks whether the collector sleeps each time it has
- * written this many bytes.
+ * Returns how much the producer of a ring of `bytes` bytes writes until it checks again whether the
+ * collector sleeps.
  */
 static inline uint64_t ring_step(uint64_t bytes)
 {
 	return bytes / 4 < ARENA_WAKE_STEP ? bytes / 4 : ARENA_WAKE_STEP;
 }
 
-/* Whether a chunk may have these numbers; they are checked before they are used. */
+/*
+ * Whether a chunk may have these numbers. Numbers from another process must be checked before they
+ * are used.
+ */
 static inline bool chunk_is_sound(uint32_t slots, uint32_t ring_size, uint32_t spares)
 {
 	return slots && slots <= ARENA_SLOTS_MOST && ring_size >= ARENA_RING_LEAST &&

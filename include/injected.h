@@ -45,12 +45,13 @@ struct late_order {
 	/* descriptor from which the library was loaded; the library closes it and stores -1 */
 	int32_t file;
 	uint32_t modules; /* written by the library: number of modules that it searched */
-	uint32_t slots;	  /* written by the library: number of slots that it changed */
-	uint32_t symbols; /* written by the library: number of symbols that it changed */
 	/*
-	 * written by the library: number of slots that lead to other functions, or cannot be
-	 * written
+	 * written by the library: number of slots (addresses of functions in memory) that it
+	 * changed
 	 */
+	uint32_t slots;
+	uint32_t symbols; /* written by the library: number of symbols that it changed */
+	/* written by the library: number of slots of hooked functions that it could not change */
 	uint32_t unchanged;
 	/*
 	 * number of threads before the attach; this and the next two members are for the note

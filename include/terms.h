@@ -41,7 +41,10 @@ enum hook_when {
 	WHEN_BOTH, /* the call may release an object at entry, and acquires one at return */
 };
 
-/* Whether a hook may sleep for a long time. If so, the collector must not wait for its record. */
+/*
+ * Whether calls of a hook may sleep for a long time. If so, the collector must not wait for their
+ * records.
+ */
 enum hook_blocks {
 	BLOCKS_DEFAULT, /* as in operations.def */
 	BLOCKS_NO,
@@ -77,7 +80,7 @@ enum effect { EFFECT_NEITHER, EFFECT_ACQUIRES, EFFECT_RELEASES };
 
 /*
  * The properties of each operation as constants: when its events happen, whether its calls may
- * sleep, whether it acquires.
+ * sleep, whether it acquires an object.
  */
 
 enum {

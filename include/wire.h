@@ -12,7 +12,7 @@
 #define WIRE_HANDSHAKE 0xf0
 #define WIRE_MAJOR     2
 #define WIRE_MINOR     0
-/* sp-rtrace 1.8 reads 4 KiB at a time into a buffer of 8 KiB */
+/* the limit of sp-rtrace 1.8, which reads 4 KiB at a time into a buffer of 8 KiB */
 #define WIRE_PACKET_MAX	 4096u
 #define WIRE_READ_MAX	 (1u << 20) /* a longer packet is treated as damage */
 #define WIRE_STRING_MAX	 65534u
@@ -51,7 +51,10 @@ struct wire_addresses {
 	const uint64_t *items; /* widened to 64 bits on every machine */
 };
 
-/* The C type of each kind of field. Strings end with NUL. Pointers lead to the reader's memory. */
+/*
+ * The C type of each kind of field. Strings end with NUL. Pointers lead to memory of the program
+ * that reads or writes the packet.
+ */
 typedef uint32_t wire_dword;
 typedef uint64_t wire_qword;
 typedef uint64_t wire_pointer;

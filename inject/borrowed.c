@@ -35,11 +35,11 @@
 #define STOP_MS	   5000 /* a thread that needs longer is in an uninterruptible sleep */
 #define SYSCALL_MS 5000
 #define LOCK_MS	   20 /* interval between checks whether a call waits for the loader's lock */
-/* after this time, a lock that the thread itself owns is checked, too */
+/* after this time, the checks include a wait for a lock that the thread itself owns */
 #define SELF_MS	       1000
 #define CALL_MS	       30000 /* limit of a whole call */
 #define LOCK_CONTENDED 2     /* a libc mutex's futex has this value if threads wait */
-#define MUTEX_KINDS    512   /* libc's mutex kinds are smaller */
+#define MUTEX_KINDS    512   /* all of libc's mutex kinds are smaller */
 #define HELD_MOST      64    /* limit of threads that stay traced until we exit */
 #define HOLD_MS	       2000  /* how long continue_traced() waits at most */
 /* a thread waits this long for us before it restores its registers itself */
@@ -403,7 +403,9 @@ static int start_call(struct remote *remote, const struct arch_state *state)
 {
 	int status = set_regs(remote, state);
 
-	/* registers first: they lead to the frame, which restores the mask if we are killed */
+	/*
+	 * set the registers first: they lead to the frame, which restores the mask if we are killed
+	 */
 	if (!status && !remote->is_masked)
 		set_mask(remote, ~SYNCHRONOUS);
 	remote->is_masked |= !status;

@@ -51,7 +51,7 @@ bool remote_has_room(const struct remote *remote);
 
 /*
  * Whether the thread's seccomp filter can be suspended while we trace it. If so, the thread may
- * even be stopped in a sleep that its filter might forbid to continue.
+ * even be stopped in a sleep that its filter might not allow to continue.
  */
 bool remote_may_suspend(const struct stopping *stopping);
 

@@ -50,7 +50,7 @@ struct work {
 	struct late_order *order;
 	struct inject_result *result;
 	uint64_t entry_point; /* address in the target; 0: the library is not loaded */
-	uint64_t function;    /* the library's function that obeys orders */
+	uint64_t function;    /* the library's function that executes orders */
 	unsigned round;
 	int left[LEFT_MOST]; /* descriptors that unfinished attaches left open */
 	size_t left_count;
@@ -353,7 +353,7 @@ static void make_trigger(uint8_t image[TRIGGER_SIZE], uint64_t function, uint64_
 	memcpy(image + PAGE, dynamic, sizeof(dynamic));
 }
 
-/* ---- loading libraries there ---- */
+/* ---- loading libraries into the target ---- */
 
 /*
  * The loader identifies a library by its path, and descriptor numbers are reused: so each path is
@@ -370,7 +370,9 @@ static void write_path(char *path, size_t room, int fd)
 	snprintf(path + length, room - length, "/%d", fd);
 }
 
-/* Reports the loader's error text. dlerror() also clears it, so the program cannot read it. */
+/*
+ * Reports the loader's error text. dlerror() also clears this text, so the program cannot read it.
+ */
 static int tell_loader(struct work *work, struct remote *remote, struct error *err)
 {
 	char text[256] = "";

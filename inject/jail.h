@@ -28,8 +28,8 @@ int jail_look(pid_t pid, pid_t thread, int64_t *filters, struct error *err);
 int jail_check(const struct remote *remote, int64_t filters, struct error *err);
 
 /*
- * Sets the error for a process whose filters cannot be read because its threads are in certain code
- * (`where`). Returns -EPERM.
+ * Sets the error for a process whose filters cannot be read because no thread may be stopped.
+ * where: the state of such a thread. Returns -EPERM.
  */
 int jail_is_unknown(const char *where, struct error *err);
 

@@ -46,7 +46,7 @@ const char *proc_stat(int32_t pid, int32_t thread, char text[PROC_STAT_SIZE]);
 
 /*
  * Whether the process or thread has ended: it was reaped, or is a zombie (its parent has not waited
- * for it, or it is a first thread that has called pthread_exit()).
+ * for it, or it is the first thread of a process and has called pthread_exit()).
  */
 bool proc_has_ended(int32_t pid, int32_t thread);
 

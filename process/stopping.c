@@ -31,7 +31,7 @@
 #define PIPE_WHOLE	      4096 /* PIPE_BUF: a write of this size is not split */
 /* a call that has slept for less than this may start its time limit again */
 #define YOUNG_NS 2000000
-/* an error of a time limit that does not justify a longer stop */
+/* an error of a time limit up to this value does not justify a longer stop */
 #define LATE_NS 1000000
 
 enum result { EXACT, BLOCK, REWRITTEN, ENDED, ANEW, RECEIVES, SENDS };

@@ -28,7 +28,10 @@ enum stopping_effect {
 	STOPPING_AGAIN,
 	/* the call can be repeated with the remaining time, which is in a register */
 	STOPPING_REMAINING,
-	/* only the kernel knows when the sleep ends, and continues it if that is allowed */
+	/*
+	 * only the kernel knows when the sleep ends; the kernel continues the sleep if it is
+	 * allowed to
+	 */
 	STOPPING_KEPT,
 	STOPPING_TIMED, /* the time limit would start again, or the call would end */
 	/* the call would transfer only a part of the data */

@@ -131,7 +131,7 @@ void directory_closed(struct call *call, struct call_event *event, int fd);
 
 /*
  * Tries to lock a plain mutex. Other mutexes are not tried: if a robust mutex cannot be recovered,
- * glibc's trylock leaves it locked, but its lock does not.
+ * glibc's trylock function leaves it locked, but glibc's lock function does not.
  */
 static inline int try_mutex(pthread_mutex_t *mutex)
 {

@@ -51,7 +51,7 @@ static bool can_read_operations(const struct call *call, const struct sembuf *op
 
 	if (at >= call->origin->cfa && end <= call->thread->stack.high)
 		return true;
-	/* The kernel's limit SEMOPM is 500: it rejects a longer list. */
+	/* The kernel rejects a list of more than 500 operations (SEMOPM). */
 	if (count > 500 || end < at)
 		return false;
 	for (; at < end; at = (at | 0xfff) + 1)

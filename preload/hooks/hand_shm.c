@@ -6,7 +6,7 @@
 
 /*
  * The descriptors that shm_open opened: for these, close() is also recorded in shm_open's class. A
- * descriptor with a higher number is recorded as a plain one.
+ * descriptor that is not below NOTED_MAX is recorded as a plain one.
  */
 #define NOTED_MAX (64u << 10)
 
@@ -92,8 +92,8 @@ void shm_opened(struct call *call, struct call_event *event, const char *name, i
 }
 
 /*
- * Asks the kernel for the segment's size and creator; both are 0 if it refuses. Restores errno as
- * shmat left it.
+ * Asks the kernel for the segment's size and creator; both are 0 if the kernel refuses. Restores
+ * errno as shmat left it.
  */
 void segment_attached(struct call *call, struct call_event *event, int id, struct spare *spare)
 {

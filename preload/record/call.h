@@ -144,8 +144,8 @@ static inline void call_fill_open(struct call *call, struct arena_open *open, ui
 				  uint64_t related)
 {
 	/*
-	 * store frame first: a signal handler that uses this entry before the call is counted
-	 * clears frame, which call_open() detects
+	 * store `frame` first: a signal handler that uses this entry before the call is counted
+	 * clears `frame`, which call_open() detects
 	 */
 	open->frame = call->origin->cfa;
 	__atomic_signal_fence(__ATOMIC_SEQ_CST);

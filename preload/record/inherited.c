@@ -110,8 +110,8 @@ static __attribute__((noinline)) void tell_long(const struct search *search,
 }
 
 /*
- * Whether the descriptor refers to the same file as at the start of the run. Comparing it with the
- * file of the name from then costs a quarter of reading its name.
+ * Whether the descriptor refers to the same file as at the start of the run. Looking up the name
+ * that it had then, and comparing the files, costs a quarter of reading its name.
  */
 static bool is_standard(char *path, uint32_t fd, const struct statx *file)
 {

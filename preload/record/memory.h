@@ -94,7 +94,7 @@ void memory_detach(void);
  */
 struct arena *memory_head(void);
 
-/* The name with which this image began, or the image from which it was forked. */
+/* The name of this process image; after a fork, that of the parent's image. */
 const char *memory_name(void);
 
 #endif

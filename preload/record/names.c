@@ -15,7 +15,7 @@ enum { NAME_NONE, NAME_FILLING, NAME_READY };
 
 struct name {
 	uint32_t state; /* taken by compare-and-swap, never freed */
-	uint32_t flags; /* of a class: those of its record */
+	uint32_t flags; /* of a class: the flags of its record */
 	bool listed;	/* of a class: its events are to be recorded */
 	char text[NAME_SIZE];
 	char description[DESCRIPTION_MAX];

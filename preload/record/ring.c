@@ -181,7 +181,7 @@ static uint64_t now_ms(void)
 /* State of a wait for space. */
 struct wait {
 	uint64_t begun, since; /* ms */
-	uint64_t beat, rounds; /* the collector's, when last read */
+	uint64_t beat, rounds; /* the collector's values when last read */
 	bool is_stalled;       /* the collector made no progress */
 };
 

@@ -136,7 +136,7 @@ struct thread *thread_attach(const struct stack_bounds *bounds, const struct bir
 	thread->stack = bounds ? *bounds : (struct stack_bounds){ 0, 0 };
 	thread->asked = 0;
 	thread->turn++;
-	/* shows the collector the slot's thread */
+	/* the following stores show the collector which thread has the slot */
 	__atomic_store_n(&thread->owner->thread, tid, __ATOMIC_RELAXED);
 	__atomic_store_n(&thread->owner->state, OWNER_TAKEN, __ATOMIC_RELEASE);
 	thread->slot->thread = tid;

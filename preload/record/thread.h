@@ -43,7 +43,7 @@ struct thread {
 	uint64_t head;	     /* ring: as in the slot */
 	uint64_t tail_seen;  /* ring: the collector's tail when last read */
 	uint64_t given_up;   /* ring: tail at the last wait that was given up, plus 1; 0: none */
-	uint32_t unseen;     /* ring: records after one without a header, complete or not */
+	uint32_t unseen;     /* ring: records after a record without a header, complete or not */
 	uint32_t ring_most;  /* ring: maximum size in bytes */
 	struct owner *owner;
 	uint64_t pthread;
@@ -67,7 +67,7 @@ struct thread {
 	uint32_t turn;	 /* number of threads that have used this block */
 	uintptr_t
 		vfork_return; /* where the parent of vfork continues; 0: no child uses our memory */
-	uint32_t vfork_open;  /* number of open calls that is restored then */
+	uint32_t vfork_open;  /* number of open calls that is restored when the parent continues */
 	struct capture_memory memory;
 	uintptr_t aside[CAPTURE_DEPTH_MAX]; /* frames of a signal handler that interrupts a walk */
 	/* pieces of other stacks that were checked: call_is_of_thread() */

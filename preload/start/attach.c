@@ -26,8 +26,9 @@
 
 #define ENVIRONMENT_MAX 2048
 #define START_SECONDS	10
-#define ANSWER_MS	500 /* limit for a process that has no control page yet, and so no settings */
-#define RETRY_NS	1000000
+/* limit of the wait for the control page, without which there is no --patience */
+#define ANSWER_MS 500
+#define RETRY_NS  1000000
 
 /* The run that the environment names: "IDSECRET:PID:FD", and CONTROL_FIRST. */
 struct run {

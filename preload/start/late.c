@@ -349,7 +349,7 @@ static void obey_order(struct late_order *order)
 		result = attach_by_order(order);
 	else if (order->command == LATE_DETACH)
 		result = detach_by_order(order);
-	/* close it here: the injector would need two more stops of the thread for that */
+	/* close the file here: the injector would need two more stops of the thread for that */
 	sys_close(order->file);
 	order->file = -1;
 	__atomic_store_n(&order->result, result, __ATOMIC_RELEASE);

@@ -233,8 +233,8 @@ static bool start_tracing(int argc, char **argv, char **environment)
 	const struct control_page *control = NULL;
 
 	/*
-	 * neither of these two functions needs the real functions, and the control page may contain
-	 * their addresses
+	 * neither gate_is_closed() nor attach_control() needs the real functions, and the control
+	 * page may contain their addresses
 	 */
 	if (!gate_is_closed()) {
 		life.pid = sys_getpid();

@@ -98,7 +98,7 @@ static bool is_module(const struct module *module, uintptr_t address)
 
 /*
  * Reads one aligned word. libunwind reads a module's data only to find a personality routine, which
- * no walk needs; so it reads 0 there.
+ * no walk needs; so libunwind gets 0 there.
  */
 static int access_memory(void *space, uintptr_t address, uintptr_t *value, int is_write,
 			 void *context)

@@ -68,7 +68,7 @@ struct cfi_rule;
 
 /* A remembered frame, and the words that led outwards from it. */
 struct capture_frame {
-	uintptr_t ip, sp, fp; /* of the caller, just after the return into it */
+	uintptr_t ip, sp, fp; /* registers of the caller, just after the return into it */
 	/* number of slots, from the first on, that decide the frames outwards of this frame */
 	uint32_t slots;
 	uint32_t needs_fp; /* 1: fp of this frame decides them, too */

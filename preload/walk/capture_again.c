@@ -171,7 +171,9 @@ recall_quick(struct recall *recall, struct window *window, enum capture_end *end
 			state = stop_walk(CAPTURE_COMPLETE, end);
 			break;
 		}
-		/* the inner loop ends, because the outermost candidate is not below */
+		/*
+		 * the inner loop ends, because the sp of the outermost candidate is not below at.sp
+		 */
 		if (at.sp <= outermost)
 			while (candidate->sp < at.sp)
 				candidate--;

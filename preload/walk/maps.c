@@ -35,7 +35,7 @@
 #define REGION_FIRST 2048u /* enough for a program that needs only libc */
 
 struct region {
-	uint32_t used, size; /* of the bytes that follow this struct */
+	uint32_t used, size; /* numbers of bytes after this struct */
 } __attribute__((aligned(8)));
 
 static struct {
@@ -93,8 +93,8 @@ static void *keep_memory(size_t size)
 #define PAGES_MAX	 63u /* so that no number equals MAPS_MODULE_NONE */
 
 /*
- * The number of modules whose pointers are kept apart, so that most processes touch no page of the
- * table.
+ * The number of modules whose pointers are in a small table of their own, so that most processes
+ * touch no page of the large table.
  */
 #define FEW 16u
 

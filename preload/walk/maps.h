@@ -52,8 +52,8 @@ static inline unsigned int maps_count(void)
 const struct module *maps_get(unsigned int number);
 
 /*
- * Changes whenever a module is found to be unloaded: rules that were found before may be those of
- * its code.
+ * Changes whenever a module is found to be unloaded: rules from before the change may describe its
+ * code.
  */
 extern uint32_t maps_generation;
 
