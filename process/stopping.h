@@ -87,9 +87,9 @@ enum stopping_use {
 };
 
 /*
- * Changes the registers that the thread had when it stopped, so that it continues as if it had not
- * been stopped. Returns whether they were changed; the caller must then set them in a stop of
- * PTRACE_INTERRUPT.
+ * Changes the registers that the thread had when it stopped, so that the thread continues as if it
+ * had not been stopped. Returns whether they were changed; the caller must then set them in a stop
+ * of PTRACE_INTERRUPT.
  */
 bool stopping_settle(const struct stopping *stopping, registers_native *registers,
 		     enum stopping_use use);

@@ -157,7 +157,8 @@ static inline int try_mutex_by(pthread_mutex_t *mutex, clockid_t clock)
 
 /*
  * Whether libc would accept the time limit of a lock call. NULL means no limit; libc's headers
- * declare the parameter nonnull, so the compiler would remove the test for NULL.
+ * declare the parameter nonnull, so the compiler would remove the test for NULL. The empty asm
+ * statement prevents this.
  */
 static inline bool can_end(clockid_t clock, const struct timespec *until)
 {

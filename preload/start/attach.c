@@ -422,8 +422,8 @@ static bool wait_for_collector(struct control_page *control)
 
 /*
  * Whether orphans become children of this process (pid 1 or a subreaper). If so, the program's
- * wait() would return the collector. This message is the only one that the library ever prints,
- * because no other process can report the condition.
+ * wait() would return the collector. The message in this function is the only one that the library
+ * ever prints, because no other process can report the condition.
  */
 static bool adopts_orphans(void)
 {
