@@ -58,7 +58,7 @@ struct keeper {
 	/* bytes in the file for objects that were live at the beginning of the kept part */
 	uint64_t held;
 	uint64_t gone; /* number of processes whose events are no longer in the file */
-	bool has_told; /* whether it was reported that the file exceeds its size */
+	bool has_told; /* whether it was reported that the file exceeds its size limit */
 	pid_t pid;
 	struct sink_next next;
 	int exchange;
@@ -216,7 +216,7 @@ static void keep_take(struct collector *collector, uint64_t now_ns)
 			keeper->has_told = true;
 			snprintf(text, sizeof(text), "the live objects take %" PRIu64 " MB",
 				 keeper->held / 1000000);
-			keep_report(collector, "the trace exceeds its size", text);
+			keep_report(collector, "the trace exceeds its size limit", text);
 		}
 	}
 	for (size_t i = 0; i < keeper->ended.count; i++)

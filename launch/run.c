@@ -436,7 +436,7 @@ static int show_screen(const struct run *run, int to)
 			;
 	if (status != -ENODATA)
 		return status;
-	say("--fail-on: the trace is not in a file, so the limits are unknown");
+	say("--fail-on: the trace is not in a file, so the limits cannot be checked");
 	return STATUS_UNKNOWN;
 }
 
@@ -563,7 +563,7 @@ static int limits_status(const struct run *run, int found)
 {
 	if (!run->fail_on || !run->is_untraced)
 		return found;
-	say("--fail-on: the program was not traced, so the limits are unknown");
+	say("--fail-on: the program was not traced, so the limits cannot be checked");
 	return STATUS_UNKNOWN;
 }
 
