@@ -57,7 +57,7 @@ int main(void)
 	const struct timespec limit = { .tv_nsec = 2000000 };
 	pthread_t thread;
 	void *result;
-	long woken;
+	long volatile woken;
 
 	/* not of the value: nothing was waited for */
 	if (futex(&word, FUTEX_WAIT, 1, NULL, 0) != -1 || errno != EAGAIN)

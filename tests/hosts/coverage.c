@@ -303,7 +303,9 @@ static int be(size_t mode)
 	struct mark begin = mark();
 	uint64_t most = modes[mode].plan_ms * (uint64_t)MS, first_ns;
 
-	call_futex = is_unseen ? dlsym(dlopen("libc.so.6", RTLD_LAZY), "syscall") : syscall;
+	call_futex = syscall;
+	if (is_unseen)
+		call_futex = (long (*)(long, ...))dlsym(dlopen("libc.so.6", RTLD_LAZY), "syscall");
 	modes[mode].plan();
 	first_ns = add(begin);
 	if (is_unseen)
