@@ -140,14 +140,9 @@ int outdir_commit(struct outdir *outdir, struct error *err)
 		const char *name = outdir->names.items[i];
 
 		new_name(path, name);
-		if (renameat(outdir->fd, path, outdir->fd, name) < 0) {
-			int number = errno;
-
-			while (i-- > 0)
-				unlinkat(outdir->fd, outdir->names.items[i], 0);
-			return error_system(err, number, "%s/%s: cannot rename the finished file",
+		if (renameat(outdir->fd, path, outdir->fd, name) < 0)
+			return error_system(err, errno, "%s/%s: cannot rename the finished file",
 					    outdir->path, name);
-		}
 	}
 	for (size_t i = 0; i < outdir->names.count; i++)
 		free(outdir->names.items[i]);

@@ -45,7 +45,11 @@ void outdir_remove(const struct outdir *outdir, const char *start, const char *e
 int outdir_move(const struct outdir *outdir, const struct outdir *to, const char *start,
 		const char *end, struct error *err);
 
-/* Renames all files to their final names. Returns 0 or a negative errno. */
+/*
+ * Renames all files to their final names, in the order in which they were created. Returns 0 or a
+ * negative errno; the files that were renamed before the error remain, since each is complete and
+ * may have replaced one of an older run.
+ */
 int outdir_commit(struct outdir *outdir, struct error *err);
 
 /* Closes the directory; removes all files that outdir_commit() did not rename. */

@@ -205,11 +205,14 @@ static inline int settings_take_frames(setting_frames *frames, const char *value
 static inline int settings_take_patience(setting_patience *patience, const char *value,
 					 const char *words)
 {
+	int64_t index;
+	bool is_forever = settings_take_word(&index, value, "forever\0") == SETTINGS_TAKEN;
+	int taken = is_forever ? SETTINGS_TAKEN : settings_take_number(&patience->ms, value, "");
+
 	(void)words;
-	patience->is_forever =
-		settings_take_word(&patience->is_forever, value, "forever\0") == SETTINGS_TAKEN;
-	return patience->is_forever ? SETTINGS_TAKEN
-				    : settings_take_number(&patience->ms, value, "");
+	if (taken == SETTINGS_TAKEN)
+		patience->is_forever = is_forever;
+	return taken;
 }
 
 /*

@@ -4,6 +4,7 @@
 #include "launch/command.h"
 #include "launch/run.h"
 
+#include "base/array.h"
 #include "base/cleanup.h"
 #include "base/memory.h"
 #include "base/out.h"
@@ -133,22 +134,29 @@ static int64_t now_ms(void)
 }
 
 /*
- * Runs the post-processor over the trace of the process so far. Returns true if it reports a broken
- * limit.
+ * Runs the post-processor over the traces of the run so far, of children too. Returns true if it
+ * reports a broken limit.
  */
 static bool is_broken(const struct run *run, int pid)
 {
-	cleanup_free char *limits = memory_format("--fail-on=%s", run->until), *trace = NULL;
+	cleanup_free char *limits = memory_format("--fail-on=%s", run->until), *paths = NULL;
+	ARRAY_OF(char *) words = { 0 };
 	struct error ignored = { 0 };
-	char *argv[] = {
-		(char *)"holdtrace", (char *)"--report=check", (char *)"--now", limits, NULL, NULL
-	};
+	bool is_so;
+	char *rest;
 
-	if (ctl_snapshot(pid, &trace, &ignored))
+	if (ctl_snapshot(pid, &paths, &ignored))
 		return false;
-	trace[strcspn(trace, "\n")] = '\0';
-	argv[4] = trace;
-	return run_part(PART_POSTPROC, argv, -1, &ignored) == 1;
+	*ARRAY_ADD(&words) = (char *)"holdtrace";
+	*ARRAY_ADD(&words) = (char *)"--report=check";
+	*ARRAY_ADD(&words) = (char *)"--now";
+	*ARRAY_ADD(&words) = limits;
+	for (char *path = strtok_r(paths, "\n", &rest); path; path = strtok_r(NULL, "\n", &rest))
+		*ARRAY_ADD(&words) = path;
+	*ARRAY_ADD(&words) = NULL;
+	is_so = run_part(PART_POSTPROC, words.items, -1, &ignored) == 1;
+	free(words.items);
+	return is_so;
 }
 
 /*

@@ -31,18 +31,18 @@ const amount = n => isWait(state.cost) || classes[state.class].isTime ? time(n) 
 /* ---- sums over the window ---- */
 
 /*
- * Whether a span counts towards a cost in the bins from `a` to `b` - 1. gain, loss: the bins in which its
+ * Whether a span counts towards a cost in the bins from `a` to `b` - 1. begin, end: the bins in which its
  * objects were acquired and released; peak: the bin of the peak.
  */
-function counts(cost, gain, loss, a, b, peak) {
-	const lives = loss === NEVER || loss >= b;
+function counts(cost, begin, end, a, b, peak) {
+	const lives = end === NEVER || end >= b;
 	switch (cost) {
-	case 'live': return gain < b && lives;
-	case 'kept': return gain >= a && gain < b && lives;
-	case 'peak': return gain <= peak && (loss === NEVER || loss > peak);
-	case 'acquired': return gain >= a && gain < b;
-	case 'temporary': return gain >= a && loss !== NEVER && loss < b;
-	case 'released': return loss !== NEVER && loss >= a && loss < b;
+	case 'live': return begin < b && lives;
+	case 'kept': return begin >= a && begin < b && lives;
+	case 'peak': return begin <= peak && (end === NEVER || end > peak);
+	case 'acquired': return begin >= a && begin < b;
+	case 'temporary': return begin >= a && end !== NEVER && end < b;
+	case 'released': return end !== NEVER && end >= a && end < b;
 	}
 	return false;
 }
