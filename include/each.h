@@ -47,6 +47,29 @@
 	n = va_arg(rest, t);   \
 	EACH_TAKE_2(__VA_ARGS__)
 
+/* (int, fd, const char *, path) → int fd and const char *path, from the words of an array `words`
+ */
+#define EACH_WORD(list) EACH_JOIN(EACH_WORD_, EACH_COUNT list) list
+#define EACH_WORD_1(v)
+#define EACH_WORD_2(t, n)             \
+	t n = ((const union {         \
+		      long word;      \
+		      t value;        \
+	      }){ .word = *words++ }) \
+		      .value;
+#define EACH_WORD_4(t, n, ...) \
+	EACH_WORD_2(t, n)      \
+	EACH_WORD_2(__VA_ARGS__)
+#define EACH_WORD_6(t, n, ...) \
+	EACH_WORD_2(t, n)      \
+	EACH_WORD_4(__VA_ARGS__)
+#define EACH_WORD_8(t, n, ...) \
+	EACH_WORD_2(t, n)      \
+	EACH_WORD_6(__VA_ARGS__)
+#define EACH_WORD_10(t, n, ...) \
+	EACH_WORD_2(t, n)       \
+	EACH_WORD_8(__VA_ARGS__)
+
 /* (int, fd, const char *, path) → fd, path */
 #define EACH_NAME(list) EACH_JOIN(EACH_NAME_, EACH_COUNT list) list
 #define EACH_NAME_1(v)

@@ -156,7 +156,7 @@ function hooks(file,    i, count)
 	for (i = 1; i <= count; i++) {
 		if (macro[i] == "SECTION")
 			heading(text(field(i, 1)), text(field(i, 2)), i > 1)
-		else if (macro[i] ~ /^HOOK/)
+		else if (macro[i] ~ /^(HOOK|BY_NUMBER)/)
 			hook(i)
 	}
 	print ".El"

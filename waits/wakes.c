@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <stdlib.h>
 
 #include "base/array.h"
@@ -14,6 +15,8 @@
 #define THRESHOLD_CALLS 64u   /* calls from which the threshold is learnt */
 /* limit of the wakes of a futex that are kept; they may have woken threads that are not traced */
 #define WAKES_KEPT 256u
+/* Limit of moves of a waiting thread from futex to futex in one wait. */
+#define MOVES_MAX 8
 
 /* The classes of sites: OF_WAKES is for posts and signals. */
 enum { OF_WAITS, OF_WAKES };
@@ -338,7 +341,25 @@ static bool take_wake(struct wakes_object *object, uint64_t since_ns, struct wak
 	return true;
 }
 
-static void wait_futex(struct wakes *wakes, struct wakes_object *object, const struct event *event)
+/*
+ * Finds the wake that ended a wait for an object since since_ns. A thread that was moved to another
+ * futex has been woken there, after that.
+ */
+static bool find_wake(struct wakes *wakes, uint32_t number, uint64_t since_ns,
+		      struct wakes_token *wake)
+{
+	for (int moves = 0; moves < MOVES_MAX; moves++) {
+		if (!take_wake(&wakes->objects.items[number], since_ns, wake))
+			return false;
+		if (!wake->moved_to)
+			return true;
+		number = wake->moved_to;
+		since_ns = wake->time_ns;
+	}
+	return false;
+}
+
+static void wait_futex(struct wakes *wakes, uint32_t number, const struct event *event)
 {
 	struct wakes_wait wait = {
 		.waiter = sites_of(&wakes->sites, OF_WAITS, event),
@@ -352,7 +373,7 @@ static void wait_futex(struct wakes *wakes, struct wakes_object *object, const s
 
 	if (event->flags & CALL_FAILED) {
 		wait.end = (uint8_t)failure_of(event);
-	} else if (take_wake(object, event->enter_ns, &wake)) {
+	} else if (find_wake(wakes, number, event->enter_ns, &wake)) {
 		wait.end = WAKES_WOKEN;
 		wait.waker = wake.site;
 		wait.waker_thread = wake.thread;
@@ -361,32 +382,64 @@ static void wait_futex(struct wakes *wakes, struct wakes_object *object, const s
 	add_wait(wakes, &wait);
 }
 
-static void futex_event(struct wakes *wakes, const struct event *event)
+static void push_wake(struct wakes *wakes, uint32_t number, const struct wakes_token *wake)
 {
-	uint32_t number = object_of(wakes, event->object);
 	struct wakes_object *object = &wakes->objects.items[number];
-	struct wakes_token wake = {
-		.time_ns = event->time_ns,
-		.until_ns = event->leave_ns,
-		.count = event->size,
-		.thread = event->thread,
-	};
 
-	if (event->operation == OPERATION_WAIT) {
-		wait_futex(wakes, object, event);
-		return;
-	}
-	if (event->operation != OPERATION_NOTIFY || event->flags & CALL_FAILED)
-		return;
-	wake.site = sites_of(&wakes->sites, OF_WAKES, event);
-	stats_of(wakes, wake.site)->count++;
-	stats_of(wakes, wake.site)->woke += event->size;
 	if (object->tokens.count >= WAKES_KEPT) {
 		object->pending -= object->tokens.items[object->tokens.first].count;
 		object->tokens.first = (object->tokens.first + 1) % object->tokens.capacity;
 		object->tokens.count--;
 	}
-	push_token(object, &wake);
+	push_token(object, wake);
+}
+
+/* Whether the call woke threads of a second futex (FUTEX_WAKE_OP), and moved none to it. */
+static bool wakes_both(const struct event *event)
+{
+	const char *operation = event_argument(event, "second");
+
+	return operation && (strtol(operation, NULL, 0) & FUTEX_CMD_MASK) == FUTEX_WAKE_OP;
+}
+
+/*
+ * Adds a wake. If it has a second futex, the first one's threads come first, up to the third
+ * argument of the call.
+ */
+static void wake_futex(struct wakes *wakes, uint32_t number, const struct event *event)
+{
+	const char *limit = event->related ? event_argument(event, "third") : NULL;
+	uint64_t woken = limit ? strtoull(limit, NULL, 0) : event->size;
+	uint32_t second = event->related ? object_of(wakes, event->related) : 0;
+	struct wakes_token wake = {
+		.time_ns = event->time_ns,
+		.until_ns = event->leave_ns,
+		.count = woken < event->size ? woken : event->size,
+		.site = sites_of(&wakes->sites, OF_WAKES, event),
+		.thread = event->thread,
+	};
+	struct wakes_site *stats = stats_of(wakes, wake.site);
+	bool both = second && wakes_both(event);
+
+	stats->count++;
+	stats->woke += both ? event->size : wake.count;
+	push_wake(wakes, number, &wake);
+	wake.count = event->size - wake.count;
+	if (both)
+		push_wake(wakes, second, &wake);
+	wake.moved_to = second;
+	if (second && !both)
+		push_wake(wakes, number, &wake);
+}
+
+static void futex_event(struct wakes *wakes, const struct event *event)
+{
+	uint32_t number = object_of(wakes, event->object);
+
+	if (event->operation == OPERATION_WAIT)
+		wait_futex(wakes, number, event);
+	else if (event->operation == OPERATION_NOTIFY && !(event->flags & CALL_FAILED))
+		wake_futex(wakes, number, event);
 }
 
 /* ---- conditions ---- */

@@ -17,7 +17,8 @@
  *
  * Futexes: only waits that slept and wakes that woke threads are recorded, the latter with the
  * number of these threads. The kernel wakes the thread that waited first. So a wait was ended by
- * the oldest wake that was not over when the wait began and that has a thread left to wake.
+ * the oldest wake that was not over when the wait began and that has a thread left to wake. A call
+ * may also move waiters to a second futex, of which a later wake ends their waits.
  *
  * Memory grows with the numbers of objects, sites and threads. The number of tokens per object is
  * limited.
@@ -81,6 +82,8 @@ struct wakes_token {
 	uint64_t until_ns; /* futex: when the wake call returned */
 	uint64_t count;
 	uint32_t site, thread; /* thread: the kernel's id */
+	/* futex: index of the object that the threads wait for from then on; 0: they were woken */
+	uint32_t moved_to;
 };
 
 struct wakes_object {

@@ -135,6 +135,51 @@ static inline bool arch_returns_to(uintptr_t frame, uintptr_t ip)
 	"	.cfi_endproc\n"                                         \
 	".size vfork, .-vfork\n"
 
+/* The seventh argument of syscall() is in a register, too. */
+#define ARCH_SIXTH_PARAMETER , long sixth
+#define ARCH_SIXTH(cfa)	     sixth
+
+/* hand_numbers: preload/hooks/hand_syscall.c */
+#define ARCH_SYSCALL                          \
+	".text\n"                             \
+	".globl syscall\n"                    \
+	".type syscall, %function\n"          \
+	"syscall:\n"                          \
+	"	.cfi_startproc\n"                   \
+	"	hint #34\n" /* bti c */       \
+	"	adrp x17, hand_numbers\n"           \
+	"	add x17, x17, :lo12:hand_numbers\n" \
+	"	cmp x0, #512\n"                     \
+	"	b.hs 1f\n"                          \
+	"	ldrb w16, [x17, x0]\n"              \
+	"	cbnz w16, 2f\n"                     \
+	"1:	ldr x16, [x17, #512]\n"           \
+	"	br x16\n"                           \
+	"2:	cmp w16, #1\n"                    \
+	"	b.eq hand_syscall\n"                \
+	"	stp x29, x30, [sp, #-80]!\n"        \
+	"	.cfi_adjust_cfa_offset 80\n"        \
+	"	.cfi_rel_offset x29, 0\n"           \
+	"	.cfi_rel_offset x30, 8\n"           \
+	"	stp x0, x1, [sp, #16]\n"            \
+	"	stp x2, x3, [sp, #32]\n"            \
+	"	stp x4, x5, [sp, #48]\n"            \
+	"	str x6, [sp, #64]\n"                \
+	"	bl hand_syscall_note\n"             \
+	"	ldr x6, [sp, #64]\n"                \
+	"	ldp x4, x5, [sp, #48]\n"            \
+	"	ldp x2, x3, [sp, #32]\n"            \
+	"	ldp x0, x1, [sp, #16]\n"            \
+	"	ldp x29, x30, [sp], #80\n"          \
+	"	.cfi_adjust_cfa_offset -80\n"       \
+	"	.cfi_restore x29\n"                 \
+	"	.cfi_restore x30\n"                 \
+	"	adrp x17, hand_numbers\n"           \
+	"	add x17, x17, :lo12:hand_numbers\n" \
+	"	b 1b\n"                             \
+	"	.cfi_endproc\n"                     \
+	".size syscall, .-syscall\n"
+
 #define ARCH_DLOPEN                     \
 	".text\n"                       \
 	".globl dlopen\n"               \

@@ -122,6 +122,57 @@ static inline bool arch_returns_to(uintptr_t frame, uintptr_t ip)
 	"	.cfi_endproc\n"                                            \
 	".size vfork, .-vfork\n"
 
+/* The seventh argument of syscall(), after the return address. */
+#define ARCH_SIXTH_PARAMETER
+#define ARCH_SIXTH(cfa) (*(const volatile long *)(cfa))
+
+/* hand_numbers: preload/hooks/hand_syscall.c */
+#define ARCH_SYSCALL                       \
+	".text\n"                          \
+	".globl syscall\n"                 \
+	".type syscall, @function\n"       \
+	"syscall:\n"                       \
+	"	.cfi_startproc\n"                \
+	"	leaq hand_numbers(%rip), %r11\n" \
+	"	cmpq $512, %rdi\n"               \
+	"	jae 1f\n"                        \
+	"	cmpb $1, (%r11,%rdi)\n"          \
+	"	jae 2f\n"                        \
+	"1:	jmp *512(%r11)\n"              \
+	"2:	je hand_syscall\n"             \
+	"	pushq %rdi\n"                    \
+	"	.cfi_adjust_cfa_offset 8\n"      \
+	"	pushq %rsi\n"                    \
+	"	.cfi_adjust_cfa_offset 8\n"      \
+	"	pushq %rdx\n"                    \
+	"	.cfi_adjust_cfa_offset 8\n"      \
+	"	pushq %rcx\n"                    \
+	"	.cfi_adjust_cfa_offset 8\n"      \
+	"	pushq %r8\n"                     \
+	"	.cfi_adjust_cfa_offset 8\n"      \
+	"	pushq %r9\n"                     \
+	"	.cfi_adjust_cfa_offset 8\n"      \
+	"	subq $8, %rsp\n"                 \
+	"	.cfi_adjust_cfa_offset 8\n"      \
+	"	call hand_syscall_note\n"        \
+	"	addq $8, %rsp\n"                 \
+	"	.cfi_adjust_cfa_offset -8\n"     \
+	"	popq %r9\n"                      \
+	"	.cfi_adjust_cfa_offset -8\n"     \
+	"	popq %r8\n"                      \
+	"	.cfi_adjust_cfa_offset -8\n"     \
+	"	popq %rcx\n"                     \
+	"	.cfi_adjust_cfa_offset -8\n"     \
+	"	popq %rdx\n"                     \
+	"	.cfi_adjust_cfa_offset -8\n"     \
+	"	popq %rsi\n"                     \
+	"	.cfi_adjust_cfa_offset -8\n"     \
+	"	popq %rdi\n"                     \
+	"	.cfi_adjust_cfa_offset -8\n"     \
+	"	jmp *hand_numbers+512(%rip)\n"   \
+	"	.cfi_endproc\n"                  \
+	".size syscall, .-syscall\n"
+
 #define ARCH_DLOPEN                    \
 	".text\n"                      \
 	".globl dlopen\n"              \

@@ -25,6 +25,10 @@
  *   ARCH_DLOPEN                the stub of dlopen (if absent, calls of modules that were loaded
  *                              with RTLD_DEEPBIND are not recorded)
  *   ARCH_DLMOPEN               the stub of dlmopen, where there is one of dlopen
+ *   ARCH_SYSCALL               the stub of syscall (if absent, syscall is not recorded). A number
+ *                              of no interest costs at most eight instructions. Otherwise it jumps
+ *                              to hand_syscall() with the arguments as they are, the last of which
+ *                              is ARCH_SIXTH_PARAMETER or on the stack: ARCH_SIXTH
  *
  * and, with ARCH_SIGNAL_FRAME, where the kernel's signal frame has the registers (for kernels whose
  * return from a signal has no unwind table).

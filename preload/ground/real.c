@@ -342,9 +342,14 @@ static void *find_behind(unsigned int i, bool *is_sure)
  */
 static bool may_be_missing(const char *name)
 {
-	static const char newer[][24] = { "cfree",	"free_sized",  "free_aligned_sized",
-					  "pidfd_open", "pidfd_getfd", "open_tree",
-					  "fspick",	"fsopen",      "fsmount" };
+	static const char newer[][24] = {
+		"cfree",      "free_sized",  "free_aligned_sized",
+		"pidfd_open", "pidfd_getfd", "open_tree",
+		"fspick",     "fsopen",	     "fsmount",
+#define HOOK(...)
+#define BY_NUMBER(name, ...) #name,
+#include "hooks.def"
+	};
 
 	for (unsigned int i = 0; i < sizeof(newer) / sizeof(newer[0]); i++)
 		if (plain_equal(name, newer[i]))

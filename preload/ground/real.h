@@ -73,6 +73,16 @@ int fspick(int dirfd, const char *path, unsigned int flags);
 int fsopen(const char *type, unsigned int flags);
 int fsmount(int fsfd, unsigned int flags, unsigned int attributes);
 
+/* System calls without a function; their pointers are NULL or unused. */
+struct open_how;
+int openat2(int dirfd, const char *path, const struct open_how *how, size_t size);
+int memfd_secret(unsigned int flags);
+int io_uring_setup(unsigned int entries, void *parameters);
+int userfaultfd(int flags);
+int perf_event_open(void *attributes, pid_t pid, int cpu, int group, unsigned long flags);
+int bpf(int command, void *attributes, unsigned int size);
+int landlock_create_ruleset(const void *attributes, size_t size, unsigned int flags);
+
 /* _FORTIFY_SOURCE replaces mq_open by __mq_open_2; the others are old names. */
 int __mq_open_2(const char *name, int flags);
 FILE *__setmntent(const char *path, const char *mode);

@@ -67,6 +67,17 @@ void segment_removed(struct call *call, struct call_event *event, int id);
 /* Whether open() has a mode argument: only if it may create the file (open(2)). */
 #define MAKES_FILE(flags) ((flags)&O_CREAT || ((flags)&O_TMPFILE) == O_TMPFILE)
 
+/* Whether the command of bpf(2) opens a descriptor, if it succeeds (enum bpf_cmd). */
+static inline bool bpf_opens(int command)
+{
+	const uint64_t commands = 1ull << 0 | 1ull << 5 | 1ull << 7 |	 /* create, load, get */
+				  1ull << 13 | 1ull << 14 | 1ull << 17 | /* by id; open */
+				  1ull << 18 | 1ull << 19 | 1ull << 28 | /* BTF; create a link */
+				  1ull << 30 | 1ull << 32 | 1ull << 33 | 1ull << 36;
+
+	return command >= 0 && command < 64 && commands >> command & 1;
+}
+
 /* Records that the call opened a descriptor together with `related`. */
 static inline void fd_acquired(struct call *call, uint8_t part, int fd, uint64_t related,
 			       const struct call_argument *arguments)

@@ -6,6 +6,7 @@
  */
 #include "each.h"
 #include "effects.h"
+#include "by_number.h"
 #include "preload/record/ending.h"
 #include "preload/record/contended.h"
 #include "preload/record/facts.h"
@@ -124,7 +125,7 @@ struct row {
  * For a block that is not sampled, only the real function is called. malloc does not call other
  * functions of the allocator, so it needs no guard, and its stub can be a jump.
  */
-#define PASS(name, takes, gives, names, class, op, ...)                                  \
+#define PASS(name, takes, gives, really, class, op, ...)                                 \
 	{                                                                                          \
 		PHASE(FIRST, class, op)                                                            \
 		__VA_ARGS__                                                                        \
@@ -137,7 +138,7 @@ struct row {
 			PHASE(CALL, class, op)                                                     \
 			__VA_ARGS__                                                                \
 			if (!is_called)                                                            \
-				takes real.name names;                                             \
+				takes really;                                                     \
 		}                                                                                  \
 		if (is_guarded)                                                                    \
 			sampling_end_pass(left);                                                   \
@@ -149,14 +150,14 @@ struct row {
  * release of a lock whose acquisition was not recorded. Lock calls that cannot be tried without
  * side effects are always recorded.
  */
-#define PASS_LOCK(name, takes, gives, names, class, op, returns, ...)                              \
+#define PASS_LOCK(name, takes, gives, really, class, op, returns, ...)                             \
 	if (RESOURCE_##class == RESOURCE_LOCK && unlikely(armed & LIFE_CONTENDED)) {               \
 		PHASE(QUICK, class, op)                                                            \
 		__VA_ARGS__                                                                        \
 		if (OPERATION_##op == OPERATION_TRY ||                                             \
 		    (OPERATION_##op == OPERATION_RELEASE && !contended_forget(HOOK_##name, event.object))) { \
 			is_called = true;                                                          \
-			takes real.name names;                                                     \
+			takes really;                                                             \
 		}                                                                                  \
 		is_busy = is_called;                                                               \
 		if (is_called && OPERATION_##op == OPERATION_RELEASE)                              \
@@ -170,10 +171,10 @@ struct row {
 
 /*
  * The body of a stub. declares, takes, gives: declaration, assignment and return of the result, if
- * it exists. names: the parameters' names, in parentheses. The columns come last, because they
- * contain commas.
+ * it exists. really: the call of the real function. from: the caller, as CAPTURE_ORIGIN() has it.
+ * The columns come last, because they contain commas.
  */
-#define BODY(name, declares, takes, gives, names, class, op, returns, ...)                         \
+#define BODY(name, declares, takes, gives, really, from, class, op, returns, ...)                  \
 	{                                                                                          \
 		__attribute__((unused)) const uint8_t armed = life_armed[HOOK_##name];             \
 		struct row row = ROW(op);                                                          \
@@ -181,10 +182,10 @@ struct row {
 		struct call call;                                                                  \
 		bool is_had;                                                                       \
 		declares                                                                           \
-		PASS(name, takes, gives, names, class, op, __VA_ARGS__)                            \
+		PASS(name, takes, gives, really, class, op, __VA_ARGS__)                            \
 		__attribute__((unused)) bool is_busy = false;                                      \
-		PASS_LOCK(name, takes, gives, names, class, op, returns, __VA_ARGS__)              \
-		const struct origin origin = CAPTURE_ORIGIN();                                     \
+		PASS_LOCK(name, takes, gives, really, class, op, returns, __VA_ARGS__)              \
+		const struct origin origin = from;                                                 \
 		uint64_t owner = 0;                                                                \
                                                                                                    \
 		(void)spare;                                                                       \
@@ -202,7 +203,7 @@ struct row {
 			real_ready();                                                              \
 			__VA_ARGS__                                                                \
 			if (!is_called)                                                            \
-				takes real.name names;                                             \
+				takes really;                                                     \
 			gives                                                                      \
 		}                                                                                  \
 		{                                                                                  \
@@ -224,7 +225,7 @@ struct row {
 				call_sleeps(&call);                                                \
 			__VA_ARGS__                                                                \
 			if (!is_called)                                                            \
-				takes real.name names;                                             \
+				takes really;                                                     \
 		}                                                                                  \
 		if (row.at == WHEN_ENTRY)                                                            \
 			call_returned_early(&call);                                                \
@@ -252,20 +253,22 @@ struct row {
 
 #define HOOK(name, type, params, class, op, returns, ...)                                          \
 	EXPORT type name(EACH_PARAMETER(params))                                                   \
-	BODY(name, type result = (type)0;, result =, return result;, (EACH_NAME(params)),          \
-	     class, op, returns, __VA_ARGS__)
+	BODY(name, type result = (type)0;, result =, return result;, real.name(EACH_NAME(params)), \
+	     CAPTURE_ORIGIN(), class, op, returns, __VA_ARGS__)                                    \
+	TWIN(name, type, params, class, op, returns, __VA_ARGS__)
 
 #define HOOK_VOID(name, params, class, op, ...)                                                    \
 	EXPORT void name(EACH_PARAMETER(params))                                                   \
-	BODY(name, enum { result };, , return;, (EACH_NAME(params)), class, op, NOTHING,           \
-	     __VA_ARGS__)
+	BODY(name, enum { result };, , return;, real.name(EACH_NAME(params)), CAPTURE_ORIGIN(),    \
+	     class, op, NOTHING, __VA_ARGS__)
 
 /* An optional argument is read only if the caller passed it. */
 #define HOOK_OPTIONAL(name, type, params, optional, condition, class, op, returns, ...)            \
 	static inline __attribute__((always_inline)) type stub_##name(                             \
 		EACH_PARAMETER(EACH_BOTH(params, optional)))                                       \
 	BODY(name, type result = (type)0;, result =, return result;,                               \
-	     (EACH_NAME(params), EACH_NAME(optional)), class, op, returns, __VA_ARGS__)            \
+	     real.name(EACH_NAME(params), EACH_NAME(optional)), CAPTURE_ORIGIN(), class, op,       \
+	     returns, __VA_ARGS__)                                                                 \
 	EXPORT type name(EACH_PARAMETER(params), ...)                                              \
 	{                                                                                          \
 		EACH_LOCAL(optional)                                                               \
@@ -278,7 +281,8 @@ struct row {
 			va_end(rest);                                                              \
 		}                                                                                  \
 		return stub_##name(EACH_NAME(params), EACH_NAME(optional));                        \
-	}
+	}                                                                                          \
+	TWIN(name, type, EACH_BOTH(params, optional), class, op, returns, __VA_ARGS__)
 
 /*
  * The event is recorded before the call, because the function does not return. exit() runs
@@ -311,8 +315,80 @@ struct row {
 		__builtin_unreachable();                                                           \
 	}
 
+/* ---- calls by number ---- */
+
+/*
+ * Rows of numbers.def: syscall(2) with that number does the same as the hooked function. So each of
+ * these hooks has a twin, which differs in two ways: syscall makes the call, and the twin gets the
+ * arguments as words.
+ */
+#define WITH_NUMBER_accept	   ~, 1
+#define WITH_NUMBER_accept4	   ~, 1
+#define WITH_NUMBER_close	   ~, 1
+#define WITH_NUMBER_close_range	   ~, 1
+#define WITH_NUMBER_creat	   ~, 1
+#define WITH_NUMBER_dup		   ~, 1
+#define WITH_NUMBER_dup2	   ~, 1
+#define WITH_NUMBER_dup3	   ~, 1
+#define WITH_NUMBER_epoll_create   ~, 1
+#define WITH_NUMBER_epoll_create1  ~, 1
+#define WITH_NUMBER_eventfd	   ~, 1
+#define WITH_NUMBER_fanotify_init  ~, 1
+#define WITH_NUMBER_fcntl	   ~, 1
+#define WITH_NUMBER_fsmount	   ~, 1
+#define WITH_NUMBER_fsopen	   ~, 1
+#define WITH_NUMBER_fspick	   ~, 1
+#define WITH_NUMBER_inotify_init   ~, 1
+#define WITH_NUMBER_inotify_init1  ~, 1
+#define WITH_NUMBER_memfd_create   ~, 1
+#define WITH_NUMBER_open	   ~, 1
+#define WITH_NUMBER_open_by_handle_at ~, 1
+#define WITH_NUMBER_open_tree	   ~, 1
+#define WITH_NUMBER_openat	   ~, 1
+#define WITH_NUMBER_pidfd_getfd	   ~, 1
+#define WITH_NUMBER_pidfd_open	   ~, 1
+#define WITH_NUMBER_pipe	   ~, 1
+#define WITH_NUMBER_pipe2	   ~, 1
+#define WITH_NUMBER_signalfd	   ~, 1
+#define WITH_NUMBER_socket	   ~, 1
+#define WITH_NUMBER_socketpair	   ~, 1
+#define WITH_NUMBER_timerfd_create ~, 1
+
+#define SECOND(...)		SECOND_(__VA_ARGS__)
+#define SECOND_(a, b, ...)	b
+#define TWIN_OR_NOT(has)	TWIN_OR_NOT_(has)
+#define TWIN_OR_NOT_(has)	TWIN_##has
+#define TWIN(name, ...)		TWIN_OR_NOT(SECOND(WITH_NUMBER_##name, 0, 0))(name, __VA_ARGS__)
+#define TWIN_0(...)
+
+#define BY_NUMBER(...)		TWIN_1(__VA_ARGS__)
+#define TWIN_1(name, type, params, class, op, returns, ...)                                        \
+	static type number_##name(const struct origin *caller, long number, const long *a,         \
+				  const long *words)                                               \
+	{                                                                                          \
+		EACH_WORD(params)                                                                  \
+                                                                                                   \
+		(void)words;                                                                       \
+		BODY(name, type result = (type)0;, result =, return result;,                       \
+		     (type)real.syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]), *caller,      \
+		     class, op, returns, __VA_ARGS__)                                              \
+	}
+
 #define HOOK_BY_HAND(...)
 #include "hooks.def"
+
+bool stubs_by_number(const struct origin *caller, long number, const long *a, long *result)
+{
+	switch (number) {
+#define NUMBER(call, name, ...)                                                              \
+	case __NR_##call:                                                                    \
+		*result = number_##name(caller, number, a, (const long[]){ __VA_ARGS__ });   \
+		return true;
+#include "numbers.def"
+	default:
+		return false;
+	}
+}
 
 /*
  * If libc also has an older version of a function, the stub has the newer version (hand_loader.c).

@@ -3,13 +3,18 @@
  * futexes: waits for futexes by syscall(2). Prints what its trace must have, a line for each call
  * site: "FUNCTION ENDED WAITS NS WAKER", where NS is how long the calls took by the program's own
  * clock. futexes stuck: ends while two threads wait for a futex that another thread once woke.
+ * futexes cycle, futexes held: until its input ends, two threads wait for each other's lock, or
+ * wait for the lock of a thread that sleeps. futexes released: ends while two threads wait for each
+ * other's lock, one of which the other thread has released before.
  */
 #include <errno.h>
 #include <inttypes.h>
 #include <linux/futex.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -31,6 +36,11 @@ static uint64_t now(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &time);
 	return (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
+}
+
+static void pause_ms(long ms)
+{
+	nanosleep(&(struct timespec){ .tv_nsec = ms * 1000000 }, NULL);
 }
 
 /* Counts a wait that slept. */
@@ -92,11 +102,6 @@ __attribute__((noinline)) static void wake_all(void)
 	__asm__ volatile("");
 }
 
-static void pause_ms(long ms)
-{
-	nanosleep(&(struct timespec){ .tv_nsec = ms * 1000000 }, NULL);
-}
-
 /* Each thread waits for the other, which works for a millisecond. */
 static void *play(void *unused)
 {
@@ -114,10 +119,221 @@ static void *sleep_once(void *unused)
 	return unused;
 }
 
+/* ---- two futexes, lists, priorities ---- */
+
+#ifndef SYS_futex_waitv
+#define SYS_futex_waitv 449
+#endif
+#ifndef SYS_futex_wake
+#define SYS_futex_wake	  454
+#define SYS_futex_wait	  455
+#define SYS_futex_requeue 456
+#endif
+#define PRIVATE_32 (2 | 128) /* FUTEX2_SIZE_U32 | FUTEX2_PRIVATE */
+
+struct item { /* struct futex_waitv */
+	uint64_t value, address;
+	uint32_t flags, reserved;
+};
+
+static struct truth moved, both, listed, plain, owned, signalled;
+static atomic_int from_word, to_word, both_words[2], list_words[2], plain_words[2], pi_word,
+	signal_word;
+static atomic_int is_done, arrived;
+
+/* Pauses until so many threads are about to wait, or have waited, and for a while. */
+static void await_arrivals(int count)
+{
+	while (atomic_load(&arrived) < count)
+		pause_ms(1);
+	pause_ms(20);
+	atomic_store(&arrived, 0);
+}
+
+#define WAIT_BY(truth, call)                          \
+	do {                                          \
+		uint64_t since = now();               \
+                                                      \
+		if ((call) >= 0) {                    \
+			(truth)->waits++;             \
+			(truth)->ns += now() - since; \
+		}                                     \
+	} while (0)
+
+__attribute__((noinline)) static void wait_moved(void)
+{
+	while (!atomic_load(&is_done))
+		WAIT_BY(&moved,
+			syscall(SYS_futex, &from_word, FUTEX_WAIT_PRIVATE, 0, NULL, NULL, 0));
+}
+
+__attribute__((noinline)) static void wait_both(atomic_int *word)
+{
+	while (!atomic_load(word))
+		WAIT_BY(&both, syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, 0, NULL, NULL, 0));
+}
+
+__attribute__((noinline)) static void wait_listed(void)
+{
+	struct item items[2] = { { 0, (uintptr_t)&list_words[0], PRIVATE_32, 0 },
+				 { 0, (uintptr_t)&list_words[1], PRIVATE_32, 0 } };
+
+	while (!atomic_load(&list_words[1]))
+		WAIT_BY(&listed, syscall(SYS_futex_waitv, items, 2, 0, NULL, 0));
+}
+
+__attribute__((noinline)) static void wait_plain(void)
+{
+	while (!atomic_load(&is_done))
+		WAIT_BY(&plain,
+			syscall(SYS_futex_wait, &plain_words[0], 0L, ~0u, PRIVATE_32, NULL, 0));
+}
+
+__attribute__((noinline)) static void wait_owned(void)
+{
+	WAIT_BY(&owned, syscall(SYS_futex, &pi_word, FUTEX_LOCK_PI_PRIVATE, 0, NULL, NULL, 0));
+	syscall(SYS_futex, &pi_word, FUTEX_UNLOCK_PI_PRIVATE, 0, NULL, NULL, 0);
+}
+
+__attribute__((noinline)) static void wait_signalled(void)
+{
+	WAIT_BY(&signalled, syscall(SYS_futex, &signal_word, FUTEX_WAIT_REQUEUE_PI_PRIVATE, 0, NULL,
+				    &pi_word, 0));
+	syscall(SYS_futex, &pi_word, FUTEX_UNLOCK_PI_PRIVATE, 0, NULL, NULL, 0);
+}
+
+static void *wait_in_all(void *number)
+{
+	long at = (long)number;
+
+	wait_moved();
+	arrived++;
+	wait_both(&both_words[at % 2]);
+	return NULL;
+}
+
+static void *wait_in_new(void *unused)
+{
+	arrived++;
+	wait_listed();
+	wait_plain();
+	return unused;
+}
+
+static void *wait_with_priority(void *unused)
+{
+	arrived++;
+	wait_owned();
+	wait_signalled();
+	return unused;
+}
+
+__attribute__((noinline)) static void wake_moved(void)
+{
+	long count = 0;
+
+	while (count < 2)
+		count += syscall(SYS_futex, &from_word, FUTEX_REQUEUE_PRIVATE, 0, 99L, &to_word, 0);
+	pause_ms(1);
+	atomic_store(&is_done, 1);
+	syscall(SYS_futex, &to_word, FUTEX_WAKE_PRIVATE, 99, NULL, NULL, 0);
+	__asm__ volatile("");
+}
+
+/* Wakes a thread of each futex. */
+__attribute__((noinline)) static void wake_both(void)
+{
+	atomic_store(&both_words[0], 1);
+	atomic_store(&both_words[1], 0);
+	syscall(SYS_futex, &both_words[0], FUTEX_WAKE_OP_PRIVATE, 1, 1L, &both_words[1],
+		FUTEX_OP(FUTEX_OP_SET, 1, FUTEX_OP_CMP_EQ, 0));
+	__asm__ volatile("");
+}
+
+__attribute__((noinline)) static void wake_listed(void)
+{
+	atomic_store(&list_words[1], 1);
+	syscall(SYS_futex, &list_words[1], FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+	__asm__ volatile("");
+}
+
+__attribute__((noinline)) static void wake_plain(void)
+{
+	struct item items[2] = { { 0, (uintptr_t)&plain_words[0], PRIVATE_32, 0 },
+				 { 0, (uintptr_t)&plain_words[1], PRIVATE_32, 0 } };
+
+	while (syscall(SYS_futex_requeue, items, 0, 0, 1) != 1)
+		;
+	pause_ms(1);
+	atomic_store(&is_done, 1);
+	syscall(SYS_futex_wake, &plain_words[1], ~0u, 1, PRIVATE_32);
+	__asm__ volatile("");
+}
+
+__attribute__((noinline)) static void wake_owned(void)
+{
+	syscall(SYS_futex, &pi_word, FUTEX_UNLOCK_PI_PRIVATE, 0, NULL, NULL, 0);
+	__asm__ volatile("");
+}
+
+__attribute__((noinline)) static void wake_signalled(void)
+{
+	while (syscall(SYS_futex, &signal_word, FUTEX_CMP_REQUEUE_PI_PRIVATE, 1, 0L, &pi_word, 0) !=
+	       1)
+		;
+	__asm__ volatile("");
+}
+
 static void say(const char *function, const char *ended, const struct truth *truth,
 		const char *waker)
 {
 	printf("%s %s %lu %lu %s\n", function, ended, truth->waits, truth->ns, waker);
+}
+
+static void run_pairs(void)
+{
+	pthread_t threads[2];
+
+	for (long i = 0; i < 2; i++)
+		pthread_create(&threads[i], NULL, wait_in_all, (void *)i);
+	wake_moved();
+	await_arrivals(2);
+	wake_both();
+	for (int i = 0; i < 2; i++)
+		pthread_join(threads[i], NULL);
+	say("wait_moved", "woken", &moved, "wake_moved");
+	say("wait_both", "woken", &both, "wake_both");
+}
+
+static void run_new(void)
+{
+	pthread_t thread;
+
+	is_done = 0;
+	if (syscall(SYS_futex_wake, &nothing, ~0u, 1, PRIVATE_32))
+		return;
+	pthread_create(&thread, NULL, wait_in_new, NULL);
+	await_arrivals(1);
+	wake_listed();
+	wake_plain();
+	pthread_join(thread, NULL);
+	say("wait_listed", "woken", &listed, "wake_listed");
+	say("wait_plain", "woken", &plain, "wake_plain");
+}
+
+static void run_priorities(void)
+{
+	pthread_t thread;
+
+	if (syscall(SYS_futex, &pi_word, FUTEX_TRYLOCK_PI_PRIVATE, 0, NULL, NULL, 0))
+		return;
+	pthread_create(&thread, NULL, wait_with_priority, NULL);
+	await_arrivals(1);
+	wake_owned();
+	wake_signalled();
+	pthread_join(thread, NULL);
+	say("wait_owned", "woken", &owned, "wake_owned");
+	say("wait_signalled", "woken", &signalled, "wake_signalled");
 }
 
 static void run(void)
@@ -147,6 +363,9 @@ static void run(void)
 	say("wait_for_right", "woken", &right, "wake_right");
 	say("wait_asleep", "woken", &slept, "wake_all");
 	say("wait_in_vain", "timed-out", &timed, "-");
+	run_pairs();
+	run_new();
+	run_priorities();
 }
 
 __attribute__((noinline)) static void wait_for_ever(void)
@@ -172,10 +391,102 @@ static void stuck(void)
 	pause_ms(20);
 }
 
+/* ---- locks ---- */
+
+static atomic_int *one, *other; /* on the heap: a holder has a pointer */
+
+__attribute__((noinline)) static void lock(atomic_int *word)
+{
+	int expected = 0;
+
+	if (atomic_compare_exchange_strong(word, &expected, 1))
+		return;
+	while (atomic_exchange(word, 2))
+		syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, 2, NULL, NULL, 0);
+}
+
+__attribute__((noinline)) static void unlock(atomic_int *word)
+{
+	if (atomic_exchange(word, 0) == 2)
+		syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+}
+
+struct order {
+	const char *name;
+	atomic_int *first, *second; /* second NULL: sleeps */
+};
+
+static void *lock_in_order(void *argument)
+{
+	struct order order = *(struct order *)argument;
+
+	pthread_setname_np(pthread_self(), order.name);
+	lock(order.first);
+	pause_ms(50);
+	if (order.second)
+		lock(order.second);
+	else
+		pause();
+	unlock(order.first);
+	return NULL;
+}
+
+static void hold(bool is_cycle)
+{
+	struct order left_order, right_order;
+	pthread_t thread;
+	char byte;
+
+	one = calloc(1, sizeof(*one));
+	other = calloc(1, sizeof(*other));
+	left_order = (struct order){ "left", one, is_cycle ? other : NULL };
+	right_order = (struct order){ "right", other, one };
+	pthread_create(&thread, NULL, lock_in_order, &left_order);
+	pthread_create(&thread, NULL, lock_in_order, &right_order);
+	pause_ms(200);
+	puts("ready");
+	fflush(stdout);
+	while (read(0, &byte, 1) > 0)
+		;
+	_exit(0);
+}
+
+static void *release_and_lock(void *unused)
+{
+	lock(one);
+	pause_ms(40);
+	unlock(one);
+	pause_ms(20);
+	lock(one);
+	lock(other);
+	return unused;
+}
+
+static void release(void)
+{
+	atomic_int words[2] = { 0, 0 };
+	pthread_t thread;
+
+	one = &words[0];
+	other = &words[1];
+	pthread_create(&thread, NULL, release_and_lock, NULL);
+	lock(other);
+	pause_ms(20);
+	lock(one);
+	unlock(one);
+	pause_ms(80);
+	ualarm(200000, 0);
+	lock(one);
+}
+
 int main(int argc, char **argv)
 {
 	if (argc > 1 && !strcmp(argv[1], "stuck"))
 		stuck();
+	else if (argc > 1 && !strcmp(argv[1], "released"))
+		release();
+	else if (argc > 1)
+		hold(!strcmp(argv[1], "cycle"));
 	else
 		run();
 	return 0;

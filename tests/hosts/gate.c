@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -360,6 +361,12 @@ static void idle(void)
 /* libc's own function, which no hook sees. */
 static long (*past_hooks)(long number, ...);
 
+/* libc's own syscall(), which has no hook. */
+static long (*libc_syscall(void))(long, ...)
+{
+	return (long (*)(long, ...))dlsym(dlopen("libc.so.6", RTLD_LAZY), "syscall");
+}
+
 static void *wake(void *word)
 {
 	pause_ms(300);
@@ -374,7 +381,7 @@ static void futex_wait(void)
 	static int word;
 	pthread_t made;
 
-	past_hooks = dlsym(dlopen("libc.so.6", RTLD_LAZY), "syscall");
+	past_hooks = libc_syscall();
 	pthread_create(&made, NULL, wake, &word);
 	while (!*(volatile int *)&word)
 		past_hooks(SYS_futex, &word, FUTEX_WAIT_PRIVATE, 0, NULL, NULL, 0);
@@ -384,12 +391,12 @@ static void futex_wait(void)
 /* Descriptors that no hooked function opens or closes. */
 static void raw_fd(void)
 {
-	syscall(SYS_openat, AT_FDCWD, "/dev/null", O_RDONLY | O_CLOEXEC, 0);
+	libc_syscall()(SYS_openat, AT_FDCWD, "/dev/null", O_RDONLY | O_CLOEXEC, 0);
 }
 
 static void raw_close(void)
 {
-	syscall(SYS_close, open("/dev/null", O_RDONLY | O_CLOEXEC));
+	libc_syscall()(SYS_close, open("/dev/null", O_RDONLY | O_CLOEXEC));
 }
 
 static void raw_map(void)
@@ -432,7 +439,35 @@ static void raw_fork_killed(void)
 	raise(SIGKILL);
 }
 
-/* Descriptors of calls that are no open, where the kernel is not asked at the end. */
+/* Receives a descriptor by a number that is not recorded. */
+static void receive_by_number(void)
+{
+	char byte = 0, control[CMSG_SPACE(sizeof(int))] = { 0 };
+	struct iovec part = { &byte, 1 };
+	struct msghdr message = { .msg_iov = &part,
+				  .msg_iovlen = 1,
+				  .msg_control = control,
+				  .msg_controllen = sizeof(control) };
+	struct cmsghdr *head = CMSG_FIRSTHDR(&message);
+	int ends[2];
+
+	head->cmsg_level = SOL_SOCKET;
+	head->cmsg_type = SCM_RIGHTS;
+	head->cmsg_len = CMSG_LEN(sizeof(int));
+	if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) || sendmsg(ends[0], &message, 0) != 1 ||
+	    syscall(SYS_recvmsg, ends[1], &message, 0) != 1)
+		_exit(99);
+	close(ends[0]);
+	close(ends[1]);
+}
+
+/* Where the kernel is not asked for descriptors at the end. */
+static void raw_received_killed(void)
+{
+	receive_by_number();
+	raise(SIGKILL);
+}
+
 static void raw_event_killed(void)
 {
 	syscall(SYS_eventfd2, 0, 0);
@@ -442,7 +477,7 @@ static void raw_event_killed(void)
 /* Likewise, while the process goes on. */
 static void past_waits(void)
 {
-	syscall(SYS_eventfd2, 0, 0);
+	receive_by_number();
 	pause_ms(60000);
 }
 
@@ -643,6 +678,7 @@ static const struct {
 	{ "past-waits", past_waits },
 	{ "namespace-waits", namespace_waits },
 	{ "raw-event-killed", raw_event_killed },
+	{ "raw-received-killed", raw_received_killed },
 	{ "vfork-raw-killed", vfork_raw_killed },
 	{ "namespace", namespace },
 	{ "raw-wait", raw_wait },

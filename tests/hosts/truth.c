@@ -220,6 +220,43 @@ static void temporary_files(void)
 			DO(close, fd);            \
 	} while (0)
 
+/* As a system call by number. */
+#define BY_NUMBER(name, ...)                                                          \
+	do {                                                                          \
+		int fd = (add(#name, 1), (int)syscall(NUMBER_##name, ##__VA_ARGS__)); \
+                                                                                      \
+		if (fd >= 0)                                                          \
+			(add("close", 1), syscall(SYS_close, fd));                    \
+	} while (0)
+
+enum {
+	NUMBER_memfd_create = SYS_memfd_create,
+	NUMBER_eventfd = SYS_eventfd2,
+	NUMBER_userfaultfd = SYS_userfaultfd,
+	NUMBER_perf_event_open = SYS_perf_event_open,
+	NUMBER_bpf = SYS_bpf,
+	NUMBER_io_uring_setup = 425,
+	NUMBER_openat2 = 437,
+	NUMBER_landlock_create_ruleset = 444,
+	NUMBER_memfd_secret = 447,
+};
+
+static void numbers(void)
+{
+	uint64_t how[3] = { O_RDONLY, 0, 0 };
+	char zeros[128] = { 0 };
+
+	BY_NUMBER(memfd_create, "by number", 0);
+	BY_NUMBER(eventfd, 0, 0);
+	BY_NUMBER(userfaultfd, 0);
+	BY_NUMBER(perf_event_open, zeros, 0, -1, -1, 0);
+	BY_NUMBER(bpf, 0, zeros, sizeof(zeros));
+	BY_NUMBER(io_uring_setup, 1, zeros);
+	BY_NUMBER(openat2, AT_FDCWD, "/dev/null", how, sizeof(how));
+	BY_NUMBER(landlock_create_ruleset, zeros, 8, 0);
+	BY_NUMBER(memfd_secret, 0);
+}
+
 static void rare_descriptors(void)
 {
 	struct file_handle handle = { .handle_bytes = 0 };
@@ -233,6 +270,7 @@ static void rare_descriptors(void)
 	MAY_FAIL(fspick, AT_FDCWD, "/", 0);
 	MAY_FAIL(fsopen, "tmpfs", 0);
 	MAY_FAIL(fsmount, -1, 0, 0);
+	numbers();
 	snprintf(name, sizeof(name), "/holdtrace-truth-%d", (int)getpid());
 	{
 		mqd_t (*open_2)(const char *, int) =

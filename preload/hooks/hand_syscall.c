@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * syscall(2). Its stub (ARCH_SYSCALL) jumps to libc's function, unless the number is one of these:
+ * futexes; descriptors, whose calls are recorded as those of libc's functions (numbers.def); calls
+ * that acquire or release what other hooks are about, which are noted, so that limits on those
+ * become unknown; and calls after which our own system calls would harm the program: a seccomp
+ * filter could kill it, and under syscall user dispatch (Wine, emulators) it would receive ours as
+ * SIGSYS.
+ */
+#include "hand.h"
+
+#include "by_number.h"
+#include "preload/ground/arch.h"
+#include "preload/record/memory.h"
+#include "preload/record/ring.h"
+
+#include <linux/futex.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+
+#ifdef ARCH_SYSCALL
+#define NUMBERS 512 /* also in ARCH_SYSCALL */
+
+enum {
+	PASSES,	  /* libc's function does all */
+	IS_MADE,  /* hand_syscall() makes the call */
+	IS_NOTED, /* hand_syscall_note() is called before libc's function: these calls may return
+		   * twice
+		   */
+};
+
+__attribute__((visibility("hidden"), used)) long hand_syscall(long number, long a, long b, long c,
+							      long d, long e ARCH_SIXTH_PARAMETER);
+__attribute__((visibility("hidden"), used)) void hand_syscall_note(long number, long first);
+
+/* What to do for a number, and where to go then; at first where libc's function is found. */
+extern __attribute__((visibility("hidden"))) struct {
+	uint8_t does[NUMBERS];
+	void *next;
+} hand_numbers;
+
+__attribute__((used)) __typeof__(hand_numbers) hand_numbers = {
+	.does = {
+#define NUMBER(call, ...) [__NR_##call] = IS_MADE,
+#include "numbers.def"
+		[__NR_futex] = IS_MADE,
+		[__NR_futex_waitv] = IS_MADE,
+		[__NR_futex_wake] = IS_MADE,
+		[__NR_futex_wait] = IS_MADE,
+		[__NR_futex_requeue] = IS_MADE,
+		[__NR_mmap] = IS_MADE,
+		[__NR_munmap] = IS_MADE,
+		[__NR_mremap] = IS_MADE,
+		[__NR_mq_open] = IS_MADE,
+		[__NR_recvmsg] = IS_MADE,
+		[__NR_recvmmsg] = IS_MADE,
+		[__NR_wait4] = IS_MADE,
+		[__NR_waitid] = IS_MADE,
+		[__NR_seccomp] = IS_NOTED,
+		[__NR_prctl] = IS_NOTED,
+#ifdef __NR_fork
+		[__NR_fork] = IS_NOTED,
+		[__NR_vfork] = IS_NOTED,
+#endif
+		[__NR_clone] = IS_NOTED,
+		[__NR_clone3] = IS_NOTED,
+	},
+	.next = (void *)hand_syscall,
+};
+
+_Static_assert(offsetof(__typeof__(hand_numbers), next) == NUMBERS, "as in ARCH_SYSCALL");
+
+__asm__(ARCH_SYSCALL);
+
+static void find_next(void)
+{
+	real_ready();
+	__atomic_store_n(&hand_numbers.next, (void *)real.syscall, __ATOMIC_RELAXED);
+}
+
+static bool puts_filter_on(long number, long first)
+{
+	return (number == __NR_seccomp &&
+		(first == SECCOMP_SET_MODE_FILTER || first == SECCOMP_SET_MODE_STRICT)) ||
+	       (number == __NR_prctl &&
+		(first == PR_SET_SECCOMP || first == PR_SET_SYSCALL_USER_DISPATCH));
+}
+
+/* Before a call that is noted. The flags of clone3 are in memory that may not be readable. */
+void hand_syscall_note(long number, long first)
+{
+	find_next();
+	if (puts_filter_on(number, first) && life_is_running()) {
+		memory_prepare();
+		ring_be_quiet();
+	}
+	if (number != __NR_seccomp && number != __NR_prctl &&
+	    !(number == __NR_clone && first & CLONE_THREAD))
+		life_note_past(1u << PAST_PROCESS);
+}
+
+/* Bits of enum arena_past for a call that succeeded. */
+static uint32_t past_of(long number, const long *argument, long result)
+{
+	switch (number) {
+	case __NR_mmap:
+		return 1u << PAST_MAPPING |
+		       (argument[2] & PROT_WRITE && argument[3] & MAP_ANONYMOUS) << PAST_MEMORY;
+	case __NR_munmap:
+	case __NR_mremap:
+		return 1u << PAST_MAPPING;
+	case __NR_recvmsg: /* the kernel has set the length of the received control data */
+		return (((const struct msghdr *)argument[1])->msg_controllen != 0) << PAST_FD;
+	case __NR_mq_open:
+	case __NR_recvmmsg:
+		return 1u << PAST_FD;
+	case __NR_wait4:
+		return (result != 0) << PAST_PROCESS;
+	case __NR_waitid:
+		return 1u << PAST_PROCESS;
+	default:
+		return 0;
+	}
+}
+
+/* ---- futexes ---- */
+
+#ifndef FUTEX_LOCK_PI2
+#define FUTEX_LOCK_PI2 13
+#endif
+
+/* struct futex_waitv of linux/futex.h, since Linux 5.16 */
+struct waiter {
+	uint64_t value, address;
+	uint32_t flags, reserved;
+};
+
+/*
+ * What the call does. WAITV and MOVES_LISTED have the futexes' addresses in an array of struct
+ * waiter. MOVES: wakes some threads and lets others wait for a second futex. UNLOCKS: wakes a
+ * thread, which its result does not say.
+ */
+enum futex_does {
+	FUTEX_OTHER,
+	FUTEX_WAITS,
+	FUTEX_WAITS_LISTED,
+	FUTEX_WAKES,
+	FUTEX_UNLOCKS,
+	FUTEX_MOVES,
+	FUTEX_MOVES_LISTED,
+};
+
+static enum futex_does futex_does(long number, long operation)
+{
+	switch (number) {
+	case __NR_futex_wait:
+		return FUTEX_WAITS;
+	case __NR_futex_waitv:
+		return FUTEX_WAITS_LISTED;
+	case __NR_futex_wake:
+		return FUTEX_WAKES;
+	case __NR_futex_requeue:
+		return FUTEX_MOVES_LISTED;
+	case __NR_futex:
+		break;
+	default:
+		return FUTEX_OTHER;
+	}
+	switch (operation & FUTEX_CMD_MASK) {
+	case FUTEX_WAIT:
+	case FUTEX_WAIT_BITSET:
+	case FUTEX_LOCK_PI:
+	case FUTEX_LOCK_PI2:
+	case FUTEX_WAIT_REQUEUE_PI:
+		return FUTEX_WAITS;
+	case FUTEX_WAKE:
+	case FUTEX_WAKE_BITSET:
+		return FUTEX_WAKES;
+	case FUTEX_UNLOCK_PI:
+		return FUTEX_UNLOCKS;
+	case FUTEX_WAKE_OP: /* wakes threads of both futexes */
+	case FUTEX_REQUEUE:
+	case FUTEX_CMP_REQUEUE:
+	case FUTEX_CMP_REQUEUE_PI:
+		return FUTEX_MOVES;
+	default: /* FUTEX_TRYLOCK_PI does not wait */
+		return FUTEX_OTHER;
+	}
+}
+
+static long call_next(long number, const long *a)
+{
+	real_ready();
+	return real.syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+}
+
+/* Sets the futexes of the call. The kernel has read the lists, since the call did not fail. */
+static void set_objects(struct call_event *event, enum futex_does does, const long *a, long result)
+{
+	const struct waiter *list = (const struct waiter *)a[0];
+
+	event->object = WORD(a[0]);
+	if (does == FUTEX_WAITS_LISTED)
+		event->object = list[result > 0 ? result : 0].address;
+	else if (does == FUTEX_MOVES)
+		event->related = WORD(a[4]);
+	else if (does == FUTEX_MOVES_LISTED) {
+		event->object = list[0].address;
+		event->related = list[1].address;
+	}
+}
+
+/* Records a wait that slept and a wake that woke threads. */
+static __attribute__((noinline)) long call_futex(const struct origin *origin, enum futex_does does,
+						 long number, const long *a)
+{
+	bool is_wait = does == FUTEX_WAITS || does == FUTEX_WAITS_LISTED;
+	bool is_listed = does == FUTEX_WAITS_LISTED || does == FUTEX_MOVES_LISTED;
+	/* of an open call: whether it ends by itself */
+	bool has_limit = !is_wait || a[number == __NR_futex_wait ? 4 : 3];
+	struct call_event event;
+	struct call call;
+	long result;
+
+	if (!stub_begin(&call, HOOK_syscall, is_wait ? WHEN_RETURN : WHEN_ENTRY,
+			is_wait ? BLOCKS_YES : BLOCKS_NO, origin, is_listed ? 0 : WORD(a[0]),
+			has_limit))
+		return call_next(number, a);
+	if (is_wait)
+		call_sleeps(&call);
+	result = call_next(number, a);
+	if (is_wait)
+		call_returned(&call);
+	else
+		call_returned_early(&call);
+	event = (struct call_event){
+		.resource = RESOURCE_FUTEX,
+		.operation = is_wait ? OPERATION_WAIT : OPERATION_NOTIFY,
+		.moment = is_wait ? MOMENT_LEAVE : MOMENT_ENTER,
+		.failed = result < 0,
+		.size = is_wait			? 0
+			: does == FUTEX_UNLOCKS ? 1
+						: (uint64_t)result,
+		.arguments = VALUES_FOR(syscall, DECIMAL(number), DECIMAL(a[1]), DECIMAL(a[2])),
+	};
+	if (is_wait		    ? result >= 0 || call.error == ETIMEDOUT || call.error == EINTR
+	    : does == FUTEX_UNLOCKS ? !result
+				    : result > 0) {
+		set_objects(&event, does, a, result);
+		call_event(&call, &event);
+	}
+	call_end(&call);
+	return result;
+}
+
+long hand_syscall(long number, long a, long b, long c, long d, long e ARCH_SIXTH_PARAMETER)
+{
+	const struct origin origin = CAPTURE_ORIGIN();
+	const long argument[] = { a, b, c, d, e, ARCH_SIXTH(origin.cfa) };
+	enum futex_does does = futex_does(number, b);
+	long result;
+
+	if (unlikely(hand_numbers.next == (void *)hand_syscall))
+		find_next();
+	if (does)
+		return call_futex(&origin, does, number, argument);
+	if (stubs_by_number(&origin, number, argument, &result))
+		return result;
+	result = call_next(number, argument);
+	if (result != -1)
+		life_note_past(past_of(number, argument, result));
+	return result;
+}
+#endif
