@@ -37,6 +37,10 @@ const char *await_word(enum await_kind kind)
 
 /* ---- system calls ---- */
 
+/* The numbers of futex_wait(2) and futex_waitv(2) on all processors. */
+#define CALL_FUTEX_WAIT	 455
+#define CALL_FUTEX_WAITV 449
+
 /*
  * System calls that may sleep for long, with the kind of wait. If a call works on a descriptor, the
  * descriptor is its first argument.
@@ -46,6 +50,8 @@ static const struct {
 	enum await_kind kind;
 } calls[] = {
 	{ SYS_futex, AWAIT_FUTEX },
+	{ CALL_FUTEX_WAIT, AWAIT_FUTEX },
+	{ CALL_FUTEX_WAITV, AWAIT_FUTEX },
 	{ SYS_restart_syscall, AWAIT_FUTEX }, /* or a sleep that was interrupted */
 	{ SYS_read, AWAIT_FILE },
 	{ SYS_readv, AWAIT_FILE },
@@ -241,6 +247,8 @@ static enum await_kind kind_of_futex(const struct live_process *process,
 
 	if (thread->call.number == SYS_futex && is_pi(thread))
 		return AWAIT_MUTEX;
+	if (thread->call.number == CALL_FUTEX_WAIT || thread->call.number == CALL_FUTEX_WAITV)
+		return AWAIT_FUTEX;
 	if (thread->call.number != SYS_futex || !process->is_glibc)
 		return kind == AWAIT_FUTEX && thread->call.number != SYS_futex ? AWAIT_CALL : kind;
 	/* the program itself calls futex(2), from its own code or through syscall(2) */
@@ -258,8 +266,13 @@ static void find_owner(struct await *await, const struct live_process *process,
 		       const struct live_thread *thread)
 {
 	uint64_t futex = thread->call.argument[0];
+	bool is_list = thread->call.number == CALL_FUTEX_WAITV;
 
+	/* the second member of the first struct futex_waitv */
+	if (is_list && subject_get(&process->subject, futex + 8, &futex, sizeof(futex)))
+		futex = 0;
 	await->address = futex;
+	await->has_limit = thread->call.argument[thread->call.number == CALL_FUTEX_WAIT ? 4 : 3];
 	if (await->kind == AWAIT_MUTEX) {
 		/*
 		 * struct __pthread_mutex_s: the futex is the first word, the owner the third. For

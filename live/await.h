@@ -19,7 +19,7 @@ enum await_kind {
 	AWAIT_BARRIER,
 	AWAIT_JOIN,
 	AWAIT_ONCE,
-	AWAIT_FUTEX, /* another futex */
+	AWAIT_FUTEX, /* another futex, or a lock that is not of pthread */
 	AWAIT_FILE_LOCK,
 	AWAIT_FILE,  /* input or output of a descriptor */
 	AWAIT_FILES, /* several descriptors */
@@ -29,8 +29,12 @@ enum await_kind {
 	AWAIT_CALL, /* another system call */
 };
 
+#define AWAIT_MAY_HOLD_MAX 4u
+
 struct await {
 	enum await_kind kind;
+	const char *futex; /* AWAIT_FUTEX: what it is for, as in naming/waiters.h */
+	bool has_limit;	   /* AWAIT_FUTEX: the wait has a time limit */
 	uint64_t address;  /* of the lock, or of the futex if the lock is unknown; 0: none */
 	int owner;	   /* thread id in the process's pid namespace; 0: no owner or unknown */
 	bool has_ended;	   /* the owner thread has ended */
@@ -39,8 +43,12 @@ struct await {
 			  file's lock; 0: none or unknown */
 	char owner_name[LIVE_NAME_MAX]; /* name of the process that holds a file's lock */
 	uint32_t readers;		/* number of threads that hold a read-write lock */
-	int fd;				/* -1: none */
-	char path[256];			/* path of the file of fd */
+	/* thread ids of threads that may hold the lock (live/holders.h), the first of their number
+	 */
+	int may_hold[AWAIT_MAY_HOLD_MAX];
+	size_t may_hold_count;
+	int fd;		/* -1: none */
+	char path[256]; /* path of the file of fd */
 };
 
 /*

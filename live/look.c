@@ -5,6 +5,8 @@
 #include "base/cleanup.h"
 #include "base/human.h"
 #include "base/memory.h"
+#include "live/holders.h"
+#include "naming/waiters.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -74,7 +76,10 @@ static void find_awaits(struct look *look)
 		}
 		await_find(&look->awaits[i], &look->process, &look->process.threads[i], names,
 			   used);
+		if (look->awaits[i].kind == AWAIT_FUTEX)
+			look->awaits[i].futex = waiters_kind(look->naming, look->backtraces[i]);
 	}
+	holders_find(&look->process, look->awaits);
 }
 
 /*
@@ -97,11 +102,30 @@ static void find_file_ring(struct look *look)
 	look->rings = 1;
 }
 
+/* Keeps the inferred cycles that have an inferred owner, if none of their threads has run. */
+static void settle_inferred(struct look *look)
+{
+	bool is_inferred = false;
+
+	for (size_t i = 0; i < look->process.thread_count; i++) {
+		look->is_inferred[i] &= !look->is_in_ring[i];
+		look->inferred += look->is_inferred[i];
+		is_inferred |= look->is_inferred[i] && look->awaits[i].may_hold_count;
+	}
+	for (size_t i = 0; is_inferred && i < look->process.thread_count; i++)
+		is_inferred = !look->is_inferred[i] ||
+			      live_is_unmoved(look->process.subject.pid, &look->process.threads[i]);
+	if (is_inferred)
+		return;
+	look->inferred = 0;
+	memset(look->is_inferred, 0, look->process.thread_count * sizeof(*look->is_inferred));
+}
+
 static void find_rings(struct look *look, bool stopped)
 {
 	size_t count = look->process.thread_count;
 	cleanup_free size_t *ring = memory_zalloc(count, sizeof(*ring));
-	bool may_be = false;
+	bool may_be = holders_find_cycles(&look->process, look->awaits, look->is_inferred);
 
 	/* wait until the threads that were stopped are asleep again */
 	if (stopped)
@@ -131,6 +155,7 @@ static void find_rings(struct look *look, bool stopped)
 		for (size_t k = 0; stands && k < length; k++)
 			look->is_in_ring[ring[k]] = true;
 	}
+	settle_inferred(look);
 }
 
 static int name_all(struct look *look, bool stops, struct error *err)
@@ -141,6 +166,7 @@ static int name_all(struct look *look, bool stops, struct error *err)
 	look->awaits = memory_zalloc(count, sizeof(*look->awaits));
 	look->backtraces = memory_zalloc(count, sizeof(*look->backtraces));
 	look->is_in_ring = memory_zalloc(count, sizeof(*look->is_in_ring));
+	look->is_inferred = memory_zalloc(count, sizeof(*look->is_inferred));
 	look->files.root = look->process.root;
 	map_modules(look);
 	status = naming_create(&look->naming, &look->space, &look->files, err);
@@ -183,11 +209,15 @@ void look_free(struct look *look)
 	free(look->awaits);
 	free(look->backtraces);
 	free(look->is_in_ring);
+	free(look->is_inferred);
 	live_free(&look->process);
 }
 
 bool look_is_held_up(const struct await *await)
 {
+	if (await->kind == AWAIT_FUTEX)
+		return await->may_hold_count || !strcmp(await->futex, "mutex") ||
+		       !strcmp(await->futex, "rwlock");
 	return (await->owner || await->readers || await->kind == AWAIT_FILE_LOCK) &&
 	       await->kind != AWAIT_JOIN;
 }
@@ -231,11 +261,33 @@ static void put_name(struct out *out, const char *name)
 	out_char(out, '"');
 }
 
+/* Writes, for example: , which thread 7 "name" or thread 8 "other" may hold */
+static void put_may_hold(struct out *out, const struct look *look, const struct await *await)
+{
+	size_t count = await->may_hold_count, shown = 0;
+
+	if (!count && look_is_held_up(await))
+		out_text(out, ", holder unknown");
+	for (; shown < count && shown < AWAIT_MAY_HOLD_MAX; shown++) {
+		const struct await one = { .owner = await->may_hold[shown] };
+		const struct live_thread *thread = look_owner(look, &one);
+
+		out_format(out, "%s thread %d ", shown ? " or" : ", which", one.owner);
+		put_name(out, thread ? thread->name : "");
+	}
+	if (count > shown)
+		out_format(out, " or %zu other%s", count - shown, count - shown == 1 ? "" : "s");
+	if (count)
+		out_text(out, " may hold");
+}
+
 static void put_owner(struct out *out, const struct look *look, const struct await *await)
 {
 	const struct live_thread *owner = look_owner(look, await);
 	const char *verb = await->kind == AWAIT_JOIN ? " thread" : ", held by thread";
 
+	if (await->kind == AWAIT_FUTEX)
+		put_may_hold(out, look, await);
 	if (await->readers)
 		out_format(out, ", held by %u reader%s", await->readers,
 			   await->readers == 1 ? "" : "s");
@@ -288,6 +340,8 @@ static void put_await(struct out *out, const struct await *await, const struct l
 		out_text(out, verbs[await->kind]);
 	if (await->address)
 		out_format(out, " 0x%llx", (unsigned long long)await->address);
+	if (await->kind == AWAIT_FUTEX && strcmp(await->futex, "futex") != 0)
+		out_format(out, " of a %s", await->futex);
 	if (await->kind == AWAIT_CALL)
 		out_format(out, " %lld", (long long)thread->call.number);
 	if (await->fd < 0)

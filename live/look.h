@@ -18,8 +18,14 @@ struct look {
 	struct address_space space;
 	struct naming *naming;
 	struct naming_files files;
-	bool *is_in_ring;	    /* by thread */
-	size_t rings;		    /* number of deadlock cycles */
+	bool *is_in_ring; /* by thread */
+	size_t rings;	  /* number of deadlock cycles */
+	/*
+	 * threads that seem to wait for each other, by owners that are partly inferred
+	 * (live/holders.h): by thread, and their number. They are in no cycle of is_in_ring.
+	 */
+	bool *is_inferred;
+	size_t inferred;
 	struct file_ring file_ring; /* deadlock cycle of single-threaded processes; count 0: none */
 };
 
@@ -37,7 +43,7 @@ void look_free(struct look *look);
  */
 bool look_is_traced(const struct look *look);
 
-/* Whether the thread waits for a lock that a thread or process holds. */
+/* Whether the thread waits for a lock that a thread or process holds, known or not. */
 bool look_is_held_up(const struct await *await);
 
 /* Whether the holder of the lock has ended, so that the lock will never be released. */

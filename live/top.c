@@ -52,6 +52,7 @@ static void add_wait(struct top_picture *picture, const struct look *look, size_
 	*wait = (struct top_wait){
 		.pid = look->process.subject.pid,
 		.is_in_ring = look->is_in_ring[i],
+		.is_inferred = look->is_inferred[i],
 		.is_orphaned = look_is_orphaned(&look->awaits[i]),
 	};
 	snprintf(wait->text, sizeof(wait->text), "%.*s", (int)(text.used ? text.used - 1 : 0),
@@ -68,11 +69,13 @@ static void look_at(struct top_picture *picture, int pid)
 	if (look_take(&look, pid, false, NULL) == 0 && look_is_traced(&look)) {
 		picture->held_up += look_count(&look, look_is_held_up);
 		picture->rings += look.rings;
+		picture->inferred += look.inferred;
 		for (size_t i = 0; i < look.process.thread_count; i++)
-			if (look.is_in_ring[i])
+			if (look.is_in_ring[i] || look.is_inferred[i])
 				add_wait(picture, &look, i);
 		for (size_t i = 0; i < look.process.thread_count; i++)
-			if (!look.is_in_ring[i] && look_is_held_up(&look.awaits[i]))
+			if (!look.is_in_ring[i] && !look.is_inferred[i] &&
+			    look_is_held_up(&look.awaits[i]))
 				add_wait(picture, &look, i);
 	}
 	look_free(&look);
@@ -83,7 +86,7 @@ static void find_waits(struct top *top)
 	struct top_picture *picture = &top->picture;
 	size_t looks = 0;
 
-	picture->wait_count = picture->held_up = picture->rings = 0;
+	picture->wait_count = picture->held_up = picture->rings = picture->inferred = 0;
 	picture->has_waits = !top->no_waits;
 	for (size_t i = 0; picture->has_waits && i < top->run.processes.count; i++) {
 		struct watched *watched = top->run.processes.items[i];

@@ -13,7 +13,7 @@
 /* A thread that waits for a lock, while another thread holds it. */
 struct top_wait {
 	int pid;
-	bool is_in_ring, is_orphaned;
+	bool is_in_ring, is_inferred, is_orphaned;
 	char text[300]; /* made by look_put_thread() */
 };
 
@@ -23,7 +23,7 @@ struct top_picture {
 	uint64_t left_out; /* number of files and streams that are not followed */
 	bool is_frozen, has_waits;
 	struct top_wait waits[TOP_WAITS_MAX];
-	size_t wait_count, held_up, rings;
+	size_t wait_count, held_up, rings, inferred;
 	size_t selected; /* index of the selected row */
 	bool shows_backtrace;
 };

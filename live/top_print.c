@@ -109,12 +109,18 @@ static void put_text_waits(struct out *out, const struct top_picture *picture)
 	if (!picture->has_waits || !picture->held_up)
 		return;
 	out_format(out, "waiting for a lock that is held: %zu thread%s%s\n", picture->held_up,
-		   picture->held_up == 1 ? "" : "s", picture->rings ? "  DEADLOCK (!)" : "");
+		   picture->held_up == 1 ? "" : "s",
+		   picture->rings      ? "  DEADLOCK (!)"
+		   : picture->inferred ? "  DEADLOCK (?, inferred)"
+				       : "");
 	for (size_t i = 0; i < picture->wait_count && i < WAITS_SHOWN; i++)
 		/*
 		 * only the mark and the text, so that the holder of the lock fits into 80 columns
 		 */
-		out_format(out, "%s%s\n", picture->waits[i].is_in_ring ? "! " : "  ",
+		out_format(out, "%s%s\n",
+			   picture->waits[i].is_in_ring	   ? "! "
+			   : picture->waits[i].is_inferred ? "? "
+							   : "  ",
 			   picture->waits[i].text);
 }
 
@@ -213,6 +219,7 @@ void top_put_json(struct out *out, const struct top_picture *picture)
 	if (picture->has_waits) {
 		json_add_unsigned(&json, "waiting_threads", picture->held_up);
 		json_add_unsigned(&json, "deadlocks", picture->rings);
+		json_add_unsigned(&json, "inferred_deadlock_threads", picture->inferred);
 		json_open(&json, "waits", '[');
 		for (size_t i = 0; i < picture->wait_count; i++) {
 			const struct top_wait *wait = &picture->waits[i];
@@ -220,6 +227,7 @@ void top_put_json(struct out *out, const struct top_picture *picture)
 			json_begin(&json, '{');
 			json_add_unsigned(&json, "pid", (uint64_t)wait->pid);
 			json_add_bool(&json, "in_deadlock", wait->is_in_ring);
+			json_add_bool(&json, "in_inferred_deadlock", wait->is_inferred);
 			json_add_bool(&json, "holder_has_ended", wait->is_orphaned);
 			json_add_text(&json, "text", wait->text);
 			json_end(&json);

@@ -53,6 +53,11 @@ static void put_head(struct out *out, const struct look *look)
 	else if (look->rings)
 		out_format(out, "DEADLOCK  %zu cycle%s of threads that wait for each other\n",
 			   look->rings, look->rings == 1 ? "" : "s");
+	if (look->inferred)
+		out_format(out,
+			   "DEADLOCK (inferred)  %zu threads seem to wait for each other: stacks "
+			   "have the addresses of the locks\n",
+			   look->inferred);
 	if (look_count(look, look_is_orphaned))
 		out_format(out, "ORPHANED  %zu thread%s wait for a lock of an ended thread\n",
 			   look_count(look, look_is_orphaned),
@@ -67,7 +72,9 @@ static void put_text(struct out *out, const struct look *look)
 		for (size_t i = 0; i < look->process.thread_count; i++) {
 			bool is_held_up = look_is_held_up(&look->awaits[i]);
 
-			if (wanted != (look->is_in_ring[i] ? 0 : is_held_up ? 1 : 2))
+			if (wanted != (look->is_in_ring[i] || look->is_inferred[i] ? 0
+				       : is_held_up				   ? 1
+										   : 2))
 				continue;
 			out_char(out, '\n');
 			look_put_thread(out, look, i);
@@ -106,6 +113,13 @@ static void add_await(struct json *json, const struct look *look, const struct a
 	}
 	if (await->readers)
 		json_add_unsigned(json, "readers", await->readers);
+	if (await->kind == AWAIT_FUTEX) {
+		json_add_text(json, "futex", await->futex);
+		json_open(json, "may_be_held_by", '[');
+		for (size_t i = 0; i < await->may_hold_count && i < AWAIT_MAY_HOLD_MAX; i++)
+			json_unsigned(json, (uint64_t)await->may_hold[i]);
+		json_end(json);
+	}
 	json_end(json);
 }
 
@@ -126,6 +140,7 @@ static void add_thread(struct json *json, const struct look *look, size_t i)
 	else
 		json_null(json);
 	json_add_bool(json, "in_deadlock", look->is_in_ring[i]);
+	json_add_bool(json, "in_inferred_deadlock", look->is_inferred[i]);
 	add_await(json, look, &look->awaits[i]);
 	json_open(json, "backtrace", '[');
 	for (size_t k = 0; k < count; k++)
@@ -144,6 +159,7 @@ static void put_json(struct out *out, const struct look *look)
 	json_add_unsigned(&json, "pid", (uint64_t)look->process.subject.pid);
 	json_add_text(&json, "program", look->process.program);
 	json_add_unsigned(&json, "deadlocks", look->rings);
+	json_add_unsigned(&json, "inferred_deadlock_threads", look->inferred);
 	json_open(&json, "deadlock_pids", '[');
 	for (size_t i = 0; i < look->file_ring.count; i++)
 		json_unsigned(&json, (uint64_t)look->file_ring.pids[i]);
@@ -178,7 +194,9 @@ int live_waits(int argc, char **argv, struct error *err)
 		put_json(&out, &look);
 	else
 		put_text(&out, &look);
-	status = look.rings || look_count(&look, look_is_orphaned) ? LIVE_FOUND : 0;
+	status = look.rings || look_count(&look, look_is_orphaned) ? LIVE_FOUND
+		 : look.inferred				   ? LIVE_UNKNOWN
+								   : 0;
 	look_free(&look);
 	return out_close(&out) ? LIVE_FAILURE : status;
 }

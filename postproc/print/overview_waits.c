@@ -129,6 +129,29 @@ static void print_holder(struct overview *overview, const struct summary_blocked
 }
 
 /*
+ * Prints what the thread waits for that released a lock by futex last. It may hold the lock again:
+ * locks without a waiter are acquired by no recorded call.
+ */
+static void print_releaser(struct overview *overview, const struct summary_blocked *blocked)
+{
+	const struct summary *summary = overview->summary;
+
+	if (!waiters_is_lock(waiters_kind(overview->naming, blocked->backtrace)))
+		return;
+	for (size_t i = 0; i < summary->blocked.count; i++) {
+		const struct summary_blocked *other = &summary->blocked.items[i];
+
+		if (other->thread != blocked->notify_thread || other->pid != blocked->pid ||
+		    other == blocked || other->resource != RESOURCE_FUTEX)
+			continue;
+		screen_say(&overview->screen, 8,
+			   "      that thread waits for 0x%" PRIx64
+			   ": a deadlock if it holds this lock again (inferred)",
+			   other->object);
+	}
+}
+
+/*
  * Prints the last post or signal for the object: the wait could only have ended with another one.
  */
 static void print_notify(struct overview *overview, const struct summary_blocked *blocked)
@@ -162,6 +185,8 @@ static void print_notify(struct overview *overview, const struct summary_blocked
 			      : "signal",
 		 DURATION(blocked->notify_ns), blocked->notify_thread);
 	print_frames(overview, 6, 8, 3, text, blocked->notify_backtrace);
+	if (is_futex)
+		print_releaser(overview, blocked);
 }
 
 static void print_blocked(struct overview *overview, const struct summary_blocked *blocked)
