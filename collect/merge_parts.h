@@ -61,9 +61,10 @@ struct entry {
 #define NOTHING	  UINT64_MAX
 
 /*
- * The records of one slot. Entries are in the order of time; those with frames come first. The
- * entries without frames are in the order of the ring, so that handing them out in turn also
- * updates the remembered backtrace: the last frame_count items of `stack`, innermost frame first.
+ * The records of one slot. Entries are sorted by time. The first ones may have frames of their own;
+ * the entries after them have none and are also in the order of the ring, so each of them updates
+ * the remembered backtrace when it is handed out. That backtrace is the last frame_count items of
+ * `stack`, innermost frame first.
  */
 struct reader {
 	uint32_t number; /* number of the reader in its process */

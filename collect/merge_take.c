@@ -159,9 +159,9 @@ static inline bool has_room(struct reader *reader)
 }
 
 /*
- * The entry at `at` releases an object, which another thread may then acquire at the same time. So
- * acquisitions of the same thread that precede this entry at the same time get a rank before the
- * acquisitions of other threads.
+ * The entry at `at` releases an object, and another thread may acquire that object with the same
+ * timestamp. So this thread's acquisitions that have this timestamp and come before the entry are
+ * ranked before the acquisitions of other threads.
  */
 static void hurry_gains(struct reader *reader, uint32_t at)
 {

@@ -325,8 +325,7 @@ int ctl_snapshot(int pid, char **paths, struct error *err)
 		return status;
 	status = ctl_cut(*paths, err);
 	if (!status && !**paths)
-		status = error_set(err, ENOENT, "no trace of process %d's run is written to a file",
-				   pid);
+		status = error_set(err, ENOENT, "process %d writes no trace to a file", pid);
 	if (status) {
 		free(*paths);
 		*paths = NULL;

@@ -9,6 +9,7 @@
  */
 
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #define SETTINGS_TEXT_MAX  4096

@@ -539,8 +539,8 @@ int inject_order(int pid, const char *library, struct late_order *order,
 		}
 	if (status == -EDEADLK)
 		error_set(err, EDEADLK,
-			  "the process's loader was locked all the time, because another thread is "
-			  "loading a library and waits: try again");
+			  "the process's loader stayed locked: another thread is blocked while it "
+			  "loads a library; try again");
 	safe_destroy(work.safe);
 	free(work.library.bytes);
 	target_close(&work.target);

@@ -193,7 +193,6 @@ static int judge(struct fold *fold, struct tables *tables, struct tables *others
 			       .baseline = options->baseline,
 			       .learned = options->learned,
 			       .is_so_far = options->is_so_far,
-			       .unread = fold->result->reading.unread,
 			       .is_empty = select_is_empty(options->reading.select.tally) };
 	struct tables alone;
 	int rc;
@@ -443,6 +442,7 @@ static int finish(struct fold *fold, struct out *out, struct error *err)
 	struct report_gaps gaps;
 	int rc;
 
+	fold->run.summary->unread = fold->result->reading.unread;
 	summary_end(fold->run.summary, err);
 	allocators_find(fold->run.summary, fold->run.naming);
 	report_find_gaps(&fold->run, KIND_ALL, 0, &gaps);

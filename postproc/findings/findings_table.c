@@ -207,9 +207,9 @@ static void say_missing(struct sentence *sentence)
 	const struct summary *summary = sentence->run->summary;
 
 	if (summary->bypasses.count)
-		say(sentence, "Calls of %s were not recorded", summary->bypasses.items[0].path);
+		say(sentence, "Calls by %s were not recorded", summary->bypasses.items[0].path);
 	else
-		say(sentence, "Calls of libraries in another link namespace were not recorded");
+		say(sentence, "Calls by libraries in another link namespace were not recorded");
 }
 
 /* The kind of a finding as the table shows it. */

@@ -25,8 +25,8 @@ void images_choose(const struct summary *summary, size_t room, bool *is_chosen);
 
 /*
  * If the image executed a program that was not traced, returns how many images executed the same
- * program, untraced for the same reason. Returns 0 if an earlier image has this number, or if the
- * program was traced.
+ * program, untraced for the same reason. The first of these images has the count; for the others,
+ * and if the program was traced, returns 0.
  */
 uint64_t images_untraced(const struct summary *summary, size_t index);
 

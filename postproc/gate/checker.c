@@ -412,7 +412,6 @@ static enum unseen find_unseen(const struct judge *judge, const struct limit *li
 
 	report_find_gaps(judge->run, source_of(row)->kinds,
 			 row->unit == LIMIT_NS ? limit->value : 0, &gaps);
-	gaps.unread = judge->unread;
 	gaps.empty = judge->is_empty;
 	/*
 	 * The present state counts as the end, so processes that are still running miss nothing.

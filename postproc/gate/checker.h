@@ -20,7 +20,6 @@ struct judge {
 	struct baseline *learned;
 	bool is_so_far; /* the run is still going on: its present state is taken as its end */
 	bool is_empty;	/* the filters removed all events */
-	size_t unread;	/* number of traces that could not be read completely */
 	const struct tables *one, *other; /* tables to look values up in; set by judge_limits() */
 	/* the result: how many limits are broken, and how many are unknown */
 	size_t broken, unknown;

@@ -74,6 +74,8 @@ static bool is_complete(const struct summary_process *process)
 
 static bool are_complete(const struct summary *summary)
 {
+	if (summary->unread)
+		return false;
 	for (size_t i = 0; i < summary->processes.count; i++)
 		if (!is_complete(&summary->processes.items[i]))
 			return false;
@@ -151,6 +153,9 @@ static void add_counts(struct line *line, const struct summary *summary)
 			 summary->processes.count);
 	else if (summary->damaged)
 		line_add(line, ", DAMAGED");
+	if (summary->unread)
+		line_add(line, ", %s trace%s NOT READ", COUNT(summary->unread),
+			 PLURAL(summary->unread));
 }
 
 static void print_headline(struct overview *overview)
@@ -765,6 +770,11 @@ static void compose_screen(struct overview *overview)
 		screen_say(&overview->screen, 9,
 			   "DAMAGED  a part of %s could not be read: no number here includes it",
 			   summary->processes.count > 1 ? "the traces" : "the trace");
+	if (summary->unread)
+		screen_say(&overview->screen, 10,
+			   "NOT READ  %s could not be read: no number here includes %s",
+			   summary->unread > 1 ? "some traces" : "a trace",
+			   summary->unread > 1 ? "them" : "it");
 	if (!summary->events)
 		print_nothing(overview);
 	if (summary->deadlocked)

@@ -179,8 +179,8 @@ static void print_run(const struct tables_job *job, struct json *json)
 	json_add_unsigned(json, "processes", run->processes.count);
 	json_add_unsigned(json, "events", run->events);
 	json_key(json, "dropped");
-	/* if the end of a trace is missing, the number of dropped events is unknown */
-	if (run->lost || !(gaps.incomplete || gaps.damaged))
+	/* if a trace or its end is missing, the number of dropped events is unknown */
+	if (run->lost || !(gaps.incomplete || gaps.damaged || gaps.unread))
 		json_unsigned(json, run->lost);
 	else
 		json_null(json);
@@ -188,6 +188,8 @@ static void print_run(const struct tables_job *job, struct json *json)
 		json_add_unsigned(json, "sample_bytes", run->sample);
 	json_add_unsigned(json, "incomplete", gaps.incomplete);
 	json_add_unsigned(json, "damaged", gaps.damaged);
+	if (gaps.unread)
+		json_add_unsigned(json, "not_read", gaps.unread);
 	if (gaps.cut || gaps.gone) {
 		json_add_unsigned(json, "truncated", gaps.cut);
 		json_add_unsigned(json, "ended_untraced", gaps.gone);

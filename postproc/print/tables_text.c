@@ -411,6 +411,7 @@ static void print_gaps(const struct tables_job *job)
 	add_gap(&text, gaps.late, gaps.events, "event", "in uncertain order");
 	add_gap(&text, gaps.incomplete, gaps.traces, "trace", "without end");
 	add_gap(&text, gaps.damaged, gaps.traces, "trace", "damaged");
+	add_gap(&text, gaps.unread, gaps.unread, "trace", "not read");
 	add_gap(&text, gaps.untraced + gaps.spawned, gaps.untraced + gaps.spawned, "program",
 		"not traced");
 	add_gap(&text, gaps.cut, gaps.traces, "program", "without its beginning (--keep)");
@@ -492,8 +493,8 @@ static void print_next(const struct tables_job *job)
 	if (!style->before_next || !*next || !count)
 		return;
 	report_find_gaps(job->run, KIND_ALL, 0, &gaps);
-	if ((gaps.lost || gaps.late || gaps.incomplete || gaps.damaged || gaps.untraced ||
-	     gaps.spawned || gaps.bypasses || gaps.namespace) &&
+	if ((gaps.lost || gaps.late || gaps.incomplete || gaps.damaged || gaps.unread ||
+	     gaps.untraced || gaps.spawned || gaps.bypasses || gaps.namespace) &&
 	    !is_asked(job, "info --table=missing"))
 		next = "info --table=missing";
 	out_text(job->out, "next:  ");

@@ -335,6 +335,7 @@ struct summary {
 	uint64_t allocators;	 /* processes with a malloc of their own */
 	uint64_t namespaces;	 /* processes with libraries in another link namespace */
 	uint64_t damaged;	 /* number of damaged traces */
+	uint64_t unread;	 /* number of traces that could not be read; set after reading */
 	uint64_t earlier_blocks; /* blocks allocated before the attach and freed after it */
 	uint64_t earlier_others; /* the same for objects of all other classes, except mappings */
 	uint64_t pauses;	 /* maximum over the processes */

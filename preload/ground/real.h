@@ -131,7 +131,7 @@ void real_stand_in(void);
 
 extern bool real_is_found;
 
-/* A stub that uses real functions but does not record calls this first. */
+/* Must be called first by each stub that uses real functions without recording the call. */
 static inline void real_ready(void)
 {
 	if (__builtin_expect(!real_is_found, 0))

@@ -75,7 +75,8 @@ struct thread {
 };
 
 _Static_assert(CAPTURE_DEPTH_MAX <= ARENA_FRAMES_MAX, "a whole backtrace fits a slot");
-_Static_assert(CAPTURE_MEMORY_MAX <= ARENA_MEMORY_MAX, "the collector keeps what we keep");
+_Static_assert(CAPTURE_MEMORY_MAX <= ARENA_MEMORY_MAX,
+	       "the collector remembers as many frames as the thread");
 
 extern __thread struct thread *thread_self;
 

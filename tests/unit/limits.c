@@ -26,7 +26,7 @@ struct world {
 
 static void have_unread(struct world *world)
 {
-	world->judge->unread = 1;
+	world->summary->unread = 1;
 }
 
 static void have_damaged(struct world *world)
