@@ -363,8 +363,8 @@ struct row {
 
 #define BY_NUMBER(...)		TWIN_1(__VA_ARGS__)
 #define TWIN_1(name, type, params, class, op, returns, ...)                                        \
-	static type number_##name(const struct origin *caller, long number, const long *a,         \
-				  const long *words)                                               \
+	static __attribute__((unused)) type number_##name(                                         \
+		const struct origin *caller, long number, const long *a, const long *words)            \
 	{                                                                                          \
 		EACH_WORD(params)                                                                  \
                                                                                                    \

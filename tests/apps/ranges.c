@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/close_range.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 static void gone(const char *how, int fd)
@@ -17,8 +16,9 @@ int main(void)
 {
 	int file;
 
-	/* What was inherited is not to be counted. */
-	syscall(SYS_close_range, 3, ~0u, 0);
+	/* Inherited descriptors are not counted: they are closed one by one. */
+	for (int fd = 3; fd < 1024; fd++)
+		close(fd);
 	file = open("/etc/passwd", O_RDONLY);
 	if (dup2(file, 30) < 0 || dup2(file, 32) < 0 || dup2(file, 900) < 0 || dup2(file, 901) < 0)
 		return 1;

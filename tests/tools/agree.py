@@ -238,7 +238,8 @@ def swap(traces, packets):
         found = re.match(r"\d+ (\S+)", line)
         if found:
             kinds[found.group(1)] += 1
-            name = re.match(r"\d+ (?:FUNCTION_ENTRY|PROBE_(?:MEMORY|FILE|SYNC|THREAD|NETWORK)) (\S+) tid", line)
+            # a system call that libc has no function for has no address, which check-swap marks by #
+            name = re.match(r"\d+ (?:FUNCTION_ENTRY|PROBE_(?:MEMORY|FILE|SYNC|THREAD|NETWORK)) ([^ #]+)#? tid", line)
             # of a call that waits the message at its entry counts
             ends = name and re.search(r" PROBE_(SYNC .* type (2|6) object|THREAD .* type 5 pthread|NETWORK .* type 10 fd)",
                                       line)
