@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/human.h"
 #include "base/map.h"
 #include "base/memory.h"
 #include "base/order.h"
@@ -313,6 +314,7 @@ struct folding {
 	uint32_t *classes;
 	uint32_t count;
 	uint32_t folded[LEDGER_CLASSES]; /* row of the small call sites of a class; 0: none */
+	uint32_t folded_count[LEDGER_CLASSES];
 };
 
 /* Weighs a call site by the larger of the bytes and the objects that it acquired. */
@@ -385,6 +387,7 @@ static void fold_places(const struct model_state *state, struct folding *folding
 		if (!folding->folded[place->class])
 			folding->folded[place->class] = add_row(folding, NULL, place->class);
 		*row = folding->folded[place->class];
+		folding->folded_count[place->class]++;
 	}
 	for (size_t i = 0; i < count; i++)
 		folding->renumber[i] = folding->renumber[state->numbers.items[i].place];
@@ -400,6 +403,10 @@ static void put_bins(const struct model_state *state, struct table *table)
 	for (uint64_t i = 0; i <= steps; i++) {
 		struct table_cell *row = table_add(table);
 		uint64_t ns = spans->first <= spans->last ? (spans->first + i) << spans->shift : i;
+		uint64_t end_ns = state->run->summary->end_ns;
+
+		if (i == steps && ns > end_ns && end_ns > (ns - 1) >> spans->shift << spans->shift)
+			ns = end_ns; /* the run ends within its last step */
 
 		table_number(CELL(row, bins, time), report_time(state->run, ns));
 	}
@@ -415,8 +422,16 @@ static void put_places(const struct model_state *state, const struct folding *fo
 		struct table_cell *row = table_add(table);
 
 		table_text(table, CELL(row, sites, class), class->type);
-		table_text(table, CELL(row, sites, function),
-			   place ? place->function : "smaller call sites");
+		if (place) {
+			table_text(table, CELL(row, sites, function), place->function);
+		} else {
+			uint32_t folded = folding->folded_count[folding->classes[i]];
+			struct human count;
+
+			human_count(&count, folded);
+			table_format(table, CELL(row, sites, function), "%s smaller call site%s",
+				     count.text, folded == 1 ? "" : "s");
+		}
 		table_number(CELL(row, sites, has_bytes), class->has_bytes);
 		if (place)
 			table_backtrace(CELL(row, sites, backtrace), place->backtrace);
