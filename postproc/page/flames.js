@@ -6,8 +6,12 @@
 
 /* ---- flame graph ---- */
 
+/* The row of the call sites of the class that have no row of their own. */
+const smallSite = () => M.sites.number.findIndex((number, site) => number === state.class && M.sites.backtrace[site] === null);
+
 /* Makes a tree of { frame, value, children: Map, parent } from pairs of a backtrace and a value. */
 function grow(paths) {
+	/** @type {any} */
 	const root = { frame: -1, value: 0, children: new Map() };
 	for (const [frames, value] of paths) {
 		let at = root;
@@ -56,6 +60,7 @@ function callTree(sums) {
 	const same = once('same frames', sameFrames);
 	class Branch {
 		constructor(nodes, parent) {
+			this.rest = 0;
 			this.nodes = nodes;
 			this.parent = parent;
 			this.frame = nodes[0] < 0 ? -1 : same[page.nodes.frame[nodes[0]]];
@@ -69,7 +74,7 @@ function callTree(sums) {
 					if (values[list[at]] > 0)
 						groups.set(frame, (groups.get(frame) || []).concat(list[at]));
 				}
-			return new Map([...groups].map(([frame, nodes]) => [frame, new Branch(nodes, this)]));
+			return new Map([...groups].map(([frame, nodes]) => entry(frame, new Branch(nodes, this))));
 		}
 	}
 	const root = new Branch([-1]);
@@ -83,7 +88,7 @@ const ROW = 19, DEPTH_MOST = 400;
 const PLAIN = {
 	value: node => node.value,
 	order: node => node.value,
-	fill: node => hue(text(page.frames.module[node.frame]) || functionOf(node.frame), state.search ? 8 : 55),
+	fill: node => moduleColour(node.frame),
 	said: (node, tree) => `${amount(node.value)}, ${(100 * node.value / tree.value).toFixed(1)} % of the tree`,
 };
 
@@ -116,7 +121,7 @@ function layOut(tree, width, { value, order }) {
 		const part = w * smallSum / value(node);
 		if (part >= 0.5)
 			boxes.push({ node, x: at, w: part, level: level + 1, rest: smallSum,
-				name: (node.rest ? 'smaller call sites' : `${count(small)} smaller`) + `: ${amount(smallSum)}` });
+				name: (node.rest ? text(M.sites.function[smallSite()]) : `${count(small)} smaller`) + `: ${amount(smallSum)}` });
 		depth = Math.max(depth, level + (part >= 0.5));
 	};
 	/* the callers of a zoomed function stay above it; a click on one of them zooms out */
@@ -133,6 +138,8 @@ function layOut(tree, width, { value, order }) {
 function drawTree(canvas, tree, pick, way = PLAIN, share = 1) {
 	const { boxes, matched, depth } = layOut(tree, (canvas.clientWidth || 600) * share, way);
 	const { context } = paper(canvas, (depth + 1) * ROW + 2);
+	for (const box of way.isFlipped ? boxes : [])
+		box.level = depth - box.level;
 	for (const { node, x, w, level, name, isMatch, rest, isAbove } of boxes) {
 		context.fillStyle = isMatch ? colour('busy') : rest ? colour('line') : isAbove ? colour('panel') : node.frame < 0 ? colour('panel')
 			: way.fill(node);
@@ -143,22 +150,12 @@ function drawTree(canvas, tree, pick, way = PLAIN, share = 1) {
 			context.fillText(name.length > room ? name.slice(0, Math.max(room - 1, 1)) + '…' : name, x + 4, level * ROW + ROW / 2);
 		}
 	}
-	const find = event => {
-		const area = canvas.getBoundingClientRect(), x = event.clientX - area.left;
-		const level = Math.floor((event.clientY - area.top) / ROW);
-		return boxes.find(b => b.level === level && x >= b.x && x < b.x + b.w);
-	};
-	canvas.onpointermove = event => {
-		const found = find(event);
-		showTip(event, found && (found.rest ? found.name : `${found.name}\n${found.node.frame < 0 ? '' : placeOf(found.node.frame) + '\n'}` +
-			way.said(found.node, tree)));
-	};
-	canvas.onpointerleave = event => showTip(event, '');
-	canvas.onclick = event => {
-		const found = find(event);
-		if (found)
-			pick(found.node);
-	};
+	listenBoxes(canvas, boxes, ROW, boxes.findIndex(each => each.node === tree), ({ node, name, rest }) => rest ? name
+		: `${name}\n${node.frame < 0 ? '' : placeOf(node.frame) + '\n'}` + way.said(node, tree), found => pick(found.node));
+	const modules = new Map(boxes.filter(each => each.node.frame >= 0).map(({ node: { frame } }) => entry(moduleOf(frame), moduleColour(frame))));
+	if (way === PLAIN)
+		canvas.parentElement.after(make('div', { class: 'faint' }, legendOf([...modules].slice(0, PALETTE.length + 1)
+			.map(([module, shade]) => [shade, text(module).replace(/.*\//, '') || 'no module']))));
 	return matched;
 }
 
@@ -210,7 +207,7 @@ function viewFlame(view) {
 	controls.append(searchBox());
 	const said = make('span', { class: 'faint push' });
 	controls.append(said, saveButton(`${classes[state.class].name}: ${COSTS[state.cost].name}`));
-	const canvas = make('canvas', { role: 'img', 'aria-label': 'flame graph: ' + COSTS[state.cost].name });
+	const canvas = make('canvas', { 'aria-label': `flame graph: ${COSTS[state.cost].name}; arrows go from function to function, Enter zooms` });
 	view.append(controls, canvas);
 	if (total === 0) {
 		canvas.remove();
@@ -219,13 +216,13 @@ function viewFlame(view) {
 	}
 	if (state.tree === 'both' && state.zoom) {
 		const { up, down } = sandwich(sums, Number(state.zoom.split('.').pop()));
-		view.append(make('h2', {}, 'and what it calls'));
-		const below = make('canvas', {});
+		const below = make('canvas', { 'aria-label': 'flame graph of what the function calls' });
 		view.append(below);
 		const pick = node => node.frame >= 0 && choose({ zoom: String(node.frame) });
-		drawTree(canvas, up, pick);
-		drawTree(below, down, pick);
-		view.prepend(make('p', {}, functionOf(Number(state.zoom.split('.').pop())), ' ', make('span', { class: 'faint' }, `${amount(up.value)}; above: its callers`)));
+		const first = tree => Object.assign(tree.children.values().next().value, { parent: undefined });
+		drawTree(canvas, first(up), pick, { ...PLAIN, isFlipped: true });
+		drawTree(below, first(down), pick);
+		view.prepend(make('p', {}, functionOf(Number(state.zoom.split('.').pop())), ' ', make('span', { class: 'faint' }, `${amount(up.value)}; callers above, callees below`)));
 		return;
 	}
 	const tree = state.tree === 'up'
@@ -235,7 +232,7 @@ function viewFlame(view) {
 	const matched = drawTree(canvas, shown, node => state.tree === 'both'
 		? node.frame >= 0 && choose({ zoom: String(node.frame) })
 		: choose({ zoom: pathOf(node) }));
-	if (shown.frame >= 0 && state.tree === 'down')
+	if (shown.frame >= 0 && state.tree !== 'both')
 		view.append(framePanel(shown, tree));
 	said.textContent = `${amount(total)}` + (state.search ? `, ${(100 * matched / shown.value).toFixed(1)} % matches` : '') +
 		(state.tree === 'both' ? '; click a function' : '');
@@ -259,27 +256,54 @@ function copyButton(name, words) {
 	return button;
 }
 
+const saved = (address, name) => make('a', { href: address, download: name }).click();
+
 /*
- * A button that saves the view as a picture. Lines above it name the program, the first finding, what the
- * picture shows, and the window.
+ * A button that saves canvases and their legend as a picture. Lines above it name the program, the first
+ * finding, what the picture shows, and the window.
  */
-function saveButton(what) {
+function saveButton(what, root = '#view canvas', legend = '#view .key') {
 	return make('button', { type: 'button', onclick: () => {
-		const shown = document.querySelector('#view canvas'), scale = devicePixelRatio || 1, line = 20 * scale, margin = 12 * scale;
-		if (!shown)
+		const shown = /** @type {HTMLCanvasElement[]} */ ([...document.querySelectorAll(root)]), scale = devicePixelRatio || 1;
+		if (!shown.length)
 			return;
+		const keys = [...document.querySelectorAll(legend)], line = 20 * scale, margin = 12 * scale;
 		const lines = [page.title, FINDINGS.rows ? text(FINDINGS.finding[0]) : page.about, `${what}; ${windowText()}`];
-		const picture = make('canvas', { width: shown.width + 2 * margin, height: shown.height + line * lines.length + 2 * margin });
-		const context = picture.getContext('2d');
+		const width = shown[0].width, keysIn = Math.max(1, Math.floor(width / (250 * scale)));
+		const head = margin + line * lines.length, foot = line * Math.ceil(keys.length / keysIn);
+		const picture = make('canvas', { width: width + 2 * margin, height: head + shown.reduce((sum, each) => sum + each.height + margin, 0) + foot + margin });
+		const context = picture.getContext('2d'), put = (words, x, y, most) => {
+			context.fillStyle = colour('ink');
+			context.fillText(words, x, y, most);
+		};
 		context.fillStyle = colour('paper');
 		context.fillRect(0, 0, picture.width, picture.height);
-		context.fillStyle = colour('ink');
 		lines.forEach((words, i) => {
 			context.font = `${i ? '' : 'bold '}${13 * scale}px system-ui, "DejaVu Sans", sans-serif`;
-			context.fillText(words, margin, margin + line * (i + 0.7), picture.width - 2 * margin);
+			put(words, margin, margin + line * (i + 0.7), width);
 		});
-		context.drawImage(shown, margin, margin + line * lines.length);
-		make('a', { href: picture.toDataURL(), download: 'holdtrace.png' }).click();
+		let y = head;
+		for (const each of shown) {
+			context.drawImage(each, margin, y);
+			y += each.height + margin;
+		}
+		keys.forEach((key, i) => {
+			const x = margin + (i % keysIn) * width / keysIn, middle = y + line * (Math.floor(i / keysIn) + 0.5);
+			context.fillStyle = getComputedStyle(key).backgroundColor;
+			context.fillRect(x, middle - 6 * scale, 11 * scale, 11 * scale);
+			put(key.parentElement.textContent, x + 17 * scale, middle + 4 * scale, width / keysIn - 24 * scale);
+		});
+		saved(picture.toDataURL(), 'holdtrace.png');
+	} }, 'save as a picture');
+}
+
+/* A button that saves an SVG with the colours of both themes. */
+function saveGraph(picture) {
+	return make('button', { type: 'button', onclick: () => {
+		const copy = picture.cloneNode(true), rules = [...document.styleSheets[0].cssRules].map(rule => rule.cssText);
+		copy.setAttribute('xmlns', picture.namespaceURI);
+		copy.prepend(svg('style', {}, rules.filter(rule => /:root|^\.graph/.test(rule)).join('\n') + '\nsvg { background: var(--paper); }'));
+		saved('data:image/svg+xml,' + encodeURIComponent(copy.outerHTML), 'holdtrace.svg');
 	} }, 'save as a picture');
 }
 
@@ -287,23 +311,23 @@ function saveButton(what) {
 const quoted = word => /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 
 /* The options that limit a report to the selected range and process. */
-function selection() {
+function selection(hasSince = true) {
 	let options = state.process ? ` --process=${M.owners.pid[state.process - 1]}` : '';
-	if (state.from > 0)
+	if (hasSince && state.from > 0)
 		options += ` --since=${(edges[state.from] / 1e9).toFixed(9)}s`;
 	if (state.to < BINS)
 		options += ` --until=${(edges[state.to] / 1e9).toFixed(9)}s`;
 	return options;
 }
 
-/*
- * The reports that show the numbers of a flame graph in a terminal, by cost. The other costs are in
- * `allocations`.
- */
-const REPORTS = { live: 'leaks --suppress=none', kept: 'leaks --suppress=none', peak: 'peak', wait_time: 'waits --table=wakers',
-	temporary: 'allocations --table=temporary' };
+/* The command that shows the numbers of a flame graph in a terminal, if there is one. */
 function commandOf(cost) {
-	return `holdtrace report ${REPORTS[cost] || 'allocations'}${selection()} ${quoted(page.trace)}`;
+	const isWhole = state.from === 0 && state.to === BINS;
+	const [report, hasSince] = {
+		live: ['leaks --suppress=none', false], kept: ['leaks --suppress=none', true], acquired: ['allocations', true],
+		peak: hasPeak() ? ['peak', false] : [], wait_time: isWhole ? ['waits --table=wakers', false] : [],
+	}[cost] || [];
+	return report && `holdtrace report ${report}${selection(hasSince)} ${quoted(page.trace)}`;
 }
 
 /*
@@ -314,6 +338,8 @@ function framePanel(shown, tree) {
 	const path = [];
 	for (let node = shown; node && node.frame >= 0; node = node.parent)
 		path.push(node.frame);
+	if (state.tree === 'up')
+		path.reverse();
 	const lines = path.map(frame => `${functionOf(frame)} ${placeOf(frame)}`);
 	const list = make('ul', { class: 'stack mono' });
 	for (const [i, frame] of path.entries())
@@ -321,7 +347,25 @@ function framePanel(shown, tree) {
 			make('span', { class: 'faint' }, placeOf(frame) + (i ? '' : `: ${PLAIN.said(shown, tree)}`))));
 	return make('div', { class: 'panel' }, make('div', { class: 'row' }, copyButton('copy the backtrace', lines.join('\n')),
 		isWait(state.cost) ? null : copyButton('copy a suppression', `leak:${functionOf(shown.frame)}`),
-		copyButton('copy the command', commandOf(state.cost))), list);
+		commandOf(state.cost) ? copyButton('copy the command', commandOf(state.cost)) : null), ownCurve(path), list);
+}
+
+/* What the paths through a function kept live over the run; path: frames, the function first. */
+function ownCurve(path) {
+	if (isWait(state.cost))
+		return null;
+	const same = once('same frames', sameFrames), wanted = state.tree === 'up' ? path : path.slice().reverse();
+	const sites = [];
+	for (let site = 0; site < M.sites.rows; site++) {
+		if (M.sites.number[site] !== state.class || M.sites.backtrace[site] === null)
+			continue;
+		const frames = framesOf(M.sites.backtrace[site]);
+		const from = state.tree === 'up' ? frames.length - wanted.length : 0;
+		if (wanted.every((frame, i) => same[frames[from + i]] === same[frame]))
+			sites.push(site);
+	}
+	const { path: line, most } = sparkPath(sites, 600, 40);
+	return make('div', { class: 'row' }, curveOfPath(line, 600, 40), make('span', { class: 'faint' }, `${inBytes() ? bytes(most) : count(most)} at most, at the ends of steps`));
 }
 
 /* ---- two runs, side by side ---- */
@@ -365,23 +409,25 @@ function growBoth(number) {
  */
 function changeColour({ was, is }) {
 	const part = (is - was) / Math.max(is, was, 1), light = isDark() ? 34 : 76;
-	return `hsl(${part > 0 ? 4 : 212} ${Math.round(20 + 60 * Math.abs(part)) * (part !== 0)}% ${light}%)`;
+	return `hsl(${part > 0 ? 4 : 212} ${Math.round(20 + 60 * Math.abs(part)) * Number(part !== 0)}% ${light}%)`;
 }
 
 function viewFlames(view) {
 	const tree = follow(once('both ' + state.class, () => growBoth(state.class)), state.zoom), most = Math.max(tree.was, tree.is);
 	const chooser = make('select', { 'aria-label': 'class', onchange: event => choose({ class: Number(event.target.value), zoom: '' }) });
 	classes.forEach((c, i) => chooser.append(make('option', { value: i, selected: i === state.class }, c.name)));
-	view.append(make('div', { class: 'row' }, chooser, searchBox(), make('span', { class: 'push faint' },
-		make('span', { class: 'key key-grew' }), 'more or new', make('span', { class: 'key key-fell' }), 'less or gone')));
+	view.append(make('div', { class: 'row' }, chooser, searchBox(), make('span', { class: 'push' }),
+		legendOf([['grew', 'more or new'], ['fell', 'less or gone']])));
 	view.append(make('p', { class: 'faint' }, `Call sites that differ, ${text(DIFF.note)}, with the same scale. Equal parts of both runs are not drawn.`));
 	const sides = make('div', { class: 'two' });
 	view.append(sides);
 	const said = node => `${amount(node.was)}, then ${amount(node.is)}: ${node.is < node.was ? '-' : '+'}${amount(Math.abs(node.is - node.was))}`;
 	const pick = node => choose({ zoom: pathOf(node === tree && node.parent ? node.parent : node) });
 	const order = node => Math.max(node.was, node.is);
-	const runs = [['old', node => node.was], ['new', node => node.is]].map(([name, value]) => {
-		const canvas = make('canvas', { role: 'img', 'aria-label': `flame graph of the ${name} run` });
+	/** @type {[string, (node: any) => number][]} */
+	const sums = [['old', node => node.was], ['new', node => node.is]];
+	const runs = sums.map(([name, value]) => {
+		const canvas = make('canvas', { 'aria-label': `flame graph of the ${name} run` });
 		sides.append(make('div', {}, make('h2', {}, `${name} run: ${amount(value(tree))}`), canvas));
 		return { canvas, value };
 	});

@@ -19,12 +19,12 @@ function drawNow() {
 /* Drawing replaces all elements. The focus then moves to the new element with the old one's name. */
 const nameOf = element => element.tagName + (element.getAttribute('aria-label') || element.textContent.replace(/ [▾▴]$/, ''));
 function keepFocus(change) {
-	const before = document.activeElement, root = before && before.parentElement && before.parentElement.closest('[id]');
+	const before = /** @type {any} */ (document.activeElement), root = before && before.parentElement && before.parentElement.closest('[id]');
 	const id = before && before.id, name = before && nameOf(before), at = id === 'search' ? before.selectionStart : -1;
 	change();
 	if (!root || before.isConnected)
 		return;
-	const after = id ? $(id) : [...(root.isConnected ? root : document).querySelectorAll(before.tagName)].find(each => nameOf(each) === name);
+	const after = id ? $(id) : [...(root.isConnected ? root : document.body).querySelectorAll(before.tagName)].find(each => nameOf(each) === name);
 	if (!after)
 		return;
 	after.focus({ preventScroll: true });
@@ -47,9 +47,11 @@ function draw() {
 
 const KEYS = [
 	['/', 'search functions and files'], ['1 … 9', 'the views, in the order of their tabs'],
-	['← →', 'start of the window, on the timeline; with shift its end'], ['[ ]', 'move the window a step earlier, later'],
-	['Esc', 'leave a function, then the window'], ['i', 'callers first, callees first, sandwich'],
-	['d', 'dark or light'], ['?', 'these keys'],
+	['w s', 'zoom the axis of time in, out; the wheel does so, too'], ['a d', 'move the axis earlier, later'],
+	['← →', 'on the timeline: start of the window, with shift its end; on a picture: the next box'], ['[ ]', 'move the window a step earlier, later'],
+	['Enter', 'on the timeline: zoom to the window; on a picture: open the box'],
+	['Esc', 'leave a function, then the window, then a zoom of the axis'], ['i', 'callers first, callees first, sandwich'],
+	['t', 'dark or light'], ['?', 'these keys'],
 ];
 
 function showKeys() {
@@ -62,7 +64,7 @@ function showKeys() {
 }
 
 function moveWindow(steps) {
-	const moved = Math.max(-state.from, Math.min(BINS - state.to, steps));
+	const [a, b] = axis(), moved = Math.max(a - state.from, Math.min(b - state.to, steps));
 	choose({ from: state.from + moved, to: state.to + moved }, true);
 }
 
@@ -94,26 +96,30 @@ addEventListener('afterprint', () => {
 });
 addEventListener('resize', draw);
 addEventListener('keydown', event => {
-	if (event.target.matches('input, select') || event.ctrlKey || event.metaKey || event.altKey)
+	if (/** @type {HTMLElement} */ (event.target).matches('input, select') || event.ctrlKey || event.metaKey || event.altKey)
 		return;
 	if (event.key === '/' && $('search')) {
 		event.preventDefault();
 		$('search').focus();
 	} else if (event.key === '?') {
 		showKeys();
-	} else if (event.key === 'd') {
+	} else if (event.key === 't') {
 		changeTheme();
 	} else if (event.key === 'i' && !IS_DIFF) {
 		const trees = ['down', 'up', 'both'];
 		choose({ tab: 'flame', zoom: '', tree: trees[(trees.indexOf(state.tree) + 1) % trees.length] });
+	} else if ((event.key === 'w' || event.key === 's') && !IS_DIFF) {
+		zoomAxis(event.key === 'w', middle());
+	} else if ((event.key === 'a' || event.key === 'd') && !IS_DIFF) {
+		panAxis(event.key === 'a' ? -0.25 : 0.25);
 	} else if (event.key === '[' || event.key === ']') {
 		moveWindow(event.key === '[' ? -1 : 1);
 	} else if (event.key === 'Escape' && !$('keys').hidden) {
 		showKeys();
 	} else if (event.key === 'Escape') {
-		choose(state.zoom ? { zoom: '' } : { from: 0, to: BINS });
+		leave();
 	} else if (event.key >= '1' && event.key <= String(Math.min($('tabs').children.length, 9))) {
-		$('tabs').children[event.key - 1].click();
+		$('tabs').children[Number(event.key) - 1].click();
 	}
 });
 readState();

@@ -18,7 +18,10 @@ async function unpack(text) {
 	return JSON.parse(await new Response(stream).text());
 }
 
+/** @type {(id: string) => any} */
 const $ = id => document.getElementById(id);
+/** @type {(key: any, value: any) => [any, any]} */
+const entry = (key, value) => [key, value];
 let page;
 try {
 	page = await unpack($('model').textContent);
@@ -35,6 +38,7 @@ try {
  */
 function sheet(name) {
 	const found = page.sheets.find(each => each.name === name);
+	/** @type {Record<string, any>} */
 	const columns = { rows: found && found.values.length ? found.values[0].length : 0 };
 	for (const [i, column] of (found ? found.columns : []).entries())
 		columns[column.name] = found.values[i];
@@ -102,6 +106,7 @@ function once(key, compute) {
 	return known.get(key);
 }
 
+/** @type {Record<string, { name: string, isWait?: boolean }>} */
 const COSTS = {
 	live: { name: 'live at the end of the window' },
 	kept: { name: 'allocated in the window and live at its end' },

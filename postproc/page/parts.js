@@ -3,6 +3,7 @@
 
 /* ---- small parts of pages ---- */
 
+/** @returns {any} */
 function make(name, attributes, ...children) {
 	const element = document.createElement(name);
 	for (const [key, value] of Object.entries(attributes || {})) {
@@ -50,15 +51,76 @@ function paper(canvas, height) {
 	return { context, width, height };
 }
 
-function hue(name, strength) {
-	return styled(`hue ${strength} ${name}`, () => findHue(name, strength));
+/* Colours that also colour-blind readers can tell apart (Paul Tol's light scheme). */
+const PALETTE = ['#77aadd', '#ee8866', '#eedd88', '#44bb99', '#ffaabb', '#99ddff', '#bbcc33', '#aaaa00'];
+
+/* The colour of a module's frames: muted, so that text on it can be read; all but the first modules are grey. */
+const moduleOf = frame => page.frames.module[frame];
+function moduleColour(frame) {
+	const ranks = once('modules', () => {
+		const frames = new Map();
+		for (const each of page.nodes.frame)
+			frames.set(moduleOf(each), (frames.get(moduleOf(each)) || 0) + 1);
+		return new Map([...frames].sort((x, y) => y[1] - x[1]).slice(0, PALETTE.length).map(([module], rank) => entry(module, rank)));
+	});
+	const rank = ranks.get(moduleOf(frame));
+	return rank === undefined ? colour('line') : PALETTE[rank] + (state.search ? '33' : isDark() ? '66' : '99');
 }
-function findHue(name, strength) {
-	let hash = 7;
-	for (let i = 0; i < name.length; i++)
-		hash = (hash * 31 + name.charCodeAt(i)) % 360;
-	return `hsl(${hash} ${strength || 55}% ${isDark() ? 34 : 76}%)`;
+
+/* Names of colours: [variable or colour, words]. */
+const legendOf = names => make('span', { class: 'legend' }, ...names.map(([name, words]) => make('span', {},
+	make('span', { class: 'key', style: `background: ${name[0] === '#' ? name : `var(--${name})`}` }), words)));
+
+/*
+ * Lets arrows go from box to box of a picture, and Enter open one. boxes: { x, w, level }, the rows
+ * of the picture have a height. words(box) is said of each.
+ */
+function listenBoxes(canvas, boxes, height, start, words, pick) {
+	const frame = make('div', { class: 'cursor', hidden: true }), holder = make('div', { class: 'boxes' });
+	let at = boxes[start];
+	canvas.replaceWith(holder);
+	holder.append(canvas, frame);
+	canvas.tabIndex = 0;
+	canvas.setAttribute('role', 'application');
+	const find = event => {
+		const area = canvas.getBoundingClientRect(), x = event.clientX - area.left, level = Math.floor((event.clientY - area.top) / height);
+		return boxes.filter(each => each.level === level && x >= each.x && x <= each.x + Math.max(each.w, 2)).pop();
+	};
+	const away = each => Math.max(0, each.x - at.x - at.w, at.x - each.x - each.w);
+	function show() {
+		const area = canvas.getBoundingClientRect();
+		frame.hidden = false;
+		frame.style.cssText = `left: ${at.x}px; top: ${at.level * height}px; width: ${Math.max(at.w, 4)}px; height: ${height}px`;
+		showTip({ clientX: area.left + at.x, clientY: area.top + at.level * height }, words(at));
+	}
+	function next(key) {
+		const line = boxes.filter(each => each.level === at.level).sort((a, b) => a.x - b.x);
+		if (key === 'ArrowRight' || key === 'ArrowLeft')
+			return line[line.indexOf(at) + (key === 'ArrowRight' ? 1 : -1)];
+		const sign = key === 'ArrowDown' ? 1 : -1;
+		const levels = boxes.map(each => sign * (each.level - at.level)).filter(each => each > 0);
+		return boxes.filter(each => each.level === at.level + sign * Math.min(...levels))
+			.reduce((best, each) => !best || away(each) < away(best) ? each : best, undefined);
+	}
+	canvas.onpointermove = event => { const found = find(event); showTip(event, found && words(found)); };
+	canvas.onpointerleave = event => showTip(event, '');
+	canvas.onclick = event => { const found = find(event); if (found) pick(at = found); };
+	canvas.onfocus = () => at && canvas.matches(':focus-visible') && show();
+	canvas.onblur = event => { frame.hidden = true; showTip(event, ''); };
+	canvas.onkeydown = event => {
+		if (!at || event.shiftKey || !(event.key.startsWith('Arrow') || event.key === 'Enter'))
+			return;
+		event.preventDefault();
+		if (event.key === 'Enter') {
+			pick(at);
+			return;
+		}
+		at = next(event.key) || at;
+		show();
+		frame.scrollIntoView({ block: 'nearest' });
+	};
 }
+
 const isDark = () => styled('is dark', findDark);
 function findDark() {
 	const theme = document.documentElement.dataset.theme;

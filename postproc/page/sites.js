@@ -3,39 +3,34 @@
 
 /* ---- sites ---- */
 
-function sparkPath(site) {
+/* What some sites had live at the ends of the steps, as a path, and the most of it. */
+function sparkPath(sites, width, height) {
 	const change = new Float64Array(BINS + 1), values = M.spans[inBytes() ? 'bytes' : 'count'];
-	for (let at = spansOf[site]; at < spansOf[site + 1]; at++) {
-		const i = bySite[at];
-		if (isOfChosen(i))
-			addSpan(change, i, values);
-	}
+	for (const site of sites)
+		for (let at = spansOf[site]; at < spansOf[site + 1]; at++)
+			if (isOfChosen(bySite[at]))
+				addSpan(change, bySite[at], values);
 	const most = Math.max(0, ...addUp(change));
 	/*
 	 * adds a step only at pixels where the value changes, because hundreds of curves are drawn at a
 	 * time
 	 */
 	let path = '', before = -1;
-	for (let x = 0; x < 90; x++) {
+	for (let x = 0; x < width; x++) {
 		let highest = 0;
-		for (let i = Math.floor(x * BINS / 90); i < (x + 1) * BINS / 90; i++)
+		for (let i = Math.floor(x * BINS / width); i < (x + 1) * BINS / width; i++)
 			highest = Math.max(highest, change[i]);
-		const y = 19 - Math.round(36 * highest / (most || 1)) / 2;
+		const y = height - 1 - Math.round(2 * (height - 2) * highest / (most || 1)) / 2;
 		if (y !== before)
 			path += `H${x}V${y}`;
 		before = y;
 	}
-	return path;
+	return { path, most };
 }
 
-function spark(site) {
-	const svg = document.createElementNS('http://www.w3.org/2000/svg', 'svg'), path = document.createElementNS(svg.namespaceURI, 'path');
-	svg.setAttribute('class', 'spark');
-	svg.setAttribute('viewBox', '0 0 90 20');
-	path.setAttribute('d', `M0 20${once(`spark ${site} ${inBytes()} ${state.process}`, () => sparkPath(site))}H90V20Z`);
-	svg.append(path);
-	return svg;
-}
+const curveOfPath = (path, width, height) => svg('svg', { class: 'spark', viewBox: `0 0 ${width} ${height}`, style: `width: ${width}px; height: ${height}px`, 'aria-hidden': 'true' },
+	svg('path', { d: `M0 ${height}${path}H${width}V${height}Z` }));
+const spark = site => curveOfPath(once(`spark ${site} ${inBytes()} ${state.process}`, () => sparkPath([site], 90, 20)).path, 90, 20);
 
 /* Whether the search matches a function or file of the backtrace, or one of `words`. */
 function matches(node, ...words) {
@@ -62,6 +57,7 @@ function viewSites(view) {
 	const column = (cost, name) => isBytes
 		? { name, number: true, value: site => all[cost].size[site], text: site => bytes(all[cost].size[site]) }
 		: { name, number: true, value: site => all[cost].times[site], text: site => count(all[cost].times[site]) };
+	/** @type {any[]} */
 	const columns = [column('live', 'live')];
 	if (isBytes)
 		columns.push({ name: 'in', number: true, value: site => all.live.times[site], text: site => count(all.live.times[site]) });

@@ -3,8 +3,9 @@
 
 /* ---- the state, which is in the URL, so that a link shows the same view ---- */
 
-const state = { from: 0, to: BINS, tab: 'flame', cost: 'live', by: 'size', class: 0, process: 0, tree: 'down',
-	search: '', zoom: '' };
+const MEMORY = Math.max(0, classes.findIndex(each => each.name === 'memory'));
+const state = { from: 0, to: BINS, tab: 'flame', cost: 'live', by: 'size', class: MEMORY, process: 0, tree: 'down',
+	search: '', zoom: '', axis: '', idle: 0 };
 
 function readState() {
 	const said = new URLSearchParams(location.hash.slice(1));
@@ -14,7 +15,7 @@ function readState() {
 	};
 	state.from = number('from', 0, BINS - 1, 0);
 	state.to = number('to', state.from + 1, BINS, BINS);
-	state.class = number('class', 0, classes.length - 1, 0);
+	state.class = number('class', 0, classes.length - 1, MEMORY);
 	state.process = number('process', 0, PROCESSES, 0);
 	state.cost = said.get('cost') in COSTS ? said.get('cost') : 'live';
 	state.by = said.get('by') === 'count' ? 'count' : 'size';
@@ -25,7 +26,15 @@ function readState() {
 	state.tree = ['down', 'up', 'both'].includes(said.get('tree')) ? said.get('tree') : 'down';
 	state.search = said.get('search') || '';
 	state.zoom = said.get('zoom') || '';
+	state.idle = number('idle', 0, 1, 0);
+	state.axis = said.get('axis') || '';
+	if (ranges().some(([a, b], i, all) => !(a >= 0 && b > a && b <= BINS && (!i || a >= all[i - 1][0] && b <= all[i - 1][1]))))
+		state.axis = '';
 }
+
+/* The ranges of steps that the axis of time was zoomed to, from the whole run to what it shows. */
+const ranges = () => [[0, BINS], ...state.axis.split('_').filter(Boolean).map(each => each.split('-').map(Number))];
+const axis = () => ranges().pop();
 
 /*
  * No tab has the id '', so addressOf() always writes the tab: an address without a state shows the first

@@ -3,6 +3,9 @@
 
 /* ---- numbers for people, in the form of the text reports (base/human.c) ---- */
 
+/* One digit after the point, as C prints it: 1.25 is 1.2, which is 1.3 for toFixed(). */
+const tenth = x => (x * 4 % 4 === 1 ? x - 0.01 : x).toFixed(1);
+
 function bytes(n) {
 	const units = ['B', 'KB', 'MB', 'GB', 'TB', 'PB', 'EB'];
 	let i = 0;
@@ -10,15 +13,18 @@ function bytes(n) {
 		n /= 1000;
 		i++;
 	}
-	return (i ? n.toFixed(1) : Math.round(n)) + ' ' + units[i];
+	return (i ? tenth(n) : Math.round(n)) + ' ' + units[i];
 }
 function time(ns) {
 	if (ns < 1000)
 		return Math.round(ns) + ' ns';
-	for (const [below, unit, word] of [[1e5, 1e3, 'us'], [1e9, 1e6, 'ms'], [12e10, 1e9, 's']]) {
+	/** @type {[number, number, string][]} */
+	const units = [[1e5, 1e3, 'us'], [1e9, 1e6, 'ms'], [12e10, 1e9, 's']];
+	for (const [below, unit, word] of units) {
 		const tenths = Math.floor((ns + unit / 20) / (unit / 10));
 		if (ns < below)
-			return (tenths / 10).toFixed(tenths < 1000 && tenths % 10 ? 1 : 0) + ' ' + word;
+			/* C rounds halves to even numbers */
+			return (tenths < 1000 && tenths % 10 ? (tenths / 10).toFixed(1) : tenths % 20 === 5 ? (tenths - 5) / 10 : Math.round(tenths / 10)) + ' ' + word;
 	}
 	const seconds = Math.floor(ns / 1e9), minutes = Math.floor(seconds / 60);
 	return minutes < 60 ? `${minutes} min ${seconds % 60} s` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;

@@ -49,12 +49,14 @@ function drawFindings() {
 	if (others.children.length)
 		list.append(others);
 	list.hidden = false;
+	/* where the view is not on the first screen */
+	list.addEventListener('click', () => innerWidth < 600 && requestAnimationFrame(() => $('tabs').scrollIntoView()));
 }
 
 /* ---- tables of all other reports ---- */
 
 const KINDS = {
-	bytes: bytes, ns: time, count: count, number: n => String(n), text: text, percent: n => (n / 100).toFixed(1) + ' %',
+	bytes: bytes, ns: time, count: count, number: n => String(n), text: text, percent: n => tenth(n / 100) + ' %',
 	hex: n => '0x' + n.toString(16), signed: n => (n > 0 ? '+' : '') + count(n),
 };
 const isNumber = kind => kind !== 'text' && kind !== 'backtrace';
@@ -125,8 +127,8 @@ const hasRows = report => page.sheets.some(each => each.report === report && eac
  */
 const GROUPS = [
 	{ name: 'Overview', views: ['summary'] }, { name: 'Memory', views: ['flame', 'sites', 'leaks', 'peak', 'allocations'] },
-	{ name: 'Waits', views: ['lanes', 'waits'] }, { name: 'Descriptors', views: ['fds'] },
-	{ name: 'Threads', views: ['threads', 'functions'] }, { name: 'About this trace', views: ['info'] },
+	{ name: 'Waits', views: ['lanes', 'order', 'waits'] }, { name: 'Descriptors', views: ['fds'] },
+	{ name: FAMILY.rows > 1 ? 'Threads & processes' : 'Threads', views: ['family', 'threads', 'functions'] }, { name: 'About this trace', views: ['info'] },
 ];
 const NAMES = { summary: 'Overview', leaks: 'Never released', peak: 'At the peak', allocations: 'Temporary', waits: 'Tables of waits',
 	fds: 'Descriptors', info: 'About this trace' };
@@ -134,6 +136,8 @@ const TABS = [
 	...(IS_DIFF && D.rows ? [{ id: 'flames', name: 'Flame graphs', draw: viewFlames }] : []),
 	...(IS_DIFF || !M.sites.rows ? [] : [{ id: 'flame', name: 'Flame graph', draw: viewFlame }, { id: 'sites', name: 'Live, by site', draw: viewSites }]),
 	...(!IS_DIFF && (M.longWaits.rows || M.longHolds.rows || M.waits.rows) ? [{ id: 'lanes', name: 'Threads over time', draw: viewLanes }] : []),
+	...(IS_DIFF || !ORDERS.rows ? [] : [{ id: 'order', name: 'Lock order', draw: viewOrder }]),
+	...(IS_DIFF || FAMILY.rows < 2 ? [] : [{ id: 'family', name: 'Processes over time', draw: viewFamily }]),
 	...[...new Set(page.sheets.map(each => each.report))].filter(report => !OWN.includes(report) && hasRows(report))
 		.map(report => ({ id: report, name: NAMES[report] || report[0].toUpperCase() + report.slice(1), draw: viewReport(report) })),
 ];
@@ -167,6 +171,6 @@ function moveTab(event) {
 	event.stopPropagation();
 	tabs[(to + tabs.length) % tabs.length].click();
 	drawNow();
-	document.querySelector('#tabs [aria-selected=true]').focus();
+	$('tabs').querySelector('[aria-selected=true]').focus();
 }
 

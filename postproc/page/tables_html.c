@@ -38,7 +38,8 @@ __asm__(".section .rodata\n"
 	"html_style: .incbin \"postproc/page/page.css\"\n.byte 0\n"
 	"html_script:\n"
 	SCRIPT("model") SCRIPT("state") SCRIPT("sums") SCRIPT("parts") SCRIPT("timeline")
-	SCRIPT("flames") SCRIPT("sites") SCRIPT("waits") SCRIPT("tables") SCRIPT("main")
+	SCRIPT("flames") SCRIPT("sites") SCRIPT("waits") SCRIPT("processes") SCRIPT("tables")
+	SCRIPT("main")
 	".byte 0\n"
 	".previous\n");
 /* clang-format on */

@@ -3,9 +3,6 @@
 
 /* ---- timeline ---- */
 
-/* The colours of the layers, which colour-blind people can tell apart, too (Paul Tol's light scheme). */
-const LAYERS = ['#77aadd', '#ee8866', '#eedd88', '#44bb99', '#ffaabb', '#99ddff', '#bbcc33', '#aaaa00'];
-
 /*
  * The curves of the largest sites of the class, one for each layer, and the curve of all other sites (key:
  * -1).
@@ -19,8 +16,8 @@ function layers() {
 		const life = Math.min(M.spans.gone_step[i], BINS) - M.spans.acquired_step[i];
 		totals.set(site, (totals.get(site) || 0) + M.spans[by][i] * life);
 	}
-	const largest = [...totals].sort((a, b) => b[1] - a[1]).slice(0, LAYERS.length).map(entry => entry[0]);
-	const curves = new Map(largest.concat(-1).map(site => [site, new Float64Array(BINS + 1)]));
+	const largest = [...totals].sort((a, b) => b[1] - a[1]).slice(0, PALETTE.length).map(entry => entry[0]);
+	const curves = new Map(largest.concat(-1).map(site => entry(site, new Float64Array(BINS + 1))));
 	for (let i = 0; i < M.spans.rows; i++) {
 		const site = M.spans.site[i];
 		if (M.sites.number[site] !== state.class || !isOfChosen(i))
@@ -31,40 +28,53 @@ function layers() {
 	return curves;
 }
 
-/* The x coordinate at which time axes begin, the same in all pictures. */
+/* The x coordinates at which time axes begin and end are the same in all pictures. */
 const left = () => innerWidth < 600 ? 96 : 150;
+const RIGHT = 6;
+const axisOf = (width, from, to) => at => left() + (width - left() - RIGHT) * (Math.max(from, Math.min(to, at)) - from) / (to - from);
 
 /* Draws a grid at round times, and the times below it. */
 function drawTicks(context, from, to, x, bottom) {
-	const least = (to - from) / Math.max(2, (x(to) - x(from)) / 110), power = 10 ** Math.floor(Math.log10(least));
+	const least = (to - from) / Math.max(2, (x(to) - x(from)) / (innerWidth < 600 ? 80 : 110)), power = 10 ** Math.floor(Math.log10(least));
 	const step = [1, 2, 5, 10].map(each => each * power).find(each => each >= least);
 	context.textAlign = 'left';
+	let end = 0;
 	for (let at = Math.ceil(from / step) * step; at <= to; at += step) {
 		context.fillStyle = colour('line');
 		context.fillRect(x(at), 4, 1, bottom - 4);
 		context.fillStyle = colour('faint');
-		const words = at ? time(at) : '0';
-		if (x(at) + context.measureText(words).width < x(to))
-			context.fillText(words, x(at), bottom + 10);
+		const words = at ? tickText(at, step) : '0', width = context.measureText(words).width, begin = Math.min(x(at), x(to) - width);
+		if (begin > end + 8)
+			context.fillText(words, begin, bottom + 10);
+		end = Math.max(end, begin + width);
 	}
+}
+
+/* A time with as many digits as neighbours need to differ. */
+function tickText(at, step) {
+	const unit = [1e9, 1e6, 1e3].find(each => at >= each) || 1, word = { 1e9: 's', 1e6: 'ms', 1e3: 'us', 1: 'ns' }[unit];
+	return (at / unit).toFixed(Math.max(0, Math.ceil(Math.log10(unit / step) - 1e-9))).replace(/(\.\d*?)0+$/, '$1').replace(/\.$/, '') + ' ' + word;
 }
 
 /* Shows the legend: the names of the layers, largest first. */
 function drawLegend(curves) {
 	const legend = clear($('legend'));
+	if (KINDS_OF_WAITS.length)
+		legend.append(legendOf(KINDS_OF_WAITS.map(kind => ['wait-' + kind, `waits for a ${kind}`])));
 	for (const [layer, site] of [...curves.keys()].entries())
 		if (curves.get(site).some(each => each > 0))
 			legend.append(make('span', { title: site < 0 ? undefined : siteName(M.sites.backtrace[site]) },
-				make('span', { class: 'key', style: `background: ${site < 0 ? colour('line') : LAYERS[layer]}` }),
+				make('span', { class: 'key', style: `background: ${site < 0 ? colour('line') : PALETTE[layer]}` }),
 				site < 0 ? 'all others' : siteName(M.sites.backtrace[site]).split(' <- ').slice(0, 2).join(' <- ') || text(M.sites.function[site])));
 }
 
 /* Marks the time of the peak, if it is known, and writes the peak's value beside it. */
 function drawPeak(context, x, bottom) {
 	const row = peakRow();
-	if (row < 0)
+	if (row < 0 || PEAKS.time[row] < edges[axis()[0]] || PEAKS.time[row] > edges[axis()[1]])
 		return;
-	const at = x(PEAKS.time[row]), words = 'peak ' + (classes[state.class].isBytes ? bytes : count)(PEAKS.peak[row]);
+	const at = x(PEAKS.time[row]), of = PROCESSES > 1 ? ` of ${text(PEAKS.program[row])} ${PEAKS.pid[row]}` : '';
+	const words = 'peak ' + (classes[state.class].isBytes ? bytes : count)(PEAKS.peak[row]) + of;
 	const width = context.measureText(words).width, isRight = at + width + 12 < x(edges[BINS]);
 	context.fillStyle = colour('ink');
 	context.fillRect(at, 2, 1, bottom - 2);
@@ -72,113 +82,178 @@ function drawPeak(context, x, bottom) {
 	context.fillText(words, at + (isRight ? 4 : -4), 8);
 }
 
+/* Draws the title of a track and its most, left of it. */
+function drawTitle(context, top, ...words) {
+	context.fillStyle = colour('faint');
+	context.textAlign = 'right';
+	words.forEach((each, line) => context.fillText(each, left() - 6, top + 6 + 16 * line));
+}
+
+/* Classes that have a track of their own below that of the chosen one. */
+const sideTracks = () => ['fd', 'thread'].map(name => classes.findIndex(each => each.name === name))
+	.filter(number => number >= 0 && number !== state.class && Math.max(...liveCurve(number, 'count')) > 0);
+
 function drawTimeline() {
-	const waiting = KINDS_OF_WAITS.length ? 56 : 0;
-	const { context, width, height } = paper($('timeline'), (innerWidth < 600 ? 110 : 150) + waiting);
-	const bottom = height - 18 - waiting, plot = width - left() - 6;
-	const x = edge => left() + plot * edges[edge] / edges[BINS];
-	const curves = once(`layers ${state.class} ${inBytes()} ${state.process}`, layers);
+	const sides = sideTracks(), [from, to] = axis(), isNarrow = innerWidth < 600;
+	const main = isNarrow ? 92 : 132, side = isNarrow ? 26 : 32, waiting = KINDS_OF_WAITS.length ? 46 : 0;
+	const { context, width, height } = paper($('timeline'), main + sides.length * side + waiting + 18);
+	const at = axisOf(width, edges[from], edges[to]), x = edge => at(edges[edge]), end = height - 18;
+	drawLayers(context, x, main - 8);
+	let top = main;
+	for (const number of sides) {
+		drawSide(context, x, number, top, top + side - 8);
+		top += side;
+	}
+	if (waiting)
+		drawWaiting(context, x, top, end);
+	drawTicks(context, edges[from], edges[to], at, end);
+	drawPeak(context, at, main - 8);
+	context.textAlign = 'left';
+	for (let i = 0; i < M.marks.rows; i++) {
+		if (M.marks.time[i] < edges[from] || M.marks.time[i] > edges[to])
+			continue;
+		context.fillStyle = colour('accent');
+		context.fillRect(at(M.marks.time[i]), 4, 1, end - 4);
+		context.fillText(text(M.marks.text[i]).slice(0, 24), at(M.marks.time[i]) + 3, 10);
+	}
+	if (state.from > from || state.to < to) {
+		context.fillStyle = colour('select');
+		context.fillRect(x(state.from), 0, x(state.to) - x(state.from), end);
+	}
+	context.fillStyle = colour('accent');
+	for (const edge of [state.from, state.to])
+		if (edge >= from && edge <= to)
+			context.fillRect(x(edge) - 1, 0, 2, end);
+	const slider = $('timeline');
+	slider.setAttribute('aria-valuetext', windowText());
+	slider.setAttribute('aria-valuemin', '0');
+	slider.setAttribute('aria-valuemax', String(BINS));
+	slider.setAttribute('aria-valuenow', String(state.from));
+}
+
+/* Draws the chosen class: its largest call sites as layers. */
+function drawLayers(context, x, bottom) {
+	const [from, to] = axis(), curves = once(`layers ${state.class} ${inBytes()} ${state.process}`, layers);
 	const highest = liveCurve(state.class, inBytes() ? 'size' : 'count');
-	const most = Math.max(1e-9, ...highest), y = value => bottom - (bottom - 8) * value / most;
+	const most = Math.max(1e-9, ...highest.slice(from, to)), y = value => bottom - (bottom - 18) * value / most;
 	const base = new Float64Array(BINS);
-	context.lineWidth = 1;
 	for (const [layer, [site, curve]] of [...curves].entries()) {
 		context.beginPath();
-		for (let i = 0; i < BINS; i++) {
+		for (let i = from; i < to; i++) {
 			context.lineTo(x(i), y(base[i] + curve[i]));
 			context.lineTo(x(i + 1), y(base[i] + curve[i]));
 		}
-		for (let i = BINS; i-- > 0;) {
+		for (let i = to; i-- > from;) {
 			context.lineTo(x(i + 1), y(base[i]));
 			context.lineTo(x(i), y(base[i]));
 		}
-		context.fillStyle = site < 0 ? colour('line') : LAYERS[layer];
+		context.fillStyle = site < 0 ? colour('line') : PALETTE[layer];
 		context.fill();
-		for (let i = 0; i < BINS; i++)
+		for (let i = from; i < to; i++)
 			base[i] += curve[i];
 	}
 	/* the amount that was live in only a part of the bin, at least one pixel wide and high */
 	context.fillStyle = colour('faint');
 	context.globalAlpha = 0.5;
-	for (let i = 0; i < BINS; i++)
+	for (let i = from; i < to; i++)
 		if (highest[i] > base[i])
-			context.fillRect(x(i), y(highest[i]), Math.max(1, x(i + 1) - x(i)), Math.max(1, y(base[i]) - y(highest[i])));
+			fillStep(context, x(i), x(i + 1), y(highest[i]), Math.max(1, y(base[i]) - y(highest[i])));
 	context.globalAlpha = 1;
-	if (waiting)
-		drawWaiting(context, x, bottom + 10, height - 18);
-	context.fillStyle = colour('faint');
-	context.textAlign = 'right';
-	context.fillText(inBytes() ? bytes(most) : count(most), left() - 6, 12);
-	context.fillText(classes[state.class].name, left() - 6, 28);
+	drawTitle(context, 6, inBytes() ? bytes(most) : count(most), classes[state.class].name);
 	context.fillText('0', left() - 6, bottom - 4);
-	context.textAlign = 'left';
-	drawTicks(context, 0, edges[BINS], at => left() + plot * at / edges[BINS], height - 18);
-	drawPeak(context, at => left() + plot * at / edges[BINS], bottom);
 	drawLegend(curves);
-	for (let i = 0; i < M.marks.rows; i++) {
-		const at = left() + plot * M.marks.time[i] / edges[BINS];
-		context.fillStyle = colour('accent');
-		context.fillRect(at, 4, 1, bottom - 4);
-		context.fillText(text(M.marks.text[i]).slice(0, 24), at + 3, 10);
+}
+
+/* Fills a rectangle that has no seam with its neighbours, and is at least one pixel wide. */
+function fillStep(context, from, to, top, height) {
+	context.fillRect(Math.round(from), top, Math.max(1, Math.round(to) - Math.round(from)), height);
+}
+
+/* Draws how many objects of another class were live. */
+function drawSide(context, x, number, top, bottom) {
+	const [from, to] = axis(), curve = liveCurve(number, 'count'), most = Math.max(1, ...curve.slice(from, to));
+	context.fillStyle = colour('side');
+	for (let i = from; i < to; i++) {
+		const height = (bottom - top) * curve[i] / most;
+		fillStep(context, x(i), x(i + 1), bottom - height, height);
 	}
-	if (state.from > 0 || state.to < BINS) {
-		context.fillStyle = colour('select');
-		context.fillRect(x(state.from), 0, x(state.to) - x(state.from), height - 18);
-	}
-	context.fillStyle = colour('accent');
-	context.fillRect(x(state.from) - 1, 0, 2, height - 18);
-	context.fillRect(x(state.to) - 1, 0, 2, height - 18);
-	const slider = $('timeline');
-	slider.setAttribute('aria-valuetext', windowText());
-	slider.setAttribute('aria-valuemin', 0);
-	slider.setAttribute('aria-valuemax', BINS);
-	slider.setAttribute('aria-valuenow', state.from);
+	drawTitle(context, top, `${classes[number].name}, ${count(most)}${innerWidth < 600 ? '' : ' at most'}`);
 }
 
 /* Draws how many threads waited on average in each bin, by kind. */
 function drawWaiting(context, x, top, bottom) {
-	const curves = KINDS_OF_WAITS.map(waitCurve), length = i => edges[i + 1] - edges[i];
+	const curves = KINDS_OF_WAITS.map(waitCurve), length = i => edges[i + 1] - edges[i], [from, to] = axis();
 	let most = 0;
-	for (let i = 0; i < BINS; i++)
+	for (let i = from; i < to; i++)
 		most = Math.max(most, curves.reduce((sum, curve) => sum + curve[i], 0) / length(i));
 	const scale = (bottom - top) / Math.max(most, 1e-9);
-	for (let i = 0; i < BINS; i++) {
+	for (let i = from; i < to; i++) {
 		let base = bottom;
 		for (const [k, curve] of curves.entries()) {
 			const height = scale * curve[i] / length(i);
 			context.fillStyle = colour('wait-' + KINDS_OF_WAITS[k]);
 			if (height > 0)
-				context.fillRect(x(i), base - height, Math.max(1, x(i + 1) - x(i)), height);
+				fillStep(context, x(i), x(i + 1), base - height, height);
 			base -= height;
 		}
 	}
-	context.fillStyle = colour('faint');
-	context.textAlign = 'right';
-	context.fillText(innerWidth < 600 ? 'waiting' : 'waiting threads', left() - 6, top + 6);
-	context.fillText((most < 9.95 ? most.toFixed(1).replace('.0', '') : count(most)) + ' at most', left() - 6, top + 22);
+	drawTitle(context, top, innerWidth < 600 ? 'waiting' : 'waiting threads', (most < 9.95 ? most.toFixed(1).replace('.0', '') : count(most)) + ' at most');
 }
 
 function binAt(event) {
-	const canvas = $('timeline'), box = canvas.getBoundingClientRect();
-	const share = (event.clientX - box.left - left()) / (box.width - left() - 6);
-	const at = Math.max(0, Math.min(1, share)) * edges[BINS];
-	let low = 0, high = BINS;
-	while (low < high) {
-		const middle = low + high + 1 >> 1;
-		if (edges[middle] <= at)
-			low = middle;
-		else
-			high = middle - 1;
-	}
-	return Math.min(low, BINS - 1);
+	const canvas = $('timeline'), box = canvas.getBoundingClientRect(), [from, to] = axis();
+	const share = (event.clientX - box.left - left()) / (box.width - left() - RIGHT);
+	const at = edges[from] + Math.max(0, Math.min(1, share)) * (edges[to] - edges[from]);
+	const next = edges.findIndex(edge => edge > at);
+	return Math.max(from, Math.min(next < 0 ? to : next, to) - 1);
+}
+
+/* Shows another range on the axis. A window that was the whole axis, or is no longer in it, becomes the axis. */
+function showRange(a, b, crumbs) {
+	const [from, to] = axis(), isWhole = state.from === from && state.to === to;
+	const way = crumbs.filter(each => each[0] <= a && each[1] >= b && (each[0] < a || each[1] > b));
+	const changes = { axis: [...way.slice(1), [a, b]].filter(each => each[0] > 0 || each[1] < BINS).map(each => each.join('-')).join('_') };
+	if (isWhole || state.to <= a || state.from >= b)
+		Object.assign(changes, { from: a, to: b });
+	choose(changes, true);
+}
+
+/* Makes the axis longer or shorter, around a step that stays where it is. */
+function zoomAxis(isIn, centre) {
+	const [a, b] = axis(), length = isIn ? Math.max(4, Math.floor((b - a) * 0.7)) : Math.ceil((b - a) / 0.7);
+	if (length >= BINS)
+		return showRange(0, BINS, []);
+	const from = Math.max(0, Math.min(BINS - length, Math.round(centre - (centre - a) * length / (b - a))));
+	showRange(from, from + length, ranges().slice(0, -1));
+}
+
+function panAxis(part) {
+	const [a, b] = axis(), moved = Math.max(-a, Math.min(BINS - b, Math.sign(part) * Math.ceil(Math.abs(part) * (b - a))));
+	if (moved)
+		showRange(a + moved, b + moved, [[0, BINS]]);
+}
+
+const isZoomed = () => axis()[0] > 0 || axis()[1] < BINS;
+const isSelected = () => state.from > axis()[0] || state.to < axis()[1];
+const zoomToWindow = () => isSelected() && choose({ axis: [...ranges().slice(1), [state.from, state.to]].map(each => each.join('-')).join('_') });
+const middle = () => (Math.max(state.from, axis()[0]) + Math.min(state.to, axis()[1])) / 2;
+
+/* Leaves the last of: the function that is zoomed to, the window, the range of the axis. */
+function leave() {
+	const way = ranges(), [a, b] = axis();
+	if (state.zoom)
+		choose({ zoom: '' });
+	else if (isSelected())
+		choose({ from: a, to: b });
+	else if (way.length > 1)
+		choose({ axis: way.slice(1, -1).map(each => each.join('-')).join('_'), from: way[way.length - 2][0], to: way[way.length - 2][1] });
 }
 
 function listenTimeline() {
 	const canvas = $('timeline');
-	let begun = -1, before;
+	let begun = -1;
 	canvas.addEventListener('pointerdown', event => {
 		begun = binAt(event);
-		before = { from: state.from, to: state.to };
 		canvas.setPointerCapture(event.pointerId);
 	});
 	canvas.addEventListener('pointermove', event => {
@@ -189,26 +264,39 @@ function listenTimeline() {
 				choose({ from, to }, 'not yet');
 		}
 		const curve = liveCurve(state.class, inBytes() ? 'size' : 'count');
-		showTip(event, `${time(edges[bin])} to ${time(edges[bin + 1])}\n${classes[state.class].name}: ` +
-			(inBytes() ? bytes(curve[bin]) : count(curve[bin])) + ' at most');
+		showTip(event, [`${time(edges[bin])} to ${time(edges[bin + 1])}`,
+			...sideTracks().map(number => `${classes[number].name}: ${count(liveCurve(number, 'count')[bin])} at most`),
+			`${classes[state.class].name}: ${(inBytes() ? bytes : count)(curve[bin])} at most`].join('\n'));
 	});
 	canvas.addEventListener('pointerup', event => {
 		if (begun >= 0 && binAt(event) === begun)
-			choose({ from: 0, to: BINS });
+			choose({ from: axis()[0], to: axis()[1] });
 		else if (begun >= 0)
 			choose({});
 		begun = -1;
 	});
 	canvas.addEventListener('pointerleave', event => showTip(event, ''));
+	canvas.addEventListener('wheel', event => {
+		const isSideways = Math.abs(event.deltaX) > Math.abs(event.deltaY);
+		if (!isZoomed() && (isSideways || event.deltaY > 0)) /* the page scrolls */
+			return;
+		event.preventDefault();
+		if (isSideways)
+			panAxis(Math.sign(event.deltaX) * 0.1);
+		else
+			zoomAxis(event.deltaY < 0, binAt(event));
+	}, { passive: false });
 	canvas.addEventListener('keydown', event => {
-		const step = event.key === 'ArrowRight' ? 1 : event.key === 'ArrowLeft' ? -1 : 0;
+		const step = event.key === 'ArrowRight' ? 1 : event.key === 'ArrowLeft' ? -1 : 0, [a, b] = axis();
+		if (event.key === 'Enter')
+			zoomToWindow();
 		if (!step)
 			return;
 		event.preventDefault();
 		if (event.shiftKey)
-			choose({ to: Math.max(state.from + 1, Math.min(BINS, state.to + step)) }, true);
+			choose({ to: Math.max(state.from + 1, Math.min(b, state.to + step)) }, true);
 		else
-			choose({ from: Math.max(0, Math.min(state.to - 1, state.from + step)) }, true);
+			choose({ from: Math.max(a, Math.min(state.to - 1, state.from + step)) }, true);
 	});
 }
 
@@ -217,7 +305,7 @@ function drawWindows() {
 	const curve = liveCurve(state.class, 'size');
 	const button = (words, from, to, cost) => row.append(make('button', { type: 'button',
 		'aria-pressed': String(state.from === from && state.to === to && (!cost || state.cost === cost)),
-		onclick: () => choose({ from, to, cost: cost || state.cost }) }, words));
+		onclick: () => choose({ from, to, cost: cost || state.cost, ...(from < axis()[0] || to > axis()[1] ? { axis: '' } : {}) }) }, words));
 	const chooser = make('select', { 'aria-label': 'class', onchange: event => choose({ class: Number(event.target.value), zoom: '' }) });
 	classes.forEach((c, i) => chooser.append(make('option', { value: i, selected: i === state.class }, c.name)));
 	row.append(chooser);
@@ -230,8 +318,15 @@ function drawWindows() {
 	} else if (M.owners.rows > 1) {
 		row.append(make('span', { class: 'faint' }, 'processes are not distinguished; for one: holdtrace report --format=html --process='));
 	}
-	button('whole run', 0, BINS);
-	button('up to the peak', 0, peakBin(curve, 0, BINS) + 1, 'peak');
+	ranges().forEach(([from, to], i, all) => row.append(i ? '› ' : '', make('button', { type: 'button',
+		'aria-pressed': String(i === all.length - 1 && !isSelected()),
+		onclick: () => choose({ from, to, axis: all.slice(1, i + 1).map(each => each.join('-')).join('_') }) },
+	i ? `${time(edges[from])} to ${time(edges[to])}` : 'whole run')));
+	if (isSelected())
+		row.append(make('button', { type: 'button', onclick: zoomToWindow }, 'zoom to the window'));
+	const peak = peakBin(curve, 0, BINS) + 1;
+	if (axis()[0] < peak && axis()[1] > peak)
+		button('up to the peak', axis()[0], peak, 'peak');
 	/* a generation is the time between two marks */
 	const binOf = at => Math.max(0, edges.findIndex(edge => edge >= at));
 	for (let i = 0; i + 1 < Math.min(M.marks.rows, 8); i++) {
@@ -239,7 +334,6 @@ function drawWindows() {
 		button(`${text(M.marks.text[i])} … ${text(M.marks.text[i + 1])}`, from, Math.min(to, BINS));
 	}
 	row.append(make('span', { class: 'faint push' }, windowText()));
-	if (KINDS_OF_WAITS.length)
-		row.append(make('span', {}, 'waits for a', ...KINDS_OF_WAITS.flatMap(kind => [make('span', { class: 'key key-' + kind }), kind])));
+	row.append(saveButton('live objects and waits', '#timeline', '#legend .key'));
 }
 

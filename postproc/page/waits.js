@@ -23,38 +23,31 @@ function svg(name, attributes, ...children) {
 	return element;
 }
 
-/*
- * Draws threads around a ring, and between two neighbours the lock that the first waits for and the second
- * holds.
- */
-function drawCycle(cycle) {
-	const width = 640, height = cycle.length < 3 ? 190 : 330, middle = [width / 2, height / 2], parts = [];
-	const at = turn => [middle[0] + (width / 2 - 110) * Math.cos(turn), middle[1] + (height / 2 - 34) * Math.sin(turn)];
-	const turnOf = i => Math.PI + 2 * Math.PI * i / cycle.length;
-	const picture = svg('svg', { viewBox: `0 0 ${width} ${height}`, role: 'img', class: 'cycle',
-		'aria-label': cycle.map(i => `thread ${BLOCKED.thread[i]} waits for a lock of thread ${BLOCKED.holder[i]}`).join('; ') },
-	svg('defs', {}, svg('marker', { id: 'tip-of-arrow', viewBox: '0 0 8 8', refX: 7, refY: 4, markerWidth: 8, markerHeight: 8, orient: 'auto' },
-		svg('path', { d: 'M0 0L8 4L0 8Z' }))));
-	const node = (turn, kind, words) => {
-		const [x, y] = at(turn);
+/* Draws boxes around a ring, each with an arrow to the next box: { kind, words, arrow }. */
+function drawCycle(nodes, label) {
+	const width = 640, height = nodes.length < 5 ? 210 : 330, middle = [width / 2, height / 2], parts = [];
+	/** @type {(turn: number) => [number, number]} */
+	const at = turn => [middle[0] + (width / 2 - 110) * Math.cos(turn), middle[1] + (height / 2 - 40) * Math.sin(turn)];
+	const turnOf = i => Math.PI + 2 * Math.PI * i / nodes.length;
+	const picture = svg('svg', { viewBox: `0 0 ${width} ${height}`, role: 'img', class: 'graph cycle', 'aria-label': label },
+		svg('defs', {}, svg('marker', { id: 'tip-of-arrow', viewBox: '0 0 8 8', refX: 7, refY: 4, markerWidth: 8, markerHeight: 8, orient: 'auto' },
+			svg('path', { d: 'M0 0L8 4L0 8Z' }))));
+	/* an arrow is the part of the ring between two boxes */
+	const isIn = ([x, y], i) => Math.abs(x - at(turnOf(i))[0]) < 101 && Math.abs(y - at(turnOf(i))[1]) < 23;
+	nodes.forEach(({ kind, words, arrow }, i) => {
+		const [x, y] = at(turnOf(i)), middleOf = at(turnOf(i + 0.5));
+		const way = Array.from({ length: 101 }, (_, step) => at(turnOf(i + step / 100))).filter(each => !isIn(each, i) && !isIn(each, i + 1));
+		picture.append(svg('path', { class: 'arrow', d: 'M' + way.map(each => each.map(n => n.toFixed(1))).join('L'), 'marker-end': 'url(#tip-of-arrow)' }));
 		parts.push(svg('g', { class: kind }, svg('rect', { x: x - 95, y: y - 17, width: 190, height: 34, rx: kind === 'thread' ? 17 : 3 }),
-			svg('text', { x, y: y + 4, 'text-anchor': 'middle' }, words)));
-	};
-	const arrow = (from, to, words) => {
-		const points = [0.3, 0.5, 0.7].map(share => at(from + (to - from) * share));
-		picture.append(svg('path', { class: 'arrow', d: `M${points[0]}Q${points[1]} ${points[2]}`, 'marker-end': 'url(#tip-of-arrow)' }));
-		parts.push(svg('text', { x: points[1][0], y: points[1][1] + (points[1][1] < middle[1] ? -8 : 18), 'text-anchor': 'middle', class: 'words' }, words));
-	};
-	cycle.forEach((i, place) => {
-		const from = turnOf(place), to = turnOf(place + 1), half = (from + to) / 2;
-		node(from, 'thread', threadName(BLOCKED.pid[i], BLOCKED.thread[i]));
-		node(half, 'lock', `lock 0x${BLOCKED.object[i].toString(16)}`);
-		arrow(from, half, 'waits for');
-		arrow(half, to, 'held by');
+			svg('text', { x, y: y + 4, 'text-anchor': 'middle' }, words)),
+		svg('text', { x: middleOf[0] + (nodes.length < 3 ? 0 : Math.sign(middleOf[0] - middle[0]) * 48), y: middleOf[1] + (middleOf[1] < middle[1] ? -8 : 18),
+			'text-anchor': 'middle', class: 'words' }, arrow));
 	});
 	picture.append(...parts);
-	return picture;
+	return make('div', {}, picture, saveGraph(picture));
 }
+
+const address = object => '0x' + object.toString(16);
 
 function drawDeadlock() {
 	const view = make('div', {}), seen = new Set();
@@ -66,11 +59,38 @@ function drawDeadlock() {
 		const stacks = make('div', { class: 'two' });
 		for (const i of cycle)
 			stacks.append(make('div', {}, make('h3', {}, threadName(BLOCKED.pid[i], BLOCKED.thread[i])),
-				stack(BLOCKED.backtrace[i], `waits here for ${time(BLOCKED.wait_time[i])}, for 0x${BLOCKED.object[i].toString(16)}`),
+				stack(BLOCKED.backtrace[i], `waits here for ${time(BLOCKED.wait_time[i])}, for ${address(BLOCKED.object[i])}`),
 				stack(BLOCKED.holder_backtrace[i], `which thread ${BLOCKED.holder[i]} locked here`)));
-		view.append(make('h2', {}, `Deadlock of ${cycle.length} thread${cycle.length === 1 ? '' : 's'}`), drawCycle(cycle), stacks);
+		view.append(make('h2', {}, `Deadlock of ${cycle.length} thread${cycle.length === 1 ? '' : 's'}`), drawCycle(cycle.flatMap(i => [
+			{ kind: 'thread', words: threadName(BLOCKED.pid[i], BLOCKED.thread[i]), arrow: 'waits for' },
+			{ kind: 'lock', words: 'lock ' + address(BLOCKED.object[i]), arrow: 'held by' }]),
+		cycle.map(i => `thread ${BLOCKED.thread[i]} waits for a lock of thread ${BLOCKED.holder[i]}`).join('; ')), stacks);
 	}
 	return view;
+}
+
+/* Locks that threads locked in contradicting orders: a cycle for each, with its backtraces. */
+const ORDERS = sheet('lock_cycles');
+function viewOrder(view) {
+	const groups = new Map();
+	for (let row = 0; row < ORDERS.rows; row++)
+		groups.set(ORDERS.cycle[row], (groups.get(ORDERS.cycle[row]) || []).concat(row));
+	for (const [words, all] of groups) {
+		/* from each lock to the one that was locked while it was held */
+		const rows = [all[0]], stacks = make('div', { class: 'two' });
+		while (rows.length < all.length) {
+			const next = all.find(row => !rows.includes(row) && ORDERS.holds[row] === ORDERS.locks[rows[rows.length - 1]]);
+			if (next === undefined)
+				break;
+			rows.push(next);
+		}
+		const said = row => `thread ${ORDERS.thread[row]}, ${count(ORDERS.count[row])} time${ORDERS.count[row] === 1 ? '' : 's'}`;
+		for (const row of rows)
+			stacks.append(make('div', {}, make('h3', {}, said(row)), stack(ORDERS.first_backtrace[row], `locks ${address(ORDERS.holds[row])} here`),
+				stack(ORDERS.second_backtrace[row], `then locks ${address(ORDERS.locks[row])} here`)));
+		view.append(make('h2', {}, text(words)), drawCycle(rows.map(row => ({ kind: 'lock', words: 'lock ' + address(ORDERS.holds[row]), arrow: said(row) })),
+			rows.map(row => `${said(row)}, holds lock ${address(ORDERS.holds[row])} and locks ${address(ORDERS.locks[row])}`).join('; ')), stacks);
+	}
 }
 
 /* ---- waits: lanes of threads ---- */
@@ -80,12 +100,12 @@ const THREADS = sheet('threads');
 /* The name of a thread and its id; "main" or "thread" if it has no name. */
 function threadName(pid, thread) {
 	const names = once('names of threads', () => new Map([...(THREADS.tid || []).keys()]
-		.map(i => [THREADS.pid[i] + '.' + THREADS.tid[i], text(THREADS.thread[i]).trim()])));
+		.map(i => entry(THREADS.pid[i] + '.' + THREADS.tid[i], text(THREADS.thread[i]).trim()))));
 	const name = names.get(pid + '.' + thread);
 	return name && name !== '(no name)' ? `${name} ${thread}` : `${pid === thread ? 'main' : 'thread'} ${thread}`;
 }
 
-const LANE = 17, LANES_MOST = 40;
+const LANE = 17, LANES_MOST = 40; /* pixels; lanes that are drawn */
 
 /*
  * The threads with waits or holds in the window, the longest waiting first, each with its waits and holds.
@@ -108,7 +128,22 @@ function lanesIn(a, b) {
 	for (let i = 0; i < H.rows; i++)
 		if (isChosenPid(H.pid[i]) && H.since[i] < b && H.since[i] + H.hold_time[i] > a)
 			lane(H.pid[i], H.thread[i]).holds.push(i);
-	return [...lanes.values()].sort((x, y) => y.waited - x.waited);
+	return foldIdle([...lanes.values()].sort((x, y) => y.waited - x.waited), b - a);
+}
+
+/*
+ * Threads that do nothing but wait again and again at one call site, not for a lock, are the idle
+ * threads of a pool or of an event loop: they share the last lane, unless there are no others.
+ */
+const IDLE_WAITS = 3, IDLE_SHARE = 0.9;
+function foldIdle(lanes, length) {
+	const W = M.longWaits, isIdle = lane => lane.waits.length >= IDLE_WAITS && lane.waited >= IDLE_SHARE * length && !lane.holds.length &&
+		lane.waits.every(i => text(W.object_kind[i]) !== 'lock' && W.backtrace[i] === W.backtrace[lane.waits[0]]);
+	const idle = lanes.filter(isIdle), rest = lanes.filter(lane => !isIdle(lane));
+	if (idle.length < 2 || !rest.length || state.idle)
+		return lanes;
+	rest.splice(LANES_MOST - 1, 0, { name: `${count(idle.length)} idle`, waits: idle.flatMap(lane => lane.waits), holds: [], idle: idle.length });
+	return rest;
 }
 
 /* The waits of other threads for the lock of a hold, clipped to the time of the hold: [wait, from, to]. */
@@ -136,19 +171,18 @@ function wakerText(i) {
 
 function drawLanes(canvas, lanes, a, b, pick) {
 	const { context, width } = paper(canvas, lanes.length * LANE + 22), boxes = [];
-	const plot = width - left() - 6;
-	const x = at => left() + plot * (Math.max(a, Math.min(b, at)) - a) / (b - a);
-	const box = (kind, row, from, to, index) => {
+	const x = axisOf(width, a, b);
+	const box = (kind, level, from, to, index) => {
 		context.fillStyle = colour(kind === 'wait' ? 'wait-' + text(M.longWaits.object_kind[index]) : kind);
-		context.fillRect(x(from), row * LANE + (kind === 'wait' ? 6 : 3), Math.max(1, x(to) - x(from)), LANE - (kind === 'wait' ? 10 : 5));
+		context.fillRect(x(from), level * LANE + (kind === 'wait' ? 6 : 3), Math.max(1, x(to) - x(from)), LANE - (kind === 'wait' ? 10 : 5));
 		if (index >= 0)
-			boxes.push({ kind, row, from: x(from), to: Math.max(x(to), x(from) + 2), index });
+			boxes.push({ kind, level, x: x(from), w: x(to) - x(from), index });
 	};
 	drawTicks(context, a, b, x, lanes.length * LANE + 4);
-	const rowOf = new Map(lanes.map((lane, row) => [lane.pid + '.' + lane.thread, row]));
+	const rowOf = new Map(lanes.map((lane, row) => entry(lane.pid + '.' + lane.thread, row)));
 	lanes.forEach((lane, row) => {
 		context.fillStyle = colour('faint');
-		context.fillText(threadName(lane.pid, lane.thread).slice(0, Math.floor(left() / 7.4)), 2, row * LANE + LANE / 2);
+		context.fillText((lane.name || threadName(lane.pid, lane.thread)).slice(0, Math.floor(left() / 7.4)), 2, row * LANE + LANE / 2);
 		for (const i of lane.holds) {
 			box('hold', row, M.longHolds.since[i], M.longHolds.since[i] + M.longHolds.hold_time[i], i);
 			for (const [, from, to] of waitedDuring(i))
@@ -174,36 +208,26 @@ function drawLanes(canvas, lanes, a, b, pick) {
 		context.lineTo(at + 3, y + tip);
 		context.stroke();
 	}
-	const find = event => {
-		const area = canvas.getBoundingClientRect(), at = event.clientX - area.left, row = Math.floor((event.clientY - area.top) / LANE);
-		return boxes.filter(each => each.row === row && at >= each.from && at <= each.to).pop();
-	};
-	canvas.onpointermove = event => {
-		const found = find(event), of = found && (found.kind === 'wait' ? M.longWaits : M.longHolds), i = found && found.index;
-		showTip(event, !found ? '' : found.kind === 'wait'
+	listenBoxes(canvas, boxes, LANE, 0, ({ kind, index: i }) => {
+		const of = kind === 'wait' ? M.longWaits : M.longHolds;
+		return kind === 'wait'
 			? `thread ${of.thread[i]} waits ${time(of.wait_time[i])} in ${text(of.function[i])}\n${siteName(of.backtrace[i])}\n` +
 				wakerText(i) + (of.waker[i] === null ? '' : ': ' + siteName(of.waker_backtrace[i]))
-			: `thread ${of.thread[i]} holds 0x${of.object[i].toString(16)} for ${time(of.hold_time[i])}\n${siteName(of.backtrace[i])}`);
-	};
-	canvas.onpointerleave = event => showTip(event, '');
-	canvas.onclick = event => {
-		const found = find(event);
-		if (found)
-			pick(found);
-	};
+			: `thread ${of.thread[i]} holds ${address(of.object[i])} for ${time(of.hold_time[i])}\n${siteName(of.backtrace[i])}`;
+	}, pick);
 }
 
 function viewLanes(view) {
 	const a = edges[state.from], b = edges[state.to], lanes = lanesIn(a, b), W = M.longWaits;
 	view.append(make('div', { class: 'row' }, searchBox(), make('span', { class: 'faint' }, windowText()),
-		make('span', { class: 'push' }, ...[['hold', 'holds a lock'], ['busy', 'holds it while others wait'], ...KINDS_OF_WAITS.map(kind => [kind, `waits for a ${kind}`])]
-			.flatMap(([kind, words]) => [make('span', { class: 'key key-' + kind }), words])), saveButton('threads over time')));
+		make('span', { class: 'push' }), legendOf([['hold', 'holds a lock'], ['busy', 'holds it while others wait']]),
+		saveButton('threads over time', '#view canvas', '#view .key, #legend .legend .key')));
 	for (const name of ['longest_waits', 'long_holds']) {
 		const found = page.sheets.find(each => each.name === name);
 		if (found && found.note !== null)
 			view.append(make('p', { class: 'faint' }, text(found.note)));
 	}
-	const canvas = make('canvas', { role: 'img', 'aria-label': 'threads over time: locks that they hold, and waits' });
+	const canvas = make('canvas', { 'aria-label': 'threads over time: locks that they hold, and waits; arrows go from one to the next, Enter shows its backtraces' });
 	const chosen = make('div', { class: 'two' });
 	view.append(canvas, chosen);
 	if (DEADLOCK.length)
@@ -217,6 +241,9 @@ function viewLanes(view) {
 		});
 	else
 		canvas.remove();
+	if (lanes.some(lane => lane.idle) || state.idle)
+		view.append(make('button', { type: 'button', 'aria-pressed': String(state.idle === 1),
+			onclick: () => choose({ idle: state.idle ? 0 : 1 }) }, 'a lane for each idle thread'));
 	if (lanes.length > LANES_MOST)
 		view.append(make('p', { class: 'faint' }, `${count(lanes.length - LANES_MOST)} threads more that waited less.`));
 	const sums = new Map();

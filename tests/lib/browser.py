@@ -85,9 +85,11 @@ class Browser:
 
     def settle(self):
         """Waits until the page has drawn what was asked of it."""
-        self.eval("""new Promise(done => {
+        self.eval("""new Promise((done, fail) => {
+            const begun = performance.now();
             const look = () => document.readyState === 'complete' && document.documentElement.dataset.drawn
-                ? requestAnimationFrame(() => requestAnimationFrame(done)) : setTimeout(look, 10);
+                ? requestAnimationFrame(() => requestAnimationFrame(done))
+                : performance.now() - begun > 60000 ? fail(new Error('the page is not drawn')) : setTimeout(look, 10);
             look();
         })""")
 

@@ -29,11 +29,16 @@ def report(trace, *what):
                                      check=True, capture_output=True).stdout)
 
 
-def model(trace):
-    """The tables of a page, each a list of rows."""
+def sheets(trace):
+    """The model of a page."""
     with open(path(trace + ".html"), encoding="utf-8") as file:
         packed = re.search(r'<script id="model"[^>]*>([^<]*)</script>', file.read()).group(1)
-    whole = json.loads(gzip.decompress(base64.b64decode(packed)))
+    return json.loads(gzip.decompress(base64.b64decode(packed)))
+
+
+def model(trace):
+    """The tables of a page, each a list of rows."""
+    whole = sheets(trace)
 
     def value(column, number):
         return whole["strings"][number] if column["kind"] == "text" and number is not None else number
@@ -57,6 +62,14 @@ def as_time(ns):
     below, unit, word = next(step for step in ((1e5, 1e3, "us"), (1e9, 1e6, "ms"), (12e10, 1e9, "s")) if ns < step[0])
     tenths = int((ns + unit / 20) // (unit / 10))
     return f"{tenths / 10:.{int(tenths < 1000 and tenths % 10 > 0)}f} {word}"
+
+
+def as_cell(kind, number):
+    """As the page prints a number of a column of this kind."""
+    if number is None:
+        return ""
+    return {"bytes": as_bytes, "ns": as_time, "count": "{:,}".format, "number": str, "percent": "{:.1f} %".format,
+            "hex": lambda text: text if isinstance(text, str) else hex(text), "text": str}.get(kind, str)(number)
 
 
 # What a pointer that moves over the timeline is told, without repetitions: text after the class's name.
@@ -162,6 +175,49 @@ def findings(browser, trace, what, tab, picture):
     holds("it has at most six tabs", 0 < len(tabs) <= 6, tabs)
 
 
+# Each table of the view: its title, and the texts of its cells with the headings.
+TABLES = """[...document.querySelectorAll('#view table')].map(table => {
+    let title = table.parentElement;
+    while (title.tagName !== 'H2')
+        title = title.previousElementSibling;
+    return [title.textContent, [...table.tHead.rows[0].cells].map(cell => cell.textContent),
+        [...table.tBodies[0].rows].map(row => [...row.cells].map(cell => cell.textContent))];
+})"""
+
+
+def key_of(row, name):
+    """The key of JSON for a column: its name, with a unit."""
+    return next((key for key in (name, name + "_ns", name + "_bytes", name + "_percent") if key in row), None)
+
+
+def numbers(browser, trace):
+    """Every number of each table is that of the report as JSON."""
+    tap.NAME = f"the tables of {trace}"
+    whole = sheets(trace)
+    for name in sorted({sheet["report"] for sheet in whole["sheets"]} - {"model"}):
+        rows_of = report(trace, name)
+        browser.open(path(trace + ".html"), "tab=" + name)
+        wrong, seen = [], 0
+        for title, headings, rows in browser.eval(TABLES):
+            sheet = next(each for each in whole["sheets"] if each["title"] == title and each["report"] == name)
+            shown = [column for column, values in zip(sheet["columns"], sheet["values"])
+                     if column["kind"] != "key" and any(value is not None for value in values)]
+            wanted = rows_of[sheet["name"]]
+            if [column["heading"] for column in shown] != headings or len(rows) != min(100, len(wanted)):
+                wrong.append((title, headings, len(rows), len(wanted)))
+            for row, cells in zip(wanted, rows):
+                for at, column in enumerate(shown):
+                    key = key_of(row, column["name"])
+                    kind = {"bytes": "bytes", "ns": "ns"}.get(row.get("unit"), "count") if "units" in column else column["kind"]
+                    if kind in ("text", "backtrace", "signed") or key is None:
+                        continue
+                    seen += 1
+                    if cells[at] != as_cell(kind, row[key]):
+                        wrong.append((title, column["name"], cells[at], row[key]))
+        if rows_of.keys() & {sheet["name"] for sheet in whole["sheets"] if sheet["values"] and sheet["values"][0]}:
+            holds(f"the numbers are those of report {name}", seen and not wrong, (seen, wrong[:5]))
+
+
 def deadlock(browser):
     findings(browser, "deadlock", "a deadlock", "Waits", "svg.cycle")
     waits_at_exit = [row for row in report("deadlock", "waits")["blocked_at_exit"] if row["state"] == "deadlock"]
@@ -173,6 +229,17 @@ def deadlock(browser):
 LEVEL = "(({ left, top }) => [left + 40, top + 19 * %d + 9])(document.querySelector('#view canvas').getBoundingClientRect())"
 
 
+def asked(command):
+    """The table that a command of the page prints, as JSON."""
+    said = subprocess.run(command.replace("holdtrace", "./holdtrace", 1) + " --format=json", shell=True, check=True,
+                          capture_output=True).stdout
+    return {name: rows for name, rows in json.loads(said).items() if isinstance(rows, list)}
+
+
+BUTTONS = "Object.fromEntries([...document.querySelectorAll('.panel button')].map(b => [b.innerText, b.title]))"
+SHOWN = "document.querySelector('#view .push').textContent"
+
+
 def zoom(browser):
     tap.NAME = "a zoomed flame graph"
     browser.open(path("spike.html"), "tab=flame&cost=live")
@@ -180,15 +247,34 @@ def zoom(browser):
     panel = "document.querySelector('.panel .stack').innerText"
     holds("it has the whole backtrace of the frame, with lines",
           re.match(r"grow [^ ]*spike.c:\d+.*\nmain [^ ]*spike.c:\d+.*\n_start", browser.eval(panel), re.S), browser.eval(panel))
-    copied = {each[0]: each[1] for each in browser.eval("[...document.querySelectorAll('.panel button')].map(b => [b.innerText, b.title])")}
-    same("the suppression names the function", copied["copy a suppression"], "leak:grow")
-    command = copied["copy the command"].replace("holdtrace", "./holdtrace", 1) + " --format=json"
-    rows = json.loads(subprocess.run(command, shell=True, check=True, capture_output=True).stdout)["leaks"]
-    shown = browser.eval("document.querySelector('#view .push').textContent")
-    same("the command that it offers gives its number", as_bytes(sum(row["amount"] for row in rows)), shown)
+    holds("it has the function's own curve", re.search(r"\d MB at most", browser.eval("document.querySelector('.panel').innerText")))
+    same("the suppression names the function", browser.eval(BUTTONS)["copy a suppression"], "leak:grow")
     browser.click(*browser.eval(LEVEL % 4))
     holds("the callers stay above it, and lead back", "grow" not in browser.eval(panel) and "main" in browser.eval(panel),
           browser.eval(panel))
+
+
+def commands(browser, trace):
+    """The commands that a flame graph offers give its numbers, in the whole run and in a part of it."""
+    tap.NAME = f"the commands that the page of {trace} offers"
+    edges = len(model(trace)["bins"])
+    for window in "", f"&from={edges // 4}&to={edges * 3 // 4}":
+        for cost, table, amount in (("live", "leaks", "amount"), ("kept", "leaks", "amount"), ("acquired", "allocations", "bytes"),
+                                    ("peak", "peak_sites", "amount"), ("wait_time", "wakers", "wait_time_ns")):
+            browser.open(path(trace + ".html"), f"tab=flame&cost={cost}{window}")
+            if not browser.eval("document.querySelector('#view canvas')"):
+                continue
+            browser.click(*browser.eval(LEVEL % 1))
+            command = browser.eval(BUTTONS).get("copy the command")
+            if not command:
+                holds(f"there is none for {cost} only where no report has it", window and cost in ("peak", "wait_time"))
+                continue
+            root = browser.eval("document.querySelector('.panel li:last-child').textContent").split(" ")[0]
+            rows = [row for row in asked(command)[table] if row.get("class", "memory") == "memory"
+                    and row["backtrace"] and row["backtrace"][-1].get("function") == root]
+            shown = browser.eval("document.querySelector('.panel li').textContent")
+            number = (as_time if cost == "wait_time" else as_bytes)(sum(row[amount] for row in rows))
+            holds(f"{cost}{' in a window' if window else ''}: the number is that of the page", f": {number}, " in shown, (command, number, shown))
 
 
 def saved(browser):
@@ -210,6 +296,9 @@ def semaphores(browser):
           re.search("waits? for semaphores? took .* until the post at main ", said), said)
 
 
+FOCUS = "(document.activeElement.getAttribute('aria-label') || document.activeElement.innerText)"
+
+
 def keyboard(browser):
     tap.NAME = "the keyboard"
     browser.open(path("spike.html"), "tab=flame")
@@ -217,6 +306,100 @@ def keyboard(browser):
     browser.key("ArrowRight")
     holds("arrows go from tab to tab", browser.eval("document.activeElement.getAttribute('aria-selected')") == "true" and
           browser.eval("document.activeElement.innerText") != "Memory", browser.eval("document.activeElement.outerHTML"))
+    browser.open(path("spike.html"), "tab=flame&cost=live")
+    walked = []
+    while len(walked) < 40 and (not walked or walked[-1]):
+        browser.key("Tab")
+        walked.append(browser.eval("document.activeElement === document.body ? '' : " + FOCUS))
+        if walked[-1].startswith("flame graph"):
+            break
+    holds("Tab leads from the findings over the timeline and the tabs to the flame graph", walked[-1].startswith("flame graph") and
+          [each for each in walked if re.match("Window of time|Memory$|Flame graph$", each)] == [
+              "Window of time: drag, or use the arrow keys with and without shift", "Memory", "Flame graph"], walked)
+    tip = "document.getElementById('tip').innerText"
+    for _ in range(5):
+        browser.key("ArrowDown")
+    holds("arrows go down to the function", browser.eval(tip).startswith("grow\n"), browser.eval(tip))
+    browser.key("Enter")
+    holds("Enter zooms to it", browser.eval("location.hash").find("zoom=") > 0)
+    holds("and the focus stays in the flame graph", browser.eval(FOCUS).startswith("flame graph"), browser.eval(FOCUS))
+    browser.key("Escape")
+    ranges = "[...document.querySelectorAll('#windows [aria-pressed]')].map(each => each.innerText)"
+    same("Escape leaves it", "zoom=" in browser.eval("location.hash"), False)
+    before = browser.eval(ranges)
+    browser.key("w")
+    zoomed = browser.eval(ranges)
+    holds("w zooms the axis of time, whose range is a step behind the whole run", zoomed[0] == "whole run" and
+          re.match(r"\d.* to \d", zoomed[1]) and not re.match(r"\d", before[1]), (before, zoomed))
+    browser.key("d")
+    holds("d moves it", browser.eval(ranges)[1] != zoomed[1], browser.eval(ranges))
+    browser.key("Escape")
+    same("Escape leads back to the whole run", browser.eval(ranges), before)
+
+
+def timeline(browser):
+    tap.NAME = "the timeline"
+    browser.open(path("contention.html"), "tab=lanes")
+    left, top, width = browser.eval("(({ left, top, width }) => [left, top, width])(document.getElementById('timeline').getBoundingClientRect())")
+    x = [left + 150 + (width - 156) * share for share in (0.4, 0.6)]
+    browser.call("Input.dispatchMouseEvent", type="mousePressed", x=x[0], y=top + 20, button="left", clickCount=1)
+    browser.call("Input.dispatchMouseEvent", type="mouseMoved", x=x[1], y=top + 20, button="left", buttons=1)
+    browser.call("Input.dispatchMouseEvent", type="mouseReleased", x=x[1], y=top + 20, button="left", clickCount=1)
+    browser.settle()
+    state = "Object.fromEntries(new URLSearchParams(location.hash.slice(1)))"
+    said = browser.eval(state)
+    steps = len(model("contention")["bins"]) - 1
+    holds("dragging selects", abs(int(said["from"]) / steps - 0.4) < 0.02 and abs(int(said["to"]) / steps - 0.6) < 0.02, said)
+    browser.eval("[...document.querySelectorAll('#windows button')].find(each => each.innerText === 'zoom to the window').click()")
+    browser.settle()
+    same("the window becomes the axis", browser.eval(state)["axis"], said["from"] + "-" + said["to"])
+    browser.call("Input.dispatchMouseEvent", type="mouseWheel", x=sum(x) / 2, y=top + 20, deltaX=0, deltaY=-100)
+    browser.settle()
+    a, b = (int(each) for each in browser.eval(state)["axis"].split("_")[-1].split("-"))
+    holds("the wheel zooms", int(said["from"]) <= a < b <= int(said["to"]) and b - a < int(said["to"]) - int(said["from"]), (a, b, said))
+
+
+def narrow(browser):
+    tap.NAME = "a phone"
+    browser.resize(400, 800)
+    for trace in "deadlock", "loop":
+        browser.open(path(trace + ".html"))
+        wide = []
+        for tab in range(browser.eval("document.querySelectorAll('[role=tab]').length")):
+            browser.eval(f"document.querySelectorAll('[role=tab]')[{tab}].click()")
+            browser.settle()
+            if browser.eval("document.documentElement.scrollWidth") > 400:
+                wide.append(browser.eval("document.querySelector('[aria-selected=true]').innerText"))
+        same(f"{trace}: no tab is wider than the screen", wide, [])
+    browser.open(path("deadlock.html"))
+    browser.eval("document.querySelectorAll('#verdict li a')[1].click()")
+    browser.settle()
+    browser.settle()
+    holds("a finding that is tapped brings its view into sight", 0 <= browser.eval("document.getElementById('tabs').getBoundingClientRect().top") < 600)
+    browser.resize(1280, 900)
+
+
+READERS = os.environ.get("HOLDTRACE_READERS", "tests/readers.d")
+
+
+def accessible(browser):
+    tap.NAME = "axe-core"
+    try:
+        with open(os.path.join(READERS, "axe-core", "axe.min.js"), encoding="utf-8") as file:
+            axe = file.read()
+    except FileNotFoundError:
+        tap.skip("no violation", "no axe-core: tests/tools/readers")
+        return
+    for trace in "deadlock", "spike", "loop":
+        browser.open(path(trace + ".html"))
+        browser.eval(axe + "; undefined")
+        found = []
+        for tab in range(browser.eval("document.querySelectorAll('[role=tab]').length")):
+            for theme in "light", "dark":
+                browser.eval(f"document.documentElement.dataset.theme = '{theme}'; document.querySelectorAll('[role=tab]')[{tab}].click()")
+                browser.settle()
+                found += browser.eval("axe.run().then(all => all.violations.map(each => `${each.id}: ${each.nodes[0].html}`))")
+        same(f"{trace}: no view has violations", sorted(set(found)), [])
 
 
 with Browser() as opened:
@@ -227,6 +410,12 @@ with Browser() as opened:
     zoom(opened)
     saved(opened)
     keyboard(opened)
+    timeline(opened)
+    commands(opened, "loop")
+    for each in "deadlock", "sems":
+        numbers(opened, each)
+    narrow(opened)
+    accessible(opened)
     peak(opened)
     curve(opened, "loop", "a shell loop")
     backtraces(opened)
