@@ -41,6 +41,8 @@
 /* how long programs may run after the collector got SIGTERM, which they may have got, too */
 #define LEAVE_NS (3000 * MS)
 #define TIDY_NS	 (1000 * MS)
+/* how long a call that may block must last to be recorded (control_page.lasting) */
+#define LASTING_NS (1 * MS)
 /* all rings may use 1/16 of the memory, and one ring 1/16 of that */
 #define RINGS_PART 16u
 /* the definitions of all streams may use 1/8 of the memory */
@@ -526,6 +528,7 @@ static int start_parts(struct collector *collector, struct error *err)
 	collector->paused = collector->settings.start == START_OFF;
 	control->paused = collector->paused;
 	ticks_begin(&collector->ticks);
+	control->lasting = ((uint64_t)LASTING_NS << 32) / collector->ticks.lines[0].factor;
 	ret = collect_keep_begin(collector, err);
 	if (ret < 0)
 		return ret;

@@ -84,15 +84,22 @@ static bool read_times(const struct collector *collector, const struct watch *wa
 	return sscanf(text, "%" SCNu64 " %" SCNu64, &reading->ran_ns, &reading->queued_ns) == 2;
 }
 
-static bool is_in_recorded_call(const struct slot *slot)
+/*
+ * Whether the thread is in a call that is or will be recorded. Calls that block are recorded only
+ * if they last.
+ */
+static bool is_in_recorded_call(const struct control_page *control, const struct slot *slot)
 {
+	uint64_t now = ticks_now(control->clock);
 	uint32_t count = __atomic_load_n(&slot->open_count, __ATOMIC_ACQUIRE);
 
 	for (uint32_t i = 0; i < count && i < ARENA_OPEN_MAX; i++) {
 		uint32_t hook = slot->open[i].hook;
 
 		if (hook < HOOK_COUNT && hook_may_sleep(&hook_table[hook]) &&
-		    hook_table[hook].resource != RESOURCE_EVENT)
+		    hook_table[hook].resource != RESOURCE_EVENT &&
+		    (hook_table[hook].resource != RESOURCE_CALL ||
+		     slot->open[i].enter + control->lasting < now))
 			return true;
 	}
 	return false;
@@ -102,14 +109,15 @@ static bool is_in_recorded_call(const struct slot *slot)
  * Finds the state of a thread from the kernel function in which it sleeps. The function is "0" if
  * the thread runs, or the collector may not read it.
  */
-static enum sleep find_sleep(const struct watch *watch, const struct slot *slot, int32_t thread)
+static enum sleep find_sleep(const struct collector *collector, const struct watch *watch,
+			     const struct slot *slot, int32_t thread)
 {
 	char function[96];
 
 	if (!read_task(watch, thread, "wchan", function, sizeof(function)) ||
 	    !strcmp(function, "0"))
 		return SLEEP_NONE;
-	if (is_in_recorded_call(slot))
+	if (is_in_recorded_call(collector->shared.control, slot))
 		return SLEEP_RECORDED;
 	return strstr(function, "futex") || strstr(function, "rt_mutex") ? SLEEP_FUTEX
 									 : SLEEP_OTHER;
@@ -142,7 +150,7 @@ static void read_thread(struct collector *collector, struct member *member,
 
 	if (!read_times(collector, &member->watch, schedule->thread, &next))
 		return;
-	next.sleep = find_sleep(&member->watch, slot, schedule->thread);
+	next.sleep = find_sleep(collector, &member->watch, slot, schedule->thread);
 	/* if a figure has become smaller, another thread has the thread id by now */
 	if (next.ran_ns < schedule->latest.ran_ns || next.queued_ns < schedule->latest.queued_ns)
 		return;
@@ -198,6 +206,7 @@ static void say_schedule(struct collector *collector, struct member *member,
 	facts_number(&facts, "queued", schedule->last.queued_ns);
 	facts_number(&facts, "futex", schedule->slept_ns[SLEEP_FUTEX]);
 	facts_number(&facts, "other", schedule->slept_ns[SLEEP_OTHER]);
+	facts_number(&facts, "recorded", schedule->slept_ns[SLEEP_RECORDED]);
 	facts_write(
 		&facts, member->stream,
 		(struct encode_note){ .name = NOTE_SCHEDULED, .thread = &thread, .time = time });

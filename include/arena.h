@@ -161,6 +161,8 @@ struct control_page {
 	uint32_t attached; /* number of streams begun so far */
 	/* number of attached processes that have not ended */
 	uint32_t alive;
+	/* ticks of 1 ms, from which on calls that block are recorded; 0: not known yet */
+	uint64_t lasting;
 	uint32_t left_out;    /* number of processes that --follow excluded */
 	uint32_t left_unsaid; /* number of these processes that no stream mentions yet */
 	/* 1: all processes that attached before told_pid was set are counted; futex */

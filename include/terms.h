@@ -65,6 +65,8 @@ enum hook_how {
 	HOW_WRITES, /* the call acquires a reader-writer lock exclusively */
 	HOW_SHARES, /* the call releases a reader-writer lock */
 	HOW_SPINS,
+	HOW_POLLS,  /* the call waits for any of several descriptors */
+	HOW_PAUSES, /* the call waits for a time or a signal, and has no object */
 };
 
 /* When an event happened. The numbers are those in streams; 3 is unused. */

@@ -465,6 +465,8 @@ static enum locks_way way_of(const struct hook *hook)
 	case HOW_JOINS:
 	case HOW_WAKES_ALL:
 	case HOW_SHARES:
+	case HOW_POLLS:
+	case HOW_PAUSES:
 		break;
 	}
 	return LOCKS_MUTEX;

@@ -17,6 +17,7 @@
 #define WAKES_KEPT 256u
 /* Limit of moves of a waiting thread from futex to futex in one wait. */
 #define MOVES_MAX 8
+#define CALL_NS	  1000000u /* shorter calls do not count as waits */
 
 /* The classes of sites: OF_WAKES is for posts and signals. */
 enum { OF_WAITS, OF_WAKES };
@@ -36,11 +37,14 @@ const char *wakes_end_name(enum resource resource, unsigned end)
 		[WAKES_REFUSED] = "refused",
 		[WAKES_TIMEOUT] = "timed out",
 		[WAKES_LEFT] = "left",
+		[WAKES_IDLE] = "idle",
 		[WAKES_ASLEEP] = "asleep",
 	};
 
-	if (end == WAKES_WOKEN && resource == RESOURCE_FUTEX)
+	if (end == WAKES_WOKEN && (resource == RESOURCE_FUTEX || resource == RESOURCE_CALL))
 		return "woken";
+	if (end == WAKES_UNSEEN && resource == RESOURCE_CALL)
+		return "returned";
 	if (end == WAKES_WOKEN)
 		return resource == RESOURCE_SEMAPHORE ? "posted" : "signalled";
 	return names[end];
@@ -74,6 +78,8 @@ void wakes_clear(struct wakes *wakes)
 	free_tokens(wakes);
 	map_clear(&wakes->index);
 	sites_clear(&wakes->sites);
+	wakes->last_thread = 0;
+	wakes->last_ns = wakes->others_ns = 0;
 	wakes->objects.count = wakes->threads.count = wakes->pairs.count = wakes->stats.count = 0;
 }
 
@@ -188,7 +194,8 @@ static uint64_t duration_of(const struct event *event)
 	return event->leave_ns > event->enter_ns ? event->leave_ns - event->enter_ns : 0;
 }
 
-static void add_wait(struct wakes *wakes, const struct wakes_wait *wait)
+/* Returns the pair if the wait is the longest one of it, else NULL. */
+static struct wakes_pair *add_wait(struct wakes *wakes, const struct wakes_wait *wait)
 {
 	uint64_t key = (uint64_t)wait->waiter << 32 | wait->waker;
 	uint32_t number = map_get(&wakes->index, OF_PAIR + wait->end, key);
@@ -197,15 +204,17 @@ static void add_wait(struct wakes *wakes, const struct wakes_wait *wait)
 	if (wakes->listener)
 		wakes->listener(wakes->user, wait);
 	if (!number && wakes->pairs.count > PAIRS_MAX)
-		return;
+		return NULL;
 	if (!number) {
 		number = ARRAY_NUMBER(&wakes->pairs);
 		map_set(&wakes->index, OF_PAIR + wait->end, key, number);
 	}
 	pair = &wakes->pairs.items[number];
-	if (!pair->count++ || wait->ns > pair->longest.ns)
-		pair->longest = *wait;
 	pair->ns += wait->ns;
+	if (pair->count++ && wait->ns <= pair->longest.ns)
+		return NULL;
+	pair->longest = *wait;
+	return pair;
 }
 
 static enum wakes_end failure_of(const struct event *event)
@@ -214,7 +223,11 @@ static enum wakes_end failure_of(const struct event *event)
 		return WAKES_LEFT;
 	if (event->error == ETIMEDOUT)
 		return WAKES_TIMEOUT;
-	return event->error == EAGAIN ? WAKES_REFUSED : WAKES_LEFT;
+	if (event->error != EAGAIN)
+		return WAKES_LEFT;
+	/* a call that blocked fails so by its time limit (SO_RCVTIMEO, sigtimedwait) */
+	return event->function->hook->resource == RESOURCE_SEMAPHORE ? WAKES_REFUSED
+								     : WAKES_TIMEOUT;
 }
 
 /* ---- semaphores ---- */
@@ -359,7 +372,8 @@ static bool find_wake(struct wakes *wakes, uint32_t number, uint64_t since_ns,
 	return false;
 }
 
-static void wait_futex(struct wakes *wakes, uint32_t number, const struct event *event)
+static struct wakes_pair *wait_futex(struct wakes *wakes, uint32_t number,
+				     const struct event *event)
 {
 	struct wakes_wait wait = {
 		.waiter = sites_of(&wakes->sites, OF_WAITS, event),
@@ -379,7 +393,7 @@ static void wait_futex(struct wakes *wakes, uint32_t number, const struct event 
 		wait.waker_thread = wake.thread;
 		wait.woken_ns = wake.time_ns;
 	}
-	add_wait(wakes, &wait);
+	return add_wait(wakes, &wait);
 }
 
 static void push_wake(struct wakes *wakes, uint32_t number, const struct wakes_token *wake)
@@ -432,6 +446,23 @@ static void wake_futex(struct wakes *wakes, uint32_t number, const struct event 
 		push_wake(wakes, number, &wake);
 }
 
+/* Adds a call that may have woken one thread, which waits in a call for the same object. */
+static void wake_one(struct wakes *wakes, uint32_t number, const struct event *event)
+{
+	struct wakes_token wake = {
+		.time_ns = event->time_ns,
+		.until_ns = event->leave_ns,
+		.count = 1,
+		.thread = event->thread,
+		.site = sites_of(&wakes->sites, OF_WAKES, event),
+	};
+	struct wakes_site *stats = stats_of(wakes, wake.site);
+
+	stats->count++;
+	stats->woke++;
+	push_wake(wakes, number, &wake);
+}
+
 static void futex_event(struct wakes *wakes, const struct event *event)
 {
 	uint32_t number = object_of(wakes, event->object);
@@ -440,6 +471,73 @@ static void futex_event(struct wakes *wakes, const struct event *event)
 		wait_futex(wakes, number, event);
 	else if (event->operation == OPERATION_NOTIFY && !(event->flags & CALL_FAILED))
 		wake_futex(wakes, number, event);
+}
+
+/* ---- calls that block ---- */
+
+bool wakes_is_call(const struct event *event)
+{
+	const struct hook *hook = event->function->hook;
+
+	/* the time of a nested call belongs to the enclosing call */
+	if (!hook || !hook_may_sleep(hook) || event->part || event->depth ||
+	    event->moment == MOMENT_HALF)
+		return false;
+	if (duration_of(event) < CALL_NS)
+		return false;
+	return hook->resource == RESOURCE_CALL || hook->resource == RESOURCE_FD ||
+	       hook->resource == RESOURCE_FILE || hook->resource == RESOURCE_DIRECTORY ||
+	       hook->resource == RESOURCE_PROCESS;
+}
+
+/* Notes when threads make calls: then the process is not idle. */
+static void note_activity(struct wakes *wakes, const struct event *event)
+{
+	if (event->thread != wakes->last_thread) {
+		wakes->others_ns = wakes->last_ns;
+		wakes->last_thread = event->thread;
+	}
+	wakes->last_ns = event->time_ns;
+}
+
+static void blocking_event(struct wakes *wakes, const struct event *event)
+{
+	const struct hook *hook = event->function->hook;
+	bool is_wake =
+		hook && hook->resource == RESOURCE_CALL && event->operation == OPERATION_NOTIFY;
+	struct wakes_pair *pair;
+	struct wakes_site *site;
+	uint64_t others_ns;
+	uint32_t object;
+
+	if (!is_wake && !wakes_is_call(event)) {
+		if (event->operation != OPERATION_WAIT)
+			note_activity(wakes, event);
+		return;
+	}
+	object = object_of(wakes, event->object);
+	if (is_wake) {
+		wake_one(wakes, object, event);
+		note_activity(wakes, event);
+		return;
+	}
+	pair = wait_futex(wakes, object, event);
+	if (pair && wakes->describe)
+		pair->what = wakes->describe(wakes->user, event);
+	site = stats_of(wakes, sites_of(&wakes->sites, OF_WAITS, event));
+	others_ns = event->thread == wakes->last_thread ? wakes->others_ns : wakes->last_ns;
+	site->waits++;
+	site->quiet += others_ns < event->enter_ns;
+}
+
+bool wakes_is_idle(const struct wakes *wakes, const struct wakes_pair *pair)
+{
+	const struct site *site = sites_at(&wakes->sites, pair->longest.waiter);
+	const struct hook *hook = site->function->hook;
+	const struct wakes_site *stats = wakes_site(wakes, pair->longest.waiter);
+
+	return hook && hook->how == HOW_POLLS && stats && stats->waits >= WAKES_IDLE_MIN &&
+	       stats->quiet > stats->waits / 2 && pair->longest.end != WAKES_WOKEN;
 }
 
 /* ---- conditions ---- */
@@ -569,6 +667,8 @@ void wakes_event(struct wakes *wakes, const struct event *event)
 {
 	const struct hook *hook = event->function->hook;
 
+	if (wakes->resource == RESOURCE_CALL && event->has_tail)
+		blocking_event(wakes, event);
 	if (!hook || hook->resource != wakes->resource || !event->has_tail)
 		return;
 	if (wakes->resource == RESOURCE_SEMAPHORE && !event->part)

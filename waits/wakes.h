@@ -3,8 +3,8 @@
 #define WAITS_WAKES_H
 
 /*
- * Which threads wait for semaphores, conditions and futexes, and which threads wake them, in the
- * process that is being read.
+ * Which threads wait for semaphores, conditions and futexes or in calls that block, and which
+ * threads wake them, in the process that is being read.
  *
  * Semaphores: each post adds a token, and each wait takes the oldest token. If the wait began
  * before the post, the post woke the thread; otherwise no thread was waiting for the post. The
@@ -19,6 +19,12 @@
  * number of these threads. The kernel wakes the thread that waited first. So a wait was ended by
  * the oldest wake that was not over when the wait began and that has a thread left to wake. A call
  * may also move waiters to a second futex, of which a later wake ends their waits.
+ *
+ * Calls that block: reads, polls, sleeps and the like that lasted for 1 ms or longer, and waits in
+ * calls of other classes (open, accept, waitpid). A call that wrote to the other end of a pipe
+ * ended the wait in the same way. A site is the idle wait of an event loop if it waits for several
+ * descriptors (HOW_POLLS), at least WAKES_IDLE_MIN times, mostly while no other thread of the
+ * process made a recorded call.
  *
  * Memory grows with the numbers of objects, sites and threads. The number of tokens per object is
  * limited.
@@ -39,11 +45,13 @@ enum wakes_end {
 	WAKES_WOKEN,	/* waited until another thread posted or signalled */
 	WAKES_NOTHING,	/* condition: the same, but the thread immediately waited again */
 	WAKES_SPURIOUS, /* condition: returned without a signal */
-	WAKES_UNSEEN,	/* semaphore, futex: waited, but the post or wake was not recorded */
-	WAKES_AT_ONCE,	/* semaphore: a token was available */
-	WAKES_REFUSED,	/* semaphore: no token was available to sem_trywait() */
+	/* semaphore, futex, call: waited, but the post or wake was not recorded */
+	WAKES_UNSEEN,
+	WAKES_AT_ONCE, /* semaphore: a token was available */
+	WAKES_REFUSED, /* semaphore: no token was available to sem_trywait() */
 	WAKES_TIMEOUT,
 	WAKES_LEFT,   /* the wait was cancelled, interrupted, or failed */
+	WAKES_IDLE,   /* call: the idle wait of an event loop */
 	WAKES_ASLEEP, /* condition: still waiting when the process ended */
 	WAKES_ENDS
 };
@@ -67,10 +75,15 @@ struct wakes_wait {
 struct wakes_pair {
 	uint64_t count, ns;
 	struct wakes_wait longest;
+	const char *what; /* the object of the longest one, from `describe`; NULL: not known */
 };
 
-/* Posts or signals at a site. */
+#define WAKES_IDLE_MIN 3u
+
+/* Posts or signals at a site; of a call that blocks, the waits. */
 struct wakes_site {
+	uint64_t waits,
+		quiet; /* calls: waits, and those of them without a call of another thread */
 	uint64_t count;
 	uint64_t woke;	/* waiting threads that these posts or signals woke */
 	uint64_t vain;	/* posts or signals at a time when no thread waited */
@@ -110,10 +123,22 @@ struct wakes_thread {
 
 /* Indices start at 1; 0: no item. */
 struct wakes {
-	enum resource resource; /* RESOURCE_SEMAPHORE, RESOURCE_CONDITION or RESOURCE_FUTEX */
+	/* RESOURCE_SEMAPHORE, RESOURCE_CONDITION, RESOURCE_FUTEX or RESOURCE_CALL */
+	enum resource resource;
 	/* Called for each wait when it is known how the wait ended; may be NULL. */
 	void (*listener)(void *user, const struct wakes_wait *wait);
+	/*
+	 * Calls: describes the object of the wait, which is now the longest of its pair. The text
+	 * must remain valid. May be NULL.
+	 */
+	const char *(*describe)(void *user, const struct event *event);
 	void *user;
+	/*
+	 * Calls: the last calls, except waits, of two different threads; `others` is of the thread
+	 * that made calls before the last one
+	 */
+	uint32_t last_thread;
+	uint64_t last_ns, others_ns;
 	struct map index; /* indices of objects, threads and pairs */
 	ARRAY_OF(struct wakes_object) objects;
 	ARRAY_OF(struct wakes_thread) threads;
@@ -135,6 +160,15 @@ void wakes_event(struct wakes *wakes, const struct event *event);
 
 /* Ends the process: counts the waits that have not ended and the posts that no wait took. */
 void wakes_finish(struct wakes *wakes, uint64_t end_ns);
+
+/*
+ * Whether the call waited for something that is neither a lock nor the like: a call that blocks, or
+ * a call of another class that took 1 ms or longer.
+ */
+bool wakes_is_call(const struct event *event);
+
+/* Whether these are idle waits of an event loop. */
+bool wakes_is_idle(const struct wakes *wakes, const struct wakes_pair *pair);
 
 /* The last signal of a condition if it had no waiter, else NULL. */
 const struct wakes_token *wakes_vain(const struct wakes *wakes, uint64_t object);

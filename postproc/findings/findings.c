@@ -124,6 +124,11 @@ static const char *report_of_hang(const struct summary *summary)
 			return "waits --table=cond_waits,signals";
 		if (waited == RESOURCE_FUTEX)
 			return "waits --table=futex_waits";
+		/* a program with an idle event loop may have been stopped because it was idle */
+		if ((waited == RESOURCE_CALL || waited == RESOURCE_FD ||
+		     waited == RESOURCE_PROCESS) &&
+		    !summary->called.idle)
+			return "waits --table=call_waits";
 	}
 	return NULL;
 }

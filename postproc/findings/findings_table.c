@@ -96,8 +96,9 @@ static void say_hang(struct sentence *sentence)
 
 	if (!blocked)
 		return;
-	say(sentence, "Thread %" PRIu32 " waited in %s for %s and was not woken, at ",
-	    blocked->thread, blocked->function, DURATION(blocked->longest_ns));
+	say(sentence, "Thread %" PRIu32 " waited in %s%s%s for %s and was not woken, at ",
+	    blocked->thread, blocked->function, *blocked->what ? " for " : "", blocked->what,
+	    DURATION(blocked->longest_ns));
 	say_site(sentence, blocked->backtrace);
 }
 

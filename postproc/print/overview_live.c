@@ -32,6 +32,7 @@ static const struct {
 	[RESOURCE_CONDITION] = { "created", "not destroyed" },
 	[RESOURCE_SEMAPHORE] = { "created", "not destroyed" },
 	[RESOURCE_FUTEX] = { "waits", "held" },
+	[RESOURCE_CALL] = { "waits", "held" },
 	[RESOURCE_DIRECTORY] = { "opened", "open" },
 	[RESOURCE_RWLOCK] = { "created", "not destroyed" },
 	[RESOURCE_SPINLOCK] = { "created", "not destroyed" },
@@ -171,6 +172,8 @@ static bool was_used(const struct overview *overview, const struct summary_class
 	if (class->known == RESOURCE_FD || class->known == RESOURCE_FILE)
 		return class->acquired ||
 		       (class->known == RESOURCE_FD && images_last(overview->summary)->inherited);
+	if (class->known == RESOURCE_CALL) /* see overview_waits() */
+		return false;
 	return class->acquired || class->waited || class->notified || class->failed;
 }
 

@@ -53,6 +53,33 @@ static void print_longest(struct overview *overview, const struct summary_class 
 			     "at the end of a chain that began at: ", class->hot.first);
 }
 
+/* Prints the waits in calls that block, without the idle waits of event loops. */
+static void print_calls(struct overview *overview)
+{
+	const struct summary_calls *calls = &overview->summary->called;
+	const size_t column = OVERVIEW_COLUMN;
+	struct line line = { .length = 0 };
+	char text[512];
+
+	line_add(&line, "  calls");
+	line_to(&line, column);
+	if (calls->waits)
+		line_add(&line, "%s waited %s in all, longest %s", COUNT(calls->waits),
+			 DURATION(calls->ns), DURATION(calls->longest_ns));
+	if (calls->idle)
+		line_add(&line, "%s%s idle wait%s of event loops took %s", calls->waits ? "; " : "",
+			 COUNT(calls->idle), PLURAL(calls->idle), DURATION(calls->idle_ns));
+	screen_wrap(&overview->screen, &line, column);
+	if (!calls->waiter || overview->tight >= OVERVIEW_TIGHTEST ||
+	    !findings_waits_long(overview->summary, calls->ns))
+		return;
+	snprintf(text, sizeof(text), "longest: %s%s%s at ", calls->function,
+		 *calls->what ? " for " : "", calls->what);
+	print_frames(overview, column, column + 2, 1, text, calls->waiter);
+	if (calls->waker)
+		print_frames(overview, column, column + 2, 1, "woken by: ", calls->waker);
+}
+
 void overview_waits(struct overview *overview)
 {
 	size_t title = overview->screen.count;
@@ -83,6 +110,11 @@ void overview_waits(struct overview *overview)
 		    findings_waits_long(overview->summary, waits_ns(times, threshold)))
 			print_longest(overview, class);
 	}
+	if (!overview->summary->called.waits && !overview->summary->called.idle)
+		return;
+	if (overview->screen.count == title)
+		screen_say(&overview->screen, 0, "waits");
+	print_calls(overview);
 }
 
 /* ---- calls that still wait ---- */
@@ -199,7 +231,9 @@ static void print_blocked(struct overview *overview, const struct summary_blocke
 	else
 		line_add(&line, "  thread %" PRIu32, blocked->thread);
 	line_add(&line, " in %s", blocked->function);
-	if (blocked->object)
+	if (*blocked->what)
+		line_add(&line, " for %s", blocked->what);
+	else if (blocked->object && blocked->resource != RESOURCE_CALL)
 		line_add(&line,
 			 is_number(blocked->resource) ? " for %s %" PRIu64 : " for %s 0x%" PRIx64,
 			 blocked->resource == RESOURCE_FUTEX

@@ -36,28 +36,15 @@ static void on_move(void *user, const struct ledger_move *move)
 
 /* ---- events ---- */
 
-void causes_event(struct causes *causes, const struct event *event)
+void causes_misuse(struct causes *causes, const struct event *event, enum descriptor_misuse misuse,
+		   const struct descriptor *of)
 {
-	enum descriptor_misuse misuse;
-	struct descriptor *of;
-
-	/* Most calls are about memory; these are skipped quickly. */
-	if (event->resource->known == RESOURCE_MEMORY)
-		return;
-	descriptors_event(&causes->descriptors, event, &misuse, &of);
-	if (misuse)
-		misuses_add(&causes->misuses, event, misuse, of);
-}
-
-void causes_note(struct causes *causes, const struct event *event)
-{
-	descriptors_note(&causes->descriptors, event);
+	misuses_add(&causes->misuses, event, misuse, of);
 }
 
 void causes_process(struct causes *causes, uint32_t pid, const char *program)
 {
 	peaks_process(&causes->peaks, pid, program);
-	descriptors_clear(&causes->descriptors);
 }
 
 /* ---- the end of the run ---- */
@@ -175,7 +162,6 @@ void causes_create(struct causes **result, struct ledger *ledger, struct tallies
 	causes->peaks.tally =
 		tallies_add(tallies, sizeof(struct peaks_entry), peaks_merge, &causes->peaks);
 	causes->temporary = tallies_add(tallies, sizeof(uint64_t), merge_temporary, causes);
-	descriptors_init(&causes->descriptors);
 	misuses_init(&causes->misuses, tallies->space);
 	ledger_listen(ledger, on_move, causes);
 	*result = causes;
@@ -185,7 +171,6 @@ void causes_destroy(struct causes *causes)
 {
 	if (!causes)
 		return;
-	descriptors_clear(&causes->descriptors);
 	misuses_free(&causes->misuses);
 	free(causes->peak.places.items);
 	free(causes->temp.places.items);

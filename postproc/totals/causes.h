@@ -34,7 +34,6 @@ struct causes {
 	struct tallies *tallies;
 	struct peaks peaks;
 	struct tally *temporary;
-	struct descriptors descriptors;
 	/* set by causes_run(): */
 	struct misuses misuses; /* the most frequent first */
 	struct causes_top peak, temp;
@@ -44,9 +43,9 @@ struct causes {
 void causes_create(struct causes **causes, struct ledger *ledger, struct tallies *tallies);
 void causes_destroy(struct causes *causes);
 
-/* causes_event() takes a call, causes_note() a note. */
-void causes_event(struct causes *causes, const struct event *event);
-void causes_note(struct causes *causes, const struct event *event);
+/* Takes the misuse of a descriptor by a call. */
+void causes_misuse(struct causes *causes, const struct event *event, enum descriptor_misuse misuse,
+		   const struct descriptor *of);
 
 /* Call it when the process has ended, before its tallies are closed. */
 void causes_process(struct causes *causes, uint32_t pid, const char *program);

@@ -103,6 +103,7 @@ void coverage_note(struct coverage *coverage, const struct event *event)
 	thread->queued = event_number(event, "queued");
 	thread->futex = event_number(event, "futex");
 	thread->other = event_number(event, "other");
+	thread->in_recorded = event_number(event, "recorded");
 }
 
 /*
@@ -142,6 +143,9 @@ static void measure(const struct coverage_thread *thread, uint64_t end_ns, struc
 	if (thread->futex + thread->other)
 		sum->unobserved = (uint64_t)((double)rest * (double)thread->futex /
 					     (double)(thread->futex + thread->other));
+	/* all samples found recorded calls: a small rest is inexactness */
+	else if (rest < thread->in_recorded / 4)
+		sum->unobserved = 0;
 	if (sum->unobserved < futex)
 		sum->unobserved = futex;
 	sum->other = rest - sum->unobserved;

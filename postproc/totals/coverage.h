@@ -10,7 +10,7 @@
  * not fit into the blocked time before. At each reading the collector also samples what the thread
  * does. Blocked time that no recorded wait explains is divided in the ratio of these samples: into
  * other system calls, and futexes that no hook saw. If there are no samples, all of this time
- * counts as not observed.
+ * counts as not observed, unless it is little compared with the samples in recorded calls.
  */
 
 #include <stdbool.h>
@@ -49,7 +49,7 @@ struct coverage_thread {
 	uint64_t recorded_ns; /* sum of its recorded waits */
 	bool is_main, is_read;
 	/* members of ~scheduled */
-	uint64_t from, from_ran, from_queued, to, ran, queued, futex, other;
+	uint64_t from, from_ran, from_queued, to, ran, queued, futex, other, in_recorded;
 };
 
 struct coverage {

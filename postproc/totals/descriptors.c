@@ -306,6 +306,50 @@ void descriptors_event(struct descriptors *descriptors, const struct event *even
 	descriptor->closed = step;
 }
 
+/* ---- calls that block ---- */
+
+const char *descriptors_say(const struct descriptors *descriptors, const struct hook *hook,
+			    uint64_t object, char text[DESCRIPTORS_TEXT_SIZE])
+{
+	const struct descriptor *descriptor = descriptors_find(descriptors, object);
+	const char *what = descriptor ? descriptor->what : NULL;
+	const char *kind =
+		descriptor && strcmp(descriptor->kind, "other") != 0 ? descriptor->kind : NULL;
+
+	*text = '\0';
+	if (hook->resource == RESOURCE_PROCESS) {
+		if (object && object <= INT32_MAX)
+			snprintf(text, DESCRIPTORS_TEXT_SIZE, "child %u", (unsigned)object);
+		else if (!strncmp(hook->name, "wait", strlen("wait")))
+			snprintf(text, DESCRIPTORS_TEXT_SIZE, "any child");
+		return text;
+	}
+	/* calls that open a descriptor have none until they return */
+	if ((hook->resource != RESOURCE_CALL && (hook->resource != RESOURCE_FD || !object)) ||
+	    hook->how == HOW_PAUSES || object > INT32_MAX)
+		return text;
+	snprintf(text, DESCRIPTORS_TEXT_SIZE, "fd %u%s%s%s%s", (unsigned)object,
+		 kind || what ? ": " : "", kind ? kind : "", kind && what ? " " : "",
+		 what ? what : "");
+	return text;
+}
+
+const char *descriptors_say_event(const struct descriptors *descriptors, const struct event *event,
+				  char text[DESCRIPTORS_TEXT_SIZE])
+{
+	const struct hook *hook = event->function->hook;
+	uint64_t object = event->object;
+	const char *path = event_argument(event, "path");
+
+	/* the object of a call that opens a descriptor is the new one */
+	if (hook->operation == OPERATION_ALLOC && hook->resource != RESOURCE_CALL &&
+	    event->operation != OPERATION_WAIT && !number_of(event, "sockfd", &object)) {
+		snprintf(text, DESCRIPTORS_TEXT_SIZE, "%s", path ? path : "");
+		return text;
+	}
+	return descriptors_say(descriptors, hook, object, text);
+}
+
 /* ---- begin and end ---- */
 
 void descriptors_init(struct descriptors *descriptors)

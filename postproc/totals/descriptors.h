@@ -18,6 +18,8 @@
 #include "naming/address_space.h"
 #include "trace/event.h"
 
+struct hook;
+
 /* The call that opened or closed a descriptor. Pointers are valid as long as the trace. */
 struct descriptor_step {
 	const struct backtrace *backtrace; /* NULL: not known */
@@ -65,6 +67,18 @@ void descriptors_event(struct descriptors *descriptors, const struct event *even
 
 /* The descriptor with that number, open or closed; NULL: the process has not used the number. */
 struct descriptor *descriptors_find(const struct descriptors *descriptors, uint64_t number);
+
+/*
+ * Writes what a call that blocks waits for: "fd 5: socket to 127.0.0.1:80", "child 123". object: of
+ * the call while it was open. The text is empty if the call has no object. Returns text.
+ */
+#define DESCRIPTORS_TEXT_SIZE 256u
+const char *descriptors_say(const struct descriptors *descriptors, const struct hook *hook,
+			    uint64_t object, char text[DESCRIPTORS_TEXT_SIZE]);
+
+/* Likewise for the event of a call that has returned. */
+const char *descriptors_say_event(const struct descriptors *descriptors, const struct event *event,
+				  char text[DESCRIPTORS_TEXT_SIZE]);
 
 /*
  * Misuses of descriptors in all processes of a run. Misuses of the same kind with the same

@@ -37,8 +37,10 @@ static void add_wait(struct summary *summary, uint32_t index, const struct event
 		.site = sites_of(&fold->sites, (uint8_t)index, event),
 	};
 
-	/* a call for a futex is recorded only if it waited */
-	summary->classes[index].waits.is_sure |= event->function->hook->resource == RESOURCE_FUTEX;
+	/* such a call is recorded only if it waited */
+	summary->classes[index].waits.is_sure |=
+		event->function->hook->resource == RESOURCE_FUTEX ||
+		event->function->hook->resource == RESOURCE_CALL;
 	waits_add(&summary->classes[index].waits, waits_object(&fold->waits, index, event->object),
 		  &call);
 }
@@ -179,15 +181,36 @@ static void note_spawned(struct summary *summary, const struct event *event)
 					  (uint32_t)summary->processes.count, copy(summary, path) };
 }
 
+static void take_descriptors(struct summary *summary, const struct event *event)
+{
+	enum descriptor_misuse misuse;
+	struct descriptor *of;
+
+	/* Most calls are about memory; these are skipped quickly. */
+	if (event->resource->known == RESOURCE_MEMORY)
+		return;
+	descriptors_event(&summary->descriptors, event, &misuse, &of);
+	if (misuse && summary->causes)
+		causes_misuse(summary->causes, event, misuse, of);
+}
+
+static const char *describe_call(void *user, const struct event *event)
+{
+	struct summary *summary = user;
+	char text[DESCRIPTORS_TEXT_SIZE];
+
+	return copy(summary, descriptors_say_event(&summary->descriptors, event, text));
+}
+
 static void on_call(struct summary *summary, const struct event *event, struct error *err)
 {
 	summary_count(summary, event);
 	note_spawned(summary, event);
 	ledger_event(summary->ledger, event, err);
-	if (summary->causes)
-		causes_event(summary->causes, event);
+	take_descriptors(summary, event);
 	locks_event(&summary->locks, event);
 	wakes_event(&summary->signals, event);
+	wakes_event(&summary->calls, event);
 	if (event->leave_ns > event->enter_ns)
 		coverage_event(&summary->coverage, event);
 	if (event->type == CALL_TYPE_NONE)
@@ -564,8 +587,7 @@ static void on_note(struct summary *summary, const struct event *event, struct e
 		ledger_carry(summary->ledger, opened, event, err);
 	else
 		ledger_event(summary->ledger, event, err);
-	if (summary->causes)
-		causes_note(summary->causes, event);
+	descriptors_note(&summary->descriptors, event);
 	coverage_note(&summary->coverage, event);
 	note_start(&summary->fold->process, event);
 	for (size_t i = 0; i < sizeof(notes) / sizeof(*notes); i++)
@@ -635,6 +657,10 @@ void summary_begin(struct summary **result, struct error *err)
 	tallies_init(&summary->tallies, &summary->space);
 	locks_init(&summary->locks);
 	wakes_init(&summary->signals, RESOURCE_CONDITION);
+	wakes_init(&summary->calls, RESOURCE_CALL);
+	summary->calls.describe = describe_call;
+	summary->calls.user = summary;
+	descriptors_init(&summary->descriptors);
 	coverage_init(&summary->coverage);
 	summary->fold = memory_zalloc(1, sizeof(*summary->fold));
 	ledger_create(&summary->ledger, false, err);
@@ -727,6 +753,8 @@ void summary_free(struct summary *summary)
 	tallies_free(&summary->tallies);
 	locks_free(&summary->locks);
 	wakes_free(&summary->signals);
+	wakes_free(&summary->calls);
+	descriptors_clear(&summary->descriptors);
 	coverage_clear(&summary->coverage);
 	touched_free(&summary->touched);
 	free(summary->processes.items);

@@ -111,6 +111,7 @@ struct summary_blocked {
 	const char *function;
 	enum resource resource;
 	uint64_t object, related;
+	const char *what;     /* the object of a call that blocks; "": none, or another kind */
 	uint32_t pid, thread; /* tid of the first thread */
 	uint32_t threads;
 	uint64_t longest_ns;
@@ -141,6 +142,15 @@ struct summary_blocked {
 	 * is_hung() in summary_close.c
 	 */
 	bool is_hung;
+};
+
+/* Waits in calls that block, and separately the idle waits of event loops. */
+struct summary_calls {
+	uint64_t waits, ns, idle, idle_ns;
+	/* of the longest wait, if any */
+	uint64_t longest_ns;
+	const char *function, *what; /* what: the object; "": none */
+	const struct trace_node *waiter, *waker;
 };
 
 enum summary_end {
@@ -349,8 +359,11 @@ struct summary {
 	struct tallies tallies; /* sums by place; reports use them, too */
 	/* objects held at the end, by place; NULL unless summary_watch() was called */
 	struct tally *held;
-	struct locks locks;   /* locks of the current process */
-	struct wakes signals; /* signals of conditions in the current process */
+	struct locks locks;		/* locks of the current process */
+	struct wakes signals;		/* signals of conditions in the current process */
+	struct wakes calls;		/* calls that blocked in the current process */
+	struct descriptors descriptors; /* descriptors of the current process */
+	struct summary_calls called;	/* sums of `calls` of all processes */
 	struct {
 		ARRAY_OF(const struct trace_node *) places; /* call sites that map memory */
 		const char *name, *module;

@@ -282,6 +282,31 @@ static void close_signals(struct summary *summary)
 			signals->stats.items[i].vain;
 }
 
+static void close_calls(struct summary *summary)
+{
+	const struct wakes *calls = &summary->calls;
+	struct summary_calls *sum = &summary->called;
+
+	for (size_t i = 1; i < calls->pairs.count; i++) {
+		const struct wakes_pair *pair = &calls->pairs.items[i];
+
+		if (wakes_is_idle(calls, pair)) {
+			sum->idle += pair->count;
+			sum->idle_ns += pair->ns;
+			continue;
+		}
+		sum->waits += pair->count;
+		sum->ns += pair->ns;
+		if (pair->longest.ns <= sum->longest_ns)
+			continue;
+		sum->longest_ns = pair->longest.ns;
+		sum->function = sites_at(&calls->sites, pair->longest.waiter)->function->hook->name;
+		sum->what = pair->what;
+		sum->waiter = place_of(summary, &calls->sites, pair->longest.waiter);
+		sum->waker = place_of(summary, &calls->sites, pair->longest.waker);
+	}
+}
+
 static void close_locks(struct summary *summary)
 {
 	struct locks *locks = &summary->locks;
@@ -489,7 +514,9 @@ static bool is_hung(const struct summary *summary, const struct fold_open *open,
 
 static void add_blocked(struct summary *summary, const struct fold_open *open)
 {
+	const struct hook *hook = hook_find(open->function);
 	struct summary_blocked *blocked = ARRAY_ADD(&summary->blocked);
+	char what[DESCRIPTORS_TEXT_SIZE] = "";
 	struct locks_holder holder = { 0 };
 	bool has_holder = find_holder(summary, open, &holder);
 	uint32_t at = 0;
@@ -509,6 +536,9 @@ static void add_blocked(struct summary *summary, const struct fold_open *open)
 		.holder = holder.thread,
 		.is_deadlock = open->is_deadlock,
 	};
+	if (hook)
+		descriptors_say(&summary->descriptors, hook, open->object, what);
+	blocked->what = pool_text(&summary->pool, what, strlen(what));
 	if (open->resource == RESOURCE_THREAD)
 		blocked->joined = next_blocker(summary, open, &at);
 	blocked->has_ended_holder = has_holder && map_get(&summary->fold->threads, OF_THREAD,
@@ -523,7 +553,8 @@ static void add_blocked(struct summary *summary, const struct fold_open *open)
 
 /*
  * Adds an open call to summary->blocked. If several threads wait in the same function for the same
- * object, they share an entry. first: index of the first entry of this process.
+ * object, they share an entry (calls that block only if they have the same backtrace). first: index
+ * of the first entry of this process.
  */
 static void close_open(struct summary *summary, const struct fold_open *open, size_t first)
 {
@@ -532,6 +563,11 @@ static void close_open(struct summary *summary, const struct fold_open *open, si
 
 		if (blocked->object != open->object || strcmp(blocked->function, open->function) ||
 		    blocked->is_deadlock || open->is_deadlock)
+			continue;
+		/* calls without an object have nothing but their call site in common */
+		if (open->resource == RESOURCE_CALL &&
+		    blocked->backtrace !=
+			    space_backtrace(&summary->space, open->backtrace, open->index))
 			continue;
 		blocked->threads++;
 		blocked->waited_ns += open->waited_ns;
@@ -551,6 +587,8 @@ static void clear_fold(struct summary *summary)
 	ledger_clear(summary->ledger);
 	locks_clear(&summary->locks);
 	wakes_clear(&summary->signals);
+	wakes_clear(&summary->calls);
+	descriptors_clear(&summary->descriptors);
 	coverage_clear(&summary->coverage);
 	map_clear(&fold->threads);
 	fold->thread_count = fold->silent = 0;
@@ -609,6 +647,7 @@ void summary_close_process(struct summary *summary, struct error *err)
 		causes_process(summary->causes, pid, process->name);
 	close_locks(summary);
 	close_signals(summary);
+	close_calls(summary);
 	for (uint32_t i = 0; i < summary->class_count; i++) {
 		close_class(summary, i);
 		close_waits(summary, i);

@@ -86,6 +86,7 @@ static const unsigned char waits[RESOURCE_COUNT] = {
 	[RESOURCE_FD] = THREAD_WAIT_OTHER + 1,
 	[RESOURCE_FILE] = THREAD_WAIT_OTHER + 1,
 	[RESOURCE_DIRECTORY] = THREAD_WAIT_OTHER + 1,
+	[RESOURCE_CALL] = THREAD_WAIT_OTHER + 1,
 };
 
 bool threads_waits(const struct hook *hook, const struct event *event, enum thread_wait *wait)

@@ -29,7 +29,7 @@ enum thread_wait { /* in the order of the columns of thread_waits */
 		   THREAD_WAIT_CONDITION,
 		   THREAD_WAIT_FUTEX,
 		   THREAD_WAIT_JOIN,  /* waits for threads, processes and barriers */
-		   THREAD_WAIT_OTHER, /* other calls that may wait: open, accept, connect */
+		   THREAD_WAIT_OTHER, /* other calls that may wait: poll, read, sleep, open */
 		   THREAD_WAITS
 };
 

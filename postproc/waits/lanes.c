@@ -143,6 +143,13 @@ static void on_futex(void *user, const struct wakes_wait *wait)
 
 /* ---- other waits ---- */
 
+static void on_call(void *user, const struct wakes_wait *wait)
+{
+	struct lanes *lanes = user;
+
+	lanes->call = *wait;
+}
+
 static void tell_call(const struct lanes *lanes, const struct hook *hook, enum lane_kind kind,
 		      const struct event *event, bool is_open)
 {
@@ -164,6 +171,12 @@ static void tell_call(const struct lanes *lanes, const struct hook *hook, enum l
 		joined = threads_of_handle(&lanes->threads, event->object);
 	if (joined)
 		wait.waker_thread = joined->tid;
+	if (!is_open && lanes->call.waker) {
+		wait.end = ends[lanes->call.end];
+		wait.waker = backtrace_of(lanes, &lanes->calls.sites, lanes->call.waker, NULL);
+		wait.waker_thread = lanes->call.waker_thread;
+		wait.woken_ns = lanes->call.woken_ns;
+	}
 	if (wait.waiter)
 		tell(lanes, &wait);
 }
@@ -177,6 +190,8 @@ void lanes_event(struct lanes *lanes, const struct event *event)
 	wakes_event(&lanes->conditions, event);
 	wakes_event(&lanes->semaphores, event);
 	wakes_event(&lanes->futexes, event);
+	lanes->call.waker = 0;
+	wakes_event(&lanes->calls, event);
 	if (event->part || event->moment == MOMENT_HALF || !threads_waits(hook, event, &wait))
 		return;
 	if (wait != THREAD_WAIT_JOIN && wait != THREAD_WAIT_OTHER)
@@ -223,6 +238,9 @@ void lanes_begin(struct lanes *lanes, struct report_run *run, const struct lanes
 	wakes_init(&lanes->futexes, RESOURCE_FUTEX);
 	lanes->futexes.listener = on_futex;
 	lanes->futexes.user = lanes;
+	wakes_init(&lanes->calls, RESOURCE_CALL);
+	lanes->calls.listener = on_call;
+	lanes->calls.user = lanes;
 	threads_init(&lanes->threads);
 	run->summary->locks.listener = (struct locks_listener){ on_lock_wait, on_held, lanes };
 }
@@ -242,6 +260,7 @@ void lanes_clear(struct lanes *lanes)
 	wakes_clear(&lanes->conditions);
 	wakes_clear(&lanes->semaphores);
 	wakes_clear(&lanes->futexes);
+	wakes_clear(&lanes->calls);
 	threads_clear(&lanes->threads);
 }
 
@@ -250,5 +269,6 @@ void lanes_free(struct lanes *lanes)
 	wakes_free(&lanes->conditions);
 	wakes_free(&lanes->semaphores);
 	wakes_free(&lanes->futexes);
+	wakes_free(&lanes->calls);
 	threads_clear(&lanes->threads);
 }

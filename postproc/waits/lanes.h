@@ -20,7 +20,7 @@ enum lane_kind {
 	LANE_SEMAPHORE, /* waits for semaphores that had to wait and did not fail */
 	LANE_FUTEX,	/* all waits for futexes, since all of them slept */
 	LANE_JOIN,	/* waits for threads, processes and barriers */
-	LANE_OTHER,	/* waits in open, accept, connect and the like */
+	LANE_OTHER,	/* waits in calls that block: poll, read, sleep, open, accept ... */
 	LANE_KINDS
 };
 
@@ -58,7 +58,8 @@ struct lanes {
 	struct report_run *run;
 	struct lanes_listener listener;
 	struct locks_listener next; /* the previous listener, which is called, too */
-	struct wakes conditions, semaphores, futexes;
+	struct wakes conditions, semaphores, futexes, calls;
+	struct wakes_wait call; /* what `calls` knows of the current event; waker 0: nothing */
 	struct threads threads; /* threads of the current process */
 };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The reports on conditions, semaphores and futexes: where threads wait, where conditions are
- * signalled, semaphores are posted and threads are woken, and which signals and posts had no
- * waiter. Sums over all processes of the run, by call site.
+ * The reports on conditions, semaphores, futexes and calls that block: where threads wait, where
+ * conditions are signalled, semaphores are posted and threads are woken, and which signals and
+ * posts had no waiter. Sums over all processes of the run, by call site.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -70,6 +70,27 @@ static int begin_futexes(void *user, struct report_run *run, struct error *err)
 	(void)run;
 	(void)err;
 	return begin_of(user, RESOURCE_FUTEX);
+}
+
+static const char *describe_call(void *user, const struct event *event)
+{
+	struct wakes_report *state = user;
+	char text[DESCRIPTORS_TEXT_SIZE];
+
+	descriptors_say_event(&state->run->summary->descriptors, event, text);
+	return pool_text(&state->pool, text, strlen(text));
+}
+
+static int begin_calls(void *user, struct report_run *run, struct error *err)
+{
+	struct wakes_report *state = user;
+
+	(void)run;
+	(void)err;
+	begin_of(user, RESOURCE_CALL);
+	state->view.describe = describe_call;
+	state->view.user = state;
+	return 0;
 }
 
 static void wakes_report_destroy(void *user)
@@ -151,10 +172,24 @@ static void close_pair(struct wakes_report *state, const struct wakes_pair *pair
 	uint32_t index = ends_of(state, waiter, waker, wait->end);
 	struct wakes_pair *sum = &state->pairs.items[index].sum;
 
-	if (!sum->count || wait->ns > sum->longest.ns)
+	if (!sum->count || wait->ns > sum->longest.ns) {
 		sum->longest = *wait;
+		sum->what = pair->what;
+	}
 	sum->count += pair->count;
 	sum->ns += pair->ns;
+}
+
+/* Adds a pair of calls: all idle waits at a site are one. */
+static void close_call(struct wakes_report *state, const struct wakes_pair *pair)
+{
+	struct wakes_pair own = *pair;
+
+	if (wakes_is_idle(&state->view, pair)) {
+		own.longest.end = WAKES_IDLE;
+		own.longest.waker = 0;
+	}
+	close_pair(state, &own);
 }
 
 static void wakes_report_process(void *user)
@@ -165,7 +200,7 @@ static void wakes_report_process(void *user)
 	for (size_t i = 1; i < state->view.stats.count; i++)
 		close_site(state, (uint32_t)i);
 	for (size_t i = 1; i < state->view.pairs.count; i++)
-		close_pair(state, &state->view.pairs.items[i]);
+		close_call(state, &state->view.pairs.items[i]);
 	wakes_clear(&state->view);
 }
 
@@ -306,6 +341,76 @@ const struct report report_futexes = {
 	.event = wakes_report_event,
 	.process = wakes_report_process,
 	.end = end_futexes,
+	.destroy = wakes_report_destroy,
+};
+
+static void put_calls(const struct wakes_report *state, struct table *table, bool is_idle)
+{
+	for (size_t i = 1; i < state->pairs.count; i++) {
+		const struct wakes_ends *ends = &state->pairs.items[i];
+		const struct wakes_place *waiter = &state->places.items[ends->waiter];
+		struct table_cell *row;
+
+		if ((ends->end == WAKES_IDLE) != is_idle)
+			continue;
+		row = table_add(table);
+		table_text(table, CELL(row, call_waits, function), waiter->function);
+		table_text(table, CELL(row, call_waits, ended),
+			   wakes_end_name(RESOURCE_CALL, ends->end));
+		table_number(CELL(row, call_waits, waits), ends->sum.count);
+		table_number(CELL(row, call_waits, wait_time), ends->sum.ns);
+		table_number(CELL(row, call_waits, average), ends->sum.ns / ends->sum.count);
+		table_number(CELL(row, call_waits, longest), ends->sum.longest.ns);
+		table_text(table, CELL(row, call_waits, object), ends->sum.what);
+		if (ends->waker)
+			table_backtrace(CELL(row, call_waits, waker_backtrace),
+					state->places.items[ends->waker].backtrace);
+		table_backtrace(CELL(row, call_waits, backtrace), waiter->backtrace);
+	}
+}
+
+/* Adds the calls that had not returned when their process ended. */
+static void put_open_calls(const struct report_run *run, struct table *table)
+{
+	for (size_t i = 0; i < run->summary->blocked.count; i++) {
+		const struct summary_blocked *blocked = &run->summary->blocked.items[i];
+		struct table_cell *row;
+
+		if (blocked->resource != RESOURCE_CALL && blocked->resource != RESOURCE_FD &&
+		    blocked->resource != RESOURCE_FILE && blocked->resource != RESOURCE_PROCESS)
+			continue;
+		row = table_add(table);
+		table_text(table, CELL(row, call_waits, function), blocked->function);
+		table_text(table, CELL(row, call_waits, ended),
+			   wakes_end_name(RESOURCE_CALL, WAKES_ASLEEP));
+		table_number(CELL(row, call_waits, waits), blocked->threads);
+		table_number(CELL(row, call_waits, wait_time), blocked->waited_ns);
+		table_number(CELL(row, call_waits, longest), blocked->longest_ns);
+		table_text(table, CELL(row, call_waits, object), blocked->what);
+		table_backtrace(CELL(row, call_waits, backtrace), blocked->backtrace);
+	}
+}
+
+static void end_calls(void *user, struct tables *tables)
+{
+	const struct wakes_report *state = user;
+	struct table *table = tables_begin(tables, TABLE_call_waits);
+
+	_Static_assert(COLUMN_call_waits_backtrace - FIRST_call_waits ==
+			       COLUMN_idle_waits_backtrace - FIRST_idle_waits,
+		       "both tables have the same columns");
+	put_open_calls(state->run, table);
+	put_calls(state, table, false);
+	put_calls(state, tables_begin(tables, TABLE_idle_waits), true);
+}
+
+const struct report report_calls = {
+	.wants_summary = true, /* for descriptors, and calls under way at the end */
+	.state_size = sizeof(struct wakes_report),
+	.begin = begin_calls,
+	.event = wakes_report_event,
+	.process = wakes_report_process,
+	.end = end_calls,
 	.destroy = wakes_report_destroy,
 };
 

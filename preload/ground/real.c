@@ -395,6 +395,7 @@ void real_stand_in(void)
 	STAND_IN(fspick);
 	STAND_IN(fsopen);
 	STAND_IN(fsmount);
+	STAND_IN(epoll_pwait2);
 }
 
 /*

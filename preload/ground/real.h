@@ -13,10 +13,12 @@
 #include <malloc.h>
 #include <mntent.h>
 #include <mqueue.h>
+#include <poll.h>
 #include <pthread.h>
 #include <pty.h>
 #include <sched.h>
 #include <semaphore.h>
+#include <signal.h>
 #include <spawn.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -24,18 +26,22 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/fanotify.h>
+#include <sys/file.h>
 #include <sys/inotify.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/select.h>
 #include <sys/sem.h>
 #include <sys/shm.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/timerfd.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <threads.h>
+#include <time.h>
 #include <unistd.h>
 #include <utmp.h>
 #include <wchar.h>
@@ -57,6 +63,13 @@ int __open_2(const char *path, int flags);
 int __open64_2(const char *path, int flags);
 int __openat_2(int dirfd, const char *path, int flags);
 int __openat64_2(int dirfd, const char *path, int flags);
+
+/* Likewise for the calls that read into a buffer of known size. */
+ssize_t __read_chk(int fd, void *buffer, size_t count, size_t room);
+ssize_t __recv_chk(int fd, void *buffer, size_t count, size_t room, int flags);
+int __poll_chk(struct pollfd *fds, nfds_t count, int timeout, size_t room);
+int __ppoll_chk(struct pollfd *fds, nfds_t count, const struct timespec *timeout,
+		const sigset_t *mask, size_t room);
 
 /*
  * Many versions of libc are older than C23's functions; glibc 2.26 removed cfree from its headers.
@@ -82,6 +95,10 @@ int userfaultfd(int flags);
 int perf_event_open(void *attributes, pid_t pid, int cpu, int group, unsigned long flags);
 int bpf(int command, void *attributes, unsigned int size);
 int landlock_create_ruleset(const void *attributes, size_t size, unsigned int flags);
+
+/* In libc since 2.35. */
+int epoll_pwait2(int fd, struct epoll_event *events, int count, const struct timespec *timeout,
+		 const sigset_t *mask);
 
 /* _FORTIFY_SOURCE replaces mq_open by __mq_open_2; the others are old names. */
 int __mq_open_2(const char *name, int flags);

@@ -118,6 +118,36 @@ void fd_made_standard(struct call *call, struct call_event *event, int fd);
 void range_closes(struct call *call, struct call_event *event, unsigned int first,
 		  unsigned int last, int flags);
 
+/* ---- calls that block ---- */
+
+/*
+ * The other end of a pipe or pair of sockets that the process made; an eventfd is its own other
+ * end. -1: not known.
+ */
+int fd_other_end(int fd);
+
+/* Sets the other end; -1: none, or the descriptor is closed. */
+void fd_join(const struct call *call, int one, int other);
+
+/* Whether a call that sends may block, or may end the wait of another thread. */
+#define MAY_SEND(fd, flags) (!((flags)&MSG_DONTWAIT) || fd_other_end(fd) >= 0)
+
+/* Commands of fcntl that wait for a lock of a file. */
+#define LOCKS_FILE(command) ((command) == F_SETLKW || (command) == F_OFD_SETLKW)
+
+void fd_counts(struct call *call, struct call_event *event, int fd);
+void other_end_notified(struct call *call, struct call_event *event, int fd);
+void poll_begins(struct call *call, struct call_event *event, const struct pollfd *fds,
+		 nfds_t count, struct spare *spare);
+void poll_ended(struct call *call, struct call_event *event, const struct pollfd *fds, nfds_t count,
+		struct spare *spare);
+void select_begins(struct call *call, struct call_event *event, int count, const fd_set *reads,
+		   const fd_set *writes, const fd_set *others, struct spare *spare);
+void select_ended(struct call *call, struct call_event *event, int count, const fd_set *reads,
+		  const fd_set *writes, const fd_set *others, struct spare *spare);
+void epoll_ended(struct call *call, struct call_event *event);
+void file_locked(struct call *call, struct call_event *event, int command, int fd);
+
 /* ---- sockets ---- */
 
 void peer_asked(struct call *call, struct call_event *event, const struct sockaddr *address,

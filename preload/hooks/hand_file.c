@@ -19,6 +19,8 @@ void fd_replaced(struct call *call, struct call_event *event, int oldfd, int new
 	}
 	if (!event->failed)
 		fd_lost(call, MOMENT_ENTER, 1, newfd, 0);
+	if (!event->failed)
+		fd_join(call, newfd, fd_other_end(oldfd));
 	event->object = event->result;
 }
 
@@ -32,6 +34,8 @@ void fd_pair(struct call *call, struct call_event *event, const int *one, const 
 		return;
 	for (int i = 1; i <= HOOK_ARGUMENTS_MAX && event->arguments[i - 1].kind; i++)
 		arguments[i] = event->arguments[i];
+	fd_join(call, *one, *other);
+	fd_join(call, *other, *one);
 	arguments[0].number = *one;
 	second.part = 1;
 	second.object = WORD(*other);
@@ -64,6 +68,7 @@ void fd_made_standard(struct call *call, struct call_event *event, int fd)
 void fd_closed(struct call *call, struct call_event *event, int fd)
 {
 	event->failed = event->failed && call->error == EBADF;
+	fd_join(call, fd, -1);
 	if (!event->failed)
 		fd_lost_shm(call, MOMENT_ENTER, 1, fd, 0);
 }

@@ -47,6 +47,7 @@ void fd_lost(struct call *call, enum moment moment, uint8_t part, int fd, uint64
 {
 	if (fd < 0)
 		return;
+	fd_join(call, fd, -1);
 	fd_lost_shm(call, moment, part < UINT8_MAX ? part + 1 : part, fd, related);
 	call_event(call, &(struct call_event){ .resource = RESOURCE_FD,
 					       .operation = OPERATION_FREE,

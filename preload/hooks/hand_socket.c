@@ -249,22 +249,45 @@ static size_t passed_event(struct call *call, const struct msghdr *message, size
 	return left;
 }
 
+/* Records a call that received no descriptors, if it lasted. */
+static void message_waited(struct call *call, int sockfd, bool has_failed,
+			   const struct call_argument *arguments)
+{
+	if (call_lasted(call))
+		call_event(call, &(struct call_event){ .resource = RESOURCE_CALL,
+						       .operation = OPERATION_WAIT,
+						       .moment = MOMENT_LEAVE,
+						       .failed = has_failed,
+						       .object = WORD(sockfd),
+						       .arguments = arguments });
+}
+
+/* A call that cannot block is recorded after it has returned, and only if it received descriptors.
+ */
 EXPORT ssize_t recvmsg(int sockfd, struct msghdr *message, int flags)
 {
-	ssize_t result;
+	const bool blocks = !(flags & MSG_DONTWAIT);
+	ssize_t result = 0;
 	size_t count;
 
-	real_ready();
-	result = real.recvmsg(sockfd, message, flags);
-	if (result < 0 || !message->msg_controllen)
-		return result;
-	count = all_passed(message);
-	if (!count)
-		return result;
-	BEGIN(recvmsg, sockfd, 0, result)
+	if (!blocks) {
+		real_ready();
+		result = real.recvmsg(sockfd, message, flags);
+		if (result < 0 || !message->msg_controllen || !all_passed(message))
+			return result;
+	}
+	BEGIN(recvmsg, sockfd, 0, blocks ? real.recvmsg(sockfd, message, flags) : result)
+	if (blocks) {
+		call_sleeps(&call);
+		result = real.recvmsg(sockfd, message, flags);
+	}
 	call_returned(&call);
-	passed_event(&call, message, count,
+	count = result >= 0 && message->msg_controllen ? all_passed(message) : 0;
+	passed_event(&call, result >= 0 ? message : &(struct msghdr){ .msg_controllen = 0 }, count,
 		     VALUES_FOR(recvmsg, DECIMAL(sockfd), HEX(flags), HEX(message)));
+	if (!count)
+		message_waited(&call, sockfd, result < 0,
+			       VALUES_FOR(recvmsg, DECIMAL(sockfd), HEX(flags), HEX(message)));
 	call_end(&call);
 	return result;
 }
@@ -272,18 +295,32 @@ EXPORT ssize_t recvmsg(int sockfd, struct msghdr *message, int flags)
 EXPORT int recvmmsg(int sockfd, struct mmsghdr *messages, unsigned int count, int flags,
 		    struct timespec *timeout)
 {
+	const bool blocks = !(flags & MSG_DONTWAIT);
 	size_t left = 0;
-	int result;
+	int result = 0;
 
-	real_ready();
-	result = real.recvmmsg(sockfd, messages, count, flags, timeout);
-	for (int i = 0; i < result; i++)
-		left += all_passed(&messages[i].msg_hdr);
-	if (!left)
-		return result;
-	BEGIN(recvmmsg, sockfd, 0, result)
+	if (!blocks) {
+		real_ready();
+		result = real.recvmmsg(sockfd, messages, count, flags, timeout);
+		for (int i = 0; i < result; i++)
+			left += all_passed(&messages[i].msg_hdr);
+		if (!left)
+			return result;
+	}
+	BEGIN(recvmmsg, sockfd, 0,
+	      blocks ? real.recvmmsg(sockfd, messages, count, flags, timeout) : result)
+	if (blocks) {
+		call_sleeps(&call);
+		result = real.recvmmsg(sockfd, messages, count, flags, timeout);
+		for (int i = 0; i < result; i++)
+			left += all_passed(&messages[i].msg_hdr);
+	}
 	call_returned(&call);
-	for (int i = 0; i < result; i++)
+	if (!left)
+		message_waited(&call, sockfd, result < 0,
+			       VALUES_FOR(recvmmsg, DECIMAL(sockfd), HEX(flags), HEX(messages),
+					  DECIMAL(count), HEX(timeout)));
+	for (int i = 0; left && i < result; i++)
 		left = passed_event(&call, &messages[i].msg_hdr, left,
 				    VALUES_FOR(recvmmsg, DECIMAL(sockfd), HEX(flags), HEX(messages),
 					       DECIMAL(count), HEX(timeout)));

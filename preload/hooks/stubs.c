@@ -57,8 +57,15 @@ struct row {
 	if (unlikely(row.pick))                                            \
 		row.is_recorded = sampling_settle(&call, &event, row.pick, WORD(old));
 /* The argument of block_moved(): NULL for a block that is not recorded. */
-#define BLOCK_GONE(old)	    (!row.pick || row.pick & SAMPLING_LOSES ? (old) : NULL)
-#define RECORDS_IF(cond)    IN(PHASE_ENTRY) row.is_recorded = (cond);
+#define BLOCK_GONE(old)	 (!row.pick || row.pick & SAMPLING_LOSES ? (old) : NULL)
+#define RECORDS_IF(cond) IN(PHASE_ENTRY) row.is_recorded = (cond);
+#define BLOCKS_IF(cond)                           \
+	IN(PHASE_ENTRY) row.is_recorded = (cond); \
+	RECORDS_IF_LASTED(true)
+#define RECORDS_IF_LASTED(cond) IN(PHASE_RETURN) row.is_recorded = !(cond) || call_lasted(&call);
+#define NOTIFIES(fd)                                            \
+	IN(PHASE_BEFORE) other_end_notified(&call, &event, fd); \
+	RECORDS_IF_LASTED(fd_other_end(fd) < 0)
 #define FAILS_IF(cond)	    IN(PHASE_RETURN) event.failed = (cond);
 #define BEFORE(effect, ...) IN(PHASE_BEFORE) effect(&call, &event, ##__VA_ARGS__);
 #define AFTER(effect, ...)  IN(PHASE_RETURN) effect(&call, &event, ##__VA_ARGS__);

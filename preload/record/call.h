@@ -323,6 +323,24 @@ static inline void call_returned_early(struct call *call)
 	call->thread->last = call->leave;
 }
 
+/* Whether a call that may block lasted so long that it is recorded. */
+static inline bool call_lasted(const struct call *call)
+{
+	return !life.one_time || call->leave - call->enter >= life.control->lasting;
+}
+
+/*
+ * Changes the object of the open call, for readers of a blocked program, once it is known that it
+ * can be read.
+ */
+static inline void call_show_object(struct call *call, uint64_t object, uint64_t related)
+{
+	if (call->depth >= ARENA_OPEN_MAX)
+		return;
+	call->thread->slot->open[call->depth].object = object;
+	call->thread->slot->open[call->depth].related = related;
+}
+
 /* Records one part of the call. A signal handler may interrupt it and record its own events. */
 void call_event(struct call *call, const struct call_event *event);
 

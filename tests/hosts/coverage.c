@@ -281,10 +281,10 @@ static const struct {
 	void (*plan)(void);
 	unsigned plan_ms; /* for which it is blocked in all if nothing is late */
 } modes[] = {
-	{ "sleeps-once", "other", sleep_long, 500 },
-	{ "sleeps-often", "other", sleep_often, 500 },
-	{ "polls", "other", wait_in_poll, 500 },
-	{ "reads-a-pipe", "other", read_pipe, 500 },
+	{ "sleeps-once", "recorded", sleep_long, 500 },
+	{ "sleeps-often", "recorded", sleep_often, 500 },
+	{ "polls", "recorded", wait_in_poll, 500 },
+	{ "reads-a-pipe", "recorded", read_pipe, 500 },
 	{ "faults", "other", fault, 250 },
 	{ "spins", "mixed", spin, 0 },
 	{ "contends", "recorded", contend, 0 },

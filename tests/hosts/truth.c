@@ -13,6 +13,7 @@
 #include <malloc.h>
 #include <mntent.h>
 #include <mqueue.h>
+#include <poll.h>
 #include <pthread.h>
 #include <pty.h>
 #include <sched.h>
@@ -26,6 +27,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/fanotify.h>
+#include <sys/file.h>
 #include <sys/inotify.h>
 #include <sys/ipc.h>
 #include <sys/mman.h>
@@ -33,13 +35,16 @@
 #include <sys/pidfd.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/select.h>
 #include <sys/sem.h>
 #include <sys/shm.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/timerfd.h>
+#include <sys/uio.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <threads.h>
@@ -373,7 +378,7 @@ static void send_descriptor(int to)
 				  .msg_controllen = sizeof(control) };
 
 	memcpy(CMSG_DATA(&control.header), (int[]){ 0 }, sizeof(int));
-	expect(sendmsg(to, &message, 0) == 1, "sendmsg");
+	expect(DO(sendmsg, to, &message, 0) == 1, "sendmsg");
 }
 
 static void receive_descriptors(int from)
@@ -499,7 +504,7 @@ static int work_c11(void *leave)
 static void *wait_for_ever(void *nothing)
 {
 	for (;;)
-		pause();
+		DO(pause);
 	return nothing;
 }
 
@@ -823,6 +828,109 @@ static void libraries(void)
 		add("dlclose", 0);
 }
 
+static void on_alarm(int number)
+{
+	(void)number;
+}
+
+/* An alarm every 2 ms ends the calls that would wait longer. */
+static void wait_for_signals(void)
+{
+	const struct itimerval often = { { 0, 2000 }, { 0, 2000 } }, never = { { 0, 0 }, { 0, 0 } };
+	const struct timespec little = { .tv_nsec = 1000 };
+	sigset_t none, alarms;
+	int number;
+
+	sigemptyset(&none);
+	sigemptyset(&alarms);
+	sigaddset(&alarms, SIGALRM);
+	signal(SIGALRM, on_alarm);
+	setitimer(ITIMER_REAL, &often, NULL);
+	DO(pause);
+	DO(sigsuspend, &none);
+	DO(sleep, 1);
+	sigprocmask(SIG_BLOCK, &alarms, NULL);
+	DO(sigwait, &alarms, &number);
+	DO(sigwaitinfo, &alarms, NULL);
+	DO(sigtimedwait, &alarms, NULL, &little);
+	setitimer(ITIMER_REAL, &never, NULL);
+	DO(usleep, 1);
+	DO(nanosleep, &little, NULL);
+	DO(clock_nanosleep, CLOCK_MONOTONIC, 0, &little, NULL);
+	DO(thrd_sleep, &little, NULL);
+}
+
+static void wait_for_descriptors(int fd)
+{
+	int (*poll_chk)(struct pollfd *, nfds_t, int, size_t) =
+		(int (*)(struct pollfd *, nfds_t, int, size_t))find("__poll_chk");
+	int (*ppoll_chk)(struct pollfd *, nfds_t, const struct timespec *, const sigset_t *,
+			 size_t) = (int (*)(struct pollfd *, nfds_t, const struct timespec *,
+					    const sigset_t *, size_t))find("__ppoll_chk");
+	const struct timespec soon = { .tv_nsec = 1000 };
+	struct timeval soon_us = { .tv_usec = 1 };
+	struct pollfd polled = { .fd = fd, .events = POLLIN };
+	int epoll = DO(epoll_create1, 0);
+	struct epoll_event event = { .events = EPOLLIN };
+	fd_set set;
+
+	DO(poll, &polled, 1, 1);
+	poll(&polled, 1, 0); /* cannot block: not recorded */
+	DO(ppoll, &polled, 1, &soon, NULL);
+	if (poll_chk)
+		poll_chk(&polled, 1, 1, sizeof(polled));
+	if (ppoll_chk)
+		ppoll_chk(&polled, 1, &soon, NULL, sizeof(polled));
+	FD_ZERO(&set);
+	DO(select, 0, &set, NULL, NULL, &soon_us);
+	DO(pselect, 0, &set, NULL, NULL, &soon, NULL);
+	DO(epoll_wait, epoll, &event, 1, 1);
+	DO(epoll_pwait, epoll, &event, 1, 1, NULL);
+	DO(epoll_pwait2, epoll, &event, 1, &soon, NULL);
+	DO(close, epoll);
+}
+
+static void transfers(void)
+{
+	ssize_t (*read_chk)(int, void *, size_t, size_t) =
+		(ssize_t(*)(int, void *, size_t, size_t))find("__read_chk");
+	ssize_t (*recv_chk)(int, void *, size_t, size_t, int) =
+		(ssize_t(*)(int, void *, size_t, size_t, int))find("__recv_chk");
+	int fds[2], counter = DO(eventfd, 0, 0), file = DO(open, "/dev/null", O_RDWR);
+	char bytes[9] = "";
+	struct iovec part = { bytes, 1 };
+	eventfd_t value;
+
+	DO(pipe, fds);
+	wait_for_descriptors(fds[0]);
+	DO(write, fds[1], bytes, 2);
+	DO(writev, fds[1], &part, 1);
+	DO(read, fds[0], bytes, 1);
+	DO(readv, fds[0], &part, 1);
+	if (read_chk)
+		read_chk(fds[0], bytes, 1, sizeof(bytes));
+	DO(close, fds[0]);
+	DO(close, fds[1]);
+	DO(eventfd_write, counter, 1);
+	DO(eventfd_read, counter, &value);
+	DO(close, counter);
+	DO(socketpair, AF_UNIX, SOCK_STREAM, 0, fds);
+	DO(send, fds[1], bytes, 2, 0);
+	DO(sendto, fds[1], bytes, 1, 0, NULL, 0);
+	DO(recv, fds[0], bytes, 1, 0);
+	DO(recvfrom, fds[0], bytes, 1, 0, NULL, NULL);
+	if (recv_chk)
+		recv_chk(fds[0], bytes, 1, sizeof(bytes), 0);
+	recv(fds[0], bytes, 1, MSG_DONTWAIT); /* cannot block: not recorded */
+	DO(close, fds[0]);
+	DO(close, fds[1]);
+	DO(flock, file, LOCK_SH);
+	flock(file, LOCK_UN);
+	DO(lockf, file, F_LOCK, 1);
+	DO(lockf64, file, F_LOCK, 1);
+	DO(close, file);
+}
+
 static void clean_up(void)
 {
 	DIR *listed = DO(opendir, directory);
@@ -884,6 +992,8 @@ int main(int argc, char **argv)
 	semaphores();
 	processes();
 	libraries();
+	wait_for_signals();
+	transfers();
 	clean_up();
 	add("exit", 1);
 	printf("code %lx %lx\n", (unsigned long)__executable_start, (unsigned long)etext);
