@@ -3,9 +3,12 @@
 
 #include <endian.h>
 #include <errno.h>
+#include <locale.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <wchar.h>
 
 #include "base/memory.h"
 
@@ -251,16 +254,62 @@ void print_message(FILE *to, const char *format, ...)
 	va_end(list);
 }
 
+static locale_t unicode;
+
+static void open_unicode(void)
+{
+	unicode = newlocale(LC_CTYPE_MASK, "C.UTF-8", NULL);
+}
+
+/*
+ * The columns of the text's first character. *size: its length; 1 if it is escaped. Names are UTF-8
+ * in any locale, so the widths are those of C.UTF-8; without that locale each character takes one
+ * column.
+ */
+static size_t character_columns(const char *text, size_t length, size_t *size)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	uint32_t code;
+	int columns = 1;
+
+	*size = plain_length(text, length, ESCAPE_ALL);
+	if (!*size) {
+		*size = 1;
+		return strlen("\\x00");
+	}
+	if (*size == 1 || !utf8_decode(text, length, &code))
+		return 1;
+	pthread_once(&once, open_unicode);
+	if (unicode) {
+		locale_t before = uselocale(unicode);
+
+		columns = wcwidth((wchar_t)code);
+		uselocale(before);
+	}
+	return columns < 0 ? 1 : (size_t)columns;
+}
+
+size_t name_start(const char *text, size_t length, size_t columns)
+{
+	size_t at = 0, size;
+
+	while (at < length) {
+		size_t width = character_columns(text + at, length - at, &size);
+
+		if (width > columns)
+			break;
+		columns -= width;
+		at += size;
+	}
+	return at;
+}
+
 size_t name_columns(const char *text, size_t length)
 {
-	size_t columns = 0;
+	size_t columns = 0, size;
 
-	for (size_t at = 0; at < length;) {
-		unsigned plain = plain_length(text + at, length - at, ESCAPE_ALL);
-
-		columns += plain ? 1 : strlen("\\x00");
-		at += plain ? plain : 1;
-	}
+	for (size_t at = 0; at < length; at += size)
+		columns += character_columns(text + at, length - at, &size);
 	return columns;
 }
 

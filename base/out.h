@@ -85,8 +85,14 @@ void print_message(FILE *to, const char *format, ...) __attribute__((format(prin
 void print_message_list(FILE *to, const char *before, const char *format, va_list list)
 	__attribute__((format(printf, 3, 0)));
 
-/* The number of terminal columns that the text takes when out_name() has escaped it. */
+/*
+ * The number of terminal columns that the text takes when out_name() has escaped it: of a wide
+ * character 2, of a combining one 0 (wcwidth(3)).
+ */
 size_t name_columns(const char *text, size_t length);
+
+/* The length of the longest start of the text that takes at most this number of columns. */
+size_t name_start(const char *text, size_t length, size_t columns);
 
 /*
  * Prints untrusted text inside a quoted CSV cell and doubles its quotes. begins: the text is the

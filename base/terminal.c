@@ -8,13 +8,20 @@
 
 bool terminal_has_colour(int fd)
 {
-	const char *forced = getenv("CLICOLOR_FORCE"), *kind = getenv("TERM");
+	const char *forced = getenv("CLICOLOR_FORCE");
 
 	if (*(getenv("NO_COLOR") ?: ""))
 		return false;
 	if (forced && *forced && strcmp(forced, "0") != 0)
 		return true;
-	return isatty(fd) && kind && *kind && strcmp(kind, "dumb") != 0;
+	return isatty(fd) && !terminal_is_dumb();
+}
+
+bool terminal_is_dumb(void)
+{
+	const char *kind = getenv("TERM") ?: "";
+
+	return !*kind || !strcmp(kind, "dumb");
 }
 
 bool terminal_has_unicode(void)

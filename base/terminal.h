@@ -15,6 +15,9 @@
  */
 bool terminal_has_colour(int fd);
 
+/* True if TERM is not set or "dumb": the terminal understands no control sequences. */
+bool terminal_is_dumb(void);
+
 /* True if the locale in LC_ALL, LC_CTYPE or LANG uses UTF-8. */
 bool terminal_has_unicode(void);
 

@@ -38,10 +38,13 @@ static void tick_process(struct watched *watched, double seconds)
 		site->growth_rate =
 			(float)(has_bytes ? rate(site->bytes, site->seen_bytes, seconds)
 					  : rate(site->count, site->seen_count, seconds));
+		site->curve[watched->ticks % WATCHED_TICKS] =
+			(float)(has_bytes ? site->bytes : site->count);
 		site->seen_acquired = site->acquired;
 		site->seen_count = site->count;
 		site->seen_bytes = site->bytes;
 	}
+	watched->ticks++;
 	watched->event_rate = rate(watched->events, watched->seen_events, seconds);
 	watched->seen_events = watched->events;
 	watched->seen_ns = watched->time_ns;
@@ -117,6 +120,12 @@ struct list {
 	size_t count, capacity;
 };
 
+static void add_curve(float *sum, const float *curve)
+{
+	for (size_t i = 0; i < WATCHED_TICKS; i++)
+		sum[i] += curve[i];
+}
+
 static void add_rows(struct list *list, struct watched *watched, bool since_base)
 {
 	for (uint32_t i = 1; i < watched->sites.count; i++) {
@@ -124,9 +133,12 @@ static void add_rows(struct list *list, struct watched *watched, bool since_base
 		uint32_t number = sites_at(ledger_sites(watched->ledger), i)->class;
 		const struct ledger_class *class = ledger_class(watched->ledger, number);
 
+		struct sample_row *row;
+
 		if (!site->acquired && !site->count)
 			continue;
-		*ARRAY_ADD(list) = (struct sample_row){
+		row = ARRAY_ADD(list);
+		*row = (struct sample_row){
 			.type = class->type,
 			.has_bytes = class->has_bytes,
 			.acquired = site->acquired,
@@ -138,6 +150,8 @@ static void add_rows(struct list *list, struct watched *watched, bool since_base
 			.watched = watched,
 			.site = i,
 		};
+		for (size_t k = 0; k < WATCHED_TICKS; k++)
+			row->curve[k] = site->curve[(watched->ticks + k) % WATCHED_TICKS];
 	}
 }
 
@@ -198,6 +212,7 @@ static size_t merge_rows(struct sample_row *rows, size_t count)
 		sum->variance += row->variance;
 		sum->acquired_rate += row->acquired_rate;
 		sum->growth_rate += row->growth_rate;
+		add_curve(sum->curve, row->curve);
 	}
 	return kept;
 }
@@ -224,6 +239,8 @@ static void add_process(struct sample *sample, struct list *list, struct watched
 	sample->damages += watched->damages;
 	sample->ended += watched->has_ended || watched->is_finished;
 	sample->running += !watched->has_ended && !watched->is_finished;
+	if (watched->ticks > sample->ticks)
+		sample->ticks = watched->ticks < WATCHED_TICKS ? watched->ticks : WATCHED_TICKS;
 	if (ledger_sample(watched->ledger) > sample->sample)
 		sample->sample = ledger_sample(watched->ledger);
 	/* the age of the run is the time from the start of its first process to the last event */
@@ -254,6 +271,7 @@ void sample_take(struct sample *sample, struct watched *const *processes, size_t
 			if (!strcmp(sample->classes[k].type, row->type)) {
 				sample->classes[k].acquired_rate += row->acquired_rate;
 				sample->classes[k].growth_rate += row->growth_rate;
+				add_curve(sample->classes[k].curve, row->curve);
 			}
 		if (!options->class || !strcmp(row->type, options->class))
 			list.items[kept++] = *row;

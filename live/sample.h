@@ -36,6 +36,7 @@ struct sample_row {
 	double variance;      /* variance of bytes, if they are estimates */
 	double acquired_rate, growth_rate; /* per second: acquisitions; growth in bytes, or in
 					      objects if the class has no bytes */
+	float curve[WATCHED_TICKS]; /* live amount at the last ticks, the latest one at the end */
 	uint64_t peak; /* of a class: the sum of the peaks of all processes, which may be peaks at
 			  different times */
 	char site_text[SAMPLE_SITE_MAX]; /* "leaky demo.c:12 <- main demo.c:30"; "" for a class */
@@ -53,6 +54,7 @@ struct sample {
 	size_t running, ended;
 	uint64_t sample; /* largest sampling interval of memory, in bytes; 0: all memory is
 			  * recorded */
+	size_t ticks;	 /* values of each curve, at most WATCHED_TICKS */
 	uint64_t start_ns, end_ns; /* times of the part of the run that was read; 0: unknown */
 };
 
@@ -65,7 +67,8 @@ static inline uint64_t sample_age_ns(const struct sample *sample)
 }
 
 /*
- * Computes the rates since the previous tick. seconds: time since that tick; 0: this is the first.
+ * Computes the rates since the previous tick, and appends to the curves. seconds: time since that
+ * tick; 0: this is the first.
  */
 void sample_tick(struct watched *const *processes, size_t count, double seconds);
 

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -52,8 +53,9 @@ int screen_begin(struct screen *screen)
 	static const int numbers[] = { SIGTERM, SIGHUP, SIGINT, SIGWINCH };
 	struct termios raw;
 
-	*screen = (struct screen){ 0 };
-	if (!isatty(STDOUT_FILENO) || tcgetattr(STDIN_FILENO, &screen->before) != 0)
+	*screen = (struct screen){ .has_colour = terminal_has_colour(STDOUT_FILENO) };
+	if (!isatty(STDOUT_FILENO) || terminal_is_dumb() ||
+	    tcgetattr(STDIN_FILENO, &screen->before) != 0)
 		return -ENOTTY;
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
 		sigaction(numbers[i], &(struct sigaction){ .sa_handler = note_signal }, NULL);
@@ -83,14 +85,12 @@ void screen_restore(void)
 	shown = NULL;
 }
 
-/* Decodes the bytes of one key, for example ESC [ A. A lone ESC ends the program. */
-static int decode(const char *bytes, ssize_t count)
+/* Decodes the key that the first `size` bytes of the input are. A lone ESC ends the program. */
+static int decode(const char *bytes, size_t size)
 {
-	if (count <= 0)
-		return KEY_END;
 	if (bytes[0] != '\033')
 		return (unsigned char)bytes[0];
-	if (count < 3)
+	if (size < 3)
 		return KEY_END;
 	switch (bytes[2]) {
 	case 'A':
@@ -106,50 +106,102 @@ static int decode(const char *bytes, ssize_t count)
 	}
 }
 
+/* Takes the first key from the input: a byte, or a sequence such as ESC [ A or ESC [ 5 ~. */
+static int take_key(struct screen *screen)
+{
+	size_t size = 1;
+	int key;
+
+	if (screen->input[0] == '\033' && screen->input_size > 1) {
+		size = 2;
+		while (size < screen->input_size && (unsigned char)screen->input[size++] < '@')
+			;
+	}
+	key = decode(screen->input, size);
+	screen->input_size -= size;
+	memmove(screen->input, screen->input + size, screen->input_size);
+	return key;
+}
+
 int screen_key(struct screen *screen, int timeout_ms)
 {
 	struct pollfd input = { .fd = STDIN_FILENO, .events = POLLIN };
-	char bytes[16];
+	ssize_t size;
 	int got;
 
 	if (asked_to_end)
 		return KEY_END;
+	if (screen->input_size)
+		return take_key(screen);
 	got = poll(&input, 1, timeout_ms);
 	if (asked_to_end)
 		return KEY_END;
 	if (was_resized) {
 		was_resized = 0;
+		unsetenv("COLUMNS"); /* the width that the terminal had */
 		measure_terminal(screen);
 		return KEY_RESIZE;
 	}
-	return got > 0 ? decode(bytes, read(STDIN_FILENO, bytes, sizeof(bytes))) : KEY_NONE;
+	if (got <= 0)
+		return KEY_NONE;
+	size = read(STDIN_FILENO, screen->input, sizeof(screen->input));
+	if (size <= 0)
+		return KEY_END;
+	screen->input_size = (size_t)size;
+	return take_key(screen);
 }
 
-void screen_draw_begin(struct screen *screen, struct out *out)
+void screen_draw_begin(struct out *out)
 {
-	screen->height += screen->height == 0;
 	out_text(out, HOME);
 }
 
-void screen_draw_line(struct screen *screen, struct out *out, const char *text, bool is_marked)
+/* Draws a line without its end. */
+static void draw_text(const struct screen *screen, struct out *out, const char *text,
+		      bool is_marked)
 {
-	size_t size = 0;
+	static const char styles[] = { STYLE_PLAIN, STYLE_TITLE, STYLE_HEAD,  STYLE_KEY,
+				       STYLE_CLASS, STYLE_BAR,	 STYLE_ALARM, '\0' };
+	static const char *const codes[STYLE_END] = {
+		[STYLE_PLAIN] = PLAIN,	      [STYLE_TITLE] = "\033[1m",  [STYLE_HEAD] = "\033[2m",
+		[STYLE_KEY] = "\033[33m",     [STYLE_CLASS] = "\033[36m", [STYLE_BAR] = "\033[32m",
+		[STYLE_ALARM] = "\033[1;31m",
+	};
+	size_t columns = screen->width;
 
-	for (unsigned columns = screen->width; text[size] && columns; columns--) {
-		size++;
-		while (((unsigned char)text[size] & 0xc0) == 0x80)
-			size++;
-	}
+	/* first, because after a full line it would clear the last column */
+	out_text(out, CLEAR_LINE);
 	if (is_marked)
 		out_text(out, MARKED);
-	out_name(out, text, size, ESCAPE_ALL);
-	if (is_marked)
+	while (*text) {
+		size_t length = strcspn(text, styles), size = name_start(text, length, columns);
+
+		out_name(out, text, size, ESCAPE_ALL);
+		if (size < length)
+			break;
+		columns -= name_columns(text, size);
+		text += length;
+		if (*text && screen->has_colour && !is_marked)
+			out_text(out, codes[(size_t)*text]);
+		text += *text != '\0';
+	}
+	if (is_marked || screen->has_colour)
 		out_text(out, PLAIN);
-	out_text(out, CLEAR_LINE "\r\n");
 }
 
-void screen_draw_end(struct out *out)
+void screen_draw_line(const struct screen *screen, struct out *out, const char *text,
+		      bool is_marked)
+{
+	draw_text(screen, out, text, is_marked);
+	out_text(out, "\r\n");
+}
+
+void screen_draw_end(const struct screen *screen, struct out *out, char *last, size_t count)
 {
 	out_text(out, CLEAR_BELOW);
+	for (size_t row = screen->height - count + 1; last && row <= screen->height; row++) {
+		out_format(out, "\033[%zuH", row);
+		draw_text(screen, out, strsep(&last, "\n"), false);
+	}
 	out_flush(out);
 }

@@ -2,7 +2,11 @@
 #ifndef LIVE_SCREEN_H
 #define LIVE_SCREEN_H
 
-/* Uses the whole terminal as a screen: reads keys, and draws pictures that consist of lines. */
+/*
+ * Uses the whole terminal as a screen: reads keys, and draws pictures that consist of lines. Styles
+ * are single bytes in the text of a line, never escape sequences; out_name() escapes such bytes in
+ * names.
+ */
 
 #include <stdbool.h>
 #include <termios.h>
@@ -19,12 +23,30 @@ enum screen_key {
 	KEY_END,    /* end of input, or a signal that ends the program */
 };
 
+/* Bytes that set the style of the text that follows. */
+enum screen_style {
+	STYLE_PLAIN = 1,
+	STYLE_TITLE,
+	STYLE_HEAD,
+	STYLE_KEY,
+	STYLE_CLASS,
+	STYLE_BAR,
+	STYLE_ALARM,
+	STYLE_END,
+};
+
 struct screen {
 	struct termios before;
 	unsigned width, height;
+	bool has_colour;
+	char input[16]; /* bytes that were read, of which keys are still to be taken */
+	size_t input_size;
 };
 
-/* Switches the terminal at standard input and output to a full screen. Returns 0 or -ENOTTY. */
+/*
+ * Switches the terminal at standard input and output to a full screen. Returns 0, or -ENOTTY if
+ * there is no terminal or it cannot move its cursor (TERM=dumb).
+ */
 int screen_begin(struct screen *screen);
 void screen_end(struct screen *screen);
 
@@ -37,12 +59,13 @@ void screen_restore(void);
 int screen_key(struct screen *screen, int timeout_ms);
 
 /*
- * Draws a picture line by line from the top; screen_draw_end() clears the rest of the screen. Lines
- * are cut at the width of the screen, at one column for each character; control characters are
- * escaped.
+ * Draws a picture line by line from the top. screen_draw_end() clears the rest of the screen and
+ * draws its last lines, which are count lines of text. Lines are cut at the width of the screen;
+ * control characters are escaped. is_marked: shows the line in reverse, without other styles.
  */
-void screen_draw_begin(struct screen *screen, struct out *out);
-void screen_draw_line(struct screen *screen, struct out *out, const char *text, bool is_marked);
-void screen_draw_end(struct out *out);
+void screen_draw_begin(struct out *out);
+void screen_draw_line(const struct screen *screen, struct out *out, const char *text,
+		      bool is_marked);
+void screen_draw_end(const struct screen *screen, struct out *out, char *last, size_t count);
 
 #endif

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #define ROWS_DEFAULT	    20u
+#define PAGE_ROWS	    10
 #define LOOKS_MAX	    16u /* limit of processes whose threads are examined */
 #define PUMP_MS		    200 /* ms between two reads of the files */
 #define INTERVAL_DEFAULT_NS 1000000000u
@@ -113,6 +114,17 @@ static void tick_picture(struct top *top)
 	find_waits(top);
 }
 
+/* Moves the selection by a number of rows. */
+static void select_row(struct top_picture *picture, long by)
+{
+	long last = (long)picture->sample.row_count - 1, row = (long)picture->selected + by;
+
+	row = row > last ? last : row;
+	picture->selected = row < 0 ? 0 : (size_t)row;
+	if (picture->first > picture->selected)
+		picture->first = picture->selected;
+}
+
 static void take_picture(struct top *top)
 {
 	sample_free(&top->picture.sample);
@@ -120,28 +132,42 @@ static void take_picture(struct top *top)
 	top->picture.left_out = run_left_out(&top->run);
 	sample_take(&top->picture.sample, top->run.processes.items, top->run.processes.count,
 		    &top->options);
+	select_row(&top->picture, 0);
 }
 
-/* Draws the picture line by line, until the screen is full. */
+/* Draws the picture line by line, until the screen is full, and below it the keys. */
 static int draw_picture(struct top *top, struct out *out, struct error *err)
 {
-	size_t marked = 0, lines = 0;
-	struct out text;
+	struct top_picture *picture = &top->picture;
+	const struct screen *screen = &top->screen;
+	size_t marked, lines = 0, key_lines = 1;
+	struct out text, keys;
 
-	if (out_open(&text, -1, err))
+	if (out_open(&text, -1, err) || out_open(&keys, -1, err))
 		return -ENOMEM;
-	top_put_text(&text, &top->picture, top->screen.width, &marked);
+	top_put_keys(&keys, screen);
+	out_char(&keys, 0);
+	for (const char *at = keys.buffer; (at = strchr(at, '\n')) != NULL; at++)
+		key_lines++;
+	if (key_lines > screen->height / 2)
+		key_lines = screen->height / 2;
+	top_put_text(&text, picture, screen, &marked);
+	/* scrolls down to the selected row, which may have two lines */
+	while (marked == SIZE_MAX || marked + 2 + key_lines > screen->height) {
+		if (picture->first >= picture->selected)
+			break;
+		picture->first++;
+		text.used = 0;
+		top_put_text(&text, picture, screen, &marked);
+	}
 	out_char(&text, 0);
-	screen_draw_begin(&top->screen, out);
-	for (char *at = text.buffer; at && *at && lines + 2 < top->screen.height; lines++)
-		screen_draw_line(&top->screen, out, strsep(&at, "\n"), lines == marked);
-	screen_draw_line(
-		&top->screen, out,
-		"q end  s sort  c class  f freeze  b baseline  up/down select  enter backtrace",
-		false);
-	screen_draw_end(out);
-	text.used = 0;
+	screen_draw_begin(out);
+	for (char *at = text.buffer; at && *at && lines + key_lines < screen->height; lines++)
+		screen_draw_line(screen, out, strsep(&at, "\n"), lines == marked);
+	screen_draw_end(screen, out, keys.buffer, key_lines);
+	text.used = keys.used = 0;
 	out_close(&text);
+	out_close(&keys);
 	return 0;
 }
 
@@ -190,7 +216,7 @@ static int run_batch(struct top *top, struct out *out, struct error *err)
 		else if (top->format.value == TOP_METRICS)
 			top_put_metrics(out, &top->picture);
 		else
-			top_put_text(out, &top->picture, 0, NULL);
+			top_put_text(out, &top->picture, NULL, NULL);
 		out_flush(out);
 		if (out_error(out))
 			return out_error(out) == -EPIPE ? 0 : out_error(out);
@@ -239,10 +265,16 @@ static bool take_key(struct top *top, int key)
 			sample_set_base(top->run.processes.items, top->run.processes.count);
 		break;
 	case KEY_UP:
-		picture->selected -= picture->selected > 0;
+		select_row(picture, -1);
 		break;
 	case KEY_DOWN:
-		picture->selected += picture->selected + 1 < picture->sample.row_count;
+		select_row(picture, 1);
+		break;
+	case KEY_PAGE_UP:
+		select_row(picture, -PAGE_ROWS);
+		break;
+	case KEY_PAGE_DOWN:
+		select_row(picture, PAGE_ROWS);
 		break;
 	case '\n':
 	case '\r':
@@ -252,6 +284,14 @@ static bool take_key(struct top *top, int key)
 		break;
 	}
 	return true;
+}
+
+/* Enough rows for the screen and for the next page. */
+static size_t rows_of(const struct top *top)
+{
+	size_t rows = top->picture.first + top->screen.height + PAGE_ROWS;
+
+	return rows < SAMPLE_ROWS_MAX ? rows : SAMPLE_ROWS_MAX;
 }
 
 static int run_screen(struct top *top, struct out *out, struct error *err)
@@ -275,9 +315,7 @@ static int run_screen(struct top *top, struct out *out, struct error *err)
 			next = clock_ns() + top->interval.value;
 		}
 		if (!has_rows)
-			top->options.rows = top->screen.height < SAMPLE_ROWS_MAX
-						    ? top->screen.height
-						    : SAMPLE_ROWS_MAX;
+			top->options.rows = rows_of(top);
 		if (!status &&
 		    (is_due || key == 's' || key == 'c' || key == 'b' || key == KEY_RESIZE))
 			take_picture(top);

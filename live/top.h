@@ -7,6 +7,7 @@
 #include "base/out.h"
 #include "live/sample.h"
 #include "live/look.h"
+#include "live/screen.h"
 
 #define TOP_WAITS_MAX 64u
 
@@ -25,15 +26,20 @@ struct top_picture {
 	struct top_wait waits[TOP_WAITS_MAX];
 	size_t wait_count, held_up, rings, inferred;
 	size_t selected; /* index of the selected row */
+	size_t first;	 /* index of the first row on the screen */
 	bool shows_backtrace;
 };
 
 /*
- * Writes a picture as lines of text. *marked: set to the number of the line of the selected row. A
- * call site that does not fit beside the numbers of its row gets its own line. width: of the
- * terminal; 0: no terminal.
+ * Writes a picture as lines of text. screen: NULL: plain text, with the same columns for every
+ * picture; otherwise with the styles, bars and curves of a screen, for its width. Then *marked is
+ * set to the number of the line of the selected row, or to SIZE_MAX.
  */
-void top_put_text(struct out *out, const struct top_picture *picture, size_t width, size_t *marked);
+void top_put_text(struct out *out, const struct top_picture *picture, const struct screen *screen,
+		  size_t *marked);
+
+/* Writes the keys of the screen, without a newline after the last line. */
+void top_put_keys(struct out *out, const struct screen *screen);
 void top_put_json(struct out *out, const struct top_picture *picture);
 
 /*

@@ -4,18 +4,22 @@
 #include "account/estimate.h"
 #include "base/human.h"
 #include "base/json.h"
+#include "base/picture.h"
+#include "base/terminal.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#define LINES_MAX     40
-#define WAITS_SHOWN   5
-#define NUMBERS_WIDTH 53u /* columns of the numbers in a row, before the call site */
+#define LINES_MAX	40
+#define WAITS_SHOWN	5
+#define CLASS_WIDTH	9u
+#define CURVE_WIDTH_MAX 24u
+#define SITE_WIDTH_MIN	40u /* of a call site in the line of its numbers */
+#define SITE_INDENT	4u  /* of a call site in a line of its own */
 
-static const char *const orders[SAMPLE_ORDERS] = { "live", "growth", "rate", "objects" };
-
-/* ---- text ---- */
+/* ---- numbers ---- */
 
 /* Writes a change as a size or a count with its sign: +1.2 KB, -3, 0. */
 static const char *human_change(struct human *human, double amount, bool is_bytes)
@@ -41,12 +45,113 @@ static const char *human_amount(struct human *human, int64_t number, bool is_byt
 			: human_count(human, (uint64_t)number);
 }
 
-static void put_text_head(struct out *out, const struct top_picture *picture)
+/* ---- the layout of text ---- */
+
+/* The columns after the class. Only classes have ACQUIRED and PEAK, only call sites have SHARE. */
+enum column { LIVE, OBJECTS, GROWTH, CURVE, RATE, ACQUIRED, PEAK, SHARE, COLUMNS };
+
+static const size_t usual_widths[COLUMNS] = { 10, 9, 9, 8, 10, 12, 10, 8 };
+
+static const struct {
+	const char *name;
+	enum column column;
+} orders[SAMPLE_ORDERS] = {
+	{ "live", LIVE }, { "growth", GROWTH }, { "rate", RATE }, { "objects", OBJECTS }
+};
+
+struct view {
+	struct out *out;
+	const struct top_picture *picture;
+	const struct screen *screen; /* NULL: plain text */
+	size_t width;		     /* of the screen; SIZE_MAX: plain text, where nothing is cut */
+	size_t widths[COLUMNS];	     /* 0: the column is left out */
+	size_t site_at;		     /* column of the terminal where call sites begin */
+	bool has_site_line;	     /* a call site has a line of its own */
+	bool has_blocks;
+};
+
+/*
+ * Leaves out the columns for which the screen is too narrow, but not the one that the rows are
+ * sorted by. Curves, bars and call sites share the rest of the line; if too little is left for call
+ * sites, they get lines of their own.
+ */
+static void lay_out(struct view *view)
 {
+	const enum column wanted[] = { LIVE,	orders[view->picture->options->order].column,
+				       GROWTH,	CURVE,
+				       OBJECTS, RATE,
+				       SHARE };
+	size_t used = CLASS_WIDTH, *widths = view->widths, spare;
+
+	for (size_t i = 0; i < sizeof(wanted) / sizeof(*wanted); i++) {
+		size_t width = usual_widths[wanted[i]];
+
+		if (widths[wanted[i]] || (i > 1 && used + 1 + width > view->width))
+			continue;
+		widths[wanted[i]] = width;
+		used += 1 + width;
+	}
+	view->has_site_line = used + 2 + SITE_WIDTH_MIN > view->width;
+	view->site_at = SITE_INDENT;
+	spare = view->width > used ? (view->width - used) / 2 : 0;
+	if (!view->has_site_line)
+		spare = (view->width - used - 2 - SITE_WIDTH_MIN) / 4;
+	if (spare > CURVE_WIDTH_MAX - usual_widths[CURVE])
+		spare = CURVE_WIDTH_MAX - usual_widths[CURVE];
+	widths[CURVE] += spare;
+	widths[SHARE] += widths[SHARE] ? spare : 0;
+	if (!view->has_site_line)
+		view->site_at = used + 2 * spare + 2;
+	/* classes have no share, so these fit */
+	widths[PEAK] = view->width < 80 ? 0 : usual_widths[PEAK];
+	widths[ACQUIRED] = view->width < 100 ? 0 : usual_widths[ACQUIRED];
+}
+
+/* ---- text ---- */
+
+static void put_style(const struct view *view, enum screen_style style)
+{
+	if (view->screen)
+		out_char(view->out, (char)style);
+}
+
+/*
+ * Breaks the lines from start on that are too long for the screen, at two blanks if possible, else
+ * at one.
+ */
+static void wrap_lines(const struct view *view, size_t start)
+{
+	char *text = view->out->buffer;
+	size_t columns = 0, blank = 0;
+
+	for (size_t at = start; at < view->out->used; at++) {
+		bool is_gap = text[at] == ' ' && at > start && columns > SITE_INDENT;
+
+		if (text[at] == '\n')
+			columns = blank = 0;
+		if (is_gap && (text[at - 1] == ' ' || !blank || text[blank - 1] != ' '))
+			blank = at;
+		/* neither styles nor bytes that continue a character take a column */
+		columns +=
+			(unsigned char)text[at] >= ' ' && ((unsigned char)text[at] & 0xc0) != 0x80;
+		if (columns <= view->width || !blank)
+			continue;
+		text[blank] = '\n';
+		at = blank;
+		columns = blank = 0;
+	}
+}
+
+static void put_head(const struct view *view)
+{
+	const struct top_picture *picture = view->picture;
+	struct out *out = view->out;
 	const struct sample *sample = &picture->sample;
 	struct human time, events, rate;
 
+	put_style(view, STYLE_TITLE);
 	out_text(out, "holdtrace top  ");
+	put_style(view, STYLE_PLAIN);
 	if (sample_age_ns(sample))
 		out_format(out, "%s of the run  ", human_time(&time, sample_age_ns(sample)));
 	out_format(out, "%zu process%s (%zu ended)  %s events, %s/s",
@@ -54,6 +159,7 @@ static void put_text_head(struct out *out, const struct top_picture *picture)
 		   sample->running + sample->ended == 1 ? "" : "es", sample->ended,
 		   human_count(&events, sample->events),
 		   human_count(&rate, (uint64_t)sample->event_rate));
+	put_style(view, STYLE_ALARM);
 	if (sample->dropped)
 		out_format(out, ", %s DROPPED", human_count(&rate, sample->dropped));
 	if (sample->damages)
@@ -61,35 +167,91 @@ static void put_text_head(struct out *out, const struct top_picture *picture)
 	if (picture->left_out)
 		out_format(out, ", %llu file%s LEFT OUT", (unsigned long long)picture->left_out,
 			   picture->left_out == 1 ? "" : "s");
+	put_style(view, STYLE_KEY);
 	out_text(out, picture->is_frozen ? "  FROZEN\n" : "\n");
 }
 
-static void put_text_classes(struct out *out, const struct sample *sample)
+static void put_class(const struct view *view, const char *type)
 {
-	struct human bytes, count, growth, rate, acquired, peak;
+	size_t length = name_start(type, strlen(type), CLASS_WIDTH);
 
-	out_format(out, "%-9s %10s %9s %9s %10s %12s %10s\n", "class", "live", "objects",
-		   "growth/s", "acquired/s", "acquired", "peak");
+	out_name(view->out, type, length, ESCAPE_ALL);
+	out_format(view->out, "%*s", (int)(CLASS_WIDTH - name_columns(type, length)), "");
+}
+
+/* The share of a call site in the live amount of its class. */
+static void put_share(const struct view *view, const struct sample_row *row, size_t width)
+{
+	const struct sample *sample = &view->picture->sample;
+	size_t drawn = 0;
+
 	for (size_t i = 0; i < sample->class_count; i++) {
 		const struct sample_row *class = &sample->classes[i];
 
-		out_format(out, "%-9.9s %10s %9s %9s %10s %12s %10s\n", class->type,
-			   class->has_bytes ? human_bytes(&bytes, (uint64_t) class->bytes) : "",
-			   human_count(&count, (uint64_t) class->count),
-			   human_change(&growth, class->growth_rate, class->has_bytes),
-			   human_count(&rate, (uint64_t)llround(class->acquired_rate)),
-			   human_count(&acquired, class->acquired),
-			   class->has_bytes ? human_bytes(&peak, class->peak)
-					    : human_count(&peak, class->peak));
+		if (strcmp(class->type, row->type) != 0)
+			continue;
+		drawn = picture_bar(view->out, (double)(row->has_bytes ? row->bytes : row->count),
+				    (double)(row->has_bytes ? class->bytes : class->count), width,
+				    view->has_blocks);
 	}
+	out_format(view->out, "%*s", (int)(width - drawn), "");
+}
+
+/* Writes the class and the numbers of a row, or the headings if row is NULL. */
+static void put_numbers(const struct view *view, const struct sample_row *row, bool is_class)
+{
+	const struct sample_options *options = view->picture->options;
+	size_t ticks = view->picture->sample.ticks;
+	const char *texts[COLUMNS] = { "live",	     "objects",	 "growth/s", "curve",
+				       "acquired/s", "acquired", "peak",     "share" };
+	enum screen_style usual = row ? STYLE_PLAIN : STYLE_HEAD;
+	struct human live, count, growth, rate, acquired, peak;
+
+	if (row) {
+		texts[OBJECTS] = human_amount(&count, row->count, false);
+		texts[LIVE] = row->has_bytes	      ? human_amount(&live, row->bytes, true)
+			      : view->widths[OBJECTS] ? ""
+						      : texts[OBJECTS];
+		texts[GROWTH] = human_change(&growth, row->growth_rate, row->has_bytes);
+		texts[RATE] = human_count(&rate, (uint64_t)llround(row->acquired_rate));
+		texts[ACQUIRED] = human_count(&acquired, row->acquired);
+		texts[PEAK] = row->has_bytes ? human_bytes(&peak, row->peak)
+					     : human_count(&peak, row->peak);
+	} else if (options->since_base && !is_class) {
+		texts[LIVE] = "since base";
+	}
+	put_style(view, row ? STYLE_CLASS : STYLE_HEAD);
+	put_class(view, row ? row->type : "class");
+	for (enum column i = 0; i < COLUMNS; i++) {
+		bool is_drawn = i == CURVE || i == SHARE;
+		bool is_sorted = !is_class && i == orders[options->order].column;
+		int width = (int)view->widths[i];
+
+		if (!width || (is_class ? i == SHARE : i == ACQUIRED || i == PEAK))
+			continue;
+		put_style(view, is_sorted ? STYLE_KEY : is_drawn && row ? STYLE_BAR : usual);
+		out_char(view->out, ' ');
+		if (row && i == CURVE)
+			picture_curve(view->out, row->curve + WATCHED_TICKS - ticks, ticks,
+				      view->widths[i], view->has_blocks);
+		else if (row && i == SHARE)
+			put_share(view, row, view->widths[i]);
+		else
+			out_format(view->out, is_drawn ? "%-*s" : "%*s", width, texts[i]);
+	}
+	put_style(view, usual);
+	if (is_class)
+		out_char(view->out, '\n');
 }
 
 /*
  * Writes the error of the estimates in one line, because the columns have no space for the error of
  * each number.
  */
-static void put_text_error(struct out *out, const struct sample *sample)
+static void put_error(const struct view *view)
 {
+	const struct sample *sample = &view->picture->sample;
+	struct out *out = view->out;
 	struct human every, error;
 
 	if (!sample->sample)
@@ -104,15 +266,20 @@ static void put_text_error(struct out *out, const struct sample *sample)
 	out_char(out, '\n');
 }
 
-static void put_text_waits(struct out *out, const struct top_picture *picture)
+static void put_waits(const struct view *view)
 {
+	const struct top_picture *picture = view->picture;
+	struct out *out = view->out;
+
 	if (!picture->has_waits || !picture->held_up)
 		return;
+	put_style(view, picture->rings ? STYLE_ALARM : STYLE_TITLE);
 	out_format(out, "waiting for a lock that is held: %zu thread%s%s\n", picture->held_up,
 		   picture->held_up == 1 ? "" : "s",
 		   picture->rings      ? "  DEADLOCK (!)"
 		   : picture->inferred ? "  DEADLOCK (?, inferred)"
 				       : "");
+	put_style(view, STYLE_PLAIN);
 	for (size_t i = 0; i < picture->wait_count && i < WAITS_SHOWN; i++)
 		/*
 		 * only the mark and the text, so that the holder of the lock fits into 80 columns
@@ -124,48 +291,113 @@ static void put_text_waits(struct out *out, const struct top_picture *picture)
 			   picture->waits[i].text);
 }
 
-static void put_text_row(struct out *out, const struct sample_row *row, size_t width)
+static void put_site(const struct view *view, const char *text)
 {
-	struct human held, count, growth, rate;
+	size_t width = view->width - view->site_at;
+	char site[SAMPLE_SITE_MAX];
 
-	out_format(out, "%-9.9s %10s %9s %9s %10s  ", row->type,
-		   row->has_bytes ? human_amount(&held, row->bytes, true) : "",
-		   human_amount(&count, row->count, false),
-		   human_change(&growth, row->growth_rate, row->has_bytes),
-		   human_count(&rate, (uint64_t)llround(row->acquired_rate)));
-	if (width && NUMBERS_WIDTH + name_columns(row->site_text, strlen(row->site_text)) > width)
-		out_text(out, "\n    ");
-	out_name(out, row->site_text, strlen(row->site_text), ESCAPE_ALL);
-	out_char(out, '\n');
+	snprintf(site, sizeof(site), "%s", text);
+	/* leaves out the outer frames, and only then the middle of a name */
+	for (size_t at = strlen(site); at-- && name_columns(site, strlen(site)) > width;)
+		if (!strncmp(site + at, " <- ", 4))
+			site[at] = '\0';
+	naming_cut(site, width);
+	if (view->has_site_line)
+		out_format(view->out, "\n%*s", (int)view->site_at, "");
+	else
+		out_text(view->out, "  ");
+	out_name(view->out, site, strlen(site), ESCAPE_ALL);
+	out_char(view->out, '\n');
 }
 
-void top_put_text(struct out *out, const struct top_picture *picture, size_t width, size_t *marked)
+static void put_backtrace(const struct view *view, const struct sample_row *row)
+{
+	struct naming_line lines[LINES_MAX];
+	size_t count = sample_backtrace(row, lines, LINES_MAX);
+
+	for (size_t i = 0; i < count; i++) {
+		naming_cut(lines[i].text, view->width - view->site_at - 2);
+		out_format(view->out, "%*s", (int)view->site_at + 2, "");
+		out_name(view->out, lines[i].text, strlen(lines[i].text), ESCAPE_ALL);
+		out_char(view->out, '\n');
+	}
+}
+
+static size_t count_lines(const struct out *out)
+{
+	size_t lines = 0;
+
+	for (size_t i = 0; i < out->used; i++)
+		lines += out->buffer[i] == '\n';
+	return lines;
+}
+
+void top_put_text(struct out *out, const struct top_picture *picture, const struct screen *screen,
+		  size_t *marked)
 {
 	const struct sample_options *options = picture->options;
+	struct view view = { .out = out, .picture = picture, .screen = screen, .width = SIZE_MAX };
+	size_t lines;
+	char where[100];
 
-	put_text_head(out, picture);
-	put_text_classes(out, &picture->sample);
-	put_text_error(out, &picture->sample);
-	put_text_waits(out, picture);
-	out_format(out, "\n%-9s %10s %9s %9s %10s  where (%s, by %s%s)\n", "class",
-		   options->since_base ? "since base" : "live", "objects", "growth/s", "acquired/s",
-		   options->class ? options->class : "all classes", orders[options->order],
-		   options->since_base ? ", since the baseline" : "");
-	for (size_t i = 0; i < picture->sample.row_count; i++) {
-		struct naming_line lines[LINES_MAX];
-		size_t count = 0;
-
-		if (i == picture->selected && marked) {
-			*marked = 0;
-			for (size_t at = 0; at < out->used; at++)
-				*marked += out->buffer[at] == '\n';
-		}
-		put_text_row(out, &picture->sample.rows[i], width);
-		if (i == picture->selected && picture->shows_backtrace)
-			count = sample_backtrace(&picture->sample.rows[i], lines, LINES_MAX);
-		for (size_t k = 0; k < count; k++)
-			out_format(out, "%*s%s\n", (int)NUMBERS_WIDTH, "", lines[k].text);
+	if (screen) {
+		view.width = screen->width;
+		view.has_blocks = terminal_has_unicode();
+		lay_out(&view);
+	} else {
+		memcpy(view.widths, usual_widths, sizeof(usual_widths));
+		view.widths[CURVE] = view.widths[SHARE] = 0;
 	}
+	put_head(&view);
+	wrap_lines(&view, 0);
+	put_numbers(&view, NULL, true);
+	for (size_t i = 0; i < picture->sample.class_count; i++)
+		put_numbers(&view, &picture->sample.classes[i], true);
+	lines = out->used;
+	put_error(&view);
+	put_waits(&view);
+	wrap_lines(&view, lines);
+	out_char(out, '\n');
+	put_numbers(&view, NULL, false);
+	snprintf(where, sizeof(where), "where (%s, by %s%s)",
+		 options->class ? options->class : "all classes", orders[options->order].name,
+		 options->since_base ? ", since the baseline" : "");
+	put_site(&view, where);
+	if (screen)
+		*marked = SIZE_MAX;
+	for (size_t i = picture->first; i < picture->sample.row_count; i++) {
+		const struct sample_row *row = &picture->sample.rows[i];
+
+		if (screen && count_lines(out) >= screen->height)
+			break;
+		if (screen && i == picture->selected)
+			*marked = count_lines(out);
+		put_numbers(&view, row, false);
+		put_site(&view, row->site_text);
+		if (screen && i == picture->selected && picture->shows_backtrace)
+			put_backtrace(&view, row);
+	}
+}
+
+void top_put_keys(struct out *out, const struct screen *screen)
+{
+	static const struct {
+		const char *key, *action;
+	} keys[] = {
+		{ "q", "end" },		  { "s", "sort" },     { "c", "class" },
+		{ "f", "freeze" },	  { "b", "baseline" }, { "up/down", "select" },
+		{ "enter", "backtrace" },
+	};
+	const struct view view = { .out = out, .screen = screen, .width = screen->width };
+
+	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
+		out_text(out, i ? "  " : "");
+		put_style(&view, STYLE_KEY);
+		out_text(out, keys[i].key);
+		put_style(&view, STYLE_PLAIN);
+		out_format(out, " %s", keys[i].action);
+	}
+	wrap_lines(&view, 0);
 }
 
 /* ---- JSON ---- */

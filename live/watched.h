@@ -18,6 +18,8 @@
 #include "naming/naming.h"
 #include "trace/trace.h"
 
+#define WATCHED_TICKS 32u /* values of a curve */
+
 /* The sums of a call site in the process. */
 struct watched_site {
 	uint64_t acquired;	/* number of acquisitions since the start */
@@ -29,6 +31,8 @@ struct watched_site {
 	float acquired_rate, growth_rate; /* per second: acquisitions; growth in bytes, or in
 					     objects if the class has no bytes */
 	uint64_t base_count, base_bytes;  /* live at the baseline */
+	/* the live amount at the last ticks, in bytes or objects; of tick N at N % WATCHED_TICKS */
+	float curve[WATCHED_TICKS];
 };
 
 struct watched {
@@ -46,6 +50,7 @@ struct watched {
 	/* the collector has not confirmed that the pid in the stream is the pid of the process */
 	bool is_unproven;
 	char name[64];
+	uint64_t ticks; /* number of ticks (sample.h) */
 	uint64_t events, seen_events, lost;
 	uint64_t start_ns;	   /* start of the process; 0: unknown */
 	uint64_t time_ns, seen_ns; /* time_ns: of the last event; seen_ns: of the last event at the

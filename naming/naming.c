@@ -542,26 +542,40 @@ static bool is_inside(char byte)
 }
 
 /*
- * Cuts within the function's name. Keeps the start of the name and the line number after it, but
- * not the module.
+ * Cuts the middle of the function's name. Keeps the start and the end of the name and the line
+ * number after it, but not the module.
  */
 void naming_cut(char *text, size_t columns)
 {
 	static const char dots[] = "...";
-	const char *blank = strrchr(text, ' ');
-	size_t length = strlen(text), from, to, room;
+	char *blank = strrchr(text, ' ');
+	size_t length = strlen(text), from, to;
 
 	if (columns < 4 * strlen(dots) || name_columns(text, length) <= columns)
 		return;
-	to = blank && blank[1] != '(' ? (size_t)(blank - text) : length;
+	if (blank && blank[1] == '(' && length - (size_t)(blank - text) >= strlen(dots)) {
+		memcpy(blank, dots, sizeof(dots));
+		length = strlen(text);
+		if (name_columns(text, length) <= columns)
+			return;
+		length -= strlen(dots);
+		text[length] = '\0';
+		blank = NULL;
+	}
+	to = blank ? (size_t)(blank - text) : length;
 	while (is_inside(text[to]) || name_columns(text + to, length - to) > columns / 2)
 		to++;
+	for (size_t at = to; at && name_columns(text + at, length - at) <= columns / 3;) {
+		to = at--;
+		while (at && is_inside(text[at]))
+			at--;
+	}
 	/* can happen because an escaped character is shorter in the text than on the terminal */
 	if (to < strlen(dots))
 		return;
-	room = columns - strlen(dots) - name_columns(text + to, length - to);
+	columns -= strlen(dots) + name_columns(text + to, length - to);
 	from = to - strlen(dots);
-	while (from && (is_inside(text[from]) || name_columns(text, from) > room))
+	while (from && (is_inside(text[from]) || name_columns(text, from) > columns))
 		from--;
 	memmove(text + from + strlen(dots), text + to, length - to + 1);
 	memcpy(text + from, dots, strlen(dots));

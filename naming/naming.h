@@ -103,11 +103,13 @@ size_t naming_site(struct naming *naming, const struct trace_node *backtrace,
 bool naming_read_site(struct naming *naming, const struct trace_node *backtrace, char *text,
 		      size_t size);
 
-/* Cuts a text of naming_text() to `columns` terminal columns, within the function's name. */
+/*
+ * Cuts a text of naming_text() to `columns` terminal columns, in the middle of the function's name.
+ */
 void naming_cut(char *text, size_t columns);
 
 /*
- * Cuts a line to `columns` terminal columns, within the function's name. has_times: also appends
+ * Cuts a line to `columns` terminal columns, as naming_cut() does. has_times: also appends
  * the number of repetitions, " (3x)", if the line is repeated.
  */
 void naming_fit(struct naming_line *line, bool has_times, size_t columns);

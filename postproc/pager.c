@@ -19,9 +19,8 @@
 static const char *find_pager(void)
 {
 	static const char *const names[] = { "HOLDTRACE_PAGER", "PAGER" };
-	const char *terminal = getenv("TERM");
 
-	if (!isatty(STDOUT_FILENO) || !terminal || !strcmp(terminal, "dumb"))
+	if (!isatty(STDOUT_FILENO) || terminal_is_dumb())
 		return NULL;
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		const char *pager = getenv(names[i]);

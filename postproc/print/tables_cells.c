@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "base/human.h"
+#include "base/picture.h"
 
 #define BAR_WIDTH 20u
 #define STEPS_MAX 20u
@@ -54,6 +55,17 @@ static const char *format_change(struct human *human, const struct table_cell *c
 	snprintf(human->text, sizeof(human->text), "%c%.*s", is_less ? '-' : '+',
 		 (int)sizeof(text) - 2, text);
 	return human->text;
+}
+
+size_t tables_draw_bar(const struct tables_job *job, const struct table_cell *cell, size_t width)
+{
+	size_t columns;
+
+	text_colour(job, COLOUR_BAR);
+	columns = picture_bar(job->out, cell->is_set ? (double)cell->number : 0, 10000, width,
+			      job->style->has_blocks);
+	text_colour(job, COLOUR_END);
+	return columns;
 }
 
 void tables_format_cell(char *text, enum table_kind kind, const struct table_cell *cell)

@@ -9,16 +9,13 @@
 #include <string.h>
 
 #include "base/human.h"
-#include "tables.h"
+#include "base/picture.h"
+#include "tables_text.h"
 
 #define LINES_MAX   4u
 #define LABEL_WIDTH 10u
 #define CHART_MIN   40u
 #define POINTS_MAX  400u
-
-/* Characters for 0 to 8 eighths of a character cell; in ASCII, only three levels differ. */
-static const char *const blocks[9] = { " ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█" };
-static const char *const plain[9] = { " ", ".", ".", ".", ":", ":", ":", "#", "#" };
 
 struct curve {
 	const struct tables_job *job;
@@ -81,8 +78,10 @@ static void print_title(const struct curve *curve)
 	const struct table_cell *error = &row[curve->column + 1];
 	struct human most, at, wrong;
 
-	out_format(curve->job->out, "%s: most %s", table->facts.columns[curve->column].heading,
-		   format_number(&most, curve, curve->most));
+	text_colour(curve->job, COLOUR_TITLE);
+	out_text(curve->job->out, table->facts.columns[curve->column].heading);
+	text_colour(curve->job, COLOUR_END);
+	out_format(curve->job->out, ": most %s", format_number(&most, curve, curve->most));
 	if (is_error(table, curve->column + 1) && error->is_set)
 		out_format(curve->job->out, " +- %s", format_number(&wrong, curve, error->number));
 	out_format(curve->job->out, " at %s\n", human_moment(&at, row[0].number));
@@ -116,9 +115,17 @@ static unsigned level_of(const struct curve *curve, unsigned point, unsigned bel
 	return level < 8 ? level : 8;
 }
 
+/* Prints 0 to 8 eighths of a character cell; in ASCII, only three levels differ. */
+static void print_cell(const struct curve *curve, unsigned level)
+{
+	if (curve->job->style->has_blocks)
+		picture_level(curve->job->out, level, true);
+	else
+		out_char(curve->job->out, " ...:::##"[level]);
+}
+
 static void print_line(const struct curve *curve, unsigned line)
 {
-	const char *const *cells = curve->job->style->has_blocks ? blocks : plain;
 	struct out *out = curve->job->out;
 	unsigned below = (curve->lines - 1 - line) * 8, width = curve->width;
 	struct human label;
@@ -126,11 +133,15 @@ static void print_line(const struct curve *curve, unsigned line)
 	label.text[0] = '\0';
 	if (line == 0)
 		format_number(&label, curve, curve->most);
+	text_colour(curve->job, COLOUR_HEAD);
 	out_format(out, "%*s |", (int)LABEL_WIDTH, line && !below ? "0" : label.text);
+	text_colour(curve->job, COLOUR_END);
+	text_colour(curve->job, COLOUR_BAR);
 	while (width && !level_of(curve, width - 1, below))
 		width--;
 	for (unsigned i = 0; i < width; i++)
-		out_text(out, cells[level_of(curve, i, below)]);
+		print_cell(curve, level_of(curve, i, below));
+	text_colour(curve->job, COLOUR_END);
 	out_char(out, '\n');
 }
 
@@ -156,8 +167,11 @@ static void print_axis(const struct curve *curve)
 
 	human_moment(&first, table->rows.items[0][0].number);
 	human_moment(&last, table->rows.items[table->rows.count - 1][0].number);
-	out_format(curve->job->out, "%*s%-*s%s\n", (int)LABEL_WIDTH + 2, "",
+	text_colour(curve->job, COLOUR_HEAD);
+	out_format(curve->job->out, "%*s%-*s%s", (int)LABEL_WIDTH + 2, "",
 		   (int)(curve->width - strlen(last.text)), first.text, last.text);
+	text_colour(curve->job, COLOUR_END);
+	out_char(curve->job->out, '\n');
 }
 
 bool tables_is_chart(const struct table *table)

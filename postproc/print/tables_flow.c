@@ -22,6 +22,7 @@ struct flow {
 	size_t begin; /* column where each line of the cell begins */
 	size_t at;    /* current column of the terminal */
 	unsigned lines;
+	bool is_frames; /* each piece is a function and the file, line or module after it */
 };
 
 /* Prints a piece that must not be broken. Returns false if the limit of lines is reached. */
@@ -30,7 +31,9 @@ static bool flow_piece(struct flow *flow, const char *between, const char *text)
 	struct out *out = flow->layout->job->out;
 	unsigned width = tables_width(flow->layout->job);
 	bool is_first = flow->at == flow->begin;
-	size_t length = (is_first ? 0 : strlen(between)) + strlen(text);
+	const char *blank;
+	size_t columns = name_columns(text, strlen(text));
+	size_t length = (is_first ? 0 : strlen(between)) + columns;
 
 	if (!is_first && flow->at + length > width) {
 		if (++flow->lines > LINES_MAX)
@@ -40,12 +43,18 @@ static bool flow_piece(struct flow *flow, const char *between, const char *text)
 		text_blanks(out, flow->begin);
 		while (*between == ' ')
 			between++;
-		length = strlen(between) + strlen(text);
+		length = strlen(between) + columns;
 	} else if (is_first) {
 		between = "";
 	}
 	out_name(out, between, strlen(between), ESCAPE_ALL);
-	out_name(out, text, strlen(text), ESCAPE_ALL);
+	blank = flow->is_frames ? strrchr(text, ' ') : NULL;
+	out_name(out, text, blank ? (size_t)(blank - text) : strlen(text), ESCAPE_ALL);
+	if (blank) {
+		text_colour(flow->layout->job, COLOUR_HEAD);
+		out_name(out, blank, strlen(blank), ESCAPE_ALL);
+		text_colour(flow->layout->job, COLOUR_END);
+	}
 	flow->at += length;
 	return true;
 }
@@ -63,6 +72,7 @@ static void flow_frames(struct flow *flow, const struct trace_node *backtrace, u
 
 	if (!count)
 		flow_piece(flow, "", "(no backtrace)");
+	flow->is_frames = true;
 	for (size_t i = 0; i < (sites > 1 ? site : count); i++) {
 		naming_fit(&frames[i], sites < 2, tables_width(job) - flow->begin - strlen("<- "));
 		if (i < site)
@@ -102,6 +112,7 @@ static void flow_branch(struct flow *flow, const struct table_branch *branch)
 	text_blanks(flow->layout->job->out, indent);
 	flow->begin += indent;
 	flow->at = flow->begin;
+	flow->is_frames = true;
 	for (uint32_t i = 0; i < branch->count; i++) {
 		const struct naming_symbol *frame = branch->frames[i];
 		char text[CELL_MAX] = "...";
@@ -177,10 +188,13 @@ void tables_print_last(const struct layout *layout, size_t at, size_t gap,
 		flow_frames(&flow, cell->backtrace, cell->weight);
 		snprintf(text, sizeof(text), "(%s sites)", human_count(&human, cell->weight));
 		flow.lines = 0;
+		flow.is_frames = false;
 		if (cell->weight > 1)
 			flow_piece(&flow, " ", text);
 	} else if (kind == TABLE_BRANCH) {
 		flow_branch(&flow, cell->branch);
+	} else if (kind == TABLE_BAR && layout->job->style->has_colour) {
+		tables_draw_bar(layout->job, cell, tables_width(layout->job) - layout->last_at);
 	} else {
 		if (!tables_is_left(kind) && strlen(text) < layout->widths[layout->last])
 			text_blanks(out, layout->widths[layout->last] - strlen(text));

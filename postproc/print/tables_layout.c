@@ -7,6 +7,8 @@
 #include "tables_text.h"
 
 #define TEXT_WIDTH_MIN 12
+#define BAR_WIDTH_MIN  8u /* of bars beside shares */
+#define BAR_WIDTH_MAX  30u
 
 unsigned tables_width(const struct tables_job *job)
 {
@@ -163,6 +165,34 @@ static void spare_curves(struct layout *layout, size_t width)
 		}
 }
 
+/*
+ * In a picture for a terminal (with colours), the first column of shares gets bars if there is room
+ * for them. The last column keeps most of the line.
+ */
+static void add_bar(struct layout *layout, size_t width)
+{
+	size_t least = least_last(layout), room;
+
+	if (!layout->job->style->has_colour)
+		return;
+	while (layout->bar < layout->last &&
+	       (!layout->widths[layout->bar] ||
+		(layout->table->facts.columns[layout->bar].kind != TABLE_SHARE &&
+		 layout->table->facts.columns[layout->bar].kind != TABLE_PERCENT)))
+		layout->bar++;
+	if (least < LAST_WIDTH_MIN)
+		least = LAST_WIDTH_MIN;
+	room = width - layout->last_at;
+	if (layout->bar == layout->last || room < least + 1 + BAR_WIDTH_MIN)
+		return;
+	layout->bar_width = (room - least - 1) / 3;
+	if (layout->bar_width < BAR_WIDTH_MIN)
+		layout->bar_width = BAR_WIDTH_MIN;
+	if (layout->bar_width > BAR_WIDTH_MAX)
+		layout->bar_width = BAR_WIDTH_MAX;
+	layout->last_at += 1 + layout->bar_width;
+}
+
 /* If the line is too short, the last column moves to a new line; only then are texts cut. */
 void tables_lay_out(struct layout *layout)
 {
@@ -171,8 +201,10 @@ void tables_lay_out(struct layout *layout)
 	measure_columns(layout);
 	layout->last_at = width_before_last(layout);
 	spare_curves(layout, width);
-	if (layout->last_at + least_last(layout) <= width)
+	if (layout->last_at + least_last(layout) <= width) {
+		add_bar(layout, width);
 		return;
+	}
 	/* a last column of numbers stays with the others, under its heading */
 	if (!tables_is_left(layout->table->facts.columns[layout->last].kind))
 		layout->last = layout->table->facts.column_count;

@@ -4,62 +4,46 @@
 
 #include "account/estimate.h"
 #include "base/human.h"
+#include "base/picture.h"
 #include "screen.h"
 
-/* Whether a byte continues a UTF-8 character. */
-static bool is_inside(char byte)
-{
-	return ((unsigned char)byte & 0xc0) == 0x80;
-}
-
 /*
- * Cuts `text` to `width` columns. Keeps the end of a path, and the start of any other text. `text`
- * has room for CELL_MAX bytes.
+ * Cuts `text` to `width` columns. Keeps the end of a path, and the start and the end of any other
+ * text. `text` has room for CELL_MAX bytes.
  */
 static void cut_text(char *text, size_t width)
 {
 	static const char dots[] = "...";
-	size_t length = strlen(text), from = strlen(dots), kept;
+	size_t length = strlen(text), from = strlen(dots);
 
+	if (*text != '/') {
+		naming_cut(text, width);
+		return;
+	}
 	if (width < from || name_columns(text, length) <= width)
 		return;
-	kept = length < CELL_MAX - sizeof(dots) ? length : CELL_MAX - sizeof(dots);
-	width -= strlen(dots);
-	if (*text == '/') {
-		while (from < length &&
-		       (is_inside(text[from]) || name_columns(text + from, length - from) > width))
-			from++;
-		memmove(text + strlen(dots), text + from, length - from + 1);
-		memcpy(text, dots, strlen(dots));
-	} else {
-		while (kept && (is_inside(text[kept]) || name_columns(text, kept) > width))
-			kept--;
-		memcpy(text + kept, dots, sizeof(dots));
-	}
+	while (from < length && (((unsigned char)text[from] & 0xc0) == 0x80 ||
+				 name_columns(text + from, length - from) > width - strlen(dots)))
+		from++;
+	memmove(text + strlen(dots), text + from, length - from + 1);
+	memcpy(text, dots, strlen(dots));
 }
 
 /* Draws the digits that tables_format_cell() wrote for a curve, as a curve of one line. */
 static void draw_steps(const struct tables_job *job, const char *digits)
 {
-	static const char *const blocks[] = { " ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█" };
-	static const char plain[] = " .:-=+*%#";
-
-	for (; *digits; digits++) {
-		unsigned level = (unsigned)(*digits - '0');
-
-		if (job->style->has_blocks)
-			out_text(job->out, blocks[level]);
-		else
-			out_char(job->out, plain[level]);
-	}
+	text_colour(job, COLOUR_BAR);
+	for (; *digits; digits++)
+		picture_level(job->out, (unsigned)(*digits - '0'), job->style->has_blocks);
+	text_colour(job, COLOUR_END);
 }
 
 /*
  * Prints a cell and adds its width to *at. *gap: number of blanks that are still to be printed
  * before the next cell.
  */
-static void print_cell(const struct layout *layout, unsigned column, char *text, size_t *at,
-		       size_t *gap)
+static void print_cell(const struct layout *layout, unsigned column, const struct table_cell *cell,
+		       char *text, size_t *at, size_t *gap)
 {
 	const struct tables_job *job = layout->job;
 	enum table_kind kind = layout->table->facts.columns[column].kind;
@@ -86,6 +70,11 @@ static void print_cell(const struct layout *layout, unsigned column, char *text,
 	if (tables_is_left(kind))
 		*gap += width - columns;
 	*at += width;
+	if (column == layout->bar && layout->bar_width) {
+		text_blanks(job->out, *gap + 1);
+		*gap = layout->bar_width - tables_draw_bar(job, cell, layout->bar_width);
+		*at += 1 + layout->bar_width;
+	}
 }
 
 /*
@@ -163,7 +152,7 @@ static void print_row(const struct layout *layout, const struct table_cell *row)
 			out_char(out, '\n');
 			owes_line = false;
 		}
-		print_cell(layout, i, text, &at, &gap);
+		print_cell(layout, i, &row[i], text, &at, &gap);
 		if (i + 1 < layout->last) {
 			gap += GAP;
 			at += GAP;
@@ -211,7 +200,7 @@ static void print_headings(const struct layout *layout)
 			line_add(&headings, "%s", column->heading);
 		else
 			line_add(&headings, "%*s", (int)width, column->heading);
-		at += width + GAP;
+		at += tables_column_width(layout, i) + GAP;
 	}
 	end_headings(job, &headings);
 }

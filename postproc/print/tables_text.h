@@ -4,8 +4,8 @@
 
 /*
  * Shared by the files that print a table as text: tables_cells.c formats cells, tables_layout.c
- * sets widths, tables_flow.c prints the last column, tables_text.c prints everything else. No other
- * file includes this one.
+ * sets widths, tables_flow.c prints the last column, tables_chart.c prints charts, tables_text.c
+ * prints everything else. No other file includes this one.
  */
 
 #include <stdbool.h>
@@ -31,6 +31,7 @@
 #define COLOUR_HEAD  "\033[2m"
 #define COLOUR_KEY   "\033[33m"
 #define COLOUR_NOTE  "\033[2m"
+#define COLOUR_BAR   "\033[32m"
 #define COLOUR_WARN  "\033[31m"
 #define COLOUR_END   "\033[0m"
 
@@ -47,6 +48,8 @@ struct layout {
 	unsigned last;		  /* number of the last column */
 	int by;			  /* the column that the rows are sorted by, or -1 */
 	size_t last_at;		  /* column of the terminal where the last column begins */
+	unsigned bar;		  /* the column of shares with bars beside its numbers */
+	size_t bar_width;	  /* width of these bars; 0: there are none */
 	bool begins[COLUMNS_MAX]; /* the column begins a new line of the row */
 };
 
@@ -73,6 +76,9 @@ static inline void text_line(const struct tables_job *job, const char *code, con
 /* Whether a column is aligned to the left; numbers are aligned to the right. */
 bool tables_is_left(enum table_kind kind);
 
+/* Draws a share as a bar of at most width columns, and returns how many it takes. */
+size_t tables_draw_bar(const struct tables_job *job, const struct table_cell *cell, size_t width);
+
 /* Formats a cell; text has room for CELL_MAX. */
 void tables_format_cell(char *text, enum table_kind kind, const struct table_cell *cell);
 
@@ -85,7 +91,15 @@ unsigned tables_width(const struct tables_job *job);
  */
 bool tables_is_below(const struct layout *layout, unsigned column);
 
-/* Sets `widths`, `last` and `last_at` from the rows that are shown. */
+/* The width of a column with its bar. */
+static inline size_t tables_column_width(const struct layout *layout, unsigned column)
+{
+	bool has_bar = column == layout->bar && layout->bar_width;
+
+	return layout->widths[column] + (has_bar ? 1 + layout->bar_width : 0);
+}
+
+/* Sets `widths`, `last`, `last_at` and the bar from the rows that are shown. */
 void tables_lay_out(struct layout *layout);
 
 /*
