@@ -221,10 +221,11 @@ static bool has_detached(struct member *member)
 /* Finds processes that have ended. Runs before a round, which then takes their last records. */
 static void look_around(struct collector *collector, uint64_t now_ns)
 {
+	const uint32_t *crowded = &collector->shared.control->crowded;
 	bool noticed = listener_noticed(collector->listener) || must_settle(collector);
 	bool has_ended = false;
 
-	if (!noticed && !collector->shared.control->crowded &&
+	if (!noticed && !__atomic_load_n(crowded, __ATOMIC_RELAXED) &&
 	    now_ns - collector->polled_ns < POLL_NS)
 		return;
 	collector->polled_ns = now_ns;
