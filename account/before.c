@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "account/before.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,34 +20,28 @@ static uint64_t number_of(const struct event *note, const char *name)
 	return text ? strtoull(text, NULL, 16) : 0;
 }
 
-int before_add(struct before *before, const struct event *note)
+void before_add(struct before *before, const struct event *note)
 {
 	enum before_kind kind = kind_of(event_argument(note, "kind"));
 	uint64_t from = number_of(note, "from"), to = number_of(note, "to");
-	int rc;
 
-	if (from >= to || mapped_meets(&before->mapped, from, to))
-		return 0;
-	rc = mapped_add(&before->mapped, from, to, kind);
-	if (rc)
-		return rc == -ENOMEM ? rc : 0;
+	if (from >= to || mapped_meets(&before->mapped, from, to) ||
+	    !mapped_add(&before->mapped, from, to, kind))
+		return;
 	before->sums[kind].ranges++;
 	before->sums[kind].bytes += to - from;
-	return 0;
 }
 
-int before_cut(struct before *before, uint64_t start, uint64_t end, bool is_loss)
+void before_cut(struct before *before, uint64_t start, uint64_t end, bool is_loss)
 {
 	struct mapped_piece piece;
 	bool has_lost = false;
-	int rc;
 
-	while ((rc = mapped_cut(&before->mapped, start, end, &piece)) > 0) {
+	while (mapped_cut(&before->mapped, start, end, &piece)) {
 		before->sums[piece.item].lost += is_loss ? piece.bytes : 0;
 		has_lost = is_loss;
 	}
 	before->calls += has_lost;
-	return rc;
 }
 
 void before_add_up(struct before_sum *sum, const struct before_sum *part)

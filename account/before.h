@@ -25,14 +25,14 @@ struct before {
 	struct mapped mapped; /* ranges that are still mapped; item: enum before_kind */
 };
 
-/* Adds the range of a ~mapped note. Returns 0 or -ENOMEM. */
-int before_add(struct before *before, const struct event *note);
+/* Adds the range of a ~mapped note. */
+void before_add(struct before *before, const struct event *note);
 
 /*
  * Removes the bytes from `start` to `end`. is_loss: true if a call unmapped or freed them; false if
- * a new mapping replaced them. Returns 0 or -ENOMEM.
+ * a new mapping replaced them.
  */
-int before_cut(struct before *before, uint64_t start, uint64_t end, bool is_loss);
+void before_cut(struct before *before, uint64_t start, uint64_t end, bool is_loss);
 
 void before_add_up(struct before_sum *sum, const struct before_sum *part);
 

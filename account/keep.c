@@ -15,8 +15,6 @@ struct wire_value *keep_arguments(const struct event *event)
 	for (size_t i = 0; i < count; i++)
 		size += strlen(event->arguments[i].name) + strlen(event->arguments[i].value) + 2;
 	copy = memory_alloc(size);
-	if (!copy)
-		return NULL;
 	copy[count] = (struct wire_value){ NULL, NULL };
 	text = (char *)(copy + count + 1);
 	for (size_t i = 0; i < count; i++) {

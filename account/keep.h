@@ -27,7 +27,7 @@ struct kept {
 
 /*
  * Copies the arguments of a call into one block, which the caller frees with free(). The list ends
- * with an argument whose name is NULL. Returns NULL if no memory is left.
+ * with an argument whose name is NULL.
  */
 struct wire_value *keep_arguments(const struct event *event);
 

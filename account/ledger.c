@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "account/ledger.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -113,12 +112,6 @@ struct ledger {
 	struct estimate told_of;
 };
 
-static int no_memory(struct error *err)
-{
-	return error_set(err, ENOMEM,
-			 "no memory for the live objects: select fewer classes with --class");
-}
-
 /* ---- classes ---- */
 
 uint32_t ledger_rank(enum resource known)
@@ -135,13 +128,6 @@ uint32_t ledger_rank(enum resource known)
 	return ranks[known] ? ranks[known] : 13;
 }
 
-static const char *text_of(struct ledger *ledger, const char *text)
-{
-	const char *copy = pool_text(&ledger->pool, text, strlen(text));
-
-	return copy ? copy : "?";
-}
-
 static uint32_t find_class(struct ledger *ledger, enum resource known, const char *type,
 			   const char *description, bool is_counted)
 {
@@ -155,10 +141,13 @@ static uint32_t find_class(struct ledger *ledger, enum resource known, const cha
 	if (i == LEDGER_CLASSES)
 		return i - 1;
 	class = &ledger->classes[i];
+	if (i == LEDGER_CLASSES - 1)
+		type = "other";
+	description = description ? description : "";
 	*class = (struct ledger_class){
 		.known = known,
-		.type = text_of(ledger, i == LEDGER_CLASSES - 1 ? "other" : type),
-		.description = text_of(ledger, description ? description : ""),
+		.type = pool_text(&ledger->pool, type, strlen(type)),
+		.description = pool_text(&ledger->pool, description, strlen(description)),
 		.is_counted = is_counted,
 		.has_bytes = known == RESOURCE_MEMORY || known == RESOURCE_MAPPING ||
 			     known == RESOURCE_SEGMENT,
@@ -168,16 +157,12 @@ static uint32_t find_class(struct ledger *ledger, enum resource known, const cha
 	return ledger->class_count++;
 }
 
-/*
- * Finds or adds the class of a resource of the trace. Returns LEDGER_CLASSES if no memory is left.
- */
+/* Finds or adds the class of a resource of the trace. */
 static uint32_t learn_class(struct ledger *ledger, const struct resource_class *resource)
 {
 	uint8_t *place = ARRAY_AT(&ledger->class_of, resource->id);
 	uint32_t class;
 
-	if (!place)
-		return LEDGER_CLASSES;
 	class = find_class(ledger, resource->known, *resource->type ? resource->type : "object",
 			   resource->description, resource->flags & 1);
 	*place = (uint8_t)(class + 1);
@@ -213,8 +198,7 @@ static uint32_t add_thread(struct ledger *ledger, uint32_t id)
 	if (place)
 		return place - 1;
 	thread = ARRAY_ADD(&ledger->threads);
-	if (!thread || map_set(&ledger->map, OF_THREAD, id, (uint32_t)ledger->threads.count))
-		return UINT32_MAX;
+	map_set(&ledger->map, OF_THREAD, id, (uint32_t)ledger->threads.count);
 	*thread = (struct thread){ .id = id, .index = (uint32_t)ledger->threads.count - 1 };
 	return (uint32_t)ledger->threads.count - 1;
 }
@@ -226,13 +210,13 @@ static __attribute__((noinline)) struct thread *find_thread(struct ledger *ledge
 	if (!*remembered || ledger->threads.items[*remembered - 1].id != id)
 		*remembered = add_thread(ledger, id) + 1;
 	ledger->last_id = id;
-	ledger->last_thread = *remembered ? &ledger->threads.items[*remembered - 1] : NULL;
+	ledger->last_thread = &ledger->threads.items[*remembered - 1];
 	return ledger->last_thread;
 }
 
 /*
  * The thread with this id, added if necessary. The pointer is valid until the next call of this
- * function. NULL: no memory.
+ * function.
  */
 inline_ struct thread *thread_of(struct ledger *ledger, uint32_t id)
 {
@@ -280,23 +264,21 @@ static inline bool is_lost_again(struct thread *thread, const struct event *even
 
 /* ---- items ---- */
 
-/* Returns the index of an item; 0: no memory. */
 static inline uint32_t new_item(struct ledger *ledger)
 {
 	uint32_t index = ledger->spare;
-	struct ledger_item *item;
 
 	if (index) {
 		ledger->spare = ledger->items.items[index].site;
 		return index;
 	}
-	item = ARRAY_ADD(&ledger->items);
+	ARRAY_ADD(&ledger->items);
 	/* Index 0 means "none". */
-	if (item && ledger->items.count == 1)
-		item = ARRAY_ADD(&ledger->items);
-	if (item && ledger->items.count >= UINT32_MAX)
-		item = memory_none();
-	return item ? (uint32_t)ledger->items.count - 1 : 0;
+	if (ledger->items.count == 1)
+		ARRAY_ADD(&ledger->items);
+	if (ledger->items.count >= UINT32_MAX)
+		memory_none();
+	return (uint32_t)ledger->items.count - 1;
 }
 
 static inline void remove_item(struct ledger *ledger, uint32_t index)
@@ -312,7 +294,7 @@ static inline void remove_item(struct ledger *ledger, uint32_t index)
 	ledger->spare = index;
 }
 
-/* Returns the index of a new item for the object that the event acquires; 0: no memory. */
+/* Returns the index of a new item for the object that the event acquires. */
 inline_ uint32_t add_item(struct ledger *ledger, const struct call *call)
 {
 	const struct event *event = call->event;
@@ -320,10 +302,8 @@ inline_ uint32_t add_item(struct ledger *ledger, const struct call *call)
 			     (ledger->keeps_all_arguments ||
 			      ledger->classes[call->class].known != RESOURCE_MEMORY);
 	uint32_t site = sites_of_again(&ledger->sites, (uint8_t)call->class, event);
-	uint32_t index = site ? new_item(ledger) : 0;
+	uint32_t index = new_item(ledger);
 
-	if (!index)
-		return 0;
 	ledger->items.items[index] = (struct ledger_item){
 		.object = event->object,
 		.size = event->size,
@@ -336,13 +316,8 @@ inline_ uint32_t add_item(struct ledger *ledger, const struct call *call)
 		.time_ms = event->time_ms,
 		.count = 1,
 	};
-	if (!has_arguments)
-		return index;
-	ledger->items.items[index].arguments = keep_arguments(event);
-	if (!ledger->items.items[index].arguments) {
-		remove_item(ledger, index);
-		return 0;
-	}
+	if (has_arguments)
+		ledger->items.items[index].arguments = keep_arguments(event);
 	return index;
 }
 
@@ -353,8 +328,6 @@ static uint32_t copy_item(struct ledger *ledger, uint32_t original)
 	struct ledger_item *item = &ledger->items.items[index];
 	struct event call = { .arguments = ledger->items.items[original].arguments };
 
-	if (!index)
-		return 0;
 	*item = ledger->items.items[original];
 	while (call.arguments && call.arguments[call.argument_count].name)
 		call.argument_count++;
@@ -509,16 +482,16 @@ inline_ void report_acquisition(struct ledger *ledger, const struct call *call)
 	tell_listeners(ledger, call->item, true);
 }
 
-inline_ int acquisition(struct ledger *ledger, const struct call *call, struct error *err)
+inline_ void acquisition(struct ledger *ledger, const struct call *call)
 {
 	uint32_t kind = call->is_shared ? OF_READER + call->thread : call->class;
 	struct map_entry *held = map_put(&ledger->map, kind, call->object);
 	struct ledger_sum *sum = &ledger->sums[call->class];
-	uint32_t before = held ? held->value : 0;
+	uint32_t before = held->value;
 
-	if (!held || (before && call->is_again)) {
+	if (before && call->is_again) {
 		remove_item(ledger, call->item);
-		return held ? 0 : no_memory(err);
+		return;
 	}
 	/*
 	 * Counts a repeated acquisition. A lock that another thread held is not repeated: it may be
@@ -532,11 +505,11 @@ inline_ int acquisition(struct ledger *ledger, const struct call *call, struct e
 
 		item->count += item->count < COUNT_MAX;
 		remove_item(ledger, call->item);
-		return 0;
+		return;
 	}
 	held->value = call->item;
-	if (call->is_shared && map_set(&ledger->map, OF_LAST_READER, call->object, call->item))
-		return no_memory(err);
+	if (call->is_shared)
+		map_set(&ledger->map, OF_LAST_READER, call->object, call->item);
 	if (before) {
 		sum->replaced++;
 		tell_loss(ledger, call, before,
@@ -544,7 +517,6 @@ inline_ int acquisition(struct ledger *ledger, const struct call *call, struct e
 		remove_item(ledger, before);
 	}
 	report_acquisition(ledger, call);
-	return 0;
 }
 
 /* If `fd` is an inherited descriptor, forgets it and returns true. */
@@ -611,15 +583,15 @@ static __attribute__((noinline)) void stray(struct ledger *ledger, uint32_t clas
  * join returns. If the join has not returned at the end of the trace, on_open() restores the
  * thread.
  */
-static __attribute__((noinline)) int join_begins(struct ledger *ledger, uint32_t thread,
-						 uint32_t item, struct error *err)
+static __attribute__((noinline)) void join_begins(struct ledger *ledger, uint32_t thread,
+						  uint32_t item)
 {
 	uint32_t before = map_get(&ledger->map, OF_JOIN, thread);
 
 	ledger->items.items[item].count = 0;
 	if (before)
 		remove_item(ledger, before);
-	return map_set(&ledger->map, OF_JOIN, thread, item) ? no_memory(err) : 0;
+	map_set(&ledger->map, OF_JOIN, thread, item);
 }
 
 /*
@@ -640,7 +612,7 @@ static __attribute__((noinline)) struct map_entry *find_reader(const struct ledg
 	return own && own->value == last ? own : NULL;
 }
 
-inline_ int lose(struct ledger *ledger, const struct call *call, struct error *err)
+inline_ void lose(struct ledger *ledger, const struct call *call)
 {
 	struct map_entry *held = map_find(&ledger->map, call->class, call->object);
 	struct ledger_sum *sum = &ledger->sums[call->class];
@@ -662,45 +634,45 @@ inline_ int lose(struct ledger *ledger, const struct call *call, struct error *e
 	}
 	if (!item) {
 		stray(ledger, call->class, call->object, call->is_again);
-		return 0;
+		return;
 	}
 	if (!call->is_plain && lost->count > 1) {
 		lost->count--;
-		return 0;
+		return;
 	}
 	sum->temporary += is_temporary(ledger, lost, call->thread, call->turn, 1);
 	map_remove(&ledger->map, held);
 	tell_loss(ledger, call, item, of);
 	if (call->is_join && call->is_no_call)
-		return join_begins(ledger, call->thread, item, err);
-	remove_item(ledger, item);
-	return 0;
+		join_begins(ledger, call->thread, item);
+	else
+		remove_item(ledger, item);
 }
 
-static __attribute__((noinline)) int settle_call(struct ledger *ledger, const struct call *call,
-						 struct error *err)
+static __attribute__((noinline)) void settle_call(struct ledger *ledger, const struct call *call)
 {
-	return call->item ? acquisition(ledger, call, err) : lose(ledger, call, err);
+	if (call->item)
+		acquisition(ledger, call);
+	else
+		lose(ledger, call);
 }
 
 /* ---- calls in the queue ---- */
 
-static int settle_oldest(struct ledger *ledger, struct error *err)
+static void settle_oldest(struct ledger *ledger)
 {
 	const struct call *call = &ledger->queue[ledger->oldest];
 
 	ledger->oldest = (ledger->oldest + 1) % QUEUE_LENGTH;
 	ledger->queued--;
-	return settle_call(ledger, call, err);
+	settle_call(ledger, call);
 }
 
-int ledger_settle(struct ledger *ledger, struct error *err)
+/* Processes the delayed calls. */
+static void settle(struct ledger *ledger)
 {
-	int rc = 0;
-
-	while (rc == 0 && ledger->queued)
-		rc = settle_oldest(ledger, err);
-	return rc;
+	while (ledger->queued)
+		settle_oldest(ledger);
 }
 
 /*
@@ -731,14 +703,15 @@ static inline bool puts_off(const struct ledger *ledger)
  * the oldest call. If the call will not be put off, settles all calls in the queue, to keep the
  * order.
  */
-static inline int make_way(struct ledger *ledger, bool puts_off, struct error *err)
+static inline void make_way(struct ledger *ledger, bool puts_off)
 {
 	if (!puts_off)
-		return ledger->queued ? ledger_settle(ledger, err) : 0;
-	return ledger->queued == QUEUE_LENGTH ? settle_oldest(ledger, err) : 0;
+		settle(ledger);
+	else if (ledger->queued == QUEUE_LENGTH)
+		settle_oldest(ledger);
 }
 
-static inline int put_off(struct ledger *ledger, const struct call *call)
+static inline void put_off(struct ledger *ledger, const struct call *call)
 {
 	struct call *place = &ledger->queue[(ledger->oldest + ledger->queued) % QUEUE_LENGTH];
 
@@ -746,7 +719,6 @@ static inline int put_off(struct ledger *ledger, const struct call *call)
 	place->event = NULL;
 	ledger->queued++;
 	prefetch_call(ledger);
-	return 0;
 }
 
 /* ---- mappings ---- */
@@ -765,13 +737,12 @@ static uint64_t end_of_loss(const struct ledger *ledger, const struct event *eve
 	return start % 4096 == 0 ? (end + 4095) / 4096 * 4096 : end;
 }
 
-static int remove_mapping(struct ledger *ledger, const struct call *call, struct error *err)
+static void remove_mapping(struct ledger *ledger, const struct call *call)
 {
 	uint64_t start = call->object, end = end_of_loss(ledger, call->event);
 	struct mapped_piece piece;
-	int rc;
 
-	while ((rc = mapped_cut(&ledger->mapped, start, end, &piece)) > 0) {
+	while (mapped_cut(&ledger->mapped, start, end, &piece)) {
 		struct ledger_move move = move_of(ledger, call, piece.item);
 
 		move.count = piece.ranges;
@@ -780,61 +751,43 @@ static int remove_mapping(struct ledger *ledger, const struct call *call, struct
 		notify(ledger, &move);
 		if (piece.ranges < 0)
 			remove_item(ledger, piece.item);
-		if (piece.ranges > 0) {
-			uint32_t item = copy_item(ledger, piece.item);
-			struct mapped_range *second = mapped_at(&ledger->mapped, piece.end);
-
-			if (!item || !second)
-				return no_memory(err);
-			second->item = item;
-		}
+		if (piece.ranges > 0)
+			mapped_at(&ledger->mapped, piece.end)->item = copy_item(ledger, piece.item);
 	}
-	return rc ? no_memory(err) : 0;
 }
 
-static int add_mapping(struct ledger *ledger, struct call *call, struct error *err)
+static void add_mapping(struct ledger *ledger, struct call *call)
 {
 	uint64_t end = call->object + call->event->size;
-	int rc;
 
 	if (end <= call->object) {
 		ledger->sums[call->class].acquired++;
-		return 0;
+		return;
 	}
 	/* removes the older ranges at these addresses: their unmapping was not recorded */
-	rc = remove_mapping(ledger, call, err);
-	if (rc == 0 && ledger->before.mapped.count)
-		rc = before_cut(&ledger->before, call->object, end, false) ? no_memory(err) : 0;
-	if (rc)
-		return rc;
+	remove_mapping(ledger, call);
+	before_cut(&ledger->before, call->object, end, false);
 	call->item = add_item(ledger, call);
-	if (!call->item)
-		return no_memory(err);
-	rc = mapped_add(&ledger->mapped, call->object, end, call->item);
-	if (rc == 0) {
+	if (mapped_add(&ledger->mapped, call->object, end, call->item))
 		report_acquisition(ledger, call);
-		return 0;
-	}
-	remove_item(ledger, call->item);
-	return rc == -ENOMEM ? no_memory(err) : 0;
+	else
+		remove_item(ledger, call->item);
 }
 
-static __attribute__((noinline)) int map_or_unmap(struct ledger *ledger, struct call call,
-						  struct error *err)
+static __attribute__((noinline)) void map_or_unmap(struct ledger *ledger, struct call call)
 {
 	struct before *before = &ledger->before;
-	uint64_t calls;
+	uint64_t calls = before->calls;
 
-	if (call.event->type != CALL_TYPE_FREE)
-		return add_mapping(ledger, &call, err);
+	if (call.event->type != CALL_TYPE_FREE) {
+		add_mapping(ledger, &call);
+		return;
+	}
 	ledger->sums[call.class].lost++;
-	calls = before->calls;
 	/* the call may unmap ranges that were mapped before the attach */
-	if (before->mapped.count &&
-	    before_cut(before, call.object, end_of_loss(ledger, call.event), true))
-		return no_memory(err);
+	before_cut(before, call.object, end_of_loss(ledger, call.event), true);
 	ledger->sums[call.class].earlier += before->calls - calls;
-	return remove_mapping(ledger, &call, err);
+	remove_mapping(ledger, &call);
 }
 
 /* ---- events ---- */
@@ -863,19 +816,25 @@ static bool is_join(enum resource known, const struct event *event)
 	return known == RESOURCE_THREAD && hook && hook->how == HOW_JOINS;
 }
 
-inline_ int acquire_or_release(struct ledger *ledger, struct call *call, struct thread *thread,
-			       bool puts_off, struct error *err)
+inline_ void acquire_or_release(struct ledger *ledger, struct call *call, struct thread *thread,
+				bool puts_off)
 {
 	const struct event *event = call->event;
 	enum resource known = call->is_plain ? RESOURCE_MEMORY : ledger->classes[call->class].known;
 
-	if (known == RESOURCE_MAPPING)
-		return map_or_unmap(ledger, *call, err);
+	if (known == RESOURCE_MAPPING) {
+		map_or_unmap(ledger, *call);
+		return;
+	}
 	if (event->type == CALL_TYPE_FREE) {
 		call->is_no_call = is_of_wait(known, event);
 		call->is_join = is_join(known, event);
 		call->is_again = !call->is_plain && is_lost_again(thread, event, call->class);
-		return puts_off ? put_off(ledger, call) : lose(ledger, call, err);
+		if (puts_off)
+			put_off(ledger, call);
+		else
+			lose(ledger, call);
+		return;
 	}
 	call->is_no_call = is_of_wait(known, event);
 	call->is_shared = known == RESOURCE_LOCK && event->function->hook &&
@@ -883,11 +842,12 @@ inline_ int acquire_or_release(struct ledger *ledger, struct call *call, struct 
 	ledger->sums[call->class].retaken += call->is_no_call;
 	call->is_again = is_acquired_again(thread, event, call->class);
 	call->item = add_item(ledger, call);
-	if (!call->item)
-		return no_memory(err);
 	if (known == RESOURCE_FD && ledger->inherited)
 		disinherit(ledger, call->object);
-	return puts_off ? put_off(ledger, call) : acquisition(ledger, call, err);
+	if (puts_off)
+		put_off(ledger, call);
+	else
+		acquisition(ledger, call);
 }
 
 /*
@@ -901,18 +861,15 @@ static inline bool is_plain(const struct ledger *ledger, const struct event *eve
 }
 
 /* Inlined together with its callees, because a report spends most of its time here. */
-inline_ int on_call(struct ledger *ledger, const struct event *event, bool is_plain, bool is_later,
-		    struct error *err)
+inline_ void on_call(struct ledger *ledger, const struct event *event, bool is_plain, bool is_later)
 {
 	struct thread *thread = thread_of(ledger, event->thread);
 	struct call call;
 
-	if (!thread)
-		return no_memory(err);
 	/* Counts a call once, although it may have two halves and several parts. */
 	thread->turns += is_plain || (!event->part && event->moment != MOMENT_HALF);
 	if (!is_plain && (event->type == CALL_TYPE_NONE || event->flags & CALL_FAILED))
-		return 0;
+		return;
 	call = (struct call){ .object = event->object,
 			      .time_ns = event->time_ns,
 			      .class = is_plain ? ledger->memory_class
@@ -921,47 +878,43 @@ inline_ int on_call(struct ledger *ledger, const struct event *event, bool is_pl
 			      .thread = thread->index,
 			      .turn = thread->turns,
 			      .event = event };
-	return call.class == LEDGER_CLASSES
-		       ? no_memory(err)
-		       : acquire_or_release(ledger, &call, thread, is_later, err);
+	acquire_or_release(ledger, &call, thread, is_later);
 }
 
 /*
  * Not inlined, so that the general case and the plain case each have their own copy of on_call().
  */
-static __attribute__((noinline)) int on_any_call(struct ledger *ledger, const struct event *event,
-						 struct error *err)
+static __attribute__((noinline)) void on_any_call(struct ledger *ledger, const struct event *event)
 {
 	bool is_later = puts_off(ledger);
 
-	return make_way(ledger, is_later, err) ? -ENOMEM
-					       : on_call(ledger, event, false, is_later, err);
+	make_way(ledger, is_later);
+	on_call(ledger, event, false, is_later);
 }
 
-static __attribute__((noinline)) int
-put_off_plain_call(struct ledger *ledger, const struct event *event, struct error *err)
+static __attribute__((noinline)) void put_off_plain_call(struct ledger *ledger,
+							 const struct event *event)
 {
 	bool is_later = puts_off(ledger);
 
-	return make_way(ledger, is_later, err) ? -ENOMEM
-					       : on_call(ledger, event, true, is_later, err);
+	make_way(ledger, is_later);
+	on_call(ledger, event, true, is_later);
 }
 
-static __attribute__((noinline)) int on_plain_call(struct ledger *ledger, const struct event *event,
-						   struct error *err)
+static __attribute__((noinline)) void on_plain_call(struct ledger *ledger,
+						    const struct event *event)
 {
-	return on_call(ledger, event, true, false, err);
+	on_call(ledger, event, true, false);
 }
 
 /*
  * Handles a call that has not returned at the end of the trace. If it is a join, restores the
  * thread that it waits for, which was not released.
  */
-static int on_open(struct ledger *ledger, const struct event *event, struct error *err)
+static void on_open(struct ledger *ledger, const struct event *event)
 {
-	const struct thread *by = thread_of(ledger, event->thread);
-	uint32_t thread = by ? by->index : 0;
-	uint32_t item = by ? map_get(&ledger->map, OF_JOIN, thread) : 0;
+	uint32_t thread = thread_of(ledger, event->thread)->index;
+	uint32_t item = map_get(&ledger->map, OF_JOIN, thread);
 	struct call call = { .object = event->object,
 			     .time_ns = event->time_ns,
 			     .thread = thread,
@@ -970,12 +923,12 @@ static int on_open(struct ledger *ledger, const struct event *event, struct erro
 			     .event = event };
 
 	if (!item || ledger->items.items[item].object != event->object)
-		return 0;
+		return;
 	call.class = sites_at(&ledger->sites, ledger->items.items[item].site)->class;
 	call.turn = ledger->threads.items[thread].turns;
 	map_set(&ledger->map, OF_JOIN, thread, 0);
 	ledger->items.items[item].count = 1;
-	return settle_call(ledger, &call, err);
+	settle_call(ledger, &call);
 }
 
 static void on_settings(struct ledger *ledger, const struct event *event)
@@ -1000,64 +953,61 @@ static void on_settings(struct ledger *ledger, const struct event *event)
 		ledger->classes[i].is_estimate |= ledger->classes[i].known == RESOURCE_MEMORY;
 }
 
-int ledger_carry(struct ledger *ledger, const struct event *opened, const struct event *note,
-		 struct error *err)
+void ledger_carry(struct ledger *ledger, const struct event *opened, const struct event *note)
 {
-	const struct thread *thread = thread_of(ledger, note->thread);
 	struct call call = { .object = opened->object,
 			     .time_ns = note->time_ns,
 			     .class = ledger_class_of(ledger, RESOURCE_FD),
-			     .thread = thread ? thread->index : 0,
+			     .thread = thread_of(ledger, note->thread)->index,
 			     .turn = TURN_NEVER,
 			     .is_no_call = true,
 			     .event = opened };
-	int rc = ledger_settle(ledger, err);
 
-	call.item = rc || !thread ? 0 : add_item(ledger, &call);
-	if (!call.item)
-		return no_memory(err);
+	settle(ledger);
+	call.item = add_item(ledger, &call);
 	call.event = note;
-	return acquisition(ledger, &call, err);
+	acquisition(ledger, &call);
 }
 
-static __attribute__((noinline)) int on_note(struct ledger *ledger, const struct event *event,
-					     struct error *err)
+static __attribute__((noinline)) void on_note(struct ledger *ledger, const struct event *event)
 {
 	const char *fd;
-	int rc;
 
 	if (!strcmp(event->function->name, NOTE_OPEN)) {
-		rc = ledger_settle(ledger, err);
-		return rc ? rc : on_open(ledger, event, err);
+		settle(ledger);
+		on_open(ledger, event);
 	}
 	if (!strcmp(event->function->name, NOTE_END)) {
 		const char *how = event_argument(event, "how");
 
 		ledger->is_replaced = how && !strcmp(how, "exec");
-		return 0;
 	}
 	ledger->is_attached |= !strcmp(event->function->name, NOTE_ATTACHED);
 	if (!strcmp(event->function->name, NOTE_SETTINGS))
 		on_settings(ledger, event);
 	if (!strcmp(event->function->name, NOTE_MAPPED))
-		return before_add(&ledger->before, event) ? no_memory(err) : 0;
+		before_add(&ledger->before, event);
 	if (strcmp(event->function->name, NOTE_FD) != 0)
-		return 0;
+		return;
 	fd = event_argument(event, "fd");
 	if (!fd || map_get(&ledger->map, OF_INHERITED, strtoull(fd, NULL, 0)))
-		return 0;
+		return;
 	ledger->inherited++;
-	return map_set(&ledger->map, OF_INHERITED, strtoull(fd, NULL, 0), 1) ? no_memory(err) : 0;
+	map_set(&ledger->map, OF_INHERITED, strtoull(fd, NULL, 0), 1);
 }
 
-int ledger_event(struct ledger *ledger, const struct event *event, struct error *err)
+void ledger_event(struct ledger *ledger, const struct event *event)
 {
-	if (is_plain(ledger, event))
-		return ledger->queued || puts_off(ledger) ? put_off_plain_call(ledger, event, err)
-							  : on_plain_call(ledger, event, err);
-	if (event->kind == EVENT_CALL)
-		return on_any_call(ledger, event, err);
-	return event->kind == EVENT_NOTE ? on_note(ledger, event, err) : 0;
+	if (is_plain(ledger, event)) {
+		if (ledger->queued || puts_off(ledger))
+			put_off_plain_call(ledger, event);
+		else
+			on_plain_call(ledger, event);
+	} else if (event->kind == EVENT_CALL) {
+		on_any_call(ledger, event);
+	} else if (event->kind == EVENT_NOTE) {
+		on_note(ledger, event);
+	}
 }
 
 /* ---- live objects ---- */
@@ -1093,7 +1043,7 @@ static bool next_object(struct ledger *ledger, size_t *at, struct ledger_held *r
 	struct estimate of;
 
 	if (*at == 0)
-		ledger_settle(ledger, NULL);
+		settle(ledger);
 	*at += *at == 0;
 	do {
 		if (*at >= ledger->items.count)
@@ -1146,7 +1096,7 @@ const struct ledger_item *ledger_find(struct ledger *ledger, enum resource known
 {
 	uint32_t item, class = 0;
 
-	ledger_settle(ledger, NULL);
+	settle(ledger);
 	while (class < ledger->class_count && ledger->classes[class].known != known)
 		class ++;
 	item = map_get(&ledger->map, class, object);
@@ -1158,15 +1108,13 @@ bool ledger_releases(struct ledger *ledger, const struct event *event)
 	uint32_t class = class_of(ledger, event->resource);
 	const struct thread *thread;
 
-	ledger_settle(ledger, NULL);
-	if (class == LEDGER_CLASSES)
-		return false;
+	settle(ledger);
 	if (ledger->classes[class].known == RESOURCE_MAPPING)
 		return mapped_meets(&ledger->mapped, event->object, end_of_loss(ledger, event));
 	if (map_get(&ledger->map, class, event->object))
 		return true;
 	thread = thread_of(ledger, event->thread);
-	return ledger->classes[class].known == RESOURCE_LOCK && thread &&
+	return ledger->classes[class].known == RESOURCE_LOCK &&
 	       find_reader(ledger, thread->index, event->object);
 }
 
@@ -1222,29 +1170,24 @@ void ledger_clear(struct ledger *ledger)
 /*
  * In the child's trace, classes and backtraces have other numbers, so the child gets its own sites.
  */
-int ledger_fork(struct ledger *ledger, struct error *err)
+void ledger_fork(struct ledger *ledger)
 {
-	int rc = ledger_settle(ledger, err);
-
-	if (rc)
-		return rc;
+	settle(ledger);
 	sites_seal(&ledger->sites);
 	ledger->sites_of_parent = (uint32_t)ledger->sites.list.count;
 	ledger->class_of.count = 0;
 	ledger->memory = NULL;
 	ledger->is_replaced = ledger->is_contended = false;
-	return 0;
 }
 
-int ledger_create(struct ledger **ledger, bool keeps_all_arguments, struct error *err)
+struct ledger *ledger_create(bool keeps_all_arguments)
 {
-	*ledger = memory_zalloc(1, sizeof(**ledger));
-	if (!*ledger)
-		return no_memory(err);
-	(*ledger)->keeps_all_arguments = keeps_all_arguments;
-	map_init(&(*ledger)->map);
-	(*ledger)->queue_from = QUEUE_FROM;
-	return 0;
+	struct ledger *ledger = memory_zalloc(1, sizeof(*ledger));
+
+	ledger->keeps_all_arguments = keeps_all_arguments;
+	map_init(&ledger->map);
+	ledger->queue_from = QUEUE_FROM;
+	return ledger;
 }
 
 void ledger_destroy(struct ledger *ledger)
@@ -1283,6 +1226,6 @@ const struct ledger_class *ledger_class(const struct ledger *ledger, uint32_t cl
 
 const struct ledger_sum *ledger_sum(struct ledger *ledger, uint32_t class)
 {
-	ledger_settle(ledger, NULL);
+	settle(ledger);
 	return &ledger->sums[class];
 }

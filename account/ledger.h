@@ -112,14 +112,14 @@ typedef void ledger_listener(void *user, const struct ledger_move *move);
  * listeners, the ledger delays each call by a few calls, until the memory that it needs is in the
  * cache. The functions that return results process the delayed calls first.
  */
-int ledger_create(struct ledger **ledger, bool keeps_all_arguments, struct error *err);
+struct ledger *ledger_create(bool keeps_all_arguments);
 void ledger_destroy(struct ledger *ledger);
 
 /* Adds a listener. Must precede the first event. */
 void ledger_listen(struct ledger *ledger, ledger_listener *listener, void *user);
 
-/* Processes an event, in the order of the stream. Returns 0 or -ENOMEM. */
-int ledger_event(struct ledger *ledger, const struct event *event, struct error *err);
+/* Processes an event, in the order of the stream. */
+void ledger_event(struct ledger *ledger, const struct event *event);
 
 /* The number of inherited descriptors (~fd notes) that are still open. */
 uint64_t ledger_inherited(const struct ledger *ledger);
@@ -129,20 +129,12 @@ bool ledger_has_inherited(const struct ledger *ledger, uint64_t fd);
 /*
  * Adds an inherited descriptor, which the note `note` (~fd) lists, to the live objects. `opened` is
  * the call by which an earlier program of the process opened it; its backtrace belongs to an
- * address map. Everything that `opened` points to must live until the ledger is cleared. Returns 0
- * or -ENOMEM.
+ * address map. Everything that `opened` points to must live until the ledger is cleared.
  */
-int ledger_carry(struct ledger *ledger, const struct event *opened, const struct event *note,
-		 struct error *err);
+void ledger_carry(struct ledger *ledger, const struct event *opened, const struct event *note);
 
 /* The ranges that the process had mapped at the attach, and how much of them was unmapped since. */
 const struct before *ledger_before(const struct ledger *ledger);
-
-/*
- * Processes the delayed calls, so that the functions that return results cannot fail because of
- * them. Returns 0 or -ENOMEM.
- */
-int ledger_settle(struct ledger *ledger, struct error *err);
 
 /* Drops the live objects to free their memory. Sites and sums stay until ledger_clear(). */
 void ledger_forget(struct ledger *ledger);
@@ -152,9 +144,9 @@ void ledger_clear(struct ledger *ledger);
 
 /*
  * Turns the ledger of a process, at the moment of a fork, into the ledger of the child. The child's
- * events then come from another trace, and the parent's trace must stay open. Returns 0 or -ENOMEM.
+ * events then come from another trace, and the parent's trace must stay open.
  */
-int ledger_fork(struct ledger *ledger, struct error *err);
+void ledger_fork(struct ledger *ledger);
 
 /*
  * The live object with this number (address, descriptor ...), valid until the next event; NULL: not

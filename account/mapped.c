@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "account/mapped.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,30 +28,26 @@ static size_t first_behind(const struct mapped *mapped, uint64_t address)
 	return from;
 }
 
-int mapped_add(struct mapped *mapped, uint64_t start, uint64_t end, uint32_t item)
+bool mapped_add(struct mapped *mapped, uint64_t start, uint64_t end, uint32_t item)
 {
 	size_t at = first_behind(mapped, start);
-	const struct mapped_range *added;
 
 	if (mapped->count >= MAPPED_MAX)
-		return -E2BIG;
-	added = ARRAY_ADD(mapped);
-	if (!added)
-		return -ENOMEM;
+		return false;
+	ARRAY_ADD(mapped);
 	memmove(&mapped->items[at + 1], &mapped->items[at],
 		(mapped->count - 1 - at) * sizeof(*mapped->items));
 	mapped->items[at] = (struct mapped_range){ start, end, item };
-	return 0;
+	return true;
 }
 
-int mapped_cut(struct mapped *mapped, uint64_t start, uint64_t end, struct mapped_piece *piece)
+bool mapped_cut(struct mapped *mapped, uint64_t start, uint64_t end, struct mapped_piece *piece)
 {
 	size_t at = first_behind(mapped, start);
 	struct mapped_range *range, old;
-	int rc = 0;
 
 	if (start >= end || at == mapped->count || mapped->items[at].start >= end)
-		return 0;
+		return false;
 	range = &mapped->items[at];
 	old = *range;
 	if (start < old.start)
@@ -68,12 +63,11 @@ int mapped_cut(struct mapped *mapped, uint64_t start, uint64_t end, struct mappe
 		range->start = end;
 	} else {
 		range->end = start;
-		rc = end < old.end ? mapped_add(mapped, end, old.end, old.item) : 0;
-		piece->ranges = end < old.end && rc == 0;
-		if (rc == -E2BIG)
+		piece->ranges = end < old.end && mapped_add(mapped, end, old.end, old.item);
+		if (!piece->ranges)
 			piece->bytes += old.end - end;
 	}
-	return rc == -ENOMEM ? rc : 1;
+	return true;
 }
 
 struct mapped_range *mapped_at(const struct mapped *mapped, uint64_t start)

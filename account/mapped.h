@@ -36,16 +36,16 @@ struct mapped_piece {
 void mapped_free(struct mapped *mapped);
 
 /*
- * Adds a range, which must not be empty and must not overlap another one. Returns 0, -ENOMEM, or
- * -E2BIG if there are MAPPED_MAX ranges already.
+ * Adds a range, which must not be empty and must not overlap another one. Returns false if there
+ * are MAPPED_MAX ranges already.
  */
-int mapped_add(struct mapped *mapped, uint64_t start, uint64_t end, uint32_t item);
+bool mapped_add(struct mapped *mapped, uint64_t start, uint64_t end, uint32_t item);
 
 /*
- * Removes the mapped piece with the lowest address between `start` and `end`. Returns 1, 0 if
- * nothing is mapped there, or -ENOMEM.
+ * Removes the mapped piece with the lowest address between `start` and `end`. Returns false if
+ * nothing is mapped there.
  */
-int mapped_cut(struct mapped *mapped, uint64_t start, uint64_t end, struct mapped_piece *piece);
+bool mapped_cut(struct mapped *mapped, uint64_t start, uint64_t end, struct mapped_piece *piece);
 
 /* The range that begins at `start`, or NULL. */
 struct mapped_range *mapped_at(const struct mapped *mapped, uint64_t start);

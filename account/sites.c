@@ -27,7 +27,7 @@ void sites_clear(struct sites *sites)
 	sites_seal(sites);
 }
 
-static bool make_room(struct sites *sites, size_t id)
+static void make_room(struct sites *sites, size_t id)
 {
 	size_t count = sites->first_count ? sites->first_count : 1024;
 	uint32_t *first;
@@ -35,12 +35,9 @@ static bool make_room(struct sites *sites, size_t id)
 	while (count <= id)
 		count *= 2;
 	first = memory_resize(sites->first, count * sizeof(*first));
-	if (!first)
-		return false;
 	memset(first + sites->first_count, 0, (count - sites->first_count) * sizeof(*first));
 	sites->first = first;
 	sites->first_count = count;
-	return true;
 }
 
 /*
@@ -62,12 +59,10 @@ static uint32_t sites_add(struct sites *sites, uint8_t class, const struct event
 	struct site *site = ARRAY_ADD(&sites->list);
 
 	/* Index 0 means "none". */
-	if (site && sites->list.count == 1)
+	if (sites->list.count == 1)
 		site = ARRAY_ADD(&sites->list);
-	if (site && sites->list.count > UINT32_MAX)
-		site = memory_none();
-	if (!site)
-		return 0;
+	if (sites->list.count > UINT32_MAX)
+		memory_none();
 	*site = (struct site){
 		.backtrace = event->backtrace,
 		.function = event->function,
@@ -86,8 +81,8 @@ uint32_t sites_of(struct sites *sites, uint8_t class, const struct event *event)
 	size_t id = is_known ? (size_t)event->backtrace->id + 1 : 0;
 	uint32_t index;
 
-	if (id >= sites->first_count && !make_room(sites, id))
-		return 0;
+	if (id >= sites->first_count)
+		make_room(sites, id);
 	for (index = sites->first[id]; index; index = sites_at(sites, index)->next) {
 		const struct site *site = sites_at(sites, index);
 
@@ -97,7 +92,6 @@ uint32_t sites_of(struct sites *sites, uint8_t class, const struct event *event)
 	}
 	if (!index)
 		index = sites_add(sites, class, event, id);
-	if (index)
-		sites_at(sites, index)->index = event->index;
+	sites_at(sites, index)->index = event->index;
 	return index;
 }

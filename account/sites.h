@@ -42,8 +42,8 @@ void sites_clear(struct sites *sites);
 void sites_seal(struct sites *sites);
 
 /*
- * Returns the index of the site of an event, which is added if it is new; 0: no memory. Invalidates
- * pointers to sites.
+ * Returns the index of the site of an event, which is added if it is new. Invalidates pointers to
+ * sites.
  */
 uint32_t sites_of(struct sites *sites, uint8_t class, const struct event *event);
 

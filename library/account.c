@@ -64,25 +64,23 @@ static void jump_out(void)
 	longjmp(no_memory, 1);
 }
 
-typedef int account_work(struct library_account *account, const struct event *event,
-			 struct error *err);
+typedef void account_work(struct library_account *account, const struct event *event);
 
 static int account_run(struct library_account *account, account_work *work,
 		       const struct event *event, struct error *err)
 {
 	memory_end *before = memory_set_thread_end(jump_out);
-	int ret = 0;
 
 	if (!account->has_failed) {
 		if (setjmp(no_memory))
 			account->has_failed = true;
 		else
-			ret = work(account, event, err);
+			work(account, event);
 	}
 	memory_set_thread_end(before);
 	if (account->has_failed)
 		return error_system(err, ENOMEM, "cannot store live objects and waits");
-	return ret;
+	return 0;
 }
 
 struct library_account *library_account_create(void)
@@ -121,8 +119,7 @@ void library_account_destroy(struct library_account *account)
 
 /* ---- events ---- */
 
-static int add_process(struct library_account *account, const struct trace_process *of,
-		       struct error *err)
+static void add_process(struct library_account *account, const struct trace_process *of)
 {
 	struct library_process **place = ARRAY_ADD(&account->processes), *process;
 	struct map_entry *entry;
@@ -136,22 +133,21 @@ static int add_process(struct library_account *account, const struct trace_proce
 	wakes_init(&process->semaphores, RESOURCE_SEMAPHORE);
 	entry = map_put(&account->by_section, 0, process->section);
 	entry->value = (uint32_t)account->processes.count;
-	return ledger_create(&process->ledger, false, err);
+	process->ledger = ledger_create(false);
 }
 
 /*
  * Makes `of` the current process, since the events of a merged trace alternate between processes.
  */
-static int find_process(struct library_account *account, const struct trace_process *of,
-			struct error *err)
+static void find_process(struct library_account *account, const struct trace_process *of)
 {
 	uint32_t number = map_get(&account->by_section, 0, of->section - 1);
-	int ret = number ? 0 : add_process(account, of, err);
 
+	if (!number)
+		add_process(account, of);
 	account->current =
 		account->processes.items[(number ? number : account->processes.count) - 1];
 	account->of = of;
-	return ret;
 }
 
 /* Adds a call that has not returned: a call for a lock, or a wait for a semaphore. */
@@ -192,26 +188,23 @@ static void on_note(struct library_account *account, const struct event *event)
 		on_open(account, event);
 }
 
-static int on_event(struct library_account *account, const struct event *event, struct error *err)
+static void on_event(struct library_account *account, const struct event *event)
 {
 	struct library_process *process;
-	int ret = account->of == event->process ? 0 : find_process(account, event->process, err);
 
+	if (account->of != event->process)
+		find_process(account, event->process);
 	process = account->current;
-	if (ret == 0)
-		ret = ledger_event(process->ledger, event, err);
-	if (ret)
-		return ret;
+	ledger_event(process->ledger, event);
 	if (event->kind == EVENT_NOTE) {
 		on_note(account, event);
-		return 0;
+		return;
 	}
 	if (event->time_ns > process->end_ns)
 		process->end_ns = event->time_ns;
 	locks_event(&process->locks, event);
 	wakes_event(&process->conditions, event);
 	wakes_event(&process->semaphores, event);
-	return 0;
 }
 
 int library_account_event(struct library_account *account, const struct event *event,
@@ -282,22 +275,17 @@ static void add_passed(struct library_account *account, size_t number)
 	}
 }
 
-static int gather_objects(struct library_account *account, const struct event *event,
-			  struct error *err)
+static void gather_objects(struct library_account *account, const struct event *event)
 {
 	size_t count = account->processes.count;
-	int ret = 0;
 
 	(void)event;
 	account->held.count = account->streams.count = 0;
-	for (size_t i = 0; ret == 0 && i < count; i++) {
-		const struct library_process *process = account->processes.items[i];
-
+	for (size_t i = 0; i < count; i++)
 		*ARRAY_ADD(&account->streams) =
-			(struct passed_stream){ process->of, process->ledger };
-		ret = ledger_settle(process->ledger, err);
-	}
-	for (size_t i = 0; ret == 0 && i < count; i++) {
+			(struct passed_stream){ account->processes.items[i]->of,
+						account->processes.items[i]->ledger };
+	for (size_t i = 0; i < count; i++) {
 		const struct library_process *process = account->processes.items[i];
 		struct ledger_held object;
 
@@ -308,7 +296,6 @@ static int gather_objects(struct library_account *account, const struct event *e
 	if (account->held.count)
 		qsort(account->held.items, account->held.count, sizeof(*account->held.items),
 		      compare_held);
-	return ret;
 }
 
 PUBLIC long holdtrace_trace_live(struct holdtrace_trace *trace,
@@ -535,11 +522,9 @@ static int compare_waits(const void *left, const void *right)
 	return ORDER(b->total_ns, a->total_ns) ?: ORDER(b->count, a->count) ?: ORDER(a->since_ns, b->since_ns);
 }
 
-static int finish_waits(struct library_account *account, const struct event *event,
-			struct error *err)
+static void finish_waits(struct library_account *account, const struct event *event)
 {
 	(void)event;
-	(void)err;
 	for (size_t i = 0; i < account->processes.count; i++) {
 		struct library_process *process = account->processes.items[i];
 
@@ -555,7 +540,6 @@ static int finish_waits(struct library_account *account, const struct event *eve
 		qsort(account->waits.items, account->waits.count, sizeof(*account->waits.items),
 		      compare_waits);
 	account->is_finished = true;
-	return 0;
 }
 
 PUBLIC long holdtrace_trace_waits(struct holdtrace_trace *trace,

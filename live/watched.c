@@ -51,7 +51,7 @@ static void on_note(struct watched *watched, const struct event *event)
 		space_add_program(&watched->space, executable);
 }
 
-static int on_event(struct watched *watched, const struct event *event, struct error *err)
+static void on_event(struct watched *watched, const struct event *event)
 {
 	if (event->kind == EVENT_PROCESS) {
 		watched->pid = event->process->pid;
@@ -70,7 +70,8 @@ static int on_event(struct watched *watched, const struct event *event, struct e
 	watched->events += event->kind == EVENT_CALL;
 	if (event_is_call(event) && event->time_ns > watched->time_ns)
 		watched->time_ns = event->time_ns;
-	return event_is_call(event) ? ledger_event(watched->ledger, event, err) : 0;
+	if (event_is_call(event))
+		ledger_event(watched->ledger, event);
 }
 
 /*
@@ -80,7 +81,7 @@ static int on_event(struct watched *watched, const struct event *event, struct e
 static int take_event(struct watched *watched, struct error *err)
 {
 	const struct event *event;
-	int status = trace_next(watched->trace, &event, err), failed;
+	int status = trace_next(watched->trace, &event, err);
 
 	if (status <= 0)
 		return status;
@@ -91,10 +92,10 @@ static int take_event(struct watched *watched, struct error *err)
 	while (__atomic_load_n(&watched->lookers, __ATOMIC_RELAXED))
 		sched_yield();
 	pthread_mutex_lock(&watched->mutex);
-	failed = on_event(watched, event, err);
+	on_event(watched, event);
 	watched->damages = trace_tally(watched->trace)->damages;
 	pthread_mutex_unlock(&watched->mutex);
-	return failed ? failed : status;
+	return status;
 }
 
 static void *read_stream(void *context)
@@ -123,11 +124,9 @@ int watched_start(struct watched **result, int input, struct error *err)
 	watched->input = input;
 	pthread_mutex_init(&watched->mutex, NULL);
 	space_init(&watched->space);
-	status = ledger_create(&watched->ledger, false, err);
-	if (!status)
-		ledger_listen(watched->ledger, on_move, watched);
-	if (!status)
-		status = naming_create(&watched->naming, &watched->space, NULL, err);
+	watched->ledger = ledger_create(false);
+	ledger_listen(watched->ledger, on_move, watched);
+	status = naming_create(&watched->naming, &watched->space, NULL, err);
 	if (!status)
 		status = -pthread_create(&watched->thread, NULL, read_stream, watched);
 	if (status) {

@@ -48,7 +48,8 @@ static int on_begin(void *user, const struct event *event, struct error *err)
 {
 	struct fold *fold = user;
 
-	summary_event(fold->run.summary, event, err);
+	(void)err;
+	summary_event(fold->run.summary, event);
 	fold->run.life = (struct rises_axis){ 0 };
 	return 0;
 }
@@ -58,19 +59,20 @@ static int on_event(void *user, const struct event *event, struct error *err)
 	struct fold *fold = user;
 	const struct choice *choice = fold->choice;
 
+	(void)err;
 	if (event->kind != EVENT_CALL) {
-		summary_event(fold->run.summary, event, err);
+		summary_event(fold->run.summary, event);
 		for (unsigned i = 0; event->kind == EVENT_NOTE && i < choice->count; i++)
 			if (choice->folds[i]->note)
 				choice->folds[i]->note(fold->states[i], event);
 		return 0;
 	}
 	if (choice->wants_summary)
-		summary_event(fold->run.summary, event, err);
+		summary_event(fold->run.summary, event);
 	else
 		summary_count(fold->run.summary, event);
 	if (choice->wants_ledger && !choice->wants_summary)
-		ledger_event(fold->run.ledger, event, err);
+		ledger_event(fold->run.ledger, event);
 	for (unsigned i = 0; i < choice->count; i++)
 		if (choice->folds[i]->event)
 			choice->folds[i]->event(fold->states[i], event);
@@ -86,7 +88,7 @@ static int on_end(void *user, struct error *err)
 	struct fold *fold = user;
 	struct report_run *run = &fold->run;
 
-	ledger_settle(run->ledger, err);
+	(void)err;
 	/*
 	 * Extend the curves to the end of the process: objects that are still held were held until
 	 * then.
@@ -105,7 +107,7 @@ static int on_close(void *user, const struct trace *trace, struct error *err)
 {
 	struct fold *fold = user;
 
-	summary_close(fold->run.summary, trace_tally(trace), trace_until_ns(trace), err);
+	summary_close(fold->run.summary, trace_tally(trace), trace_until_ns(trace));
 	if (trace_is_damaged(trace) && !trace_process(trace))
 		return error_set(err, EIO,
 				 "ends before its first event: was the recording killed, or the "
@@ -443,7 +445,7 @@ static int finish(struct fold *fold, struct out *out, struct error *err)
 	int rc;
 
 	fold->run.summary->unread = fold->result->reading.unread;
-	summary_end(fold->run.summary, err);
+	summary_end(fold->run.summary);
 	allocators_find(fold->run.summary, fold->run.naming);
 	report_find_gaps(&fold->run, KIND_ALL, 0, &gaps);
 	fold->result->damaged = gaps.damaged;
@@ -495,7 +497,7 @@ static int fold_begin(struct fold *fold, const struct reporting_options *options
 					.paths = paths,
 					.path_count = count,
 					.reading = &options->reading.trace } };
-	summary_begin(&fold->run.summary, err);
+	fold->run.summary = summary_begin();
 	fold->run.summary->selection = fold->options->reading.select.tally;
 	fold->run.summary->begins_late = trace_begins_late(&fold->options->reading.trace);
 	fold->run.detail = fold->options->report.max_bytes ? UINT32_MAX : 0;

@@ -142,13 +142,11 @@ static int take_note(struct lineage *lineage, const struct event *event, unsigne
 
 /* ---- live objects ---- */
 
-static int take_held(struct live *live, struct ledger *ledger, struct error *err)
+static int take_held(struct live *live, struct ledger *ledger)
 {
 	struct ledger_held held;
-	size_t at = 0;
-	int rc = ledger_settle(ledger, err);
 
-	while (rc == 0 && ledger_held(ledger, &at, &held)) {
+	for (size_t at = 0; ledger_held(ledger, &at, &held);) {
 		enum resource known = ledger_class(ledger, held.class)->known;
 
 		/* no memory is at 0 or above ADDRESS_MAX */
@@ -175,7 +173,7 @@ static int take_held(struct live *live, struct ledger *ledger, struct error *err
 			*ARRAY_ADD(&live->handles) =
 				(struct live_handle){ known, held.object, false };
 	}
-	return rc;
+	return 0;
 }
 
 /* ---- streams ---- */
@@ -206,7 +204,9 @@ static int take_event(struct lineage *lineage, const struct event *event, unsign
 
 	if (event_is_alloc(event) && event->resource->known == RESOURCE_MEMORY)
 		cover_block(lineage->live, event->object, event->size);
-	return rc ? rc : ledger_event(lineage->ledger, event, err);
+	if (rc == 0)
+		ledger_event(lineage->ledger, event);
+	return rc;
 }
 
 /*
@@ -276,7 +276,8 @@ static int take_parent(struct lineage *lineage, const struct trace_process *chil
 	}
 	if (!is_found)
 		lineage->live->doubt = unknown;
-	return ledger_fork(lineage->ledger, err);
+	ledger_fork(lineage->ledger);
+	return 0;
 }
 
 /* Returns 1 at the cut, 0 if the stream ends before the cut, or a negative errno. */
@@ -321,15 +322,14 @@ int live_read(struct live *live, const struct live_reading *reading, struct erro
 	/* a new stream may be missing or incomplete */
 	if (!trace)
 		return -EAGAIN;
-	rc = ledger_create(&lineage.ledger, false, err);
-	if (rc == 0)
-		rc = read_events(&lineage, trace, err);
+	lineage.ledger = ledger_create(false);
+	rc = read_events(&lineage, trace, err);
 	if (rc == 1 && !lineage.is_whole)
 		live->doubt = "objects from before the start of the stream are unknown";
 	if (rc == 0)
 		rc = -EAGAIN;
 	else if (rc == 1)
-		rc = take_held(live, lineage.ledger, err);
+		rc = take_held(live, lineage.ledger);
 	if (rc)
 		live_free(live);
 	ledger_destroy(lineage.ledger);

@@ -193,7 +193,7 @@ void load_event(struct load *load, const struct event *event)
 	if (!load->samples || event->resource->known != RESOURCE_MEMORY)
 		return;
 	if (!load->ledger)
-		ledger_create(&load->ledger, false, NULL);
-	ledger_event(load->ledger, event, NULL);
+		load->ledger = ledger_create(false);
+	ledger_event(load->ledger, event);
 	load->held_bytes = ledger_sum(load->ledger, 0)->bytes;
 }

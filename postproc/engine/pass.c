@@ -132,7 +132,7 @@ static int fold_finish_views(struct fold *fold, struct error *err)
 	if (rc == 0 && fold->leaks) {
 		leaks_limit(fold->leaks, fold->options->reading.select.min_age_ns,
 			    trace_until_ns(fold->trace));
-		leaks_finish(fold->leaks, err);
+		leaks_finish(fold->leaks);
 	}
 	for (size_t i = 0; rc == 0 && fold->compress && fold->leaks && i < leaks_count(fold->leaks);
 	     i++) {
@@ -215,8 +215,10 @@ static int fold_write(struct fold *fold, const struct event *event, struct error
 static inline __attribute__((always_inline)) int
 tell_call(struct fold *fold, const struct event *event, struct error *err)
 {
-	if (fold->leaks)
-		return leaks_event(fold->leaks, event, err);
+	if (fold->leaks) {
+		leaks_event(fold->leaks, event);
+		return 0;
+	}
 	if (fold->compress)
 		return compress_event(fold->compress, event, err);
 	return fold_write(fold, event, err);

@@ -319,15 +319,13 @@ static int select_size_parse(struct select_size *part, const char *text, struct 
 static struct ledger *ledger_of(struct select_held *part, const struct event *event)
 {
 	uint32_t section = event->process->section;
-	struct ledger **place;
 
 	if (part->current && part->section == section)
 		return part->current;
 	if (!part->by_section.seed)
 		map_init(&part->by_section);
 	if (!map_get(&part->by_section, 0, section)) {
-		place = ARRAY_ADD(&part->ledgers);
-		ledger_create(place, false, NULL);
+		*ARRAY_ADD(&part->ledgers) = ledger_create(false);
 		map_set(&part->by_section, 0, section, (uint32_t)part->ledgers.count);
 	}
 	part->section = section;
@@ -347,9 +345,9 @@ static void select_live_acquisitions(struct select_held *part, const struct even
 	 */
 	loss.type = CALL_TYPE_FREE;
 	if (is_kept)
-		ledger_event(ledger, event, NULL);
+		ledger_event(ledger, event);
 	else if (!(event->resource->flags & 1) && ledger_releases(ledger, event))
-		ledger_event(ledger, &loss, NULL);
+		ledger_event(ledger, &loss);
 }
 
 static bool select_live_releases(struct select_held *part, const struct event *event)
@@ -358,7 +356,7 @@ static bool select_live_releases(struct select_held *part, const struct event *e
 
 	if (!ledger_releases(ledger, event))
 		return false;
-	ledger_event(ledger, event, NULL);
+	ledger_event(ledger, event);
 	return true;
 }
 

@@ -76,8 +76,9 @@ static int on_begin(void *user, const struct event *event, struct error *err)
 	struct window *window = user;
 
 	(void)event;
+	(void)err;
 	if (window->wants_peak)
-		ledger_create(&window->ledger, false, err);
+		window->ledger = ledger_create(false);
 	return 0;
 }
 
@@ -85,10 +86,11 @@ static int on_event(void *user, const struct event *event, struct error *err)
 {
 	struct window *window = user;
 
+	(void)err;
 	if (event->kind == EVENT_NOTE && !strcmp(event->function->name, NOTE_MARK))
 		find_mark(window, event);
 	if (window->ledger && event_is_call(event))
-		ledger_event(window->ledger, event, err);
+		ledger_event(window->ledger, event);
 	return 0;
 }
 
@@ -108,9 +110,9 @@ static int on_end(void *user, struct error *err)
 {
 	struct window *window = user;
 
+	(void)err;
 	if (!window->ledger)
 		return 0;
-	ledger_settle(window->ledger, err);
 	for (uint32_t i = 0; i < ledger_class_count(window->ledger); i++)
 		if (ledger_class(window->ledger, i)->known == RESOURCE_MEMORY)
 			find_peak(window, ledger_sum(window->ledger, i));

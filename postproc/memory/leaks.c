@@ -49,8 +49,8 @@ void leaks_limit(struct leaks *leaks, uint64_t min_age_ns, uint64_t until_ns)
  * Sets leaks->current to the process of the event, because the events of a merged trace alternate
  * between processes. Not inlined, because most events do not change the process.
  */
-static __attribute__((noinline)) void
-find_process(struct leaks *leaks, const struct trace_process *process, struct error *err)
+static __attribute__((noinline)) void find_process(struct leaks *leaks,
+						   const struct trace_process *process)
 {
 	uint32_t index = map_get(&leaks->by_section, 0, process->section);
 
@@ -58,21 +58,20 @@ find_process(struct leaks *leaks, const struct trace_process *process, struct er
 		struct passed_stream *stream = ARRAY_ADD(&leaks->processes);
 
 		*stream = (struct passed_stream){ .process = process };
-		ledger_create(&stream->ledger, leaks->with_arguments, err);
+		stream->ledger = ledger_create(leaks->with_arguments);
 		index = (uint32_t)leaks->processes.count;
 		map_set(&leaks->by_section, 0, process->section, index);
 	}
 	leaks->current = leaks->processes.items[index - 1];
 }
 
-int leaks_event(struct leaks *leaks, const struct event *event, struct error *err)
+void leaks_event(struct leaks *leaks, const struct event *event)
 {
 	if (event->time_ns > leaks->last_ns)
 		leaks->last_ns = event->time_ns;
 	if (leaks->current.process != event->process)
-		find_process(leaks, event->process, err);
-	ledger_event(leaks->current.ledger, event, err);
-	return 0;
+		find_process(leaks, event->process);
+	ledger_event(leaks->current.ledger, event);
 }
 
 static int by_index(const void *one, const void *two)
@@ -137,13 +136,12 @@ static void add_result(struct leaks *leaks, uint32_t process, const struct ledge
 	};
 }
 
-static void gather(struct leaks *leaks, uint32_t process, struct error *err)
+static void gather(struct leaks *leaks, uint32_t process)
 {
 	struct ledger *ledger = leaks->processes.items[process].ledger;
 	size_t count = leaks->processes.count;
 	struct ledger_held held;
 
-	ledger_settle(ledger, err);
 	for (size_t at = 0; ledger_held(ledger, &at, &held);)
 		add_result(leaks, process, &held);
 	for (size_t at = 0; ledger_passed(ledger, &at, &held);)
@@ -151,10 +149,10 @@ static void gather(struct leaks *leaks, uint32_t process, struct error *err)
 			add_result(leaks, process, &held);
 }
 
-void leaks_finish(struct leaks *leaks, struct error *err)
+void leaks_finish(struct leaks *leaks)
 {
 	for (size_t i = 0; i < leaks->processes.count; i++)
-		gather(leaks, (uint32_t)i, err);
+		gather(leaks, (uint32_t)i);
 	if (leaks->results.count)
 		qsort(leaks->results.items, leaks->results.count, sizeof(*leaks->results.items),
 		      by_index);

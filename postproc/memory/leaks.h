@@ -37,10 +37,10 @@ void leaks_create(struct leaks **leaks, bool with_arguments);
 void leaks_limit(struct leaks *leaks, uint64_t min_age_ns, uint64_t until_ns);
 
 /* Takes a call or a note. */
-int leaks_event(struct leaks *leaks, const struct event *event, struct error *err);
+void leaks_event(struct leaks *leaks, const struct event *event);
 
 /* Call it after the last event. Sorts the held objects by the calls that acquired them. */
-void leaks_finish(struct leaks *leaks, struct error *err);
+void leaks_finish(struct leaks *leaks);
 
 size_t leaks_count(const struct leaks *leaks);
 

@@ -202,11 +202,11 @@ static const char *describe_call(void *user, const struct event *event)
 	return copy(summary, descriptors_say_event(&summary->descriptors, event, text));
 }
 
-static void on_call(struct summary *summary, const struct event *event, struct error *err)
+static void on_call(struct summary *summary, const struct event *event)
 {
 	summary_count(summary, event);
 	note_spawned(summary, event);
-	ledger_event(summary->ledger, event, err);
+	ledger_event(summary->ledger, event);
 	take_descriptors(summary, event);
 	locks_event(&summary->locks, event);
 	wakes_event(&summary->signals, event);
@@ -556,7 +556,7 @@ static const struct event *opened_before(const struct summary *summary, const st
 	return NULL;
 }
 
-static void on_note(struct summary *summary, const struct event *event, struct error *err)
+static void on_note(struct summary *summary, const struct event *event)
 {
 	static const struct {
 		const char *name;
@@ -584,9 +584,9 @@ static void on_note(struct summary *summary, const struct event *event, struct e
 	const struct event *opened = !strcmp(name, NOTE_FD) ? opened_before(summary, event) : NULL;
 
 	if (opened)
-		ledger_carry(summary->ledger, opened, event, err);
+		ledger_carry(summary->ledger, opened, event);
 	else
-		ledger_event(summary->ledger, event, err);
+		ledger_event(summary->ledger, event);
 	descriptors_note(&summary->descriptors, event);
 	coverage_note(&summary->coverage, event);
 	note_start(&summary->fold->process, event);
@@ -615,18 +615,18 @@ static void on_process(struct summary *summary, const struct event *event)
 	summary->has_times |= facts->has_tails;
 }
 
-void summary_event(struct summary *summary, const struct event *event, struct error *err)
+void summary_event(struct summary *summary, const struct event *event)
 {
 	switch (event->kind) {
 	case EVENT_CALL:
-		on_call(summary, event, err);
+		on_call(summary, event);
 		return;
 	case EVENT_NOTE:
-		on_note(summary, event, err);
+		on_note(summary, event);
 		return;
 	case EVENT_STREAM:
 		if (summary->fold->is_begun)
-			summary_close_process(summary, err);
+			summary_close_process(summary);
 		summary->fold->is_begun = true;
 		summary->coverage.is_partial = summary->selection && summary->selection->filters;
 		return;
@@ -648,11 +648,10 @@ void summary_event(struct summary *summary, const struct event *event, struct er
 
 /* ---- begin and end ---- */
 
-void summary_begin(struct summary **result, struct error *err)
+struct summary *summary_begin(void)
 {
 	struct summary *summary = memory_zalloc(1, sizeof(*summary));
 
-	*result = summary;
 	space_init(&summary->space);
 	tallies_init(&summary->tallies, &summary->space);
 	locks_init(&summary->locks);
@@ -663,10 +662,11 @@ void summary_begin(struct summary **result, struct error *err)
 	descriptors_init(&summary->descriptors);
 	coverage_init(&summary->coverage);
 	summary->fold = memory_zalloc(1, sizeof(*summary->fold));
-	ledger_create(&summary->ledger, false, err);
+	summary->ledger = ledger_create(false);
 	map_init(&summary->fold->threads);
 	map_init(&summary->last_by_pid);
 	waits_init(&summary->fold->waits);
+	return summary;
 }
 
 void summary_watch(struct summary *summary)
@@ -712,8 +712,7 @@ static void take_skipped(struct summary *summary, const struct trace_tally *tall
 		process->end_ns = tally->skipped_last_ns;
 }
 
-void summary_close(struct summary *summary, const struct trace_tally *tally, uint64_t until_ns,
-		   struct error *err)
+void summary_close(struct summary *summary, const struct trace_tally *tally, uint64_t until_ns)
 {
 	struct summary_process *process = &summary->fold->process;
 
@@ -729,13 +728,13 @@ void summary_close(struct summary *summary, const struct trace_tally *tally, uin
 							       : "ends in the middle of a packet");
 	}
 	if (summary->fold->is_begun)
-		summary_close_process(summary, err);
+		summary_close_process(summary);
 }
 
-void summary_end(struct summary *summary, struct error *err)
+void summary_end(struct summary *summary)
 {
 	if (summary->fold->is_begun)
-		summary_close_process(summary, err);
+		summary_close_process(summary);
 	summary_close_run(summary);
 }
 

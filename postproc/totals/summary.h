@@ -412,7 +412,7 @@ static inline bool summary_has_bytes(const struct summary_class *class)
 	       class->known == RESOURCE_SEGMENT;
 }
 
-void summary_begin(struct summary **summary, struct error *err);
+struct summary *summary_begin(void);
 
 /*
  * Call it before the first event to get what the screen needs: the list of sites, and the causes.
@@ -422,7 +422,7 @@ void summary_watch(struct summary *summary);
 /* Begins a trace. path: for the reports; may be NULL; is copied. */
 void summary_open(struct summary *summary, const char *path);
 
-void summary_event(struct summary *summary, const struct event *event, struct error *err);
+void summary_event(struct summary *summary, const struct event *event);
 
 /*
  * Takes a call instead of summary_event(), if only facts about processes are needed: counts the
@@ -437,11 +437,10 @@ const struct summary_process *summary_current(const struct summary *summary);
  * Ends a trace, which the caller may close afterwards. tally: may be NULL. until_ns: see
  * trace_until_ns(); later events were not read.
  */
-void summary_close(struct summary *summary, const struct trace_tally *tally, uint64_t until_ns,
-		   struct error *err);
+void summary_close(struct summary *summary, const struct trace_tally *tally, uint64_t until_ns);
 
 /* Call it after the last trace: computes sums and ranks. */
-void summary_end(struct summary *summary, struct error *err);
+void summary_end(struct summary *summary);
 
 void summary_free(struct summary *summary);
 

@@ -630,7 +630,7 @@ static void keep_process(struct summary *summary)
 }
 
 /* A process that executed another program holds nothing, and exec has ended its other threads. */
-void summary_close_process(struct summary *summary, struct error *err)
+void summary_close_process(struct summary *summary)
 {
 	struct summary_process *process = &summary->fold->process;
 	struct fold_open *open = summary->fold->open.items;
@@ -640,7 +640,6 @@ void summary_close_process(struct summary *summary, struct error *err)
 	size_t count = was_replaced ? 0 : summary->fold->open.count;
 	struct ledger_held held;
 
-	ledger_settle(summary->ledger, err);
 	learn_classes(summary);
 	close_held(summary);
 	if (summary->causes)

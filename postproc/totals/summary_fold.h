@@ -59,7 +59,7 @@ struct summary_fold {
 void summary_list_sites(struct summary *summary);
 
 /* Adds the current process, which has ended, to the summary, and clears the state. */
-void summary_close_process(struct summary *summary, struct error *err);
+void summary_close_process(struct summary *summary);
 
 /* Call it after the last process: computes sums, times since the start of the run, and ranks. */
 void summary_close_run(struct summary *summary);

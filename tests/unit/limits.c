@@ -259,7 +259,7 @@ static const char *check(const struct limit *limit, void (*have)(struct world *w
 	struct world world = { .judge = &judge };
 	struct table *answer;
 
-	summary_begin(&run.summary, NULL);
+	run.summary = summary_begin();
 	world.summary = run.summary;
 	world.process = ARRAY_ADD(&run.summary->processes);
 	*world.process = (struct summary_process){

@@ -67,7 +67,7 @@ static void begin(const struct report *report)
 	make_world();
 	fake.report = report;
 	fake.run = (struct report_run){ .options = &fake.options };
-	summary_begin(&fake.run.summary, NULL);
+	fake.run.summary = summary_begin();
 	fake.run.ledger = fake.run.summary->ledger;
 	must(report_begin(report, &fake.state, &fake.run, NULL));
 	tables_init(&fake.tables);
@@ -82,22 +82,21 @@ static void begin_process(uint32_t pid)
 	};
 	fake.index = 0;
 	summary_open(fake.run.summary, "demo.htr");
-	summary_event(fake.run.summary, &event, NULL);
+	summary_event(fake.run.summary, &event);
 	event.kind = EVENT_PROCESS;
-	summary_event(fake.run.summary, &event, NULL);
+	summary_event(fake.run.summary, &event);
 }
 
 static void end_process(void)
 {
-	must(ledger_settle(fake.run.ledger, NULL));
 	if (fake.report->process)
 		fake.report->process(fake.state);
-	summary_close(fake.run.summary, NULL, UINT64_MAX, NULL);
+	summary_close(fake.run.summary, NULL, UINT64_MAX);
 }
 
 static void end(void)
 {
-	summary_end(fake.run.summary, NULL);
+	summary_end(fake.run.summary);
 	fake.report->end(fake.state, &fake.tables);
 	must(tables_finish(&fake.tables, NULL, 0, NULL));
 }
@@ -129,7 +128,7 @@ static void send_from(enum hook_number hook, int class, enum call_type type, uin
 	};
 
 	summary_count(fake.run.summary, &event);
-	must(ledger_event(fake.run.ledger, &event, NULL));
+	ledger_event(fake.run.ledger, &event);
 }
 
 static void send(enum hook_number hook, int class, enum call_type type, uint64_t object,

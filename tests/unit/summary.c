@@ -64,7 +64,7 @@ static void make_names(void)
 static void send(struct event *event)
 {
 	event->process = &fake.process;
-	summary_event(fake.summary, event, NULL);
+	summary_event(fake.summary, event);
 }
 
 static void begin_stream(uint32_t pid)
@@ -83,14 +83,14 @@ static void begin_stream(uint32_t pid)
 
 static void end_stream(void)
 {
-	summary_close(fake.summary, NULL, UINT64_MAX, NULL);
+	summary_close(fake.summary, NULL, UINT64_MAX);
 }
 
 static void begin(void)
 {
 	make_classes();
 	make_names();
-	summary_begin(&fake.summary, NULL);
+	fake.summary = summary_begin();
 	summary_watch(fake.summary);
 	begin_stream(100);
 }
@@ -98,7 +98,7 @@ static void begin(void)
 static const struct summary *end(void)
 {
 	end_stream();
-	summary_end(fake.summary, NULL);
+	summary_end(fake.summary);
 	return fake.summary;
 }
 
