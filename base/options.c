@@ -9,6 +9,7 @@
 #include "base/array.h"
 #include "base/cleanup.h"
 #include "base/human.h"
+#include "base/memory.h"
 #include "base/suggest.h"
 
 static bool is_word(const char *word, const char *text, size_t length)
@@ -81,15 +82,11 @@ static int take_item(option_list *list, const struct option_row *row, const char
 {
 	bool is_pair = strchr(row->argument, '=') != NULL;
 	bool is_half = *row->argument == '['; /* "[OLD=]NEW" */
-	const char **item;
 
 	if (is_pair && (!*text || *text == '=' || (!is_half && !strchr(text, '='))))
 		return error_set(err, EINVAL, "--%s=%s: expected %s", row->option, text,
 				 row->argument);
-	item = ARRAY_ADD(list);
-	if (!item)
-		return error_system(err, ENOMEM, "options");
-	*item = text;
+	*ARRAY_ADD(list) = text;
 	return 0;
 }
 
@@ -281,11 +278,9 @@ static int take_letters(const struct option_table *table, void *values, char **a
 int options_read(const struct option_table *table, void *values, int argc, char **argv,
 		 struct error *err)
 {
-	cleanup_free char **names = calloc((size_t)argc, sizeof(*names));
+	cleanup_free char **names = memory_zalloc((size_t)argc, sizeof(*names));
 	int at = 1, kept = 1, count = 0;
 
-	if (!names)
-		return error_system(err, ENOMEM, "options");
 	while (at < argc && strcmp(argv[at], "--") != 0) {
 		bool is_name = argv[at][0] != '-' || !argv[at][1];
 		const struct option_row *row = NULL;

@@ -12,14 +12,11 @@
 
 #include "base/memory.h"
 
-int out_open(struct out *out, int fd, struct error *err)
+void out_open(struct out *out, int fd)
 {
 	memset(out, 0, sizeof(*out));
 	out->fd = fd;
 	out->buffer = memory_alloc(OUT_SIZE);
-	if (!out->buffer)
-		return error_system(err, ENOMEM, "cannot allocate the output buffer");
-	return 0;
 }
 
 static void out_write(struct out *out, const char *bytes, size_t size)

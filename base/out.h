@@ -35,8 +35,8 @@ enum escape {
 	ESCAPE_ALL,
 };
 
-/* Starts output to fd; the caller closes fd. Returns 0 or -ENOMEM. */
-int out_open(struct out *out, int fd, struct error *err);
+/* Starts output to fd; the caller closes fd. Only for programs: a failed allocation ends them. */
+void out_open(struct out *out, int fd);
 
 void out_flush(struct out *out);
 

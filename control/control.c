@@ -2,6 +2,7 @@
 #include "control/control.h"
 
 #include "base/cleanup.h"
+#include "base/memory.h"
 #include "base/out.h"
 #include "arena.h"
 #include "contract.h"
@@ -201,14 +202,12 @@ static int ask_collector(const struct control_page *control, struct control_requ
 			 char **answer, int *handle, struct error *err)
 {
 	cleanup_fd int fd = -1;
-	cleanup_free char *text = calloc(1, CONTROL_ANSWER_MAX);
+	cleanup_free char *text = memory_zalloc(1, CONTROL_ANSWER_MAX);
 	ssize_t got;
 	int status = connect_collector(control, (enum control_command)request->command, &fd, err);
 
 	if (status)
 		return status;
-	if (!text)
-		return error_system(err, ENOMEM, "no memory for the collector's answer");
 	request->contract = CONTRACT_HASH;
 	memcpy(request->secret, control->secret, sizeof(request->secret));
 	if (send(fd, request, sizeof(*request), MSG_NOSIGNAL) < 0)
@@ -235,10 +234,9 @@ struct ctl_run {
 
 int ctl_find(int pid, struct ctl_run **run, struct error *err)
 {
-	struct ctl_run *found = calloc(1, sizeof(*found));
+	struct ctl_run *found = memory_zalloc(1, sizeof(*found));
 	cleanup_fd int fd = -1;
-	int status = found ? find_memory(pid, &found->memory, err)
-			   : error_system(err, ENOMEM, "cannot find the run of process %d", pid);
+	int status = find_memory(pid, &found->memory, err);
 
 	if (!status)
 		status = open_memory(pid, &found->memory, &fd, err);

@@ -77,7 +77,7 @@ int outdir_create(struct outdir *outdir, const char *name, struct out *out, stru
 	if (fd < 0)
 		return error_system(err, errno, "%s/%s: cannot create the file", outdir->path,
 				    name);
-	out_open(out, fd, err);
+	out_open(out, fd);
 	return 0;
 }
 

@@ -494,10 +494,9 @@ static int write_section(struct state *state, int to, struct error *err)
 	const struct writer_views views = { 0 };
 	struct out out;
 	struct writer_options options = { .out = &out, .views = &views, .depth = -1 };
-	int rc = out_open(&out, to, err), closed;
+	int rc, closed;
 
-	if (rc)
-		return rc;
+	out_open(&out, to);
 	rc = write_htr_begin(&state->writer, NULL, &options, err);
 	if (rc == 0) {
 		state->all = state->calls;

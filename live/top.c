@@ -47,8 +47,9 @@ static void add_wait(struct top_picture *picture, const struct look *look, size_
 	struct top_wait *wait = &picture->waits[picture->wait_count];
 	struct out text;
 
-	if (picture->wait_count == TOP_WAITS_MAX || out_open(&text, -1, NULL))
+	if (picture->wait_count == TOP_WAITS_MAX)
 		return;
+	out_open(&text, -1);
 	look_put_thread(&text, look, i);
 	*wait = (struct top_wait){
 		.pid = look->process.subject.pid,
@@ -136,15 +137,15 @@ static void take_picture(struct top *top)
 }
 
 /* Draws the picture line by line, until the screen is full, and below it the keys. */
-static int draw_picture(struct top *top, struct out *out, struct error *err)
+static void draw_picture(struct top *top, struct out *out)
 {
 	struct top_picture *picture = &top->picture;
 	const struct screen *screen = &top->screen;
 	size_t marked, lines = 0, key_lines = 1;
 	struct out text, keys;
 
-	if (out_open(&text, -1, err) || out_open(&keys, -1, err))
-		return -ENOMEM;
+	out_open(&text, -1);
+	out_open(&keys, -1);
 	top_put_keys(&keys, screen);
 	out_char(&keys, 0);
 	for (const char *at = keys.buffer; (at = strchr(at, '\n')) != NULL; at++)
@@ -168,7 +169,6 @@ static int draw_picture(struct top *top, struct out *out, struct error *err)
 	text.used = keys.used = 0;
 	out_close(&text);
 	out_close(&keys);
-	return 0;
 }
 
 /* ---- without a terminal ---- */
@@ -320,7 +320,7 @@ static int run_screen(struct top *top, struct out *out, struct error *err)
 		    (is_due || key == 's' || key == 'c' || key == 'b' || key == KEY_RESIZE))
 			take_picture(top);
 		if (!status && (is_due || key != KEY_NONE))
-			status = draw_picture(top, out, err);
+			draw_picture(top, out);
 		key = screen_key(&top->screen, PUMP_MS);
 		if (!take_key(top, key))
 			break;
@@ -407,10 +407,9 @@ static int check_class(struct top *top, struct error *err)
 static int run_top(struct top *top, struct error *err)
 {
 	struct out out;
-	int status = out_open(&out, STDOUT_FILENO, err);
+	int status;
 
-	if (status)
-		return status;
+	out_open(&out, STDOUT_FILENO);
 	if (!top->is_batch && screen_begin(&top->screen) == 0) {
 		status = run_screen(top, &out, err);
 		screen_end(&top->screen);

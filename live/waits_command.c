@@ -186,10 +186,11 @@ int live_waits(int argc, char **argv, struct error *err)
 		first = error_set(err, EINVAL, "expected a process id: holdtrace waits PID");
 	if (first < 0)
 		return LIVE_USAGE;
-	if (look_take(&look, atoi(argv[first]), true, err) || out_open(&out, STDOUT_FILENO, err)) {
+	if (look_take(&look, atoi(argv[first]), true, err)) {
 		look_free(&look);
 		return LIVE_FAILURE;
 	}
+	out_open(&out, STDOUT_FILENO);
 	if (asked.format.value)
 		put_json(&out, &look);
 	else

@@ -324,7 +324,7 @@ static int attempt(const struct page *page, uint32_t detail, struct attempt *mad
 				  .fd = memfd_create("holdtrace-page", MFD_CLOEXEC) };
 	if (made->fd < 0)
 		return error_system(err, errno, "file in memory");
-	out_open(&out, made->fd, err);
+	out_open(&out, made->fd);
 	rc = print_page(page, detail, &out, err);
 	closed = out_close(&out);
 	if (rc == 0 && closed)

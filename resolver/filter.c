@@ -575,11 +575,10 @@ int filter_text(struct resolve *resolve, int input, int output,
 		.options = options,
 		.result = result,
 	};
-	int failure = out_open(&filter.out, output, err);
+	int failure;
 
 	*result = (struct filter_result){ 0 };
-	if (failure)
-		return failure;
+	out_open(&filter.out, output);
 	failure = copy_text(&filter, input, err);
 	out_close(&filter.out);
 	free(filter.in.bytes);

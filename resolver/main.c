@@ -164,8 +164,9 @@ static void show_progress(void *context, const char *text)
 	struct out out;
 
 	(void)context;
-	if (!isatty(STDERR_FILENO) || out_open(&out, STDERR_FILENO, NULL) != 0)
+	if (!isatty(STDERR_FILENO))
 		return;
+	out_open(&out, STDERR_FILENO);
 	out_text(&out, "\r\033[K" PROGRAM ": ");
 	out_name(&out, text, strlen(text), ESCAPE_ALL);
 	out_char(&out, '\r');
@@ -244,8 +245,7 @@ static void print_missing(struct resolve *resolve, bool wants_lines)
 	struct resolve_state state;
 	struct out out;
 
-	if (out_open(&out, STDERR_FILENO, NULL) != 0)
-		return;
+	out_open(&out, STDERR_FILENO);
 	for (unsigned i = 0; resolve_state(resolve, i, &state); i++)
 		if (state.reason != RESOLVE_SPECIAL &&
 		    (state.unresolved || state.reason == RESOLVE_BROKEN ||
@@ -266,8 +266,8 @@ static void report_names(const struct settings *settings, struct resolve *resolv
 
 	if (settings->asked.quiet && !settings->asked.unnamed)
 		return;
-	if (result->foreign_arch[0] && !settings->resolve.root &&
-	    out_open(&out, STDERR_FILENO, NULL) == 0) {
+	if (result->foreign_arch[0] && !settings->resolve.root) {
+		out_open(&out, STDERR_FILENO);
 		out_text(&out, PROGRAM ": the trace comes from another kind of machine (");
 		out_name(&out, result->foreign_arch, strlen(result->foreign_arch), ESCAPE_ALL);
 		out_text(&out, "): name a copy of its files with --map=DIR\n");

@@ -242,10 +242,9 @@ static void put_end(struct out *out, const struct report *report)
 int report_write(const struct report *report, int fd, struct error *err)
 {
 	struct out out;
-	int rc = out_open(&out, fd, err);
+	int rc;
 
-	if (rc)
-		return rc;
+	out_open(&out, fd);
 	for (uint32_t i = 0; i < report->roots->list.count; i++)
 		put_root(&out, report, i);
 	put_blocks(&out, report);

@@ -2,6 +2,7 @@
 #include "select.h"
 
 #include <errno.h>
+#include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,13 +10,20 @@
 #include "account/ledger.h"
 #include "base/array.h"
 #include "base/cleanup.h"
-#include "base/globs.h"
 #include "base/memory.h"
 #include "base/order.h"
 #include "base/pool.h"
 #include "base/hash_table.h"
 #include "hook_table.h"
 #include "notes.h"
+
+/*
+ * A list of shell patterns such as "malloc,c?lloc,*memalign". A text matches if any pattern does.
+ */
+struct globs {
+	char **items;
+	size_t count, capacity;
+};
 
 struct indices {
 	uint64_t *items;
@@ -116,6 +124,36 @@ struct select {
 	struct trace_nodes nodes;  /* frames of the cut backtraces */
 	ARRAY_OF(uint64_t) frames; /* frames of the backtrace that is being cut */
 };
+
+/* ---- patterns ---- */
+
+/* Splits `text` at commas; if it is NULL, the list is empty. */
+static void globs_parse(struct globs *globs, const char *text)
+{
+	while (text && *text) {
+		size_t length = strcspn(text, ",");
+
+		if (length)
+			*ARRAY_ADD(globs) = memory_text_part(text, length);
+		text += length + (text[length] == ',');
+	}
+}
+
+static bool globs_match(const struct globs *globs, const char *text)
+{
+	for (size_t i = 0; i < globs->count; i++)
+		if (fnmatch(globs->items[i], text, 0) == 0)
+			return true;
+	return false;
+}
+
+static void globs_free(struct globs *globs)
+{
+	for (size_t i = 0; i < globs->count; i++)
+		free(globs->items[i]);
+	free(globs->items);
+	*globs = (struct globs){ 0 };
+}
 
 /* ---- --thread ---- */
 

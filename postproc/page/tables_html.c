@@ -496,11 +496,11 @@ static int print_packed(struct page *page, struct out *out)
 {
 	cleanup_fd int fd = memfd_create("holdtrace-page", MFD_CLOEXEC);
 	struct out model;
-	struct error err;
-	int ret = fd < 0 ? -errno : out_open(&model, fd, &err);
+	int ret;
 
-	if (ret < 0)
-		return ret;
+	if (fd < 0)
+		return -errno;
+	out_open(&model, fd);
 	print_model(page, &model);
 	ret = out_close(&model);
 	if (ret == 0 && lseek(fd, 0, SEEK_SET) < 0)

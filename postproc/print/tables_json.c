@@ -76,10 +76,9 @@ static void print_backtrace(struct printer *printer, const struct trace_node *ba
 
 	json_begin(&printer->json, '[');
 	for (size_t i = 0; i < count; i++) {
-		struct kept_frame *kept =
-			printer->kept ? &printer->kept[frames[i].id % KEPT] : NULL;
+		struct kept_frame *kept = &printer->kept[frames[i].id % KEPT];
 
-		if (kept && frames[i].id &&
+		if (frames[i].id &&
 		    (kept->id == frames[i].id || keep_frame(printer, kept, &frames[i])))
 			json_again(&printer->json, kept->text, kept->length);
 		else
@@ -204,10 +203,9 @@ void tables_print_json(const struct tables_job *job)
 {
 	struct printer printer = { .job = job };
 	struct json *json = &printer.json;
-	struct error none;
 
-	if (out_open(&printer.aside, -1, &none) == 0)
-		printer.kept = memory_zalloc(KEPT, sizeof(*printer.kept));
+	out_open(&printer.aside, -1);
+	printer.kept = memory_zalloc(KEPT, sizeof(*printer.kept));
 	json_start(json, job->out, true);
 	json_begin(json, '{');
 	json_add_unsigned(json, "schema", SCHEMA);

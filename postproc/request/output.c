@@ -178,7 +178,7 @@ int output_open(struct output *output, const struct trace_process *process, stru
 		fd = output->pipe;
 	else if (output->file >= 0)
 		fd = output->file;
-	out_open(&output->out, fd, err);
+	out_open(&output->out, fd);
 	return 0;
 }
 
@@ -239,7 +239,7 @@ int output_open_file(struct output *output, const char *path, bool is_over, stru
 
 	begin(output);
 	if (!output_is_named(path)) {
-		out_open(&output->out, STDOUT_FILENO, err);
+		out_open(&output->out, STDOUT_FILENO);
 		return 0;
 	}
 	output->is_over = is_over;
@@ -250,7 +250,7 @@ int output_open_file(struct output *output, const char *path, bool is_over, stru
 	strcpy(output->path, path);
 	rc = open_path(output, err);
 	if (!rc)
-		out_open(&output->out, output->file, err);
+		out_open(&output->out, output->file);
 	return rc;
 }
 

@@ -142,10 +142,9 @@ static int run_screen(int fd, const struct writer *screen, const uint8_t *head, 
 	char path[40];
 	const char *const paths[] = { path, path };
 	struct out out;
-	int rc = out_open(&out, STDOUT_FILENO, err), closed;
+	int rc, closed;
 
-	if (rc)
-		return rc;
+	out_open(&out, STDOUT_FILENO);
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	fill_select(&how.reading.select, head);
 	if (choice_make(

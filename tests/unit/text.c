@@ -9,25 +9,26 @@
 static char found[8192];
 
 /* Parses a line as one kind and prints it again; "" if it is not of that kind. */
-#define PRINTED(kind, line)                                                \
-	static const char *print_##kind(const char *line)                  \
-	{                                                                  \
-		struct text_##kind parsed;                                 \
-		struct out out;                                            \
-		int ends[2];                                               \
-		ssize_t length;                                            \
-                                                                           \
-		if (!text_parse_##kind(slice_of(line), &parsed))           \
-			return "";                                         \
-		if (pipe(ends) != 0 || out_open(&out, ends[1], NULL) != 0) \
-			exit(99);                                          \
-		text_print_##kind(&out, &parsed);                          \
-		out_close(&out);                                           \
-		close(ends[1]);                                            \
-		length = read(ends[0], found, sizeof(found) - 1);          \
-		close(ends[0]);                                            \
-		found[length > 0 ? length - 1 : 0] = '\0';                 \
-		return found;                                              \
+#define PRINTED(kind, line)                                       \
+	static const char *print_##kind(const char *line)         \
+	{                                                         \
+		struct text_##kind parsed;                        \
+		struct out out;                                   \
+		int ends[2];                                      \
+		ssize_t length;                                   \
+                                                                  \
+		if (!text_parse_##kind(slice_of(line), &parsed))  \
+			return "";                                \
+		if (pipe(ends) != 0)                              \
+			exit(99);                                 \
+		out_open(&out, ends[1]);                          \
+		text_print_##kind(&out, &parsed);                 \
+		out_close(&out);                                  \
+		close(ends[1]);                                   \
+		length = read(ends[0], found, sizeof(found) - 1); \
+		close(ends[0]);                                   \
+		found[length > 0 ? length - 1 : 0] = '\0';        \
+		return found;                                     \
 	}
 
 PRINTED(header, line)
