@@ -13,7 +13,14 @@ static const struct {
 } rows[] = {
 #define WAITER(kind, pattern) { WAITER_##kind, pattern },
 #include "naming/waiters.def"
-#undef WAITER
+};
+
+static const struct {
+	enum waiter_kind kind;
+	const char *file, *callee;
+} unnamed[] = {
+#define UNNAMED(kind, file, callee) { WAITER_##kind, file, callee },
+#include "naming/waiters.def"
 };
 
 #define ROWS (sizeof(rows) / sizeof(*rows))
@@ -34,6 +41,19 @@ enum waiter_kind waiters_find(const char *function)
 	return row < ROWS ? rows[row].kind : WAITER_NONE;
 }
 
+/* The kind of a function without a name. callee: the function that it calls; "": syscall() */
+static enum waiter_kind kind_of_unnamed(const struct naming_symbol *symbol, const char *callee)
+{
+	const char *slash = symbol->module ? strrchr(symbol->module, '/') : NULL;
+
+	for (size_t i = 0; slash && !symbol->function && i < sizeof(unnamed) / sizeof(*unnamed);
+	     i++)
+		if (!fnmatch(unnamed[i].file, slash + 1, FNM_NOESCAPE) &&
+		    !fnmatch(unnamed[i].callee, callee, FNM_NOESCAPE))
+			return unnamed[i].kind;
+	return WAITER_NONE;
+}
+
 const char *waiters_kind(struct naming *naming, const struct trace_node *backtrace)
 {
 	static const char *const words[] = {
@@ -48,8 +68,12 @@ const char *waiters_kind(struct naming *naming, const struct trace_node *backtra
 	if (naming)
 		count = naming_symbols(naming, backtrace, symbols, FRAMES_MAX);
 	for (size_t i = 0; i < count; i++) {
+		const char *callee = i ? symbols[i - 1].function : "";
+		enum waiter_kind kind = kind_of_unnamed(&symbols[i], callee ? callee : "?");
 		size_t row = symbols[i].function ? row_of(symbols[i].function) : ROWS;
 
+		if (kind)
+			return words[kind];
 		first = row < first ? row : first;
 	}
 	return words[first < ROWS ? rows[first].kind : WAITER_NONE];

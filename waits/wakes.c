@@ -330,44 +330,70 @@ static void semaphore_event(struct wakes *wakes, const struct event *event)
 
 /* ---- futexes ---- */
 
-/*
- * Takes one thread from the wake that ended a wait which began at since_ns. Returns false if no
- * wake can have ended it.
- */
-static bool take_wake(struct wakes_object *object, uint64_t since_ns, struct wakes_token *wake)
+/* Takes one thread from the wake with this position in the object's list. */
+static void use_wake(struct wakes_object *object, size_t at)
 {
 	struct wakes_token *items = object->tokens.items;
-	size_t first = object->tokens.first, capacity = object->tokens.capacity, at = 0;
+	size_t first = object->tokens.first, capacity = object->tokens.capacity;
 
-	while (at < object->tokens.count && items[(first + at) % capacity].until_ns < since_ns)
-		at++;
-	if (at == object->tokens.count)
-		return false;
-	*wake = items[(first + at) % capacity];
 	object->pending--;
 	if (--items[(first + at) % capacity].count)
-		return true;
+		return;
 	for (; at; at--) /* the older wakes move over the removed one */
 		items[(first + at) % capacity] = items[(first + at - 1) % capacity];
 	object->tokens.first = (first + 1) % capacity;
 	object->tokens.count--;
-	return true;
+}
+
+static struct wakes_token *wake_at(const struct wakes_object *object, size_t at)
+{
+	return &object->tokens.items[(object->tokens.first + at) % object->tokens.capacity];
+}
+
+/* One thread of a wake with a twin is known: the twin can have woken only the rest. */
+static void limit_twin(struct wakes *wakes, const struct wakes_token *wake)
+{
+	struct wakes_object *twin = &wakes->objects.items[wake->twin];
+
+	for (size_t at = 0; at < twin->tokens.count; at++) {
+		struct wakes_token *other = wake_at(twin, at);
+
+		if (other->time_ns != wake->time_ns || other->thread != wake->thread)
+			continue;
+		other->left = wake->left;
+		if (other->count > other->left)
+			use_wake(twin, at);
+		return;
+	}
 }
 
 /*
- * Finds the wake that ended a wait for an object since since_ns. A thread that was moved to another
- * futex has been woken there, after that.
+ * Takes one thread from the wake that ended a wait for an object since since_ns. A thread that was
+ * moved to another futex has been woken there, after that. moves: moves in this wait so far.
+ * Returns false if no wake can have ended the wait.
  */
-static bool find_wake(struct wakes *wakes, uint32_t number, uint64_t since_ns,
+static bool take_wake(struct wakes *wakes, uint32_t number, uint64_t since_ns, unsigned moves,
 		      struct wakes_token *wake)
 {
-	for (int moves = 0; moves < MOVES_MAX; moves++) {
-		if (!take_wake(&wakes->objects.items[number], since_ns, wake))
-			return false;
-		if (!wake->moved_to)
-			return true;
-		number = wake->moved_to;
-		since_ns = wake->time_ns;
+	struct wakes_object *object = &wakes->objects.items[number];
+	bool may_move = moves < MOVES_MAX;
+
+	for (size_t at = 0; at < object->tokens.count; at++) {
+		const struct wakes_token found = *wake_at(object, at);
+
+		if (found.until_ns < since_ns || (found.moved_to && !may_move))
+			continue;
+		if (!found.moved_to) {
+			wake_at(object, at)->left--;
+			*wake = *wake_at(object, at);
+		} else if (!take_wake(wakes, found.moved_to, found.time_ns, moves + 1, wake)) {
+			may_move = false; /* another thread was moved */
+			continue;
+		}
+		use_wake(object, at);
+		if (found.twin)
+			limit_twin(wakes, wake);
+		return true;
 	}
 	return false;
 }
@@ -387,7 +413,7 @@ static struct wakes_pair *wait_futex(struct wakes *wakes, uint32_t number,
 
 	if (event->flags & CALL_FAILED) {
 		wait.end = (uint8_t)failure_of(event);
-	} else if (find_wake(wakes, number, event->enter_ns, &wake)) {
+	} else if (take_wake(wakes, number, event->enter_ns, 0, &wake)) {
 		wait.end = WAKES_WOKEN;
 		wait.waker = wake.site;
 		wait.waker_thread = wake.thread;
@@ -417,8 +443,8 @@ static bool wakes_both(const struct event *event)
 }
 
 /*
- * Adds a wake. If it has a second futex, the first one's threads come first, up to the third
- * argument of the call.
+ * Adds a wake. If it moves threads to a second futex, those that it woke come first, up to the
+ * third argument of the call. If it wakes threads of both futexes, the waits will show which ones.
  */
 static void wake_futex(struct wakes *wakes, uint32_t number, const struct event *event)
 {
@@ -429,6 +455,7 @@ static void wake_futex(struct wakes *wakes, uint32_t number, const struct event 
 		.time_ns = event->time_ns,
 		.until_ns = event->leave_ns,
 		.count = woken < event->size ? woken : event->size,
+		.left = event->size,
 		.site = sites_of(&wakes->sites, OF_WAKES, event),
 		.thread = event->thread,
 	};
@@ -437,13 +464,14 @@ static void wake_futex(struct wakes *wakes, uint32_t number, const struct event 
 
 	stats->count++;
 	stats->woke += both ? event->size : wake.count;
+	wake.twin = both ? second : 0;
 	push_wake(wakes, number, &wake);
-	wake.count = event->size - wake.count;
-	if (both)
-		push_wake(wakes, second, &wake);
-	wake.moved_to = second;
-	if (second && !both)
-		push_wake(wakes, number, &wake);
+	if (!second)
+		return;
+	wake.count = both ? event->size : event->size - wake.count;
+	wake.twin = both ? number : 0;
+	wake.moved_to = both ? 0 : second;
+	push_wake(wakes, both ? second : number, &wake);
 }
 
 /* Adds a call that may have woken one thread, which waits in a call for the same object. */

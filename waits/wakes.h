@@ -97,6 +97,12 @@ struct wakes_token {
 	uint32_t site, thread; /* thread: the kernel's id */
 	/* futex: index of the object that the threads wait for from then on; 0: they were woken */
 	uint32_t moved_to;
+	/*
+	 * futex: index of the other object of a call that woke threads of two, whose token has the
+	 * same time and thread. 0: none
+	 */
+	uint32_t twin;
+	uint64_t left; /* with a twin: threads of either object whose waits are not known yet */
 };
 
 struct wakes_object {

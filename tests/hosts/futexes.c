@@ -129,6 +129,9 @@ static void *sleep_once(void *unused)
 #define SYS_futex_wait	  455
 #define SYS_futex_requeue 456
 #endif
+#ifndef FUTEX_LOCK_PI2
+#define FUTEX_LOCK_PI2 13
+#endif
 #define PRIVATE_32 (2 | 128) /* FUTEX2_SIZE_U32 | FUTEX2_PRIVATE */
 
 struct item { /* struct futex_waitv */
@@ -136,10 +139,11 @@ struct item { /* struct futex_waitv */
 	uint32_t flags, reserved;
 };
 
-static struct truth moved, both, listed, plain, owned, signalled;
-static atomic_int from_word, to_word, both_words[2], list_words[2], plain_words[2], pi_word,
-	signal_word;
-static atomic_int is_done, arrived;
+static struct truth moved, both, compared, second, listed, plain, owned, signalled, limited;
+static atomic_int from_word, to_word, both_words[2], compare_word, second_words[2], list_words[2],
+	plain_words[2], pi_word, signal_word, limit_word;
+static atomic_int is_done, is_compared, arrived;
+static bool has_limits; /* FUTEX_LOCK_PI2 */
 
 /* Pauses until so many threads are about to wait, or have waited, and for a while. */
 static void await_arrivals(int count)
@@ -173,6 +177,20 @@ __attribute__((noinline)) static void wait_both(atomic_int *word)
 		WAIT_BY(&both, syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, 0, NULL, NULL, 0));
 }
 
+__attribute__((noinline)) static void wait_compared(void)
+{
+	while (!atomic_load(&is_compared))
+		WAIT_BY(&compared,
+			syscall(SYS_futex, &compare_word, FUTEX_WAIT_PRIVATE, 0, NULL, NULL, 0));
+}
+
+__attribute__((noinline)) static void wait_second(void)
+{
+	while (!atomic_load(&second_words[1]))
+		WAIT_BY(&second,
+			syscall(SYS_futex, &second_words[1], FUTEX_WAIT_PRIVATE, 0, NULL, NULL, 0));
+}
+
 __attribute__((noinline)) static void wait_listed(void)
 {
 	struct item items[2] = { { 0, (uintptr_t)&list_words[0], PRIVATE_32, 0 },
@@ -202,6 +220,17 @@ __attribute__((noinline)) static void wait_signalled(void)
 	syscall(SYS_futex, &pi_word, FUTEX_UNLOCK_PI_PRIVATE, 0, NULL, NULL, 0);
 }
 
+__attribute__((noinline)) static void wait_limited(void)
+{
+	const uint64_t limit_ns = now() + 9000000000;
+	const struct timespec limit = { (time_t)(limit_ns / 1000000000),
+					(long)(limit_ns % 1000000000) };
+
+	WAIT_BY(&limited, syscall(SYS_futex, &limit_word, FUTEX_LOCK_PI2 | FUTEX_PRIVATE_FLAG, 0,
+				  &limit, NULL, 0));
+	syscall(SYS_futex, &limit_word, FUTEX_UNLOCK_PI_PRIVATE, 0, NULL, NULL, 0);
+}
+
 static void *wait_in_all(void *number)
 {
 	long at = (long)number;
@@ -209,6 +238,10 @@ static void *wait_in_all(void *number)
 	wait_moved();
 	arrived++;
 	wait_both(&both_words[at % 2]);
+	arrived++;
+	wait_compared();
+	arrived++;
+	wait_second();
 	return NULL;
 }
 
@@ -225,6 +258,9 @@ static void *wait_with_priority(void *unused)
 	arrived++;
 	wait_owned();
 	wait_signalled();
+	arrived++;
+	if (has_limits)
+		wait_limited();
 	return unused;
 }
 
@@ -246,6 +282,31 @@ __attribute__((noinline)) static void wake_both(void)
 	atomic_store(&both_words[0], 1);
 	atomic_store(&both_words[1], 0);
 	syscall(SYS_futex, &both_words[0], FUTEX_WAKE_OP_PRIVATE, 1, 1L, &both_words[1],
+		FUTEX_OP(FUTEX_OP_SET, 1, FUTEX_OP_CMP_EQ, 0));
+	__asm__ volatile("");
+}
+
+/* Wakes one thread and moves the other, after a call that fails because of the value. */
+__attribute__((noinline)) static void wake_compared(void)
+{
+	long count = 0;
+
+	if (syscall(SYS_futex, &compare_word, FUTEX_CMP_REQUEUE_PRIVATE, 1, 1L, &to_word, 7) != -1)
+		exit(99);
+	while (count < 2)
+		count += syscall(SYS_futex, &compare_word, FUTEX_CMP_REQUEUE_PRIVATE, 1, 1L,
+				 &to_word, 0);
+	pause_ms(1);
+	atomic_store(&is_compared, 1);
+	syscall(SYS_futex, &compare_word, FUTEX_WAKE_PRIVATE, 99, NULL, NULL, 0);
+	syscall(SYS_futex, &to_word, FUTEX_WAKE_PRIVATE, 99, NULL, NULL, 0);
+	__asm__ volatile("");
+}
+
+/* Wakes threads of the second futex, as QSemaphore::release() does. */
+__attribute__((noinline)) static void wake_second(void)
+{
+	syscall(SYS_futex, &second_words[0], FUTEX_WAKE_OP_PRIVATE, 9, 9L, &second_words[1],
 		FUTEX_OP(FUTEX_OP_SET, 1, FUTEX_OP_CMP_EQ, 0));
 	__asm__ volatile("");
 }
@@ -284,6 +345,12 @@ __attribute__((noinline)) static void wake_signalled(void)
 	__asm__ volatile("");
 }
 
+__attribute__((noinline)) static void wake_limited(void)
+{
+	syscall(SYS_futex, &limit_word, FUTEX_UNLOCK_PI_PRIVATE, 0, NULL, NULL, 0);
+	__asm__ volatile("");
+}
+
 static void say(const char *function, const char *ended, const struct truth *truth,
 		const char *waker)
 {
@@ -299,10 +366,16 @@ static void run_pairs(void)
 	wake_moved();
 	await_arrivals(2);
 	wake_both();
+	await_arrivals(2);
+	wake_compared();
+	await_arrivals(2);
+	wake_second();
 	for (int i = 0; i < 2; i++)
 		pthread_join(threads[i], NULL);
 	say("wait_moved", "woken", &moved, "wake_moved");
 	say("wait_both", "woken", &both, "wake_both");
+	say("wait_compared", "woken", &compared, "wake_compared");
+	say("wait_second", "woken", &second, "wake_second");
 }
 
 static void run_new(void)
@@ -327,13 +400,23 @@ static void run_priorities(void)
 
 	if (syscall(SYS_futex, &pi_word, FUTEX_TRYLOCK_PI_PRIVATE, 0, NULL, NULL, 0))
 		return;
+	syscall(SYS_futex, &limit_word, FUTEX_TRYLOCK_PI_PRIVATE, 0, NULL, NULL, 0);
+	/* a known call refuses the address first */
+	has_limits = syscall(SYS_futex, (char *)&limit_word + 1,
+			     FUTEX_LOCK_PI2 | FUTEX_PRIVATE_FLAG, 0, NULL, NULL, 0) &&
+		     errno != ENOSYS;
 	pthread_create(&thread, NULL, wait_with_priority, NULL);
 	await_arrivals(1);
 	wake_owned();
 	wake_signalled();
+	await_arrivals(1);
+	if (has_limits)
+		wake_limited();
 	pthread_join(thread, NULL);
 	say("wait_owned", "woken", &owned, "wake_owned");
 	say("wait_signalled", "woken", &signalled, "wake_signalled");
+	if (has_limits)
+		say("wait_limited", "woken", &limited, "wake_limited");
 }
 
 static void run(void)

@@ -9,6 +9,7 @@
 #include "account/estimate.h"
 #include "base/human.h"
 #include "naming/runtime.h"
+#include "naming/waiters.h"
 #include "naming/shorten.h"
 #include "tests/lib/tap.h"
 
@@ -800,6 +801,35 @@ static void test_runtime(void)
 	programs(RUNTIME_FILE, "own/library/src/lib.rs");
 }
 
+static void waits(enum waiter_kind kind, const char *function)
+{
+	char title[256];
+
+	snprintf(title, sizeof(title), "%.200s waits for an object of its kind", function);
+	ok(waiters_find(function) == kind, title);
+}
+
+static void test_waiters(void)
+{
+	waits(WAITER_MUTEX, "std::sys::sync::mutex::futex::Mutex::lock_contended");
+	waits(WAITER_RWLOCK, "parking_lot::raw_rwlock::RawRwLock::lock_shared_slow");
+	waits(WAITER_MUTEX, "QBasicMutex::lockInternal");
+	waits(WAITER_MUTEX, "QRecursiveMutex::tryLock");
+	waits(WAITER_RWLOCK, "QReadWriteLock::tryLockForRead");
+	waits(WAITER_CONDITION, "QWaitCondition::wait");
+	waits(WAITER_SEMAPHORE, "QSemaphore::tryAcquire");
+	waits(WAITER_MUTEX, "absl::lts_20230802::MutexLock::MutexLock");
+	waits(WAITER_RWLOCK, "absl::debian3::Mutex::ReaderLock");
+	waits(WAITER_RWLOCK, "absl::debian3::ReaderMutexLock::ReaderMutexLock");
+	waits(WAITER_CONDITION, "absl::debian3::Mutex::LockWhenWithDeadline");
+	waits(WAITER_CONDITION, "absl::debian3::Notification::WaitForNotification");
+	waits(WAITER_BARRIER, "absl::debian3::BlockingCounter::Wait");
+	waits(WAITER_BARRIER, "absl::debian3::Barrier::Block");
+	waits(WAITER_MUTEX, "absl::debian3::base_internal::SpinLockWait");
+	waits(WAITER_NONE, "absl::debian3::StrCat");
+	waits(WAITER_NONE, "QThread::exec");
+}
+
 static void published(const char *name, const char *expected)
 {
 	char text[256];
@@ -886,6 +916,7 @@ int main(void)
 	test_rust_names();
 	test_long_names();
 	test_runtime();
+	test_waiters();
 	test_published();
 	return tap_end();
 }
