@@ -237,7 +237,8 @@ int remote_stop(struct remote *remote, const struct target *target, const struct
 	remote->thread = thread;
 	remote->stopping = *stopping;
 	remote->scratch = 0;
-	remote->is_masked = remote->was_disturbed = remote->is_left = false;
+	remote->is_masked = remote->was_disturbed = false;
+	remote->is_left = remote->has_loan = false;
 	remote->is_suspended = suspends;
 	if (!is_held(thread) && ptrace(PTRACE_SEIZE, thread, 0, options)) {
 		int number = errno;
@@ -299,6 +300,18 @@ static void stop_as_before(struct remote *remote)
 		}
 }
 
+/*
+ * Restores the bytes of the thread's stack. Call it only when the registers do not lead to the
+ * frame there any more: if we are killed, the thread continues with its registers.
+ */
+static void return_loan(struct remote *remote)
+{
+	if (remote->has_loan)
+		target_write(remote->target, remote->loan.low, remote->loan.bytes,
+			     remote->loan.size);
+	remote->has_loan = false;
+}
+
 void remote_release(struct remote *remote)
 {
 	struct arch_state state = remote->state;
@@ -320,6 +333,7 @@ void remote_release(struct remote *remote)
 	if (remote->is_masked)
 		set_mask(remote, state.mask);
 	set_regs(remote, &state);
+	return_loan(remote);
 	stopping_shorten(&remote->stopping, &state.regs);
 	if (sleeps_on)
 		continue_traced(remote);
@@ -369,14 +383,7 @@ static int put_frame(struct remote *remote, uint64_t at)
 	return target_write(remote->target, at, buffer, make_frame(remote, at, buffer));
 }
 
-/* A copy of the bytes below the thread's stack pointer that our signal frame overwrites. */
-struct loan {
-	uint64_t low, frame;
-	size_t size;
-	uint8_t bytes[ARCH_FRAME_MAX + 256];
-};
-
-static void find_loan(const struct remote *remote, struct loan *loan)
+static void find_loan(const struct remote *remote, struct remote_loan *loan)
 {
 	size_t size = make_frame(remote, 0, loan->bytes);
 	uint64_t top = arch_sp(&remote->state) - ARCH_RED_ZONE;
@@ -389,7 +396,7 @@ static void find_loan(const struct remote *remote, struct loan *loan)
 
 bool remote_has_room(const struct remote *remote)
 {
-	static _Thread_local struct loan loan;
+	static _Thread_local struct remote_loan loan;
 	const struct mapping *stack =
 		maps_at(&remote->target->subject.maps, arch_sp(&remote->state));
 
@@ -414,16 +421,17 @@ static int start_call(struct remote *remote, const struct arch_state *state)
 
 int64_t remote_syscall(struct remote *remote, const struct arch_call *call)
 {
-	static _Thread_local struct loan loan;
+	struct remote_loan *loan = &remote->loan;
 	struct arch_state state = remote->state;
 	uint64_t at = remote->scratch + REMOTE_FRAME;
 	bool borrows = !remote->scratch;
 	int status = 0;
 
 	if (borrows) {
-		find_loan(remote, &loan);
-		at = loan.frame;
-		status = subject_get(&remote->target->subject, loan.low, loan.bytes, loan.size);
+		find_loan(remote, loan);
+		at = loan->frame;
+		status = subject_get(&remote->target->subject, loan->low, loan->bytes, loan->size);
+		remote->has_loan = !status;
 	}
 	if (!status)
 		status = put_frame(remote, at);
@@ -434,15 +442,14 @@ int64_t remote_syscall(struct remote *remote, const struct arch_call *call)
 		return status;
 	arch_begin_syscall(&state, remote->target->syscall, at, remote->target->restorer, call);
 	status = start_call(remote, &state);
+	if (!borrows)
+		return_loan(remote);
 	if (!status)
 		status = run_to_syscall(remote, SYSCALL_MS);
 	if (!status)
 		status = run_to_syscall(remote, SYSCALL_MS);
 	if (!status)
 		status = get_regs(remote, &state);
-	/* the call has returned, and we restore the thread ourselves */
-	if (!status && borrows)
-		status = target_write(remote->target, loan.low, loan.bytes, loan.size);
 	return status ? status : arch_syscall_result(&state);
 }
 

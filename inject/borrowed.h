@@ -17,6 +17,13 @@
 #include "inject/arch.h"
 #include "inject/target.h"
 
+/* A copy of the bytes below the thread's stack pointer that our signal frame overwrites. */
+struct remote_loan {
+	uint64_t low, frame;
+	size_t size;
+	uint8_t bytes[ARCH_FRAME_MAX + 256];
+};
+
 struct remote {
 	const struct target *target;
 	pid_t thread;
@@ -28,7 +35,9 @@ struct remote {
 	bool is_masked;		  /* signals are blocked during our calls */
 	bool was_disturbed;	  /* a call of ours was interrupted, so the kernel has forgotten the
 				   * thread's own call */
-	bool is_left; /* the thread is still in a call of ours, and restores itself afterwards */
+	bool is_left;  /* the thread is still in a call of ours, and restores itself afterwards */
+	bool has_loan; /* the thread's stack has our frame instead of the bytes in `loan` */
+	struct remote_loan loan;
 };
 
 /* Layout of the scratch memory, as offsets. The page with the code is read-only. */
