@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "collect/budget.h"
 
+#include <inttypes.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -50,29 +51,28 @@ static uint64_t least_limit(char *directory, size_t root, const char *name)
 }
 
 /*
- * The limit of a line of /proc/self/cgroup, which is "0::/path" in version 2 and "4:memory:/path"
- * in version 1.
+ * Finds the directory of a line of /proc/self/cgroup, which is "0::/path" in version 2 and
+ * "4:memory:/path" in version 1. Returns the length of the part above the hierarchy's root, or 0 if
+ * the line is not of a hierarchy for memory.
  */
-static uint64_t limit_of_line(char *line, const char *mount)
+static size_t directory_of_line(char *line, const char *mount, char directory[2 * PATH_MAX],
+				bool *is_second)
 {
 	char *kind = strchr(line, ':'), *path = kind ? strchr(kind + 1, ':') : NULL;
-	char directory[2 * PATH_MAX];
-	bool is_second;
 	int root;
 
 	if (!path)
-		return UINT64_MAX;
+		return 0;
 	path[strcspn(path, "\n")] = '\0';
 	*path++ = '\0';
-	is_second = kind[1] == '\0';
-	if (!is_second && !strstr(kind, "memory"))
-		return UINT64_MAX;
-	root = snprintf(directory, sizeof(directory), "%s%s", mount, is_second ? "" : "/memory");
+	*is_second = kind[1] == '\0';
+	if (!*is_second && !strstr(kind, "memory"))
+		return 0;
+	root = snprintf(directory, 2 * PATH_MAX, "%s%s", mount, *is_second ? "" : "/memory");
 	if (root < 0 || root >= PATH_MAX)
-		return UINT64_MAX;
-	snprintf(directory + root, sizeof(directory) - (size_t)root, "%s", path);
-	return least_limit(directory, (size_t)root,
-			   is_second ? "memory.max" : "memory.limit_in_bytes");
+		return 0;
+	snprintf(directory + root, 2 * PATH_MAX - (size_t)root, "%s", path);
+	return (size_t)root;
 }
 
 uint64_t budget_of_groups(const char *list, const char *mount)
@@ -82,7 +82,13 @@ uint64_t budget_of_groups(const char *list, const char *mount)
 	char line[PATH_MAX];
 
 	while (groups && fgets(line, sizeof(line), groups)) {
-		uint64_t limit = limit_of_line(line, mount);
+		char directory[2 * PATH_MAX];
+		bool is_second;
+		size_t root = directory_of_line(line, mount, directory, &is_second);
+		uint64_t limit =
+			root ? least_limit(directory, root,
+					   is_second ? "memory.max" : "memory.limit_in_bytes")
+			     : UINT64_MAX;
 
 		if (limit < least)
 			least = limit;
@@ -90,10 +96,42 @@ uint64_t budget_of_groups(const char *list, const char *mount)
 	return least;
 }
 
+/* Returns the count in the file of a group. Not every kernel has it there. */
+static uint64_t read_kills(const char *directory, const char *name)
+{
+	char path[2 * PATH_MAX + 32], line[64];
+	cleanup_file FILE *file = NULL;
+	uint64_t kills;
+
+	snprintf(path, sizeof(path), "%s/%s", directory, name);
+	file = fopen(path, "re");
+	while (file && fgets(line, sizeof(line), file))
+		if (sscanf(line, "oom_kill %" SCNu64, &kills) == 1)
+			return kills;
+	return UINT64_MAX;
+}
+
+uint64_t budget_kills(const char *list, const char *mount)
+{
+	cleanup_file FILE *groups = fopen(list, "re");
+	uint64_t kills = UINT64_MAX;
+	char line[PATH_MAX];
+
+	while (kills == UINT64_MAX && groups && fgets(line, sizeof(line), groups)) {
+		char directory[2 * PATH_MAX];
+		bool is_second;
+
+		if (directory_of_line(line, mount, directory, &is_second))
+			kills = read_kills(directory,
+					   is_second ? "memory.events" : "memory.oom_control");
+	}
+	return kills;
+}
+
 uint64_t budget_memory(void)
 {
 	uint64_t all = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
-	uint64_t least = budget_of_groups("/proc/self/cgroup", "/sys/fs/cgroup");
+	uint64_t least = budget_of_groups(BUDGET_GROUPS, BUDGET_MOUNT);
 
 	return least < all ? least : all;
 }

@@ -9,6 +9,9 @@
 
 #include <stdint.h>
 
+#define BUDGET_GROUPS "/proc/self/cgroup"
+#define BUDGET_MOUNT  "/sys/fs/cgroup"
+
 /*
  * The smallest memory limit of the collector's control groups, or the machine's memory if that is
  * smaller, in bytes.
@@ -21,5 +24,11 @@ uint64_t budget_memory(void);
  * UINT64_MAX: no limit.
  */
 uint64_t budget_of_groups(const char *list, const char *mount);
+
+/*
+ * Returns how many processes of the first of these groups with such a count, and of its
+ * descendants, the kernel has killed because memory ran out. UINT64_MAX: unknown.
+ */
+uint64_t budget_kills(const char *list, const char *mount);
 
 #endif

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "collect/collect.h"
 
+#include "base/cleanup.h"
 #include "collect/budget.h"
 #include "collect/collect_parts.h"
 #include "collect/detach.h"
 #include "machine.h"
+#include "process/proc.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -482,6 +484,15 @@ static void limit_rings(struct control_page *control)
 		control->ring_most /= 4;
 }
 
+/* Whether the process to attach to is in the control groups of this process. guest 0: no attach. */
+static bool is_of_our_group(int32_t guest)
+{
+	cleanup_free char *its = guest ? proc_text(guest, 0, "cgroup") : NULL;
+	cleanup_free char *ours = guest ? proc_text(getpid(), 0, "cgroup") : NULL;
+
+	return !guest || (its && ours && !strcmp(its, ours));
+}
+
 static int start_parts(struct collector *collector, struct error *err)
 {
 	struct control_page *control = collector->shared.control;
@@ -501,6 +512,9 @@ static int start_parts(struct collector *collector, struct error *err)
 		control->clock = CONTROL_CLOCK_MONOTONIC;
 	ticks_measure(&collector->ticks, control->clock);
 	limit_rings(control);
+	collector->memory_kills = is_of_our_group(control->guest)
+					  ? budget_kills(BUDGET_GROUPS, BUDGET_MOUNT)
+					  : UINT64_MAX;
 	known_most = budget_memory() / KNOWN_PART;
 	if (known_most > (uint64_t)KNOWN_IN_ALL << 20)
 		known_most = (uint64_t)KNOWN_IN_ALL << 20;

@@ -134,6 +134,12 @@ struct collector {
 	struct sink first;
 	/* the bundle of all streams; NULL: each stream has its own sink */
 	struct bundle *bundle;
+	/*
+	 * memory_kills: number of processes of the control group that the kernel had ended for
+	 * memory at the start of the run (UINT64_MAX: unknown); kills: number of processes of the
+	 * run that SIGKILL has ended
+	 */
+	uint64_t memory_kills, kills;
 	/* whether any process has attached */
 	bool any;
 	/*

@@ -4,8 +4,11 @@
 #include "hook_table.h"
 #include "notes.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "collect/budget.h"
 
 /* an open call that is shorter is not reported as a wait */
 #define WAITING_NS 1000000u
@@ -313,6 +316,23 @@ void collect_say_past(struct collector *collector, struct member *member)
 					  .time = collect_note_time(collector, member) });
 }
 
+/*
+ * Whether the kernel ended the process because memory ran out: SIGKILL does not say who sent it.
+ * The kernel counts such processes in each control group, so it is certain only if it has counted
+ * as many as were killed in this run.
+ */
+static void add_killer(struct collector *collector, struct facts *facts)
+{
+	uint64_t kills = budget_kills(BUDGET_GROUPS, BUDGET_MOUNT);
+	uint64_t limit = budget_of_groups(BUDGET_GROUPS, BUDGET_MOUNT);
+	bool is_known = collector->memory_kills != UINT64_MAX && kills != UINT64_MAX;
+	bool is_out = is_known && kills - collector->memory_kills >= ++collector->kills;
+
+	facts_add(facts, "oom", is_out ? "yes" : is_known ? "no" : "unknown");
+	if (is_out && limit != UINT64_MAX)
+		facts_number(facts, "limit", limit);
+}
+
 static void say_end(struct collector *collector, struct member *member, uint64_t lost)
 {
 	static const char *const words[] = {
@@ -359,6 +379,8 @@ static void say_end(struct collector *collector, struct member *member, uint64_t
 		facts_number(&facts, "status", (uint64_t)member->watch.status);
 	if (end == WATCH_KILLED)
 		facts_number(&facts, "signal", (uint64_t)member->watch.status);
+	if (end == WATCH_KILLED && member->watch.status == SIGKILL)
+		add_killer(collector, &facts);
 	if (ended && end != WATCH_KILLED && ended <= ticks_now(collector->shared.control->clock))
 		facts_time(&facts, "at", ticks_ns(&collector->ticks, ended));
 	/* the stream of a fork's child does not list the descriptors that the child inherited */

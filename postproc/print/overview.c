@@ -94,6 +94,16 @@ static void add_end(const struct summary *summary, struct line *line,
 		line_add(line, process->has_status ? "exit %d" : "exited", process->status);
 		break;
 	case SUMMARY_KILLED:
+		if (process->oom == SUMMARY_OOM_YES && process->memory_limit) {
+			line_add(line,
+				 "killed by the kernel at %s (memory limit of the control group)",
+				 BYTES(process->memory_limit));
+			break;
+		}
+		if (process->oom == SUMMARY_OOM_YES) {
+			line_add(line, "killed by the kernel, because memory ran out,");
+			break;
+		}
 		signal = process->has_status ? sigabbrev_np(process->status) : NULL;
 		line_add(line, signal ? "killed by SIG%s" : "killed", signal);
 		break;
@@ -158,6 +168,30 @@ static void add_counts(struct line *line, const struct summary *summary)
 			 PLURAL(summary->unread));
 }
 
+/* For a process that the kernel ended for memory: what was live, and where most was allocated. */
+static void add_live_then(struct overview *overview, struct line *line,
+			  const struct summary_process *process)
+{
+	const struct summary_class *memory = summary_class_of(overview->summary, RESOURCE_MEMORY);
+	struct naming_line frames[FRAMES_MAX];
+	size_t site;
+
+	if (process->oom != SUMMARY_OOM_YES)
+		return;
+	line_add(line, "; live at that moment %s", BYTES(process->held_bytes));
+	for (size_t i = 0; memory && memory->held_bytes && i < overview->summary->sites.count;
+	     i++) {
+		const struct summary_site *largest = &overview->summary->sites.items[i];
+
+		if (&overview->summary->classes[largest->class] != memory)
+			continue;
+		if (naming_site(overview->naming, largest->backtrace, frames, FRAMES_MAX, &site))
+			line_add(line, ", %" PRIu64 " %% by %s",
+				 largest->bytes * 100 / memory->held_bytes, frames[0].text);
+		return;
+	}
+}
+
 static void print_headline(struct overview *overview)
 {
 	const struct summary *summary = overview->summary;
@@ -167,6 +201,7 @@ static void print_headline(struct overview *overview)
 
 	line_add(&line, "holdtrace: %s (pid %" PRIu32 "), ", overview_name(root), root->pid);
 	add_end(summary, &line, root, root->end_ns > begin_ns ? root->end_ns - begin_ns : 0);
+	add_live_then(overview, &line, root);
 	add_counts(&counts, summary);
 	if (line.length + 2 + counts.length > overview->screen.width)
 		screen_wrap(&overview->screen, &line, 2);

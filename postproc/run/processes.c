@@ -16,8 +16,14 @@ static void put_end(struct table *table, struct table_cell *cell,
 		break;
 	case SUMMARY_KILLED:
 		signal = process->has_status ? sigabbrev_np(process->status) : NULL;
-		table_format(table, cell, "killed%s%s", signal ? " by SIG" : "",
-			     signal ? signal : "");
+		if (process->oom == SUMMARY_OOM_YES)
+			table_text(table, cell, "killed by the kernel, because memory ran out");
+		else
+			table_format(table, cell, "killed%s%s%s", signal ? " by SIG" : "",
+				     signal ? signal : "",
+				     process->oom == SUMMARY_OOM_UNKNOWN
+					     ? "; whether for memory is not known here"
+					     : "");
 		break;
 	case SUMMARY_EXEC:
 		table_format(table, cell, "ran %s",

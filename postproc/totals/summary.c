@@ -479,6 +479,7 @@ static void note_end(struct summary *summary, const struct event *event)
 	const char *followed = event_argument(event, "followed");
 	const char *at = event_argument(event, "at");
 	const char *children = event_argument(event, "children");
+	const char *oom = event_argument(event, "oom");
 
 	process->has_end = true;
 	for (size_t i = 0; how && i < sizeof(words) / sizeof(*words); i++)
@@ -486,6 +487,11 @@ static void note_end(struct summary *summary, const struct event *event)
 			process->end = words[i].end;
 	if (!status)
 		status = event_argument(event, "signal");
+	process->oom = !oom		     ? SUMMARY_OOM_UNSAID
+		       : !strcmp(oom, "yes") ? SUMMARY_OOM_YES
+		       : !strcmp(oom, "no")  ? SUMMARY_OOM_NO
+					     : SUMMARY_OOM_UNKNOWN;
+	process->memory_limit = event_number(event, "limit");
 	process->has_status = status != NULL;
 	process->status = status ? atoi(status) : 0;
 	process->untraced = !followed || !strcmp(followed, "yes") || !strcmp(followed, "left-out")

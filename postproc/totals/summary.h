@@ -177,6 +177,12 @@ struct summary_process {
 	bool has_status;
 	int status;
 	/*
+	 * for SUMMARY_KILLED by SIGKILL: whether the kernel did that because memory ran out;
+	 * memory_limit: of the control group, 0: none
+	 */
+	enum { SUMMARY_OOM_UNSAID, SUMMARY_OOM_UNKNOWN, SUMMARY_OOM_NO, SUMMARY_OOM_YES } oom;
+	uint64_t memory_limit;
+	/*
 	 * for SUMMARY_EXEC: why the executed program was not traced; NULL: it was traced, or the
 	 * reason is not known
 	 */

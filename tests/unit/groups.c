@@ -44,6 +44,16 @@ static bool has_limit(const char *text, uint64_t limit)
 	return found == limit;
 }
 
+/* Whether so many processes were killed for memory in the groups of this text. */
+static bool has_kills(const char *text, uint64_t kills)
+{
+	char list[64];
+
+	put("list", text);
+	snprintf(list, sizeof(list), "%s/list", place);
+	return budget_kills(list, place) == kills;
+}
+
 int main(void)
 {
 	char list[64], command[64], text[5000];
@@ -70,6 +80,15 @@ int main(void)
 	ok(has_limit("5:cpu:/old\n", UINT64_MAX), "processors are no memory");
 	ok(has_limit("", UINT64_MAX) && has_limit("0:\nnonsense\n", UINT64_MAX),
 	   "without groups there is no limit");
+	put("slice/job/memory.events", "low 0\noom 3\noom_kill 2\noom_group_kill 7\n");
+	put("memory/old/memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 5\n");
+	put("strange/memory.events", "oom_kill many\n");
+	ok(has_kills("4:cpu:/old\n0::/slice/job\n", 2),
+	   "a group counts processes killed for memory");
+	ok(has_kills("4:memory:/old\n0::/slice\n", 5), "so does a group of the first version");
+	ok(has_kills("0::/slice\n", UINT64_MAX) && has_kills("0::/strange\n", UINT64_MAX) &&
+		   has_kills("", UINT64_MAX),
+	   "the number is unknown in a group without this count");
 	memset(text, 'x', sizeof(text) - 1);
 	text[sizeof(text) - 1] = '\0';
 	memcpy(text, "0::/", 4);
