@@ -54,6 +54,7 @@
 #include <stdint.h>
 
 #include "hooks.h"
+#include "patches.h"
 #include "settings.h"
 #include "terms.h"
 
@@ -190,6 +191,7 @@ struct control_page {
 	int32_t starter;
 	char starter_name[64]; /* like arena_hello.name */
 	struct libc_places libc;
+	struct patches patches;
 	/* names of the maker's descriptors; empty: unknown */
 	char standard[CONTROL_STANDARDS][CONTROL_STANDARD_MAX];
 	/* pid of the maker, to find other names of its descriptors; 0: none */

@@ -2,6 +2,7 @@
 #include "launch/inspect.h"
 
 #include "base/cleanup.h"
+#include "base/memory.h"
 #include "machine.h"
 
 #include <elf.h>
@@ -177,7 +178,7 @@ static bool read_script(char *line, size_t length, const char **interpreter)
 	return *at == '/';
 }
 
-int inspect_program(const char *path, bool *ignores, struct error *err)
+int inspect_program(const char *path, char **program, bool *ignores, struct error *err)
 {
 	char buffer[4096], next[4096];
 
@@ -197,6 +198,7 @@ int inspect_program(const char *path, bool *ignores, struct error *err)
 		if (length >= (ssize_t)sizeof(Elf32_Ehdr) && memcmp(buffer, ELFMAG, SELFMAG) == 0) {
 			Elf64_Ehdr header = { 0 };
 
+			*program = memory_text(path);
 			memcpy(&header, buffer,
 			       (size_t)length < sizeof(header) ? (size_t)length : sizeof(header));
 			/*

@@ -10,6 +10,7 @@
 #include "hook_table.h"
 #include "launch/command.h"
 #include "launch/inspect.h"
+#include "launch/plan.h"
 #include "launch/session.h"
 #include "launch/signals.h"
 
@@ -39,7 +40,7 @@ static const struct option_row rows[] = {
 #undef RENAMED
 };
 
-enum { ATTACH_ALONE = 2, RUN_ALONE = 1, ROWS = sizeof(rows) / sizeof(rows[0]) };
+enum { ATTACH_ALONE = 2, RUN_ALONE = 2, ROWS = sizeof(rows) / sizeof(rows[0]) };
 
 static const struct option_table run_options = {
 	.rows = rows + ATTACH_ALONE,
@@ -588,7 +589,7 @@ static int run_alone(const struct run *run, const char *path, char **argv, struc
 
 static int run_program(struct run *run, char **argv, struct error *err)
 {
-	cleanup_free char *path = NULL;
+	cleanup_free char *path = NULL, *program = NULL;
 	int status = place_program(argv[0], &path, err), found;
 	bool ignores = false;
 	pid_t pid;
@@ -598,7 +599,7 @@ static int run_program(struct run *run, char **argv, struct error *err)
 	status = run->fail_on ? run_check_limits(run->fail_on, err) : 0;
 	if (status)
 		return status;
-	if (inspect_program(path, &ignores, err)) {
+	if (inspect_program(path, &program, &ignores, err)) {
 		if (run->strict)
 			return STATUS_OWN_FAILURE;
 		say("untraced: %s", err->text);
@@ -607,6 +608,9 @@ static int run_program(struct run *run, char **argv, struct error *err)
 	}
 	if (run->is_untraced && !ignores)
 		return run_alone(run, path, argv, err);
+	if (patches_plan(&run->session.control->patches, program ? program : path, run->hooks.items,
+			 run->hooks.count, err))
+		return STATUS_USAGE;
 	if (session_collect(&run->session, err))
 		return STATUS_OWN_FAILURE;
 	signals_hold();

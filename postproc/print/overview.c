@@ -360,7 +360,13 @@ static void print_allocators(struct overview *overview)
 			line_add(&line, "; %s processes do so", COUNT(summary->allocators));
 		screen_wrap(&overview->screen, &line, 8);
 	}
-	if (summary->inner.name)
+	if (summary->inner.refusals)
+		screen_say(&overview->screen, 8,
+			   "UNSEEN  memory of an allocator in %s: the calls of %s are not "
+			   "recorded: %s",
+			   file_name(summary->inner.path), summary->inner.refused,
+			   summary->inner.reason);
+	else if (summary->inner.name)
 		screen_say(&overview->screen, 8,
 			   "UNSEEN  memory of %s%s%s: this allocator is not recorded: its blocks "
 			   "are not counted here",

@@ -159,6 +159,14 @@ static void put_run(struct table *table, const struct report_run *run)
 			     summary->inner.name,
 			     summary->inner.module ? summary->inner.module : "an unknown module");
 	}
+	if (summary->inner.refusals) {
+		row = put_for_run(table, "unobserved", summary->inner.refusals, NULL);
+		table_format(table, CELL(row, missing, reason),
+			     "calls of functions of an allocator in %s are not recorded: the first "
+			     "is %s: "
+			     "%s",
+			     summary->inner.path, summary->inner.refused, summary->inner.reason);
+	}
 	/* processes that the collector refused, which have no stream */
 	for (size_t i = 0; i < summary->refused.count; i++)
 		put_for_run(table, "refused", summary->refused.items[i].count,

@@ -12,7 +12,8 @@
 
 #define PLACES_MAX 256u /* maximum number of call sites that map memory and are examined */
 /* maximum number of frames that are examined, from the innermost outwards */
-#define FRAMES_MAX 32u
+#define FRAMES_MAX   32u
+#define RECORDED_MAX 2048u
 
 /*
  * Mapped memory is not reported if it is less than MAPPED_LEAST bytes, or less than 1 /
@@ -46,6 +47,54 @@ void allocators_note(struct summary *summary, const struct event *note)
 			space_module_of(&summary->space, strtoull(address, NULL, 0), note->index);
 }
 
+static const char *last_part(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+static const char *copy_text(struct summary *summary, const char *text)
+{
+	return pool_text(&summary->pool, text, strlen(text));
+}
+
+void allocators_function(struct summary *summary, const struct event *note)
+{
+	struct summary_process *process = &summary->fold->process;
+	const char *function = event_argument(note, "function"),
+		   *reason = event_argument(note, "reason"), *path = event_argument(note, "path");
+
+	if (!function || !path)
+		return;
+	if (reason && !summary->inner.refusals++) {
+		summary->inner.refused = copy_text(summary, function);
+		summary->inner.reason = copy_text(summary, reason);
+		summary->inner.path = copy_text(summary, path);
+	}
+	/* a malloc of the program itself: its other functions are refused with a reason, or
+	 * recorded */
+	if (process->allocator && !strcmp(function, "malloc") && !strcmp(path, process->allocator))
+		process->allocator = NULL;
+	for (size_t i = 0; i < summary->inner.recorded.count; i++)
+		if (!strcmp(summary->inner.recorded.items[i].function, function) &&
+		    !strcmp(summary->inner.recorded.items[i].path, path))
+			return;
+	if (!reason && summary->inner.recorded.count < RECORDED_MAX)
+		*ARRAY_ADD(&summary->inner.recorded) =
+			(struct summary_recorded){ copy_text(summary, function),
+						   copy_text(summary, path) };
+}
+
+/* Whether functions of this module's allocator are recorded. */
+static bool has_recorded(const struct summary *summary, const char *module)
+{
+	for (size_t i = 0; module && i < summary->inner.recorded.count; i++)
+		if (!strcmp(last_part(summary->inner.recorded.items[i].path), last_part(module)))
+			return true;
+	return false;
+}
+
 static uint64_t argument(const struct ledger_held *held, const char *name)
 {
 	const struct wire_value *at = held->item->arguments;
@@ -71,9 +120,7 @@ static bool is_memory(const struct ledger_held *held, const struct hook *hook)
 
 static const char *file_name(const struct space_module *module)
 {
-	const char *slash = strrchr(module->path, '/');
-
-	return slash ? slash + 1 : module->path;
+	return last_part(module->path);
 }
 
 static bool is_heap(const struct space_module *module)
@@ -101,6 +148,25 @@ static bool is_of_malloc(const struct summary *summary, const struct trace_node 
 	return !caller || caller == module || runtime_has(RUNTIME_MODULE, file_name(caller));
 }
 
+#define LIBRARY	      "libholdtrace.so"
+#define THREAD_FRAMES 3u /* outermost frames of a thread that the library has started */
+
+/*
+ * Whether a recorded call of an allocator maps this memory: then the library has called the
+ * allocator.
+ */
+static bool is_of_recorded(const struct summary *summary, const struct trace_node *place)
+{
+	for (; place->count > THREAD_FRAMES; place = place->caller) {
+		const struct space_module *module =
+			space_module_at(&summary->space, place->address);
+
+		if (module && !strncmp(file_name(module), LIBRARY, strlen(LIBRARY)))
+			return true;
+	}
+	return false;
+}
+
 struct own_memory {
 	uint64_t bytes, largest;
 	const char *by; /* file that mapped the largest piece; NULL: not known */
@@ -117,9 +183,11 @@ static void take_mapping(struct summary *summary, const struct ledger_held *held
 		return;
 	place = space_backtrace(&summary->space, site->backtrace, site->index);
 	module = place->count ? space_module_at(&summary->space, place->address) : NULL;
-	if (is_of_malloc(summary, place, module))
+	if (is_of_malloc(summary, place, module) ||
+	    (summary->inner.recorded.count && is_of_recorded(summary, place)))
 		return;
-	if ((!module || !is_heap(module)) && argument(held, "prot") != PROT_NONE) {
+	if ((!module || (!is_heap(module) && !has_recorded(summary, module->path))) &&
+	    argument(held, "prot") != PROT_NONE) {
 		mapped->bytes += held->size;
 		if (held->size > mapped->largest) {
 			mapped->largest = held->size;
@@ -159,7 +227,8 @@ void allocators_process(struct summary *summary)
 static bool is_allocators(struct summary *summary, const struct naming_symbol *symbol)
 {
 	for (size_t i = 0; symbol->function && i < sizeof(allocators) / sizeof(*allocators); i++) {
-		if (fnmatch(allocators[i].pattern, symbol->function, 0) != 0)
+		if (fnmatch(allocators[i].pattern, symbol->function, 0) != 0 ||
+		    has_recorded(summary, symbol->module))
 			continue;
 		summary->inner.name = allocators[i].name;
 		summary->inner.module = symbol->module;

@@ -4,7 +4,8 @@
 
 /*
  * Finds allocators without hooks, which may be linked into the program or into a library, or be an
- * arena of the program itself. The trace does not have their blocks, but it has their calls of mmap
+ * arena of the program itself. The trace has notes about the functions that were hooked when the
+ * program started. It does not have the blocks of other allocators, but it has their calls of mmap
  * and sbrk. A known allocator is recognised by a function on the stack of such a call
  * (allocators.def). Of other allocators, and in stripped files, only the mapped bytes are known.
  */
@@ -14,6 +15,9 @@
 
 /* Takes the note with the addresses of the process's allocation functions. */
 void allocators_note(struct summary *summary, const struct event *note);
+
+/* Takes a note about a function whose calls are recorded, or could not be recorded. */
+void allocators_function(struct summary *summary, const struct event *note);
 
 /*
  * Call it when the process has ended: adds up the memory that the process has mapped and not

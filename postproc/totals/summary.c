@@ -572,6 +572,7 @@ static void on_note(struct summary *summary, const struct event *event)
 		{ NOTE_THREAD_END, note_thread_end },
 		{ NOTE_DROPPED, note_lost },
 		{ NOTE_FUNCTIONS, allocators_note },
+		{ NOTE_ALLOCATOR, allocators_function },
 		{ NOTE_BYPASS, note_bypass },
 		{ NOTE_OPEN, note_open },
 		{ NOTE_ATTACHED, note_attached },

@@ -320,6 +320,11 @@ struct summary_spawned {
 
 #define UNTRACED_CHILD "it is static or set-user-id, or its environment had no LD_PRELOAD"
 
+/* A function of an allocator inside the program, whose calls are recorded. */
+struct summary_recorded {
+	const char *function, *path;
+};
+
 struct summary {
 	struct address_space space;
 	struct pool pool; /* memory of texts */
@@ -380,6 +385,11 @@ struct summary {
 		 */
 		uint64_t bytes;
 		const char *mapper;
+		/* functions whose calls are recorded, of any module */
+		ARRAY_OF(struct summary_recorded) recorded;
+		/* the first function whose calls could not be recorded, and how many there are */
+		const char *refused, *reason, *path;
+		uint64_t refusals;
 	} inner; /* an allocator without hooks, see allocators.h; name NULL: none was found */
 	struct coverage coverage;	  /* times of the threads of the current process */
 	struct coverage_sum blocked_time; /* times of the threads of all processes of the run */

@@ -138,7 +138,7 @@ struct row {
 		__VA_ARGS__                                                                        \
 	}                                                                                          \
 	if (row.pick == SAMPLING_PASSES) {                                                         \
-		const bool is_guarded = HOOK_##name != HOOK_malloc;                                \
+		const bool is_guarded = HOOK_##name != HOOK_malloc || armed & LIFE_NESTS;          \
 		const uint64_t left = is_guarded ? sampling_begin_pass() : 0;                      \
                                                                                                    \
 		{                                                                                  \

@@ -568,6 +568,30 @@ void facts_tell_walker(bool is_there)
 	end_alone(thread);
 }
 
+void facts_tell_allocator(const char *function, const struct link_map *map,
+			  enum patch_reason reason)
+{
+	static const char texts[][80] = {
+#define REASON(name, text) [PATCH_##name] = text,
+		PATCH_REASONS(REASON)
+#undef REASON
+	};
+	struct thread *thread = thread_self;
+	char text[SHORT_MAX];
+	struct note note = { .room = sizeof(text), .text = text };
+
+	if (!thread)
+		return;
+	begin_alone(thread, true);
+	note_begin(&note, NOTE_ALLOCATOR);
+	note_add(&note, "function", function);
+	if (reason)
+		note_add(&note, "reason", texts[reason]);
+	note_add(&note, "path", *map->l_name ? map->l_name : self_path());
+	note_end(&note);
+	end_alone(thread);
+}
+
 static __attribute__((noinline)) void tell_bypass(const struct bypass *bypass)
 {
 	char text[SHORT_MAX];

@@ -60,6 +60,11 @@ void facts_tell_link(int dirfd, const char *path);
  */
 void facts_tell_walker(bool is_there);
 
+/* At the start: writes an ~allocator note about a function that a plan names (patches.h). */
+struct link_map;
+void facts_tell_allocator(const char *function, const struct link_map *map,
+			  enum patch_reason reason);
+
 /*
  * Reports the known modules that were not reported before. Called before an event that has frames
  * in them.

@@ -35,6 +35,7 @@ enum life_arm {
 	LIFE_FOLLOWS = 2,   /* also asks the kernel for the file's name (--detail=paths) */
 	LIFE_CONTENDED = 8, /* locks without a wait are only counted (contended.h) */
 	LIFE_SAMPLES = 4,   /* only some blocks, and their frees, are recorded (sampling.h) */
+	LIFE_NESTS = 16,    /* the real function is one that samples, too (hand_allocators.c) */
 };
 
 /*

@@ -292,8 +292,8 @@ static bool settle_thread(struct thread *thread, const struct origin *origin)
  * Whether this call is a part of the innermost open call: that call's real function makes it, from
  * its module or by a jump from the stub itself, for the same object of the same class. For example,
  * glibc's reallocarray calls realloc through the procedure linkage table, and so through our stub.
- * Calls of signal handlers and callbacks are not parts: they come from another module or are for
- * another object.
+ * For memory any object counts: an allocator's realloc may call its malloc. Calls of signal
+ * handlers and callbacks are not parts: they come from another module or are for another object.
  */
 static bool is_part(const struct thread *thread, const struct origin *origin, enum hook_number hook,
 		    uint64_t object)
@@ -301,14 +301,19 @@ static bool is_part(const struct thread *thread, const struct origin *origin, en
 	uint32_t count = thread->open_count;
 	const struct arena_open *open = &thread->slot->open[count - 1];
 	enum hook_number outer;
+	uintptr_t made_by;
 
 	if (!count || count > ARENA_OPEN_MAX || thread->busy.frame)
 		return false;
 	outer = (enum hook_number)__atomic_load_n(&open->hook, __ATOMIC_RELAXED);
-	return outer < HOOK_COUNT && class_of_hook[outer] == class_of_hook[hook] &&
-	       open->object == object && open->frame > origin->cfa &&
-	       (maps_are_one(origin->ip, (uintptr_t)real_of(outer)) ||
-		maps_are_one(origin->ip, (uintptr_t)call_settle));
+	if (outer >= HOOK_COUNT || class_of_hook[outer] != class_of_hook[hook] ||
+	    (open->object != object && class_of_hook[hook] != RESOURCE_MEMORY) ||
+	    open->frame <= origin->cfa)
+		return false;
+	made_by = thread->inner.call == open->call ? thread->inner.address
+						   : (uintptr_t)real_of(outer);
+	return maps_are_one(origin->ip, made_by) ||
+	       maps_are_one(origin->ip, (uintptr_t)call_settle);
 }
 
 /*

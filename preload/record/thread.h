@@ -61,6 +61,10 @@ struct thread {
 	uint32_t modules;     /* number of modules reported so far */
 	uint32_t taken_count; /* recorded locks that the thread holds: contended.h */
 	uint64_t taken[THREAD_TAKEN_MAX];
+	struct thread_inner {
+		uint64_t call;	   /* number of the innermost open call of hand_allocators.c */
+		uintptr_t address; /* the function's entry */
+	} inner;
 	bool in_libunwind; /* libunwind walks for this thread, so its calls are not events */
 	struct stack_bounds stack;
 	uintptr_t asked; /* the last checked piece of another stack: call_is_of_thread() */

@@ -336,8 +336,10 @@ static int open_quietly(int (*open)(void))
 
 /*
  * Linked with -z initfirst: runs before the constructors of all other libraries and of the program.
+ * 101: before the library's other constructor, too.
  */
-__attribute__((constructor)) static void start_construct(int argc, char **argv, char **environment)
+__attribute__((constructor(101))) static void start_construct(int argc, char **argv,
+							      char **environment)
 {
 	/* an injected library only executes its orders */
 	if (late_is_injected()) {

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef PATCHES_H
+#define PATCHES_H
+
+/*
+ * The plan for recording allocators that no stub precedes, because their functions have other names
+ * (include/allocators.def) or are called within their module. The launcher decodes these functions
+ * and writes the plan to the control page; the library follows it when a program starts: a jump at
+ * the entry of each function leads to the library, and the replaced instructions are executed
+ * elsewhere. A function that the launcher or the library refuses to change stays as it is, and the
+ * trace has the reason.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define PATCHES_MAX	  192u
+#define PATCH_MODULES_MAX 16u
+#define PATCH_NAME_MAX	  56u
+#define PATCH_JUMP	  5u /* size of the jump */
+#define PATCH_MOVED_MAX	  20u
+#define PATCH_CODE_MAX	  64u
+#define PATCH_FIXES_MAX	  5u
+#define PATCH_VALUES	  5u /* parameters that a function may have: the sixth register is ours */
+#define PATCH_HEAD	  1024u
+
+/* A reason why a function is not recorded, as the sentence "FUNCTION is not recorded: ..." ends. */
+#define PATCH_REASONS(REASON)                                                                      \
+	REASON(NONE, "")                                                                           \
+	REASON(SHORT, "it is shorter than the jump that would replace its begin")                  \
+	REASON(FIXED, "it begins with an instruction that cannot be moved")                        \
+	REASON(BRANCHED, "a branch may lead into the bytes that a jump would replace")             \
+	REASON(UNDECODED, "not all of its instructions could be decoded")                          \
+	REASON(UNKNOWN, "its parameters are not known to holdtrace (--hook)")                      \
+	REASON(BUILD, "this build of holdtrace cannot decode it (it needs Zydis and x86-64)")      \
+	REASON(CHANGED, "its code in memory differs from that in the file")                        \
+	REASON(FAR, "no memory is free so near to it that a jump reaches it")                      \
+	REASON(SEALED, "the program may not change its code (PR_SET_MDWE), or has a shadow stack") \
+	REASON(DENIED, "the kernel did not allow a change of its code")                            \
+	REASON(THREADS, "threads of the program ran before the change could be made")
+
+enum patch_reason {
+#define REASON(name, text) PATCH_##name,
+	PATCH_REASONS(REASON)
+#undef REASON
+};
+
+/*
+ * A part of the moved code that depends on its address: four bytes, a distance from the end of
+ * their instruction, or, if `end` is 0, eight bytes, an address.
+ */
+struct patch_fix {
+	uint8_t at, end;
+	uint64_t target; /* an address in the module */
+};
+
+/* What the parameters are, as numbers; PATCH_VALUES: the function has no such parameter. */
+struct patch_shape {
+	uint8_t size, count, old, where;
+	uint8_t is_text; /* the new block is a text, whose length is its size */
+};
+
+struct patch {
+	char name[PATCH_NAME_MAX];
+	uint64_t entry;	  /* address in the module */
+	uint8_t reason;	  /* enum patch_reason */
+	uint8_t module;	  /* index */
+	uint8_t skip;	  /* bytes at the entry that stay: endbr64 */
+	uint8_t moved;	  /* bytes that the code replaces; the first PATCH_JUMP become the jump */
+	uint8_t length;	  /* bytes of code */
+	uint8_t fixes;	  /* number of `fix` */
+	uint8_t is_asked; /* the user named it (--hook) */
+	struct patch_shape shape;
+	uint8_t original[PATCH_MOVED_MAX]; /* from entry + skip */
+	uint8_t code[PATCH_CODE_MAX];	   /* what is executed instead; its end is a jump back */
+	struct patch_fix fix[PATCH_FIXES_MAX];
+};
+
+struct patches {
+	uint32_t count, modules;
+	/* patches_hash() of the first PATCH_HEAD bytes of the files, which have the build-ids */
+	uint64_t module[PATCH_MODULES_MAX];
+	struct patch patch[PATCHES_MAX];
+};
+
+/* FNV-1a. */
+static inline uint64_t patches_hash(const void *data, size_t size)
+{
+	const unsigned char *bytes = data;
+	uint64_t hash = 0xcbf29ce484222325ull;
+
+	for (size_t i = 0; i < size; i++)
+		hash = (hash ^ bytes[i]) * 0x100000001b3ull;
+	return hash;
+}
+
+#endif

@@ -1,0 +1,611 @@
+/* SPDX-License-Identifier: MIT */
+#include "launch/plan.h"
+
+#include "base/cleanup.h"
+#include "base/memory.h"
+#include "hook_table.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <fnmatch.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#if defined(HAVE_ZYDIS) && defined(__x86_64__)
+#include <Zydis/Zydis.h>
+#define CAN_DECODE 1
+#endif
+
+static const struct {
+	const char *name, *shape;
+} functions[] = {
+#define FUNCTION(name, shape) { name, shape },
+#include "allocators.def"
+#undef FUNCTION
+};
+
+static const char *const prefixes[] = {
+#define PREFIX(prefix, name) prefix,
+#include "allocators.def"
+#undef PREFIX
+};
+
+static const char *const harmless[] = {
+#define HARMLESS(name) name,
+#include "allocators.def"
+#undef HARMLESS
+};
+
+/* Names of an allocator's functions that may allocate or free, if no row describes them. */
+static const char *const suspects[] = { "*alloc*", "*free*", "new*", "*_new*", "delete*", "*dup" };
+
+#define COUNT(array) (sizeof(array) / sizeof(*(array)))
+
+/* A file in memory. Its headers are checked, its symbols are not. */
+struct file {
+	const uint8_t *data;
+	size_t size;
+	bool needs_others; /* it needs libraries in which an allocator may be */
+	const Elf64_Phdr *segments;
+	unsigned segment_count;
+	const Elf64_Sym *symbols;
+	size_t symbol_count;
+	const char *names;
+	size_t names_size;
+};
+
+/* ---- the file ---- */
+
+static const void *part_of(const struct file *file, uint64_t offset, uint64_t size)
+{
+	return offset <= file->size && size <= file->size - offset && offset % 8 == 0
+		       ? file->data + offset
+		       : NULL;
+}
+
+/* Whether an allocator may be in a library that the file needs, by the file's dynamic section. */
+static bool needs_others(const struct file *file, const Elf64_Shdr *dynamic, const char *names,
+			 size_t size)
+{
+	static const char *const usual[] = { "libc.so.*",   "libm.so.*",      "libpthread.so.*",
+					     "libdl.so.*",  "librt.so.*",     "libgcc_s.so.*",
+					     "libstdc++.*", "ld-linux-*.so.*" };
+	const Elf64_Dyn *entry = part_of(file, dynamic->sh_offset, dynamic->sh_size);
+
+	for (size_t i = 0; entry && i < dynamic->sh_size / sizeof(*entry); i++) {
+		bool is_usual = entry[i].d_tag != DT_NEEDED || entry[i].d_un.d_val >= size;
+
+		for (size_t k = 0; !is_usual && k < COUNT(usual); k++)
+			is_usual = !fnmatch(usual[k], names + entry[i].d_un.d_val, 0);
+		if (!is_usual)
+			return true;
+	}
+	return false;
+}
+
+/* Finds the symbols: .symtab if the file has it, else .dynsym. */
+static void find_symbols(struct file *file, const Elf64_Ehdr *header)
+{
+	const Elf64_Shdr *sections =
+		header->e_shentsize == sizeof(*sections)
+			? part_of(file, header->e_shoff, header->e_shnum * sizeof(*sections))
+			: NULL;
+
+	for (unsigned i = 0; sections && i < header->e_shnum; i++) {
+		const Elf64_Shdr *section = &sections[i], *names;
+		bool is_better = section->sh_type == SHT_SYMTAB ||
+				 (section->sh_type == SHT_DYNSYM && !file->symbols);
+
+		if ((!is_better && section->sh_type != SHT_DYNAMIC) ||
+		    section->sh_link >= header->e_shnum)
+			continue;
+		names = &sections[section->sh_link];
+		if (names->sh_size > file->size || names->sh_offset > file->size - names->sh_size ||
+		    !names->sh_size || file->data[names->sh_offset + names->sh_size - 1])
+			continue;
+		if (!is_better) {
+			file->needs_others = needs_others(
+				file, section, (const char *)file->data + names->sh_offset,
+				names->sh_size);
+			continue;
+		}
+		file->symbols = part_of(file, section->sh_offset, section->sh_size);
+		file->symbol_count = file->symbols ? section->sh_size / sizeof(*file->symbols) : 0;
+		file->names = (const char *)file->data + names->sh_offset;
+		file->names_size = names->sh_size;
+	}
+}
+
+static bool open_file(struct file *file, const char *path)
+{
+	cleanup_fd int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	const Elf64_Ehdr *header;
+	struct stat status;
+	void *data;
+
+	if (fd < 0 || fstat(fd, &status) || !S_ISREG(status.st_mode) ||
+	    status.st_size < (off_t)sizeof(*header))
+		return false;
+	data = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (data == MAP_FAILED)
+		return false;
+	file->data = data;
+	file->size = (size_t)status.st_size;
+	header = data;
+	if (memcmp(header->e_ident, ELFMAG, SELFMAG) || header->e_ident[EI_CLASS] != ELFCLASS64 ||
+	    header->e_phentsize != sizeof(Elf64_Phdr))
+		return true;
+	file->segments = part_of(file, header->e_phoff, header->e_phnum * sizeof(Elf64_Phdr));
+	file->segment_count = file->segments ? header->e_phnum : 0;
+	find_symbols(file, header);
+	return true;
+}
+
+/* The code at an address, up to the end of its segment; NULL: no code. */
+static const uint8_t *code_at(const struct file *file, uint64_t address, uint64_t *size)
+{
+	for (unsigned i = 0; i < file->segment_count; i++) {
+		const Elf64_Phdr *segment = &file->segments[i];
+
+		if (segment->p_type != PT_LOAD || !(segment->p_flags & PF_X) ||
+		    address < segment->p_vaddr || address - segment->p_vaddr >= segment->p_filesz ||
+		    segment->p_filesz > file->size ||
+		    segment->p_offset > file->size - segment->p_filesz)
+			continue;
+		*size = segment->p_filesz - (address - segment->p_vaddr);
+		return file->data + segment->p_offset + (address - segment->p_vaddr);
+	}
+	return NULL;
+}
+
+/* ---- a function ---- */
+
+static struct patch_shape shape_of(const char *letters)
+{
+	struct patch_shape shape = { PATCH_VALUES, PATCH_VALUES, PATCH_VALUES, PATCH_VALUES, 0 };
+
+	for (uint8_t i = 0; letters[i]; i++) {
+		if (letters[i] == 's')
+			shape.size = i;
+		if (letters[i] == 'n')
+			shape.count = i;
+		if (letters[i] == 'p')
+			shape.old = i;
+		if (letters[i] == 'w')
+			shape.where = i;
+		shape.is_text |= letters[i] == 't';
+	}
+	return shape;
+}
+
+#ifdef CAN_DECODE
+
+#define PATCH_CODE_STEP 26u /* the most that move() and the jump back add */
+
+#define IS_NEAR(insn) ((insn)->raw.imm[0].is_relative)
+
+static bool decode(const uint8_t *code, uint64_t size, ZydisDecodedInstruction *insn)
+{
+	ZydisDecoder decoder;
+
+	ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
+	return ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(&decoder, NULL, code, size, insn));
+}
+
+static void put_code(struct patch *patch, const void *bytes, uint8_t size)
+{
+	memcpy(patch->code + patch->length, bytes, size);
+	patch->length = (uint8_t)(patch->length + size);
+}
+
+/* Adds the four bytes at offset `at` of the instruction that ends at `end`. */
+static void put_fix(struct patch *patch, uint8_t at, uint8_t end, uint64_t target)
+{
+	patch->fix[patch->fixes++] = (struct patch_fix){ at, end, target };
+}
+
+static void put_branch(struct patch *patch, const void *opcode, uint8_t size, uint64_t target)
+{
+	put_code(patch, opcode, size);
+	put_code(patch, (const uint8_t[4]){ 0 }, 4);
+	put_fix(patch, (uint8_t)(patch->length - 4), patch->length, target);
+}
+
+/*
+ * Adds a call: a push of the address after the call's own place, and a jump. So the function
+ * returns to where unwinders know the frame, and not to the moved code.
+ */
+static bool move_call(struct patch *patch, const ZydisDecodedInstruction *insn, uint64_t next)
+{
+	static const uint8_t push[] = { 0xff, 0x35, 0, 0, 0, 0 };
+	uint8_t before = patch->length;
+
+	if (insn->length == 5 && IS_NEAR(insn)) {
+		put_code(patch, push, sizeof(push));
+		put_branch(patch, "\xe9", 1, next + (uint64_t)insn->raw.imm[0].value.s);
+	} else if (insn->length == 6 && insn->attributes & ZYDIS_ATTRIB_IS_RELATIVE) {
+		put_code(patch, push, sizeof(push));
+		put_branch(patch, "\xff\x25", 2, next + (uint64_t)insn->raw.disp.value);
+	} else {
+		return false;
+	}
+	patch->code[before + 2] = (uint8_t)(patch->length - before - sizeof(push));
+	put_fix(patch, patch->length, 0, next);
+	put_code(patch, (const uint8_t[8]){ 0 }, 8);
+	return true;
+}
+
+/*
+ * Adds an instruction to the moved code: as it is, with another distance to its operand, or, if it
+ * is a short branch, as a long one.
+ */
+static bool move(struct patch *patch, const ZydisDecodedInstruction *insn, const uint8_t *code,
+		 uint64_t next)
+{
+	uint64_t target = next + (uint64_t)insn->raw.imm[0].value.s;
+	bool is_operand = insn->attributes & ZYDIS_ATTRIB_IS_RELATIVE && !IS_NEAR(insn);
+
+	if (patch->fixes > PATCH_FIXES_MAX - 3 || patch->length > PATCH_CODE_MAX - PATCH_CODE_STEP)
+		return false;
+	if (insn->meta.category == ZYDIS_CATEGORY_CALL)
+		return move_call(patch, insn, next);
+	if (IS_NEAR(insn)) {
+		if (insn->meta.category == ZYDIS_CATEGORY_UNCOND_BR)
+			put_branch(patch, "\xe9", 1, target);
+		else if (insn->meta.category == ZYDIS_CATEGORY_COND_BR &&
+			 (insn->opcode & 0xf0) == (insn->opcode_map ? 0x80 : 0x70))
+			put_branch(patch, (uint8_t[]){ 0x0f, 0x80 | (insn->opcode & 15) }, 2,
+				   target);
+		else
+			return false; /* jrcxz, loop, xbegin */
+		return true;
+	}
+	put_code(patch, code, insn->length);
+	if (is_operand)
+		put_fix(patch, (uint8_t)(patch->length - insn->length + insn->raw.disp.offset),
+			patch->length, next + (uint64_t)insn->raw.disp.value);
+	return !is_operand || (insn->raw.disp.size == 32 && insn->address_width == 64);
+}
+
+/* Whether the address is between the first and the last of the bytes that the jump replaces. */
+static bool is_inside(const struct patch *patch, uint64_t address)
+{
+	return address > patch->entry + patch->skip &&
+	       address < patch->entry + patch->skip + patch->moved;
+}
+
+/* Plans the change of a function of `size` bytes. */
+static enum patch_reason plan_code(struct patch *patch, const uint8_t *code, uint64_t size)
+{
+	static const uint8_t endbr64[] = { 0xf3, 0x0f, 0x1e, 0xfa };
+	ZydisDecodedInstruction insn;
+	bool is_indirect = false;
+	unsigned moved = 0;
+	uint64_t at;
+
+	patch->skip = size >= 4 && !memcmp(code, endbr64, 4) ? 4 : 0;
+	for (at = patch->skip; at < patch->skip + PATCH_JUMP; at += insn.length, moved++) {
+		if (at >= size)
+			return PATCH_SHORT;
+		if (!decode(code + at, size - at, &insn))
+			return PATCH_UNDECODED;
+		if (!move(patch, &insn, code + at, patch->entry + at + insn.length))
+			return PATCH_FIXED;
+		if ((insn.meta.category == ZYDIS_CATEGORY_UNCOND_BR ||
+		     insn.meta.category == ZYDIS_CATEGORY_RET) &&
+		    at + insn.length < patch->skip + PATCH_JUMP)
+			return PATCH_SHORT;
+	}
+	patch->moved = (uint8_t)(at - patch->skip);
+	memcpy(patch->original, code + patch->skip, patch->moved);
+	put_branch(patch, "\xe9", 1, patch->entry + at);
+	for (at = patch->skip; at < size; at += insn.length) {
+		if (!decode(code + at, size - at, &insn))
+			return PATCH_UNDECODED;
+		if (IS_NEAR(&insn) && is_inside(patch, patch->entry + at + insn.length +
+							       (uint64_t)insn.raw.imm[0].value.s))
+			return PATCH_BRANCHED;
+		/* a tail call through the procedure linkage table leads to another function */
+		is_indirect |= insn.meta.category == ZYDIS_CATEGORY_UNCOND_BR && !IS_NEAR(&insn) &&
+			       !(insn.attributes & ZYDIS_ATTRIB_IS_RELATIVE);
+	}
+	return is_indirect && moved > 1 ? PATCH_BRANCHED : PATCH_NONE;
+}
+
+/* Whether these bytes precede the distance of a branch (call, jmp, jcc, xbegin). */
+static bool is_branch(const uint8_t *end)
+{
+	return end[-1] == 0xe8 || end[-1] == 0xe9 ||
+	       (end[-2] == 0x0f && (end[-1] & 0xf0) == 0x80) ||
+	       (end[-2] == 0xc7 && end[-1] == 0xf8);
+}
+
+/*
+ * Refuses functions into whose replaced bytes other code of the file may branch. Every place that
+ * looks like a branch counts, so no instruction has to be found; short branches do not lead from
+ * one function to another.
+ */
+static void check_branches(const struct file *file, struct patch *patches, uint32_t count)
+{
+	uint64_t low = UINT64_MAX, high = 0;
+
+	for (uint32_t i = 0; i < count; i++) {
+		uint64_t from = patches[i].entry + patches[i].skip;
+
+		low = from < low ? from : low;
+		high = from + patches[i].moved > high ? from + patches[i].moved : high;
+	}
+	for (unsigned k = 0; k < file->segment_count; k++) {
+		uint64_t base = file->segments[k].p_vaddr, size = 0;
+		const uint8_t *code = code_at(file, base, &size);
+
+		for (uint64_t at = 2; code && at + 4 <= size; at++) {
+			int32_t distance;
+			uint64_t target;
+
+			if (!is_branch(code + at))
+				continue;
+			memcpy(&distance, code + at, sizeof(distance));
+			target = base + at + 4 + (uint64_t)(int64_t)distance;
+			if (target <= low || target >= high)
+				continue;
+			for (uint32_t i = 0; i < count; i++)
+				if (!patches[i].reason && is_inside(&patches[i], target))
+					patches[i].reason = PATCH_BRANCHED;
+		}
+	}
+}
+
+#else
+
+static enum patch_reason plan_code(struct patch *patch, const uint8_t *code, uint64_t size)
+{
+	(void)patch, (void)code, (void)size;
+	return PATCH_BUILD;
+}
+
+static void check_branches(const struct file *file, struct patch *patches, uint32_t count)
+{
+	(void)file, (void)patches, (void)count;
+}
+
+#endif
+
+/* ---- the functions of a file ---- */
+
+/* A symbol's name if it is a function that the file defines; else NULL. */
+static const char *function_name(const struct file *file, const Elf64_Sym *symbol)
+{
+	return ELF64_ST_TYPE(symbol->st_info) == STT_FUNC && symbol->st_shndx != SHN_UNDEF &&
+			       symbol->st_name < file->names_size
+		       ? file->names + symbol->st_name
+		       : NULL;
+}
+
+static bool is_public(const Elf64_Sym *symbol)
+{
+	return ELF64_ST_BIND(symbol->st_info) != STB_LOCAL &&
+	       ELF64_ST_VISIBILITY(symbol->st_other) == STV_DEFAULT;
+}
+
+/* Whether the file defines the allocator's malloc and free. */
+static bool has_allocator(const struct file *file, const char *prefix)
+{
+	size_t length = strlen(prefix);
+	bool has_malloc = false, has_free = false;
+
+	for (size_t i = 0; i < file->symbol_count && !(has_malloc && has_free); i++) {
+		const char *name = function_name(file, &file->symbols[i]);
+
+		if (!name || strncmp(name, prefix, length) ||
+		    (!length && !is_public(&file->symbols[i])))
+			continue;
+		has_malloc |= !strcmp(name + length, "malloc") || !strcmp(name + length, "mallocx");
+		has_free |= !strcmp(name + length, "free") || !strcmp(name + length, "dallocx");
+	}
+	return has_malloc && has_free;
+}
+
+static const char *find_shape(const char *name)
+{
+	for (size_t i = 0; i < COUNT(functions); i++)
+		if (!strcmp(functions[i].name, name))
+			return functions[i].shape;
+	return NULL;
+}
+
+static bool is_suspect(const char *name)
+{
+	for (size_t i = 0; i < COUNT(harmless); i++)
+		if (!strcmp(harmless[i], name))
+			return false;
+	for (size_t i = 0; i < COUNT(suspects); i++)
+		if (!fnmatch(suspects[i], name, 0))
+			return true;
+	return false;
+}
+
+/* Adds a function to the plan. shape NULL: its parameters are unknown. */
+static void add_function(struct patches *plan, const struct file *file, const Elf64_Sym *symbol,
+			 const char *shape, bool is_asked)
+{
+	const char *name = file->names + symbol->st_name;
+	struct patch *patch = &plan->patch[plan->count];
+	uint64_t rest = 0;
+	const uint8_t *code = code_at(file, symbol->st_value, &rest);
+
+	for (uint32_t i = 0; i < plan->count; i++)
+		if (plan->patch[i].module == plan->modules &&
+		    plan->patch[i].entry == symbol->st_value)
+			return;
+	if (plan->count == PATCHES_MAX)
+		return;
+	plan->count++;
+	*patch = (struct patch){ .entry = symbol->st_value, .is_asked = is_asked };
+	patch->module = (uint8_t)plan->modules;
+	snprintf(patch->name, sizeof(patch->name), "%s", name);
+	patch->shape = shape_of(shape ? shape : "");
+	patch->reason =
+		!shape	? PATCH_UNKNOWN
+		: !code ? PATCH_UNDECODED
+			: plan_code(patch, code, symbol->st_size < rest ? symbol->st_size : rest);
+}
+
+static void add_allocator(struct patches *plan, const struct file *file, const char *prefix,
+			  bool is_program)
+{
+	size_t length = strlen(prefix);
+
+	for (size_t i = 0; i < file->symbol_count; i++) {
+		const Elf64_Sym *symbol = &file->symbols[i];
+		const char *name = function_name(file, symbol), *shape;
+
+		if (!name || strncmp(name, prefix, length) ||
+		    (!length && (!is_public(symbol) || (!is_program && hook_find(name)))))
+			continue;
+		shape = find_shape(name + length);
+		if (shape || (length && is_public(symbol) && is_suspect(name + length)))
+			add_function(plan, file, symbol, shape, false);
+	}
+}
+
+/* Splits NAME=FUNCTION. Returns the shape of FUNCTION, or NULL. */
+static const char *read_hook(const char *hook, char *name, size_t size)
+{
+	const char *equals = strchr(hook, '='), *function = equals ? equals + 1 : "";
+	const char *shape = find_shape(function);
+
+	for (size_t i = 0; !shape && i < COUNT(prefixes); i++)
+		if (!strncmp(function, prefixes[i], strlen(prefixes[i])))
+			shape = find_shape(function + strlen(prefixes[i]));
+	if (!equals || equals == hook || (size_t)(equals - hook) >= size)
+		return NULL;
+	snprintf(name, size, "%.*s", (int)(equals - hook), hook);
+	return shape;
+}
+
+static void add_hook(struct patches *plan, const struct file *file, const char *hook)
+{
+	char wanted[PATCH_NAME_MAX];
+	const char *shape = read_hook(hook, wanted, sizeof(wanted));
+
+	for (size_t i = 0; shape && i < file->symbol_count; i++) {
+		const char *name = function_name(file, &file->symbols[i]);
+
+		if (name && !strcmp(name, wanted))
+			add_function(plan, file, &file->symbols[i], shape, true);
+	}
+}
+
+/* Returns whether the file needs libraries in which an allocator may be. */
+static bool plan_file(struct patches *plan, const char *path, bool is_program,
+		      const char *const *hooks, size_t hook_count)
+{
+	struct file file = { .data = NULL };
+	uint32_t before = plan->count;
+	size_t head;
+
+	if (plan->modules == PATCH_MODULES_MAX || !open_file(&file, path))
+		return false;
+	for (size_t i = 0; i < hook_count; i++)
+		add_hook(plan, &file, hooks[i]);
+	for (size_t i = 0; i < COUNT(prefixes); i++)
+		if (has_allocator(&file, prefixes[i]))
+			add_allocator(plan, &file, prefixes[i], is_program);
+	if (plan->count > before) {
+		check_branches(&file, plan->patch + before, plan->count - before);
+		head = file.size;
+		for (unsigned i = 0; i < file.segment_count; i++)
+			if (file.segments[i].p_type == PT_LOAD && !file.segments[i].p_offset)
+				head = file.segments[i].p_filesz;
+		head = head < file.size ? head : file.size;
+		plan->module[plan->modules++] =
+			patches_hash(file.data, head < PATCH_HEAD ? head : PATCH_HEAD);
+	}
+	munmap((void *)(uintptr_t)file.data, file.size);
+	return file.needs_others;
+}
+
+/* ---- the files of a program ---- */
+
+/*
+ * Has the loader list the libraries that it would load with the program, and plans each: it prints
+ * "NAME => PATH (ADDRESS)" and does not run the program.
+ */
+static void plan_libraries(struct patches *plan, const char *path, const char *const *hooks,
+			   size_t count)
+{
+	char *argv[] = { (char *)(uintptr_t)path, NULL }, *line = NULL;
+	size_t room = 0;
+	int pipes[2];
+	FILE *lines;
+	pid_t pid;
+
+	if (pipe2(pipes, O_CLOEXEC))
+		return;
+	pid = fork();
+	if (!pid) {
+		setenv("LD_TRACE_LOADED_OBJECTS", "1", 1);
+		dup2(pipes[1], STDOUT_FILENO);
+		dup2(open("/dev/null", O_RDWR | O_CLOEXEC), STDERR_FILENO);
+		execv(path, argv);
+		_exit(1);
+	}
+	close(pipes[1]);
+	lines = fdopen(pipes[0], "r");
+	while (lines && getline(&line, &room, lines) > 0) {
+		char *name = strchr(line, '/'), *end = name ? strrchr(name, '(') : NULL;
+
+		if (!end || end == name)
+			continue;
+		end[-1] = 0;
+		plan_file(plan, name, false, hooks, count);
+	}
+	free(line);
+	if (lines)
+		fclose(lines);
+	else
+		close(pipes[0]);
+	while (pid > 0 && waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+		;
+}
+
+/* Whether the plan has the function of this hook. */
+static bool has_hook(const struct patches *plan, const char *name)
+{
+	for (uint32_t i = 0; i < plan->count; i++)
+		if (plan->patch[i].is_asked && !strcmp(plan->patch[i].name, name))
+			return true;
+	return false;
+}
+
+int patches_plan(struct patches *plan, const char *path, const char *const *hooks, size_t count,
+		 struct error *err)
+{
+	char name[PATCH_NAME_MAX];
+
+	for (size_t i = 0; i < count; i++)
+		if (!read_hook(hooks[i], name, sizeof(name)))
+			return error_set(
+				err, EINVAL,
+				"--hook=%s: expected NAME=FUNCTION, where FUNCTION is "
+				"malloc, calloc, realloc, free, memalign, posix_memalign or "
+				"another one of holdtrace-hooks(7)",
+				hooks[i]);
+	if (plan_file(plan, path, true, hooks, count) || count || getenv("LD_PRELOAD"))
+		plan_libraries(plan, path, hooks, count);
+	for (size_t i = 0; i < count; i++)
+		if (read_hook(hooks[i], name, sizeof(name)) && !has_hook(plan, name))
+			return error_set(err, EINVAL,
+					 "--hook=%s: neither %s nor a library that it is linked "
+					 "with has a symbol of such a function",
+					 hooks[i], path);
+	return 0;
+}
