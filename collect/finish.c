@@ -285,7 +285,7 @@ static void add_past(struct facts *facts, uint32_t past)
 	static const char *const words[] = {
 		[PAST_NAMESPACE] = "namespace", [PAST_MEMORY] = "memory",
 		[PAST_MAPPING] = "mapping",	[PAST_FD] = "fd",
-		[PAST_PROCESS] = "process",
+		[PAST_PROCESS] = "process",	[PAST_ALL] = "all",
 	};
 	char *text = facts->text[facts->count];
 

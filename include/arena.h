@@ -349,10 +349,12 @@ enum arena_past {
 	PAST_NAMESPACE,
 	/* syscall(2) mapped memory that an allocator may use */
 	PAST_MEMORY,
-	/* an operation on a mapping by syscall(2); all kinds below are by syscall(2), too */
+	/* an operation on a mapping by syscall(2); so are the next two kinds */
 	PAST_MAPPING,
 	PAST_FD,
 	PAST_PROCESS,
+	/* a module has the runtime of Go, which makes system calls without libc */
+	PAST_ALL,
 	PAST_COUNT
 };
 

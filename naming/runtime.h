@@ -18,6 +18,7 @@ enum runtime_kind {
 	RUNTIME_PROGRAM,  /* path of a system program */
 	RUNTIME_SCRIPTS,  /* file name of an interpreter of scripts, which is treated as the
 			     program's own code */
+	RUNTIME_LOCKS, /* file name of a language's runtime whose locks are not recorded as locks */
 };
 
 /* Whether a row of runtime.def of this kind matches the text. */

@@ -399,6 +399,14 @@ static void print_modules(struct overview *overview)
 			 count > 1 ? "they" : "it", count > 1 ? "they" : "it");
 		screen_wrap(&overview->screen, &line, 8);
 	}
+	for (size_t i = 0; i < summary->processes.count; i++)
+		if (summary->processes.items[i].has_go) {
+			screen_say(&overview->screen, 8,
+				   "UNSEEN  memory, descriptors, threads, locks and waits of Go in "
+				   "%s: Go makes system calls without libc",
+				   overview_name(&summary->processes.items[i]));
+			break;
+		}
 	if (!summary->namespaces)
 		return;
 	while (!process->has_namespace)
@@ -415,6 +423,7 @@ static void print_modules(struct overview *overview)
 static void print_doubts(struct overview *overview)
 {
 	const struct summary *summary = overview->summary;
+	const char *language = report_language(summary);
 	char text[COVERAGE_TEXT_SIZE];
 
 	print_allocators(overview);
@@ -423,6 +432,11 @@ static void print_doubts(struct overview *overview)
 	if (coverage_is_low(&summary->blocked_time))
 		screen_say(&overview->screen, 8, "UNSEEN  waits: %s",
 			   coverage_say(&summary->blocked_time, text));
+	if (language && report_indirect_ns(summary) > COVERAGE_EXACT_NS)
+		screen_say(&overview->screen, 8,
+			   "UNSEEN  locks of programs that %s runs: waits for them are among those "
+			   "for conditions and semaphores",
+			   file_name(language));
 	if (summary->pauses)
 		screen_say(&overview->screen, 8,
 			   "PAUSED  nothing was recorded for %s (%s pause%s): objects that were "

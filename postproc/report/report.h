@@ -204,6 +204,15 @@ struct report_gaps {
 void report_find_gaps(const struct report_run *run, unsigned kinds, uint64_t limit_ns,
 		      struct report_gaps *gaps);
 
+/*
+ * The file of a language's runtime whose locks are waited for by conditions or semaphores. NULL:
+ * the run has no such file.
+ */
+const char *report_language(const struct summary *summary);
+
+/* The sum of all waits for conditions and semaphores. */
+uint64_t report_indirect_ns(const struct summary *summary);
+
 bool report_is_incomplete(const struct summary_process *process);
 bool report_is_untraced(const struct summary_process *process);
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "naming/runtime.h"
 #include "naming/waiters.h"
 #include "postproc/totals/selection.h"
 #include "report.h"
@@ -256,6 +257,44 @@ static uint64_t report_gone(const struct summary *summary)
 		if (summary->processes.items[i].gone > gone)
 			gone = summary->processes.items[i].gone;
 	return gone;
+}
+
+const char *report_language(const struct summary *summary)
+{
+	for (size_t i = 0; i < summary->space.module_list.count; i++) {
+		const char *path = summary->space.module_list.items[i]->path;
+		const char *slash = strrchr(path, '/');
+
+		if (runtime_has(RUNTIME_LOCKS, slash ? slash + 1 : path))
+			return path;
+	}
+	return NULL;
+}
+
+uint64_t report_indirect_ns(const struct summary *summary)
+{
+	const struct summary_class *conditions = summary_class_of(summary, RESOURCE_CONDITION);
+	const struct summary_class *semaphores = summary_class_of(summary, RESOURCE_SEMAPHORE);
+
+	return (conditions ? waits_ns(&conditions->waits.times, 0) : 0) +
+	       (semaphores ? waits_ns(&semaphores->waits.times, 0) : 0);
+}
+
+/*
+ * Whether waits for locks of a language's runtime may have been recorded as other waits: for more
+ * than limit_ns, or, for limits on threads that wait for each other, at the end.
+ */
+static bool report_has_language_waits(const struct summary *summary, unsigned kinds,
+				      uint64_t limit_ns)
+{
+	if (!(kinds & KIND_OWNER))
+		return kinds == KIND_WAIT && report_indirect_ns(summary) > limit_ns &&
+		       report_language(summary);
+	for (size_t i = 0; i < summary->blocked.count; i++)
+		if (summary->blocked.items[i].resource == RESOURCE_CONDITION ||
+		    summary->blocked.items[i].resource == RESOURCE_SEMAPHORE)
+			return report_language(summary) != NULL;
+	return false;
 }
 
 /*

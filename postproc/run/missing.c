@@ -121,7 +121,11 @@ static void put_process(struct table *table, const struct summary *summary,
 		missing_put(table, "unobserved", process, 0,
 			    "libraries in another link namespace (dlmopen) call a libc of their "
 			    "own: these calls are not recorded");
-	if (report_made_directly(process))
+	if (process->has_go)
+		missing_put(table, "unobserved", process, 0,
+			    "a module is written in Go, which makes system calls without libc: its "
+			    "memory, descriptors, threads, locks and waits are not recorded");
+	else if (report_made_directly(process))
 		missing_put(table, "unobserved", process, 0,
 			    "calls by syscall(2) acquired or released objects: these calls are not "
 			    "recorded");

@@ -455,6 +455,7 @@ static void note_past(struct summary *summary, const struct event *event)
 	const char *past = event_argument(event, "past");
 
 	process->has_namespace = past && !strncmp(past, "namespace", strlen("namespace"));
+	process->has_go = past && strlen(past) >= 3 && !strcmp(past + strlen(past) - 3, "all");
 	process->past = copy(summary, past);
 }
 

@@ -223,6 +223,7 @@ struct summary_process {
 	 */
 	const char *past;
 	bool has_namespace; /* libraries in another link namespace call a libc of their own */
+	bool has_go; /* a module has the runtime of Go, which makes system calls without libc */
 	uint64_t held[RESOURCE_COUNT]; /* number of live objects at the end */
 	uint64_t held_bytes;	       /* bytes of live memory at the end */
 	uint64_t peak_bytes;

@@ -391,6 +391,9 @@ void facts_tell_modules(struct thread *thread, uint64_t time)
 		for (uint32_t i = 0; i < module->build_id_size; i++)
 			*at++ = (char)module->build_id[i];
 		ring_publish(&record->record);
+		/* life_note_past() does nothing yet while the process starts */
+		if (module->is_go && memory_head())
+			__atomic_fetch_or(&memory_head()->past, 1u << PAST_ALL, __ATOMIC_RELAXED);
 	}
 	/* threads that start from now on do not report these modules again */
 	plain_raise(&thread_modules_told, thread->modules);

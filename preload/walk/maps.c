@@ -288,7 +288,7 @@ static uint64_t round_up(uint64_t size, uint64_t alignment)
 }
 
 /* alignment: that of the parts of a note; 8 if the segment's is 8, else 4. */
-static void read_build_id(struct module *module, uintptr_t from, size_t size, uint64_t alignment)
+static void read_notes(struct module *module, uintptr_t from, size_t size, uint64_t alignment)
 {
 	while (size >= sizeof(ElfW(Nhdr))) {
 		const ElfW(Nhdr) *note = (const void *)from;
@@ -299,12 +299,13 @@ static void read_build_id(struct module *module, uintptr_t from, size_t size, ui
 		if (whole > size)
 			return;
 		if (note->n_type == NT_GNU_BUILD_ID && note->n_namesz == 4 &&
-		    plain_begins(name, "GNU") && note->n_descsz <= sizeof(module->build_id)) {
+		    !module->build_id_size && plain_begins(name, "GNU") &&
+		    note->n_descsz <= sizeof(module->build_id)) {
 			for (uint32_t i = 0; i < note->n_descsz; i++)
 				module->build_id[i] = ((const uint8_t *)note)[data + i];
 			module->build_id_size = (uint8_t)note->n_descsz;
-			return;
 		}
+		module->is_go |= note->n_namesz == 4 && plain_equal(name, "Go");
 		from += whole;
 		size -= whole;
 	}
@@ -322,10 +323,9 @@ static void read_header(struct module *module, const ElfW(Phdr) * header, uintpt
 {
 	uintptr_t from = module->bias + header->p_vaddr;
 
-	if (header->p_type == PT_NOTE && module->build_id_size == 0 &&
-	    header->p_memsz >= sizeof(ElfW(Nhdr)) &&
+	if (header->p_type == PT_NOTE && header->p_memsz >= sizeof(ElfW(Nhdr)) &&
 	    (is_beside(from, header->p_memsz, header) || is_readable(from, header->p_memsz)))
-		read_build_id(module, from, header->p_memsz, header->p_align == 8 ? 8 : 4);
+		read_notes(module, from, header->p_memsz, header->p_align == 8 ? 8 : 4);
 	if (segment_holds(header, module->bias, address) && (header->p_flags & PF_X)) {
 		module->start = from;
 		module->end = from + header->p_memsz;

@@ -26,6 +26,7 @@ struct module {
 	uint64_t offset;  /* offset of the segment in the file */
 	uint8_t build_id[MAPS_BUILD_ID_MAX];
 	uint8_t build_id_size; /* 0: none */
+	bool is_go;	       /* has the runtime of Go: it has a note of Go's linker */
 
 	/*
 	 * The unwind tables, and the readable segment that contains them. NULL: the module has
