@@ -22,7 +22,8 @@ static const char *next_text(struct scan_result *result)
 /* Returns the note with this name, or NULL if a scanner must not write such a note to a stream. */
 static const char *note_named(const char *name)
 {
-	static const char *const names[] = { NOTE_SCAN, NOTE_ROOT, NOTE_BLOCK, NOTE_HANDLE };
+	static const char *const names[] = { NOTE_SCAN,	  NOTE_ROOT,	 NOTE_BLOCK,
+					     NOTE_HANDLE, NOTE_RESIDENT, NOTE_PAGES };
 
 	for (size_t i = 0; name && i < sizeof(names) / sizeof(*names); i++)
 		if (!strcmp(name, names[i]))

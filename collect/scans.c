@@ -49,6 +49,7 @@ struct scan {
 	enum scan_state state;
 	/* is_told: the scanner has got the message that it can read the stream */
 	bool is_at_exit, is_told;
+	bool is_light; /* it only finds which memory is resident */
 	pid_t pid;
 	int socket, result;
 	uint64_t heard_ns; /* when the scanner last sent a message */
@@ -181,16 +182,19 @@ static void tell_cut(const struct scan *scan, const struct member *member)
 
 static int start_scanner(struct scan *scan, const struct member *member, int socket)
 {
-	char texts[5][16];
-	char *argv[] = { NULL, texts[0], texts[1], texts[2], texts[3], texts[4], NULL };
-	const int numbers[] = { member->watch.our_pid, (int)scan->number, SPAWN_FIRST,
+	char texts[6][16];
+	char *argv[] = { NULL, texts[0], texts[1], texts[2], texts[3], texts[4], texts[5], NULL };
+	const int numbers[] = { member->watch.our_pid,
+				(int)scan->number,
+				SPAWN_FIRST,
 				SPAWN_FIRST + 1,
 				scan->is_at_exit ? __atomic_load_n(&member->chunks[0]->head->ending,
 								   __ATOMIC_RELAXED)
-						 : 0 };
+						 : 0,
+				scan->is_light };
 	const int descriptors[] = { socket, scan->result };
 
-	for (int i = 0; i < 5; i++)
+	for (int i = 0; i < 6; i++)
 		snprintf(texts[i], sizeof(texts[i]), "%d", numbers[i]);
 	return spawn_start(&scan->pid, "holdtrace-scan", argv, descriptors, 2);
 }
@@ -271,7 +275,7 @@ static void scan_finish(struct collector *collector, struct member *member, cons
 }
 
 static void scan_start(struct collector *collector, struct member *member, bool is_at_exit,
-		       uint64_t now_ns)
+		       bool is_light, uint64_t now_ns)
 {
 	const char *why = scan_obstacle(collector, member);
 	struct scan *scan = calloc(1, sizeof(*scan));
@@ -283,6 +287,7 @@ static void scan_start(struct collector *collector, struct member *member, bool 
 		return;
 	}
 	*scan = (struct scan){ .is_at_exit = is_at_exit,
+			       .is_light = is_light,
 			       .number = ++member->scans,
 			       .socket = -1,
 			       .result = -1,
@@ -298,6 +303,7 @@ static void scan_start(struct collector *collector, struct member *member, bool 
 
 void collect_scan_asked(struct collector *collector, struct guest *guest)
 {
+	bool is_light = !strncmp(guest->request.text, SCAN_LIGHT, sizeof(SCAN_LIGHT));
 	struct guest **at;
 
 	for (uint32_t i = 0; i < collector->count; i++) {
@@ -315,7 +321,7 @@ void collect_scan_asked(struct collector *collector, struct guest *guest)
 			const char *why = scan_obstacle(collector, member);
 
 			if (!why)
-				scan_start(collector, member, false, ticks_clock_ns());
+				scan_start(collector, member, false, is_light, ticks_clock_ns());
 			if (!member->scan) {
 				char answer[256];
 
@@ -325,6 +331,11 @@ void collect_scan_asked(struct collector *collector, struct guest *guest)
 				listener_dismiss(guest);
 				return;
 			}
+		}
+		if (member->scan->is_light && !is_light) {
+			listener_answer(guest, "!its resident memory is being read: try again");
+			listener_dismiss(guest);
+			return;
 		}
 		for (at = &member->scan->guests; *at; at = &(*at)->next)
 			;
@@ -526,7 +537,7 @@ static void bring_on(struct collector *collector, struct member *member, uint64_
 		scan->state = SCAN_CUT_MADE;
 		tell_cut(scan, member);
 	}
-	if (scan->state == SCAN_READING && !scan->is_told &&
+	if (scan->state == SCAN_READING && !scan->is_told && !scan->is_light &&
 	    (has_written_ancestors(collector, member) || now_ns > scan->heard_ns + SILENT_NS / 2)) {
 		scan->is_told = true;
 		stream_sync(member->stream);
@@ -545,7 +556,7 @@ void collect_scan(struct collector *collector, uint64_t now_ns)
 		if (!member->scan && collector->settings.scan == SCAN_EXIT &&
 		    member->phase == PHASE_ALIVE && !member->is_scanned_at_end &&
 		    __atomic_load_n(&member->chunks[0]->head->ending, __ATOMIC_ACQUIRE))
-			scan_start(collector, member, true, now_ns);
+			scan_start(collector, member, true, false, now_ns);
 		if (member->scan)
 			bring_on(collector, member, now_ns);
 	}

@@ -6,6 +6,7 @@
 #include "base/out.h"
 #include "arena.h"
 #include "contract.h"
+#include "scan.h"
 #include "process/maps.h"
 
 #include <dirent.h>
@@ -331,11 +332,12 @@ int ctl_snapshot(int pid, char **paths, struct error *err)
 	return status;
 }
 
-int ctl_scan(int pid, struct error *err)
+int ctl_scan(int pid, bool is_light, struct error *err)
 {
 	cleanup_free struct ctl_run *run = NULL;
 	cleanup_free char *answer = NULL;
 	int status = ctl_find(pid, &run, err);
 
-	return status ? status : ctl_ask(run, pid, CONTROL_SCAN, "", &answer, err);
+	return status ? status
+		      : ctl_ask(run, pid, CONTROL_SCAN, is_light ? SCAN_LIGHT : "", &answer, err);
 }

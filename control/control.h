@@ -69,9 +69,9 @@ int ctl_ask(const struct ctl_run *run, int pid, enum control_command command, co
 int ctl_keep(const struct ctl_run *run, int pid, const char *to, struct error *err);
 
 /*
- * Has the memory of this process scanned, and waits until the scan has ended. Returns 0 or a
- * negative errno.
+ * Has the memory of this process scanned, and waits until the scan has ended. is_light: only finds
+ * which memory is resident. Returns 0 or a negative errno.
  */
-int ctl_scan(int pid, struct error *err);
+int ctl_scan(int pid, bool is_light, struct error *err);
 
 #endif

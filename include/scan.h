@@ -31,10 +31,13 @@ enum scan_message {
 
 #define SCAN_TEXT_MAX 4200u
 
+/* The text of a control request for a scan that only finds which memory is resident. */
+#define SCAN_LIGHT "resident"
+
 /*
- * The arguments: holdtrace-scan PID NUMBER SOCKET RESULT EXITING. PID: the process; NUMBER: number
- * of the scan; SOCKET and RESULT: descriptors; EXITING: the thread that waits at the end of the
- * process (0: none).
+ * The arguments: holdtrace-scan PID NUMBER SOCKET RESULT EXITING LIGHT. PID: the process; NUMBER:
+ * number of the scan; SOCKET and RESULT: descriptors; EXITING: the thread that waits at the end of
+ * the process (0: none); LIGHT: 1 to find only which memory is resident.
  */
 
 #define SCAN_NOTE_PAIRS	 20u  /* maximum of pairs of one note in the result */

@@ -260,7 +260,8 @@ static void learn_last(struct state *state, uint32_t kind, uint64_t key)
 
 static bool is_of_scan(const struct event *event)
 {
-	static const char *const names[] = { NOTE_SCAN, NOTE_ROOT, NOTE_BLOCK, NOTE_HANDLE };
+	static const char *const names[] = { NOTE_SCAN,	  NOTE_ROOT,	 NOTE_BLOCK,
+					     NOTE_HANDLE, NOTE_RESIDENT, NOTE_PAGES };
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
 		if (!strcmp(event->function->name, names[i]))

@@ -3,6 +3,7 @@
 
 #include "base/cleanup.h"
 #include "control/control.h"
+#include "scan.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -13,10 +14,11 @@ static const struct {
 	const char *word;
 	enum control_command command;
 	bool takes_text;
+	const char *text; /* text of the request; NULL: that of the command line */
 } words[] = {
-	{ "start", CONTROL_START, false }, { "stop", CONTROL_STOP, false },
-	{ "mark", CONTROL_MARK, true },	   { "snapshot", CONTROL_SNAPSHOT, false },
-	{ "scan", CONTROL_SCAN, false },
+	{ "start", CONTROL_START, false, NULL }, { "stop", CONTROL_STOP, false, NULL },
+	{ "mark", CONTROL_MARK, true, NULL },	 { "snapshot", CONTROL_SNAPSHOT, false, NULL },
+	{ "scan", CONTROL_SCAN, false, NULL },	 { "resident", CONTROL_SCAN, false, SCAN_LIGHT },
 };
 
 #define WORDS (sizeof(words) / sizeof(words[0]))
@@ -44,11 +46,13 @@ int command_ctl(int argc, char **argv, struct error *err)
 	if (argc > 4 || !ctl_is_process(process) || (word < 0 && !is_keep && !is_detach) ||
 	    ((word >= 0 || is_detach) && (word >= 0 && words[word].takes_text) != (text != NULL))) {
 		say("ctl: expected one process id, and start, stop, mark TEXT, snapshot, keep "
-		    "[FILE], scan or detach: holdtrace ctl 4711 snapshot");
+		    "[FILE], scan, resident or detach: holdtrace ctl 4711 snapshot");
 		return STATUS_USAGE;
 	}
 	if (is_detach)
 		return detach(process, err);
+	if (word >= 0 && words[word].text)
+		text = words[word].text;
 	status = ctl_find(pid, &run, err);
 	/*
 	 * ctl_keep() copies the files in this process; every other word is a request to the

@@ -28,7 +28,7 @@
 #define CUT_MS	 2000 /* limit of the stop if the collector does not answer */
 
 static const char usage[] =
-	"Usage: holdtrace-scan PID NUMBER SOCKET RESULT EXITING\n"
+	"Usage: holdtrace-scan PID NUMBER SOCKET RESULT EXITING LIGHT\n"
 	"Finds the unreachable blocks of a traced program, and the owners of the other blocks.\n"
 	"\n"
 	"The collector starts this program for `holdtrace report leaks --scan PID`; do not run it\n"
@@ -144,7 +144,8 @@ static int take_moment(struct scan *scan, struct error *err)
 	 * after the stop, because a file system that the process itself serves cannot answer during
 	 * the stop
 	 */
-	scan->names = names_open(&scan->process);
+	if (!scan->process.is_light)
+		scan->names = names_open(&scan->process);
 	send_message(scan, SCAN_GOES_ON, "");
 	take_own(scan);
 	return 0;
@@ -234,6 +235,8 @@ static int run_scan(struct scan *scan, struct error *err)
 	if (rc)
 		return rc;
 	sandbox_enter(&nothing);
+	if (scan->process.is_light)
+		return write_report(scan, err);
 	rc = read_live(scan, err);
 	if (scan->process.unread_bytes && !scan->live.doubt)
 		scan->live.doubt = "memory could not be read";
@@ -244,12 +247,13 @@ static int run_scan(struct scan *scan, struct error *err)
 
 static bool parse_arguments(int argc, char **argv, struct scan *scan)
 {
+	int light;
 	int *const numbers[] = { &scan->process.pid, (int *)&scan->number, &scan->socket,
-				 &scan->result, &scan->exiting };
+				 &scan->result,	     &scan->exiting,	   &light };
 
-	if (argc != 6)
+	if (argc != 7)
 		return false;
-	for (int i = 0; i < 5; i++) {
+	for (int i = 0; i < 6; i++) {
 		char *end;
 		long number = strtol(argv[i + 1], &end, 10);
 
@@ -257,6 +261,7 @@ static bool parse_arguments(int argc, char **argv, struct scan *scan)
 			return false;
 		*numbers[i] = (int)number;
 	}
+	scan->process.is_light = light;
 	return scan->process.pid > 0;
 }
 
@@ -278,7 +283,7 @@ int main(int argc, char **argv)
 	if (about >= 0)
 		return about;
 	if (!parse_arguments(argc, argv, &scan)) {
-		fprintf(stderr, "holdtrace-scan: five numbers are needed\n"
+		fprintf(stderr, "holdtrace-scan: six numbers are needed\n"
 				"Try 'holdtrace-scan --help'.\n");
 		return 2;
 	}

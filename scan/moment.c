@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/array.h"
@@ -18,17 +17,10 @@
 #include "process/proc.h"
 
 #define CHUNK	   (1u << 20)
-#define ENTRIES	   (CHUNK / WORDS_PAGE) /* entries of the page map that one read returns */
 #define KERNEL_MAX 1000000u
 
-#define PAGE_PRESENT (1ull << 63)
-#define PAGE_SWAPPED (1ull << 62)
-#define PAGE_OF_FILE (1ull << 61)
-
-#define REGIONS 1024
-
 #define OWN_FILE "/memfd:holdtrace"
-/* Limit of a mapping that is read without PAGEMAP_SCAN; larger ones are skipped. */
+/* Limit of a mapping that is read without the page map; larger ones are skipped. */
 #define SPARSE_MOST (64ull << 30)
 
 /* ---- mappings ---- */
@@ -76,6 +68,49 @@ static bool is_own_file(const struct process *process, const struct mapping *map
 	return !process->own_files.count;
 }
 
+/* Whether a shared mapping is of memory, and not of a file. */
+static bool is_shared_memory(const struct mapping *mapping)
+{
+	const char *path = mapping->path;
+
+	return !*path || !strncmp(path, "/dev/zero", 9) || !strncmp(path, "/dev/shm/", 9) ||
+	       !strncmp(path, "/SYSV", 5) || !strncmp(path, "/memfd:", 7) || *path == '[';
+}
+
+const char *process_kind(const struct process *process, const struct mapping *mapping)
+{
+	const char *path = mapping->path;
+
+	if (is_own_file(process, mapping) || mapping_is_of(mapping, "libholdtrace.so"))
+		return "holdtrace";
+	/* a range of the library may be the larger part of a mapping, such as that of its variables
+	 */
+	for (size_t i = 0; i < process->own.count; i++) {
+		const struct range *own = &process->own.items[i];
+		uint64_t from = own->from > mapping->from ? own->from : mapping->from;
+		uint64_t to = own->to < mapping->to ? own->to : mapping->to;
+
+		if (from < to && to - from >= (mapping->to - mapping->from) / 2)
+			return "holdtrace";
+	}
+	for (size_t i = 0; i < process->threads.count; i++) {
+		const struct tracee *tracee = &process->threads.items[i].tracee;
+
+		if (tracee->tid && tracee->sp >= mapping->from && tracee->sp < mapping->to &&
+		    !mapping->inode && strcmp(path, "[heap]") != 0)
+			return "stack";
+	}
+	if (!strcmp(path, "[stack]"))
+		return "stack";
+	if (!strcmp(path, "[heap]"))
+		return "heap";
+	if (mapping->flags & MAPPING_SHARED && is_shared_memory(mapping))
+		return "shared";
+	if (mapping->inode)
+		return "file";
+	return !strncmp(path, "[v", 2) ? "kernel" : "anonymous";
+}
+
 /*
  * Whether a mapping is read. Devices are not read, because reading may have effects; nor are
  * mappings of the kernel, which have no data of the program, and our own memory, which contains
@@ -100,59 +135,32 @@ static bool is_of_interest(const struct process *process, const struct mapping *
  */
 static bool may_be_written(const struct mapping *mapping)
 {
-	const char *path = mapping->path;
-
 	return mapping->flags & MAPPING_WRITE ||
-	       (mapping->flags & MAPPING_SHARED &&
-		(!*path || !strncmp(path, "/dev/zero", 9) || !strncmp(path, "/dev/shm/", 9) ||
-		 !strncmp(path, "/SYSV", 5) || !strncmp(path, "/memfd:", 7) || *path == '['));
+	       (mapping->flags & MAPPING_SHARED && is_shared_memory(mapping));
 }
 
 /* ---- memory ---- */
 
-/* The arguments of PAGEMAP_SCAN (Linux 6.7), which skips absent pages; older headers lack them. */
-struct scan_region {
-	uint64_t start, end, categories;
-};
+static void show_progress(void *user)
+{
+	const struct process *process = user;
 
-struct scan_arguments {
-	uint64_t size, flags, start, end, walk_end, regions, region_count, most_pages;
-	uint64_t inverted, all_of, any_of, wanted;
-};
-
-#define SCAN_REQUEST _IOWR('f', 16, struct scan_arguments)
-#define SCAN_FILE    (1u << 2)
-#define SCAN_PRESENT (1u << 3)
-#define SCAN_SWAPPED (1u << 4)
-
-struct reading {
-	struct process *process;
-	int pagemap;	  /* -1: cannot be opened */
-	char *bytes;	  /* buffer for one chunk */
-	bool cannot_scan; /* the kernel has no PAGEMAP_SCAN */
-	uint64_t entries[ENTRIES];
-	struct scan_region regions[REGIONS];
-};
+	if (process->beat)
+		process->beat(process->user);
+}
 
 /*
  * Reads whole pages through /proc/PID/mem, which also works for memory that the program itself may
  * not read.
  */
-static size_t read_bytes(const struct reading *reading, uint64_t from, size_t size)
+static void read_pages(struct process *process, char *bytes, uint64_t from, size_t size)
 {
-	return subject_read(&reading->process->subject, from, reading->bytes, size) &
-	       ~(size_t)(WORDS_PAGE - 1);
-}
-
-static void read_pages(struct reading *reading, uint64_t from, size_t size)
-{
-	struct process *process = reading->process;
-
 	while (size) {
-		size_t got = read_bytes(reading, from, size);
+		size_t got = subject_read(&process->subject, from, bytes, size) &
+			     ~(size_t)(WORDS_PAGE - 1);
 
 		process->read_bytes += got;
-		words_add(&process->words, &process->targets, from, reading->bytes, got);
+		words_add(&process->words, &process->targets, from, bytes, got);
 		from += got;
 		size -= got;
 		if (!size)
@@ -164,105 +172,63 @@ static void read_pages(struct reading *reading, uint64_t from, size_t size)
 	}
 }
 
-static void read_chunk(struct reading *reading, const struct mapping *mapping, uint64_t from,
-		       size_t count)
+/* Reads a range of one mapping, chunk by chunk to report progress in between. */
+static void read_range(struct process *process, char *bytes, uint64_t from, uint64_t to)
 {
-	off_t at = (off_t)(from / WORDS_PAGE * sizeof(*reading->entries));
-	bool is_written = may_be_written(mapping);
-	ssize_t got = -1;
-	size_t known;
-
-	if (reading->pagemap >= 0)
-		got = pread(reading->pagemap, reading->entries, count * sizeof(*reading->entries),
-			    at);
-	known = got < 0 ? 0 : (size_t)got / sizeof(*reading->entries);
-	for (size_t i = 0, first = 0; i <= count; i++) {
-		/* without the page map, all writable pages count as present */
-		uint64_t entry = i < known ? reading->entries[i] : is_written ? PAGE_PRESENT : 0;
-		bool is_present = entry & (PAGE_PRESENT | PAGE_SWAPPED);
-
-		/*
-		 * of memory that is not writable, only the pages that were written earlier are read
-		 */
-		if (i < count && is_present &&
-		    (is_written || (!(mapping->flags & MAPPING_SHARED) && !(entry & PAGE_OF_FILE))))
-			continue;
-		if (i > first)
-			read_pages(reading, from + first * WORDS_PAGE, (i - first) * WORDS_PAGE);
-		first = i + 1;
+	for (; from < to; from += CHUNK) {
+		read_pages(process, bytes, from, to - from < CHUNK ? to - from : CHUNK);
+		show_progress(process);
 	}
-	if (reading->process->beat)
-		reading->process->beat(reading->process->user);
 }
 
-/* Reads the present pages. Returns false if the kernel cannot list them. */
-static bool read_present(struct reading *reading, const struct mapping *mapping)
+/* Reads the pages of a mapping that are in memory, or swapped out. */
+static void read_mapping(struct process *process, char *bytes, const struct mapping *mapping)
 {
 	bool is_written = may_be_written(mapping);
-	struct scan_arguments scan = {
-		.size = sizeof(scan),
-		.start = mapping->from,
-		.end = mapping->to,
-		.regions = (uintptr_t)reading->regions,
-		.region_count = REGIONS,
-		.inverted = is_written ? 0 : SCAN_FILE,
-		.all_of = is_written ? 0 : SCAN_FILE,
-		.any_of = SCAN_PRESENT | SCAN_SWAPPED,
-		.wanted = SCAN_PRESENT,
-	};
+	const struct page_runs *pages = &process->pages;
+	size_t i = ARRAY_SEARCH(pages->count, at, pages->items[at].to <= mapping->from);
 
-	while (scan.start < mapping->to) {
-		int count = ioctl(reading->pagemap, SCAN_REQUEST, &scan);
-
-		if (count < 0)
-			return scan.start != mapping->from;
-		for (int i = 0; i < count; i++) {
-			const struct scan_region *region = &reading->regions[i];
-
-			/* one chunk after another, to report progress in between */
-			for (uint64_t at = region->start; at < region->end; at += CHUNK) {
-				uint64_t left = region->end - at;
-
-				read_pages(reading, at, left < CHUNK ? (size_t)left : CHUNK);
-				if (reading->process->beat)
-					reading->process->beat(reading->process->user);
-			}
-		}
-		if (scan.walk_end <= scan.start)
-			return true;
-		scan.start = scan.walk_end;
+	if (!is_of_interest(process, mapping) || (!is_written && (mapping->flags & MAPPING_SHARED)))
+		return;
+	/* without the page map, all writable pages count as present */
+	if (!process->residences[mapping - process->subject.maps.items].has_runs) {
+		if (mapping->to - mapping->from > SPARSE_MOST)
+			process->unread_bytes += mapping->to - mapping->from;
+		else if (is_written)
+			read_range(process, bytes, mapping->from, mapping->to);
+		return;
 	}
-	return true;
+	for (; i < pages->count && pages->items[i].from < mapping->to; i++) {
+		const struct page_run *run = &pages->items[i];
+
+		/* of memory that is not writable, only pages that were written earlier are read */
+		if (!(run->state & PAGE_ZERO) && (is_written || !(run->state & PAGE_OF_FILE)))
+			read_range(process, bytes, run->from, run->to);
+	}
 }
 
-static void read_mapping(struct reading *reading, const struct mapping *mapping)
+/* Must be called before the memory is read, because that brings swapped pages back. */
+static void read_residences(struct process *process)
 {
-	if (!is_of_interest(reading->process, mapping) ||
-	    (!may_be_written(mapping) && (mapping->flags & MAPPING_SHARED)))
-		return;
-	if (!reading->cannot_scan && read_present(reading, mapping))
-		return;
-	reading->cannot_scan = true;
-	if (mapping->to - mapping->from > SPARSE_MOST) {
-		reading->process->unread_bytes += mapping->to - mapping->from;
-		return;
-	}
-	for (uint64_t at = mapping->from; at < mapping->to; at += CHUNK) {
-		uint64_t left = (mapping->to - at) / WORDS_PAGE;
+	const struct maps *maps = &process->subject.maps;
+	cleanup_fd int fd = subject_open(&process->subject, "pagemap");
+	struct pagemap pagemap = { .fd = fd };
 
-		read_chunk(reading, mapping, at, left < ENTRIES ? (size_t)left : ENTRIES);
-	}
+	process->residences = memory_zalloc(maps->count + 1, sizeof(*process->residences));
+	process->has_smaps =
+		residence_read(&process->subject, process->residences, show_progress, process);
+	for (size_t i = 0; i < maps->count; i++)
+		process->residences[i].has_runs =
+			pagemap_read(&pagemap, maps->items[i].from, maps->items[i].to,
+				     &process->pages, show_progress, process);
 }
 
 static int read_memory(struct process *process, struct error *err)
 {
-	cleanup_fd int pagemap = subject_open(&process->subject, "pagemap");
 	cleanup_free char *bytes = memory_alloc(CHUNK);
-	cleanup_free struct reading *reading = memory_zalloc(1, sizeof(*reading));
 
-	*reading = (struct reading){ .process = process, .pagemap = pagemap, .bytes = bytes };
 	for (size_t i = 0; i < process->subject.maps.count; i++)
-		read_mapping(reading, &process->subject.maps.items[i]);
+		read_mapping(process, bytes, &process->subject.maps.items[i]);
 	return process->words.pages.count
 		       ? 0
 		       : error_set(err, EPERM, "the memory of the process cannot be read");
@@ -347,6 +313,9 @@ int process_read(struct process *process, struct error *err)
 	field = proc_field(proc_stat(process->pid, process->subject.thread, text), STACK_START);
 	process->stack_start = field ? strtoull(field, NULL, 10) : 0;
 	find_own_files(process);
+	read_residences(process);
+	if (process->is_light)
+		return 0;
 	for (size_t i = 0; i < process->subject.maps.count; i++) {
 		const struct mapping *mapping = &process->subject.maps.items[i];
 

@@ -15,6 +15,7 @@
 #include "base/pool.h"
 #include "process/subject.h"
 #include "process/tracee.h"
+#include "scan/pagemap.h"
 #include "scan/words.h"
 
 #define PROCESS_REGISTERS_MAX 48u
@@ -57,6 +58,7 @@ struct process_kernel_word {
 
 struct process {
 	int pid;
+	bool is_light; /* only the resident memory is read */
 	struct pool pool;
 	ARRAY_OF(struct process_thread) threads;
 	struct subject subject; /* with the mappings below ADDRESS_MAX */
@@ -68,6 +70,9 @@ struct process {
 	struct ranges targets;	      /* ranges where blocks may be */
 	struct words words;
 	uint64_t read_bytes, unread_bytes;
+	struct page_runs pages;	      /* of all mappings */
+	struct residence *residences; /* an entry for each mapping */
+	bool has_smaps;		      /* the residences have the numbers of smaps */
 	/* called regularly while memory is read, to show that the scan makes progress */
 	void (*beat)(void *user);
 	void *user;
@@ -78,5 +83,8 @@ struct process {
  * Returns 0 or a negative errno.
  */
 int process_read(struct process *process, struct error *err);
+
+/* The kind of a mapping in the note ~resident. Call it when process->own is known. */
+const char *process_kind(const struct process *process, const struct mapping *mapping);
 
 #endif

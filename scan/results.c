@@ -15,6 +15,8 @@
 
 #define BLOCKS_IN_NOTE 16u
 #define NAME_MOST      512
+#define RUNS_IN_NOTE   5u  /* texts of one note: a packet has at most 4 KiB */
+#define RUNS_TEXT      480 /* bytes of one text */
 
 static void put_string(struct out *out, const char *text)
 {
@@ -196,6 +198,115 @@ static void put_handles(struct out *out, const struct report *report)
 	}
 }
 
+/* ---- resident memory ---- */
+
+/* A text of runs, which begins at an address: see the note ~pages. */
+struct runs_text {
+	uint64_t from, at; /* addresses of its start and of its end so far */
+	char text[RUNS_TEXT];
+	size_t used;
+	unsigned count; /* texts of the present note */
+};
+
+static void add_pages(struct runs_text *runs, char state, uint64_t pages)
+{
+	runs->text[runs->used++] = state;
+	if (pages > 1)
+		runs->used += (size_t)snprintf(runs->text + runs->used, 24, "%" PRIu64, pages);
+	runs->text[runs->used] = '\0';
+	runs->at += pages * WORDS_PAGE;
+}
+
+static void end_runs(struct out *out, const struct report *report, struct runs_text *runs)
+{
+	char name[24];
+
+	if (!runs->used)
+		return;
+	if (runs->count == RUNS_IN_NOTE) {
+		end_note(out);
+		runs->count = 0;
+	}
+	if (!runs->count++)
+		begin_note(out, report, NOTE_PAGES);
+	snprintf(name, sizeof(name), "0x%" PRIx64, runs->from);
+	put_string(out, name);
+	put_string(out, runs->text);
+	runs->used = 0;
+}
+
+static void put_pages(struct out *out, const struct report *report)
+{
+	const struct page_runs *pages = &report->process->pages;
+	struct runs_text *runs = memory_zalloc(1, sizeof(*runs));
+
+	for (size_t i = 0; i < pages->count; i++) {
+		const struct page_run *run = &pages->items[i];
+		char state = run->state & PAGE_ZERO ? 'z' : run->state & PAGE_PRESENT ? 'p' : 's';
+
+		/* 48: two states with their numbers */
+		if (runs->used + 48 > sizeof(runs->text) || run->from < runs->at)
+			end_runs(out, report, runs);
+		if (!runs->used)
+			runs->from = runs->at = run->from;
+		if (run->from > runs->at)
+			add_pages(runs, '-', (run->from - runs->at) / WORDS_PAGE);
+		add_pages(runs, state, (run->to - run->from) / WORDS_PAGE);
+		if (i % 4096 == 0)
+			report->process->beat(report->process->user);
+	}
+	end_runs(out, report, runs);
+	if (runs->count)
+		end_note(out);
+	free(runs);
+}
+
+static bool has_pages(const struct process *process, const struct mapping *mapping)
+{
+	const struct page_runs *pages = &process->pages;
+	size_t i = ARRAY_SEARCH(pages->count, at, pages->items[at].to <= mapping->from);
+
+	return i < pages->count && pages->items[i].from < mapping->to;
+}
+
+/* The mappings precede the pages, and a note with the state "done" is the last one. */
+static void put_residences(struct out *out, const struct report *report)
+{
+	const struct process *process = report->process;
+	const struct maps *maps = &process->subject.maps;
+	uint64_t resident = 0, mappings = 0;
+	bool is_known = process->has_smaps;
+
+	for (size_t i = 0; i < maps->count; i++) {
+		const struct mapping *mapping = &maps->items[i];
+		const struct residence *residence = &process->residences[i];
+
+		is_known &= residence->has_runs;
+		if (!residence->resident && !residence->swapped && !has_pages(process, mapping))
+			continue;
+		begin_note(out, report, NOTE_RESIDENT);
+		put_hex(out, "from", mapping->from);
+		put_hex(out, "to", mapping->to);
+		put_string(out, "kind");
+		put_string(out, process_kind(process, mapping));
+		put_number(out, "resident", residence->resident);
+		if (residence->swapped)
+			put_number(out, "swapped", residence->swapped);
+		put_text(out, "path", mapping->path);
+		end_note(out);
+		resident += residence->resident;
+		mappings++;
+	}
+	put_pages(out, report);
+	begin_note(out, report, NOTE_RESIDENT);
+	put_string(out, "state");
+	put_string(out, is_known ? "done" : "unknown");
+	put_number(out, "resident", resident);
+	put_number(out, "mappings", mappings);
+	put_number(out, "pause", report->pause_ns);
+	end_note(out);
+}
+
 /* ---- the whole ---- */
 
 static void put_end(struct out *out, const struct report *report)
@@ -245,11 +356,14 @@ int report_write(const struct report *report, int fd, struct error *err)
 	int rc;
 
 	out_open(&out, fd);
-	for (uint32_t i = 0; i < report->roots->list.count; i++)
+	put_residences(&out, report);
+	for (uint32_t i = 0; !report->process->is_light && i < report->roots->list.count; i++)
 		put_root(&out, report, i);
-	put_blocks(&out, report);
-	put_handles(&out, report);
-	put_end(&out, report);
+	if (!report->process->is_light) {
+		put_blocks(&out, report);
+		put_handles(&out, report);
+		put_end(&out, report);
+	}
 	rc = out_close(&out);
 	return rc ? error_system(err, -rc, "cannot write the results of the scan") : 0;
 }

@@ -7,6 +7,7 @@
 #include "naming/waiters.h"
 #include "postproc/totals/selection.h"
 #include "report.h"
+#include "wire.h"
 
 static const struct report_row rows[] = {
 #define REPORT(name, question, next)	 { #name, question, next, NULL },
@@ -243,6 +244,18 @@ bool report_has_unseen_zombie(const struct summary *summary, const struct summar
 static bool report_is_unscanned(const struct summary_process *process)
 {
 	return process->end != SUMMARY_EXEC && !process->is_scanned;
+}
+
+/* As report_is_unscanned(), for the resident memory. */
+static bool report_is_unmeasured(const struct summary_process *process)
+{
+	return process->end != SUMMARY_EXEC && !process->is_measured;
+}
+
+/* Whether pages may have blocks that the process got from its parent, so its trace lacks them. */
+static bool report_has_forked_blocks(const struct summary_process *process)
+{
+	return process->is_measured && process->parent_stream != WIRE_NO_STREAM;
 }
 
 /*

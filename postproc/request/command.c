@@ -103,7 +103,11 @@ static int add_inputs(struct options *options, char **names, struct error *err)
 		return error_set(
 			err, EINVAL,
 			"--scan needs the pid of a running process: report leaks --scan 4711");
-	if (options->scan && ctl_scan(atoi(*process), err))
+	if (options->resident && !process)
+		return error_set(err, EINVAL,
+				 "--resident needs the pid of a running process: "
+				 "report resident --resident 4711");
+	if ((options->scan || options->resident) && ctl_scan(atoi(*process), !options->scan, err))
 		return -err->number;
 	options->now |= process != NULL;
 	for (; *names; names++)

@@ -541,6 +541,15 @@ static void note_scan(struct summary *summary, const struct event *event)
 	process->unkept_bytes = event_number(event, "unreachable-bytes");
 }
 
+static void note_resident(struct summary *summary, const struct event *event)
+{
+	struct summary_process *process = &summary->fold->process;
+	const char *state = event_argument(event, "state");
+
+	if (state && process->scan_cut && event_number(event, "number") == process->scan_cut)
+		process->is_measured = !strcmp(state, "done");
+}
+
 static void note_thread_end(struct summary *summary, const struct event *event)
 {
 	map_set(&summary->fold->threads, OF_THREAD, event->thread, FOLD_ENDED);
@@ -581,6 +590,7 @@ static void on_note(struct summary *summary, const struct event *event)
 		{ NOTE_END, note_end },
 		{ NOTE_PAST, note_past },
 		{ NOTE_SCAN, note_scan },
+		{ NOTE_RESIDENT, note_resident },
 		{ NOTE_RECORDING, note_recording },
 		{ NOTE_NOT_FOLLOWED, note_left_out },
 		{ NOTE_REFUSED, note_refused },

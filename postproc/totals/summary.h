@@ -247,6 +247,7 @@ struct summary_process {
 	 * that the scan did not see
 	 */
 	bool is_scanned, is_doubtful;
+	bool is_measured; /* a scan has read which memory is resident */
 	/* why the last scan was not made or failed; NULL: it succeeded, or there was none */
 	const char *unscanned;
 	uint64_t pauses, pause_ns;    /* how often, and for how long, recording was paused */

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "tests/lib/tap.h"
+#include "wire.h"
 
 #define THRESHOLD 100000000u
 #define FAR	  1000000000000u
@@ -168,6 +169,16 @@ static void have_unscanned(struct world *world)
 	world->process->is_scanned = false;
 }
 
+static void have_unmeasured(struct world *world)
+{
+	world->process->is_measured = false;
+}
+
+static void have_forked(struct world *world)
+{
+	world->process->parent_stream = 0;
+}
+
 static void have_sampled(struct world *world)
 {
 	world->summary->sample = 1 << 19;
@@ -279,7 +290,12 @@ static const char *check(const struct limit *limit, void (*have)(struct world *w
 	world.summary = run.summary;
 	world.process = ARRAY_ADD(&run.summary->processes);
 	*world.process = (struct summary_process){
-		.has_tails = true, .end = SUMMARY_EXITED, .has_end = true, .is_scanned = true
+		.has_tails = true,
+		.end = SUMMARY_EXITED,
+		.has_end = true,
+		.is_scanned = true,
+		.is_measured = true,
+		.parent_stream = WIRE_NO_STREAM,
 	};
 	if (naming_create(&run.naming, &run.summary->space, NULL, NULL))
 		abort();
@@ -331,16 +347,16 @@ static struct limit limit_of(size_t row)
  *   m  the limit is unknown unless it is broken: unseen events only add to it
  *   u  the limit is unknown in any case
  *
- *                                 i                a   u
- *                                 n      n         l  cnu    o
- *                                 c   ub adda    u l  oon   lw
- *                              d  o  pny miot   rnso  nbss nan
- *                             ua  m pahpzerut   etpc mtsca one
- *                             nm  p aroaoseba   fraaiaeeametgr
- *                             rallllutosmpctc gpuawtnpnrnpmhul
- *                             egoaeesiksbatfhcoascnonpdvnlpiae
- *                             aesttfeaeeiclueunreeereeeeeetngs
- *                             ddteetdldseeyldtetdddsrdddddyges
+ *                                 i                a   u u
+ *                                 n      n         l  cnun     o
+ *                                 c   ub adda    u l  oonm    lw
+ *                              d  o  pny miot   rnso  nbse s nan
+ *                             ua  m pahpzerut   etpc mtscafa one
+ *                             nm  p aroaoseba   fraaiaeeasometgr
+ *                             rallllutosmpctc gpuawtnpnrnurpmhul
+ *                             egoaeesiksbatfhcoascnonpdvnrklpiae
+ *                             aesttfeaeeiclueunreeereeeeeeeetngs
+ *                             ddteetdldseeyldtetdddsrdddddddyges
  */
 /* clang-format off */
 static const struct {
@@ -348,30 +364,32 @@ static const struct {
 	enum limit_unit unit;
 	const char *letters;
 } expected[LIMITS] = {
-	{ "leak",         LIMIT_NUMBER, "uuuuuuuu.u.u..m.mummmmmm....mm.." },
-	{ "leak",         LIMIT_BYTES,  "uuuuuuuu.u.u..m.mummmmmm....mm.." },
-	{ "fd",           LIMIT_NUMBER, "uuuuuuu.uu.u..m.mummm.......mm.." },
-	{ "file",         LIMIT_NUMBER, "uuuuuuuu.u.u..m.mummm.......mm.." },
-	{ "mapping",      LIMIT_NUMBER, "uuuuuuuu.u.uu.m.mummm.......mm.." },
-	{ "mapping",      LIMIT_BYTES,  "uuuuuuuu.u.uu.m.mummm.......mm.." },
-	{ "thread",       LIMIT_NUMBER, "uuuuuuuu.u.u..m.mummm.......mm.." },
-	{ "process",      LIMIT_NUMBER, "uuuuuuuu.umuu.m.mummm.......mm.." },
-	{ "lock",         LIMIT_NUMBER, "uuuuuuuu.u.u..m.mummm...m...mm.." },
-	{ "live",         LIMIT_NUMBER, "uuuuuuuuuumuu.m.mummmmmmm...mm.." },
-	{ "peak",         LIMIT_BYTES,  "uuuummuu.u.u..mmmummmmmm....mm.." },
-	{ "fd-peak",      LIMIT_NUMBER, "uuuummu.uu.u..mmmummm.......mm.." },
-	{ "double-close", LIMIT_NUMBER, "mmmmmmm.mm.m..mmmmmmm.......mm.." },
-	{ "bad-fd",       LIMIT_NUMBER, "mmmmmmm.mm.m..mmmmmmm.......mm.." },
-	{ "bad-unlock",   LIMIT_NUMBER, "uuuummuu.u.u..mmmummm...m...mm.." },
-	{ "wait",         LIMIT_NS,     "mmmmmmm..m.m..mmmmmmm....m..mmm." },
-	{ "total-wait",   LIMIT_NS,     "mmmmmmm..m.m..mmmmmmm....m..mmm." },
-	{ "deadlock",     LIMIT_NUMBER, "uuuuuuuu.u.u..m.mummm...mm..mmmm" },
-	{ "hang",         LIMIT_NUMBER, "uuuuuuuu.u.u..m.mummm...mm..mm.." },
-	{ "lock-order",   LIMIT_NUMBER, "uuuummuu.u.u..mmmummm...m...mm.." },
-	{ "unreachable",  LIMIT_NUMBER, "uuuu..uu.u.u.um.mummmmmm..mmmm.." },
-	{ "unreachable",  LIMIT_BYTES,  "uuuu..uu.u.u.um.mummmmmm..mmmm.." },
-	{ "dropped",      LIMIT_NUMBER, "mm..m...........m.m.........mm.." },
-	{ "untraced",     LIMIT_NUMBER, "mm..m...........m.m.........mm.." },
+	{ "leak",         LIMIT_NUMBER, "uuuuuuuu.u.u..m.mummmmmm......mm.." },
+	{ "leak",         LIMIT_BYTES,  "uuuuuuuu.u.u..m.mummmmmm......mm.." },
+	{ "fd",           LIMIT_NUMBER, "uuuuuuu.uu.u..m.mummm.........mm.." },
+	{ "file",         LIMIT_NUMBER, "uuuuuuuu.u.u..m.mummm.........mm.." },
+	{ "mapping",      LIMIT_NUMBER, "uuuuuuuu.u.uu.m.mummm.........mm.." },
+	{ "mapping",      LIMIT_BYTES,  "uuuuuuuu.u.uu.m.mummm.........mm.." },
+	{ "thread",       LIMIT_NUMBER, "uuuuuuuu.u.u..m.mummm.........mm.." },
+	{ "process",      LIMIT_NUMBER, "uuuuuuuu.umuu.m.mummm.........mm.." },
+	{ "lock",         LIMIT_NUMBER, "uuuuuuuu.u.u..m.mummm...m.....mm.." },
+	{ "live",         LIMIT_NUMBER, "uuuuuuuuuumuu.m.mummmmmmm.....mm.." },
+	{ "peak",         LIMIT_BYTES,  "uuuummuu.u.u..mmmummmmmm......mm.." },
+	{ "fd-peak",      LIMIT_NUMBER, "uuuummu.uu.u..mmmummm.........mm.." },
+	{ "double-close", LIMIT_NUMBER, "mmmmmmm.mm.m..mmmmmmm.........mm.." },
+	{ "bad-fd",       LIMIT_NUMBER, "mmmmmmm.mm.m..mmmmmmm.........mm.." },
+	{ "bad-unlock",   LIMIT_NUMBER, "uuuummuu.u.u..mmmummm...m.....mm.." },
+	{ "wait",         LIMIT_NS,     "mmmmmmm..m.m..mmmmmmm....m....mmm." },
+	{ "total-wait",   LIMIT_NS,     "mmmmmmm..m.m..mmmmmmm....m....mmm." },
+	{ "deadlock",     LIMIT_NUMBER, "uuuuuuuu.u.u..m.mummm...mm....mmmm" },
+	{ "hang",         LIMIT_NUMBER, "uuuuuuuu.u.u..m.mummm...mm....mm.." },
+	{ "lock-order",   LIMIT_NUMBER, "uuuummuu.u.u..mmmummm...m.....mm.." },
+	{ "unreachable",  LIMIT_NUMBER, "uuuu..uu.u.u.um.mummmmmm..m..mmm.." },
+	{ "unreachable",  LIMIT_BYTES,  "uuuu..uu.u.u.um.mummmmmm..m..mmm.." },
+	{ "resident",     LIMIT_BYTES,  "uu..............m.mmm......m..mm.." },
+	{ "pinned",       LIMIT_BYTES,  "uuuu..uu.u.u..m.mummmmmm...mmmmm.." },
+	{ "dropped",      LIMIT_NUMBER, "mm..m...........m.m...........mm.." },
+	{ "untraced",     LIMIT_NUMBER, "mm..m...........m.m...........mm.." },
 };
 /* clang-format on */
 
@@ -441,7 +459,8 @@ static void check_samples(void)
 		struct limit limit = limit_of(i);
 		bool is_estimate =
 			!strcmp(limit.row->name, "leak") || !strcmp(limit.row->name, "live") ||
-			!strcmp(limit.row->name, "peak") || !strcmp(limit.row->name, "unreachable");
+			!strcmp(limit.row->name, "peak") || !strcmp(limit.row->name, "pinned") ||
+			!strcmp(limit.row->name, "unreachable");
 
 		limit.value = 0;
 		is_right &= letter_of(&limit, have_sampled, false) == (is_estimate ? 'm' : '.');

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SCAN_PAGEMAP_H
+#define SCAN_PAGEMAP_H
+
+/*
+ * Which pages of a stopped process are in memory or swapped out (/proc/PID/pagemap), and how much
+ * of each mapping the kernel counts as resident (/proc/PID/smaps). Neither needs privileges beyond
+ * those for the process's memory.
+ */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/array.h"
+#include "process/subject.h"
+
+enum page_state {
+	PAGE_PRESENT = 1,
+	PAGE_SWAPPED = 2,
+	PAGE_OF_FILE = 4, /* of a file, or of shared memory */
+	PAGE_ZERO = 8,	  /* the kernel's page of zeros: the program has only read it */
+};
+
+/* Adjacent pages in the same state. Pages that are neither present nor swapped are in no run. */
+struct page_run {
+	uint64_t from, to;
+	unsigned state; /* a set of enum page_state */
+};
+
+struct page_runs {
+	struct page_run *items; /* ascending addresses */
+	size_t count, capacity;
+};
+
+struct pagemap {
+	int fd;		  /* of /proc/PID/pagemap; -1: it cannot be opened */
+	bool cannot_list; /* the kernel has no PAGEMAP_SCAN (before Linux 6.7) */
+};
+
+/*
+ * Appends the runs of an address range. Returns false if they are not known. Calls beat(user)
+ * regularly.
+ */
+bool pagemap_read(struct pagemap *pagemap, uint64_t from, uint64_t to, struct page_runs *runs,
+		  void (*beat)(void *user), void *user);
+
+/* What is known of the pages of a mapping. */
+struct residence {
+	uint64_t resident, swapped; /* bytes, as smaps has them */
+	bool has_runs;		    /* its runs are known */
+};
+
+/* Fills the entry of each mapping of the subject. Returns false if smaps cannot be read. */
+bool residence_read(const struct subject *subject, struct residence *residences,
+		    void (*beat)(void *user), void *user);
+
+#endif
