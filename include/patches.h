@@ -32,6 +32,7 @@
 	REASON(BRANCHED, "a branch may lead into the bytes that a jump would replace")             \
 	REASON(UNDECODED, "not all of its instructions could be decoded")                          \
 	REASON(UNKNOWN, "its parameters are not known to holdtrace (--hook)")                      \
+	REASON(MANY, "the plan has no room for this and further functions")                        \
 	REASON(BUILD, "this build of holdtrace cannot decode it (it needs Zydis and x86-64)")      \
 	REASON(CHANGED, "its code in memory differs from that in the file")                        \
 	REASON(FAR, "no memory is free so near to it that a jump reaches it")                      \

@@ -23,7 +23,7 @@
 #define CAN_DECODE 1
 #endif
 
-static const struct {
+static const struct function {
 	const char *name, *shape;
 } functions[] = {
 #define FUNCTION(name, shape) { name, shape },
@@ -32,19 +32,10 @@ static const struct {
 };
 
 static const char *const prefixes[] = {
-#define PREFIX(prefix, name) prefix,
+#define PREFIX(prefix) prefix,
 #include "allocators.def"
 #undef PREFIX
 };
-
-static const char *const harmless[] = {
-#define HARMLESS(name) name,
-#include "allocators.def"
-#undef HARMLESS
-};
-
-/* Names of an allocator's functions that may allocate or free, if no row describes them. */
-static const char *const suspects[] = { "*alloc*", "*free*", "new*", "*_new*", "delete*", "*dup" };
 
 #define COUNT(array) (sizeof(array) / sizeof(*(array)))
 
@@ -74,19 +65,14 @@ static const void *part_of(const struct file *file, uint64_t offset, uint64_t si
 static bool needs_others(const struct file *file, const Elf64_Shdr *dynamic, const char *names,
 			 size_t size)
 {
-	static const char *const usual[] = { "libc.so.*",   "libm.so.*",      "libpthread.so.*",
-					     "libdl.so.*",  "librt.so.*",     "libgcc_s.so.*",
-					     "libstdc++.*", "ld-linux-*.so.*" };
+	static const char usual[] =
+		"@(lib@(c|m|pthread|dl|rt|gcc_s|stdc++)|ld-linux-*).so.*"; /* have no allocator */
 	const Elf64_Dyn *entry = part_of(file, dynamic->sh_offset, dynamic->sh_size);
 
-	for (size_t i = 0; entry && i < dynamic->sh_size / sizeof(*entry); i++) {
-		bool is_usual = entry[i].d_tag != DT_NEEDED || entry[i].d_un.d_val >= size;
-
-		for (size_t k = 0; !is_usual && k < COUNT(usual); k++)
-			is_usual = !fnmatch(usual[k], names + entry[i].d_un.d_val, 0);
-		if (!is_usual)
+	for (size_t i = 0; entry && i < dynamic->sh_size / sizeof(*entry); i++)
+		if (entry[i].d_tag == DT_NEEDED && entry[i].d_un.d_val < size &&
+		    fnmatch(usual, names + entry[i].d_un.d_val, FNM_EXTMATCH))
 			return true;
-	}
 	return false;
 }
 
@@ -161,6 +147,19 @@ static const uint8_t *code_at(const struct file *file, uint64_t address, uint64_
 			continue;
 		*size = segment->p_filesz - (address - segment->p_vaddr);
 		return file->data + segment->p_offset + (address - segment->p_vaddr);
+	}
+	return NULL;
+}
+
+static char *loader_of(const struct file *file)
+{
+	for (unsigned i = 0; i < file->segment_count; i++) {
+		const Elf64_Phdr *segment = &file->segments[i];
+
+		if (segment->p_type == PT_INTERP && segment->p_offset < file->size &&
+		    segment->p_filesz < file->size - segment->p_offset)
+			return memory_format("%.*s", (int)segment->p_filesz,
+					     (const char *)file->data + segment->p_offset);
 	}
 	return NULL;
 }
@@ -395,41 +394,35 @@ static bool is_public(const Elf64_Sym *symbol)
 	       ELF64_ST_VISIBILITY(symbol->st_other) == STV_DEFAULT;
 }
 
-/* Whether the file defines the allocator's malloc and free. */
-static bool has_allocator(const struct file *file, const char *prefix)
+/* Which allocators' malloc and free the file defines: a bit for each prefix. */
+static unsigned find_allocators(const struct file *file)
 {
-	size_t length = strlen(prefix);
-	bool has_malloc = false, has_free = false;
+	unsigned mallocs = 0, frees = 0;
 
-	for (size_t i = 0; i < file->symbol_count && !(has_malloc && has_free); i++) {
+	for (size_t i = 0; i < file->symbol_count; i++) {
 		const char *name = function_name(file, &file->symbols[i]);
 
-		if (!name || strncmp(name, prefix, length) ||
-		    (!length && !is_public(&file->symbols[i])))
-			continue;
-		has_malloc |= !strcmp(name + length, "malloc") || !strcmp(name + length, "mallocx");
-		has_free |= !strcmp(name + length, "free") || !strcmp(name + length, "dallocx");
+		for (unsigned k = 0; name && k < COUNT(prefixes); k++) {
+			size_t length = strlen(prefixes[k]);
+
+			if (strncmp(name, prefixes[k], length) ||
+			    (!length && !is_public(&file->symbols[i])))
+				continue;
+			mallocs |= (unsigned)!strcmp(name + length, "malloc") << k;
+			frees |= (unsigned)!strcmp(name + length, "free") << k;
+		}
 	}
-	return has_malloc && has_free;
+	return mallocs & frees;
 }
 
-static const char *find_shape(const char *name)
+/* Finds the row of a function. may_match: it is public, and rows with patterns are for it, too. */
+static const struct function *find_function(const char *name, bool may_match)
 {
 	for (size_t i = 0; i < COUNT(functions); i++)
-		if (!strcmp(functions[i].name, name))
-			return functions[i].shape;
+		if (!strcmp(functions[i].name, name) ||
+		    (may_match && !fnmatch(functions[i].name, name, 0)))
+			return &functions[i];
 	return NULL;
-}
-
-static bool is_suspect(const char *name)
-{
-	for (size_t i = 0; i < COUNT(harmless); i++)
-		if (!strcmp(harmless[i], name))
-			return false;
-	for (size_t i = 0; i < COUNT(suspects); i++)
-		if (!fnmatch(suspects[i], name, 0))
-			return true;
-	return false;
 }
 
 /* Adds a function to the plan. shape NULL: its parameters are unknown. */
@@ -445,8 +438,10 @@ static void add_function(struct patches *plan, const struct file *file, const El
 		if (plan->patch[i].module == plan->modules &&
 		    plan->patch[i].entry == symbol->st_value)
 			return;
-	if (plan->count == PATCHES_MAX)
+	if (plan->count == PATCHES_MAX) {
+		patch[-1].reason = PATCH_MANY;
 		return;
+	}
 	plan->count++;
 	*patch = (struct patch){ .entry = symbol->st_value, .is_asked = is_asked };
 	patch->module = (uint8_t)plan->modules;
@@ -465,14 +460,16 @@ static void add_allocator(struct patches *plan, const struct file *file, const c
 
 	for (size_t i = 0; i < file->symbol_count; i++) {
 		const Elf64_Sym *symbol = &file->symbols[i];
-		const char *name = function_name(file, symbol), *shape;
+		const char *name = function_name(file, symbol);
+		const struct function *function;
 
 		if (!name || strncmp(name, prefix, length) ||
 		    (!length && (!is_public(symbol) || (!is_program && hook_find(name)))))
 			continue;
-		shape = find_shape(name + length);
-		if (shape || (length && is_public(symbol) && is_suspect(name + length)))
-			add_function(plan, file, symbol, shape, false);
+		function = find_function(name + length,
+					 is_public(symbol) && (length || !strncmp(name, "_Z", 2)));
+		if (function && (function->shape ? *function->shape != 0 : length != 0))
+			add_function(plan, file, symbol, function->shape, false);
 	}
 }
 
@@ -480,15 +477,16 @@ static void add_allocator(struct patches *plan, const struct file *file, const c
 static const char *read_hook(const char *hook, char *name, size_t size)
 {
 	const char *equals = strchr(hook, '='), *function = equals ? equals + 1 : "";
-	const char *shape = find_shape(function);
+	const struct function *like = NULL;
 
-	for (size_t i = 0; !shape && i < COUNT(prefixes); i++)
+	for (size_t i = 0; !like && i < COUNT(prefixes); i++)
 		if (!strncmp(function, prefixes[i], strlen(prefixes[i])))
-			shape = find_shape(function + strlen(prefixes[i]));
-	if (!equals || equals == hook || (size_t)(equals - hook) >= size)
+			like = find_function(function + strlen(prefixes[i]), *prefixes[i]);
+	if (!like || !like->shape || !*like->shape || equals == hook ||
+	    (size_t)(equals - hook) >= size)
 		return NULL;
 	snprintf(name, size, "%.*s", (int)(equals - hook), hook);
-	return shape;
+	return like->shape;
 }
 
 static void add_hook(struct patches *plan, const struct file *file, const char *hook)
@@ -504,20 +502,26 @@ static void add_hook(struct patches *plan, const struct file *file, const char *
 	}
 }
 
-/* Returns whether the file needs libraries in which an allocator may be. */
-static bool plan_file(struct patches *plan, const char *path, bool is_program,
-		      const char *const *hooks, size_t hook_count)
+/*
+ * Returns the loader of a program that needs libraries in which an allocator may be; the caller
+ * frees it. Otherwise returns NULL.
+ */
+static char *plan_file(struct patches *plan, const char *path, bool is_program,
+		       const char *const *hooks, size_t hook_count)
 {
+	char *loader = NULL;
 	struct file file = { .data = NULL };
 	uint32_t before = plan->count;
+	unsigned allocators;
 	size_t head;
 
 	if (plan->modules == PATCH_MODULES_MAX || !open_file(&file, path))
-		return false;
+		return NULL;
 	for (size_t i = 0; i < hook_count; i++)
 		add_hook(plan, &file, hooks[i]);
+	allocators = find_allocators(&file);
 	for (size_t i = 0; i < COUNT(prefixes); i++)
-		if (has_allocator(&file, prefixes[i]))
+		if (allocators >> i & 1)
 			add_allocator(plan, &file, prefixes[i], is_program);
 	if (plan->count > before) {
 		check_branches(&file, plan->patch + before, plan->count - before);
@@ -529,20 +533,23 @@ static bool plan_file(struct patches *plan, const char *path, bool is_program,
 		plan->module[plan->modules++] =
 			patches_hash(file.data, head < PATCH_HEAD ? head : PATCH_HEAD);
 	}
+	if (is_program && (file.needs_others || hook_count || getenv("LD_PRELOAD")))
+		loader = loader_of(&file);
 	munmap((void *)(uintptr_t)file.data, file.size);
-	return file.needs_others;
+	return loader;
 }
 
 /* ---- the files of a program ---- */
 
 /*
- * Has the loader list the libraries that it would load with the program, and plans each: it prints
+ * Has the program's loader list the libraries that it would load, and plans each: it prints
  * "NAME => PATH (ADDRESS)" and does not run the program.
  */
-static void plan_libraries(struct patches *plan, const char *path, const char *const *hooks,
-			   size_t count)
+static void plan_libraries(struct patches *plan, const char *loader, const char *path,
+			   const char *const *hooks, size_t count)
 {
-	char *argv[] = { (char *)(uintptr_t)path, NULL }, *line = NULL;
+	char list[] = "--list", *line = NULL;
+	char *argv[] = { (char *)(uintptr_t)loader, list, (char *)(uintptr_t)path, NULL };
 	size_t room = 0;
 	int pipes[2];
 	FILE *lines;
@@ -552,10 +559,9 @@ static void plan_libraries(struct patches *plan, const char *path, const char *c
 		return;
 	pid = fork();
 	if (!pid) {
-		setenv("LD_TRACE_LOADED_OBJECTS", "1", 1);
 		dup2(pipes[1], STDOUT_FILENO);
 		dup2(open("/dev/null", O_RDWR | O_CLOEXEC), STDERR_FILENO);
-		execv(path, argv);
+		execv(loader, argv);
 		_exit(1);
 	}
 	close(pipes[1]);
@@ -590,6 +596,7 @@ int patches_plan(struct patches *plan, const char *path, const char *const *hook
 		 struct error *err)
 {
 	char name[PATCH_NAME_MAX];
+	cleanup_free char *loader = NULL;
 
 	for (size_t i = 0; i < count; i++)
 		if (!read_hook(hooks[i], name, sizeof(name)))
@@ -599,8 +606,9 @@ int patches_plan(struct patches *plan, const char *path, const char *const *hook
 				"malloc, calloc, realloc, free, memalign, posix_memalign or "
 				"another one of holdtrace-hooks(7)",
 				hooks[i]);
-	if (plan_file(plan, path, true, hooks, count) || count || getenv("LD_PRELOAD"))
-		plan_libraries(plan, path, hooks, count);
+	loader = plan_file(plan, path, true, hooks, count);
+	if (loader)
+		plan_libraries(plan, loader, path, hooks, count);
 	for (size_t i = 0; i < count; i++)
 		if (read_hook(hooks[i], name, sizeof(name)) && !has_hook(plan, name))
 			return error_set(err, EINVAL,

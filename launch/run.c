@@ -608,7 +608,8 @@ static int run_program(struct run *run, char **argv, struct error *err)
 	}
 	if (run->is_untraced && !ignores)
 		return run_alone(run, path, argv, err);
-	if (patches_plan(&run->session.control->patches, program ? program : path, run->hooks.items,
+	if (program && !run->is_untraced &&
+	    patches_plan(&run->session.control->patches, program, run->hooks.items,
 			 run->hooks.count, err))
 		return STATUS_USAGE;
 	if (session_collect(&run->session, err))
