@@ -43,7 +43,8 @@ struct await {
 			  file's lock; 0: none or unknown */
 	char owner_name[LIVE_NAME_MAX]; /* name of the process that holds a file's lock */
 	uint32_t readers;		/* number of threads that hold a read-write lock */
-	/* thread ids of threads that may hold the lock (live/holders.h), the first of their number
+	/* thread ids of threads that may hold the lock (live/look.c), the first of
+	 * their number
 	 */
 	int may_hold[AWAIT_MAY_HOLD_MAX];
 	size_t may_hold_count;

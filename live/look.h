@@ -22,7 +22,7 @@ struct look {
 	size_t rings;	  /* number of deadlock cycles */
 	/*
 	 * threads that seem to wait for each other, by owners that are partly inferred
-	 * (live/holders.h): by thread, and their number. They are in no cycle of is_in_ring.
+	 * (live/look.c): by thread, and their number. They are in no cycle of is_in_ring.
 	 */
 	bool *is_inferred;
 	size_t inferred;
