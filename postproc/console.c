@@ -5,12 +5,15 @@
 #include <limits.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/invocation.h"
 #include "base/out.h"
+#include "postproc/request/output.h"
 #include "trace/bundle.h"
 #include "trace/merge.h"
 
@@ -67,20 +70,73 @@ static void say_waiting(void *user, const char *path)
 		      console_program(), path);
 }
 
+/* ---- the jail ---- */
+
+static void allow(struct jail *jail, const char *directory)
+{
+	for (int i = 0; i < SANDBOX_WRITABLE_MAX; i++)
+		if (!jail->options.writable[i]) {
+			jail->options.writable[i] = directory;
+			return;
+		}
+}
+
+/* Plans which rights remain. `jail` keeps pointers into `options`. */
+static void jail_plan(struct jail *jail, const struct options *options, const struct writer *writer)
+{
+	const char *directory = options->directory, *temporary = getenv("TMPDIR");
+	const char *slash = directory ? strrchr(directory, '/') : NULL;
+
+	*jail = (struct jail){ .is_verbose = options->verbose };
+	/* child processes look up names, so the jail allows fork; -r also executes the resolver */
+	jail->options.may_start = true;
+	jail->options.may_execute = options->resolve;
+	allow(jail, temporary && *temporary ? temporary : "/tmp");
+	if ((options->report || writer->kind == FORMAT_SCREEN) && output_is_named(directory)) {
+		snprintf(jail->report, sizeof(jail->report), "%.*s",
+			 slash ? (int)(slash - directory) + 1 : 1, slash ? directory : ".");
+		allow(jail, jail->report);
+	} else if (directory && strcmp(directory, "stdout") != 0) {
+		allow(jail, directory);
+		if (writer->flags & FORMAT_DIRECTORY)
+			jail->made = directory;
+	}
+}
+
 static void say_wall(void *user, const char *line)
 {
 	(void)user;
 	print_message(stderr, "%s: a trace belongs to another user: %s", console_program(), line);
 }
 
-/* Called when a file was opened. Enters the jail before the first trace of another user is read. */
+/* Enters the jail for the rest of the process's life. With --verbose, names each restriction. */
+static void jail_enter(struct jail *jail)
+{
+	unsigned walls;
+
+	jail->is_entered = true;
+	/* create the writer's directory now: the jail will not allow it later */
+	if (jail->made)
+		mkdir(jail->made, 0777);
+	walls = sandbox_enter(&jail->options);
+	if (jail->is_verbose)
+		sandbox_describe(walls, &jail->options, say_wall, NULL);
+}
+
+/*
+ * Called when a file was opened. Enters the jail before the first trace of another user, or of an
+ * unknown owner, is read.
+ */
 static void look_at_owner(void *user, int fd)
 {
 	struct console *console = user;
+	struct stat facts;
 
-	if (jail_is_needed(&console->jail, fd))
-		jail_enter(&console->jail, say_wall, NULL);
+	if (!console->jail.is_entered && (fstat(fd, &facts) || facts.st_uid != geteuid()))
+		jail_enter(&console->jail);
 }
+
+/* ---- messages ---- */
 
 static void console_failed(void *user, const char *path, const struct error *err)
 {

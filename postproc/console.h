@@ -7,15 +7,28 @@
  * opening traces, because the functions that open them report through this file.
  */
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <time.h>
 
 #include "base/error.h"
+#include "base/sandbox.h"
 #include "formats/writer.h"
 #include "postproc/engine/engine.h"
-#include "jail.h"
+#include "postproc/engine/pass.h"
 #include "postproc/request/request.h"
+
+/*
+ * Drops rights before another user's trace is read: a trace that exploits a bug in the reader could
+ * then write only to the requested output and to the directory for temporary files.
+ */
+struct jail {
+	struct sandbox_options options;
+	char report[PATH_MAX]; /* directory of the report's file, if the report goes to a file */
+	const char *made;      /* directory to create before the jail is entered, or NULL */
+	bool is_verbose, is_entered;
+};
 
 struct progress {
 	struct timespec start;

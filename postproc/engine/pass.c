@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "compress.h"
 #include "pass.h"
 
 #include <stdlib.h>
@@ -7,7 +8,6 @@
 #include "account/keep.h"
 #include "base/spill_sort.h"
 #include "heap_range.h"
-#include "kept_bytes.h"
 #include "postproc/memory/leaks.h"
 
 struct fold {

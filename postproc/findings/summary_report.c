@@ -1,9 +1,319 @@
 /* SPDX-License-Identifier: MIT */
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/human.h"
+#include "live.h"
+#include "postproc/report/report.h"
+
+/* The findings as sentences. */
+
+#define FRAMES	      2 /* number of frames of a call site that a sentence names */
+#define SENTENCE_SIZE 1024
+
+/*
+ * Formats of numbers. The texts are temporary, so they are only valid within the calling statement.
+ */
+#define COUNT(number)  human_count(&(struct human){ { 0 } }, number)
+#define BYTES(number)  human_bytes(&(struct human){ { 0 } }, number)
+#define DURATION(ns)   human_time(&(struct human){ { 0 } }, ns)
+#define PLURAL(number) ((number) == 1 ? "" : "s")
+
+struct sentence {
+	const struct report_run *run;
+	const struct live *live;
+	size_t length;
+	const struct trace_node *backtrace; /* of the call site that the sentence names first */
+	char text[SENTENCE_SIZE];
+};
+
+__attribute__((format(printf, 2, 3))) static void say(struct sentence *sentence, const char *format,
+						      ...)
+{
+	size_t room = sizeof(sentence->text) - sentence->length;
+	va_list arguments;
+	int length;
+
+	va_start(arguments, format);
+	length = vsnprintf(sentence->text + sentence->length, room, format, arguments);
+	va_end(arguments);
+	if (length > 0)
+		sentence->length += (size_t)length < room ? (size_t)length : room - 1;
+}
+
+static void say_site(struct sentence *sentence, const struct trace_node *backtrace)
+{
+	struct naming_line lines[FRAMES];
+	size_t site, count = naming_site(sentence->run->naming, backtrace, lines, FRAMES, &site);
+
+	if (!sentence->backtrace)
+		sentence->backtrace = backtrace;
+	if (!count)
+		say(sentence, "an unknown call site");
+	for (size_t i = 0; i < count; i++)
+		say(sentence, "%s%s", i ? " <- " : "", lines[i].text);
+}
+
+static void say_deadlock(struct sentence *sentence)
+{
+	const struct summary *summary = sentence->run->summary;
+	const struct summary_blocked *blocked = summary->blocked.items;
+
+	say(sentence, "%s thread%s deadlocked", COUNT(summary->deadlocked),
+	    summary->deadlocked == 1 ? " is" : "s are");
+	if (!summary->blocked.count)
+		return;
+	say(sentence, ": thread %" PRIu32 " waits in %s at ", blocked->thread, blocked->function);
+	say_site(sentence, blocked->backtrace);
+	if (!blocked->has_holder)
+		return;
+	if (blocked->holder == blocked->thread)
+		say(sentence, " for a lock that it took itself at ");
+	else
+		say(sentence, " for a lock that thread %" PRIu32 " took at ", blocked->holder);
+	say_site(sentence, blocked->holder_backtrace);
+}
+
+/*
+ * Finds the wait that kept the program from ending: a lost wakeup, or a wait of the main
+ * thread.
+ */
+static const struct summary_blocked *find_hang(const struct summary *summary)
+{
+	const struct summary_blocked *items = summary->blocked.items;
+
+	for (size_t i = 0; i < summary->blocked.count; i++)
+		if (items[i].is_lost_wakeup || items[i].thread == items[i].pid)
+			return &items[i];
+	return NULL;
+}
+
+static void say_hang(struct sentence *sentence)
+{
+	const struct summary_blocked *blocked = find_hang(sentence->run->summary);
+
+	if (!blocked)
+		return;
+	say(sentence, "Thread %" PRIu32 " waited in %s%s%s for %s and was not woken, at ",
+	    blocked->thread, blocked->function, *blocked->what ? " for " : "", blocked->what,
+	    DURATION(blocked->longest_ns));
+	say_site(sentence, blocked->backtrace);
+}
+
+static void say_wrong(struct sentence *sentence, enum finding finding,
+		      const struct summary_class *class)
+{
+	switch (finding) {
+	case FINDING_CLOSED:
+		if (class->bad_closes)
+			say(sentence, "%s call%s closed a descriptor that was not open",
+			    COUNT(class->bad_closes), PLURAL(class->bad_closes));
+		if (class->bad_uses)
+			say(sentence, "%s%s call%s used a descriptor that was not open",
+			    class->bad_closes ? ", " : "", COUNT(class->bad_uses),
+			    PLURAL(class->bad_uses));
+		break;
+	case FINDING_LOST:
+		say(sentence, "%s in %s block%s unreachable: no pointer leads there",
+		    BYTES(class->unkept_bytes), COUNT(class->unkept),
+		    class->unkept == 1 ? " is" : "s are");
+		break;
+	case FINDING_PEAK:
+		say(sentence, "Memory peaked at %s after %s; %s was live at exit",
+		    BYTES(class->peak.amount), DURATION(class->peak.time_ns),
+		    class->held ? BYTES(class->held_bytes) : "nothing");
+		break;
+	case FINDING_SIGNALS:
+		say(sentence, "%s of %s signals of conditions had no waiter", COUNT(class->vain),
+		    COUNT(class->notified));
+		break;
+	case FINDING_SHORT:
+		say(sentence,
+		    "%s of %s blocks were temporary: freed by the next call of their thread",
+		    COUNT(class->temporary), COUNT(class->acquired));
+		break;
+	case FINDINGS:
+		break;
+	}
+}
+
+static void say_waits(struct sentence *sentence, const struct summary_class *class)
+{
+	const struct summary *summary = sentence->run->summary;
+	uint64_t threshold_ns = waits_threshold(&class->waits);
+	uint64_t count = waits_count(&class->waits.times, threshold_ns);
+
+	say(sentence, "%s wait%s for %s%s took %s in all, in a run of %s", COUNT(count),
+	    PLURAL(count), class->type, class->known == RESOURCE_FUTEX ? "es" : "s",
+	    DURATION(waits_ns(&class->waits.times, threshold_ns)),
+	    DURATION(summary->end_ns - summary->start_ns));
+	if (!class->hot.waiter)
+		return;
+	say(sentence, "; the longest at ");
+	say_site(sentence, class->hot.waiter);
+	if (!class->hot.other)
+		return;
+	say(sentence, class->known == RESOURCE_LOCK    ? ", for a lock taken at "
+		      : class->known == RESOURCE_FUTEX ? ", until the wake at "
+						       : ", until the post at ");
+	say_site(sentence, class->hot.other);
+}
+
+/* The word for a release of the class, as in "never freed". */
+static const char *release_of(const struct summary_class *class)
+{
+	static const char *const words[RESOURCE_COUNT] = {
+		[RESOURCE_MEMORY] = "freed",	 [RESOURCE_FD] = "closed",
+		[RESOURCE_FILE] = "closed",	 [RESOURCE_DIRECTORY] = "closed",
+		[RESOURCE_SHM_FD] = "closed",	 [RESOURCE_THREAD] = "joined",
+		[RESOURCE_LOCK] = "unlocked",	 [RESOURCE_PROCESS] = "waited for",
+		[RESOURCE_MAPPING] = "unmapped",
+	};
+
+	return words[class->known] ? words[class->known] : "released";
+}
+
+static void say_live(struct sentence *sentence, const struct summary_class *class)
+{
+	const struct summary *summary = sentence->run->summary;
+	const struct live_row *first = NULL;
+	uint64_t count = 0, bytes = 0, rows = 0;
+
+	for (size_t i = 0; i < sentence->live->count; i++) {
+		const struct live_row *row = &sentence->live->items[i];
+
+		if (&summary->classes[row->site->class] != class)
+			continue;
+		first = first ? first : row;
+		count += row->count;
+		bytes += row->bytes;
+		rows++;
+	}
+	/* all live objects of the class are suppressed */
+	if (!first)
+		return;
+	if (summary_has_bytes(class))
+		say(sentence, "%s of %s in ", BYTES(bytes), class->type);
+	say(sentence, "%s %s%s from %s call site%s %s never %s, %s at ", COUNT(count),
+	    summary_has_bytes(class) ? "block" : class->type, PLURAL(count), COUNT(rows),
+	    PLURAL(rows), count == 1 ? "was" : "were", release_of(class),
+	    rows == 1 ? "all" : "most");
+	say_site(sentence, first->site->backtrace);
+}
+
+static void say_missing(struct sentence *sentence)
+{
+	const struct summary *summary = sentence->run->summary;
+
+	if (summary->bypasses.count)
+		say(sentence, "Calls by %s were not recorded", summary->bypasses.items[0].path);
+	else
+		say(sentence, "Calls by libraries in another link namespace were not recorded");
+}
+
+/* The kind of a finding as the table shows it. */
+static const char *word_of(const struct findings_item *item)
+{
+	static const char *const kinds[] = {
+		[FINDINGS_DEADLOCK] = "deadlock", [FINDINGS_HANG] = "hang",
+		[FINDINGS_WAITS] = "waits",	  [FINDINGS_LIVE] = "live",
+		[FINDINGS_MISSING] = "missing",
+	};
+	static const char *const wrongs[] = {
+		[FINDING_CLOSED] = "misuse",   [FINDING_LOST] = "unreachable",
+		[FINDING_PEAK] = "peak",       [FINDING_SIGNALS] = "signals",
+		[FINDING_SHORT] = "temporary",
+	};
+
+	return item->kind == FINDINGS_WRONG ? wrongs[item->finding] : kinds[item->kind];
+}
+
+static void put_item(struct table *table, const struct report_run *run, const struct live *live,
+		     const struct findings_item *item)
+{
+	struct sentence sentence = { .run = run, .live = live };
+	struct table_cell *row;
+
+	switch (item->kind) {
+	case FINDINGS_DEADLOCK:
+		say_deadlock(&sentence);
+		break;
+	case FINDINGS_HANG:
+		say_hang(&sentence);
+		break;
+	case FINDINGS_WRONG:
+		say_wrong(&sentence, item->finding, item->class);
+		break;
+	case FINDINGS_WAITS:
+		say_waits(&sentence, item->class);
+		break;
+	case FINDINGS_LIVE:
+		say_live(&sentence, item->class);
+		break;
+	case FINDINGS_MISSING:
+		say_missing(&sentence);
+		break;
+	}
+	if (!sentence.length)
+		return;
+	row = table_add(table);
+	table_text(table, CELL(row, findings, kind), word_of(item));
+	if (item->class)
+		table_text(table, CELL(row, findings, class), item->class->type);
+	table_text(table, CELL(row, findings, finding), sentence.text);
+	table_text(table, CELL(row, findings, report), item->report);
+	if (sentence.backtrace)
+		table_backtrace(CELL(row, findings, backtrace), sentence.backtrace);
+}
+
+/* Adds the classes with live objects that are not among the items, in the order of the screen. */
+static size_t add_live(const struct summary *summary, const struct live *live,
+		       struct findings_item *items, size_t count)
+{
+	for (size_t i = 0; i < live->count; i++) {
+		const struct summary_class *class = &summary->classes[live->items[i].site->class];
+		bool is_listed = false;
+
+		for (size_t k = 0; k < count; k++)
+			is_listed |= items[k].kind == FINDINGS_LIVE && items[k].class == class;
+		if (!is_listed)
+			items[count++] = (struct findings_item){ .kind = FINDINGS_LIVE,
+								 .class = class,
+								 .report = "leaks" };
+	}
+	return count;
+}
+
+/*
+ * Fills the table `findings`: the problems of the run as sentences, those with the worst damage
+ * first.
+ */
+static void findings_put(const struct report_run *run, struct table *table)
+{
+	const struct summary *summary = run->summary;
+	struct findings_item items[FINDINGS_ITEMS + LEDGER_CLASSES];
+	struct suppress suppress = { 0 };
+	struct error err = { 0 };
+	struct live live;
+	size_t count;
+
+	/* An unreadable file of suppressions is an error in the report `leaks` only. */
+	if (summary->processes.count && suppress_fill(&suppress, run->options, &err) == 0) {
+		live_collect(&live, summary, run->naming, &suppress);
+		count = findings_list(summary, &live.leaks, items);
+		count = add_live(summary, &live, items, count);
+		for (size_t i = 0; i < count; i++)
+			put_item(table, run, &live, &items[i]);
+		live_free(&live);
+	}
+	suppress_free(&suppress);
+}
 /*
  * The report `summary`: the numbers of the screen at the end of a run. As text it is that screen.
  */
-
-#include "findings_table.h"
 
 static void summary_report_put(struct table *table, const struct summary_class *class)
 {

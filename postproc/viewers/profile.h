@@ -9,10 +9,27 @@
  * VIEWER_OF_PROFILE(pprof) after pprof_print(void *state, struct out *out, struct error *err)
  */
 
+#include "base/array.h"
+#include "base/hash_table.h"
+#include "base/pool.h"
 #include "stacks.h"
 #include "postproc/memory/costs.h"
 #include "postproc/waits/lanes.h"
-#include "postproc/waits/wait_sums.h"
+
+/* Sums of the waits of a run, by kind, call site of the waiter, and call site of the waker. */
+
+struct wait_sum {
+	enum lane_kind kind;
+	const struct trace_node *waiter, *waker; /* waker NULL: not known */
+	const char *function;
+	uint64_t count, ns;
+};
+
+struct wait_sums {
+	struct pool pool;
+	struct hash_table table;
+	ARRAY_OF(struct wait_sum *) list; /* the sums in the order of their first waits */
+};
 
 /*
  * The columns of a sample. Each class of resources has separate columns, because adding bytes of
