@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "account/before.h"
 #include "account/keep.h"
+#include "account/mapped.h"
 #include "base/array.h"
 #include "base/memory.h"
 #include "hook_table.h"

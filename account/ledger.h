@@ -22,7 +22,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "account/before.h"
 #include "account/estimate.h"
 #include "account/mapped.h"
 #include "account/sites.h"

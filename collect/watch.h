@@ -11,7 +11,16 @@
 #include <stdint.h>
 
 #include "collect/shared.h"
-#include "collect/untraced.h"
+
+/* The reasons why a process was not traced after an exec, although it is alive. */
+
+enum untraced {
+#define UNTRACED(name, word, sentence) UNTRACED_##name,
+#include "base/untraced.def"
+#undef UNTRACED
+};
+
+extern const char *const untraced_words[];
 
 enum watch_end {
 	WATCH_ALIVE,

@@ -11,11 +11,19 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/array.h"
 #include "resolver/debuginfo.h"
 #include "resolver/elffile.h"
 #include "resolver/files.h"
+#include "resolver/ranges.h"
 #include "resolver/symbol.h"
-#include "resolver/symtab.h"
+
+/* The functions in the symbol tables of a module's files, sorted by address. */
+
+struct symtab {
+	struct ranges sized, unsized; /* item: index into `names` */
+	ARRAY_OF(const char *) names; /* strings in the ELF files */
+};
 
 struct module {
 	struct elffile *file; /* NULL if only a debug file was found */
