@@ -13,6 +13,7 @@
 #include "base/human.h"
 #include "base/map.h"
 #include "base/memory.h"
+#include "base/order.h"
 #include "notes.h"
 #include "postproc/report/report.h"
 #include "postproc/totals/residence.h"
@@ -41,6 +42,12 @@ struct resident_site {
 struct resident_block {
 	uint64_t from, size;
 	uint32_t site;
+};
+
+/* For each page of 2 MiB, whether it ever had a block. */
+struct region {
+	uint64_t number; /* address >> REGION_BITS */
+	uint64_t bits[(1u << REGION_BITS) / PAGE / 64];
 };
 
 /* A page that live blocks cover in part. */
@@ -123,15 +130,21 @@ struct resident_state {
 	struct pool pool;
 	/* of the current process: the map of pages that ever had a block */
 	struct map region_of; /* key: address >> REGION_BITS; value: index + 1 */
-	ARRAY_OF(struct region { uint64_t bits[(1u << REGION_BITS) / PAGE / 64]; }) regions;
+	ARRAY_OF(struct region) regions;
 	/* of the last cut */
 	ARRAY_OF(struct resident_block) blocks, mappings;
 	uint64_t cut_number, cut_ns;
 	/* during a join */
 	struct map page_of; /* key: number of a page; value: index + 1 */
 	ARRAY_OF(struct resident_page) pages;
+	uint32_t *sorted;	   /* indexes of the regions, by address */
 	struct resident_use *uses; /* by mapping */
-	size_t last_run;	   /* run of the previous block's start */
+	/*
+	 * steps that joining may still take. Blocks of a process do not overlap, so it needs few;
+	 * those of a damaged trace may
+	 */
+	uint64_t steps;
+	size_t last_run; /* run of the previous block's start */
 	/* results: the last one belongs to the current process if has_result */
 	ARRAY_OF(struct resident_process) processes;
 	ARRAY_OF(struct resident_part) parts;
@@ -154,7 +167,8 @@ static void cover_block(struct resident_state *state, uint64_t from, uint64_t si
 		uint64_t pages = (1u << REGION_BITS) / PAGE, bit = page % pages;
 
 		if (!entry->value) {
-			*ARRAY_ADD(&state->regions) = (struct region){ 0 };
+			*ARRAY_ADD(&state->regions) =
+				(struct region){ .number = page * PAGE >> REGION_BITS };
 			entry->value = (uint32_t)state->regions.count;
 		}
 		for (; page < end && bit < pages; page++, bit++)
@@ -162,20 +176,40 @@ static void cover_block(struct resident_state *state, uint64_t from, uint64_t si
 	}
 }
 
+static int by_number(const void *one, const void *two, void *user)
+{
+	const struct resident_state *state = user;
+	const uint32_t *a = one, *b = two;
+
+	return ORDER(state->regions.items[*a].number, state->regions.items[*b].number);
+}
+
+static void sort_regions(struct resident_state *state)
+{
+	state->sorted = memory_alloc((state->regions.count + 1) * sizeof(*state->sorted));
+	for (uint32_t i = 0; i < state->regions.count; i++)
+		state->sorted[i] = i;
+	qsort_r(state->sorted, state->regions.count, sizeof(*state->sorted), by_number, state);
+}
+
 /* The number of pages in a range that ever had a block. */
 static uint64_t count_former(const struct resident_state *state, uint64_t from, uint64_t to)
 {
-	uint64_t page = from / PAGE, count = 0, pages = (1u << REGION_BITS) / PAGE;
+	const struct region *regions = state->regions.items;
+	uint64_t pages = (1u << REGION_BITS) / PAGE, count = 0;
+	size_t i = ARRAY_SEARCH(state->regions.count, at,
+				(regions[state->sorted[at]].number + 1) * pages <= from / PAGE);
 
-	while (page < to / PAGE) {
-		uint32_t index = map_get(&state->region_of, 0, page * PAGE >> REGION_BITS);
-		uint64_t next = (page / pages + 1) * pages;
-		const struct region *region = index ? &state->regions.items[index - 1] : NULL;
+	for (; i < state->regions.count; i++) {
+		const struct region *region = &regions[state->sorted[i]];
+		uint64_t first = region->number * pages, last = first + pages;
 
-		next = next < to / PAGE ? next : to / PAGE;
-		for (; region && page < next; page++)
+		if (first >= to / PAGE)
+			break;
+		first = first > from / PAGE ? first : from / PAGE;
+		last = last < to / PAGE ? last : to / PAGE;
+		for (uint64_t page = first; page < last; page++)
 			count += region->bits[page % pages / 64] >> page % 64 & 1;
-		page = next;
 	}
 	return count;
 }
@@ -274,7 +308,7 @@ static void add_resident(struct resident_state *state, const struct residence_ru
 
 	entry->resident += to - from;
 	use->live += to - from;
-	if (is_before(state, &state->residence.mappings.items[run->mapping], run->from, run->to)) {
+	if (run->is_before) {
 		use->before_live += to - from;
 		return;
 	}
@@ -305,7 +339,8 @@ static void add_block(struct resident_state *state, const struct resident_block 
 	    block->from >= residence->runs.items[i].to)
 		i = residence_after(residence, block->from);
 	state->last_run = i;
-	for (; i < residence->runs.count && residence->runs.items[i].from < end; i++) {
+	for (; i < residence->runs.count && residence->runs.items[i].from < end && state->steps;
+	     i++, state->steps--) {
 		const struct residence_run *run = &residence->runs.items[i];
 		uint64_t from = run->from > block->from ? run->from : block->from;
 		uint64_t to = run->to < end ? run->to : end;
@@ -331,7 +366,8 @@ static void add_mapping(struct resident_state *state, const struct resident_bloc
 	entry->live += mapping->size;
 	entry->count++;
 	for (size_t i = residence_after(residence, mapping->from);
-	     i < residence->runs.count && residence->runs.items[i].from < end; i++) {
+	     i < residence->runs.count && residence->runs.items[i].from < end && state->steps;
+	     i++, state->steps--) {
 		const struct residence_run *run = &residence->runs.items[i];
 		uint64_t from = run->from > mapping->from ? run->from : mapping->from;
 		uint64_t to = run->to < end ? run->to : end, bytes = to - from;
@@ -527,6 +563,14 @@ static void join(struct resident_state *state)
 	if (current->name)
 		process->program = pool_text(&state->pool, current->name, strlen(current->name));
 	state->has_result = true;
+	state->steps = 4 * (residence->runs.count + state->blocks.count + state->mappings.count);
+	for (size_t i = 0; i < residence->runs.count; i++) {
+		struct residence_run *run = &residence->runs.items[i];
+
+		run->is_before = is_before(state, &residence->mappings.items[run->mapping],
+					   run->from, run->to);
+	}
+	sort_regions(state);
 	state->uses = memory_zalloc(residence->mappings.count + 1, sizeof(*state->uses));
 	for (size_t i = 0; i < state->blocks.count; i++)
 		add_block(state, &state->blocks.items[i]);
@@ -549,7 +593,9 @@ static void join(struct resident_state *state)
 	find_pinner(state, process);
 	map_clear(&state->page_of);
 	state->pages.count = 0;
+	free(state->sorted);
 	free(state->uses);
+	state->sorted = NULL;
 	state->uses = NULL;
 }
 

@@ -41,6 +41,7 @@ struct residence_run {
 	uint64_t from, to;
 	uint32_t mapping; /* index */
 	char state;
+	bool is_before; /* for the caller's use */
 };
 
 struct residence {
