@@ -3,6 +3,7 @@
 
 #include "base/array.h"
 #include "base/order.h"
+#include "process/proc.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -229,6 +230,34 @@ size_t sample_backtrace(const struct sample_row *row, struct naming_line *lines,
 
 /* ---- the whole ---- */
 
+/*
+ * The sum of the resident memory of the running processes, according to the kernel. Returns 0 if it
+ * cannot be read for one of them, or if its pid is not certain.
+ */
+static uint64_t add_resident(struct watched *const *processes, size_t count)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		struct watched *watched = processes[i];
+		bool has_ended;
+		int64_t kib;
+		int32_t pid;
+
+		watched_lock(watched);
+		has_ended = watched->has_ended || watched->is_finished;
+		pid = watched->is_unproven ? 0 : (int32_t)watched->pid;
+		watched_unlock(watched);
+		if (has_ended)
+			continue;
+		kib = pid ? proc_status(pid, 0, "VmRSS", 10) : 0;
+		if (kib <= 0)
+			return 0;
+		sum += (uint64_t)kib << 10;
+	}
+	return sum;
+}
+
 static void add_process(struct sample *sample, struct list *list, struct watched *watched,
 			bool since_base)
 {
@@ -260,7 +289,7 @@ void sample_take(struct sample *sample, struct watched *const *processes, size_t
 	struct list list = { 0 };
 	size_t kept = 0;
 
-	*sample = (struct sample){ 0 };
+	*sample = (struct sample){ .resident_bytes = add_resident(processes, count) };
 	for (size_t i = 0; i < count; i++)
 		add_process(sample, &list, processes[i], options->since_base);
 	for (size_t i = 0; i < list.count; i++) {

@@ -52,6 +52,8 @@ struct sample {
 	uint64_t events, dropped, damages;
 	double event_rate;
 	size_t running, ended;
+	/* resident memory of the running processes; 0: not known of all of them */
+	uint64_t resident_bytes;
 	uint64_t sample; /* largest sampling interval of memory, in bytes; 0: all memory is
 			  * recorded */
 	size_t ticks;	 /* values of each curve, at most WATCHED_TICKS */

@@ -159,6 +159,8 @@ static void put_head(const struct view *view)
 		   sample->running + sample->ended == 1 ? "" : "es", sample->ended,
 		   human_count(&events, sample->events),
 		   human_count(&rate, (uint64_t)sample->event_rate));
+	if (sample->resident_bytes)
+		out_format(out, ", %s resident", human_bytes(&rate, sample->resident_bytes));
 	put_style(view, STYLE_ALARM);
 	if (sample->dropped)
 		out_format(out, ", %s DROPPED", human_count(&rate, sample->dropped));
@@ -440,6 +442,8 @@ void top_put_json(struct out *out, const struct top_picture *picture)
 	json_add_unsigned(&json, "files_left_out", picture->left_out);
 	json_add_unsigned(&json, "running", sample->running);
 	json_add_unsigned(&json, "ended", sample->ended);
+	if (sample->resident_bytes)
+		json_add_unsigned(&json, "resident_bytes", sample->resident_bytes);
 	json_open(&json, "classes", '[');
 	for (size_t i = 0; i < sample->class_count; i++)
 		add_json_row(&json, &sample->classes[i]);
@@ -541,6 +545,10 @@ void top_put_metrics(struct out *out, const struct top_picture *picture)
 
 	put_metric(out, "holdtrace_processes", "gauge", "Running traced processes.",
 		   sample->running);
+	if (sample->resident_bytes)
+		put_metric(out, "holdtrace_resident_bytes", "gauge",
+			   "Resident memory of the running traced processes.",
+			   sample->resident_bytes);
 	put_metric(out, "holdtrace_events", "counter", "Recorded events.", sample->events);
 	put_metric(out, "holdtrace_dropped_events", "counter", "Dropped events.", sample->dropped);
 	if (picture->has_waits) {
