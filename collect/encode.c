@@ -7,7 +7,6 @@
 #include "hook_table.h"
 #include "machine.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/utsname.h>

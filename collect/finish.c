@@ -5,7 +5,6 @@
 #include "notes.h"
 
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "collect/budget.h"

@@ -21,7 +21,6 @@
 #include <unistd.h>
 
 #include "collect/spawn.h"
-#include "collect/budget.h"
 #include "collect/scan_result.h"
 #include "machine.h"
 

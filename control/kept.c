@@ -4,6 +4,7 @@
 #include "base/array.h"
 #include "base/checksum.h"
 #include "base/cleanup.h"
+#include "base/memory.h"
 #include "htr_table.h"
 
 #include <errno.h>
@@ -35,7 +36,7 @@ static bool take_piece(struct places *places, int fd, uint64_t at, const struct 
 	const unsigned char *read = bytes;
 	struct place *place = ARRAY_AT(places, piece->stream);
 
-	if (!place || pread(fd, bytes, sizeof(bytes), (off_t)(at + HTR_SIZE_piece)) < 0)
+	if (pread(fd, bytes, sizeof(bytes), (off_t)(at + HTR_SIZE_piece)) < 0)
 		return false;
 	place->next = piece->place + piece->size;
 	place->is_begun = true;
@@ -138,10 +139,8 @@ static int open_free(const char *path, char **name)
 
 	for (int number = 1; fd < 0 && number < NUMBERS_MAX; number++) {
 		free(*name);
-		*name = NULL;
-		if (asprintf(name, "%.*s.kept-%d%s", (int)(is_htr ? length - 4 : length), path,
-			     number, is_htr ? ".htr" : "") < 0)
-			return -1;
+		*name = memory_format("%.*s.kept-%d%s", (int)(is_htr ? length - 4 : length), path,
+				      number, is_htr ? ".htr" : "");
 		fd = open(*name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 		if (fd < 0 && errno != EEXIST)
 			break;
@@ -167,13 +166,13 @@ static int kept_copy(const char *path, const char *to, char **name, struct error
 	if (from < 0)
 		return error_system(err, errno, "%s", path);
 	if (to) {
-		*name = strdup(to);
+		*name = memory_text(to);
 		output = open(to, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	} else {
 		output = open_free(path, name);
 	}
-	if (output < 0 || !*name)
-		return error_system(err, errno, "cannot create %s", *name ? *name : path);
+	if (output < 0)
+		return error_system(err, errno, "cannot create %s", *name);
 	is_whole = copy_start(from, output, find_end(from, &places));
 	for (size_t i = 0; is_whole && i < places.count; i++)
 		if (places.items[i].is_begun && !places.items[i].is_ended)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "dialects/places.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdlib.h>

@@ -6,12 +6,10 @@
 #include "base/memory.h"
 #include "process/frames.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
-#include <unistd.h>
 
 #define STACK_WORDS 32768u
 #define HANDLER	    "a signal handler"

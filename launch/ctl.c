@@ -5,7 +5,6 @@
 #include "control/control.h"
 #include "scan.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -8,7 +8,6 @@
 #include "live/await.h"
 #include "naming/waiters.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>

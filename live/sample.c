@@ -5,7 +5,6 @@
 #include "base/order.h"
 #include "process/proc.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -7,7 +7,6 @@
 #include "base/picture.h"
 #include "base/terminal.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

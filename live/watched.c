@@ -5,7 +5,6 @@
 #include "base/memory.h"
 #include "notes.h"
 
-#include <errno.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -9,7 +9,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/human.h"
 #include "base/invocation.h"
 #include "base/memory.h"
 #include "base/terminal.h"

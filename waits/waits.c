@@ -31,11 +31,10 @@ struct waits_object *waits_object(struct waits *waits, uint32_t class, uint64_t 
 	if (found || waits->objects.count >= WAITS_OBJECTS_MAX)
 		return found;
 	found = pool_zalloc(&waits->pool, sizeof(*found));
-	if (!found)
-		return NULL;
 	found->class = class;
 	found->object = object;
-	return hash_table_add(&waits->objects, hash, found) == 0 ? found : NULL;
+	hash_table_add(&waits->objects, hash, found);
+	return found;
 }
 
 static unsigned step_of(uint64_t ns)

@@ -8,7 +8,6 @@
  */
 #include "dialects/etrace/etrace.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "dialects/etrace/etrace_lines.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/array.h"
 #include "base/memory.h"

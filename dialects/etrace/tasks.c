@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "dialects/etrace/tasks.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -407,17 +406,15 @@ static void list_exits(struct tasks *tasks)
 {
 	for (size_t i = 0; i < tasks->list.count; i++) {
 		const struct task *task = tasks->list.items[i];
-		struct task_exit *place;
 
 		if (!task->has_exit || task->same_as != TASK_NONE)
 			continue;
-		place = ARRAY_ADD(&tasks->exits);
-		*place = (struct task_exit){ .time_ns = task->exit_ns > task->last_ns
-								? task->exit_ns
-								: task->last_ns,
-					     .status = task->status,
-					     .task = task->number,
-					     .cpu = task->exit_cpu };
+		*ARRAY_ADD(&tasks->exits) = (struct task_exit){
+			.time_ns = task->exit_ns > task->last_ns ? task->exit_ns : task->last_ns,
+			.status = task->status,
+			.task = task->number,
+			.cpu = task->exit_cpu
+		};
 	}
 	if (tasks->exits.count)
 		qsort(tasks->exits.items, tasks->exits.count, sizeof(*tasks->exits.items),

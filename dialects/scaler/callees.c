@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "dialects/scaler/callees.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -45,14 +44,12 @@ static bool callee_equal(const void *item, const void *key)
 static struct callee_file *file_of(struct callees *callees, const char *path)
 {
 	uint64_t hash = hash_bytes(callees->paths.seed, path, strlen(path));
-	struct callee_file *file = hash_table_find(&callees->paths, hash, file_equal, path),
-			   **place;
+	struct callee_file *file = hash_table_find(&callees->paths, hash, file_equal, path);
 
 	if (file)
 		return file;
 	file = pool_zalloc(&callees->pool, sizeof(*file));
-	place = ARRAY_ADD(&callees->files);
-	*place = file;
+	*ARRAY_ADD(&callees->files) = file;
 	file->number = (uint32_t)callees->files.count - 1;
 	file->path = pool_text(&callees->pool, path, strlen(path));
 	hash_table_add(&callees->paths, hash, file);
@@ -90,13 +87,11 @@ static uint32_t add_callee(struct callees *callees, struct callee_file *file, co
 {
 	struct callee key = { .file = file, .name = name };
 	uint64_t hash = hash_bytes(callees->symbols.seed + file->number, name, strlen(name));
-	struct callee *callee = hash_table_find(&callees->symbols, hash, callee_equal, &key),
-		      **place;
+	struct callee *callee = hash_table_find(&callees->symbols, hash, callee_equal, &key);
 
 	if (!callee) {
 		callee = pool_zalloc(&callees->pool, sizeof(*callee));
-		place = ARRAY_ADD(&callees->list);
-		*place = callee;
+		*ARRAY_ADD(&callees->list) = callee;
 		callee->file = file;
 		callee->symbol = (uint32_t)callees->list.count - 1;
 		callee->name = pool_text(&callees->pool, name, strlen(name));

@@ -109,7 +109,7 @@ static void scaler_frames_see(struct scaler_frames *frames, const struct event *
 			      uint32_t *way)
 {
 	size_t mappings = frames->space.mappings.count;
-	const struct trace_node *backtrace, **place;
+	const struct trace_node *backtrace;
 	struct scaler_seen *seen;
 
 	*way = 0;
@@ -120,8 +120,7 @@ static void scaler_frames_see(struct scaler_frames *frames, const struct event *
 		backtrace = space_backtrace(&frames->space, event->backtrace, event->index);
 		/* Most new mappings do not affect the backtrace, which then stays the same. */
 		if (!seen->way || frames->ways.items[seen->way - 1] != backtrace) {
-			place = ARRAY_ADD(&frames->ways);
-			*place = backtrace;
+			*ARRAY_ADD(&frames->ways) = backtrace;
 			seen->way = (uint32_t)frames->ways.count;
 		}
 		seen->mappings = mappings;
@@ -724,15 +723,13 @@ static int write_beside_others(struct scaler *scaler, struct error *err)
 int write_scaler_end(void *state, struct error *err)
 {
 	struct scaler *scaler = state;
-	uint32_t *place;
 	int rc;
 
 	if (scaler->has_failed)
 		return 0; /* already reported */
 	if (!scaler->process || !scaler->process->has_tails)
 		return refuse_trace(err);
-	place = ARRAY_ADD(&run.processes);
-	*place = scaler->process->pid;
+	*ARRAY_ADD(&run.processes) = scaler->process->pid;
 	rc = run.processes.count == 1 ? write_files(scaler, &scaler->directory, err)
 				      : write_beside_others(scaler, err);
 	if (rc)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "dialects/swap/load.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -74,14 +73,13 @@ static int compare_ids(const void *one, const void *two)
 
 static void take_thread(struct load *load, const char *value)
 {
-	struct load_thread thread = { 0 }, *place;
+	struct load_thread thread = { 0 };
 
 	if (load->threads.count == THREADS_MAX ||
 	    sscanf(value, "%" SCNu32 " %" SCNu64 " %c %" SCNu32, &thread.id, &thread.ticks,
 		   &thread.state, &thread.cpu) != 4)
 		return;
-	place = ARRAY_ADD(&load->threads);
-	*place = thread;
+	*ARRAY_ADD(&load->threads) = thread;
 }
 
 static void take_process(struct load *load, const char *value, uint64_t hertz, uint64_t ns)

@@ -7,7 +7,6 @@
  */
 #include "dialects/swap/swap.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

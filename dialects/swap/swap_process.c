@@ -6,7 +6,6 @@
  */
 #include "dialects/swap/swap.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -202,7 +201,6 @@ static void forget_mapping(struct swap_process *process, size_t number)
 void swap_process_unmap(struct swap *swap, struct swap_process *process, const struct event *event)
 {
 	const char *from = event_argument(event, "from"), *to = event_argument(event, "to");
-	const struct trace_mapping **place;
 
 	for (size_t i = process->mapped; from && to && i-- > 0;) {
 		const struct trace_mapping *mapping = process->mappings.items[i];
@@ -210,8 +208,7 @@ void swap_process_unmap(struct swap *swap, struct swap_process *process, const s
 		if (mapping->from != strtoull(from, NULL, 0) ||
 		    mapping->to != strtoull(to, NULL, 0) || mapping == process->main)
 			continue;
-		place = ARRAY_ADD(&process->gone);
-		*place = mapping;
+		*ARRAY_ADD(&process->gone) = mapping;
 		forget_mapping(process, i);
 		add_unmap(swap, process, mapping, swap_unix(process, event->time_ns));
 		return;

@@ -222,13 +222,11 @@ static int find_chunks(const struct spill_buffer *buffer, const struct spill_fil
 
 	while (link.older) {
 		uint64_t end = link.older - sizeof(link);
-		struct chunk *chunk;
 		int rc = spill_read(spill, end, &link, sizeof(link), err);
 
 		if (rc)
 			return rc;
-		chunk = ARRAY_ADD(links);
-		*chunk = (struct chunk){ end - link.size, link.size };
+		*ARRAY_ADD(links) = (struct chunk){ end - link.size, link.size };
 	}
 	return 0;
 }

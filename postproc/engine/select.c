@@ -418,12 +418,11 @@ static int read_indices(struct indices *indices, const char *path, struct error 
 		return error_system(err, errno, "%s: cannot open the list of indices", path);
 	while (fgets(line, sizeof(line), file)) {
 		char *end;
-		uint64_t index = strtoull(line, &end, 0), *place;
+		uint64_t index = strtoull(line, &end, 0);
 
 		if (end == line)
 			continue;
-		place = ARRAY_ADD(indices);
-		*place = index;
+		*ARRAY_ADD(indices) = index;
 	}
 	if (ferror(file))
 		return error_system(err, EIO, "%s: cannot read the list of indices", path);
@@ -548,7 +547,6 @@ static const struct backtrace *cut(struct select *select, const struct backtrace
 
 static void add_range(struct select *select, const struct trace_mapping *mapping)
 {
-	struct code_range *range;
 	uint64_t from = select->start;
 
 	if (!select_module_matches(&select->modules.globs, mapping->path))
@@ -559,8 +557,7 @@ static void add_range(struct select *select, const struct trace_mapping *mapping
 	 */
 	if (from < mapping->from || from >= mapping->to)
 		from += mapping->from;
-	range = ARRAY_ADD(&select->ranges);
-	*range = (struct code_range){ from, from + select->size };
+	*ARRAY_ADD(&select->ranges) = (struct code_range){ from, from + select->size };
 }
 
 static bool is_called_from_range(const struct select *select, const struct event *event)

@@ -119,12 +119,10 @@ static void add_result(struct leaks *leaks, uint32_t process, const struct ledge
 {
 	uint64_t end = leaks->last_ns < leaks->until_ns ? leaks->last_ns : leaks->until_ns;
 	uint64_t since = held->item->acquired_ns;
-	struct result *result;
 
 	if (leaks->min_age_ns && (since > end || end - since < leaks->min_age_ns))
 		return;
-	result = ARRAY_ADD(&leaks->results);
-	*result = (struct result){
+	*ARRAY_ADD(&leaks->results) = (struct result){
 		.index = held->item->index,
 		.object = held->object,
 		.bytes = held->size,

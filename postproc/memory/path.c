@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* The path from a root to one block: which blocks on the way retain it. */
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 

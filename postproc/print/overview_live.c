@@ -9,9 +9,7 @@
 #include "base/cleanup.h"
 #include "base/hash_table.h"
 #include "base/memory.h"
-#include "base/order.h"
 #include "hook_table.h"
-#include "naming/runtime.h"
 
 #define OTHERS_MAX 4  /* limit of classes of other tracers in the table */
 #define WORDS_MIN  16 /* minimum width of the last cell of a row */

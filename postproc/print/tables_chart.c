@@ -5,7 +5,6 @@
  * has columns, a column of the chart shows the maximum of several rows, so that every peak is
  * visible.
  */
-#include <stdio.h>
 #include <string.h>
 
 #include "base/human.h"

@@ -58,7 +58,7 @@ static bool read_head(struct newest_trace *found, const struct trace_options *re
 static void look_at(struct newest *newest, const char *directory, const char *name,
 		    const struct trace_options *reading)
 {
-	struct newest_trace found = { .path = NULL }, *place;
+	struct newest_trace found = { .path = NULL };
 	cleanup_fd int fd = -1;
 	struct stat facts;
 
@@ -73,8 +73,7 @@ static void look_at(struct newest *newest, const char *directory, const char *na
 	/* The collector keeps a lock on the file until the file is complete. */
 	fd = open(found.path, O_RDONLY | O_CLOEXEC);
 	found.is_written = fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK;
-	place = ARRAY_ADD(newest);
-	*place = found;
+	*ARRAY_ADD(newest) = found;
 }
 
 static int compare(const void *a, const void *b)

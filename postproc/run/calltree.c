@@ -83,13 +83,12 @@ static bool handle_equal(const void *item, const void *key)
 /* Finds or assigns the number of a handle. */
 static void number_handle(struct calltree *tree, uint64_t value, uint32_t *number)
 {
-	uint64_t hash = hash_two(tree->handles.seed, value, 0), *place;
+	uint64_t hash = hash_two(tree->handles.seed, value, 0);
 	struct handle *handle = hash_table_find(&tree->handles, hash, handle_equal, &value);
 
 	if (!handle) {
 		handle = pool_alloc(&tree->pool, sizeof(*handle));
-		place = ARRAY_ADD(&tree->handle_list);
-		*place = handle->value = value;
+		*ARRAY_ADD(&tree->handle_list) = handle->value = value;
 		handle->number = (uint32_t)tree->handle_list.count - 1;
 		hash_table_add(&tree->handles, hash, handle);
 	}

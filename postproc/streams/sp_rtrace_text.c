@@ -355,7 +355,6 @@ static const struct trace_mapping *last_printed(const struct text_writer *writer
  */
 static void print_again(struct text_writer *writer, const struct trace_mapping *mapping)
 {
-	const struct trace_mapping **place;
 	size_t kept = 0;
 
 	for (size_t i = 0; i < writer->again.count; i++)
@@ -363,8 +362,7 @@ static void print_again(struct text_writer *writer, const struct trace_mapping *
 		    writer->again.items[i]->to > mapping->to)
 			writer->again.items[kept++] = writer->again.items[i];
 	writer->again.count = kept;
-	place = ARRAY_ADD(&writer->again);
-	*place = mapping;
+	*ARRAY_ADD(&writer->again) = mapping;
 	print_mapping(writer, mapping);
 }
 

@@ -249,7 +249,6 @@ static void note_lost(struct summary *summary, const struct event *event)
 	const char *count = event_argument(event, "count");
 	const char *reason = event_argument(event, "reason");
 	uint64_t number = count ? strtoull(count, NULL, 0) : event->size;
-	struct summary_loss *loss;
 
 	summary->fold->process.lost += trace_lost_notes(event) ? 0 : number;
 	for (size_t i = 0; reason && i < summary->losses.count; i++) {
@@ -260,8 +259,7 @@ static void note_lost(struct summary *summary, const struct event *event)
 	}
 	if (!reason || summary->losses.count >= LOSS_COUNT + 8)
 		return;
-	loss = ARRAY_ADD(&summary->losses);
-	*loss = (struct summary_loss){ copy(summary, reason), number };
+	*ARRAY_ADD(&summary->losses) = (struct summary_loss){ copy(summary, reason), number };
 }
 
 #define BYPASSES_MAX 256
@@ -300,7 +298,6 @@ static void note_count(struct summary *summary, struct summary_list *list, const
 {
 	const char *count = event_argument(event, "count");
 	uint64_t number = count ? strtoull(count, NULL, 10) : 1;
-	struct summary_left_out *item;
 
 	if (!what)
 		return;
@@ -311,8 +308,7 @@ static void note_count(struct summary *summary, struct summary_list *list, const
 		list->items[i].count += number;
 		return;
 	}
-	item = ARRAY_ADD(list);
-	*item = (struct summary_left_out){ copy(summary, what), number };
+	*ARRAY_ADD(list) = (struct summary_left_out){ copy(summary, what), number };
 }
 
 static void note_left_out(struct summary *summary, const struct event *event)

@@ -48,7 +48,6 @@ static uint32_t place_of(struct tallies *tallies, const struct site *site)
 {
 	const struct trace_node *backtrace =
 		space_backtrace(tallies->space, site->backtrace, site->index);
-	struct tally_place *place;
 	uint32_t found;
 
 	if (backtrace->number >= tallies->first_count)
@@ -58,8 +57,7 @@ static uint32_t place_of(struct tallies *tallies, const struct site *site)
 		found = tallies->places.items[found - 1].next;
 	if (found)
 		return found;
-	place = ARRAY_ADD(&tallies->places);
-	*place = (struct tally_place){
+	*ARRAY_ADD(&tallies->places) = (struct tally_place){
 		.backtrace = backtrace,
 		.function = pool_text_again(&tallies->pool, &tallies->recent, site->function->name),
 		.next = tallies->first[backtrace->number],

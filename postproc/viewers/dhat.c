@@ -4,7 +4,6 @@
  * allocated, how much of it was live at the peak and at exit, and how long it was live. Times are
  * in microseconds.
  */
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -124,8 +124,7 @@ static void firefox_on_wait(void *user, const struct lane_wait *facts)
 {
 	struct firefox *file = user;
 	struct firefox_wait wait = { .facts = *facts,
-				     .pid = summary_current(file->run->summary)->pid },
-			    *place;
+				     .pid = summary_current(file->run->summary)->pid };
 
 	wait.facts.function = keep_text(file, facts->function);
 	if (file->waits.count == WAITS_MOST) {
@@ -139,8 +138,7 @@ static void firefox_on_wait(void *user, const struct lane_wait *facts)
 		sift_down(file, 0);
 		return;
 	}
-	place = ARRAY_ADD(&file->waits);
-	*place = wait;
+	*ARRAY_ADD(&file->waits) = wait;
 	sift_up(file, file->waits.count - 1);
 }
 

@@ -92,12 +92,10 @@ static void put_known(struct firefox *file, bool is_known, uint64_t number)
 static uint32_t frame_of(struct firefox *file, const struct stacks_frame *frame)
 {
 	struct map_entry *entry = map_put(&file->frames, 0, frame->number);
-	const struct stacks_frame **place;
 
 	if (entry->value)
 		return entry->value;
-	place = ARRAY_ADD(&file->frame_list);
-	*place = frame;
+	*ARRAY_ADD(&file->frame_list) = frame;
 	entry->value = (uint32_t)file->frame_list.count;
 	return entry->value;
 }

@@ -9,7 +9,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/array.h"
 #include "base/memory.h"
@@ -69,18 +68,20 @@ static uint32_t info_of_run(struct heaptrack *file, const struct site *site, uin
 		space_backtrace(&file->run->summary->space, site->backtrace, site->index);
 	struct map_entry *number = map_put(&file->backtraces, 0, (uintptr_t)backtrace);
 	struct map_entry *entry;
-	struct heap_info *info;
 
 	if (!number->value)
 		number->value = ++file->backtrace_count;
 	entry = map_put(&file->of_run, number->value, size);
 	if (entry->value)
 		return entry->value;
-	info = ARRAY_ADD(&file->infos);
-	entry->value = (uint32_t)file->infos.count + !info;
-	*info = (struct heap_info){ .backtrace = backtrace, .size = size };
-	info->function = pool_text(&file->pool, site->function->name, strlen(site->function->name));
-	return info->function ? entry->value : 0;
+	*ARRAY_ADD(&file->infos) = (struct heap_info){
+		.backtrace = backtrace,
+		.size = size,
+		.function =
+			pool_text(&file->pool, site->function->name, strlen(site->function->name)),
+	};
+	entry->value = (uint32_t)file->infos.count;
+	return entry->value;
 }
 
 static void put_step(struct heaptrack *file, const struct heap_step *step, uint64_t time_ns)

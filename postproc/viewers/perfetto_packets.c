@@ -3,7 +3,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/array.h"
 
@@ -53,13 +52,11 @@ void perfetto_close(struct perfetto_packets *packets)
 uint32_t perfetto_stack(struct perfetto_packets *packets, const struct trace_node *backtrace)
 {
 	struct map_entry *entry = map_put(&packets->stacks, 0, (uintptr_t)backtrace);
-	const struct trace_node **place;
 
 	if (entry->value)
 		return entry->value;
-	place = ARRAY_ADD(&packets->stack_list);
-	entry->value = (uint32_t)packets->stack_list.count + !place;
-	*place = backtrace;
+	*ARRAY_ADD(&packets->stack_list) = backtrace;
+	entry->value = (uint32_t)packets->stack_list.count;
 	return entry->value;
 }
 
