@@ -271,22 +271,15 @@ static void add_threads(struct sample *sample, int32_t pid)
 		closedir(directory);
 }
 
-/* Removes the values of a process, which follow the values of the machine. */
-static void forget_process(struct sample *sample)
-{
-	for (uint32_t i = 0; i < sample->count; i++) {
-		if (strcmp(sample->values[i].name, "process") != 0 &&
-		    strcmp(sample->values[i].name, "thread") != 0)
-			continue;
-		sample->count = i;
-		sample->used = (size_t)(sample->values[i].name - sample->text);
-		return;
-	}
-}
-
 void sample_process(struct sample *sample, int32_t pid, bool with_pss)
 {
-	forget_process(sample);
+	/* remove the values of the last process, which follow those of the machine */
+	for (uint32_t i = 0; i < sample->count; i++)
+		if (!strcmp(sample->values[i].name, "process") ||
+		    !strcmp(sample->values[i].name, "thread")) {
+			sample->used = (size_t)(sample->values[i].name - sample->text);
+			sample->count = i;
+		}
 	add_process(sample, pid, with_pss);
 	add_threads(sample, pid);
 }

@@ -51,8 +51,8 @@ static int write_all(struct writer *writer, const uint8_t *bytes, size_t size, s
 }
 
 /*
- * Begins the file. Returns 0 or a negative errno. The caller must call writer_free() in either
- * case.
+ * Begins the file. Returns 0 or a negative errno. The caller frees the places and the bytes in
+ * either case.
  */
 static int writer_begin(struct writer *writer, int fd, struct error *err)
 {
@@ -63,18 +63,6 @@ static int writer_begin(struct writer *writer, int fd, struct error *err)
 	*writer = (struct writer){ .fd = fd };
 	htr_put_bundle(bytes, &start);
 	return write_all(writer, bytes, sizeof(bytes), err);
-}
-
-static void writer_free(struct writer *writer)
-{
-	free(writer->places.items);
-	free(writer->bytes);
-}
-
-/* Returns the place of the stream's next piece. */
-static uint64_t writer_place(const struct writer *writer, uint32_t stream)
-{
-	return stream < writer->places.count ? writer->places.items[stream] : 0;
 }
 
 /* Copies `size` bytes at `offset` of the file `from` as a piece with a new header. */
@@ -298,7 +286,7 @@ static int put_stream(struct keep *keep, const struct piece *pieces, size_t coun
 	}
 	keep->done.held += is_idle ? keep->writer.size - before : 0;
 	*stream = (struct keep_stream){ .stream = last->stream };
-	stream->less = last->place + last->size - writer_place(&keep->writer, last->stream);
+	stream->less = last->place + last->size - *ARRAY_AT(&keep->writer.places, last->stream);
 	return rc;
 }
 
@@ -430,7 +418,8 @@ int main(int argc, char **argv)
 	if (rc)
 		write_error(err.text);
 	pieces_free(&keep.pieces);
-	writer_free(&keep.writer);
+	free(keep.writer.places.items);
+	free(keep.writer.bytes);
 	free(keep.ended.items);
 	free(keep.streams.items);
 	/* with sanitizers, the leak checker cannot run in the sandbox, so it is skipped */

@@ -435,10 +435,20 @@ static int keep_note(struct state *state, const struct event *event, struct erro
 	return rc || state->has_told ? rc : tell_left_out(state, event, err);
 }
 
-static int keep_acquisitions(struct state *state, const struct event *event, struct error *err)
+static bool is_last(const struct state *state, uint32_t kind, uint64_t key)
+{
+	return map_get(&state->last, kind, key) == (uint32_t)state->calls;
+}
+
+static int keep_call(struct state *state, const struct event *event, struct error *err)
 {
 	int rc = 0;
 
+	state->calls++;
+	if ((names_thread(event) && is_last(state, OF_NAME, named(event))) ||
+	    (names_socket(event) && is_last(state, OF_ADDRESS, event->object)) ||
+	    (is_of_descriptor(event) && map_find(&state->last, OF_STAY, event->index)))
+		return state_write(state, event, err);
 	for (; rc == 0 && state->next < state->gains.count &&
 	       state->gains.items[state->next].index == event->index;
 	     state->next++) {
@@ -451,21 +461,6 @@ static int keep_acquisitions(struct state *state, const struct event *event, str
 			rc = state_write(state, &copy, err);
 	}
 	return rc;
-}
-
-static bool is_last(const struct state *state, uint32_t kind, uint64_t key)
-{
-	return map_get(&state->last, kind, key) == (uint32_t)state->calls;
-}
-
-static int keep_call(struct state *state, const struct event *event, struct error *err)
-{
-	state->calls++;
-	if ((names_thread(event) && is_last(state, OF_NAME, named(event))) ||
-	    (names_socket(event) && is_last(state, OF_ADDRESS, event->object)) ||
-	    (is_of_descriptor(event) && map_find(&state->last, OF_STAY, event->index)))
-		return state_write(state, event, err);
-	return keep_acquisitions(state, event, err);
 }
 
 static int keep(struct state *state, const struct event *event, struct error *err)

@@ -68,28 +68,23 @@ static int find_streams(const char *path, const struct trace_options *options,
 	return rc;
 }
 
-static int inputs_expand_file(struct inputs *inputs, const char *path,
-			      const struct trace_options *options, struct error *err)
-{
-	const struct bundle *bundle = NULL;
-	int rc = find_streams(path, options, &bundle, err);
-
-	/* a file with a single stream is added under its own name */
-	if (rc == 0 && (!bundle || bundle->stream_count < 2))
-		return inputs_add(inputs, path, err);
-	for (size_t i = 0; rc == 0 && i < bundle->stream_count; i++)
-		rc = add_stream(inputs, path, bundle->streams[i].number, err);
-	return rc;
-}
-
 int inputs_expand(struct inputs *inputs, const char *const *paths, size_t count,
 		  const struct trace_options *options, struct error *err)
 {
 	int rc = 0;
 
 	*inputs = (struct inputs){ 0 };
-	for (size_t i = 0; rc == 0 && i < count; i++)
-		rc = inputs_expand_file(inputs, paths[i], options, err);
+	for (size_t i = 0; rc == 0 && i < count; i++) {
+		const struct bundle *bundle = NULL;
+
+		rc = find_streams(paths[i], options, &bundle, err);
+		/* a file with a single stream is added under its own name */
+		if (rc == 0 && (!bundle || bundle->stream_count < 2))
+			rc = inputs_add(inputs, paths[i], err);
+		else
+			for (size_t k = 0; rc == 0 && k < bundle->stream_count; k++)
+				rc = add_stream(inputs, paths[i], bundle->streams[k].number, err);
+	}
 	return rc;
 }
 

@@ -421,19 +421,6 @@ static bool is_same_module(const struct trace_mapping *one, const struct trace_m
 	return one->path == two->path && one->build_id == two->build_id && one->from == two->from;
 }
 
-static void forget_contest(struct registry *registry, const struct contest *contest)
-{
-	const struct trace_mapping *both[] = { contest->before, contest->after };
-
-	for (int i = 0; i < 2; i++) {
-		if (!registry->forgotten.to || start_of(both[i]) < registry->forgotten.from)
-			registry->forgotten.from = start_of(both[i]);
-		if (both[i]->to > registry->forgotten.to)
-			registry->forgotten.to = both[i]->to;
-	}
-	registry->forgotten.epoch = contest->epoch;
-}
-
 /*
  * Replaces the older half of the contests by a summary. The mappings of that time are then no
  * longer known, but new backtraces still differ from backtraces of that time.
@@ -442,8 +429,17 @@ static void forget_contests(struct registry *registry)
 {
 	struct contest *items = registry->contests.items;
 
-	for (size_t i = 0; i < CONTESTS_MAX / 2; i++)
-		forget_contest(registry, &items[i]);
+	for (size_t i = 0; i < CONTESTS_MAX / 2; i++) {
+		const struct trace_mapping *both[] = { items[i].before, items[i].after };
+
+		for (int k = 0; k < 2; k++) {
+			if (!registry->forgotten.to || start_of(both[k]) < registry->forgotten.from)
+				registry->forgotten.from = start_of(both[k]);
+			if (both[k]->to > registry->forgotten.to)
+				registry->forgotten.to = both[k]->to;
+		}
+		registry->forgotten.epoch = items[i].epoch;
+	}
 	registry->contests.count /= 2;
 	memmove(items, items + CONTESTS_MAX / 2, sizeof(*items) * CONTESTS_MAX / 2);
 }

@@ -306,32 +306,24 @@ static void put_key(struct json *json, uint32_t number)
 	json_key(json, text);
 }
 
-static void put_names(const struct scaler *scaler, struct json *json,
-		      const struct callee_file *file)
-{
-	uint32_t *numbers;
-
-	if (!file->count) {
-		json_null(json);
-		return;
-	}
-	numbers = sorted_numbers(file->count);
-	json_begin(json, '{');
-	for (uint32_t i = 0; i < file->count; i++) {
-		put_key(json, numbers[i]);
-		json_text(json, scaler->callees.sorted[file->first + numbers[i]]->name);
-	}
-	json_end(json);
-	free(numbers);
-}
-
 static void put_symbols(const struct scaler *scaler, struct json *json,
 			const struct callee_file *file)
 {
 	json_begin(json, '{');
 	json_add_text(json, "fileName", file->path);
 	json_key(json, "funcNames");
-	put_names(scaler, json, file);
+	if (file->count) {
+		cleanup_free uint32_t *numbers = sorted_numbers(file->count);
+
+		json_begin(json, '{');
+		for (uint32_t i = 0; i < file->count; i++) {
+			put_key(json, numbers[i]);
+			json_text(json, scaler->callees.sorted[file->first + numbers[i]]->name);
+		}
+		json_end(json);
+	} else {
+		json_null(json);
+	}
 	json_end(json);
 }
 

@@ -61,27 +61,23 @@ static void see_start(struct swap_process *process, const struct trace_process *
 	process->last_ns = process->start_ns;
 }
 
-static struct swap_process *add_process(struct swap *swap, const struct trace_process *from)
-{
-	struct swap_process **place = ARRAY_ADD(&swap->processes);
-	struct swap_process *process = memory_zalloc(1, sizeof(*process));
-
-	process->process = from;
-	process->number = (uint32_t)(swap->processes.count - 1);
-	process->start_ns = process->last_ns = start_of(from);
-	hash_table_init(&process->by_thread);
-	load_init(&process->load);
-	return *place = process;
-}
-
 static struct swap_process *process_of(struct swap *swap, const struct trace_process *from)
 {
+	struct swap_process *process;
+
 	if (swap->last && swap->last->process == from)
 		return swap->last;
 	for (size_t i = swap->processes.count; i-- > 0;)
 		if (swap->processes.items[i]->process == from)
 			return swap->last = swap->processes.items[i];
-	return swap->last = add_process(swap, from);
+	process = memory_zalloc(1, sizeof(*process));
+	*ARRAY_ADD(&swap->processes) = process;
+	process->process = from;
+	process->number = (uint32_t)(swap->processes.count - 1);
+	process->start_ns = process->last_ns = start_of(from);
+	hash_table_init(&process->by_thread);
+	load_init(&process->load);
+	return swap->last = process;
 }
 
 static bool thread_is(const void *item, const void *key)

@@ -161,26 +161,25 @@ static bool find_value(const struct hook *hook, const struct prototype *prototyp
 		(prototype->size && !strcmp(prototype->size, parameter->name)));
 }
 
-static void init_api(struct swap_api *api, const struct hook *hook,
-		     const struct prototype *prototype)
-{
-	*api = (struct swap_api){ .start = SWAP_NONE, .end = SWAP_NONE };
-	for (size_t i = 0; i < COUNT_OF(rows); i++)
-		if (!strcmp(rows[i].name, hook->name))
-			*api = rows[i];
-	api->name = hook->name;
-	if (!api->id)
-		api->id = swap_api_id(hook->name);
-	/* also true for exec, which is recorded at entry */
-	api->is_last = hook->operation == OPERATION_END && hook_at(hook) != WHEN_RETURN;
-	api->result = prototype->result == 's' ? 'p' : prototype->result;
-	for (size_t i = 0; i < HOOK_ARGUMENTS_MAX && prototype->parameters[i].name; i++)
-		api->count += find_value(hook, prototype, &prototype->parameters[i],
-					 &api->arguments[api->count]);
-}
-
 void swap_apis_init(struct swap_apis *apis)
 {
-	for (size_t i = 0; i < HOOK_COUNT; i++)
-		init_api(&apis->hooks[i], &hook_table[i], &prototypes[i]);
+	for (size_t number = 0; number < HOOK_COUNT; number++) {
+		const struct prototype *prototype = &prototypes[number];
+		const struct hook *hook = &hook_table[number];
+		struct swap_api *api = &apis->hooks[number];
+
+		*api = (struct swap_api){ .start = SWAP_NONE, .end = SWAP_NONE };
+		for (size_t i = 0; i < COUNT_OF(rows); i++)
+			if (!strcmp(rows[i].name, hook->name))
+				*api = rows[i];
+		api->name = hook->name;
+		if (!api->id)
+			api->id = swap_api_id(hook->name);
+		/* also true for exec, which is recorded at entry */
+		api->is_last = hook->operation == OPERATION_END && hook_at(hook) != WHEN_RETURN;
+		api->result = prototype->result == 's' ? 'p' : prototype->result;
+		for (size_t i = 0; i < HOOK_ARGUMENTS_MAX && prototype->parameters[i].name; i++)
+			api->count += find_value(hook, prototype, &prototype->parameters[i],
+						 &api->arguments[api->count]);
+	}
 }

@@ -93,18 +93,6 @@ static void put_libraries(struct swap *swap, struct swap_message *message,
 	}
 }
 
-/*
- * Sets process->main to the mapping of the executable or, if there is none, to the first mapping.
- */
-static void find_main(struct swap_process *process)
-{
-	process->main = NULL;
-	for (size_t i = 0; process->executable && i < process->mappings.count && !process->main;
-	     i++)
-		if (!strcmp(process->mappings.items[i]->path, process->executable))
-			process->main = process->mappings.items[i];
-}
-
 static void add_info(struct swap *swap, struct swap_process *process)
 {
 	uint64_t unix_ns = process->start_ns;
@@ -157,7 +145,12 @@ void swap_process_info(struct swap *swap, struct swap_process *process)
 {
 	process->has_started = true;
 	process->mapped = process->mappings.count;
-	find_main(process);
+	/* the mapping of the executable, if it is known */
+	process->main = NULL;
+	for (size_t i = 0; process->executable && i < process->mappings.count && !process->main;
+	     i++)
+		if (!strcmp(process->mappings.items[i]->path, process->executable))
+			process->main = process->mappings.items[i];
 	add_info(swap, process);
 	add_status(swap, process);
 }

@@ -113,11 +113,6 @@ static void begin_process(struct swap *swap, struct swap_process *process)
 
 /* ---- paths ---- */
 
-static bool is_there(const char *text)
-{
-	return text && *text && strcmp(text, "*") != 0;
-}
-
 static int64_t number_of(const struct event *event, const char *name, int64_t otherwise)
 {
 	const char *text = event_argument(event, name);
@@ -131,7 +126,7 @@ static void take_path(struct swap *swap, const struct swap_process *process,
 {
 	const char *text = event_argument(event, "path");
 
-	if (!is_there(text)) {
+	if (!text || !*text || !strcmp(text, "*")) {
 		path_set(&swap->shared.path, "", 0);
 		return;
 	}
@@ -155,30 +150,23 @@ static void change_directory(struct swap *swap, struct swap_process *process,
 		places_set_directory(&process->places, swap->shared.path.text);
 }
 
-static void take_fact(struct swap_process *process, const struct event *event)
-{
-	const char *text;
-
-	if (!strcmp(event->function->name, NOTE_PROCESS)) {
-		text = event_argument(event, "directory");
-		if (text)
-			places_set_directory(&process->places, text);
-		return;
-	}
-	if (strcmp(event->function->name, NOTE_FD) != 0)
-		return;
-	places_set_fd(&process->places, (uint64_t)number_of(event, "fd", -1),
-		      event_argument(event, "path"));
-}
-
 void swap_shared_see(struct swap *swap, struct swap_process *process, const struct event *event)
 {
+	const char *name, *text;
+
 	if (!swap->is_merged || !event->process->has_process)
 		return;
 	if (process->kin == SWAP_KIN_UNKNOWN)
 		begin_process(swap, process);
-	if (event->kind == EVENT_NOTE)
-		take_fact(process, event);
+	if (event->kind != EVENT_NOTE)
+		return;
+	name = event->function->name;
+	text = !strcmp(name, NOTE_PROCESS) ? event_argument(event, "directory") : NULL;
+	if (text)
+		places_set_directory(&process->places, text);
+	if (!strcmp(name, NOTE_FD))
+		places_set_fd(&process->places, (uint64_t)number_of(event, "fd", -1),
+			      event_argument(event, "path"));
 }
 
 /* ---- calls ---- */

@@ -150,13 +150,6 @@ static uint64_t waited_for(const struct summary *summary, enum resource resource
 	return waits_ns(&class->waits.times, waits_threshold(&class->waits));
 }
 
-static uint64_t held_of(const struct summary *summary, enum resource resource)
-{
-	const struct summary_class *class = summary_class_of(summary, resource);
-
-	return class ? class->held - class->held_parts : 0;
-}
-
 /*
  * Whether a finding matters less than the leaks. Temporary blocks only cost time, so they matter
  * more only if there are many. A signal without a waiter costs some nanoseconds; if a wait missed
@@ -239,10 +232,11 @@ static void list_all_waits(struct list *list, const struct summary *summary, uin
 static void list_pile(struct list *list, const struct summary *summary, enum resource resource,
 		      const char *report)
 {
-	if (held_of(summary, resource) >= PILE_OBJECTS)
-		list_add(list, (struct findings_item){ .kind = FINDINGS_LIVE,
-						       .class = summary_class_of(summary, resource),
-						       .report = report });
+	const struct summary_class *class = summary_class_of(summary, resource);
+
+	if (class && class->held - class->held_parts >= PILE_OBJECTS)
+		list_add(list, (struct findings_item){
+				       .kind = FINDINGS_LIVE, .class = class, .report = report });
 }
 
 size_t findings_list(const struct summary *summary, const struct findings_leaks *leaks,

@@ -103,14 +103,11 @@ static void print_path(const struct walk *walk, const struct table_group *group,
  */
 static bool enter_branch(struct walk *walk, const struct table_branch *branch)
 {
-	const struct table_branch **place;
-
 	if (branch->depth > walk->above.count)
 		return false;
 	walk->above.count = branch->depth;
-	place = ARRAY_ADD(&walk->above);
-	*place = branch;
-	return place;
+	*ARRAY_ADD(&walk->above) = branch;
+	return true;
 }
 
 static void print_row(struct walk *walk, const struct table_group *group,

@@ -80,9 +80,9 @@ static bool handle_equal(const void *item, const void *key)
 	return handle->value == *(const uint64_t *)key;
 }
 
-/* Finds or assigns the number of a handle. */
-static void number_handle(struct calltree *tree, uint64_t value, uint32_t *number)
+static void begin_life(struct calltree *tree, struct calltree_thread *thread, uint64_t pthread)
 {
+	uint64_t value = pthread ? pthread : thread->id;
 	uint64_t hash = hash_two(tree->handles.seed, value, 0);
 	struct handle *handle = hash_table_find(&tree->handles, hash, handle_equal, &value);
 
@@ -92,16 +92,11 @@ static void number_handle(struct calltree *tree, uint64_t value, uint32_t *numbe
 		handle->number = (uint32_t)tree->handle_list.count - 1;
 		hash_table_add(&tree->handles, hash, handle);
 	}
-	*number = handle->number;
-}
-
-static void begin_life(struct calltree *tree, struct calltree_thread *thread, uint64_t pthread)
-{
+	thread->handle = handle->number;
 	thread->life = tree->lives++;
 	thread->pthread = pthread;
 	thread->is_announced = false;
 	thread->newest_call = thread->last_ns = 0;
-	number_handle(tree, pthread ? pthread : thread->id, &thread->handle);
 }
 
 /*
