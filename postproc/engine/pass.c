@@ -148,20 +148,6 @@ static int fold_finish_views(struct fold *fold, struct error *err)
 	return rc;
 }
 
-static void fold_destroy(struct fold *fold)
-{
-	if (fold->writer_state)
-		fold->options->writer->destroy(fold->writer_state);
-	leaks_destroy(fold->leaks);
-	compress_destroy(fold->compress);
-	if (fold->is_sorting)
-		spill_sort_free(&fold->sort);
-	fold->writer_state = NULL;
-	fold->leaks = NULL;
-	fold->compress = NULL;
-	fold->is_open = fold->is_sorting = false;
-}
-
 /*
  * Closes the output. rc: result of the writer; if it is an error, it is returned rather than an
  * error of closing.
@@ -189,7 +175,16 @@ static int on_end(void *user, struct error *err)
 
 	if (rc == 0 && fold->is_open)
 		rc = fold->options->writer->end(fold->writer_state, err);
-	fold_destroy(fold);
+	if (fold->writer_state)
+		fold->options->writer->destroy(fold->writer_state);
+	leaks_destroy(fold->leaks);
+	compress_destroy(fold->compress);
+	if (fold->is_sorting)
+		spill_sort_free(&fold->sort);
+	fold->writer_state = NULL;
+	fold->leaks = NULL;
+	fold->compress = NULL;
+	fold->is_open = fold->is_sorting = false;
 	return fold_close_output(fold, rc, err);
 }
 

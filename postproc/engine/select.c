@@ -371,33 +371,6 @@ static struct ledger *ledger_of(struct select_held *part, const struct event *ev
 	return part->current;
 }
 
-static void select_live_acquisitions(struct select_held *part, const struct event *event,
-				     bool is_kept)
-{
-	struct ledger *ledger = ledger_of(part, event);
-	struct event loss = *event;
-
-	/*
-	 * If an acquisition that is not selected has the address of a selected object, the release
-	 * of that object was not recorded: release it now.
-	 */
-	loss.type = CALL_TYPE_FREE;
-	if (is_kept)
-		ledger_event(ledger, event);
-	else if (!(event->resource->flags & 1) && ledger_releases(ledger, event))
-		ledger_event(ledger, &loss);
-}
-
-static bool select_live_releases(struct select_held *part, const struct event *event)
-{
-	struct ledger *ledger = ledger_of(part, event);
-
-	if (!ledger_releases(ledger, event))
-		return false;
-	ledger_event(ledger, event);
-	return true;
-}
-
 /* ---- options ---- */
 
 static int by_value(const void *one, const void *two)
@@ -508,29 +481,21 @@ static bool same_frames(const void *item, const void *key)
 	       (!one->texts || !memcmp(one->texts, two->texts, one->count * sizeof(*one->texts)));
 }
 
-/* The node for the innermost frames of a backtrace, as many as --depth says. */
-static const struct trace_node *cut_node(struct select *select, const struct trace_node *node)
-{
-	select->frames.count = 0;
-	for (; node->count && select->frames.count < (uint64_t)select->options.depth;
-	     node = node->caller) {
-		uint64_t *place = ARRAY_ADD(&select->frames);
-
-		*place = node->address;
-	}
-	return trace_nodes_of(&select->nodes, select->frames.items, select->frames.count);
-}
-
 /*
- * Cuts a backtrace. Backtraces that are equal after cutting share one copy, so that their calls
- * form one group.
+ * Cuts a backtrace to as many innermost frames as --depth says. Backtraces that are equal after
+ * cutting share one copy, so that their calls form one group.
  */
 static const struct backtrace *cut(struct select *select, const struct backtrace *whole)
 {
 	struct backtrace key = *whole, *found;
 	uint64_t hash;
 
-	key.node = cut_node(select, whole->node);
+	select->frames.count = 0;
+	for (const struct trace_node *node = whole->node;
+	     node->count && select->frames.count < (uint64_t)select->options.depth;
+	     node = node->caller)
+		*ARRAY_ADD(&select->frames) = node->address;
+	key.node = trace_nodes_of(&select->nodes, select->frames.items, select->frames.count);
 	key.count = key.node->count;
 	hash = hash_two(select->cut.seed, key.node->number, key.epoch);
 	found = hash_table_find(&select->cut, hash, same_frames, &key);
@@ -627,13 +592,27 @@ static bool matches(struct select *select, const struct event *call)
 static bool matches_by_object(struct select *select, const struct event *call)
 {
 	bool answer = matches(select, call);
+	struct ledger *ledger;
 
-	if (call->flags & CALL_FAILED)
+	if (call->flags & CALL_FAILED || !(event_is_alloc(call) || event_is_free(call)))
 		return answer;
-	if (event_is_alloc(call))
-		select_live_acquisitions(&select->held, call, answer);
-	if (event_is_free(call))
-		answer |= select_live_releases(&select->held, call);
+	ledger = ledger_of(&select->held, call);
+	if (event_is_alloc(call) && answer) {
+		ledger_event(ledger, call);
+	} else if (event_is_free(call) && ledger_releases(ledger, call)) {
+		ledger_event(ledger, call);
+		answer = true;
+	} else if (event_is_alloc(call) && !(call->resource->flags & 1) &&
+		   ledger_releases(ledger, call)) {
+		/*
+		 * an acquisition that is not selected has the address of a selected object, so the
+		 * release of that object was not recorded: release it now
+		 */
+		struct event loss = *call;
+
+		loss.type = CALL_TYPE_FREE;
+		ledger_event(ledger, &loss);
+	}
 	return answer;
 }
 

@@ -94,18 +94,6 @@ static int on_event(void *user, const struct event *event, struct error *err)
 	return 0;
 }
 
-static void find_peak(struct window *window, const struct ledger_sum *sum)
-{
-	if (sum->peak <= window->peak)
-		return;
-	window->peak = sum->peak;
-	for (unsigned i = 0; i < LANDMARKS; i++)
-		if (window->list[i].is_peak) {
-			window->list[i].ns = sum->peak_ns;
-			window->list[i].is_found = true;
-		}
-}
-
 static int on_end(void *user, struct error *err)
 {
 	struct window *window = user;
@@ -113,9 +101,19 @@ static int on_end(void *user, struct error *err)
 	(void)err;
 	if (!window->ledger)
 		return 0;
-	for (uint32_t i = 0; i < ledger_class_count(window->ledger); i++)
-		if (ledger_class(window->ledger, i)->known == RESOURCE_MEMORY)
-			find_peak(window, ledger_sum(window->ledger, i));
+	for (uint32_t i = 0; i < ledger_class_count(window->ledger); i++) {
+		const struct ledger_sum *sum = ledger_sum(window->ledger, i);
+
+		if (ledger_class(window->ledger, i)->known != RESOURCE_MEMORY ||
+		    sum->peak <= window->peak)
+			continue;
+		window->peak = sum->peak;
+		for (unsigned k = 0; k < LANDMARKS; k++)
+			if (window->list[k].is_peak) {
+				window->list[k].ns = sum->peak_ns;
+				window->list[k].is_found = true;
+			}
+	}
 	ledger_destroy(window->ledger);
 	window->ledger = NULL;
 	return 0;

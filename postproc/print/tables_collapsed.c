@@ -84,40 +84,26 @@ static void print_frame(const struct walk *walk, const struct naming_symbol *fra
 	print_name(walk->job->out, text);
 }
 
-static void print_path(const struct walk *walk, const struct table_group *group, uint32_t depth)
-{
-	bool is_first = !group->name;
-
-	if (group->name)
-		print_class(walk, group->name);
-	for (uint32_t i = 0; i <= depth; i++)
-		for (uint32_t j = 0; j < walk->above.items[i]->count; j++) {
-			print_frame(walk, walk->above.items[i]->frames[j], is_first);
-			is_first = false;
-		}
-}
-
-/*
- * Updates the callers for a row. Rows are in pre-order, so the callers of a row are the last rows
- * at smaller depths.
- */
-static bool enter_branch(struct walk *walk, const struct table_branch *branch)
-{
-	if (branch->depth > walk->above.count)
-		return false;
-	walk->above.count = branch->depth;
-	*ARRAY_ADD(&walk->above) = branch;
-	return true;
-}
-
 static void print_row(struct walk *walk, const struct table_group *group,
 		      const struct table_cell *row)
 {
 	const struct table_branch *branch = row[walk->branch].branch;
+	bool is_first = !group->name;
 
-	if (!row[walk->branch].is_set || !enter_branch(walk, branch) || !row[walk->value].number)
+	/* rows are in pre-order, so the callers of a row are the last rows at smaller depths */
+	if (!row[walk->branch].is_set || branch->depth > walk->above.count)
 		return;
-	print_path(walk, group, branch->depth);
+	walk->above.count = branch->depth;
+	*ARRAY_ADD(&walk->above) = branch;
+	if (!row[walk->value].number)
+		return;
+	if (group->name)
+		print_class(walk, group->name);
+	for (uint32_t i = 0; i <= branch->depth; i++)
+		for (uint32_t j = 0; j < walk->above.items[i]->count; j++) {
+			print_frame(walk, walk->above.items[i]->frames[j], is_first);
+			is_first = false;
+		}
 	out_format(walk->job->out, " %" PRIu64 "\n", row[walk->value].number);
 }
 

@@ -101,17 +101,6 @@ static void print_cell(const struct tables_job *job, enum table_kind kind,
 	}
 }
 
-static void print_cells(const struct tables_job *job, const struct table *table,
-			const struct table_cell *row, int unit)
-{
-	for (unsigned i = 0; i < table->facts.column_count; i++) {
-		if ((int)i == unit)
-			out_format(job->out, ",%s", table_unit(&table->facts, row) ?: "");
-		out_char(job->out, ',');
-		print_cell(job, table->facts.columns[i].kind, &row[i]);
-	}
-}
-
 static void print_table(const struct tables_job *job, const struct table *table)
 {
 	const struct table_facts *facts = &table->facts;
@@ -126,8 +115,15 @@ static void print_table(const struct tables_job *job, const struct table *table)
 		const struct table_group *group = &table->groups.items[g];
 
 		for (size_t i = group->first; i < group->first + group->shown; i++) {
+			const struct table_cell *row = table->rows.items[i];
+
 			out_text(job->out, facts->name);
-			print_cells(job, table, table->rows.items[i], unit);
+			for (unsigned c = 0; c < facts->column_count; c++) {
+				if ((int)c == unit)
+					out_format(job->out, ",%s", table_unit(facts, row) ?: "");
+				out_char(job->out, ',');
+				print_cell(job, facts->columns[c].kind, &row[c]);
+			}
 			out_char(job->out, '\n');
 		}
 	}
